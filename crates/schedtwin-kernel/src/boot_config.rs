@@ -41,17 +41,21 @@ impl Kernel {
     /// What if: another kernel goes on from this state. What was computed at boot (domains, scaled tunables,
     /// the governors' tables) stays.
     pub fn with_config(mut self, change: impl FnOnce(&mut Config)) -> Kernel {
-        change(&mut self.config.0);
-        self.stale_demands = StaleDemands::all(self.device_tree.all_cpus());
-        self.sugov_forms = SugovForms::new(&self.config, &self.device_tree);
-        if matches!(self.frequency_hook, FrequencyHook::Schedutil | FrequencyHook::Early) {
-            self.frequency_hook = FrequencyHook::schedutil(self.sugov_forms);
+        change(&mut self.cx.config.0);
+        self.sched.stale_demands = StaleDemands::all(self.cx.platform.device_tree.all_cpus());
+        self.cpufreq.sugov_forms = SugovForms::new(&self.cx.config, &self.cx.platform.device_tree);
+        if matches!(self.cpufreq.frequency_hook, FrequencyHook::Schedutil | FrequencyHook::Early) {
+            self.cpufreq.frequency_hook = FrequencyHook::schedutil(self.cpufreq.sugov_forms);
         }
         // What the clock means for utilisation may be another.
-        for index in self.policies.ids() {
-            self.set_policy_cur(index, self.policies[index].cur);
+        for index in self.cpufreq.policies.ids() {
+            self.set_policy_cur(index, self.cpufreq.policies[index].cur);
         }
-        self.needs = self.needs.for_config(&self.policies, &self.device_tree, &self.config);
+        self.sched.needs = self.sched.needs.for_config(
+            &self.cpufreq.policies,
+            &self.cx.platform.device_tree,
+            &self.cx.config,
+        );
         self
     }
 }

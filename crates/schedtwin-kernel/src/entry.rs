@@ -34,7 +34,10 @@ use crate::sched::topology::Topology;
 use crate::sched::{CfsRq, CfsRqId, Class, OnRq, Rq, TaskKind};
 use crate::sync::wait::{Blocked, Resume};
 use crate::time::hrtimer::{HrtimerBase, TimerKind};
-use crate::{Activity, Kernel, Wires};
+use crate::{
+    Activity, Context, Cpufreq, Cpuidle, Kernel, Platform, Scheduler, SyncObjects, Thermal, Time,
+    Wires, WorkQueues,
+};
 use schedtwin_types::{
     CpuId, CpuMask, DecisionRecord, Errno, Fact, FactKind, FutexId, IpiKind, IrqLine, IrqLines,
     Mode, NEVER, Ns, Outcome, PolicyId, PolicyMask, Syscall, TaskGroupId, TaskId, TaskState,
@@ -148,78 +151,90 @@ impl Kernel {
         };
         let hint = device_tree.nr_threads_hint;
         let needs = Needs::new(&policies, &device_tree, &config);
-        let mut kernel = Kernel {
-            now: 0,
-            this_cpu: CpuId(0),
-            tasks: Arena::new(),
-            se: Arena::new(),
-            cfs: (0..nr_cpus).map(|c| new_cfs_rq(CpuId(c as u16), hint, &config)).collect(),
-            groups: std::iter::once(TaskGroup::root(nr_cpus, GroupClamps::root(&config))).collect(),
-            autogroups: Vec::new(),
-            rq: (0..nr_cpus).map(|c| new_rq(CpuId(c as u16), &device_tree, &config)).collect(),
-            topology,
-            rd,
-            nohz: Default::default(),
-            policies,
-            counters: Vec::new(),
-            thermal_zones: Vec::new(),
-            hw_pressure_told: false,
-            cfs_bandwidth_used: false,
-            flat_groups: false,
-            sched_cache: sched_cache.map(Box::new),
-            sched_uclamp_used: UclampKey::new(&config),
-            sugov_cpus: (0..nr_cpus).map(|_| SugovCpu::default()).collect(),
-            stale_demands: StaleDemands::all(device_tree.all_cpus()),
-            needs,
-            frequency_hook,
-            sugov_forms,
-            machine_demands: match machine_frequency {
-                Some(_) => vec![Default::default(); nr_cpus],
-                None => Vec::new(),
-            },
-            machine_frequency,
-            placement,
-            machine_idle,
-            cpuidle,
-            timers: (0..nr_cpus).map(|_| HrtimerBase::with_capacity(hint + 4)).collect(),
-            broadcast: None,
-            broadcast_changed: false,
-            local_timers_off: CpuMask::EMPTY,
-            futexes: Default::default(),
-            pipes: Default::default(),
-            sockets: Default::default(),
-            sections: (0..nr_cpus).map(|_| None).collect(),
-            peripheral_wakes: Vec::with_capacity(64),
-            wires: (0..nr_cpus)
-                .map(|_| Wires {
-                    clock_event_at: NEVER,
-                    ipi_at: [NEVER; IpiKind::COUNT],
-                    ipi_from: [CpuId(0); IpiKind::COUNT],
-                    activity: Activity::IdleLoop,
-                    debt: 0,
-                })
-                .collect(),
-            idle_mask: device_tree.all_cpus(),
-            sched_idle_mask: CpuMask::EMPTY,
-            dirty: device_tree.all_cpus(),
-            dirty_policies: PolicyMask::EMPTY,
-            wishing_policies: PolicyMask::EMPTY,
-            policies_dirty: false,
-            tick_nsec,
-            base_slice,
-            cfs_tunables,
+        let wires = || Wires {
+            clock_event_at: NEVER,
+            ipi_at: [NEVER; IpiKind::COUNT],
+            ipi_from: [CpuId(0); IpiKind::COUNT],
+            activity: Activity::IdleLoop,
             debt: 0,
-            in_irq: false,
-            irq_time_unaccounted: 0,
-            stat_works: Vec::new(),
-            ns_per_work_shift_10: vec![1 << 10; nr_cpus].into_iter().collect(),
-            thread_speed_permille: vec![1000; nr_cpus],
-            facts: Vec::with_capacity(256),
-            want_signals: false,
-            decisions: Vec::new(),
-            want_decisions: false,
-            device_tree,
-            config: BootConfig::new(config),
+        };
+        let all_cpus = device_tree.all_cpus();
+        let mut kernel = Kernel {
+            sched: Scheduler {
+                tasks: Arena::new(),
+                se: Arena::new(),
+                cfs: (0..nr_cpus).map(|c| new_cfs_rq(CpuId(c as u16), hint, &config)).collect(),
+                groups: std::iter::once(TaskGroup::root(nr_cpus, GroupClamps::root(&config)))
+                    .collect(),
+                autogroups: Vec::new(),
+                rq: (0..nr_cpus).map(|c| new_rq(CpuId(c as u16), &device_tree, &config)).collect(),
+                topology,
+                rd,
+                nohz: Default::default(),
+                hw_pressure_told: false,
+                cfs_bandwidth_used: false,
+                flat_groups: false,
+                sched_cache: sched_cache.map(Box::new),
+                sched_uclamp_used: UclampKey::new(&config),
+                stale_demands: StaleDemands::all(all_cpus),
+                needs,
+                placement,
+                idle_mask: all_cpus,
+                sched_idle_mask: CpuMask::EMPTY,
+                base_slice,
+                cfs_tunables,
+            },
+            cpufreq: Cpufreq {
+                policies,
+                counters: Vec::new(),
+                sugov_cpus: (0..nr_cpus).map(|_| SugovCpu::default()).collect(),
+                frequency_hook,
+                sugov_forms,
+                machine_demands: match machine_frequency {
+                    Some(_) => vec![Default::default(); nr_cpus],
+                    None => Vec::new(),
+                },
+                machine_frequency,
+                dirty_policies: PolicyMask::EMPTY,
+                wishing_policies: PolicyMask::EMPTY,
+                policies_dirty: false,
+            },
+            thermal: Thermal { zones: Vec::new() },
+            cpuidle: Cpuidle { machine_idle, cpus: cpuidle },
+            time: Time {
+                timers: (0..nr_cpus).map(|_| HrtimerBase::with_capacity(hint + 4)).collect(),
+                broadcast: None,
+                broadcast_changed: false,
+                local_timers_off: CpuMask::EMPTY,
+            },
+            sync: SyncObjects {
+                futexes: Default::default(),
+                pipes: Default::default(),
+                sockets: Default::default(),
+                sections: (0..nr_cpus).map(|_| None).collect(),
+            },
+            workqueue: WorkQueues { stat_works: Vec::new() },
+            cx: Context {
+                now: 0,
+                this_cpu: CpuId(0),
+                debt: 0,
+                in_irq: false,
+                irq_time_unaccounted: 0,
+                tick_nsec,
+                facts: Vec::with_capacity(256),
+                want_signals: false,
+                decisions: Vec::new(),
+                want_decisions: false,
+                config: BootConfig::new(config),
+                platform: Platform {
+                    wires: (0..nr_cpus).map(|_| wires()).collect(),
+                    dirty: all_cpus,
+                    ns_per_work_shift_10: vec![1 << 10; nr_cpus].into_iter().collect(),
+                    thread_speed_permille: vec![1000; nr_cpus],
+                    peripheral_wakes: Vec::with_capacity(64),
+                    device_tree,
+                },
+            },
         };
         kernel.boot_tasks();
         kernel.cpufreq_start();
@@ -233,13 +248,13 @@ impl Kernel {
     /// The idle task, the stoppers, schedutil's threads and the kworkers.
     fn boot_tasks(&mut self) {
         let idle = self.new_task(None, TaskKind::Swapper);
-        self.tasks[idle].class = Class::Idle;
+        self.sched.tasks[idle].class = Class::Idle;
         // init_idle(): queued, as far as wakeup_preempt() can see.
-        self.tasks[idle].on_rq = OnRq::Queued;
-        for c in 0..self.rq.len() {
+        self.sched.tasks[idle].on_rq = OnRq::Queued;
+        for c in 0..self.sched.rq.len() {
             let cpu = CpuId(c as u16);
             let stopper = self.new_task(None, TaskKind::Stopper { cpu });
-            let t = &mut self.tasks[stopper];
+            let t = &mut self.sched.tasks[stopper];
             t.class = Class::Stop;
             // sched_set_stop_task(): it looks like SCHED_FIFO 99.
             t.prio = 0;
@@ -248,8 +263,8 @@ impl Kernel {
             t.nr_cpus_allowed = 1;
             t.state = TaskState::Interruptible;
             let se = t.se;
-            self.se[se].cfs_rq = CfsRqId::root(cpu);
-            self.rq[cpu].stopper = stopper;
+            self.sched.se[se].cfs_rq = CfsRqId::root(cpu);
+            self.sched.rq[cpu].stopper = stopper;
         }
         self.sugov_kthreads_create();
         self.vmstat_init();
@@ -263,26 +278,26 @@ impl Kernel {
     pub fn boot_thread(&mut self, wake_at: Ns) -> TaskId {
         let task = self.new_task(None, TaskKind::User);
         self.join_first_session(task);
-        self.tasks[task].state = TaskState::Interruptible;
-        self.tasks[task].sleep_timer_on = Some(CpuId(0));
+        self.sched.tasks[task].state = TaskState::Interruptible;
+        self.sched.tasks[task].sleep_timer_on = Some(CpuId(0));
         self.hrtimer_start(CpuId(0), wake_at, wake_at, TimerKind::Sleeper(task));
         task
     }
 
     #[inline]
     fn begin(&mut self, cpu: CpuId, now: Ns, in_irq: bool) {
-        debug_assert!(now >= self.now, "time goes forward");
-        self.now = now;
-        self.this_cpu = cpu;
-        self.in_irq = in_irq;
-        self.debt = 0;
-        self.dirty.insert(cpu);
+        debug_assert!(now >= self.cx.now, "time goes forward");
+        self.cx.now = now;
+        self.cx.this_cpu = cpu;
+        self.cx.in_irq = in_irq;
+        self.cx.debt = 0;
+        self.cx.platform.dirty.insert(cpu);
     }
 
     /// The entry ends: what it has cost is to be paid.
     #[inline]
     fn end(&mut self) {
-        self.wires[self.this_cpu].debt = self.debt;
+        self.cx.platform.wires[self.cx.this_cpu].debt = self.cx.debt;
     }
 
     /// Interrupts arrive at a CPU that runs a task or the idle loop. `mode`: of the work they interrupt.
@@ -295,7 +310,7 @@ impl Kernel {
     /// The handler of a device will wake a waiter of `futex` in the next entry that has
     /// [`IrqLine::Peripheral`] among its lines.
     pub fn peripheral(&mut self, futex: FutexId) {
-        self.peripheral_wakes.push(futex);
+        self.cx.platform.peripheral_wakes.push(futex);
     }
 
     /// Interrupts have woken a CPU from its idle state.
@@ -323,14 +338,14 @@ impl Kernel {
     }
 
     fn handle_interrupts(&mut self, lines: IrqLines, mode: Mode) {
-        let cpu = self.this_cpu;
+        let cpu = self.cx.this_cpu;
         self.fact(FactKind::IrqEntry { lines });
-        let cost = self.device_tree.path_costs.interrupt;
+        let cost = self.cx.platform.device_tree.path_costs.interrupt;
         self.charge(cost);
         let arrived = self.arrived_in_section(cpu, lines);
         let clock_event = IrqLines::of(IrqLine::ClockEvent);
         if lines != clock_event {
-            let ipi_at = &mut self.wires[cpu].ipi_at;
+            let ipi_at = &mut self.cx.platform.wires[cpu].ipi_at;
             for kind in IpiKind::ALL {
                 if lines.contains(IrqLine::ipi(kind)) {
                     ipi_at[kind as usize] = NEVER;
@@ -348,31 +363,31 @@ impl Kernel {
         if lines != clock_event {
             self.handle_ipis(cpu, lines);
         }
-        if self.rq[cpu].sched_softirq {
-            self.rq[cpu].sched_softirq = false;
+        if self.sched.rq[cpu].sched_softirq {
+            self.sched.rq[cpu].sched_softirq = false;
             self.sched_balance_softirq(cpu);
         }
-        let spent_ns = self.debt.min(u32::MAX as u64) as u32;
+        let spent_ns = self.cx.debt.min(u32::MAX as u64) as u32;
         self.fact(FactKind::IrqExit { spent_ns });
         self.account_irq_time();
-        self.in_irq = false;
-        if self.rq[cpu].curr.is_idle() {
+        self.cx.in_irq = false;
+        if self.sched.rq[cpu].curr.is_idle() {
             self.idle_after_interrupt();
-        } else if self.rq[cpu].need_resched && self.preemptible(mode) {
+        } else if self.sched.rq[cpu].need_resched && self.preemptible(mode) {
             if let Some(arrived) = arrived
-                && self.config.preempt.preempts_kernel_mode()
+                && self.cx.config.preempt.preempts_kernel_mode()
             {
                 self.mutex_preempt(cpu, arrived);
             }
-            self.cache_work_is_preempted(self.rq[cpu].curr, mode);
+            self.cache_work_is_preempted(self.sched.rq[cpu].curr, mode);
             self.schedule(true);
-        } else if mode == Mode::User && self.rq[cpu].need_resched_lazy {
-            self.cache_work_is_preempted(self.rq[cpu].curr, mode);
+        } else if mode == Mode::User && self.sched.rq[cpu].need_resched_lazy {
+            self.cache_work_is_preempted(self.sched.rq[cpu].curr, mode);
             self.schedule(true);
-        } else if mode == Mode::User && self.has_cache_work(self.rq[cpu].curr) {
-            self.task_cache_work(cpu, self.rq[cpu].curr);
+        } else if mode == Mode::User && self.has_cache_work(self.sched.rq[cpu].curr) {
+            self.task_cache_work(cpu, self.sched.rq[cpu].curr);
         }
-        if self.config.features.hrtick {
+        if self.cx.config.features.hrtick {
             self.hrtimer_rearm_deferred(cpu);
         }
     }
@@ -394,17 +409,17 @@ impl Kernel {
             self.sugov_driver_interrupt();
         }
         if lines.contains(IrqLine::Peripheral) {
-            for at in 0..self.peripheral_wakes.len() {
-                let futex = self.peripheral_wakes[at];
+            for at in 0..self.cx.platform.peripheral_wakes.len() {
+                let futex = self.cx.platform.peripheral_wakes[at];
                 self.futex_wake(futex, 1, WakeSource::Kernel);
             }
-            self.peripheral_wakes.clear();
+            self.cx.platform.peripheral_wakes.clear();
         }
     }
 
     /// Whether an interrupt's exit may preempt work of this mode.
     fn preemptible(&self, mode: Mode) -> bool {
-        mode == Mode::User || self.config.preempt.preempts_kernel_mode()
+        mode == Mode::User || self.cx.config.preempt.preempts_kernel_mode()
     }
 
     /// The idle task runs its loop: due when `Activity::IdleLoop` has paid its debt.
@@ -428,7 +443,7 @@ impl Kernel {
     pub fn kthread(&mut self, cpu: CpuId, now: Ns) -> Ns {
         self.begin(cpu, now, false);
         let mut busy_until = 0;
-        match self.tasks[self.rq[cpu].curr].kind {
+        match self.sched.tasks[self.sched.rq[cpu].curr].kind {
             TaskKind::Stopper { .. } => self.cpu_stopper_thread(),
             TaskKind::Kworker { .. } => self.vmstat_update(),
             TaskKind::Sugov { policy } => {
@@ -445,23 +460,23 @@ impl Kernel {
     /// looks again at a call that blocked.
     #[inline(always)]
     pub fn return_to_user(&mut self, cpu: CpuId, now: Ns) -> UserReturn {
-        let task = self.rq[cpu].curr;
-        if self.rq[cpu].need_resched {
+        let task = self.sched.rq[cpu].curr;
+        if self.sched.rq[cpu].need_resched {
             self.preempt_point(cpu, now);
-        } else if let Some(resume) = self.tasks[task].resume.take() {
+        } else if let Some(resume) = self.sched.tasks[task].resume.take() {
             self.resume(cpu, now, task, resume);
-        } else if self.rq[cpu].need_resched_lazy {
+        } else if self.sched.rq[cpu].need_resched_lazy {
             // Not before: a call that goes on is kernel mode.
             self.preempt_point(cpu, now);
         } else if self.has_cache_work(task) {
             self.begin(cpu, now, false);
             self.task_cache_work(cpu, task);
             self.end();
-            if self.debt == 0 {
-                return UserReturn::ToUser(self.tasks[task].outcome);
+            if self.cx.debt == 0 {
+                return UserReturn::ToUser(self.sched.tasks[task].outcome);
             }
         } else {
-            return UserReturn::ToUser(self.tasks[task].outcome);
+            return UserReturn::ToUser(self.sched.tasks[task].outcome);
         }
         UserReturn::InKernel
     }
@@ -469,7 +484,7 @@ impl Kernel {
     /// A call that slept goes on, or ends after a preemption. Its entry has been paid for.
     fn resume(&mut self, cpu: CpuId, now: Ns, task: TaskId, resume: Resume) {
         self.begin(cpu, now, false);
-        self.debt = 1;
+        self.cx.debt = 1;
         match resume {
             Resume::Call(blocked) => self.resume_call(task, blocked),
             Resume::Unlock(lock) => self.mutex_unlock_late(lock),
@@ -494,12 +509,12 @@ impl Kernel {
     /// The running task enters the kernel. How the call ended [`Kernel::return_to_user`] tells once the task runs again.
     pub fn syscall(&mut self, cpu: CpuId, now: Ns, call: Syscall) -> SyscallEffect {
         self.begin(cpu, now, false);
-        let task = self.rq[cpu].curr;
+        let task = self.sched.rq[cpu].curr;
         // A call takes time whatever the machine says.
-        let cost = self.device_tree.path_costs.syscall;
+        let cost = self.cx.platform.device_tree.path_costs.syscall;
         self.charge(cost);
-        self.debt = self.debt.max(1);
-        self.tasks[task].outcome = Outcome::Done;
+        self.cx.debt = self.cx.debt.max(1);
+        self.sched.tasks[task].outcome = Outcome::Done;
         let mut effect = SyscallEffect::default();
         match call {
             Syscall::Nanosleep { duration } => {
@@ -510,10 +525,10 @@ impl Kernel {
             Syscall::FutexWait { futex } => self.futex_wait(task, futex),
             Syscall::FutexWake { futex, count } => {
                 let woken = self.futex_wake(futex, count, WakeSource::Task);
-                self.tasks[task].outcome = Outcome::Value(woken as u64);
+                self.sched.tasks[task].outcome = Outcome::Value(woken as u64);
             }
             Syscall::SchedYield => {
-                match self.tasks[task].class {
+                match self.sched.tasks[task].class {
                     Class::Fair => self.yield_task_fair(cpu),
                     Class::Rt => self.yield_task_rt(cpu),
                     Class::Deadline => self.yield_task_dl(cpu),
@@ -522,30 +537,30 @@ impl Kernel {
                 self.schedule(false);
             }
             Syscall::SchedSetattr(attr) => {
-                let before = self.tasks[task].prio;
+                let before = self.sched.tasks[task].prio;
                 if let Err(errno) = self.sched_setattr(task, attr) {
-                    self.tasks[task].outcome = Outcome::Failed(errno);
+                    self.sched.tasks[task].outcome = Outcome::Failed(errno);
                 }
-                effect.new_prio = Some(self.tasks[task].prio).filter(|prio| *prio != before);
+                effect.new_prio = Some(self.sched.tasks[task].prio).filter(|prio| *prio != before);
             }
             Syscall::SchedSetaffinity { mask } => {
                 if let Err(errno) = self.sched_setaffinity(task, mask) {
-                    self.tasks[task].outcome = Outcome::Failed(errno);
+                    self.sched.tasks[task].outcome = Outcome::Failed(errno);
                 }
             }
             Syscall::CgroupAttach { group } => self.cpu_cgroup_attach(task, group),
             Syscall::Setsid { session } => self.sched_autogroup_create_attach(task, session),
             // sched_fork()
-            Syscall::Clone { .. } if self.tasks[task].class == Class::Deadline => {
-                self.tasks[task].outcome = Outcome::Failed(Errno::Again);
+            Syscall::Clone { .. } if self.sched.tasks[task].class == Class::Deadline => {
+                self.sched.tasks[task].outcome = Outcome::Failed(Errno::Again);
             }
             Syscall::Clone { thread, process } => {
-                let cost = self.device_tree.path_costs.fork;
+                let cost = self.cx.platform.device_tree.path_costs.fork;
                 self.charge(cost);
                 let new = self.new_task_of(Some(task), TaskKind::User, process);
                 self.wake_up_new_task(new);
-                self.tasks[task].outcome = Outcome::Value(new.0 as u64);
-                let prio = self.tasks[new].prio;
+                self.sched.tasks[task].outcome = Outcome::Value(new.0 as u64);
+                let prio = self.sched.tasks[new].prio;
                 effect.child = Some(NewTask { task: new, thread, prio });
             }
             Syscall::PipeWrite { pipe, bytes } => self.pipe_write(task, pipe, bytes, None),
@@ -556,7 +571,7 @@ impl Kernel {
             Syscall::Send { socket, bytes } => self.send(task, socket, bytes, 0),
             Syscall::Recv { socket, bytes } => self.recv(task, socket, bytes, false),
             Syscall::Poll { file } => self.poll(task, file),
-            Syscall::Getcpu => self.tasks[task].outcome = Outcome::Value(u64::from(cpu.0)),
+            Syscall::Getcpu => self.sched.tasks[task].outcome = Outcome::Value(u64::from(cpu.0)),
         }
         self.end_call(cpu, task);
         effect
@@ -564,7 +579,7 @@ impl Kernel {
 
     #[inline(always)]
     fn end_call(&mut self, cpu: CpuId, task: TaskId) {
-        if self.must_give_way_to_user(cpu) && self.rq[cpu].curr == task {
+        if self.must_give_way_to_user(cpu) && self.sched.rq[cpu].curr == task {
             self.schedule(true);
         }
         self.end();
@@ -573,9 +588,9 @@ impl Kernel {
     /// The running task ends.
     pub fn exit(&mut self, cpu: CpuId, now: Ns) {
         self.begin(cpu, now, false);
-        let cost = self.device_tree.path_costs.exit;
+        let cost = self.cx.platform.device_tree.path_costs.exit;
         self.charge(cost);
-        let task = self.rq[cpu].curr;
+        let task = self.sched.rq[cpu].curr;
         self.do_exit(task);
         self.end();
     }
@@ -585,49 +600,49 @@ impl Kernel {
     /// CPUs whose wires may have changed since the last call.
     #[inline]
     pub fn take_dirty(&mut self) -> CpuMask {
-        std::mem::replace(&mut self.dirty, CpuMask::EMPTY)
+        std::mem::replace(&mut self.cx.platform.dirty, CpuMask::EMPTY)
     }
 
     /// Whether [`Kernel::take_dirty_policies`] or [`Kernel::take_wishing_policies`] have something to tell: mostly they
     /// have not.
     #[inline]
     pub fn has_dirty_policies(&self) -> bool {
-        self.policies_dirty
+        self.cpufreq.policies_dirty
     }
 
     /// Policies whose governor has decided for a frequency since the last call, and has yet to ask the driver.
     #[inline]
     pub fn take_wishing_policies(&mut self) -> PolicyMask {
-        std::mem::take(&mut self.wishing_policies)
+        std::mem::take(&mut self.cpufreq.wishing_policies)
     }
 
     /// Policies whose frequency was set since the last call.
     #[inline]
     pub fn take_dirty_policies(&mut self) -> PolicyMask {
-        self.policies_dirty = false;
-        std::mem::take(&mut self.dirty_policies)
+        self.cpufreq.policies_dirty = false;
+        std::mem::take(&mut self.cpufreq.dirty_policies)
     }
 
     /// The facts since they were cleared.
     #[inline]
     pub fn facts(&self) -> &[Fact] {
-        &self.facts
+        &self.cx.facts
     }
 
     /// Clears the facts.
     #[inline]
     pub fn clear_facts(&mut self) {
-        self.facts.clear();
+        self.cx.facts.clear();
     }
 
     /// The decisions since the last call.
     pub fn take_decisions(&mut self) -> Vec<DecisionRecord> {
-        std::mem::take(&mut self.decisions)
+        std::mem::take(&mut self.cx.decisions)
     }
 
     /// As [`Kernel::take_decisions`], one by one; the list keeps its room.
     pub fn drain_decisions(&mut self) -> impl Iterator<Item = DecisionRecord> + '_ {
-        self.decisions.drain(..)
+        self.cx.decisions.drain(..)
     }
 }
 

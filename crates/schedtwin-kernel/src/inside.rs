@@ -22,8 +22,8 @@ use schedtwin_types::{CpuId, CpuMask, Ns, PolicyId, TaskGroupId, TaskId};
 /// Declares both doors. What is as of boot can only be read.
 macro_rules! doors {
     (
-        read { $($(#[$read_doc:meta])* $read:ident: $read_type:ty,)* }
-        set { $($(#[$doc:meta])* $field:ident: $type:ty,)* }
+        read { $($(#[$read_doc:meta])* $read:ident: $read_type:ty = $read_in:ident$(.$read_at:ident)+,)* }
+        set { $($(#[$doc:meta])* $field:ident: $type:ty = $in:ident$(.$at:ident)+,)* }
     ) => {
         /// The state, to be read.
         #[doc(hidden)]
@@ -42,13 +42,13 @@ macro_rules! doors {
             /// The state, for tests to read.
             #[doc(hidden)]
             pub fn inside(&self) -> Inside<'_> {
-                Inside { $($read: &self.$read,)* $($field: &self.$field,)* }
+                Inside { $($read: &self.$read_in$(.$read_at)+,)* $($field: &self.$in$(.$at)+,)* }
             }
 
             /// The state, for tests to set.
             #[doc(hidden)]
             pub fn inside_mut(&mut self) -> InsideMut<'_> {
-                InsideMut { $($field: &mut self.$field,)* }
+                InsideMut { $($field: &mut self.$in$(.$at)+,)* }
             }
         }
     };
@@ -57,38 +57,38 @@ macro_rules! doors {
 doors! {
     read {
         /// The variation points and tunables, as of boot.
-        config: BootConfig,
+        config: BootConfig = cx.config,
         /// What firmware told it about the machine.
-        device_tree: DeviceTree,
+        device_tree: DeviceTree = cx.platform.device_tree,
         /// Sockets.
-        sockets: Sockets,
+        sockets: Sockets = sync.sockets,
     }
     set {
         /// Time of the current entry.
-        now: Ns,
+        now: Ns = cx.now,
         /// The CPU that executes the current entry.
-        this_cpu: CpuId,
+        this_cpu: CpuId = cx.this_cpu,
         /// All tasks.
-        tasks: Arena<TaskId, Task>,
+        tasks: Arena<TaskId, Task> = sched.tasks,
         /// Entities of tasks and groups.
-        se: Arena<EntityId, SchedEntity>,
+        se: Arena<EntityId, SchedEntity> = sched.se,
         /// Fair run queues.
-        cfs: Arena<CfsRqId, CfsRq>,
+        cfs: Arena<CfsRqId, CfsRq> = sched.cfs,
         /// Task groups.
-        groups: Arena<TaskGroupId, TaskGroup>,
+        groups: Arena<TaskGroupId, TaskGroup> = sched.groups,
         /// Run queues.
-        rq: PerCpu<Rq>,
+        rq: PerCpu<Rq> = sched.rq,
         /// Scheduling domains.
-        topology: Topology,
+        topology: Topology = sched.topology,
         /// The root domain.
-        rd: RootDomain,
+        rd: RootDomain = sched.rd,
         /// Frequency domains.
-        policies: Arena<PolicyId, CpufreqPolicy>,
+        policies: Arena<PolicyId, CpufreqPolicy> = cpufreq.policies,
         /// Idle governor and idle loop, per CPU.
-        cpuidle: Arena<CpuId, CpuIdle>,
+        cpuidle: Arena<CpuId, CpuIdle> = cpuidle.cpus,
         /// hrtimer queues and tick state, per CPU.
-        timers: PerCpu<HrtimerBase>,
+        timers: PerCpu<HrtimerBase> = time.timers,
         /// CPUs idle in the sense of `idle_cpu()`.
-        idle_mask: CpuMask,
+        idle_mask: CpuMask = sched.idle_mask,
     }
 }

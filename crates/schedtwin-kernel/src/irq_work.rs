@@ -21,26 +21,26 @@ use schedtwin_types::{CpuId, IpiKind, PolicyId};
 impl Kernel {
     /// `irq_work_queue()` of the work of frequency domain `policy`, by the executing CPU.
     pub(crate) fn irq_work_queue(&mut self, policy: PolicyId) {
-        self.irq_work_queue_on(policy, self.this_cpu);
+        self.irq_work_queue_on(policy, self.cx.this_cpu);
     }
 
     /// `irq_work_queue_on()`: the same on another CPU.
     pub(crate) fn irq_work_queue_on(&mut self, policy: PolicyId, cpu: CpuId) {
-        self.rq[cpu].irq_work_raised.insert(policy);
+        self.sched.rq[cpu].irq_work_raised.insert(policy);
         self.send_ipi(cpu, IpiKind::IrqWork);
     }
 
     /// `irq_work_run()`: the interrupt has come to `cpu`.
     pub(crate) fn irq_work_run(&mut self, cpu: CpuId) {
-        let raised = std::mem::take(&mut self.rq[cpu].irq_work_raised);
+        let raised = std::mem::take(&mut self.sched.rq[cpu].irq_work_raised);
         for policy in raised.iter() {
             self.sugov_irq_work(policy);
         }
-        if std::mem::take(&mut self.rq[cpu].fast_switch_raised) {
+        if std::mem::take(&mut self.sched.rq[cpu].fast_switch_raised) {
             self.fast_switch_by_interrupt(cpu);
         }
         // Where the round of pushes is, its interrupt is in flight or has come.
-        if self.rd.rto_cpu == Some(cpu) {
+        if self.sched.rd.rto_cpu == Some(cpu) {
             self.rto_push_irq_work(cpu);
         }
     }

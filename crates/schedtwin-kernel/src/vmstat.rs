@@ -34,6 +34,13 @@ const SHEPHERD_FIRST: Ns = 1_020_000_000;
 /// Grain of the wheel's second level, jiffies; its timers are 63 to 511 jiffies away.
 const WHEEL_GRAIN: u64 = 8;
 
+/// Works that kernel threads do.
+#[derive(Clone)]
+pub struct WorkQueues {
+    /// The work of each CPU's kworker; none without an interval.
+    pub(crate) stat_works: Vec<StatWork>,
+}
+
 /// A CPU's work.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StatWork {
@@ -46,20 +53,20 @@ pub(crate) struct StatWork {
 impl Kernel {
     /// Makes the kworkers, one a CPU, if there is an interval.
     pub(crate) fn vmstat_init(&mut self) {
-        if self.config.stat_interval == 0 {
+        if self.cx.config.stat_interval == 0 {
             return;
         }
-        for c in 0..self.rq.len() {
+        for c in 0..self.sched.rq.len() {
             let cpu = CpuId(c as u16);
             let kworker = self.new_task(None, TaskKind::Kworker { cpu });
-            let t = &mut self.tasks[kworker];
+            let t = &mut self.sched.tasks[kworker];
             t.cpu = cpu;
             t.cpus_mask = CpuMask::of(cpu);
             t.nr_cpus_allowed = 1;
             t.state = TaskState::Interruptible;
             let se = t.se;
-            self.se[se].cfs_rq = CfsRqId::root(cpu);
-            self.stat_works.push(StatWork { kworker, due: u64::MAX });
+            self.sched.se[se].cfs_rq = CfsRqId::root(cpu);
+            self.workqueue.stat_works.push(StatWork { kworker, due: u64::MAX });
             let first = SHEPHERD_FIRST;
             self.hrtimer_start(cpu, first, first, TimerKind::StatShepherd);
         }
@@ -67,15 +74,15 @@ impl Kernel {
 
     /// `vmstat_shepherd()`'s first round: the executing CPU's kworker is sent, idle or not.
     pub(crate) fn vmstat_shepherd(&mut self) {
-        let kworker = self.stat_works[self.this_cpu.index()].kworker;
+        let kworker = self.workqueue.stat_works[self.cx.this_cpu.index()].kworker;
         self.try_to_wake_up(kworker, 0, WakeSource::Kernel);
     }
 
     /// `round_jiffies_relative()` of the interval, and the wheel's bucket.
     fn stat_due(&self, cpu: CpuId) -> u64 {
-        let hz = 1_000_000_000 / self.tick_nsec;
+        let hz = 1_000_000_000 / self.cx.tick_nsec;
         let skew = cpu.index() as u64 * ROUND_SKEW;
-        let at = self.jiffies() + self.config.stat_interval / self.tick_nsec + skew;
+        let at = self.jiffies() + self.cx.config.stat_interval / self.cx.tick_nsec + skew;
         let rest = at % hz;
         let whole = at - rest + if rest < hz / 4 { 0 } else { hz };
         (whole - skew + WHEEL_GRAIN) / WHEEL_GRAIN * WHEEL_GRAIN
@@ -85,7 +92,7 @@ impl Kernel {
     #[inline]
     pub(crate) fn vmstat_tick(&mut self, cpu: CpuId) {
         let jiffies = self.jiffies();
-        let Some(work) = self.stat_works.get_mut(cpu.index()) else { return };
+        let Some(work) = self.workqueue.stat_works.get_mut(cpu.index()) else { return };
         if work.due > jiffies {
             return;
         }
@@ -97,12 +104,12 @@ impl Kernel {
 
     /// `vmstat_update()`, on the running kworker.
     pub(crate) fn vmstat_update(&mut self) {
-        let cpu = self.this_cpu;
-        let cost = self.device_tree.path_costs.syscall;
+        let cpu = self.cx.this_cpu;
+        let cost = self.cx.platform.device_tree.path_costs.syscall;
         self.charge(cost);
-        self.stat_works[cpu.index()].due = self.stat_due(cpu);
-        let kworker = self.rq[cpu].curr;
-        self.tasks[kworker].state = TaskState::Interruptible;
+        self.workqueue.stat_works[cpu.index()].due = self.stat_due(cpu);
+        let kworker = self.sched.rq[cpu].curr;
+        self.sched.tasks[kworker].state = TaskState::Interruptible;
         self.schedule(false);
     }
 }

@@ -92,21 +92,21 @@ impl Kernel {
     /// Whether the machine's counters are read by anybody.
     #[inline(always)]
     pub(crate) fn reads_counters(&self) -> bool {
-        !self.counters.is_empty()
+        !self.cpufreq.counters.is_empty()
     }
 
     /// The registers of the executing CPU.
     pub(crate) fn read_counters(&mut self) -> Counts {
         let now = self.local_clock();
-        self.counters[self.this_cpu.index()].read(now)
+        self.cpufreq.counters[self.cx.this_cpu.index()].read(now)
     }
 
     /// The clock of a policy has settled at `khz`, whoever chose that: counters go on at that frequency.
     #[inline]
     pub fn clock_settled(&mut self, policy: PolicyId, khz: Khz, now: Ns) {
         if self.reads_counters() {
-            for cpu in self.policies[policy].cpus.iter() {
-                self.counters[cpu.index()].runs_at(now, khz);
+            for cpu in self.cpufreq.policies[policy].cpus.iter() {
+                self.cpufreq.counters[cpu.index()].runs_at(now, khz);
             }
         }
     }
@@ -115,10 +115,10 @@ impl Kernel {
     #[inline(never)]
     pub(crate) fn arch_scale_freq_tick(&mut self, cpu: CpuId) {
         let now = self.local_clock();
-        let max = self.policies[self.policy_of(cpu)].max();
-        let scale = self.counters[cpu.index()].freq_scale(now, max);
-        if let Some(scale) = scale.filter(|_| self.sugov_forms.invariant) {
-            self.rq[cpu].freq_scale = scale;
+        let max = self.cpufreq.policies[self.policy_of(cpu)].max();
+        let scale = self.cpufreq.counters[cpu.index()].freq_scale(now, max);
+        if let Some(scale) = scale.filter(|_| self.cpufreq.sugov_forms.invariant) {
+            self.sched.rq[cpu].freq_scale = scale;
         }
     }
 }

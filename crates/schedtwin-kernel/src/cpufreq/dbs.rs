@@ -67,11 +67,11 @@ impl Kernel {
     #[cold]
     pub(crate) fn dbs_update_util(&mut self, cpu: CpuId) {
         let index = self.policy_of(cpu);
-        let time = self.rq[cpu].clock;
+        let time = self.sched.rq[cpu].clock;
         if !self.may_update(index) {
             return;
         }
-        let policy = &mut self.policies[index];
+        let policy = &mut self.cpufreq.policies[index];
         let Some(dbs) = policy.dbs.as_mut().filter(|_| !policy.sugov.work_in_progress) else {
             return;
         };
@@ -84,9 +84,9 @@ impl Kernel {
 
     /// `dbs_work_handler()`: takes the sample and decides; `None`: the frequency stays.
     pub(super) fn dbs_work(&mut self, index: PolicyId) -> Option<Khz> {
-        let mut dbs = self.policies[index].dbs.take()?;
-        let now_us = self.now / NSEC_PER_USEC;
-        let policy = &self.policies[index];
+        let mut dbs = self.cpufreq.policies[index].dbs.take()?;
+        let now_us = self.cx.now / NSEC_PER_USEC;
+        let policy = &self.cpufreq.policies[index];
         let bounds = Bounds {
             min: policy.table[0],
             max: policy.limit_max,
@@ -95,20 +95,20 @@ impl Kernel {
             cur: policy.cur,
         };
         let wanted = dbs.sample(now_us, |cpu| self.idle_time(cpu) / NSEC_PER_USEC, bounds);
-        let policy = &self.policies[index];
+        let policy = &self.cpufreq.policies[index];
         let khz = wanted.map(|(khz, relation)| {
             let (table, inefficient) = (&policy.table, &policy.inefficient);
             freq_table::target(table, inefficient, policy.limit_max, khz, relation)
         });
-        self.policies[index].dbs = Some(dbs);
+        self.cpufreq.policies[index].dbs = Some(dbs);
         khz
     }
 
     /// `cpufreq_dbs_governor_limits()`: the next call samples, and the limit counts at once.
     pub(super) fn dbs_limits(&mut self, index: PolicyId) {
         self.cpufreq_policy_apply_limits(index);
-        let cur = self.policies[index].cur;
-        if let Some(dbs) = &mut self.policies[index].dbs {
+        let cur = self.cpufreq.policies[index].cur;
+        if let Some(dbs) = &mut self.cpufreq.policies[index].dbs {
             dbs.limits(cur);
         }
     }

@@ -129,15 +129,15 @@ impl Kernel {
         (time, util_before): (Ns, u64),
         hold: bool,
     ) {
-        if hold && self.sugov_cpus[cpu].util < util_before {
-            self.sugov_cpus[cpu].util = util_before;
+        if hold && self.cpufreq.sugov_cpus[cpu].util < util_before {
+            self.cpufreq.sugov_cpus[cpu].util = util_before;
             // What it really demands is asked anew next time.
-            self.stale_demands.mark(cpu);
+            self.sched.stale_demands.mark(cpu);
         }
-        let sg = self.sugov_cpus[cpu];
+        let sg = self.cpufreq.sugov_cpus[cpu];
         let (floor, target) = (self.sugov_perf(sg.bw_min), self.sugov_perf(sg.util));
         let capacity = self.arch_scale_cpu_capacity(cpu);
-        let policy = &mut self.policies[index];
+        let policy = &mut self.cpufreq.policies[index];
         let before = policy.requested;
         let raw_khz = policy.adjusted_frequency(floor, target, capacity);
         let khz = policy.tableless_frequency(raw_khz);

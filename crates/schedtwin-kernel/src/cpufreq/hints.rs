@@ -32,10 +32,10 @@ pub struct Hints {
 impl Kernel {
     /// What the driver of a policy has written; `None`: processors do as they are told.
     pub(crate) fn hints(&self, index: PolicyId) -> Option<Hints> {
-        if !self.config.processor_decides() {
+        if !self.cx.config.processor_decides() {
             return None;
         }
-        let policy = &self.policies[index];
+        let policy = &self.cpufreq.policies[index];
         let (min, max) = match &policy.pstate {
             Some(pstate) => {
                 let khz = |ratio: i32| policy.next_higher(ratio.max(0) as u32 * SCALING);
@@ -44,18 +44,18 @@ impl Kernel {
             None => (policy.table[0], policy.limit_max),
         };
         let max = max.min(policy.limit_max);
-        Some(match self.config.pins_pstate() {
+        Some(match self.cx.config.pins_pstate() {
             true => Hints { min: max, max, epp: 0 },
-            false => Hints { min: min.min(max), max, epp: self.config.epp as u8 },
+            false => Hints { min: min.min(max), max, epp: self.cx.config.epp as u8 },
         })
     }
 
     /// The drivers start, at boot.
     pub(crate) fn hints_start(&mut self) {
-        if Driver::new(&self.config).pstates {
+        if Driver::new(&self.cx.config).pstates {
             self.intel_pstate_cpu_init();
         }
-        for index in self.policies.ids() {
+        for index in self.cpufreq.policies.ids() {
             let khz = self.hints(index).expect("processors decide").min;
             self.cpufreq_driver_target_index(index, khz);
             self.set_policy_cur(index, khz);
@@ -64,6 +64,6 @@ impl Kernel {
 
     /// The registers of any CPU, as the processor itself sees them.
     pub fn counters_of(&mut self, cpu: CpuId, now: Ns) -> Counts {
-        self.counters[cpu.index()].read(now)
+        self.cpufreq.counters[cpu.index()].read(now)
     }
 }

@@ -128,7 +128,7 @@ impl Kernel {
     /// `cpufreq_update_util()`: utilisation of `cpu` may have changed.
     #[inline]
     pub(crate) fn cpufreq_update_util(&mut self, cpu: CpuId, flags: u32) {
-        match self.frequency_hook {
+        match self.cpufreq.frequency_hook {
             FrequencyHook::Schedutil => self.sugov_update(cpu, flags),
             FrequencyHook::None => {}
             FrequencyHook::Early => self.early_hook(cpu, flags),
@@ -142,7 +142,7 @@ impl Kernel {
     /// `cpufreq_trigger_update()` of 4.7: an RT or DEADLINE task of `cpu` runs.
     #[inline]
     pub(crate) fn cpufreq_trigger_update(&mut self, cpu: CpuId) {
-        if self.frequency_hook == FrequencyHook::Early && self.sugov_forms.passed {
+        if self.cpufreq.frequency_hook == FrequencyHook::Early && self.cpufreq.sugov_forms.passed {
             self.early_hook(cpu, CLASS_RUNS);
         }
     }
@@ -150,37 +150,39 @@ impl Kernel {
     /// The hook of a CPU is called, or would be if that CPU itself were the caller.
     #[inline(always)]
     pub(crate) fn note_remote_change(&mut self, cpu: CpuId) {
-        if cpu != self.this_cpu && self.rq[cpu].nr_running > 0 {
+        if cpu != self.cx.this_cpu && self.sched.rq[cpu].nr_running > 0 {
             let index = self.policy_of(cpu);
-            self.policies[index].sugov.counts.changed_from_elsewhere(self.now);
+            self.cpufreq.policies[index].sugov.counts.changed_from_elsewhere(self.cx.now);
         }
     }
 
     #[cold]
     fn early_hook(&mut self, cpu: CpuId, flags: u32) {
-        let forms = self.sugov_forms;
+        let forms = self.cpufreq.sugov_forms;
         if forms.passed && flags & CLASS_QUEUE != 0 {
             return;
         }
         let index = self.policy_of(cpu);
         self.note_remote_change(cpu);
-        if forms.local_only && cpu != self.this_cpu {
-            self.policies[index].sugov.counts.elsewhere += 1;
+        if forms.local_only && cpu != self.cx.this_cpu {
+            self.cpufreq.policies[index].sugov.counts.elsewhere += 1;
             if self.wants_decisions() {
                 self.record_refusal(index, FrequencyRule::NotFromHere);
             }
-        } else if forms.after_preemption && !self.policies[index].cpus.contains(self.this_cpu) {
-            self.rq[cpu].cpufreq_callback |= REMEMBERED | flags;
+        } else if forms.after_preemption
+            && !self.cpufreq.policies[index].cpus.contains(self.cx.this_cpu)
+        {
+            self.sched.rq[cpu].cpufreq_callback |= REMEMBERED | flags;
         } else {
             self.call_early(cpu, flags);
         }
     }
 
     fn call_early(&mut self, cpu: CpuId, flags: u32) {
-        self.rq[cpu].cpufreq_callback = 0;
-        if self.sugov_forms.passed {
-            let rq = &self.rq[cpu];
-            let util = self.cfs[CfsRqId::root(cpu)].avg.util_avg.min(rq.arch_capacity);
+        self.sched.rq[cpu].cpufreq_callback = 0;
+        if self.cpufreq.sugov_forms.passed {
+            let rq = &self.sched.rq[cpu];
+            let util = self.sched.cfs[CfsRqId::root(cpu)].avg.util_avg.min(rq.arch_capacity);
             self.sugov_update_passed(cpu, (flags & CLASS_RUNS == 0).then_some(util));
         } else {
             self.sugov_update(cpu, flags);
@@ -190,10 +192,10 @@ impl Kernel {
     /// The end of `check_preempt_curr()` in the series: a remembered call, unless `cpu` is about to switch.
     #[cold]
     pub(crate) fn cpufreq_callback(&mut self, cpu: CpuId) {
-        let flags = std::mem::take(&mut self.rq[cpu].cpufreq_callback);
-        if self.rq[cpu].need_resched {
+        let flags = std::mem::take(&mut self.sched.rq[cpu].cpufreq_callback);
+        if self.sched.rq[cpu].need_resched {
             let index = self.policy_of(cpu);
-            self.policies[index].sugov.counts.interrupts_saved += 1;
+            self.cpufreq.policies[index].sugov.counts.interrupts_saved += 1;
         } else {
             self.call_early(cpu, flags);
         }
@@ -203,9 +205,9 @@ impl Kernel {
     /// where only the series lets the executing CPU decide.
     #[inline]
     pub(super) fn sugov_carry_out(&mut self, cpu: CpuId, index: PolicyId, khz: Khz, time: Ns) {
-        if self.frequency_hook == FrequencyHook::Early
-            && self.sugov_forms.after_preemption
-            && !self.policies[index].cpus.contains(self.this_cpu)
+        if self.cpufreq.frequency_hook == FrequencyHook::Early
+            && self.cpufreq.sugov_forms.after_preemption
+            && !self.cpufreq.policies[index].cpus.contains(self.cx.this_cpu)
         {
             self.carry_out_by_interrupt(cpu, index);
         } else {
@@ -214,15 +216,15 @@ impl Kernel {
     }
 
     fn carry_out_by_interrupt(&mut self, cpu: CpuId, index: PolicyId) {
-        let policy = &mut self.policies[index];
-        self.wishing_policies.insert(index);
-        self.policies_dirty = true;
+        let policy = &mut self.cpufreq.policies[index];
+        self.cpufreq.wishing_policies.insert(index);
+        self.cpufreq.policies_dirty = true;
         if std::mem::replace(&mut policy.sugov.work_in_progress, true) {
             return;
         }
         policy.sugov.counts.interrupts += 1;
         if policy.fast_switch {
-            self.rq[cpu].fast_switch_raised = true;
+            self.sched.rq[cpu].fast_switch_raised = true;
             self.send_ipi(cpu, IpiKind::IrqWork);
         } else {
             self.irq_work_queue_on(index, cpu);
@@ -232,7 +234,7 @@ impl Kernel {
     /// The interrupt has come to `cpu`: what is wanted by now.
     pub(crate) fn fast_switch_by_interrupt(&mut self, cpu: CpuId) {
         let index = self.policy_of(cpu);
-        let sugov = &mut self.policies[index].sugov;
+        let sugov = &mut self.cpufreq.policies[index].sugov;
         sugov.work_in_progress = false;
         let (khz, requested_at) = (sugov.next_freq, sugov.last_freq_update_time);
         let khz = self.driver_frequency(index, khz);
@@ -242,15 +244,15 @@ impl Kernel {
     /// Whether RT or DEADLINE tasks make `cpu` ask for all it has, as 4.7 has it.
     #[inline]
     pub(crate) fn class_asks_for_all(&self, cpu: CpuId) -> bool {
-        self.rq[cpu].rt.nr_running() > 0 || self.cpu_bw_dl(cpu) > 0
+        self.sched.rq[cpu].rt.nr_running() > 0 || self.cpu_bw_dl(cpu) > 0
     }
 
     /// The hook at `time` for a CPU whose domain's signals have been set from outside, as a comparison with
     /// a real kernel's recorded calls needs it.
     pub fn cpufreq_update_util_at(&mut self, cpu: CpuId, time: Ns, flags: u32) {
-        self.rq[cpu].clock = time;
-        let cpus = self.policies[self.policy_of(cpu)].cpus;
-        cpus.iter().for_each(|j| self.stale_demands.mark(j));
+        self.sched.rq[cpu].clock = time;
+        let cpus = self.cpufreq.policies[self.policy_of(cpu)].cpus;
+        cpus.iter().for_each(|j| self.sched.stale_demands.mark(j));
         self.cpufreq_update_util(cpu, flags);
     }
 }

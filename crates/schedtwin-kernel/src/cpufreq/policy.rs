@@ -159,24 +159,24 @@ impl CpufreqPolicy {
 impl Kernel {
     /// Starts the governors, at boot.
     pub(crate) fn cpufreq_start(&mut self) {
-        if self.config.scaling_driver.needs_own_clocks() {
+        if self.cx.config.scaling_driver.needs_own_clocks() {
             self.start_counters();
         }
-        if self.config.processor_decides() {
+        if self.cx.config.processor_decides() {
             self.hints_start();
             return;
         }
-        if self.config.scaling_driver.decides() {
+        if self.cx.config.scaling_driver.decides() {
             self.intel_pstate_start();
             return;
         }
-        let driver = Driver::new(&self.config);
+        let driver = Driver::new(&self.cx.config);
         if driver.pstates {
             self.intel_pstate_cpu_init();
         }
-        for index in self.policies.ids() {
-            let policy = &self.policies[index];
-            let khz = match self.config.cpufreq {
+        for index in self.cpufreq.policies.ids() {
+            let policy = &self.cpufreq.policies[index];
+            let khz = match self.cx.config.cpufreq {
                 // The governor's first request decides; until then what firmware left.
                 // Drivers that bring their own way begin at the bottom.
                 FrequencyGovernor::Schedutil
@@ -192,7 +192,7 @@ impl Kernel {
                 | FrequencyGovernor::Conservative => policy.max(),
                 FrequencyGovernor::Powersave => policy.table[0],
                 FrequencyGovernor::Userspace => {
-                    policy.resolve_within(self.config.scaling_setspeed, policy.limit_max)
+                    policy.resolve_within(self.cx.config.scaling_setspeed, policy.limit_max)
                 }
             };
             self.cpufreq_driver_target_index(index, khz);
@@ -202,26 +202,28 @@ impl Kernel {
 
     /// `cpufreq_governor_limits()`: the policy's limit has changed.
     pub(crate) fn cpufreq_governor_limits(&mut self, index: PolicyId) {
-        if self.config.processor_decides() {
+        if self.cx.config.processor_decides() {
             self.set_pstate_limits(index);
             return;
         }
-        if self.config.scaling_driver.decides() {
+        if self.cx.config.scaling_driver.decides() {
             self.intel_pstate_limits(index);
             return;
         }
         self.set_pstate_limits(index);
-        match self.config.cpufreq {
+        match self.cx.config.cpufreq {
             FrequencyGovernor::Schedutil => self.sugov_limits(index),
             FrequencyGovernor::Performance => {
-                let khz = self.policies[index].limit_max;
+                let khz = self.cpufreq.policies[index].limit_max;
                 self.cpufreq_driver_target(index, khz);
             }
             FrequencyGovernor::Powersave => {}
             FrequencyGovernor::Ondemand | FrequencyGovernor::Conservative => self.dbs_limits(index),
             FrequencyGovernor::Userspace => {
-                let khz = self.policies[index]
-                    .resolve_within(self.config.scaling_setspeed, self.policies[index].limit_max);
+                let khz = self.cpufreq.policies[index].resolve_within(
+                    self.cx.config.scaling_setspeed,
+                    self.cpufreq.policies[index].limit_max,
+                );
                 self.cpufreq_driver_target(index, khz);
             }
         }
@@ -229,33 +231,34 @@ impl Kernel {
 
     /// The driver hands a frequency to the hardware.
     pub(crate) fn cpufreq_driver_target_index(&mut self, index: PolicyId, khz: Khz) {
-        self.policies[index].requested = khz;
-        self.dirty_policies.insert(index);
-        self.policies_dirty = true;
+        self.cpufreq.policies[index].requested = khz;
+        self.cpufreq.dirty_policies.insert(index);
+        self.cpufreq.policies_dirty = true;
     }
 
     /// The kernel believes in a frequency from now on: `policy->cur`, `topology_set_freq_scale()`.
     pub(crate) fn set_policy_cur(&mut self, index: PolicyId, khz: Khz) {
-        let policy = &mut self.policies[index];
+        let policy = &mut self.cpufreq.policies[index];
         policy.cur = khz;
         let (cpus, max) = (policy.cpus, policy.max());
         let scale = ((khz as u64) << 10) / max as u64;
         let known = !self.reads_counters();
         for cpu in cpus.iter() {
             if known {
-                self.rq[cpu].freq_scale = if self.sugov_forms.invariant { scale } else { 1024 };
+                self.sched.rq[cpu].freq_scale =
+                    if self.cpufreq.sugov_forms.invariant { scale } else { 1024 };
             }
             self.refresh_path_speed(cpu);
-            if !self.sugov_forms.invariant {
+            if !self.cpufreq.sugov_forms.invariant {
                 // What a utilisation is worth follows from the clock.
-                self.stale_demands.mark(cpu);
+                self.sched.stale_demands.mark(cpu);
             }
         }
     }
 
     /// How fast a CPU's clock is believed to run, of 1024.
     pub(crate) fn clock_scale(&self, cpu: CpuId) -> u64 {
-        let policy = &self.policies[self.policy_of(cpu)];
+        let policy = &self.cpufreq.policies[self.policy_of(cpu)];
         (u64::from(policy.cur) << 10) / u64::from(policy.max())
     }
 
@@ -263,13 +266,13 @@ impl Kernel {
     /// `sugov_update_shared()` and `sugov_update_single_freq()`.
     #[inline]
     pub(crate) fn cpufreq_driver_request(&mut self, index: PolicyId, khz: Khz, requested_at: Ns) {
-        if self.policies[index].fast_switch {
+        if self.cpufreq.policies[index].fast_switch {
             let khz = self.driver_frequency(index, khz);
             self.cpufreq_driver_fast_switch(index, khz, requested_at);
         } else {
             // The driver is asked later, and the meter hears of the wish now.
-            self.wishing_policies.insert(index);
-            self.policies_dirty = true;
+            self.cpufreq.wishing_policies.insert(index);
+            self.cpufreq.policies_dirty = true;
             self.sugov_deferred_update(index);
         }
     }
@@ -277,10 +280,10 @@ impl Kernel {
     /// What the driver makes of a frequency that the governor has not looked up in its table (`CPUFREQ_RELATION_L`).
     #[inline]
     pub(crate) fn driver_frequency(&self, index: PolicyId, khz: Khz) -> Khz {
-        let policy = &self.policies[index];
+        let policy = &self.cpufreq.policies[index];
         match policy.tableless {
             true => policy.tableless_frequency(khz),
-            false if self.sugov_forms.raw => policy.resolve(khz),
+            false if self.cpufreq.sugov_forms.raw => policy.resolve(khz),
             false => khz,
         }
     }
@@ -292,7 +295,7 @@ impl Kernel {
         khz: Khz,
         requested_at: Ns,
     ) {
-        let cost = self.device_tree.path_costs.frequency_switch;
+        let cost = self.cx.platform.device_tree.path_costs.frequency_switch;
         self.charge(cost);
         self.fact(FactKind::Frequency { policy: index, khz, requested_at });
         self.cpufreq_driver_target_index(index, khz);
@@ -302,6 +305,6 @@ impl Kernel {
     /// The domain of a CPU.
     #[inline(always)]
     pub(crate) fn policy_of(&self, cpu: CpuId) -> PolicyId {
-        PolicyId(self.device_tree.cpus[cpu.index()].policy as u16)
+        PolicyId(self.cx.platform.device_tree.cpus[cpu.index()].policy as u16)
     }
 }

@@ -201,17 +201,17 @@ impl Kernel {
     /// holding of the frequency.
     #[inline]
     pub(super) fn sugov_update(&mut self, cpu: CpuId, flags: u32) {
-        let rq = &self.rq[cpu];
+        let rq = &self.sched.rq[cpu];
         let (time, busy, bw_dl) = (rq.clock, rq.nr_running > 0, rq.dl.cpu_bw_dl());
         self.sugov_iowait_boost(cpu, time, flags);
         let index = self.policy_of(cpu);
-        let sg = &mut self.sugov_cpus[cpu];
+        let sg = &mut self.cpufreq.sugov_cpus[cpu];
         sg.last_update = time;
-        let policy = &mut self.policies[index];
-        let may_update = policy.may_be_updated(self.this_cpu, self.sugov_forms);
+        let policy = &mut self.cpufreq.policies[index];
+        let may_update = policy.may_be_updated(self.cx.this_cpu, self.cpufreq.sugov_forms);
         let sugov = &mut policy.sugov;
-        if cpu != self.this_cpu && busy {
-            sugov.counts.changed_from_elsewhere(self.now);
+        if cpu != self.cx.this_cpu && busy {
+            sugov.counts.changed_from_elsewhere(self.cx.now);
         }
         // ignore_dl_rate_limit()
         sugov.limits_changed |= bw_dl > sg.bw_min;
@@ -222,7 +222,7 @@ impl Kernel {
             }
             return;
         }
-        let drops = self.sugov_forms.drops_while_busy;
+        let drops = self.cpufreq.sugov_forms.drops_while_busy;
         if (drops && sugov.work_in_progress) || !sugov.should_update(time) {
             sugov.counts.rate_limited += 1;
             if self.wants_decisions() {
@@ -230,7 +230,7 @@ impl Kernel {
             }
             return;
         }
-        sugov.counts.decided(self.now, busy);
+        sugov.counts.decided(self.cx.now, busy);
         if self.wants_decisions() {
             let mut notes = Notes::default();
             self.sugov_request(cpu, index, time, &mut notes);
@@ -246,39 +246,39 @@ impl Kernel {
         time: Ns,
         see: &mut S,
     ) {
-        let util_before = self.sugov_cpus[cpu].util;
-        let mut highest = self.policies[index].sugov.util;
+        let util_before = self.cpufreq.sugov_cpus[cpu].util;
+        let mut highest = self.cpufreq.policies[index].sugov.util;
         let mut highest_fell = false;
         // All others demand what they did, and have no boost that this request would use up.
         let mut next = Some(0);
         while let Some(word) = next {
-            for j in self.stale_demands.among(&self.policies[index].cpus, word) {
+            for j in self.sched.stale_demands.among(&self.cpufreq.policies[index].cpus, word) {
                 let (before, demand) = self.sugov_get_util(j, cpu, time);
                 highest_fell |= before == highest && demand < before;
                 highest = highest.max(demand);
             }
-            next = self.stale_demands.next_word(word);
+            next = self.sched.stale_demands.next_word(word);
         }
         let known = (!highest_fell).then_some(highest);
-        let cpus = &self.policies[index].cpus;
+        let cpus = &self.cpufreq.policies[index].cpus;
         let (util, capacity) = self.sugov_domain_demand(cpus, cpu, known);
-        let policy = &self.policies[index];
+        let policy = &self.cpufreq.policies[index];
         // What was demanded last time led to the frequency that is asked for already.
         let sugov = &policy.sugov;
         let same = (util, capacity) == (sugov.util, sugov.capacity) && !sugov.need_freq_update;
-        if same && !policy.is_single && !S::ON && self.sugov_forms.only_demand_counts {
-            self.policies[index].sugov.counts.equal += 1;
+        if same && !policy.is_single && !S::ON && self.cpufreq.sugov_forms.only_demand_counts {
+            self.cpufreq.policies[index].sugov.counts.equal += 1;
             return;
         }
         let hold = policy.is_single && !self.uclamp_rq_is_capped(cpu) && self.sugov_hold_freq(cpu);
-        if self.policies[index].adjust_perf && self.sugov_forms.invariant {
+        if self.cpufreq.policies[index].adjust_perf && self.cpufreq.sugov_forms.invariant {
             self.sugov_adjust_perf(cpu, index, (time, util_before), hold);
             return;
         }
         let perf = self.sugov_perf(util);
-        let policy = &mut self.policies[index];
+        let policy = &mut self.cpufreq.policies[index];
         (policy.sugov.util, policy.sugov.capacity) = (util, capacity);
-        let forms = self.sugov_forms;
+        let forms = self.cpufreq.sugov_forms;
         let reference = reference_frequency(policy, forms);
         let choice = policy.decide_frequency(perf, capacity, hold, reference, forms.raw);
         if S::ON {
@@ -286,10 +286,10 @@ impl Kernel {
             cpus.iter().for_each(|j| see.frequency_input(|| self.frequency_input(j)));
             self.record_frequency(index, see.take_inputs(), perf, &choice);
         }
-        let sugov = &mut self.policies[index].sugov;
+        let sugov = &mut self.cpufreq.policies[index].sugov;
         if sugov.commit(time, &choice) {
             self.sugov_carry_out(cpu, index, choice.khz, time);
-        } else if self.sugov_forms.requests_restart {
+        } else if self.cpufreq.sugov_forms.requests_restart {
             sugov.last_freq_update_time = time;
         }
     }
@@ -298,13 +298,13 @@ impl Kernel {
     /// posted send an interrupt to a CPU that may.
     #[inline]
     pub(crate) fn may_update(&self, index: PolicyId) -> bool {
-        self.policies[index].may_be_updated(self.this_cpu, self.sugov_forms)
+        self.cpufreq.policies[index].may_be_updated(self.cx.this_cpu, self.cpufreq.sugov_forms)
     }
 
     /// The governor was called, and did not look at anything.
     #[cold]
     pub(super) fn record_refusal(&mut self, index: PolicyId, rule: FrequencyRule) {
-        let khz = self.policies[index].sugov.next_freq;
+        let khz = self.cpufreq.policies[index].sugov.next_freq;
         let choice = FrequencyChoice { raw_khz: 0, khz, cached_raw_khz: 0, rule };
         self.record_frequency(index, Vec::new(), 0, &choice);
     }
@@ -316,11 +316,11 @@ impl Kernel {
         util: u64,
         choice: &FrequencyChoice,
     ) {
-        let previous_khz = match self.policies[index].sugov.next_freq {
-            0 => self.policies[index].cur,
+        let previous_khz = match self.cpufreq.policies[index].sugov.next_freq {
+            0 => self.cpufreq.policies[index].cur,
             khz => khz,
         };
-        let sugov = &self.policies[index].sugov;
+        let sugov = &self.cpufreq.policies[index].sugov;
         let limited_until = (choice.rule == FrequencyRule::RateLimit)
             .then(|| sugov.last_freq_update_time.saturating_add_signed(sugov.freq_update_delay_ns));
         self.record(Decision::Frequency {
@@ -338,30 +338,30 @@ impl Kernel {
     /// `sugov_get_util()`: computes a CPU's demand with its boost, for a request of CPU `hook`. What it was before, and what
     /// it is.
     fn sugov_get_util(&mut self, cpu: CpuId, hook: CpuId, time: Ns) -> (u64, u64) {
-        let boost = match self.sugov_cpus[cpu].iowait_boost {
+        let boost = match self.cpufreq.sugov_cpus[cpu].iowait_boost {
             0 => None,
             _ => self.sugov_iowait_apply(cpu, time, self.iowait_boost_capacity(cpu, hook)),
         };
         let (util, bw_min) = self.sugov_demand(cpu, boost);
-        let sg = &mut self.sugov_cpus[cpu];
+        let sg = &mut self.cpufreq.sugov_cpus[cpu];
         sg.bw_min = bw_min;
         let before = std::mem::replace(&mut sg.util, util);
         if sg.iowait_boost == 0 {
-            self.stale_demands.computed(cpu);
+            self.sched.stale_demands.computed(cpu);
         }
         (before, util)
     }
 
     /// What a record shows of a CPU.
     pub(crate) fn frequency_input(&self, cpu: CpuId) -> FrequencyInput {
-        let rq = &self.rq[cpu];
-        let (util, min) = match self.frequency_hook {
+        let rq = &self.sched.rq[cpu];
+        let (util, min) = match self.cpufreq.frequency_hook {
             FrequencyHook::Custom | FrequencyHook::OfMachine | FrequencyHook::Early => {
                 self.sugov_demand(cpu, None)
             }
-            _ => (self.sugov_cpus[cpu].util, self.sugov_cpus[cpu].bw_min),
+            _ => (self.cpufreq.sugov_cpus[cpu].util, self.cpufreq.sugov_cpus[cpu].bw_min),
         };
-        let avg = &self.cfs[CfsRqId::root(cpu)].avg;
+        let avg = &self.sched.cfs[CfsRqId::root(cpu)].avg;
         FrequencyInput {
             cpu,
             util_avg: avg.util_avg,
@@ -379,8 +379,8 @@ impl Kernel {
 
     /// `sugov_hold_freq()`: a single-CPU domain does not slow down before its CPU has been idle.
     fn sugov_hold_freq(&mut self, cpu: CpuId) -> bool {
-        let calls = self.cpuidle[cpu].tick.idle_calls;
-        let sg = &mut self.sugov_cpus[cpu];
+        let calls = self.cpuidle.cpus[cpu].tick.idle_calls;
+        let sg = &mut self.cpufreq.sugov_cpus[cpu];
         let hold = calls == sg.saved_idle_calls;
         sg.saved_idle_calls = calls;
         hold
@@ -389,8 +389,8 @@ impl Kernel {
     /// `sugov_iowait_reset()`: after a tick without a call the boost starts over.
     #[inline]
     fn sugov_iowait_reset(&mut self, cpu: CpuId, time: Ns, set: bool) -> bool {
-        let tick = self.tick_nsec as i64;
-        let sg = &mut self.sugov_cpus[cpu];
+        let tick = self.cx.tick_nsec as i64;
+        let sg = &mut self.cpufreq.sugov_cpus[cpu];
         if time as i64 - sg.last_update as i64 <= tick {
             return false;
         }
@@ -403,7 +403,7 @@ impl Kernel {
     #[inline(always)]
     fn sugov_iowait_boost(&mut self, cpu: CpuId, time: Ns, flags: u32) {
         let set = flags & SCHED_CPUFREQ_IOWAIT != 0;
-        if set || self.sugov_cpus[cpu].iowait_boost != 0 {
+        if set || self.cpufreq.sugov_cpus[cpu].iowait_boost != 0 {
             self.sugov_iowait_boosted(cpu, time, set);
         }
     }
@@ -411,15 +411,16 @@ impl Kernel {
     /// Some I/O is waited for, or was.
     #[inline(never)]
     fn sugov_iowait_boosted(&mut self, cpu: CpuId, time: Ns, set: bool) {
-        if self.sugov_cpus[cpu].iowait_boost != 0 && self.sugov_iowait_reset(cpu, time, set) {
+        if self.cpufreq.sugov_cpus[cpu].iowait_boost != 0 && self.sugov_iowait_reset(cpu, time, set)
+        {
             return;
         }
-        let sg = &mut self.sugov_cpus[cpu];
+        let sg = &mut self.cpufreq.sugov_cpus[cpu];
         if !set || sg.iowait_boost_pending {
             return;
         }
         sg.iowait_boost_pending = true;
-        self.stale_demands.mark(cpu);
+        self.sched.stale_demands.mark(cpu);
         sg.iowait_boost =
             if sg.iowait_boost != 0 { (sg.iowait_boost << 1).min(1024) } else { IOWAIT_BOOST_MIN };
     }
@@ -427,10 +428,12 @@ impl Kernel {
     /// `sugov_iowait_apply()`: the boost that this request gets, if any.
     #[inline(never)]
     fn sugov_iowait_apply(&mut self, cpu: CpuId, time: Ns, capacity: u64) -> Option<u64> {
-        if self.sugov_cpus[cpu].iowait_boost == 0 || self.sugov_iowait_reset(cpu, time, false) {
+        if self.cpufreq.sugov_cpus[cpu].iowait_boost == 0
+            || self.sugov_iowait_reset(cpu, time, false)
+        {
             return None;
         }
-        let sg = &mut self.sugov_cpus[cpu];
+        let sg = &mut self.cpufreq.sugov_cpus[cpu];
         if !sg.iowait_boost_pending {
             sg.iowait_boost >>= 1;
             if sg.iowait_boost < IOWAIT_BOOST_MIN {
@@ -476,7 +479,7 @@ mod tests {
         let mut request = |k: &mut Kernel, step: Ns, io: bool| {
             time += step;
             k.sugov_iowait_boost(cpu, time, if io { SCHED_CPUFREQ_IOWAIT } else { 0 });
-            k.sugov_cpus[cpu].last_update = time;
+            k.cpufreq.sugov_cpus[cpu].last_update = time;
             k.sugov_iowait_apply(cpu, time, 1024).unwrap_or(0)
         };
         let steps = [1_000_000; 5].map(|step| request(&mut kernel, step, true));
@@ -514,13 +517,13 @@ mod tests {
     #[test]
     fn the_fair_servers_floor_ignores_the_rate_limit() {
         let mut kernel = kernel(&[(1, 1024, OPPS)]);
-        kernel.rq[CpuId(0)].clock = 5_000_000;
+        kernel.sched.rq[CpuId(0)].clock = 5_000_000;
         kernel.sugov_update(CpuId(0), 0);
-        kernel.rq[CpuId(0)].clock += 1;
-        kernel.rq[CpuId(0)].dl.count_for_test();
-        kernel.stale_demands.mark(CpuId(0));
+        kernel.sched.rq[CpuId(0)].clock += 1;
+        kernel.sched.rq[CpuId(0)].dl.count_for_test();
+        kernel.sched.stale_demands.mark(CpuId(0));
         kernel.sugov_update(CpuId(0), 0);
-        assert_eq!(kernel.sugov_cpus[CpuId(0)].bw_min, 51);
-        assert_eq!(kernel.policies[PolicyId(0)].sugov.cached_raw_freq, 99_609);
+        assert_eq!(kernel.cpufreq.sugov_cpus[CpuId(0)].bw_min, 51);
+        assert_eq!(kernel.cpufreq.policies[PolicyId(0)].sugov.cached_raw_freq, 99_609);
     }
 }

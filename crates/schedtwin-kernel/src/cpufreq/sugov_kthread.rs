@@ -91,20 +91,20 @@ impl SugovKthread {
 impl Kernel {
     /// `sugov_kthread_create()`: where the governor cannot call the driver itself.
     pub(crate) fn sugov_kthreads_create(&mut self) {
-        let samples = self.config.runs_sampling();
-        if !self.config.runs_schedutil() && !samples {
+        let samples = self.cx.config.runs_sampling();
+        if !self.cx.config.runs_schedutil() && !samples {
             return;
         }
-        for index in self.policies.ids() {
-            if self.policies[index].fast_switch && !samples {
+        for index in self.cpufreq.policies.ids() {
+            if self.cpufreq.policies[index].fast_switch && !samples {
                 continue;
             }
-            let cpus = self.policies[index].cpus;
+            let cpus = self.cpufreq.policies[index].cpus;
             let first = cpus.lowest().expect("a policy has CPUs");
             let kind = TaskKind::Sugov { policy: index };
             let task = self.new_task(None, kind);
-            let t = &mut self.tasks[task];
-            if self.config.sugov_slow_path == SugovSlowPath::Fifo && !samples {
+            let t = &mut self.sched.tasks[task];
+            if self.cx.config.sugov_slow_path == SugovSlowPath::Fifo && !samples {
                 (t.class, t.policy, t.prio) =
                     (Class::Rt, Policy::Fifo, 99 - SUGOV_KTHREAD_PRIORITY);
             }
@@ -113,11 +113,12 @@ impl Kernel {
             t.nr_cpus_allowed = cpus.weight();
             t.state = TaskState::Interruptible;
             let se = t.se;
-            self.se[se].cfs_rq = CfsRqId::root(first);
-            if self.config.sugov_slow_path == SugovSlowPath::Deadline && !samples {
+            self.sched.se[se].cfs_rq = CfsRqId::root(first);
+            if self.cx.config.sugov_slow_path == SugovSlowPath::Deadline && !samples {
                 self.make_special_dl(task);
             }
-            self.policies[index].kthread = Some(SugovKthread { task, queued: false, call: None });
+            self.cpufreq.policies[index].kthread =
+                Some(SugovKthread { task, queued: false, call: None });
         }
     }
 
@@ -127,16 +128,16 @@ impl Kernel {
     }
 
     fn sugov(&self, index: PolicyId) -> &SugovKthread {
-        self.policies[index].kthread.as_ref().expect("a slow domain has a thread")
+        self.cpufreq.policies[index].kthread.as_ref().expect("a slow domain has a thread")
     }
 
     fn sugov_mut(&mut self, index: PolicyId) -> &mut SugovKthread {
-        self.policies[index].kthread.as_mut().expect("a slow domain has a thread")
+        self.cpufreq.policies[index].kthread.as_mut().expect("a slow domain has a thread")
     }
 
     /// `sugov_deferred_update()`: the governor's choice is in `next_freq`.
     pub(crate) fn sugov_deferred_update(&mut self, index: PolicyId) {
-        let sugov = &mut self.policies[index].sugov;
+        let sugov = &mut self.cpufreq.policies[index].sugov;
         if !sugov.work_in_progress {
             sugov.work_in_progress = true;
             self.irq_work_queue(index);
@@ -149,13 +150,13 @@ impl Kernel {
         thread.queued = true;
         let task = thread.task;
         if thread.call.is_none() {
-            let sleeps = self.tasks[task].on_rq == OnRq::No;
-            let by_kworker = self.config.sugov_slow_path == SugovSlowPath::Kworker
-                || self.policies[index].dbs.is_some();
+            let sleeps = self.sched.tasks[task].on_rq == OnRq::No;
+            let by_kworker = self.cx.config.sugov_slow_path == SugovSlowPath::Kworker
+                || self.cpufreq.policies[index].dbs.is_some();
             if sleeps && by_kworker {
                 // schedule_work_on(): by the kworker of this CPU.
-                self.tasks[task].cpus_mask = CpuMask::of(self.this_cpu);
-                self.tasks[task].nr_cpus_allowed = 1;
+                self.sched.tasks[task].cpus_mask = CpuMask::of(self.cx.this_cpu);
+                self.sched.tasks[task].nr_cpus_allowed = 1;
             }
             self.try_to_wake_up(task, 0, WakeSource::Kernel);
         }
@@ -163,9 +164,9 @@ impl Kernel {
 
     /// The interrupt of a driver has come: threads whose driver is done wake up.
     pub(crate) fn sugov_driver_interrupt(&mut self) {
-        for index in self.policies.ids() {
-            let now = self.now;
-            let call = self.policies[index].kthread.as_mut().and_then(|k| k.call.as_mut());
+        for index in self.cpufreq.policies.ids() {
+            let now = self.cx.now;
+            let call = self.cpufreq.policies[index].kthread.as_mut().and_then(|k| k.call.as_mut());
             if let Some(call) = call.filter(|call| call.waits && call.until <= now) {
                 call.waits = false;
                 let task = self.sugov(index).task;
@@ -176,10 +177,10 @@ impl Kernel {
 
     /// `kthread_worker_fn()` of the running thread: it has been switched to, or its driver has stopped spinning.
     pub(crate) fn sugov_kthread_fn(&mut self, index: PolicyId) {
-        let cpu = self.this_cpu;
-        let task = self.rq[cpu].curr;
+        let cpu = self.cx.this_cpu;
+        let task = self.sched.rq[cpu].curr;
         // cond_resched() between two works.
-        if self.sugov_driver_returns(index) && self.rq[cpu].need_resched {
+        if self.sugov_driver_returns(index) && self.sched.rq[cpu].need_resched {
             self.schedule(true);
             return;
         }
@@ -188,7 +189,7 @@ impl Kernel {
                 return;
             }
         }
-        self.tasks[task].state = TaskState::Interruptible;
+        self.sched.tasks[task].state = TaskState::Interruptible;
         self.schedule(false);
     }
 
@@ -196,7 +197,7 @@ impl Kernel {
     pub(super) fn sugov_driver_returns(&mut self, index: PolicyId) -> bool {
         let Some(call) = self.sugov_mut(index).call.take() else { return false };
         assert!(
-            call.until <= self.now && !call.waits,
+            call.until <= self.cx.now && !call.waits,
             "policy {} goes on before its driver",
             index.0
         );
@@ -207,37 +208,37 @@ impl Kernel {
 
     /// `sugov_work()`; whether the driver has been called.
     pub(super) fn sugov_work(&mut self, index: PolicyId) -> bool {
-        let policy = &mut self.policies[index];
-        if !self.sugov_forms.drops_while_busy {
+        let policy = &mut self.cpufreq.policies[index];
+        if !self.cpufreq.sugov_forms.drops_while_busy {
             policy.sugov.work_in_progress = false;
         }
         if policy.dbs.is_some() {
             let khz = self.dbs_work(index);
-            let sugov = &mut self.policies[index].sugov;
+            let sugov = &mut self.cpufreq.policies[index].sugov;
             sugov.next_freq = khz.unwrap_or(sugov.next_freq);
-            sugov.last_freq_update_time = self.now;
+            sugov.last_freq_update_time = self.cx.now;
             if khz.is_none() {
                 self.sugov_work_ends(index);
                 return false;
             }
         }
-        let sugov = &self.policies[index].sugov;
+        let sugov = &self.cpufreq.policies[index].sugov;
         let (wanted, requested_at) = (sugov.next_freq, sugov.last_freq_update_time);
         let khz = self.driver_frequency(index, wanted);
-        if khz == self.policies[index].cur {
+        if khz == self.cpufreq.policies[index].cur {
             self.sugov_work_ends(index);
             return false;
         }
-        let cost = self.device_tree.path_costs.frequency_switch;
+        let cost = self.cx.platform.device_tree.path_costs.frequency_switch;
         self.charge(cost);
         self.cpufreq_driver_target_index(index, khz);
-        let driver = &self.device_tree.policies[index.index()];
+        let driver = &self.cx.platform.device_tree.policies[index.index()];
         let (until, waits) = (self.local_clock() + driver.driver_latency, driver.driver_sleeps);
         let thread = self.sugov_mut(index);
         thread.call = Some(DriverCall { khz, requested_at, until, waits });
         let task = thread.task;
         if waits {
-            self.tasks[task].state = TaskState::Uninterruptible;
+            self.sched.tasks[task].state = TaskState::Uninterruptible;
             self.schedule(false);
         }
         true
@@ -245,8 +246,8 @@ impl Kernel {
 
     /// The end of `sugov_work()` where the governor waits for it.
     fn sugov_work_ends(&mut self, index: PolicyId) {
-        if self.sugov_forms.drops_while_busy {
-            self.policies[index].sugov.work_in_progress = false;
+        if self.cpufreq.sugov_forms.drops_while_busy {
+            self.cpufreq.policies[index].sugov.work_in_progress = false;
         }
     }
 
@@ -255,36 +256,38 @@ impl Kernel {
         self.fact(FactKind::Frequency { policy: index, khz, requested_at });
         self.set_policy_cur(index, khz);
         // A limit that came meanwhile has waited for the call.
-        if khz > self.policies[index].limit_max {
+        if khz > self.cpufreq.policies[index].limit_max {
             self.cpufreq_policy_apply_limits(index);
         }
     }
 
     /// Asserts that each work in progress is on its way to the thread, and that none is lost there.
     pub(crate) fn verify_sugov(&self) {
-        for index in self.policies.ids() {
-            let policy = &self.policies[index];
+        for index in self.cpufreq.policies.ids() {
+            let policy = &self.cpufreq.policies[index];
             let Some(thread) = &policy.kthread else {
-                let raised = policy.cpus.iter().filter(|cpu| self.rq[*cpu].fast_switch_raised);
+                let raised =
+                    policy.cpus.iter().filter(|cpu| self.sched.rq[*cpu].fast_switch_raised);
                 let under_way = policy.sugov.work_in_progress as usize;
                 assert_eq!(raised.count(), under_way, "policy {}: interrupts", index.0);
                 continue;
             };
             let raised = self
+                .sched
                 .rq
                 .iter()
                 .filter(|rq| rq.irq_work_raised.iter().any(|raised| raised == index))
                 .count();
-            let called = thread.calls_driver() && self.sugov_forms.drops_while_busy;
+            let called = thread.calls_driver() && self.cpufreq.sugov_forms.drops_while_busy;
             let under_way = raised + thread.queued as usize + usize::from(called);
             assert_eq!(
                 under_way, policy.sugov.work_in_progress as usize,
                 "policy {}: work",
                 index.0
             );
-            let task = &self.tasks[thread.task];
+            let task = &self.sched.tasks[thread.task];
             let woken = task.on_rq == OnRq::Queued
-                || self.rq[task.cpu].wake_list.iter().any(|entry| entry.task == thread.task);
+                || self.sched.rq[task.cpu].wake_list.iter().any(|entry| entry.task == thread.task);
             if thread.queued && thread.call.is_none() {
                 assert!(woken, "policy {}: work, and its thread sleeps", index.0);
             }

@@ -37,8 +37,18 @@ use crate::config::SingleIdleState;
 use crate::time::tick_sched::TickSched;
 use crate::{Activity, Kernel};
 use governor::Governor;
+use schedtwin_types::arena::Arena;
 use schedtwin_types::{CpuId, Decision, FactKind, IdleRule, IrqLines, Ns, TaskId};
 use states::{IdleStateParams, Reflection, SelectInput};
+
+/// Idle loops and governors.
+#[derive(Clone)]
+pub struct Cpuidle {
+    /// The user's idle governor that is one for all CPUs, if there is one.
+    pub(crate) machine_idle: Option<Box<crate::policy::CustomMachineIdle>>,
+    /// Idle governor and idle loop, per CPU.
+    pub(crate) cpus: Arena<CpuId, CpuIdle>,
+}
 
 /// Idle state of a CPU: governor, tick, accounting (`struct cpuidle_device` and `struct tick_sched`).
 #[derive(Clone, Debug)]
@@ -160,56 +170,58 @@ impl CpuIdle {
 impl Kernel {
     /// `do_idle()` until the CPU sleeps: the executing CPU runs its idle task and has paid its debt.
     pub(crate) fn do_idle(&mut self) {
-        let cpu = self.this_cpu;
-        if !self.cpuidle[cpu].tick.inidle {
-            self.cpuidle[cpu].got_tick = false;
+        let cpu = self.cx.this_cpu;
+        if !self.cpuidle.cpus[cpu].tick.inidle {
+            self.cpuidle.cpus[cpu].got_tick = false;
             self.nohz_run_idle_balance(cpu);
             self.tick_nohz_idle_enter(cpu);
         }
-        if self.rq[cpu].need_resched {
+        if self.sched.rq[cpu].need_resched {
             self.leave_idle(cpu);
             return;
         }
         let (state, stop_tick) = self.cpuidle_select(cpu);
-        if stop_tick || self.cpuidle[cpu].tick.tick_stopped {
+        if stop_tick || self.cpuidle.cpus[cpu].tick.tick_stopped {
             self.tick_nohz_idle_stop_tick(cpu);
         }
-        let tick_stopped = self.cpuidle[cpu].tick.tick_stopped;
+        let tick_stopped = self.cpuidle.cpus[cpu].tick.tick_stopped;
         let mut state = state;
-        let stops = self.cpuidle[cpu].timer_stops(state);
+        let stops = self.cpuidle.cpus[cpu].timer_stops(state);
         let broadcast = stops && self.tick_broadcast_enter(cpu);
         if stops && !broadcast {
-            state = self.cpuidle[cpu].deepest_with_timer(state);
+            state = self.cpuidle.cpus[cpu].deepest_with_timer(state);
         }
         let at = self.local_clock();
-        let idle = &mut self.cpuidle[cpu];
+        let idle = &mut self.cpuidle.cpus[cpu];
         idle.broadcast = broadcast;
         idle.entered = Some(state);
         idle.entered_at = at;
         self.fact(FactKind::IdleEnter { state, tick_stopped });
-        let idle = &mut self.cpuidle[cpu];
-        self.wires[cpu].activity = if idle.states[state as usize].polling {
-            Activity::Poll { until: at + idle.poll_time(self.tick_nsec) }
+        let idle = &mut self.cpuidle.cpus[cpu];
+        self.cx.platform.wires[cpu].activity = if idle.states[state as usize].polling {
+            Activity::Poll { until: at + idle.poll_time(self.cx.tick_nsec) }
         } else {
             Activity::Idle { state }
         };
-        if self.reads_counters() && self.wires[cpu].activity == (Activity::Idle { state }) {
-            self.counters[cpu.index()].works(at, false);
+        if self.reads_counters()
+            && self.cx.platform.wires[cpu].activity == (Activity::Idle { state })
+        {
+            self.cpufreq.counters[cpu.index()].works(at, false);
         }
     }
 
     /// Whether the governor is asked, and told of stays (`cpuidle_idle_call`).
     fn has_choice(&self, cpu: CpuId) -> bool {
-        match self.config.single_idle_state {
+        match self.cx.config.single_idle_state {
             SingleIdleState::Governor => true,
-            SingleIdleState::Skipped => self.cpuidle[cpu].states.len() > 1,
+            SingleIdleState::Skipped => self.cpuidle.cpus[cpu].states.len() > 1,
         }
     }
 
     /// Asks the governor (`cpuidle_select`), if there is a choice. Else the tick goes on until it has come once.
     fn cpuidle_select(&mut self, cpu: CpuId) -> (u8, bool) {
         if !self.has_choice(cpu) {
-            let stop_tick = self.cpuidle[cpu].got_tick;
+            let stop_tick = self.cpuidle.cpus[cpu].got_tick;
             if self.wants_decisions() {
                 let rule = IdleRule::OnlyState;
                 self.record(Decision::Idle { state: 0, stop_tick, sleep_length_ns: None, rule });
@@ -218,22 +230,22 @@ impl Kernel {
         }
         let now = self.local_clock();
         let timers = self.tick_nohz_get_sleep_length(cpu);
-        let reads_util = self.cpuidle[cpu].governor.reads_util();
+        let reads_util = self.cpuidle.cpus[cpu].governor.reads_util();
         let cpu_util = if reads_util { self.sched_cpu_util(cpu) } else { 0 };
-        let nr_iowaiters = self.rq[cpu].nr_iowait;
+        let nr_iowaiters = self.sched.rq[cpu].nr_iowait;
         let CpuIdle { governor, states, last_residency_ns, latency_req_ns, tick, .. } =
-            &mut self.cpuidle[cpu];
+            &mut self.cpuidle.cpus[cpu];
         let input = SelectInput {
             states,
             latency_req_ns: *latency_req_ns,
             tick_stopped: tick.tick_stopped,
-            tick_nsec: self.tick_nsec as i64,
+            tick_nsec: self.cx.tick_nsec as i64,
             now,
             last_residency_ns: *last_residency_ns,
             nr_iowaiters,
             cpu_util,
         };
-        let choice = match (&*governor, &mut self.machine_idle) {
+        let choice = match (&*governor, &mut self.cpuidle.machine_idle) {
             (Governor::OfMachine { .. }, Some(of_machine)) => {
                 of_machine.select(cpu, &input, &mut || timers)
             }
@@ -244,24 +256,25 @@ impl Kernel {
             self.record(Decision::Idle { state, stop_tick, sleep_length_ns, rule });
         }
         // No such state: see above.
-        let state = if usize::from(state) < self.cpuidle[cpu].states.len() { state } else { 0 };
+        let state =
+            if usize::from(state) < self.cpuidle.cpus[cpu].states.len() { state } else { 0 };
         (state, stop_tick)
     }
 
     /// The CPU is awake again after `cpuidle_enter_state()`.
     pub(crate) fn cpuidle_exit(&mut self) {
-        let cpu = self.this_cpu;
+        let cpu = self.cx.this_cpu;
         let now = self.local_clock();
-        let idle = &mut self.cpuidle[cpu];
+        let idle = &mut self.cpuidle.cpus[cpu];
         let state = idle.entered.take().expect("an idle CPU has entered a state");
         idle.last_residency_ns = now - idle.entered_at;
         idle.reflect_pending = Some(state);
         let residency_ns = idle.last_residency_ns;
         let miss = idle.miss(state);
         if self.reads_counters() {
-            self.counters[cpu.index()].works(now, true);
+            self.cpufreq.counters[cpu.index()].works(now, true);
         }
-        let idle = &mut self.cpuidle[cpu];
+        let idle = &mut self.cpuidle.cpus[cpu];
         if std::mem::take(&mut idle.broadcast) {
             self.tick_broadcast_exit(cpu);
         }
@@ -273,29 +286,29 @@ impl Kernel {
 
     /// `cpuidle_enter_state()` has failed: as if the CPU had not tried.
     pub(crate) fn cpuidle_refused(&mut self) {
-        let idle = &mut self.cpuidle[self.this_cpu];
+        let idle = &mut self.cpuidle.cpus[self.cx.this_cpu];
         let state = idle.entered.take().expect("a refused CPU has asked for a state");
         idle.last_residency_ns = 0;
         idle.rejected += 1;
         if self.reads_counters() {
             let now = self.local_clock();
-            self.counters[self.this_cpu.index()].works(now, true);
+            self.cpufreq.counters[self.cx.this_cpu.index()].works(now, true);
         }
-        let idle = &mut self.cpuidle[self.this_cpu];
+        let idle = &mut self.cpuidle.cpus[self.cx.this_cpu];
         if std::mem::take(&mut idle.broadcast) {
-            self.tick_broadcast_exit(self.this_cpu);
+            self.tick_broadcast_exit(self.cx.this_cpu);
         }
         self.fact(FactKind::IdleExit { state, residency_ns: 0 });
     }
 
     /// After an interrupt in idle: tell the governor, then leave or go round again.
     pub(crate) fn idle_after_interrupt(&mut self) {
-        let cpu = self.this_cpu;
-        let resched = self.rq[cpu].need_resched;
+        let cpu = self.cx.this_cpu;
+        let resched = self.sched.rq[cpu].need_resched;
         if !resched {
             self.tick_nohz_irq_exit(cpu);
         }
-        if matches!(self.wires[cpu].activity, Activity::Poll { .. }) {
+        if matches!(self.cx.platform.wires[cpu].activity, Activity::Poll { .. }) {
             if !resched {
                 // An interrupt alone does not end the loop that it came into.
                 return;
@@ -307,8 +320,8 @@ impl Kernel {
 
     /// The polling state's loop is over: its time is up, unless there is something to do.
     pub(crate) fn idle_after_poll(&mut self) {
-        let cpu = self.this_cpu;
-        let poll_time_limit = !self.rq[cpu].need_resched;
+        let cpu = self.cx.this_cpu;
+        let poll_time_limit = !self.sched.rq[cpu].need_resched;
         self.cpuidle_exit();
         self.idle_round_ends(cpu, poll_time_limit);
     }
@@ -318,15 +331,15 @@ impl Kernel {
     fn idle_round_ends(&mut self, cpu: CpuId, poll_time_limit: bool) {
         // tick_nohz_idle_got_tick(): a tick is forgotten at the end of each round, whether the governor
         // heard of it or not.
-        let got_tick = std::mem::take(&mut self.cpuidle[cpu].tick.got_idle_tick);
+        let got_tick = std::mem::take(&mut self.cpuidle.cpus[cpu].tick.got_idle_tick);
         let has_choice = self.has_choice(cpu);
-        self.cpuidle[cpu].got_tick = got_tick && !has_choice;
-        if let Some(state) = self.cpuidle[cpu].reflect_pending.take()
+        self.cpuidle.cpus[cpu].got_tick = got_tick && !has_choice;
+        if let Some(state) = self.cpuidle.cpus[cpu].reflect_pending.take()
             && has_choice
         {
             let now = self.local_clock();
-            let tick_nsec = self.tick_nsec as i64;
-            let CpuIdle { governor, last_residency_ns, .. } = &mut self.cpuidle[cpu];
+            let tick_nsec = self.cx.tick_nsec as i64;
+            let CpuIdle { governor, last_residency_ns, .. } = &mut self.cpuidle.cpus[cpu];
             let stay = Reflection {
                 state: state as usize,
                 got_tick,
@@ -335,34 +348,34 @@ impl Kernel {
                 tick_nsec,
                 last_residency_ns: *last_residency_ns,
             };
-            match (&*governor, &mut self.machine_idle) {
+            match (&*governor, &mut self.cpuidle.machine_idle) {
                 (Governor::OfMachine { .. }, Some(of_machine)) => {
                     of_machine.policy.reflect(cpu, &stay);
                 }
                 _ => governor.reflect(&stay),
             }
         }
-        if self.rq[cpu].need_resched {
+        if self.sched.rq[cpu].need_resched {
             self.leave_idle(cpu);
         } else {
-            let cost = self.device_tree.path_costs.idle_enter;
+            let cost = self.cx.platform.device_tree.path_costs.idle_enter;
             self.charge(cost);
-            self.wires[cpu].activity = Activity::IdleLoop;
+            self.cx.platform.wires[cpu].activity = Activity::IdleLoop;
         }
     }
 
     /// The idle loop ends.
     fn leave_idle(&mut self, cpu: CpuId) {
-        let cost = self.device_tree.path_costs.idle_exit;
+        let cost = self.cx.platform.device_tree.path_costs.idle_exit;
         self.charge(cost);
-        if self.cpuidle[cpu].tick.inidle {
+        if self.cpuidle.cpus[cpu].tick.inidle {
             self.tick_nohz_idle_exit(cpu);
         }
         self.flush_smp_call_function_queue(cpu);
         self.schedule(false);
-        if self.rq[cpu].curr.is_idle() {
+        if self.sched.rq[cpu].curr.is_idle() {
             // The task was taken away again before this CPU got to it.
-            self.wires[cpu].activity = Activity::IdleLoop;
+            self.cx.platform.wires[cpu].activity = Activity::IdleLoop;
         }
     }
 }

@@ -64,9 +64,11 @@ impl Kernel {
     /// Whether a CPU polls; then it has been told that there is something to do.
     pub(crate) fn polls(&mut self, cpu: CpuId) -> bool {
         let now = self.local_clock();
-        let Activity::Poll { until } = &mut self.wires[cpu].activity else { return false };
+        let Activity::Poll { until } = &mut self.cx.platform.wires[cpu].activity else {
+            return false;
+        };
         *until = now.min(*until);
-        self.dirty.insert(cpu);
+        self.cx.platform.dirty.insert(cpu);
         true
     }
 
@@ -75,19 +77,19 @@ impl Kernel {
         if !self.polls(cpu) {
             return false;
         }
-        self.rq[cpu].need_resched = true;
-        self.cpuidle[cpu].pending_calls.insert(IrqLine::ipi(kind));
+        self.sched.rq[cpu].need_resched = true;
+        self.cpuidle.cpus[cpu].pending_calls.insert(IrqLine::ipi(kind));
         true
     }
 
     /// On the way out of the idle loop: does what it was called for while it polled.
     pub(super) fn flush_smp_call_function_queue(&mut self, cpu: CpuId) {
-        let calls = std::mem::take(&mut self.cpuidle[cpu].pending_calls);
+        let calls = std::mem::take(&mut self.cpuidle.cpus[cpu].pending_calls);
         if calls.is_empty() {
             return;
         }
         self.handle_ipis(cpu, calls);
-        if std::mem::take(&mut self.rq[cpu].sched_softirq) {
+        if std::mem::take(&mut self.sched.rq[cpu].sched_softirq) {
             self.sched_balance_softirq(cpu);
         }
     }

@@ -130,15 +130,15 @@ impl Kernel {
     #[cold]
     pub(crate) fn custom_frequency_update(&mut self, cpu: CpuId, flags: u32) {
         let index = self.policy_of(cpu);
-        let policy = &self.policies[index];
-        if !policy.dvfs_possible_from_any_cpu && !policy.cpus.contains(self.this_cpu) {
+        let policy = &self.cpufreq.policies[index];
+        if !policy.dvfs_possible_from_any_cpu && !policy.cpus.contains(self.cx.this_cpu) {
             return;
         }
         // What a change is dated to, as schedutil's are.
-        let time = self.rq[cpu].clock;
-        let now = self.now;
+        let time = self.sched.rq[cpu].clock;
+        let now = self.cx.now;
         let cpus: Vec<CpuDemand> = policy.cpus.iter().map(|cpu| self.cpu_demand(cpu)).collect();
-        let policy = &mut self.policies[index];
+        let policy = &mut self.cpufreq.policies[index];
         let limits_changed = std::mem::take(&mut policy.sugov.limits_changed);
         let current_khz =
             if policy.sugov.next_freq == 0 { policy.cur } else { policy.sugov.next_freq };
@@ -169,7 +169,7 @@ impl Kernel {
             let highest = cpus.iter().map(|seen| seen.demand).max().unwrap_or(0);
             self.record_frequency(index, inputs, highest, &choice);
         }
-        if self.policies[index].sugov.commit(time, &choice) {
+        if self.cpufreq.policies[index].sugov.commit(time, &choice) {
             self.cpufreq_driver_request(index, khz, time);
         }
     }
@@ -181,7 +181,7 @@ impl Kernel {
             demand: self.sugov_perf(util),
             util: self.sched_cpu_util(cpu),
             capacity: self.arch_scale_cpu_capacity(cpu),
-            nr_running: self.rq[cpu].nr_running,
+            nr_running: self.sched.rq[cpu].nr_running,
             idle_ns: self.idle_time(cpu),
         }
     }

@@ -71,15 +71,15 @@ impl GovernorView<'_> {
     pub fn demands(&self, policy: PolicyId) -> &[Cell<EffectiveDemand>] {
         self.decides.set(true);
         let kernel = self.kernel;
-        let cpus = &kernel.policies[policy].cpus;
+        let cpus = &kernel.cpufreq.policies[policy].cpus;
         let mut next = Some(0);
         while let Some(word) = next {
-            for cpu in kernel.stale_demands.among(cpus, word) {
+            for cpu in kernel.sched.stale_demands.among(cpus, word) {
                 let util_cfs = kernel.demanded_cpu_util(cpu, None, None);
                 let performance = kernel.cpu_performance(cpu, util_cfs);
                 self.demands[cpu.index()].set(EffectiveDemand { util_cfs, performance });
             }
-            next = kernel.stale_demands.next_word(word);
+            next = kernel.sched.stale_demands.next_word(word);
         }
         self.told.set(Some(policy));
         self.demands
@@ -87,7 +87,7 @@ impl GovernorView<'_> {
 
     /// `smp_processor_id()`.
     pub fn this_cpu(&self) -> CpuId {
-        self.kernel.this_cpu
+        self.kernel.cx.this_cpu
     }
 
     /// `cpufreq_this_cpu_can_update()`.
@@ -127,7 +127,7 @@ impl GovernorView<'_> {
 
     /// `tick_nohz_get_idle_calls_cpu()`.
     pub fn idle_calls(&self, cpu: CpuId) -> u64 {
-        self.kernel.cpuidle[cpu].tick.idle_calls
+        self.kernel.cpuidle.cpus[cpu].tick.idle_calls
     }
 
     /// `arch_scale_cpu_capacity()`.
@@ -137,22 +137,22 @@ impl GovernorView<'_> {
 
     /// `cpufreq_driver_resolve_freq()`.
     pub fn resolve(&self, policy: PolicyId, khz: Khz) -> Khz {
-        self.kernel.policies[policy].resolve(khz)
+        self.kernel.cpufreq.policies[policy].resolve(khz)
     }
 
     /// `policy->cur`.
     pub fn current_khz(&self, policy: PolicyId) -> Khz {
-        self.kernel.policies[policy].cur
+        self.kernel.cpufreq.policies[policy].cur
     }
 
     /// `policy->max`.
     pub fn limit_khz(&self, policy: PolicyId) -> Khz {
-        self.kernel.policies[policy].limit_max
+        self.kernel.cpufreq.policies[policy].limit_max
     }
 
     /// `arch_scale_freq_invariant()`.
     pub fn invariant(&self) -> bool {
-        self.kernel.sugov_forms.invariant
+        self.kernel.cpufreq.sugov_forms.invariant
     }
 }
 
@@ -191,9 +191,10 @@ impl Kernel {
         let index = self.policy_of(cpu);
         self.note_remote_change(cpu);
         // What a change is dated to, as schedutil's are.
-        let time = self.rq[cpu].clock;
-        let mut custom = self.machine_frequency.take().expect("the hook is this governor's");
-        let mut kept = std::mem::take(&mut self.machine_demands);
+        let time = self.sched.rq[cpu].clock;
+        let mut custom =
+            self.cpufreq.machine_frequency.take().expect("the hook is this governor's");
+        let mut kept = std::mem::take(&mut self.cpufreq.machine_demands);
         let view = GovernorView {
             kernel: self,
             demands: Cell::from_mut(kept.as_mut_slice()).as_slice_of_cells(),
@@ -207,30 +208,30 @@ impl Kernel {
         if let Some(told) = told.get() {
             self.keep_demands(told, &kept);
         }
-        self.machine_demands = kept;
+        self.cpufreq.machine_demands = kept;
         let rule = FrequencyRule::Custom(custom.policy.rule());
-        self.machine_frequency = Some(custom);
-        let busy = self.rq[cpu].nr_running > 0;
-        let policy = &mut self.policies[index];
+        self.cpufreq.machine_frequency = Some(custom);
+        let busy = self.sched.rq[cpu].nr_running > 0;
+        let policy = &mut self.cpufreq.policies[index];
         let khz = decided.unwrap_or(policy.sugov.next_freq);
         let decides = decides.get() || decided.is_some();
         match (decides, elsewhere.get()) {
             (true, _) => {
-                policy.sugov.counts.decided(self.now, busy);
+                policy.sugov.counts.decided(self.cx.now, busy);
                 policy.sugov.counts.count(decided.is_some());
             }
             (false, true) => policy.sugov.counts.elsewhere += 1,
             (false, false) => policy.sugov.counts.rate_limited += 1,
         }
         if self.wants_decisions() && decides {
-            let cpus = self.policies[index].cpus;
+            let cpus = self.cpufreq.policies[index].cpus;
             let inputs: Vec<_> = cpus.iter().map(|cpu| self.frequency_input(cpu)).collect();
             let highest = inputs.iter().map(|input| input.perf).max().unwrap_or(0);
             let choice = FrequencyChoice { raw_khz: khz, khz, cached_raw_khz: khz, rule };
             self.record_frequency(index, inputs, highest, &choice);
         }
         if decided.is_some() {
-            let sugov = &mut self.policies[index].sugov;
+            let sugov = &mut self.cpufreq.policies[index].sugov;
             (sugov.next_freq, sugov.last_freq_update_time) = (khz, time);
             self.cpufreq_driver_request(index, khz, time);
         }
@@ -240,29 +241,29 @@ impl Kernel {
     fn keep_demands(&mut self, index: PolicyId, demands: &[EffectiveDemand]) {
         let mut next = Some(0);
         while let Some(word) = next {
-            for cpu in self.stale_demands.among(&self.policies[index].cpus, word) {
+            for cpu in self.sched.stale_demands.among(&self.cpufreq.policies[index].cpus, word) {
                 let (util, bw_min) = self.demand_with(cpu, &demands[cpu.index()].performance);
-                let sg = &mut self.sugov_cpus[cpu];
+                let sg = &mut self.cpufreq.sugov_cpus[cpu];
                 (sg.util, sg.bw_min) = (util, bw_min);
-                self.stale_demands.computed(cpu);
+                self.sched.stale_demands.computed(cpu);
             }
-            next = self.stale_demands.next_word(word);
+            next = self.sched.stale_demands.next_word(word);
         }
     }
 
     /// Asserts that what the governor was told of a CPU is what the signals say, unless its demand is stale.
     pub(crate) fn verify_machine_demand(&self, cpu: CpuId) {
-        if !self.stale_demands.contains(cpu) {
+        if !self.sched.stale_demands.contains(cpu) {
             let util_cfs = self.demanded_cpu_util(cpu, None, None);
             let performance = self.cpu_performance(cpu, util_cfs);
             let told = EffectiveDemand { util_cfs, performance };
-            assert_eq!(self.machine_demands[cpu.index()], told, "{cpu:?}: what was told");
+            assert_eq!(self.cpufreq.machine_demands[cpu.index()], told, "{cpu:?}: what was told");
         }
     }
 
     /// `governor->limits()` of a governor for all domains.
     pub(crate) fn machine_frequency_limits(&mut self, index: PolicyId) {
-        if let Some(custom) = &mut self.machine_frequency {
+        if let Some(custom) = &mut self.cpufreq.machine_frequency {
             custom.policy.limits(index);
         }
     }

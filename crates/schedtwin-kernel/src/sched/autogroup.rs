@@ -33,20 +33,20 @@ impl Kernel {
     /// Makes the next session with the nice value of its autogroup (-20..=19). The first one made is that of the
     /// shell, which [`Kernel::boot_thread`] joins. Without autogroups in the kernel nothing is made.
     pub fn new_session(&mut self, nice: i8) {
-        if !self.config.sched_autogroup {
+        if !self.cx.config.sched_autogroup {
             return;
         }
         // autogroup_create()
         let group = self.new_task_group(TaskGroupId::ROOT, DEFAULT_SHARES);
-        self.autogroups.push(group);
+        self.sched.autogroups.push(group);
         let weight = Some(GroupWeight::Nice(nice));
         self.boot_task_groups(&[TaskGroupFiles { weight, ..TaskGroupFiles::none(group) }]);
     }
 
     /// The first thread of user space is in the shell's session.
     pub(crate) fn join_first_session(&mut self, task: TaskId) {
-        let Some(&group) = self.autogroups.first() else { return };
-        let t = &mut self.tasks[task];
+        let Some(&group) = self.sched.autogroups.first() else { return };
+        let t = &mut self.sched.tasks[task];
         (t.autogroup, t.group) = (group, group);
         let cpu = t.cpu;
         self.set_task_rq(task, cpu);
@@ -55,16 +55,16 @@ impl Kernel {
     /// Task group, cgroup and autogroup of a new task (`sched_autogroup_fork`, `sched_cgroup_fork`).
     pub(crate) fn groups_of_child(&self, parent: Option<TaskId>) -> [TaskGroupId; 3] {
         parent.map_or([TaskGroupId::ROOT; 3], |parent| {
-            let parent = &self.tasks[parent];
+            let parent = &self.sched.tasks[parent];
             [parent.group, parent.cgroup, parent.autogroup]
         })
     }
 
     /// `sched_autogroup_create_attach()` of the running task, which leads `session` from now on.
     pub(crate) fn sched_autogroup_create_attach(&mut self, task: TaskId, session: SessionId) {
-        if let Some(&group) = self.autogroups.get(session.0 as usize) {
+        if let Some(&group) = self.sched.autogroups.get(session.0 as usize) {
             // autogroup_move_group()
-            self.tasks[task].autogroup = group;
+            self.sched.tasks[task].autogroup = group;
             self.sched_move_task(task);
         }
     }
@@ -72,7 +72,7 @@ impl Kernel {
     /// `sched_autogroup_exit_task()`: who exits must not be found in its session any more.
     #[inline]
     pub(crate) fn sched_autogroup_exit_task(&mut self, task: TaskId) {
-        if self.config.sched_autogroup {
+        if self.cx.config.sched_autogroup {
             self.sched_move_task(task);
         }
     }
@@ -80,7 +80,7 @@ impl Kernel {
     /// `autogroup_task_group()` of the task's cgroup: the group that it should be in.
     #[inline]
     pub(crate) fn autogroup_task_group(&self, task: TaskId) -> TaskGroupId {
-        let t = &self.tasks[task];
+        let t = &self.sched.tasks[task];
         // task_wants_autogroup()
         match t.cgroup == TaskGroupId::ROOT && !t.exiting {
             true => t.autogroup,

@@ -28,7 +28,7 @@ impl Kernel {
     /// The end of `ttwu_do_activate()`: a wakeup has queued a task on `cpu`, whose clock is up to date.
     #[inline]
     pub(crate) fn idle_ends_by_wakeup(&mut self, cpu: CpuId) {
-        if self.config.avg_idle == AvgIdle::AtWakeup {
+        if self.cx.config.avg_idle == AvgIdle::AtWakeup {
             self.update_rq_avg_idle(cpu);
         }
     }
@@ -36,14 +36,14 @@ impl Kernel {
     /// The end of `put_prev_task_idle()`: `cpu` switches from its idle task.
     #[inline]
     pub(crate) fn idle_ends_by_switch(&mut self, cpu: CpuId) {
-        if self.config.avg_idle == AvgIdle::AtSwitch {
+        if self.cx.config.avg_idle == AvgIdle::AtSwitch {
             self.update_rq_avg_idle(cpu);
         }
     }
 
     /// `update_rq_avg_idle()`.
     fn update_rq_avg_idle(&mut self, cpu: CpuId) {
-        let rq = &mut self.rq[cpu];
+        let rq = &mut self.sched.rq[cpu];
         if rq.idle_stamp != 0 {
             let delta = rq.clock - rq.idle_stamp;
             // update_avg(): one eighth of the difference.
@@ -51,9 +51,9 @@ impl Kernel {
             rq.avg_idle = (rq.avg_idle as i64 + diff / 8) as u64;
             rq.avg_idle = rq.avg_idle.min(2 * rq.max_idle_balance_cost);
             rq.idle_stamp = 0;
-            if self.config.features.sis_prop {
+            if self.cx.config.features.sis_prop {
                 // What it spends, from this jiffy on.
-                rq.wake_stamp = self.now / self.tick_nsec;
+                rq.wake_stamp = self.cx.now / self.cx.tick_nsec;
                 rq.wake_avg_idle = rq.avg_idle / 2;
             }
         }

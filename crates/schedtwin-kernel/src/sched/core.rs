@@ -67,53 +67,53 @@ impl Kernel {
     /// `idle_cpu()`.
     #[inline(always)]
     pub fn idle_cpu(&self, cpu: CpuId) -> bool {
-        let rq = &self.rq[cpu];
+        let rq = &self.sched.rq[cpu];
         rq.curr.is_idle() && rq.nr_running == 0 && !rq.ttwu_pending
     }
 
     /// `is_core_idle()`: whether the other hardware threads of the CPU's core are idle.
     #[inline]
     pub(crate) fn is_core_idle(&self, cpu: CpuId) -> bool {
-        let mut siblings = self.topology.smt_mask[cpu.index()];
+        let mut siblings = self.sched.topology.smt_mask[cpu.index()];
         siblings.remove(cpu);
-        siblings.is_subset(&self.idle_mask)
+        siblings.is_subset(&self.sched.idle_mask)
     }
 
     /// `sched_idle_cpu()`: only `SCHED_IDLE` tasks are queued.
     #[inline]
     pub fn sched_idle_cpu(&self, cpu: CpuId) -> bool {
-        let nr = self.rq[cpu].nr_running;
-        nr != 0 && nr == self.cfs[CfsRqId::root(cpu)].h_nr_idle
+        let nr = self.sched.rq[cpu].nr_running;
+        nr != 0 && nr == self.sched.cfs[CfsRqId::root(cpu)].h_nr_idle
     }
 
     /// Keeps `idle_mask` in step after a change of what `idle_cpu()` reads.
     #[inline(always)]
     pub(crate) fn refresh_idle(&mut self, cpu: CpuId) {
-        self.idle_mask.set(cpu, self.idle_cpu(cpu));
+        self.sched.idle_mask.set(cpu, self.idle_cpu(cpu));
     }
 
     /// Keeps `sched_idle_mask` in step after a change of the number of tasks.
     #[inline(always)]
     pub(crate) fn refresh_sched_idle(&mut self, cpu: CpuId) {
-        self.sched_idle_mask.set(cpu, self.sched_idle_cpu(cpu));
+        self.sched.sched_idle_mask.set(cpu, self.sched_idle_cpu(cpu));
     }
 
     /// `add_nr_running()`.
     #[inline(always)]
     pub(crate) fn add_nr_running(&mut self, cpu: CpuId, count: u32) {
-        let before = self.rq[cpu].nr_running;
-        self.rq[cpu].nr_running = before + count;
+        let before = self.sched.rq[cpu].nr_running;
+        self.sched.rq[cpu].nr_running = before + count;
         self.refresh_idle(cpu);
         self.refresh_sched_idle(cpu);
         if before < 2 && before + count >= 2 {
-            self.rd.overloaded = true;
+            self.sched.rd.overloaded = true;
         }
     }
 
     /// `sub_nr_running()`.
     #[inline(always)]
     pub(crate) fn sub_nr_running(&mut self, cpu: CpuId, count: u32) {
-        self.rq[cpu].nr_running -= count;
+        self.sched.rq[cpu].nr_running -= count;
         self.refresh_idle(cpu);
         self.refresh_sched_idle(cpu);
     }
@@ -121,21 +121,21 @@ impl Kernel {
     /// `resched_curr()`: the running task of `cpu` has to give way at the next opportunity.
     #[inline(always)]
     pub(crate) fn resched_curr(&mut self, cpu: CpuId) {
-        if self.rq[cpu].need_resched {
+        if self.sched.rq[cpu].need_resched {
             return;
         }
-        self.rq[cpu].need_resched = true;
-        if cpu != self.this_cpu && !self.polls(cpu) {
+        self.sched.rq[cpu].need_resched = true;
+        if cpu != self.cx.this_cpu && !self.polls(cpu) {
             self.send_ipi(cpu, IpiKind::Reschedule);
         }
     }
 
     /// Sends an inter-processor interrupt; at most one of a kind is in flight.
     pub(crate) fn send_ipi(&mut self, target: CpuId, kind: IpiKind) {
-        if self.wires[target].ipi_at[kind as usize] != NEVER {
+        if self.cx.platform.wires[target].ipi_at[kind as usize] != NEVER {
             return;
         }
-        if target != self.this_cpu && self.call_without_ipi(target, kind) {
+        if target != self.cx.this_cpu && self.call_without_ipi(target, kind) {
             return;
         }
         self.send_ipi_to_awake(target, kind);
@@ -143,15 +143,15 @@ impl Kernel {
 
     /// Sends one whether the CPU polls or not: it does nothing for the flag that a polling CPU watches.
     pub(crate) fn send_ipi_to_awake(&mut self, target: CpuId, kind: IpiKind) {
-        if self.wires[target].ipi_at[kind as usize] != NEVER {
+        if self.cx.platform.wires[target].ipi_at[kind as usize] != NEVER {
             return;
         }
-        let cost = self.device_tree.path_costs.ipi_send;
+        let cost = self.cx.platform.device_tree.path_costs.ipi_send;
         self.charge(cost);
         let at = self.local_clock();
-        let wires = &mut self.wires[target];
-        (wires.ipi_at[kind as usize], wires.ipi_from[kind as usize]) = (at, self.this_cpu);
-        self.dirty.insert(target);
+        let wires = &mut self.cx.platform.wires[target];
+        (wires.ipi_at[kind as usize], wires.ipi_from[kind as usize]) = (at, self.cx.this_cpu);
+        self.cx.platform.dirty.insert(target);
         self.fact(FactKind::Ipi { target, kind });
     }
 
@@ -163,7 +163,7 @@ impl Kernel {
             self.update_rq_clock(cpu);
         }
         self.uclamp_rq_inc_before(cpu, task, flags);
-        match self.tasks[task].class {
+        match self.sched.tasks[task].class {
             Class::Fair => self.enqueue_task_fair(cpu, task, flags),
             Class::Rt => self.enqueue_task_rt(cpu, task, flags),
             Class::Stop => self.enqueue_task_stop(cpu),
@@ -179,7 +179,7 @@ impl Kernel {
             self.update_rq_clock(cpu);
         }
         self.uclamp_rq_dec(cpu, task);
-        match self.tasks[task].class {
+        match self.sched.tasks[task].class {
             Class::Fair => self.dequeue_task_fair(cpu, task, flags),
             Class::Rt => self.dequeue_task_rt(cpu, task),
             Class::Stop => self.dequeue_task_stop(cpu),
@@ -190,17 +190,17 @@ impl Kernel {
 
     /// `activate_task()`.
     pub fn activate_task(&mut self, cpu: CpuId, task: TaskId, mut flags: u32) {
-        if self.tasks[task].on_rq == OnRq::Migrating {
+        if self.sched.tasks[task].on_rq == OnRq::Migrating {
             flags |= ENQUEUE_MIGRATED;
         }
         self.enqueue_task(cpu, task, flags);
-        self.tasks[task].on_rq = OnRq::Queued;
+        self.sched.tasks[task].on_rq = OnRq::Queued;
     }
 
     /// `deactivate_task()`: off the queue in order to move.
     pub fn deactivate_task(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
         debug_assert!(flags & DEQUEUE_SLEEP == 0);
-        self.tasks[task].on_rq = OnRq::Migrating;
+        self.sched.tasks[task].on_rq = OnRq::Migrating;
         self.dequeue_task(cpu, task, flags);
     }
 
@@ -214,36 +214,36 @@ impl Kernel {
 
     /// `__block_task()`: the task is off the queue for good.
     pub(crate) fn finish_block_task(&mut self, task: TaskId) {
-        let t = &mut self.tasks[task];
+        let t = &mut self.sched.tasks[task];
         t.on_rq = OnRq::No;
         if t.in_iowait {
-            self.rq[t.cpu].nr_iowait += 1;
+            self.sched.rq[t.cpu].nr_iowait += 1;
         }
     }
 
     /// `set_task_cpu()`.
     pub fn set_task_cpu(&mut self, task: TaskId, new_cpu: CpuId) {
-        let from = self.tasks[task].cpu;
+        let from = self.sched.tasks[task].cpu;
         if from == new_cpu {
             return;
         }
         self.fact(FactKind::Migrate { task, from, to: new_cpu });
-        match self.tasks[task].class {
+        match self.sched.tasks[task].class {
             Class::Fair => {
-                if self.tasks[task].on_rq == OnRq::No {
+                if self.sched.tasks[task].on_rq == OnRq::No {
                     // TASK_WAKING: nobody else moves a task that is not queued.
-                    self.sleeper_migrates(self.tasks[task].se);
+                    self.sleeper_migrates(self.sched.tasks[task].se);
                 }
                 self.migrate_task_rq_fair(task);
             }
-            Class::Deadline if self.tasks[task].on_rq == OnRq::No => {
+            Class::Deadline if self.sched.tasks[task].on_rq == OnRq::No => {
                 self.migrate_task_rq_dl(task);
                 self.set_task_rq_fair(task, new_cpu);
             }
             _ => self.set_task_rq_fair(task, new_cpu),
         }
         self.set_task_rq(task, new_cpu);
-        self.tasks[task].cpu = new_cpu;
+        self.sched.tasks[task].cpu = new_cpu;
     }
 
     // ---- waking -------------------------------------------------------------------------------
@@ -255,13 +255,13 @@ impl Kernel {
         wake_flags: u32,
         source: WakeSource,
     ) -> bool {
-        let t = &self.tasks[task];
+        let t = &self.sched.tasks[task];
         if matches!(t.state, TaskState::Running | TaskState::Dead) {
             return false;
         }
         let (prev_cpu, queued) = (t.cpu, t.on_rq == OnRq::Queued);
         self.fact(FactKind::Waking { task, source, prev_cpu });
-        let cost = self.device_tree.path_costs.wakeup;
+        let cost = self.cx.platform.device_tree.path_costs.wakeup;
         self.charge(cost);
         if queued {
             self.ttwu_runnable(task, wake_flags);
@@ -271,13 +271,13 @@ impl Kernel {
         let cpu = self.select_task_rq(task, prev_cpu, flags);
         if cpu != prev_cpu {
             flags |= WF_MIGRATED;
-            if self.tasks[task].in_iowait {
-                self.rq[prev_cpu].nr_iowait -= 1;
+            if self.sched.tasks[task].in_iowait {
+                self.sched.rq[prev_cpu].nr_iowait -= 1;
             }
             self.set_task_cpu(task, cpu);
         }
         if self.ttwu_queue_wakelist(task, cpu) {
-            self.tasks[task].sched_remote_wakeup = flags & WF_MIGRATED != 0;
+            self.sched.tasks[task].sched_remote_wakeup = flags & WF_MIGRATED != 0;
             self.push_wake_list(cpu, task);
             self.send_ipi(cpu, IpiKind::WakeList);
         } else {
@@ -289,11 +289,11 @@ impl Kernel {
 
     /// `ttwu_runnable()`: the task never left its queue.
     fn ttwu_runnable(&mut self, task: TaskId, wake_flags: u32) {
-        let cpu = self.tasks[task].cpu;
-        let se = self.tasks[task].se;
-        let running = self.rq[cpu].curr == task;
+        let cpu = self.sched.tasks[task].cpu;
+        let se = self.sched.tasks[task].se;
+        let running = self.sched.rq[cpu].curr == task;
         self.update_rq_clock(cpu);
-        if self.se[se].sched_delayed {
+        if self.sched.se[se].sched_delayed {
             self.enqueue_task(cpu, task, ENQUEUE_NOCLOCK | ENQUEUE_DELAYED);
         }
         if !running {
@@ -304,15 +304,15 @@ impl Kernel {
 
     #[inline(always)]
     fn ttwu_do_wakeup(&mut self, task: TaskId) {
-        self.tasks[task].state = TaskState::Running;
-        let target = self.tasks[task].cpu;
+        self.sched.tasks[task].state = TaskState::Running;
+        let target = self.sched.tasks[task].cpu;
         self.fact(FactKind::Wakeup { task, target, new: false });
     }
 
     /// `select_task_rq()`.
     #[inline(always)]
     fn select_task_rq(&mut self, task: TaskId, prev_cpu: CpuId, wake_flags: u32) -> CpuId {
-        let t = &self.tasks[task];
+        let t = &self.sched.tasks[task];
         let cpu = if t.nr_cpus_allowed > 1 {
             match t.class {
                 Class::Fair => self.select_task_rq_fair(task, prev_cpu, wake_flags),
@@ -323,7 +323,7 @@ impl Kernel {
         } else {
             t.cpus_mask.lowest().expect("a task is allowed somewhere")
         };
-        let allowed = &self.tasks[task].cpus_mask;
+        let allowed = &self.sched.tasks[task].cpus_mask;
         if allowed.contains(cpu) {
             cpu
         } else {
@@ -333,17 +333,17 @@ impl Kernel {
 
     /// `ttwu_queue_cond()`: whether the target activates the task itself.
     fn ttwu_queue_wakelist(&self, task: TaskId, cpu: CpuId) -> bool {
-        if !self.config.features.ttwu_queue || self.tasks[task].class == Class::Stop {
+        if !self.cx.config.features.ttwu_queue || self.sched.tasks[task].class == Class::Stop {
             return false;
         }
-        if !self.topology.cpus_share_cache(self.this_cpu, cpu) {
+        if !self.sched.topology.cpus_share_cache(self.cx.this_cpu, cpu) {
             return true;
         }
-        match self.config.ttwu_queue_cond {
+        match self.cx.config.ttwu_queue_cond {
             // A task that is being switched out has left its CPU before anybody can wake it.
             TtwuQueueCond::NoSharedCacheOrOnCpu => false,
             TtwuQueueCond::NoSharedCacheOrIdle => {
-                cpu != self.this_cpu && self.rq[cpu].nr_running == 0
+                cpu != self.cx.this_cpu && self.sched.rq[cpu].nr_running == 0
             }
         }
     }
@@ -352,7 +352,7 @@ impl Kernel {
     #[inline(never)]
     fn push_wake_list(&mut self, cpu: CpuId, task: TaskId) {
         let at = self.local_clock();
-        let rq = &mut self.rq[cpu];
+        let rq = &mut self.sched.rq[cpu];
         let behind = rq.wake_list.partition_point(|waiting| waiting.at <= at);
         rq.wake_list.insert(behind, WakeListEntry { task, at });
         rq.ttwu_pending = true;
@@ -364,17 +364,17 @@ impl Kernel {
     /// A waker's path may not have got to its later wakeups yet when the interrupt of its first one
     /// arrives: those stay on the list, and have an interrupt of their own.
     pub(crate) fn sched_ttwu_pending(&mut self, cpu: CpuId) {
-        let now = self.now;
-        let arrived = self.rq[cpu].wake_list.partition_point(|waiting| waiting.at <= now);
+        let now = self.cx.now;
+        let arrived = self.sched.rq[cpu].wake_list.partition_point(|waiting| waiting.at <= now);
         if arrived > 0 {
             self.update_rq_clock(cpu);
         }
         for index in 0..arrived {
-            let task = self.rq[cpu].wake_list[index].task;
-            let flags = if self.tasks[task].sched_remote_wakeup { WF_MIGRATED } else { 0 };
+            let task = self.sched.rq[cpu].wake_list[index].task;
+            let flags = if self.sched.tasks[task].sched_remote_wakeup { WF_MIGRATED } else { 0 };
             self.ttwu_do_activate(cpu, task, flags);
         }
-        let rq = &mut self.rq[cpu];
+        let rq = &mut self.sched.rq[cpu];
         rq.wake_list.drain(..arrived);
         rq.ttwu_pending = !rq.wake_list.is_empty();
         if let Some(at) = rq.wake_list.first().map(|next| next.at) {
@@ -385,7 +385,7 @@ impl Kernel {
 
     /// What was sent at `at`, later than this entry, still waits for the interrupt of `cpu`'s wake list.
     pub(crate) fn wake_list_again(&mut self, cpu: CpuId, at: Ns) {
-        let ipi_at = &mut self.wires[cpu].ipi_at[IpiKind::WakeList as usize];
+        let ipi_at = &mut self.cx.platform.wires[cpu].ipi_at[IpiKind::WakeList as usize];
         *ipi_at = at.min(*ipi_at);
     }
 
@@ -394,8 +394,8 @@ impl Kernel {
         let mut en_flags = ENQUEUE_WAKEUP | ENQUEUE_NOCLOCK;
         if wake_flags & WF_MIGRATED != 0 {
             en_flags |= ENQUEUE_MIGRATED;
-        } else if self.tasks[task].in_iowait {
-            self.rq[cpu].nr_iowait -= 1;
+        } else if self.sched.tasks[task].in_iowait {
+            self.sched.rq[cpu].nr_iowait -= 1;
         }
         self.activate_task(cpu, task, en_flags);
         self.wakeup_preempt(cpu, task, wake_flags);
@@ -407,7 +407,7 @@ impl Kernel {
     /// `task_woken` of its class.
     #[inline(always)]
     fn task_woken(&mut self, cpu: CpuId, task: TaskId) {
-        match self.tasks[task].class {
+        match self.sched.tasks[task].class {
             Class::Rt => self.task_woken_rt(cpu, task),
             Class::Deadline => self.task_woken_dl(cpu, task),
             _ => {}
@@ -420,9 +420,9 @@ impl Kernel {
     /// says. Whoever has been switched to looks whether it has to give way at once; what pushes a task
     /// away or brings one here after the switch asks for that, and leaves less to push, so this ends.
     pub(crate) fn schedule(&mut self, preempt: bool) {
-        let cpu = self.this_cpu;
+        let cpu = self.cx.this_cpu;
         self.schedule_once(preempt);
-        while self.rq[cpu].need_resched && !self.rq[cpu].curr.is_idle() {
+        while self.sched.rq[cpu].need_resched && !self.sched.rq[cpu].curr.is_idle() {
             self.schedule_once(true);
         }
         self.cache_work_after_switch(cpu);
@@ -430,38 +430,38 @@ impl Kernel {
 
     /// `__schedule()`.
     fn schedule_once(&mut self, preempt: bool) {
-        let cpu = self.this_cpu;
-        let prev = self.rq[cpu].curr;
-        let cost = self.device_tree.path_costs.schedule;
+        let cpu = self.cx.this_cpu;
+        let prev = self.sched.rq[cpu].curr;
+        let cost = self.cx.platform.device_tree.path_costs.schedule;
         self.charge(cost);
-        if self.config.features.hrtick {
+        if self.cx.config.features.hrtick {
             self.hrtick_schedule_enter(cpu);
         }
-        if self.rq[cpu].skip_clock_update {
-            self.rq[cpu].skip_clock_update = false;
+        if self.sched.rq[cpu].skip_clock_update {
+            self.sched.rq[cpu].skip_clock_update = false;
         } else {
             self.update_rq_clock(cpu);
         }
-        let prev_state = self.tasks[prev].state;
+        let prev_state = self.sched.tasks[prev].state;
         let blocks = !preempt && prev_state != TaskState::Running && !prev.is_idle();
         if blocks {
             let special = if prev_state == TaskState::Dead { DEQUEUE_SPECIAL } else { 0 };
             self.block_task(cpu, prev, DEQUEUE_NOCLOCK | special);
         }
         // schedule_idle(): the idle task that is left for nobody goes on, and balances nothing.
-        let next = if prev.is_idle() && self.rq[cpu].nr_running == 0 {
+        let next = if prev.is_idle() && self.sched.rq[cpu].nr_running == 0 {
             prev
         } else {
             self.pick_next_task(cpu, prev)
         };
-        (self.rq[cpu].need_resched, self.rq[cpu].need_resched_lazy) = (false, false);
-        self.rq[cpu].next_class = self.tasks[next].class;
-        self.dirty.insert(cpu);
+        (self.sched.rq[cpu].need_resched, self.sched.rq[cpu].need_resched_lazy) = (false, false);
+        self.sched.rq[cpu].next_class = self.sched.tasks[next].class;
+        self.cx.platform.dirty.insert(cpu);
         if next == prev {
             self.switch_ends(cpu);
             return;
         }
-        self.rq[cpu].curr = next;
+        self.sched.rq[cpu].curr = next;
         self.refresh_idle(cpu);
         let state = match (blocks, preempt && prev_state == TaskState::Running) {
             (true, _) => prev_state,
@@ -471,18 +471,18 @@ impl Kernel {
         if state == TaskState::Preempted {
             self.fact(FactKind::Preempted { task: prev });
         }
-        let cost = self.device_tree.path_costs.context_switch;
+        let cost = self.cx.platform.device_tree.path_costs.context_switch;
         self.charge(cost);
         self.fact(FactKind::Switch { prev, next, prev_state: state });
-        if self.want_signals {
+        if self.cx.want_signals {
             self.cpu_signals_fact(cpu);
             self.task_signals_fact(prev);
             self.task_signals_fact(next);
         }
-        self.wires[cpu].activity =
+        self.cx.platform.wires[cpu].activity =
             if next.is_idle() { Activity::IdleLoop } else { Activity::Task(next) };
         self.switch_ends(cpu);
-        if blocks && prev_state == TaskState::Dead && self.tasks[prev].class == Class::Fair {
+        if blocks && prev_state == TaskState::Dead && self.sched.tasks[prev].class == Class::Fair {
             // finish_task_switch()
             self.task_dead_fair(prev);
         }
@@ -492,7 +492,7 @@ impl Kernel {
     #[inline(always)]
     fn switch_ends(&mut self, cpu: CpuId) {
         self.balance_callbacks(cpu);
-        if self.config.features.hrtick {
+        if self.cx.config.features.hrtick {
             self.hrtick_schedule_exit(cpu);
         }
     }
@@ -500,9 +500,9 @@ impl Kernel {
     /// `balance_callbacks()`: what a switch to a task left over for afterwards.
     #[inline]
     pub(crate) fn balance_callbacks(&mut self, cpu: CpuId) {
-        if std::mem::take(&mut self.rq[cpu].push_pending) {
+        if std::mem::take(&mut self.sched.rq[cpu].push_pending) {
             // Only the class of the new task has asked for it.
-            if self.tasks[self.rq[cpu].curr].class == Class::Deadline {
+            if self.sched.tasks[self.sched.rq[cpu].curr].class == Class::Deadline {
                 self.push_dl_tasks(cpu);
             } else {
                 self.push_rt_tasks(cpu);
@@ -512,8 +512,8 @@ impl Kernel {
 
     /// `__pick_next_task()`, with `put_prev_set_next_task()`.
     fn pick_next_task(&mut self, cpu: CpuId, prev: TaskId) -> TaskId {
-        let fair_only = self.tasks[prev].class <= Class::Fair
-            && self.rq[cpu].nr_running == self.cfs[CfsRqId::root(cpu)].h_nr_queued;
+        let fair_only = self.sched.tasks[prev].class <= Class::Fair
+            && self.sched.rq[cpu].nr_running == self.sched.cfs[CfsRqId::root(cpu)].h_nr_queued;
         if fair_only {
             match self.pick_next_task_fair(cpu, prev) {
                 fair::Pick::Task(next) => return next,
@@ -526,9 +526,9 @@ impl Kernel {
             }
         }
         // prev_balance(): from prev's class down, until one says that something is runnable.
-        let prev_class = self.tasks[prev].class;
+        let prev_class = self.sched.tasks[prev].class;
         'balance: {
-            if prev_class == Class::Stop && self.rq[cpu].stop_queued {
+            if prev_class == Class::Stop && self.sched.rq[cpu].stop_queued {
                 break 'balance;
             }
             if prev_class >= Class::Deadline && self.balance_dl(cpu, prev) {
@@ -543,8 +543,8 @@ impl Kernel {
         }
         // The balance pass may have brought or taken tasks, so ask again from the top.
         loop {
-            if self.rq[cpu].stop_queued {
-                let stopper = self.rq[cpu].stopper;
+            if self.sched.rq[cpu].stop_queued {
+                let stopper = self.sched.rq[cpu].stopper;
                 self.record_pick(cpu, stopper, PickRule::Stop);
                 self.put_prev_set_next_task(cpu, prev, stopper);
                 return stopper;
@@ -573,9 +573,9 @@ impl Kernel {
                 return next;
             }
             let next = self.pick_task_fair(cpu);
-            if next.is_none() && self.config.balance_fair == BalanceFair::InPick {
+            if next.is_none() && self.cx.config.balance_fair == BalanceFair::InPick {
                 self.sched_balance_newidle(cpu);
-                if self.cfs[CfsRqId::root(cpu)].h_nr_queued != 0 {
+                if self.sched.cfs[CfsRqId::root(cpu)].h_nr_queued != 0 {
                     continue;
                 }
             }
@@ -590,9 +590,9 @@ impl Kernel {
 
     /// `balance_fair()`: whether it looks for fair tasks elsewhere before anything is picked.
     pub(crate) fn balance_fair_looks(&self, cpu: CpuId) -> bool {
-        match self.config.balance_fair {
-            BalanceFair::NoFairTask => self.cfs[CfsRqId::root(cpu)].nr_queued == 0,
-            BalanceFair::NoTask => self.rq[cpu].nr_running == 0,
+        match self.cx.config.balance_fair {
+            BalanceFair::NoFairTask => self.sched.cfs[CfsRqId::root(cpu)].nr_queued == 0,
+            BalanceFair::NoTask => self.sched.rq[cpu].nr_running == 0,
             BalanceFair::InPick => false,
         }
     }
@@ -602,14 +602,14 @@ impl Kernel {
         if prev == next {
             return;
         }
-        match self.tasks[prev].class {
+        match self.sched.tasks[prev].class {
             Class::Fair => self.put_prev_task_fair(cpu, prev),
             Class::Rt => self.put_prev_task_rt(cpu, prev, next),
             Class::Stop => {}
             Class::Idle => self.put_prev_task_idle(cpu),
             Class::Deadline => self.put_prev_task_dl(cpu, prev),
         }
-        match self.tasks[next].class {
+        match self.sched.tasks[next].class {
             Class::Fair => self.set_next_task_fair(cpu, next, true),
             Class::Rt => self.set_next_task_rt(cpu, prev, next),
             Class::Stop => {}
@@ -620,7 +620,7 @@ impl Kernel {
 
     /// `task_tick` of the running task's class.
     pub(crate) fn task_tick(&mut self, cpu: CpuId, curr: TaskId) {
-        match self.tasks[curr].class {
+        match self.sched.tasks[curr].class {
             Class::Fair => self.task_tick_fair(cpu, curr),
             Class::Rt => self.task_tick_rt(cpu, curr),
             Class::Deadline => self.task_tick_dl(cpu),
@@ -645,26 +645,27 @@ impl Kernel {
         process: ProcessId,
     ) -> TaskId {
         self.sched_cache_fork(kind, process);
-        let id = TaskId(self.tasks.len() as u32);
+        let id = TaskId(self.sched.tasks.len() as u32);
         let (policy, nice, prio, class, cpus_mask, cpu, slice, custom_slice) = match parent {
             Some(p) => {
-                let t = &self.tasks[p];
-                let se = &self.se[t.se];
+                let t = &self.sched.tasks[p];
+                let se = &self.sched.se[t.se];
                 (t.policy, t.nice, t.prio, t.class, t.cpus_mask, t.cpu, se.slice, se.custom_slice)
             }
             None => {
-                let all = self.device_tree.all_cpus();
-                (Policy::Normal, 0, 120, Class::Fair, all, CpuId(0), self.base_slice, false)
+                let all = self.cx.platform.device_tree.all_cpus();
+                (Policy::Normal, 0, 120, Class::Fair, all, CpuId(0), self.sched.base_slice, false)
             }
         };
         // A copy of the parent's also where its policy has another weight now (RT).
-        let load = parent.map_or(fair::weight_of(policy, nice), |p| self.se[self.se_of(p)].load);
+        let load =
+            parent.map_or(fair::weight_of(policy, nice), |p| self.sched.se[self.se_of(p)].load);
         let (last_wakee, wakee_flips, wakee_flip_decay_ts) =
             parent.map_or((TaskId::IDLE, 0, 0), |p| {
-                let t = &self.tasks[p];
+                let t = &self.sched.tasks[p];
                 (t.last_wakee, t.wakee_flips, t.wakee_flip_decay_ts)
             });
-        let se = self.se.push(SchedEntity {
+        let se = self.sched.se.push(SchedEntity {
             avg: crate::sched::pelt::init_entity(Some(fair::scale_load_down(load.weight))),
             vruntime: 0,
             deadline: 0,
@@ -689,7 +690,7 @@ impl Kernel {
         });
         let max_allowed_capacity = self.max_allowed_capacity(&cpus_mask);
         let [group, cgroup, autogroup] = self.groups_of_child(parent);
-        self.tasks.push(Task {
+        self.sched.tasks.push(Task {
             se,
             group,
             cgroup,
@@ -706,7 +707,7 @@ impl Kernel {
             state: TaskState::Running,
             on_rq: OnRq::No,
             in_iowait: false,
-            uclamp_req: parent.map_or_else(Default::default, |p| self.tasks[p].uclamp_req),
+            uclamp_req: parent.map_or_else(Default::default, |p| self.sched.tasks[p].uclamp_req),
             uclamp: parent.map_or_else(Default::default, |p| self.uclamp_of_child(p)),
             last_wakee,
             wakee_flips,
@@ -724,7 +725,7 @@ impl Kernel {
             exiting: false,
         });
         self.set_task_rq(id, cpu);
-        self.futexes.make_room(self.tasks.len());
+        self.sync.futexes.make_room(self.sched.tasks.len());
         if parent.is_some() && class == Class::Fair {
             self.forked(se);
         }
@@ -734,11 +735,11 @@ impl Kernel {
     /// `wake_up_new_task()`: a forked task starts, by the executing CPU.
     #[inline(never)]
     pub(crate) fn wake_up_new_task(&mut self, task: TaskId) {
-        let prev = self.tasks[task].cpu;
-        self.tasks[task].recent_used_cpu = prev;
+        let prev = self.sched.tasks[task].cpu;
+        self.sched.tasks[task].recent_used_cpu = prev;
         let cpu = self.select_task_rq(task, prev, WF_FORK);
         // __set_task_cpu(): no migration of anything, the task has never been anywhere.
-        self.tasks[task].cpu = cpu;
+        self.sched.tasks[task].cpu = cpu;
         self.set_task_rq(task, cpu);
         self.update_rq_clock(cpu);
         self.post_init_entity_util_avg(task);
@@ -750,22 +751,25 @@ impl Kernel {
 
     /// `do_exit()` of the running task.
     pub(crate) fn do_exit(&mut self, task: TaskId) {
-        self.tasks[task].exiting = true;
+        self.sched.tasks[task].exiting = true;
         self.sched_cache_exit(task);
         self.sched_autogroup_exit_task(task);
-        self.tasks[task].state = TaskState::Dead;
+        self.sched.tasks[task].state = TaskState::Dead;
         self.fact(FactKind::Exit { task });
         self.schedule(false);
     }
 
     pub(crate) fn max_allowed_capacity(&self, mask: &CpuMask) -> u64 {
-        mask.iter().map(|c| self.device_tree.cpus[c.index()].capacity as u64).max().unwrap_or(1024)
+        mask.iter()
+            .map(|c| self.cx.platform.device_tree.cpus[c.index()].capacity as u64)
+            .max()
+            .unwrap_or(1024)
     }
 
     /// Adds the signals of a CPU to the facts.
     #[inline(never)]
     pub(crate) fn cpu_signals_fact(&mut self, cpu: CpuId) {
-        let avg = &self.cfs[CfsRqId::root(cpu)].avg;
+        let avg = &self.sched.cfs[CfsRqId::root(cpu)].avg;
         self.fact(FactKind::CpuSignals {
             util_avg: avg.util_avg as u32,
             runnable_avg: avg.runnable_avg as u32,
@@ -776,8 +780,8 @@ impl Kernel {
     /// Adds the signals of a fair task to the facts.
     #[inline(never)]
     pub(crate) fn task_signals_fact(&mut self, task: TaskId) {
-        if !task.is_idle() && self.tasks[task].class == Class::Fair {
-            let avg = &self.se[self.tasks[task].se].avg;
+        if !task.is_idle() && self.sched.tasks[task].class == Class::Fair {
+            let avg = &self.sched.se[self.sched.tasks[task].se].avg;
             self.fact(FactKind::TaskSignals {
                 task,
                 util_avg: avg.util_avg.min(u16::MAX as u64) as u16,
@@ -790,7 +794,7 @@ impl Kernel {
     /// The entity of a task.
     #[inline(always)]
     pub fn se_of(&self, task: TaskId) -> EntityId {
-        self.tasks[task].se
+        self.sched.tasks[task].se
     }
 }
 

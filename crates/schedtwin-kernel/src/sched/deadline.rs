@@ -143,7 +143,7 @@ impl crate::sched::Rq {
 impl Kernel {
     /// Makes a task of schedutil one of the class (`sugov_kthread_create`). It sleeps.
     pub(crate) fn make_special_dl(&mut self, task: TaskId) {
-        let t = &mut self.tasks[task];
+        let t = &mut self.sched.tasks[task];
         (t.class, t.prio) = (Class::Deadline, DL_PRIO);
         t.dl.special = true;
         t.dl.set_reservation(&SUGOV);
@@ -153,44 +153,44 @@ impl Kernel {
     #[inline]
     fn deadline_of(&self, cpu: CpuId, node: DlNode) -> u64 {
         match node {
-            DlNode::Task(task) => self.tasks[task].dl.deadline,
-            DlNode::FairServer => self.rq[cpu].fair_server.deadline(),
+            DlNode::Task(task) => self.sched.tasks[task].dl.deadline,
+            DlNode::FairServer => self.sched.rq[cpu].fair_server.deadline(),
         }
     }
 
     /// `__enqueue_dl_entity()`, `inc_dl_tasks()`.
     pub(crate) fn insert_dl_entity(&mut self, cpu: CpuId, node: DlNode) {
         let deadline = self.deadline_of(cpu, node);
-        let queue = &self.rq[cpu].dl.queue;
+        let queue = &self.sched.rq[cpu].dl.queue;
         let later = |other: &DlNode| dl_time_before(deadline, self.deadline_of(cpu, *other));
         let at = queue.partition_point(|other| !later(other));
-        self.rq[cpu].dl.queue.insert(at, node);
+        self.sched.rq[cpu].dl.queue.insert(at, node);
         if node != DlNode::FairServer || self.fair_server_is_counted() {
             self.add_nr_running(cpu, 1);
         }
         if at == 0 {
             // inc_dl_deadline()
-            if self.rq[cpu].dl.queue.len() == 1 {
+            if self.sched.rq[cpu].dl.queue.len() == 1 {
                 self.cpupri_deadline_queued(cpu);
             }
-            self.rd.cpudl.set(cpu, deadline);
+            self.sched.rd.cpudl.set(cpu, deadline);
         }
     }
 
     /// `__dequeue_dl_entity()`, `dec_dl_tasks()`.
     pub(crate) fn remove_dl_entity(&mut self, cpu: CpuId, node: DlNode) {
-        self.rq[cpu].dl.queue.retain(|other| *other != node);
+        self.sched.rq[cpu].dl.queue.retain(|other| *other != node);
         if node != DlNode::FairServer || self.fair_server_is_counted() {
             self.sub_nr_running(cpu, 1);
         }
         // dec_dl_deadline()
-        match self.rq[cpu].dl.queue.first() {
+        match self.sched.rq[cpu].dl.queue.first() {
             Some(&first) => {
                 let deadline = self.deadline_of(cpu, first);
-                self.rd.cpudl.set(cpu, deadline);
+                self.sched.rd.cpudl.set(cpu, deadline);
             }
             None => {
-                self.rd.cpudl.clear(cpu);
+                self.sched.rd.cpudl.clear(cpu);
                 self.cpupri_deadline_gone(cpu);
             }
         }
@@ -198,19 +198,19 @@ impl Kernel {
 
     /// `is_leftmost()`.
     pub(crate) fn is_leftmost_dl(&self, cpu: CpuId, node: DlNode) -> bool {
-        self.rq[cpu].dl.queue.first() == Some(&node)
+        self.sched.rq[cpu].dl.queue.first() == Some(&node)
     }
 
     fn remove_dl_task(&mut self, cpu: CpuId, task: TaskId) {
-        if std::mem::take(&mut self.tasks[task].dl.queued) {
+        if std::mem::take(&mut self.sched.tasks[task].dl.queued) {
             self.remove_dl_entity(cpu, DlNode::Task(task));
         }
     }
 
     /// `start_dl_timer()`: the replenishment. `false`: its time has passed.
     fn start_dl_timer(&mut self, cpu: CpuId, task: TaskId) -> bool {
-        let (clock, now) = (self.rq[cpu].clock, self.local_clock());
-        let next_period = self.tasks[task].dl.next_period();
+        let (clock, now) = (self.sched.rq[cpu].clock, self.local_clock());
+        let next_period = self.sched.tasks[task].dl.next_period();
         // The deadline is a time of the run queue's clock, which may be behind the timers'.
         let at = next_period.wrapping_add(now.wrapping_sub(clock));
         // ktime_us_delta() < 0: a microsecond's fraction is cut.
@@ -218,9 +218,9 @@ impl Kernel {
             return false;
         }
         let kind = TimerKind::DlTask(task);
-        if !self.timers[self.tasks[task].dl.dl_timer_on].is_queued(kind) {
-            let on = self.hrtimer_target(at, self.tasks[task].dl.dl_timer_on);
-            self.tasks[task].dl.dl_timer_on = on;
+        if !self.time.timers[self.sched.tasks[task].dl.dl_timer_on].is_queued(kind) {
+            let on = self.hrtimer_target(at, self.sched.tasks[task].dl.dl_timer_on);
+            self.sched.tasks[task].dl.dl_timer_on = on;
             self.hrtimer_start(on, at, at, kind);
         }
         true
@@ -230,16 +230,16 @@ impl Kernel {
     #[inline(never)]
     pub(crate) fn enqueue_task_dl(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
         self.enqueue_dl_entity(cpu, task, flags);
-        let t = &self.tasks[task];
-        if self.rq[cpu].curr != task && t.dl.queued && t.nr_cpus_allowed > 1 {
+        let t = &self.sched.tasks[task];
+        if self.sched.rq[cpu].curr != task && t.dl.queued && t.nr_cpus_allowed > 1 {
             self.enqueue_pushable_dl_task(cpu, task);
         }
     }
 
     /// `enqueue_dl_entity()`.
     fn enqueue_dl_entity(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
-        let clock = self.rq[cpu].clock;
-        let dl = &self.tasks[task].dl;
+        let clock = self.sched.rq[cpu].clock;
+        let dl = &self.sched.tasks[task].dl;
         debug_assert!(!dl.queued);
         // dl_check_constrained_dl()
         if !dl.throttled
@@ -247,17 +247,17 @@ impl Kernel {
             && dl.is_between_periods(clock)
             && self.start_dl_timer(cpu, task)
         {
-            let dl = &mut self.tasks[task].dl;
+            let dl = &mut self.sched.tasks[task].dl;
             dl.throttled = true;
             dl.runtime = dl.runtime.min(0);
             self.fact(FactKind::DlThrottled { task });
         }
-        if flags & ENQUEUE_RESTORE != 0 || self.tasks[task].on_rq == OnRq::Migrating {
+        if flags & ENQUEUE_RESTORE != 0 || self.sched.tasks[task].on_rq == OnRq::Migrating {
             self.add_rq_bw(cpu, task);
             self.add_running_bw(cpu, task);
         }
         // Active, though it waits for its timer.
-        if self.tasks[task].dl.throttled && flags & ENQUEUE_REPLENISH == 0 {
+        if self.sched.tasks[task].dl.throttled && flags & ENQUEUE_REPLENISH == 0 {
             if flags & ENQUEUE_WAKEUP != 0 {
                 self.task_contending(cpu, task, flags);
             }
@@ -265,15 +265,15 @@ impl Kernel {
         }
         if flags & ENQUEUE_WAKEUP != 0 {
             self.task_contending(cpu, task, flags);
-            self.tasks[task].dl.update(clock);
+            self.sched.tasks[task].dl.update(clock);
         } else if flags & ENQUEUE_REPLENISH != 0 {
-            self.tasks[task].dl.replenish(clock);
+            self.sched.tasks[task].dl.replenish(clock);
         } else if flags & ENQUEUE_RESTORE != 0
-            && dl_time_before(self.tasks[task].dl.deadline, clock)
+            && dl_time_before(self.sched.tasks[task].dl.deadline, clock)
         {
-            self.tasks[task].dl.setup_new(clock);
+            self.sched.tasks[task].dl.setup_new(clock);
         }
-        self.tasks[task].dl.queued = true;
+        self.sched.tasks[task].dl.queued = true;
         self.insert_dl_entity(cpu, DlNode::Task(task));
     }
 
@@ -282,7 +282,7 @@ impl Kernel {
     pub(crate) fn dequeue_task_dl(&mut self, cpu: CpuId, task: TaskId, flags: u32) -> bool {
         self.update_curr_dl(cpu);
         self.remove_dl_task(cpu, task);
-        if flags & DEQUEUE_SAVE != 0 || self.tasks[task].on_rq == OnRq::Migrating {
+        if flags & DEQUEUE_SAVE != 0 || self.sched.tasks[task].on_rq == OnRq::Migrating {
             self.sub_running_bw(cpu, task);
             self.sub_rq_bw(cpu, task);
         }
@@ -294,27 +294,27 @@ impl Kernel {
     }
 
     pub(crate) fn update_curr_dl(&mut self, cpu: CpuId) {
-        let curr = self.rq[cpu].curr;
-        let t = &self.tasks[curr];
+        let curr = self.sched.rq[cpu].curr;
+        let t = &self.sched.tasks[curr];
         if t.class != Class::Deadline || !t.dl.queued {
             return;
         }
-        let clock_task = self.rq[cpu].clock_task;
-        let delta = clock_task as i64 - self.rq[cpu].dl.exec_start as i64;
+        let clock_task = self.sched.rq[cpu].clock_task;
+        let delta = clock_task as i64 - self.sched.rq[cpu].dl.exec_start as i64;
         if delta > 0 {
             self.cpufreq_trigger_update(cpu);
-            self.rq[cpu].dl.exec_start = clock_task;
-            let se = self.tasks[curr].se;
-            self.se[se].sum_exec_runtime += delta as u64;
+            self.sched.rq[cpu].dl.exec_start = clock_task;
+            let se = self.sched.tasks[curr].se;
+            self.sched.se[se].sum_exec_runtime += delta as u64;
         }
         self.update_curr_dl_se(cpu, curr, delta);
     }
 
     /// `update_curr_dl_se()` of the running task.
     fn update_curr_dl_se(&mut self, cpu: CpuId, curr: TaskId, delta: i64) {
-        let rq = &self.rq[cpu];
+        let rq = &self.sched.rq[cpu];
         let (scale_freq, scale_cpu) = (rq.freq_scale, rq.arch_capacity);
-        let dl = &mut self.tasks[curr].dl;
+        let dl = &mut self.sched.tasks[curr].dl;
         if delta > 0 {
             if dl.special {
                 return;
@@ -343,11 +343,11 @@ impl Kernel {
     /// `dl_task_timer()`: the replenishment is due.
     #[inline(never)]
     pub(crate) fn dl_task_timer(&mut self, task: TaskId) {
-        let t = &self.tasks[task];
+        let t = &self.sched.tasks[task];
         let (cpu, queued) = (t.cpu, t.on_rq == OnRq::Queued);
         if t.class != Class::Deadline {
             // Linux leaves it throttled; see the file's differences.
-            self.tasks[task].dl.throttled = false;
+            self.sched.tasks[task].dl.throttled = false;
             return;
         }
         if !t.dl.throttled {
@@ -356,12 +356,12 @@ impl Kernel {
         self.update_rq_clock(cpu);
         if !queued {
             // It sleeps; its wakeup does the rest.
-            let clock = self.rq[cpu].clock;
-            self.tasks[task].dl.replenish(clock);
+            let clock = self.sched.rq[cpu].clock;
+            self.sched.tasks[task].dl.replenish(clock);
             return;
         }
         self.enqueue_task_dl(cpu, task, ENQUEUE_REPLENISH);
-        if self.tasks[self.rq[cpu].curr].class == Class::Deadline {
+        if self.sched.tasks[self.sched.rq[cpu].curr].class == Class::Deadline {
             self.wakeup_preempt_dl(cpu, task);
         } else {
             self.resched_curr(cpu);
@@ -371,17 +371,17 @@ impl Kernel {
 
     /// `yield_task_dl()`: off the CPU until the next period.
     pub(crate) fn yield_task_dl(&mut self, cpu: CpuId) {
-        let curr = self.rq[cpu].curr;
-        self.tasks[curr].dl.yielded = true;
+        let curr = self.sched.rq[cpu].curr;
+        self.sched.tasks[curr].dl.yielded = true;
         self.update_rq_clock(cpu);
         self.update_curr_dl(cpu);
-        self.rq[cpu].skip_clock_update = true;
+        self.sched.rq[cpu].skip_clock_update = true;
     }
 
     /// `update_dl_rq_load_avg()`: `running` is what has been on the CPU up to now.
     fn update_dl_rq_load_avg(&mut self, cpu: CpuId, running: bool) {
         let now = self.rq_clock_pelt(cpu);
-        self.rq[cpu].avg_dl.update(cpu, &mut self.stale_demands, |avg| {
+        self.sched.rq[cpu].avg_dl.update(cpu, &mut self.sched.stale_demands, |avg| {
             pelt::update_dl_rq_load_avg(now, avg, running)
         });
     }
@@ -389,21 +389,21 @@ impl Kernel {
     /// `pick_next_dl_entity()`.
     #[inline]
     pub(crate) fn pick_next_dl_entity(&self, cpu: CpuId) -> Option<DlNode> {
-        self.rq[cpu].dl.queue.first().copied()
+        self.sched.rq[cpu].dl.queue.first().copied()
     }
 
     /// `set_next_task_dl()`. `prev` is `next` when a running task is put back after a change of its attributes.
     pub(crate) fn set_next_task_dl(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
-        let rq = &mut self.rq[cpu];
+        let rq = &mut self.sched.rq[cpu];
         rq.dl.exec_start = rq.clock_task;
         self.dequeue_pushable_dl_task(cpu, next);
         if prev == next {
             return;
         }
-        if self.tasks[prev].class != Class::Deadline {
+        if self.sched.tasks[prev].class != Class::Deadline {
             self.update_dl_rq_load_avg(cpu, false);
         }
-        let rq = &mut self.rq[cpu];
+        let rq = &mut self.sched.rq[cpu];
         rq.push_pending |= !rq.dl.pushable.is_empty();
         self.hrtick_start_dl(cpu, next);
     }
@@ -412,7 +412,7 @@ impl Kernel {
     pub(crate) fn put_prev_task_dl(&mut self, cpu: CpuId, prev: TaskId) {
         self.update_curr_dl(cpu);
         self.update_dl_rq_load_avg(cpu, true);
-        let t = &self.tasks[prev];
+        let t = &self.sched.tasks[prev];
         if t.dl.queued && t.nr_cpus_allowed > 1 {
             self.enqueue_pushable_dl_task(cpu, prev);
         }
@@ -425,10 +425,10 @@ impl Kernel {
 
     /// Asserts what the class keeps of a CPU.
     pub(crate) fn verify_dl(&self, cpu: CpuId) {
-        let queue = &self.rq[cpu].dl.queue;
+        let queue = &self.sched.rq[cpu].dl.queue;
         for node in queue {
             let DlNode::Task(task) = *node else { continue };
-            let t = &self.tasks[task];
+            let t = &self.sched.tasks[task];
             assert_eq!((t.class, t.cpu), (Class::Deadline, cpu), "{cpu:?}: {task:?} in its queue");
             assert!(t.dl.queued && !t.dl.throttled, "{cpu:?}: {task:?} is queued");
         }
@@ -439,23 +439,23 @@ impl Kernel {
         let runnable = |t: &&crate::sched::Task| {
             t.class == Class::Deadline && t.cpu == cpu && t.on_rq == OnRq::Queued
         };
-        let tasks = self.tasks.iter().filter(runnable).filter(|t| !t.dl.throttled).count();
-        let server = self.rq[cpu].fair_server.is_queued() as usize;
+        let tasks = self.sched.tasks.iter().filter(runnable).filter(|t| !t.dl.throttled).count();
+        let server = self.sched.rq[cpu].fair_server.is_queued() as usize;
         assert_eq!(queue.len(), tasks + server, "{cpu:?}: deadline entities");
         let first = queue.first().map(|node| self.deadline_of(cpu, *node));
-        assert_eq!(self.rd.cpudl.deadline_of(cpu), first, "{cpu:?}: earliest deadline");
-        for task in self.tasks.ids().filter(|task| self.tasks[*task].cpu == cpu) {
-            let t = &self.tasks[task];
+        assert_eq!(self.sched.rd.cpudl.deadline_of(cpu), first, "{cpu:?}: earliest deadline");
+        for task in self.sched.tasks.ids().filter(|task| self.sched.tasks[*task].cpu == cpu) {
+            let t = &self.sched.tasks[task];
             if t.class == Class::Deadline && t.dl.throttled {
                 let timer = TimerKind::DlTask(task);
-                let waits = self.timers[t.dl.dl_timer_on].is_queued(timer);
+                let waits = self.time.timers[t.dl.dl_timer_on].is_queued(timer);
                 assert!(waits, "{task:?} is throttled for ever");
             }
         }
         self.verify_dl_pushable(cpu);
         self.verify_dl_bandwidth(cpu);
         if cpu == CpuId(0) {
-            self.rd.cpudl.verify();
+            self.sched.rd.cpudl.verify();
         }
     }
 }

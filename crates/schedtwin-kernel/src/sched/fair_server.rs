@@ -160,8 +160,8 @@ impl FairServer {
 impl Kernel {
     /// `start_dl_timer()`; `false`: its time has passed.
     fn fair_server_start_timer(&mut self, cpu: CpuId) -> bool {
-        let at = self.rq[cpu].fair_server.timer_at();
-        let clock = self.rq[cpu].clock;
+        let at = self.sched.rq[cpu].fair_server.timer_at();
+        let clock = self.sched.rq[cpu].clock;
         // ktime_us_delta() < 0: a microsecond's fraction is cut.
         if at + 1000 <= clock {
             return false;
@@ -173,19 +173,19 @@ impl Kernel {
 
     /// `hrtimer_start()` of the server's timer, unless it is queued.
     fn fair_server_arm(&mut self, cpu: CpuId, at: Ns) {
-        let server = &self.rq[cpu].fair_server;
+        let server = &self.sched.rq[cpu].fair_server;
         let kind = TimerKind::FairServer(cpu);
-        if self.timers[server.timer_on].is_queued(kind) {
+        if self.time.timers[server.timer_on].is_queued(kind) {
             return;
         }
         let last = server.timer_on;
         let on = if server.callback_running { last } else { self.hrtimer_target(at, last) };
-        self.rq[cpu].fair_server.timer_on = on;
+        self.sched.rq[cpu].fair_server.timer_on = on;
         self.hrtimer_start(on, at, at, kind);
     }
 
     fn fair_server_cancel_timer(&mut self, cpu: CpuId) {
-        let server = &self.rq[cpu].fair_server;
+        let server = &self.sched.rq[cpu].fair_server;
         if !server.callback_running {
             self.hrtimer_cancel(server.timer_on, TimerKind::FairServer(cpu));
         }
@@ -193,24 +193,24 @@ impl Kernel {
 
     /// The tail of `enqueue_dl_entity()`: throttled entities wait for the timer, others are queued.
     fn fair_server_enqueue(&mut self, cpu: CpuId) {
-        if self.rq[cpu].fair_server.throttled {
+        if self.sched.rq[cpu].fair_server.throttled {
             if self.fair_server_start_timer(cpu) {
                 return;
             }
             self.fair_server_cancel_timer(cpu);
-            let server = &mut self.rq[cpu].fair_server;
+            let server = &mut self.sched.rq[cpu].fair_server;
             server.defer_armed = false;
             server.throttled = false;
         }
-        if !self.rq[cpu].fair_server.queued {
-            self.rq[cpu].fair_server.queued = true;
+        if !self.sched.rq[cpu].fair_server.queued {
+            self.sched.rq[cpu].fair_server.queued = true;
             self.insert_dl_entity(cpu, DlNode::FairServer);
         }
     }
 
     fn fair_server_dequeue(&mut self, cpu: CpuId) {
-        if self.rq[cpu].fair_server.queued {
-            self.rq[cpu].fair_server.queued = false;
+        if self.sched.rq[cpu].fair_server.queued {
+            self.sched.rq[cpu].fair_server.queued = false;
             self.remove_dl_entity(cpu, DlNode::FairServer);
         }
     }
@@ -218,7 +218,7 @@ impl Kernel {
     /// `dl_server_start()`: the first fair task has been queued.
     #[inline(always)]
     pub(crate) fn fair_server_start(&mut self, cpu: CpuId) {
-        let server = &mut self.rq[cpu].fair_server;
+        let server = &mut self.sched.rq[cpu].fair_server;
         server.defer_idle = false;
         if server.dl_runtime != 0 && !server.active {
             self.fair_server_begins(cpu);
@@ -227,38 +227,38 @@ impl Kernel {
 
     #[inline(never)]
     fn fair_server_begins(&mut self, cpu: CpuId) {
-        if self.config.fair_server_form == FairServerForm::V7_3 {
+        if self.cx.config.fair_server_form == FairServerForm::V7_3 {
             self.update_curr_of_class(cpu);
         }
-        let server = &self.rq[cpu].fair_server;
+        let server = &self.sched.rq[cpu].fair_server;
         let was_waiting = server.non_contending;
         let first = server.deadline == 0;
-        self.rq[cpu].fair_server.active = true;
+        self.sched.rq[cpu].fair_server.active = true;
         // task_contending(): its bandwidth counts (again).
         if was_waiting {
-            self.rq[cpu].fair_server.non_contending = false;
-            match self.config.fair_server_form {
+            self.sched.rq[cpu].fair_server.non_contending = false;
+            match self.cx.config.fair_server_form {
                 FairServerForm::V6_12 => self.fair_server_cancel_timer(cpu),
                 FairServerForm::V7_3 => self.fair_server_cancel_inactive(cpu),
             }
         } else {
-            let bw = self.rq[cpu].fair_server.bandwidth();
+            let bw = self.sched.rq[cpu].fair_server.bandwidth();
             self.__add_running_bw(cpu, bw);
         }
-        let clock = self.rq[cpu].clock;
+        let clock = self.sched.rq[cpu].clock;
         if first {
             // setup_new_dl_entity()
-            self.rq[cpu].fair_server.new_period(clock);
+            self.sched.rq[cpu].fair_server.new_period(clock);
         }
-        self.rq[cpu].fair_server.update(clock);
+        self.sched.rq[cpu].fair_server.update(clock);
         self.fair_server_enqueue(cpu);
         self.fair_server_resched(cpu);
     }
 
     /// Whoever runs gives way, unless it is a deadline task with an earlier deadline.
     fn fair_server_resched(&mut self, cpu: CpuId) {
-        let curr = &self.tasks[self.rq[cpu].curr];
-        let deadline = self.rq[cpu].fair_server.deadline;
+        let curr = &self.sched.tasks[self.sched.rq[cpu].curr];
+        let deadline = self.sched.rq[cpu].fair_server.deadline;
         if curr.class != Class::Deadline || dl_time_before(deadline, curr.dl.deadline) {
             self.resched_curr(cpu);
         }
@@ -266,14 +266,14 @@ impl Kernel {
 
     /// `dl_server_stop()`: no fair task is left when the server is picked.
     pub(crate) fn fair_server_stop(&mut self, cpu: CpuId) {
-        let server = &self.rq[cpu].fair_server;
+        let server = &self.sched.rq[cpu].fair_server;
         if server.dl_runtime == 0 || !server.active {
             return;
         }
         self.fair_server_dequeue(cpu);
         self.fair_server_cancel_timer(cpu);
-        let clock = self.rq[cpu].clock;
-        let server = &mut self.rq[cpu].fair_server;
+        let clock = self.sched.rq[cpu].clock;
+        let server = &mut self.sched.rq[cpu].fair_server;
         server.defer_armed = false;
         server.throttled = false;
         server.defer_idle = false;
@@ -284,12 +284,12 @@ impl Kernel {
         let consumed = product / server.dl_runtime as i64;
         let zero_lag = server.deadline as i64 - consumed - clock as i64;
         if zero_lag < 0 {
-            let bw = self.rq[cpu].fair_server.bandwidth();
+            let bw = self.sched.rq[cpu].fair_server.bandwidth();
             self.__sub_running_bw(cpu, bw);
         } else {
             server.non_contending = true;
             let at = self.local_clock() + zero_lag as u64;
-            match self.config.fair_server_form {
+            match self.cx.config.fair_server_form {
                 FairServerForm::V6_12 => self.fair_server_arm(cpu, at),
                 FairServerForm::V7_3 => self.fair_server_arm_inactive(cpu, at),
             }
@@ -298,10 +298,10 @@ impl Kernel {
 
     /// `dl_server_update()`: fair time was used, or since 7.3 idle time.
     pub(crate) fn fair_server_update(&mut self, cpu: CpuId, delta: i64) {
-        let clock = self.rq[cpu].clock;
+        let clock = self.sched.rq[cpu].clock;
         // Only 7.3 comes here from an idle CPU.
         let idle = self.idle_cpu(cpu);
-        let server = &mut self.rq[cpu].fair_server;
+        let server = &mut self.sched.rq[cpu].fair_server;
         if server.dl_runtime == 0 {
             return;
         }
@@ -327,10 +327,10 @@ impl Kernel {
         server.throttled = true;
         self.fair_server_dequeue(cpu);
         if !self.fair_server_start_timer(cpu) {
-            match self.config.fair_server_form {
+            match self.cx.config.fair_server_form {
                 FairServerForm::V6_12 => self.fair_server_replenish(cpu),
                 FairServerForm::V7_3 => {
-                    self.rq[cpu].fair_server.new_period(clock);
+                    self.sched.rq[cpu].fair_server.new_period(clock);
                     self.fair_server_start_timer(cpu);
                 }
             }
@@ -342,7 +342,7 @@ impl Kernel {
 
     /// `put_prev_task_idle()`: the CPU leaves its idle task.
     pub(crate) fn fair_server_idle_ends(&mut self, cpu: CpuId) {
-        match self.config.fair_server_form {
+        match self.cx.config.fair_server_form {
             FairServerForm::V6_12 => self.fair_server_update_idle_time(cpu),
             FairServerForm::V7_3 => self.update_curr_idle(cpu),
         }
@@ -350,31 +350,31 @@ impl Kernel {
 
     /// `enqueue_task_fair()`: the first task of an idle CPU, before the server starts.
     pub(crate) fn fair_server_before_start(&mut self, cpu: CpuId) {
-        if self.config.fair_server_form == FairServerForm::V6_12 {
+        if self.cx.config.fair_server_form == FairServerForm::V6_12 {
             self.fair_server_update_idle_time(cpu);
         }
     }
 
     /// `task_tick_idle()`.
     pub(crate) fn task_tick_idle(&mut self, cpu: CpuId) {
-        if self.config.fair_server_form == FairServerForm::V7_3 {
+        if self.cx.config.fair_server_form == FairServerForm::V7_3 {
             self.update_curr_idle(cpu);
         }
     }
 
     /// Whether a server that is queued counts as a task of its CPU.
     pub(crate) fn fair_server_is_counted(&self) -> bool {
-        self.config.fair_server_form == FairServerForm::V6_12
+        self.cx.config.fair_server_form == FairServerForm::V6_12
     }
 
     /// `dl_server_update_idle_time()`: idle time counts as if fair tasks had had it. Of whoever is installed
     /// on the CPU, which in the middle of newidle balancing is not the idle task: its time was charged just
     /// before, so that nothing is left to count.
     fn fair_server_update_idle_time(&mut self, cpu: CpuId) {
-        if self.rq[cpu].fair_server.runtime < 0 || !self.rq[cpu].curr.is_idle() {
+        if self.sched.rq[cpu].fair_server.runtime < 0 || !self.sched.rq[cpu].curr.is_idle() {
             return;
         }
-        let rq = &mut self.rq[cpu];
+        let rq = &mut self.sched.rq[cpu];
         let delta = rq.clock_task as i64 - rq.idle_exec_start as i64;
         if delta < 0 {
             return;
@@ -389,8 +389,8 @@ impl Kernel {
 
     /// `replenish_dl_entity()` and the queueing after it.
     fn fair_server_replenish(&mut self, cpu: CpuId) {
-        let clock = self.rq[cpu].clock;
-        let server = &mut self.rq[cpu].fair_server;
+        let clock = self.sched.rq[cpu].clock;
+        let server = &mut self.sched.rq[cpu].fair_server;
         if server.defer_armed && server.overflows(clock) {
             server.deadline = clock + server.dl_period;
             server.runtime = server.dl_runtime as i64;
@@ -416,11 +416,11 @@ impl Kernel {
     /// `dl_server_timer()` or, after a stop, `inactive_task_timer()`. `expires`: when it was due.
     #[inline(never)]
     pub(crate) fn fair_server_timer(&mut self, cpu: CpuId, expires: Ns) {
-        let one_timer = self.config.fair_server_form == FairServerForm::V6_12;
-        if one_timer && self.rq[cpu].fair_server.non_contending {
+        let one_timer = self.cx.config.fair_server_form == FairServerForm::V6_12;
+        if one_timer && self.sched.rq[cpu].fair_server.non_contending {
             return self.fair_server_inactive_timer(cpu);
         }
-        let server = &self.rq[cpu].fair_server;
+        let server = &self.sched.rq[cpu].fair_server;
         if !server.throttled || server.dl_runtime == 0 {
             return;
         }
@@ -429,8 +429,8 @@ impl Kernel {
             return;
         }
         let now = self.local_clock();
-        let clock = self.rq[cpu].clock;
-        let server = &mut self.rq[cpu].fair_server;
+        let clock = self.sched.rq[cpu].clock;
+        let server = &mut self.sched.rq[cpu].fair_server;
         if server.defer_armed {
             let due = server.deadline as i64 - server.runtime;
             if (clock as i64) < due - DL_SERVER_MIN_RES {
@@ -438,7 +438,7 @@ impl Kernel {
                 let at = hrtimer_forward(expires, now, (due - clock as i64) as u64);
                 let on = server.timer_on;
                 // What the timer has charged may have started it again.
-                if !self.timers[on].is_queued(TimerKind::FairServer(cpu)) {
+                if !self.time.timers[on].is_queued(TimerKind::FairServer(cpu)) {
                     self.hrtimer_start(on, at, at, TimerKind::FairServer(cpu));
                 }
                 return;
@@ -447,7 +447,7 @@ impl Kernel {
         }
         server.callback_running = true;
         self.fair_server_replenish(cpu);
-        self.rq[cpu].fair_server.callback_running = false;
+        self.sched.rq[cpu].fair_server.callback_running = false;
         self.fair_server_resched(cpu);
         self.push_dl_task(cpu);
     }

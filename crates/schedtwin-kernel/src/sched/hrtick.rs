@@ -77,8 +77,8 @@ impl Kernel {
     #[inline(never)]
     pub(crate) fn hrtick(&mut self, cpu: CpuId) {
         self.update_rq_clock(cpu);
-        let curr = self.rq[cpu].curr;
-        match self.tasks[curr].class {
+        let curr = self.sched.rq[cpu].curr;
+        match self.sched.tasks[curr].class {
             Class::Fair => self.task_hrtick_fair(cpu, curr),
             Class::Deadline => self.task_hrtick_dl(cpu, curr),
             _ => self.task_tick(cpu, curr),
@@ -88,7 +88,7 @@ impl Kernel {
     /// `task_tick_dl()` for a hrtick.
     fn task_hrtick_dl(&mut self, cpu: CpuId, curr: TaskId) {
         self.task_tick_dl(cpu);
-        let runtime = self.tasks[curr].dl.runtime;
+        let runtime = self.sched.tasks[curr].dl.runtime;
         if self.hrtick_enabled_dl() && runtime > 0 && self.is_leftmost_dl(cpu, DlNode::Task(curr)) {
             self.hrtick_start(cpu, runtime as u64);
         }
@@ -96,39 +96,41 @@ impl Kernel {
 
     /// `hrtick_enabled_dl()`.
     fn hrtick_enabled_dl(&self) -> bool {
-        self.config.features.hrtick && self.config.features.hrtick_dl
+        self.cx.config.features.hrtick && self.cx.config.features.hrtick_dl
     }
 
     /// A deadline task has been switched to.
     pub(crate) fn hrtick_start_dl(&mut self, cpu: CpuId, next: TaskId) {
         if self.hrtick_enabled_dl() {
             // A runtime that is used up is a negative delay.
-            self.hrtick_start(cpu, self.tasks[next].dl.runtime.max(0) as u64);
+            self.hrtick_start(cpu, self.sched.tasks[next].dl.runtime.max(0) as u64);
         }
     }
 
     /// `hrtick_start_fair()` for a task that runs, or is just being switched to.
     pub(crate) fn hrtick_start_fair(&mut self, cpu: CpuId, task: TaskId) {
-        if self.cfs[CfsRqId::root(cpu)].h_nr_queued <= 1 {
+        if self.sched.cfs[CfsRqId::root(cpu)].h_nr_queued <= 1 {
             return;
         }
-        let se = &self.se[self.tasks[task].se];
+        let se = &self.sched.se[self.sched.tasks[task].se];
         let vdelta = se.deadline.wrapping_sub(se.vruntime);
         if (vdelta as i64) < 0 {
-            if self.rq[cpu].curr == task {
+            if self.sched.rq[cpu].curr == task {
                 self.resched_curr(cpu);
             }
             return;
         }
-        let irq = self.rq[cpu].avg_irq.util_avg;
+        let irq = self.sched.rq[cpu].avg_irq.util_avg;
         let delay = slice_left(vdelta, se.virtual_load().weight, irq);
         self.hrtick_start(cpu, delay);
     }
 
     /// `hrtick_update()`: a fair task has been queued.
     pub(crate) fn hrtick_update(&mut self, cpu: CpuId) {
-        let curr = self.rq[cpu].curr;
-        if self.tasks[curr].class == Class::Fair && !self.timers[cpu].is_queued(TimerKind::Hrtick) {
+        let curr = self.sched.rq[cpu].curr;
+        if self.sched.tasks[curr].class == Class::Fair
+            && !self.time.timers[cpu].is_queued(TimerKind::Hrtick)
+        {
             self.hrtick_start_fair(cpu, curr);
         }
     }
@@ -136,38 +138,38 @@ impl Kernel {
     /// `hrtick_start()`.
     fn hrtick_start(&mut self, cpu: CpuId, delay: Ns) {
         let delay = delay.max(SHORTEST_NS);
-        if self.rq[cpu].hrtick.switching {
-            self.rq[cpu].hrtick.delay = Some(delay);
+        if self.sched.rq[cpu].hrtick.switching {
+            self.sched.rq[cpu].hrtick.delay = Some(delay);
             return;
         }
         let sent_at = self.local_clock();
-        self.rq[cpu].hrtick.time = sent_at + delay;
-        if cpu == self.this_cpu {
+        self.sched.rq[cpu].hrtick.time = sent_at + delay;
+        if cpu == self.cx.this_cpu {
             self.hrtick_cond_restart(cpu);
-        } else if self.hrtick_needs_rearm(cpu) && self.rq[cpu].hrtick.csd_at == NEVER {
-            self.rq[cpu].hrtick.csd_at = sent_at;
+        } else if self.hrtick_needs_rearm(cpu) && self.sched.rq[cpu].hrtick.csd_at == NEVER {
+            self.sched.rq[cpu].hrtick.csd_at = sent_at;
             self.send_ipi(cpu, IpiKind::WakeList);
         }
     }
 
     /// `__hrtick_start()`: the interrupt of another CPU has arrived. What was sent later than now has one of its own.
     pub(crate) fn hrtick_csd(&mut self, cpu: CpuId) {
-        let sent_at = self.rq[cpu].hrtick.csd_at;
+        let sent_at = self.sched.rq[cpu].hrtick.csd_at;
         if sent_at == NEVER {
             return;
         }
-        if sent_at > self.now {
+        if sent_at > self.cx.now {
             self.wake_list_again(cpu, sent_at);
             return;
         }
-        self.rq[cpu].hrtick.csd_at = NEVER;
+        self.sched.rq[cpu].hrtick.csd_at = NEVER;
         self.hrtick_cond_restart(cpu);
     }
 
     /// `hrtick_needs_rearm()`.
     fn hrtick_needs_rearm(&self, cpu: CpuId) -> bool {
-        match self.timers[cpu].expires(TimerKind::Hrtick) {
-            Some(expires) => expires.abs_diff(self.rq[cpu].hrtick.time) > TOLERANCE_NS,
+        match self.time.timers[cpu].expires(TimerKind::Hrtick) {
+            Some(expires) => expires.abs_diff(self.sched.rq[cpu].hrtick.time) > TOLERANCE_NS,
             None => true,
         }
     }
@@ -175,25 +177,25 @@ impl Kernel {
     /// `hrtick_cond_restart()`, on the executing CPU.
     fn hrtick_cond_restart(&mut self, cpu: CpuId) {
         if self.hrtick_needs_rearm(cpu) {
-            let time = self.rq[cpu].hrtick.time;
-            self.timers[cpu].remove_lazily(TimerKind::Hrtick);
+            let time = self.sched.rq[cpu].hrtick.time;
+            self.time.timers[cpu].remove_lazily(TimerKind::Hrtick);
             self.hrtimer_start(cpu, time, time, TimerKind::Hrtick);
         }
     }
 
     /// `hrtick_schedule_enter()`.
     pub(crate) fn hrtick_schedule_enter(&mut self, cpu: CpuId) {
-        self.rq[cpu].hrtick.switching = true;
+        self.sched.rq[cpu].hrtick.switching = true;
     }
 
     /// `hrtick_schedule_exit()`.
     pub(crate) fn hrtick_schedule_exit(&mut self, cpu: CpuId) {
-        self.rq[cpu].hrtick.switching = false;
-        if let Some(delay) = self.rq[cpu].hrtick.delay.take() {
-            self.rq[cpu].hrtick.time = self.local_clock() + delay;
+        self.sched.rq[cpu].hrtick.switching = false;
+        if let Some(delay) = self.sched.rq[cpu].hrtick.delay.take() {
+            self.sched.rq[cpu].hrtick.time = self.local_clock() + delay;
             self.hrtick_cond_restart(cpu);
         } else if self.idle_cpu(cpu) {
-            self.timers[cpu].remove_lazily(TimerKind::Hrtick);
+            self.time.timers[cpu].remove_lazily(TimerKind::Hrtick);
         }
         self.hrtimer_rearm_deferred(cpu);
     }
@@ -201,7 +203,7 @@ impl Kernel {
     /// `hrtimer_rearm_deferred()`: an interrupt, or the switch at its end, is over.
     #[inline(never)]
     pub(crate) fn hrtimer_rearm_deferred(&mut self, cpu: CpuId) {
-        self.timers[cpu].rearm_deferred();
+        self.time.timers[cpu].rearm_deferred();
         self.program_clock_event(cpu);
     }
 }

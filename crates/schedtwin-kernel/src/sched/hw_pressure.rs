@@ -23,23 +23,24 @@ use schedtwin_types::{CpuId, Khz, PolicyId};
 impl Kernel {
     /// `arch_update_hw_pressure()`: firmware lets the CPUs of a policy run at `capped_khz` at most.
     pub fn arch_update_hw_pressure(&mut self, policy: PolicyId, capped_khz: Khz) {
-        let policy = &self.policies[policy];
+        let policy = &self.cpufreq.policies[policy];
         for cpu in policy.cpus.iter() {
             let capacity = self.arch_scale_cpu_capacity(cpu);
-            self.rq[cpu].hw_pressure = capacity - policy.capacity_within(capacity, capped_khz);
+            self.sched.rq[cpu].hw_pressure =
+                capacity - policy.capacity_within(capacity, capped_khz);
         }
-        self.hw_pressure_told = true;
+        self.sched.hw_pressure_told = true;
     }
 
     /// `update_hw_load_avg()` of a CPU whose clock is up to date; whether the signal was refreshed.
     #[inline(always)]
     pub(crate) fn update_hw_load_avg(&mut self, cpu: CpuId) -> bool {
-        self.hw_pressure_told && self.update_told_hw_load_avg(cpu)
+        self.sched.hw_pressure_told && self.update_told_hw_load_avg(cpu)
     }
 
     #[inline(never)]
     fn update_told_hw_load_avg(&mut self, cpu: CpuId) -> bool {
-        let rq = &mut self.rq[cpu];
+        let rq = &mut self.sched.rq[cpu];
         pelt::update_hw_load_avg(rq.clock_task, &mut rq.avg_hw, rq.hw_pressure)
     }
 }
@@ -58,7 +59,7 @@ mod tests {
         let (cpu, policy) = (CpuId(1), PolicyId(0));
         let mut capacity_at = |ms: u64, capped: u32| {
             kernel.arch_update_hw_pressure(policy, capped);
-            kernel.rq[cpu].clock_task = ms << 20;
+            kernel.sched.rq[cpu].clock_task = ms << 20;
             kernel.update_hw_load_avg(cpu);
             kernel.get_actual_cpu_capacity(cpu)
         };
@@ -76,11 +77,11 @@ mod tests {
     fn the_greater_pressure_counts() {
         let mut kernel = kernel(&[(1, 1024, OPPS)]);
         let cpu = CpuId(0);
-        kernel.rq[cpu].cpufreq_pressure = 100;
+        kernel.sched.rq[cpu].cpufreq_pressure = 100;
         assert_eq!(kernel.get_actual_cpu_capacity(cpu), 924);
-        kernel.rq[cpu].avg_hw.load_avg = 300;
+        kernel.sched.rq[cpu].avg_hw.load_avg = 300;
         assert_eq!(kernel.get_actual_cpu_capacity(cpu), 724);
-        kernel.rq[cpu].avg_hw.load_avg = 50;
+        kernel.sched.rq[cpu].avg_hw.load_avg = 50;
         assert_eq!(kernel.get_actual_cpu_capacity(cpu), 924);
     }
 }

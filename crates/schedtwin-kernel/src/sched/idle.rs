@@ -16,9 +16,9 @@ impl Kernel {
             self.update_idle_core(cpu);
         }
         self.update_idle_rq_clock_pelt(cpu);
-        let rq = &mut self.rq[cpu];
+        let rq = &mut self.sched.rq[cpu];
         rq.idle_exec_start = rq.clock_task;
-        self.cpuidle[cpu].idle_since = self.now;
+        self.cpuidle.cpus[cpu].idle_since = self.cx.now;
     }
 
     /// `__update_idle_core()`: where the CPU was the last of its core to be busy, wakeups have an idle core to look for.
@@ -26,11 +26,11 @@ impl Kernel {
         if self.keeps_idle_core() {
             return self.find_idle_core(cpu);
         }
-        if let Some(shared) = self.topology.sd_balance_shared[cpu.index()]
-            && !self.topology.shared[shared].has_idle_cores
+        if let Some(shared) = self.sched.topology.sd_balance_shared[cpu.index()]
+            && !self.sched.topology.shared[shared].has_idle_cores
             && self.is_core_idle(cpu)
         {
-            self.topology.shared[shared].has_idle_cores = true;
+            self.sched.topology.shared[shared].has_idle_cores = true;
         }
     }
 
@@ -41,16 +41,16 @@ impl Kernel {
         }
         self.fair_server_idle_ends(cpu);
         self.idle_ends_by_switch(cpu);
-        let idle = &mut self.cpuidle[cpu];
-        idle.idle_time += self.now - idle.idle_since;
+        let idle = &mut self.cpuidle.cpus[cpu];
+        idle.idle_time += self.cx.now - idle.idle_since;
         // The switch is not over: whoever asks before its end finds nothing more.
-        idle.idle_since = self.now;
+        idle.idle_since = self.cx.now;
     }
 
     /// `get_cpu_idle_time_us()`: how long the idle task of `cpu` has run since boot, nanoseconds.
     pub(crate) fn idle_time(&self, cpu: CpuId) -> Ns {
-        let idle = &self.cpuidle[cpu];
-        let runs = self.rq[cpu].curr.is_idle();
-        idle.idle_time + if runs { self.now - idle.idle_since } else { 0 }
+        let idle = &self.cpuidle.cpus[cpu];
+        let runs = self.sched.rq[cpu].curr.is_idle();
+        idle.idle_time + if runs { self.cx.now - idle.idle_since } else { 0 }
     }
 }

@@ -17,6 +17,7 @@ mod preempt;
 pub mod root_domain;
 pub mod rq_clock;
 pub mod rt;
+mod scheduler;
 mod static_keys;
 pub mod stop;
 pub mod syscalls;
@@ -31,6 +32,8 @@ use pelt::{Removed, RqClockPelt, SchedAvg};
 use schedtwin_types::{
     CpuId, CpuMask, Ns, Outcome, Policy, PolicyId, PolicyMask, TaskGroupId, TaskId, TaskState,
 };
+
+pub use scheduler::Scheduler;
 
 /// `SCHED_CAPACITY_SCALE`.
 pub const SCHED_CAPACITY_SCALE: u64 = 1024;

@@ -31,8 +31,8 @@ impl Kernel {
     /// `resched_curr_lazy()`: a fair task wants the CPU from a fair task.
     #[inline]
     pub(crate) fn resched_curr_lazy(&mut self, cpu: CpuId) {
-        let rq = &mut self.rq[cpu];
-        if !self.config.preempt.is_lazy() || rq.curr.is_idle() {
+        let rq = &mut self.sched.rq[cpu];
+        if !self.cx.config.preempt.is_lazy() || rq.curr.is_idle() {
             return self.resched_curr(cpu);
         }
         // No interrupt: the CPU sees it when it comes by.
@@ -42,7 +42,7 @@ impl Kernel {
     /// In `sched_tick()`, before the class looks: what has been asked for since the tick before is no longer put off.
     #[inline]
     pub(crate) fn tick_ends_laziness(&mut self, cpu: CpuId) {
-        if self.rq[cpu].need_resched_lazy {
+        if self.sched.rq[cpu].need_resched_lazy {
             self.resched_curr(cpu);
         }
     }
@@ -50,15 +50,15 @@ impl Kernel {
     /// In `exit_to_user_mode_loop()`: whether the running task gives way before it goes on in user mode.
     #[inline]
     pub(crate) fn must_give_way_to_user(&self, cpu: CpuId) -> bool {
-        self.rq[cpu].need_resched || self.rq[cpu].need_resched_lazy
+        self.sched.rq[cpu].need_resched || self.sched.rq[cpu].need_resched_lazy
     }
 
     /// `wakeup_preempt()`.
     pub fn wakeup_preempt(&mut self, cpu: CpuId, task: TaskId, wake_flags: u32) {
-        let curr = self.rq[cpu].curr;
-        let class = self.tasks[task].class;
-        let curr_class = self.tasks[curr].class;
-        let raised = self.rq[cpu].next_class;
+        let curr = self.sched.rq[cpu].curr;
+        let class = self.sched.tasks[task].class;
+        let curr_class = self.sched.tasks[curr].class;
+        let raised = self.sched.rq[cpu].next_class;
         if self.compares_next_class() && class < raised {
             // What is pending is above it.
         } else if class == curr_class {
@@ -71,12 +71,12 @@ impl Kernel {
         } else if class > curr_class {
             self.resched_curr(cpu);
         }
-        self.rq[cpu].next_class = raised.max(class);
+        self.sched.rq[cpu].next_class = raised.max(class);
         // The switch that follows is dated to this clock reading.
-        if self.tasks[curr].on_rq == OnRq::Queued && self.rq[cpu].need_resched {
-            self.rq[cpu].skip_clock_update = true;
+        if self.sched.tasks[curr].on_rq == OnRq::Queued && self.sched.rq[cpu].need_resched {
+            self.sched.rq[cpu].skip_clock_update = true;
         }
-        if self.rq[cpu].cpufreq_callback != 0 {
+        if self.sched.rq[cpu].cpufreq_callback != 0 {
             self.cpufreq_callback(cpu);
         }
     }

@@ -182,17 +182,23 @@ pub(crate) mod tests {
             assert_eq!((state.performance, state.cost, state.inefficient), printed);
         }
         let kernel = kernel(&[(2, 427, &opps), (1, 1024, &[(1_000_000, 1_000_000)])]);
-        assert!(kernel.rd.pds[1].skip_inefficiencies && !kernel.rd.pds[0].skip_inefficiencies);
-        assert_eq!(kernel.policies[schedtwin_types::PolicyId(0)].resolve(0), 553_000);
-        assert_eq!(kernel.policies[schedtwin_types::PolicyId(0)].resolve(553_001), 696_000);
-        assert_eq!(kernel.policies[schedtwin_types::PolicyId(0)].resolve(9_999_999), 2_253_000);
+        assert!(
+            kernel.sched.rd.pds[1].skip_inefficiencies
+                && !kernel.sched.rd.pds[0].skip_inefficiencies
+        );
+        assert_eq!(kernel.cpufreq.policies[schedtwin_types::PolicyId(0)].resolve(0), 553_000);
+        assert_eq!(kernel.cpufreq.policies[schedtwin_types::PolicyId(0)].resolve(553_001), 696_000);
+        assert_eq!(
+            kernel.cpufreq.policies[schedtwin_types::PolicyId(0)].resolve(9_999_999),
+            2_253_000
+        );
     }
 
     #[test]
     fn eas_visits_the_domain_of_the_highest_cpu_first() {
         let opps: &[(u32, u64)] = &[(1_000_000, 100_000)];
         let kernel = kernel(&[(4, 124, opps), (2, 427, opps), (2, 1024, opps)]);
-        let firsts: Vec<u16> = kernel.rd.pds.iter().map(|pd| pd.first.0).collect();
+        let firsts: Vec<u16> = kernel.sched.rd.pds.iter().map(|pd| pd.first.0).collect();
         assert_eq!(firsts, [6, 4, 0]);
     }
 }

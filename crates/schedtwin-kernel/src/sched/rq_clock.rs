@@ -19,9 +19,9 @@ impl Kernel {
     /// `update_rq_clock()`: brings the clocks of a run queue to the time of the entry.
     #[inline]
     pub fn update_rq_clock(&mut self, cpu: CpuId) {
-        let running = self.device_tree.path_costs.running_clocks;
-        let now = if running { self.local_clock() } else { self.now };
-        let rq = &mut self.rq[cpu];
+        let running = self.cx.platform.device_tree.path_costs.running_clocks;
+        let now = if running { self.local_clock() } else { self.cx.now };
+        let rq = &mut self.sched.rq[cpu];
         let capacity = rq.arch_capacity;
         let delta = now as i64 - rq.clock as i64;
         if delta <= 0 {
@@ -30,14 +30,14 @@ impl Kernel {
         rq.clock = now;
         let mut delta = delta as u64;
         let mut irq_delta = 0;
-        if self.config.irq_time_accounting {
+        if self.cx.config.irq_time_accounting {
             irq_delta = (rq.irq_time - rq.prev_irq_time).min(delta);
             rq.prev_irq_time += irq_delta;
             delta -= irq_delta;
         }
         rq.clock_task += delta;
-        if irq_delta != 0 && self.config.features.nontask_capacity {
-            rq.avg_irq.update(cpu, &mut self.stale_demands, |avg| {
+        if irq_delta != 0 && self.cx.config.features.nontask_capacity {
+            rq.avg_irq.update(cpu, &mut self.sched.stale_demands, |avg| {
                 pelt::update_irq_load_avg(avg, rq.clock, irq_delta, rq.freq_scale, capacity)
             });
         }
@@ -55,13 +55,13 @@ impl Kernel {
     /// `rq_clock_pelt()`.
     #[inline(always)]
     pub fn rq_clock_pelt(&self, cpu: CpuId) -> u64 {
-        self.rq[cpu].clock_pelt.rq_clock_pelt()
+        self.sched.rq[cpu].clock_pelt.rq_clock_pelt()
     }
 
     /// Going idle: gives back stolen idle time, or loses it if the CPU was saturated.
     pub(crate) fn update_idle_rq_clock_pelt(&mut self, cpu: CpuId) {
-        let cfs_util_sum = self.cfs[CfsRqId::root(cpu)].avg.util_sum;
-        let rq = &mut self.rq[cpu];
+        let cfs_util_sum = self.sched.cfs[CfsRqId::root(cpu)].avg.util_sum;
+        let rq = &mut self.sched.rq[cpu];
         rq.clock_pelt.update_idle_rq_clock_pelt(
             rq.clock_task,
             rq.clock,
@@ -75,13 +75,13 @@ impl Kernel {
     /// lags while all CPUs sleep.
     #[inline(always)]
     pub fn jiffies(&self) -> u64 {
-        self.now / self.tick_nsec
+        self.cx.now / self.cx.tick_nsec
     }
 
     /// `local_clock()` in the middle of a path: the entry's time plus the debt so far.
     #[inline(always)]
     pub fn local_clock(&self) -> Ns {
-        self.now + self.debt
+        self.cx.now + self.cx.debt
     }
 
     /// A path of the executing CPU costs `work`: longer on a slow CPU at a low frequency.
@@ -93,18 +93,18 @@ impl Kernel {
     /// How long a path of that much work takes on the executing CPU.
     #[inline(always)]
     pub(crate) fn time_of(&self, work: u64) -> Ns {
-        (work * self.ns_per_work_shift_10[self.this_cpu]) >> 10
+        (work * self.cx.platform.ns_per_work_shift_10[self.cx.this_cpu]) >> 10
     }
 
     /// The executing CPU spends `time` in the kernel.
     #[inline(always)]
     pub(crate) fn owe(&mut self, time: Ns) {
-        self.debt += time;
-        if self.in_irq {
-            if self.device_tree.path_costs.running_clocks {
-                self.irq_time_unaccounted += time;
+        self.cx.debt += time;
+        if self.cx.in_irq {
+            if self.cx.platform.device_tree.path_costs.running_clocks {
+                self.cx.irq_time_unaccounted += time;
             } else {
-                self.rq[self.this_cpu].irq_time += time;
+                self.sched.rq[self.cx.this_cpu].irq_time += time;
             }
         }
     }
@@ -114,29 +114,30 @@ impl Kernel {
     /// at once.
     #[inline(always)]
     pub(crate) fn account_irq_time(&mut self) {
-        let time = std::mem::take(&mut self.irq_time_unaccounted);
-        self.rq[self.this_cpu].irq_time += time;
+        let time = std::mem::take(&mut self.cx.irq_time_unaccounted);
+        self.sched.rq[self.cx.this_cpu].irq_time += time;
     }
 
     /// Hardware: from now on `cpu` does so many thousandths (1..=1000) of what it does as its core's only thread. Nothing
     /// in the kernel knows; its paths take longer.
     pub fn thread_speed(&mut self, cpu: CpuId, permille: u64) {
         assert!((1..=1000).contains(&permille), "a share of a lone thread's speed");
-        self.thread_speed_permille[cpu.index()] = permille;
+        self.cx.platform.thread_speed_permille[cpu.index()] = permille;
         self.refresh_path_speed(cpu);
     }
 
     /// Recomputes how long a unit of work takes on `cpu`, after a change of frequency or of what its core's threads do.
     pub(crate) fn refresh_path_speed(&mut self, cpu: CpuId) {
-        let rq = &self.rq[cpu];
+        let rq = &self.sched.rq[cpu];
         let freq_scale =
-            if self.sugov_forms.invariant { rq.freq_scale } else { self.clock_scale(cpu) };
+            if self.cpufreq.sugov_forms.invariant { rq.freq_scale } else { self.clock_scale(cpu) };
         let speed = ((rq.arch_capacity * freq_scale) >> 10).max(1);
-        let shared = self.thread_speed_permille[cpu.index()];
-        self.ns_per_work_shift_10[cpu] = if self.device_tree.path_costs.constant_time {
-            1 << 10
-        } else {
-            (1000 << 20) / (speed * shared)
-        };
+        let shared = self.cx.platform.thread_speed_permille[cpu.index()];
+        self.cx.platform.ns_per_work_shift_10[cpu] =
+            if self.cx.platform.device_tree.path_costs.constant_time {
+                1 << 10
+            } else {
+                (1000 << 20) / (speed * shared)
+            };
     }
 }

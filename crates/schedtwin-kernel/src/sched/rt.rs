@@ -88,36 +88,36 @@ impl RtRq {
 impl Kernel {
     /// Full time slice of a `SCHED_RR` task: 100 ms in ticks.
     pub(crate) fn rr_time_slice(&self) -> u32 {
-        100 * self.config.hz / 1000
+        100 * self.cx.config.hz / 1000
     }
 
     /// `enqueue_pushable_task()`.
     fn enqueue_pushable_task(&mut self, cpu: CpuId, task: TaskId) {
-        let prio = self.tasks[task].prio;
-        let list = &mut self.rq[cpu].rt.pushable;
+        let prio = self.sched.tasks[task].prio;
+        let list = &mut self.sched.rq[cpu].rt.pushable;
         list.retain(|e| e.1 != task);
         let at = list.partition_point(|e| e.0 <= prio);
         list.insert(at, (prio, task));
-        self.rd.rto_mask.insert(cpu);
+        self.sched.rd.rto_mask.insert(cpu);
     }
 
     /// `dequeue_pushable_task()`.
     fn dequeue_pushable_task(&mut self, cpu: CpuId, task: TaskId) {
-        let list = &mut self.rq[cpu].rt.pushable;
+        let list = &mut self.sched.rq[cpu].rt.pushable;
         list.retain(|e| e.1 != task);
         if list.is_empty() {
-            self.rd.rto_mask.remove(cpu);
+            self.sched.rd.rto_mask.remove(cpu);
         }
     }
 
     /// A deadline entity is queued on a CPU that had none (`inc_dl_deadline`).
     pub(crate) fn cpupri_deadline_queued(&mut self, cpu: CpuId) {
-        self.rq[cpu].rt.cpupri = CPUPRI_HIGHER;
+        self.sched.rq[cpu].rt.cpupri = CPUPRI_HIGHER;
     }
 
     /// The last one has left (`dec_dl_deadline`).
     pub(crate) fn cpupri_deadline_gone(&mut self, cpu: CpuId) {
-        let rt = &mut self.rq[cpu].rt;
+        let rt = &mut self.sched.rq[cpu].rt;
         rt.cpupri = convert_prio(rt.highest_prio());
     }
 
@@ -129,8 +129,8 @@ impl Kernel {
 
     #[inline(never)]
     pub(crate) fn enqueue_task_rt(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
-        let prio = self.tasks[task].prio;
-        let rt = &mut self.rq[cpu].rt;
+        let prio = self.sched.tasks[task].prio;
+        let rt = &mut self.sched.rq[cpu].rt;
         let before = rt.nr_running() as u32;
         let at = if flags & ENQUEUE_HEAD != 0 {
             rt.queue.partition_point(|e| e.0 < prio)
@@ -141,10 +141,10 @@ impl Kernel {
         if prio < rt.highest_prio() {
             rt.cpupri = convert_prio(prio);
         }
-        rt.queue.change(cpu, &mut self.stale_demands, |queue| queue.insert(at, (prio, task)));
+        rt.queue.change(cpu, &mut self.sched.stale_demands, |queue| queue.insert(at, (prio, task)));
         self.start_rt_bandwidth();
         self.recount_rt_tasks(cpu, before);
-        if self.rq[cpu].curr != task && self.tasks[task].nr_cpus_allowed > 1 {
+        if self.sched.rq[cpu].curr != task && self.sched.tasks[task].nr_cpus_allowed > 1 {
             self.enqueue_pushable_task(cpu, task);
         }
     }
@@ -152,11 +152,11 @@ impl Kernel {
     #[inline(never)]
     pub(crate) fn dequeue_task_rt(&mut self, cpu: CpuId, task: TaskId) -> bool {
         self.update_curr_rt(cpu);
-        let rt = &mut self.rq[cpu].rt;
+        let rt = &mut self.sched.rq[cpu].rt;
         let before = rt.nr_running() as u32;
         let highest = rt.highest_prio();
         let at = rt.queue.iter().position(|e| e.1 == task).expect("a queued RT task");
-        rt.queue.change(cpu, &mut self.stale_demands, |queue| queue.remove(at));
+        rt.queue.change(cpu, &mut self.sched.stale_demands, |queue| queue.remove(at));
         if rt.highest_prio() != highest {
             rt.cpupri = convert_prio(rt.highest_prio());
         }
@@ -168,7 +168,7 @@ impl Kernel {
     /// `dequeue_top_rt_rq()`, `enqueue_top_rt_rq()`: all RT tasks leave the count together and come back
     /// together, and the governor is told; a throttled queue does neither.
     fn recount_rt_tasks(&mut self, cpu: CpuId, before: u32) {
-        let rt = &self.rq[cpu].rt;
+        let rt = &self.sched.rq[cpu].rt;
         if *rt.throttled {
             return;
         }
@@ -179,17 +179,17 @@ impl Kernel {
     }
 
     pub(crate) fn update_curr_rt(&mut self, cpu: CpuId) {
-        let curr = self.rq[cpu].curr;
-        if self.tasks[curr].class != Class::Rt {
+        let curr = self.sched.rq[cpu].curr;
+        if self.sched.tasks[curr].class != Class::Rt {
             return;
         }
-        let clock_task = self.rq[cpu].clock_task;
-        let delta = clock_task as i64 - self.rq[cpu].rt.exec_start as i64;
+        let clock_task = self.sched.rq[cpu].clock_task;
+        let delta = clock_task as i64 - self.sched.rq[cpu].rt.exec_start as i64;
         if delta > 0 {
             self.cpufreq_trigger_update(cpu);
-            self.rq[cpu].rt.exec_start = clock_task;
-            let se = self.tasks[curr].se;
-            self.se[se].sum_exec_runtime += delta as u64;
+            self.sched.rq[cpu].rt.exec_start = clock_task;
+            let se = self.sched.tasks[curr].se;
+            self.sched.se[se].sum_exec_runtime += delta as u64;
             self.account_rt_time(cpu, delta as u64);
         }
     }
@@ -197,28 +197,28 @@ impl Kernel {
     /// `update_rt_rq_load_avg()`: `running` is what has been on the CPU up to now.
     fn update_rt_rq_load_avg(&mut self, cpu: CpuId, running: bool) {
         let now = self.rq_clock_pelt(cpu);
-        self.rq[cpu].avg_rt.update(cpu, &mut self.stale_demands, |avg| {
+        self.sched.rq[cpu].avg_rt.update(cpu, &mut self.sched.stale_demands, |avg| {
             pelt::update_rt_rq_load_avg(now, avg, running)
         });
     }
 
     pub(crate) fn pick_task_rt(&self, cpu: CpuId) -> Option<TaskId> {
-        let rt = &self.rq[cpu].rt;
+        let rt = &self.sched.rq[cpu].rt;
         if *rt.throttled { None } else { rt.queue.first().map(|e| e.1) }
     }
 
     /// `set_next_task_rt()`. `prev` is `next` when a running task is put back after a change of its attributes.
     pub(crate) fn set_next_task_rt(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
-        let clock_task = self.rq[cpu].clock_task;
-        self.rq[cpu].rt.exec_start = clock_task;
+        let clock_task = self.sched.rq[cpu].clock_task;
+        self.sched.rq[cpu].rt.exec_start = clock_task;
         self.dequeue_pushable_task(cpu, next);
         // From now on time counts as the class's. A task that put itself into it gets that from
         // switched_to_rt(); if it was in it already, put_prev_task_rt() has left nothing to do.
-        if prev == next || self.tasks[prev].class != Class::Rt {
+        if prev == next || self.sched.tasks[prev].class != Class::Rt {
             self.update_rt_rq_load_avg(cpu, false);
         }
         if prev != next {
-            self.rq[cpu].push_pending |= !self.rq[cpu].rt.pushable.is_empty();
+            self.sched.rq[cpu].push_pending |= !self.sched.rq[cpu].rt.pushable.is_empty();
         }
     }
 
@@ -226,8 +226,8 @@ impl Kernel {
     pub(crate) fn put_prev_task_rt(&mut self, cpu: CpuId, prev: TaskId, _next: TaskId) {
         self.update_curr_rt(cpu);
         self.update_rt_rq_load_avg(cpu, true);
-        let queued = self.rq[cpu].rt.queue.iter().any(|e| e.1 == prev);
-        if queued && self.tasks[prev].nr_cpus_allowed > 1 {
+        let queued = self.sched.rq[cpu].rt.queue.iter().any(|e| e.1 == prev);
+        if queued && self.sched.tasks[prev].nr_cpus_allowed > 1 {
             self.enqueue_pushable_task(cpu, prev);
         }
     }
@@ -236,18 +236,18 @@ impl Kernel {
     pub(crate) fn task_tick_rt(&mut self, cpu: CpuId, curr: TaskId) {
         self.update_curr_rt(cpu);
         self.update_rt_rq_load_avg(cpu, true);
-        if self.tasks[curr].policy != Policy::Rr {
+        if self.sched.tasks[curr].policy != Policy::Rr {
             return;
         }
         let full = self.rr_time_slice();
-        let t = &mut self.tasks[curr];
+        let t = &mut self.sched.tasks[curr];
         t.rr_time_slice = t.rr_time_slice.saturating_sub(1);
         if t.rr_time_slice > 0 {
             return;
         }
         t.rr_time_slice = full;
         let prio = t.prio;
-        if self.rq[cpu].rt.queue.iter().filter(|e| e.0 == prio).count() > 1 {
+        if self.sched.rq[cpu].rt.queue.iter().filter(|e| e.0 == prio).count() > 1 {
             self.requeue_task_rt(cpu, curr, false);
             self.resched_curr(cpu);
         }
@@ -255,7 +255,7 @@ impl Kernel {
 
     /// `requeue_task_rt()`: to the head or tail of its priority.
     fn requeue_task_rt(&mut self, cpu: CpuId, task: TaskId, head: bool) {
-        self.rq[cpu].rt.queue.change(cpu, &mut self.stale_demands, |queue| {
+        self.sched.rq[cpu].rt.queue.change(cpu, &mut self.sched.stale_demands, |queue| {
             let at = queue.iter().position(|e| e.1 == task).expect("a queued RT task");
             let entry = queue.remove(at);
             let to = if head {
@@ -268,22 +268,26 @@ impl Kernel {
     }
 
     pub(crate) fn yield_task_rt(&mut self, cpu: CpuId) {
-        let curr = self.rq[cpu].curr;
+        let curr = self.sched.rq[cpu].curr;
         self.requeue_task_rt(cpu, curr, false);
     }
 
     #[inline(never)]
     pub(crate) fn wakeup_preempt_rt(&mut self, cpu: CpuId, task: TaskId) {
-        let curr = self.rq[cpu].curr;
-        let (prio, curr_prio) = (self.tasks[task].prio, self.tasks[curr].prio);
+        let curr = self.sched.rq[cpu].curr;
+        let (prio, curr_prio) = (self.sched.tasks[task].prio, self.sched.tasks[curr].prio);
         if prio < curr_prio {
             self.resched_curr(cpu);
-        } else if prio == curr_prio && !self.rq[cpu].need_resched {
+        } else if prio == curr_prio && !self.sched.rq[cpu].need_resched {
             // check_preempt_equal_prio(): let the pinned one have the CPU if curr has somewhere to go.
-            if self.tasks[curr].nr_cpus_allowed == 1 || self.lowest_mask(curr, false).is_empty() {
+            if self.sched.tasks[curr].nr_cpus_allowed == 1
+                || self.lowest_mask(curr, false).is_empty()
+            {
                 return;
             }
-            if self.tasks[task].nr_cpus_allowed != 1 && !self.lowest_mask(task, false).is_empty() {
+            if self.sched.tasks[task].nr_cpus_allowed != 1
+                && !self.lowest_mask(task, false).is_empty()
+            {
                 return;
             }
             self.requeue_task_rt(cpu, task, true);
@@ -294,11 +298,11 @@ impl Kernel {
     /// `cpupri_find()`: the allowed CPUs of the lowest level below the task's own. With `fit`, of those only
     /// such on which the task fits, from the lowest level that has one; if none has, all the same without.
     fn lowest_mask(&self, task: TaskId, fit: bool) -> CpuMask {
-        let own = convert_prio(self.tasks[task].prio);
+        let own = convert_prio(self.sched.tasks[task].prio);
         let mut best = own;
         let mut mask = CpuMask::EMPTY;
-        for cpu in self.tasks[task].cpus_mask.iter() {
-            let level = self.rq[cpu].rt.cpupri;
+        for cpu in self.sched.tasks[task].cpus_mask.iter() {
+            let level = self.sched.rq[cpu].rt.cpupri;
             if level >= own || level > best || (fit && !self.rt_task_fits_capacity(task, cpu)) {
                 continue;
             }
@@ -313,7 +317,7 @@ impl Kernel {
 
     /// `find_lowest_rq()`.
     fn find_lowest_rq(&mut self, task: TaskId) -> Option<CpuId> {
-        if self.tasks[task].nr_cpus_allowed == 1 {
+        if self.sched.tasks[task].nr_cpus_allowed == 1 {
             return None;
         }
         let mask = self.lowest_mask(task, self.has_asym_cpucapacity());
@@ -327,14 +331,14 @@ impl Kernel {
     /// not empty: to its own CPU, else within the smallest domain that has one of them, there to this CPU
     /// before others.
     pub(crate) fn nearest_cpu(&mut self, task: TaskId, mask: CpuMask) -> CpuId {
-        let task_cpu = self.tasks[task].cpu;
+        let task_cpu = self.sched.tasks[task].cpu;
         if mask.contains(task_cpu) {
             return task_cpu;
         }
         let mut near = mask;
-        let mut level = self.topology.base[task_cpu.index()];
+        let mut level = self.sched.topology.base[task_cpu.index()];
         while let Some(id) = level {
-            let sd = &self.topology.domains[id.0 as usize];
+            let sd = &self.sched.topology.domains[id.0 as usize];
             let within = mask.and(&sd.span);
             if sd.flags & SD_WAKE_AFFINE != 0 && !within.is_empty() {
                 near = within;
@@ -342,50 +346,50 @@ impl Kernel {
             }
             level = sd.parent;
         }
-        let this = self.this_cpu;
+        let this = self.cx.this_cpu;
         if near.contains(this) { this } else { self.cpumask_any_and_distribute(near) }
     }
 
     /// `cpumask_any_and_distribute()`: the next CPU after this CPU's cursor.
     pub(crate) fn cpumask_any_and_distribute(&mut self, mask: CpuMask) -> CpuId {
-        let start = CpuId(self.rq[self.this_cpu].rt.cursor + 1);
+        let start = CpuId(self.sched.rq[self.cx.this_cpu].rt.cursor + 1);
         let cpu = mask.iter_wrapping_from(start).next().expect("a mask that is not empty");
-        self.rq[self.this_cpu].rt.cursor = cpu.0;
+        self.sched.rq[self.cx.this_cpu].rt.cursor = cpu.0;
         cpu
     }
 
     /// `select_task_rq_rt()`: the CPU on which a real-time task wakes that was last on `cpu`.
     pub fn select_task_rq_rt(&mut self, task: TaskId, cpu: CpuId, _flags: u32) -> CpuId {
-        let curr = self.rq[cpu].curr;
-        let prio = self.tasks[task].prio;
-        let rt_task = match self.tasks[curr].class {
+        let curr = self.sched.rq[cpu].curr;
+        let prio = self.sched.tasks[task].prio;
+        let rt_task = match self.sched.tasks[curr].class {
             Class::Rt | Class::Stop => true,
-            Class::Deadline => self.config.rt_task == RtTask::OrDeadline,
+            Class::Deadline => self.cx.config.rt_task == RtTask::OrDeadline,
             Class::Fair | Class::Idle => false,
         };
-        let occupied =
-            rt_task && (self.tasks[curr].nr_cpus_allowed < 2 || self.tasks[curr].prio <= prio);
+        let occupied = rt_task
+            && (self.sched.tasks[curr].nr_cpus_allowed < 2 || self.sched.tasks[curr].prio <= prio);
         if !occupied && self.rt_task_fits_capacity(task, cpu) {
             return cpu;
         }
         match self.find_lowest_rq(task) {
             // Only a larger CPU was wanted, and this is none.
             Some(target) if !occupied && !self.rt_task_fits_capacity(task, target) => cpu,
-            Some(target) if prio < self.rq[target].rt.highest_prio() => target,
+            Some(target) if prio < self.sched.rq[target].rt.highest_prio() => target,
             _ => cpu,
         }
     }
 
     /// `push_rt_task()`; whether something was (or has to be) done.
     fn push_rt_task(&mut self, cpu: CpuId) -> bool {
-        let Some(&(_, next)) = self.rq[cpu].rt.pushable.first() else { return false };
-        let curr = self.rq[cpu].curr;
-        if self.tasks[next].prio < self.tasks[curr].prio {
+        let Some(&(_, next)) = self.sched.rq[cpu].rt.pushable.first() else { return false };
+        let curr = self.sched.rq[cpu].curr;
+        if self.sched.tasks[next].prio < self.sched.tasks[curr].prio {
             self.resched_curr(cpu);
             return false;
         }
         let Some(target) = self.find_lowest_rq(next) else { return false };
-        if target == cpu || self.rq[target].rt.highest_prio() <= self.tasks[next].prio {
+        if target == cpu || self.sched.rq[target].rt.highest_prio() <= self.sched.tasks[next].prio {
             return false;
         }
         self.move_queued_task(next, cpu, target);
@@ -395,7 +399,7 @@ impl Kernel {
 
     /// `deactivate_task()`, `set_task_cpu()` and `activate_task()` of a waiting task, by push or pull.
     pub(crate) fn move_queued_task(&mut self, task: TaskId, from: CpuId, to: CpuId) {
-        let cost = self.device_tree.path_costs.migrate_task;
+        let cost = self.cx.platform.device_tree.path_costs.migrate_task;
         self.charge(cost);
         self.update_rq_clock(from);
         self.deactivate_task(from, task, crate::sched::core::DEQUEUE_NOCLOCK);
@@ -411,13 +415,13 @@ impl Kernel {
 
     /// `task_woken_rt()`.
     pub(crate) fn task_woken_rt(&mut self, cpu: CpuId, task: TaskId) {
-        let curr = self.rq[cpu].curr;
+        let curr = self.sched.rq[cpu].curr;
         let push = curr != task
-            && !self.rq[cpu].need_resched
-            && self.tasks[task].nr_cpus_allowed > 1
-            && self.tasks[curr].class >= Class::Rt
-            && (self.tasks[curr].nr_cpus_allowed < 2
-                || self.tasks[curr].prio <= self.tasks[task].prio);
+            && !self.sched.rq[cpu].need_resched
+            && self.sched.tasks[task].nr_cpus_allowed > 1
+            && self.sched.tasks[curr].class >= Class::Rt
+            && (self.sched.tasks[curr].nr_cpus_allowed < 2
+                || self.sched.tasks[curr].prio <= self.sched.tasks[task].prio);
         if push {
             self.push_rt_tasks(cpu);
         }
@@ -426,12 +430,12 @@ impl Kernel {
     /// `balance_rt()`: before something lower runs, overloaded CPUs are asked to push. Whether an RT (or
     /// higher) task is runnable here.
     pub(crate) fn balance_rt(&mut self, cpu: CpuId, prev: TaskId) -> bool {
-        let t = &self.tasks[prev];
+        let t = &self.sched.tasks[prev];
         let on_rt_rq = t.class == Class::Rt && t.on_rq == OnRq::Queued;
-        if !on_rt_rq && self.rq[cpu].rt.highest_prio() > self.tasks[prev].prio {
+        if !on_rt_rq && self.sched.rq[cpu].rt.highest_prio() > self.sched.tasks[prev].prio {
             self.pull_rt_task(cpu);
         }
-        let rq = &self.rq[cpu];
+        let rq = &self.sched.rq[cpu];
         let runnable = rq.stop_queued || rq.dl_nr_running() > 0 || rq.rt.nr_running() > 0;
         // Before 6.12 the previous task is put back before the next is picked, which may throttle it.
         self.update_curr_rt(cpu);
@@ -440,27 +444,29 @@ impl Kernel {
 
     /// `pull_rt_task()`.
     fn pull_rt_task(&mut self, cpu: CpuId) {
-        let mut others = self.rd.rto_mask;
+        let mut others = self.sched.rd.rto_mask;
         others.remove(cpu);
         if others.is_empty() {
             return;
         }
-        if self.config.features.rt_push_ipi {
+        if self.cx.config.features.rt_push_ipi {
             self.tell_cpu_to_push();
             return;
         }
         for src in others.iter() {
-            let Some(&(next_prio, _)) = self.rq[src].rt.pushable.first() else { continue };
-            if next_prio >= self.rq[cpu].rt.highest_prio() {
+            let Some(&(next_prio, _)) = self.sched.rq[src].rt.pushable.first() else { continue };
+            if next_prio >= self.sched.rq[cpu].rt.highest_prio() {
                 continue;
             }
-            let allowed = |e: &&(i32, TaskId)| self.tasks[e.1].cpus_mask.contains(cpu);
-            let Some(&(prio, task)) = self.rq[src].rt.pushable.iter().find(allowed) else {
+            let allowed = |e: &&(i32, TaskId)| self.sched.tasks[e.1].cpus_mask.contains(cpu);
+            let Some(&(prio, task)) = self.sched.rq[src].rt.pushable.iter().find(allowed) else {
                 continue;
             };
-            let src_curr = self.rq[src].curr;
+            let src_curr = self.sched.rq[src].curr;
             // One that is better than what runs there has only just been woken.
-            if prio < self.rq[cpu].rt.highest_prio() && prio >= self.tasks[src_curr].prio {
+            if prio < self.sched.rq[cpu].rt.highest_prio()
+                && prio >= self.sched.tasks[src_curr].prio
+            {
                 self.move_queued_task(task, src, cpu);
             }
         }
@@ -471,27 +477,27 @@ impl Kernel {
     /// a round passes each CPU once, so it ends.
     fn rto_next_cpu(&mut self) -> Option<CpuId> {
         loop {
-            let mut from = self.rd.rto_cpu.map_or(0, |last| last.index() + 1);
-            while let Some(cpu) = self.rd.rto_mask.next_from(from) {
-                self.rd.rto_cpu = Some(cpu);
-                if cpu != self.this_cpu {
+            let mut from = self.sched.rd.rto_cpu.map_or(0, |last| last.index() + 1);
+            while let Some(cpu) = self.sched.rd.rto_mask.next_from(from) {
+                self.sched.rd.rto_cpu = Some(cpu);
+                if cpu != self.cx.this_cpu {
                     return Some(cpu);
                 }
                 from = cpu.index() + 1;
             }
-            self.rd.rto_cpu = None;
-            if self.rd.rto_loop == self.rd.rto_loop_next {
+            self.sched.rd.rto_cpu = None;
+            if self.sched.rd.rto_loop == self.sched.rd.rto_loop_next {
                 return None;
             }
-            self.rd.rto_loop = self.rd.rto_loop_next;
+            self.sched.rd.rto_loop = self.sched.rd.rto_loop_next;
         }
     }
 
     /// `tell_cpu_to_push()`: sends one interrupt round the overloaded CPUs, or has the one that is under way
     /// go round again.
     fn tell_cpu_to_push(&mut self) {
-        self.rd.rto_loop_next += 1;
-        if self.rd.rto_cpu.is_none()
+        self.sched.rd.rto_loop_next += 1;
+        if self.sched.rd.rto_cpu.is_none()
             && let Some(first) = self.rto_next_cpu()
         {
             self.send_ipi(first, IpiKind::IrqWork);
@@ -508,18 +514,18 @@ impl Kernel {
 
     /// `switched_from_rt()`: a queued task has left the class. If no other is left, others may come.
     pub(crate) fn switched_from_rt(&mut self, cpu: CpuId, task: TaskId) {
-        if self.tasks[task].on_rq == OnRq::Queued && self.rq[cpu].rt.queue.is_empty() {
+        if self.sched.tasks[task].on_rq == OnRq::Queued && self.sched.rq[cpu].rt.queue.is_empty() {
             self.pull_rt_task(cpu);
         }
     }
 
     /// `prio_changed_rt()` of the running task: a lower one may have to give way, or bring others here.
     pub(crate) fn prio_changed_rt(&mut self, cpu: CpuId, task: TaskId, old_prio: i32) {
-        let prio = self.tasks[task].prio;
+        let prio = self.sched.tasks[task].prio;
         if old_prio < prio {
             self.pull_rt_task(cpu);
         }
-        if prio > self.rq[cpu].rt.highest_prio() {
+        if prio > self.sched.rq[cpu].rt.highest_prio() {
             self.resched_curr(cpu);
         }
     }

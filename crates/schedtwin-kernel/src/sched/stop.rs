@@ -59,25 +59,25 @@ impl StopWorks {
 impl Kernel {
     /// `stop_one_cpu_nowait()`: queues work for the stopper of `cpu` and wakes it.
     pub fn stop_one_cpu_nowait(&mut self, cpu: CpuId, work: StopWork) {
-        self.rq[cpu].stop_work.push(work);
-        if self.rq[cpu].stop_queued {
+        self.sched.rq[cpu].stop_work.push(work);
+        if self.sched.rq[cpu].stop_queued {
             return;
         }
-        let stopper = self.rq[cpu].stopper;
+        let stopper = self.sched.rq[cpu].stopper;
         self.update_rq_clock(cpu);
         self.enqueue_task_stop(cpu);
-        self.tasks[stopper].on_rq = OnRq::Queued;
+        self.sched.tasks[stopper].on_rq = OnRq::Queued;
         self.wakeup_preempt(cpu, stopper, 0);
-        self.tasks[stopper].state = TaskState::Running;
+        self.sched.tasks[stopper].state = TaskState::Running;
         self.idle_ends_by_wakeup(cpu);
     }
 
     /// The stopper of the executing CPU has been switched to and has paid for it: it works and sleeps.
     pub(crate) fn cpu_stopper_thread(&mut self) {
-        let cpu = self.this_cpu;
+        let cpu = self.cx.this_cpu;
         // What a work asks of this CPU's own stopper is done in the same turn; works do not ask that.
-        while let Some(work) = self.rq[cpu].stop_work.pop() {
-            let cost = self.device_tree.path_costs.migrate_task;
+        while let Some(work) = self.sched.rq[cpu].stop_work.pop() {
+            let cost = self.cx.platform.device_tree.path_costs.migrate_task;
             self.charge(cost);
             match work {
                 StopWork::ActiveBalance { llc } => self.active_load_balance_cpu_stop(cpu, llc),
@@ -86,14 +86,14 @@ impl Kernel {
                 }
             }
         }
-        let stopper = self.rq[cpu].stopper;
-        self.tasks[stopper].state = TaskState::Interruptible;
+        let stopper = self.sched.rq[cpu].stopper;
+        self.sched.tasks[stopper].state = TaskState::Interruptible;
         self.schedule(false);
     }
 
     /// `migration_cpu_stop()`, `move_queued_task()`.
     fn migration_cpu_stop(&mut self, cpu: CpuId, task: TaskId, dest_cpu: CpuId) {
-        let t = &self.tasks[task];
+        let t = &self.sched.tasks[task];
         if t.cpu != cpu || t.cpus_mask.contains(cpu) || t.on_rq != OnRq::Queued {
             return;
         }
@@ -106,13 +106,13 @@ impl Kernel {
 
     #[inline(never)]
     pub(crate) fn enqueue_task_stop(&mut self, cpu: CpuId) {
-        self.rq[cpu].stop_queued = true;
+        self.sched.rq[cpu].stop_queued = true;
         self.add_nr_running(cpu, 1);
     }
 
     #[inline(never)]
     pub(crate) fn dequeue_task_stop(&mut self, cpu: CpuId) -> bool {
-        self.rq[cpu].stop_queued = false;
+        self.sched.rq[cpu].stop_queued = false;
         self.sub_nr_running(cpu, 1);
         true
     }

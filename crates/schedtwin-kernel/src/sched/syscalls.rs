@@ -35,8 +35,10 @@ impl Kernel {
         if attr.policy == Policy::Deadline && !attr.dl.is_valid() {
             return Err(Errno::Inval);
         }
-        let cpu = self.tasks[task].cpu;
-        debug_assert!(self.rq[cpu].curr == task && self.tasks[task].on_rq == OnRq::Queued);
+        let cpu = self.sched.tasks[task].cpu;
+        debug_assert!(
+            self.sched.rq[cpu].curr == task && self.sched.tasks[task].on_rq == OnRq::Queued
+        );
         let uclamp_accepted = self.uclamp_validate(task, &attr);
         self.update_rq_clock(cpu);
         let (class, prio) = match attr.policy {
@@ -48,7 +50,7 @@ impl Kernel {
             return Ok(());
         }
         self.sched_dl_admit(task, &attr)?;
-        let (old_class, old_prio) = (self.tasks[task].class, self.tasks[task].prio);
+        let (old_class, old_prio) = (self.sched.tasks[task].class, self.sched.tasks[task].prio);
         let uclamp_min = self.uclamp_min_request(task);
         // With the priority it has, it keeps its place: an RT task that of the first among its equals.
         let (moves, stays) = if prio == old_prio { (0, ENQUEUE_HEAD) } else { (DEQUEUE_MOVE, 0) };
@@ -56,7 +58,7 @@ impl Kernel {
         self.put_running(cpu, task);
 
         // __setscheduler_params(): policies above the fair ones leave nice value and slice as they are.
-        let t = &mut self.tasks[task];
+        let t = &mut self.sched.tasks[task];
         t.policy = attr.policy;
         if class == Class::Fair {
             t.nice = attr.nice;
@@ -64,10 +66,10 @@ impl Kernel {
         let nice = t.nice;
         let se = t.se;
         if class == Class::Fair {
-            let entity = &mut self.se[se];
+            let entity = &mut self.sched.se[se];
             entity.custom_slice = attr.slice != 0;
             entity.slice = match attr.slice {
-                0 => self.base_slice,
+                0 => self.sched.base_slice,
                 asked => asked.clamp(*SLICE_NS.start(), *SLICE_NS.end()),
             };
         }
@@ -79,9 +81,9 @@ impl Kernel {
         if old_class == Class::Fair {
             self.reweight_task(se, load);
         } else {
-            self.se[se].load = load;
+            self.sched.se[se].load = load;
         }
-        let t = &mut self.tasks[task];
+        let t = &mut self.sched.tasks[task];
         t.class = class;
         t.prio = prio;
         self.setscheduler_uclamp(task, &attr, uclamp_accepted, uclamp_min);
@@ -95,7 +97,7 @@ impl Kernel {
     }
 
     fn nothing_changes(&self, task: TaskId, attr: &SchedAttr, prio: i32) -> bool {
-        let t = &self.tasks[task];
+        let t = &self.sched.tasks[task];
         let clamps = attr.util_min.is_some() || attr.util_max.is_some();
         if attr.policy != t.policy || (clamps && self.uclamp_compiled_in()) {
             return false;
@@ -110,7 +112,7 @@ impl Kernel {
     }
 
     pub(crate) fn put_running(&mut self, cpu: CpuId, task: TaskId) {
-        match self.tasks[task].class {
+        match self.sched.tasks[task].class {
             Class::Fair => self.put_prev_task_fair(cpu, task),
             Class::Rt => self.put_prev_task_rt(cpu, task, task),
             Class::Deadline => self.put_prev_task_dl(cpu, task),
@@ -119,7 +121,7 @@ impl Kernel {
     }
 
     pub(crate) fn set_running(&mut self, cpu: CpuId, task: TaskId) {
-        match self.tasks[task].class {
+        match self.sched.tasks[task].class {
             Class::Fair => self.set_next_task_fair(cpu, task, false),
             // Does what switched_to_rt() would do, too.
             Class::Rt => self.set_next_task_rt(cpu, task, task),
@@ -130,7 +132,7 @@ impl Kernel {
 
     /// `check_class_changed()` of the running task.
     fn check_class_changed(&mut self, cpu: CpuId, task: TaskId, old_class: Class, old_prio: i32) {
-        let (class, prio) = (self.tasks[task].class, self.tasks[task].prio);
+        let (class, prio) = (self.sched.tasks[task].class, self.sched.tasks[task].prio);
         if old_class != class {
             match old_class {
                 Class::Fair => self.switched_from_fair(task),
@@ -149,7 +151,7 @@ impl Kernel {
             (Class::Rt, Class::Rt) if prio != old_prio => self.prio_changed_rt(cpu, task, old_prio),
             // prio_changed_fair(): nobody to give way to if it is alone.
             (Class::Fair, Class::Fair)
-                if prio > old_prio && self.cfs[CfsRqId::root(cpu)].nr_queued != 1 =>
+                if prio > old_prio && self.sched.cfs[CfsRqId::root(cpu)].nr_queued != 1 =>
             {
                 self.resched_curr(cpu);
             }
@@ -160,27 +162,27 @@ impl Kernel {
     /// `sched_setaffinity()` of the running task by itself.
     #[inline(never)]
     pub(crate) fn sched_setaffinity(&mut self, task: TaskId, mask: CpuMask) -> Result<(), Errno> {
-        let mask = mask.and(&self.device_tree.all_cpus());
-        let cpu = self.tasks[task].cpu;
+        let mask = mask.and(&self.cx.platform.device_tree.all_cpus());
+        let cpu = self.sched.tasks[task].cpu;
         if mask.is_empty() {
             return Err(Errno::Inval);
         }
         // dl_task_check_affinity()
-        if self.tasks[task].class == Class::Deadline && !self.dl_may_run_on(&mask) {
+        if self.sched.tasks[task].class == Class::Deadline && !self.dl_may_run_on(&mask) {
             return Err(Errno::Busy);
         }
         self.update_rq_clock(cpu);
-        if mask == self.tasks[task].cpus_mask {
+        if mask == self.sched.tasks[task].cpus_mask {
             return Ok(());
         }
         let dest_cpu = self.cpumask_any_and_distribute(mask);
 
         // __do_set_cpus_allowed(). The running RT task is the first of its priority and stays it.
-        let head = if self.tasks[task].class == Class::Rt { ENQUEUE_HEAD } else { 0 };
+        let head = if self.sched.tasks[task].class == Class::Rt { ENQUEUE_HEAD } else { 0 };
         self.dequeue_task(cpu, task, DEQUEUE_SAVE | DEQUEUE_NOCLOCK);
         self.put_running(cpu, task);
         let capacity = self.max_allowed_capacity(&mask);
-        let t = &mut self.tasks[task];
+        let t = &mut self.sched.tasks[task];
         t.cpus_mask = mask;
         t.nr_cpus_allowed = mask.weight();
         t.max_allowed_capacity = capacity;

@@ -12,33 +12,34 @@ use schedtwin_types::{CpuId, NEVER, TaskGroupId, TaskId, TaskState};
 impl Kernel {
     /// Asserts that all sums, counters and masks are what the tasks and entities say.
     pub fn verify(&self) {
-        for cpu in self.rq.ids() {
+        for cpu in self.sched.rq.ids() {
             self.verify_cpu(cpu);
         }
         self.verify_sugov();
         self.verify_sched_cache();
         self.verify_broadcast();
-        let throttled = self.rq.ids().any(|cpu| self.rq[cpu].rt.is_throttled());
-        let timer = self.rq.ids().any(|cpu| self.timers[cpu].is_queued(TimerKind::RtPeriod));
+        let throttled = self.sched.rq.ids().any(|cpu| self.sched.rq[cpu].rt.is_throttled());
+        let timer =
+            self.sched.rq.ids().any(|cpu| self.time.timers[cpu].is_queued(TimerKind::RtPeriod));
         assert!(timer || !throttled, "RT tasks are throttled for ever");
-        let mut waiting = self.futexes.waiting();
-        waiting.extend(self.pipes.waiting());
-        waiting.extend(self.sockets.waiting());
-        self.pipes.verify();
-        self.sockets.verify();
+        let mut waiting = self.sync.futexes.waiting();
+        waiting.extend(self.sync.pipes.waiting());
+        waiting.extend(self.sync.sockets.waiting());
+        self.sync.pipes.verify();
+        self.sync.sockets.verify();
         for task in &waiting {
-            let t = &self.tasks[*task];
+            let t = &self.sched.tasks[*task];
             if let (Some(Resume::Call(blocked)), TaskState::Interruptible) = (t.resume, t.state) {
-                self.sockets.verify_sleeper(blocked.call);
+                self.sync.sockets.verify_sleeper(blocked.call);
             }
         }
-        for cpu in self.rq.ids() {
-            waiting.extend(self.rq[cpu].wake_list.iter().map(|entry| entry.task));
-            waiting.extend(self.timers[cpu].sleepers());
+        for cpu in self.sched.rq.ids() {
+            waiting.extend(self.sched.rq[cpu].wake_list.iter().map(|entry| entry.task));
+            waiting.extend(self.time.timers[cpu].sleepers());
         }
-        for task in self.tasks.ids().skip(1) {
-            let t = &self.tasks[task];
-            let running_on = self.rq.ids().filter(|&c| self.rq[c].curr == task).count();
+        for task in self.sched.tasks.ids().skip(1) {
+            let t = &self.sched.tasks[task];
+            let running_on = self.sched.rq.ids().filter(|&c| self.sched.rq[c].curr == task).count();
             assert!(running_on <= 1, "{task:?} runs on {running_on} CPUs");
             if t.kind == TaskKind::User {
                 // A sleeper waits for one thing; who waits for nothing has lost its wakeup. A delayed
@@ -53,7 +54,7 @@ impl Kernel {
                 );
             }
             if t.on_rq == OnRq::Queued && t.class == Class::Fair {
-                assert!(self.se[t.se].on_rq, "{task:?} is queued, its entity is not");
+                assert!(self.sched.se[t.se].on_rq, "{task:?} is queued, its entity is not");
             }
             assert!(t.on_rq != OnRq::Migrating, "{task:?} was left in the middle of a migration");
         }
@@ -61,32 +62,35 @@ impl Kernel {
 
     /// A fair run queue: its own entities, and the tasks of the hierarchy below.
     fn verify_cfs_rq(&self, id: CfsRqId) {
-        let cfs = &self.cfs[id];
+        let cfs = &self.sched.cfs[id];
         let what = (cfs.cpu, cfs.group);
         let is_below = |se: EntityId| {
-            let mut above = std::iter::successors(Some(se), |se| self.se[*se].parent);
-            above.any(|se| self.se[se].cfs_rq == id)
+            let mut above = std::iter::successors(Some(se), |se| self.sched.se[*se].parent);
+            above.any(|se| self.sched.se[se].cfs_rq == id)
         };
         let (mut queued, mut delayed, mut idle, mut estimate) = (0, 0, 0, 0u64);
-        for task in self.tasks.ids().skip(1) {
-            let t = &self.tasks[task];
+        for task in self.sched.tasks.ids().skip(1) {
+            let t = &self.sched.tasks[task];
             assert_eq!(t.group, self.autogroup_task_group(task), "{task:?}: its group");
             if t.class != Class::Fair || t.on_rq != OnRq::Queued || !is_below(t.se) {
                 continue;
             }
             assert_eq!(t.cpu, cfs.cpu, "{task:?} is queued on another CPU");
-            let se = &self.se[t.se];
+            let se = &self.sched.se[t.se];
             // To the queues above an idle group it counts as idle.
-            let above = std::iter::successors(Some(t.se), |se| self.se[*se].parent);
-            let mut below = above.map(|se| self.se[se].cfs_rq).take_while(|queue| *queue != id);
-            let in_idle_group = below.any(|queue| self.groups[self.cfs[queue].group].idle);
+            let above = std::iter::successors(Some(t.se), |se| self.sched.se[*se].parent);
+            let mut below =
+                above.map(|se| self.sched.se[se].cfs_rq).take_while(|queue| *queue != id);
+            let in_idle_group =
+                below.any(|queue| self.sched.groups[self.sched.cfs[queue].group].idle);
             if !se.sched_delayed {
                 estimate += pelt::_task_util_est(&se.avg);
             }
             // To those above a throttled group it does not count.
-            let above = std::iter::successors(Some(t.se), |se| self.se[*se].parent);
-            let mut below = above.map(|se| self.se[se].cfs_rq).take_while(|queue| *queue != id);
-            if below.any(|queue| self.cfs[queue].bandwidth.throttled) {
+            let above = std::iter::successors(Some(t.se), |se| self.sched.se[*se].parent);
+            let mut below =
+                above.map(|se| self.sched.se[se].cfs_rq).take_while(|queue| *queue != id);
+            if below.any(|queue| self.sched.cfs[queue].bandwidth.throttled) {
                 continue;
             }
             queued += 1;
@@ -97,20 +101,20 @@ impl Kernel {
         assert_eq!(cfs.h_nr_delayed, delayed, "{what:?}: h_nr_delayed");
         assert_eq!(cfs.h_nr_runnable, queued - delayed, "{what:?}: h_nr_runnable");
         assert_eq!(cfs.h_nr_idle, idle, "{what:?}: idle_h_nr_running");
-        if self.config.features.util_est && cfs.group == TaskGroupId::ROOT {
+        if self.cx.config.features.util_est && cfs.group == TaskGroupId::ROOT {
             assert_eq!(cfs.avg.util_est as u64, estimate, "{what:?}: util_est");
         }
 
-        let own = self.se.iter().filter(|se| se.cfs_rq == id && se.on_rq);
+        let own = self.sched.se.iter().filter(|se| se.cfs_rq == id && se.on_rq);
         let (load, entities) = own.fold((0, 0), |(load, n), se| (load + se.load.weight, n + 1));
         assert_eq!(cfs.load_weight, load, "{what:?}: weight");
         assert_eq!(cfs.nr_queued, entities, "{what:?}: nr_queued");
-        let running = cfs.curr.is_some_and(|c| self.se[c].on_rq) as usize;
+        let running = cfs.curr.is_some_and(|c| self.sched.se[c].on_rq) as usize;
         if !self.flat_groups() {
             assert_eq!(cfs.timeline.len() + running, entities as usize, "{what:?}: timeline");
         }
         for node in &cfs.timeline {
-            let se = &self.se[node.se];
+            let se = &self.sched.se[node.se];
             assert_eq!(
                 (node.deadline, node.vruntime),
                 (se.deadline, se.vruntime),
@@ -119,9 +123,9 @@ impl Kernel {
             assert!(cfs.curr != Some(node.se), "{what:?}: the running entity is queued");
         }
         self.verify_timeline(id);
-        assert_eq!(cfs.idle, self.groups[cfs.group].idle, "{what:?}: idle");
-        if let Some(&se) = self.groups[cfs.group].se.get(cfs.cpu.index()) {
-            let se = &self.se[se];
+        assert_eq!(cfs.idle, self.sched.groups[cfs.group].idle, "{what:?}: idle");
+        if let Some(&se) = self.sched.groups[cfs.group].se.get(cfs.cpu.index()) {
+            let se = &self.sched.se[se];
             // A group with a queued entity competes above; an empty one may wait for its dequeue.
             let throttled = cfs.bandwidth.throttled;
             assert!(se.on_rq || entities == 0 || throttled, "{what:?}: the group is not queued");
@@ -134,14 +138,14 @@ impl Kernel {
     }
 
     fn verify_cpu(&self, cpu: CpuId) {
-        let rq = &self.rq[cpu];
-        for group in self.groups.ids() {
-            self.verify_cfs_rq(self.groups[group].cfs_rq[cpu.index()]);
+        let rq = &self.sched.rq[cpu];
+        for group in self.sched.groups.ids() {
+            self.verify_cfs_rq(self.sched.groups[group].cfs_rq[cpu.index()]);
         }
         if self.flat_groups() {
             self.verify_flat(cpu);
         }
-        let queued = self.cfs[CfsRqId::root(cpu)].h_nr_queued;
+        let queued = self.sched.cfs[CfsRqId::root(cpu)].h_nr_queued;
 
         self.verify_demand(cpu);
         self.verify_need(cpu);
@@ -153,16 +157,16 @@ impl Kernel {
         let mut last = None;
         while let Some(task) = at {
             count += 1;
-            assert!(count <= self.tasks.len(), "{cpu:?}: cfs_tasks is a circle");
-            assert_eq!(self.tasks[task].cfs_tasks_prev, last, "{cpu:?}: cfs_tasks links");
+            assert!(count <= self.sched.tasks.len(), "{cpu:?}: cfs_tasks is a circle");
+            assert_eq!(self.sched.tasks[task].cfs_tasks_prev, last, "{cpu:?}: cfs_tasks links");
             last = at;
-            at = self.tasks[task].cfs_tasks_next;
+            at = self.sched.tasks[task].cfs_tasks_next;
         }
         let fair = |task: &TaskId| {
-            let t = &self.tasks[*task];
+            let t = &self.sched.tasks[*task];
             t.class == Class::Fair && t.cpu == cpu && t.on_rq == OnRq::Queued
         };
-        let listed = self.tasks.ids().skip(1).filter(fair).count();
+        let listed = self.sched.tasks.ids().skip(1).filter(fair).count();
         assert_eq!(count, listed, "{cpu:?}: cfs_tasks");
         assert_eq!(rq.cfs_tasks_tail, last, "{cpu:?}: cfs_tasks tail");
 
@@ -172,22 +176,26 @@ impl Kernel {
         let all = all - u32::from(uncounted);
         assert_eq!(rq.nr_running, all, "{cpu:?}: nr_running");
         let waits_for_io = |task: &TaskId| {
-            let t = &self.tasks[*task];
+            let t = &self.sched.tasks[*task];
             // Who has been woken towards another CPU is on its wake list, and waits no more.
             let woken = || rq.wake_list.iter().any(|w| w.task == *task) && t.sched_remote_wakeup;
             t.in_iowait && t.cpu == cpu && t.on_rq == OnRq::No && !woken()
         };
-        let io_waiters = self.tasks.ids().filter(waits_for_io).count();
+        let io_waiters = self.sched.tasks.ids().filter(waits_for_io).count();
         assert_eq!(rq.nr_iowait as usize, io_waiters, "{cpu:?}: nr_iowait");
-        self.cpuidle[cpu].governor.verify();
-        let polls = matches!(self.wires[cpu].activity, crate::Activity::Poll { .. });
-        self.cpuidle[cpu].verify(polls, rq.need_resched);
-        assert_eq!(self.idle_mask.contains(cpu), self.idle_cpu(cpu), "{cpu:?}: idle mask");
+        self.cpuidle.cpus[cpu].governor.verify();
+        let polls = matches!(self.cx.platform.wires[cpu].activity, crate::Activity::Poll { .. });
+        self.cpuidle.cpus[cpu].verify(polls, rq.need_resched);
+        assert_eq!(self.sched.idle_mask.contains(cpu), self.idle_cpu(cpu), "{cpu:?}: idle mask");
         let only_sched_idle = self.sched_idle_cpu(cpu);
-        assert_eq!(self.sched_idle_mask.contains(cpu), only_sched_idle, "{cpu:?}: sched_idle mask");
-        let off = self.local_timers_off.contains(cpu);
-        let next = if off { NEVER } else { self.timers[cpu].armed() };
-        assert_eq!(self.wires[cpu].clock_event_at, next, "{cpu:?}: timer");
+        assert_eq!(
+            self.sched.sched_idle_mask.contains(cpu),
+            only_sched_idle,
+            "{cpu:?}: sched_idle mask"
+        );
+        let off = self.time.local_timers_off.contains(cpu);
+        let next = if off { NEVER } else { self.time.timers[cpu].armed() };
+        assert_eq!(self.cx.platform.wires[cpu].clock_event_at, next, "{cpu:?}: timer");
         if rq.ttwu_pending {
             assert!(!rq.wake_list.is_empty(), "{cpu:?}: pending without a list");
         }
@@ -196,7 +204,8 @@ impl Kernel {
         }
         if rq.curr.is_idle() && rq.nr_running > 0 {
             // Somebody must be on the way to it: a reschedule that is pending, or an interrupt.
-            let coming = rq.need_resched || self.wires[cpu].ipi_at.iter().any(|at| *at != NEVER);
+            let coming =
+                rq.need_resched || self.cx.platform.wires[cpu].ipi_at.iter().any(|at| *at != NEVER);
             assert!(coming, "{cpu:?} idles with {} tasks and nobody tells it", rq.nr_running);
         }
     }

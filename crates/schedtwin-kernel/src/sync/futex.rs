@@ -97,10 +97,10 @@ impl Kernel {
     /// `futex(FUTEX_WAIT)`: the caller sleeps.
     #[inline(never)]
     pub(crate) fn futex_wait(&mut self, task: TaskId, futex: FutexId) {
-        let prio = self.tasks[task].prio.min(MAX_RT_PRIO);
-        self.futexes.wait(futex, task, prio);
-        self.tasks[task].state = TaskState::Interruptible;
-        self.tasks[task].outcome = Outcome::Done;
+        let prio = self.sched.tasks[task].prio.min(MAX_RT_PRIO);
+        self.sync.futexes.wait(futex, task, prio);
+        self.sched.tasks[task].state = TaskState::Interruptible;
+        self.sched.tasks[task].outcome = Outcome::Done;
         self.schedule(false);
     }
 
@@ -110,7 +110,7 @@ impl Kernel {
     pub(crate) fn futex_wake(&mut self, futex: FutexId, count: u32, source: WakeSource) -> u32 {
         let mut woken = 0;
         while woken < count {
-            let Some(task) = self.futexes.take(futex) else { break };
+            let Some(task) = self.sync.futexes.take(futex) else { break };
             self.try_to_wake_up(task, 0, source);
             woken += 1;
         }

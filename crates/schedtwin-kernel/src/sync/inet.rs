@@ -46,7 +46,7 @@ impl Kernel {
         mut blocked: Blocked,
     ) {
         while blocked.done < bytes {
-            let socket = self.sockets.get(id);
+            let socket = self.sync.sockets.get(id);
             if socket.wmem >= socket.sndbuf {
                 socket.nospace = true;
                 socket.wait.add(task);
@@ -61,17 +61,17 @@ impl Kernel {
             self.charge_copy(size);
             self.tcp_push(id);
         }
-        self.tasks[task].outcome = Outcome::Value(u64::from(bytes));
+        self.sched.tasks[task].outcome = Outcome::Value(u64::from(bytes));
     }
 
     /// `tcp_write_xmit()` and the receiver's softirq: what the window has room for goes over.
     fn tcp_push(&mut self, id: SocketId) -> bool {
         let Some((peer, size)) = self.tcp_sendable(id) else { return false };
-        let cost = self.device_tree.path_costs.tcp;
+        let cost = self.cx.platform.device_tree.path_costs.tcp;
         self.charge(cost);
-        let socket = self.sockets.get(id);
+        let socket = self.sync.sockets.get(id);
         socket.unsent -= size;
-        let other = self.sockets.get(peer);
+        let other = self.sync.sockets.get(peer);
         other.queue.push_back(Skb { len: size, truesize: size });
         other.queued += size;
         self.in_softirq(|kernel| {
@@ -82,7 +82,7 @@ impl Kernel {
     }
 
     fn tcp_sendable(&mut self, id: SocketId) -> Option<(SocketId, u32)> {
-        let Self { sockets, .. } = self;
+        let sockets = &mut self.sync.sockets;
         let (peer, unsent) = (sockets.get(id).peer, sockets.get(id).unsent);
         let size = unsent.min(TCP_WINDOW.saturating_sub(sockets.get(peer).queued));
         (size > 0).then_some((peer, size))
@@ -90,7 +90,7 @@ impl Kernel {
 
     /// `tcp_recvmsg()`: bytes read; `None`: there is nothing.
     pub(super) fn tcp_recvmsg(&mut self, id: SocketId, bytes: u32) -> Option<u32> {
-        let socket = self.sockets.get(id);
+        let socket = self.sync.sockets.get(id);
         let mut copied = 0;
         while copied < bytes
             && let Some(first) = socket.queue.front_mut()
@@ -108,9 +108,9 @@ impl Kernel {
         socket.queued -= copied;
         socket.read += u64::from(copied);
         let peer = socket.peer;
-        self.charge(self.device_tree.path_costs.tcp);
+        self.charge(self.cx.platform.device_tree.path_costs.tcp);
         self.charge_copy(copied);
-        let sender = self.sockets.get(peer);
+        let sender = self.sync.sockets.get(peer);
         sender.wmem -= copied;
         if sender.unsent > 0 || sender.nospace {
             self.in_softirq(|kernel| kernel.tcp_window_opens(peer));
@@ -120,32 +120,32 @@ impl Kernel {
 
     /// The acknowledgement is back at the sender's end, on the reader's CPU.
     fn tcp_window_opens(&mut self, id: SocketId) {
-        self.charge(self.device_tree.path_costs.tcp);
+        self.charge(self.cx.platform.device_tree.path_costs.tcp);
         while self.tcp_push(id) {}
         // sk_stream_is_writeable()
-        let socket = self.sockets.get(id);
+        let socket = self.sync.sockets.get(id);
         let free = socket.sndbuf.saturating_sub(socket.wmem);
         if socket.nospace && free >= socket.wmem / 2 {
             socket.nospace = false;
-            self.wake_up(move |kernel| &mut kernel.sockets.get(id).wait, Hint::Plain);
+            self.wake_up(move |kernel| &mut kernel.sync.sockets.get(id).wait, Hint::Plain);
         }
     }
 
     /// `udp_sendmsg()`.
     pub(super) fn udp_sendmsg(&mut self, task: TaskId, id: SocketId, bytes: u32) {
-        let cost = self.device_tree.path_costs.udp;
+        let cost = self.cx.platform.device_tree.path_costs.udp;
         self.charge(cost);
         self.charge_copy(bytes);
-        self.tasks[task].outcome = Outcome::Value(u64::from(bytes));
+        self.sched.tasks[task].outcome = Outcome::Value(u64::from(bytes));
         let truesize = truesize(bytes.min(3_776), bytes.saturating_sub(3_776));
-        let socket = self.sockets.get(id);
+        let socket = self.sync.sockets.get(id);
         socket.sent += u64::from(bytes);
         let peer = socket.peer;
         self.in_softirq(|kernel| {
             kernel.charge(cost);
-            let other = kernel.sockets.get(peer);
+            let other = kernel.sync.sockets.get(peer);
             if other.rmem > SK_MEM_DEFAULT {
-                kernel.sockets.get(id).dropped += u64::from(bytes);
+                kernel.sync.sockets.get(id).dropped += u64::from(bytes);
                 return;
             }
             other.rmem += truesize;
@@ -157,24 +157,24 @@ impl Kernel {
 
     /// `udp_recvmsg()`: one datagram, whose end is lost if it is longer; `None`: there is none.
     pub(super) fn udp_recvmsg(&mut self, id: SocketId, bytes: u32) -> Option<u32> {
-        let socket = self.sockets.get(id);
+        let socket = self.sync.sockets.get(id);
         let Skb { len, truesize } = socket.queue.pop_front()?;
         socket.rmem -= truesize;
         socket.queued -= len;
         socket.read += u64::from(len);
         let copied = len.min(bytes);
-        self.charge(self.device_tree.path_costs.udp);
+        self.charge(self.cx.platform.device_tree.path_costs.udp);
         self.charge_copy(copied);
         Some(copied)
     }
 
     /// `do_softirq()` at the end of a network path: what it costs is interrupt time of this CPU.
     fn in_softirq(&mut self, work: impl FnOnce(&mut Self)) {
-        let nested = std::mem::replace(&mut self.in_irq, true);
+        let nested = std::mem::replace(&mut self.cx.in_irq, true);
         work(self);
         if !nested {
             self.account_irq_time();
         }
-        self.in_irq = nested;
+        self.cx.in_irq = nested;
     }
 }

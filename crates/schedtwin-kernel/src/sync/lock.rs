@@ -103,8 +103,8 @@ impl Kernel {
 
     /// Spins until `free_at`, if the last `hold` ns of the path lie before it.
     pub(super) fn spin_until(&mut self, free_at: Ns, hold: Ns) {
-        if !self.device_tree.path_costs.one_at_a_time {
-            let wait = free_at.saturating_sub(self.local_clock() - hold.min(self.debt));
+        if !self.cx.platform.device_tree.path_costs.one_at_a_time {
+            let wait = free_at.saturating_sub(self.local_clock() - hold.min(self.cx.debt));
             self.owe(wait);
         }
     }
@@ -126,20 +126,20 @@ impl Kernel {
         } else {
             mutex.waiters.push_back(task);
         }
-        self.tasks[task].resume = Some(Resume::Call(blocked));
-        self.tasks[task].state = TaskState::Uninterruptible;
+        self.sched.tasks[task].resume = Some(Resume::Call(blocked));
+        self.sched.tasks[task].state = TaskState::Uninterruptible;
         self.schedule(false);
         false
     }
 
     /// `mutex_unlock()`: the last `hold` ns of the path were under the mutex, which may have to be waited for first.
     pub(super) fn mutex_unlock(&mut self, id: MutexId, hold: Ns) {
-        if hold > 0 && !self.device_tree.path_costs.one_at_a_time {
+        if hold > 0 && !self.cx.platform.device_tree.path_costs.one_at_a_time {
             let free_at = self.mutex(id).free_at;
             self.spin_until(free_at, hold);
             let until = self.local_clock();
-            let task = self.rq[self.this_cpu].curr;
-            self.sections[self.this_cpu] =
+            let task = self.sched.rq[self.cx.this_cpu].curr;
+            self.sync.sections[self.cx.this_cpu] =
                 Some(Section { task, lock: id, from: until - hold, until });
             self.mutex(id).free_at = until;
         }
@@ -162,24 +162,24 @@ impl Kernel {
     /// the task takes the mutex along.
     #[inline(never)]
     pub(crate) fn mutex_preempt(&mut self, cpu: CpuId, arrived: Ns) {
-        let Some(Section { task, lock, from, until }) = self.sections[cpu] else { return };
+        let Some(Section { task, lock, from, until }) = self.sync.sections[cpu] else { return };
         // After the section the call may have slept, and somebody else been switched to.
-        let same = self.rq[cpu].curr == task && self.tasks[task].resume.is_none();
+        let same = self.sched.rq[cpu].curr == task && self.sched.tasks[task].resume.is_none();
         if !same || !(from..until).contains(&arrived) {
             return;
         }
         let mutex = self.mutex(lock);
         if mutex.owner.is_none() {
             mutex.owner = Some(task);
-            self.tasks[task].resume = Some(Resume::Unlock(lock));
+            self.sched.tasks[task].resume = Some(Resume::Unlock(lock));
         }
     }
 
     /// When the earliest of these interrupts arrived, if the CPU has been in a section under a mutex; else never.
     #[inline]
     pub(crate) fn arrived_in_section(&self, cpu: CpuId, lines: IrqLines) -> Option<Ns> {
-        self.sections[cpu].as_ref()?;
-        let wires = &self.wires[cpu];
+        self.sync.sections[cpu].as_ref()?;
+        let wires = &self.cx.platform.wires[cpu];
         let ipis = IpiKind::ALL
             .into_iter()
             .filter(|kind| lines.contains(IrqLine::ipi(*kind)))
@@ -199,8 +199,8 @@ impl Kernel {
 
     fn mutex(&mut self, id: MutexId) -> &mut Mutex {
         match id {
-            MutexId::Pipe(pipe) => self.pipes.mutex(pipe),
-            MutexId::Socket(socket) => &mut self.sockets.get(socket).iolock,
+            MutexId::Pipe(pipe) => self.sync.pipes.mutex(pipe),
+            MutexId::Socket(socket) => &mut self.sync.sockets.get(socket).iolock,
         }
     }
 }

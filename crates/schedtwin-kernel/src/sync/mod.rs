@@ -13,3 +13,19 @@ mod poll;
 pub mod socket;
 mod unix;
 pub(crate) mod wait;
+
+use schedtwin_types::CpuId;
+use schedtwin_types::arena::Arena;
+
+/// Futexes, pipes, sockets and locks.
+#[derive(Clone)]
+pub struct SyncObjects {
+    /// Futex wait queues.
+    pub(crate) futexes: futex::Futexes,
+    /// Pipes.
+    pub(crate) pipes: pipe::Pipes,
+    /// Sockets.
+    pub(crate) sockets: socket::Sockets,
+    /// The last section under a mutex, per CPU.
+    pub(crate) sections: Arena<CpuId, Option<lock::Section>>,
+}

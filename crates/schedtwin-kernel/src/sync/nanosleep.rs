@@ -18,27 +18,31 @@ use schedtwin_types::{Ns, Outcome, TaskId, TaskState};
 impl Kernel {
     /// The caller sleeps until `until`, or as long as its slack allows after that.
     pub(crate) fn nanosleep_until(&mut self, task: TaskId, until: Ns) {
-        self.tasks[task].outcome = Outcome::Done;
+        self.sched.tasks[task].outcome = Outcome::Done;
         // Real-time tasks have no slack.
-        let slack = if self.tasks[task].class == Class::Fair { self.config.timer_slack } else { 0 };
+        let slack = if self.sched.tasks[task].class == Class::Fair {
+            self.cx.config.timer_slack
+        } else {
+            0
+        };
         let expires = until.saturating_add(slack);
-        let (cpu, now) = (self.this_cpu, self.local_clock());
-        let refused = match self.config.expired_sleep {
+        let (cpu, now) = (self.cx.this_cpu, self.local_clock());
+        let refused = match self.cx.config.expired_sleep {
             ExpiredSleep::Armed => false,
-            ExpiredSleep::Refused => until <= now && expires < self.timers[cpu].next_event(),
+            ExpiredSleep::Refused => until <= now && expires < self.time.timers[cpu].next_event(),
         };
         if refused {
             return;
         }
         if expires <= now {
-            let costs = &self.device_tree.path_costs;
+            let costs = &self.cx.platform.device_tree.path_costs;
             let cost = costs.interrupt + costs.hrtimer;
             self.charge(cost);
             return;
         }
         self.hrtimer_start(cpu, until, expires, TimerKind::Sleeper(task));
-        self.tasks[task].sleep_timer_on = Some(cpu);
-        self.tasks[task].state = TaskState::Interruptible;
+        self.sched.tasks[task].sleep_timer_on = Some(cpu);
+        self.sched.tasks[task].state = TaskState::Interruptible;
         self.schedule(false);
     }
 }

@@ -149,7 +149,7 @@ impl Pipes {
 impl Kernel {
     /// `read()`: what is there, or sleep and look again. `resumed`: the call has slept.
     pub(crate) fn pipe_read(&mut self, task: TaskId, id: PipeId, bytes: u32, resumed: bool) {
-        self.tasks[task].outcome = Outcome::Value(0);
+        self.sched.tasks[task].outcome = Outcome::Value(0);
         if bytes == 0 {
             return;
         }
@@ -158,7 +158,7 @@ impl Kernel {
         if !self.mutex_lock(task, MutexId::Pipe(id), blocked) {
             return;
         }
-        let pipe = self.pipes.get(id);
+        let pipe = self.sync.pipes.get(id);
         let was_full = pipe.is_full();
         let (taken, freed) = pipe.take(bytes);
         if taken == 0 {
@@ -169,11 +169,11 @@ impl Kernel {
         }
         pipe.read += u64::from(taken);
         let more = resumed && !pipe.buffers.is_empty();
-        self.charge(self.device_tree.path_costs.pipe);
+        self.charge(self.cx.platform.device_tree.path_costs.pipe);
         self.charge_copy(taken);
         self.pipe_unlock(id, taken);
-        self.tasks[task].outcome = Outcome::Value(u64::from(taken));
-        let wake_writer = match self.config.pipe_wakes {
+        self.sched.tasks[task].outcome = Outcome::Value(u64::from(taken));
+        let wake_writer = match self.cx.config.pipe_wakes {
             PipeWakes::WasFull => was_full,
             PipeWakes::PageFreed => freed,
         };
@@ -193,7 +193,7 @@ impl Kernel {
         bytes: u32,
         resumed: Option<u32>,
     ) {
-        self.tasks[task].outcome = Outcome::Value(0);
+        self.sched.tasks[task].outcome = Outcome::Value(0);
         if bytes == 0 {
             return;
         }
@@ -203,25 +203,25 @@ impl Kernel {
         if !self.mutex_lock(task, MutexId::Pipe(id), blocked) {
             return;
         }
-        self.charge(self.device_tree.path_costs.pipe);
-        let pipe = self.pipes.get(id);
+        self.charge(self.cx.platform.device_tree.path_costs.pipe);
+        let pipe = self.sync.pipes.get(id);
         let was_empty = pipe.buffers.is_empty();
         let put = pipe.put(bytes - done, resumed.is_none());
         pipe.written += u64::from(put);
         done += put;
-        let poll_usage = pipe.poll_usage && self.config.pipe_wakes == PipeWakes::WasFull;
+        let poll_usage = pipe.poll_usage && self.cx.config.pipe_wakes == PipeWakes::WasFull;
         self.charge_copy(put);
         self.pipe_unlock(id, put);
         if done < bytes {
             if was_empty {
                 self.wake_reader(id);
             }
-            self.pipes.get(id).writers.add_exclusive(task);
+            self.sync.pipes.get(id).writers.add_exclusive(task);
             self.block(task, Blocked { done, ..blocked });
             return;
         }
-        let room = resumed.is_some() && !self.pipes.get(id).is_full();
-        self.tasks[task].outcome = Outcome::Value(u64::from(done));
+        let room = resumed.is_some() && !self.sync.pipes.get(id).is_full();
+        self.sched.tasks[task].outcome = Outcome::Value(u64::from(done));
         if was_empty || poll_usage {
             self.wake_reader(id);
         }
@@ -232,18 +232,18 @@ impl Kernel {
 
     /// Reading or writing so many bytes was under the mutex.
     fn pipe_unlock(&mut self, id: PipeId, bytes: u32) {
-        let costs = &self.device_tree.path_costs;
+        let costs = &self.cx.platform.device_tree.path_costs;
         let hold = self.time_of(costs.pipe_lock.min(costs.pipe));
         let copy = if hold > 0 { self.time_of(self.copy_cost(bytes)) } else { 0 };
         self.mutex_unlock(MutexId::Pipe(id), hold + copy);
     }
 
     fn wake_reader(&mut self, id: PipeId) {
-        self.wake_up(move |kernel| &mut kernel.pipes.get(id).readers, Hint::Sync);
+        self.wake_up(move |kernel| &mut kernel.sync.pipes.get(id).readers, Hint::Sync);
     }
 
     fn wake_writer(&mut self, id: PipeId) {
-        self.wake_up(move |kernel| &mut kernel.pipes.get(id).writers, Hint::Sync);
+        self.wake_up(move |kernel| &mut kernel.sync.pipes.get(id).writers, Hint::Sync);
     }
 }
 

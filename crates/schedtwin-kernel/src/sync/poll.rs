@@ -15,18 +15,18 @@ use schedtwin_types::{File, Outcome, Syscall, TaskId};
 impl Kernel {
     /// `poll()`: 1 once there is something to read.
     pub(crate) fn poll(&mut self, task: TaskId, file: File) {
-        self.charge(self.device_tree.path_costs.poll);
+        self.charge(self.cx.platform.device_tree.path_costs.poll);
         let readable = match file {
-            File::Pipe(pipe) => self.pipes.poll(pipe),
-            File::Socket(socket) => !self.sockets.get(socket).queue.is_empty(),
+            File::Pipe(pipe) => self.sync.pipes.poll(pipe),
+            File::Socket(socket) => !self.sync.sockets.get(socket).queue.is_empty(),
         };
         if readable {
-            self.tasks[task].outcome = Outcome::Value(1);
+            self.sched.tasks[task].outcome = Outcome::Value(1);
             return;
         }
         match file {
-            File::Pipe(pipe) => self.pipes.wait_readable(pipe, task),
-            File::Socket(socket) => self.sockets.get(socket).wait.add(task),
+            File::Pipe(pipe) => self.sync.pipes.wait_readable(pipe, task),
+            File::Socket(socket) => self.sync.sockets.get(socket).wait.add(task),
         }
         self.block(task, Blocked { call: Syscall::Poll { file }, done: 0, waited: true });
     }

@@ -189,14 +189,14 @@ impl Kernel {
                 read: 0,
                 dropped: 0,
             };
-            self.sockets.put(id, socket);
+            self.sync.sockets.put(id, socket);
         }
     }
 
     /// `send()`; `done`: how much of it an earlier attempt has sent.
     pub(crate) fn send(&mut self, task: TaskId, id: SocketId, bytes: u32, done: u32) {
         let blocked = Blocked { call: Syscall::Send { socket: id, bytes }, done, waited: false };
-        match self.sockets.get(id).kind {
+        match self.sync.sockets.get(id).kind {
             SocketKind::UnixStream => self.unix_stream_sendmsg(task, id, bytes, blocked),
             SocketKind::TcpLoopback => self.tcp_sendmsg(task, id, bytes, blocked),
             SocketKind::UdpLoopback => self.udp_sendmsg(task, id, bytes),
@@ -205,9 +205,9 @@ impl Kernel {
 
     /// `recv()`. `waited`: it has slept on the wait queue.
     pub(crate) fn recv(&mut self, task: TaskId, id: SocketId, bytes: u32, waited: bool) {
-        let kind = self.sockets.get(id).kind;
+        let kind = self.sync.sockets.get(id).kind;
         if bytes == 0 && kind != SocketKind::UdpLoopback {
-            self.tasks[task].outcome = Outcome::Value(0);
+            self.sched.tasks[task].outcome = Outcome::Value(0);
             return;
         }
         let blocked = Blocked { call: Syscall::Recv { socket: id, bytes }, done: 0, waited };
@@ -220,9 +220,9 @@ impl Kernel {
             SocketKind::UdpLoopback => self.udp_recvmsg(id, bytes),
         };
         match taken {
-            Some(taken) => self.tasks[task].outcome = Outcome::Value(u64::from(taken)),
+            Some(taken) => self.sched.tasks[task].outcome = Outcome::Value(u64::from(taken)),
             None => {
-                let wait = &mut self.sockets.get(id).wait;
+                let wait = &mut self.sync.sockets.get(id).wait;
                 match kind {
                     SocketKind::UdpLoopback => wait.add_exclusive(task),
                     SocketKind::UnixStream | SocketKind::TcpLoopback => wait.add(task),
@@ -234,7 +234,7 @@ impl Kernel {
 
     /// `sock_def_readable()`.
     pub(super) fn sock_def_readable(&mut self, id: SocketId) {
-        self.wake_up(move |kernel| &mut kernel.sockets.get(id).wait, super::wait::Hint::Sync);
+        self.wake_up(move |kernel| &mut kernel.sync.sockets.get(id).wait, super::wait::Hint::Sync);
     }
 
     /// The caller pays for copying so many bytes from or to user memory.
@@ -244,7 +244,7 @@ impl Kernel {
 
     /// The work of copying so many bytes.
     pub(super) fn copy_cost(&self, bytes: u32) -> u64 {
-        self.device_tree.path_costs.copy_per_kib * u64::from(bytes) / 1024
+        self.cx.platform.device_tree.path_costs.copy_per_kib * u64::from(bytes) / 1024
     }
 }
 

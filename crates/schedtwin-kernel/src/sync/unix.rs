@@ -40,7 +40,7 @@ impl Kernel {
         mut blocked: Blocked,
     ) {
         while blocked.done < bytes {
-            let socket = self.sockets.get(id);
+            let socket = self.sync.sockets.get(id);
             if socket.wmem >= socket.sndbuf {
                 socket.wait.add(task);
                 self.block(task, blocked);
@@ -52,24 +52,24 @@ impl Kernel {
             socket.wmem += truesize;
             socket.sent += u64::from(size);
             let peer = socket.peer;
-            let other = self.sockets.get(peer);
+            let other = self.sync.sockets.get(peer);
             other.queue.push_back(Skb { len: size, truesize });
             other.queued += size;
             blocked.done += size;
-            self.charge(self.device_tree.path_costs.unix_socket);
+            self.charge(self.cx.platform.device_tree.path_costs.unix_socket);
             self.charge_copy(size);
             self.unix_queue_lock(peer);
             self.sock_def_readable(peer);
         }
-        self.tasks[task].outcome = Outcome::Value(u64::from(bytes));
+        self.sched.tasks[task].outcome = Outcome::Value(u64::from(bytes));
     }
 
     /// `unix_stream_read_generic()`: bytes read; `None`: there is nothing.
     pub(super) fn unix_stream_read(&mut self, id: SocketId, bytes: u32) -> Option<u32> {
         let mut copied = 0;
-        let begun = self.debt;
+        let begun = self.cx.debt;
         while copied < bytes {
-            let socket = self.sockets.get(id);
+            let socket = self.sync.sockets.get(id);
             let peer = socket.peer;
             let Some(first) = socket.queue.front_mut() else { break };
             let chunk = first.len.min(bytes - copied);
@@ -78,33 +78,33 @@ impl Kernel {
             let Skb { len, truesize } = *first;
             socket.queued -= chunk;
             socket.read += u64::from(chunk);
-            self.charge(self.device_tree.path_costs.unix_socket);
+            self.charge(self.cx.platform.device_tree.path_costs.unix_socket);
             self.unix_queue_lock(id);
             if len == 0 {
-                self.sockets.get(id).queue.pop_front();
+                self.sync.sockets.get(id).queue.pop_front();
                 self.unix_write_space(peer, truesize);
             }
         }
         self.charge_copy(copied);
         // Writers are woken under it, too.
-        self.mutex_unlock(MutexId::Socket(id), self.debt - begun);
+        self.mutex_unlock(MutexId::Socket(id), self.cx.debt - begun);
         (copied > 0).then_some(copied)
     }
 
     /// `unix_state_lock()` of a receiver and the lock of its queue, which senders and the receiver take for each message.
     fn unix_queue_lock(&mut self, id: SocketId) {
-        let costs = &self.device_tree.path_costs;
+        let costs = &self.cx.platform.device_tree.path_costs;
         let hold = self.time_of(costs.unix_lock.min(costs.unix_socket));
-        self.spin_locked(move |kernel| &mut kernel.sockets.get(id).queue_lock, hold);
+        self.spin_locked(move |kernel| &mut kernel.sync.sockets.get(id).queue_lock, hold);
     }
 
     /// `sock_wfree()` and `unix_write_space()`: an end has its memory back.
     fn unix_write_space(&mut self, id: SocketId, truesize: u32) {
-        let socket = self.sockets.get(id);
+        let socket = self.sync.sockets.get(id);
         socket.wmem -= truesize;
         // Linux holds two references meanwhile: the socket's own and one of the message.
         if u64::from(socket.wmem + 2) * 4 <= u64::from(socket.sndbuf) {
-            self.wake_up(move |kernel| &mut kernel.sockets.get(id).wait, Hint::Sync);
+            self.wake_up(move |kernel| &mut kernel.sync.sockets.get(id).wait, Hint::Sync);
         }
     }
 }

@@ -107,8 +107,8 @@ impl Kernel {
 
     /// The caller, which stands on a wait queue, sleeps. Woken, it goes on with its call.
     pub(super) fn block(&mut self, task: TaskId, blocked: Blocked) {
-        self.tasks[task].resume = Some(Resume::Call(Blocked { waited: true, ..blocked }));
-        self.tasks[task].state = TaskState::Interruptible;
+        self.sched.tasks[task].resume = Some(Resume::Call(Blocked { waited: true, ..blocked }));
+        self.sched.tasks[task].state = TaskState::Interruptible;
         self.schedule(false);
     }
 }

@@ -39,6 +39,13 @@ use crate::Kernel;
 use crate::cpufreq::sugov_kthread::SugovKthread;
 use schedtwin_types::{CpuId, FactKind, Khz, NEVER, Ns, PolicyId};
 
+/// Thermal zones and their governors.
+#[derive(Clone)]
+pub struct Thermal {
+    /// Thermal zones.
+    pub(crate) zones: Vec<ThermalZone>,
+}
+
 /// A temperature, thousandths of a degree Celsius.
 pub type MilliCelsius = i32;
 
@@ -243,13 +250,13 @@ impl ThermalZone {
 impl Kernel {
     /// Registers thermal zones, at boot.
     pub fn register_thermal_zones(&mut self, zones: &[DtThermalZone]) {
-        self.thermal_zones = zones.iter().map(ThermalZone::new).collect();
+        self.thermal.zones = zones.iter().map(ThermalZone::new).collect();
     }
 
     /// Whether a look at zone `zone` is due: a poll, or its sensor says `temperature`, and a trip point lies between that
     /// and what it said last.
     pub fn thermal_due(&self, zone: usize, now: Ns, temperature: MilliCelsius) -> bool {
-        let zone = &self.thermal_zones[zone];
+        let zone = &self.thermal.zones[zone];
         let interrupt = |trip: &Trip| match zone.temperature {
             Some(last) => (last >= trip.threshold) != (temperature >= trip.threshold),
             None => true,
@@ -259,11 +266,11 @@ impl Kernel {
 
     /// `thermal_zone_device_update()`: the sensor of zone `zone` says `temperature`.
     pub fn thermal_zone_device_update(&mut self, zone: usize, now: Ns, temperature: MilliCelsius) {
-        debug_assert!(now >= self.now, "time goes forward");
-        self.now = now;
-        self.debt = 0;
-        self.in_irq = false;
-        let z = &mut self.thermal_zones[zone];
+        debug_assert!(now >= self.cx.now, "time goes forward");
+        self.cx.now = now;
+        self.cx.debt = 0;
+        self.cx.in_irq = false;
+        let z = &mut self.thermal.zones[zone];
         z.last_temperature = z.temperature;
         z.temperature = Some(temperature);
         z.handle_trips();
@@ -271,12 +278,12 @@ impl Kernel {
             Governor::StepWise => self.step_wise_manage(zone),
             Governor::PowerAllocator => self.power_allocator_manage(zone),
         }
-        self.thermal_zones[zone].monitor(now);
+        self.thermal.zones[zone].monitor(now);
     }
 
     /// `__thermal_cdev_update()`: the deepest state that anybody asks of the domain.
     pub(crate) fn thermal_cdev_update(&mut self, policy: PolicyId) {
-        let trips = self.thermal_zones.iter().flat_map(|zone| &zone.trips);
+        let trips = self.thermal.zones.iter().flat_map(|zone| &zone.trips);
         let instances = trips.flat_map(|trip| &trip.instances);
         let targets = instances.filter(|i| i.policy == policy).filter_map(|i| i.target);
         self.cpufreq_set_cur_state(policy, targets.max().unwrap_or(0));
@@ -284,7 +291,7 @@ impl Kernel {
 
     /// `cpufreq_set_cur_state()`, and what follows: `freq_qos_update_request()`, `cpufreq_set_policy()`.
     fn cpufreq_set_cur_state(&mut self, index: PolicyId, state: u32) {
-        let policy = &mut self.policies[index];
+        let policy = &mut self.cpufreq.policies[index];
         if policy.cooling_state == state {
             return;
         }
@@ -297,26 +304,26 @@ impl Kernel {
 
     /// `cpufreq_update_pressure()`: the capacity that the limit takes away.
     fn cpufreq_update_pressure(&mut self, index: PolicyId) {
-        let policy = &self.policies[index];
+        let policy = &self.cpufreq.policies[index];
         for cpu in policy.cpus.iter() {
             let capacity = self.arch_scale_cpu_capacity(cpu);
-            self.rq[cpu].cpufreq_pressure =
+            self.sched.rq[cpu].cpufreq_pressure =
                 capacity - policy.capacity_within(capacity, policy.limit_max);
         }
     }
 
     /// `sugov_limits()`: without fast switch the limit counts at once, with it from the next request on.
     pub(crate) fn sugov_limits(&mut self, index: PolicyId) {
-        if !self.policies[index].fast_switch {
+        if !self.cpufreq.policies[index].fast_switch {
             self.cpufreq_policy_apply_limits(index);
         }
-        self.policies[index].sugov.limits_changed = true;
+        self.cpufreq.policies[index].sugov.limits_changed = true;
         self.machine_frequency_limits(index);
     }
 
     /// `cpufreq_policy_apply_limits()`. A driver's call under way is waited for: its end calls this again.
     pub(crate) fn cpufreq_policy_apply_limits(&mut self, index: PolicyId) {
-        let policy = &self.policies[index];
+        let policy = &self.cpufreq.policies[index];
         let busy = policy.kthread.as_ref().is_some_and(SugovKthread::calls_driver);
         if policy.limit_max < policy.cur && !busy {
             let khz = policy.limit_max;
@@ -328,11 +335,11 @@ impl Kernel {
     ///
     /// Differences: at once, where a driver that sleeps takes its time.
     pub(crate) fn cpufreq_driver_target(&mut self, index: PolicyId, khz: Khz) {
-        if self.policies[index].cur == khz {
+        if self.cpufreq.policies[index].cur == khz {
             return;
         }
-        self.this_cpu = self.policies[index].cpus.lowest().unwrap_or(CpuId(0));
-        let requested_at = self.now;
+        self.cx.this_cpu = self.cpufreq.policies[index].cpus.lowest().unwrap_or(CpuId(0));
+        let requested_at = self.cx.now;
         self.fact(FactKind::Frequency { policy: index, khz, requested_at });
         self.cpufreq_driver_target_index(index, khz);
         self.set_policy_cur(index, khz);

@@ -206,7 +206,7 @@ impl Params {
 impl Kernel {
     /// `power_allocator_manage()`.
     pub(super) fn power_allocator_manage(&mut self, zone: usize) {
-        let z = &mut self.thermal_zones[zone];
+        let z = &mut self.thermal.zones[zone];
         let temperature = z.temperature.expect("it has been read");
         let Some(trip_max) = z.ipa.trip_max else { return };
         if z.ipa.trip_switch_on.is_some_and(|trip| temperature < z.trips[trip].temperature) {
@@ -216,16 +216,16 @@ impl Kernel {
             return;
         }
         self.allocate_power(zone, trip_max, temperature);
-        self.thermal_zones[zone].ipa.update_cdevs = true;
+        self.thermal.zones[zone].ipa.update_cdevs = true;
     }
 
     /// `allow_maximum_power()`.
     fn allow_maximum_power(&mut self, zone: usize, trip: usize, update: bool) {
-        for at in 0..self.thermal_zones[zone].trips[trip].instances.len() {
-            let instance = &mut self.thermal_zones[zone].trips[trip].instances[at];
+        for at in 0..self.thermal.zones[zone].trips[trip].instances.len() {
+            let instance = &mut self.thermal.zones[zone].trips[trip].instances[at];
             instance.target = Some(0);
             let policy = instance.policy;
-            self.thermal_zones[zone].ipa.actors[at].last_load = self.cooling_load(policy);
+            self.thermal.zones[zone].ipa.actors[at].last_load = self.cooling_load(policy);
             if update {
                 self.thermal_cdev_update(policy);
             }
@@ -236,19 +236,20 @@ impl Kernel {
     fn allocate_power(&mut self, zone: usize, trip: usize, temperature: i32) {
         let mut max_allocatable_power = 0;
         let mut sustainable = 0;
-        for at in 0..self.thermal_zones[zone].trips[trip].instances.len() {
-            let policy = self.thermal_zones[zone].trips[trip].instances[at].policy;
-            let (cur, cpus) = (self.policies[policy].cur, self.policies[policy].cpus.weight());
+        for at in 0..self.thermal.zones[zone].trips[trip].instances.len() {
+            let policy = self.thermal.zones[zone].trips[trip].instances[at].policy;
+            let (cur, cpus) =
+                (self.cpufreq.policies[policy].cur, self.cpufreq.policies[policy].cpus.weight());
             let last_load = self.cooling_load(policy);
             let power = |khz: Khz| self.em_power_mw(policy, khz);
             let req_power = power(cur).wrapping_mul(last_load) / 100;
-            let max_power = power(self.policies[policy].max()) * cpus;
-            sustainable += power(self.policies[policy].table[0]) * cpus;
+            let max_power = power(self.cpufreq.policies[policy].max()) * cpus;
+            sustainable += power(self.cpufreq.policies[policy].table[0]) * cpus;
             max_allocatable_power += max_power;
-            self.thermal_zones[zone].ipa.actors[at] =
+            self.thermal.zones[zone].ipa.actors[at] =
                 PowerActor { req_power, max_power, last_load, ..PowerActor::default() };
         }
-        let z = &mut self.thermal_zones[zone];
+        let z = &mut self.thermal.zones[zone];
         if z.ipa.sustainable_power == 0 {
             z.ipa.set_sustainable_power(sustainable, &z.trips);
         }
@@ -257,11 +258,11 @@ impl Kernel {
         let (mw, delay) = (ipa.sustainable_power, ipa.passive_delay_ms);
         let power_range = ipa.pid.budget(err, mw, max_allocatable_power, delay);
         divvy_up_power(&mut ipa.actors, power_range);
-        for at in 0..self.thermal_zones[zone].trips[trip].instances.len() {
-            let actor = self.thermal_zones[zone].ipa.actors[at];
-            let policy = self.thermal_zones[zone].trips[trip].instances[at].policy;
+        for at in 0..self.thermal.zones[zone].trips[trip].instances.len() {
+            let actor = self.thermal.zones[zone].ipa.actors[at];
+            let policy = self.thermal.zones[zone].trips[trip].instances[at].policy;
             let state = self.cpufreq_power2state(policy, actor.granted_power, actor.last_load);
-            self.thermal_zones[zone].trips[trip].instances[at].target = Some(state);
+            self.thermal.zones[zone].trips[trip].instances[at].target = Some(state);
             self.thermal_cdev_update(policy);
         }
     }
@@ -271,12 +272,12 @@ impl Kernel {
         let load = |cpu: CpuId| {
             (self.sched_cpu_util(cpu) * 100 / self.arch_scale_cpu_capacity(cpu)) as u32
         };
-        self.policies[policy].cpus.iter().map(load).sum()
+        self.cpufreq.policies[policy].cpus.iter().map(load).sum()
     }
 
     /// `cpu_freq_to_power()`: of one CPU at the lowest frequency not below `khz`.
     fn em_power_mw(&self, policy: PolicyId, khz: Khz) -> u32 {
-        let opps = &self.device_tree.policies[policy.index()].opps;
+        let opps = &self.cx.platform.device_tree.policies[policy.index()].opps;
         let at = opps.partition_point(|opp| opp.0 < khz).min(opps.len() - 1);
         (opps[at].1 / 1000) as u32
     }
@@ -284,7 +285,7 @@ impl Kernel {
     /// `cpufreq_power2state()`: the state in which the domain draws at most `power`.
     fn cpufreq_power2state(&self, policy: PolicyId, power: u32, last_load: u32) -> u32 {
         let normalised = power.wrapping_mul(100) / last_load.max(1);
-        let opps = &self.device_tree.policies[policy.index()].opps;
+        let opps = &self.cx.platform.device_tree.policies[policy.index()].opps;
         let fits = opps.iter().rposition(|opp| u64::from(normalised) >= opp.1 / 1000);
         (opps.len() - 1 - fits.unwrap_or(0)) as u32
     }

@@ -48,7 +48,7 @@ pub fn get_target_state(
 impl Kernel {
     /// `step_wise_manage()`.
     pub(super) fn step_wise_manage(&mut self, zone: usize) {
-        let z = &mut self.thermal_zones[zone];
+        let z = &mut self.thermal.zones[zone];
         let (trend, temperature) = (z.trend(), z.temperature.expect("it has been read"));
         for trip in &mut z.trips {
             if matches!(trip.kind, TripType::Critical | TripType::Hot) {
@@ -56,7 +56,7 @@ impl Kernel {
             }
             let throttle = temperature >= trip.threshold;
             for instance in &mut trip.instances {
-                let policy = &self.policies[instance.policy];
+                let policy = &self.cpufreq.policies[instance.policy];
                 let upper = policy.table.len() as u32 - 1;
                 let before = instance.initialized.then_some(instance.target);
                 let cur_state = policy.cooling_state;
@@ -64,9 +64,9 @@ impl Kernel {
                 instance.initialized = true;
             }
         }
-        for trip in 0..self.thermal_zones[zone].trips.len() {
-            for at in 0..self.thermal_zones[zone].trips[trip].instances.len() {
-                let policy = self.thermal_zones[zone].trips[trip].instances[at].policy;
+        for trip in 0..self.thermal.zones[zone].trips.len() {
+            for at in 0..self.thermal.zones[zone].trips[trip].instances.len() {
+                let policy = self.thermal.zones[zone].trips[trip].instances[at].policy;
                 self.thermal_cdev_update(policy);
             }
         }

@@ -209,16 +209,16 @@ impl Kernel {
     /// `get_nohz_timer_target()`: where a timer that is not pinned is queued. On the executing CPU, or
     /// while that idles on the nearest busy one, unless that would have to be told of an earlier event.
     pub(crate) fn nohz_timer_target(&self, expires: Ns) -> CpuId {
-        let this = self.this_cpu;
+        let this = self.cx.this_cpu;
         if !self.idle_cpu(this) {
             return this;
         }
-        let mut level = self.topology.base[this.index()];
+        let mut level = self.sched.topology.base[this.index()];
         while let Some(id) = level {
-            let sd = &self.topology.domains[id.0 as usize];
+            let sd = &self.sched.topology.domains[id.0 as usize];
             // `this` is idle, so it is not among them.
-            if let Some(busy) = sd.span.and_not(&self.idle_mask).lowest() {
-                let sooner = expires < self.timers[busy].armed();
+            if let Some(busy) = sd.span.and_not(&self.sched.idle_mask).lowest() {
+                let sooner = expires < self.time.timers[busy].armed();
                 return if sooner { this } else { busy };
             }
             level = sd.parent;
@@ -228,12 +228,12 @@ impl Kernel {
 
     /// Where a timer is queued that was on `last` before: [`Kernel::nohz_timer_target`], unless the release keeps it here.
     pub(crate) fn hrtimer_target(&self, expires: Ns, last: CpuId) -> CpuId {
-        let this = self.this_cpu;
-        let stays = match self.config.hrtimer_target {
+        let this = self.cx.this_cpu;
+        let stays = match self.cx.config.hrtimer_target {
             HrtimerTarget::NohzTarget => false,
             HrtimerTarget::TickRunning => {
-                let stopped = self.cpuidle[this].tick.tick_stopped;
-                last == this && (!stopped || self.rq[this].need_resched)
+                let stopped = self.cpuidle.cpus[this].tick.tick_stopped;
+                last == this && (!stopped || self.sched.rq[this].need_resched)
             }
         };
         if stays { this } else { self.nohz_timer_target(expires) }
@@ -241,7 +241,7 @@ impl Kernel {
 
     /// `hrtimer_start_range_ns()` on `cpu`.
     pub(crate) fn hrtimer_start(&mut self, cpu: CpuId, soft: Ns, hard: Ns, kind: TimerKind) {
-        let base = &mut self.timers[cpu];
+        let base = &mut self.time.timers[cpu];
         if hard < base.left_armed {
             base.left_armed = NEVER;
         }
@@ -254,7 +254,7 @@ impl Kernel {
 
     /// `hrtimer_try_to_cancel()`.
     pub(crate) fn hrtimer_cancel(&mut self, cpu: CpuId, kind: TimerKind) {
-        if self.timers[cpu].remove(kind) {
+        if self.time.timers[cpu].remove(kind) {
             self.program_clock_event(cpu);
         }
     }
@@ -262,31 +262,31 @@ impl Kernel {
     /// Arms the clock event of `cpu` for its earliest timer, unless somebody else has to wake it.
     #[inline]
     pub(crate) fn program_clock_event(&mut self, cpu: CpuId) {
-        let off = self.local_timers_off.contains(cpu);
-        let next = if off { NEVER } else { self.timers[cpu].armed() };
-        if self.wires[cpu].clock_event_at != next {
-            self.wires[cpu].clock_event_at = next;
-            self.dirty.insert(cpu);
+        let off = self.time.local_timers_off.contains(cpu);
+        let next = if off { NEVER } else { self.time.timers[cpu].armed() };
+        if self.cx.platform.wires[cpu].clock_event_at != next {
+            self.cx.platform.wires[cpu].clock_event_at = next;
+            self.cx.platform.dirty.insert(cpu);
         }
     }
 
     /// `hrtimer_interrupt()` on the executing CPU.
     pub(crate) fn hrtimer_interrupt(&mut self) {
-        let cpu = self.this_cpu;
-        let now = self.now;
-        self.local_timers_off.remove(cpu);
-        self.timers[cpu].left_armed = NEVER;
-        while let Some(timer) = self.timers[cpu].queue.last().copied() {
+        let cpu = self.cx.this_cpu;
+        let now = self.cx.now;
+        self.time.local_timers_off.remove(cpu);
+        self.time.timers[cpu].left_armed = NEVER;
+        while let Some(timer) = self.time.timers[cpu].queue.last().copied() {
             if timer.soft_expires > now {
                 break;
             }
-            self.timers[cpu].queue.pop();
-            let cost = self.device_tree.path_costs.hrtimer;
+            self.time.timers[cpu].queue.pop();
+            let cost = self.cx.platform.device_tree.path_costs.hrtimer;
             self.charge(cost);
             match timer.kind {
                 TimerKind::SchedTick => self.tick_nohz_handler(cpu, timer.expires),
                 TimerKind::Sleeper(task) => {
-                    self.tasks[task].sleep_timer_on = None;
+                    self.sched.tasks[task].sleep_timer_on = None;
                     self.try_to_wake_up(task, 0, WakeSource::Timer);
                 }
                 TimerKind::FairServer(server) => self.fair_server_timer(server, timer.expires),
@@ -304,8 +304,8 @@ impl Kernel {
                 }
             }
         }
-        if self.config.features.hrtick {
-            self.timers[cpu].defer_rearm();
+        if self.cx.config.features.hrtick {
+            self.time.timers[cpu].defer_rearm();
         }
         self.program_clock_event(cpu);
     }

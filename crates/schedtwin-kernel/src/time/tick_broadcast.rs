@@ -79,7 +79,7 @@ impl Kernel {
             BroadcastDevice::Timer { cpu, .. } => cpu,
             BroadcastDevice::Hrtimer => CpuId(0),
         };
-        self.broadcast = Some(TickBroadcast {
+        self.time.broadcast = Some(TickBroadcast {
             device,
             program_cost,
             next_event: NEVER,
@@ -93,20 +93,20 @@ impl Kernel {
     /// Whether [`Kernel::take_broadcast`] has something to tell.
     #[inline]
     pub fn broadcast_changed(&self) -> bool {
-        self.broadcast_changed
+        self.time.broadcast_changed
     }
 
     /// What hardware sees of the broadcast device: when it is to interrupt ([`NEVER`]: not) and whom.
     pub fn take_broadcast(&mut self) -> (Ns, CpuId) {
-        self.broadcast_changed = false;
-        let broadcast = self.broadcast.as_ref().expect("only a device changes");
+        self.time.broadcast_changed = false;
+        let broadcast = self.time.broadcast.as_ref().expect("only a device changes");
         (broadcast.next_event, broadcast.cpu)
     }
 
     /// `tick_broadcast_enter()`: `cpu`, which executes, is about to stop its timer. `false`: it must not (-EBUSY).
     pub(crate) fn tick_broadcast_enter(&mut self, cpu: CpuId) -> bool {
-        let next = self.timers[cpu].armed();
-        let Some(broadcast) = &mut self.broadcast else { return true };
+        let next = self.time.timers[cpu].armed();
+        let Some(broadcast) = &mut self.time.broadcast else { return true };
         if broadcast.needs(cpu) || broadcast.force.contains(cpu) {
             return false;
         }
@@ -117,7 +117,7 @@ impl Kernel {
             return false;
         }
         broadcast.oneshot.insert(cpu);
-        self.local_timers_off.insert(cpu);
+        self.time.local_timers_off.insert(cpu);
         self.program_clock_event(cpu);
         if earlier {
             self.tick_broadcast_set_event(cpu, next);
@@ -127,24 +127,26 @@ impl Kernel {
 
     /// `tick_broadcast_exit()`: `cpu`, which executes, has its timer back.
     pub(crate) fn tick_broadcast_exit(&mut self, cpu: CpuId) {
-        let next = self.timers[cpu].armed();
-        let Some(broadcast) = &mut self.broadcast else { return };
+        let next = self.time.timers[cpu].armed();
+        let Some(broadcast) = &mut self.time.broadcast else { return };
         assert!(broadcast.oneshot.contains(cpu), "{cpu:?} has handed over its event");
         broadcast.oneshot.remove(cpu);
         if broadcast.pending.contains(cpu) {
             broadcast.pending.remove(cpu);
-        } else if next <= self.now {
+        } else if next <= self.cx.now {
             broadcast.force.insert(cpu);
         } else {
-            self.local_timers_off.remove(cpu);
+            self.time.local_timers_off.remove(cpu);
             self.program_clock_event(cpu);
         }
     }
 
     /// `tick_broadcast_set_event()`: arms the device for an event of `of`.
     fn tick_broadcast_set_event(&mut self, of: CpuId, at: Ns) {
-        let this = self.this_cpu;
-        let Some(broadcast) = &mut self.broadcast else { unreachable!("somebody relies on it") };
+        let this = self.cx.this_cpu;
+        let Some(broadcast) = &mut self.time.broadcast else {
+            unreachable!("somebody relies on it")
+        };
         broadcast.next_event = at;
         let cost = broadcast.program_cost;
         match broadcast.device {
@@ -152,7 +154,7 @@ impl Kernel {
                 if moves {
                     broadcast.cpu = of;
                 }
-                self.broadcast_changed = true;
+                self.time.broadcast_changed = true;
             }
             BroadcastDevice::Hrtimer => {
                 let before = std::mem::replace(&mut broadcast.cpu, this);
@@ -166,14 +168,14 @@ impl Kernel {
     /// `tick_handle_oneshot_broadcast()`: the device has interrupted the executing CPU. Whether that CPU is one of
     /// those whose event is due.
     pub(crate) fn tick_handle_oneshot_broadcast(&mut self) -> bool {
-        let (this, now) = (self.this_cpu, self.now);
-        let Some(broadcast) = &mut self.broadcast else { unreachable!("it has interrupted") };
+        let (this, now) = (self.cx.this_cpu, self.cx.now);
+        let Some(broadcast) = &mut self.time.broadcast else { unreachable!("it has interrupted") };
         broadcast.next_event = NEVER;
-        self.broadcast_changed |= broadcast.device != BroadcastDevice::Hrtimer;
+        self.time.broadcast_changed |= broadcast.device != BroadcastDevice::Hrtimer;
         let mut wake = std::mem::replace(&mut broadcast.force, CpuMask::EMPTY);
         let mut next: Option<(Ns, CpuId)> = None;
         for cpu in broadcast.oneshot.iter() {
-            let at = self.timers[cpu].armed();
+            let at = self.time.timers[cpu].armed();
             if at <= now {
                 wake.insert(cpu);
                 broadcast.pending.insert(cpu);
@@ -194,24 +196,30 @@ impl Kernel {
 
     /// Asserts that every CPU without a timer of its own is woken by somebody.
     pub(crate) fn verify_broadcast(&self) {
-        let Some(broadcast) = &self.broadcast else {
-            assert!(self.local_timers_off.is_empty(), "timers are off without a broadcast device");
+        let Some(broadcast) = &self.time.broadcast else {
+            assert!(
+                self.time.local_timers_off.is_empty(),
+                "timers are off without a broadcast device"
+            );
             return;
         };
         let TickBroadcast { device, next_event, oneshot, pending, force, .. } = broadcast;
         assert!(pending.and_not(oneshot).is_empty(), "pending without having left its state");
         assert!(!force.intersects(oneshot), "in `force` and in `oneshot`");
-        assert!(oneshot.and_not(&self.local_timers_off).is_empty(), "two timers for one event");
-        for cpu in self.local_timers_off.iter() {
-            let told = self.wires[cpu].ipi_at[IpiKind::Timer as usize] != NEVER;
+        assert!(
+            oneshot.and_not(&self.time.local_timers_off).is_empty(),
+            "two timers for one event"
+        );
+        for cpu in self.time.local_timers_off.iter() {
+            let told = self.cx.platform.wires[cpu].ipi_at[IpiKind::Timer as usize] != NEVER;
             let waits = oneshot.contains(cpu) && !pending.contains(cpu);
-            let covered = *next_event <= self.timers[cpu].armed();
+            let covered = *next_event <= self.time.timers[cpu].armed();
             let forced = force.contains(cpu) && *next_event != NEVER;
             assert!(told || forced || (waits && covered), "{cpu:?}: nobody wakes it");
         }
         if *device == BroadcastDevice::Hrtimer {
-            for cpu in self.rq.ids() {
-                let queued = self.timers[cpu].expires(TimerKind::Broadcast);
+            for cpu in self.sched.rq.ids() {
+                let queued = self.time.timers[cpu].expires(TimerKind::Broadcast);
                 let expected = broadcast.needs(cpu).then_some(*next_event);
                 assert_eq!(queued, expected, "{cpu:?}: the timer that serves all");
                 assert!(queued.is_none() || !oneshot.contains(cpu), "{cpu:?} is needed");

@@ -34,7 +34,7 @@ pub struct TickSched {
 impl Kernel {
     /// The tick's hrtimer has expired (`tick_nohz_handler`).
     pub(crate) fn tick_nohz_handler(&mut self, cpu: CpuId, expires: Ns) {
-        let ts = &mut self.cpuidle[cpu].tick;
+        let ts = &mut self.cpuidle.cpus[cpu].tick;
         if ts.inidle {
             ts.got_idle_tick = true;
         }
@@ -42,7 +42,7 @@ impl Kernel {
         let now = self.local_clock();
         self.sched_tick(cpu);
         if !stopped {
-            let next = hrtimer_forward(expires, now, self.tick_nsec);
+            let next = hrtimer_forward(expires, now, self.cx.tick_nsec);
             self.hrtimer_start(cpu, next, next, TimerKind::SchedTick);
         }
     }
@@ -50,22 +50,22 @@ impl Kernel {
     /// The idle loop begins (`tick_nohz_idle_enter`).
     pub(crate) fn tick_nohz_idle_enter(&mut self, cpu: CpuId) {
         let now = self.local_clock();
-        let ts = &mut self.cpuidle[cpu].tick;
+        let ts = &mut self.cpuidle.cpus[cpu].tick;
         ts.inidle = true;
         ts.idle_entrytime = now;
     }
 
     /// An interrupt in idle ends and idle goes on (`tick_nohz_irq_exit`).
     pub(crate) fn tick_nohz_irq_exit(&mut self, cpu: CpuId) {
-        self.cpuidle[cpu].tick.idle_entrytime = self.local_clock();
+        self.cpuidle.cpus[cpu].tick.idle_entrytime = self.local_clock();
     }
 
     /// `tick_nohz_get_sleep_length()`: time to the next timer without the tick, and to the next clock
     /// event, both from `idle_entrytime`.
     pub(crate) fn tick_nohz_get_sleep_length(&self, cpu: CpuId) -> SleepLength {
-        let now = self.cpuidle[cpu].tick.idle_entrytime as i64;
+        let now = self.cpuidle.cpus[cpu].tick.idle_entrytime as i64;
         let until = |at: Ns| if at == NEVER { i64::MAX - now } else { at as i64 - now };
-        let base = &self.timers[cpu];
+        let base = &self.time.timers[cpu];
         SleepLength {
             sleep_length_ns: until(base.next_event_without_tick()),
             delta_tick_ns: until(base.armed()),
@@ -74,13 +74,13 @@ impl Kernel {
 
     /// `tick_nohz_idle_stop_tick()`.
     pub(crate) fn tick_nohz_idle_stop_tick(&mut self, cpu: CpuId) {
-        let ts = &mut self.cpuidle[cpu].tick;
+        let ts = &mut self.cpuidle.cpus[cpu].tick;
         ts.idle_calls += 1;
         if ts.tick_stopped {
             return;
         }
         ts.tick_stopped = true;
-        let tick = self.timers[cpu].expires(TimerKind::SchedTick);
+        let tick = self.time.timers[cpu].expires(TimerKind::SchedTick);
         ts.last_tick = tick.expect("a tick that goes on is queued");
         self.hrtimer_cancel(cpu, TimerKind::SchedTick);
         self.nohz_balance_enter_idle(cpu);
@@ -88,7 +88,7 @@ impl Kernel {
 
     /// The idle loop is left (`tick_nohz_idle_exit`): the tick comes back on its grid.
     pub(crate) fn tick_nohz_idle_exit(&mut self, cpu: CpuId) {
-        let ts = &mut self.cpuidle[cpu].tick;
+        let ts = &mut self.cpuidle.cpus[cpu].tick;
         ts.inidle = false;
         if !ts.tick_stopped {
             return;
@@ -96,13 +96,13 @@ impl Kernel {
         ts.tick_stopped = false;
         // tick_nohz_restart(): where it would have gone on.
         let last = ts.last_tick;
-        let next = hrtimer_forward(last, self.local_clock(), self.tick_nsec);
+        let next = hrtimer_forward(last, self.local_clock(), self.cx.tick_nsec);
         self.hrtimer_start(cpu, next, next, TimerKind::SchedTick);
     }
 
     /// `sched_tick()`.
     fn sched_tick(&mut self, cpu: CpuId) {
-        let cost = self.device_tree.path_costs.tick;
+        let cost = self.cx.platform.device_tree.path_costs.tick;
         self.charge(cost);
         self.fact(FactKind::Tick);
         if self.reads_counters() {
@@ -111,13 +111,13 @@ impl Kernel {
         self.update_rq_clock(cpu);
         self.update_hw_load_avg(cpu);
         self.tick_ends_laziness(cpu);
-        let curr = self.rq[cpu].curr;
+        let curr = self.sched.rq[cpu].curr;
         self.task_tick(cpu, curr);
-        if self.want_signals {
+        if self.cx.want_signals {
             self.cpu_signals_fact(cpu);
             self.task_signals_fact(curr);
         }
-        self.rq[cpu].idle_balance = self.idle_cpu(cpu);
+        self.sched.rq[cpu].idle_balance = self.idle_cpu(cpu);
         self.sched_balance_trigger(cpu);
         self.vmstat_tick(cpu);
     }

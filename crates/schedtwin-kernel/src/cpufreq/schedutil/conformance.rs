@@ -17,36 +17,39 @@ pub struct SugovSteps<'a>(pub &'a mut Kernel);
 impl SugovSteps<'_> {
     /// A CPU's state.
     pub fn sugov_cpu(&self, cpu: CpuId) -> SugovCpu {
-        self.0.sugov_cpus[cpu]
+        self.0.cpufreq.sugov_cpus[cpu]
     }
 
     /// The hook of `cpu`, called by `this_cpu`; and the demands that are remembered are the right ones.
     pub fn hook(&mut self, this_cpu: CpuId, cpu: CpuId, time: Ns, flags: u32) {
         let kernel = &mut *self.0;
-        kernel.this_cpu = this_cpu;
-        kernel.now = time;
-        kernel.rq[cpu].clock = time;
+        kernel.cx.this_cpu = this_cpu;
+        kernel.cx.now = time;
+        kernel.sched.rq[cpu].clock = time;
         kernel.cpufreq_update_util(cpu, flags);
-        kernel.facts.clear();
-        let cpus = kernel.policies[kernel.policy_of(cpu)].cpus;
+        kernel.cx.facts.clear();
+        let cpus = kernel.cpufreq.policies[kernel.policy_of(cpu)].cpus;
         cpus.iter().for_each(|j| kernel.verify_demand(j));
     }
 
     /// An RT or DEADLINE task runs on `cpu`, in the form of 4.7.
     pub fn trigger(&mut self, cpu: CpuId, time: Ns) {
         let kernel = &mut *self.0;
-        (kernel.this_cpu, kernel.now) = (cpu, time);
-        kernel.rq[cpu].clock = time;
+        (kernel.cx.this_cpu, kernel.cx.now) = (cpu, time);
+        kernel.sched.rq[cpu].clock = time;
         kernel.cpufreq_trigger_update(cpu);
-        kernel.facts.clear();
+        kernel.cx.facts.clear();
     }
 
     /// How far the work of the first domain is.
     pub fn slow_path(&self) -> SlowPath {
         let kernel = &*self.0;
-        let raised =
-            kernel.rq.ids().filter(|&cpu| kernel.rq[cpu].irq_work_raised.iter().next().is_some());
-        let thread = kernel.policies[PolicyId(0)].kthread.as_ref();
+        let raised = kernel
+            .sched
+            .rq
+            .ids()
+            .filter(|&cpu| kernel.sched.rq[cpu].irq_work_raised.iter().next().is_some());
+        let thread = kernel.cpufreq.policies[PolicyId(0)].kthread.as_ref();
         SlowPath {
             raised: raised.fold(0, |mask, cpu| mask | 1 << cpu.0),
             queued: thread.is_some_and(|thread| thread.queued),
@@ -57,18 +60,18 @@ impl SugovSteps<'_> {
     /// The interrupt that CPUs send themselves comes to `cpu`.
     pub fn irq_work(&mut self, cpu: CpuId) {
         let kernel = &mut *self.0;
-        kernel.this_cpu = cpu;
-        if let Some(thread) = &kernel.policies[PolicyId(0)].kthread {
-            kernel.tasks[thread.task].state = TaskState::Running;
+        kernel.cx.this_cpu = cpu;
+        if let Some(thread) = &kernel.cpufreq.policies[PolicyId(0)].kthread {
+            kernel.sched.tasks[thread.task].state = TaskState::Running;
         }
         kernel.irq_work_run(cpu);
-        kernel.facts.clear();
+        kernel.cx.facts.clear();
     }
 
     /// The thread takes up what is queued, unless the driver keeps it.
     pub fn work(&mut self) {
         let kernel = &mut *self.0;
-        let Some(thread) = &mut kernel.policies[PolicyId(0)].kthread else { return };
+        let Some(thread) = &mut kernel.cpufreq.policies[PolicyId(0)].kthread else { return };
         if thread.call.is_none() && std::mem::take(&mut thread.queued) {
             kernel.sugov_work(PolicyId(0));
         }
@@ -77,10 +80,10 @@ impl SugovSteps<'_> {
     /// The driver is done.
     pub fn driver_returns(&mut self) {
         let kernel = &mut *self.0;
-        let Some(thread) = &kernel.policies[PolicyId(0)].kthread else { return };
-        kernel.now = thread.call.map_or(0, |call| call.until);
+        let Some(thread) = &kernel.cpufreq.policies[PolicyId(0)].kthread else { return };
+        kernel.cx.now = thread.call.map_or(0, |call| call.until);
         kernel.sugov_driver_returns(PolicyId(0));
-        kernel.facts.clear();
+        kernel.cx.facts.clear();
     }
 }
 

@@ -88,11 +88,11 @@ pub fn raw_frequency(reference: Khz, util: u64, max: u64) -> Khz {
 impl Kernel {
     /// `sugov_update_single()` and `sugov_update_shared()` for `cpu`; `util` is `None` where all there is is asked for.
     pub(in crate::cpufreq) fn sugov_update_passed(&mut self, cpu: CpuId, util: Option<u64>) {
-        let (time, max) = (self.rq[cpu].clock, self.arch_scale_cpu_capacity(cpu));
+        let (time, max) = (self.sched.rq[cpu].clock, self.arch_scale_cpu_capacity(cpu));
         let index = self.policy_of(cpu);
-        if !self.policies[index].is_single {
+        if !self.cpufreq.policies[index].is_single {
             let util = util.unwrap_or(u64::MAX);
-            self.sugov_cpus[cpu].passed = Passed { util, max, last_update: time };
+            self.cpufreq.sugov_cpus[cpu].passed = Passed { util, max, last_update: time };
         }
         if let Some(refusal) = self.refusal_passed(index, time) {
             if self.wants_decisions() {
@@ -100,26 +100,27 @@ impl Kernel {
             }
             return;
         }
-        let busy = self.rq[cpu].nr_running > 0;
-        self.policies[index].sugov.counts.decided(self.now, busy);
-        let passed = match self.policies[index].is_single {
+        let busy = self.sched.rq[cpu].nr_running > 0;
+        self.cpufreq.policies[index].sugov.counts.decided(self.cx.now, busy);
+        let passed = match self.cpufreq.policies[index].is_single {
             true => util.map(|util| (util, max)),
             false => self.speaks_for_domain(cpu, index),
         };
-        let policy = &mut self.policies[index];
-        let forms = self.sugov_forms;
+        let policy = &mut self.cpufreq.policies[index];
+        let forms = self.cpufreq.sugov_forms;
         let reference = if forms.invariant { policy.max() } else { policy.cur };
         let (raw_khz, khz) = policy.next_freq_passed(passed, reference, forms.raw);
         let sugov = &mut policy.sugov;
         let changes = khz != sugov.next_freq;
         if self.wants_decisions() {
             let rule = if changes { FrequencyRule::Changed } else { FrequencyRule::Unchanged };
-            let (util, cpus) = (passed.map_or(max, |(util, _)| util), self.policies[index].cpus);
+            let (util, cpus) =
+                (passed.map_or(max, |(util, _)| util), self.cpufreq.policies[index].cpus);
             let choice = FrequencyChoice { raw_khz, khz, cached_raw_khz: raw_khz, rule };
             let inputs = cpus.iter().map(|j| self.frequency_input(j)).collect();
             self.record_frequency(index, inputs, util, &choice);
         }
-        let sugov = &mut self.policies[index].sugov;
+        let sugov = &mut self.cpufreq.policies[index].sugov;
         if changes || forms.requests_restart {
             sugov.last_freq_update_time = time;
         }
@@ -133,8 +134,8 @@ impl Kernel {
     /// `sugov_should_update_freq()`: why not, if it should not.
     fn refusal_passed(&mut self, index: PolicyId, time: Ns) -> Option<FrequencyRule> {
         let may = self.may_update(index);
-        let drops = self.sugov_forms.drops_while_busy;
-        let sugov = &mut self.policies[index].sugov;
+        let drops = self.cpufreq.sugov_forms.drops_while_busy;
+        let sugov = &mut self.cpufreq.policies[index].sugov;
         if !may {
             sugov.counts.elsewhere += 1;
             return Some(FrequencyRule::NotFromHere);
@@ -156,15 +157,15 @@ impl Kernel {
     /// `sugov_next_freq_shared()`: utilisation and capacity of the CPU that speaks for the domain; `None`: one of them asks
     /// for all there is.
     fn speaks_for_domain(&self, cpu: CpuId, index: PolicyId) -> Option<(u64, u64)> {
-        let policy = &self.policies[index];
-        let Passed { mut util, mut max, .. } = self.sugov_cpus[cpu].passed;
+        let policy = &self.cpufreq.policies[index];
+        let Passed { mut util, mut max, .. } = self.cpufreq.sugov_cpus[cpu].passed;
         if util == u64::MAX {
             return None;
         }
         for j in policy.cpus.iter().filter(|j| *j != cpu) {
-            let other = self.sugov_cpus[j].passed;
+            let other = self.cpufreq.sugov_cpus[j].passed;
             let age = policy.sugov.last_freq_update_time as i64 - other.last_update as i64;
-            if age > self.tick_nsec as i64 {
+            if age > self.cx.tick_nsec as i64 {
                 continue;
             }
             if other.util == u64::MAX {
@@ -203,17 +204,17 @@ mod tests {
             ..Config::linux_6_12()
         };
         let mut kernel = Kernel::boot(device_tree(&[(cpus, 1024, OPPS)]), config);
-        kernel.policies[PolicyId(0)].sugov.freq_update_delay_ns = LIMIT as i64;
+        kernel.cpufreq.policies[PolicyId(0)].sugov.freq_update_delay_ns = LIMIT as i64;
         kernel
     }
 
     fn says(kernel: &mut Kernel, cpu: u16, time: Ns, util: u64) -> Khz {
         let cpu = CpuId(cpu);
-        kernel.this_cpu = cpu;
-        kernel.rq[cpu].clock = time;
-        kernel.cfs[CfsRqId::root(cpu)].avg.util_avg = util;
+        kernel.cx.this_cpu = cpu;
+        kernel.sched.rq[cpu].clock = time;
+        kernel.sched.cfs[CfsRqId::root(cpu)].avg.util_avg = util;
         kernel.cpufreq_update_util(cpu, 0);
-        kernel.policies[PolicyId(0)].requested
+        kernel.cpufreq.policies[PolicyId(0)].requested
     }
 
     /// The experiment in small: a tiny change of utilisation, and a large one 1 ms later. Each patch alone does not help.
@@ -238,7 +239,7 @@ mod tests {
     #[test]
     fn who_says_nothing_is_forgotten() {
         let mut kernel = boot(2, SugovMapping::Raw, SugovRateLimit::Requests);
-        let tick = kernel.tick_nsec;
+        let tick = kernel.cx.tick_nsec;
         let start = 100 * tick;
         assert_eq!(says(&mut kernel, 1, start, 1000), 2_000_000);
         assert_eq!(says(&mut kernel, 0, start + tick, 100), 2_000_000, "within the rate limit");
@@ -254,7 +255,7 @@ mod tests {
         kernel.set_policy_cur(PolicyId(0), 1_000_000);
         let climbs = [1, 2, 3, 4].map(|n| says(&mut kernel, 0, n * LIMIT, 1024));
         assert_eq!(climbs, [1_500_000, 2_000_000, 2_000_000, 2_000_000]);
-        assert_eq!(kernel.rq[CpuId(0)].freq_scale, 1024);
+        assert_eq!(kernel.sched.rq[CpuId(0)].freq_scale, 1024);
     }
 
     /// A change on another CPU is not heard of, in the first form.
@@ -263,10 +264,10 @@ mod tests {
         let mut kernel = boot(2, SugovMapping::Raw, SugovRateLimit::Requests);
         says(&mut kernel, 0, LIMIT, 100);
         says(&mut kernel, 0, 2 * LIMIT, 100);
-        kernel.rq[CpuId(1)].clock = 4 * LIMIT;
-        kernel.cfs[CfsRqId::root(CpuId(1))].avg.util_avg = 1000;
+        kernel.sched.rq[CpuId(1)].clock = 4 * LIMIT;
+        kernel.sched.cfs[CfsRqId::root(CpuId(1))].avg.util_avg = 1000;
         kernel.cpufreq_update_util(CpuId(1), 0);
-        assert_eq!(kernel.policies[PolicyId(0)].requested, 1_000_000);
-        assert_eq!(kernel.policies[PolicyId(0)].sugov.counts.elsewhere, 1);
+        assert_eq!(kernel.cpufreq.policies[PolicyId(0)].requested, 1_000_000);
+        assert_eq!(kernel.cpufreq.policies[PolicyId(0)].sugov.counts.elsewhere, 1);
     }
 }

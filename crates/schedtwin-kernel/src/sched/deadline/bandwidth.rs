@@ -65,21 +65,21 @@ impl Config {
 impl Kernel {
     /// `__add_running_bw()`.
     pub(crate) fn __add_running_bw(&mut self, cpu: CpuId, bw: u64) {
-        let running_bw = &mut self.rq[cpu].dl.running_bw;
-        running_bw.change(cpu, &mut self.stale_demands, |running_bw| *running_bw += bw);
+        let running_bw = &mut self.sched.rq[cpu].dl.running_bw;
+        running_bw.change(cpu, &mut self.sched.stale_demands, |running_bw| *running_bw += bw);
         self.cpufreq_update_util(cpu, CLASS_QUEUE);
     }
 
     /// `__sub_running_bw()`.
     pub(crate) fn __sub_running_bw(&mut self, cpu: CpuId, bw: u64) {
-        let running_bw = &mut self.rq[cpu].dl.running_bw;
+        let running_bw = &mut self.sched.rq[cpu].dl.running_bw;
         assert!(**running_bw >= bw, "{cpu:?}: running_bw falls below 0");
-        running_bw.change(cpu, &mut self.stale_demands, |running_bw| *running_bw -= bw);
+        running_bw.change(cpu, &mut self.sched.stale_demands, |running_bw| *running_bw -= bw);
         self.cpufreq_update_util(cpu, CLASS_QUEUE);
     }
 
     pub(super) fn add_running_bw(&mut self, cpu: CpuId, task: TaskId) {
-        let dl = &self.tasks[task].dl;
+        let dl = &self.sched.tasks[task].dl;
         if !dl.special {
             let bw = dl.dl_bw;
             self.__add_running_bw(cpu, bw);
@@ -87,7 +87,7 @@ impl Kernel {
     }
 
     pub(super) fn sub_running_bw(&mut self, cpu: CpuId, task: TaskId) {
-        let dl = &self.tasks[task].dl;
+        let dl = &self.sched.tasks[task].dl;
         if !dl.special {
             let bw = dl.dl_bw;
             self.__sub_running_bw(cpu, bw);
@@ -95,46 +95,46 @@ impl Kernel {
     }
 
     pub(super) fn add_rq_bw(&mut self, cpu: CpuId, task: TaskId) {
-        let dl = &self.tasks[task].dl;
+        let dl = &self.sched.tasks[task].dl;
         if !dl.special {
-            self.rq[cpu].dl.this_bw += dl.dl_bw;
+            self.sched.rq[cpu].dl.this_bw += dl.dl_bw;
         }
     }
 
     pub(super) fn sub_rq_bw(&mut self, cpu: CpuId, task: TaskId) {
-        let dl = &self.tasks[task].dl;
+        let dl = &self.sched.tasks[task].dl;
         if !dl.special {
-            self.rq[cpu].dl.this_bw -= dl.dl_bw;
+            self.sched.rq[cpu].dl.this_bw -= dl.dl_bw;
         }
     }
 
     fn inactive_timer_queued(&self, task: TaskId) -> bool {
-        let on = self.tasks[task].dl.inactive_timer_on;
-        self.timers[on].is_queued(TimerKind::DlInactive(task))
+        let on = self.sched.tasks[task].dl.inactive_timer_on;
+        self.time.timers[on].is_queued(TimerKind::DlInactive(task))
     }
 
     fn cancel_inactive_timer(&mut self, task: TaskId) {
-        let on = self.tasks[task].dl.inactive_timer_on;
+        let on = self.sched.tasks[task].dl.inactive_timer_on;
         self.hrtimer_cancel(on, TimerKind::DlInactive(task));
     }
 
     /// `__dl_sub()` and `__dl_clear_params()`: its reservation is free again.
     fn free_reservation(&mut self, task: TaskId) {
-        let dl = &mut self.tasks[task].dl;
-        self.rd.dl_bw.total_bw -= dl.dl_bw;
+        let dl = &mut self.sched.tasks[task].dl;
+        self.sched.rd.dl_bw.total_bw -= dl.dl_bw;
         dl.clear_params();
     }
 
     /// `task_contending()`: it wakes.
     pub(super) fn task_contending(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
-        if self.tasks[task].dl.dl_runtime == 0 {
+        if self.sched.tasks[task].dl.dl_runtime == 0 {
             return;
         }
         if flags & ENQUEUE_MIGRATED != 0 {
             self.add_rq_bw(cpu, task);
         }
-        if self.tasks[task].dl.non_contending {
-            self.tasks[task].dl.non_contending = false;
+        if self.sched.tasks[task].dl.non_contending {
+            self.sched.tasks[task].dl.non_contending = false;
             self.cancel_inactive_timer(task);
         } else {
             self.add_running_bw(cpu, task);
@@ -143,13 +143,13 @@ impl Kernel {
 
     /// `task_non_contending()`: it sleeps, ends, or leaves the class.
     pub(super) fn task_non_contending(&mut self, cpu: CpuId, task: TaskId) {
-        let t = &self.tasks[task];
+        let t = &self.sched.tasks[task];
         if t.dl.dl_runtime == 0 || t.dl.special {
             return;
         }
         debug_assert!(!t.dl.non_contending);
         let (in_class, dead) = (t.class == Class::Deadline, t.state == TaskState::Dead);
-        let zero_lag_in = t.dl.zero_lag_in(self.rq[cpu].clock);
+        let zero_lag_in = t.dl.zero_lag_in(self.sched.rq[cpu].clock);
         if zero_lag_in < 0 || self.inactive_timer_queued(task) {
             if in_class {
                 self.sub_running_bw(cpu, task);
@@ -163,8 +163,8 @@ impl Kernel {
             return;
         }
         let at = self.local_clock() + zero_lag_in as u64;
-        let on = self.hrtimer_target(at, self.tasks[task].dl.inactive_timer_on);
-        let dl = &mut self.tasks[task].dl;
+        let on = self.hrtimer_target(at, self.sched.tasks[task].dl.inactive_timer_on);
+        let dl = &mut self.sched.tasks[task].dl;
         dl.non_contending = true;
         dl.inactive_timer_on = on;
         self.hrtimer_start(on, at, at, TimerKind::DlInactive(task));
@@ -173,7 +173,7 @@ impl Kernel {
     /// `inactive_task_timer()`.
     #[inline(never)]
     pub(crate) fn inactive_task_timer(&mut self, task: TaskId) {
-        let t = &self.tasks[task];
+        let t = &self.sched.tasks[task];
         let (cpu, non_contending) = (t.cpu, t.dl.non_contending);
         let (in_class, dead) = (t.class == Class::Deadline, t.state == TaskState::Dead);
         self.update_rq_clock(cpu);
@@ -185,18 +185,18 @@ impl Kernel {
             self.free_reservation(task);
         } else if non_contending {
             self.sub_running_bw(cpu, task);
-            self.tasks[task].dl.non_contending = false;
+            self.sched.tasks[task].dl.non_contending = false;
         }
     }
 
     /// `migrate_task_rq_dl()`: it wakes on another CPU.
     #[inline(never)]
     pub(crate) fn migrate_task_rq_dl(&mut self, task: TaskId) {
-        let cpu = self.tasks[task].cpu;
-        if self.tasks[task].dl.non_contending {
+        let cpu = self.sched.tasks[task].cpu;
+        if self.sched.tasks[task].dl.non_contending {
             self.update_rq_clock(cpu);
             self.sub_running_bw(cpu, task);
-            self.tasks[task].dl.non_contending = false;
+            self.sched.tasks[task].dl.non_contending = false;
             self.cancel_inactive_timer(task);
         }
         self.sub_rq_bw(cpu, task);
@@ -208,19 +208,19 @@ impl Kernel {
             // switched_from_dl() gives it back at the right time.
             return Ok(());
         }
-        if !self.dl_may_run_on(&self.tasks[task].cpus_mask) {
+        if !self.dl_may_run_on(&self.sched.tasks[task].cpus_mask) {
             return Err(Errno::Perm);
         }
-        let t = &self.tasks[task];
+        let t = &self.sched.tasks[task];
         let new_bw = attr.dl.bandwidth();
         let old = (t.class == Class::Deadline).then_some(t.dl.dl_bw);
         if old == Some(new_bw) {
             return Ok(());
         }
         let capacities: Vec<u64> =
-            self.device_tree.cpus.iter().map(|cpu| cpu.capacity as u64).collect();
+            self.cx.platform.device_tree.cpus.iter().map(|cpu| cpu.capacity as u64).collect();
         let capacity = dl_bw_capacity(&capacities);
-        if self.rd.dl_bw.overflows(capacity, old.unwrap_or(0), new_bw) {
+        if self.sched.rd.dl_bw.overflows(capacity, old.unwrap_or(0), new_bw) {
             return Err(Errno::Busy);
         }
         let carried = match old {
@@ -229,34 +229,34 @@ impl Kernel {
             None if self.inactive_timer_queued(task) => t.dl.dl_bw,
             None => 0,
         };
-        let total_bw = &mut self.rd.dl_bw.total_bw;
+        let total_bw = &mut self.sched.rd.dl_bw.total_bw;
         *total_bw = *total_bw - carried + new_bw;
         Ok(())
     }
 
     /// Whether a deadline task may have that affinity: all CPUs, or any where nothing limits the class.
     pub(crate) fn dl_may_run_on(&self, mask: &CpuMask) -> bool {
-        self.rd.dl_bw.bw.is_none() || self.rd.span.is_subset(mask)
+        self.sched.rd.dl_bw.bw.is_none() || self.sched.rd.span.is_subset(mask)
     }
 
     /// `__setparam_dl()`, with room for it in the queues of all CPUs: nothing is allocated later.
     pub(crate) fn setparam_dl(&mut self, task: TaskId, reserved: &DlReservation) {
-        self.tasks[task].dl.set_reservation(reserved);
-        let count = self.tasks.iter().filter(|t| t.dl.dl_runtime != 0).count();
-        for cpu in self.rd.span.iter() {
-            self.rq[cpu].dl.make_room(count);
-            self.timers[cpu].make_room(2 * count);
+        self.sched.tasks[task].dl.set_reservation(reserved);
+        let count = self.sched.tasks.iter().filter(|t| t.dl.dl_runtime != 0).count();
+        for cpu in self.sched.rd.span.iter() {
+            self.sched.rq[cpu].dl.make_room(count);
+            self.time.timers[cpu].make_room(2 * count);
         }
     }
 
     /// `switched_from_dl()`: the running task has left the class.
     pub(crate) fn switched_from_dl(&mut self, cpu: CpuId, task: TaskId) {
-        if self.tasks[task].dl.dl_runtime != 0 {
+        if self.sched.tasks[task].dl.dl_runtime != 0 {
             self.task_non_contending(cpu, task);
         }
         // The timer only gives the reservation back: running_bw does not have it any more.
-        self.tasks[task].dl.non_contending = false;
-        if self.rq[cpu].dl_nr_running() == 0 {
+        self.sched.tasks[task].dl.non_contending = false;
+        if self.sched.rq[cpu].dl_nr_running() == 0 {
             self.pull_dl_task(cpu);
         }
     }
@@ -269,18 +269,20 @@ impl Kernel {
 
     /// Asserts that the sums are those of the tasks.
     pub(super) fn verify_dl_bandwidth(&self, cpu: CpuId) {
-        let dl = &self.rq[cpu].dl;
-        let here = || self.tasks.iter().filter(|t| t.cpu == cpu && t.class == Class::Deadline);
-        let woken_here = |task: &TaskId| self.rq[cpu].wake_list.iter().any(|w| w.task == *task);
+        let dl = &self.sched.rq[cpu].dl;
+        let here =
+            || self.sched.tasks.iter().filter(|t| t.cpu == cpu && t.class == Class::Deadline);
+        let woken_here =
+            |task: &TaskId| self.sched.rq[cpu].wake_list.iter().any(|w| w.task == *task);
         // Who is on its way here after a migration is not counted yet.
-        let ids = self.tasks.ids().filter(woken_here);
+        let ids = self.sched.tasks.ids().filter(woken_here);
         let coming: u64 = ids
-            .filter(|task| self.tasks[*task].class == Class::Deadline)
-            .filter(|task| self.tasks[*task].sched_remote_wakeup)
-            .map(|task| self.bandwidth_of(&self.tasks[task].dl))
+            .filter(|task| self.sched.tasks[*task].class == Class::Deadline)
+            .filter(|task| self.sched.tasks[*task].sched_remote_wakeup)
+            .map(|task| self.bandwidth_of(&self.sched.tasks[task].dl))
             .sum();
         let all: u64 = here().map(|t| self.bandwidth_of(&t.dl)).sum();
-        let server = self.rq[cpu].fair_server.bandwidth();
+        let server = self.sched.rq[cpu].fair_server.bandwidth();
         assert_eq!(dl.this_bw, all - coming + server, "{cpu:?}: this_bw");
         assert!(*dl.running_bw <= dl.this_bw, "{cpu:?}: running_bw above this_bw");
     }

@@ -21,36 +21,36 @@ use schedtwin_types::{Candidate, CpuId, CpuMask, Decision, PlacementRule, TaskId
 impl Kernel {
     /// `enqueue_pushable_dl_task()`: behind those of the same deadline.
     pub(super) fn enqueue_pushable_dl_task(&mut self, cpu: CpuId, task: TaskId) {
-        let (tasks, list) = (&self.tasks, &mut self.rq[cpu].dl.pushable);
+        let (tasks, list) = (&self.sched.tasks, &mut self.sched.rq[cpu].dl.pushable);
         debug_assert!(!list.contains(&task));
         let entity = &tasks[task].dl;
         let at = list.partition_point(|other| !entity.preempts(&tasks[*other].dl));
         list.insert(at, task);
-        self.rd.dlo_mask.insert(cpu);
+        self.sched.rd.dlo_mask.insert(cpu);
     }
 
     /// `dequeue_pushable_dl_task()`.
     #[inline]
     pub(super) fn dequeue_pushable_dl_task(&mut self, cpu: CpuId, task: TaskId) {
-        let list = &mut self.rq[cpu].dl.pushable;
+        let list = &mut self.sched.rq[cpu].dl.pushable;
         if list.is_empty() {
             return;
         }
         list.retain(|other| *other != task);
         if list.is_empty() {
-            self.rd.dlo_mask.remove(cpu);
+            self.sched.rd.dlo_mask.remove(cpu);
         }
     }
 
     /// `dl_task_fits_capacity()`.
     fn dl_task_fits_capacity(&self, task: TaskId, cpu: CpuId) -> bool {
-        self.arch_scale_cpu_capacity(cpu) >= self.tasks[task].dl.dl_density >> 10
+        self.arch_scale_cpu_capacity(cpu) >= self.sched.tasks[task].dl.dl_density >> 10
     }
 
     /// `dl_task_is_earliest_deadline()`: it would be the earliest on `cpu`.
     fn dl_task_is_earliest_deadline(&self, task: TaskId, cpu: CpuId) -> bool {
-        let earliest = self.rd.cpudl.deadline_of(cpu);
-        earliest.is_none_or(|earliest| dl_time_before(self.tasks[task].dl.deadline, earliest))
+        let earliest = self.sched.rd.cpudl.deadline_of(cpu);
+        earliest.is_none_or(|earliest| dl_time_before(self.sched.tasks[task].dl.deadline, earliest))
     }
 
     /// `select_task_rq_dl()`: where a task wakes that last ran on `cpu`. It stays, unless a deadline task runs there that
@@ -60,7 +60,7 @@ impl Kernel {
         if flags & WF_TTWU == 0 {
             return cpu;
         }
-        let (t, curr) = (&self.tasks[task], &self.tasks[self.rq[cpu].curr]);
+        let (t, curr) = (&self.sched.tasks[task], &self.sched.tasks[self.sched.rq[cpu].curr]);
         let occupied = curr.class == Class::Deadline
             && (curr.nr_cpus_allowed < 2 || !t.dl.preempts(&curr.dl))
             && t.nr_cpus_allowed > 1;
@@ -84,11 +84,11 @@ impl Kernel {
         rule: PlacementRule,
     ) -> CpuId {
         if self.wants_decisions() {
-            let (allowed, cpudl) = (&self.tasks[task].cpus_mask, &self.rd.cpudl);
+            let (allowed, cpudl) = (&self.sched.tasks[task].cpus_mask, &self.sched.rd.cpudl);
             let candidate = |cpu: CpuId| Candidate {
                 cpu,
                 role: if cpudl.deadline_of(cpu).is_none() { "free" } else { "later" },
-                util: self.rq[cpu].avg_dl.util_avg,
+                util: self.sched.rq[cpu].avg_dl.util_avg,
                 capacity: self.arch_scale_cpu_capacity(cpu),
                 energy_delta: None,
                 max_util: None,
@@ -106,8 +106,8 @@ impl Kernel {
     /// The end of `cpudl_find()`, which is all of it without a mask: the CPU whose earliest deadline is the latest of all, if
     /// that is later than the task's.
     fn cpudl_latest(&self, task: TaskId) -> Option<CpuId> {
-        let t = &self.tasks[task];
-        let (deadline, cpu) = self.rd.cpudl.maximum()?;
+        let t = &self.sched.tasks[task];
+        let (deadline, cpu) = self.sched.rd.cpudl.maximum()?;
         let later = t.cpus_mask.contains(cpu) && dl_time_before(t.dl.deadline, deadline);
         later.then_some(cpu)
     }
@@ -115,8 +115,8 @@ impl Kernel {
     /// `cpudl_find()`: the allowed CPUs without a deadline entity that are large enough, or the largest of those that are
     /// not; if there is none, [`Kernel::cpudl_latest`].
     fn later_mask(&self, task: TaskId) -> (CpuMask, PlacementRule) {
-        let t = &self.tasks[task];
-        let free = self.rd.cpudl.free_cpus().and(&t.cpus_mask);
+        let t = &self.sched.tasks[task];
+        let free = self.sched.rd.cpudl.free_cpus().and(&t.cpus_mask);
         if free.is_empty() {
             let latest = self.cpudl_latest(task);
             return (latest.map_or(CpuMask::EMPTY, CpuMask::of), PlacementRule::DlLatestDeadline);
@@ -136,7 +136,7 @@ impl Kernel {
 
     /// `find_later_rq()`, and why.
     pub(super) fn find_later_rq(&mut self, task: TaskId) -> Option<(CpuId, PlacementRule)> {
-        if self.tasks[task].nr_cpus_allowed == 1 {
+        if self.sched.tasks[task].nr_cpus_allowed == 1 {
             return None;
         }
         let (mask, rule) = self.later_mask(task);
@@ -148,11 +148,11 @@ impl Kernel {
 
     /// `wakeup_preempt_dl()`: both are deadline tasks.
     pub(crate) fn wakeup_preempt_dl(&mut self, cpu: CpuId, task: TaskId) {
-        let curr = self.rq[cpu].curr;
-        let (t, c) = (&self.tasks[task], &self.tasks[curr]);
+        let curr = self.sched.rq[cpu].curr;
+        let (t, c) = (&self.sched.tasks[task], &self.sched.tasks[curr]);
         if t.dl.preempts(&c.dl) {
             self.resched_curr(cpu);
-        } else if t.dl.deadline == c.dl.deadline && !self.rq[cpu].need_resched {
+        } else if t.dl.deadline == c.dl.deadline && !self.sched.rq[cpu].need_resched {
             // check_preempt_equal_dl(): the running one gives way if it has somewhere to go and the other has not.
             let curr_stays = c.nr_cpus_allowed == 1 || self.cpudl_latest(curr).is_none();
             let other_moves = t.nr_cpus_allowed != 1 && self.cpudl_latest(task).is_some();
@@ -165,10 +165,10 @@ impl Kernel {
     /// `task_woken_dl()`.
     #[inline(never)]
     pub(crate) fn task_woken_dl(&mut self, cpu: CpuId, task: TaskId) {
-        let curr = self.rq[cpu].curr;
-        let (t, c) = (&self.tasks[task], &self.tasks[curr]);
+        let curr = self.sched.rq[cpu].curr;
+        let (t, c) = (&self.sched.tasks[task], &self.sched.tasks[curr]);
         let push = curr != task
-            && !self.rq[cpu].need_resched
+            && !self.sched.rq[cpu].need_resched
             && t.nr_cpus_allowed > 1
             && c.class == Class::Deadline
             && (c.nr_cpus_allowed < 2 || !t.dl.preempts(&c.dl));
@@ -179,10 +179,10 @@ impl Kernel {
 
     /// `push_dl_task()`; whether something was moved.
     pub(crate) fn push_dl_task(&mut self, cpu: CpuId) -> bool {
-        let Some(&next) = self.rq[cpu].dl.pushable.first() else { return false };
-        let curr = &self.tasks[self.rq[cpu].curr];
+        let Some(&next) = self.sched.rq[cpu].dl.pushable.first() else { return false };
+        let curr = &self.sched.tasks[self.sched.rq[cpu].curr];
         if curr.class == Class::Deadline
-            && dl_time_before(self.tasks[next].dl.deadline, curr.dl.deadline)
+            && dl_time_before(self.sched.tasks[next].dl.deadline, curr.dl.deadline)
             && curr.nr_cpus_allowed > 1
         {
             self.resched_curr(cpu);
@@ -205,32 +205,32 @@ impl Kernel {
     /// `balance_dl()`: before something lower runs, waiting tasks are pulled. Whether a deadline entity or the stopper is
     /// runnable here.
     pub(crate) fn balance_dl(&mut self, cpu: CpuId, prev: TaskId) -> bool {
-        let t = &self.tasks[prev];
+        let t = &self.sched.tasks[prev];
         if t.class == Class::Deadline && !t.dl.queued {
             self.pull_dl_task(cpu);
         }
-        self.rq[cpu].stop_queued || self.rq[cpu].dl_nr_running() > 0
+        self.sched.rq[cpu].stop_queued || self.sched.rq[cpu].dl_nr_running() > 0
     }
 
     /// `pull_dl_task()`: from each CPU that has waiting tasks its earliest that may run here, if it is earlier than
     /// all that are here.
     pub(super) fn pull_dl_task(&mut self, cpu: CpuId) {
-        let mut others = self.rd.dlo_mask;
+        let mut others = self.sched.rd.dlo_mask;
         others.remove(cpu);
         let mut last_pulled: Option<u64> = None;
         for src in others.iter() {
-            let dl = &self.rq[src].dl;
+            let dl = &self.sched.rq[src].dl;
             let Some(&next) = dl.pushable.first() else { continue };
-            let next_deadline = self.tasks[next].dl.deadline;
-            let own = self.rd.cpudl.deadline_of(cpu);
+            let next_deadline = self.sched.tasks[next].dl.deadline;
+            let own = self.sched.rd.cpudl.deadline_of(cpu);
             if own.is_some_and(|own| dl_time_before(own, next_deadline))
-                || self.rq[src].dl_nr_running() <= 1
+                || self.sched.rq[src].dl_nr_running() <= 1
             {
                 continue;
             }
-            let allowed = |task: &&TaskId| self.tasks[**task].cpus_mask.contains(cpu);
+            let allowed = |task: &&TaskId| self.sched.tasks[**task].cpus_mask.contains(cpu);
             let Some(&task) = dl.pushable.iter().find(allowed) else { continue };
-            let deadline = self.tasks[task].dl.deadline;
+            let deadline = self.sched.tasks[task].dl.deadline;
             if last_pulled.is_some_and(|last| !dl_time_before(deadline, last))
                 || !self.dl_task_is_earliest_deadline(task, cpu)
             {
@@ -238,8 +238,8 @@ impl Kernel {
             }
             // One that is earlier than what runs there has only just been woken. `deadline` of a task of another class is
             // what it last had in this one.
-            let src_curr = self.rq[src].curr;
-            if dl_time_before(deadline, self.tasks[src_curr].dl.deadline) {
+            let src_curr = self.sched.rq[src].curr;
+            if dl_time_before(deadline, self.sched.tasks[src_curr].dl.deadline) {
                 continue;
             }
             self.move_queued_task(task, src, cpu);
@@ -252,27 +252,32 @@ impl Kernel {
 
     /// `prio_changed_dl()` of the running task: its reservation has changed.
     pub(crate) fn prio_changed_dl(&mut self, cpu: CpuId, task: TaskId) {
-        if self.rq[cpu].dl.pushable.is_empty() {
+        if self.sched.rq[cpu].dl.pushable.is_empty() {
             self.pull_dl_task(cpu);
         }
-        let deadline = self.tasks[task].dl.deadline;
-        if self.rd.cpudl.deadline_of(cpu).is_some_and(|first| dl_time_before(first, deadline)) {
+        let deadline = self.sched.tasks[task].dl.deadline;
+        if self.sched.rd.cpudl.deadline_of(cpu).is_some_and(|first| dl_time_before(first, deadline))
+        {
             self.resched_curr(cpu);
         }
     }
 
     /// Asserts that those wait to be pushed who are queued, do not run and may move.
     pub(super) fn verify_dl_pushable(&self, cpu: CpuId) {
-        let dl = &self.rq[cpu].dl;
+        let dl = &self.sched.rq[cpu].dl;
         for node in &dl.queue {
             let DlNode::Task(task) = *node else { continue };
-            let t = &self.tasks[task];
-            let waits = self.rq[cpu].curr != task && t.nr_cpus_allowed > 1;
+            let t = &self.sched.tasks[task];
+            let waits = self.sched.rq[cpu].curr != task && t.nr_cpus_allowed > 1;
             assert_eq!(dl.pushable.contains(&task), waits, "{cpu:?}: {task:?} waits to be pushed");
             assert_eq!(t.on_rq, OnRq::Queued);
         }
-        let listed = dl.pushable.iter().all(|task| self.tasks[*task].dl.queued);
+        let listed = dl.pushable.iter().all(|task| self.sched.tasks[*task].dl.queued);
         assert!(listed, "{cpu:?}: a pushable task is not queued");
-        assert_eq!(self.rd.dlo_mask.contains(cpu), !dl.pushable.is_empty(), "{cpu:?}: dlo_mask");
+        assert_eq!(
+            self.sched.rd.dlo_mask.contains(cpu),
+            !dl.pushable.is_empty(),
+            "{cpu:?}: dlo_mask"
+        );
     }
 }

@@ -13,7 +13,7 @@ const OPPS: &[(u32, u64)] = &[(1_000_000, 100_000)];
 fn special(kernel: &mut Kernel, cpu: u16, mask: &[u16]) -> TaskId {
     let task = kernel.new_task(None, TaskKind::User);
     kernel.make_special_dl(task);
-    let t = &mut kernel.tasks[task];
+    let t = &mut kernel.sched.tasks[task];
     t.cpu = CpuId(cpu);
     t.cpus_mask = CpuMask::from_cpus(mask.iter().map(|c| CpuId(*c)));
     t.nr_cpus_allowed = mask.len() as u32;
@@ -21,9 +21,9 @@ fn special(kernel: &mut Kernel, cpu: u16, mask: &[u16]) -> TaskId {
 }
 
 fn wake(kernel: &mut Kernel, task: TaskId) {
-    let cpu = kernel.tasks[task].cpu;
+    let cpu = kernel.sched.tasks[task].cpu;
     kernel.enqueue_task_dl(cpu, task, ENQUEUE_WAKEUP);
-    kernel.tasks[task].on_rq = OnRq::Queued;
+    kernel.sched.tasks[task].on_rq = OnRq::Queued;
     kernel.verify_dl(cpu);
 }
 
@@ -49,16 +49,16 @@ fn the_earliest_deadline_runs() {
     let mut kernel = kernel(&[(2, 1024, OPPS)]);
     let cpu = CpuId(0);
     let (late, early) = (special(&mut kernel, 0, &[0, 1]), special(&mut kernel, 0, &[0, 1]));
-    kernel.rq[cpu].clock = 2_000_000;
+    kernel.sched.rq[cpu].clock = 2_000_000;
     wake(&mut kernel, late);
-    kernel.rq[cpu].clock = 1_000_000;
+    kernel.sched.rq[cpu].clock = 1_000_000;
     wake(&mut kernel, early);
-    assert_eq!(kernel.rq[cpu].dl.queue, [early, late].map(DlNode::Task));
+    assert_eq!(kernel.sched.rq[cpu].dl.queue, [early, late].map(DlNode::Task));
     assert_eq!(kernel.pick_next_dl_entity(cpu), Some(DlNode::Task(early)));
-    assert_eq!(kernel.rq[cpu].nr_running, 2);
+    assert_eq!(kernel.sched.rq[cpu].nr_running, 2);
     kernel.dequeue_task_dl(cpu, early, DEQUEUE_SLEEP);
     assert_eq!(
-        (kernel.pick_next_dl_entity(cpu), kernel.rd.cpudl.deadline_of(cpu)),
+        (kernel.pick_next_dl_entity(cpu), kernel.sched.rd.cpudl.deadline_of(cpu)),
         (Some(DlNode::Task(late)), Some(12_000_000))
     );
 }
@@ -72,7 +72,7 @@ fn where_a_special_task_wakes() {
     assert_eq!(kernel.select_task_rq_dl(free, CpuId(3), WF_TTWU), CpuId(3));
     let pinned = special(&mut kernel, 3, &[3]);
     wake(&mut kernel, pinned);
-    kernel.rq[CpuId(3)].curr = pinned;
+    kernel.sched.rq[CpuId(3)].curr = pinned;
     assert_eq!(kernel.select_task_rq_dl(free, CpuId(3), WF_TTWU), CpuId(4));
     assert_eq!(kernel.select_task_rq_dl(free, CpuId(3), 0), CpuId(3), "a fork stays");
     // None of its CPUs is large enough: its own is as good as any, if no other entity has it.

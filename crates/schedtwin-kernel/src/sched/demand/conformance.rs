@@ -8,6 +8,7 @@ use super::uclamp::RqClamps;
 use super::uclamp::max::UclampRq;
 use crate::Kernel;
 use crate::sched::CfsRqId;
+use crate::sched::Scheduler;
 use crate::sched::pelt::SchedAvg;
 use schedtwin_types::CpuId;
 
@@ -30,7 +31,7 @@ pub struct Averages<'a> {
 impl DemandSteps<'_> {
     /// Changes averages of `cpu`.
     pub fn change_averages(&mut self, cpu: CpuId, change: impl FnOnce(Averages)) {
-        let Kernel { rq, cfs, stale_demands, .. } = &mut *self.0;
+        let Scheduler { rq, cfs, stale_demands, .. } = &mut self.0.sched;
         let (rq, cfs) = (&mut rq[cpu], &mut cfs[CfsRqId::root(cpu)]);
         let mut averages = [*cfs.avg, *rq.avg_rt, *rq.avg_dl, *rq.avg_irq];
         let [cfs_avg, rt, dl, irq] = &mut averages;
@@ -43,26 +44,26 @@ impl DemandSteps<'_> {
 
     /// `arch_scale_cpu_capacity()`, 1..=1024.
     pub fn set_capacity(&mut self, cpu: CpuId, capacity: u64) {
-        self.0.rq[cpu].arch_capacity = capacity;
-        self.0.stale_demands.mark(cpu);
+        self.0.sched.rq[cpu].arch_capacity = capacity;
+        self.0.sched.stale_demands.mark(cpu);
     }
 
     /// What the tasks of `cpu` ask for.
     pub fn set_clamps(&mut self, cpu: CpuId, clamps: UclampRq) {
-        let Kernel { rq, stale_demands, .. } = &mut *self.0;
+        let Scheduler { rq, stale_demands, .. } = &mut self.0.sched;
         rq[cpu].uclamp.change(cpu, stale_demands, |uclamp| *uclamp = RqClamps::Max(clamps));
     }
 
     /// `dl_rq.running_bw`: 2^20 = a whole CPU.
     pub fn set_running_bw(&mut self, cpu: CpuId, running_bw: u64) {
         let kernel = &mut *self.0;
-        kernel.rq[cpu].dl.set_running_bw(cpu, &mut kernel.stale_demands, running_bw);
+        kernel.sched.rq[cpu].dl.set_running_bw(cpu, &mut kernel.sched.stale_demands, running_bw);
     }
 
     /// A real-time task is queued or is not, and the governor has not been told.
     pub fn set_rt_runnable(&mut self, cpu: CpuId, runnable: bool) {
         let kernel = &mut *self.0;
-        kernel.rq[cpu].rt.set_runnable(cpu, &mut kernel.stale_demands, runnable);
+        kernel.sched.rq[cpu].rt.set_runnable(cpu, &mut kernel.sched.stale_demands, runnable);
     }
 
     /// Somebody has used a clamp, or not yet (`sched_uclamp_used`).

@@ -90,7 +90,7 @@ impl Kernel {
     /// `effective_cpu_util()` as of 6.8. `util` alone is what earlier releases call `ENERGY_UTIL`.
     #[inline(always)]
     fn effective_cpu_util(&self, cpu: CpuId, util_cfs: u64) -> EffectiveUtil {
-        let rq = &self.rq[cpu];
+        let rq = &self.sched.rq[cpu];
         let (scale, irq) = (rq.arch_capacity, rq.avg_irq.util_avg);
         if irq >= scale {
             return EffectiveUtil { util: scale, min: scale, max: scale };
@@ -113,7 +113,7 @@ impl Kernel {
 
     /// [`Kernel::sugov_demand`] without a boost, where `effective_cpu_util()` has been computed already.
     pub(crate) fn demand_with(&self, cpu: CpuId, performance: &CpuPerformance) -> (u64, u64) {
-        match self.config.effective_cpu_util {
+        match self.cx.config.effective_cpu_util {
             EffectiveCpuUtil::ClampLast => {
                 let CpuPerformance { util, min, max } = *performance;
                 (sugov_effective_cpu_perf(&EffectiveUtil { util, min, max }), min)
@@ -126,7 +126,7 @@ impl Kernel {
 
     /// `effective_cpu_util()` with `FREQUENCY_UTIL`, before 6.8. `task`: as if it ran there.
     fn frequency_util(&self, cpu: CpuId, util_cfs: u64, task: Option<TaskId>) -> u64 {
-        let rq = &self.rq[cpu];
+        let rq = &self.sched.rq[cpu];
         let (max, irq) = (rq.arch_capacity, rq.avg_irq.util_avg);
         if self.rt_gets_all(cpu) || irq >= max {
             return max;
@@ -154,7 +154,7 @@ impl Kernel {
     /// `cpu_bw_dl()`.
     #[inline(always)]
     pub(crate) fn cpu_bw_dl(&self, cpu: CpuId) -> u64 {
-        self.rq[cpu].dl.cpu_bw_dl()
+        self.sched.rq[cpu].dl.cpu_bw_dl()
     }
 
     /// `sugov_get_util()`: `sugov_cpu.util` and `sugov_cpu.bw_min` (`bw_dl`). `boost`: after I/O, if the
@@ -162,9 +162,9 @@ impl Kernel {
     #[inline(always)]
     pub(crate) fn sugov_demand(&self, cpu: CpuId, boost: Option<u64>) -> (u64, u64) {
         let util_cfs = self.demanded_cpu_util(cpu, None, None);
-        match self.config.effective_cpu_util {
+        match self.cx.config.effective_cpu_util {
             EffectiveCpuUtil::Passed => {
-                (self.passed_util(cpu, self.cfs[CfsRqId::root(cpu)].avg.util_avg), 0)
+                (self.passed_util(cpu, self.sched.cfs[CfsRqId::root(cpu)].avg.util_avg), 0)
             }
             EffectiveCpuUtil::ClampLast => {
                 let mut effective = self.effective_cpu_util(cpu, util_cfs);
@@ -188,13 +188,13 @@ impl Kernel {
     /// A CPU's `sugov_cpu.util` as performance, headroom included.
     #[inline(always)]
     pub(crate) fn sugov_perf(&self, util: u64) -> u64 {
-        sugov_perf(self.config.effective_cpu_util, util)
+        sugov_perf(self.cx.config.effective_cpu_util, util)
     }
 
     /// What the demand after I/O is scaled with, `j` being a CPU of the domain that `hook` asks for.
     #[inline(always)]
     pub(crate) fn iowait_boost_capacity(&self, j: CpuId, hook: CpuId) -> u64 {
-        match self.config.effective_cpu_util {
+        match self.cx.config.effective_cpu_util {
             EffectiveCpuUtil::ClampLast => self.arch_scale_cpu_capacity(hook),
             EffectiveCpuUtil::Passed | EffectiveCpuUtil::HeadroomLast => {
                 self.arch_scale_cpu_capacity(j)
@@ -211,7 +211,7 @@ impl Kernel {
         hook: CpuId,
         highest: Option<u64>,
     ) -> (u64, u64) {
-        match self.config.effective_cpu_util {
+        match self.cx.config.effective_cpu_util {
             EffectiveCpuUtil::ClampLast => {
                 let highest = highest.unwrap_or_else(|| self.highest_demand(cpus));
                 (highest, self.arch_scale_cpu_capacity(hook))
@@ -221,7 +221,7 @@ impl Kernel {
                 let (mut util, mut max) = (0, 1);
                 for j in cpus.iter() {
                     let (j_util, j_max) =
-                        (self.sugov_cpus[j].util, self.arch_scale_cpu_capacity(j));
+                        (self.cpufreq.sugov_cpus[j].util, self.arch_scale_cpu_capacity(j));
                     if j_util * max > j_max * util {
                         (util, max) = (j_util, j_max);
                     }
@@ -234,7 +234,7 @@ impl Kernel {
     #[cold]
     #[inline(never)]
     fn highest_demand(&self, cpus: &CpuMask) -> u64 {
-        cpus.iter().map(|j| self.sugov_cpus[j].util).max().unwrap_or(0)
+        cpus.iter().map(|j| self.cpufreq.sugov_cpus[j].util).max().unwrap_or(0)
     }
 
     /// What `cpu` demands of its frequency domain if `task` runs on `dst`, or nowhere: EAS asks. With headroom.
@@ -242,7 +242,7 @@ impl Kernel {
     pub(crate) fn energy_demand(&self, cpu: CpuId, task: TaskId, dst: Option<CpuId>) -> u64 {
         let util_cfs = self.demanded_cpu_util(cpu, Some(task), dst);
         let here = (dst == Some(cpu)).then_some(task);
-        match self.config.effective_cpu_util {
+        match self.cx.config.effective_cpu_util {
             EffectiveCpuUtil::ClampLast => {
                 let mut effective = self.effective_cpu_util(cpu, util_cfs);
                 if let Some(task) = here {
@@ -301,11 +301,11 @@ mod tests {
         let of = |k: &Kernel, util| k.effective_cpu_util(cpu, util);
         assert_eq!(of(&kernel, 400), EffectiveUtil { util: 400, min: 0, max: 1024 });
         // Interrupts take their share of the rest: 400 * 924 / 1024 + 100.
-        kernel.rq[cpu].avg_irq.util_avg = 100;
+        kernel.sched.rq[cpu].avg_irq.util_avg = 100;
         assert_eq!(of(&kernel, 400), EffectiveUtil { util: 460, min: 100, max: 1024 });
-        kernel.rq[cpu].avg_rt.util_avg = 624;
+        kernel.sched.rq[cpu].avg_rt.util_avg = 624;
         assert_eq!(of(&kernel, 400).util, 1024);
-        kernel.rq[cpu].avg_irq.util_avg = 1024;
+        kernel.sched.rq[cpu].avg_irq.util_avg = 1024;
         assert_eq!(of(&kernel, 0), EffectiveUtil { util: 1024, min: 1024, max: 1024 });
     }
 
@@ -424,8 +424,8 @@ mod tests {
             ] {
                 let mut kernel = boot(form, Uclamp::On);
                 let cpu = CpuId(0);
-                kernel.cfs[CfsRqId::root(cpu)].avg.util_avg = case.cfs;
-                let rq = &mut kernel.rq[cpu];
+                kernel.sched.cfs[CfsRqId::root(cpu)].avg.util_avg = case.cfs;
+                let rq = &mut kernel.sched.rq[cpu];
                 rq.avg_rt.util_avg = case.rt;
                 rq.avg_dl.util_avg = case.dl;
                 rq.avg_irq.util_avg = case.irq;
@@ -453,8 +453,8 @@ mod tests {
             ] {
                 let mut kernel = boot(form, Uclamp::On);
                 let cpu = CpuId(0);
-                kernel.cfs[CfsRqId::root(cpu)].avg.util_avg = cfs;
-                let rq = &mut kernel.rq[cpu];
+                kernel.sched.cfs[CfsRqId::root(cpu)].avg.util_avg = cfs;
+                let rq = &mut kernel.sched.rq[cpu];
                 (rq.avg_rt.util_avg, rq.avg_dl.util_avg, rq.avg_irq.util_avg) = (rt, dl, irq);
                 rq.uclamp.inc(Clamps { min: 900, max: 950 });
                 rq.dl.count_for_test();
@@ -472,7 +472,7 @@ mod tests {
         ] {
             let mut kernel = boot(form, Uclamp::KeyOff);
             for (cpu, util) in [(0, 400), (1, 200), (2, 300)] {
-                kernel.sugov_cpus[CpuId(cpu)].util = util;
+                kernel.cpufreq.sugov_cpus[CpuId(cpu)].util = util;
             }
             let cpus = CpuMask::from_cpus([0, 1, 2].map(CpuId));
             assert_eq!(kernel.sugov_domain_demand(&cpus, CpuId(0), None), expected, "{form:?}");

@@ -92,20 +92,20 @@ impl Kernel {
     /// `arch_scale_cpu_capacity()`.
     #[inline(always)]
     pub fn arch_scale_cpu_capacity(&self, cpu: CpuId) -> u64 {
-        self.rq[cpu].arch_capacity
+        self.sched.rq[cpu].arch_capacity
     }
 
     /// `get_actual_cpu_capacity()`.
     #[inline(always)]
     pub fn get_actual_cpu_capacity(&self, cpu: CpuId) -> u64 {
-        let rq = &self.rq[cpu];
+        let rq = &self.sched.rq[cpu];
         rq.arch_capacity - rq.cpufreq_pressure.max(rq.avg_hw.load_avg)
     }
 
     /// `capacity_of()`.
     #[inline(always)]
     pub fn capacity_of(&self, cpu: CpuId) -> u64 {
-        self.rq[cpu].cpu_capacity
+        self.sched.rq[cpu].cpu_capacity
     }
 
     /// `task_fits_cpu()`.
@@ -161,7 +161,7 @@ impl Kernel {
         if !self.uclamp_is_used() {
             return !self.fits_capacity(util, cpu);
         }
-        match &*self.rq[cpu].uclamp {
+        match &*self.sched.rq[cpu].uclamp {
             RqClamps::Max(rq) => self.util_fits_cpu(util, rq.clamps(), cpu) == Fits::No,
             RqClamps::Sum(sums) => {
                 let clamped = self.cpu_util_uclamp(cpu, sums, None, None, false);
@@ -181,7 +181,7 @@ impl Kernel {
     ) -> (Fits, u64) {
         let util = self.cpu_util(cpu, Some(task), Some(cpu), false);
         if self.uclamp_is_used() {
-            search.clamps = match &*self.rq[cpu].uclamp {
+            search.clamps = match &*self.sched.rq[cpu].uclamp {
                 RqClamps::Max(rq) => rq.with_in_search(search.own, search.clamps),
                 RqClamps::Sum(sums) => {
                     let clamped = self.cpu_util_uclamp(cpu, sums, Some(task), Some(cpu), false);
@@ -199,7 +199,7 @@ impl Kernel {
     pub(crate) fn fits_beside_clamped(&self, task: TaskId, cpu: CpuId) -> (bool, u64) {
         let util = self.cpu_util(cpu, Some(task), Some(cpu), false);
         let spare = self.capacity_of(cpu).saturating_sub(util);
-        let clamped = match &*self.rq[cpu].uclamp {
+        let clamped = match &*self.sched.rq[cpu].uclamp {
             RqClamps::Max(_) => self.uclamp_rq_util_with(cpu, util, Some(task)),
             RqClamps::Sum(sums) => self.cpu_util_uclamp(cpu, sums, Some(task), Some(cpu), false),
         };

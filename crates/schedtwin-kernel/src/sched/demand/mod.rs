@@ -40,19 +40,19 @@ impl Kernel {
     /// Asserts that a demand which does not count as stale is what the signals say.
     pub(crate) fn verify_demand(&self, cpu: CpuId) {
         let keeps = [FrequencyHook::Schedutil, FrequencyHook::OfMachine];
-        if !keeps.contains(&self.frequency_hook) {
+        if !keeps.contains(&self.cpufreq.frequency_hook) {
             // Nobody keeps demands: they are computed when they are asked for.
             return;
         }
-        if !self.stale_demands.contains(cpu) {
-            let sg = &self.sugov_cpus[cpu];
+        if !self.sched.stale_demands.contains(cpu) {
+            let sg = &self.cpufreq.sugov_cpus[cpu];
             assert_eq!((sg.util, sg.bw_min), self.sugov_demand(cpu, None), "{cpu:?}: demand");
             assert_eq!(sg.iowait_boost, 0, "{cpu:?}: a boost alters the demand with each request");
         }
-        if self.frequency_hook == FrequencyHook::OfMachine {
+        if self.cpufreq.frequency_hook == FrequencyHook::OfMachine {
             return self.verify_machine_demand(cpu);
         }
-        let policy = &self.policies[self.policy_of(cpu)];
+        let policy = &self.cpufreq.policies[self.policy_of(cpu)];
         let (highest, _) = self.sugov_domain_demand(&policy.cpus, cpu, None);
         assert_eq!(policy.sugov.util, highest, "{cpu:?}: highest demand");
     }

@@ -105,22 +105,22 @@ impl Kernel {
     /// Whether any CPU's demand may have changed since [`Kernel::look_at_needs`].
     #[inline(always)]
     pub fn has_unseen_demands(&self) -> bool {
-        self.stale_demands.has_unseen()
+        self.sched.stale_demands.has_unseen()
     }
 
     /// Looks at the CPUs whose demand may have changed since the last call, and tells `see` of each that needs another
     /// frequency now: its index in the domain's table.
     #[inline]
     pub fn look_at_needs(&mut self, mut see: impl FnMut(CpuId, usize)) {
-        self.stale_demands.begin_look();
+        self.sched.stale_demands.begin_look();
         let mut next = Some(0);
         while let Some(word) = next {
-            for cpu in self.stale_demands.take_unseen(word) {
+            for cpu in self.sched.stale_demands.take_unseen(word) {
                 if let Some(opp) = self.changed_need(cpu) {
                     see(cpu, opp);
                 }
             }
-            next = self.stale_demands.next_word(word);
+            next = self.sched.stale_demands.next_word(word);
         }
     }
 
@@ -129,8 +129,8 @@ impl Kernel {
     #[inline(never)]
     fn changed_need(&mut self, cpu: CpuId) -> Option<usize> {
         let demand = self.at_full_clock(cpu, self.present_demand(cpu));
-        let need = &mut self.needs.cpus[cpu];
-        let opp = self.needs.opps[need.table as usize + (demand as usize).min(DEMANDS - 1)];
+        let need = &mut self.sched.needs.cpus[cpu];
+        let opp = self.sched.needs.opps[need.table as usize + (demand as usize).min(DEMANDS - 1)];
         let before = std::mem::replace(&mut need.opp, opp);
         (before != opp).then_some(usize::from(opp))
     }
@@ -138,27 +138,32 @@ impl Kernel {
     /// A CPU's demand without the boost after I/O: the governor's own number where that is up to date.
     #[inline(always)]
     fn present_demand(&self, cpu: CpuId) -> u64 {
-        if self.stale_demands.contains(cpu) {
+        if self.sched.stale_demands.contains(cpu) {
             self.sugov_demand(cpu, None).0
         } else {
-            self.sugov_cpus[cpu].util
+            self.cpufreq.sugov_cpus[cpu].util
         }
     }
 
     /// A demand as a share of what the CPU gives at its highest frequency, where utilisation does not say that itself.
     #[inline(always)]
     fn at_full_clock(&self, cpu: CpuId, demand: u64) -> u64 {
-        if self.sugov_forms.invariant { demand } else { (demand * self.clock_scale(cpu)) >> 10 }
+        if self.cpufreq.sugov_forms.invariant {
+            demand
+        } else {
+            (demand * self.clock_scale(cpu)) >> 10
+        }
     }
 
     /// Asserts that a need which was looked at is what the signals say.
     pub(crate) fn verify_need(&self, cpu: CpuId) {
-        if !self.stale_demands.is_unseen(cpu) {
-            let policy = &self.policies[self.policy_of(cpu)];
+        if !self.sched.stale_demands.is_unseen(cpu) {
+            let policy = &self.cpufreq.policies[self.policy_of(cpu)];
             let demand = self.at_full_clock(cpu, self.sugov_demand(cpu, None).0);
             let demand = demand.min(DEMANDS as u64 - 1);
-            let opp = needed_opp(policy, demand, self.arch_scale_cpu_capacity(cpu), &self.config);
-            assert_eq!(usize::from(self.needs.cpus[cpu].opp), opp, "{cpu:?}: need");
+            let opp =
+                needed_opp(policy, demand, self.arch_scale_cpu_capacity(cpu), &self.cx.config);
+            assert_eq!(usize::from(self.sched.needs.cpus[cpu].opp), opp, "{cpu:?}: need");
         }
     }
 }
@@ -191,8 +196,8 @@ mod tests {
     }
 
     fn set_util(kernel: &mut Kernel, cpu: CpuId, util: u64) {
-        kernel.cfs[CfsRqId::root(cpu)].avg.util_avg = util;
-        kernel.stale_demands.mark(cpu);
+        kernel.sched.cfs[CfsRqId::root(cpu)].avg.util_avg = util;
+        kernel.sched.stale_demands.mark(cpu);
     }
 
     /// The edges of the table: 500 MHz are 256 of 1024, so 204 with the headroom; of 383 they are 95.75, so 76.
@@ -214,7 +219,7 @@ mod tests {
                 let cpu = CpuId(cpu);
                 set_util(&mut kernel, cpu, util);
                 looks(&mut kernel);
-                assert_eq!(kernel.needs.cpus[cpu].opp, opp, "{form:?} {cpu:?} {util}");
+                assert_eq!(kernel.sched.needs.cpus[cpu].opp, opp, "{form:?} {cpu:?} {util}");
                 kernel.verify_need(cpu);
             }
         }
@@ -240,12 +245,12 @@ mod tests {
     fn another_configuration_goes_on_from_what_was_told() {
         let mut kernel = boot(EffectiveCpuUtil::ClampLast);
         looks(&mut kernel);
-        kernel.rq[CPU].uclamp.inc(Clamps { min: 900, max: 1024 });
-        kernel.stale_demands.mark(CPU);
+        kernel.sched.rq[CPU].uclamp.inc(Clamps { min: 900, max: 1024 });
+        kernel.sched.stale_demands.mark(CPU);
         assert_eq!(looks(&mut kernel), [(0, 2)]);
         let mut kernel = kernel.with_config(|config| config.fair_server_runtime = 0);
         assert_eq!(looks(&mut kernel), [], "nothing has changed");
-        kernel.rq[CPU].uclamp.dec(Clamps { min: 900, max: 1024 });
+        kernel.sched.rq[CPU].uclamp.dec(Clamps { min: 900, max: 1024 });
         let mut kernel = kernel.with_config(|config| config.fair_server_runtime = 0);
         assert_eq!(looks(&mut kernel), [(0, 0)]);
     }
@@ -255,14 +260,14 @@ mod tests {
     fn what_counts() {
         let mut kernel = boot(EffectiveCpuUtil::ClampLast);
         looks(&mut kernel);
-        kernel.policies[PolicyId(0)].limit_max = 500_000;
+        kernel.cpufreq.policies[PolicyId(0)].limit_max = 500_000;
         set_util(&mut kernel, CPU, 900);
         assert_eq!(looks(&mut kernel), [(0, 2)], "the limit is below it");
         set_util(&mut kernel, CPU, 100);
-        kernel.sugov_cpus[CPU].iowait_boost = 1024;
+        kernel.cpufreq.sugov_cpus[CPU].iowait_boost = 1024;
         assert_eq!(looks(&mut kernel), [(0, 0)], "the boost is not needed");
-        kernel.rq[CPU].uclamp.inc(Clamps { min: 600, max: 1024 });
-        kernel.stale_demands.mark(CPU);
+        kernel.sched.rq[CPU].uclamp.inc(Clamps { min: 600, max: 1024 });
+        kernel.sched.stale_demands.mark(CPU);
         assert_eq!(looks(&mut kernel), [(0, 2)], "the clamp is");
     }
 
@@ -271,16 +276,18 @@ mod tests {
     fn with_and_without_the_hook() {
         let mut kernel = boot(EffectiveCpuUtil::ClampLast);
         looks(&mut kernel);
-        kernel.rq[CPU].clock = 50_000_000;
+        kernel.sched.rq[CPU].clock = 50_000_000;
         set_util(&mut kernel, CPU, 300);
         kernel.cpufreq_update_util(CPU, 0);
-        assert!(!kernel.stale_demands.contains(CPU) && kernel.stale_demands.is_unseen(CPU));
+        assert!(
+            !kernel.sched.stale_demands.contains(CPU) && kernel.sched.stale_demands.is_unseen(CPU)
+        );
         assert_eq!(looks(&mut kernel), [(0, 1)]);
         // Within the rate limit of the change that this was.
         set_util(&mut kernel, CPU, 900);
         kernel.cpufreq_update_util(CPU, 0);
-        assert!(kernel.stale_demands.contains(CPU));
+        assert!(kernel.sched.stale_demands.contains(CPU));
         assert_eq!(looks(&mut kernel), [(0, 2)]);
-        assert_eq!(kernel.policies[PolicyId(0)].sugov.next_freq, 1_000_000);
+        assert_eq!(kernel.cpufreq.policies[PolicyId(0)].sugov.next_freq, 1_000_000);
     }
 }

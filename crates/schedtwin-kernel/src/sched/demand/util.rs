@@ -20,13 +20,13 @@ impl Kernel {
     /// `task_util()`.
     #[inline(always)]
     pub fn task_util(&self, task: TaskId) -> u64 {
-        self.se[self.tasks[task].se].avg.util_avg
+        self.sched.se[self.sched.tasks[task].se].avg.util_avg
     }
 
     /// `task_util_est()`.
     #[inline(always)]
     pub fn task_util_est(&self, task: TaskId) -> u64 {
-        pelt::task_util_est(&self.se[self.tasks[task].se].avg)
+        pelt::task_util_est(&self.sched.se[self.sched.tasks[task].se].avg)
     }
 
     /// `cpu_util()`: utilisation of `cpu` if `task` ran on `dst`. `boost`: runnable boosting, where the
@@ -39,12 +39,12 @@ impl Kernel {
         dst: Option<CpuId>,
         boost: bool,
     ) -> u64 {
-        let avg = &self.cfs[CfsRqId::root(cpu)].avg;
+        let avg = &self.sched.cfs[CfsRqId::root(cpu)].avg;
         let (mut util, mut estimate) = (avg.util_avg, avg.util_est as u64);
         let mut runnable = avg.runnable_avg;
         if boost {
             // Contention: somebody waited, so running alone says too little.
-            match self.config.runnable_boost {
+            match self.cx.config.runnable_boost {
                 RunnableBoost::Off | RunnableBoost::WithTask => {}
                 RunnableBoost::WithUtilEst => {
                     util = util.max(avg.runnable_avg);
@@ -54,8 +54,8 @@ impl Kernel {
             }
         }
         if let Some(p) = task {
-            let on_cpu = self.tasks[p].cpu == cpu;
-            let own = self.se[self.tasks[p].se].avg.runnable_avg;
+            let on_cpu = self.sched.tasks[p].cpu == cpu;
+            let own = self.sched.se[self.sched.tasks[p].se].avg.runnable_avg;
             if on_cpu && dst != Some(cpu) {
                 util -= util.min(self.task_util(p));
                 runnable -= runnable.min(own);
@@ -64,12 +64,12 @@ impl Kernel {
                 runnable += own;
             }
         }
-        if boost && self.config.runnable_boost == RunnableBoost::WithTask {
+        if boost && self.cx.config.runnable_boost == RunnableBoost::WithTask {
             util = util.max(runnable);
         }
-        if self.config.features.util_est {
+        if self.cx.config.features.util_est {
             if let Some(p) = task {
-                let own = pelt::_task_util_est(&self.se[self.tasks[p].se].avg);
+                let own = pelt::_task_util_est(&self.sched.se[self.sched.tasks[p].se].avg);
                 estimate = self.estimate_with(estimate, p, own, dst == Some(cpu));
             }
             util = util.max(estimate);
@@ -92,13 +92,13 @@ impl Kernel {
     /// Whether a task's estimate is part of its CPU's: it is queued, or it is the one that asks.
     #[inline(always)]
     fn is_queued_or_current(&self, task: TaskId) -> bool {
-        self.tasks[task].on_rq == OnRq::Queued || self.rq[self.this_cpu].curr == task
+        self.sched.tasks[task].on_rq == OnRq::Queued || self.sched.rq[self.cx.this_cpu].curr == task
     }
 
     /// Whether the release has runnable boosting, in whatever form.
     #[inline(always)]
     pub(super) fn has_runnable_boost(&self) -> bool {
-        self.config.runnable_boost != RunnableBoost::Off
+        self.cx.config.runnable_boost != RunnableBoost::Off
     }
 
     /// The fair utilisation of `cpu` that a demand follows from, if `task` ran on `dst`: with runnable boosting, and within
@@ -110,7 +110,7 @@ impl Kernel {
         task: Option<TaskId>,
         dst: Option<CpuId>,
     ) -> u64 {
-        match &*self.rq[cpu].uclamp {
+        match &*self.sched.rq[cpu].uclamp {
             RqClamps::Max(_) => self.cpu_util(cpu, task, dst, true),
             RqClamps::Sum(sums) => self.cpu_util_uclamp(cpu, sums, task, dst, true),
         }
@@ -118,7 +118,7 @@ impl Kernel {
 
     /// What counts of the fair utilisation of `cpu` where each task's is clamped by itself; `None`: under max aggregation.
     pub(crate) fn summed_cpu_util(&self, cpu: CpuId) -> Option<u64> {
-        match &*self.rq[cpu].uclamp {
+        match &*self.sched.rq[cpu].uclamp {
             RqClamps::Max(_) => None,
             RqClamps::Sum(sums) => Some(self.cpu_util_uclamp(cpu, sums, None, None, true)),
         }
@@ -158,11 +158,11 @@ mod tests {
             let mut kernel =
                 little_and_big(Config { runnable_boost: form, ..Config::linux_6_12() });
             let (cpu, root) = (CpuId(1), CfsRqId::root(CpuId(1)));
-            let avg = &mut kernel.cfs[root].avg;
+            let avg = &mut kernel.sched.cfs[root].avg;
             (avg.util_avg, avg.runnable_avg, avg.util_est) = (50, 70, 60);
             let p = kernel.new_task(None, TaskKind::User);
-            let se = kernel.tasks[p].se;
-            let avg = &mut kernel.se[se].avg;
+            let se = kernel.sched.tasks[p].se;
+            let avg = &mut kernel.sched.se[se].avg;
             (avg.util_avg, avg.runnable_avg, avg.util_est) = (5, 9, 10);
             if task {
                 kernel.cpu_util(cpu, Some(p), Some(cpu), boost)

@@ -248,12 +248,12 @@ impl Kernel {
     /// The end of a tick: is some domain of `cpu` due, or should an idle CPU be kicked?
     pub fn sched_balance_trigger(&mut self, cpu: CpuId) {
         let idle = self.idle_cpu(cpu);
-        self.rq[cpu].idle_balance = idle;
-        if self.topology.base[cpu.index()].is_none() {
+        self.sched.rq[cpu].idle_balance = idle;
+        if self.sched.topology.base[cpu.index()].is_none() {
             return;
         }
-        if self.jiffies() >= self.rq[cpu].next_balance {
-            self.rq[cpu].sched_softirq = true;
+        if self.jiffies() >= self.sched.rq[cpu].next_balance {
+            self.sched.rq[cpu].sched_softirq = true;
         }
         self.nohz_balancer_kick(cpu);
     }
@@ -261,9 +261,10 @@ impl Kernel {
     /// Runs SCHED_SOFTIRQ, which was raised on `cpu`: for CPUs without a tick if this one was kicked
     /// and is idle, else for itself.
     pub fn sched_balance_softirq(&mut self, cpu: CpuId) {
-        self.rq[cpu].sched_softirq = false;
-        self.charge(self.device_tree.path_costs.softirq);
-        let idle = if self.rq[cpu].idle_balance { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
+        self.sched.rq[cpu].sched_softirq = false;
+        self.charge(self.cx.platform.device_tree.path_costs.softirq);
+        let idle =
+            if self.sched.rq[cpu].idle_balance { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
         if self.nohz_idle_balance(cpu, idle) {
             return;
         }
@@ -273,7 +274,7 @@ impl Kernel {
 
     /// Ages a CPU's averages on behalf of balancing, at the price of reading one CPU.
     pub(crate) fn read_blocked_averages(&mut self, cpu: CpuId) {
-        self.charge(self.device_tree.path_costs.balance_per_cpu);
+        self.charge(self.cx.platform.device_tree.path_costs.balance_per_cpu);
         self.update_blocked_averages(cpu);
     }
 
@@ -287,11 +288,12 @@ impl Kernel {
         let mut continue_balancing = true;
         let mut need_decay = false;
         let mut max_cost = 0;
-        let mut at = self.topology.base[cpu.index()];
+        let mut at = self.sched.topology.base[cpu.index()];
         while let Some(sd) = at {
-            at = self.topology[sd].parent;
-            need_decay = update_newidle_cost(&mut self.topology[sd], 0, 0, None, (jiffies, hz));
-            max_cost += self.topology[sd].max_newidle_lb_cost;
+            at = self.sched.topology[sd].parent;
+            need_decay =
+                update_newidle_cost(&mut self.sched.topology[sd], 0, 0, None, (jiffies, hz));
+            max_cost += self.sched.topology[sd].max_newidle_lb_cost;
             // Another CPU of the group balances at this level and above.
             if !continue_balancing {
                 if need_decay {
@@ -299,40 +301,40 @@ impl Kernel {
                 }
                 break;
             }
-            let mut interval = get_sd_balance_interval(&self.topology[sd], busy, hz, max);
+            let mut interval = get_sd_balance_interval(&self.sched.topology[sd], busy, hz, max);
             // SD_SERIALIZE: passes are atomic, so the lock is never taken by anybody else, neither here nor, in 7.3, in the
             // pass.
-            if jiffies >= self.topology[sd].last_balance + interval {
+            if jiffies >= self.sched.topology[sd].last_balance + interval {
                 if self.sched_balance_rq(cpu, sd, idle, &mut continue_balancing) != 0 {
                     // The pass may have moved tasks to another CPU of the group.
                     let now_idle = self.idle_cpu(cpu);
                     idle = if now_idle { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
                     busy = !now_idle && !self.sched_idle_cpu(cpu);
                 }
-                self.topology[sd].last_balance = jiffies;
-                interval = get_sd_balance_interval(&self.topology[sd], busy, hz, max);
+                self.sched.topology[sd].last_balance = jiffies;
+                interval = get_sd_balance_interval(&self.sched.topology[sd], busy, hz, max);
             }
-            next_balance = next_balance.min(self.topology[sd].last_balance + interval);
+            next_balance = next_balance.min(self.sched.topology[sd].last_balance + interval);
         }
         if need_decay {
-            self.rq[cpu].max_idle_balance_cost = self.config.migration_cost.max(max_cost);
+            self.sched.rq[cpu].max_idle_balance_cost = self.cx.config.migration_cost.max(max_cost);
         }
         if next_balance < far {
-            self.rq[cpu].next_balance = next_balance;
+            self.sched.rq[cpu].next_balance = next_balance;
         }
     }
 
     /// `update_next_balance()`: when `sd` is due for an idle CPU, if that is before `next`.
     fn update_next_balance(&self, sd: DomainId, next: u64) -> u64 {
         let (_, hz, max) = self.balance_times();
-        let domain = &self.topology[sd];
+        let domain = &self.sched.topology[sd];
         next.min(domain.last_balance + get_sd_balance_interval(domain, false, hz, max))
     }
 
     /// Jiffies now and per second, and `max_load_balance_interval`: a tenth of a second per CPU.
     fn balance_times(&self) -> (u64, u64, u64) {
-        let hz = self.config.hz as u64;
+        let hz = self.cx.config.hz as u64;
         // Never 0: HZ is at least 100.
-        (self.jiffies(), hz, hz * self.rq.len() as u64 / 10)
+        (self.jiffies(), hz, hz * self.sched.rq.len() as u64 / 10)
     }
 }

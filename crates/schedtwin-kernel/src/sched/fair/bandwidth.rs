@@ -78,17 +78,17 @@ impl Kernel {
         assert!(group != TaskGroupId::ROOT, "the root has no limit");
         assert!((1_000_000..=1_000_000_000).contains(&period), "a period of {period} ns");
         assert!(quota.is_none_or(|q| q >= 1_000_000 && burst <= q), "a quota of {quota:?}");
-        self.cfs_bandwidth_used |= quota.is_some();
+        self.sched.cfs_bandwidth_used |= quota.is_some();
         self.choose_group_tree();
-        let bandwidth = &mut self.groups[group].bandwidth;
+        let bandwidth = &mut self.sched.groups[group].bandwidth;
         (bandwidth.period, bandwidth.quota, bandwidth.burst) = (period, quota, burst);
         bandwidth.refill();
         if quota.is_some() {
             self.start_cfs_bandwidth(group);
         }
-        for cpu in self.rq.ids() {
-            let cfs_rq = self.groups[group].cfs_rq[cpu.index()];
-            let own = &mut self.cfs[cfs_rq].bandwidth;
+        for cpu in self.sched.rq.ids() {
+            let cfs_rq = self.sched.groups[group].cfs_rq[cpu.index()];
+            let own = &mut self.sched.cfs[cfs_rq].bandwidth;
             own.runtime_enabled = quota.is_some();
             own.runtime_remaining = 0;
             if own.throttled {
@@ -99,8 +99,8 @@ impl Kernel {
 
     /// When a group's periods begin: `offset` ns after the grid of time 0, if this kernel sets them apart.
     pub fn seed_cfs_period(&mut self, group: TaskGroupId, offset: Ns) {
-        if self.config.cfs_period_timer == CfsPeriodTimer::Random {
-            self.groups[group].bandwidth.expires = offset;
+        if self.cx.config.cfs_period_timer == CfsPeriodTimer::Random {
+            self.sched.groups[group].bandwidth.expires = offset;
         }
     }
 
@@ -109,7 +109,7 @@ impl Kernel {
     /// `account_cfs_rq_runtime()`: the running entity of a queue has run for `delta` ns.
     #[inline]
     pub(super) fn account_cfs_rq_runtime(&mut self, cfs_rq: CfsRqId, delta: u64) {
-        let own = &mut self.cfs[cfs_rq].bandwidth;
+        let own = &mut self.sched.cfs[cfs_rq].bandwidth;
         if !own.runtime_enabled {
             return;
         }
@@ -117,49 +117,49 @@ impl Kernel {
         if own.runtime_remaining > 0 || own.throttled {
             return;
         }
-        let slice = self.config.cfs_bandwidth_slice;
-        if !self.assign_cfs_rq_runtime(cfs_rq, slice) && self.cfs[cfs_rq].curr.is_some() {
+        let slice = self.cx.config.cfs_bandwidth_slice;
+        if !self.assign_cfs_rq_runtime(cfs_rq, slice) && self.sched.cfs[cfs_rq].curr.is_some() {
             self.resched_curr(self.cpu_of(cfs_rq));
         }
     }
 
     /// `__assign_cfs_rq_runtime()`: a queue asks its group's pool for as much as makes `target`; whether it may run.
     fn assign_cfs_rq_runtime(&mut self, cfs_rq: CfsRqId, target: Ns) -> bool {
-        let group = self.cfs[cfs_rq].group;
-        if self.groups[group].bandwidth.quota.is_some() {
+        let group = self.sched.cfs[cfs_rq].group;
+        if self.sched.groups[group].bandwidth.quota.is_some() {
             self.start_cfs_bandwidth(group);
         }
-        self.groups[group].bandwidth.assign(&mut self.cfs[cfs_rq].bandwidth, target)
+        self.sched.groups[group].bandwidth.assign(&mut self.sched.cfs[cfs_rq].bandwidth, target)
     }
 
     /// `return_cfs_rq_runtime()`: a queue has lost an entity; an empty one gives back what it has.
     pub(super) fn return_cfs_rq_runtime(&mut self, cfs_rq: CfsRqId) {
-        let cfs = &mut self.cfs[cfs_rq];
+        let cfs = &mut self.sched.cfs[cfs_rq];
         if !cfs.bandwidth.runtime_enabled || cfs.nr_queued != 0 {
             return;
         }
-        let (group, slice) = (cfs.group, self.config.cfs_bandwidth_slice);
-        if self.groups[group].bandwidth.give_back(&mut cfs.bandwidth, slice) {
+        let (group, slice) = (cfs.group, self.cx.config.cfs_bandwidth_slice);
+        if self.sched.groups[group].bandwidth.give_back(&mut cfs.bandwidth, slice) {
             self.start_cfs_slack_bandwidth(group);
         }
     }
 
     /// `check_enqueue_throttle()`: a queue has got its first entity.
     pub(super) fn check_enqueue_throttle(&mut self, cfs_rq: CfsRqId) {
-        let cfs = &self.cfs[cfs_rq];
+        let cfs = &self.sched.cfs[cfs_rq];
         // What runs is looked at when it is put back.
         if !cfs.bandwidth.runtime_enabled || cfs.curr.is_some() || cfs.bandwidth.throttled {
             return;
         }
         self.account_cfs_rq_runtime(cfs_rq, 0);
-        if self.cfs[cfs_rq].bandwidth.runtime_remaining <= 0 {
+        if self.sched.cfs[cfs_rq].bandwidth.runtime_remaining <= 0 {
             self.throttle_cfs_rq(cfs_rq);
         }
     }
 
     /// `check_cfs_rq_runtime()`: throttles a queue that has nothing left; whether it is throttled.
     pub(super) fn check_cfs_rq_runtime(&mut self, cfs_rq: CfsRqId) -> bool {
-        let own = &self.cfs[cfs_rq].bandwidth;
+        let own = &self.sched.cfs[cfs_rq].bandwidth;
         if !own.runtime_enabled || own.runtime_remaining > 0 {
             return false;
         }
@@ -174,43 +174,43 @@ impl Kernel {
         if self.assign_cfs_rq_runtime(cfs_rq, 1) {
             return false;
         }
-        let (cpu, group) = (self.cpu_of(cfs_rq), self.cfs[cfs_rq].group);
-        self.groups[group].bandwidth.throttled.push(cfs_rq);
+        let (cpu, group) = (self.cpu_of(cfs_rq), self.sched.cfs[cfs_rq].group);
+        self.sched.groups[group].bandwidth.throttled.push(cfs_rq);
         self.tg_throttle_down(group, cpu);
 
-        let cfs = &self.cfs[cfs_rq];
+        let cfs = &self.sched.cfs[cfs_rq];
         let (queued, delayed) = (cfs.h_nr_queued, cfs.h_nr_delayed);
         let (runnable, mut idle) = (cfs.h_nr_runnable, cfs.h_nr_idle);
-        let mut level = Some(self.groups[group].se[cpu.index()]);
+        let mut level = Some(self.sched.groups[group].se[cpu.index()]);
         let mut parent_stays = false;
         while let Some(se) = level
-            && self.se[se].on_rq
+            && self.sched.se[se].on_rq
         {
-            let above = self.se[se].cfs_rq;
+            let above = self.sched.se[se].cfs_rq;
             if parent_stays {
                 self.update_load_avg(above, se, 0);
                 self.se_update_runnable(se);
             } else {
                 // It leaves at once, eligible or not.
-                let delayed = if self.se[se].sched_delayed { DEQUEUE_DELAYED } else { 0 };
+                let delayed = if self.sched.se[se].sched_delayed { DEQUEUE_DELAYED } else { 0 };
                 self.dequeue_entity(above, se, DEQUEUE_SLEEP | DEQUEUE_SPECIAL | delayed);
             }
             if self.se_is_idle(se) {
                 idle = queued;
             }
-            let cfs = &mut self.cfs[above];
+            let cfs = &mut self.sched.cfs[above];
             cfs.h_nr_queued -= queued;
             cfs.h_nr_runnable -= runnable;
             cfs.h_nr_delayed -= delayed;
             cfs.h_nr_idle -= idle;
             parent_stays |= cfs.load_weight != 0;
-            level = self.se[se].parent;
+            level = self.sched.se[se].parent;
         }
         if level.is_none() {
             self.sub_nr_running(cpu, queued);
         }
-        let clock = self.rq[cpu].clock;
-        let cfs = &mut self.cfs[cfs_rq];
+        let clock = self.sched.rq[cpu].clock;
+        let cfs = &mut self.sched.cfs[cfs_rq];
         cfs.bandwidth.throttled = true;
         cfs.bandwidth.throttled_clock = (cfs.nr_queued != 0).then_some(clock);
         true
@@ -218,29 +218,29 @@ impl Kernel {
 
     /// `unthrottle_cfs_rq()`.
     fn unthrottle_cfs_rq(&mut self, cfs_rq: CfsRqId) {
-        let (cpu, group) = (self.cpu_of(cfs_rq), self.cfs[cfs_rq].group);
-        self.cfs[cfs_rq].bandwidth.throttled = false;
+        let (cpu, group) = (self.cpu_of(cfs_rq), self.sched.cfs[cfs_rq].group);
+        self.sched.cfs[cfs_rq].bandwidth.throttled = false;
         self.update_rq_clock(cpu);
-        let clock = self.rq[cpu].clock;
-        let since = self.cfs[cfs_rq].bandwidth.throttled_clock.take();
-        let pool = &mut self.groups[group].bandwidth;
+        let clock = self.sched.rq[cpu].clock;
+        let since = self.sched.cfs[cfs_rq].bandwidth.throttled_clock.take();
+        let pool = &mut self.sched.groups[group].bandwidth;
         pool.stat.throttled_time += since.map_or(0, |since| clock - since);
         pool.throttled.retain(|id| *id != cfs_rq);
         self.tg_unthrottle_up(group, cpu);
-        if self.cfs[cfs_rq].load_weight != 0 {
+        if self.sched.cfs[cfs_rq].load_weight != 0 {
             self.queue_unthrottled(cpu, cfs_rq);
-        } else if self.cfs[cfs_rq].on_list {
+        } else if self.sched.cfs[cfs_rq].on_list {
             // Nothing to run, but something to decay, and to tell those above of.
-            let mut level = self.groups[group].se.get(cpu.index()).copied();
+            let mut level = self.sched.groups[group].se.get(cpu.index()).copied();
             while let Some(se) = level {
-                self.list_add_leaf_cfs_rq(self.se[se].cfs_rq);
-                level = self.se[se].parent;
+                self.list_add_leaf_cfs_rq(self.sched.se[se].cfs_rq);
+                level = self.sched.se[se].parent;
             }
         } else {
             return;
         }
-        let root = &self.cfs[CfsRqId::root(cpu)];
-        if self.rq[cpu].curr.is_idle() && root.nr_queued != 0 {
+        let root = &self.sched.cfs[CfsRqId::root(cpu)];
+        if self.sched.rq[cpu].curr.is_idle() && root.nr_queued != 0 {
             self.resched_curr(cpu);
         }
     }
@@ -248,20 +248,20 @@ impl Kernel {
     /// The middle of `unthrottle_cfs_rq()`: what is on the queue counts again above, up to the next one that is throttled.
     fn queue_unthrottled(&mut self, cpu: CpuId, cfs_rq: CfsRqId) {
         let root = CfsRqId::root(cpu);
-        let queued_before = self.cfs[root].h_nr_queued;
-        let cfs = &self.cfs[cfs_rq];
+        let queued_before = self.sched.cfs[root].h_nr_queued;
+        let cfs = &self.sched.cfs[cfs_rq];
         let (queued, delayed) = (cfs.h_nr_queued, cfs.h_nr_delayed);
         let (runnable, mut idle) = (cfs.h_nr_runnable, cfs.h_nr_idle);
-        let mut level = Some(self.groups[cfs.group].se[cpu.index()]);
+        let mut level = Some(self.sched.groups[cfs.group].se[cpu.index()]);
         let mut parent_is_queued = false;
         while let Some(se) = level {
-            let above = self.se[se].cfs_rq;
-            parent_is_queued |= self.se[se].on_rq && !self.se[se].sched_delayed;
+            let above = self.sched.se[se].cfs_rq;
+            parent_is_queued |= self.sched.se[se].on_rq && !self.sched.se[se].sched_delayed;
             if parent_is_queued {
                 self.update_load_avg(above, se, UPDATE_TG);
                 self.se_update_runnable(se);
             } else {
-                if self.se[se].sched_delayed {
+                if self.sched.se[se].sched_delayed {
                     self.dequeue_entity(above, se, DEQUEUE_SLEEP | DEQUEUE_DELAYED);
                 }
                 self.enqueue_entity(above, se, ENQUEUE_WAKEUP);
@@ -269,7 +269,7 @@ impl Kernel {
             if self.se_is_idle(se) {
                 idle = queued;
             }
-            let cfs = &mut self.cfs[above];
+            let cfs = &mut self.sched.cfs[above];
             cfs.h_nr_queued += queued;
             cfs.h_nr_runnable += runnable;
             cfs.h_nr_delayed += delayed;
@@ -277,9 +277,9 @@ impl Kernel {
             if cfs.bandwidth.throttled {
                 return;
             }
-            level = self.se[se].parent;
+            level = self.sched.se[se].parent;
         }
-        if queued_before == 0 && self.cfs[root].h_nr_queued != 0 {
+        if queued_before == 0 && self.sched.cfs[root].h_nr_queued != 0 {
             self.fair_server_start(cpu);
         }
         self.add_nr_running(cpu, queued);
@@ -287,41 +287,41 @@ impl Kernel {
 
     /// Whether `group` is `top` or below it.
     fn is_group_below(&self, group: TaskGroupId, top: TaskGroupId) -> bool {
-        std::iter::successors(Some(group), |g| self.groups[*g].parent).any(|g| g == top)
+        std::iter::successors(Some(group), |g| self.sched.groups[*g].parent).any(|g| g == top)
     }
 
     /// `tg_throttle_down()`, from a group to those below it: their PELT clocks stop.
     fn tg_throttle_down(&mut self, top: TaskGroupId, cpu: CpuId) {
         let now = self.rq_clock_pelt(cpu);
-        for index in top.index()..self.groups.len() {
+        for index in top.index()..self.sched.groups.len() {
             let group = TaskGroupId::from_index(index);
             if !self.is_group_below(group, top) {
                 continue;
             }
-            let cfs_rq = self.groups[group].cfs_rq[cpu.index()];
-            let own = &mut self.cfs[cfs_rq].bandwidth;
+            let cfs_rq = self.sched.groups[group].cfs_rq[cpu.index()];
+            let own = &mut self.sched.cfs[cfs_rq].bandwidth;
             if own.throttle_count == 0 {
                 own.throttled_clock_pelt = now;
                 self.list_del_leaf_cfs_rq(cfs_rq);
             }
-            self.cfs[cfs_rq].bandwidth.throttle_count += 1;
+            self.sched.cfs[cfs_rq].bandwidth.throttle_count += 1;
         }
     }
 
     /// `tg_unthrottle_up()`, from the lowest groups to `top`: their PELT clocks go on.
     fn tg_unthrottle_up(&mut self, top: TaskGroupId, cpu: CpuId) {
         let now = self.rq_clock_pelt(cpu);
-        for index in (top.index()..self.groups.len()).rev() {
+        for index in (top.index()..self.sched.groups.len()).rev() {
             let group = TaskGroupId::from_index(index);
             if !self.is_group_below(group, top) {
                 continue;
             }
-            let cfs_rq = self.groups[group].cfs_rq[cpu.index()];
-            let own = &mut self.cfs[cfs_rq].bandwidth;
+            let cfs_rq = self.sched.groups[group].cfs_rq[cpu.index()];
+            let own = &mut self.sched.cfs[cfs_rq].bandwidth;
             own.throttle_count -= 1;
             if own.throttle_count == 0 {
                 own.throttled_clock_pelt_time += now - own.throttled_clock_pelt;
-                if !self.cfs_rq_is_decayed(cfs_rq, self.rq[cpu].leaf_cfs_rqs.len()) {
+                if !self.cfs_rq_is_decayed(cfs_rq, self.sched.rq[cpu].leaf_cfs_rqs.len()) {
                     self.list_add_leaf_cfs_rq(cfs_rq);
                 }
             }
@@ -333,20 +333,20 @@ impl Kernel {
     /// `throttled_hierarchy()`: the queue or one above it is throttled.
     #[inline(always)]
     pub(super) fn throttled_hierarchy(&self, cfs_rq: CfsRqId) -> bool {
-        self.cfs_bandwidth_used() && self.cfs[cfs_rq].bandwidth.throttle_count != 0
+        self.cfs_bandwidth_used() && self.sched.cfs[cfs_rq].bandwidth.throttle_count != 0
     }
 
     /// `cfs_rq_clock_pelt()`: the PELT clock of a CPU, less the time in which the queue was throttled.
     #[inline(always)]
     pub(crate) fn cfs_rq_clock_pelt(&self, cfs_rq: CfsRqId) -> u64 {
-        let cfs = &self.cfs[cfs_rq];
+        let cfs = &self.sched.cfs[cfs_rq];
         let now = self.rq_clock_pelt(cfs.cpu);
         if self.cfs_bandwidth_used() { cfs.bandwidth.clock_pelt(now) } else { now }
     }
 
     /// `update_idle_cfs_rq_clock_pelt()`: a queue has become empty.
     pub(super) fn update_idle_cfs_rq_clock_pelt(&mut self, cfs_rq: CfsRqId) {
-        let own = &mut self.cfs[cfs_rq].bandwidth;
+        let own = &mut self.sched.cfs[cfs_rq].bandwidth;
         let throttled = own.throttle_count != 0;
         own.throttled_pelt_idle = if throttled { u64::MAX } else { own.throttled_clock_pelt_time };
     }
@@ -355,10 +355,10 @@ impl Kernel {
     pub(super) fn queue_begins(&mut self, cfs_rq: CfsRqId) {
         if self.cfs_bandwidth_used() {
             self.check_enqueue_throttle(cfs_rq);
-            let cfs = &mut self.cfs[cfs_rq];
+            let cfs = &mut self.sched.cfs[cfs_rq];
             if cfs.bandwidth.throttle_count != 0 {
                 if cfs.bandwidth.throttled {
-                    let clock = self.rq[cfs.cpu].clock;
+                    let clock = self.sched.rq[cfs.cpu].clock;
                     cfs.bandwidth.throttled_clock.get_or_insert(clock);
                 }
                 return;
@@ -369,12 +369,12 @@ impl Kernel {
 
     /// `sync_throttle()`: a new group below one that is throttled.
     pub(super) fn sync_throttle(&mut self, group: TaskGroupId) {
-        let Some(parent) = self.groups[group].parent else { return };
-        for cpu in self.rq.ids() {
-            let above = self.groups[parent].cfs_rq[cpu.index()];
-            let throttle_count = self.cfs[above].bandwidth.throttle_count;
+        let Some(parent) = self.sched.groups[group].parent else { return };
+        for cpu in self.sched.rq.ids() {
+            let above = self.sched.groups[parent].cfs_rq[cpu.index()];
+            let throttle_count = self.sched.cfs[above].bandwidth.throttle_count;
             let now = self.rq_clock_pelt(cpu);
-            let own = &mut self.cfs[self.groups[group].cfs_rq[cpu.index()]].bandwidth;
+            let own = &mut self.sched.cfs[self.sched.groups[group].cfs_rq[cpu.index()]].bandwidth;
             (own.throttle_count, own.throttled_clock_pelt) = (throttle_count, now);
         }
     }
@@ -384,43 +384,43 @@ impl Kernel {
     /// `start_cfs_bandwidth()`, on the executing CPU.
     fn start_cfs_bandwidth(&mut self, group: TaskGroupId) {
         let now = self.local_clock();
-        let bandwidth = &mut self.groups[group].bandwidth;
+        let bandwidth = &mut self.sched.groups[group].bandwidth;
         if bandwidth.period_active {
             return;
         }
         bandwidth.period_active = true;
         bandwidth.expires = hrtimer_forward(bandwidth.expires, now, bandwidth.period);
         let at = bandwidth.expires;
-        self.hrtimer_start(self.this_cpu, at, at, TimerKind::CfsPeriod(group));
+        self.hrtimer_start(self.cx.this_cpu, at, at, TimerKind::CfsPeriod(group));
     }
 
     /// `sched_cfs_period_timer()`, on the executing CPU.
     #[inline(never)]
     pub(crate) fn sched_cfs_period_timer(&mut self, group: TaskGroupId, expires: Ns) {
-        let bandwidth = &mut self.groups[group].bandwidth;
-        let next = hrtimer_forward(expires, self.now, bandwidth.period);
+        let bandwidth = &mut self.sched.groups[group].bandwidth;
+        let next = hrtimer_forward(expires, self.cx.now, bandwidth.period);
         let overrun = (next - expires) / bandwidth.period;
         (bandwidth.expires, bandwidth.callback_running) = (next, true);
         let idle = self.do_sched_cfs_period_timer(group, overrun);
-        let bandwidth = &mut self.groups[group].bandwidth;
+        let bandwidth = &mut self.sched.groups[group].bandwidth;
         bandwidth.callback_running = false;
         if idle {
             bandwidth.period_active = false;
         } else {
-            self.hrtimer_start(self.this_cpu, next, next, TimerKind::CfsPeriod(group));
+            self.hrtimer_start(self.cx.this_cpu, next, next, TimerKind::CfsPeriod(group));
         }
     }
 
     /// `do_sched_cfs_period_timer()`; `true`: nobody needs the timer.
     fn do_sched_cfs_period_timer(&mut self, group: TaskGroupId, overrun: u64) -> bool {
-        match self.groups[group].bandwidth.begin_period(overrun) {
+        match self.sched.groups[group].bandwidth.begin_period(overrun) {
             PeriodTimer::Stops => return true,
             PeriodTimer::GoesOn => return false,
             PeriodTimer::HandsOut => {}
         }
         let mut throttled = true;
         // Each round hands out something.
-        while throttled && self.groups[group].bandwidth.runtime > 0 {
+        while throttled && self.sched.groups[group].bandwidth.runtime > 0 {
             throttled = self.distribute_cfs_runtime(group);
         }
         false
@@ -432,7 +432,7 @@ impl Kernel {
         if self.runtime_refresh_within(group, gathers + MIN_BANDWIDTH_EXPIRATION) {
             return;
         }
-        if std::mem::replace(&mut self.groups[group].bandwidth.slack_started, true) {
+        if std::mem::replace(&mut self.sched.groups[group].bandwidth.slack_started, true) {
             return;
         }
         let at = self.local_clock() + CFS_BANDWIDTH_SLACK_PERIOD;
@@ -442,19 +442,19 @@ impl Kernel {
 
     /// `runtime_refresh_within()`: the next period begins in less than `ns`, or just now.
     fn runtime_refresh_within(&self, group: TaskGroupId, ns: i64) -> bool {
-        let bandwidth = &self.groups[group].bandwidth;
+        let bandwidth = &self.sched.groups[group].bandwidth;
         bandwidth.callback_running || bandwidth.expires as i64 - (self.local_clock() as i64) < ns
     }
 
     /// `do_sched_cfs_slack_timer()`.
     #[inline(never)]
     pub(crate) fn sched_cfs_slack_timer(&mut self, group: TaskGroupId) {
-        self.groups[group].bandwidth.slack_started = false;
+        self.sched.groups[group].bandwidth.slack_started = false;
         if self.runtime_refresh_within(group, MIN_BANDWIDTH_EXPIRATION) {
             return;
         }
-        let pool = &self.groups[group].bandwidth;
-        if pool.quota.is_some() && pool.runtime > self.config.cfs_bandwidth_slice {
+        let pool = &self.sched.groups[group].bandwidth;
+        if pool.quota.is_some() && pool.runtime > self.cx.config.cfs_bandwidth_slice {
             self.distribute_cfs_runtime(group);
         }
     }
@@ -464,14 +464,14 @@ impl Kernel {
         let mut local = None;
         let mut at = 0;
         let mut throttled = false;
-        while let Some(&cfs_rq) = self.groups[group].bandwidth.throttled.get(at) {
-            let pool = &mut self.groups[group].bandwidth;
+        while let Some(&cfs_rq) = self.sched.groups[group].bandwidth.throttled.get(at) {
+            let pool = &mut self.sched.groups[group].bandwidth;
             if pool.runtime == 0 {
                 throttled = true;
                 break;
             }
             at += 1;
-            let cfs = &mut self.cfs[cfs_rq];
+            let cfs = &mut self.sched.cfs[cfs_rq];
             if cfs.bandwidth.csd_queued {
                 continue;
             }
@@ -480,13 +480,13 @@ impl Kernel {
                 continue;
             }
             let cpu = cfs.cpu;
-            match self.config.cfs_unthrottle {
+            match self.cx.config.cfs_unthrottle {
                 CfsUnthrottle::Remote => {
                     // It leaves the list.
                     at -= 1;
                     self.unthrottle_cfs_rq(cfs_rq);
                 }
-                CfsUnthrottle::OwnCpu if cpu == self.this_cpu => local = Some(cfs_rq),
+                CfsUnthrottle::OwnCpu if cpu == self.cx.this_cpu => local = Some(cfs_rq),
                 CfsUnthrottle::OwnCpu => self.unthrottle_cfs_rq_async(cfs_rq),
             }
         }
@@ -499,27 +499,27 @@ impl Kernel {
     /// `unthrottle_cfs_rq_async()`: another CPU is asked to let its queue go on.
     fn unthrottle_cfs_rq_async(&mut self, cfs_rq: CfsRqId) {
         let at = self.local_clock();
-        let cfs = &mut self.cfs[cfs_rq];
+        let cfs = &mut self.sched.cfs[cfs_rq];
         cfs.bandwidth.csd_queued = true;
         let cpu = cfs.cpu;
-        self.rq[cpu].unthrottle_list.push(UnthrottleEntry { cfs_rq, at });
+        self.sched.rq[cpu].unthrottle_list.push(UnthrottleEntry { cfs_rq, at });
         self.send_ipi(cpu, IpiKind::WakeList);
     }
 
     /// `__cfsb_csd_unthrottle()`: the interrupt has arrived. What was listed later than now has one of its own.
     #[inline]
     pub(crate) fn cfsb_csd_unthrottle(&mut self, cpu: CpuId) {
-        if self.rq[cpu].unthrottle_list.is_empty() {
+        if self.sched.rq[cpu].unthrottle_list.is_empty() {
             return;
         }
-        let now = self.now;
-        let mut list = std::mem::take(&mut self.rq[cpu].unthrottle_list);
+        let now = self.cx.now;
+        let mut list = std::mem::take(&mut self.sched.rq[cpu].unthrottle_list);
         list.retain(|entry| {
             if entry.at > now {
                 return true;
             }
-            self.cfs[entry.cfs_rq].bandwidth.csd_queued = false;
-            if self.cfs[entry.cfs_rq].bandwidth.throttled {
+            self.sched.cfs[entry.cfs_rq].bandwidth.csd_queued = false;
+            if self.sched.cfs[entry.cfs_rq].bandwidth.throttled {
                 self.unthrottle_cfs_rq(entry.cfs_rq);
             }
             false
@@ -527,33 +527,35 @@ impl Kernel {
         if let Some(next) = list.iter().map(|entry| entry.at).min() {
             self.wake_list_again(cpu, next);
         }
-        self.rq[cpu].unthrottle_list = list;
+        self.sched.rq[cpu].unthrottle_list = list;
     }
 
     // ---- verification ---------------------------------------------------------------------------
 
     /// Asserts what holds of a queue's bandwidth: a throttled one does not run, is listed, and somebody will let it go on.
     pub(crate) fn verify_cfs_bandwidth(&self, id: CfsRqId) {
-        let cfs = &self.cfs[id];
+        let cfs = &self.sched.cfs[id];
         let what = (cfs.cpu, cfs.group);
         let own = &cfs.bandwidth;
-        let above = std::iter::successors(Some(cfs.group), |g| self.groups[*g].parent);
-        let queue = |g: TaskGroupId| &self.cfs[self.groups[g].cfs_rq[cfs.cpu.index()]].bandwidth;
+        let above = std::iter::successors(Some(cfs.group), |g| self.sched.groups[*g].parent);
+        let queue = |g: TaskGroupId| {
+            &self.sched.cfs[self.sched.groups[g].cfs_rq[cfs.cpu.index()]].bandwidth
+        };
         let count = above.filter(|g| queue(*g).throttled).count();
         assert_eq!(own.throttle_count as usize, count, "{what:?}: throttle_count");
-        let group = &self.groups[cfs.group].bandwidth;
+        let group = &self.sched.groups[cfs.group].bandwidth;
         let listed = group.throttled.iter().filter(|other| **other == id).count();
         assert_eq!(listed, own.throttled as usize, "{what:?}: throttled_list");
         assert_eq!(own.runtime_enabled, group.quota.is_some(), "{what:?}: runtime_enabled");
-        let csd = self.rq[cfs.cpu].unthrottle_list.iter().filter(|entry| entry.cfs_rq == id);
+        let csd = self.sched.rq[cfs.cpu].unthrottle_list.iter().filter(|entry| entry.cfs_rq == id);
         assert_eq!(csd.count(), own.csd_queued as usize, "{what:?}: throttled_csd_list");
-        let queued = |kind| self.rq.ids().any(|cpu| self.timers[cpu].is_queued(kind));
+        let queued = |kind| self.sched.rq.ids().any(|cpu| self.time.timers[cpu].is_queued(kind));
         let timer = queued(TimerKind::CfsPeriod(cfs.group));
         assert_eq!(group.period_active, timer, "{what:?}: period timer");
         assert_eq!(group.slack_started, queued(TimerKind::CfsSlack(cfs.group)), "{what:?}: slack");
         if own.throttled {
-            let se = self.groups[cfs.group].se[cfs.cpu.index()];
-            assert!(!self.se[se].on_rq, "{what:?}: a throttled group competes");
+            let se = self.sched.groups[cfs.group].se[cfs.cpu.index()];
+            assert!(!self.sched.se[se].on_rq, "{what:?}: a throttled group competes");
             assert!(timer, "{what:?}: throttled for ever");
             assert!(
                 own.runtime_remaining <= 0 || own.csd_queued,

@@ -53,36 +53,36 @@ impl Kernel {
     // ---- cfs_tasks: queued tasks, most recently run first -------------------------------------
 
     fn cfs_tasks_add(&mut self, cpu: CpuId, task: TaskId) {
-        let rq = &mut self.rq[cpu];
+        let rq = &mut self.sched.rq[cpu];
         let head = rq.cfs_tasks_head.replace(task);
         if head.is_none() {
             rq.cfs_tasks_tail = Some(task);
         }
-        let t = &mut self.tasks[task];
+        let t = &mut self.sched.tasks[task];
         (t.cfs_tasks_prev, t.cfs_tasks_next) = (None, head);
         if let Some(head) = head {
-            self.tasks[head].cfs_tasks_prev = Some(task);
+            self.sched.tasks[head].cfs_tasks_prev = Some(task);
         }
     }
 
     #[inline(always)]
     fn cfs_tasks_del(&mut self, cpu: CpuId, task: TaskId) {
-        let t = &self.tasks[task];
+        let t = &self.sched.tasks[task];
         let (prev, next) = (t.cfs_tasks_prev, t.cfs_tasks_next);
         match prev {
-            Some(prev) => self.tasks[prev].cfs_tasks_next = next,
-            None => self.rq[cpu].cfs_tasks_head = next,
+            Some(prev) => self.sched.tasks[prev].cfs_tasks_next = next,
+            None => self.sched.rq[cpu].cfs_tasks_head = next,
         }
         match next {
-            Some(next) => self.tasks[next].cfs_tasks_prev = prev,
-            None => self.rq[cpu].cfs_tasks_tail = prev,
+            Some(next) => self.sched.tasks[next].cfs_tasks_prev = prev,
+            None => self.sched.rq[cpu].cfs_tasks_tail = prev,
         }
     }
 
     /// `list_move(&se->group_node, &rq->cfs_tasks)`.
     #[inline(always)]
     pub fn cfs_tasks_move_to_head(&mut self, cpu: CpuId, task: TaskId) {
-        if self.rq[cpu].cfs_tasks_head != Some(task) {
+        if self.sched.rq[cpu].cfs_tasks_head != Some(task) {
             self.cfs_tasks_del(cpu, task);
             self.cfs_tasks_add(cpu, task);
         }
@@ -93,7 +93,7 @@ impl Kernel {
     /// An entity is queued: into the timeline, unless it runs, and into the sums (`account_entity_enqueue()`).
     #[inline(always)]
     fn account_entity_enqueue(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let (cfs, entity) = (&mut self.cfs[cfs_rq], &mut self.se[se]);
+        let (cfs, entity) = (&mut self.sched.cfs[cfs_rq], &mut self.sched.se[se]);
         entity.on_rq = true;
         if cfs.curr != Some(se) {
             cfs.timeline_insert(se, entity);
@@ -110,7 +110,7 @@ impl Kernel {
     #[inline(always)]
     pub(super) fn task_is_queued(&mut self, cpu: CpuId, se: EntityId, task: TaskId) {
         self.cfs_tasks_add(cpu, task);
-        if self.sched_cache.is_some() {
+        if self.sched.sched_cache.is_some() {
             self.account_llc(cpu, se, true);
         }
     }
@@ -118,7 +118,7 @@ impl Kernel {
     /// And out again (`account_entity_dequeue()`).
     #[inline(always)]
     fn account_entity_dequeue(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let (cfs, entity) = (&mut self.cfs[cfs_rq], &mut self.se[se]);
+        let (cfs, entity) = (&mut self.sched.cfs[cfs_rq], &mut self.sched.se[se]);
         if cfs.curr != Some(se) {
             cfs.timeline_remove(se, entity);
         }
@@ -135,7 +135,7 @@ impl Kernel {
     #[inline(always)]
     pub(super) fn task_is_dequeued(&mut self, cpu: CpuId, se: EntityId, task: TaskId) {
         self.cfs_tasks_del(cpu, task);
-        if self.sched_cache.is_some() {
+        if self.sched.sched_cache.is_some() {
             self.account_llc(cpu, se, false);
         }
     }
@@ -143,16 +143,16 @@ impl Kernel {
     /// The running entity of a queue, if it is still queued.
     #[inline(always)]
     pub(super) fn curr_on_rq(&self, cfs_rq: CfsRqId) -> Option<EntityId> {
-        self.cfs[cfs_rq].curr.filter(|&c| self.se[c].on_rq)
+        self.sched.cfs[cfs_rq].curr.filter(|&c| self.sched.se[c].on_rq)
     }
 
     /// `update_curr()`: accounts the running entity's time.
     #[inline(always)]
     pub(crate) fn update_curr(&mut self, cfs_rq: CfsRqId) {
-        let cfs = &self.cfs[cfs_rq];
+        let cfs = &self.sched.cfs[cfs_rq];
         let Some(curr) = cfs.curr else { return };
-        let clock_task = self.rq[cfs.cpu].clock_task;
-        let delta = clock_task as i64 - self.se[curr].exec_start as i64;
+        let clock_task = self.sched.rq[cfs.cpu].clock_task;
+        let delta = clock_task as i64 - self.sched.se[curr].exec_start as i64;
         // An entry asks several times at one reading of the clock.
         if delta > 0 {
             self.account_curr(cfs_rq, curr, clock_task, delta as u64);
@@ -163,13 +163,13 @@ impl Kernel {
     #[inline(never)]
     fn account_curr(&mut self, cfs_rq: CfsRqId, curr: EntityId, clock_task: u64, delta: u64) {
         let cpu = self.cpu_of(cfs_rq);
-        let virtual_delta = self.calc_delta_fair(delta, self.se[curr].virtual_load());
-        let entity = &mut self.se[curr];
+        let virtual_delta = self.calc_delta_fair(delta, self.sched.se[curr].virtual_load());
+        let entity = &mut self.sched.se[curr];
         entity.exec_start = clock_task;
         entity.sum_exec_runtime += delta;
         entity.vruntime = entity.vruntime.wrapping_add(virtual_delta);
         let is_task = entity.my_q.is_none();
-        if is_task && self.sched_cache.is_some() {
+        if is_task && self.sched.sched_cache.is_some() {
             self.account_mm_sched(cpu, curr, delta);
         }
         if self.cfs_bandwidth_used() {
@@ -178,19 +178,19 @@ impl Kernel {
         if self.flat_groups() && !is_task {
             return;
         }
-        if is_task && self.rq[cpu].fair_server.is_active() {
+        if is_task && self.sched.rq[cpu].fair_server.is_active() {
             self.fair_server_update(cpu, delta as i64);
         }
-        let timeline = if self.flat_groups() { self.rq[cpu].timeline } else { cfs_rq };
+        let timeline = if self.flat_groups() { self.sched.rq[cpu].timeline } else { cfs_rq };
         self.virtual_time_passed(timeline, curr);
     }
 
     /// `se_is_idle()`: a task of `SCHED_IDLE`, or an idle group.
     pub(super) fn se_is_idle(&self, se: EntityId) -> bool {
-        let entity = &self.se[se];
+        let entity = &self.sched.se[se];
         match entity.my_q {
-            None => self.tasks[entity.task].policy == Policy::Idle,
-            Some(my_q) => self.cfs[my_q].idle,
+            None => self.sched.tasks[entity.task].policy == Policy::Idle,
+            Some(my_q) => self.sched.cfs[my_q].idle,
         }
     }
 
@@ -201,10 +201,10 @@ impl Kernel {
         mut change: impl FnMut(&mut crate::sched::CfsRq),
     ) {
         loop {
-            let cfs_rq = self.se[se].cfs_rq;
-            change(&mut self.cfs[cfs_rq]);
-            match self.se[se].parent {
-                Some(parent) if !self.cfs[cfs_rq].bandwidth.throttled => se = parent,
+            let cfs_rq = self.sched.se[se].cfs_rq;
+            change(&mut self.sched.cfs[cfs_rq]);
+            match self.sched.se[se].parent {
+                Some(parent) if !self.sched.cfs[cfs_rq].bandwidth.throttled => se = parent,
                 _ => break,
             }
         }
@@ -223,10 +223,10 @@ impl Kernel {
         self.place_after_update(cfs_rq, se, flags);
         if flags & ENQUEUE_MIGRATED != 0 {
             // It counts as not cache hot.
-            self.se[se].exec_start = 0;
+            self.sched.se[se].exec_start = 0;
         }
         self.account_entity_enqueue(cfs_rq, se);
-        if self.cfs[cfs_rq].nr_queued == 1 && self.is_of_group(cfs_rq) {
+        if self.sched.cfs[cfs_rq].nr_queued == 1 && self.is_of_group(cfs_rq) {
             self.queue_begins(cfs_rq);
         }
     }
@@ -235,8 +235,8 @@ impl Kernel {
     fn requeue_delayed_entity(&mut self, se: EntityId) {
         let cfs_rq = self.timeline_of(se);
         if self.requeued_elsewhere(cfs_rq, se) {
-            let curr = self.cfs[cfs_rq].curr == Some(se);
-            self.cfs[cfs_rq].nr_queued -= 1;
+            let curr = self.sched.cfs[cfs_rq].curr == Some(se);
+            self.sched.cfs[cfs_rq].nr_queued -= 1;
             if !curr {
                 self.timeline_remove(cfs_rq, se);
             }
@@ -244,18 +244,18 @@ impl Kernel {
             if !curr {
                 self.timeline_insert(cfs_rq, se);
             }
-            self.cfs[cfs_rq].nr_queued += 1;
+            self.sched.cfs[cfs_rq].nr_queued += 1;
         }
-        self.update_load_avg(self.se[se].cfs_rq, se, 0);
+        self.update_load_avg(self.sched.se[se].cfs_rq, se, 0);
         self.clear_delayed(se);
     }
 
     pub(super) fn set_delayed(&mut self, se: EntityId) {
-        self.se[se].sched_delayed = true;
-        if self.se[se].my_q.is_some() {
+        self.sched.se[se].sched_delayed = true;
+        if self.sched.se[se].my_q.is_some() {
             return;
         }
-        if self.sched_cache.is_some() {
+        if self.sched.sched_cache.is_some() {
             self.account_llc_delayed(se, true);
         }
         self.for_each_level(se, |cfs| {
@@ -266,11 +266,11 @@ impl Kernel {
 
     #[inline(always)]
     fn clear_delayed(&mut self, se: EntityId) {
-        self.se[se].sched_delayed = false;
-        if self.se[se].my_q.is_some() {
+        self.sched.se[se].sched_delayed = false;
+        if self.sched.se[se].my_q.is_some() {
             return;
         }
-        if self.sched_cache.is_some() {
+        if self.sched.sched_cache.is_some() {
             self.account_llc_delayed(se, false);
         }
         self.for_each_level(se, |cfs| {
@@ -280,14 +280,14 @@ impl Kernel {
     }
 
     pub(crate) fn enqueue_task_fair(&mut self, cpu: CpuId, task: TaskId, mut flags: u32) {
-        let t = &self.tasks[task];
+        let t = &self.sched.tasks[task];
         let (se, in_iowait, mut idle) = (t.se, t.in_iowait, (t.policy == Policy::Idle) as u32);
         let moving = t.on_rq == OnRq::Migrating || flags & ENQUEUE_RESTORE != 0;
         let root = CfsRqId::root(cpu);
-        let delayed = self.se[se].sched_delayed;
-        if !(delayed && moving) && self.config.features.util_est {
-            let own = &self.se[se].avg;
-            self.cfs[root].avg.change(cpu, &mut self.stale_demands, |avg| {
+        let delayed = self.sched.se[se].sched_delayed;
+        if !(delayed && moving) && self.cx.config.features.util_est {
+            let own = &self.sched.se[se].avg;
+            self.sched.cfs[root].avg.change(cpu, &mut self.sched.stale_demands, |avg| {
                 pelt::util_est_enqueue(avg, own);
             });
             if self.uclamp_sums() {
@@ -303,7 +303,7 @@ impl Kernel {
         }
         let task_new = flags & ENQUEUE_WAKEUP == 0;
         let still_delayed = task_new && delayed;
-        let queued_before = self.cfs[root].h_nr_queued;
+        let queued_before = self.sched.cfs[root].h_nr_queued;
 
         let mut level = self.nested_levels(task);
         if level.is_none() {
@@ -313,7 +313,7 @@ impl Kernel {
         let mut slice_below = None;
         let mut throttled = false;
         while let Some(id) = level {
-            let entity = &self.se[id];
+            let entity = &self.sched.se[id];
             let (cfs_rq, parent) = (entity.cfs_rq, entity.parent);
             if parent_is_queued || entity.on_rq {
                 if !parent_is_queued && entity.sched_delayed {
@@ -331,7 +331,7 @@ impl Kernel {
             if parent.is_some() {
                 slice_below = self.slice_for_above(cfs_rq);
             }
-            let cfs = &mut self.cfs[cfs_rq];
+            let cfs = &mut self.sched.cfs[cfs_rq];
             idle = cfs.count_in(still_delayed, idle);
             throttled = cfs.bandwidth.throttled;
             if throttled {
@@ -342,7 +342,7 @@ impl Kernel {
 
         if !throttled {
             if queued_before == 0 {
-                if self.rq[cpu].nr_running == 0 {
+                if self.sched.rq[cpu].nr_running == 0 {
                     self.fair_server_before_start(cpu);
                 }
                 self.fair_server_start(cpu);
@@ -355,18 +355,18 @@ impl Kernel {
         if !task_new && !throttled {
             self.check_update_overutilized_status(cpu);
         }
-        if self.config.features.hrtick {
+        if self.cx.config.features.hrtick {
             self.hrtick_update(cpu);
         }
     }
 
     /// A level above whose entity stays where it is: what is below it has changed.
     pub(super) fn stays_queued(&mut self, se: EntityId, slice: Option<Ns>) {
-        self.update_load_avg(self.se[se].cfs_rq, se, UPDATE_TG);
+        self.update_load_avg(self.sched.se[se].cfs_rq, se, UPDATE_TG);
         self.se_update_runnable(se);
         self.update_cfs_group(se);
         if let Some(slice) = slice {
-            self.se[se].slice = slice;
+            self.sched.se[se].slice = slice;
         }
     }
 
@@ -381,7 +381,7 @@ impl Kernel {
         self.before_delaying(cfs_rq, se);
         if flags & DEQUEUE_DELAYED == 0 {
             let delay = sleep && flags & DEQUEUE_SPECIAL == 0;
-            if self.config.features.delay_dequeue && delay && !self.entity_eligible(cfs_rq, se) {
+            if self.cx.config.features.delay_dequeue && delay && !self.entity_eligible(cfs_rq, se) {
                 self.update_load_avg(cfs_rq, se, 0);
                 self.learns_within_dequeue(se);
                 self.set_delayed(se);
@@ -389,8 +389,9 @@ impl Kernel {
             }
         }
         let mut action = UPDATE_TG;
-        let entity = &self.se[se];
-        let migrating = entity.my_q.is_none() && self.tasks[entity.task].on_rq == OnRq::Migrating;
+        let entity = &self.sched.se[se];
+        let migrating =
+            entity.my_q.is_none() && self.sched.tasks[entity.task].on_rq == OnRq::Migrating;
         if migrating {
             action |= DO_DETACH;
         }
@@ -409,7 +410,7 @@ impl Kernel {
         if flags & DEQUEUE_DELAYED != 0 {
             self.clear_delayed(se);
         }
-        if self.cfs_bandwidth_used() && self.cfs[cfs_rq].nr_queued == 0 {
+        if self.cfs_bandwidth_used() && self.sched.cfs[cfs_rq].nr_queued == 0 {
             self.update_idle_cfs_rq_clock_pelt(cfs_rq);
         }
         true
@@ -420,22 +421,22 @@ impl Kernel {
         if self.flat_groups() {
             return self.dequeue_flat(cpu, se, flags);
         }
-        let was_sched_idle = self.sched_idle_mask.contains(cpu);
+        let was_sched_idle = self.sched.sched_idle_mask.contains(cpu);
         let sleep = flags & DEQUEUE_SLEEP != 0;
         let finishing = flags & DEQUEUE_DELAYED != 0;
-        let entity = &self.se[se];
+        let entity = &self.sched.se[se];
         // A delayed group stands for no task: who was in it has been counted out before.
         let task = entity.my_q.is_none().then_some(entity.task);
         let tasks = task.is_some() as u32;
         let was_delayed = task.is_some() && !sleep && !finishing && entity.sched_delayed;
-        let mut idle = task.is_some_and(|t| self.tasks[t].policy == Policy::Idle) as u32;
+        let mut idle = task.is_some_and(|t| self.sched.tasks[t].policy == Policy::Idle) as u32;
 
         let mut level = Some(se);
         let mut parent_stays = false;
         let mut slice_below = None;
         let mut throttled = false;
         while let Some(id) = level {
-            let entity = &self.se[id];
+            let entity = &self.sched.se[id];
             let (cfs_rq, parent) = (entity.cfs_rq, entity.parent);
             if parent_stays {
                 self.stays_queued(id, slice_below);
@@ -447,7 +448,7 @@ impl Kernel {
                 self.stays_queued(id, self.slice_for_above(cfs_rq));
                 parent_stays = true;
             }
-            let cfs = &mut self.cfs[cfs_rq];
+            let cfs = &mut self.sched.cfs[cfs_rq];
             if was_delayed {
                 cfs.h_nr_delayed -= tasks;
             } else {
@@ -483,8 +484,8 @@ impl Kernel {
         {
             self.util_bias_dequeue(cpu, task);
         }
-        if !throttled && !was_sched_idle && self.sched_idle_mask.contains(cpu) {
-            self.rq[cpu].next_balance = self.jiffies();
+        if !throttled && !was_sched_idle && self.sched.sched_idle_mask.contains(cpu) {
+            self.sched.rq[cpu].next_balance = self.jiffies();
         }
         if let Some(task) = task
             && finishing
@@ -495,13 +496,13 @@ impl Kernel {
     }
 
     pub(crate) fn dequeue_task_fair(&mut self, cpu: CpuId, task: TaskId, flags: u32) -> bool {
-        let t = &self.tasks[task];
+        let t = &self.sched.tasks[task];
         let (se, root) = (t.se, CfsRqId::root(cpu));
         let moving = t.on_rq == OnRq::Migrating || flags & DEQUEUE_SAVE != 0;
-        let util_est = self.config.features.util_est;
-        if util_est && !(self.se[se].sched_delayed && moving) {
-            let own = &self.se[se].avg;
-            self.cfs[root].avg.change(cpu, &mut self.stale_demands, |avg| {
+        let util_est = self.cx.config.features.util_est;
+        if util_est && !(self.sched.se[se].sched_delayed && moving) {
+            let own = &self.sched.se[se].avg;
+            self.sched.cfs[root].avg.change(cpu, &mut self.sched.stale_demands, |avg| {
                 pelt::util_est_dequeue(avg, own);
             });
             if self.uclamp_sums() {
@@ -509,7 +510,7 @@ impl Kernel {
             }
         }
         let sleeps = util_est && flags & DEQUEUE_SLEEP != 0;
-        let learns = pelt::util_est_learns(self.config.util_est_update);
+        let learns = pelt::util_est_learns(self.cx.config.util_est_update);
         if sleeps && learns == Learns::Before {
             self.util_est_update(cpu, se);
         }
@@ -523,9 +524,9 @@ impl Kernel {
     /// A task goes to sleep, and its averages have just been updated (`UPDATE_UTIL_EST`).
     #[inline(always)]
     pub(super) fn learns_within_dequeue(&mut self, se: EntityId) {
-        if self.config.features.util_est
-            && self.se[se].my_q.is_none()
-            && pelt::util_est_learns(self.config.util_est_update) == Learns::Within
+        if self.cx.config.features.util_est
+            && self.sched.se[se].my_q.is_none()
+            && pelt::util_est_learns(self.cx.config.util_est_update) == Learns::Within
         {
             self.learn_within_dequeue(se);
         }
@@ -533,7 +534,7 @@ impl Kernel {
 
     #[inline(never)]
     fn learn_within_dequeue(&mut self, se: EntityId) {
-        self.util_est_update(self.cfs[self.se[se].cfs_rq].cpu, se);
+        self.util_est_update(self.sched.cfs[self.sched.se[se].cfs_rq].cpu, se);
     }
 
     // ---- pick, put, set -----------------------------------------------------------------------
@@ -546,7 +547,7 @@ impl Kernel {
         let mut notes = Notes::default();
         let next = self.pick_task_fair_seen(cpu, &mut notes)?;
         let rule = notes.pick.expect("each pick says its rule");
-        let (prev, candidates) = (self.rq[cpu].curr, notes.pick_candidates);
+        let (prev, candidates) = (self.sched.rq[cpu].curr, notes.pick_candidates);
         self.record(Decision::Pick { prev, next, rule, candidates });
         Some(next)
     }
@@ -559,12 +560,12 @@ impl Kernel {
         'again: loop {
             see.pick_begins();
             let mut cfs_rq = CfsRqId::root(cpu);
-            if self.cfs[cfs_rq].nr_queued == 0 {
+            if self.sched.cfs[cfs_rq].nr_queued == 0 {
                 return None;
             }
             loop {
-                if let Some(curr) = self.cfs[cfs_rq].curr
-                    && self.se[curr].on_rq
+                if let Some(curr) = self.sched.cfs[cfs_rq].curr
+                    && self.sched.se[curr].on_rq
                 {
                     self.update_curr(cfs_rq);
                 }
@@ -574,13 +575,13 @@ impl Kernel {
                 let picked = self.pick_next_entity(cfs_rq, see);
                 let se = picked.expect("a queue that is not empty has a best");
                 self.note_pick(see, cfs_rq, se);
-                if self.se[se].sched_delayed {
+                if self.sched.se[se].sched_delayed {
                     self.dequeue_entities(cpu, se, DEQUEUE_SLEEP | DEQUEUE_DELAYED);
                     continue 'again;
                 }
-                match self.se[se].my_q {
+                match self.sched.se[se].my_q {
                     Some(below) => cfs_rq = below,
-                    None => return Some(self.se[se].task),
+                    None => return Some(self.sched.se[se].task),
                 }
             }
         }
@@ -590,7 +591,7 @@ impl Kernel {
     pub(crate) fn pick_next_task_fair(&mut self, cpu: CpuId, prev: TaskId) -> Pick {
         loop {
             if let Some(next) = self.pick_task_fair(cpu) {
-                let common = self.has_groups() && self.tasks[prev].class == Class::Fair;
+                let common = self.has_groups() && self.sched.tasks[prev].class == Class::Fair;
                 if next == prev {
                     self.repicked(cpu, next);
                 } else if common {
@@ -612,29 +613,29 @@ impl Kernel {
         if self.flat_groups() {
             return self.put_prev_flat(cpu, prev, None);
         }
-        let mut level = Some(self.tasks[prev].se);
+        let mut level = Some(self.sched.tasks[prev].se);
         while let Some(se) = level {
             self.put_prev_entity(se);
-            level = self.se[se].parent;
+            level = self.sched.se[se].parent;
         }
     }
 
     /// `put_prev_entity()`.
     #[inline(always)]
     pub(super) fn put_prev_entity(&mut self, se: EntityId) {
-        let cfs_rq = self.se[se].cfs_rq;
-        if self.se[se].on_rq {
+        let cfs_rq = self.sched.se[se].cfs_rq;
+        if self.sched.se[se].on_rq {
             self.update_curr(cfs_rq);
         }
         if self.cfs_bandwidth_used() {
             self.check_cfs_rq_runtime(cfs_rq);
         }
-        let (cfs, entity) = (&mut self.cfs[cfs_rq], &self.se[se]);
+        let (cfs, entity) = (&mut self.sched.cfs[cfs_rq], &self.sched.se[se]);
         if entity.on_rq {
             cfs.timeline_insert(se, entity);
             self.update_load_avg(cfs_rq, se, 0);
         }
-        self.cfs[cfs_rq].curr = None;
+        self.sched.cfs[cfs_rq].curr = None;
     }
 
     /// `set_next_task_fair()`; `first`: it is being switched to, not put back after a change.
@@ -642,13 +643,13 @@ impl Kernel {
         if self.flat_groups() {
             return self.set_next_flat(cpu, next, first);
         }
-        let mut level = Some(self.tasks[next].se);
+        let mut level = Some(self.sched.tasks[next].se);
         while let Some(se) = level {
             self.set_next_entity(se, first);
             if self.cfs_bandwidth_used() {
-                self.account_cfs_rq_runtime(self.se[se].cfs_rq, 0);
+                self.account_cfs_rq_runtime(self.sched.se[se].cfs_rq, 0);
             }
-            level = self.se[se].parent;
+            level = self.sched.se[se].parent;
         }
         self.next_task_is_set(cpu, next, first);
     }
@@ -656,29 +657,29 @@ impl Kernel {
     /// `set_next_entity()`.
     #[inline(always)]
     pub(super) fn set_next_entity(&mut self, se: EntityId, first: bool) {
-        let cfs_rq = self.se[se].cfs_rq;
+        let cfs_rq = self.sched.se[se].cfs_rq;
         self.clear_buddies(cfs_rq, se);
-        let (cfs, entity) = (&mut self.cfs[cfs_rq], &self.se[se]);
+        let (cfs, entity) = (&mut self.sched.cfs[cfs_rq], &self.sched.se[se]);
         if entity.on_rq {
             cfs.timeline_remove(se, entity);
             self.update_load_avg(cfs_rq, se, UPDATE_TG);
             self.installed(cfs_rq, se, first);
         }
-        let clock_task = self.rq[self.cpu_of(cfs_rq)].clock_task;
-        let entity = &mut self.se[se];
+        let clock_task = self.sched.rq[self.cpu_of(cfs_rq)].clock_task;
+        let entity = &mut self.sched.se[se];
         entity.exec_start = clock_task;
         entity.prev_sum_exec_runtime = entity.sum_exec_runtime;
-        self.cfs[cfs_rq].curr = Some(se);
+        self.sched.cfs[cfs_rq].curr = Some(se);
     }
 
     /// `__set_next_task_fair()`.
     #[inline(always)]
     pub(super) fn next_task_is_set(&mut self, cpu: CpuId, next: TaskId, first: bool) {
-        if self.tasks[next].on_rq == OnRq::Queued {
+        if self.sched.tasks[next].on_rq == OnRq::Queued {
             self.cfs_tasks_move_to_head(cpu, next);
         }
         if first {
-            if self.config.features.hrtick {
+            if self.cx.config.features.hrtick {
                 self.hrtick_start_fair(cpu, next);
             }
             self.update_misfit_status(Some(next), cpu);
@@ -700,7 +701,7 @@ impl Kernel {
         }
         while let Some(se) = level {
             self.entity_tick(se);
-            level = self.se[se].parent;
+            level = self.sched.se[se].parent;
         }
         self.resched_curr(cpu);
     }
@@ -708,7 +709,7 @@ impl Kernel {
     /// `entity_tick()`, what a tick and a hrtick both do.
     #[inline(always)]
     pub(super) fn entity_tick(&mut self, se: EntityId) {
-        let cfs_rq = self.se[se].cfs_rq;
+        let cfs_rq = self.sched.se[se].cfs_rq;
         self.update_curr(cfs_rq);
         self.update_load_avg(cfs_rq, se, UPDATE_TG);
         self.update_cfs_group(se);
@@ -721,10 +722,10 @@ impl Kernel {
         }
         while let Some(se) = level {
             self.entity_tick(se);
-            self.tick_preempts(self.se[se].cfs_rq, se);
-            level = self.se[se].parent;
+            self.tick_preempts(self.sched.se[se].cfs_rq, se);
+            level = self.sched.se[se].parent;
         }
-        if let Some(cache) = &mut self.sched_cache {
+        if let Some(cache) = &mut self.sched.sched_cache {
             cache.task_tick_cache(cpu, curr);
         }
         self.update_misfit_status(Some(curr), cpu);
@@ -733,15 +734,16 @@ impl Kernel {
 
     /// `check_preempt_wakeup_fair()`, `check_preempt_wakeup()` before 6.7.
     pub(crate) fn check_preempt_wakeup_fair(&mut self, cpu: CpuId, task: TaskId, wake_flags: u32) {
-        let curr = self.rq[cpu].curr;
+        let curr = self.sched.rq[cpu].curr;
         if curr == task {
             return;
         }
-        let (preempt, rule) = if self.throttled_hierarchy(self.se[self.tasks[task].se].cfs_rq) {
-            (false, PreemptionRule::Throttled)
-        } else {
-            self.wakeup_preempts(cpu, task, curr, wake_flags)
-        };
+        let (preempt, rule) =
+            if self.throttled_hierarchy(self.sched.se[self.sched.tasks[task].se].cfs_rq) {
+                (false, PreemptionRule::Throttled)
+            } else {
+                self.wakeup_preempts(cpu, task, curr, wake_flags)
+            };
         if self.wants_decisions() {
             self.record(Decision::Preemption { task, curr, preempt, rule });
         }
@@ -752,10 +754,10 @@ impl Kernel {
 
     /// `yield_task_fair()`.
     pub(crate) fn yield_task_fair(&mut self, cpu: CpuId) {
-        if self.rq[cpu].nr_running == 1 {
+        if self.sched.rq[cpu].nr_running == 1 {
             return;
         }
-        let se = self.tasks[self.rq[cpu].curr].se;
+        let se = self.sched.tasks[self.sched.rq[cpu].curr].se;
         let cfs_rq = self.timeline_of(se);
         self.clear_buddies(cfs_rq, se);
         self.yields(cpu, cfs_rq, se);
@@ -764,15 +766,15 @@ impl Kernel {
     /// `reweight_task_fair()` of a task that is off the queue while its attributes change: its load is
     /// part of its queue's. The average is refreshed even if the weight stays.
     pub(crate) fn reweight_task(&mut self, se: EntityId, new: LoadWeight) {
-        debug_assert!(!self.se[se].on_rq);
+        debug_assert!(!self.sched.se[se].on_rq);
         self.reweighted_off_queue(se, new.weight);
         let floor = self.attach_floor();
-        let entity = &mut self.se[se];
+        let entity = &mut self.sched.se[se];
         let cfs_rq = entity.cfs_rq;
         let old_down = scale_load_down(entity.load.weight);
         let new_down = scale_load_down(new.weight);
         entity.load = new;
-        self.cfs[cfs_rq].avg.change_load(|avg| {
+        self.sched.cfs[cfs_rq].avg.change_load(|avg| {
             pelt::dequeue_load_avg(avg, &entity.avg, old_down);
             pelt::reweight_load_avg(&mut entity.avg, new_down);
             pelt::enqueue_load_avg(avg, &entity.avg, new_down, floor);

@@ -61,19 +61,19 @@ impl CfsRq {
 impl Kernel {
     /// [`CfsRq::timeline_insert`], by number.
     pub(super) fn timeline_insert(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        self.cfs[cfs_rq].timeline_insert(se, &self.se[se]);
+        self.sched.cfs[cfs_rq].timeline_insert(se, &self.sched.se[se]);
     }
 
     /// [`CfsRq::timeline_remove`], by number.
     pub(super) fn timeline_remove(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        self.cfs[cfs_rq].timeline_remove(se, &self.se[se]);
+        self.sched.cfs[cfs_rq].timeline_remove(se, &self.sched.se[se]);
     }
 
     /// An entity joins a queue whose time is not accounted yet.
     #[inline(always)]
     pub(super) fn place_before_update(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
-        if self.cfs[cfs_rq].curr == Some(se) {
-            match self.config.fair {
+        if self.sched.cfs[cfs_rq].curr == Some(se) {
+            match self.cx.config.fair {
                 FairClass::Eevdf => self.place_running(cfs_rq, se, flags),
                 FairClass::Cfs => self.renormalise(cfs_rq, se, flags),
             }
@@ -83,8 +83,8 @@ impl Kernel {
     /// An entity joins a queue whose time has been accounted.
     #[inline(always)]
     pub(super) fn place_after_update(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
-        let curr = self.cfs[cfs_rq].curr == Some(se);
-        match self.config.fair {
+        let curr = self.sched.cfs[cfs_rq].curr == Some(se);
+        match self.cx.config.fair {
             FairClass::Eevdf if curr => {}
             FairClass::Eevdf => self.place_entity(cfs_rq, se, flags),
             FairClass::Cfs => {
@@ -99,7 +99,7 @@ impl Kernel {
     /// An entity is going to sleep or to leave, and its queue's time has been accounted.
     #[inline(always)]
     pub(super) fn before_delaying(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        match self.config.fair {
+        match self.cx.config.fair {
             FairClass::Eevdf => self.fix_lag(cfs_rq, se),
             FairClass::Cfs => {}
         }
@@ -108,7 +108,7 @@ impl Kernel {
     /// An entity is about to leave its queue, and still counts there.
     #[inline(always)]
     pub(super) fn before_leaving(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
-        match self.config.fair {
+        match self.cx.config.fair {
             FairClass::Eevdf => self.keep_lag(cfs_rq, se, flags),
             FairClass::Cfs => {}
         }
@@ -117,7 +117,7 @@ impl Kernel {
     /// An entity has left its queue, and does not count there any more.
     #[inline(always)]
     pub(super) fn after_leaving(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
-        match self.config.fair {
+        match self.cx.config.fair {
             FairClass::Eevdf => {}
             FairClass::Cfs => self.leave_virtual_time(cfs_rq, se, flags),
         }
@@ -126,7 +126,7 @@ impl Kernel {
     /// The running entity's virtual runtime has grown (the end of `update_curr()`).
     #[inline(always)]
     pub(super) fn virtual_time_passed(&mut self, cfs_rq: CfsRqId, curr: EntityId) {
-        match self.config.fair {
+        match self.cx.config.fair {
             FairClass::Eevdf => self.charge_request(cfs_rq, curr),
             FairClass::Cfs => self.update_min_vruntime(cfs_rq),
         }
@@ -135,8 +135,8 @@ impl Kernel {
     /// `pick_next_entity()`: who runs next. Read-only: the decision alone.
     #[inline(always)]
     pub(super) fn pick_next_entity(&self, cfs_rq: CfsRqId, see: &mut impl See) -> Option<EntityId> {
-        match self.config.fair {
-            FairClass::Eevdf => match self.cfs[cfs_rq].next {
+        match self.cx.config.fair {
+            FairClass::Eevdf => match self.sched.cfs[cfs_rq].next {
                 Some(next) if self.entity_eligible(cfs_rq, next) => {
                     see.pick(PickRule::NextBuddyEligible);
                     Some(next)
@@ -154,8 +154,8 @@ impl Kernel {
         cfs_rq: CfsRqId,
         se: EntityId,
     ) -> (i64, Option<i64>, bool) {
-        let entity = &self.se[se];
-        match self.config.fair {
+        let entity = &self.sched.se[se];
+        match self.cx.config.fair {
             FairClass::Eevdf => {
                 let average = self.peek_avg_vruntime(cfs_rq);
                 (
@@ -165,7 +165,7 @@ impl Kernel {
                 )
             }
             FairClass::Cfs => {
-                let behind = self.cfs[cfs_rq].min_vruntime.wrapping_sub(entity.vruntime);
+                let behind = self.sched.cfs[cfs_rq].min_vruntime.wrapping_sub(entity.vruntime);
                 (behind as i64, None, true)
             }
         }
@@ -174,7 +174,7 @@ impl Kernel {
     /// A queued entity has been switched to (`first`), or put back after a change (`set_next_entity()`).
     #[inline(always)]
     pub(super) fn installed(&mut self, cfs_rq: CfsRqId, se: EntityId, first: bool) {
-        match self.config.fair {
+        match self.cx.config.fair {
             FairClass::Eevdf => self.set_protect_slice(cfs_rq, se, first),
             FairClass::Cfs => {}
         }
@@ -183,10 +183,10 @@ impl Kernel {
     /// The running task has been picked again.
     #[inline(always)]
     pub(super) fn repicked(&mut self, cpu: CpuId, task: TaskId) {
-        match self.config.fair {
+        match self.cx.config.fair {
             FairClass::Eevdf => {}
             // What the hierarchies of both have in common is not touched: its slice goes on.
-            FairClass::Cfs if self.config.fair_group_sched => {
+            FairClass::Cfs if self.cx.config.fair_group_sched => {
                 self.cfs_tasks_move_to_head(cpu, task);
                 self.update_misfit_status(Some(task), cpu);
             }
@@ -200,7 +200,7 @@ impl Kernel {
     /// A tick: is it somebody else's turn?
     #[inline(always)]
     pub(super) fn tick_preempts(&mut self, cfs_rq: CfsRqId, curr: EntityId) {
-        match self.config.fair {
+        match self.cx.config.fair {
             // It has been decided when its time was accounted.
             FairClass::Eevdf => {}
             FairClass::Cfs => self.check_preempt_tick(cfs_rq, curr),
@@ -215,7 +215,7 @@ impl Kernel {
         curr: TaskId,
         wake_flags: u32,
     ) -> (bool, PreemptionRule) {
-        match self.config.fair {
+        match self.cx.config.fair {
             FairClass::Eevdf => self.wakeup_preempts_eevdf(cpu, task, curr, wake_flags),
             FairClass::Cfs => self.wakeup_preempts_cfs(cpu, task, curr, wake_flags),
         }
@@ -223,7 +223,7 @@ impl Kernel {
 
     /// The running task yields, and is not alone.
     pub(super) fn yields(&mut self, cpu: CpuId, cfs_rq: CfsRqId, se: EntityId) {
-        match self.config.fair {
+        match self.cx.config.fair {
             FairClass::Eevdf => self.yield_eevdf(cpu, cfs_rq, se),
             FairClass::Cfs => self.yield_cfs(cpu, cfs_rq, se),
         }
@@ -231,7 +231,7 @@ impl Kernel {
 
     /// `task_fork_fair()`: the running task has made `child`.
     pub(crate) fn forked(&mut self, child: EntityId) {
-        match self.config.fair {
+        match self.cx.config.fair {
             FairClass::Eevdf => {}
             FairClass::Cfs => self.task_fork_cfs(child),
         }
@@ -240,17 +240,17 @@ impl Kernel {
     /// `migrate_task_rq_fair()`, the virtual part: a waking task leaves the queue it slept on.
     #[inline(always)]
     pub(crate) fn sleeper_migrates(&mut self, se: EntityId) {
-        match self.config.fair {
+        match self.cx.config.fair {
             FairClass::Eevdf => {}
-            FairClass::Cfs => self.normalise(self.se[se].cfs_rq, se),
+            FairClass::Cfs => self.normalise(self.sched.se[se].cfs_rq, se),
         }
     }
 
     /// Whether `sched_setattr()` asks for another slice than `se` has.
     pub(crate) fn slice_changes(&self, se: EntityId, attr: &SchedAttr) -> bool {
-        match self.config.fair {
+        match self.cx.config.fair {
             // Compared with the slice in force, so asking for the default counts as a change.
-            FairClass::Eevdf => attr.slice != self.se[se].slice,
+            FairClass::Eevdf => attr.slice != self.sched.se[se].slice,
             FairClass::Cfs => false,
         }
     }
@@ -258,10 +258,10 @@ impl Kernel {
     /// `cfs_rq_min_slice()`: the slice of a group with this queue.
     #[inline]
     pub(super) fn slice_for_above(&self, cfs_rq: CfsRqId) -> Option<Ns> {
-        match self.config.fair {
+        match self.cx.config.fair {
             FairClass::Eevdf => {
-                let waiting = self.cfs[cfs_rq].timeline.iter().map(|node| node.se);
-                waiting.chain(self.curr_on_rq(cfs_rq)).map(|se| self.se[se].slice).min()
+                let waiting = self.sched.cfs[cfs_rq].timeline.iter().map(|node| node.se);
+                waiting.chain(self.curr_on_rq(cfs_rq)).map(|se| self.sched.se[se].slice).min()
             }
             FairClass::Cfs => None,
         }
@@ -270,7 +270,7 @@ impl Kernel {
     /// A group that joins a queue has the slice of those in it.
     #[inline]
     pub(super) fn takes_slice(&mut self, se: EntityId, slice: Ns) {
-        let entity = &mut self.se[se];
+        let entity = &mut self.sched.se[se];
         entity.slice = slice;
         entity.custom_slice = true;
     }
@@ -283,7 +283,7 @@ impl Kernel {
         se: EntityId,
         curr: bool,
     ) -> Option<u64> {
-        match self.config.fair {
+        match self.cx.config.fair {
             FairClass::Eevdf => {
                 self.update_curr(cfs_rq);
                 let average = self.avg_vruntime(cfs_rq);
@@ -303,14 +303,14 @@ impl Kernel {
 
     /// It has been.
     pub(super) fn after_reweight(&mut self, cfs_rq: CfsRqId, se: EntityId, curr: bool) {
-        if self.config.fair == FairClass::Eevdf && !curr {
+        if self.cx.config.fair == FairClass::Eevdf && !curr {
             self.timeline_insert(cfs_rq, se);
         }
     }
 
     /// Asserts that the timeline is in order, and the sums are what is in it.
     pub(crate) fn verify_timeline(&self, cfs_rq: CfsRqId) {
-        match self.config.fair {
+        match self.cx.config.fair {
             FairClass::Eevdf => self.verify_eevdf(cfs_rq),
             FairClass::Cfs => self.verify_cfs(cfs_rq),
         }

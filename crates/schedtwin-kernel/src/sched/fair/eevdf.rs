@@ -75,7 +75,7 @@ impl Kernel {
     /// Whether a wakee is compared with the class that has been raised since the last pick, not with who runs.
     #[inline(always)]
     pub(crate) fn compares_next_class(&self) -> bool {
-        self.config.eevdf_form == EevdfForm::V7_3
+        self.cx.config.eevdf_form == EevdfForm::V7_3
     }
 }
 
@@ -145,8 +145,8 @@ impl CfsRq {
 impl Kernel {
     /// `avg_vruntime()`: V, and moves the base of the sums there.
     pub(crate) fn avg_vruntime(&mut self, cfs_rq: CfsRqId) -> u64 {
-        let curr = self.curr_on_rq(cfs_rq).map(|c| &self.se[c]);
-        let cfs = &mut self.cfs[cfs_rq];
+        let curr = self.curr_on_rq(cfs_rq).map(|c| &self.sched.se[c]);
+        let cfs = &mut self.sched.cfs[cfs_rq];
         let delta = if cfs.avg_load != 0 {
             let (mut sum, load) = sums(cfs, curr);
             if sum < 0 {
@@ -166,25 +166,27 @@ impl Kernel {
     /// `entity_eligible()`: v ≤ V, without a division.
     #[inline(always)]
     pub(crate) fn entity_eligible(&self, cfs_rq: CfsRqId, se: EntityId) -> bool {
-        let cfs = &self.cfs[cfs_rq];
-        let curr = self.curr_on_rq(cfs_rq).map(|c| &self.se[c]);
-        cfs.is_eligible(sums(cfs, curr), self.se[se].vruntime)
+        let cfs = &self.sched.cfs[cfs_rq];
+        let curr = self.curr_on_rq(cfs_rq).map(|c| &self.sched.se[c]);
+        cfs.is_eligible(sums(cfs, curr), self.sched.se[se].vruntime)
     }
 
     /// `update_entity_lag()`: V − v, within its limit.
     pub(crate) fn update_entity_lag(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         let average = self.avg_vruntime(cfs_rq);
-        self.se[se].vlag = self.entity_lag(cfs_rq, average, se);
+        self.sched.se[se].vlag = self.entity_lag(cfs_rq, average, se);
     }
 
     /// `entity_lag()`.
     #[inline(always)]
     pub(super) fn entity_lag(&self, cfs_rq: CfsRqId, average: u64, se: EntityId) -> i64 {
-        let entity = &self.se[se];
-        let time = match self.config.lag_limit {
-            LagLimit::TwoSlices => (2 * entity.slice).max(self.tick_nsec),
+        let entity = &self.sched.se[se];
+        let time = match self.cx.config.lag_limit {
+            LagLimit::TwoSlices => (2 * entity.slice).max(self.cx.tick_nsec),
             // An entity that is being reweighted is out of the timeline for a moment.
-            LagLimit::MaxSliceAndTick => self.max_slice(cfs_rq).max(entity.slice) + self.tick_nsec,
+            LagLimit::MaxSliceAndTick => {
+                self.max_slice(cfs_rq).max(entity.slice) + self.cx.tick_nsec
+            }
         };
         let limit = self.calc_delta_fair(time, entity.virtual_load()) as i64;
         (average.wrapping_sub(entity.vruntime) as i64).clamp(-limit, limit)
@@ -193,12 +195,12 @@ impl Kernel {
     /// `reweight_eevdf()`: a queued entity, out of the timeline, is to have another weight. Its lag, and what is
     /// left of its request, are worth less virtual time the heavier it is.
     pub(super) fn reweight_eevdf(&mut self, se: EntityId, average: u64, weight: u64) {
-        let cfs_rq = self.se[se].cfs_rq;
+        let cfs_rq = self.sched.se[se].cfs_rq;
         let lag = self.entity_lag(cfs_rq, average, se);
-        let protected = self.config.eevdf_form == EevdfForm::V7_3
-            && self.cfs[cfs_rq].curr == Some(se)
+        let protected = self.cx.config.eevdf_form == EevdfForm::V7_3
+            && self.sched.cfs[cfs_rq].curr == Some(se)
             && self.protect_slice(se);
-        let entity = &mut self.se[se];
+        let entity = &mut self.sched.se[se];
         let old = entity.virtual_load().weight as i64;
         // div_s64() takes a 32-bit divisor.
         let rescaled = |virtual_time: i64| virtual_time.wrapping_mul(old) / weight as i32 as i64;
@@ -215,8 +217,8 @@ impl Kernel {
 
     /// An entity that is off the queue gets another weight: its lag is worth less virtual time the heavier it is.
     pub(super) fn reweighted_off_queue(&mut self, se: EntityId, weight: u64) {
-        let entity = &mut self.se[se];
-        match self.config.eevdf_form {
+        let entity = &mut self.sched.se[se];
+        match self.cx.config.eevdf_form {
             EevdfForm::V6_12 => {
                 let scaled = entity.vlag.wrapping_mul(entity.load.weight as i64);
                 // div_s64() takes a 32-bit divisor.
@@ -231,7 +233,7 @@ impl Kernel {
 
     /// The beginning of `dequeue_task()`: 7.3 fixes the lag when a task blocks.
     pub(super) fn fix_lag(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        match self.config.eevdf_form {
+        match self.cx.config.eevdf_form {
             EevdfForm::V6_12 => {}
             EevdfForm::V7_3 => {
                 self.update_entity_lag_7_3(cfs_rq, se);
@@ -241,7 +243,7 @@ impl Kernel {
 
     /// `place_entity()` of a task that has blocked, has not been switched out yet and is woken: 7.3 accounts its time before.
     pub(super) fn place_running(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
-        match self.config.eevdf_form {
+        match self.cx.config.eevdf_form {
             EevdfForm::V6_12 => {}
             EevdfForm::V7_3 => self.update_curr(cfs_rq),
         }
@@ -250,15 +252,15 @@ impl Kernel {
 
     /// `requeue_delayed_entity()`: whether a delayed task that is woken is placed anew, with its lag.
     pub(super) fn requeued_elsewhere(&mut self, cfs_rq: CfsRqId, se: EntityId) -> bool {
-        match self.config.eevdf_form {
+        match self.cx.config.eevdf_form {
             EevdfForm::V6_12 => {
-                if !self.config.features.delay_zero {
+                if !self.cx.config.features.delay_zero {
                     return false;
                 }
                 self.update_entity_lag(cfs_rq, se);
-                let owed = self.se[se].vlag > 0;
+                let owed = self.sched.se[se].vlag > 0;
                 if owed {
-                    self.se[se].vlag = 0;
+                    self.sched.se[se].vlag = 0;
                 }
                 owed
             }
@@ -271,12 +273,12 @@ impl Kernel {
 
     /// The middle of `dequeue_entity()`: what an entity takes along.
     pub(super) fn keep_lag(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
-        let fixed = self.config.eevdf_form == EevdfForm::V7_3;
+        let fixed = self.cx.config.eevdf_form == EevdfForm::V7_3;
         if !fixed {
             self.update_entity_lag(cfs_rq, se);
         }
-        let features = &self.config.features;
-        let entity = &mut self.se[se];
+        let features = &self.cx.config.features;
+        let entity = &mut self.sched.se[se];
         let sleep = flags & DEQUEUE_SLEEP != 0;
         if features.place_rel_deadline && !sleep {
             entity.deadline = entity.deadline.wrapping_sub(entity.vruntime);
@@ -289,35 +291,37 @@ impl Kernel {
 
     /// `place_entity()`: where a newcomer starts.
     pub(crate) fn place_entity(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
-        let form = self.config.eevdf_form;
+        let form = self.cx.config.eevdf_form;
         if form == EevdfForm::V7_3 && !self.flat_groups() {
             self.take_weight(se);
         }
         let average = self.avg_vruntime(cfs_rq);
         let curr = self.curr_on_rq(cfs_rq);
-        let base_slice = self.base_slice;
-        let entity = &mut self.se[se];
+        let base_slice = self.sched.base_slice;
+        let entity = &mut self.sched.se[se];
         if !entity.custom_slice {
             entity.slice = base_slice;
         }
-        let mut vslice = self.calc_delta_fair(self.se[se].slice, self.se[se].virtual_load());
-        let cfs = &mut self.cfs[cfs_rq];
-        let features = &self.config.features;
+        let mut vslice =
+            self.calc_delta_fair(self.sched.se[se].slice, self.sched.se[se].virtual_load());
+        let cfs = &mut self.sched.cfs[cfs_rq];
+        let features = &self.cx.config.features;
         let mut lag = 0;
         if features.place_lag && cfs.nr_queued != 0 {
             // Joining moves V towards the newcomer, which would eat part of its lag: inflate the
             // lag so that after joining it is what it was.
-            let load = cfs.avg_load + curr.map_or(0, |curr| cfs.weight_in_sums(&self.se[curr]));
-            let vlag = self.se[se].vlag;
+            let load =
+                cfs.avg_load + curr.map_or(0, |curr| cfs.weight_in_sums(&self.sched.se[curr]));
+            let vlag = self.sched.se[se].vlag;
             lag = match form {
                 EevdfForm::V6_12 => {
-                    let together = load + cfs.weight_in_sums(&self.se[se]);
+                    let together = load + cfs.weight_in_sums(&self.sched.se[se]);
                     vlag.wrapping_mul(together as i64) / load.max(1) as i32 as i64
                 }
-                EevdfForm::V7_3 => cfs.inflated(vlag, load.max(1), &self.se[se]),
+                EevdfForm::V7_3 => cfs.inflated(vlag, load.max(1), &self.sched.se[se]),
             };
         }
-        let entity = &mut self.se[se];
+        let entity = &mut self.sched.se[se];
         entity.vruntime = average.wrapping_sub(lag as u64);
         if features.place_rel_deadline && entity.rel_deadline {
             entity.deadline = entity.deadline.wrapping_add(entity.vruntime);
@@ -334,8 +338,8 @@ impl Kernel {
     /// `update_deadline()`: has the slice been used up? Then the next one begins.
     #[inline(always)]
     fn update_deadline(&mut self, cfs_rq: CfsRqId, se: EntityId) -> bool {
-        let base_slice = self.base_slice;
-        let entity = &mut self.se[se];
+        let base_slice = self.sched.base_slice;
+        let entity = &mut self.sched.se[se];
         if before(entity.vruntime, entity.deadline) {
             return false;
         }
@@ -343,8 +347,8 @@ impl Kernel {
             entity.slice = base_slice;
         }
         let slice = entity.slice;
-        let vslice = self.calc_delta_fair(slice, self.se[se].virtual_load());
-        let entity = &mut self.se[se];
+        let vslice = self.calc_delta_fair(slice, self.sched.se[se].virtual_load());
+        let entity = &mut self.sched.se[se];
         entity.deadline = entity.vruntime.wrapping_add(vslice);
         self.avg_vruntime(cfs_rq);
         true
@@ -353,8 +357,8 @@ impl Kernel {
     /// `protect_slice()`: the entity was installed and still is in that slice.
     #[inline(always)]
     pub(super) fn protect_slice(&self, se: EntityId) -> bool {
-        let entity = &self.se[se];
-        match self.config.eevdf_form {
+        let entity = &self.sched.se[se];
+        match self.cx.config.eevdf_form {
             EevdfForm::V6_12 => entity.vlag == entity.deadline as i64,
             EevdfForm::V7_3 => before(entity.vruntime, entity.vprot),
         }
@@ -363,9 +367,9 @@ impl Kernel {
     /// `set_protect_slice()`. `first`: it has been switched to, not put back after a change.
     #[inline(always)]
     pub(crate) fn set_protect_slice(&mut self, cfs_rq: CfsRqId, se: EntityId, first: bool) {
-        match self.config.eevdf_form {
-            EevdfForm::V6_12 => self.se[se].vlag = self.se[se].deadline as i64,
-            EevdfForm::V7_3 if first => self.se[se].vprot = self.protected_until(cfs_rq, se),
+        match self.cx.config.eevdf_form {
+            EevdfForm::V6_12 => self.sched.se[se].vlag = self.sched.se[se].deadline as i64,
+            EevdfForm::V7_3 if first => self.sched.se[se].vprot = self.protected_until(cfs_rq, se),
             EevdfForm::V7_3 => {}
         }
     }
@@ -373,8 +377,8 @@ impl Kernel {
     /// `cancel_protect_slice()`.
     pub(crate) fn cancel_protect_slice(&mut self, se: EntityId) {
         if self.protect_slice(se) {
-            let entity = &mut self.se[se];
-            match self.config.eevdf_form {
+            let entity = &mut self.sched.se[se];
+            match self.cx.config.eevdf_form {
                 EevdfForm::V6_12 => entity.vlag = entity.deadline.wrapping_add(1) as i64,
                 EevdfForm::V7_3 => entity.vprot = entity.vruntime,
             }
@@ -385,10 +389,10 @@ impl Kernel {
     /// is somebody else's turn.
     pub(super) fn charge_request(&mut self, cfs_rq: CfsRqId, curr: EntityId) {
         let used_up = self.update_deadline(cfs_rq, curr);
-        if self.cfs[cfs_rq].nr_queued == 1 {
+        if self.sched.cfs[cfs_rq].nr_queued == 1 {
             return;
         }
-        let loses = match self.config.eevdf_form {
+        let loses = match self.cx.config.eevdf_form {
             EevdfForm::V6_12 => used_up || self.did_preempt_short(cfs_rq, curr),
             EevdfForm::V7_3 => used_up || !self.protect_slice(curr),
         };
@@ -400,24 +404,24 @@ impl Kernel {
 
     /// `did_preempt_short()`: an unprotected running entity has run beyond its share.
     fn did_preempt_short(&self, cfs_rq: CfsRqId, curr: EntityId) -> bool {
-        self.config.features.preempt_short
+        self.cx.config.features.preempt_short
             && !self.protect_slice(curr)
             && !self.entity_eligible(cfs_rq, curr)
     }
 
     /// `do_preempt_short()`: does a waking entity with a shorter slice break the protection?
     pub(crate) fn do_preempt_short(&self, cfs_rq: CfsRqId, pse: EntityId, se: EntityId) -> bool {
-        self.config.features.preempt_short
-            && self.se[pse].slice < self.se[se].slice
+        self.cx.config.features.preempt_short
+            && self.sched.se[pse].slice < self.sched.se[se].slice
             && self.entity_eligible(cfs_rq, pse)
-            && (before(self.se[pse].deadline, self.se[se].deadline)
+            && (before(self.sched.se[pse].deadline, self.sched.se[se].deadline)
                 || !self.entity_eligible(cfs_rq, se))
     }
 
     /// V, without moving its base: what [`Kernel::avg_vruntime`] would return.
     pub(super) fn peek_avg_vruntime(&self, cfs_rq: CfsRqId) -> u64 {
-        let cfs = &self.cfs[cfs_rq];
-        let (mut sum, load) = sums(cfs, self.curr_on_rq(cfs_rq).map(|c| &self.se[c]));
+        let cfs = &self.sched.cfs[cfs_rq];
+        let (mut sum, load) = sums(cfs, self.curr_on_rq(cfs_rq).map(|c| &self.sched.se[c]));
         if load == 0 {
             return cfs.zero_vruntime;
         }
@@ -435,17 +439,17 @@ impl Kernel {
         protect: bool,
         see: &mut impl See,
     ) -> Option<EntityId> {
-        let cfs = &self.cfs[cfs_rq];
+        let cfs = &self.sched.cfs[cfs_rq];
         let on_rq = self.curr_on_rq(cfs_rq);
         if cfs.nr_queued == 1 {
             see.pick(PickRule::OnlyEntity);
             return on_rq.or_else(|| cfs.timeline.first().map(|n| n.se));
         }
-        let sums = sums(cfs, on_rq.map(|c| &self.se[c]));
+        let sums = sums(cfs, on_rq.map(|c| &self.sched.se[c]));
         let eligible = |vruntime: u64| cfs.is_eligible(sums, vruntime);
-        let curr = on_rq.filter(|&c| eligible(self.se[c].vruntime));
-        let protects = match self.config.eevdf_form {
-            EevdfForm::V6_12 => self.config.features.run_to_parity,
+        let curr = on_rq.filter(|&c| eligible(self.sched.se[c].vruntime));
+        let protects = match self.cx.config.eevdf_form {
+            EevdfForm::V6_12 => self.cx.config.features.run_to_parity,
             EevdfForm::V7_3 => protect,
         };
         if let Some(curr) = curr
@@ -458,7 +462,9 @@ impl Kernel {
         let best = cfs.timeline.iter().find(|n| eligible(n.vruntime));
         let picked = match (best, curr) {
             (None, curr) => curr,
-            (Some(best), Some(curr)) if before(self.se[curr].deadline, best.deadline) => Some(curr),
+            (Some(best), Some(curr)) if before(self.sched.se[curr].deadline, best.deadline) => {
+                Some(curr)
+            }
             (Some(best), _) => Some(best.se),
         };
         see.pick(match picked == on_rq {
@@ -477,7 +483,7 @@ impl Kernel {
         curr: TaskId,
         wake_flags: u32,
     ) -> (bool, PreemptionRule) {
-        match self.config.eevdf_form {
+        match self.cx.config.eevdf_form {
             EevdfForm::V6_12 => self.wakeup_preempts_6_12(cpu, task, curr),
             EevdfForm::V7_3 => self.wakeup_preempts_7_3(cpu, task, curr, wake_flags),
         }
@@ -489,13 +495,13 @@ impl Kernel {
         task: TaskId,
         curr: TaskId,
     ) -> (bool, PreemptionRule) {
-        if self.rq[cpu].need_resched {
+        if self.sched.rq[cpu].need_resched {
             return (false, PreemptionRule::ReschedulePending);
         }
-        if !self.config.features.wakeup_preemption {
+        if !self.cx.config.features.wakeup_preemption {
             return (false, PreemptionRule::FeatureOff);
         }
-        let (se, pse) = self.find_matching_se(self.tasks[curr].se, self.tasks[task].se);
+        let (se, pse) = self.find_matching_se(self.sched.tasks[curr].se, self.sched.tasks[task].se);
         let (curr_is_idle, task_is_idle) = (self.se_is_idle(se), self.se_is_idle(pse));
         if curr_is_idle && !task_is_idle {
             self.cancel_protect_slice(se);
@@ -504,10 +510,10 @@ impl Kernel {
         if curr_is_idle != task_is_idle {
             return (false, PreemptionRule::IdleDoesNotPreempt);
         }
-        if self.tasks[task].policy != Policy::Normal {
+        if self.sched.tasks[task].policy != Policy::Normal {
             return (false, PreemptionRule::BatchDoesNotPreempt);
         }
-        let cfs_rq = self.se[se].cfs_rq;
+        let cfs_rq = self.sched.se[se].cfs_rq;
         self.update_curr(cfs_rq);
         let short = self.do_preempt_short(cfs_rq, pse, se);
         if short {
@@ -524,22 +530,22 @@ impl Kernel {
     pub(super) fn yield_eevdf(&mut self, cpu: CpuId, cfs_rq: CfsRqId, se: EntityId) {
         self.update_rq_clock(cpu);
         self.update_curr(cfs_rq);
-        self.rq[cpu].skip_clock_update = true;
+        self.sched.rq[cpu].skip_clock_update = true;
         if self.entity_eligible(cfs_rq, se) {
-            self.se[se].vruntime = self.se[se].deadline;
+            self.sched.se[se].vruntime = self.sched.se[se].deadline;
             self.update_deadline(cfs_rq, se);
         }
     }
 
     /// Asserts that the timeline is in order, and recomputes the sums.
     pub(super) fn verify_eevdf(&self, cfs_rq: CfsRqId) {
-        let cfs = &self.cfs[cfs_rq];
+        let cfs = &self.sched.cfs[cfs_rq];
         for pair in cfs.timeline.windows(2) {
             assert!(!before(pair[1].deadline, pair[0].deadline), "{:?}: order", cfs.cpu);
         }
         let (mut sum, mut weights) = (0i64, 0);
         for node in &cfs.timeline {
-            let weight = cfs.weight_in_sums(&self.se[node.se]);
+            let weight = cfs.weight_in_sums(&self.sched.se[node.se]);
             let key = node.vruntime.wrapping_sub(cfs.zero_vruntime) as i64;
             sum = sum.wrapping_add(key.wrapping_mul(weight as i64));
             weights += weight;

@@ -116,14 +116,14 @@ impl Kernel {
         computed: &mut u32,
         see: &mut impl See,
     ) -> Option<Choice> {
-        let mut domain = self.sd_asym_cpucapacity(self.this_cpu);
+        let mut domain = self.sd_asym_cpucapacity(self.cx.this_cpu);
         while let Some(id) = domain
-            && !self.topology.domains[id.0 as usize].span.contains(prev)
+            && !self.sched.topology.domains[id.0 as usize].span.contains(prev)
         {
-            domain = self.topology.domains[id.0 as usize].parent;
+            domain = self.sched.topology.domains[id.0 as usize].parent;
         }
-        let span = &self.topology.domains[domain?.0 as usize].span;
-        Some(match self.config.find_energy_efficient_cpu {
+        let span = &self.sched.topology.domains[domain?.0 as usize].span;
+        Some(match self.cx.config.find_energy_efficient_cpu {
             FindEnergyEfficientCpu::Margin => self.feec_margin(span, task, prev, computed, see),
             FindEnergyEfficientCpu::Fits => self.feec_fits(span, task, prev, computed, see),
         })
@@ -159,9 +159,9 @@ impl Kernel {
         cpu: CpuId,
         placed: bool,
     ) -> Option<EnergyEstimate> {
-        let pd = self.rd.pds.iter().find(|pd| pd.span.contains(cpu))?;
+        let pd = self.sched.rd.pds.iter().find(|pd| pd.span.contains(cpu))?;
         let dst = placed.then_some(cpu);
-        Some(match self.config.find_energy_efficient_cpu {
+        Some(match self.cx.config.find_energy_efficient_cpu {
             FindEnergyEfficientCpu::Margin => self.compute_energy_margin(task, dst, pd),
             FindEnergyEfficientCpu::Fits => {
                 let env = self.energy_env(task, prev, pd);
@@ -189,9 +189,9 @@ mod tests {
     /// A sleeping task of util_avg 150 and util_est 200 that last ran on `prev`.
     fn sleeper(kernel: &mut Kernel, prev: u16) -> TaskId {
         let task = kernel.new_task(None, TaskKind::User);
-        kernel.tasks[task].cpu = CpuId(prev);
-        let se = kernel.tasks[task].se;
-        let avg = &mut kernel.se[se].avg;
+        kernel.sched.tasks[task].cpu = CpuId(prev);
+        let se = kernel.sched.tasks[task].se;
+        let avg = &mut kernel.sched.se[se].avg;
         (avg.util_avg, avg.util_est, avg.last_update_time) = (150, 200, 1);
         task
     }
@@ -202,7 +202,7 @@ mod tests {
         let choice = kernel.find_energy_efficient_cpu(task, CpuId(prev), computed, &mut notes);
         let choice = choice.unwrap();
         // A domain is computed if the task has room in it.
-        let domain = |cpu| kernel.rd.pds.iter().position(|pd| pd.span.contains(cpu));
+        let domain = |cpu| kernel.sched.rd.pds.iter().position(|pd| pd.span.contains(cpu));
         let seen = notes.candidates.iter().filter(|c| !c.role.ends_with("does not fit"));
         let seen: std::collections::BTreeSet<_> = seen.map(|c| domain(c.cpu)).collect();
         assert_eq!(*computed as usize, seen.len());
@@ -225,14 +225,14 @@ mod tests {
     fn early_ways_out() {
         let mut kernel = kernel(&[(2, 512, A), (1, 1024, B)]);
         let task = sleeper(&mut kernel, 1);
-        let se = kernel.tasks[task].se;
-        let avg = &mut kernel.se[se].avg;
+        let se = kernel.sched.tasks[task].se;
+        let avg = &mut kernel.sched.se[se].avg;
         (avg.util_avg, avg.util_est) = (0, 0);
         assert_eq!(choose(&kernel, task, 1), (1, vec![]));
         // Fits nowhere: it stays, and nothing else is asked.
         let util = |k: &mut Kernel, util| {
-            k.se[se].avg.util_avg = util;
-            k.cfs[crate::sched::CfsRqId::root(CpuId(1))].avg.util_avg = util;
+            k.sched.se[se].avg.util_avg = util;
+            k.sched.cfs[crate::sched::CfsRqId::root(CpuId(1))].avg.util_avg = util;
         };
         util(&mut kernel, 1000);
         assert_eq!(choose(&kernel, task, 1), (1, vec![]));
@@ -240,7 +240,7 @@ mod tests {
         util(&mut kernel, 600);
         assert_eq!(choose(&kernel, task, 1).0, 2);
         // Its affinity leaves only CPU 1 beside that.
-        kernel.tasks[task].cpus_mask = CpuMask::from_cpus([CpuId(0), CpuId(1)]);
+        kernel.sched.tasks[task].cpus_mask = CpuMask::from_cpus([CpuId(0), CpuId(1)]);
         assert_eq!(choose(&kernel, task, 1), (1, vec![]));
     }
 
@@ -251,12 +251,12 @@ mod tests {
         let big: &[(u32, u64)] = &[(500_000, 79_613), (2_802_000, 2_158_976)];
         let mut kernel = kernel(&[(4, 124, little), (2, 1024, big)]);
         let task = sleeper(&mut kernel, 0);
-        let se = kernel.tasks[task].se;
-        let avg = &mut kernel.se[se].avg;
+        let se = kernel.sched.tasks[task].se;
+        let avg = &mut kernel.sched.se[se].avg;
         (avg.util_avg, avg.util_est) = (20, 24);
         assert_eq!(choose(&kernel, task, 0), (0, vec![(4, 24 * 4374), (0, 24 * 4192)]));
         for cpu in [0, 4] {
-            kernel.rq[CpuId(cpu)].dl.count_for_test();
+            kernel.sched.rq[CpuId(cpu)].dl.count_for_test();
         }
         assert_eq!(choose(&kernel, task, 0), (4, vec![(4, 24 * 4374), (0, 24 * 4876)]));
     }
@@ -296,7 +296,8 @@ mod tests {
                 Config { em_cpu_energy: form, fair_server_runtime: 0, ..Config::linux_6_12() };
             let kernel = Kernel::boot(device_tree(&[(2, 124, opps), (1, 1024, A)]), config.clone());
             for &(max_util, busy, allowed, expected) in cases {
-                let energy = em_cpu_energy(&config, &kernel.rd.pds[1], max_util, busy, allowed);
+                let energy =
+                    em_cpu_energy(&config, &kernel.sched.rd.pds[1], max_util, busy, allowed);
                 assert_eq!(energy, expected, "{form:?}: {max_util}, {busy}, {allowed}");
             }
         };
@@ -348,7 +349,7 @@ mod tests {
             let mut kernel = Kernel::boot(device_tree(&domains), config);
             let task = sleeper(&mut kernel, 1);
             // Somebody keeps prev's domain busy: that counts in the total.
-            let avg = &mut kernel.cfs[CfsRqId::root(CpuId(1))].avg;
+            let avg = &mut kernel.sched.cfs[CfsRqId::root(CpuId(1))].avg;
             avg.util_avg = 150 + others;
             choose(&kernel, task, 1).0
         };
@@ -377,14 +378,14 @@ mod tests {
         let looked_at =
             |k: &Kernel| -> Vec<u16> { choose(k, task, 0).1.iter().map(|(cpu, _)| *cpu).collect() };
         assert_eq!(looked_at(&kernel), [2, 0, 1]);
-        kernel.cfs[CfsRqId::root(CpuId(1))].avg.util_avg = 200;
+        kernel.sched.cfs[CfsRqId::root(CpuId(1))].avg.util_avg = 200;
         assert_eq!(looked_at(&kernel), [2, 0, 1]);
-        kernel.cfs[CfsRqId::root(CpuId(1))].avg.util_avg = 400;
+        kernel.sched.cfs[CfsRqId::root(CpuId(1))].avg.util_avg = 400;
         assert_eq!(looked_at(&kernel), [2, 0]);
         // The task fits nowhere but on prev: it stays, whatever prev costs.
-        let se = kernel.tasks[task].se;
-        kernel.se[se].avg.util_est = 0;
-        kernel.se[se].avg.util_avg = 0;
+        let se = kernel.sched.tasks[task].se;
+        kernel.sched.se[se].avg.util_est = 0;
+        kernel.sched.se[se].avg.util_avg = 0;
         assert_eq!(choose(&kernel, task, 0), (0, vec![]));
     }
 
@@ -395,15 +396,15 @@ mod tests {
         let config = older(Config::linux_6_12());
         let mut kernel = Kernel::boot(device_tree(&[(2, 512, A), (1, 1024, B)]), config);
         let task = sleeper(&mut kernel, 0);
-        let avg = &mut kernel.cfs[CfsRqId::root(CpuId(0))].avg;
+        let avg = &mut kernel.sched.cfs[CfsRqId::root(CpuId(0))].avg;
         (avg.util_avg, avg.util_est) = (250, 90);
-        let pd = &kernel.rd.pds[1];
+        let pd = &kernel.sched.rd.pds[1];
         let on = |dst| kernel.compute_energy_margin(task, dst, pd).busy;
         assert_eq!(on(None), 100); // util 250 − 150 against 90
         assert_eq!(on(Some(CpuId(0))), 300);
         assert_eq!(on(Some(CpuId(1))), 300);
-        kernel.cfs[CfsRqId::root(CpuId(0))].avg.util_avg = 600;
-        let on = |dst| kernel.compute_energy_margin(task, dst, &kernel.rd.pds[1]).busy;
+        kernel.sched.cfs[CfsRqId::root(CpuId(0))].avg.util_avg = 600;
+        let on = |dst| kernel.compute_energy_margin(task, dst, &kernel.sched.rd.pds[1]).busy;
         assert_eq!(on(Some(CpuId(0))), 512, "capped by the CPU");
     }
 
@@ -416,11 +417,12 @@ mod tests {
             let domains = [(1, 124, A), (1, 427, A), (1, 1024, B)];
             let mut kernel = Kernel::boot(device_tree(&domains), config);
             let task = sleeper(&mut kernel, prev);
-            let se = kernel.tasks[task].se;
-            let avg = &mut kernel.se[se].avg;
+            let se = kernel.sched.tasks[task].se;
+            let avg = &mut kernel.sched.se[se].avg;
             (avg.util_avg, avg.util_est) = (30, 40);
-            kernel.tasks[task].uclamp_req = UclampRequest { min: Some(min), max: None };
-            kernel.tasks[task].cpus_mask = CpuMask::from_cpus(allowed.iter().map(|c| CpuId(*c)));
+            kernel.sched.tasks[task].uclamp_req = UclampRequest { min: Some(min), max: None };
+            kernel.sched.tasks[task].cpus_mask =
+                CpuMask::from_cpus(allowed.iter().map(|c| CpuId(*c)));
             choose(&kernel, task, prev).0
         };
         assert_eq!(chosen(0, 0, &[0, 1, 2]), 1); // equal power, more performance
@@ -444,11 +446,12 @@ mod tests {
             };
             let mut kernel = Kernel::boot(device_tree(&[(2, 512, A), (1, 1024, B)]), config);
             let task = sleeper(&mut kernel, 2);
-            kernel.tasks[task].uclamp_req = UclampRequest { min: Some(own.0), max: Some(own.1) };
+            kernel.sched.tasks[task].uclamp_req =
+                UclampRequest { min: Some(own.0), max: Some(own.1) };
             let clamps = Clamps { min: rq.0, max: rq.1 };
-            kernel.rq[CpuId(0)].uclamp.inc(clamps);
+            kernel.sched.rq[CpuId(0)].uclamp.inc(clamps);
             if idle {
-                kernel.rq[CpuId(0)].uclamp.dec(clamps);
+                kernel.sched.rq[CpuId(0)].uclamp.dec(clamps);
             }
             kernel.energy_estimate(task, CpuId(2), CpuId(0), true).unwrap().max_util
         };

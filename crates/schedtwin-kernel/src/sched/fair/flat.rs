@@ -79,61 +79,65 @@ impl SchedEntity {
 impl Kernel {
     /// A group is made, or gets a limit: from now on the timeline is one, or it nests. Nobody is in a group yet.
     pub(super) fn choose_group_tree(&mut self) {
-        let flat = self.config.group_tree == GroupTree::Flat
-            && sums_full_weights(&self.config)
+        let flat = self.cx.config.group_tree == GroupTree::Flat
+            && sums_full_weights(&self.cx.config)
             && self.has_groups()
             && !self.cfs_bandwidth_used();
         if flat == self.flat_groups() {
             return;
         }
         assert!(self.groups_are_empty(), "a group's limit is written before anybody is in a group");
-        self.flat_groups = flat;
-        for cpu in self.rq.ids() {
-            let (root, timeline) = (CfsRqId::root(cpu), self.rq[cpu].timeline);
+        self.sched.flat_groups = flat;
+        for cpu in self.sched.rq.ids() {
+            let (root, timeline) = (CfsRqId::root(cpu), self.sched.rq[cpu].timeline);
             let (from, to) = if flat {
-                let empty = CfsRq { timeline: Vec::new(), ..self.cfs[root].clone() };
-                let capacity = self.cfs[root].timeline.capacity();
-                let new = self.cfs.push(CfsRq { timeline: Vec::with_capacity(capacity), ..empty });
+                let empty = CfsRq { timeline: Vec::new(), ..self.sched.cfs[root].clone() };
+                let capacity = self.sched.cfs[root].timeline.capacity();
+                let new =
+                    self.sched.cfs.push(CfsRq { timeline: Vec::with_capacity(capacity), ..empty });
                 (root, new)
             } else {
                 (timeline, root)
             };
-            self.rq[cpu].timeline = to;
-            let mut moved = std::mem::take(&mut self.cfs[from].timeline);
-            self.cfs[to].timeline.append(&mut moved);
-            let (sum, load) = (self.cfs[from].avg_vruntime, self.cfs[from].avg_load);
-            let zero = self.cfs[from].zero_vruntime;
-            let cfs = &mut self.cfs[to];
+            self.sched.rq[cpu].timeline = to;
+            let mut moved = std::mem::take(&mut self.sched.cfs[from].timeline);
+            self.sched.cfs[to].timeline.append(&mut moved);
+            let (sum, load) = (self.sched.cfs[from].avg_vruntime, self.sched.cfs[from].avg_load);
+            let zero = self.sched.cfs[from].zero_vruntime;
+            let cfs = &mut self.sched.cfs[to];
             (cfs.avg_vruntime, cfs.avg_load, cfs.zero_vruntime) = (sum, load, zero);
             cfs.next = None;
-            let cfs = &mut self.cfs[from];
+            let cfs = &mut self.sched.cfs[from];
             (cfs.avg_vruntime, cfs.avg_load, cfs.next) = (0, 0, None);
         }
     }
 
     fn groups_are_empty(&self) -> bool {
-        self.groups.ids().skip(1).all(|group| {
-            self.groups[group].cfs_rq.iter().all(|cfs_rq| self.cfs[*cfs_rq].h_nr_queued == 0)
+        self.sched.groups.ids().skip(1).all(|group| {
+            self.sched.groups[group]
+                .cfs_rq
+                .iter()
+                .all(|cfs_rq| self.sched.cfs[*cfs_rq].h_nr_queued == 0)
         })
     }
 
     /// The queue in whose timeline an entity competes.
     #[inline(always)]
     pub(crate) fn timeline_of(&self, se: EntityId) -> CfsRqId {
-        let cfs_rq = self.se[se].cfs_rq;
-        if self.flat_groups() { self.rq[self.cpu_of(cfs_rq)].timeline } else { cfs_rq }
+        let cfs_rq = self.sched.se[se].cfs_rq;
+        if self.flat_groups() { self.sched.rq[self.cpu_of(cfs_rq)].timeline } else { cfs_rq }
     }
 
     /// Where a walk through timelines that nest begins; none where one timeline is for all.
     #[inline(always)]
     pub(super) fn nested_levels(&self, task: TaskId) -> Option<EntityId> {
-        if self.flat_groups() { None } else { Some(self.tasks[task].se) }
+        if self.flat_groups() { None } else { Some(self.sched.tasks[task].se) }
     }
 
     /// One more level of [`prop_weight`].
     fn calc_prop_weight(&self, se: EntityId, weight: u64) -> u64 {
-        let entity = &self.se[se];
-        let queue_weight = entity.parent.map(|_| self.cfs[entity.cfs_rq].load_weight);
+        let entity = &self.sched.se[se];
+        let queue_weight = entity.parent.map(|_| self.sched.cfs[entity.cfs_rq].load_weight);
         prop_weight(weight, entity.load.weight, queue_weight)
     }
 
@@ -145,26 +149,26 @@ impl Kernel {
         weight: u64,
         queued: bool,
     ) {
-        let old = self.se[se].virtual_load().weight;
+        let old = self.sched.se[se].virtual_load().weight;
         let now = LoadWeight { weight, inv_weight: 0 };
         if old == weight {
-            self.se[se].timeline_load = Some(now);
+            self.sched.se[se].timeline_load = Some(now);
             return;
         }
         if !queued {
-            let entity = &mut self.se[se];
+            let entity = &mut self.sched.se[se];
             entity.rescale(old, weight, false);
             entity.timeline_load = Some(now);
             return;
         }
         let average = self.avg_vruntime(timeline);
         let lag = self.entity_lag(timeline, average, se);
-        let curr = self.cfs[timeline].curr == Some(se);
+        let curr = self.sched.cfs[timeline].curr == Some(se);
         let protected = curr && self.protect_slice(se);
         if !curr {
             self.timeline_remove(timeline, se);
         }
-        let entity = &mut self.se[se];
+        let entity = &mut self.sched.se[se];
         entity.vlag = lag;
         entity.deadline = entity.deadline.wrapping_sub(average);
         entity.rel_deadline = true;
@@ -189,11 +193,11 @@ impl Kernel {
     /// The middle of `enqueue_task_fair()`: the task's place in the hierarchy, and in the timeline.
     #[inline(never)]
     pub(super) fn enqueue_flat(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
-        let se = self.tasks[task].se;
-        let timeline = self.rq[cpu].timeline;
+        let se = self.sched.tasks[task].se;
+        let timeline = self.sched.rq[cpu].timeline;
         self.update_curr(timeline);
         // It has blocked, but has not been switched out.
-        let curr = self.cfs[timeline].curr == Some(se);
+        let curr = self.sched.cfs[timeline].curr == Some(se);
         if curr {
             self.place_entity(timeline, se, flags);
         }
@@ -204,28 +208,28 @@ impl Kernel {
             self.place_entity(timeline, se, flags);
             self.timeline_insert(timeline, se);
         }
-        self.cfs[timeline].nr_queued += 1;
+        self.sched.cfs[timeline].nr_queued += 1;
     }
 
     /// `enqueue_hierarchy()`; the task's weight in the timeline.
     fn enqueue_hierarchy(&mut self, se: EntityId, mut flags: u32) -> u64 {
-        let task = self.se[se].task;
-        let still_delayed = flags & ENQUEUE_WAKEUP == 0 && self.se[se].sched_delayed;
-        let mut idle = (self.tasks[task].policy == Policy::Idle) as u32;
+        let task = self.sched.se[se].task;
+        let still_delayed = flags & ENQUEUE_WAKEUP == 0 && self.sched.se[se].sched_delayed;
+        let mut idle = (self.sched.tasks[task].policy == Policy::Idle) as u32;
         let mut weight = NICE_0_LOAD;
         let mut level = Some(se);
         while let Some(id) = level {
-            let cfs_rq = self.se[id].cfs_rq;
+            let cfs_rq = self.sched.se[id].cfs_rq;
             self.update_curr(cfs_rq);
-            if self.se[id].on_rq {
+            if self.sched.se[id].on_rq {
                 self.stays_queued(id, None);
             } else {
                 self.enqueue_level(cfs_rq, id, flags);
             }
-            idle = self.cfs[cfs_rq].count_in(still_delayed, idle);
+            idle = self.sched.cfs[cfs_rq].count_in(still_delayed, idle);
             weight = self.calc_prop_weight(id, weight);
             flags = ENQUEUE_WAKEUP;
-            level = self.se[id].parent;
+            level = self.sched.se[id].parent;
         }
         weight
     }
@@ -235,7 +239,7 @@ impl Kernel {
         self.update_load_avg(cfs_rq, se, UPDATE_TG | DO_ATTACH);
         self.se_update_runnable(se);
         self.update_cfs_group(se);
-        let (cfs, entity) = (&mut self.cfs[cfs_rq], &mut self.se[se]);
+        let (cfs, entity) = (&mut self.sched.cfs[cfs_rq], &mut self.sched.se[se]);
         cfs.load_weight += entity.load.weight;
         cfs.nr_queued += 1;
         if flags & ENQUEUE_MIGRATED != 0 {
@@ -247,42 +251,42 @@ impl Kernel {
             let (cpu, task) = (cfs.cpu, entity.task);
             self.task_is_queued(cpu, se, task);
         }
-        if self.cfs[cfs_rq].nr_queued == 1 && self.is_of_group(cfs_rq) {
+        if self.sched.cfs[cfs_rq].nr_queued == 1 && self.is_of_group(cfs_rq) {
             self.queue_begins(cfs_rq);
         }
     }
 
     /// `__dequeue_task()`; `false`: the task stays, delayed.
     pub(super) fn dequeue_flat(&mut self, cpu: CpuId, se: EntityId, flags: u32) -> bool {
-        let task = self.se[se].task;
-        let timeline = self.rq[cpu].timeline;
+        let task = self.sched.se[se].task;
+        let timeline = self.sched.rq[cpu].timeline;
         let was_sched_idle = self.sched_idle_cpu(cpu);
         let (sleep, finishing) = (flags & DEQUEUE_SLEEP != 0, flags & DEQUEUE_DELAYED != 0);
         self.clear_buddies(timeline, se);
         self.update_curr(timeline);
         self.before_delaying(timeline, se);
         let delay = sleep && flags & (DEQUEUE_SPECIAL | DEQUEUE_DELAYED) == 0;
-        if self.config.features.delay_dequeue && delay && !self.entity_eligible(timeline, se) {
-            self.update_load_avg(self.se[se].cfs_rq, se, 0);
+        if self.cx.config.features.delay_dequeue && delay && !self.entity_eligible(timeline, se) {
+            self.update_load_avg(self.sched.se[se].cfs_rq, se, 0);
             self.learns_within_dequeue(se);
             self.set_delayed(se);
             return false;
         }
         self.dequeue_hierarchy(se, flags);
         self.before_leaving(timeline, se, flags);
-        if self.cfs[timeline].curr != Some(se) {
+        if self.sched.cfs[timeline].curr != Some(se) {
             self.timeline_remove(timeline, se);
         }
-        self.cfs[timeline].nr_queued -= 1;
+        self.sched.cfs[timeline].nr_queued -= 1;
         self.sub_nr_running(cpu, 1);
         if self.uclamp_sums() {
             self.util_bias_dequeue(cpu, task);
         }
         if !was_sched_idle && self.sched_idle_cpu(cpu) {
-            self.rq[cpu].next_balance = self.jiffies();
+            self.sched.rq[cpu].next_balance = self.jiffies();
         }
         if finishing {
-            self.se[se].sched_delayed = false;
+            self.sched.se[se].sched_delayed = false;
             self.for_each_level(se, |cfs| cfs.h_nr_delayed -= 1);
             self.finish_block_task(task);
         }
@@ -293,20 +297,21 @@ impl Kernel {
     /// look: `clear_delayed()` comes after them.
     fn dequeue_hierarchy(&mut self, se: EntityId, mut flags: u32) {
         let finishing = flags & DEQUEUE_DELAYED != 0;
-        let moves_delayed = !finishing && flags & DEQUEUE_SLEEP == 0 && self.se[se].sched_delayed;
-        let mut idle = (self.tasks[self.se[se].task].policy == Policy::Idle) as u32;
+        let moves_delayed =
+            !finishing && flags & DEQUEUE_SLEEP == 0 && self.sched.se[se].sched_delayed;
+        let mut idle = (self.sched.tasks[self.sched.se[se].task].policy == Policy::Idle) as u32;
         let mut leaves = true;
         let mut level = Some(se);
         while let Some(id) = level {
-            let cfs_rq = self.se[id].cfs_rq;
+            let cfs_rq = self.sched.se[id].cfs_rq;
             self.update_curr(cfs_rq);
             if leaves {
                 self.dequeue_level(cfs_rq, id, flags);
-                leaves = self.cfs[cfs_rq].load_weight == 0;
+                leaves = self.sched.cfs[cfs_rq].load_weight == 0;
             } else {
                 self.stays_queued(id, None);
             }
-            let cfs = &mut self.cfs[cfs_rq];
+            let cfs = &mut self.sched.cfs[cfs_rq];
             if moves_delayed {
                 cfs.h_nr_delayed -= 1;
             } else if !finishing {
@@ -318,21 +323,21 @@ impl Kernel {
                 idle = 1;
             }
             flags = (flags | DEQUEUE_SLEEP) & !(DEQUEUE_DELAYED | DEQUEUE_SPECIAL);
-            level = self.se[id].parent;
+            level = self.sched.se[id].parent;
         }
     }
 
     /// `dequeue_entity()`.
     fn dequeue_level(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
-        let entity = &self.se[se];
+        let entity = &self.sched.se[se];
         let is_task = entity.my_q.is_none();
-        let migrating = is_task && self.tasks[entity.task].on_rq == OnRq::Migrating;
+        let migrating = is_task && self.sched.tasks[entity.task].on_rq == OnRq::Migrating;
         self.update_load_avg(cfs_rq, se, UPDATE_TG | if migrating { DO_DETACH } else { 0 });
         if is_task && flags & DEQUEUE_SLEEP != 0 && flags & DEQUEUE_DELAYED == 0 {
             self.learns_within_dequeue(se);
         }
         self.se_update_runnable(se);
-        let (cfs, entity) = (&mut self.cfs[cfs_rq], &mut self.se[se]);
+        let (cfs, entity) = (&mut self.sched.cfs[cfs_rq], &mut self.sched.se[se]);
         entity.on_rq = false;
         cfs.load_weight -= entity.load.weight;
         cfs.nr_queued -= 1;
@@ -348,10 +353,10 @@ impl Kernel {
     /// `pick_task_fair()`.
     #[inline(never)]
     pub(super) fn pick_flat(&mut self, cpu: CpuId, see: &mut impl See) -> Option<TaskId> {
-        let timeline = self.rq[cpu].timeline;
+        let timeline = self.sched.rq[cpu].timeline;
         loop {
             see.pick_begins();
-            if self.cfs[timeline].nr_queued == 0 {
+            if self.sched.cfs[timeline].nr_queued == 0 {
                 return None;
             }
             if self.curr_on_rq(timeline).is_some() {
@@ -360,8 +365,8 @@ impl Kernel {
             let picked = self.pick_next_entity(timeline, see);
             let se = picked.expect("a queue that is not empty has a best");
             self.note_pick(see, timeline, se);
-            if !self.se[se].sched_delayed {
-                return Some(self.se[se].task);
+            if !self.sched.se[se].sched_delayed {
+                return Some(self.sched.se[se].task);
             }
             self.dequeue_flat(cpu, se, DEQUEUE_SLEEP | DEQUEUE_DELAYED);
         }
@@ -369,44 +374,44 @@ impl Kernel {
 
     /// `put_prev_task_fair()`; `next`: levels that it has in common with the task that comes go on running.
     pub(super) fn put_prev_flat(&mut self, cpu: CpuId, prev: TaskId, next: Option<TaskId>) {
-        let next = next.map(|next| self.tasks[next].se);
-        let se = self.tasks[prev].se;
+        let next = next.map(|next| self.sched.tasks[next].se);
+        let se = self.sched.tasks[prev].se;
         let mut level = Some(se);
         while let Some(id) = level {
-            let cfs_rq = self.se[id].cfs_rq;
+            let cfs_rq = self.sched.se[id].cfs_rq;
             self.put_prev_level(cfs_rq, id);
             if next.is_some_and(|next| self.is_on_the_way_of(cfs_rq, next)) {
                 break;
             }
-            level = self.se[id].parent;
+            level = self.sched.se[id].parent;
         }
-        let timeline = self.rq[cpu].timeline;
-        self.cfs[timeline].curr = None;
-        if self.se[se].on_rq {
+        let timeline = self.sched.rq[cpu].timeline;
+        self.sched.cfs[timeline].curr = None;
+        if self.sched.se[se].on_rq {
             self.timeline_insert(timeline, se);
         }
     }
 
     /// Whether an entity, or one above it, is on this queue.
     fn is_on_the_way_of(&self, cfs_rq: CfsRqId, se: EntityId) -> bool {
-        std::iter::successors(Some(se), |se| self.se[*se].parent)
-            .any(|se| self.se[se].cfs_rq == cfs_rq)
+        std::iter::successors(Some(se), |se| self.sched.se[*se].parent)
+            .any(|se| self.sched.se[se].cfs_rq == cfs_rq)
     }
 
     /// `put_prev_entity()`.
     fn put_prev_level(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        if self.se[se].on_rq {
+        if self.sched.se[se].on_rq {
             self.update_curr(cfs_rq);
             self.update_load_avg(cfs_rq, se, 0);
         }
-        self.cfs[cfs_rq].curr = None;
+        self.sched.cfs[cfs_rq].curr = None;
     }
 
     /// `set_next_task_fair()`; `first`: it is being switched to, and levels that run already go on.
     pub(super) fn set_next_flat(&mut self, cpu: CpuId, next: TaskId, first: bool) {
-        let timeline = self.rq[cpu].timeline;
-        let se = self.tasks[next].se;
-        let on_rq = self.se[se].on_rq;
+        let timeline = self.sched.rq[cpu].timeline;
+        let se = self.sched.tasks[next].se;
+        let on_rq = self.sched.se[se].on_rq;
         self.clear_buddies(timeline, se);
         if on_rq {
             self.timeline_remove(timeline, se);
@@ -414,16 +419,16 @@ impl Kernel {
         let mut weight = NICE_0_LOAD;
         let mut level = Some(se);
         while let Some(id) = level {
-            let cfs_rq = self.se[id].cfs_rq;
-            if !first || self.cfs[cfs_rq].curr.is_none() {
+            let cfs_rq = self.sched.se[id].cfs_rq;
+            if !first || self.sched.cfs[cfs_rq].curr.is_none() {
                 self.set_next_level(cfs_rq, id);
             }
             if on_rq {
                 weight = self.calc_prop_weight(id, weight);
             }
-            level = self.se[id].parent;
+            level = self.sched.se[id].parent;
         }
-        self.cfs[timeline].curr = Some(se);
+        self.sched.cfs[timeline].curr = Some(se);
         if on_rq {
             self.reweight_in_timeline(timeline, se, weight, true);
             self.installed(timeline, se, first);
@@ -433,20 +438,20 @@ impl Kernel {
 
     /// `set_next_entity()`.
     fn set_next_level(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        if self.se[se].on_rq {
+        if self.sched.se[se].on_rq {
             self.update_load_avg(cfs_rq, se, UPDATE_TG);
         }
-        let clock_task = self.rq[self.cpu_of(cfs_rq)].clock_task;
-        let entity = &mut self.se[se];
+        let clock_task = self.sched.rq[self.cpu_of(cfs_rq)].clock_task;
+        let entity = &mut self.sched.se[se];
         entity.exec_start = clock_task;
         entity.prev_sum_exec_runtime = entity.sum_exec_runtime;
-        self.cfs[cfs_rq].curr = Some(se);
+        self.sched.cfs[cfs_rq].curr = Some(se);
     }
 
     /// The first half of `task_tick_fair()`.
     pub(super) fn tick_flat(&mut self, cpu: CpuId, curr: TaskId) {
-        let se = self.tasks[curr].se;
-        if !self.se[se].on_rq {
+        let se = self.sched.tasks[curr].se;
+        if !self.sched.se[se].on_rq {
             return;
         }
         let mut weight = NICE_0_LOAD;
@@ -454,36 +459,36 @@ impl Kernel {
         while let Some(id) = level {
             self.entity_tick(id);
             weight = self.calc_prop_weight(id, weight);
-            level = self.se[id].parent;
+            level = self.sched.se[id].parent;
         }
-        self.reweight_in_timeline(self.rq[cpu].timeline, se, weight, true);
+        self.reweight_in_timeline(self.sched.rq[cpu].timeline, se, weight, true);
     }
 
     // ---- what must hold -------------------------------------------------------------------------
 
     /// Asserts what the timeline of a CPU has to be: its queued tasks but the running one, and their sums.
     pub(crate) fn verify_flat(&self, cpu: CpuId) {
-        let id = self.rq[cpu].timeline;
-        let (cfs, root) = (&self.cfs[id], &self.cfs[CfsRqId::root(cpu)]);
+        let id = self.sched.rq[cpu].timeline;
+        let (cfs, root) = (&self.sched.cfs[id], &self.sched.cfs[CfsRqId::root(cpu)]);
         assert_eq!(cfs.nr_queued, root.h_nr_queued, "{cpu:?}: tasks of the timeline");
         let running = self.curr_on_rq(id).is_some() as usize;
         assert_eq!(cfs.timeline.len() + running, cfs.nr_queued as usize, "{cpu:?}: timeline");
         for node in &cfs.timeline {
-            let se = &self.se[node.se];
+            let se = &self.sched.se[node.se];
             assert!(se.my_q.is_none() && se.on_rq, "{cpu:?}: who is in the timeline");
             let times = (se.deadline, se.vruntime);
             assert_eq!((node.deadline, node.vruntime), times, "{cpu:?}: node");
             assert!(cfs.curr != Some(node.se), "{cpu:?}: the running task is queued");
         }
         self.verify_timeline(id);
-        for group in self.groups.ids() {
-            let cfs = &self.cfs[self.groups[group].cfs_rq[cpu.index()]];
+        for group in self.sched.groups.ids() {
+            let cfs = &self.sched.cfs[self.sched.groups[group].cfs_rq[cpu.index()]];
             assert!(cfs.timeline.is_empty(), "{cpu:?}: {group:?} has a timeline");
-            let above = self.groups[group].se.get(cpu.index());
-            let delayed = above.is_some_and(|se| self.se[*se].sched_delayed);
+            let above = self.sched.groups[group].se.get(cpu.index());
+            let delayed = above.is_some_and(|se| self.sched.se[*se].sched_delayed);
             assert!(!delayed, "{cpu:?}: {group:?} is delayed");
-            let runs = cfs.curr.map(|se| self.se[se].cfs_rq);
-            assert!(runs.is_none_or(|queue| queue == self.groups[group].cfs_rq[cpu.index()]));
+            let runs = cfs.curr.map(|se| self.sched.se[se].cfs_rq);
+            assert!(runs.is_none_or(|queue| queue == self.sched.groups[group].cfs_rq[cpu.index()]));
         }
     }
 }

@@ -119,24 +119,24 @@ impl TaskGroup {
 impl Kernel {
     /// `sched_create_group()`: a group below `parent` with `shares` (`cpu.shares`, 2..=2^18, 1024 by default).
     pub fn new_task_group(&mut self, parent: TaskGroupId, shares: u64) -> TaskGroupId {
-        let built = self.config.fair_group_sched;
+        let built = self.cx.config.fair_group_sched;
         assert!(built, "groups need CONFIG_FAIR_GROUP_SCHED");
-        let id = TaskGroupId::from_index(self.groups.len());
-        let above = &self.groups[parent];
+        let id = TaskGroupId::from_index(self.sched.groups.len());
+        let above = &self.sched.groups[parent];
         let (above_se, above_cfs_rq) = (above.se.clone(), above.cfs_rq.clone());
         let (mut entities, mut queues) = (Vec::new(), Vec::new());
         for (c, &cfs_rq) in above_cfs_rq.iter().enumerate() {
-            let hint = self.device_tree.nr_threads_hint;
-            let queue = crate::entry::new_cfs_rq(CpuId(c as u16), hint, &self.config);
-            let my_q = self.cfs.push(crate::sched::CfsRq { group: id, ..queue });
+            let hint = self.cx.platform.device_tree.nr_threads_hint;
+            let queue = crate::entry::new_cfs_rq(CpuId(c as u16), hint, &self.cx.config);
+            let my_q = self.sched.cfs.push(crate::sched::CfsRq { group: id, ..queue });
             let parent = above_se.get(c).copied();
-            entities.push(self.se.push(SchedEntity {
+            entities.push(self.sched.se.push(SchedEntity {
                 avg: pelt::init_entity(None),
                 vruntime: 0,
                 deadline: 0,
                 vlag: 0,
                 vprot: 0,
-                slice: self.base_slice,
+                slice: self.sched.base_slice,
                 exec_start: 0,
                 sum_exec_runtime: 0,
                 prev_sum_exec_runtime: 0,
@@ -147,7 +147,7 @@ impl Kernel {
                 custom_slice: false,
                 rel_deadline: false,
                 parent,
-                depth: parent.map_or(0, |p| self.se[p].depth + 1),
+                depth: parent.map_or(0, |p| self.sched.se[p].depth + 1),
                 cfs_rq,
                 my_q: Some(my_q),
                 runnable_weight: 0,
@@ -164,20 +164,20 @@ impl Kernel {
             idle: false,
             cfs_rq: queues.clone(),
             se: entities.clone(),
-            uclamp: GroupClamps::new(self.groups[parent].uclamp),
+            uclamp: GroupClamps::new(self.sched.groups[parent].uclamp),
             bandwidth: CfsBandwidth::default(),
         };
-        let pushed = self.groups.push(group);
+        let pushed = self.sched.groups.push(group);
         debug_assert_eq!(pushed, id);
         self.sync_throttle(id);
         self.choose_group_tree();
         // online_fair_sched_group(): attached from the start; before time begins there is nothing to age.
         let floor = self.attach_floor();
         for se in entities {
-            let entity = &mut self.se[se];
+            let entity = &mut self.sched.se[se];
             let (cfs_rq, weight) = (entity.cfs_rq, scale_load_down(entity.load.weight));
-            let cfs = &mut self.cfs[cfs_rq];
-            let joined = cfs.avg.change(cfs.cpu, &mut self.stale_demands, |avg| {
+            let cfs = &mut self.sched.cfs[cfs_rq];
+            let joined = cfs.avg.change(cfs.cpu, &mut self.sched.stale_demands, |avg| {
                 pelt::attach_entity(avg, &mut entity.avg, weight, floor)
             });
             self.add_tg_cfs_propagate(cfs_rq, joined);
@@ -189,35 +189,35 @@ impl Kernel {
     /// Whether a run queue is not a CPU's own, told by its number alone: those come first.
     #[inline(always)]
     pub(super) fn is_of_group(&self, cfs_rq: CfsRqId) -> bool {
-        cfs_rq.0 as usize >= self.rq.len()
+        cfs_rq.0 as usize >= self.sched.rq.len()
     }
 
     /// `set_task_rq()`: the run queue and the entity above, by group and CPU.
     #[inline(always)]
     pub(crate) fn set_task_rq(&mut self, task: TaskId, cpu: CpuId) {
-        let t = &self.tasks[task];
-        let entity = &mut self.se[t.se];
+        let t = &self.sched.tasks[task];
+        let entity = &mut self.sched.se[t.se];
         if t.group == TaskGroupId::ROOT {
             entity.cfs_rq = CfsRqId::root(cpu);
             (entity.parent, entity.depth) = (None, 0);
         } else {
-            let group = &self.groups[t.group];
+            let group = &self.sched.groups[t.group];
             let parent = group.se[cpu.index()];
             entity.cfs_rq = group.cfs_rq[cpu.index()];
             entity.parent = Some(parent);
-            let depth = self.se[parent].depth + 1;
-            self.se[t.se].depth = depth;
+            let depth = self.sched.se[parent].depth + 1;
+            self.sched.se[t.se].depth = depth;
         }
     }
 
     /// A task's run queue if it were on `cpu`.
     pub(crate) fn task_cfs_rq_on(&self, task: TaskId, cpu: CpuId) -> CfsRqId {
-        self.groups[self.tasks[task].group].cfs_rq[cpu.index()]
+        self.sched.groups[self.sched.tasks[task].group].cfs_rq[cpu.index()]
     }
 
     /// `cpu_cgroup_attach()` of the running task by itself: it writes its number into a cgroup's file.
     pub(crate) fn cpu_cgroup_attach(&mut self, task: TaskId, cgroup: TaskGroupId) {
-        let before = std::mem::replace(&mut self.tasks[task].cgroup, cgroup);
+        let before = std::mem::replace(&mut self.sched.tasks[task].cgroup, cgroup);
         if before != cgroup {
             self.sched_move_task(task);
         }
@@ -226,17 +226,17 @@ impl Kernel {
     /// `sched_move_task()` of the running task: its cgroup or its session is another one.
     pub(crate) fn sched_move_task(&mut self, task: TaskId) {
         let group = self.autogroup_task_group(task);
-        let cpu = self.tasks[task].cpu;
+        let cpu = self.sched.tasks[task].cpu;
         self.update_rq_clock(cpu);
         self.dequeue_task(cpu, task, DEQUEUE_SAVE | DEQUEUE_MOVE | DEQUEUE_NOCLOCK);
         self.put_running(cpu, task);
-        let fair = self.tasks[task].class == Class::Fair;
-        let se = self.tasks[task].se;
+        let fair = self.sched.tasks[task].class == Class::Fair;
+        let se = self.sched.tasks[task].se;
         if fair {
             self.detach_entity_cfs_rq(se);
-            self.se[se].avg.last_update_time = 0;
+            self.sched.se[se].avg.last_update_time = 0;
         }
-        self.tasks[task].group = group;
+        self.sched.tasks[task].group = group;
         if !fair {
             self.set_task_rq_fair(task, cpu);
         }
@@ -251,11 +251,11 @@ impl Kernel {
 
     /// Writes files of groups before time begins. Whoever wrote them has gone, so what they change asks for no frequency yet.
     pub fn boot_task_groups(&mut self, files: &[TaskGroupFiles]) {
-        let hook = std::mem::replace(&mut self.frequency_hook, FrequencyHook::None);
+        let hook = std::mem::replace(&mut self.cpufreq.frequency_hook, FrequencyHook::None);
         for files in files {
             self.write_task_group(files);
         }
-        self.frequency_hook = hook;
+        self.cpufreq.frequency_hook = hook;
     }
 
     /// Writes files of a group. The caller has checked what the kernel would refuse.
@@ -286,22 +286,22 @@ impl Kernel {
     /// `sched_group_set_shares()`: `cpu.shares`, 2..=2^18, of a group that is not idle.
     pub fn sched_group_set_shares(&mut self, group: TaskGroupId, shares: u64) {
         assert!(group != TaskGroupId::ROOT, "the root has no weight");
-        assert!(!self.groups[group].idle, "an idle group keeps its weight");
+        assert!(!self.sched.groups[group].idle, "an idle group keeps its weight");
         self.set_shares(group, shares);
     }
 
     fn set_shares(&mut self, group: TaskGroupId, shares: u64) {
         let shares = shares.clamp(MIN_SHARES as u64, MAX_SHARES) << 10;
-        if std::mem::replace(&mut self.groups[group].shares, shares) == shares {
+        if std::mem::replace(&mut self.sched.groups[group].shares, shares) == shares {
             return;
         }
-        for cpu in self.rq.ids() {
+        for cpu in self.sched.rq.ids() {
             self.update_rq_clock(cpu);
-            let mut level = Some(self.groups[group].se[cpu.index()]);
+            let mut level = Some(self.sched.groups[group].se[cpu.index()]);
             while let Some(se) = level {
-                self.update_load_avg(self.se[se].cfs_rq, se, UPDATE_TG);
+                self.update_load_avg(self.sched.se[se].cfs_rq, se, UPDATE_TG);
                 self.update_cfs_group(se);
-                level = self.se[se].parent;
+                level = self.sched.se[se].parent;
             }
         }
     }
@@ -309,20 +309,20 @@ impl Kernel {
     /// `sched_group_set_idle()`: `cpu.idle`. A group that is no longer idle gets the shares of a new one.
     pub fn sched_group_set_idle(&mut self, group: TaskGroupId, idle: bool) {
         assert!(group != TaskGroupId::ROOT, "the root cannot be idle");
-        if std::mem::replace(&mut self.groups[group].idle, idle) == idle {
+        if std::mem::replace(&mut self.sched.groups[group].idle, idle) == idle {
             return;
         }
-        for cpu in self.rq.ids() {
-            let my_q = self.groups[group].cfs_rq[cpu.index()];
-            let cfs = &mut self.cfs[my_q];
+        for cpu in self.sched.rq.ids() {
+            let my_q = self.sched.groups[group].cfs_rq[cpu.index()];
+            let cfs = &mut self.sched.cfs[my_q];
             cfs.idle = idle;
             // Who has counted as busy above counts as idle, or the other way round.
             let changed = cfs.h_nr_queued - cfs.h_nr_idle;
-            let mut level = Some(self.groups[group].se[cpu.index()]);
+            let mut level = Some(self.sched.groups[group].se[cpu.index()]);
             while let Some(se) = level
-                && self.se[se].on_rq
+                && self.sched.se[se].on_rq
             {
-                let above = &mut self.cfs[self.se[se].cfs_rq];
+                let above = &mut self.sched.cfs[self.sched.se[se].cfs_rq];
                 match idle {
                     true => above.h_nr_idle += changed,
                     false => above.h_nr_idle -= changed,
@@ -330,7 +330,7 @@ impl Kernel {
                 if above.idle {
                     break;
                 }
-                level = self.se[se].parent;
+                level = self.sched.se[se].parent;
             }
             self.refresh_sched_idle(cpu);
         }
@@ -341,7 +341,7 @@ impl Kernel {
 
     /// `attach_entity_cfs_rq()`.
     pub(crate) fn attach_entity_cfs_rq(&mut self, se: EntityId) {
-        let cfs_rq = self.se[se].cfs_rq;
+        let cfs_rq = self.sched.se[se].cfs_rq;
         self.update_load_avg(cfs_rq, se, 0);
         self.attach_entity_load_avg(cfs_rq, se);
         self.update_tg_load_avg(cfs_rq);
@@ -350,10 +350,10 @@ impl Kernel {
 
     /// `detach_entity_cfs_rq()`.
     pub(crate) fn detach_entity_cfs_rq(&mut self, se: EntityId) {
-        if self.se[se].avg.last_update_time == 0 {
+        if self.sched.se[se].avg.last_update_time == 0 {
             return;
         }
-        let cfs_rq = self.se[se].cfs_rq;
+        let cfs_rq = self.sched.se[se].cfs_rq;
         self.update_load_avg(cfs_rq, se, 0);
         self.detach_entity_load_avg(cfs_rq, se);
         self.update_tg_load_avg(cfs_rq);
@@ -362,20 +362,20 @@ impl Kernel {
 
     /// `propagate_entity_cfs_rq()`: all levels above learn at once.
     fn propagate_entity_cfs_rq(&mut self, se: EntityId) {
-        let own = self.se[se].cfs_rq;
-        if self.cfs[own].bandwidth.throttled {
+        let own = self.sched.se[se].cfs_rq;
+        if self.sched.cfs[own].bandwidth.throttled {
             return;
         }
         self.list_add_leaf_unless_throttled(own);
-        let mut level = self.se[se].parent;
+        let mut level = self.sched.se[se].parent;
         while let Some(se) = level {
-            let cfs_rq = self.se[se].cfs_rq;
+            let cfs_rq = self.sched.se[se].cfs_rq;
             self.update_load_avg(cfs_rq, se, UPDATE_TG);
-            if self.cfs[cfs_rq].bandwidth.throttled {
+            if self.sched.cfs[cfs_rq].bandwidth.throttled {
                 return;
             }
             self.list_add_leaf_unless_throttled(cfs_rq);
-            level = self.se[se].parent;
+            level = self.sched.se[se].parent;
         }
     }
 
@@ -383,19 +383,19 @@ impl Kernel {
     /// into the entity and the run queue above; whether there was anything.
     #[inline(never)]
     pub(super) fn propagate_entity_load_avg(&mut self, se: EntityId, my_q: CfsRqId) -> bool {
-        if !std::mem::take(&mut self.cfs[my_q].propagate) {
+        if !std::mem::take(&mut self.sched.cfs[my_q].propagate) {
             return false;
         }
-        let pending = std::mem::take(&mut self.cfs[my_q].prop_runnable_sum);
-        let cfs_rq = self.se[se].cfs_rq;
+        let pending = std::mem::take(&mut self.sched.cfs[my_q].prop_runnable_sum);
+        let cfs_rq = self.sched.se[se].cfs_rq;
         self.add_tg_cfs_propagate(cfs_rq, pending);
-        let (below, weight_below) = (*self.cfs[my_q].avg, self.cfs[my_q].load_weight);
-        let runnable_sum = self.config.tg_runnable_sum;
-        let entity = &mut self.se[se];
+        let (below, weight_below) = (*self.sched.cfs[my_q].avg, self.sched.cfs[my_q].load_weight);
+        let runnable_sum = self.cx.config.tg_runnable_sum;
+        let entity = &mut self.sched.se[se];
         let weight = scale_load_down(entity.load.weight);
         let weight_below = scale_load_down(weight_below);
-        let cfs = &mut self.cfs[cfs_rq];
-        cfs.avg.change(cfs.cpu, &mut self.stale_demands, |above| {
+        let cfs = &mut self.sched.cfs[cfs_rq];
+        cfs.avg.change(cfs.cpu, &mut self.sched.stale_demands, |above| {
             pelt::propagate_util(above, &mut entity.avg, &below);
             pelt::propagate_runnable(above, &mut entity.avg, &below, runnable_sum);
             pelt::propagate_load(above, &mut entity.avg, &below, pending, weight_below, weight);
@@ -407,7 +407,7 @@ impl Kernel {
     #[inline(always)]
     pub(super) fn add_tg_cfs_propagate(&mut self, cfs_rq: CfsRqId, runnable_sum: i64) {
         if self.is_of_group(cfs_rq) {
-            let cfs = &mut self.cfs[cfs_rq];
+            let cfs = &mut self.sched.cfs[cfs_rq];
             cfs.propagate = true;
             cfs.prop_runnable_sum = cfs.prop_runnable_sum.wrapping_add(runnable_sum);
         }
@@ -424,12 +424,12 @@ impl Kernel {
     }
 
     fn contribute_to_group(&mut self, cfs_rq: CfsRqId) {
-        let form = self.config.tg_load_avg;
+        let form = self.cx.config.tg_load_avg;
         let now = match contributes_by_rq_clock(form) {
-            true => self.rq[self.cpu_of(cfs_rq)].clock,
+            true => self.sched.rq[self.cpu_of(cfs_rq)].clock,
             false => self.local_clock(),
         };
-        let cfs = &mut self.cfs[cfs_rq];
+        let cfs = &mut self.sched.cfs[cfs_rq];
         let since = now.wrapping_sub(cfs.last_update_tg_load_avg);
         if contributes_once_per_ms(form) && since < TG_LOAD_AVG_NS {
             return;
@@ -437,7 +437,7 @@ impl Kernel {
         let load = (cfs.avg.load_avg, cfs.tg_load_avg_contrib);
         let runnable = (cfs.avg.runnable_avg, cfs.tg_runnable_avg_contrib);
         if let Some((load_delta, runnable_delta)) = contribution_delta(form, load, runnable) {
-            let group = &mut self.groups[cfs.group];
+            let group = &mut self.sched.groups[cfs.group];
             group.load_avg += load_delta;
             group.runnable_avg += runnable_delta;
             cfs.tg_load_avg_contrib = load.0;
@@ -449,31 +449,31 @@ impl Kernel {
     /// `calc_group_shares()`: the part of a group's shares that its queue on one CPU is worth. Read-only:
     /// the decision alone.
     fn calc_group_shares(&self, cfs_rq: CfsRqId) -> u64 {
-        let cfs = &self.cfs[cfs_rq];
-        let group = &self.groups[cfs.group];
+        let cfs = &self.sched.cfs[cfs_rq];
+        let group = &self.sched.groups[cfs.group];
         let load = scale_load_down(cfs.load_weight).max(cfs.avg.load_avg);
         let whole = GroupLoad {
             shares: group.shares,
             load_avg: group.load_avg,
             runnable_avg: group.runnable_avg,
-            cpus: self.rq.len() as u32,
+            cpus: self.sched.rq.len() as u32,
         };
-        calc_group_shares(self.config.group_shares, &whole, cfs.tg_load_avg_contrib, load)
+        calc_group_shares(self.cx.config.group_shares, &whole, cfs.tg_load_avg_contrib, load)
     }
 
     /// `update_cfs_group()`: the weight of a group's entity follows the group's load; nothing for a task.
     #[inline(always)]
     pub(super) fn update_cfs_group(&mut self, se: EntityId) {
-        if let Some(my_q) = self.se[se].my_q {
+        if let Some(my_q) = self.sched.se[se].my_q {
             self.follow_group_load(se, my_q);
         }
     }
 
     #[inline(never)]
     fn follow_group_load(&mut self, se: EntityId, my_q: CfsRqId) {
-        if self.cfs[my_q].load_weight != 0 && !self.throttled_hierarchy(my_q) {
+        if self.sched.cfs[my_q].load_weight != 0 && !self.throttled_hierarchy(my_q) {
             let shares = self.calc_group_shares(my_q);
-            if self.se[se].load.weight != shares {
+            if self.sched.se[se].load.weight != shares {
                 self.reweight_entity(se, shares);
             }
         }
@@ -481,9 +481,9 @@ impl Kernel {
 
     /// `reweight_entity()` where it stands, queued or not.
     fn reweight_entity(&mut self, se: EntityId, weight: u64) {
-        let cfs_rq = self.se[se].cfs_rq;
-        let curr = self.cfs[cfs_rq].curr == Some(se);
-        let on_rq = self.se[se].on_rq;
+        let cfs_rq = self.sched.se[se].cfs_rq;
+        let curr = self.sched.cfs[cfs_rq].curr == Some(se);
+        let on_rq = self.sched.se[se].on_rq;
         // With one timeline for all a group has no place in one.
         let nested = !self.flat_groups();
         let mut average = None;
@@ -491,12 +491,14 @@ impl Kernel {
             if nested {
                 average = self.before_reweight(cfs_rq, se, curr);
             }
-            self.cfs[cfs_rq].load_weight -= self.se[se].load.weight;
+            self.sched.cfs[cfs_rq].load_weight -= self.sched.se[se].load.weight;
         }
-        let entity = &mut self.se[se];
+        let entity = &mut self.sched.se[se];
         let old = entity.load.weight;
         let old_down = scale_load_down(old);
-        self.cfs[cfs_rq].avg.change_load(|avg| pelt::dequeue_load_avg(avg, &entity.avg, old_down));
+        self.sched.cfs[cfs_rq]
+            .avg
+            .change_load(|avg| pelt::dequeue_load_avg(avg, &entity.avg, old_down));
         if on_rq {
             if let Some(average) = average {
                 self.reweight_eevdf(se, average, weight);
@@ -505,14 +507,14 @@ impl Kernel {
             self.reweighted_off_queue(se, weight);
         }
         let floor = self.attach_floor();
-        let entity = &mut self.se[se];
+        let entity = &mut self.sched.se[se];
         entity.load = LoadWeight { weight, inv_weight: 0 };
         let down = scale_load_down(weight);
         pelt::reweight_load_avg(&mut entity.avg, down);
-        let avg = &mut self.cfs[cfs_rq].avg;
+        let avg = &mut self.sched.cfs[cfs_rq].avg;
         avg.change_load(|avg| pelt::enqueue_load_avg(avg, &entity.avg, down, floor));
         if on_rq {
-            self.cfs[cfs_rq].load_weight += weight;
+            self.sched.cfs[cfs_rq].load_weight += weight;
             if nested {
                 self.after_reweight(cfs_rq, se, curr);
             }
@@ -524,9 +526,9 @@ impl Kernel {
     /// `se_update_runnable()`: how many tasks a group's entity stands for.
     #[inline(always)]
     pub(super) fn se_update_runnable(&mut self, se: EntityId) {
-        if let Some(my_q) = self.se[se].my_q {
-            let below = &self.cfs[my_q];
-            self.se[se].runnable_weight = below.h_nr_queued.wrapping_sub(below.h_nr_delayed);
+        if let Some(my_q) = self.sched.se[se].my_q {
+            let below = &self.sched.cfs[my_q];
+            self.sched.se[se].runnable_weight = below.h_nr_queued.wrapping_sub(below.h_nr_delayed);
         }
     }
 
@@ -548,9 +550,9 @@ impl Kernel {
         mut pse: EntityId,
     ) -> (EntityId, EntityId) {
         let above =
-            |se: EntityId| self.se[se].parent.expect("two tasks of a CPU have a common root");
-        while self.se[se].cfs_rq != self.se[pse].cfs_rq {
-            let (depth, pdepth) = (self.se[se].depth, self.se[pse].depth);
+            |se: EntityId| self.sched.se[se].parent.expect("two tasks of a CPU have a common root");
+        while self.sched.se[se].cfs_rq != self.sched.se[pse].cfs_rq {
+            let (depth, pdepth) = (self.sched.se[se].depth, self.sched.se[pse].depth);
             if depth >= pdepth {
                 se = above(se);
             }
@@ -569,10 +571,10 @@ impl Kernel {
             self.set_next_flat(cpu, next, true);
             return;
         }
-        let (mut pse, mut se) = (self.tasks[prev].se, self.tasks[next].se);
-        let above = |k: &Self, se: EntityId| k.se[se].parent.expect("the root is common");
-        while self.se[se].cfs_rq != self.se[pse].cfs_rq {
-            let (depth, pdepth) = (self.se[se].depth, self.se[pse].depth);
+        let (mut pse, mut se) = (self.sched.tasks[prev].se, self.sched.tasks[next].se);
+        let above = |k: &Self, se: EntityId| k.sched.se[se].parent.expect("the root is common");
+        while self.sched.se[se].cfs_rq != self.sched.se[pse].cfs_rq {
+            let (depth, pdepth) = (self.sched.se[se].depth, self.sched.se[pse].depth);
             if depth <= pdepth {
                 self.put_prev_entity(pse);
                 pse = above(self, pse);
@@ -592,7 +594,7 @@ impl Kernel {
     /// `list_add_leaf_cfs_rq()`: a group's queue takes part in the decay of its CPU's averages.
     #[inline(always)]
     pub(super) fn list_add_leaf_cfs_rq(&mut self, cfs_rq: CfsRqId) {
-        if self.is_of_group(cfs_rq) && !self.cfs[cfs_rq].on_list {
+        if self.is_of_group(cfs_rq) && !self.sched.cfs[cfs_rq].on_list {
             self.add_leaf(cfs_rq);
         }
     }
@@ -605,22 +607,25 @@ impl Kernel {
 
     /// `list_del_leaf_cfs_rq()`.
     pub(super) fn list_del_leaf_cfs_rq(&mut self, cfs_rq: CfsRqId) {
-        let cfs = &mut self.cfs[cfs_rq];
+        let cfs = &mut self.sched.cfs[cfs_rq];
         if std::mem::take(&mut cfs.on_list) {
-            self.rq[cfs.cpu].leaf_cfs_rqs.retain(|id| *id != cfs_rq);
+            self.sched.rq[cfs.cpu].leaf_cfs_rqs.retain(|id| *id != cfs_rq);
         }
     }
 
     fn add_leaf(&mut self, cfs_rq: CfsRqId) {
-        self.cfs[cfs_rq].on_list = true;
-        let (cpu, group) = (self.cpu_of(cfs_rq), self.cfs[cfs_rq].group);
+        self.sched.cfs[cfs_rq].on_list = true;
+        let (cpu, group) = (self.cpu_of(cfs_rq), self.sched.cfs[cfs_rq].group);
         let is_above = |other: TaskGroupId| {
-            std::iter::successors(self.groups[group].parent, |g| self.groups[*g].parent)
+            std::iter::successors(self.sched.groups[group].parent, |g| self.sched.groups[*g].parent)
                 .any(|above| above == other)
         };
-        let leaves = &self.rq[cpu].leaf_cfs_rqs;
-        let at = leaves.iter().position(|id| is_above(self.cfs[*id].group)).unwrap_or(leaves.len());
-        self.rq[cpu].leaf_cfs_rqs.insert(at, cfs_rq);
+        let leaves = &self.sched.rq[cpu].leaf_cfs_rqs;
+        let at = leaves
+            .iter()
+            .position(|id| is_above(self.sched.cfs[*id].group))
+            .unwrap_or(leaves.len());
+        self.sched.rq[cpu].leaf_cfs_rqs.insert(at, cfs_rq);
     }
 
     /// `__update_blocked_fair()`, the groups' part: bottom up; whether something is left to decay.
@@ -628,22 +633,22 @@ impl Kernel {
     pub(super) fn update_blocked_groups(&mut self, cpu: CpuId) -> bool {
         let mut blocked = false;
         let mut at = 0;
-        while at < self.rq[cpu].leaf_cfs_rqs.len() {
-            let cfs_rq = self.rq[cpu].leaf_cfs_rqs[at];
+        while at < self.sched.rq[cpu].leaf_cfs_rqs.len() {
+            let cfs_rq = self.sched.rq[cpu].leaf_cfs_rqs[at];
             let now = self.cfs_rq_clock_pelt(cfs_rq);
             if self.update_cfs_rq_load_avg(now, cfs_rq) {
                 self.update_tg_load_avg(cfs_rq);
             }
-            let se = self.groups[self.cfs[cfs_rq].group].se[cpu.index()];
-            let avg = &self.se[se].avg;
-            if avg.load_avg != 0 || avg.util_avg != 0 || self.cfs[cfs_rq].propagate {
-                self.update_load_avg(self.se[se].cfs_rq, se, UPDATE_TG);
+            let se = self.sched.groups[self.sched.cfs[cfs_rq].group].se[cpu.index()];
+            let avg = &self.sched.se[se].avg;
+            if avg.load_avg != 0 || avg.util_avg != 0 || self.sched.cfs[cfs_rq].propagate {
+                self.update_load_avg(self.sched.se[se].cfs_rq, se, UPDATE_TG);
             }
-            let cfs = &self.cfs[cfs_rq];
+            let cfs = &self.sched.cfs[cfs_rq];
             blocked |= cfs.avg.load_avg != 0 || cfs.avg.util_avg != 0;
             if self.cfs_rq_is_decayed(cfs_rq, at) {
-                self.rq[cpu].leaf_cfs_rqs.remove(at);
-                self.cfs[cfs_rq].on_list = false;
+                self.sched.rq[cpu].leaf_cfs_rqs.remove(at);
+                self.sched.cfs[cfs_rq].on_list = false;
             } else {
                 at += 1;
             }
@@ -653,10 +658,12 @@ impl Kernel {
 
     /// `cfs_rq_is_decayed()` of the queue at `at` of its CPU's list, or behind it.
     pub(super) fn cfs_rq_is_decayed(&self, cfs_rq: CfsRqId, at: usize) -> bool {
-        let cfs = &self.cfs[cfs_rq];
+        let cfs = &self.sched.cfs[cfs_rq];
         let has_child = || {
-            let before = &self.rq[cfs.cpu].leaf_cfs_rqs[..at];
-            before.iter().any(|id| self.groups[self.cfs[*id].group].parent == Some(cfs.group))
+            let before = &self.sched.rq[cfs.cpu].leaf_cfs_rqs[..at];
+            before
+                .iter()
+                .any(|id| self.sched.groups[self.sched.cfs[*id].group].parent == Some(cfs.group))
         };
         cfs.load_weight == 0
             && pelt::load_avg_is_decayed(&cfs.avg)
@@ -666,13 +673,13 @@ impl Kernel {
 
     /// What of `load` on `cfs_rq` counts at the root (`task_h_load`, `update_cfs_rq_h_load`).
     pub(super) fn h_load(&self, cfs_rq: CfsRqId) -> u64 {
-        let cfs = &self.cfs[cfs_rq];
-        match self.groups[cfs.group].se.get(cfs.cpu.index()) {
+        let cfs = &self.sched.cfs[cfs_rq];
+        match self.sched.groups[cfs.group].se.get(cfs.cpu.index()) {
             None => cfs.avg.load_avg,
             Some(&se) => {
-                let above = self.se[se].cfs_rq;
-                let product = self.h_load(above).wrapping_mul(self.se[se].avg.load_avg);
-                product / (self.cfs[above].avg.load_avg + 1)
+                let above = self.sched.se[se].cfs_rq;
+                let product = self.h_load(above).wrapping_mul(self.sched.se[se].avg.load_avg);
+                product / (self.sched.cfs[above].avg.load_avg + 1)
             }
         }
     }

@@ -30,7 +30,7 @@ impl Kernel {
     #[inline]
     pub(crate) fn update_load_avg(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
         let now = self.cfs_rq_clock_pelt(cfs_rq);
-        let (cfs, entity) = (&self.cfs[cfs_rq], &mut self.se[se]);
+        let (cfs, entity) = (&self.sched.cfs[cfs_rq], &mut self.sched.se[se]);
         let known = entity.avg.last_update_time != 0;
         let my_q = entity.my_q;
         let queue_is_aged = cfs.removed.nr == 0 && pelt::is_up_to_date(now, &cfs.avg);
@@ -65,8 +65,8 @@ impl Kernel {
     /// An entity's averages have been refreshed, and with them what its clamps change.
     #[inline(always)]
     fn load_avg_refreshed(&mut self, se: EntityId) {
-        if self.uclamp_sums() && self.se[se].my_q.is_none() {
-            self.util_bias_update(self.se[se].task);
+        if self.uclamp_sums() && self.sched.se[se].my_q.is_none() {
+            self.util_bias_update(self.sched.se[se].task);
         }
     }
 
@@ -81,19 +81,19 @@ impl Kernel {
     /// `update_cfs_rq_load_avg()`; whether the averages were refreshed.
     #[inline(always)]
     pub(super) fn update_cfs_rq_load_avg(&mut self, now: u64, cfs_rq: CfsRqId) -> bool {
-        let cfs = &self.cfs[cfs_rq];
+        let cfs = &self.sched.cfs[cfs_rq];
         let nothing_to_do = cfs.removed.nr == 0 && pelt::is_up_to_date(now, &cfs.avg);
         !nothing_to_do && self.age_cfs_rq(now, cfs_rq)
     }
 
     #[inline(never)]
     fn age_cfs_rq(&mut self, now: u64, cfs_rq: CfsRqId) -> bool {
-        let cfs = &mut self.cfs[cfs_rq];
+        let cfs = &mut self.sched.cfs[cfs_rq];
         let runnable = (cfs.h_nr_queued - cfs.h_nr_delayed) as u64;
         let weight = scale_load_down(cfs.load_weight);
         let running = cfs.curr.is_some();
         let mut left = None;
-        let refreshed = cfs.avg.update(cfs.cpu, &mut self.stale_demands, |avg| {
+        let refreshed = cfs.avg.update(cfs.cpu, &mut self.sched.stale_demands, |avg| {
             left = pelt::fold_removed(avg, &mut cfs.removed);
             pelt::update_load_avg_cfs_rq(now, avg, weight, runnable, running) | left.is_some()
         });
@@ -106,14 +106,14 @@ impl Kernel {
     /// Whether a queue's sum is raised when load joins it.
     #[inline(always)]
     pub(super) fn attach_floor(&self) -> AttachFloor {
-        self.config.attach_floor
+        self.cx.config.attach_floor
     }
 
     pub(super) fn attach_entity_load_avg(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let weight = scale_load_down(self.se[se].load.weight);
+        let weight = scale_load_down(self.sched.se[se].load.weight);
         let floor = self.attach_floor();
-        let (cfs, entity) = (&mut self.cfs[cfs_rq], &mut self.se[se]);
-        let joined = cfs.avg.change(cfs.cpu, &mut self.stale_demands, |avg| {
+        let (cfs, entity) = (&mut self.sched.cfs[cfs_rq], &mut self.sched.se[se]);
+        let joined = cfs.avg.change(cfs.cpu, &mut self.sched.stale_demands, |avg| {
             pelt::attach_entity(avg, &mut entity.avg, weight, floor)
         });
         self.add_tg_cfs_propagate(cfs_rq, joined);
@@ -121,9 +121,9 @@ impl Kernel {
     }
 
     pub(super) fn detach_entity_load_avg(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let weight = scale_load_down(self.se[se].load.weight);
-        let (cfs, entity) = (&mut self.cfs[cfs_rq], &self.se[se]);
-        let left = cfs.avg.change(cfs.cpu, &mut self.stale_demands, |avg| {
+        let weight = scale_load_down(self.sched.se[se].load.weight);
+        let (cfs, entity) = (&mut self.sched.cfs[cfs_rq], &self.sched.se[se]);
+        let left = cfs.avg.change(cfs.cpu, &mut self.sched.stale_demands, |avg| {
             pelt::detach_entity(avg, &entity.avg, weight)
         });
         self.add_tg_cfs_propagate(cfs_rq, left);
@@ -132,9 +132,9 @@ impl Kernel {
 
     /// `sync_entity_load_avg()`: ages a sleeping task to its queue's last update.
     pub fn sync_entity_load_avg(&mut self, task: TaskId) {
-        let se = self.tasks[task].se;
+        let se = self.sched.tasks[task].se;
         let (avg, refreshed) = self.synced_load_avg(task);
-        self.se[se].avg = avg;
+        self.sched.se[se].avg = avg;
         if refreshed {
             self.load_avg_refreshed(se);
         }
@@ -143,8 +143,8 @@ impl Kernel {
     /// What [`Kernel::sync_entity_load_avg`] would make of the task's signals, and whether that refreshes the averages.
     #[inline]
     pub(crate) fn synced_load_avg(&self, task: TaskId) -> (pelt::SchedAvg, bool) {
-        let entity = &self.se[self.tasks[task].se];
-        let last_update_time = self.cfs[entity.cfs_rq].avg.last_update_time;
+        let entity = &self.sched.se[self.sched.tasks[task].se];
+        let last_update_time = self.sched.cfs[entity.cfs_rq].avg.last_update_time;
         let mut avg = entity.avg;
         let weight = scale_load_down(entity.load.weight);
         let refreshed = pelt::update_load_avg_blocked_se(last_update_time, &mut avg, weight);
@@ -154,10 +154,10 @@ impl Kernel {
     /// `remove_entity_load_avg()`: a sleeping (or dead) task's averages are to leave its queue with the
     /// queue's next update.
     pub(crate) fn remove_entity_load_avg(&mut self, task: TaskId) {
-        let se = self.tasks[task].se;
-        let entity = &mut self.se[se];
+        let se = self.sched.tasks[task].se;
+        let entity = &mut self.sched.se[se];
         let weight = scale_load_down(entity.load.weight);
-        let cfs = &mut self.cfs[entity.cfs_rq];
+        let cfs = &mut self.sched.cfs[entity.cfs_rq];
         let last_update_time = cfs.avg.last_update_time;
         let refreshed =
             pelt::remove_entity(&mut cfs.removed, &mut entity.avg, weight, last_update_time);
@@ -168,18 +168,18 @@ impl Kernel {
 
     /// `migrate_task_rq_fair()`: a task is about to change its CPU.
     pub(crate) fn migrate_task_rq_fair(&mut self, task: TaskId) {
-        let se = self.tasks[task].se;
-        if self.tasks[task].on_rq != OnRq::Migrating {
+        let se = self.sched.tasks[task].se;
+        if self.sched.tasks[task].on_rq != OnRq::Migrating {
             self.remove_entity_load_avg(task);
-            let cfs_rq = self.se[se].cfs_rq;
+            let cfs_rq = self.sched.se[se].cfs_rq;
             let cpu = self.cpu_of(cfs_rq);
-            let last_update_time = self.cfs[cfs_rq].avg.last_update_time;
-            let throttled = self.cfs[cfs_rq].bandwidth.throttled_pelt_idle;
-            let entity = &mut self.se[se];
+            let last_update_time = self.sched.cfs[cfs_rq].avg.last_update_time;
+            let throttled = self.sched.cfs[cfs_rq].bandwidth.throttled_pelt_idle;
+            let entity = &mut self.sched.se[se];
             let weight = scale_load_down(entity.load.weight);
-            let decays = self.config.migrate_se_pelt_lag == MigrateSePeltLag::Decayed;
-            if decays && self.rq[cpu].curr.is_idle() {
-                let clock = &self.rq[cpu].clock_pelt;
+            let decays = self.cx.config.migrate_se_pelt_lag == MigrateSePeltLag::Decayed;
+            if decays && self.sched.rq[cpu].curr.is_idle() {
+                let clock = &self.sched.rq[cpu].clock_pelt;
                 let refreshed = pelt::migrate_se_pelt_lag(
                     &mut entity.avg,
                     weight,
@@ -187,7 +187,7 @@ impl Kernel {
                     clock.clock_idle,
                     (throttled != u64::MAX).then_some(throttled),
                     last_update_time,
-                    self.now,
+                    self.cx.now,
                 );
                 if refreshed {
                     self.load_avg_refreshed(se);
@@ -195,15 +195,15 @@ impl Kernel {
             }
         }
         // It attaches on the new CPU.
-        self.se[se].avg.last_update_time = 0;
+        self.sched.se[se].avg.last_update_time = 0;
     }
 
     /// `set_task_rq_fair()`: a task of another class changes its CPU.
     pub(crate) fn set_task_rq_fair(&mut self, task: TaskId, new_cpu: CpuId) {
-        let se = self.tasks[task].se;
-        let prev = self.cfs[self.se[se].cfs_rq].avg.last_update_time;
-        let next = self.cfs[self.task_cfs_rq_on(task, new_cpu)].avg.last_update_time;
-        let entity = &mut self.se[se];
+        let se = self.sched.tasks[task].se;
+        let prev = self.sched.cfs[self.sched.se[se].cfs_rq].avg.last_update_time;
+        let next = self.sched.cfs[self.task_cfs_rq_on(task, new_cpu)].avg.last_update_time;
+        let entity = &mut self.sched.se[se];
         let weight = scale_load_down(entity.load.weight);
         if pelt::set_task_rq(&mut entity.avg, weight, prev, next) {
             self.load_avg_refreshed(se);
@@ -212,28 +212,28 @@ impl Kernel {
 
     /// `switched_from_fair()`: the task's load leaves its queue.
     pub(crate) fn switched_from_fair(&mut self, task: TaskId) {
-        self.detach_entity_cfs_rq(self.tasks[task].se);
+        self.detach_entity_cfs_rq(self.sched.tasks[task].se);
     }
 
     /// `switched_to_fair()`: and comes back.
     pub(crate) fn switched_to_fair(&mut self, task: TaskId) {
-        self.attach_entity_cfs_rq(self.tasks[task].se);
+        self.attach_entity_cfs_rq(self.sched.tasks[task].se);
     }
 
     /// `post_init_entity_util_avg()`: the first utilisation of a new task.
     pub(crate) fn post_init_entity_util_avg(&mut self, task: TaskId) {
-        let se = self.tasks[task].se;
-        let cfs_rq = self.se[se].cfs_rq;
+        let se = self.sched.tasks[task].se;
+        let cfs_rq = self.sched.se[se].cfs_rq;
         let cpu = self.cpu_of(cfs_rq);
-        if self.tasks[task].class != Class::Fair {
+        if self.sched.tasks[task].class != Class::Fair {
             // Such a task is not attached; its time is stamped so that a later change of class finds it.
-            self.se[se].avg.last_update_time = self.cfs_rq_clock_pelt(cfs_rq);
+            self.sched.se[se].avg.last_update_time = self.cfs_rq_clock_pelt(cfs_rq);
             return;
         }
-        let avg = self.cfs[cfs_rq].avg;
+        let avg = self.sched.cfs[cfs_rq].avg;
         let capacity = self.arch_scale_cpu_capacity(cpu);
-        let entity = &mut self.se[se];
-        let weight = match self.config.init_util_weight {
+        let entity = &mut self.sched.se[se];
+        let weight = match self.cx.config.init_util_weight {
             InitUtilWeight::ScaledUp => entity.load.weight,
             InitUtilWeight::ScaledDown => scale_load_down(entity.load.weight),
         };
@@ -249,32 +249,32 @@ impl Kernel {
     /// `util_est_update()` of a task that goes to sleep.
     #[inline(always)]
     pub(crate) fn util_est_update(&mut self, cpu: CpuId, se: EntityId) {
-        let (form, fastup) = (self.config.util_est, self.config.features.util_est_fastup);
+        let (form, fastup) = (self.cx.config.util_est, self.cx.config.features.util_est_fastup);
         let capacity = self.arch_scale_cpu_capacity(cpu);
-        let capacity = pelt::util_est_limit(self.config.util_est_update, capacity);
-        let avg = &mut self.se[se].avg;
+        let capacity = pelt::util_est_limit(self.cx.config.util_est_update, capacity);
+        let avg = &mut self.sched.se[se].avg;
         let learned_before = avg.util_est & pelt::UTIL_AVG_UNCHANGED != 0;
         pelt::util_est_update_form(form, fastup, avg, capacity);
         let stored = !learned_before && avg.util_est & pelt::UTIL_AVG_UNCHANGED != 0;
         if stored && self.uclamp_sums() {
-            self.util_est_uclamp_update(self.se[se].task);
+            self.util_est_uclamp_update(self.sched.se[se].task);
         }
     }
 
     /// `update_other_load_avgs()`: RT, DEADLINE, hardware pressure and interrupt signals; whether one was refreshed.
     pub(crate) fn update_other_load_avgs(&mut self, cpu: CpuId) -> bool {
         let now = self.rq_clock_pelt(cpu);
-        let curr_class = self.tasks[self.rq[cpu].curr].class;
-        let rq = &mut self.rq[cpu];
+        let curr_class = self.sched.tasks[self.sched.rq[cpu].curr].class;
+        let rq = &mut self.sched.rq[cpu];
         let capacity = rq.arch_capacity;
-        let stale = &mut self.stale_demands;
+        let stale = &mut self.sched.stale_demands;
         let rt = rq.avg_rt.update(cpu, stale, |avg| {
             pelt::update_rt_rq_load_avg(now, avg, curr_class == Class::Rt)
         });
         let dl = rq.avg_dl.update(cpu, stale, |avg| {
             pelt::update_dl_rq_load_avg(now, avg, curr_class == Class::Deadline)
         });
-        let irq = self.config.irq_time_accounting
+        let irq = self.cx.config.irq_time_accounting
             && rq.avg_irq.update(cpu, stale, |avg| {
                 pelt::update_irq_load_avg(avg, rq.clock, 0, rq.freq_scale, capacity)
             });
@@ -285,14 +285,14 @@ impl Kernel {
     pub fn update_blocked_averages(&mut self, cpu: CpuId) {
         let jiffies = self.jiffies();
         self.update_rq_clock(cpu);
-        self.rq[cpu].last_blocked_load_update_tick = jiffies;
+        self.sched.rq[cpu].last_blocked_load_update_tick = jiffies;
         let mut decayed = self.update_other_load_avgs(cpu);
         let now = self.rq_clock_pelt(cpu);
         let root = CfsRqId::root(cpu);
         let below = self.update_blocked_groups(cpu);
         decayed |= self.update_cfs_rq_load_avg(now, root);
-        let avg = &self.cfs[root].avg;
-        let rq = &mut self.rq[cpu];
+        let avg = &self.sched.cfs[root].avg;
+        let rq = &mut self.sched.rq[cpu];
         let blocked = below
             || avg.load_avg != 0
             || avg.util_avg != 0
@@ -313,18 +313,19 @@ impl Kernel {
     /// `cpu_load()`.
     #[inline(always)]
     pub fn cpu_load(&self, cpu: CpuId) -> u64 {
-        self.cfs[CfsRqId::root(cpu)].avg.load_avg
+        self.sched.cfs[CfsRqId::root(cpu)].avg.load_avg
     }
 
     /// `cpu_runnable()`.
     #[inline(always)]
     pub fn cpu_runnable(&self, cpu: CpuId) -> u64 {
-        self.cfs[CfsRqId::root(cpu)].avg.runnable_avg
+        self.sched.cfs[CfsRqId::root(cpu)].avg.runnable_avg
     }
 
     /// Whether a task's signals are not part of `cpu`'s (it is elsewhere, or attached nowhere yet).
     pub(crate) fn not_counted_on(&self, cpu: CpuId, task: TaskId) -> bool {
-        self.tasks[task].cpu != cpu || self.se[self.tasks[task].se].avg.last_update_time == 0
+        self.sched.tasks[task].cpu != cpu
+            || self.sched.se[self.sched.tasks[task].se].avg.last_update_time == 0
     }
 
     /// `cpu_load_without()`.
@@ -342,18 +343,19 @@ impl Kernel {
         if self.not_counted_on(cpu, task) {
             return runnable;
         }
-        runnable.saturating_sub(self.se[self.tasks[task].se].avg.runnable_avg)
+        runnable.saturating_sub(self.sched.se[self.sched.tasks[task].se].avg.runnable_avg)
     }
 
     /// `task_h_load()`: what of a task's load counts at the root. With group scheduling compiled in, the formula
     /// rounds down a little also for a task of the root.
     pub fn task_h_load(&self, task: TaskId) -> u64 {
-        let entity = &self.se[self.tasks[task].se];
+        let entity = &self.sched.se[self.sched.tasks[task].se];
         let load = entity.avg.load_avg;
-        if !self.config.fair_group_sched {
+        if !self.cx.config.fair_group_sched {
             return load;
         }
-        load.wrapping_mul(self.h_load(entity.cfs_rq)) / (self.cfs[entity.cfs_rq].avg.load_avg + 1)
+        load.wrapping_mul(self.h_load(entity.cfs_rq))
+            / (self.sched.cfs[entity.cfs_rq].avg.load_avg + 1)
     }
 }
 
@@ -373,18 +375,18 @@ mod tests {
                 little_and_big(Config { migrate_se_pelt_lag: form, ..Config::linux_6_12() });
             let (cpu, then) = (CpuId(1), 1 << 30);
             let p = kernel.new_task(None, TaskKind::User);
-            let se = kernel.tasks[p].se;
-            kernel.tasks[p].cpu = cpu;
-            kernel.se[se].cfs_rq = CfsRqId::root(cpu);
-            let avg = &mut kernel.se[se].avg;
+            let se = kernel.sched.tasks[p].se;
+            kernel.sched.tasks[p].cpu = cpu;
+            kernel.sched.se[se].cfs_rq = CfsRqId::root(cpu);
+            let avg = &mut kernel.sched.se[se].avg;
             (avg.util_avg, avg.util_sum, avg.last_update_time) = (400, 400 * 47_742, then);
             avg.period_contrib = 1024;
-            kernel.cfs[CfsRqId::root(cpu)].avg.last_update_time = then;
-            let clock = &mut kernel.rq[cpu].clock_pelt;
+            kernel.sched.cfs[CfsRqId::root(cpu)].avg.last_update_time = then;
+            let clock = &mut kernel.sched.rq[cpu].clock_pelt;
             (clock.clock_pelt_idle, clock.clock_idle) = (then, then);
-            kernel.now = then + (32 << 20);
+            kernel.cx.now = then + (32 << 20);
             kernel.migrate_task_rq_fair(p);
-            let util_avg = kernel.se[se].avg.util_avg;
+            let util_avg = kernel.sched.se[se].avg.util_avg;
             assert!(util_avg.abs_diff(expected) <= 1, "{form:?}: {util_avg}");
         }
     }

@@ -113,7 +113,7 @@ impl Kernel {
     /// `calc_delta_fair()` in the kernel's form.
     #[inline(always)]
     pub(crate) fn calc_delta_fair(&self, delta: u64, load: &LoadWeight) -> u64 {
-        match self.config.calc_delta {
+        match self.cx.config.calc_delta {
             _ if load.weight == NICE_0_LOAD => delta,
             CalcDelta::Inverse => calc_delta(delta, NICE_0_LOAD, load),
             CalcDelta::Division => delta.wrapping_mul(NICE_0_LOAD) / load.weight,

@@ -22,7 +22,7 @@ impl Kernel {
         if !S::ON {
             return;
         }
-        let cfs = &self.cfs[cfs_rq];
+        let cfs = &self.sched.cfs[cfs_rq];
         let curr = self.curr_on_rq(cfs_rq);
         // The picked one keeps a place until it has been listed.
         let (mut left, mut reserved) = (PickCandidate::MOST, 1);
@@ -41,15 +41,15 @@ impl Kernel {
     }
 
     fn pick_candidate(&self, cfs_rq: CfsRqId, se: EntityId, picked: EntityId) -> PickCandidate {
-        let entity = &self.se[se];
+        let entity = &self.sched.se[se];
         let is_task = entity.my_q.is_none();
         let (lag, deadline, eligible) = self.virtual_standing(cfs_rq, se);
         PickCandidate {
             depth: if self.flat_groups() { 0 } else { entity.depth },
             task: is_task.then_some(entity.task),
-            group: self.cfs[entity.my_q.unwrap_or(entity.cfs_rq)].group,
+            group: self.sched.cfs[entity.my_q.unwrap_or(entity.cfs_rq)].group,
             picked: se == picked,
-            curr: self.cfs[cfs_rq].curr == Some(se),
+            curr: self.sched.cfs[cfs_rq].curr == Some(se),
             lag,
             deadline,
             eligible,
@@ -60,7 +60,7 @@ impl Kernel {
     #[inline]
     pub(crate) fn record_pick(&mut self, cpu: CpuId, next: TaskId, rule: PickRule) {
         if self.wants_decisions() {
-            let prev = self.rq[cpu].curr;
+            let prev = self.sched.rq[cpu].curr;
             self.record(Decision::Pick { prev, next, rule, candidates: Vec::new() });
         }
     }

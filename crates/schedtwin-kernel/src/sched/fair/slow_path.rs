@@ -30,14 +30,14 @@ impl Kernel {
         prev_cpu: CpuId,
         sd_flag: u32,
     ) -> CpuId {
-        if !self.topology[sd].span.intersects(&self.tasks[task].cpus_mask) {
+        if !self.sched.topology[sd].span.intersects(&self.sched.tasks[task].cpus_mask) {
             return prev_cpu;
         }
         if sd_flag & SD_BALANCE_FORK == 0 {
             self.sync_entity_load_avg(task);
         }
         let (chosen, cpus_read) = self.find_dst_cpu(sd, task, cpu, sd_flag);
-        self.charge(self.device_tree.path_costs.select_per_cpu * cpus_read);
+        self.charge(self.cx.platform.device_tree.path_costs.select_per_cpu * cpus_read);
         chosen
     }
 
@@ -47,26 +47,27 @@ impl Kernel {
         let mut cpus_read = 0;
         let mut at = Some(sd);
         while let Some(sd) = at {
-            let domain = &self.topology[sd];
+            let domain = &self.sched.topology[sd];
             at = domain.child;
             if domain.flags & sd_flag == 0 {
                 continue;
             }
             cpus_read += domain.span_weight as u64;
             let Some(group) = self.find_dst_group(sd, task, cpu) else { continue };
-            cpus_read += self.topology[group].group_weight as u64;
+            cpus_read += self.sched.topology[group].group_weight as u64;
             let new_cpu = self.find_dst_group_cpu(group, task, cpu);
             if new_cpu == cpu {
                 continue;
             }
             // On with the domains of the new CPU that are smaller.
             cpu = new_cpu;
-            let smaller = |d: &DomainId| self.topology[*d].span_weight < domain.span_weight;
+            let smaller = |d: &DomainId| self.sched.topology[*d].span_weight < domain.span_weight;
             at = self
+                .sched
                 .topology
                 .domains_of(cpu)
                 .take_while(smaller)
-                .filter(|d| self.topology[*d].flags & sd_flag != 0)
+                .filter(|d| self.sched.topology[*d].flags & sd_flag != 0)
                 .last();
         }
         (cpu, cpus_read)
@@ -79,8 +80,8 @@ impl Kernel {
         task: TaskId,
         this_cpu: CpuId,
     ) -> Option<GroupId> {
-        let domain = &self.topology[sd];
-        let allowed = &self.tasks[task].cpus_mask;
+        let domain = &self.sched.topology[sd];
+        let allowed = &self.sched.tasks[task].cpus_mask;
         let mut local: Option<(GroupId, SgLbStats)> = None;
         let mut idlest: Option<GroupId> = None;
         let mut idlest_sgs = SgLbStats {
@@ -88,8 +89,8 @@ impl Kernel {
             group_type: GroupType::Overloaded,
             ..SgLbStats::ZERO
         };
-        for sg in self.topology.groups_of(sd) {
-            let group = &self.topology[sg];
+        for sg in self.sched.topology.groups_of(sd) {
+            let group = &self.sched.topology[sg];
             if !group.span.intersects(allowed) {
                 continue;
             }
@@ -125,7 +126,7 @@ impl Kernel {
             GroupType::HasSpare => {
                 // How many tasks a node may have more than another, fewer if the task may use only a
                 // part of it.
-                let usable = self.topology[local].span.and(allowed).weight();
+                let usable = self.sched.topology[local].span.and(allowed).weight();
                 let difference = local_sgs.idle_cpus.abs_diff(idlest_sgs.idle_cpus) as i32;
                 let running = local_sgs.sum_nr_running + 1;
                 let tolerated = || {
@@ -167,22 +168,22 @@ impl Kernel {
     }
 
     fn max_capacity(&self, group: GroupId) -> u64 {
-        self.topology.capacities[self.topology[group].sgc].max_capacity
+        self.sched.topology.capacities[self.sched.topology[group].sgc].max_capacity
     }
 
     /// `update_sg_wakeup_stats()`: of the CPUs that the task may use, without the task itself.
     fn read_sg_wakeup_stats(&self, sd: DomainId, sg: GroupId, task: TaskId) -> SgLbStats {
-        let domain = &self.topology[sd];
-        let group = &self.topology[sg];
+        let domain = &self.sched.topology[sd];
+        let group = &self.sched.topology[sg];
         let asym = domain.flags & SD_ASYM_CPUCAPACITY != 0;
         let mut sgs = SgLbStats { group_misfit_task_load: asym as u64, ..SgLbStats::ZERO };
-        for cpu in group.span.and(&self.tasks[task].cpus_mask).iter() {
+        for cpu in group.span.and(&self.sched.tasks[task].cpus_mask).iter() {
             sgs.group_load += self.cpu_load_without(cpu, task);
             sgs.group_util += self.cpu_util_without(cpu, task);
             sgs.group_runnable += self.cpu_runnable_without(cpu, task);
             let own = self.task_running_on_cpu(cpu, task) as u32;
             sgs.sum_h_nr_running += self.h_nr_running(cpu) - own;
-            let nr_running = self.rq[cpu].nr_running - own;
+            let nr_running = self.sched.rq[cpu].nr_running - own;
             sgs.sum_nr_running += nr_running;
             if nr_running == 0 && self.idle_cpu_without(cpu, task) {
                 sgs.idle_cpus += 1;
@@ -191,7 +192,7 @@ impl Kernel {
                 sgs.group_misfit_task_load = 0;
             }
         }
-        let sgc = &self.topology.capacities[group.sgc];
+        let sgc = &self.sched.topology.capacities[group.sgc];
         sgs.group_capacity = sgc.capacity;
         sgs.group_weight = group.group_weight;
         // Overutilization is not looked at here, so in 7.3 with EAS no group is overloaded.
@@ -205,13 +206,13 @@ impl Kernel {
 
     /// `task_running_on_cpu()`: is it counted there?
     fn task_running_on_cpu(&self, cpu: CpuId, task: TaskId) -> bool {
-        let t = &self.tasks[task];
-        t.cpu == cpu && self.se[t.se].avg.last_update_time != 0 && t.on_rq == OnRq::Queued
+        let t = &self.sched.tasks[task];
+        t.cpu == cpu && self.sched.se[t.se].avg.last_update_time != 0 && t.on_rq == OnRq::Queued
     }
 
     /// `idle_cpu_without()`.
     fn idle_cpu_without(&self, cpu: CpuId, task: TaskId) -> bool {
-        let rq = &self.rq[cpu];
+        let rq = &self.sched.rq[cpu];
         (rq.curr.is_idle() || rq.curr == task) && !rq.ttwu_pending
     }
 
@@ -222,7 +223,7 @@ impl Kernel {
         task: TaskId,
         this_cpu: CpuId,
     ) -> CpuId {
-        let group = &self.topology[group];
+        let group = &self.sched.topology[group];
         if group.group_weight == 1 {
             return group.first_cpu;
         }
@@ -231,12 +232,12 @@ impl Kernel {
         let mut min_exit_latency = u32::MAX as u64;
         let mut latest_idle_timestamp = 0;
         let mut shallowest_idle_cpu = None;
-        for cpu in group.span.and(&self.tasks[task].cpus_mask).iter() {
+        for cpu in group.span.and(&self.sched.tasks[task].cpus_mask).iter() {
             if self.sched_idle_cpu(cpu) && self.displaces_idle_tasks(task) {
                 return cpu;
             }
             if self.idle_cpu(cpu) {
-                let idle_stamp = self.rq[cpu].idle_stamp;
+                let idle_stamp = self.sched.rq[cpu].idle_stamp;
                 let exit_latency = self.idle_exit_latency_us(cpu);
                 let shallower = exit_latency.is_some_and(|l| l < min_exit_latency);
                 let as_shallow = exit_latency.is_none_or(|l| l == min_exit_latency);
@@ -260,10 +261,10 @@ impl Kernel {
 
     /// Exit latency of the idle state a CPU is in (`idle_get_state`), µs as cpuidle counts it.
     fn idle_exit_latency_us(&self, cpu: CpuId) -> Option<u64> {
-        match self.wires[cpu].activity {
-            Activity::Idle { state } => {
-                Some(self.device_tree.idle_states(cpu)[state as usize].exit_latency / 1000)
-            }
+        match self.cx.platform.wires[cpu].activity {
+            Activity::Idle { state } => Some(
+                self.cx.platform.device_tree.idle_states(cpu)[state as usize].exit_latency / 1000,
+            ),
             Activity::Poll { .. } => Some(0),
             _ => None,
         }

@@ -103,7 +103,7 @@ impl Kernel {
                 self.sync_entity_load_avg(task);
             }
         }
-        if self.placement.is_some()
+        if self.sched.placement.is_some()
             && let Some(choice) = self.custom_placement(task, prev, wake_flags, ask_eas, see)
         {
             return choice;
@@ -114,7 +114,7 @@ impl Kernel {
         match placement {
             Placement::Cpu(choice) => choice,
             Placement::SlowPath(sd) => {
-                let cpu = self.this_cpu;
+                let cpu = self.cx.this_cpu;
                 let dst = self.sched_balance_find_dst_cpu(sd, task, cpu, prev, wake_flags & 0xf);
                 (dst, PlacementRule::FindDstCpu)
             }
@@ -128,30 +128,30 @@ impl Kernel {
             self.sync_entity_load_avg(task);
         }
         if trail.used_recent {
-            self.tasks[task].recent_used_cpu = prev;
+            self.sched.tasks[task].recent_used_cpu = prev;
         }
         if trail.waker_stands_here {
-            let current = self.rq[self.this_cpu].curr;
+            let current = self.sched.rq[self.cx.this_cpu].curr;
             // Nobody wakes an idle task, so nobody asks where it has been.
             if !current.is_idle() {
-                self.tasks[current].recent_used_cpu = self.this_cpu;
+                self.sched.tasks[current].recent_used_cpu = self.cx.this_cpu;
             }
         }
         if let Some(shared) = trail.no_idle_core {
-            self.topology.shared[shared].has_idle_cores = false;
+            self.sched.topology.shared[shared].has_idle_cores = false;
         }
         if let Some(shared) = trail.idle_core_taken {
-            self.topology.shared[shared].idle_core = IdleCore::Unknown;
+            self.sched.topology.shared[shared].idle_core = IdleCore::Unknown;
         }
-        let cost = self.device_tree.path_costs.energy_per_domain;
+        let cost = self.cx.platform.device_tree.path_costs.energy_per_domain;
         self.charge(cost * trail.computed as u64);
         if trail.looked_at_threads != 0 {
-            let cost = self.device_tree.path_costs.select_per_cpu;
+            let cost = self.cx.platform.device_tree.path_costs.select_per_cpu;
             self.charge(cost * trail.looked_at_threads as u64);
         }
         let before = self.local_clock();
         if trail.looked_at != 0 {
-            let cost = self.device_tree.path_costs.select_per_cpu;
+            let cost = self.cx.platform.device_tree.path_costs.select_per_cpu;
             self.charge(cost * trail.looked_at as u64);
         }
         if let Some(budget) = trail.budget {
@@ -175,18 +175,18 @@ impl Kernel {
                 return Placement::Cpu(choice);
             }
         }
-        let cpu = self.this_cpu;
-        let current = self.rq[cpu].curr;
-        let sync = wake_flags & WF_SYNC != 0 && !self.tasks[current].exiting;
+        let cpu = self.cx.this_cpu;
+        let current = self.sched.rq[cpu].curr;
+        let sync = wake_flags & WF_SYNC != 0 && !self.sched.tasks[current].exiting;
         let wakes = wake_flags & WF_TTWU != 0;
         let want_affine =
-            wakes && !self.wake_wide(task) && self.tasks[task].cpus_mask.contains(cpu);
+            wakes && !self.wake_wide(task) && self.sched.tasks[task].cpus_mask.contains(cpu);
         let mut target = prev;
         let mut rule = PlacementRule::Stays;
         let mut slow = None;
-        let mut level = self.topology.base[cpu.index()];
+        let mut level = self.sched.topology.base[cpu.index()];
         while let Some(id) = level {
-            let sd = &self.topology.domains[id.0 as usize];
+            let sd = &self.sched.topology.domains[id.0 as usize];
             if want_affine && sd.flags & SD_WAKE_AFFINE != 0 && sd.span.contains(prev) {
                 if cpu != prev {
                     (target, rule) = self.wake_affine(id, task, cpu, prev, sync, trail);
@@ -204,7 +204,7 @@ impl Kernel {
         if let Some(sd) = slow {
             Placement::SlowPath(sd)
         } else if wakes {
-            let remembers = self.config.recent_used_cpu == RecentUsedCpu::Waker;
+            let remembers = self.cx.config.recent_used_cpu == RecentUsedCpu::Waker;
             trail.waker_stands_here = want_affine && remembers;
             let (chosen, sibling_rule) = self.select_idle_sibling(task, prev, target, trail, see);
             let moved = chosen == target && target != prev;
@@ -234,9 +234,9 @@ impl Kernel {
             return (target, PlacementRule::SisTargetIdle);
         }
         // 2.
-        let share_cache = |k: &Self, cpu: CpuId| k.topology.cpus_share_cache(cpu, target);
+        let share_cache = |k: &Self, cpu: CpuId| k.sched.topology.cpus_share_cache(cpu, target);
         let same_cluster = |k: &Self, cpu: CpuId| {
-            !k.wakeups_know_clusters() || k.topology.cpus_share_resources(cpu, target)
+            !k.wakeups_know_clusters() || k.sched.topology.cpus_share_resources(cpu, target)
         };
         let mut prev_aff = None;
         if prev != target && share_cache(self, prev) && idle(self, prev) && fits(self, prev) {
@@ -246,15 +246,15 @@ impl Kernel {
             prev_aff = Some(prev);
         }
         // 4.
-        let replaced_only_by_use = self.config.recent_used_cpu == RecentUsedCpu::Waker;
+        let replaced_only_by_use = self.cx.config.recent_used_cpu == RecentUsedCpu::Waker;
         trail.used_recent = !replaced_only_by_use;
-        let recent = self.tasks[task].recent_used_cpu;
+        let recent = self.sched.tasks[task].recent_used_cpu;
         let mut recent_aff = None;
         if recent != prev
             && recent != target
             && share_cache(self, recent)
             && idle(self, recent)
-            && self.tasks[task].cpus_mask.contains(recent)
+            && self.sched.tasks[task].cpus_mask.contains(recent)
             && fits(self, recent)
         {
             if same_cluster(self, recent) {
@@ -275,10 +275,10 @@ impl Kernel {
         if trail.all_busy {
             return (target, PlacementRule::SisAllBusy);
         }
-        let Some(sd) = self.topology.sd_llc[target.index()] else {
+        let Some(sd) = self.sched.topology.sd_llc[target.index()] else {
             return (target, PlacementRule::SisNoSharedCache);
         };
-        if self.config.select_idle_scan == SelectIdleScan::SmtLast {
+        if self.cx.config.select_idle_scan == SelectIdleScan::SmtLast {
             return self
                 .scan_smt_last(task, sd, target, trail, see)
                 .unwrap_or((target, PlacementRule::SisNoIdleCpu));

@@ -26,7 +26,7 @@ use schedtwin_types::{CpuId, Ns};
 impl Kernel {
     /// `update_curr_idle()`: the idle task of `cpu` has run since it was last asked.
     pub(super) fn update_curr_idle(&mut self, cpu: CpuId) {
-        let rq = &mut self.rq[cpu];
+        let rq = &mut self.sched.rq[cpu];
         let delta = rq.clock_task as i64 - rq.idle_exec_start as i64;
         if delta <= 0 {
             return;
@@ -39,14 +39,14 @@ impl Kernel {
 
     /// `sched_class->update_curr()` of whoever runs on `cpu`.
     pub(in crate::sched) fn update_curr_of_class(&mut self, cpu: CpuId) {
-        let curr = self.rq[cpu].curr;
-        match self.tasks[curr].class {
+        let curr = self.sched.rq[cpu].curr;
+        match self.sched.tasks[curr].class {
             Class::Idle => self.update_curr_idle(cpu),
             Class::Fair => {
-                let mut level = Some(self.tasks[curr].se);
+                let mut level = Some(self.sched.tasks[curr].se);
                 while let Some(se) = level {
-                    self.update_curr(self.se[se].cfs_rq);
-                    level = self.se[se].parent;
+                    self.update_curr(self.sched.se[se].cfs_rq);
+                    level = self.sched.se[se].parent;
                 }
             }
             Class::Rt => self.update_curr_rt(cpu),
@@ -57,33 +57,33 @@ impl Kernel {
 
     /// The first half of `dl_server_timer()`: charges what has run, and stops the server of an idle CPU; whether it did.
     pub(super) fn fair_server_timer_charges(&mut self, cpu: CpuId) -> bool {
-        self.rq[cpu].fair_server.callback_running = true;
+        self.sched.rq[cpu].fair_server.callback_running = true;
         self.update_curr_of_class(cpu);
-        let idle = self.rq[cpu].fair_server.defer_idle;
+        let idle = self.sched.rq[cpu].fair_server.defer_idle;
         if idle {
             self.fair_server_stop(cpu);
         }
-        self.rq[cpu].fair_server.callback_running = false;
+        self.sched.rq[cpu].fair_server.callback_running = false;
         idle
     }
 
     /// `hrtimer_start()` of the timer for the zero-lag time.
     pub(super) fn fair_server_arm_inactive(&mut self, cpu: CpuId, at: Ns) {
-        let on = self.hrtimer_target(at, self.rq[cpu].fair_server.inactive_on);
-        self.rq[cpu].fair_server.inactive_on = on;
+        let on = self.hrtimer_target(at, self.sched.rq[cpu].fair_server.inactive_on);
+        self.sched.rq[cpu].fair_server.inactive_on = on;
         self.hrtimer_start(on, at, at, TimerKind::FairServerInactive(cpu));
     }
 
     pub(super) fn fair_server_cancel_inactive(&mut self, cpu: CpuId) {
-        let on = self.rq[cpu].fair_server.inactive_on;
+        let on = self.sched.rq[cpu].fair_server.inactive_on;
         self.hrtimer_cancel(on, TimerKind::FairServerInactive(cpu));
     }
 
     /// `inactive_task_timer()`: the zero-lag time of a stopped server has come.
     pub(crate) fn fair_server_inactive_timer(&mut self, cpu: CpuId) {
         self.update_rq_clock(cpu);
-        if std::mem::take(&mut self.rq[cpu].fair_server.non_contending) {
-            let bw = self.rq[cpu].fair_server.bandwidth();
+        if std::mem::take(&mut self.sched.rq[cpu].fair_server.non_contending) {
+            let bw = self.sched.rq[cpu].fair_server.bandwidth();
             self.__sub_running_bw(cpu, bw);
         }
     }

@@ -42,8 +42,8 @@ impl Kernel {
     /// `rt_runtime` if RT queues are throttled at all.
     #[inline]
     fn rt_throttling(&self) -> Option<Ns> {
-        match self.config.rt_bandwidth {
-            RtBandwidth::Throttling => self.config.rt_runtime,
+        match self.cx.config.rt_bandwidth {
+            RtBandwidth::Throttling => self.cx.config.rt_runtime,
             RtBandwidth::FairServer => None,
         }
     }
@@ -51,26 +51,26 @@ impl Kernel {
     /// `start_rt_bandwidth()`: an RT task has been queued.
     #[inline]
     pub(super) fn start_rt_bandwidth(&mut self) {
-        if self.rt_throttling().is_some() && !self.rd.rt_period.active {
+        if self.rt_throttling().is_some() && !self.sched.rd.rt_period.active {
             self.do_start_rt_bandwidth();
         }
     }
 
     /// `do_start_rt_bandwidth()`, on the executing CPU.
     fn do_start_rt_bandwidth(&mut self) {
-        if self.rd.rt_period.active {
+        if self.sched.rd.rt_period.active {
             return;
         }
         // hrtimer_forward_now() by 0 ns: in a nanosecond, unless the last period is not over.
-        let expires = hrtimer_forward(self.rd.rt_period.expires, self.local_clock(), 0);
-        self.rd.rt_period = RtPeriod { active: true, expires };
-        self.hrtimer_start(self.this_cpu, expires, expires, TimerKind::RtPeriod);
+        let expires = hrtimer_forward(self.sched.rd.rt_period.expires, self.local_clock(), 0);
+        self.sched.rd.rt_period = RtPeriod { active: true, expires };
+        self.hrtimer_start(self.cx.this_cpu, expires, expires, TimerKind::RtPeriod);
     }
 
     /// The end of `update_curr_rt()`: RT tasks of `cpu` have run for `delta`.
     pub(super) fn account_rt_time(&mut self, cpu: CpuId, delta: Ns) {
         let Some(runtime) = self.rt_throttling() else { return };
-        self.rq[cpu].rt.rt_time += delta;
+        self.sched.rq[cpu].rt.rt_time += delta;
         if self.rt_runtime_exceeded(cpu, runtime) {
             self.resched_curr(cpu);
             self.do_start_rt_bandwidth();
@@ -81,18 +81,18 @@ impl Kernel {
     /// watched or below their limit (`sched_rt_bandwidth_account`). It throttles nobody by itself.
     pub(crate) fn account_dl_in_rt_time(&mut self, cpu: CpuId, delta: Ns) {
         let Some(runtime) = self.rt_throttling() else { return };
-        if self.rd.rt_period.active || self.rq[cpu].rt.rt_time < runtime {
-            self.rq[cpu].rt.rt_time += delta;
+        if self.sched.rd.rt_period.active || self.sched.rq[cpu].rt.rt_time < runtime {
+            self.sched.rq[cpu].rt.rt_time += delta;
         }
     }
 
     /// `sched_rt_runtime_exceeded()`; throttles the queue.
     fn rt_runtime_exceeded(&mut self, cpu: CpuId, runtime: Ns) -> bool {
-        let rt = &mut self.rq[cpu].rt;
+        let rt = &mut self.sched.rq[cpu].rt;
         if *rt.throttled {
             return true;
         }
-        if runtime >= self.config.rt_period || rt.rt_time <= runtime {
+        if runtime >= self.cx.config.rt_period || rt.rt_time <= runtime {
             return false;
         }
         if runtime == 0 {
@@ -102,7 +102,7 @@ impl Kernel {
         }
         // sched_rt_rq_dequeue()
         let count = rt.nr_running() as u32;
-        rt.throttled.change(cpu, &mut self.stale_demands, |throttled| *throttled = true);
+        rt.throttled.change(cpu, &mut self.sched.stale_demands, |throttled| *throttled = true);
         self.sub_nr_running(cpu, count);
         true
     }
@@ -110,13 +110,13 @@ impl Kernel {
     /// `sched_rt_period_timer()`, on the executing CPU.
     #[inline(never)]
     pub(crate) fn sched_rt_period_timer(&mut self, expires: Ns) {
-        let period = self.config.rt_period;
-        let next = hrtimer_forward(expires, self.now, period);
+        let period = self.cx.config.rt_period;
+        let next = hrtimer_forward(expires, self.cx.now, period);
         let overrun = (next - expires) / period;
         let idle = self.do_sched_rt_period_timer(overrun);
-        self.rd.rt_period = RtPeriod { active: !idle, expires: next };
+        self.sched.rd.rt_period = RtPeriod { active: !idle, expires: next };
         if !idle {
-            self.hrtimer_start(self.this_cpu, next, next, TimerKind::RtPeriod);
+            self.hrtimer_start(self.cx.this_cpu, next, next, TimerKind::RtPeriod);
         }
     }
 
@@ -124,14 +124,14 @@ impl Kernel {
     fn do_sched_rt_period_timer(&mut self, overrun: u64) -> bool {
         let Some(runtime) = self.rt_throttling() else { return true };
         let mut idle = true;
-        for cpu in self.device_tree.all_cpus().iter() {
-            let rt = &self.rq[cpu].rt;
+        for cpu in self.cx.platform.device_tree.all_cpus().iter() {
+            let rt = &self.sched.rq[cpu].rt;
             let queued = !rt.queue.is_empty();
             if rt.rt_time == 0 && !queued {
                 continue;
             }
             self.update_rq_clock(cpu);
-            let rq = &mut self.rq[cpu];
+            let rq = &mut self.sched.rq[cpu];
             let mut enqueue = false;
             if rq.rt.rt_time != 0 {
                 rq.rt.rt_time = rq.rt.rt_time.saturating_sub(overrun * runtime);
@@ -157,8 +157,8 @@ impl Kernel {
 
     /// `sched_rt_rq_enqueue()`: the queue counts again, if it did not, and is looked at.
     fn sched_rt_rq_enqueue(&mut self, cpu: CpuId) {
-        let rt = &mut self.rq[cpu].rt;
-        let was_throttled = rt.throttled.update(cpu, &mut self.stale_demands, std::mem::take);
+        let rt = &mut self.sched.rq[cpu].rt;
+        let was_throttled = rt.throttled.update(cpu, &mut self.sched.stale_demands, std::mem::take);
         let count = rt.nr_running() as u32;
         if count == 0 {
             return;

@@ -10,15 +10,15 @@ const OPPS: &[(u32, u64)] = &[(1_000_000, 100_000)];
 
 fn rt_task(kernel: &mut Kernel, cpu: u16, prio: i32) -> TaskId {
     let task = kernel.new_task(None, TaskKind::User);
-    let t = &mut kernel.tasks[task];
+    let t = &mut kernel.sched.tasks[task];
     (t.class, t.policy, t.prio, t.cpu) = (Class::Rt, Policy::Fifo, prio, CpuId(cpu));
     task
 }
 
 fn queue(kernel: &mut Kernel, task: TaskId) {
-    let cpu = kernel.tasks[task].cpu;
+    let cpu = kernel.sched.tasks[task].cpu;
     kernel.enqueue_task_rt(cpu, task, 0);
-    kernel.tasks[task].on_rq = OnRq::Queued;
+    kernel.sched.tasks[task].on_rq = OnRq::Queued;
 }
 
 #[test]
@@ -27,18 +27,18 @@ fn levels_of_cpupri() {
     assert_eq!(kernel.rr_time_slice(), 25);
     let task = rt_task(&mut kernel, 1, 49);
     queue(&mut kernel, task);
-    assert_eq!(kernel.rq[CpuId(1)].rt.cpupri, 50);
+    assert_eq!(kernel.sched.rq[CpuId(1)].rt.cpupri, 50);
     // A better RT task overwrites the mark of a deadline entity (a quirk), a worse one does not.
     kernel.cpupri_deadline_queued(CpuId(1));
     let worse = rt_task(&mut kernel, 1, 60);
     queue(&mut kernel, worse);
-    assert_eq!(kernel.rq[CpuId(1)].rt.cpupri, 100);
+    assert_eq!(kernel.sched.rq[CpuId(1)].rt.cpupri, 100);
     let better = rt_task(&mut kernel, 1, 40);
     queue(&mut kernel, better);
-    assert_eq!(kernel.rq[CpuId(1)].rt.cpupri, 59);
+    assert_eq!(kernel.sched.rq[CpuId(1)].rt.cpupri, 59);
     kernel.cpupri_deadline_gone(CpuId(1));
     kernel.dequeue_task_rt(CpuId(1), better);
-    assert_eq!(kernel.rq[CpuId(1)].rt.cpupri, 50);
+    assert_eq!(kernel.sched.rq[CpuId(1)].rt.cpupri, 50);
 }
 
 /// A preempted task keeps its place in the queue but is the last of its priority to be pushed.
@@ -49,18 +49,18 @@ fn the_pushable_list_has_an_order_of_its_own() {
     let running = rt_task(&mut kernel, 0, 50);
     queue(&mut kernel, running);
     // Woken and not yet running: the CPU counts as overloaded already.
-    assert!(kernel.rd.rto_mask.contains(cpu));
+    assert!(kernel.sched.rd.rto_mask.contains(cpu));
     kernel.set_next_task_rt(cpu, TaskId::IDLE, running);
-    kernel.rq[cpu].curr = running;
-    assert!(!kernel.rd.rto_mask.contains(cpu) && !kernel.rq[cpu].push_pending);
+    kernel.sched.rq[cpu].curr = running;
+    assert!(!kernel.sched.rd.rto_mask.contains(cpu) && !kernel.sched.rq[cpu].push_pending);
     let other = rt_task(&mut kernel, 0, 50);
     queue(&mut kernel, other);
     let better = rt_task(&mut kernel, 0, 40);
     queue(&mut kernel, better);
     kernel.put_prev_task_rt(cpu, running, better);
     let order = |list: &[(i32, TaskId)]| list.iter().map(|e| e.1).collect::<Vec<_>>();
-    assert_eq!(order(&kernel.rq[cpu].rt.queue), [better, running, other]);
-    assert_eq!(order(&kernel.rq[cpu].rt.pushable), [better, other, running]);
+    assert_eq!(order(&kernel.sched.rq[cpu].rt.queue), [better, running, other]);
+    assert_eq!(order(&kernel.sched.rq[cpu].rt.pushable), [better, other, running]);
 }
 
 /// The lowest level wins; on asymmetric machines the lowest level that has a CPU of full capacity.
@@ -106,24 +106,27 @@ fn the_default_clamp_says_what_fits() {
 #[test]
 fn a_throttled_queue_counts_nothing() {
     let mut kernel = kernel(&[(2, 1024, OPPS)]);
-    kernel.config.rt_bandwidth = RtBandwidth::Throttling;
+    kernel.cx.config.rt_bandwidth = RtBandwidth::Throttling;
     let cpu = CpuId(0);
     let (first, second) = (rt_task(&mut kernel, 0, 50), rt_task(&mut kernel, 0, 40));
     queue(&mut kernel, first);
-    assert_eq!(kernel.rq[cpu].nr_running, 1);
+    assert_eq!(kernel.sched.rq[cpu].nr_running, 1);
     kernel.account_rt_time(cpu, 950_000_000);
-    assert!(!*kernel.rq[cpu].rt.throttled, "the whole runtime may be used");
+    assert!(!*kernel.sched.rq[cpu].rt.throttled, "the whole runtime may be used");
     kernel.account_rt_time(cpu, 1);
     queue(&mut kernel, second);
-    assert_eq!((kernel.rq[cpu].nr_running, kernel.rq[cpu].rt.nr_running()), (0, 0));
+    assert_eq!((kernel.sched.rq[cpu].nr_running, kernel.sched.rq[cpu].rt.nr_running()), (0, 0));
     assert_eq!(kernel.pick_task_rt(cpu), None);
     kernel.dequeue_task_rt(cpu, first);
-    assert_eq!(kernel.rq[cpu].nr_running, 0);
+    assert_eq!(kernel.sched.rq[cpu].nr_running, 0);
     // The timer comes a period late, and so forgives two.
-    kernel.rq[cpu].rt.rt_time = 2_600_000_000;
-    kernel.now = 2_500_000_000;
+    kernel.sched.rq[cpu].rt.rt_time = 2_600_000_000;
+    kernel.cx.now = 2_500_000_000;
     kernel.sched_rt_period_timer(1_500_000_000);
-    assert_eq!((kernel.rq[cpu].rt.rt_time, kernel.rq[cpu].nr_running), (700_000_000, 1));
+    assert_eq!(
+        (kernel.sched.rq[cpu].rt.rt_time, kernel.sched.rq[cpu].nr_running),
+        (700_000_000, 1)
+    );
     assert_eq!(kernel.pick_task_rt(cpu), Some(second));
 }
 
@@ -133,7 +136,8 @@ fn a_throttled_queue_counts_nothing() {
 fn an_rt_task_that_waits_keeps_fair_ones_from_being_pulled() {
     for (point, expected) in [(BalanceFair::NoTask, false), (BalanceFair::NoFairTask, true)] {
         let mut kernel = kernel(&[(2, 1024, OPPS)]);
-        (kernel.config.balance_fair, kernel.config.rt_bandwidth) = (point, RtBandwidth::Throttling);
+        (kernel.cx.config.balance_fair, kernel.cx.config.rt_bandwidth) =
+            (point, RtBandwidth::Throttling);
         let cpu = CpuId(0);
         assert!(kernel.balance_fair_looks(cpu), "{point:?}: nobody");
         let task = rt_task(&mut kernel, 0, 50);

@@ -133,11 +133,11 @@ impl SharedObjects {
 impl Kernel {
     /// In `update_idle_cpu_scan()`: whose limit a pass of `dst`'s CPU over `sd` sets.
     pub(crate) fn limits_scans_of(&self, sd: DomainId, dst: CpuId) -> Option<usize> {
-        let domain = &self.topology[sd];
-        match self.config.sd_shared {
+        let domain = &self.sched.topology[sd];
+        match self.cx.config.sd_shared {
             SdShared::Caches => {
-                let llc = domain.span_weight == self.topology.sd_llc_size[dst.index()];
-                self.topology.sd_llc_shared[dst.index()].filter(|_| llc)
+                let llc = domain.span_weight == self.sched.topology.sd_llc_size[dst.index()];
+                self.sched.topology.sd_llc_shared[dst.index()].filter(|_| llc)
             }
             SdShared::CachesAndCapacities => domain.shared,
         }
@@ -205,9 +205,9 @@ mod tests {
             let mut dt = DeviceTree::of_domains(&[(4, 383, opps), (4, 1024, opps)]);
             dt.cpus[4..].iter_mut().for_each(|cpu| cpu.llc = 1);
             let kernel = Kernel::boot(dt, Config { sd_shared, ..Config::linux_6_12() });
-            let sets = kernel.topology.domains_of(CpuId(0)).map(|sd| {
+            let sets = kernel.sched.topology.domains_of(CpuId(0)).map(|sd| {
                 let limited = kernel.limits_scans_of(sd, CpuId(0));
-                assert!(limited.is_none() || limited == kernel.topology[sd].shared);
+                assert!(limited.is_none() || limited == kernel.sched.topology[sd].shared);
                 limited.is_some()
             });
             assert_eq!(sets.collect::<Vec<_>>(), expected, "{sd_shared:?}");

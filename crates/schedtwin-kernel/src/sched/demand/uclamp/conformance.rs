@@ -69,13 +69,13 @@ impl ClampSteps<'_> {
     pub fn enqueue(&mut self, cpu: CpuId, task: TaskId, wakes: bool) -> Clamps {
         let k = &mut *self.0;
         let flags = if wakes { ENQUEUE_DELAYED } else { 0 };
-        k.tasks[task].cpu = cpu;
+        k.sched.tasks[task].cpu = cpu;
         k.uclamp_rq_inc_before(cpu, task, flags);
-        let seen = k.rq[cpu].uclamp.clamps();
-        let t = &mut k.tasks[task];
+        let seen = k.sched.rq[cpu].uclamp.clamps();
+        let t = &mut k.sched.tasks[task];
         t.on_rq = OnRq::Queued;
         if wakes {
-            k.se[t.se].sched_delayed = false;
+            k.sched.se[t.se].sched_delayed = false;
         }
         k.uclamp_rq_inc_after(cpu, task, flags);
         seen
@@ -84,10 +84,10 @@ impl ClampSteps<'_> {
     /// `dequeue_task()`. `delays`: the class keeps it queued.
     pub fn dequeue(&mut self, task: TaskId, delays: bool) {
         let k = &mut *self.0;
-        k.uclamp_rq_dec(k.tasks[task].cpu, task);
-        let t = &mut k.tasks[task];
+        k.uclamp_rq_dec(k.sched.tasks[task].cpu, task);
+        let t = &mut k.sched.tasks[task];
         if delays {
-            k.se[t.se].sched_delayed = true;
+            k.sched.se[t.se].sched_delayed = true;
         } else {
             t.on_rq = OnRq::No;
         }
@@ -95,8 +95,8 @@ impl ClampSteps<'_> {
 
     /// Whether the task is queued, and whether its dequeue is delayed.
     pub fn is_queued(&self, task: TaskId) -> (bool, bool) {
-        let t = &self.0.tasks[task];
-        (t.on_rq == OnRq::Queued, self.0.se[t.se].sched_delayed)
+        let t = &self.0.sched.tasks[task];
+        (t.on_rq == OnRq::Queued, self.0.sched.se[t.se].sched_delayed)
     }
 
     fn changed(&mut self, task: TaskId, change: impl FnOnce(&mut Kernel)) {
@@ -106,7 +106,7 @@ impl ClampSteps<'_> {
         }
         change(self.0);
         if queued {
-            self.enqueue(self.0.tasks[task].cpu, task, false);
+            self.enqueue(self.0.sched.tasks[task].cpu, task, false);
         }
     }
 
@@ -118,7 +118,7 @@ impl ClampSteps<'_> {
         }
         let min_before = self.0.uclamp_min_request(task);
         self.changed(task, |k| {
-            let t = &mut k.tasks[task];
+            let t = &mut k.sched.tasks[task];
             (t.policy, t.class, t.prio) = match attr.policy {
                 Policy::Fifo => (Policy::Fifo, Class::Rt, 49),
                 _ => (Policy::Normal, Class::Fair, 120),
@@ -130,18 +130,18 @@ impl ClampSteps<'_> {
 
     /// `sched_move_task()`.
     pub fn move_to(&mut self, task: TaskId, group: TaskGroupId) {
-        self.changed(task, |k| k.tasks[task].group = group);
+        self.changed(task, |k| k.sched.tasks[task].group = group);
     }
 
     /// `uclamp_fork()`: `child` becomes a copy of `parent` that is queued nowhere.
     pub fn fork(&mut self, parent: TaskId, child: TaskId) {
         let k = &mut *self.0;
         let clamps = k.uclamp_of_child(parent);
-        let p = k.tasks[parent].clone();
-        let c = &mut k.tasks[child];
+        let p = k.sched.tasks[parent].clone();
+        let c = &mut k.sched.tasks[child];
         (c.policy, c.class, c.prio) = (p.policy, p.class, p.prio);
         (c.cpu, c.group, c.uclamp_req, c.uclamp) = (p.cpu, p.group, p.uclamp_req, clamps);
-        k.se[c.se].avg = k.se[p.se].avg;
+        k.sched.se[c.se].avg = k.sched.se[p.se].avg;
     }
 
     /// What a task asks for and gets.
@@ -149,15 +149,15 @@ impl ClampSteps<'_> {
         let k = &*self.0;
         TaskView {
             asked: k.uclamp_request(task),
-            request: k.tasks[task].uclamp_req,
-            active: k.tasks[task].uclamp.active.is_some(),
+            request: k.sched.tasks[task].uclamp_req,
+            active: k.sched.tasks[task].uclamp.active.is_some(),
             effective: k.uclamp_eff_value(task),
         }
     }
 
     /// A run queue's clamps under max aggregation.
     pub fn queue(&self, cpu: CpuId) -> &max::UclampRq {
-        match &*self.0.rq[cpu].uclamp {
+        match &*self.0.sched.rq[cpu].uclamp {
             RqClamps::Max(rq) => rq,
             RqClamps::Sum(_) => panic!("a kernel that adds up"),
         }
@@ -175,11 +175,11 @@ impl ClampSteps<'_> {
             |Clamps { min, max }| number(k.fits_cpu(&TaskDemand::of_clamps(util, min, max), cpu));
         Answers {
             fits_task: fits(k.uclamp_eff_value(task)),
-            fits_queue: fits(k.rq[cpu].uclamp.clamps()),
+            fits_queue: fits(k.sched.rq[cpu].uclamp.clamps()),
             task_fits: k.task_fits_cpu(task, cpu),
             overutilized: k.util_exceeds(k.cpu_util_cfs(cpu), cpu),
             capped: k.uclamp_rq_is_capped(cpu),
-            rt_fits: k.rq[cpu].arch_capacity >= u64::from(k.rt_uclamp_min(task)),
+            rt_fits: k.sched.rq[cpu].arch_capacity >= u64::from(k.rt_uclamp_min(task)),
             demand_with: k.energy_demand(cpu, task, Some(cpu)),
             demand_without: k.energy_demand(cpu, task, None),
             util_of_queue: k.uclamp_rq_util_with(cpu, util, None),
@@ -239,20 +239,20 @@ impl SumSteps<'_> {
     pub fn begin(&mut self, at: u64) {
         let k = &mut *self.0;
         let begun = pelt::SchedAvg { last_update_time: at, ..pelt::SchedAvg::default() };
-        for se in k.se.iter_mut() {
+        for se in k.sched.se.iter_mut() {
             se.avg = begun;
         }
-        for cfs in k.cfs.iter_mut() {
-            cfs.avg.change(cfs.cpu, &mut k.stale_demands, |avg| *avg = begun);
+        for cfs in k.sched.cfs.iter_mut() {
+            cfs.avg.change(cfs.cpu, &mut k.sched.stale_demands, |avg| *avg = begun);
         }
-        for rq in k.rq.iter_mut() {
+        for rq in k.sched.rq.iter_mut() {
             rq.clock_pelt.clock_pelt = at;
         }
     }
 
     /// The signals of a task.
     pub fn set_task(&mut self, task: TaskId, util: u64, runnable: u64, util_est: u32) {
-        let avg = &mut self.0.se[self.0.tasks[task].se].avg;
+        let avg = &mut self.0.sched.se[self.0.sched.tasks[task].se].avg;
         set_averages(avg, util, runnable);
         avg.util_est = util_est;
     }
@@ -260,10 +260,10 @@ impl SumSteps<'_> {
     /// The signals of a group's queue on a CPU, and of the entity that it is in.
     pub fn set_queue(&mut self, cpu: CpuId, group: TaskGroupId, util: u64, runnable: u64) {
         let k = &mut *self.0;
-        let cfs = &mut k.cfs[k.groups[group].cfs_rq[cpu.index()]];
-        cfs.avg.change(cpu, &mut k.stale_demands, |avg| set_averages(avg, util, runnable));
-        if let Some(&se) = k.groups[group].se.get(cpu.index()) {
-            set_averages(&mut k.se[se].avg, util, runnable);
+        let cfs = &mut k.sched.cfs[k.sched.groups[group].cfs_rq[cpu.index()]];
+        cfs.avg.change(cpu, &mut k.sched.stale_demands, |avg| set_averages(avg, util, runnable));
+        if let Some(&se) = k.sched.groups[group].se.get(cpu.index()) {
+            set_averages(&mut k.sched.se[se].avg, util, runnable);
         }
     }
 
@@ -275,41 +275,41 @@ impl SumSteps<'_> {
     /// A task is on a CPU, with signals as old as those of the queue there.
     pub fn place(&mut self, task: TaskId, cpu: CpuId) {
         let k = &mut *self.0;
-        k.tasks[task].cpu = cpu;
+        k.sched.tasks[task].cpu = cpu;
         k.set_task_rq(task, cpu);
-        let entity = &mut k.se[k.tasks[task].se];
-        entity.avg.last_update_time = k.cfs[entity.cfs_rq].avg.last_update_time;
+        let entity = &mut k.sched.se[k.sched.tasks[task].se];
+        entity.avg.last_update_time = k.sched.cfs[entity.cfs_rq].avg.last_update_time;
     }
 
     /// The fair class enqueues a task, or wakes one whose dequeue was delayed. Whether the governor was told.
     pub fn enqueue(&mut self, task: TaskId, wakes: bool) -> bool {
         let k = &mut *self.0;
-        let t = &mut k.tasks[task];
+        let t = &mut k.sched.tasks[task];
         let (cpu, se) = (t.cpu, t.se);
-        let own = &k.se[se].avg;
-        k.cfs[CfsRqId::root(cpu)].avg.change(cpu, &mut k.stale_demands, |avg| {
+        let own = &k.sched.se[se].avg;
+        k.sched.cfs[CfsRqId::root(cpu)].avg.change(cpu, &mut k.sched.stale_demands, |avg| {
             pelt::util_est_enqueue(avg, own);
         });
         k.util_est_uclamp_enqueue(cpu, task);
-        k.tasks[task].on_rq = OnRq::Queued;
-        k.se[se].sched_delayed = false;
+        k.sched.tasks[task].on_rq = OnRq::Queued;
+        k.sched.se[se].sched_delayed = false;
         if wakes {
             return false;
         }
-        k.se[se].on_rq = true;
+        k.sched.se[se].on_rq = true;
         k.util_bias_enqueue(cpu, task);
         // Who is told computes the demand that has changed.
-        !k.stale_demands.contains(cpu)
+        !k.sched.stale_demands.contains(cpu)
     }
 
     /// The fair class dequeues a task.
     pub fn dequeue(&mut self, task: TaskId, why: Leaves) {
         let k = &mut *self.0;
-        let t = &mut k.tasks[task];
+        let t = &mut k.sched.tasks[task];
         let (cpu, se) = (t.cpu, t.se);
         if why != Leaves::Ends {
-            let own = &k.se[se].avg;
-            k.cfs[CfsRqId::root(cpu)].avg.change(cpu, &mut k.stale_demands, |avg| {
+            let own = &k.sched.se[se].avg;
+            k.sched.cfs[CfsRqId::root(cpu)].avg.change(cpu, &mut k.sched.stale_demands, |avg| {
                 pelt::util_est_dequeue(avg, own);
             });
             k.util_est_uclamp_dequeue(cpu, task);
@@ -317,22 +317,22 @@ impl SumSteps<'_> {
                 k.util_est_update(cpu, se);
             }
         }
-        k.se[se].sched_delayed = why == Leaves::Delays;
+        k.sched.se[se].sched_delayed = why == Leaves::Delays;
         if why == Leaves::Delays {
             return;
         }
         if why == Leaves::Moves {
-            k.tasks[task].on_rq = OnRq::Migrating;
+            k.sched.tasks[task].on_rq = OnRq::Migrating;
         }
-        k.se[se].on_rq = false;
+        k.sched.se[se].on_rq = false;
         k.util_bias_dequeue(cpu, task);
-        k.tasks[task].on_rq = OnRq::No;
+        k.sched.tasks[task].on_rq = OnRq::No;
     }
 
     /// Whether a task is queued, and whether its dequeue is delayed.
     pub fn is_queued(&self, task: TaskId) -> (bool, bool) {
-        let t = &self.0.tasks[task];
-        (t.on_rq == OnRq::Queued, self.0.se[t.se].sched_delayed)
+        let t = &self.0.sched.tasks[task];
+        (t.on_rq == OnRq::Queued, self.0.sched.se[t.se].sched_delayed)
     }
 
     fn changed(&mut self, task: TaskId, change: impl FnOnce(&mut Kernel)) {
@@ -353,9 +353,9 @@ impl SumSteps<'_> {
             return false;
         }
         self.changed(task, |k| {
-            let t = &mut k.tasks[task];
+            let t = &mut k.sched.tasks[task];
             (t.nice, t.prio) = (attr.nice, 120 + i32::from(attr.nice));
-            k.se[t.se].load = fair::weight_of(Policy::Normal, attr.nice);
+            k.sched.se[t.se].load = fair::weight_of(Policy::Normal, attr.nice);
             k.setscheduler_uclamp(task, attr, true, 0);
         });
         true
@@ -363,9 +363,9 @@ impl SumSteps<'_> {
 
     /// `sched_move_task()`.
     pub fn move_to(&mut self, task: TaskId, group: TaskGroupId) {
-        let cpu = self.0.tasks[task].cpu;
+        let cpu = self.0.sched.tasks[task].cpu;
         self.changed(task, |k| {
-            k.tasks[task].group = group;
+            k.sched.tasks[task].group = group;
             SumSteps(k).place(task, cpu);
         });
     }
@@ -374,29 +374,29 @@ impl SumSteps<'_> {
     pub fn fork(&mut self, parent: TaskId, child: TaskId) {
         ClampSteps(self.0).fork(parent, child);
         let k = &mut *self.0;
-        let p = k.tasks[parent].clone();
-        k.tasks[child].nice = p.nice;
-        let se = k.tasks[child].se;
-        k.se[se].load = k.se[p.se].load;
-        k.se[se].avg = pelt::SchedAvg::default();
+        let p = k.sched.tasks[parent].clone();
+        k.sched.tasks[child].nice = p.nice;
+        let se = k.sched.tasks[child].se;
+        k.sched.se[se].load = k.sched.se[p.se].load;
+        k.sched.se[se].avg = pelt::SchedAvg::default();
         self.place(child, p.cpu);
     }
 
     /// `delta` ns pass for a task and its queue.
     pub fn age(&mut self, task: TaskId, delta: u64, runs: bool) {
         let k = &mut *self.0;
-        let t = &k.tasks[task];
+        let t = &k.sched.tasks[task];
         let (cpu, se) = (t.cpu, t.se);
-        let cfs_rq = k.se[se].cfs_rq;
-        k.rq[cpu].clock_pelt.clock_pelt += delta;
-        k.cfs[cfs_rq].curr = runs.then_some(se);
+        let cfs_rq = k.sched.se[se].cfs_rq;
+        k.sched.rq[cpu].clock_pelt.clock_pelt += delta;
+        k.sched.cfs[cfs_rq].curr = runs.then_some(se);
         k.update_load_avg(cfs_rq, se, 0);
-        k.cfs[cfs_rq].curr = None;
+        k.sched.cfs[cfs_rq].curr = None;
     }
 
     /// What a run queue adds up: bias, estimate, the highest factor and whose it is.
     pub fn sums(&self, cpu: CpuId) -> (i32, u32, u64, Option<TaskId>) {
-        match &*self.0.rq[cpu].uclamp {
+        match &*self.0.sched.rq[cpu].uclamp {
             RqClamps::Sum(sums) => sums.parts(),
             RqClamps::Max(_) => panic!("a kernel that takes the largest"),
         }
@@ -404,13 +404,13 @@ impl SumSteps<'_> {
 
     /// What a task adds, and its effective clamps.
     pub fn task(&self, task: TaskId) -> (TaskSums, Clamps) {
-        (self.0.tasks[task].uclamp.sums, self.0.uclamp_eff_value(task))
+        (self.0.sched.tasks[task].uclamp.sums, self.0.uclamp_eff_value(task))
     }
 
     /// All answers at once, of a task and a CPU.
     pub fn ask(&self, task: TaskId, cpu: CpuId) -> SumAnswers {
         let k = &*self.0;
-        let RqClamps::Sum(sums) = &*k.rq[cpu].uclamp else {
+        let RqClamps::Sum(sums) = &*k.sched.rq[cpu].uclamp else {
             panic!("a kernel that takes the largest")
         };
         let util = |task, dst, boost| k.cpu_util_uclamp(cpu, sums, task, dst, boost);

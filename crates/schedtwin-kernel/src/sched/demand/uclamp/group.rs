@@ -95,7 +95,7 @@ impl Kernel {
             if value != SCHED_CAPACITY_SCALE as u32 {
                 value = self.scaled_clamp(value);
             }
-            let request = &mut self.groups[group].uclamp.request;
+            let request = &mut self.sched.groups[group].uclamp.request;
             *(if is_max { &mut request.max } else { &mut request.min }) = value;
             self.set_uclamp_key(true);
             self.cpu_util_update_eff(group);
@@ -105,11 +105,11 @@ impl Kernel {
     /// `cpu_util_update_eff()`: a group's request has changed.
     fn cpu_util_update_eff(&mut self, top: TaskGroupId) {
         // Groups come behind those that they are in.
-        for index in top.index()..self.groups.len() {
+        for index in top.index()..self.sched.groups.len() {
             let group = TaskGroupId::from_index(index);
-            let Some(parent) = self.groups[group].parent else { continue };
-            let above = self.groups[parent].uclamp.effective;
-            let clamps = &mut self.groups[group].uclamp;
+            let Some(parent) = self.sched.groups[group].parent else { continue };
+            let above = self.sched.groups[parent].uclamp.effective;
+            let clamps = &mut self.sched.groups[group].uclamp;
             let effective = below(clamps.request, above);
             if std::mem::replace(&mut clamps.effective, effective) != effective {
                 self.uclamp_update_active_tasks(group);
@@ -119,14 +119,14 @@ impl Kernel {
 
     /// `uclamp_update_active_tasks()`: tasks that are counted are counted anew.
     fn uclamp_update_active_tasks(&mut self, group: TaskGroupId) {
-        for index in 0..self.tasks.len() {
+        for index in 0..self.sched.tasks.len() {
             let task = schedtwin_types::TaskId::from_index(index);
-            let t = &self.tasks[task];
+            let t = &self.sched.tasks[task];
             if t.group == group
                 && let Some(old) = t.uclamp.active
             {
                 let (cpu, new) = (t.cpu, self.uclamp_eff_get(task));
-                self.tasks[task].uclamp.active = Some(new);
+                self.sched.tasks[task].uclamp.active = Some(new);
                 self.change_uclamp(cpu, |uclamp| uclamp.reinc(old, new));
             }
         }
@@ -153,9 +153,9 @@ mod tests {
 
     fn task(kernel: &mut Kernel, group: TaskGroupId, min: u16, max: u16) -> TaskId {
         let p = kernel.new_task(None, TaskKind::User);
-        kernel.tasks[p].uclamp_req = UclampRequest { min: Some(min), max: Some(max) };
-        (kernel.tasks[p].group, kernel.tasks[p].cgroup) = (group, group);
-        kernel.tasks[p].cpu = CPU;
+        kernel.sched.tasks[p].uclamp_req = UclampRequest { min: Some(min), max: Some(max) };
+        (kernel.sched.tasks[p].group, kernel.sched.tasks[p].cgroup) = (group, group);
+        kernel.sched.tasks[p].cpu = CPU;
         kernel.set_task_rq(p, CPU);
         p
     }
@@ -174,8 +174,8 @@ mod tests {
         kernel.cpu_uclamp_write(app, Some(1000), None);
         assert!(kernel.uclamp_is_used(), "who writes such a file uses clamps");
         kernel.cpu_uclamp_write(background, Some(5000), Some(2000));
-        assert_eq!(kernel.groups[app].uclamp.effective, clamps(102, 1024));
-        assert_eq!(kernel.groups[background].uclamp.effective, clamps(102, 205));
+        assert_eq!(kernel.sched.groups[app].uclamp.effective, clamps(102, 1024));
+        assert_eq!(kernel.sched.groups[background].uclamp.effective, clamps(102, 205));
         for (group, asked, expected) in [
             (TaskGroupId::ROOT, (0, 1024), clamps(0, 1024)),
             (app, (0, 1024), clamps(102, 1024)),
@@ -187,7 +187,7 @@ mod tests {
         }
         // A new group begins with what the one above leaves.
         let newer = kernel.new_task_group(background, 1024);
-        assert_eq!(kernel.groups[newer].uclamp.effective, clamps(0, 205));
+        assert_eq!(kernel.sched.groups[newer].uclamp.effective, clamps(0, 205));
     }
 
     /// The system's limits hold for the root's tasks and for all groups, and writing one turns the key on.
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(kernel.uclamp_eff_value(root), clamps(300, 800));
         let group = kernel.new_task_group(TaskGroupId::ROOT, 1024);
         kernel.cpu_uclamp_write(group, Some(10_000), None);
-        assert_eq!(kernel.groups[group].uclamp.effective, clamps(300, 800));
+        assert_eq!(kernel.sched.groups[group].uclamp.effective, clamps(300, 800));
         let p = task(&mut kernel, group, 0, 100);
         assert_eq!(kernel.uclamp_eff_value(p), clamps(300, 300));
     }
@@ -216,7 +216,7 @@ mod tests {
         let inner = kernel.new_task_group(app, 1024);
         let p = task(&mut kernel, inner, 0, 1024);
         kernel.activate_task(CPU, p, ENQUEUE_WAKEUP);
-        let of = |k: &Kernel| k.rq[CPU].uclamp.clamps();
+        let of = |k: &Kernel| k.sched.rq[CPU].uclamp.clamps();
         assert_eq!(of(&kernel), clamps(0, 1024));
         kernel.cpu_uclamp_write(inner, None, Some(3000));
         assert_eq!(of(&kernel), clamps(0, 307));
@@ -248,6 +248,6 @@ mod tests {
             assert_eq!(kernel.uclamp_eff_value(p), expected);
         }
         kernel.cpu_uclamp_write(group, None, Some(5000));
-        assert_eq!(kernel.groups[group].uclamp.effective, clamps(0, 410));
+        assert_eq!(kernel.sched.groups[group].uclamp.effective, clamps(0, 410));
     }
 }

@@ -149,13 +149,13 @@ fn gives_clamps(attr: &SchedAttr) -> bool {
 impl Kernel {
     /// `CONFIG_UCLAMP_TASK`: tasks can ask for clamps.
     pub(crate) fn uclamp_compiled_in(&self) -> bool {
-        self.config.uclamp.is_compiled_in()
+        self.cx.config.uclamp.is_compiled_in()
     }
 
     /// Whether run queues add clamped utilisations up.
     #[inline(always)]
     pub(crate) fn uclamp_sums(&self) -> bool {
-        self.config.uclamp_aggregation == UclampAggregation::Sum
+        self.cx.config.uclamp_aggregation == UclampAggregation::Sum
     }
 
     /// Whether run queues count their tasks' clamps: only under max aggregation, and if somebody uses clamps.
@@ -167,7 +167,7 @@ impl Kernel {
     /// `uclamp_is_used()`: the static key `sched_uclamp_used`.
     #[inline(always)]
     pub(in crate::sched::demand) fn uclamp_is_used(&self) -> bool {
-        self.sched_uclamp_used.0
+        self.sched.sched_uclamp_used.0
     }
 
     /// `uclamp_validate()`: whether the task may ask for this. A minimum above the maximum is refused, and so is
@@ -198,7 +198,7 @@ impl Kernel {
         min_before: u32,
     ) {
         let gives = gives_clamps(attr) && self.uclamp_compiled_in();
-        let t = &mut self.tasks[task];
+        let t = &mut self.sched.tasks[task];
         let give = |request: &mut Option<u16>, given: Option<u16>| match given {
             None => {}
             Some(SchedAttr::UTIL_CLAMP_RESET) => *request = None,
@@ -221,15 +221,15 @@ impl Kernel {
 
     /// `uclamp_post_fork()`: a child keeps what its parent asks for, but an RT task's default is its class's.
     pub(crate) fn uclamp_of_child(&self, parent: TaskId) -> TaskClamps {
-        let t = &self.tasks[parent];
+        let t = &self.sched.tasks[parent];
         let kept_min = t.uclamp.kept_min.filter(|_| t.class != Class::Rt);
         TaskClamps { kept_min, ..TaskClamps::default() }
     }
 
     /// `static_branch_enable(&sched_uclamp_used)`; only a comparison turns it off.
     pub(super) fn set_uclamp_key(&mut self, on: bool) {
-        if std::mem::replace(&mut self.sched_uclamp_used.0, on) != on {
-            self.stale_demands = StaleDemands::all(self.device_tree.all_cpus());
+        if std::mem::replace(&mut self.sched.sched_uclamp_used.0, on) != on {
+            self.sched.stale_demands = StaleDemands::all(self.cx.platform.device_tree.all_cpus());
         }
     }
 
@@ -249,36 +249,36 @@ impl Kernel {
         if self.uclamp_sums() && !self.uclamp_is_used() {
             return Clamps::NONE;
         }
-        self.tasks[task].uclamp.active.unwrap_or_else(|| self.uclamp_eff_get(task))
+        self.sched.tasks[task].uclamp.active.unwrap_or_else(|| self.uclamp_eff_get(task))
     }
 
     /// `uclamp_eff_get()`: what a task asks for, as far as its group and the system allow it.
     fn uclamp_eff_get(&self, task: TaskId) -> Clamps {
         let Clamps { min, max } = self.uclamp_request(task);
-        let asked = &self.tasks[task].uclamp_req;
+        let asked = &self.sched.tasks[task].uclamp_req;
         let min = if asked.min.is_some() { self.scaled_clamp(min) } else { min };
         let max = if max == SCHED_CAPACITY_SCALE as u32 { max } else { self.scaled_clamp(max) };
         let asked = Clamps { min, max };
-        let group = self.tasks[task].group;
+        let group = self.sched.tasks[task].group;
         let Clamps { min, max } = match group {
             TaskGroupId::ROOT => asked,
-            _ => self.groups[group].uclamp.restrict(asked),
+            _ => self.sched.groups[group].uclamp.restrict(asked),
         };
-        let limits = system_clamps(&self.config);
+        let limits = system_clamps(&self.cx.config);
         Clamps { min: min.min(limits.min), max: max.min(limits.max) }
     }
 
     /// What is left of a clamp if those who set clamps reduce all of them (`uclamp_scale_permille`).
     fn scaled_clamp(&self, value: u32) -> u32 {
-        (value * self.config.uclamp_scale_permille + 500) / 1000
+        (value * self.cx.config.uclamp_scale_permille + 500) / 1000
     }
 
     /// What a task asks for, or its class does for it (`uclamp_req`).
     fn uclamp_request(&self, task: TaskId) -> Clamps {
-        let t = &self.tasks[task];
+        let t = &self.sched.tasks[task];
         let default_min = match (t.uclamp.kept_min, t.class) {
             (Some(min), _) => min,
-            (None, Class::Rt) => self.config.uclamp_min_rt_default,
+            (None, Class::Rt) => self.cx.config.uclamp_min_rt_default,
             (None, _) => 0,
         };
         Clamps {
@@ -305,7 +305,7 @@ impl Kernel {
     }
 
     fn uclamp_joins_before_enqueue(&self) -> bool {
-        match self.config.uclamp_order {
+        match self.cx.config.uclamp_order {
             UclampOrder::BeforeEnqueue => true,
             UclampOrder::AfterEnqueue => false,
         }
@@ -314,13 +314,14 @@ impl Kernel {
     /// `uclamp_rq_inc()`: the task's clamps join its run queue's. A delayed sleeper's do not, unless this
     /// wakes it.
     fn uclamp_rq_inc(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
-        let delayed = self.se[self.tasks[task].se].sched_delayed && flags & ENQUEUE_DELAYED == 0;
+        let delayed =
+            self.sched.se[self.sched.tasks[task].se].sched_delayed && flags & ENQUEUE_DELAYED == 0;
         if delayed || !self.has_uclamp(task) {
             return;
         }
-        debug_assert!(self.tasks[task].uclamp.active.is_none(), "{task:?} is counted twice");
+        debug_assert!(self.sched.tasks[task].uclamp.active.is_none(), "{task:?} is counted twice");
         let clamps = self.uclamp_eff_value(task);
-        self.tasks[task].uclamp.active = Some(clamps);
+        self.sched.tasks[task].uclamp.active = Some(clamps);
         self.change_uclamp(cpu, |uclamp| uclamp.inc(clamps));
     }
 
@@ -329,8 +330,8 @@ impl Kernel {
     pub(crate) fn uclamp_rq_dec(&mut self, cpu: CpuId, task: TaskId) {
         if self.uclamp_is_counted()
             && self.has_uclamp(task)
-            && !self.se[self.tasks[task].se].sched_delayed
-            && let Some(clamps) = self.tasks[task].uclamp.active.take()
+            && !self.sched.se[self.sched.tasks[task].se].sched_delayed
+            && let Some(clamps) = self.sched.tasks[task].uclamp.active.take()
         {
             self.change_uclamp(cpu, |uclamp| uclamp.dec(clamps));
         }
@@ -338,11 +339,11 @@ impl Kernel {
 
     /// `sched_class.uclamp_enabled`.
     fn has_uclamp(&self, task: TaskId) -> bool {
-        matches!(self.tasks[task].class, Class::Fair | Class::Rt)
+        matches!(self.sched.tasks[task].class, Class::Fair | Class::Rt)
     }
 
     fn change_uclamp(&mut self, cpu: CpuId, change: impl FnOnce(&mut RqClamps)) {
-        self.rq[cpu].uclamp.update(cpu, &mut self.stale_demands, |uclamp| {
+        self.sched.rq[cpu].uclamp.update(cpu, &mut self.sched.stale_demands, |uclamp| {
             let before = uclamp.clamps();
             change(uclamp);
             uclamp.clamps() != before
@@ -357,7 +358,7 @@ impl Kernel {
             let floor = if self.rt_gets_all(cpu) { self.arch_scale_cpu_capacity(cpu) } else { 0 };
             return (floor, SCHED_CAPACITY_SCALE);
         }
-        let Clamps { min, max } = self.rq[cpu].uclamp.clamps();
+        let Clamps { min, max } = self.sched.rq[cpu].uclamp.clamps();
         (min as u64, max as u64)
     }
 
@@ -371,7 +372,7 @@ impl Kernel {
         if !self.uclamp_is_used() {
             return floor_and_cap;
         }
-        match &*self.rq[cpu].uclamp {
+        match &*self.sched.rq[cpu].uclamp {
             RqClamps::Max(rq) => rq.join(floor_and_cap, self.uclamp_eff_value(task)),
             RqClamps::Sum(_) => floor_and_cap,
         }
@@ -380,7 +381,7 @@ impl Kernel {
     /// Whether real-time tasks, without clamps in use, drive `cpu` to its full speed.
     #[inline(always)]
     pub(super) fn rt_gets_all(&self, cpu: CpuId) -> bool {
-        !self.uclamp_is_used() && self.rq[cpu].rt.nr_running() != 0
+        !self.uclamp_is_used() && self.sched.rq[cpu].rt.nr_running() != 0
     }
 
     /// `uclamp_rq_util_with()`, before 6.8: a utilisation within the clamps of `cpu`, and of `task` if it
@@ -390,7 +391,7 @@ impl Kernel {
         if !self.uclamp_is_used() {
             return util;
         }
-        match &*self.rq[cpu].uclamp {
+        match &*self.sched.rq[cpu].uclamp {
             RqClamps::Max(rq) => {
                 let own = task.map(|task| self.uclamp_eff_value(task));
                 let Clamps { min, max } = rq.with(own);
@@ -406,9 +407,9 @@ impl Kernel {
         if !self.uclamp_is_used() {
             return false;
         }
-        match &*self.rq[cpu].uclamp {
+        match &*self.sched.rq[cpu].uclamp {
             RqClamps::Max(rq) => {
-                rq.is_capped(self.cpu_util_cfs(cpu) + self.rq[cpu].avg_rt.util_avg)
+                rq.is_capped(self.cpu_util_cfs(cpu) + self.sched.rq[cpu].avg_rt.util_avg)
             }
             RqClamps::Sum(_) => false,
         }
@@ -416,12 +417,14 @@ impl Kernel {
 
     /// Asserts that a run queue counts the tasks that say they are counted, and adds up what they add.
     pub(crate) fn verify_uclamp(&self, cpu: CpuId) {
-        let here = self.tasks.ids().filter(|&task| self.tasks[task].cpu == cpu);
-        match &*self.rq[cpu].uclamp {
-            RqClamps::Max(rq) => rq.verify(here.filter_map(|task| self.tasks[task].uclamp.active)),
+        let here = self.sched.tasks.ids().filter(|&task| self.sched.tasks[task].cpu == cpu);
+        match &*self.sched.rq[cpu].uclamp {
+            RqClamps::Max(rq) => {
+                rq.verify(here.filter_map(|task| self.sched.tasks[task].uclamp.active))
+            }
             RqClamps::Sum(rq) => rq.verify(here.map(|task| {
-                let se = &self.se[self.tasks[task].se];
-                (task, se.on_rq, se.on_rq && !se.sched_delayed, self.tasks[task].uclamp.sums)
+                let se = &self.sched.se[self.sched.tasks[task].se];
+                (task, se.on_rq, se.on_rq && !se.sched_delayed, self.sched.tasks[task].uclamp.sums)
             })),
         }
     }

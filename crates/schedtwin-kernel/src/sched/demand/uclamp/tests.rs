@@ -26,13 +26,13 @@ fn boot(uclamp: Uclamp, uclamp_order: UclampOrder) -> Kernel {
 
 fn task(kernel: &mut Kernel, request: UclampRequest) -> TaskId {
     let task = kernel.new_task(None, TaskKind::User);
-    kernel.tasks[task].uclamp_req = request;
+    kernel.sched.tasks[task].uclamp_req = request;
     task
 }
 
 fn rt(kernel: &mut Kernel) -> TaskId {
     let task = task(kernel, UclampRequest::default());
-    let t = &mut kernel.tasks[task];
+    let t = &mut kernel.sched.tasks[task];
     (t.class, t.policy, t.prio) = (Class::Rt, Policy::Fifo, 50);
     task
 }
@@ -46,7 +46,7 @@ fn effective_values() {
     assert_eq!(kernel.uclamp_eff_value(fair), Clamps::NONE);
     assert_eq!(kernel.uclamp_eff_value(rt), Clamps { min: 700, max: 1024 });
     assert_eq!(kernel.rt_uclamp_min(rt), 700);
-    kernel.tasks[rt].uclamp_req = UclampRequest { min: Some(100), max: Some(50) };
+    kernel.sched.tasks[rt].uclamp_req = UclampRequest { min: Some(100), max: Some(50) };
     assert_eq!(kernel.uclamp_eff_value(rt), Clamps { min: 100, max: 50 });
     // The placement of real-time tasks takes the smaller one.
     assert_eq!(kernel.rt_uclamp_min(rt), 50);
@@ -89,12 +89,12 @@ fn a_task_asks() {
             p
         });
         kernel.put_prev_set_next_task(CPU, TaskId::IDLE, p);
-        kernel.rq[CPU].curr = p;
+        kernel.sched.rq[CPU].curr = p;
         let mut ask = |util_min, util_max| {
             let attr = SchedAttr { util_min, util_max, ..SchedAttr::default() };
             kernel.sched_setattr(p, attr).unwrap();
             kernel.verify_uclamp(CPU);
-            kernel.tasks[p].uclamp.active
+            kernel.sched.tasks[p].uclamp.active
         };
         assert_eq!(ask(Some(300), Some(500)), expected);
         // A minimum above the maximum that it has.
@@ -102,11 +102,11 @@ fn a_task_asks() {
         let raised = expected.map(|clamps| Clamps { max: 800, ..clamps });
         assert_eq!(ask(None, Some(800)), raised);
         assert_eq!(kernel.uclamp_is_used(), expected.is_some());
-        let counted = kernel.tasks[other].uclamp.active.is_some();
+        let counted = kernel.sched.tasks[other].uclamp.active.is_some();
         assert_eq!(counted, uclamp == Uclamp::On);
         let max = if counted { 1024 } else { 800 };
         let asked = expected.map_or(Clamps::NONE, |_| Clamps { min: 300, max });
-        assert_eq!(kernel.rq[CPU].uclamp.clamps(), asked);
+        assert_eq!(kernel.sched.rq[CPU].uclamp.clamps(), asked);
     };
     check(Uclamp::KeyOff, Some(Clamps { min: 300, max: 500 }));
     check(Uclamp::On, Some(Clamps { min: 300, max: 500 }));
@@ -119,11 +119,11 @@ fn the_effective_value_is_frozen() {
     let mut kernel = boot(Uclamp::On, UclampOrder::AfterEnqueue);
     let p = task(&mut kernel, UclampRequest { min: Some(300), max: Some(600) });
     kernel.activate_task(CPU, p, ENQUEUE_WAKEUP);
-    kernel.tasks[p].uclamp_req = UclampRequest { min: Some(900), max: None };
+    kernel.sched.tasks[p].uclamp_req = UclampRequest { min: Some(900), max: None };
     assert_eq!(kernel.uclamp_eff_value(p), Clamps { min: 300, max: 600 });
     kernel.verify_uclamp(CPU);
     kernel.deactivate_task(CPU, p, 0);
-    assert_eq!(kernel.rq[CPU].uclamp.clamps(), Clamps { min: 0, max: 600 });
+    assert_eq!(kernel.sched.rq[CPU].uclamp.clamps(), Clamps { min: 0, max: 600 });
     assert_eq!(kernel.uclamp_eff_value(p), Clamps { min: 900, max: 1024 });
     kernel.verify_uclamp(CPU);
 }
@@ -139,15 +139,15 @@ fn the_governor_sees_the_clamps_of_a_waking_task() {
         } else {
             task(&mut kernel, UclampRequest { min: Some(512), max: None })
         };
-        kernel.this_cpu = CPU;
-        kernel.now = 50_000_000;
+        kernel.cx.this_cpu = CPU;
+        kernel.cx.now = 50_000_000;
         kernel.activate_task(CPU, p, ENQUEUE_WAKEUP);
-        let first = kernel.policies[PolicyId(0)].sugov.cached_raw_freq;
+        let first = kernel.cpufreq.policies[PolicyId(0)].sugov.cached_raw_freq;
         // The rate limit is over.
-        kernel.rq[CPU].clock += 50_000_000;
+        kernel.sched.rq[CPU].clock += 50_000_000;
         kernel.cpufreq_update_util(CPU, 0);
         kernel.verify_demand(CPU);
-        (first, kernel.policies[PolicyId(0)].sugov.cached_raw_freq)
+        (first, kernel.cpufreq.policies[PolicyId(0)].sugov.cached_raw_freq)
     };
     for (uclamp, order, realtime, expected) in [
         (Uclamp::On, UclampOrder::BeforeEnqueue, false, (1_000_000, 1_000_000)),
@@ -173,19 +173,19 @@ fn a_delayed_task_has_left() {
         let p = task(&mut kernel, UclampRequest { min: Some(300), max: None });
         kernel.activate_task(CPU, p, ENQUEUE_WAKEUP);
         kernel.uclamp_rq_dec(CPU, p);
-        let se = kernel.tasks[p].se;
-        kernel.se[se].sched_delayed = true;
-        assert_eq!(kernel.rq[CPU].uclamp.clamps().min, 0);
+        let se = kernel.sched.tasks[p].se;
+        kernel.sched.se[se].sched_delayed = true;
+        assert_eq!(kernel.sched.rq[CPU].uclamp.clamps().min, 0);
         // It moves: counted neither there nor here.
         kernel.uclamp_rq_dec(CPU, p);
         kernel.uclamp_rq_inc_before(CPU, p, 0);
         kernel.uclamp_rq_inc_after(CPU, p, 0);
-        assert_eq!(kernel.rq[CPU].uclamp.clamps().min, 0, "{order:?}");
+        assert_eq!(kernel.sched.rq[CPU].uclamp.clamps().min, 0, "{order:?}");
         // It is woken; the class's enqueue stands between the two.
         kernel.uclamp_rq_inc_before(CPU, p, ENQUEUE_DELAYED);
-        kernel.se[se].sched_delayed = false;
+        kernel.sched.se[se].sched_delayed = false;
         kernel.uclamp_rq_inc_after(CPU, p, ENQUEUE_DELAYED);
-        assert_eq!(kernel.rq[CPU].uclamp.clamps().min, 300, "{order:?}");
+        assert_eq!(kernel.sched.rq[CPU].uclamp.clamps().min, 300, "{order:?}");
         kernel.verify_uclamp(CPU);
     }
 }
@@ -197,8 +197,8 @@ fn capped() {
     let p = task(&mut kernel, UclampRequest { min: None, max: Some(300) });
     kernel.activate_task(CPU, p, ENQUEUE_WAKEUP);
     for (util, capped) in [(200, false), (280, true)] {
-        kernel.cfs[crate::sched::CfsRqId::root(CPU)].avg.util_avg = util;
-        kernel.rq[CPU].avg_rt.util_avg = 20;
+        kernel.sched.cfs[crate::sched::CfsRqId::root(CPU)].avg.util_avg = util;
+        kernel.sched.rq[CPU].avg_rt.util_avg = 20;
         assert_eq!(kernel.uclamp_rq_is_capped(CPU), capped, "{util}");
     }
     let q = task(&mut kernel, UclampRequest::default());
@@ -218,7 +218,7 @@ fn util_with() {
     assert_eq!(with(&kernel, 800, None), 300);
     assert_eq!(with(&kernel, 800, Some(boosted)), 800);
     assert_eq!(with(&kernel, 100, Some(boosted)), 500);
-    kernel.tasks[capped].on_rq = OnRq::Queued;
+    kernel.sched.tasks[capped].on_rq = OnRq::Queued;
     kernel.deactivate_task(CPU, capped, 0);
     assert_eq!(with(&kernel, 800, None), 300);
     assert_eq!(with(&kernel, 800, Some(capped)), 300);
@@ -243,7 +243,7 @@ fn back_to_the_default() {
         let p = task(&mut kernel, UclampRequest::default());
         kernel.activate_task(CPU, p, ENQUEUE_WAKEUP);
         kernel.put_prev_set_next_task(CPU, TaskId::IDLE, p);
-        kernel.rq[CPU].curr = p;
+        kernel.sched.rq[CPU].curr = p;
         for (step, &(policy, util_min, util_max, (min, max))) in calls.iter().enumerate() {
             let rt_priority = if policy == fifo { 50 } else { 0 };
             let attr =

@@ -18,7 +18,7 @@ impl Kernel {
         // asym_active_balance()
         if env.idle.is_idle()
             && self.sched_use_asym_prio(env.sd, env.dst_cpu)
-            && (self.topology.sched_asym_prefer(env.dst_cpu, env.src_cpu)
+            && (self.sched.topology.sched_asym_prefer(env.dst_cpu, env.src_cpu)
                 || !self.sched_use_asym_prio(env.sd, env.src_cpu))
         {
             return Some(BalanceRule::ActiveAsymPacking);
@@ -26,7 +26,7 @@ impl Kernel {
         if self.alb_break_llc(env) {
             return None;
         }
-        let sd = &self.topology[env.sd];
+        let sd = &self.sched.topology[env.sd];
         if env.migration_type == MigrationType::Task
             && sd.nr_balance_failed > sd.cache_nice_tries + 2
         {
@@ -52,15 +52,16 @@ impl Kernel {
     /// preempted unless another was waiting longer, to `push_cpu`. `llc`: one that prefers the last-level cache there
     /// (`active_load_balance_llc_cpu_stop()`).
     pub fn active_load_balance_cpu_stop(&mut self, busiest_cpu: CpuId, llc: bool) {
-        let target_cpu = self.rq[busiest_cpu].push_cpu;
+        let target_cpu = self.sched.rq[busiest_cpu].push_cpu;
         let mut pushed = None;
         // The stopper itself counts as running.
-        if self.rq[busiest_cpu].active_balance && self.rq[busiest_cpu].nr_running > 1 {
+        if self.sched.rq[busiest_cpu].active_balance && self.sched.rq[busiest_cpu].nr_running > 1 {
             assert!(busiest_cpu != target_cpu, "nobody pushes to itself");
             let sd = self
+                .sched
                 .topology
                 .domains_of(target_cpu)
-                .find(|sd| self.topology[*sd].span.contains(busiest_cpu));
+                .find(|sd| self.sched.topology[*sd].span.contains(busiest_cpu));
             if let Some(sd) = sd {
                 let mut env = LbEnv::new(sd, target_cpu, CpuIdleType::Idle);
                 env.src_cpu = busiest_cpu;
@@ -69,11 +70,11 @@ impl Kernel {
                 self.update_rq_clock(busiest_cpu);
                 pushed = self.detach_one_task(&mut env);
                 if pushed.is_some() {
-                    self.topology[sd].nr_balance_failed = 0;
+                    self.sched.topology[sd].nr_balance_failed = 0;
                 }
             }
         }
-        self.rq[busiest_cpu].active_balance = false;
+        self.sched.rq[busiest_cpu].active_balance = false;
         if let Some(task) = pushed {
             self.update_rq_clock(target_cpu);
             self.attach_task(target_cpu, task);

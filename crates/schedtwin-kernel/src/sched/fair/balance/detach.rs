@@ -28,31 +28,33 @@ fn shr_bound(value: u64, shift: u32) -> u64 {
 impl Kernel {
     /// `task_hot()`: has the task run on the source so recently that moving it costs more?
     fn task_hot(&self, task: TaskId, env: &LbEnv) -> bool {
-        let t = &self.tasks[task];
+        let t = &self.sched.tasks[task];
         if t.class != Class::Fair || t.policy == Policy::Idle {
             return false;
         }
-        if self.topology[env.sd].flags & SD_SHARE_CPUCAPACITY != 0 {
+        if self.sched.topology[env.sd].flags & SD_SHARE_CPUCAPACITY != 0 {
             return false;
         }
-        let se = &self.se[t.se];
-        if self.rq[env.dst_cpu].nr_running != 0 && self.cache_hot_buddy(t.se) {
+        let se = &self.sched.se[t.se];
+        if self.sched.rq[env.dst_cpu].nr_running != 0 && self.cache_hot_buddy(t.se) {
             return true;
         }
-        match self.config.migration_cost as i64 {
+        match self.cx.config.migration_cost as i64 {
             -1 => true,
             0 => false,
-            cost => (self.rq[env.src_cpu].clock_task.wrapping_sub(se.exec_start) as i64) < cost,
+            cost => {
+                (self.sched.rq[env.src_cpu].clock_task.wrapping_sub(se.exec_start) as i64) < cost
+            }
         }
     }
 
     /// `can_migrate_task()`.
     fn can_migrate_task(&mut self, task: TaskId, env: &mut LbEnv) -> bool {
-        let t = &self.tasks[task];
-        let sd = &self.topology[env.sd];
-        if self.se[t.se].sched_delayed
+        let t = &self.sched.tasks[task];
+        let sd = &self.sched.topology[env.sd];
+        if self.sched.se[t.se].sched_delayed
             && env.migration_type != MigrationType::Load
-            && self.config.balance_delayed == BalanceDelayed::LoadOnly
+            && self.cx.config.balance_delayed == BalanceDelayed::LoadOnly
         {
             return false;
         }
@@ -60,12 +62,12 @@ impl Kernel {
         // they stay.
         if [env.src_cpu, env.dst_cpu]
             .iter()
-            .any(|cpu| self.throttled_hierarchy(self.groups[t.group].cfs_rq[cpu.index()]))
+            .any(|cpu| self.throttled_hierarchy(self.sched.groups[t.group].cfs_rq[cpu.index()]))
         {
             return false;
         }
         if sd.nr_balance_failed == 0
-            && self.config.migrate_ineligible == MigrateIneligible::AfterFailure
+            && self.cx.config.migrate_ineligible == MigrateIneligible::AfterFailure
             && self.is_ineligible_for(task, env.dst_cpu)
         {
             return false;
@@ -87,7 +89,7 @@ impl Kernel {
             return false;
         }
         env.all_pinned = false;
-        if self.rq[env.src_cpu].curr == task {
+        if self.sched.rq[env.src_cpu].curr == task {
             return false;
         }
         if env.active_lb {
@@ -97,26 +99,26 @@ impl Kernel {
             env.llc_pinned |= env.migration_type != MigrationType::LlcTask;
             return false;
         }
-        let sd = &self.topology[env.sd];
+        let sd = &self.sched.topology[env.sd];
         !self.task_hot(task, env) || sd.nr_balance_failed > sd.cache_nice_tries
     }
 
     /// `detach_task()`.
     fn detach_task(&mut self, task: TaskId, env: &LbEnv) {
-        self.charge(self.device_tree.path_costs.migrate_task);
+        self.charge(self.cx.platform.device_tree.path_costs.migrate_task);
         self.deactivate_task(env.src_cpu, task, DEQUEUE_NOCLOCK);
         self.set_task_cpu(task, env.dst_cpu);
     }
 
     /// `detach_one_task()`.
     pub(super) fn detach_one_task(&mut self, env: &mut LbEnv) -> Option<TaskId> {
-        let mut at = self.rq[env.src_cpu].cfs_tasks_tail;
+        let mut at = self.sched.rq[env.src_cpu].cfs_tasks_tail;
         while let Some(task) = at {
             if self.can_migrate_task(task, env) {
                 self.detach_task(task, env);
                 return Some(task);
             }
-            at = self.tasks[task].cfs_tasks_prev;
+            at = self.sched.tasks[task].cfs_tasks_prev;
         }
         None
     }
@@ -124,18 +126,18 @@ impl Kernel {
     /// `detach_tasks()`: takes tasks off the source until the imbalance is used up. Returns how many.
     pub(super) fn detach_tasks(&mut self, env: &mut LbEnv) -> u32 {
         let src = env.src_cpu;
-        if self.rq[src].nr_running <= 1 {
+        if self.sched.rq[src].nr_running <= 1 {
             env.all_pinned = false;
             return 0;
         }
         if env.imbalance <= 0 {
             return 0;
         }
-        let failed = self.topology[env.sd].nr_balance_failed;
+        let failed = self.sched.topology[env.sd].nr_balance_failed;
         let mut detached = 0;
-        while let Some(task) = self.rq[src].cfs_tasks_tail {
+        while let Some(task) = self.sched.rq[src].cfs_tasks_tail {
             // Do not steal all, or be treated likewise.
-            if env.idle.is_idle() && self.rq[src].nr_running <= 1 {
+            if env.idle.is_idle() && self.sched.rq[src].nr_running <= 1 {
                 break;
             }
             env.loops += 1;
@@ -165,14 +167,14 @@ impl Kernel {
             };
             env.imbalance -= share;
             self.detach_task(task, env);
-            self.tasks[task].cfs_tasks_next = env.tasks;
+            self.sched.tasks[task].cfs_tasks_next = env.tasks;
             env.tasks = Some(task);
             if self.wants_decisions() {
                 env.moved.push(task);
             }
             detached += 1;
             // Newidle passes delay whoever is woken meanwhile.
-            if env.idle == CpuIdleType::NewlyIdle && self.config.preempt.preempts_kernel_mode() {
+            if env.idle == CpuIdleType::NewlyIdle && self.cx.config.preempt.preempts_kernel_mode() {
                 break;
             }
             if env.imbalance <= 0 {
@@ -192,29 +194,29 @@ impl Kernel {
     pub(super) fn attach_tasks(&mut self, env: &mut LbEnv) {
         self.update_rq_clock(env.dst_cpu);
         while let Some(task) = env.tasks {
-            env.tasks = self.tasks[task].cfs_tasks_next.take();
+            env.tasks = self.sched.tasks[task].cfs_tasks_next.take();
             self.attach_task(env.dst_cpu, task);
         }
     }
 
     /// `task_is_ineligible_on_dst_cpu()`: the destination has fair tasks, and this one would run before its time there.
     fn is_ineligible_for(&self, task: TaskId, dst: CpuId) -> bool {
-        let se = self.tasks[task].se;
-        self.config.features.place_lag
-            && self.cfs[CfsRqId::root(dst)].h_nr_queued != 0
+        let se = self.sched.tasks[task].se;
+        self.cx.config.features.place_lag
+            && self.sched.cfs[CfsRqId::root(dst)].h_nr_queued != 0
             && !self.entity_eligible(self.timeline_of(se), se)
     }
 
     /// How many fair tasks a CPU has for balancing.
     #[inline(always)]
     pub(crate) fn h_nr_running(&self, cpu: CpuId) -> u32 {
-        self.balanced_tasks(&self.cfs[CfsRqId::root(cpu)])
+        self.balanced_tasks(&self.sched.cfs[CfsRqId::root(cpu)])
     }
 
     /// The same of its queue: with delayed ones, or `h_nr_runnable`.
     #[inline(always)]
     pub(super) fn balanced_tasks(&self, cfs: &CfsRq) -> u32 {
-        match self.config.balance_delayed {
+        match self.cx.config.balance_delayed {
             BalanceDelayed::LikeOthers => cfs.h_nr_queued,
             BalanceDelayed::LoadOnly => cfs.h_nr_runnable,
         }

@@ -119,7 +119,7 @@ fn kernels(balance: fn(&mut Config)) -> Vec<Kernel> {
     ];
     let kernel = |parts: &Vec<Part>| {
         let mut kernel = Board::new(parts, false).kernel;
-        balance(&mut kernel.config);
+        balance(&mut kernel.cx.config);
         kernel
     };
     machines.iter().map(kernel).collect()
@@ -142,7 +142,7 @@ fn balance_as_7_3(config: &mut Config) {
 }
 
 fn knows_delayed(k: &Kernel) -> bool {
-    k.config.balance_delayed == BalanceDelayed::LoadOnly
+    k.cx.config.balance_delayed == BalanceDelayed::LoadOnly
 }
 
 /// The same caches with cores of two threads, one of four, and cores with and without threads.
@@ -163,7 +163,7 @@ fn kernels_with_threads(balance: fn(&mut Config)) -> Vec<Kernel> {
     ];
     let kernel = |parts: &Vec<Part>| {
         let mut kernel = Board::new(parts, false).kernel;
-        balance(&mut kernel.config);
+        balance(&mut kernel.cx.config);
         kernel
     };
     machines.iter().map(kernel).collect()
@@ -173,23 +173,23 @@ fn kernels_with_threads(balance: fn(&mut Config)) -> Vec<Kernel> {
 /// cores. Gives what a line says of that: per CPU its threads, its priority and the latter.
 pub(in crate::sched::fair) fn draw_threads(k: &mut Kernel, r: &mut Random) -> String {
     let mut text = String::new();
-    if !k.topology.smt {
+    if !k.sched.topology.smt {
         return text;
     }
-    for priority in &mut k.topology.asym_priority {
+    for priority in &mut k.sched.topology.asym_priority {
         *priority = r.below(4) as i32;
     }
-    for group in 0..k.topology.groups.len() {
-        let span = k.topology.groups[group].span;
-        let better = |a, b| if k.topology.sched_asym_prefer(b, a) { b } else { a };
-        k.topology.groups[group].asym_prefer_cpu = span.iter().reduce(better).unwrap();
+    for group in 0..k.sched.topology.groups.len() {
+        let span = k.sched.topology.groups[group].span;
+        let better = |a, b| if k.sched.topology.sched_asym_prefer(b, a) { b } else { a };
+        k.sched.topology.groups[group].asym_prefer_cpu = span.iter().reduce(better).unwrap();
     }
-    for shared in &mut k.topology.shared {
+    for shared in &mut k.sched.topology.shared {
         shared.has_idle_cores = r.one_in(2);
     }
-    for cpu in k.device_tree.all_cpus().iter() {
-        let threads = bits_of(&k.topology.smt_mask[cpu.index()]);
-        let priority = k.topology.asym_priority[cpu.index()];
+    for cpu in k.cx.platform.device_tree.all_cpus().iter() {
+        let threads = bits_of(&k.sched.topology.smt_mask[cpu.index()]);
+        let priority = k.sched.topology.asym_priority[cpu.index()];
         let idle_cores = has_idle_cores(k, cpu) as u8;
         write!(text, " {threads} {priority} {idle_cores}").unwrap();
     }
@@ -197,8 +197,8 @@ pub(in crate::sched::fair) fn draw_threads(k: &mut Kernel, r: &mut Random) -> St
 }
 
 pub(in crate::sched::fair) fn has_idle_cores(k: &Kernel, cpu: CpuId) -> bool {
-    let shared = k.topology.sd_balance_shared[cpu.index()];
-    shared.is_some_and(|shared| k.topology.shared[shared].has_idle_cores)
+    let shared = k.sched.topology.sd_balance_shared[cpu.index()];
+    shared.is_some_and(|shared| k.sched.topology.shared[shared].has_idle_cores)
 }
 
 /// Puts what a line says of threads after its first number.
@@ -209,14 +209,14 @@ pub(in crate::sched::fair) fn insert_threads(line: &mut String, threads: &str) {
 
 /// 6.1 asks the domain below whether it prefers siblings: draws and writes that.
 fn draw_child(k: &mut Kernel, sd: DomainId, r: &mut Random, line: &mut String) {
-    if k.config.prefer_sibling != PreferSibling::ChildDomain {
+    if k.cx.config.prefer_sibling != PreferSibling::ChildDomain {
         return;
     }
     let prefers = r.one_in(2);
-    let child = k.topology[sd].child;
+    let child = k.sched.topology[sd].child;
     if let Some(child) = child {
-        let flags = k.topology[child].flags & !SD_PREFER_SIBLING;
-        k.topology[child].flags = flags | if prefers { SD_PREFER_SIBLING } else { 0 };
+        let flags = k.sched.topology[child].flags & !SD_PREFER_SIBLING;
+        k.sched.topology[child].flags = flags | if prefers { SD_PREFER_SIBLING } else { 0 };
     }
     write!(line, "{} ", (child.is_some() && prefers) as u8).unwrap();
 }
@@ -224,14 +224,14 @@ fn draw_child(k: &mut Kernel, sd: DomainId, r: &mut Random, line: &mut String) {
 /// 7.3 asks whether there are clusters: draws and writes that.
 fn draw_cluster(k: &mut Kernel, r: &mut Random, line: &mut String) {
     if knows_delayed(k) {
-        k.topology.cluster = r.one_in(2);
-        write!(line, "{} ", k.topology.cluster as u8).unwrap();
+        k.sched.topology.cluster = r.one_in(2);
+        write!(line, "{} ", k.sched.topology.cluster as u8).unwrap();
     }
 }
 
 /// The fair tasks of a CPU, and for 7.3 those that are not delayed.
 fn counts(k: &Kernel, cpu: CpuId) -> String {
-    let cfs = &k.cfs[CfsRqId::root(cpu)];
+    let cfs = &k.sched.cfs[CfsRqId::root(cpu)];
     match knows_delayed(k) {
         true => format!("{} {}", cfs.h_nr_queued, cfs.h_nr_runnable),
         false => cfs.h_nr_queued.to_string(),
@@ -249,10 +249,10 @@ pub(in crate::sched::fair) fn bits_of(mask: &CpuMask) -> u64 {
 /// Gives a CPU signals that fit its tasks, or do not.
 fn draw_signals(k: &mut Kernel, cpu: CpuId, r: &mut Random) -> (u64, u64) {
     let root = CfsRqId::root(cpu);
-    let h = k.cfs[root].h_nr_queued as u64;
+    let h = k.sched.cfs[root].h_nr_queued as u64;
     let arch = if r.one_in(3) { 400 + r.below(625) } else { 1024 };
     let capacity = if r.one_in(3) { 1 + r.below(arch) } else { arch };
-    let avg = &mut k.cfs[root].avg;
+    let avg = &mut k.sched.cfs[root].avg;
     avg.util_avg = match r.below(3) {
         0 => r.below(1100),
         1 => r.below(300),
@@ -269,7 +269,7 @@ fn draw_signals(k: &mut Kernel, cpu: CpuId, r: &mut Random) -> (u64, u64) {
         _ => r.below(200),
     };
     avg.util_est = 0;
-    let rq = &mut k.rq[cpu];
+    let rq = &mut k.sched.rq[cpu];
     rq.misfit_task_load = if h > 0 && r.one_in(8) { 1 + r.below(1024) } else { 0 };
     rq.arch_capacity = arch;
     rq.cpu_capacity = capacity;
@@ -278,16 +278,16 @@ fn draw_signals(k: &mut Kernel, cpu: CpuId, r: &mut Random) -> (u64, u64) {
 
 /// The groups of a domain by CPU, as the cases list them.
 fn groups_by_cpu(k: &Kernel, sd: DomainId) -> Vec<GroupId> {
-    let mut groups: Vec<GroupId> = k.topology.groups_of(sd).collect();
-    groups.sort_by_key(|g| k.topology[*g].first_cpu);
+    let mut groups: Vec<GroupId> = k.sched.topology.groups_of(sd).collect();
+    groups.sort_by_key(|g| k.sched.topology[*g].first_cpu);
     groups
 }
 
 fn write_groups(k: &Kernel, groups: &[GroupId], line: &mut String) {
     write!(line, "{} ", groups.len()).unwrap();
     for g in groups {
-        let group = &k.topology[*g];
-        let sgc = &k.topology.capacities[group.sgc];
+        let group = &k.sched.topology[*g];
+        let sgc = &k.sched.topology.capacities[group.sgc];
         let (first, weight, flags) = (group.first_cpu, group.group_weight, group.flags);
         let (capacity, min, max) = (sgc.capacity, sgc.min_capacity, sgc.max_capacity);
         let imbalance = sgc.imbalance as u8;
@@ -299,29 +299,29 @@ fn write_groups(k: &Kernel, groups: &[GroupId], line: &mut String) {
 fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
     let k = &mut kernels[r.below(4) as usize];
     let threads = draw_threads(k, r);
-    let smt = k.topology.smt;
+    let smt = k.sched.topology.smt;
     let dst = r.cpu();
     let all = CpuMask::first(NR_CPUS as usize);
-    let sd = k.topology.domains_of(dst).find(|sd| k.topology[*sd].span == all);
+    let sd = k.sched.topology.domains_of(dst).find(|sd| k.sched.topology[*sd].span == all);
     let sd = sd.expect("a domain spans the machine");
     let has_parent = r.one_in(2);
     let llc_sized = r.one_in(2);
-    let domain = &mut k.topology[sd];
+    let domain = &mut k.sched.topology[sd];
     domain.flags = r.flags(smt);
     domain.imbalance_pct = r.of(&[110, 117, 117, 125]);
     domain.imb_numa_nr = r.below(6) as u32;
     domain.parent = has_parent.then_some(sd);
-    k.rd.energy_aware = r.one_in(3);
-    k.rd.overutilized = r.one_in(2);
-    k.rd.overloaded = false;
-    k.topology.sd_llc_size[dst.index()] = if llc_sized { NR_CPUS as u32 } else { 1 };
-    if k.sched_cache.is_none() {
-        k.topology.sd_llc_shared[dst.index()] = Some(0);
+    k.sched.rd.energy_aware = r.one_in(3);
+    k.sched.rd.overutilized = r.one_in(2);
+    k.sched.rd.overloaded = false;
+    k.sched.topology.sd_llc_size[dst.index()] = if llc_sized { NR_CPUS as u32 } else { 1 };
+    if k.sched.sched_cache.is_none() {
+        k.sched.topology.sd_llc_shared[dst.index()] = Some(0);
     }
-    k.topology.sd_balance_shared[dst.index()] = Some(0);
-    k.topology.shared[0].nr_idle_scan = u32::MAX;
+    k.sched.topology.sd_balance_shared[dst.index()] = Some(0);
+    k.sched.topology.shared[0].nr_idle_scan = u32::MAX;
     if knows_delayed(k) {
-        k.topology[sd].shared = llc_sized.then_some(0);
+        k.sched.topology[sd].shared = llc_sized.then_some(0);
     }
     let mut env = LbEnv::new(sd, dst, r.idle());
     env.cpus = all;
@@ -331,9 +331,9 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
     }
     let groups = groups_by_cpu(k, sd);
     for g in &groups {
-        k.topology[*g].flags = r.group_flags(smt);
-        let (weight, sgc) = (k.topology[*g].group_weight as u64, k.topology[*g].sgc);
-        let sgc = &mut k.topology.capacities[sgc];
+        k.sched.topology[*g].flags = r.group_flags(smt);
+        let (weight, sgc) = (k.sched.topology[*g].group_weight as u64, k.sched.topology[*g].sgc);
+        let sgc = &mut k.sched.topology.capacities[sgc];
         sgc.min_capacity = 200 + r.below(824);
         sgc.max_capacity = sgc.min_capacity + r.below(1025 - sgc.min_capacity);
         let mean = (sgc.min_capacity + sgc.max_capacity) / 2;
@@ -341,7 +341,7 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
         sgc.imbalance = r.one_in(12);
     }
     let fork = r.one_in(2);
-    let domain = &k.topology[sd];
+    let domain = &k.sched.topology[sd];
     let mut line = format!(
         "{} {:x} {} {} {} {NR_CPUS} {} {} {} {} {} {} ",
         fork as u8,
@@ -349,8 +349,8 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
         domain.imbalance_pct,
         env.idle as u8,
         dst,
-        k.rd.energy_aware as u8,
-        k.rd.overutilized as u8,
+        k.sched.rd.energy_aware as u8,
+        k.sched.rd.overutilized as u8,
         has_parent as u8,
         llc_sized as u8,
         domain.imb_numa_nr,
@@ -369,20 +369,20 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
         } as u32;
         let h = if r.one_in(6) { nr.saturating_sub(1) } else { nr };
         let delayed = if knows_delayed(k) && r.one_in(3) { r.below(h as u64 + 1) } else { 0 };
-        let cfs = &mut k.cfs[CfsRqId::root(cpu)];
+        let cfs = &mut k.sched.cfs[CfsRqId::root(cpu)];
         (cfs.h_nr_queued, cfs.h_nr_delayed) = (h, delayed as u32);
         cfs.h_nr_runnable = h - cfs.h_nr_delayed;
         let (arch, capacity) = draw_signals(k, cpu, r);
         let busy = nr > 0 || r.one_in(5);
-        let rq = &mut k.rq[cpu];
+        let rq = &mut k.sched.rq[cpu];
         rq.nr_running = nr;
         rq.curr = if busy { TaskId(1) } else { TaskId::IDLE };
         rq.idle_stamp = r.of(&[0, 5, 9]);
         let state = r.below(3) as i32 - 1;
-        k.wires[cpu].activity =
+        k.cx.platform.wires[cpu].activity =
             if state < 0 { Activity::IdleLoop } else { Activity::Idle { state: state as u8 } };
         k.refresh_idle(cpu);
-        let (rq, avg) = (&k.rq[cpu], &k.cfs[CfsRqId::root(cpu)].avg);
+        let (rq, avg) = (&k.sched.rq[cpu], &k.sched.cfs[CfsRqId::root(cpu)].avg);
         let (load, util, runnable) = (avg.load_avg, avg.util_avg, avg.runnable_avg);
         let (misfit, stamp, h) = (rq.misfit_task_load, rq.idle_stamp, counts(k, cpu));
         write!(line, "{load} {util} {runnable} {nr} {h} {misfit} {capacity} {arch} ").unwrap();
@@ -393,9 +393,9 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
     if fork {
         let task = k.new_task(None, TaskKind::User);
         let (allowed, util) = (if r.one_in(2) { 255 } else { r.mask() }, r.below(1100));
-        k.tasks[task].cpus_mask = mask_of(allowed);
-        let se = k.tasks[task].se;
-        k.se[se].avg.util_avg = util;
+        k.sched.tasks[task].cpus_mask = mask_of(allowed);
+        let se = k.sched.tasks[task].se;
+        k.sched.se[se].avg.util_avg = util;
         let group = k.find_dst_group(sd, task, dst);
         let cpu = group.map_or(-1, |g| k.find_dst_group_cpu(g, task, dst).0 as i32);
         write!(line, "{allowed} {util} = {} {cpu}", group.map_or(-1, number)).unwrap();
@@ -413,9 +413,9 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
             found.imbalance,
             if found.group.is_some() { env.migration_type as i32 } else { -1 },
             src.map_or(-1, |c| c.0 as i32),
-            if has_parent { -1 } else { k.rd.overloaded as i32 },
-            if k.rd.energy_aware { k.rd.overutilized as i32 } else { -1 },
-            k.topology.shared[0].nr_idle_scan as i32,
+            if has_parent { -1 } else { k.sched.rd.overloaded as i32 },
+            if k.sched.rd.energy_aware { k.sched.rd.overutilized as i32 } else { -1 },
+            k.sched.topology.shared[0].nr_idle_scan as i32,
         )
         .unwrap();
         line += &caches::answer(k);
@@ -427,15 +427,16 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
 
 /// The tasks of a CPU, most recently run first.
 fn cfs_tasks(k: &Kernel, cpu: CpuId) -> Vec<TaskId> {
-    std::iter::successors(k.rq[cpu].cfs_tasks_head, |t| k.tasks[*t].cfs_tasks_next).collect()
+    std::iter::successors(k.sched.rq[cpu].cfs_tasks_head, |t| k.sched.tasks[*t].cfs_tasks_next)
+        .collect()
 }
 
 /// Queues random tasks on all CPUs.
 fn draw_tasks(k: &mut Kernel, r: &mut Random) {
     let crowd = if r.one_in(40) { 5 } else { r.below(5) };
     let pinning = r.below(3);
-    for cpu in k.device_tree.all_cpus().iter() {
-        k.this_cpu = cpu;
+    for cpu in k.cx.platform.device_tree.all_cpus().iter() {
+        k.cx.this_cpu = cpu;
         k.update_rq_clock(cpu);
         let nr = match crowd {
             0 => r.below(2),
@@ -451,16 +452,16 @@ fn draw_tasks(k: &mut Kernel, r: &mut Random) {
         let mut queued = Vec::new();
         for _ in 0..nr {
             let task = caches::new_task(k, r);
-            let se = k.tasks[task].se;
-            k.tasks[task].cpu = cpu;
-            k.se[se].cfs_rq = CfsRqId::root(cpu);
+            let se = k.sched.tasks[task].se;
+            k.sched.tasks[task].cpu = cpu;
+            k.sched.se[se].cfs_rq = CfsRqId::root(cpu);
             k.activate_task(cpu, task, 0);
             queued.push(task);
         }
         if nr > 0 && !r.one_in(8) {
             let curr = r.of(&queued);
             k.put_prev_set_next_task(cpu, TaskId::IDLE, curr);
-            k.rq[cpu].curr = curr;
+            k.sched.rq[cpu].curr = curr;
         }
         for task in queued {
             let own = 1 << cpu.0;
@@ -470,13 +471,13 @@ fn draw_tasks(k: &mut Kernel, r: &mut Random) {
                 _ if r.one_in(2) => own,
                 _ => r.mask(),
             };
-            k.tasks[task].cpus_mask = mask_of(if r.one_in(3) { mask | own } else { mask });
+            k.sched.tasks[task].cpus_mask = mask_of(if r.one_in(3) { mask | own } else { mask });
             if r.one_in(12) {
-                k.tasks[task].policy = Policy::Idle;
-                k.cfs[CfsRqId::root(cpu)].h_nr_idle += 1;
+                k.sched.tasks[task].policy = Policy::Idle;
+                k.sched.cfs[CfsRqId::root(cpu)].h_nr_idle += 1;
             }
-            let se = k.tasks[task].se;
-            let entity = &mut k.se[se];
+            let se = k.sched.tasks[task].se;
+            let entity = &mut k.sched.se[se];
             entity.avg.load_avg = r.below(1100);
             entity.avg.util_avg = r.below(1000);
             entity.avg.util_est = 0;
@@ -490,15 +491,15 @@ fn draw_tasks(k: &mut Kernel, r: &mut Random) {
 
 /// What 7.3 looks at as well: where tasks stand in virtual time, and whether one waits for a better lag only.
 fn draw_virtual_time(k: &mut Kernel, cpu: CpuId, task: TaskId, r: &mut Random) {
-    let (root, se) = (CfsRqId::root(cpu), k.tasks[task].se);
-    let runs = k.rq[cpu].curr == task;
+    let (root, se) = (CfsRqId::root(cpu), k.sched.tasks[task].se);
+    let runs = k.sched.rq[cpu].curr == task;
     if !runs {
         k.timeline_remove(root, se);
     }
-    k.se[se].vruntime = k.se[se].vruntime.wrapping_add(r.below(3_000_000));
+    k.sched.se[se].vruntime = k.sched.se[se].vruntime.wrapping_add(r.below(3_000_000));
     if runs {
         // No time has passed that would move it on.
-        k.se[se].exec_start = k.rq[cpu].clock_task;
+        k.sched.se[se].exec_start = k.sched.rq[cpu].clock_task;
         return;
     }
     k.timeline_insert(root, se);
@@ -511,48 +512,48 @@ fn draw_virtual_time(k: &mut Kernel, cpu: CpuId, task: TaskId, r: &mut Random) {
 fn pass_case(kernels: &[Kernel], r: &mut Random) -> String {
     let mut kernel = kernels[r.below(4) as usize].clone();
     let k = &mut kernel;
-    k.now = NOW;
+    k.cx.now = NOW;
     let threads = draw_threads(k, r);
-    let smt = k.topology.smt;
+    let smt = k.sched.topology.smt;
     draw_tasks(k, r);
-    let all = k.device_tree.all_cpus();
+    let all = k.cx.platform.device_tree.all_cpus();
     for cpu in all.iter() {
         let (arch, capacity) = draw_signals(k, cpu, r);
         // What refreshing the capacity will find.
-        k.rq[cpu].avg_rt.util_avg = arch - capacity;
-        k.rq[cpu].ttwu_pending = r.one_in(10);
-        k.rq[cpu].active_balance = r.one_in(10);
+        k.sched.rq[cpu].avg_rt.util_avg = arch - capacity;
+        k.sched.rq[cpu].ttwu_pending = r.one_in(10);
+        k.sched.rq[cpu].active_balance = r.one_in(10);
         k.refresh_idle(cpu);
     }
     let dst = r.cpu();
-    k.this_cpu = dst;
-    let chain: Vec<DomainId> = k.topology.domains_of(dst).collect();
+    k.cx.this_cpu = dst;
+    let chain: Vec<DomainId> = k.sched.topology.domains_of(dst).collect();
     let sd = r.of(&chain);
     let idle = r.idle();
-    k.rd.energy_aware = r.one_in(4);
-    k.rd.overutilized = r.one_in(2);
-    let domain = &mut k.topology[sd];
+    k.sched.rd.energy_aware = r.one_in(4);
+    k.sched.rd.overutilized = r.one_in(2);
+    let domain = &mut k.sched.topology[sd];
     domain.flags = r.flags(smt);
     domain.imbalance_pct = r.of(&[110, 117, 117, 125]);
     domain.imb_numa_nr = r.below(6) as u32;
     domain.nr_balance_failed = r.below(6) as u32;
-    if k.config.migrate_ineligible == MigrateIneligible::AfterFailure && r.one_in(2) {
+    if k.cx.config.migrate_ineligible == MigrateIneligible::AfterFailure && r.one_in(2) {
         domain.nr_balance_failed = 0;
     }
     domain.cache_nice_tries = r.below(3) as u32;
     domain.balance_interval = r.of(&[8, 16, 64, 512]);
     let (span, parent) = (domain.span, domain.parent);
-    for group in &k.topology.groups {
-        let capacities = group.span.iter().map(|c| k.rq[c].cpu_capacity);
+    for group in &k.sched.topology.groups {
+        let capacities = group.span.iter().map(|c| k.sched.rq[c].cpu_capacity);
         let (sum, min, max) = capacities
             .fold((0, u64::MAX, 0), |(sum, min, max), c| (sum + c, min.min(c), max.max(c)));
-        let sgc = &mut k.topology.capacities[group.sgc];
+        let sgc = &mut k.sched.topology.capacities[group.sgc];
         (sgc.capacity, sgc.min_capacity, sgc.max_capacity) = (sum, min, max);
     }
     let parent_imbalance = |k: &Kernel| {
         parent.map_or(-1, |p| {
-            let group = k.topology[p].groups;
-            k.topology.capacities[k.topology[group].sgc].imbalance as i32
+            let group = k.sched.topology[p].groups;
+            k.sched.topology.capacities[k.sched.topology[group].sgc].imbalance as i32
         })
     };
     if r.one_in(2) {
@@ -560,18 +561,18 @@ fn pass_case(kernels: &[Kernel], r: &mut Random) -> String {
     }
     let groups = groups_by_cpu(k, sd);
     for g in &groups {
-        k.topology[*g].flags = r.group_flags(smt);
-        let sgc = k.topology[*g].sgc;
-        k.topology.capacities[sgc].imbalance = r.one_in(12);
+        k.sched.topology[*g].flags = r.group_flags(smt);
+        let sgc = k.sched.topology[*g].sgc;
+        k.sched.topology.capacities[sgc].imbalance = r.one_in(12);
     }
-    let domain = &k.topology[sd];
+    let domain = &k.sched.topology[sd];
     let mut line = format!(
         "0 {:x} {} {} {dst} {NR_CPUS} {} {} {} {} {} {} {} {} {} {} {} ",
         domain.flags,
         domain.imbalance_pct,
         idle as u8,
-        k.rd.energy_aware as u8,
-        k.rd.overutilized as u8,
+        k.sched.rd.energy_aware as u8,
+        k.sched.rd.overutilized as u8,
         parent.is_some() as u8,
         domain.imb_numa_nr,
         bits_of(&span),
@@ -588,7 +589,7 @@ fn pass_case(kernels: &[Kernel], r: &mut Random) -> String {
     line += &caches::draw(k, sd, dst, r, false);
     caches::draw_preferences(k, r);
     for cpu in all.iter() {
-        let (rq, cfs) = (&k.rq[cpu], &k.cfs[CfsRqId::root(cpu)]);
+        let (rq, cfs) = (&k.sched.rq[cpu], &k.sched.cfs[CfsRqId::root(cpu)]);
         let curr = if rq.curr.is_idle() { -1 } else { rq.curr.0 as i32 };
         let (load, util, runnable) = (cfs.avg.load_avg, cfs.avg.util_avg, cfs.avg.runnable_avg);
         let (nr, h, misfit) = (rq.nr_running, counts(k, cpu), rq.misfit_task_load);
@@ -599,7 +600,7 @@ fn pass_case(kernels: &[Kernel], r: &mut Random) -> String {
         let queued = cfs_tasks(k, cpu);
         write!(line, "{} ", queued.len()).unwrap();
         for task in queued {
-            let (t, se) = (&k.tasks[task], &k.se[k.tasks[task].se]);
+            let (t, se) = (&k.sched.tasks[task], &k.sched.se[k.sched.tasks[task].se]);
             let (load, util, idle) = (se.avg.load_avg, se.avg.util_avg, t.policy == Policy::Idle);
             let (start, mask) = (se.exec_start, bits_of(&t.cpus_mask));
             write!(line, "{task} {load} {util} {start} {mask} {} ", idle as u8).unwrap();
@@ -612,7 +613,7 @@ fn pass_case(kernels: &[Kernel], r: &mut Random) -> String {
     let mut continue_balancing = true;
     let moved = k.sched_balance_rq(dst, sd, idle, &mut continue_balancing);
     let stopper = caches::stopper(k);
-    let domain = &k.topology[sd];
+    let domain = &k.sched.topology[sd];
     write!(
         line,
         "= {moved} {} {} {} {} {stopper}",
@@ -623,7 +624,7 @@ fn pass_case(kernels: &[Kernel], r: &mut Random) -> String {
     )
     .unwrap();
     for cpu in all.iter() {
-        let rq = &k.rq[cpu];
+        let rq = &k.sched.rq[cpu];
         let push = if rq.active_balance { rq.push_cpu.0 as i32 } else { -1 };
         write!(line, " |{},{push}", rq.active_balance as u8).unwrap();
         for task in cfs_tasks(k, cpu) {
@@ -676,9 +677,9 @@ fn decisions(name: &str, mut kernels: Vec<Kernel>) -> u64 {
 fn passes(name: &str, mut kernels: Vec<Kernel>) -> u64 {
     for k in &mut kernels {
         // These write to what is compared, or count as running.
-        k.config.features.sis_util = false;
-        for cpu in k.device_tree.all_cpus().iter() {
-            k.rq[cpu].fair_server = crate::sched::deadline::FairServer::new(0, 1_000_000_000);
+        k.cx.config.features.sis_util = false;
+        for cpu in k.cx.platform.device_tree.all_cpus().iter() {
+            k.sched.rq[cpu].fair_server = crate::sched::deadline::FairServer::new(0, 1_000_000_000);
         }
     }
     let mut r = Random(1_311_768_467_463_790_321);

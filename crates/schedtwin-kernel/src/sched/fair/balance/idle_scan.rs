@@ -33,12 +33,12 @@ pub(super) fn nr_idle_scan(sum_util: u64, llc_weight: u64, pct: u64) -> u32 {
 impl Kernel {
     /// `update_idle_cpu_scan()`.
     pub(super) fn update_idle_cpu_scan(&mut self, env: &LbEnv, sum_util: u64) {
-        if !self.config.features.sis_util || env.idle == CpuIdleType::NewlyIdle {
+        if !self.cx.config.features.sis_util || env.idle == CpuIdleType::NewlyIdle {
             return;
         }
         if let Some(shared) = self.limits_scans_of(env.sd, env.dst_cpu) {
-            let domain = &self.topology[env.sd];
-            self.topology.shared[shared].nr_idle_scan =
+            let domain = &self.sched.topology[env.sd];
+            self.sched.topology.shared[shared].nr_idle_scan =
                 nr_idle_scan(sum_util, domain.span_weight as u64, domain.imbalance_pct as u64);
         }
     }

@@ -36,12 +36,12 @@ impl Kernel {
     /// `sched_cache_enabled()`.
     #[inline(always)]
     pub(super) fn sched_cache_enabled(&self) -> bool {
-        self.sched_cache.is_some()
+        self.sched.sched_cache.is_some()
     }
 
     /// `get_llc_stats()` of a CPU's LLC.
     fn llc_stats(&self, cpu: CpuId) -> Option<LlcStats> {
-        let shared = &self.topology.shared[self.topology.sd_llc_shared[cpu.index()]?];
+        let shared = &self.sched.topology.shared[self.sched.topology.sd_llc_shared[cpu.index()]?];
         Some(LlcStats { util: shared.util_avg, capacity: shared.capacity })
     }
 
@@ -52,7 +52,7 @@ impl Kernel {
         util: u64,
         to_preferred: bool,
     ) -> LlcMigration {
-        let (Some(cache), Some(src), Some(dst)) = (&self.sched_cache, src, dst) else {
+        let (Some(cache), Some(src), Some(dst)) = (&self.sched.sched_cache, src, dst) else {
             return LlcMigration::Unrestricted;
         };
         can_migrate_llc((src, dst), util, to_preferred, &cache.limits, cache.smt_threads())
@@ -63,7 +63,7 @@ impl Kernel {
     /// How many tasks of `cpu` prefer the LLC of `dst`, another one.
     #[inline]
     pub(super) fn nr_pref_dst_llc(&self, cpu: CpuId, dst: CpuId) -> u32 {
-        let Some(cache) = &self.sched_cache else { return 0 };
+        let Some(cache) = &self.sched.sched_cache else { return 0 };
         let (own, llc) = (&cache.cpus[cpu.index()], cache.cpus[dst.index()].llc);
         if own.llc == llc { 0 } else { own.llc_counts[llc.0 as usize] }
     }
@@ -79,7 +79,7 @@ impl Kernel {
     pub(super) fn records_llc_stats(&self, env: &LbEnv) -> bool {
         self.sched_cache_enabled()
             && env.idle != CpuIdleType::NewlyIdle
-            && self.topology[env.sd].child == self.topology.sd_llc[env.dst_cpu.index()]
+            && self.sched.topology[env.sd].child == self.sched.topology.sd_llc[env.dst_cpu.index()]
     }
 
     /// `llc_balance()` of a group that is not the destination's: whether its tasks are to be moved to their LLC. The
@@ -92,7 +92,7 @@ impl Kernel {
         sgs: &SgLbStats,
         group: &SchedGroup,
     ) -> bool {
-        let sd = &self.topology[env.sd];
+        let sd = &self.sched.topology[env.sd];
         let misfit = sd.flags & SD_ASYM_CPUCAPACITY != 0 && sgs.group_misfit_task_load != 0;
         if sd.flags & SD_SHARE_LLC != 0
             || misfit
@@ -102,12 +102,13 @@ impl Kernel {
         {
             return false;
         }
-        let first_of = |group: &SchedGroup| self.topology.sd_llc_shared[group.first_cpu.index()];
+        let first_of =
+            |group: &SchedGroup| self.sched.topology.sd_llc_shared[group.first_cpu.index()];
         let mut dst = self.llc_stats(env.dst_cpu);
-        let local = &self.topology[sds.local];
+        let local = &self.sched.topology[sds.local];
         if self.records_llc_stats(env)
             && first_of(local).is_some()
-            && first_of(local) == self.topology.sd_llc_shared[env.dst_cpu.index()]
+            && first_of(local) == self.sched.topology.sd_llc_shared[env.dst_cpu.index()]
         {
             let local = &sds.local_stat;
             dst = Some(LlcStats { util: local.group_util, capacity: local.group_capacity });
@@ -119,16 +120,16 @@ impl Kernel {
     /// `record_sg_llc_stats()` of all groups.
     #[inline(never)]
     pub(super) fn record_llc_stats(&mut self, env: &LbEnv) {
-        let first = self.topology[env.sd].groups;
+        let first = self.sched.topology[env.sd].groups;
         let mut sg = first;
         loop {
-            let group = &self.topology[sg];
+            let group = &self.sched.topology[sg];
             let (next, sgc) = (group.next, group.sgc);
-            if let Some(shared) = self.topology.sd_llc_shared[group.first_cpu.index()] {
+            if let Some(shared) = self.sched.topology.sd_llc_shared[group.first_cpu.index()] {
                 let cpus = group.span.and(&env.cpus).iter();
                 let util = cpus.map(|cpu| self.cpu_util_cfs(cpu)).sum();
-                let capacity = self.topology.capacities[sgc].capacity;
-                let shared = &mut self.topology.shared[shared];
+                let capacity = self.sched.topology.capacities[sgc].capacity;
+                let shared = &mut self.sched.topology.shared[shared];
                 (shared.util_avg, shared.capacity) = (util, capacity);
             }
             sg = next;
@@ -142,7 +143,7 @@ impl Kernel {
 
     /// `task_misfits_asym_cpu()`: the move would make a misfit of it.
     fn task_misfits_asym_cpu(&self, env: &LbEnv, task: TaskId) -> bool {
-        self.topology[env.sd].flags & SD_ASYM_CPUCAPACITY != 0
+        self.sched.topology[env.sd].flags & SD_ASYM_CPUCAPACITY != 0
             && !task.is_idle()
             && !self.task_fits_cpu(task, env.dst_cpu)
             && self.task_fits_cpu(task, env.src_cpu)
@@ -155,10 +156,10 @@ impl Kernel {
         }
         let (src, dst) = (env.src_cpu, env.dst_cpu);
         let packs = env.idle.is_idle() && self.sched_asym(env.sd, dst, src);
-        let Some(cache) = &mut self.sched_cache else { return LlcMigration::Unrestricted };
+        let Some(cache) = &mut self.sched.sched_cache else { return LlcMigration::Unrestricted };
         let Some(process) = cache.process_of(task) else { return LlcMigration::Unrestricted };
         let Some(preferred) = cache.group(process).cpu else { return LlcMigration::Unrestricted };
-        let share = |a, b| self.topology.cpus_share_cache(a, b);
+        let share = |a, b| self.sched.topology.cpus_share_cache(a, b);
         if share(src, dst) || packs {
             return LlcMigration::Unrestricted;
         }
@@ -170,13 +171,13 @@ impl Kernel {
         if !to_preferred && !share(src, preferred) {
             return LlcMigration::Unrestricted;
         }
-        let util = self.se[self.tasks[task].se].avg.util_avg;
+        let util = self.sched.se[self.sched.tasks[task].se].avg.util_avg;
         self.can_migrate_between(self.llc_stats(src), self.llc_stats(dst), util, to_preferred)
     }
 
     /// `migrate_llc_task_wrong_dst()`: the pass moves tasks to the LLC that they prefer, and this is not the task's.
     pub(super) fn migrate_llc_task_wrong_dst(&self, env: &LbEnv, task: TaskId) -> bool {
-        let Some(cache) = &self.sched_cache else { return false };
+        let Some(cache) = &self.sched.sched_cache else { return false };
         (env.migration_type == MigrationType::LlcTask || env.active_lb_llc)
             && cache.preferred_llc(task) != Some(cache.cpus[env.dst_cpu.index()].llc)
     }
@@ -184,7 +185,7 @@ impl Kernel {
     /// `migrate_degrades_llc()`.
     #[inline]
     pub(super) fn migrate_degrades_llc(&mut self, env: &LbEnv, task: TaskId) -> bool {
-        let sd = &self.topology[env.sd];
+        let sd = &self.sched.topology[env.sd];
         self.sched_cache_enabled()
             && sd.nr_balance_failed <= sd.cache_nice_tries
             && (self.migrate_llc_task_wrong_dst(env, task)
@@ -193,10 +194,10 @@ impl Kernel {
 
     /// `alb_break_llc()`: pushing the running task away would take it out of its LLC for too little.
     pub(super) fn alb_break_llc(&self, env: &LbEnv) -> bool {
-        let Some(cache) = &self.sched_cache else { return false };
+        let Some(cache) = &self.sched.sched_cache else { return false };
         let nr = cache.cpus[env.src_cpu.index()].nr_pref_llc_running;
-        let (rq, cfs) = (&self.rq[env.src_cpu], &self.cfs[CfsRqId::root(env.src_cpu)]);
-        if self.topology.cpus_share_cache(env.src_cpu, env.dst_cpu)
+        let (rq, cfs) = (&self.sched.rq[env.src_cpu], &self.sched.cfs[CfsRqId::root(env.src_cpu)]);
+        if self.sched.topology.cpus_share_cache(env.src_cpu, env.dst_cpu)
             || nr == 0
             || nr != cfs.h_nr_runnable
             || env.migration_type == MigrationType::Misfit
@@ -206,8 +207,8 @@ impl Kernel {
         if rq.nr_running <= 1 {
             return true;
         }
-        let t = &self.tasks[rq.curr];
-        let util = if t.class == Class::Fair { self.se[t.se].avg.util_avg } else { 0 };
+        let t = &self.sched.tasks[rq.curr];
+        let util = if t.class == Class::Fair { self.sched.se[t.se].avg.util_avg } else { 0 };
         let (src, dst) = (self.llc_stats(env.src_cpu), self.llc_stats(env.dst_cpu));
         self.task_misfits_asym_cpu(env, rq.curr)
             || self.can_migrate_between(src, dst, util, false) == LlcMigration::Forbidden

@@ -24,8 +24,8 @@ impl Kernel {
             return;
         }
         let misfit = task.filter(|p| {
-            let t = &self.tasks[*p];
-            let nowhere_bigger = match self.config.misfit_status {
+            let t = &self.sched.tasks[*p];
+            let nowhere_bigger = match self.cx.config.misfit_status {
                 MisfitStatus::AnyTask => false,
                 MisfitStatus::UnlessOnLargestAllowed => {
                     self.arch_scale_cpu_capacity(cpu) == t.max_allowed_capacity
@@ -34,7 +34,7 @@ impl Kernel {
             t.nr_cpus_allowed != 1 && !nowhere_bigger && !self.task_fits_cpu(*p, cpu)
         });
         // Not 0 even if the load is.
-        self.rq[cpu].misfit_task_load = misfit.map_or(0, |p| self.task_h_load(p).max(1));
+        self.sched.rq[cpu].misfit_task_load = misfit.map_or(0, |p| self.task_h_load(p).max(1));
     }
 
     /// `cpu_overutilized()`; meaningful only with EAS.
@@ -46,13 +46,13 @@ impl Kernel {
     /// `is_rd_overutilized()`: balancing decides, not energy. Always so without EAS.
     #[inline]
     pub fn is_rd_overutilized(&self) -> bool {
-        !self.is_energy_aware() || self.rd.overutilized
+        !self.is_energy_aware() || self.sched.rd.overutilized
     }
 
     /// `set_rd_overutilized()`.
     pub(super) fn set_rd_overutilized(&mut self, on: bool) {
-        if self.is_energy_aware() && self.rd.overutilized != on {
-            self.rd.overutilized = on;
+        if self.is_energy_aware() && self.sched.rd.overutilized != on {
+            self.sched.rd.overutilized = on;
             self.fact(FactKind::Overutilized { on });
         }
     }
@@ -68,6 +68,6 @@ impl Kernel {
     /// Whether CPUs of a domain differ in capacity.
     #[inline]
     pub(super) fn is_asym(&self, sd: DomainId) -> bool {
-        self.topology[sd].flags & SD_ASYM_CPUCAPACITY != 0
+        self.sched.topology[sd].flags & SD_ASYM_CPUCAPACITY != 0
     }
 }

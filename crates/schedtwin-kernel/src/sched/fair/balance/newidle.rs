@@ -47,22 +47,22 @@ impl Kernel {
     /// Returns > 0 if fair tasks were pulled, 0 if not, < 0 if a higher class has something to run.
     pub fn sched_balance_newidle(&mut self, cpu: CpuId) -> i32 {
         self.update_misfit_status(None, cpu);
-        if self.rq[cpu].ttwu_pending {
+        if self.sched.rq[cpu].ttwu_pending {
             return 0;
         }
         // Before the passes, so that their time counts as idle time.
-        self.rq[cpu].idle_stamp = self.rq[cpu].clock;
-        let mut next_balance = self.jiffies() + self.config.hz as u64;
+        self.sched.rq[cpu].idle_stamp = self.sched.rq[cpu].clock;
+        let mut next_balance = self.jiffies() + self.cx.config.hz as u64;
         let mut pulled = 0;
-        if let Some(lowest) = self.topology.base[cpu.index()] {
-            let cost = self.topology[lowest].max_newidle_lb_cost;
-            if !self.rd.overloaded || self.rq[cpu].avg_idle < cost {
+        if let Some(lowest) = self.sched.topology.base[cpu.index()] {
+            let cost = self.sched.topology[lowest].max_newidle_lb_cost;
+            if !self.sched.rd.overloaded || self.sched.rq[cpu].avg_idle < cost {
                 next_balance = self.update_next_balance(lowest, next_balance);
             } else {
                 pulled = self.newidle_passes(cpu, lowest, &mut next_balance);
             }
         }
-        let rq = &mut self.rq[cpu];
+        let rq = &mut self.sched.rq[cpu];
         rq.next_balance = rq.next_balance.min(next_balance);
         if pulled != 0 {
             rq.idle_stamp = 0;
@@ -81,23 +81,24 @@ impl Kernel {
         self.read_blocked_averages(cpu);
         let mut at = Some(lowest);
         while let Some(sd) = at {
-            at = self.topology[sd].parent;
+            at = self.sched.topology[sd].parent;
             *next_balance = self.update_next_balance(sd, *next_balance);
-            if self.rq[cpu].avg_idle < curr_cost + self.topology[sd].max_newidle_lb_cost {
+            if self.sched.rq[cpu].avg_idle < curr_cost + self.sched.topology[sd].max_newidle_lb_cost
+            {
                 break;
             }
-            if self.topology[sd].flags & crate::sched::topology::SD_BALANCE_NEWIDLE != 0 {
+            if self.sched.topology[sd].flags & crate::sched::topology::SD_BALANCE_NEWIDLE != 0 {
                 let mut weight = 1;
-                let by_time = self.config.newidle_rate == NewidleRate::SuccessAndTime;
+                let by_time = self.cx.config.newidle_rate == NewidleRate::SuccessAndTime;
                 // Who is certain to look throws no dice, in 7.3.
-                let certain = by_time && self.topology[sd].newidle_ratio == 1024;
-                if self.config.features.ni_random && !certain {
-                    let d1k = next_random(&mut self.rq[cpu].newidle_rnd) % 1024;
-                    match ni_random(self.topology[sd].newidle_ratio, d1k) {
+                let certain = by_time && self.sched.topology[sd].newidle_ratio == 1024;
+                if self.cx.config.features.ni_random && !certain {
+                    let d1k = next_random(&mut self.sched.rq[cpu].newidle_rnd) % 1024;
+                    match ni_random(self.sched.topology[sd].newidle_ratio, d1k) {
                         Some(w) => weight = w,
                         None => {
                             let now = by_time.then(|| self.local_clock());
-                            update_newidle_stats(&mut self.topology[sd], 0, now);
+                            update_newidle_stats(&mut self.sched.topology[sd], 0, now);
                             continue;
                         }
                     }
@@ -109,15 +110,15 @@ impl Kernel {
                 curr_cost += domain_cost;
                 t0 = t1;
                 let success = weight * (pulled != 0) as u32;
-                let (domain, now) = (&mut self.topology[sd], by_time.then_some(t1));
+                let (domain, now) = (&mut self.sched.topology[sd], by_time.then_some(t1));
                 update_newidle_cost(domain, domain_cost, success, now, (jiffies, hz));
             }
             if pulled != 0 || !continue_balancing {
                 break;
             }
         }
-        let h_nr_queued = self.cfs[CfsRqId::root(cpu)].h_nr_queued;
-        let rq = &mut self.rq[cpu];
+        let h_nr_queued = self.sched.cfs[CfsRqId::root(cpu)].h_nr_queued;
+        let rq = &mut self.sched.rq[cpu];
         rq.max_idle_balance_cost = rq.max_idle_balance_cost.max(curr_cost);
         if rq.nr_running != h_nr_queued {
             return -1;

@@ -46,8 +46,8 @@ impl Kernel {
         continue_balancing: &mut bool,
     ) -> u32 {
         let mut env = LbEnv::new(sd, this_cpu, idle);
-        env.dst_grpmask = self.topology[self.topology[sd].groups].balance_mask;
-        env.cpus = self.topology[sd].span;
+        env.dst_grpmask = self.sched.topology[self.sched.topology[sd].groups].balance_mask;
+        env.cpus = self.sched.topology[sd].span;
         let mut src = None;
         let mut recorded_imbalance = 0;
         let mut moved = 0;
@@ -73,7 +73,7 @@ impl Kernel {
             env.src_cpu = busiest;
             env.all_pinned = true;
             moved = 0;
-            if self.rq[busiest].nr_running > 1 {
+            if self.sched.rq[busiest].nr_running > 1 {
                 moved = self.move_tasks(&mut env);
                 if env.all_pinned {
                     env.cpus.remove(busiest);
@@ -99,18 +99,18 @@ impl Kernel {
             self.set_group_imbalance(sd, false);
         }
         if let Out::Balanced(_) | Out::AllPinned = out {
-            self.topology[sd].nr_balance_failed = 0;
+            self.sched.topology[sd].nr_balance_failed = 0;
         }
         if !matches!(out, Out::Done(_)) {
             moved = 0;
             let backs_off = self.counts_failures(&env);
-            let domain = &mut self.topology[sd];
+            let domain = &mut self.sched.topology[sd];
             let pinned = env.all_pinned && domain.balance_interval < MAX_PINNED_INTERVAL;
             if backs_off && (pinned || domain.balance_interval < domain.max_interval) {
                 domain.balance_interval *= 2;
             }
         }
-        let level = self.topology[sd].level;
+        let level = self.sched.topology[sd].level;
         self.fact(FactKind::Balance { level, idle: idle as u8, moved: moved as u16 });
         if self.wants_decisions() {
             self.record(Decision::Balance {
@@ -139,8 +139,8 @@ impl Kernel {
         idle: CpuIdleType,
     ) -> Option<(Option<CpuId>, Option<CpuId>)> {
         let mut env = LbEnv::new(sd, cpu, idle);
-        env.dst_grpmask = self.topology[self.topology[sd].groups].balance_mask;
-        env.cpus = self.topology[sd].span;
+        env.dst_grpmask = self.sched.topology[self.sched.topology[sd].groups].balance_mask;
+        env.cpus = self.sched.topology[sd].span;
         if !self.should_we_balance(&env) {
             return None;
         }
@@ -149,7 +149,7 @@ impl Kernel {
         env.imbalance = found.imbalance;
         env.migration_type = found.migration_type.unwrap_or(env.migration_type);
         let queue = found.group.and_then(|group| self.find_src_rq(&env, group));
-        Some((found.group.map(|group| self.topology[group].first_cpu), queue))
+        Some((found.group.map(|group| self.sched.topology[group].first_cpu), queue))
     }
 
     /// Whether a pass without success is a reason to try harder next time, and a pass without need one to
@@ -157,7 +157,7 @@ impl Kernel {
     fn counts_failures(&self, env: &LbEnv) -> bool {
         env.idle != CpuIdleType::NewlyIdle
             && (env.migration_type != MigrationType::Misfit
-                || self.config.misfit_failure == MisfitFailure::Counted)
+                || self.cx.config.misfit_failure == MisfitFailure::Counted)
     }
 
     /// `should_we_balance()`.
@@ -166,16 +166,16 @@ impl Kernel {
             return false;
         }
         if env.idle == CpuIdleType::NewlyIdle {
-            let rq = &self.rq[env.dst_cpu];
+            let rq = &self.sched.rq[env.dst_cpu];
             return rq.nr_running == 0 && !rq.ttwu_pending;
         }
-        let group = &self.topology[self.topology[env.sd].groups];
+        let group = &self.sched.topology[self.sched.topology[env.sd].groups];
         if group.group_weight == 1 {
             return group.first_cpu == env.dst_cpu;
         }
-        let idle = group.balance_mask.and(&env.cpus).and(&self.idle_mask);
+        let idle = group.balance_mask.and(&env.cpus).and(&self.sched.idle_mask);
         let between_cores =
-            self.balances_cores() && self.topology[env.sd].flags & SD_SHARE_CPUCAPACITY == 0;
+            self.balances_cores() && self.sched.topology[env.sd].flags & SD_SHARE_CPUCAPACITY == 0;
         if between_cores && let Some(cpu) = idle.iter().find(|cpu| self.is_core_idle(*cpu)) {
             return cpu == env.dst_cpu;
         }
@@ -185,7 +185,7 @@ impl Kernel {
     /// Moves tasks from the source, also to other CPUs of the destination's group if only they may
     /// have them. Returns how many.
     fn move_tasks(&mut self, env: &mut LbEnv) -> u32 {
-        env.loop_max = self.config.nr_migrate.min(self.rq[env.src_cpu].nr_running);
+        env.loop_max = self.cx.config.nr_migrate.min(self.sched.rq[env.src_cpu].nr_running);
         let mut moved = 0;
         // Bounded: each round takes a break after 32 of at most loop_max tasks, or excludes one more
         // CPU of the group.
@@ -218,9 +218,9 @@ impl Kernel {
 
     /// The parent domain's group learns that affinity kept this domain from balancing.
     pub(super) fn set_group_imbalance(&mut self, sd: DomainId, imbalance: bool) {
-        if let Some(parent) = self.topology[sd].parent {
-            let sgc = self.topology[self.topology[parent].groups].sgc;
-            self.topology.capacities[sgc].imbalance = imbalance;
+        if let Some(parent) = self.sched.topology[sd].parent {
+            let sgc = self.sched.topology[self.sched.topology[parent].groups].sgc;
+            self.sched.topology.capacities[sgc].imbalance = imbalance;
         }
     }
 
@@ -235,19 +235,19 @@ impl Kernel {
         let mut rule = found;
         let mut started = false;
         if moved != 0 {
-            self.topology[env.sd].nr_balance_failed = 0;
+            self.sched.topology[env.sd].nr_balance_failed = 0;
         } else {
             if self.counts_failures(env) && !env.llc_pinned {
-                self.topology[env.sd].nr_balance_failed += 1;
+                self.sched.topology[env.sd].nr_balance_failed += 1;
             }
             if let Some(reason) = self.need_active_balance(env) {
                 rule = reason;
-                let curr = self.rq[env.src_cpu].curr;
+                let curr = self.sched.rq[env.src_cpu].curr;
                 if !self.may_be_pushed(curr, env.src_cpu, this_cpu) {
                     return Out::OnePinned;
                 }
                 env.all_pinned = false;
-                let rq = &mut self.rq[env.src_cpu];
+                let rq = &mut self.sched.rq[env.src_cpu];
                 // A stopper holds one piece of work here: if it is about to move a task whose
                 // affinity has changed, the next pass asks again. Linux queues both.
                 if !rq.active_balance && rq.stop_work.is_none() {
@@ -260,7 +260,7 @@ impl Kernel {
             }
         }
         if !started || self.need_active_balance(env).is_some() {
-            let domain = &mut self.topology[env.sd];
+            let domain = &mut self.sched.topology[env.sd];
             domain.balance_interval = domain.min_interval;
         }
         Out::Done(rule)
@@ -269,6 +269,6 @@ impl Kernel {
     /// Whether `curr` of `src` is allowed on `dst`. By now that may be the idle task, if the queue's
     /// tasks have only just been woken; it is one task here, but bound to each CPU.
     fn may_be_pushed(&self, curr: TaskId, src: CpuId, dst: CpuId) -> bool {
-        if curr.is_idle() { src == dst } else { self.tasks[curr].cpus_mask.contains(dst) }
+        if curr.is_idle() { src == dst } else { self.sched.tasks[curr].cpus_mask.contains(dst) }
     }
 }

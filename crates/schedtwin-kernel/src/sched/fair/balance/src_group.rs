@@ -113,7 +113,7 @@ impl Kernel {
             if local.avg_load >= sds.avg_load() {
                 return balanced(BalanceRule::LocalAboveAverage);
             }
-            let pct = self.topology[env.sd].imbalance_pct as u64;
+            let pct = self.sched.topology[env.sd].imbalance_pct as u64;
             if 100 * busiest.avg_load <= pct * local.avg_load {
                 return balanced(BalanceRule::WithinImbalancePct);
             }
@@ -151,16 +151,16 @@ impl Kernel {
 
     /// `smt_vs_nonsmt_groups()`: whether one group is a core with several threads and the other is not.
     fn smt_vs_nonsmt_groups(&self, a: GroupId, b: GroupId) -> bool {
-        (self.topology[a].flags ^ self.topology[b].flags) & SD_SHARE_CPUCAPACITY != 0
+        (self.sched.topology[a].flags ^ self.sched.topology[b].flags) & SD_SHARE_CPUCAPACITY != 0
     }
 
     fn sibling_imbalance(&self, env: &LbEnv, sds: &SdLbStats, busiest: GroupId) -> i64 {
         let (nr_local, nr_busiest) =
             (sds.local_stat.sum_nr_running, sds.busiest_stat.sum_nr_running);
-        if self.config.sibling_imbalance == SiblingImbalance::Difference {
+        if self.cx.config.sibling_imbalance == SiblingImbalance::Difference {
             return nr_busiest.saturating_sub(nr_local) as i64;
         }
-        let (local, busiest) = (&self.topology[sds.local], &self.topology[busiest]);
+        let (local, busiest) = (&self.sched.topology[sds.local], &self.sched.topology[busiest]);
         sibling_imbalance(env.idle.is_idle(), (local.cores, nr_local), (busiest.cores, nr_busiest))
     }
 
@@ -168,7 +168,7 @@ impl Kernel {
     fn calculate_imbalance(&self, env: &LbEnv, sds: &SdLbStats) -> (Option<MigrationType>, i64) {
         let of = |migration_type, imbalance| (Some(migration_type), imbalance);
         let (busiest, mut local) = (&sds.busiest_stat, sds.local_stat);
-        let domain = &self.topology[env.sd];
+        let domain = &self.sched.topology[env.sd];
         if busiest.group_type == GroupType::MisfitTask {
             return if self.is_asym(env.sd) {
                 of(MigrationType::Misfit, 1)

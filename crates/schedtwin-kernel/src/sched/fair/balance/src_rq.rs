@@ -22,7 +22,7 @@ impl Kernel {
         let mut busiest = None;
         // What is maximised, strictly; load as a fraction of capacity.
         let (mut busiest_value, mut busiest_capacity) = (0, 1);
-        for cpu in self.topology[group].span.and(&env.cpus).iter() {
+        for cpu in self.sched.topology[group].span.and(&env.cpus).iter() {
             let nr = self.h_nr_running(cpu);
             if nr == 0 {
                 continue;
@@ -53,7 +53,7 @@ impl Kernel {
                 MigrationType::Util if nr <= 1 => continue,
                 MigrationType::Util => self.cpu_util_cfs_boost(cpu),
                 MigrationType::Task => nr as u64,
-                MigrationType::Misfit => self.rq[cpu].misfit_task_load,
+                MigrationType::Misfit => self.sched.rq[cpu].misfit_task_load,
                 MigrationType::LlcTask => self.nr_pref_dst_llc(cpu, env.dst_cpu) as u64,
             };
             let by_capacity = env.migration_type == MigrationType::Load;
@@ -69,7 +69,7 @@ impl Kernel {
     /// Whether the only task of `cpu` may move to a CPU that is no bigger: a core with several busy threads is a small one,
     /// and clusters of equal CPUs share work out.
     fn may_have_only_task(&self, env: &LbEnv, cpu: CpuId) -> bool {
-        self.config.find_src_rq == FindSrcRq::SmallerOrShared
+        self.cx.config.find_src_rq == FindSrcRq::SmallerOrShared
             && (self.has_smt() && !self.is_core_idle(cpu)
                 || self.has_clusters()
                     && self.get_actual_cpu_capacity(env.dst_cpu)

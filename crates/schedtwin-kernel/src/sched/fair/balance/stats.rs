@@ -170,7 +170,7 @@ impl Kernel {
     /// Statistics of all groups of the domain (`update_sd_lb_stats`), read-only.
     #[inline(never)]
     pub(super) fn read_sd_lb_stats(&self, env: &LbEnv) -> SdLbStats {
-        let domain = &self.topology[env.sd];
+        let domain = &self.sched.topology[env.sd];
         let mut sds = SdLbStats {
             busiest: None,
             local: domain.groups,
@@ -187,7 +187,7 @@ impl Kernel {
         };
         let mut sg = domain.groups;
         loop {
-            let group = &self.topology[sg];
+            let group = &self.sched.topology[sg];
             let local = group.span.contains(env.dst_cpu);
             let sgs = self.read_sg_lb_stats(env, group, local, &mut sds);
             if local {
@@ -206,9 +206,11 @@ impl Kernel {
                 break;
             }
         }
-        let preferring = match self.config.prefer_sibling {
-            PreferSibling::ChildDomain => domain.child.map(|child| self.topology[child].flags),
-            PreferSibling::BusiestGroup => sds.busiest.map(|sg| self.topology[sg].flags),
+        let preferring = match self.cx.config.prefer_sibling {
+            PreferSibling::ChildDomain => {
+                domain.child.map(|child| self.sched.topology[child].flags)
+            }
+            PreferSibling::BusiestGroup => sds.busiest.map(|sg| self.sched.topology[sg].flags),
         };
         sds.prefer_sibling = preferring.is_some_and(|flags| flags & SD_PREFER_SIBLING != 0);
         sds
@@ -232,8 +234,8 @@ impl Kernel {
             let cpus = group.span.and(&env.cpus).iter();
             cpus.for_each(|cpu| self.add_cpu_to_stats(env, cpu, local, &mut sgs, sds));
         }
-        let sgc = &self.topology.capacities[group.sgc];
-        let domain = &self.topology[env.sd];
+        let sgc = &self.sched.topology.capacities[group.sgc];
+        let domain = &self.sched.topology[env.sd];
         let imbalance_pct = domain.imbalance_pct as u64;
         sgs.group_capacity = sgc.capacity;
         sgs.group_weight = group.group_weight;
@@ -244,7 +246,7 @@ impl Kernel {
         {
             self.read_uneven_cpus(env, sds, group, &mut sgs);
         }
-        if self.config.group_misfit == GroupMisfit::Helped
+        if self.cx.config.group_misfit == GroupMisfit::Helped
             && sgs.group_misfit_task_load != 0
             && self.is_asym(env.sd)
             && !capacity_greater(self.capacity_of(env.dst_cpu), sgc.max_capacity)
@@ -267,7 +269,7 @@ impl Kernel {
     pub(in crate::sched::fair) fn may_be_overloaded(&self, sgs: &SgLbStats) -> bool {
         sgs.group_overutilized
             || !self.is_energy_aware()
-            || self.config.group_is_overloaded == GroupIsOverloaded::ByTasks
+            || self.cx.config.group_is_overloaded == GroupIsOverloaded::ByTasks
     }
 
     /// What only threads of a core and preferred CPUs make of a group. Apart, since few machines have them.
@@ -295,7 +297,7 @@ impl Kernel {
         sgs: &mut SgLbStats,
         sds: &mut SdLbStats,
     ) {
-        let (rq, cfs) = (&self.rq[cpu], &self.cfs[CfsRqId::root(cpu)]);
+        let (rq, cfs) = (&self.sched.rq[cpu], &self.sched.cfs[CfsRqId::root(cpu)]);
         let load = cfs.avg.load_avg;
         let util = self.cpu_util_cfs(cpu);
         sgs.group_load += load;
@@ -327,7 +329,7 @@ impl Kernel {
     /// `update_sd_pick_busiest()`: is this group busier than the busiest so far?
     fn is_busier(&self, env: &LbEnv, sds: &SdLbStats, sg: GroupId, sgs: &SgLbStats) -> bool {
         let busiest = &sds.busiest_stat;
-        let sgc = &self.topology.capacities[self.topology[sg].sgc];
+        let sgc = &self.sched.topology.capacities[self.sched.topology[sg].sgc];
         let asym = self.is_asym(env.sd);
         if sgs.sum_h_nr_running == 0 {
             return false;
@@ -343,14 +345,14 @@ impl Kernel {
         }
         // One task a CPU, and each runs faster where it is.
         let bigger = || asym && capacity_greater(sgc.min_capacity, self.capacity_of(env.dst_cpu));
-        let spared_always = self.config.pick_busiest_bigger == PickBusiestBigger::Always;
+        let spared_always = self.cx.config.pick_busiest_bigger == PickBusiestBigger::Always;
         if spared_always && sgs.group_type <= GroupType::FullyBusy && bigger() {
             return false;
         }
         if sgs.group_type != busiest.group_type {
             return sgs.group_type > busiest.group_type;
         }
-        let group_flags = |sg: GroupId| self.topology[sg].flags & SD_SHARE_CPUCAPACITY;
+        let group_flags = |sg: GroupId| self.sched.topology[sg].flags & SD_SHARE_CPUCAPACITY;
         let busiest_flags = || sds.busiest.map(group_flags);
         let has_fewer_idle = || {
             sgs.idle_cpus < busiest.idle_cpus
@@ -358,7 +360,7 @@ impl Kernel {
         };
         // By avg_load, which is not computed for this type. Cores with threads need more help than others.
         let last_of_full = || {
-            self.config.pick_busiest_full == PickBusiestFull::Last
+            self.cx.config.pick_busiest_full == PickBusiestFull::Last
                 && busiest_flags().is_none_or(|flags| flags == 0)
         };
         let busier = match sgs.group_type {
@@ -367,19 +369,23 @@ impl Kernel {
             GroupType::Imbalanced => return false,
             GroupType::MisfitTask => {
                 let (load, busiest) = (sgs.group_misfit_task_load, busiest.group_misfit_task_load);
-                return match self.config.pick_busiest_misfit {
+                return match self.cx.config.pick_busiest_misfit {
                     PickBusiestMisfit::Last => load >= busiest,
                     PickBusiestMisfit::First => load > busiest,
                 };
             }
             GroupType::AsymPacking => {
                 let first = sds.busiest.expect("the start is of type has_spare");
-                let (busiest, own) =
-                    (self.topology[first].asym_prefer_cpu, self.topology[sg].asym_prefer_cpu);
-                return match self.config.asym_packing {
+                let (busiest, own) = (
+                    self.sched.topology[first].asym_prefer_cpu,
+                    self.sched.topology[sg].asym_prefer_cpu,
+                );
+                return match self.cx.config.asym_packing {
                     // Of equals the last.
-                    AsymPacking::BusyThreads => !self.topology.sched_asym_prefer(own, busiest),
-                    AsymPacking::IdleCore => self.topology.sched_asym_prefer(busiest, own),
+                    AsymPacking::BusyThreads => {
+                        !self.sched.topology.sched_asym_prefer(own, busiest)
+                    }
+                    AsymPacking::IdleCore => self.sched.topology.sched_asym_prefer(busiest, own),
                 };
             }
             GroupType::SmtBalance if sgs.idle_cpus != 0 || busiest.idle_cpus != 0 => {
@@ -400,13 +406,13 @@ impl Kernel {
 
     /// Whether balancing knows cores with several threads.
     pub(super) fn balances_cores(&self) -> bool {
-        self.has_smt() && self.config.smt_balance == SmtBalance::Cores
+        self.has_smt() && self.cx.config.smt_balance == SmtBalance::Cores
     }
 
     /// Where several threads of the destination's core work, a misfit would gain nothing there. The rule came late to
     /// stable releases, with that about bigger groups.
     fn shares_its_core(&self, env: &LbEnv) -> bool {
-        self.config.pick_busiest_bigger == PickBusiestBigger::Always
+        self.cx.config.pick_busiest_bigger == PickBusiestBigger::Always
             && self.has_smt()
             && !self.is_core_idle(env.dst_cpu)
     }
@@ -420,18 +426,19 @@ impl Kernel {
         group: &SchedGroup,
         sgs: &SgLbStats,
     ) -> bool {
-        if self.topology[env.sd].flags & SD_ASYM_PACKING == 0 {
+        if self.sched.topology[env.sd].flags & SD_ASYM_PACKING == 0 {
             return false;
         }
         let smt = group.flags & SD_SHARE_CPUCAPACITY != 0;
         let busy_cpus = sgs.group_weight - sgs.idle_cpus;
-        let preferred = || self.topology.sched_asym_prefer(env.dst_cpu, group.asym_prefer_cpu);
-        if self.config.asym_packing == AsymPacking::IdleCore {
+        let preferred =
+            || self.sched.topology.sched_asym_prefer(env.dst_cpu, group.asym_prefer_cpu);
+        if self.cx.config.asym_packing == AsymPacking::IdleCore {
             // Priorities mean nothing for cores with several busy threads.
             return !(smt && busy_cpus != 1)
                 && self.sched_asym(env.sd, env.dst_cpu, group.asym_prefer_cpu);
         }
-        let local = &self.topology[sds.local];
+        let local = &self.sched.topology[sds.local];
         let local_smt = local.flags & SD_SHARE_CPUCAPACITY != 0;
         match (local_smt, smt) {
             (false, false) => preferred(),
@@ -448,24 +455,24 @@ impl Kernel {
     /// `sched_use_asym_prio()`: between cores, priorities are followed only if the whole core of `cpu` is idle. Up to
     /// 6.4 they always are.
     pub(super) fn sched_use_asym_prio(&self, sd: DomainId, cpu: CpuId) -> bool {
-        let flags = self.topology[sd].flags;
+        let flags = self.sched.topology[sd].flags;
         flags & SD_ASYM_PACKING != 0
             && (!self.has_smt()
-                || self.config.asym_packing == AsymPacking::BusyThreads
+                || self.cx.config.asym_packing == AsymPacking::BusyThreads
                 || flags & SD_SHARE_CPUCAPACITY != 0
                 || self.is_core_idle(cpu))
     }
 
     /// `sched_asym()`: whether `dst` may be given work of `src` because it is preferred.
     pub(in crate::sched) fn sched_asym(&self, sd: DomainId, dst: CpuId, src: CpuId) -> bool {
-        self.sched_use_asym_prio(sd, dst) && self.topology.sched_asym_prefer(dst, src)
+        self.sched_use_asym_prio(sd, dst) && self.sched.topology.sched_asym_prefer(dst, src)
     }
 
     /// Takes over what the statistics say about the whole machine and the cache domain.
     pub(super) fn commit_sd_lb_stats(&mut self, env: &LbEnv, sds: &SdLbStats) {
-        self.charge(self.device_tree.path_costs.balance_per_cpu * sds.cpus_read);
-        if self.topology[env.sd].parent.is_none() {
-            self.rd.overloaded = sds.overloaded;
+        self.charge(self.cx.platform.device_tree.path_costs.balance_per_cpu * sds.cpus_read);
+        if self.sched.topology[env.sd].parent.is_none() {
+            self.sched.rd.overloaded = sds.overloaded;
             self.set_rd_overutilized(sds.overutilized);
         } else if sds.overutilized {
             self.set_rd_overutilized(true);
@@ -478,15 +485,15 @@ impl Kernel {
 
     /// The first part of `update_sd_lb_stats()`: brings the local group's capacity up to date.
     pub(super) fn refresh_local_capacity(&mut self, env: &LbEnv) {
-        let first = self.topology[env.sd].groups;
-        let overlap = self.topology[env.sd].flags & SD_OVERLAP != 0;
+        let first = self.sched.topology[env.sd].groups;
+        let overlap = self.sched.topology[env.sd].flags & SD_OVERLAP != 0;
         let mut sg = first;
         // Where groups overlap, several can contain the destination. Linux asks for each when it comes to it.
         loop {
-            let group = &self.topology[sg];
+            let group = &self.sched.topology[sg];
             let next = group.next;
             if group.span.contains(env.dst_cpu) {
-                let next_update = self.topology.capacities[group.sgc].next_update;
+                let next_update = self.sched.topology.capacities[group.sgc].next_update;
                 if env.idle != CpuIdleType::NewlyIdle || self.jiffies() >= next_update {
                     self.update_group_capacity(env.sd, env.dst_cpu);
                 }

@@ -69,7 +69,7 @@ impl Board {
         }
         let free_at = vec![0; dt.cpus.len()];
         let mut kernel = Kernel::boot(dt, config);
-        kernel.want_decisions = true;
+        kernel.cx.want_decisions = true;
         Board { kernel, free_at, facts: Vec::new() }
     }
 
@@ -85,18 +85,18 @@ impl Board {
 
     fn allow(&mut self, task: TaskId, cpus: &[u16]) {
         let mask: CpuMask = cpus.iter().map(|c| CpuId(*c)).collect();
-        self.kernel.tasks[task].nr_cpus_allowed = mask.weight();
-        self.kernel.tasks[task].cpus_mask = mask;
+        self.kernel.sched.tasks[task].nr_cpus_allowed = mask.weight();
+        self.kernel.sched.tasks[task].cpus_mask = mask;
     }
 
     fn next(&self, cpu: usize) -> Option<(Ns, Event)> {
-        let wires = &self.kernel.wires[CpuId(cpu as u16)];
+        let wires = &self.kernel.cx.platform.wires[CpuId(cpu as u16)];
         let pending = wires.ipi_at.iter().copied().min().unwrap().min(wires.clock_event_at);
         let interrupt =
             (pending != NEVER).then(|| (pending.max(self.free_at[cpu]), Event::Interrupt));
         let proceeds = match wires.activity {
             Activity::IdleLoop => true,
-            Activity::Task(task) => self.kernel.tasks[task].kind != TaskKind::User,
+            Activity::Task(task) => self.kernel.sched.tasks[task].kind != TaskKind::User,
             Activity::Idle { .. } | Activity::Poll { .. } => false,
         };
         let proceed = proceeds.then_some((self.free_at[cpu], Event::Proceed));
@@ -109,7 +109,7 @@ impl Board {
             let next = cpus.filter_map(|c| self.next(c).map(|(at, event)| (at, event, c))).min();
             let Some((at, event, c)) = next.filter(|n| n.0 <= end) else { break };
             let cpu = CpuId(c as u16);
-            let activity = self.kernel.wires[cpu].activity;
+            let activity = self.kernel.cx.platform.wires[cpu].activity;
             match event {
                 Event::Interrupt => {
                     let lines = self.pending_lines(cpu, at);
@@ -125,7 +125,7 @@ impl Board {
                     }
                 },
             }
-            self.free_at[c] = at + self.kernel.wires[cpu].debt;
+            self.free_at[c] = at + self.kernel.cx.platform.wires[cpu].debt;
             self.facts.extend_from_slice(self.kernel.facts());
             self.kernel.clear_facts();
             self.verify();
@@ -133,7 +133,7 @@ impl Board {
     }
 
     fn pending_lines(&self, cpu: CpuId, at: Ns) -> IrqLines {
-        let wires = &self.kernel.wires[cpu];
+        let wires = &self.kernel.cx.platform.wires[cpu];
         let mut lines = IrqLines::default();
         if wires.clock_event_at <= at {
             lines.insert(IrqLine::ClockEvent);
@@ -149,23 +149,27 @@ impl Board {
     /// What is counted twice agrees.
     fn verify(&self) {
         let k = &self.kernel;
-        for cpu in k.device_tree.all_cpus().iter() {
-            assert_eq!(k.idle_mask.contains(cpu), k.idle_cpu(cpu), "idle_mask of {cpu}");
-            assert_eq!(k.nohz.idle_cpus_mask.contains(cpu), k.rq[cpu].nohz_tick_stopped);
+        for cpu in k.cx.platform.device_tree.all_cpus().iter() {
+            assert_eq!(k.sched.idle_mask.contains(cpu), k.idle_cpu(cpu), "idle_mask of {cpu}");
+            assert_eq!(
+                k.sched.nohz.idle_cpus_mask.contains(cpu),
+                k.sched.rq[cpu].nohz_tick_stopped
+            );
         }
-        assert_eq!(k.nohz.nr_cpus, k.nohz.idle_cpus_mask.weight());
-        for (shared, s) in k.topology.shared.iter().enumerate() {
-            let members = k.device_tree.all_cpus();
-            let members =
-                members.iter().filter(|c| k.topology.sd_llc_shared[c.index()] == Some(shared));
-            let busy = members.filter(|c| !k.rq[*c].nohz_tick_stopped).count() as u32;
-            let used = k.topology.sd_llc_shared.contains(&Some(shared));
+        assert_eq!(k.sched.nohz.nr_cpus, k.sched.nohz.idle_cpus_mask.weight());
+        for (shared, s) in k.sched.topology.shared.iter().enumerate() {
+            let members = k.cx.platform.device_tree.all_cpus();
+            let members = members
+                .iter()
+                .filter(|c| k.sched.topology.sd_llc_shared[c.index()] == Some(shared));
+            let busy = members.filter(|c| !k.sched.rq[*c].nohz_tick_stopped).count() as u32;
+            let used = k.sched.topology.sd_llc_shared.contains(&Some(shared));
             assert!(!used || s.nr_busy_cpus == busy, "{} busy CPUs, not {busy}", s.nr_busy_cpus);
         }
     }
 
     fn cpus_of(&self, tasks: &[TaskId]) -> Vec<u16> {
-        tasks.iter().map(|t| self.kernel.tasks[*t].cpu.0).collect()
+        tasks.iter().map(|t| self.kernel.sched.tasks[*t].cpu.0).collect()
     }
 
     /// Rules of passes that moved something or asked the stopper, since the last call.
@@ -211,19 +215,19 @@ fn idle_cpus_pull_from_a_crowded_one() {
 fn a_misfit_is_pushed_to_a_big_cpu() {
     for eas in [false, true] {
         let mut board = Board::new(&[Part::of(2, 383), Part::of(2, 1024)], eas);
-        assert_eq!(board.kernel.rd.energy_aware, eas);
+        assert_eq!(board.kernel.sched.rd.energy_aware, eas);
         let hog = board.hogs(1, &[1])[0];
         board.run_until(100 * MS);
         // Pinned, it is not a misfit: nobody could help.
-        assert_eq!(board.kernel.rq[CpuId(1)].misfit_task_load, 0);
+        assert_eq!(board.kernel.sched.rq[CpuId(1)].misfit_task_load, 0);
         board.allow(hog, &[0, 1, 2, 3]);
         board.run_until(130 * MS);
         assert!(board.cpus_of(&[hog])[0] >= 2, "on {:?}", board.cpus_of(&[hog]));
         assert_eq!(board.rules(), [("idle", BalanceRule::ActiveMisfit)]);
-        assert!(!board.kernel.rq[CpuId(1)].active_balance);
+        assert!(!board.kernel.sched.rq[CpuId(1)].active_balance);
         // The bigger CPU is still used up.
         board.run_until(600 * MS);
-        assert_eq!(board.kernel.rd.overutilized, eas);
+        assert_eq!(board.kernel.sched.rd.overutilized, eas);
         let on = |f: &&Fact| matches!(f.kind, FactKind::Overutilized { on: true });
         assert_eq!(board.facts.iter().filter(on).count() >= 1, eas);
     }
@@ -236,13 +240,13 @@ fn a_misfit_on_the_biggest_cpu() {
         [(MisfitStatus::AnyTask, true), (MisfitStatus::UnlessOnLargestAllowed, false)]
     {
         let mut board = Board::new(&[Part::of(1, 383), Part::of(1, 1024)], false);
-        board.kernel.config.misfit_status = status;
+        board.kernel.cx.config.misfit_status = status;
         let task = board.kernel.new_task(None, TaskKind::User);
-        let se = board.kernel.tasks[task].se;
-        board.kernel.se[se].avg.util_avg = 1000;
+        let se = board.kernel.sched.tasks[task].se;
+        board.kernel.sched.se[se].avg.util_avg = 1000;
         for (cpu, misfit) in [(0, true), (1, expected)] {
             board.kernel.update_misfit_status(Some(task), CpuId(cpu));
-            let load = board.kernel.rq[CpuId(cpu)].misfit_task_load;
+            let load = board.kernel.sched.rq[CpuId(cpu)].misfit_task_load;
             assert_eq!(load != 0, misfit, "{status:?} on CPU {cpu}");
         }
     }
@@ -270,10 +274,10 @@ fn running_tasks_are_spread_over_caches() {
 fn affinity_is_reported_upwards() {
     let mut board = Board::new(&[Part::of(2, 1024), Part::of(2, 1024).llc(1)], false);
     let hogs = board.hogs(3, &[0]);
-    let pkg = board.kernel.topology.domains_of(CpuId(1)).last().unwrap();
+    let pkg = board.kernel.sched.topology.domains_of(CpuId(1)).last().unwrap();
     let imbalanced = |k: &Kernel| {
-        let group = k.topology[pkg].groups;
-        k.topology.capacities[k.topology[group].sgc].imbalance
+        let group = k.sched.topology[pkg].groups;
+        k.sched.topology.capacities[k.sched.topology[group].sgc].imbalance
     };
     let mut seen = Vec::new();
     for ms in 1..=300 {
@@ -302,30 +306,33 @@ fn a_newly_idle_cpu_pulls() {
     }
     // The third quarter of a tick, so that no tick has balanced in between.
     let at = 40 * MS + 1;
-    assert_eq!(board.kernel.rq[CpuId(1)].curr, leaving);
+    assert_eq!(board.kernel.sched.rq[CpuId(1)].curr, leaving);
     board.rules();
-    let t0 = board.kernel.topology[board.kernel.topology.base[1].unwrap()].newidle_call;
+    let t0 = board.kernel.sched.topology[board.kernel.sched.topology.base[1].unwrap()].newidle_call;
     board.kernel.exit(CpuId(1), at);
     let k = &board.kernel;
-    let lowest = k.topology.base[1].unwrap();
-    assert_eq!(k.topology[lowest].newidle_call, t0 + 1, "a pass, or a skip of NI_RANDOM");
-    if k.topology[lowest].max_newidle_lb_cost != 0 {
+    let lowest = k.sched.topology.base[1].unwrap();
+    assert_eq!(k.sched.topology[lowest].newidle_call, t0 + 1, "a pass, or a skip of NI_RANDOM");
+    if k.sched.topology[lowest].max_newidle_lb_cost != 0 {
         // Two CPUs and the own averages read, one task moved, at 200 and 1000 ns.
-        assert_eq!(k.topology[lowest].max_newidle_lb_cost, 3 * 200 + 1000);
+        assert_eq!(k.sched.topology[lowest].max_newidle_lb_cost, 3 * 200 + 1000);
         assert_eq!(board.rules(), [("newidle", BalanceRule::Overloaded)]);
-        assert_eq!(board.kernel.rq[CpuId(1)].nr_running, 1);
+        assert_eq!(board.kernel.sched.rq[CpuId(1)].nr_running, 1);
     }
 }
 
 #[test]
 fn wakeups_may_search_an_idle_cache_domain() {
     let mut board = Board::new(&[Part::of(4, 1024)], false);
-    assert_eq!(board.kernel.topology.shared[0].nr_idle_scan, 0, "nothing before the first pass");
+    assert_eq!(
+        board.kernel.sched.topology.shared[0].nr_idle_scan, 0,
+        "nothing before the first pass"
+    );
     board.hogs(1, &[0]);
     board.run_until(500 * MS);
-    let shared = board.kernel.topology.sd_llc_shared[0].unwrap();
+    let shared = board.kernel.sched.topology.sd_llc_shared[0].unwrap();
     // x = 256 of 1024: 4 · (1024 − 87) / 1024.
-    assert_eq!(board.kernel.topology.shared[shared].nr_idle_scan, 3);
+    assert_eq!(board.kernel.sched.topology.shared[shared].nr_idle_scan, 3);
 }
 
 #[test]
@@ -333,8 +340,8 @@ fn a_forked_task_goes_where_it_is_idle() {
     let mut board = Board::new(&[Part::of(2, 1024), Part::of(2, 1024).llc(1)], false);
     board.hogs(1, &[0]);
     board.run_until(50 * MS);
-    let top = |k: &Kernel| k.topology.domains_of(CpuId(0)).last().unwrap();
-    let parent = board.kernel.rq[CpuId(0)].curr;
+    let top = |k: &Kernel| k.sched.topology.domains_of(CpuId(0)).last().unwrap();
+    let parent = board.kernel.sched.rq[CpuId(0)].curr;
     let child = board.kernel.new_task(Some(parent), TaskKind::User);
     board.allow(child, &[0, 1, 2, 3]);
     let place = |board: &mut Board, task| {
@@ -411,7 +418,7 @@ fn runs_repeat() {
         board.run_until(500 * MS);
         let sums: Vec<u64> = hogs
             .iter()
-            .map(|t| board.kernel.se[board.kernel.tasks[*t].se].sum_exec_runtime)
+            .map(|t| board.kernel.sched.se[board.kernel.sched.tasks[*t].se].sum_exec_runtime)
             .collect();
         (board.facts, sums)
     };
@@ -424,7 +431,7 @@ fn runs_repeat() {
 #[test]
 fn boot_knows_capacities() {
     let board = Board::new(&[Part::of(4, 383), Part::of(2, 1024).llc(1)], false);
-    let t = &board.kernel.topology;
+    let t = &board.kernel.sched.topology;
     let pkg = t.sd_asym_cpucapacity[5].unwrap();
     let capacities: Vec<_> = t
         .groups_of(pkg)

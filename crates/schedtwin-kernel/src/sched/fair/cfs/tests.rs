@@ -58,8 +58,8 @@ fn boot(nr_cpus: usize) -> Kernel {
     let cpus = DeviceTree::of_domains(&[(nr_cpus as u16, 1024, &[(1_000_000, 1)])]);
     let device_tree = DeviceTree { nr_threads_hint: 16, ..cpus };
     let mut kernel = Kernel::boot(device_tree, config());
-    kernel.now = 1_000_000_000;
-    for cpu in kernel.rq.ids() {
+    kernel.cx.now = 1_000_000_000;
+    for cpu in kernel.sched.rq.ids() {
         kernel.update_rq_clock(cpu);
     }
     kernel
@@ -77,10 +77,10 @@ struct World {
 /// A task that has never run, at a virtual time relative to a `min_vruntime` of [`ZERO`].
 fn task(kernel: &mut Kernel, policy: Policy, nice: i8, vruntime: i64) -> TaskId {
     let task = kernel.new_task(None, TaskKind::User);
-    (kernel.tasks[task].policy, kernel.tasks[task].nice) = (policy, nice);
+    (kernel.sched.tasks[task].policy, kernel.sched.tasks[task].nice) = (policy, nice);
     let se = kernel.se_of(task);
-    kernel.se[se].load = weight_of(policy, nice);
-    kernel.se[se].vruntime = vruntime as u64;
+    kernel.sched.se[se].load = weight_of(policy, nice);
+    kernel.sched.se[se].vruntime = vruntime as u64;
     task
 }
 
@@ -88,7 +88,7 @@ impl World {
     /// Queued tasks, the first one running.
     fn of(specs: &[Spec]) -> World {
         let mut kernel = boot(8);
-        kernel.cfs[ROOT].min_vruntime = ZERO;
+        kernel.sched.cfs[ROOT].min_vruntime = ZERO;
         let mut world = World { kernel, tasks: Vec::new() };
         for &(policy, nice, vruntime) in specs {
             let task = task(&mut world.kernel, policy, nice, vruntime * MS);
@@ -97,7 +97,7 @@ impl World {
         }
         if let Some(&first) = world.tasks.first() {
             world.kernel.set_next_task_fair(CPU, first, true);
-            world.kernel.rq[CPU].curr = first;
+            world.kernel.sched.rq[CPU].curr = first;
         }
         world
     }
@@ -110,12 +110,12 @@ impl World {
 
     fn enqueue(&mut self, task: TaskId, flags: u32) {
         self.kernel.enqueue_task_fair(CPU, task, flags | ENQUEUE_NOCLOCK);
-        self.kernel.tasks[task].on_rq = OnRq::Queued;
+        self.kernel.sched.tasks[task].on_rq = OnRq::Queued;
     }
 
     fn dequeue(&mut self, task: TaskId, flags: u32) {
         assert!(self.kernel.dequeue_task_fair(CPU, task, flags), "CFS delays no dequeue");
-        self.kernel.tasks[task].on_rq = OnRq::No;
+        self.kernel.sched.tasks[task].on_rq = OnRq::No;
     }
 
     fn se(&self, index: usize) -> EntityId {
@@ -123,16 +123,16 @@ impl World {
     }
 
     fn cfs(&mut self) -> &mut CfsRq {
-        &mut self.kernel.cfs[ROOT]
+        &mut self.kernel.sched.cfs[ROOT]
     }
 
     /// Virtual runtime since [`ZERO`], nanoseconds.
     fn vruntime(&self, index: usize) -> i64 {
-        self.kernel.se[self.se(index)].vruntime.wrapping_sub(ZERO) as i64
+        self.kernel.sched.se[self.se(index)].vruntime.wrapping_sub(ZERO) as i64
     }
 
     fn min_vruntime(&self) -> i64 {
-        self.kernel.cfs[ROOT].min_vruntime.wrapping_sub(ZERO) as i64
+        self.kernel.sched.cfs[ROOT].min_vruntime.wrapping_sub(ZERO) as i64
     }
 
     fn index_of(&self, se: Option<EntityId>) -> Option<usize> {
@@ -141,7 +141,7 @@ impl World {
 
     /// Lets the running task run.
     fn run(&mut self, time: i64) {
-        self.kernel.now += time as u64;
+        self.kernel.cx.now += time as u64;
         self.kernel.update_rq_clock(CPU);
     }
 }
@@ -150,7 +150,7 @@ impl World {
 #[test]
 fn tunables_scale_with_the_number_of_cpus() {
     for (cpus, factor) in [(1, 1), (2, 2), (3, 2), (4, 3), (7, 3), (8, 4), (9, 4), (32, 4)] {
-        let tunables = boot(cpus).cfs_tunables;
+        let tunables = boot(cpus).sched.cfs_tunables;
         let expected = CfsTunables {
             latency: factor * 6_000_000,
             min_granularity: factor * 750_000,
@@ -159,7 +159,7 @@ fn tunables_scale_with_the_number_of_cpus() {
         };
         assert_eq!(tunables, expected, "{cpus} CPUs");
     }
-    assert_eq!(boot(8).cfs_tunables.latency, 24_000_000);
+    assert_eq!(boot(8).sched.cfs_tunables.latency, 24_000_000);
     assert_eq!(boot(8).sched_nr_latency(), 8);
 }
 
@@ -196,7 +196,7 @@ fn slices() {
     let exact = 27_000_000u64 * 3121 / (3121 + 8 * 1024);
     assert!(world.kernel.sched_slice(ROOT, se).abs_diff(exact) < 20);
     // Without BASE_SLICE slices get as small as they get.
-    world.kernel.config.features.base_slice = false;
+    world.kernel.cx.config.features.base_slice = false;
     let light = task(&mut world.kernel, Policy::Normal, 19, 0);
     let exact = 27_000_000u64 * 15 / (15 + 8 * 1024);
     assert!(world.kernel.sched_slice(ROOT, world.kernel.se_of(light)).abs_diff(exact) < 20);
@@ -221,8 +221,8 @@ fn granularities() {
     ] {
         let mut world = World::of(&[(Policy::Normal, 0, 0), (Policy::Normal, nice, 0)]);
         let (curr, se) = (world.se(0), world.se(1));
-        world.kernel.se[curr].vruntime = ZERO.wrapping_add(10_000_000);
-        world.kernel.se[se].vruntime = ZERO.wrapping_add((10_000_000 - behind) as u64);
+        world.kernel.sched.se[curr].vruntime = ZERO.wrapping_add(10_000_000);
+        world.kernel.sched.se[se].vruntime = ZERO.wrapping_add((10_000_000 - behind) as u64);
         let result = world.kernel.wakeup_preempt_entity(curr, se);
         assert_eq!(result, expected, "nice {nice}, {behind} ns behind");
     }
@@ -334,7 +334,7 @@ fn a_sleeper_is_not_picked() {
 fn equals_queue_up() {
     let world = World::at(&[0, 3, 1, 3, 2, 3, 1]);
     let order: Vec<_> =
-        world.kernel.cfs[ROOT].timeline.iter().map(|n| world.index_of(Some(n.se))).collect();
+        world.kernel.sched.cfs[ROOT].timeline.iter().map(|n| world.index_of(Some(n.se))).collect();
     assert_eq!(order, [2, 6, 4, 1, 3, 5].map(Some));
 }
 
@@ -358,13 +358,13 @@ fn ticks() {
         let at: Vec<i64> = std::iter::once(0).chain(others.iter().copied()).collect();
         let mut world = World::at(&at);
         let se = world.se(0);
-        let entity = &mut world.kernel.se[se];
+        let entity = &mut world.kernel.sched.se[se];
         entity.vruntime = ZERO.wrapping_add(ahead as u64);
         entity.prev_sum_exec_runtime = 5_000;
         entity.sum_exec_runtime = 5_000 + ran as u64;
         world.cfs().last = Some(se);
         world.kernel.check_preempt_tick(ROOT, se);
-        assert_eq!(world.kernel.rq[CPU].need_resched, expected, "{what}");
+        assert_eq!(world.kernel.sched.rq[CPU].need_resched, expected, "{what}");
         let used_up = ran > HALF && !others.is_empty();
         assert_eq!(world.cfs().last, (!used_up).then_some(se), "{what}: buddy");
     }
@@ -382,11 +382,11 @@ fn slices_may_be_limited() {
         let mut specs = vec![(Policy::Normal, 0, 0)];
         specs.extend(vec![(Policy::Normal, 19, 0); 10]);
         let mut world = World::of(&specs);
-        world.kernel.config.ideal_runtime = limit;
+        world.kernel.cx.config.ideal_runtime = limit;
         let se = world.se(0);
-        world.kernel.se[se].sum_exec_runtime = ran;
+        world.kernel.sched.se[se].sum_exec_runtime = ran;
         world.kernel.check_preempt_tick(ROOT, se);
-        assert_eq!(world.kernel.rq[CPU].need_resched, expected, "{limit:?} {ran}");
+        assert_eq!(world.kernel.sched.rq[CPU].need_resched, expected, "{limit:?} {ran}");
     }
 }
 
@@ -410,12 +410,12 @@ fn placement() {
     ];
     for (what, policy, nice, initial, features, before, expected) in table {
         let mut world = World::at(&[100]);
-        world.kernel.config.features = features;
+        world.kernel.cx.config.features = features;
         world.cfs().min_vruntime = ZERO.wrapping_add(100_000_000);
         let wakee = task(&mut world.kernel, policy, nice, 0);
         world.tasks.push(wakee);
         let se = world.se(1);
-        world.kernel.se[se].vruntime = ZERO.wrapping_add((before * MS) as u64);
+        world.kernel.sched.se[se].vruntime = ZERO.wrapping_add((before * MS) as u64);
         world.kernel.place_by_vruntime(ROOT, se, initial);
         assert_eq!(world.vruntime(1), expected, "{what}");
     }
@@ -428,7 +428,7 @@ fn the_debit_is_virtual() {
     let child = task(&mut world.kernel, Policy::Normal, 5, 0);
     world.tasks.push(child);
     let se = world.se(9);
-    world.kernel.se[se].vruntime = ZERO;
+    world.kernel.sched.se[se].vruntime = ZERO;
     world.kernel.place_by_vruntime(ROOT, se, true);
     assert_eq!(world.vruntime(9), 9_170_149);
 }
@@ -439,13 +439,13 @@ fn a_very_long_sleep_is_forgotten() {
     for (slept, expected) in [(1u64 << 53, 50 * MS), ((1 << 53) + 1, -12 * MS)] {
         let mut world = World::at(&[0, 50]);
         let se = world.se(1);
-        world.kernel.rq[CPU].clock_task = slept + 7;
-        world.kernel.se[se].exec_start = 7;
+        world.kernel.sched.rq[CPU].clock_task = slept + 7;
+        world.kernel.sched.se[se].exec_start = 7;
         world.kernel.place_by_vruntime(ROOT, se, false);
         assert_eq!(world.vruntime(1), expected, "{slept}");
         // Who has just migrated has no such time.
-        world.kernel.se[se].vruntime = ZERO.wrapping_add(50_000_000);
-        world.kernel.se[se].exec_start = 0;
+        world.kernel.sched.se[se].vruntime = ZERO.wrapping_add(50_000_000);
+        world.kernel.sched.se[se].exec_start = 0;
         world.kernel.place_by_vruntime(ROOT, se, false);
         assert_eq!(world.vruntime(1), 50 * MS);
     }
@@ -489,7 +489,7 @@ fn leaving() {
             Ok(absolute) => assert_eq!(world.vruntime(1), absolute * MS, "{flags}"),
             Err(relative) => {
                 let se = world.se(1);
-                assert_eq!(world.kernel.se[se].vruntime as i64, relative * MS, "{flags}");
+                assert_eq!(world.kernel.sched.se[se].vruntime as i64, relative * MS, "{flags}");
             }
         }
         assert_eq!(world.min_vruntime(), min * MS, "{flags}");
@@ -517,7 +517,7 @@ fn joining() {
         let newcomer = task(&mut world.kernel, Policy::Normal, 0, 0);
         world.tasks.push(newcomer);
         let se = world.se(1);
-        world.kernel.se[se].vruntime = before as u64;
+        world.kernel.sched.se[se].vruntime = before as u64;
         world.enqueue(newcomer, flags);
         assert_eq!(world.min_vruntime(), 13 * MS);
         assert_eq!(world.vruntime(1), expected, "{flags:#x}");
@@ -531,10 +531,10 @@ fn a_sleeper_migrates() {
     let wakee = world.tasks[1];
     world.dequeue(wakee, DEQUEUE_SLEEP);
     assert_eq!(world.min_vruntime(), 10 * MS);
-    world.kernel.cfs[CfsRqId(1)].min_vruntime = 1 << 40;
+    world.kernel.sched.cfs[CfsRqId(1)].min_vruntime = 1 << 40;
     world.kernel.set_task_cpu(wakee, CpuId(1));
     world.kernel.activate_task(CpuId(1), wakee, ENQUEUE_WAKEUP | ENQUEUE_MIGRATED);
-    assert_eq!(world.kernel.se[world.se(1)].vruntime, (1 << 40) - 3_000_000);
+    assert_eq!(world.kernel.sched.se[world.se(1)].vruntime, (1 << 40) - 3_000_000);
 }
 
 /// `task_fork_fair()`: a slice behind the parent's queue, and relative until it is woken.
@@ -543,7 +543,7 @@ fn forks() {
     for (min, expected) in [(10, HALF), (2, 8 * MS)] {
         let mut world = World::at(&[10]);
         world.cfs().min_vruntime = ZERO.wrapping_add((min * MS) as u64);
-        world.kernel.this_cpu = CPU;
+        world.kernel.cx.this_cpu = CPU;
         // update_curr() moves min_vruntime to the parent, unless somebody else holds it back.
         if min == 2 {
             let other = task(&mut world.kernel, Policy::Normal, 0, 0);
@@ -554,8 +554,8 @@ fn forks() {
         let child = world.kernel.new_task(Some(parent), TaskKind::User);
         let se = world.kernel.se_of(child);
         // Beside one other a third of 24 ms is no further than the parent at 10.
-        assert_eq!(world.kernel.se[se].vruntime as i64, expected, "{min}");
-        assert!(!world.kernel.se[se].on_rq);
+        assert_eq!(world.kernel.sched.se[se].vruntime as i64, expected, "{min}");
+        assert!(!world.kernel.sched.se[se].on_rq);
     }
 }
 
@@ -596,20 +596,21 @@ fn wakeups() {
         let mut specs = vec![(curr, 0, curr_at), (wakee, 0, 0)];
         specs.extend(vec![(Normal, 0, 50); crowd]);
         let mut world = World::of(&specs);
-        world.kernel.config.features = features;
+        world.kernel.cx.config.features = features;
         let (task, running) = (world.tasks[1], world.tasks[0]);
         world.kernel.check_preempt_wakeup_fair(CPU, task, flags);
         let (next, last) = (world.cfs().next, world.cfs().last);
-        let found = (world.kernel.rq[CPU].need_resched, world.index_of(next), world.index_of(last));
+        let found =
+            (world.kernel.sched.rq[CPU].need_resched, world.index_of(next), world.index_of(last));
         assert_eq!(found, expected, "{curr:?} at {curr_at}, {wakee:?}, {crowd}, {flags}");
         // A second wakeup, while the switch is pending, changes nothing.
         if expected.0 {
             (world.cfs().next, world.cfs().last) = (None, None);
-            world.kernel.config.features.next_buddy = false;
+            world.kernel.cx.config.features.next_buddy = false;
             world.kernel.check_preempt_wakeup_fair(CPU, task, flags);
             assert_eq!((world.cfs().next, world.cfs().last), (None, None));
         }
-        assert_eq!(world.kernel.rq[CPU].curr, running);
+        assert_eq!(world.kernel.sched.rq[CPU].curr, running);
     }
 }
 
@@ -619,11 +620,14 @@ fn a_blocked_task_is_no_buddy() {
     let mut world = World::at(&[20, 0, 5, 5, 5, 5, 5, 5, 5, 5]);
     let (running, task) = (world.tasks[0], world.tasks[1]);
     world.kernel.check_preempt_wakeup_fair(CPU, running, 0);
-    assert!(!world.kernel.rq[CPU].need_resched);
+    assert!(!world.kernel.sched.rq[CPU].need_resched);
     world.dequeue(running, DEQUEUE_SLEEP);
     world.kernel.check_preempt_wakeup_fair(CPU, task, 0);
-    assert!(world.kernel.rq[CPU].need_resched);
-    assert_eq!((world.cfs().last, world.index_of(world.kernel.cfs[ROOT].next)), (None, Some(1)));
+    assert!(world.kernel.sched.rq[CPU].need_resched);
+    assert_eq!(
+        (world.cfs().last, world.index_of(world.kernel.sched.cfs[ROOT].next)),
+        (None, Some(1))
+    );
 }
 
 /// Whoever leaves, or is switched to, is nobody's buddy any more.
@@ -651,7 +655,7 @@ fn buddies_are_forgotten() {
     let (first, second) = (world.se(1), world.se(2));
     (world.cfs().skip, world.cfs().last) = (Some(first), Some(second));
     assert!(!world.kernel.cache_hot_buddy(first) && world.kernel.cache_hot_buddy(second));
-    world.kernel.config.features.cache_hot_buddy = false;
+    world.kernel.cx.config.features.cache_hot_buddy = false;
     assert!(!world.kernel.cache_hot_buddy(second));
 }
 
@@ -670,11 +674,11 @@ fn yields() {
         let se = world.se(0);
         let cfs = world.cfs();
         (cfs.next, cfs.last) = (Some(se), Some(se));
-        world.kernel.now += 2 * MS as u64;
+        world.kernel.cx.now += 2 * MS as u64;
         world.kernel.yield_task_fair(CPU);
         assert_eq!(world.cfs().skip, skipped.then_some(se), "{policy:?}");
         assert_eq!(world.cfs().next, (!skipped).then_some(se), "{policy:?}");
-        assert_eq!(world.kernel.rq[CPU].skip_clock_update, accounted != 0, "{policy:?}");
+        assert_eq!(world.kernel.sched.rq[CPU].skip_clock_update, accounted != 0, "{policy:?}");
         assert!((world.vruntime(0) - accounted).abs() < 10, "{policy:?} {}", world.vruntime(0));
     }
 }
@@ -685,15 +689,15 @@ fn whoever_is_picked_again_ran_last() {
     // Its slice goes on with groups; without them it is put back and switched to.
     for (fair_group_sched, slice_from) in [(true, 0), (false, MS as u64)] {
         let mut world = World::at(&[0, 5]);
-        world.kernel.config.fair_group_sched = fair_group_sched;
+        world.kernel.cx.config.fair_group_sched = fair_group_sched;
         let (running, other) = (world.tasks[0], world.tasks[1]);
         world.kernel.cfs_tasks_move_to_head(CPU, other);
-        let ran_from = world.kernel.se[world.se(0)].prev_sum_exec_runtime;
+        let ran_from = world.kernel.sched.se[world.se(0)].prev_sum_exec_runtime;
         world.run(MS);
         let pick = world.kernel.pick_next_task_fair(CPU, running);
         assert_eq!(pick, crate::sched::fair::Pick::Task(running));
-        assert_eq!(world.kernel.rq[CPU].cfs_tasks_head, Some(running));
-        let se = &world.kernel.se[world.se(0)];
+        assert_eq!(world.kernel.sched.rq[CPU].cfs_tasks_head, Some(running));
+        let se = &world.kernel.sched.se[world.se(0)];
         assert_eq!(se.prev_sum_exec_runtime, ran_from + slice_from, "{fair_group_sched}");
         assert_eq!(world.min_vruntime(), MS);
     }

@@ -308,7 +308,7 @@ impl Both {
                 ..Config::linux_6_12()
             },
         );
-        kernel.now = 5_000_000;
+        kernel.cx.now = 5_000_000;
         kernel.update_rq_clock(CPU);
         let tasks: Vec<TaskId> =
             (0..nr_tasks).map(|_| kernel.new_task(None, TaskKind::User)).collect();
@@ -323,13 +323,13 @@ impl Both {
                 0 => (100_000 + random.below(6_000_000), true),
                 _ => (BASE_SLICE, false),
             };
-            kernel.tasks[task].nice = nice;
-            kernel.tasks[task].prio = 120 + nice as i32;
-            kernel.tasks[task].state = TaskState::Interruptible;
+            kernel.sched.tasks[task].nice = nice;
+            kernel.sched.tasks[task].prio = 120 + nice as i32;
+            kernel.sched.tasks[task].state = TaskState::Interruptible;
             let se = kernel.se_of(task);
-            kernel.se[se].load = load;
-            kernel.se[se].slice = slice;
-            kernel.se[se].custom_slice = custom_slice;
+            kernel.sched.se[se].load = load;
+            kernel.sched.se[se].slice = slice;
+            kernel.sched.se[se].custom_slice = custom_slice;
             all.push(Entity {
                 v: 0,
                 deadline: 0,
@@ -361,7 +361,7 @@ impl Both {
             2 => random.below(2_000_000),
             _ => random.below(9_000_000),
         };
-        self.kernel.now += time;
+        self.kernel.cx.now += time;
         self.kernel.update_rq_clock(CPU);
         self.model.clock += time;
         let ids = |want: &dyn Fn(usize, &Entity) -> bool| -> Vec<usize> {
@@ -449,11 +449,11 @@ impl Both {
     }
 
     fn schedule(&mut self) {
-        let prev = self.kernel.rq[CPU].curr;
+        let prev = self.kernel.sched.rq[CPU].curr;
         let next = self.kernel.pick_task_fair(CPU).unwrap_or(TaskId::IDLE);
         self.kernel.put_prev_set_next_task(CPU, prev, next);
-        self.kernel.rq[CPU].curr = next;
-        self.kernel.rq[CPU].need_resched = false;
+        self.kernel.sched.rq[CPU].curr = next;
+        self.kernel.sched.rq[CPU].need_resched = false;
         let expected = self.model.schedule().map_or(TaskId::IDLE, |id| self.tasks[id]);
         assert_eq!(next, expected, "who runs next");
     }
@@ -461,7 +461,7 @@ impl Both {
     fn renice(&mut self, id: usize, random: &mut Random) {
         let nice = random.below(40) as i8 - 20;
         let slice = if random.below(2) == 0 { 0 } else { 200_000 + random.below(3_000_000) };
-        let old_prio = self.kernel.tasks[self.tasks[id]].prio;
+        let old_prio = self.kernel.sched.tasks[self.tasks[id]].prio;
         let attr = SchedAttr { nice, slice, ..SchedAttr::default() };
         self.kernel.sched_setattr(self.tasks[id], attr).unwrap();
         let model = &mut self.model;
@@ -484,7 +484,7 @@ impl Both {
         let root = CfsRqId::root(CPU);
         for (id, e) in self.model.all.iter().enumerate() {
             let se = self.kernel.se_of(self.tasks[id]);
-            let k = &self.kernel.se[se];
+            let k = &self.kernel.sched.se[se];
             assert_eq!(k.vruntime, e.v as u64, "v of {id}");
             assert_eq!(k.deadline, e.deadline as u64, "deadline of {id}");
             assert_eq!(k.vlag, e.vlag as i64, "vlag of {id}");
@@ -494,7 +494,7 @@ impl Both {
                 assert_eq!(eligible, self.model.eligible(id), "is {id} eligible");
             }
         }
-        assert_eq!(self.kernel.rq[CPU].need_resched, self.model.resched, "resched");
+        assert_eq!(self.kernel.sched.rq[CPU].need_resched, self.model.resched, "resched");
         if self.model.queued().next().is_some() {
             let expected = self.model.pick().map(|id| self.kernel.se_of(self.tasks[id]));
             assert_eq!(self.kernel.pick_eevdf(root, true, &mut ()), expected, "pick");
@@ -504,7 +504,11 @@ impl Both {
         }
         for (id, task) in self.tasks.iter().enumerate() {
             let moving = self.moving.contains(&id);
-            assert_eq!(self.kernel.tasks[*task].on_rq == OnRq::Migrating, moving, "{id} moves");
+            assert_eq!(
+                self.kernel.sched.tasks[*task].on_rq == OnRq::Migrating,
+                moving,
+                "{id} moves"
+            );
         }
     }
 }

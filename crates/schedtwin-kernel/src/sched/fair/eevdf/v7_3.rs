@@ -52,8 +52,8 @@ impl CfsRq {
 impl Kernel {
     /// The slices of a queue's entities, the running one included.
     fn slices(&self, cfs_rq: CfsRqId) -> impl Iterator<Item = Ns> {
-        let waiting = self.cfs[cfs_rq].timeline.iter().map(|node| node.se);
-        waiting.chain(self.curr_on_rq(cfs_rq)).map(|se| self.se[se].slice)
+        let waiting = self.sched.cfs[cfs_rq].timeline.iter().map(|node| node.se);
+        waiting.chain(self.curr_on_rq(cfs_rq)).map(|se| self.sched.se[se].slice)
     }
 
     /// `cfs_rq_max_slice()`.
@@ -65,10 +65,10 @@ impl Kernel {
     pub(super) fn update_entity_lag_7_3(&mut self, cfs_rq: CfsRqId, se: EntityId) -> bool {
         let average = self.avg_vruntime(cfs_rq);
         let mut lag = self.entity_lag(cfs_rq, average, se);
-        let entity = &mut self.se[se];
+        let entity = &mut self.sched.se[se];
         if entity.sched_delayed {
             lag = lag.max(entity.vlag);
-            if self.config.features.delay_zero {
+            if self.cx.config.features.delay_zero {
                 lag = lag.min(0);
             }
         }
@@ -79,7 +79,7 @@ impl Kernel {
     /// `reweight_eevdf()` of an entity that is going to be queued: its weight may have changed since it left.
     #[inline(never)]
     pub(super) fn take_weight(&mut self, se: EntityId) {
-        let entity = &mut self.se[se];
+        let entity = &mut self.sched.se[se];
         let Some(old) = entity.timeline_load.take() else { return };
         if old.weight != entity.load.weight {
             entity.rescale(old.weight, entity.load.weight, false);
@@ -88,11 +88,11 @@ impl Kernel {
 
     /// `set_protect_slice()`: up to where an entity that is switched to may run.
     pub(super) fn protected_until(&self, cfs_rq: CfsRqId, se: EntityId) -> u64 {
-        let entity = &self.se[se];
-        let features = &self.config.features;
+        let entity = &self.sched.se[se];
+        let features = &self.cx.config.features;
         let shortest = match features.run_to_parity {
             true => self.slices(cfs_rq).min().unwrap_or(entity.slice),
-            false => self.config.base_slice_unscaled,
+            false => self.cx.config.base_slice_unscaled,
         };
         if shortest >= entity.slice {
             return entity.deadline;
@@ -108,7 +108,7 @@ impl Kernel {
 
     /// `ineligible_vruntime()`: where the running entity has had its share, so that it is not eligible any more.
     fn ineligible_vruntime(&self, cfs_rq: CfsRqId) -> u64 {
-        let cfs = &self.cfs[cfs_rq];
+        let cfs = &self.sched.cfs[cfs_rq];
         let (mut sum, load) = (cfs.avg_vruntime, cfs.avg_load as i64);
         if load == 0 {
             return cfs.zero_vruntime.wrapping_add(1);
@@ -124,10 +124,10 @@ impl Kernel {
     fn update_protect_slice(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         let average = self.avg_vruntime(cfs_rq);
         let shortest = self.slices(cfs_rq).min().unwrap_or(Ns::MAX);
-        let entity = &self.se[se];
+        let entity = &self.sched.se[se];
         let vslice = self.calc_delta_fair(shortest, entity.virtual_load());
         let from = earlier(entity.vruntime, average);
-        self.se[se].vprot = earlier(entity.vprot, from.wrapping_add(vslice));
+        self.sched.se[se].vprot = earlier(entity.vprot, from.wrapping_add(vslice));
     }
 
     /// `wakeup_preempt_fair()`.
@@ -138,14 +138,14 @@ impl Kernel {
         curr: TaskId,
         wake_flags: u32,
     ) -> (bool, PreemptionRule) {
-        let features = self.config.features;
-        if !features.preempt_short && self.rq[cpu].need_resched {
+        let features = self.cx.config.features;
+        if !features.preempt_short && self.sched.rq[cpu].need_resched {
             return (false, PreemptionRule::ReschedulePending);
         }
         if !features.wakeup_preemption {
             return (false, PreemptionRule::FeatureOff);
         }
-        let (mut se, mut pse) = (self.tasks[curr].se, self.tasks[task].se);
+        let (mut se, mut pse) = (self.sched.tasks[curr].se, self.sched.tasks[task].se);
         if !self.flat_groups() {
             (se, pse) = self.find_matching_se(se, pse);
         }
@@ -156,12 +156,12 @@ impl Kernel {
             return (true, PreemptionRule::IdleGivesWay);
         }
         self.update_curr_of_class(cpu);
-        let short = features.preempt_short && self.se[pse].slice < self.se[se].slice;
+        let short = features.preempt_short && self.sched.se[pse].slice < self.sched.se[se].slice;
         let refused = if curr_is_idle != task_is_idle {
             Some(PreemptionRule::IdleDoesNotPreempt)
-        } else if self.tasks[task].policy != Policy::Normal {
+        } else if self.sched.tasks[task].policy != Policy::Normal {
             Some(PreemptionRule::BatchDoesNotPreempt)
-        } else if self.se[pse].sched_delayed {
+        } else if self.sched.se[pse].sched_delayed {
             Some(PreemptionRule::DelayedDoesNotPreempt)
         } else if !short && wake_flags & WF_FORK != 0 {
             Some(PreemptionRule::ForkDoesNotPreempt)
@@ -191,13 +191,13 @@ impl Kernel {
 
     /// `pick_next_entity()`: whom a pick would take; delayed tasks that it meets leave.
     fn picks(&mut self, cpu: CpuId, cfs_rq: CfsRqId, protect: bool) -> Option<EntityId> {
-        while self.cfs[cfs_rq].nr_queued != 0 {
+        while self.sched.cfs[cfs_rq].nr_queued != 0 {
             let picked = match protect {
                 true => self.pick_next_entity(cfs_rq, &mut ()),
                 false => self.pick_eevdf(cfs_rq, false, &mut ()),
             };
             let picked = picked.expect("a queue that is not empty has a best");
-            if !self.se[picked].sched_delayed {
+            if !self.sched.se[picked].sched_delayed {
                 return Some(picked);
             }
             self.dequeue_entities(cpu, picked, DEQUEUE_SLEEP | DEQUEUE_DELAYED);
@@ -215,8 +215,8 @@ impl Kernel {
         rule: PreemptionRule,
     ) -> (bool, PreemptionRule) {
         self.cancel_protect_slice(se);
-        let shorter_buddy = |next: EntityId| self.se[next].slice < self.se[pse].slice;
-        if short && !self.cfs[cfs_rq].next.is_some_and(shorter_buddy) {
+        let shorter_buddy = |next: EntityId| self.sched.se[next].slice < self.sched.se[pse].slice;
+        if short && !self.sched.cfs[cfs_rq].next.is_some_and(shorter_buddy) {
             self.set_next_buddy(pse);
         }
         (true, rule)

@@ -52,10 +52,10 @@ impl Kernel {
         let (mut prev_fits, mut best_fits) = (Fits::TooSlow, Fits::TooSlow);
         let (mut prev_actual_cap, mut best_actual_cap) = (0, 0);
         let mut best_cpu = None;
-        for pd in &self.rd.pds {
+        for pd in &self.sched.rd.pds {
             let cpu_cap = self.get_actual_cpu_capacity(pd.first);
             let mut env = EnergyEnv { task_busy_time, pd_busy_time: 0, cpu_cap, pd_cap: 0 };
-            let none = match self.config.max_spare_cap {
+            let none = match self.cx.config.max_spare_cap {
                 MaxSpareCap::AboveZero => 0i64,
                 MaxSpareCap::MayBeZero => -1,
             };
@@ -65,7 +65,7 @@ impl Kernel {
             let mut search = demand.search();
             for cpu in pd.span.iter() {
                 env.pd_cap += cpu_cap;
-                if !span.contains(cpu) || !self.tasks[task].cpus_mask.contains(cpu) {
+                if !span.contains(cpu) || !self.sched.tasks[task].cpus_mask.contains(cpu) {
                     continue;
                 }
                 let (fits, spare) = self.fits_beside(&mut search, task, cpu);
@@ -152,7 +152,7 @@ impl Kernel {
 
     /// `eenv_task_busy_time()`: how busy the task keeps a CPU, interrupts taken out.
     fn eenv_task_busy_time(&self, task_util: u64, prev: CpuId) -> u64 {
-        let irq = self.rq[prev].avg_irq.util_avg;
+        let irq = self.sched.rq[prev].avg_irq.util_avg;
         let max = self.arch_scale_cpu_capacity(prev);
         if irq >= max { max } else { scale_irq_capacity(task_util, irq, max) }
     }
@@ -182,7 +182,7 @@ impl Kernel {
         if dst.is_some() {
             busy = (busy + env.task_busy_time).min(env.pd_cap);
         }
-        let energy = em_cpu_energy(&self.config, pd, max_util, busy, env.cpu_cap);
+        let energy = em_cpu_energy(&self.cx.config, pd, max_util, busy, env.cpu_cap);
         EnergyEstimate { energy, max_util, busy }
     }
 

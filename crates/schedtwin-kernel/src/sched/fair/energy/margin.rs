@@ -42,12 +42,12 @@ impl Kernel {
         let (mut prev_delta, mut best_delta) = (u64::MAX, u64::MAX);
         let mut best_cpu = prev;
         let mut base_energy = 0;
-        for pd in &self.rd.pds {
+        for pd in &self.sched.rd.pds {
             let mut prev_fits = false;
             let mut candidate: Option<CpuId> = None;
             let mut max_spare = 0;
             for cpu in pd.span.iter() {
-                if !span.contains(cpu) || !self.tasks[task].cpus_mask.contains(cpu) {
+                if !span.contains(cpu) || !self.sched.tasks[task].cpus_mask.contains(cpu) {
                     continue;
                 }
                 let (fits, spare) = self.fits_beside_clamped(task, cpu);
@@ -129,7 +129,7 @@ impl Kernel {
             let demand = self.energy_demand(cpu, task, dst);
             max_util = max_util.max(demand.min(cpu_cap));
         }
-        let energy = em_cpu_energy(&self.config, pd, max_util, busy, cpu_cap);
+        let energy = em_cpu_energy(&self.cx.config, pd, max_util, busy, cpu_cap);
         EnergyEstimate { energy, max_util, busy }
     }
 }

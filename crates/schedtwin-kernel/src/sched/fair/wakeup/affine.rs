@@ -20,13 +20,13 @@ impl Kernel {
     #[inline(always)]
     pub(super) fn record_wakee(&mut self, task: TaskId) {
         let jiffies = self.jiffies();
-        let hz = self.config.hz as u64;
-        let current = self.rq[self.this_cpu].curr;
+        let hz = self.cx.config.hz as u64;
+        let current = self.sched.rq[self.cx.this_cpu].curr;
         let (last_wakee, flips, decay_ts) = if current.is_idle() {
-            let idle = &mut self.cpuidle[self.this_cpu].wakees;
+            let idle = &mut self.cpuidle.cpus[self.cx.this_cpu].wakees;
             (&mut idle.last_wakee, &mut idle.wakee_flips, &mut idle.wakee_flip_decay_ts)
         } else {
-            let waker = &mut self.tasks[current];
+            let waker = &mut self.sched.tasks[current];
             (&mut waker.last_wakee, &mut waker.wakee_flips, &mut waker.wakee_flip_decay_ts)
         };
         if jiffies > *decay_ts + hz {
@@ -42,14 +42,14 @@ impl Kernel {
     /// `wake_wide()`: a master that wakes many is not pulled towards them.
     #[inline(always)]
     pub(super) fn wake_wide(&self, task: TaskId) -> bool {
-        let current = self.rq[self.this_cpu].curr;
+        let current = self.sched.rq[self.cx.this_cpu].curr;
         let a = if current.is_idle() {
-            self.cpuidle[self.this_cpu].wakees.wakee_flips
+            self.cpuidle.cpus[self.cx.this_cpu].wakees.wakee_flips
         } else {
-            self.tasks[current].wakee_flips
+            self.sched.tasks[current].wakee_flips
         };
-        let b = self.tasks[task].wakee_flips;
-        let factor = self.topology.sd_llc_size[self.this_cpu.index()];
+        let b = self.sched.tasks[task].wakee_flips;
+        let factor = self.sched.topology.sd_llc_size[self.cx.this_cpu.index()];
         let (master, slave) = (a.max(b), a.min(b));
         !(slave < factor || (master as u64) < slave as u64 * factor as u64)
     }
@@ -64,7 +64,7 @@ impl Kernel {
         sync: bool,
         trail: &mut Trail,
     ) -> Choice {
-        let features = &self.config.features;
+        let features = &self.cx.config.features;
         let early = if self.keeps_idle_core() {
             self.wake_affine_by_idle_core(task, this, prev, sync, trail)
         } else {
@@ -83,7 +83,7 @@ impl Kernel {
 
     /// `wake_affine_idle()`.
     fn wake_affine_idle(&self, this: CpuId, prev: CpuId, sync: bool) -> Option<Choice> {
-        if self.idle_cpu(this) && self.topology.cpus_share_cache(this, prev) {
+        if self.idle_cpu(this) && self.sched.topology.cpus_share_cache(this, prev) {
             return Some(if self.idle_cpu(prev) {
                 (prev, PlacementRule::WaIdleBothIdle)
             } else {
@@ -98,8 +98,8 @@ impl Kernel {
 
     /// The tasks of a CPU, without those that sleep and wait for their dequeue.
     fn nr_running_but_delayed(&self, cpu: CpuId) -> u32 {
-        let cfs = &self.cfs[CfsRqId::root(cpu)];
-        self.rq[cpu].nr_running - (cfs.h_nr_queued - cfs.h_nr_runnable)
+        let cfs = &self.sched.cfs[CfsRqId::root(cpu)];
+        self.sched.rq[cpu].nr_running - (cfs.h_nr_queued - cfs.h_nr_runnable)
     }
 
     /// `wake_affine_weight()`: whether the waker's CPU would be less loaded.
@@ -111,14 +111,14 @@ impl Kernel {
         prev: CpuId,
         sync: bool,
     ) -> bool {
-        let bias = self.config.features.wa_bias;
+        let bias = self.cx.config.features.wa_bias;
         // Products and sums wrap as the kernel's do: with shares of nested groups they can exceed 63 bits.
         let mut this_load = self.cpu_load(this) as i64;
         if sync {
             if self.keeps_idle_core() && self.nr_running_but_delayed(this) <= 1 {
                 return true;
             }
-            let current = self.rq[this].curr;
+            let current = self.sched.rq[this].curr;
             let current_load = if current.is_idle() { 0 } else { self.task_h_load(current) as i64 };
             if current_load > this_load {
                 return true;
@@ -129,7 +129,7 @@ impl Kernel {
         this_load = this_load.wrapping_add(task_load);
         let mut prev_load = (self.cpu_load(prev) as i64).wrapping_sub(task_load);
         if bias {
-            let pct = self.topology.domains[sd.0 as usize].imbalance_pct as i64;
+            let pct = self.sched.topology.domains[sd.0 as usize].imbalance_pct as i64;
             this_load = this_load.wrapping_mul(100);
             prev_load = prev_load.wrapping_mul(100 + (pct - 100) / 2);
         }
@@ -155,13 +155,13 @@ mod tests {
     fn wake_affine_weight_is_biased_towards_prev() {
         let mut kernel = kernel(&[(4, 1024, OPPS)]);
         let task = kernel.new_task(None, TaskKind::User);
-        let se = kernel.tasks[task].se;
-        kernel.se[se].avg.load_avg = 512;
+        let se = kernel.sched.tasks[task].se;
+        kernel.sched.se[se].avg.load_avg = 512;
         let (this, prev) = (CpuId(1), CpuId(0));
-        let sd = kernel.topology.base[1].unwrap();
+        let sd = kernel.sched.topology.base[1].unwrap();
         let mut moves = |this_load: u64, prev_load: u64, sync: bool| {
-            kernel.cfs[CfsRqId::root(this)].avg.load_avg = this_load;
-            kernel.cfs[CfsRqId::root(prev)].avg.load_avg = prev_load;
+            kernel.sched.cfs[CfsRqId::root(this)].avg.load_avg = this_load;
+            kernel.sched.cfs[CfsRqId::root(prev)].avg.load_avg = prev_load;
             kernel.wake_affine_weight(sd, task, this, prev, sync)
         };
         // (this + 512) * 100 < (prev − 512) * 108.
@@ -180,16 +180,16 @@ mod tests {
         let mut kernel = kernel(&[(4, 1024, OPPS)]);
         let task = kernel.new_task(None, TaskKind::User);
         let (this, prev) = (CpuId(1), CpuId(0));
-        let sd = kernel.topology.base[1].unwrap();
+        let sd = kernel.sched.topology.base[1].unwrap();
         let cut = |wide: i128| wide as i64;
         let mut unlike_wide = 0;
         for this_load in [0, 1 << 46, 1 << 47, 1 << 57, u64::MAX] {
             for prev_load in [0, 1 << 46, 1 << 47, 1 << 57, u64::MAX] {
                 for own in [0, 1 << 20, u64::MAX] {
-                    kernel.cfs[CfsRqId::root(this)].avg.load_avg = this_load;
-                    kernel.cfs[CfsRqId::root(prev)].avg.load_avg = prev_load;
-                    let se = kernel.tasks[task].se;
-                    kernel.se[se].avg.load_avg = own;
+                    kernel.sched.cfs[CfsRqId::root(this)].avg.load_avg = this_load;
+                    kernel.sched.cfs[CfsRqId::root(prev)].avg.load_avg = prev_load;
+                    let se = kernel.sched.tasks[task].se;
+                    kernel.sched.se[se].avg.load_avg = own;
                     let signed = |load: u64| i128::from(load as i64);
                     let left = (signed(this_load) + signed(own)) * 100 * 1024;
                     let right = (signed(prev_load) - signed(own)) * 108 * 1024;
@@ -208,12 +208,12 @@ mod tests {
         let mut kernel = kernel(&[(2, 1024, OPPS)]);
         let (a, b) = (kernel.new_task(None, TaskKind::User), kernel.new_task(None, TaskKind::User));
         for _ in 0..8 {
-            (kernel.this_cpu, kernel.now) = (CpuId(0), 1);
+            (kernel.cx.this_cpu, kernel.cx.now) = (CpuId(0), 1);
             kernel.record_wakee(a);
-            kernel.this_cpu = CpuId(1);
+            kernel.cx.this_cpu = CpuId(1);
             kernel.record_wakee(b);
         }
-        assert_eq!([0, 1].map(|c| kernel.cpuidle[CpuId(c)].wakees.wakee_flips), [1, 1]);
+        assert_eq!([0, 1].map(|c| kernel.cpuidle.cpus[CpuId(c)].wakees.wakee_flips), [1, 1]);
     }
 
     /// A master with many wakees is not pulled towards them; factor is the cache's CPUs.
@@ -222,12 +222,12 @@ mod tests {
         let mut kernel = kernel(&[(4, 1024, OPPS)]);
         let (master, slave) =
             (kernel.new_task(None, TaskKind::User), kernel.new_task(None, TaskKind::User));
-        kernel.rq[CpuId(0)].curr = master;
+        kernel.sched.rq[CpuId(0)].curr = master;
         for (m, s, wide) in
             [(0, 0, false), (100, 3, false), (15, 4, false), (16, 4, true), (4, 16, true)]
         {
-            kernel.tasks[master].wakee_flips = m;
-            kernel.tasks[slave].wakee_flips = s;
+            kernel.sched.tasks[master].wakee_flips = m;
+            kernel.sched.tasks[slave].wakee_flips = s;
             assert_eq!(kernel.wake_wide(slave), wide, "{m} {s}");
         }
     }

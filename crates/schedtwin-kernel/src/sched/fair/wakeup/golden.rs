@@ -53,12 +53,12 @@ fn machines_with_threads() -> Vec<Vec<Part>> {
 fn kernels(machines: &[Vec<Part>], balance: fn(&mut Config)) -> Vec<Kernel> {
     let kernel = |parts: &Vec<Part>| {
         let mut kernel = Board::new(parts, false).kernel;
-        balance(&mut kernel.config);
-        let config = Config { sched_cluster: true, ..(*kernel.config).clone() };
-        kernel.topology = Topology::build(&machine(parts), &config);
+        balance(&mut kernel.cx.config);
+        let config = Config { sched_cluster: true, ..(*kernel.cx.config).clone() };
+        kernel.sched.topology = Topology::build(&machine(parts), &config);
         if config.sd_shared == SdShared::CachesAndCapacities {
-            let own = kernel.topology.shared[0].clone();
-            kernel.topology.shared.push(own);
+            let own = kernel.sched.topology.shared[0].clone();
+            kernel.sched.topology.shared.push(own);
         }
         kernel
     };
@@ -67,62 +67,62 @@ fn kernels(machines: &[Vec<Part>], balance: fn(&mut Config)) -> Vec<Kernel> {
 
 /// 7.3: whether the domain with all capacities, which is the topmost here, has an object of its own.
 fn draw_shared_of_capacities(k: &mut Kernel, r: &mut Random) {
-    let own = k.topology.shared.len() - 1;
-    k.topology.shared[own].nr_idle_scan = r.below(9) as u32;
+    let own = k.sched.topology.shared.len() - 1;
+    k.sched.topology.shared[own].nr_idle_scan = r.below(9) as u32;
     let claimed = r.one_in(2).then_some(own);
-    for cpu in k.device_tree.all_cpus().iter() {
-        let llc = k.topology.sd_llc_shared[cpu.index()];
-        let top = k.topology.domains_of(cpu).last().expect("all CPUs have a domain");
-        if Some(top) != k.topology.sd_llc[cpu.index()] {
-            k.topology[top].shared = claimed;
+    for cpu in k.cx.platform.device_tree.all_cpus().iter() {
+        let llc = k.sched.topology.sd_llc_shared[cpu.index()];
+        let top = k.sched.topology.domains_of(cpu).last().expect("all CPUs have a domain");
+        if Some(top) != k.sched.topology.sd_llc[cpu.index()] {
+            k.sched.topology[top].shared = claimed;
         }
-        k.topology.sd_balance_shared[cpu.index()] = k.topology[top].shared.or(llc);
+        k.sched.topology.sd_balance_shared[cpu.index()] = k.sched.topology[top].shared.or(llc);
     }
 }
 
 /// A state of the machine, who wakes whom, and where the wakee goes.
 fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
     let k = &mut kernels[r.below(5) as usize];
-    let older = k.config.select_idle_cluster == SelectIdleCluster::WholeLlc;
-    let newer = k.config.select_idle_capacity == SelectIdleCapacity::SisUtil;
+    let older = k.cx.config.select_idle_cluster == SelectIdleCluster::WholeLlc;
+    let newer = k.cx.config.select_idle_capacity == SelectIdleCapacity::SisUtil;
     if newer {
         draw_shared_of_capacities(k, r);
     }
     let threads = draw_threads(k, r);
     let (this, prev, recent) = (r.cpu(), r.cpu(), r.cpu());
     let sync = r.one_in(3);
-    k.now = (100 + r.below(20)) * TICK;
-    (k.this_cpu, k.debt) = (this, 0);
-    k.config.features.sis_util = r.one_in(2);
-    k.config.features.sis_prop = older && r.one_in(2);
-    let all = k.device_tree.all_cpus();
-    k.topology.asym_cpucapacity = r.one_in(3);
-    let asym_sd = r.one_in(2).then(|| k.topology.domains_of(this).last()).flatten();
-    k.topology.sd_asym_cpucapacity.fill(asym_sd);
-    let asym_span = asym_sd.map_or(0, |sd| bits_of(&k.topology[sd].span));
-    let sd = k.topology.base[this.index()].expect("all CPUs have a domain");
-    k.topology[sd].imbalance_pct = r.of(&[110, 117, 125]);
-    k.device_tree.path_costs.select_per_cpu = r.of(&[0, 50, 700]);
-    let rq = &mut k.rq[this];
+    k.cx.now = (100 + r.below(20)) * TICK;
+    (k.cx.this_cpu, k.cx.debt) = (this, 0);
+    k.cx.config.features.sis_util = r.one_in(2);
+    k.cx.config.features.sis_prop = older && r.one_in(2);
+    let all = k.cx.platform.device_tree.all_cpus();
+    k.sched.topology.asym_cpucapacity = r.one_in(3);
+    let asym_sd = r.one_in(2).then(|| k.sched.topology.domains_of(this).last()).flatten();
+    k.sched.topology.sd_asym_cpucapacity.fill(asym_sd);
+    let asym_span = asym_sd.map_or(0, |sd| bits_of(&k.sched.topology[sd].span));
+    let sd = k.sched.topology.base[this.index()].expect("all CPUs have a domain");
+    k.sched.topology[sd].imbalance_pct = r.of(&[110, 117, 125]);
+    k.cx.platform.device_tree.path_costs.select_per_cpu = r.of(&[0, 50, 700]);
+    let rq = &mut k.sched.rq[this];
     rq.wake_stamp = 90 + r.below(40);
     rq.wake_avg_idle = r.of(&[0, 300, 5_000, 100_000, 900_000]);
     let (stamp, avg_idle) = (rq.wake_stamp, rq.wake_avg_idle);
     let mut scan_cost = 0;
-    if let Some(llc) = k.topology.sd_llc[this.index()] {
+    if let Some(llc) = k.sched.topology.sd_llc[this.index()] {
         scan_cost = r.of(&[0, 90, 2_000, 30_000]);
-        k.topology[llc].avg_scan_cost = scan_cost;
+        k.sched.topology[llc].avg_scan_cost = scan_cost;
     }
     let task = TaskId(1);
     let current = TaskId(2);
     let idle_policy = newer && r.one_in(4);
-    k.tasks[task].policy = if idle_policy { Policy::Idle } else { Policy::Normal };
+    k.sched.tasks[task].policy = if idle_policy { Policy::Idle } else { Policy::Normal };
     let allowed = if r.one_in(2) { 255 } else { r.mask() };
-    k.tasks[task].cpus_mask = mask_of(allowed);
-    k.tasks[task].recent_used_cpu = recent;
+    k.sched.tasks[task].cpus_mask = mask_of(allowed);
+    k.sched.tasks[task].recent_used_cpu = recent;
     let (util, load, current_load) = (r.below(1100), r.below(2048), r.below(2048));
     for (task, util, load) in [(task, util, load), (current, 0, current_load)] {
-        let se = k.tasks[task].se;
-        k.se[se].avg =
+        let se = k.sched.tasks[task].se;
+        k.sched.se[se].avg =
             crate::sched::pelt::SchedAvg { util_avg: util, load_avg: load, ..Default::default() };
     }
     let mut line = format!(
@@ -130,13 +130,13 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
          {stamp} {avg_idle} {scan_cost} {} {} {} ",
         idle_policy as u8,
         sync as u8,
-        k.topology.asym_cpucapacity as u8,
-        k.topology[sd].imbalance_pct,
-        k.config.features.sis_util as u8,
-        k.config.features.sis_prop as u8,
+        k.sched.topology.asym_cpucapacity as u8,
+        k.sched.topology[sd].imbalance_pct,
+        k.cx.config.features.sis_util as u8,
+        k.cx.config.features.sis_prop as u8,
         k.jiffies(),
-        k.device_tree.path_costs.select_per_cpu,
-        k.topology.cluster as u8,
+        k.cx.platform.device_tree.path_costs.select_per_cpu,
+        k.sched.topology.cluster as u8,
         all.weight(),
     );
     let crowd = 1 + r.below(8);
@@ -145,31 +145,31 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
         let state = if r.one_in(crowd) { r.below(3) } else { 2 };
         let nr = if state == 0 { 0 } else { 1 + r.below(2) as u32 };
         let arch = if r.one_in(2) { 1024 } else { 200 + r.below(800) };
-        let rq = &mut k.rq[cpu];
+        let rq = &mut k.sched.rq[cpu];
         rq.arch_capacity = arch;
         rq.cpu_capacity = arch - r.below(100);
         rq.curr = if state == 0 { TaskId::IDLE } else { current };
         rq.nr_running = nr;
         let root = CfsRqId::root(cpu);
-        let cfs = &mut k.cfs[root];
+        let cfs = &mut k.sched.cfs[root];
         (cfs.h_nr_queued, cfs.h_nr_runnable) = (nr, nr);
         cfs.h_nr_idle = if state == 1 { nr } else { 0 };
         cfs.avg.load_avg = r.below(3000);
         // Keeps the masks in step.
         k.add_nr_running(cpu, 0);
-        if let Some(shared) = k.topology.sd_llc_shared[cpu.index()]
-            && k.topology.sd_llc_id[cpu.index()] == cpu
+        if let Some(shared) = k.sched.topology.sd_llc_shared[cpu.index()]
+            && k.sched.topology.sd_llc_id[cpu.index()] == cpu
         {
-            k.topology.shared[shared].nr_idle_scan = r.below(9) as u32;
+            k.sched.topology.shared[shared].nr_idle_scan = r.below(9) as u32;
         }
-        let t = &k.topology;
+        let t = &k.sched.topology;
         let span = t.sd_llc[cpu.index()].map_or(0, |sd| bits_of(&t[sd].span));
         let scan = t.sd_llc_shared[cpu.index()].map_or(0, |shared| t.shared[shared].nr_idle_scan);
         let group = t.sd_llc[cpu.index()].map(|sd| &t[t[sd].groups]);
         let cluster = group.filter(|group| group.flags & SD_CLUSTER != 0);
         let cluster = cluster.map_or(0, |group| bits_of(&group.span));
         let (llc, share) = (t.sd_llc_id[cpu.index()], t.sd_share_id[cpu.index()]);
-        let (rq, load) = (&k.rq[cpu], k.cfs[root].avg.load_avg);
+        let (rq, load) = (&k.sched.rq[cpu], k.sched.cfs[root].avg.load_avg);
         let (capacity, arch) = (rq.cpu_capacity, rq.arch_capacity);
         write!(
             line,
@@ -178,8 +178,8 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
         .unwrap();
     }
     if newer {
-        let shared = asym_sd.and_then(|sd| k.topology[sd].shared);
-        let scan = shared.map_or(-1, |shared| k.topology.shared[shared].nr_idle_scan as i32);
+        let shared = asym_sd.and_then(|sd| k.sched.topology[sd].shared);
+        let scan = shared.map_or(-1, |shared| k.sched.topology.shared[shared].nr_idle_scan as i32);
         write!(line, "{scan} ").unwrap();
     }
     let target = match this == prev {
@@ -189,13 +189,14 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
     let mut trail = Trail::default();
     let (chosen, _) = k.select_idle_sibling(task, prev, target, &mut trail, &mut ());
     k.commit_trail(task, prev, trail);
-    write!(line, "= {target} {chosen} {}", k.tasks[task].recent_used_cpu).unwrap();
+    write!(line, "= {target} {chosen} {}", k.sched.tasks[task].recent_used_cpu).unwrap();
     if !newer {
-        let rq = &k.rq[this];
-        let cost = k.topology.sd_llc[this.index()].map_or(0, |sd| k.topology[sd].avg_scan_cost);
+        let rq = &k.sched.rq[this];
+        let cost = k.sched.topology.sd_llc[this.index()]
+            .map_or(0, |sd| k.sched.topology[sd].avg_scan_cost);
         write!(line, " {} {} {cost}", rq.wake_avg_idle, rq.wake_stamp).unwrap();
     }
-    if k.topology.smt {
+    if k.sched.topology.smt {
         write!(line, " {}", has_idle_cores(k, target) as u8).unwrap();
     }
     k.clear_facts();

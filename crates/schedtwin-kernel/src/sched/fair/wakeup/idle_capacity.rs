@@ -50,7 +50,7 @@ mod rank {
 impl Kernel {
     /// `asym_fits_cpu()`, where capacities differ.
     pub(super) fn asym_fits_cpu(&self, demand: &TaskDemand, cpu: CpuId) -> bool {
-        let core = match self.config.select_idle_capacity {
+        let core = match self.cx.config.select_idle_capacity {
             SelectIdleCapacity::WholeDomain => true,
             SelectIdleCapacity::SisUtil => !self.has_smt() || self.is_core_idle(cpu),
         };
@@ -67,7 +67,7 @@ impl Kernel {
         trail: &mut Trail,
         see: &mut impl See,
     ) -> Option<CpuId> {
-        match self.config.select_idle_capacity {
+        match self.cx.config.select_idle_capacity {
             SelectIdleCapacity::WholeDomain => {
                 self.idle_capacity_in_domain(task, sd, target, demand, trail, see)
             }
@@ -86,7 +86,7 @@ impl Kernel {
         trail: &mut Trail,
         see: &mut impl See,
     ) -> Option<CpuId> {
-        let cpus = self.topology[sd].span.and(&self.tasks[task].cpus_mask);
+        let cpus = self.sched.topology[sd].span.and(&self.sched.tasks[task].cpus_mask);
         let mut best = None;
         let (mut best_fits, mut best_cap) = (Fits::No, 0);
         for cpu in cpus.iter_wrapping_from(target) {
@@ -127,20 +127,20 @@ impl Kernel {
         trail: &mut Trail,
         see: &mut impl See,
     ) -> Option<CpuId> {
-        let shared = |index: Option<usize>| index.map(|index| &self.topology.shared[index]);
-        let balance_shared = self.topology.sd_balance_shared[target.index()];
+        let shared = |index: Option<usize>| index.map(|index| &self.sched.topology.shared[index]);
+        let balance_shared = self.sched.topology.sd_balance_shared[target.index()];
         let has_idle_core =
             self.has_smt() && shared(balance_shared).is_some_and(|known| known.has_idle_cores);
         let mut left = i32::MAX as u32;
-        if self.config.features.sis_util
-            && let Some(known) = shared(self.topology[sd].shared)
+        if self.cx.config.features.sis_util
+            && let Some(known) = shared(self.sched.topology[sd].shared)
         {
             left = known.nr_idle_scan + 1;
             if left == 1 {
                 return None;
             }
         }
-        let cpus = self.topology[sd].span.and(&self.tasks[task].cpus_mask);
+        let cpus = self.sched.topology[sd].span.and(&self.sched.tasks[task].cpus_mask);
         let mut best = None;
         let (mut best_rank, mut best_cap) = (rank::THREAD_MISFIT, 0);
         for cpu in cpus.iter_wrapping_from(target) {
@@ -202,11 +202,11 @@ mod tests {
     fn select_idle_capacity_wants_fit_then_size() {
         for form in [SelectIdleCapacity::WholeDomain, SelectIdleCapacity::SisUtil] {
             let mut kernel = kernel(&[(2, 300, OPPS), (1, 600, OPPS), (1, 1024, OPPS)]);
-            kernel.config.select_idle_capacity = form;
-            kernel.config.features.sis_util = false;
+            kernel.cx.config.select_idle_capacity = form;
+            kernel.cx.config.features.sis_util = false;
             let task = kernel.new_task(None, TaskKind::User);
             let choose = |k: &Kernel, asked: TaskDemand, target: u16| {
-                let sd = k.topology.sd_asym_cpucapacity[usize::from(target)].unwrap();
+                let sd = k.sched.topology.sd_asym_cpucapacity[usize::from(target)].unwrap();
                 let trail = &mut Trail::default();
                 k.select_idle_capacity(task, sd, CpuId(target), &asked, trail, &mut ()).map(|c| c.0)
             };
@@ -215,7 +215,7 @@ mod tests {
             assert_eq!(choose(&kernel, of_util(400), 0), Some(2));
             assert_eq!(choose(&kernel, of_util(400), 3), Some(3));
             assert_eq!(choose(&kernel, of_util(1000), 0), Some(3));
-            kernel.rq[CpuId(3)].nr_running = 1;
+            kernel.sched.rq[CpuId(3)].nr_running = 1;
             assert_eq!(choose(&kernel, of_util(1000), 0), Some(2));
 
             // With a minimum that no idle CPU can meet: the fastest of those with room, not the largest of all. A cap
@@ -235,18 +235,18 @@ mod tests {
     fn the_way_is_limited_since_7_3() {
         let mut kernel = kernel(&[(4, 300, OPPS), (4, 1024, OPPS)]);
         let task = kernel.new_task(None, TaskKind::User);
-        let sd = kernel.topology.sd_asym_cpucapacity[0].unwrap();
-        let shared = kernel.topology[sd].shared.expect("one cache");
-        kernel.rq[CpuId(3)].nr_running = 1;
+        let sd = kernel.sched.topology.sd_asym_cpucapacity[0].unwrap();
+        let shared = kernel.sched.topology[sd].shared.expect("one cache");
+        kernel.sched.rq[CpuId(3)].nr_running = 1;
         let asked = TaskDemand::of_clamps(400, 0, 1024);
         let whole = [(Some(4), 3); 4];
         let limited = [(None, 0), (Some(2), 1), (Some(2), 2), (Some(4), 3)];
         for (form, expected) in
             [(SelectIdleCapacity::WholeDomain, whole), (SelectIdleCapacity::SisUtil, limited)]
         {
-            kernel.config.select_idle_capacity = form;
+            kernel.cx.config.select_idle_capacity = form;
             let got = [0, 1, 2, 3].map(|nr| {
-                kernel.topology.shared[shared].nr_idle_scan = nr;
+                kernel.sched.topology.shared[shared].nr_idle_scan = nr;
                 let mut trail = Trail::default();
                 let found =
                     kernel.select_idle_capacity(task, sd, CpuId(2), &asked, &mut trail, &mut ());
@@ -270,14 +270,14 @@ mod tests {
             ..crate::config::Config::linux_6_12()
         };
         let mut kernel = Kernel::boot(machine, config);
-        kernel.config.features.sis_util = false;
+        kernel.cx.config.features.sis_util = false;
         let task = kernel.new_task(None, TaskKind::User);
-        let sd = kernel.topology.sd_asym_cpucapacity[0].unwrap();
-        let shared = kernel.topology.sd_balance_shared[0].unwrap();
+        let sd = kernel.sched.topology.sd_asym_cpucapacity[0].unwrap();
+        let shared = kernel.sched.topology.sd_balance_shared[0].unwrap();
         let asked = TaskDemand::of_clamps(400, 0, 1024);
         let busy = |kernel: &mut Kernel, cpus: &[u16]| {
-            for cpu in kernel.device_tree.all_cpus().iter() {
-                kernel.rq[cpu].nr_running = u32::from(cpus.contains(&cpu.0));
+            for cpu in kernel.cx.platform.device_tree.all_cpus().iter() {
+                kernel.sched.rq[cpu].nr_running = u32::from(cpus.contains(&cpu.0));
                 kernel.refresh_idle(cpu);
             }
         };
@@ -288,12 +288,12 @@ mod tests {
             (found.map(|cpu| cpu.0), trail.no_idle_core.is_some())
         };
         busy(&mut kernel, &[1, 5]);
-        kernel.topology.shared[shared].has_idle_cores = true;
+        kernel.sched.topology.shared[shared].has_idle_cores = true;
         assert_eq!(choose(&kernel), (Some(2), false));
         assert!(!kernel.asym_fits_cpu(&asked, CpuId(4)), "5 is busy");
         busy(&mut kernel, &[1, 3, 5]);
         assert_eq!(choose(&kernel), (Some(4), true));
-        kernel.topology.shared[shared].has_idle_cores = false;
+        kernel.sched.topology.shared[shared].has_idle_cores = false;
         assert_eq!(choose(&kernel), (Some(4), false));
         busy(&mut kernel, &[1, 3]);
         assert!(kernel.asym_fits_cpu(&asked, CpuId(4)));

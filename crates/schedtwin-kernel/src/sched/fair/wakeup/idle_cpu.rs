@@ -27,9 +27,9 @@ impl Kernel {
     /// `choose_sched_idle_rq()` without the CPU: whether one with `SCHED_IDLE` tasks only is as good as an idle one.
     #[inline]
     pub(crate) fn displaces_idle_tasks(&self, task: TaskId) -> bool {
-        match self.config.sched_idle_cpus {
+        match self.cx.config.sched_idle_cpus {
             SchedIdleCpus::ForAll => true,
-            SchedIdleCpus::ForOthers => self.tasks[task].policy != Policy::Idle,
+            SchedIdleCpus::ForOthers => self.sched.tasks[task].policy != Policy::Idle,
         }
     }
 
@@ -41,7 +41,7 @@ impl Kernel {
 
     /// Whether a wakeup looks at the target's cluster before the rest of the cache domain.
     pub(super) fn wakeups_know_clusters(&self) -> bool {
-        self.has_clusters() && self.config.select_idle_cluster == SelectIdleCluster::ClusterFirst
+        self.has_clusters() && self.cx.config.select_idle_cluster == SelectIdleCluster::ClusterFirst
     }
 
     /// SIS_PROP: how many CPUs the executing one may look at, and what that follows from. `None`: there
@@ -50,15 +50,15 @@ impl Kernel {
     /// Its idle time of late, halved for each jiffy that has passed since, over what looking has cost; at
     /// least 4.
     fn scan_budget(&self, span_weight: u32) -> Option<(u32, ScanBudget)> {
-        let this_sd = self.topology.sd_llc[self.this_cpu.index()]?;
-        let rq = &self.rq[self.this_cpu];
+        let this_sd = self.sched.topology.sd_llc[self.cx.this_cpu.index()]?;
+        let rq = &self.sched.rq[self.cx.this_cpu];
         let (mut avg_idle, mut stamp) = (rq.wake_avg_idle, rq.wake_stamp);
         // At most 64 turns.
         while stamp < self.jiffies() && avg_idle != 0 {
             stamp += 1;
             avg_idle >>= 1;
         }
-        let avg_cost = self.topology[this_sd].avg_scan_cost + 1;
+        let avg_cost = self.sched.topology[this_sd].avg_scan_cost + 1;
         let span_avg = span_weight as u64 * avg_idle;
         let nr = if span_avg > 4 * avg_cost { span_avg / avg_cost } else { 4 };
         let nr = nr.min(i32::MAX as u64) as u32;
@@ -67,12 +67,12 @@ impl Kernel {
 
     /// SIS_PROP: a scan has taken `time`.
     pub(super) fn account_scan(&mut self, budget: ScanBudget, time: Ns) {
-        let rq = &mut self.rq[self.this_cpu];
+        let rq = &mut self.sched.rq[self.cx.this_cpu];
         (rq.wake_avg_idle, rq.wake_stamp) = (budget.avg_idle, budget.stamp);
         if budget.measured {
             rq.wake_avg_idle = rq.wake_avg_idle.saturating_sub(time);
             // update_avg(): one eighth of the difference.
-            let cost = &mut self.topology[budget.this_sd].avg_scan_cost;
+            let cost = &mut self.sched.topology[budget.this_sd].avg_scan_cost;
             *cost = (*cost as i64 + (time as i64 - *cost as i64) / 8) as u64;
         }
     }
@@ -87,23 +87,23 @@ impl Kernel {
         trail: &mut Trail,
         see: &mut impl See,
     ) -> Option<Choice> {
-        let sd = &self.topology.domains[sd.0 as usize];
-        let mut cpus = sd.span.and(&self.tasks[task].cpus_mask);
+        let sd = &self.sched.topology.domains[sd.0 as usize];
+        let mut cpus = sd.span.and(&self.sched.tasks[task].cpus_mask);
         let mut left = i32::MAX as u32;
-        if self.config.features.sis_prop && !has_idle_core {
+        if self.cx.config.features.sis_prop && !has_idle_core {
             let (nr, budget) = self.scan_budget(sd.span_weight)?;
             left = nr;
             trail.budget = Some(budget);
         }
-        if self.config.features.sis_util
-            && let Some(shared) = self.topology.sd_llc_shared[target.index()]
+        if self.cx.config.features.sis_util
+            && let Some(shared) = self.sched.topology.sd_llc_shared[target.index()]
         {
-            left = self.topology.shared[shared].nr_idle_scan + 1;
+            left = self.sched.topology.shared[shared].nr_idle_scan + 1;
             if left == 1 {
                 return None;
             }
         }
-        if cpus.is_empty() && self.config.idle_core_unseen == IdleCoreUnseen::Kept {
+        if cpus.is_empty() && self.cx.config.idle_core_unseen == IdleCoreUnseen::Kept {
             return None;
         }
         let start = CpuId(target.0 + 1);
@@ -134,7 +134,7 @@ impl Kernel {
         if !self.wakeups_know_clusters() {
             return CpuMask::EMPTY;
         }
-        let group = &self.topology[llc.groups];
+        let group = &self.sched.topology[llc.groups];
         if group.flags & SD_CLUSTER != 0 && group.span.contains(target) {
             return group.span;
         }
@@ -152,9 +152,9 @@ impl Kernel {
         looked_at: &mut u32,
         see: &mut S,
     ) -> Option<CpuId> {
-        let mut idle = self.idle_mask;
+        let mut idle = self.sched.idle_mask;
         if self.displaces_idle_tasks(task) {
-            idle = idle.or(&self.sched_idle_mask);
+            idle = idle.or(&self.sched.sched_idle_mask);
         }
         let idle = cpus.and(&idle);
         let found = idle.next_wrapping_from(start);
@@ -185,8 +185,8 @@ mod tests {
     #[test]
     fn a_scan_may_cost_a_share_of_the_idle_time() {
         let mut kernel = kernel(&[(8, 1024, OPPS)]);
-        kernel.now = 100 * kernel.tick_nsec;
-        let sd = kernel.topology.base[0].unwrap();
+        kernel.cx.now = 100 * kernel.cx.tick_nsec;
+        let sd = kernel.sched.topology.base[0].unwrap();
         // Idle time and how many jiffies ago, cost; how many CPUs, and what is left of the idle time.
         let table = [
             (100_000, 0, 9_999, 80, 100_000),
@@ -197,9 +197,9 @@ mod tests {
             (1_000_000, 50, 0, 4, 0),
         ];
         for (avg_idle, jiffies, cost, nr, left) in table {
-            let rq = &mut kernel.rq[CpuId(0)];
+            let rq = &mut kernel.sched.rq[CpuId(0)];
             (rq.wake_avg_idle, rq.wake_stamp) = (avg_idle, 100 - jiffies);
-            kernel.topology[sd].avg_scan_cost = cost;
+            kernel.sched.topology[sd].avg_scan_cost = cost;
             let (got, budget) = kernel.scan_budget(8).unwrap();
             assert_eq!((got, budget.avg_idle), (nr, left), "{avg_idle} {jiffies} {cost}");
         }
@@ -211,27 +211,27 @@ mod tests {
     #[test]
     fn a_whole_scan_is_learnt_from() {
         let mut kernel = kernel(&[(8, 1024, OPPS)]);
-        kernel.config.features.sis_util = false;
-        kernel.config.features.sis_prop = true;
-        kernel.device_tree.path_costs.select_per_cpu = 100;
-        kernel.device_tree.path_costs.constant_time = true;
+        kernel.cx.config.features.sis_util = false;
+        kernel.cx.config.features.sis_prop = true;
+        kernel.cx.platform.device_tree.path_costs.select_per_cpu = 100;
+        kernel.cx.platform.device_tree.path_costs.constant_time = true;
         kernel.refresh_path_speed(CpuId(0));
         let task = kernel.new_task(None, TaskKind::User);
-        let sd = kernel.topology.base[0].unwrap();
+        let sd = kernel.sched.topology.base[0].unwrap();
         for cpu in 0..8 {
-            kernel.rq[CpuId(cpu)].curr = task;
+            kernel.sched.rq[CpuId(cpu)].curr = task;
             kernel.add_nr_running(CpuId(cpu), 1);
         }
         // 3 of 8 CPUs are looked at, then all 8: 800 ns.
         for (avg_idle, cost, left, learnt) in [(100, 799, 100, 799), (8_000, 0, 7_200, 100)] {
-            kernel.rq[CpuId(0)].wake_avg_idle = avg_idle;
-            kernel.topology[sd].avg_scan_cost = cost;
+            kernel.sched.rq[CpuId(0)].wake_avg_idle = avg_idle;
+            kernel.sched.topology[sd].avg_scan_cost = cost;
             let mut trail = Trail::default();
             let found = kernel.select_idle_cpu(task, sd, CpuId(3), false, &mut trail, &mut ());
             assert_eq!(found, None);
             kernel.commit_trail(task, CpuId(3), trail);
-            let rq = &kernel.rq[CpuId(0)];
-            assert_eq!((rq.wake_avg_idle, kernel.topology[sd].avg_scan_cost), (left, learnt));
+            let rq = &kernel.sched.rq[CpuId(0)];
+            assert_eq!((rq.wake_avg_idle, kernel.sched.topology[sd].avg_scan_cost), (left, learnt));
         }
     }
 }

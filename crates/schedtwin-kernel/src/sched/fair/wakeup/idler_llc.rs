@@ -30,9 +30,9 @@ use schedtwin_types::{CpuId, PlacementRule};
 impl Kernel {
     /// `prefer_idler_llc()`: `this` or `prev`, if their caches tell them apart.
     pub(super) fn prefer_idler_llc(&self, this: CpuId, prev: CpuId, sync: bool) -> Option<Choice> {
-        let form = self.config.idler_llc;
+        let form = self.cx.config.idler_llc;
         if matches!(form, IdlerLlc::Absent | IdlerLlc::IdleCore)
-            || self.topology.cpus_share_cache(this, prev)
+            || self.sched.topology.cpus_share_cache(this, prev)
         {
             return None;
         }
@@ -49,7 +49,7 @@ impl Kernel {
             IdlerLlc::Absent | IdlerLlc::IdleCore | IdlerLlc::Fraction => 0,
             IdlerLlc::WakerFirst => this_size,
             IdlerLlc::WakerCores => {
-                this_size / self.topology.smt_mask[this.index()].weight() as i32
+                this_size / self.sched.topology.smt_mask[this.index()].weight() as i32
             }
         };
         if this_busy < room {
@@ -65,14 +65,14 @@ impl Kernel {
     /// Whether caches know which core is idle, and count who is busy at each switch (`idle_core.rs`).
     #[inline]
     pub(crate) fn keeps_idle_core(&self) -> bool {
-        self.config.idler_llc == IdlerLlc::IdleCore
+        self.cx.config.idler_llc == IdlerLlc::IdleCore
     }
 
     /// How many CPUs of a CPU's cache are busy, and how many there are.
     pub(super) fn busy_of_llc(&self, cpu: CpuId) -> Option<(i32, i32)> {
-        let shared = self.topology.sd_llc_shared[cpu.index()]?;
-        let busy = self.topology.shared[shared].nr_busy_cpus as i32;
-        Some((busy, self.topology.sd_llc_size[cpu.index()] as i32))
+        let shared = self.sched.topology.sd_llc_shared[cpu.index()]?;
+        let busy = self.sched.topology.shared[shared].nr_busy_cpus as i32;
+        Some((busy, self.sched.topology.sd_llc_size[cpu.index()] as i32))
     }
 }
 
@@ -95,11 +95,11 @@ mod tests {
 
     /// The waker is on the first CPU of the first cache, prev on the last of the second.
     fn decide(kernel: &mut Kernel, form: IdlerLlc, busy: [u32; 2], sync: bool) -> Option<bool> {
-        let (this, prev) = (CpuId(0), CpuId(kernel.rq.len() as u16 - 1));
-        kernel.config.idler_llc = form;
+        let (this, prev) = (CpuId(0), CpuId(kernel.sched.rq.len() as u16 - 1));
+        kernel.cx.config.idler_llc = form;
         for (cpu, busy) in [(this, busy[0]), (prev, busy[1])] {
-            let shared = kernel.topology.sd_llc_shared[cpu.index()].expect("it has a cache");
-            kernel.topology.shared[shared].nr_busy_cpus = busy;
+            let shared = kernel.sched.topology.sd_llc_shared[cpu.index()].expect("it has a cache");
+            kernel.sched.topology.shared[shared].nr_busy_cpus = busy;
         }
         kernel.prefer_idler_llc(this, prev, sync).map(|(cpu, _)| cpu == this)
     }

@@ -30,7 +30,8 @@ impl Kernel {
         trail: &mut Trail,
         see: &mut impl See,
     ) -> Option<CpuId> {
-        let threads = self.topology.smt_mask[target.index()].and(&self.tasks[task].cpus_mask);
+        let threads =
+            self.sched.topology.smt_mask[target.index()].and(&self.sched.tasks[task].cpus_mask);
         for cpu in threads.iter().filter(|cpu| *cpu != target) {
             trail.looked_at_threads += 1;
             if self.choose_idle_cpu(cpu, task) {
@@ -62,8 +63,8 @@ impl Kernel {
                 if !cpus.contains(core) {
                     continue;
                 }
-                let threads = self.topology.smt_mask[core.index()];
-                if threads.is_subset(&self.idle_mask) {
+                let threads = self.sched.topology.smt_mask[core.index()];
+                if threads.is_subset(&self.sched.idle_mask) {
                     trail.looked_at += threads.weight();
                     self.take_idle_core(core, trail);
                     see.candidate(|| self.looked_at(core, "idle core"));
@@ -86,7 +87,7 @@ impl Kernel {
                 cpus = cpus.and_not(&threads);
             }
         }
-        trail.no_idle_core = self.topology.sd_balance_shared[target.index()];
+        trail.no_idle_core = self.sched.topology.sd_balance_shared[target.index()];
         first_idle.map(|cpu| (cpu, PlacementRule::SelectIdleCoreThread))
     }
 }
@@ -109,18 +110,18 @@ mod tests {
         let mut kernel = Kernel::boot(machine, Config::linux_6_12());
         let (task, waker) =
             (kernel.new_task(None, TaskKind::User), kernel.new_task(None, TaskKind::User));
-        let shared = kernel.topology.sd_llc_shared[0].expect("they share a cache");
-        kernel.topology.shared[shared].nr_idle_scan = 4;
+        let shared = kernel.sched.topology.sd_llc_shared[0].expect("they share a cache");
+        kernel.sched.topology.shared[shared].nr_idle_scan = 4;
         let busy = |kernel: &mut Kernel, cpus: [bool; 4]| {
-            for cpu in kernel.device_tree.all_cpus().iter() {
-                kernel.rq[cpu].curr = if cpus[cpu.index()] { waker } else { TaskId::IDLE };
+            for cpu in kernel.cx.platform.device_tree.all_cpus().iter() {
+                kernel.sched.rq[cpu].curr = if cpus[cpu.index()] { waker } else { TaskId::IDLE };
                 kernel.refresh_idle(cpu);
             }
         };
         // One thread of each core is busy: the waker's sibling, by the scan.
         busy(&mut kernel, [true, false, true, false]);
         kernel.set_next_task_idle(CpuId(3));
-        assert!(!kernel.topology.shared[shared].has_idle_cores);
+        assert!(!kernel.sched.topology.shared[shared].has_idle_cores);
         let select = |kernel: &mut Kernel| {
             let mut trail = Trail::default();
             let choice = kernel.select_idle_sibling(task, CpuId(0), CpuId(0), &mut trail, &mut ());
@@ -131,11 +132,11 @@ mod tests {
         // The second core is idle as a whole, and preferred to the sibling.
         busy(&mut kernel, [true, false, false, false]);
         kernel.set_next_task_idle(CpuId(3));
-        assert!(kernel.topology.shared[shared].has_idle_cores);
+        assert!(kernel.sched.topology.shared[shared].has_idle_cores);
         assert_eq!(select(&mut kernel), (CpuId(2), PlacementRule::SelectIdleCore));
         // It is no longer; who looks for it says so.
         busy(&mut kernel, [true, false, false, true]);
         assert_eq!(select(&mut kernel), (CpuId(1), PlacementRule::SelectIdleCoreThread));
-        assert!(!kernel.topology.shared[shared].has_idle_cores);
+        assert!(!kernel.sched.topology.shared[shared].has_idle_cores);
     }
 }

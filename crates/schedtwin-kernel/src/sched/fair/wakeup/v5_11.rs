@@ -31,16 +31,16 @@ impl Kernel {
         trail: &mut Trail,
         see: &mut impl See,
     ) -> Option<Choice> {
-        let span = self.topology[sd].span;
-        let cpus = span.and(&self.tasks[task].cpus_mask);
+        let span = self.sched.topology[sd].span;
+        let cpus = span.and(&self.sched.tasks[task].cpus_mask);
         if let Some(core) = self.known_idle_core(&cpus, target, trail, see) {
             return Some((core, PlacementRule::SelectIdleCore));
         }
         let mut left = i32::MAX as u32;
-        if self.config.features.sis_prop {
-            let this_sd = self.topology.sd_llc[self.this_cpu.index()]?;
-            left = self.nr_by_avg_idle(self.topology[sd].span_weight, this_sd);
-            let rq = &self.rq[self.this_cpu];
+        if self.cx.config.features.sis_prop {
+            let this_sd = self.sched.topology.sd_llc[self.cx.this_cpu.index()]?;
+            left = self.nr_by_avg_idle(self.sched.topology[sd].span_weight, this_sd);
+            let rq = &self.sched.rq[self.cx.this_cpu];
             let (avg_idle, stamp) = (rq.wake_avg_idle, rq.wake_stamp);
             trail.budget = Some(ScanBudget { avg_idle, stamp, this_sd, measured: false });
         }
@@ -66,7 +66,7 @@ impl Kernel {
         trail: &mut Trail,
         see: &mut impl See,
     ) -> Option<CpuId> {
-        let shared = self.topology.sd_balance_shared[target.index()]?;
+        let shared = self.sched.topology.sd_balance_shared[target.index()]?;
         if !self.has_smt() || !self.idle_core_of(target, trail).possible {
             return None;
         }
@@ -75,9 +75,9 @@ impl Kernel {
             if !cpus.contains(core) {
                 continue;
             }
-            let threads = self.topology.smt_mask[core.index()];
+            let threads = self.sched.topology.smt_mask[core.index()];
             trail.looked_at_threads += threads.weight();
-            if threads.is_subset(&self.idle_mask) {
+            if threads.is_subset(&self.sched.idle_mask) {
                 self.take_idle_core(core, trail);
                 see.candidate(|| self.looked_at(core, "idle core"));
                 return Some(core);
@@ -90,8 +90,8 @@ impl Kernel {
 
     /// How many CPUs of a domain a 512th of the executing CPU's idle time pays for.
     fn nr_by_avg_idle(&self, span_weight: u32, this_sd: DomainId) -> u32 {
-        let avg_idle = self.rq[self.this_cpu].avg_idle / 512;
-        let avg_cost = self.topology[this_sd].avg_scan_cost + 1;
+        let avg_idle = self.sched.rq[self.cx.this_cpu].avg_idle / 512;
+        let avg_cost = self.sched.topology[this_sd].avg_scan_cost + 1;
         let span_avg = u64::from(span_weight) * avg_idle;
         let nr = if span_avg > 4 * avg_cost { span_avg / avg_cost } else { 4 };
         nr.min(i32::MAX as u64) as u32
@@ -122,8 +122,8 @@ mod tests {
         config.features.sis_util = false;
         config.features.sis_prop = true;
         let mut kernel = Kernel::boot(machine, config);
-        kernel.device_tree.path_costs.select_per_cpu = LOOK;
-        kernel.device_tree.path_costs.constant_time = true;
+        kernel.cx.platform.device_tree.path_costs.select_per_cpu = LOOK;
+        kernel.cx.platform.device_tree.path_costs.constant_time = true;
         kernel.refresh_path_speed(CpuId(0));
         kernel
     }
@@ -204,17 +204,17 @@ mod tests {
         prev: usize,
         target: usize,
     ) -> (usize, Plain) {
-        let sd = kernel.topology.sd_llc[0].expect("a cache");
-        let shared = kernel.topology.sd_llc_shared[0].expect("a cache");
-        kernel.topology.shared[shared].has_idle_cores = before.has_idle_cores;
-        kernel.topology[sd].avg_scan_cost = before.avg_scan_cost;
-        kernel.rq[CpuId(0)].avg_idle = before.avg_idle;
-        kernel.tasks[task].recent_used_cpu = CpuId(before.recent as u16);
+        let sd = kernel.sched.topology.sd_llc[0].expect("a cache");
+        let shared = kernel.sched.topology.sd_llc_shared[0].expect("a cache");
+        kernel.sched.topology.shared[shared].has_idle_cores = before.has_idle_cores;
+        kernel.sched.topology[sd].avg_scan_cost = before.avg_scan_cost;
+        kernel.sched.rq[CpuId(0)].avg_idle = before.avg_idle;
+        kernel.sched.tasks[task].recent_used_cpu = CpuId(before.recent as u16);
         let allowed = (0..CPUS).filter(|cpu| before.allowed[*cpu]);
-        kernel.tasks[task].cpus_mask = allowed.map(|cpu| CpuId(cpu as u16)).collect();
+        kernel.sched.tasks[task].cpus_mask = allowed.map(|cpu| CpuId(cpu as u16)).collect();
         for (cpu, busy) in before.busy.iter().enumerate() {
             let cpu = CpuId(cpu as u16);
-            kernel.rq[cpu].curr = if *busy { waker } else { TaskId::IDLE };
+            kernel.sched.rq[cpu].curr = if *busy { waker } else { TaskId::IDLE };
             kernel.refresh_idle(cpu);
         }
         let mut trail = Trail::default();
@@ -222,9 +222,9 @@ mod tests {
         let (cpu, _) = kernel.select_idle_sibling(task, prev, target, &mut trail, &mut ());
         kernel.commit_trail(task, prev, trail);
         let after = Plain {
-            has_idle_cores: kernel.topology.shared[shared].has_idle_cores,
-            avg_scan_cost: kernel.topology[sd].avg_scan_cost,
-            recent: kernel.tasks[task].recent_used_cpu.index(),
+            has_idle_cores: kernel.sched.topology.shared[shared].has_idle_cores,
+            avg_scan_cost: kernel.sched.topology[sd].avg_scan_cost,
+            recent: kernel.sched.tasks[task].recent_used_cpu.index(),
             ..before.clone()
         };
         (cpu.index(), after)
@@ -283,13 +283,13 @@ mod tests {
     fn a_waker_remembers_where_it_stands() {
         for (form, expected) in [(RecentUsedCpu::Waker, 0), (RecentUsedCpu::Prev, 5)] {
             let mut kernel = kernel(1);
-            kernel.config.recent_used_cpu = form;
+            kernel.cx.config.recent_used_cpu = form;
             let (task, waker) =
                 (kernel.new_task(None, TaskKind::User), kernel.new_task(None, TaskKind::User));
-            kernel.rq[CpuId(0)].curr = waker;
-            kernel.tasks[waker].recent_used_cpu = CpuId(5);
+            kernel.sched.rq[CpuId(0)].curr = waker;
+            kernel.sched.tasks[waker].recent_used_cpu = CpuId(5);
             kernel.select_task_rq_fair(task, CpuId(3), WF_TTWU);
-            assert_eq!(kernel.tasks[waker].recent_used_cpu, CpuId(expected));
+            assert_eq!(kernel.sched.tasks[waker].recent_used_cpu, CpuId(expected));
         }
     }
 }

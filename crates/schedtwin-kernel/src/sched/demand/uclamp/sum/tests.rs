@@ -25,26 +25,26 @@ fn boot(change: impl FnOnce(&mut Config)) -> Kernel {
     change(&mut config);
     let mut kernel = little_and_big(config);
     // Whose signals are of time 0 counts as attached nowhere.
-    kernel.now = 100_000_000;
+    kernel.cx.now = 100_000_000;
     kernel
 }
 
 /// A task on `cpu` that has used `util` of it; its bias is up to date.
 fn task(kernel: &mut Kernel, cpu: CpuId, util: u64, min: u16, max: u16) -> TaskId {
     let p = kernel.new_task(None, TaskKind::User);
-    kernel.tasks[p].uclamp_req = UclampRequest { min: Some(min), max: Some(max) };
-    kernel.tasks[p].cpu = cpu;
+    kernel.sched.tasks[p].uclamp_req = UclampRequest { min: Some(min), max: Some(max) };
+    kernel.sched.tasks[p].cpu = cpu;
     kernel.set_task_rq(p, cpu);
-    let se = kernel.tasks[p].se;
+    let se = kernel.sched.tasks[p].se;
     // Attached, and as old as its queue.
     kernel.update_rq_clock(cpu);
     kernel.attach_entity_cfs_rq(se);
-    let divider = pelt::get_pelt_divider(&kernel.se[se].avg);
+    let divider = pelt::get_pelt_divider(&kernel.sched.se[se].avg);
     let root = CfsRqId::root(cpu);
-    let own = &mut kernel.se[se].avg;
+    let own = &mut kernel.sched.se[se].avg;
     (own.util_avg, own.util_sum) = (util, util as u32 * divider);
-    kernel.cfs[root].avg.util_avg += util;
-    kernel.cfs[root].avg.util_sum += util as u32 * divider;
+    kernel.sched.cfs[root].avg.util_avg += util;
+    kernel.sched.cfs[root].avg.util_sum += util as u32 * divider;
     kernel.util_bias_update(p);
     p
 }
@@ -54,7 +54,7 @@ fn wake(kernel: &mut Kernel, cpu: CpuId, task: TaskId) {
 }
 
 fn sums(kernel: &Kernel, cpu: CpuId) -> UclampRq {
-    match &*kernel.rq[cpu].uclamp {
+    match &*kernel.sched.rq[cpu].uclamp {
         RqClamps::Sum(sums) => *sums,
         RqClamps::Max(_) => panic!("sums"),
     }
@@ -72,17 +72,17 @@ fn biases_add_up() {
     let mut kernel = boot(|_| {});
     let capped: Vec<TaskId> = (0..4).map(|_| task(&mut kernel, BIG, 300, 0, 110)).collect();
     for &p in &capped {
-        assert_eq!(kernel.tasks[p].uclamp.sums.bias, -190);
+        assert_eq!(kernel.sched.tasks[p].uclamp.sums.bias, -190);
         wake(&mut kernel, BIG, p);
         kernel.verify_uclamp(BIG);
     }
     assert_eq!(sums(&kernel, BIG).bias, -760);
-    assert_eq!(kernel.cfs[CfsRqId::root(BIG)].avg.util_avg, 1200);
+    assert_eq!(kernel.sched.cfs[CfsRqId::root(BIG)].avg.util_avg, 1200);
     assert_eq!(clamped_util(&kernel, BIG), 440);
     let full = task(&mut kernel, LITTLE, 1024, 0, 1024);
-    assert_eq!(kernel.tasks[full].uclamp.sums.bias, 0);
+    assert_eq!(kernel.sched.tasks[full].uclamp.sums.bias, 0);
     let raised = task(&mut kernel, LITTLE, 50, 200, 1024);
-    assert_eq!(kernel.tasks[raised].uclamp.sums.bias, 150);
+    assert_eq!(kernel.sched.tasks[raised].uclamp.sums.bias, 150);
 }
 
 /// A CPU fits a capped task if what the cap leaves has room; one that has room for the real utilisation alone is too
@@ -138,10 +138,10 @@ fn runnable_boosting_in_proportion() {
         let mut kernel = boot(|config| config.runnable_boost = form);
         let p = task(&mut kernel, BIG, 400, 0, 100);
         wake(&mut kernel, BIG, p);
-        kernel.cfs[CfsRqId::root(BIG)].avg.runnable_avg = 800;
+        kernel.sched.cfs[CfsRqId::root(BIG)].avg.runnable_avg = 800;
         assert_eq!(kernel.demanded_cpu_util(BIG, None, None), expected, "{form:?}");
         // Utilisation that is all waiting is not boosted: there is nothing to multiply.
-        kernel.cfs[CfsRqId::root(LITTLE)].avg.runnable_avg = 800;
+        kernel.sched.cfs[CfsRqId::root(LITTLE)].avg.runnable_avg = 800;
         assert_eq!(kernel.demanded_cpu_util(LITTLE, None, None), 0, "{form:?}");
     }
 }
@@ -161,7 +161,7 @@ fn negative_bias() {
         assert_eq!(clamped_util(&kernel, BIG), expected, "{form:?}");
         assert_eq!(kernel.task_util(p), expected, "{form:?}");
         // The sum never says less than the average.
-        let avg = &kernel.cfs[CfsRqId::root(BIG)].avg;
+        let avg = &kernel.sched.cfs[CfsRqId::root(BIG)].avg;
         assert!(avg.util_sum >= avg.util_avg as u32 * pelt::PELT_MIN_DIVIDER);
     }
 }
@@ -195,7 +195,7 @@ fn a_capped_task_does_not_throttle_its_neighbour() {
     assert!(kernel.dequeue_task(BIG, a, DEQUEUE_SLEEP));
     assert_eq!((sums(&kernel, BIG).max_factor, sums(&kernel, BIG).max_factor_of), (0, None));
     kernel.util_bias_update(b);
-    assert_eq!(kernel.tasks[b].uclamp.sums.bias, 1 - 512);
+    assert_eq!(kernel.sched.tasks[b].uclamp.sums.bias, 1 - 512);
     assert_eq!(sums(&kernel, BIG).max_factor_of, Some(b));
 }
 
@@ -229,10 +229,10 @@ fn estimates_are_clamped() {
         assert_eq!(sums(&kernel, BIG).util_est, 0, "it has not slept yet");
         assert!(kernel.dequeue_task(BIG, p, DEQUEUE_SLEEP));
         kernel.finish_block_task(p);
-        assert_eq!(kernel.tasks[p].uclamp.sums.util_est, expected, "{form:?}");
+        assert_eq!(kernel.sched.tasks[p].uclamp.sums.util_est, expected, "{form:?}");
         wake(&mut kernel, BIG, p);
         assert_eq!(sums(&kernel, BIG).util_est, expected, "{form:?}");
-        assert_eq!(kernel.cfs[CfsRqId::root(BIG)].avg.util_est, 300);
+        assert_eq!(kernel.sched.cfs[CfsRqId::root(BIG)].avg.util_est, 300);
         kernel.verify_uclamp(BIG);
     }
 }
@@ -247,11 +247,11 @@ fn the_governor_is_told_of_the_bias() {
     ] {
         let mut kernel = boot(|config| config.enqueue_hook = hook);
         let p = task(&mut kernel, BIG, 10, min, max);
-        kernel.this_cpu = BIG;
-        kernel.now = 150_000_000;
+        kernel.cx.this_cpu = BIG;
+        kernel.cx.now = 150_000_000;
         wake(&mut kernel, BIG, p);
         let policy = kernel.policy_of(BIG);
-        let asked = kernel.policies[policy].sugov.cached_raw_freq;
+        let asked = kernel.cpufreq.policies[policy].sugov.cached_raw_freq;
         let khz = if expected == 0 { 0 } else { 1_250_000 };
         assert!(asked.abs_diff(khz) <= 30_000, "{hook:?} {min}: {asked}");
     }
@@ -265,14 +265,14 @@ fn the_governor_is_told_of_a_cap_by_the_first_version_alone() {
         let mut kernel = boot(|config| config.enqueue_hook = hook);
         let p = task(&mut kernel, BIG, 800, 0, 300);
         let policy = kernel.policy_of(BIG);
-        kernel.policies[policy].sugov.freq_update_delay_ns = 0;
-        kernel.this_cpu = BIG;
-        kernel.now = 101_000_000;
+        kernel.cpufreq.policies[policy].sugov.freq_update_delay_ns = 0;
+        kernel.cx.this_cpu = BIG;
+        kernel.cx.now = 101_000_000;
         wake(&mut kernel, BIG, p);
         assert!(sums(&kernel, BIG).bias < 0);
-        assert_eq!(!kernel.stale_demands.contains(BIG), told, "{hook:?}");
+        assert_eq!(!kernel.sched.stale_demands.contains(BIG), told, "{hook:?}");
         // 300 with headroom; who is not told goes on asking for what the enqueue found before.
-        assert_eq!(kernel.sugov_cpus[BIG].util == 375, told, "{hook:?}");
+        assert_eq!(kernel.cpufreq.sugov_cpus[BIG].util == 375, told, "{hook:?}");
     }
 }
 
@@ -299,9 +299,9 @@ fn verify_finds_a_factor_whose_owner_has_left() {
 fn the_key_is_off() {
     let mut kernel = boot(|config| config.uclamp = Uclamp::KeyOff);
     let p = task(&mut kernel, BIG, 300, 0, 110);
-    assert_eq!(kernel.tasks[p].uclamp.sums.bias, 0);
+    assert_eq!(kernel.sched.tasks[p].uclamp.sums.bias, 0);
     wake(&mut kernel, BIG, p);
     assert_eq!(clamped_util(&kernel, BIG), 300);
-    kernel.tasks[p].class = crate::sched::Class::Rt;
+    kernel.sched.tasks[p].class = crate::sched::Class::Rt;
     assert_eq!(kernel.rt_uclamp_min(p), 0);
 }

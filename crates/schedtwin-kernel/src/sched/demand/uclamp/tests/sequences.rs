@@ -54,7 +54,7 @@ struct Play {
 impl Play {
     fn new(config: Config, seed: u64) -> Play {
         let mut kernel = little_and_big(config);
-        kernel.now = 100_000_000;
+        kernel.cx.now = 100_000_000;
         let app = kernel.new_task_group(TaskGroupId::ROOT, 1024);
         let inner = kernel.new_task_group(app, 1024);
         let groups = vec![TaskGroupId::ROOT, app, inner];
@@ -63,9 +63,9 @@ impl Play {
             .map(|_| {
                 let p = kernel.new_task(None, TaskKind::User);
                 let cpu = CpuId(random.below(2) as u16);
-                kernel.tasks[p].cpu = cpu;
+                kernel.sched.tasks[p].cpu = cpu;
                 let group = groups[random.below(3) as usize];
-                (kernel.tasks[p].group, kernel.tasks[p].cgroup) = (group, group);
+                (kernel.sched.tasks[p].group, kernel.sched.tasks[p].cgroup) = (group, group);
                 kernel.set_task_rq(p, cpu);
                 p
             })
@@ -78,11 +78,11 @@ impl Play {
     }
 
     fn passes(&mut self) {
-        self.kernel.now += self.random.below(6_000_000);
+        self.kernel.cx.now += self.random.below(6_000_000);
         for cpu in [CpuId(0), CpuId(1)] {
             self.kernel.update_rq_clock(cpu);
-            let curr = self.kernel.rq[cpu].curr;
-            if self.kernel.tasks[curr].class == Class::Fair {
+            let curr = self.kernel.sched.rq[cpu].curr;
+            if self.kernel.sched.tasks[curr].class == Class::Fair {
                 self.kernel.task_tick_fair(cpu, curr);
             }
         }
@@ -92,9 +92,9 @@ impl Play {
     fn switches(&mut self, cpu: CpuId, leave: bool) {
         let k = &mut self.kernel;
         k.update_rq_clock(cpu);
-        let prev = k.rq[cpu].curr;
+        let prev = k.sched.rq[cpu].curr;
         let realtime = self.tasks.iter().copied().find(|&p| {
-            let t = &k.tasks[p];
+            let t = &k.sched.tasks[p];
             t.class == Class::Rt && t.cpu == cpu && t.on_rq == OnRq::Queued
         });
         let next = match realtime {
@@ -105,18 +105,18 @@ impl Play {
         let next = next.unwrap_or(TaskId::IDLE);
         if next != prev {
             k.put_prev_set_next_task(cpu, prev, next);
-            k.rq[cpu].curr = next;
+            k.sched.rq[cpu].curr = next;
             self.tally.switched += 1;
         }
     }
 
     fn step(&mut self) {
         let p = self.tasks[self.random.below(10) as usize];
-        let cpu = self.kernel.tasks[p].cpu;
-        self.kernel.this_cpu = cpu;
-        let delayed = self.kernel.se[self.kernel.tasks[p].se].sched_delayed;
-        let running = self.kernel.rq[cpu].curr == p;
-        let queued = self.kernel.tasks[p].on_rq == OnRq::Queued;
+        let cpu = self.kernel.sched.tasks[p].cpu;
+        self.kernel.cx.this_cpu = cpu;
+        let delayed = self.kernel.sched.se[self.kernel.sched.tasks[p].se].sched_delayed;
+        let running = self.kernel.sched.rq[cpu].curr == p;
+        let queued = self.kernel.sched.tasks[p].on_rq == OnRq::Queued;
         match self.random.below(12) {
             0..=2 => self.passes(),
             3..=4 if !queued => {
@@ -200,13 +200,14 @@ impl Play {
     fn verify_util_est(&self, cpu: CpuId) {
         let k = &self.kernel;
         let runnable = |&&p: &&TaskId| {
-            let t = &k.tasks[p];
+            let t = &k.sched.tasks[p];
             let queued = t.cpu == cpu && t.on_rq == OnRq::Queued && t.class == Class::Fair;
-            queued && !k.se[t.se].sched_delayed
+            queued && !k.sched.se[t.se].sched_delayed
         };
         let estimates = self.tasks.iter().filter(runnable);
-        let estimates = estimates.map(|&p| pelt::_task_util_est(&k.se[k.tasks[p].se].avg));
-        let counted = k.cfs[CfsRqId::root(cpu)].avg.util_est;
+        let estimates =
+            estimates.map(|&p| pelt::_task_util_est(&k.sched.se[k.sched.tasks[p].se].avg));
+        let counted = k.sched.cfs[CfsRqId::root(cpu)].avg.util_est;
         assert_eq!(u64::from(counted), estimates.sum::<u64>(), "{cpu:?}: util_est");
     }
 
@@ -217,7 +218,7 @@ impl Play {
             self.verify_util_est(cpu);
         }
         for &p in &self.tasks {
-            let bias = self.kernel.tasks[p].uclamp.sums.bias;
+            let bias = self.kernel.sched.tasks[p].uclamp.sums.bias;
             self.tally.capped += u32::from(bias < 0);
             self.tally.raised += u32::from(bias > 0);
             assert!((-1100..=1024).contains(&bias), "{p:?}: bias {bias}");

@@ -201,8 +201,8 @@ impl Plain {
 }
 
 fn hint(kernel: &Kernel, llc: usize) -> i32 {
-    let shared = kernel.topology.sd_llc_shared[llc * LLC].expect("a cache");
-    match kernel.topology.shared[shared].idle_core {
+    let shared = kernel.sched.topology.sd_llc_shared[llc * LLC].expect("a cache");
+    match kernel.sched.topology.shared[shared].idle_core {
         IdleCore::Core(core) => i32::from(core.0),
         IdleCore::Unknown => -1,
         IdleCore::None => -2,
@@ -218,8 +218,8 @@ fn in_kernel(
     sync: bool,
 ) -> (usize, [i32; 2], usize) {
     for llc in 0..2 {
-        let shared = kernel.topology.sd_llc_shared[llc * LLC].expect("a cache");
-        let shared = &mut kernel.topology.shared[shared];
+        let shared = kernel.sched.topology.sd_llc_shared[llc * LLC].expect("a cache");
+        let shared = &mut kernel.sched.topology.shared[shared];
         shared.idle_core = match before.idle_core[llc] {
             -1 => IdleCore::Unknown,
             -2 => IdleCore::None,
@@ -236,9 +236,9 @@ fn in_kernel(
             Runs::Fair => (waker, queued, 0),
             Runs::SchedIdle => (waker, queued, queued),
         };
-        kernel.rq[cpu].curr = curr;
-        kernel.rq[cpu].nr_running = nr;
-        let cfs = &mut kernel.cfs[CfsRqId::root(cpu)];
+        kernel.sched.rq[cpu].curr = curr;
+        kernel.sched.rq[cpu].nr_running = nr;
+        let cfs = &mut kernel.sched.cfs[CfsRqId::root(cpu)];
         (cfs.h_nr_queued, cfs.h_nr_runnable, cfs.h_nr_idle) = (nr, nr, idle);
         cfs.avg.load_avg = before.load[number];
         kernel.refresh_idle(cpu);
@@ -246,17 +246,17 @@ fn in_kernel(
     }
     let load_of = [(task, before.task_load), (waker, before.current_load)];
     for (who, load) in load_of {
-        let se = kernel.tasks[who].se;
-        kernel.se[se].avg.load_avg = load;
-        kernel.tasks[who].wakee_flips = 0;
+        let se = kernel.sched.tasks[who].se;
+        kernel.sched.se[se].avg.load_avg = load;
+        kernel.sched.tasks[who].wakee_flips = 0;
     }
     let allowed = (0..CPUS).filter(|cpu| before.allowed[*cpu]);
-    kernel.tasks[task].cpus_mask = allowed.map(|cpu| CpuId(cpu as u16)).collect::<CpuMask>();
-    kernel.tasks[task].recent_used_cpu = CpuId(before.recent as u16);
-    kernel.this_cpu = CpuId(this as u16);
+    kernel.sched.tasks[task].cpus_mask = allowed.map(|cpu| CpuId(cpu as u16)).collect::<CpuMask>();
+    kernel.sched.tasks[task].recent_used_cpu = CpuId(before.recent as u16);
+    kernel.cx.this_cpu = CpuId(this as u16);
     let flags = if sync { WF_TTWU | WF_SYNC } else { WF_TTWU };
     let cpu = kernel.select_task_rq_fair(task, CpuId(prev as u16), flags);
-    let recent = kernel.tasks[task].recent_used_cpu.index();
+    let recent = kernel.sched.tasks[task].recent_used_cpu.index();
     (cpu.index(), [hint(kernel, 0), hint(kernel, 1)], recent)
 }
 
@@ -334,7 +334,7 @@ fn caches_know_and_count_as_posted() {
             let (cpu, llc) = (CpuId(number as u16), number / LLC);
             let first = number / threads * threads;
             runs[number] = !runs[number];
-            kernel.rq[cpu].curr = if runs[number] { waker } else { TaskId::IDLE };
+            kernel.sched.rq[cpu].curr = if runs[number] { waker } else { TaskId::IDLE };
             kernel.refresh_idle(cpu);
             if runs[number] {
                 if draw(4) == 0 {
@@ -370,8 +370,8 @@ fn caches_know_and_count_as_posted() {
             }
             let known = [hint(&kernel, 0), hint(&kernel, 1)];
             let counted = [0, 1].map(|llc| {
-                let shared = kernel.topology.sd_llc_shared[llc * LLC].expect("a cache");
-                kernel.topology.shared[shared].nr_busy_cpus as i32
+                let shared = kernel.sched.topology.sd_llc_shared[llc * LLC].expect("a cache");
+                kernel.sched.topology.shared[shared].nr_busy_cpus as i32
             });
             assert_eq!((known, counted), (idle_core, busy), "{threads} {number} {runs:?}");
             for (count, known) in met.iter_mut().zip([-2..-1, -1..0, 0..8]) {
@@ -386,15 +386,15 @@ fn caches_know_and_count_as_posted() {
 #[test]
 fn the_count_starts_with_everybody_twice() {
     let mut kernel = kernel(2);
-    let shared = kernel.topology.sd_llc_shared[0].expect("a cache");
-    assert_eq!(kernel.topology.shared[shared].nr_busy_cpus, 3);
+    let shared = kernel.sched.topology.sd_llc_shared[0].expect("a cache");
+    assert_eq!(kernel.sched.topology.shared[shared].nr_busy_cpus, 3);
     for cpu in 0..4 {
         kernel.put_prev_task_idle(CpuId(cpu));
     }
-    assert_eq!(kernel.topology.shared[shared].nr_busy_cpus, 7);
-    let shared = kernel.topology.sd_llc_shared[4].expect("a cache");
+    assert_eq!(kernel.sched.topology.shared[shared].nr_busy_cpus, 7);
+    let shared = kernel.sched.topology.sd_llc_shared[4].expect("a cache");
     for cpu in 4..8 {
         kernel.put_prev_task_idle(CpuId(cpu));
     }
-    assert_eq!(kernel.topology.shared[shared].nr_busy_cpus, 8);
+    assert_eq!(kernel.sched.topology.shared[shared].nr_busy_cpus, 8);
 }
