@@ -23,8 +23,8 @@ pub const CFS: &[Mutation] = &[
     m(CFS_FILE, "saturating_sub(exec_start) > (1", "saturating_sub(exec_start) >= (2"),
     m(
         CFS_FILE,
-        "vruntime = self.se[curr].vruntime;\n        }\n        self.place",
-        "vruntime = 0;\n        }\n        self.place",
+        "vruntime = self.sched.se[curr].vruntime;\n        }\n        self.sched.place",
+        "vruntime = 0;\n        }\n        self.sched.place",
     ),
     m(CFS_FILE, "counted as u64 + !self.se[se].on_rq as u64", "counted as u64"),
     m(CFS_FILE, "nr_running > self.sched_nr_latency()", "nr_running >= self.sched_nr_latency()"),
@@ -43,13 +43,13 @@ pub const CFS: &[Mutation] = &[
     m(CFS_FILE, "cfs.last.filter(fair)", "cfs.last.filter(|_| true)"),
     m(
         CFS_FILE,
-        "nr_queued as u64 >= self.sched_nr_latency()",
-        "nr_queued as u64 > self.sched_nr_latency()",
+        "nr_queued as u64 >= self.sched.sched_nr_latency()",
+        "nr_queued as u64 > self.sched.sched_nr_latency()",
     ),
     m(CFS_FILE, "crowded && wake_flags & WF_FORK == 0", "crowded"),
     m(CFS_FILE, "if !marked {", "if marked {"),
     m(CFS_FILE, "crowded && entity.on_rq && entity", "crowded && entity"),
     m(CFS_FILE, "policy != Policy::Batch", "policy == Policy::Batch"),
-    m(CFS_FILE, "self.cfs[cfs_rq].skip = Some(se)", "self.cfs[cfs_rq].next = Some(se)"),
+    m(CFS_FILE, "self.sched.cfs[cfs_rq].skip = Some(se)", "self.sched.cfs[cfs_rq].next = Some(se)"),
     m(CLASS, ".exec_start = 0;", ".exec_start = 1;"),
 ];

@@ -41,8 +41,8 @@ pub const MAX_SINCE_6_8: &[Mutation] = &[
     m(CLAMP, "min: min.min(limits.min)", "min"),
     m(
         CLAMP,
-        "self.uclamp_rq_inc(cpu, task, flags & !ENQUEUE_DELAYED)",
-        "self.uclamp_rq_inc(cpu, task, 0)",
+        "self.uclamp_rq_inc(cpu, task, flags & !ENQUEUE_DELAYED, cx)",
+        "self.uclamp_rq_inc(cpu, task, 0, cx)",
     ),
     m(CLAMP, "            && !self.se[self.tasks[task].se].sched_delayed\n", ""),
     m(CLAMP, "if delayed || !self", "if !self"),
@@ -50,7 +50,7 @@ pub const MAX_SINCE_6_8: &[Mutation] = &[
     m(GROUP, "task.max.clamp(min, max)", "task.max.min(max)"),
     m(GROUP, "request.min.min(above.min).min(max)", "request.min.min(above.min)"),
     m(GROUP, "+ PERCENT_SCALE / 2) /", ") /"),
-    m(GROUP, "self.uclamp_update_active_tasks(group);", ""),
+    m(GROUP, "self.uclamp_update_active_tasks(group, cx);", ""),
 ];
 
 /// Mutations of max aggregation before 6.8.
@@ -58,7 +58,7 @@ pub const MAX_BEFORE_6_8: &[Mutation] = &[
     m(MAX, "Some(own) if self.idle => own", "Some(own) if false => own"),
     m(MAX, "None => self.clamps(),", "None => Clamps::NONE,"),
     m(CLAMP, "util.min(max as u64).max(min as u64)", "util.max(min as u64).min(max as u64)"),
-    m(CLAMP, "if self.uclamp_is_counted() && self.uclamp_joins_before_enqueue()", "if false"),
+    m(CLAMP, "if self.uclamp_is_counted(cx) && cx.uclamp_joins_before_enqueue()", "if false"),
 ];
 
 /// Mutations of sum aggregation.
@@ -92,7 +92,7 @@ pub const SUM: &[Mutation] = &[
     ),
     m(
         LOAD,
-        "if refreshed {\n                self.load_avg_refreshed(se);\n            }\n        }\n        let mut decayed",
+        "if refreshed {\n                self.sched.load_avg_refreshed(se, &self.cx);\n            }\n        }\n        let mut decayed",
         "}\n        let mut decayed",
     ),
 ];

@@ -207,7 +207,7 @@ fn source_files_hold_one_idea() {
 }
 
 /// The rooms of the kernel crate that the twin may name: what it says before boot, and what it sees afterwards.
-const OPEN_ROOMS: [&str; 7] = ["Activity", "Kernel", "config", "device_tree", "hardware", "policy"];
+const OPEN_ROOMS: [&str; 6] = ["Activity", "Kernel", "config", "device_tree", "hardware", "policy"];
 
 /// What of the kernel crate a source file names: the first words behind `schedtwin_kernel::`.
 fn rooms_named(code: &str) -> Vec<String> {

@@ -49,7 +49,12 @@ impl Kernel {
         }
         // What the clock means for utilisation may be another.
         for index in self.cpufreq.policies.ids() {
-            self.set_policy_cur(index, self.cpufreq.policies[index].cur);
+            self.cpufreq.set_policy_cur(
+                index,
+                self.cpufreq.policies[index].cur,
+                &mut self.sched,
+                &mut self.cx,
+            );
         }
         self.sched.needs = self.sched.needs.for_config(
             &self.cpufreq.policies,

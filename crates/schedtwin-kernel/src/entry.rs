@@ -237,10 +237,16 @@ impl Kernel {
             },
         };
         kernel.boot_tasks();
-        kernel.cpufreq_start();
-        kernel.init_balance();
+        kernel.cpufreq.cpufreq_start(&mut kernel.sched, &mut kernel.cx);
+        kernel.sched.init_balance(&kernel.cx);
         for c in 0..nr_cpus {
-            kernel.hrtimer_start(CpuId(c as u16), tick_nsec, tick_nsec, TimerKind::SchedTick);
+            kernel.time.hrtimer_start(
+                CpuId(c as u16),
+                tick_nsec,
+                tick_nsec,
+                TimerKind::SchedTick,
+                &mut kernel.cx,
+            );
         }
         kernel
     }
@@ -269,80 +275,58 @@ impl Kernel {
         self.sugov_kthreads_create();
         self.vmstat_init();
         // It has made the domains, and sleeps since.
-        if self.keeps_idle_core() {
-            self.count_idle(CpuId(0));
+        if self.cx.keeps_idle_core() {
+            self.sched.count_idle(CpuId(0));
         }
     }
 
     /// Makes a task that sleeps on CPU 0 until `wake_at`: the workload's first thread.
     pub fn boot_thread(&mut self, wake_at: Ns) -> TaskId {
         let task = self.new_task(None, TaskKind::User);
-        self.join_first_session(task);
+        self.sched.join_first_session(task);
         self.sched.tasks[task].state = TaskState::Interruptible;
         self.sched.tasks[task].sleep_timer_on = Some(CpuId(0));
-        self.hrtimer_start(CpuId(0), wake_at, wake_at, TimerKind::Sleeper(task));
+        self.time.hrtimer_start(CpuId(0), wake_at, wake_at, TimerKind::Sleeper(task), &mut self.cx);
         task
-    }
-
-    #[inline]
-    fn begin(&mut self, cpu: CpuId, now: Ns, in_irq: bool) {
-        debug_assert!(now >= self.cx.now, "time goes forward");
-        self.cx.now = now;
-        self.cx.this_cpu = cpu;
-        self.cx.in_irq = in_irq;
-        self.cx.debt = 0;
-        self.cx.platform.dirty.insert(cpu);
-    }
-
-    /// The entry ends: what it has cost is to be paid.
-    #[inline]
-    fn end(&mut self) {
-        self.cx.platform.wires[self.cx.this_cpu].debt = self.cx.debt;
     }
 
     /// Interrupts arrive at a CPU that runs a task or the idle loop. `mode`: of the work they interrupt.
     pub fn interrupt(&mut self, cpu: CpuId, now: Ns, lines: IrqLines, mode: Mode) {
-        self.begin(cpu, now, true);
+        self.cx.begin(cpu, now, true);
         self.handle_interrupts(lines, mode);
-        self.end();
-    }
-
-    /// The handler of a device will wake a waiter of `futex` in the next entry that has
-    /// [`IrqLine::Peripheral`] among its lines.
-    pub fn peripheral(&mut self, futex: FutexId) {
-        self.cx.platform.peripheral_wakes.push(futex);
+        self.cx.end();
     }
 
     /// Interrupts have woken a CPU from its idle state.
     pub fn idle_exit(&mut self, cpu: CpuId, now: Ns, lines: IrqLines) {
-        self.begin(cpu, now, true);
+        self.cx.begin(cpu, now, true);
         self.cpuidle_exit();
         self.handle_interrupts(lines, Mode::Kernel);
-        self.end();
+        self.cx.end();
     }
 
     /// Silicon or firmware has refused the idle state that a CPU asked for: it never slept, and takes the
     /// interrupts that wait.
     pub fn idle_refused(&mut self, cpu: CpuId, now: Ns, lines: IrqLines) {
-        self.begin(cpu, now, true);
+        self.cx.begin(cpu, now, true);
         self.cpuidle_refused();
         self.handle_interrupts(lines, Mode::Kernel);
-        self.end();
+        self.cx.end();
     }
 
     /// The polling state's loop has ended: due at the time of [`Activity::Poll`].
     pub fn poll_end(&mut self, cpu: CpuId, now: Ns) {
-        self.begin(cpu, now, false);
+        self.cx.begin(cpu, now, false);
         self.idle_after_poll();
-        self.end();
+        self.cx.end();
     }
 
     fn handle_interrupts(&mut self, lines: IrqLines, mode: Mode) {
         let cpu = self.cx.this_cpu;
-        self.fact(FactKind::IrqEntry { lines });
+        self.cx.fact(FactKind::IrqEntry { lines });
         let cost = self.cx.platform.device_tree.path_costs.interrupt;
-        self.charge(cost);
-        let arrived = self.arrived_in_section(cpu, lines);
+        self.sched.charge(cost, &mut self.cx);
+        let arrived = self.sync.arrived_in_section(cpu, lines, &self.cx);
         let clock_event = IrqLines::of(IrqLine::ClockEvent);
         if lines != clock_event {
             let ipi_at = &mut self.cx.platform.wires[cpu].ipi_at;
@@ -357,7 +341,9 @@ impl Kernel {
         if lines.contains(IrqLine::ClockEvent) || lines.contains(IrqLine::TimerBroadcast) {
             self.hrtimer_interrupt();
         }
-        if lines.contains(IrqLine::BroadcastDevice) && self.tick_handle_oneshot_broadcast() {
+        if lines.contains(IrqLine::BroadcastDevice)
+            && self.time.tick_handle_oneshot_broadcast(&mut self.sched, &mut self.cx)
+        {
             self.hrtimer_interrupt();
         }
         if lines != clock_event {
@@ -368,27 +354,27 @@ impl Kernel {
             self.sched_balance_softirq(cpu);
         }
         let spent_ns = self.cx.debt.min(u32::MAX as u64) as u32;
-        self.fact(FactKind::IrqExit { spent_ns });
-        self.account_irq_time();
+        self.cx.fact(FactKind::IrqExit { spent_ns });
+        self.sched.account_irq_time(&mut self.cx);
         self.cx.in_irq = false;
         if self.sched.rq[cpu].curr.is_idle() {
             self.idle_after_interrupt();
-        } else if self.sched.rq[cpu].need_resched && self.preemptible(mode) {
+        } else if self.sched.rq[cpu].need_resched && self.cx.preemptible(mode) {
             if let Some(arrived) = arrived
                 && self.cx.config.preempt.preempts_kernel_mode()
             {
-                self.mutex_preempt(cpu, arrived);
+                self.sync.mutex_preempt(cpu, arrived, &mut self.sched);
             }
-            self.cache_work_is_preempted(self.sched.rq[cpu].curr, mode);
+            self.sched.cache_work_is_preempted(self.sched.rq[cpu].curr, mode);
             self.schedule(true);
         } else if mode == Mode::User && self.sched.rq[cpu].need_resched_lazy {
-            self.cache_work_is_preempted(self.sched.rq[cpu].curr, mode);
+            self.sched.cache_work_is_preempted(self.sched.rq[cpu].curr, mode);
             self.schedule(true);
-        } else if mode == Mode::User && self.has_cache_work(self.sched.rq[cpu].curr) {
-            self.task_cache_work(cpu, self.sched.rq[cpu].curr);
+        } else if mode == Mode::User && self.sched.has_cache_work(self.sched.rq[cpu].curr) {
+            self.sched.task_cache_work(cpu, self.sched.rq[cpu].curr, &mut self.cx);
         }
         if self.cx.config.features.hrtick {
-            self.hrtimer_rearm_deferred(cpu);
+            self.time.hrtimer_rearm_deferred(cpu, &mut self.cx);
         }
     }
 
@@ -396,11 +382,11 @@ impl Kernel {
     pub(crate) fn handle_ipis(&mut self, cpu: CpuId, lines: IrqLines) {
         if lines.contains(IrqLine::WakeList) {
             self.cfsb_csd_unthrottle(cpu);
-            self.hrtick_csd(cpu);
+            self.sched.hrtick_csd(cpu, &mut self.time, &mut self.cx);
             self.sched_ttwu_pending(cpu);
         }
         if lines.contains(IrqLine::NohzKick) {
-            self.nohz_csd_func(cpu);
+            self.sched.nohz_csd_func(cpu);
         }
         if lines.contains(IrqLine::IrqWork) {
             self.irq_work_run(cpu);
@@ -417,42 +403,37 @@ impl Kernel {
         }
     }
 
-    /// Whether an interrupt's exit may preempt work of this mode.
-    fn preemptible(&self, mode: Mode) -> bool {
-        mode == Mode::User || self.cx.config.preempt.preempts_kernel_mode()
-    }
-
     /// The idle task runs its loop: due when `Activity::IdleLoop` has paid its debt.
     pub fn idle_enter(&mut self, cpu: CpuId, now: Ns) {
-        self.begin(cpu, now, false);
+        self.cx.begin(cpu, now, false);
         self.do_idle();
-        self.end();
+        self.cx.end();
     }
 
     /// A reschedule has been left over: the running task gives way.
     fn preempt_point(&mut self, cpu: CpuId, now: Ns) {
-        self.begin(cpu, now, false);
-        if self.must_give_way_to_user(cpu) {
+        self.cx.begin(cpu, now, false);
+        if self.sched.must_give_way_to_user(cpu) {
             self.schedule(true);
         }
-        self.end();
+        self.cx.end();
     }
 
     /// A kernel thread runs. Returns until when it spins, waiting for hardware, before the entry is due again; 0: it does
     /// not.
     pub fn kthread(&mut self, cpu: CpuId, now: Ns) -> Ns {
-        self.begin(cpu, now, false);
+        self.cx.begin(cpu, now, false);
         let mut busy_until = 0;
         match self.sched.tasks[self.sched.rq[cpu].curr].kind {
             TaskKind::Stopper { .. } => self.cpu_stopper_thread(),
             TaskKind::Kworker { .. } => self.vmstat_update(),
             TaskKind::Sugov { policy } => {
                 self.sugov_kthread_fn(policy);
-                busy_until = self.sugov_busy_until(policy);
+                busy_until = self.cpufreq.sugov_busy_until(policy);
             }
             kind @ (TaskKind::Swapper | TaskKind::User) => panic!("{kind:?} is no kernel thread"),
         }
-        self.end();
+        self.cx.end();
         busy_until
     }
 
@@ -468,10 +449,10 @@ impl Kernel {
         } else if self.sched.rq[cpu].need_resched_lazy {
             // Not before: a call that goes on is kernel mode.
             self.preempt_point(cpu, now);
-        } else if self.has_cache_work(task) {
-            self.begin(cpu, now, false);
-            self.task_cache_work(cpu, task);
-            self.end();
+        } else if self.sched.has_cache_work(task) {
+            self.cx.begin(cpu, now, false);
+            self.sched.task_cache_work(cpu, task, &mut self.cx);
+            self.cx.end();
             if self.cx.debt == 0 {
                 return UserReturn::ToUser(self.sched.tasks[task].outcome);
             }
@@ -483,7 +464,7 @@ impl Kernel {
 
     /// A call that slept goes on, or ends after a preemption. Its entry has been paid for.
     fn resume(&mut self, cpu: CpuId, now: Ns, task: TaskId, resume: Resume) {
-        self.begin(cpu, now, false);
+        self.cx.begin(cpu, now, false);
         self.cx.debt = 1;
         match resume {
             Resume::Call(blocked) => self.resume_call(task, blocked),
@@ -508,17 +489,17 @@ impl Kernel {
 
     /// The running task enters the kernel. How the call ended [`Kernel::return_to_user`] tells once the task runs again.
     pub fn syscall(&mut self, cpu: CpuId, now: Ns, call: Syscall) -> SyscallEffect {
-        self.begin(cpu, now, false);
+        self.cx.begin(cpu, now, false);
         let task = self.sched.rq[cpu].curr;
         // A call takes time whatever the machine says.
         let cost = self.cx.platform.device_tree.path_costs.syscall;
-        self.charge(cost);
+        self.sched.charge(cost, &mut self.cx);
         self.cx.debt = self.cx.debt.max(1);
         self.sched.tasks[task].outcome = Outcome::Done;
         let mut effect = SyscallEffect::default();
         match call {
             Syscall::Nanosleep { duration } => {
-                let until = self.local_clock().saturating_add(duration);
+                let until = self.cx.local_clock().saturating_add(duration);
                 self.nanosleep_until(task, until);
             }
             Syscall::NanosleepUntil { until } => self.nanosleep_until(task, until),
@@ -530,7 +511,7 @@ impl Kernel {
             Syscall::SchedYield => {
                 match self.sched.tasks[task].class {
                     Class::Fair => self.yield_task_fair(cpu),
-                    Class::Rt => self.yield_task_rt(cpu),
+                    Class::Rt => self.sched.yield_task_rt(cpu),
                     Class::Deadline => self.yield_task_dl(cpu),
                     _ => {}
                 }
@@ -556,7 +537,7 @@ impl Kernel {
             }
             Syscall::Clone { thread, process } => {
                 let cost = self.cx.platform.device_tree.path_costs.fork;
-                self.charge(cost);
+                self.sched.charge(cost, &mut self.cx);
                 let new = self.new_task_of(Some(task), TaskKind::User, process);
                 self.wake_up_new_task(new);
                 self.sched.tasks[task].outcome = Outcome::Value(new.0 as u64);
@@ -566,7 +547,7 @@ impl Kernel {
             Syscall::PipeWrite { pipe, bytes } => self.pipe_write(task, pipe, bytes, None),
             Syscall::PipeRead { pipe, bytes } => self.pipe_read(task, pipe, bytes, false),
             Syscall::Socketpair { first, second, kind, sndbuf } => {
-                self.socketpair(first, second, kind, sndbuf);
+                self.sync.socketpair(first, second, kind, sndbuf);
             }
             Syscall::Send { socket, bytes } => self.send(task, socket, bytes, 0),
             Syscall::Recv { socket, bytes } => self.recv(task, socket, bytes, false),
@@ -579,20 +560,20 @@ impl Kernel {
 
     #[inline(always)]
     fn end_call(&mut self, cpu: CpuId, task: TaskId) {
-        if self.must_give_way_to_user(cpu) && self.sched.rq[cpu].curr == task {
+        if self.sched.must_give_way_to_user(cpu) && self.sched.rq[cpu].curr == task {
             self.schedule(true);
         }
-        self.end();
+        self.cx.end();
     }
 
     /// The running task ends.
     pub fn exit(&mut self, cpu: CpuId, now: Ns) {
-        self.begin(cpu, now, false);
+        self.cx.begin(cpu, now, false);
         let cost = self.cx.platform.device_tree.path_costs.exit;
-        self.charge(cost);
+        self.sched.charge(cost, &mut self.cx);
         let task = self.sched.rq[cpu].curr;
         self.do_exit(task);
-        self.end();
+        self.cx.end();
     }
 
     // ---- what the twin reads ------------------------------------------------------------------
@@ -643,6 +624,35 @@ impl Kernel {
     /// As [`Kernel::take_decisions`], one by one; the list keeps its room.
     pub fn drain_decisions(&mut self) -> impl Iterator<Item = DecisionRecord> + '_ {
         self.cx.decisions.drain(..)
+    }
+}
+
+impl Context {
+    #[inline]
+    fn begin(&mut self, cpu: CpuId, now: Ns, in_irq: bool) {
+        debug_assert!(now >= self.now, "time goes forward");
+        self.now = now;
+        self.this_cpu = cpu;
+        self.in_irq = in_irq;
+        self.debt = 0;
+        self.platform.dirty.insert(cpu);
+    }
+
+    /// The entry ends: what it has cost is to be paid.
+    #[inline]
+    fn end(&mut self) {
+        self.platform.wires[self.this_cpu].debt = self.debt;
+    }
+
+    /// The handler of a device will wake a waiter of `futex` in the next entry that has
+    /// [`IrqLine::Peripheral`] among its lines.
+    pub(crate) fn peripheral(&mut self, futex: FutexId) {
+        self.platform.peripheral_wakes.push(futex);
+    }
+
+    /// Whether an interrupt's exit may preempt work of this mode.
+    fn preemptible(&self, mode: Mode) -> bool {
+        mode == Mode::User || self.config.preempt.preempts_kernel_mode()
     }
 }
 

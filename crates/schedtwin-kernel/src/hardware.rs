@@ -17,7 +17,8 @@ pub use crate::cpufreq::hints::Hints;
 pub use crate::cpufreq::hook::RequestCounts;
 pub use crate::sched::TaskKind;
 pub use crate::sched::fair::bandwidth::{CpuStat, DEFAULT_CFS_PERIOD};
-use schedtwin_types::{CpuId, Khz, Ns, Outcome, PolicyId, TaskGroupId, TaskId, ThreadId};
+use crate::thermal::MilliCelsius;
+use schedtwin_types::{CpuId, FutexId, Khz, Ns, Outcome, PolicyId, TaskGroupId, TaskId, ThreadId};
 
 /// A read-only view of what hardware sees.
 #[derive(Clone, Copy)]
@@ -47,7 +48,7 @@ impl<'a> HardwareView<'a> {
 
     /// What the driver of a policy tells a processor that chooses its frequency itself; `None`: it does as it is told.
     pub fn hints(self, policy: PolicyId) -> Option<Hints> {
-        self.kernel.hints(policy)
+        self.kernel.cpufreq.hints(policy, &self.kernel.cx)
     }
 
     /// The frequency that the governor of a policy wants, which a driver that takes its time has not been asked for yet.
@@ -59,7 +60,7 @@ impl<'a> HardwareView<'a> {
         if policy.sugov.next_freq == 0 {
             policy.requested
         } else {
-            self.kernel.driver_frequency(index, policy.sugov.next_freq)
+            self.kernel.cpufreq.driver_frequency(index, policy.sugov.next_freq)
         }
     }
 
@@ -177,5 +178,59 @@ impl Kernel {
     /// Whether signals of CPUs and tasks are among the facts.
     pub fn report_signals(&mut self, wanted: bool) {
         self.cx.want_signals = wanted;
+    }
+}
+
+/// Calls of hardware, firmware and user space that one subsystem answers.
+impl Kernel {
+    /// The clock of a policy has settled at `khz`, whoever chose that: counters go on at that frequency.
+    #[inline]
+    pub fn clock_settled(&mut self, policy: PolicyId, khz: Khz, now: Ns) {
+        self.cpufreq.clock_settled(policy, khz, now)
+    }
+
+    /// The handler of a device will wake a waiter of `futex` in the next entry that has
+    /// [`IrqLine::Peripheral`] among its lines.
+    #[inline]
+    pub fn peripheral(&mut self, futex: FutexId) {
+        self.cx.peripheral(futex)
+    }
+
+    /// Whether any CPU's demand may have changed since [`Kernel::look_at_needs`].
+    #[inline]
+    pub fn has_unseen_demands(&self) -> bool {
+        self.sched.has_unseen_demands()
+    }
+
+    /// Looks at the CPUs whose demand may have changed since the last call, and tells `see` of each that needs another
+    /// frequency now: its index in the domain's table.
+    #[inline]
+    pub fn look_at_needs(&mut self, see: impl FnMut(CpuId, usize)) {
+        self.sched.look_at_needs(see, &self.cpufreq, &self.cx)
+    }
+
+    /// When a group's periods begin: `offset` ns after the grid of time 0, if this kernel sets them apart.
+    #[inline]
+    pub fn seed_cfs_period(&mut self, group: TaskGroupId, offset: Ns) {
+        self.sched.seed_cfs_period(group, offset, &self.cx)
+    }
+
+    /// `sched_create_group()`: a group below `parent` with `shares` (`cpu.shares`, 2..=2^18, 1024 by default).
+    #[inline]
+    pub fn new_task_group(&mut self, parent: TaskGroupId, shares: u64) -> TaskGroupId {
+        self.sched.new_task_group(parent, shares, &self.cx)
+    }
+
+    /// `arch_update_hw_pressure()`: firmware lets the CPUs of a policy run at `capped_khz` at most.
+    #[inline]
+    pub fn arch_update_hw_pressure(&mut self, policy: PolicyId, capped_khz: Khz) {
+        self.sched.arch_update_hw_pressure(policy, capped_khz, &self.cpufreq)
+    }
+
+    /// Whether a look at zone `zone` is due: a poll, or its sensor says `temperature`, and a trip point lies between that
+    /// and what it said last.
+    #[inline]
+    pub fn thermal_due(&self, zone: usize, now: Ns, temperature: MilliCelsius) -> bool {
+        self.thermal.thermal_due(zone, now, temperature)
     }
 }

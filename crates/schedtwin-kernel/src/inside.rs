@@ -11,9 +11,11 @@ use crate::arena::{Arena, PerCpu};
 use crate::cpufreq::policy::CpufreqPolicy;
 use crate::cpuidle::CpuIdle;
 use crate::device_tree::DeviceTree;
+use crate::sched::fair::balance::CpuIdleType;
+use crate::sched::fair::energy::EnergyEstimate;
 use crate::sched::fair::group::TaskGroup;
 use crate::sched::root_domain::RootDomain;
-use crate::sched::topology::Topology;
+use crate::sched::topology::{DomainId, Topology};
 use crate::sched::{CfsRq, CfsRqId, EntityId, Rq, SchedEntity, Task};
 use crate::sync::socket::Sockets;
 use crate::time::hrtimer::HrtimerBase;
@@ -90,5 +92,117 @@ doors! {
         timers: PerCpu<HrtimerBase> = time.timers,
         /// CPUs idle in the sense of `idle_cpu()`.
         idle_mask: CpuMask = sched.idle_mask,
+    }
+}
+
+/// Questions to one subsystem, for tests.
+#[doc(hidden)]
+impl Kernel {
+    /// `idle_cpu()`.
+    #[inline]
+    pub fn idle_cpu(&self, cpu: CpuId) -> bool {
+        self.sched.idle_cpu(cpu)
+    }
+
+    /// `sched_idle_cpu()`: only `SCHED_IDLE` tasks are queued.
+    #[inline]
+    pub fn sched_idle_cpu(&self, cpu: CpuId) -> bool {
+        self.sched.sched_idle_cpu(cpu)
+    }
+
+    /// The entity of a task.
+    #[inline]
+    pub fn se_of(&self, task: TaskId) -> EntityId {
+        self.sched.se_of(task)
+    }
+
+    /// `arch_scale_cpu_capacity()`.
+    #[inline]
+    pub fn arch_scale_cpu_capacity(&self, cpu: CpuId) -> u64 {
+        self.sched.arch_scale_cpu_capacity(cpu)
+    }
+
+    /// `get_actual_cpu_capacity()`.
+    #[inline]
+    pub fn get_actual_cpu_capacity(&self, cpu: CpuId) -> u64 {
+        self.sched.get_actual_cpu_capacity(cpu)
+    }
+
+    /// `cpu_uclamp_write()`: the files `cpu.uclamp.min` and `cpu.uclamp.max` of a group are written, those that are given:
+    /// hundredths of a percent, 0..=10000; `max` is 10000.
+    #[inline]
+    pub fn cpu_uclamp_write(&mut self, group: TaskGroupId, min: Option<u32>, max: Option<u32>) {
+        self.sched.cpu_uclamp_write(group, min, max, &self.cx)
+    }
+
+    /// `task_util()`.
+    #[inline]
+    pub fn task_util(&self, task: TaskId) -> u64 {
+        self.sched.task_util(task)
+    }
+
+    /// What a pass over `sd` that began now would pull from: nothing is moved. For comparisons with recordings, which print
+    /// what the kernel found. The tables may be those of any moment.
+    ///
+    /// `None`: `cpu` is not the one to balance. Else the busiest group by its first CPU, and its busiest queue.
+    #[inline]
+    pub fn find_busiest(
+        &self,
+        cpu: CpuId,
+        sd: DomainId,
+        idle: CpuIdleType,
+    ) -> Option<(Option<CpuId>, Option<CpuId>)> {
+        self.sched.find_busiest(cpu, sd, idle, &self.cx)
+    }
+
+    /// One estimate of [`Kernel::find_energy_efficient_cpu`] by itself, for comparison with what a real
+    /// kernel's `sched_compute_energy_tp` says: of the domain of `cpu`, with the task on it (`placed`) or
+    /// nowhere. `None`: `cpu` is in no domain.
+    #[inline]
+    pub fn energy_estimate(
+        &self,
+        task: TaskId,
+        prev: CpuId,
+        cpu: CpuId,
+        placed: bool,
+    ) -> Option<EnergyEstimate> {
+        self.sched.energy_estimate(task, prev, cpu, placed, &self.cx)
+    }
+
+    /// `update_rq_clock()`: brings the clocks of a run queue to the time of the entry.
+    #[inline]
+    pub fn update_rq_clock(&mut self, cpu: CpuId) {
+        self.sched.update_rq_clock(cpu, &self.cx)
+    }
+
+    /// `rq_clock_pelt()`.
+    #[inline]
+    pub fn rq_clock_pelt(&self, cpu: CpuId) -> u64 {
+        self.sched.rq_clock_pelt(cpu)
+    }
+
+    /// `jiffies`. Differences: counted by the clock, not by whichever CPU keeps the tick, so it never
+    /// lags while all CPUs sleep.
+    #[inline]
+    pub fn jiffies(&self) -> u64 {
+        self.cx.jiffies()
+    }
+
+    /// `select_task_rq_rt()`: the CPU on which a real-time task wakes that was last on `cpu`.
+    #[inline]
+    pub fn select_task_rq_rt(&mut self, task: TaskId, cpu: CpuId, _flags: u32) -> CpuId {
+        self.sched.select_task_rq_rt(task, cpu, _flags, &self.cx)
+    }
+
+    /// `cpu_util_cfs()`.
+    #[inline]
+    pub fn cpu_util_cfs(&self, cpu: CpuId) -> u64 {
+        self.sched.cpu_util_cfs(cpu, &self.cx)
+    }
+
+    /// `cpu_util_cfs_boost()`.
+    #[inline]
+    pub fn cpu_util_cfs_boost(&self, cpu: CpuId) -> u64 {
+        self.sched.cpu_util_cfs_boost(cpu, &self.cx)
     }
 }

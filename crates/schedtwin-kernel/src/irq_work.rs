@@ -27,7 +27,7 @@ impl Kernel {
     /// `irq_work_queue_on()`: the same on another CPU.
     pub(crate) fn irq_work_queue_on(&mut self, policy: PolicyId, cpu: CpuId) {
         self.sched.rq[cpu].irq_work_raised.insert(policy);
-        self.send_ipi(cpu, IpiKind::IrqWork);
+        self.sched.send_ipi(cpu, IpiKind::IrqWork, &mut self.cpuidle, &mut self.cx);
     }
 
     /// `irq_work_run()`: the interrupt has come to `cpu`.
@@ -37,7 +37,7 @@ impl Kernel {
             self.sugov_irq_work(policy);
         }
         if std::mem::take(&mut self.sched.rq[cpu].fast_switch_raised) {
-            self.fast_switch_by_interrupt(cpu);
+            self.cpufreq.fast_switch_by_interrupt(cpu, &mut self.sched, &mut self.cx);
         }
         // Where the round of pushes is, its interrupt is in flight or has come.
         if self.sched.rd.rto_cpu == Some(cpu) {

@@ -4,7 +4,7 @@
 //! Facts are always on. Decisions go through a [`See`]: `()` in the hot path, which compiles to
 //! nothing, or a list that a recorder reads afterwards.
 
-use crate::Kernel;
+use crate::Context;
 use schedtwin_types::{
     Candidate, Decision, DecisionRecord, Fact, FactKind, FrequencyInput, PickCandidate, PickRule,
 };
@@ -83,18 +83,18 @@ impl See for Notes {
     }
 }
 
-impl Kernel {
+impl Context {
     /// States a fact, stamped with the executing CPU's local clock.
     #[inline(always)]
     pub(crate) fn fact(&mut self, kind: FactKind) {
-        let fact = Fact { at: self.local_clock(), cpu: self.cx.this_cpu, kind };
-        self.cx.facts.push(fact);
+        let fact = Fact { at: self.local_clock(), cpu: self.this_cpu, kind };
+        self.facts.push(fact);
     }
 
     /// Whether decisions are recorded. Most runs do not record, so the code for it is laid out apart.
     #[inline(always)]
     pub(crate) fn wants_decisions(&self) -> bool {
-        let wanted = self.cx.want_decisions;
+        let wanted = self.want_decisions;
         if wanted {
             cold_path();
         }
@@ -105,6 +105,6 @@ impl Kernel {
     #[cold]
     pub(crate) fn record(&mut self, decision: Decision) {
         let at = self.local_clock();
-        self.cx.decisions.push(DecisionRecord { at, cpu: self.cx.this_cpu, decision });
+        self.decisions.push(DecisionRecord { at, cpu: self.this_cpu, decision });
     }
 }

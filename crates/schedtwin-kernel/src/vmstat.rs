@@ -22,6 +22,7 @@
 //! counter has changed; the shepherd goes round once, everywhere at the same time, and later has nothing to do. The work costs as much as a system call.
 //! Off where `stat_interval` is 0.
 
+use crate::Context;
 use crate::Kernel;
 use crate::sched::{CfsRqId, TaskKind};
 use crate::time::hrtimer::TimerKind;
@@ -68,7 +69,7 @@ impl Kernel {
             self.sched.se[se].cfs_rq = CfsRqId::root(cpu);
             self.workqueue.stat_works.push(StatWork { kworker, due: u64::MAX });
             let first = SHEPHERD_FIRST;
-            self.hrtimer_start(cpu, first, first, TimerKind::StatShepherd);
+            self.time.hrtimer_start(cpu, first, first, TimerKind::StatShepherd, &mut self.cx);
         }
     }
 
@@ -78,20 +79,10 @@ impl Kernel {
         self.try_to_wake_up(kworker, 0, WakeSource::Kernel);
     }
 
-    /// `round_jiffies_relative()` of the interval, and the wheel's bucket.
-    fn stat_due(&self, cpu: CpuId) -> u64 {
-        let hz = 1_000_000_000 / self.cx.tick_nsec;
-        let skew = cpu.index() as u64 * ROUND_SKEW;
-        let at = self.jiffies() + self.cx.config.stat_interval / self.cx.tick_nsec + skew;
-        let rest = at % hz;
-        let whole = at - rest + if rest < hz / 4 { 0 } else { hz };
-        (whole - skew + WHEEL_GRAIN) / WHEEL_GRAIN * WHEEL_GRAIN
-    }
-
     /// A tick of `cpu` looks for its timers.
     #[inline]
     pub(crate) fn vmstat_tick(&mut self, cpu: CpuId) {
-        let jiffies = self.jiffies();
+        let jiffies = self.cx.jiffies();
         let Some(work) = self.workqueue.stat_works.get_mut(cpu.index()) else { return };
         if work.due > jiffies {
             return;
@@ -106,10 +97,22 @@ impl Kernel {
     pub(crate) fn vmstat_update(&mut self) {
         let cpu = self.cx.this_cpu;
         let cost = self.cx.platform.device_tree.path_costs.syscall;
-        self.charge(cost);
-        self.workqueue.stat_works[cpu.index()].due = self.stat_due(cpu);
+        self.sched.charge(cost, &mut self.cx);
+        self.workqueue.stat_works[cpu.index()].due = self.cx.stat_due(cpu);
         let kworker = self.sched.rq[cpu].curr;
         self.sched.tasks[kworker].state = TaskState::Interruptible;
         self.schedule(false);
+    }
+}
+
+impl Context {
+    /// `round_jiffies_relative()` of the interval, and the wheel's bucket.
+    fn stat_due(&self, cpu: CpuId) -> u64 {
+        let hz = 1_000_000_000 / self.tick_nsec;
+        let skew = cpu.index() as u64 * ROUND_SKEW;
+        let at = self.jiffies() + self.config.stat_interval / self.tick_nsec + skew;
+        let rest = at % hz;
+        let whole = at - rest + if rest < hz / 4 { 0 } else { hz };
+        (whole - skew + WHEEL_GRAIN) / WHEEL_GRAIN * WHEEL_GRAIN
     }
 }

@@ -18,8 +18,8 @@
 //! Differences: a CPU sleeps from its entry into an idle state until it is out of it again, ways included; a polling state is work.
 //! The base frequency is the highest of the table.
 
-use crate::Kernel;
 use crate::cpufreq::counts::Counts;
+use crate::{Context, Cpufreq, Scheduler};
 use schedtwin_types::{CpuId, Khz, Ns, PolicyId};
 
 /// Cycles of a kHz in a nanosecond, of this: what is summed is kHz times nanoseconds.
@@ -88,37 +88,37 @@ impl Counters {
     }
 }
 
-impl Kernel {
+impl Cpufreq {
     /// Whether the machine's counters are read by anybody.
     #[inline(always)]
     pub(crate) fn reads_counters(&self) -> bool {
-        !self.cpufreq.counters.is_empty()
+        !self.counters.is_empty()
     }
 
     /// The registers of the executing CPU.
-    pub(crate) fn read_counters(&mut self) -> Counts {
-        let now = self.local_clock();
-        self.cpufreq.counters[self.cx.this_cpu.index()].read(now)
+    pub(crate) fn read_counters(&mut self, cx: &Context) -> Counts {
+        let now = cx.local_clock();
+        self.counters[cx.this_cpu.index()].read(now)
     }
 
     /// The clock of a policy has settled at `khz`, whoever chose that: counters go on at that frequency.
     #[inline]
-    pub fn clock_settled(&mut self, policy: PolicyId, khz: Khz, now: Ns) {
+    pub(crate) fn clock_settled(&mut self, policy: PolicyId, khz: Khz, now: Ns) {
         if self.reads_counters() {
-            for cpu in self.cpufreq.policies[policy].cpus.iter() {
-                self.cpufreq.counters[cpu.index()].runs_at(now, khz);
+            for cpu in self.policies[policy].cpus.iter() {
+                self.counters[cpu.index()].runs_at(now, khz);
             }
         }
     }
 
     /// `arch_scale_freq_tick()`.
     #[inline(never)]
-    pub(crate) fn arch_scale_freq_tick(&mut self, cpu: CpuId) {
-        let now = self.local_clock();
-        let max = self.cpufreq.policies[self.policy_of(cpu)].max();
-        let scale = self.cpufreq.counters[cpu.index()].freq_scale(now, max);
-        if let Some(scale) = scale.filter(|_| self.cpufreq.sugov_forms.invariant) {
-            self.sched.rq[cpu].freq_scale = scale;
+    pub(crate) fn arch_scale_freq_tick(&mut self, cpu: CpuId, sched: &mut Scheduler, cx: &Context) {
+        let now = cx.local_clock();
+        let max = self.policies[cx.policy_of(cpu)].max();
+        let scale = self.counters[cpu.index()].freq_scale(now, max);
+        if let Some(scale) = scale.filter(|_| self.sugov_forms.invariant) {
+            sched.rq[cpu].freq_scale = scale;
         }
     }
 }

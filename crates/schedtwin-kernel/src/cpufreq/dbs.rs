@@ -66,9 +66,9 @@ impl Kernel {
     /// `dbs_update_util_handler()`.
     #[cold]
     pub(crate) fn dbs_update_util(&mut self, cpu: CpuId) {
-        let index = self.policy_of(cpu);
+        let index = self.cx.policy_of(cpu);
         let time = self.sched.rq[cpu].clock;
-        if !self.may_update(index) {
+        if !self.cpufreq.may_update(index, &self.cx) {
             return;
         }
         let policy = &mut self.cpufreq.policies[index];
@@ -94,7 +94,11 @@ impl Kernel {
             highest: policy.max(),
             cur: policy.cur,
         };
-        let wanted = dbs.sample(now_us, |cpu| self.idle_time(cpu) / NSEC_PER_USEC, bounds);
+        let wanted = dbs.sample(
+            now_us,
+            |cpu| self.sched.idle_time(cpu, &self.cpuidle, &self.cx) / NSEC_PER_USEC,
+            bounds,
+        );
         let policy = &self.cpufreq.policies[index];
         let khz = wanted.map(|(khz, relation)| {
             let (table, inefficient) = (&policy.table, &policy.inefficient);

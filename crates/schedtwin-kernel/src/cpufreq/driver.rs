@@ -17,11 +17,11 @@
 //! Differences: a processor that takes hints runs at the performance that is desired. amd-pstate's highest performance is 255 and its
 //! lowest nonlinear one its lowest, where firmware says other numbers. Requests are rounded up to the machine's table.
 
-use crate::Kernel;
 use crate::config::{Config, CpufreqDriver};
 use crate::cpufreq::intel_pstate::cpu::SCALING;
 use crate::cpufreq::policy::CpufreqPolicy;
 use crate::cpufreq::schedutil::FrequencyChoice;
+use crate::{Context, Cpufreq, Scheduler};
 use schedtwin_types::{CpuId, FrequencyRule, Khz, Ns, PolicyId};
 
 /// `INTEL_CPUFREQ_TRANSITION_DELAY`, `INTEL_CPUFREQ_TRANSITION_DELAY_HWP`, `AMD_PSTATE_TRANSITION_DELAY`: microseconds.
@@ -119,7 +119,7 @@ impl CpufreqPolicy {
     }
 }
 
-impl Kernel {
+impl Cpufreq {
     /// The end of `sugov_update_single_perf()`: `util_before` is what the CPU demanded at the decision before.
     #[cold]
     pub(super) fn sugov_adjust_perf(
@@ -128,16 +128,18 @@ impl Kernel {
         index: PolicyId,
         (time, util_before): (Ns, u64),
         hold: bool,
+        sched: &mut Scheduler,
+        cx: &mut Context,
     ) {
-        if hold && self.cpufreq.sugov_cpus[cpu].util < util_before {
-            self.cpufreq.sugov_cpus[cpu].util = util_before;
+        if hold && self.sugov_cpus[cpu].util < util_before {
+            self.sugov_cpus[cpu].util = util_before;
             // What it really demands is asked anew next time.
-            self.sched.stale_demands.mark(cpu);
+            sched.stale_demands.mark(cpu);
         }
-        let sg = self.cpufreq.sugov_cpus[cpu];
-        let (floor, target) = (self.sugov_perf(sg.bw_min), self.sugov_perf(sg.util));
-        let capacity = self.arch_scale_cpu_capacity(cpu);
-        let policy = &mut self.cpufreq.policies[index];
+        let sg = self.sugov_cpus[cpu];
+        let (floor, target) = (cx.sugov_perf(sg.bw_min), cx.sugov_perf(sg.util));
+        let capacity = sched.arch_scale_cpu_capacity(cpu);
+        let policy = &mut self.policies[index];
         let before = policy.requested;
         let raw_khz = policy.adjusted_frequency(floor, target, capacity);
         let khz = policy.tableless_frequency(raw_khz);
@@ -145,18 +147,18 @@ impl Kernel {
         (sugov.last_freq_update_time, sugov.next_freq) = (time, raw_khz);
         (sugov.need_freq_update, sugov.util, sugov.capacity) = (false, sg.util, capacity);
         sugov.counts.count(khz != before);
-        if self.wants_decisions() {
+        if cx.wants_decisions() {
             let rule = match khz == before {
                 _ if hold && sg.util == util_before => FrequencyRule::Held,
                 true => FrequencyRule::Unchanged,
                 false => FrequencyRule::Changed,
             };
             let choice = FrequencyChoice { raw_khz, khz, cached_raw_khz: raw_khz, rule };
-            let inputs = vec![self.frequency_input(cpu)];
-            self.record_frequency(index, inputs, target, &choice);
+            let inputs = vec![self.frequency_input(cpu, sched, cx)];
+            self.record_frequency(index, inputs, target, &choice, cx);
         }
         if khz != before {
-            self.cpufreq_driver_fast_switch(index, khz, time);
+            self.cpufreq_driver_fast_switch(index, khz, time, sched, cx);
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::Kernel;
 use crate::cpufreq::counts::Counts;
 use crate::cpufreq::driver::Driver;
 use crate::cpufreq::intel_pstate::cpu::SCALING;
+use crate::{Context, Cpufreq, Scheduler};
 use schedtwin_types::{CpuId, Khz, Ns, PolicyId};
 
 /// What a driver tells a processor that chooses its frequency itself.
@@ -29,13 +30,13 @@ pub struct Hints {
     pub epp: u8,
 }
 
-impl Kernel {
+impl Cpufreq {
     /// What the driver of a policy has written; `None`: processors do as they are told.
-    pub(crate) fn hints(&self, index: PolicyId) -> Option<Hints> {
-        if !self.cx.config.processor_decides() {
+    pub(crate) fn hints(&self, index: PolicyId, cx: &Context) -> Option<Hints> {
+        if !cx.config.processor_decides() {
             return None;
         }
-        let policy = &self.cpufreq.policies[index];
+        let policy = &self.policies[index];
         let (min, max) = match &policy.pstate {
             Some(pstate) => {
                 let khz = |ratio: i32| policy.next_higher(ratio.max(0) as u32 * SCALING);
@@ -44,24 +45,26 @@ impl Kernel {
             None => (policy.table[0], policy.limit_max),
         };
         let max = max.min(policy.limit_max);
-        Some(match self.cx.config.pins_pstate() {
+        Some(match cx.config.pins_pstate() {
             true => Hints { min: max, max, epp: 0 },
-            false => Hints { min: min.min(max), max, epp: self.cx.config.epp as u8 },
+            false => Hints { min: min.min(max), max, epp: cx.config.epp as u8 },
         })
     }
 
     /// The drivers start, at boot.
-    pub(crate) fn hints_start(&mut self) {
-        if Driver::new(&self.cx.config).pstates {
-            self.intel_pstate_cpu_init();
+    pub(crate) fn hints_start(&mut self, sched: &mut Scheduler, cx: &mut Context) {
+        if Driver::new(&cx.config).pstates {
+            self.intel_pstate_cpu_init(cx);
         }
-        for index in self.cpufreq.policies.ids() {
-            let khz = self.hints(index).expect("processors decide").min;
+        for index in self.policies.ids() {
+            let khz = self.hints(index, cx).expect("processors decide").min;
             self.cpufreq_driver_target_index(index, khz);
-            self.set_policy_cur(index, khz);
+            self.set_policy_cur(index, khz, sched, cx);
         }
     }
+}
 
+impl Kernel {
     /// The registers of any CPU, as the processor itself sees them.
     pub fn counters_of(&mut self, cpu: CpuId, now: Ns) -> Counts {
         self.cpufreq.counters[cpu.index()].read(now)

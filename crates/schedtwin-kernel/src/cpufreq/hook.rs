@@ -35,6 +35,7 @@
 use crate::Kernel;
 use crate::cpufreq::forms::SugovForms;
 use crate::sched::CfsRqId;
+use crate::{Context, Cpufreq, Scheduler};
 use schedtwin_types::{CpuId, FrequencyRule, IpiKind, Khz, Ns, PolicyId};
 
 /// Whose hook [`Kernel::cpufreq_update_util`] calls.
@@ -133,7 +134,9 @@ impl Kernel {
             FrequencyHook::None => {}
             FrequencyHook::Early => self.early_hook(cpu, flags),
             FrequencyHook::Sampling => self.dbs_update_util(cpu),
-            FrequencyHook::IntelPstate => self.intel_pstate_update_util(cpu, flags),
+            FrequencyHook::IntelPstate => {
+                self.cpufreq.intel_pstate_update_util(cpu, flags, &mut self.sched, &mut self.cx)
+            }
             FrequencyHook::Custom => self.custom_frequency_update(cpu, flags),
             FrequencyHook::OfMachine => self.machine_frequency_update(cpu, flags),
         }
@@ -147,27 +150,18 @@ impl Kernel {
         }
     }
 
-    /// The hook of a CPU is called, or would be if that CPU itself were the caller.
-    #[inline(always)]
-    pub(crate) fn note_remote_change(&mut self, cpu: CpuId) {
-        if cpu != self.cx.this_cpu && self.sched.rq[cpu].nr_running > 0 {
-            let index = self.policy_of(cpu);
-            self.cpufreq.policies[index].sugov.counts.changed_from_elsewhere(self.cx.now);
-        }
-    }
-
     #[cold]
     fn early_hook(&mut self, cpu: CpuId, flags: u32) {
         let forms = self.cpufreq.sugov_forms;
         if forms.passed && flags & CLASS_QUEUE != 0 {
             return;
         }
-        let index = self.policy_of(cpu);
-        self.note_remote_change(cpu);
+        let index = self.cx.policy_of(cpu);
+        self.cpufreq.note_remote_change(cpu, &self.sched, &self.cx);
         if forms.local_only && cpu != self.cx.this_cpu {
             self.cpufreq.policies[index].sugov.counts.elsewhere += 1;
-            if self.wants_decisions() {
-                self.record_refusal(index, FrequencyRule::NotFromHere);
+            if self.cx.wants_decisions() {
+                self.cpufreq.record_refusal(index, FrequencyRule::NotFromHere, &mut self.cx);
             }
         } else if forms.after_preemption
             && !self.cpufreq.policies[index].cpus.contains(self.cx.this_cpu)
@@ -194,7 +188,7 @@ impl Kernel {
     pub(crate) fn cpufreq_callback(&mut self, cpu: CpuId) {
         let flags = std::mem::take(&mut self.sched.rq[cpu].cpufreq_callback);
         if self.sched.rq[cpu].need_resched {
-            let index = self.policy_of(cpu);
+            let index = self.cx.policy_of(cpu);
             self.cpufreq.policies[index].sugov.counts.interrupts_saved += 1;
         } else {
             self.call_early(cpu, flags);
@@ -225,34 +219,52 @@ impl Kernel {
         policy.sugov.counts.interrupts += 1;
         if policy.fast_switch {
             self.sched.rq[cpu].fast_switch_raised = true;
-            self.send_ipi(cpu, IpiKind::IrqWork);
+            self.sched.send_ipi(cpu, IpiKind::IrqWork, &mut self.cpuidle, &mut self.cx);
         } else {
             self.irq_work_queue_on(index, cpu);
         }
-    }
-
-    /// The interrupt has come to `cpu`: what is wanted by now.
-    pub(crate) fn fast_switch_by_interrupt(&mut self, cpu: CpuId) {
-        let index = self.policy_of(cpu);
-        let sugov = &mut self.cpufreq.policies[index].sugov;
-        sugov.work_in_progress = false;
-        let (khz, requested_at) = (sugov.next_freq, sugov.last_freq_update_time);
-        let khz = self.driver_frequency(index, khz);
-        self.cpufreq_driver_fast_switch(index, khz, requested_at);
-    }
-
-    /// Whether RT or DEADLINE tasks make `cpu` ask for all it has, as 4.7 has it.
-    #[inline]
-    pub(crate) fn class_asks_for_all(&self, cpu: CpuId) -> bool {
-        self.sched.rq[cpu].rt.nr_running() > 0 || self.cpu_bw_dl(cpu) > 0
     }
 
     /// The hook at `time` for a CPU whose domain's signals have been set from outside, as a comparison with
     /// a real kernel's recorded calls needs it.
     pub fn cpufreq_update_util_at(&mut self, cpu: CpuId, time: Ns, flags: u32) {
         self.sched.rq[cpu].clock = time;
-        let cpus = self.cpufreq.policies[self.policy_of(cpu)].cpus;
+        let cpus = self.cpufreq.policies[self.cx.policy_of(cpu)].cpus;
         cpus.iter().for_each(|j| self.sched.stale_demands.mark(j));
         self.cpufreq_update_util(cpu, flags);
+    }
+}
+
+impl Cpufreq {
+    /// The hook of a CPU is called, or would be if that CPU itself were the caller.
+    #[inline(always)]
+    pub(crate) fn note_remote_change(&mut self, cpu: CpuId, sched: &Scheduler, cx: &Context) {
+        if cpu != cx.this_cpu && sched.rq[cpu].nr_running > 0 {
+            let index = cx.policy_of(cpu);
+            self.policies[index].sugov.counts.changed_from_elsewhere(cx.now);
+        }
+    }
+
+    /// The interrupt has come to `cpu`: what is wanted by now.
+    pub(crate) fn fast_switch_by_interrupt(
+        &mut self,
+        cpu: CpuId,
+        sched: &mut Scheduler,
+        cx: &mut Context,
+    ) {
+        let index = cx.policy_of(cpu);
+        let sugov = &mut self.policies[index].sugov;
+        sugov.work_in_progress = false;
+        let (khz, requested_at) = (sugov.next_freq, sugov.last_freq_update_time);
+        let khz = self.driver_frequency(index, khz);
+        self.cpufreq_driver_fast_switch(index, khz, requested_at, sched, cx);
+    }
+}
+
+impl Scheduler {
+    /// Whether RT or DEADLINE tasks make `cpu` ask for all it has, as 4.7 has it.
+    #[inline]
+    pub(crate) fn class_asks_for_all(&self, cpu: CpuId) -> bool {
+        self.rq[cpu].rt.nr_running() > 0 || self.cpu_bw_dl(cpu) > 0
     }
 }

@@ -39,6 +39,7 @@ use crate::cpufreq::counters::Counters;
 use crate::cpufreq::policy::CpufreqPolicy;
 use crate::cpufreq::schedutil::FrequencyChoice;
 use crate::sched::fair::class::SCHED_CPUFREQ_IOWAIT;
+use crate::{Context, Cpufreq, Scheduler};
 use cpu::{FRAC_BITS, PstateCpu, Pstates, SCALING};
 use schedtwin_types::{CpuId, FrequencyRule, Khz, PolicyId};
 
@@ -57,101 +58,115 @@ impl CpufreqPolicy {
     }
 }
 
-impl Kernel {
+impl Cpufreq {
     /// The driver starts on all CPUs: `intel_pstate_cpu_init()`, `intel_pstate_set_policy()`.
-    pub(crate) fn intel_pstate_start(&mut self) {
-        self.intel_pstate_cpu_init();
-        for index in self.cpufreq.policies.ids() {
-            let policy = &self.cpufreq.policies[index];
+    pub(crate) fn intel_pstate_start(&mut self, sched: &mut Scheduler, cx: &mut Context) {
+        self.intel_pstate_cpu_init(cx);
+        for index in self.policies.ids() {
+            let policy = &self.policies[index];
             let pstate = policy.pstate.as_ref().expect("it has been put there");
-            let at_start = if self.cx.config.pins_pstate() { pstate.max_perf_ratio } else { 0 };
+            let at_start = if cx.config.pins_pstate() { pstate.max_perf_ratio } else { 0 };
             let khz = policy.khz_of_pstate(at_start.max(pstate.pstates.min));
             self.cpufreq_driver_target_index(index, khz);
-            self.set_policy_cur(index, khz);
+            self.set_policy_cur(index, khz, sched, cx);
         }
     }
 
     /// `__intel_pstate_cpu_init()` of all CPUs.
-    pub(crate) fn intel_pstate_cpu_init(&mut self) {
-        for index in self.cpufreq.policies.ids() {
-            let pstate = driver_of(&self.cpufreq.policies[index], &self.cx.config);
-            self.cpufreq.policies[index].pstate = Some(Box::new(pstate));
+    pub(crate) fn intel_pstate_cpu_init(&mut self, cx: &Context) {
+        for index in self.policies.ids() {
+            let pstate = driver_of(&self.policies[index], &cx.config);
+            self.policies[index].pstate = Some(Box::new(pstate));
             self.set_pstate_limits(index);
         }
     }
 
     /// Counters for a machine whose driver reads them; silicon runs at `max` when time begins.
-    pub(crate) fn start_counters(&mut self) {
-        let max = |cpu| self.cpufreq.policies[self.policy_of(CpuId(cpu as u16))].max();
-        self.cpufreq.counters =
-            (0..self.sched.rq.len()).map(|cpu| Counters::new(max(cpu), max(cpu))).collect();
+    pub(crate) fn start_counters(&mut self, sched: &Scheduler, cx: &Context) {
+        let max = |cpu| self.policies[cx.policy_of(CpuId(cpu as u16))].max();
+        self.counters = (0..sched.rq.len()).map(|cpu| Counters::new(max(cpu), max(cpu))).collect();
     }
 
     /// `intel_pstate_update_perf_limits()`, where the driver has P-states.
     pub(super) fn set_pstate_limits(&mut self, index: PolicyId) {
-        let policy = &mut self.cpufreq.policies[index];
+        let policy = &mut self.policies[index];
         let (min, max) = (policy.table[0], policy.limit_max);
         if let Some(pstate) = &mut policy.pstate {
             pstate.update_perf_limits(min, max);
         }
     }
 
+    /// `intel_pstate_update_util()`.
+    #[cold]
+    pub(crate) fn intel_pstate_update_util(
+        &mut self,
+        cpu: CpuId,
+        flags: u32,
+        sched: &mut Scheduler,
+        cx: &mut Context,
+    ) {
+        let index = cx.policy_of(cpu);
+        self.note_remote_change(cpu, sched, cx);
+        if cpu != cx.this_cpu {
+            self.policies[index].sugov.counts.elsewhere += 1;
+            if cx.wants_decisions() {
+                self.record_refusal(index, FrequencyRule::NotFromHere, cx);
+            }
+            return;
+        }
+        let (time, tick) = (sched.rq[cpu].clock, cx.tick_nsec);
+        let Some(mut pstate) = self.policies[index].pstate.take() else { return };
+        if !pstate.update_util(time, flags & SCHED_CPUFREQ_IOWAIT != 0, tick) {
+            self.policies[index].sugov.counts.rate_limited += 1;
+        } else {
+            let counts = self.read_counters(cx);
+            if pstate.take_sample(time, counts) {
+                self.intel_pstate_adjust_pstate(cpu, index, &mut pstate, sched, cx);
+            }
+        }
+        self.policies[index].pstate = Some(pstate);
+    }
+
+    /// `intel_pstate_adjust_pstate()`.
+    fn intel_pstate_adjust_pstate(
+        &mut self,
+        cpu: CpuId,
+        index: PolicyId,
+        pstate: &mut PstateCpu,
+        sched: &mut Scheduler,
+        cx: &mut Context,
+    ) {
+        let busy = sched.rq[cpu].nr_running > 0;
+        let raw = pstate.target_pstate();
+        let target = pstate.prepare_request(raw);
+        let changes = target != pstate.current;
+        pstate.current = target;
+        let khz = self.policies[index].khz_of_pstate(target);
+        if cx.wants_decisions() {
+            let rule = if changes { FrequencyRule::Changed } else { FrequencyRule::Unchanged };
+            let raw_khz = raw as u32 * SCALING;
+            let choice = FrequencyChoice { raw_khz, khz, cached_raw_khz: raw_khz, rule };
+            let busy_of_1024 = (pstate.busy_scaled / 100) << (10 - FRAC_BITS);
+            self.record_frequency(index, Vec::new(), busy_of_1024 as u64, &choice, cx);
+        }
+        let counts = &mut self.policies[index].sugov.counts;
+        counts.decided(cx.now, busy);
+        counts.count(changes);
+        if changes {
+            self.cpufreq_driver_fast_switch(index, khz, pstate.sample_time, sched, cx);
+        }
+    }
+}
+
+impl Kernel {
     /// `intel_pstate_set_policy()`: the policy's limit has changed.
     pub(crate) fn intel_pstate_limits(&mut self, index: PolicyId) {
-        self.set_pstate_limits(index);
+        self.cpufreq.set_pstate_limits(index);
         if self.cx.config.pins_pstate() {
             let policy = &self.cpufreq.policies[index];
             let pstate = policy.pstate.as_ref().expect("its driver is intel_pstate");
             let khz = policy.khz_of_pstate(pstate.max_perf_ratio.max(pstate.pstates.min));
             self.cpufreq_driver_target(index, khz);
-        }
-    }
-
-    /// `intel_pstate_update_util()`.
-    #[cold]
-    pub(crate) fn intel_pstate_update_util(&mut self, cpu: CpuId, flags: u32) {
-        let index = self.policy_of(cpu);
-        self.note_remote_change(cpu);
-        if cpu != self.cx.this_cpu {
-            self.cpufreq.policies[index].sugov.counts.elsewhere += 1;
-            if self.wants_decisions() {
-                self.record_refusal(index, FrequencyRule::NotFromHere);
-            }
-            return;
-        }
-        let (time, tick) = (self.sched.rq[cpu].clock, self.cx.tick_nsec);
-        let Some(mut pstate) = self.cpufreq.policies[index].pstate.take() else { return };
-        if !pstate.update_util(time, flags & SCHED_CPUFREQ_IOWAIT != 0, tick) {
-            self.cpufreq.policies[index].sugov.counts.rate_limited += 1;
-        } else {
-            let counts = self.read_counters();
-            if pstate.take_sample(time, counts) {
-                self.intel_pstate_adjust_pstate(cpu, index, &mut pstate);
-            }
-        }
-        self.cpufreq.policies[index].pstate = Some(pstate);
-    }
-
-    /// `intel_pstate_adjust_pstate()`.
-    fn intel_pstate_adjust_pstate(&mut self, cpu: CpuId, index: PolicyId, pstate: &mut PstateCpu) {
-        let busy = self.sched.rq[cpu].nr_running > 0;
-        let raw = pstate.target_pstate();
-        let target = pstate.prepare_request(raw);
-        let changes = target != pstate.current;
-        pstate.current = target;
-        let khz = self.cpufreq.policies[index].khz_of_pstate(target);
-        if self.wants_decisions() {
-            let rule = if changes { FrequencyRule::Changed } else { FrequencyRule::Unchanged };
-            let raw_khz = raw as u32 * SCALING;
-            let choice = FrequencyChoice { raw_khz, khz, cached_raw_khz: raw_khz, rule };
-            let busy_of_1024 = (pstate.busy_scaled / 100) << (10 - FRAC_BITS);
-            self.record_frequency(index, Vec::new(), busy_of_1024 as u64, &choice);
-        }
-        let counts = &mut self.cpufreq.policies[index].sugov.counts;
-        counts.decided(self.cx.now, busy);
-        counts.count(changes);
-        if changes {
-            self.cpufreq_driver_fast_switch(index, khz, pstate.sample_time);
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::cpufreq::sugov_kthread::SugovKthread;
 use crate::device_tree::DtPolicy;
 use crate::policy::CustomFrequency;
 use crate::sched::root_domain::perf_states;
+use crate::{Context, Cpufreq, Scheduler};
 use schedtwin_types::{CpuId, CpuMask, FactKind, Khz, Ns, PolicyId};
 
 /// A frequency domain.
@@ -156,27 +157,27 @@ impl CpufreqPolicy {
     }
 }
 
-impl Kernel {
+impl Cpufreq {
     /// Starts the governors, at boot.
-    pub(crate) fn cpufreq_start(&mut self) {
-        if self.cx.config.scaling_driver.needs_own_clocks() {
-            self.start_counters();
+    pub(crate) fn cpufreq_start(&mut self, sched: &mut Scheduler, cx: &mut Context) {
+        if cx.config.scaling_driver.needs_own_clocks() {
+            self.start_counters(sched, cx);
         }
-        if self.cx.config.processor_decides() {
-            self.hints_start();
+        if cx.config.processor_decides() {
+            self.hints_start(sched, cx);
             return;
         }
-        if self.cx.config.scaling_driver.decides() {
-            self.intel_pstate_start();
+        if cx.config.scaling_driver.decides() {
+            self.intel_pstate_start(sched, cx);
             return;
         }
-        let driver = Driver::new(&self.cx.config);
+        let driver = Driver::new(&cx.config);
         if driver.pstates {
-            self.intel_pstate_cpu_init();
+            self.intel_pstate_cpu_init(cx);
         }
-        for index in self.cpufreq.policies.ids() {
-            let policy = &self.cpufreq.policies[index];
-            let khz = match self.cx.config.cpufreq {
+        for index in self.policies.ids() {
+            let policy = &self.policies[index];
+            let khz = match cx.config.cpufreq {
                 // The governor's first request decides; until then what firmware left.
                 // Drivers that bring their own way begin at the bottom.
                 FrequencyGovernor::Schedutil
@@ -192,25 +193,92 @@ impl Kernel {
                 | FrequencyGovernor::Conservative => policy.max(),
                 FrequencyGovernor::Powersave => policy.table[0],
                 FrequencyGovernor::Userspace => {
-                    policy.resolve_within(self.cx.config.scaling_setspeed, policy.limit_max)
+                    policy.resolve_within(cx.config.scaling_setspeed, policy.limit_max)
                 }
             };
             self.cpufreq_driver_target_index(index, khz);
-            self.set_policy_cur(index, khz);
+            self.set_policy_cur(index, khz, sched, cx);
         }
     }
 
+    /// The driver hands a frequency to the hardware.
+    pub(crate) fn cpufreq_driver_target_index(&mut self, index: PolicyId, khz: Khz) {
+        self.policies[index].requested = khz;
+        self.dirty_policies.insert(index);
+        self.policies_dirty = true;
+    }
+
+    /// The kernel believes in a frequency from now on: `policy->cur`, `topology_set_freq_scale()`.
+    pub(crate) fn set_policy_cur(
+        &mut self,
+        index: PolicyId,
+        khz: Khz,
+        sched: &mut Scheduler,
+        cx: &mut Context,
+    ) {
+        let policy = &mut self.policies[index];
+        policy.cur = khz;
+        let (cpus, max) = (policy.cpus, policy.max());
+        let scale = ((khz as u64) << 10) / max as u64;
+        let known = !self.reads_counters();
+        for cpu in cpus.iter() {
+            if known {
+                sched.rq[cpu].freq_scale = if self.sugov_forms.invariant { scale } else { 1024 };
+            }
+            sched.refresh_path_speed(cpu, self, cx);
+            if !self.sugov_forms.invariant {
+                // What a utilisation is worth follows from the clock.
+                sched.stale_demands.mark(cpu);
+            }
+        }
+    }
+
+    /// How fast a CPU's clock is believed to run, of 1024.
+    pub(crate) fn clock_scale(&self, cpu: CpuId, cx: &Context) -> u64 {
+        let policy = &self.policies[cx.policy_of(cpu)];
+        (u64::from(policy.cur) << 10) / u64::from(policy.max())
+    }
+
+    /// What the driver makes of a frequency that the governor has not looked up in its table (`CPUFREQ_RELATION_L`).
+    #[inline]
+    pub(crate) fn driver_frequency(&self, index: PolicyId, khz: Khz) -> Khz {
+        let policy = &self.policies[index];
+        match policy.tableless {
+            true => policy.tableless_frequency(khz),
+            false if self.sugov_forms.raw => policy.resolve(khz),
+            false => khz,
+        }
+    }
+
+    /// `cpufreq_driver_fast_switch()`: in scheduler context, at once as the kernel believes.
+    pub(super) fn cpufreq_driver_fast_switch(
+        &mut self,
+        index: PolicyId,
+        khz: Khz,
+        requested_at: Ns,
+        sched: &mut Scheduler,
+        cx: &mut Context,
+    ) {
+        let cost = cx.platform.device_tree.path_costs.frequency_switch;
+        sched.charge(cost, cx);
+        cx.fact(FactKind::Frequency { policy: index, khz, requested_at });
+        self.cpufreq_driver_target_index(index, khz);
+        self.set_policy_cur(index, khz, sched, cx);
+    }
+}
+
+impl Kernel {
     /// `cpufreq_governor_limits()`: the policy's limit has changed.
     pub(crate) fn cpufreq_governor_limits(&mut self, index: PolicyId) {
         if self.cx.config.processor_decides() {
-            self.set_pstate_limits(index);
+            self.cpufreq.set_pstate_limits(index);
             return;
         }
         if self.cx.config.scaling_driver.decides() {
             self.intel_pstate_limits(index);
             return;
         }
-        self.set_pstate_limits(index);
+        self.cpufreq.set_pstate_limits(index);
         match self.cx.config.cpufreq {
             FrequencyGovernor::Schedutil => self.sugov_limits(index),
             FrequencyGovernor::Performance => {
@@ -229,46 +297,19 @@ impl Kernel {
         }
     }
 
-    /// The driver hands a frequency to the hardware.
-    pub(crate) fn cpufreq_driver_target_index(&mut self, index: PolicyId, khz: Khz) {
-        self.cpufreq.policies[index].requested = khz;
-        self.cpufreq.dirty_policies.insert(index);
-        self.cpufreq.policies_dirty = true;
-    }
-
-    /// The kernel believes in a frequency from now on: `policy->cur`, `topology_set_freq_scale()`.
-    pub(crate) fn set_policy_cur(&mut self, index: PolicyId, khz: Khz) {
-        let policy = &mut self.cpufreq.policies[index];
-        policy.cur = khz;
-        let (cpus, max) = (policy.cpus, policy.max());
-        let scale = ((khz as u64) << 10) / max as u64;
-        let known = !self.reads_counters();
-        for cpu in cpus.iter() {
-            if known {
-                self.sched.rq[cpu].freq_scale =
-                    if self.cpufreq.sugov_forms.invariant { scale } else { 1024 };
-            }
-            self.refresh_path_speed(cpu);
-            if !self.cpufreq.sugov_forms.invariant {
-                // What a utilisation is worth follows from the clock.
-                self.sched.stale_demands.mark(cpu);
-            }
-        }
-    }
-
-    /// How fast a CPU's clock is believed to run, of 1024.
-    pub(crate) fn clock_scale(&self, cpu: CpuId) -> u64 {
-        let policy = &self.cpufreq.policies[self.policy_of(cpu)];
-        (u64::from(policy.cur) << 10) / u64::from(policy.max())
-    }
-
     /// The governor has chosen `khz`, at `requested_at` on the run queue's clock: the end of
     /// `sugov_update_shared()` and `sugov_update_single_freq()`.
     #[inline]
     pub(crate) fn cpufreq_driver_request(&mut self, index: PolicyId, khz: Khz, requested_at: Ns) {
         if self.cpufreq.policies[index].fast_switch {
-            let khz = self.driver_frequency(index, khz);
-            self.cpufreq_driver_fast_switch(index, khz, requested_at);
+            let khz = self.cpufreq.driver_frequency(index, khz);
+            self.cpufreq.cpufreq_driver_fast_switch(
+                index,
+                khz,
+                requested_at,
+                &mut self.sched,
+                &mut self.cx,
+            );
         } else {
             // The driver is asked later, and the meter hears of the wish now.
             self.cpufreq.wishing_policies.insert(index);
@@ -276,35 +317,12 @@ impl Kernel {
             self.sugov_deferred_update(index);
         }
     }
+}
 
-    /// What the driver makes of a frequency that the governor has not looked up in its table (`CPUFREQ_RELATION_L`).
-    #[inline]
-    pub(crate) fn driver_frequency(&self, index: PolicyId, khz: Khz) -> Khz {
-        let policy = &self.cpufreq.policies[index];
-        match policy.tableless {
-            true => policy.tableless_frequency(khz),
-            false if self.cpufreq.sugov_forms.raw => policy.resolve(khz),
-            false => khz,
-        }
-    }
-
-    /// `cpufreq_driver_fast_switch()`: in scheduler context, at once as the kernel believes.
-    pub(super) fn cpufreq_driver_fast_switch(
-        &mut self,
-        index: PolicyId,
-        khz: Khz,
-        requested_at: Ns,
-    ) {
-        let cost = self.cx.platform.device_tree.path_costs.frequency_switch;
-        self.charge(cost);
-        self.fact(FactKind::Frequency { policy: index, khz, requested_at });
-        self.cpufreq_driver_target_index(index, khz);
-        self.set_policy_cur(index, khz);
-    }
-
+impl Context {
     /// The domain of a CPU.
     #[inline(always)]
     pub(crate) fn policy_of(&self, cpu: CpuId) -> PolicyId {
-        PolicyId(self.cx.platform.device_tree.cpus[cpu.index()].policy as u16)
+        PolicyId(self.platform.device_tree.cpus[cpu.index()].policy as u16)
     }
 }

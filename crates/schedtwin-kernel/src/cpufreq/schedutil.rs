@@ -34,6 +34,7 @@ use crate::cpufreq::policy::CpufreqPolicy;
 use crate::sched::CfsRqId;
 use crate::sched::fair::class::SCHED_CPUFREQ_IOWAIT;
 use crate::see::{Notes, See};
+use crate::{Context, Cpufreq, Cpuidle, Scheduler};
 use schedtwin_types::{CpuId, Decision, FrequencyInput, FrequencyRule, Khz, Ns, PolicyId};
 
 /// `IOWAIT_BOOST_MIN`: an eighth of the scale.
@@ -203,8 +204,8 @@ impl Kernel {
     pub(super) fn sugov_update(&mut self, cpu: CpuId, flags: u32) {
         let rq = &self.sched.rq[cpu];
         let (time, busy, bw_dl) = (rq.clock, rq.nr_running > 0, rq.dl.cpu_bw_dl());
-        self.sugov_iowait_boost(cpu, time, flags);
-        let index = self.policy_of(cpu);
+        self.cpufreq.sugov_iowait_boost(cpu, time, flags, &mut self.sched, &self.cx);
+        let index = self.cx.policy_of(cpu);
         let sg = &mut self.cpufreq.sugov_cpus[cpu];
         sg.last_update = time;
         let policy = &mut self.cpufreq.policies[index];
@@ -217,21 +218,21 @@ impl Kernel {
         sugov.limits_changed |= bw_dl > sg.bw_min;
         if !may_update {
             sugov.counts.elsewhere += 1;
-            if self.wants_decisions() {
-                self.record_refusal(index, FrequencyRule::NotFromHere);
+            if self.cx.wants_decisions() {
+                self.cpufreq.record_refusal(index, FrequencyRule::NotFromHere, &mut self.cx);
             }
             return;
         }
         let drops = self.cpufreq.sugov_forms.drops_while_busy;
         if (drops && sugov.work_in_progress) || !sugov.should_update(time) {
             sugov.counts.rate_limited += 1;
-            if self.wants_decisions() {
-                self.record_refusal(index, FrequencyRule::RateLimit);
+            if self.cx.wants_decisions() {
+                self.cpufreq.record_refusal(index, FrequencyRule::RateLimit, &mut self.cx);
             }
             return;
         }
         sugov.counts.decided(self.cx.now, busy);
-        if self.wants_decisions() {
+        if self.cx.wants_decisions() {
             let mut notes = Notes::default();
             self.sugov_request(cpu, index, time, &mut notes);
         } else {
@@ -253,7 +254,8 @@ impl Kernel {
         let mut next = Some(0);
         while let Some(word) = next {
             for j in self.sched.stale_demands.among(&self.cpufreq.policies[index].cpus, word) {
-                let (before, demand) = self.sugov_get_util(j, cpu, time);
+                let (before, demand) =
+                    self.cpufreq.sugov_get_util(j, cpu, time, &mut self.sched, &self.cx);
                 highest_fell |= before == highest && demand < before;
                 highest = highest.max(demand);
             }
@@ -261,7 +263,8 @@ impl Kernel {
         }
         let known = (!highest_fell).then_some(highest);
         let cpus = &self.cpufreq.policies[index].cpus;
-        let (util, capacity) = self.sugov_domain_demand(cpus, cpu, known);
+        let (util, capacity) =
+            self.sched.sugov_domain_demand(cpus, cpu, known, &self.cpufreq, &self.cx);
         let policy = &self.cpufreq.policies[index];
         // What was demanded last time led to the frequency that is asked for already.
         let sugov = &policy.sugov;
@@ -270,12 +273,21 @@ impl Kernel {
             self.cpufreq.policies[index].sugov.counts.equal += 1;
             return;
         }
-        let hold = policy.is_single && !self.uclamp_rq_is_capped(cpu) && self.sugov_hold_freq(cpu);
+        let hold = policy.is_single
+            && !self.sched.uclamp_rq_is_capped(cpu, &self.cx)
+            && self.cpufreq.sugov_hold_freq(cpu, &self.cpuidle);
         if self.cpufreq.policies[index].adjust_perf && self.cpufreq.sugov_forms.invariant {
-            self.sugov_adjust_perf(cpu, index, (time, util_before), hold);
+            self.cpufreq.sugov_adjust_perf(
+                cpu,
+                index,
+                (time, util_before),
+                hold,
+                &mut self.sched,
+                &mut self.cx,
+            );
             return;
         }
-        let perf = self.sugov_perf(util);
+        let perf = self.cx.sugov_perf(util);
         let policy = &mut self.cpufreq.policies[index];
         (policy.sugov.util, policy.sugov.capacity) = (util, capacity);
         let forms = self.cpufreq.sugov_forms;
@@ -283,8 +295,10 @@ impl Kernel {
         let choice = policy.decide_frequency(perf, capacity, hold, reference, forms.raw);
         if S::ON {
             let cpus = policy.cpus;
-            cpus.iter().for_each(|j| see.frequency_input(|| self.frequency_input(j)));
-            self.record_frequency(index, see.take_inputs(), perf, &choice);
+            cpus.iter().for_each(|j| {
+                see.frequency_input(|| self.cpufreq.frequency_input(j, &self.sched, &self.cx))
+            });
+            self.cpufreq.record_frequency(index, see.take_inputs(), perf, &choice, &mut self.cx);
         }
         let sugov = &mut self.cpufreq.policies[index].sugov;
         if sugov.commit(time, &choice) {
@@ -293,37 +307,40 @@ impl Kernel {
             sugov.last_freq_update_time = time;
         }
     }
+}
 
+impl Cpufreq {
     /// `cpufreq_this_cpu_can_update()`: whether the executing CPU may have a domain's clock changed. The remote callbacks as
     /// posted send an interrupt to a CPU that may.
     #[inline]
-    pub(crate) fn may_update(&self, index: PolicyId) -> bool {
-        self.cpufreq.policies[index].may_be_updated(self.cx.this_cpu, self.cpufreq.sugov_forms)
+    pub(crate) fn may_update(&self, index: PolicyId, cx: &Context) -> bool {
+        self.policies[index].may_be_updated(cx.this_cpu, self.sugov_forms)
     }
 
     /// The governor was called, and did not look at anything.
     #[cold]
-    pub(super) fn record_refusal(&mut self, index: PolicyId, rule: FrequencyRule) {
-        let khz = self.cpufreq.policies[index].sugov.next_freq;
+    pub(super) fn record_refusal(&self, index: PolicyId, rule: FrequencyRule, cx: &mut Context) {
+        let khz = self.policies[index].sugov.next_freq;
         let choice = FrequencyChoice { raw_khz: 0, khz, cached_raw_khz: 0, rule };
-        self.record_frequency(index, Vec::new(), 0, &choice);
+        self.record_frequency(index, Vec::new(), 0, &choice, cx);
     }
 
     pub(crate) fn record_frequency(
-        &mut self,
+        &self,
         index: PolicyId,
         inputs: Vec<FrequencyInput>,
         util: u64,
         choice: &FrequencyChoice,
+        cx: &mut Context,
     ) {
-        let previous_khz = match self.cpufreq.policies[index].sugov.next_freq {
-            0 => self.cpufreq.policies[index].cur,
+        let previous_khz = match self.policies[index].sugov.next_freq {
+            0 => self.policies[index].cur,
             khz => khz,
         };
-        let sugov = &self.cpufreq.policies[index].sugov;
+        let sugov = &self.policies[index].sugov;
         let limited_until = (choice.rule == FrequencyRule::RateLimit)
             .then(|| sugov.last_freq_update_time.saturating_add_signed(sugov.freq_update_delay_ns));
-        self.record(Decision::Frequency {
+        cx.record(Decision::Frequency {
             policy: index,
             inputs,
             util,
@@ -337,50 +354,62 @@ impl Kernel {
 
     /// `sugov_get_util()`: computes a CPU's demand with its boost, for a request of CPU `hook`. What it was before, and what
     /// it is.
-    fn sugov_get_util(&mut self, cpu: CpuId, hook: CpuId, time: Ns) -> (u64, u64) {
-        let boost = match self.cpufreq.sugov_cpus[cpu].iowait_boost {
+    fn sugov_get_util(
+        &mut self,
+        cpu: CpuId,
+        hook: CpuId,
+        time: Ns,
+        sched: &mut Scheduler,
+        cx: &Context,
+    ) -> (u64, u64) {
+        let boost = match self.sugov_cpus[cpu].iowait_boost {
             0 => None,
-            _ => self.sugov_iowait_apply(cpu, time, self.iowait_boost_capacity(cpu, hook)),
+            _ => self.sugov_iowait_apply(cpu, time, sched.iowait_boost_capacity(cpu, hook, cx), cx),
         };
-        let (util, bw_min) = self.sugov_demand(cpu, boost);
-        let sg = &mut self.cpufreq.sugov_cpus[cpu];
+        let (util, bw_min) = sched.sugov_demand(cpu, boost, cx);
+        let sg = &mut self.sugov_cpus[cpu];
         sg.bw_min = bw_min;
         let before = std::mem::replace(&mut sg.util, util);
         if sg.iowait_boost == 0 {
-            self.sched.stale_demands.computed(cpu);
+            sched.stale_demands.computed(cpu);
         }
         (before, util)
     }
 
     /// What a record shows of a CPU.
-    pub(crate) fn frequency_input(&self, cpu: CpuId) -> FrequencyInput {
-        let rq = &self.sched.rq[cpu];
-        let (util, min) = match self.cpufreq.frequency_hook {
+    pub(crate) fn frequency_input(
+        &self,
+        cpu: CpuId,
+        sched: &Scheduler,
+        cx: &Context,
+    ) -> FrequencyInput {
+        let rq = &sched.rq[cpu];
+        let (util, min) = match self.frequency_hook {
             FrequencyHook::Custom | FrequencyHook::OfMachine | FrequencyHook::Early => {
-                self.sugov_demand(cpu, None)
+                sched.sugov_demand(cpu, None, cx)
             }
-            _ => (self.cpufreq.sugov_cpus[cpu].util, self.cpufreq.sugov_cpus[cpu].bw_min),
+            _ => (self.sugov_cpus[cpu].util, self.sugov_cpus[cpu].bw_min),
         };
-        let avg = &self.sched.cfs[CfsRqId::root(cpu)].avg;
+        let avg = &sched.cfs[CfsRqId::root(cpu)].avg;
         FrequencyInput {
             cpu,
             util_avg: avg.util_avg,
             runnable_avg: avg.runnable_avg,
             util_est: avg.util_est as u64,
-            util_uclamp: self.summed_cpu_util(cpu),
-            boost: self.cpu_util_cfs_boost(cpu) - self.cpu_util_cfs(cpu),
+            util_uclamp: sched.summed_cpu_util(cpu, cx),
+            boost: sched.cpu_util_cfs_boost(cpu, cx) - sched.cpu_util_cfs(cpu, cx),
             rt: rq.avg_rt.util_avg,
             dl: rq.avg_dl.util_avg,
             irq: rq.avg_irq.util_avg,
             min,
-            perf: self.sugov_perf(util),
+            perf: cx.sugov_perf(util),
         }
     }
 
     /// `sugov_hold_freq()`: a single-CPU domain does not slow down before its CPU has been idle.
-    fn sugov_hold_freq(&mut self, cpu: CpuId) -> bool {
-        let calls = self.cpuidle.cpus[cpu].tick.idle_calls;
-        let sg = &mut self.cpufreq.sugov_cpus[cpu];
+    fn sugov_hold_freq(&mut self, cpu: CpuId, cpuidle: &Cpuidle) -> bool {
+        let calls = cpuidle.cpus[cpu].tick.idle_calls;
+        let sg = &mut self.sugov_cpus[cpu];
         let hold = calls == sg.saved_idle_calls;
         sg.saved_idle_calls = calls;
         hold
@@ -388,9 +417,9 @@ impl Kernel {
 
     /// `sugov_iowait_reset()`: after a tick without a call the boost starts over.
     #[inline]
-    fn sugov_iowait_reset(&mut self, cpu: CpuId, time: Ns, set: bool) -> bool {
-        let tick = self.cx.tick_nsec as i64;
-        let sg = &mut self.cpufreq.sugov_cpus[cpu];
+    fn sugov_iowait_reset(&mut self, cpu: CpuId, time: Ns, set: bool, cx: &Context) -> bool {
+        let tick = cx.tick_nsec as i64;
+        let sg = &mut self.sugov_cpus[cpu];
         if time as i64 - sg.last_update as i64 <= tick {
             return false;
         }
@@ -401,39 +430,56 @@ impl Kernel {
 
     /// `sugov_iowait_boost()`.
     #[inline(always)]
-    fn sugov_iowait_boost(&mut self, cpu: CpuId, time: Ns, flags: u32) {
+    fn sugov_iowait_boost(
+        &mut self,
+        cpu: CpuId,
+        time: Ns,
+        flags: u32,
+        sched: &mut Scheduler,
+        cx: &Context,
+    ) {
         let set = flags & SCHED_CPUFREQ_IOWAIT != 0;
-        if set || self.cpufreq.sugov_cpus[cpu].iowait_boost != 0 {
-            self.sugov_iowait_boosted(cpu, time, set);
+        if set || self.sugov_cpus[cpu].iowait_boost != 0 {
+            self.sugov_iowait_boosted(cpu, time, set, sched, cx);
         }
     }
 
     /// Some I/O is waited for, or was.
     #[inline(never)]
-    fn sugov_iowait_boosted(&mut self, cpu: CpuId, time: Ns, set: bool) {
-        if self.cpufreq.sugov_cpus[cpu].iowait_boost != 0 && self.sugov_iowait_reset(cpu, time, set)
-        {
+    fn sugov_iowait_boosted(
+        &mut self,
+        cpu: CpuId,
+        time: Ns,
+        set: bool,
+        sched: &mut Scheduler,
+        cx: &Context,
+    ) {
+        if self.sugov_cpus[cpu].iowait_boost != 0 && self.sugov_iowait_reset(cpu, time, set, cx) {
             return;
         }
-        let sg = &mut self.cpufreq.sugov_cpus[cpu];
+        let sg = &mut self.sugov_cpus[cpu];
         if !set || sg.iowait_boost_pending {
             return;
         }
         sg.iowait_boost_pending = true;
-        self.sched.stale_demands.mark(cpu);
+        sched.stale_demands.mark(cpu);
         sg.iowait_boost =
             if sg.iowait_boost != 0 { (sg.iowait_boost << 1).min(1024) } else { IOWAIT_BOOST_MIN };
     }
 
     /// `sugov_iowait_apply()`: the boost that this request gets, if any.
     #[inline(never)]
-    fn sugov_iowait_apply(&mut self, cpu: CpuId, time: Ns, capacity: u64) -> Option<u64> {
-        if self.cpufreq.sugov_cpus[cpu].iowait_boost == 0
-            || self.sugov_iowait_reset(cpu, time, false)
-        {
+    fn sugov_iowait_apply(
+        &mut self,
+        cpu: CpuId,
+        time: Ns,
+        capacity: u64,
+        cx: &Context,
+    ) -> Option<u64> {
+        if self.sugov_cpus[cpu].iowait_boost == 0 || self.sugov_iowait_reset(cpu, time, false, cx) {
             return None;
         }
-        let sg = &mut self.cpufreq.sugov_cpus[cpu];
+        let sg = &mut self.sugov_cpus[cpu];
         if !sg.iowait_boost_pending {
             sg.iowait_boost >>= 1;
             if sg.iowait_boost < IOWAIT_BOOST_MIN {
@@ -478,9 +524,15 @@ mod tests {
         let mut time = 10_000_000;
         let mut request = |k: &mut Kernel, step: Ns, io: bool| {
             time += step;
-            k.sugov_iowait_boost(cpu, time, if io { SCHED_CPUFREQ_IOWAIT } else { 0 });
+            k.cpufreq.sugov_iowait_boost(
+                cpu,
+                time,
+                if io { SCHED_CPUFREQ_IOWAIT } else { 0 },
+                &mut k.sched,
+                &k.cx,
+            );
             k.cpufreq.sugov_cpus[cpu].last_update = time;
-            k.sugov_iowait_apply(cpu, time, 1024).unwrap_or(0)
+            k.cpufreq.sugov_iowait_apply(cpu, time, 1024, &k.cx).unwrap_or(0)
         };
         let steps = [1_000_000; 5].map(|step| request(&mut kernel, step, true));
         assert_eq!(steps, [128, 256, 512, 1024, 1024]);

@@ -46,6 +46,7 @@
 use crate::Kernel;
 use crate::config::SugovSlowPath;
 use crate::sched::{CfsRqId, Class, OnRq, TaskKind};
+use crate::{Cpufreq, Scheduler};
 use schedtwin_types::{
     CpuMask, FactKind, Khz, Ns, Policy, PolicyId, TaskId, TaskState, WakeSource,
 };
@@ -115,24 +116,11 @@ impl Kernel {
             let se = t.se;
             self.sched.se[se].cfs_rq = CfsRqId::root(first);
             if self.cx.config.sugov_slow_path == SugovSlowPath::Deadline && !samples {
-                self.make_special_dl(task);
+                self.sched.make_special_dl(task);
             }
             self.cpufreq.policies[index].kthread =
                 Some(SugovKthread { task, queued: false, call: None });
         }
-    }
-
-    /// How long the thread of a policy is busy before [`Kernel::kthread`] is due again: until a driver that spins is done.
-    pub(crate) fn sugov_busy_until(&self, index: PolicyId) -> Ns {
-        self.sugov(index).call.map_or(0, |call| call.until)
-    }
-
-    fn sugov(&self, index: PolicyId) -> &SugovKthread {
-        self.cpufreq.policies[index].kthread.as_ref().expect("a slow domain has a thread")
-    }
-
-    fn sugov_mut(&mut self, index: PolicyId) -> &mut SugovKthread {
-        self.cpufreq.policies[index].kthread.as_mut().expect("a slow domain has a thread")
     }
 
     /// `sugov_deferred_update()`: the governor's choice is in `next_freq`.
@@ -146,7 +134,7 @@ impl Kernel {
 
     /// `sugov_irq_work()`, `kthread_queue_work()`.
     pub(crate) fn sugov_irq_work(&mut self, index: PolicyId) {
-        let thread = self.sugov_mut(index);
+        let thread = self.cpufreq.sugov_mut(index);
         thread.queued = true;
         let task = thread.task;
         if thread.call.is_none() {
@@ -169,7 +157,7 @@ impl Kernel {
             let call = self.cpufreq.policies[index].kthread.as_mut().and_then(|k| k.call.as_mut());
             if let Some(call) = call.filter(|call| call.waits && call.until <= now) {
                 call.waits = false;
-                let task = self.sugov(index).task;
+                let task = self.cpufreq.sugov(index).task;
                 self.try_to_wake_up(task, 0, WakeSource::Kernel);
             }
         }
@@ -184,7 +172,7 @@ impl Kernel {
             self.schedule(true);
             return;
         }
-        while std::mem::take(&mut self.sugov_mut(index).queued) {
+        while std::mem::take(&mut self.cpufreq.sugov_mut(index).queued) {
             if self.sugov_work(index) {
                 return;
             }
@@ -195,14 +183,14 @@ impl Kernel {
 
     /// The driver's call under way is over; whether there is one.
     pub(super) fn sugov_driver_returns(&mut self, index: PolicyId) -> bool {
-        let Some(call) = self.sugov_mut(index).call.take() else { return false };
+        let Some(call) = self.cpufreq.sugov_mut(index).call.take() else { return false };
         assert!(
             call.until <= self.cx.now && !call.waits,
             "policy {} goes on before its driver",
             index.0
         );
         self.cpufreq_freq_transition_end(index, call.khz, call.requested_at);
-        self.sugov_work_ends(index);
+        self.cpufreq.sugov_work_ends(index);
         true
     }
 
@@ -218,23 +206,23 @@ impl Kernel {
             sugov.next_freq = khz.unwrap_or(sugov.next_freq);
             sugov.last_freq_update_time = self.cx.now;
             if khz.is_none() {
-                self.sugov_work_ends(index);
+                self.cpufreq.sugov_work_ends(index);
                 return false;
             }
         }
         let sugov = &self.cpufreq.policies[index].sugov;
         let (wanted, requested_at) = (sugov.next_freq, sugov.last_freq_update_time);
-        let khz = self.driver_frequency(index, wanted);
+        let khz = self.cpufreq.driver_frequency(index, wanted);
         if khz == self.cpufreq.policies[index].cur {
-            self.sugov_work_ends(index);
+            self.cpufreq.sugov_work_ends(index);
             return false;
         }
         let cost = self.cx.platform.device_tree.path_costs.frequency_switch;
-        self.charge(cost);
-        self.cpufreq_driver_target_index(index, khz);
+        self.sched.charge(cost, &mut self.cx);
+        self.cpufreq.cpufreq_driver_target_index(index, khz);
         let driver = &self.cx.platform.device_tree.policies[index.index()];
-        let (until, waits) = (self.local_clock() + driver.driver_latency, driver.driver_sleeps);
-        let thread = self.sugov_mut(index);
+        let (until, waits) = (self.cx.local_clock() + driver.driver_latency, driver.driver_sleeps);
+        let thread = self.cpufreq.sugov_mut(index);
         thread.call = Some(DriverCall { khz, requested_at, until, waits });
         let task = thread.task;
         if waits {
@@ -244,50 +232,63 @@ impl Kernel {
         true
     }
 
-    /// The end of `sugov_work()` where the governor waits for it.
-    fn sugov_work_ends(&mut self, index: PolicyId) {
-        if self.cpufreq.sugov_forms.drops_while_busy {
-            self.cpufreq.policies[index].sugov.work_in_progress = false;
-        }
-    }
-
     /// `cpufreq_freq_transition_end()`: the driver has returned.
     fn cpufreq_freq_transition_end(&mut self, index: PolicyId, khz: Khz, requested_at: Ns) {
-        self.fact(FactKind::Frequency { policy: index, khz, requested_at });
-        self.set_policy_cur(index, khz);
+        self.cx.fact(FactKind::Frequency { policy: index, khz, requested_at });
+        self.cpufreq.set_policy_cur(index, khz, &mut self.sched, &mut self.cx);
         // A limit that came meanwhile has waited for the call.
         if khz > self.cpufreq.policies[index].limit_max {
             self.cpufreq_policy_apply_limits(index);
         }
     }
+}
+
+impl Cpufreq {
+    /// How long the thread of a policy is busy before [`Kernel::kthread`] is due again: until a driver that spins is done.
+    pub(crate) fn sugov_busy_until(&self, index: PolicyId) -> Ns {
+        self.sugov(index).call.map_or(0, |call| call.until)
+    }
+
+    fn sugov(&self, index: PolicyId) -> &SugovKthread {
+        self.policies[index].kthread.as_ref().expect("a slow domain has a thread")
+    }
+
+    fn sugov_mut(&mut self, index: PolicyId) -> &mut SugovKthread {
+        self.policies[index].kthread.as_mut().expect("a slow domain has a thread")
+    }
+
+    /// The end of `sugov_work()` where the governor waits for it.
+    fn sugov_work_ends(&mut self, index: PolicyId) {
+        if self.sugov_forms.drops_while_busy {
+            self.policies[index].sugov.work_in_progress = false;
+        }
+    }
 
     /// Asserts that each work in progress is on its way to the thread, and that none is lost there.
-    pub(crate) fn verify_sugov(&self) {
-        for index in self.cpufreq.policies.ids() {
-            let policy = &self.cpufreq.policies[index];
+    pub(crate) fn verify_sugov(&self, sched: &Scheduler) {
+        for index in self.policies.ids() {
+            let policy = &self.policies[index];
             let Some(thread) = &policy.kthread else {
-                let raised =
-                    policy.cpus.iter().filter(|cpu| self.sched.rq[*cpu].fast_switch_raised);
+                let raised = policy.cpus.iter().filter(|cpu| sched.rq[*cpu].fast_switch_raised);
                 let under_way = policy.sugov.work_in_progress as usize;
                 assert_eq!(raised.count(), under_way, "policy {}: interrupts", index.0);
                 continue;
             };
-            let raised = self
-                .sched
+            let raised = sched
                 .rq
                 .iter()
                 .filter(|rq| rq.irq_work_raised.iter().any(|raised| raised == index))
                 .count();
-            let called = thread.calls_driver() && self.cpufreq.sugov_forms.drops_while_busy;
+            let called = thread.calls_driver() && self.sugov_forms.drops_while_busy;
             let under_way = raised + thread.queued as usize + usize::from(called);
             assert_eq!(
                 under_way, policy.sugov.work_in_progress as usize,
                 "policy {}: work",
                 index.0
             );
-            let task = &self.sched.tasks[thread.task];
+            let task = &sched.tasks[thread.task];
             let woken = task.on_rq == OnRq::Queued
-                || self.sched.rq[task.cpu].wake_list.iter().any(|entry| entry.task == thread.task);
+                || sched.rq[task.cpu].wake_list.iter().any(|entry| entry.task == thread.task);
             if thread.queued && thread.call.is_none() {
                 assert!(woken, "policy {}: work, and its thread sleeps", index.0);
             }

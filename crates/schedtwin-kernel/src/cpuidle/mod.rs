@@ -33,6 +33,7 @@ pub mod poll_state;
 pub mod states;
 pub mod teo;
 
+use crate::Context;
 use crate::config::SingleIdleState;
 use crate::time::tick_sched::TickSched;
 use crate::{Activity, Kernel};
@@ -174,7 +175,7 @@ impl Kernel {
         if !self.cpuidle.cpus[cpu].tick.inidle {
             self.cpuidle.cpus[cpu].got_tick = false;
             self.nohz_run_idle_balance(cpu);
-            self.tick_nohz_idle_enter(cpu);
+            self.cpuidle.tick_nohz_idle_enter(cpu, &self.cx);
         }
         if self.sched.rq[cpu].need_resched {
             self.leave_idle(cpu);
@@ -187,51 +188,43 @@ impl Kernel {
         let tick_stopped = self.cpuidle.cpus[cpu].tick.tick_stopped;
         let mut state = state;
         let stops = self.cpuidle.cpus[cpu].timer_stops(state);
-        let broadcast = stops && self.tick_broadcast_enter(cpu);
+        let broadcast = stops && self.time.tick_broadcast_enter(cpu, &mut self.sched, &mut self.cx);
         if stops && !broadcast {
             state = self.cpuidle.cpus[cpu].deepest_with_timer(state);
         }
-        let at = self.local_clock();
+        let at = self.cx.local_clock();
         let idle = &mut self.cpuidle.cpus[cpu];
         idle.broadcast = broadcast;
         idle.entered = Some(state);
         idle.entered_at = at;
-        self.fact(FactKind::IdleEnter { state, tick_stopped });
+        self.cx.fact(FactKind::IdleEnter { state, tick_stopped });
         let idle = &mut self.cpuidle.cpus[cpu];
         self.cx.platform.wires[cpu].activity = if idle.states[state as usize].polling {
             Activity::Poll { until: at + idle.poll_time(self.cx.tick_nsec) }
         } else {
             Activity::Idle { state }
         };
-        if self.reads_counters()
+        if self.cpufreq.reads_counters()
             && self.cx.platform.wires[cpu].activity == (Activity::Idle { state })
         {
             self.cpufreq.counters[cpu.index()].works(at, false);
         }
     }
 
-    /// Whether the governor is asked, and told of stays (`cpuidle_idle_call`).
-    fn has_choice(&self, cpu: CpuId) -> bool {
-        match self.cx.config.single_idle_state {
-            SingleIdleState::Governor => true,
-            SingleIdleState::Skipped => self.cpuidle.cpus[cpu].states.len() > 1,
-        }
-    }
-
     /// Asks the governor (`cpuidle_select`), if there is a choice. Else the tick goes on until it has come once.
     fn cpuidle_select(&mut self, cpu: CpuId) -> (u8, bool) {
-        if !self.has_choice(cpu) {
+        if !self.cpuidle.has_choice(cpu, &self.cx) {
             let stop_tick = self.cpuidle.cpus[cpu].got_tick;
-            if self.wants_decisions() {
+            if self.cx.wants_decisions() {
                 let rule = IdleRule::OnlyState;
-                self.record(Decision::Idle { state: 0, stop_tick, sleep_length_ns: None, rule });
+                self.cx.record(Decision::Idle { state: 0, stop_tick, sleep_length_ns: None, rule });
             }
             return (0, stop_tick);
         }
-        let now = self.local_clock();
-        let timers = self.tick_nohz_get_sleep_length(cpu);
+        let now = self.cx.local_clock();
+        let timers = self.time.tick_nohz_get_sleep_length(cpu, &self.cpuidle);
         let reads_util = self.cpuidle.cpus[cpu].governor.reads_util();
-        let cpu_util = if reads_util { self.sched_cpu_util(cpu) } else { 0 };
+        let cpu_util = if reads_util { self.sched.sched_cpu_util(cpu, &self.cx) } else { 0 };
         let nr_iowaiters = self.sched.rq[cpu].nr_iowait;
         let CpuIdle { governor, states, last_residency_ns, latency_req_ns, tick, .. } =
             &mut self.cpuidle.cpus[cpu];
@@ -252,8 +245,8 @@ impl Kernel {
             _ => governor.select(&input, &mut || timers),
         };
         let governor::Choice { state, stop_tick, sleep_length_ns, rule } = choice;
-        if self.wants_decisions() {
-            self.record(Decision::Idle { state, stop_tick, sleep_length_ns, rule });
+        if self.cx.wants_decisions() {
+            self.cx.record(Decision::Idle { state, stop_tick, sleep_length_ns, rule });
         }
         // No such state: see above.
         let state =
@@ -264,23 +257,23 @@ impl Kernel {
     /// The CPU is awake again after `cpuidle_enter_state()`.
     pub(crate) fn cpuidle_exit(&mut self) {
         let cpu = self.cx.this_cpu;
-        let now = self.local_clock();
+        let now = self.cx.local_clock();
         let idle = &mut self.cpuidle.cpus[cpu];
         let state = idle.entered.take().expect("an idle CPU has entered a state");
         idle.last_residency_ns = now - idle.entered_at;
         idle.reflect_pending = Some(state);
         let residency_ns = idle.last_residency_ns;
         let miss = idle.miss(state);
-        if self.reads_counters() {
+        if self.cpufreq.reads_counters() {
             self.cpufreq.counters[cpu.index()].works(now, true);
         }
         let idle = &mut self.cpuidle.cpus[cpu];
         if std::mem::take(&mut idle.broadcast) {
-            self.tick_broadcast_exit(cpu);
+            self.time.tick_broadcast_exit(cpu, &mut self.cx);
         }
-        self.fact(FactKind::IdleExit { state, residency_ns });
+        self.cx.fact(FactKind::IdleExit { state, residency_ns });
         if let Some(below) = miss {
-            self.fact(FactKind::IdleMiss { state, below });
+            self.cx.fact(FactKind::IdleMiss { state, below });
         }
     }
 
@@ -290,15 +283,15 @@ impl Kernel {
         let state = idle.entered.take().expect("a refused CPU has asked for a state");
         idle.last_residency_ns = 0;
         idle.rejected += 1;
-        if self.reads_counters() {
-            let now = self.local_clock();
+        if self.cpufreq.reads_counters() {
+            let now = self.cx.local_clock();
             self.cpufreq.counters[self.cx.this_cpu.index()].works(now, true);
         }
         let idle = &mut self.cpuidle.cpus[self.cx.this_cpu];
         if std::mem::take(&mut idle.broadcast) {
-            self.tick_broadcast_exit(self.cx.this_cpu);
+            self.time.tick_broadcast_exit(self.cx.this_cpu, &mut self.cx);
         }
-        self.fact(FactKind::IdleExit { state, residency_ns: 0 });
+        self.cx.fact(FactKind::IdleExit { state, residency_ns: 0 });
     }
 
     /// After an interrupt in idle: tell the governor, then leave or go round again.
@@ -306,7 +299,7 @@ impl Kernel {
         let cpu = self.cx.this_cpu;
         let resched = self.sched.rq[cpu].need_resched;
         if !resched {
-            self.tick_nohz_irq_exit(cpu);
+            self.cpuidle.tick_nohz_irq_exit(cpu, &self.cx);
         }
         if matches!(self.cx.platform.wires[cpu].activity, Activity::Poll { .. }) {
             if !resched {
@@ -332,12 +325,12 @@ impl Kernel {
         // tick_nohz_idle_got_tick(): a tick is forgotten at the end of each round, whether the governor
         // heard of it or not.
         let got_tick = std::mem::take(&mut self.cpuidle.cpus[cpu].tick.got_idle_tick);
-        let has_choice = self.has_choice(cpu);
+        let has_choice = self.cpuidle.has_choice(cpu, &self.cx);
         self.cpuidle.cpus[cpu].got_tick = got_tick && !has_choice;
         if let Some(state) = self.cpuidle.cpus[cpu].reflect_pending.take()
             && has_choice
         {
-            let now = self.local_clock();
+            let now = self.cx.local_clock();
             let tick_nsec = self.cx.tick_nsec as i64;
             let CpuIdle { governor, last_residency_ns, .. } = &mut self.cpuidle.cpus[cpu];
             let stay = Reflection {
@@ -359,7 +352,7 @@ impl Kernel {
             self.leave_idle(cpu);
         } else {
             let cost = self.cx.platform.device_tree.path_costs.idle_enter;
-            self.charge(cost);
+            self.sched.charge(cost, &mut self.cx);
             self.cx.platform.wires[cpu].activity = Activity::IdleLoop;
         }
     }
@@ -367,15 +360,25 @@ impl Kernel {
     /// The idle loop ends.
     fn leave_idle(&mut self, cpu: CpuId) {
         let cost = self.cx.platform.device_tree.path_costs.idle_exit;
-        self.charge(cost);
+        self.sched.charge(cost, &mut self.cx);
         if self.cpuidle.cpus[cpu].tick.inidle {
-            self.tick_nohz_idle_exit(cpu);
+            self.time.tick_nohz_idle_exit(cpu, &mut self.cpuidle, &mut self.cx);
         }
         self.flush_smp_call_function_queue(cpu);
         self.schedule(false);
         if self.sched.rq[cpu].curr.is_idle() {
             // The task was taken away again before this CPU got to it.
             self.cx.platform.wires[cpu].activity = Activity::IdleLoop;
+        }
+    }
+}
+
+impl Cpuidle {
+    /// Whether the governor is asked, and told of stays (`cpuidle_idle_call`).
+    fn has_choice(&self, cpu: CpuId, cx: &Context) -> bool {
+        match cx.config.single_idle_state {
+            SingleIdleState::Governor => true,
+            SingleIdleState::Skipped => self.cpus[cpu].states.len() > 1,
         }
     }
 }

@@ -31,6 +31,7 @@
 
 use super::CpuIdle;
 use crate::{Activity, Kernel};
+use crate::{Context, Cpuidle, Scheduler};
 use schedtwin_types::{CpuId, IpiKind, IrqLine, Ns};
 
 /// No residency below this is a limit (`CPUIDLE_POLL_MIN`).
@@ -60,28 +61,38 @@ impl CpuIdle {
     }
 }
 
-impl Kernel {
+impl Context {
     /// Whether a CPU polls; then it has been told that there is something to do.
     pub(crate) fn polls(&mut self, cpu: CpuId) -> bool {
         let now = self.local_clock();
-        let Activity::Poll { until } = &mut self.cx.platform.wires[cpu].activity else {
+        let Activity::Poll { until } = &mut self.platform.wires[cpu].activity else {
             return false;
         };
         *until = now.min(*until);
-        self.cx.platform.dirty.insert(cpu);
+        self.platform.dirty.insert(cpu);
         true
     }
+}
 
+impl Cpuidle {
     /// Calls a CPU that polls without an interrupt; `false`: it does not poll.
-    pub(crate) fn call_without_ipi(&mut self, cpu: CpuId, kind: IpiKind) -> bool {
-        if !self.polls(cpu) {
+    pub(crate) fn call_without_ipi(
+        &mut self,
+        cpu: CpuId,
+        kind: IpiKind,
+        sched: &mut Scheduler,
+        cx: &mut Context,
+    ) -> bool {
+        if !cx.polls(cpu) {
             return false;
         }
-        self.sched.rq[cpu].need_resched = true;
-        self.cpuidle.cpus[cpu].pending_calls.insert(IrqLine::ipi(kind));
+        sched.rq[cpu].need_resched = true;
+        self.cpus[cpu].pending_calls.insert(IrqLine::ipi(kind));
         true
     }
+}
 
+impl Kernel {
     /// On the way out of the idle loop: does what it was called for while it polled.
     pub(super) fn flush_smp_call_function_queue(&mut self, cpu: CpuId) {
         let calls = std::mem::take(&mut self.cpuidle.cpus[cpu].pending_calls);

@@ -129,7 +129,7 @@ impl Kernel {
     /// `cpufreq_update_util()` where the user's governor stands in schedutil's place.
     #[cold]
     pub(crate) fn custom_frequency_update(&mut self, cpu: CpuId, flags: u32) {
-        let index = self.policy_of(cpu);
+        let index = self.cx.policy_of(cpu);
         let policy = &self.cpufreq.policies[index];
         if !policy.dvfs_possible_from_any_cpu && !policy.cpus.contains(self.cx.this_cpu) {
             return;
@@ -164,10 +164,13 @@ impl Kernel {
             cached_raw_khz: decision.khz,
             rule: FrequencyRule::Custom(decision.rule),
         };
-        if self.wants_decisions() {
-            let inputs = cpus.iter().map(|seen| self.frequency_input(seen.cpu)).collect();
+        if self.cx.wants_decisions() {
+            let inputs = cpus
+                .iter()
+                .map(|seen| self.cpufreq.frequency_input(seen.cpu, &self.sched, &self.cx))
+                .collect();
             let highest = cpus.iter().map(|seen| seen.demand).max().unwrap_or(0);
-            self.record_frequency(index, inputs, highest, &choice);
+            self.cpufreq.record_frequency(index, inputs, highest, &choice, &mut self.cx);
         }
         if self.cpufreq.policies[index].sugov.commit(time, &choice) {
             self.cpufreq_driver_request(index, khz, time);
@@ -175,14 +178,14 @@ impl Kernel {
     }
 
     fn cpu_demand(&self, cpu: CpuId) -> CpuDemand {
-        let (util, _) = self.sugov_demand(cpu, None);
+        let (util, _) = self.sched.sugov_demand(cpu, None, &self.cx);
         CpuDemand {
             cpu,
-            demand: self.sugov_perf(util),
-            util: self.sched_cpu_util(cpu),
-            capacity: self.arch_scale_cpu_capacity(cpu),
+            demand: self.cx.sugov_perf(util),
+            util: self.sched.sched_cpu_util(cpu, &self.cx),
+            capacity: self.sched.arch_scale_cpu_capacity(cpu),
             nr_running: self.sched.rq[cpu].nr_running,
-            idle_ns: self.idle_time(cpu),
+            idle_ns: self.sched.idle_time(cpu, &self.cpuidle, &self.cx),
         }
     }
 }

@@ -14,6 +14,7 @@
 //! a thread included ([`crate::cpufreq::sugov_kthread`]).
 
 use super::boxed;
+use crate::Cpufreq;
 use crate::Kernel;
 use crate::cpufreq::schedutil::FrequencyChoice;
 use schedtwin_types::{CpuId, FrequencyRule, Khz, Ns, PolicyId};
@@ -75,8 +76,8 @@ impl GovernorView<'_> {
         let mut next = Some(0);
         while let Some(word) = next {
             for cpu in kernel.sched.stale_demands.among(cpus, word) {
-                let util_cfs = kernel.demanded_cpu_util(cpu, None, None);
-                let performance = kernel.cpu_performance(cpu, util_cfs);
+                let util_cfs = kernel.sched.demanded_cpu_util(cpu, None, None, &kernel.cx);
+                let performance = kernel.sched.cpu_performance(cpu, util_cfs);
                 self.demands[cpu.index()].set(EffectiveDemand { util_cfs, performance });
             }
             next = kernel.sched.stale_demands.next_word(word);
@@ -92,7 +93,7 @@ impl GovernorView<'_> {
 
     /// `cpufreq_this_cpu_can_update()`.
     pub fn this_cpu_can_update(&self, policy: PolicyId) -> bool {
-        let may = self.kernel.may_update(policy);
+        let may = self.kernel.cpufreq.may_update(policy, &self.kernel.cx);
         self.elsewhere.set(!may);
         may
     }
@@ -100,29 +101,29 @@ impl GovernorView<'_> {
     /// `cpu_util_cfs_boost()`.
     pub fn cpu_util_cfs_boost(&self, cpu: CpuId) -> u64 {
         self.decides.set(true);
-        self.kernel.demanded_cpu_util(cpu, None, None)
+        self.kernel.sched.demanded_cpu_util(cpu, None, None, &self.kernel.cx)
     }
 
     /// `cpu_util_cfs()`.
     pub fn cpu_util_cfs(&self, cpu: CpuId) -> u64 {
         self.decides.set(true);
-        self.kernel.cpu_util_cfs(cpu)
+        self.kernel.sched.cpu_util_cfs(cpu, &self.kernel.cx)
     }
 
     /// `effective_cpu_util()`.
     pub fn effective_cpu_util(&self, cpu: CpuId, util_cfs: u64) -> CpuPerformance {
         self.decides.set(true);
-        self.kernel.cpu_performance(cpu, util_cfs)
+        self.kernel.sched.cpu_performance(cpu, util_cfs)
     }
 
     /// `cpu_bw_dl()`.
     pub fn cpu_bw_dl(&self, cpu: CpuId) -> u64 {
-        self.kernel.cpu_bw_dl(cpu)
+        self.kernel.sched.cpu_bw_dl(cpu)
     }
 
     /// `uclamp_rq_is_capped()`.
     pub fn uclamp_rq_is_capped(&self, cpu: CpuId) -> bool {
-        self.kernel.uclamp_rq_is_capped(cpu)
+        self.kernel.sched.uclamp_rq_is_capped(cpu, &self.kernel.cx)
     }
 
     /// `tick_nohz_get_idle_calls_cpu()`.
@@ -132,7 +133,7 @@ impl GovernorView<'_> {
 
     /// `arch_scale_cpu_capacity()`.
     pub fn capacity(&self, cpu: CpuId) -> u64 {
-        self.kernel.arch_scale_cpu_capacity(cpu)
+        self.kernel.sched.arch_scale_cpu_capacity(cpu)
     }
 
     /// `cpufreq_driver_resolve_freq()`.
@@ -188,8 +189,8 @@ impl Kernel {
     /// `cpufreq_update_util()` where a governor for all domains stands in schedutil's place.
     #[cold]
     pub(crate) fn machine_frequency_update(&mut self, cpu: CpuId, flags: u32) {
-        let index = self.policy_of(cpu);
-        self.note_remote_change(cpu);
+        let index = self.cx.policy_of(cpu);
+        self.cpufreq.note_remote_change(cpu, &self.sched, &self.cx);
         // What a change is dated to, as schedutil's are.
         let time = self.sched.rq[cpu].clock;
         let mut custom =
@@ -223,12 +224,15 @@ impl Kernel {
             (false, true) => policy.sugov.counts.elsewhere += 1,
             (false, false) => policy.sugov.counts.rate_limited += 1,
         }
-        if self.wants_decisions() && decides {
+        if self.cx.wants_decisions() && decides {
             let cpus = self.cpufreq.policies[index].cpus;
-            let inputs: Vec<_> = cpus.iter().map(|cpu| self.frequency_input(cpu)).collect();
+            let inputs: Vec<_> = cpus
+                .iter()
+                .map(|cpu| self.cpufreq.frequency_input(cpu, &self.sched, &self.cx))
+                .collect();
             let highest = inputs.iter().map(|input| input.perf).max().unwrap_or(0);
             let choice = FrequencyChoice { raw_khz: khz, khz, cached_raw_khz: khz, rule };
-            self.record_frequency(index, inputs, highest, &choice);
+            self.cpufreq.record_frequency(index, inputs, highest, &choice, &mut self.cx);
         }
         if decided.is_some() {
             let sugov = &mut self.cpufreq.policies[index].sugov;
@@ -242,7 +246,8 @@ impl Kernel {
         let mut next = Some(0);
         while let Some(word) = next {
             for cpu in self.sched.stale_demands.among(&self.cpufreq.policies[index].cpus, word) {
-                let (util, bw_min) = self.demand_with(cpu, &demands[cpu.index()].performance);
+                let (util, bw_min) =
+                    self.sched.demand_with(cpu, &demands[cpu.index()].performance, &self.cx);
                 let sg = &mut self.cpufreq.sugov_cpus[cpu];
                 (sg.util, sg.bw_min) = (util, bw_min);
                 self.sched.stale_demands.computed(cpu);
@@ -254,16 +259,18 @@ impl Kernel {
     /// Asserts that what the governor was told of a CPU is what the signals say, unless its demand is stale.
     pub(crate) fn verify_machine_demand(&self, cpu: CpuId) {
         if !self.sched.stale_demands.contains(cpu) {
-            let util_cfs = self.demanded_cpu_util(cpu, None, None);
-            let performance = self.cpu_performance(cpu, util_cfs);
+            let util_cfs = self.sched.demanded_cpu_util(cpu, None, None, &self.cx);
+            let performance = self.sched.cpu_performance(cpu, util_cfs);
             let told = EffectiveDemand { util_cfs, performance };
             assert_eq!(self.cpufreq.machine_demands[cpu.index()], told, "{cpu:?}: what was told");
         }
     }
+}
 
+impl Cpufreq {
     /// `governor->limits()` of a governor for all domains.
     pub(crate) fn machine_frequency_limits(&mut self, index: PolicyId) {
-        if let Some(custom) = &mut self.cpufreq.machine_frequency {
+        if let Some(custom) = &mut self.machine_frequency {
             custom.policy.limits(index);
         }
     }

@@ -90,13 +90,13 @@ impl WakeupView<'_> {
         let latency = |state: u8| (state, idle.states[usize::from(state)].exit_latency_ns);
         WakeupCpu {
             cpu,
-            idle: kernel.idle_cpu(cpu),
-            sched_idle: kernel.sched_idle_cpu(cpu),
+            idle: kernel.sched.idle_cpu(cpu),
+            sched_idle: kernel.sched.sched_idle_cpu(cpu),
             idle_state: idle.entered.map(latency),
             nr_running: kernel.sched.rq[cpu].nr_running,
-            util: kernel.cpu_util_without(cpu, self.task.task),
-            capacity: kernel.capacity_of(cpu),
-            capacity_max: kernel.arch_scale_cpu_capacity(cpu),
+            util: kernel.sched.cpu_util_without(cpu, self.task.task, &kernel.cx),
+            capacity: kernel.sched.capacity_of(cpu),
+            capacity_max: kernel.sched.arch_scale_cpu_capacity(cpu),
         }
     }
 
@@ -122,8 +122,15 @@ impl WakeupView<'_> {
         if !self.aged {
             return None;
         }
-        let estimate =
-            |placed| self.kernel.energy_estimate(self.task.task, self.task.prev, cpu, placed);
+        let estimate = |placed| {
+            self.kernel.sched.energy_estimate(
+                self.task.task,
+                self.task.prev,
+                cpu,
+                placed,
+                &self.kernel.cx,
+            )
+        };
         Some(estimate(true)?.energy.saturating_sub(estimate(false)?.energy))
     }
 }
@@ -172,7 +179,7 @@ impl Kernel {
         see: &mut impl See,
     ) -> Option<(CpuId, PlacementRule)> {
         let mut custom = self.sched.placement.take()?;
-        let (load_avg, _) = self.synced_load_avg(task);
+        let (load_avg, _) = self.sched.synced_load_avg(task);
         let t = &self.sched.tasks[task];
         let view = WakeupView {
             kind: match wake_flags {
@@ -192,20 +199,21 @@ impl Kernel {
             this_cpu: self.cx.this_cpu,
             sync: wake_flags & WF_SYNC != 0,
             kernel: self,
-            aged: aged && self.is_energy_aware(),
+            aged: aged && self.sched.is_energy_aware(),
             asked: Cell::new(CpuMask::EMPTY),
         };
         let decision = custom.policy.select_task_rq(&view);
         let asked = view.asked.get();
-        asked.iter().for_each(|cpu| see.candidate(|| self.looked_at(cpu, "asked")));
+        asked.iter().for_each(|cpu| see.candidate(|| self.sched.looked_at(cpu, "asked", &self.cx)));
         let name = &custom.name;
         if let Some(PlacementDecision { cpu, .. }) = decision {
             let allowed = self.sched.tasks[task].cpus_mask.contains(cpu);
             assert!(allowed, "placement `{name}` chose {cpu:?}, where {task:?} may not run");
         }
         self.sched.placement = Some(custom);
-        self.charge(
+        self.sched.charge(
             self.cx.platform.device_tree.path_costs.select_per_cpu * u64::from(asked.weight()),
+            &mut self.cx,
         );
         decision.map(|decision| (decision.cpu, PlacementRule::Custom(decision.rule)))
     }

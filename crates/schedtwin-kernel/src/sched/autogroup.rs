@@ -24,6 +24,7 @@
 //! `setsid()`. Switching the sysctl off later, which moves nobody until the next move, is not modelled.
 
 use crate::Kernel;
+use crate::Scheduler;
 use schedtwin_types::{GroupWeight, SessionId, TaskGroupFiles, TaskGroupId, TaskId};
 
 /// `cpu.shares` of a new group.
@@ -37,27 +38,10 @@ impl Kernel {
             return;
         }
         // autogroup_create()
-        let group = self.new_task_group(TaskGroupId::ROOT, DEFAULT_SHARES);
+        let group = self.sched.new_task_group(TaskGroupId::ROOT, DEFAULT_SHARES, &self.cx);
         self.sched.autogroups.push(group);
         let weight = Some(GroupWeight::Nice(nice));
         self.boot_task_groups(&[TaskGroupFiles { weight, ..TaskGroupFiles::none(group) }]);
-    }
-
-    /// The first thread of user space is in the shell's session.
-    pub(crate) fn join_first_session(&mut self, task: TaskId) {
-        let Some(&group) = self.sched.autogroups.first() else { return };
-        let t = &mut self.sched.tasks[task];
-        (t.autogroup, t.group) = (group, group);
-        let cpu = t.cpu;
-        self.set_task_rq(task, cpu);
-    }
-
-    /// Task group, cgroup and autogroup of a new task (`sched_autogroup_fork`, `sched_cgroup_fork`).
-    pub(crate) fn groups_of_child(&self, parent: Option<TaskId>) -> [TaskGroupId; 3] {
-        parent.map_or([TaskGroupId::ROOT; 3], |parent| {
-            let parent = &self.sched.tasks[parent];
-            [parent.group, parent.cgroup, parent.autogroup]
-        })
     }
 
     /// `sched_autogroup_create_attach()` of the running task, which leads `session` from now on.
@@ -76,11 +60,30 @@ impl Kernel {
             self.sched_move_task(task);
         }
     }
+}
+
+impl Scheduler {
+    /// The first thread of user space is in the shell's session.
+    pub(crate) fn join_first_session(&mut self, task: TaskId) {
+        let Some(&group) = self.autogroups.first() else { return };
+        let t = &mut self.tasks[task];
+        (t.autogroup, t.group) = (group, group);
+        let cpu = t.cpu;
+        self.set_task_rq(task, cpu);
+    }
+
+    /// Task group, cgroup and autogroup of a new task (`sched_autogroup_fork`, `sched_cgroup_fork`).
+    pub(crate) fn groups_of_child(&self, parent: Option<TaskId>) -> [TaskGroupId; 3] {
+        parent.map_or([TaskGroupId::ROOT; 3], |parent| {
+            let parent = &self.tasks[parent];
+            [parent.group, parent.cgroup, parent.autogroup]
+        })
+    }
 
     /// `autogroup_task_group()` of the task's cgroup: the group that it should be in.
     #[inline]
     pub(crate) fn autogroup_task_group(&self, task: TaskId) -> TaskGroupId {
-        let t = &self.sched.tasks[task];
+        let t = &self.tasks[task];
         // task_wants_autogroup()
         match t.cgroup == TaskGroupId::ROOT && !t.exiting {
             true => t.autogroup,

@@ -20,30 +20,30 @@
 //! Kernel: 6.12.95 kernel/sched/core.c `ttwu_do_activate`; 7.3.4 kernel/sched/core.c `update_rq_avg_idle`, called by
 //! kernel/sched/idle.c `put_prev_task_idle`.
 
-use crate::Kernel;
 use crate::config::AvgIdle;
+use crate::{Context, Scheduler};
 use schedtwin_types::CpuId;
 
-impl Kernel {
+impl Scheduler {
     /// The end of `ttwu_do_activate()`: a wakeup has queued a task on `cpu`, whose clock is up to date.
     #[inline]
-    pub(crate) fn idle_ends_by_wakeup(&mut self, cpu: CpuId) {
-        if self.cx.config.avg_idle == AvgIdle::AtWakeup {
-            self.update_rq_avg_idle(cpu);
+    pub(crate) fn idle_ends_by_wakeup(&mut self, cpu: CpuId, cx: &Context) {
+        if cx.config.avg_idle == AvgIdle::AtWakeup {
+            self.update_rq_avg_idle(cpu, cx);
         }
     }
 
     /// The end of `put_prev_task_idle()`: `cpu` switches from its idle task.
     #[inline]
-    pub(crate) fn idle_ends_by_switch(&mut self, cpu: CpuId) {
-        if self.cx.config.avg_idle == AvgIdle::AtSwitch {
-            self.update_rq_avg_idle(cpu);
+    pub(crate) fn idle_ends_by_switch(&mut self, cpu: CpuId, cx: &Context) {
+        if cx.config.avg_idle == AvgIdle::AtSwitch {
+            self.update_rq_avg_idle(cpu, cx);
         }
     }
 
     /// `update_rq_avg_idle()`.
-    fn update_rq_avg_idle(&mut self, cpu: CpuId) {
-        let rq = &mut self.sched.rq[cpu];
+    fn update_rq_avg_idle(&mut self, cpu: CpuId, cx: &Context) {
+        let rq = &mut self.rq[cpu];
         if rq.idle_stamp != 0 {
             let delta = rq.clock - rq.idle_stamp;
             // update_avg(): one eighth of the difference.
@@ -51,9 +51,9 @@ impl Kernel {
             rq.avg_idle = (rq.avg_idle as i64 + diff / 8) as u64;
             rq.avg_idle = rq.avg_idle.min(2 * rq.max_idle_balance_cost);
             rq.idle_stamp = 0;
-            if self.cx.config.features.sis_prop {
+            if cx.config.features.sis_prop {
                 // What it spends, from this jiffy on.
-                rq.wake_stamp = self.cx.now / self.cx.tick_nsec;
+                rq.wake_stamp = cx.now / cx.tick_nsec;
                 rq.wake_avg_idle = rq.avg_idle / 2;
             }
         }

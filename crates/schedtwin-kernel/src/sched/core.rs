@@ -18,6 +18,7 @@ use crate::config::{BalanceFair, TtwuQueueCond};
 use crate::sched::deadline::DlNode;
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, SchedEntity, Task, TaskKind, WakeListEntry};
 use crate::{Activity, Kernel};
+use crate::{Context, Cpuidle, Scheduler};
 use schedtwin_types::{
     CpuId, CpuMask, FactKind, IpiKind, NEVER, Ns, Outcome, PickRule, Policy, ProcessId, TaskId,
     TaskState, WakeSource,
@@ -63,126 +64,218 @@ pub const WF_SYNC: u32 = 0x10;
 /// `WF_MIGRATED`.
 pub const WF_MIGRATED: u32 = 0x20;
 
-impl Kernel {
+impl Scheduler {
     /// `idle_cpu()`.
     #[inline(always)]
-    pub fn idle_cpu(&self, cpu: CpuId) -> bool {
-        let rq = &self.sched.rq[cpu];
+    pub(crate) fn idle_cpu(&self, cpu: CpuId) -> bool {
+        let rq = &self.rq[cpu];
         rq.curr.is_idle() && rq.nr_running == 0 && !rq.ttwu_pending
     }
 
     /// `is_core_idle()`: whether the other hardware threads of the CPU's core are idle.
     #[inline]
     pub(crate) fn is_core_idle(&self, cpu: CpuId) -> bool {
-        let mut siblings = self.sched.topology.smt_mask[cpu.index()];
+        let mut siblings = self.topology.smt_mask[cpu.index()];
         siblings.remove(cpu);
-        siblings.is_subset(&self.sched.idle_mask)
+        siblings.is_subset(&self.idle_mask)
     }
 
     /// `sched_idle_cpu()`: only `SCHED_IDLE` tasks are queued.
     #[inline]
-    pub fn sched_idle_cpu(&self, cpu: CpuId) -> bool {
-        let nr = self.sched.rq[cpu].nr_running;
-        nr != 0 && nr == self.sched.cfs[CfsRqId::root(cpu)].h_nr_idle
+    pub(crate) fn sched_idle_cpu(&self, cpu: CpuId) -> bool {
+        let nr = self.rq[cpu].nr_running;
+        nr != 0 && nr == self.cfs[CfsRqId::root(cpu)].h_nr_idle
     }
 
     /// Keeps `idle_mask` in step after a change of what `idle_cpu()` reads.
     #[inline(always)]
     pub(crate) fn refresh_idle(&mut self, cpu: CpuId) {
-        self.sched.idle_mask.set(cpu, self.idle_cpu(cpu));
+        self.idle_mask.set(cpu, self.idle_cpu(cpu));
     }
 
     /// Keeps `sched_idle_mask` in step after a change of the number of tasks.
     #[inline(always)]
     pub(crate) fn refresh_sched_idle(&mut self, cpu: CpuId) {
-        self.sched.sched_idle_mask.set(cpu, self.sched_idle_cpu(cpu));
+        self.sched_idle_mask.set(cpu, self.sched_idle_cpu(cpu));
     }
 
     /// `add_nr_running()`.
     #[inline(always)]
     pub(crate) fn add_nr_running(&mut self, cpu: CpuId, count: u32) {
-        let before = self.sched.rq[cpu].nr_running;
-        self.sched.rq[cpu].nr_running = before + count;
+        let before = self.rq[cpu].nr_running;
+        self.rq[cpu].nr_running = before + count;
         self.refresh_idle(cpu);
         self.refresh_sched_idle(cpu);
         if before < 2 && before + count >= 2 {
-            self.sched.rd.overloaded = true;
+            self.rd.overloaded = true;
         }
     }
 
     /// `sub_nr_running()`.
     #[inline(always)]
     pub(crate) fn sub_nr_running(&mut self, cpu: CpuId, count: u32) {
-        self.sched.rq[cpu].nr_running -= count;
+        self.rq[cpu].nr_running -= count;
         self.refresh_idle(cpu);
         self.refresh_sched_idle(cpu);
     }
 
     /// `resched_curr()`: the running task of `cpu` has to give way at the next opportunity.
     #[inline(always)]
-    pub(crate) fn resched_curr(&mut self, cpu: CpuId) {
-        if self.sched.rq[cpu].need_resched {
+    pub(crate) fn resched_curr(&mut self, cpu: CpuId, cpuidle: &mut Cpuidle, cx: &mut Context) {
+        if self.rq[cpu].need_resched {
             return;
         }
-        self.sched.rq[cpu].need_resched = true;
-        if cpu != self.cx.this_cpu && !self.polls(cpu) {
-            self.send_ipi(cpu, IpiKind::Reschedule);
+        self.rq[cpu].need_resched = true;
+        if cpu != cx.this_cpu && !cx.polls(cpu) {
+            self.send_ipi(cpu, IpiKind::Reschedule, cpuidle, cx);
         }
     }
 
     /// Sends an inter-processor interrupt; at most one of a kind is in flight.
-    pub(crate) fn send_ipi(&mut self, target: CpuId, kind: IpiKind) {
-        if self.cx.platform.wires[target].ipi_at[kind as usize] != NEVER {
+    pub(crate) fn send_ipi(
+        &mut self,
+        target: CpuId,
+        kind: IpiKind,
+        cpuidle: &mut Cpuidle,
+        cx: &mut Context,
+    ) {
+        if cx.platform.wires[target].ipi_at[kind as usize] != NEVER {
             return;
         }
-        if target != self.cx.this_cpu && self.call_without_ipi(target, kind) {
+        if target != cx.this_cpu && cpuidle.call_without_ipi(target, kind, self, cx) {
             return;
         }
-        self.send_ipi_to_awake(target, kind);
+        self.send_ipi_to_awake(target, kind, cx);
     }
 
     /// Sends one whether the CPU polls or not: it does nothing for the flag that a polling CPU watches.
-    pub(crate) fn send_ipi_to_awake(&mut self, target: CpuId, kind: IpiKind) {
-        if self.cx.platform.wires[target].ipi_at[kind as usize] != NEVER {
+    pub(crate) fn send_ipi_to_awake(&mut self, target: CpuId, kind: IpiKind, cx: &mut Context) {
+        if cx.platform.wires[target].ipi_at[kind as usize] != NEVER {
             return;
         }
-        let cost = self.cx.platform.device_tree.path_costs.ipi_send;
-        self.charge(cost);
-        let at = self.local_clock();
-        let wires = &mut self.cx.platform.wires[target];
-        (wires.ipi_at[kind as usize], wires.ipi_from[kind as usize]) = (at, self.cx.this_cpu);
-        self.cx.platform.dirty.insert(target);
-        self.fact(FactKind::Ipi { target, kind });
+        let cost = cx.platform.device_tree.path_costs.ipi_send;
+        self.charge(cost, cx);
+        let at = cx.local_clock();
+        let wires = &mut cx.platform.wires[target];
+        (wires.ipi_at[kind as usize], wires.ipi_from[kind as usize]) = (at, cx.this_cpu);
+        cx.platform.dirty.insert(target);
+        cx.fact(FactKind::Ipi { target, kind });
     }
 
+    /// `__block_task()`: the task is off the queue for good.
+    pub(crate) fn finish_block_task(&mut self, task: TaskId) {
+        let t = &mut self.tasks[task];
+        t.on_rq = OnRq::No;
+        if t.in_iowait {
+            self.rq[t.cpu].nr_iowait += 1;
+        }
+    }
+
+    #[inline(always)]
+    fn ttwu_do_wakeup(&mut self, task: TaskId, cx: &mut Context) {
+        self.tasks[task].state = TaskState::Running;
+        let target = self.tasks[task].cpu;
+        cx.fact(FactKind::Wakeup { task, target, new: false });
+    }
+
+    /// `ttwu_queue_cond()`: whether the target activates the task itself.
+    fn ttwu_queue_wakelist(&self, task: TaskId, cpu: CpuId, cx: &Context) -> bool {
+        if !cx.config.features.ttwu_queue || self.tasks[task].class == Class::Stop {
+            return false;
+        }
+        if !self.topology.cpus_share_cache(cx.this_cpu, cpu) {
+            return true;
+        }
+        match cx.config.ttwu_queue_cond {
+            // A task that is being switched out has left its CPU before anybody can wake it.
+            TtwuQueueCond::NoSharedCacheOrOnCpu => false,
+            TtwuQueueCond::NoSharedCacheOrIdle => {
+                cpu != cx.this_cpu && self.rq[cpu].nr_running == 0
+            }
+        }
+    }
+
+    /// `__ttwu_queue_wakelist()`: in the order in which the wakers' clocks get there.
+    #[inline(never)]
+    fn push_wake_list(&mut self, cpu: CpuId, task: TaskId, cx: &Context) {
+        let at = cx.local_clock();
+        let rq = &mut self.rq[cpu];
+        let behind = rq.wake_list.partition_point(|waiting| waiting.at <= at);
+        rq.wake_list.insert(behind, WakeListEntry { task, at });
+        rq.ttwu_pending = true;
+        self.refresh_idle(cpu);
+    }
+
+    /// `balance_fair()`: whether it looks for fair tasks elsewhere before anything is picked.
+    pub(crate) fn balance_fair_looks(&self, cpu: CpuId, cx: &Context) -> bool {
+        match cx.config.balance_fair {
+            BalanceFair::NoFairTask => self.cfs[CfsRqId::root(cpu)].nr_queued == 0,
+            BalanceFair::NoTask => self.rq[cpu].nr_running == 0,
+            BalanceFair::InPick => false,
+        }
+    }
+
+    /// Adds the signals of a CPU to the facts.
+    #[inline(never)]
+    pub(crate) fn cpu_signals_fact(&self, cpu: CpuId, cx: &mut Context) {
+        let avg = &self.cfs[CfsRqId::root(cpu)].avg;
+        cx.fact(FactKind::CpuSignals {
+            util_avg: avg.util_avg as u32,
+            runnable_avg: avg.runnable_avg as u32,
+            util_est: avg.util_est,
+        });
+    }
+
+    /// Adds the signals of a fair task to the facts.
+    #[inline(never)]
+    pub(crate) fn task_signals_fact(&self, task: TaskId, cx: &mut Context) {
+        if !task.is_idle() && self.tasks[task].class == Class::Fair {
+            let avg = &self.se[self.tasks[task].se].avg;
+            cx.fact(FactKind::TaskSignals {
+                task,
+                util_avg: avg.util_avg.min(u16::MAX as u64) as u16,
+                util_est: crate::sched::pelt::_task_util_est(avg).min(0xffff) as u16,
+                runnable_avg: avg.runnable_avg as u32,
+            });
+        }
+    }
+
+    /// The entity of a task.
+    #[inline(always)]
+    pub(crate) fn se_of(&self, task: TaskId) -> EntityId {
+        self.tasks[task].se
+    }
+}
+
+impl Kernel {
     // ---- queueing -----------------------------------------------------------------------------
 
     /// `enqueue_task()`.
     pub(crate) fn enqueue_task(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
         if flags & ENQUEUE_NOCLOCK == 0 {
-            self.update_rq_clock(cpu);
+            self.sched.update_rq_clock(cpu, &self.cx);
         }
-        self.uclamp_rq_inc_before(cpu, task, flags);
+        self.sched.uclamp_rq_inc_before(cpu, task, flags, &self.cx);
         match self.sched.tasks[task].class {
             Class::Fair => self.enqueue_task_fair(cpu, task, flags),
             Class::Rt => self.enqueue_task_rt(cpu, task, flags),
-            Class::Stop => self.enqueue_task_stop(cpu),
+            Class::Stop => self.sched.enqueue_task_stop(cpu),
             Class::Deadline => self.enqueue_task_dl(cpu, task, flags),
             Class::Idle => unreachable!("the idle task is not queued"),
         }
-        self.uclamp_rq_inc_after(cpu, task, flags);
+        self.sched.uclamp_rq_inc_after(cpu, task, flags, &self.cx);
     }
 
     /// `dequeue_task()`; `false`: the task is still queued, its dequeue is delayed.
     pub(crate) fn dequeue_task(&mut self, cpu: CpuId, task: TaskId, flags: u32) -> bool {
         if flags & DEQUEUE_NOCLOCK == 0 {
-            self.update_rq_clock(cpu);
+            self.sched.update_rq_clock(cpu, &self.cx);
         }
-        self.uclamp_rq_dec(cpu, task);
+        self.sched.uclamp_rq_dec(cpu, task, &self.cx);
         match self.sched.tasks[task].class {
             Class::Fair => self.dequeue_task_fair(cpu, task, flags),
             Class::Rt => self.dequeue_task_rt(cpu, task),
-            Class::Stop => self.dequeue_task_stop(cpu),
+            Class::Stop => self.sched.dequeue_task_stop(cpu),
             Class::Deadline => self.dequeue_task_dl(cpu, task, flags),
             Class::Idle => unreachable!("the idle task is not queued"),
         }
@@ -208,16 +301,7 @@ impl Kernel {
     #[inline(always)]
     fn block_task(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
         if self.dequeue_task(cpu, task, DEQUEUE_SLEEP | flags) {
-            self.finish_block_task(task);
-        }
-    }
-
-    /// `__block_task()`: the task is off the queue for good.
-    pub(crate) fn finish_block_task(&mut self, task: TaskId) {
-        let t = &mut self.sched.tasks[task];
-        t.on_rq = OnRq::No;
-        if t.in_iowait {
-            self.sched.rq[t.cpu].nr_iowait += 1;
+            self.sched.finish_block_task(task);
         }
     }
 
@@ -227,22 +311,22 @@ impl Kernel {
         if from == new_cpu {
             return;
         }
-        self.fact(FactKind::Migrate { task, from, to: new_cpu });
+        self.cx.fact(FactKind::Migrate { task, from, to: new_cpu });
         match self.sched.tasks[task].class {
             Class::Fair => {
                 if self.sched.tasks[task].on_rq == OnRq::No {
                     // TASK_WAKING: nobody else moves a task that is not queued.
-                    self.sleeper_migrates(self.sched.tasks[task].se);
+                    self.sched.sleeper_migrates(self.sched.tasks[task].se, &self.cx);
                 }
-                self.migrate_task_rq_fair(task);
+                self.sched.migrate_task_rq_fair(task, &self.cx);
             }
             Class::Deadline if self.sched.tasks[task].on_rq == OnRq::No => {
                 self.migrate_task_rq_dl(task);
-                self.set_task_rq_fair(task, new_cpu);
+                self.sched.set_task_rq_fair(task, new_cpu, &self.cx);
             }
-            _ => self.set_task_rq_fair(task, new_cpu),
+            _ => self.sched.set_task_rq_fair(task, new_cpu, &self.cx),
         }
-        self.set_task_rq(task, new_cpu);
+        self.sched.set_task_rq(task, new_cpu);
         self.sched.tasks[task].cpu = new_cpu;
     }
 
@@ -260,9 +344,9 @@ impl Kernel {
             return false;
         }
         let (prev_cpu, queued) = (t.cpu, t.on_rq == OnRq::Queued);
-        self.fact(FactKind::Waking { task, source, prev_cpu });
+        self.cx.fact(FactKind::Waking { task, source, prev_cpu });
         let cost = self.cx.platform.device_tree.path_costs.wakeup;
-        self.charge(cost);
+        self.sched.charge(cost, &mut self.cx);
         if queued {
             self.ttwu_runnable(task, wake_flags);
             return true;
@@ -276,12 +360,12 @@ impl Kernel {
             }
             self.set_task_cpu(task, cpu);
         }
-        if self.ttwu_queue_wakelist(task, cpu) {
+        if self.sched.ttwu_queue_wakelist(task, cpu, &self.cx) {
             self.sched.tasks[task].sched_remote_wakeup = flags & WF_MIGRATED != 0;
-            self.push_wake_list(cpu, task);
-            self.send_ipi(cpu, IpiKind::WakeList);
+            self.sched.push_wake_list(cpu, task, &self.cx);
+            self.sched.send_ipi(cpu, IpiKind::WakeList, &mut self.cpuidle, &mut self.cx);
         } else {
-            self.update_rq_clock(cpu);
+            self.sched.update_rq_clock(cpu, &self.cx);
             self.ttwu_do_activate(cpu, task, flags);
         }
         true
@@ -292,21 +376,14 @@ impl Kernel {
         let cpu = self.sched.tasks[task].cpu;
         let se = self.sched.tasks[task].se;
         let running = self.sched.rq[cpu].curr == task;
-        self.update_rq_clock(cpu);
+        self.sched.update_rq_clock(cpu, &self.cx);
         if self.sched.se[se].sched_delayed {
             self.enqueue_task(cpu, task, ENQUEUE_NOCLOCK | ENQUEUE_DELAYED);
         }
         if !running {
             self.wakeup_preempt(cpu, task, wake_flags);
         }
-        self.ttwu_do_wakeup(task);
-    }
-
-    #[inline(always)]
-    fn ttwu_do_wakeup(&mut self, task: TaskId) {
-        self.sched.tasks[task].state = TaskState::Running;
-        let target = self.sched.tasks[task].cpu;
-        self.fact(FactKind::Wakeup { task, target, new: false });
+        self.sched.ttwu_do_wakeup(task, &mut self.cx);
     }
 
     /// `select_task_rq()`.
@@ -316,8 +393,10 @@ impl Kernel {
         let cpu = if t.nr_cpus_allowed > 1 {
             match t.class {
                 Class::Fair => self.select_task_rq_fair(task, prev_cpu, wake_flags),
-                Class::Rt => self.select_task_rq_rt(task, prev_cpu, wake_flags),
-                Class::Deadline => self.select_task_rq_dl(task, prev_cpu, wake_flags),
+                Class::Rt => self.sched.select_task_rq_rt(task, prev_cpu, wake_flags, &self.cx),
+                Class::Deadline => {
+                    self.sched.select_task_rq_dl(task, prev_cpu, wake_flags, &mut self.cx)
+                }
                 _ => prev_cpu,
             }
         } else {
@@ -331,34 +410,6 @@ impl Kernel {
         }
     }
 
-    /// `ttwu_queue_cond()`: whether the target activates the task itself.
-    fn ttwu_queue_wakelist(&self, task: TaskId, cpu: CpuId) -> bool {
-        if !self.cx.config.features.ttwu_queue || self.sched.tasks[task].class == Class::Stop {
-            return false;
-        }
-        if !self.sched.topology.cpus_share_cache(self.cx.this_cpu, cpu) {
-            return true;
-        }
-        match self.cx.config.ttwu_queue_cond {
-            // A task that is being switched out has left its CPU before anybody can wake it.
-            TtwuQueueCond::NoSharedCacheOrOnCpu => false,
-            TtwuQueueCond::NoSharedCacheOrIdle => {
-                cpu != self.cx.this_cpu && self.sched.rq[cpu].nr_running == 0
-            }
-        }
-    }
-
-    /// `__ttwu_queue_wakelist()`: in the order in which the wakers' clocks get there.
-    #[inline(never)]
-    fn push_wake_list(&mut self, cpu: CpuId, task: TaskId) {
-        let at = self.local_clock();
-        let rq = &mut self.sched.rq[cpu];
-        let behind = rq.wake_list.partition_point(|waiting| waiting.at <= at);
-        rq.wake_list.insert(behind, WakeListEntry { task, at });
-        rq.ttwu_pending = true;
-        self.refresh_idle(cpu);
-    }
-
     /// `sched_ttwu_pending()`: the wake list's interrupt has arrived.
     ///
     /// A waker's path may not have got to its later wakeups yet when the interrupt of its first one
@@ -367,7 +418,7 @@ impl Kernel {
         let now = self.cx.now;
         let arrived = self.sched.rq[cpu].wake_list.partition_point(|waiting| waiting.at <= now);
         if arrived > 0 {
-            self.update_rq_clock(cpu);
+            self.sched.update_rq_clock(cpu, &self.cx);
         }
         for index in 0..arrived {
             let task = self.sched.rq[cpu].wake_list[index].task;
@@ -378,15 +429,9 @@ impl Kernel {
         rq.wake_list.drain(..arrived);
         rq.ttwu_pending = !rq.wake_list.is_empty();
         if let Some(at) = rq.wake_list.first().map(|next| next.at) {
-            self.wake_list_again(cpu, at);
+            self.cx.wake_list_again(cpu, at);
         }
-        self.refresh_idle(cpu);
-    }
-
-    /// What was sent at `at`, later than this entry, still waits for the interrupt of `cpu`'s wake list.
-    pub(crate) fn wake_list_again(&mut self, cpu: CpuId, at: Ns) {
-        let ipi_at = &mut self.cx.platform.wires[cpu].ipi_at[IpiKind::WakeList as usize];
-        *ipi_at = at.min(*ipi_at);
+        self.sched.refresh_idle(cpu);
     }
 
     /// `ttwu_do_activate()`; the clock is up to date.
@@ -399,9 +444,9 @@ impl Kernel {
         }
         self.activate_task(cpu, task, en_flags);
         self.wakeup_preempt(cpu, task, wake_flags);
-        self.ttwu_do_wakeup(task);
+        self.sched.ttwu_do_wakeup(task, &mut self.cx);
         self.task_woken(cpu, task);
-        self.idle_ends_by_wakeup(cpu);
+        self.sched.idle_ends_by_wakeup(cpu, &self.cx);
     }
 
     /// `task_woken` of its class.
@@ -425,7 +470,7 @@ impl Kernel {
         while self.sched.rq[cpu].need_resched && !self.sched.rq[cpu].curr.is_idle() {
             self.schedule_once(true);
         }
-        self.cache_work_after_switch(cpu);
+        self.sched.cache_work_after_switch(cpu, &mut self.cx);
     }
 
     /// `__schedule()`.
@@ -433,14 +478,14 @@ impl Kernel {
         let cpu = self.cx.this_cpu;
         let prev = self.sched.rq[cpu].curr;
         let cost = self.cx.platform.device_tree.path_costs.schedule;
-        self.charge(cost);
+        self.sched.charge(cost, &mut self.cx);
         if self.cx.config.features.hrtick {
-            self.hrtick_schedule_enter(cpu);
+            self.sched.hrtick_schedule_enter(cpu);
         }
         if self.sched.rq[cpu].skip_clock_update {
             self.sched.rq[cpu].skip_clock_update = false;
         } else {
-            self.update_rq_clock(cpu);
+            self.sched.update_rq_clock(cpu, &self.cx);
         }
         let prev_state = self.sched.tasks[prev].state;
         let blocks = !preempt && prev_state != TaskState::Running && !prev.is_idle();
@@ -462,29 +507,29 @@ impl Kernel {
             return;
         }
         self.sched.rq[cpu].curr = next;
-        self.refresh_idle(cpu);
+        self.sched.refresh_idle(cpu);
         let state = match (blocks, preempt && prev_state == TaskState::Running) {
             (true, _) => prev_state,
             (false, true) if !prev.is_idle() => TaskState::Preempted,
             _ => TaskState::Running,
         };
         if state == TaskState::Preempted {
-            self.fact(FactKind::Preempted { task: prev });
+            self.cx.fact(FactKind::Preempted { task: prev });
         }
         let cost = self.cx.platform.device_tree.path_costs.context_switch;
-        self.charge(cost);
-        self.fact(FactKind::Switch { prev, next, prev_state: state });
+        self.sched.charge(cost, &mut self.cx);
+        self.cx.fact(FactKind::Switch { prev, next, prev_state: state });
         if self.cx.want_signals {
-            self.cpu_signals_fact(cpu);
-            self.task_signals_fact(prev);
-            self.task_signals_fact(next);
+            self.sched.cpu_signals_fact(cpu, &mut self.cx);
+            self.sched.task_signals_fact(prev, &mut self.cx);
+            self.sched.task_signals_fact(next, &mut self.cx);
         }
         self.cx.platform.wires[cpu].activity =
             if next.is_idle() { Activity::IdleLoop } else { Activity::Task(next) };
         self.switch_ends(cpu);
         if blocks && prev_state == TaskState::Dead && self.sched.tasks[prev].class == Class::Fair {
             // finish_task_switch()
-            self.task_dead_fair(prev);
+            self.sched.task_dead_fair(prev, &self.cx);
         }
     }
 
@@ -493,7 +538,7 @@ impl Kernel {
     fn switch_ends(&mut self, cpu: CpuId) {
         self.balance_callbacks(cpu);
         if self.cx.config.features.hrtick {
-            self.hrtick_schedule_exit(cpu);
+            self.sched.hrtick_schedule_exit(cpu, &mut self.time, &mut self.cx);
         }
     }
 
@@ -518,7 +563,7 @@ impl Kernel {
             match self.pick_next_task_fair(cpu, prev) {
                 fair::Pick::Task(next) => return next,
                 fair::Pick::Nothing => {
-                    self.record_pick(cpu, TaskId::IDLE, PickRule::Idle);
+                    self.sched.record_pick(cpu, TaskId::IDLE, PickRule::Idle, &mut self.cx);
                     self.put_prev_set_next_task(cpu, prev, TaskId::IDLE);
                     return TaskId::IDLE;
                 }
@@ -537,7 +582,7 @@ impl Kernel {
             if prev_class >= Class::Rt && self.balance_rt(cpu, prev) {
                 break 'balance;
             }
-            if prev_class >= Class::Fair && self.balance_fair_looks(cpu) {
+            if prev_class >= Class::Fair && self.sched.balance_fair_looks(cpu, &self.cx) {
                 self.sched_balance_newidle(cpu);
             }
         }
@@ -545,13 +590,13 @@ impl Kernel {
         loop {
             if self.sched.rq[cpu].stop_queued {
                 let stopper = self.sched.rq[cpu].stopper;
-                self.record_pick(cpu, stopper, PickRule::Stop);
+                self.sched.record_pick(cpu, stopper, PickRule::Stop, &mut self.cx);
                 self.put_prev_set_next_task(cpu, prev, stopper);
                 return stopper;
             }
-            match self.pick_next_dl_entity(cpu) {
+            match self.sched.pick_next_dl_entity(cpu) {
                 Some(DlNode::Task(next)) => {
-                    self.record_pick(cpu, next, PickRule::Deadline);
+                    self.sched.record_pick(cpu, next, PickRule::Deadline, &mut self.cx);
                     self.put_prev_set_next_task(cpu, prev, next);
                     return next;
                 }
@@ -567,8 +612,8 @@ impl Kernel {
                 },
                 None => {}
             }
-            if let Some(next) = self.pick_task_rt(cpu) {
-                self.record_pick(cpu, next, PickRule::Rt);
+            if let Some(next) = self.sched.pick_task_rt(cpu) {
+                self.sched.record_pick(cpu, next, PickRule::Rt, &mut self.cx);
                 self.put_prev_set_next_task(cpu, prev, next);
                 return next;
             }
@@ -580,20 +625,11 @@ impl Kernel {
                 }
             }
             let next = next.unwrap_or_else(|| {
-                self.record_pick(cpu, TaskId::IDLE, PickRule::Idle);
+                self.sched.record_pick(cpu, TaskId::IDLE, PickRule::Idle, &mut self.cx);
                 TaskId::IDLE
             });
             self.put_prev_set_next_task(cpu, prev, next);
             return next;
-        }
-    }
-
-    /// `balance_fair()`: whether it looks for fair tasks elsewhere before anything is picked.
-    pub(crate) fn balance_fair_looks(&self, cpu: CpuId) -> bool {
-        match self.cx.config.balance_fair {
-            BalanceFair::NoFairTask => self.sched.cfs[CfsRqId::root(cpu)].nr_queued == 0,
-            BalanceFair::NoTask => self.sched.rq[cpu].nr_running == 0,
-            BalanceFair::InPick => false,
         }
     }
 
@@ -611,9 +647,9 @@ impl Kernel {
         }
         match self.sched.tasks[next].class {
             Class::Fair => self.set_next_task_fair(cpu, next, true),
-            Class::Rt => self.set_next_task_rt(cpu, prev, next),
+            Class::Rt => self.sched.set_next_task_rt(cpu, prev, next),
             Class::Stop => {}
-            Class::Idle => self.set_next_task_idle(cpu),
+            Class::Idle => self.sched.set_next_task_idle(cpu, &mut self.cpuidle, &self.cx),
             Class::Deadline => self.set_next_task_dl(cpu, prev, next),
         }
     }
@@ -644,7 +680,7 @@ impl Kernel {
         kind: TaskKind,
         process: ProcessId,
     ) -> TaskId {
-        self.sched_cache_fork(kind, process);
+        self.sched.sched_cache_fork(kind, process, &self.cx);
         let id = TaskId(self.sched.tasks.len() as u32);
         let (policy, nice, prio, class, cpus_mask, cpu, slice, custom_slice) = match parent {
             Some(p) => {
@@ -658,8 +694,8 @@ impl Kernel {
             }
         };
         // A copy of the parent's also where its policy has another weight now (RT).
-        let load =
-            parent.map_or(fair::weight_of(policy, nice), |p| self.sched.se[self.se_of(p)].load);
+        let load = parent
+            .map_or(fair::weight_of(policy, nice), |p| self.sched.se[self.sched.se_of(p)].load);
         let (last_wakee, wakee_flips, wakee_flip_decay_ts) =
             parent.map_or((TaskId::IDLE, 0, 0), |p| {
                 let t = &self.sched.tasks[p];
@@ -688,8 +724,8 @@ impl Kernel {
             runnable_weight: 0,
             task: id,
         });
-        let max_allowed_capacity = self.max_allowed_capacity(&cpus_mask);
-        let [group, cgroup, autogroup] = self.groups_of_child(parent);
+        let max_allowed_capacity = self.cx.max_allowed_capacity(&cpus_mask);
+        let [group, cgroup, autogroup] = self.sched.groups_of_child(parent);
         self.sched.tasks.push(Task {
             se,
             group,
@@ -708,14 +744,14 @@ impl Kernel {
             on_rq: OnRq::No,
             in_iowait: false,
             uclamp_req: parent.map_or_else(Default::default, |p| self.sched.tasks[p].uclamp_req),
-            uclamp: parent.map_or_else(Default::default, |p| self.uclamp_of_child(p)),
+            uclamp: parent.map_or_else(Default::default, |p| self.sched.uclamp_of_child(p)),
             last_wakee,
             wakee_flips,
             wakee_flip_decay_ts,
             sched_remote_wakeup: false,
             cfs_tasks_prev: None,
             cfs_tasks_next: None,
-            rr_time_slice: self.rr_time_slice(),
+            rr_time_slice: self.cx.rr_time_slice(),
             dl: Default::default(),
             resume: None,
             outcome: Outcome::Started,
@@ -724,7 +760,7 @@ impl Kernel {
             kind,
             exiting: false,
         });
-        self.set_task_rq(id, cpu);
+        self.sched.set_task_rq(id, cpu);
         self.sync.futexes.make_room(self.sched.tasks.len());
         if parent.is_some() && class == Class::Fair {
             self.forked(se);
@@ -740,11 +776,11 @@ impl Kernel {
         let cpu = self.select_task_rq(task, prev, WF_FORK);
         // __set_task_cpu(): no migration of anything, the task has never been anywhere.
         self.sched.tasks[task].cpu = cpu;
-        self.set_task_rq(task, cpu);
-        self.update_rq_clock(cpu);
-        self.post_init_entity_util_avg(task);
+        self.sched.set_task_rq(task, cpu);
+        self.sched.update_rq_clock(cpu, &self.cx);
+        self.sched.post_init_entity_util_avg(task, &self.cx);
         self.activate_task(cpu, task, ENQUEUE_NOCLOCK | ENQUEUE_INITIAL);
-        self.fact(FactKind::Wakeup { task, target: cpu, new: true });
+        self.cx.fact(FactKind::Wakeup { task, target: cpu, new: true });
         self.wakeup_preempt(cpu, task, WF_FORK);
         self.task_woken(cpu, task);
     }
@@ -752,49 +788,26 @@ impl Kernel {
     /// `do_exit()` of the running task.
     pub(crate) fn do_exit(&mut self, task: TaskId) {
         self.sched.tasks[task].exiting = true;
-        self.sched_cache_exit(task);
+        self.sched.sched_cache_exit(task);
         self.sched_autogroup_exit_task(task);
         self.sched.tasks[task].state = TaskState::Dead;
-        self.fact(FactKind::Exit { task });
+        self.cx.fact(FactKind::Exit { task });
         self.schedule(false);
+    }
+}
+
+impl Context {
+    /// What was sent at `at`, later than this entry, still waits for the interrupt of `cpu`'s wake list.
+    pub(crate) fn wake_list_again(&mut self, cpu: CpuId, at: Ns) {
+        let ipi_at = &mut self.platform.wires[cpu].ipi_at[IpiKind::WakeList as usize];
+        *ipi_at = at.min(*ipi_at);
     }
 
     pub(crate) fn max_allowed_capacity(&self, mask: &CpuMask) -> u64 {
         mask.iter()
-            .map(|c| self.cx.platform.device_tree.cpus[c.index()].capacity as u64)
+            .map(|c| self.platform.device_tree.cpus[c.index()].capacity as u64)
             .max()
             .unwrap_or(1024)
-    }
-
-    /// Adds the signals of a CPU to the facts.
-    #[inline(never)]
-    pub(crate) fn cpu_signals_fact(&mut self, cpu: CpuId) {
-        let avg = &self.sched.cfs[CfsRqId::root(cpu)].avg;
-        self.fact(FactKind::CpuSignals {
-            util_avg: avg.util_avg as u32,
-            runnable_avg: avg.runnable_avg as u32,
-            util_est: avg.util_est,
-        });
-    }
-
-    /// Adds the signals of a fair task to the facts.
-    #[inline(never)]
-    pub(crate) fn task_signals_fact(&mut self, task: TaskId) {
-        if !task.is_idle() && self.sched.tasks[task].class == Class::Fair {
-            let avg = &self.sched.se[self.sched.tasks[task].se].avg;
-            self.fact(FactKind::TaskSignals {
-                task,
-                util_avg: avg.util_avg.min(u16::MAX as u64) as u16,
-                util_est: crate::sched::pelt::_task_util_est(avg).min(0xffff) as u16,
-                runnable_avg: avg.runnable_avg as u32,
-            });
-        }
-    }
-
-    /// The entity of a task.
-    #[inline(always)]
-    pub fn se_of(&self, task: TaskId) -> EntityId {
-        self.sched.tasks[task].se
     }
 }
 

@@ -46,6 +46,7 @@ use crate::sched::core::{
 use crate::sched::demand::signal::Signal;
 use crate::sched::{Class, OnRq, pelt};
 use crate::time::hrtimer::TimerKind;
+use crate::{Context, Scheduler, Time};
 use schedtwin_types::{CpuId, DlReservation, FactKind, TaskId};
 
 /// What `sugov_kthread_create()` asks for; as it says there: fake, unused.
@@ -140,10 +141,10 @@ impl crate::sched::Rq {
     }
 }
 
-impl Kernel {
+impl Scheduler {
     /// Makes a task of schedutil one of the class (`sugov_kthread_create`). It sleeps.
     pub(crate) fn make_special_dl(&mut self, task: TaskId) {
-        let t = &mut self.sched.tasks[task];
+        let t = &mut self.tasks[task];
         (t.class, t.prio) = (Class::Deadline, DL_PRIO);
         t.dl.special = true;
         t.dl.set_reservation(&SUGOV);
@@ -153,44 +154,44 @@ impl Kernel {
     #[inline]
     fn deadline_of(&self, cpu: CpuId, node: DlNode) -> u64 {
         match node {
-            DlNode::Task(task) => self.sched.tasks[task].dl.deadline,
-            DlNode::FairServer => self.sched.rq[cpu].fair_server.deadline(),
+            DlNode::Task(task) => self.tasks[task].dl.deadline,
+            DlNode::FairServer => self.rq[cpu].fair_server.deadline(),
         }
     }
 
     /// `__enqueue_dl_entity()`, `inc_dl_tasks()`.
-    pub(crate) fn insert_dl_entity(&mut self, cpu: CpuId, node: DlNode) {
+    pub(crate) fn insert_dl_entity(&mut self, cpu: CpuId, node: DlNode, cx: &Context) {
         let deadline = self.deadline_of(cpu, node);
-        let queue = &self.sched.rq[cpu].dl.queue;
+        let queue = &self.rq[cpu].dl.queue;
         let later = |other: &DlNode| dl_time_before(deadline, self.deadline_of(cpu, *other));
         let at = queue.partition_point(|other| !later(other));
-        self.sched.rq[cpu].dl.queue.insert(at, node);
-        if node != DlNode::FairServer || self.fair_server_is_counted() {
+        self.rq[cpu].dl.queue.insert(at, node);
+        if node != DlNode::FairServer || cx.fair_server_is_counted() {
             self.add_nr_running(cpu, 1);
         }
         if at == 0 {
             // inc_dl_deadline()
-            if self.sched.rq[cpu].dl.queue.len() == 1 {
+            if self.rq[cpu].dl.queue.len() == 1 {
                 self.cpupri_deadline_queued(cpu);
             }
-            self.sched.rd.cpudl.set(cpu, deadline);
+            self.rd.cpudl.set(cpu, deadline);
         }
     }
 
     /// `__dequeue_dl_entity()`, `dec_dl_tasks()`.
-    pub(crate) fn remove_dl_entity(&mut self, cpu: CpuId, node: DlNode) {
-        self.sched.rq[cpu].dl.queue.retain(|other| *other != node);
-        if node != DlNode::FairServer || self.fair_server_is_counted() {
+    pub(crate) fn remove_dl_entity(&mut self, cpu: CpuId, node: DlNode, cx: &Context) {
+        self.rq[cpu].dl.queue.retain(|other| *other != node);
+        if node != DlNode::FairServer || cx.fair_server_is_counted() {
             self.sub_nr_running(cpu, 1);
         }
         // dec_dl_deadline()
-        match self.sched.rq[cpu].dl.queue.first() {
+        match self.rq[cpu].dl.queue.first() {
             Some(&first) => {
                 let deadline = self.deadline_of(cpu, first);
-                self.sched.rd.cpudl.set(cpu, deadline);
+                self.rd.cpudl.set(cpu, deadline);
             }
             None => {
-                self.sched.rd.cpudl.clear(cpu);
+                self.rd.cpudl.clear(cpu);
                 self.cpupri_deadline_gone(cpu);
             }
         }
@@ -198,18 +199,70 @@ impl Kernel {
 
     /// `is_leftmost()`.
     pub(crate) fn is_leftmost_dl(&self, cpu: CpuId, node: DlNode) -> bool {
-        self.sched.rq[cpu].dl.queue.first() == Some(&node)
+        self.rq[cpu].dl.queue.first() == Some(&node)
     }
 
-    fn remove_dl_task(&mut self, cpu: CpuId, task: TaskId) {
-        if std::mem::take(&mut self.sched.tasks[task].dl.queued) {
-            self.remove_dl_entity(cpu, DlNode::Task(task));
+    fn remove_dl_task(&mut self, cpu: CpuId, task: TaskId, cx: &Context) {
+        if std::mem::take(&mut self.tasks[task].dl.queued) {
+            self.remove_dl_entity(cpu, DlNode::Task(task), cx);
         }
     }
 
+    /// `update_dl_rq_load_avg()`: `running` is what has been on the CPU up to now.
+    fn update_dl_rq_load_avg(&mut self, cpu: CpuId, running: bool) {
+        let now = self.rq_clock_pelt(cpu);
+        self.rq[cpu].avg_dl.update(cpu, &mut self.stale_demands, |avg| {
+            pelt::update_dl_rq_load_avg(now, avg, running)
+        });
+    }
+
+    /// `pick_next_dl_entity()`.
+    #[inline]
+    pub(crate) fn pick_next_dl_entity(&self, cpu: CpuId) -> Option<DlNode> {
+        self.rq[cpu].dl.queue.first().copied()
+    }
+
+    /// Asserts what the class keeps of a CPU.
+    pub(crate) fn verify_dl(&self, cpu: CpuId, time: &Time) {
+        let queue = &self.rq[cpu].dl.queue;
+        for node in queue {
+            let DlNode::Task(task) = *node else { continue };
+            let t = &self.tasks[task];
+            assert_eq!((t.class, t.cpu), (Class::Deadline, cpu), "{cpu:?}: {task:?} in its queue");
+            assert!(t.dl.queued && !t.dl.throttled, "{cpu:?}: {task:?} is queued");
+        }
+        for pair in queue.windows(2) {
+            let [a, b] = [pair[0], pair[1]].map(|node| self.deadline_of(cpu, node));
+            assert!(!dl_time_before(b, a), "{cpu:?}: order of deadlines");
+        }
+        let runnable = |t: &&crate::sched::Task| {
+            t.class == Class::Deadline && t.cpu == cpu && t.on_rq == OnRq::Queued
+        };
+        let tasks = self.tasks.iter().filter(runnable).filter(|t| !t.dl.throttled).count();
+        let server = self.rq[cpu].fair_server.is_queued() as usize;
+        assert_eq!(queue.len(), tasks + server, "{cpu:?}: deadline entities");
+        let first = queue.first().map(|node| self.deadline_of(cpu, *node));
+        assert_eq!(self.rd.cpudl.deadline_of(cpu), first, "{cpu:?}: earliest deadline");
+        for task in self.tasks.ids().filter(|task| self.tasks[*task].cpu == cpu) {
+            let t = &self.tasks[task];
+            if t.class == Class::Deadline && t.dl.throttled {
+                let timer = TimerKind::DlTask(task);
+                let waits = time.timers[t.dl.dl_timer_on].is_queued(timer);
+                assert!(waits, "{task:?} is throttled for ever");
+            }
+        }
+        self.verify_dl_pushable(cpu);
+        self.verify_dl_bandwidth(cpu);
+        if cpu == CpuId(0) {
+            self.rd.cpudl.verify();
+        }
+    }
+}
+
+impl Kernel {
     /// `start_dl_timer()`: the replenishment. `false`: its time has passed.
     fn start_dl_timer(&mut self, cpu: CpuId, task: TaskId) -> bool {
-        let (clock, now) = (self.sched.rq[cpu].clock, self.local_clock());
+        let (clock, now) = (self.sched.rq[cpu].clock, self.cx.local_clock());
         let next_period = self.sched.tasks[task].dl.next_period();
         // The deadline is a time of the run queue's clock, which may be behind the timers'.
         let at = next_period.wrapping_add(now.wrapping_sub(clock));
@@ -221,7 +274,7 @@ impl Kernel {
         if !self.time.timers[self.sched.tasks[task].dl.dl_timer_on].is_queued(kind) {
             let on = self.hrtimer_target(at, self.sched.tasks[task].dl.dl_timer_on);
             self.sched.tasks[task].dl.dl_timer_on = on;
-            self.hrtimer_start(on, at, at, kind);
+            self.time.hrtimer_start(on, at, at, kind, &mut self.cx);
         }
         true
     }
@@ -232,7 +285,7 @@ impl Kernel {
         self.enqueue_dl_entity(cpu, task, flags);
         let t = &self.sched.tasks[task];
         if self.sched.rq[cpu].curr != task && t.dl.queued && t.nr_cpus_allowed > 1 {
-            self.enqueue_pushable_dl_task(cpu, task);
+            self.sched.enqueue_pushable_dl_task(cpu, task);
         }
     }
 
@@ -250,10 +303,10 @@ impl Kernel {
             let dl = &mut self.sched.tasks[task].dl;
             dl.throttled = true;
             dl.runtime = dl.runtime.min(0);
-            self.fact(FactKind::DlThrottled { task });
+            self.cx.fact(FactKind::DlThrottled { task });
         }
         if flags & ENQUEUE_RESTORE != 0 || self.sched.tasks[task].on_rq == OnRq::Migrating {
-            self.add_rq_bw(cpu, task);
+            self.sched.add_rq_bw(cpu, task);
             self.add_running_bw(cpu, task);
         }
         // Active, though it waits for its timer.
@@ -274,22 +327,22 @@ impl Kernel {
             self.sched.tasks[task].dl.setup_new(clock);
         }
         self.sched.tasks[task].dl.queued = true;
-        self.insert_dl_entity(cpu, DlNode::Task(task));
+        self.sched.insert_dl_entity(cpu, DlNode::Task(task), &self.cx);
     }
 
     /// `dequeue_task_dl()`, `dequeue_dl_entity()`.
     #[inline(never)]
     pub(crate) fn dequeue_task_dl(&mut self, cpu: CpuId, task: TaskId, flags: u32) -> bool {
         self.update_curr_dl(cpu);
-        self.remove_dl_task(cpu, task);
+        self.sched.remove_dl_task(cpu, task, &self.cx);
         if flags & DEQUEUE_SAVE != 0 || self.sched.tasks[task].on_rq == OnRq::Migrating {
             self.sub_running_bw(cpu, task);
-            self.sub_rq_bw(cpu, task);
+            self.sched.sub_rq_bw(cpu, task);
         }
         if flags & DEQUEUE_SLEEP != 0 {
             self.task_non_contending(cpu, task);
         }
-        self.dequeue_pushable_dl_task(cpu, task);
+        self.sched.dequeue_pushable_dl_task(cpu, task);
         true
     }
 
@@ -325,18 +378,18 @@ impl Kernel {
         }
         if dl.runtime <= 0 || dl.yielded {
             dl.throttled = true;
-            self.fact(FactKind::DlThrottled { task: curr });
-            self.remove_dl_task(cpu, curr);
-            self.dequeue_pushable_dl_task(cpu, curr);
+            self.cx.fact(FactKind::DlThrottled { task: curr });
+            self.sched.remove_dl_task(cpu, curr, &self.cx);
+            self.sched.dequeue_pushable_dl_task(cpu, curr);
             if !self.start_dl_timer(cpu, curr) {
                 self.enqueue_task_dl(cpu, curr, ENQUEUE_REPLENISH);
             }
-            if !self.is_leftmost_dl(cpu, DlNode::Task(curr)) {
-                self.resched_curr(cpu);
+            if !self.sched.is_leftmost_dl(cpu, DlNode::Task(curr)) {
+                self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
             }
         }
         if delta > 0 {
-            self.account_dl_in_rt_time(cpu, delta as u64);
+            self.sched.account_dl_in_rt_time(cpu, delta as u64, &self.cx);
         }
     }
 
@@ -353,7 +406,7 @@ impl Kernel {
         if !t.dl.throttled {
             return;
         }
-        self.update_rq_clock(cpu);
+        self.sched.update_rq_clock(cpu, &self.cx);
         if !queued {
             // It sleeps; its wakeup does the rest.
             let clock = self.sched.rq[cpu].clock;
@@ -362,9 +415,9 @@ impl Kernel {
         }
         self.enqueue_task_dl(cpu, task, ENQUEUE_REPLENISH);
         if self.sched.tasks[self.sched.rq[cpu].curr].class == Class::Deadline {
-            self.wakeup_preempt_dl(cpu, task);
+            self.sched.wakeup_preempt_dl(cpu, task, &mut self.cpuidle, &mut self.cx);
         } else {
-            self.resched_curr(cpu);
+            self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
         }
         self.push_dl_task(cpu);
     }
@@ -373,35 +426,21 @@ impl Kernel {
     pub(crate) fn yield_task_dl(&mut self, cpu: CpuId) {
         let curr = self.sched.rq[cpu].curr;
         self.sched.tasks[curr].dl.yielded = true;
-        self.update_rq_clock(cpu);
+        self.sched.update_rq_clock(cpu, &self.cx);
         self.update_curr_dl(cpu);
         self.sched.rq[cpu].skip_clock_update = true;
-    }
-
-    /// `update_dl_rq_load_avg()`: `running` is what has been on the CPU up to now.
-    fn update_dl_rq_load_avg(&mut self, cpu: CpuId, running: bool) {
-        let now = self.rq_clock_pelt(cpu);
-        self.sched.rq[cpu].avg_dl.update(cpu, &mut self.sched.stale_demands, |avg| {
-            pelt::update_dl_rq_load_avg(now, avg, running)
-        });
-    }
-
-    /// `pick_next_dl_entity()`.
-    #[inline]
-    pub(crate) fn pick_next_dl_entity(&self, cpu: CpuId) -> Option<DlNode> {
-        self.sched.rq[cpu].dl.queue.first().copied()
     }
 
     /// `set_next_task_dl()`. `prev` is `next` when a running task is put back after a change of its attributes.
     pub(crate) fn set_next_task_dl(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
         let rq = &mut self.sched.rq[cpu];
         rq.dl.exec_start = rq.clock_task;
-        self.dequeue_pushable_dl_task(cpu, next);
+        self.sched.dequeue_pushable_dl_task(cpu, next);
         if prev == next {
             return;
         }
         if self.sched.tasks[prev].class != Class::Deadline {
-            self.update_dl_rq_load_avg(cpu, false);
+            self.sched.update_dl_rq_load_avg(cpu, false);
         }
         let rq = &mut self.sched.rq[cpu];
         rq.push_pending |= !rq.dl.pushable.is_empty();
@@ -411,51 +450,15 @@ impl Kernel {
     /// `put_prev_task_dl()`.
     pub(crate) fn put_prev_task_dl(&mut self, cpu: CpuId, prev: TaskId) {
         self.update_curr_dl(cpu);
-        self.update_dl_rq_load_avg(cpu, true);
+        self.sched.update_dl_rq_load_avg(cpu, true);
         let t = &self.sched.tasks[prev];
         if t.dl.queued && t.nr_cpus_allowed > 1 {
-            self.enqueue_pushable_dl_task(cpu, prev);
+            self.sched.enqueue_pushable_dl_task(cpu, prev);
         }
     }
 
     pub(crate) fn task_tick_dl(&mut self, cpu: CpuId) {
         self.update_curr_dl(cpu);
-        self.update_dl_rq_load_avg(cpu, true);
-    }
-
-    /// Asserts what the class keeps of a CPU.
-    pub(crate) fn verify_dl(&self, cpu: CpuId) {
-        let queue = &self.sched.rq[cpu].dl.queue;
-        for node in queue {
-            let DlNode::Task(task) = *node else { continue };
-            let t = &self.sched.tasks[task];
-            assert_eq!((t.class, t.cpu), (Class::Deadline, cpu), "{cpu:?}: {task:?} in its queue");
-            assert!(t.dl.queued && !t.dl.throttled, "{cpu:?}: {task:?} is queued");
-        }
-        for pair in queue.windows(2) {
-            let [a, b] = [pair[0], pair[1]].map(|node| self.deadline_of(cpu, node));
-            assert!(!dl_time_before(b, a), "{cpu:?}: order of deadlines");
-        }
-        let runnable = |t: &&crate::sched::Task| {
-            t.class == Class::Deadline && t.cpu == cpu && t.on_rq == OnRq::Queued
-        };
-        let tasks = self.sched.tasks.iter().filter(runnable).filter(|t| !t.dl.throttled).count();
-        let server = self.sched.rq[cpu].fair_server.is_queued() as usize;
-        assert_eq!(queue.len(), tasks + server, "{cpu:?}: deadline entities");
-        let first = queue.first().map(|node| self.deadline_of(cpu, *node));
-        assert_eq!(self.sched.rd.cpudl.deadline_of(cpu), first, "{cpu:?}: earliest deadline");
-        for task in self.sched.tasks.ids().filter(|task| self.sched.tasks[*task].cpu == cpu) {
-            let t = &self.sched.tasks[task];
-            if t.class == Class::Deadline && t.dl.throttled {
-                let timer = TimerKind::DlTask(task);
-                let waits = self.time.timers[t.dl.dl_timer_on].is_queued(timer);
-                assert!(waits, "{task:?} is throttled for ever");
-            }
-        }
-        self.verify_dl_pushable(cpu);
-        self.verify_dl_bandwidth(cpu);
-        if cpu == CpuId(0) {
-            self.sched.rd.cpudl.verify();
-        }
+        self.sched.update_dl_rq_load_avg(cpu, true);
     }
 }

@@ -32,6 +32,7 @@ use crate::sched::Class;
 use crate::sched::deadline::dl_bw::dl_bw_capacity;
 use crate::sched::deadline::{DlNode, dl_entity_overflow, dl_time_before, to_ratio};
 use crate::time::hrtimer::{TimerKind, hrtimer_forward};
+use crate::{Context, Cpuidle, Scheduler, Time};
 use schedtwin_types::{CpuId, Ns};
 
 /// `dl_server_min_res`: 1 ms.
@@ -167,7 +168,7 @@ impl Kernel {
             return false;
         }
         // The deadline is a time of the run queue's clock, which may be behind the timers'.
-        self.fair_server_arm(cpu, at + self.local_clock().saturating_sub(clock));
+        self.fair_server_arm(cpu, at + self.cx.local_clock().saturating_sub(clock));
         true
     }
 
@@ -181,14 +182,7 @@ impl Kernel {
         let last = server.timer_on;
         let on = if server.callback_running { last } else { self.hrtimer_target(at, last) };
         self.sched.rq[cpu].fair_server.timer_on = on;
-        self.hrtimer_start(on, at, at, kind);
-    }
-
-    fn fair_server_cancel_timer(&mut self, cpu: CpuId) {
-        let server = &self.sched.rq[cpu].fair_server;
-        if !server.callback_running {
-            self.hrtimer_cancel(server.timer_on, TimerKind::FairServer(cpu));
-        }
+        self.time.hrtimer_start(on, at, at, kind, &mut self.cx);
     }
 
     /// The tail of `enqueue_dl_entity()`: throttled entities wait for the timer, others are queued.
@@ -197,21 +191,14 @@ impl Kernel {
             if self.fair_server_start_timer(cpu) {
                 return;
             }
-            self.fair_server_cancel_timer(cpu);
+            self.sched.fair_server_cancel_timer(cpu, &mut self.time, &mut self.cx);
             let server = &mut self.sched.rq[cpu].fair_server;
             server.defer_armed = false;
             server.throttled = false;
         }
         if !self.sched.rq[cpu].fair_server.queued {
             self.sched.rq[cpu].fair_server.queued = true;
-            self.insert_dl_entity(cpu, DlNode::FairServer);
-        }
-    }
-
-    fn fair_server_dequeue(&mut self, cpu: CpuId) {
-        if self.sched.rq[cpu].fair_server.queued {
-            self.sched.rq[cpu].fair_server.queued = false;
-            self.remove_dl_entity(cpu, DlNode::FairServer);
+            self.sched.insert_dl_entity(cpu, DlNode::FairServer, &self.cx);
         }
     }
 
@@ -238,8 +225,12 @@ impl Kernel {
         if was_waiting {
             self.sched.rq[cpu].fair_server.non_contending = false;
             match self.cx.config.fair_server_form {
-                FairServerForm::V6_12 => self.fair_server_cancel_timer(cpu),
-                FairServerForm::V7_3 => self.fair_server_cancel_inactive(cpu),
+                FairServerForm::V6_12 => {
+                    self.sched.fair_server_cancel_timer(cpu, &mut self.time, &mut self.cx)
+                }
+                FairServerForm::V7_3 => {
+                    self.sched.fair_server_cancel_inactive(cpu, &mut self.time, &mut self.cx)
+                }
             }
         } else {
             let bw = self.sched.rq[cpu].fair_server.bandwidth();
@@ -252,16 +243,7 @@ impl Kernel {
         }
         self.sched.rq[cpu].fair_server.update(clock);
         self.fair_server_enqueue(cpu);
-        self.fair_server_resched(cpu);
-    }
-
-    /// Whoever runs gives way, unless it is a deadline task with an earlier deadline.
-    fn fair_server_resched(&mut self, cpu: CpuId) {
-        let curr = &self.sched.tasks[self.sched.rq[cpu].curr];
-        let deadline = self.sched.rq[cpu].fair_server.deadline;
-        if curr.class != Class::Deadline || dl_time_before(deadline, curr.dl.deadline) {
-            self.resched_curr(cpu);
-        }
+        self.sched.fair_server_resched(cpu, &mut self.cpuidle, &mut self.cx);
     }
 
     /// `dl_server_stop()`: no fair task is left when the server is picked.
@@ -270,8 +252,8 @@ impl Kernel {
         if server.dl_runtime == 0 || !server.active {
             return;
         }
-        self.fair_server_dequeue(cpu);
-        self.fair_server_cancel_timer(cpu);
+        self.sched.fair_server_dequeue(cpu, &self.cx);
+        self.sched.fair_server_cancel_timer(cpu, &mut self.time, &mut self.cx);
         let clock = self.sched.rq[cpu].clock;
         let server = &mut self.sched.rq[cpu].fair_server;
         server.defer_armed = false;
@@ -288,7 +270,7 @@ impl Kernel {
             self.__sub_running_bw(cpu, bw);
         } else {
             server.non_contending = true;
-            let at = self.local_clock() + zero_lag as u64;
+            let at = self.cx.local_clock() + zero_lag as u64;
             match self.cx.config.fair_server_form {
                 FairServerForm::V6_12 => self.fair_server_arm(cpu, at),
                 FairServerForm::V7_3 => self.fair_server_arm_inactive(cpu, at),
@@ -300,7 +282,7 @@ impl Kernel {
     pub(crate) fn fair_server_update(&mut self, cpu: CpuId, delta: i64) {
         let clock = self.sched.rq[cpu].clock;
         // Only 7.3 comes here from an idle CPU.
-        let idle = self.idle_cpu(cpu);
+        let idle = self.sched.idle_cpu(cpu);
         let server = &mut self.sched.rq[cpu].fair_server;
         if server.dl_runtime == 0 {
             return;
@@ -320,12 +302,12 @@ impl Kernel {
             server.defer_running = false;
             server.new_period(clock);
             server.defer_idle = idle;
-            self.fair_server_cancel_timer(cpu);
+            self.sched.fair_server_cancel_timer(cpu, &mut self.time, &mut self.cx);
             self.fair_server_start_timer(cpu);
             return;
         }
         server.throttled = true;
-        self.fair_server_dequeue(cpu);
+        self.sched.fair_server_dequeue(cpu, &self.cx);
         if !self.fair_server_start_timer(cpu) {
             match self.cx.config.fair_server_form {
                 FairServerForm::V6_12 => self.fair_server_replenish(cpu),
@@ -335,23 +317,16 @@ impl Kernel {
                 }
             }
         }
-        if !self.is_leftmost_dl(cpu, DlNode::FairServer) {
-            self.resched_curr(cpu);
+        if !self.sched.is_leftmost_dl(cpu, DlNode::FairServer) {
+            self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
         }
     }
 
     /// `put_prev_task_idle()`: the CPU leaves its idle task.
     pub(crate) fn fair_server_idle_ends(&mut self, cpu: CpuId) {
         match self.cx.config.fair_server_form {
-            FairServerForm::V6_12 => self.fair_server_update_idle_time(cpu),
+            FairServerForm::V6_12 => self.sched.fair_server_update_idle_time(cpu),
             FairServerForm::V7_3 => self.update_curr_idle(cpu),
-        }
-    }
-
-    /// `enqueue_task_fair()`: the first task of an idle CPU, before the server starts.
-    pub(crate) fn fair_server_before_start(&mut self, cpu: CpuId) {
-        if self.cx.config.fair_server_form == FairServerForm::V6_12 {
-            self.fair_server_update_idle_time(cpu);
         }
     }
 
@@ -360,31 +335,6 @@ impl Kernel {
         if self.cx.config.fair_server_form == FairServerForm::V7_3 {
             self.update_curr_idle(cpu);
         }
-    }
-
-    /// Whether a server that is queued counts as a task of its CPU.
-    pub(crate) fn fair_server_is_counted(&self) -> bool {
-        self.cx.config.fair_server_form == FairServerForm::V6_12
-    }
-
-    /// `dl_server_update_idle_time()`: idle time counts as if fair tasks had had it. Of whoever is installed
-    /// on the CPU, which in the middle of newidle balancing is not the idle task: its time was charged just
-    /// before, so that nothing is left to count.
-    fn fair_server_update_idle_time(&mut self, cpu: CpuId) {
-        if self.sched.rq[cpu].fair_server.runtime < 0 || !self.sched.rq[cpu].curr.is_idle() {
-            return;
-        }
-        let rq = &mut self.sched.rq[cpu];
-        let delta = rq.clock_task as i64 - rq.idle_exec_start as i64;
-        if delta < 0 {
-            return;
-        }
-        rq.fair_server.runtime -= delta;
-        if rq.fair_server.runtime < 0 {
-            rq.fair_server.defer_running = false;
-            rq.fair_server.runtime = 0;
-        }
-        rq.idle_exec_start = rq.clock_task;
     }
 
     /// `replenish_dl_entity()` and the queueing after it.
@@ -424,11 +374,11 @@ impl Kernel {
         if !server.throttled || server.dl_runtime == 0 {
             return;
         }
-        self.update_rq_clock(cpu);
+        self.sched.update_rq_clock(cpu, &self.cx);
         if !one_timer && self.fair_server_timer_charges(cpu) {
             return;
         }
-        let now = self.local_clock();
+        let now = self.cx.local_clock();
         let clock = self.sched.rq[cpu].clock;
         let server = &mut self.sched.rq[cpu].fair_server;
         if server.defer_armed {
@@ -439,7 +389,7 @@ impl Kernel {
                 let on = server.timer_on;
                 // What the timer has charged may have started it again.
                 if !self.time.timers[on].is_queued(TimerKind::FairServer(cpu)) {
-                    self.hrtimer_start(on, at, at, TimerKind::FairServer(cpu));
+                    self.time.hrtimer_start(on, at, at, TimerKind::FairServer(cpu), &mut self.cx);
                 }
                 return;
             }
@@ -448,8 +398,67 @@ impl Kernel {
         server.callback_running = true;
         self.fair_server_replenish(cpu);
         self.sched.rq[cpu].fair_server.callback_running = false;
-        self.fair_server_resched(cpu);
+        self.sched.fair_server_resched(cpu, &mut self.cpuidle, &mut self.cx);
         self.push_dl_task(cpu);
+    }
+}
+
+impl Scheduler {
+    fn fair_server_cancel_timer(&self, cpu: CpuId, time: &mut Time, cx: &mut Context) {
+        let server = &self.rq[cpu].fair_server;
+        if !server.callback_running {
+            time.hrtimer_cancel(server.timer_on, TimerKind::FairServer(cpu), cx);
+        }
+    }
+
+    fn fair_server_dequeue(&mut self, cpu: CpuId, cx: &Context) {
+        if self.rq[cpu].fair_server.queued {
+            self.rq[cpu].fair_server.queued = false;
+            self.remove_dl_entity(cpu, DlNode::FairServer, cx);
+        }
+    }
+
+    /// Whoever runs gives way, unless it is a deadline task with an earlier deadline.
+    fn fair_server_resched(&mut self, cpu: CpuId, cpuidle: &mut Cpuidle, cx: &mut Context) {
+        let curr = &self.tasks[self.rq[cpu].curr];
+        let deadline = self.rq[cpu].fair_server.deadline;
+        if curr.class != Class::Deadline || dl_time_before(deadline, curr.dl.deadline) {
+            self.resched_curr(cpu, cpuidle, cx);
+        }
+    }
+
+    /// `enqueue_task_fair()`: the first task of an idle CPU, before the server starts.
+    pub(crate) fn fair_server_before_start(&mut self, cpu: CpuId, cx: &Context) {
+        if cx.config.fair_server_form == FairServerForm::V6_12 {
+            self.fair_server_update_idle_time(cpu);
+        }
+    }
+
+    /// `dl_server_update_idle_time()`: idle time counts as if fair tasks had had it. Of whoever is installed
+    /// on the CPU, which in the middle of newidle balancing is not the idle task: its time was charged just
+    /// before, so that nothing is left to count.
+    fn fair_server_update_idle_time(&mut self, cpu: CpuId) {
+        if self.rq[cpu].fair_server.runtime < 0 || !self.rq[cpu].curr.is_idle() {
+            return;
+        }
+        let rq = &mut self.rq[cpu];
+        let delta = rq.clock_task as i64 - rq.idle_exec_start as i64;
+        if delta < 0 {
+            return;
+        }
+        rq.fair_server.runtime -= delta;
+        if rq.fair_server.runtime < 0 {
+            rq.fair_server.defer_running = false;
+            rq.fair_server.runtime = 0;
+        }
+        rq.idle_exec_start = rq.clock_task;
+    }
+}
+
+impl Context {
+    /// Whether a server that is queued counts as a task of its CPU.
+    pub(crate) fn fair_server_is_counted(&self) -> bool {
+        self.config.fair_server_form == FairServerForm::V6_12
     }
 }
 

@@ -31,6 +31,7 @@ use crate::sched::deadline::DlNode;
 use crate::sched::fair::NICE_0_LOAD;
 use crate::sched::{CfsRqId, Class};
 use crate::time::hrtimer::TimerKind;
+use crate::{Context, Scheduler, Time};
 use schedtwin_types::{CpuId, IpiKind, NEVER, Ns, TaskId};
 
 /// No slice ends sooner.
@@ -76,7 +77,7 @@ impl Kernel {
     /// `hrtick()`: the timer has expired.
     #[inline(never)]
     pub(crate) fn hrtick(&mut self, cpu: CpuId) {
-        self.update_rq_clock(cpu);
+        self.sched.update_rq_clock(cpu, &self.cx);
         let curr = self.sched.rq[cpu].curr;
         match self.sched.tasks[curr].class {
             Class::Fair => self.task_hrtick_fair(cpu, curr),
@@ -89,19 +90,17 @@ impl Kernel {
     fn task_hrtick_dl(&mut self, cpu: CpuId, curr: TaskId) {
         self.task_tick_dl(cpu);
         let runtime = self.sched.tasks[curr].dl.runtime;
-        if self.hrtick_enabled_dl() && runtime > 0 && self.is_leftmost_dl(cpu, DlNode::Task(curr)) {
+        if self.cx.hrtick_enabled_dl()
+            && runtime > 0
+            && self.sched.is_leftmost_dl(cpu, DlNode::Task(curr))
+        {
             self.hrtick_start(cpu, runtime as u64);
         }
     }
 
-    /// `hrtick_enabled_dl()`.
-    fn hrtick_enabled_dl(&self) -> bool {
-        self.cx.config.features.hrtick && self.cx.config.features.hrtick_dl
-    }
-
     /// A deadline task has been switched to.
     pub(crate) fn hrtick_start_dl(&mut self, cpu: CpuId, next: TaskId) {
-        if self.hrtick_enabled_dl() {
+        if self.cx.hrtick_enabled_dl() {
             // A runtime that is used up is a negative delay.
             self.hrtick_start(cpu, self.sched.tasks[next].dl.runtime.max(0) as u64);
         }
@@ -116,7 +115,7 @@ impl Kernel {
         let vdelta = se.deadline.wrapping_sub(se.vruntime);
         if (vdelta as i64) < 0 {
             if self.sched.rq[cpu].curr == task {
-                self.resched_curr(cpu);
+                self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
             }
             return;
         }
@@ -142,68 +141,81 @@ impl Kernel {
             self.sched.rq[cpu].hrtick.delay = Some(delay);
             return;
         }
-        let sent_at = self.local_clock();
+        let sent_at = self.cx.local_clock();
         self.sched.rq[cpu].hrtick.time = sent_at + delay;
         if cpu == self.cx.this_cpu {
-            self.hrtick_cond_restart(cpu);
-        } else if self.hrtick_needs_rearm(cpu) && self.sched.rq[cpu].hrtick.csd_at == NEVER {
+            self.sched.hrtick_cond_restart(cpu, &mut self.time, &mut self.cx);
+        } else if self.sched.hrtick_needs_rearm(cpu, &self.time)
+            && self.sched.rq[cpu].hrtick.csd_at == NEVER
+        {
             self.sched.rq[cpu].hrtick.csd_at = sent_at;
-            self.send_ipi(cpu, IpiKind::WakeList);
+            self.sched.send_ipi(cpu, IpiKind::WakeList, &mut self.cpuidle, &mut self.cx);
         }
     }
+}
 
+impl Context {
+    /// `hrtick_enabled_dl()`.
+    fn hrtick_enabled_dl(&self) -> bool {
+        self.config.features.hrtick && self.config.features.hrtick_dl
+    }
+}
+
+impl Scheduler {
     /// `__hrtick_start()`: the interrupt of another CPU has arrived. What was sent later than now has one of its own.
-    pub(crate) fn hrtick_csd(&mut self, cpu: CpuId) {
-        let sent_at = self.sched.rq[cpu].hrtick.csd_at;
+    pub(crate) fn hrtick_csd(&mut self, cpu: CpuId, time: &mut Time, cx: &mut Context) {
+        let sent_at = self.rq[cpu].hrtick.csd_at;
         if sent_at == NEVER {
             return;
         }
-        if sent_at > self.cx.now {
-            self.wake_list_again(cpu, sent_at);
+        if sent_at > cx.now {
+            cx.wake_list_again(cpu, sent_at);
             return;
         }
-        self.sched.rq[cpu].hrtick.csd_at = NEVER;
-        self.hrtick_cond_restart(cpu);
+        self.rq[cpu].hrtick.csd_at = NEVER;
+        self.hrtick_cond_restart(cpu, time, cx);
     }
 
     /// `hrtick_needs_rearm()`.
-    fn hrtick_needs_rearm(&self, cpu: CpuId) -> bool {
-        match self.time.timers[cpu].expires(TimerKind::Hrtick) {
-            Some(expires) => expires.abs_diff(self.sched.rq[cpu].hrtick.time) > TOLERANCE_NS,
+    fn hrtick_needs_rearm(&self, cpu: CpuId, time: &Time) -> bool {
+        match time.timers[cpu].expires(TimerKind::Hrtick) {
+            Some(expires) => expires.abs_diff(self.rq[cpu].hrtick.time) > TOLERANCE_NS,
             None => true,
         }
     }
 
     /// `hrtick_cond_restart()`, on the executing CPU.
-    fn hrtick_cond_restart(&mut self, cpu: CpuId) {
-        if self.hrtick_needs_rearm(cpu) {
-            let time = self.sched.rq[cpu].hrtick.time;
-            self.time.timers[cpu].remove_lazily(TimerKind::Hrtick);
-            self.hrtimer_start(cpu, time, time, TimerKind::Hrtick);
+    fn hrtick_cond_restart(&self, cpu: CpuId, time: &mut Time, cx: &mut Context) {
+        if self.hrtick_needs_rearm(cpu, time) {
+            let at = self.rq[cpu].hrtick.time;
+            time.timers[cpu].remove_lazily(TimerKind::Hrtick);
+            time.hrtimer_start(cpu, at, at, TimerKind::Hrtick, cx);
         }
     }
 
     /// `hrtick_schedule_enter()`.
     pub(crate) fn hrtick_schedule_enter(&mut self, cpu: CpuId) {
-        self.sched.rq[cpu].hrtick.switching = true;
+        self.rq[cpu].hrtick.switching = true;
     }
 
     /// `hrtick_schedule_exit()`.
-    pub(crate) fn hrtick_schedule_exit(&mut self, cpu: CpuId) {
-        self.sched.rq[cpu].hrtick.switching = false;
-        if let Some(delay) = self.sched.rq[cpu].hrtick.delay.take() {
-            self.sched.rq[cpu].hrtick.time = self.local_clock() + delay;
-            self.hrtick_cond_restart(cpu);
+    pub(crate) fn hrtick_schedule_exit(&mut self, cpu: CpuId, time: &mut Time, cx: &mut Context) {
+        self.rq[cpu].hrtick.switching = false;
+        if let Some(delay) = self.rq[cpu].hrtick.delay.take() {
+            self.rq[cpu].hrtick.time = cx.local_clock() + delay;
+            self.hrtick_cond_restart(cpu, time, cx);
         } else if self.idle_cpu(cpu) {
-            self.time.timers[cpu].remove_lazily(TimerKind::Hrtick);
+            time.timers[cpu].remove_lazily(TimerKind::Hrtick);
         }
-        self.hrtimer_rearm_deferred(cpu);
+        time.hrtimer_rearm_deferred(cpu, cx);
     }
+}
 
+impl Time {
     /// `hrtimer_rearm_deferred()`: an interrupt, or the switch at its end, is over.
     #[inline(never)]
-    pub(crate) fn hrtimer_rearm_deferred(&mut self, cpu: CpuId) {
-        self.time.timers[cpu].rearm_deferred();
-        self.program_clock_event(cpu);
+    pub(crate) fn hrtimer_rearm_deferred(&mut self, cpu: CpuId, cx: &mut Context) {
+        self.timers[cpu].rearm_deferred();
+        self.program_clock_event(cpu, cx);
     }
 }

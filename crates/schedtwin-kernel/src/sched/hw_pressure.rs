@@ -16,31 +16,35 @@
 //! Differences: before 6.10 it is thermal pressure, which cpufreq's own limits make, too, and which is subtracted in other
 //! places; here all releases have the form of 6.12. `sched_hw_decay_shift` of a boot is 0.
 
-use crate::Kernel;
 use crate::sched::pelt;
+use crate::{Cpufreq, Scheduler};
 use schedtwin_types::{CpuId, Khz, PolicyId};
 
-impl Kernel {
+impl Scheduler {
     /// `arch_update_hw_pressure()`: firmware lets the CPUs of a policy run at `capped_khz` at most.
-    pub fn arch_update_hw_pressure(&mut self, policy: PolicyId, capped_khz: Khz) {
-        let policy = &self.cpufreq.policies[policy];
+    pub(crate) fn arch_update_hw_pressure(
+        &mut self,
+        policy: PolicyId,
+        capped_khz: Khz,
+        cpufreq: &Cpufreq,
+    ) {
+        let policy = &cpufreq.policies[policy];
         for cpu in policy.cpus.iter() {
             let capacity = self.arch_scale_cpu_capacity(cpu);
-            self.sched.rq[cpu].hw_pressure =
-                capacity - policy.capacity_within(capacity, capped_khz);
+            self.rq[cpu].hw_pressure = capacity - policy.capacity_within(capacity, capped_khz);
         }
-        self.sched.hw_pressure_told = true;
+        self.hw_pressure_told = true;
     }
 
     /// `update_hw_load_avg()` of a CPU whose clock is up to date; whether the signal was refreshed.
     #[inline(always)]
     pub(crate) fn update_hw_load_avg(&mut self, cpu: CpuId) -> bool {
-        self.sched.hw_pressure_told && self.update_told_hw_load_avg(cpu)
+        self.hw_pressure_told && self.update_told_hw_load_avg(cpu)
     }
 
     #[inline(never)]
     fn update_told_hw_load_avg(&mut self, cpu: CpuId) -> bool {
-        let rq = &mut self.sched.rq[cpu];
+        let rq = &mut self.rq[cpu];
         pelt::update_hw_load_avg(rq.clock_task, &mut rq.avg_hw, rq.hw_pressure)
     }
 }
@@ -58,10 +62,10 @@ mod tests {
         let mut kernel = kernel(&[(2, 1024, OPPS)]);
         let (cpu, policy) = (CpuId(1), PolicyId(0));
         let mut capacity_at = |ms: u64, capped: u32| {
-            kernel.arch_update_hw_pressure(policy, capped);
+            kernel.sched.arch_update_hw_pressure(policy, capped, &kernel.cpufreq);
             kernel.sched.rq[cpu].clock_task = ms << 20;
-            kernel.update_hw_load_avg(cpu);
-            kernel.get_actual_cpu_capacity(cpu)
+            kernel.sched.update_hw_load_avg(cpu);
+            kernel.sched.get_actual_cpu_capacity(cpu)
         };
         assert_eq!(capacity_at(1, 2_000_000), 1024);
         assert_eq!(capacity_at(2, 3_000_000), 1024, "a cap above the highest frequency");
@@ -78,10 +82,10 @@ mod tests {
         let mut kernel = kernel(&[(1, 1024, OPPS)]);
         let cpu = CpuId(0);
         kernel.sched.rq[cpu].cpufreq_pressure = 100;
-        assert_eq!(kernel.get_actual_cpu_capacity(cpu), 924);
+        assert_eq!(kernel.sched.get_actual_cpu_capacity(cpu), 924);
         kernel.sched.rq[cpu].avg_hw.load_avg = 300;
-        assert_eq!(kernel.get_actual_cpu_capacity(cpu), 724);
+        assert_eq!(kernel.sched.get_actual_cpu_capacity(cpu), 724);
         kernel.sched.rq[cpu].avg_hw.load_avg = 50;
-        assert_eq!(kernel.get_actual_cpu_capacity(cpu), 924);
+        assert_eq!(kernel.sched.get_actual_cpu_capacity(cpu), 924);
     }
 }

@@ -25,6 +25,7 @@
 use crate::Kernel;
 use crate::config::{CheckMisfitStatus, FindNewIlb};
 use crate::sched::fair::balance::{CpuIdleType, msecs_to_jiffies};
+use crate::{Context, Cpuidle, Scheduler};
 use schedtwin_types::{CpuId, CpuMask, IpiKind, MAX_CPUS};
 
 /// Balance.
@@ -81,103 +82,166 @@ impl Nohz {
     }
 }
 
-impl Kernel {
+impl Scheduler {
     /// `nohz_balancer_kick()`: at the tick of `cpu`, wake an idle CPU to balance?
-    pub fn nohz_balancer_kick(&mut self, cpu: CpuId) {
-        if self.sched.rq[cpu].idle_balance {
+    pub(crate) fn nohz_balancer_kick(
+        &mut self,
+        cpu: CpuId,
+        cpuidle: &mut Cpuidle,
+        cx: &mut Context,
+    ) {
+        if self.rq[cpu].idle_balance {
             return;
         }
-        self.nohz_balance_exit_idle(cpu);
-        if self.sched.nohz.nr_cpus == 0 {
+        self.nohz_balance_exit_idle(cpu, cx);
+        if self.nohz.nr_cpus == 0 {
             return;
         }
-        let jiffies = self.jiffies();
+        let jiffies = cx.jiffies();
         let mut flags = 0;
-        if self.sched.nohz.has_blocked && jiffies > self.sched.nohz.next_blocked {
+        if self.nohz.has_blocked && jiffies > self.nohz.next_blocked {
             flags = NOHZ_STATS_KICK;
         }
-        if jiffies >= self.sched.nohz.next_balance && self.idle_cpus_could_help(cpu) {
+        if jiffies >= self.nohz.next_balance && self.idle_cpus_could_help(cpu, cx) {
             flags = NOHZ_STATS_KICK | NOHZ_BALANCE_KICK;
         }
-        if self.sched.nohz.needs_update {
+        if self.nohz.needs_update {
             flags |= NOHZ_NEXT_KICK;
         }
         if flags != 0 {
-            self.kick_ilb(flags);
+            self.kick_ilb(flags, cpuidle, cx);
         }
     }
 
     /// Whether `cpu` has, or is near, something that an idle CPU might pull.
-    fn idle_cpus_could_help(&self, cpu: CpuId) -> bool {
-        let rq = &self.sched.rq[cpu];
+    fn idle_cpus_could_help(&self, cpu: CpuId, cx: &Context) -> bool {
+        let rq = &self.rq[cpu];
         if rq.nr_running >= 2 {
             return true;
         }
-        if let Some(sd) = self.sched.topology.base[cpu.index()]
-            && self.h_nr_running(cpu) >= 1
+        if let Some(sd) = self.topology.base[cpu.index()]
+            && self.h_nr_running(cpu, cx) >= 1
             && self.check_cpu_capacity(cpu, sd)
         {
             return true;
         }
         // A CPU that is preferred to this one may be idle.
-        if let Some(sd) = self.sched.topology.sd_asym_packing[cpu.index()] {
-            let mut idle = self.sched.topology[sd].span.and(&self.sched.nohz.idle_cpus_mask).iter();
-            if idle.any(|other| self.sched_asym(sd, other, cpu)) {
+        if let Some(sd) = self.topology.sd_asym_packing[cpu.index()] {
+            let mut idle = self.topology[sd].span.and(&self.nohz.idle_cpus_mask).iter();
+            if idle.any(|other| self.sched_asym(sd, other, cpu, cx)) {
                 return true;
             }
         }
         // Where capacities differ, cache domains do not matter.
         if let Some(sd) = self.sd_asym_cpucapacity(cpu) {
             // check_misfit_status()
-            let can_be_helped = self.cx.config.check_misfit_status == CheckMisfitStatus::AnyMisfit
-                || rq.arch_capacity < self.sched.rd.max_cpu_capacity
+            let can_be_helped = cx.config.check_misfit_status == CheckMisfitStatus::AnyMisfit
+                || rq.arch_capacity < self.rd.max_cpu_capacity
                 || self.check_cpu_capacity(cpu, sd);
             return rq.misfit_task_load != 0 && can_be_helped;
         }
         // Two busy CPUs may share a cache while others have one for themselves.
-        let shared = self.sched.topology.sd_llc_shared[cpu.index()];
-        shared.is_some_and(|shared| self.sched.topology.shared[shared].nr_busy_cpus > 1)
+        let shared = self.topology.sd_llc_shared[cpu.index()];
+        shared.is_some_and(|shared| self.topology.shared[shared].nr_busy_cpus > 1)
     }
 
     /// `kick_ilb()`.
-    fn kick_ilb(&mut self, flags: u32) {
+    fn kick_ilb(&mut self, flags: u32, cpuidle: &mut Cpuidle, cx: &mut Context) {
         if flags & NOHZ_BALANCE_KICK != 0 {
-            self.sched.nohz.next_balance = self.jiffies() + 1;
+            self.nohz.next_balance = cx.jiffies() + 1;
         }
         // find_new_ilb()
-        let mut idle = self.sched.nohz.idle_cpus_mask.and(&self.sched.idle_mask);
-        idle.remove(self.cx.this_cpu);
-        let on_idle_core = match self.cx.config.find_new_ilb {
+        let mut idle = self.nohz.idle_cpus_mask.and(&self.idle_mask);
+        idle.remove(cx.this_cpu);
+        let on_idle_core = match cx.config.find_new_ilb {
             FindNewIlb::IdleCore if self.has_smt() => {
                 idle.iter().find(|cpu| self.is_core_idle(*cpu))
             }
             _ => None,
         };
         let Some(ilb) = on_idle_core.or(idle.lowest()) else { return };
-        let before = self.sched.rq[ilb].nohz_flags;
+        let before = self.rq[ilb].nohz_flags;
         if before & flags == flags {
             return;
         }
-        self.sched.rq[ilb].nohz_flags = before | flags;
+        self.rq[ilb].nohz_flags = before | flags;
         // Whoever sets the first flag sends the interrupt.
         if before & NOHZ_KICK_MASK == 0 {
-            self.send_ipi(ilb, IpiKind::NohzKick);
+            self.send_ipi(ilb, IpiKind::NohzKick, cpuidle, cx);
         }
     }
 
     /// `nohz_csd_func()`: the kick has arrived at `cpu`.
-    pub fn nohz_csd_func(&mut self, cpu: CpuId) {
-        let flags = self.sched.rq[cpu].nohz_flags & (NOHZ_KICK_MASK | NOHZ_NEWILB_KICK);
+    pub(crate) fn nohz_csd_func(&mut self, cpu: CpuId) {
+        let flags = self.rq[cpu].nohz_flags & (NOHZ_KICK_MASK | NOHZ_NEWILB_KICK);
         let idle = self.idle_cpu(cpu);
-        let rq = &mut self.sched.rq[cpu];
+        let rq = &mut self.rq[cpu];
         rq.nohz_flags &= !flags;
         rq.idle_balance = idle;
         if idle {
             rq.sched_softirq = true;
-            self.sched.nohz.idle_balance[cpu.index()] = flags as u8;
+            self.nohz.idle_balance[cpu.index()] = flags as u8;
         }
     }
 
+    /// `nohz_balance_enter_idle()`: `cpu` stops its tick in idle.
+    pub(crate) fn nohz_balance_enter_idle(&mut self, cpu: CpuId, cx: &Context) {
+        self.rq[cpu].has_blocked_load = true;
+        if !self.rq[cpu].nohz_tick_stopped {
+            if self.topology.base[cpu.index()].is_none() {
+                return;
+            }
+            self.rq[cpu].nohz_tick_stopped = true;
+            self.nohz.idle_cpus_mask.insert(cpu);
+            self.nohz.nr_cpus += 1;
+            self.set_cpu_sd_state(cpu, true, cx);
+            self.nohz.needs_update = true;
+        }
+        self.nohz.has_blocked = true;
+    }
+
+    /// `nohz_balance_exit_idle()`: the first busy tick of `cpu` after that.
+    pub(crate) fn nohz_balance_exit_idle(&mut self, cpu: CpuId, cx: &Context) {
+        if !self.rq[cpu].nohz_tick_stopped {
+            return;
+        }
+        self.rq[cpu].nohz_tick_stopped = false;
+        self.nohz.idle_cpus_mask.remove(cpu);
+        self.nohz.nr_cpus -= 1;
+        self.set_cpu_sd_state(cpu, false, cx);
+    }
+
+    /// `set_cpu_sd_state_idle()`, `set_cpu_sd_state_busy()`: counts the CPU in its cache domain.
+    fn set_cpu_sd_state(&mut self, cpu: CpuId, idle: bool, cx: &Context) {
+        let Some(sd) = self.topology.sd_llc[cpu.index()] else { return };
+        let domain = &mut self.topology[sd];
+        if domain.nohz_idle == idle {
+            return;
+        }
+        domain.nohz_idle = idle;
+        if cx.keeps_idle_core() {
+            return self.count_at_tick(cpu, idle);
+        }
+        let domain = &self.topology[sd];
+        let shared = domain.shared.expect("a domain that shares a cache has a shared object");
+        let busy = &mut self.topology.shared[shared].nr_busy_cpus;
+        *busy = if idle { *busy - 1 } else { *busy + 1 };
+    }
+
+    /// `nohz_newidle_balance()`: newidle balancing found nothing; if the CPU has time, let it age the
+    /// load of others before it sleeps.
+    pub(crate) fn nohz_newidle_balance(&mut self, cpu: CpuId, cx: &Context) {
+        if self.rq[cpu].avg_idle < cx.config.migration_cost
+            || !self.nohz.has_blocked
+            || cx.jiffies() < self.nohz.next_blocked
+        {
+            return;
+        }
+        self.rq[cpu].nohz_flags |= NOHZ_NEWILB_KICK;
+    }
+}
+
+impl Kernel {
     /// `nohz_idle_balance()`: in the softirq of `cpu`, balances for others if it was kicked and is
     /// still idle. `true`: that was it.
     pub(crate) fn nohz_idle_balance(&mut self, cpu: CpuId, idle: CpuIdleType) -> bool {
@@ -192,7 +256,7 @@ impl Kernel {
     /// `_nohz_idle_balance()`.
     fn _nohz_idle_balance(&mut self, this_cpu: CpuId, flags: u32) {
         let (stats, next) = (flags & NOHZ_STATS_KICK != 0, flags & NOHZ_NEXT_KICK != 0);
-        let jiffies = self.jiffies();
+        let jiffies = self.cx.jiffies();
         let far = jiffies + 60 * self.cx.config.hz as u64;
         let mut next_balance = far;
         let mut has_blocked_load = false;
@@ -206,10 +270,10 @@ impl Kernel {
         let mut aborted = false;
         // This CPU last, so that the others can pull first.
         for cpu in self.sched.nohz.idle_cpus_mask.iter_wrapping_from(CpuId(this_cpu.0 + 1)) {
-            if !self.idle_cpu(cpu) {
+            if !self.sched.idle_cpu(cpu) {
                 continue;
             }
-            if !self.idle_cpu(this_cpu) && self.sched.rq[this_cpu].need_resched {
+            if !self.sched.idle_cpu(this_cpu) && self.sched.rq[this_cpu].need_resched {
                 has_blocked_load |= stats;
                 self.sched.nohz.needs_update |= next;
                 aborted = true;
@@ -219,7 +283,7 @@ impl Kernel {
                 has_blocked_load |= self.update_nohz_stats(cpu);
             }
             if jiffies >= self.sched.rq[cpu].next_balance {
-                self.update_rq_clock(cpu);
+                self.sched.update_rq_clock(cpu, &self.cx);
                 if flags & NOHZ_BALANCE_KICK != 0 {
                     self.sched_balance_domains(cpu, CpuIdleType::Idle);
                 }
@@ -245,67 +309,11 @@ impl Kernel {
         if !self.sched.rq[cpu].has_blocked_load || !self.sched.nohz.idle_cpus_mask.contains(cpu) {
             return false;
         }
-        if self.jiffies() <= self.sched.rq[cpu].last_blocked_load_update_tick {
+        if self.cx.jiffies() <= self.sched.rq[cpu].last_blocked_load_update_tick {
             return true;
         }
         self.read_blocked_averages(cpu);
         self.sched.rq[cpu].has_blocked_load
-    }
-
-    /// `nohz_balance_enter_idle()`: `cpu` stops its tick in idle.
-    pub fn nohz_balance_enter_idle(&mut self, cpu: CpuId) {
-        self.sched.rq[cpu].has_blocked_load = true;
-        if !self.sched.rq[cpu].nohz_tick_stopped {
-            if self.sched.topology.base[cpu.index()].is_none() {
-                return;
-            }
-            self.sched.rq[cpu].nohz_tick_stopped = true;
-            self.sched.nohz.idle_cpus_mask.insert(cpu);
-            self.sched.nohz.nr_cpus += 1;
-            self.set_cpu_sd_state(cpu, true);
-            self.sched.nohz.needs_update = true;
-        }
-        self.sched.nohz.has_blocked = true;
-    }
-
-    /// `nohz_balance_exit_idle()`: the first busy tick of `cpu` after that.
-    pub fn nohz_balance_exit_idle(&mut self, cpu: CpuId) {
-        if !self.sched.rq[cpu].nohz_tick_stopped {
-            return;
-        }
-        self.sched.rq[cpu].nohz_tick_stopped = false;
-        self.sched.nohz.idle_cpus_mask.remove(cpu);
-        self.sched.nohz.nr_cpus -= 1;
-        self.set_cpu_sd_state(cpu, false);
-    }
-
-    /// `set_cpu_sd_state_idle()`, `set_cpu_sd_state_busy()`: counts the CPU in its cache domain.
-    fn set_cpu_sd_state(&mut self, cpu: CpuId, idle: bool) {
-        let Some(sd) = self.sched.topology.sd_llc[cpu.index()] else { return };
-        let domain = &mut self.sched.topology[sd];
-        if domain.nohz_idle == idle {
-            return;
-        }
-        domain.nohz_idle = idle;
-        if self.keeps_idle_core() {
-            return self.count_at_tick(cpu, idle);
-        }
-        let domain = &self.sched.topology[sd];
-        let shared = domain.shared.expect("a domain that shares a cache has a shared object");
-        let busy = &mut self.sched.topology.shared[shared].nr_busy_cpus;
-        *busy = if idle { *busy - 1 } else { *busy + 1 };
-    }
-
-    /// `nohz_newidle_balance()`: newidle balancing found nothing; if the CPU has time, let it age the
-    /// load of others before it sleeps.
-    pub(crate) fn nohz_newidle_balance(&mut self, cpu: CpuId) {
-        if self.sched.rq[cpu].avg_idle < self.cx.config.migration_cost
-            || !self.sched.nohz.has_blocked
-            || self.jiffies() < self.sched.nohz.next_blocked
-        {
-            return;
-        }
-        self.sched.rq[cpu].nohz_flags |= NOHZ_NEWILB_KICK;
     }
 
     /// `nohz_run_idle_balance()`: in the idle loop of `cpu`, before it sleeps.
@@ -341,10 +349,14 @@ mod tests {
                 let mut k = kernel(&[(1, 300, opps), (1, 1024, opps)]);
                 k.cx.config.check_misfit_status = point;
                 let cpu = CpuId(cpu);
-                assert!(!k.idle_cpus_could_help(cpu));
+                assert!(!k.sched.idle_cpus_could_help(cpu, &k.cx));
                 k.sched.rq[cpu].misfit_task_load = 1;
                 k.sched.rq[cpu].cpu_capacity = capacity;
-                assert_eq!(k.idle_cpus_could_help(cpu), expected, "{point:?} {cpu} {capacity}");
+                assert_eq!(
+                    k.sched.idle_cpus_could_help(cpu, &k.cx),
+                    expected,
+                    "{point:?} {cpu} {capacity}"
+                );
             }
         }
     }

@@ -25,15 +25,21 @@
 
 use crate::Kernel;
 use crate::sched::{Class, OnRq};
+use crate::{Context, Cpuidle, Scheduler};
 use schedtwin_types::{CpuId, TaskId};
 
-impl Kernel {
+impl Scheduler {
     /// `resched_curr_lazy()`: a fair task wants the CPU from a fair task.
     #[inline]
-    pub(crate) fn resched_curr_lazy(&mut self, cpu: CpuId) {
-        let rq = &mut self.sched.rq[cpu];
-        if !self.cx.config.preempt.is_lazy() || rq.curr.is_idle() {
-            return self.resched_curr(cpu);
+    pub(crate) fn resched_curr_lazy(
+        &mut self,
+        cpu: CpuId,
+        cpuidle: &mut Cpuidle,
+        cx: &mut Context,
+    ) {
+        let rq = &mut self.rq[cpu];
+        if !cx.config.preempt.is_lazy() || rq.curr.is_idle() {
+            return self.resched_curr(cpu, cpuidle, cx);
         }
         // No interrupt: the CPU sees it when it comes by.
         rq.need_resched_lazy |= !rq.need_resched;
@@ -41,35 +47,46 @@ impl Kernel {
 
     /// In `sched_tick()`, before the class looks: what has been asked for since the tick before is no longer put off.
     #[inline]
-    pub(crate) fn tick_ends_laziness(&mut self, cpu: CpuId) {
-        if self.sched.rq[cpu].need_resched_lazy {
-            self.resched_curr(cpu);
+    pub(crate) fn tick_ends_laziness(
+        &mut self,
+        cpu: CpuId,
+        cpuidle: &mut Cpuidle,
+        cx: &mut Context,
+    ) {
+        if self.rq[cpu].need_resched_lazy {
+            self.resched_curr(cpu, cpuidle, cx);
         }
     }
 
     /// In `exit_to_user_mode_loop()`: whether the running task gives way before it goes on in user mode.
     #[inline]
     pub(crate) fn must_give_way_to_user(&self, cpu: CpuId) -> bool {
-        self.sched.rq[cpu].need_resched || self.sched.rq[cpu].need_resched_lazy
+        self.rq[cpu].need_resched || self.rq[cpu].need_resched_lazy
     }
+}
 
+impl Kernel {
     /// `wakeup_preempt()`.
     pub fn wakeup_preempt(&mut self, cpu: CpuId, task: TaskId, wake_flags: u32) {
         let curr = self.sched.rq[cpu].curr;
         let class = self.sched.tasks[task].class;
         let curr_class = self.sched.tasks[curr].class;
         let raised = self.sched.rq[cpu].next_class;
-        if self.compares_next_class() && class < raised {
+        if self.cx.compares_next_class() && class < raised {
             // What is pending is above it.
         } else if class == curr_class {
             match class {
                 Class::Fair => self.check_preempt_wakeup_fair(cpu, task, wake_flags),
-                Class::Rt => self.wakeup_preempt_rt(cpu, task),
-                Class::Deadline => self.wakeup_preempt_dl(cpu, task),
+                Class::Rt => {
+                    self.sched.wakeup_preempt_rt(cpu, task, &mut self.cpuidle, &mut self.cx)
+                }
+                Class::Deadline => {
+                    self.sched.wakeup_preempt_dl(cpu, task, &mut self.cpuidle, &mut self.cx)
+                }
                 _ => {}
             }
         } else if class > curr_class {
-            self.resched_curr(cpu);
+            self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
         }
         self.sched.rq[cpu].next_class = raised.max(class);
         // The switch that follows is dated to this clock reading.

@@ -24,6 +24,7 @@ use crate::sched::core::ENQUEUE_HEAD;
 use crate::sched::demand::signal::{Signal, StaleDemands};
 use crate::sched::topology::SD_WAKE_AFFINE;
 use crate::sched::{Class, OnRq, pelt};
+use crate::{Context, Cpuidle, Scheduler};
 use schedtwin_types::{CpuId, CpuMask, IpiKind, Ns, Policy, TaskId};
 
 /// No RT task: lower than every RT priority.
@@ -85,48 +86,250 @@ impl RtRq {
     }
 }
 
-impl Kernel {
+impl Context {
     /// Full time slice of a `SCHED_RR` task: 100 ms in ticks.
     pub(crate) fn rr_time_slice(&self) -> u32 {
-        100 * self.cx.config.hz / 1000
+        100 * self.config.hz / 1000
     }
+}
 
+impl Scheduler {
     /// `enqueue_pushable_task()`.
     fn enqueue_pushable_task(&mut self, cpu: CpuId, task: TaskId) {
-        let prio = self.sched.tasks[task].prio;
-        let list = &mut self.sched.rq[cpu].rt.pushable;
+        let prio = self.tasks[task].prio;
+        let list = &mut self.rq[cpu].rt.pushable;
         list.retain(|e| e.1 != task);
         let at = list.partition_point(|e| e.0 <= prio);
         list.insert(at, (prio, task));
-        self.sched.rd.rto_mask.insert(cpu);
+        self.rd.rto_mask.insert(cpu);
     }
 
     /// `dequeue_pushable_task()`.
     fn dequeue_pushable_task(&mut self, cpu: CpuId, task: TaskId) {
-        let list = &mut self.sched.rq[cpu].rt.pushable;
+        let list = &mut self.rq[cpu].rt.pushable;
         list.retain(|e| e.1 != task);
         if list.is_empty() {
-            self.sched.rd.rto_mask.remove(cpu);
+            self.rd.rto_mask.remove(cpu);
         }
     }
 
     /// A deadline entity is queued on a CPU that had none (`inc_dl_deadline`).
     pub(crate) fn cpupri_deadline_queued(&mut self, cpu: CpuId) {
-        self.sched.rq[cpu].rt.cpupri = CPUPRI_HIGHER;
+        self.rq[cpu].rt.cpupri = CPUPRI_HIGHER;
     }
 
     /// The last one has left (`dec_dl_deadline`).
     pub(crate) fn cpupri_deadline_gone(&mut self, cpu: CpuId) {
-        let rt = &mut self.sched.rq[cpu].rt;
+        let rt = &mut self.rq[cpu].rt;
         rt.cpupri = convert_prio(rt.highest_prio());
     }
 
     /// `rt_task_fits_capacity()`.
-    fn rt_task_fits_capacity(&self, task: TaskId, cpu: CpuId) -> bool {
+    fn rt_task_fits_capacity(&self, task: TaskId, cpu: CpuId, cx: &Context) -> bool {
         !self.has_asym_cpucapacity()
-            || self.arch_scale_cpu_capacity(cpu) >= self.rt_uclamp_min(task) as u64
+            || self.arch_scale_cpu_capacity(cpu) >= self.rt_uclamp_min(task, cx) as u64
     }
 
+    /// `update_rt_rq_load_avg()`: `running` is what has been on the CPU up to now.
+    fn update_rt_rq_load_avg(&mut self, cpu: CpuId, running: bool) {
+        let now = self.rq_clock_pelt(cpu);
+        self.rq[cpu].avg_rt.update(cpu, &mut self.stale_demands, |avg| {
+            pelt::update_rt_rq_load_avg(now, avg, running)
+        });
+    }
+
+    pub(crate) fn pick_task_rt(&self, cpu: CpuId) -> Option<TaskId> {
+        let rt = &self.rq[cpu].rt;
+        if *rt.throttled { None } else { rt.queue.first().map(|e| e.1) }
+    }
+
+    /// `set_next_task_rt()`. `prev` is `next` when a running task is put back after a change of its attributes.
+    pub(crate) fn set_next_task_rt(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
+        let clock_task = self.rq[cpu].clock_task;
+        self.rq[cpu].rt.exec_start = clock_task;
+        self.dequeue_pushable_task(cpu, next);
+        // From now on time counts as the class's. A task that put itself into it gets that from
+        // switched_to_rt(); if it was in it already, put_prev_task_rt() has left nothing to do.
+        if prev == next || self.tasks[prev].class != Class::Rt {
+            self.update_rt_rq_load_avg(cpu, false);
+        }
+        if prev != next {
+            self.rq[cpu].push_pending |= !self.rq[cpu].rt.pushable.is_empty();
+        }
+    }
+
+    /// `requeue_task_rt()`: to the head or tail of its priority.
+    fn requeue_task_rt(&mut self, cpu: CpuId, task: TaskId, head: bool) {
+        self.rq[cpu].rt.queue.change(cpu, &mut self.stale_demands, |queue| {
+            let at = queue.iter().position(|e| e.1 == task).expect("a queued RT task");
+            let entry = queue.remove(at);
+            let to = if head {
+                queue.partition_point(|e| e.0 < entry.0)
+            } else {
+                queue.partition_point(|e| e.0 <= entry.0)
+            };
+            queue.insert(to, entry);
+        });
+    }
+
+    pub(crate) fn yield_task_rt(&mut self, cpu: CpuId) {
+        let curr = self.rq[cpu].curr;
+        self.requeue_task_rt(cpu, curr, false);
+    }
+
+    #[inline(never)]
+    pub(crate) fn wakeup_preempt_rt(
+        &mut self,
+        cpu: CpuId,
+        task: TaskId,
+        cpuidle: &mut Cpuidle,
+        cx: &mut Context,
+    ) {
+        let curr = self.rq[cpu].curr;
+        let (prio, curr_prio) = (self.tasks[task].prio, self.tasks[curr].prio);
+        if prio < curr_prio {
+            self.resched_curr(cpu, cpuidle, cx);
+        } else if prio == curr_prio && !self.rq[cpu].need_resched {
+            // check_preempt_equal_prio(): let the pinned one have the CPU if curr has somewhere to go.
+            if self.tasks[curr].nr_cpus_allowed == 1 || self.lowest_mask(curr, false, cx).is_empty()
+            {
+                return;
+            }
+            if self.tasks[task].nr_cpus_allowed != 1
+                && !self.lowest_mask(task, false, cx).is_empty()
+            {
+                return;
+            }
+            self.requeue_task_rt(cpu, task, true);
+            self.resched_curr(cpu, cpuidle, cx);
+        }
+    }
+
+    /// `cpupri_find()`: the allowed CPUs of the lowest level below the task's own. With `fit`, of those only
+    /// such on which the task fits, from the lowest level that has one; if none has, all the same without.
+    fn lowest_mask(&self, task: TaskId, fit: bool, cx: &Context) -> CpuMask {
+        let own = convert_prio(self.tasks[task].prio);
+        let mut best = own;
+        let mut mask = CpuMask::EMPTY;
+        for cpu in self.tasks[task].cpus_mask.iter() {
+            let level = self.rq[cpu].rt.cpupri;
+            if level >= own || level > best || (fit && !self.rt_task_fits_capacity(task, cpu, cx)) {
+                continue;
+            }
+            if level < best {
+                best = level;
+                mask = CpuMask::EMPTY;
+            }
+            mask.insert(cpu);
+        }
+        if fit && mask.is_empty() { self.lowest_mask(task, false, cx) } else { mask }
+    }
+
+    /// `find_lowest_rq()`.
+    fn find_lowest_rq(&mut self, task: TaskId, cx: &Context) -> Option<CpuId> {
+        if self.tasks[task].nr_cpus_allowed == 1 {
+            return None;
+        }
+        let mask = self.lowest_mask(task, self.has_asym_cpucapacity(), cx);
+        if mask.is_empty() {
+            return None;
+        }
+        Some(self.nearest_cpu(task, mask, cx))
+    }
+
+    /// Where `find_lowest_rq()` and `find_later_rq()` send a task that may go to the CPUs of `mask`, which is
+    /// not empty: to its own CPU, else within the smallest domain that has one of them, there to this CPU
+    /// before others.
+    pub(crate) fn nearest_cpu(&mut self, task: TaskId, mask: CpuMask, cx: &Context) -> CpuId {
+        let task_cpu = self.tasks[task].cpu;
+        if mask.contains(task_cpu) {
+            return task_cpu;
+        }
+        let mut near = mask;
+        let mut level = self.topology.base[task_cpu.index()];
+        while let Some(id) = level {
+            let sd = &self.topology.domains[id.0 as usize];
+            let within = mask.and(&sd.span);
+            if sd.flags & SD_WAKE_AFFINE != 0 && !within.is_empty() {
+                near = within;
+                break;
+            }
+            level = sd.parent;
+        }
+        let this = cx.this_cpu;
+        if near.contains(this) { this } else { self.cpumask_any_and_distribute(near, cx) }
+    }
+
+    /// `cpumask_any_and_distribute()`: the next CPU after this CPU's cursor.
+    pub(crate) fn cpumask_any_and_distribute(&mut self, mask: CpuMask, cx: &Context) -> CpuId {
+        let start = CpuId(self.rq[cx.this_cpu].rt.cursor + 1);
+        let cpu = mask.iter_wrapping_from(start).next().expect("a mask that is not empty");
+        self.rq[cx.this_cpu].rt.cursor = cpu.0;
+        cpu
+    }
+
+    /// `select_task_rq_rt()`: the CPU on which a real-time task wakes that was last on `cpu`.
+    pub(crate) fn select_task_rq_rt(
+        &mut self,
+        task: TaskId,
+        cpu: CpuId,
+        _flags: u32,
+        cx: &Context,
+    ) -> CpuId {
+        let curr = self.rq[cpu].curr;
+        let prio = self.tasks[task].prio;
+        let rt_task = match self.tasks[curr].class {
+            Class::Rt | Class::Stop => true,
+            Class::Deadline => cx.config.rt_task == RtTask::OrDeadline,
+            Class::Fair | Class::Idle => false,
+        };
+        let occupied =
+            rt_task && (self.tasks[curr].nr_cpus_allowed < 2 || self.tasks[curr].prio <= prio);
+        if !occupied && self.rt_task_fits_capacity(task, cpu, cx) {
+            return cpu;
+        }
+        match self.find_lowest_rq(task, cx) {
+            // Only a larger CPU was wanted, and this is none.
+            Some(target) if !occupied && !self.rt_task_fits_capacity(task, target, cx) => cpu,
+            Some(target) if prio < self.rq[target].rt.highest_prio() => target,
+            _ => cpu,
+        }
+    }
+
+    /// `rto_next_cpu()`: the next overloaded CPU of the round, ascending; at the end another round if one
+    /// has been asked for meanwhile. Never the executing CPU. Every request begins at most one round, and
+    /// a round passes each CPU once, so it ends.
+    fn rto_next_cpu(&mut self, cx: &Context) -> Option<CpuId> {
+        loop {
+            let mut from = self.rd.rto_cpu.map_or(0, |last| last.index() + 1);
+            while let Some(cpu) = self.rd.rto_mask.next_from(from) {
+                self.rd.rto_cpu = Some(cpu);
+                if cpu != cx.this_cpu {
+                    return Some(cpu);
+                }
+                from = cpu.index() + 1;
+            }
+            self.rd.rto_cpu = None;
+            if self.rd.rto_loop == self.rd.rto_loop_next {
+                return None;
+            }
+            self.rd.rto_loop = self.rd.rto_loop_next;
+        }
+    }
+
+    /// `tell_cpu_to_push()`: sends one interrupt round the overloaded CPUs, or has the one that is under way
+    /// go round again.
+    fn tell_cpu_to_push(&mut self, cpuidle: &mut Cpuidle, cx: &mut Context) {
+        self.rd.rto_loop_next += 1;
+        if self.rd.rto_cpu.is_none()
+            && let Some(first) = self.rto_next_cpu(cx)
+        {
+            self.send_ipi(first, IpiKind::IrqWork, cpuidle, cx);
+        }
+    }
+}
+
+impl Kernel {
     #[inline(never)]
     pub(crate) fn enqueue_task_rt(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
         let prio = self.sched.tasks[task].prio;
@@ -142,10 +345,10 @@ impl Kernel {
             rt.cpupri = convert_prio(prio);
         }
         rt.queue.change(cpu, &mut self.sched.stale_demands, |queue| queue.insert(at, (prio, task)));
-        self.start_rt_bandwidth();
+        self.sched.start_rt_bandwidth(&mut self.time, &mut self.cx);
         self.recount_rt_tasks(cpu, before);
         if self.sched.rq[cpu].curr != task && self.sched.tasks[task].nr_cpus_allowed > 1 {
-            self.enqueue_pushable_task(cpu, task);
+            self.sched.enqueue_pushable_task(cpu, task);
         }
     }
 
@@ -161,7 +364,7 @@ impl Kernel {
             rt.cpupri = convert_prio(rt.highest_prio());
         }
         self.recount_rt_tasks(cpu, before);
-        self.dequeue_pushable_task(cpu, task);
+        self.sched.dequeue_pushable_task(cpu, task);
         true
     }
 
@@ -173,8 +376,8 @@ impl Kernel {
             return;
         }
         let now = rt.nr_running() as u32;
-        self.sub_nr_running(cpu, before);
-        self.add_nr_running(cpu, now);
+        self.sched.sub_nr_running(cpu, before);
+        self.sched.add_nr_running(cpu, now);
         self.cpufreq_update_util(cpu, CLASS_QUEUE);
     }
 
@@ -194,52 +397,24 @@ impl Kernel {
         }
     }
 
-    /// `update_rt_rq_load_avg()`: `running` is what has been on the CPU up to now.
-    fn update_rt_rq_load_avg(&mut self, cpu: CpuId, running: bool) {
-        let now = self.rq_clock_pelt(cpu);
-        self.sched.rq[cpu].avg_rt.update(cpu, &mut self.sched.stale_demands, |avg| {
-            pelt::update_rt_rq_load_avg(now, avg, running)
-        });
-    }
-
-    pub(crate) fn pick_task_rt(&self, cpu: CpuId) -> Option<TaskId> {
-        let rt = &self.sched.rq[cpu].rt;
-        if *rt.throttled { None } else { rt.queue.first().map(|e| e.1) }
-    }
-
-    /// `set_next_task_rt()`. `prev` is `next` when a running task is put back after a change of its attributes.
-    pub(crate) fn set_next_task_rt(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
-        let clock_task = self.sched.rq[cpu].clock_task;
-        self.sched.rq[cpu].rt.exec_start = clock_task;
-        self.dequeue_pushable_task(cpu, next);
-        // From now on time counts as the class's. A task that put itself into it gets that from
-        // switched_to_rt(); if it was in it already, put_prev_task_rt() has left nothing to do.
-        if prev == next || self.sched.tasks[prev].class != Class::Rt {
-            self.update_rt_rq_load_avg(cpu, false);
-        }
-        if prev != next {
-            self.sched.rq[cpu].push_pending |= !self.sched.rq[cpu].rt.pushable.is_empty();
-        }
-    }
-
     /// `put_prev_task_rt()`.
     pub(crate) fn put_prev_task_rt(&mut self, cpu: CpuId, prev: TaskId, _next: TaskId) {
         self.update_curr_rt(cpu);
-        self.update_rt_rq_load_avg(cpu, true);
+        self.sched.update_rt_rq_load_avg(cpu, true);
         let queued = self.sched.rq[cpu].rt.queue.iter().any(|e| e.1 == prev);
         if queued && self.sched.tasks[prev].nr_cpus_allowed > 1 {
-            self.enqueue_pushable_task(cpu, prev);
+            self.sched.enqueue_pushable_task(cpu, prev);
         }
     }
 
     #[inline(never)]
     pub(crate) fn task_tick_rt(&mut self, cpu: CpuId, curr: TaskId) {
         self.update_curr_rt(cpu);
-        self.update_rt_rq_load_avg(cpu, true);
+        self.sched.update_rt_rq_load_avg(cpu, true);
         if self.sched.tasks[curr].policy != Policy::Rr {
             return;
         }
-        let full = self.rr_time_slice();
+        let full = self.cx.rr_time_slice();
         let t = &mut self.sched.tasks[curr];
         t.rr_time_slice = t.rr_time_slice.saturating_sub(1);
         if t.rr_time_slice > 0 {
@@ -248,135 +423,8 @@ impl Kernel {
         t.rr_time_slice = full;
         let prio = t.prio;
         if self.sched.rq[cpu].rt.queue.iter().filter(|e| e.0 == prio).count() > 1 {
-            self.requeue_task_rt(cpu, curr, false);
-            self.resched_curr(cpu);
-        }
-    }
-
-    /// `requeue_task_rt()`: to the head or tail of its priority.
-    fn requeue_task_rt(&mut self, cpu: CpuId, task: TaskId, head: bool) {
-        self.sched.rq[cpu].rt.queue.change(cpu, &mut self.sched.stale_demands, |queue| {
-            let at = queue.iter().position(|e| e.1 == task).expect("a queued RT task");
-            let entry = queue.remove(at);
-            let to = if head {
-                queue.partition_point(|e| e.0 < entry.0)
-            } else {
-                queue.partition_point(|e| e.0 <= entry.0)
-            };
-            queue.insert(to, entry);
-        });
-    }
-
-    pub(crate) fn yield_task_rt(&mut self, cpu: CpuId) {
-        let curr = self.sched.rq[cpu].curr;
-        self.requeue_task_rt(cpu, curr, false);
-    }
-
-    #[inline(never)]
-    pub(crate) fn wakeup_preempt_rt(&mut self, cpu: CpuId, task: TaskId) {
-        let curr = self.sched.rq[cpu].curr;
-        let (prio, curr_prio) = (self.sched.tasks[task].prio, self.sched.tasks[curr].prio);
-        if prio < curr_prio {
-            self.resched_curr(cpu);
-        } else if prio == curr_prio && !self.sched.rq[cpu].need_resched {
-            // check_preempt_equal_prio(): let the pinned one have the CPU if curr has somewhere to go.
-            if self.sched.tasks[curr].nr_cpus_allowed == 1
-                || self.lowest_mask(curr, false).is_empty()
-            {
-                return;
-            }
-            if self.sched.tasks[task].nr_cpus_allowed != 1
-                && !self.lowest_mask(task, false).is_empty()
-            {
-                return;
-            }
-            self.requeue_task_rt(cpu, task, true);
-            self.resched_curr(cpu);
-        }
-    }
-
-    /// `cpupri_find()`: the allowed CPUs of the lowest level below the task's own. With `fit`, of those only
-    /// such on which the task fits, from the lowest level that has one; if none has, all the same without.
-    fn lowest_mask(&self, task: TaskId, fit: bool) -> CpuMask {
-        let own = convert_prio(self.sched.tasks[task].prio);
-        let mut best = own;
-        let mut mask = CpuMask::EMPTY;
-        for cpu in self.sched.tasks[task].cpus_mask.iter() {
-            let level = self.sched.rq[cpu].rt.cpupri;
-            if level >= own || level > best || (fit && !self.rt_task_fits_capacity(task, cpu)) {
-                continue;
-            }
-            if level < best {
-                best = level;
-                mask = CpuMask::EMPTY;
-            }
-            mask.insert(cpu);
-        }
-        if fit && mask.is_empty() { self.lowest_mask(task, false) } else { mask }
-    }
-
-    /// `find_lowest_rq()`.
-    fn find_lowest_rq(&mut self, task: TaskId) -> Option<CpuId> {
-        if self.sched.tasks[task].nr_cpus_allowed == 1 {
-            return None;
-        }
-        let mask = self.lowest_mask(task, self.has_asym_cpucapacity());
-        if mask.is_empty() {
-            return None;
-        }
-        Some(self.nearest_cpu(task, mask))
-    }
-
-    /// Where `find_lowest_rq()` and `find_later_rq()` send a task that may go to the CPUs of `mask`, which is
-    /// not empty: to its own CPU, else within the smallest domain that has one of them, there to this CPU
-    /// before others.
-    pub(crate) fn nearest_cpu(&mut self, task: TaskId, mask: CpuMask) -> CpuId {
-        let task_cpu = self.sched.tasks[task].cpu;
-        if mask.contains(task_cpu) {
-            return task_cpu;
-        }
-        let mut near = mask;
-        let mut level = self.sched.topology.base[task_cpu.index()];
-        while let Some(id) = level {
-            let sd = &self.sched.topology.domains[id.0 as usize];
-            let within = mask.and(&sd.span);
-            if sd.flags & SD_WAKE_AFFINE != 0 && !within.is_empty() {
-                near = within;
-                break;
-            }
-            level = sd.parent;
-        }
-        let this = self.cx.this_cpu;
-        if near.contains(this) { this } else { self.cpumask_any_and_distribute(near) }
-    }
-
-    /// `cpumask_any_and_distribute()`: the next CPU after this CPU's cursor.
-    pub(crate) fn cpumask_any_and_distribute(&mut self, mask: CpuMask) -> CpuId {
-        let start = CpuId(self.sched.rq[self.cx.this_cpu].rt.cursor + 1);
-        let cpu = mask.iter_wrapping_from(start).next().expect("a mask that is not empty");
-        self.sched.rq[self.cx.this_cpu].rt.cursor = cpu.0;
-        cpu
-    }
-
-    /// `select_task_rq_rt()`: the CPU on which a real-time task wakes that was last on `cpu`.
-    pub fn select_task_rq_rt(&mut self, task: TaskId, cpu: CpuId, _flags: u32) -> CpuId {
-        let curr = self.sched.rq[cpu].curr;
-        let prio = self.sched.tasks[task].prio;
-        let rt_task = match self.sched.tasks[curr].class {
-            Class::Rt | Class::Stop => true,
-            Class::Deadline => self.cx.config.rt_task == RtTask::OrDeadline,
-            Class::Fair | Class::Idle => false,
-        };
-        let occupied = rt_task
-            && (self.sched.tasks[curr].nr_cpus_allowed < 2 || self.sched.tasks[curr].prio <= prio);
-        if !occupied && self.rt_task_fits_capacity(task, cpu) {
-            return cpu;
-        }
-        match self.find_lowest_rq(task) {
-            // Only a larger CPU was wanted, and this is none.
-            Some(target) if !occupied && !self.rt_task_fits_capacity(task, target) => cpu,
-            Some(target) if prio < self.sched.rq[target].rt.highest_prio() => target,
-            _ => cpu,
+            self.sched.requeue_task_rt(cpu, curr, false);
+            self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
         }
     }
 
@@ -385,23 +433,23 @@ impl Kernel {
         let Some(&(_, next)) = self.sched.rq[cpu].rt.pushable.first() else { return false };
         let curr = self.sched.rq[cpu].curr;
         if self.sched.tasks[next].prio < self.sched.tasks[curr].prio {
-            self.resched_curr(cpu);
+            self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
             return false;
         }
-        let Some(target) = self.find_lowest_rq(next) else { return false };
+        let Some(target) = self.sched.find_lowest_rq(next, &self.cx) else { return false };
         if target == cpu || self.sched.rq[target].rt.highest_prio() <= self.sched.tasks[next].prio {
             return false;
         }
         self.move_queued_task(next, cpu, target);
-        self.resched_curr(target);
+        self.sched.resched_curr(target, &mut self.cpuidle, &mut self.cx);
         true
     }
 
     /// `deactivate_task()`, `set_task_cpu()` and `activate_task()` of a waiting task, by push or pull.
     pub(crate) fn move_queued_task(&mut self, task: TaskId, from: CpuId, to: CpuId) {
         let cost = self.cx.platform.device_tree.path_costs.migrate_task;
-        self.charge(cost);
-        self.update_rq_clock(from);
+        self.sched.charge(cost, &mut self.cx);
+        self.sched.update_rq_clock(from, &self.cx);
         self.deactivate_task(from, task, crate::sched::core::DEQUEUE_NOCLOCK);
         self.set_task_cpu(task, to);
         self.activate_task(to, task, 0);
@@ -450,7 +498,7 @@ impl Kernel {
             return;
         }
         if self.cx.config.features.rt_push_ipi {
-            self.tell_cpu_to_push();
+            self.sched.tell_cpu_to_push(&mut self.cpuidle, &mut self.cx);
             return;
         }
         for src in others.iter() {
@@ -472,43 +520,11 @@ impl Kernel {
         }
     }
 
-    /// `rto_next_cpu()`: the next overloaded CPU of the round, ascending; at the end another round if one
-    /// has been asked for meanwhile. Never the executing CPU. Every request begins at most one round, and
-    /// a round passes each CPU once, so it ends.
-    fn rto_next_cpu(&mut self) -> Option<CpuId> {
-        loop {
-            let mut from = self.sched.rd.rto_cpu.map_or(0, |last| last.index() + 1);
-            while let Some(cpu) = self.sched.rd.rto_mask.next_from(from) {
-                self.sched.rd.rto_cpu = Some(cpu);
-                if cpu != self.cx.this_cpu {
-                    return Some(cpu);
-                }
-                from = cpu.index() + 1;
-            }
-            self.sched.rd.rto_cpu = None;
-            if self.sched.rd.rto_loop == self.sched.rd.rto_loop_next {
-                return None;
-            }
-            self.sched.rd.rto_loop = self.sched.rd.rto_loop_next;
-        }
-    }
-
-    /// `tell_cpu_to_push()`: sends one interrupt round the overloaded CPUs, or has the one that is under way
-    /// go round again.
-    fn tell_cpu_to_push(&mut self) {
-        self.sched.rd.rto_loop_next += 1;
-        if self.sched.rd.rto_cpu.is_none()
-            && let Some(first) = self.rto_next_cpu()
-        {
-            self.send_ipi(first, IpiKind::IrqWork);
-        }
-    }
-
     /// `rto_push_irq_work_func()`: the interrupt has come to `cpu`, which pushes and passes it on.
     pub(crate) fn rto_push_irq_work(&mut self, cpu: CpuId) {
         self.push_rt_tasks(cpu);
-        if let Some(next) = self.rto_next_cpu() {
-            self.send_ipi(next, IpiKind::IrqWork);
+        if let Some(next) = self.sched.rto_next_cpu(&self.cx) {
+            self.sched.send_ipi(next, IpiKind::IrqWork, &mut self.cpuidle, &mut self.cx);
         }
     }
 
@@ -526,7 +542,7 @@ impl Kernel {
             self.pull_rt_task(cpu);
         }
         if prio > self.sched.rq[cpu].rt.highest_prio() {
-            self.resched_curr(cpu);
+            self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
         }
     }
 }

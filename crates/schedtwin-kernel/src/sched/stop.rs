@@ -9,6 +9,7 @@
 //! Differences: the stopper's wakeup is not stated as a fact and costs nothing of its own.
 
 use crate::Kernel;
+use crate::Scheduler;
 use crate::sched::OnRq;
 use schedtwin_types::{CpuId, TaskId, TaskState};
 
@@ -64,12 +65,12 @@ impl Kernel {
             return;
         }
         let stopper = self.sched.rq[cpu].stopper;
-        self.update_rq_clock(cpu);
-        self.enqueue_task_stop(cpu);
+        self.sched.update_rq_clock(cpu, &self.cx);
+        self.sched.enqueue_task_stop(cpu);
         self.sched.tasks[stopper].on_rq = OnRq::Queued;
         self.wakeup_preempt(cpu, stopper, 0);
         self.sched.tasks[stopper].state = TaskState::Running;
-        self.idle_ends_by_wakeup(cpu);
+        self.sched.idle_ends_by_wakeup(cpu, &self.cx);
     }
 
     /// The stopper of the executing CPU has been switched to and has paid for it: it works and sleeps.
@@ -78,7 +79,7 @@ impl Kernel {
         // What a work asks of this CPU's own stopper is done in the same turn; works do not ask that.
         while let Some(work) = self.sched.rq[cpu].stop_work.pop() {
             let cost = self.cx.platform.device_tree.path_costs.migrate_task;
-            self.charge(cost);
+            self.sched.charge(cost, &mut self.cx);
             match work {
                 StopWork::ActiveBalance { llc } => self.active_load_balance_cpu_stop(cpu, llc),
                 StopWork::Migrate { task, dest_cpu } => {
@@ -97,22 +98,24 @@ impl Kernel {
         if t.cpu != cpu || t.cpus_mask.contains(cpu) || t.on_rq != OnRq::Queued {
             return;
         }
-        self.update_rq_clock(cpu);
+        self.sched.update_rq_clock(cpu, &self.cx);
         self.deactivate_task(cpu, task, crate::sched::core::DEQUEUE_NOCLOCK);
         self.set_task_cpu(task, dest_cpu);
         self.activate_task(dest_cpu, task, 0);
         self.wakeup_preempt(dest_cpu, task, 0);
     }
+}
 
+impl Scheduler {
     #[inline(never)]
     pub(crate) fn enqueue_task_stop(&mut self, cpu: CpuId) {
-        self.sched.rq[cpu].stop_queued = true;
+        self.rq[cpu].stop_queued = true;
         self.add_nr_running(cpu, 1);
     }
 
     #[inline(never)]
     pub(crate) fn dequeue_task_stop(&mut self, cpu: CpuId) -> bool {
-        self.sched.rq[cpu].stop_queued = false;
+        self.rq[cpu].stop_queued = false;
         self.sub_nr_running(cpu, 1);
         true
     }

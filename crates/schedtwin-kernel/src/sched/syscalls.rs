@@ -23,6 +23,7 @@ use crate::sched::core::{
 use crate::sched::deadline::DL_PRIO;
 use crate::sched::stop::StopWork;
 use crate::sched::{CfsRqId, Class, OnRq, fair};
+use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, CpuMask, Errno, Policy, SchedAttr, TaskId};
 
 /// Bounds of a custom slice: 10 ticks at HZ = 1000 … a tenth of one at HZ = 100.
@@ -39,19 +40,19 @@ impl Kernel {
         debug_assert!(
             self.sched.rq[cpu].curr == task && self.sched.tasks[task].on_rq == OnRq::Queued
         );
-        let uclamp_accepted = self.uclamp_validate(task, &attr);
-        self.update_rq_clock(cpu);
+        let uclamp_accepted = self.sched.uclamp_validate(task, &attr, &self.cx);
+        self.sched.update_rq_clock(cpu, &self.cx);
         let (class, prio) = match attr.policy {
             Policy::Deadline => (Class::Deadline, DL_PRIO),
             Policy::Fifo | Policy::Rr => (Class::Rt, 99 - attr.rt_priority as i32),
             Policy::Normal | Policy::Batch | Policy::Idle => (Class::Fair, 120 + attr.nice as i32),
         };
-        if self.nothing_changes(task, &attr, prio) {
+        if self.sched.nothing_changes(task, &attr, prio, &self.cx) {
             return Ok(());
         }
-        self.sched_dl_admit(task, &attr)?;
+        self.sched.sched_dl_admit(task, &attr, &self.time, &self.cx)?;
         let (old_class, old_prio) = (self.sched.tasks[task].class, self.sched.tasks[task].prio);
-        let uclamp_min = self.uclamp_min_request(task);
+        let uclamp_min = self.sched.uclamp_min_request(task, &self.cx);
         // With the priority it has, it keeps its place: an RT task that of the first among its equals.
         let (moves, stays) = if prio == old_prio { (0, ENQUEUE_HEAD) } else { (DEQUEUE_MOVE, 0) };
         self.dequeue_task(cpu, task, DEQUEUE_SAVE | moves | DEQUEUE_NOCLOCK);
@@ -74,19 +75,19 @@ impl Kernel {
             };
         }
         if class == Class::Deadline {
-            self.setparam_dl(task, &attr.dl);
+            self.sched.setparam_dl(task, &attr.dl, &mut self.time);
         }
         // set_load_weight(): through the old class, also if the weight stays.
         let load = fair::weight_of(attr.policy, nice);
         if old_class == Class::Fair {
-            self.reweight_task(se, load);
+            self.sched.reweight_task(se, load, &self.cx);
         } else {
             self.sched.se[se].load = load;
         }
         let t = &mut self.sched.tasks[task];
         t.class = class;
         t.prio = prio;
-        self.setscheduler_uclamp(task, &attr, uclamp_accepted, uclamp_min);
+        self.sched.setscheduler_uclamp(task, &attr, uclamp_accepted, uclamp_min, &self.cx);
 
         let head = if old_prio < prio { ENQUEUE_HEAD } else { stays };
         self.enqueue_task(cpu, task, ENQUEUE_RESTORE | moves | ENQUEUE_NOCLOCK | head);
@@ -94,21 +95,6 @@ impl Kernel {
         self.check_class_changed(cpu, task, old_class, old_prio);
         self.balance_callbacks(cpu);
         Ok(())
-    }
-
-    fn nothing_changes(&self, task: TaskId, attr: &SchedAttr, prio: i32) -> bool {
-        let t = &self.sched.tasks[task];
-        let clamps = attr.util_min.is_some() || attr.util_max.is_some();
-        if attr.policy != t.policy || (clamps && self.uclamp_compiled_in()) {
-            return false;
-        }
-        match attr.policy {
-            Policy::Fifo | Policy::Rr => prio == t.prio,
-            Policy::Deadline => !t.dl.differs(&attr.dl),
-            Policy::Normal | Policy::Batch | Policy::Idle => {
-                attr.nice == t.nice && !self.slice_changes(t.se, attr)
-            }
-        }
     }
 
     pub(crate) fn put_running(&mut self, cpu: CpuId, task: TaskId) {
@@ -124,7 +110,7 @@ impl Kernel {
         match self.sched.tasks[task].class {
             Class::Fair => self.set_next_task_fair(cpu, task, false),
             // Does what switched_to_rt() would do, too.
-            Class::Rt => self.set_next_task_rt(cpu, task, task),
+            Class::Rt => self.sched.set_next_task_rt(cpu, task, task),
             Class::Deadline => self.set_next_task_dl(cpu, task, task),
             _ => {}
         }
@@ -144,16 +130,18 @@ impl Kernel {
         match (old_class, class) {
             (Class::Rt | Class::Deadline, Class::Fair) => {
                 self.switched_to_fair(task);
-                self.resched_curr(cpu);
+                self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
             }
-            (Class::Fair | Class::Rt, Class::Deadline) => self.switched_to_dl(cpu, task),
+            (Class::Fair | Class::Rt, Class::Deadline) => {
+                self.sched.switched_to_dl(cpu, task, &mut self.time, &mut self.cx)
+            }
             (Class::Deadline, Class::Deadline) => self.prio_changed_dl(cpu, task),
             (Class::Rt, Class::Rt) if prio != old_prio => self.prio_changed_rt(cpu, task, old_prio),
             // prio_changed_fair(): nobody to give way to if it is alone.
             (Class::Fair, Class::Fair)
                 if prio > old_prio && self.sched.cfs[CfsRqId::root(cpu)].nr_queued != 1 =>
             {
-                self.resched_curr(cpu);
+                self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
             }
             _ => {}
         }
@@ -168,20 +156,20 @@ impl Kernel {
             return Err(Errno::Inval);
         }
         // dl_task_check_affinity()
-        if self.sched.tasks[task].class == Class::Deadline && !self.dl_may_run_on(&mask) {
+        if self.sched.tasks[task].class == Class::Deadline && !self.sched.dl_may_run_on(&mask) {
             return Err(Errno::Busy);
         }
-        self.update_rq_clock(cpu);
+        self.sched.update_rq_clock(cpu, &self.cx);
         if mask == self.sched.tasks[task].cpus_mask {
             return Ok(());
         }
-        let dest_cpu = self.cpumask_any_and_distribute(mask);
+        let dest_cpu = self.sched.cpumask_any_and_distribute(mask, &self.cx);
 
         // __do_set_cpus_allowed(). The running RT task is the first of its priority and stays it.
         let head = if self.sched.tasks[task].class == Class::Rt { ENQUEUE_HEAD } else { 0 };
         self.dequeue_task(cpu, task, DEQUEUE_SAVE | DEQUEUE_NOCLOCK);
         self.put_running(cpu, task);
-        let capacity = self.max_allowed_capacity(&mask);
+        let capacity = self.cx.max_allowed_capacity(&mask);
         let t = &mut self.sched.tasks[task];
         t.cpus_mask = mask;
         t.nr_cpus_allowed = mask.weight();
@@ -193,5 +181,22 @@ impl Kernel {
             self.stop_one_cpu_nowait(cpu, StopWork::Migrate { task, dest_cpu });
         }
         Ok(())
+    }
+}
+
+impl Scheduler {
+    fn nothing_changes(&self, task: TaskId, attr: &SchedAttr, prio: i32, cx: &Context) -> bool {
+        let t = &self.tasks[task];
+        let clamps = attr.util_min.is_some() || attr.util_max.is_some();
+        if attr.policy != t.policy || (clamps && cx.uclamp_compiled_in()) {
+            return false;
+        }
+        match attr.policy {
+            Policy::Fifo | Policy::Rr => prio == t.prio,
+            Policy::Deadline => !t.dl.differs(&attr.dl),
+            Policy::Normal | Policy::Batch | Policy::Idle => {
+                attr.nice == t.nice && !self.slice_changes(t.se, attr, cx)
+            }
+        }
     }
 }

@@ -7,6 +7,7 @@ use crate::Kernel;
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, TaskKind, pelt};
 use crate::sync::wait::Resume;
 use crate::time::hrtimer::TimerKind;
+use crate::{Context, Scheduler, Time};
 use schedtwin_types::{CpuId, NEVER, TaskGroupId, TaskId, TaskState};
 
 impl Kernel {
@@ -15,9 +16,9 @@ impl Kernel {
         for cpu in self.sched.rq.ids() {
             self.verify_cpu(cpu);
         }
-        self.verify_sugov();
-        self.verify_sched_cache();
-        self.verify_broadcast();
+        self.cpufreq.verify_sugov(&self.sched);
+        self.sched.verify_sched_cache();
+        self.time.verify_broadcast(&self.sched, &self.cx);
         let throttled = self.sched.rq.ids().any(|cpu| self.sched.rq[cpu].rt.is_throttled());
         let timer =
             self.sched.rq.ids().any(|cpu| self.time.timers[cpu].is_queued(TimerKind::RtPeriod));
@@ -60,97 +61,24 @@ impl Kernel {
         }
     }
 
-    /// A fair run queue: its own entities, and the tasks of the hierarchy below.
-    fn verify_cfs_rq(&self, id: CfsRqId) {
-        let cfs = &self.sched.cfs[id];
-        let what = (cfs.cpu, cfs.group);
-        let is_below = |se: EntityId| {
-            let mut above = std::iter::successors(Some(se), |se| self.sched.se[*se].parent);
-            above.any(|se| self.sched.se[se].cfs_rq == id)
-        };
-        let (mut queued, mut delayed, mut idle, mut estimate) = (0, 0, 0, 0u64);
-        for task in self.sched.tasks.ids().skip(1) {
-            let t = &self.sched.tasks[task];
-            assert_eq!(t.group, self.autogroup_task_group(task), "{task:?}: its group");
-            if t.class != Class::Fair || t.on_rq != OnRq::Queued || !is_below(t.se) {
-                continue;
-            }
-            assert_eq!(t.cpu, cfs.cpu, "{task:?} is queued on another CPU");
-            let se = &self.sched.se[t.se];
-            // To the queues above an idle group it counts as idle.
-            let above = std::iter::successors(Some(t.se), |se| self.sched.se[*se].parent);
-            let mut below =
-                above.map(|se| self.sched.se[se].cfs_rq).take_while(|queue| *queue != id);
-            let in_idle_group =
-                below.any(|queue| self.sched.groups[self.sched.cfs[queue].group].idle);
-            if !se.sched_delayed {
-                estimate += pelt::_task_util_est(&se.avg);
-            }
-            // To those above a throttled group it does not count.
-            let above = std::iter::successors(Some(t.se), |se| self.sched.se[*se].parent);
-            let mut below =
-                above.map(|se| self.sched.se[se].cfs_rq).take_while(|queue| *queue != id);
-            if below.any(|queue| self.sched.cfs[queue].bandwidth.throttled) {
-                continue;
-            }
-            queued += 1;
-            delayed += se.sched_delayed as u32;
-            idle += (in_idle_group || t.policy == schedtwin_types::Policy::Idle) as u32;
-        }
-        assert_eq!(cfs.h_nr_queued, queued, "{what:?}: h_nr_queued");
-        assert_eq!(cfs.h_nr_delayed, delayed, "{what:?}: h_nr_delayed");
-        assert_eq!(cfs.h_nr_runnable, queued - delayed, "{what:?}: h_nr_runnable");
-        assert_eq!(cfs.h_nr_idle, idle, "{what:?}: idle_h_nr_running");
-        if self.cx.config.features.util_est && cfs.group == TaskGroupId::ROOT {
-            assert_eq!(cfs.avg.util_est as u64, estimate, "{what:?}: util_est");
-        }
-
-        let own = self.sched.se.iter().filter(|se| se.cfs_rq == id && se.on_rq);
-        let (load, entities) = own.fold((0, 0), |(load, n), se| (load + se.load.weight, n + 1));
-        assert_eq!(cfs.load_weight, load, "{what:?}: weight");
-        assert_eq!(cfs.nr_queued, entities, "{what:?}: nr_queued");
-        let running = cfs.curr.is_some_and(|c| self.sched.se[c].on_rq) as usize;
-        if !self.flat_groups() {
-            assert_eq!(cfs.timeline.len() + running, entities as usize, "{what:?}: timeline");
-        }
-        for node in &cfs.timeline {
-            let se = &self.sched.se[node.se];
-            assert_eq!(
-                (node.deadline, node.vruntime),
-                (se.deadline, se.vruntime),
-                "{what:?}: node"
-            );
-            assert!(cfs.curr != Some(node.se), "{what:?}: the running entity is queued");
-        }
-        self.verify_timeline(id);
-        assert_eq!(cfs.idle, self.sched.groups[cfs.group].idle, "{what:?}: idle");
-        if let Some(&se) = self.sched.groups[cfs.group].se.get(cfs.cpu.index()) {
-            let se = &self.sched.se[se];
-            // A group with a queued entity competes above; an empty one may wait for its dequeue.
-            let throttled = cfs.bandwidth.throttled;
-            assert!(se.on_rq || entities == 0 || throttled, "{what:?}: the group is not queued");
-            assert!(!se.on_rq || se.sched_delayed == (entities == 0), "{what:?}: delayed");
-            let stands_still = cfs.bandwidth.throttle_count != 0;
-            let decays = cfs.on_list || entities == 0 || stands_still;
-            assert!(decays, "{what:?}: its averages would not decay");
-            self.verify_cfs_bandwidth(id);
-        }
-    }
-
     fn verify_cpu(&self, cpu: CpuId) {
         let rq = &self.sched.rq[cpu];
         for group in self.sched.groups.ids() {
-            self.verify_cfs_rq(self.sched.groups[group].cfs_rq[cpu.index()]);
+            self.sched.verify_cfs_rq(
+                self.sched.groups[group].cfs_rq[cpu.index()],
+                &self.time,
+                &self.cx,
+            );
         }
-        if self.flat_groups() {
-            self.verify_flat(cpu);
+        if self.sched.flat_groups() {
+            self.sched.verify_flat(cpu, &self.cx);
         }
         let queued = self.sched.cfs[CfsRqId::root(cpu)].h_nr_queued;
 
         self.verify_demand(cpu);
-        self.verify_need(cpu);
-        self.verify_uclamp(cpu);
-        self.verify_dl(cpu);
+        self.sched.verify_need(cpu, &self.cpufreq, &self.cx);
+        self.sched.verify_uclamp(cpu);
+        self.sched.verify_dl(cpu, &self.time);
 
         let mut count = 0;
         let mut at = rq.cfs_tasks_head;
@@ -172,7 +100,7 @@ impl Kernel {
 
         let all =
             queued + rq.rt.nr_running() as u32 + rq.stop_queued as u32 + rq.dl_nr_running() as u32;
-        let uncounted = rq.fair_server.is_queued() && !self.fair_server_is_counted();
+        let uncounted = rq.fair_server.is_queued() && !self.cx.fair_server_is_counted();
         let all = all - u32::from(uncounted);
         assert_eq!(rq.nr_running, all, "{cpu:?}: nr_running");
         let waits_for_io = |task: &TaskId| {
@@ -186,8 +114,12 @@ impl Kernel {
         self.cpuidle.cpus[cpu].governor.verify();
         let polls = matches!(self.cx.platform.wires[cpu].activity, crate::Activity::Poll { .. });
         self.cpuidle.cpus[cpu].verify(polls, rq.need_resched);
-        assert_eq!(self.sched.idle_mask.contains(cpu), self.idle_cpu(cpu), "{cpu:?}: idle mask");
-        let only_sched_idle = self.sched_idle_cpu(cpu);
+        assert_eq!(
+            self.sched.idle_mask.contains(cpu),
+            self.sched.idle_cpu(cpu),
+            "{cpu:?}: idle mask"
+        );
+        let only_sched_idle = self.sched.sched_idle_cpu(cpu);
         assert_eq!(
             self.sched.sched_idle_mask.contains(cpu),
             only_sched_idle,
@@ -207,6 +139,82 @@ impl Kernel {
             let coming =
                 rq.need_resched || self.cx.platform.wires[cpu].ipi_at.iter().any(|at| *at != NEVER);
             assert!(coming, "{cpu:?} idles with {} tasks and nobody tells it", rq.nr_running);
+        }
+    }
+}
+
+impl Scheduler {
+    /// A fair run queue: its own entities, and the tasks of the hierarchy below.
+    fn verify_cfs_rq(&self, id: CfsRqId, time: &Time, cx: &Context) {
+        let cfs = &self.cfs[id];
+        let what = (cfs.cpu, cfs.group);
+        let is_below = |se: EntityId| {
+            let mut above = std::iter::successors(Some(se), |se| self.se[*se].parent);
+            above.any(|se| self.se[se].cfs_rq == id)
+        };
+        let (mut queued, mut delayed, mut idle, mut estimate) = (0, 0, 0, 0u64);
+        for task in self.tasks.ids().skip(1) {
+            let t = &self.tasks[task];
+            assert_eq!(t.group, self.autogroup_task_group(task), "{task:?}: its group");
+            if t.class != Class::Fair || t.on_rq != OnRq::Queued || !is_below(t.se) {
+                continue;
+            }
+            assert_eq!(t.cpu, cfs.cpu, "{task:?} is queued on another CPU");
+            let se = &self.se[t.se];
+            // To the queues above an idle group it counts as idle.
+            let above = std::iter::successors(Some(t.se), |se| self.se[*se].parent);
+            let mut below = above.map(|se| self.se[se].cfs_rq).take_while(|queue| *queue != id);
+            let in_idle_group = below.any(|queue| self.groups[self.cfs[queue].group].idle);
+            if !se.sched_delayed {
+                estimate += pelt::_task_util_est(&se.avg);
+            }
+            // To those above a throttled group it does not count.
+            let above = std::iter::successors(Some(t.se), |se| self.se[*se].parent);
+            let mut below = above.map(|se| self.se[se].cfs_rq).take_while(|queue| *queue != id);
+            if below.any(|queue| self.cfs[queue].bandwidth.throttled) {
+                continue;
+            }
+            queued += 1;
+            delayed += se.sched_delayed as u32;
+            idle += (in_idle_group || t.policy == schedtwin_types::Policy::Idle) as u32;
+        }
+        assert_eq!(cfs.h_nr_queued, queued, "{what:?}: h_nr_queued");
+        assert_eq!(cfs.h_nr_delayed, delayed, "{what:?}: h_nr_delayed");
+        assert_eq!(cfs.h_nr_runnable, queued - delayed, "{what:?}: h_nr_runnable");
+        assert_eq!(cfs.h_nr_idle, idle, "{what:?}: idle_h_nr_running");
+        if cx.config.features.util_est && cfs.group == TaskGroupId::ROOT {
+            assert_eq!(cfs.avg.util_est as u64, estimate, "{what:?}: util_est");
+        }
+
+        let own = self.se.iter().filter(|se| se.cfs_rq == id && se.on_rq);
+        let (load, entities) = own.fold((0, 0), |(load, n), se| (load + se.load.weight, n + 1));
+        assert_eq!(cfs.load_weight, load, "{what:?}: weight");
+        assert_eq!(cfs.nr_queued, entities, "{what:?}: nr_queued");
+        let running = cfs.curr.is_some_and(|c| self.se[c].on_rq) as usize;
+        if !self.flat_groups() {
+            assert_eq!(cfs.timeline.len() + running, entities as usize, "{what:?}: timeline");
+        }
+        for node in &cfs.timeline {
+            let se = &self.se[node.se];
+            assert_eq!(
+                (node.deadline, node.vruntime),
+                (se.deadline, se.vruntime),
+                "{what:?}: node"
+            );
+            assert!(cfs.curr != Some(node.se), "{what:?}: the running entity is queued");
+        }
+        self.verify_timeline(id, cx);
+        assert_eq!(cfs.idle, self.groups[cfs.group].idle, "{what:?}: idle");
+        if let Some(&se) = self.groups[cfs.group].se.get(cfs.cpu.index()) {
+            let se = &self.se[se];
+            // A group with a queued entity competes above; an empty one may wait for its dequeue.
+            let throttled = cfs.bandwidth.throttled;
+            assert!(se.on_rq || entities == 0 || throttled, "{what:?}: the group is not queued");
+            assert!(!se.on_rq || se.sched_delayed == (entities == 0), "{what:?}: delayed");
+            let stands_still = cfs.bandwidth.throttle_count != 0;
+            let decays = cfs.on_list || entities == 0 || stands_still;
+            assert!(decays, "{what:?}: its averages would not decay");
+            self.verify_cfs_bandwidth(id, time);
         }
     }
 }

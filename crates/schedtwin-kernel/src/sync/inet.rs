@@ -27,6 +27,7 @@
 use super::socket::{SK_MEM_DEFAULT, Skb, truesize};
 use super::wait::{Blocked, Hint};
 use crate::Kernel;
+use crate::{Context, Scheduler, SyncObjects};
 use schedtwin_types::{Outcome, SocketId, TaskId};
 
 /// Twice ten segments of 64 KiB as the kernel counts them.
@@ -58,7 +59,7 @@ impl Kernel {
             socket.wmem += size;
             socket.sent += u64::from(size);
             blocked.done += size;
-            self.charge_copy(size);
+            self.sched.charge_copy(size, &mut self.cx);
             self.tcp_push(id);
         }
         self.sched.tasks[task].outcome = Outcome::Value(u64::from(bytes));
@@ -66,26 +67,19 @@ impl Kernel {
 
     /// `tcp_write_xmit()` and the receiver's softirq: what the window has room for goes over.
     fn tcp_push(&mut self, id: SocketId) -> bool {
-        let Some((peer, size)) = self.tcp_sendable(id) else { return false };
+        let Some((peer, size)) = self.sync.tcp_sendable(id) else { return false };
         let cost = self.cx.platform.device_tree.path_costs.tcp;
-        self.charge(cost);
+        self.sched.charge(cost, &mut self.cx);
         let socket = self.sync.sockets.get(id);
         socket.unsent -= size;
         let other = self.sync.sockets.get(peer);
         other.queue.push_back(Skb { len: size, truesize: size });
         other.queued += size;
         self.in_softirq(|kernel| {
-            kernel.charge(cost);
+            kernel.sched.charge(cost, &mut kernel.cx);
             kernel.sock_def_readable(peer);
         });
         true
-    }
-
-    fn tcp_sendable(&mut self, id: SocketId) -> Option<(SocketId, u32)> {
-        let sockets = &mut self.sync.sockets;
-        let (peer, unsent) = (sockets.get(id).peer, sockets.get(id).unsent);
-        let size = unsent.min(TCP_WINDOW.saturating_sub(sockets.get(peer).queued));
-        (size > 0).then_some((peer, size))
     }
 
     /// `tcp_recvmsg()`: bytes read; `None`: there is nothing.
@@ -108,8 +102,8 @@ impl Kernel {
         socket.queued -= copied;
         socket.read += u64::from(copied);
         let peer = socket.peer;
-        self.charge(self.cx.platform.device_tree.path_costs.tcp);
-        self.charge_copy(copied);
+        self.sched.charge(self.cx.platform.device_tree.path_costs.tcp, &mut self.cx);
+        self.sched.charge_copy(copied, &mut self.cx);
         let sender = self.sync.sockets.get(peer);
         sender.wmem -= copied;
         if sender.unsent > 0 || sender.nospace {
@@ -120,7 +114,7 @@ impl Kernel {
 
     /// The acknowledgement is back at the sender's end, on the reader's CPU.
     fn tcp_window_opens(&mut self, id: SocketId) {
-        self.charge(self.cx.platform.device_tree.path_costs.tcp);
+        self.sched.charge(self.cx.platform.device_tree.path_costs.tcp, &mut self.cx);
         while self.tcp_push(id) {}
         // sk_stream_is_writeable()
         let socket = self.sync.sockets.get(id);
@@ -134,15 +128,15 @@ impl Kernel {
     /// `udp_sendmsg()`.
     pub(super) fn udp_sendmsg(&mut self, task: TaskId, id: SocketId, bytes: u32) {
         let cost = self.cx.platform.device_tree.path_costs.udp;
-        self.charge(cost);
-        self.charge_copy(bytes);
+        self.sched.charge(cost, &mut self.cx);
+        self.sched.charge_copy(bytes, &mut self.cx);
         self.sched.tasks[task].outcome = Outcome::Value(u64::from(bytes));
         let truesize = truesize(bytes.min(3_776), bytes.saturating_sub(3_776));
         let socket = self.sync.sockets.get(id);
         socket.sent += u64::from(bytes);
         let peer = socket.peer;
         self.in_softirq(|kernel| {
-            kernel.charge(cost);
+            kernel.sched.charge(cost, &mut kernel.cx);
             let other = kernel.sync.sockets.get(peer);
             if other.rmem > SK_MEM_DEFAULT {
                 kernel.sync.sockets.get(id).dropped += u64::from(bytes);
@@ -155,26 +149,41 @@ impl Kernel {
         });
     }
 
-    /// `udp_recvmsg()`: one datagram, whose end is lost if it is longer; `None`: there is none.
-    pub(super) fn udp_recvmsg(&mut self, id: SocketId, bytes: u32) -> Option<u32> {
-        let socket = self.sync.sockets.get(id);
-        let Skb { len, truesize } = socket.queue.pop_front()?;
-        socket.rmem -= truesize;
-        socket.queued -= len;
-        socket.read += u64::from(len);
-        let copied = len.min(bytes);
-        self.charge(self.cx.platform.device_tree.path_costs.udp);
-        self.charge_copy(copied);
-        Some(copied)
-    }
-
     /// `do_softirq()` at the end of a network path: what it costs is interrupt time of this CPU.
     fn in_softirq(&mut self, work: impl FnOnce(&mut Self)) {
         let nested = std::mem::replace(&mut self.cx.in_irq, true);
         work(self);
         if !nested {
-            self.account_irq_time();
+            self.sched.account_irq_time(&mut self.cx);
         }
         self.cx.in_irq = nested;
+    }
+}
+
+impl SyncObjects {
+    fn tcp_sendable(&mut self, id: SocketId) -> Option<(SocketId, u32)> {
+        let sockets = &mut self.sockets;
+        let (peer, unsent) = (sockets.get(id).peer, sockets.get(id).unsent);
+        let size = unsent.min(TCP_WINDOW.saturating_sub(sockets.get(peer).queued));
+        (size > 0).then_some((peer, size))
+    }
+
+    /// `udp_recvmsg()`: one datagram, whose end is lost if it is longer; `None`: there is none.
+    pub(super) fn udp_recvmsg(
+        &mut self,
+        id: SocketId,
+        bytes: u32,
+        sched: &mut Scheduler,
+        cx: &mut Context,
+    ) -> Option<u32> {
+        let socket = self.sockets.get(id);
+        let Skb { len, truesize } = socket.queue.pop_front()?;
+        socket.rmem -= truesize;
+        socket.queued -= len;
+        socket.read += u64::from(len);
+        let copied = len.min(bytes);
+        sched.charge(cx.platform.device_tree.path_costs.udp, cx);
+        sched.charge_copy(copied, cx);
+        Some(copied)
     }
 }

@@ -39,6 +39,7 @@
 
 use super::wait::{Blocked, Resume};
 use crate::Kernel;
+use crate::{Context, Scheduler, SyncObjects};
 use schedtwin_types::{
     CpuId, IpiKind, IrqLine, IrqLines, Ns, PipeId, SocketId, TaskId, TaskState, WakeSource,
 };
@@ -96,23 +97,15 @@ impl Kernel {
     pub(super) fn spin_locked(&mut self, lock: impl Fn(&mut Self) -> &mut SpinLock, hold: Ns) {
         if hold > 0 {
             let free_at = lock(self).free_at;
-            self.spin_until(free_at, hold);
-            lock(self).free_at = self.local_clock();
-        }
-    }
-
-    /// Spins until `free_at`, if the last `hold` ns of the path lie before it.
-    pub(super) fn spin_until(&mut self, free_at: Ns, hold: Ns) {
-        if !self.cx.platform.device_tree.path_costs.one_at_a_time {
-            let wait = free_at.saturating_sub(self.local_clock() - hold.min(self.cx.debt));
-            self.owe(wait);
+            self.sched.spin_until(free_at, hold, &mut self.cx);
+            lock(self).free_at = self.cx.local_clock();
         }
     }
 
     /// `mutex_lock()` as far as it may sleep; whether the caller has the mutex, or is on the way to it. If not, it sleeps
     /// and goes on with `blocked`.
     pub(super) fn mutex_lock(&mut self, task: TaskId, id: MutexId, blocked: Blocked) -> bool {
-        let mutex = self.mutex(id);
+        let mutex = self.sync.mutex(id);
         if mutex.owner.is_none_or(|owner| owner == task) {
             if mutex.waiters.front() == Some(&task) {
                 mutex.waiters.pop_front();
@@ -135,20 +128,20 @@ impl Kernel {
     /// `mutex_unlock()`: the last `hold` ns of the path were under the mutex, which may have to be waited for first.
     pub(super) fn mutex_unlock(&mut self, id: MutexId, hold: Ns) {
         if hold > 0 && !self.cx.platform.device_tree.path_costs.one_at_a_time {
-            let free_at = self.mutex(id).free_at;
-            self.spin_until(free_at, hold);
-            let until = self.local_clock();
+            let free_at = self.sync.mutex(id).free_at;
+            self.sched.spin_until(free_at, hold, &mut self.cx);
+            let until = self.cx.local_clock();
             let task = self.sched.rq[self.cx.this_cpu].curr;
             self.sync.sections[self.cx.this_cpu] =
                 Some(Section { task, lock: id, from: until - hold, until });
-            self.mutex(id).free_at = until;
+            self.sync.mutex(id).free_at = until;
         }
         self.mutex_wake(id);
     }
 
     /// `__mutex_unlock_slowpath()`.
     fn mutex_wake(&mut self, id: MutexId) {
-        let mutex = self.mutex(id);
+        let mutex = self.sync.mutex(id);
         let Some(&first) = mutex.waiters.front() else { return };
         if std::mem::take(&mut mutex.handoff) {
             mutex.owner = Some(first);
@@ -158,28 +151,54 @@ impl Kernel {
         }
     }
 
+    /// A task that was preempted under a mutex runs on, and unlocks.
+    pub(crate) fn mutex_unlock_late(&mut self, id: MutexId) {
+        let at = self.cx.local_clock();
+        let mutex = self.sync.mutex(id);
+        mutex.owner = None;
+        mutex.free_at = mutex.free_at.max(at);
+        self.mutex_wake(id);
+    }
+}
+
+impl Scheduler {
+    /// Spins until `free_at`, if the last `hold` ns of the path lie before it.
+    pub(super) fn spin_until(&mut self, free_at: Ns, hold: Ns, cx: &mut Context) {
+        if !cx.platform.device_tree.path_costs.one_at_a_time {
+            let wait = free_at.saturating_sub(cx.local_clock() - hold.min(cx.debt));
+            self.owe(wait, cx);
+        }
+    }
+}
+
+impl SyncObjects {
     /// An interrupt is going to preempt the running task: `arrived` is when it did. Within a section under a mutex
     /// the task takes the mutex along.
     #[inline(never)]
-    pub(crate) fn mutex_preempt(&mut self, cpu: CpuId, arrived: Ns) {
-        let Some(Section { task, lock, from, until }) = self.sync.sections[cpu] else { return };
+    pub(crate) fn mutex_preempt(&mut self, cpu: CpuId, arrived: Ns, sched: &mut Scheduler) {
+        let Some(Section { task, lock, from, until }) = self.sections[cpu] else { return };
         // After the section the call may have slept, and somebody else been switched to.
-        let same = self.sched.rq[cpu].curr == task && self.sched.tasks[task].resume.is_none();
+        let same = sched.rq[cpu].curr == task && sched.tasks[task].resume.is_none();
         if !same || !(from..until).contains(&arrived) {
             return;
         }
         let mutex = self.mutex(lock);
         if mutex.owner.is_none() {
             mutex.owner = Some(task);
-            self.sched.tasks[task].resume = Some(Resume::Unlock(lock));
+            sched.tasks[task].resume = Some(Resume::Unlock(lock));
         }
     }
 
     /// When the earliest of these interrupts arrived, if the CPU has been in a section under a mutex; else never.
     #[inline]
-    pub(crate) fn arrived_in_section(&self, cpu: CpuId, lines: IrqLines) -> Option<Ns> {
-        self.sync.sections[cpu].as_ref()?;
-        let wires = &self.cx.platform.wires[cpu];
+    pub(crate) fn arrived_in_section(
+        &self,
+        cpu: CpuId,
+        lines: IrqLines,
+        cx: &Context,
+    ) -> Option<Ns> {
+        self.sections[cpu].as_ref()?;
+        let wires = &cx.platform.wires[cpu];
         let ipis = IpiKind::ALL
             .into_iter()
             .filter(|kind| lines.contains(IrqLine::ipi(*kind)))
@@ -188,19 +207,10 @@ impl Kernel {
         ipis.chain(timer).min()
     }
 
-    /// A task that was preempted under a mutex runs on, and unlocks.
-    pub(crate) fn mutex_unlock_late(&mut self, id: MutexId) {
-        let at = self.local_clock();
-        let mutex = self.mutex(id);
-        mutex.owner = None;
-        mutex.free_at = mutex.free_at.max(at);
-        self.mutex_wake(id);
-    }
-
     fn mutex(&mut self, id: MutexId) -> &mut Mutex {
         match id {
-            MutexId::Pipe(pipe) => self.sync.pipes.mutex(pipe),
-            MutexId::Socket(socket) => &mut self.sync.sockets.get(socket).iolock,
+            MutexId::Pipe(pipe) => self.pipes.mutex(pipe),
+            MutexId::Socket(socket) => &mut self.sockets.get(socket).iolock,
         }
     }
 }

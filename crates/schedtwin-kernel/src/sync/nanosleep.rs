@@ -26,7 +26,7 @@ impl Kernel {
             0
         };
         let expires = until.saturating_add(slack);
-        let (cpu, now) = (self.cx.this_cpu, self.local_clock());
+        let (cpu, now) = (self.cx.this_cpu, self.cx.local_clock());
         let refused = match self.cx.config.expired_sleep {
             ExpiredSleep::Armed => false,
             ExpiredSleep::Refused => until <= now && expires < self.time.timers[cpu].next_event(),
@@ -37,10 +37,10 @@ impl Kernel {
         if expires <= now {
             let costs = &self.cx.platform.device_tree.path_costs;
             let cost = costs.interrupt + costs.hrtimer;
-            self.charge(cost);
+            self.sched.charge(cost, &mut self.cx);
             return;
         }
-        self.hrtimer_start(cpu, until, expires, TimerKind::Sleeper(task));
+        self.time.hrtimer_start(cpu, until, expires, TimerKind::Sleeper(task), &mut self.cx);
         self.sched.tasks[task].sleep_timer_on = Some(cpu);
         self.sched.tasks[task].state = TaskState::Interruptible;
         self.schedule(false);

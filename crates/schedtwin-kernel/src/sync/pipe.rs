@@ -169,8 +169,8 @@ impl Kernel {
         }
         pipe.read += u64::from(taken);
         let more = resumed && !pipe.buffers.is_empty();
-        self.charge(self.cx.platform.device_tree.path_costs.pipe);
-        self.charge_copy(taken);
+        self.sched.charge(self.cx.platform.device_tree.path_costs.pipe, &mut self.cx);
+        self.sched.charge_copy(taken, &mut self.cx);
         self.pipe_unlock(id, taken);
         self.sched.tasks[task].outcome = Outcome::Value(u64::from(taken));
         let wake_writer = match self.cx.config.pipe_wakes {
@@ -203,14 +203,14 @@ impl Kernel {
         if !self.mutex_lock(task, MutexId::Pipe(id), blocked) {
             return;
         }
-        self.charge(self.cx.platform.device_tree.path_costs.pipe);
+        self.sched.charge(self.cx.platform.device_tree.path_costs.pipe, &mut self.cx);
         let pipe = self.sync.pipes.get(id);
         let was_empty = pipe.buffers.is_empty();
         let put = pipe.put(bytes - done, resumed.is_none());
         pipe.written += u64::from(put);
         done += put;
         let poll_usage = pipe.poll_usage && self.cx.config.pipe_wakes == PipeWakes::WasFull;
-        self.charge_copy(put);
+        self.sched.charge_copy(put, &mut self.cx);
         self.pipe_unlock(id, put);
         if done < bytes {
             if was_empty {
@@ -233,8 +233,8 @@ impl Kernel {
     /// Reading or writing so many bytes was under the mutex.
     fn pipe_unlock(&mut self, id: PipeId, bytes: u32) {
         let costs = &self.cx.platform.device_tree.path_costs;
-        let hold = self.time_of(costs.pipe_lock.min(costs.pipe));
-        let copy = if hold > 0 { self.time_of(self.copy_cost(bytes)) } else { 0 };
+        let hold = self.cx.time_of(costs.pipe_lock.min(costs.pipe));
+        let copy = if hold > 0 { self.cx.time_of(self.cx.copy_cost(bytes)) } else { 0 };
         self.mutex_unlock(MutexId::Pipe(id), hold + copy);
     }
 

@@ -15,7 +15,7 @@ use schedtwin_types::{File, Outcome, Syscall, TaskId};
 impl Kernel {
     /// `poll()`: 1 once there is something to read.
     pub(crate) fn poll(&mut self, task: TaskId, file: File) {
-        self.charge(self.cx.platform.device_tree.path_costs.poll);
+        self.sched.charge(self.cx.platform.device_tree.path_costs.poll, &mut self.cx);
         let readable = match file {
             File::Pipe(pipe) => self.sync.pipes.poll(pipe),
             File::Socket(socket) => !self.sync.sockets.get(socket).queue.is_empty(),

@@ -19,6 +19,7 @@
 use super::lock::{Mutex, MutexId, SpinLock};
 use super::wait::{Blocked, WaitQueue};
 use crate::Kernel;
+use crate::{Context, Scheduler, SyncObjects};
 use schedtwin_types::{Outcome, SocketId, SocketKind, Syscall, TaskId};
 use std::collections::VecDeque;
 
@@ -156,7 +157,7 @@ impl Sockets {
     }
 }
 
-impl Kernel {
+impl SyncObjects {
     /// `socketpair()`.
     #[inline(never)]
     pub(crate) fn socketpair(
@@ -189,10 +190,12 @@ impl Kernel {
                 read: 0,
                 dropped: 0,
             };
-            self.sync.sockets.put(id, socket);
+            self.sockets.put(id, socket);
         }
     }
+}
 
+impl Kernel {
     /// `send()`; `done`: how much of it an earlier attempt has sent.
     pub(crate) fn send(&mut self, task: TaskId, id: SocketId, bytes: u32, done: u32) {
         let blocked = Blocked { call: Syscall::Send { socket: id, bytes }, done, waited: false };
@@ -217,7 +220,9 @@ impl Kernel {
         let taken = match kind {
             SocketKind::UnixStream => self.unix_stream_read(id, bytes),
             SocketKind::TcpLoopback => self.tcp_recvmsg(id, bytes),
-            SocketKind::UdpLoopback => self.udp_recvmsg(id, bytes),
+            SocketKind::UdpLoopback => {
+                self.sync.udp_recvmsg(id, bytes, &mut self.sched, &mut self.cx)
+            }
         };
         match taken {
             Some(taken) => self.sched.tasks[task].outcome = Outcome::Value(u64::from(taken)),
@@ -236,15 +241,19 @@ impl Kernel {
     pub(super) fn sock_def_readable(&mut self, id: SocketId) {
         self.wake_up(move |kernel| &mut kernel.sync.sockets.get(id).wait, super::wait::Hint::Sync);
     }
+}
 
+impl Scheduler {
     /// The caller pays for copying so many bytes from or to user memory.
-    pub(super) fn charge_copy(&mut self, bytes: u32) {
-        self.charge(self.copy_cost(bytes));
+    pub(super) fn charge_copy(&mut self, bytes: u32, cx: &mut Context) {
+        self.charge(cx.copy_cost(bytes), cx);
     }
+}
 
+impl Context {
     /// The work of copying so many bytes.
     pub(super) fn copy_cost(&self, bytes: u32) -> u64 {
-        self.cx.platform.device_tree.path_costs.copy_per_kib * u64::from(bytes) / 1024
+        self.platform.device_tree.path_costs.copy_per_kib * u64::from(bytes) / 1024
     }
 }
 

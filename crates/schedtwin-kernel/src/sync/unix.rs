@@ -56,8 +56,8 @@ impl Kernel {
             other.queue.push_back(Skb { len: size, truesize });
             other.queued += size;
             blocked.done += size;
-            self.charge(self.cx.platform.device_tree.path_costs.unix_socket);
-            self.charge_copy(size);
+            self.sched.charge(self.cx.platform.device_tree.path_costs.unix_socket, &mut self.cx);
+            self.sched.charge_copy(size, &mut self.cx);
             self.unix_queue_lock(peer);
             self.sock_def_readable(peer);
         }
@@ -78,14 +78,14 @@ impl Kernel {
             let Skb { len, truesize } = *first;
             socket.queued -= chunk;
             socket.read += u64::from(chunk);
-            self.charge(self.cx.platform.device_tree.path_costs.unix_socket);
+            self.sched.charge(self.cx.platform.device_tree.path_costs.unix_socket, &mut self.cx);
             self.unix_queue_lock(id);
             if len == 0 {
                 self.sync.sockets.get(id).queue.pop_front();
                 self.unix_write_space(peer, truesize);
             }
         }
-        self.charge_copy(copied);
+        self.sched.charge_copy(copied, &mut self.cx);
         // Writers are woken under it, too.
         self.mutex_unlock(MutexId::Socket(id), self.cx.debt - begun);
         (copied > 0).then_some(copied)
@@ -94,7 +94,7 @@ impl Kernel {
     /// `unix_state_lock()` of a receiver and the lock of its queue, which senders and the receiver take for each message.
     fn unix_queue_lock(&mut self, id: SocketId) {
         let costs = &self.cx.platform.device_tree.path_costs;
-        let hold = self.time_of(costs.unix_lock.min(costs.unix_socket));
+        let hold = self.cx.time_of(costs.unix_lock.min(costs.unix_socket));
         self.spin_locked(move |kernel| &mut kernel.sync.sockets.get(id).queue_lock, hold);
     }
 

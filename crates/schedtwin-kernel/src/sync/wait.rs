@@ -91,7 +91,7 @@ impl Kernel {
         // Who wakes holds the queue's lock until the last waiter is on its way.
         let WaitQueue { waiters, lock } = queue(self);
         let (nobody, free_at) = (waiters.is_empty(), lock.free_at);
-        self.spin_until(free_at, 0);
+        self.sched.spin_until(free_at, 0, &mut self.cx);
         if nobody {
             return;
         }
@@ -101,7 +101,7 @@ impl Kernel {
                 break;
             }
         }
-        let until = self.local_clock();
+        let until = self.cx.local_clock();
         queue(self).lock.free_at = until;
     }
 

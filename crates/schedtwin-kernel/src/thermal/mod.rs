@@ -253,17 +253,6 @@ impl Kernel {
         self.thermal.zones = zones.iter().map(ThermalZone::new).collect();
     }
 
-    /// Whether a look at zone `zone` is due: a poll, or its sensor says `temperature`, and a trip point lies between that
-    /// and what it said last.
-    pub fn thermal_due(&self, zone: usize, now: Ns, temperature: MilliCelsius) -> bool {
-        let zone = &self.thermal.zones[zone];
-        let interrupt = |trip: &Trip| match zone.temperature {
-            Some(last) => (last >= trip.threshold) != (temperature >= trip.threshold),
-            None => true,
-        };
-        now >= zone.poll_at || zone.trips.iter().any(interrupt)
-    }
-
     /// `thermal_zone_device_update()`: the sensor of zone `zone` says `temperature`.
     pub fn thermal_zone_device_update(&mut self, zone: usize, now: Ns, temperature: MilliCelsius) {
         debug_assert!(now >= self.cx.now, "time goes forward");
@@ -306,7 +295,7 @@ impl Kernel {
     fn cpufreq_update_pressure(&mut self, index: PolicyId) {
         let policy = &self.cpufreq.policies[index];
         for cpu in policy.cpus.iter() {
-            let capacity = self.arch_scale_cpu_capacity(cpu);
+            let capacity = self.sched.arch_scale_cpu_capacity(cpu);
             self.sched.rq[cpu].cpufreq_pressure =
                 capacity - policy.capacity_within(capacity, policy.limit_max);
         }
@@ -318,7 +307,7 @@ impl Kernel {
             self.cpufreq_policy_apply_limits(index);
         }
         self.cpufreq.policies[index].sugov.limits_changed = true;
-        self.machine_frequency_limits(index);
+        self.cpufreq.machine_frequency_limits(index);
     }
 
     /// `cpufreq_policy_apply_limits()`. A driver's call under way is waited for: its end calls this again.
@@ -340,8 +329,21 @@ impl Kernel {
         }
         self.cx.this_cpu = self.cpufreq.policies[index].cpus.lowest().unwrap_or(CpuId(0));
         let requested_at = self.cx.now;
-        self.fact(FactKind::Frequency { policy: index, khz, requested_at });
-        self.cpufreq_driver_target_index(index, khz);
-        self.set_policy_cur(index, khz);
+        self.cx.fact(FactKind::Frequency { policy: index, khz, requested_at });
+        self.cpufreq.cpufreq_driver_target_index(index, khz);
+        self.cpufreq.set_policy_cur(index, khz, &mut self.sched, &mut self.cx);
+    }
+}
+
+impl Thermal {
+    /// Whether a look at zone `zone` is due: a poll, or its sensor says `temperature`, and a trip point lies between that
+    /// and what it said last.
+    pub(crate) fn thermal_due(&self, zone: usize, now: Ns, temperature: MilliCelsius) -> bool {
+        let zone = &self.zones[zone];
+        let interrupt = |trip: &Trip| match zone.temperature {
+            Some(last) => (last >= trip.threshold) != (temperature >= trip.threshold),
+            None => true,
+        };
+        now >= zone.poll_at || zone.trips.iter().any(interrupt)
     }
 }

@@ -31,6 +31,7 @@
 //! the device tree has it.
 
 use super::{DtThermalZone, Trip, TripType};
+use crate::Context;
 use crate::Kernel;
 use schedtwin_types::{CpuId, Khz, PolicyId};
 
@@ -241,7 +242,7 @@ impl Kernel {
             let (cur, cpus) =
                 (self.cpufreq.policies[policy].cur, self.cpufreq.policies[policy].cpus.weight());
             let last_load = self.cooling_load(policy);
-            let power = |khz: Khz| self.em_power_mw(policy, khz);
+            let power = |khz: Khz| self.cx.em_power_mw(policy, khz);
             let req_power = power(cur).wrapping_mul(last_load) / 100;
             let max_power = power(self.cpufreq.policies[policy].max()) * cpus;
             sustainable += power(self.cpufreq.policies[policy].table[0]) * cpus;
@@ -261,7 +262,7 @@ impl Kernel {
         for at in 0..self.thermal.zones[zone].trips[trip].instances.len() {
             let actor = self.thermal.zones[zone].ipa.actors[at];
             let policy = self.thermal.zones[zone].trips[trip].instances[at].policy;
-            let state = self.cpufreq_power2state(policy, actor.granted_power, actor.last_load);
+            let state = self.cx.cpufreq_power2state(policy, actor.granted_power, actor.last_load);
             self.thermal.zones[zone].trips[trip].instances[at].target = Some(state);
             self.thermal_cdev_update(policy);
         }
@@ -270,14 +271,17 @@ impl Kernel {
     /// `get_load()` of all CPUs of a domain: percent of a CPU.
     fn cooling_load(&self, policy: PolicyId) -> u32 {
         let load = |cpu: CpuId| {
-            (self.sched_cpu_util(cpu) * 100 / self.arch_scale_cpu_capacity(cpu)) as u32
+            (self.sched.sched_cpu_util(cpu, &self.cx) * 100
+                / self.sched.arch_scale_cpu_capacity(cpu)) as u32
         };
         self.cpufreq.policies[policy].cpus.iter().map(load).sum()
     }
+}
 
+impl Context {
     /// `cpu_freq_to_power()`: of one CPU at the lowest frequency not below `khz`.
     fn em_power_mw(&self, policy: PolicyId, khz: Khz) -> u32 {
-        let opps = &self.cx.platform.device_tree.policies[policy.index()].opps;
+        let opps = &self.platform.device_tree.policies[policy.index()].opps;
         let at = opps.partition_point(|opp| opp.0 < khz).min(opps.len() - 1);
         (opps[at].1 / 1000) as u32
     }
@@ -285,7 +289,7 @@ impl Kernel {
     /// `cpufreq_power2state()`: the state in which the domain draws at most `power`.
     fn cpufreq_power2state(&self, policy: PolicyId, power: u32, last_load: u32) -> u32 {
         let normalised = power.wrapping_mul(100) / last_load.max(1);
-        let opps = &self.cx.platform.device_tree.policies[policy.index()].opps;
+        let opps = &self.platform.device_tree.policies[policy.index()].opps;
         let fits = opps.iter().rposition(|opp| u64::from(normalised) >= opp.1 / 1000);
         (opps.len() - 1 - fits.unwrap_or(0)) as u32
     }

@@ -35,7 +35,7 @@ fn step_wise_follows_the_trend() {
     let mut kernel = kernel(&[(2, 1024, OPPS)]);
     kernel
         .register_thermal_zones(&[zone(Governor::StepWise, &[(80_000, TripType::Passive, &[0])])]);
-    assert!(kernel.thermal_due(0, 0, 20_000));
+    assert!(kernel.thermal.thermal_due(0, 0, 20_000));
     let mut now = 0;
     for (temperature, state, threshold, polls) in [
         (79_000, 0, 80_000, false),
@@ -59,11 +59,13 @@ fn step_wise_follows_the_trend() {
         let limit = OPPS[3 - state as usize].0;
         assert_eq!((policy.limit_max, policy.resolve(9_999_999)), (limit, limit));
         let left = 1024 * u64::from(limit) / 2_000_000;
-        assert_eq!(kernel.get_actual_cpu_capacity(CpuId(1)), left);
+        assert_eq!(kernel.sched.get_actual_cpu_capacity(CpuId(1)), left);
         now += 100_000_000;
     }
     // Nobody polls: an interrupt comes when the threshold is reached.
-    assert!(!kernel.thermal_due(0, now, 79_999) && kernel.thermal_due(0, now, 80_000));
+    assert!(
+        !kernel.thermal.thermal_due(0, now, 79_999) && kernel.thermal.thermal_due(0, now, 80_000)
+    );
 }
 
 /// Two zones hold one domain back: the deeper state counts. A hot trip point holds nothing back.

@@ -20,6 +20,7 @@
 //! to the clock event is left out for the hrtick only, where it costs an interrupt without a timer.
 
 use crate::config::HrtimerTarget;
+use crate::{Context, Scheduler, Time};
 use crate::{Kernel, sorted};
 use schedtwin_types::{CpuId, NEVER, Ns, TaskGroupId, TaskId, WakeSource};
 
@@ -205,20 +206,20 @@ pub fn hrtimer_forward(expires: Ns, now: Ns, interval: Ns) -> Ns {
     expires + ((now - expires) / interval + 1) * interval
 }
 
-impl Kernel {
+impl Time {
     /// `get_nohz_timer_target()`: where a timer that is not pinned is queued. On the executing CPU, or
     /// while that idles on the nearest busy one, unless that would have to be told of an earlier event.
-    pub(crate) fn nohz_timer_target(&self, expires: Ns) -> CpuId {
-        let this = self.cx.this_cpu;
-        if !self.idle_cpu(this) {
+    pub(crate) fn nohz_timer_target(&self, expires: Ns, sched: &Scheduler, cx: &Context) -> CpuId {
+        let this = cx.this_cpu;
+        if !sched.idle_cpu(this) {
             return this;
         }
-        let mut level = self.sched.topology.base[this.index()];
+        let mut level = sched.topology.base[this.index()];
         while let Some(id) = level {
-            let sd = &self.sched.topology.domains[id.0 as usize];
+            let sd = &sched.topology.domains[id.0 as usize];
             // `this` is idle, so it is not among them.
-            if let Some(busy) = sd.span.and_not(&self.sched.idle_mask).lowest() {
-                let sooner = expires < self.time.timers[busy].armed();
+            if let Some(busy) = sd.span.and_not(&sched.idle_mask).lowest() {
+                let sooner = expires < self.timers[busy].armed();
                 return if sooner { this } else { busy };
             }
             level = sd.parent;
@@ -226,6 +227,46 @@ impl Kernel {
         this
     }
 
+    /// `hrtimer_start_range_ns()` on `cpu`.
+    pub(crate) fn hrtimer_start(
+        &mut self,
+        cpu: CpuId,
+        soft: Ns,
+        hard: Ns,
+        kind: TimerKind,
+        cx: &mut Context,
+    ) {
+        let base = &mut self.timers[cpu];
+        if hard < base.left_armed {
+            base.left_armed = NEVER;
+        }
+        if base.rearm == Rearm::Cached {
+            base.rearm = Rearm::Update;
+        }
+        base.insert(Hrtimer { expires: hard, soft_expires: soft, kind });
+        self.program_clock_event(cpu, cx);
+    }
+
+    /// `hrtimer_try_to_cancel()`.
+    pub(crate) fn hrtimer_cancel(&mut self, cpu: CpuId, kind: TimerKind, cx: &mut Context) {
+        if self.timers[cpu].remove(kind) {
+            self.program_clock_event(cpu, cx);
+        }
+    }
+
+    /// Arms the clock event of `cpu` for its earliest timer, unless somebody else has to wake it.
+    #[inline]
+    pub(crate) fn program_clock_event(&self, cpu: CpuId, cx: &mut Context) {
+        let off = self.local_timers_off.contains(cpu);
+        let next = if off { NEVER } else { self.timers[cpu].armed() };
+        if cx.platform.wires[cpu].clock_event_at != next {
+            cx.platform.wires[cpu].clock_event_at = next;
+            cx.platform.dirty.insert(cpu);
+        }
+    }
+}
+
+impl Kernel {
     /// Where a timer is queued that was on `last` before: [`Kernel::nohz_timer_target`], unless the release keeps it here.
     pub(crate) fn hrtimer_target(&self, expires: Ns, last: CpuId) -> CpuId {
         let this = self.cx.this_cpu;
@@ -236,38 +277,7 @@ impl Kernel {
                 last == this && (!stopped || self.sched.rq[this].need_resched)
             }
         };
-        if stays { this } else { self.nohz_timer_target(expires) }
-    }
-
-    /// `hrtimer_start_range_ns()` on `cpu`.
-    pub(crate) fn hrtimer_start(&mut self, cpu: CpuId, soft: Ns, hard: Ns, kind: TimerKind) {
-        let base = &mut self.time.timers[cpu];
-        if hard < base.left_armed {
-            base.left_armed = NEVER;
-        }
-        if base.rearm == Rearm::Cached {
-            base.rearm = Rearm::Update;
-        }
-        base.insert(Hrtimer { expires: hard, soft_expires: soft, kind });
-        self.program_clock_event(cpu);
-    }
-
-    /// `hrtimer_try_to_cancel()`.
-    pub(crate) fn hrtimer_cancel(&mut self, cpu: CpuId, kind: TimerKind) {
-        if self.time.timers[cpu].remove(kind) {
-            self.program_clock_event(cpu);
-        }
-    }
-
-    /// Arms the clock event of `cpu` for its earliest timer, unless somebody else has to wake it.
-    #[inline]
-    pub(crate) fn program_clock_event(&mut self, cpu: CpuId) {
-        let off = self.time.local_timers_off.contains(cpu);
-        let next = if off { NEVER } else { self.time.timers[cpu].armed() };
-        if self.cx.platform.wires[cpu].clock_event_at != next {
-            self.cx.platform.wires[cpu].clock_event_at = next;
-            self.cx.platform.dirty.insert(cpu);
-        }
+        if stays { this } else { self.time.nohz_timer_target(expires, &self.sched, &self.cx) }
     }
 
     /// `hrtimer_interrupt()` on the executing CPU.
@@ -282,7 +292,7 @@ impl Kernel {
             }
             self.time.timers[cpu].queue.pop();
             let cost = self.cx.platform.device_tree.path_costs.hrtimer;
-            self.charge(cost);
+            self.sched.charge(cost, &mut self.cx);
             match timer.kind {
                 TimerKind::SchedTick => self.tick_nohz_handler(cpu, timer.expires),
                 TimerKind::Sleeper(task) => {
@@ -299,7 +309,8 @@ impl Kernel {
                 TimerKind::StatShepherd => self.vmstat_shepherd(),
                 TimerKind::Hrtick => self.hrtick(cpu),
                 TimerKind::Broadcast => {
-                    let local = self.tick_handle_oneshot_broadcast();
+                    let local =
+                        self.time.tick_handle_oneshot_broadcast(&mut self.sched, &mut self.cx);
                     debug_assert!(!local, "its CPU keeps its own timer");
                 }
             }
@@ -307,7 +318,7 @@ impl Kernel {
         if self.cx.config.features.hrtick {
             self.time.timers[cpu].defer_rearm();
         }
-        self.program_clock_event(cpu);
+        self.time.program_clock_event(cpu, &mut self.cx);
     }
 }
 

@@ -33,6 +33,7 @@
 
 use crate::Kernel;
 use crate::time::hrtimer::TimerKind;
+use crate::{Context, Scheduler, Time};
 use schedtwin_types::{CpuId, CpuMask, IpiKind, NEVER, Ns};
 
 /// What serves as the broadcast device.
@@ -102,51 +103,62 @@ impl Kernel {
         let broadcast = self.time.broadcast.as_ref().expect("only a device changes");
         (broadcast.next_event, broadcast.cpu)
     }
+}
 
+impl Time {
     /// `tick_broadcast_enter()`: `cpu`, which executes, is about to stop its timer. `false`: it must not (-EBUSY).
-    pub(crate) fn tick_broadcast_enter(&mut self, cpu: CpuId) -> bool {
-        let next = self.time.timers[cpu].armed();
-        let Some(broadcast) = &mut self.time.broadcast else { return true };
+    pub(crate) fn tick_broadcast_enter(
+        &mut self,
+        cpu: CpuId,
+        sched: &mut Scheduler,
+        cx: &mut Context,
+    ) -> bool {
+        let next = self.timers[cpu].armed();
+        let Some(broadcast) = &mut self.broadcast else { return true };
         if broadcast.needs(cpu) || broadcast.force.contains(cpu) {
             return false;
         }
         let earlier = next < broadcast.next_event;
         if earlier && broadcast.device == BroadcastDevice::Hrtimer {
             // The timer comes here, so this CPU has to stay out.
-            self.tick_broadcast_set_event(cpu, next);
+            self.tick_broadcast_set_event(cpu, next, sched, cx);
             return false;
         }
         broadcast.oneshot.insert(cpu);
-        self.time.local_timers_off.insert(cpu);
-        self.program_clock_event(cpu);
+        self.local_timers_off.insert(cpu);
+        self.program_clock_event(cpu, cx);
         if earlier {
-            self.tick_broadcast_set_event(cpu, next);
+            self.tick_broadcast_set_event(cpu, next, sched, cx);
         }
         true
     }
 
     /// `tick_broadcast_exit()`: `cpu`, which executes, has its timer back.
-    pub(crate) fn tick_broadcast_exit(&mut self, cpu: CpuId) {
-        let next = self.time.timers[cpu].armed();
-        let Some(broadcast) = &mut self.time.broadcast else { return };
+    pub(crate) fn tick_broadcast_exit(&mut self, cpu: CpuId, cx: &mut Context) {
+        let next = self.timers[cpu].armed();
+        let Some(broadcast) = &mut self.broadcast else { return };
         assert!(broadcast.oneshot.contains(cpu), "{cpu:?} has handed over its event");
         broadcast.oneshot.remove(cpu);
         if broadcast.pending.contains(cpu) {
             broadcast.pending.remove(cpu);
-        } else if next <= self.cx.now {
+        } else if next <= cx.now {
             broadcast.force.insert(cpu);
         } else {
-            self.time.local_timers_off.remove(cpu);
-            self.program_clock_event(cpu);
+            self.local_timers_off.remove(cpu);
+            self.program_clock_event(cpu, cx);
         }
     }
 
     /// `tick_broadcast_set_event()`: arms the device for an event of `of`.
-    fn tick_broadcast_set_event(&mut self, of: CpuId, at: Ns) {
-        let this = self.cx.this_cpu;
-        let Some(broadcast) = &mut self.time.broadcast else {
-            unreachable!("somebody relies on it")
-        };
+    fn tick_broadcast_set_event(
+        &mut self,
+        of: CpuId,
+        at: Ns,
+        sched: &mut Scheduler,
+        cx: &mut Context,
+    ) {
+        let this = cx.this_cpu;
+        let Some(broadcast) = &mut self.broadcast else { unreachable!("somebody relies on it") };
         broadcast.next_event = at;
         let cost = broadcast.program_cost;
         match broadcast.device {
@@ -154,28 +166,32 @@ impl Kernel {
                 if moves {
                     broadcast.cpu = of;
                 }
-                self.time.broadcast_changed = true;
+                self.broadcast_changed = true;
             }
             BroadcastDevice::Hrtimer => {
                 let before = std::mem::replace(&mut broadcast.cpu, this);
-                self.hrtimer_cancel(before, TimerKind::Broadcast);
-                self.hrtimer_start(this, at, at, TimerKind::Broadcast);
+                self.hrtimer_cancel(before, TimerKind::Broadcast, cx);
+                self.hrtimer_start(this, at, at, TimerKind::Broadcast, cx);
             }
         }
-        self.charge(cost);
+        sched.charge(cost, cx);
     }
 
     /// `tick_handle_oneshot_broadcast()`: the device has interrupted the executing CPU. Whether that CPU is one of
     /// those whose event is due.
-    pub(crate) fn tick_handle_oneshot_broadcast(&mut self) -> bool {
-        let (this, now) = (self.cx.this_cpu, self.cx.now);
-        let Some(broadcast) = &mut self.time.broadcast else { unreachable!("it has interrupted") };
+    pub(crate) fn tick_handle_oneshot_broadcast(
+        &mut self,
+        sched: &mut Scheduler,
+        cx: &mut Context,
+    ) -> bool {
+        let (this, now) = (cx.this_cpu, cx.now);
+        let Some(broadcast) = &mut self.broadcast else { unreachable!("it has interrupted") };
         broadcast.next_event = NEVER;
-        self.time.broadcast_changed |= broadcast.device != BroadcastDevice::Hrtimer;
+        self.broadcast_changed |= broadcast.device != BroadcastDevice::Hrtimer;
         let mut wake = std::mem::replace(&mut broadcast.force, CpuMask::EMPTY);
         let mut next: Option<(Ns, CpuId)> = None;
         for cpu in broadcast.oneshot.iter() {
-            let at = self.time.timers[cpu].armed();
+            let at = self.timers[cpu].armed();
             if at <= now {
                 wake.insert(cpu);
                 broadcast.pending.insert(cpu);
@@ -186,40 +202,34 @@ impl Kernel {
         let local = wake.contains(this);
         wake.remove(this);
         for cpu in wake.iter() {
-            self.send_ipi_to_awake(cpu, IpiKind::Timer);
+            sched.send_ipi_to_awake(cpu, IpiKind::Timer, cx);
         }
         if let Some((at, cpu)) = next {
-            self.tick_broadcast_set_event(cpu, at);
+            self.tick_broadcast_set_event(cpu, at, sched, cx);
         }
         local
     }
 
     /// Asserts that every CPU without a timer of its own is woken by somebody.
-    pub(crate) fn verify_broadcast(&self) {
-        let Some(broadcast) = &self.time.broadcast else {
-            assert!(
-                self.time.local_timers_off.is_empty(),
-                "timers are off without a broadcast device"
-            );
+    pub(crate) fn verify_broadcast(&self, sched: &Scheduler, cx: &Context) {
+        let Some(broadcast) = &self.broadcast else {
+            assert!(self.local_timers_off.is_empty(), "timers are off without a broadcast device");
             return;
         };
         let TickBroadcast { device, next_event, oneshot, pending, force, .. } = broadcast;
         assert!(pending.and_not(oneshot).is_empty(), "pending without having left its state");
         assert!(!force.intersects(oneshot), "in `force` and in `oneshot`");
-        assert!(
-            oneshot.and_not(&self.time.local_timers_off).is_empty(),
-            "two timers for one event"
-        );
-        for cpu in self.time.local_timers_off.iter() {
-            let told = self.cx.platform.wires[cpu].ipi_at[IpiKind::Timer as usize] != NEVER;
+        assert!(oneshot.and_not(&self.local_timers_off).is_empty(), "two timers for one event");
+        for cpu in self.local_timers_off.iter() {
+            let told = cx.platform.wires[cpu].ipi_at[IpiKind::Timer as usize] != NEVER;
             let waits = oneshot.contains(cpu) && !pending.contains(cpu);
-            let covered = *next_event <= self.time.timers[cpu].armed();
+            let covered = *next_event <= self.timers[cpu].armed();
             let forced = force.contains(cpu) && *next_event != NEVER;
             assert!(told || forced || (waits && covered), "{cpu:?}: nobody wakes it");
         }
         if *device == BroadcastDevice::Hrtimer {
-            for cpu in self.sched.rq.ids() {
-                let queued = self.time.timers[cpu].expires(TimerKind::Broadcast);
+            for cpu in sched.rq.ids() {
+                let queued = self.timers[cpu].expires(TimerKind::Broadcast);
                 let expected = broadcast.needs(cpu).then_some(*next_event);
                 assert_eq!(queued, expected, "{cpu:?}: the timer that serves all");
                 assert!(queued.is_none() || !oneshot.contains(cpu), "{cpu:?} is needed");

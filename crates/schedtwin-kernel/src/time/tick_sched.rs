@@ -12,6 +12,7 @@
 use crate::Kernel;
 use crate::cpuidle::states::SleepLength;
 use crate::time::hrtimer::{TimerKind, hrtimer_forward};
+use crate::{Context, Cpuidle, Time};
 use schedtwin_types::{CpuId, FactKind, NEVER, Ns};
 
 /// `struct tick_sched`, part of [`crate::cpuidle::CpuIdle`].
@@ -39,36 +40,11 @@ impl Kernel {
             ts.got_idle_tick = true;
         }
         let stopped = ts.tick_stopped;
-        let now = self.local_clock();
+        let now = self.cx.local_clock();
         self.sched_tick(cpu);
         if !stopped {
             let next = hrtimer_forward(expires, now, self.cx.tick_nsec);
-            self.hrtimer_start(cpu, next, next, TimerKind::SchedTick);
-        }
-    }
-
-    /// The idle loop begins (`tick_nohz_idle_enter`).
-    pub(crate) fn tick_nohz_idle_enter(&mut self, cpu: CpuId) {
-        let now = self.local_clock();
-        let ts = &mut self.cpuidle.cpus[cpu].tick;
-        ts.inidle = true;
-        ts.idle_entrytime = now;
-    }
-
-    /// An interrupt in idle ends and idle goes on (`tick_nohz_irq_exit`).
-    pub(crate) fn tick_nohz_irq_exit(&mut self, cpu: CpuId) {
-        self.cpuidle.cpus[cpu].tick.idle_entrytime = self.local_clock();
-    }
-
-    /// `tick_nohz_get_sleep_length()`: time to the next timer without the tick, and to the next clock
-    /// event, both from `idle_entrytime`.
-    pub(crate) fn tick_nohz_get_sleep_length(&self, cpu: CpuId) -> SleepLength {
-        let now = self.cpuidle.cpus[cpu].tick.idle_entrytime as i64;
-        let until = |at: Ns| if at == NEVER { i64::MAX - now } else { at as i64 - now };
-        let base = &self.time.timers[cpu];
-        SleepLength {
-            sleep_length_ns: until(base.next_event_without_tick()),
-            delta_tick_ns: until(base.armed()),
+            self.time.hrtimer_start(cpu, next, next, TimerKind::SchedTick, &mut self.cx);
         }
     }
 
@@ -82,13 +58,69 @@ impl Kernel {
         ts.tick_stopped = true;
         let tick = self.time.timers[cpu].expires(TimerKind::SchedTick);
         ts.last_tick = tick.expect("a tick that goes on is queued");
-        self.hrtimer_cancel(cpu, TimerKind::SchedTick);
-        self.nohz_balance_enter_idle(cpu);
+        self.time.hrtimer_cancel(cpu, TimerKind::SchedTick, &mut self.cx);
+        self.sched.nohz_balance_enter_idle(cpu, &self.cx);
+    }
+
+    /// `sched_tick()`.
+    fn sched_tick(&mut self, cpu: CpuId) {
+        let cost = self.cx.platform.device_tree.path_costs.tick;
+        self.sched.charge(cost, &mut self.cx);
+        self.cx.fact(FactKind::Tick);
+        if self.cpufreq.reads_counters() {
+            self.cpufreq.arch_scale_freq_tick(cpu, &mut self.sched, &self.cx);
+        }
+        self.sched.update_rq_clock(cpu, &self.cx);
+        self.sched.update_hw_load_avg(cpu);
+        self.sched.tick_ends_laziness(cpu, &mut self.cpuidle, &mut self.cx);
+        let curr = self.sched.rq[cpu].curr;
+        self.task_tick(cpu, curr);
+        if self.cx.want_signals {
+            self.sched.cpu_signals_fact(cpu, &mut self.cx);
+            self.sched.task_signals_fact(curr, &mut self.cx);
+        }
+        self.sched.rq[cpu].idle_balance = self.sched.idle_cpu(cpu);
+        self.sched.sched_balance_trigger(cpu, &mut self.cpuidle, &mut self.cx);
+        self.vmstat_tick(cpu);
+    }
+}
+
+impl Cpuidle {
+    /// The idle loop begins (`tick_nohz_idle_enter`).
+    pub(crate) fn tick_nohz_idle_enter(&mut self, cpu: CpuId, cx: &Context) {
+        let now = cx.local_clock();
+        let ts = &mut self.cpus[cpu].tick;
+        ts.inidle = true;
+        ts.idle_entrytime = now;
+    }
+
+    /// An interrupt in idle ends and idle goes on (`tick_nohz_irq_exit`).
+    pub(crate) fn tick_nohz_irq_exit(&mut self, cpu: CpuId, cx: &Context) {
+        self.cpus[cpu].tick.idle_entrytime = cx.local_clock();
+    }
+}
+
+impl Time {
+    /// `tick_nohz_get_sleep_length()`: time to the next timer without the tick, and to the next clock
+    /// event, both from `idle_entrytime`.
+    pub(crate) fn tick_nohz_get_sleep_length(&self, cpu: CpuId, cpuidle: &Cpuidle) -> SleepLength {
+        let now = cpuidle.cpus[cpu].tick.idle_entrytime as i64;
+        let until = |at: Ns| if at == NEVER { i64::MAX - now } else { at as i64 - now };
+        let base = &self.timers[cpu];
+        SleepLength {
+            sleep_length_ns: until(base.next_event_without_tick()),
+            delta_tick_ns: until(base.armed()),
+        }
     }
 
     /// The idle loop is left (`tick_nohz_idle_exit`): the tick comes back on its grid.
-    pub(crate) fn tick_nohz_idle_exit(&mut self, cpu: CpuId) {
-        let ts = &mut self.cpuidle.cpus[cpu].tick;
+    pub(crate) fn tick_nohz_idle_exit(
+        &mut self,
+        cpu: CpuId,
+        cpuidle: &mut Cpuidle,
+        cx: &mut Context,
+    ) {
+        let ts = &mut cpuidle.cpus[cpu].tick;
         ts.inidle = false;
         if !ts.tick_stopped {
             return;
@@ -96,29 +128,7 @@ impl Kernel {
         ts.tick_stopped = false;
         // tick_nohz_restart(): where it would have gone on.
         let last = ts.last_tick;
-        let next = hrtimer_forward(last, self.local_clock(), self.cx.tick_nsec);
-        self.hrtimer_start(cpu, next, next, TimerKind::SchedTick);
-    }
-
-    /// `sched_tick()`.
-    fn sched_tick(&mut self, cpu: CpuId) {
-        let cost = self.cx.platform.device_tree.path_costs.tick;
-        self.charge(cost);
-        self.fact(FactKind::Tick);
-        if self.reads_counters() {
-            self.arch_scale_freq_tick(cpu);
-        }
-        self.update_rq_clock(cpu);
-        self.update_hw_load_avg(cpu);
-        self.tick_ends_laziness(cpu);
-        let curr = self.sched.rq[cpu].curr;
-        self.task_tick(cpu, curr);
-        if self.cx.want_signals {
-            self.cpu_signals_fact(cpu);
-            self.task_signals_fact(curr);
-        }
-        self.sched.rq[cpu].idle_balance = self.idle_cpu(cpu);
-        self.sched_balance_trigger(cpu);
-        self.vmstat_tick(cpu);
+        let next = hrtimer_forward(last, cx.local_clock(), cx.tick_nsec);
+        self.hrtimer_start(cpu, next, next, TimerKind::SchedTick, cx);
     }
 }

@@ -28,7 +28,7 @@ impl SugovSteps<'_> {
         kernel.sched.rq[cpu].clock = time;
         kernel.cpufreq_update_util(cpu, flags);
         kernel.cx.facts.clear();
-        let cpus = kernel.cpufreq.policies[kernel.policy_of(cpu)].cpus;
+        let cpus = kernel.cpufreq.policies[kernel.cx.policy_of(cpu)].cpus;
         cpus.iter().for_each(|j| kernel.verify_demand(j));
     }
 

@@ -29,6 +29,7 @@
 use crate::Kernel;
 use crate::cpufreq::policy::CpufreqPolicy;
 use crate::cpufreq::schedutil::FrequencyChoice;
+use crate::{Context, Cpufreq};
 use schedtwin_types::{CpuId, FrequencyRule, Khz, Ns, PolicyId};
 
 /// What a CPU has said last.
@@ -88,15 +89,15 @@ pub fn raw_frequency(reference: Khz, util: u64, max: u64) -> Khz {
 impl Kernel {
     /// `sugov_update_single()` and `sugov_update_shared()` for `cpu`; `util` is `None` where all there is is asked for.
     pub(in crate::cpufreq) fn sugov_update_passed(&mut self, cpu: CpuId, util: Option<u64>) {
-        let (time, max) = (self.sched.rq[cpu].clock, self.arch_scale_cpu_capacity(cpu));
-        let index = self.policy_of(cpu);
+        let (time, max) = (self.sched.rq[cpu].clock, self.sched.arch_scale_cpu_capacity(cpu));
+        let index = self.cx.policy_of(cpu);
         if !self.cpufreq.policies[index].is_single {
             let util = util.unwrap_or(u64::MAX);
             self.cpufreq.sugov_cpus[cpu].passed = Passed { util, max, last_update: time };
         }
-        if let Some(refusal) = self.refusal_passed(index, time) {
-            if self.wants_decisions() {
-                self.record_refusal(index, refusal);
+        if let Some(refusal) = self.cpufreq.refusal_passed(index, time, &self.cx) {
+            if self.cx.wants_decisions() {
+                self.cpufreq.record_refusal(index, refusal, &mut self.cx);
             }
             return;
         }
@@ -104,7 +105,7 @@ impl Kernel {
         self.cpufreq.policies[index].sugov.counts.decided(self.cx.now, busy);
         let passed = match self.cpufreq.policies[index].is_single {
             true => util.map(|util| (util, max)),
-            false => self.speaks_for_domain(cpu, index),
+            false => self.cpufreq.speaks_for_domain(cpu, index, &self.cx),
         };
         let policy = &mut self.cpufreq.policies[index];
         let forms = self.cpufreq.sugov_forms;
@@ -112,13 +113,16 @@ impl Kernel {
         let (raw_khz, khz) = policy.next_freq_passed(passed, reference, forms.raw);
         let sugov = &mut policy.sugov;
         let changes = khz != sugov.next_freq;
-        if self.wants_decisions() {
+        if self.cx.wants_decisions() {
             let rule = if changes { FrequencyRule::Changed } else { FrequencyRule::Unchanged };
             let (util, cpus) =
                 (passed.map_or(max, |(util, _)| util), self.cpufreq.policies[index].cpus);
             let choice = FrequencyChoice { raw_khz, khz, cached_raw_khz: raw_khz, rule };
-            let inputs = cpus.iter().map(|j| self.frequency_input(j)).collect();
-            self.record_frequency(index, inputs, util, &choice);
+            let inputs = cpus
+                .iter()
+                .map(|j| self.cpufreq.frequency_input(j, &self.sched, &self.cx))
+                .collect();
+            self.cpufreq.record_frequency(index, inputs, util, &choice, &mut self.cx);
         }
         let sugov = &mut self.cpufreq.policies[index].sugov;
         if changes || forms.requests_restart {
@@ -130,12 +134,14 @@ impl Kernel {
             self.sugov_carry_out(cpu, index, khz, time);
         }
     }
+}
 
+impl Cpufreq {
     /// `sugov_should_update_freq()`: why not, if it should not.
-    fn refusal_passed(&mut self, index: PolicyId, time: Ns) -> Option<FrequencyRule> {
-        let may = self.may_update(index);
-        let drops = self.cpufreq.sugov_forms.drops_while_busy;
-        let sugov = &mut self.cpufreq.policies[index].sugov;
+    fn refusal_passed(&mut self, index: PolicyId, time: Ns, cx: &Context) -> Option<FrequencyRule> {
+        let may = self.may_update(index, cx);
+        let drops = self.sugov_forms.drops_while_busy;
+        let sugov = &mut self.policies[index].sugov;
         if !may {
             sugov.counts.elsewhere += 1;
             return Some(FrequencyRule::NotFromHere);
@@ -156,16 +162,16 @@ impl Kernel {
 
     /// `sugov_next_freq_shared()`: utilisation and capacity of the CPU that speaks for the domain; `None`: one of them asks
     /// for all there is.
-    fn speaks_for_domain(&self, cpu: CpuId, index: PolicyId) -> Option<(u64, u64)> {
-        let policy = &self.cpufreq.policies[index];
-        let Passed { mut util, mut max, .. } = self.cpufreq.sugov_cpus[cpu].passed;
+    fn speaks_for_domain(&self, cpu: CpuId, index: PolicyId, cx: &Context) -> Option<(u64, u64)> {
+        let policy = &self.policies[index];
+        let Passed { mut util, mut max, .. } = self.sugov_cpus[cpu].passed;
         if util == u64::MAX {
             return None;
         }
         for j in policy.cpus.iter().filter(|j| *j != cpu) {
-            let other = self.cpufreq.sugov_cpus[j].passed;
+            let other = self.sugov_cpus[j].passed;
             let age = policy.sugov.last_freq_update_time as i64 - other.last_update as i64;
-            if age > self.cx.tick_nsec as i64 {
+            if age > cx.tick_nsec as i64 {
                 continue;
             }
             if other.util == u64::MAX {
@@ -252,7 +258,7 @@ mod tests {
     fn without_invariance_it_climbs() {
         let mut kernel = boot(1, SugovMapping::Raw, SugovRateLimit::Requests);
         kernel = kernel.with_config(|config| config.freq_invariance = FreqInvariance::None);
-        kernel.set_policy_cur(PolicyId(0), 1_000_000);
+        kernel.cpufreq.set_policy_cur(PolicyId(0), 1_000_000, &mut kernel.sched, &mut kernel.cx);
         let climbs = [1, 2, 3, 4].map(|n| says(&mut kernel, 0, n * LIMIT, 1024));
         assert_eq!(climbs, [1_500_000, 2_000_000, 2_000_000, 2_000_000]);
         assert_eq!(kernel.sched.rq[CpuId(0)].freq_scale, 1024);

@@ -34,6 +34,7 @@ use crate::cpufreq::hook::CLASS_QUEUE;
 use crate::sched::Class;
 use crate::sched::core::ENQUEUE_MIGRATED;
 use crate::time::hrtimer::TimerKind;
+use crate::{Context, Scheduler, Time};
 use schedtwin_types::{CpuId, CpuMask, DlReservation, Errno, Policy, SchedAttr, TaskId, TaskState};
 
 impl Config {
@@ -94,48 +95,17 @@ impl Kernel {
         }
     }
 
-    pub(super) fn add_rq_bw(&mut self, cpu: CpuId, task: TaskId) {
-        let dl = &self.sched.tasks[task].dl;
-        if !dl.special {
-            self.sched.rq[cpu].dl.this_bw += dl.dl_bw;
-        }
-    }
-
-    pub(super) fn sub_rq_bw(&mut self, cpu: CpuId, task: TaskId) {
-        let dl = &self.sched.tasks[task].dl;
-        if !dl.special {
-            self.sched.rq[cpu].dl.this_bw -= dl.dl_bw;
-        }
-    }
-
-    fn inactive_timer_queued(&self, task: TaskId) -> bool {
-        let on = self.sched.tasks[task].dl.inactive_timer_on;
-        self.time.timers[on].is_queued(TimerKind::DlInactive(task))
-    }
-
-    fn cancel_inactive_timer(&mut self, task: TaskId) {
-        let on = self.sched.tasks[task].dl.inactive_timer_on;
-        self.hrtimer_cancel(on, TimerKind::DlInactive(task));
-    }
-
-    /// `__dl_sub()` and `__dl_clear_params()`: its reservation is free again.
-    fn free_reservation(&mut self, task: TaskId) {
-        let dl = &mut self.sched.tasks[task].dl;
-        self.sched.rd.dl_bw.total_bw -= dl.dl_bw;
-        dl.clear_params();
-    }
-
     /// `task_contending()`: it wakes.
     pub(super) fn task_contending(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
         if self.sched.tasks[task].dl.dl_runtime == 0 {
             return;
         }
         if flags & ENQUEUE_MIGRATED != 0 {
-            self.add_rq_bw(cpu, task);
+            self.sched.add_rq_bw(cpu, task);
         }
         if self.sched.tasks[task].dl.non_contending {
             self.sched.tasks[task].dl.non_contending = false;
-            self.cancel_inactive_timer(task);
+            self.sched.cancel_inactive_timer(task, &mut self.time, &mut self.cx);
         } else {
             self.add_running_bw(cpu, task);
         }
@@ -150,24 +120,24 @@ impl Kernel {
         debug_assert!(!t.dl.non_contending);
         let (in_class, dead) = (t.class == Class::Deadline, t.state == TaskState::Dead);
         let zero_lag_in = t.dl.zero_lag_in(self.sched.rq[cpu].clock);
-        if zero_lag_in < 0 || self.inactive_timer_queued(task) {
+        if zero_lag_in < 0 || self.sched.inactive_timer_queued(task, &self.time) {
             if in_class {
                 self.sub_running_bw(cpu, task);
             }
             if !in_class || dead {
                 if dead {
-                    self.sub_rq_bw(cpu, task);
+                    self.sched.sub_rq_bw(cpu, task);
                 }
-                self.free_reservation(task);
+                self.sched.free_reservation(task);
             }
             return;
         }
-        let at = self.local_clock() + zero_lag_in as u64;
+        let at = self.cx.local_clock() + zero_lag_in as u64;
         let on = self.hrtimer_target(at, self.sched.tasks[task].dl.inactive_timer_on);
         let dl = &mut self.sched.tasks[task].dl;
         dl.non_contending = true;
         dl.inactive_timer_on = on;
-        self.hrtimer_start(on, at, at, TimerKind::DlInactive(task));
+        self.time.hrtimer_start(on, at, at, TimerKind::DlInactive(task), &mut self.cx);
     }
 
     /// `inactive_task_timer()`.
@@ -176,13 +146,13 @@ impl Kernel {
         let t = &self.sched.tasks[task];
         let (cpu, non_contending) = (t.cpu, t.dl.non_contending);
         let (in_class, dead) = (t.class == Class::Deadline, t.state == TaskState::Dead);
-        self.update_rq_clock(cpu);
+        self.sched.update_rq_clock(cpu, &self.cx);
         if !in_class || dead {
             if dead && non_contending {
                 self.sub_running_bw(cpu, task);
-                self.sub_rq_bw(cpu, task);
+                self.sched.sub_rq_bw(cpu, task);
             }
-            self.free_reservation(task);
+            self.sched.free_reservation(task);
         } else if non_contending {
             self.sub_running_bw(cpu, task);
             self.sched.tasks[task].dl.non_contending = false;
@@ -194,59 +164,12 @@ impl Kernel {
     pub(crate) fn migrate_task_rq_dl(&mut self, task: TaskId) {
         let cpu = self.sched.tasks[task].cpu;
         if self.sched.tasks[task].dl.non_contending {
-            self.update_rq_clock(cpu);
+            self.sched.update_rq_clock(cpu, &self.cx);
             self.sub_running_bw(cpu, task);
             self.sched.tasks[task].dl.non_contending = false;
-            self.cancel_inactive_timer(task);
+            self.sched.cancel_inactive_timer(task, &mut self.time, &mut self.cx);
         }
-        self.sub_rq_bw(cpu, task);
-    }
-
-    /// The tests of `__sched_setscheduler()`, and `sched_dl_overflow()`, which books the bandwidth. The task is queued.
-    pub(crate) fn sched_dl_admit(&mut self, task: TaskId, attr: &SchedAttr) -> Result<(), Errno> {
-        if attr.policy != Policy::Deadline {
-            // switched_from_dl() gives it back at the right time.
-            return Ok(());
-        }
-        if !self.dl_may_run_on(&self.sched.tasks[task].cpus_mask) {
-            return Err(Errno::Perm);
-        }
-        let t = &self.sched.tasks[task];
-        let new_bw = attr.dl.bandwidth();
-        let old = (t.class == Class::Deadline).then_some(t.dl.dl_bw);
-        if old == Some(new_bw) {
-            return Ok(());
-        }
-        let capacities: Vec<u64> =
-            self.cx.platform.device_tree.cpus.iter().map(|cpu| cpu.capacity as u64).collect();
-        let capacity = dl_bw_capacity(&capacities);
-        if self.sched.rd.dl_bw.overflows(capacity, old.unwrap_or(0), new_bw) {
-            return Err(Errno::Busy);
-        }
-        let carried = match old {
-            Some(old_bw) => old_bw,
-            // It was in the class a moment ago, and has not been let go yet.
-            None if self.inactive_timer_queued(task) => t.dl.dl_bw,
-            None => 0,
-        };
-        let total_bw = &mut self.sched.rd.dl_bw.total_bw;
-        *total_bw = *total_bw - carried + new_bw;
-        Ok(())
-    }
-
-    /// Whether a deadline task may have that affinity: all CPUs, or any where nothing limits the class.
-    pub(crate) fn dl_may_run_on(&self, mask: &CpuMask) -> bool {
-        self.sched.rd.dl_bw.bw.is_none() || self.sched.rd.span.is_subset(mask)
-    }
-
-    /// `__setparam_dl()`, with room for it in the queues of all CPUs: nothing is allocated later.
-    pub(crate) fn setparam_dl(&mut self, task: TaskId, reserved: &DlReservation) {
-        self.sched.tasks[task].dl.set_reservation(reserved);
-        let count = self.sched.tasks.iter().filter(|t| t.dl.dl_runtime != 0).count();
-        for cpu in self.sched.rd.span.iter() {
-            self.sched.rq[cpu].dl.make_room(count);
-            self.time.timers[cpu].make_room(2 * count);
-        }
+        self.sched.sub_rq_bw(cpu, task);
     }
 
     /// `switched_from_dl()`: the running task has left the class.
@@ -260,34 +183,125 @@ impl Kernel {
             self.pull_dl_task(cpu);
         }
     }
+}
+
+/// The share of a CPU that an entity has reserved; schedutil's own threads have none.
+fn bandwidth_of(dl: &DlEntity) -> u64 {
+    if dl.special { 0 } else { dl.dl_bw }
+}
+
+impl Scheduler {
+    pub(super) fn add_rq_bw(&mut self, cpu: CpuId, task: TaskId) {
+        let dl = &self.tasks[task].dl;
+        if !dl.special {
+            self.rq[cpu].dl.this_bw += dl.dl_bw;
+        }
+    }
+
+    pub(super) fn sub_rq_bw(&mut self, cpu: CpuId, task: TaskId) {
+        let dl = &self.tasks[task].dl;
+        if !dl.special {
+            self.rq[cpu].dl.this_bw -= dl.dl_bw;
+        }
+    }
+
+    fn inactive_timer_queued(&self, task: TaskId, time: &Time) -> bool {
+        let on = self.tasks[task].dl.inactive_timer_on;
+        time.timers[on].is_queued(TimerKind::DlInactive(task))
+    }
+
+    fn cancel_inactive_timer(&self, task: TaskId, time: &mut Time, cx: &mut Context) {
+        let on = self.tasks[task].dl.inactive_timer_on;
+        time.hrtimer_cancel(on, TimerKind::DlInactive(task), cx);
+    }
+
+    /// `__dl_sub()` and `__dl_clear_params()`: its reservation is free again.
+    fn free_reservation(&mut self, task: TaskId) {
+        let dl = &mut self.tasks[task].dl;
+        self.rd.dl_bw.total_bw -= dl.dl_bw;
+        dl.clear_params();
+    }
+
+    /// The tests of `__sched_setscheduler()`, and `sched_dl_overflow()`, which books the bandwidth. The task is queued.
+    pub(crate) fn sched_dl_admit(
+        &mut self,
+        task: TaskId,
+        attr: &SchedAttr,
+        time: &Time,
+        cx: &Context,
+    ) -> Result<(), Errno> {
+        if attr.policy != Policy::Deadline {
+            // switched_from_dl() gives it back at the right time.
+            return Ok(());
+        }
+        if !self.dl_may_run_on(&self.tasks[task].cpus_mask) {
+            return Err(Errno::Perm);
+        }
+        let t = &self.tasks[task];
+        let new_bw = attr.dl.bandwidth();
+        let old = (t.class == Class::Deadline).then_some(t.dl.dl_bw);
+        if old == Some(new_bw) {
+            return Ok(());
+        }
+        let capacities: Vec<u64> =
+            cx.platform.device_tree.cpus.iter().map(|cpu| cpu.capacity as u64).collect();
+        let capacity = dl_bw_capacity(&capacities);
+        if self.rd.dl_bw.overflows(capacity, old.unwrap_or(0), new_bw) {
+            return Err(Errno::Busy);
+        }
+        let carried = match old {
+            Some(old_bw) => old_bw,
+            // It was in the class a moment ago, and has not been let go yet.
+            None if self.inactive_timer_queued(task, time) => t.dl.dl_bw,
+            None => 0,
+        };
+        let total_bw = &mut self.rd.dl_bw.total_bw;
+        *total_bw = *total_bw - carried + new_bw;
+        Ok(())
+    }
+
+    /// Whether a deadline task may have that affinity: all CPUs, or any where nothing limits the class.
+    pub(crate) fn dl_may_run_on(&self, mask: &CpuMask) -> bool {
+        self.rd.dl_bw.bw.is_none() || self.rd.span.is_subset(mask)
+    }
+
+    /// `__setparam_dl()`, with room for it in the queues of all CPUs: nothing is allocated later.
+    pub(crate) fn setparam_dl(&mut self, task: TaskId, reserved: &DlReservation, time: &mut Time) {
+        self.tasks[task].dl.set_reservation(reserved);
+        let count = self.tasks.iter().filter(|t| t.dl.dl_runtime != 0).count();
+        for cpu in self.rd.span.iter() {
+            self.rq[cpu].dl.make_room(count);
+            time.timers[cpu].make_room(2 * count);
+        }
+    }
 
     /// `switched_to_dl()` of the running task.
-    pub(crate) fn switched_to_dl(&mut self, cpu: CpuId, task: TaskId) {
-        self.cancel_inactive_timer(task);
+    pub(crate) fn switched_to_dl(
+        &mut self,
+        cpu: CpuId,
+        task: TaskId,
+        time: &mut Time,
+        cx: &mut Context,
+    ) {
+        self.cancel_inactive_timer(task, time, cx);
         self.update_dl_rq_load_avg(cpu, false);
     }
 
     /// Asserts that the sums are those of the tasks.
     pub(super) fn verify_dl_bandwidth(&self, cpu: CpuId) {
-        let dl = &self.sched.rq[cpu].dl;
-        let here =
-            || self.sched.tasks.iter().filter(|t| t.cpu == cpu && t.class == Class::Deadline);
-        let woken_here =
-            |task: &TaskId| self.sched.rq[cpu].wake_list.iter().any(|w| w.task == *task);
+        let dl = &self.rq[cpu].dl;
+        let here = || self.tasks.iter().filter(|t| t.cpu == cpu && t.class == Class::Deadline);
+        let woken_here = |task: &TaskId| self.rq[cpu].wake_list.iter().any(|w| w.task == *task);
         // Who is on its way here after a migration is not counted yet.
-        let ids = self.sched.tasks.ids().filter(woken_here);
+        let ids = self.tasks.ids().filter(woken_here);
         let coming: u64 = ids
-            .filter(|task| self.sched.tasks[*task].class == Class::Deadline)
-            .filter(|task| self.sched.tasks[*task].sched_remote_wakeup)
-            .map(|task| self.bandwidth_of(&self.sched.tasks[task].dl))
+            .filter(|task| self.tasks[*task].class == Class::Deadline)
+            .filter(|task| self.tasks[*task].sched_remote_wakeup)
+            .map(|task| bandwidth_of(&self.tasks[task].dl))
             .sum();
-        let all: u64 = here().map(|t| self.bandwidth_of(&t.dl)).sum();
-        let server = self.sched.rq[cpu].fair_server.bandwidth();
+        let all: u64 = here().map(|t| bandwidth_of(&t.dl)).sum();
+        let server = self.rq[cpu].fair_server.bandwidth();
         assert_eq!(dl.this_bw, all - coming + server, "{cpu:?}: this_bw");
         assert!(*dl.running_bw <= dl.this_bw, "{cpu:?}: running_bw above this_bw");
-    }
-
-    fn bandwidth_of(&self, dl: &DlEntity) -> u64 {
-        if dl.special { 0 } else { dl.dl_bw }
     }
 }

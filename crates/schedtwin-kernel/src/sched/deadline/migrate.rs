@@ -16,79 +16,87 @@ use crate::Kernel;
 use crate::sched::core::WF_TTWU;
 use crate::sched::deadline::{DlNode, dl_time_before};
 use crate::sched::{Class, OnRq};
+use crate::{Context, Cpuidle, Scheduler};
 use schedtwin_types::{Candidate, CpuId, CpuMask, Decision, PlacementRule, TaskId};
 
-impl Kernel {
+impl Scheduler {
     /// `enqueue_pushable_dl_task()`: behind those of the same deadline.
     pub(super) fn enqueue_pushable_dl_task(&mut self, cpu: CpuId, task: TaskId) {
-        let (tasks, list) = (&self.sched.tasks, &mut self.sched.rq[cpu].dl.pushable);
+        let (tasks, list) = (&self.tasks, &mut self.rq[cpu].dl.pushable);
         debug_assert!(!list.contains(&task));
         let entity = &tasks[task].dl;
         let at = list.partition_point(|other| !entity.preempts(&tasks[*other].dl));
         list.insert(at, task);
-        self.sched.rd.dlo_mask.insert(cpu);
+        self.rd.dlo_mask.insert(cpu);
     }
 
     /// `dequeue_pushable_dl_task()`.
     #[inline]
     pub(super) fn dequeue_pushable_dl_task(&mut self, cpu: CpuId, task: TaskId) {
-        let list = &mut self.sched.rq[cpu].dl.pushable;
+        let list = &mut self.rq[cpu].dl.pushable;
         if list.is_empty() {
             return;
         }
         list.retain(|other| *other != task);
         if list.is_empty() {
-            self.sched.rd.dlo_mask.remove(cpu);
+            self.rd.dlo_mask.remove(cpu);
         }
     }
 
     /// `dl_task_fits_capacity()`.
     fn dl_task_fits_capacity(&self, task: TaskId, cpu: CpuId) -> bool {
-        self.arch_scale_cpu_capacity(cpu) >= self.sched.tasks[task].dl.dl_density >> 10
+        self.arch_scale_cpu_capacity(cpu) >= self.tasks[task].dl.dl_density >> 10
     }
 
     /// `dl_task_is_earliest_deadline()`: it would be the earliest on `cpu`.
     fn dl_task_is_earliest_deadline(&self, task: TaskId, cpu: CpuId) -> bool {
-        let earliest = self.sched.rd.cpudl.deadline_of(cpu);
-        earliest.is_none_or(|earliest| dl_time_before(self.sched.tasks[task].dl.deadline, earliest))
+        let earliest = self.rd.cpudl.deadline_of(cpu);
+        earliest.is_none_or(|earliest| dl_time_before(self.tasks[task].dl.deadline, earliest))
     }
 
     /// `select_task_rq_dl()`: where a task wakes that last ran on `cpu`. It stays, unless a deadline task runs there that
     /// goes on or cannot go away, or the CPU is too small for it.
     #[inline(never)]
-    pub fn select_task_rq_dl(&mut self, task: TaskId, cpu: CpuId, flags: u32) -> CpuId {
+    pub(crate) fn select_task_rq_dl(
+        &mut self,
+        task: TaskId,
+        cpu: CpuId,
+        flags: u32,
+        cx: &mut Context,
+    ) -> CpuId {
         if flags & WF_TTWU == 0 {
             return cpu;
         }
-        let (t, curr) = (&self.sched.tasks[task], &self.sched.tasks[self.sched.rq[cpu].curr]);
+        let (t, curr) = (&self.tasks[task], &self.tasks[self.rq[cpu].curr]);
         let occupied = curr.class == Class::Deadline
             && (curr.nr_cpus_allowed < 2 || !t.dl.preempts(&curr.dl))
             && t.nr_cpus_allowed > 1;
         let too_small = self.has_asym_cpucapacity() && !self.dl_task_fits_capacity(task, cpu);
         if !occupied && !too_small {
-            return self.record_dl_placement(task, cpu, cpu, PlacementRule::DlStays);
+            return self.record_dl_placement(task, cpu, cpu, PlacementRule::DlStays, cx);
         }
-        match self.find_later_rq(task) {
+        match self.find_later_rq(task, cx) {
             Some((target, rule)) if self.dl_task_is_earliest_deadline(task, target) => {
-                self.record_dl_placement(task, cpu, target, rule)
+                self.record_dl_placement(task, cpu, target, rule, cx)
             }
-            _ => self.record_dl_placement(task, cpu, cpu, PlacementRule::DlNoLaterRq),
+            _ => self.record_dl_placement(task, cpu, cpu, PlacementRule::DlNoLaterRq, cx),
         }
     }
 
     fn record_dl_placement(
-        &mut self,
+        &self,
         task: TaskId,
         prev: CpuId,
         chosen: CpuId,
         rule: PlacementRule,
+        cx: &mut Context,
     ) -> CpuId {
-        if self.wants_decisions() {
-            let (allowed, cpudl) = (&self.sched.tasks[task].cpus_mask, &self.sched.rd.cpudl);
+        if cx.wants_decisions() {
+            let (allowed, cpudl) = (&self.tasks[task].cpus_mask, &self.rd.cpudl);
             let candidate = |cpu: CpuId| Candidate {
                 cpu,
                 role: if cpudl.deadline_of(cpu).is_none() { "free" } else { "later" },
-                util: self.sched.rq[cpu].avg_dl.util_avg,
+                util: self.rq[cpu].avg_dl.util_avg,
                 capacity: self.arch_scale_cpu_capacity(cpu),
                 energy_delta: None,
                 max_util: None,
@@ -98,7 +106,7 @@ impl Kernel {
                     && (cpudl.deadline_of(*cpu).is_none() || *cpu == chosen)
             };
             let candidates = allowed.iter().filter(looked_at).map(candidate).collect();
-            self.record(Decision::Placement { task, prev, chosen, rule, candidates });
+            cx.record(Decision::Placement { task, prev, chosen, rule, candidates });
         }
         chosen
     }
@@ -106,8 +114,8 @@ impl Kernel {
     /// The end of `cpudl_find()`, which is all of it without a mask: the CPU whose earliest deadline is the latest of all, if
     /// that is later than the task's.
     fn cpudl_latest(&self, task: TaskId) -> Option<CpuId> {
-        let t = &self.sched.tasks[task];
-        let (deadline, cpu) = self.sched.rd.cpudl.maximum()?;
+        let t = &self.tasks[task];
+        let (deadline, cpu) = self.rd.cpudl.maximum()?;
         let later = t.cpus_mask.contains(cpu) && dl_time_before(t.dl.deadline, deadline);
         later.then_some(cpu)
     }
@@ -115,8 +123,8 @@ impl Kernel {
     /// `cpudl_find()`: the allowed CPUs without a deadline entity that are large enough, or the largest of those that are
     /// not; if there is none, [`Kernel::cpudl_latest`].
     fn later_mask(&self, task: TaskId) -> (CpuMask, PlacementRule) {
-        let t = &self.sched.tasks[task];
-        let free = self.sched.rd.cpudl.free_cpus().and(&t.cpus_mask);
+        let t = &self.tasks[task];
+        let free = self.rd.cpudl.free_cpus().and(&t.cpus_mask);
         if free.is_empty() {
             let latest = self.cpudl_latest(task);
             return (latest.map_or(CpuMask::EMPTY, CpuMask::of), PlacementRule::DlLatestDeadline);
@@ -135,33 +143,60 @@ impl Kernel {
     }
 
     /// `find_later_rq()`, and why.
-    pub(super) fn find_later_rq(&mut self, task: TaskId) -> Option<(CpuId, PlacementRule)> {
-        if self.sched.tasks[task].nr_cpus_allowed == 1 {
+    pub(super) fn find_later_rq(
+        &mut self,
+        task: TaskId,
+        cx: &Context,
+    ) -> Option<(CpuId, PlacementRule)> {
+        if self.tasks[task].nr_cpus_allowed == 1 {
             return None;
         }
         let (mask, rule) = self.later_mask(task);
         if mask.is_empty() {
             return None;
         }
-        Some((self.nearest_cpu(task, mask), rule))
+        Some((self.nearest_cpu(task, mask, cx), rule))
     }
 
     /// `wakeup_preempt_dl()`: both are deadline tasks.
-    pub(crate) fn wakeup_preempt_dl(&mut self, cpu: CpuId, task: TaskId) {
-        let curr = self.sched.rq[cpu].curr;
-        let (t, c) = (&self.sched.tasks[task], &self.sched.tasks[curr]);
+    pub(crate) fn wakeup_preempt_dl(
+        &mut self,
+        cpu: CpuId,
+        task: TaskId,
+        cpuidle: &mut Cpuidle,
+        cx: &mut Context,
+    ) {
+        let curr = self.rq[cpu].curr;
+        let (t, c) = (&self.tasks[task], &self.tasks[curr]);
         if t.dl.preempts(&c.dl) {
-            self.resched_curr(cpu);
-        } else if t.dl.deadline == c.dl.deadline && !self.sched.rq[cpu].need_resched {
+            self.resched_curr(cpu, cpuidle, cx);
+        } else if t.dl.deadline == c.dl.deadline && !self.rq[cpu].need_resched {
             // check_preempt_equal_dl(): the running one gives way if it has somewhere to go and the other has not.
             let curr_stays = c.nr_cpus_allowed == 1 || self.cpudl_latest(curr).is_none();
             let other_moves = t.nr_cpus_allowed != 1 && self.cpudl_latest(task).is_some();
             if !curr_stays && !other_moves {
-                self.resched_curr(cpu);
+                self.resched_curr(cpu, cpuidle, cx);
             }
         }
     }
 
+    /// Asserts that those wait to be pushed who are queued, do not run and may move.
+    pub(super) fn verify_dl_pushable(&self, cpu: CpuId) {
+        let dl = &self.rq[cpu].dl;
+        for node in &dl.queue {
+            let DlNode::Task(task) = *node else { continue };
+            let t = &self.tasks[task];
+            let waits = self.rq[cpu].curr != task && t.nr_cpus_allowed > 1;
+            assert_eq!(dl.pushable.contains(&task), waits, "{cpu:?}: {task:?} waits to be pushed");
+            assert_eq!(t.on_rq, OnRq::Queued);
+        }
+        let listed = dl.pushable.iter().all(|task| self.tasks[*task].dl.queued);
+        assert!(listed, "{cpu:?}: a pushable task is not queued");
+        assert_eq!(self.rd.dlo_mask.contains(cpu), !dl.pushable.is_empty(), "{cpu:?}: dlo_mask");
+    }
+}
+
+impl Kernel {
     /// `task_woken_dl()`.
     #[inline(never)]
     pub(crate) fn task_woken_dl(&mut self, cpu: CpuId, task: TaskId) {
@@ -185,15 +220,15 @@ impl Kernel {
             && dl_time_before(self.sched.tasks[next].dl.deadline, curr.dl.deadline)
             && curr.nr_cpus_allowed > 1
         {
-            self.resched_curr(cpu);
+            self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
             return false;
         }
-        let Some((target, _)) = self.find_later_rq(next) else { return false };
-        if target == cpu || !self.dl_task_is_earliest_deadline(next, target) {
+        let Some((target, _)) = self.sched.find_later_rq(next, &self.cx) else { return false };
+        if target == cpu || !self.sched.dl_task_is_earliest_deadline(next, target) {
             return false;
         }
         self.move_queued_task(next, cpu, target);
-        self.resched_curr(target);
+        self.sched.resched_curr(target, &mut self.cpuidle, &mut self.cx);
         true
     }
 
@@ -232,7 +267,7 @@ impl Kernel {
             let Some(&task) = dl.pushable.iter().find(allowed) else { continue };
             let deadline = self.sched.tasks[task].dl.deadline;
             if last_pulled.is_some_and(|last| !dl_time_before(deadline, last))
-                || !self.dl_task_is_earliest_deadline(task, cpu)
+                || !self.sched.dl_task_is_earliest_deadline(task, cpu)
             {
                 continue;
             }
@@ -246,7 +281,7 @@ impl Kernel {
             last_pulled = Some(deadline);
         }
         if last_pulled.is_some() {
-            self.resched_curr(cpu);
+            self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
         }
     }
 
@@ -258,26 +293,7 @@ impl Kernel {
         let deadline = self.sched.tasks[task].dl.deadline;
         if self.sched.rd.cpudl.deadline_of(cpu).is_some_and(|first| dl_time_before(first, deadline))
         {
-            self.resched_curr(cpu);
+            self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
         }
-    }
-
-    /// Asserts that those wait to be pushed who are queued, do not run and may move.
-    pub(super) fn verify_dl_pushable(&self, cpu: CpuId) {
-        let dl = &self.sched.rq[cpu].dl;
-        for node in &dl.queue {
-            let DlNode::Task(task) = *node else { continue };
-            let t = &self.sched.tasks[task];
-            let waits = self.sched.rq[cpu].curr != task && t.nr_cpus_allowed > 1;
-            assert_eq!(dl.pushable.contains(&task), waits, "{cpu:?}: {task:?} waits to be pushed");
-            assert_eq!(t.on_rq, OnRq::Queued);
-        }
-        let listed = dl.pushable.iter().all(|task| self.sched.tasks[*task].dl.queued);
-        assert!(listed, "{cpu:?}: a pushable task is not queued");
-        assert_eq!(
-            self.sched.rd.dlo_mask.contains(cpu),
-            !dl.pushable.is_empty(),
-            "{cpu:?}: dlo_mask"
-        );
     }
 }

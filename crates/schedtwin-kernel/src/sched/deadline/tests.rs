@@ -12,7 +12,7 @@ const OPPS: &[(u32, u64)] = &[(1_000_000, 100_000)];
 
 fn special(kernel: &mut Kernel, cpu: u16, mask: &[u16]) -> TaskId {
     let task = kernel.new_task(None, TaskKind::User);
-    kernel.make_special_dl(task);
+    kernel.sched.make_special_dl(task);
     let t = &mut kernel.sched.tasks[task];
     t.cpu = CpuId(cpu);
     t.cpus_mask = CpuMask::from_cpus(mask.iter().map(|c| CpuId(*c)));
@@ -24,7 +24,7 @@ fn wake(kernel: &mut Kernel, task: TaskId) {
     let cpu = kernel.sched.tasks[task].cpu;
     kernel.enqueue_task_dl(cpu, task, ENQUEUE_WAKEUP);
     kernel.sched.tasks[task].on_rq = OnRq::Queued;
-    kernel.verify_dl(cpu);
+    kernel.sched.verify_dl(cpu, &kernel.time);
 }
 
 /// The rate of what is left is compared in steps of 1024 ns, so two wakeups of one instant share a deadline.
@@ -54,11 +54,11 @@ fn the_earliest_deadline_runs() {
     kernel.sched.rq[cpu].clock = 1_000_000;
     wake(&mut kernel, early);
     assert_eq!(kernel.sched.rq[cpu].dl.queue, [early, late].map(DlNode::Task));
-    assert_eq!(kernel.pick_next_dl_entity(cpu), Some(DlNode::Task(early)));
+    assert_eq!(kernel.sched.pick_next_dl_entity(cpu), Some(DlNode::Task(early)));
     assert_eq!(kernel.sched.rq[cpu].nr_running, 2);
     kernel.dequeue_task_dl(cpu, early, DEQUEUE_SLEEP);
     assert_eq!(
-        (kernel.pick_next_dl_entity(cpu), kernel.sched.rd.cpudl.deadline_of(cpu)),
+        (kernel.sched.pick_next_dl_entity(cpu), kernel.sched.rd.cpudl.deadline_of(cpu)),
         (Some(DlNode::Task(late)), Some(12_000_000))
     );
 }
@@ -69,18 +69,22 @@ fn the_earliest_deadline_runs() {
 fn where_a_special_task_wakes() {
     let mut kernel = kernel(&[(3, 100, OPPS), (2, 1024, OPPS)]);
     let free = special(&mut kernel, 3, &[3, 4]);
-    assert_eq!(kernel.select_task_rq_dl(free, CpuId(3), WF_TTWU), CpuId(3));
+    assert_eq!(kernel.sched.select_task_rq_dl(free, CpuId(3), WF_TTWU, &mut kernel.cx), CpuId(3));
     let pinned = special(&mut kernel, 3, &[3]);
     wake(&mut kernel, pinned);
     kernel.sched.rq[CpuId(3)].curr = pinned;
-    assert_eq!(kernel.select_task_rq_dl(free, CpuId(3), WF_TTWU), CpuId(4));
-    assert_eq!(kernel.select_task_rq_dl(free, CpuId(3), 0), CpuId(3), "a fork stays");
+    assert_eq!(kernel.sched.select_task_rq_dl(free, CpuId(3), WF_TTWU, &mut kernel.cx), CpuId(4));
+    assert_eq!(
+        kernel.sched.select_task_rq_dl(free, CpuId(3), 0, &mut kernel.cx),
+        CpuId(3),
+        "a fork stays"
+    );
     // None of its CPUs is large enough: its own is as good as any, if no other entity has it.
     let small = special(&mut kernel, 1, &[0, 1, 2]);
-    assert_eq!(kernel.select_task_rq_dl(small, CpuId(1), WF_TTWU), CpuId(1));
+    assert_eq!(kernel.sched.select_task_rq_dl(small, CpuId(1), WF_TTWU, &mut kernel.cx), CpuId(1));
     let other = special(&mut kernel, 1, &[1]);
     wake(&mut kernel, other);
-    assert_eq!(kernel.select_task_rq_dl(small, CpuId(1), WF_TTWU), CpuId(0));
+    assert_eq!(kernel.sched.select_task_rq_dl(small, CpuId(1), WF_TTWU, &mut kernel.cx), CpuId(0));
 }
 
 /// A second, plain implementation of the server: wide numbers, no wrapping, rules as the papers state them.

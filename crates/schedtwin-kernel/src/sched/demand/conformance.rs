@@ -68,6 +68,6 @@ impl DemandSteps<'_> {
 
     /// Somebody has used a clamp, or not yet (`sched_uclamp_used`).
     pub fn turn_uclamp_key(&mut self, on: bool) {
-        self.0.set_uclamp_key(on);
+        self.0.sched.set_uclamp_key(on, &self.0.cx);
     }
 }

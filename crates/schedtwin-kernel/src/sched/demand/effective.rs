@@ -25,13 +25,13 @@
 //! `sugov_effective_cpu_perf`, `sugov_get_util`, `sugov_next_freq_shared`; 6.1.192 kernel/sched/core.c and
 //! cpufreq_schedutil.c, the same functions.
 
-use crate::Kernel;
 use crate::config::{Config, EffectiveCpuUtil};
 use crate::cpufreq::schedutil::map_util_freq;
 use crate::cpufreq::schedutil::v4_7::raw_frequency;
 use crate::policy::CpuPerformance;
 use crate::sched::CfsRqId;
 use crate::sched::pelt::scale_irq_capacity;
+use crate::{Context, Cpufreq, Scheduler};
 use schedtwin_types::{CpuId, CpuMask, Khz, TaskId};
 
 /// `effective_cpu_util()`'s results.
@@ -86,11 +86,11 @@ pub(crate) fn frequency_for(config: &Config, demand: u64, khz: Khz, capacity: u6
     }
 }
 
-impl Kernel {
+impl Scheduler {
     /// `effective_cpu_util()` as of 6.8. `util` alone is what earlier releases call `ENERGY_UTIL`.
     #[inline(always)]
     fn effective_cpu_util(&self, cpu: CpuId, util_cfs: u64) -> EffectiveUtil {
-        let rq = &self.sched.rq[cpu];
+        let rq = &self.rq[cpu];
         let (scale, irq) = (rq.arch_capacity, rq.avg_irq.util_avg);
         if irq >= scale {
             return EffectiveUtil { util: scale, min: scale, max: scale };
@@ -112,26 +112,31 @@ impl Kernel {
     }
 
     /// [`Kernel::sugov_demand`] without a boost, where `effective_cpu_util()` has been computed already.
-    pub(crate) fn demand_with(&self, cpu: CpuId, performance: &CpuPerformance) -> (u64, u64) {
-        match self.cx.config.effective_cpu_util {
+    pub(crate) fn demand_with(
+        &self,
+        cpu: CpuId,
+        performance: &CpuPerformance,
+        cx: &Context,
+    ) -> (u64, u64) {
+        match cx.config.effective_cpu_util {
             EffectiveCpuUtil::ClampLast => {
                 let CpuPerformance { util, min, max } = *performance;
                 (sugov_effective_cpu_perf(&EffectiveUtil { util, min, max }), min)
             }
             EffectiveCpuUtil::Passed | EffectiveCpuUtil::HeadroomLast => {
-                self.sugov_demand(cpu, None)
+                self.sugov_demand(cpu, None, cx)
             }
         }
     }
 
     /// `effective_cpu_util()` with `FREQUENCY_UTIL`, before 6.8. `task`: as if it ran there.
-    fn frequency_util(&self, cpu: CpuId, util_cfs: u64, task: Option<TaskId>) -> u64 {
-        let rq = &self.sched.rq[cpu];
+    fn frequency_util(&self, cpu: CpuId, util_cfs: u64, task: Option<TaskId>, cx: &Context) -> u64 {
+        let rq = &self.rq[cpu];
         let (max, irq) = (rq.arch_capacity, rq.avg_irq.util_avg);
         if self.rt_gets_all(cpu) || irq >= max {
             return max;
         }
-        let util = self.uclamp_rq_util_with(cpu, util_cfs + rq.avg_rt.util_avg, task);
+        let util = self.uclamp_rq_util_with(cpu, util_cfs + rq.avg_rt.util_avg, task, cx);
         // DEADLINE's utilisation only says whether the CPU is saturated: its bandwidth counts below.
         if util + rq.avg_dl.util_avg >= max {
             return max;
@@ -141,8 +146,8 @@ impl Kernel {
 
     /// `sched_cpu_util()`: how busy a CPU is, which some idle governors ask; the same in both forms.
     #[inline]
-    pub(crate) fn sched_cpu_util(&self, cpu: CpuId) -> u64 {
-        self.sched_cpu_util_at(cpu, self.cpu_util_cfs(cpu))
+    pub(crate) fn sched_cpu_util(&self, cpu: CpuId, cx: &Context) -> u64 {
+        self.sched_cpu_util_at(cpu, self.cpu_util_cfs(cpu, cx))
     }
 
     /// How busy a CPU would be if its fair tasks used `util_cfs` of it.
@@ -154,17 +159,17 @@ impl Kernel {
     /// `cpu_bw_dl()`.
     #[inline(always)]
     pub(crate) fn cpu_bw_dl(&self, cpu: CpuId) -> u64 {
-        self.sched.rq[cpu].dl.cpu_bw_dl()
+        self.rq[cpu].dl.cpu_bw_dl()
     }
 
     /// `sugov_get_util()`: `sugov_cpu.util` and `sugov_cpu.bw_min` (`bw_dl`). `boost`: after I/O, if the
     /// CPU has one.
     #[inline(always)]
-    pub(crate) fn sugov_demand(&self, cpu: CpuId, boost: Option<u64>) -> (u64, u64) {
-        let util_cfs = self.demanded_cpu_util(cpu, None, None);
-        match self.cx.config.effective_cpu_util {
+    pub(crate) fn sugov_demand(&self, cpu: CpuId, boost: Option<u64>, cx: &Context) -> (u64, u64) {
+        let util_cfs = self.demanded_cpu_util(cpu, None, None, cx);
+        match cx.config.effective_cpu_util {
             EffectiveCpuUtil::Passed => {
-                (self.passed_util(cpu, self.sched.cfs[CfsRqId::root(cpu)].avg.util_avg), 0)
+                (self.passed_util(cpu, self.cfs[CfsRqId::root(cpu)].avg.util_avg), 0)
             }
             EffectiveCpuUtil::ClampLast => {
                 let mut effective = self.effective_cpu_util(cpu, util_cfs);
@@ -172,8 +177,8 @@ impl Kernel {
                 (sugov_effective_cpu_perf(&effective), effective.min)
             }
             EffectiveCpuUtil::HeadroomLast => {
-                let util = self.frequency_util(cpu, util_cfs, None);
-                let boost = boost.map_or(0, |boost| self.uclamp_rq_util_with(cpu, boost, None));
+                let util = self.frequency_util(cpu, util_cfs, None, cx);
+                let boost = boost.map_or(0, |boost| self.uclamp_rq_util_with(cpu, boost, None, cx));
                 (util.max(boost), self.cpu_bw_dl(cpu))
             }
         }
@@ -185,16 +190,10 @@ impl Kernel {
         if self.class_asks_for_all(cpu) { capacity } else { util_cfs.min(capacity) }
     }
 
-    /// A CPU's `sugov_cpu.util` as performance, headroom included.
-    #[inline(always)]
-    pub(crate) fn sugov_perf(&self, util: u64) -> u64 {
-        sugov_perf(self.cx.config.effective_cpu_util, util)
-    }
-
     /// What the demand after I/O is scaled with, `j` being a CPU of the domain that `hook` asks for.
     #[inline(always)]
-    pub(crate) fn iowait_boost_capacity(&self, j: CpuId, hook: CpuId) -> u64 {
-        match self.cx.config.effective_cpu_util {
+    pub(crate) fn iowait_boost_capacity(&self, j: CpuId, hook: CpuId, cx: &Context) -> u64 {
+        match cx.config.effective_cpu_util {
             EffectiveCpuUtil::ClampLast => self.arch_scale_cpu_capacity(hook),
             EffectiveCpuUtil::Passed | EffectiveCpuUtil::HeadroomLast => {
                 self.arch_scale_cpu_capacity(j)
@@ -210,10 +209,12 @@ impl Kernel {
         cpus: &CpuMask,
         hook: CpuId,
         highest: Option<u64>,
+        cpufreq: &Cpufreq,
+        cx: &Context,
     ) -> (u64, u64) {
-        match self.cx.config.effective_cpu_util {
+        match cx.config.effective_cpu_util {
             EffectiveCpuUtil::ClampLast => {
-                let highest = highest.unwrap_or_else(|| self.highest_demand(cpus));
+                let highest = highest.unwrap_or_else(|| cpufreq.highest_demand(cpus));
                 (highest, self.arch_scale_cpu_capacity(hook))
             }
             EffectiveCpuUtil::Passed | EffectiveCpuUtil::HeadroomLast => {
@@ -221,7 +222,7 @@ impl Kernel {
                 let (mut util, mut max) = (0, 1);
                 for j in cpus.iter() {
                     let (j_util, j_max) =
-                        (self.cpufreq.sugov_cpus[j].util, self.arch_scale_cpu_capacity(j));
+                        (cpufreq.sugov_cpus[j].util, self.arch_scale_cpu_capacity(j));
                     if j_util * max > j_max * util {
                         (util, max) = (j_util, j_max);
                     }
@@ -231,38 +232,55 @@ impl Kernel {
         }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn highest_demand(&self, cpus: &CpuMask) -> u64 {
-        cpus.iter().map(|j| self.cpufreq.sugov_cpus[j].util).max().unwrap_or(0)
-    }
-
     /// What `cpu` demands of its frequency domain if `task` runs on `dst`, or nowhere: EAS asks. With headroom.
     #[inline]
-    pub(crate) fn energy_demand(&self, cpu: CpuId, task: TaskId, dst: Option<CpuId>) -> u64 {
-        let util_cfs = self.demanded_cpu_util(cpu, Some(task), dst);
+    pub(crate) fn energy_demand(
+        &self,
+        cpu: CpuId,
+        task: TaskId,
+        dst: Option<CpuId>,
+        cx: &Context,
+    ) -> u64 {
+        let util_cfs = self.demanded_cpu_util(cpu, Some(task), dst, cx);
         let here = (dst == Some(cpu)).then_some(task);
-        match self.cx.config.effective_cpu_util {
+        match cx.config.effective_cpu_util {
             EffectiveCpuUtil::ClampLast => {
                 let mut effective = self.effective_cpu_util(cpu, util_cfs);
                 if let Some(task) = here {
                     let floor_and_cap = (effective.min, effective.max);
                     (effective.min, effective.max) =
-                        self.floor_and_cap_with(cpu, task, floor_and_cap);
+                        self.floor_and_cap_with(cpu, task, floor_and_cap, cx);
                 }
                 sugov_effective_cpu_perf(&effective)
             }
             EffectiveCpuUtil::Passed => map_util_perf(self.passed_util(cpu, util_cfs)),
             EffectiveCpuUtil::HeadroomLast => {
-                map_util_perf(self.frequency_util(cpu, util_cfs, here))
+                map_util_perf(self.frequency_util(cpu, util_cfs, here, cx))
             }
         }
+    }
+}
+
+impl Context {
+    /// A CPU's `sugov_cpu.util` as performance, headroom included.
+    #[inline(always)]
+    pub(crate) fn sugov_perf(&self, util: u64) -> u64 {
+        sugov_perf(self.config.effective_cpu_util, util)
+    }
+}
+
+impl Cpufreq {
+    #[cold]
+    #[inline(never)]
+    fn highest_demand(&self, cpus: &CpuMask) -> u64 {
+        cpus.iter().map(|j| self.sugov_cpus[j].util).max().unwrap_or(0)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Kernel;
     use crate::config::Uclamp;
     use crate::sched::demand::uclamp::max::Clamps;
     use crate::sched::root_domain::tests::{device_tree, kernel};
@@ -298,7 +316,7 @@ mod tests {
     fn effective_cpu_util() {
         let mut kernel = kernel(&[(1, 1024, OPPS)]);
         let cpu = CpuId(0);
-        let of = |k: &Kernel, util| k.effective_cpu_util(cpu, util);
+        let of = |k: &Kernel, util| k.sched.effective_cpu_util(cpu, util);
         assert_eq!(of(&kernel, 400), EffectiveUtil { util: 400, min: 0, max: 1024 });
         // Interrupts take their share of the rest: 400 * 924 / 1024 + 100.
         kernel.sched.rq[cpu].avg_irq.util_avg = 100;
@@ -433,8 +451,8 @@ mod tests {
                 if case.server {
                     rq.dl.count_for_test();
                 }
-                let (util, floor) = kernel.sugov_demand(cpu, case.boost);
-                let khz = map_util_freq(kernel.sugov_perf(util), 2_000_000, 1024);
+                let (util, floor) = kernel.sched.sugov_demand(cpu, case.boost, &kernel.cx);
+                let khz = map_util_freq(kernel.cx.sugov_perf(util), 2_000_000, 1024);
                 assert_eq!((util, floor, khz), expected, "{}, {form:?}", case.name);
             }
         }
@@ -458,7 +476,11 @@ mod tests {
                 (rq.avg_rt.util_avg, rq.avg_dl.util_avg, rq.avg_irq.util_avg) = (rt, dl, irq);
                 rq.uclamp.inc(Clamps { min: 900, max: 950 });
                 rq.dl.count_for_test();
-                assert_eq!(kernel.sched_cpu_util(cpu), expected, "{form:?}: {cfs} {rt} {dl} {irq}");
+                assert_eq!(
+                    kernel.sched.sched_cpu_util(cpu, &kernel.cx),
+                    expected,
+                    "{form:?}: {cfs} {rt} {dl} {irq}"
+                );
             }
         }
     }
@@ -475,7 +497,17 @@ mod tests {
                 kernel.cpufreq.sugov_cpus[CpuId(cpu)].util = util;
             }
             let cpus = CpuMask::from_cpus([0, 1, 2].map(CpuId));
-            assert_eq!(kernel.sugov_domain_demand(&cpus, CpuId(0), None), expected, "{form:?}");
+            assert_eq!(
+                kernel.sched.sugov_domain_demand(
+                    &cpus,
+                    CpuId(0),
+                    None,
+                    &kernel.cpufreq,
+                    &kernel.cx
+                ),
+                expected,
+                "{form:?}"
+            );
         }
     }
 }

@@ -12,6 +12,7 @@ use super::uclamp::RqClamps;
 use super::uclamp::max::Clamps;
 use crate::Kernel;
 use crate::sched::pelt;
+use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, TaskId};
 
 /// How well a CPU suits what is to run there (`util_fits_cpu()`), in rising order.
@@ -88,61 +89,24 @@ pub(crate) struct FitSearch {
     clamps: Clamps,
 }
 
-impl Kernel {
+impl Scheduler {
     /// `arch_scale_cpu_capacity()`.
     #[inline(always)]
-    pub fn arch_scale_cpu_capacity(&self, cpu: CpuId) -> u64 {
-        self.sched.rq[cpu].arch_capacity
+    pub(crate) fn arch_scale_cpu_capacity(&self, cpu: CpuId) -> u64 {
+        self.rq[cpu].arch_capacity
     }
 
     /// `get_actual_cpu_capacity()`.
     #[inline(always)]
-    pub fn get_actual_cpu_capacity(&self, cpu: CpuId) -> u64 {
-        let rq = &self.sched.rq[cpu];
+    pub(crate) fn get_actual_cpu_capacity(&self, cpu: CpuId) -> u64 {
+        let rq = &self.rq[cpu];
         rq.arch_capacity - rq.cpufreq_pressure.max(rq.avg_hw.load_avg)
     }
 
     /// `capacity_of()`.
     #[inline(always)]
-    pub fn capacity_of(&self, cpu: CpuId) -> u64 {
-        self.sched.rq[cpu].cpu_capacity
-    }
-
-    /// `task_fits_cpu()`.
-    #[inline(always)]
-    pub fn task_fits_cpu(&self, task: TaskId, cpu: CpuId) -> bool {
-        self.fits_cpu(&self.task_demand(task), cpu) == Fits::Yes
-    }
-
-    /// What a task wants of a CPU.
-    #[inline(always)]
-    pub(crate) fn task_demand(&self, task: TaskId) -> TaskDemand {
-        self.task_demand_at(task, self.task_util_est(task), |k| k.task_util_est_uclamp(task))
-    }
-
-    /// What a sleeping task wants of a CPU, its signals aged to its queue's last update.
-    pub(crate) fn synced_task_demand(&self, task: TaskId) -> TaskDemand {
-        let (avg, refreshed) = self.synced_load_avg(task);
-        self.task_demand_at(task, pelt::task_util_est(&avg), |k| {
-            k.synced_task_util_est_uclamp(task, &avg, refreshed)
-        })
-    }
-
-    #[inline(always)]
-    fn task_demand_at(
-        &self,
-        task: TaskId,
-        util: u64,
-        clamped: impl FnOnce(&Self) -> u64,
-    ) -> TaskDemand {
-        let wish = if self.uclamp_sums() {
-            Wish::Clamped(clamped(self))
-        } else if self.uclamp_is_used() {
-            Wish::Clamps(self.uclamp_eff_value(task))
-        } else {
-            Wish::Clamps(Clamps::NONE)
-        };
-        TaskDemand { util, wish }
+    pub(crate) fn capacity_of(&self, cpu: CpuId) -> u64 {
+        self.rq[cpu].cpu_capacity
     }
 
     /// `util_fits_cpu()` for a task: how well `cpu` suits it.
@@ -157,14 +121,14 @@ impl Kernel {
     /// Whether `cpu` is used up by its fair tasks, whose utilisation `util` is. A queue that is capped to what the CPU
     /// can do never uses it up.
     #[inline(always)]
-    pub(crate) fn util_exceeds(&self, util: u64, cpu: CpuId) -> bool {
+    pub(crate) fn util_exceeds(&self, util: u64, cpu: CpuId, cx: &Context) -> bool {
         if !self.uclamp_is_used() {
             return !self.fits_capacity(util, cpu);
         }
-        match &*self.sched.rq[cpu].uclamp {
+        match &*self.rq[cpu].uclamp {
             RqClamps::Max(rq) => self.util_fits_cpu(util, rq.clamps(), cpu) == Fits::No,
             RqClamps::Sum(sums) => {
-                let clamped = self.cpu_util_uclamp(cpu, sums, None, None, false);
+                let clamped = self.cpu_util_uclamp(cpu, sums, None, None, false, cx);
                 self.clamped_util_fits_cpu(util, clamped, cpu) == Fits::No
             }
         }
@@ -178,13 +142,14 @@ impl Kernel {
         search: &mut FitSearch,
         task: TaskId,
         cpu: CpuId,
+        cx: &Context,
     ) -> (Fits, u64) {
-        let util = self.cpu_util(cpu, Some(task), Some(cpu), false);
+        let util = self.cpu_util(cpu, Some(task), Some(cpu), false, cx);
         if self.uclamp_is_used() {
-            search.clamps = match &*self.sched.rq[cpu].uclamp {
+            search.clamps = match &*self.rq[cpu].uclamp {
                 RqClamps::Max(rq) => rq.with_in_search(search.own, search.clamps),
                 RqClamps::Sum(sums) => {
-                    let clamped = self.cpu_util_uclamp(cpu, sums, Some(task), Some(cpu), false);
+                    let clamped = self.cpu_util_uclamp(cpu, sums, Some(task), Some(cpu), false, cx);
                     let fits = self.clamped_util_fits_cpu(util, clamped, cpu);
                     let taken = if fits == Fits::Yes { clamped } else { util };
                     return (fits, self.capacity_of(cpu).saturating_sub(taken));
@@ -196,12 +161,19 @@ impl Kernel {
     }
 
     /// The same before 6.1: the clamped utilisation has to fit, and so it does or does not.
-    pub(crate) fn fits_beside_clamped(&self, task: TaskId, cpu: CpuId) -> (bool, u64) {
-        let util = self.cpu_util(cpu, Some(task), Some(cpu), false);
+    pub(crate) fn fits_beside_clamped(
+        &self,
+        task: TaskId,
+        cpu: CpuId,
+        cx: &Context,
+    ) -> (bool, u64) {
+        let util = self.cpu_util(cpu, Some(task), Some(cpu), false, cx);
         let spare = self.capacity_of(cpu).saturating_sub(util);
-        let clamped = match &*self.sched.rq[cpu].uclamp {
-            RqClamps::Max(_) => self.uclamp_rq_util_with(cpu, util, Some(task)),
-            RqClamps::Sum(sums) => self.cpu_util_uclamp(cpu, sums, Some(task), Some(cpu), false),
+        let clamped = match &*self.rq[cpu].uclamp {
+            RqClamps::Max(_) => self.uclamp_rq_util_with(cpu, util, Some(task), cx),
+            RqClamps::Sum(sums) => {
+                self.cpu_util_uclamp(cpu, sums, Some(task), Some(cpu), false, cx)
+            }
         };
         (self.fits_capacity(clamped, cpu), spare)
     }
@@ -235,6 +207,47 @@ impl Kernel {
     }
 }
 
+impl Kernel {
+    /// `task_fits_cpu()`.
+    #[inline(always)]
+    pub fn task_fits_cpu(&self, task: TaskId, cpu: CpuId) -> bool {
+        self.sched.fits_cpu(&self.task_demand(task), cpu) == Fits::Yes
+    }
+
+    /// What a task wants of a CPU.
+    #[inline(always)]
+    pub(crate) fn task_demand(&self, task: TaskId) -> TaskDemand {
+        self.task_demand_at(task, self.sched.task_util_est(task), |k| {
+            k.sched.task_util_est_uclamp(task)
+        })
+    }
+
+    /// What a sleeping task wants of a CPU, its signals aged to its queue's last update.
+    pub(crate) fn synced_task_demand(&self, task: TaskId) -> TaskDemand {
+        let (avg, refreshed) = self.sched.synced_load_avg(task);
+        self.task_demand_at(task, pelt::task_util_est(&avg), |k| {
+            k.sched.synced_task_util_est_uclamp(task, &avg, refreshed, &k.cx)
+        })
+    }
+
+    #[inline(always)]
+    fn task_demand_at(
+        &self,
+        task: TaskId,
+        util: u64,
+        clamped: impl FnOnce(&Self) -> u64,
+    ) -> TaskDemand {
+        let wish = if self.cx.uclamp_sums() {
+            Wish::Clamped(clamped(self))
+        } else if self.sched.uclamp_is_used() {
+            Wish::Clamps(self.sched.uclamp_eff_value(task, &self.cx))
+        } else {
+            Wish::Clamps(Clamps::NONE)
+        };
+        TaskDemand { util, wish }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -259,11 +272,12 @@ mod tests {
             (1000, 1024, 1024, big, 0, 0),
         ] {
             let case = (util, min, max, cpu);
-            let of = |k: &Kernel| match k.fits_cpu(&TaskDemand::of_clamps(util, min, max), cpu) {
-                Fits::No => 0,
-                Fits::TooSlow => -1,
-                Fits::Yes => 1,
-            };
+            let of =
+                |k: &Kernel| match k.sched.fits_cpu(&TaskDemand::of_clamps(util, min, max), cpu) {
+                    Fits::No => 0,
+                    Fits::TooSlow => -1,
+                    Fits::Yes => 1,
+                };
             assert_eq!(of(&kernel), fits, "{case:?}");
             assert_eq!(of(&key_off), without_clamps, "{case:?}, key off");
         }

@@ -46,14 +46,19 @@ impl Kernel {
         }
         if !self.sched.stale_demands.contains(cpu) {
             let sg = &self.cpufreq.sugov_cpus[cpu];
-            assert_eq!((sg.util, sg.bw_min), self.sugov_demand(cpu, None), "{cpu:?}: demand");
+            assert_eq!(
+                (sg.util, sg.bw_min),
+                self.sched.sugov_demand(cpu, None, &self.cx),
+                "{cpu:?}: demand"
+            );
             assert_eq!(sg.iowait_boost, 0, "{cpu:?}: a boost alters the demand with each request");
         }
         if self.cpufreq.frequency_hook == FrequencyHook::OfMachine {
             return self.verify_machine_demand(cpu);
         }
-        let policy = &self.cpufreq.policies[self.policy_of(cpu)];
-        let (highest, _) = self.sugov_domain_demand(&policy.cpus, cpu, None);
+        let policy = &self.cpufreq.policies[self.cx.policy_of(cpu)];
+        let (highest, _) =
+            self.sched.sugov_domain_demand(&policy.cpus, cpu, None, &self.cpufreq, &self.cx);
         assert_eq!(policy.sugov.util, highest, "{cpu:?}: highest demand");
     }
 }

@@ -20,12 +20,12 @@
 //!
 //! **Example.** util 512 of 1024 on a table of 0.5, 1 and 2 GHz: 1.25 GHz, so the need is the third.
 
-use crate::Kernel;
 use crate::config::Config;
 use crate::cpufreq::policy::CpufreqPolicy;
 use crate::device_tree::DeviceTree;
 use crate::sched::SCHED_CAPACITY_SCALE;
 use crate::sched::demand::effective::frequency_for;
+use crate::{Context, Cpufreq, Scheduler};
 use schedtwin_types::arena::Arena;
 use schedtwin_types::{CpuId, PolicyId};
 
@@ -101,76 +101,79 @@ fn needed_opp(policy: &CpufreqPolicy, demand: u64, capacity: u64, config: &Confi
     policy.table.binary_search(&khz).expect("a frequency of the table")
 }
 
-impl Kernel {
+impl Scheduler {
     /// Whether any CPU's demand may have changed since [`Kernel::look_at_needs`].
     #[inline(always)]
-    pub fn has_unseen_demands(&self) -> bool {
-        self.sched.stale_demands.has_unseen()
+    pub(crate) fn has_unseen_demands(&self) -> bool {
+        self.stale_demands.has_unseen()
     }
 
     /// Looks at the CPUs whose demand may have changed since the last call, and tells `see` of each that needs another
     /// frequency now: its index in the domain's table.
     #[inline]
-    pub fn look_at_needs(&mut self, mut see: impl FnMut(CpuId, usize)) {
-        self.sched.stale_demands.begin_look();
+    pub(crate) fn look_at_needs(
+        &mut self,
+        mut see: impl FnMut(CpuId, usize),
+        cpufreq: &Cpufreq,
+        cx: &Context,
+    ) {
+        self.stale_demands.begin_look();
         let mut next = Some(0);
         while let Some(word) = next {
-            for cpu in self.sched.stale_demands.take_unseen(word) {
-                if let Some(opp) = self.changed_need(cpu) {
+            for cpu in self.stale_demands.take_unseen(word) {
+                if let Some(opp) = self.changed_need(cpu, cpufreq, cx) {
                     see(cpu, opp);
                 }
             }
-            next = self.sched.stale_demands.next_word(word);
+            next = self.stale_demands.next_word(word);
         }
     }
 
     /// Another frequency that a CPU needs now. A call of its own: nearly always one CPU is looked at, and a loop would
     /// prepare for many.
     #[inline(never)]
-    fn changed_need(&mut self, cpu: CpuId) -> Option<usize> {
-        let demand = self.at_full_clock(cpu, self.present_demand(cpu));
-        let need = &mut self.sched.needs.cpus[cpu];
-        let opp = self.sched.needs.opps[need.table as usize + (demand as usize).min(DEMANDS - 1)];
+    fn changed_need(&mut self, cpu: CpuId, cpufreq: &Cpufreq, cx: &Context) -> Option<usize> {
+        let demand = cpufreq.at_full_clock(cpu, self.present_demand(cpu, cpufreq, cx), cx);
+        let need = &mut self.needs.cpus[cpu];
+        let opp = self.needs.opps[need.table as usize + (demand as usize).min(DEMANDS - 1)];
         let before = std::mem::replace(&mut need.opp, opp);
         (before != opp).then_some(usize::from(opp))
     }
 
     /// A CPU's demand without the boost after I/O: the governor's own number where that is up to date.
     #[inline(always)]
-    fn present_demand(&self, cpu: CpuId) -> u64 {
-        if self.sched.stale_demands.contains(cpu) {
-            self.sugov_demand(cpu, None).0
+    fn present_demand(&self, cpu: CpuId, cpufreq: &Cpufreq, cx: &Context) -> u64 {
+        if self.stale_demands.contains(cpu) {
+            self.sugov_demand(cpu, None, cx).0
         } else {
-            self.cpufreq.sugov_cpus[cpu].util
-        }
-    }
-
-    /// A demand as a share of what the CPU gives at its highest frequency, where utilisation does not say that itself.
-    #[inline(always)]
-    fn at_full_clock(&self, cpu: CpuId, demand: u64) -> u64 {
-        if self.cpufreq.sugov_forms.invariant {
-            demand
-        } else {
-            (demand * self.clock_scale(cpu)) >> 10
+            cpufreq.sugov_cpus[cpu].util
         }
     }
 
     /// Asserts that a need which was looked at is what the signals say.
-    pub(crate) fn verify_need(&self, cpu: CpuId) {
-        if !self.sched.stale_demands.is_unseen(cpu) {
-            let policy = &self.cpufreq.policies[self.policy_of(cpu)];
-            let demand = self.at_full_clock(cpu, self.sugov_demand(cpu, None).0);
+    pub(crate) fn verify_need(&self, cpu: CpuId, cpufreq: &Cpufreq, cx: &Context) {
+        if !self.stale_demands.is_unseen(cpu) {
+            let policy = &cpufreq.policies[cx.policy_of(cpu)];
+            let demand = cpufreq.at_full_clock(cpu, self.sugov_demand(cpu, None, cx).0, cx);
             let demand = demand.min(DEMANDS as u64 - 1);
-            let opp =
-                needed_opp(policy, demand, self.arch_scale_cpu_capacity(cpu), &self.cx.config);
-            assert_eq!(usize::from(self.sched.needs.cpus[cpu].opp), opp, "{cpu:?}: need");
+            let opp = needed_opp(policy, demand, self.arch_scale_cpu_capacity(cpu), &cx.config);
+            assert_eq!(usize::from(self.needs.cpus[cpu].opp), opp, "{cpu:?}: need");
         }
+    }
+}
+
+impl Cpufreq {
+    /// A demand as a share of what the CPU gives at its highest frequency, where utilisation does not say that itself.
+    #[inline(always)]
+    fn at_full_clock(&self, cpu: CpuId, demand: u64, cx: &Context) -> u64 {
+        if self.sugov_forms.invariant { demand } else { (demand * self.clock_scale(cpu, cx)) >> 10 }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Kernel;
     use crate::config::{EffectiveCpuUtil, Uclamp};
     use crate::sched::CfsRqId;
     use crate::sched::demand::uclamp::max::Clamps;
@@ -191,7 +194,7 @@ mod tests {
 
     fn looks(kernel: &mut Kernel) -> Vec<(u16, usize)> {
         let mut seen = Vec::new();
-        kernel.look_at_needs(|cpu, opp| seen.push((cpu.0, opp)));
+        kernel.sched.look_at_needs(|cpu, opp| seen.push((cpu.0, opp)), &kernel.cpufreq, &kernel.cx);
         seen
     }
 
@@ -220,7 +223,7 @@ mod tests {
                 set_util(&mut kernel, cpu, util);
                 looks(&mut kernel);
                 assert_eq!(kernel.sched.needs.cpus[cpu].opp, opp, "{form:?} {cpu:?} {util}");
-                kernel.verify_need(cpu);
+                kernel.sched.verify_need(cpu, &kernel.cpufreq, &kernel.cx);
             }
         }
     }
@@ -231,9 +234,9 @@ mod tests {
         let mut kernel = boot(EffectiveCpuUtil::ClampLast);
         assert_eq!(looks(&mut kernel), [], "nothing is needed at boot");
         set_util(&mut kernel, CPU, 300);
-        assert!(kernel.has_unseen_demands());
+        assert!(kernel.sched.has_unseen_demands());
         assert_eq!(looks(&mut kernel), [(0, 1)]);
-        assert!(!kernel.has_unseen_demands());
+        assert!(!kernel.sched.has_unseen_demands());
         set_util(&mut kernel, CPU, 350);
         assert_eq!(looks(&mut kernel), []);
         set_util(&mut kernel, CPU, 0);

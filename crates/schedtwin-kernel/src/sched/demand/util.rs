@@ -11,40 +11,41 @@
 //! Kernel: 6.12.95 kernel/sched/fair.c `cpu_util`, `cpu_util_without`; kernel/sched/sched.h `cpu_util_cfs`.
 
 use super::uclamp::RqClamps;
-use crate::Kernel;
 use crate::config::RunnableBoost;
 use crate::sched::{CfsRqId, OnRq, pelt};
+use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, TaskId};
 
-impl Kernel {
+impl Scheduler {
     /// `task_util()`.
     #[inline(always)]
-    pub fn task_util(&self, task: TaskId) -> u64 {
-        self.sched.se[self.sched.tasks[task].se].avg.util_avg
+    pub(crate) fn task_util(&self, task: TaskId) -> u64 {
+        self.se[self.tasks[task].se].avg.util_avg
     }
 
     /// `task_util_est()`.
     #[inline(always)]
-    pub fn task_util_est(&self, task: TaskId) -> u64 {
-        pelt::task_util_est(&self.sched.se[self.sched.tasks[task].se].avg)
+    pub(crate) fn task_util_est(&self, task: TaskId) -> u64 {
+        pelt::task_util_est(&self.se[self.tasks[task].se].avg)
     }
 
     /// `cpu_util()`: utilisation of `cpu` if `task` ran on `dst`. `boost`: runnable boosting, where the
     /// release has it; schedutil, EAS's highest utilisation and the busiest queue of `migrate_util`
     /// ask for it.
-    pub fn cpu_util(
+    pub(crate) fn cpu_util(
         &self,
         cpu: CpuId,
         task: Option<TaskId>,
         dst: Option<CpuId>,
         boost: bool,
+        cx: &Context,
     ) -> u64 {
-        let avg = &self.sched.cfs[CfsRqId::root(cpu)].avg;
+        let avg = &self.cfs[CfsRqId::root(cpu)].avg;
         let (mut util, mut estimate) = (avg.util_avg, avg.util_est as u64);
         let mut runnable = avg.runnable_avg;
         if boost {
             // Contention: somebody waited, so running alone says too little.
-            match self.cx.config.runnable_boost {
+            match cx.config.runnable_boost {
                 RunnableBoost::Off | RunnableBoost::WithTask => {}
                 RunnableBoost::WithUtilEst => {
                     util = util.max(avg.runnable_avg);
@@ -54,8 +55,8 @@ impl Kernel {
             }
         }
         if let Some(p) = task {
-            let on_cpu = self.sched.tasks[p].cpu == cpu;
-            let own = self.sched.se[self.sched.tasks[p].se].avg.runnable_avg;
+            let on_cpu = self.tasks[p].cpu == cpu;
+            let own = self.se[self.tasks[p].se].avg.runnable_avg;
             if on_cpu && dst != Some(cpu) {
                 util -= util.min(self.task_util(p));
                 runnable -= runnable.min(own);
@@ -64,13 +65,13 @@ impl Kernel {
                 runnable += own;
             }
         }
-        if boost && self.cx.config.runnable_boost == RunnableBoost::WithTask {
+        if boost && cx.config.runnable_boost == RunnableBoost::WithTask {
             util = util.max(runnable);
         }
-        if self.cx.config.features.util_est {
+        if cx.config.features.util_est {
             if let Some(p) = task {
-                let own = pelt::_task_util_est(&self.sched.se[self.sched.tasks[p].se].avg);
-                estimate = self.estimate_with(estimate, p, own, dst == Some(cpu));
+                let own = pelt::_task_util_est(&self.se[self.tasks[p].se].avg);
+                estimate = self.estimate_with(estimate, p, own, dst == Some(cpu), cx);
             }
             util = util.max(estimate);
         }
@@ -79,10 +80,17 @@ impl Kernel {
 
     /// A CPU's estimate, if `task`, whose own is `own`, ran there or nowhere.
     #[inline(always)]
-    pub(super) fn estimate_with(&self, estimate: u64, task: TaskId, own: u64, there: bool) -> u64 {
+    pub(super) fn estimate_with(
+        &self,
+        estimate: u64,
+        task: TaskId,
+        own: u64,
+        there: bool,
+        cx: &Context,
+    ) -> u64 {
         if there {
             estimate + own
-        } else if self.is_queued_or_current(task) {
+        } else if self.is_queued_or_current(task, cx) {
             estimate - estimate.min(own)
         } else {
             estimate
@@ -91,14 +99,8 @@ impl Kernel {
 
     /// Whether a task's estimate is part of its CPU's: it is queued, or it is the one that asks.
     #[inline(always)]
-    fn is_queued_or_current(&self, task: TaskId) -> bool {
-        self.sched.tasks[task].on_rq == OnRq::Queued || self.sched.rq[self.cx.this_cpu].curr == task
-    }
-
-    /// Whether the release has runnable boosting, in whatever form.
-    #[inline(always)]
-    pub(super) fn has_runnable_boost(&self) -> bool {
-        self.cx.config.runnable_boost != RunnableBoost::Off
+    fn is_queued_or_current(&self, task: TaskId, cx: &Context) -> bool {
+        self.tasks[task].on_rq == OnRq::Queued || self.rq[cx.this_cpu].curr == task
     }
 
     /// The fair utilisation of `cpu` that a demand follows from, if `task` ran on `dst`: with runnable boosting, and within
@@ -109,37 +111,46 @@ impl Kernel {
         cpu: CpuId,
         task: Option<TaskId>,
         dst: Option<CpuId>,
+        cx: &Context,
     ) -> u64 {
-        match &*self.sched.rq[cpu].uclamp {
-            RqClamps::Max(_) => self.cpu_util(cpu, task, dst, true),
-            RqClamps::Sum(sums) => self.cpu_util_uclamp(cpu, sums, task, dst, true),
+        match &*self.rq[cpu].uclamp {
+            RqClamps::Max(_) => self.cpu_util(cpu, task, dst, true, cx),
+            RqClamps::Sum(sums) => self.cpu_util_uclamp(cpu, sums, task, dst, true, cx),
         }
     }
 
     /// What counts of the fair utilisation of `cpu` where each task's is clamped by itself; `None`: under max aggregation.
-    pub(crate) fn summed_cpu_util(&self, cpu: CpuId) -> Option<u64> {
-        match &*self.sched.rq[cpu].uclamp {
+    pub(crate) fn summed_cpu_util(&self, cpu: CpuId, cx: &Context) -> Option<u64> {
+        match &*self.rq[cpu].uclamp {
             RqClamps::Max(_) => None,
-            RqClamps::Sum(sums) => Some(self.cpu_util_uclamp(cpu, sums, None, None, true)),
+            RqClamps::Sum(sums) => Some(self.cpu_util_uclamp(cpu, sums, None, None, true, cx)),
         }
     }
 
     /// `cpu_util_cfs()`.
     #[inline]
-    pub fn cpu_util_cfs(&self, cpu: CpuId) -> u64 {
-        self.cpu_util(cpu, None, None, false)
+    pub(crate) fn cpu_util_cfs(&self, cpu: CpuId, cx: &Context) -> u64 {
+        self.cpu_util(cpu, None, None, false, cx)
     }
 
     /// `cpu_util_cfs_boost()`.
     #[inline]
-    pub fn cpu_util_cfs_boost(&self, cpu: CpuId) -> u64 {
-        self.cpu_util(cpu, None, None, true)
+    pub(crate) fn cpu_util_cfs_boost(&self, cpu: CpuId, cx: &Context) -> u64 {
+        self.cpu_util(cpu, None, None, true, cx)
     }
 
     /// `cpu_util_without()`.
-    pub fn cpu_util_without(&self, cpu: CpuId, task: TaskId) -> u64 {
+    pub(crate) fn cpu_util_without(&self, cpu: CpuId, task: TaskId, cx: &Context) -> u64 {
         let task = if self.not_counted_on(cpu, task) { None } else { Some(task) };
-        self.cpu_util(cpu, task, None, false)
+        self.cpu_util(cpu, task, None, false, cx)
+    }
+}
+
+impl Context {
+    /// Whether the release has runnable boosting, in whatever form.
+    #[inline(always)]
+    pub(super) fn has_runnable_boost(&self) -> bool {
+        self.config.runnable_boost != RunnableBoost::Off
     }
 }
 
@@ -165,9 +176,9 @@ mod tests {
             let avg = &mut kernel.sched.se[se].avg;
             (avg.util_avg, avg.runnable_avg, avg.util_est) = (5, 9, 10);
             if task {
-                kernel.cpu_util(cpu, Some(p), Some(cpu), boost)
+                kernel.sched.cpu_util(cpu, Some(p), Some(cpu), boost, &kernel.cx)
             } else {
-                kernel.cpu_util(cpu, None, None, boost)
+                kernel.sched.cpu_util(cpu, None, None, boost, &kernel.cx)
             }
         };
         for (form, with_task, without_task) in [

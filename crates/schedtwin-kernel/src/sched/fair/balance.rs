@@ -68,6 +68,7 @@ pub(in crate::sched::fair) mod tests;
 
 use crate::Kernel;
 use crate::sched::topology::{DomainId, SchedDomain};
+use crate::{Context, Cpuidle, Scheduler};
 use schedtwin_types::{CpuId, CpuMask, Ns, TaskId};
 
 /// `enum cpu_idle_type`: in which state a CPU balances.
@@ -244,25 +245,46 @@ fn get_sd_balance_interval(sd: &SchedDomain, busy: bool, hz: u64, max: u64) -> u
     (interval - busy as u64).clamp(1, max)
 }
 
-impl Kernel {
+impl Scheduler {
     /// The end of a tick: is some domain of `cpu` due, or should an idle CPU be kicked?
-    pub fn sched_balance_trigger(&mut self, cpu: CpuId) {
+    pub(crate) fn sched_balance_trigger(
+        &mut self,
+        cpu: CpuId,
+        cpuidle: &mut Cpuidle,
+        cx: &mut Context,
+    ) {
         let idle = self.idle_cpu(cpu);
-        self.sched.rq[cpu].idle_balance = idle;
-        if self.sched.topology.base[cpu.index()].is_none() {
+        self.rq[cpu].idle_balance = idle;
+        if self.topology.base[cpu.index()].is_none() {
             return;
         }
-        if self.jiffies() >= self.sched.rq[cpu].next_balance {
-            self.sched.rq[cpu].sched_softirq = true;
+        if cx.jiffies() >= self.rq[cpu].next_balance {
+            self.rq[cpu].sched_softirq = true;
         }
-        self.nohz_balancer_kick(cpu);
+        self.nohz_balancer_kick(cpu, cpuidle, cx);
     }
 
+    /// `update_next_balance()`: when `sd` is due for an idle CPU, if that is before `next`.
+    fn update_next_balance(&self, sd: DomainId, next: u64, cx: &Context) -> u64 {
+        let (_, hz, max) = self.balance_times(cx);
+        let domain = &self.topology[sd];
+        next.min(domain.last_balance + get_sd_balance_interval(domain, false, hz, max))
+    }
+
+    /// Jiffies now and per second, and `max_load_balance_interval`: a tenth of a second per CPU.
+    fn balance_times(&self, cx: &Context) -> (u64, u64, u64) {
+        let hz = cx.config.hz as u64;
+        // Never 0: HZ is at least 100.
+        (cx.jiffies(), hz, hz * self.rq.len() as u64 / 10)
+    }
+}
+
+impl Kernel {
     /// Runs SCHED_SOFTIRQ, which was raised on `cpu`: for CPUs without a tick if this one was kicked
     /// and is idle, else for itself.
     pub fn sched_balance_softirq(&mut self, cpu: CpuId) {
         self.sched.rq[cpu].sched_softirq = false;
-        self.charge(self.cx.platform.device_tree.path_costs.softirq);
+        self.sched.charge(self.cx.platform.device_tree.path_costs.softirq, &mut self.cx);
         let idle =
             if self.sched.rq[cpu].idle_balance { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
         if self.nohz_idle_balance(cpu, idle) {
@@ -274,15 +296,15 @@ impl Kernel {
 
     /// Ages a CPU's averages on behalf of balancing, at the price of reading one CPU.
     pub(crate) fn read_blocked_averages(&mut self, cpu: CpuId) {
-        self.charge(self.cx.platform.device_tree.path_costs.balance_per_cpu);
+        self.sched.charge(self.cx.platform.device_tree.path_costs.balance_per_cpu, &mut self.cx);
         self.update_blocked_averages(cpu);
     }
 
     /// `sched_balance_domains()`: a pass for each domain of `cpu` that is due.
     pub(crate) fn sched_balance_domains(&mut self, cpu: CpuId, idle: CpuIdleType) {
-        let (jiffies, hz, max) = self.balance_times();
+        let (jiffies, hz, max) = self.sched.balance_times(&self.cx);
         let mut idle = idle;
-        let mut busy = idle != CpuIdleType::Idle && !self.sched_idle_cpu(cpu);
+        let mut busy = idle != CpuIdleType::Idle && !self.sched.sched_idle_cpu(cpu);
         let far = jiffies + 60 * hz;
         let mut next_balance = far;
         let mut continue_balancing = true;
@@ -307,9 +329,9 @@ impl Kernel {
             if jiffies >= self.sched.topology[sd].last_balance + interval {
                 if self.sched_balance_rq(cpu, sd, idle, &mut continue_balancing) != 0 {
                     // The pass may have moved tasks to another CPU of the group.
-                    let now_idle = self.idle_cpu(cpu);
+                    let now_idle = self.sched.idle_cpu(cpu);
                     idle = if now_idle { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
-                    busy = !now_idle && !self.sched_idle_cpu(cpu);
+                    busy = !now_idle && !self.sched.sched_idle_cpu(cpu);
                 }
                 self.sched.topology[sd].last_balance = jiffies;
                 interval = get_sd_balance_interval(&self.sched.topology[sd], busy, hz, max);
@@ -322,19 +344,5 @@ impl Kernel {
         if next_balance < far {
             self.sched.rq[cpu].next_balance = next_balance;
         }
-    }
-
-    /// `update_next_balance()`: when `sd` is due for an idle CPU, if that is before `next`.
-    fn update_next_balance(&self, sd: DomainId, next: u64) -> u64 {
-        let (_, hz, max) = self.balance_times();
-        let domain = &self.sched.topology[sd];
-        next.min(domain.last_balance + get_sd_balance_interval(domain, false, hz, max))
-    }
-
-    /// Jiffies now and per second, and `max_load_balance_interval`: a tenth of a second per CPU.
-    fn balance_times(&self) -> (u64, u64, u64) {
-        let hz = self.cx.config.hz as u64;
-        // Never 0: HZ is at least 100.
-        (self.jiffies(), hz, hz * self.sched.rq.len() as u64 / 10)
     }
 }

@@ -47,6 +47,7 @@ use crate::sched::CfsRqId;
 use crate::sched::core::{DEQUEUE_DELAYED, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_WAKEUP};
 use crate::sched::fair::load_avg::UPDATE_TG;
 use crate::time::hrtimer::{TimerKind, hrtimer_forward};
+use crate::{Context, Cpuidle, Scheduler, Time};
 use schedtwin_types::{CpuId, IpiKind, Ns, TaskGroupId};
 
 /// `min_bandwidth_expiration`: nothing is handed out so shortly before the next period.
@@ -79,12 +80,12 @@ impl Kernel {
         assert!((1_000_000..=1_000_000_000).contains(&period), "a period of {period} ns");
         assert!(quota.is_none_or(|q| q >= 1_000_000 && burst <= q), "a quota of {quota:?}");
         self.sched.cfs_bandwidth_used |= quota.is_some();
-        self.choose_group_tree();
+        self.sched.choose_group_tree(&self.cx);
         let bandwidth = &mut self.sched.groups[group].bandwidth;
         (bandwidth.period, bandwidth.quota, bandwidth.burst) = (period, quota, burst);
         bandwidth.refill();
         if quota.is_some() {
-            self.start_cfs_bandwidth(group);
+            self.sched.start_cfs_bandwidth(group, &mut self.time, &mut self.cx);
         }
         for cpu in self.sched.rq.ids() {
             let cfs_rq = self.sched.groups[group].cfs_rq[cpu.index()];
@@ -94,13 +95,6 @@ impl Kernel {
             if own.throttled {
                 self.unthrottle_cfs_rq(cfs_rq);
             }
-        }
-    }
-
-    /// When a group's periods begin: `offset` ns after the grid of time 0, if this kernel sets them apart.
-    pub fn seed_cfs_period(&mut self, group: TaskGroupId, offset: Ns) {
-        if self.cx.config.cfs_period_timer == CfsPeriodTimer::Random {
-            self.sched.groups[group].bandwidth.expires = offset;
         }
     }
 
@@ -118,29 +112,10 @@ impl Kernel {
             return;
         }
         let slice = self.cx.config.cfs_bandwidth_slice;
-        if !self.assign_cfs_rq_runtime(cfs_rq, slice) && self.sched.cfs[cfs_rq].curr.is_some() {
-            self.resched_curr(self.cpu_of(cfs_rq));
-        }
-    }
-
-    /// `__assign_cfs_rq_runtime()`: a queue asks its group's pool for as much as makes `target`; whether it may run.
-    fn assign_cfs_rq_runtime(&mut self, cfs_rq: CfsRqId, target: Ns) -> bool {
-        let group = self.sched.cfs[cfs_rq].group;
-        if self.sched.groups[group].bandwidth.quota.is_some() {
-            self.start_cfs_bandwidth(group);
-        }
-        self.sched.groups[group].bandwidth.assign(&mut self.sched.cfs[cfs_rq].bandwidth, target)
-    }
-
-    /// `return_cfs_rq_runtime()`: a queue has lost an entity; an empty one gives back what it has.
-    pub(super) fn return_cfs_rq_runtime(&mut self, cfs_rq: CfsRqId) {
-        let cfs = &mut self.sched.cfs[cfs_rq];
-        if !cfs.bandwidth.runtime_enabled || cfs.nr_queued != 0 {
-            return;
-        }
-        let (group, slice) = (cfs.group, self.cx.config.cfs_bandwidth_slice);
-        if self.sched.groups[group].bandwidth.give_back(&mut cfs.bandwidth, slice) {
-            self.start_cfs_slack_bandwidth(group);
+        if !self.sched.assign_cfs_rq_runtime(cfs_rq, slice, &mut self.time, &mut self.cx)
+            && self.sched.cfs[cfs_rq].curr.is_some()
+        {
+            self.sched.resched_curr(self.sched.cpu_of(cfs_rq), &mut self.cpuidle, &mut self.cx);
         }
     }
 
@@ -171,12 +146,12 @@ impl Kernel {
 
     /// `throttle_cfs_rq()`; `false`: there was something left after all.
     fn throttle_cfs_rq(&mut self, cfs_rq: CfsRqId) -> bool {
-        if self.assign_cfs_rq_runtime(cfs_rq, 1) {
+        if self.sched.assign_cfs_rq_runtime(cfs_rq, 1, &mut self.time, &mut self.cx) {
             return false;
         }
-        let (cpu, group) = (self.cpu_of(cfs_rq), self.sched.cfs[cfs_rq].group);
+        let (cpu, group) = (self.sched.cpu_of(cfs_rq), self.sched.cfs[cfs_rq].group);
         self.sched.groups[group].bandwidth.throttled.push(cfs_rq);
-        self.tg_throttle_down(group, cpu);
+        self.sched.tg_throttle_down(group, cpu);
 
         let cfs = &self.sched.cfs[cfs_rq];
         let (queued, delayed) = (cfs.h_nr_queued, cfs.h_nr_delayed);
@@ -189,13 +164,13 @@ impl Kernel {
             let above = self.sched.se[se].cfs_rq;
             if parent_stays {
                 self.update_load_avg(above, se, 0);
-                self.se_update_runnable(se);
+                self.sched.se_update_runnable(se);
             } else {
                 // It leaves at once, eligible or not.
                 let delayed = if self.sched.se[se].sched_delayed { DEQUEUE_DELAYED } else { 0 };
                 self.dequeue_entity(above, se, DEQUEUE_SLEEP | DEQUEUE_SPECIAL | delayed);
             }
-            if self.se_is_idle(se) {
+            if self.sched.se_is_idle(se) {
                 idle = queued;
             }
             let cfs = &mut self.sched.cfs[above];
@@ -207,7 +182,7 @@ impl Kernel {
             level = self.sched.se[se].parent;
         }
         if level.is_none() {
-            self.sub_nr_running(cpu, queued);
+            self.sched.sub_nr_running(cpu, queued);
         }
         let clock = self.sched.rq[cpu].clock;
         let cfs = &mut self.sched.cfs[cfs_rq];
@@ -218,22 +193,22 @@ impl Kernel {
 
     /// `unthrottle_cfs_rq()`.
     fn unthrottle_cfs_rq(&mut self, cfs_rq: CfsRqId) {
-        let (cpu, group) = (self.cpu_of(cfs_rq), self.sched.cfs[cfs_rq].group);
+        let (cpu, group) = (self.sched.cpu_of(cfs_rq), self.sched.cfs[cfs_rq].group);
         self.sched.cfs[cfs_rq].bandwidth.throttled = false;
-        self.update_rq_clock(cpu);
+        self.sched.update_rq_clock(cpu, &self.cx);
         let clock = self.sched.rq[cpu].clock;
         let since = self.sched.cfs[cfs_rq].bandwidth.throttled_clock.take();
         let pool = &mut self.sched.groups[group].bandwidth;
         pool.stat.throttled_time += since.map_or(0, |since| clock - since);
         pool.throttled.retain(|id| *id != cfs_rq);
-        self.tg_unthrottle_up(group, cpu);
+        self.sched.tg_unthrottle_up(group, cpu);
         if self.sched.cfs[cfs_rq].load_weight != 0 {
             self.queue_unthrottled(cpu, cfs_rq);
         } else if self.sched.cfs[cfs_rq].on_list {
             // Nothing to run, but something to decay, and to tell those above of.
             let mut level = self.sched.groups[group].se.get(cpu.index()).copied();
             while let Some(se) = level {
-                self.list_add_leaf_cfs_rq(self.sched.se[se].cfs_rq);
+                self.sched.list_add_leaf_cfs_rq(self.sched.se[se].cfs_rq);
                 level = self.sched.se[se].parent;
             }
         } else {
@@ -241,7 +216,7 @@ impl Kernel {
         }
         let root = &self.sched.cfs[CfsRqId::root(cpu)];
         if self.sched.rq[cpu].curr.is_idle() && root.nr_queued != 0 {
-            self.resched_curr(cpu);
+            self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
         }
     }
 
@@ -259,14 +234,14 @@ impl Kernel {
             parent_is_queued |= self.sched.se[se].on_rq && !self.sched.se[se].sched_delayed;
             if parent_is_queued {
                 self.update_load_avg(above, se, UPDATE_TG);
-                self.se_update_runnable(se);
+                self.sched.se_update_runnable(se);
             } else {
                 if self.sched.se[se].sched_delayed {
                     self.dequeue_entity(above, se, DEQUEUE_SLEEP | DEQUEUE_DELAYED);
                 }
                 self.enqueue_entity(above, se, ENQUEUE_WAKEUP);
             }
-            if self.se_is_idle(se) {
+            if self.sched.se_is_idle(se) {
                 idle = queued;
             }
             let cfs = &mut self.sched.cfs[above];
@@ -282,78 +257,12 @@ impl Kernel {
         if queued_before == 0 && self.sched.cfs[root].h_nr_queued != 0 {
             self.fair_server_start(cpu);
         }
-        self.add_nr_running(cpu, queued);
-    }
-
-    /// Whether `group` is `top` or below it.
-    fn is_group_below(&self, group: TaskGroupId, top: TaskGroupId) -> bool {
-        std::iter::successors(Some(group), |g| self.sched.groups[*g].parent).any(|g| g == top)
-    }
-
-    /// `tg_throttle_down()`, from a group to those below it: their PELT clocks stop.
-    fn tg_throttle_down(&mut self, top: TaskGroupId, cpu: CpuId) {
-        let now = self.rq_clock_pelt(cpu);
-        for index in top.index()..self.sched.groups.len() {
-            let group = TaskGroupId::from_index(index);
-            if !self.is_group_below(group, top) {
-                continue;
-            }
-            let cfs_rq = self.sched.groups[group].cfs_rq[cpu.index()];
-            let own = &mut self.sched.cfs[cfs_rq].bandwidth;
-            if own.throttle_count == 0 {
-                own.throttled_clock_pelt = now;
-                self.list_del_leaf_cfs_rq(cfs_rq);
-            }
-            self.sched.cfs[cfs_rq].bandwidth.throttle_count += 1;
-        }
-    }
-
-    /// `tg_unthrottle_up()`, from the lowest groups to `top`: their PELT clocks go on.
-    fn tg_unthrottle_up(&mut self, top: TaskGroupId, cpu: CpuId) {
-        let now = self.rq_clock_pelt(cpu);
-        for index in (top.index()..self.sched.groups.len()).rev() {
-            let group = TaskGroupId::from_index(index);
-            if !self.is_group_below(group, top) {
-                continue;
-            }
-            let cfs_rq = self.sched.groups[group].cfs_rq[cpu.index()];
-            let own = &mut self.sched.cfs[cfs_rq].bandwidth;
-            own.throttle_count -= 1;
-            if own.throttle_count == 0 {
-                own.throttled_clock_pelt_time += now - own.throttled_clock_pelt;
-                if !self.cfs_rq_is_decayed(cfs_rq, self.sched.rq[cpu].leaf_cfs_rqs.len()) {
-                    self.list_add_leaf_cfs_rq(cfs_rq);
-                }
-            }
-        }
-    }
-
-    // ---- time -----------------------------------------------------------------------------------
-
-    /// `throttled_hierarchy()`: the queue or one above it is throttled.
-    #[inline(always)]
-    pub(super) fn throttled_hierarchy(&self, cfs_rq: CfsRqId) -> bool {
-        self.cfs_bandwidth_used() && self.sched.cfs[cfs_rq].bandwidth.throttle_count != 0
-    }
-
-    /// `cfs_rq_clock_pelt()`: the PELT clock of a CPU, less the time in which the queue was throttled.
-    #[inline(always)]
-    pub(crate) fn cfs_rq_clock_pelt(&self, cfs_rq: CfsRqId) -> u64 {
-        let cfs = &self.sched.cfs[cfs_rq];
-        let now = self.rq_clock_pelt(cfs.cpu);
-        if self.cfs_bandwidth_used() { cfs.bandwidth.clock_pelt(now) } else { now }
-    }
-
-    /// `update_idle_cfs_rq_clock_pelt()`: a queue has become empty.
-    pub(super) fn update_idle_cfs_rq_clock_pelt(&mut self, cfs_rq: CfsRqId) {
-        let own = &mut self.sched.cfs[cfs_rq].bandwidth;
-        let throttled = own.throttle_count != 0;
-        own.throttled_pelt_idle = if throttled { u64::MAX } else { own.throttled_clock_pelt_time };
+        self.sched.add_nr_running(cpu, queued);
     }
 
     /// The end of `enqueue_entity()`: a queue has got its first entity.
     pub(super) fn queue_begins(&mut self, cfs_rq: CfsRqId) {
-        if self.cfs_bandwidth_used() {
+        if self.sched.cfs_bandwidth_used() {
             self.check_enqueue_throttle(cfs_rq);
             let cfs = &mut self.sched.cfs[cfs_rq];
             if cfs.bandwidth.throttle_count != 0 {
@@ -364,34 +273,7 @@ impl Kernel {
                 return;
             }
         }
-        self.list_add_leaf_cfs_rq(cfs_rq);
-    }
-
-    /// `sync_throttle()`: a new group below one that is throttled.
-    pub(super) fn sync_throttle(&mut self, group: TaskGroupId) {
-        let Some(parent) = self.sched.groups[group].parent else { return };
-        for cpu in self.sched.rq.ids() {
-            let above = self.sched.groups[parent].cfs_rq[cpu.index()];
-            let throttle_count = self.sched.cfs[above].bandwidth.throttle_count;
-            let now = self.rq_clock_pelt(cpu);
-            let own = &mut self.sched.cfs[self.sched.groups[group].cfs_rq[cpu.index()]].bandwidth;
-            (own.throttle_count, own.throttled_clock_pelt) = (throttle_count, now);
-        }
-    }
-
-    // ---- handing out ----------------------------------------------------------------------------
-
-    /// `start_cfs_bandwidth()`, on the executing CPU.
-    fn start_cfs_bandwidth(&mut self, group: TaskGroupId) {
-        let now = self.local_clock();
-        let bandwidth = &mut self.sched.groups[group].bandwidth;
-        if bandwidth.period_active {
-            return;
-        }
-        bandwidth.period_active = true;
-        bandwidth.expires = hrtimer_forward(bandwidth.expires, now, bandwidth.period);
-        let at = bandwidth.expires;
-        self.hrtimer_start(self.cx.this_cpu, at, at, TimerKind::CfsPeriod(group));
+        self.sched.list_add_leaf_cfs_rq(cfs_rq);
     }
 
     /// `sched_cfs_period_timer()`, on the executing CPU.
@@ -407,7 +289,13 @@ impl Kernel {
         if idle {
             bandwidth.period_active = false;
         } else {
-            self.hrtimer_start(self.cx.this_cpu, next, next, TimerKind::CfsPeriod(group));
+            self.time.hrtimer_start(
+                self.cx.this_cpu,
+                next,
+                next,
+                TimerKind::CfsPeriod(group),
+                &mut self.cx,
+            );
         }
     }
 
@@ -426,31 +314,11 @@ impl Kernel {
         false
     }
 
-    /// `start_cfs_slack_bandwidth()`.
-    fn start_cfs_slack_bandwidth(&mut self, group: TaskGroupId) {
-        let gathers = CFS_BANDWIDTH_SLACK_PERIOD as i64;
-        if self.runtime_refresh_within(group, gathers + MIN_BANDWIDTH_EXPIRATION) {
-            return;
-        }
-        if std::mem::replace(&mut self.sched.groups[group].bandwidth.slack_started, true) {
-            return;
-        }
-        let at = self.local_clock() + CFS_BANDWIDTH_SLACK_PERIOD;
-        let on = self.nohz_timer_target(at);
-        self.hrtimer_start(on, at, at, TimerKind::CfsSlack(group));
-    }
-
-    /// `runtime_refresh_within()`: the next period begins in less than `ns`, or just now.
-    fn runtime_refresh_within(&self, group: TaskGroupId, ns: i64) -> bool {
-        let bandwidth = &self.sched.groups[group].bandwidth;
-        bandwidth.callback_running || bandwidth.expires as i64 - (self.local_clock() as i64) < ns
-    }
-
     /// `do_sched_cfs_slack_timer()`.
     #[inline(never)]
     pub(crate) fn sched_cfs_slack_timer(&mut self, group: TaskGroupId) {
         self.sched.groups[group].bandwidth.slack_started = false;
-        if self.runtime_refresh_within(group, MIN_BANDWIDTH_EXPIRATION) {
+        if self.sched.runtime_refresh_within(group, MIN_BANDWIDTH_EXPIRATION, &self.cx) {
             return;
         }
         let pool = &self.sched.groups[group].bandwidth;
@@ -487,23 +355,15 @@ impl Kernel {
                     self.unthrottle_cfs_rq(cfs_rq);
                 }
                 CfsUnthrottle::OwnCpu if cpu == self.cx.this_cpu => local = Some(cfs_rq),
-                CfsUnthrottle::OwnCpu => self.unthrottle_cfs_rq_async(cfs_rq),
+                CfsUnthrottle::OwnCpu => {
+                    self.sched.unthrottle_cfs_rq_async(cfs_rq, &mut self.cpuidle, &mut self.cx)
+                }
             }
         }
         if let Some(cfs_rq) = local {
             self.unthrottle_cfs_rq(cfs_rq);
         }
         throttled
-    }
-
-    /// `unthrottle_cfs_rq_async()`: another CPU is asked to let its queue go on.
-    fn unthrottle_cfs_rq_async(&mut self, cfs_rq: CfsRqId) {
-        let at = self.local_clock();
-        let cfs = &mut self.sched.cfs[cfs_rq];
-        cfs.bandwidth.csd_queued = true;
-        let cpu = cfs.cpu;
-        self.sched.rq[cpu].unthrottle_list.push(UnthrottleEntry { cfs_rq, at });
-        self.send_ipi(cpu, IpiKind::WakeList);
     }
 
     /// `__cfsb_csd_unthrottle()`: the interrupt has arrived. What was listed later than now has one of its own.
@@ -525,37 +385,204 @@ impl Kernel {
             false
         });
         if let Some(next) = list.iter().map(|entry| entry.at).min() {
-            self.wake_list_again(cpu, next);
+            self.cx.wake_list_again(cpu, next);
         }
         self.sched.rq[cpu].unthrottle_list = list;
+    }
+}
+
+impl Scheduler {
+    /// When a group's periods begin: `offset` ns after the grid of time 0, if this kernel sets them apart.
+    pub(crate) fn seed_cfs_period(&mut self, group: TaskGroupId, offset: Ns, cx: &Context) {
+        if cx.config.cfs_period_timer == CfsPeriodTimer::Random {
+            self.groups[group].bandwidth.expires = offset;
+        }
+    }
+
+    /// `__assign_cfs_rq_runtime()`: a queue asks its group's pool for as much as makes `target`; whether it may run.
+    fn assign_cfs_rq_runtime(
+        &mut self,
+        cfs_rq: CfsRqId,
+        target: Ns,
+        time: &mut Time,
+        cx: &mut Context,
+    ) -> bool {
+        let group = self.cfs[cfs_rq].group;
+        if self.groups[group].bandwidth.quota.is_some() {
+            self.start_cfs_bandwidth(group, time, cx);
+        }
+        self.groups[group].bandwidth.assign(&mut self.cfs[cfs_rq].bandwidth, target)
+    }
+
+    /// `return_cfs_rq_runtime()`: a queue has lost an entity; an empty one gives back what it has.
+    pub(super) fn return_cfs_rq_runtime(
+        &mut self,
+        cfs_rq: CfsRqId,
+        time: &mut Time,
+        cx: &mut Context,
+    ) {
+        let cfs = &mut self.cfs[cfs_rq];
+        if !cfs.bandwidth.runtime_enabled || cfs.nr_queued != 0 {
+            return;
+        }
+        let (group, slice) = (cfs.group, cx.config.cfs_bandwidth_slice);
+        if self.groups[group].bandwidth.give_back(&mut cfs.bandwidth, slice) {
+            self.start_cfs_slack_bandwidth(group, time, cx);
+        }
+    }
+
+    /// Whether `group` is `top` or below it.
+    fn is_group_below(&self, group: TaskGroupId, top: TaskGroupId) -> bool {
+        std::iter::successors(Some(group), |g| self.groups[*g].parent).any(|g| g == top)
+    }
+
+    /// `tg_throttle_down()`, from a group to those below it: their PELT clocks stop.
+    fn tg_throttle_down(&mut self, top: TaskGroupId, cpu: CpuId) {
+        let now = self.rq_clock_pelt(cpu);
+        for index in top.index()..self.groups.len() {
+            let group = TaskGroupId::from_index(index);
+            if !self.is_group_below(group, top) {
+                continue;
+            }
+            let cfs_rq = self.groups[group].cfs_rq[cpu.index()];
+            let own = &mut self.cfs[cfs_rq].bandwidth;
+            if own.throttle_count == 0 {
+                own.throttled_clock_pelt = now;
+                self.list_del_leaf_cfs_rq(cfs_rq);
+            }
+            self.cfs[cfs_rq].bandwidth.throttle_count += 1;
+        }
+    }
+
+    /// `tg_unthrottle_up()`, from the lowest groups to `top`: their PELT clocks go on.
+    fn tg_unthrottle_up(&mut self, top: TaskGroupId, cpu: CpuId) {
+        let now = self.rq_clock_pelt(cpu);
+        for index in (top.index()..self.groups.len()).rev() {
+            let group = TaskGroupId::from_index(index);
+            if !self.is_group_below(group, top) {
+                continue;
+            }
+            let cfs_rq = self.groups[group].cfs_rq[cpu.index()];
+            let own = &mut self.cfs[cfs_rq].bandwidth;
+            own.throttle_count -= 1;
+            if own.throttle_count == 0 {
+                own.throttled_clock_pelt_time += now - own.throttled_clock_pelt;
+                if !self.cfs_rq_is_decayed(cfs_rq, self.rq[cpu].leaf_cfs_rqs.len()) {
+                    self.list_add_leaf_cfs_rq(cfs_rq);
+                }
+            }
+        }
+    }
+
+    // ---- time -----------------------------------------------------------------------------------
+
+    /// `throttled_hierarchy()`: the queue or one above it is throttled.
+    #[inline(always)]
+    pub(super) fn throttled_hierarchy(&self, cfs_rq: CfsRqId) -> bool {
+        self.cfs_bandwidth_used() && self.cfs[cfs_rq].bandwidth.throttle_count != 0
+    }
+
+    /// `cfs_rq_clock_pelt()`: the PELT clock of a CPU, less the time in which the queue was throttled.
+    #[inline(always)]
+    pub(crate) fn cfs_rq_clock_pelt(&self, cfs_rq: CfsRqId) -> u64 {
+        let cfs = &self.cfs[cfs_rq];
+        let now = self.rq_clock_pelt(cfs.cpu);
+        if self.cfs_bandwidth_used() { cfs.bandwidth.clock_pelt(now) } else { now }
+    }
+
+    /// `update_idle_cfs_rq_clock_pelt()`: a queue has become empty.
+    pub(super) fn update_idle_cfs_rq_clock_pelt(&mut self, cfs_rq: CfsRqId) {
+        let own = &mut self.cfs[cfs_rq].bandwidth;
+        let throttled = own.throttle_count != 0;
+        own.throttled_pelt_idle = if throttled { u64::MAX } else { own.throttled_clock_pelt_time };
+    }
+
+    /// `sync_throttle()`: a new group below one that is throttled.
+    pub(super) fn sync_throttle(&mut self, group: TaskGroupId) {
+        let Some(parent) = self.groups[group].parent else { return };
+        for cpu in self.rq.ids() {
+            let above = self.groups[parent].cfs_rq[cpu.index()];
+            let throttle_count = self.cfs[above].bandwidth.throttle_count;
+            let now = self.rq_clock_pelt(cpu);
+            let own = &mut self.cfs[self.groups[group].cfs_rq[cpu.index()]].bandwidth;
+            (own.throttle_count, own.throttled_clock_pelt) = (throttle_count, now);
+        }
+    }
+
+    // ---- handing out ----------------------------------------------------------------------------
+
+    /// `start_cfs_bandwidth()`, on the executing CPU.
+    fn start_cfs_bandwidth(&mut self, group: TaskGroupId, time: &mut Time, cx: &mut Context) {
+        let now = cx.local_clock();
+        let bandwidth = &mut self.groups[group].bandwidth;
+        if bandwidth.period_active {
+            return;
+        }
+        bandwidth.period_active = true;
+        bandwidth.expires = hrtimer_forward(bandwidth.expires, now, bandwidth.period);
+        let at = bandwidth.expires;
+        time.hrtimer_start(cx.this_cpu, at, at, TimerKind::CfsPeriod(group), cx);
+    }
+
+    /// `start_cfs_slack_bandwidth()`.
+    fn start_cfs_slack_bandwidth(&mut self, group: TaskGroupId, time: &mut Time, cx: &mut Context) {
+        let gathers = CFS_BANDWIDTH_SLACK_PERIOD as i64;
+        if self.runtime_refresh_within(group, gathers + MIN_BANDWIDTH_EXPIRATION, cx) {
+            return;
+        }
+        if std::mem::replace(&mut self.groups[group].bandwidth.slack_started, true) {
+            return;
+        }
+        let at = cx.local_clock() + CFS_BANDWIDTH_SLACK_PERIOD;
+        let on = time.nohz_timer_target(at, self, cx);
+        time.hrtimer_start(on, at, at, TimerKind::CfsSlack(group), cx);
+    }
+
+    /// `runtime_refresh_within()`: the next period begins in less than `ns`, or just now.
+    fn runtime_refresh_within(&self, group: TaskGroupId, ns: i64, cx: &Context) -> bool {
+        let bandwidth = &self.groups[group].bandwidth;
+        bandwidth.callback_running || bandwidth.expires as i64 - (cx.local_clock() as i64) < ns
+    }
+
+    /// `unthrottle_cfs_rq_async()`: another CPU is asked to let its queue go on.
+    fn unthrottle_cfs_rq_async(
+        &mut self,
+        cfs_rq: CfsRqId,
+        cpuidle: &mut Cpuidle,
+        cx: &mut Context,
+    ) {
+        let at = cx.local_clock();
+        let cfs = &mut self.cfs[cfs_rq];
+        cfs.bandwidth.csd_queued = true;
+        let cpu = cfs.cpu;
+        self.rq[cpu].unthrottle_list.push(UnthrottleEntry { cfs_rq, at });
+        self.send_ipi(cpu, IpiKind::WakeList, cpuidle, cx);
     }
 
     // ---- verification ---------------------------------------------------------------------------
 
     /// Asserts what holds of a queue's bandwidth: a throttled one does not run, is listed, and somebody will let it go on.
-    pub(crate) fn verify_cfs_bandwidth(&self, id: CfsRqId) {
-        let cfs = &self.sched.cfs[id];
+    pub(crate) fn verify_cfs_bandwidth(&self, id: CfsRqId, time: &Time) {
+        let cfs = &self.cfs[id];
         let what = (cfs.cpu, cfs.group);
         let own = &cfs.bandwidth;
-        let above = std::iter::successors(Some(cfs.group), |g| self.sched.groups[*g].parent);
-        let queue = |g: TaskGroupId| {
-            &self.sched.cfs[self.sched.groups[g].cfs_rq[cfs.cpu.index()]].bandwidth
-        };
+        let above = std::iter::successors(Some(cfs.group), |g| self.groups[*g].parent);
+        let queue = |g: TaskGroupId| &self.cfs[self.groups[g].cfs_rq[cfs.cpu.index()]].bandwidth;
         let count = above.filter(|g| queue(*g).throttled).count();
         assert_eq!(own.throttle_count as usize, count, "{what:?}: throttle_count");
-        let group = &self.sched.groups[cfs.group].bandwidth;
+        let group = &self.groups[cfs.group].bandwidth;
         let listed = group.throttled.iter().filter(|other| **other == id).count();
         assert_eq!(listed, own.throttled as usize, "{what:?}: throttled_list");
         assert_eq!(own.runtime_enabled, group.quota.is_some(), "{what:?}: runtime_enabled");
-        let csd = self.sched.rq[cfs.cpu].unthrottle_list.iter().filter(|entry| entry.cfs_rq == id);
+        let csd = self.rq[cfs.cpu].unthrottle_list.iter().filter(|entry| entry.cfs_rq == id);
         assert_eq!(csd.count(), own.csd_queued as usize, "{what:?}: throttled_csd_list");
-        let queued = |kind| self.sched.rq.ids().any(|cpu| self.time.timers[cpu].is_queued(kind));
+        let queued = |kind| self.rq.ids().any(|cpu| time.timers[cpu].is_queued(kind));
         let timer = queued(TimerKind::CfsPeriod(cfs.group));
         assert_eq!(group.period_active, timer, "{what:?}: period timer");
         assert_eq!(group.slack_started, queued(TimerKind::CfsSlack(cfs.group)), "{what:?}: slack");
         if own.throttled {
-            let se = self.sched.groups[cfs.group].se[cfs.cpu.index()];
-            assert!(!self.sched.se[se].on_rq, "{what:?}: a throttled group competes");
+            let se = self.groups[cfs.group].se[cfs.cpu.index()];
+            assert!(!self.se[se].on_rq, "{what:?}: a throttled group competes");
             assert!(timer, "{what:?}: throttled for ever");
             assert!(
                 own.runtime_remaining <= 0 || own.csd_queued,

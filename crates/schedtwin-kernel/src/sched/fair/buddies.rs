@@ -7,14 +7,14 @@
 //! Kernel: 6.12.95 kernel/sched/fair.c `set_next_buddy`, `clear_buddies`; 6.1.192 `set_last_buddy`, `set_skip_buddy`.
 //! Differences: none known.
 
-use crate::Kernel;
 use crate::sched::{CfsRq, CfsRqId, EntityId};
+use crate::{Context, Scheduler};
 
-impl Kernel {
+impl Scheduler {
     /// `clear_buddies()`: of each kind, up to where it is no longer about `se`.
     #[inline(always)]
     pub(crate) fn clear_buddies(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let cfs = &self.sched.cfs[cfs_rq];
+        let cfs = &self.cfs[cfs_rq];
         if [cfs.last, cfs.next, cfs.skip].contains(&Some(se)) {
             self.clear_buddy(se, |cfs| &mut cfs.last);
             self.clear_buddy(se, |cfs| &mut cfs.next);
@@ -26,12 +26,12 @@ impl Kernel {
         let mut level = Some(se);
         while let Some(se) = level {
             let cfs_rq = self.timeline_of(se);
-            let buddy = buddy(&mut self.sched.cfs[cfs_rq]);
+            let buddy = buddy(&mut self.cfs[cfs_rq]);
             if *buddy != Some(se) {
                 return;
             }
             *buddy = None;
-            level = self.sched.se[se].parent.filter(|_| !self.flat_groups());
+            level = self.se[se].parent.filter(|_| !self.flat_groups());
         }
     }
 
@@ -48,21 +48,21 @@ impl Kernel {
     ) {
         let mut level = Some(se);
         while let Some(se) = level {
-            debug_assert!(self.sched.se[se].on_rq);
+            debug_assert!(self.se[se].on_rq);
             if self.se_is_idle(se) {
                 return;
             }
             let cfs_rq = self.timeline_of(se);
-            *buddy(&mut self.sched.cfs[cfs_rq]) = Some(se);
-            level = self.sched.se[se].parent.filter(|_| !self.flat_groups());
+            *buddy(&mut self.cfs[cfs_rq]) = Some(se);
+            level = self.se[se].parent.filter(|_| !self.flat_groups());
         }
     }
 
     /// Whether moving `se` elsewhere would waste its cache, since it is to run next or again
     /// (`CACHE_HOT_BUDDY`, the part of `task_hot()`).
     #[inline]
-    pub(crate) fn cache_hot_buddy(&self, se: EntityId) -> bool {
-        let cfs = &self.sched.cfs[self.timeline_of(se)];
-        self.cx.config.features.cache_hot_buddy && (cfs.next == Some(se) || cfs.last == Some(se))
+    pub(crate) fn cache_hot_buddy(&self, se: EntityId, cx: &Context) -> bool {
+        let cfs = &self.cfs[self.timeline_of(se)];
+        cx.config.features.cache_hot_buddy && (cfs.next == Some(se) || cfs.last == Some(se))
     }
 }

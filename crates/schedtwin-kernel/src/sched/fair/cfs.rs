@@ -66,6 +66,7 @@ use crate::sched::core::{
 use crate::sched::{CfsRq, CfsRqId, EntityId, LoadWeight, SchedEntity, TimelineNode};
 use crate::see::See;
 use crate::sorted;
+use crate::{Context, Cpuidle, Scheduler};
 use schedtwin_types::{CpuId, Ns, PickRule, Policy, PreemptionRule, TaskId};
 
 /// `entity_before()` on virtual runtimes.
@@ -90,11 +91,11 @@ impl CfsRq {
     }
 }
 
-impl Kernel {
+impl Scheduler {
     /// `sched_idle_cfs_rq()`: nothing but idle entities here. What is below a normal group does not count. Linux keeps
     /// their number (`idle_nr_running`); as only idle entities ask, it is counted here.
     fn sched_idle_cfs_rq(&self, cfs_rq: CfsRqId) -> bool {
-        let cfs = &self.sched.cfs[cfs_rq];
+        let cfs = &self.cfs[cfs_rq];
         let waiting = cfs.timeline.iter().map(|node| node.se);
         let mut entities = waiting.chain(self.curr_on_rq(cfs_rq));
         cfs.nr_queued != 0 && entities.all(|se| self.se_is_idle(se))
@@ -102,7 +103,7 @@ impl Kernel {
 
     /// `sched_nr_latency`: how many slices of `min_granularity` a latency holds.
     fn sched_nr_latency(&self) -> u64 {
-        let tunables = &self.sched.cfs_tunables;
+        let tunables = &self.cfs_tunables;
         tunables.latency.div_ceil(tunables.min_granularity.max(1))
     }
 
@@ -110,8 +111,8 @@ impl Kernel {
 
     /// `update_min_vruntime()`: follows the smallest virtual runtime of the queue, forward only.
     pub(super) fn update_min_vruntime(&mut self, cfs_rq: CfsRqId) {
-        let running = self.curr_on_rq(cfs_rq).map(|curr| self.sched.se[curr].vruntime);
-        let cfs = &mut self.sched.cfs[cfs_rq];
+        let running = self.curr_on_rq(cfs_rq).map(|curr| self.se[curr].vruntime);
+        let cfs = &mut self.cfs[cfs_rq];
         let first = cfs.timeline.first().map(|node| node.vruntime);
         let smallest = match (running, first) {
             (Some(running), Some(first)) if before(first, running) => first,
@@ -126,15 +127,15 @@ impl Kernel {
 
     /// Absolute → relative: the entity is between two queues.
     pub(super) fn normalise(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let min_vruntime = self.sched.cfs[cfs_rq].min_vruntime;
-        self.sched.se[se].vruntime = self.sched.se[se].vruntime.wrapping_sub(min_vruntime);
+        let min_vruntime = self.cfs[cfs_rq].min_vruntime;
+        self.se[se].vruntime = self.se[se].vruntime.wrapping_sub(min_vruntime);
     }
 
     /// Relative → absolute, unless the entity has slept here.
     pub(super) fn renormalise(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
         if flags & ENQUEUE_WAKEUP == 0 || flags & ENQUEUE_MIGRATED != 0 {
-            let min_vruntime = self.sched.cfs[cfs_rq].min_vruntime;
-            self.sched.se[se].vruntime = self.sched.se[se].vruntime.wrapping_add(min_vruntime);
+            let min_vruntime = self.cfs[cfs_rq].min_vruntime;
+            self.se[se].vruntime = self.se[se].vruntime.wrapping_add(min_vruntime);
         }
     }
 
@@ -151,29 +152,41 @@ impl Kernel {
 
     // ---- placement ----------------------------------------------------------------------------
 
-    pub(super) fn place_sleeper(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
+    pub(super) fn place_sleeper(
+        &mut self,
+        cfs_rq: CfsRqId,
+        se: EntityId,
+        flags: u32,
+        cx: &Context,
+    ) {
         if flags & ENQUEUE_WAKEUP != 0 {
-            self.place_by_vruntime(cfs_rq, se, false);
+            self.place_by_vruntime(cfs_rq, se, false, cx);
         }
     }
 
     /// `place_entity()`: a sleeper gets some credit, a forked task (`initial`) some debt, and nobody goes
     /// back from where it was.
-    pub(super) fn place_by_vruntime(&mut self, cfs_rq: CfsRqId, se: EntityId, initial: bool) {
-        let mut vruntime = self.sched.cfs[cfs_rq].min_vruntime;
+    pub(super) fn place_by_vruntime(
+        &mut self,
+        cfs_rq: CfsRqId,
+        se: EntityId,
+        initial: bool,
+        cx: &Context,
+    ) {
+        let mut vruntime = self.cfs[cfs_rq].min_vruntime;
         if !initial {
-            let tunables = &self.sched.cfs_tunables;
+            let tunables = &self.cfs_tunables;
             let idle = self.se_is_idle(se);
             let credit = if idle { tunables.min_granularity } else { tunables.latency };
-            let gentle = self.cx.config.features.gentle_fair_sleepers as u32;
+            let gentle = cx.config.features.gentle_fair_sleepers as u32;
             vruntime = vruntime.wrapping_sub(credit >> gentle);
-        } else if self.cx.config.features.start_debit {
+        } else if cx.config.features.start_debit {
             // The period is promised to the others: behind them all.
-            let slice = self.sched_slice(cfs_rq, se);
-            vruntime = vruntime.wrapping_add(calc_delta_fair(slice, &self.sched.se[se].load));
+            let slice = self.sched_slice(cfs_rq, se, cx);
+            vruntime = vruntime.wrapping_add(calc_delta_fair(slice, &self.se[se].load));
         }
         let forget = self.entity_is_long_sleeper(cfs_rq, se);
-        let entity = &mut self.sched.se[se];
+        let entity = &mut self.se[se];
         if forget || before(entity.vruntime, vruntime) {
             entity.vruntime = vruntime;
         }
@@ -181,38 +194,25 @@ impl Kernel {
 
     /// `entity_is_long_sleeper()`: so long ago that a comparison of virtual runtimes might wrap.
     fn entity_is_long_sleeper(&self, cfs_rq: CfsRqId, se: EntityId) -> bool {
-        let exec_start = self.sched.se[se].exec_start;
-        let clock_task = self.sched.rq[self.cpu_of(cfs_rq)].clock_task;
+        let exec_start = self.se[se].exec_start;
+        let clock_task = self.rq[self.cpu_of(cfs_rq)].clock_task;
         exec_start != 0
             && clock_task.saturating_sub(exec_start) > (1 << 63) / scale_load_down(NICE_0_LOAD)
-    }
-
-    /// `task_fork_fair()`: in the parent's context, on its queue; then relative until it is woken.
-    pub(super) fn task_fork_cfs(&mut self, child: EntityId) {
-        let cpu = self.cx.this_cpu;
-        self.update_rq_clock(cpu);
-        let cfs_rq = self.sched.se[child].cfs_rq;
-        if let Some(curr) = self.sched.cfs[cfs_rq].curr {
-            self.update_curr(cfs_rq);
-            self.sched.se[child].vruntime = self.sched.se[curr].vruntime;
-        }
-        self.place_by_vruntime(cfs_rq, child, true);
-        self.normalise(cfs_rq, child);
     }
 
     // ---- how long an entity may run -----------------------------------------------------------
 
     /// `sched_slice()`: an entity's part of the period, in real time. One that is not queued is counted
     /// as if it were.
-    pub(super) fn sched_slice(&self, cfs_rq: CfsRqId, se: EntityId) -> Ns {
-        let features = &self.cx.config.features;
-        let tunables = &self.sched.cfs_tunables;
+    pub(super) fn sched_slice(&self, cfs_rq: CfsRqId, se: EntityId, cx: &Context) -> Ns {
+        let features = &cx.config.features;
+        let tunables = &self.cfs_tunables;
         let counted = if features.alt_period {
-            self.sched.cfs[CfsRqId::root(self.cpu_of(cfs_rq))].h_nr_queued
+            self.cfs[CfsRqId::root(self.cpu_of(cfs_rq))].h_nr_queued
         } else {
-            self.sched.cfs[cfs_rq].nr_queued
+            self.cfs[cfs_rq].nr_queued
         };
-        let nr_running = counted as u64 + !self.sched.se[se].on_rq as u64;
+        let nr_running = counted as u64 + !self.se[se].on_rq as u64;
         // __sched_period()
         let mut slice = if nr_running > self.sched_nr_latency() {
             nr_running * tunables.min_granularity
@@ -221,9 +221,9 @@ impl Kernel {
         };
         let mut level = Some(se);
         while let Some(id) = level {
-            let entity = &self.sched.se[id];
+            let entity = &self.se[id];
             let absent = if entity.on_rq { 0 } else { entity.load.weight };
-            let weight = self.sched.cfs[entity.cfs_rq].load_weight + absent;
+            let weight = self.cfs[entity.cfs_rq].load_weight + absent;
             let all = LoadWeight { weight, inv_weight: 0 };
             slice = calc_delta(slice, entity.load.weight, &all);
             level = entity.parent;
@@ -238,31 +238,37 @@ impl Kernel {
     }
 
     /// `check_preempt_tick()`: gives way if the slice is used up, or if another is far behind.
-    pub(super) fn check_preempt_tick(&mut self, cfs_rq: CfsRqId, curr: EntityId) {
-        if self.sched.cfs[cfs_rq].nr_queued <= 1 {
+    pub(super) fn check_preempt_tick(
+        &mut self,
+        cfs_rq: CfsRqId,
+        curr: EntityId,
+        cpuidle: &mut Cpuidle,
+        cx: &mut Context,
+    ) {
+        if self.cfs[cfs_rq].nr_queued <= 1 {
             return;
         }
         let cpu = self.cpu_of(cfs_rq);
-        let slice = self.sched_slice(cfs_rq, curr);
-        let ideal_runtime = match self.cx.config.ideal_runtime {
+        let slice = self.sched_slice(cfs_rq, curr, cx);
+        let ideal_runtime = match cx.config.ideal_runtime {
             IdealRuntime::SchedSlice => slice,
-            IdealRuntime::AtMostLatency => slice.min(self.sched.cfs_tunables.latency),
+            IdealRuntime::AtMostLatency => slice.min(self.cfs_tunables.latency),
         };
-        let entity = &self.sched.se[curr];
+        let entity = &self.se[curr];
         let ran = entity.sum_exec_runtime - entity.prev_sum_exec_runtime;
         if ran > ideal_runtime {
-            self.resched_curr(cpu);
+            self.resched_curr(cpu, cpuidle, cx);
             // Or it would be picked again as a buddy.
             self.clear_buddies(cfs_rq, curr);
             return;
         }
-        if ran < self.sched.cfs_tunables.min_granularity {
+        if ran < self.cfs_tunables.min_granularity {
             return;
         }
-        let first = self.sched.cfs[cfs_rq].timeline.first().expect("somebody waits");
+        let first = self.cfs[cfs_rq].timeline.first().expect("somebody waits");
         let lead = entity.vruntime.wrapping_sub(first.vruntime) as i64;
         if lead > ideal_runtime as i64 {
-            self.resched_curr(cpu);
+            self.resched_curr(cpu, cpuidle, cx);
         }
     }
 
@@ -272,25 +278,24 @@ impl Kernel {
     /// by less, −1 if it is not behind. The granularity is in `se`'s virtual time, so a heavy wakee
     /// preempts sooner.
     pub(super) fn wakeup_preempt_entity(&self, curr: EntityId, se: EntityId) -> i32 {
-        let behind = self.sched.se[curr].vruntime.wrapping_sub(self.sched.se[se].vruntime) as i64;
+        let behind = self.se[curr].vruntime.wrapping_sub(self.se[se].vruntime) as i64;
         if behind <= 0 {
             return -1;
         }
         let granularity =
-            calc_delta_fair(self.sched.cfs_tunables.wakeup_granularity, &self.sched.se[se].load)
-                as i64;
+            calc_delta_fair(self.cfs_tunables.wakeup_granularity, &self.se[se].load) as i64;
         (behind > granularity) as i32
     }
 
     /// `pick_next_entity()`. Read-only: the decision alone.
     pub(super) fn pick_cfs(&self, cfs_rq: CfsRqId, see: &mut impl See) -> Option<EntityId> {
-        let cfs = &self.sched.cfs[cfs_rq];
+        let cfs = &self.cfs[cfs_rq];
         let curr = self.curr_on_rq(cfs_rq);
         let waiting = |at: usize| cfs.timeline.get(at).map(|node| node.se);
         // A waiting entity, or the running one if that is strictly earlier.
         let or_curr = |waiting: Option<EntityId>| match (waiting, curr) {
             (Some(waits), Some(runs))
-                if before(self.sched.se[runs].vruntime, self.sched.se[waits].vruntime) =>
+                if before(self.se[runs].vruntime, self.se[waits].vruntime) =>
             {
                 curr
             }
@@ -315,6 +320,35 @@ impl Kernel {
         Some(picked)
     }
 
+    // ---- buddies ------------------------------------------------------------------------------
+
+    /// Asserts that the timeline is in order, and that hints are about entities that are queued here.
+    pub(super) fn verify_cfs(&self, cfs_rq: CfsRqId) {
+        let cfs = &self.cfs[cfs_rq];
+        for pair in cfs.timeline.windows(2) {
+            assert!(!before(pair[1].vruntime, pair[0].vruntime), "{:?}: order", cfs.cpu);
+        }
+        for buddy in [cfs.next, cfs.last, cfs.skip].into_iter().flatten() {
+            let entity = &self.se[buddy];
+            assert!(entity.on_rq && entity.cfs_rq == cfs_rq, "{:?}: buddies", cfs.cpu);
+        }
+    }
+}
+
+impl Kernel {
+    /// `task_fork_fair()`: in the parent's context, on its queue; then relative until it is woken.
+    pub(super) fn task_fork_cfs(&mut self, child: EntityId) {
+        let cpu = self.cx.this_cpu;
+        self.sched.update_rq_clock(cpu, &self.cx);
+        let cfs_rq = self.sched.se[child].cfs_rq;
+        if let Some(curr) = self.sched.cfs[cfs_rq].curr {
+            self.update_curr(cfs_rq);
+            self.sched.se[child].vruntime = self.sched.se[curr].vruntime;
+        }
+        self.sched.place_by_vruntime(cfs_rq, child, true, &self.cx);
+        self.sched.normalise(cfs_rq, child);
+    }
+
     /// `check_preempt_wakeup()`: whether the wakee preempts, and by what rule. Sets the buddies.
     #[inline(never)]
     pub(super) fn wakeup_preempts_cfs(
@@ -327,10 +361,10 @@ impl Kernel {
         let (mut se, mut pse) = (self.sched.tasks[curr].se, self.sched.tasks[task].se);
         let cfs_rq = self.sched.se[se].cfs_rq;
         let features = self.cx.config.features;
-        let crowded = self.sched.cfs[cfs_rq].nr_queued as u64 >= self.sched_nr_latency();
+        let crowded = self.sched.cfs[cfs_rq].nr_queued as u64 >= self.sched.sched_nr_latency();
         let marked = features.next_buddy && crowded && wake_flags & WF_FORK == 0;
         if marked {
-            self.set_next_buddy(pse);
+            self.sched.set_next_buddy(pse);
         }
         if self.sched.rq[cpu].need_resched {
             return (false, PreemptionRule::ReschedulePending);
@@ -346,19 +380,19 @@ impl Kernel {
             if !features.wakeup_preemption {
                 return (false, PreemptionRule::FeatureOff);
             }
-            (se, pse) = self.find_matching_se(se, pse);
-            match (self.se_is_idle(se), self.se_is_idle(pse)) {
+            (se, pse) = self.sched.find_matching_se(se, pse);
+            match (self.sched.se_is_idle(se), self.sched.se_is_idle(pse)) {
                 (true, false) => PreemptionRule::IdleGivesWay,
                 (false, true) => return (false, PreemptionRule::IdleDoesNotPreempt),
                 _ => {
                     self.update_curr(self.sched.se[se].cfs_rq);
-                    match self.wakeup_preempt_entity(se, pse) {
+                    match self.sched.wakeup_preempt_entity(se, pse) {
                         1 => {}
                         0 => return (false, PreemptionRule::BehindTooLittle),
                         _ => return (false, PreemptionRule::NotBehind),
                     }
                     if !marked {
-                        self.set_next_buddy(pse);
+                        self.sched.set_next_buddy(pse);
                     }
                     PreemptionRule::Behind
                 }
@@ -368,7 +402,7 @@ impl Kernel {
         let entity = &self.sched.se[se];
         if features.last_buddy && crowded && entity.on_rq && entity.my_q.is_none() {
             // set_last_buddy()
-            self.set_buddy(se, |cfs| &mut cfs.last);
+            self.sched.set_buddy(se, |cfs| &mut cfs.last);
         }
         (true, rule)
     }
@@ -377,24 +411,10 @@ impl Kernel {
     /// not change.
     pub(super) fn yield_cfs(&mut self, cpu: CpuId, cfs_rq: CfsRqId, se: EntityId) {
         if self.sched.tasks[self.sched.se[se].task].policy != Policy::Batch {
-            self.update_rq_clock(cpu);
+            self.sched.update_rq_clock(cpu, &self.cx);
             self.update_curr(cfs_rq);
             self.sched.rq[cpu].skip_clock_update = true;
         }
         self.sched.cfs[cfs_rq].skip = Some(se);
-    }
-
-    // ---- buddies ------------------------------------------------------------------------------
-
-    /// Asserts that the timeline is in order, and that hints are about entities that are queued here.
-    pub(super) fn verify_cfs(&self, cfs_rq: CfsRqId) {
-        let cfs = &self.sched.cfs[cfs_rq];
-        for pair in cfs.timeline.windows(2) {
-            assert!(!before(pair[1].vruntime, pair[0].vruntime), "{:?}: order", cfs.cpu);
-        }
-        for buddy in [cfs.next, cfs.last, cfs.skip].into_iter().flatten() {
-            let entity = &self.sched.se[buddy];
-            assert!(entity.on_rq && entity.cfs_rq == cfs_rq, "{:?}: buddies", cfs.cpu);
-        }
     }
 }

@@ -29,6 +29,7 @@ use crate::sched::fair::load_avg::{DO_ATTACH, DO_DETACH, UPDATE_TG};
 use crate::sched::pelt::{self, Learns};
 use crate::sched::{CfsRq, CfsRqId, Class, EntityId, LoadWeight, OnRq};
 use crate::see::{Notes, See};
+use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, Decision, Ns, Policy, PreemptionRule, TaskId};
 
 /// `SCHED_CPUFREQ_IOWAIT`.
@@ -49,40 +50,40 @@ impl CfsRq {
     }
 }
 
-impl Kernel {
+impl Scheduler {
     // ---- cfs_tasks: queued tasks, most recently run first -------------------------------------
 
     fn cfs_tasks_add(&mut self, cpu: CpuId, task: TaskId) {
-        let rq = &mut self.sched.rq[cpu];
+        let rq = &mut self.rq[cpu];
         let head = rq.cfs_tasks_head.replace(task);
         if head.is_none() {
             rq.cfs_tasks_tail = Some(task);
         }
-        let t = &mut self.sched.tasks[task];
+        let t = &mut self.tasks[task];
         (t.cfs_tasks_prev, t.cfs_tasks_next) = (None, head);
         if let Some(head) = head {
-            self.sched.tasks[head].cfs_tasks_prev = Some(task);
+            self.tasks[head].cfs_tasks_prev = Some(task);
         }
     }
 
     #[inline(always)]
     fn cfs_tasks_del(&mut self, cpu: CpuId, task: TaskId) {
-        let t = &self.sched.tasks[task];
+        let t = &self.tasks[task];
         let (prev, next) = (t.cfs_tasks_prev, t.cfs_tasks_next);
         match prev {
-            Some(prev) => self.sched.tasks[prev].cfs_tasks_next = next,
-            None => self.sched.rq[cpu].cfs_tasks_head = next,
+            Some(prev) => self.tasks[prev].cfs_tasks_next = next,
+            None => self.rq[cpu].cfs_tasks_head = next,
         }
         match next {
-            Some(next) => self.sched.tasks[next].cfs_tasks_prev = prev,
-            None => self.sched.rq[cpu].cfs_tasks_tail = prev,
+            Some(next) => self.tasks[next].cfs_tasks_prev = prev,
+            None => self.rq[cpu].cfs_tasks_tail = prev,
         }
     }
 
     /// `list_move(&se->group_node, &rq->cfs_tasks)`.
     #[inline(always)]
-    pub fn cfs_tasks_move_to_head(&mut self, cpu: CpuId, task: TaskId) {
-        if self.sched.rq[cpu].cfs_tasks_head != Some(task) {
+    pub(crate) fn cfs_tasks_move_to_head(&mut self, cpu: CpuId, task: TaskId) {
+        if self.rq[cpu].cfs_tasks_head != Some(task) {
             self.cfs_tasks_del(cpu, task);
             self.cfs_tasks_add(cpu, task);
         }
@@ -93,7 +94,7 @@ impl Kernel {
     /// An entity is queued: into the timeline, unless it runs, and into the sums (`account_entity_enqueue()`).
     #[inline(always)]
     fn account_entity_enqueue(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let (cfs, entity) = (&mut self.sched.cfs[cfs_rq], &mut self.sched.se[se]);
+        let (cfs, entity) = (&mut self.cfs[cfs_rq], &mut self.se[se]);
         entity.on_rq = true;
         if cfs.curr != Some(se) {
             cfs.timeline_insert(se, entity);
@@ -110,7 +111,7 @@ impl Kernel {
     #[inline(always)]
     pub(super) fn task_is_queued(&mut self, cpu: CpuId, se: EntityId, task: TaskId) {
         self.cfs_tasks_add(cpu, task);
-        if self.sched.sched_cache.is_some() {
+        if self.sched_cache.is_some() {
             self.account_llc(cpu, se, true);
         }
     }
@@ -118,7 +119,7 @@ impl Kernel {
     /// And out again (`account_entity_dequeue()`).
     #[inline(always)]
     fn account_entity_dequeue(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let (cfs, entity) = (&mut self.sched.cfs[cfs_rq], &mut self.sched.se[se]);
+        let (cfs, entity) = (&mut self.cfs[cfs_rq], &mut self.se[se]);
         if cfs.curr != Some(se) {
             cfs.timeline_remove(se, entity);
         }
@@ -135,7 +136,7 @@ impl Kernel {
     #[inline(always)]
     pub(super) fn task_is_dequeued(&mut self, cpu: CpuId, se: EntityId, task: TaskId) {
         self.cfs_tasks_del(cpu, task);
-        if self.sched.sched_cache.is_some() {
+        if self.sched_cache.is_some() {
             self.account_llc(cpu, se, false);
         }
     }
@@ -143,9 +144,104 @@ impl Kernel {
     /// The running entity of a queue, if it is still queued.
     #[inline(always)]
     pub(super) fn curr_on_rq(&self, cfs_rq: CfsRqId) -> Option<EntityId> {
-        self.sched.cfs[cfs_rq].curr.filter(|&c| self.sched.se[c].on_rq)
+        self.cfs[cfs_rq].curr.filter(|&c| self.se[c].on_rq)
     }
 
+    /// `se_is_idle()`: a task of `SCHED_IDLE`, or an idle group.
+    pub(super) fn se_is_idle(&self, se: EntityId) -> bool {
+        let entity = &self.se[se];
+        match entity.my_q {
+            None => self.tasks[entity.task].policy == Policy::Idle,
+            Some(my_q) => self.cfs[my_q].idle,
+        }
+    }
+
+    /// Lets `change` work on the counters of a task's hierarchy, up to a queue that is throttled.
+    pub(super) fn for_each_level(
+        &mut self,
+        mut se: EntityId,
+        mut change: impl FnMut(&mut crate::sched::CfsRq),
+    ) {
+        loop {
+            let cfs_rq = self.se[se].cfs_rq;
+            change(&mut self.cfs[cfs_rq]);
+            match self.se[se].parent {
+                Some(parent) if !self.cfs[cfs_rq].bandwidth.throttled => se = parent,
+                _ => break,
+            }
+        }
+    }
+
+    pub(super) fn set_delayed(&mut self, se: EntityId) {
+        self.se[se].sched_delayed = true;
+        if self.se[se].my_q.is_some() {
+            return;
+        }
+        if self.sched_cache.is_some() {
+            self.account_llc_delayed(se, true);
+        }
+        self.for_each_level(se, |cfs| {
+            cfs.h_nr_runnable -= 1;
+            cfs.h_nr_delayed += 1;
+        });
+    }
+
+    #[inline(always)]
+    fn clear_delayed(&mut self, se: EntityId) {
+        self.se[se].sched_delayed = false;
+        if self.se[se].my_q.is_some() {
+            return;
+        }
+        if self.sched_cache.is_some() {
+            self.account_llc_delayed(se, false);
+        }
+        self.for_each_level(se, |cfs| {
+            cfs.h_nr_runnable += 1;
+            cfs.h_nr_delayed -= 1;
+        });
+    }
+
+    /// A task goes to sleep, and its averages have just been updated (`UPDATE_UTIL_EST`).
+    #[inline(always)]
+    pub(super) fn learns_within_dequeue(&mut self, se: EntityId, cx: &Context) {
+        if cx.config.features.util_est
+            && self.se[se].my_q.is_none()
+            && pelt::util_est_learns(cx.config.util_est_update) == Learns::Within
+        {
+            self.learn_within_dequeue(se, cx);
+        }
+    }
+
+    #[inline(never)]
+    fn learn_within_dequeue(&mut self, se: EntityId, cx: &Context) {
+        self.util_est_update(self.cfs[self.se[se].cfs_rq].cpu, se, cx);
+    }
+
+    /// `task_dead_fair()`: a task has left its CPU for the last time, and takes its load with it.
+    pub(crate) fn task_dead_fair(&mut self, task: TaskId, cx: &Context) {
+        self.remove_entity_load_avg(task, cx);
+    }
+
+    /// `reweight_task_fair()` of a task that is off the queue while its attributes change: its load is
+    /// part of its queue's. The average is refreshed even if the weight stays.
+    pub(crate) fn reweight_task(&mut self, se: EntityId, new: LoadWeight, cx: &Context) {
+        debug_assert!(!self.se[se].on_rq);
+        self.reweighted_off_queue(se, new.weight, cx);
+        let floor = cx.attach_floor();
+        let entity = &mut self.se[se];
+        let cfs_rq = entity.cfs_rq;
+        let old_down = scale_load_down(entity.load.weight);
+        let new_down = scale_load_down(new.weight);
+        entity.load = new;
+        self.cfs[cfs_rq].avg.change_load(|avg| {
+            pelt::dequeue_load_avg(avg, &entity.avg, old_down);
+            pelt::reweight_load_avg(&mut entity.avg, new_down);
+            pelt::enqueue_load_avg(avg, &entity.avg, new_down, floor);
+        });
+    }
+}
+
+impl Kernel {
     /// `update_curr()`: accounts the running entity's time.
     #[inline(always)]
     pub(crate) fn update_curr(&mut self, cfs_rq: CfsRqId) {
@@ -162,52 +258,27 @@ impl Kernel {
     /// The running entity has run for `delta` ns more.
     #[inline(never)]
     fn account_curr(&mut self, cfs_rq: CfsRqId, curr: EntityId, clock_task: u64, delta: u64) {
-        let cpu = self.cpu_of(cfs_rq);
-        let virtual_delta = self.calc_delta_fair(delta, self.sched.se[curr].virtual_load());
+        let cpu = self.sched.cpu_of(cfs_rq);
+        let virtual_delta = self.cx.calc_delta_fair(delta, self.sched.se[curr].virtual_load());
         let entity = &mut self.sched.se[curr];
         entity.exec_start = clock_task;
         entity.sum_exec_runtime += delta;
         entity.vruntime = entity.vruntime.wrapping_add(virtual_delta);
         let is_task = entity.my_q.is_none();
         if is_task && self.sched.sched_cache.is_some() {
-            self.account_mm_sched(cpu, curr, delta);
+            self.sched.account_mm_sched(cpu, curr, delta, &self.cx);
         }
-        if self.cfs_bandwidth_used() {
+        if self.sched.cfs_bandwidth_used() {
             self.account_cfs_rq_runtime(cfs_rq, delta);
         }
-        if self.flat_groups() && !is_task {
+        if self.sched.flat_groups() && !is_task {
             return;
         }
         if is_task && self.sched.rq[cpu].fair_server.is_active() {
             self.fair_server_update(cpu, delta as i64);
         }
-        let timeline = if self.flat_groups() { self.sched.rq[cpu].timeline } else { cfs_rq };
-        self.virtual_time_passed(timeline, curr);
-    }
-
-    /// `se_is_idle()`: a task of `SCHED_IDLE`, or an idle group.
-    pub(super) fn se_is_idle(&self, se: EntityId) -> bool {
-        let entity = &self.sched.se[se];
-        match entity.my_q {
-            None => self.sched.tasks[entity.task].policy == Policy::Idle,
-            Some(my_q) => self.sched.cfs[my_q].idle,
-        }
-    }
-
-    /// Lets `change` work on the counters of a task's hierarchy, up to a queue that is throttled.
-    pub(super) fn for_each_level(
-        &mut self,
-        mut se: EntityId,
-        mut change: impl FnMut(&mut crate::sched::CfsRq),
-    ) {
-        loop {
-            let cfs_rq = self.sched.se[se].cfs_rq;
-            change(&mut self.sched.cfs[cfs_rq]);
-            match self.sched.se[se].parent {
-                Some(parent) if !self.sched.cfs[cfs_rq].bandwidth.throttled => se = parent,
-                _ => break,
-            }
-        }
+        let timeline = if self.sched.flat_groups() { self.sched.rq[cpu].timeline } else { cfs_rq };
+        self.sched.virtual_time_passed(timeline, curr, &mut self.cpuidle, &mut self.cx);
     }
 
     // ---- enqueue ------------------------------------------------------------------------------
@@ -218,65 +289,36 @@ impl Kernel {
         self.place_before_update(cfs_rq, se, flags);
         self.update_curr(cfs_rq);
         self.update_load_avg(cfs_rq, se, UPDATE_TG | DO_ATTACH);
-        self.se_update_runnable(se);
+        self.sched.se_update_runnable(se);
         self.update_cfs_group(se);
-        self.place_after_update(cfs_rq, se, flags);
+        self.sched.place_after_update(cfs_rq, se, flags, &self.cx);
         if flags & ENQUEUE_MIGRATED != 0 {
             // It counts as not cache hot.
             self.sched.se[se].exec_start = 0;
         }
-        self.account_entity_enqueue(cfs_rq, se);
-        if self.sched.cfs[cfs_rq].nr_queued == 1 && self.is_of_group(cfs_rq) {
+        self.sched.account_entity_enqueue(cfs_rq, se);
+        if self.sched.cfs[cfs_rq].nr_queued == 1 && self.sched.is_of_group(cfs_rq) {
             self.queue_begins(cfs_rq);
         }
     }
 
     /// `requeue_delayed_entity()`: a delayed sleeper is woken and goes on.
     fn requeue_delayed_entity(&mut self, se: EntityId) {
-        let cfs_rq = self.timeline_of(se);
+        let cfs_rq = self.sched.timeline_of(se);
         if self.requeued_elsewhere(cfs_rq, se) {
             let curr = self.sched.cfs[cfs_rq].curr == Some(se);
             self.sched.cfs[cfs_rq].nr_queued -= 1;
             if !curr {
-                self.timeline_remove(cfs_rq, se);
+                self.sched.timeline_remove(cfs_rq, se);
             }
-            self.place_entity(cfs_rq, se, 0);
+            self.sched.place_entity(cfs_rq, se, 0, &self.cx);
             if !curr {
-                self.timeline_insert(cfs_rq, se);
+                self.sched.timeline_insert(cfs_rq, se);
             }
             self.sched.cfs[cfs_rq].nr_queued += 1;
         }
         self.update_load_avg(self.sched.se[se].cfs_rq, se, 0);
-        self.clear_delayed(se);
-    }
-
-    pub(super) fn set_delayed(&mut self, se: EntityId) {
-        self.sched.se[se].sched_delayed = true;
-        if self.sched.se[se].my_q.is_some() {
-            return;
-        }
-        if self.sched.sched_cache.is_some() {
-            self.account_llc_delayed(se, true);
-        }
-        self.for_each_level(se, |cfs| {
-            cfs.h_nr_runnable -= 1;
-            cfs.h_nr_delayed += 1;
-        });
-    }
-
-    #[inline(always)]
-    fn clear_delayed(&mut self, se: EntityId) {
-        self.sched.se[se].sched_delayed = false;
-        if self.sched.se[se].my_q.is_some() {
-            return;
-        }
-        if self.sched.sched_cache.is_some() {
-            self.account_llc_delayed(se, false);
-        }
-        self.for_each_level(se, |cfs| {
-            cfs.h_nr_runnable += 1;
-            cfs.h_nr_delayed -= 1;
-        });
+        self.sched.clear_delayed(se);
     }
 
     pub(crate) fn enqueue_task_fair(&mut self, cpu: CpuId, task: TaskId, mut flags: u32) {
@@ -290,8 +332,8 @@ impl Kernel {
             self.sched.cfs[root].avg.change(cpu, &mut self.sched.stale_demands, |avg| {
                 pelt::util_est_enqueue(avg, own);
             });
-            if self.uclamp_sums() {
-                self.util_est_uclamp_enqueue(cpu, task);
+            if self.cx.uclamp_sums() {
+                self.sched.util_est_uclamp_enqueue(cpu, task);
             }
         }
         if flags & ENQUEUE_DELAYED != 0 {
@@ -305,7 +347,7 @@ impl Kernel {
         let still_delayed = task_new && delayed;
         let queued_before = self.sched.cfs[root].h_nr_queued;
 
-        let mut level = self.nested_levels(task);
+        let mut level = self.sched.nested_levels(task);
         if level.is_none() {
             self.enqueue_flat(cpu, task, flags);
         }
@@ -323,13 +365,13 @@ impl Kernel {
                 self.stays_queued(id, slice_below);
             } else {
                 if let Some(slice) = slice_below {
-                    self.takes_slice(id, slice);
+                    self.sched.takes_slice(id, slice);
                 }
                 self.enqueue_entity(cfs_rq, id, flags);
                 flags = ENQUEUE_WAKEUP;
             }
             if parent.is_some() {
-                slice_below = self.slice_for_above(cfs_rq);
+                slice_below = self.sched.slice_for_above(cfs_rq, &self.cx);
             }
             let cfs = &mut self.sched.cfs[cfs_rq];
             idle = cfs.count_in(still_delayed, idle);
@@ -343,17 +385,17 @@ impl Kernel {
         if !throttled {
             if queued_before == 0 {
                 if self.sched.rq[cpu].nr_running == 0 {
-                    self.fair_server_before_start(cpu);
+                    self.sched.fair_server_before_start(cpu, &self.cx);
                 }
                 self.fair_server_start(cpu);
             }
-            self.add_nr_running(cpu, 1);
+            self.sched.add_nr_running(cpu, 1);
         }
-        if self.uclamp_sums() {
+        if self.cx.uclamp_sums() {
             self.util_bias_enqueue(cpu, task);
         }
         if !task_new && !throttled {
-            self.check_update_overutilized_status(cpu);
+            self.sched.check_update_overutilized_status(cpu, &mut self.cx);
         }
         if self.cx.config.features.hrtick {
             self.hrtick_update(cpu);
@@ -363,7 +405,7 @@ impl Kernel {
     /// A level above whose entity stays where it is: what is below it has changed.
     pub(super) fn stays_queued(&mut self, se: EntityId, slice: Option<Ns>) {
         self.update_load_avg(self.sched.se[se].cfs_rq, se, UPDATE_TG);
-        self.se_update_runnable(se);
+        self.sched.se_update_runnable(se);
         self.update_cfs_group(se);
         if let Some(slice) = slice {
             self.sched.se[se].slice = slice;
@@ -377,14 +419,17 @@ impl Kernel {
     pub(super) fn dequeue_entity(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) -> bool {
         let sleep = flags & DEQUEUE_SLEEP != 0;
         self.update_curr(cfs_rq);
-        self.clear_buddies(cfs_rq, se);
-        self.before_delaying(cfs_rq, se);
+        self.sched.clear_buddies(cfs_rq, se);
+        self.sched.before_delaying(cfs_rq, se, &self.cx);
         if flags & DEQUEUE_DELAYED == 0 {
             let delay = sleep && flags & DEQUEUE_SPECIAL == 0;
-            if self.cx.config.features.delay_dequeue && delay && !self.entity_eligible(cfs_rq, se) {
+            if self.cx.config.features.delay_dequeue
+                && delay
+                && !self.sched.entity_eligible(cfs_rq, se)
+            {
                 self.update_load_avg(cfs_rq, se, 0);
-                self.learns_within_dequeue(se);
-                self.set_delayed(se);
+                self.sched.learns_within_dequeue(se, &self.cx);
+                self.sched.set_delayed(se);
                 return false;
             }
         }
@@ -397,28 +442,28 @@ impl Kernel {
         }
         self.update_load_avg(cfs_rq, se, action);
         if sleep && flags & DEQUEUE_DELAYED == 0 {
-            self.learns_within_dequeue(se);
+            self.sched.learns_within_dequeue(se, &self.cx);
         }
-        self.se_update_runnable(se);
-        self.before_leaving(cfs_rq, se, flags);
-        self.account_entity_dequeue(cfs_rq, se);
-        if self.cfs_bandwidth_used() {
-            self.return_cfs_rq_runtime(cfs_rq);
+        self.sched.se_update_runnable(se);
+        self.sched.before_leaving(cfs_rq, se, flags, &self.cx);
+        self.sched.account_entity_dequeue(cfs_rq, se);
+        if self.sched.cfs_bandwidth_used() {
+            self.sched.return_cfs_rq_runtime(cfs_rq, &mut self.time, &mut self.cx);
         }
         self.update_cfs_group(se);
-        self.after_leaving(cfs_rq, se, flags);
+        self.sched.after_leaving(cfs_rq, se, flags, &self.cx);
         if flags & DEQUEUE_DELAYED != 0 {
-            self.clear_delayed(se);
+            self.sched.clear_delayed(se);
         }
-        if self.cfs_bandwidth_used() && self.sched.cfs[cfs_rq].nr_queued == 0 {
-            self.update_idle_cfs_rq_clock_pelt(cfs_rq);
+        if self.sched.cfs_bandwidth_used() && self.sched.cfs[cfs_rq].nr_queued == 0 {
+            self.sched.update_idle_cfs_rq_clock_pelt(cfs_rq);
         }
         true
     }
 
     /// `dequeue_entities()`; `false`: the task stays, delayed.
     pub(super) fn dequeue_entities(&mut self, cpu: CpuId, se: EntityId, mut flags: u32) -> bool {
-        if self.flat_groups() {
+        if self.sched.flat_groups() {
             return self.dequeue_flat(cpu, se, flags);
         }
         let was_sched_idle = self.sched.sched_idle_mask.contains(cpu);
@@ -445,7 +490,7 @@ impl Kernel {
                     return false;
                 }
                 // The group waits to be dequeued, with all that is above.
-                self.stays_queued(id, self.slice_for_above(cfs_rq));
+                self.stays_queued(id, self.sched.slice_for_above(cfs_rq, &self.cx));
                 parent_stays = true;
             }
             let cfs = &mut self.sched.cfs[cfs_rq];
@@ -468,29 +513,29 @@ impl Kernel {
             if let Some(parent) = parent {
                 if occupied && !parent_stays && sleep && !hierarchy_throttled {
                     // It sleeps within its slice: another one of the group shall have the rest.
-                    self.set_next_buddy(parent);
+                    self.sched.set_next_buddy(parent);
                 }
-                slice_below = self.slice_for_above(cfs_rq);
+                slice_below = self.sched.slice_for_above(cfs_rq, &self.cx);
             }
             parent_stays |= occupied;
             flags = (flags | DEQUEUE_SLEEP) & !(DEQUEUE_DELAYED | DEQUEUE_SPECIAL);
             level = parent;
         }
         if !throttled {
-            self.sub_nr_running(cpu, tasks);
+            self.sched.sub_nr_running(cpu, tasks);
         }
         if let Some(task) = task
-            && self.uclamp_sums()
+            && self.cx.uclamp_sums()
         {
-            self.util_bias_dequeue(cpu, task);
+            self.sched.util_bias_dequeue(cpu, task, &self.cx);
         }
         if !throttled && !was_sched_idle && self.sched.sched_idle_mask.contains(cpu) {
-            self.sched.rq[cpu].next_balance = self.jiffies();
+            self.sched.rq[cpu].next_balance = self.cx.jiffies();
         }
         if let Some(task) = task
             && finishing
         {
-            self.finish_block_task(task);
+            self.sched.finish_block_task(task);
         }
         true
     }
@@ -505,56 +550,40 @@ impl Kernel {
             self.sched.cfs[root].avg.change(cpu, &mut self.sched.stale_demands, |avg| {
                 pelt::util_est_dequeue(avg, own);
             });
-            if self.uclamp_sums() {
-                self.util_est_uclamp_dequeue(cpu, task);
+            if self.cx.uclamp_sums() {
+                self.sched.util_est_uclamp_dequeue(cpu, task);
             }
         }
         let sleeps = util_est && flags & DEQUEUE_SLEEP != 0;
         let learns = pelt::util_est_learns(self.cx.config.util_est_update);
         if sleeps && learns == Learns::Before {
-            self.util_est_update(cpu, se);
+            self.sched.util_est_update(cpu, se, &self.cx);
         }
         let dequeued = self.dequeue_entities(cpu, se, flags);
         if sleeps && learns == Learns::After {
-            self.util_est_update(cpu, se);
+            self.sched.util_est_update(cpu, se, &self.cx);
         }
         dequeued
-    }
-
-    /// A task goes to sleep, and its averages have just been updated (`UPDATE_UTIL_EST`).
-    #[inline(always)]
-    pub(super) fn learns_within_dequeue(&mut self, se: EntityId) {
-        if self.cx.config.features.util_est
-            && self.sched.se[se].my_q.is_none()
-            && pelt::util_est_learns(self.cx.config.util_est_update) == Learns::Within
-        {
-            self.learn_within_dequeue(se);
-        }
-    }
-
-    #[inline(never)]
-    fn learn_within_dequeue(&mut self, se: EntityId) {
-        self.util_est_update(self.sched.cfs[self.sched.se[se].cfs_rq].cpu, se);
     }
 
     // ---- pick, put, set -----------------------------------------------------------------------
 
     /// `pick_task_fair()`.
     pub(crate) fn pick_task_fair(&mut self, cpu: CpuId) -> Option<TaskId> {
-        if !self.wants_decisions() {
+        if !self.cx.wants_decisions() {
             return self.pick_task_fair_seen(cpu, &mut ());
         }
         let mut notes = Notes::default();
         let next = self.pick_task_fair_seen(cpu, &mut notes)?;
         let rule = notes.pick.expect("each pick says its rule");
         let (prev, candidates) = (self.sched.rq[cpu].curr, notes.pick_candidates);
-        self.record(Decision::Pick { prev, next, rule, candidates });
+        self.cx.record(Decision::Pick { prev, next, rule, candidates });
         Some(next)
     }
 
     #[inline(always)]
     fn pick_task_fair_seen(&mut self, cpu: CpuId, see: &mut impl See) -> Option<TaskId> {
-        if self.flat_groups() {
+        if self.sched.flat_groups() {
             return self.pick_flat(cpu, see);
         }
         'again: loop {
@@ -569,12 +598,12 @@ impl Kernel {
                 {
                     self.update_curr(cfs_rq);
                 }
-                if self.cfs_bandwidth_used() && self.check_cfs_rq_runtime(cfs_rq) {
+                if self.sched.cfs_bandwidth_used() && self.check_cfs_rq_runtime(cfs_rq) {
                     continue 'again;
                 }
-                let picked = self.pick_next_entity(cfs_rq, see);
+                let picked = self.sched.pick_next_entity(cfs_rq, see, &self.cx);
                 let se = picked.expect("a queue that is not empty has a best");
-                self.note_pick(see, cfs_rq, se);
+                self.sched.note_pick(see, cfs_rq, se, &self.cx);
                 if self.sched.se[se].sched_delayed {
                     self.dequeue_entities(cpu, se, DEQUEUE_SLEEP | DEQUEUE_DELAYED);
                     continue 'again;
@@ -591,7 +620,7 @@ impl Kernel {
     pub(crate) fn pick_next_task_fair(&mut self, cpu: CpuId, prev: TaskId) -> Pick {
         loop {
             if let Some(next) = self.pick_task_fair(cpu) {
-                let common = self.has_groups() && self.sched.tasks[prev].class == Class::Fair;
+                let common = self.sched.has_groups() && self.sched.tasks[prev].class == Class::Fair;
                 if next == prev {
                     self.repicked(cpu, next);
                 } else if common {
@@ -610,7 +639,7 @@ impl Kernel {
     }
 
     pub(crate) fn put_prev_task_fair(&mut self, cpu: CpuId, prev: TaskId) {
-        if self.flat_groups() {
+        if self.sched.flat_groups() {
             return self.put_prev_flat(cpu, prev, None);
         }
         let mut level = Some(self.sched.tasks[prev].se);
@@ -627,7 +656,7 @@ impl Kernel {
         if self.sched.se[se].on_rq {
             self.update_curr(cfs_rq);
         }
-        if self.cfs_bandwidth_used() {
+        if self.sched.cfs_bandwidth_used() {
             self.check_cfs_rq_runtime(cfs_rq);
         }
         let (cfs, entity) = (&mut self.sched.cfs[cfs_rq], &self.sched.se[se]);
@@ -640,13 +669,13 @@ impl Kernel {
 
     /// `set_next_task_fair()`; `first`: it is being switched to, not put back after a change.
     pub(crate) fn set_next_task_fair(&mut self, cpu: CpuId, next: TaskId, first: bool) {
-        if self.flat_groups() {
+        if self.sched.flat_groups() {
             return self.set_next_flat(cpu, next, first);
         }
         let mut level = Some(self.sched.tasks[next].se);
         while let Some(se) = level {
             self.set_next_entity(se, first);
-            if self.cfs_bandwidth_used() {
+            if self.sched.cfs_bandwidth_used() {
                 self.account_cfs_rq_runtime(self.sched.se[se].cfs_rq, 0);
             }
             level = self.sched.se[se].parent;
@@ -658,14 +687,14 @@ impl Kernel {
     #[inline(always)]
     pub(super) fn set_next_entity(&mut self, se: EntityId, first: bool) {
         let cfs_rq = self.sched.se[se].cfs_rq;
-        self.clear_buddies(cfs_rq, se);
+        self.sched.clear_buddies(cfs_rq, se);
         let (cfs, entity) = (&mut self.sched.cfs[cfs_rq], &self.sched.se[se]);
         if entity.on_rq {
             cfs.timeline_remove(se, entity);
             self.update_load_avg(cfs_rq, se, UPDATE_TG);
-            self.installed(cfs_rq, se, first);
+            self.sched.installed(cfs_rq, se, first, &self.cx);
         }
-        let clock_task = self.sched.rq[self.cpu_of(cfs_rq)].clock_task;
+        let clock_task = self.sched.rq[self.sched.cpu_of(cfs_rq)].clock_task;
         let entity = &mut self.sched.se[se];
         entity.exec_start = clock_task;
         entity.prev_sum_exec_runtime = entity.sum_exec_runtime;
@@ -676,7 +705,7 @@ impl Kernel {
     #[inline(always)]
     pub(super) fn next_task_is_set(&mut self, cpu: CpuId, next: TaskId, first: bool) {
         if self.sched.tasks[next].on_rq == OnRq::Queued {
-            self.cfs_tasks_move_to_head(cpu, next);
+            self.sched.cfs_tasks_move_to_head(cpu, next);
         }
         if first {
             if self.cx.config.features.hrtick {
@@ -686,16 +715,11 @@ impl Kernel {
         }
     }
 
-    /// `task_dead_fair()`: a task has left its CPU for the last time, and takes its load with it.
-    pub(crate) fn task_dead_fair(&mut self, task: TaskId) {
-        self.remove_entity_load_avg(task);
-    }
-
     // ---- tick, preemption, yield --------------------------------------------------------------
 
     /// `task_tick_fair()` for a hrtick: the slice is over.
     pub(crate) fn task_hrtick_fair(&mut self, cpu: CpuId, curr: TaskId) {
-        let mut level = self.nested_levels(curr);
+        let mut level = self.sched.nested_levels(curr);
         if level.is_none() {
             self.tick_flat(cpu, curr);
         }
@@ -703,7 +727,7 @@ impl Kernel {
             self.entity_tick(se);
             level = self.sched.se[se].parent;
         }
-        self.resched_curr(cpu);
+        self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
     }
 
     /// `entity_tick()`, what a tick and a hrtick both do.
@@ -716,20 +740,20 @@ impl Kernel {
     }
 
     pub(crate) fn task_tick_fair(&mut self, cpu: CpuId, curr: TaskId) {
-        let mut level = self.nested_levels(curr);
+        let mut level = self.sched.nested_levels(curr);
         if level.is_none() {
             self.tick_flat(cpu, curr);
         }
         while let Some(se) = level {
             self.entity_tick(se);
-            self.tick_preempts(self.sched.se[se].cfs_rq, se);
+            self.sched.tick_preempts(self.sched.se[se].cfs_rq, se, &mut self.cpuidle, &mut self.cx);
             level = self.sched.se[se].parent;
         }
         if let Some(cache) = &mut self.sched.sched_cache {
             cache.task_tick_cache(cpu, curr);
         }
         self.update_misfit_status(Some(curr), cpu);
-        self.check_update_overutilized_status(cpu);
+        self.sched.check_update_overutilized_status(cpu, &mut self.cx);
     }
 
     /// `check_preempt_wakeup_fair()`, `check_preempt_wakeup()` before 6.7.
@@ -739,16 +763,16 @@ impl Kernel {
             return;
         }
         let (preempt, rule) =
-            if self.throttled_hierarchy(self.sched.se[self.sched.tasks[task].se].cfs_rq) {
+            if self.sched.throttled_hierarchy(self.sched.se[self.sched.tasks[task].se].cfs_rq) {
                 (false, PreemptionRule::Throttled)
             } else {
                 self.wakeup_preempts(cpu, task, curr, wake_flags)
             };
-        if self.wants_decisions() {
-            self.record(Decision::Preemption { task, curr, preempt, rule });
+        if self.cx.wants_decisions() {
+            self.cx.record(Decision::Preemption { task, curr, preempt, rule });
         }
         if preempt {
-            self.resched_curr_lazy(cpu);
+            self.sched.resched_curr_lazy(cpu, &mut self.cpuidle, &mut self.cx);
         }
     }
 
@@ -758,26 +782,8 @@ impl Kernel {
             return;
         }
         let se = self.sched.tasks[self.sched.rq[cpu].curr].se;
-        let cfs_rq = self.timeline_of(se);
-        self.clear_buddies(cfs_rq, se);
+        let cfs_rq = self.sched.timeline_of(se);
+        self.sched.clear_buddies(cfs_rq, se);
         self.yields(cpu, cfs_rq, se);
-    }
-
-    /// `reweight_task_fair()` of a task that is off the queue while its attributes change: its load is
-    /// part of its queue's. The average is refreshed even if the weight stays.
-    pub(crate) fn reweight_task(&mut self, se: EntityId, new: LoadWeight) {
-        debug_assert!(!self.sched.se[se].on_rq);
-        self.reweighted_off_queue(se, new.weight);
-        let floor = self.attach_floor();
-        let entity = &mut self.sched.se[se];
-        let cfs_rq = entity.cfs_rq;
-        let old_down = scale_load_down(entity.load.weight);
-        let new_down = scale_load_down(new.weight);
-        entity.load = new;
-        self.sched.cfs[cfs_rq].avg.change_load(|avg| {
-            pelt::dequeue_load_avg(avg, &entity.avg, old_down);
-            pelt::reweight_load_avg(&mut entity.avg, new_down);
-            pelt::enqueue_load_avg(avg, &entity.avg, new_down, floor);
-        });
     }
 }

@@ -13,7 +13,7 @@ use schedtwin_types::{CpuId, TaskId};
 
 /// `calc_delta_fair()` in the kernel's form.
 pub fn calc_delta_fair(kernel: &Kernel, delta: u64, load: &LoadWeight) -> u64 {
-    kernel.calc_delta_fair(delta, load)
+    kernel.cx.calc_delta_fair(delta, load)
 }
 
 /// The fair class of a CPU.
@@ -68,17 +68,17 @@ impl FairSteps<'_> {
     /// `reweight_task_fair()` of a task that is off the queue.
     pub fn reweight(&mut self, task: TaskId, load: LoadWeight) {
         let se = self.0.sched.tasks[task].se;
-        self.0.reweight_task(se, load);
+        self.0.sched.reweight_task(se, load, &self.0.cx);
     }
 
     /// `resched_curr()`.
     pub fn resched_curr(&mut self) {
-        self.0.resched_curr(self.1);
+        self.0.sched.resched_curr(self.1, &mut self.0.cpuidle, &mut self.0.cx);
     }
 
     /// The buddies' part of `task_hot()`.
     pub fn cache_hot_buddy(&self, task: TaskId) -> bool {
-        self.0.cache_hot_buddy(self.0.sched.tasks[task].se)
+        self.0.sched.cache_hot_buddy(self.0.sched.tasks[task].se, &self.0.cx)
     }
 
     /// `update_curr()` of the queue.
@@ -91,25 +91,30 @@ impl FairSteps<'_> {
 impl FairSteps<'_> {
     /// `pick_eevdf()`, the next buddy included: whom it would pick now.
     pub fn pick_eevdf(&self) -> Option<TaskId> {
-        let se = self.0.pick_next_entity(self.0.sched.rq[self.1].timeline, &mut ());
+        let se =
+            self.0.sched.pick_next_entity(self.0.sched.rq[self.1].timeline, &mut (), &self.0.cx);
         se.map(|se| self.0.sched.se[se].task)
     }
 
     /// What comes first in `dequeue_task()`: where the lag is measured before it is known whether the dequeue will be delayed.
     pub fn begin_dequeue(&mut self, task: TaskId) {
-        self.0.before_delaying(CfsRqId::root(self.1), self.0.sched.tasks[task].se);
+        self.0.sched.before_delaying(
+            CfsRqId::root(self.1),
+            self.0.sched.tasks[task].se,
+            &self.0.cx,
+        );
     }
 
     /// `entity_eligible()`.
     pub fn eligible(&self, task: TaskId) -> bool {
-        self.0.entity_eligible(self.0.sched.rq[self.1].timeline, self.0.sched.tasks[task].se)
+        self.0.sched.entity_eligible(self.0.sched.rq[self.1].timeline, self.0.sched.tasks[task].se)
     }
 
     /// `reweight_eevdf()`: another weight in the timeline, as groups above might leave it.
     pub fn reweight_in_timeline(&mut self, task: TaskId, weight: u64) {
         let (se, timeline) = (self.0.sched.tasks[task].se, self.0.sched.rq[self.1].timeline);
         let queued = self.0.sched.se[se].on_rq;
-        self.0.reweight_in_timeline(timeline, se, weight, queued);
+        self.0.sched.reweight_in_timeline(timeline, se, weight, queued, &self.0.cx);
     }
 
     /// Gives an entity other virtual times where it is, queued or not. No function of the kernel: it takes
@@ -118,12 +123,12 @@ impl FairSteps<'_> {
         let (se, root) = (self.0.sched.tasks[task].se, self.0.sched.rq[self.1].timeline);
         let in_timeline = self.0.sched.se[se].on_rq && self.0.sched.cfs[root].curr != Some(se);
         if in_timeline {
-            self.0.timeline_remove(root, se);
+            self.0.sched.timeline_remove(root, se);
         }
         let entity = &mut self.0.sched.se[se];
         (entity.vruntime, entity.deadline, entity.vlag) = (vruntime, deadline, vlag);
         if in_timeline {
-            self.0.timeline_insert(root, se);
+            self.0.sched.timeline_insert(root, se);
         }
     }
 }
@@ -140,38 +145,48 @@ impl FairSteps<'_> {
     /// `migrate_task_rq_fair()`, the virtual part: a sleeping task is woken on another CPU. A queued one
     /// that moves is dequeued (`on_rq` = `Migrating`) and enqueued with `ENQUEUE_MIGRATED` instead.
     pub fn migrate_sleeper(&mut self, task: TaskId) {
-        self.0.sleeper_migrates(self.0.sched.tasks[task].se);
+        self.0.sched.sleeper_migrates(self.0.sched.tasks[task].se, &self.0.cx);
     }
 
     /// `pick_next_entity()` with the running entity, if it is queued: whom it would pick now.
     pub fn pick_next_entity(&self) -> Option<TaskId> {
-        self.0.pick_cfs(CfsRqId::root(self.1), &mut ()).map(|se| self.0.sched.se[se].task)
+        self.0.sched.pick_cfs(CfsRqId::root(self.1), &mut ()).map(|se| self.0.sched.se[se].task)
     }
 
     /// `wakeup_preempt_entity()`: −1, 0 or 1.
     pub fn wakeup_preempt_entity(&self, curr: TaskId, task: TaskId) -> i32 {
-        self.0.wakeup_preempt_entity(self.0.sched.tasks[curr].se, self.0.sched.tasks[task].se)
+        self.0.sched.wakeup_preempt_entity(self.0.sched.tasks[curr].se, self.0.sched.tasks[task].se)
     }
 
     /// `sched_slice()`, nanoseconds.
     pub fn sched_slice(&self, task: TaskId) -> u64 {
-        self.0.sched_slice(CfsRqId::root(self.1), self.0.sched.tasks[task].se)
+        self.0.sched.sched_slice(CfsRqId::root(self.1), self.0.sched.tasks[task].se, &self.0.cx)
     }
 
     /// `place_entity()`; `initial`: as after a fork.
     pub fn place(&mut self, task: TaskId, initial: bool) {
-        self.0.place_by_vruntime(CfsRqId::root(self.1), self.0.sched.tasks[task].se, initial);
+        self.0.sched.place_by_vruntime(
+            CfsRqId::root(self.1),
+            self.0.sched.tasks[task].se,
+            initial,
+            &self.0.cx,
+        );
     }
 
     /// `check_preempt_tick()` of the running task, `update_curr()` before it included, PELT not.
     pub fn check_preempt_tick(&mut self, curr: TaskId) {
         let se = self.0.sched.tasks[curr].se;
         self.update_curr();
-        self.0.check_preempt_tick(CfsRqId::root(self.1), se);
+        self.0.sched.check_preempt_tick(
+            CfsRqId::root(self.1),
+            se,
+            &mut self.0.cpuidle,
+            &mut self.0.cx,
+        );
     }
 
     /// `update_min_vruntime()`.
     pub fn update_min_vruntime(&mut self) {
-        self.0.update_min_vruntime(CfsRqId::root(self.1));
+        self.0.sched.update_min_vruntime(CfsRqId::root(self.1));
     }
 }

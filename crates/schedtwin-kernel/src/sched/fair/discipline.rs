@@ -31,6 +31,7 @@ use crate::Kernel;
 use crate::config::{Config, FairClass};
 use crate::sched::{CfsRq, CfsRqId, EntityId, SchedEntity};
 use crate::see::See;
+use crate::{Context, Cpuidle, Scheduler};
 use schedtwin_types::{CpuId, Ns, PickRule, PreemptionRule, SchedAttr, TaskId};
 
 /// What a run queue of a kernel orders its timeline by.
@@ -58,66 +59,73 @@ impl CfsRq {
     }
 }
 
-impl Kernel {
+impl Scheduler {
     /// [`CfsRq::timeline_insert`], by number.
     pub(super) fn timeline_insert(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        self.sched.cfs[cfs_rq].timeline_insert(se, &self.sched.se[se]);
+        self.cfs[cfs_rq].timeline_insert(se, &self.se[se]);
     }
 
     /// [`CfsRq::timeline_remove`], by number.
     pub(super) fn timeline_remove(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        self.sched.cfs[cfs_rq].timeline_remove(se, &self.sched.se[se]);
-    }
-
-    /// An entity joins a queue whose time is not accounted yet.
-    #[inline(always)]
-    pub(super) fn place_before_update(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
-        if self.sched.cfs[cfs_rq].curr == Some(se) {
-            match self.cx.config.fair {
-                FairClass::Eevdf => self.place_running(cfs_rq, se, flags),
-                FairClass::Cfs => self.renormalise(cfs_rq, se, flags),
-            }
-        }
+        self.cfs[cfs_rq].timeline_remove(se, &self.se[se]);
     }
 
     /// An entity joins a queue whose time has been accounted.
     #[inline(always)]
-    pub(super) fn place_after_update(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
-        let curr = self.sched.cfs[cfs_rq].curr == Some(se);
-        match self.cx.config.fair {
+    pub(super) fn place_after_update(
+        &mut self,
+        cfs_rq: CfsRqId,
+        se: EntityId,
+        flags: u32,
+        cx: &Context,
+    ) {
+        let curr = self.cfs[cfs_rq].curr == Some(se);
+        match cx.config.fair {
             FairClass::Eevdf if curr => {}
-            FairClass::Eevdf => self.place_entity(cfs_rq, se, flags),
+            FairClass::Eevdf => self.place_entity(cfs_rq, se, flags, cx),
             FairClass::Cfs => {
                 if !curr {
                     self.renormalise(cfs_rq, se, flags);
                 }
-                self.place_sleeper(cfs_rq, se, flags);
+                self.place_sleeper(cfs_rq, se, flags, cx);
             }
         }
     }
 
     /// An entity is going to sleep or to leave, and its queue's time has been accounted.
     #[inline(always)]
-    pub(super) fn before_delaying(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        match self.cx.config.fair {
-            FairClass::Eevdf => self.fix_lag(cfs_rq, se),
+    pub(super) fn before_delaying(&mut self, cfs_rq: CfsRqId, se: EntityId, cx: &Context) {
+        match cx.config.fair {
+            FairClass::Eevdf => self.fix_lag(cfs_rq, se, cx),
             FairClass::Cfs => {}
         }
     }
 
     /// An entity is about to leave its queue, and still counts there.
     #[inline(always)]
-    pub(super) fn before_leaving(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
-        match self.cx.config.fair {
-            FairClass::Eevdf => self.keep_lag(cfs_rq, se, flags),
+    pub(super) fn before_leaving(
+        &mut self,
+        cfs_rq: CfsRqId,
+        se: EntityId,
+        flags: u32,
+        cx: &Context,
+    ) {
+        match cx.config.fair {
+            FairClass::Eevdf => self.keep_lag(cfs_rq, se, flags, cx),
             FairClass::Cfs => {}
         }
     }
 
     /// An entity has left its queue, and does not count there any more.
     #[inline(always)]
-    pub(super) fn after_leaving(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
-        match self.cx.config.fair {
+    pub(super) fn after_leaving(
+        &mut self,
+        cfs_rq: CfsRqId,
+        se: EntityId,
+        flags: u32,
+        cx: &Context,
+    ) {
+        match cx.config.fair {
             FairClass::Eevdf => {}
             FairClass::Cfs => self.leave_virtual_time(cfs_rq, se, flags),
         }
@@ -125,23 +133,34 @@ impl Kernel {
 
     /// The running entity's virtual runtime has grown (the end of `update_curr()`).
     #[inline(always)]
-    pub(super) fn virtual_time_passed(&mut self, cfs_rq: CfsRqId, curr: EntityId) {
-        match self.cx.config.fair {
-            FairClass::Eevdf => self.charge_request(cfs_rq, curr),
+    pub(super) fn virtual_time_passed(
+        &mut self,
+        cfs_rq: CfsRqId,
+        curr: EntityId,
+        cpuidle: &mut Cpuidle,
+        cx: &mut Context,
+    ) {
+        match cx.config.fair {
+            FairClass::Eevdf => self.charge_request(cfs_rq, curr, cpuidle, cx),
             FairClass::Cfs => self.update_min_vruntime(cfs_rq),
         }
     }
 
     /// `pick_next_entity()`: who runs next. Read-only: the decision alone.
     #[inline(always)]
-    pub(super) fn pick_next_entity(&self, cfs_rq: CfsRqId, see: &mut impl See) -> Option<EntityId> {
-        match self.cx.config.fair {
-            FairClass::Eevdf => match self.sched.cfs[cfs_rq].next {
+    pub(super) fn pick_next_entity(
+        &self,
+        cfs_rq: CfsRqId,
+        see: &mut impl See,
+        cx: &Context,
+    ) -> Option<EntityId> {
+        match cx.config.fair {
+            FairClass::Eevdf => match self.cfs[cfs_rq].next {
                 Some(next) if self.entity_eligible(cfs_rq, next) => {
                     see.pick(PickRule::NextBuddyEligible);
                     Some(next)
                 }
-                _ => self.pick_eevdf(cfs_rq, true, see),
+                _ => self.pick_eevdf(cfs_rq, true, see, cx),
             },
             FairClass::Cfs => self.pick_cfs(cfs_rq, see),
         }
@@ -153,9 +172,10 @@ impl Kernel {
         &self,
         cfs_rq: CfsRqId,
         se: EntityId,
+        cx: &Context,
     ) -> (i64, Option<i64>, bool) {
-        let entity = &self.sched.se[se];
-        match self.cx.config.fair {
+        let entity = &self.se[se];
+        match cx.config.fair {
             FairClass::Eevdf => {
                 let average = self.peek_avg_vruntime(cfs_rq);
                 (
@@ -165,7 +185,7 @@ impl Kernel {
                 )
             }
             FairClass::Cfs => {
-                let behind = self.sched.cfs[cfs_rq].min_vruntime.wrapping_sub(entity.vruntime);
+                let behind = self.cfs[cfs_rq].min_vruntime.wrapping_sub(entity.vruntime);
                 (behind as i64, None, true)
             }
         }
@@ -173,10 +193,98 @@ impl Kernel {
 
     /// A queued entity has been switched to (`first`), or put back after a change (`set_next_entity()`).
     #[inline(always)]
-    pub(super) fn installed(&mut self, cfs_rq: CfsRqId, se: EntityId, first: bool) {
-        match self.cx.config.fair {
-            FairClass::Eevdf => self.set_protect_slice(cfs_rq, se, first),
+    pub(super) fn installed(&mut self, cfs_rq: CfsRqId, se: EntityId, first: bool, cx: &Context) {
+        match cx.config.fair {
+            FairClass::Eevdf => self.set_protect_slice(cfs_rq, se, first, cx),
             FairClass::Cfs => {}
+        }
+    }
+
+    /// A tick: is it somebody else's turn?
+    #[inline(always)]
+    pub(super) fn tick_preempts(
+        &mut self,
+        cfs_rq: CfsRqId,
+        curr: EntityId,
+        cpuidle: &mut Cpuidle,
+        cx: &mut Context,
+    ) {
+        match cx.config.fair {
+            // It has been decided when its time was accounted.
+            FairClass::Eevdf => {}
+            FairClass::Cfs => self.check_preempt_tick(cfs_rq, curr, cpuidle, cx),
+        }
+    }
+
+    /// `migrate_task_rq_fair()`, the virtual part: a waking task leaves the queue it slept on.
+    #[inline(always)]
+    pub(crate) fn sleeper_migrates(&mut self, se: EntityId, cx: &Context) {
+        match cx.config.fair {
+            FairClass::Eevdf => {}
+            FairClass::Cfs => self.normalise(self.se[se].cfs_rq, se),
+        }
+    }
+
+    /// Whether `sched_setattr()` asks for another slice than `se` has.
+    pub(crate) fn slice_changes(&self, se: EntityId, attr: &SchedAttr, cx: &Context) -> bool {
+        match cx.config.fair {
+            // Compared with the slice in force, so asking for the default counts as a change.
+            FairClass::Eevdf => attr.slice != self.se[se].slice,
+            FairClass::Cfs => false,
+        }
+    }
+
+    /// `cfs_rq_min_slice()`: the slice of a group with this queue.
+    #[inline]
+    pub(super) fn slice_for_above(&self, cfs_rq: CfsRqId, cx: &Context) -> Option<Ns> {
+        match cx.config.fair {
+            FairClass::Eevdf => {
+                let waiting = self.cfs[cfs_rq].timeline.iter().map(|node| node.se);
+                waiting.chain(self.curr_on_rq(cfs_rq)).map(|se| self.se[se].slice).min()
+            }
+            FairClass::Cfs => None,
+        }
+    }
+
+    /// A group that joins a queue has the slice of those in it.
+    #[inline]
+    pub(super) fn takes_slice(&mut self, se: EntityId, slice: Ns) {
+        let entity = &mut self.se[se];
+        entity.slice = slice;
+        entity.custom_slice = true;
+    }
+
+    /// It has been.
+    pub(super) fn after_reweight(
+        &mut self,
+        cfs_rq: CfsRqId,
+        se: EntityId,
+        curr: bool,
+        cx: &Context,
+    ) {
+        if cx.config.fair == FairClass::Eevdf && !curr {
+            self.timeline_insert(cfs_rq, se);
+        }
+    }
+
+    /// Asserts that the timeline is in order, and the sums are what is in it.
+    pub(crate) fn verify_timeline(&self, cfs_rq: CfsRqId, cx: &Context) {
+        match cx.config.fair {
+            FairClass::Eevdf => self.verify_eevdf(cfs_rq),
+            FairClass::Cfs => self.verify_cfs(cfs_rq),
+        }
+    }
+}
+
+impl Kernel {
+    /// An entity joins a queue whose time is not accounted yet.
+    #[inline(always)]
+    pub(super) fn place_before_update(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
+        if self.sched.cfs[cfs_rq].curr == Some(se) {
+            match self.cx.config.fair {
+                FairClass::Eevdf => self.place_running(cfs_rq, se, flags),
+                FairClass::Cfs => self.sched.renormalise(cfs_rq, se, flags),
+            }
         }
     }
 
@@ -187,23 +295,13 @@ impl Kernel {
             FairClass::Eevdf => {}
             // What the hierarchies of both have in common is not touched: its slice goes on.
             FairClass::Cfs if self.cx.config.fair_group_sched => {
-                self.cfs_tasks_move_to_head(cpu, task);
+                self.sched.cfs_tasks_move_to_head(cpu, task);
                 self.update_misfit_status(Some(task), cpu);
             }
             FairClass::Cfs => {
                 self.put_prev_task_fair(cpu, task);
                 self.set_next_task_fair(cpu, task, true);
             }
-        }
-    }
-
-    /// A tick: is it somebody else's turn?
-    #[inline(always)]
-    pub(super) fn tick_preempts(&mut self, cfs_rq: CfsRqId, curr: EntityId) {
-        match self.cx.config.fair {
-            // It has been decided when its time was accounted.
-            FairClass::Eevdf => {}
-            FairClass::Cfs => self.check_preempt_tick(cfs_rq, curr),
         }
     }
 
@@ -237,44 +335,6 @@ impl Kernel {
         }
     }
 
-    /// `migrate_task_rq_fair()`, the virtual part: a waking task leaves the queue it slept on.
-    #[inline(always)]
-    pub(crate) fn sleeper_migrates(&mut self, se: EntityId) {
-        match self.cx.config.fair {
-            FairClass::Eevdf => {}
-            FairClass::Cfs => self.normalise(self.sched.se[se].cfs_rq, se),
-        }
-    }
-
-    /// Whether `sched_setattr()` asks for another slice than `se` has.
-    pub(crate) fn slice_changes(&self, se: EntityId, attr: &SchedAttr) -> bool {
-        match self.cx.config.fair {
-            // Compared with the slice in force, so asking for the default counts as a change.
-            FairClass::Eevdf => attr.slice != self.sched.se[se].slice,
-            FairClass::Cfs => false,
-        }
-    }
-
-    /// `cfs_rq_min_slice()`: the slice of a group with this queue.
-    #[inline]
-    pub(super) fn slice_for_above(&self, cfs_rq: CfsRqId) -> Option<Ns> {
-        match self.cx.config.fair {
-            FairClass::Eevdf => {
-                let waiting = self.sched.cfs[cfs_rq].timeline.iter().map(|node| node.se);
-                waiting.chain(self.curr_on_rq(cfs_rq)).map(|se| self.sched.se[se].slice).min()
-            }
-            FairClass::Cfs => None,
-        }
-    }
-
-    /// A group that joins a queue has the slice of those in it.
-    #[inline]
-    pub(super) fn takes_slice(&mut self, se: EntityId, slice: Ns) {
-        let entity = &mut self.sched.se[se];
-        entity.slice = slice;
-        entity.custom_slice = true;
-    }
-
     /// A queued entity is going to be reweighted: out of the timeline where its place depends on the
     /// weight. V, where its lag does.
     pub(super) fn before_reweight(
@@ -286,9 +346,9 @@ impl Kernel {
         match self.cx.config.fair {
             FairClass::Eevdf => {
                 self.update_curr(cfs_rq);
-                let average = self.avg_vruntime(cfs_rq);
+                let average = self.sched.avg_vruntime(cfs_rq);
                 if !curr {
-                    self.timeline_remove(cfs_rq, se);
+                    self.sched.timeline_remove(cfs_rq, se);
                 }
                 Some(average)
             }
@@ -298,21 +358,6 @@ impl Kernel {
                 }
                 None
             }
-        }
-    }
-
-    /// It has been.
-    pub(super) fn after_reweight(&mut self, cfs_rq: CfsRqId, se: EntityId, curr: bool) {
-        if self.cx.config.fair == FairClass::Eevdf && !curr {
-            self.timeline_insert(cfs_rq, se);
-        }
-    }
-
-    /// Asserts that the timeline is in order, and the sums are what is in it.
-    pub(crate) fn verify_timeline(&self, cfs_rq: CfsRqId) {
-        match self.cx.config.fair {
-            FairClass::Eevdf => self.verify_eevdf(cfs_rq),
-            FairClass::Cfs => self.verify_cfs(cfs_rq),
         }
     }
 }

@@ -44,6 +44,7 @@ use crate::sched::core::{DEQUEUE_DELAYED, DEQUEUE_SLEEP, ENQUEUE_INITIAL};
 use crate::sched::{CfsRq, CfsRqId, EntityId, LoadWeight, SchedEntity, TimelineNode};
 use crate::see::See;
 use crate::sorted;
+use crate::{Context, Cpuidle, Scheduler};
 use schedtwin_types::{CpuId, PickRule, Policy, PreemptionRule, TaskId};
 
 /// Whether weights in a queue's sums have all of their bits: 7.3 scales none of them down.
@@ -71,11 +72,11 @@ fn sums(cfs: &CfsRq, curr: Option<&SchedEntity>) -> (i64, i64) {
     (sum, load)
 }
 
-impl Kernel {
+impl Context {
     /// Whether a wakee is compared with the class that has been raised since the last pick, not with who runs.
     #[inline(always)]
     pub(crate) fn compares_next_class(&self) -> bool {
-        self.cx.config.eevdf_form == EevdfForm::V7_3
+        self.config.eevdf_form == EevdfForm::V7_3
     }
 }
 
@@ -142,11 +143,11 @@ impl CfsRq {
     }
 }
 
-impl Kernel {
+impl Scheduler {
     /// `avg_vruntime()`: V, and moves the base of the sums there.
     pub(crate) fn avg_vruntime(&mut self, cfs_rq: CfsRqId) -> u64 {
-        let curr = self.curr_on_rq(cfs_rq).map(|c| &self.sched.se[c]);
-        let cfs = &mut self.sched.cfs[cfs_rq];
+        let curr = self.curr_on_rq(cfs_rq).map(|c| &self.se[c]);
+        let cfs = &mut self.cfs[cfs_rq];
         let delta = if cfs.avg_load != 0 {
             let (mut sum, load) = sums(cfs, curr);
             if sum < 0 {
@@ -166,41 +167,45 @@ impl Kernel {
     /// `entity_eligible()`: v ≤ V, without a division.
     #[inline(always)]
     pub(crate) fn entity_eligible(&self, cfs_rq: CfsRqId, se: EntityId) -> bool {
-        let cfs = &self.sched.cfs[cfs_rq];
-        let curr = self.curr_on_rq(cfs_rq).map(|c| &self.sched.se[c]);
-        cfs.is_eligible(sums(cfs, curr), self.sched.se[se].vruntime)
+        let cfs = &self.cfs[cfs_rq];
+        let curr = self.curr_on_rq(cfs_rq).map(|c| &self.se[c]);
+        cfs.is_eligible(sums(cfs, curr), self.se[se].vruntime)
     }
 
     /// `update_entity_lag()`: V − v, within its limit.
-    pub(crate) fn update_entity_lag(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+    pub(crate) fn update_entity_lag(&mut self, cfs_rq: CfsRqId, se: EntityId, cx: &Context) {
         let average = self.avg_vruntime(cfs_rq);
-        self.sched.se[se].vlag = self.entity_lag(cfs_rq, average, se);
+        self.se[se].vlag = self.entity_lag(cfs_rq, average, se, cx);
     }
 
     /// `entity_lag()`.
     #[inline(always)]
-    pub(super) fn entity_lag(&self, cfs_rq: CfsRqId, average: u64, se: EntityId) -> i64 {
-        let entity = &self.sched.se[se];
-        let time = match self.cx.config.lag_limit {
-            LagLimit::TwoSlices => (2 * entity.slice).max(self.cx.tick_nsec),
+    pub(super) fn entity_lag(
+        &self,
+        cfs_rq: CfsRqId,
+        average: u64,
+        se: EntityId,
+        cx: &Context,
+    ) -> i64 {
+        let entity = &self.se[se];
+        let time = match cx.config.lag_limit {
+            LagLimit::TwoSlices => (2 * entity.slice).max(cx.tick_nsec),
             // An entity that is being reweighted is out of the timeline for a moment.
-            LagLimit::MaxSliceAndTick => {
-                self.max_slice(cfs_rq).max(entity.slice) + self.cx.tick_nsec
-            }
+            LagLimit::MaxSliceAndTick => self.max_slice(cfs_rq).max(entity.slice) + cx.tick_nsec,
         };
-        let limit = self.calc_delta_fair(time, entity.virtual_load()) as i64;
+        let limit = cx.calc_delta_fair(time, entity.virtual_load()) as i64;
         (average.wrapping_sub(entity.vruntime) as i64).clamp(-limit, limit)
     }
 
     /// `reweight_eevdf()`: a queued entity, out of the timeline, is to have another weight. Its lag, and what is
     /// left of its request, are worth less virtual time the heavier it is.
-    pub(super) fn reweight_eevdf(&mut self, se: EntityId, average: u64, weight: u64) {
-        let cfs_rq = self.sched.se[se].cfs_rq;
-        let lag = self.entity_lag(cfs_rq, average, se);
-        let protected = self.cx.config.eevdf_form == EevdfForm::V7_3
-            && self.sched.cfs[cfs_rq].curr == Some(se)
-            && self.protect_slice(se);
-        let entity = &mut self.sched.se[se];
+    pub(super) fn reweight_eevdf(&mut self, se: EntityId, average: u64, weight: u64, cx: &Context) {
+        let cfs_rq = self.se[se].cfs_rq;
+        let lag = self.entity_lag(cfs_rq, average, se, cx);
+        let protected = cx.config.eevdf_form == EevdfForm::V7_3
+            && self.cfs[cfs_rq].curr == Some(se)
+            && self.protect_slice(se, cx);
+        let entity = &mut self.se[se];
         let old = entity.virtual_load().weight as i64;
         // div_s64() takes a 32-bit divisor.
         let rescaled = |virtual_time: i64| virtual_time.wrapping_mul(old) / weight as i32 as i64;
@@ -216,9 +221,9 @@ impl Kernel {
     }
 
     /// An entity that is off the queue gets another weight: its lag is worth less virtual time the heavier it is.
-    pub(super) fn reweighted_off_queue(&mut self, se: EntityId, weight: u64) {
-        let entity = &mut self.sched.se[se];
-        match self.cx.config.eevdf_form {
+    pub(super) fn reweighted_off_queue(&mut self, se: EntityId, weight: u64, cx: &Context) {
+        let entity = &mut self.se[se];
+        match cx.config.eevdf_form {
             EevdfForm::V6_12 => {
                 let scaled = entity.vlag.wrapping_mul(entity.load.weight as i64);
                 // div_s64() takes a 32-bit divisor.
@@ -232,53 +237,23 @@ impl Kernel {
     }
 
     /// The beginning of `dequeue_task()`: 7.3 fixes the lag when a task blocks.
-    pub(super) fn fix_lag(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        match self.cx.config.eevdf_form {
+    pub(super) fn fix_lag(&mut self, cfs_rq: CfsRqId, se: EntityId, cx: &Context) {
+        match cx.config.eevdf_form {
             EevdfForm::V6_12 => {}
             EevdfForm::V7_3 => {
-                self.update_entity_lag_7_3(cfs_rq, se);
-            }
-        }
-    }
-
-    /// `place_entity()` of a task that has blocked, has not been switched out yet and is woken: 7.3 accounts its time before.
-    pub(super) fn place_running(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
-        match self.cx.config.eevdf_form {
-            EevdfForm::V6_12 => {}
-            EevdfForm::V7_3 => self.update_curr(cfs_rq),
-        }
-        self.place_entity(cfs_rq, se, flags);
-    }
-
-    /// `requeue_delayed_entity()`: whether a delayed task that is woken is placed anew, with its lag.
-    pub(super) fn requeued_elsewhere(&mut self, cfs_rq: CfsRqId, se: EntityId) -> bool {
-        match self.cx.config.eevdf_form {
-            EevdfForm::V6_12 => {
-                if !self.cx.config.features.delay_zero {
-                    return false;
-                }
-                self.update_entity_lag(cfs_rq, se);
-                let owed = self.sched.se[se].vlag > 0;
-                if owed {
-                    self.sched.se[se].vlag = 0;
-                }
-                owed
-            }
-            EevdfForm::V7_3 => {
-                self.update_curr(cfs_rq);
-                self.update_entity_lag_7_3(cfs_rq, se)
+                self.update_entity_lag_7_3(cfs_rq, se, cx);
             }
         }
     }
 
     /// The middle of `dequeue_entity()`: what an entity takes along.
-    pub(super) fn keep_lag(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
-        let fixed = self.cx.config.eevdf_form == EevdfForm::V7_3;
+    pub(super) fn keep_lag(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32, cx: &Context) {
+        let fixed = cx.config.eevdf_form == EevdfForm::V7_3;
         if !fixed {
-            self.update_entity_lag(cfs_rq, se);
+            self.update_entity_lag(cfs_rq, se, cx);
         }
-        let features = &self.cx.config.features;
-        let entity = &mut self.sched.se[se];
+        let features = &cx.config.features;
+        let entity = &mut self.se[se];
         let sleep = flags & DEQUEUE_SLEEP != 0;
         if features.place_rel_deadline && !sleep {
             entity.deadline = entity.deadline.wrapping_sub(entity.vruntime);
@@ -290,38 +265,36 @@ impl Kernel {
     }
 
     /// `place_entity()`: where a newcomer starts.
-    pub(crate) fn place_entity(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
-        let form = self.cx.config.eevdf_form;
+    pub(crate) fn place_entity(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32, cx: &Context) {
+        let form = cx.config.eevdf_form;
         if form == EevdfForm::V7_3 && !self.flat_groups() {
             self.take_weight(se);
         }
         let average = self.avg_vruntime(cfs_rq);
         let curr = self.curr_on_rq(cfs_rq);
-        let base_slice = self.sched.base_slice;
-        let entity = &mut self.sched.se[se];
+        let base_slice = self.base_slice;
+        let entity = &mut self.se[se];
         if !entity.custom_slice {
             entity.slice = base_slice;
         }
-        let mut vslice =
-            self.calc_delta_fair(self.sched.se[se].slice, self.sched.se[se].virtual_load());
-        let cfs = &mut self.sched.cfs[cfs_rq];
-        let features = &self.cx.config.features;
+        let mut vslice = cx.calc_delta_fair(self.se[se].slice, self.se[se].virtual_load());
+        let cfs = &mut self.cfs[cfs_rq];
+        let features = &cx.config.features;
         let mut lag = 0;
         if features.place_lag && cfs.nr_queued != 0 {
             // Joining moves V towards the newcomer, which would eat part of its lag: inflate the
             // lag so that after joining it is what it was.
-            let load =
-                cfs.avg_load + curr.map_or(0, |curr| cfs.weight_in_sums(&self.sched.se[curr]));
-            let vlag = self.sched.se[se].vlag;
+            let load = cfs.avg_load + curr.map_or(0, |curr| cfs.weight_in_sums(&self.se[curr]));
+            let vlag = self.se[se].vlag;
             lag = match form {
                 EevdfForm::V6_12 => {
-                    let together = load + cfs.weight_in_sums(&self.sched.se[se]);
+                    let together = load + cfs.weight_in_sums(&self.se[se]);
                     vlag.wrapping_mul(together as i64) / load.max(1) as i32 as i64
                 }
-                EevdfForm::V7_3 => cfs.inflated(vlag, load.max(1), &self.sched.se[se]),
+                EevdfForm::V7_3 => cfs.inflated(vlag, load.max(1), &self.se[se]),
             };
         }
-        let entity = &mut self.sched.se[se];
+        let entity = &mut self.se[se];
         entity.vruntime = average.wrapping_sub(lag as u64);
         if features.place_rel_deadline && entity.rel_deadline {
             entity.deadline = entity.deadline.wrapping_add(entity.vruntime);
@@ -337,9 +310,9 @@ impl Kernel {
 
     /// `update_deadline()`: has the slice been used up? Then the next one begins.
     #[inline(always)]
-    fn update_deadline(&mut self, cfs_rq: CfsRqId, se: EntityId) -> bool {
-        let base_slice = self.sched.base_slice;
-        let entity = &mut self.sched.se[se];
+    fn update_deadline(&mut self, cfs_rq: CfsRqId, se: EntityId, cx: &Context) -> bool {
+        let base_slice = self.base_slice;
+        let entity = &mut self.se[se];
         if before(entity.vruntime, entity.deadline) {
             return false;
         }
@@ -347,8 +320,8 @@ impl Kernel {
             entity.slice = base_slice;
         }
         let slice = entity.slice;
-        let vslice = self.calc_delta_fair(slice, self.sched.se[se].virtual_load());
-        let entity = &mut self.sched.se[se];
+        let vslice = cx.calc_delta_fair(slice, self.se[se].virtual_load());
+        let entity = &mut self.se[se];
         entity.deadline = entity.vruntime.wrapping_add(vslice);
         self.avg_vruntime(cfs_rq);
         true
@@ -356,9 +329,9 @@ impl Kernel {
 
     /// `protect_slice()`: the entity was installed and still is in that slice.
     #[inline(always)]
-    pub(super) fn protect_slice(&self, se: EntityId) -> bool {
-        let entity = &self.sched.se[se];
-        match self.cx.config.eevdf_form {
+    pub(super) fn protect_slice(&self, se: EntityId, cx: &Context) -> bool {
+        let entity = &self.se[se];
+        match cx.config.eevdf_form {
             EevdfForm::V6_12 => entity.vlag == entity.deadline as i64,
             EevdfForm::V7_3 => before(entity.vruntime, entity.vprot),
         }
@@ -366,19 +339,25 @@ impl Kernel {
 
     /// `set_protect_slice()`. `first`: it has been switched to, not put back after a change.
     #[inline(always)]
-    pub(crate) fn set_protect_slice(&mut self, cfs_rq: CfsRqId, se: EntityId, first: bool) {
-        match self.cx.config.eevdf_form {
-            EevdfForm::V6_12 => self.sched.se[se].vlag = self.sched.se[se].deadline as i64,
-            EevdfForm::V7_3 if first => self.sched.se[se].vprot = self.protected_until(cfs_rq, se),
+    pub(crate) fn set_protect_slice(
+        &mut self,
+        cfs_rq: CfsRqId,
+        se: EntityId,
+        first: bool,
+        cx: &Context,
+    ) {
+        match cx.config.eevdf_form {
+            EevdfForm::V6_12 => self.se[se].vlag = self.se[se].deadline as i64,
+            EevdfForm::V7_3 if first => self.se[se].vprot = self.protected_until(cfs_rq, se, cx),
             EevdfForm::V7_3 => {}
         }
     }
 
     /// `cancel_protect_slice()`.
-    pub(crate) fn cancel_protect_slice(&mut self, se: EntityId) {
-        if self.protect_slice(se) {
-            let entity = &mut self.sched.se[se];
-            match self.cx.config.eevdf_form {
+    pub(crate) fn cancel_protect_slice(&mut self, se: EntityId, cx: &Context) {
+        if self.protect_slice(se, cx) {
+            let entity = &mut self.se[se];
+            match cx.config.eevdf_form {
                 EevdfForm::V6_12 => entity.vlag = entity.deadline.wrapping_add(1) as i64,
                 EevdfForm::V7_3 => entity.vprot = entity.vruntime,
             }
@@ -387,41 +366,53 @@ impl Kernel {
 
     /// The end of `update_curr()`: if the slice is used up, or the running entity has lost its claim, it
     /// is somebody else's turn.
-    pub(super) fn charge_request(&mut self, cfs_rq: CfsRqId, curr: EntityId) {
-        let used_up = self.update_deadline(cfs_rq, curr);
-        if self.sched.cfs[cfs_rq].nr_queued == 1 {
+    pub(super) fn charge_request(
+        &mut self,
+        cfs_rq: CfsRqId,
+        curr: EntityId,
+        cpuidle: &mut Cpuidle,
+        cx: &mut Context,
+    ) {
+        let used_up = self.update_deadline(cfs_rq, curr, cx);
+        if self.cfs[cfs_rq].nr_queued == 1 {
             return;
         }
-        let loses = match self.cx.config.eevdf_form {
-            EevdfForm::V6_12 => used_up || self.did_preempt_short(cfs_rq, curr),
-            EevdfForm::V7_3 => used_up || !self.protect_slice(curr),
+        let loses = match cx.config.eevdf_form {
+            EevdfForm::V6_12 => used_up || self.did_preempt_short(cfs_rq, curr, cx),
+            EevdfForm::V7_3 => used_up || !self.protect_slice(curr, cx),
         };
         if loses {
-            self.resched_curr_lazy(self.cpu_of(cfs_rq));
+            self.resched_curr_lazy(self.cpu_of(cfs_rq), cpuidle, cx);
             self.clear_buddies(cfs_rq, curr);
         }
     }
 
     /// `did_preempt_short()`: an unprotected running entity has run beyond its share.
-    fn did_preempt_short(&self, cfs_rq: CfsRqId, curr: EntityId) -> bool {
-        self.cx.config.features.preempt_short
-            && !self.protect_slice(curr)
+    fn did_preempt_short(&self, cfs_rq: CfsRqId, curr: EntityId, cx: &Context) -> bool {
+        cx.config.features.preempt_short
+            && !self.protect_slice(curr, cx)
             && !self.entity_eligible(cfs_rq, curr)
     }
 
     /// `do_preempt_short()`: does a waking entity with a shorter slice break the protection?
-    pub(crate) fn do_preempt_short(&self, cfs_rq: CfsRqId, pse: EntityId, se: EntityId) -> bool {
-        self.cx.config.features.preempt_short
-            && self.sched.se[pse].slice < self.sched.se[se].slice
+    pub(crate) fn do_preempt_short(
+        &self,
+        cfs_rq: CfsRqId,
+        pse: EntityId,
+        se: EntityId,
+        cx: &Context,
+    ) -> bool {
+        cx.config.features.preempt_short
+            && self.se[pse].slice < self.se[se].slice
             && self.entity_eligible(cfs_rq, pse)
-            && (before(self.sched.se[pse].deadline, self.sched.se[se].deadline)
+            && (before(self.se[pse].deadline, self.se[se].deadline)
                 || !self.entity_eligible(cfs_rq, se))
     }
 
     /// V, without moving its base: what [`Kernel::avg_vruntime`] would return.
     pub(super) fn peek_avg_vruntime(&self, cfs_rq: CfsRqId) -> u64 {
-        let cfs = &self.sched.cfs[cfs_rq];
-        let (mut sum, load) = sums(cfs, self.curr_on_rq(cfs_rq).map(|c| &self.sched.se[c]));
+        let cfs = &self.cfs[cfs_rq];
+        let (mut sum, load) = sums(cfs, self.curr_on_rq(cfs_rq).map(|c| &self.se[c]));
         if load == 0 {
             return cfs.zero_vruntime;
         }
@@ -438,23 +429,24 @@ impl Kernel {
         cfs_rq: CfsRqId,
         protect: bool,
         see: &mut impl See,
+        cx: &Context,
     ) -> Option<EntityId> {
-        let cfs = &self.sched.cfs[cfs_rq];
+        let cfs = &self.cfs[cfs_rq];
         let on_rq = self.curr_on_rq(cfs_rq);
         if cfs.nr_queued == 1 {
             see.pick(PickRule::OnlyEntity);
             return on_rq.or_else(|| cfs.timeline.first().map(|n| n.se));
         }
-        let sums = sums(cfs, on_rq.map(|c| &self.sched.se[c]));
+        let sums = sums(cfs, on_rq.map(|c| &self.se[c]));
         let eligible = |vruntime: u64| cfs.is_eligible(sums, vruntime);
-        let curr = on_rq.filter(|&c| eligible(self.sched.se[c].vruntime));
-        let protects = match self.cx.config.eevdf_form {
-            EevdfForm::V6_12 => self.cx.config.features.run_to_parity,
+        let curr = on_rq.filter(|&c| eligible(self.se[c].vruntime));
+        let protects = match cx.config.eevdf_form {
+            EevdfForm::V6_12 => cx.config.features.run_to_parity,
             EevdfForm::V7_3 => protect,
         };
         if let Some(curr) = curr
             && protects
-            && self.protect_slice(curr)
+            && self.protect_slice(curr, cx)
         {
             see.pick(PickRule::RunToParity);
             return Some(curr);
@@ -462,9 +454,7 @@ impl Kernel {
         let best = cfs.timeline.iter().find(|n| eligible(n.vruntime));
         let picked = match (best, curr) {
             (None, curr) => curr,
-            (Some(best), Some(curr)) if before(self.sched.se[curr].deadline, best.deadline) => {
-                Some(curr)
-            }
+            (Some(best), Some(curr)) if before(self.se[curr].deadline, best.deadline) => Some(curr),
             (Some(best), _) => Some(best.se),
         };
         see.pick(match picked == on_rq {
@@ -472,6 +462,55 @@ impl Kernel {
             false => PickRule::EarliestDeadline,
         });
         picked
+    }
+
+    /// Asserts that the timeline is in order, and recomputes the sums.
+    pub(super) fn verify_eevdf(&self, cfs_rq: CfsRqId) {
+        let cfs = &self.cfs[cfs_rq];
+        for pair in cfs.timeline.windows(2) {
+            assert!(!before(pair[1].deadline, pair[0].deadline), "{:?}: order", cfs.cpu);
+        }
+        let (mut sum, mut weights) = (0i64, 0);
+        for node in &cfs.timeline {
+            let weight = cfs.weight_in_sums(&self.se[node.se]);
+            let key = node.vruntime.wrapping_sub(cfs.zero_vruntime) as i64;
+            sum = sum.wrapping_add(key.wrapping_mul(weight as i64));
+            weights += weight;
+        }
+        assert_eq!(cfs.avg_vruntime, sum, "{:?}: avg_vruntime", cfs.cpu);
+        assert_eq!(cfs.avg_load, weights, "{:?}: avg_load", cfs.cpu);
+    }
+}
+
+impl Kernel {
+    /// `place_entity()` of a task that has blocked, has not been switched out yet and is woken: 7.3 accounts its time before.
+    pub(super) fn place_running(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
+        match self.cx.config.eevdf_form {
+            EevdfForm::V6_12 => {}
+            EevdfForm::V7_3 => self.update_curr(cfs_rq),
+        }
+        self.sched.place_entity(cfs_rq, se, flags, &self.cx);
+    }
+
+    /// `requeue_delayed_entity()`: whether a delayed task that is woken is placed anew, with its lag.
+    pub(super) fn requeued_elsewhere(&mut self, cfs_rq: CfsRqId, se: EntityId) -> bool {
+        match self.cx.config.eevdf_form {
+            EevdfForm::V6_12 => {
+                if !self.cx.config.features.delay_zero {
+                    return false;
+                }
+                self.sched.update_entity_lag(cfs_rq, se, &self.cx);
+                let owed = self.sched.se[se].vlag > 0;
+                if owed {
+                    self.sched.se[se].vlag = 0;
+                }
+                owed
+            }
+            EevdfForm::V7_3 => {
+                self.update_curr(cfs_rq);
+                self.sched.update_entity_lag_7_3(cfs_rq, se, &self.cx)
+            }
+        }
     }
 
     /// `check_preempt_wakeup_fair()`, `wakeup_preempt_fair()`: whether the wakee preempts, and by what rule.
@@ -501,10 +540,11 @@ impl Kernel {
         if !self.cx.config.features.wakeup_preemption {
             return (false, PreemptionRule::FeatureOff);
         }
-        let (se, pse) = self.find_matching_se(self.sched.tasks[curr].se, self.sched.tasks[task].se);
-        let (curr_is_idle, task_is_idle) = (self.se_is_idle(se), self.se_is_idle(pse));
+        let (se, pse) =
+            self.sched.find_matching_se(self.sched.tasks[curr].se, self.sched.tasks[task].se);
+        let (curr_is_idle, task_is_idle) = (self.sched.se_is_idle(se), self.sched.se_is_idle(pse));
         if curr_is_idle && !task_is_idle {
-            self.cancel_protect_slice(se);
+            self.sched.cancel_protect_slice(se, &self.cx);
             return (true, PreemptionRule::IdleGivesWay);
         }
         if curr_is_idle != task_is_idle {
@@ -515,11 +555,11 @@ impl Kernel {
         }
         let cfs_rq = self.sched.se[se].cfs_rq;
         self.update_curr(cfs_rq);
-        let short = self.do_preempt_short(cfs_rq, pse, se);
+        let short = self.sched.do_preempt_short(cfs_rq, pse, se, &self.cx);
         if short {
-            self.cancel_protect_slice(se);
+            self.sched.cancel_protect_slice(se, &self.cx);
         }
-        match (self.pick_eevdf(cfs_rq, true, &mut ()) == Some(pse), short) {
+        match (self.sched.pick_eevdf(cfs_rq, true, &mut (), &self.cx) == Some(pse), short) {
             (true, true) => (true, PreemptionRule::PreemptShort),
             (true, false) => (true, PreemptionRule::EarliestDeadline),
             (false, _) => (false, PreemptionRule::NotEarliestDeadline),
@@ -528,29 +568,12 @@ impl Kernel {
 
     /// `yield_task_fair()`, the virtual part: gives up what is left of the slice.
     pub(super) fn yield_eevdf(&mut self, cpu: CpuId, cfs_rq: CfsRqId, se: EntityId) {
-        self.update_rq_clock(cpu);
+        self.sched.update_rq_clock(cpu, &self.cx);
         self.update_curr(cfs_rq);
         self.sched.rq[cpu].skip_clock_update = true;
-        if self.entity_eligible(cfs_rq, se) {
+        if self.sched.entity_eligible(cfs_rq, se) {
             self.sched.se[se].vruntime = self.sched.se[se].deadline;
-            self.update_deadline(cfs_rq, se);
+            self.sched.update_deadline(cfs_rq, se, &self.cx);
         }
-    }
-
-    /// Asserts that the timeline is in order, and recomputes the sums.
-    pub(super) fn verify_eevdf(&self, cfs_rq: CfsRqId) {
-        let cfs = &self.sched.cfs[cfs_rq];
-        for pair in cfs.timeline.windows(2) {
-            assert!(!before(pair[1].deadline, pair[0].deadline), "{:?}: order", cfs.cpu);
-        }
-        let (mut sum, mut weights) = (0i64, 0);
-        for node in &cfs.timeline {
-            let weight = cfs.weight_in_sums(&self.sched.se[node.se]);
-            let key = node.vruntime.wrapping_sub(cfs.zero_vruntime) as i64;
-            sum = sum.wrapping_add(key.wrapping_mul(weight as i64));
-            weights += weight;
-        }
-        assert_eq!(cfs.avg_vruntime, sum, "{:?}: avg_vruntime", cfs.cpu);
-        assert_eq!(cfs.avg_load, weights, "{:?}: avg_load", cfs.cpu);
     }
 }

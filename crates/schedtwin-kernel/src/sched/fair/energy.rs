@@ -41,6 +41,7 @@ use crate::Kernel;
 use crate::config::{Config, EmCpuEnergy, FindEnergyEfficientCpu};
 use crate::sched::root_domain::{PerfDomain, PerfState};
 use crate::see::See;
+use crate::{Context, Scheduler};
 use schedtwin_types::{Candidate, CpuId, PlacementRule, TaskId};
 
 /// The choice, and the rule that made it.
@@ -116,7 +117,7 @@ impl Kernel {
         computed: &mut u32,
         see: &mut impl See,
     ) -> Option<Choice> {
-        let mut domain = self.sd_asym_cpucapacity(self.cx.this_cpu);
+        let mut domain = self.sched.sd_asym_cpucapacity(self.cx.this_cpu);
         while let Some(id) = domain
             && !self.sched.topology.domains[id.0 as usize].span.contains(prev)
         {
@@ -124,11 +125,15 @@ impl Kernel {
         }
         let span = &self.sched.topology.domains[domain?.0 as usize].span;
         Some(match self.cx.config.find_energy_efficient_cpu {
-            FindEnergyEfficientCpu::Margin => self.feec_margin(span, task, prev, computed, see),
+            FindEnergyEfficientCpu::Margin => {
+                self.sched.feec_margin(span, task, prev, computed, see, &self.cx)
+            }
             FindEnergyEfficientCpu::Fits => self.feec_fits(span, task, prev, computed, see),
         })
     }
+}
 
+impl Scheduler {
     /// Notes a CPU that `find_energy_efficient_cpu()` looked at. `estimate`: how much the task would add to
     /// its domain, and the domain's highest utilisation then.
     fn note_feec(
@@ -138,11 +143,12 @@ impl Kernel {
         cpu: CpuId,
         role: &'static str,
         estimate: Option<(u64, u64)>,
+        cx: &Context,
     ) {
         see.candidate(|| Candidate {
             cpu,
             role,
-            util: self.cpu_util(cpu, Some(task), Some(cpu), false),
+            util: self.cpu_util(cpu, Some(task), Some(cpu), false, cx),
             capacity: self.capacity_of(cpu),
             energy_delta: estimate.map(|e| e.0),
             max_util: estimate.map(|e| e.1),
@@ -152,20 +158,21 @@ impl Kernel {
     /// One estimate of [`Kernel::find_energy_efficient_cpu`] by itself, for comparison with what a real
     /// kernel's `sched_compute_energy_tp` says: of the domain of `cpu`, with the task on it (`placed`) or
     /// nowhere. `None`: `cpu` is in no domain.
-    pub fn energy_estimate(
+    pub(crate) fn energy_estimate(
         &self,
         task: TaskId,
         prev: CpuId,
         cpu: CpuId,
         placed: bool,
+        cx: &Context,
     ) -> Option<EnergyEstimate> {
-        let pd = self.sched.rd.pds.iter().find(|pd| pd.span.contains(cpu))?;
+        let pd = self.rd.pds.iter().find(|pd| pd.span.contains(cpu))?;
         let dst = placed.then_some(cpu);
-        Some(match self.cx.config.find_energy_efficient_cpu {
-            FindEnergyEfficientCpu::Margin => self.compute_energy_margin(task, dst, pd),
+        Some(match cx.config.find_energy_efficient_cpu {
+            FindEnergyEfficientCpu::Margin => self.compute_energy_margin(task, dst, pd, cx),
             FindEnergyEfficientCpu::Fits => {
-                let env = self.energy_env(task, prev, pd);
-                self.compute_energy(&env, pd, task, dst)
+                let env = self.energy_env(task, prev, pd, cx);
+                self.compute_energy(&env, pd, task, dst, cx)
             }
         })
     }
@@ -333,7 +340,8 @@ mod tests {
         let task = sleeper(&mut kernel, 2);
         let deltas = vec![(2, 800_000 * 200 / 1024), (0, 200_000 * 200 / 512)];
         assert_eq!(choose(&kernel, task, 2), (0, deltas));
-        let estimate = kernel.energy_estimate(task, CpuId(2), CpuId(0), true).unwrap();
+        let estimate =
+            kernel.sched.energy_estimate(task, CpuId(2), CpuId(0), true, &kernel.cx).unwrap();
         assert_eq!((estimate.max_util, estimate.busy), (250, 200));
     }
 
@@ -399,12 +407,14 @@ mod tests {
         let avg = &mut kernel.sched.cfs[CfsRqId::root(CpuId(0))].avg;
         (avg.util_avg, avg.util_est) = (250, 90);
         let pd = &kernel.sched.rd.pds[1];
-        let on = |dst| kernel.compute_energy_margin(task, dst, pd).busy;
+        let on = |dst| kernel.sched.compute_energy_margin(task, dst, pd, &kernel.cx).busy;
         assert_eq!(on(None), 100); // util 250 − 150 against 90
         assert_eq!(on(Some(CpuId(0))), 300);
         assert_eq!(on(Some(CpuId(1))), 300);
         kernel.sched.cfs[CfsRqId::root(CpuId(0))].avg.util_avg = 600;
-        let on = |dst| kernel.compute_energy_margin(task, dst, &kernel.sched.rd.pds[1]).busy;
+        let on = |dst| {
+            kernel.sched.compute_energy_margin(task, dst, &kernel.sched.rd.pds[1], &kernel.cx).busy
+        };
         assert_eq!(on(Some(CpuId(0))), 512, "capped by the CPU");
     }
 
@@ -453,7 +463,11 @@ mod tests {
             if idle {
                 kernel.sched.rq[CpuId(0)].uclamp.dec(clamps);
             }
-            kernel.energy_estimate(task, CpuId(2), CpuId(0), true).unwrap().max_util
+            kernel
+                .sched
+                .energy_estimate(task, CpuId(2), CpuId(0), true, &kernel.cx)
+                .unwrap()
+                .max_util
         };
         let (before, since) = (EffectiveCpuUtil::HeadroomLast, EffectiveCpuUtil::ClampLast);
         for (form, own, rq, idle, expected) in [

@@ -40,6 +40,7 @@ use crate::sched::core::{
 use crate::sched::fair::load_avg::{DO_ATTACH, DO_DETACH, UPDATE_TG};
 use crate::sched::{CfsRq, CfsRqId, EntityId, LoadWeight, OnRq, SchedEntity};
 use crate::see::See;
+use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, Policy, TaskId};
 
 /// `__calc_prop_weight()`: `weight` below, as seen from a level further up; `queue_weight`: of all that is on the entity's
@@ -76,68 +77,64 @@ impl SchedEntity {
     }
 }
 
-impl Kernel {
+impl Scheduler {
     /// A group is made, or gets a limit: from now on the timeline is one, or it nests. Nobody is in a group yet.
-    pub(super) fn choose_group_tree(&mut self) {
-        let flat = self.cx.config.group_tree == GroupTree::Flat
-            && sums_full_weights(&self.cx.config)
+    pub(super) fn choose_group_tree(&mut self, cx: &Context) {
+        let flat = cx.config.group_tree == GroupTree::Flat
+            && sums_full_weights(&cx.config)
             && self.has_groups()
             && !self.cfs_bandwidth_used();
         if flat == self.flat_groups() {
             return;
         }
         assert!(self.groups_are_empty(), "a group's limit is written before anybody is in a group");
-        self.sched.flat_groups = flat;
-        for cpu in self.sched.rq.ids() {
-            let (root, timeline) = (CfsRqId::root(cpu), self.sched.rq[cpu].timeline);
+        self.flat_groups = flat;
+        for cpu in self.rq.ids() {
+            let (root, timeline) = (CfsRqId::root(cpu), self.rq[cpu].timeline);
             let (from, to) = if flat {
-                let empty = CfsRq { timeline: Vec::new(), ..self.sched.cfs[root].clone() };
-                let capacity = self.sched.cfs[root].timeline.capacity();
-                let new =
-                    self.sched.cfs.push(CfsRq { timeline: Vec::with_capacity(capacity), ..empty });
+                let empty = CfsRq { timeline: Vec::new(), ..self.cfs[root].clone() };
+                let capacity = self.cfs[root].timeline.capacity();
+                let new = self.cfs.push(CfsRq { timeline: Vec::with_capacity(capacity), ..empty });
                 (root, new)
             } else {
                 (timeline, root)
             };
-            self.sched.rq[cpu].timeline = to;
-            let mut moved = std::mem::take(&mut self.sched.cfs[from].timeline);
-            self.sched.cfs[to].timeline.append(&mut moved);
-            let (sum, load) = (self.sched.cfs[from].avg_vruntime, self.sched.cfs[from].avg_load);
-            let zero = self.sched.cfs[from].zero_vruntime;
-            let cfs = &mut self.sched.cfs[to];
+            self.rq[cpu].timeline = to;
+            let mut moved = std::mem::take(&mut self.cfs[from].timeline);
+            self.cfs[to].timeline.append(&mut moved);
+            let (sum, load) = (self.cfs[from].avg_vruntime, self.cfs[from].avg_load);
+            let zero = self.cfs[from].zero_vruntime;
+            let cfs = &mut self.cfs[to];
             (cfs.avg_vruntime, cfs.avg_load, cfs.zero_vruntime) = (sum, load, zero);
             cfs.next = None;
-            let cfs = &mut self.sched.cfs[from];
+            let cfs = &mut self.cfs[from];
             (cfs.avg_vruntime, cfs.avg_load, cfs.next) = (0, 0, None);
         }
     }
 
     fn groups_are_empty(&self) -> bool {
-        self.sched.groups.ids().skip(1).all(|group| {
-            self.sched.groups[group]
-                .cfs_rq
-                .iter()
-                .all(|cfs_rq| self.sched.cfs[*cfs_rq].h_nr_queued == 0)
+        self.groups.ids().skip(1).all(|group| {
+            self.groups[group].cfs_rq.iter().all(|cfs_rq| self.cfs[*cfs_rq].h_nr_queued == 0)
         })
     }
 
     /// The queue in whose timeline an entity competes.
     #[inline(always)]
     pub(crate) fn timeline_of(&self, se: EntityId) -> CfsRqId {
-        let cfs_rq = self.sched.se[se].cfs_rq;
-        if self.flat_groups() { self.sched.rq[self.cpu_of(cfs_rq)].timeline } else { cfs_rq }
+        let cfs_rq = self.se[se].cfs_rq;
+        if self.flat_groups() { self.rq[self.cpu_of(cfs_rq)].timeline } else { cfs_rq }
     }
 
     /// Where a walk through timelines that nest begins; none where one timeline is for all.
     #[inline(always)]
     pub(super) fn nested_levels(&self, task: TaskId) -> Option<EntityId> {
-        if self.flat_groups() { None } else { Some(self.sched.tasks[task].se) }
+        if self.flat_groups() { None } else { Some(self.tasks[task].se) }
     }
 
     /// One more level of [`prop_weight`].
     fn calc_prop_weight(&self, se: EntityId, weight: u64) -> u64 {
-        let entity = &self.sched.se[se];
-        let queue_weight = entity.parent.map(|_| self.sched.cfs[entity.cfs_rq].load_weight);
+        let entity = &self.se[se];
+        let queue_weight = entity.parent.map(|_| self.cfs[entity.cfs_rq].load_weight);
         prop_weight(weight, entity.load.weight, queue_weight)
     }
 
@@ -148,27 +145,28 @@ impl Kernel {
         se: EntityId,
         weight: u64,
         queued: bool,
+        cx: &Context,
     ) {
-        let old = self.sched.se[se].virtual_load().weight;
+        let old = self.se[se].virtual_load().weight;
         let now = LoadWeight { weight, inv_weight: 0 };
         if old == weight {
-            self.sched.se[se].timeline_load = Some(now);
+            self.se[se].timeline_load = Some(now);
             return;
         }
         if !queued {
-            let entity = &mut self.sched.se[se];
+            let entity = &mut self.se[se];
             entity.rescale(old, weight, false);
             entity.timeline_load = Some(now);
             return;
         }
         let average = self.avg_vruntime(timeline);
-        let lag = self.entity_lag(timeline, average, se);
-        let curr = self.sched.cfs[timeline].curr == Some(se);
-        let protected = curr && self.protect_slice(se);
+        let lag = self.entity_lag(timeline, average, se, cx);
+        let curr = self.cfs[timeline].curr == Some(se);
+        let protected = curr && self.protect_slice(se, cx);
         if !curr {
             self.timeline_remove(timeline, se);
         }
-        let entity = &mut self.sched.se[se];
+        let entity = &mut self.se[se];
         entity.vlag = lag;
         entity.deadline = entity.deadline.wrapping_sub(average);
         entity.rel_deadline = true;
@@ -188,6 +186,42 @@ impl Kernel {
         }
     }
 
+    /// Whether an entity, or one above it, is on this queue.
+    fn is_on_the_way_of(&self, cfs_rq: CfsRqId, se: EntityId) -> bool {
+        std::iter::successors(Some(se), |se| self.se[*se].parent)
+            .any(|se| self.se[se].cfs_rq == cfs_rq)
+    }
+
+    // ---- what must hold -------------------------------------------------------------------------
+
+    /// Asserts what the timeline of a CPU has to be: its queued tasks but the running one, and their sums.
+    pub(crate) fn verify_flat(&self, cpu: CpuId, cx: &Context) {
+        let id = self.rq[cpu].timeline;
+        let (cfs, root) = (&self.cfs[id], &self.cfs[CfsRqId::root(cpu)]);
+        assert_eq!(cfs.nr_queued, root.h_nr_queued, "{cpu:?}: tasks of the timeline");
+        let running = self.curr_on_rq(id).is_some() as usize;
+        assert_eq!(cfs.timeline.len() + running, cfs.nr_queued as usize, "{cpu:?}: timeline");
+        for node in &cfs.timeline {
+            let se = &self.se[node.se];
+            assert!(se.my_q.is_none() && se.on_rq, "{cpu:?}: who is in the timeline");
+            let times = (se.deadline, se.vruntime);
+            assert_eq!((node.deadline, node.vruntime), times, "{cpu:?}: node");
+            assert!(cfs.curr != Some(node.se), "{cpu:?}: the running task is queued");
+        }
+        self.verify_timeline(id, cx);
+        for group in self.groups.ids() {
+            let cfs = &self.cfs[self.groups[group].cfs_rq[cpu.index()]];
+            assert!(cfs.timeline.is_empty(), "{cpu:?}: {group:?} has a timeline");
+            let above = self.groups[group].se.get(cpu.index());
+            let delayed = above.is_some_and(|se| self.se[*se].sched_delayed);
+            assert!(!delayed, "{cpu:?}: {group:?} is delayed");
+            let runs = cfs.curr.map(|se| self.se[se].cfs_rq);
+            assert!(runs.is_none_or(|queue| queue == self.groups[group].cfs_rq[cpu.index()]));
+        }
+    }
+}
+
+impl Kernel {
     // ---- enqueue, dequeue -----------------------------------------------------------------------
 
     /// The middle of `enqueue_task_fair()`: the task's place in the hierarchy, and in the timeline.
@@ -199,14 +233,14 @@ impl Kernel {
         // It has blocked, but has not been switched out.
         let curr = self.sched.cfs[timeline].curr == Some(se);
         if curr {
-            self.place_entity(timeline, se, flags);
+            self.sched.place_entity(timeline, se, flags, &self.cx);
         }
         let weight = self.enqueue_hierarchy(se, flags);
         if !curr {
             // It is on the queues' books already, but not in the timeline.
-            self.reweight_in_timeline(timeline, se, weight, false);
-            self.place_entity(timeline, se, flags);
-            self.timeline_insert(timeline, se);
+            self.sched.reweight_in_timeline(timeline, se, weight, false, &self.cx);
+            self.sched.place_entity(timeline, se, flags, &self.cx);
+            self.sched.timeline_insert(timeline, se);
         }
         self.sched.cfs[timeline].nr_queued += 1;
     }
@@ -227,7 +261,7 @@ impl Kernel {
                 self.enqueue_level(cfs_rq, id, flags);
             }
             idle = self.sched.cfs[cfs_rq].count_in(still_delayed, idle);
-            weight = self.calc_prop_weight(id, weight);
+            weight = self.sched.calc_prop_weight(id, weight);
             flags = ENQUEUE_WAKEUP;
             level = self.sched.se[id].parent;
         }
@@ -237,7 +271,7 @@ impl Kernel {
     /// `enqueue_entity()`.
     fn enqueue_level(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
         self.update_load_avg(cfs_rq, se, UPDATE_TG | DO_ATTACH);
-        self.se_update_runnable(se);
+        self.sched.se_update_runnable(se);
         self.update_cfs_group(se);
         let (cfs, entity) = (&mut self.sched.cfs[cfs_rq], &mut self.sched.se[se]);
         cfs.load_weight += entity.load.weight;
@@ -249,9 +283,9 @@ impl Kernel {
         entity.on_rq = true;
         if entity.my_q.is_none() {
             let (cpu, task) = (cfs.cpu, entity.task);
-            self.task_is_queued(cpu, se, task);
+            self.sched.task_is_queued(cpu, se, task);
         }
-        if self.sched.cfs[cfs_rq].nr_queued == 1 && self.is_of_group(cfs_rq) {
+        if self.sched.cfs[cfs_rq].nr_queued == 1 && self.sched.is_of_group(cfs_rq) {
             self.queue_begins(cfs_rq);
         }
     }
@@ -260,35 +294,38 @@ impl Kernel {
     pub(super) fn dequeue_flat(&mut self, cpu: CpuId, se: EntityId, flags: u32) -> bool {
         let task = self.sched.se[se].task;
         let timeline = self.sched.rq[cpu].timeline;
-        let was_sched_idle = self.sched_idle_cpu(cpu);
+        let was_sched_idle = self.sched.sched_idle_cpu(cpu);
         let (sleep, finishing) = (flags & DEQUEUE_SLEEP != 0, flags & DEQUEUE_DELAYED != 0);
-        self.clear_buddies(timeline, se);
+        self.sched.clear_buddies(timeline, se);
         self.update_curr(timeline);
-        self.before_delaying(timeline, se);
+        self.sched.before_delaying(timeline, se, &self.cx);
         let delay = sleep && flags & (DEQUEUE_SPECIAL | DEQUEUE_DELAYED) == 0;
-        if self.cx.config.features.delay_dequeue && delay && !self.entity_eligible(timeline, se) {
+        if self.cx.config.features.delay_dequeue
+            && delay
+            && !self.sched.entity_eligible(timeline, se)
+        {
             self.update_load_avg(self.sched.se[se].cfs_rq, se, 0);
-            self.learns_within_dequeue(se);
-            self.set_delayed(se);
+            self.sched.learns_within_dequeue(se, &self.cx);
+            self.sched.set_delayed(se);
             return false;
         }
         self.dequeue_hierarchy(se, flags);
-        self.before_leaving(timeline, se, flags);
+        self.sched.before_leaving(timeline, se, flags, &self.cx);
         if self.sched.cfs[timeline].curr != Some(se) {
-            self.timeline_remove(timeline, se);
+            self.sched.timeline_remove(timeline, se);
         }
         self.sched.cfs[timeline].nr_queued -= 1;
-        self.sub_nr_running(cpu, 1);
-        if self.uclamp_sums() {
-            self.util_bias_dequeue(cpu, task);
+        self.sched.sub_nr_running(cpu, 1);
+        if self.cx.uclamp_sums() {
+            self.sched.util_bias_dequeue(cpu, task, &self.cx);
         }
-        if !was_sched_idle && self.sched_idle_cpu(cpu) {
-            self.sched.rq[cpu].next_balance = self.jiffies();
+        if !was_sched_idle && self.sched.sched_idle_cpu(cpu) {
+            self.sched.rq[cpu].next_balance = self.cx.jiffies();
         }
         if finishing {
             self.sched.se[se].sched_delayed = false;
-            self.for_each_level(se, |cfs| cfs.h_nr_delayed -= 1);
-            self.finish_block_task(task);
+            self.sched.for_each_level(se, |cfs| cfs.h_nr_delayed -= 1);
+            self.sched.finish_block_task(task);
         }
         true
     }
@@ -334,16 +371,16 @@ impl Kernel {
         let migrating = is_task && self.sched.tasks[entity.task].on_rq == OnRq::Migrating;
         self.update_load_avg(cfs_rq, se, UPDATE_TG | if migrating { DO_DETACH } else { 0 });
         if is_task && flags & DEQUEUE_SLEEP != 0 && flags & DEQUEUE_DELAYED == 0 {
-            self.learns_within_dequeue(se);
+            self.sched.learns_within_dequeue(se, &self.cx);
         }
-        self.se_update_runnable(se);
+        self.sched.se_update_runnable(se);
         let (cfs, entity) = (&mut self.sched.cfs[cfs_rq], &mut self.sched.se[se]);
         entity.on_rq = false;
         cfs.load_weight -= entity.load.weight;
         cfs.nr_queued -= 1;
         if is_task {
             let (cpu, task) = (cfs.cpu, entity.task);
-            self.task_is_dequeued(cpu, se, task);
+            self.sched.task_is_dequeued(cpu, se, task);
         }
         self.update_cfs_group(se);
     }
@@ -359,12 +396,12 @@ impl Kernel {
             if self.sched.cfs[timeline].nr_queued == 0 {
                 return None;
             }
-            if self.curr_on_rq(timeline).is_some() {
+            if self.sched.curr_on_rq(timeline).is_some() {
                 self.update_curr(timeline);
             }
-            let picked = self.pick_next_entity(timeline, see);
+            let picked = self.sched.pick_next_entity(timeline, see, &self.cx);
             let se = picked.expect("a queue that is not empty has a best");
-            self.note_pick(see, timeline, se);
+            self.sched.note_pick(see, timeline, se, &self.cx);
             if !self.sched.se[se].sched_delayed {
                 return Some(self.sched.se[se].task);
             }
@@ -380,7 +417,7 @@ impl Kernel {
         while let Some(id) = level {
             let cfs_rq = self.sched.se[id].cfs_rq;
             self.put_prev_level(cfs_rq, id);
-            if next.is_some_and(|next| self.is_on_the_way_of(cfs_rq, next)) {
+            if next.is_some_and(|next| self.sched.is_on_the_way_of(cfs_rq, next)) {
                 break;
             }
             level = self.sched.se[id].parent;
@@ -388,14 +425,8 @@ impl Kernel {
         let timeline = self.sched.rq[cpu].timeline;
         self.sched.cfs[timeline].curr = None;
         if self.sched.se[se].on_rq {
-            self.timeline_insert(timeline, se);
+            self.sched.timeline_insert(timeline, se);
         }
-    }
-
-    /// Whether an entity, or one above it, is on this queue.
-    fn is_on_the_way_of(&self, cfs_rq: CfsRqId, se: EntityId) -> bool {
-        std::iter::successors(Some(se), |se| self.sched.se[*se].parent)
-            .any(|se| self.sched.se[se].cfs_rq == cfs_rq)
     }
 
     /// `put_prev_entity()`.
@@ -412,9 +443,9 @@ impl Kernel {
         let timeline = self.sched.rq[cpu].timeline;
         let se = self.sched.tasks[next].se;
         let on_rq = self.sched.se[se].on_rq;
-        self.clear_buddies(timeline, se);
+        self.sched.clear_buddies(timeline, se);
         if on_rq {
-            self.timeline_remove(timeline, se);
+            self.sched.timeline_remove(timeline, se);
         }
         let mut weight = NICE_0_LOAD;
         let mut level = Some(se);
@@ -424,14 +455,14 @@ impl Kernel {
                 self.set_next_level(cfs_rq, id);
             }
             if on_rq {
-                weight = self.calc_prop_weight(id, weight);
+                weight = self.sched.calc_prop_weight(id, weight);
             }
             level = self.sched.se[id].parent;
         }
         self.sched.cfs[timeline].curr = Some(se);
         if on_rq {
-            self.reweight_in_timeline(timeline, se, weight, true);
-            self.installed(timeline, se, first);
+            self.sched.reweight_in_timeline(timeline, se, weight, true, &self.cx);
+            self.sched.installed(timeline, se, first, &self.cx);
         }
         self.next_task_is_set(cpu, next, first);
     }
@@ -441,7 +472,7 @@ impl Kernel {
         if self.sched.se[se].on_rq {
             self.update_load_avg(cfs_rq, se, UPDATE_TG);
         }
-        let clock_task = self.sched.rq[self.cpu_of(cfs_rq)].clock_task;
+        let clock_task = self.sched.rq[self.sched.cpu_of(cfs_rq)].clock_task;
         let entity = &mut self.sched.se[se];
         entity.exec_start = clock_task;
         entity.prev_sum_exec_runtime = entity.sum_exec_runtime;
@@ -458,37 +489,9 @@ impl Kernel {
         let mut level = Some(se);
         while let Some(id) = level {
             self.entity_tick(id);
-            weight = self.calc_prop_weight(id, weight);
+            weight = self.sched.calc_prop_weight(id, weight);
             level = self.sched.se[id].parent;
         }
-        self.reweight_in_timeline(self.sched.rq[cpu].timeline, se, weight, true);
-    }
-
-    // ---- what must hold -------------------------------------------------------------------------
-
-    /// Asserts what the timeline of a CPU has to be: its queued tasks but the running one, and their sums.
-    pub(crate) fn verify_flat(&self, cpu: CpuId) {
-        let id = self.sched.rq[cpu].timeline;
-        let (cfs, root) = (&self.sched.cfs[id], &self.sched.cfs[CfsRqId::root(cpu)]);
-        assert_eq!(cfs.nr_queued, root.h_nr_queued, "{cpu:?}: tasks of the timeline");
-        let running = self.curr_on_rq(id).is_some() as usize;
-        assert_eq!(cfs.timeline.len() + running, cfs.nr_queued as usize, "{cpu:?}: timeline");
-        for node in &cfs.timeline {
-            let se = &self.sched.se[node.se];
-            assert!(se.my_q.is_none() && se.on_rq, "{cpu:?}: who is in the timeline");
-            let times = (se.deadline, se.vruntime);
-            assert_eq!((node.deadline, node.vruntime), times, "{cpu:?}: node");
-            assert!(cfs.curr != Some(node.se), "{cpu:?}: the running task is queued");
-        }
-        self.verify_timeline(id);
-        for group in self.sched.groups.ids() {
-            let cfs = &self.sched.cfs[self.sched.groups[group].cfs_rq[cpu.index()]];
-            assert!(cfs.timeline.is_empty(), "{cpu:?}: {group:?} has a timeline");
-            let above = self.sched.groups[group].se.get(cpu.index());
-            let delayed = above.is_some_and(|se| self.sched.se[*se].sched_delayed);
-            assert!(!delayed, "{cpu:?}: {group:?} is delayed");
-            let runs = cfs.curr.map(|se| self.sched.se[se].cfs_rq);
-            assert!(runs.is_none_or(|queue| queue == self.sched.groups[group].cfs_rq[cpu.index()]));
-        }
+        self.sched.reweight_in_timeline(self.sched.rq[cpu].timeline, se, weight, true, &self.cx);
     }
 }

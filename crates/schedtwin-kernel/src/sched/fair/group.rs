@@ -39,6 +39,7 @@
 //! of simultaneous changes; `task_h_load` is not cached per jiffy.
 
 use super::{NICE_0_LOAD, scale_load_down, weight_of};
+use crate::{Context, Scheduler};
 mod shares;
 
 pub use shares::{GroupLoad, MIN_SHARES, calc_group_shares, contribution_delta};
@@ -116,27 +117,32 @@ impl TaskGroup {
     }
 }
 
-impl Kernel {
+impl Scheduler {
     /// `sched_create_group()`: a group below `parent` with `shares` (`cpu.shares`, 2..=2^18, 1024 by default).
-    pub fn new_task_group(&mut self, parent: TaskGroupId, shares: u64) -> TaskGroupId {
-        let built = self.cx.config.fair_group_sched;
+    pub(crate) fn new_task_group(
+        &mut self,
+        parent: TaskGroupId,
+        shares: u64,
+        cx: &Context,
+    ) -> TaskGroupId {
+        let built = cx.config.fair_group_sched;
         assert!(built, "groups need CONFIG_FAIR_GROUP_SCHED");
-        let id = TaskGroupId::from_index(self.sched.groups.len());
-        let above = &self.sched.groups[parent];
+        let id = TaskGroupId::from_index(self.groups.len());
+        let above = &self.groups[parent];
         let (above_se, above_cfs_rq) = (above.se.clone(), above.cfs_rq.clone());
         let (mut entities, mut queues) = (Vec::new(), Vec::new());
         for (c, &cfs_rq) in above_cfs_rq.iter().enumerate() {
-            let hint = self.cx.platform.device_tree.nr_threads_hint;
-            let queue = crate::entry::new_cfs_rq(CpuId(c as u16), hint, &self.cx.config);
-            let my_q = self.sched.cfs.push(crate::sched::CfsRq { group: id, ..queue });
+            let hint = cx.platform.device_tree.nr_threads_hint;
+            let queue = crate::entry::new_cfs_rq(CpuId(c as u16), hint, &cx.config);
+            let my_q = self.cfs.push(crate::sched::CfsRq { group: id, ..queue });
             let parent = above_se.get(c).copied();
-            entities.push(self.sched.se.push(SchedEntity {
+            entities.push(self.se.push(SchedEntity {
                 avg: pelt::init_entity(None),
                 vruntime: 0,
                 deadline: 0,
                 vlag: 0,
                 vprot: 0,
-                slice: self.sched.base_slice,
+                slice: self.base_slice,
                 exec_start: 0,
                 sum_exec_runtime: 0,
                 prev_sum_exec_runtime: 0,
@@ -147,7 +153,7 @@ impl Kernel {
                 custom_slice: false,
                 rel_deadline: false,
                 parent,
-                depth: parent.map_or(0, |p| self.sched.se[p].depth + 1),
+                depth: parent.map_or(0, |p| self.se[p].depth + 1),
                 cfs_rq,
                 my_q: Some(my_q),
                 runnable_weight: 0,
@@ -164,20 +170,20 @@ impl Kernel {
             idle: false,
             cfs_rq: queues.clone(),
             se: entities.clone(),
-            uclamp: GroupClamps::new(self.sched.groups[parent].uclamp),
+            uclamp: GroupClamps::new(self.groups[parent].uclamp),
             bandwidth: CfsBandwidth::default(),
         };
-        let pushed = self.sched.groups.push(group);
+        let pushed = self.groups.push(group);
         debug_assert_eq!(pushed, id);
         self.sync_throttle(id);
-        self.choose_group_tree();
+        self.choose_group_tree(cx);
         // online_fair_sched_group(): attached from the start; before time begins there is nothing to age.
-        let floor = self.attach_floor();
+        let floor = cx.attach_floor();
         for se in entities {
-            let entity = &mut self.sched.se[se];
+            let entity = &mut self.se[se];
             let (cfs_rq, weight) = (entity.cfs_rq, scale_load_down(entity.load.weight));
-            let cfs = &mut self.sched.cfs[cfs_rq];
-            let joined = cfs.avg.change(cfs.cpu, &mut self.sched.stale_demands, |avg| {
+            let cfs = &mut self.cfs[cfs_rq];
+            let joined = cfs.avg.change(cfs.cpu, &mut self.stale_demands, |avg| {
                 pelt::attach_entity(avg, &mut entity.avg, weight, floor)
             });
             self.add_tg_cfs_propagate(cfs_rq, joined);
@@ -189,32 +195,215 @@ impl Kernel {
     /// Whether a run queue is not a CPU's own, told by its number alone: those come first.
     #[inline(always)]
     pub(super) fn is_of_group(&self, cfs_rq: CfsRqId) -> bool {
-        cfs_rq.0 as usize >= self.sched.rq.len()
+        cfs_rq.0 as usize >= self.rq.len()
     }
 
     /// `set_task_rq()`: the run queue and the entity above, by group and CPU.
     #[inline(always)]
     pub(crate) fn set_task_rq(&mut self, task: TaskId, cpu: CpuId) {
-        let t = &self.sched.tasks[task];
-        let entity = &mut self.sched.se[t.se];
+        let t = &self.tasks[task];
+        let entity = &mut self.se[t.se];
         if t.group == TaskGroupId::ROOT {
             entity.cfs_rq = CfsRqId::root(cpu);
             (entity.parent, entity.depth) = (None, 0);
         } else {
-            let group = &self.sched.groups[t.group];
+            let group = &self.groups[t.group];
             let parent = group.se[cpu.index()];
             entity.cfs_rq = group.cfs_rq[cpu.index()];
             entity.parent = Some(parent);
-            let depth = self.sched.se[parent].depth + 1;
-            self.sched.se[t.se].depth = depth;
+            let depth = self.se[parent].depth + 1;
+            self.se[t.se].depth = depth;
         }
     }
 
     /// A task's run queue if it were on `cpu`.
     pub(crate) fn task_cfs_rq_on(&self, task: TaskId, cpu: CpuId) -> CfsRqId {
-        self.sched.groups[self.sched.tasks[task].group].cfs_rq[cpu.index()]
+        self.groups[self.tasks[task].group].cfs_rq[cpu.index()]
     }
 
+    /// `propagate_entity_load_avg()` of a group's entity: what has changed on its run queue is carried
+    /// into the entity and the run queue above; whether there was anything.
+    #[inline(never)]
+    pub(super) fn propagate_entity_load_avg(
+        &mut self,
+        se: EntityId,
+        my_q: CfsRqId,
+        cx: &Context,
+    ) -> bool {
+        if !std::mem::take(&mut self.cfs[my_q].propagate) {
+            return false;
+        }
+        let pending = std::mem::take(&mut self.cfs[my_q].prop_runnable_sum);
+        let cfs_rq = self.se[se].cfs_rq;
+        self.add_tg_cfs_propagate(cfs_rq, pending);
+        let (below, weight_below) = (*self.cfs[my_q].avg, self.cfs[my_q].load_weight);
+        let runnable_sum = cx.config.tg_runnable_sum;
+        let entity = &mut self.se[se];
+        let weight = scale_load_down(entity.load.weight);
+        let weight_below = scale_load_down(weight_below);
+        let cfs = &mut self.cfs[cfs_rq];
+        cfs.avg.change(cfs.cpu, &mut self.stale_demands, |above| {
+            pelt::propagate_util(above, &mut entity.avg, &below);
+            pelt::propagate_runnable(above, &mut entity.avg, &below, runnable_sum);
+            pelt::propagate_load(above, &mut entity.avg, &below, pending, weight_below, weight);
+        });
+        true
+    }
+
+    /// `add_tg_cfs_propagate()`; of no consequence for a root's queue, which has nothing above.
+    #[inline(always)]
+    pub(super) fn add_tg_cfs_propagate(&mut self, cfs_rq: CfsRqId, runnable_sum: i64) {
+        if self.is_of_group(cfs_rq) {
+            let cfs = &mut self.cfs[cfs_rq];
+            cfs.propagate = true;
+            cfs.prop_runnable_sum = cfs.prop_runnable_sum.wrapping_add(runnable_sum);
+        }
+    }
+
+    // ---- weights --------------------------------------------------------------------------------
+
+    /// `update_tg_load_avg()`: this CPU's contribution to the group's load.
+    #[inline(always)]
+    pub(super) fn update_tg_load_avg(&mut self, cfs_rq: CfsRqId, cx: &Context) {
+        if self.is_of_group(cfs_rq) {
+            self.contribute_to_group(cfs_rq, cx);
+        }
+    }
+
+    fn contribute_to_group(&mut self, cfs_rq: CfsRqId, cx: &Context) {
+        let form = cx.config.tg_load_avg;
+        let now = match contributes_by_rq_clock(form) {
+            true => self.rq[self.cpu_of(cfs_rq)].clock,
+            false => cx.local_clock(),
+        };
+        let cfs = &mut self.cfs[cfs_rq];
+        let since = now.wrapping_sub(cfs.last_update_tg_load_avg);
+        if contributes_once_per_ms(form) && since < TG_LOAD_AVG_NS {
+            return;
+        }
+        let load = (cfs.avg.load_avg, cfs.tg_load_avg_contrib);
+        let runnable = (cfs.avg.runnable_avg, cfs.tg_runnable_avg_contrib);
+        if let Some((load_delta, runnable_delta)) = contribution_delta(form, load, runnable) {
+            let group = &mut self.groups[cfs.group];
+            group.load_avg += load_delta;
+            group.runnable_avg += runnable_delta;
+            cfs.tg_load_avg_contrib = load.0;
+            cfs.tg_runnable_avg_contrib = runnable.1.wrapping_add_signed(runnable_delta);
+            cfs.last_update_tg_load_avg = now;
+        }
+    }
+
+    /// `calc_group_shares()`: the part of a group's shares that its queue on one CPU is worth. Read-only:
+    /// the decision alone.
+    fn calc_group_shares(&self, cfs_rq: CfsRqId, cx: &Context) -> u64 {
+        let cfs = &self.cfs[cfs_rq];
+        let group = &self.groups[cfs.group];
+        let load = scale_load_down(cfs.load_weight).max(cfs.avg.load_avg);
+        let whole = GroupLoad {
+            shares: group.shares,
+            load_avg: group.load_avg,
+            runnable_avg: group.runnable_avg,
+            cpus: self.rq.len() as u32,
+        };
+        calc_group_shares(cx.config.group_shares, &whole, cfs.tg_load_avg_contrib, load)
+    }
+
+    // ---- walks ----------------------------------------------------------------------------------
+
+    /// `se_update_runnable()`: how many tasks a group's entity stands for.
+    #[inline(always)]
+    pub(super) fn se_update_runnable(&mut self, se: EntityId) {
+        if let Some(my_q) = self.se[se].my_q {
+            let below = &self.cfs[my_q];
+            self.se[se].runnable_weight = below.h_nr_queued.wrapping_sub(below.h_nr_delayed);
+        }
+    }
+
+    /// `find_matching_se()`: the ancestors of two tasks of one CPU that compete with each other.
+    #[inline(always)]
+    pub(super) fn find_matching_se(
+        &self,
+        mut se: EntityId,
+        mut pse: EntityId,
+    ) -> (EntityId, EntityId) {
+        let above =
+            |se: EntityId| self.se[se].parent.expect("two tasks of a CPU have a common root");
+        while self.se[se].cfs_rq != self.se[pse].cfs_rq {
+            let (depth, pdepth) = (self.se[se].depth, self.se[pse].depth);
+            if depth >= pdepth {
+                se = above(se);
+            }
+            if pdepth >= depth {
+                pse = above(pse);
+            }
+        }
+        (se, pse)
+    }
+
+    // ---- leaf queues ----------------------------------------------------------------------------
+
+    /// `list_add_leaf_cfs_rq()`: a group's queue takes part in the decay of its CPU's averages.
+    #[inline(always)]
+    pub(super) fn list_add_leaf_cfs_rq(&mut self, cfs_rq: CfsRqId) {
+        if self.is_of_group(cfs_rq) && !self.cfs[cfs_rq].on_list {
+            self.add_leaf(cfs_rq);
+        }
+    }
+
+    fn list_add_leaf_unless_throttled(&mut self, cfs_rq: CfsRqId) {
+        if !self.throttled_hierarchy(cfs_rq) {
+            self.list_add_leaf_cfs_rq(cfs_rq);
+        }
+    }
+
+    /// `list_del_leaf_cfs_rq()`.
+    pub(super) fn list_del_leaf_cfs_rq(&mut self, cfs_rq: CfsRqId) {
+        let cfs = &mut self.cfs[cfs_rq];
+        if std::mem::take(&mut cfs.on_list) {
+            self.rq[cfs.cpu].leaf_cfs_rqs.retain(|id| *id != cfs_rq);
+        }
+    }
+
+    fn add_leaf(&mut self, cfs_rq: CfsRqId) {
+        self.cfs[cfs_rq].on_list = true;
+        let (cpu, group) = (self.cpu_of(cfs_rq), self.cfs[cfs_rq].group);
+        let is_above = |other: TaskGroupId| {
+            std::iter::successors(self.groups[group].parent, |g| self.groups[*g].parent)
+                .any(|above| above == other)
+        };
+        let leaves = &self.rq[cpu].leaf_cfs_rqs;
+        let at = leaves.iter().position(|id| is_above(self.cfs[*id].group)).unwrap_or(leaves.len());
+        self.rq[cpu].leaf_cfs_rqs.insert(at, cfs_rq);
+    }
+
+    /// `cfs_rq_is_decayed()` of the queue at `at` of its CPU's list, or behind it.
+    pub(super) fn cfs_rq_is_decayed(&self, cfs_rq: CfsRqId, at: usize) -> bool {
+        let cfs = &self.cfs[cfs_rq];
+        let has_child = || {
+            let before = &self.rq[cfs.cpu].leaf_cfs_rqs[..at];
+            before.iter().any(|id| self.groups[self.cfs[*id].group].parent == Some(cfs.group))
+        };
+        cfs.load_weight == 0
+            && pelt::load_avg_is_decayed(&cfs.avg)
+            && cfs.tg_load_avg_contrib == 0
+            && !has_child()
+    }
+
+    /// What of `load` on `cfs_rq` counts at the root (`task_h_load`, `update_cfs_rq_h_load`).
+    pub(super) fn h_load(&self, cfs_rq: CfsRqId) -> u64 {
+        let cfs = &self.cfs[cfs_rq];
+        match self.groups[cfs.group].se.get(cfs.cpu.index()) {
+            None => cfs.avg.load_avg,
+            Some(&se) => {
+                let above = self.se[se].cfs_rq;
+                let product = self.h_load(above).wrapping_mul(self.se[se].avg.load_avg);
+                product / (self.cfs[above].avg.load_avg + 1)
+            }
+        }
+    }
+}
+
+impl Kernel {
     /// `cpu_cgroup_attach()` of the running task by itself: it writes its number into a cgroup's file.
     pub(crate) fn cpu_cgroup_attach(&mut self, task: TaskId, cgroup: TaskGroupId) {
         let before = std::mem::replace(&mut self.sched.tasks[task].cgroup, cgroup);
@@ -225,9 +414,9 @@ impl Kernel {
 
     /// `sched_move_task()` of the running task: its cgroup or its session is another one.
     pub(crate) fn sched_move_task(&mut self, task: TaskId) {
-        let group = self.autogroup_task_group(task);
+        let group = self.sched.autogroup_task_group(task);
         let cpu = self.sched.tasks[task].cpu;
-        self.update_rq_clock(cpu);
+        self.sched.update_rq_clock(cpu, &self.cx);
         self.dequeue_task(cpu, task, DEQUEUE_SAVE | DEQUEUE_MOVE | DEQUEUE_NOCLOCK);
         self.put_running(cpu, task);
         let fair = self.sched.tasks[task].class == Class::Fair;
@@ -238,15 +427,15 @@ impl Kernel {
         }
         self.sched.tasks[task].group = group;
         if !fair {
-            self.set_task_rq_fair(task, cpu);
+            self.sched.set_task_rq_fair(task, cpu, &self.cx);
         }
-        self.set_task_rq(task, cpu);
+        self.sched.set_task_rq(task, cpu);
         if fair {
             self.attach_entity_cfs_rq(se);
         }
         self.enqueue_task(cpu, task, ENQUEUE_RESTORE | DEQUEUE_MOVE | ENQUEUE_NOCLOCK);
         self.set_running(cpu, task);
-        self.resched_curr(cpu);
+        self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
     }
 
     /// Writes files of groups before time begins. Whoever wrote them has gone, so what they change asks for no frequency yet.
@@ -280,7 +469,7 @@ impl Kernel {
                 self.tg_set_cfs_bandwidth(files.group, period, quota, burst);
             }
         }
-        self.cpu_uclamp_write(files.group, files.uclamp_min, files.uclamp_max);
+        self.sched.cpu_uclamp_write(files.group, files.uclamp_min, files.uclamp_max, &self.cx);
     }
 
     /// `sched_group_set_shares()`: `cpu.shares`, 2..=2^18, of a group that is not idle.
@@ -296,7 +485,7 @@ impl Kernel {
             return;
         }
         for cpu in self.sched.rq.ids() {
-            self.update_rq_clock(cpu);
+            self.sched.update_rq_clock(cpu, &self.cx);
             let mut level = Some(self.sched.groups[group].se[cpu.index()]);
             while let Some(se) = level {
                 self.update_load_avg(self.sched.se[se].cfs_rq, se, UPDATE_TG);
@@ -332,7 +521,7 @@ impl Kernel {
                 }
                 level = self.sched.se[se].parent;
             }
-            self.refresh_sched_idle(cpu);
+            self.sched.refresh_sched_idle(cpu);
         }
         self.set_shares(group, if idle { IDLE_SHARES } else { NICE_0_LOAD >> 10 });
     }
@@ -344,7 +533,7 @@ impl Kernel {
         let cfs_rq = self.sched.se[se].cfs_rq;
         self.update_load_avg(cfs_rq, se, 0);
         self.attach_entity_load_avg(cfs_rq, se);
-        self.update_tg_load_avg(cfs_rq);
+        self.sched.update_tg_load_avg(cfs_rq, &self.cx);
         self.propagate_entity_cfs_rq(se);
     }
 
@@ -356,7 +545,7 @@ impl Kernel {
         let cfs_rq = self.sched.se[se].cfs_rq;
         self.update_load_avg(cfs_rq, se, 0);
         self.detach_entity_load_avg(cfs_rq, se);
-        self.update_tg_load_avg(cfs_rq);
+        self.sched.update_tg_load_avg(cfs_rq, &self.cx);
         self.propagate_entity_cfs_rq(se);
     }
 
@@ -366,7 +555,7 @@ impl Kernel {
         if self.sched.cfs[own].bandwidth.throttled {
             return;
         }
-        self.list_add_leaf_unless_throttled(own);
+        self.sched.list_add_leaf_unless_throttled(own);
         let mut level = self.sched.se[se].parent;
         while let Some(se) = level {
             let cfs_rq = self.sched.se[se].cfs_rq;
@@ -374,91 +563,9 @@ impl Kernel {
             if self.sched.cfs[cfs_rq].bandwidth.throttled {
                 return;
             }
-            self.list_add_leaf_unless_throttled(cfs_rq);
+            self.sched.list_add_leaf_unless_throttled(cfs_rq);
             level = self.sched.se[se].parent;
         }
-    }
-
-    /// `propagate_entity_load_avg()` of a group's entity: what has changed on its run queue is carried
-    /// into the entity and the run queue above; whether there was anything.
-    #[inline(never)]
-    pub(super) fn propagate_entity_load_avg(&mut self, se: EntityId, my_q: CfsRqId) -> bool {
-        if !std::mem::take(&mut self.sched.cfs[my_q].propagate) {
-            return false;
-        }
-        let pending = std::mem::take(&mut self.sched.cfs[my_q].prop_runnable_sum);
-        let cfs_rq = self.sched.se[se].cfs_rq;
-        self.add_tg_cfs_propagate(cfs_rq, pending);
-        let (below, weight_below) = (*self.sched.cfs[my_q].avg, self.sched.cfs[my_q].load_weight);
-        let runnable_sum = self.cx.config.tg_runnable_sum;
-        let entity = &mut self.sched.se[se];
-        let weight = scale_load_down(entity.load.weight);
-        let weight_below = scale_load_down(weight_below);
-        let cfs = &mut self.sched.cfs[cfs_rq];
-        cfs.avg.change(cfs.cpu, &mut self.sched.stale_demands, |above| {
-            pelt::propagate_util(above, &mut entity.avg, &below);
-            pelt::propagate_runnable(above, &mut entity.avg, &below, runnable_sum);
-            pelt::propagate_load(above, &mut entity.avg, &below, pending, weight_below, weight);
-        });
-        true
-    }
-
-    /// `add_tg_cfs_propagate()`; of no consequence for a root's queue, which has nothing above.
-    #[inline(always)]
-    pub(super) fn add_tg_cfs_propagate(&mut self, cfs_rq: CfsRqId, runnable_sum: i64) {
-        if self.is_of_group(cfs_rq) {
-            let cfs = &mut self.sched.cfs[cfs_rq];
-            cfs.propagate = true;
-            cfs.prop_runnable_sum = cfs.prop_runnable_sum.wrapping_add(runnable_sum);
-        }
-    }
-
-    // ---- weights --------------------------------------------------------------------------------
-
-    /// `update_tg_load_avg()`: this CPU's contribution to the group's load.
-    #[inline(always)]
-    pub(super) fn update_tg_load_avg(&mut self, cfs_rq: CfsRqId) {
-        if self.is_of_group(cfs_rq) {
-            self.contribute_to_group(cfs_rq);
-        }
-    }
-
-    fn contribute_to_group(&mut self, cfs_rq: CfsRqId) {
-        let form = self.cx.config.tg_load_avg;
-        let now = match contributes_by_rq_clock(form) {
-            true => self.sched.rq[self.cpu_of(cfs_rq)].clock,
-            false => self.local_clock(),
-        };
-        let cfs = &mut self.sched.cfs[cfs_rq];
-        let since = now.wrapping_sub(cfs.last_update_tg_load_avg);
-        if contributes_once_per_ms(form) && since < TG_LOAD_AVG_NS {
-            return;
-        }
-        let load = (cfs.avg.load_avg, cfs.tg_load_avg_contrib);
-        let runnable = (cfs.avg.runnable_avg, cfs.tg_runnable_avg_contrib);
-        if let Some((load_delta, runnable_delta)) = contribution_delta(form, load, runnable) {
-            let group = &mut self.sched.groups[cfs.group];
-            group.load_avg += load_delta;
-            group.runnable_avg += runnable_delta;
-            cfs.tg_load_avg_contrib = load.0;
-            cfs.tg_runnable_avg_contrib = runnable.1.wrapping_add_signed(runnable_delta);
-            cfs.last_update_tg_load_avg = now;
-        }
-    }
-
-    /// `calc_group_shares()`: the part of a group's shares that its queue on one CPU is worth. Read-only:
-    /// the decision alone.
-    fn calc_group_shares(&self, cfs_rq: CfsRqId) -> u64 {
-        let cfs = &self.sched.cfs[cfs_rq];
-        let group = &self.sched.groups[cfs.group];
-        let load = scale_load_down(cfs.load_weight).max(cfs.avg.load_avg);
-        let whole = GroupLoad {
-            shares: group.shares,
-            load_avg: group.load_avg,
-            runnable_avg: group.runnable_avg,
-            cpus: self.sched.rq.len() as u32,
-        };
-        calc_group_shares(self.cx.config.group_shares, &whole, cfs.tg_load_avg_contrib, load)
     }
 
     /// `update_cfs_group()`: the weight of a group's entity follows the group's load; nothing for a task.
@@ -471,8 +578,8 @@ impl Kernel {
 
     #[inline(never)]
     fn follow_group_load(&mut self, se: EntityId, my_q: CfsRqId) {
-        if self.sched.cfs[my_q].load_weight != 0 && !self.throttled_hierarchy(my_q) {
-            let shares = self.calc_group_shares(my_q);
+        if self.sched.cfs[my_q].load_weight != 0 && !self.sched.throttled_hierarchy(my_q) {
+            let shares = self.sched.calc_group_shares(my_q, &self.cx);
             if self.sched.se[se].load.weight != shares {
                 self.reweight_entity(se, shares);
             }
@@ -485,7 +592,7 @@ impl Kernel {
         let curr = self.sched.cfs[cfs_rq].curr == Some(se);
         let on_rq = self.sched.se[se].on_rq;
         // With one timeline for all a group has no place in one.
-        let nested = !self.flat_groups();
+        let nested = !self.sched.flat_groups();
         let mut average = None;
         if on_rq {
             if nested {
@@ -501,12 +608,12 @@ impl Kernel {
             .change_load(|avg| pelt::dequeue_load_avg(avg, &entity.avg, old_down));
         if on_rq {
             if let Some(average) = average {
-                self.reweight_eevdf(se, average, weight);
+                self.sched.reweight_eevdf(se, average, weight, &self.cx);
             }
         } else if nested {
-            self.reweighted_off_queue(se, weight);
+            self.sched.reweighted_off_queue(se, weight, &self.cx);
         }
-        let floor = self.attach_floor();
+        let floor = self.cx.attach_floor();
         let entity = &mut self.sched.se[se];
         entity.load = LoadWeight { weight, inv_weight: 0 };
         let down = scale_load_down(weight);
@@ -516,19 +623,8 @@ impl Kernel {
         if on_rq {
             self.sched.cfs[cfs_rq].load_weight += weight;
             if nested {
-                self.after_reweight(cfs_rq, se, curr);
+                self.sched.after_reweight(cfs_rq, se, curr, &self.cx);
             }
-        }
-    }
-
-    // ---- walks ----------------------------------------------------------------------------------
-
-    /// `se_update_runnable()`: how many tasks a group's entity stands for.
-    #[inline(always)]
-    pub(super) fn se_update_runnable(&mut self, se: EntityId) {
-        if let Some(my_q) = self.sched.se[se].my_q {
-            let below = &self.sched.cfs[my_q];
-            self.sched.se[se].runnable_weight = below.h_nr_queued.wrapping_sub(below.h_nr_delayed);
         }
     }
 
@@ -542,31 +638,10 @@ impl Kernel {
         }
     }
 
-    /// `find_matching_se()`: the ancestors of two tasks of one CPU that compete with each other.
-    #[inline(always)]
-    pub(super) fn find_matching_se(
-        &self,
-        mut se: EntityId,
-        mut pse: EntityId,
-    ) -> (EntityId, EntityId) {
-        let above =
-            |se: EntityId| self.sched.se[se].parent.expect("two tasks of a CPU have a common root");
-        while self.sched.se[se].cfs_rq != self.sched.se[pse].cfs_rq {
-            let (depth, pdepth) = (self.sched.se[se].depth, self.sched.se[pse].depth);
-            if depth >= pdepth {
-                se = above(se);
-            }
-            if pdepth >= depth {
-                pse = above(pse);
-            }
-        }
-        (se, pse)
-    }
-
     /// `pick_next_task_fair()`, from one fair task to another: only the levels that differ are put and set.
     #[inline(never)]
     pub(super) fn put_prev_set_next_task_fair(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
-        if self.flat_groups() {
+        if self.sched.flat_groups() {
             self.put_prev_flat(cpu, prev, Some(next));
             self.set_next_flat(cpu, next, true);
             return;
@@ -589,45 +664,6 @@ impl Kernel {
         self.next_task_is_set(cpu, next, true);
     }
 
-    // ---- leaf queues ----------------------------------------------------------------------------
-
-    /// `list_add_leaf_cfs_rq()`: a group's queue takes part in the decay of its CPU's averages.
-    #[inline(always)]
-    pub(super) fn list_add_leaf_cfs_rq(&mut self, cfs_rq: CfsRqId) {
-        if self.is_of_group(cfs_rq) && !self.sched.cfs[cfs_rq].on_list {
-            self.add_leaf(cfs_rq);
-        }
-    }
-
-    fn list_add_leaf_unless_throttled(&mut self, cfs_rq: CfsRqId) {
-        if !self.throttled_hierarchy(cfs_rq) {
-            self.list_add_leaf_cfs_rq(cfs_rq);
-        }
-    }
-
-    /// `list_del_leaf_cfs_rq()`.
-    pub(super) fn list_del_leaf_cfs_rq(&mut self, cfs_rq: CfsRqId) {
-        let cfs = &mut self.sched.cfs[cfs_rq];
-        if std::mem::take(&mut cfs.on_list) {
-            self.sched.rq[cfs.cpu].leaf_cfs_rqs.retain(|id| *id != cfs_rq);
-        }
-    }
-
-    fn add_leaf(&mut self, cfs_rq: CfsRqId) {
-        self.sched.cfs[cfs_rq].on_list = true;
-        let (cpu, group) = (self.cpu_of(cfs_rq), self.sched.cfs[cfs_rq].group);
-        let is_above = |other: TaskGroupId| {
-            std::iter::successors(self.sched.groups[group].parent, |g| self.sched.groups[*g].parent)
-                .any(|above| above == other)
-        };
-        let leaves = &self.sched.rq[cpu].leaf_cfs_rqs;
-        let at = leaves
-            .iter()
-            .position(|id| is_above(self.sched.cfs[*id].group))
-            .unwrap_or(leaves.len());
-        self.sched.rq[cpu].leaf_cfs_rqs.insert(at, cfs_rq);
-    }
-
     /// `__update_blocked_fair()`, the groups' part: bottom up; whether something is left to decay.
     #[inline(never)]
     pub(super) fn update_blocked_groups(&mut self, cpu: CpuId) -> bool {
@@ -635,9 +671,9 @@ impl Kernel {
         let mut at = 0;
         while at < self.sched.rq[cpu].leaf_cfs_rqs.len() {
             let cfs_rq = self.sched.rq[cpu].leaf_cfs_rqs[at];
-            let now = self.cfs_rq_clock_pelt(cfs_rq);
-            if self.update_cfs_rq_load_avg(now, cfs_rq) {
-                self.update_tg_load_avg(cfs_rq);
+            let now = self.sched.cfs_rq_clock_pelt(cfs_rq);
+            if self.sched.update_cfs_rq_load_avg(now, cfs_rq) {
+                self.sched.update_tg_load_avg(cfs_rq, &self.cx);
             }
             let se = self.sched.groups[self.sched.cfs[cfs_rq].group].se[cpu.index()];
             let avg = &self.sched.se[se].avg;
@@ -646,7 +682,7 @@ impl Kernel {
             }
             let cfs = &self.sched.cfs[cfs_rq];
             blocked |= cfs.avg.load_avg != 0 || cfs.avg.util_avg != 0;
-            if self.cfs_rq_is_decayed(cfs_rq, at) {
+            if self.sched.cfs_rq_is_decayed(cfs_rq, at) {
                 self.sched.rq[cpu].leaf_cfs_rqs.remove(at);
                 self.sched.cfs[cfs_rq].on_list = false;
             } else {
@@ -654,33 +690,5 @@ impl Kernel {
             }
         }
         blocked
-    }
-
-    /// `cfs_rq_is_decayed()` of the queue at `at` of its CPU's list, or behind it.
-    pub(super) fn cfs_rq_is_decayed(&self, cfs_rq: CfsRqId, at: usize) -> bool {
-        let cfs = &self.sched.cfs[cfs_rq];
-        let has_child = || {
-            let before = &self.sched.rq[cfs.cpu].leaf_cfs_rqs[..at];
-            before
-                .iter()
-                .any(|id| self.sched.groups[self.sched.cfs[*id].group].parent == Some(cfs.group))
-        };
-        cfs.load_weight == 0
-            && pelt::load_avg_is_decayed(&cfs.avg)
-            && cfs.tg_load_avg_contrib == 0
-            && !has_child()
-    }
-
-    /// What of `load` on `cfs_rq` counts at the root (`task_h_load`, `update_cfs_rq_h_load`).
-    pub(super) fn h_load(&self, cfs_rq: CfsRqId) -> u64 {
-        let cfs = &self.sched.cfs[cfs_rq];
-        match self.sched.groups[cfs.group].se.get(cfs.cpu.index()) {
-            None => cfs.avg.load_avg,
-            Some(&se) => {
-                let above = self.sched.se[se].cfs_rq;
-                let product = self.h_load(above).wrapping_mul(self.sched.se[se].avg.load_avg);
-                product / (self.sched.cfs[above].avg.load_avg + 1)
-            }
-        }
     }
 }

@@ -38,7 +38,7 @@ pub mod sched_cache;
 pub mod slow_path;
 pub mod wakeup;
 
-use crate::Kernel;
+use crate::Context;
 use crate::config::CalcDelta;
 use crate::sched::LoadWeight;
 use schedtwin_types::{Policy, TaskId};
@@ -109,11 +109,11 @@ pub fn calc_delta_fair(delta: u64, load: &LoadWeight) -> u64 {
     if load.weight == NICE_0_LOAD { delta } else { calc_delta(delta, NICE_0_LOAD, load) }
 }
 
-impl Kernel {
+impl Context {
     /// `calc_delta_fair()` in the kernel's form.
     #[inline(always)]
     pub(crate) fn calc_delta_fair(&self, delta: u64, load: &LoadWeight) -> u64 {
-        match self.cx.config.calc_delta {
+        match self.config.calc_delta {
             _ if load.weight == NICE_0_LOAD => delta,
             CalcDelta::Inverse => calc_delta(delta, NICE_0_LOAD, load),
             CalcDelta::Division => delta.wrapping_mul(NICE_0_LOAD) / load.weight,

@@ -10,19 +10,25 @@
 //! G       b               only entity of the queue               → b      rule: that of the root
 //! ```
 
-use crate::Kernel;
 use crate::sched::{CfsRqId, EntityId};
 use crate::see::See;
+use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, Decision, PickCandidate, PickRule, TaskId};
 
-impl Kernel {
+impl Scheduler {
     /// Notes the entities of a queue and which of them has been picked.
     #[inline(always)]
-    pub(super) fn note_pick<S: See>(&self, see: &mut S, cfs_rq: CfsRqId, picked: EntityId) {
+    pub(super) fn note_pick<S: See>(
+        &self,
+        see: &mut S,
+        cfs_rq: CfsRqId,
+        picked: EntityId,
+        cx: &Context,
+    ) {
         if !S::ON {
             return;
         }
-        let cfs = &self.sched.cfs[cfs_rq];
+        let cfs = &self.cfs[cfs_rq];
         let curr = self.curr_on_rq(cfs_rq);
         // The picked one keeps a place until it has been listed.
         let (mut left, mut reserved) = (PickCandidate::MOST, 1);
@@ -36,20 +42,26 @@ impl Kernel {
             fits
         });
         for se in listed {
-            see.pick_candidate(|| self.pick_candidate(cfs_rq, se, picked));
+            see.pick_candidate(|| self.pick_candidate(cfs_rq, se, picked, cx));
         }
     }
 
-    fn pick_candidate(&self, cfs_rq: CfsRqId, se: EntityId, picked: EntityId) -> PickCandidate {
-        let entity = &self.sched.se[se];
+    fn pick_candidate(
+        &self,
+        cfs_rq: CfsRqId,
+        se: EntityId,
+        picked: EntityId,
+        cx: &Context,
+    ) -> PickCandidate {
+        let entity = &self.se[se];
         let is_task = entity.my_q.is_none();
-        let (lag, deadline, eligible) = self.virtual_standing(cfs_rq, se);
+        let (lag, deadline, eligible) = self.virtual_standing(cfs_rq, se, cx);
         PickCandidate {
             depth: if self.flat_groups() { 0 } else { entity.depth },
             task: is_task.then_some(entity.task),
-            group: self.sched.cfs[entity.my_q.unwrap_or(entity.cfs_rq)].group,
+            group: self.cfs[entity.my_q.unwrap_or(entity.cfs_rq)].group,
             picked: se == picked,
-            curr: self.sched.cfs[cfs_rq].curr == Some(se),
+            curr: self.cfs[cfs_rq].curr == Some(se),
             lag,
             deadline,
             eligible,
@@ -58,10 +70,10 @@ impl Kernel {
 
     /// Files the pick of another class than fair, or of nobody.
     #[inline]
-    pub(crate) fn record_pick(&mut self, cpu: CpuId, next: TaskId, rule: PickRule) {
-        if self.wants_decisions() {
-            let prev = self.sched.rq[cpu].curr;
-            self.record(Decision::Pick { prev, next, rule, candidates: Vec::new() });
+    pub(crate) fn record_pick(&self, cpu: CpuId, next: TaskId, rule: PickRule, cx: &mut Context) {
+        if cx.wants_decisions() {
+            let prev = self.rq[cpu].curr;
+            cx.record(Decision::Pick { prev, next, rule, candidates: Vec::new() });
         }
     }
 }

@@ -44,10 +44,10 @@ mod occupancy;
 
 pub use occupancy::*;
 
-use crate::Kernel;
 use crate::config::{Config, SchedCache};
 use crate::sched::topology::{DomainId, Topology};
 use crate::sched::{Class, EntityId, OnRq, TaskKind};
+use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, CpuMask, Mode, ProcessId, TaskId};
 
 impl CacheAffinity {
@@ -84,33 +84,33 @@ fn cpus(topology: &Topology) -> Vec<CacheCpu> {
     cpus.collect()
 }
 
-impl Kernel {
+impl Scheduler {
     /// A new task's process: that which its caller names, and none for kernel threads.
     #[inline(always)]
-    pub(crate) fn sched_cache_fork(&mut self, kind: TaskKind, process: ProcessId) {
-        let jiffies = self.jiffies();
-        if let Some(cache) = &mut self.sched.sched_cache {
+    pub(crate) fn sched_cache_fork(&mut self, kind: TaskKind, process: ProcessId, cx: &Context) {
+        let jiffies = cx.jiffies();
+        if let Some(cache) = &mut self.sched_cache {
             cache.fork((kind == TaskKind::User).then_some(process), jiffies);
         }
     }
 
     #[inline(always)]
     pub(crate) fn sched_cache_exit(&mut self, task: TaskId) {
-        if let Some(cache) = &mut self.sched.sched_cache {
+        if let Some(cache) = &mut self.sched_cache {
             cache.exit(task);
         }
     }
 
     /// `account_mm_sched()`: `se` has run for `delta` ns on `cpu`. Apart, as few machines need it.
     #[inline(never)]
-    pub(super) fn account_mm_sched(&mut self, cpu: CpuId, se: EntityId, delta: u64) {
-        let jiffies = self.jiffies();
-        let (task, delayed) = (self.sched.se[se].task, self.sched.se[se].sched_delayed);
-        let t = &self.sched.tasks[task];
+    pub(super) fn account_mm_sched(&mut self, cpu: CpuId, se: EntityId, delta: u64, cx: &Context) {
+        let jiffies = cx.jiffies();
+        let (task, delayed) = (self.se[se].task, self.se[se].sched_delayed);
+        let t = &self.tasks[task];
         // task_running_on_cpu()
         let queued =
-            t.cpu == cpu && t.on_rq == OnRq::Queued && self.sched.se[se].avg.last_update_time != 0;
-        let Some(cache) = &mut self.sched.sched_cache else { return };
+            t.cpu == cpu && t.on_rq == OnRq::Queued && self.se[se].avg.last_update_time != 0;
+        let Some(cache) = &mut self.sched_cache else { return };
         let Some(process) = cache.process_of(task).filter(|_| t.class == Class::Fair) else {
             return;
         };
@@ -122,8 +122,8 @@ impl Kernel {
 
     #[inline(never)]
     pub(super) fn account_llc(&mut self, cpu: CpuId, se: EntityId, enqueue: bool) {
-        let (task, delayed) = (self.sched.se[se].task, self.sched.se[se].sched_delayed);
-        let Some(cache) = &mut self.sched.sched_cache else { return };
+        let (task, delayed) = (self.se[se].task, self.se[se].sched_delayed);
+        let Some(cache) = &mut self.sched_cache else { return };
         match enqueue {
             true => cache.account_llc_enqueue(cpu, task, delayed),
             false => cache.account_llc_dequeue(cpu, task, delayed),
@@ -133,9 +133,9 @@ impl Kernel {
     /// A task begins to be delayed, or goes on.
     #[inline(never)]
     pub(super) fn account_llc_delayed(&mut self, se: EntityId, delayed: bool) {
-        let entity = &self.sched.se[se];
-        let (cpu, task) = (self.sched.cfs[entity.cfs_rq].cpu, entity.task);
-        if let Some(cache) = &mut self.sched.sched_cache {
+        let entity = &self.se[se];
+        let (cpu, task) = (self.cfs[entity.cfs_rq].cpu, entity.task);
+        if let Some(cache) = &mut self.sched_cache {
             cache.delayed(cpu, task, delayed);
         }
     }
@@ -143,14 +143,14 @@ impl Kernel {
     /// Whether the task scans before it goes on in user mode.
     #[inline(always)]
     pub(crate) fn has_cache_work(&self, task: TaskId) -> bool {
-        self.sched.sched_cache.as_ref().is_some_and(|cache| cache.scan_of(task) != Scan::None)
+        self.sched_cache.as_ref().is_some_and(|cache| cache.scan_of(task) != Scan::None)
     }
 
     /// An interrupt of user mode preempts `task`.
     #[inline(always)]
     pub(crate) fn cache_work_is_preempted(&mut self, task: TaskId, mode: Mode) {
         if mode == Mode::User
-            && let Some(cache) = &mut self.sched.sched_cache
+            && let Some(cache) = &mut self.sched_cache
             && cache.scan_of(task) == Scan::Queued
         {
             cache.set_scan(task, Scan::AtSwitch);
@@ -159,40 +159,40 @@ impl Kernel {
 
     /// After a switch: the new task scans if it was preempted before it could.
     #[inline(always)]
-    pub(crate) fn cache_work_after_switch(&mut self, cpu: CpuId) {
-        let task = self.sched.rq[cpu].curr;
-        if let Some(cache) = &self.sched.sched_cache
+    pub(crate) fn cache_work_after_switch(&mut self, cpu: CpuId, cx: &mut Context) {
+        let task = self.rq[cpu].curr;
+        if let Some(cache) = &self.sched_cache
             && cache.scan_of(task) == Scan::AtSwitch
         {
-            self.task_cache_work(cpu, task);
+            self.task_cache_work(cpu, task, cx);
         }
     }
 
     /// `task_cache_work()` of the running task.
     #[inline(never)]
-    pub(crate) fn task_cache_work(&mut self, cpu: CpuId, task: TaskId) {
-        let jiffies = self.jiffies();
-        let rq = &self.sched.rq;
-        let Some(cache) = &mut self.sched.sched_cache else { return };
+    pub(crate) fn task_cache_work(&mut self, cpu: CpuId, task: TaskId, cx: &mut Context) {
+        let jiffies = cx.jiffies();
+        let rq = &self.rq;
+        let Some(cache) = &mut self.sched_cache else { return };
         cache.set_scan(task, Scan::None);
         let Some(process) = cache.process_of(task) else { return };
         let runs_on = |cache: &CacheAffinity, cpu| cache.process_of(rq[cpu].curr) == Some(process);
         let cpus_read = cache.task_cache_work(cpu, process, jiffies, runs_on);
-        self.charge(self.cx.platform.device_tree.path_costs.balance_per_cpu * cpus_read);
+        self.charge(cx.platform.device_tree.path_costs.balance_per_cpu * cpus_read, cx);
     }
 
     /// Recomputes what is counted by preference.
     pub(crate) fn verify_sched_cache(&self) {
-        let Some(cache) = &self.sched.sched_cache else { return };
-        for cpu in self.sched.rq.ids() {
+        let Some(cache) = &self.sched_cache else { return };
+        for cpu in self.rq.ids() {
             let own = &cache.cpus[cpu.index()];
             let (mut counts, mut running) = (vec![0; own.llc_counts.len()], 0);
-            for task in self.sched.tasks.ids().skip(1) {
-                let se = &self.sched.se[self.sched.tasks[task].se];
+            for task in self.tasks.ids().skip(1) {
+                let se = &self.se[self.tasks[task].se];
                 let Some(preferred) = cache.preferred_llc(task).filter(|_| se.on_rq) else {
                     continue;
                 };
-                if self.sched.cfs[se.cfs_rq].cpu == cpu {
+                if self.cfs[se.cfs_rq].cpu == cpu {
                     counts[preferred.0 as usize] += 1;
                     running += (preferred == own.llc && !se.sched_delayed) as u32;
                 }

@@ -17,6 +17,7 @@ use super::balance::stats::{GroupType, SgLbStats};
 use crate::sched::OnRq;
 use crate::sched::topology::{DomainId, GroupId, SD_ASYM_CPUCAPACITY, SD_BALANCE_FORK, SD_NUMA};
 use crate::{Activity, Kernel};
+use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, TaskId};
 
 impl Kernel {
@@ -34,10 +35,13 @@ impl Kernel {
             return prev_cpu;
         }
         if sd_flag & SD_BALANCE_FORK == 0 {
-            self.sync_entity_load_avg(task);
+            self.sched.sync_entity_load_avg(task, &self.cx);
         }
         let (chosen, cpus_read) = self.find_dst_cpu(sd, task, cpu, sd_flag);
-        self.charge(self.cx.platform.device_tree.path_costs.select_per_cpu * cpus_read);
+        self.sched.charge(
+            self.cx.platform.device_tree.path_costs.select_per_cpu * cpus_read,
+            &mut self.cx,
+        );
         chosen
     }
 
@@ -55,7 +59,7 @@ impl Kernel {
             cpus_read += domain.span_weight as u64;
             let Some(group) = self.find_dst_group(sd, task, cpu) else { continue };
             cpus_read += self.sched.topology[group].group_weight as u64;
-            let new_cpu = self.find_dst_group_cpu(group, task, cpu);
+            let new_cpu = self.sched.find_dst_group_cpu(group, task, cpu, &self.cx);
             if new_cpu == cpu {
                 continue;
             }
@@ -97,7 +101,7 @@ impl Kernel {
             let sgs = self.read_sg_wakeup_stats(sd, sg, task);
             if group.span.contains(this_cpu) {
                 local = Some((sg, sgs));
-            } else if self.is_idler(idlest, &idlest_sgs, sg, &sgs) {
+            } else if self.sched.is_idler(idlest, &idlest_sgs, sg, &sgs) {
                 idlest = Some(sg);
                 idlest_sgs = sgs;
             }
@@ -122,7 +126,9 @@ impl Kernel {
             | GroupType::Imbalanced
             | GroupType::SmtBalance
             | GroupType::AsymPacking => true,
-            GroupType::MisfitTask => self.max_capacity(local) >= self.max_capacity(idlest),
+            GroupType::MisfitTask => {
+                self.sched.max_capacity(local) >= self.sched.max_capacity(idlest)
+            }
             GroupType::HasSpare => {
                 // How many tasks a node may have more than another, fewer if the task may use only a
                 // part of it.
@@ -138,6 +144,44 @@ impl Kernel {
         (!stay).then_some(idlest)
     }
 
+    /// `update_sg_wakeup_stats()`: of the CPUs that the task may use, without the task itself.
+    fn read_sg_wakeup_stats(&self, sd: DomainId, sg: GroupId, task: TaskId) -> SgLbStats {
+        let domain = &self.sched.topology[sd];
+        let group = &self.sched.topology[sg];
+        let asym = domain.flags & SD_ASYM_CPUCAPACITY != 0;
+        let mut sgs = SgLbStats { group_misfit_task_load: asym as u64, ..SgLbStats::ZERO };
+        for cpu in group.span.and(&self.sched.tasks[task].cpus_mask).iter() {
+            sgs.group_load += self.sched.cpu_load_without(cpu, task, &self.cx);
+            sgs.group_util += self.sched.cpu_util_without(cpu, task, &self.cx);
+            sgs.group_runnable += self.sched.cpu_runnable_without(cpu, task);
+            let own = self.sched.task_running_on_cpu(cpu, task) as u32;
+            sgs.sum_h_nr_running += self.sched.h_nr_running(cpu, &self.cx) - own;
+            let nr_running = self.sched.rq[cpu].nr_running - own;
+            sgs.sum_nr_running += nr_running;
+            if nr_running == 0 && self.sched.idle_cpu_without(cpu, task) {
+                sgs.idle_cpus += 1;
+            }
+            if sgs.group_misfit_task_load != 0 && self.task_fits_cpu(task, cpu) {
+                sgs.group_misfit_task_load = 0;
+            }
+        }
+        let sgc = &self.sched.topology.capacities[group.sgc];
+        sgs.group_capacity = sgc.capacity;
+        sgs.group_weight = group.group_weight;
+        // Overutilization is not looked at here, so in 7.3 with EAS no group is overloaded.
+        sgs.group_type = sgs.classify(
+            domain.imbalance_pct as u64,
+            sgc.imbalance,
+            self.sched.may_be_overloaded(&sgs, &self.cx),
+        );
+        if matches!(sgs.group_type, GroupType::FullyBusy | GroupType::Overloaded) {
+            sgs.avg_load = sgs.load_per_capacity();
+        }
+        sgs
+    }
+}
+
+impl Scheduler {
     /// `update_pick_idlest()`.
     fn is_idler(
         &self,
@@ -168,51 +212,18 @@ impl Kernel {
     }
 
     fn max_capacity(&self, group: GroupId) -> u64 {
-        self.sched.topology.capacities[self.sched.topology[group].sgc].max_capacity
-    }
-
-    /// `update_sg_wakeup_stats()`: of the CPUs that the task may use, without the task itself.
-    fn read_sg_wakeup_stats(&self, sd: DomainId, sg: GroupId, task: TaskId) -> SgLbStats {
-        let domain = &self.sched.topology[sd];
-        let group = &self.sched.topology[sg];
-        let asym = domain.flags & SD_ASYM_CPUCAPACITY != 0;
-        let mut sgs = SgLbStats { group_misfit_task_load: asym as u64, ..SgLbStats::ZERO };
-        for cpu in group.span.and(&self.sched.tasks[task].cpus_mask).iter() {
-            sgs.group_load += self.cpu_load_without(cpu, task);
-            sgs.group_util += self.cpu_util_without(cpu, task);
-            sgs.group_runnable += self.cpu_runnable_without(cpu, task);
-            let own = self.task_running_on_cpu(cpu, task) as u32;
-            sgs.sum_h_nr_running += self.h_nr_running(cpu) - own;
-            let nr_running = self.sched.rq[cpu].nr_running - own;
-            sgs.sum_nr_running += nr_running;
-            if nr_running == 0 && self.idle_cpu_without(cpu, task) {
-                sgs.idle_cpus += 1;
-            }
-            if sgs.group_misfit_task_load != 0 && self.task_fits_cpu(task, cpu) {
-                sgs.group_misfit_task_load = 0;
-            }
-        }
-        let sgc = &self.sched.topology.capacities[group.sgc];
-        sgs.group_capacity = sgc.capacity;
-        sgs.group_weight = group.group_weight;
-        // Overutilization is not looked at here, so in 7.3 with EAS no group is overloaded.
-        sgs.group_type =
-            sgs.classify(domain.imbalance_pct as u64, sgc.imbalance, self.may_be_overloaded(&sgs));
-        if matches!(sgs.group_type, GroupType::FullyBusy | GroupType::Overloaded) {
-            sgs.avg_load = sgs.load_per_capacity();
-        }
-        sgs
+        self.topology.capacities[self.topology[group].sgc].max_capacity
     }
 
     /// `task_running_on_cpu()`: is it counted there?
     fn task_running_on_cpu(&self, cpu: CpuId, task: TaskId) -> bool {
-        let t = &self.sched.tasks[task];
-        t.cpu == cpu && self.sched.se[t.se].avg.last_update_time != 0 && t.on_rq == OnRq::Queued
+        let t = &self.tasks[task];
+        t.cpu == cpu && self.se[t.se].avg.last_update_time != 0 && t.on_rq == OnRq::Queued
     }
 
     /// `idle_cpu_without()`.
     fn idle_cpu_without(&self, cpu: CpuId, task: TaskId) -> bool {
-        let rq = &self.sched.rq[cpu];
+        let rq = &self.rq[cpu];
         (rq.curr.is_idle() || rq.curr == task) && !rq.ttwu_pending
     }
 
@@ -222,8 +233,9 @@ impl Kernel {
         group: GroupId,
         task: TaskId,
         this_cpu: CpuId,
+        cx: &Context,
     ) -> CpuId {
-        let group = &self.sched.topology[group];
+        let group = &self.topology[group];
         if group.group_weight == 1 {
             return group.first_cpu;
         }
@@ -232,13 +244,13 @@ impl Kernel {
         let mut min_exit_latency = u32::MAX as u64;
         let mut latest_idle_timestamp = 0;
         let mut shallowest_idle_cpu = None;
-        for cpu in group.span.and(&self.sched.tasks[task].cpus_mask).iter() {
-            if self.sched_idle_cpu(cpu) && self.displaces_idle_tasks(task) {
+        for cpu in group.span.and(&self.tasks[task].cpus_mask).iter() {
+            if self.sched_idle_cpu(cpu) && self.displaces_idle_tasks(task, cx) {
                 return cpu;
             }
             if self.idle_cpu(cpu) {
-                let idle_stamp = self.sched.rq[cpu].idle_stamp;
-                let exit_latency = self.idle_exit_latency_us(cpu);
+                let idle_stamp = self.rq[cpu].idle_stamp;
+                let exit_latency = cx.idle_exit_latency_us(cpu);
                 let shallower = exit_latency.is_some_and(|l| l < min_exit_latency);
                 let as_shallow = exit_latency.is_none_or(|l| l == min_exit_latency);
                 if shallower || as_shallow && idle_stamp > latest_idle_timestamp {
@@ -258,13 +270,15 @@ impl Kernel {
         }
         shallowest_idle_cpu.unwrap_or(least_loaded_cpu)
     }
+}
 
+impl Context {
     /// Exit latency of the idle state a CPU is in (`idle_get_state`), µs as cpuidle counts it.
     fn idle_exit_latency_us(&self, cpu: CpuId) -> Option<u64> {
-        match self.cx.platform.wires[cpu].activity {
-            Activity::Idle { state } => Some(
-                self.cx.platform.device_tree.idle_states(cpu)[state as usize].exit_latency / 1000,
-            ),
+        match self.platform.wires[cpu].activity {
+            Activity::Idle { state } => {
+                Some(self.platform.device_tree.idle_states(cpu)[state as usize].exit_latency / 1000)
+            }
             Activity::Poll { .. } => Some(0),
             _ => None,
         }

@@ -32,6 +32,7 @@ use crate::config::{RecentUsedCpu, SelectIdleScan};
 use crate::sched::core::{WF_SYNC, WF_TTWU};
 use crate::sched::topology::{DomainId, IdleCore, SD_WAKE_AFFINE};
 use crate::see::{Notes, See};
+use crate::{Context, Scheduler};
 use schedtwin_types::{Candidate, CpuId, Decision, PlacementRule, TaskId};
 
 use super::energy::Choice;
@@ -84,23 +85,23 @@ impl Kernel {
     /// `select_task_rq_fair()`: prepare, decide (read-only), commit. The executing CPU's running task wakes
     /// `task`, which last ran on `prev`; `wake_flags` are those of [`crate::sched::core`].
     pub fn select_task_rq_fair(&mut self, task: TaskId, prev: CpuId, wake_flags: u32) -> CpuId {
-        if !self.wants_decisions() {
+        if !self.cx.wants_decisions() {
             return self.place(task, prev, wake_flags, &mut ()).0;
         }
         let mut notes = Notes::default();
         let (chosen, rule) = self.place(task, prev, wake_flags, &mut notes);
         let candidates = notes.candidates;
-        self.record(Decision::Placement { task, prev, chosen, rule, candidates });
+        self.cx.record(Decision::Placement { task, prev, chosen, rule, candidates });
         chosen
     }
 
     fn place(&mut self, task: TaskId, prev: CpuId, wake_flags: u32, see: &mut impl See) -> Choice {
         let mut ask_eas = false;
         if wake_flags & WF_TTWU != 0 {
-            self.record_wakee(task);
-            ask_eas = !self.is_rd_overutilized();
+            self.sched.record_wakee(task, &mut self.cpuidle, &self.cx);
+            ask_eas = !self.sched.is_rd_overutilized();
             if ask_eas {
-                self.sync_entity_load_avg(task);
+                self.sched.sync_entity_load_avg(task, &self.cx);
             }
         }
         if self.sched.placement.is_some()
@@ -110,7 +111,7 @@ impl Kernel {
         }
         let mut trail = Trail::default();
         let placement = self.decide_placement(task, prev, wake_flags, ask_eas, &mut trail, see);
-        self.commit_trail(task, prev, trail);
+        self.sched.commit_trail(task, prev, trail, &mut self.cx);
         match placement {
             Placement::Cpu(choice) => choice,
             Placement::SlowPath(sd) => {
@@ -118,44 +119,6 @@ impl Kernel {
                 let dst = self.sched_balance_find_dst_cpu(sd, task, cpu, prev, wake_flags & 0xf);
                 (dst, PlacementRule::FindDstCpu)
             }
-        }
-    }
-
-    /// Charges for what was decided, and remembers it.
-    #[inline(always)]
-    fn commit_trail(&mut self, task: TaskId, prev: CpuId, trail: Trail) {
-        if trail.aged {
-            self.sync_entity_load_avg(task);
-        }
-        if trail.used_recent {
-            self.sched.tasks[task].recent_used_cpu = prev;
-        }
-        if trail.waker_stands_here {
-            let current = self.sched.rq[self.cx.this_cpu].curr;
-            // Nobody wakes an idle task, so nobody asks where it has been.
-            if !current.is_idle() {
-                self.sched.tasks[current].recent_used_cpu = self.cx.this_cpu;
-            }
-        }
-        if let Some(shared) = trail.no_idle_core {
-            self.sched.topology.shared[shared].has_idle_cores = false;
-        }
-        if let Some(shared) = trail.idle_core_taken {
-            self.sched.topology.shared[shared].idle_core = IdleCore::Unknown;
-        }
-        let cost = self.cx.platform.device_tree.path_costs.energy_per_domain;
-        self.charge(cost * trail.computed as u64);
-        if trail.looked_at_threads != 0 {
-            let cost = self.cx.platform.device_tree.path_costs.select_per_cpu;
-            self.charge(cost * trail.looked_at_threads as u64);
-        }
-        let before = self.local_clock();
-        if trail.looked_at != 0 {
-            let cost = self.cx.platform.device_tree.path_costs.select_per_cpu;
-            self.charge(cost * trail.looked_at as u64);
-        }
-        if let Some(budget) = trail.budget {
-            self.account_scan(budget, self.local_clock() - before);
         }
     }
 
@@ -179,8 +142,9 @@ impl Kernel {
         let current = self.sched.rq[cpu].curr;
         let sync = wake_flags & WF_SYNC != 0 && !self.sched.tasks[current].exiting;
         let wakes = wake_flags & WF_TTWU != 0;
-        let want_affine =
-            wakes && !self.wake_wide(task) && self.sched.tasks[task].cpus_mask.contains(cpu);
+        let want_affine = wakes
+            && !self.sched.wake_wide(task, &self.cpuidle, &self.cx)
+            && self.sched.tasks[task].cpus_mask.contains(cpu);
         let mut target = prev;
         let mut rule = PlacementRule::Stays;
         let mut slow = None;
@@ -189,7 +153,8 @@ impl Kernel {
             let sd = &self.sched.topology.domains[id.0 as usize];
             if want_affine && sd.flags & SD_WAKE_AFFINE != 0 && sd.span.contains(prev) {
                 if cpu != prev {
-                    (target, rule) = self.wake_affine(id, task, cpu, prev, sync, trail);
+                    (target, rule) =
+                        self.sched.wake_affine(id, task, cpu, prev, sync, trail, &self.cx);
                 }
                 slow = None;
                 break;
@@ -224,11 +189,13 @@ impl Kernel {
         trail: &mut Trail,
         see: &mut impl See,
     ) -> Choice {
-        let asym = self.has_asym_cpucapacity();
+        let asym = self.sched.has_asym_cpucapacity();
         trail.aged |= asym;
         let demand = asym.then(|| self.synced_task_demand(task));
-        let fits = |k: &Self, cpu: CpuId| demand.is_none_or(|demand| k.asym_fits_cpu(&demand, cpu));
-        let idle = |k: &Self, cpu: CpuId| k.choose_idle_cpu(cpu, task);
+        let fits = |k: &Self, cpu: CpuId| {
+            demand.is_none_or(|demand| k.sched.asym_fits_cpu(&demand, cpu, &k.cx))
+        };
+        let idle = |k: &Self, cpu: CpuId| k.sched.choose_idle_cpu(cpu, task, &k.cx);
         // 1.
         if idle(self, target) && fits(self, target) {
             return (target, PlacementRule::SisTargetIdle);
@@ -236,7 +203,8 @@ impl Kernel {
         // 2.
         let share_cache = |k: &Self, cpu: CpuId| k.sched.topology.cpus_share_cache(cpu, target);
         let same_cluster = |k: &Self, cpu: CpuId| {
-            !k.wakeups_know_clusters() || k.sched.topology.cpus_share_resources(cpu, target)
+            !k.sched.wakeups_know_clusters(&k.cx)
+                || k.sched.topology.cpus_share_resources(cpu, target)
         };
         let mut prev_aff = None;
         if prev != target && share_cache(self, prev) && idle(self, prev) && fits(self, prev) {
@@ -265,9 +233,12 @@ impl Kernel {
         }
         // 5.
         if let Some(demand) = demand
-            && let Some(sd) = self.sd_asym_cpucapacity(target)
+            && let Some(sd) = self.sched.sd_asym_cpucapacity(target)
         {
-            return match self.select_idle_capacity(task, sd, target, &demand, trail, see) {
+            return match self
+                .sched
+                .select_idle_capacity(task, sd, target, &demand, trail, see, &self.cx)
+            {
                 Some(cpu) => (cpu, PlacementRule::SelectIdleCapacity),
                 None => (target, PlacementRule::SelectIdleCapacityNone),
             };
@@ -280,20 +251,22 @@ impl Kernel {
         };
         if self.cx.config.select_idle_scan == SelectIdleScan::SmtLast {
             return self
-                .scan_smt_last(task, sd, target, trail, see)
+                .sched
+                .scan_smt_last(task, sd, target, trail, see, &self.cx)
                 .unwrap_or((target, PlacementRule::SisNoIdleCpu));
         }
         // 6.
-        let idle_core = self.idle_core_of(target, trail);
-        if self.has_smt()
+        let idle_core = self.sched.idle_core_of(target, trail, &self.cx);
+        if self.sched.has_smt()
             && !idle_core.known
             && share_cache(self, prev)
-            && let Some(cpu) = self.select_idle_smt(task, prev, trail, see)
+            && let Some(cpu) = self.sched.select_idle_smt(task, prev, trail, see, &self.cx)
         {
             return (cpu, PlacementRule::SelectIdleSmt);
         }
         // 7.
-        if let Some(choice) = self.select_idle_cpu(task, sd, target, idle_core.possible, trail, see)
+        if let Some(choice) =
+            self.sched.select_idle_cpu(task, sd, target, idle_core.possible, trail, see, &self.cx)
         {
             return choice;
         }
@@ -306,12 +279,52 @@ impl Kernel {
         }
         (target, PlacementRule::SisNoIdleCpu)
     }
+}
 
-    pub(crate) fn looked_at(&self, cpu: CpuId, role: &'static str) -> Candidate {
+impl Scheduler {
+    /// Charges for what was decided, and remembers it.
+    #[inline(always)]
+    fn commit_trail(&mut self, task: TaskId, prev: CpuId, trail: Trail, cx: &mut Context) {
+        if trail.aged {
+            self.sync_entity_load_avg(task, cx);
+        }
+        if trail.used_recent {
+            self.tasks[task].recent_used_cpu = prev;
+        }
+        if trail.waker_stands_here {
+            let current = self.rq[cx.this_cpu].curr;
+            // Nobody wakes an idle task, so nobody asks where it has been.
+            if !current.is_idle() {
+                self.tasks[current].recent_used_cpu = cx.this_cpu;
+            }
+        }
+        if let Some(shared) = trail.no_idle_core {
+            self.topology.shared[shared].has_idle_cores = false;
+        }
+        if let Some(shared) = trail.idle_core_taken {
+            self.topology.shared[shared].idle_core = IdleCore::Unknown;
+        }
+        let cost = cx.platform.device_tree.path_costs.energy_per_domain;
+        self.charge(cost * trail.computed as u64, cx);
+        if trail.looked_at_threads != 0 {
+            let cost = cx.platform.device_tree.path_costs.select_per_cpu;
+            self.charge(cost * trail.looked_at_threads as u64, cx);
+        }
+        let before = cx.local_clock();
+        if trail.looked_at != 0 {
+            let cost = cx.platform.device_tree.path_costs.select_per_cpu;
+            self.charge(cost * trail.looked_at as u64, cx);
+        }
+        if let Some(budget) = trail.budget {
+            self.account_scan(budget, cx.local_clock() - before, cx);
+        }
+    }
+
+    pub(crate) fn looked_at(&self, cpu: CpuId, role: &'static str, cx: &Context) -> Candidate {
         Candidate {
             cpu,
             role,
-            util: self.cpu_util_cfs(cpu),
+            util: self.cpu_util_cfs(cpu, cx),
             capacity: self.capacity_of(cpu),
             energy_delta: None,
             max_util: None,

@@ -21,6 +21,7 @@
 use crate::Kernel;
 use crate::sched::Class;
 use crate::time::hrtimer::TimerKind;
+use crate::{Context, Scheduler, Time};
 use schedtwin_types::{CpuId, Ns};
 
 impl Kernel {
@@ -71,20 +72,27 @@ impl Kernel {
     pub(super) fn fair_server_arm_inactive(&mut self, cpu: CpuId, at: Ns) {
         let on = self.hrtimer_target(at, self.sched.rq[cpu].fair_server.inactive_on);
         self.sched.rq[cpu].fair_server.inactive_on = on;
-        self.hrtimer_start(on, at, at, TimerKind::FairServerInactive(cpu));
-    }
-
-    pub(super) fn fair_server_cancel_inactive(&mut self, cpu: CpuId) {
-        let on = self.sched.rq[cpu].fair_server.inactive_on;
-        self.hrtimer_cancel(on, TimerKind::FairServerInactive(cpu));
+        self.time.hrtimer_start(on, at, at, TimerKind::FairServerInactive(cpu), &mut self.cx);
     }
 
     /// `inactive_task_timer()`: the zero-lag time of a stopped server has come.
     pub(crate) fn fair_server_inactive_timer(&mut self, cpu: CpuId) {
-        self.update_rq_clock(cpu);
+        self.sched.update_rq_clock(cpu, &self.cx);
         if std::mem::take(&mut self.sched.rq[cpu].fair_server.non_contending) {
             let bw = self.sched.rq[cpu].fair_server.bandwidth();
             self.__sub_running_bw(cpu, bw);
         }
+    }
+}
+
+impl Scheduler {
+    pub(super) fn fair_server_cancel_inactive(
+        &self,
+        cpu: CpuId,
+        time: &mut Time,
+        cx: &mut Context,
+    ) {
+        let on = self.rq[cpu].fair_server.inactive_on;
+        time.hrtimer_cancel(on, TimerKind::FairServerInactive(cpu), cx);
     }
 }

@@ -27,6 +27,7 @@ use crate::Kernel;
 use crate::config::RtBandwidth;
 use crate::cpufreq::hook::CLASS_QUEUE;
 use crate::time::hrtimer::{TimerKind, hrtimer_forward};
+use crate::{Context, Scheduler, Time};
 use schedtwin_types::{CpuId, Ns};
 
 /// The timer of all CPUs (`def_rt_bandwidth`).
@@ -38,61 +39,53 @@ pub struct RtPeriod {
     expires: Ns,
 }
 
-impl Kernel {
+impl Context {
     /// `rt_runtime` if RT queues are throttled at all.
     #[inline]
     fn rt_throttling(&self) -> Option<Ns> {
-        match self.cx.config.rt_bandwidth {
-            RtBandwidth::Throttling => self.cx.config.rt_runtime,
+        match self.config.rt_bandwidth {
+            RtBandwidth::Throttling => self.config.rt_runtime,
             RtBandwidth::FairServer => None,
         }
     }
+}
 
+impl Scheduler {
     /// `start_rt_bandwidth()`: an RT task has been queued.
     #[inline]
-    pub(super) fn start_rt_bandwidth(&mut self) {
-        if self.rt_throttling().is_some() && !self.sched.rd.rt_period.active {
-            self.do_start_rt_bandwidth();
+    pub(super) fn start_rt_bandwidth(&mut self, time: &mut Time, cx: &mut Context) {
+        if cx.rt_throttling().is_some() && !self.rd.rt_period.active {
+            self.do_start_rt_bandwidth(time, cx);
         }
     }
 
     /// `do_start_rt_bandwidth()`, on the executing CPU.
-    fn do_start_rt_bandwidth(&mut self) {
-        if self.sched.rd.rt_period.active {
+    fn do_start_rt_bandwidth(&mut self, time: &mut Time, cx: &mut Context) {
+        if self.rd.rt_period.active {
             return;
         }
         // hrtimer_forward_now() by 0 ns: in a nanosecond, unless the last period is not over.
-        let expires = hrtimer_forward(self.sched.rd.rt_period.expires, self.local_clock(), 0);
-        self.sched.rd.rt_period = RtPeriod { active: true, expires };
-        self.hrtimer_start(self.cx.this_cpu, expires, expires, TimerKind::RtPeriod);
-    }
-
-    /// The end of `update_curr_rt()`: RT tasks of `cpu` have run for `delta`.
-    pub(super) fn account_rt_time(&mut self, cpu: CpuId, delta: Ns) {
-        let Some(runtime) = self.rt_throttling() else { return };
-        self.sched.rq[cpu].rt.rt_time += delta;
-        if self.rt_runtime_exceeded(cpu, runtime) {
-            self.resched_curr(cpu);
-            self.do_start_rt_bandwidth();
-        }
+        let expires = hrtimer_forward(self.rd.rt_period.expires, cx.local_clock(), 0);
+        self.rd.rt_period = RtPeriod { active: true, expires };
+        time.hrtimer_start(cx.this_cpu, expires, expires, TimerKind::RtPeriod, cx);
     }
 
     /// The end of `update_curr_dl()`: the time of a deadline task counts as if RT tasks had had it, as long as RT tasks are
     /// watched or below their limit (`sched_rt_bandwidth_account`). It throttles nobody by itself.
-    pub(crate) fn account_dl_in_rt_time(&mut self, cpu: CpuId, delta: Ns) {
-        let Some(runtime) = self.rt_throttling() else { return };
-        if self.sched.rd.rt_period.active || self.sched.rq[cpu].rt.rt_time < runtime {
-            self.sched.rq[cpu].rt.rt_time += delta;
+    pub(crate) fn account_dl_in_rt_time(&mut self, cpu: CpuId, delta: Ns, cx: &Context) {
+        let Some(runtime) = cx.rt_throttling() else { return };
+        if self.rd.rt_period.active || self.rq[cpu].rt.rt_time < runtime {
+            self.rq[cpu].rt.rt_time += delta;
         }
     }
 
     /// `sched_rt_runtime_exceeded()`; throttles the queue.
-    fn rt_runtime_exceeded(&mut self, cpu: CpuId, runtime: Ns) -> bool {
-        let rt = &mut self.sched.rq[cpu].rt;
+    fn rt_runtime_exceeded(&mut self, cpu: CpuId, runtime: Ns, cx: &Context) -> bool {
+        let rt = &mut self.rq[cpu].rt;
         if *rt.throttled {
             return true;
         }
-        if runtime >= self.cx.config.rt_period || rt.rt_time <= runtime {
+        if runtime >= cx.config.rt_period || rt.rt_time <= runtime {
             return false;
         }
         if runtime == 0 {
@@ -102,9 +95,21 @@ impl Kernel {
         }
         // sched_rt_rq_dequeue()
         let count = rt.nr_running() as u32;
-        rt.throttled.change(cpu, &mut self.sched.stale_demands, |throttled| *throttled = true);
+        rt.throttled.change(cpu, &mut self.stale_demands, |throttled| *throttled = true);
         self.sub_nr_running(cpu, count);
         true
+    }
+}
+
+impl Kernel {
+    /// The end of `update_curr_rt()`: RT tasks of `cpu` have run for `delta`.
+    pub(super) fn account_rt_time(&mut self, cpu: CpuId, delta: Ns) {
+        let Some(runtime) = self.cx.rt_throttling() else { return };
+        self.sched.rq[cpu].rt.rt_time += delta;
+        if self.sched.rt_runtime_exceeded(cpu, runtime, &self.cx) {
+            self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
+            self.sched.do_start_rt_bandwidth(&mut self.time, &mut self.cx);
+        }
     }
 
     /// `sched_rt_period_timer()`, on the executing CPU.
@@ -116,13 +121,19 @@ impl Kernel {
         let idle = self.do_sched_rt_period_timer(overrun);
         self.sched.rd.rt_period = RtPeriod { active: !idle, expires: next };
         if !idle {
-            self.hrtimer_start(self.cx.this_cpu, next, next, TimerKind::RtPeriod);
+            self.time.hrtimer_start(
+                self.cx.this_cpu,
+                next,
+                next,
+                TimerKind::RtPeriod,
+                &mut self.cx,
+            );
         }
     }
 
     /// `do_sched_rt_period_timer()`; `true`: no CPU needs the timer.
     fn do_sched_rt_period_timer(&mut self, overrun: u64) -> bool {
-        let Some(runtime) = self.rt_throttling() else { return true };
+        let Some(runtime) = self.cx.rt_throttling() else { return true };
         let mut idle = true;
         for cpu in self.cx.platform.device_tree.all_cpus().iter() {
             let rt = &self.sched.rq[cpu].rt;
@@ -130,7 +141,7 @@ impl Kernel {
             if rt.rt_time == 0 && !queued {
                 continue;
             }
-            self.update_rq_clock(cpu);
+            self.sched.update_rq_clock(cpu, &self.cx);
             let rq = &mut self.sched.rq[cpu];
             let mut enqueue = false;
             if rq.rt.rt_time != 0 {
@@ -164,9 +175,9 @@ impl Kernel {
             return;
         }
         if was_throttled {
-            self.add_nr_running(cpu, count);
+            self.sched.add_nr_running(cpu, count);
             self.cpufreq_update_util(cpu, CLASS_QUEUE);
         }
-        self.resched_curr(cpu);
+        self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
     }
 }

@@ -24,19 +24,19 @@ fn queue(kernel: &mut Kernel, task: TaskId) {
 #[test]
 fn levels_of_cpupri() {
     let mut kernel = kernel(&[(2, 1024, OPPS)]);
-    assert_eq!(kernel.rr_time_slice(), 25);
+    assert_eq!(kernel.cx.rr_time_slice(), 25);
     let task = rt_task(&mut kernel, 1, 49);
     queue(&mut kernel, task);
     assert_eq!(kernel.sched.rq[CpuId(1)].rt.cpupri, 50);
     // A better RT task overwrites the mark of a deadline entity (a quirk), a worse one does not.
-    kernel.cpupri_deadline_queued(CpuId(1));
+    kernel.sched.cpupri_deadline_queued(CpuId(1));
     let worse = rt_task(&mut kernel, 1, 60);
     queue(&mut kernel, worse);
     assert_eq!(kernel.sched.rq[CpuId(1)].rt.cpupri, 100);
     let better = rt_task(&mut kernel, 1, 40);
     queue(&mut kernel, better);
     assert_eq!(kernel.sched.rq[CpuId(1)].rt.cpupri, 59);
-    kernel.cpupri_deadline_gone(CpuId(1));
+    kernel.sched.cpupri_deadline_gone(CpuId(1));
     kernel.dequeue_task_rt(CpuId(1), better);
     assert_eq!(kernel.sched.rq[CpuId(1)].rt.cpupri, 50);
 }
@@ -50,7 +50,7 @@ fn the_pushable_list_has_an_order_of_its_own() {
     queue(&mut kernel, running);
     // Woken and not yet running: the CPU counts as overloaded already.
     assert!(kernel.sched.rd.rto_mask.contains(cpu));
-    kernel.set_next_task_rt(cpu, TaskId::IDLE, running);
+    kernel.sched.set_next_task_rt(cpu, TaskId::IDLE, running);
     kernel.sched.rq[cpu].curr = running;
     assert!(!kernel.sched.rd.rto_mask.contains(cpu) && !kernel.sched.rq[cpu].push_pending);
     let other = rt_task(&mut kernel, 0, 50);
@@ -68,7 +68,9 @@ fn the_pushable_list_has_an_order_of_its_own() {
 fn lowest_mask() {
     let mut kernel = kernel(&[(2, 300, OPPS), (2, 1024, OPPS)]);
     let task = rt_task(&mut kernel, 0, 50);
-    let mask = |k: &Kernel, fit| k.lowest_mask(task, fit).iter().map(|c| c.0).collect::<Vec<_>>();
+    let mask = |k: &Kernel, fit| {
+        k.sched.lowest_mask(task, fit, &k.cx).iter().map(|c| c.0).collect::<Vec<_>>()
+    };
     assert_eq!(mask(&kernel, false), [0, 1, 2, 3]);
     assert_eq!(mask(&kernel, true), [2, 3]);
     for (cpu, prio) in [(2, 60), (3, 50)] {
@@ -97,7 +99,8 @@ fn the_default_clamp_says_what_fits() {
         let domains = [(1, 300, OPPS), (1, 600, OPPS), (1, 1024, OPPS)];
         let mut kernel = Kernel::boot(device_tree(&domains), config);
         let task = rt_task(&mut kernel, 0, 50);
-        let fits = [0, 1, 2].map(|cpu| kernel.rt_task_fits_capacity(task, CpuId(cpu)));
+        let fits =
+            [0, 1, 2].map(|cpu| kernel.sched.rt_task_fits_capacity(task, CpuId(cpu), &kernel.cx));
         assert_eq!(fits, expected, "{uclamp:?} {default}");
     }
 }
@@ -116,7 +119,7 @@ fn a_throttled_queue_counts_nothing() {
     kernel.account_rt_time(cpu, 1);
     queue(&mut kernel, second);
     assert_eq!((kernel.sched.rq[cpu].nr_running, kernel.sched.rq[cpu].rt.nr_running()), (0, 0));
-    assert_eq!(kernel.pick_task_rt(cpu), None);
+    assert_eq!(kernel.sched.pick_task_rt(cpu), None);
     kernel.dequeue_task_rt(cpu, first);
     assert_eq!(kernel.sched.rq[cpu].nr_running, 0);
     // The timer comes a period late, and so forgives two.
@@ -127,7 +130,7 @@ fn a_throttled_queue_counts_nothing() {
         (kernel.sched.rq[cpu].rt.rt_time, kernel.sched.rq[cpu].nr_running),
         (700_000_000, 1)
     );
-    assert_eq!(kernel.pick_task_rt(cpu), Some(second));
+    assert_eq!(kernel.sched.pick_task_rt(cpu), Some(second));
 }
 
 /// A CPU whose last fair task falls asleep while an RT task waits for it (its interrupt is on the way) looks
@@ -139,11 +142,11 @@ fn an_rt_task_that_waits_keeps_fair_ones_from_being_pulled() {
         (kernel.cx.config.balance_fair, kernel.cx.config.rt_bandwidth) =
             (point, RtBandwidth::Throttling);
         let cpu = CpuId(0);
-        assert!(kernel.balance_fair_looks(cpu), "{point:?}: nobody");
+        assert!(kernel.sched.balance_fair_looks(cpu, &kernel.cx), "{point:?}: nobody");
         let task = rt_task(&mut kernel, 0, 50);
         queue(&mut kernel, task);
-        assert_eq!(kernel.balance_fair_looks(cpu), expected, "{point:?}");
+        assert_eq!(kernel.sched.balance_fair_looks(cpu, &kernel.cx), expected, "{point:?}");
         kernel.account_rt_time(cpu, 950_000_001);
-        assert!(kernel.balance_fair_looks(cpu), "{point:?}: throttled");
+        assert!(kernel.sched.balance_fair_looks(cpu, &kernel.cx), "{point:?}: throttled");
     }
 }

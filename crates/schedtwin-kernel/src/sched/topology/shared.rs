@@ -20,8 +20,8 @@
 //! `claim_asym_sched_domain_shared`, `cpu_attach_domain`, `update_top_cache_domain`.
 
 use super::*;
-use crate::Kernel;
 use crate::config::SdShared;
+use crate::{Context, Scheduler};
 
 /// The objects while domains are being built.
 pub(super) struct SharedObjects {
@@ -130,14 +130,14 @@ impl SharedObjects {
     }
 }
 
-impl Kernel {
+impl Scheduler {
     /// In `update_idle_cpu_scan()`: whose limit a pass of `dst`'s CPU over `sd` sets.
-    pub(crate) fn limits_scans_of(&self, sd: DomainId, dst: CpuId) -> Option<usize> {
-        let domain = &self.sched.topology[sd];
-        match self.cx.config.sd_shared {
+    pub(crate) fn limits_scans_of(&self, sd: DomainId, dst: CpuId, cx: &Context) -> Option<usize> {
+        let domain = &self.topology[sd];
+        match cx.config.sd_shared {
             SdShared::Caches => {
-                let llc = domain.span_weight == self.sched.topology.sd_llc_size[dst.index()];
-                self.sched.topology.sd_llc_shared[dst.index()].filter(|_| llc)
+                let llc = domain.span_weight == self.topology.sd_llc_size[dst.index()];
+                self.topology.sd_llc_shared[dst.index()].filter(|_| llc)
             }
             SdShared::CachesAndCapacities => domain.shared,
         }
@@ -148,6 +148,7 @@ impl Kernel {
 mod tests {
     use super::super::tests::{Part, machine};
     use super::*;
+    use crate::Kernel;
 
     /// Of CPU 0 and the last one: object of the cache, its limit, object of the domain with all capacities, its limit.
     fn objects(parts: &[Part], sd_shared: SdShared) -> [[Option<(usize, u32)>; 2]; 2] {
@@ -206,7 +207,7 @@ mod tests {
             dt.cpus[4..].iter_mut().for_each(|cpu| cpu.llc = 1);
             let kernel = Kernel::boot(dt, Config { sd_shared, ..Config::linux_6_12() });
             let sets = kernel.sched.topology.domains_of(CpuId(0)).map(|sd| {
-                let limited = kernel.limits_scans_of(sd, CpuId(0));
+                let limited = kernel.sched.limits_scans_of(sd, CpuId(0), &kernel.cx);
                 assert!(limited.is_none() || limited == kernel.sched.topology[sd].shared);
                 limited.is_some()
             });

@@ -70,21 +70,21 @@ impl ClampSteps<'_> {
         let k = &mut *self.0;
         let flags = if wakes { ENQUEUE_DELAYED } else { 0 };
         k.sched.tasks[task].cpu = cpu;
-        k.uclamp_rq_inc_before(cpu, task, flags);
+        k.sched.uclamp_rq_inc_before(cpu, task, flags, &k.cx);
         let seen = k.sched.rq[cpu].uclamp.clamps();
         let t = &mut k.sched.tasks[task];
         t.on_rq = OnRq::Queued;
         if wakes {
             k.sched.se[t.se].sched_delayed = false;
         }
-        k.uclamp_rq_inc_after(cpu, task, flags);
+        k.sched.uclamp_rq_inc_after(cpu, task, flags, &k.cx);
         seen
     }
 
     /// `dequeue_task()`. `delays`: the class keeps it queued.
     pub fn dequeue(&mut self, task: TaskId, delays: bool) {
         let k = &mut *self.0;
-        k.uclamp_rq_dec(k.sched.tasks[task].cpu, task);
+        k.sched.uclamp_rq_dec(k.sched.tasks[task].cpu, task, &k.cx);
         let t = &mut k.sched.tasks[task];
         if delays {
             k.sched.se[t.se].sched_delayed = true;
@@ -112,18 +112,18 @@ impl ClampSteps<'_> {
 
     /// `__sched_setscheduler()`: a class and perhaps clamps. Whether the clamps were accepted; if not, nothing happens.
     pub fn set_attributes(&mut self, task: TaskId, attr: &SchedAttr) -> bool {
-        let accepted = self.0.uclamp_validate(task, attr);
+        let accepted = self.0.sched.uclamp_validate(task, attr, &self.0.cx);
         if gives_clamps(attr) && !accepted {
             return false;
         }
-        let min_before = self.0.uclamp_min_request(task);
+        let min_before = self.0.sched.uclamp_min_request(task, &self.0.cx);
         self.changed(task, |k| {
             let t = &mut k.sched.tasks[task];
             (t.policy, t.class, t.prio) = match attr.policy {
                 Policy::Fifo => (Policy::Fifo, Class::Rt, 49),
                 _ => (Policy::Normal, Class::Fair, 120),
             };
-            k.setscheduler_uclamp(task, attr, accepted, min_before);
+            k.sched.setscheduler_uclamp(task, attr, accepted, min_before, &k.cx);
         });
         true
     }
@@ -136,7 +136,7 @@ impl ClampSteps<'_> {
     /// `uclamp_fork()`: `child` becomes a copy of `parent` that is queued nowhere.
     pub fn fork(&mut self, parent: TaskId, child: TaskId) {
         let k = &mut *self.0;
-        let clamps = k.uclamp_of_child(parent);
+        let clamps = k.sched.uclamp_of_child(parent);
         let p = k.sched.tasks[parent].clone();
         let c = &mut k.sched.tasks[child];
         (c.policy, c.class, c.prio) = (p.policy, p.class, p.prio);
@@ -148,10 +148,10 @@ impl ClampSteps<'_> {
     pub fn task(&self, task: TaskId) -> TaskView {
         let k = &*self.0;
         TaskView {
-            asked: k.uclamp_request(task),
+            asked: k.sched.uclamp_request(task, &k.cx),
             request: k.sched.tasks[task].uclamp_req,
             active: k.sched.tasks[task].uclamp.active.is_some(),
-            effective: k.uclamp_eff_value(task),
+            effective: k.sched.uclamp_eff_value(task, &k.cx),
         }
     }
 
@@ -165,25 +165,26 @@ impl ClampSteps<'_> {
 
     /// The static key.
     pub fn key(&self) -> bool {
-        self.0.uclamp_is_used()
+        self.0.sched.uclamp_is_used()
     }
 
     /// All answers at once, of a task, a CPU and a utilisation.
     pub fn ask(&self, task: TaskId, cpu: CpuId, util: u64) -> Answers {
         let k = &*self.0;
-        let fits =
-            |Clamps { min, max }| number(k.fits_cpu(&TaskDemand::of_clamps(util, min, max), cpu));
+        let fits = |Clamps { min, max }| {
+            number(k.sched.fits_cpu(&TaskDemand::of_clamps(util, min, max), cpu))
+        };
         Answers {
-            fits_task: fits(k.uclamp_eff_value(task)),
+            fits_task: fits(k.sched.uclamp_eff_value(task, &k.cx)),
             fits_queue: fits(k.sched.rq[cpu].uclamp.clamps()),
             task_fits: k.task_fits_cpu(task, cpu),
-            overutilized: k.util_exceeds(k.cpu_util_cfs(cpu), cpu),
-            capped: k.uclamp_rq_is_capped(cpu),
-            rt_fits: k.sched.rq[cpu].arch_capacity >= u64::from(k.rt_uclamp_min(task)),
-            demand_with: k.energy_demand(cpu, task, Some(cpu)),
-            demand_without: k.energy_demand(cpu, task, None),
-            util_of_queue: k.uclamp_rq_util_with(cpu, util, None),
-            util_with_task: k.uclamp_rq_util_with(cpu, util, Some(task)),
+            overutilized: k.sched.util_exceeds(k.sched.cpu_util_cfs(cpu, &k.cx), cpu, &k.cx),
+            capped: k.sched.uclamp_rq_is_capped(cpu, &k.cx),
+            rt_fits: k.sched.rq[cpu].arch_capacity >= u64::from(k.sched.rt_uclamp_min(task, &k.cx)),
+            demand_with: k.sched.energy_demand(cpu, task, Some(cpu), &k.cx),
+            demand_without: k.sched.energy_demand(cpu, task, None, &k.cx),
+            util_of_queue: k.sched.uclamp_rq_util_with(cpu, util, None, &k.cx),
+            util_with_task: k.sched.uclamp_rq_util_with(cpu, util, Some(task), &k.cx),
         }
     }
 }
@@ -269,14 +270,14 @@ impl SumSteps<'_> {
 
     /// A sleeping task's signals become as old as its queue's.
     pub fn sync(&mut self, task: TaskId) {
-        self.0.sync_entity_load_avg(task);
+        self.0.sched.sync_entity_load_avg(task, &self.0.cx);
     }
 
     /// A task is on a CPU, with signals as old as those of the queue there.
     pub fn place(&mut self, task: TaskId, cpu: CpuId) {
         let k = &mut *self.0;
         k.sched.tasks[task].cpu = cpu;
-        k.set_task_rq(task, cpu);
+        k.sched.set_task_rq(task, cpu);
         let entity = &mut k.sched.se[k.sched.tasks[task].se];
         entity.avg.last_update_time = k.sched.cfs[entity.cfs_rq].avg.last_update_time;
     }
@@ -290,7 +291,7 @@ impl SumSteps<'_> {
         k.sched.cfs[CfsRqId::root(cpu)].avg.change(cpu, &mut k.sched.stale_demands, |avg| {
             pelt::util_est_enqueue(avg, own);
         });
-        k.util_est_uclamp_enqueue(cpu, task);
+        k.sched.util_est_uclamp_enqueue(cpu, task);
         k.sched.tasks[task].on_rq = OnRq::Queued;
         k.sched.se[se].sched_delayed = false;
         if wakes {
@@ -312,9 +313,9 @@ impl SumSteps<'_> {
             k.sched.cfs[CfsRqId::root(cpu)].avg.change(cpu, &mut k.sched.stale_demands, |avg| {
                 pelt::util_est_dequeue(avg, own);
             });
-            k.util_est_uclamp_dequeue(cpu, task);
+            k.sched.util_est_uclamp_dequeue(cpu, task);
             if matches!(why, Leaves::Sleeps | Leaves::Delays) {
-                k.util_est_update(cpu, se);
+                k.sched.util_est_update(cpu, se, &k.cx);
             }
         }
         k.sched.se[se].sched_delayed = why == Leaves::Delays;
@@ -325,7 +326,7 @@ impl SumSteps<'_> {
             k.sched.tasks[task].on_rq = OnRq::Migrating;
         }
         k.sched.se[se].on_rq = false;
-        k.util_bias_dequeue(cpu, task);
+        k.sched.util_bias_dequeue(cpu, task, &k.cx);
         k.sched.tasks[task].on_rq = OnRq::No;
     }
 
@@ -349,14 +350,14 @@ impl SumSteps<'_> {
     /// `__sched_setscheduler()` of a fair task: clamps and a nice value. Whether the clamps were accepted; if not,
     /// nothing happens.
     pub fn set_attributes(&mut self, task: TaskId, attr: &SchedAttr) -> bool {
-        if !self.0.uclamp_validate(task, attr) {
+        if !self.0.sched.uclamp_validate(task, attr, &self.0.cx) {
             return false;
         }
         self.changed(task, |k| {
             let t = &mut k.sched.tasks[task];
             (t.nice, t.prio) = (attr.nice, 120 + i32::from(attr.nice));
             k.sched.se[t.se].load = fair::weight_of(Policy::Normal, attr.nice);
-            k.setscheduler_uclamp(task, attr, true, 0);
+            k.sched.setscheduler_uclamp(task, attr, true, 0, &k.cx);
         });
         true
     }
@@ -404,7 +405,7 @@ impl SumSteps<'_> {
 
     /// What a task adds, and its effective clamps.
     pub fn task(&self, task: TaskId) -> (TaskSums, Clamps) {
-        (self.0.sched.tasks[task].uclamp.sums, self.0.uclamp_eff_value(task))
+        (self.0.sched.tasks[task].uclamp.sums, self.0.sched.uclamp_eff_value(task, &self.0.cx))
     }
 
     /// All answers at once, of a task and a CPU.
@@ -413,19 +414,19 @@ impl SumSteps<'_> {
         let RqClamps::Sum(sums) = &*k.sched.rq[cpu].uclamp else {
             panic!("a kernel that takes the largest")
         };
-        let util = |task, dst, boost| k.cpu_util_uclamp(cpu, sums, task, dst, boost);
+        let util = |task, dst, boost| k.sched.cpu_util_uclamp(cpu, sums, task, dst, boost, &k.cx);
         let both = |task, dst| [false, true].map(|boost| util(task, dst, boost));
         let [with, without] = [Some(cpu), None].map(|dst| both(Some(task), dst));
         let demand = k.task_demand(task);
         SumAnswers {
             task_fits: k.task_fits_cpu(task, cpu),
-            fits: number(k.fits_cpu(&demand, cpu)),
-            overutilized: k.util_exceeds(k.cpu_util_cfs(cpu), cpu),
-            task_util: k.task_util_est_uclamp(task),
+            fits: number(k.sched.fits_cpu(&demand, cpu)),
+            overutilized: k.sched.util_exceeds(k.sched.cpu_util_cfs(cpu, &k.cx), cpu, &k.cx),
+            task_util: k.sched.task_util_est_uclamp(task),
             cpu_util: [both(None, None), with, without].concat().try_into().expect("six"),
-            fits_beside: number(k.fits_beside(&mut demand.search(), task, cpu).0),
-            demand_with: k.energy_demand(cpu, task, Some(cpu)),
-            demand_without: k.energy_demand(cpu, task, None),
+            fits_beside: number(k.sched.fits_beside(&mut demand.search(), task, cpu, &k.cx).0),
+            demand_with: k.sched.energy_demand(cpu, task, Some(cpu), &k.cx),
+            demand_without: k.sched.energy_demand(cpu, task, None, &k.cx),
         }
     }
 }

@@ -28,10 +28,10 @@
 //! (Linux asks for autogroups here, and then does not look).
 
 use super::{Clamps, system_clamps};
-use crate::Kernel;
 use crate::arena::Id;
 use crate::config::Config;
 use crate::sched::SCHED_CAPACITY_SCALE;
+use crate::{Context, Scheduler};
 use schedtwin_types::TaskGroupId;
 
 /// `UCLAMP_PERCENT_SCALE`: 100.00 %, in hundredths of a percent.
@@ -82,51 +82,57 @@ pub fn capacity_from_percent(percent: u32) -> u32 {
     (percent * SCHED_CAPACITY_SCALE as u32 + PERCENT_SCALE / 2) / PERCENT_SCALE
 }
 
-impl Kernel {
+impl Scheduler {
     /// `cpu_uclamp_write()`: the files `cpu.uclamp.min` and `cpu.uclamp.max` of a group are written, those that are given:
     /// hundredths of a percent, 0..=10000; `max` is 10000.
-    pub fn cpu_uclamp_write(&mut self, group: TaskGroupId, min: Option<u32>, max: Option<u32>) {
+    pub(crate) fn cpu_uclamp_write(
+        &mut self,
+        group: TaskGroupId,
+        min: Option<u32>,
+        max: Option<u32>,
+        cx: &Context,
+    ) {
         assert!(group != TaskGroupId::ROOT, "the root's clamps are the system's limits");
         for (percent, is_max) in [(min, false), (max, true)] {
             let Some(percent) = percent else { continue };
-            assert!(self.uclamp_compiled_in(), "there are no such files without clamps");
+            assert!(cx.uclamp_compiled_in(), "there are no such files without clamps");
             assert!(percent <= PERCENT_SCALE, "{percent} hundredths of a percent");
             let mut value = capacity_from_percent(percent);
             if value != SCHED_CAPACITY_SCALE as u32 {
-                value = self.scaled_clamp(value);
+                value = cx.scaled_clamp(value);
             }
-            let request = &mut self.sched.groups[group].uclamp.request;
+            let request = &mut self.groups[group].uclamp.request;
             *(if is_max { &mut request.max } else { &mut request.min }) = value;
-            self.set_uclamp_key(true);
-            self.cpu_util_update_eff(group);
+            self.set_uclamp_key(true, cx);
+            self.cpu_util_update_eff(group, cx);
         }
     }
 
     /// `cpu_util_update_eff()`: a group's request has changed.
-    fn cpu_util_update_eff(&mut self, top: TaskGroupId) {
+    fn cpu_util_update_eff(&mut self, top: TaskGroupId, cx: &Context) {
         // Groups come behind those that they are in.
-        for index in top.index()..self.sched.groups.len() {
+        for index in top.index()..self.groups.len() {
             let group = TaskGroupId::from_index(index);
-            let Some(parent) = self.sched.groups[group].parent else { continue };
-            let above = self.sched.groups[parent].uclamp.effective;
-            let clamps = &mut self.sched.groups[group].uclamp;
+            let Some(parent) = self.groups[group].parent else { continue };
+            let above = self.groups[parent].uclamp.effective;
+            let clamps = &mut self.groups[group].uclamp;
             let effective = below(clamps.request, above);
             if std::mem::replace(&mut clamps.effective, effective) != effective {
-                self.uclamp_update_active_tasks(group);
+                self.uclamp_update_active_tasks(group, cx);
             }
         }
     }
 
     /// `uclamp_update_active_tasks()`: tasks that are counted are counted anew.
-    fn uclamp_update_active_tasks(&mut self, group: TaskGroupId) {
-        for index in 0..self.sched.tasks.len() {
+    fn uclamp_update_active_tasks(&mut self, group: TaskGroupId, cx: &Context) {
+        for index in 0..self.tasks.len() {
             let task = schedtwin_types::TaskId::from_index(index);
-            let t = &self.sched.tasks[task];
+            let t = &self.tasks[task];
             if t.group == group
                 && let Some(old) = t.uclamp.active
             {
-                let (cpu, new) = (t.cpu, self.uclamp_eff_get(task));
-                self.sched.tasks[task].uclamp.active = Some(new);
+                let (cpu, new) = (t.cpu, self.uclamp_eff_get(task, cx));
+                self.tasks[task].uclamp.active = Some(new);
                 self.change_uclamp(cpu, |uclamp| uclamp.reinc(old, new));
             }
         }
@@ -136,6 +142,7 @@ impl Kernel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Kernel;
     use crate::config::Uclamp;
     use crate::sched::TaskKind;
     use crate::sched::core::ENQUEUE_WAKEUP;
@@ -156,7 +163,7 @@ mod tests {
         kernel.sched.tasks[p].uclamp_req = UclampRequest { min: Some(min), max: Some(max) };
         (kernel.sched.tasks[p].group, kernel.sched.tasks[p].cgroup) = (group, group);
         kernel.sched.tasks[p].cpu = CPU;
-        kernel.set_task_rq(p, CPU);
+        kernel.sched.set_task_rq(p, CPU);
         p
     }
 
@@ -168,12 +175,12 @@ mod tests {
     #[test]
     fn what_groups_leave() {
         let mut kernel = boot(|_| {});
-        let app = kernel.new_task_group(TaskGroupId::ROOT, 1024);
-        let background = kernel.new_task_group(app, 1024);
-        assert!(!kernel.uclamp_is_used());
-        kernel.cpu_uclamp_write(app, Some(1000), None);
-        assert!(kernel.uclamp_is_used(), "who writes such a file uses clamps");
-        kernel.cpu_uclamp_write(background, Some(5000), Some(2000));
+        let app = kernel.sched.new_task_group(TaskGroupId::ROOT, 1024, &kernel.cx);
+        let background = kernel.sched.new_task_group(app, 1024, &kernel.cx);
+        assert!(!kernel.sched.uclamp_is_used());
+        kernel.sched.cpu_uclamp_write(app, Some(1000), None, &kernel.cx);
+        assert!(kernel.sched.uclamp_is_used(), "who writes such a file uses clamps");
+        kernel.sched.cpu_uclamp_write(background, Some(5000), Some(2000), &kernel.cx);
         assert_eq!(kernel.sched.groups[app].uclamp.effective, clamps(102, 1024));
         assert_eq!(kernel.sched.groups[background].uclamp.effective, clamps(102, 205));
         for (group, asked, expected) in [
@@ -183,10 +190,14 @@ mod tests {
             (background, (0, 50), clamps(102, 102)),
         ] {
             let p = task(&mut kernel, group, asked.0, asked.1);
-            assert_eq!(kernel.uclamp_eff_value(p), expected, "{group:?} {asked:?}");
+            assert_eq!(
+                kernel.sched.uclamp_eff_value(p, &kernel.cx),
+                expected,
+                "{group:?} {asked:?}"
+            );
         }
         // A new group begins with what the one above leaves.
-        let newer = kernel.new_task_group(background, 1024);
+        let newer = kernel.sched.new_task_group(background, 1024, &kernel.cx);
         assert_eq!(kernel.sched.groups[newer].uclamp.effective, clamps(0, 205));
     }
 
@@ -197,14 +208,14 @@ mod tests {
             config.uclamp = Uclamp::KeyOff;
             (config.uclamp_util_min, config.uclamp_util_max) = (300, 800);
         });
-        assert!(kernel.uclamp_is_used());
+        assert!(kernel.sched.uclamp_is_used());
         let root = task(&mut kernel, TaskGroupId::ROOT, 500, 1024);
-        assert_eq!(kernel.uclamp_eff_value(root), clamps(300, 800));
-        let group = kernel.new_task_group(TaskGroupId::ROOT, 1024);
-        kernel.cpu_uclamp_write(group, Some(10_000), None);
+        assert_eq!(kernel.sched.uclamp_eff_value(root, &kernel.cx), clamps(300, 800));
+        let group = kernel.sched.new_task_group(TaskGroupId::ROOT, 1024, &kernel.cx);
+        kernel.sched.cpu_uclamp_write(group, Some(10_000), None, &kernel.cx);
         assert_eq!(kernel.sched.groups[group].uclamp.effective, clamps(300, 800));
         let p = task(&mut kernel, group, 0, 100);
-        assert_eq!(kernel.uclamp_eff_value(p), clamps(300, 300));
+        assert_eq!(kernel.sched.uclamp_eff_value(p, &kernel.cx), clamps(300, 300));
     }
 
     /// A queued task is counted anew when its group's clamps change, and so is one whose group's parent's do; another
@@ -212,25 +223,25 @@ mod tests {
     #[test]
     fn queued_tasks_follow_at_once() {
         let mut kernel = boot(|config| config.uclamp = Uclamp::On);
-        let app = kernel.new_task_group(TaskGroupId::ROOT, 1024);
-        let inner = kernel.new_task_group(app, 1024);
+        let app = kernel.sched.new_task_group(TaskGroupId::ROOT, 1024, &kernel.cx);
+        let inner = kernel.sched.new_task_group(app, 1024, &kernel.cx);
         let p = task(&mut kernel, inner, 0, 1024);
         kernel.activate_task(CPU, p, ENQUEUE_WAKEUP);
         let of = |k: &Kernel| k.sched.rq[CPU].uclamp.clamps();
         assert_eq!(of(&kernel), clamps(0, 1024));
-        kernel.cpu_uclamp_write(inner, None, Some(3000));
+        kernel.sched.cpu_uclamp_write(inner, None, Some(3000), &kernel.cx);
         assert_eq!(of(&kernel), clamps(0, 307));
-        kernel.cpu_uclamp_write(app, None, Some(1000));
+        kernel.sched.cpu_uclamp_write(app, None, Some(1000), &kernel.cx);
         assert_eq!(of(&kernel), clamps(0, 102));
-        kernel.verify_uclamp(CPU);
-        kernel.cpu_uclamp_write(inner, Some(500), None);
+        kernel.sched.verify_uclamp(CPU);
+        kernel.sched.cpu_uclamp_write(inner, Some(500), None, &kernel.cx);
         assert_eq!(of(&kernel), clamps(0, 102), "the group above allows no minimum");
-        kernel.cpu_uclamp_write(app, Some(500), None);
+        kernel.sched.cpu_uclamp_write(app, Some(500), None, &kernel.cx);
         assert_eq!(of(&kernel), clamps(51, 102));
-        let other = kernel.new_task_group(TaskGroupId::ROOT, 1024);
-        kernel.cpu_uclamp_write(other, Some(9000), None);
+        let other = kernel.sched.new_task_group(TaskGroupId::ROOT, 1024, &kernel.cx);
+        kernel.sched.cpu_uclamp_write(other, Some(9000), None, &kernel.cx);
         assert_eq!(of(&kernel), clamps(51, 102));
-        kernel.verify_uclamp(CPU);
+        kernel.sched.verify_uclamp(CPU);
     }
 
     /// Clamps that are all reduced to 0.8: of tasks, of groups, but not those that are none.
@@ -240,14 +251,14 @@ mod tests {
             config.uclamp = Uclamp::On;
             config.uclamp_scale_permille = 800;
         });
-        let group = kernel.new_task_group(TaskGroupId::ROOT, 1024);
+        let group = kernel.sched.new_task_group(TaskGroupId::ROOT, 1024, &kernel.cx);
         for (asked, expected) in
             [((500, 1000), clamps(400, 800)), ((1024, 1024), clamps(819, 1024))]
         {
             let p = task(&mut kernel, TaskGroupId::ROOT, asked.0, asked.1);
-            assert_eq!(kernel.uclamp_eff_value(p), expected);
+            assert_eq!(kernel.sched.uclamp_eff_value(p, &kernel.cx), expected);
         }
-        kernel.cpu_uclamp_write(group, None, Some(5000));
+        kernel.sched.cpu_uclamp_write(group, None, Some(5000), &kernel.cx);
         assert_eq!(kernel.sched.groups[group].uclamp.effective, clamps(0, 410));
     }
 }

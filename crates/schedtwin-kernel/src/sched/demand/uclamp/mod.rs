@@ -32,11 +32,11 @@ pub mod group;
 pub mod max;
 pub mod sum;
 
-use crate::Kernel;
 use crate::config::{Config, Uclamp, UclampAggregation, UclampOrder};
 use crate::sched::core::ENQUEUE_DELAYED;
 use crate::sched::demand::signal::StaleDemands;
 use crate::sched::{Class, SCHED_CAPACITY_SCALE};
+use crate::{Context, Scheduler};
 use max::Clamps;
 use schedtwin_types::{CpuId, SchedAttr, TaskGroupId, TaskId};
 
@@ -146,45 +146,59 @@ fn gives_clamps(attr: &SchedAttr) -> bool {
     attr.util_min.is_some() || attr.util_max.is_some()
 }
 
-impl Kernel {
+impl Context {
     /// `CONFIG_UCLAMP_TASK`: tasks can ask for clamps.
     pub(crate) fn uclamp_compiled_in(&self) -> bool {
-        self.cx.config.uclamp.is_compiled_in()
+        self.config.uclamp.is_compiled_in()
     }
 
     /// Whether run queues add clamped utilisations up.
     #[inline(always)]
     pub(crate) fn uclamp_sums(&self) -> bool {
-        self.cx.config.uclamp_aggregation == UclampAggregation::Sum
+        self.config.uclamp_aggregation == UclampAggregation::Sum
     }
 
+    /// What is left of a clamp if those who set clamps reduce all of them (`uclamp_scale_permille`).
+    fn scaled_clamp(&self, value: u32) -> u32 {
+        (value * self.config.uclamp_scale_permille + 500) / 1000
+    }
+
+    fn uclamp_joins_before_enqueue(&self) -> bool {
+        match self.config.uclamp_order {
+            UclampOrder::BeforeEnqueue => true,
+            UclampOrder::AfterEnqueue => false,
+        }
+    }
+}
+
+impl Scheduler {
     /// Whether run queues count their tasks' clamps: only under max aggregation, and if somebody uses clamps.
     #[inline(always)]
-    fn uclamp_is_counted(&self) -> bool {
-        self.uclamp_is_used() && !self.uclamp_sums()
+    fn uclamp_is_counted(&self, cx: &Context) -> bool {
+        self.uclamp_is_used() && !cx.uclamp_sums()
     }
 
     /// `uclamp_is_used()`: the static key `sched_uclamp_used`.
     #[inline(always)]
     pub(in crate::sched::demand) fn uclamp_is_used(&self) -> bool {
-        self.sched.sched_uclamp_used.0
+        self.sched_uclamp_used.0
     }
 
     /// `uclamp_validate()`: whether the task may ask for this. A minimum above the maximum is refused, and so is
     /// everything where clamps are compiled out. Whoever asks first turns the key on; who is queued then is counted
     /// from its next enqueue.
-    pub(crate) fn uclamp_validate(&mut self, task: TaskId, attr: &SchedAttr) -> bool {
-        if !gives_clamps(attr) || !self.uclamp_compiled_in() {
+    pub(crate) fn uclamp_validate(&mut self, task: TaskId, attr: &SchedAttr, cx: &Context) -> bool {
+        if !gives_clamps(attr) || !cx.uclamp_compiled_in() {
             return false;
         }
         // A side that is not given counts as it is; one that goes back to its default is not looked at.
-        let present = self.uclamp_request(task);
+        let present = self.uclamp_request(task, cx);
         let resets = [attr.util_min, attr.util_max].contains(&Some(SchedAttr::UTIL_CLAMP_RESET));
         let of = |value: Option<u16>, present: u32| value.map_or(present, u32::from);
         if !resets && of(attr.util_min, present.min) > of(attr.util_max, present.max) {
             return false;
         }
-        self.set_uclamp_key(true);
+        self.set_uclamp_key(true, cx);
         true
     }
 
@@ -196,9 +210,10 @@ impl Kernel {
         attr: &SchedAttr,
         accepted: bool,
         min_before: u32,
+        cx: &Context,
     ) {
-        let gives = gives_clamps(attr) && self.uclamp_compiled_in();
-        let t = &mut self.sched.tasks[task];
+        let gives = gives_clamps(attr) && cx.uclamp_compiled_in();
+        let t = &mut self.tasks[task];
         let give = |request: &mut Option<u16>, given: Option<u16>| match given {
             None => {}
             Some(SchedAttr::UTIL_CLAMP_RESET) => *request = None,
@@ -215,70 +230,65 @@ impl Kernel {
     }
 
     /// What a task asks for as its minimum, 0..=1024.
-    pub(crate) fn uclamp_min_request(&self, task: TaskId) -> u32 {
-        self.uclamp_request(task).min
+    pub(crate) fn uclamp_min_request(&self, task: TaskId, cx: &Context) -> u32 {
+        self.uclamp_request(task, cx).min
     }
 
     /// `uclamp_post_fork()`: a child keeps what its parent asks for, but an RT task's default is its class's.
     pub(crate) fn uclamp_of_child(&self, parent: TaskId) -> TaskClamps {
-        let t = &self.sched.tasks[parent];
+        let t = &self.tasks[parent];
         let kept_min = t.uclamp.kept_min.filter(|_| t.class != Class::Rt);
         TaskClamps { kept_min, ..TaskClamps::default() }
     }
 
     /// `static_branch_enable(&sched_uclamp_used)`; only a comparison turns it off.
-    pub(super) fn set_uclamp_key(&mut self, on: bool) {
-        if std::mem::replace(&mut self.sched.sched_uclamp_used.0, on) != on {
-            self.sched.stale_demands = StaleDemands::all(self.cx.platform.device_tree.all_cpus());
+    pub(super) fn set_uclamp_key(&mut self, on: bool, cx: &Context) {
+        if std::mem::replace(&mut self.sched_uclamp_used.0, on) != on {
+            self.stale_demands = StaleDemands::all(cx.platform.device_tree.all_cpus());
         }
     }
 
     /// The capacity that a real-time task wants of a CPU (`rt_task_fits_capacity`), key or no key: the
     /// smaller of its clamps. Where clamps are compiled out every CPU does.
-    pub fn rt_uclamp_min(&self, task: TaskId) -> u32 {
-        if !self.uclamp_compiled_in() {
+    pub(crate) fn rt_uclamp_min(&self, task: TaskId, cx: &Context) -> u32 {
+        if !cx.uclamp_compiled_in() {
             return 0;
         }
-        let clamps = self.uclamp_eff_value(task);
+        let clamps = self.uclamp_eff_value(task, cx);
         clamps.min.min(clamps.max)
     }
 
     /// `uclamp_eff_value()` of both clamps: frozen while the task is counted. Sum aggregation counts nobody, and asks for
     /// no clamps while the key is off.
-    pub(super) fn uclamp_eff_value(&self, task: TaskId) -> Clamps {
-        if self.uclamp_sums() && !self.uclamp_is_used() {
+    pub(super) fn uclamp_eff_value(&self, task: TaskId, cx: &Context) -> Clamps {
+        if cx.uclamp_sums() && !self.uclamp_is_used() {
             return Clamps::NONE;
         }
-        self.sched.tasks[task].uclamp.active.unwrap_or_else(|| self.uclamp_eff_get(task))
+        self.tasks[task].uclamp.active.unwrap_or_else(|| self.uclamp_eff_get(task, cx))
     }
 
     /// `uclamp_eff_get()`: what a task asks for, as far as its group and the system allow it.
-    fn uclamp_eff_get(&self, task: TaskId) -> Clamps {
-        let Clamps { min, max } = self.uclamp_request(task);
-        let asked = &self.sched.tasks[task].uclamp_req;
-        let min = if asked.min.is_some() { self.scaled_clamp(min) } else { min };
-        let max = if max == SCHED_CAPACITY_SCALE as u32 { max } else { self.scaled_clamp(max) };
+    fn uclamp_eff_get(&self, task: TaskId, cx: &Context) -> Clamps {
+        let Clamps { min, max } = self.uclamp_request(task, cx);
+        let asked = &self.tasks[task].uclamp_req;
+        let min = if asked.min.is_some() { cx.scaled_clamp(min) } else { min };
+        let max = if max == SCHED_CAPACITY_SCALE as u32 { max } else { cx.scaled_clamp(max) };
         let asked = Clamps { min, max };
-        let group = self.sched.tasks[task].group;
+        let group = self.tasks[task].group;
         let Clamps { min, max } = match group {
             TaskGroupId::ROOT => asked,
-            _ => self.sched.groups[group].uclamp.restrict(asked),
+            _ => self.groups[group].uclamp.restrict(asked),
         };
-        let limits = system_clamps(&self.cx.config);
+        let limits = system_clamps(&cx.config);
         Clamps { min: min.min(limits.min), max: max.min(limits.max) }
     }
 
-    /// What is left of a clamp if those who set clamps reduce all of them (`uclamp_scale_permille`).
-    fn scaled_clamp(&self, value: u32) -> u32 {
-        (value * self.cx.config.uclamp_scale_permille + 500) / 1000
-    }
-
     /// What a task asks for, or its class does for it (`uclamp_req`).
-    fn uclamp_request(&self, task: TaskId) -> Clamps {
-        let t = &self.sched.tasks[task];
+    fn uclamp_request(&self, task: TaskId, cx: &Context) -> Clamps {
+        let t = &self.tasks[task];
         let default_min = match (t.uclamp.kept_min, t.class) {
             (Some(min), _) => min,
-            (None, Class::Rt) => self.cx.config.uclamp_min_rt_default,
+            (None, Class::Rt) => cx.config.uclamp_min_rt_default,
             (None, _) => 0,
         };
         Clamps {
@@ -289,49 +299,53 @@ impl Kernel {
 
     /// [`Kernel::uclamp_rq_inc`] ahead of the class's own enqueue, where the release has it there.
     #[inline(always)]
-    pub(crate) fn uclamp_rq_inc_before(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
-        if self.uclamp_is_counted() && self.uclamp_joins_before_enqueue() {
-            self.uclamp_rq_inc(cpu, task, flags);
+    pub(crate) fn uclamp_rq_inc_before(
+        &mut self,
+        cpu: CpuId,
+        task: TaskId,
+        flags: u32,
+        cx: &Context,
+    ) {
+        if self.uclamp_is_counted(cx) && cx.uclamp_joins_before_enqueue() {
+            self.uclamp_rq_inc(cpu, task, flags, cx);
         }
     }
 
     /// [`Kernel::uclamp_rq_inc`] behind the class's own enqueue, where the release has it there.
     #[inline(always)]
-    pub(crate) fn uclamp_rq_inc_after(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
-        if self.uclamp_is_counted() && !self.uclamp_joins_before_enqueue() {
+    pub(crate) fn uclamp_rq_inc_after(
+        &mut self,
+        cpu: CpuId,
+        task: TaskId,
+        flags: u32,
+        cx: &Context,
+    ) {
+        if self.uclamp_is_counted(cx) && !cx.uclamp_joins_before_enqueue() {
             // The class has made a delayed task that is being woken a runnable one.
-            self.uclamp_rq_inc(cpu, task, flags & !ENQUEUE_DELAYED);
-        }
-    }
-
-    fn uclamp_joins_before_enqueue(&self) -> bool {
-        match self.cx.config.uclamp_order {
-            UclampOrder::BeforeEnqueue => true,
-            UclampOrder::AfterEnqueue => false,
+            self.uclamp_rq_inc(cpu, task, flags & !ENQUEUE_DELAYED, cx);
         }
     }
 
     /// `uclamp_rq_inc()`: the task's clamps join its run queue's. A delayed sleeper's do not, unless this
     /// wakes it.
-    fn uclamp_rq_inc(&mut self, cpu: CpuId, task: TaskId, flags: u32) {
-        let delayed =
-            self.sched.se[self.sched.tasks[task].se].sched_delayed && flags & ENQUEUE_DELAYED == 0;
+    fn uclamp_rq_inc(&mut self, cpu: CpuId, task: TaskId, flags: u32, cx: &Context) {
+        let delayed = self.se[self.tasks[task].se].sched_delayed && flags & ENQUEUE_DELAYED == 0;
         if delayed || !self.has_uclamp(task) {
             return;
         }
-        debug_assert!(self.sched.tasks[task].uclamp.active.is_none(), "{task:?} is counted twice");
-        let clamps = self.uclamp_eff_value(task);
-        self.sched.tasks[task].uclamp.active = Some(clamps);
+        debug_assert!(self.tasks[task].uclamp.active.is_none(), "{task:?} is counted twice");
+        let clamps = self.uclamp_eff_value(task, cx);
+        self.tasks[task].uclamp.active = Some(clamps);
         self.change_uclamp(cpu, |uclamp| uclamp.inc(clamps));
     }
 
     /// `uclamp_rq_dec()`, ahead of the class's own dequeue: a delayed sleeper has left already.
     #[inline(always)]
-    pub(crate) fn uclamp_rq_dec(&mut self, cpu: CpuId, task: TaskId) {
-        if self.uclamp_is_counted()
+    pub(crate) fn uclamp_rq_dec(&mut self, cpu: CpuId, task: TaskId, cx: &Context) {
+        if self.uclamp_is_counted(cx)
             && self.has_uclamp(task)
-            && !self.sched.se[self.sched.tasks[task].se].sched_delayed
-            && let Some(clamps) = self.sched.tasks[task].uclamp.active.take()
+            && !self.se[self.tasks[task].se].sched_delayed
+            && let Some(clamps) = self.tasks[task].uclamp.active.take()
         {
             self.change_uclamp(cpu, |uclamp| uclamp.dec(clamps));
         }
@@ -339,11 +353,11 @@ impl Kernel {
 
     /// `sched_class.uclamp_enabled`.
     fn has_uclamp(&self, task: TaskId) -> bool {
-        matches!(self.sched.tasks[task].class, Class::Fair | Class::Rt)
+        matches!(self.tasks[task].class, Class::Fair | Class::Rt)
     }
 
     fn change_uclamp(&mut self, cpu: CpuId, change: impl FnOnce(&mut RqClamps)) {
-        self.sched.rq[cpu].uclamp.update(cpu, &mut self.sched.stale_demands, |uclamp| {
+        self.rq[cpu].uclamp.update(cpu, &mut self.stale_demands, |uclamp| {
             let before = uclamp.clamps();
             change(uclamp);
             uclamp.clamps() != before
@@ -358,7 +372,7 @@ impl Kernel {
             let floor = if self.rt_gets_all(cpu) { self.arch_scale_cpu_capacity(cpu) } else { 0 };
             return (floor, SCHED_CAPACITY_SCALE);
         }
-        let Clamps { min, max } = self.sched.rq[cpu].uclamp.clamps();
+        let Clamps { min, max } = self.rq[cpu].uclamp.clamps();
         (min as u64, max as u64)
     }
 
@@ -368,12 +382,13 @@ impl Kernel {
         cpu: CpuId,
         task: TaskId,
         floor_and_cap: (u64, u64),
+        cx: &Context,
     ) -> (u64, u64) {
         if !self.uclamp_is_used() {
             return floor_and_cap;
         }
-        match &*self.sched.rq[cpu].uclamp {
-            RqClamps::Max(rq) => rq.join(floor_and_cap, self.uclamp_eff_value(task)),
+        match &*self.rq[cpu].uclamp {
+            RqClamps::Max(rq) => rq.join(floor_and_cap, self.uclamp_eff_value(task, cx)),
             RqClamps::Sum(_) => floor_and_cap,
         }
     }
@@ -381,19 +396,25 @@ impl Kernel {
     /// Whether real-time tasks, without clamps in use, drive `cpu` to its full speed.
     #[inline(always)]
     pub(super) fn rt_gets_all(&self, cpu: CpuId) -> bool {
-        !self.uclamp_is_used() && self.sched.rq[cpu].rt.nr_running() != 0
+        !self.uclamp_is_used() && self.rq[cpu].rt.nr_running() != 0
     }
 
     /// `uclamp_rq_util_with()`, before 6.8: a utilisation within the clamps of `cpu`, and of `task` if it
     /// is to run there. An inverted pair is its minimum.
     #[inline]
-    pub(super) fn uclamp_rq_util_with(&self, cpu: CpuId, util: u64, task: Option<TaskId>) -> u64 {
+    pub(super) fn uclamp_rq_util_with(
+        &self,
+        cpu: CpuId,
+        util: u64,
+        task: Option<TaskId>,
+        cx: &Context,
+    ) -> u64 {
         if !self.uclamp_is_used() {
             return util;
         }
-        match &*self.sched.rq[cpu].uclamp {
+        match &*self.rq[cpu].uclamp {
             RqClamps::Max(rq) => {
-                let own = task.map(|task| self.uclamp_eff_value(task));
+                let own = task.map(|task| self.uclamp_eff_value(task, cx));
                 let Clamps { min, max } = rq.with(own);
                 util.min(max as u64).max(min as u64)
             }
@@ -403,13 +424,13 @@ impl Kernel {
     }
 
     /// `uclamp_rq_is_capped()`: the CPU has more to do than it is allowed to.
-    pub(crate) fn uclamp_rq_is_capped(&self, cpu: CpuId) -> bool {
+    pub(crate) fn uclamp_rq_is_capped(&self, cpu: CpuId, cx: &Context) -> bool {
         if !self.uclamp_is_used() {
             return false;
         }
-        match &*self.sched.rq[cpu].uclamp {
+        match &*self.rq[cpu].uclamp {
             RqClamps::Max(rq) => {
-                rq.is_capped(self.cpu_util_cfs(cpu) + self.sched.rq[cpu].avg_rt.util_avg)
+                rq.is_capped(self.cpu_util_cfs(cpu, cx) + self.rq[cpu].avg_rt.util_avg)
             }
             RqClamps::Sum(_) => false,
         }
@@ -417,14 +438,12 @@ impl Kernel {
 
     /// Asserts that a run queue counts the tasks that say they are counted, and adds up what they add.
     pub(crate) fn verify_uclamp(&self, cpu: CpuId) {
-        let here = self.sched.tasks.ids().filter(|&task| self.sched.tasks[task].cpu == cpu);
-        match &*self.sched.rq[cpu].uclamp {
-            RqClamps::Max(rq) => {
-                rq.verify(here.filter_map(|task| self.sched.tasks[task].uclamp.active))
-            }
+        let here = self.tasks.ids().filter(|&task| self.tasks[task].cpu == cpu);
+        match &*self.rq[cpu].uclamp {
+            RqClamps::Max(rq) => rq.verify(here.filter_map(|task| self.tasks[task].uclamp.active)),
             RqClamps::Sum(rq) => rq.verify(here.map(|task| {
-                let se = &self.sched.se[self.sched.tasks[task].se];
-                (task, se.on_rq, se.on_rq && !se.sched_delayed, self.sched.tasks[task].uclamp.sums)
+                let se = &self.se[self.tasks[task].se];
+                (task, se.on_rq, se.on_rq && !se.sched_delayed, self.tasks[task].uclamp.sums)
             })),
         }
     }

@@ -52,6 +52,7 @@ use crate::Kernel;
 use crate::config::{MaxUclampFactor, NegativeBias, UtilBiasHook, UtilEstUclamp};
 use crate::sched::pelt::{self, UTIL_AVG_UNCHANGED};
 use crate::sched::{CfsRqId, EntityId, OnRq, SCHED_CAPACITY_SCALE};
+use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, TaskId};
 
 /// `MAX_RT_PRIO`: fair priorities begin here.
@@ -140,63 +141,42 @@ impl UclampRq {
     }
 }
 
-impl Kernel {
+impl Scheduler {
     /// Changes a CPU's sums.
     fn change_sums<R>(&mut self, cpu: CpuId, change: impl FnOnce(&mut UclampRq) -> R) -> R {
-        self.sched.rq[cpu].uclamp.change(
-            cpu,
-            &mut self.sched.stale_demands,
-            |uclamp| match uclamp {
-                RqClamps::Sum(sums) => change(sums),
-                RqClamps::Max(_) => unreachable!("only asked for where clamps are added up"),
-            },
-        )
+        self.rq[cpu].uclamp.change(cpu, &mut self.stale_demands, |uclamp| match uclamp {
+            RqClamps::Sum(sums) => change(sums),
+            RqClamps::Max(_) => unreachable!("only asked for where clamps are added up"),
+        })
     }
 
     // ---- what changes the sums ------------------------------------------------------------------
 
     /// `util_bias_update()`: a task's averages have been refreshed.
-    pub(crate) fn util_bias_update(&mut self, task: TaskId) {
-        let t = &self.sched.tasks[task];
+    pub(crate) fn util_bias_update(&mut self, task: TaskId, cx: &Context) {
+        let t = &self.tasks[task];
         let (cpu, prio, old) = (t.cpu, t.prio, t.uclamp.sums.bias);
-        let entity = &self.sched.se[t.se];
+        let entity = &self.se[t.se];
         let (util, on_rq) = (entity.avg.util_avg as u32, entity.on_rq);
-        let Clamps { min, max } = self.uclamp_eff_value(task);
+        let Clamps { min, max } = self.uclamp_eff_value(task, cx);
         let max = no_cap_at_scale(max);
         let mut utilisation = clamped(util, min, max);
-        if on_rq
-            && prio >= MAX_RT_PRIO
-            && self.cx.config.max_uclamp_factor == MaxUclampFactor::Tracked
-        {
+        if on_rq && prio >= MAX_RT_PRIO && cx.config.max_uclamp_factor == MaxUclampFactor::Tracked {
             let (weight, wmult) = crate::sched::fair::prio_weight(prio - MAX_RT_PRIO);
             let allowed =
                 self.change_sums(cpu, |s| s.allowed(task, utilisation, weight, wmult, max));
             utilisation = clamped(util, min, allowed);
         }
         let bias = utilisation as i32 - util as i32;
-        self.sched.tasks[task].uclamp.sums.bias = bias;
+        self.tasks[task].uclamp.sums.bias = bias;
         if on_rq && bias != old {
             self.change_sums(cpu, |sums| sums.bias += bias - old);
         }
     }
 
-    /// `util_bias_enqueue()`: a task has been enqueued.
-    #[inline(never)]
-    pub(crate) fn util_bias_enqueue(&mut self, cpu: CpuId, task: TaskId) {
-        let bias = self.sched.tasks[task].uclamp.sums.bias;
-        self.change_sums(cpu, |sums| sums.bias += bias);
-        let tells = match self.cx.config.enqueue_hook {
-            UtilBiasHook::Always => true,
-            UtilBiasHook::Boosted => bias > 0,
-        };
-        if tells {
-            self.cpufreq_update_util(cpu, 0);
-        }
-    }
-
     /// `util_bias_dequeue()`, and what follows it: a task has been dequeued.
-    pub(crate) fn util_bias_dequeue(&mut self, cpu: CpuId, task: TaskId) {
-        let bias = self.sched.tasks[task].uclamp.sums.bias;
+    pub(crate) fn util_bias_dequeue(&mut self, cpu: CpuId, task: TaskId, cx: &Context) {
+        let bias = self.tasks[task].uclamp.sums.bias;
         self.change_sums(cpu, |sums| {
             sums.bias -= bias;
             if sums.max_factor_of == Some(task) {
@@ -204,11 +184,11 @@ impl Kernel {
                 (sums.max_factor, sums.max_factor_of) = (0, None);
             }
         });
-        let propagates = match self.cx.config.negative_bias {
+        let propagates = match cx.config.negative_bias {
             NegativeBias::Removed => false,
             NegativeBias::Propagated => true,
         };
-        if propagates && bias < 0 && self.sched.tasks[task].on_rq != OnRq::Migrating {
+        if propagates && bias < 0 && self.tasks[task].on_rq != OnRq::Migrating {
             self.propagate_negative_bias(task, bias.unsigned_abs());
         }
     }
@@ -216,14 +196,13 @@ impl Kernel {
     /// `propagate_negative_bias()`: what a cap hid of a task's utilisation leaves its signals on all levels. Otherwise it
     /// would appear the moment the bias is gone. As both decay alike, the rest decays as the clamped utilisation would.
     fn propagate_negative_bias(&mut self, task: TaskId, hidden: u32) {
-        self.sched.tasks[task].uclamp.sums.bias = 0;
-        let mut level: Option<EntityId> = Some(self.sched.tasks[task].se);
+        self.tasks[task].uclamp.sums.bias = 0;
+        let mut level: Option<EntityId> = Some(self.tasks[task].se);
         while let Some(se) = level {
-            let entity = &mut self.sched.se[se];
+            let entity = &mut self.se[se];
             pelt::sub_util(&mut entity.avg, hidden);
-            let cfs = &mut self.sched.cfs[entity.cfs_rq];
-            cfs.avg
-                .change(cfs.cpu, &mut self.sched.stale_demands, |avg| pelt::sub_util(avg, hidden));
+            let cfs = &mut self.cfs[entity.cfs_rq];
+            cfs.avg.change(cfs.cpu, &mut self.stale_demands, |avg| pelt::sub_util(avg, hidden));
             level = entity.parent;
         }
     }
@@ -231,7 +210,7 @@ impl Kernel {
     /// `util_est_enqueue()` counts a task in.
     #[inline]
     pub(crate) fn util_est_uclamp_enqueue(&mut self, cpu: CpuId, task: TaskId) {
-        let own = self.sched.tasks[task].uclamp.sums.util_est;
+        let own = self.tasks[task].uclamp.sums.util_est;
         if own != 0 {
             self.change_sums(cpu, |sums| sums.util_est += own);
         }
@@ -240,7 +219,7 @@ impl Kernel {
     /// `util_est_dequeue()` counts a task out.
     #[inline]
     pub(crate) fn util_est_uclamp_dequeue(&mut self, cpu: CpuId, task: TaskId) {
-        let own = self.sched.tasks[task].uclamp.sums.util_est;
+        let own = self.tasks[task].uclamp.sums.util_est;
         if own != 0 {
             self.change_sums(cpu, |sums| sums.util_est -= own);
         }
@@ -248,17 +227,17 @@ impl Kernel {
 
     /// `util_est_update()` has stored a task's estimate, which is not counted now.
     #[inline(never)]
-    pub(crate) fn util_est_uclamp_update(&mut self, task: TaskId) {
-        let tracked = match self.cx.config.util_est_uclamp {
+    pub(crate) fn util_est_uclamp_update(&mut self, task: TaskId, cx: &Context) {
+        let tracked = match cx.config.util_est_uclamp {
             UtilEstUclamp::Absent => false,
             UtilEstUclamp::Tracked => true,
         };
-        let avg = &self.sched.se[self.sched.tasks[task].se].avg;
+        let avg = &self.se[self.tasks[task].se].avg;
         debug_assert!(avg.util_est & UTIL_AVG_UNCHANGED != 0, "a store sets the flag");
         let estimate = pelt::_task_util_est(avg) as u32;
         if tracked {
-            let Clamps { min, max } = self.uclamp_eff_value(task);
-            self.sched.tasks[task].uclamp.sums.util_est = clamped(estimate, min, max);
+            let Clamps { min, max } = self.uclamp_eff_value(task, cx);
+            self.tasks[task].uclamp.sums.util_est = clamped(estimate, min, max);
         }
     }
 
@@ -267,7 +246,7 @@ impl Kernel {
     /// `task_util_est_uclamp()`: the larger of the clamped utilisation and the clamped estimate.
     #[inline]
     pub(in crate::sched::demand) fn task_util_est_uclamp(&self, task: TaskId) -> u64 {
-        self.task_util_uclamp(task).max(self.sched.tasks[task].uclamp.sums.util_est as u64)
+        self.task_util_uclamp(task).max(self.tasks[task].uclamp.sums.util_est as u64)
     }
 
     /// The same of a sleeping task whose signals `avg` have been aged elsewhere; `refreshed`: they have changed since its
@@ -277,17 +256,19 @@ impl Kernel {
         task: TaskId,
         avg: &pelt::SchedAvg,
         refreshed: bool,
+        cx: &Context,
     ) -> u64 {
-        let TaskSums { bias, util_est } = self.sched.tasks[task].uclamp.sums;
+        let TaskSums { bias, util_est } = self.tasks[task].uclamp.sums;
         let util = avg.util_avg as u32;
-        let bias = if refreshed { util_avg_bias(util, self.uclamp_eff_value(task)) } else { bias };
+        let bias =
+            if refreshed { util_avg_bias(util, self.uclamp_eff_value(task, cx)) } else { bias };
         util.saturating_add_signed(bias).max(util_est) as u64
     }
 
     /// `task_util_uclamp()`: a task's clamped utilisation.
     #[inline]
     fn task_util_uclamp(&self, task: TaskId) -> u64 {
-        self.task_util(task).saturating_add_signed(self.sched.tasks[task].uclamp.sums.bias as i64)
+        self.task_util(task).saturating_add_signed(self.tasks[task].uclamp.sums.bias as i64)
     }
 
     /// `cpu_util_uclamp()`: clamped utilisation of `cpu`, whose sums are `sums`, if `task` ran on `dst`. `boost`: runnable
@@ -299,17 +280,18 @@ impl Kernel {
         task: Option<TaskId>,
         dst: Option<CpuId>,
         boost: bool,
+        cx: &Context,
     ) -> u64 {
-        let avg = &self.sched.cfs[CfsRqId::root(cpu)].avg;
+        let avg = &self.cfs[CfsRqId::root(cpu)].avg;
         let mut util = avg.util_avg.saturating_add_signed(sums.bias as i64);
-        if boost && self.has_runnable_boost() && avg.util_avg != 0 {
+        if boost && cx.has_runnable_boost() && avg.util_avg != 0 {
             util = util.max(util * avg.runnable_avg / avg.util_avg);
         }
         if let Some(p) = task {
-            let here = self.sched.tasks[p].cpu == cpu;
-            if here && !self.sched.se[self.sched.tasks[p].se].on_rq {
+            let here = self.tasks[p].cpu == cpu;
+            if here && !self.se[self.tasks[p].se].on_rq {
                 // Its utilisation is part of the CPU's while it sleeps, its bias is not.
-                util = util.saturating_add_signed(self.sched.tasks[p].uclamp.sums.bias as i64);
+                util = util.saturating_add_signed(self.tasks[p].uclamp.sums.bias as i64);
             }
             if here && dst != Some(cpu) {
                 util -= util.min(self.task_util_uclamp(p));
@@ -317,15 +299,31 @@ impl Kernel {
                 util += self.task_util_uclamp(p);
             }
         }
-        if self.cx.config.features.util_est {
+        if cx.config.features.util_est {
             let mut estimate = sums.util_est as u64;
             if let Some(p) = task {
-                let own = self.sched.tasks[p].uclamp.sums.util_est as u64;
-                estimate = self.estimate_with(estimate, p, own, dst == Some(cpu));
+                let own = self.tasks[p].uclamp.sums.util_est as u64;
+                estimate = self.estimate_with(estimate, p, own, dst == Some(cpu), cx);
             }
             util = util.max(estimate);
         }
         util.min(self.arch_scale_cpu_capacity(cpu))
+    }
+}
+
+impl Kernel {
+    /// `util_bias_enqueue()`: a task has been enqueued.
+    #[inline(never)]
+    pub(crate) fn util_bias_enqueue(&mut self, cpu: CpuId, task: TaskId) {
+        let bias = self.sched.tasks[task].uclamp.sums.bias;
+        self.sched.change_sums(cpu, |sums| sums.bias += bias);
+        let tells = match self.cx.config.enqueue_hook {
+            UtilBiasHook::Always => true,
+            UtilBiasHook::Boosted => bias > 0,
+        };
+        if tells {
+            self.cpufreq_update_util(cpu, 0);
+        }
     }
 }
 

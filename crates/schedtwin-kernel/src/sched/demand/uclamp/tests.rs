@@ -4,6 +4,7 @@
 mod sequences;
 
 use super::*;
+use crate::Kernel;
 use crate::sched::TaskKind;
 use crate::sched::root_domain::tests::{device_tree, kernel};
 use crate::sched::{OnRq, core::ENQUEUE_WAKEUP};
@@ -43,16 +44,16 @@ fn effective_values() {
     let mut kernel = boot(Uclamp::On, UclampOrder::AfterEnqueue);
     let fair = task(&mut kernel, UclampRequest::default());
     let rt = rt(&mut kernel);
-    assert_eq!(kernel.uclamp_eff_value(fair), Clamps::NONE);
-    assert_eq!(kernel.uclamp_eff_value(rt), Clamps { min: 700, max: 1024 });
-    assert_eq!(kernel.rt_uclamp_min(rt), 700);
+    assert_eq!(kernel.sched.uclamp_eff_value(fair, &kernel.cx), Clamps::NONE);
+    assert_eq!(kernel.sched.uclamp_eff_value(rt, &kernel.cx), Clamps { min: 700, max: 1024 });
+    assert_eq!(kernel.sched.rt_uclamp_min(rt, &kernel.cx), 700);
     kernel.sched.tasks[rt].uclamp_req = UclampRequest { min: Some(100), max: Some(50) };
-    assert_eq!(kernel.uclamp_eff_value(rt), Clamps { min: 100, max: 50 });
+    assert_eq!(kernel.sched.uclamp_eff_value(rt, &kernel.cx), Clamps { min: 100, max: 50 });
     // The placement of real-time tasks takes the smaller one.
-    assert_eq!(kernel.rt_uclamp_min(rt), 50);
+    assert_eq!(kernel.sched.rt_uclamp_min(rt, &kernel.cx), 50);
     let mut kernel = boot(Uclamp::CompiledOut, UclampOrder::AfterEnqueue);
     let rt = self::rt(&mut kernel);
-    assert_eq!(kernel.rt_uclamp_min(rt), 0);
+    assert_eq!(kernel.sched.rt_uclamp_min(rt, &kernel.cx), 0);
 }
 
 /// Whoever writes a limit or another default of RT tasks uses clamps.
@@ -73,7 +74,7 @@ fn what_turns_the_key_on_at_boot() {
             let mut config = Config { uclamp, ..Config::linux_6_12() };
             change(&mut config);
             let kernel = Kernel::boot(device_tree(&[(1, 1024, OPPS)]), config);
-            assert_eq!(kernel.uclamp_is_used(), expected, "{number} {uclamp:?}");
+            assert_eq!(kernel.sched.uclamp_is_used(), expected, "{number} {uclamp:?}");
         }
     }
 }
@@ -93,7 +94,7 @@ fn a_task_asks() {
         let mut ask = |util_min, util_max| {
             let attr = SchedAttr { util_min, util_max, ..SchedAttr::default() };
             kernel.sched_setattr(p, attr).unwrap();
-            kernel.verify_uclamp(CPU);
+            kernel.sched.verify_uclamp(CPU);
             kernel.sched.tasks[p].uclamp.active
         };
         assert_eq!(ask(Some(300), Some(500)), expected);
@@ -101,7 +102,7 @@ fn a_task_asks() {
         assert_eq!(ask(Some(600), None), expected);
         let raised = expected.map(|clamps| Clamps { max: 800, ..clamps });
         assert_eq!(ask(None, Some(800)), raised);
-        assert_eq!(kernel.uclamp_is_used(), expected.is_some());
+        assert_eq!(kernel.sched.uclamp_is_used(), expected.is_some());
         let counted = kernel.sched.tasks[other].uclamp.active.is_some();
         assert_eq!(counted, uclamp == Uclamp::On);
         let max = if counted { 1024 } else { 800 };
@@ -120,12 +121,12 @@ fn the_effective_value_is_frozen() {
     let p = task(&mut kernel, UclampRequest { min: Some(300), max: Some(600) });
     kernel.activate_task(CPU, p, ENQUEUE_WAKEUP);
     kernel.sched.tasks[p].uclamp_req = UclampRequest { min: Some(900), max: None };
-    assert_eq!(kernel.uclamp_eff_value(p), Clamps { min: 300, max: 600 });
-    kernel.verify_uclamp(CPU);
+    assert_eq!(kernel.sched.uclamp_eff_value(p, &kernel.cx), Clamps { min: 300, max: 600 });
+    kernel.sched.verify_uclamp(CPU);
     kernel.deactivate_task(CPU, p, 0);
     assert_eq!(kernel.sched.rq[CPU].uclamp.clamps(), Clamps { min: 0, max: 600 });
-    assert_eq!(kernel.uclamp_eff_value(p), Clamps { min: 900, max: 1024 });
-    kernel.verify_uclamp(CPU);
+    assert_eq!(kernel.sched.uclamp_eff_value(p, &kernel.cx), Clamps { min: 900, max: 1024 });
+    kernel.sched.verify_uclamp(CPU);
 }
 
 /// A waking task with a minimum of 512: what the governor is asked for during its enqueue, and next time.
@@ -172,21 +173,21 @@ fn a_delayed_task_has_left() {
         let mut kernel = boot(Uclamp::On, order);
         let p = task(&mut kernel, UclampRequest { min: Some(300), max: None });
         kernel.activate_task(CPU, p, ENQUEUE_WAKEUP);
-        kernel.uclamp_rq_dec(CPU, p);
+        kernel.sched.uclamp_rq_dec(CPU, p, &kernel.cx);
         let se = kernel.sched.tasks[p].se;
         kernel.sched.se[se].sched_delayed = true;
         assert_eq!(kernel.sched.rq[CPU].uclamp.clamps().min, 0);
         // It moves: counted neither there nor here.
-        kernel.uclamp_rq_dec(CPU, p);
-        kernel.uclamp_rq_inc_before(CPU, p, 0);
-        kernel.uclamp_rq_inc_after(CPU, p, 0);
+        kernel.sched.uclamp_rq_dec(CPU, p, &kernel.cx);
+        kernel.sched.uclamp_rq_inc_before(CPU, p, 0, &kernel.cx);
+        kernel.sched.uclamp_rq_inc_after(CPU, p, 0, &kernel.cx);
         assert_eq!(kernel.sched.rq[CPU].uclamp.clamps().min, 0, "{order:?}");
         // It is woken; the class's enqueue stands between the two.
-        kernel.uclamp_rq_inc_before(CPU, p, ENQUEUE_DELAYED);
+        kernel.sched.uclamp_rq_inc_before(CPU, p, ENQUEUE_DELAYED, &kernel.cx);
         kernel.sched.se[se].sched_delayed = false;
-        kernel.uclamp_rq_inc_after(CPU, p, ENQUEUE_DELAYED);
+        kernel.sched.uclamp_rq_inc_after(CPU, p, ENQUEUE_DELAYED, &kernel.cx);
         assert_eq!(kernel.sched.rq[CPU].uclamp.clamps().min, 300, "{order:?}");
-        kernel.verify_uclamp(CPU);
+        kernel.sched.verify_uclamp(CPU);
     }
 }
 
@@ -199,11 +200,11 @@ fn capped() {
     for (util, capped) in [(200, false), (280, true)] {
         kernel.sched.cfs[crate::sched::CfsRqId::root(CPU)].avg.util_avg = util;
         kernel.sched.rq[CPU].avg_rt.util_avg = 20;
-        assert_eq!(kernel.uclamp_rq_is_capped(CPU), capped, "{util}");
+        assert_eq!(kernel.sched.uclamp_rq_is_capped(CPU, &kernel.cx), capped, "{util}");
     }
     let q = task(&mut kernel, UclampRequest::default());
     kernel.activate_task(CPU, q, ENQUEUE_WAKEUP);
-    assert!(!kernel.uclamp_rq_is_capped(CPU), "one task without a cap lifts it");
+    assert!(!kernel.sched.uclamp_rq_is_capped(CPU, &kernel.cx), "one task without a cap lifts it");
 }
 
 /// Before 6.8 a utilisation is clamped by the queue's aggregate, with a task by both; an idle queue's
@@ -214,7 +215,7 @@ fn util_with() {
     let capped = task(&mut kernel, UclampRequest { min: None, max: Some(300) });
     let boosted = task(&mut kernel, UclampRequest { min: Some(500), max: None });
     kernel.activate_task(CPU, capped, ENQUEUE_WAKEUP);
-    let with = |k: &Kernel, util, task| k.uclamp_rq_util_with(CPU, util, task);
+    let with = |k: &Kernel, util, task| k.sched.uclamp_rq_util_with(CPU, util, task, &k.cx);
     assert_eq!(with(&kernel, 800, None), 300);
     assert_eq!(with(&kernel, 800, Some(boosted)), 800);
     assert_eq!(with(&kernel, 100, Some(boosted)), 500);
@@ -249,8 +250,12 @@ fn back_to_the_default() {
             let attr =
                 SchedAttr { policy, rt_priority, util_min, util_max, ..SchedAttr::default() };
             kernel.sched_setattr(p, attr).unwrap();
-            assert_eq!(kernel.uclamp_eff_value(p), Clamps { min, max }, "{calls:?}, step {step}");
-            kernel.verify_uclamp(CPU);
+            assert_eq!(
+                kernel.sched.uclamp_eff_value(p, &kernel.cx),
+                Clamps { min, max },
+                "{calls:?}, step {step}"
+            );
+            kernel.sched.verify_uclamp(CPU);
         }
     };
     check(&[

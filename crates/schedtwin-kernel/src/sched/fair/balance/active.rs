@@ -17,9 +17,9 @@ impl Kernel {
     pub(super) fn need_active_balance(&self, env: &LbEnv) -> Option<BalanceRule> {
         // asym_active_balance()
         if env.idle.is_idle()
-            && self.sched_use_asym_prio(env.sd, env.dst_cpu)
+            && self.sched.sched_use_asym_prio(env.sd, env.dst_cpu, &self.cx)
             && (self.sched.topology.sched_asym_prefer(env.dst_cpu, env.src_cpu)
-                || !self.sched_use_asym_prio(env.sd, env.src_cpu))
+                || !self.sched.sched_use_asym_prio(env.sd, env.src_cpu, &self.cx))
         {
             return Some(BalanceRule::ActiveAsymPacking);
         }
@@ -32,10 +32,11 @@ impl Kernel {
         {
             return Some(BalanceRule::ActiveFailed);
         }
-        let src_nr = self.h_nr_running(env.src_cpu);
-        if env.idle.is_idle() && src_nr == 1 && self.check_cpu_capacity(env.src_cpu, env.sd) {
+        let src_nr = self.sched.h_nr_running(env.src_cpu, &self.cx);
+        if env.idle.is_idle() && src_nr == 1 && self.sched.check_cpu_capacity(env.src_cpu, env.sd) {
             let pct = sd.imbalance_pct as u64;
-            if self.capacity_of(env.src_cpu) * pct < self.capacity_of(env.dst_cpu) * 100 {
+            if self.sched.capacity_of(env.src_cpu) * pct < self.sched.capacity_of(env.dst_cpu) * 100
+            {
                 return Some(BalanceRule::ActiveReducedCapacity);
             }
         }
@@ -67,7 +68,7 @@ impl Kernel {
                 env.src_cpu = busiest_cpu;
                 env.active_lb = true;
                 env.active_lb_llc = llc;
-                self.update_rq_clock(busiest_cpu);
+                self.sched.update_rq_clock(busiest_cpu, &self.cx);
                 pushed = self.detach_one_task(&mut env);
                 if pushed.is_some() {
                     self.sched.topology[sd].nr_balance_failed = 0;
@@ -76,7 +77,7 @@ impl Kernel {
         }
         self.sched.rq[busiest_cpu].active_balance = false;
         if let Some(task) = pushed {
-            self.update_rq_clock(target_cpu);
+            self.sched.update_rq_clock(target_cpu, &self.cx);
             self.attach_task(target_cpu, task);
         }
     }

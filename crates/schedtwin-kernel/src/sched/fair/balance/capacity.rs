@@ -13,6 +13,7 @@
 use super::*;
 use crate::sched::pelt::scale_irq_capacity;
 use crate::sched::topology::SD_OVERLAP;
+use crate::{Context, Scheduler};
 
 /// `capacity_greater()`: by more than 5 %.
 #[inline]
@@ -20,11 +21,11 @@ pub(super) fn capacity_greater(a: u64, b: u64) -> bool {
     a * 1024 > b * 1078
 }
 
-impl Kernel {
+impl Scheduler {
     /// `scale_rt_capacity()`: what is left of a CPU for fair tasks.
     fn scale_rt_capacity(&self, cpu: CpuId) -> u64 {
         let max = self.get_actual_cpu_capacity(cpu);
-        let rq = &self.sched.rq[cpu];
+        let rq = &self.rq[cpu];
         let irq = rq.avg_irq.util_avg;
         let used = rq.avg_rt.util_avg + rq.avg_dl.util_avg;
         if irq >= max || used >= max {
@@ -34,23 +35,23 @@ impl Kernel {
     }
 
     /// `update_cpu_capacity()`: of `cpu`, and of the group that it is in its lowest domain.
-    pub fn update_cpu_capacity(&mut self, sd: DomainId, cpu: CpuId) {
+    pub(crate) fn update_cpu_capacity(&mut self, sd: DomainId, cpu: CpuId) {
         let capacity = self.scale_rt_capacity(cpu).max(1);
-        self.sched.rq[cpu].cpu_capacity = capacity;
-        let sgc = self.sched.topology[self.sched.topology[sd].groups].sgc;
-        let sgc = &mut self.sched.topology.capacities[sgc];
+        self.rq[cpu].cpu_capacity = capacity;
+        let sgc = self.topology[self.topology[sd].groups].sgc;
+        let sgc = &mut self.topology.capacities[sgc];
         sgc.capacity = capacity;
         sgc.min_capacity = capacity;
         sgc.max_capacity = capacity;
     }
 
     /// `update_group_capacity()`: of the own group of a domain of `cpu`.
-    pub fn update_group_capacity(&mut self, sd: DomainId, cpu: CpuId) {
-        let (jiffies, hz, max) = self.balance_times();
-        let interval = msecs_to_jiffies(self.sched.topology[sd].balance_interval, hz).clamp(1, max);
-        let sgc = self.sched.topology[self.sched.topology[sd].groups].sgc;
-        self.sched.topology.capacities[sgc].next_update = jiffies + interval;
-        let Some(child) = self.sched.topology[sd].child else {
+    pub(crate) fn update_group_capacity(&mut self, sd: DomainId, cpu: CpuId, cx: &Context) {
+        let (jiffies, hz, max) = self.balance_times(cx);
+        let interval = msecs_to_jiffies(self.topology[sd].balance_interval, hz).clamp(1, max);
+        let sgc = self.topology[self.topology[sd].groups].sgc;
+        self.topology.capacities[sgc].next_update = jiffies + interval;
+        let Some(child) = self.topology[sd].child else {
             self.update_cpu_capacity(sd, cpu);
             return;
         };
@@ -60,19 +61,19 @@ impl Kernel {
             min_capacity = min_capacity.min(min);
             max_capacity = max_capacity.max(max);
         };
-        if self.sched.topology[child].flags & SD_OVERLAP != 0 {
+        if self.topology[child].flags & SD_OVERLAP != 0 {
             // The groups below overlap, so they cannot be added up.
-            for cpu in self.sched.topology[self.sched.topology[sd].groups].span.iter() {
+            for cpu in self.topology[self.topology[sd].groups].span.iter() {
                 let below = self.capacity_of(cpu);
                 add(below, below, below);
             }
         } else {
-            for sg in self.sched.topology.groups_of(child) {
-                let below = &self.sched.topology.capacities[self.sched.topology[sg].sgc];
+            for sg in self.topology.groups_of(child) {
+                let below = &self.topology.capacities[self.topology[sg].sgc];
                 add(below.capacity, below.min_capacity, below.max_capacity);
             }
         }
-        let sgc = &mut self.sched.topology.capacities[sgc];
+        let sgc = &mut self.topology.capacities[sgc];
         sgc.capacity = capacity;
         sgc.min_capacity = min_capacity;
         sgc.max_capacity = max_capacity;
@@ -82,16 +83,14 @@ impl Kernel {
     /// its first CPU adds them up.
     ///
     /// Differences: after the removal of levels, Linux before it. The sums are the same.
-    pub fn init_balance(&mut self) {
-        for cpu in
-            self.cx.platform.device_tree.all_cpus().iter().collect::<Vec<_>>().into_iter().rev()
-        {
-            let mut at = self.sched.topology.base[cpu.index()];
+    pub(crate) fn init_balance(&mut self, cx: &Context) {
+        for cpu in cx.platform.device_tree.all_cpus().iter().collect::<Vec<_>>().into_iter().rev() {
+            let mut at = self.topology.base[cpu.index()];
             while let Some(sd) = at {
-                at = self.sched.topology[sd].parent;
-                let group = self.sched.topology[sd].groups;
-                if self.sched.topology[group].balance_mask.lowest() == Some(cpu) {
-                    self.update_group_capacity(sd, cpu);
+                at = self.topology[sd].parent;
+                let group = self.topology[sd].groups;
+                if self.topology[group].balance_mask.lowest() == Some(cpu) {
+                    self.update_group_capacity(sd, cpu, cx);
                 }
             }
         }
@@ -100,7 +99,7 @@ impl Kernel {
     /// `check_cpu_capacity()`: other classes and interrupts take noticeably much of the CPU.
     #[inline]
     pub(crate) fn check_cpu_capacity(&self, cpu: CpuId, sd: DomainId) -> bool {
-        let pct = self.sched.topology[sd].imbalance_pct as u64;
-        self.sched.rq[cpu].cpu_capacity * pct < self.arch_scale_cpu_capacity(cpu) * 100
+        let pct = self.topology[sd].imbalance_pct as u64;
+        self.rq[cpu].cpu_capacity * pct < self.arch_scale_cpu_capacity(cpu) * 100
     }
 }

@@ -18,6 +18,7 @@ use crate::config::{BalanceDelayed, MigrateIneligible};
 use crate::sched::core::{DEQUEUE_NOCLOCK, ENQUEUE_NOCLOCK};
 use crate::sched::topology::SD_SHARE_CPUCAPACITY;
 use crate::sched::{CfsRq, CfsRqId, Class};
+use crate::{Context, Scheduler};
 use schedtwin_types::Policy;
 
 /// `shr_bound()`.
@@ -25,29 +26,43 @@ fn shr_bound(value: u64, shift: u32) -> u64 {
     value >> shift.min(63)
 }
 
-impl Kernel {
+impl Scheduler {
     /// `task_hot()`: has the task run on the source so recently that moving it costs more?
-    fn task_hot(&self, task: TaskId, env: &LbEnv) -> bool {
-        let t = &self.sched.tasks[task];
+    fn task_hot(&self, task: TaskId, env: &LbEnv, cx: &Context) -> bool {
+        let t = &self.tasks[task];
         if t.class != Class::Fair || t.policy == Policy::Idle {
             return false;
         }
-        if self.sched.topology[env.sd].flags & SD_SHARE_CPUCAPACITY != 0 {
+        if self.topology[env.sd].flags & SD_SHARE_CPUCAPACITY != 0 {
             return false;
         }
-        let se = &self.sched.se[t.se];
-        if self.sched.rq[env.dst_cpu].nr_running != 0 && self.cache_hot_buddy(t.se) {
+        let se = &self.se[t.se];
+        if self.rq[env.dst_cpu].nr_running != 0 && self.cache_hot_buddy(t.se, cx) {
             return true;
         }
-        match self.cx.config.migration_cost as i64 {
+        match cx.config.migration_cost as i64 {
             -1 => true,
             0 => false,
-            cost => {
-                (self.sched.rq[env.src_cpu].clock_task.wrapping_sub(se.exec_start) as i64) < cost
-            }
+            cost => (self.rq[env.src_cpu].clock_task.wrapping_sub(se.exec_start) as i64) < cost,
         }
     }
 
+    /// `task_is_ineligible_on_dst_cpu()`: the destination has fair tasks, and this one would run before its time there.
+    fn is_ineligible_for(&self, task: TaskId, dst: CpuId, cx: &Context) -> bool {
+        let se = self.tasks[task].se;
+        cx.config.features.place_lag
+            && self.cfs[CfsRqId::root(dst)].h_nr_queued != 0
+            && !self.entity_eligible(self.timeline_of(se), se)
+    }
+
+    /// How many fair tasks a CPU has for balancing.
+    #[inline(always)]
+    pub(crate) fn h_nr_running(&self, cpu: CpuId, cx: &Context) -> u32 {
+        cx.balanced_tasks(&self.cfs[CfsRqId::root(cpu)])
+    }
+}
+
+impl Kernel {
     /// `can_migrate_task()`.
     fn can_migrate_task(&mut self, task: TaskId, env: &mut LbEnv) -> bool {
         let t = &self.sched.tasks[task];
@@ -60,15 +75,14 @@ impl Kernel {
         }
         // throttled_lb_pair(). Tasks of 7.3 leave throttled queues one by one, so it asks for the destination's only; here
         // they stay.
-        if [env.src_cpu, env.dst_cpu]
-            .iter()
-            .any(|cpu| self.throttled_hierarchy(self.sched.groups[t.group].cfs_rq[cpu.index()]))
-        {
+        if [env.src_cpu, env.dst_cpu].iter().any(|cpu| {
+            self.sched.throttled_hierarchy(self.sched.groups[t.group].cfs_rq[cpu.index()])
+        }) {
             return false;
         }
         if sd.nr_balance_failed == 0
             && self.cx.config.migrate_ineligible == MigrateIneligible::AfterFailure
-            && self.is_ineligible_for(task, env.dst_cpu)
+            && self.sched.is_ineligible_for(task, env.dst_cpu, &self.cx)
         {
             return false;
         }
@@ -93,19 +107,19 @@ impl Kernel {
             return false;
         }
         if env.active_lb {
-            return !self.migrate_llc_task_wrong_dst(env, task);
+            return !self.sched.migrate_llc_task_wrong_dst(env, task);
         }
         if self.migrate_degrades_llc(env, task) {
             env.llc_pinned |= env.migration_type != MigrationType::LlcTask;
             return false;
         }
         let sd = &self.sched.topology[env.sd];
-        !self.task_hot(task, env) || sd.nr_balance_failed > sd.cache_nice_tries
+        !self.sched.task_hot(task, env, &self.cx) || sd.nr_balance_failed > sd.cache_nice_tries
     }
 
     /// `detach_task()`.
     fn detach_task(&mut self, task: TaskId, env: &LbEnv) {
-        self.charge(self.cx.platform.device_tree.path_costs.migrate_task);
+        self.sched.charge(self.cx.platform.device_tree.path_costs.migrate_task, &mut self.cx);
         self.deactivate_task(env.src_cpu, task, DEQUEUE_NOCLOCK);
         self.set_task_cpu(task, env.dst_cpu);
     }
@@ -151,25 +165,25 @@ impl Kernel {
             }
             let share = self.can_migrate_task(task, env).then(|| match env.migration_type {
                 MigrationType::Load => {
-                    let load = self.task_h_load(task).max(1);
+                    let load = self.sched.task_h_load(task, &self.cx).max(1);
                     (shr_bound(load, failed) <= env.imbalance as u64).then_some(load as i64)
                 }
                 MigrationType::Util => {
-                    let util = self.task_util_est(task);
+                    let util = self.sched.task_util_est(task);
                     (shr_bound(util, failed) <= env.imbalance as u64).then_some(util as i64)
                 }
                 MigrationType::Task | MigrationType::LlcTask => Some(1),
                 MigrationType::Misfit => (!self.task_fits_cpu(task, src)).then_some(env.imbalance),
             });
             let Some(share) = share.flatten() else {
-                self.cfs_tasks_move_to_head(src, task);
+                self.sched.cfs_tasks_move_to_head(src, task);
                 continue;
             };
             env.imbalance -= share;
             self.detach_task(task, env);
             self.sched.tasks[task].cfs_tasks_next = env.tasks;
             env.tasks = Some(task);
-            if self.wants_decisions() {
+            if self.cx.wants_decisions() {
                 env.moved.push(task);
             }
             detached += 1;
@@ -192,31 +206,19 @@ impl Kernel {
 
     /// `attach_tasks()`: queues the detached tasks on the destination, the last one first.
     pub(super) fn attach_tasks(&mut self, env: &mut LbEnv) {
-        self.update_rq_clock(env.dst_cpu);
+        self.sched.update_rq_clock(env.dst_cpu, &self.cx);
         while let Some(task) = env.tasks {
             env.tasks = self.sched.tasks[task].cfs_tasks_next.take();
             self.attach_task(env.dst_cpu, task);
         }
     }
+}
 
-    /// `task_is_ineligible_on_dst_cpu()`: the destination has fair tasks, and this one would run before its time there.
-    fn is_ineligible_for(&self, task: TaskId, dst: CpuId) -> bool {
-        let se = self.sched.tasks[task].se;
-        self.cx.config.features.place_lag
-            && self.sched.cfs[CfsRqId::root(dst)].h_nr_queued != 0
-            && !self.entity_eligible(self.timeline_of(se), se)
-    }
-
-    /// How many fair tasks a CPU has for balancing.
-    #[inline(always)]
-    pub(crate) fn h_nr_running(&self, cpu: CpuId) -> u32 {
-        self.balanced_tasks(&self.sched.cfs[CfsRqId::root(cpu)])
-    }
-
+impl Context {
     /// The same of its queue: with delayed ones, or `h_nr_runnable`.
     #[inline(always)]
     pub(super) fn balanced_tasks(&self, cfs: &CfsRq) -> u32 {
-        match self.cx.config.balance_delayed {
+        match self.config.balance_delayed {
             BalanceDelayed::LikeOthers => cfs.h_nr_queued,
             BalanceDelayed::LoadOnly => cfs.h_nr_runnable,
         }

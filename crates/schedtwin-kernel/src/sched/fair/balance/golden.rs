@@ -381,7 +381,7 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
         let state = r.below(3) as i32 - 1;
         k.cx.platform.wires[cpu].activity =
             if state < 0 { Activity::IdleLoop } else { Activity::Idle { state: state as u8 } };
-        k.refresh_idle(cpu);
+        k.sched.refresh_idle(cpu);
         let (rq, avg) = (&k.sched.rq[cpu], &k.sched.cfs[CfsRqId::root(cpu)].avg);
         let (load, util, runnable) = (avg.load_avg, avg.util_avg, avg.runnable_avg);
         let (misfit, stamp, h) = (rq.misfit_task_load, rq.idle_stamp, counts(k, cpu));
@@ -397,15 +397,15 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
         let se = k.sched.tasks[task].se;
         k.sched.se[se].avg.util_avg = util;
         let group = k.find_dst_group(sd, task, dst);
-        let cpu = group.map_or(-1, |g| k.find_dst_group_cpu(g, task, dst).0 as i32);
+        let cpu = group.map_or(-1, |g| k.sched.find_dst_group_cpu(g, task, dst, &k.cx).0 as i32);
         write!(line, "{allowed} {util} = {} {cpu}", group.map_or(-1, number)).unwrap();
     } else {
-        let stats = k.read_sd_lb_stats(&env);
-        k.commit_sd_lb_stats(&env, &stats);
-        let found = k.find_src_group(&env, &stats);
+        let stats = k.sched.read_sd_lb_stats(&env, &k.cx);
+        k.sched.commit_sd_lb_stats(&env, &stats, &mut k.cx);
+        let found = k.sched.find_src_group(&env, &stats, &k.cx);
         env.imbalance = found.imbalance;
         env.migration_type = found.migration_type.unwrap_or(env.migration_type);
-        let src = found.group.and_then(|g| k.find_src_rq(&env, g));
+        let src = found.group.and_then(|g| k.sched.find_src_rq(&env, g, &k.cx));
         write!(
             line,
             "= {} {} {} {} {} {} {}",
@@ -437,7 +437,7 @@ fn draw_tasks(k: &mut Kernel, r: &mut Random) {
     let pinning = r.below(3);
     for cpu in k.cx.platform.device_tree.all_cpus().iter() {
         k.cx.this_cpu = cpu;
-        k.update_rq_clock(cpu);
+        k.sched.update_rq_clock(cpu, &k.cx);
         let nr = match crowd {
             0 => r.below(2),
             1 => r.below(3),
@@ -494,7 +494,7 @@ fn draw_virtual_time(k: &mut Kernel, cpu: CpuId, task: TaskId, r: &mut Random) {
     let (root, se) = (CfsRqId::root(cpu), k.sched.tasks[task].se);
     let runs = k.sched.rq[cpu].curr == task;
     if !runs {
-        k.timeline_remove(root, se);
+        k.sched.timeline_remove(root, se);
     }
     k.sched.se[se].vruntime = k.sched.se[se].vruntime.wrapping_add(r.below(3_000_000));
     if runs {
@@ -502,9 +502,9 @@ fn draw_virtual_time(k: &mut Kernel, cpu: CpuId, task: TaskId, r: &mut Random) {
         k.sched.se[se].exec_start = k.sched.rq[cpu].clock_task;
         return;
     }
-    k.timeline_insert(root, se);
+    k.sched.timeline_insert(root, se);
     if r.one_in(5) {
-        k.set_delayed(se);
+        k.sched.set_delayed(se);
     }
 }
 
@@ -523,7 +523,7 @@ fn pass_case(kernels: &[Kernel], r: &mut Random) -> String {
         k.sched.rq[cpu].avg_rt.util_avg = arch - capacity;
         k.sched.rq[cpu].ttwu_pending = r.one_in(10);
         k.sched.rq[cpu].active_balance = r.one_in(10);
-        k.refresh_idle(cpu);
+        k.sched.refresh_idle(cpu);
     }
     let dst = r.cpu();
     k.cx.this_cpu = dst;
@@ -557,7 +557,7 @@ fn pass_case(kernels: &[Kernel], r: &mut Random) -> String {
         })
     };
     if r.one_in(2) {
-        k.set_group_imbalance(sd, true);
+        k.sched.set_group_imbalance(sd, true);
     }
     let groups = groups_by_cpu(k, sd);
     for g in &groups {

@@ -20,6 +20,7 @@
 //! Differences: none known.
 
 use super::*;
+use crate::{Context, Scheduler};
 
 /// The limit for a domain of `llc_weight` CPUs with `sum_util` in all.
 ///
@@ -30,15 +31,15 @@ pub(super) fn nr_idle_scan(sum_util: u64, llc_weight: u64, pct: u64) -> u32 {
     ((1024 - t) * llc_weight / 1024) as u32
 }
 
-impl Kernel {
+impl Scheduler {
     /// `update_idle_cpu_scan()`.
-    pub(super) fn update_idle_cpu_scan(&mut self, env: &LbEnv, sum_util: u64) {
-        if !self.cx.config.features.sis_util || env.idle == CpuIdleType::NewlyIdle {
+    pub(super) fn update_idle_cpu_scan(&mut self, env: &LbEnv, sum_util: u64, cx: &Context) {
+        if !cx.config.features.sis_util || env.idle == CpuIdleType::NewlyIdle {
             return;
         }
-        if let Some(shared) = self.limits_scans_of(env.sd, env.dst_cpu) {
-            let domain = &self.sched.topology[env.sd];
-            self.sched.topology.shared[shared].nr_idle_scan =
+        if let Some(shared) = self.limits_scans_of(env.sd, env.dst_cpu, cx) {
+            let domain = &self.topology[env.sd];
+            self.topology.shared[shared].nr_idle_scan =
                 nr_idle_scan(sum_util, domain.span_weight as u64, domain.imbalance_pct as u64);
         }
     }

@@ -30,18 +30,19 @@ use super::stats::{SdLbStats, SgLbStats};
 use super::*;
 use crate::sched::topology::{SD_ASYM_CPUCAPACITY, SD_SHARE_LLC, SchedGroup};
 use crate::sched::{CfsRqId, Class};
+use crate::{Context, Scheduler};
 use room::{LlcMigration, LlcStats, can_migrate_llc};
 
-impl Kernel {
+impl Scheduler {
     /// `sched_cache_enabled()`.
     #[inline(always)]
     pub(super) fn sched_cache_enabled(&self) -> bool {
-        self.sched.sched_cache.is_some()
+        self.sched_cache.is_some()
     }
 
     /// `get_llc_stats()` of a CPU's LLC.
     fn llc_stats(&self, cpu: CpuId) -> Option<LlcStats> {
-        let shared = &self.sched.topology.shared[self.sched.topology.sd_llc_shared[cpu.index()]?];
+        let shared = &self.topology.shared[self.topology.sd_llc_shared[cpu.index()]?];
         Some(LlcStats { util: shared.util_avg, capacity: shared.capacity })
     }
 
@@ -52,7 +53,7 @@ impl Kernel {
         util: u64,
         to_preferred: bool,
     ) -> LlcMigration {
-        let (Some(cache), Some(src), Some(dst)) = (&self.sched.sched_cache, src, dst) else {
+        let (Some(cache), Some(src), Some(dst)) = (&self.sched_cache, src, dst) else {
             return LlcMigration::Unrestricted;
         };
         can_migrate_llc((src, dst), util, to_preferred, &cache.limits, cache.smt_threads())
@@ -63,7 +64,7 @@ impl Kernel {
     /// How many tasks of `cpu` prefer the LLC of `dst`, another one.
     #[inline]
     pub(super) fn nr_pref_dst_llc(&self, cpu: CpuId, dst: CpuId) -> u32 {
-        let Some(cache) = &self.sched.sched_cache else { return 0 };
+        let Some(cache) = &self.sched_cache else { return 0 };
         let (own, llc) = (&cache.cpus[cpu.index()], cache.cpus[dst.index()].llc);
         if own.llc == llc { 0 } else { own.llc_counts[llc.0 as usize] }
     }
@@ -79,7 +80,7 @@ impl Kernel {
     pub(super) fn records_llc_stats(&self, env: &LbEnv) -> bool {
         self.sched_cache_enabled()
             && env.idle != CpuIdleType::NewlyIdle
-            && self.sched.topology[env.sd].child == self.sched.topology.sd_llc[env.dst_cpu.index()]
+            && self.topology[env.sd].child == self.topology.sd_llc[env.dst_cpu.index()]
     }
 
     /// `llc_balance()` of a group that is not the destination's: whether its tasks are to be moved to their LLC. The
@@ -92,7 +93,7 @@ impl Kernel {
         sgs: &SgLbStats,
         group: &SchedGroup,
     ) -> bool {
-        let sd = &self.sched.topology[env.sd];
+        let sd = &self.topology[env.sd];
         let misfit = sd.flags & SD_ASYM_CPUCAPACITY != 0 && sgs.group_misfit_task_load != 0;
         if sd.flags & SD_SHARE_LLC != 0
             || misfit
@@ -102,13 +103,12 @@ impl Kernel {
         {
             return false;
         }
-        let first_of =
-            |group: &SchedGroup| self.sched.topology.sd_llc_shared[group.first_cpu.index()];
+        let first_of = |group: &SchedGroup| self.topology.sd_llc_shared[group.first_cpu.index()];
         let mut dst = self.llc_stats(env.dst_cpu);
-        let local = &self.sched.topology[sds.local];
+        let local = &self.topology[sds.local];
         if self.records_llc_stats(env)
             && first_of(local).is_some()
-            && first_of(local) == self.sched.topology.sd_llc_shared[env.dst_cpu.index()]
+            && first_of(local) == self.topology.sd_llc_shared[env.dst_cpu.index()]
         {
             let local = &sds.local_stat;
             dst = Some(LlcStats { util: local.group_util, capacity: local.group_capacity });
@@ -119,17 +119,17 @@ impl Kernel {
 
     /// `record_sg_llc_stats()` of all groups.
     #[inline(never)]
-    pub(super) fn record_llc_stats(&mut self, env: &LbEnv) {
-        let first = self.sched.topology[env.sd].groups;
+    pub(super) fn record_llc_stats(&mut self, env: &LbEnv, cx: &Context) {
+        let first = self.topology[env.sd].groups;
         let mut sg = first;
         loop {
-            let group = &self.sched.topology[sg];
+            let group = &self.topology[sg];
             let (next, sgc) = (group.next, group.sgc);
-            if let Some(shared) = self.sched.topology.sd_llc_shared[group.first_cpu.index()] {
+            if let Some(shared) = self.topology.sd_llc_shared[group.first_cpu.index()] {
                 let cpus = group.span.and(&env.cpus).iter();
-                let util = cpus.map(|cpu| self.cpu_util_cfs(cpu)).sum();
-                let capacity = self.sched.topology.capacities[sgc].capacity;
-                let shared = &mut self.sched.topology.shared[shared];
+                let util = cpus.map(|cpu| self.cpu_util_cfs(cpu, cx)).sum();
+                let capacity = self.topology.capacities[sgc].capacity;
+                let shared = &mut self.topology.shared[shared];
                 (shared.util_avg, shared.capacity) = (util, capacity);
             }
             sg = next;
@@ -139,6 +139,15 @@ impl Kernel {
         }
     }
 
+    /// `migrate_llc_task_wrong_dst()`: the pass moves tasks to the LLC that they prefer, and this is not the task's.
+    pub(super) fn migrate_llc_task_wrong_dst(&self, env: &LbEnv, task: TaskId) -> bool {
+        let Some(cache) = &self.sched_cache else { return false };
+        (env.migration_type == MigrationType::LlcTask || env.active_lb_llc)
+            && cache.preferred_llc(task) != Some(cache.cpus[env.dst_cpu.index()].llc)
+    }
+}
+
+impl Kernel {
     // ---- single tasks -------------------------------------------------------------------------
 
     /// `task_misfits_asym_cpu()`: the move would make a misfit of it.
@@ -155,7 +164,7 @@ impl Kernel {
             return LlcMigration::Forbidden;
         }
         let (src, dst) = (env.src_cpu, env.dst_cpu);
-        let packs = env.idle.is_idle() && self.sched_asym(env.sd, dst, src);
+        let packs = env.idle.is_idle() && self.sched.sched_asym(env.sd, dst, src, &self.cx);
         let Some(cache) = &mut self.sched.sched_cache else { return LlcMigration::Unrestricted };
         let Some(process) = cache.process_of(task) else { return LlcMigration::Unrestricted };
         let Some(preferred) = cache.group(process).cpu else { return LlcMigration::Unrestricted };
@@ -172,23 +181,21 @@ impl Kernel {
             return LlcMigration::Unrestricted;
         }
         let util = self.sched.se[self.sched.tasks[task].se].avg.util_avg;
-        self.can_migrate_between(self.llc_stats(src), self.llc_stats(dst), util, to_preferred)
-    }
-
-    /// `migrate_llc_task_wrong_dst()`: the pass moves tasks to the LLC that they prefer, and this is not the task's.
-    pub(super) fn migrate_llc_task_wrong_dst(&self, env: &LbEnv, task: TaskId) -> bool {
-        let Some(cache) = &self.sched.sched_cache else { return false };
-        (env.migration_type == MigrationType::LlcTask || env.active_lb_llc)
-            && cache.preferred_llc(task) != Some(cache.cpus[env.dst_cpu.index()].llc)
+        self.sched.can_migrate_between(
+            self.sched.llc_stats(src),
+            self.sched.llc_stats(dst),
+            util,
+            to_preferred,
+        )
     }
 
     /// `migrate_degrades_llc()`.
     #[inline]
     pub(super) fn migrate_degrades_llc(&mut self, env: &LbEnv, task: TaskId) -> bool {
         let sd = &self.sched.topology[env.sd];
-        self.sched_cache_enabled()
+        self.sched.sched_cache_enabled()
             && sd.nr_balance_failed <= sd.cache_nice_tries
-            && (self.migrate_llc_task_wrong_dst(env, task)
+            && (self.sched.migrate_llc_task_wrong_dst(env, task)
                 || self.can_migrate_llc_task(env, task) == LlcMigration::Forbidden)
     }
 
@@ -209,8 +216,8 @@ impl Kernel {
         }
         let t = &self.sched.tasks[rq.curr];
         let util = if t.class == Class::Fair { self.sched.se[t.se].avg.util_avg } else { 0 };
-        let (src, dst) = (self.llc_stats(env.src_cpu), self.llc_stats(env.dst_cpu));
+        let (src, dst) = (self.sched.llc_stats(env.src_cpu), self.sched.llc_stats(env.dst_cpu));
         self.task_misfits_asym_cpu(env, rq.curr)
-            || self.can_migrate_between(src, dst, util, false) == LlcMigration::Forbidden
+            || self.sched.can_migrate_between(src, dst, util, false) == LlcMigration::Forbidden
     }
 }

@@ -14,13 +14,14 @@
 use super::*;
 use crate::config::MisfitStatus;
 use crate::sched::topology::SD_ASYM_CPUCAPACITY;
+use crate::{Context, Scheduler};
 use schedtwin_types::FactKind;
 
 impl Kernel {
     /// `update_misfit_status()`: `task` now runs on `cpu` (`None`: nothing fair does).
     #[inline(always)]
     pub fn update_misfit_status(&mut self, task: Option<TaskId>, cpu: CpuId) {
-        if !self.has_asym_cpucapacity() {
+        if !self.sched.has_asym_cpucapacity() {
             return;
         }
         let misfit = task.filter(|p| {
@@ -28,46 +29,49 @@ impl Kernel {
             let nowhere_bigger = match self.cx.config.misfit_status {
                 MisfitStatus::AnyTask => false,
                 MisfitStatus::UnlessOnLargestAllowed => {
-                    self.arch_scale_cpu_capacity(cpu) == t.max_allowed_capacity
+                    self.sched.arch_scale_cpu_capacity(cpu) == t.max_allowed_capacity
                 }
             };
             t.nr_cpus_allowed != 1 && !nowhere_bigger && !self.task_fits_cpu(*p, cpu)
         });
         // Not 0 even if the load is.
-        self.sched.rq[cpu].misfit_task_load = misfit.map_or(0, |p| self.task_h_load(p).max(1));
+        self.sched.rq[cpu].misfit_task_load =
+            misfit.map_or(0, |p| self.sched.task_h_load(p, &self.cx).max(1));
     }
+}
 
+impl Scheduler {
     /// `cpu_overutilized()`; meaningful only with EAS.
     #[inline(never)]
-    pub fn cpu_overutilized(&self, cpu: CpuId) -> bool {
-        self.is_energy_aware() && self.util_exceeds(self.cpu_util_cfs(cpu), cpu)
+    pub(crate) fn cpu_overutilized(&self, cpu: CpuId, cx: &Context) -> bool {
+        self.is_energy_aware() && self.util_exceeds(self.cpu_util_cfs(cpu, cx), cpu, cx)
     }
 
     /// `is_rd_overutilized()`: balancing decides, not energy. Always so without EAS.
     #[inline]
-    pub fn is_rd_overutilized(&self) -> bool {
-        !self.is_energy_aware() || self.sched.rd.overutilized
+    pub(crate) fn is_rd_overutilized(&self) -> bool {
+        !self.is_energy_aware() || self.rd.overutilized
     }
 
     /// `set_rd_overutilized()`.
-    pub(super) fn set_rd_overutilized(&mut self, on: bool) {
-        if self.is_energy_aware() && self.sched.rd.overutilized != on {
-            self.sched.rd.overutilized = on;
-            self.fact(FactKind::Overutilized { on });
+    pub(super) fn set_rd_overutilized(&mut self, on: bool, cx: &mut Context) {
+        if self.is_energy_aware() && self.rd.overutilized != on {
+            self.rd.overutilized = on;
+            cx.fact(FactKind::Overutilized { on });
         }
     }
 
     /// `check_update_overutilized_status()`.
     #[inline(always)]
-    pub fn check_update_overutilized_status(&mut self, cpu: CpuId) {
-        if !self.is_rd_overutilized() && self.cpu_overutilized(cpu) {
-            self.set_rd_overutilized(true);
+    pub(crate) fn check_update_overutilized_status(&mut self, cpu: CpuId, cx: &mut Context) {
+        if !self.is_rd_overutilized() && self.cpu_overutilized(cpu, cx) {
+            self.set_rd_overutilized(true, cx);
         }
     }
 
     /// Whether CPUs of a domain differ in capacity.
     #[inline]
     pub(super) fn is_asym(&self, sd: DomainId) -> bool {
-        self.sched.topology[sd].flags & SD_ASYM_CPUCAPACITY != 0
+        self.topology[sd].flags & SD_ASYM_CPUCAPACITY != 0
     }
 }

@@ -52,12 +52,12 @@ impl Kernel {
         }
         // Before the passes, so that their time counts as idle time.
         self.sched.rq[cpu].idle_stamp = self.sched.rq[cpu].clock;
-        let mut next_balance = self.jiffies() + self.cx.config.hz as u64;
+        let mut next_balance = self.cx.jiffies() + self.cx.config.hz as u64;
         let mut pulled = 0;
         if let Some(lowest) = self.sched.topology.base[cpu.index()] {
             let cost = self.sched.topology[lowest].max_newidle_lb_cost;
             if !self.sched.rd.overloaded || self.sched.rq[cpu].avg_idle < cost {
-                next_balance = self.update_next_balance(lowest, next_balance);
+                next_balance = self.sched.update_next_balance(lowest, next_balance, &self.cx);
             } else {
                 pulled = self.newidle_passes(cpu, lowest, &mut next_balance);
             }
@@ -67,22 +67,22 @@ impl Kernel {
         if pulled != 0 {
             rq.idle_stamp = 0;
         } else {
-            self.nohz_newidle_balance(cpu);
+            self.sched.nohz_newidle_balance(cpu, &self.cx);
         }
         pulled
     }
 
     fn newidle_passes(&mut self, cpu: CpuId, lowest: DomainId, next_balance: &mut u64) -> i32 {
-        let (jiffies, hz, _) = self.balance_times();
+        let (jiffies, hz, _) = self.sched.balance_times(&self.cx);
         let mut pulled = 0;
         let mut continue_balancing = true;
         let mut curr_cost = 0;
-        let mut t0 = self.local_clock();
+        let mut t0 = self.cx.local_clock();
         self.read_blocked_averages(cpu);
         let mut at = Some(lowest);
         while let Some(sd) = at {
             at = self.sched.topology[sd].parent;
-            *next_balance = self.update_next_balance(sd, *next_balance);
+            *next_balance = self.sched.update_next_balance(sd, *next_balance, &self.cx);
             if self.sched.rq[cpu].avg_idle < curr_cost + self.sched.topology[sd].max_newidle_lb_cost
             {
                 break;
@@ -97,7 +97,7 @@ impl Kernel {
                     match ni_random(self.sched.topology[sd].newidle_ratio, d1k) {
                         Some(w) => weight = w,
                         None => {
-                            let now = by_time.then(|| self.local_clock());
+                            let now = by_time.then(|| self.cx.local_clock());
                             update_newidle_stats(&mut self.sched.topology[sd], 0, now);
                             continue;
                         }
@@ -105,7 +105,7 @@ impl Kernel {
                 }
                 let idle = CpuIdleType::NewlyIdle;
                 pulled = self.sched_balance_rq(cpu, sd, idle, &mut continue_balancing);
-                let t1 = self.local_clock();
+                let t1 = self.cx.local_clock();
                 let domain_cost = (t1 - t0).max(1);
                 curr_cost += domain_cost;
                 t0 = t1;

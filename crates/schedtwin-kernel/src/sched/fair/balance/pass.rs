@@ -18,6 +18,7 @@ use super::*;
 use crate::config::MisfitFailure;
 use crate::sched::stop::StopWork;
 use crate::sched::topology::SD_SHARE_CPUCAPACITY;
+use crate::{Context, Scheduler};
 use schedtwin_types::{BalanceRule, Decision, FactKind};
 
 /// `MAX_PINNED_INTERVAL`, ms: up to here the interval of a domain of pinned tasks is doubled.
@@ -53,19 +54,19 @@ impl Kernel {
         let mut moved = 0;
 
         let out = loop {
-            if !self.should_we_balance(&env) {
+            if !self.sched.should_we_balance(&env, &self.cx) {
                 *continue_balancing = false;
                 break Out::Balanced(BalanceRule::NotResponsible);
             }
-            self.refresh_local_capacity(&env);
-            let stats = self.read_sd_lb_stats(&env);
-            self.commit_sd_lb_stats(&env, &stats);
-            let found = self.find_src_group(&env, &stats);
+            self.sched.refresh_local_capacity(&env, &self.cx);
+            let stats = self.sched.read_sd_lb_stats(&env, &self.cx);
+            self.sched.commit_sd_lb_stats(&env, &stats, &mut self.cx);
+            let found = self.sched.find_src_group(&env, &stats, &self.cx);
             env.imbalance = found.imbalance;
             env.migration_type = found.migration_type.unwrap_or(env.migration_type);
             recorded_imbalance = env.imbalance;
             let Some(group) = found.group else { break Out::Balanced(found.rule) };
-            let Some(busiest) = self.find_src_rq(&env, group) else {
+            let Some(busiest) = self.sched.find_src_rq(&env, group, &self.cx) else {
                 break Out::Balanced(BalanceRule::NoQueue);
             };
             assert!(busiest != env.dst_cpu, "a CPU does not pull from itself");
@@ -96,14 +97,14 @@ impl Kernel {
         if let Out::Balanced(_) = out
             && !env.all_pinned
         {
-            self.set_group_imbalance(sd, false);
+            self.sched.set_group_imbalance(sd, false);
         }
         if let Out::Balanced(_) | Out::AllPinned = out {
             self.sched.topology[sd].nr_balance_failed = 0;
         }
         if !matches!(out, Out::Done(_)) {
             moved = 0;
-            let backs_off = self.counts_failures(&env);
+            let backs_off = self.cx.counts_failures(&env);
             let domain = &mut self.sched.topology[sd];
             let pinned = env.all_pinned && domain.balance_interval < MAX_PINNED_INTERVAL;
             if backs_off && (pinned || domain.balance_interval < domain.max_interval) {
@@ -111,9 +112,9 @@ impl Kernel {
             }
         }
         let level = self.sched.topology[sd].level;
-        self.fact(FactKind::Balance { level, idle: idle as u8, moved: moved as u16 });
-        if self.wants_decisions() {
-            self.record(Decision::Balance {
+        self.cx.fact(FactKind::Balance { level, idle: idle as u8, moved: moved as u16 });
+        if self.cx.wants_decisions() {
+            self.cx.record(Decision::Balance {
                 dst: this_cpu,
                 src,
                 level,
@@ -127,61 +128,6 @@ impl Kernel {
         moved
     }
 
-    /// What a pass over `sd` that began now would pull from: nothing is moved. For comparisons with recordings, which print
-    /// what the kernel found. The tables may be those of any moment.
-    ///
-    /// `None`: `cpu` is not the one to balance. Else the busiest group by its first CPU, and its busiest queue.
-    #[doc(hidden)]
-    pub fn find_busiest(
-        &mut self,
-        cpu: CpuId,
-        sd: DomainId,
-        idle: CpuIdleType,
-    ) -> Option<(Option<CpuId>, Option<CpuId>)> {
-        let mut env = LbEnv::new(sd, cpu, idle);
-        env.dst_grpmask = self.sched.topology[self.sched.topology[sd].groups].balance_mask;
-        env.cpus = self.sched.topology[sd].span;
-        if !self.should_we_balance(&env) {
-            return None;
-        }
-        let stats = self.read_sd_lb_stats(&env);
-        let found = self.find_src_group(&env, &stats);
-        env.imbalance = found.imbalance;
-        env.migration_type = found.migration_type.unwrap_or(env.migration_type);
-        let queue = found.group.and_then(|group| self.find_src_rq(&env, group));
-        Some((found.group.map(|group| self.sched.topology[group].first_cpu), queue))
-    }
-
-    /// Whether a pass without success is a reason to try harder next time, and a pass without need one to
-    /// look less often. Newly idle CPUs look too often for that, and a misfit says little about the rest.
-    fn counts_failures(&self, env: &LbEnv) -> bool {
-        env.idle != CpuIdleType::NewlyIdle
-            && (env.migration_type != MigrationType::Misfit
-                || self.cx.config.misfit_failure == MisfitFailure::Counted)
-    }
-
-    /// `should_we_balance()`.
-    fn should_we_balance(&self, env: &LbEnv) -> bool {
-        if !env.cpus.contains(env.dst_cpu) {
-            return false;
-        }
-        if env.idle == CpuIdleType::NewlyIdle {
-            let rq = &self.sched.rq[env.dst_cpu];
-            return rq.nr_running == 0 && !rq.ttwu_pending;
-        }
-        let group = &self.sched.topology[self.sched.topology[env.sd].groups];
-        if group.group_weight == 1 {
-            return group.first_cpu == env.dst_cpu;
-        }
-        let idle = group.balance_mask.and(&env.cpus).and(&self.sched.idle_mask);
-        let between_cores =
-            self.balances_cores() && self.sched.topology[env.sd].flags & SD_SHARE_CPUCAPACITY == 0;
-        if between_cores && let Some(cpu) = idle.iter().find(|cpu| self.is_core_idle(*cpu)) {
-            return cpu == env.dst_cpu;
-        }
-        idle.lowest().or(group.balance_mask.lowest()) == Some(env.dst_cpu)
-    }
-
     /// Moves tasks from the source, also to other CPUs of the destination's group if only they may
     /// have them. Returns how many.
     fn move_tasks(&mut self, env: &mut LbEnv) -> u32 {
@@ -190,7 +136,7 @@ impl Kernel {
         // Bounded: each round takes a break after 32 of at most loop_max tasks, or excludes one more
         // CPU of the group.
         loop {
-            self.update_rq_clock(env.src_cpu);
+            self.sched.update_rq_clock(env.src_cpu, &self.cx);
             let detached = self.detach_tasks(env);
             if detached != 0 {
                 self.attach_tasks(env);
@@ -211,17 +157,9 @@ impl Kernel {
             break;
         }
         if env.some_pinned && env.imbalance > 0 {
-            self.set_group_imbalance(env.sd, true);
+            self.sched.set_group_imbalance(env.sd, true);
         }
         moved
-    }
-
-    /// The parent domain's group learns that affinity kept this domain from balancing.
-    pub(super) fn set_group_imbalance(&mut self, sd: DomainId, imbalance: bool) {
-        if let Some(parent) = self.sched.topology[sd].parent {
-            let sgc = self.sched.topology[self.sched.topology[parent].groups].sgc;
-            self.sched.topology.capacities[sgc].imbalance = imbalance;
-        }
     }
 
     /// Steps 4 and 5 for an imbalanced domain.
@@ -237,13 +175,13 @@ impl Kernel {
         if moved != 0 {
             self.sched.topology[env.sd].nr_balance_failed = 0;
         } else {
-            if self.counts_failures(env) && !env.llc_pinned {
+            if self.cx.counts_failures(env) && !env.llc_pinned {
                 self.sched.topology[env.sd].nr_balance_failed += 1;
             }
             if let Some(reason) = self.need_active_balance(env) {
                 rule = reason;
                 let curr = self.sched.rq[env.src_cpu].curr;
-                if !self.may_be_pushed(curr, env.src_cpu, this_cpu) {
+                if !self.sched.may_be_pushed(curr, env.src_cpu, this_cpu) {
                     return Out::OnePinned;
                 }
                 env.all_pinned = false;
@@ -265,10 +203,78 @@ impl Kernel {
         }
         Out::Done(rule)
     }
+}
+
+impl Scheduler {
+    /// What a pass over `sd` that began now would pull from: nothing is moved. For comparisons with recordings, which print
+    /// what the kernel found. The tables may be those of any moment.
+    ///
+    /// `None`: `cpu` is not the one to balance. Else the busiest group by its first CPU, and its busiest queue.
+    #[doc(hidden)]
+    pub(crate) fn find_busiest(
+        &self,
+        cpu: CpuId,
+        sd: DomainId,
+        idle: CpuIdleType,
+        cx: &Context,
+    ) -> Option<(Option<CpuId>, Option<CpuId>)> {
+        let mut env = LbEnv::new(sd, cpu, idle);
+        env.dst_grpmask = self.topology[self.topology[sd].groups].balance_mask;
+        env.cpus = self.topology[sd].span;
+        if !self.should_we_balance(&env, cx) {
+            return None;
+        }
+        let stats = self.read_sd_lb_stats(&env, cx);
+        let found = self.find_src_group(&env, &stats, cx);
+        env.imbalance = found.imbalance;
+        env.migration_type = found.migration_type.unwrap_or(env.migration_type);
+        let queue = found.group.and_then(|group| self.find_src_rq(&env, group, cx));
+        Some((found.group.map(|group| self.topology[group].first_cpu), queue))
+    }
+
+    /// `should_we_balance()`.
+    fn should_we_balance(&self, env: &LbEnv, cx: &Context) -> bool {
+        if !env.cpus.contains(env.dst_cpu) {
+            return false;
+        }
+        if env.idle == CpuIdleType::NewlyIdle {
+            let rq = &self.rq[env.dst_cpu];
+            return rq.nr_running == 0 && !rq.ttwu_pending;
+        }
+        let group = &self.topology[self.topology[env.sd].groups];
+        if group.group_weight == 1 {
+            return group.first_cpu == env.dst_cpu;
+        }
+        let idle = group.balance_mask.and(&env.cpus).and(&self.idle_mask);
+        let between_cores =
+            self.balances_cores(cx) && self.topology[env.sd].flags & SD_SHARE_CPUCAPACITY == 0;
+        if between_cores && let Some(cpu) = idle.iter().find(|cpu| self.is_core_idle(*cpu)) {
+            return cpu == env.dst_cpu;
+        }
+        idle.lowest().or(group.balance_mask.lowest()) == Some(env.dst_cpu)
+    }
+
+    /// The parent domain's group learns that affinity kept this domain from balancing.
+    pub(super) fn set_group_imbalance(&mut self, sd: DomainId, imbalance: bool) {
+        if let Some(parent) = self.topology[sd].parent {
+            let sgc = self.topology[self.topology[parent].groups].sgc;
+            self.topology.capacities[sgc].imbalance = imbalance;
+        }
+    }
 
     /// Whether `curr` of `src` is allowed on `dst`. By now that may be the idle task, if the queue's
     /// tasks have only just been woken; it is one task here, but bound to each CPU.
     fn may_be_pushed(&self, curr: TaskId, src: CpuId, dst: CpuId) -> bool {
-        if curr.is_idle() { src == dst } else { self.sched.tasks[curr].cpus_mask.contains(dst) }
+        if curr.is_idle() { src == dst } else { self.tasks[curr].cpus_mask.contains(dst) }
+    }
+}
+
+impl Context {
+    /// Whether a pass without success is a reason to try harder next time, and a pass without need one to
+    /// look less often. Newly idle CPUs look too often for that, and a misfit says little about the rest.
+    fn counts_failures(&self, env: &LbEnv) -> bool {
+        env.idle != CpuIdleType::NewlyIdle
+            && (env.migration_type != MigrationType::Misfit
+                || self.config.misfit_failure == MisfitFailure::Counted)
     }
 }

@@ -28,6 +28,7 @@ use super::*;
 use crate::config::SiblingImbalance;
 use crate::sched::SCHED_CAPACITY_SCALE;
 use crate::sched::topology::{GroupId, SD_NUMA, SD_SHARE_CPUCAPACITY, SD_SHARE_LLC};
+use crate::{Context, Scheduler};
 use schedtwin_types::BalanceRule;
 
 /// What to pull, and why.
@@ -74,15 +75,15 @@ pub(in crate::sched::fair) fn adjust_numa_imbalance(
     if dst_running as i32 > imb_numa_nr as i32 || imbalance > MIN { imbalance as i64 } else { 0 }
 }
 
-impl Kernel {
+impl Scheduler {
     /// `sched_balance_find_src_group()`, after the statistics.
-    pub(super) fn find_src_group(&self, env: &LbEnv, sds: &SdLbStats) -> SrcGroup {
+    pub(super) fn find_src_group(&self, env: &LbEnv, sds: &SdLbStats, cx: &Context) -> SrcGroup {
         let balanced = |rule| SrcGroup { group: None, imbalance: 0, migration_type: None, rule };
         let Some(group) = sds.busiest else {
             return balanced(BalanceRule::NobodyToPull);
         };
         let force = |rule| {
-            let (migration_type, imbalance) = self.calculate_imbalance(env, sds);
+            let (migration_type, imbalance) = self.calculate_imbalance(env, sds, cx);
             SrcGroup {
                 group: (imbalance != 0).then_some(group),
                 imbalance,
@@ -113,7 +114,7 @@ impl Kernel {
             if local.avg_load >= sds.avg_load() {
                 return balanced(BalanceRule::LocalAboveAverage);
             }
-            let pct = self.sched.topology[env.sd].imbalance_pct as u64;
+            let pct = self.topology[env.sd].imbalance_pct as u64;
             if 100 * busiest.avg_load <= pct * local.avg_load {
                 return balanced(BalanceRule::WithinImbalancePct);
             }
@@ -122,7 +123,7 @@ impl Kernel {
             if busiest.group_type == GroupType::LlcBalance {
                 return force(BalanceRule::LlcBalance);
             }
-            if self.sibling_imbalance(env, sds, group) > 1 {
+            if self.sibling_imbalance(env, sds, group, cx) > 1 {
                 return force(BalanceRule::SiblingsHaveFewer);
             }
         }
@@ -151,24 +152,35 @@ impl Kernel {
 
     /// `smt_vs_nonsmt_groups()`: whether one group is a core with several threads and the other is not.
     fn smt_vs_nonsmt_groups(&self, a: GroupId, b: GroupId) -> bool {
-        (self.sched.topology[a].flags ^ self.sched.topology[b].flags) & SD_SHARE_CPUCAPACITY != 0
+        (self.topology[a].flags ^ self.topology[b].flags) & SD_SHARE_CPUCAPACITY != 0
     }
 
-    fn sibling_imbalance(&self, env: &LbEnv, sds: &SdLbStats, busiest: GroupId) -> i64 {
+    fn sibling_imbalance(
+        &self,
+        env: &LbEnv,
+        sds: &SdLbStats,
+        busiest: GroupId,
+        cx: &Context,
+    ) -> i64 {
         let (nr_local, nr_busiest) =
             (sds.local_stat.sum_nr_running, sds.busiest_stat.sum_nr_running);
-        if self.cx.config.sibling_imbalance == SiblingImbalance::Difference {
+        if cx.config.sibling_imbalance == SiblingImbalance::Difference {
             return nr_busiest.saturating_sub(nr_local) as i64;
         }
-        let (local, busiest) = (&self.sched.topology[sds.local], &self.sched.topology[busiest]);
+        let (local, busiest) = (&self.topology[sds.local], &self.topology[busiest]);
         sibling_imbalance(env.idle.is_idle(), (local.cores, nr_local), (busiest.cores, nr_busiest))
     }
 
     /// `calculate_imbalance()`.
-    fn calculate_imbalance(&self, env: &LbEnv, sds: &SdLbStats) -> (Option<MigrationType>, i64) {
+    fn calculate_imbalance(
+        &self,
+        env: &LbEnv,
+        sds: &SdLbStats,
+        cx: &Context,
+    ) -> (Option<MigrationType>, i64) {
         let of = |migration_type, imbalance| (Some(migration_type), imbalance);
         let (busiest, mut local) = (&sds.busiest_stat, sds.local_stat);
-        let domain = &self.sched.topology[env.sd];
+        let domain = &self.topology[env.sd];
         if busiest.group_type == GroupType::MisfitTask {
             return if self.is_asym(env.sd) {
                 of(MigrationType::Misfit, 1)
@@ -195,7 +207,7 @@ impl Kernel {
             }
             let mut imbalance = if busiest.group_weight == 1 || sds.prefer_sibling {
                 let group = sds.busiest.expect("there is a busiest group");
-                self.sibling_imbalance(env, sds, group)
+                self.sibling_imbalance(env, sds, group, cx)
             } else {
                 // The difference is computed as unsigned int: a negative one becomes about 2^32. It
                 // takes an overloaded busiest group with more idle CPUs than the local one.

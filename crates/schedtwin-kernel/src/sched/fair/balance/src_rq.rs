@@ -14,16 +14,17 @@ use super::capacity::capacity_greater;
 use super::*;
 use crate::config::FindSrcRq;
 use crate::sched::topology::GroupId;
+use crate::{Context, Scheduler};
 
-impl Kernel {
+impl Scheduler {
     /// `sched_balance_find_src_rq()`.
-    pub(super) fn find_src_rq(&self, env: &LbEnv, group: GroupId) -> Option<CpuId> {
+    pub(super) fn find_src_rq(&self, env: &LbEnv, group: GroupId, cx: &Context) -> Option<CpuId> {
         let asym = self.is_asym(env.sd);
         let mut busiest = None;
         // What is maximised, strictly; load as a fraction of capacity.
         let (mut busiest_value, mut busiest_capacity) = (0, 1);
-        for cpu in self.sched.topology[group].span.and(&env.cpus).iter() {
-            let nr = self.h_nr_running(cpu);
+        for cpu in self.topology[group].span.and(&env.cpus).iter() {
+            let nr = self.h_nr_running(cpu, cx);
             if nr == 0 {
                 continue;
             }
@@ -32,12 +33,12 @@ impl Kernel {
             if asym
                 && nr == 1
                 && !capacity_greater(self.capacity_of(env.dst_cpu), capacity)
-                && !self.may_have_only_task(env, cpu)
+                && !self.may_have_only_task(env, cpu, cx)
             {
                 continue;
             }
             // Nor is a preferred CPU's only task taken away from it.
-            if nr == 1 && self.sched_asym(env.sd, cpu, env.dst_cpu) {
+            if nr == 1 && self.sched_asym(env.sd, cpu, env.dst_cpu, cx) {
                 continue;
             }
             let value = match env.migration_type {
@@ -51,9 +52,9 @@ impl Kernel {
                 }
                 // A single task runs, so it cannot be pulled.
                 MigrationType::Util if nr <= 1 => continue,
-                MigrationType::Util => self.cpu_util_cfs_boost(cpu),
+                MigrationType::Util => self.cpu_util_cfs_boost(cpu, cx),
                 MigrationType::Task => nr as u64,
-                MigrationType::Misfit => self.sched.rq[cpu].misfit_task_load,
+                MigrationType::Misfit => self.rq[cpu].misfit_task_load,
                 MigrationType::LlcTask => self.nr_pref_dst_llc(cpu, env.dst_cpu) as u64,
             };
             let by_capacity = env.migration_type == MigrationType::Load;
@@ -68,8 +69,8 @@ impl Kernel {
 
     /// Whether the only task of `cpu` may move to a CPU that is no bigger: a core with several busy threads is a small one,
     /// and clusters of equal CPUs share work out.
-    fn may_have_only_task(&self, env: &LbEnv, cpu: CpuId) -> bool {
-        self.cx.config.find_src_rq == FindSrcRq::SmallerOrShared
+    fn may_have_only_task(&self, env: &LbEnv, cpu: CpuId, cx: &Context) -> bool {
+        cx.config.find_src_rq == FindSrcRq::SmallerOrShared
             && (self.has_smt() && !self.is_core_idle(cpu)
                 || self.has_clusters()
                     && self.get_actual_cpu_capacity(env.dst_cpu)

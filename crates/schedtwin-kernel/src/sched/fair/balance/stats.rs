@@ -32,6 +32,7 @@ use crate::sched::topology::{
     GroupId, SD_ASYM_PACKING, SD_OVERLAP, SD_PREFER_SIBLING, SD_SHARE_CPUCAPACITY, SchedGroup,
 };
 use crate::sched::{CfsRqId, SCHED_CAPACITY_SCALE};
+use crate::{Context, Scheduler};
 
 /// `enum group_type`, ascending by priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -166,11 +167,11 @@ pub(super) struct SdLbStats {
     pub cpus_read: u64,
 }
 
-impl Kernel {
+impl Scheduler {
     /// Statistics of all groups of the domain (`update_sd_lb_stats`), read-only.
     #[inline(never)]
-    pub(super) fn read_sd_lb_stats(&self, env: &LbEnv) -> SdLbStats {
-        let domain = &self.sched.topology[env.sd];
+    pub(super) fn read_sd_lb_stats(&self, env: &LbEnv, cx: &Context) -> SdLbStats {
+        let domain = &self.topology[env.sd];
         let mut sds = SdLbStats {
             busiest: None,
             local: domain.groups,
@@ -187,13 +188,13 @@ impl Kernel {
         };
         let mut sg = domain.groups;
         loop {
-            let group = &self.sched.topology[sg];
+            let group = &self.topology[sg];
             let local = group.span.contains(env.dst_cpu);
-            let sgs = self.read_sg_lb_stats(env, group, local, &mut sds);
+            let sgs = self.read_sg_lb_stats(env, group, local, &mut sds, cx);
             if local {
                 sds.local = sg;
                 sds.local_stat = sgs;
-            } else if self.is_busier(env, &sds, sg, &sgs) {
+            } else if self.is_busier(env, &sds, sg, &sgs, cx) {
                 sds.busiest = Some(sg);
                 sds.busiest_stat = sgs;
             }
@@ -206,11 +207,9 @@ impl Kernel {
                 break;
             }
         }
-        let preferring = match self.cx.config.prefer_sibling {
-            PreferSibling::ChildDomain => {
-                domain.child.map(|child| self.sched.topology[child].flags)
-            }
-            PreferSibling::BusiestGroup => sds.busiest.map(|sg| self.sched.topology[sg].flags),
+        let preferring = match cx.config.prefer_sibling {
+            PreferSibling::ChildDomain => domain.child.map(|child| self.topology[child].flags),
+            PreferSibling::BusiestGroup => sds.busiest.map(|sg| self.topology[sg].flags),
         };
         sds.prefer_sibling = preferring.is_some_and(|flags| flags & SD_PREFER_SIBLING != 0);
         sds
@@ -223,19 +222,20 @@ impl Kernel {
         group: &SchedGroup,
         local: bool,
         sds: &mut SdLbStats,
+        cx: &Context,
     ) -> SgLbStats {
         let mut sgs = SgLbStats::ZERO;
         if group.group_weight == 1 {
             // The lowest level of most machines: no mask to walk.
             if env.cpus.contains(group.first_cpu) {
-                self.add_cpu_to_stats(env, group.first_cpu, local, &mut sgs, sds);
+                self.add_cpu_to_stats(env, group.first_cpu, local, &mut sgs, sds, cx);
             }
         } else {
             let cpus = group.span.and(&env.cpus).iter();
-            cpus.for_each(|cpu| self.add_cpu_to_stats(env, cpu, local, &mut sgs, sds));
+            cpus.for_each(|cpu| self.add_cpu_to_stats(env, cpu, local, &mut sgs, sds, cx));
         }
-        let sgc = &self.sched.topology.capacities[group.sgc];
-        let domain = &self.sched.topology[env.sd];
+        let sgc = &self.topology.capacities[group.sgc];
+        let domain = &self.topology[env.sd];
         let imbalance_pct = domain.imbalance_pct as u64;
         sgs.group_capacity = sgc.capacity;
         sgs.group_weight = group.group_weight;
@@ -244,9 +244,9 @@ impl Kernel {
             && env.idle.is_idle()
             && sgs.sum_h_nr_running != 0
         {
-            self.read_uneven_cpus(env, sds, group, &mut sgs);
+            self.read_uneven_cpus(env, sds, group, &mut sgs, cx);
         }
-        if self.cx.config.group_misfit == GroupMisfit::Helped
+        if cx.config.group_misfit == GroupMisfit::Helped
             && sgs.group_misfit_task_load != 0
             && self.is_asym(env.sd)
             && !capacity_greater(self.capacity_of(env.dst_cpu), sgc.max_capacity)
@@ -257,7 +257,8 @@ impl Kernel {
             sgs.nr_pref_dst_llc = self.count_pref_dst_llc(env, group);
             sgs.group_llc_balance = self.llc_balance(env, sds, &sgs, group);
         }
-        sgs.group_type = sgs.classify(imbalance_pct, sgc.imbalance, self.may_be_overloaded(&sgs));
+        sgs.group_type =
+            sgs.classify(imbalance_pct, sgc.imbalance, self.may_be_overloaded(&sgs, cx));
         if sgs.group_type == GroupType::Overloaded {
             sgs.avg_load = sgs.load_per_capacity();
         }
@@ -266,10 +267,10 @@ impl Kernel {
 
     /// Whether what tasks want is enough to call a group overloaded.
     #[inline]
-    pub(in crate::sched::fair) fn may_be_overloaded(&self, sgs: &SgLbStats) -> bool {
+    pub(in crate::sched::fair) fn may_be_overloaded(&self, sgs: &SgLbStats, cx: &Context) -> bool {
         sgs.group_overutilized
             || !self.is_energy_aware()
-            || self.cx.config.group_is_overloaded == GroupIsOverloaded::ByTasks
+            || cx.config.group_is_overloaded == GroupIsOverloaded::ByTasks
     }
 
     /// What only threads of a core and preferred CPUs make of a group. Apart, since few machines have them.
@@ -280,9 +281,10 @@ impl Kernel {
         sds: &SdLbStats,
         group: &SchedGroup,
         sgs: &mut SgLbStats,
+        cx: &Context,
     ) {
-        sgs.group_asym_packing = self.sched_group_asym(env, sds, group, sgs);
-        sgs.group_smt_balance = self.balances_cores()
+        sgs.group_asym_packing = self.sched_group_asym(env, sds, group, sgs, cx);
+        sgs.group_smt_balance = self.balances_cores(cx)
             && group.flags & SD_SHARE_CPUCAPACITY != 0
             && sgs.sum_h_nr_running > 1;
     }
@@ -296,19 +298,20 @@ impl Kernel {
         local: bool,
         sgs: &mut SgLbStats,
         sds: &mut SdLbStats,
+        cx: &Context,
     ) {
-        let (rq, cfs) = (&self.sched.rq[cpu], &self.sched.cfs[CfsRqId::root(cpu)]);
+        let (rq, cfs) = (&self.rq[cpu], &self.cfs[CfsRqId::root(cpu)]);
         let load = cfs.avg.load_avg;
-        let util = self.cpu_util_cfs(cpu);
+        let util = self.cpu_util_cfs(cpu, cx);
         sgs.group_load += load;
         sgs.group_util += util;
         sgs.group_runnable += cfs.avg.runnable_avg;
-        let h_nr_running = self.balanced_tasks(cfs);
+        let h_nr_running = cx.balanced_tasks(cfs);
         sgs.sum_h_nr_running += h_nr_running;
         sgs.sum_nr_running += rq.nr_running;
         sds.cpus_read += 1;
         sds.overloaded |= rq.nr_running > 1;
-        sgs.group_overutilized |= self.is_energy_aware() && self.util_exceeds(util, cpu);
+        sgs.group_overutilized |= self.is_energy_aware() && self.util_exceeds(util, cpu, cx);
         if self.idle_cpu(cpu) {
             sgs.idle_cpus += 1;
             return;
@@ -327,9 +330,16 @@ impl Kernel {
     }
 
     /// `update_sd_pick_busiest()`: is this group busier than the busiest so far?
-    fn is_busier(&self, env: &LbEnv, sds: &SdLbStats, sg: GroupId, sgs: &SgLbStats) -> bool {
+    fn is_busier(
+        &self,
+        env: &LbEnv,
+        sds: &SdLbStats,
+        sg: GroupId,
+        sgs: &SgLbStats,
+        cx: &Context,
+    ) -> bool {
         let busiest = &sds.busiest_stat;
-        let sgc = &self.sched.topology.capacities[self.sched.topology[sg].sgc];
+        let sgc = &self.topology.capacities[self.topology[sg].sgc];
         let asym = self.is_asym(env.sd);
         if sgs.sum_h_nr_running == 0 {
             return false;
@@ -339,20 +349,20 @@ impl Kernel {
             && sgs.group_type == GroupType::MisfitTask
             && (!capacity_greater(self.capacity_of(env.dst_cpu), sgc.max_capacity)
                 || sds.local_stat.group_type != GroupType::HasSpare
-                || self.shares_its_core(env))
+                || self.shares_its_core(env, cx))
         {
             return false;
         }
         // One task a CPU, and each runs faster where it is.
         let bigger = || asym && capacity_greater(sgc.min_capacity, self.capacity_of(env.dst_cpu));
-        let spared_always = self.cx.config.pick_busiest_bigger == PickBusiestBigger::Always;
+        let spared_always = cx.config.pick_busiest_bigger == PickBusiestBigger::Always;
         if spared_always && sgs.group_type <= GroupType::FullyBusy && bigger() {
             return false;
         }
         if sgs.group_type != busiest.group_type {
             return sgs.group_type > busiest.group_type;
         }
-        let group_flags = |sg: GroupId| self.sched.topology[sg].flags & SD_SHARE_CPUCAPACITY;
+        let group_flags = |sg: GroupId| self.topology[sg].flags & SD_SHARE_CPUCAPACITY;
         let busiest_flags = || sds.busiest.map(group_flags);
         let has_fewer_idle = || {
             sgs.idle_cpus < busiest.idle_cpus
@@ -360,7 +370,7 @@ impl Kernel {
         };
         // By avg_load, which is not computed for this type. Cores with threads need more help than others.
         let last_of_full = || {
-            self.cx.config.pick_busiest_full == PickBusiestFull::Last
+            cx.config.pick_busiest_full == PickBusiestFull::Last
                 && busiest_flags().is_none_or(|flags| flags == 0)
         };
         let busier = match sgs.group_type {
@@ -369,23 +379,19 @@ impl Kernel {
             GroupType::Imbalanced => return false,
             GroupType::MisfitTask => {
                 let (load, busiest) = (sgs.group_misfit_task_load, busiest.group_misfit_task_load);
-                return match self.cx.config.pick_busiest_misfit {
+                return match cx.config.pick_busiest_misfit {
                     PickBusiestMisfit::Last => load >= busiest,
                     PickBusiestMisfit::First => load > busiest,
                 };
             }
             GroupType::AsymPacking => {
                 let first = sds.busiest.expect("the start is of type has_spare");
-                let (busiest, own) = (
-                    self.sched.topology[first].asym_prefer_cpu,
-                    self.sched.topology[sg].asym_prefer_cpu,
-                );
-                return match self.cx.config.asym_packing {
+                let (busiest, own) =
+                    (self.topology[first].asym_prefer_cpu, self.topology[sg].asym_prefer_cpu);
+                return match cx.config.asym_packing {
                     // Of equals the last.
-                    AsymPacking::BusyThreads => {
-                        !self.sched.topology.sched_asym_prefer(own, busiest)
-                    }
-                    AsymPacking::IdleCore => self.sched.topology.sched_asym_prefer(busiest, own),
+                    AsymPacking::BusyThreads => !self.topology.sched_asym_prefer(own, busiest),
+                    AsymPacking::IdleCore => self.topology.sched_asym_prefer(busiest, own),
                 };
             }
             GroupType::SmtBalance if sgs.idle_cpus != 0 || busiest.idle_cpus != 0 => {
@@ -394,7 +400,7 @@ impl Kernel {
             GroupType::SmtBalance | GroupType::FullyBusy => last_of_full(),
             // A core whose one task has it to itself is left alone; any other group is worth more.
             GroupType::HasSpare
-                if self.balances_cores()
+                if self.balances_cores(cx)
                     && busiest_flags().is_some_and(|flags| flags != group_flags(sg)) =>
             {
                 return group_flags(sg) == 0 || sgs.sum_h_nr_running > 1;
@@ -405,14 +411,14 @@ impl Kernel {
     }
 
     /// Whether balancing knows cores with several threads.
-    pub(super) fn balances_cores(&self) -> bool {
-        self.has_smt() && self.cx.config.smt_balance == SmtBalance::Cores
+    pub(super) fn balances_cores(&self, cx: &Context) -> bool {
+        self.has_smt() && cx.config.smt_balance == SmtBalance::Cores
     }
 
     /// Where several threads of the destination's core work, a misfit would gain nothing there. The rule came late to
     /// stable releases, with that about bigger groups.
-    fn shares_its_core(&self, env: &LbEnv) -> bool {
-        self.cx.config.pick_busiest_bigger == PickBusiestBigger::Always
+    fn shares_its_core(&self, env: &LbEnv, cx: &Context) -> bool {
+        cx.config.pick_busiest_bigger == PickBusiestBigger::Always
             && self.has_smt()
             && !self.is_core_idle(env.dst_cpu)
     }
@@ -425,20 +431,20 @@ impl Kernel {
         sds: &SdLbStats,
         group: &SchedGroup,
         sgs: &SgLbStats,
+        cx: &Context,
     ) -> bool {
-        if self.sched.topology[env.sd].flags & SD_ASYM_PACKING == 0 {
+        if self.topology[env.sd].flags & SD_ASYM_PACKING == 0 {
             return false;
         }
         let smt = group.flags & SD_SHARE_CPUCAPACITY != 0;
         let busy_cpus = sgs.group_weight - sgs.idle_cpus;
-        let preferred =
-            || self.sched.topology.sched_asym_prefer(env.dst_cpu, group.asym_prefer_cpu);
-        if self.cx.config.asym_packing == AsymPacking::IdleCore {
+        let preferred = || self.topology.sched_asym_prefer(env.dst_cpu, group.asym_prefer_cpu);
+        if cx.config.asym_packing == AsymPacking::IdleCore {
             // Priorities mean nothing for cores with several busy threads.
             return !(smt && busy_cpus != 1)
-                && self.sched_asym(env.sd, env.dst_cpu, group.asym_prefer_cpu);
+                && self.sched_asym(env.sd, env.dst_cpu, group.asym_prefer_cpu, cx);
         }
-        let local = &self.sched.topology[sds.local];
+        let local = &self.topology[sds.local];
         let local_smt = local.flags & SD_SHARE_CPUCAPACITY != 0;
         match (local_smt, smt) {
             (false, false) => preferred(),
@@ -454,48 +460,54 @@ impl Kernel {
 
     /// `sched_use_asym_prio()`: between cores, priorities are followed only if the whole core of `cpu` is idle. Up to
     /// 6.4 they always are.
-    pub(super) fn sched_use_asym_prio(&self, sd: DomainId, cpu: CpuId) -> bool {
-        let flags = self.sched.topology[sd].flags;
+    pub(super) fn sched_use_asym_prio(&self, sd: DomainId, cpu: CpuId, cx: &Context) -> bool {
+        let flags = self.topology[sd].flags;
         flags & SD_ASYM_PACKING != 0
             && (!self.has_smt()
-                || self.cx.config.asym_packing == AsymPacking::BusyThreads
+                || cx.config.asym_packing == AsymPacking::BusyThreads
                 || flags & SD_SHARE_CPUCAPACITY != 0
                 || self.is_core_idle(cpu))
     }
 
     /// `sched_asym()`: whether `dst` may be given work of `src` because it is preferred.
-    pub(in crate::sched) fn sched_asym(&self, sd: DomainId, dst: CpuId, src: CpuId) -> bool {
-        self.sched_use_asym_prio(sd, dst) && self.sched.topology.sched_asym_prefer(dst, src)
+    pub(in crate::sched) fn sched_asym(
+        &self,
+        sd: DomainId,
+        dst: CpuId,
+        src: CpuId,
+        cx: &Context,
+    ) -> bool {
+        self.sched_use_asym_prio(sd, dst, cx) && self.topology.sched_asym_prefer(dst, src)
     }
 
     /// Takes over what the statistics say about the whole machine and the cache domain.
-    pub(super) fn commit_sd_lb_stats(&mut self, env: &LbEnv, sds: &SdLbStats) {
-        self.charge(self.cx.platform.device_tree.path_costs.balance_per_cpu * sds.cpus_read);
-        if self.sched.topology[env.sd].parent.is_none() {
-            self.sched.rd.overloaded = sds.overloaded;
-            self.set_rd_overutilized(sds.overutilized);
+    pub(super) fn commit_sd_lb_stats(&mut self, env: &LbEnv, sds: &SdLbStats, cx: &mut Context) {
+        self.charge(cx.platform.device_tree.path_costs.balance_per_cpu * sds.cpus_read, cx);
+        if self.topology[env.sd].parent.is_none() {
+            self.rd.overloaded = sds.overloaded;
+            self.set_rd_overutilized(sds.overutilized, cx);
         } else if sds.overutilized {
-            self.set_rd_overutilized(true);
+            self.set_rd_overutilized(true, cx);
         }
         if self.records_llc_stats(env) {
-            self.record_llc_stats(env);
+            self.record_llc_stats(env, cx);
         }
-        self.update_idle_cpu_scan(env, sds.sum_util);
+        self.update_idle_cpu_scan(env, sds.sum_util, cx);
     }
 
     /// The first part of `update_sd_lb_stats()`: brings the local group's capacity up to date.
-    pub(super) fn refresh_local_capacity(&mut self, env: &LbEnv) {
-        let first = self.sched.topology[env.sd].groups;
-        let overlap = self.sched.topology[env.sd].flags & SD_OVERLAP != 0;
+    pub(super) fn refresh_local_capacity(&mut self, env: &LbEnv, cx: &Context) {
+        let first = self.topology[env.sd].groups;
+        let overlap = self.topology[env.sd].flags & SD_OVERLAP != 0;
         let mut sg = first;
         // Where groups overlap, several can contain the destination. Linux asks for each when it comes to it.
         loop {
-            let group = &self.sched.topology[sg];
+            let group = &self.topology[sg];
             let next = group.next;
             if group.span.contains(env.dst_cpu) {
-                let next_update = self.sched.topology.capacities[group.sgc].next_update;
-                if env.idle != CpuIdleType::NewlyIdle || self.jiffies() >= next_update {
-                    self.update_group_capacity(env.sd, env.dst_cpu);
+                let next_update = self.topology.capacities[group.sgc].next_update;
+                if env.idle != CpuIdleType::NewlyIdle || cx.jiffies() >= next_update {
+                    self.update_group_capacity(env.sd, env.dst_cpu, cx);
                 }
             }
             sg = next;

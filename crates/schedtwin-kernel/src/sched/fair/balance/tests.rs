@@ -150,7 +150,11 @@ impl Board {
     fn verify(&self) {
         let k = &self.kernel;
         for cpu in k.cx.platform.device_tree.all_cpus().iter() {
-            assert_eq!(k.sched.idle_mask.contains(cpu), k.idle_cpu(cpu), "idle_mask of {cpu}");
+            assert_eq!(
+                k.sched.idle_mask.contains(cpu),
+                k.sched.idle_cpu(cpu),
+                "idle_mask of {cpu}"
+            );
             assert_eq!(
                 k.sched.nohz.idle_cpus_mask.contains(cpu),
                 k.sched.rq[cpu].nohz_tick_stopped

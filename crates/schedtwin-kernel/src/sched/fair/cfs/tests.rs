@@ -60,7 +60,7 @@ fn boot(nr_cpus: usize) -> Kernel {
     let mut kernel = Kernel::boot(device_tree, config());
     kernel.cx.now = 1_000_000_000;
     for cpu in kernel.sched.rq.ids() {
-        kernel.update_rq_clock(cpu);
+        kernel.sched.update_rq_clock(cpu, &kernel.cx);
     }
     kernel
 }
@@ -78,7 +78,7 @@ struct World {
 fn task(kernel: &mut Kernel, policy: Policy, nice: i8, vruntime: i64) -> TaskId {
     let task = kernel.new_task(None, TaskKind::User);
     (kernel.sched.tasks[task].policy, kernel.sched.tasks[task].nice) = (policy, nice);
-    let se = kernel.se_of(task);
+    let se = kernel.sched.se_of(task);
     kernel.sched.se[se].load = weight_of(policy, nice);
     kernel.sched.se[se].vruntime = vruntime as u64;
     task
@@ -119,7 +119,7 @@ impl World {
     }
 
     fn se(&self, index: usize) -> EntityId {
-        self.kernel.se_of(self.tasks[index])
+        self.kernel.sched.se_of(self.tasks[index])
     }
 
     fn cfs(&mut self) -> &mut CfsRq {
@@ -142,7 +142,7 @@ impl World {
     /// Lets the running task run.
     fn run(&mut self, time: i64) {
         self.kernel.cx.now += time as u64;
-        self.kernel.update_rq_clock(CPU);
+        self.kernel.sched.update_rq_clock(CPU, &self.kernel.cx);
     }
 }
 
@@ -160,7 +160,7 @@ fn tunables_scale_with_the_number_of_cpus() {
         assert_eq!(tunables, expected, "{cpus} CPUs");
     }
     assert_eq!(boot(8).sched.cfs_tunables.latency, 24_000_000);
-    assert_eq!(boot(8).sched_nr_latency(), 8);
+    assert_eq!(boot(8).sched.sched_nr_latency(), 8);
 }
 
 /// `sched_slice()`, nanoseconds. Inverses of weights are truncated, so some slices lack a few.
@@ -181,25 +181,32 @@ fn slices() {
     ];
     for (what, specs, expected) in table {
         let world = World::of(specs);
-        let slice = world.kernel.sched_slice(ROOT, world.se(0));
+        let slice = world.kernel.sched.sched_slice(ROOT, world.se(0), &world.kernel.cx);
         assert!(slice <= *expected && expected - slice <= 10, "{what}: {slice}");
     }
     // One that is not queued is counted as if it were.
     let mut world = World::at(&[0]);
     let newcomer = task(&mut world.kernel, Policy::Normal, 0, 0);
-    let se = world.kernel.se_of(newcomer);
-    assert_eq!(world.kernel.sched_slice(ROOT, se), HALF as u64);
+    let se = world.kernel.sched.se_of(newcomer);
+    assert_eq!(world.kernel.sched.sched_slice(ROOT, se, &world.kernel.cx), HALF as u64);
     // The ninth lengthens the period.
     let mut world = World::at(&[0; 8]);
     let newcomer = task(&mut world.kernel, Policy::Normal, -5, 0);
-    let se = world.kernel.se_of(newcomer);
+    let se = world.kernel.sched.se_of(newcomer);
     let exact = 27_000_000u64 * 3121 / (3121 + 8 * 1024);
-    assert!(world.kernel.sched_slice(ROOT, se).abs_diff(exact) < 20);
+    assert!(world.kernel.sched.sched_slice(ROOT, se, &world.kernel.cx).abs_diff(exact) < 20);
     // Without BASE_SLICE slices get as small as they get.
     world.kernel.cx.config.features.base_slice = false;
     let light = task(&mut world.kernel, Policy::Normal, 19, 0);
     let exact = 27_000_000u64 * 15 / (15 + 8 * 1024);
-    assert!(world.kernel.sched_slice(ROOT, world.kernel.se_of(light)).abs_diff(exact) < 20);
+    assert!(
+        world
+            .kernel
+            .sched
+            .sched_slice(ROOT, world.kernel.sched.se_of(light), &world.kernel.cx)
+            .abs_diff(exact)
+            < 20
+    );
 }
 
 /// `wakeup_preempt_entity()`: running at 10, waking elsewhere; the granularity is the wakee's.
@@ -223,7 +230,7 @@ fn granularities() {
         let (curr, se) = (world.se(0), world.se(1));
         world.kernel.sched.se[curr].vruntime = ZERO.wrapping_add(10_000_000);
         world.kernel.sched.se[se].vruntime = ZERO.wrapping_add((10_000_000 - behind) as u64);
-        let result = world.kernel.wakeup_preempt_entity(curr, se);
+        let result = world.kernel.sched.wakeup_preempt_entity(curr, se);
         assert_eq!(result, expected, "nice {nice}, {behind} ns behind");
     }
 }
@@ -312,9 +319,9 @@ fn picks() {
         let [next, last, skip] = buddies.map(|index| index.map(|index| world.se(index)));
         let cfs = world.cfs();
         (cfs.next, cfs.last, cfs.skip) = (next, last, skip);
-        world.kernel.verify_timeline(ROOT);
+        world.kernel.sched.verify_timeline(ROOT, &world.kernel.cx);
         let mut notes = Notes::default();
-        let found = world.index_of(world.kernel.pick_cfs(ROOT, &mut notes));
+        let found = world.index_of(world.kernel.sched.pick_cfs(ROOT, &mut notes));
         assert_eq!((found, notes.pick), (Some(picked), Some(rule)), "{what}");
     }
 }
@@ -324,9 +331,9 @@ fn picks() {
 fn a_sleeper_is_not_picked() {
     let mut world = World::at(&[1, 5]);
     world.dequeue(world.tasks[0], DEQUEUE_SLEEP);
-    assert_eq!(world.index_of(world.kernel.pick_cfs(ROOT, &mut ())), Some(1));
+    assert_eq!(world.index_of(world.kernel.sched.pick_cfs(ROOT, &mut ())), Some(1));
     world.dequeue(world.tasks[1], DEQUEUE_SLEEP);
-    assert_eq!(world.kernel.pick_cfs(ROOT, &mut ()), None);
+    assert_eq!(world.kernel.sched.pick_cfs(ROOT, &mut ()), None);
 }
 
 /// Entities with the same virtual runtime queue up in order of insertion.
@@ -363,7 +370,12 @@ fn ticks() {
         entity.prev_sum_exec_runtime = 5_000;
         entity.sum_exec_runtime = 5_000 + ran as u64;
         world.cfs().last = Some(se);
-        world.kernel.check_preempt_tick(ROOT, se);
+        world.kernel.sched.check_preempt_tick(
+            ROOT,
+            se,
+            &mut world.kernel.cpuidle,
+            &mut world.kernel.cx,
+        );
         assert_eq!(world.kernel.sched.rq[CPU].need_resched, expected, "{what}");
         let used_up = ran > HALF && !others.is_empty();
         assert_eq!(world.cfs().last, (!used_up).then_some(se), "{what}: buddy");
@@ -385,7 +397,12 @@ fn slices_may_be_limited() {
         world.kernel.cx.config.ideal_runtime = limit;
         let se = world.se(0);
         world.kernel.sched.se[se].sum_exec_runtime = ran;
-        world.kernel.check_preempt_tick(ROOT, se);
+        world.kernel.sched.check_preempt_tick(
+            ROOT,
+            se,
+            &mut world.kernel.cpuidle,
+            &mut world.kernel.cx,
+        );
         assert_eq!(world.kernel.sched.rq[CPU].need_resched, expected, "{limit:?} {ran}");
     }
 }
@@ -416,7 +433,7 @@ fn placement() {
         world.tasks.push(wakee);
         let se = world.se(1);
         world.kernel.sched.se[se].vruntime = ZERO.wrapping_add((before * MS) as u64);
-        world.kernel.place_by_vruntime(ROOT, se, initial);
+        world.kernel.sched.place_by_vruntime(ROOT, se, initial, &world.kernel.cx);
         assert_eq!(world.vruntime(1), expected, "{what}");
     }
 }
@@ -429,7 +446,7 @@ fn the_debit_is_virtual() {
     world.tasks.push(child);
     let se = world.se(9);
     world.kernel.sched.se[se].vruntime = ZERO;
-    world.kernel.place_by_vruntime(ROOT, se, true);
+    world.kernel.sched.place_by_vruntime(ROOT, se, true, &world.kernel.cx);
     assert_eq!(world.vruntime(9), 9_170_149);
 }
 
@@ -441,12 +458,12 @@ fn a_very_long_sleep_is_forgotten() {
         let se = world.se(1);
         world.kernel.sched.rq[CPU].clock_task = slept + 7;
         world.kernel.sched.se[se].exec_start = 7;
-        world.kernel.place_by_vruntime(ROOT, se, false);
+        world.kernel.sched.place_by_vruntime(ROOT, se, false, &world.kernel.cx);
         assert_eq!(world.vruntime(1), expected, "{slept}");
         // Who has just migrated has no such time.
         world.kernel.sched.se[se].vruntime = ZERO.wrapping_add(50_000_000);
         world.kernel.sched.se[se].exec_start = 0;
-        world.kernel.place_by_vruntime(ROOT, se, false);
+        world.kernel.sched.place_by_vruntime(ROOT, se, false, &world.kernel.cx);
         assert_eq!(world.vruntime(1), 50 * MS);
     }
 }
@@ -459,7 +476,7 @@ fn min_vruntime_never_goes_back() {
     {
         let mut world = World::at(at);
         world.cfs().min_vruntime = ZERO.wrapping_add((min * MS) as u64);
-        world.kernel.update_min_vruntime(ROOT);
+        world.kernel.sched.update_min_vruntime(ROOT);
         assert_eq!(world.min_vruntime(), expected * MS, "{at:?}");
     }
     // A running entity that is not queued does not count, and an empty queue changes nothing.
@@ -552,7 +569,7 @@ fn forks() {
         }
         let parent = world.tasks[0];
         let child = world.kernel.new_task(Some(parent), TaskKind::User);
-        let se = world.kernel.se_of(child);
+        let se = world.kernel.sched.se_of(child);
         // Beside one other a third of 24 ms is no further than the parent at 10.
         assert_eq!(world.kernel.sched.se[se].vruntime as i64, expected, "{min}");
         assert!(!world.kernel.sched.se[se].on_rq);
@@ -638,7 +655,7 @@ fn buddies_are_forgotten() {
         let se = world.se(1);
         let cfs = world.cfs();
         (cfs.next, cfs.last, cfs.skip) = (Some(se), Some(se), Some(se));
-        assert!(world.kernel.cache_hot_buddy(se));
+        assert!(world.kernel.sched.cache_hot_buddy(se, &world.kernel.cx));
         let (running, task) = (world.tasks[0], world.tasks[1]);
         if leaves {
             world.dequeue(task, 0);
@@ -648,15 +665,18 @@ fn buddies_are_forgotten() {
         }
         let cfs = world.cfs();
         assert_eq!((cfs.next, cfs.last, cfs.skip), (None, None, None));
-        assert!(!world.kernel.cache_hot_buddy(se));
+        assert!(!world.kernel.sched.cache_hot_buddy(se, &world.kernel.cx));
     }
     // The skip buddy alone is not hot, and without CACHE_HOT_BUDDY nobody is.
     let mut world = World::at(&[0, 1, 2]);
     let (first, second) = (world.se(1), world.se(2));
     (world.cfs().skip, world.cfs().last) = (Some(first), Some(second));
-    assert!(!world.kernel.cache_hot_buddy(first) && world.kernel.cache_hot_buddy(second));
+    assert!(
+        !world.kernel.sched.cache_hot_buddy(first, &world.kernel.cx)
+            && world.kernel.sched.cache_hot_buddy(second, &world.kernel.cx)
+    );
     world.kernel.cx.config.features.cache_hot_buddy = false;
-    assert!(!world.kernel.cache_hot_buddy(second));
+    assert!(!world.kernel.sched.cache_hot_buddy(second, &world.kernel.cx));
 }
 
 /// `yield_task_fair()`: accounts (but for SCHED_BATCH), gives up no virtual time, and asks to be skipped.
@@ -691,7 +711,7 @@ fn whoever_is_picked_again_ran_last() {
         let mut world = World::at(&[0, 5]);
         world.kernel.cx.config.fair_group_sched = fair_group_sched;
         let (running, other) = (world.tasks[0], world.tasks[1]);
-        world.kernel.cfs_tasks_move_to_head(CPU, other);
+        world.kernel.sched.cfs_tasks_move_to_head(CPU, other);
         let ran_from = world.kernel.sched.se[world.se(0)].prev_sum_exec_runtime;
         world.run(MS);
         let pick = world.kernel.pick_next_task_fair(CPU, running);
@@ -709,6 +729,6 @@ fn slices_are_not_asked_for() {
     let world = World::at(&[0]);
     for slice in [0, 1_000_000] {
         let attr = SchedAttr { slice, ..SchedAttr::default() };
-        assert!(!world.kernel.slice_changes(world.se(0), &attr));
+        assert!(!world.kernel.sched.slice_changes(world.se(0), &attr, &world.kernel.cx));
     }
 }

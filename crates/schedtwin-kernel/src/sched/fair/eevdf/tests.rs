@@ -309,7 +309,7 @@ impl Both {
             },
         );
         kernel.cx.now = 5_000_000;
-        kernel.update_rq_clock(CPU);
+        kernel.sched.update_rq_clock(CPU, &kernel.cx);
         let tasks: Vec<TaskId> =
             (0..nr_tasks).map(|_| kernel.new_task(None, TaskKind::User)).collect();
         let mut all = Vec::new();
@@ -326,7 +326,7 @@ impl Both {
             kernel.sched.tasks[task].nice = nice;
             kernel.sched.tasks[task].prio = 120 + nice as i32;
             kernel.sched.tasks[task].state = TaskState::Interruptible;
-            let se = kernel.se_of(task);
+            let se = kernel.sched.se_of(task);
             kernel.sched.se[se].load = load;
             kernel.sched.se[se].slice = slice;
             kernel.sched.se[se].custom_slice = custom_slice;
@@ -362,7 +362,7 @@ impl Both {
             _ => random.below(9_000_000),
         };
         self.kernel.cx.now += time;
-        self.kernel.update_rq_clock(CPU);
+        self.kernel.sched.update_rq_clock(CPU, &self.kernel.cx);
         self.model.clock += time;
         let ids = |want: &dyn Fn(usize, &Entity) -> bool| -> Vec<usize> {
             let all = self.model.all.iter().enumerate();
@@ -393,7 +393,7 @@ impl Both {
                 let task = self.tasks[id];
                 let left = self.kernel.dequeue_task(CPU, task, DEQUEUE_SLEEP | DEQUEUE_NOCLOCK);
                 if left {
-                    self.kernel.finish_block_task(task);
+                    self.kernel.sched.finish_block_task(task);
                 }
                 assert_eq!(left, self.model.block(id), "leaves");
                 self.schedule();
@@ -428,7 +428,7 @@ impl Both {
                     && let Some(id) = random.one_of(&waiting)
                 {
                     self.kernel.deactivate_task(CPU, self.tasks[id], DEQUEUE_NOCLOCK);
-                    self.kernel.migrate_task_rq_fair(self.tasks[id]);
+                    self.kernel.sched.migrate_task_rq_fair(self.tasks[id], &self.kernel.cx);
                     self.model.dequeue(id, false);
                     self.moving.push(id);
                 } else if let Some(id) = self.moving.pop() {
@@ -483,24 +483,28 @@ impl Both {
     fn compare(&mut self, average_too: bool) {
         let root = CfsRqId::root(CPU);
         for (id, e) in self.model.all.iter().enumerate() {
-            let se = self.kernel.se_of(self.tasks[id]);
+            let se = self.kernel.sched.se_of(self.tasks[id]);
             let k = &self.kernel.sched.se[se];
             assert_eq!(k.vruntime, e.v as u64, "v of {id}");
             assert_eq!(k.deadline, e.deadline as u64, "deadline of {id}");
             assert_eq!(k.vlag, e.vlag as i64, "vlag of {id}");
             assert_eq!((k.on_rq, k.sched_delayed), (e.on_rq, e.delayed), "state of {id}");
             if e.on_rq {
-                let eligible = self.kernel.entity_eligible(root, se);
+                let eligible = self.kernel.sched.entity_eligible(root, se);
                 assert_eq!(eligible, self.model.eligible(id), "is {id} eligible");
             }
         }
         assert_eq!(self.kernel.sched.rq[CPU].need_resched, self.model.resched, "resched");
         if self.model.queued().next().is_some() {
-            let expected = self.model.pick().map(|id| self.kernel.se_of(self.tasks[id]));
-            assert_eq!(self.kernel.pick_eevdf(root, true, &mut ()), expected, "pick");
+            let expected = self.model.pick().map(|id| self.kernel.sched.se_of(self.tasks[id]));
+            assert_eq!(
+                self.kernel.sched.pick_eevdf(root, true, &mut (), &self.kernel.cx),
+                expected,
+                "pick"
+            );
         }
         if average_too {
-            assert_eq!(self.kernel.avg_vruntime(root), self.model.take_average() as u64, "V");
+            assert_eq!(self.kernel.sched.avg_vruntime(root), self.model.take_average() as u64, "V");
         }
         for (id, task) in self.tasks.iter().enumerate() {
             let moving = self.moving.contains(&id);

@@ -28,6 +28,7 @@
 use crate::Kernel;
 use crate::sched::core::{DEQUEUE_DELAYED, DEQUEUE_SLEEP, WF_FORK};
 use crate::sched::{CfsRq, CfsRqId, EntityId, SchedEntity};
+use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, Ns, Policy, PreemptionRule, TaskId};
 
 /// The earlier of two virtual times (`min_vruntime()`).
@@ -49,11 +50,11 @@ impl CfsRq {
     }
 }
 
-impl Kernel {
+impl Scheduler {
     /// The slices of a queue's entities, the running one included.
     fn slices(&self, cfs_rq: CfsRqId) -> impl Iterator<Item = Ns> {
-        let waiting = self.sched.cfs[cfs_rq].timeline.iter().map(|node| node.se);
-        waiting.chain(self.curr_on_rq(cfs_rq)).map(|se| self.sched.se[se].slice)
+        let waiting = self.cfs[cfs_rq].timeline.iter().map(|node| node.se);
+        waiting.chain(self.curr_on_rq(cfs_rq)).map(|se| self.se[se].slice)
     }
 
     /// `cfs_rq_max_slice()`.
@@ -62,13 +63,18 @@ impl Kernel {
     }
 
     /// `update_entity_lag()`; whether the lag is another than that of the place where the entity is.
-    pub(super) fn update_entity_lag_7_3(&mut self, cfs_rq: CfsRqId, se: EntityId) -> bool {
+    pub(super) fn update_entity_lag_7_3(
+        &mut self,
+        cfs_rq: CfsRqId,
+        se: EntityId,
+        cx: &Context,
+    ) -> bool {
         let average = self.avg_vruntime(cfs_rq);
-        let mut lag = self.entity_lag(cfs_rq, average, se);
-        let entity = &mut self.sched.se[se];
+        let mut lag = self.entity_lag(cfs_rq, average, se, cx);
+        let entity = &mut self.se[se];
         if entity.sched_delayed {
             lag = lag.max(entity.vlag);
-            if self.cx.config.features.delay_zero {
+            if cx.config.features.delay_zero {
                 lag = lag.min(0);
             }
         }
@@ -79,7 +85,7 @@ impl Kernel {
     /// `reweight_eevdf()` of an entity that is going to be queued: its weight may have changed since it left.
     #[inline(never)]
     pub(super) fn take_weight(&mut self, se: EntityId) {
-        let entity = &mut self.sched.se[se];
+        let entity = &mut self.se[se];
         let Some(old) = entity.timeline_load.take() else { return };
         if old.weight != entity.load.weight {
             entity.rescale(old.weight, entity.load.weight, false);
@@ -87,12 +93,12 @@ impl Kernel {
     }
 
     /// `set_protect_slice()`: up to where an entity that is switched to may run.
-    pub(super) fn protected_until(&self, cfs_rq: CfsRqId, se: EntityId) -> u64 {
-        let entity = &self.sched.se[se];
-        let features = &self.cx.config.features;
+    pub(super) fn protected_until(&self, cfs_rq: CfsRqId, se: EntityId, cx: &Context) -> u64 {
+        let entity = &self.se[se];
+        let features = &cx.config.features;
         let shortest = match features.run_to_parity {
             true => self.slices(cfs_rq).min().unwrap_or(entity.slice),
-            false => self.cx.config.base_slice_unscaled,
+            false => cx.config.base_slice_unscaled,
         };
         if shortest >= entity.slice {
             return entity.deadline;
@@ -100,7 +106,7 @@ impl Kernel {
         let turn = if features.preempt_short {
             self.ineligible_vruntime(cfs_rq)
         } else {
-            let vslice = self.calc_delta_fair(shortest, entity.virtual_load());
+            let vslice = cx.calc_delta_fair(shortest, entity.virtual_load());
             entity.vruntime.wrapping_add(vslice)
         };
         earlier(entity.deadline, turn)
@@ -108,7 +114,7 @@ impl Kernel {
 
     /// `ineligible_vruntime()`: where the running entity has had its share, so that it is not eligible any more.
     fn ineligible_vruntime(&self, cfs_rq: CfsRqId) -> u64 {
-        let cfs = &self.sched.cfs[cfs_rq];
+        let cfs = &self.cfs[cfs_rq];
         let (mut sum, load) = (cfs.avg_vruntime, cfs.avg_load as i64);
         if load == 0 {
             return cfs.zero_vruntime.wrapping_add(1);
@@ -121,15 +127,35 @@ impl Kernel {
     }
 
     /// `update_protect_slice()`: somebody has come who does not preempt.
-    fn update_protect_slice(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+    fn update_protect_slice(&mut self, cfs_rq: CfsRqId, se: EntityId, cx: &Context) {
         let average = self.avg_vruntime(cfs_rq);
         let shortest = self.slices(cfs_rq).min().unwrap_or(Ns::MAX);
-        let entity = &self.sched.se[se];
-        let vslice = self.calc_delta_fair(shortest, entity.virtual_load());
+        let entity = &self.se[se];
+        let vslice = cx.calc_delta_fair(shortest, entity.virtual_load());
         let from = earlier(entity.vruntime, average);
-        self.sched.se[se].vprot = earlier(entity.vprot, from.wrapping_add(vslice));
+        self.se[se].vprot = earlier(entity.vprot, from.wrapping_add(vslice));
     }
 
+    /// The wakee preempts: if its slice is shorter, the pick that follows takes it.
+    fn preempts_7_3(
+        &mut self,
+        cfs_rq: CfsRqId,
+        se: EntityId,
+        pse: EntityId,
+        short: bool,
+        rule: PreemptionRule,
+        cx: &Context,
+    ) -> (bool, PreemptionRule) {
+        self.cancel_protect_slice(se, cx);
+        let shorter_buddy = |next: EntityId| self.se[next].slice < self.se[pse].slice;
+        if short && !self.cfs[cfs_rq].next.is_some_and(shorter_buddy) {
+            self.set_next_buddy(pse);
+        }
+        (true, rule)
+    }
+}
+
+impl Kernel {
     /// `wakeup_preempt_fair()`.
     pub(super) fn wakeup_preempts_7_3(
         &mut self,
@@ -146,13 +172,13 @@ impl Kernel {
             return (false, PreemptionRule::FeatureOff);
         }
         let (mut se, mut pse) = (self.sched.tasks[curr].se, self.sched.tasks[task].se);
-        if !self.flat_groups() {
-            (se, pse) = self.find_matching_se(se, pse);
+        if !self.sched.flat_groups() {
+            (se, pse) = self.sched.find_matching_se(se, pse);
         }
-        let cfs_rq = self.timeline_of(se);
-        let (curr_is_idle, task_is_idle) = (self.se_is_idle(se), self.se_is_idle(pse));
+        let cfs_rq = self.sched.timeline_of(se);
+        let (curr_is_idle, task_is_idle) = (self.sched.se_is_idle(se), self.sched.se_is_idle(pse));
         if curr_is_idle && !task_is_idle {
-            self.cancel_protect_slice(se);
+            self.sched.cancel_protect_slice(se, &self.cx);
             return (true, PreemptionRule::IdleGivesWay);
         }
         self.update_curr_of_class(cpu);
@@ -175,16 +201,16 @@ impl Kernel {
                     true => PreemptionRule::PreemptShort,
                     false => PreemptionRule::EarliestDeadline,
                 };
-                return self.preempts_7_3(cfs_rq, se, pse, short, rule);
+                return self.sched.preempts_7_3(cfs_rq, se, pse, short, rule, &self.cx);
             }
-            None if short && self.entity_eligible(cfs_rq, pse) => {
+            None if short && self.sched.entity_eligible(cfs_rq, pse) => {
                 let rule = PreemptionRule::PreemptShortEligible;
-                return self.preempts_7_3(cfs_rq, se, pse, short, rule);
+                return self.sched.preempts_7_3(cfs_rq, se, pse, short, rule, &self.cx);
             }
             None => PreemptionRule::NotEarliestDeadline,
         };
         if features.run_to_parity {
-            self.update_protect_slice(cfs_rq, se);
+            self.sched.update_protect_slice(cfs_rq, se, &self.cx);
         }
         (false, rule)
     }
@@ -193,8 +219,8 @@ impl Kernel {
     fn picks(&mut self, cpu: CpuId, cfs_rq: CfsRqId, protect: bool) -> Option<EntityId> {
         while self.sched.cfs[cfs_rq].nr_queued != 0 {
             let picked = match protect {
-                true => self.pick_next_entity(cfs_rq, &mut ()),
-                false => self.pick_eevdf(cfs_rq, false, &mut ()),
+                true => self.sched.pick_next_entity(cfs_rq, &mut (), &self.cx),
+                false => self.sched.pick_eevdf(cfs_rq, false, &mut (), &self.cx),
             };
             let picked = picked.expect("a queue that is not empty has a best");
             if !self.sched.se[picked].sched_delayed {
@@ -203,22 +229,5 @@ impl Kernel {
             self.dequeue_entities(cpu, picked, DEQUEUE_SLEEP | DEQUEUE_DELAYED);
         }
         None
-    }
-
-    /// The wakee preempts: if its slice is shorter, the pick that follows takes it.
-    fn preempts_7_3(
-        &mut self,
-        cfs_rq: CfsRqId,
-        se: EntityId,
-        pse: EntityId,
-        short: bool,
-        rule: PreemptionRule,
-    ) -> (bool, PreemptionRule) {
-        self.cancel_protect_slice(se);
-        let shorter_buddy = |next: EntityId| self.sched.se[next].slice < self.sched.se[pse].slice;
-        if short && !self.sched.cfs[cfs_rq].next.is_some_and(shorter_buddy) {
-            self.set_next_buddy(pse);
-        }
-        (true, rule)
     }
 }

@@ -23,6 +23,7 @@ use crate::sched::demand::fits::Fits;
 use crate::sched::pelt::scale_irq_capacity;
 use crate::sched::root_domain::PerfDomain;
 use crate::see::See;
+use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, CpuMask, PlacementRule, TaskId};
 
 /// `struct energy_env`.
@@ -47,13 +48,13 @@ impl Kernel {
         if demand.is_nothing() {
             return (prev, PlacementRule::FeecNoUtilisation);
         }
-        let task_busy_time = self.eenv_task_busy_time(demand.util(), prev);
+        let task_busy_time = self.sched.eenv_task_busy_time(demand.util(), prev);
         let (mut prev_delta, mut best_delta) = (u64::MAX, u64::MAX);
         let (mut prev_fits, mut best_fits) = (Fits::TooSlow, Fits::TooSlow);
         let (mut prev_actual_cap, mut best_actual_cap) = (0, 0);
         let mut best_cpu = None;
         for pd in &self.sched.rd.pds {
-            let cpu_cap = self.get_actual_cpu_capacity(pd.first);
+            let cpu_cap = self.sched.get_actual_cpu_capacity(pd.first);
             let mut env = EnergyEnv { task_busy_time, pd_busy_time: 0, cpu_cap, pd_cap: 0 };
             let none = match self.cx.config.max_spare_cap {
                 MaxSpareCap::AboveZero => 0i64,
@@ -68,10 +69,10 @@ impl Kernel {
                 if !span.contains(cpu) || !self.sched.tasks[task].cpus_mask.contains(cpu) {
                     continue;
                 }
-                let (fits, spare) = self.fits_beside(&mut search, task, cpu);
+                let (fits, spare) = self.sched.fits_beside(&mut search, task, cpu, &self.cx);
                 if fits == Fits::No {
                     let role = if cpu == prev { "prev, does not fit" } else { "does not fit" };
-                    self.note_feec(see, task, cpu, role, None);
+                    self.sched.note_feec(see, task, cpu, role, None, &self.cx);
                     continue;
                 }
                 let spare = spare as i64;
@@ -88,18 +89,25 @@ impl Kernel {
                 continue;
             }
             *computed += 1;
-            self.eenv_pd_busy_time(&mut env, &pd.span, task);
-            let base = self.compute_energy(&env, pd, task, None).energy;
+            self.sched.eenv_pd_busy_time(&mut env, &pd.span, task, &self.cx);
+            let base = self.sched.compute_energy(&env, pd, task, None, &self.cx).energy;
             if prev_spare > none {
                 let EnergyEstimate { energy, max_util, .. } =
-                    self.compute_energy(&env, pd, task, Some(prev));
+                    self.sched.compute_energy(&env, pd, task, Some(prev), &self.cx);
                 if energy < base {
                     return (prev, PlacementRule::FeecRaced);
                 }
                 prev_delta = energy - base;
                 prev_actual_cap = cpu_cap;
                 best_delta = best_delta.min(prev_delta);
-                self.note_feec(see, task, prev, "prev", Some((prev_delta, max_util)));
+                self.sched.note_feec(
+                    see,
+                    task,
+                    prev,
+                    "prev",
+                    Some((prev_delta, max_util)),
+                    &self.cx,
+                );
             }
             if let Some(cpu) = candidate
                 && max_spare > prev_spare
@@ -107,17 +115,17 @@ impl Kernel {
                 let too_slow = max_fits == Fits::TooSlow && cpu_cap <= best_actual_cap;
                 if max_fits < best_fits || too_slow {
                     let role = "fits worse than the best so far";
-                    self.note_feec(see, task, cpu, role, None);
+                    self.sched.note_feec(see, task, cpu, role, None, &self.cx);
                     continue;
                 }
                 let EnergyEstimate { energy, max_util, .. } =
-                    self.compute_energy(&env, pd, task, Some(cpu));
+                    self.sched.compute_energy(&env, pd, task, Some(cpu), &self.cx);
                 if energy < base {
                     return (prev, PlacementRule::FeecRaced);
                 }
                 let delta = energy - base;
                 let role = "most spare capacity of its domain";
-                self.note_feec(see, task, cpu, role, Some((delta, max_util)));
+                self.sched.note_feec(see, task, cpu, role, Some((delta, max_util)), &self.cx);
                 if max_fits == Fits::Yes && best_fits == Fits::Yes && delta >= best_delta {
                     continue;
                 }
@@ -139,30 +147,38 @@ impl Kernel {
             _ => (prev, PlacementRule::FeecFitsNowhere),
         }
     }
+}
 
+impl Scheduler {
     /// What the estimates of a domain have in common.
-    pub(super) fn energy_env(&self, task: TaskId, prev: CpuId, pd: &PerfDomain) -> EnergyEnv {
+    pub(super) fn energy_env(
+        &self,
+        task: TaskId,
+        prev: CpuId,
+        pd: &PerfDomain,
+        cx: &Context,
+    ) -> EnergyEnv {
         let task_busy_time = self.eenv_task_busy_time(self.task_util_est(task), prev);
         let cpu_cap = self.get_actual_cpu_capacity(pd.first);
         let pd_cap = pd.span.iter().map(|_| cpu_cap).sum();
         let mut env = EnergyEnv { task_busy_time, pd_busy_time: 0, cpu_cap, pd_cap };
-        self.eenv_pd_busy_time(&mut env, &pd.span, task);
+        self.eenv_pd_busy_time(&mut env, &pd.span, task, cx);
         env
     }
 
     /// `eenv_task_busy_time()`: how busy the task keeps a CPU, interrupts taken out.
     fn eenv_task_busy_time(&self, task_util: u64, prev: CpuId) -> u64 {
-        let irq = self.sched.rq[prev].avg_irq.util_avg;
+        let irq = self.rq[prev].avg_irq.util_avg;
         let max = self.arch_scale_cpu_capacity(prev);
         if irq >= max { max } else { scale_irq_capacity(task_util, irq, max) }
     }
 
     /// `eenv_pd_busy_time()`: how busy the domain is without the task.
-    fn eenv_pd_busy_time(&self, env: &mut EnergyEnv, cpus: &CpuMask, task: TaskId) {
+    fn eenv_pd_busy_time(&self, env: &mut EnergyEnv, cpus: &CpuMask, task: TaskId, cx: &Context) {
         let busy: u64 = cpus
             .iter()
             .map(|cpu| {
-                let util = self.cpu_util(cpu, Some(task), None, false);
+                let util = self.cpu_util(cpu, Some(task), None, false, cx);
                 self.sched_cpu_util_at(cpu, util)
             })
             .sum();
@@ -176,13 +192,14 @@ impl Kernel {
         pd: &PerfDomain,
         task: TaskId,
         dst: Option<CpuId>,
+        cx: &Context,
     ) -> EnergyEstimate {
-        let max_util = self.eenv_pd_max_util(env, &pd.span, task, dst);
+        let max_util = self.eenv_pd_max_util(env, &pd.span, task, dst, cx);
         let mut busy = env.pd_busy_time;
         if dst.is_some() {
             busy = (busy + env.task_busy_time).min(env.pd_cap);
         }
-        let energy = em_cpu_energy(&self.cx.config, pd, max_util, busy, env.cpu_cap);
+        let energy = em_cpu_energy(&cx.config, pd, max_util, busy, env.cpu_cap);
         EnergyEstimate { energy, max_util, busy }
     }
 
@@ -193,8 +210,9 @@ impl Kernel {
         cpus: &CpuMask,
         task: TaskId,
         dst: Option<CpuId>,
+        cx: &Context,
     ) -> u64 {
-        let highest = cpus.iter().map(|cpu| self.energy_demand(cpu, task, dst));
+        let highest = cpus.iter().map(|cpu| self.energy_demand(cpu, task, dst, cx));
         highest.max().unwrap_or(0).min(env.cpu_cap)
     }
 }

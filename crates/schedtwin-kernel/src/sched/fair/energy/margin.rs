@@ -21,12 +21,12 @@
 //! busy time is summed over CPUs with the task on one of them, each capped by its capacity.
 
 use super::{Choice, EnergyEstimate, em_cpu_energy};
-use crate::Kernel;
 use crate::sched::root_domain::PerfDomain;
 use crate::see::See;
+use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, CpuMask, PlacementRule, TaskId};
 
-impl Kernel {
+impl Scheduler {
     /// `find_energy_efficient_cpu()` in the scheduling domain `span`.
     pub(super) fn feec_margin(
         &self,
@@ -35,6 +35,7 @@ impl Kernel {
         prev: CpuId,
         computed: &mut u32,
         see: &mut impl See,
+        cx: &Context,
     ) -> Choice {
         if self.task_util_est(task) == 0 {
             return (prev, PlacementRule::FeecNoUtilisation);
@@ -42,18 +43,18 @@ impl Kernel {
         let (mut prev_delta, mut best_delta) = (u64::MAX, u64::MAX);
         let mut best_cpu = prev;
         let mut base_energy = 0;
-        for pd in &self.sched.rd.pds {
+        for pd in &self.rd.pds {
             let mut prev_fits = false;
             let mut candidate: Option<CpuId> = None;
             let mut max_spare = 0;
             for cpu in pd.span.iter() {
-                if !span.contains(cpu) || !self.sched.tasks[task].cpus_mask.contains(cpu) {
+                if !span.contains(cpu) || !self.tasks[task].cpus_mask.contains(cpu) {
                     continue;
                 }
-                let (fits, spare) = self.fits_beside_clamped(task, cpu);
+                let (fits, spare) = self.fits_beside_clamped(task, cpu, cx);
                 if !fits {
                     let role = if cpu == prev { "prev, does not fit" } else { "does not fit" };
-                    self.note_feec(see, task, cpu, role, None);
+                    self.note_feec(see, task, cpu, role, None, cx);
                 } else if cpu == prev {
                     prev_fits = true;
                 } else if spare > max_spare {
@@ -65,27 +66,27 @@ impl Kernel {
                 continue;
             }
             *computed += 1;
-            let base = self.compute_energy_margin(task, None, pd).energy;
+            let base = self.compute_energy_margin(task, None, pd, cx).energy;
             base_energy += base;
             if prev_fits {
                 let EnergyEstimate { energy, max_util, .. } =
-                    self.compute_energy_margin(task, Some(prev), pd);
+                    self.compute_energy_margin(task, Some(prev), pd, cx);
                 if energy < base {
                     return (prev, PlacementRule::FeecRaced);
                 }
                 prev_delta = energy - base;
                 best_delta = best_delta.min(prev_delta);
-                self.note_feec(see, task, prev, "prev", Some((prev_delta, max_util)));
+                self.note_feec(see, task, prev, "prev", Some((prev_delta, max_util)), cx);
             }
             if let Some(cpu) = candidate {
                 let EnergyEstimate { energy, max_util, .. } =
-                    self.compute_energy_margin(task, Some(cpu), pd);
+                    self.compute_energy_margin(task, Some(cpu), pd, cx);
                 if energy < base {
                     return (prev, PlacementRule::FeecRaced);
                 }
                 let delta = energy - base;
                 let role = "most spare capacity of its domain";
-                self.note_feec(see, task, cpu, role, Some((delta, max_util)));
+                self.note_feec(see, task, cpu, role, Some((delta, max_util)), cx);
                 if delta < best_delta {
                     best_delta = delta;
                     best_cpu = cpu;
@@ -114,6 +115,7 @@ impl Kernel {
         task: TaskId,
         dst: Option<CpuId>,
         pd: &PerfDomain,
+        cx: &Context,
     ) -> EnergyEstimate {
         let cpu_cap = self.get_actual_cpu_capacity(pd.first);
         let (mut max_util, mut busy) = (0, 0);
@@ -121,15 +123,15 @@ impl Kernel {
             let here = dst == Some(cpu);
             // The task's own share must not depend on whether util_avg or util_est counts for the CPU.
             let running = if here {
-                self.cpu_util(cpu, Some(task), None, false) + self.task_util_est(task)
+                self.cpu_util(cpu, Some(task), None, false, cx) + self.task_util_est(task)
             } else {
-                self.cpu_util(cpu, Some(task), dst, false)
+                self.cpu_util(cpu, Some(task), dst, false, cx)
             };
             busy += self.sched_cpu_util_at(cpu, running).min(cpu_cap);
-            let demand = self.energy_demand(cpu, task, dst);
+            let demand = self.energy_demand(cpu, task, dst, cx);
             max_util = max_util.max(demand.min(cpu_cap));
         }
-        let energy = em_cpu_energy(&self.cx.config, pd, max_util, busy, cpu_cap);
+        let energy = em_cpu_energy(&cx.config, pd, max_util, busy, cpu_cap);
         EnergyEstimate { energy, max_util, busy }
     }
 }

@@ -9,24 +9,24 @@
 //! Kernel: 6.12.95, 6.1.192 and 7.3.4 kernel/sched/fair.c `record_wakee`, `wake_wide`, `wake_affine`.
 
 use super::Trail;
-use crate::Kernel;
 use crate::sched::CfsRqId;
 use crate::sched::fair::energy::Choice;
 use crate::sched::topology::DomainId;
+use crate::{Context, Cpuidle, Scheduler};
 use schedtwin_types::{CpuId, PlacementRule, TaskId};
 
-impl Kernel {
+impl Scheduler {
     /// `record_wakee()`: how many different tasks the running one wakes.
     #[inline(always)]
-    pub(super) fn record_wakee(&mut self, task: TaskId) {
-        let jiffies = self.jiffies();
-        let hz = self.cx.config.hz as u64;
-        let current = self.sched.rq[self.cx.this_cpu].curr;
+    pub(super) fn record_wakee(&mut self, task: TaskId, cpuidle: &mut Cpuidle, cx: &Context) {
+        let jiffies = cx.jiffies();
+        let hz = cx.config.hz as u64;
+        let current = self.rq[cx.this_cpu].curr;
         let (last_wakee, flips, decay_ts) = if current.is_idle() {
-            let idle = &mut self.cpuidle.cpus[self.cx.this_cpu].wakees;
+            let idle = &mut cpuidle.cpus[cx.this_cpu].wakees;
             (&mut idle.last_wakee, &mut idle.wakee_flips, &mut idle.wakee_flip_decay_ts)
         } else {
-            let waker = &mut self.sched.tasks[current];
+            let waker = &mut self.tasks[current];
             (&mut waker.last_wakee, &mut waker.wakee_flips, &mut waker.wakee_flip_decay_ts)
         };
         if jiffies > *decay_ts + hz {
@@ -41,15 +41,15 @@ impl Kernel {
 
     /// `wake_wide()`: a master that wakes many is not pulled towards them.
     #[inline(always)]
-    pub(super) fn wake_wide(&self, task: TaskId) -> bool {
-        let current = self.sched.rq[self.cx.this_cpu].curr;
+    pub(super) fn wake_wide(&self, task: TaskId, cpuidle: &Cpuidle, cx: &Context) -> bool {
+        let current = self.rq[cx.this_cpu].curr;
         let a = if current.is_idle() {
-            self.cpuidle.cpus[self.cx.this_cpu].wakees.wakee_flips
+            cpuidle.cpus[cx.this_cpu].wakees.wakee_flips
         } else {
-            self.sched.tasks[current].wakee_flips
+            self.tasks[current].wakee_flips
         };
-        let b = self.sched.tasks[task].wakee_flips;
-        let factor = self.sched.topology.sd_llc_size[self.cx.this_cpu.index()];
+        let b = self.tasks[task].wakee_flips;
+        let factor = self.topology.sd_llc_size[cx.this_cpu.index()];
         let (master, slave) = (a.max(b), a.min(b));
         !(slave < factor || (master as u64) < slave as u64 * factor as u64)
     }
@@ -63,19 +63,20 @@ impl Kernel {
         prev: CpuId,
         sync: bool,
         trail: &mut Trail,
+        cx: &Context,
     ) -> Choice {
-        let features = &self.cx.config.features;
-        let early = if self.keeps_idle_core() {
-            self.wake_affine_by_idle_core(task, this, prev, sync, trail)
+        let features = &cx.config.features;
+        let early = if cx.keeps_idle_core() {
+            self.wake_affine_by_idle_core(task, this, prev, sync, trail, cx)
         } else {
             let idle =
                 if features.wa_idle { self.wake_affine_idle(this, prev, sync) } else { None };
-            idle.or_else(|| self.prefer_idler_llc(this, prev, sync))
+            idle.or_else(|| self.prefer_idler_llc(this, prev, sync, cx))
         };
         if let Some(choice) = early {
             return choice;
         }
-        if features.wa_weight && self.wake_affine_weight(sd, task, this, prev, sync) {
+        if features.wa_weight && self.wake_affine_weight(sd, task, this, prev, sync, cx) {
             return (this, PlacementRule::WaWeight);
         }
         (prev, PlacementRule::WakeAffinePrev)
@@ -83,7 +84,7 @@ impl Kernel {
 
     /// `wake_affine_idle()`.
     fn wake_affine_idle(&self, this: CpuId, prev: CpuId, sync: bool) -> Option<Choice> {
-        if self.idle_cpu(this) && self.sched.topology.cpus_share_cache(this, prev) {
+        if self.idle_cpu(this) && self.topology.cpus_share_cache(this, prev) {
             return Some(if self.idle_cpu(prev) {
                 (prev, PlacementRule::WaIdleBothIdle)
             } else {
@@ -98,8 +99,8 @@ impl Kernel {
 
     /// The tasks of a CPU, without those that sleep and wait for their dequeue.
     fn nr_running_but_delayed(&self, cpu: CpuId) -> u32 {
-        let cfs = &self.sched.cfs[CfsRqId::root(cpu)];
-        self.sched.rq[cpu].nr_running - (cfs.h_nr_queued - cfs.h_nr_runnable)
+        let cfs = &self.cfs[CfsRqId::root(cpu)];
+        self.rq[cpu].nr_running - (cfs.h_nr_queued - cfs.h_nr_runnable)
     }
 
     /// `wake_affine_weight()`: whether the waker's CPU would be less loaded.
@@ -110,26 +111,28 @@ impl Kernel {
         this: CpuId,
         prev: CpuId,
         sync: bool,
+        cx: &Context,
     ) -> bool {
-        let bias = self.cx.config.features.wa_bias;
+        let bias = cx.config.features.wa_bias;
         // Products and sums wrap as the kernel's do: with shares of nested groups they can exceed 63 bits.
         let mut this_load = self.cpu_load(this) as i64;
         if sync {
-            if self.keeps_idle_core() && self.nr_running_but_delayed(this) <= 1 {
+            if cx.keeps_idle_core() && self.nr_running_but_delayed(this) <= 1 {
                 return true;
             }
-            let current = self.sched.rq[this].curr;
-            let current_load = if current.is_idle() { 0 } else { self.task_h_load(current) as i64 };
+            let current = self.rq[this].curr;
+            let current_load =
+                if current.is_idle() { 0 } else { self.task_h_load(current, cx) as i64 };
             if current_load > this_load {
                 return true;
             }
             this_load = this_load.wrapping_sub(current_load);
         }
-        let task_load = self.task_h_load(task) as i64;
+        let task_load = self.task_h_load(task, cx) as i64;
         this_load = this_load.wrapping_add(task_load);
         let mut prev_load = (self.cpu_load(prev) as i64).wrapping_sub(task_load);
         if bias {
-            let pct = self.sched.topology.domains[sd.0 as usize].imbalance_pct as i64;
+            let pct = self.topology.domains[sd.0 as usize].imbalance_pct as i64;
             this_load = this_load.wrapping_mul(100);
             prev_load = prev_load.wrapping_mul(100 + (pct - 100) / 2);
         }
@@ -162,7 +165,7 @@ mod tests {
         let mut moves = |this_load: u64, prev_load: u64, sync: bool| {
             kernel.sched.cfs[CfsRqId::root(this)].avg.load_avg = this_load;
             kernel.sched.cfs[CfsRqId::root(prev)].avg.load_avg = prev_load;
-            kernel.wake_affine_weight(sd, task, this, prev, sync)
+            kernel.sched.wake_affine_weight(sd, task, this, prev, sync, &kernel.cx)
         };
         // (this + 512) * 100 < (prev − 512) * 108.
         assert!(!moves(1024, 1024, false));
@@ -193,7 +196,8 @@ mod tests {
                     let signed = |load: u64| i128::from(load as i64);
                     let left = (signed(this_load) + signed(own)) * 100 * 1024;
                     let right = (signed(prev_load) - signed(own)) * 108 * 1024;
-                    let moves = kernel.wake_affine_weight(sd, task, this, prev, false);
+                    let moves =
+                        kernel.sched.wake_affine_weight(sd, task, this, prev, false, &kernel.cx);
                     assert_eq!(moves, cut(left) < cut(right), "{this_load} {prev_load} {own}");
                     unlike_wide += u32::from(moves != (left < right));
                 }
@@ -209,9 +213,9 @@ mod tests {
         let (a, b) = (kernel.new_task(None, TaskKind::User), kernel.new_task(None, TaskKind::User));
         for _ in 0..8 {
             (kernel.cx.this_cpu, kernel.cx.now) = (CpuId(0), 1);
-            kernel.record_wakee(a);
+            kernel.sched.record_wakee(a, &mut kernel.cpuidle, &kernel.cx);
             kernel.cx.this_cpu = CpuId(1);
-            kernel.record_wakee(b);
+            kernel.sched.record_wakee(b, &mut kernel.cpuidle, &kernel.cx);
         }
         assert_eq!([0, 1].map(|c| kernel.cpuidle.cpus[CpuId(c)].wakees.wakee_flips), [1, 1]);
     }
@@ -228,7 +232,7 @@ mod tests {
         {
             kernel.sched.tasks[master].wakee_flips = m;
             kernel.sched.tasks[slave].wakee_flips = s;
-            assert_eq!(kernel.wake_wide(slave), wide, "{m} {s}");
+            assert_eq!(kernel.sched.wake_wide(slave, &kernel.cpuidle, &kernel.cx), wide, "{m} {s}");
         }
     }
 }

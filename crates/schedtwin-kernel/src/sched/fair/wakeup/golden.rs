@@ -134,7 +134,7 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
         k.sched.topology[sd].imbalance_pct,
         k.cx.config.features.sis_util as u8,
         k.cx.config.features.sis_prop as u8,
-        k.jiffies(),
+        k.cx.jiffies(),
         k.cx.platform.device_tree.path_costs.select_per_cpu,
         k.sched.topology.cluster as u8,
         all.weight(),
@@ -156,7 +156,7 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
         cfs.h_nr_idle = if state == 1 { nr } else { 0 };
         cfs.avg.load_avg = r.below(3000);
         // Keeps the masks in step.
-        k.add_nr_running(cpu, 0);
+        k.sched.add_nr_running(cpu, 0);
         if let Some(shared) = k.sched.topology.sd_llc_shared[cpu.index()]
             && k.sched.topology.sd_llc_id[cpu.index()] == cpu
         {
@@ -184,11 +184,11 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
     }
     let target = match this == prev {
         true => prev,
-        false => k.wake_affine(sd, task, this, prev, sync, &mut Trail::default()).0,
+        false => k.sched.wake_affine(sd, task, this, prev, sync, &mut Trail::default(), &k.cx).0,
     };
     let mut trail = Trail::default();
     let (chosen, _) = k.select_idle_sibling(task, prev, target, &mut trail, &mut ());
-    k.commit_trail(task, prev, trail);
+    k.sched.commit_trail(task, prev, trail, &mut k.cx);
     write!(line, "= {target} {chosen} {}", k.sched.tasks[task].recent_used_cpu).unwrap();
     if !newer {
         let rq = &k.sched.rq[this];

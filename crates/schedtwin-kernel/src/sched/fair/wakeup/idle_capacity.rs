@@ -26,11 +26,11 @@
 //! Kernel: 6.12.95 and 7.3.4 kernel/sched/fair.c `select_idle_capacity`, `asym_fits_cpu`.
 
 use super::Trail;
-use crate::Kernel;
 use crate::config::SelectIdleCapacity;
 use crate::sched::demand::fits::{Fits, TaskDemand};
 use crate::sched::topology::DomainId;
 use crate::see::See;
+use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, TaskId};
 
 /// `ASYM_IDLE_*`: the best rank is the smallest.
@@ -47,10 +47,10 @@ mod rank {
     pub const CORE_BIAS: i32 = -3;
 }
 
-impl Kernel {
+impl Scheduler {
     /// `asym_fits_cpu()`, where capacities differ.
-    pub(super) fn asym_fits_cpu(&self, demand: &TaskDemand, cpu: CpuId) -> bool {
-        let core = match self.cx.config.select_idle_capacity {
+    pub(super) fn asym_fits_cpu(&self, demand: &TaskDemand, cpu: CpuId, cx: &Context) -> bool {
+        let core = match cx.config.select_idle_capacity {
             SelectIdleCapacity::WholeDomain => true,
             SelectIdleCapacity::SisUtil => !self.has_smt() || self.is_core_idle(cpu),
         };
@@ -66,13 +66,14 @@ impl Kernel {
         demand: &TaskDemand,
         trail: &mut Trail,
         see: &mut impl See,
+        cx: &Context,
     ) -> Option<CpuId> {
-        match self.cx.config.select_idle_capacity {
+        match cx.config.select_idle_capacity {
             SelectIdleCapacity::WholeDomain => {
-                self.idle_capacity_in_domain(task, sd, target, demand, trail, see)
+                self.idle_capacity_in_domain(task, sd, target, demand, trail, see, cx)
             }
             SelectIdleCapacity::SisUtil => {
-                self.idle_capacity_by_rank(task, sd, target, demand, trail, see)
+                self.idle_capacity_by_rank(task, sd, target, demand, trail, see, cx)
             }
         }
     }
@@ -85,23 +86,24 @@ impl Kernel {
         demand: &TaskDemand,
         trail: &mut Trail,
         see: &mut impl See,
+        cx: &Context,
     ) -> Option<CpuId> {
-        let cpus = self.sched.topology[sd].span.and(&self.sched.tasks[task].cpus_mask);
+        let cpus = self.topology[sd].span.and(&self.tasks[task].cpus_mask);
         let mut best = None;
         let (mut best_fits, mut best_cap) = (Fits::No, 0);
         for cpu in cpus.iter_wrapping_from(target) {
             trail.looked_at += 1;
-            if !self.choose_idle_cpu(cpu, task) {
-                see.candidate(|| self.looked_at(cpu, "busy"));
+            if !self.choose_idle_cpu(cpu, task, cx) {
+                see.candidate(|| self.looked_at(cpu, "busy", cx));
                 continue;
             }
             let fits = self.fits_cpu(demand, cpu);
             if fits == Fits::Yes {
-                see.candidate(|| self.looked_at(cpu, "idle, fits"));
+                see.candidate(|| self.looked_at(cpu, "idle, fits", cx));
                 return Some(cpu);
             }
             let (role, cap) = self.short_of(fits, cpu);
-            see.candidate(|| self.looked_at(cpu, role));
+            see.candidate(|| self.looked_at(cpu, role, cx));
             if fits > best_fits || (fits == best_fits && cap > best_cap) {
                 (best_fits, best_cap) = (fits, cap);
                 best = Some(cpu);
@@ -126,21 +128,22 @@ impl Kernel {
         demand: &TaskDemand,
         trail: &mut Trail,
         see: &mut impl See,
+        cx: &Context,
     ) -> Option<CpuId> {
-        let shared = |index: Option<usize>| index.map(|index| &self.sched.topology.shared[index]);
-        let balance_shared = self.sched.topology.sd_balance_shared[target.index()];
+        let shared = |index: Option<usize>| index.map(|index| &self.topology.shared[index]);
+        let balance_shared = self.topology.sd_balance_shared[target.index()];
         let has_idle_core =
             self.has_smt() && shared(balance_shared).is_some_and(|known| known.has_idle_cores);
         let mut left = i32::MAX as u32;
-        if self.cx.config.features.sis_util
-            && let Some(known) = shared(self.sched.topology[sd].shared)
+        if cx.config.features.sis_util
+            && let Some(known) = shared(self.topology[sd].shared)
         {
             left = known.nr_idle_scan + 1;
             if left == 1 {
                 return None;
             }
         }
-        let cpus = self.sched.topology[sd].span.and(&self.sched.tasks[task].cpus_mask);
+        let cpus = self.topology[sd].span.and(&self.tasks[task].cpus_mask);
         let mut best = None;
         let (mut best_rank, mut best_cap) = (rank::THREAD_MISFIT, 0);
         for cpu in cpus.iter_wrapping_from(target) {
@@ -151,14 +154,14 @@ impl Kernel {
                 }
             }
             trail.looked_at += 1;
-            if !self.choose_idle_cpu(cpu, task) {
-                see.candidate(|| self.looked_at(cpu, "busy"));
+            if !self.choose_idle_cpu(cpu, task, cx) {
+                see.candidate(|| self.looked_at(cpu, "busy", cx));
                 continue;
             }
             let preferred_core = !has_idle_core || self.is_core_idle(cpu);
             let fits = self.fits_cpu(demand, cpu);
             if fits == Fits::Yes && preferred_core {
-                see.candidate(|| self.looked_at(cpu, "idle, fits"));
+                see.candidate(|| self.looked_at(cpu, "idle, fits", cx));
                 return Some(cpu);
             }
             let (mut rank, role, cap) = match fits {
@@ -175,7 +178,7 @@ impl Kernel {
             if preferred_core {
                 rank += rank::CORE_BIAS;
             }
-            see.candidate(|| self.looked_at(cpu, role));
+            see.candidate(|| self.looked_at(cpu, role, cx));
             if rank < best_rank || (rank == best_rank && cap > best_cap) {
                 (best_rank, best_cap) = (rank, cap);
                 best = Some(cpu);
@@ -191,6 +194,7 @@ impl Kernel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Kernel;
     use crate::sched::TaskKind;
     use crate::sched::demand::conformance::DemandSteps;
     use crate::sched::root_domain::tests::kernel;
@@ -208,7 +212,9 @@ mod tests {
             let choose = |k: &Kernel, asked: TaskDemand, target: u16| {
                 let sd = k.sched.topology.sd_asym_cpucapacity[usize::from(target)].unwrap();
                 let trail = &mut Trail::default();
-                k.select_idle_capacity(task, sd, CpuId(target), &asked, trail, &mut ()).map(|c| c.0)
+                k.sched
+                    .select_idle_capacity(task, sd, CpuId(target), &asked, trail, &mut (), &k.cx)
+                    .map(|c| c.0)
             };
             let of_util = |util| TaskDemand::of_clamps(util, 0, 1024);
             assert_eq!(choose(&kernel, of_util(100), 1), Some(1));
@@ -248,8 +254,15 @@ mod tests {
             let got = [0, 1, 2, 3].map(|nr| {
                 kernel.sched.topology.shared[shared].nr_idle_scan = nr;
                 let mut trail = Trail::default();
-                let found =
-                    kernel.select_idle_capacity(task, sd, CpuId(2), &asked, &mut trail, &mut ());
+                let found = kernel.sched.select_idle_capacity(
+                    task,
+                    sd,
+                    CpuId(2),
+                    &asked,
+                    &mut trail,
+                    &mut (),
+                    &kernel.cx,
+                );
                 (found.map(|cpu| cpu.0), trail.looked_at)
             });
             assert_eq!(got, expected, "{form:?}");
@@ -278,24 +291,31 @@ mod tests {
         let busy = |kernel: &mut Kernel, cpus: &[u16]| {
             for cpu in kernel.cx.platform.device_tree.all_cpus().iter() {
                 kernel.sched.rq[cpu].nr_running = u32::from(cpus.contains(&cpu.0));
-                kernel.refresh_idle(cpu);
+                kernel.sched.refresh_idle(cpu);
             }
         };
         let choose = |kernel: &Kernel| {
             let mut trail = Trail::default();
-            let found =
-                kernel.select_idle_capacity(task, sd, CpuId(0), &asked, &mut trail, &mut ());
+            let found = kernel.sched.select_idle_capacity(
+                task,
+                sd,
+                CpuId(0),
+                &asked,
+                &mut trail,
+                &mut (),
+                &kernel.cx,
+            );
             (found.map(|cpu| cpu.0), trail.no_idle_core.is_some())
         };
         busy(&mut kernel, &[1, 5]);
         kernel.sched.topology.shared[shared].has_idle_cores = true;
         assert_eq!(choose(&kernel), (Some(2), false));
-        assert!(!kernel.asym_fits_cpu(&asked, CpuId(4)), "5 is busy");
+        assert!(!kernel.sched.asym_fits_cpu(&asked, CpuId(4), &kernel.cx), "5 is busy");
         busy(&mut kernel, &[1, 3, 5]);
         assert_eq!(choose(&kernel), (Some(4), true));
         kernel.sched.topology.shared[shared].has_idle_cores = false;
         assert_eq!(choose(&kernel), (Some(4), false));
         busy(&mut kernel, &[1, 3]);
-        assert!(kernel.asym_fits_cpu(&asked, CpuId(4)));
+        assert!(kernel.sched.asym_fits_cpu(&asked, CpuId(4), &kernel.cx));
     }
 }

@@ -37,9 +37,9 @@
 //! References: the mails; 2/8 and 6/8 were read as their reviews quote them.
 
 use super::Trail;
-use crate::Kernel;
 use crate::sched::fair::energy::Choice;
 use crate::sched::topology::IdleCore;
+use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, PlacementRule, TaskId};
 
 /// What a wakeup asks a cache about idle cores.
@@ -51,7 +51,7 @@ pub(super) struct KnownIdleCore {
     pub possible: bool,
 }
 
-impl Kernel {
+impl Scheduler {
     /// `wake_affine_idle()` and `wake_affine_idler_llc()` of the series.
     pub(super) fn wake_affine_by_idle_core(
         &self,
@@ -60,10 +60,11 @@ impl Kernel {
         prev: CpuId,
         sync: bool,
         trail: &mut Trail,
+        cx: &Context,
     ) -> Option<Choice> {
         let idle = |cpu: CpuId| self.idle_cpu(cpu) || self.sched_idle_cpu(cpu);
-        if self.sched.topology.cpus_share_cache(this, prev) {
-            return match (self.cx.config.features.wa_idle, idle(prev), idle(this)) {
+        if self.topology.cpus_share_cache(this, prev) {
+            return match (cx.config.features.wa_idle, idle(prev), idle(this)) {
                 (true, true, _) => Some((prev, PlacementRule::WaIdlePrevIdle)),
                 (true, false, true) => Some((this, PlacementRule::WaIdleWakerIdle)),
                 _ => None,
@@ -76,10 +77,10 @@ impl Kernel {
             if idle(cpu) {
                 return Some((cpu, PlacementRule::WaIdlerLlcIdle));
             }
-            let shared = self.sched.topology.sd_llc_shared[cpu.index()]?;
-            if let IdleCore::Core(core) = self.sched.topology.shared[shared].idle_core
+            let shared = self.topology.sd_llc_shared[cpu.index()]?;
+            if let IdleCore::Core(core) = self.topology.shared[shared].idle_core
                 && self.has_smt()
-                && self.sched.tasks[task].cpus_mask.contains(core)
+                && self.tasks[task].cpus_mask.contains(core)
             {
                 trail.idle_core_taken = Some(shared);
                 return Some((core, PlacementRule::WaIdlerLlcCore));
@@ -102,17 +103,17 @@ impl Kernel {
     }
 
     /// What the cache of `cpu` knows, after what this wakeup has taken.
-    pub(super) fn idle_core_of(&self, cpu: CpuId, trail: &Trail) -> KnownIdleCore {
-        if !self.keeps_idle_core() {
-            let shared = self.sched.topology.sd_balance_shared[cpu.index()];
+    pub(super) fn idle_core_of(&self, cpu: CpuId, trail: &Trail, cx: &Context) -> KnownIdleCore {
+        if !cx.keeps_idle_core() {
+            let shared = self.topology.sd_balance_shared[cpu.index()];
             let known = self.has_smt()
-                && shared.is_some_and(|shared| self.sched.topology.shared[shared].has_idle_cores);
+                && shared.is_some_and(|shared| self.topology.shared[shared].has_idle_cores);
             return KnownIdleCore { known, possible: known };
         }
-        let shared = self.sched.topology.sd_llc_shared[cpu.index()];
+        let shared = self.topology.sd_llc_shared[cpu.index()];
         let hint = match shared {
             Some(shared) if self.has_smt() && trail.idle_core_taken != Some(shared) => {
-                self.sched.topology.shared[shared].idle_core
+                self.topology.shared[shared].idle_core
             }
             _ => IdleCore::Unknown,
         };
@@ -120,10 +121,10 @@ impl Kernel {
     }
 
     /// A scan has found `core` idle: if it is the known one, it is known no longer.
-    pub(super) fn take_idle_core(&self, core: CpuId, trail: &mut Trail) {
-        if self.keeps_idle_core()
-            && let Some(shared) = self.sched.topology.sd_llc_shared[core.index()]
-            && self.sched.topology.shared[shared].idle_core == self.core_of(core)
+    pub(super) fn take_idle_core(&self, core: CpuId, trail: &mut Trail, cx: &Context) {
+        if cx.keeps_idle_core()
+            && let Some(shared) = self.topology.sd_llc_shared[core.index()]
+            && self.topology.shared[shared].idle_core == self.core_of(core)
         {
             trail.idle_core_taken = Some(shared);
         }
@@ -131,67 +132,66 @@ impl Kernel {
 
     /// The core of a CPU, by its first thread (`smt_id`).
     fn core_of(&self, cpu: CpuId) -> IdleCore {
-        self.sched.topology.smt_mask[cpu.index()].lowest().map_or(IdleCore::Unknown, IdleCore::Core)
+        self.topology.smt_mask[cpu.index()].lowest().map_or(IdleCore::Unknown, IdleCore::Core)
     }
 
     /// `__update_idle_core()`, `set_next_idle_core()`: `cpu` goes idle.
     #[inline(never)]
     pub(crate) fn find_idle_core(&mut self, cpu: CpuId) {
-        let Some(shared) = self.sched.topology.sd_llc_shared[cpu.index()] else { return };
-        let before = self.sched.topology.shared[shared].idle_core;
+        let Some(shared) = self.topology.sd_llc_shared[cpu.index()] else { return };
+        let before = self.topology.shared[shared].idle_core;
         let found = match before {
             IdleCore::Core(_) => return,
             _ if self.is_core_idle(cpu) => self.core_of(cpu),
             IdleCore::None => return,
             IdleCore::Unknown => self.next_idle_core(cpu),
         };
-        self.sched.topology.shared[shared].idle_core = found;
+        self.topology.shared[shared].idle_core = found;
     }
 
     /// The first core behind that of `cpu` in its cache that is idle as a whole.
     fn next_idle_core(&self, cpu: CpuId) -> IdleCore {
-        let Some(sd) = self.sched.topology.sd_llc[cpu.index()] else { return IdleCore::Unknown };
-        let others =
-            self.sched.topology[sd].span.and_not(&self.sched.topology.smt_mask[cpu.index()]);
+        let Some(sd) = self.topology.sd_llc[cpu.index()] else { return IdleCore::Unknown };
+        let others = self.topology[sd].span.and_not(&self.topology.smt_mask[cpu.index()]);
         // All threads of a core are in its cache, so that each core is met by its first thread from `cpu` on.
-        let mut found = others.iter_wrapping_from(cpu).filter(|other| {
-            self.sched.topology.smt_mask[other.index()].is_subset(&self.sched.idle_mask)
-        });
+        let mut found = others
+            .iter_wrapping_from(cpu)
+            .filter(|other| self.topology.smt_mask[other.index()].is_subset(&self.idle_mask));
         found.next().map_or(IdleCore::None, |other| self.core_of(other))
     }
 
     /// `pick_next_task_idle()`: one busy CPU less.
     pub(crate) fn count_idle(&mut self, cpu: CpuId) {
-        if let Some(shared) = self.sched.topology.sd_llc_shared[cpu.index()] {
-            let busy = &mut self.sched.topology.shared[shared].nr_busy_cpus;
+        if let Some(shared) = self.topology.sd_llc_shared[cpu.index()] {
+            let busy = &mut self.topology.shared[shared].nr_busy_cpus;
             *busy = busy.saturating_sub(1);
-            self.sched.rq[cpu].is_idle = true;
+            self.rq[cpu].is_idle = true;
         }
     }
 
     /// `put_prev_task_idle()`: one more, and its core is not idle.
     pub(crate) fn count_busy(&mut self, cpu: CpuId) {
-        let Some(shared) = self.sched.topology.sd_llc_shared[cpu.index()] else { return };
+        let Some(shared) = self.topology.sd_llc_shared[cpu.index()] else { return };
         let core = self.core_of(cpu);
-        let known = &mut self.sched.topology.shared[shared];
+        let known = &mut self.topology.shared[shared];
         if known.idle_core == core {
             known.idle_core = IdleCore::Unknown;
         }
-        if self.sched.rq[cpu].is_idle {
+        if self.rq[cpu].is_idle {
             known.nr_busy_cpus += 1;
-            self.sched.rq[cpu].is_idle = false;
+            self.rq[cpu].is_idle = false;
         }
     }
 
     /// `set_cpu_sd_state_busy()`: a tick finds `cpu` busy which has not left its idle task yet.
     pub(crate) fn count_at_tick(&mut self, cpu: CpuId, idle: bool) {
-        let Some(shared) = self.sched.topology.sd_llc_shared[cpu.index()] else { return };
-        if idle || !self.sched.rq[cpu].is_idle {
+        let Some(shared) = self.topology.sd_llc_shared[cpu.index()] else { return };
+        if idle || !self.rq[cpu].is_idle {
             return;
         }
-        self.sched.rq[cpu].is_idle = false;
-        let busy = &mut self.sched.topology.shared[shared].nr_busy_cpus;
-        if *busy != self.sched.topology.sd_llc_size[cpu.index()] {
+        self.rq[cpu].is_idle = false;
+        let busy = &mut self.topology.shared[shared].nr_busy_cpus;
+        if *busy != self.topology.sd_llc_size[cpu.index()] {
             *busy += 1;
         }
     }

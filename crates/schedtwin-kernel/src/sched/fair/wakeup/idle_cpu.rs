@@ -16,32 +16,32 @@
 //! features.
 
 use super::{ScanBudget, Trail};
-use crate::Kernel;
 use crate::config::{IdleCoreUnseen, SchedIdleCpus, SelectIdleCluster};
 use crate::sched::fair::energy::Choice;
 use crate::sched::topology::{DomainId, SD_CLUSTER, SchedDomain};
 use crate::see::See;
+use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, CpuMask, Ns, PlacementRule, Policy, TaskId};
 
-impl Kernel {
+impl Scheduler {
     /// `choose_sched_idle_rq()` without the CPU: whether one with `SCHED_IDLE` tasks only is as good as an idle one.
     #[inline]
-    pub(crate) fn displaces_idle_tasks(&self, task: TaskId) -> bool {
-        match self.cx.config.sched_idle_cpus {
+    pub(crate) fn displaces_idle_tasks(&self, task: TaskId, cx: &Context) -> bool {
+        match cx.config.sched_idle_cpus {
             SchedIdleCpus::ForAll => true,
-            SchedIdleCpus::ForOthers => self.sched.tasks[task].policy != Policy::Idle,
+            SchedIdleCpus::ForOthers => self.tasks[task].policy != Policy::Idle,
         }
     }
 
     /// `choose_idle_cpu()`.
     #[inline]
-    pub(crate) fn choose_idle_cpu(&self, cpu: CpuId, task: TaskId) -> bool {
-        self.idle_cpu(cpu) || self.sched_idle_cpu(cpu) && self.displaces_idle_tasks(task)
+    pub(crate) fn choose_idle_cpu(&self, cpu: CpuId, task: TaskId, cx: &Context) -> bool {
+        self.idle_cpu(cpu) || self.sched_idle_cpu(cpu) && self.displaces_idle_tasks(task, cx)
     }
 
     /// Whether a wakeup looks at the target's cluster before the rest of the cache domain.
-    pub(super) fn wakeups_know_clusters(&self) -> bool {
-        self.has_clusters() && self.cx.config.select_idle_cluster == SelectIdleCluster::ClusterFirst
+    pub(super) fn wakeups_know_clusters(&self, cx: &Context) -> bool {
+        self.has_clusters() && cx.config.select_idle_cluster == SelectIdleCluster::ClusterFirst
     }
 
     /// SIS_PROP: how many CPUs the executing one may look at, and what that follows from. `None`: there
@@ -49,16 +49,16 @@ impl Kernel {
     ///
     /// Its idle time of late, halved for each jiffy that has passed since, over what looking has cost; at
     /// least 4.
-    fn scan_budget(&self, span_weight: u32) -> Option<(u32, ScanBudget)> {
-        let this_sd = self.sched.topology.sd_llc[self.cx.this_cpu.index()]?;
-        let rq = &self.sched.rq[self.cx.this_cpu];
+    fn scan_budget(&self, span_weight: u32, cx: &Context) -> Option<(u32, ScanBudget)> {
+        let this_sd = self.topology.sd_llc[cx.this_cpu.index()]?;
+        let rq = &self.rq[cx.this_cpu];
         let (mut avg_idle, mut stamp) = (rq.wake_avg_idle, rq.wake_stamp);
         // At most 64 turns.
-        while stamp < self.jiffies() && avg_idle != 0 {
+        while stamp < cx.jiffies() && avg_idle != 0 {
             stamp += 1;
             avg_idle >>= 1;
         }
-        let avg_cost = self.sched.topology[this_sd].avg_scan_cost + 1;
+        let avg_cost = self.topology[this_sd].avg_scan_cost + 1;
         let span_avg = span_weight as u64 * avg_idle;
         let nr = if span_avg > 4 * avg_cost { span_avg / avg_cost } else { 4 };
         let nr = nr.min(i32::MAX as u64) as u32;
@@ -66,13 +66,13 @@ impl Kernel {
     }
 
     /// SIS_PROP: a scan has taken `time`.
-    pub(super) fn account_scan(&mut self, budget: ScanBudget, time: Ns) {
-        let rq = &mut self.sched.rq[self.cx.this_cpu];
+    pub(super) fn account_scan(&mut self, budget: ScanBudget, time: Ns, cx: &Context) {
+        let rq = &mut self.rq[cx.this_cpu];
         (rq.wake_avg_idle, rq.wake_stamp) = (budget.avg_idle, budget.stamp);
         if budget.measured {
             rq.wake_avg_idle = rq.wake_avg_idle.saturating_sub(time);
             // update_avg(): one eighth of the difference.
-            let cost = &mut self.sched.topology[budget.this_sd].avg_scan_cost;
+            let cost = &mut self.topology[budget.this_sd].avg_scan_cost;
             *cost = (*cost as i64 + (time as i64 - *cost as i64) / 8) as u64;
         }
     }
@@ -86,42 +86,44 @@ impl Kernel {
         has_idle_core: bool,
         trail: &mut Trail,
         see: &mut impl See,
+        cx: &Context,
     ) -> Option<Choice> {
-        let sd = &self.sched.topology.domains[sd.0 as usize];
-        let mut cpus = sd.span.and(&self.sched.tasks[task].cpus_mask);
+        let sd = &self.topology.domains[sd.0 as usize];
+        let mut cpus = sd.span.and(&self.tasks[task].cpus_mask);
         let mut left = i32::MAX as u32;
-        if self.cx.config.features.sis_prop && !has_idle_core {
-            let (nr, budget) = self.scan_budget(sd.span_weight)?;
+        if cx.config.features.sis_prop && !has_idle_core {
+            let (nr, budget) = self.scan_budget(sd.span_weight, cx)?;
             left = nr;
             trail.budget = Some(budget);
         }
-        if self.cx.config.features.sis_util
-            && let Some(shared) = self.sched.topology.sd_llc_shared[target.index()]
+        if cx.config.features.sis_util
+            && let Some(shared) = self.topology.sd_llc_shared[target.index()]
         {
-            left = self.sched.topology.shared[shared].nr_idle_scan + 1;
+            left = self.topology.shared[shared].nr_idle_scan + 1;
             if left == 1 {
                 return None;
             }
         }
-        if cpus.is_empty() && self.cx.config.idle_core_unseen == IdleCoreUnseen::Kept {
+        if cpus.is_empty() && cx.config.idle_core_unseen == IdleCoreUnseen::Kept {
             return None;
         }
         let start = CpuId(target.0 + 1);
-        let near = self.cluster_within(sd, target);
+        let near = self.cluster_within(sd, target, cx);
         if has_idle_core && !self.has_smt() {
             // Without threads each CPU is a core, and the search for one knows no limit.
             left = i32::MAX as u32;
         } else if has_idle_core {
             let far = cpus.and_not(&near);
-            return self.scan_for_core(task, [cpus.and(&near), far], start, target, trail, see);
+            return self.scan_for_core(task, [cpus.and(&near), far], start, target, trail, see, cx);
         }
         let mut found = None;
         if !near.is_empty() {
-            found = self.scan(&cpus.and(&near), start, task, &mut left, &mut trail.looked_at, see);
+            found =
+                self.scan(&cpus.and(&near), start, task, &mut left, &mut trail.looked_at, see, cx);
             cpus = cpus.and_not(&near);
         }
         if found.is_none() && left != 0 {
-            found = self.scan(&cpus, start, task, &mut left, &mut trail.looked_at, see);
+            found = self.scan(&cpus, start, task, &mut left, &mut trail.looked_at, see, cx);
         }
         if let Some(budget) = &mut trail.budget {
             budget.measured = found.is_some() || left != 0;
@@ -130,11 +132,11 @@ impl Kernel {
     }
 
     /// The CPUs of the target's cluster, if a wakeup looks at them before the rest of its cache domain; else none.
-    fn cluster_within(&self, llc: &SchedDomain, target: CpuId) -> CpuMask {
-        if !self.wakeups_know_clusters() {
+    fn cluster_within(&self, llc: &SchedDomain, target: CpuId, cx: &Context) -> CpuMask {
+        if !self.wakeups_know_clusters(cx) {
             return CpuMask::EMPTY;
         }
-        let group = &self.sched.topology[llc.groups];
+        let group = &self.topology[llc.groups];
         if group.flags & SD_CLUSTER != 0 && group.span.contains(target) {
             return group.span;
         }
@@ -151,10 +153,11 @@ impl Kernel {
         left: &mut u32,
         looked_at: &mut u32,
         see: &mut S,
+        cx: &Context,
     ) -> Option<CpuId> {
-        let mut idle = self.sched.idle_mask;
-        if self.displaces_idle_tasks(task) {
-            idle = idle.or(&self.sched.sched_idle_mask);
+        let mut idle = self.idle_mask;
+        if self.displaces_idle_tasks(task, cx) {
+            idle = idle.or(&self.sched_idle_mask);
         }
         let idle = cpus.and(&idle);
         let found = idle.next_wrapping_from(start);
@@ -166,7 +169,7 @@ impl Kernel {
         if S::ON {
             for cpu in cpus.iter_wrapping_from(start).take(looked as usize) {
                 let role = if found == Some(cpu) { "idle" } else { "busy" };
-                see.candidate(|| self.looked_at(cpu, role));
+                see.candidate(|| self.looked_at(cpu, role, cx));
             }
         }
         found
@@ -200,11 +203,11 @@ mod tests {
             let rq = &mut kernel.sched.rq[CpuId(0)];
             (rq.wake_avg_idle, rq.wake_stamp) = (avg_idle, 100 - jiffies);
             kernel.sched.topology[sd].avg_scan_cost = cost;
-            let (got, budget) = kernel.scan_budget(8).unwrap();
+            let (got, budget) = kernel.sched.scan_budget(8, &kernel.cx).unwrap();
             assert_eq!((got, budget.avg_idle), (nr, left), "{avg_idle} {jiffies} {cost}");
         }
         // Time that has become 0 stays 0, so the stamp stops there.
-        assert_eq!(kernel.scan_budget(8).unwrap().1.stamp, 100 - 50 + 20);
+        assert_eq!(kernel.sched.scan_budget(8, &kernel.cx).unwrap().1.stamp, 100 - 50 + 20);
     }
 
     /// A scan that was cut short teaches nothing; one that came to its end costs what it took.
@@ -215,21 +218,29 @@ mod tests {
         kernel.cx.config.features.sis_prop = true;
         kernel.cx.platform.device_tree.path_costs.select_per_cpu = 100;
         kernel.cx.platform.device_tree.path_costs.constant_time = true;
-        kernel.refresh_path_speed(CpuId(0));
+        kernel.sched.refresh_path_speed(CpuId(0), &kernel.cpufreq, &mut kernel.cx);
         let task = kernel.new_task(None, TaskKind::User);
         let sd = kernel.sched.topology.base[0].unwrap();
         for cpu in 0..8 {
             kernel.sched.rq[CpuId(cpu)].curr = task;
-            kernel.add_nr_running(CpuId(cpu), 1);
+            kernel.sched.add_nr_running(CpuId(cpu), 1);
         }
         // 3 of 8 CPUs are looked at, then all 8: 800 ns.
         for (avg_idle, cost, left, learnt) in [(100, 799, 100, 799), (8_000, 0, 7_200, 100)] {
             kernel.sched.rq[CpuId(0)].wake_avg_idle = avg_idle;
             kernel.sched.topology[sd].avg_scan_cost = cost;
             let mut trail = Trail::default();
-            let found = kernel.select_idle_cpu(task, sd, CpuId(3), false, &mut trail, &mut ());
+            let found = kernel.sched.select_idle_cpu(
+                task,
+                sd,
+                CpuId(3),
+                false,
+                &mut trail,
+                &mut (),
+                &kernel.cx,
+            );
             assert_eq!(found, None);
-            kernel.commit_trail(task, CpuId(3), trail);
+            kernel.sched.commit_trail(task, CpuId(3), trail, &mut kernel.cx);
             let rq = &kernel.sched.rq[CpuId(0)];
             assert_eq!((rq.wake_avg_idle, kernel.sched.topology[sd].avg_scan_cost), (left, learnt));
         }

@@ -22,17 +22,23 @@
 //! Differences: a CPU without a cache domain has no preference in the first version, too, which does not test for it.
 //! References: the first version compares prev's size twice in step 1, which shows where sizes differ.
 
-use crate::Kernel;
 use crate::config::IdlerLlc;
 use crate::sched::fair::energy::Choice;
+use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, PlacementRule};
 
-impl Kernel {
+impl Scheduler {
     /// `prefer_idler_llc()`: `this` or `prev`, if their caches tell them apart.
-    pub(super) fn prefer_idler_llc(&self, this: CpuId, prev: CpuId, sync: bool) -> Option<Choice> {
-        let form = self.cx.config.idler_llc;
+    pub(super) fn prefer_idler_llc(
+        &self,
+        this: CpuId,
+        prev: CpuId,
+        sync: bool,
+        cx: &Context,
+    ) -> Option<Choice> {
+        let form = cx.config.idler_llc;
         if matches!(form, IdlerLlc::Absent | IdlerLlc::IdleCore)
-            || self.sched.topology.cpus_share_cache(this, prev)
+            || self.topology.cpus_share_cache(this, prev)
         {
             return None;
         }
@@ -49,7 +55,7 @@ impl Kernel {
             IdlerLlc::Absent | IdlerLlc::IdleCore | IdlerLlc::Fraction => 0,
             IdlerLlc::WakerFirst => this_size,
             IdlerLlc::WakerCores => {
-                this_size / self.sched.topology.smt_mask[this.index()].weight() as i32
+                this_size / self.topology.smt_mask[this.index()].weight() as i32
             }
         };
         if this_busy < room {
@@ -62,23 +68,26 @@ impl Kernel {
         }
     }
 
+    /// How many CPUs of a CPU's cache are busy, and how many there are.
+    pub(super) fn busy_of_llc(&self, cpu: CpuId) -> Option<(i32, i32)> {
+        let shared = self.topology.sd_llc_shared[cpu.index()]?;
+        let busy = self.topology.shared[shared].nr_busy_cpus as i32;
+        Some((busy, self.topology.sd_llc_size[cpu.index()] as i32))
+    }
+}
+
+impl Context {
     /// Whether caches know which core is idle, and count who is busy at each switch (`idle_core.rs`).
     #[inline]
     pub(crate) fn keeps_idle_core(&self) -> bool {
-        self.cx.config.idler_llc == IdlerLlc::IdleCore
-    }
-
-    /// How many CPUs of a CPU's cache are busy, and how many there are.
-    pub(super) fn busy_of_llc(&self, cpu: CpuId) -> Option<(i32, i32)> {
-        let shared = self.sched.topology.sd_llc_shared[cpu.index()]?;
-        let busy = self.sched.topology.shared[shared].nr_busy_cpus as i32;
-        Some((busy, self.sched.topology.sd_llc_size[cpu.index()] as i32))
+        self.config.idler_llc == IdlerLlc::IdleCore
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Kernel;
     use crate::config::Config;
     use crate::device_tree::DeviceTree;
 
@@ -101,7 +110,7 @@ mod tests {
             let shared = kernel.sched.topology.sd_llc_shared[cpu.index()].expect("it has a cache");
             kernel.sched.topology.shared[shared].nr_busy_cpus = busy;
         }
-        kernel.prefer_idler_llc(this, prev, sync).map(|(cpu, _)| cpu == this)
+        kernel.sched.prefer_idler_llc(this, prev, sync, &kernel.cx).map(|(cpu, _)| cpu == this)
     }
 
     /// The worked values of the behaviour notes (03 §7).

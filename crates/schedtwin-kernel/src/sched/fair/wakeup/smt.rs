@@ -16,12 +16,12 @@
 //! Differences: none known.
 
 use super::Trail;
-use crate::Kernel;
 use crate::sched::fair::energy::Choice;
 use crate::see::See;
+use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, CpuMask, PlacementRule, TaskId};
 
-impl Kernel {
+impl Scheduler {
     /// `select_idle_smt()`: another idle thread of `target`'s core.
     pub(super) fn select_idle_smt(
         &self,
@@ -29,16 +29,16 @@ impl Kernel {
         target: CpuId,
         trail: &mut Trail,
         see: &mut impl See,
+        cx: &Context,
     ) -> Option<CpuId> {
-        let threads =
-            self.sched.topology.smt_mask[target.index()].and(&self.sched.tasks[task].cpus_mask);
+        let threads = self.topology.smt_mask[target.index()].and(&self.tasks[task].cpus_mask);
         for cpu in threads.iter().filter(|cpu| *cpu != target) {
             trail.looked_at_threads += 1;
-            if self.choose_idle_cpu(cpu, task) {
-                see.candidate(|| self.looked_at(cpu, "idle thread"));
+            if self.choose_idle_cpu(cpu, task, cx) {
+                see.candidate(|| self.looked_at(cpu, "idle thread", cx));
                 return Some(cpu);
             }
-            see.candidate(|| self.looked_at(cpu, "busy thread"));
+            see.candidate(|| self.looked_at(cpu, "busy thread", cx));
         }
         None
     }
@@ -54,6 +54,7 @@ impl Kernel {
         target: CpuId,
         trail: &mut Trail,
         see: &mut impl See,
+        cx: &Context,
     ) -> Option<Choice> {
         let mut first_idle = None;
         for part in parts {
@@ -63,20 +64,20 @@ impl Kernel {
                 if !cpus.contains(core) {
                     continue;
                 }
-                let threads = self.sched.topology.smt_mask[core.index()];
-                if threads.is_subset(&self.sched.idle_mask) {
+                let threads = self.topology.smt_mask[core.index()];
+                if threads.is_subset(&self.idle_mask) {
                     trail.looked_at += threads.weight();
-                    self.take_idle_core(core, trail);
-                    see.candidate(|| self.looked_at(core, "idle core"));
+                    self.take_idle_core(core, trail, cx);
+                    see.candidate(|| self.looked_at(core, "idle core", cx));
                     return Some((core, PlacementRule::SelectIdleCore));
                 }
                 for cpu in threads.iter() {
                     trail.looked_at += 1;
                     let idle = self.idle_cpu(cpu);
-                    let takes = idle || self.choose_idle_cpu(cpu, task);
+                    let takes = idle || self.choose_idle_cpu(cpu, task, cx);
                     if first_idle.is_none() && takes && cpus.contains(cpu) {
                         first_idle = Some(cpu);
-                        see.candidate(|| self.looked_at(cpu, "idle thread"));
+                        see.candidate(|| self.looked_at(cpu, "idle thread", cx));
                         if !idle {
                             break;
                         }
@@ -87,7 +88,7 @@ impl Kernel {
                 cpus = cpus.and_not(&threads);
             }
         }
-        trail.no_idle_core = self.sched.topology.sd_balance_shared[target.index()];
+        trail.no_idle_core = self.topology.sd_balance_shared[target.index()];
         first_idle.map(|cpu| (cpu, PlacementRule::SelectIdleCoreThread))
     }
 }
@@ -95,6 +96,7 @@ impl Kernel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Kernel;
     use crate::config::Config;
     use crate::device_tree::DeviceTree;
     use crate::sched::TaskKind;
@@ -115,23 +117,23 @@ mod tests {
         let busy = |kernel: &mut Kernel, cpus: [bool; 4]| {
             for cpu in kernel.cx.platform.device_tree.all_cpus().iter() {
                 kernel.sched.rq[cpu].curr = if cpus[cpu.index()] { waker } else { TaskId::IDLE };
-                kernel.refresh_idle(cpu);
+                kernel.sched.refresh_idle(cpu);
             }
         };
         // One thread of each core is busy: the waker's sibling, by the scan.
         busy(&mut kernel, [true, false, true, false]);
-        kernel.set_next_task_idle(CpuId(3));
+        kernel.sched.set_next_task_idle(CpuId(3), &mut kernel.cpuidle, &kernel.cx);
         assert!(!kernel.sched.topology.shared[shared].has_idle_cores);
         let select = |kernel: &mut Kernel| {
             let mut trail = Trail::default();
             let choice = kernel.select_idle_sibling(task, CpuId(0), CpuId(0), &mut trail, &mut ());
-            kernel.commit_trail(task, CpuId(0), trail);
+            kernel.sched.commit_trail(task, CpuId(0), trail, &mut kernel.cx);
             choice
         };
         assert_eq!(select(&mut kernel), (CpuId(1), PlacementRule::SelectIdleSmt));
         // The second core is idle as a whole, and preferred to the sibling.
         busy(&mut kernel, [true, false, false, false]);
-        kernel.set_next_task_idle(CpuId(3));
+        kernel.sched.set_next_task_idle(CpuId(3), &mut kernel.cpuidle, &kernel.cx);
         assert!(kernel.sched.topology.shared[shared].has_idle_cores);
         assert_eq!(select(&mut kernel), (CpuId(2), PlacementRule::SelectIdleCore));
         // It is no longer; who looks for it says so.

@@ -15,13 +15,13 @@
 //! Differences: of SIS_PROP the time that counts is the cost of the CPUs looked at in step 2.
 
 use super::{ScanBudget, Trail};
-use crate::Kernel;
 use crate::sched::fair::energy::Choice;
 use crate::sched::topology::DomainId;
 use crate::see::See;
+use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, CpuMask, PlacementRule, TaskId};
 
-impl Kernel {
+impl Scheduler {
     /// `select_idle_core()`, `select_idle_cpu()`, `select_idle_smt()`, in this order.
     pub(super) fn scan_smt_last(
         &self,
@@ -30,21 +30,22 @@ impl Kernel {
         target: CpuId,
         trail: &mut Trail,
         see: &mut impl See,
+        cx: &Context,
     ) -> Option<Choice> {
-        let span = self.sched.topology[sd].span;
-        let cpus = span.and(&self.sched.tasks[task].cpus_mask);
-        if let Some(core) = self.known_idle_core(&cpus, target, trail, see) {
+        let span = self.topology[sd].span;
+        let cpus = span.and(&self.tasks[task].cpus_mask);
+        if let Some(core) = self.known_idle_core(&cpus, target, trail, see, cx) {
             return Some((core, PlacementRule::SelectIdleCore));
         }
         let mut left = i32::MAX as u32;
-        if self.cx.config.features.sis_prop {
-            let this_sd = self.sched.topology.sd_llc[self.cx.this_cpu.index()]?;
-            left = self.nr_by_avg_idle(self.sched.topology[sd].span_weight, this_sd);
-            let rq = &self.sched.rq[self.cx.this_cpu];
+        if cx.config.features.sis_prop {
+            let this_sd = self.topology.sd_llc[cx.this_cpu.index()]?;
+            left = self.nr_by_avg_idle(self.topology[sd].span_weight, this_sd, cx);
+            let rq = &self.rq[cx.this_cpu];
             let (avg_idle, stamp) = (rq.wake_avg_idle, rq.wake_stamp);
             trail.budget = Some(ScanBudget { avg_idle, stamp, this_sd, measured: false });
         }
-        let found = self.scan(&cpus, target, task, &mut left, &mut trail.looked_at, see);
+        let found = self.scan(&cpus, target, task, &mut left, &mut trail.looked_at, see, cx);
         if let Some(budget) = &mut trail.budget {
             budget.measured = found.is_some() || left != 0;
         }
@@ -54,7 +55,7 @@ impl Kernel {
         if !self.has_smt() {
             return None;
         }
-        let thread = self.select_idle_smt(task, target, trail, see)?;
+        let thread = self.select_idle_smt(task, target, trail, see, cx)?;
         Some((thread, PlacementRule::SelectIdleSmtTarget))
     }
 
@@ -65,9 +66,10 @@ impl Kernel {
         target: CpuId,
         trail: &mut Trail,
         see: &mut impl See,
+        cx: &Context,
     ) -> Option<CpuId> {
-        let shared = self.sched.topology.sd_balance_shared[target.index()]?;
-        if !self.has_smt() || !self.idle_core_of(target, trail).possible {
+        let shared = self.topology.sd_balance_shared[target.index()]?;
+        if !self.has_smt() || !self.idle_core_of(target, trail, cx).possible {
             return None;
         }
         let mut cpus = *allowed;
@@ -75,11 +77,11 @@ impl Kernel {
             if !cpus.contains(core) {
                 continue;
             }
-            let threads = self.sched.topology.smt_mask[core.index()];
+            let threads = self.topology.smt_mask[core.index()];
             trail.looked_at_threads += threads.weight();
-            if threads.is_subset(&self.sched.idle_mask) {
-                self.take_idle_core(core, trail);
-                see.candidate(|| self.looked_at(core, "idle core"));
+            if threads.is_subset(&self.idle_mask) {
+                self.take_idle_core(core, trail, cx);
+                see.candidate(|| self.looked_at(core, "idle core", cx));
                 return Some(core);
             }
             cpus = cpus.and_not(&threads);
@@ -89,9 +91,9 @@ impl Kernel {
     }
 
     /// How many CPUs of a domain a 512th of the executing CPU's idle time pays for.
-    fn nr_by_avg_idle(&self, span_weight: u32, this_sd: DomainId) -> u32 {
-        let avg_idle = self.sched.rq[self.cx.this_cpu].avg_idle / 512;
-        let avg_cost = self.sched.topology[this_sd].avg_scan_cost + 1;
+    fn nr_by_avg_idle(&self, span_weight: u32, this_sd: DomainId, cx: &Context) -> u32 {
+        let avg_idle = self.rq[cx.this_cpu].avg_idle / 512;
+        let avg_cost = self.topology[this_sd].avg_scan_cost + 1;
         let span_avg = u64::from(span_weight) * avg_idle;
         let nr = if span_avg > 4 * avg_cost { span_avg / avg_cost } else { 4 };
         nr.min(i32::MAX as u64) as u32
@@ -101,6 +103,7 @@ impl Kernel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Kernel;
     use crate::config::{Config, RecentUsedCpu, SelectIdleScan};
     use crate::device_tree::DeviceTree;
     use crate::sched::TaskKind;
@@ -124,7 +127,7 @@ mod tests {
         let mut kernel = Kernel::boot(machine, config);
         kernel.cx.platform.device_tree.path_costs.select_per_cpu = LOOK;
         kernel.cx.platform.device_tree.path_costs.constant_time = true;
-        kernel.refresh_path_speed(CpuId(0));
+        kernel.sched.refresh_path_speed(CpuId(0), &kernel.cpufreq, &mut kernel.cx);
         kernel
     }
 
@@ -215,12 +218,12 @@ mod tests {
         for (cpu, busy) in before.busy.iter().enumerate() {
             let cpu = CpuId(cpu as u16);
             kernel.sched.rq[cpu].curr = if *busy { waker } else { TaskId::IDLE };
-            kernel.refresh_idle(cpu);
+            kernel.sched.refresh_idle(cpu);
         }
         let mut trail = Trail::default();
         let (prev, target) = (CpuId(prev as u16), CpuId(target as u16));
         let (cpu, _) = kernel.select_idle_sibling(task, prev, target, &mut trail, &mut ());
-        kernel.commit_trail(task, prev, trail);
+        kernel.sched.commit_trail(task, prev, trail, &mut kernel.cx);
         let after = Plain {
             has_idle_cores: kernel.sched.topology.shared[shared].has_idle_cores,
             avg_scan_cost: kernel.sched.topology[sd].avg_scan_cost,

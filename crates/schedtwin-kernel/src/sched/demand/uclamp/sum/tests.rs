@@ -34,10 +34,10 @@ fn task(kernel: &mut Kernel, cpu: CpuId, util: u64, min: u16, max: u16) -> TaskI
     let p = kernel.new_task(None, TaskKind::User);
     kernel.sched.tasks[p].uclamp_req = UclampRequest { min: Some(min), max: Some(max) };
     kernel.sched.tasks[p].cpu = cpu;
-    kernel.set_task_rq(p, cpu);
+    kernel.sched.set_task_rq(p, cpu);
     let se = kernel.sched.tasks[p].se;
     // Attached, and as old as its queue.
-    kernel.update_rq_clock(cpu);
+    kernel.sched.update_rq_clock(cpu, &kernel.cx);
     kernel.attach_entity_cfs_rq(se);
     let divider = pelt::get_pelt_divider(&kernel.sched.se[se].avg);
     let root = CfsRqId::root(cpu);
@@ -45,7 +45,7 @@ fn task(kernel: &mut Kernel, cpu: CpuId, util: u64, min: u16, max: u16) -> TaskI
     (own.util_avg, own.util_sum) = (util, util as u32 * divider);
     kernel.sched.cfs[root].avg.util_avg += util;
     kernel.sched.cfs[root].avg.util_sum += util as u32 * divider;
-    kernel.util_bias_update(p);
+    kernel.sched.util_bias_update(p, &kernel.cx);
     p
 }
 
@@ -62,7 +62,7 @@ fn sums(kernel: &Kernel, cpu: CpuId) -> UclampRq {
 
 /// The clamped utilisation of a CPU, without boosting.
 fn clamped_util(kernel: &Kernel, cpu: CpuId) -> u64 {
-    kernel.cpu_util_uclamp(cpu, &sums(kernel, cpu), None, None, false)
+    kernel.sched.cpu_util_uclamp(cpu, &sums(kernel, cpu), None, None, false, &kernel.cx)
 }
 
 /// The check values: 300 capped at 110 has a bias of −190, and four of them sum up to 440, which does not fit
@@ -74,7 +74,7 @@ fn biases_add_up() {
     for &p in &capped {
         assert_eq!(kernel.sched.tasks[p].uclamp.sums.bias, -190);
         wake(&mut kernel, BIG, p);
-        kernel.verify_uclamp(BIG);
+        kernel.sched.verify_uclamp(BIG);
     }
     assert_eq!(sums(&kernel, BIG).bias, -760);
     assert_eq!(kernel.sched.cfs[CfsRqId::root(BIG)].avg.util_avg, 1200);
@@ -100,14 +100,19 @@ fn what_fits() {
     ] {
         let p = task(&mut kernel, cpu, util, min, max);
         let demand = kernel.task_demand(p);
-        assert_eq!(kernel.fits_cpu(&demand, cpu), expected, "{util} {min} {max} {cpu:?}");
+        assert_eq!(kernel.sched.fits_cpu(&demand, cpu), expected, "{util} {min} {max} {cpu:?}");
     }
     let mut kernel = boot(|_| {});
     for (n, exceeds) in [false, false, true].into_iter().enumerate() {
         let p = task(&mut kernel, LITTLE, 500, 0, 110);
         wake(&mut kernel, LITTLE, p);
-        let util = kernel.cpu_util_cfs(LITTLE);
-        assert_eq!(kernel.util_exceeds(util, LITTLE), exceeds, "{} capped tasks", n + 1);
+        let util = kernel.sched.cpu_util_cfs(LITTLE, &kernel.cx);
+        assert_eq!(
+            kernel.sched.util_exceeds(util, LITTLE, &kernel.cx),
+            exceeds,
+            "{} capped tasks",
+            n + 1
+        );
     }
 }
 
@@ -119,8 +124,9 @@ fn a_cpu_with_a_task_and_without() {
     let other = task(&mut kernel, BIG, 200, 0, 1024);
     let p = task(&mut kernel, BIG, 300, 0, 110);
     wake(&mut kernel, BIG, other);
-    let of =
-        |k: &Kernel, cpu, dst| k.cpu_util_uclamp(cpu, &sums(k, cpu), Some(p), Some(dst), false);
+    let of = |k: &Kernel, cpu, dst| {
+        k.sched.cpu_util_uclamp(cpu, &sums(k, cpu), Some(p), Some(dst), false, &k.cx)
+    };
     for asleep in [true, false] {
         if !asleep {
             wake(&mut kernel, BIG, p);
@@ -139,10 +145,14 @@ fn runnable_boosting_in_proportion() {
         let p = task(&mut kernel, BIG, 400, 0, 100);
         wake(&mut kernel, BIG, p);
         kernel.sched.cfs[CfsRqId::root(BIG)].avg.runnable_avg = 800;
-        assert_eq!(kernel.demanded_cpu_util(BIG, None, None), expected, "{form:?}");
+        assert_eq!(
+            kernel.sched.demanded_cpu_util(BIG, None, None, &kernel.cx),
+            expected,
+            "{form:?}"
+        );
         // Utilisation that is all waiting is not boosted: there is nothing to multiply.
         kernel.sched.cfs[CfsRqId::root(LITTLE)].avg.runnable_avg = 800;
-        assert_eq!(kernel.demanded_cpu_util(LITTLE, None, None), 0, "{form:?}");
+        assert_eq!(kernel.sched.demanded_cpu_util(LITTLE, None, None, &kernel.cx), 0, "{form:?}");
     }
 }
 
@@ -156,10 +166,10 @@ fn negative_bias() {
         wake(&mut kernel, BIG, p);
         assert_eq!(clamped_util(&kernel, BIG), 200);
         assert!(kernel.dequeue_task(BIG, p, DEQUEUE_SLEEP));
-        kernel.finish_block_task(p);
-        kernel.verify_uclamp(BIG);
+        kernel.sched.finish_block_task(p);
+        kernel.sched.verify_uclamp(BIG);
         assert_eq!(clamped_util(&kernel, BIG), expected, "{form:?}");
-        assert_eq!(kernel.task_util(p), expected, "{form:?}");
+        assert_eq!(kernel.sched.task_util(p), expected, "{form:?}");
         // The sum never says less than the average.
         let avg = &kernel.sched.cfs[CfsRqId::root(BIG)].avg;
         assert!(avg.util_sum >= avg.util_avg as u32 * pelt::PELT_MIN_DIVIDER);
@@ -177,24 +187,24 @@ fn a_capped_task_does_not_throttle_its_neighbour() {
         let b = task(&mut kernel, BIG, 512, 0, 1);
         for p in [a, b] {
             wake(&mut kernel, BIG, p);
-            kernel.util_bias_update(p);
+            kernel.sched.util_bias_update(p, &kernel.cx);
         }
         // 512 · wmult · weight >> 32 is 512; C's clamp makes no cap of what reaches it, rounding aside.
         let util = clamped_util(&kernel, BIG);
         assert!(util.abs_diff(expected) <= 1, "{form:?}: {util}");
-        kernel.verify_uclamp(BIG);
+        kernel.sched.verify_uclamp(BIG);
     }
     // A is gone, and B notes its own demand at its next refresh.
     let mut kernel = boot(tracked);
     let [a, b] = [1024, 1].map(|max| task(&mut kernel, BIG, 512, 0, max));
     for p in [a, b] {
         wake(&mut kernel, BIG, p);
-        kernel.util_bias_update(p);
+        kernel.sched.util_bias_update(p, &kernel.cx);
     }
     assert_eq!(sums(&kernel, BIG).max_factor_of, Some(a));
     assert!(kernel.dequeue_task(BIG, a, DEQUEUE_SLEEP));
     assert_eq!((sums(&kernel, BIG).max_factor, sums(&kernel, BIG).max_factor_of), (0, None));
-    kernel.util_bias_update(b);
+    kernel.sched.util_bias_update(b, &kernel.cx);
     assert_eq!(kernel.sched.tasks[b].uclamp.sums.bias, 1 - 512);
     assert_eq!(sums(&kernel, BIG).max_factor_of, Some(b));
 }
@@ -228,12 +238,12 @@ fn estimates_are_clamped() {
         wake(&mut kernel, BIG, p);
         assert_eq!(sums(&kernel, BIG).util_est, 0, "it has not slept yet");
         assert!(kernel.dequeue_task(BIG, p, DEQUEUE_SLEEP));
-        kernel.finish_block_task(p);
+        kernel.sched.finish_block_task(p);
         assert_eq!(kernel.sched.tasks[p].uclamp.sums.util_est, expected, "{form:?}");
         wake(&mut kernel, BIG, p);
         assert_eq!(sums(&kernel, BIG).util_est, expected, "{form:?}");
         assert_eq!(kernel.sched.cfs[CfsRqId::root(BIG)].avg.util_est, 300);
-        kernel.verify_uclamp(BIG);
+        kernel.sched.verify_uclamp(BIG);
     }
 }
 
@@ -250,7 +260,7 @@ fn the_governor_is_told_of_the_bias() {
         kernel.cx.this_cpu = BIG;
         kernel.cx.now = 150_000_000;
         wake(&mut kernel, BIG, p);
-        let policy = kernel.policy_of(BIG);
+        let policy = kernel.cx.policy_of(BIG);
         let asked = kernel.cpufreq.policies[policy].sugov.cached_raw_freq;
         let khz = if expected == 0 { 0 } else { 1_250_000 };
         assert!(asked.abs_diff(khz) <= 30_000, "{hook:?} {min}: {asked}");
@@ -264,7 +274,7 @@ fn the_governor_is_told_of_a_cap_by_the_first_version_alone() {
     for (hook, told) in [(UtilBiasHook::Always, true), (UtilBiasHook::Boosted, false)] {
         let mut kernel = boot(|config| config.enqueue_hook = hook);
         let p = task(&mut kernel, BIG, 800, 0, 300);
-        let policy = kernel.policy_of(BIG);
+        let policy = kernel.cx.policy_of(BIG);
         kernel.cpufreq.policies[policy].sugov.freq_update_delay_ns = 0;
         kernel.cx.this_cpu = BIG;
         kernel.cx.now = 101_000_000;
@@ -283,10 +293,10 @@ fn verify_finds_a_factor_whose_owner_has_left() {
         let mut kernel = boot(|config| config.max_uclamp_factor = MaxUclampFactor::Tracked);
         let [here, away] = [512, 300].map(|util| task(&mut kernel, BIG, util, 0, 1024));
         wake(&mut kernel, BIG, here);
-        kernel.util_bias_update(here);
+        kernel.sched.util_bias_update(here, &kernel.cx);
         assert_eq!(sums(&kernel, BIG).max_factor_of, Some(here));
-        kernel.change_sums(BIG, |sums| break_it(sums, away));
-        let verified = std::panic::AssertUnwindSafe(|| kernel.verify_uclamp(BIG));
+        kernel.sched.change_sums(BIG, |sums| break_it(sums, away));
+        let verified = std::panic::AssertUnwindSafe(|| kernel.sched.verify_uclamp(BIG));
         std::panic::catch_unwind(verified).is_err()
     };
     assert!(!found(|_, _| {}));
@@ -303,5 +313,5 @@ fn the_key_is_off() {
     wake(&mut kernel, BIG, p);
     assert_eq!(clamped_util(&kernel, BIG), 300);
     kernel.sched.tasks[p].class = crate::sched::Class::Rt;
-    assert_eq!(kernel.rt_uclamp_min(p), 0);
+    assert_eq!(kernel.sched.rt_uclamp_min(p, &kernel.cx), 0);
 }

@@ -55,8 +55,8 @@ impl Play {
     fn new(config: Config, seed: u64) -> Play {
         let mut kernel = little_and_big(config);
         kernel.cx.now = 100_000_000;
-        let app = kernel.new_task_group(TaskGroupId::ROOT, 1024);
-        let inner = kernel.new_task_group(app, 1024);
+        let app = kernel.sched.new_task_group(TaskGroupId::ROOT, 1024, &kernel.cx);
+        let inner = kernel.sched.new_task_group(app, 1024, &kernel.cx);
         let groups = vec![TaskGroupId::ROOT, app, inner];
         let mut random = Random(seed);
         let tasks = (0..10)
@@ -66,7 +66,7 @@ impl Play {
                 kernel.sched.tasks[p].cpu = cpu;
                 let group = groups[random.below(3) as usize];
                 (kernel.sched.tasks[p].group, kernel.sched.tasks[p].cgroup) = (group, group);
-                kernel.set_task_rq(p, cpu);
+                kernel.sched.set_task_rq(p, cpu);
                 p
             })
             .collect();
@@ -80,7 +80,7 @@ impl Play {
     fn passes(&mut self) {
         self.kernel.cx.now += self.random.below(6_000_000);
         for cpu in [CpuId(0), CpuId(1)] {
-            self.kernel.update_rq_clock(cpu);
+            self.kernel.sched.update_rq_clock(cpu, &self.kernel.cx);
             let curr = self.kernel.sched.rq[cpu].curr;
             if self.kernel.sched.tasks[curr].class == Class::Fair {
                 self.kernel.task_tick_fair(cpu, curr);
@@ -91,7 +91,7 @@ impl Play {
     /// The CPU runs another task: a queued one, or none.
     fn switches(&mut self, cpu: CpuId, leave: bool) {
         let k = &mut self.kernel;
-        k.update_rq_clock(cpu);
+        k.sched.update_rq_clock(cpu, &k.cx);
         let prev = k.sched.rq[cpu].curr;
         let realtime = self.tasks.iter().copied().find(|&p| {
             let t = &k.sched.tasks[p];
@@ -126,13 +126,13 @@ impl Play {
                 self.tally.woken += 1;
             }
             3..=4 if delayed => {
-                self.kernel.update_rq_clock(cpu);
+                self.kernel.sched.update_rq_clock(cpu, &self.kernel.cx);
                 self.kernel.enqueue_task(cpu, p, ENQUEUE_NOCLOCK | ENQUEUE_DELAYED);
                 self.tally.requeued += 1;
             }
             5..=6 if queued && !delayed => {
                 if self.kernel.dequeue_task(cpu, p, DEQUEUE_SLEEP) {
-                    self.kernel.finish_block_task(p);
+                    self.kernel.sched.finish_block_task(p);
                     self.tally.slept += 1;
                 } else {
                     self.tally.delayed += 1;
@@ -168,7 +168,7 @@ impl Play {
                 let group = self.groups[1 + self.random.below(2) as usize];
                 let mut percent = || Some(self.random.below(10_001) as u32);
                 let (min, max) = (percent(), percent());
-                self.kernel.cpu_uclamp_write(group, min, max);
+                self.kernel.sched.cpu_uclamp_write(group, min, max, &self.kernel.cx);
                 assert!(capacity_from_percent(max.unwrap_or(0)) <= 1024);
                 self.tally.group_clamps += 1;
             }
@@ -213,7 +213,7 @@ impl Play {
 
     fn verify(&mut self) {
         for cpu in [CpuId(0), CpuId(1)] {
-            self.kernel.verify_uclamp(cpu);
+            self.kernel.sched.verify_uclamp(cpu);
             self.kernel.verify_demand(cpu);
             self.verify_util_est(cpu);
         }

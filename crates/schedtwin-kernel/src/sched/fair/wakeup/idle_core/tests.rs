@@ -3,6 +3,7 @@
 //! switches.
 
 use super::*;
+use crate::Kernel;
 use crate::config::{Config, IdlerLlc};
 use crate::device_tree::DeviceTree;
 use crate::sched::core::{WF_SYNC, WF_TTWU};
@@ -241,8 +242,8 @@ fn in_kernel(
         let cfs = &mut kernel.sched.cfs[CfsRqId::root(cpu)];
         (cfs.h_nr_queued, cfs.h_nr_runnable, cfs.h_nr_idle) = (nr, nr, idle);
         cfs.avg.load_avg = before.load[number];
-        kernel.refresh_idle(cpu);
-        kernel.refresh_sched_idle(cpu);
+        kernel.sched.refresh_idle(cpu);
+        kernel.sched.refresh_sched_idle(cpu);
     }
     let load_of = [(task, before.task_load), (waker, before.current_load)];
     for (who, load) in load_of {
@@ -335,11 +336,11 @@ fn caches_know_and_count_as_posted() {
             let first = number / threads * threads;
             runs[number] = !runs[number];
             kernel.sched.rq[cpu].curr = if runs[number] { waker } else { TaskId::IDLE };
-            kernel.refresh_idle(cpu);
+            kernel.sched.refresh_idle(cpu);
             if runs[number] {
                 if draw(4) == 0 {
                     // A tick before the switch, of a CPU that slept without one.
-                    kernel.count_at_tick(cpu, false);
+                    kernel.sched.count_at_tick(cpu, false);
                     if busy[llc] != LLC as i32 {
                         busy[llc] += 1;
                     }
@@ -352,7 +353,7 @@ fn caches_know_and_count_as_posted() {
                 busy[llc] += i32::from(is_idle[number]);
                 is_idle[number] = false;
             } else {
-                kernel.set_next_task_idle(cpu);
+                kernel.sched.set_next_task_idle(cpu, &mut kernel.cpuidle, &kernel.cx);
                 busy[llc] = (busy[llc] - 1).max(0);
                 is_idle[number] = true;
                 let quiet = |core: usize| (core..core + threads).all(|c| !runs[c]);
