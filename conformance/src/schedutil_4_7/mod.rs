@@ -181,10 +181,10 @@ impl Subject for Schedutil47 {
         m(GOVERNOR, "drops && sugov.work_in_progress", "false"),
         m(GOVERNOR, "sugov.next_freq = Khz::MAX;", ""),
         m(GOVERNOR, "delta < sugov.freq_update_delay_ns", "delta <= sugov.freq_update_delay_ns"),
-        m(GOVERNOR, "age > self.tick_nsec as i64", "age >= self.tick_nsec as i64"),
+        m(GOVERNOR, "age > cx.tick_nsec as i64", "age >= cx.tick_nsec as i64"),
         m(GOVERNOR, "other.util * max > other.max * util", "other.util * max >= other.max * util"),
         m(GOVERNOR, "policy.sugov.last_freq_update_time as i64 -", "self.now as i64 -"),
-        m(THREAD, "self.sugov_work_ends(index);\n        true", "true"),
+        m(THREAD, "self.cpufreq.sugov_work_ends(index);\n        true", "true"),
     ];
 
     const GOLDEN_SHOWN: u64 = 4;
