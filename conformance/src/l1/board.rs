@@ -183,7 +183,7 @@ impl Board {
         flags: u32,
     ) {
         *self.kernel.inside_mut().this_cpu = CpuId(by as u16);
-        self.kernel.inside_mut().cpuidle[CpuId(cpu as u16)].tick.idle_calls = idle_calls;
+        self.kernel.inside_mut().cpus[CpuId(cpu as u16)].tick.idle_calls = idle_calls;
         self.kernel.cpufreq_update_util_at(CpuId(cpu as u16), time, flags);
         self.kernel.clear_facts();
     }

@@ -185,7 +185,7 @@ impl Wakeups {
             // The waker's flips are those after this wakeup has been counted.
             let jiffies = kernel.jiffies();
             if waker.is_idle() {
-                let idle = &mut kernel.inside_mut().cpuidle[this].wakees;
+                let idle = &mut kernel.inside_mut().cpus[this].wakees;
                 (idle.last_wakee, idle.wakee_flips, idle.wakee_flip_decay_ts) =
                     (task, flips[0], jiffies);
             } else {

@@ -294,7 +294,7 @@ impl<const FORM: u8> Subject for Schedutil<FORM> {
                 DemandSteps(&mut self.kernel).set_clamps(cpu, uclamp);
             }
             HOOK => {
-                self.kernel.inside_mut().cpuidle[cpu].tick.idle_calls = d;
+                self.kernel.inside_mut().cpus[cpu].tick.idle_calls = d;
                 SugovSteps(&mut self.kernel).hook(CpuId(e as u16), cpu, b, c as u32);
             }
             LIMITS => self.kernel.inside_mut().policies[PolicyId(0)].sugov.limits_changed = true,

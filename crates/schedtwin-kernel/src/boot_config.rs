@@ -6,9 +6,6 @@
 
 use crate::Kernel;
 use crate::config::Config;
-use crate::cpufreq::forms::SugovForms;
-use crate::cpufreq::hook::FrequencyHook;
-use crate::sched::demand::signal::StaleDemands;
 use std::ops::Deref;
 
 /// A configuration that stays as it was at boot.
@@ -42,25 +39,13 @@ impl Kernel {
     /// the governors' tables) stays.
     pub fn with_config(mut self, change: impl FnOnce(&mut Config)) -> Kernel {
         change(&mut self.cx.config.0);
-        self.sched.stale_demands = StaleDemands::all(self.cx.platform.device_tree.all_cpus());
-        self.cpufreq.sugov_forms = SugovForms::new(&self.cx.config, &self.cx.platform.device_tree);
-        if matches!(self.cpufreq.frequency_hook, FrequencyHook::Schedutil | FrequencyHook::Early) {
-            self.cpufreq.frequency_hook = FrequencyHook::schedutil(self.cpufreq.sugov_forms);
-        }
+        self.cpufreq.reconfigure(&self.cx);
         // What the clock means for utilisation may be another.
-        for index in self.cpufreq.policies.ids() {
-            self.cpufreq.set_policy_cur(
-                index,
-                self.cpufreq.policies[index].cur,
-                &mut self.sched,
-                &mut self.cx,
-            );
+        for index in self.cpufreq.policy_ids() {
+            let cur = self.cpufreq.policy(index).cur;
+            self.cpufreq.set_policy_cur(index, cur, &mut self.sched, &mut self.cx);
         }
-        self.sched.needs = self.sched.needs.for_config(
-            &self.cpufreq.policies,
-            &self.cx.platform.device_tree,
-            &self.cx.config,
-        );
+        self.sched.reconfigure(&self.cpufreq, &self.cx);
         self
     }
 }

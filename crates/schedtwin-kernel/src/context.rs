@@ -5,10 +5,11 @@
 //! An entry sets it at its start. A function that takes no `&mut Context` charges no time, states no fact and
 //! sends no interrupt.
 
+use crate::config::Config;
 use crate::device_tree::DeviceTree;
-use crate::{BootConfig, Wires};
+use crate::{Activity, BootConfig, Wires};
 use schedtwin_types::arena::PerCpu;
-use schedtwin_types::{CpuId, CpuMask, DecisionRecord, Fact, FutexId, Ns};
+use schedtwin_types::{CpuId, CpuMask, DecisionRecord, Fact, FutexId, IpiKind, NEVER, Ns};
 
 /// The current entry, and what the kernel was booted with.
 #[derive(Clone)]
@@ -58,3 +59,50 @@ pub struct Platform {
     /// Whom the handlers of the workload's devices wake, in the entry that follows.
     pub(crate) peripheral_wakes: Vec<FutexId>,
 }
+
+impl Context {
+    /// The variation points and tunables, as of boot.
+    pub(crate) fn config(&self) -> &BootConfig {
+        &self.config
+    }
+
+    /// The machine as firmware describes it.
+    pub(crate) fn device_tree(&self) -> &DeviceTree {
+        &self.platform.device_tree
+    }
+
+    /// The context before the first entry.
+    pub(crate) fn new(device_tree: DeviceTree, config: Config) -> Context {
+        let nr_cpus = device_tree.cpus.len();
+        let wires = || Wires {
+            clock_event_at: NEVER,
+            ipi_at: [NEVER; IpiKind::COUNT],
+            ipi_from: [CpuId(0); IpiKind::COUNT],
+            activity: Activity::IdleLoop,
+            debt: 0,
+        };
+        Context {
+            now: 0,
+            this_cpu: CpuId(0),
+            debt: 0,
+            in_irq: false,
+            irq_time_unaccounted: 0,
+            tick_nsec: config.tick_nsec(),
+            facts: Vec::with_capacity(256),
+            want_signals: false,
+            decisions: Vec::new(),
+            want_decisions: false,
+            config: BootConfig::new(config),
+            platform: Platform {
+                wires: (0..nr_cpus).map(|_| wires()).collect(),
+                dirty: device_tree.all_cpus(),
+                ns_per_work_shift_10: vec![1 << 10; nr_cpus].into_iter().collect(),
+                thread_speed_permille: vec![1000; nr_cpus],
+                peripheral_wakes: Vec::with_capacity(64),
+                device_tree,
+            },
+        }
+    }
+}
+
+crate::inside::opened!(Context { now: Ns, this_cpu: CpuId });

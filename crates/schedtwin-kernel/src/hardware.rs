@@ -37,13 +37,13 @@ impl<'a> HardwareView<'a> {
     /// domain (`dev->next_hrtimer`); [`schedtwin_types::NEVER`]: they are empty.
     #[inline]
     pub fn next_event(self, cpu: CpuId) -> Ns {
-        self.kernel.time.timers[cpu].next_event()
+        self.kernel.time.base(cpu).next_event()
     }
 
     /// The frequency that the driver of a policy has asked for last.
     #[inline]
     pub fn requested(self, policy: PolicyId) -> Khz {
-        self.kernel.cpufreq.policies[policy].requested
+        self.kernel.cpufreq.policy(policy).requested
     }
 
     /// What the driver of a policy tells a processor that chooses its frequency itself; `None`: it does as it is told.
@@ -55,7 +55,7 @@ impl<'a> HardwareView<'a> {
     #[inline]
     pub fn wanted(self, policy: PolicyId) -> Khz {
         let index = policy;
-        let policy = &self.kernel.cpufreq.policies[index];
+        let policy = self.kernel.cpufreq.policy(index);
         // Governors that want one frequency ask the driver and keep no wish.
         if policy.sugov.next_freq == 0 {
             policy.requested
@@ -66,33 +66,33 @@ impl<'a> HardwareView<'a> {
 
     /// What became of the calls of a policy's governor, since boot.
     pub fn request_counts(self, policy: PolicyId) -> RequestCounts {
-        self.kernel.cpufreq.policies[policy].sugov.counts
+        self.kernel.cpufreq.policy(policy).sugov.counts
     }
 
     /// Whether a thread calls the driver of a policy, so that the driver may interrupt when it is done.
     #[inline]
     pub fn driver_may_interrupt(self, policy: PolicyId) -> bool {
-        self.kernel.cpufreq.policies[policy].kthread.is_some()
+        self.kernel.cpufreq.policy(policy).kthread.is_some()
     }
 
     /// When the driver of a policy interrupts; `None`: nobody waits for it.
     pub fn driver_interrupt_at(self, policy: PolicyId) -> Option<Ns> {
-        self.kernel.cpufreq.policies[policy].kthread.as_ref().and_then(|k| k.interrupt_at())
+        self.kernel.cpufreq.policy(policy).kthread.as_ref().and_then(|k| k.interrupt_at())
     }
 
     /// Whether a cooling device holds the frequency of a policy below its maximum.
     pub fn is_cooled(self, policy: PolicyId) -> bool {
-        self.kernel.cpufreq.policies[policy].cooling_state > 0
+        self.kernel.cpufreq.policy(policy).cooling_state > 0
     }
 
     /// The highest frequency that a policy may have now, kHz.
     pub fn limit(self, policy: PolicyId) -> Khz {
-        self.kernel.cpufreq.policies[policy].limit_max
+        self.kernel.cpufreq.policy(policy).limit_max
     }
 
     /// How many thermal zones there are: each has a sensor of its number.
     pub fn nr_thermal_zones(self) -> usize {
-        self.kernel.thermal.zones.len()
+        self.kernel.thermal.nr_zones()
     }
 }
 
@@ -143,25 +143,25 @@ impl Kernel {
 
     /// What user space can read in a group's `cpu.stat` about its limit, if it has one.
     pub fn cpu_stat(&self, group: TaskGroupId) -> Option<CpuStat> {
-        let bandwidth = &self.sched.groups[group].bandwidth;
+        let bandwidth = &self.sched.group(group).bandwidth;
         bandwidth.quota.map(|_| bandwidth.stat)
     }
 
     /// What user space can read about a task.
     pub fn task_stat(&self, task: TaskId) -> TaskStat {
-        let t = &self.sched.tasks[task];
+        let t = self.sched.task(task);
         TaskStat { kind: t.kind, prio: t.prio }
     }
 
     /// The kernel's own threads, in the order in which they were made.
     pub fn kernel_threads(&self) -> impl Iterator<Item = TaskId> + '_ {
         let own = |kind| !matches!(kind, TaskKind::Swapper | TaskKind::User);
-        self.sched.tasks.ids().filter(move |task| own(self.sched.tasks[*task].kind))
+        self.sched.task_ids().filter(move |task| own(self.sched.task(*task).kind))
     }
 
     /// Starts the random sequence of a CPU that newidle balancing draws from, before time begins.
     pub fn seed_newidle_random(&mut self, cpu: CpuId, seed: u64) {
-        self.sched.rq[cpu].newidle_rnd = seed;
+        self.sched.seed_newidle_random(cpu, seed);
     }
 
     /// Whether decisions are recorded, for [`Kernel::take_decisions`].

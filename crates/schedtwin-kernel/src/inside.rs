@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A door to the kernel's state, for tests.
+//! The kernel's state, for tests.
 //!
 //! Unit tests, the scenarios in `tests/` and the comparison with the kernel's own C (`conformance/`) set single run queues
-//! and entities and read them back. Nothing else goes through this door: a test of the house fails when the twin does.
+//! and entities and read them back. Nothing else does: a test fails when the twin does.
 //! What hardware and user space see is in [`crate::hardware`].
 
 use crate::BootConfig;
@@ -21,77 +21,118 @@ use crate::sync::socket::Sockets;
 use crate::time::hrtimer::HrtimerBase;
 use schedtwin_types::{CpuId, CpuMask, Ns, PolicyId, TaskGroupId, TaskId};
 
-/// Declares both doors. What is as of boot can only be read.
-macro_rules! doors {
+/// Declares what tests see of one part of the kernel, in the module of that part.
+macro_rules! opened {
+    ($part:ident { $($field:ident: $type:ty),* $(,)? }) => {
+        /// State of this part, to be read by tests.
+        pub(crate) struct Opened<'a> {
+            $(pub(crate) $field: &'a $type,)*
+        }
+
+        /// State of this part, to be set by tests.
+        pub(crate) struct OpenedMut<'a> {
+            $(pub(crate) $field: &'a mut $type,)*
+        }
+
+        impl $part {
+            /// Its state, for tests to read.
+            pub(crate) fn opened(&self) -> Opened<'_> {
+                Opened { $($field: &self.$field,)* }
+            }
+
+            /// Its state, for tests to set.
+            pub(crate) fn opened_mut(&mut self) -> OpenedMut<'_> {
+                OpenedMut { $($field: &mut self.$field,)* }
+            }
+        }
+    };
+}
+pub(crate) use opened;
+
+/// Declares what tests see of the kernel, part by part. What is as of boot can only be read.
+macro_rules! inside {
     (
-        read { $($(#[$read_doc:meta])* $read:ident: $read_type:ty = $read_in:ident$(.$read_at:ident)+,)* }
-        set { $($(#[$doc:meta])* $field:ident: $type:ty = $in:ident$(.$at:ident)+,)* }
+        read { $($(#[$read_doc:meta])* $read:ident: $read_type:ty = $read_in:ident,)* }
+        $($part:ident { $($(#[$doc:meta])* $field:ident: $type:ty,)* })*
     ) => {
         /// The state, to be read.
         #[doc(hidden)]
         pub struct Inside<'a> {
             $($(#[$read_doc])* pub $read: &'a $read_type,)*
-            $($(#[$doc])* pub $field: &'a $type,)*
+            $($($(#[$doc])* pub $field: &'a $type,)*)*
         }
 
         /// The state, to be set.
         #[doc(hidden)]
         pub struct InsideMut<'a> {
-            $($(#[$doc])* pub $field: &'a mut $type,)*
+            $($($(#[$doc])* pub $field: &'a mut $type,)*)*
         }
 
         impl Kernel {
             /// The state, for tests to read.
             #[doc(hidden)]
             pub fn inside(&self) -> Inside<'_> {
-                Inside { $($read: &self.$read_in$(.$read_at)+,)* $($field: &self.$in$(.$at)+,)* }
+                $(let $part = self.$part.opened();)*
+                Inside {
+                    $($read: self.$read_in.$read(),)*
+                    $($($field: $part.$field,)*)*
+                }
             }
 
             /// The state, for tests to set.
             #[doc(hidden)]
             pub fn inside_mut(&mut self) -> InsideMut<'_> {
-                InsideMut { $($field: &mut self.$in$(.$at)+,)* }
+                $(let $part = self.$part.opened_mut();)*
+                InsideMut { $($($field: $part.$field,)*)* }
             }
         }
     };
 }
 
-doors! {
+inside! {
     read {
         /// The variation points and tunables, as of boot.
-        config: BootConfig = cx.config,
-        /// What firmware told it about the machine.
-        device_tree: DeviceTree = cx.platform.device_tree,
+        config: BootConfig = cx,
+        /// The machine as firmware describes it.
+        device_tree: DeviceTree = cx,
         /// Sockets.
-        sockets: Sockets = sync.sockets,
+        sockets: Sockets = sync,
     }
-    set {
+    cx {
         /// Time of the current entry.
-        now: Ns = cx.now,
+        now: Ns,
         /// The CPU that executes the current entry.
-        this_cpu: CpuId = cx.this_cpu,
+        this_cpu: CpuId,
+    }
+    sched {
         /// All tasks.
-        tasks: Arena<TaskId, Task> = sched.tasks,
+        tasks: Arena<TaskId, Task>,
         /// Entities of tasks and groups.
-        se: Arena<EntityId, SchedEntity> = sched.se,
+        se: Arena<EntityId, SchedEntity>,
         /// Fair run queues.
-        cfs: Arena<CfsRqId, CfsRq> = sched.cfs,
+        cfs: Arena<CfsRqId, CfsRq>,
         /// Task groups.
-        groups: Arena<TaskGroupId, TaskGroup> = sched.groups,
+        groups: Arena<TaskGroupId, TaskGroup>,
         /// Run queues.
-        rq: PerCpu<Rq> = sched.rq,
+        rq: PerCpu<Rq>,
         /// Scheduling domains.
-        topology: Topology = sched.topology,
+        topology: Topology,
         /// The root domain.
-        rd: RootDomain = sched.rd,
-        /// Frequency domains.
-        policies: Arena<PolicyId, CpufreqPolicy> = cpufreq.policies,
-        /// Idle governor and idle loop, per CPU.
-        cpuidle: Arena<CpuId, CpuIdle> = cpuidle.cpus,
-        /// hrtimer queues and tick state, per CPU.
-        timers: PerCpu<HrtimerBase> = time.timers,
+        rd: RootDomain,
         /// CPUs idle in the sense of `idle_cpu()`.
-        idle_mask: CpuMask = sched.idle_mask,
+        idle_mask: CpuMask,
+    }
+    cpufreq {
+        /// Frequency domains.
+        policies: Arena<PolicyId, CpufreqPolicy>,
+    }
+    cpuidle {
+        /// Idle governor and idle loop, per CPU.
+        cpus: Arena<CpuId, CpuIdle>,
+    }
+    time {
+        /// hrtimer queues and tick state, per CPU.
+        timers: PerCpu<HrtimerBase>,
     }
 }
 
@@ -204,5 +245,10 @@ impl Kernel {
     #[inline]
     pub fn cpu_util_cfs_boost(&self, cpu: CpuId) -> u64 {
         self.sched.cpu_util_cfs_boost(cpu, &self.cx)
+    }
+
+    /// The utilisation that a real-time task demands by its clamps.
+    pub fn rt_uclamp_min(&self, task: TaskId) -> u32 {
+        self.sched.rt_uclamp_min(task, &self.cx)
     }
 }

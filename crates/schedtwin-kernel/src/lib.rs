@@ -14,6 +14,7 @@
 //!
 //! The rooms are where Linux has them: `sched/core.rs`, `sched/fair/`, `time/tick_sched.rs`, ...
 
+mod boot;
 mod boot_config;
 pub mod config;
 mod context;
@@ -23,7 +24,6 @@ pub mod device_tree;
 mod entry;
 pub mod hardware;
 pub mod inside;
-mod irq_work;
 pub mod policy;
 pub mod sched;
 pub mod see;
@@ -31,18 +31,19 @@ mod sorted;
 pub mod sync;
 pub mod thermal;
 pub mod time;
-mod vmstat;
+mod work;
 
 pub use boot_config::BootConfig;
-pub(crate) use context::{Context, Platform};
+pub(crate) use context::Context;
 use cpufreq::Cpufreq;
 use cpuidle::Cpuidle;
+use policy::OwnPolicies;
 use sched::Scheduler;
 use schedtwin_types::{CpuId, IpiKind, Ns, TaskId, arena};
 use sync::SyncObjects;
 use thermal::Thermal;
 use time::Time;
-use vmstat::WorkQueues;
+use work::WorkQueues;
 
 /// What the hardware sees of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,5 +94,6 @@ pub struct Kernel {
     cpuidle: Cpuidle,
     sync: SyncObjects,
     thermal: Thermal,
-    workqueue: WorkQueues,
+    work: WorkQueues,
+    own: OwnPolicies,
 }

@@ -413,8 +413,8 @@ fn a_long_sleep_has_no_ticks() {
     board.run_until(690 * MS);
     let ticks = board.facts.iter().filter(|f| f.kind == FactKind::Tick && f.at > 40 * MS).count();
     assert_eq!(ticks, 0);
-    assert!(board.kernel.inside().cpuidle[CpuId(0)].tick.tick_stopped);
-    assert!(board.kernel.inside().cpuidle[CpuId(0)].tick.idle_calls > 0);
+    assert!(board.kernel.inside().cpus[CpuId(0)].tick.tick_stopped);
+    assert!(board.kernel.inside().cpus[CpuId(0)].tick.idle_calls > 0);
 }
 
 // ---- EAS (kernel/sched/fair.c) --------------------------------------------------------------------

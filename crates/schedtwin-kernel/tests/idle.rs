@@ -159,7 +159,7 @@ fn io_waiters_are_counted() {
         assert_eq!(waiters, asleep as u32, "step {at}");
         if asleep {
             waits += 1;
-            let Governor::MenuWaiters(menu) = &board.kernel.inside().cpuidle[cpu].governor else {
+            let Governor::MenuWaiters(menu) = &board.kernel.inside().cpus[cpu].governor else {
                 panic!("another governor")
             };
             assert!(menu.bucket as usize >= DECADES, "step {at}: {menu:?}");
@@ -255,7 +255,7 @@ fn long_lives_are_survived() {
 const NOTHING: fn() -> IrqLines = || IrqLine::IrqWork.into();
 
 fn menu(kernel: &Kernel) -> &MenuCpu {
-    match &kernel.inside().cpuidle[CpuId(0)].governor {
+    match &kernel.inside().cpus[CpuId(0)].governor {
         Governor::Menu(menu) => menu,
         other => panic!("another governor: {other:?}"),
     }
@@ -270,7 +270,7 @@ fn a_refused_entry_is_not_reflected() {
     kernel.idle_enter(cpu, 0);
     kernel.idle_refused(cpu, 300 * US, NOTHING());
     assert_eq!(
-        (kernel.inside().cpuidle[cpu].rejected, kernel.inside().cpuidle[cpu].last_residency_ns),
+        (kernel.inside().cpus[cpu].rejected, kernel.inside().cpus[cpu].last_residency_ns),
         (1, 0)
     );
     assert!(!menu(&kernel).needs_update);
@@ -300,23 +300,19 @@ fn polling_lasts_to_its_limit_through_interrupts() {
     kernel.verify();
     kernel.interrupt(cpu, 100 * US, NOTHING(), Mode::Kernel);
     assert_eq!(kernel.hardware().wires(cpu).activity, Activity::Poll { until });
-    assert_eq!(
-        kernel.inside().cpuidle[cpu].tick.idle_entrytime,
-        101 * US,
-        "as seen by the governor"
-    );
+    assert_eq!(kernel.inside().cpus[cpu].tick.idle_entrytime, 101 * US, "as seen by the governor");
     kernel.verify();
     kernel.poll_end(cpu, until);
     assert_eq!(kernel.hardware().wires(cpu).activity, Activity::IdleLoop);
     assert_eq!(
-        kernel.inside().cpuidle[cpu].last_residency_ns,
+        kernel.inside().cpus[cpu].last_residency_ns,
         250 * US,
         "one stay, interrupt included"
     );
     assert!(menu(&kernel).poll_time_limit && menu(&kernel).needs_update);
-    assert!(!kernel.inside().cpuidle[cpu].tick.tick_stopped, "polling keeps the tick");
+    assert!(!kernel.inside().cpus[cpu].tick.tick_stopped, "polling keeps the tick");
     // The next round is judged from the interrupt's end: nothing has ended it since.
-    assert_eq!(kernel.inside().cpuidle[cpu].tick.idle_entrytime, 101 * US);
+    assert_eq!(kernel.inside().cpus[cpu].tick.idle_entrytime, 101 * US);
     kernel.verify();
 }
 

@@ -222,7 +222,7 @@ fn refused_entries_are_stays_of_no_length() {
         let mut twin: Twin = scenario.twin(1).eager();
         while twin.step(&mut ()) {}
         let cpus = (0..8).map(CpuId);
-        let counted: u64 = cpus.map(|cpu| twin.kernel().inside().cpuidle[cpu].rejected).sum();
+        let counted: u64 = cpus.map(|cpu| twin.kernel().inside().cpus[cpu].rejected).sum();
         assert_eq!(counted, refused, "{kernel}");
         assert_eq!(twin.finish().digest, result.digest, "{kernel}");
     }

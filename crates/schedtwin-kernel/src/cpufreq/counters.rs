@@ -118,7 +118,7 @@ impl Cpufreq {
         let max = self.policies[cx.policy_of(cpu)].max();
         let scale = self.counters[cpu.index()].freq_scale(now, max);
         if let Some(scale) = scale.filter(|_| self.sugov_forms.invariant) {
-            sched.rq[cpu].freq_scale = scale;
+            sched.set_freq_scale(cpu, scale);
         }
     }
 }

@@ -67,7 +67,7 @@ impl Kernel {
     #[cold]
     pub(crate) fn dbs_update_util(&mut self, cpu: CpuId) {
         let index = self.cx.policy_of(cpu);
-        let time = self.sched.rq[cpu].clock;
+        let time = self.sched.rq(cpu).clock;
         if !self.cpufreq.may_update(index, &self.cx) {
             return;
         }

@@ -134,7 +134,7 @@ impl Cpufreq {
         if hold && self.sugov_cpus[cpu].util < util_before {
             self.sugov_cpus[cpu].util = util_before;
             // What it really demands is asked anew next time.
-            sched.stale_demands.mark(cpu);
+            sched.stale_demands_mut().mark(cpu);
         }
         let sg = self.sugov_cpus[cpu];
         let (floor, target) = (cx.sugov_perf(sg.bw_min), cx.sugov_perf(sg.util));

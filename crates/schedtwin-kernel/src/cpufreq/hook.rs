@@ -34,7 +34,6 @@
 
 use crate::Kernel;
 use crate::cpufreq::forms::SugovForms;
-use crate::sched::CfsRqId;
 use crate::{Context, Cpufreq, Scheduler};
 use schedtwin_types::{CpuId, FrequencyRule, IpiKind, Khz, Ns, PolicyId};
 
@@ -166,17 +165,17 @@ impl Kernel {
         } else if forms.after_preemption
             && !self.cpufreq.policies[index].cpus.contains(self.cx.this_cpu)
         {
-            self.sched.rq[cpu].cpufreq_callback |= REMEMBERED | flags;
+            self.cpufreq.callbacks[cpu] |= REMEMBERED | flags;
         } else {
             self.call_early(cpu, flags);
         }
     }
 
     fn call_early(&mut self, cpu: CpuId, flags: u32) {
-        self.sched.rq[cpu].cpufreq_callback = 0;
+        self.cpufreq.callbacks[cpu] = 0;
         if self.cpufreq.sugov_forms.passed {
-            let rq = &self.sched.rq[cpu];
-            let util = self.sched.cfs[CfsRqId::root(cpu)].avg.util_avg.min(rq.arch_capacity);
+            let rq = self.sched.rq(cpu);
+            let util = self.sched.root_cfs(cpu).avg.util_avg.min(rq.arch_capacity);
             self.sugov_update_passed(cpu, (flags & CLASS_RUNS == 0).then_some(util));
         } else {
             self.sugov_update(cpu, flags);
@@ -186,8 +185,8 @@ impl Kernel {
     /// The end of `check_preempt_curr()` in the series: a remembered call, unless `cpu` is about to switch.
     #[cold]
     pub(crate) fn cpufreq_callback(&mut self, cpu: CpuId) {
-        let flags = std::mem::take(&mut self.sched.rq[cpu].cpufreq_callback);
-        if self.sched.rq[cpu].need_resched {
+        let flags = std::mem::take(&mut self.cpufreq.callbacks[cpu]);
+        if self.sched.rq(cpu).need_resched {
             let index = self.cx.policy_of(cpu);
             self.cpufreq.policies[index].sugov.counts.interrupts_saved += 1;
         } else {
@@ -218,7 +217,7 @@ impl Kernel {
         }
         policy.sugov.counts.interrupts += 1;
         if policy.fast_switch {
-            self.sched.rq[cpu].fast_switch_raised = true;
+            self.work.fast_switch_raised.insert(cpu);
             self.sched.send_ipi(cpu, IpiKind::IrqWork, &mut self.cpuidle, &mut self.cx);
         } else {
             self.irq_work_queue_on(index, cpu);
@@ -228,9 +227,9 @@ impl Kernel {
     /// The hook at `time` for a CPU whose domain's signals have been set from outside, as a comparison with
     /// a real kernel's recorded calls needs it.
     pub fn cpufreq_update_util_at(&mut self, cpu: CpuId, time: Ns, flags: u32) {
-        self.sched.rq[cpu].clock = time;
+        self.sched.set_clock(cpu, time);
         let cpus = self.cpufreq.policies[self.cx.policy_of(cpu)].cpus;
-        cpus.iter().for_each(|j| self.sched.stale_demands.mark(j));
+        cpus.iter().for_each(|j| self.sched.stale_demands_mut().mark(j));
         self.cpufreq_update_util(cpu, flags);
     }
 }
@@ -239,7 +238,7 @@ impl Cpufreq {
     /// The hook of a CPU is called, or would be if that CPU itself were the caller.
     #[inline(always)]
     pub(crate) fn note_remote_change(&mut self, cpu: CpuId, sched: &Scheduler, cx: &Context) {
-        if cpu != cx.this_cpu && sched.rq[cpu].nr_running > 0 {
+        if cpu != cx.this_cpu && sched.rq(cpu).nr_running > 0 {
             let index = cx.policy_of(cpu);
             self.policies[index].sugov.counts.changed_from_elsewhere(cx.now);
         }
@@ -265,6 +264,6 @@ impl Scheduler {
     /// Whether RT or DEADLINE tasks make `cpu` ask for all it has, as 4.7 has it.
     #[inline]
     pub(crate) fn class_asks_for_all(&self, cpu: CpuId) -> bool {
-        self.rq[cpu].rt.nr_running() > 0 || self.cpu_bw_dl(cpu) > 0
+        self.rq(cpu).rt.nr_running() > 0 || self.cpu_bw_dl(cpu) > 0
     }
 }

@@ -84,7 +84,7 @@ impl Cpufreq {
     /// Counters for a machine whose driver reads them; silicon runs at `max` when time begins.
     pub(crate) fn start_counters(&mut self, sched: &Scheduler, cx: &Context) {
         let max = |cpu| self.policies[cx.policy_of(CpuId(cpu as u16))].max();
-        self.counters = (0..sched.rq.len()).map(|cpu| Counters::new(max(cpu), max(cpu))).collect();
+        self.counters = (0..sched.nr_cpus()).map(|cpu| Counters::new(max(cpu), max(cpu))).collect();
     }
 
     /// `intel_pstate_update_perf_limits()`, where the driver has P-states.
@@ -114,7 +114,7 @@ impl Cpufreq {
             }
             return;
         }
-        let (time, tick) = (sched.rq[cpu].clock, cx.tick_nsec);
+        let (time, tick) = (sched.rq(cpu).clock, cx.tick_nsec);
         let Some(mut pstate) = self.policies[index].pstate.take() else { return };
         if !pstate.update_util(time, flags & SCHED_CPUFREQ_IOWAIT != 0, tick) {
             self.policies[index].sugov.counts.rate_limited += 1;
@@ -136,7 +136,7 @@ impl Cpufreq {
         sched: &mut Scheduler,
         cx: &mut Context,
     ) {
-        let busy = sched.rq[cpu].nr_running > 0;
+        let busy = sched.rq(cpu).nr_running > 0;
         let raw = pstate.target_pstate();
         let target = pstate.prepare_request(raw);
         let changes = target != pstate.current;

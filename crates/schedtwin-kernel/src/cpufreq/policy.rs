@@ -223,12 +223,12 @@ impl Cpufreq {
         let known = !self.reads_counters();
         for cpu in cpus.iter() {
             if known {
-                sched.rq[cpu].freq_scale = if self.sugov_forms.invariant { scale } else { 1024 };
+                sched.set_freq_scale(cpu, if self.sugov_forms.invariant { scale } else { 1024 });
             }
             sched.refresh_path_speed(cpu, self, cx);
             if !self.sugov_forms.invariant {
                 // What a utilisation is worth follows from the clock.
-                sched.stale_demands.mark(cpu);
+                sched.stale_demands_mut().mark(cpu);
             }
         }
     }

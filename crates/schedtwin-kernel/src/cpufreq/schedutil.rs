@@ -31,7 +31,6 @@ use crate::Kernel;
 use crate::cpufreq::forms::SugovForms;
 use crate::cpufreq::hook::{FrequencyHook, RequestCounts};
 use crate::cpufreq::policy::CpufreqPolicy;
-use crate::sched::CfsRqId;
 use crate::sched::fair::class::SCHED_CPUFREQ_IOWAIT;
 use crate::see::{Notes, See};
 use crate::{Context, Cpufreq, Cpuidle, Scheduler};
@@ -202,7 +201,7 @@ impl Kernel {
     /// holding of the frequency.
     #[inline]
     pub(super) fn sugov_update(&mut self, cpu: CpuId, flags: u32) {
-        let rq = &self.sched.rq[cpu];
+        let rq = self.sched.rq(cpu);
         let (time, busy, bw_dl) = (rq.clock, rq.nr_running > 0, rq.dl.cpu_bw_dl());
         self.cpufreq.sugov_iowait_boost(cpu, time, flags, &mut self.sched, &self.cx);
         let index = self.cx.policy_of(cpu);
@@ -253,13 +252,13 @@ impl Kernel {
         // All others demand what they did, and have no boost that this request would use up.
         let mut next = Some(0);
         while let Some(word) = next {
-            for j in self.sched.stale_demands.among(&self.cpufreq.policies[index].cpus, word) {
+            for j in self.sched.stale_demands().among(&self.cpufreq.policies[index].cpus, word) {
                 let (before, demand) =
                     self.cpufreq.sugov_get_util(j, cpu, time, &mut self.sched, &self.cx);
                 highest_fell |= before == highest && demand < before;
                 highest = highest.max(demand);
             }
-            next = self.sched.stale_demands.next_word(word);
+            next = self.sched.stale_demands().next_word(word);
         }
         let known = (!highest_fell).then_some(highest);
         let cpus = &self.cpufreq.policies[index].cpus;
@@ -371,7 +370,7 @@ impl Cpufreq {
         sg.bw_min = bw_min;
         let before = std::mem::replace(&mut sg.util, util);
         if sg.iowait_boost == 0 {
-            sched.stale_demands.computed(cpu);
+            sched.stale_demands_mut().computed(cpu);
         }
         (before, util)
     }
@@ -383,14 +382,14 @@ impl Cpufreq {
         sched: &Scheduler,
         cx: &Context,
     ) -> FrequencyInput {
-        let rq = &sched.rq[cpu];
+        let rq = sched.rq(cpu);
         let (util, min) = match self.frequency_hook {
             FrequencyHook::Custom | FrequencyHook::OfMachine | FrequencyHook::Early => {
                 sched.sugov_demand(cpu, None, cx)
             }
             _ => (self.sugov_cpus[cpu].util, self.sugov_cpus[cpu].bw_min),
         };
-        let avg = &sched.cfs[CfsRqId::root(cpu)].avg;
+        let avg = &sched.root_cfs(cpu).avg;
         FrequencyInput {
             cpu,
             util_avg: avg.util_avg,
@@ -408,7 +407,7 @@ impl Cpufreq {
 
     /// `sugov_hold_freq()`: a single-CPU domain does not slow down before its CPU has been idle.
     fn sugov_hold_freq(&mut self, cpu: CpuId, cpuidle: &Cpuidle) -> bool {
-        let calls = cpuidle.cpus[cpu].tick.idle_calls;
+        let calls = cpuidle.cpu(cpu).tick.idle_calls;
         let sg = &mut self.sugov_cpus[cpu];
         let hold = calls == sg.saved_idle_calls;
         sg.saved_idle_calls = calls;
@@ -462,7 +461,7 @@ impl Cpufreq {
             return;
         }
         sg.iowait_boost_pending = true;
-        sched.stale_demands.mark(cpu);
+        sched.stale_demands_mut().mark(cpu);
         sg.iowait_boost =
             if sg.iowait_boost != 0 { (sg.iowait_boost << 1).min(1024) } else { IOWAIT_BOOST_MIN };
     }
@@ -569,11 +568,11 @@ mod tests {
     #[test]
     fn the_fair_servers_floor_ignores_the_rate_limit() {
         let mut kernel = kernel(&[(1, 1024, OPPS)]);
-        kernel.sched.rq[CpuId(0)].clock = 5_000_000;
+        kernel.inside_mut().rq[CpuId(0)].clock = 5_000_000;
         kernel.sugov_update(CpuId(0), 0);
-        kernel.sched.rq[CpuId(0)].clock += 1;
-        kernel.sched.rq[CpuId(0)].dl.count_for_test();
-        kernel.sched.stale_demands.mark(CpuId(0));
+        kernel.inside_mut().rq[CpuId(0)].clock += 1;
+        kernel.inside_mut().rq[CpuId(0)].dl.count_for_test();
+        kernel.sched.stale_demands_mut().mark(CpuId(0));
         kernel.sugov_update(CpuId(0), 0);
         assert_eq!(kernel.cpufreq.sugov_cpus[CpuId(0)].bw_min, 51);
         assert_eq!(kernel.cpufreq.policies[PolicyId(0)].sugov.cached_raw_freq, 99_609);

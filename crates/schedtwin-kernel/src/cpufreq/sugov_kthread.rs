@@ -45,11 +45,10 @@
 
 use crate::Kernel;
 use crate::config::SugovSlowPath;
-use crate::sched::{CfsRqId, Class, OnRq, TaskKind};
+use crate::sched::{OnRq, TaskKind};
+use crate::work::WorkQueues;
 use crate::{Cpufreq, Scheduler};
-use schedtwin_types::{
-    CpuMask, FactKind, Khz, Ns, Policy, PolicyId, TaskId, TaskState, WakeSource,
-};
+use schedtwin_types::{FactKind, Khz, Ns, PolicyId, TaskId, TaskState, WakeSource};
 
 /// `SUGOV_KTHREAD_PRIORITY`, where the thread is one of SCHED_FIFO.
 const SUGOV_KTHREAD_PRIORITY: i32 = 50;
@@ -104,17 +103,10 @@ impl Kernel {
             let first = cpus.lowest().expect("a policy has CPUs");
             let kind = TaskKind::Sugov { policy: index };
             let task = self.new_task(None, kind);
-            let t = &mut self.sched.tasks[task];
             if self.cx.config.sugov_slow_path == SugovSlowPath::Fifo && !samples {
-                (t.class, t.policy, t.prio) =
-                    (Class::Rt, Policy::Fifo, 99 - SUGOV_KTHREAD_PRIORITY);
+                self.sched.make_fifo(task, SUGOV_KTHREAD_PRIORITY);
             }
-            t.cpu = first;
-            t.cpus_mask = cpus;
-            t.nr_cpus_allowed = cpus.weight();
-            t.state = TaskState::Interruptible;
-            let se = t.se;
-            self.sched.se[se].cfs_rq = CfsRqId::root(first);
+            self.sched.kthread_bind_mask(task, first, cpus);
             if self.cx.config.sugov_slow_path == SugovSlowPath::Deadline && !samples {
                 self.sched.make_special_dl(task);
             }
@@ -138,13 +130,12 @@ impl Kernel {
         thread.queued = true;
         let task = thread.task;
         if thread.call.is_none() {
-            let sleeps = self.sched.tasks[task].on_rq == OnRq::No;
+            let sleeps = self.sched.task(task).on_rq == OnRq::No;
             let by_kworker = self.cx.config.sugov_slow_path == SugovSlowPath::Kworker
                 || self.cpufreq.policies[index].dbs.is_some();
             if sleeps && by_kworker {
                 // schedule_work_on(): by the kworker of this CPU.
-                self.sched.tasks[task].cpus_mask = CpuMask::of(self.cx.this_cpu);
-                self.sched.tasks[task].nr_cpus_allowed = 1;
+                self.sched.queue_kworker_on(task, self.cx.this_cpu);
             }
             self.try_to_wake_up(task, 0, WakeSource::Kernel);
         }
@@ -166,9 +157,9 @@ impl Kernel {
     /// `kthread_worker_fn()` of the running thread: it has been switched to, or its driver has stopped spinning.
     pub(crate) fn sugov_kthread_fn(&mut self, index: PolicyId) {
         let cpu = self.cx.this_cpu;
-        let task = self.sched.rq[cpu].curr;
+        let task = self.sched.rq(cpu).curr;
         // cond_resched() between two works.
-        if self.sugov_driver_returns(index) && self.sched.rq[cpu].need_resched {
+        if self.sugov_driver_returns(index) && self.sched.rq(cpu).need_resched {
             self.schedule(true);
             return;
         }
@@ -177,7 +168,7 @@ impl Kernel {
                 return;
             }
         }
-        self.sched.tasks[task].state = TaskState::Interruptible;
+        self.sched.set_task_state(task, TaskState::Interruptible);
         self.schedule(false);
     }
 
@@ -226,7 +217,7 @@ impl Kernel {
         thread.call = Some(DriverCall { khz, requested_at, until, waits });
         let task = thread.task;
         if waits {
-            self.sched.tasks[task].state = TaskState::Uninterruptible;
+            self.sched.set_task_state(task, TaskState::Uninterruptible);
             self.schedule(false);
         }
         true
@@ -265,20 +256,17 @@ impl Cpufreq {
     }
 
     /// Asserts that each work in progress is on its way to the thread, and that none is lost there.
-    pub(crate) fn verify_sugov(&self, sched: &Scheduler) {
+    pub(crate) fn verify_sugov(&self, sched: &Scheduler, work: &WorkQueues) {
         for index in self.policies.ids() {
             let policy = &self.policies[index];
             let Some(thread) = &policy.kthread else {
-                let raised = policy.cpus.iter().filter(|cpu| sched.rq[*cpu].fast_switch_raised);
+                let raised =
+                    policy.cpus.iter().filter(|cpu| work.fast_switch_raised.contains(*cpu));
                 let under_way = policy.sugov.work_in_progress as usize;
                 assert_eq!(raised.count(), under_way, "policy {}: interrupts", index.0);
                 continue;
             };
-            let raised = sched
-                .rq
-                .iter()
-                .filter(|rq| rq.irq_work_raised.iter().any(|raised| raised == index))
-                .count();
+            let raised = work.nr_raised(index);
             let called = thread.calls_driver() && self.sugov_forms.drops_while_busy;
             let under_way = raised + thread.queued as usize + usize::from(called);
             assert_eq!(
@@ -286,9 +274,9 @@ impl Cpufreq {
                 "policy {}: work",
                 index.0
             );
-            let task = &sched.tasks[thread.task];
+            let task = sched.task(thread.task);
             let woken = task.on_rq == OnRq::Queued
-                || sched.rq[task.cpu].wake_list.iter().any(|entry| entry.task == thread.task);
+                || sched.rq(task.cpu).wake_list.iter().any(|entry| entry.task == thread.task);
             if thread.queued && thread.call.is_none() {
                 assert!(woken, "policy {}: work, and its thread sleeps", index.0);
             }

@@ -45,11 +45,30 @@ use states::{IdleStateParams, Reflection, SelectInput};
 /// Idle loops and governors.
 #[derive(Clone)]
 pub struct Cpuidle {
-    /// The user's idle governor that is one for all CPUs, if there is one.
-    pub(crate) machine_idle: Option<Box<crate::policy::CustomMachineIdle>>,
     /// Idle governor and idle loop, per CPU.
-    pub(crate) cpus: Arena<CpuId, CpuIdle>,
+    cpus: Arena<CpuId, CpuIdle>,
 }
+
+impl Cpuidle {
+    /// The idle loops of CPUs that have just booted.
+    pub(crate) fn new(cpus: Arena<CpuId, CpuIdle>) -> Cpuidle {
+        Cpuidle { cpus }
+    }
+
+    /// The idle loop of a CPU.
+    #[inline(always)]
+    pub(crate) fn cpu(&self, cpu: CpuId) -> &CpuIdle {
+        &self.cpus[cpu]
+    }
+
+    /// As [`Cpuidle::cpu`], for its tick and its wakees.
+    #[inline(always)]
+    pub(crate) fn cpu_mut(&mut self, cpu: CpuId) -> &mut CpuIdle {
+        &mut self.cpus[cpu]
+    }
+}
+
+crate::inside::opened!(Cpuidle { cpus: Arena<CpuId, CpuIdle>, });
 
 /// Idle state of a CPU: governor, tick, accounting (`struct cpuidle_device` and `struct tick_sched`).
 #[derive(Clone, Debug)]
@@ -177,7 +196,7 @@ impl Kernel {
             self.nohz_run_idle_balance(cpu);
             self.cpuidle.tick_nohz_idle_enter(cpu, &self.cx);
         }
-        if self.sched.rq[cpu].need_resched {
+        if self.sched.rq(cpu).need_resched {
             self.leave_idle(cpu);
             return;
         }
@@ -207,7 +226,7 @@ impl Kernel {
         if self.cpufreq.reads_counters()
             && self.cx.platform.wires[cpu].activity == (Activity::Idle { state })
         {
-            self.cpufreq.counters[cpu.index()].works(at, false);
+            self.cpufreq.counter_works(cpu, at, false);
         }
     }
 
@@ -225,7 +244,7 @@ impl Kernel {
         let timers = self.time.tick_nohz_get_sleep_length(cpu, &self.cpuidle);
         let reads_util = self.cpuidle.cpus[cpu].governor.reads_util();
         let cpu_util = if reads_util { self.sched.sched_cpu_util(cpu, &self.cx) } else { 0 };
-        let nr_iowaiters = self.sched.rq[cpu].nr_iowait;
+        let nr_iowaiters = self.sched.rq(cpu).nr_iowait;
         let CpuIdle { governor, states, last_residency_ns, latency_req_ns, tick, .. } =
             &mut self.cpuidle.cpus[cpu];
         let input = SelectInput {
@@ -238,7 +257,7 @@ impl Kernel {
             nr_iowaiters,
             cpu_util,
         };
-        let choice = match (&*governor, &mut self.cpuidle.machine_idle) {
+        let choice = match (&*governor, self.own.machine_idle_mut()) {
             (Governor::OfMachine { .. }, Some(of_machine)) => {
                 of_machine.select(cpu, &input, &mut || timers)
             }
@@ -265,7 +284,7 @@ impl Kernel {
         let residency_ns = idle.last_residency_ns;
         let miss = idle.miss(state);
         if self.cpufreq.reads_counters() {
-            self.cpufreq.counters[cpu.index()].works(now, true);
+            self.cpufreq.counter_works(cpu, now, true);
         }
         let idle = &mut self.cpuidle.cpus[cpu];
         if std::mem::take(&mut idle.broadcast) {
@@ -285,7 +304,7 @@ impl Kernel {
         idle.rejected += 1;
         if self.cpufreq.reads_counters() {
             let now = self.cx.local_clock();
-            self.cpufreq.counters[self.cx.this_cpu.index()].works(now, true);
+            self.cpufreq.counter_works(self.cx.this_cpu, now, true);
         }
         let idle = &mut self.cpuidle.cpus[self.cx.this_cpu];
         if std::mem::take(&mut idle.broadcast) {
@@ -297,7 +316,7 @@ impl Kernel {
     /// After an interrupt in idle: tell the governor, then leave or go round again.
     pub(crate) fn idle_after_interrupt(&mut self) {
         let cpu = self.cx.this_cpu;
-        let resched = self.sched.rq[cpu].need_resched;
+        let resched = self.sched.rq(cpu).need_resched;
         if !resched {
             self.cpuidle.tick_nohz_irq_exit(cpu, &self.cx);
         }
@@ -314,7 +333,7 @@ impl Kernel {
     /// The polling state's loop is over: its time is up, unless there is something to do.
     pub(crate) fn idle_after_poll(&mut self) {
         let cpu = self.cx.this_cpu;
-        let poll_time_limit = !self.sched.rq[cpu].need_resched;
+        let poll_time_limit = !self.sched.rq(cpu).need_resched;
         self.cpuidle_exit();
         self.idle_round_ends(cpu, poll_time_limit);
     }
@@ -341,14 +360,14 @@ impl Kernel {
                 tick_nsec,
                 last_residency_ns: *last_residency_ns,
             };
-            match (&*governor, &mut self.cpuidle.machine_idle) {
+            match (&*governor, self.own.machine_idle_mut()) {
                 (Governor::OfMachine { .. }, Some(of_machine)) => {
                     of_machine.policy.reflect(cpu, &stay);
                 }
                 _ => governor.reflect(&stay),
             }
         }
-        if self.sched.rq[cpu].need_resched {
+        if self.sched.rq(cpu).need_resched {
             self.leave_idle(cpu);
         } else {
             let cost = self.cx.platform.device_tree.path_costs.idle_enter;
@@ -366,7 +385,7 @@ impl Kernel {
         }
         self.flush_smp_call_function_queue(cpu);
         self.schedule(false);
-        if self.sched.rq[cpu].curr.is_idle() {
+        if self.sched.rq(cpu).curr.is_idle() {
             // The task was taken away again before this CPU got to it.
             self.cx.platform.wires[cpu].activity = Activity::IdleLoop;
         }

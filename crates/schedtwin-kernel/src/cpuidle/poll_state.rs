@@ -86,7 +86,7 @@ impl Cpuidle {
         if !cx.polls(cpu) {
             return false;
         }
-        sched.rq[cpu].need_resched = true;
+        sched.set_need_resched(cpu);
         self.cpus[cpu].pending_calls.insert(IrqLine::ipi(kind));
         true
     }
@@ -100,7 +100,7 @@ impl Kernel {
             return;
         }
         self.handle_ipis(cpu, calls);
-        if std::mem::take(&mut self.sched.rq[cpu].sched_softirq) {
+        if self.sched.take_sched_softirq(cpu) {
             self.sched_balance_softirq(cpu);
         }
     }

@@ -130,15 +130,15 @@ impl Kernel {
     #[cold]
     pub(crate) fn custom_frequency_update(&mut self, cpu: CpuId, flags: u32) {
         let index = self.cx.policy_of(cpu);
-        let policy = &self.cpufreq.policies[index];
+        let policy = self.cpufreq.policy(index);
         if !policy.dvfs_possible_from_any_cpu && !policy.cpus.contains(self.cx.this_cpu) {
             return;
         }
         // What a change is dated to, as schedutil's are.
-        let time = self.sched.rq[cpu].clock;
+        let time = self.sched.rq(cpu).clock;
         let now = self.cx.now;
         let cpus: Vec<CpuDemand> = policy.cpus.iter().map(|cpu| self.cpu_demand(cpu)).collect();
-        let policy = &mut self.cpufreq.policies[index];
+        let policy = self.cpufreq.policy_mut(index);
         let limits_changed = std::mem::take(&mut policy.sugov.limits_changed);
         let current_khz =
             if policy.sugov.next_freq == 0 { policy.cur } else { policy.sugov.next_freq };
@@ -172,7 +172,7 @@ impl Kernel {
             let highest = cpus.iter().map(|seen| seen.demand).max().unwrap_or(0);
             self.cpufreq.record_frequency(index, inputs, highest, &choice, &mut self.cx);
         }
-        if self.cpufreq.policies[index].sugov.commit(time, &choice) {
+        if self.cpufreq.policy_mut(index).sugov.commit(time, &choice) {
             self.cpufreq_driver_request(index, khz, time);
         }
     }
@@ -184,7 +184,7 @@ impl Kernel {
             demand: self.cx.sugov_perf(util),
             util: self.sched.sched_cpu_util(cpu, &self.cx),
             capacity: self.sched.arch_scale_cpu_capacity(cpu),
-            nr_running: self.sched.rq[cpu].nr_running,
+            nr_running: self.sched.rq(cpu).nr_running,
             idle_ns: self.sched.idle_time(cpu, &self.cpuidle, &self.cx),
         }
     }

@@ -13,8 +13,7 @@
 //! kernel's: what utilisation is, the frequency table with its limits, and the way of a decision to the driver,
 //! a thread included ([`crate::cpufreq::sugov_kthread`]).
 
-use super::boxed;
-use crate::Cpufreq;
+use super::{OwnPolicies, boxed};
 use crate::Kernel;
 use crate::cpufreq::schedutil::FrequencyChoice;
 use schedtwin_types::{CpuId, FrequencyRule, Khz, Ns, PolicyId};
@@ -72,15 +71,15 @@ impl GovernorView<'_> {
     pub fn demands(&self, policy: PolicyId) -> &[Cell<EffectiveDemand>] {
         self.decides.set(true);
         let kernel = self.kernel;
-        let cpus = &kernel.cpufreq.policies[policy].cpus;
+        let cpus = &kernel.cpufreq.policy(policy).cpus;
         let mut next = Some(0);
         while let Some(word) = next {
-            for cpu in kernel.sched.stale_demands.among(cpus, word) {
+            for cpu in kernel.sched.stale_demands().among(cpus, word) {
                 let util_cfs = kernel.sched.demanded_cpu_util(cpu, None, None, &kernel.cx);
                 let performance = kernel.sched.cpu_performance(cpu, util_cfs);
                 self.demands[cpu.index()].set(EffectiveDemand { util_cfs, performance });
             }
-            next = kernel.sched.stale_demands.next_word(word);
+            next = kernel.sched.stale_demands().next_word(word);
         }
         self.told.set(Some(policy));
         self.demands
@@ -128,7 +127,7 @@ impl GovernorView<'_> {
 
     /// `tick_nohz_get_idle_calls_cpu()`.
     pub fn idle_calls(&self, cpu: CpuId) -> u64 {
-        self.kernel.cpuidle.cpus[cpu].tick.idle_calls
+        self.kernel.cpuidle.cpu(cpu).tick.idle_calls
     }
 
     /// `arch_scale_cpu_capacity()`.
@@ -138,22 +137,22 @@ impl GovernorView<'_> {
 
     /// `cpufreq_driver_resolve_freq()`.
     pub fn resolve(&self, policy: PolicyId, khz: Khz) -> Khz {
-        self.kernel.cpufreq.policies[policy].resolve(khz)
+        self.kernel.cpufreq.policy(policy).resolve(khz)
     }
 
     /// `policy->cur`.
     pub fn current_khz(&self, policy: PolicyId) -> Khz {
-        self.kernel.cpufreq.policies[policy].cur
+        self.kernel.cpufreq.policy(policy).cur
     }
 
     /// `policy->max`.
     pub fn limit_khz(&self, policy: PolicyId) -> Khz {
-        self.kernel.cpufreq.policies[policy].limit_max
+        self.kernel.cpufreq.policy(policy).limit_max
     }
 
     /// `arch_scale_freq_invariant()`.
     pub fn invariant(&self) -> bool {
-        self.kernel.cpufreq.sugov_forms.invariant
+        self.kernel.cpufreq.forms().invariant
     }
 }
 
@@ -192,10 +191,9 @@ impl Kernel {
         let index = self.cx.policy_of(cpu);
         self.cpufreq.note_remote_change(cpu, &self.sched, &self.cx);
         // What a change is dated to, as schedutil's are.
-        let time = self.sched.rq[cpu].clock;
-        let mut custom =
-            self.cpufreq.machine_frequency.take().expect("the hook is this governor's");
-        let mut kept = std::mem::take(&mut self.cpufreq.machine_demands);
+        let time = self.sched.rq(cpu).clock;
+        let mut custom = self.own.machine_frequency.take().expect("the hook is this governor's");
+        let mut kept = std::mem::take(&mut self.own.machine_demands);
         let view = GovernorView {
             kernel: self,
             demands: Cell::from_mut(kept.as_mut_slice()).as_slice_of_cells(),
@@ -209,11 +207,11 @@ impl Kernel {
         if let Some(told) = told.get() {
             self.keep_demands(told, &kept);
         }
-        self.cpufreq.machine_demands = kept;
+        self.own.machine_demands = kept;
         let rule = FrequencyRule::Custom(custom.policy.rule());
-        self.cpufreq.machine_frequency = Some(custom);
-        let busy = self.sched.rq[cpu].nr_running > 0;
-        let policy = &mut self.cpufreq.policies[index];
+        self.own.machine_frequency = Some(custom);
+        let busy = self.sched.rq(cpu).nr_running > 0;
+        let policy = self.cpufreq.policy_mut(index);
         let khz = decided.unwrap_or(policy.sugov.next_freq);
         let decides = decides.get() || decided.is_some();
         match (decides, elsewhere.get()) {
@@ -225,7 +223,7 @@ impl Kernel {
             (false, false) => policy.sugov.counts.rate_limited += 1,
         }
         if self.cx.wants_decisions() && decides {
-            let cpus = self.cpufreq.policies[index].cpus;
+            let cpus = self.cpufreq.policy(index).cpus;
             let inputs: Vec<_> = cpus
                 .iter()
                 .map(|cpu| self.cpufreq.frequency_input(cpu, &self.sched, &self.cx))
@@ -235,7 +233,7 @@ impl Kernel {
             self.cpufreq.record_frequency(index, inputs, highest, &choice, &mut self.cx);
         }
         if decided.is_some() {
-            let sugov = &mut self.cpufreq.policies[index].sugov;
+            let sugov = &mut self.cpufreq.policy_mut(index).sugov;
             (sugov.next_freq, sugov.last_freq_update_time) = (khz, time);
             self.cpufreq_driver_request(index, khz, time);
         }
@@ -245,29 +243,29 @@ impl Kernel {
     fn keep_demands(&mut self, index: PolicyId, demands: &[EffectiveDemand]) {
         let mut next = Some(0);
         while let Some(word) = next {
-            for cpu in self.sched.stale_demands.among(&self.cpufreq.policies[index].cpus, word) {
+            for cpu in self.sched.stale_demands().among(&self.cpufreq.policy(index).cpus, word) {
                 let (util, bw_min) =
                     self.sched.demand_with(cpu, &demands[cpu.index()].performance, &self.cx);
-                let sg = &mut self.cpufreq.sugov_cpus[cpu];
+                let sg = self.cpufreq.sugov_cpu_mut(cpu);
                 (sg.util, sg.bw_min) = (util, bw_min);
-                self.sched.stale_demands.computed(cpu);
+                self.sched.stale_demands_mut().computed(cpu);
             }
-            next = self.sched.stale_demands.next_word(word);
+            next = self.sched.stale_demands().next_word(word);
         }
     }
 
     /// Asserts that what the governor was told of a CPU is what the signals say, unless its demand is stale.
     pub(crate) fn verify_machine_demand(&self, cpu: CpuId) {
-        if !self.sched.stale_demands.contains(cpu) {
+        if !self.sched.stale_demands().contains(cpu) {
             let util_cfs = self.sched.demanded_cpu_util(cpu, None, None, &self.cx);
             let performance = self.sched.cpu_performance(cpu, util_cfs);
             let told = EffectiveDemand { util_cfs, performance };
-            assert_eq!(self.cpufreq.machine_demands[cpu.index()], told, "{cpu:?}: what was told");
+            assert_eq!(self.own.machine_demands[cpu.index()], told, "{cpu:?}: what was told");
         }
     }
 }
 
-impl Cpufreq {
+impl OwnPolicies {
     /// `governor->limits()` of a governor for all domains.
     pub(crate) fn machine_frequency_limits(&mut self, index: PolicyId) {
         if let Some(custom) = &mut self.machine_frequency {

@@ -157,6 +157,63 @@ impl fmt::Debug for Policies {
     }
 }
 
+/// The user's own policies at work, as far as one serves several CPUs.
+#[derive(Clone)]
+pub struct OwnPolicies {
+    /// The user's placement, if there is one.
+    placement: Option<Box<CustomPlacement>>,
+    /// The frequency governor that is one for all domains, if there is one.
+    machine_frequency: Option<Box<CustomMachineFrequency>>,
+    /// The demand of each CPU as that governor was told last; right where the demand is not stale. Empty without it.
+    machine_demands: Vec<EffectiveDemand>,
+    /// The idle governor that is one for all CPUs, if there is one.
+    machine_idle: Option<Box<CustomMachineIdle>>,
+}
+
+impl OwnPolicies {
+    /// Makes an instance of each policy that serves the whole machine.
+    pub(crate) fn new(
+        policies: &Policies,
+        idle: &Vec<IdleCpu>,
+        governed: &Vec<GovernedDomain>,
+    ) -> OwnPolicies {
+        let placement = policies.placement.as_ref().map(|named| {
+            Box::new(CustomPlacement { name: named.name.clone(), policy: (named.make)(&()) })
+        });
+        let machine_frequency = policies.frequency_of_machine.as_ref().map(|named| {
+            Box::new(CustomMachineFrequency {
+                name: named.name.clone(),
+                policy: (named.make)(governed),
+            })
+        });
+        let machine_idle = policies.idle_of_machine.as_ref().map(|named| {
+            Box::new(CustomMachineIdle { name: named.name.clone(), policy: (named.make)(idle) })
+        });
+        let machine_demands = match machine_frequency {
+            Some(_) => vec![Default::default(); idle.len()],
+            None => Vec::new(),
+        };
+        OwnPolicies { placement, machine_frequency, machine_demands, machine_idle }
+    }
+
+    /// Whether the user places fair tasks.
+    #[inline(always)]
+    pub(crate) fn has_placement(&self) -> bool {
+        self.placement.is_some()
+    }
+
+    /// The idle governor of the whole machine.
+    #[inline(always)]
+    pub(crate) fn machine_idle_mut(&mut self) -> &mut Option<Box<CustomMachineIdle>> {
+        &mut self.machine_idle
+    }
+
+    /// Whether the idle governor of the whole machine reads utilisation; `None`: there is no such governor.
+    pub(crate) fn machine_idle_reads_util(&self) -> Option<bool> {
+        self.machine_idle.as_ref().map(|machine| machine.policy.reads_util())
+    }
+}
+
 /// Declares the supertrait by which boxed policies are cloned, which `Clone` itself cannot be, and the
 /// named instance that the kernel keeps.
 macro_rules! boxed {

@@ -86,14 +86,14 @@ impl WakeupView<'_> {
         asked.insert(cpu);
         self.asked.set(asked);
         let kernel = self.kernel;
-        let idle = &kernel.cpuidle.cpus[cpu];
+        let idle = kernel.cpuidle.cpu(cpu);
         let latency = |state: u8| (state, idle.states[usize::from(state)].exit_latency_ns);
         WakeupCpu {
             cpu,
             idle: kernel.sched.idle_cpu(cpu),
             sched_idle: kernel.sched.sched_idle_cpu(cpu),
             idle_state: idle.entered.map(latency),
-            nr_running: kernel.sched.rq[cpu].nr_running,
+            nr_running: kernel.sched.rq(cpu).nr_running,
             util: kernel.sched.cpu_util_without(cpu, self.task.task, &kernel.cx),
             capacity: kernel.sched.capacity_of(cpu),
             capacity_max: kernel.sched.arch_scale_cpu_capacity(cpu),
@@ -107,12 +107,12 @@ impl WakeupView<'_> {
 
     /// Whether two CPUs share their last cache.
     pub fn shares_cache(&self, a: CpuId, b: CpuId) -> bool {
-        self.kernel.sched.topology.cpus_share_cache(a, b)
+        self.kernel.sched.topology().cpus_share_cache(a, b)
     }
 
     /// Whether some CPU has more to do than it can (`rd->overutilized`); EAS then stands back.
     pub fn overutilized(&self) -> bool {
-        self.kernel.sched.rd.overutilized
+        self.kernel.sched.rd().overutilized
     }
 
     /// By how much the energy of a CPU's performance domain grows with the task there, by the energy model,
@@ -178,9 +178,9 @@ impl Kernel {
         aged: bool,
         see: &mut impl See,
     ) -> Option<(CpuId, PlacementRule)> {
-        let mut custom = self.sched.placement.take()?;
+        let mut custom = self.own.placement.take()?;
         let (load_avg, _) = self.sched.synced_load_avg(task);
-        let t = &self.sched.tasks[task];
+        let t = self.sched.task(task);
         let view = WakeupView {
             kind: match wake_flags {
                 flags if flags & WF_FORK != 0 => PlacementKind::Fork,
@@ -207,10 +207,10 @@ impl Kernel {
         asked.iter().for_each(|cpu| see.candidate(|| self.sched.looked_at(cpu, "asked", &self.cx)));
         let name = &custom.name;
         if let Some(PlacementDecision { cpu, .. }) = decision {
-            let allowed = self.sched.tasks[task].cpus_mask.contains(cpu);
+            let allowed = self.sched.task(task).cpus_mask.contains(cpu);
             assert!(allowed, "placement `{name}` chose {cpu:?}, where {task:?} may not run");
         }
-        self.sched.placement = Some(custom);
+        self.own.placement = Some(custom);
         self.sched.charge(
             self.cx.platform.device_tree.path_costs.select_per_cpu * u64::from(asked.weight()),
             &mut self.cx,

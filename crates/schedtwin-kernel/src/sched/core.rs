@@ -761,7 +761,7 @@ impl Kernel {
             exiting: false,
         });
         self.sched.set_task_rq(id, cpu);
-        self.sync.futexes.make_room(self.sched.tasks.len());
+        self.sync.make_room(self.sched.tasks.len());
         if parent.is_some() && class == Class::Fair {
             self.forked(se);
         }

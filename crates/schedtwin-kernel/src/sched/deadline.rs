@@ -247,7 +247,7 @@ impl Scheduler {
             let t = &self.tasks[task];
             if t.class == Class::Deadline && t.dl.throttled {
                 let timer = TimerKind::DlTask(task);
-                let waits = time.timers[t.dl.dl_timer_on].is_queued(timer);
+                let waits = time.base(t.dl.dl_timer_on).is_queued(timer);
                 assert!(waits, "{task:?} is throttled for ever");
             }
         }
@@ -271,7 +271,7 @@ impl Kernel {
             return false;
         }
         let kind = TimerKind::DlTask(task);
-        if !self.time.timers[self.sched.tasks[task].dl.dl_timer_on].is_queued(kind) {
+        if !self.time.base(self.sched.tasks[task].dl.dl_timer_on).is_queued(kind) {
             let on = self.hrtimer_target(at, self.sched.tasks[task].dl.dl_timer_on);
             self.sched.tasks[task].dl.dl_timer_on = on;
             self.time.hrtimer_start(on, at, at, kind, &mut self.cx);

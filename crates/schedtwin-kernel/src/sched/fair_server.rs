@@ -176,7 +176,7 @@ impl Kernel {
     fn fair_server_arm(&mut self, cpu: CpuId, at: Ns) {
         let server = &self.sched.rq[cpu].fair_server;
         let kind = TimerKind::FairServer(cpu);
-        if self.time.timers[server.timer_on].is_queued(kind) {
+        if self.time.base(server.timer_on).is_queued(kind) {
             return;
         }
         let last = server.timer_on;
@@ -388,7 +388,7 @@ impl Kernel {
                 let at = hrtimer_forward(expires, now, (due - clock as i64) as u64);
                 let on = server.timer_on;
                 // What the timer has charged may have started it again.
-                if !self.time.timers[on].is_queued(TimerKind::FairServer(cpu)) {
+                if !self.time.base(on).is_queued(TimerKind::FairServer(cpu)) {
                     self.time.hrtimer_start(on, at, at, TimerKind::FairServer(cpu), &mut self.cx);
                 }
                 return;

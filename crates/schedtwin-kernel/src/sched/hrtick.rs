@@ -128,7 +128,7 @@ impl Kernel {
     pub(crate) fn hrtick_update(&mut self, cpu: CpuId) {
         let curr = self.sched.rq[cpu].curr;
         if self.sched.tasks[curr].class == Class::Fair
-            && !self.time.timers[cpu].is_queued(TimerKind::Hrtick)
+            && !self.time.base(cpu).is_queued(TimerKind::Hrtick)
         {
             self.hrtick_start_fair(cpu, curr);
         }
@@ -178,7 +178,7 @@ impl Scheduler {
 
     /// `hrtick_needs_rearm()`.
     fn hrtick_needs_rearm(&self, cpu: CpuId, time: &Time) -> bool {
-        match time.timers[cpu].expires(TimerKind::Hrtick) {
+        match time.base(cpu).expires(TimerKind::Hrtick) {
             Some(expires) => expires.abs_diff(self.rq[cpu].hrtick.time) > TOLERANCE_NS,
             None => true,
         }
@@ -188,7 +188,7 @@ impl Scheduler {
     fn hrtick_cond_restart(&self, cpu: CpuId, time: &mut Time, cx: &mut Context) {
         if self.hrtick_needs_rearm(cpu, time) {
             let at = self.rq[cpu].hrtick.time;
-            time.timers[cpu].remove_lazily(TimerKind::Hrtick);
+            time.base_mut(cpu).remove_lazily(TimerKind::Hrtick);
             time.hrtimer_start(cpu, at, at, TimerKind::Hrtick, cx);
         }
     }
@@ -205,7 +205,7 @@ impl Scheduler {
             self.rq[cpu].hrtick.time = cx.local_clock() + delay;
             self.hrtick_cond_restart(cpu, time, cx);
         } else if self.idle_cpu(cpu) {
-            time.timers[cpu].remove_lazily(TimerKind::Hrtick);
+            time.base_mut(cpu).remove_lazily(TimerKind::Hrtick);
         }
         time.hrtimer_rearm_deferred(cpu, cx);
     }
@@ -215,7 +215,7 @@ impl Time {
     /// `hrtimer_rearm_deferred()`: an interrupt, or the switch at its end, is over.
     #[inline(never)]
     pub(crate) fn hrtimer_rearm_deferred(&mut self, cpu: CpuId, cx: &mut Context) {
-        self.timers[cpu].rearm_deferred();
+        self.base_mut(cpu).rearm_deferred();
         self.program_clock_event(cpu, cx);
     }
 }

@@ -28,7 +28,7 @@ impl Scheduler {
         capped_khz: Khz,
         cpufreq: &Cpufreq,
     ) {
-        let policy = &cpufreq.policies[policy];
+        let policy = cpufreq.policy(policy);
         for cpu in policy.cpus.iter() {
             let capacity = self.arch_scale_cpu_capacity(cpu);
             self.rq[cpu].hw_pressure = capacity - policy.capacity_within(capacity, capped_khz);

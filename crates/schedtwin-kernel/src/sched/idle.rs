@@ -19,7 +19,7 @@ impl Scheduler {
         self.update_idle_rq_clock_pelt(cpu);
         let rq = &mut self.rq[cpu];
         rq.idle_exec_start = rq.clock_task;
-        cpuidle.cpus[cpu].idle_since = cx.now;
+        cpuidle.cpu_mut(cpu).idle_since = cx.now;
     }
 
     /// `__update_idle_core()`: where the CPU was the last of its core to be busy, wakeups have an idle core to look for.
@@ -37,7 +37,7 @@ impl Scheduler {
 
     /// `get_cpu_idle_time_us()`: how long the idle task of `cpu` has run since boot, nanoseconds.
     pub(crate) fn idle_time(&self, cpu: CpuId, cpuidle: &Cpuidle, cx: &Context) -> Ns {
-        let idle = &cpuidle.cpus[cpu];
+        let idle = cpuidle.cpu(cpu);
         let runs = self.rq[cpu].curr.is_idle();
         idle.idle_time + if runs { cx.now - idle.idle_since } else { 0 }
     }
@@ -51,7 +51,7 @@ impl Kernel {
         }
         self.fair_server_idle_ends(cpu);
         self.sched.idle_ends_by_switch(cpu, &self.cx);
-        let idle = &mut self.cpuidle.cpus[cpu];
+        let idle = self.cpuidle.cpu_mut(cpu);
         idle.idle_time += self.cx.now - idle.idle_since;
         // The switch is not over: whoever asks before its end finds nothing more.
         idle.idle_since = self.cx.now;

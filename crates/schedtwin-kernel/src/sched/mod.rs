@@ -3,6 +3,7 @@
 
 pub mod autogroup;
 mod avg_idle;
+mod boot;
 pub mod core;
 pub mod deadline;
 pub mod demand;
@@ -30,7 +31,7 @@ use demand::signal::Signal;
 use demand::uclamp::RqClamps;
 use pelt::{Removed, RqClockPelt, SchedAvg};
 use schedtwin_types::{
-    CpuId, CpuMask, Ns, Outcome, Policy, PolicyId, PolicyMask, TaskGroupId, TaskId, TaskState,
+    CpuId, CpuMask, Ns, Outcome, Policy, PolicyId, TaskGroupId, TaskId, TaskState,
 };
 
 pub use scheduler::Scheduler;
@@ -374,8 +375,6 @@ pub struct Rq {
     pub curr: TaskId,
     /// Tasks that went to sleep here until I/O is done, and have not been woken.
     pub nr_iowait: u32,
-    /// Flags of a call of the governor that waits for the decision about preemption; 0: none does.
-    pub cpufreq_callback: u32,
     /// `rq->clock`.
     pub clock: u64,
     /// `rq->clock_task`.
@@ -414,10 +413,6 @@ pub struct Rq {
     pub dl: deadline::DlRq,
     /// The timer that ends slices.
     pub hrtick: hrtick::Hrtick,
-    /// Interrupt works that wait for this CPU's interrupt, one per frequency domain (`raised_list`).
-    pub irq_work_raised: PolicyMask,
-    /// An interrupt is on its way here to change this CPU's clock.
-    pub fast_switch_raised: bool,
     /// Head (most recently run) of `cfs_tasks`.
     pub cfs_tasks_head: Option<TaskId>,
     /// Tail (least recently run).

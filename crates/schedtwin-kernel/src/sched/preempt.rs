@@ -93,7 +93,7 @@ impl Kernel {
         if self.sched.tasks[curr].on_rq == OnRq::Queued && self.sched.rq[cpu].need_resched {
             self.sched.rq[cpu].skip_clock_update = true;
         }
-        if self.sched.rq[cpu].cpufreq_callback != 0 {
+        if self.cpufreq.has_callback(cpu) {
             self.cpufreq_callback(cpu);
         }
     }

@@ -186,10 +186,10 @@ pub(crate) mod tests {
             kernel.sched.rd.pds[1].skip_inefficiencies
                 && !kernel.sched.rd.pds[0].skip_inefficiencies
         );
-        assert_eq!(kernel.cpufreq.policies[schedtwin_types::PolicyId(0)].resolve(0), 553_000);
-        assert_eq!(kernel.cpufreq.policies[schedtwin_types::PolicyId(0)].resolve(553_001), 696_000);
+        assert_eq!(kernel.cpufreq.policy(schedtwin_types::PolicyId(0)).resolve(0), 553_000);
+        assert_eq!(kernel.cpufreq.policy(schedtwin_types::PolicyId(0)).resolve(553_001), 696_000);
         assert_eq!(
-            kernel.cpufreq.policies[schedtwin_types::PolicyId(0)].resolve(9_999_999),
+            kernel.cpufreq.policy(schedtwin_types::PolicyId(0)).resolve(9_999_999),
             2_253_000
         );
     }

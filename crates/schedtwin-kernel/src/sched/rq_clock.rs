@@ -103,11 +103,8 @@ impl Scheduler {
     /// Recomputes how long a unit of work takes on `cpu`, after a change of frequency or of what its core's threads do.
     pub(crate) fn refresh_path_speed(&self, cpu: CpuId, cpufreq: &Cpufreq, cx: &mut Context) {
         let rq = &self.rq[cpu];
-        let freq_scale = if cpufreq.sugov_forms.invariant {
-            rq.freq_scale
-        } else {
-            cpufreq.clock_scale(cpu, cx)
-        };
+        let freq_scale =
+            if cpufreq.forms().invariant { rq.freq_scale } else { cpufreq.clock_scale(cpu, cx) };
         let speed = ((rq.arch_capacity * freq_scale) >> 10).max(1);
         let shared = cx.platform.thread_speed_permille[cpu.index()];
         cx.platform.ns_per_work_shift_10[cpu] = if cx.platform.device_tree.path_costs.constant_time

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The scheduler's state. Only `sched/` reads and writes its fields; other subsystems ask by the methods below.
 
+use super::Class;
 use super::demand::need::Needs;
 use super::demand::signal::StaleDemands;
 use super::demand::uclamp::UclampKey;
@@ -11,9 +12,10 @@ use super::root_domain::RootDomain;
 use super::topology::Topology;
 use super::{CfsRq, CfsRqId, EntityId, Rq, SchedEntity, Task};
 use crate::config::CfsTunables;
-use crate::policy::CustomPlacement;
+use crate::sync::wait::Resume;
+use crate::{Context, Cpufreq};
 use schedtwin_types::arena::{Arena, PerCpu};
-use schedtwin_types::{CpuMask, Ns, TaskGroupId, TaskId};
+use schedtwin_types::{CpuId, CpuMask, Ns, Outcome, Policy, TaskGroupId, TaskId, TaskState};
 
 /// `kernel/sched/`: run queues, entities, tasks, groups and domains.
 #[derive(Clone)]
@@ -21,45 +23,218 @@ use schedtwin_types::{CpuMask, Ns, TaskGroupId, TaskId};
 #[repr(C)]
 pub struct Scheduler {
     /// Run queues.
-    pub(crate) rq: PerCpu<Rq>,
+    pub(super) rq: PerCpu<Rq>,
     /// Fair run queues: the root one of CPU c is number c; group ones follow.
-    pub(crate) cfs: Arena<CfsRqId, CfsRq>,
+    pub(super) cfs: Arena<CfsRqId, CfsRq>,
     /// Entities of tasks and groups.
-    pub(crate) se: Arena<EntityId, SchedEntity>,
+    pub(super) se: Arena<EntityId, SchedEntity>,
     /// All tasks; 0 is the idle task of every CPU.
-    pub(crate) tasks: Arena<TaskId, Task>,
+    pub(super) tasks: Arena<TaskId, Task>,
     /// The static key `__cfs_bandwidth_used`: some group has had a limit.
-    pub(crate) cfs_bandwidth_used: bool,
+    pub(super) cfs_bandwidth_used: bool,
     /// There are groups, and the tasks of all compete in one timeline of each CPU.
-    pub(crate) flat_groups: bool,
+    pub(super) flat_groups: bool,
     /// What processes prefer of several last-level caches (`sched_cache_active`).
-    pub(crate) sched_cache: Option<Box<CacheAffinity>>,
+    pub(super) sched_cache: Option<Box<CacheAffinity>>,
     /// The static key `sched_uclamp_used`: somebody has used a clamp, so clamps are accounted.
-    pub(crate) sched_uclamp_used: UclampKey,
+    pub(super) sched_uclamp_used: UclampKey,
     /// CPUs idle in the sense of `idle_cpu()`, kept incrementally.
-    pub(crate) idle_mask: CpuMask,
+    pub(super) idle_mask: CpuMask,
     /// CPUs with `SCHED_IDLE` tasks only, in the sense of `sched_idle_cpu()`, kept incrementally.
-    pub(crate) sched_idle_mask: CpuMask,
+    pub(super) sched_idle_mask: CpuMask,
     /// CPUs whose demand schedutil has to compute at its next request.
-    pub(crate) stale_demands: StaleDemands,
+    pub(super) stale_demands: StaleDemands,
     /// `sysctl_sched_base_slice`, scaled by the number of CPUs.
-    pub(crate) base_slice: Ns,
+    pub(super) base_slice: Ns,
     /// Whether firmware has ever told what it takes away.
-    pub(crate) hw_pressure_told: bool,
+    pub(super) hw_pressure_told: bool,
     /// Task groups; 0 is the root.
-    pub(crate) groups: Arena<TaskGroupId, TaskGroup>,
+    pub(super) groups: Arena<TaskGroupId, TaskGroup>,
     /// The autogroup of each session; none without autogroups.
-    pub(crate) autogroups: Vec<TaskGroupId>,
+    pub(super) autogroups: Vec<TaskGroupId>,
     /// Scheduling domains.
-    pub(crate) topology: Topology,
+    pub(super) topology: Topology,
     /// The root domain that spans all CPUs.
-    pub(crate) rd: RootDomain,
+    pub(super) rd: RootDomain,
     /// NOHZ idle balancing.
-    pub(crate) nohz: Nohz,
+    pub(super) nohz: Nohz,
     /// The operating point that each CPU needs.
-    pub(crate) needs: Needs,
-    /// The user's placement, if there is one.
-    pub(crate) placement: Option<Box<CustomPlacement>>,
+    pub(super) needs: Needs,
     /// The tunables of CFS, scaled by the number of CPUs.
-    pub(crate) cfs_tunables: CfsTunables,
+    pub(super) cfs_tunables: CfsTunables,
 }
+
+/// What other subsystems see of the scheduler.
+impl Scheduler {
+    /// How many CPUs there are.
+    #[inline(always)]
+    pub(crate) fn nr_cpus(&self) -> usize {
+        self.rq.len()
+    }
+
+    /// The run queue of a CPU.
+    #[inline(always)]
+    pub(crate) fn rq(&self, cpu: CpuId) -> &Rq {
+        &self.rq[cpu]
+    }
+
+    /// The root fair run queue of a CPU.
+    #[inline(always)]
+    pub(crate) fn root_cfs(&self, cpu: CpuId) -> &CfsRq {
+        &self.cfs[CfsRqId::root(cpu)]
+    }
+
+    /// A task.
+    #[inline(always)]
+    pub(crate) fn task(&self, task: TaskId) -> &Task {
+        &self.tasks[task]
+    }
+
+    /// All tasks, in the order in which they were made.
+    pub(crate) fn task_ids(&self) -> impl Iterator<Item = TaskId> + use<> {
+        self.tasks.ids()
+    }
+
+    /// A task group.
+    pub(crate) fn group(&self, group: TaskGroupId) -> &TaskGroup {
+        &self.groups[group]
+    }
+
+    /// Scheduling domains.
+    pub(crate) fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// The root domain.
+    pub(crate) fn rd(&self) -> &RootDomain {
+        &self.rd
+    }
+
+    /// CPUs idle in the sense of `idle_cpu()`.
+    pub(crate) fn idle_mask(&self) -> &CpuMask {
+        &self.idle_mask
+    }
+
+    /// CPUs whose demand the frequency governor has to compute at its next request.
+    #[inline(always)]
+    pub(crate) fn stale_demands(&self) -> &StaleDemands {
+        &self.stale_demands
+    }
+
+    /// As [`Scheduler::stale_demands`], to be marked or taken as computed.
+    #[inline(always)]
+    pub(crate) fn stale_demands_mut(&mut self) -> &mut StaleDemands {
+        &mut self.stale_demands
+    }
+}
+
+/// What other subsystems change in the scheduler.
+impl Scheduler {
+    /// `set_current_state()`.
+    #[inline(always)]
+    pub(crate) fn set_task_state(&mut self, task: TaskId, state: TaskState) {
+        self.tasks[task].state = state;
+    }
+
+    /// Sets the result of a task's last operation.
+    #[inline(always)]
+    pub(crate) fn set_outcome(&mut self, task: TaskId, outcome: Outcome) {
+        self.tasks[task].outcome = outcome;
+    }
+
+    /// Sets the point at which a task's call goes on once it runs again.
+    #[inline(always)]
+    pub(crate) fn set_resume(&mut self, task: TaskId, resume: Option<Resume>) {
+        self.tasks[task].resume = resume;
+    }
+
+    /// Takes the point at which a task's call goes on.
+    #[inline(always)]
+    pub(crate) fn take_resume(&mut self, task: TaskId) -> Option<Resume> {
+        self.tasks[task].resume.take()
+    }
+
+    /// Notes the CPU whose timer ends a task's sleep.
+    #[inline(always)]
+    pub(crate) fn set_sleep_timer(&mut self, task: TaskId, cpu: Option<CpuId>) {
+        self.tasks[task].sleep_timer_on = cpu;
+    }
+
+    /// Binds a sleeping kernel thread to CPUs, with `first` as its last one (`kthread_bind_mask()`).
+    pub(crate) fn kthread_bind_mask(&mut self, task: TaskId, first: CpuId, cpus: CpuMask) {
+        let t = &mut self.tasks[task];
+        t.cpu = first;
+        t.cpus_mask = cpus;
+        t.nr_cpus_allowed = cpus.weight();
+        t.state = TaskState::Interruptible;
+        self.se[t.se].cfs_rq = CfsRqId::root(first);
+    }
+
+    /// Makes a kernel thread one of `SCHED_FIFO`, before it first runs.
+    pub(crate) fn make_fifo(&mut self, task: TaskId, priority: i32) {
+        let t = &mut self.tasks[task];
+        (t.class, t.policy, t.prio) = (Class::Rt, Policy::Fifo, 99 - priority);
+    }
+
+    /// Has a work done by the kworker of `cpu` (`schedule_work_on()`).
+    pub(crate) fn queue_kworker_on(&mut self, task: TaskId, cpu: CpuId) {
+        let t = &mut self.tasks[task];
+        t.cpus_mask = CpuMask::of(cpu);
+        t.nr_cpus_allowed = 1;
+    }
+
+    /// `set_tsk_need_resched()` of a CPU that polls the flag, hence without an interrupt.
+    pub(crate) fn set_need_resched(&mut self, cpu: CpuId) {
+        self.rq[cpu].need_resched = true;
+    }
+
+    /// Takes the pending `SCHED_SOFTIRQ` of a CPU.
+    #[inline(always)]
+    pub(crate) fn take_sched_softirq(&mut self, cpu: CpuId) -> bool {
+        std::mem::take(&mut self.rq[cpu].sched_softirq)
+    }
+
+    /// Notes at a tick whether the CPU is idle (`rq->idle_balance`).
+    #[inline(always)]
+    pub(crate) fn note_idle_at_tick(&mut self, cpu: CpuId) {
+        self.rq[cpu].idle_balance = self.idle_cpu(cpu);
+    }
+
+    /// `arch_scale_freq_capacity()` of a CPU is another.
+    #[inline(always)]
+    pub(crate) fn set_freq_scale(&mut self, cpu: CpuId, scale: u64) {
+        self.rq[cpu].freq_scale = scale;
+    }
+
+    /// `cpufreq_pressure`: the capacity that a frequency limit takes from a CPU.
+    pub(crate) fn set_cpufreq_pressure(&mut self, cpu: CpuId, pressure: u64) {
+        self.rq[cpu].cpufreq_pressure = pressure;
+    }
+
+    /// Starts the random sequence of a CPU that newidle balancing draws from.
+    pub(crate) fn seed_newidle_random(&mut self, cpu: CpuId, seed: u64) {
+        self.rq[cpu].newidle_rnd = seed;
+    }
+
+    /// Sets `rq_clock()`, where a recorded call is repeated.
+    pub(crate) fn set_clock(&mut self, cpu: CpuId, time: Ns) {
+        self.rq[cpu].clock = time;
+    }
+
+    /// Another configuration goes on from this state: every demand, and what CPUs need, is computed anew.
+    pub(crate) fn reconfigure(&mut self, cpufreq: &Cpufreq, cx: &Context) {
+        self.stale_demands = StaleDemands::all(cx.platform.device_tree.all_cpus());
+        self.needs = cpufreq.needs_for_config(&self.needs, cx);
+    }
+}
+
+crate::inside::opened!(Scheduler {
+    tasks: Arena<TaskId, Task>,
+    se: Arena<EntityId, SchedEntity>,
+    cfs: Arena<CfsRqId, CfsRq>,
+    groups: Arena<TaskGroupId, TaskGroup>,
+    rq: PerCpu<Rq>,
+    topology: Topology,
+    rd: RootDomain,
+    idle_mask: CpuMask,
+});

@@ -16,27 +16,24 @@ impl Kernel {
         for cpu in self.sched.rq.ids() {
             self.verify_cpu(cpu);
         }
-        self.cpufreq.verify_sugov(&self.sched);
+        self.cpufreq.verify_sugov(&self.sched, &self.work);
         self.sched.verify_sched_cache();
         self.time.verify_broadcast(&self.sched, &self.cx);
         let throttled = self.sched.rq.ids().any(|cpu| self.sched.rq[cpu].rt.is_throttled());
         let timer =
-            self.sched.rq.ids().any(|cpu| self.time.timers[cpu].is_queued(TimerKind::RtPeriod));
+            self.sched.rq.ids().any(|cpu| self.time.base(cpu).is_queued(TimerKind::RtPeriod));
         assert!(timer || !throttled, "RT tasks are throttled for ever");
-        let mut waiting = self.sync.futexes.waiting();
-        waiting.extend(self.sync.pipes.waiting());
-        waiting.extend(self.sync.sockets.waiting());
-        self.sync.pipes.verify();
-        self.sync.sockets.verify();
+        let mut waiting = self.sync.waiting();
+        self.sync.verify();
         for task in &waiting {
             let t = &self.sched.tasks[*task];
             if let (Some(Resume::Call(blocked)), TaskState::Interruptible) = (t.resume, t.state) {
-                self.sync.sockets.verify_sleeper(blocked.call);
+                self.sync.verify_sleeper(blocked.call);
             }
         }
         for cpu in self.sched.rq.ids() {
             waiting.extend(self.sched.rq[cpu].wake_list.iter().map(|entry| entry.task));
-            waiting.extend(self.time.timers[cpu].sleepers());
+            waiting.extend(self.time.base(cpu).sleepers());
         }
         for task in self.sched.tasks.ids().skip(1) {
             let t = &self.sched.tasks[task];
@@ -111,9 +108,9 @@ impl Kernel {
         };
         let io_waiters = self.sched.tasks.ids().filter(waits_for_io).count();
         assert_eq!(rq.nr_iowait as usize, io_waiters, "{cpu:?}: nr_iowait");
-        self.cpuidle.cpus[cpu].governor.verify();
+        self.cpuidle.cpu(cpu).governor.verify();
         let polls = matches!(self.cx.platform.wires[cpu].activity, crate::Activity::Poll { .. });
-        self.cpuidle.cpus[cpu].verify(polls, rq.need_resched);
+        self.cpuidle.cpu(cpu).verify(polls, rq.need_resched);
         assert_eq!(
             self.sched.idle_mask.contains(cpu),
             self.sched.idle_cpu(cpu),
@@ -125,8 +122,8 @@ impl Kernel {
             only_sched_idle,
             "{cpu:?}: sched_idle mask"
         );
-        let off = self.time.local_timers_off.contains(cpu);
-        let next = if off { NEVER } else { self.time.timers[cpu].armed() };
+        let off = self.time.local_timer_is_off(cpu);
+        let next = if off { NEVER } else { self.time.base(cpu).armed() };
         assert_eq!(self.cx.platform.wires[cpu].clock_event_at, next, "{cpu:?}: timer");
         if rq.ttwu_pending {
             assert!(!rq.wake_list.is_empty(), "{cpu:?}: pending without a list");

@@ -97,10 +97,10 @@ impl Kernel {
     /// `futex(FUTEX_WAIT)`: the caller sleeps.
     #[inline(never)]
     pub(crate) fn futex_wait(&mut self, task: TaskId, futex: FutexId) {
-        let prio = self.sched.tasks[task].prio.min(MAX_RT_PRIO);
+        let prio = self.sched.task(task).prio.min(MAX_RT_PRIO);
         self.sync.futexes.wait(futex, task, prio);
-        self.sched.tasks[task].state = TaskState::Interruptible;
-        self.sched.tasks[task].outcome = Outcome::Done;
+        self.sched.set_task_state(task, TaskState::Interruptible);
+        self.sched.set_outcome(task, Outcome::Done);
         self.schedule(false);
     }
 

@@ -62,7 +62,7 @@ impl Kernel {
             self.sched.charge_copy(size, &mut self.cx);
             self.tcp_push(id);
         }
-        self.sched.tasks[task].outcome = Outcome::Value(u64::from(bytes));
+        self.sched.set_outcome(task, Outcome::Value(u64::from(bytes)));
     }
 
     /// `tcp_write_xmit()` and the receiver's softirq: what the window has room for goes over.
@@ -130,7 +130,7 @@ impl Kernel {
         let cost = self.cx.platform.device_tree.path_costs.udp;
         self.sched.charge(cost, &mut self.cx);
         self.sched.charge_copy(bytes, &mut self.cx);
-        self.sched.tasks[task].outcome = Outcome::Value(u64::from(bytes));
+        self.sched.set_outcome(task, Outcome::Value(u64::from(bytes)));
         let truesize = truesize(bytes.min(3_776), bytes.saturating_sub(3_776));
         let socket = self.sync.sockets.get(id);
         socket.sent += u64::from(bytes);

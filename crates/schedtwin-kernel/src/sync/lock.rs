@@ -119,8 +119,8 @@ impl Kernel {
         } else {
             mutex.waiters.push_back(task);
         }
-        self.sched.tasks[task].resume = Some(Resume::Call(blocked));
-        self.sched.tasks[task].state = TaskState::Uninterruptible;
+        self.sched.set_resume(task, Some(Resume::Call(blocked)));
+        self.sched.set_task_state(task, TaskState::Uninterruptible);
         self.schedule(false);
         false
     }
@@ -131,7 +131,7 @@ impl Kernel {
             let free_at = self.sync.mutex(id).free_at;
             self.sched.spin_until(free_at, hold, &mut self.cx);
             let until = self.cx.local_clock();
-            let task = self.sched.rq[self.cx.this_cpu].curr;
+            let task = self.sched.rq(self.cx.this_cpu).curr;
             self.sync.sections[self.cx.this_cpu] =
                 Some(Section { task, lock: id, from: until - hold, until });
             self.sync.mutex(id).free_at = until;
@@ -178,14 +178,14 @@ impl SyncObjects {
     pub(crate) fn mutex_preempt(&mut self, cpu: CpuId, arrived: Ns, sched: &mut Scheduler) {
         let Some(Section { task, lock, from, until }) = self.sections[cpu] else { return };
         // After the section the call may have slept, and somebody else been switched to.
-        let same = sched.rq[cpu].curr == task && sched.tasks[task].resume.is_none();
+        let same = sched.rq(cpu).curr == task && sched.task(task).resume.is_none();
         if !same || !(from..until).contains(&arrived) {
             return;
         }
         let mutex = self.mutex(lock);
         if mutex.owner.is_none() {
             mutex.owner = Some(task);
-            sched.tasks[task].resume = Some(Resume::Unlock(lock));
+            sched.set_resume(task, Some(Resume::Unlock(lock)));
         }
     }
 

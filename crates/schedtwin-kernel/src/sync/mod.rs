@@ -16,16 +16,58 @@ pub(crate) mod wait;
 
 use schedtwin_types::CpuId;
 use schedtwin_types::arena::Arena;
+use schedtwin_types::{Syscall, TaskId};
 
 /// Futexes, pipes, sockets and locks.
 #[derive(Clone)]
 pub struct SyncObjects {
     /// Futex wait queues.
-    pub(crate) futexes: futex::Futexes,
+    futexes: futex::Futexes,
     /// Pipes.
-    pub(crate) pipes: pipe::Pipes,
+    pipes: pipe::Pipes,
     /// Sockets.
-    pub(crate) sockets: socket::Sockets,
+    sockets: socket::Sockets,
     /// The last section under a mutex, per CPU.
-    pub(crate) sections: Arena<CpuId, Option<lock::Section>>,
+    sections: Arena<CpuId, Option<lock::Section>>,
+}
+
+impl SyncObjects {
+    /// No objects yet.
+    pub(crate) fn new(nr_cpus: usize) -> SyncObjects {
+        SyncObjects {
+            futexes: Default::default(),
+            pipes: Default::default(),
+            sockets: Default::default(),
+            sections: (0..nr_cpus).map(|_| None).collect(),
+        }
+    }
+
+    /// All sockets.
+    pub(crate) fn sockets(&self) -> &socket::Sockets {
+        &self.sockets
+    }
+
+    /// Makes room for the waits of so many tasks.
+    pub(crate) fn make_room(&mut self, tasks: usize) {
+        self.futexes.make_room(tasks);
+    }
+
+    /// All tasks that wait for one of these objects.
+    pub(crate) fn waiting(&self) -> Vec<TaskId> {
+        let mut waiting = self.futexes.waiting();
+        waiting.extend(self.pipes.waiting());
+        waiting.extend(self.sockets.waiting());
+        waiting
+    }
+
+    /// Asserts that sums and queues agree.
+    pub(crate) fn verify(&self) {
+        self.pipes.verify();
+        self.sockets.verify();
+    }
+
+    /// Asserts that a sleeper has something to wait for.
+    pub(crate) fn verify_sleeper(&self, call: Syscall) {
+        self.sockets.verify_sleeper(call);
+    }
 }

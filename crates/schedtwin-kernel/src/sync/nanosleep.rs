@@ -18,18 +18,15 @@ use schedtwin_types::{Ns, Outcome, TaskId, TaskState};
 impl Kernel {
     /// The caller sleeps until `until`, or as long as its slack allows after that.
     pub(crate) fn nanosleep_until(&mut self, task: TaskId, until: Ns) {
-        self.sched.tasks[task].outcome = Outcome::Done;
+        self.sched.set_outcome(task, Outcome::Done);
         // Real-time tasks have no slack.
-        let slack = if self.sched.tasks[task].class == Class::Fair {
-            self.cx.config.timer_slack
-        } else {
-            0
-        };
+        let slack =
+            if self.sched.task(task).class == Class::Fair { self.cx.config.timer_slack } else { 0 };
         let expires = until.saturating_add(slack);
         let (cpu, now) = (self.cx.this_cpu, self.cx.local_clock());
         let refused = match self.cx.config.expired_sleep {
             ExpiredSleep::Armed => false,
-            ExpiredSleep::Refused => until <= now && expires < self.time.timers[cpu].next_event(),
+            ExpiredSleep::Refused => until <= now && expires < self.time.base(cpu).next_event(),
         };
         if refused {
             return;
@@ -41,8 +38,8 @@ impl Kernel {
             return;
         }
         self.time.hrtimer_start(cpu, until, expires, TimerKind::Sleeper(task), &mut self.cx);
-        self.sched.tasks[task].sleep_timer_on = Some(cpu);
-        self.sched.tasks[task].state = TaskState::Interruptible;
+        self.sched.set_sleep_timer(task, Some(cpu));
+        self.sched.set_task_state(task, TaskState::Interruptible);
         self.schedule(false);
     }
 }

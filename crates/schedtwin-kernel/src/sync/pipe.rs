@@ -149,7 +149,7 @@ impl Pipes {
 impl Kernel {
     /// `read()`: what is there, or sleep and look again. `resumed`: the call has slept.
     pub(crate) fn pipe_read(&mut self, task: TaskId, id: PipeId, bytes: u32, resumed: bool) {
-        self.sched.tasks[task].outcome = Outcome::Value(0);
+        self.sched.set_outcome(task, Outcome::Value(0));
         if bytes == 0 {
             return;
         }
@@ -172,7 +172,7 @@ impl Kernel {
         self.sched.charge(self.cx.platform.device_tree.path_costs.pipe, &mut self.cx);
         self.sched.charge_copy(taken, &mut self.cx);
         self.pipe_unlock(id, taken);
-        self.sched.tasks[task].outcome = Outcome::Value(u64::from(taken));
+        self.sched.set_outcome(task, Outcome::Value(u64::from(taken)));
         let wake_writer = match self.cx.config.pipe_wakes {
             PipeWakes::WasFull => was_full,
             PipeWakes::PageFreed => freed,
@@ -193,7 +193,7 @@ impl Kernel {
         bytes: u32,
         resumed: Option<u32>,
     ) {
-        self.sched.tasks[task].outcome = Outcome::Value(0);
+        self.sched.set_outcome(task, Outcome::Value(0));
         if bytes == 0 {
             return;
         }
@@ -221,7 +221,7 @@ impl Kernel {
             return;
         }
         let room = resumed.is_some() && !self.sync.pipes.get(id).is_full();
-        self.sched.tasks[task].outcome = Outcome::Value(u64::from(done));
+        self.sched.set_outcome(task, Outcome::Value(u64::from(done)));
         if was_empty || poll_usage {
             self.wake_reader(id);
         }

@@ -21,7 +21,7 @@ impl Kernel {
             File::Socket(socket) => !self.sync.sockets.get(socket).queue.is_empty(),
         };
         if readable {
-            self.sched.tasks[task].outcome = Outcome::Value(1);
+            self.sched.set_outcome(task, Outcome::Value(1));
             return;
         }
         match file {

@@ -210,7 +210,7 @@ impl Kernel {
     pub(crate) fn recv(&mut self, task: TaskId, id: SocketId, bytes: u32, waited: bool) {
         let kind = self.sync.sockets.get(id).kind;
         if bytes == 0 && kind != SocketKind::UdpLoopback {
-            self.sched.tasks[task].outcome = Outcome::Value(0);
+            self.sched.set_outcome(task, Outcome::Value(0));
             return;
         }
         let blocked = Blocked { call: Syscall::Recv { socket: id, bytes }, done: 0, waited };
@@ -225,7 +225,7 @@ impl Kernel {
             }
         };
         match taken {
-            Some(taken) => self.sched.tasks[task].outcome = Outcome::Value(u64::from(taken)),
+            Some(taken) => self.sched.set_outcome(task, Outcome::Value(u64::from(taken))),
             None => {
                 let wait = &mut self.sync.sockets.get(id).wait;
                 match kind {

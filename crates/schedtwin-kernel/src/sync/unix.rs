@@ -61,7 +61,7 @@ impl Kernel {
             self.unix_queue_lock(peer);
             self.sock_def_readable(peer);
         }
-        self.sched.tasks[task].outcome = Outcome::Value(u64::from(bytes));
+        self.sched.set_outcome(task, Outcome::Value(u64::from(bytes)));
     }
 
     /// `unix_stream_read_generic()`: bytes read; `None`: there is nothing.

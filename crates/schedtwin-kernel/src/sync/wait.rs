@@ -107,8 +107,8 @@ impl Kernel {
 
     /// The caller, which stands on a wait queue, sleeps. Woken, it goes on with its call.
     pub(super) fn block(&mut self, task: TaskId, blocked: Blocked) {
-        self.sched.tasks[task].resume = Some(Resume::Call(Blocked { waited: true, ..blocked }));
-        self.sched.tasks[task].state = TaskState::Interruptible;
+        self.sched.set_resume(task, Some(Resume::Call(Blocked { waited: true, ..blocked })));
+        self.sched.set_task_state(task, TaskState::Interruptible);
         self.schedule(false);
     }
 }

@@ -43,7 +43,19 @@ use schedtwin_types::{CpuId, FactKind, Khz, NEVER, Ns, PolicyId};
 #[derive(Clone)]
 pub struct Thermal {
     /// Thermal zones.
-    pub(crate) zones: Vec<ThermalZone>,
+    zones: Vec<ThermalZone>,
+}
+
+impl Thermal {
+    /// No zone yet: firmware registers them.
+    pub(crate) fn new() -> Thermal {
+        Thermal { zones: Vec::new() }
+    }
+
+    /// How many zones there are.
+    pub(crate) fn nr_zones(&self) -> usize {
+        self.zones.len()
+    }
 }
 
 /// A temperature, thousandths of a degree Celsius.
@@ -280,7 +292,7 @@ impl Kernel {
 
     /// `cpufreq_set_cur_state()`, and what follows: `freq_qos_update_request()`, `cpufreq_set_policy()`.
     fn cpufreq_set_cur_state(&mut self, index: PolicyId, state: u32) {
-        let policy = &mut self.cpufreq.policies[index];
+        let policy = self.cpufreq.policy_mut(index);
         if policy.cooling_state == state {
             return;
         }
@@ -293,26 +305,26 @@ impl Kernel {
 
     /// `cpufreq_update_pressure()`: the capacity that the limit takes away.
     fn cpufreq_update_pressure(&mut self, index: PolicyId) {
-        let policy = &self.cpufreq.policies[index];
+        let policy = self.cpufreq.policy(index);
         for cpu in policy.cpus.iter() {
             let capacity = self.sched.arch_scale_cpu_capacity(cpu);
-            self.sched.rq[cpu].cpufreq_pressure =
-                capacity - policy.capacity_within(capacity, policy.limit_max);
+            let left = policy.capacity_within(capacity, policy.limit_max);
+            self.sched.set_cpufreq_pressure(cpu, capacity - left);
         }
     }
 
     /// `sugov_limits()`: without fast switch the limit counts at once, with it from the next request on.
     pub(crate) fn sugov_limits(&mut self, index: PolicyId) {
-        if !self.cpufreq.policies[index].fast_switch {
+        if !self.cpufreq.policy(index).fast_switch {
             self.cpufreq_policy_apply_limits(index);
         }
-        self.cpufreq.policies[index].sugov.limits_changed = true;
-        self.cpufreq.machine_frequency_limits(index);
+        self.cpufreq.policy_mut(index).sugov.limits_changed = true;
+        self.own.machine_frequency_limits(index);
     }
 
     /// `cpufreq_policy_apply_limits()`. A driver's call under way is waited for: its end calls this again.
     pub(crate) fn cpufreq_policy_apply_limits(&mut self, index: PolicyId) {
-        let policy = &self.cpufreq.policies[index];
+        let policy = self.cpufreq.policy(index);
         let busy = policy.kthread.as_ref().is_some_and(SugovKthread::calls_driver);
         if policy.limit_max < policy.cur && !busy {
             let khz = policy.limit_max;
@@ -324,10 +336,10 @@ impl Kernel {
     ///
     /// Differences: at once, where a driver that sleeps takes its time.
     pub(crate) fn cpufreq_driver_target(&mut self, index: PolicyId, khz: Khz) {
-        if self.cpufreq.policies[index].cur == khz {
+        if self.cpufreq.policy(index).cur == khz {
             return;
         }
-        self.cx.this_cpu = self.cpufreq.policies[index].cpus.lowest().unwrap_or(CpuId(0));
+        self.cx.this_cpu = self.cpufreq.policy(index).cpus.lowest().unwrap_or(CpuId(0));
         let requested_at = self.cx.now;
         self.cx.fact(FactKind::Frequency { policy: index, khz, requested_at });
         self.cpufreq.cpufreq_driver_target_index(index, khz);

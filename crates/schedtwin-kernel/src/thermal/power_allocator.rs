@@ -240,12 +240,12 @@ impl Kernel {
         for at in 0..self.thermal.zones[zone].trips[trip].instances.len() {
             let policy = self.thermal.zones[zone].trips[trip].instances[at].policy;
             let (cur, cpus) =
-                (self.cpufreq.policies[policy].cur, self.cpufreq.policies[policy].cpus.weight());
+                (self.cpufreq.policy(policy).cur, self.cpufreq.policy(policy).cpus.weight());
             let last_load = self.cooling_load(policy);
             let power = |khz: Khz| self.cx.em_power_mw(policy, khz);
             let req_power = power(cur).wrapping_mul(last_load) / 100;
-            let max_power = power(self.cpufreq.policies[policy].max()) * cpus;
-            sustainable += power(self.cpufreq.policies[policy].table[0]) * cpus;
+            let max_power = power(self.cpufreq.policy(policy).max()) * cpus;
+            sustainable += power(self.cpufreq.policy(policy).table[0]) * cpus;
             max_allocatable_power += max_power;
             self.thermal.zones[zone].ipa.actors[at] =
                 PowerActor { req_power, max_power, last_load, ..PowerActor::default() };
@@ -274,7 +274,7 @@ impl Kernel {
             (self.sched.sched_cpu_util(cpu, &self.cx) * 100
                 / self.sched.arch_scale_cpu_capacity(cpu)) as u32
         };
-        self.cpufreq.policies[policy].cpus.iter().map(load).sum()
+        self.cpufreq.policy(policy).cpus.iter().map(load).sum()
     }
 }
 

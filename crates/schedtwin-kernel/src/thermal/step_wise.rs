@@ -56,7 +56,7 @@ impl Kernel {
             }
             let throttle = temperature >= trip.threshold;
             for instance in &mut trip.instances {
-                let policy = &self.cpufreq.policies[instance.policy];
+                let policy = self.cpufreq.policy(instance.policy);
                 let upper = policy.table.len() as u32 - 1;
                 let before = instance.initialized.then_some(instance.target);
                 let cur_state = policy.cooling_state;

@@ -51,7 +51,7 @@ fn step_wise_follows_the_trend() {
         (79_000, 0, 80_000, false),
     ] {
         kernel.thermal_zone_device_update(0, now, temperature);
-        let (zone, policy) = (&kernel.thermal.zones[0], &kernel.cpufreq.policies[PolicyId(0)]);
+        let (zone, policy) = (&kernel.thermal.zones[0], kernel.cpufreq.policy(PolicyId(0)));
         let what = format!("{temperature}: state, threshold");
         assert_eq!((policy.cooling_state, zone.trips[0].threshold), (state, threshold), "{what}");
         let poll_at = if polls { now + 100_000_000 } else { NEVER };
@@ -82,7 +82,7 @@ fn the_deepest_state_counts() {
             .enumerate()
     {
         kernel.thermal_zone_device_update(zone, at as Ns, temperature);
-        assert_eq!(kernel.cpufreq.policies[PolicyId(0)].cooling_state, state, "{at}");
+        assert_eq!(kernel.cpufreq.policy(PolicyId(0)).cooling_state, state, "{at}");
     }
 }
 
@@ -91,14 +91,14 @@ fn the_deepest_state_counts() {
 fn when_a_limit_counts() {
     for (fast_switch, cur) in [(true, 2_000_000), (false, 1_500_000)] {
         let mut kernel = kernel(&[(1, 1024, OPPS)]);
-        kernel.cpufreq.policies[PolicyId(0)].fast_switch = fast_switch;
-        kernel.cpufreq.policies[PolicyId(0)].cur = 2_000_000;
-        kernel.cpufreq.policies[PolicyId(0)].sugov.limits_changed = false;
+        kernel.cpufreq.policy_mut(PolicyId(0)).fast_switch = fast_switch;
+        kernel.cpufreq.policy_mut(PolicyId(0)).cur = 2_000_000;
+        kernel.cpufreq.policy_mut(PolicyId(0)).sugov.limits_changed = false;
         let trips: &[(i32, TripType, &[usize])] = &[(80_000, TripType::Passive, &[0])];
         kernel.register_thermal_zones(&[zone(Governor::StepWise, trips)]);
         kernel.thermal_zone_device_update(0, 1_000, 81_000);
-        assert_eq!(kernel.cpufreq.policies[PolicyId(0)].cur, cur, "fast switch {fast_switch}");
-        assert!(kernel.cpufreq.policies[PolicyId(0)].sugov.limits_changed);
+        assert_eq!(kernel.cpufreq.policy(PolicyId(0)).cur, cur, "fast switch {fast_switch}");
+        assert!(kernel.cpufreq.policy(PolicyId(0)).sugov.limits_changed);
     }
 }
 
@@ -114,12 +114,12 @@ fn the_power_allocator_holds_a_budget() {
     zone.k_i = Some(0);
     kernel.register_thermal_zones(&[zone]);
     kernel.thermal_zone_device_update(0, 0, 50_000);
-    assert_eq!(kernel.cpufreq.policies[PolicyId(0)].cooling_state, 0);
+    assert_eq!(kernel.cpufreq.policy(PolicyId(0)).cooling_state, 0);
     // Both CPUs busy at full capacity: 1800 mW are asked for, load is 200 %.
     for cpu in [CpuId(0), CpuId(1)] {
-        kernel.sched.cfs[crate::sched::CfsRqId::root(cpu)].avg.util_avg = 1024;
+        kernel.inside_mut().cfs[crate::sched::CfsRqId::root(cpu)].avg.util_avg = 1024;
     }
-    kernel.cpufreq.policies[PolicyId(0)].cur = 2_000_000;
+    kernel.cpufreq.policy_mut(PolicyId(0)).cur = 2_000_000;
     for (at, (temperature, state)) in [
         // 1000 + 102 · 20 = 3040, more than all can draw: no limit.
         (60_000, 0),
@@ -135,8 +135,8 @@ fn the_power_allocator_holds_a_budget() {
     .enumerate()
     {
         // What is asked for follows the frequency, so it is set back to the highest.
-        kernel.cpufreq.policies[PolicyId(0)].cur = 2_000_000;
+        kernel.cpufreq.policy_mut(PolicyId(0)).cur = 2_000_000;
         kernel.thermal_zone_device_update(0, 1 + at as Ns, temperature);
-        assert_eq!(kernel.cpufreq.policies[PolicyId(0)].cooling_state, state, "{temperature}");
+        assert_eq!(kernel.cpufreq.policy(PolicyId(0)).cooling_state, state, "{temperature}");
     }
 }

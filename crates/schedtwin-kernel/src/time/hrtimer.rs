@@ -214,11 +214,11 @@ impl Time {
         if !sched.idle_cpu(this) {
             return this;
         }
-        let mut level = sched.topology.base[this.index()];
+        let mut level = sched.topology().base[this.index()];
         while let Some(id) = level {
-            let sd = &sched.topology.domains[id.0 as usize];
+            let sd = &sched.topology().domains[id.0 as usize];
             // `this` is idle, so it is not among them.
-            if let Some(busy) = sd.span.and_not(&sched.idle_mask).lowest() {
+            if let Some(busy) = sd.span.and_not(sched.idle_mask()).lowest() {
                 let sooner = expires < self.timers[busy].armed();
                 return if sooner { this } else { busy };
             }
@@ -273,8 +273,8 @@ impl Kernel {
         let stays = match self.cx.config.hrtimer_target {
             HrtimerTarget::NohzTarget => false,
             HrtimerTarget::TickRunning => {
-                let stopped = self.cpuidle.cpus[this].tick.tick_stopped;
-                last == this && (!stopped || self.sched.rq[this].need_resched)
+                let stopped = self.cpuidle.cpu(this).tick.tick_stopped;
+                last == this && (!stopped || self.sched.rq(this).need_resched)
             }
         };
         if stays { this } else { self.time.nohz_timer_target(expires, &self.sched, &self.cx) }
@@ -296,7 +296,7 @@ impl Kernel {
             match timer.kind {
                 TimerKind::SchedTick => self.tick_nohz_handler(cpu, timer.expires),
                 TimerKind::Sleeper(task) => {
-                    self.sched.tasks[task].sleep_timer_on = None;
+                    self.sched.set_sleep_timer(task, None);
                     self.try_to_wake_up(task, 0, WakeSource::Timer);
                 }
                 TimerKind::FairServer(server) => self.fair_server_timer(server, timer.expires),

@@ -5,18 +5,50 @@ pub mod hrtimer;
 pub mod tick_broadcast;
 pub mod tick_sched;
 
-use schedtwin_types::CpuMask;
+use hrtimer::HrtimerBase;
 use schedtwin_types::arena::PerCpu;
+use schedtwin_types::{CpuId, CpuMask};
 
 /// Timers of each CPU, its tick, and the device that stands in for timers that stop.
 #[derive(Clone)]
 pub struct Time {
     /// hrtimer queues and tick state, per CPU.
-    pub(crate) timers: PerCpu<hrtimer::HrtimerBase>,
+    timers: PerCpu<hrtimer::HrtimerBase>,
     /// The broadcast device has been armed or disarmed since hardware last looked.
-    pub(crate) broadcast_changed: bool,
+    broadcast_changed: bool,
     /// The device that stands in for timers that stop in idle states, and who relies on it.
-    pub(crate) broadcast: Option<tick_broadcast::TickBroadcast>,
+    broadcast: Option<tick_broadcast::TickBroadcast>,
     /// CPUs whose own clock event is off although they may have an event.
-    pub(crate) local_timers_off: CpuMask,
+    local_timers_off: CpuMask,
 }
+
+impl Time {
+    /// Empty timer queues, with room for so many timers each.
+    pub(crate) fn new(nr_cpus: usize, capacity: usize) -> Time {
+        Time {
+            timers: (0..nr_cpus).map(|_| HrtimerBase::with_capacity(capacity)).collect(),
+            broadcast: None,
+            broadcast_changed: false,
+            local_timers_off: CpuMask::EMPTY,
+        }
+    }
+
+    /// The timers of a CPU (`hrtimer_cpu_base`).
+    #[inline(always)]
+    pub(crate) fn base(&self, cpu: CpuId) -> &HrtimerBase {
+        &self.timers[cpu]
+    }
+
+    /// As [`Time::base`], to be changed without programming the clock event.
+    #[inline(always)]
+    pub(crate) fn base_mut(&mut self, cpu: CpuId) -> &mut HrtimerBase {
+        &mut self.timers[cpu]
+    }
+
+    /// Whether the CPU's own clock event is off although it may have an event.
+    pub(crate) fn local_timer_is_off(&self, cpu: CpuId) -> bool {
+        self.local_timers_off.contains(cpu)
+    }
+}
+
+crate::inside::opened!(Time { timers: PerCpu<HrtimerBase>, });

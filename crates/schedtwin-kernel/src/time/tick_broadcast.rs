@@ -211,7 +211,7 @@ impl Time {
     }
 
     /// Asserts that every CPU without a timer of its own is woken by somebody.
-    pub(crate) fn verify_broadcast(&self, sched: &Scheduler, cx: &Context) {
+    pub(crate) fn verify_broadcast(&self, _sched: &Scheduler, cx: &Context) {
         let Some(broadcast) = &self.broadcast else {
             assert!(self.local_timers_off.is_empty(), "timers are off without a broadcast device");
             return;
@@ -228,7 +228,7 @@ impl Time {
             assert!(told || forced || (waits && covered), "{cpu:?}: nobody wakes it");
         }
         if *device == BroadcastDevice::Hrtimer {
-            for cpu in sched.rq.ids() {
+            for cpu in self.timers.ids() {
                 let queued = self.timers[cpu].expires(TimerKind::Broadcast);
                 let expected = broadcast.needs(cpu).then_some(*next_event);
                 assert_eq!(queued, expected, "{cpu:?}: the timer that serves all");

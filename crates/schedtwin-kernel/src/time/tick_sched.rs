@@ -35,7 +35,7 @@ pub struct TickSched {
 impl Kernel {
     /// The tick's hrtimer has expired (`tick_nohz_handler`).
     pub(crate) fn tick_nohz_handler(&mut self, cpu: CpuId, expires: Ns) {
-        let ts = &mut self.cpuidle.cpus[cpu].tick;
+        let ts = &mut self.cpuidle.cpu_mut(cpu).tick;
         if ts.inidle {
             ts.got_idle_tick = true;
         }
@@ -50,7 +50,7 @@ impl Kernel {
 
     /// `tick_nohz_idle_stop_tick()`.
     pub(crate) fn tick_nohz_idle_stop_tick(&mut self, cpu: CpuId) {
-        let ts = &mut self.cpuidle.cpus[cpu].tick;
+        let ts = &mut self.cpuidle.cpu_mut(cpu).tick;
         ts.idle_calls += 1;
         if ts.tick_stopped {
             return;
@@ -73,13 +73,13 @@ impl Kernel {
         self.sched.update_rq_clock(cpu, &self.cx);
         self.sched.update_hw_load_avg(cpu);
         self.sched.tick_ends_laziness(cpu, &mut self.cpuidle, &mut self.cx);
-        let curr = self.sched.rq[cpu].curr;
+        let curr = self.sched.rq(cpu).curr;
         self.task_tick(cpu, curr);
         if self.cx.want_signals {
             self.sched.cpu_signals_fact(cpu, &mut self.cx);
             self.sched.task_signals_fact(curr, &mut self.cx);
         }
-        self.sched.rq[cpu].idle_balance = self.sched.idle_cpu(cpu);
+        self.sched.note_idle_at_tick(cpu);
         self.sched.sched_balance_trigger(cpu, &mut self.cpuidle, &mut self.cx);
         self.vmstat_tick(cpu);
     }
@@ -89,14 +89,14 @@ impl Cpuidle {
     /// The idle loop begins (`tick_nohz_idle_enter`).
     pub(crate) fn tick_nohz_idle_enter(&mut self, cpu: CpuId, cx: &Context) {
         let now = cx.local_clock();
-        let ts = &mut self.cpus[cpu].tick;
+        let ts = &mut self.cpu_mut(cpu).tick;
         ts.inidle = true;
         ts.idle_entrytime = now;
     }
 
     /// An interrupt in idle ends and idle goes on (`tick_nohz_irq_exit`).
     pub(crate) fn tick_nohz_irq_exit(&mut self, cpu: CpuId, cx: &Context) {
-        self.cpus[cpu].tick.idle_entrytime = cx.local_clock();
+        self.cpu_mut(cpu).tick.idle_entrytime = cx.local_clock();
     }
 }
 
@@ -104,7 +104,7 @@ impl Time {
     /// `tick_nohz_get_sleep_length()`: time to the next timer without the tick, and to the next clock
     /// event, both from `idle_entrytime`.
     pub(crate) fn tick_nohz_get_sleep_length(&self, cpu: CpuId, cpuidle: &Cpuidle) -> SleepLength {
-        let now = cpuidle.cpus[cpu].tick.idle_entrytime as i64;
+        let now = cpuidle.cpu(cpu).tick.idle_entrytime as i64;
         let until = |at: Ns| if at == NEVER { i64::MAX - now } else { at as i64 - now };
         let base = &self.timers[cpu];
         SleepLength {
@@ -120,7 +120,7 @@ impl Time {
         cpuidle: &mut Cpuidle,
         cx: &mut Context,
     ) {
-        let ts = &mut cpuidle.cpus[cpu].tick;
+        let ts = &mut cpuidle.cpu_mut(cpu).tick;
         ts.inidle = false;
         if !ts.tick_stopped {
             return;

@@ -25,7 +25,7 @@ impl SugovSteps<'_> {
         let kernel = &mut *self.0;
         kernel.cx.this_cpu = this_cpu;
         kernel.cx.now = time;
-        kernel.sched.rq[cpu].clock = time;
+        kernel.sched.set_clock(cpu, time);
         kernel.cpufreq_update_util(cpu, flags);
         kernel.cx.facts.clear();
         let cpus = kernel.cpufreq.policies[kernel.cx.policy_of(cpu)].cpus;
@@ -36,7 +36,7 @@ impl SugovSteps<'_> {
     pub fn trigger(&mut self, cpu: CpuId, time: Ns) {
         let kernel = &mut *self.0;
         (kernel.cx.this_cpu, kernel.cx.now) = (cpu, time);
-        kernel.sched.rq[cpu].clock = time;
+        kernel.sched.set_clock(cpu, time);
         kernel.cpufreq_trigger_update(cpu);
         kernel.cx.facts.clear();
     }
@@ -44,11 +44,8 @@ impl SugovSteps<'_> {
     /// How far the work of the first domain is.
     pub fn slow_path(&self) -> SlowPath {
         let kernel = &*self.0;
-        let raised = kernel
-            .sched
-            .rq
-            .ids()
-            .filter(|&cpu| kernel.sched.rq[cpu].irq_work_raised.iter().next().is_some());
+        let cpus = (0..kernel.sched.nr_cpus()).map(|cpu| CpuId(cpu as u16));
+        let raised = cpus.filter(|&cpu| kernel.work.raised_on(cpu).iter().next().is_some());
         let thread = kernel.cpufreq.policies[PolicyId(0)].kthread.as_ref();
         SlowPath {
             raised: raised.fold(0, |mask, cpu| mask | 1 << cpu.0),
@@ -62,7 +59,7 @@ impl SugovSteps<'_> {
         let kernel = &mut *self.0;
         kernel.cx.this_cpu = cpu;
         if let Some(thread) = &kernel.cpufreq.policies[PolicyId(0)].kthread {
-            kernel.sched.tasks[thread.task].state = TaskState::Running;
+            kernel.sched.set_task_state(thread.task, TaskState::Running);
         }
         kernel.irq_work_run(cpu);
         kernel.cx.facts.clear();

@@ -89,7 +89,7 @@ pub fn raw_frequency(reference: Khz, util: u64, max: u64) -> Khz {
 impl Kernel {
     /// `sugov_update_single()` and `sugov_update_shared()` for `cpu`; `util` is `None` where all there is is asked for.
     pub(in crate::cpufreq) fn sugov_update_passed(&mut self, cpu: CpuId, util: Option<u64>) {
-        let (time, max) = (self.sched.rq[cpu].clock, self.sched.arch_scale_cpu_capacity(cpu));
+        let (time, max) = (self.sched.rq(cpu).clock, self.sched.arch_scale_cpu_capacity(cpu));
         let index = self.cx.policy_of(cpu);
         if !self.cpufreq.policies[index].is_single {
             let util = util.unwrap_or(u64::MAX);
@@ -101,7 +101,7 @@ impl Kernel {
             }
             return;
         }
-        let busy = self.sched.rq[cpu].nr_running > 0;
+        let busy = self.sched.rq(cpu).nr_running > 0;
         self.cpufreq.policies[index].sugov.counts.decided(self.cx.now, busy);
         let passed = match self.cpufreq.policies[index].is_single {
             true => util.map(|util| (util, max)),
@@ -217,8 +217,8 @@ mod tests {
     fn says(kernel: &mut Kernel, cpu: u16, time: Ns, util: u64) -> Khz {
         let cpu = CpuId(cpu);
         kernel.cx.this_cpu = cpu;
-        kernel.sched.rq[cpu].clock = time;
-        kernel.sched.cfs[CfsRqId::root(cpu)].avg.util_avg = util;
+        kernel.inside_mut().rq[cpu].clock = time;
+        kernel.inside_mut().cfs[CfsRqId::root(cpu)].avg.util_avg = util;
         kernel.cpufreq_update_util(cpu, 0);
         kernel.cpufreq.policies[PolicyId(0)].requested
     }
@@ -261,7 +261,7 @@ mod tests {
         kernel.cpufreq.set_policy_cur(PolicyId(0), 1_000_000, &mut kernel.sched, &mut kernel.cx);
         let climbs = [1, 2, 3, 4].map(|n| says(&mut kernel, 0, n * LIMIT, 1024));
         assert_eq!(climbs, [1_500_000, 2_000_000, 2_000_000, 2_000_000]);
-        assert_eq!(kernel.sched.rq[CpuId(0)].freq_scale, 1024);
+        assert_eq!(kernel.inside_mut().rq[CpuId(0)].freq_scale, 1024);
     }
 
     /// A change on another CPU is not heard of, in the first form.
@@ -270,8 +270,8 @@ mod tests {
         let mut kernel = boot(2, SugovMapping::Raw, SugovRateLimit::Requests);
         says(&mut kernel, 0, LIMIT, 100);
         says(&mut kernel, 0, 2 * LIMIT, 100);
-        kernel.sched.rq[CpuId(1)].clock = 4 * LIMIT;
-        kernel.sched.cfs[CfsRqId::root(CpuId(1))].avg.util_avg = 1000;
+        kernel.inside_mut().rq[CpuId(1)].clock = 4 * LIMIT;
+        kernel.inside_mut().cfs[CfsRqId::root(CpuId(1))].avg.util_avg = 1000;
         kernel.cpufreq_update_util(CpuId(1), 0);
         assert_eq!(kernel.cpufreq.policies[PolicyId(0)].requested, 1_000_000);
         assert_eq!(kernel.cpufreq.policies[PolicyId(0)].sugov.counts.elsewhere, 1);

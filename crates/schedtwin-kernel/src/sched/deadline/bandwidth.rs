@@ -207,7 +207,7 @@ impl Scheduler {
 
     fn inactive_timer_queued(&self, task: TaskId, time: &Time) -> bool {
         let on = self.tasks[task].dl.inactive_timer_on;
-        time.timers[on].is_queued(TimerKind::DlInactive(task))
+        time.base(on).is_queued(TimerKind::DlInactive(task))
     }
 
     fn cancel_inactive_timer(&self, task: TaskId, time: &mut Time, cx: &mut Context) {
@@ -271,7 +271,7 @@ impl Scheduler {
         let count = self.tasks.iter().filter(|t| t.dl.dl_runtime != 0).count();
         for cpu in self.rd.span.iter() {
             self.rq[cpu].dl.make_room(count);
-            time.timers[cpu].make_room(2 * count);
+            time.base_mut(cpu).make_room(2 * count);
         }
     }
 

@@ -222,7 +222,7 @@ impl Scheduler {
                 let (mut util, mut max) = (0, 1);
                 for j in cpus.iter() {
                     let (j_util, j_max) =
-                        (cpufreq.sugov_cpus[j].util, self.arch_scale_cpu_capacity(j));
+                        (cpufreq.sugov_cpu(j).util, self.arch_scale_cpu_capacity(j));
                     if j_util * max > j_max * util {
                         (util, max) = (j_util, j_max);
                     }
@@ -273,7 +273,7 @@ impl Cpufreq {
     #[cold]
     #[inline(never)]
     fn highest_demand(&self, cpus: &CpuMask) -> u64 {
-        cpus.iter().map(|j| self.sugov_cpus[j].util).max().unwrap_or(0)
+        cpus.iter().map(|j| self.sugov_cpu(j).util).max().unwrap_or(0)
     }
 }
 
@@ -494,7 +494,7 @@ mod tests {
         ] {
             let mut kernel = boot(form, Uclamp::KeyOff);
             for (cpu, util) in [(0, 400), (1, 200), (2, 300)] {
-                kernel.cpufreq.sugov_cpus[CpuId(cpu)].util = util;
+                kernel.cpufreq.sugov_cpu_mut(CpuId(cpu)).util = util;
             }
             let cpus = CpuMask::from_cpus([0, 1, 2].map(CpuId));
             assert_eq!(

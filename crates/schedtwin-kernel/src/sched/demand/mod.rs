@@ -40,12 +40,12 @@ impl Kernel {
     /// Asserts that a demand which does not count as stale is what the signals say.
     pub(crate) fn verify_demand(&self, cpu: CpuId) {
         let keeps = [FrequencyHook::Schedutil, FrequencyHook::OfMachine];
-        if !keeps.contains(&self.cpufreq.frequency_hook) {
+        if !keeps.contains(&self.cpufreq.hook()) {
             // Nobody keeps demands: they are computed when they are asked for.
             return;
         }
         if !self.sched.stale_demands.contains(cpu) {
-            let sg = &self.cpufreq.sugov_cpus[cpu];
+            let sg = self.cpufreq.sugov_cpu(cpu);
             assert_eq!(
                 (sg.util, sg.bw_min),
                 self.sched.sugov_demand(cpu, None, &self.cx),
@@ -53,10 +53,10 @@ impl Kernel {
             );
             assert_eq!(sg.iowait_boost, 0, "{cpu:?}: a boost alters the demand with each request");
         }
-        if self.cpufreq.frequency_hook == FrequencyHook::OfMachine {
+        if self.cpufreq.hook() == FrequencyHook::OfMachine {
             return self.verify_machine_demand(cpu);
         }
-        let policy = &self.cpufreq.policies[self.cx.policy_of(cpu)];
+        let policy = self.cpufreq.policy(self.cx.policy_of(cpu));
         let (highest, _) =
             self.sched.sugov_domain_demand(&policy.cpus, cpu, None, &self.cpufreq, &self.cx);
         assert_eq!(policy.sugov.util, highest, "{cpu:?}: highest demand");

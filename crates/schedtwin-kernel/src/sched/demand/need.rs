@@ -146,14 +146,14 @@ impl Scheduler {
         if self.stale_demands.contains(cpu) {
             self.sugov_demand(cpu, None, cx).0
         } else {
-            cpufreq.sugov_cpus[cpu].util
+            cpufreq.sugov_cpu(cpu).util
         }
     }
 
     /// Asserts that a need which was looked at is what the signals say.
     pub(crate) fn verify_need(&self, cpu: CpuId, cpufreq: &Cpufreq, cx: &Context) {
         if !self.stale_demands.is_unseen(cpu) {
-            let policy = &cpufreq.policies[cx.policy_of(cpu)];
+            let policy = cpufreq.policy(cx.policy_of(cpu));
             let demand = cpufreq.at_full_clock(cpu, self.sugov_demand(cpu, None, cx).0, cx);
             let demand = demand.min(DEMANDS as u64 - 1);
             let opp = needed_opp(policy, demand, self.arch_scale_cpu_capacity(cpu), &cx.config);
@@ -166,7 +166,7 @@ impl Cpufreq {
     /// A demand as a share of what the CPU gives at its highest frequency, where utilisation does not say that itself.
     #[inline(always)]
     fn at_full_clock(&self, cpu: CpuId, demand: u64, cx: &Context) -> u64 {
-        if self.sugov_forms.invariant { demand } else { (demand * self.clock_scale(cpu, cx)) >> 10 }
+        if self.forms().invariant { demand } else { (demand * self.clock_scale(cpu, cx)) >> 10 }
     }
 }
 
@@ -263,11 +263,11 @@ mod tests {
     fn what_counts() {
         let mut kernel = boot(EffectiveCpuUtil::ClampLast);
         looks(&mut kernel);
-        kernel.cpufreq.policies[PolicyId(0)].limit_max = 500_000;
+        kernel.cpufreq.policy_mut(PolicyId(0)).limit_max = 500_000;
         set_util(&mut kernel, CPU, 900);
         assert_eq!(looks(&mut kernel), [(0, 2)], "the limit is below it");
         set_util(&mut kernel, CPU, 100);
-        kernel.cpufreq.sugov_cpus[CPU].iowait_boost = 1024;
+        kernel.cpufreq.sugov_cpu_mut(CPU).iowait_boost = 1024;
         assert_eq!(looks(&mut kernel), [(0, 0)], "the boost is not needed");
         kernel.sched.rq[CPU].uclamp.inc(Clamps { min: 600, max: 1024 });
         kernel.sched.stale_demands.mark(CPU);
@@ -291,6 +291,6 @@ mod tests {
         kernel.cpufreq_update_util(CPU, 0);
         assert!(kernel.sched.stale_demands.contains(CPU));
         assert_eq!(looks(&mut kernel), [(0, 2)]);
-        assert_eq!(kernel.cpufreq.policies[PolicyId(0)].sugov.next_freq, 1_000_000);
+        assert_eq!(kernel.cpufreq.policy(PolicyId(0)).sugov.next_freq, 1_000_000);
     }
 }

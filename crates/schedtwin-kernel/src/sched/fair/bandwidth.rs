@@ -576,7 +576,7 @@ impl Scheduler {
         assert_eq!(own.runtime_enabled, group.quota.is_some(), "{what:?}: runtime_enabled");
         let csd = self.rq[cfs.cpu].unthrottle_list.iter().filter(|entry| entry.cfs_rq == id);
         assert_eq!(csd.count(), own.csd_queued as usize, "{what:?}: throttled_csd_list");
-        let queued = |kind| self.rq.ids().any(|cpu| time.timers[cpu].is_queued(kind));
+        let queued = |kind| self.rq.ids().any(|cpu| time.base(cpu).is_queued(kind));
         let timer = queued(TimerKind::CfsPeriod(cfs.group));
         assert_eq!(group.period_active, timer, "{what:?}: period timer");
         assert_eq!(group.slack_started, queued(TimerKind::CfsSlack(cfs.group)), "{what:?}: slack");

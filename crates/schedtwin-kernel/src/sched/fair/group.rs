@@ -39,6 +39,7 @@
 //! of simultaneous changes; `task_h_load` is not cached per jiffy.
 
 use super::{NICE_0_LOAD, scale_load_down, weight_of};
+use crate::sched::CfsRq;
 use crate::{Context, Scheduler};
 mod shares;
 
@@ -133,7 +134,7 @@ impl Scheduler {
         let (mut entities, mut queues) = (Vec::new(), Vec::new());
         for (c, &cfs_rq) in above_cfs_rq.iter().enumerate() {
             let hint = cx.platform.device_tree.nr_threads_hint;
-            let queue = crate::entry::new_cfs_rq(CpuId(c as u16), hint, &cx.config);
+            let queue = CfsRq::new(CpuId(c as u16), hint, &cx.config);
             let my_q = self.cfs.push(crate::sched::CfsRq { group: id, ..queue });
             let parent = above_se.get(c).copied();
             entities.push(self.se.push(SchedEntity {
@@ -440,11 +441,11 @@ impl Kernel {
 
     /// Writes files of groups before time begins. Whoever wrote them has gone, so what they change asks for no frequency yet.
     pub fn boot_task_groups(&mut self, files: &[TaskGroupFiles]) {
-        let hook = std::mem::replace(&mut self.cpufreq.frequency_hook, FrequencyHook::None);
+        let hook = self.cpufreq.replace_hook(FrequencyHook::None);
         for files in files {
             self.write_task_group(files);
         }
-        self.cpufreq.frequency_hook = hook;
+        self.cpufreq.replace_hook(hook);
     }
 
     /// Writes files of a group. The caller has checked what the kernel would refuse.

@@ -104,7 +104,7 @@ impl Kernel {
                 self.sched.sync_entity_load_avg(task, &self.cx);
             }
         }
-        if self.sched.placement.is_some()
+        if self.own.has_placement()
             && let Some(choice) = self.custom_placement(task, prev, wake_flags, ask_eas, see)
         {
             return choice;

@@ -143,12 +143,12 @@ fn the_governor_sees_the_clamps_of_a_waking_task() {
         kernel.cx.this_cpu = CPU;
         kernel.cx.now = 50_000_000;
         kernel.activate_task(CPU, p, ENQUEUE_WAKEUP);
-        let first = kernel.cpufreq.policies[PolicyId(0)].sugov.cached_raw_freq;
+        let first = kernel.cpufreq.policy(PolicyId(0)).sugov.cached_raw_freq;
         // The rate limit is over.
         kernel.sched.rq[CPU].clock += 50_000_000;
         kernel.cpufreq_update_util(CPU, 0);
         kernel.verify_demand(CPU);
-        (first, kernel.cpufreq.policies[PolicyId(0)].sugov.cached_raw_freq)
+        (first, kernel.cpufreq.policy(PolicyId(0)).sugov.cached_raw_freq)
     };
     for (uclamp, order, realtime, expected) in [
         (Uclamp::On, UclampOrder::BeforeEnqueue, false, (1_000_000, 1_000_000)),

@@ -23,7 +23,7 @@ impl Scheduler {
         let hz = cx.config.hz as u64;
         let current = self.rq[cx.this_cpu].curr;
         let (last_wakee, flips, decay_ts) = if current.is_idle() {
-            let idle = &mut cpuidle.cpus[cx.this_cpu].wakees;
+            let idle = &mut cpuidle.cpu_mut(cx.this_cpu).wakees;
             (&mut idle.last_wakee, &mut idle.wakee_flips, &mut idle.wakee_flip_decay_ts)
         } else {
             let waker = &mut self.tasks[current];
@@ -44,7 +44,7 @@ impl Scheduler {
     pub(super) fn wake_wide(&self, task: TaskId, cpuidle: &Cpuidle, cx: &Context) -> bool {
         let current = self.rq[cx.this_cpu].curr;
         let a = if current.is_idle() {
-            cpuidle.cpus[cx.this_cpu].wakees.wakee_flips
+            cpuidle.cpu(cx.this_cpu).wakees.wakee_flips
         } else {
             self.tasks[current].wakee_flips
         };
@@ -217,7 +217,7 @@ mod tests {
             kernel.cx.this_cpu = CpuId(1);
             kernel.sched.record_wakee(b, &mut kernel.cpuidle, &kernel.cx);
         }
-        assert_eq!([0, 1].map(|c| kernel.cpuidle.cpus[CpuId(c)].wakees.wakee_flips), [1, 1]);
+        assert_eq!([0, 1].map(|c| kernel.cpuidle.cpu(CpuId(c)).wakees.wakee_flips), [1, 1]);
     }
 
     /// A master with many wakees is not pulled towards them; factor is the cache's CPUs.

@@ -261,7 +261,7 @@ fn the_governor_is_told_of_the_bias() {
         kernel.cx.now = 150_000_000;
         wake(&mut kernel, BIG, p);
         let policy = kernel.cx.policy_of(BIG);
-        let asked = kernel.cpufreq.policies[policy].sugov.cached_raw_freq;
+        let asked = kernel.cpufreq.policy(policy).sugov.cached_raw_freq;
         let khz = if expected == 0 { 0 } else { 1_250_000 };
         assert!(asked.abs_diff(khz) <= 30_000, "{hook:?} {min}: {asked}");
     }
@@ -275,14 +275,14 @@ fn the_governor_is_told_of_a_cap_by_the_first_version_alone() {
         let mut kernel = boot(|config| config.enqueue_hook = hook);
         let p = task(&mut kernel, BIG, 800, 0, 300);
         let policy = kernel.cx.policy_of(BIG);
-        kernel.cpufreq.policies[policy].sugov.freq_update_delay_ns = 0;
+        kernel.cpufreq.policy_mut(policy).sugov.freq_update_delay_ns = 0;
         kernel.cx.this_cpu = BIG;
         kernel.cx.now = 101_000_000;
         wake(&mut kernel, BIG, p);
         assert!(sums(&kernel, BIG).bias < 0);
         assert_eq!(!kernel.sched.stale_demands.contains(BIG), told, "{hook:?}");
         // 300 with headroom; who is not told goes on asking for what the enqueue found before.
-        assert_eq!(kernel.cpufreq.sugov_cpus[BIG].util == 375, told, "{hook:?}");
+        assert_eq!(kernel.cpufreq.sugov_cpu(BIG).util == 375, told, "{hook:?}");
     }
 }
 

@@ -26,21 +26,22 @@ impl Kernel {
 
     /// `irq_work_queue_on()`: the same on another CPU.
     pub(crate) fn irq_work_queue_on(&mut self, policy: PolicyId, cpu: CpuId) {
-        self.sched.rq[cpu].irq_work_raised.insert(policy);
+        self.work.irq_work_raised[cpu].insert(policy);
         self.sched.send_ipi(cpu, IpiKind::IrqWork, &mut self.cpuidle, &mut self.cx);
     }
 
     /// `irq_work_run()`: the interrupt has come to `cpu`.
     pub(crate) fn irq_work_run(&mut self, cpu: CpuId) {
-        let raised = std::mem::take(&mut self.sched.rq[cpu].irq_work_raised);
+        let raised = std::mem::take(&mut self.work.irq_work_raised[cpu]);
         for policy in raised.iter() {
             self.sugov_irq_work(policy);
         }
-        if std::mem::take(&mut self.sched.rq[cpu].fast_switch_raised) {
+        if self.work.fast_switch_raised.contains(cpu) {
+            self.work.fast_switch_raised.remove(cpu);
             self.cpufreq.fast_switch_by_interrupt(cpu, &mut self.sched, &mut self.cx);
         }
         // Where the round of pushes is, its interrupt is in flight or has come.
-        if self.sched.rd.rto_cpu == Some(cpu) {
+        if self.sched.rd().rto_cpu == Some(cpu) {
             self.rto_push_irq_work(cpu);
         }
     }

@@ -24,7 +24,7 @@
 
 use crate::Context;
 use crate::Kernel;
-use crate::sched::{CfsRqId, TaskKind};
+use crate::sched::TaskKind;
 use crate::time::hrtimer::TimerKind;
 use schedtwin_types::{CpuId, CpuMask, Ns, TaskId, TaskState, WakeSource};
 
@@ -35,16 +35,9 @@ const SHEPHERD_FIRST: Ns = 1_020_000_000;
 /// Grain of the wheel's second level, jiffies; its timers are 63 to 511 jiffies away.
 const WHEEL_GRAIN: u64 = 8;
 
-/// Works that kernel threads do.
-#[derive(Clone)]
-pub struct WorkQueues {
-    /// The work of each CPU's kworker; none without an interval.
-    pub(crate) stat_works: Vec<StatWork>,
-}
-
 /// A CPU's work.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct StatWork {
+pub struct StatWork {
     /// The kworker that does it.
     pub(crate) kworker: TaskId,
     /// When its timer is due, jiffies.
@@ -57,17 +50,11 @@ impl Kernel {
         if self.cx.config.stat_interval == 0 {
             return;
         }
-        for c in 0..self.sched.rq.len() {
+        for c in 0..self.sched.nr_cpus() {
             let cpu = CpuId(c as u16);
             let kworker = self.new_task(None, TaskKind::Kworker { cpu });
-            let t = &mut self.sched.tasks[kworker];
-            t.cpu = cpu;
-            t.cpus_mask = CpuMask::of(cpu);
-            t.nr_cpus_allowed = 1;
-            t.state = TaskState::Interruptible;
-            let se = t.se;
-            self.sched.se[se].cfs_rq = CfsRqId::root(cpu);
-            self.workqueue.stat_works.push(StatWork { kworker, due: u64::MAX });
+            self.sched.kthread_bind_mask(kworker, cpu, CpuMask::of(cpu));
+            self.work.stat_works.push(StatWork { kworker, due: u64::MAX });
             let first = SHEPHERD_FIRST;
             self.time.hrtimer_start(cpu, first, first, TimerKind::StatShepherd, &mut self.cx);
         }
@@ -75,7 +62,7 @@ impl Kernel {
 
     /// `vmstat_shepherd()`'s first round: the executing CPU's kworker is sent, idle or not.
     pub(crate) fn vmstat_shepherd(&mut self) {
-        let kworker = self.workqueue.stat_works[self.cx.this_cpu.index()].kworker;
+        let kworker = self.work.stat_works[self.cx.this_cpu.index()].kworker;
         self.try_to_wake_up(kworker, 0, WakeSource::Kernel);
     }
 
@@ -83,7 +70,7 @@ impl Kernel {
     #[inline]
     pub(crate) fn vmstat_tick(&mut self, cpu: CpuId) {
         let jiffies = self.cx.jiffies();
-        let Some(work) = self.workqueue.stat_works.get_mut(cpu.index()) else { return };
+        let Some(work) = self.work.stat_works.get_mut(cpu.index()) else { return };
         if work.due > jiffies {
             return;
         }
@@ -98,9 +85,9 @@ impl Kernel {
         let cpu = self.cx.this_cpu;
         let cost = self.cx.platform.device_tree.path_costs.syscall;
         self.sched.charge(cost, &mut self.cx);
-        self.workqueue.stat_works[cpu.index()].due = self.cx.stat_due(cpu);
-        let kworker = self.sched.rq[cpu].curr;
-        self.sched.tasks[kworker].state = TaskState::Interruptible;
+        self.work.stat_works[cpu.index()].due = self.cx.stat_due(cpu);
+        let kworker = self.sched.rq(cpu).curr;
+        self.sched.set_task_state(kworker, TaskState::Interruptible);
         self.schedule(false);
     }
 }

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Work that is done later: in an interrupt that a CPU sends itself, or by a kernel thread.
+
+pub(crate) mod irq_work;
+pub(crate) mod vmstat;
+
+use schedtwin_types::arena::PerCpu;
+use schedtwin_types::{CpuId, CpuMask, PolicyId, PolicyMask};
+
+/// Works that wait for their CPU.
+#[derive(Clone)]
+pub struct WorkQueues {
+    /// Frequency domains whose irq_work is raised on each CPU (`raised_list`).
+    irq_work_raised: PerCpu<PolicyMask>,
+    /// CPUs whose interrupt is to switch the frequency of their domain.
+    pub(crate) fast_switch_raised: CpuMask,
+    /// The work of each CPU's kworker; none without an interval.
+    stat_works: Vec<vmstat::StatWork>,
+}
+
+impl WorkQueues {
+    /// Nothing queued.
+    pub(crate) fn new(nr_cpus: usize) -> WorkQueues {
+        WorkQueues {
+            irq_work_raised: vec![PolicyMask::EMPTY; nr_cpus].into_iter().collect(),
+            fast_switch_raised: CpuMask::EMPTY,
+            stat_works: Vec::new(),
+        }
+    }
+
+    /// The frequency domains whose irq_work is raised on `cpu`.
+    pub(crate) fn raised_on(&self, cpu: CpuId) -> PolicyMask {
+        self.irq_work_raised[cpu]
+    }
+
+    /// On how many CPUs the irq_work of a frequency domain is raised.
+    pub(crate) fn nr_raised(&self, policy: PolicyId) -> usize {
+        let raised = |mask: &&PolicyMask| mask.iter().any(|raised| raised == policy);
+        self.irq_work_raised.iter().filter(raised).count()
+    }
+}
