@@ -623,6 +623,43 @@ fn documents_name_what_exists() {
     assert!(checked > 20, "documents name files: {checked}");
 }
 
+/// Lines of more than 100 columns, by number. Left out: program output, the commands that CI takes from the README, lines
+/// of one word (a path, an address), and the end of a document that a test writes from declarations.
+fn lines_too_long(text: &str) -> Vec<usize> {
+    let mut fence = None;
+    let mut found = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        if ["<!-- output of schedtwin ", "<!-- declared keys"].iter().any(|m| line.starts_with(m)) {
+            break;
+        }
+        if let Some(language) = line.trim_start().strip_prefix("```") {
+            fence = if fence.is_some() { None } else { Some(language) };
+            continue;
+        }
+        let output = matches!(fence, Some("" | "text"));
+        let for_ci = fence == Some("sh") && line.starts_with("cargo ");
+        let one_word = line.split_whitespace().count() == 1;
+        if line.chars().count() > 100 && !output && !for_ci && !one_word {
+            found.push(number);
+        }
+    }
+    found
+}
+
+#[test]
+fn documents_fit_100_columns() {
+    let long = "word ".repeat(21);
+    let sample =
+        format!("{long}\n```text\n{long}\n```\n```sh\n{long}\ncargo {long}\n```\n{long}\n");
+    assert_eq!(lines_too_long(&sample), [1, 6, 9]);
+    let others = ["conformance/board/README.md", "conformance/recordings/README.md"];
+    let others = others.iter().chain(["hunt/found/README.md"].iter()).map(|name| root().join(name));
+    for document in documents().into_iter().chain(others) {
+        let lines = lines_too_long(&fs::read_to_string(&document).expect("a document"));
+        assert_eq!(lines, [0; 0], "{}: lines of more than 100 columns", document.display());
+    }
+}
+
 /// Every `schedtwin ...` line of a document that is complete is a command that the program knows.
 #[test]
 fn documents_name_commands_that_exist() {
