@@ -134,7 +134,7 @@ pub fn compare<S: Subject>(
     progress.expect_runs(plan.first_runs(subjects.len()));
     let imprecise = |rows: &[Row], wanted_pct: f64| {
         let judged = judge(rows.to_vec());
-        let of_all = |row: &ComparedRow| row.row.labels.is_empty();
+        let of_all = |row: &ComparedRow| row.row.is_whole();
         worst_primary(judged.iter().filter(|row| of_all(row)), wanted_pct)
     };
     let Sampled { rows, digests, seeds, notices, crashes } =
