@@ -49,6 +49,16 @@ fn dependency_directions() {
         ),
         ("schedtwin-lab", &["schedtwin-types", "schedtwin-input", "schedtwin-engine"]),
         (
+            "schedtwin",
+            &[
+                "schedtwin-types",
+                "schedtwin-input",
+                "schedtwin-trace",
+                "schedtwin-engine",
+                "schedtwin-lab",
+            ],
+        ),
+        (
             "schedtwin-cli",
             &[
                 "schedtwin-types",

@@ -41,7 +41,7 @@ pub fn summarise(metrics: &mut Vec<Metric>) {
         let last = *members.last().expect("more than none");
         let values: Vec<f64> = members.iter().filter_map(|at| metrics[*at].value).collect();
         let some = !values.is_empty();
-        let parts = Parts { over: *part, of: members.len() as u32 };
+        let parts = Parts { over: part, of: members.len() as u32 };
         for (kind, value) in [
             (Kind::Mean(parts), values.iter().sum::<f64>() / values.len() as f64),
             (Kind::Lowest(parts), values.iter().copied().fold(f64::INFINITY, f64::min)),

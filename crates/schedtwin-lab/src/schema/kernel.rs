@@ -148,7 +148,7 @@ fn conditions(
             groups.push(only);
         }
     }
-    let mut all: Vec<Json> = groups.into_iter().map(|with| existence(with)).collect();
+    let mut all: Vec<Json> = groups.into_iter().map(existence).collect();
     for setting in settings() {
         let Kind::Choice { arms, .. } = &setting.kind else { continue };
         all.extend(arms.iter().filter_map(|arm| Some(company(setting, arm, arm.only.as_ref()?))));
