@@ -59,16 +59,7 @@ impl Kernel {
                 }
             }
         }
-        // Each of the three has timers expire: the CPU's own, the broadcast IPI, and the broadcast device if it is this
-        // CPU's event as well.
-        if lines.contains(IrqLine::ClockEvent) || lines.contains(IrqLine::TimerBroadcast) {
-            self.hrtimer_interrupt();
-        }
-        if lines.contains(IrqLine::BroadcastDevice)
-            && self.time.tick_handle_oneshot_broadcast(&mut self.sched, &mut self.cx)
-        {
-            self.hrtimer_interrupt();
-        }
+        self.handle_clock_events(lines);
         if lines != clock_event {
             self.handle_ipis(cpu, lines);
         }
@@ -100,31 +91,6 @@ impl Kernel {
         }
     }
 
-    /// Does what interrupts of these lines are sent for.
-    pub(crate) fn handle_ipis(&mut self, cpu: CpuId, lines: IrqLines) {
-        if lines.contains(IrqLine::WakeList) {
-            self.cfsb_csd_unthrottle(cpu);
-            self.sched.hrtick_csd(cpu, &mut self.time, &mut self.cx);
-            self.sched_ttwu_pending(cpu);
-        }
-        if lines.contains(IrqLine::NohzKick) {
-            self.sched.nohz_csd_func(cpu);
-        }
-        if lines.contains(IrqLine::IrqWork) {
-            self.irq_work_run(cpu);
-        }
-        if lines.contains(IrqLine::CpufreqDriver) {
-            self.sugov_driver_interrupt();
-        }
-        if lines.contains(IrqLine::Peripheral) {
-            for at in 0..self.cx.platform.peripheral_wakes.len() {
-                let futex = self.cx.platform.peripheral_wakes[at];
-                self.futex_wake(futex, 1, WakeSource::Kernel);
-            }
-            self.cx.platform.peripheral_wakes.clear();
-        }
-    }
-
     /// The idle task runs its loop: due when `Activity::IdleLoop` has paid its debt.
     pub fn idle_enter(&mut self, cpu: CpuId, now: Ns) {
         self.cx.begin(cpu, now, false);
@@ -145,16 +111,7 @@ impl Kernel {
     /// not.
     pub fn kthread(&mut self, cpu: CpuId, now: Ns) -> Ns {
         self.cx.begin(cpu, now, false);
-        let mut busy_until = 0;
-        match self.sched.task(self.sched.rq(cpu).curr).kind {
-            TaskKind::Stopper { .. } => self.cpu_stopper_thread(),
-            TaskKind::Kworker { .. } => self.vmstat_update(),
-            TaskKind::Sugov { policy } => {
-                self.sugov_kthread_fn(policy);
-                busy_until = self.cpufreq.sugov_busy_until(policy);
-            }
-            kind @ (TaskKind::Swapper | TaskKind::User) => panic!("{kind:?} is no kernel thread"),
-        }
+        let busy_until = self.run_kthread(cpu);
         self.cx.end();
         busy_until
     }

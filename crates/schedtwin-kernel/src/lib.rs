@@ -21,6 +21,7 @@ mod context;
 pub mod cpufreq;
 pub mod cpuidle;
 pub mod device_tree;
+mod dispatch;
 mod entry;
 pub mod hardware;
 pub mod inside;

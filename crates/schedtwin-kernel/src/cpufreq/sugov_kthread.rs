@@ -154,6 +154,12 @@ impl Kernel {
         }
     }
 
+    /// The running thread of a policy goes on. Returns until when it is busy: until a driver that spins is done; 0: it is not.
+    pub(crate) fn sugov_kthread_worker(&mut self, policy: PolicyId) -> Ns {
+        self.sugov_kthread_fn(policy);
+        self.cpufreq.sugov_busy_until(policy)
+    }
+
     /// `kthread_worker_fn()` of the running thread: it has been switched to, or its driver has stopped spinning.
     pub(crate) fn sugov_kthread_fn(&mut self, index: PolicyId) {
         let cpu = self.cx.this_cpu;

@@ -280,6 +280,12 @@ impl Kernel {
         if stays { this } else { self.time.nohz_timer_target(expires, &self.sched, &self.cx) }
     }
 
+    /// `hrtimer_wakeup()`: a sleep has ended.
+    pub(crate) fn hrtimer_wakeup(&mut self, task: TaskId) {
+        self.sched.set_sleep_timer(task, None);
+        self.try_to_wake_up(task, 0, WakeSource::Timer);
+    }
+
     /// `hrtimer_interrupt()` on the executing CPU.
     pub(crate) fn hrtimer_interrupt(&mut self) {
         let cpu = self.cx.this_cpu;
@@ -293,27 +299,7 @@ impl Kernel {
             self.time.timers[cpu].queue.pop();
             let cost = self.cx.platform.device_tree.path_costs.hrtimer;
             self.sched.charge(cost, &mut self.cx);
-            match timer.kind {
-                TimerKind::SchedTick => self.tick_nohz_handler(cpu, timer.expires),
-                TimerKind::Sleeper(task) => {
-                    self.sched.set_sleep_timer(task, None);
-                    self.try_to_wake_up(task, 0, WakeSource::Timer);
-                }
-                TimerKind::FairServer(server) => self.fair_server_timer(server, timer.expires),
-                TimerKind::FairServerInactive(server) => self.fair_server_inactive_timer(server),
-                TimerKind::DlTask(task) => self.dl_task_timer(task),
-                TimerKind::DlInactive(task) => self.inactive_task_timer(task),
-                TimerKind::RtPeriod => self.sched_rt_period_timer(timer.expires),
-                TimerKind::CfsPeriod(group) => self.sched_cfs_period_timer(group, timer.expires),
-                TimerKind::CfsSlack(group) => self.sched_cfs_slack_timer(group),
-                TimerKind::StatShepherd => self.vmstat_shepherd(),
-                TimerKind::Hrtick => self.hrtick(cpu),
-                TimerKind::Broadcast => {
-                    let local =
-                        self.time.tick_handle_oneshot_broadcast(&mut self.sched, &mut self.cx);
-                    debug_assert!(!local, "its CPU keeps its own timer");
-                }
-            }
+            self.run_hrtimer(cpu, timer);
         }
         if self.cx.config.features.hrtick {
             self.time.timers[cpu].defer_rearm();

@@ -73,6 +73,12 @@ impl TickBroadcast {
 }
 
 impl Kernel {
+    /// The timer that serves as the broadcast device expires on the CPU that keeps it, which keeps its own timer, too.
+    pub(crate) fn broadcast_hrtimer(&mut self) {
+        let local = self.time.tick_handle_oneshot_broadcast(&mut self.sched, &mut self.cx);
+        debug_assert!(!local, "its CPU keeps its own timer");
+    }
+
     /// Registers the broadcast device, before time begins. `program_cost`: what arming it costs, in the unit of path
     /// costs.
     pub fn register_broadcast(&mut self, device: BroadcastDevice, program_cost: u64) {
