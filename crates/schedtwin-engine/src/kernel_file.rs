@@ -154,7 +154,7 @@ impl KernelFile {
                 settings::complete(&mut document);
             }
         }
-        let (asked, settings) = tree::Asked::take(&spec.settings, &mut faults);
+        let (asked, settings) = tree::TreeRequest::take(&spec.settings, &mut faults);
         for setting in &settings {
             let set = document.set(&by_linux_name(setting));
             faults

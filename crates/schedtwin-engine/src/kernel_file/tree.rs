@@ -36,7 +36,7 @@ const JUDGE: &str = "conformance/judge --kernel TREE boots the tree under emulat
 
 /// What of a kernel's settings is asked of a tree.
 #[derive(Default)]
-pub(super) struct Asked {
+pub(super) struct TreeRequest {
     tree: Option<Word>,
     /// The file, `None` being the one that the kernel would have, and where it is asked for.
     cpuidle: Option<(Option<String>, Word)>,
@@ -62,10 +62,13 @@ fn from_tree(value: &str) -> Option<Option<String>> {
     }
 }
 
-impl Asked {
+impl TreeRequest {
     /// Takes what is asked of a tree out of the settings; the others remain.
-    pub(super) fn take(settings: &[Setting], faults: &mut Diagnostics) -> (Asked, Vec<Setting>) {
-        let (mut asked, mut others) = (Asked::default(), Vec::new());
+    pub(super) fn take(
+        settings: &[Setting],
+        faults: &mut Diagnostics,
+    ) -> (TreeRequest, Vec<Setting>) {
+        let (mut asked, mut others) = (TreeRequest::default(), Vec::new());
         let mut fair = false;
         for setting in settings {
             match (setting.key.text.as_str(), from_tree(&setting.value.text)) {

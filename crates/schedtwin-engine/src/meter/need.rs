@@ -72,7 +72,7 @@ pub(super) struct DomainNeed {
     /// The chain that no request has answered.
     open: Option<Open>,
     /// Those that the clock has not answered. Each asks for another operating point, so they are few.
-    asked: Vec<Asked>,
+    asked: Vec<FrequencyRequest>,
     /// Chains of more and of less, by [`Open::more`].
     chains: [Chains; 2],
 }
@@ -84,7 +84,7 @@ struct Open {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct FrequencyRequest {
     need_at: Ns,
     requested_at: Ns,
     more: bool,
@@ -323,7 +323,7 @@ impl DomainNeed {
             && answers(more, opp, self.need)
         {
             self.open = None;
-            self.asked.push(Asked { need_at, requested_at: at, more, opp: self.need });
+            self.asked.push(FrequencyRequest { need_at, requested_at: at, more, opp: self.need });
             if let Some(log) = &mut log {
                 log.answered(at);
             }

@@ -31,8 +31,8 @@ use crate::Kernel;
 use crate::cpufreq::forms::SugovForms;
 use crate::cpufreq::hook::{FrequencyHook, RequestCounts};
 use crate::cpufreq::policy::CpufreqPolicy;
+use crate::observe::{DecisionLog, DecisionObserver};
 use crate::sched::fair::class::SCHED_CPUFREQ_IOWAIT;
-use crate::see::{Notes, See};
 use crate::{Context, Cpufreq, Cpuidle, Scheduler};
 use schedtwin_types::{CpuId, Decision, FrequencyInput, FrequencyRule, Khz, Ns, PolicyId};
 
@@ -232,14 +232,14 @@ impl Kernel {
         }
         sugov.counts.decided(self.cx.now, busy);
         if self.cx.wants_decisions() {
-            let mut notes = Notes::default();
+            let mut notes = DecisionLog::default();
             self.sugov_request(cpu, index, time, &mut notes);
         } else {
             self.sugov_request(cpu, index, time, &mut ());
         }
     }
 
-    fn sugov_request<S: See + NoteInputs>(
+    fn sugov_request<S: DecisionObserver + NoteInputs>(
         &mut self,
         cpu: CpuId,
         index: PolicyId,
@@ -502,7 +502,7 @@ impl NoteInputs for () {
     }
 }
 
-impl NoteInputs for Notes {
+impl NoteInputs for DecisionLog {
     fn take_inputs(&mut self) -> Vec<FrequencyInput> {
         std::mem::take(&mut self.inputs)
     }

@@ -7,9 +7,9 @@
 
 use super::boxed;
 use crate::Kernel;
+use crate::observe::DecisionObserver;
 use crate::sched::core::{WF_EXEC, WF_FORK, WF_SYNC};
 use crate::sched::pelt;
-use crate::see::See;
 use schedtwin_types::{CpuId, CpuMask, Ns, PlacementRule, Policy, TaskId};
 use std::cell::Cell;
 
@@ -176,7 +176,7 @@ impl Kernel {
         prev: CpuId,
         wake_flags: u32,
         aged: bool,
-        see: &mut impl See,
+        see: &mut impl DecisionObserver,
     ) -> Option<(CpuId, PlacementRule)> {
         let mut custom = self.own.placement.take()?;
         let (load_avg, _) = self.sched.synced_load_avg(task);

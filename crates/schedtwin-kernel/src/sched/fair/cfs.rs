@@ -60,11 +60,11 @@ mod tests;
 use super::{NICE_0_LOAD, calc_delta, calc_delta_fair, scale_load_down};
 use crate::Kernel;
 use crate::config::IdealRuntime;
+use crate::observe::DecisionObserver;
 use crate::sched::core::{
     DEQUEUE_MOVE, DEQUEUE_SAVE, DEQUEUE_SLEEP, ENQUEUE_MIGRATED, ENQUEUE_WAKEUP, WF_FORK,
 };
 use crate::sched::{CfsRq, CfsRqId, EntityId, LoadWeight, SchedEntity, TimelineNode};
-use crate::see::See;
 use crate::sorted;
 use crate::{Context, Cpuidle, Scheduler};
 use schedtwin_types::{CpuId, Ns, PickRule, Policy, PreemptionRule, TaskId};
@@ -288,7 +288,11 @@ impl Scheduler {
     }
 
     /// `pick_next_entity()`. Read-only: the decision alone.
-    pub(super) fn pick_cfs(&self, cfs_rq: CfsRqId, see: &mut impl See) -> Option<EntityId> {
+    pub(super) fn pick_cfs(
+        &self,
+        cfs_rq: CfsRqId,
+        see: &mut impl DecisionObserver,
+    ) -> Option<EntityId> {
         let cfs = &self.cfs[cfs_rq];
         let curr = self.curr_on_rq(cfs_rq);
         let waiting = |at: usize| cfs.timeline.get(at).map(|node| node.se);

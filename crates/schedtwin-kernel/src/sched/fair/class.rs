@@ -21,6 +21,7 @@
 
 use super::{Pick, scale_load_down};
 use crate::Kernel;
+use crate::observe::{DecisionLog, DecisionObserver};
 use crate::sched::core::{
     DEQUEUE_DELAYED, DEQUEUE_SAVE, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_DELAYED,
     ENQUEUE_MIGRATED, ENQUEUE_RESTORE, ENQUEUE_WAKEUP,
@@ -28,7 +29,6 @@ use crate::sched::core::{
 use crate::sched::fair::load_avg::{DO_ATTACH, DO_DETACH, UPDATE_TG};
 use crate::sched::pelt::{self, Learns};
 use crate::sched::{CfsRq, CfsRqId, Class, EntityId, LoadWeight, OnRq};
-use crate::see::{Notes, See};
 use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, Decision, Ns, Policy, PreemptionRule, TaskId};
 
@@ -573,7 +573,7 @@ impl Kernel {
         if !self.cx.wants_decisions() {
             return self.pick_task_fair_seen(cpu, &mut ());
         }
-        let mut notes = Notes::default();
+        let mut notes = DecisionLog::default();
         let next = self.pick_task_fair_seen(cpu, &mut notes)?;
         let rule = notes.pick.expect("each pick says its rule");
         let (prev, candidates) = (self.sched.rq[cpu].curr, notes.pick_candidates);
@@ -582,7 +582,11 @@ impl Kernel {
     }
 
     #[inline(always)]
-    fn pick_task_fair_seen(&mut self, cpu: CpuId, see: &mut impl See) -> Option<TaskId> {
+    fn pick_task_fair_seen(
+        &mut self,
+        cpu: CpuId,
+        see: &mut impl DecisionObserver,
+    ) -> Option<TaskId> {
         if self.sched.flat_groups() {
             return self.pick_flat(cpu, see);
         }

@@ -29,8 +29,8 @@
 
 use crate::Kernel;
 use crate::config::{Config, FairClass};
+use crate::observe::DecisionObserver;
 use crate::sched::{CfsRq, CfsRqId, EntityId, SchedEntity};
-use crate::see::See;
 use crate::{Context, Cpuidle, Scheduler};
 use schedtwin_types::{CpuId, Ns, PickRule, PreemptionRule, SchedAttr, TaskId};
 
@@ -151,7 +151,7 @@ impl Scheduler {
     pub(super) fn pick_next_entity(
         &self,
         cfs_rq: CfsRqId,
-        see: &mut impl See,
+        see: &mut impl DecisionObserver,
         cx: &Context,
     ) -> Option<EntityId> {
         match cx.config.fair {

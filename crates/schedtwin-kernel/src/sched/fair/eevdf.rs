@@ -40,9 +40,9 @@ mod v7_3;
 use super::scale_load_down;
 use crate::Kernel;
 use crate::config::{Config, EevdfForm, LagLimit};
+use crate::observe::DecisionObserver;
 use crate::sched::core::{DEQUEUE_DELAYED, DEQUEUE_SLEEP, ENQUEUE_INITIAL};
 use crate::sched::{CfsRq, CfsRqId, EntityId, LoadWeight, SchedEntity, TimelineNode};
-use crate::see::See;
 use crate::sorted;
 use crate::{Context, Cpuidle, Scheduler};
 use schedtwin_types::{CpuId, PickRule, Policy, PreemptionRule, TaskId};
@@ -428,7 +428,7 @@ impl Scheduler {
         &self,
         cfs_rq: CfsRqId,
         protect: bool,
-        see: &mut impl See,
+        see: &mut impl DecisionObserver,
         cx: &Context,
     ) -> Option<EntityId> {
         let cfs = &self.cfs[cfs_rq];

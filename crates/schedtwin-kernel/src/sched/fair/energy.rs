@@ -39,8 +39,8 @@ pub mod margin;
 
 use crate::Kernel;
 use crate::config::{Config, EmCpuEnergy, FindEnergyEfficientCpu};
+use crate::observe::DecisionObserver;
 use crate::sched::root_domain::{PerfDomain, PerfState};
-use crate::see::See;
 use crate::{Context, Scheduler};
 use schedtwin_types::{Candidate, CpuId, PlacementRule, TaskId};
 
@@ -115,7 +115,7 @@ impl Kernel {
         task: TaskId,
         prev: CpuId,
         computed: &mut u32,
-        see: &mut impl See,
+        see: &mut impl DecisionObserver,
     ) -> Option<Choice> {
         let mut domain = self.sched.sd_asym_cpucapacity(self.cx.this_cpu);
         while let Some(id) = domain
@@ -138,7 +138,7 @@ impl Scheduler {
     /// its domain, and the domain's highest utilisation then.
     fn note_feec(
         &self,
-        see: &mut impl See,
+        see: &mut impl DecisionObserver,
         task: TaskId,
         cpu: CpuId,
         role: &'static str,
@@ -182,12 +182,12 @@ impl Scheduler {
 mod tests {
     use super::*;
     use crate::config::{Config, EffectiveCpuUtil, Uclamp};
+    use crate::observe::DecisionLog;
     use crate::sched::CfsRqId;
     use crate::sched::TaskKind;
     use crate::sched::demand::uclamp::{UclampRequest, max::Clamps};
     use crate::sched::root_domain::perf_states;
     use crate::sched::root_domain::tests::{device_tree, kernel};
-    use crate::see::Notes;
     use schedtwin_types::CpuMask;
 
     const A: &[(u32, u64)] = &[(1_000_000, 100_000), (2_000_000, 300_000)];
@@ -204,7 +204,7 @@ mod tests {
     }
 
     fn choose(kernel: &Kernel, task: TaskId, prev: u16) -> (u16, Vec<(u16, u64)>) {
-        let mut notes = Notes::default();
+        let mut notes = DecisionLog::default();
         let computed = &mut 0;
         let choice = kernel.find_energy_efficient_cpu(task, CpuId(prev), computed, &mut notes);
         let choice = choice.unwrap();

@@ -34,12 +34,12 @@ use super::eevdf::sums_full_weights;
 use super::group::MIN_SHARES;
 use crate::Kernel;
 use crate::config::GroupTree;
+use crate::observe::DecisionObserver;
 use crate::sched::core::{
     DEQUEUE_DELAYED, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_MIGRATED, ENQUEUE_WAKEUP,
 };
 use crate::sched::fair::load_avg::{DO_ATTACH, DO_DETACH, UPDATE_TG};
 use crate::sched::{CfsRq, CfsRqId, EntityId, LoadWeight, OnRq, SchedEntity};
-use crate::see::See;
 use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, Policy, TaskId};
 
@@ -389,7 +389,11 @@ impl Kernel {
 
     /// `pick_task_fair()`.
     #[inline(never)]
-    pub(super) fn pick_flat(&mut self, cpu: CpuId, see: &mut impl See) -> Option<TaskId> {
+    pub(super) fn pick_flat(
+        &mut self,
+        cpu: CpuId,
+        see: &mut impl DecisionObserver,
+    ) -> Option<TaskId> {
         let timeline = self.sched.rq[cpu].timeline;
         loop {
             see.pick_begins();

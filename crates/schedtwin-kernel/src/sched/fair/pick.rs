@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a record says of a pick of the fair class: who was there, and why that one.
 //!
-//! The picks themselves are in `eevdf.rs` and `cfs.rs`; they tell their rule to a [`See`], which nobody
+//! The picks themselves are in `eevdf.rs` and `cfs.rs`; they tell their rule to a [`DecisionObserver`], which nobody
 //! reads in the hot path. Where groups nest, each level picks. A level with one entity decides nothing,
 //! so the rule kept is that of the lowest level that had more than one. In a flat hierarchy there is one level.
 //!
@@ -10,15 +10,15 @@
 //! G       b               only entity of the queue               → b      rule: that of the root
 //! ```
 
+use crate::observe::DecisionObserver;
 use crate::sched::{CfsRqId, EntityId};
-use crate::see::See;
 use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, Decision, PickCandidate, PickRule, TaskId};
 
 impl Scheduler {
     /// Notes the entities of a queue and which of them has been picked.
     #[inline(always)]
-    pub(super) fn note_pick<S: See>(
+    pub(super) fn note_pick<S: DecisionObserver>(
         &self,
         see: &mut S,
         cfs_rq: CfsRqId,

@@ -29,9 +29,9 @@ mod v5_11;
 
 use crate::Kernel;
 use crate::config::{RecentUsedCpu, SelectIdleScan};
+use crate::observe::{DecisionLog, DecisionObserver};
 use crate::sched::core::{WF_SYNC, WF_TTWU};
 use crate::sched::topology::{DomainId, IdleCore, SD_WAKE_AFFINE};
-use crate::see::{Notes, See};
 use crate::{Context, Scheduler};
 use schedtwin_types::{Candidate, CpuId, Decision, PlacementRule, TaskId};
 
@@ -47,7 +47,7 @@ enum Placement {
 
 /// What deciding has cost and what it leaves behind.
 #[derive(Default)]
-struct Trail {
+struct PlacementEffects {
     /// CPUs that a scan looked at.
     looked_at: u32,
     /// Threads of prev's core that were looked at before it.
@@ -88,14 +88,20 @@ impl Kernel {
         if !self.cx.wants_decisions() {
             return self.place(task, prev, wake_flags, &mut ()).0;
         }
-        let mut notes = Notes::default();
+        let mut notes = DecisionLog::default();
         let (chosen, rule) = self.place(task, prev, wake_flags, &mut notes);
         let candidates = notes.candidates;
         self.cx.record(Decision::Placement { task, prev, chosen, rule, candidates });
         chosen
     }
 
-    fn place(&mut self, task: TaskId, prev: CpuId, wake_flags: u32, see: &mut impl See) -> Choice {
+    fn place(
+        &mut self,
+        task: TaskId,
+        prev: CpuId,
+        wake_flags: u32,
+        see: &mut impl DecisionObserver,
+    ) -> Choice {
         let mut ask_eas = false;
         if wake_flags & WF_TTWU != 0 {
             self.sched.record_wakee(task, &mut self.cpuidle, &self.cx);
@@ -109,9 +115,9 @@ impl Kernel {
         {
             return choice;
         }
-        let mut trail = Trail::default();
-        let placement = self.decide_placement(task, prev, wake_flags, ask_eas, &mut trail, see);
-        self.sched.commit_trail(task, prev, trail, &mut self.cx);
+        let mut effects = PlacementEffects::default();
+        let placement = self.decide_placement(task, prev, wake_flags, ask_eas, &mut effects, see);
+        self.sched.commit_placement_effects(task, prev, effects, &mut self.cx);
         match placement {
             Placement::Cpu(choice) => choice,
             Placement::SlowPath(sd) => {
@@ -129,11 +135,11 @@ impl Kernel {
         prev: CpuId,
         wake_flags: u32,
         ask_eas: bool,
-        trail: &mut Trail,
-        see: &mut impl See,
+        effects: &mut PlacementEffects,
+        see: &mut impl DecisionObserver,
     ) -> Placement {
         if ask_eas {
-            let computed = &mut trail.computed;
+            let computed = &mut effects.computed;
             if let Some(choice) = self.find_energy_efficient_cpu(task, prev, computed, see) {
                 return Placement::Cpu(choice);
             }
@@ -154,7 +160,7 @@ impl Kernel {
             if want_affine && sd.flags & SD_WAKE_AFFINE != 0 && sd.span.contains(prev) {
                 if cpu != prev {
                     (target, rule) =
-                        self.sched.wake_affine(id, task, cpu, prev, sync, trail, &self.cx);
+                        self.sched.wake_affine(id, task, cpu, prev, sync, effects, &self.cx);
                 }
                 slow = None;
                 break;
@@ -170,8 +176,8 @@ impl Kernel {
             Placement::SlowPath(sd)
         } else if wakes {
             let remembers = self.cx.config.recent_used_cpu == RecentUsedCpu::Waker;
-            trail.waker_stands_here = want_affine && remembers;
-            let (chosen, sibling_rule) = self.select_idle_sibling(task, prev, target, trail, see);
+            effects.waker_stands_here = want_affine && remembers;
+            let (chosen, sibling_rule) = self.select_idle_sibling(task, prev, target, effects, see);
             let moved = chosen == target && target != prev;
             Placement::Cpu((chosen, if moved { rule } else { sibling_rule }))
         } else {
@@ -186,11 +192,11 @@ impl Kernel {
         task: TaskId,
         prev: CpuId,
         target: CpuId,
-        trail: &mut Trail,
-        see: &mut impl See,
+        effects: &mut PlacementEffects,
+        see: &mut impl DecisionObserver,
     ) -> Choice {
         let asym = self.sched.has_asym_cpucapacity();
-        trail.aged |= asym;
+        effects.aged |= asym;
         let demand = asym.then(|| self.synced_task_demand(task));
         let fits = |k: &Self, cpu: CpuId| {
             demand.is_none_or(|demand| k.sched.asym_fits_cpu(&demand, cpu, &k.cx))
@@ -215,7 +221,7 @@ impl Kernel {
         }
         // 4.
         let replaced_only_by_use = self.cx.config.recent_used_cpu == RecentUsedCpu::Waker;
-        trail.used_recent = !replaced_only_by_use;
+        effects.used_recent = !replaced_only_by_use;
         let recent = self.sched.tasks[task].recent_used_cpu;
         let mut recent_aff = None;
         if recent != prev
@@ -226,7 +232,7 @@ impl Kernel {
             && fits(self, recent)
         {
             if same_cluster(self, recent) {
-                trail.used_recent = true;
+                effects.used_recent = true;
                 return (recent, PlacementRule::SisRecentIdle);
             }
             recent_aff = Some(recent);
@@ -237,13 +243,13 @@ impl Kernel {
         {
             return match self
                 .sched
-                .select_idle_capacity(task, sd, target, &demand, trail, see, &self.cx)
+                .select_idle_capacity(task, sd, target, &demand, effects, see, &self.cx)
             {
                 Some(cpu) => (cpu, PlacementRule::SelectIdleCapacity),
                 None => (target, PlacementRule::SelectIdleCapacityNone),
             };
         }
-        if trail.all_busy {
+        if effects.all_busy {
             return (target, PlacementRule::SisAllBusy);
         }
         let Some(sd) = self.sched.topology.sd_llc[target.index()] else {
@@ -252,21 +258,21 @@ impl Kernel {
         if self.cx.config.select_idle_scan == SelectIdleScan::SmtLast {
             return self
                 .sched
-                .scan_smt_last(task, sd, target, trail, see, &self.cx)
+                .scan_smt_last(task, sd, target, effects, see, &self.cx)
                 .unwrap_or((target, PlacementRule::SisNoIdleCpu));
         }
         // 6.
-        let idle_core = self.sched.idle_core_of(target, trail, &self.cx);
+        let idle_core = self.sched.idle_core_of(target, effects, &self.cx);
         if self.sched.has_smt()
             && !idle_core.known
             && share_cache(self, prev)
-            && let Some(cpu) = self.sched.select_idle_smt(task, prev, trail, see, &self.cx)
+            && let Some(cpu) = self.sched.select_idle_smt(task, prev, effects, see, &self.cx)
         {
             return (cpu, PlacementRule::SelectIdleSmt);
         }
         // 7.
         if let Some(choice) =
-            self.sched.select_idle_cpu(task, sd, target, idle_core.possible, trail, see, &self.cx)
+            self.sched.select_idle_cpu(task, sd, target, idle_core.possible, effects, see, &self.cx)
         {
             return choice;
         }
@@ -284,38 +290,44 @@ impl Kernel {
 impl Scheduler {
     /// Charges for what was decided, and remembers it.
     #[inline(always)]
-    fn commit_trail(&mut self, task: TaskId, prev: CpuId, trail: Trail, cx: &mut Context) {
-        if trail.aged {
+    fn commit_placement_effects(
+        &mut self,
+        task: TaskId,
+        prev: CpuId,
+        effects: PlacementEffects,
+        cx: &mut Context,
+    ) {
+        if effects.aged {
             self.sync_entity_load_avg(task, cx);
         }
-        if trail.used_recent {
+        if effects.used_recent {
             self.tasks[task].recent_used_cpu = prev;
         }
-        if trail.waker_stands_here {
+        if effects.waker_stands_here {
             let current = self.rq[cx.this_cpu].curr;
             // Nobody wakes an idle task, so nobody asks where it has been.
             if !current.is_idle() {
                 self.tasks[current].recent_used_cpu = cx.this_cpu;
             }
         }
-        if let Some(shared) = trail.no_idle_core {
+        if let Some(shared) = effects.no_idle_core {
             self.topology.shared[shared].has_idle_cores = false;
         }
-        if let Some(shared) = trail.idle_core_taken {
+        if let Some(shared) = effects.idle_core_taken {
             self.topology.shared[shared].idle_core = IdleCore::Unknown;
         }
         let cost = cx.platform.device_tree.path_costs.energy_per_domain;
-        self.charge(cost * trail.computed as u64, cx);
-        if trail.looked_at_threads != 0 {
+        self.charge(cost * effects.computed as u64, cx);
+        if effects.looked_at_threads != 0 {
             let cost = cx.platform.device_tree.path_costs.select_per_cpu;
-            self.charge(cost * trail.looked_at_threads as u64, cx);
+            self.charge(cost * effects.looked_at_threads as u64, cx);
         }
         let before = cx.local_clock();
-        if trail.looked_at != 0 {
+        if effects.looked_at != 0 {
             let cost = cx.platform.device_tree.path_costs.select_per_cpu;
-            self.charge(cost * trail.looked_at as u64, cx);
+            self.charge(cost * effects.looked_at as u64, cx);
         }
-        if let Some(budget) = trail.budget {
+        if let Some(budget) = effects.budget {
             self.account_scan(budget, cx.local_clock() - before, cx);
         }
     }

@@ -6,6 +6,7 @@
 use crate::Kernel;
 use crate::config::{CfsTunables, Config, FairClass, Features, FrequencyGovernor, IdealRuntime};
 use crate::device_tree::DeviceTree;
+use crate::observe::DecisionLog;
 use crate::sched::TaskKind;
 use crate::sched::core::{
     DEQUEUE_MOVE, DEQUEUE_SAVE, DEQUEUE_SLEEP, ENQUEUE_MIGRATED, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE,
@@ -13,7 +14,6 @@ use crate::sched::core::{
 };
 use crate::sched::fair::weight_of;
 use crate::sched::{CfsRq, CfsRqId, EntityId, OnRq};
-use crate::see::Notes;
 use schedtwin_types::{CpuId, Policy, SchedAttr, TaskId};
 
 const CPU: CpuId = CpuId(0);
@@ -320,7 +320,7 @@ fn picks() {
         let cfs = world.cfs();
         (cfs.next, cfs.last, cfs.skip) = (next, last, skip);
         world.kernel.sched.verify_timeline(ROOT, &world.kernel.cx);
-        let mut notes = Notes::default();
+        let mut notes = DecisionLog::default();
         let found = world.index_of(world.kernel.sched.pick_cfs(ROOT, &mut notes));
         assert_eq!((found, notes.pick), (Some(picked), Some(rule)), "{what}");
     }

@@ -19,10 +19,10 @@
 use super::{Choice, EnergyEstimate, em_cpu_energy};
 use crate::Kernel;
 use crate::config::MaxSpareCap;
+use crate::observe::DecisionObserver;
 use crate::sched::demand::fits::Fits;
 use crate::sched::pelt::scale_irq_capacity;
 use crate::sched::root_domain::PerfDomain;
-use crate::see::See;
 use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, CpuMask, PlacementRule, TaskId};
 
@@ -42,7 +42,7 @@ impl Kernel {
         task: TaskId,
         prev: CpuId,
         computed: &mut u32,
-        see: &mut impl See,
+        see: &mut impl DecisionObserver,
     ) -> Choice {
         let demand = self.task_demand(task);
         if demand.is_nothing() {

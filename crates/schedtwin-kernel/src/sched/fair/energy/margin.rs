@@ -21,8 +21,8 @@
 //! busy time is summed over CPUs with the task on one of them, each capped by its capacity.
 
 use super::{Choice, EnergyEstimate, em_cpu_energy};
+use crate::observe::DecisionObserver;
 use crate::sched::root_domain::PerfDomain;
-use crate::see::See;
 use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, CpuMask, PlacementRule, TaskId};
 
@@ -34,7 +34,7 @@ impl Scheduler {
         task: TaskId,
         prev: CpuId,
         computed: &mut u32,
-        see: &mut impl See,
+        see: &mut impl DecisionObserver,
         cx: &Context,
     ) -> Choice {
         if self.task_util_est(task) == 0 {

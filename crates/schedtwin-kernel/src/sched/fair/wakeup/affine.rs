@@ -8,7 +8,7 @@
 //!
 //! Kernel: 6.12.95, 6.1.192 and 7.3.4 kernel/sched/fair.c `record_wakee`, `wake_wide`, `wake_affine`.
 
-use super::Trail;
+use super::PlacementEffects;
 use crate::sched::CfsRqId;
 use crate::sched::fair::energy::Choice;
 use crate::sched::topology::DomainId;
@@ -62,12 +62,12 @@ impl Scheduler {
         this: CpuId,
         prev: CpuId,
         sync: bool,
-        trail: &mut Trail,
+        effects: &mut PlacementEffects,
         cx: &Context,
     ) -> Choice {
         let features = &cx.config.features;
         let early = if cx.keeps_idle_core() {
-            self.wake_affine_by_idle_core(task, this, prev, sync, trail, cx)
+            self.wake_affine_by_idle_core(task, this, prev, sync, effects, cx)
         } else {
             let idle =
                 if features.wa_idle { self.wake_affine_idle(this, prev, sync) } else { None };

@@ -184,11 +184,15 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
     }
     let target = match this == prev {
         true => prev,
-        false => k.sched.wake_affine(sd, task, this, prev, sync, &mut Trail::default(), &k.cx).0,
+        false => {
+            k.sched
+                .wake_affine(sd, task, this, prev, sync, &mut PlacementEffects::default(), &k.cx)
+                .0
+        }
     };
-    let mut trail = Trail::default();
-    let (chosen, _) = k.select_idle_sibling(task, prev, target, &mut trail, &mut ());
-    k.sched.commit_trail(task, prev, trail, &mut k.cx);
+    let mut effects = PlacementEffects::default();
+    let (chosen, _) = k.select_idle_sibling(task, prev, target, &mut effects, &mut ());
+    k.sched.commit_placement_effects(task, prev, effects, &mut k.cx);
     write!(line, "= {target} {chosen} {}", k.sched.tasks[task].recent_used_cpu).unwrap();
     if !newer {
         let rq = &k.sched.rq[this];

@@ -25,11 +25,11 @@
 //!
 //! Kernel: 6.12.95 and 7.3.4 kernel/sched/fair.c `select_idle_capacity`, `asym_fits_cpu`.
 
-use super::Trail;
+use super::PlacementEffects;
 use crate::config::SelectIdleCapacity;
+use crate::observe::DecisionObserver;
 use crate::sched::demand::fits::{Fits, TaskDemand};
 use crate::sched::topology::DomainId;
-use crate::see::See;
 use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, TaskId};
 
@@ -64,16 +64,16 @@ impl Scheduler {
         sd: DomainId,
         target: CpuId,
         demand: &TaskDemand,
-        trail: &mut Trail,
-        see: &mut impl See,
+        effects: &mut PlacementEffects,
+        see: &mut impl DecisionObserver,
         cx: &Context,
     ) -> Option<CpuId> {
         match cx.config.select_idle_capacity {
             SelectIdleCapacity::WholeDomain => {
-                self.idle_capacity_in_domain(task, sd, target, demand, trail, see, cx)
+                self.idle_capacity_in_domain(task, sd, target, demand, effects, see, cx)
             }
             SelectIdleCapacity::SisUtil => {
-                self.idle_capacity_by_rank(task, sd, target, demand, trail, see, cx)
+                self.idle_capacity_by_rank(task, sd, target, demand, effects, see, cx)
             }
         }
     }
@@ -84,15 +84,15 @@ impl Scheduler {
         sd: DomainId,
         target: CpuId,
         demand: &TaskDemand,
-        trail: &mut Trail,
-        see: &mut impl See,
+        effects: &mut PlacementEffects,
+        see: &mut impl DecisionObserver,
         cx: &Context,
     ) -> Option<CpuId> {
         let cpus = self.topology[sd].span.and(&self.tasks[task].cpus_mask);
         let mut best = None;
         let (mut best_fits, mut best_cap) = (Fits::No, 0);
         for cpu in cpus.iter_wrapping_from(target) {
-            trail.looked_at += 1;
+            effects.looked_at += 1;
             if !self.choose_idle_cpu(cpu, task, cx) {
                 see.candidate(|| self.looked_at(cpu, "busy", cx));
                 continue;
@@ -126,8 +126,8 @@ impl Scheduler {
         sd: DomainId,
         target: CpuId,
         demand: &TaskDemand,
-        trail: &mut Trail,
-        see: &mut impl See,
+        effects: &mut PlacementEffects,
+        see: &mut impl DecisionObserver,
         cx: &Context,
     ) -> Option<CpuId> {
         let shared = |index: Option<usize>| index.map(|index| &self.topology.shared[index]);
@@ -153,7 +153,7 @@ impl Scheduler {
                     return best;
                 }
             }
-            trail.looked_at += 1;
+            effects.looked_at += 1;
             if !self.choose_idle_cpu(cpu, task, cx) {
                 see.candidate(|| self.looked_at(cpu, "busy", cx));
                 continue;
@@ -185,7 +185,7 @@ impl Scheduler {
             }
         }
         if has_idle_core && best_rank > rank::COMPLETE_MISFIT {
-            trail.no_idle_core = balance_shared;
+            effects.no_idle_core = balance_shared;
         }
         best
     }
@@ -211,9 +211,9 @@ mod tests {
             let task = kernel.new_task(None, TaskKind::User);
             let choose = |k: &Kernel, asked: TaskDemand, target: u16| {
                 let sd = k.sched.topology.sd_asym_cpucapacity[usize::from(target)].unwrap();
-                let trail = &mut Trail::default();
+                let effects = &mut PlacementEffects::default();
                 k.sched
-                    .select_idle_capacity(task, sd, CpuId(target), &asked, trail, &mut (), &k.cx)
+                    .select_idle_capacity(task, sd, CpuId(target), &asked, effects, &mut (), &k.cx)
                     .map(|c| c.0)
             };
             let of_util = |util| TaskDemand::of_clamps(util, 0, 1024);
@@ -253,17 +253,17 @@ mod tests {
             kernel.cx.config.select_idle_capacity = form;
             let got = [0, 1, 2, 3].map(|nr| {
                 kernel.sched.topology.shared[shared].nr_idle_scan = nr;
-                let mut trail = Trail::default();
+                let mut effects = PlacementEffects::default();
                 let found = kernel.sched.select_idle_capacity(
                     task,
                     sd,
                     CpuId(2),
                     &asked,
-                    &mut trail,
+                    &mut effects,
                     &mut (),
                     &kernel.cx,
                 );
-                (found.map(|cpu| cpu.0), trail.looked_at)
+                (found.map(|cpu| cpu.0), effects.looked_at)
             });
             assert_eq!(got, expected, "{form:?}");
         }
@@ -295,17 +295,17 @@ mod tests {
             }
         };
         let choose = |kernel: &Kernel| {
-            let mut trail = Trail::default();
+            let mut effects = PlacementEffects::default();
             let found = kernel.sched.select_idle_capacity(
                 task,
                 sd,
                 CpuId(0),
                 &asked,
-                &mut trail,
+                &mut effects,
                 &mut (),
                 &kernel.cx,
             );
-            (found.map(|cpu| cpu.0), trail.no_idle_core.is_some())
+            (found.map(|cpu| cpu.0), effects.no_idle_core.is_some())
         };
         busy(&mut kernel, &[1, 5]);
         kernel.sched.topology.shared[shared].has_idle_cores = true;

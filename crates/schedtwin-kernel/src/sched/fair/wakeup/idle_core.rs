@@ -36,7 +36,7 @@
 //! is picked again after itself changes nothing here; as posted it looks for an idle core anew.
 //! References: the mails; 2/8 and 6/8 were read as their reviews quote them.
 
-use super::Trail;
+use super::PlacementEffects;
 use crate::sched::fair::energy::Choice;
 use crate::sched::topology::IdleCore;
 use crate::{Context, Scheduler};
@@ -59,7 +59,7 @@ impl Scheduler {
         this: CpuId,
         prev: CpuId,
         sync: bool,
-        trail: &mut Trail,
+        effects: &mut PlacementEffects,
         cx: &Context,
     ) -> Option<Choice> {
         let idle = |cpu: CpuId| self.idle_cpu(cpu) || self.sched_idle_cpu(cpu);
@@ -82,12 +82,12 @@ impl Scheduler {
                 && self.has_smt()
                 && self.tasks[task].cpus_mask.contains(core)
             {
-                trail.idle_core_taken = Some(shared);
+                effects.idle_core_taken = Some(shared);
                 return Some((core, PlacementRule::WaIdlerLlcCore));
             }
         }
         if first_busy == first_size && second_busy == second_size {
-            trail.all_busy = true;
+            effects.all_busy = true;
             return None;
         }
         let idler = match (second_busy * first_size).cmp(&(first_busy * second_size)) {
@@ -103,7 +103,12 @@ impl Scheduler {
     }
 
     /// What the cache of `cpu` knows, after what this wakeup has taken.
-    pub(super) fn idle_core_of(&self, cpu: CpuId, trail: &Trail, cx: &Context) -> KnownIdleCore {
+    pub(super) fn idle_core_of(
+        &self,
+        cpu: CpuId,
+        effects: &PlacementEffects,
+        cx: &Context,
+    ) -> KnownIdleCore {
         if !cx.keeps_idle_core() {
             let shared = self.topology.sd_balance_shared[cpu.index()];
             let known = self.has_smt()
@@ -112,7 +117,7 @@ impl Scheduler {
         }
         let shared = self.topology.sd_llc_shared[cpu.index()];
         let hint = match shared {
-            Some(shared) if self.has_smt() && trail.idle_core_taken != Some(shared) => {
+            Some(shared) if self.has_smt() && effects.idle_core_taken != Some(shared) => {
                 self.topology.shared[shared].idle_core
             }
             _ => IdleCore::Unknown,
@@ -121,12 +126,12 @@ impl Scheduler {
     }
 
     /// A scan has found `core` idle: if it is the known one, it is known no longer.
-    pub(super) fn take_idle_core(&self, core: CpuId, trail: &mut Trail, cx: &Context) {
+    pub(super) fn take_idle_core(&self, core: CpuId, effects: &mut PlacementEffects, cx: &Context) {
         if cx.keeps_idle_core()
             && let Some(shared) = self.topology.sd_llc_shared[core.index()]
             && self.topology.shared[shared].idle_core == self.core_of(core)
         {
-            trail.idle_core_taken = Some(shared);
+            effects.idle_core_taken = Some(shared);
         }
     }
 

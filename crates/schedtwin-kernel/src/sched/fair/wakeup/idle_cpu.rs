@@ -15,11 +15,11 @@
 //! Kernel: 6.12.95, 6.1.192 and 7.3.4 kernel/sched/fair.c `select_idle_cpu`; 5.18 is taken to scan as 6.1.192 does with its
 //! features.
 
-use super::{ScanBudget, Trail};
+use super::{PlacementEffects, ScanBudget};
 use crate::config::{IdleCoreUnseen, SchedIdleCpus, SelectIdleCluster};
+use crate::observe::DecisionObserver;
 use crate::sched::fair::energy::Choice;
 use crate::sched::topology::{DomainId, SD_CLUSTER, SchedDomain};
-use crate::see::See;
 use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, CpuMask, Ns, PlacementRule, Policy, TaskId};
 
@@ -84,8 +84,8 @@ impl Scheduler {
         sd: DomainId,
         target: CpuId,
         has_idle_core: bool,
-        trail: &mut Trail,
-        see: &mut impl See,
+        effects: &mut PlacementEffects,
+        see: &mut impl DecisionObserver,
         cx: &Context,
     ) -> Option<Choice> {
         let sd = &self.topology.domains[sd.0 as usize];
@@ -94,7 +94,7 @@ impl Scheduler {
         if cx.config.features.sis_prop && !has_idle_core {
             let (nr, budget) = self.scan_budget(sd.span_weight, cx)?;
             left = nr;
-            trail.budget = Some(budget);
+            effects.budget = Some(budget);
         }
         if cx.config.features.sis_util
             && let Some(shared) = self.topology.sd_llc_shared[target.index()]
@@ -114,18 +114,33 @@ impl Scheduler {
             left = i32::MAX as u32;
         } else if has_idle_core {
             let far = cpus.and_not(&near);
-            return self.scan_for_core(task, [cpus.and(&near), far], start, target, trail, see, cx);
+            return self.scan_for_core(
+                task,
+                [cpus.and(&near), far],
+                start,
+                target,
+                effects,
+                see,
+                cx,
+            );
         }
         let mut found = None;
         if !near.is_empty() {
-            found =
-                self.scan(&cpus.and(&near), start, task, &mut left, &mut trail.looked_at, see, cx);
+            found = self.scan(
+                &cpus.and(&near),
+                start,
+                task,
+                &mut left,
+                &mut effects.looked_at,
+                see,
+                cx,
+            );
             cpus = cpus.and_not(&near);
         }
         if found.is_none() && left != 0 {
-            found = self.scan(&cpus, start, task, &mut left, &mut trail.looked_at, see, cx);
+            found = self.scan(&cpus, start, task, &mut left, &mut effects.looked_at, see, cx);
         }
-        if let Some(budget) = &mut trail.budget {
+        if let Some(budget) = &mut effects.budget {
             budget.measured = found.is_some() || left != 0;
         }
         found.map(|cpu| (cpu, PlacementRule::SelectIdleCpu))
@@ -145,7 +160,7 @@ impl Scheduler {
 
     /// Looks at CPUs wrapping from `start` until one is idle or the allowance is used up (`left` is then
     /// 0). Linux asks one after the other; here masks know who is idle, and what is counted is the way.
-    pub(super) fn scan<S: See>(
+    pub(super) fn scan<S: DecisionObserver>(
         &self,
         cpus: &CpuMask,
         start: CpuId,
@@ -229,18 +244,18 @@ mod tests {
         for (avg_idle, cost, left, learnt) in [(100, 799, 100, 799), (8_000, 0, 7_200, 100)] {
             kernel.sched.rq[CpuId(0)].wake_avg_idle = avg_idle;
             kernel.sched.topology[sd].avg_scan_cost = cost;
-            let mut trail = Trail::default();
+            let mut effects = PlacementEffects::default();
             let found = kernel.sched.select_idle_cpu(
                 task,
                 sd,
                 CpuId(3),
                 false,
-                &mut trail,
+                &mut effects,
                 &mut (),
                 &kernel.cx,
             );
             assert_eq!(found, None);
-            kernel.sched.commit_trail(task, CpuId(3), trail, &mut kernel.cx);
+            kernel.sched.commit_placement_effects(task, CpuId(3), effects, &mut kernel.cx);
             let rq = &kernel.sched.rq[CpuId(0)];
             assert_eq!((rq.wake_avg_idle, kernel.sched.topology[sd].avg_scan_cost), (left, learnt));
         }

@@ -15,9 +15,9 @@
 //! Kernel: 6.12.95 and 6.1.192 kernel/sched/fair.c `select_idle_core`, `select_idle_smt`.
 //! Differences: none known.
 
-use super::Trail;
+use super::PlacementEffects;
+use crate::observe::DecisionObserver;
 use crate::sched::fair::energy::Choice;
-use crate::see::See;
 use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, CpuMask, PlacementRule, TaskId};
 
@@ -27,13 +27,13 @@ impl Scheduler {
         &self,
         task: TaskId,
         target: CpuId,
-        trail: &mut Trail,
-        see: &mut impl See,
+        effects: &mut PlacementEffects,
+        see: &mut impl DecisionObserver,
         cx: &Context,
     ) -> Option<CpuId> {
         let threads = self.topology.smt_mask[target.index()].and(&self.tasks[task].cpus_mask);
         for cpu in threads.iter().filter(|cpu| *cpu != target) {
-            trail.looked_at_threads += 1;
+            effects.looked_at_threads += 1;
             if self.choose_idle_cpu(cpu, task, cx) {
                 see.candidate(|| self.looked_at(cpu, "idle thread", cx));
                 return Some(cpu);
@@ -52,8 +52,8 @@ impl Scheduler {
         parts: [CpuMask; 2],
         start: CpuId,
         target: CpuId,
-        trail: &mut Trail,
-        see: &mut impl See,
+        effects: &mut PlacementEffects,
+        see: &mut impl DecisionObserver,
         cx: &Context,
     ) -> Option<Choice> {
         let mut first_idle = None;
@@ -66,13 +66,13 @@ impl Scheduler {
                 }
                 let threads = self.topology.smt_mask[core.index()];
                 if threads.is_subset(&self.idle_mask) {
-                    trail.looked_at += threads.weight();
-                    self.take_idle_core(core, trail, cx);
+                    effects.looked_at += threads.weight();
+                    self.take_idle_core(core, effects, cx);
                     see.candidate(|| self.looked_at(core, "idle core", cx));
                     return Some((core, PlacementRule::SelectIdleCore));
                 }
                 for cpu in threads.iter() {
-                    trail.looked_at += 1;
+                    effects.looked_at += 1;
                     let idle = self.idle_cpu(cpu);
                     let takes = idle || self.choose_idle_cpu(cpu, task, cx);
                     if first_idle.is_none() && takes && cpus.contains(cpu) {
@@ -88,7 +88,7 @@ impl Scheduler {
                 cpus = cpus.and_not(&threads);
             }
         }
-        trail.no_idle_core = self.topology.sd_balance_shared[target.index()];
+        effects.no_idle_core = self.topology.sd_balance_shared[target.index()];
         first_idle.map(|cpu| (cpu, PlacementRule::SelectIdleCoreThread))
     }
 }
@@ -125,9 +125,10 @@ mod tests {
         kernel.sched.set_next_task_idle(CpuId(3), &mut kernel.cpuidle, &kernel.cx);
         assert!(!kernel.sched.topology.shared[shared].has_idle_cores);
         let select = |kernel: &mut Kernel| {
-            let mut trail = Trail::default();
-            let choice = kernel.select_idle_sibling(task, CpuId(0), CpuId(0), &mut trail, &mut ());
-            kernel.sched.commit_trail(task, CpuId(0), trail, &mut kernel.cx);
+            let mut effects = PlacementEffects::default();
+            let choice =
+                kernel.select_idle_sibling(task, CpuId(0), CpuId(0), &mut effects, &mut ());
+            kernel.sched.commit_placement_effects(task, CpuId(0), effects, &mut kernel.cx);
             choice
         };
         assert_eq!(select(&mut kernel), (CpuId(1), PlacementRule::SelectIdleSmt));

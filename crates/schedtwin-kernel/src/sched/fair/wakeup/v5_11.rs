@@ -14,10 +14,10 @@
 //! (03 §4): no tree of it was read.
 //! Differences: of SIS_PROP the time that counts is the cost of the CPUs looked at in step 2.
 
-use super::{ScanBudget, Trail};
+use super::{PlacementEffects, ScanBudget};
+use crate::observe::DecisionObserver;
 use crate::sched::fair::energy::Choice;
 use crate::sched::topology::DomainId;
-use crate::see::See;
 use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, CpuMask, PlacementRule, TaskId};
 
@@ -28,13 +28,13 @@ impl Scheduler {
         task: TaskId,
         sd: DomainId,
         target: CpuId,
-        trail: &mut Trail,
-        see: &mut impl See,
+        effects: &mut PlacementEffects,
+        see: &mut impl DecisionObserver,
         cx: &Context,
     ) -> Option<Choice> {
         let span = self.topology[sd].span;
         let cpus = span.and(&self.tasks[task].cpus_mask);
-        if let Some(core) = self.known_idle_core(&cpus, target, trail, see, cx) {
+        if let Some(core) = self.known_idle_core(&cpus, target, effects, see, cx) {
             return Some((core, PlacementRule::SelectIdleCore));
         }
         let mut left = i32::MAX as u32;
@@ -43,10 +43,10 @@ impl Scheduler {
             left = self.nr_by_avg_idle(self.topology[sd].span_weight, this_sd, cx);
             let rq = &self.rq[cx.this_cpu];
             let (avg_idle, stamp) = (rq.wake_avg_idle, rq.wake_stamp);
-            trail.budget = Some(ScanBudget { avg_idle, stamp, this_sd, measured: false });
+            effects.budget = Some(ScanBudget { avg_idle, stamp, this_sd, measured: false });
         }
-        let found = self.scan(&cpus, target, task, &mut left, &mut trail.looked_at, see, cx);
-        if let Some(budget) = &mut trail.budget {
+        let found = self.scan(&cpus, target, task, &mut left, &mut effects.looked_at, see, cx);
+        if let Some(budget) = &mut effects.budget {
             budget.measured = found.is_some() || left != 0;
         }
         if let Some(cpu) = found {
@@ -55,7 +55,7 @@ impl Scheduler {
         if !self.has_smt() {
             return None;
         }
-        let thread = self.select_idle_smt(task, target, trail, see, cx)?;
+        let thread = self.select_idle_smt(task, target, effects, see, cx)?;
         Some((thread, PlacementRule::SelectIdleSmtTarget))
     }
 
@@ -64,12 +64,12 @@ impl Scheduler {
         &self,
         allowed: &CpuMask,
         target: CpuId,
-        trail: &mut Trail,
-        see: &mut impl See,
+        effects: &mut PlacementEffects,
+        see: &mut impl DecisionObserver,
         cx: &Context,
     ) -> Option<CpuId> {
         let shared = self.topology.sd_balance_shared[target.index()]?;
-        if !self.has_smt() || !self.idle_core_of(target, trail, cx).possible {
+        if !self.has_smt() || !self.idle_core_of(target, effects, cx).possible {
             return None;
         }
         let mut cpus = *allowed;
@@ -78,15 +78,15 @@ impl Scheduler {
                 continue;
             }
             let threads = self.topology.smt_mask[core.index()];
-            trail.looked_at_threads += threads.weight();
+            effects.looked_at_threads += threads.weight();
             if threads.is_subset(&self.idle_mask) {
-                self.take_idle_core(core, trail, cx);
+                self.take_idle_core(core, effects, cx);
                 see.candidate(|| self.looked_at(core, "idle core", cx));
                 return Some(core);
             }
             cpus = cpus.and_not(&threads);
         }
-        trail.no_idle_core = Some(shared);
+        effects.no_idle_core = Some(shared);
         None
     }
 
@@ -220,10 +220,10 @@ mod tests {
             kernel.sched.rq[cpu].curr = if *busy { waker } else { TaskId::IDLE };
             kernel.sched.refresh_idle(cpu);
         }
-        let mut trail = Trail::default();
+        let mut effects = PlacementEffects::default();
         let (prev, target) = (CpuId(prev as u16), CpuId(target as u16));
-        let (cpu, _) = kernel.select_idle_sibling(task, prev, target, &mut trail, &mut ());
-        kernel.sched.commit_trail(task, prev, trail, &mut kernel.cx);
+        let (cpu, _) = kernel.select_idle_sibling(task, prev, target, &mut effects, &mut ());
+        kernel.sched.commit_placement_effects(task, prev, effects, &mut kernel.cx);
         let after = Plain {
             has_idle_cores: kernel.sched.topology.shared[shared].has_idle_cores,
             avg_scan_cost: kernel.sched.topology[sd].avg_scan_cost,

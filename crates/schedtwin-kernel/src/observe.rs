@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Recording what happened and why.
 //!
-//! Facts are always on. Decisions go through a [`See`]: `()` in the hot path, which compiles to
+//! Facts are always on. Decisions go through a [`DecisionObserver`]: `()` in the hot path, which compiles to
 //! nothing, or a list that a recorder reads afterwards.
 
 use crate::Context;
@@ -11,7 +11,7 @@ use schedtwin_types::{
 use std::hint::cold_path;
 
 /// Watches a decision being made.
-pub trait See {
+pub trait DecisionObserver {
     /// Whether anybody watches: guards work that only serves the record.
     const ON: bool;
     /// A CPU was looked at.
@@ -26,7 +26,7 @@ pub trait See {
     fn pick_candidate(&mut self, candidate: impl FnOnce() -> PickCandidate);
 }
 
-impl See for () {
+impl DecisionObserver for () {
     const ON: bool = false;
     #[inline(always)]
     fn candidate(&mut self, _: impl FnOnce() -> Candidate) {}
@@ -42,7 +42,7 @@ impl See for () {
 
 /// Keeps what it sees.
 #[derive(Default)]
-pub struct Notes {
+pub struct DecisionLog {
     /// CPUs looked at, in order.
     pub candidates: Vec<Candidate>,
     /// CPUs read by schedutil, in order.
@@ -61,7 +61,7 @@ fn note<T>(list: &mut Vec<T>, item: T) {
     list.push(item);
 }
 
-impl See for Notes {
+impl DecisionObserver for DecisionLog {
     const ON: bool = true;
     fn candidate(&mut self, candidate: impl FnOnce() -> Candidate) {
         note(&mut self.candidates, candidate());
