@@ -51,6 +51,7 @@ pub mod perfetto_read;
 pub mod record;
 mod record_lines;
 mod tasks;
+pub mod tracepoint;
 mod wire;
 
 pub use atomic_file::{AtomicFile, Destination, remove_abandoned, remove_partials};
