@@ -41,6 +41,7 @@
 
 mod atomic_file;
 pub mod convert;
+pub mod event;
 pub mod explain;
 pub mod ftrace_read;
 mod ftrace_text;
