@@ -45,6 +45,7 @@ pub mod event;
 pub mod explain;
 pub mod ftrace_read;
 mod ftrace_text;
+pub mod marker;
 mod open;
 pub mod perfetto;
 pub mod perfetto_messages;
@@ -52,6 +53,7 @@ pub mod perfetto_read;
 pub mod record;
 mod record_lines;
 mod tasks;
+pub mod trace_dat;
 pub mod tracepoint;
 mod wire;
 

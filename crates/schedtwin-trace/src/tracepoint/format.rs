@@ -147,7 +147,9 @@ fn parse_field(text: &str) -> Result<Field, String> {
         Kind::DataLoc
     } else if declaration.starts_with("__rel_loc") {
         Kind::RelLoc
-    } else if is_array && before_array.split_whitespace().any(|word| word == "char") {
+    } else if (is_array || size == Some(0))
+        && before_array.split_whitespace().any(|word| word == "char")
+    {
         Kind::Chars
     } else {
         Kind::Plain
