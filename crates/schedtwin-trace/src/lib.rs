@@ -47,6 +47,7 @@ pub mod ftrace_read;
 mod ftrace_text;
 pub mod marker;
 mod open;
+pub mod perf_data;
 pub mod perfetto;
 pub mod perfetto_messages;
 pub mod perfetto_read;
