@@ -3,9 +3,10 @@
 
 use schedtwin_trace::event::{SourceFault, TraceSource};
 use schedtwin_trace::perf_data::{PerfData, is_perf_data};
+use schedtwin_trace::perfetto_source::PerfettoTrace;
 use schedtwin_trace::trace_dat::TraceDat;
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufReader, Read};
 use std::time::Instant;
 
 fn main() -> Result<(), SourceFault> {
@@ -15,6 +16,7 @@ fn main() -> Result<(), SourceFault> {
     let file = File::open(&path)?;
     let mut source: Box<dyn TraceSource> = match is_perf_data(&head) {
         true => Box::new(PerfData::open(file)?),
+        false if head[0] == 0x0a => Box::new(PerfettoTrace::open(BufReader::new(file))?),
         false => Box::new(TraceDat::open(file)?),
     };
     let start = Instant::now();

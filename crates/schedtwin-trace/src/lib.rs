@@ -51,6 +51,7 @@ pub mod perf_data;
 pub mod perfetto;
 pub mod perfetto_messages;
 pub mod perfetto_read;
+pub mod perfetto_source;
 pub mod record;
 mod record_lines;
 mod tasks;
