@@ -96,8 +96,8 @@ const NAMES: [(u32, &str); 71] = [
     (559, "local_timer_entry"),
     (560, "local_timer_exit"),
     (604, "sched_group_tracker"),
-    (616, "long_irq_tracepoint"),
-    (617, "long_softirq_tracepoint"),
+    (616, "long_irq"),
+    (617, "long_softirq"),
 ];
 
 const PRINT: u32 = 3;
