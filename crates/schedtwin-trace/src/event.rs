@@ -25,8 +25,9 @@
 //! let (mut names, mut report) = (Names::new(), SourceReport::default());
 //! let context = EventContext { pid: 7, comm: names.intern("ui"), ..EventContext::default() };
 //! let kind = TraceEventKind::Idle { cpu: CpuId(1), state: Some(1) };
-//! let event = TraceEvent { at: 5_000_001_000, cpu: CpuId(1), context, kind };
-//! report.count(names.intern("cpu_idle"), false);
+//! let name = names.intern("cpu_idle");
+//! let event = TraceEvent { at: 5_000_001_000, cpu: CpuId(1), name, context, kind };
+//! report.count(name, false);
 //! // As its consumer sees it:
 //! assert_eq!(names.text(event.context.comm), "ui");
 //! assert!(matches!(event.kind, TraceEventKind::Idle { state: Some(1), .. }));
@@ -93,6 +94,8 @@ pub struct TraceEvent {
     pub at: Ns,
     /// The CPU that recorded it; not always the one that the event speaks of.
     pub cpu: CpuId,
+    /// The tracepoint's name, as the file spells it.
+    pub name: NameId,
     /// What ran there.
     pub context: EventContext,
     /// What happened.

@@ -83,7 +83,8 @@ pub enum FrameSpan {
 /// What happened. Each variant names its tracepoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceEventKind {
-    /// The recorder lost events of this CPU before this moment; `None`: it does not say how many.
+    /// The recorder lost events of this CPU before this moment; `None`: it does not say how many. No tracepoint and not counted:
+    /// [`super::SourceReport::lose`] is told as well.
     Lost {
         /// How many.
         events: Option<u64>,
@@ -416,9 +417,9 @@ pub enum TraceEventKind {
         /// As at its beginning.
         cookie: i64,
     },
+    /// The recorder has all events of this CPU from this moment on, and may lack some before: a buffer that was overwritten
+    /// begins here. Like [`TraceEventKind::Lost`] it is no tracepoint and not counted.
+    Begins,
     /// Any other event: counted by its name in [`super::SourceReport::counts`].
-    Other {
-        /// The tracepoint's name.
-        name: NameId,
-    },
+    Other,
 }
