@@ -22,7 +22,7 @@ mod tests;
 mod unpack;
 
 use crate::event::{
-    CPUS_MAX, EventContext, Names, Place, STEP_BACK_MAX_NS, SourceFault, SourceReport,
+    CPUS_MAX, EventContext, NameId, Names, Place, STEP_BACK_MAX_NS, SourceFault, SourceReport,
     StartingThread, TraceEvent, TraceEventKind, TraceHeader, TraceSource,
 };
 use crate::trace_dat::undecoded_text;
@@ -534,14 +534,14 @@ impl<R: Read> PerfData<R> {
             ..EventContext::default()
         };
         let word = |at| self.order.u32_at(body, at);
-        let kind = match waiting.kind {
+        let (name, kind) = match waiting.kind {
             RECORD_SAMPLE => return self.sample(&sample, waiting.time, cpu, context),
             RECORD_LOST | RECORD_LOST_SAMPLES => {
                 let at = if waiting.kind == RECORD_LOST { 8 } else { 0 };
                 let events = self.order.u64_at(body, at)?;
                 self.report.lose(sample.cpu.map(|_| cpu), Some(events));
                 context = EventContext::default();
-                TraceEventKind::Lost { events: Some(events) }
+                (NameId::NONE, TraceEventKind::Lost { events: Some(events) })
             }
             RECORD_COMM => {
                 let pid = word(4)?;
@@ -554,7 +554,7 @@ impl<R: Read> PerfData<R> {
             }
             RECORD_FORK => {
                 let (child, parent) = (word(8)?, word(12)?);
-                let child_comm = crate::event::NameId::NONE;
+                let child_comm = NameId::NONE;
                 self.counted(
                     "PERF_RECORD_FORK",
                     self.has_fork,
@@ -566,14 +566,19 @@ impl<R: Read> PerfData<R> {
                 self.counted("PERF_RECORD_EXIT", self.has_exit, TraceEventKind::Exit { pid })
             }
         };
-        Some(TraceEvent { at: waiting.time, cpu, context, kind })
+        Some(TraceEvent { at: waiting.time, cpu, name, context, kind })
     }
 
     /// Counts a record of perf's own; it is an event only if no tracepoint says the same.
-    fn counted(&mut self, name: &str, doubled: bool, kind: TraceEventKind) -> TraceEventKind {
+    fn counted(
+        &mut self,
+        name: &str,
+        doubled: bool,
+        kind: TraceEventKind,
+    ) -> (NameId, TraceEventKind) {
         let name = self.names.intern(name);
         self.report.count(name, doubled);
-        if doubled { TraceEventKind::Other { name } } else { kind }
+        (name, if doubled { TraceEventKind::Other } else { kind })
     }
 
     fn sample(
@@ -586,10 +591,10 @@ impl<R: Read> PerfData<R> {
         let raw = sample.raw?;
         match self.decoder.decode(raw, &mut self.names) {
             Ok(decoded) => {
-                let unused = matches!(decoded.kind, TraceEventKind::Other { .. });
+                let unused = matches!(decoded.kind, TraceEventKind::Other);
                 self.report.count(decoded.name, unused);
                 let context = EventContext { tgid: process.tgid, ..decoded.context };
-                Some(TraceEvent { at, cpu, context, kind: decoded.kind })
+                Some(TraceEvent { at, cpu, name: decoded.name, context, kind: decoded.kind })
             }
             Err(undecoded) => {
                 let what = undecoded_text(undecoded, &self.names);

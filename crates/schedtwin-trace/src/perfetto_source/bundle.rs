@@ -202,7 +202,8 @@ impl Reader {
             };
             if lost && events.is_empty() {
                 let kind = TraceEventKind::Lost { events: None };
-                events.push(TraceEvent { at, cpu, context: EventContext::default(), kind });
+                let context = EventContext::default();
+                events.push(TraceEvent { at, cpu, name: NameId::NONE, context, kind });
             }
             match which {
                 0 => {
@@ -228,22 +229,23 @@ impl Reader {
                     let task = EventTask { comm, pid, prio: compact.waking_prio[index] };
                     let target = cpu_of(i64::from(compact.waking_target_cpu[index]));
                     let kind = TraceEventKind::Waking { task, target };
-                    report.count(self.name(WAKING, names), false);
-                    events.push(TraceEvent { at, cpu, context, kind });
+                    let name = self.name(WAKING, names);
+                    report.count(name, false);
+                    events.push(TraceEvent { at, cpu, name, context, kind });
                 }
                 1 => {
                     let event = &raw[next_raw];
                     next_raw += 1;
                     match self.event(event, names) {
                         Some((name, kind)) => {
-                            let unused = matches!(kind, TraceEventKind::Other { .. });
+                            let unused = matches!(kind, TraceEventKind::Other);
                             report.count(name, unused);
                             if let TraceEventKind::Switch { next, .. } = kind {
                                 state.running = Some(next);
                             }
                             let context =
                                 EventContext { pid: event.pid, ..EventContext::default() };
-                            events.push(TraceEvent { at, cpu, context, kind });
+                            events.push(TraceEvent { at, cpu, name, context, kind });
                         }
                         None => {
                             let name = self.name(event.number, names);
@@ -273,8 +275,9 @@ impl Reader {
                     };
                     let left = left(compact.switch_prev_state[index] as u64, self.modern);
                     let kind = TraceEventKind::Switch { prev, left, next };
-                    report.count(self.name(SWITCH, names), false);
-                    events.push(TraceEvent { at, cpu, context, kind });
+                    let name = self.name(SWITCH, names);
+                    report.count(name, false);
+                    events.push(TraceEvent { at, cpu, name, context, kind });
                 }
             }
         }
@@ -387,7 +390,7 @@ impl Reader {
             PRINT => {
                 let print = NumberName::decode(body).ok()?;
                 let text = print.name.unwrap_or_default();
-                marker::parse(&text, names).unwrap_or(TraceEventKind::Other { name })
+                marker::parse(&text, names).unwrap_or(TraceEventKind::Other)
             }
             80 => {
                 let mark = NumberName::decode(body).ok()?;
@@ -430,12 +433,12 @@ impl Reader {
                 let generic = NameNumbers::decode(body).ok();
                 let text = generic.and_then(|generic| generic.name).unwrap_or_default();
                 let name = names.intern_bytes(&text);
-                return Some((name, TraceEventKind::Other { name }));
+                return Some((name, TraceEventKind::Other));
             }
             11..=13 | 18 | 24..=26 | 37 | 57..=59 | 540 | 551..=558 => {
                 self.numbers(event.number, &Numbers::decode(body).ok()?, names)?
             }
-            _ => TraceEventKind::Other { name },
+            _ => TraceEventKind::Other,
         };
         Some((name, kind))
     }

@@ -591,7 +591,7 @@ impl<R> PerfettoTrace<R> {
             let name = self.names.intern(name);
             self.report.count(name, false);
             let context = EventContext::default();
-            return Some(TraceEvent { at, cpu: CpuId(0), context, kind });
+            return Some(TraceEvent { at, cpu: CpuId(0), name, context, kind });
         }
         let (_, cpu) = of_cpu?;
         let of_cpu = self.cpus.get_mut(&cpu)?;

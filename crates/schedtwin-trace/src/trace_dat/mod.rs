@@ -27,7 +27,7 @@ mod tests;
 pub mod write;
 
 use crate::event::{
-    CPUS_MAX, Names, Place, STEP_BACK_MAX_NS, SourceFault, SourceReport, TraceEvent,
+    CPUS_MAX, NameId, Names, Place, STEP_BACK_MAX_NS, SourceFault, SourceReport, TraceEvent,
     TraceEventKind, TraceHeader, TraceSource,
 };
 use crate::tracepoint::{Decoder, Lost, PageLayout, Undecoded};
@@ -180,10 +180,16 @@ impl<R: Read + Seek> TraceDat<R> {
                         return None;
                     }
                 }
-                let unused = matches!(decoded.kind, TraceEventKind::Other { .. });
+                let unused = matches!(decoded.kind, TraceEventKind::Other);
                 self.report.count(decoded.name, unused);
                 let at = self.tsc.as_ref().map_or(at, |tsc| tsc.ns(at));
-                Some(TraceEvent { at, cpu, context: decoded.context, kind: decoded.kind })
+                Some(TraceEvent {
+                    at,
+                    cpu,
+                    name: decoded.name,
+                    context: decoded.context,
+                    kind: decoded.kind,
+                })
             }
             Err(undecoded) => {
                 let what = undecoded_text(undecoded, &self.names);
@@ -244,7 +250,9 @@ impl<R: Read + Seek> TraceSource for TraceDat<R> {
             if let Some(events) = lost {
                 self.pending = Some(event);
                 let kind = TraceEventKind::Lost { events };
-                return Ok(Some(TraceEvent { kind, context: Default::default(), ..event }));
+                let lost =
+                    TraceEvent { name: NameId::NONE, kind, context: Default::default(), ..event };
+                return Ok(Some(lost));
             }
             return Ok(Some(event));
         }

@@ -338,7 +338,7 @@ impl Decoder {
     ) -> Result<TraceEventKind, Undecoded> {
         let mut read = Read { record, name: plan.name, names };
         Ok(match &plan.body {
-            Body::Other => TraceEventKind::Other { name: plan.name },
+            Body::Other => TraceEventKind::Other,
             Body::Switch { prev, prev_state, modern, next } => TraceEventKind::Switch {
                 prev: Some(read.task(prev)?),
                 left: left(read.number(prev_state)? as u64, *modern),
@@ -494,7 +494,7 @@ impl Decoder {
             },
             Body::Marker { text } => {
                 let text = text.read(record).ok_or(Undecoded::Short(plan.name))?;
-                marker::parse(text, read.names).unwrap_or(TraceEventKind::Other { name: plan.name })
+                marker::parse(text, read.names).unwrap_or(TraceEventKind::Other)
             }
         })
     }
