@@ -41,7 +41,8 @@ fn release(name: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-fn script() -> String {
+/// The script as it is printed.
+pub fn script() -> String {
     let mut kernels: Vec<((u32, u32), &str)> = schedtwin_engine::kernel_file::builtin_texts()
         .filter(|(_, text)| !text.lines().any(|line| line.starts_with(NOT_CAPTURED)))
         .filter_map(|(name, text)| Some((release(name)?, text)))

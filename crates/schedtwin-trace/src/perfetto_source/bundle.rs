@@ -525,7 +525,7 @@ fn interrupt(flags: Option<u32>) -> Interrupt {
 }
 
 fn cpu_of(cpu: i64) -> Option<CpuId> {
-    (0..CPUS_MAX as i64).contains(&cpu).then(|| CpuId(cpu as u16))
+    (0..CPUS_MAX as i64).contains(&cpu).then_some(CpuId(cpu as u16))
 }
 
 /// An `FtraceEvent`: its head, and the one message that it holds. The message's number says which event it is, also

@@ -170,6 +170,7 @@ struct Options {
 
 impl Options {
     /// Takes an option in; where it begins.
+    #[allow(clippy::too_many_arguments)]
     fn take(
         &mut self,
         id: u16,

@@ -97,10 +97,10 @@ struct Task {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Waking {
+enum Stage {
     Waking,
     Wakeup,
-    WakeupNew,
+    New,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -120,7 +120,7 @@ enum Body {
         next: Task,
     },
     Waking {
-        which: Waking,
+        which: Stage,
         task: Task,
         target: Option<Number>,
     },
@@ -348,9 +348,9 @@ impl Decoder {
                 let task = read.task(task)?;
                 let target = target.as_ref().map(|target| read.cpu(target)).transpose()?;
                 match which {
-                    Waking::Waking => TraceEventKind::Waking { task, target },
-                    Waking::Wakeup => TraceEventKind::Wakeup { task, target },
-                    Waking::WakeupNew => TraceEventKind::WakeupNew { task, target },
+                    Stage::Waking => TraceEventKind::Waking { task, target },
+                    Stage::Wakeup => TraceEventKind::Wakeup { task, target },
+                    Stage::New => TraceEventKind::WakeupNew { task, target },
                 }
             }
             Body::Migrate { task, from, to } => TraceEventKind::Migrate {
@@ -642,9 +642,9 @@ fn body(system: &str, f: &Fields, names: &mut Names) -> Result<Body, String> {
             modern: f.format.preempted_bit.is_none_or(|bit| bit == PREEMPTED_SINCE_4_14),
             next: f.task("next_comm", "next_pid", "next_prio")?,
         },
-        "sched_waking" => waking(Waking::Waking)?,
-        "sched_wakeup" => waking(Waking::Wakeup)?,
-        "sched_wakeup_new" => waking(Waking::WakeupNew)?,
+        "sched_waking" => waking(Stage::Waking)?,
+        "sched_wakeup" => waking(Stage::Wakeup)?,
+        "sched_wakeup_new" => waking(Stage::New)?,
         "sched_migrate_task" => Body::Migrate {
             task: f.task("comm", "pid", "prio")?,
             from: f.number("orig_cpu")?,

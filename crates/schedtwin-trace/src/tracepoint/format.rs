@@ -176,7 +176,7 @@ fn preempted(print: &str) -> Option<u64> {
         }
         byte == b'&' && depth == 0
     })?;
-    let mut expression = Expression { rest: before[at + 1..].as_bytes(), depth: 0 };
+    let mut expression = Expression { rest: &before.as_bytes()[at + 1..], depth: 0 };
     let value = expression.sum_or_shift()?;
     (expression.peek().is_none() && value.is_power_of_two()).then_some(value)
 }
