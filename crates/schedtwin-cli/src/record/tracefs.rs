@@ -9,7 +9,7 @@ use crate::output::shown;
 use rustix::fs::OFlags;
 use schedtwin_trace::trace_dat::write::Texts;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -162,7 +162,7 @@ impl Instance {
             .collect();
         names.sort();
         texts.ftrace_formats =
-            names.iter().filter_map(|path| fs::read(path.join("format")).ok()).collect();
+            names.iter().filter_map(|path| read_file(&path.join("format")).ok()).collect();
         for (system, name) in events {
             let format = bytes(self.read_top(&format!("events/{system}/{name}/format")))?;
             match texts.systems.iter_mut().find(|(known, _)| known == system) {
@@ -193,8 +193,21 @@ fn write_file(path: &Path, value: &str) -> io::Result<()> {
 }
 
 fn text_of(path: &Path) -> Result<String, Failure> {
-    let bytes = fs::read(path).map_err(|error| Failure::of_file("read", path, &error))?;
+    let bytes = read_file(path).map_err(|error| Failure::of_file("read", path, &error))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Reads a file with large reads: `header_page` gives what fits into the first one, and nothing more.
+fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let mut bytes = Vec::new();
+    let mut piece = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(bytes),
+            count => bytes.extend_from_slice(&piece[..count]),
+        }
+    }
 }
 
 /// Events lost of a CPU, from its statistics.

@@ -270,10 +270,9 @@ mod tests {
 
     /// A page of these words, as a kernel with 8-byte longs writes it.
     fn page(order: ByteOrder, time: u64, flags: u64, words: &[(u32, u32, &[u32])]) -> Vec<u8> {
-        let (u32s, u64s): (fn(u32) -> [u8; 4], fn(u64) -> [u8; 8]) = match order {
-            ByteOrder::Little => (u32::to_le_bytes, u64::to_le_bytes),
-            ByteOrder::Big => (u32::to_be_bytes, u64::to_be_bytes),
-        };
+        let little = order == ByteOrder::Little;
+        let u32s = |word: u32| if little { word.to_le_bytes() } else { word.to_be_bytes() };
+        let u64s = |word: u64| if little { word.to_le_bytes() } else { word.to_be_bytes() };
         let mut data = Vec::new();
         for (type_len, delta, rest) in words {
             let head = match order {
