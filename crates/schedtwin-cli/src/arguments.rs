@@ -86,6 +86,9 @@ pub enum Command {
     /// Print a shell script that a device runs to describe itself: a machine and a kernel file
     #[command(after_help = CAPTURE_EXAMPLES)]
     Capture,
+    /// Record this machine through tracefs, with no other program, for replay: a trace.dat
+    #[command(after_help = RECORD_EXAMPLES)]
+    Record(Record),
     /// Published experiments: what was measured, and what the twin says
     #[command(after_help = STUDY_EXAMPLES, allow_negative_numbers = true)]
     Study(StudyArguments),
@@ -200,6 +203,17 @@ Examples:
   schedtwin capture | adb shell su 0 sh -s -- /data/local/tmp/capture
 The script reads sysfs, debugfs and procfs and writes machine.toml and kernel.toml into the directory.
 What the device did not say is marked `# estimated`. Root sees more: the energy model, the features.";
+
+const RECORD_EXAMPLES: &str = "\
+Examples:
+  sudo schedtwin record --duration 10s                   everything that runs, for 10 s
+  sudo schedtwin record -o build.dat -- make -j8         until the command has ended
+  sudo schedtwin record                                  until Ctrl-C
+It needs root and tracefs: mount -t tracefs nodev /sys/kernel/tracing
+The file is of trace-cmd's version 6: trace-cmd report, KernelShark and LISA read it. Beside the
+events it holds the threads with policy, nice value, allowed CPUs and group, and the machine and the
+kernel as `schedtwin capture` describes them. Programs run on: only tracefs is used, in an instance
+of its own that is removed at the end.";
 
 const AA_EXAMPLES: &str = "\
 Examples:
@@ -323,6 +337,28 @@ pub struct Run {
     pub verify: bool,
     #[command(flatten)]
     pub printing: Printing,
+}
+
+#[derive(Args)]
+pub struct Record {
+    /// The file to write
+    #[arg(short, long, value_name = "FILE", default_value = "schedtwin.dat")]
+    pub output: PathBuf,
+    /// Record for so long: 10s, 500ms; else until the command ends, or Ctrl-C
+    #[arg(long, allow_hyphen_values = true, value_name = "TIME")]
+    pub duration: Option<Duration>,
+    /// Size of each CPU's buffer in the kernel, KiB; larger if events are lost
+    #[arg(long = "buffer", value_name = "KIB", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(64..=1_048_576))]
+    pub buffer_kib: u32,
+    /// Also record this event: SYSTEM:NAME, as timer:hrtimer_start; may be given again
+    #[arg(long = "event", value_name = "EVENT")]
+    pub events: Vec<String>,
+    /// Leave out the machine, the kernel and the measurement of an event's cost
+    #[arg(long)]
+    pub bare: bool,
+    /// A command to run, after --
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
 }
 
 #[derive(Args)]

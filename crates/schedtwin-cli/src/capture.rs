@@ -46,7 +46,8 @@ fn whole(name: &str) -> String {
     schedtwin_engine::kernel_as_file(name).expect("built-in kernels are read by a test")
 }
 
-fn script() -> String {
+/// The script as it is printed.
+pub fn script() -> String {
     let mut kernels: Vec<((u32, u32), String)> = schedtwin_engine::kernel_file::builtin_texts()
         .filter(|(_, text)| !text.lines().any(|line| line.starts_with(NOT_CAPTURED)))
         .filter_map(|(name, _)| Some((release(name)?, whole(name))))

@@ -16,6 +16,7 @@ mod interrupt;
 mod list;
 mod output;
 mod percent;
+mod record;
 mod replay;
 mod run;
 mod shell;
@@ -33,7 +34,10 @@ use crate::arguments::{Arguments, Command};
 fn main() -> ExitCode {
     report_panics();
     let arguments = Arguments::parse();
-    interrupt::install();
+    // A recording ends by a signal, and then writes what it has.
+    if !matches!(arguments.command, Command::Record(_)) {
+        interrupt::install();
+    }
     let outcome = match arguments.command {
         Command::Run(run) => run::run(run),
         Command::Compare(compare) => compare::compare(compare),
@@ -43,6 +47,7 @@ fn main() -> ExitCode {
         Command::Check(check) => show::check(&check.files),
         Command::Explain(explain) => explain::explain(explain),
         Command::Capture => capture::capture(),
+        Command::Record(arguments) => record::record(arguments),
         Command::Study(study) => study::study(study),
         Command::Calibrate(calibrate) => study::calibrate(calibrate),
         Command::Tune(tune) => tune::tune(tune),

@@ -41,16 +41,22 @@
 
 mod atomic_file;
 pub mod convert;
+pub mod event;
 pub mod explain;
 pub mod ftrace_read;
 mod ftrace_text;
+pub mod marker;
 mod open;
+pub mod perf_data;
 pub mod perfetto;
 pub mod perfetto_messages;
 pub mod perfetto_read;
+pub mod perfetto_source;
 pub mod record;
 mod record_lines;
 mod tasks;
+pub mod trace_dat;
+pub mod tracepoint;
 mod wire;
 
 pub use atomic_file::{AtomicFile, Destination, remove_abandoned, remove_partials};

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Text that programs write into a trace: atrace's slices and counters, and devlib's frequencies.
+//!
+//! | text | is |
+//! |---|---|
+//! | `B\|tgid\|name` | a slice of the writing thread begins; the name may hold `\|` |
+//! | `E\|tgid`, `E` | its innermost slice ends |
+//! | `S\|tgid\|name\|cookie`, `F\|...` | a slice of no thread begins, ends |
+//! | `G\|tgid\|track\|name\|cookie`, `H\|tgid\|track\|cookie` | the same on a named track: found again by track and cookie |
+//! | `C\|tgid\|name\|value` | a counter |
+//! | `I\|tgid\|name`, `N\|tgid\|track\|name` | a moment |
+//! | `cpu_frequency: state=K cpu_id=N` | a frequency, as devlib writes it at the ends of a recording |
+//!
+//! Any other text is no event here. The same text arrives from `trace_marker` in every binary format.
+
+use crate::event::{Names, TraceEventKind};
+use crate::ftrace_read;
+use schedtwin_types::CpuId;
+
+/// What a marker says; `None` if it is none of the known forms.
+pub fn parse(text: &[u8], names: &mut Names) -> Option<TraceEventKind> {
+    let text = text.trim_ascii_end();
+    if text.len() > 1 && text[1] != b'|' {
+        return frequency(text);
+    }
+    let (kind, rest) = text.split_first()?;
+    let mut parts = rest.get(1..).unwrap_or(b"").splitn(2, |byte| *byte == b'|');
+    let tgid = number(parts.next().unwrap_or(b""));
+    let tail = parts.next().unwrap_or(b"");
+    // A name may hold the separator: what follows it is cut from the right.
+    let cut = |tail: &'_ [u8]| -> Option<(Vec<u8>, i64)> {
+        let at = tail.iter().rposition(|byte| *byte == b'|')?;
+        Some((tail[..at].to_vec(), number::<i64>(&tail[at + 1..])?))
+    };
+    Some(match kind {
+        b'B' => TraceEventKind::SliceBegin { tgid: tgid?, name: names.intern_bytes(tail) },
+        b'E' => TraceEventKind::SliceEnd { tgid: tgid.unwrap_or(0) },
+        b'S' | b'F' | b'G' | b'H' => {
+            let (name, cookie) = cut(tail)?;
+            let tgid = tgid?;
+            // `G` names track and slice, `H` only the track: they meet by the track.
+            let name = match kind {
+                b'G' => &name[..name.iter().position(|byte| *byte == b'|')?],
+                _ => &name[..],
+            };
+            let name = names.intern_bytes(name);
+            match kind {
+                b'S' | b'G' => TraceEventKind::AsyncBegin { tgid, name, cookie },
+                _ => TraceEventKind::AsyncEnd { tgid, name, cookie },
+            }
+        }
+        b'C' => {
+            let (name, value) = cut(tail)?;
+            TraceEventKind::Counter { tgid: tgid?, name: names.intern_bytes(&name), value }
+        }
+        b'I' => TraceEventKind::Instant { tgid: tgid?, name: names.intern_bytes(tail) },
+        b'N' => {
+            let at = tail.iter().position(|byte| *byte == b'|')?;
+            TraceEventKind::Instant { tgid: tgid?, name: names.intern_bytes(&tail[at + 1..]) }
+        }
+        _ => return None,
+    })
+}
+
+fn number<T: std::str::FromStr>(digits: &[u8]) -> Option<T> {
+    std::str::from_utf8(digits).ok()?.trim().parse().ok()
+}
+
+/// A frequency of devlib.
+fn frequency(text: &[u8]) -> Option<TraceEventKind> {
+    if !text.starts_with(b"cpu_frequency") {
+        return None;
+    }
+    let line = ftrace_read::Line {
+        comm: "",
+        pid: 0,
+        cpu: 0,
+        flags: "",
+        at: 0,
+        event: "print",
+        arguments: std::str::from_utf8(text).ok()?,
+    };
+    match ftrace_read::parse_event(&line).ok()? {
+        ftrace_read::Event::Frequency { cpu, khz } => {
+            Some(TraceEventKind::Frequency { cpu: CpuId(u16::try_from(cpu).ok()?), khz })
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_form_becomes_its_event_and_other_text_none() {
+        let names = &mut Names::new();
+        let id = |names: &mut Names, text: &str| names.intern(text);
+        let draw = id(names, "draw|frame");
+        let track = id(names, "track");
+        let load = id(names, "load");
+        for (text, kind) in [
+            ("B|7|draw|frame\n", Some(TraceEventKind::SliceBegin { tgid: 7, name: draw })),
+            ("E|7", Some(TraceEventKind::SliceEnd { tgid: 7 })),
+            ("E", Some(TraceEventKind::SliceEnd { tgid: 0 })),
+            (
+                "S|7|draw|frame|-3",
+                Some(TraceEventKind::AsyncBegin { tgid: 7, name: draw, cookie: -3 }),
+            ),
+            (
+                "F|7|draw|frame|-3",
+                Some(TraceEventKind::AsyncEnd { tgid: 7, name: draw, cookie: -3 }),
+            ),
+            (
+                "G|7|track|draw|4",
+                Some(TraceEventKind::AsyncBegin { tgid: 7, name: track, cookie: 4 }),
+            ),
+            ("H|7|track|4", Some(TraceEventKind::AsyncEnd { tgid: 7, name: track, cookie: 4 })),
+            ("C|7|load|12", Some(TraceEventKind::Counter { tgid: 7, name: load, value: 12 })),
+            ("I|7|load", Some(TraceEventKind::Instant { tgid: 7, name: load })),
+            ("N|7|track|load", Some(TraceEventKind::Instant { tgid: 7, name: load })),
+            (
+                "cpu_frequency: state=450000 cpu_id=3",
+                Some(TraceEventKind::Frequency { cpu: CpuId(3), khz: 450_000 }),
+            ),
+            ("cpu_frequency: state=450000 cpu_id=99999", None),
+            ("B|x|draw", None),
+            ("S|7|draw", None),
+            ("Z|7|draw", None),
+            ("hello", None),
+            ("", None),
+            ("B", None),
+            ("|", None),
+        ] {
+            assert_eq!(parse(text.as_bytes(), names), kind, "{text}");
+        }
+    }
+}

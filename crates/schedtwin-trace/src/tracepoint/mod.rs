@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Tracepoint records in binary: the kernel's ring-buffer pages, and the fields of one record.
+//!
+//! trace.dat, perf.data and raw `trace_pipe_raw` pages hold the same records: a struct that each
+//! tracepoint's `format` file describes. The layout differs between kernels, so it is never known in
+//! advance: it is always taken from the file.
+//!
+//! | module | answers |
+//! |---|---|
+//! | [`format`] | which fields a tracepoint has, and where |
+//! | [`fields`] | the value of a field of a record |
+//! | [`ring_buffer`] | the records of a page, their times, and what was lost |
+//! | [`metadata`] | the formats and layouts that a file carries |
+//! | [`decode`] | the event that a record is |
+//!
+//! Terms: a *record* is one event's bytes, common fields included. A *page* is a sub-buffer of the
+//! kernel's ring buffer, usually 4096 bytes.
+
+pub mod decode;
+pub mod fields;
+pub mod format;
+pub mod metadata;
+pub mod ring_buffer;
+
+pub use decode::{Decoded, Decoder, Undecoded};
+pub use fields::{ByteOrder, Number, Text};
+pub use format::{Field, Format};
+pub use ring_buffer::{Lost, PageCursor, PageLayout};
