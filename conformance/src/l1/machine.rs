@@ -338,7 +338,9 @@ impl Lines {
 /// The built-in kernel of a release; of one that has none, and where a description names none, 6.12.
 pub(super) fn kernel_of(release: [u32; 3]) -> Config {
     let named = KernelFile::load(&name_of_kernel(release));
-    named.map_or_else(|_| Config::linux_6_12(), |kernel| kernel.config)
+    let config = named.map_or_else(|_| Config::linux_6_12(), |kernel| kernel.config);
+    // The boards' kernels are built without task groups; recordings with groups make their own.
+    Config { fair_group_sched: false, ..config }
 }
 
 /// The name of that kernel.

@@ -152,6 +152,8 @@ impl BoardWorkload {
     pub fn kernel_spec(&self, variant: &Variant) -> String {
         let mut settings = Vec::new();
         let mut set = |key: &str, value: String| settings.push((key.to_string(), value));
+        // The boards' kernels are built without task groups.
+        set("fair_group_sched", "false".into());
         // The default of vm.stat_interval.
         set("stat_interval_ms", "1000".into());
         if self.idle_governor != "teo" {
@@ -518,7 +520,7 @@ mod tests {
         let plain = Variant::default();
         assert_eq!(wl.machine_spec(&plain), "rig8:fast_switch=false,transition_latency_us=5000");
         let expected = "linux-6.12:cpuidle=menu,eevdf.base_slice_unscaled_ns=750000,\
-            fair_server.runtime_us=0,features.run_to_parity=false,schedutil.rate_limit_us=900,\
+            fair_group_sched=false,fair_server.runtime_us=0,features.run_to_parity=false,schedutil.rate_limit_us=900,\
             stat_interval_ms=1000";
         assert_eq!(wl.kernel_spec(&plain), expected);
         let mut variant = Variant::default();
