@@ -11,7 +11,7 @@
 //! | [`Format::PackedRecord`] | binary, lossless, with decisions | `schedtwin explain`, `schedtwin convert` |
 //! | [`Format::Record`] | the same as JSON Lines | `schedtwin explain`, jq |
 //!
-//! Other people's traces come in by [`ftrace_read`]: the text of the kernel and of `trace-cmd report`.
+//! Other people's traces come in by [`sources`]: every format becomes a stream of [`event::TraceEvent`]s.
 //!
 //! All are [`Sink`]s: fed in time order, streaming, of bounded memory. A result appears under
 //! its name only when it is complete ([`AtomicFile`]).
@@ -46,11 +46,13 @@ pub mod explain;
 pub mod ftrace_read;
 mod ftrace_text;
 mod open;
+pub mod packed;
 pub mod perfetto;
 pub mod perfetto_messages;
 pub mod perfetto_read;
 pub mod record;
 mod record_lines;
+pub mod sources;
 mod tasks;
 mod wire;
 
