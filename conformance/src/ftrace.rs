@@ -33,14 +33,32 @@
 //! ```
 
 pub use queues::{QUEUES_MAX, Queue, Queues};
-pub use schedtwin_trace::ftrace_read::{BadLine, CPUS_MAX};
+pub use schedtwin_trace::event::CPUS_MAX;
 
 mod queues;
 
-use schedtwin_trace::ftrace_read::{self, Context, Fields};
+use schedtwin_trace::event::{Interrupt, NameId};
+use schedtwin_trace::ftrace_read::{self, Fields};
+use schedtwin_trace::packed;
 use std::collections::VecDeque;
+use std::fmt;
 use std::io::{self, BufRead, Read};
 use std::path::Path;
+
+/// A line that does not say what its event should say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadLine {
+    /// 1-based.
+    pub line: u64,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl fmt::Display for BadLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.what)
+    }
+}
 
 /// One parsed line.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -459,13 +477,13 @@ pub fn parse_line(text: &str) -> Result<Option<Record>, BadLine> {
     let bad = |what| BadLine { line: 0, what };
     let line = ftrace_read::parse_line(text)
         .map_err(|what| bad(format!("is not a trace line: {what}")))?;
-    let context = line.context();
+    let context = line.context(NameId::NONE);
     Ok(Some(Record {
         cpu: line.cpu,
         pid: line.pid as i32,
-        hardirq: context == Context::Hardirq,
-        softirq: context == Context::Softirq,
-        need_resched: line.need_resched(),
+        hardirq: context.interrupt == Interrupt::Hardirq,
+        softirq: context.interrupt == Interrupt::Softirq,
+        need_resched: context.need_resched,
         time_us: line.at / 1000,
         event: parse_event(line.event, line.arguments).map_err(bad)?,
     }))
@@ -718,7 +736,7 @@ const BAD_LINES_KEPT: usize = 20;
 impl Trace {
     /// Opens a recording; `.xz` is unpacked.
     pub fn open(path: &Path) -> io::Result<Trace> {
-        Ok(Trace::new(ftrace_read::open(path)?))
+        Ok(Trace::new(packed::open(path)?.reader))
     }
 
     /// Reads from any lines.

@@ -6,16 +6,15 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use schedtwin_trace::ftrace_read::{read, unpack};
-use std::io::Cursor;
-use std::ops::ControlFlow;
+use schedtwin_trace::event::TraceSource;
+use schedtwin_trace::sources;
 
 const MAGIC: &[u8] = b"\xfd7zXZ\0";
 
 fuzz_target!(|bytes: &[u8]| {
     let file = if bytes.starts_with(MAGIC) { bytes.to_vec() } else { packed(bytes) };
-    if let Ok(input) = unpack(Cursor::new(file)) {
-        let _ = read(input, &mut |_, _| ControlFlow::Continue(()));
+    if let Ok(mut source) = sources::read(&file[..]) {
+        while let Ok(Some(_)) = source.next_event() {}
     }
 });
 

@@ -9,12 +9,12 @@ use super::workload::BoardWorkload;
 use schedtwin_engine::output::Output;
 use schedtwin_engine::twin::Twin;
 use schedtwin_input::Diagnostics;
-use schedtwin_trace::ftrace_read::{self, Event, Fault, Fields, Left};
+use schedtwin_trace::event::{Left, SourceFault, TraceEventKind, TraceSource};
+use schedtwin_trace::sources;
 use schedtwin_trace::{Destination, FtraceText, Meta};
 use schedtwin_types::{CpuMask, Ns};
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -80,38 +80,35 @@ impl Execution {
         lines: impl BufRead,
         workload: &BoardWorkload,
         start: Option<Ns>,
-    ) -> Result<Execution, Fault> {
+    ) -> Result<Execution, SourceFault> {
         let mut found = Execution::default();
         let names: Vec<&str> = workload.tasks.iter().map(|t| t.name.text.as_str()).collect();
-        ftrace_read::read(lines, &mut |line, event| {
-            let what = match event {
-                Event::Switch { prev, left, next } => {
+        let mut source = sources::read(lines)?;
+        while let Some(event) = source.next_event()? {
+            found.end = event.at;
+            let what = match event.kind {
+                TraceEventKind::Switch { prev: Some(prev), left, next } => {
                     for task in [prev, next] {
                         // A thread is called after its parent until it has a name of its own.
-                        let known = names.iter().position(|n| *n == task_name(task.comm));
-                        if let Some(index) = known {
+                        let comm = task_name(source.names().text(task.comm));
+                        if let Some(index) = names.iter().position(|name| *name == comm) {
                             found.task_of.insert(task.pid, index);
                         }
                     }
                     What::Switch { prev: prev.pid, left, next: next.pid }
                 }
-                Event::Waking(task) => What::Waking(task.pid),
-                Event::Wakeup(task) => What::Wakeup(task.pid),
-                Event::Idle { cpu, state } => What::Idle(cpu, state),
-                Event::Frequency { cpu, khz } => What::Frequency(cpu, khz),
-                _ if line.event == "cpu_idle_miss" => {
-                    let kind = Fields::new(line.event, line.arguments).text("type");
-                    What::Miss(kind == Ok("below"))
-                }
-                _ => {
-                    found.end = line.at;
-                    return ControlFlow::Continue(());
-                }
+                TraceEventKind::Waking { task, .. } => What::Waking(task.pid),
+                TraceEventKind::Wakeup { task, .. } => What::Wakeup(task.pid),
+                TraceEventKind::Idle { cpu, state } => What::Idle(cpu.index(), state),
+                TraceEventKind::Frequency { cpu, khz } => What::Frequency(cpu.index(), khz),
+                TraceEventKind::IdleMiss { below, .. } => What::Miss(below),
+                _ => continue,
             };
-            found.end = line.at;
-            found.seen.push(Seen { at: line.at, cpu: line.cpu, what });
-            ControlFlow::Continue(())
-        })?;
+            found.seen.push(Seen { at: event.at, cpu: event.cpu.index(), what });
+        }
+        if let Some(damage) = source.report().damages.first() {
+            return Err(SourceFault::Unusable(damage.to_string()));
+        }
         let length = Ns::from(workload.seconds) * 1_000_000_000;
         match start {
             Some(start) => {
@@ -124,8 +121,8 @@ impl Execution {
     }
 
     /// Reads a recording; `.xz` is unpacked.
-    pub fn recorded(path: &Path, workload: &BoardWorkload) -> Result<Execution, Fault> {
-        Execution::read(ftrace_read::open(path).map_err(Fault::Io)?, workload, None)
+    pub fn recorded(path: &Path, workload: &BoardWorkload) -> Result<Execution, SourceFault> {
+        Execution::read(schedtwin_trace::packed::open(path)?.reader, workload, None)
     }
 
     /// Runs the twin.

@@ -25,7 +25,7 @@
 
 use super::execution::{Execution, Pid, What};
 use super::workload::BoardWorkload;
-use schedtwin_trace::ftrace_read::Left;
+use schedtwin_trace::event::Left;
 use schedtwin_types::Ns;
 use std::collections::BTreeMap;
 

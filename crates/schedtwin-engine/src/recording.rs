@@ -14,19 +14,47 @@ mod tests;
 use crate::result::Metric;
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_machine::Machine;
-use schedtwin_trace::ftrace_read::{self, Context, Event, Fault, Left, Line, Named};
+use schedtwin_trace::event::{
+    EventTask, Interrupt, Left, NameId, Names, Place, SourceFault, SourceReport, TraceEvent,
+    TraceEventKind, TraceHeader, TraceSource,
+};
+use schedtwin_trace::sources;
 use schedtwin_types::{Ns, metric};
 use schedtwin_workload::Workload;
 use schedtwin_workload::recorded::{
     Builder, Done, Full, PathCosts, STEPS_MAX, Seen, Silicon, THREADS_MAX, Waker,
 };
-use std::io::BufRead;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
 pub use device::{Capacities, Device, FEW_FREQUENCIES, RecordedCluster, cpu_list, cpus_text};
-pub use schedtwin_trace::ftrace_read::Summary as TraceSummary;
 pub use schedtwin_workload::recorded::{Excluded, Recorded, RecordedThread};
+
+/// What a file held of events.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TraceSummary {
+    /// What it says beside its events.
+    pub header: TraceHeader,
+    /// Events, of whatever tracepoint.
+    pub events: u64,
+    /// Events by tracepoint.
+    pub by_name: BTreeMap<String, u64>,
+    /// Events that a replay does not use.
+    pub unused: u64,
+    /// Those by tracepoint.
+    pub unused_by_name: BTreeMap<String, u64>,
+    /// 1 if the file ends in the middle of an event; it is not among the events.
+    pub cut: u64,
+    /// Lines that are no events, comments and the known headings apart.
+    pub foreign: u64,
+    /// Events that are a little earlier than the one before.
+    pub disordered: u64,
+    /// Events that the recorder says it lost.
+    pub lost: u64,
+    /// Times the recorder lost events without saying how many.
+    pub lost_uncounted: u64,
+}
 
 /// A trace, read.
 #[derive(Clone, Debug)]
@@ -56,30 +84,44 @@ pub fn read_trace<'a>(
     duration: Option<Ns>,
 ) -> Result<TraceRecording, Diagnostics> {
     let name = path.display().to_string();
-    match ftrace_read::open(path) {
-        Ok(input) => read_trace_from(input, &name, recorded_on, replayed_on, duration),
-        Err(error) => Err(refusal(&name, format!("cannot be read: {error}"), None)),
+    match sources::open(path) {
+        Ok(source) => read_events(source, &name, recorded_on, replayed_on, duration),
+        Err(fault) => Err(unreadable(&name, &fault)),
     }
 }
 
-/// As [`read_trace`], from any lines.
+/// As [`read_trace`], from any text or other content of a file.
 pub fn read_trace_from<'a>(
-    input: impl BufRead,
+    content: impl std::io::BufRead,
     name: &str,
     recorded_on: impl Into<Device<'a>>,
     replayed_on: &Machine,
     duration: Option<Ns>,
 ) -> Result<TraceRecording, Diagnostics> {
-    let mut feed = Feed {
-        builder: Builder::new(),
-        duration,
-        start: None,
-        too_long: false,
-        unknown: 0,
-        waking: 0,
-    };
-    let trace = ftrace_read::read(input, &mut |line, event| feed.line(line, event))
-        .map_err(|fault| fault_of(name, &fault))?;
+    match sources::read(content) {
+        Ok(source) => read_events(source, name, recorded_on, replayed_on, duration),
+        Err(fault) => Err(unreadable(name, &fault)),
+    }
+}
+
+/// As [`read_trace`], from the events of any source.
+pub fn read_events<'a>(
+    mut source: impl TraceSource,
+    name: &str,
+    recorded_on: impl Into<Device<'a>>,
+    replayed_on: &Machine,
+    duration: Option<Ns>,
+) -> Result<TraceRecording, Diagnostics> {
+    let mut feed = Feed { duration, ..Feed::default() };
+    while let Some(event) = source.next_event().map_err(|fault| unreadable(name, &fault))? {
+        if feed.event(&event, source.names()).is_break() {
+            break;
+        }
+    }
+    if source.report().damage_count > 0 {
+        return Err(damaged(name, source.report()));
+    }
+    let trace = feed.summary(&source);
     let Feed { builder, too_long, unknown, waking, .. } = feed;
     if too_long {
         let help = "--duration replays its beginning only".to_owned();
@@ -119,6 +161,7 @@ pub(crate) fn metrics(done: &Done) -> [Metric; 2] {
 const LONGEST: Ns = 24 * 3600 * 1_000_000_000;
 
 /// Hands events to the builder.
+#[derive(Default)]
 struct Feed {
     builder: Builder,
     duration: Option<Ns>,
@@ -126,11 +169,14 @@ struct Feed {
     too_long: bool,
     unknown: u64,
     waking: u64,
+    /// Events, and those that are not used, by the number of their tracepoint's name.
+    counts: Vec<(u64, u64)>,
 }
 
 impl Feed {
-    fn line(&mut self, line: &Line<'_>, event: Event<'_>) -> ControlFlow<()> {
-        let at = line.at;
+    fn event(&mut self, event: &TraceEvent, names: &Names) -> ControlFlow<()> {
+        let at = event.at;
+        self.count(event);
         let start = *self.start.get_or_insert(at);
         if self.duration.is_some_and(|duration| at.saturating_sub(start) > duration) {
             return ControlFlow::Break(());
@@ -139,48 +185,107 @@ impl Feed {
         if self.too_long {
             return ControlFlow::Break(());
         }
+        let cpu = event.cpu.index();
         let builder = &mut self.builder;
         builder.time(at);
-        builder.cpu_exists(line.cpu);
-        match event {
-            Event::Switch { prev, left, next } => {
-                let leaves = (left == Left::Asleep, left == Left::Dead);
-                builder.switch(at, line.cpu, seen(prev), leaves, seen(next));
+        builder.cpu_exists(cpu);
+        match event.kind {
+            TraceEventKind::Switch { prev, left, next } => {
+                let leaves = (left.sleeps(), left == Left::Dead);
+                let prev = prev.and_then(|prev| seen(prev, names));
+                builder.switch(at, cpu, prev, leaves, seen(next, names));
             }
-            Event::Waking(task) | Event::Wakeup(task) | Event::WakeupNew(task) => {
-                let Some(seen) = seen(task) else { return ControlFlow::Continue(()) };
-                let by = match line.context() {
-                    _ if line.pid == 0 => Waker::Interrupt,
-                    Context::Hardirq | Context::Softirq => Waker::Interrupt,
-                    Context::Task => Waker::Task(line.pid),
-                    Context::Unknown => {
+            TraceEventKind::Waking { task, .. }
+            | TraceEventKind::Wakeup { task, .. }
+            | TraceEventKind::WakeupNew { task, .. } => {
+                let Some(seen) = seen(task, names) else { return ControlFlow::Continue(()) };
+                let by = match event.context.interrupt {
+                    _ if event.context.pid == 0 => Waker::Interrupt,
+                    Interrupt::Hardirq | Interrupt::Softirq => Waker::Interrupt,
+                    Interrupt::Task => Waker::Task(event.context.pid),
+                    Interrupt::Unknown => {
                         self.unknown += 1;
-                        Waker::Task(line.pid)
+                        Waker::Task(event.context.pid)
                     }
                 };
-                match event {
-                    Event::Waking(_) => {
+                match event.kind {
+                    TraceEventKind::Waking { .. } => {
                         self.waking += 1;
                         builder.waking(at, by, seen);
                     }
-                    Event::WakeupNew(_) => builder.wakeup_new(at, by, seen),
+                    TraceEventKind::WakeupNew { .. } => builder.wakeup_new(at, by, seen),
                     _ => builder.wakeup(at, by, seen),
                 }
             }
-            Event::Fork { parent, child_comm, child } => {
-                builder.fork(at, parent, child_comm, child);
+            TraceEventKind::Fork { parent, child_comm, child } => {
+                builder.fork(at, parent, names.text(child_comm), child);
             }
-            Event::Idle { cpu, .. } => builder.cpu_exists(cpu),
-            Event::Frequency { cpu, khz } => builder.frequency(at, cpu, khz),
+            TraceEventKind::Idle { cpu, .. } => builder.cpu_exists(cpu.index()),
+            TraceEventKind::Frequency { cpu, khz } => builder.frequency(at, cpu.index(), khz),
+            TraceEventKind::Lost { .. } => builder.lost(cpu),
+            TraceEventKind::Begins => builder.begins(at, cpu),
             // The last switch tells an exit as well, after what exiting takes.
-            Event::Exit { .. } | Event::Other => {}
+            _ => {}
         }
         if builder.full().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
+
+    fn count(&mut self, event: &TraceEvent) {
+        use TraceEventKind as Kind;
+        if matches!(event.kind, Kind::Lost { .. } | Kind::Begins) {
+            return;
+        }
+        let used = matches!(
+            event.kind,
+            Kind::Switch { .. }
+                | Kind::Waking { .. }
+                | Kind::Wakeup { .. }
+                | Kind::WakeupNew { .. }
+                | Kind::Fork { .. }
+                | Kind::Exit { .. }
+                | Kind::Idle { .. }
+                | Kind::Frequency { .. }
+        );
+        let name = event.name.index();
+        if name >= self.counts.len() {
+            self.counts.resize(name + 1, (0, 0));
+        }
+        self.counts[name].0 += 1;
+        self.counts[name].1 += u64::from(!used);
+    }
+
+    fn summary(&self, source: &impl TraceSource) -> TraceSummary {
+        let (report, names) = (source.report(), source.names());
+        let mut summary = TraceSummary {
+            header: source.header().clone(),
+            cut: report.cut,
+            foreign: report.foreign,
+            disordered: report.disordered,
+            lost: report.lost().events,
+            lost_uncounted: report.lost().uncounted,
+            ..TraceSummary::default()
+        };
+        for (name, &(events, unused)) in self.counts.iter().enumerate() {
+            summary.events += events;
+            summary.unused += unused;
+            let name = || names.text(NameId(name as u32)).to_owned();
+            if events > 0 && summary.by_name.len() < NAMES_KEPT {
+                summary.by_name.insert(name(), events);
+            }
+            if unused > 0 && summary.unused_by_name.len() < NAMES_KEPT {
+                summary.unused_by_name.insert(name(), unused);
+            }
+        }
+        summary
+    }
 }
 
-fn seen(task: Named<'_>) -> Option<Seen<'_>> {
-    (task.pid != 0).then_some(Seen { comm: task.comm, pid: task.pid, prio: task.prio })
+/// Names of tracepoints that are kept apart: a kernel has some 2000, a trace tens.
+const NAMES_KEPT: usize = 4096;
+
+fn seen(task: EventTask, names: &Names) -> Option<Seen<'_>> {
+    let EventTask { comm, pid, prio } = task;
+    (pid != 0).then(|| Seen { comm: names.text(comm), pid, prio })
 }
 
 /// What makes a trace useless although its lines are right.
@@ -233,7 +338,8 @@ fn path_costs(machine: &Machine) -> PathCosts {
 /// The name of a trace without folders and endings.
 fn short_name(name: &str) -> String {
     let stem = Path::new(name).file_name().map_or(name.to_owned(), |n| n.to_string_lossy().into());
-    let stem = stem.strip_suffix(".xz").unwrap_or(&stem);
+    let packed = [".xz", ".gz", ".zst", ".zip"];
+    let stem = packed.iter().find_map(|ending| stem.strip_suffix(ending)).unwrap_or(&stem);
     let stem = stem.strip_suffix(".txt").unwrap_or(stem);
     if stem == "-" { "standard input".to_owned() } else { stem.to_owned() }
 }
@@ -244,25 +350,31 @@ fn refusal(name: &str, message: impl Into<String>, help: Option<String>) -> Diag
     faults
 }
 
-/// The faults of a file, each with its line.
-fn fault_of(name: &str, fault: &Fault) -> Diagnostics {
+/// A file that is no recording, or that cannot be read.
+fn unreadable(name: &str, fault: &SourceFault) -> Diagnostics {
     match fault {
-        Fault::Io(error) => refusal(name, format!("cannot be read: {error}"), None),
-        Fault::NotATrace(_) => {
-            let help = "expected the text of /sys/kernel/tracing/trace or of trace-cmd report; \
-                        plain or packed with xz";
-            refusal(name, fault.to_string(), Some(help.to_owned()))
-        }
-        Fault::Lines(bad, count) => {
-            let mut faults = Diagnostics::new();
-            for bad in bad {
-                faults.push_whole(&Source::new(name, ""), bad.to_string(), None);
-            }
-            let more = count - bad.len() as u64;
-            if more > 0 {
-                faults.push_whole(&Source::new(name, ""), format!("and {more} more lines"), None);
-            }
-            faults
+        SourceFault::Io(error) => refusal(name, format!("cannot be read: {error}"), None),
+        SourceFault::Unusable(why) => {
+            let help = "expected the text of /sys/kernel/tracing/trace, trace-cmd report, atrace or perf script, \
+                        or a page of systrace; plain or packed with gzip, zstd, xz or zip";
+            refusal(name, why, Some(help.to_owned()))
         }
     }
+}
+
+/// All damage of a file, each with its place.
+fn damaged(name: &str, report: &SourceReport) -> Diagnostics {
+    let mut faults = Diagnostics::new();
+    for damage in &report.damages {
+        faults.push_whole(&Source::new(name, ""), damage.to_string(), None);
+    }
+    let more = report.damage_count - report.damages.len() as u64;
+    if more > 0 {
+        let what = match report.damages.first().map(|damage| damage.place) {
+            Some(Place::Byte(_)) => "places",
+            _ => "lines",
+        };
+        faults.push_whole(&Source::new(name, ""), format!("and {more} more {what}"), None);
+    }
+    faults
 }

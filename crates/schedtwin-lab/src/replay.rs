@@ -226,8 +226,8 @@ fn fidelity(trace: &TraceRecording, capacities: &[u32], comparison: &Comparison)
     Fidelity {
         span_ns: recorded.span_ns,
         events: trace.trace.events,
-        events_unused: trace.trace.unknown,
-        unused_named: commonest(&trace.trace.unknown_by_name),
+        events_unused: trace.trace.unused,
+        unused_named: commonest(&trace.trace.unused_by_name),
         lines_foreign: trace.trace.foreign,
         lines_cut: trace.trace.cut,
         events_lost: trace.trace.lost,

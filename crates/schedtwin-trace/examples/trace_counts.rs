@@ -1,24 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Counts the events of a binary recording, and says how fast they were read: `trace_counts FILE`.
+//! Counts the events of a recording, and says how fast they were read: `trace_counts FILE`.
 
-use schedtwin_trace::event::{SourceFault, TraceSource};
-use schedtwin_trace::perf_data::{PerfData, is_perf_data};
-use schedtwin_trace::perfetto_source::PerfettoTrace;
-use schedtwin_trace::trace_dat::TraceDat;
-use std::fs::File;
-use std::io::{BufReader, Read};
+use schedtwin_trace::event::SourceFault;
+use schedtwin_trace::sources;
+use std::path::Path;
 use std::time::Instant;
 
 fn main() -> Result<(), SourceFault> {
     let path = std::env::args().nth(1).expect("a file");
-    let mut head = [0; 16];
-    let _ = File::open(&path)?.read(&mut head)?;
-    let file = File::open(&path)?;
-    let mut source: Box<dyn TraceSource> = match is_perf_data(&head) {
-        true => Box::new(PerfData::open(file)?),
-        false if head[0] == 0x0a => Box::new(PerfettoTrace::open(BufReader::new(file))?),
-        false => Box::new(TraceDat::open(file)?),
-    };
+    let mut source = sources::open(Path::new(&path))?;
     let start = Instant::now();
     let mut events = 0_u64;
     while source.next_event()?.is_some() {

@@ -25,13 +25,13 @@
 //! hrtimer, without the address. An interrupt's number is the bit set of lines delivered together.
 
 use crate::atomic_file::Output;
-use crate::ftrace_read::{Event, read};
+use crate::event::{TraceEventKind, TraceSource};
+use crate::ftrace_read::FtraceSource;
 use crate::perfetto::{PWR_EVENT_EXIT, ipi_reason, push_lines};
 use crate::tasks::Tasks;
 use crate::{Destination, Meta, Sink, TaskInfo};
 use schedtwin_types::{CpuId, CpuMask, Fact, FactKind, Ns, TaskId, TaskState, printable};
 use std::io::{self, Write};
-use std::ops::ControlFlow;
 
 /// Width that trace-cmd gives to an event's name.
 const EVENT_COLUMNS: usize = 20;
@@ -149,17 +149,20 @@ fn reads_back(name: &str) -> bool {
         format!("sched_wakeup: comm={name} pid=1 prio=120 target_cpu=000"),
     ];
     let lines = arguments.map(|event| format!("{name:>16}-1     [000]     0.000000: {event}\n"));
+    let text = lines.concat();
+    let mut source = FtraceSource::new(text.as_bytes());
     let mut found = 0;
-    let read = read(lines.concat().as_bytes(), &mut |line, event| {
-        let same = match event {
-            Event::Switch { prev, next, .. } => prev.comm == name && next.comm == name,
-            Event::Wakeup(task) => task.comm == name,
+    while let Ok(Some(event)) = source.next_event() {
+        let is = |comm| source.names().text(comm) == name;
+        let same = match event.kind {
+            TraceEventKind::Switch { prev: Some(prev), next, .. } => is(prev.comm) && is(next.comm),
+            TraceEventKind::Wakeup { task, .. } => is(task.comm),
             _ => false,
         };
-        found += u32::from(same && line.comm == name.trim_start_matches(' '));
-        ControlFlow::Continue(())
-    });
-    read.is_ok() && found == 2
+        let running = source.names().text(event.context.comm);
+        found += u32::from(same && running == name.trim_start_matches(' '));
+    }
+    source.report().damage_count == 0 && found == 2
 }
 
 /// `prev_state` as `sched_switch` prints it.

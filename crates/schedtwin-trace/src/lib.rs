@@ -11,7 +11,7 @@
 //! | [`Format::PackedRecord`] | binary, lossless, with decisions | `schedtwin explain`, `schedtwin convert` |
 //! | [`Format::Record`] | the same as JSON Lines | `schedtwin explain`, jq |
 //!
-//! Other people's traces come in by [`ftrace_read`]: the text of the kernel and of `trace-cmd report`.
+//! Other people's traces come in by [`sources`]: every format becomes a stream of [`event::TraceEvent`]s.
 //!
 //! All are [`Sink`]s: fed in time order, streaming, of bounded memory. A result appears under
 //! its name only when it is complete ([`AtomicFile`]).
@@ -47,6 +47,7 @@ pub mod ftrace_read;
 mod ftrace_text;
 pub mod marker;
 mod open;
+pub mod packed;
 pub mod perf_data;
 pub mod perfetto;
 pub mod perfetto_messages;
@@ -54,6 +55,7 @@ pub mod perfetto_read;
 pub mod perfetto_source;
 pub mod record;
 mod record_lines;
+pub mod sources;
 mod tasks;
 pub mod trace_dat;
 pub mod tracepoint;

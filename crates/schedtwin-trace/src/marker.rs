@@ -13,8 +13,7 @@
 //!
 //! Any other text is no event here. The same text arrives from `trace_marker` in every binary format.
 
-use crate::event::{Names, TraceEventKind};
-use crate::ftrace_read;
+use crate::event::{CPUS_MAX, NameId, Names, TraceEventKind};
 use schedtwin_types::CpuId;
 
 /// What a marker says; `None` if it is none of the known forms.
@@ -33,7 +32,7 @@ pub fn parse(text: &[u8], names: &mut Names) -> Option<TraceEventKind> {
         Some((tail[..at].to_vec(), number::<i64>(&tail[at + 1..])?))
     };
     Some(match kind {
-        b'B' => TraceEventKind::SliceBegin { tgid: tgid?, name: names.intern_bytes(tail) },
+        b'B' => TraceEventKind::SliceBegin { tgid: tgid?, name: minor(names, tail) },
         b'E' => TraceEventKind::SliceEnd { tgid: tgid.unwrap_or(0) },
         b'S' | b'F' | b'G' | b'H' => {
             let (name, cookie) = cut(tail)?;
@@ -43,7 +42,7 @@ pub fn parse(text: &[u8], names: &mut Names) -> Option<TraceEventKind> {
                 b'G' => &name[..name.iter().position(|byte| *byte == b'|')?],
                 _ => &name[..],
             };
-            let name = names.intern_bytes(name);
+            let name = minor(names, name);
             match kind {
                 b'S' | b'G' => TraceEventKind::AsyncBegin { tgid, name, cookie },
                 _ => TraceEventKind::AsyncEnd { tgid, name, cookie },
@@ -51,15 +50,20 @@ pub fn parse(text: &[u8], names: &mut Names) -> Option<TraceEventKind> {
         }
         b'C' => {
             let (name, value) = cut(tail)?;
-            TraceEventKind::Counter { tgid: tgid?, name: names.intern_bytes(&name), value }
+            TraceEventKind::Counter { tgid: tgid?, name: minor(names, &name), value }
         }
-        b'I' => TraceEventKind::Instant { tgid: tgid?, name: names.intern_bytes(tail) },
+        b'I' => TraceEventKind::Instant { tgid: tgid?, name: minor(names, tail) },
         b'N' => {
             let at = tail.iter().position(|byte| *byte == b'|')?;
-            TraceEventKind::Instant { tgid: tgid?, name: names.intern_bytes(&tail[at + 1..]) }
+            TraceEventKind::Instant { tgid: tgid?, name: minor(names, &tail[at + 1..]) }
         }
         _ => return None,
     })
+}
+
+/// Names of slices need not end.
+fn minor(names: &mut Names, name: &[u8]) -> NameId {
+    names.intern_minor(&String::from_utf8_lossy(name))
 }
 
 fn number<T: std::str::FromStr>(digits: &[u8]) -> Option<T> {
@@ -68,24 +72,18 @@ fn number<T: std::str::FromStr>(digits: &[u8]) -> Option<T> {
 
 /// A frequency of devlib.
 fn frequency(text: &[u8]) -> Option<TraceEventKind> {
-    if !text.starts_with(b"cpu_frequency") {
-        return None;
-    }
-    let line = ftrace_read::Line {
-        comm: "",
-        pid: 0,
-        cpu: 0,
-        flags: "",
-        at: 0,
-        event: "print",
-        arguments: std::str::from_utf8(text).ok()?,
+    let (name, fields) = std::str::from_utf8(text).ok()?.split_once(':')?;
+    let key = match name {
+        "cpu_frequency" => "state",
+        "cpu_frequency_devlib" => "frequency",
+        _ => return None,
     };
-    match ftrace_read::parse_event(&line).ok()? {
-        ftrace_read::Event::Frequency { cpu, khz } => {
-            Some(TraceEventKind::Frequency { cpu: CpuId(u16::try_from(cpu).ok()?), khz })
-        }
-        _ => None,
-    }
+    let value = |key: &str| {
+        let mut words = fields.split_whitespace();
+        words.find_map(|word| word.strip_prefix(key)?.strip_prefix('='))?.parse::<u32>().ok()
+    };
+    let cpu = value("cpu_id").filter(|cpu| (*cpu as usize) < CPUS_MAX)?;
+    Some(TraceEventKind::Frequency { cpu: CpuId(cpu as u16), khz: value(key)? })
 }
 
 #[cfg(test)]

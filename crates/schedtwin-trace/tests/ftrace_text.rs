@@ -63,9 +63,9 @@ a name of more than 15-70000 [039]  2000.000001: sched_switch:         prev_comm
 #[test]
 fn odd_names_stay_in_their_line() {
     use schedtwin_trace::TaskInfo;
-    use schedtwin_trace::ftrace_read::{Event, read};
+    use schedtwin_trace::event::{TraceEventKind, TraceSource};
+    use schedtwin_trace::ftrace_read::FtraceSource;
     use schedtwin_types::{CpuId, Fact, FactKind, TaskId, TaskState};
-    use std::ops::ControlFlow;
 
     for (name, shown) in [
         ("a b", "a b"),
@@ -108,14 +108,15 @@ fn odd_names_stay_in_their_line() {
         assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
         assert_eq!(text.lines().count(), 5, "{text}");
         let (mut comms, mut running) = (Vec::new(), Vec::new());
-        let summary = read(text.as_bytes(), &mut |line, event| {
-            running.push(line.comm.to_string());
-            if let Event::Switch { prev, next, .. } = event {
-                comms.extend([prev.comm.to_string(), next.comm.to_string()]);
+        let mut source = FtraceSource::new(text.as_bytes());
+        while let Some(event) = source.next_event().expect("a trace") {
+            let text = |name| source.names().text(name).to_string();
+            running.push(text(event.context.comm));
+            if let TraceEventKind::Switch { prev: Some(prev), next, .. } = event.kind {
+                comms.extend([text(prev.comm), text(next.comm)]);
             }
-            ControlFlow::Continue(())
-        });
-        assert_eq!(summary.expect("a trace").events, 2, "{text}");
+        }
+        assert_eq!((source.report().events, source.report().damage_count), (2, 0), "{text}");
         assert!(comms[1] == comms[2] && running == ["<idle>", &comms[1]], "{text}");
         assert!(comms[1].starts_with(shown), "{name:?} is shown as {:?}", comms[1]);
     }
@@ -125,9 +126,9 @@ fn odd_names_stay_in_their_line() {
 #[test]
 fn priorities_are_those_of_the_line() {
     use schedtwin_trace::TaskInfo;
-    use schedtwin_trace::ftrace_read::{Event, read};
+    use schedtwin_trace::event::{TraceEventKind, TraceSource};
+    use schedtwin_trace::ftrace_read::FtraceSource;
     use schedtwin_types::{CpuId, Fact, FactKind, TaskId, TaskState};
-    use std::ops::ControlFlow;
 
     let mut bytes = Vec::new();
     let mut sink = Box::new(FtraceText::new(&mut bytes, sample::meta()));
@@ -142,11 +143,11 @@ fn priorities_are_those_of_the_line() {
     sink.fact(&switch(2_000, 7, 0));
     sink.finish().expect("memory takes everything");
     let mut prios = Vec::new();
-    let summary = read(&bytes[..], &mut |_, event| {
-        if let Event::Switch { prev, next, .. } = event {
+    let mut source = FtraceSource::new(&bytes[..]);
+    while let Some(event) = source.next_event().expect("a trace") {
+        if let TraceEventKind::Switch { prev: Some(prev), next, .. } = event.kind {
             prios.extend([prev, next].iter().filter(|task| task.pid == 7).map(|task| task.prio));
         }
-        ControlFlow::Continue(())
-    });
-    assert_eq!((summary.expect("a trace").events, prios), (2, vec![120, 98]));
+    }
+    assert_eq!((source.report().events, prios), (2, vec![120, 98]));
 }

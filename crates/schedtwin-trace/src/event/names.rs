@@ -83,6 +83,15 @@ impl Names {
         NameId(id)
     }
 
+    /// As [`Names::intern`], for names that need not end, those of slices and counters: they get half of the table, so that
+    /// names of tasks always find a place.
+    pub fn intern_minor(&mut self, text: &str) -> NameId {
+        if self.ends.len() < NAMES_MAX / 2 && self.text.len() < BYTES_MAX / 2 {
+            return self.intern(text);
+        }
+        self.find(text).unwrap_or(NameId::MANY)
+    }
+
     /// As [`Names::intern`], of bytes: what is no UTF-8 is replaced, as a name that the kernel cut at 15 bytes may end inside
     /// a character.
     pub fn intern_bytes(&mut self, bytes: &[u8]) -> NameId {
@@ -148,6 +157,12 @@ mod tests {
         assert_eq!(names.intern(&long), NameId::MANY);
         let a = names.intern("a");
         assert_eq!(names.text(a), "a");
+        for n in 0..NAMES_MAX {
+            names.intern_minor(&n.to_string());
+        }
+        assert_eq!((names.len(), names.intern_minor("late")), (NAMES_MAX / 2, NameId::MANY));
+        let task = names.intern("a task");
+        assert_eq!(names.text(task), "a task");
         for n in 0..NAMES_MAX {
             names.intern(&n.to_string());
         }

@@ -1,34 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The head of a line of ftrace text: who printed it, where, when, about which event.
+//! The head of a line of trace text: who printed it, where, when, about which event.
 //!
 //! ```text
 //!     TASK-PID     (TGID)  [CPU] FLAGS   SECONDS: EVENT: ARGUMENTS
 //!       ui-0-78    (   78) [006] d..3.  5.090956: sched_waking: comm=x pid=5 prio=120 target_cpu=002
 //!     <...>-1701           [001]       76.211513: sched_switch:         prev_comm=...
+//!     TASK  PID            [CPU]         SECONDS:   SYSTEM:EVENT: ARGUMENTS
+//!        x y    17343      [001]       76.211513:  sched:sched_switch: prev_comm=...
 //! ```
 //!
 //! The first form is the kernel's (`/sys/kernel/tracing/trace`), with a column for the thread group
-//! where that option is on; the second is `trace-cmd report`'s, which has no flags unless asked.
+//! where the option `record-tgid` is on and without flags where `irq-info` is off; the second is `trace-cmd report`'s,
+//! which has no flags unless asked (`-l`); the third is `perf script`'s, which may have `TGID/PID` in place of `PID`.
 //! A name may hold spaces, dashes, brackets and `>`, so the line is found from its `[CPU]`: the first
-//! one that follows `-PID` and that a time follows.
+//! one that follows a pid and that a time follows.
 
-use schedtwin_types::Ns;
-
-/// CPUs that a trace may speak of, as many as the largest machines have.
-pub const CPUS_MAX: usize = 1024;
-
-/// What the printing CPU was doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Context {
-    /// The task itself, or a kernel path in its name.
-    Task,
-    /// A softirq.
-    Softirq,
-    /// A hardware interrupt, or an NMI.
-    Hardirq,
-    /// The line has no flags: `trace-cmd report` without `-l`.
-    Unknown,
-}
+use crate::event::{CPUS_MAX, EventContext, Interrupt, NameId};
+use schedtwin_types::{CpuId, Ns};
 
 /// The head of a line and the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +25,8 @@ pub struct Line<'a> {
     pub comm: &'a str,
     /// Its pid; 0 is idle.
     pub pid: u32,
+    /// Its thread group, if the line tells it.
+    pub tgid: Option<u32>,
     /// The CPU that printed the line; not always the one that is spoken of.
     pub cpu: usize,
     /// The column of flags, empty if there is none.
@@ -50,31 +40,46 @@ pub struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// What the CPU was doing, from the third flag.
-    pub fn context(&self) -> Context {
-        match self.flags.as_bytes().get(2) {
-            None => Context::Unknown,
-            Some(b'h' | b'H' | b'z' | b'Z') => Context::Hardirq,
-            Some(b's') => Context::Softirq,
-            Some(_) => Context::Task,
+    /// What the line says of the running task's state; `comm` is its interned name.
+    ///
+    /// Flags are columns of one letter: interrupts off, need to reschedule, (lazily, in kernels with the old patches for
+    /// PREEMPT_RT, that have six columns or more), interrupt, depth of preemption.
+    pub fn context(&self, comm: NameId) -> EventContext {
+        let flags = self.flags.as_bytes();
+        let interrupt_at = if flags.len() >= 6 { 3 } else { 2 };
+        let flag = |at: usize| flags.get(at).copied();
+        EventContext {
+            pid: self.pid,
+            tgid: self.tgid,
+            comm,
+            interrupt: match flag(interrupt_at) {
+                None => Interrupt::Unknown,
+                Some(b'h' | b'H' | b'z' | b'Z') => Interrupt::Hardirq,
+                Some(b's') => Interrupt::Softirq,
+                Some(_) => Interrupt::Task,
+            },
+            need_resched: matches!(flag(1), Some(b'N' | b'n' | b'B' | b'b')),
+            irqs_off: flag(0).filter(|flag| *flag != b'X').map(|flag| matches!(flag, b'd' | b'D')),
+            preempt_count: flag(interrupt_at + 1).and_then(|flag| match flag {
+                b'.' => Some(0),
+                flag => char::from(flag).to_digit(16).map(|depth| depth as u8),
+            }),
         }
-    }
-
-    /// The running task is to be switched away from (`TIF_NEED_RESCHED`).
-    pub fn need_resched(&self) -> bool {
-        matches!(self.flags.as_bytes().get(1), Some(b'N' | b'n' | b'B' | b'b'))
     }
 }
 
 /// Takes a line apart, or says what it lacks.
 ///
 /// ```
-/// use schedtwin_trace::ftrace_read::{Context, parse_line};
+/// use schedtwin_trace::event::{Interrupt, NameId};
+/// use schedtwin_trace::ftrace_read::parse_line;
 ///
 /// let line = parse_line("  ui-0-78 [006] d.h3. 5.090956: sched_waking: comm=x pid=5").unwrap();
 /// assert_eq!((line.comm, line.pid, line.cpu, line.at), ("ui-0", 78, 6, 5_090_956_000));
 /// assert_eq!((line.event, line.arguments), ("sched_waking", "comm=x pid=5"));
-/// assert_eq!(line.context(), Context::Hardirq);
+/// assert_eq!(line.context(NameId::NONE).interrupt, Interrupt::Hardirq);
+/// let line = parse_line("  a b 70/78 [006]  5.090956:  sched:sched_waking: comm=x pid=5").unwrap();
+/// assert_eq!((line.comm, line.tgid, line.pid, line.event), ("a b", Some(70), 78, "sched_waking"));
 /// assert_eq!(parse_line("hello"), Err("no [CPU]"));
 /// ```
 pub fn parse_line(text: &str) -> Result<Line<'_>, &'static str> {
@@ -83,7 +88,7 @@ pub fn parse_line(text: &str) -> Result<Line<'_>, &'static str> {
     while let Some(bracket) = text[from..].find('[').map(|at| from + at) {
         from = bracket + 1;
         let Some((cpu, after)) = cpu_at(&text[bracket..]) else { continue };
-        let Some((comm, pid)) = task(&text[..bracket]) else {
+        let Some((comm, pid, tgid)) = task(&text[..bracket]) else {
             if fault == NO_CPU {
                 fault = "no TASK-PID";
             }
@@ -100,9 +105,8 @@ pub fn parse_line(text: &str) -> Result<Line<'_>, &'static str> {
                 continue;
             }
         };
-        let (event, arguments) = rest.split_once(':').ok_or("no event")?;
-        let arguments = arguments.trim_start_matches(' ');
-        return Ok(Line { comm, pid, cpu, flags, at, event, arguments });
+        let (event, arguments) = event(rest).ok_or("no event")?;
+        return Ok(Line { comm, pid, tgid, cpu, flags, at, event, arguments });
     }
     Err(fault)
 }
@@ -118,17 +122,32 @@ fn cpu_at(text: &str) -> Option<(usize, &str)> {
     Some((text[1..1 + digits].parse().ok()?, &text[digits + 2..]))
 }
 
-/// `comm-pid` with an optional `(tgid)` behind it.
-fn task(text: &str) -> Option<(&str, u32)> {
+/// `comm-pid` with an optional `(tgid)` behind it, or perf's `comm pid` and `comm tgid/pid`.
+fn task(text: &str) -> Option<(&str, u32, Option<u32>)> {
     let mut text = text.trim_end_matches(' ');
+    let mut tgid = None;
     if let Some(open) = text.strip_suffix(')').and_then(|t| t.rfind('(')) {
-        let tgid = text[open + 1..text.len() - 1].trim();
-        if tgid.bytes().all(|b| b.is_ascii_digit() || b == b'-') {
+        let group = text[open + 1..text.len() - 1].trim();
+        if group.bytes().all(|b| b.is_ascii_digit() || b == b'-') {
             text = text[..open].trim_end_matches(' ');
+            tgid = group.parse().ok();
         }
     }
-    let dash = text.rfind('-')?;
-    Some((text[..dash].trim_start_matches(' '), text[dash + 1..].parse().ok()?))
+    let digits = text.bytes().rev().take_while(u8::is_ascii_digit).count();
+    let (head, pid) = text.split_at(text.len() - digits);
+    let pid = pid.parse().ok()?;
+    if let Some(head) = head.strip_suffix('/') {
+        let digits = head.bytes().rev().take_while(u8::is_ascii_digit).count();
+        let (comm, group) = head.split_at(head.len() - digits);
+        return Some((comm.strip_suffix(' ')?.trim_matches(' '), pid, Some(group.parse().ok()?)));
+    }
+    let comm = head.strip_suffix(['-', ' '])?;
+    // A thread that is gone has the pid -1 in perf's text: it is nobody.
+    let nobody = head.ends_with('-') && comm.ends_with(' ') && comm.trim_start().starts_with(':');
+    // Perf's names are padded on both sides, the kernel's on the left.
+    let comm = comm.trim_start_matches(' ');
+    let comm = if head.ends_with('-') && !nobody { comm } else { comm.trim_end_matches(' ') };
+    Some((comm, if nobody { u32::MAX } else { pid }, tgid))
 }
 
 /// `flags seconds.fraction: rest`, with or without flags.
@@ -158,7 +177,36 @@ fn stamp(text: &str) -> Result<(&str, Ns, &str), &'static str> {
     Ok((flags, at, rest))
 }
 
+/// `event: arguments`, or perf's `system:event: arguments`, which a number (the period) may precede.
+fn event(text: &str) -> Option<(&str, &str)> {
+    let mut text = text.trim_start_matches(' ');
+    if let Some((number, rest)) = text.split_once(' ')
+        && !number.is_empty()
+        && number.bytes().all(|b| b.is_ascii_digit())
+    {
+        text = rest.trim_start_matches(' ');
+    }
+    if text.starts_with("PERF_RECORD_") {
+        let end = text.find([' ', ':', '(']).unwrap_or(text.len());
+        return Some((&text[..end], text[end..].trim_start_matches([' ', ':'])));
+    }
+    let (event, arguments) = text.split_once(':')?;
+    let word = |text: &str| {
+        !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    };
+    if !arguments.starts_with(' ')
+        && let Some((of_system, arguments)) = arguments.split_once(':')
+        && (arguments.is_empty() || arguments.starts_with(' '))
+        && word(event)
+        && word(of_system)
+    {
+        return Some((of_system, arguments.trim_start_matches(' ')));
+    }
+    Some((event, arguments.trim_start_matches(' ')))
+}
+
 /// Reads `key=value` pairs in the order in which the line has them; what is in between is skipped.
+#[derive(Clone, Copy)]
 pub struct Fields<'a> {
     event: &'a str,
     rest: &'a str,
@@ -204,10 +252,26 @@ impl<'a> Fields<'a> {
         self.text(key)?.parse().map_err(|_| self.bad(key))
     }
 
+    /// An address or another hexadecimal number, with or without `0x`.
+    pub fn hex(&mut self, key: &str) -> Result<u64, String> {
+        hex(self.text(key)?).ok_or_else(|| self.bad(key))
+    }
+
     /// A CPU's number.
     pub fn cpu(&mut self, key: &str) -> Result<usize, String> {
         let cpu: usize = self.number(key)?;
         if cpu < CPUS_MAX { Ok(cpu) } else { Err(self.bad(key)) }
+    }
+
+    /// A CPU's number, as a type of its own.
+    pub fn cpu_id(&mut self, key: &str) -> Result<CpuId, String> {
+        Ok(CpuId(self.cpu(key)? as u16))
+    }
+
+    /// A CPU's number, if the line goes on with one that is readable.
+    pub fn cpu_if_any(&self, key: &str) -> Option<CpuId> {
+        let mut ahead = *self;
+        ahead.cpu_id(key).ok()
     }
 
     /// What is left.
@@ -219,4 +283,9 @@ impl<'a> Fields<'a> {
     pub fn bad(&self, key: &str) -> String {
         format!("event {} has no readable field `{key}`", self.event)
     }
+}
+
+/// A hexadecimal number, with or without `0x`.
+pub(super) fn hex(text: &str) -> Option<u64> {
+    u64::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).ok()
 }

@@ -1,51 +1,49 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Reads ftrace text: the kernel's own, and what `trace-cmd report` prints.
+//! Reads trace text: the kernel's own, what `trace-cmd report`, atrace and `perf script` print, and systrace's HTML.
 //!
-//! [`read`] streams a file line by line and hands over what the scheduler's events say
-//! ([`Event`], see `event`); `line` takes the head of a line apart. Memory does not grow with the file.
+//! [`FtraceSource`] streams a file line by line: `line` takes the head of a line apart, `event` its arguments, `html`
+//! finds the trace within a page. Memory grows with names, not with lines.
 //!
 //! **What is tolerated, and counted.** Unknown events; lines that are no trace lines (the text that a
-//! program wrote into the trace may hold line feeds, and reports begin with headings); `[LOST n EVENTS]`;
-//! a last line that ends in its middle, as in a trace that was cut.
-//! **What is a fault.** A scheduler event without its fields, and a time that goes back by more than
-//! a CPU's buffer can be out of step: the work that follows from them would be wrong. All faults of a file are told,
-//! the first [`FAULTS_KEPT`] with their line.
+//! program wrote into the trace may hold line feeds, and reports begin with headings); lost events
+//! (`CPU:3 [LOST 12 EVENTS]`); a last line that ends in its middle, as in a trace that was cut.
+//! **What is damage.** An event of the scheduler without its fields, and a time that goes back by more than
+//! a CPU's buffer can be out of step: the work that follows from them would be wrong. All damage of a file is told,
+//! the first 20 with their line.
+//! **What is refused.** Text without any trace line, and the kernel's latency format, whose lines are others.
 //!
 //! ```
-//! use schedtwin_trace::ftrace_read::{Event, read};
-//! use std::ops::ControlFlow;
+//! use schedtwin_trace::event::{TraceEventKind, TraceSource};
+//! use schedtwin_trace::ftrace_read::FtraceSource;
 //!
 //! let text = "# tracer: nop\n\
 //!     ui-7 [001] d..2 5.000001: sched_switch: prev_comm=ui prev_pid=7 prev_prio=120 \
 //!     prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120\n";
-//! let mut switches = 0;
-//! let summary = read(text.as_bytes(), &mut |line, event| {
-//!     switches += u32::from(matches!(event, Event::Switch { .. }));
-//!     assert_eq!(line.at, 5_000_001_000);
-//!     ControlFlow::Continue(())
-//! }).unwrap();
-//! assert_eq!((switches, summary.events), (1, 1));
+//! let mut source = FtraceSource::new(text.as_bytes());
+//! let event = source.next_event()?.unwrap();
+//! assert_eq!((event.at, source.names().text(event.context.comm)), (5_000_001_000, "ui"));
+//! assert!(matches!(event.kind, TraceEventKind::Switch { .. }));
+//! assert!(source.next_event()?.is_none());
+//! assert_eq!((source.report().events, source.report().foreign), (1, 0));
+//! # Ok::<(), schedtwin_trace::event::SourceFault>(())
 //! ```
 
 mod event;
+mod html;
 mod line;
-mod packed;
 #[cfg(test)]
 mod tests;
 
-pub use event::{Event, Left, Named, parse_event};
-pub use line::{CPUS_MAX, Context, Fields, Line, parse_line};
+pub use line::{Fields, Line, parse_line};
 
-pub use packed::{open, unpack};
-
-use schedtwin_types::Ns;
-use std::collections::BTreeMap;
-use std::fmt;
+use crate::event::{
+    NameId, Names, Place, STEP_BACK_MAX_NS, SourceFault, SourceReport, TraceEvent, TraceEventKind,
+    TraceHeader, TraceSource,
+};
+use event::{Arguments, Decoder, decoder_of};
+use html::Page;
+use schedtwin_types::{CpuId, Ns};
 use std::io::{self, BufRead, Read};
-use std::ops::ControlFlow;
-
-/// Faults that are kept; more are only counted.
-pub const FAULTS_KEPT: usize = 20;
 
 /// Bytes of a line that are looked at: a page, more than the kernel's buffer holds of one event.
 const LINE_MAX: usize = 4096;
@@ -54,181 +52,265 @@ const LINE_MAX: usize = 4096;
 /// and may have no end.
 const SEARCH_MAX: u64 = 64 << 20;
 
-/// Names of events that are kept apart: a kernel has some 2000, a trace tens.
-const NAMES_KEPT: usize = 4096;
-
-/// How far times may go back: lines of several CPUs are merged by their stamps, but a program that
-/// copied traces together by hand would give any order.
-const STEP_BACK_MAX_NS: Ns = 1_000_000;
-
-/// What a file held.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
-    /// Lines.
-    pub lines: u64,
-    /// Trace lines, of whatever event.
-    pub events: u64,
-    /// Trace lines of events that nobody here reads.
-    pub unknown: u64,
-    /// Those by the event's name, as far as the first 4096 names go.
-    pub unknown_by_name: BTreeMap<String, u64>,
-    /// 1 if the last line is cut in its middle; it is not among the events.
-    pub cut: u64,
-    /// Lines that are no trace lines, comments and the known headings apart.
-    pub foreign: u64,
-    /// Events that the recorder says it lost: `[LOST n EVENTS]`, and entries that were overwritten.
-    pub lost: u64,
-    /// Times the recorder lost events without saying how many.
-    pub lost_uncounted: u64,
+/// Trace text, being read.
+pub struct FtraceSource<R> {
+    input: R,
+    names: Names,
+    header: TraceHeader,
+    report: SourceReport,
+    /// The line.
+    bytes: Vec<u8>,
+    /// Bytes in front of the first trace line.
+    searched: u64,
+    first_foreign: Option<String>,
+    /// The latest time.
+    latest: Ns,
+    /// How events are read, by the number of their name; `None`: not looked up yet.
+    decoders: Vec<Option<Decoder>>,
+    page: Page,
+    /// Of each CPU: its buffer begins, which its next event tells the time of; or it has lost that many events.
+    notes: Vec<Option<TraceEventKind>>,
+    /// An event that follows a note on its CPU.
+    pending: Option<TraceEvent>,
+    ended: bool,
 }
 
-impl Summary {
-    fn unused(&mut self, event: &str) {
-        self.unknown += 1;
-        if let Some(count) = self.unknown_by_name.get_mut(event) {
-            *count += 1;
-        } else if self.unknown_by_name.len() < NAMES_KEPT {
-            self.unknown_by_name.insert(event.to_owned(), 1);
+/// A line that was read.
+enum Read1 {
+    Event(TraceEvent),
+    Skipped,
+    End,
+}
+
+impl<R: BufRead> FtraceSource<R> {
+    /// Reads that text.
+    pub fn new(input: R) -> FtraceSource<R> {
+        FtraceSource {
+            input,
+            names: Names::new(),
+            header: TraceHeader { format: "ftrace text", ..TraceHeader::default() },
+            report: SourceReport::default(),
+            bytes: Vec::with_capacity(LINE_MAX),
+            searched: 0,
+            first_foreign: None,
+            latest: 0,
+            decoders: Vec::new(),
+            page: Page::Unknown,
+            notes: Vec::new(),
+            pending: None,
+            ended: false,
         }
     }
-}
 
-/// A line that does not say what its event should say.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadLine {
-    /// 1-based.
-    pub line: u64,
-    /// What is wrong.
-    pub what: String,
-}
-
-impl fmt::Display for BadLine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.what)
-    }
-}
-
-/// Why a file cannot be used.
-#[derive(Debug)]
-pub enum Fault {
-    /// It cannot be read.
-    Io(io::Error),
-    /// Lines of known events are damaged: the first ones, and how many there are.
-    Lines(Vec<BadLine>, u64),
-    /// It holds no trace line at all; what the first line lacks.
-    NotATrace(String),
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Fault::Io(error) => write!(f, "{error}"),
-            Fault::NotATrace(why) => write!(f, "it is not ftrace text: {why}"),
-            Fault::Lines(bad, count) => {
-                for (at, bad) in bad.iter().enumerate() {
-                    write!(f, "{}{bad}", if at > 0 { "\n" } else { "" })?;
-                }
-                match count - bad.len() as u64 {
-                    0 => Ok(()),
-                    more => write!(f, "\nand {more} more lines"),
-                }
+    fn read_line(&mut self, bytes: &mut Vec<u8>) -> Result<Read1, SourceFault> {
+        let length = next_line(&mut self.input, bytes)?;
+        if length == 0 {
+            return Ok(Read1::End);
+        }
+        self.report.pieces += 1;
+        if self.report.events == 0 || length >= SEARCH_MAX {
+            self.searched += length;
+            if length >= SEARCH_MAX || self.searched >= SEARCH_MAX {
+                let (line, mib) = (self.report.pieces, SEARCH_MAX >> 20);
+                let why = format!("line {line}: {mib} MiB without a trace line");
+                return Err(no_trace(self.first_foreign.take().unwrap_or(why)));
             }
         }
-    }
-}
-
-impl std::error::Error for Fault {}
-
-impl Fault {
-    /// Text ends where it ends; only packed data can end too early.
-    fn of_reading(error: io::Error) -> Fault {
-        let cut = error.kind() == io::ErrorKind::UnexpectedEof;
-        Fault::Io(if cut { cut_short() } else { error })
-    }
-}
-
-fn cut_short() -> io::Error {
-    io::Error::other("the file is cut short: its packed data ends too early")
-}
-
-/// Reads a trace and hands over each trace line with what it says, until `see` breaks off.
-pub fn read(
-    mut input: impl BufRead,
-    see: &mut dyn FnMut(&Line<'_>, Event<'_>) -> ControlFlow<()>,
-) -> Result<Summary, Fault> {
-    let mut summary = Summary::default();
-    let mut bad: Vec<BadLine> = Vec::new();
-    let mut bad_count = 0;
-    let mut first_foreign: Option<String> = None;
-    let mut latest: Ns = 0;
-    let mut bytes = Vec::with_capacity(LINE_MAX);
-    let mut searched = 0;
-    loop {
-        let length = next_line(&mut input, &mut bytes).map_err(Fault::of_reading)?;
-        if length == 0 {
-            break;
-        }
-        summary.lines += 1;
-        searched += length;
-        if length >= SEARCH_MAX || (summary.events == 0 && searched >= SEARCH_MAX) {
-            let mib = SEARCH_MAX >> 20;
-            let why = format!("line {}: {mib} MiB without a trace line", summary.lines);
-            return Err(Fault::NotATrace(first_foreign.unwrap_or(why)));
-        }
         // A name that the kernel cut at 15 bytes may end inside a character.
-        let text = String::from_utf8_lossy(&bytes);
+        let text = String::from_utf8_lossy(bytes);
         // Only the last line can lack its end, or one that is longer than what is looked at.
         let ended = bytes.last() == Some(&b'\n') || bytes.len() == LINE_MAX;
         let text = text.trim_end();
-        if text.is_empty() || is_heading(text, &mut summary) {
-            continue;
+        let Some(text) = self.page.trace_text(text, &mut self.header) else {
+            return Ok(Read1::Skipped);
+        };
+        if text.is_empty() || self.is_heading(text)? {
+            return Ok(Read1::Skipped);
         }
+        self.trace_line(text, ended)
+    }
+
+    fn trace_line(&mut self, text: &str, ended: bool) -> Result<Read1, SourceFault> {
         let line = match parse_line(text) {
             Ok(line) => line,
             Err(_) if !ended => {
-                summary.cut = 1;
-                continue;
+                self.report.cut = 1;
+                return Ok(Read1::Skipped);
             }
             Err(why) => {
-                summary.foreign += 1;
-                first_foreign.get_or_insert_with(|| format!("line {}: {why}", summary.lines));
-                continue;
+                self.report.foreign += 1;
+                let line = self.report.pieces;
+                self.first_foreign.get_or_insert_with(|| format!("line {line}: {why}"));
+                return Ok(Read1::Skipped);
             }
         };
-        summary.events += 1;
-        let fault = match parse_event(&line) {
-            _ if line.at.saturating_add(STEP_BACK_MAX_NS) < latest => {
-                format!("the time goes back by {} us", (latest - line.at) / 1000)
-            }
-            Ok(event) => {
-                latest = latest.max(line.at);
-                if event == Event::Other {
-                    summary.unused(line.event);
-                }
-                if see(&line, event).is_break() {
-                    break;
-                }
-                continue;
-            }
+        let name = self.names.intern(line.event);
+        let kind = self.kind(&line, name);
+        let place = Place::Line(self.report.pieces);
+        if line.at.saturating_add(STEP_BACK_MAX_NS) < self.latest {
+            self.report.count(name, true);
+            let by = (self.latest - line.at) / 1000;
+            self.report.damage(place, format!("the time goes back by {by} us"));
+            return Ok(Read1::Skipped);
+        }
+        let kind = match kind {
+            Ok(kind) => kind,
             Err(_) if !ended => {
-                summary.events -= 1;
-                summary.cut = 1;
-                continue;
+                self.report.cut = 1;
+                return Ok(Read1::Skipped);
             }
-            Err(fault) => fault,
+            Err(what) => {
+                self.report.count(name, true);
+                self.report.damage(place, what);
+                return Ok(Read1::Skipped);
+            }
         };
-        bad_count += 1;
-        if bad.len() < FAULTS_KEPT {
-            bad.push(BadLine { line: summary.lines, what: fault });
+        let cpu = CpuId(line.cpu as u16);
+        if line.event.starts_with("PERF_RECORD_LOST") {
+            let digits = line.arguments.split(|c: char| !c.is_ascii_digit());
+            let events = digits.filter_map(|word| word.parse().ok()).next();
+            self.report.lose(Some(cpu), events);
+            self.note(cpu, TraceEventKind::Lost { events });
+            return Ok(Read1::Skipped);
+        }
+        self.report.count(name, kind == TraceEventKind::Other);
+        self.report.disordered += u64::from(line.at < self.latest);
+        self.latest = self.latest.max(line.at);
+        let context = line.context(self.names.intern(line.comm));
+        Ok(Read1::Event(TraceEvent { at: line.at, cpu, name, context, kind }))
+    }
+
+    /// What a line says, or which field of a known event cannot be read.
+    fn kind(&mut self, line: &Line<'_>, name: NameId) -> Result<TraceEventKind, String> {
+        if name.index() >= self.decoders.len() {
+            self.decoders.resize(name.index() + 1, None);
+        }
+        let decoder = *self.decoders[name.index()].get_or_insert_with(|| decoder_of(line.event));
+        let mut arguments = Arguments::new(line.event, line.arguments, &mut self.names);
+        match decoder {
+            Decoder::Strict(read) => read(&mut arguments),
+            Decoder::Lenient(read) => Ok(read(&mut arguments).unwrap_or(TraceEventKind::Other)),
+            Decoder::None => Ok(TraceEventKind::Other),
         }
     }
-    if bad_count > 0 {
-        return Err(Fault::Lines(bad, bad_count));
+
+    /// Whether a line is a comment or a heading; those that tell of lost events are counted.
+    fn is_heading(&mut self, text: &str) -> Result<bool, SourceFault> {
+        let number = |text: &str| text.split_whitespace().next()?.parse::<u64>().ok();
+        if let Some(comment) = text.strip_prefix('#') {
+            let comment = comment.trim_start_matches(['#', ' ']);
+            if let Some(entries) = comment.strip_prefix("entries-in-buffer/entries-written:") {
+                if let Some((kept, written)) = entries.split_once('/')
+                    && let (Some(kept), Some(written)) = (number(kept), number(written))
+                    && written > kept
+                {
+                    self.report.lose(None, Some(written - kept));
+                }
+                let cpus = entries.split_once("#P:").and_then(|(_, cpus)| number(cpus));
+                self.header.nr_cpus = cpus.map(|cpus| cpus as usize).or(self.header.nr_cpus);
+            } else if let Some(version) = comment.strip_prefix("latency trace v") {
+                return Err(SourceFault::Unusable(format!(
+                    "it is in the kernel's latency format (version {version}), which leaves out names and times: \
+                     switch the option latency-format off and read the trace again"
+                )));
+            } else if let Some(rest) = comment.strip_prefix("CPU ")
+                && rest.contains("buffer started")
+                && let Some(cpu) = number(rest).filter(|cpu| *cpu < crate::event::CPUS_MAX as u64)
+            {
+                self.note(CpuId(cpu as u16), TraceEventKind::Begins);
+            }
+            return Ok(true);
+        }
+        // `CPU:3 [LOST 123 EVENTS]` of the kernel, `CPU:3 [123 EVENTS DROPPED]` of trace-cmd.
+        if text.starts_with("CPU")
+            && let Some(bracket) = text.find('[')
+            && (text.contains("LOST") || text.contains("DROPPED"))
+        {
+            let words = text[bracket..].split(|c: char| !c.is_ascii_digit());
+            let events = words.filter_map(|word| word.parse::<u64>().ok()).next();
+            let cpu = text[3..bracket].trim_matches([':', ' ']).parse::<u16>().ok();
+            let cpu = cpu.filter(|cpu| usize::from(*cpu) < crate::event::CPUS_MAX).map(CpuId);
+            self.report.lose(cpu, events);
+            if let Some(cpu) = cpu {
+                self.note(cpu, TraceEventKind::Lost { events });
+            }
+            return Ok(true);
+        }
+        if let Some(cpus) = text.strip_prefix("cpus=") {
+            self.header.nr_cpus = number(cpus).map(|cpus| cpus as usize);
+            self.header.tool = Some("trace-cmd report".to_owned());
+        }
+        Ok(["cpus=", "version = ", "trace-cmd version", "CPU ", "file:", "TRACE:"]
+            .iter()
+            .any(|heading| text.starts_with(heading)))
     }
-    if summary.events == 0 {
-        return Err(Fault::NotATrace(first_foreign.unwrap_or("it has no trace line".to_owned())));
+
+    /// What is known of a CPU's buffer, told with its next event.
+    fn note(&mut self, cpu: CpuId, what: TraceEventKind) {
+        if cpu.index() >= self.notes.len() {
+            self.notes.resize(cpu.index() + 1, None);
+        }
+        self.notes[cpu.index()] = Some(what);
     }
-    Ok(summary)
+}
+
+impl<R: BufRead> TraceSource for FtraceSource<R> {
+    fn next_event(&mut self) -> Result<Option<TraceEvent>, SourceFault> {
+        if let Some(event) = self.pending.take() {
+            return Ok(Some(event));
+        }
+        let mut bytes = std::mem::take(&mut self.bytes);
+        let result = loop {
+            if self.ended {
+                break Ok(None);
+            }
+            match self.read_line(&mut bytes) {
+                Ok(Read1::Event(event)) => break Ok(Some(event)),
+                Ok(Read1::Skipped) => {}
+                Ok(Read1::End) => {
+                    self.ended = true;
+                    if self.report.events == 0 {
+                        let first = self.first_foreign.take();
+                        let without = match self.page {
+                            Page::Unknown | Page::None => "it has no trace line",
+                            _ => "it is a page without a trace in it",
+                        };
+                        break Err(no_trace(first.unwrap_or(without.to_owned())));
+                    }
+                }
+                Err(fault) => {
+                    self.ended = true;
+                    break Err(fault);
+                }
+            }
+        };
+        self.bytes = bytes;
+        let event = result?;
+        if let Some(event) = event
+            && let Some(note) = self.notes.get_mut(event.cpu.index())
+            && let Some(kind) = note.take()
+        {
+            self.pending = Some(event);
+            return Ok(Some(TraceEvent { kind, name: NameId::NONE, ..event }));
+        }
+        Ok(event)
+    }
+
+    fn names(&self) -> &Names {
+        &self.names
+    }
+
+    fn header(&self) -> &TraceHeader {
+        &self.header
+    }
+
+    fn report(&self) -> &SourceReport {
+        &self.report
+    }
+}
+
+fn no_trace(why: String) -> SourceFault {
+    SourceFault::Unusable(format!("it is not ftrace text: {why}"))
 }
 
 /// Reads a line, of which at most [`LINE_MAX`] bytes are kept. Returns its length: 0 at the end, [`SEARCH_MAX`] where no
@@ -240,32 +322,4 @@ fn next_line(input: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<u64> {
         length += input.by_ref().take(SEARCH_MAX - length).skip_until(b'\n')? as u64;
     }
     Ok(length)
-}
-
-/// Whether a line is a comment or a heading; those that tell of lost events are counted.
-fn is_heading(text: &str, summary: &mut Summary) -> bool {
-    if let Some(comment) = text.strip_prefix('#') {
-        let entries = comment.trim_start().strip_prefix("entries-in-buffer/entries-written:");
-        if let Some((kept, written)) = entries.and_then(|e| e.split_once('/')) {
-            let number = |text: &str| text.split_whitespace().next()?.parse::<u64>().ok();
-            if let (Some(kept), Some(written)) = (number(kept), number(written)) {
-                summary.lost = summary.lost.saturating_add(written.saturating_sub(kept));
-            }
-        }
-        return true;
-    }
-    if text.starts_with("CPU") && text.contains('[') {
-        // `CPU:3 [LOST 123 EVENTS]` of the kernel, `CPU:3 [123 EVENTS DROPPED]` of trace-cmd.
-        if text.contains("LOST") || text.contains("DROPPED") {
-            let words = text[text.find('[').unwrap_or(0)..].split(|c: char| !c.is_ascii_digit());
-            match words.filter_map(|word| word.parse::<u64>().ok()).next() {
-                Some(count) => summary.lost = summary.lost.saturating_add(count),
-                None => summary.lost_uncounted += 1,
-            }
-            return true;
-        }
-    }
-    ["cpus=", "version = ", "trace-cmd version", "CPU ", "file:", "TRACE:"]
-        .iter()
-        .any(|heading| text.starts_with(heading))
 }

@@ -31,6 +31,7 @@ use messages::{
 };
 use prost::Message;
 use prost::bytes::Bytes;
+use prost::encoding::{DecodeContext, decode_key, decode_varint, skip_field};
 use schedtwin_types::{CpuId, Ns};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
@@ -57,9 +58,23 @@ const CLOCK_BOOTTIME: u32 = 6;
 const FTRACE_CLOCKS: [Option<&str>; 5] =
     [Some("boot"), None, Some("global"), Some("local"), Some("mono_raw")];
 
-/// Whether a file of these first bytes may be a Perfetto trace: there is no magic but the tag of its first packet.
+/// Whether a file of these first bytes is a Perfetto trace. There is no magic but the tag of the first packet, which is a line
+/// feed too, so the fields of the first packet are looked at as far as they are there.
 pub fn is_perfetto(head: &[u8]) -> bool {
-    head.first() == Some(&PACKET_TAG)
+    let Some((&PACKET_TAG, mut rest)) = head.split_first() else { return false };
+    let Ok(length) = decode_varint(&mut rest) else { return false };
+    let whole = length <= rest.len() as u64;
+    let mut packet = &rest[..length.min(rest.len() as u64) as usize];
+    while !packet.is_empty() {
+        let skipped = decode_key(&mut packet).and_then(|(number, wire_type)| {
+            skip_field(wire_type, number, &mut packet, DecodeContext::default())
+        });
+        if skipped.is_err() {
+            // A field may reach beyond the bytes that are there.
+            return !whole && head.len() > 64;
+        }
+    }
+    !whole || rest.get(length as usize).is_none_or(|next| *next == PACKET_TAG)
 }
 
 /// A Perfetto trace that is being read.
@@ -106,7 +121,7 @@ fn unusable(why: impl Into<String>) -> SourceFault {
 impl<R: BufRead> PerfettoTrace<R> {
     /// Starts to read.
     pub fn open(mut input: R) -> Result<PerfettoTrace<R>, SourceFault> {
-        if !is_perfetto(input.fill_buf()?) {
+        if input.fill_buf()?.first() != Some(&PACKET_TAG) {
             return Err(unusable("it does not begin as a Perfetto trace does"));
         }
         let mut names = Names::new();
@@ -316,8 +331,8 @@ impl<R> PerfettoTrace<R> {
         }
         let mut rest = Bytes::from(bytes);
         while !rest.is_empty() {
-            let tag = prost::encoding::decode_varint(&mut rest);
-            let length = prost::encoding::decode_varint(&mut rest);
+            let tag = decode_varint(&mut rest);
+            let length = decode_varint(&mut rest);
             let (Ok(0x0a), Ok(length)) = (tag, length) else {
                 return self.unpack_failed(at, "it holds something else than packets");
             };

@@ -18,6 +18,8 @@
 
 pub mod decode;
 pub mod fields;
+#[cfg(test)]
+pub mod fixtures;
 pub mod format;
 pub mod metadata;
 pub mod ring_buffer;

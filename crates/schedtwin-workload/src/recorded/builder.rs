@@ -182,8 +182,10 @@ pub(super) struct Thread {
 
 #[derive(Debug, Default)]
 struct Cpu {
-    /// It has switched.
+    /// It has switched since its events are complete.
     seen: bool,
+    /// Since when its events are complete; `None`: since the recording's beginning.
+    complete_since: Option<Ns>,
     running: Option<u32>,
     /// 0: unknown.
     khz: u32,
@@ -259,6 +261,22 @@ impl Builder {
         }
     }
 
+    /// Events of a CPU were lost before now: what it ran last ended at an unknown time, and what runs now began at one.
+    pub fn lost(&mut self, cpu: usize) {
+        self.cpu_exists(cpu);
+        if let Some(running) = self.cpus[cpu].running.take() {
+            self.stop(running);
+        }
+        self.cpus[cpu].seen = false;
+        self.cpus[cpu].complete_since = Some(Ns::MAX);
+    }
+
+    /// A CPU's events are complete from now on.
+    pub fn begins(&mut self, at: Ns, cpu: usize) {
+        self.lost(cpu);
+        self.cpus[cpu].complete_since = Some(at);
+    }
+
     /// `sched_switch`. `None`: the idle task. `sleeps`, `dead`: how `prev` leaves; neither: it wants to go on.
     pub fn switch(
         &mut self,
@@ -310,8 +328,16 @@ impl Builder {
         let here = cpu as u16;
         match self.threads[thread as usize].state {
             State::Running { cpu, .. } if cpu == here => self.account(at, thread),
-            State::Unknown if first_of_cpu => {
-                let since = self.start.unwrap_or(at);
+            state
+                if first_of_cpu
+                    && (state == State::Unknown || self.cpus[cpu].complete_since.is_some()) =>
+            {
+                if let State::Asleep { sleep } = state {
+                    // Its wakeup was lost.
+                    self.sleeps[sleep as usize].end = SleepEnd::Unmatched { at, first: false };
+                }
+                let start = self.start.unwrap_or(at);
+                let since = self.cpus[cpu].complete_since.unwrap_or(start).min(at);
                 self.threads[thread as usize].state = State::Running { cpu: here, since };
                 self.threads[thread as usize].last_cpu = Some(here);
                 self.account(at, thread);

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Unpacks: tells by the first bytes, not by a name, what is packed and with what.
+//!
+//! | wrapper | first bytes | by |
+//! |---|---|---|
+//! | gzip, several members | `1f 8b` | `flate2` |
+//! | zlib, also behind atrace's `TRACE:` | `78 01`, `78 5e`, `78 9c`, `78 da` | `flate2` |
+//! | zstd, several frames | `28 b5 2f fd`, skippable frames | `ruzstd` |
+//! | xz, several streams | `fd 37 7a 58 5a 00` | `lzma-rust2` |
+//! | zip, its first file | `50 4b 03 04` | `flate2`, behind its header |
+//!
+//! Up to [`LAYERS_MAX`] wrappers are taken off, one around the other; other packers are refused with the command that unpacks
+//! them. Everything streams: memory is what the decoders need, at most [`XZ_MEMORY_KIB`] or zstd's window of 100 MiB, and
+//! a file that unpacks to more than [`RATIO_MAX`] times its size, [`FREE_BYTES`] apart, is refused
+//! while it is being read: a size that a file states is never believed.
+
+use crate::open_readable;
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::rc::Rc;
+
+/// Wrappers that are taken off a file.
+pub const LAYERS_MAX: usize = 2;
+
+/// The most memory that `xz` may take, KiB: twice what `xz -9` needs.
+const XZ_MEMORY_KIB: u32 = 128 << 10;
+
+/// How many times larger than the file its content may be: text of traces packs 20 to 60 times.
+const RATIO_MAX: u64 = 1000;
+
+/// Bytes that a file may unpack to however small it is.
+const FREE_BYTES: u64 = 1 << 30;
+
+/// Buffer between two layers, and bytes by which a file is recognised.
+const BUFFER: usize = 1 << 16;
+
+/// Bytes by which a format is recognised.
+pub const HEAD: usize = 4096;
+
+/// A file without its wrappers.
+pub struct Unpacked<'a> {
+    /// Its content.
+    pub reader: Box<dyn BufRead + 'a>,
+    /// The first bytes of the content, at most [`HEAD`]; the reader still has them.
+    pub head: Vec<u8>,
+    /// Wrappers that were taken off, the outer one first.
+    pub wrappers: Vec<&'static str>,
+}
+
+impl Unpacked<'_> {
+    /// The content as a file in which one can seek: a temporary one without a name, at most `bytes_max` large.
+    pub fn into_file(mut self, bytes_max: u64) -> io::Result<File> {
+        let mut file = tempfile::tempfile()?;
+        let copied = io::copy(&mut self.reader.by_ref().take(bytes_max), &mut file)?;
+        if copied == bytes_max && !self.reader.fill_buf()?.is_empty() {
+            let mib = bytes_max >> 20;
+            return Err(io::Error::other(format!("it is larger than {mib} MiB when unpacked")));
+        }
+        file.flush()?;
+        file.seek(SeekFrom::Start(0))?;
+        Ok(file)
+    }
+}
+
+/// Wrappers, their first bytes and their decoders.
+const WRAPPERS: [(&str, &[u8], Decode); 8] = [
+    ("gzip", b"\x1f\x8b", gzip),
+    ("zstd", b"\x28\xb5\x2f\xfd", zstd),
+    ("xz", b"\xfd7zXZ\0", xz),
+    ("zip", b"PK\x03\x04", zip),
+    ("zlib", b"\x78\x01", zlib),
+    ("zlib", b"\x78\x5e", zlib),
+    ("zlib", b"\x78\x9c", zlib),
+    ("zlib", b"\x78\xda", zlib),
+];
+
+type Decode = for<'a> fn(Source<'a>) -> io::Result<Box<dyn Read + 'a>>;
+
+/// Packers that are not read: their first bytes, what they are, and what unpacks them.
+const OTHERS: [(&[u8], &str, &str); 3] = [
+    (b"BZh", "packed with bzip2", "bzcat FILE | schedtwin replay - ..."),
+    (b"\x04\x22\x4d\x18", "packed with lz4", "lz4 -dc FILE | schedtwin replay - ..."),
+    (b"PK\x05\x06", "an empty zip archive", "another file"),
+];
+
+/// What atrace writes in front of what it packs (`atrace -z`).
+const ATRACE: &[u8] = b"TRACE:\n";
+
+/// Opens a file and takes its wrappers off; `-` is standard input.
+pub fn open(path: &Path) -> io::Result<Unpacked<'static>> {
+    if path.as_os_str() == "-" {
+        return unpack(BufReader::with_capacity(BUFFER, io::stdin()));
+    }
+    unpack(BufReader::with_capacity(BUFFER, open_readable(path)?))
+}
+
+/// Takes the wrappers off.
+pub fn unpack<'a>(input: impl BufRead + 'a) -> io::Result<Unpacked<'a>> {
+    let mut reader: Box<dyn BufRead + 'a> = Box::new(input);
+    let mut wrappers = Vec::new();
+    loop {
+        let head = head_of(&mut reader)?;
+        let packed_at = packed_after_atrace(&head).unwrap_or(0);
+        let begins = &head[packed_at..];
+        if let Some((_, what, remedy)) = OTHERS.iter().find(|(magic, ..)| begins.starts_with(magic))
+        {
+            return Err(io::Error::other(format!("it is {what}: make it readable with {remedy}")));
+        }
+        let skippable = matches!(begins, [b'\x50'..=b'\x5f', 0x2a, 0x4d, 0x18, ..]);
+        let wrapper = WRAPPERS
+            .iter()
+            .find(|(name, magic, _)| begins.starts_with(magic) || (skippable && *name == "zstd"));
+        let rest = io::Read::chain(Cursor::new(head.clone()), reader);
+        let Some((name, _, decode)) = wrapper else {
+            return Ok(Unpacked { reader: Box::new(rest), head, wrappers });
+        };
+        if wrappers.len() == LAYERS_MAX {
+            return Err(io::Error::other(format!(
+                "it is packed {} times ({}, {name}): unpack it first",
+                LAYERS_MAX + 1,
+                wrappers.join(", ")
+            )));
+        }
+        wrappers.push(*name);
+        let mut rest: Box<dyn BufRead + 'a> = Box::new(rest);
+        io::copy(&mut rest.by_ref().take(packed_at as u64), &mut io::sink())?;
+        let seen = Rc::new(Seen::default());
+        let source = Source { inner: rest, seen: seen.clone() };
+        let bounded = match decode(source) {
+            Ok(decoder) => Bounded { decoder, seen, name, out: 0 },
+            Err(error) => return Err(told(error, &seen, name)),
+        };
+        reader = Box::new(BufReader::with_capacity(BUFFER, bounded));
+    }
+}
+
+/// The first bytes, as many as there are up to [`HEAD`]: a pipe hands out a few at a time.
+fn head_of(reader: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(HEAD);
+    reader.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+/// Where atrace's packed data begins: behind its `TRACE:` and what it said before.
+fn packed_after_atrace(head: &[u8]) -> Option<usize> {
+    let at = head.windows(ATRACE.len()).position(|window| window == ATRACE)? + ATRACE.len();
+    matches!(head[at..], [0x78, 0x01 | 0x5e | 0x9c | 0xda, ..]).then_some(at)
+}
+
+/// What has been taken of the packed bytes.
+#[derive(Default)]
+struct Seen {
+    bytes: Cell<u64>,
+    ended: Cell<bool>,
+}
+
+/// Packed bytes, counted.
+struct Source<'a> {
+    inner: Box<dyn BufRead + 'a>,
+    seen: Rc<Seen>,
+}
+
+impl Read for Source<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(into)?;
+        self.seen.bytes.set(self.seen.bytes.get() + count as u64);
+        self.seen.ended.set(count == 0 && !into.is_empty());
+        Ok(count)
+    }
+}
+
+impl BufRead for Source<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        let bytes = self.inner.fill_buf()?;
+        self.seen.ended.set(bytes.is_empty());
+        Ok(bytes)
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.seen.bytes.set(self.seen.bytes.get() + count as u64);
+        self.inner.consume(count);
+    }
+}
+
+/// Unpacked bytes, of which there may not be too many.
+struct Bounded<'a> {
+    decoder: Box<dyn Read + 'a>,
+    seen: Rc<Seen>,
+    name: &'static str,
+    out: u64,
+}
+
+impl Read for Bounded<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = match self.decoder.read(into) {
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(error),
+            Err(error) => return Err(told(error, &self.seen, self.name)),
+        };
+        self.out += count as u64;
+        let packed = self.seen.bytes.get();
+        if self.out > FREE_BYTES && self.out / RATIO_MAX > packed {
+            return Err(io::Error::other(format!(
+                "it unpacks ({}) to more than {RATIO_MAX} times its size: no trace does",
+                self.name
+            )));
+        }
+        Ok(count)
+    }
+}
+
+/// A decoder's error: the file ends too early, or it is damaged.
+fn told(error: io::Error, seen: &Seen, name: &str) -> io::Error {
+    if error.kind() == io::ErrorKind::UnexpectedEof || seen.ended.get() {
+        return io::Error::other("the file is cut short: its packed data ends too early");
+    }
+    io::Error::other(format!("its packed data ({name}) is damaged: {error}"))
+}
+
+fn gzip(source: Source<'_>) -> io::Result<Box<dyn Read + '_>> {
+    Ok(Box::new(flate2::bufread::MultiGzDecoder::new(source)))
+}
+
+fn zlib(source: Source<'_>) -> io::Result<Box<dyn Read + '_>> {
+    Ok(Box::new(flate2::bufread::ZlibDecoder::new(source)))
+}
+
+fn xz(source: Source<'_>) -> io::Result<Box<dyn Read + '_>> {
+    Ok(Box::new(lzma_rust2::XzReader::new_mem_limit(source, true, XZ_MEMORY_KIB)))
+}
+
+fn zstd(source: Source<'_>) -> io::Result<Box<dyn Read + '_>> {
+    Ok(Box::new(ZstdFrames { source: Some(source), frame: None }))
+}
+
+/// Frames of zstd, one after the other.
+struct ZstdFrames<'a> {
+    /// Between frames.
+    source: Option<Source<'a>>,
+    frame: Option<ZstdFrame<'a>>,
+}
+
+type ZstdFrame<'a> = ruzstd::decoding::StreamingDecoder<Source<'a>, ruzstd::decoding::FrameDecoder>;
+
+impl Read for ZstdFrames<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if let Some(frame) = &mut self.frame {
+                let count = frame.read(into)?;
+                if count > 0 || into.is_empty() {
+                    return Ok(count);
+                }
+                self.source = self.frame.take().map(ZstdFrame::into_inner);
+            }
+            let Some(source) = &mut self.source else { return Ok(0) };
+            let head = source.fill_buf()?;
+            if head.is_empty() {
+                return Ok(0);
+            }
+            if matches!(head, [b'\x50'..=b'\x5f', ..]) {
+                skip_frame(source)?;
+                continue;
+            }
+            let source = self.source.take().expect("it was looked at");
+            let frame = ruzstd::decoding::StreamingDecoder::new(source);
+            self.frame = Some(frame.map_err(io::Error::other)?);
+        }
+    }
+}
+
+/// A skippable frame: four bytes of magic number, four of length.
+fn skip_frame(source: &mut Source<'_>) -> io::Result<()> {
+    let mut head = [0; 8];
+    source.read_exact(&mut head)?;
+    let [.., a, b, c, d] = head;
+    if head[1..4] != [0x2a, 0x4d, 0x18] {
+        return Err(io::Error::other("unknown frame"));
+    }
+    let length = u64::from(u32::from_le_bytes([a, b, c, d]));
+    if io::copy(&mut source.by_ref().take(length), &mut io::sink())? < length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(())
+}
+
+/// The first file of an archive, read behind its local header: an archive in a pipe has no directory yet, and a writer that
+/// streamed wrote no size.
+fn zip(mut source: Source<'_>) -> io::Result<Box<dyn Read + '_>> {
+    let mut head = [0; 30];
+    source.read_exact(&mut head)?;
+    let number = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);
+    let (flags, method) = (number(6), number(8));
+    let size = u32::from_le_bytes([head[18], head[19], head[20], head[21]]);
+    let skip = u64::from(number(26)) + u64::from(number(28));
+    if io::copy(&mut source.by_ref().take(skip), &mut io::sink())? < skip {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    if flags & 1 != 0 {
+        return Err(io::Error::other("it is encrypted"));
+    }
+    match method {
+        8 => Ok(Box::new(flate2::bufread::DeflateDecoder::new(source))),
+        // Its end is known by its size alone.
+        0 if flags & 8 == 0 && size != u32::MAX => Ok(Box::new(source.take(u64::from(size)))),
+        method => Err(io::Error::other(format!("its method {method} is unknown; unzip -p FILE"))),
+    }
+}
+
+#[cfg(test)]
+#[path = "packed/tests.rs"]
+mod tests;
