@@ -13,6 +13,7 @@ use crate::Provenance;
 use crate::compare::{ComparedRow, Comparison};
 use crate::crash::Crash;
 use crate::measured::Labels;
+use crate::replay::trust::Trust;
 use crate::select::Key;
 
 pub fn comparison(comparison: &Comparison) -> String {
@@ -20,8 +21,15 @@ pub fn comparison(comparison: &Comparison) -> String {
 }
 
 /// As a comparison, with the fidelity of the replay in front of the metrics.
-pub fn replay(comparison: &Comparison, fidelity: Value) -> String {
+pub fn replay(comparison: &Comparison, fidelity: Value, trust: &Trust) -> String {
     let mut fields = comparison_fields("schedtwin.replay/1", comparison);
+    if let Some((_, Value::Array(rows))) = fields.last_mut() {
+        for (row, of) in rows.iter_mut().zip(&comparison.rows) {
+            let row = row.as_object_mut().expect("a row is an object");
+            let trust = super::replay::row_trust(trust, of.row.name);
+            row.extend(trust.map(|(key, value)| (key.to_owned(), value)));
+        }
+    }
     fields.insert(fields.len() - 1, ("fidelity", fidelity));
     lines(fields)
 }
