@@ -8,7 +8,7 @@ use std::sync::Arc;
 use schedtwin_input::Diagnostics;
 use schedtwin_lab::selector::Selector;
 use schedtwin_lab::sweep::journal::Journal;
-use schedtwin_lab::sweep::part::{self, Format, Part};
+use schedtwin_lab::sweep::part::{self, Form, Format, Part};
 use schedtwin_lab::sweep::{self as lab, Shard};
 use schedtwin_lab::{Progress, report};
 use schedtwin_types::Duration;
@@ -84,7 +84,13 @@ pub fn sweep(arguments: Sweep) -> Result<(), Failure> {
         None => Ok(()),
     };
     if let Some((path, format)) = written {
-        write_page(path, part::write(&swept, shard, runs, format))?;
+        let mut runs = runs;
+        if !shown.is_empty() {
+            let columns = report::sweep_columns(&runs, &shown)?;
+            runs.iter_mut().for_each(|run| run.keep(&swept.own_columns(), &columns));
+        }
+        let form = if arguments.wide { Form::Wide } else { Form::Long };
+        write_page(path, part::write(&swept, shard, runs, form, format))?;
         Journal::remove(path);
     }
     output::print(&text?)?;

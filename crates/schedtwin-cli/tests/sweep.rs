@@ -10,7 +10,7 @@ const SCHEDTWIN: &str = env!("CARGO_BIN_EXE_schedtwin");
 
 /// 1,008 runs of a millisecond.
 const THOUSAND: &str =
-    "sweep -q --duration 1ms -n 168 -m uniform8 -w w1 -k linux-{6.1,6.12}:hz={100,250,1000}";
+    "sweep -q --wide --duration 1ms -n 168 -m uniform8 -w w1 -k linux-{6.1,6.12}:hz={100,250,1000}";
 
 /// 48 runs of a few milliseconds.
 const SWEEP: &str =
@@ -50,7 +50,9 @@ fn shards_and_threads_and_interruptions_change_no_byte() {
     let folder = folder.path();
     good(folder, &format!("{SWEEP} --threads 1 -o whole.csv"));
     let whole = read(folder, "whole.csv");
-    assert_eq!(whole.lines().filter(|line| !line.starts_with('#')).count(), 1 + 48);
+    let runs: std::collections::BTreeSet<&str> =
+        whole.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
+    assert_eq!(runs.len(), 48);
     assert!(!folder.join("whole.csv.runs").exists(), "the journal goes away");
     good(folder, &format!("{SWEEP} --threads 2 -o again.csv"));
     assert_eq!(read(folder, "again.csv"), whole);
@@ -188,6 +190,47 @@ fn what_cannot_be_swept() {
     }
     fs::write(folder.join("a.csv"), "run,seed\n1,2\n").expect("the folder is writable");
     bad(folder, "merge a.csv -o b.csv", "a.csv: this is no file of a sweep");
+}
+
+/// A line for each run and metric, which needs no skipping of comments; `--metric` narrows it, `--wide` turns it round.
+#[test]
+fn the_long_form_and_the_wide_one_say_the_same() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    good(folder, &format!("{SWEEP} -o long.csv"));
+    good(folder, &format!("{SWEEP} --wide -o wide.csv"));
+    good(folder, &format!("{SWEEP} --metric power,energy -o some.csv"));
+    let (long, wide, some) =
+        (read(folder, "long.csv"), read(folder, "wide.csv"), read(folder, "some.csv"));
+    let head = "run,machine,kernel,workload,kernel.hz,seed,digest,metric,stat,labels,kind,of,over,unit,value,from";
+    assert_eq!(long.lines().next(), Some(head));
+    assert!(long.lines().nth(1).expect("a line").contains("schedtwin sweep "), "whence it comes");
+    let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_reader(wide.as_bytes());
+    let columns: Vec<String> =
+        reader.headers().expect("a head").iter().skip(7).map(String::from).collect();
+    let mut expected = Vec::new();
+    for record in reader.records().map(|record| record.expect("a line")) {
+        let values =
+            columns.iter().zip(record.iter().skip(7)).filter(|(_, value)| !value.is_empty());
+        expected.extend(values.map(|(c, v)| (record[0].to_string(), c.clone(), v.to_string())));
+    }
+    let mut reader = csv::Reader::from_reader(long.as_bytes());
+    let found: Vec<(String, String, String)> = reader
+        .records()
+        .map(|record| record.expect("a line"))
+        .map(|cells| {
+            let labels = match &cells[9] {
+                "" => String::new(),
+                labels => format!("{{{labels}}}"),
+            };
+            assert_eq!(&cells[10], "one");
+            let title = format!("{}.{}{labels}", &cells[7], &cells[8]);
+            (cells[0].to_string(), title, cells[14].to_string())
+        })
+        .collect();
+    assert_eq!(found, expected);
+    let metrics: Vec<&str> = some.lines().skip(1).filter_map(|l| l.split(',').nth(7)).collect();
+    assert_eq!(metrics, ["energy", "power"].repeat(48));
 }
 
 #[test]

@@ -94,6 +94,11 @@ impl<'d> TableReader<'d> {
         &self.path
     }
 
+    /// Whether the table has a key.
+    pub fn has(&self, key: &str) -> bool {
+        self.table.0.contains_key(key)
+    }
+
     /// Where the value of `key` stands, or the table if it has none.
     pub fn location_of(&self, key: &str) -> Location {
         self.table.0.get(key).map_or(self.at, |entry| &entry.node.at).clone()

@@ -18,6 +18,8 @@
 use schedtwin_input::{Diagnostics, Located, TableReader};
 use schedtwin_types::{CpuId, Work};
 
+use crate::keys::{keys, upto};
+
 /// The largest cost, ns.
 const MAX_PROGRAM_NS: u64 = 10_000_000;
 
@@ -39,16 +41,28 @@ pub struct Broadcast {
     pub program_ns: Work,
 }
 
+keys! {
+    /// the timer for CPUs whose own timers stop
+    struct BroadcastKeys in "broadcast" {
+        /// its name; `hrtimer`: a CPU that stays out of such states
+        device: Located<String> = Always, Text;
+        /// whom it interrupts; 0
+        cpu: Located<u64> = May, Whole(0, 65_535);
+        /// it interrupts the CPU with the earliest event; false
+        moves: Located<bool> = May, Switch;
+        /// what arming it costs; 0
+        program_ns: Located<u64> = May, upto(MAX_PROGRAM_NS);
+    }
+}
+
 /// Reads the table.
 pub(crate) fn read(
     mut table: TableReader<'_>,
     nr_cpus: usize,
     faults: &mut Diagnostics,
 ) -> Option<Broadcast> {
-    let device: Option<Located<String>> = table.required("device", faults);
-    let cpu: Option<Located<u64>> = table.optional("cpu", faults);
-    let moves: Option<Located<bool>> = table.optional("moves", faults);
-    let program: Option<Located<u64>> = table.optional("program_ns", faults);
+    let BroadcastKeys { device, cpu, moves, program_ns: program } =
+        BroadcastKeys::read(&mut table, faults);
     table.finish(faults);
     let hrtimer = device.as_ref().is_some_and(|device| device.value == HRTIMER);
     let places = cpu.as_ref().map(|cpu| &cpu.at).into_iter();

@@ -43,6 +43,7 @@ use schedtwin_types::CpuMask;
 
 use crate::costs::MAX_COST_NS;
 use crate::cpu_list;
+use crate::keys::{keys, words as one_of};
 
 /// What is known of a class.
 struct Class {
@@ -153,9 +154,17 @@ pub(crate) fn all() -> [&'static str; 5] {
     CLASSES.map(|class| class.word)
 }
 
+keys! {
+    /// a kind of core; `idle` lists its states from the shallowest to the deepest
+    struct CoreKeys in "core.*" {
+        /// what stands for values that the file leaves out: see above
+        class: Located<String> = May, one_of(&all());
+    }
+}
+
 /// Checks the word of a core.
 pub(crate) fn check(table: &mut TableReader<'_>, faults: &mut Diagnostics) {
-    let Some(word) = table.optional::<Located<String>>("class", faults) else { return };
+    let Some(word) = CoreKeys::read(table, faults).class else { return };
     if CLASSES.iter().all(|class| class.word != word.value) {
         let near = did_you_mean(&word.value, CLASSES.iter().map(|class| class.word));
         let help =

@@ -27,6 +27,7 @@
 
 use schedtwin_input::{Diagnostics, Located, TableReader};
 
+use crate::keys::{keys, upto};
 use crate::{CoreType, IdlePower, IdleState, MAX_IDLE_STATES, Shared};
 use crate::{core_class, oddities};
 
@@ -35,6 +36,50 @@ pub(crate) const MAX_LATENCY_NS: u64 = 1_000_000_000;
 
 /// The largest energy of one entry or exit: a joule.
 pub(crate) const MAX_ENTRY_NJ: u64 = 1_000_000_000;
+
+keys! {
+    /// idle states that CPUs ask for, at most 10
+    struct StateKeys in "core.*.idle[]" {
+        /// 1 to 31 letters
+        name: Located<String> = Always, Text;
+        /// from the instruction to being in the state
+        entry_ns: Located<u64> = WithoutClass, upto(MAX_LATENCY_NS);
+        /// from the CPU's own timer to the first instruction
+        exit_ns: Located<u64> = WithoutClass, upto(MAX_LATENCY_NS);
+        /// `target_residency` of the kernel's table; of the first at most 1
+        residency_us: Located<u64> = Always, upto(MAX_LATENCY_NS / 1000);
+        /// `wfi`, a share of it (`30%`), `off`, `active` or a share of it (`46.3% active`)
+        power: Located<String> = Always, Text;
+        /// `exit_latency` of the kernel's table; entry and exit
+        kernel_exit_ns: Located<u64> = May, upto(MAX_LATENCY_NS);
+        /// the way out after another CPU's interrupt; `exit_ns`
+        exit_ipi_ns: Located<u64> = May, upto(MAX_LATENCY_NS);
+        /// the way out after a device's interrupt; `exit_ns`
+        exit_device_ns: Located<u64> = May, upto(MAX_LATENCY_NS);
+        /// the way back from an entry that an interrupt cuts short; left out, the entry is completed
+        abort_ns: Located<u64> = May, upto(MAX_LATENCY_NS);
+        /// energy of each entry; 0
+        entry_nj: Located<u64> = May, upto(MAX_ENTRY_NJ);
+        /// energy of each exit; 0
+        exit_nj: Located<u64> = May, upto(MAX_ENTRY_NJ);
+        /// energy of an aborted entry; `entry_nj`
+        abort_nj: Located<u64> = May, upto(MAX_ENTRY_NJ);
+        /// counts as off for the domain's static power; false
+        deep: bool = May, Switch;
+        /// the CPU spins (state 0 of x86); false
+        polling: Located<bool> = May, Switch;
+        /// the hardware refuses the entry while an interrupt waits; false
+        refuses_pending: bool = May, Switch;
+        /// the CPU's timer stops, see `[broadcast]`; false
+        local_timer_stops: bool = May, Switch;
+        /// the state of a whole core, entered once all its threads have asked; false
+        core: Located<bool> = May, Switch;
+        /// of the whole frequency domain; false
+        cluster: Located<bool> = May, Switch;
+        /// of the whole package; false
+        package: Located<bool> = May, Switch;
+    }
+}
 
 /// Reads one kind of core; `warnings` gets what is odd.
 pub(crate) fn read(
@@ -116,25 +161,26 @@ fn read_state(
     index: usize,
     faults: &mut Diagnostics,
 ) -> Option<IdleState> {
-    let name: Option<Located<String>> = row.required("name", faults);
-    let entry = latency(&mut row, "entry_ns", faults);
-    let exit = latency(&mut row, "exit_ns", faults);
-    let residency: Option<Located<u64>> = row.required("residency_us", faults);
-    let power: Option<Located<String>> = row.required("power", faults);
-    let kernel_exit: Option<Located<u64>> = row.optional("kernel_exit_ns", faults);
-    let exit_ipi = optional_latency(&mut row, "exit_ipi_ns", faults);
-    let exit_device = optional_latency(&mut row, "exit_device_ns", faults);
-    let abort = optional_latency(&mut row, "abort_ns", faults);
-    let entry_nj = energy(&mut row, "entry_nj", faults);
-    let exit_nj = energy(&mut row, "exit_nj", faults);
-    let abort_nj = energy(&mut row, "abort_nj", faults);
-    let deep: Option<bool> = row.optional("deep", faults);
-    let polling: Option<Located<bool>> = row.optional("polling", faults);
-    let refuses_pending: Option<bool> = row.optional("refuses_pending", faults);
-    let local_timer_stops: Option<bool> = row.optional("local_timer_stops", faults);
-    let core: Option<Located<bool>> = row.optional("core", faults);
-    let cluster: Option<Located<bool>> = row.optional("cluster", faults);
-    let package: Option<Located<bool>> = row.optional("package", faults);
+    let keys = StateKeys::read(&mut row, faults);
+    let StateKeys { name, residency_us: residency, power, kernel_exit_ns: kernel_exit, .. } = keys;
+    let StateKeys { deep, polling, refuses_pending, local_timer_stops, .. } = keys;
+    let StateKeys { core, cluster, package, .. } = keys;
+    let second = |key: &str, value: Option<Located<u64>>, faults: &mut Diagnostics| {
+        within(key, value, MAX_LATENCY_NS, "a second", faults)
+    };
+    let entry = second("entry_ns", keys.entry_ns, faults);
+    let exit = second("exit_ns", keys.exit_ns, faults);
+    let had = faults.0.len();
+    let exit_ipi = second("exit_ipi_ns", keys.exit_ipi_ns, faults);
+    let exit_device = second("exit_device_ns", keys.exit_device_ns, faults);
+    let abort = second("abort_ns", keys.abort_ns, faults);
+    let joule = |key: &str, value: Option<Located<u64>>, faults: &mut Diagnostics| {
+        within(key, value, MAX_ENTRY_NJ, "a joule", faults)
+    };
+    let entry_nj = joule("entry_nj", keys.entry_nj, faults);
+    let exit_nj = joule("exit_nj", keys.exit_nj, faults);
+    let abort_nj = joule("abort_nj", keys.abort_nj, faults);
+    let all_within = faults.0.len() == had;
     row.finish(faults);
 
     let power = power.and_then(|power| read_power(&power, faults));
@@ -195,20 +241,23 @@ fn read_state(
         Some(told) => told.value,
         None => entry + exit,
     };
-    let entry_nj = entry_nj?.unwrap_or(0);
+    if !all_within {
+        return None;
+    }
+    let entry_nj = entry_nj.unwrap_or(0);
     Some(IdleState {
         name: name.value,
         entry_latency_ns: entry,
         exit_latency_ns: exit,
-        exit_ipi_latency_ns: exit_ipi?.unwrap_or(exit),
-        exit_device_latency_ns: exit_device?.unwrap_or(exit),
-        abort_latency_ns: abort?,
+        exit_ipi_latency_ns: exit_ipi.unwrap_or(exit),
+        exit_device_latency_ns: exit_device.unwrap_or(exit),
+        abort_latency_ns: abort,
         kernel_exit_latency_ns: kernel_exit,
         target_residency_ns: residency.value * 1000,
         power,
         energy_entry_nj: entry_nj,
-        energy_exit_nj: exit_nj?.unwrap_or(0),
-        energy_abort_nj: abort_nj?.unwrap_or(entry_nj),
+        energy_exit_nj: exit_nj.unwrap_or(0),
+        energy_abort_nj: abort_nj.unwrap_or(entry_nj),
         deep: deep.unwrap_or(false),
         polling,
         refuses_pending: refuses_pending.unwrap_or(false),
@@ -217,42 +266,20 @@ fn read_state(
     })
 }
 
-fn latency(row: &mut TableReader<'_>, key: &str, faults: &mut Diagnostics) -> Option<u64> {
-    let value: Located<u64> = row.required(key, faults)?;
-    if value.value > MAX_LATENCY_NS {
-        faults.push_at(&value.at, format!("`{key}` is more than a second"), None);
-        return None;
-    }
-    Some(value.value)
-}
-
-/// A number that may be left out: `Some(None)` is that, `None` comes with a fault.
-type Optional = Option<Option<u64>>;
-
-fn optional_latency(row: &mut TableReader<'_>, key: &str, faults: &mut Diagnostics) -> Optional {
-    optional_within(row, key, MAX_LATENCY_NS, "a second", faults)
-}
-
-fn energy(row: &mut TableReader<'_>, key: &str, faults: &mut Diagnostics) -> Optional {
-    optional_within(row, key, MAX_ENTRY_NJ, "a joule", faults)
-}
-
-fn optional_within(
-    row: &mut TableReader<'_>,
+/// A number that is at most `most`; the fault of a larger one is told.
+fn within(
     key: &str,
+    value: Option<Located<u64>>,
     most: u64,
     most_in_words: &str,
     faults: &mut Diagnostics,
-) -> Optional {
-    let had = faults.0.len();
-    let Some(value): Option<Located<u64>> = row.optional(key, faults) else {
-        return (faults.0.len() == had).then_some(None);
-    };
+) -> Option<u64> {
+    let value = value?;
     if value.value > most {
         faults.push_at(&value.at, format!("`{key}` is more than {most_in_words}"), None);
         return None;
     }
-    Some(Some(value.value))
+    Some(value.value)
 }
 
 fn read_power(power: &Located<String>, faults: &mut Diagnostics) -> Option<IdlePower> {

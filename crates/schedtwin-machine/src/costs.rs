@@ -13,11 +13,41 @@
 use schedtwin_input::{Diagnostics, Located, TableReader};
 use schedtwin_types::{Ns, Work};
 
+use crate::keys::{keys, upto, words};
+
 /// The largest single cost, ns: beyond it somebody confused the unit.
 pub(crate) const MAX_COST_NS: u64 = 10_000_000;
 
 /// The largest delay of an interrupt, ns.
-pub(crate) const MAX_DELAY_NS: u64 = 10_000_000;
+const MAX_DELAY_NS: u64 = 10_000_000;
+
+keys! {
+    /// what the kernel's paths cost; estimates on all machines but rig8: vary `percent`
+    struct PathCostKeys in "path_costs" {
+        /// ns of a CPU of capacity 1024 at full speed, or of every CPU alike
+        scale: Located<String> = WithoutClass, words(&["work", "time"]);
+        /// scales all of them
+        percent: Located<u64> = WithoutClass, Whole(0, 10_000);
+        /// run-queue clocks advance within a path; false
+        running_clocks: bool = May, Switch;
+        /// CPUs enter the kernel one at a time, as an emulator runs them; false
+        one_at_a_time: bool = May, Switch;
+    }
+}
+
+keys! {
+    /// from the cause to the first instruction of the handler on a busy CPU, drawn evenly
+    struct InterruptKeys in "interrupts" {
+        /// of another CPU's interrupt, the least
+        ipi_latency_min_ns: Located<u64> = WithoutClass, upto(MAX_DELAY_NS);
+        /// and the most
+        ipi_latency_max_ns: Located<u64> = WithoutClass, upto(MAX_DELAY_NS);
+        /// of a timer, the least
+        timer_latency_min_ns: Located<u64> = WithoutClass, upto(MAX_DELAY_NS);
+        /// and the most
+        timer_latency_max_ns: Located<u64> = WithoutClass, upto(MAX_DELAY_NS);
+    }
+}
 
 /// What the unit of the costs is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,10 +114,12 @@ macro_rules! path_costs {
 
             /// Reads `[path_costs]`.
             pub(crate) fn read(mut table: TableReader<'_>, faults: &mut Diagnostics) -> Option<PathCosts> {
-                let scale = table.required("scale", faults).and_then(|s| read_scale(&s, faults));
-                let percent = table.required("percent", faults).and_then(|p| read_percent(&p, faults));
-                let running_clocks = table.optional("running_clocks", faults).unwrap_or(false);
-                let one_at_a_time = table.optional("one_at_a_time", faults).unwrap_or(false);
+                let PathCostKeys { scale, percent, running_clocks, one_at_a_time } =
+                    PathCostKeys::read(&mut table, faults);
+                let scale = scale.and_then(|scale| read_scale(&scale, faults));
+                let percent = percent.and_then(|percent| read_percent(&percent, faults));
+                let running_clocks = running_clocks.unwrap_or(false);
+                let one_at_a_time = one_at_a_time.unwrap_or(false);
                 let costs = Raw { $($field: {
                     let share: &[u64] = &[$($share)?];
                     read_cost(&mut table, stringify!($field), share.first().copied(), faults)
@@ -234,8 +266,12 @@ pub struct Interrupts {
 impl Interrupts {
     /// Reads `[interrupts]`.
     pub(crate) fn read(mut table: TableReader<'_>, faults: &mut Diagnostics) -> Option<Interrupts> {
-        let ipi = read_range(&mut table, "ipi_latency_min_ns", "ipi_latency_max_ns", faults);
-        let timer = read_range(&mut table, "timer_latency_min_ns", "timer_latency_max_ns", faults);
+        let keys = InterruptKeys::read(&mut table, faults);
+        let names = InterruptKeys::names();
+        let ipi = (keys.ipi_latency_min_ns, keys.ipi_latency_max_ns);
+        let ipi = read_range([names[0], names[1]], ipi, faults);
+        let timer = (keys.timer_latency_min_ns, keys.timer_latency_max_ns);
+        let timer = read_range([names[2], names[3]], timer, faults);
         table.finish(faults);
         let (
             (ipi_latency_min_ns, ipi_latency_max_ns),
@@ -251,13 +287,10 @@ impl Interrupts {
 }
 
 fn read_range(
-    table: &mut TableReader<'_>,
-    min_key: &str,
-    max_key: &str,
+    [min_key, max_key]: [&str; 2],
+    (min, max): (Option<Located<u64>>, Option<Located<u64>>),
     faults: &mut Diagnostics,
 ) -> Option<(Ns, Ns)> {
-    let min: Option<Located<u64>> = table.required(min_key, faults);
-    let max: Option<Located<u64>> = table.required(max_key, faults);
     let (min, max) = (min?, max?);
     if max.value > MAX_DELAY_NS {
         let help = Some("delays are in nanoseconds".to_string());

@@ -33,7 +33,8 @@ use schedtwin_input::{Diagnostics, Located, TableReader};
 use schedtwin_types::{ClockDomainId, Khz};
 
 use crate::FrequencyDomain;
-use crate::domain::MAX_UW;
+use crate::domain::{MAX_KHZ, MAX_UW};
+use crate::keys::{keys, list, upto};
 
 /// What a domain draws, depending on others.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +65,30 @@ pub struct DependentPower {
     pub static_uw: u64,
 }
 
+keys! {
+    /// power of one domain that depends on the clock of another
+    struct DependentKeys in "dependent[]" {
+        /// whose power
+        domain: Located<String> = Always, Text;
+        /// on whose clock
+        on: Located<String> = Always, Text;
+    }
+}
+
+keys! {
+    /// one for each operating point; in each list a value for each of the other clock, which may end early
+    struct RowKeys in "dependent[].rows[]" {
+        /// of `domain`
+        khz: Located<Khz> = Always, Whole(1, MAX_KHZ.into());
+        /// as in `opp`
+        active_uw: Vec<Located<u64>> = Always, list(upto(MAX_UW));
+        /// as in `opp`
+        wfi_uw: Vec<Located<u64>> = Always, list(upto(MAX_UW));
+        /// as in `opp`
+        static_uw: Vec<Located<u64>> = Always, list(upto(MAX_UW));
+    }
+}
+
 /// Reads all tables. `domain_named` finds a domain, or notes why it cannot.
 pub(crate) fn read(
     tables: Vec<TableReader<'_>>,
@@ -74,8 +99,7 @@ pub(crate) fn read(
     let mut out: Vec<PowerDependence> = Vec::new();
     for mut table in tables {
         let at = table.location().clone();
-        let domain: Option<Located<String>> = table.required("domain", faults);
-        let on: Option<Located<String>> = table.required("on", faults);
+        let DependentKeys { domain, on } = DependentKeys::read(&mut table, faults);
         let rows = table.tables("rows", faults);
         let rows: Vec<_> = rows.into_iter().map(|row| read_row(row, faults)).collect();
         table.finish(faults);
@@ -112,12 +136,9 @@ struct Row {
 }
 
 fn read_row(mut row: TableReader<'_>, faults: &mut Diagnostics) -> Option<Row> {
-    let khz: Option<Located<Khz>> = row.required("khz", faults);
-    let powers = ["active_uw", "wfi_uw", "static_uw"]
-        .map(|key| row.required::<Vec<Located<u64>>>(key, faults));
+    let RowKeys { khz, active_uw, wfi_uw, static_uw } = RowKeys::read(&mut row, faults);
     row.finish(faults);
-    let [active, wfi, own] = powers;
-    Some(Row { khz: khz?, powers: [active?, wfi?, own?] })
+    Some(Row { khz: khz?, powers: [active_uw?, wfi_uw?, static_uw?] })
 }
 
 /// A row for each operating point of `domain`, each as long as `on` has operating points.

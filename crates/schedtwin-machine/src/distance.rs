@@ -34,6 +34,7 @@ use schedtwin_input::{Diagnostics, Located, TableReader};
 use schedtwin_types::{CpuId, Ns};
 
 use crate::Machine;
+use crate::keys::{Table, keys, upto};
 
 /// The largest number of lines, and the longest time of one or of an interrupt, ns.
 const MAX: u64 = 100_000;
@@ -56,9 +57,6 @@ pub enum Distance {
 }
 
 impl Distance {
-    /// All, from near to far, with their keys.
-    const KEYS: [&str; Distance::COUNT] = ["core", "cluster", "llc", "node", "package", "machine"];
-
     /// How many there are.
     pub const COUNT: usize = 6;
 }
@@ -88,7 +86,7 @@ impl Distances {
     /// The name of each distance with its refill and what it adds to an interrupt, from near to far.
     pub(crate) fn rows(&self) -> impl Iterator<Item = (&'static str, Ns, Ns)> + '_ {
         let values = self.refill_ns.iter().zip(&self.ipi_ns);
-        Distance::KEYS.into_iter().zip(values).map(|(key, (refill, ipi))| (key, *refill, *ipi))
+        LevelKeys::names().into_iter().zip(values).map(|(key, (refill, ipi))| (key, *refill, *ipi))
     }
 }
 
@@ -113,10 +111,52 @@ impl Machine {
     }
 }
 
+keys! {
+    /// what it costs that CPUs are apart
+    struct DistanceKeys in "distance" {
+        /// cache lines that a task fetches after it has moved
+        refill_lines: Located<u64> = May, upto(MAX);
+    }
+}
+
+keys! {
+    /// by the least that both CPUs share
+    struct LevelKeys in "distance.line_ns" {
+        /// threads of the same core
+        core: Located<u64> = May, upto(MAX);
+        /// the same cluster or level 2 cache
+        cluster: Located<u64> = May, upto(MAX);
+        /// the same last-level cache
+        llc: Located<u64> = May, upto(MAX);
+        /// another cache of the node
+        node: Located<u64> = May, upto(MAX);
+        /// another node of the socket
+        package: Located<u64> = May, upto(MAX);
+        /// another socket
+        machine: Located<u64> = May, upto(MAX);
+    }
+}
+
+/// The two tables of levels, for the schema and the document.
+pub(crate) fn level_tables() -> [Table; 2] {
+    let of = |path, help| {
+        let mut table = Table { path, help, ..LevelKeys::table() };
+        table.keys.iter_mut().for_each(|key| key.unit = Some("ns"));
+        table
+    };
+    [
+        of(
+            "distance.line_ns",
+            "what fetching a line takes, by the least that both CPUs share; a level left out is as the nearer one",
+        ),
+        of("distance.ipi_ns", "what an interrupt from so far takes longer"),
+    ]
+}
+
 /// Reads the table.
 pub(crate) fn read(mut table: TableReader<'_>, faults: &mut Diagnostics) -> Option<Distances> {
     let had = faults.0.len();
-    let lines: Option<Located<u64>> = table.optional("refill_lines", faults);
+    let DistanceKeys { refill_lines: lines } = DistanceKeys::read(&mut table, faults);
     if let Some(lines) = lines.as_ref().filter(|lines| lines.value > MAX) {
         faults.push_at(&lines.at, format!("more than {MAX} lines"), None);
     }
@@ -141,8 +181,11 @@ fn by_distance(table: Option<TableReader<'_>>, faults: &mut Diagnostics) -> [Ns;
     let mut all = [0; Distance::COUNT];
     let Some(mut table) = table else { return all };
     let mut nearer = 0;
-    for (key, ns) in Distance::KEYS.iter().zip(&mut all) {
-        if let Some(told) = table.optional::<Located<u64>>(key, faults) {
+    let LevelKeys { core, cluster, llc, node, package, machine } =
+        LevelKeys::read(&mut table, faults);
+    let told = [core, cluster, llc, node, package, machine];
+    for ((key, told), ns) in LevelKeys::names().into_iter().zip(told).zip(&mut all) {
+        if let Some(told) = told {
             if told.value > MAX {
                 let help = "these are nanoseconds".to_string();
                 faults.push_at(&told.at, format!("`{key}` is more than {MAX}"), Some(help));

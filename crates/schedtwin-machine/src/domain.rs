@@ -24,8 +24,9 @@ use schedtwin_input::{Diagnostics, Located, Location, TableReader};
 use schedtwin_types::{CpuId, Khz};
 
 use crate::cpu_list::CpuList;
+use crate::keys::{keys, upto};
 use crate::oddities::{self, Placed};
-use crate::switching::{self, checked_latency};
+use crate::switching::{self, ClockKeys, checked_latency};
 use crate::{DriverWait, FrequencyDomain, OperatingPoint};
 
 /// 10 GHz.
@@ -36,6 +37,38 @@ pub(crate) const MAX_UW: u64 = 1_000_000_000;
 
 /// The most operating points of a domain: cpufreq tables of real machines have under 40.
 const MAX_OPPS: usize = 256;
+
+keys! {
+    /// a clock: one for each cpufreq policy; `opp` lists its operating points
+    struct DomainKeys in "domain.*" {
+        /// whose
+        cpus: CpuList = Always, Cpus;
+        /// a clock for each of these CPUs; false
+        per_cpu: bool = May, Switch;
+        /// the domain's power while all its CPUs are in deep states; 0
+        off_uw: Located<u64> = May, upto(MAX_UW);
+    }
+}
+
+keys! {
+    /// operating points, from the slowest
+    struct OppKeys in "domain.*.opp[]" {
+        /// frequency
+        khz: Located<Khz> = Always, Whole(1, MAX_KHZ.into());
+        /// voltage; needed with `slew_uv_per_us`
+        uv: u32 = May, upto(u32::MAX.into());
+        /// power of one busy CPU in the kernel's energy model: EAS decides with it
+        em_uw: Located<u64> = Always, upto(MAX_UW);
+        /// power of one busy CPU, measured: the meter reads it
+        active_uw: Located<u64> = WithoutClass, upto(MAX_UW);
+        /// power of one CPU in WFI, measured
+        wfi_uw: Located<u64> = WithoutClass, upto(MAX_UW);
+        /// the domain's own power while any CPU is not in a deep state; 0
+        static_uw: Located<u64> = May, upto(MAX_UW);
+        /// the same while none executes; `static_uw`
+        idle_static_uw: Located<u64> = May, upto(MAX_UW);
+    }
+}
 
 /// What holds for every domain that does not say otherwise.
 #[derive(Clone, Debug)]
@@ -52,22 +85,23 @@ pub(crate) struct Defaults {
 
 impl Defaults {
     /// Reads them from the top of the file.
-    pub(crate) fn read(root: &mut TableReader<'_>, faults: &mut Diagnostics) -> Option<Defaults> {
-        let transition_latency_us = root.required("transition_latency_us", faults);
-        let switching = switching::Keys::read(root, true, faults);
-        let fast_switch = root.required("fast_switch", faults);
-        let driver = read_driver(root, faults);
-        let dvfs_possible_from_any_cpu = root.required("dvfs_possible_from_any_cpu", faults);
-        let power_unknown: Option<bool> = root.optional("power_unknown", faults);
-        let driver = driver?;
+    pub(crate) fn read(
+        root: &mut TableReader<'_>,
+        power_unknown: bool,
+        faults: &mut Diagnostics,
+    ) -> Option<Defaults> {
+        let keys = ClockKeys::read(root, faults);
+        let switching = switching::Keys::of(&keys, faults);
+        let driver = read_driver(&keys, faults)?;
+        keys.settle_us?;
         Some(Defaults {
-            power_unknown: power_unknown.unwrap_or(false),
-            transition_latency_us: checked_latency(&transition_latency_us?, faults)?,
+            power_unknown,
+            transition_latency_us: checked_latency(&keys.transition_latency_us?, faults)?,
             switching: switching?,
-            fast_switch: fast_switch?,
+            fast_switch: keys.fast_switch?,
             driver: driver.wait.unwrap_or(DriverWait::Spins),
             driver_latency_us: driver.latency_us.unwrap_or(0),
-            dvfs_possible_from_any_cpu: dvfs_possible_from_any_cpu?,
+            dvfs_possible_from_any_cpu: keys.dvfs_possible_from_any_cpu?,
         })
     }
 }
@@ -79,10 +113,8 @@ struct Driver {
 }
 
 /// `None`: one of them is wrong.
-fn read_driver(table: &mut TableReader<'_>, faults: &mut Diagnostics) -> Option<Driver> {
-    let wait: Option<Located<String>> = table.optional("driver", faults);
-    let latency: Option<Located<u64>> = table.optional("driver_latency_us", faults);
-    let wait = wait.map(|word| match word.value.as_str() {
+fn read_driver(keys: &ClockKeys, faults: &mut Diagnostics) -> Option<Driver> {
+    let wait = keys.driver.as_ref().map(|word| match word.value.as_str() {
         "sleeps" => Some(DriverWait::Sleeps),
         "spins" => Some(DriverWait::Spins),
         other => {
@@ -91,7 +123,7 @@ fn read_driver(table: &mut TableReader<'_>, faults: &mut Diagnostics) -> Option<
             None
         }
     });
-    let latency_us = latency.map(|us| checked_latency(&us, faults));
+    let latency_us = keys.driver_latency_us.as_ref().map(|us| checked_latency(us, faults));
     Some(Driver {
         wait: wait.map_or(Some(None), |known| known.map(Some))?,
         latency_us: latency_us.map_or(Some(None), |checked| checked.map(Some))?,
@@ -116,19 +148,16 @@ pub(crate) fn read(
     warnings: &mut Diagnostics,
     faults: &mut Diagnostics,
 ) -> Vec<ReadDomain> {
-    let cpus: Option<CpuList> = table.required("cpus", faults);
-    let per_cpu: Option<bool> = table.optional("per_cpu", faults);
-    let transition: Option<Located<u64>> = table.optional("transition_latency_us", faults);
-    let switching = switching::Keys::read(&mut table, false, faults);
-    let fast_switch: Option<bool> = table.optional("fast_switch", faults);
-    let driver = read_driver(&mut table, faults);
-    let from_any: Option<bool> = table.optional("dvfs_possible_from_any_cpu", faults);
-    let off_uw = power(&mut table, "off_uw", false, faults);
+    let DomainKeys { cpus, per_cpu, off_uw } = DomainKeys::read(&mut table, faults);
+    let own = ClockKeys::read_if(&mut table, |_| false, faults);
+    let switching = switching::Keys::of(&own, faults);
+    let driver = read_driver(&own, faults);
+    let off_uw = power("off_uw", off_uw, faults);
     let power_unknown = defaults.is_some_and(|defaults| defaults.power_unknown);
     let opps = read_opps(name, &mut table, power_unknown, warnings, faults);
     table.finish(faults);
 
-    let transition = transition.map(|us| checked_latency(&us, faults));
+    let transition = own.transition_latency_us.map(|us| checked_latency(&us, faults));
     let (Some(cpus), Some(opps), Some(driver), Some(defaults)) = (cpus, opps, driver, defaults)
     else {
         return Vec::new();
@@ -145,10 +174,12 @@ pub(crate) fn read(
         opps,
         kernel_transition_latency_ns: transition * 1000,
         switching,
-        fast_switch: fast_switch.unwrap_or(defaults.fast_switch),
+        fast_switch: own.fast_switch.unwrap_or(defaults.fast_switch),
         driver: driver.wait.unwrap_or(defaults.driver),
         driver_latency_ns: driver.latency_us.unwrap_or(defaults.driver_latency_us) * 1000,
-        dvfs_possible_from_any_cpu: from_any.unwrap_or(defaults.dvfs_possible_from_any_cpu),
+        dvfs_possible_from_any_cpu: own
+            .dvfs_possible_from_any_cpu
+            .unwrap_or(defaults.dvfs_possible_from_any_cpu),
         off_uw: off_uw.unwrap_or(0),
     };
     if per_cpu != Some(true) {
@@ -211,13 +242,13 @@ fn read_opps(
 }
 
 fn read_opp(mut row: TableReader<'_>, faults: &mut Diagnostics) -> Option<OperatingPoint> {
-    let khz: Option<Located<Khz>> = row.required("khz", faults);
-    let microvolt: Option<u32> = row.optional("uv", faults);
-    let em = power(&mut row, "em_uw", true, faults);
-    let active = power(&mut row, "active_uw", true, faults);
-    let wfi = power(&mut row, "wfi_uw", true, faults);
-    let domain = power(&mut row, "static_uw", false, faults);
-    let idle_domain = power(&mut row, "idle_static_uw", false, faults);
+    let keys = OppKeys::read(&mut row, faults);
+    let (khz, microvolt) = (keys.khz, keys.uv);
+    let em = power("em_uw", keys.em_uw, faults);
+    let active = power("active_uw", keys.active_uw, faults);
+    let wfi = power("wfi_uw", keys.wfi_uw, faults);
+    let domain = power("static_uw", keys.static_uw, faults);
+    let idle_domain = power("idle_static_uw", keys.idle_static_uw, faults);
     row.finish(faults);
     let khz = khz?;
     if khz.value == 0 || khz.value > MAX_KHZ {
@@ -238,14 +269,8 @@ fn read_opp(mut row: TableReader<'_>, faults: &mut Diagnostics) -> Option<Operat
     })
 }
 
-fn power(
-    row: &mut TableReader<'_>,
-    key: &str,
-    required: bool,
-    faults: &mut Diagnostics,
-) -> Option<u64> {
-    let value: Located<u64> =
-        if required { row.required(key, faults)? } else { row.optional(key, faults)? };
+fn power(key: &str, value: Option<Located<u64>>, faults: &mut Diagnostics) -> Option<u64> {
+    let value = value?;
     if value.value > MAX_UW {
         faults.push_at(
             &value.at,

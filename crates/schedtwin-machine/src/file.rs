@@ -42,7 +42,8 @@ use schedtwin_types::arena::{Arena, Id};
 use schedtwin_types::{Capacity, ClockDomainId, CpuId, CpuMask, Khz, MAX_CPUS, PowerDomainId};
 
 use crate::cpu_list::CpuList;
-use crate::domain::{Defaults, ReadDomain};
+use crate::domain::{Defaults, MAX_KHZ, ReadDomain};
+use crate::keys::{keys, list, upto};
 use crate::{CoreType, Coupling, Cpu, FloorStep, FrequencyDomain, Interrupts, Machine, PathCosts};
 use crate::{
     broadcast, choices, core_class, core_type, coupling, dependence, distance, domain, heat,
@@ -51,6 +52,64 @@ use crate::{
 
 /// The most keys of a file that are marked as estimates; a table's name marks all of it.
 const MAX_ESTIMATES: usize = 100;
+
+keys! {
+    /// what stands before the first table
+    struct FileKeys in "" {
+        /// letters, digits, `-`, `_` and `.`
+        name: Located<String> = Always, Text;
+        /// a line for people
+        description: String = Always, Text;
+        /// how many lines hold estimates, as `schedtwin capture` counts them; results repeat it
+        estimated: u64 = May, upto(i64::MAX as u64);
+        /// paths of keys whose values are estimates, `["smt", "domain.cpu.opp"]`; `show machine` lists them
+        estimates: Vec<Located<String>> = May, list(Text);
+        /// which `[topologies.NAME]` is in use
+        topology: Located<String> = WithoutClass, Text;
+        /// whether the clocks of `[[coupled]]` hold each other up; true
+        coupling: bool = May, Switch;
+        /// rt-app's calibration: one loop on the strongest core at full speed
+        ns_per_loop: Located<u64> = WithoutClass, Whole(1, 1_000_000);
+        /// all powers are 0, and that is meant; false
+        power_unknown: bool = May, Switch;
+        /// whether `[[dependent]]` holds; true
+        power_dependence: bool = May, Switch;
+        /// whether `[work.NAME]` hold; true
+        kinds: bool = May, Switch;
+    }
+}
+
+keys! {
+    /// a group of equal CPUs; they are numbered from 0 without gaps
+    struct CpuKeys in "cpu.*" {
+        /// which
+        cpus: CpuList = Always, Cpus;
+        /// whose kind they are: the NAME of a `[core.NAME]`
+        core: Located<String> = Always, Text;
+        /// at the highest frequency; the strongest have 1024
+        capacity: Located<Capacity> = WithoutClass, Whole(1, 1024);
+    }
+}
+
+keys! {
+    /// a clock that holds another up
+    struct CoupledKeys in "coupled[]" {
+        /// the clock that does: the NAME of a `[domain.NAME]`
+        from: Located<String> = Always, Text;
+        /// the one that is held up
+        to: Located<String> = Always, Text;
+    }
+}
+
+keys! {
+    /// steps, from the slowest
+    struct FloorKeys in "coupled[].floor[]" {
+        /// while the one runs at least at this operating point
+        at_khz: Located<Khz> = Always, Whole(1, MAX_KHZ.into());
+        /// the other does at this
+        min_khz: Located<Khz> = Always, Whole(1, MAX_KHZ.into());
+    }
+}
 
 /// A group of equal CPUs, with the places that later checks point at.
 struct CpuGroup {
@@ -73,19 +132,14 @@ pub(crate) fn read_from(
     let mut faults = Diagnostics::new();
     let mut warnings = Diagnostics::new();
     root.hint(&core_class::TOP, core_class::help());
-    let name: Option<Located<String>> = root.required("name", &mut faults);
-    let description: Option<String> = root.required("description", &mut faults);
-    let estimated: Option<u64> = root.optional("estimated", &mut faults);
-    let estimates: Vec<Located<String>> =
-        root.optional("estimates", &mut faults).unwrap_or_default();
+    let keys = FileKeys::read(&mut root, &mut faults);
+    let FileKeys { name, description, estimated, topology: chosen, ns_per_loop, .. } = keys;
+    let FileKeys { coupling: coupled, power_dependence: dependent, kinds: with_kinds, .. } = keys;
+    let estimates = keys.estimates.unwrap_or_default();
     check_estimates(&estimates, document, &mut faults);
-    let chosen: Option<Located<String>> = root.required("topology", &mut faults);
-    let coupled: Option<bool> = root.optional("coupling", &mut faults);
-    let ns_per_loop: Option<Located<u64>> = root.required("ns_per_loop", &mut faults);
-    let dependent: Option<bool> = root.optional("power_dependence", &mut faults);
-    let with_kinds: Option<bool> = root.optional("kinds", &mut faults);
     choices::skip(&mut root, document, &mut faults);
-    let defaults = Defaults::read(&mut root, &mut faults);
+    let power_unknown = keys.power_unknown.unwrap_or(false);
+    let defaults = Defaults::read(&mut root, power_unknown, &mut faults);
 
     let core_tables = root.named_tables("core", &mut faults);
     let core_names: Vec<String> = core_tables.iter().map(|(name, _)| name.value.clone()).collect();
@@ -275,9 +329,7 @@ fn read_groups(
         return None;
     }
     for (_, mut table) in tables {
-        let cpus: Option<CpuList> = table.required("cpus", faults);
-        let core: Option<Located<String>> = table.required("core", faults);
-        let capacity: Option<Located<Capacity>> = table.required("capacity", faults);
+        let CpuKeys { cpus, core, capacity } = CpuKeys::read(&mut table, faults);
         table.finish(faults);
         if let Some(core) = core.as_ref().filter(|core| !core_names.contains(&core.value)) {
             let near = did_you_mean(&core.value, core_names.iter().map(String::as_str));
@@ -401,8 +453,7 @@ fn read_couplings(
     let at = root.location_of("coupled");
     for mut table in root.tables("coupled", faults) {
         let place = table.location().clone();
-        let from: Option<Located<String>> = table.required("from", faults);
-        let to: Option<Located<String>> = table.required("to", faults);
+        let CoupledKeys { from, to } = CoupledKeys::read(&mut table, faults);
         let rows = table.tables("floor", faults);
         let steps: Vec<_> = rows.into_iter().map(|row| read_step(row, faults)).collect();
         table.finish(faults);
@@ -458,8 +509,7 @@ fn find_domain(
 type ReadStep = (Located<Khz>, Located<Khz>);
 
 fn read_step(mut row: TableReader<'_>, faults: &mut Diagnostics) -> Option<ReadStep> {
-    let at_khz: Option<Located<Khz>> = row.required("at_khz", faults);
-    let min_khz: Option<Located<Khz>> = row.required("min_khz", faults);
+    let FloorKeys { at_khz, min_khz } = FloorKeys::read(&mut row, faults);
     row.finish(faults);
     Some((at_khz?, min_khz?))
 }

@@ -40,6 +40,7 @@ use schedtwin_input::{Diagnostics, Located, Location, TableReader, did_you_mean}
 use schedtwin_types::arena::Arena;
 use schedtwin_types::{ClockDomainId, Ns, PowerDomainId};
 
+use crate::keys::{Kind, keys, list, upto, words};
 use crate::{FrequencyDomain, PowerDomain};
 
 /// The most nodes, zones or trips.
@@ -48,6 +49,10 @@ const MAX_PARTS: usize = 64;
 const MAX_HEAT: u64 = 1_000_000_000;
 /// Temperatures of silicon and air, °C.
 const TEMPERATURES: std::ops::RangeInclusive<i64> = -60..=250;
+/// What a key of a temperature may be.
+const CELSIUS: Kind = Kind::Whole(*TEMPERATURES.start(), *TEMPERATURES.end());
+/// What a coefficient of the PID controller may be.
+const COEFFICIENT: Kind = Kind::Whole(i32::MIN as i64, i32::MAX as i64);
 /// The longest polling delay, ms: an hour.
 const MAX_DELAY_MS: u64 = 3_600_000;
 
@@ -157,6 +162,80 @@ pub enum TripType {
     Critical,
 }
 
+keys! {
+    /// heat, at the top of the file
+    struct HeatKeys in "" {
+        /// there is heat; left out, there is none
+        heat: bool = May, Switch;
+        /// the air; needed with `heat`
+        ambient_c: Located<i64> = May, CELSIUS;
+        /// how much warmer all is at the start; 0
+        start_above_k: Located<i64> = May, CELSIUS;
+        /// the grid on which heat flows; needed with `heat`
+        heat_step_us: Located<u64> = May, Whole(100, 1_000_000);
+    }
+}
+
+keys! {
+    /// something that stores heat
+    struct NodeKeys in "heat_node.*" {
+        /// how much
+        capacity_mj_per_k: Located<u64> = Always, Whole(1, MAX_HEAT as i64);
+        /// clocks and power domains whose power goes in here
+        heated_by: Vec<Located<String>> = May, list(Text);
+    }
+}
+
+keys! {
+    /// where heat goes
+    struct EdgeKeys in "heat_node.*.to[]" {
+        /// another node, or `ambient`
+        node: Located<String> = Always, Text;
+        /// resistance
+        mk_per_w: Located<u64> = Always, Whole(1, MAX_HEAT as i64);
+    }
+}
+
+keys! {
+    /// what the kernel does about it
+    struct ZoneKeys in "thermal_zone.*" {
+        /// whose temperature it reads
+        node: Located<String> = Always, Text;
+        /// by how much clocks are held back
+        governor: Located<String> = Always, words(&["step_wise", "power_allocator"]);
+        /// how often it looks; 0: when a trip point is crossed
+        polling_delay_ms: Located<u64> = Always, upto(MAX_DELAY_MS);
+        /// how often above a passive trip point
+        passive_delay_ms: Located<u64> = Always, upto(MAX_DELAY_MS);
+        /// of power_allocator; left out, the kernel's own estimate
+        sustainable_mw: u32 = May, upto(u32::MAX.into());
+        /// of power_allocator, 10 fractional bits; likewise
+        k_po: i32 = May, COEFFICIENT;
+        /// likewise
+        k_pu: i32 = May, COEFFICIENT;
+        /// likewise
+        k_i: i32 = May, COEFFICIENT;
+        /// likewise
+        k_d: i32 = May, COEFFICIENT;
+        /// of power_allocator; 0
+        integral_cutoff_c: Located<i64> = May, CELSIUS;
+    }
+}
+
+keys! {
+    /// trip points
+    struct TripKeys in "thermal_zone.*.trips[]" {
+        /// from this temperature on
+        c: Located<i64> = Always, CELSIUS;
+        /// until it is so much below; 0
+        hysteresis_c: Located<i64> = May, CELSIUS;
+        /// what it is
+        r#type: Located<String> = Always, words(&["passive", "active", "hot", "critical"]);
+        /// clocks that a passive one holds back
+        cools: Vec<Located<String>> = May, list(Text);
+    }
+}
+
 /// What the top of the file says.
 pub(crate) struct Settings {
     on: bool,
@@ -167,10 +246,8 @@ pub(crate) struct Settings {
 
 /// Reads `heat` and what belongs to it at the top; `None`: there is no heat, or it has a fault.
 pub(crate) fn settings(root: &mut TableReader<'_>, faults: &mut Diagnostics) -> Option<Settings> {
-    let on: Option<bool> = root.optional("heat", faults);
-    let ambient: Option<Located<i64>> = root.optional("ambient_c", faults);
-    let above: Option<Located<i64>> = root.optional("start_above_k", faults);
-    let step: Option<Located<u64>> = root.optional("heat_step_us", faults);
+    let HeatKeys { heat: on, ambient_c: ambient, start_above_k: above, heat_step_us: step } =
+        HeatKeys::read(root, faults);
     let on = on?;
     for (key, missing) in [("ambient_c", ambient.is_none()), ("heat_step_us", step.is_none())] {
         if missing {
@@ -303,8 +380,8 @@ fn read_node(
     edges: &mut Vec<HeatEdge>,
     faults: &mut Diagnostics,
 ) -> Option<HeatNode> {
-    let capacity = positive(&mut table, "capacity_mj_per_k", faults);
-    let heated_by: Option<Vec<Located<String>>> = table.optional("heated_by", faults);
+    let NodeKeys { capacity_mj_per_k: capacity, heated_by } = NodeKeys::read(&mut table, faults);
+    let capacity = positive("capacity_mj_per_k", capacity, faults);
     let to_at = table.location_of("to");
     let rows = table.tables("to", faults);
     table.finish(faults);
@@ -316,8 +393,8 @@ fn read_node(
         return None;
     }
     for mut row in rows {
-        let node: Option<Located<String>> = row.required("node", faults);
-        let mk_per_w = positive(&mut row, "mk_per_w", faults);
+        let EdgeKeys { node, mk_per_w } = EdgeKeys::read(&mut row, faults);
+        let mk_per_w = positive("mk_per_w", mk_per_w, faults);
         row.finish(faults);
         let (Some(node), Some(mk_per_w)) = (node, mk_per_w) else { continue };
         let to = match node.value.as_str() {
@@ -351,8 +428,8 @@ fn read_node(
     Some(HeatNode { name: name.value.clone(), capacity_mj_per_k, clocks, power_domains })
 }
 
-fn positive(table: &mut TableReader<'_>, key: &str, faults: &mut Diagnostics) -> Option<u64> {
-    let value: Located<u64> = table.required(key, faults)?;
+fn positive(key: &str, value: Option<Located<u64>>, faults: &mut Diagnostics) -> Option<u64> {
+    let value = value?;
     if !(1..=MAX_HEAT).contains(&value.value) {
         faults.push_at(&value.at, format!("`{key}` is not within 1 to {MAX_HEAT}"), None);
         return None;
@@ -409,13 +486,11 @@ fn read_zone(
     parts: &Parts<'_>,
     faults: &mut Diagnostics,
 ) -> Option<ThermalZone> {
-    let node: Option<Located<String>> = table.required("node", faults);
-    let governor: Option<Located<String>> = table.required("governor", faults);
-    let polling = delay(&mut table, "polling_delay_ms", faults);
-    let passive = delay(&mut table, "passive_delay_ms", faults);
-    let sustainable_mw: Option<u32> = table.optional("sustainable_mw", faults);
-    let coefficients = ["k_po", "k_pu", "k_i", "k_d"].map(|key| table.optional(key, faults));
-    let cutoff: Option<Located<i64>> = table.optional("integral_cutoff_c", faults);
+    let keys = ZoneKeys::read(&mut table, faults);
+    let ZoneKeys { node, governor, sustainable_mw, integral_cutoff_c: cutoff, .. } = keys;
+    let polling = delay("polling_delay_ms", keys.polling_delay_ms, faults);
+    let passive = delay("passive_delay_ms", keys.passive_delay_ms, faults);
+    let coefficients = [keys.k_po, keys.k_pu, keys.k_i, keys.k_d];
     let at = table.location_of("trips");
     let mut rows = table.tables("trips", faults);
     table.finish(faults);
@@ -453,8 +528,8 @@ fn read_zone(
     })
 }
 
-fn delay(table: &mut TableReader<'_>, key: &str, faults: &mut Diagnostics) -> Option<u64> {
-    let value: Located<u64> = table.required(key, faults)?;
+fn delay(key: &str, value: Option<Located<u64>>, faults: &mut Diagnostics) -> Option<u64> {
+    let value = value?;
     if value.value > MAX_DELAY_MS {
         faults.push_at(&value.at, format!("`{key}` is more than an hour"), None);
         return None;
@@ -467,10 +542,8 @@ fn read_trip(
     parts: &Parts<'_>,
     faults: &mut Diagnostics,
 ) -> Option<Trip> {
-    let c: Option<Located<i64>> = row.required("c", faults);
-    let hysteresis: Option<Located<i64>> = row.optional("hysteresis_c", faults);
-    let kind: Option<Located<String>> = row.required("type", faults);
-    let cools: Option<Vec<Located<String>>> = row.optional("cools", faults);
+    let TripKeys { c, hysteresis_c: hysteresis, r#type: kind, cools } =
+        TripKeys::read(&mut row, faults);
     let at: Location = row.location().clone();
     row.finish(faults);
     let kind = kind.and_then(|word| match word.value.as_str() {

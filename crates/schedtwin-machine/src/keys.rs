@@ -1,13 +1,98 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The keys of machine files, declared in `declared`: the schema for editors and the tables of docs/machine-keys.md are made from here.
+//! The keys of machine files: the schema for editors and the tables of docs/machine-keys.md are made from here.
 //!
-//! The readers beside this room decide what a file means. A test lets them read every built-in machine and compares what they
-//! ask for with what is declared: each key in both, or it fails. What one key may be given another, and names that must exist, only
-//! the readers know.
+//! The keys of a table are declared once, beside their reader, which takes them from there: see `declare`. What one key may be
+//! given another, and names that must exist, only the readers know. A test lets them read every built-in machine and compares
+//! what they ask for with what is declared, so that no reader can ask beside the declarations.
 
-mod declared;
+pub(crate) mod declare;
 
-pub use declared::tables;
+pub(crate) use declare::keys;
+
+use crate::costs::{self, PathCosts};
+use crate::{broadcast, core_class, core_type, dependence, distance, domain, file, heat};
+use crate::{power_domain, power_limit, smt, speed, switching, topology};
+
+/// All tables, in the order of the document.
+pub fn tables() -> Vec<Table> {
+    let mut clocks = switching::ClockKeys::table().keys;
+    let mut top = file::FileKeys::table();
+    top.keys.append(&mut clocks.clone());
+    top.keys.extend(heat::HeatKeys::table().keys);
+    // A clock may have its own values of what stands at the top.
+    let mut domain = domain::DomainKeys::table();
+    for key in &mut clocks {
+        key.need = May;
+        key.help = "as at the top of the file, which it replaces for this clock".to_string();
+    }
+    domain.keys.append(&mut clocks);
+    let mut work = speed::WorkKeys::table();
+    work.keys.push(Key {
+        name: speed::FACTORS,
+        need: Always,
+        kind: Map(1, speed::MAX_FACTOR as i64),
+        unit: unit_of(speed::FACTORS, &Map(1, 1)),
+        help: "by `[core.NAME]`: how much faster than capacity says; 1000".to_string(),
+    });
+    let mut costs = costs::PathCostKeys::table();
+    costs.keys.extend(PathCosts::declared().into_iter().map(|(name, help, share)| Key {
+        name,
+        need: if share.is_some() { May } else { WithoutClass },
+        kind: upto(costs::MAX_COST_NS),
+        unit: Some("ns"),
+        help: share.map_or(help.to_string(), |share| format!("{help}; {share} % of `syscall_ns`")),
+    }));
+    let [line_ns, ipi_ns] = distance::level_tables();
+    let choices = Table {
+        path: "choices.*.*",
+        help: "values that change together: `-m pixel6:capacities=late`; the first name becomes a key at the top of the file; at most 64 options",
+        keys: Vec::new(),
+    };
+    vec![
+        top,
+        topology::TopologyKeys::table(),
+        core_class::CoreKeys::table(),
+        core_type::StateKeys::table(),
+        file::CpuKeys::table(),
+        domain,
+        domain::OppKeys::table(),
+        costs::InterruptKeys::table(),
+        costs,
+        file::CoupledKeys::table(),
+        file::FloorKeys::table(),
+        dependence::DependentKeys::table(),
+        dependence::RowKeys::table(),
+        work,
+        smt::SmtKeys::table(),
+        distance::DistanceKeys::table(),
+        line_ns,
+        ipi_ns,
+        broadcast::BroadcastKeys::table(),
+        power_domain::PowerDomainKeys::table(),
+        power_domain::PowerStateKeys::table(),
+        power_limit::PowerLimitKeys::table(),
+        heat::NodeKeys::table(),
+        heat::EdgeKeys::table(),
+        heat::ZoneKeys::table(),
+        heat::TripKeys::table(),
+        choices,
+    ]
+}
+
+/// One of these words.
+pub(crate) fn words(words: &[&'static str]) -> Kind {
+    Kind::Words(words.to_vec())
+}
+
+/// A list.
+pub(crate) fn list(of: Kind) -> Kind {
+    Kind::List(Box::new(of))
+}
+
+/// A whole number that is at most this.
+pub(crate) fn upto(most: u64) -> Kind {
+    Whole(0, most as i64)
+}
 
 /// A table of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +175,7 @@ use Kind::{Cpus, Map, Switch, Text, Whole};
 use Need::{Always, May, Unless, WithoutClass};
 
 /// The unit that the end of a name says; `None`: it has none.
-fn unit_of(name: &str, kind: &Kind) -> Option<&'static str> {
+pub(crate) fn unit_of(name: &str, kind: &Kind) -> Option<&'static str> {
     let whole = match kind {
         Kind::Whole(..) | Kind::Map(..) => true,
         Kind::List(of) => matches!(**of, Kind::Whole(..)),

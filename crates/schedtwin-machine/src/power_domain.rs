@@ -26,6 +26,7 @@ use schedtwin_types::{CpuId, Ns};
 use crate::core_type::{MAX_ENTRY_NJ, MAX_LATENCY_NS};
 use crate::cpu_list::CpuList;
 use crate::domain::MAX_UW;
+use crate::keys::{keys, upto};
 use crate::{CoreType, Cpu};
 
 /// The most states of one power domain (package states of client processors go up to PC10).
@@ -66,6 +67,34 @@ pub struct PowerState {
     pub energy_entry_nj: u64,
 }
 
+keys! {
+    /// a cluster or package with power and states of its own, which firmware enters unasked
+    struct PowerDomainKeys in "power.*" {
+        /// which; nested or disjoint
+        cpus: CpuList = Always, Cpus;
+        /// while none of the states holds
+        uw: Located<u64> = Always, upto(MAX_UW);
+    }
+}
+
+keys! {
+    /// from the shallowest
+    struct PowerStateKeys in "power.*.states[]" {
+        /// for people
+        name: Located<String> = Always, Text;
+        /// the idle state in which, or deeper, all CPUs rest
+        cpus_in: Located<String> = Always, Text;
+        /// power in it
+        uw: Located<u64> = Always, upto(MAX_UW);
+        /// entered only while no timer is nearer; 0
+        residency_us: Located<u64> = May, upto(MAX_LATENCY_NS / 1000);
+        /// on top of the CPU's own way out; 0
+        exit_ns: Located<u64> = May, upto(MAX_LATENCY_NS);
+        /// of each entry; 0
+        entry_nj: Located<u64> = May, upto(MAX_ENTRY_NJ);
+    }
+}
+
 /// A table as far as it can be read without knowing the CPUs.
 pub(crate) struct ReadPowerDomain {
     name: String,
@@ -80,8 +109,8 @@ pub(crate) fn read(
     mut table: TableReader<'_>,
     faults: &mut Diagnostics,
 ) -> Option<ReadPowerDomain> {
-    let cpus: Option<CpuList> = table.required("cpus", faults);
-    let uw = bounded(&mut table, "uw", true, MAX_UW, "a kilowatt", faults);
+    let PowerDomainKeys { cpus, uw } = PowerDomainKeys::read(&mut table, faults);
+    let uw = bounded("uw", uw, MAX_UW, "a kilowatt", faults);
     let at = table.location_of("states");
     let mut rows = table.tables("states", faults);
     table.finish(faults);
@@ -92,20 +121,23 @@ pub(crate) fn read(
     let mut states: Vec<(PowerState, Located<String>)> = Vec::new();
     let mut complete = true;
     for mut row in rows {
-        let name: Option<Located<String>> = row.required("name", faults);
-        let cpus_in: Option<Located<String>> = row.required("cpus_in", faults);
-        let uw = bounded(&mut row, "uw", true, MAX_UW, "a kilowatt", faults);
+        let had = faults.0.len();
+        let keys = PowerStateKeys::read(&mut row, faults);
+        let (name, cpus_in) = (keys.name, keys.cpus_in);
+        let uw = bounded("uw", keys.uw, MAX_UW, "a kilowatt", faults);
         let us = MAX_LATENCY_NS / 1000;
-        let residency = bounded(&mut row, "residency_us", false, us, "a second", faults);
-        let exit = bounded(&mut row, "exit_ns", false, MAX_LATENCY_NS, "a second", faults);
-        let entry_nj = bounded(&mut row, "entry_nj", false, MAX_ENTRY_NJ, "a joule", faults);
+        let residency = bounded("residency_us", keys.residency_us, us, "a second", faults);
+        let exit = bounded("exit_ns", keys.exit_ns, MAX_LATENCY_NS, "a second", faults);
+        let entry_nj = bounded("entry_nj", keys.entry_nj, MAX_ENTRY_NJ, "a joule", faults);
         row.finish(faults);
-        let (Some(name), Some(cpus_in), Some(uw), Some(residency), Some(exit), Some(entry_nj)) =
-            (name, cpus_in, uw, residency, exit, entry_nj)
-        else {
+        let (Some(name), Some(cpus_in)) = (name, cpus_in) else {
             complete = false;
             continue;
         };
+        if faults.0.len() > had {
+            complete = false;
+            continue;
+        }
         if name.value.is_empty() || name.value.len() > 31 || name.value.contains(char::is_control) {
             faults.push_at(&name.at, "the name of a state has 1 to 31 letters", None);
         }
@@ -122,28 +154,23 @@ pub(crate) fn read(
         };
         states.push((state, cpus_in));
     }
-    let read = ReadPowerDomain { name: name.value.clone(), cpus: cpus?, uw: uw?, states };
+    let read = ReadPowerDomain { name: name.value.clone(), cpus: cpus?, uw, states };
     complete.then_some(read)
 }
 
-/// A number within a bound; 0 where it may be left out and is. `None` only after a fault.
+/// A number within a bound, or 0.
 fn bounded(
-    row: &mut TableReader<'_>,
     key: &str,
-    required: bool,
+    value: Option<Located<u64>>,
     most: u64,
     most_in_words: &str,
     faults: &mut Diagnostics,
-) -> Option<u64> {
-    let had = faults.0.len();
-    let value: Option<Located<u64>> =
-        if required { row.required(key, faults) } else { row.optional(key, faults) };
-    let Some(value) = value else { return (!required && faults.0.len() == had).then_some(0) };
+) -> u64 {
+    let Some(value) = value else { return 0 };
     if value.value > most {
         faults.push_at(&value.at, format!("`{key}` is more than {most_in_words}"), None);
-        return None;
     }
-    Some(value.value)
+    value.value
 }
 
 /// Makes a tree of the tables: sets of CPUs that exist, nested or disjoint, whose states can be reached.

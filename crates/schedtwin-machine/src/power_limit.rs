@@ -26,6 +26,7 @@
 
 use crate::cpu_list::CpuList;
 use crate::domain::{MAX_KHZ, MAX_UW};
+use crate::keys::{keys, list};
 use crate::{Cpu, FrequencyDomain};
 use schedtwin_input::{Diagnostics, Located, TableReader};
 use schedtwin_types::arena::Arena;
@@ -83,6 +84,26 @@ impl PowerLimit {
     }
 }
 
+keys! {
+    /// firmware that holds clocks back: by cores awake, by a budget, or both
+    struct PowerLimitKeys in "power_limit.*" {
+        /// whose
+        cpus: CpuList = Always, Cpus;
+        /// how often it looks; 1000
+        step_us: Located<u64> = May, Whole(10, 1_000_000);
+        /// the highest clock while one, two, ... cores are awake
+        awake_khz: Located<Vec<Khz>> = May, list(Whole(1, MAX_KHZ.into()));
+        /// what may be drawn for long; needs the next two
+        sustained_uw: Located<u64> = May, Whole(1, MAX_UW as i64);
+        /// time constant of the average
+        tau_ms: Located<u64> = May, Whole(1, 1_000_000);
+        /// what may be drawn until then
+        burst_uw: Located<u64> = May, Whole(1, MAX_UW as i64);
+        /// as hardware pressure; false
+        tells_kernel: bool = May, Switch;
+    }
+}
+
 /// A table as far as it can be read without knowing the CPUs.
 pub(crate) struct ReadPowerLimit {
     cpus: CpuList,
@@ -96,21 +117,22 @@ pub(crate) fn read(
     faults: &mut Diagnostics,
 ) -> Option<ReadPowerLimit> {
     let had = faults.0.len();
-    let cpus: Option<CpuList> = table.required("cpus", faults);
-    let mut within = |key: &'static str, least: u64, most: u64, words: &str| -> Option<u64> {
-        let value: Located<u64> = table.optional(key, faults)?;
+    let keys = PowerLimitKeys::read(&mut table, faults);
+    let mut within = |key: &str, value: Option<Located<u64>>, least, most, words: &str| {
+        let value = value?;
         if value.value < least || value.value > most {
             faults.push_at(&value.at, format!("`{key}` is not within {words}"), None);
         }
         Some(value.value.clamp(least, most))
     };
-    let step_us = within("step_us", 10, 1_000_000, "10 us to a second");
-    let sustained = within("sustained_uw", 1, MAX_UW, "1 uW to a kilowatt");
-    let tau_ms = within("tau_ms", 1, 1_000_000, "1 ms to 1000 s");
-    let burst = within("burst_uw", 1, MAX_UW, "1 uW to a kilowatt");
-    let khz_at = table.location_of("awake_khz");
-    let awake_khz: Vec<Khz> = table.optional("awake_khz", faults).unwrap_or_default();
-    let tells_kernel: Option<bool> = table.optional("tells_kernel", faults);
+    let step_us = within("step_us", keys.step_us, 10, 1_000_000, "10 us to a second");
+    let watts = "1 uW to a kilowatt";
+    let sustained = within("sustained_uw", keys.sustained_uw, 1, MAX_UW, watts);
+    let tau_ms = within("tau_ms", keys.tau_ms, 1, 1_000_000, "1 ms to 1000 s");
+    let burst = within("burst_uw", keys.burst_uw, 1, MAX_UW, watts);
+    let (cpus, tells_kernel) = (keys.cpus, keys.tells_kernel);
+    let khz_at = keys.awake_khz.as_ref().map_or(table.location(), |list| &list.at).clone();
+    let awake_khz = keys.awake_khz.map_or(Vec::new(), |list| list.value);
     table.finish(faults);
     let fine = |khz: &Khz| (1..=MAX_KHZ).contains(khz);
     let falls = awake_khz.windows(2).all(|pair| pair[1] <= pair[0]);

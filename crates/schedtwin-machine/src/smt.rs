@@ -23,6 +23,7 @@
 use schedtwin_input::{Diagnostics, Located, TableReader};
 
 use crate::PERMILLE;
+use crate::keys::{keys, list};
 
 /// The most threads that the speeds of a core are told for (SMT8).
 const MAX_THREADS: usize = 8;
@@ -58,12 +59,22 @@ impl Smt {
     }
 }
 
+keys! {
+    /// what hardware threads of a core share; needed where a topology has a `core`
+    struct SmtKeys in "smt" {
+        /// what each further executing thread adds to the power of one
+        second_permille: Located<u64> = Always, Whole(0, 1000);
+        /// of each thread while one, two, ... work; the first is 1000
+        speed_permille: Located<Vec<u64>> = Always, list(Whole(1, 1000));
+        /// what one that polls is to the others, of a working one; 0
+        polling_permille: Located<u64> = May, Whole(0, 1000);
+    }
+}
+
 /// Reads the table.
 pub(crate) fn read(mut table: TableReader<'_>, faults: &mut Diagnostics) -> Option<Smt> {
-    let second: Option<Located<u64>> = table.required("second_permille", faults);
-    let at = table.location_of("speed_permille");
-    let speeds: Option<Vec<u64>> = table.required("speed_permille", faults);
-    let polling: Option<Located<u64>> = table.optional("polling_permille", faults);
+    let SmtKeys { second_permille: second, speed_permille: speeds, polling_permille: polling } =
+        SmtKeys::read(&mut table, faults);
     table.finish(faults);
     if let Some(polling) = polling.as_ref().filter(|polling| polling.value > PERMILLE) {
         let message = "a thread that polls slows the others no more than one that works: 1000";
@@ -71,7 +82,7 @@ pub(crate) fn read(mut table: TableReader<'_>, faults: &mut Diagnostics) -> Opti
         return None;
     }
     let polling_permille = polling.map_or(0, |polling| polling.value);
-    let (second, speeds) = (second?, speeds?);
+    let (second, Located { value: speeds, at }) = (second?, speeds?);
     if second.value > PERMILLE {
         faults.push_at(&second.at, "a thread adds at most what it would draw alone: 1000", None);
         return None;

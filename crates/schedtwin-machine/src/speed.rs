@@ -32,6 +32,8 @@
 use schedtwin_input::{Diagnostics, Located, TableReader};
 use schedtwin_types::{Capacity, Khz, NEVER, Ns, Work};
 
+use crate::keys::keys;
+
 /// Fractional bits of a rate.
 pub const RATE_SHIFT: u32 = 20;
 
@@ -74,7 +76,18 @@ pub fn rate_of_kind(capacity: Capacity, factor: u64, stall: u64, khz: Khz, max_k
 }
 
 /// The largest factor: a hundred times what the capacity says.
-const MAX_FACTOR: u64 = 100 * PERMILLE;
+pub(crate) const MAX_FACTOR: u64 = 100 * PERMILLE;
+
+keys! {
+    /// a kind of work with speeds of its own
+    struct WorkKeys in "work.*" {
+        /// share of its time at full speed that waits for memory
+        stall_permille: Located<u64> = Always, Whole(0, 1000);
+    }
+}
+
+/// The key of a table of numbers by the names of cores, which is read as a table.
+pub(crate) const FACTORS: &str = "factor_permille";
 
 /// Reads `[work.NAME]`: `stall_permille` and `factor_permille = { CORE = ... }`, 1000 where left out.
 pub(crate) fn read_kind(
@@ -84,11 +97,11 @@ pub(crate) fn read_kind(
     faults: &mut Diagnostics,
 ) -> Option<WorkKind> {
     let had = faults.0.len();
-    let stall: Option<Located<u64>> = table.required("stall_permille", faults);
+    let WorkKeys { stall_permille: stall } = WorkKeys::read(&mut table, faults);
     if let Some(stall) = stall.as_ref().filter(|stall| stall.value > PERMILLE) {
         faults.push_at(&stall.at, "`stall_permille` is a share: at most 1000", None);
     }
-    let mut factors = table.required_table("factor_permille", faults);
+    let mut factors = table.required_table(FACTORS, faults);
     let mut factor_of = |core: &String| {
         let factor: Located<u64> = factors.as_mut()?.optional(core, faults)?;
         if factor.value == 0 || factor.value > MAX_FACTOR {

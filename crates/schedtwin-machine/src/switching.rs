@@ -26,14 +26,15 @@
 //! one takes the place of the last.
 
 use crate::OperatingPoint;
-use schedtwin_input::{Diagnostics, Located, TableReader, did_you_mean};
+use crate::keys::{keys, upto, words};
+use schedtwin_input::{Diagnostics, Located, did_you_mean};
 use schedtwin_types::Ns;
 
 /// Requests that may be under way or wait at the same time.
 pub const MAILBOX: usize = 8;
 
 /// The largest latency of a frequency switch: a second.
-pub(crate) const MAX_LATENCY_US: u64 = 1_000_000;
+const MAX_LATENCY_US: u64 = 1_000_000;
 
 /// How a clock gets from one frequency to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +71,7 @@ impl LateRequests {
     ];
 
     /// All words of a file.
-    pub(crate) fn words() -> [&'static str; 4] {
+    fn words() -> [&'static str; 4] {
         Self::NAMED.map(|(word, _)| word)
     }
 
@@ -110,6 +111,30 @@ impl Switching {
     }
 }
 
+keys! {
+    /// how a clock changes, at the top of the file or of one clock
+    struct ClockKeys in "domain.*" {
+        /// what the cpufreq driver claims; the kernel derives its default rate limit from it
+        transition_latency_us: Located<u64> = WithoutClass, upto(MAX_LATENCY_US);
+        /// from the request to the new clock
+        settle_us: Located<u64> = WithoutClass, upto(MAX_LATENCY_US);
+        /// for how long, at the end of that, the clock's CPUs stand still; 0
+        stall_us: Located<u64> = May, upto(MAX_LATENCY_US);
+        /// how fast the voltage rises, for which the clock waits; 0: no matter
+        slew_uv_per_us: Located<u64> = May, upto(i64::MAX as u64);
+        /// a request during a switch: the switch begins anew; the newest after it; all in order; each takes its own time
+        late_requests: Located<String> = May, words(&LateRequests::words());
+        /// the governor may switch from the scheduler's context; else its thread calls the driver
+        fast_switch: bool = WithoutClass, Switch;
+        /// without fast switch: what that call does; spins
+        driver: Located<String> = May, words(&["sleeps", "spins"]);
+        /// and for how long; 0
+        driver_latency_us: Located<u64> = May, upto(MAX_LATENCY_US);
+        /// a CPU outside of the clock's domain may request
+        dvfs_possible_from_any_cpu: bool = WithoutClass, Switch;
+    }
+}
+
 /// The keys of a table, as far as they are there.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Keys {
@@ -120,24 +145,14 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Reads them; `None`: one is wrong. `required`: whether `settle_us` must be there.
-    pub(crate) fn read(
-        table: &mut TableReader<'_>,
-        required: bool,
-        faults: &mut Diagnostics,
-    ) -> Option<Keys> {
+    /// Checks what a table says; `None`: something is wrong.
+    pub(crate) fn of(keys: &ClockKeys, faults: &mut Diagnostics) -> Option<Keys> {
         let had = faults.0.len();
-        let settle_us = match required {
-            true => Some(table.required("settle_us", faults)?),
-            false => table.optional("settle_us", faults),
-        };
-        let stall_us: Option<Located<u64>> = table.optional("stall_us", faults);
+        let ClockKeys { settle_us, stall_us, slew_uv_per_us, late_requests, .. } = keys.clone();
         for us in [&settle_us, &stall_us].into_iter().flatten() {
             checked_latency(us, faults);
         }
-        let slew_uv_per_us: Option<Located<u64>> = table.optional("slew_uv_per_us", faults);
-        let word: Option<Located<String>> = table.optional("late_requests", faults);
-        let late_requests = word.and_then(|word| {
+        let late_requests = late_requests.and_then(|word| {
             let named = LateRequests::NAMED.iter().find(|(name, _)| *name == word.value);
             if named.is_none() {
                 let names = || LateRequests::NAMED.iter().map(|(name, _)| *name);

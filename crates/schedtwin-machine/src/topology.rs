@@ -42,6 +42,8 @@ use schedtwin_input::{Diagnostics, Located, Location, TableReader, did_you_mean}
 use schedtwin_types::{CpuId, CpuMask, MAX_CPUS};
 
 use crate::cpu_list::CpuList;
+use crate::keys::declare::is_required;
+use crate::keys::{Need, keys, list, words};
 
 /// The most topologies of a file.
 const MAX_TOPOLOGIES: usize = 16;
@@ -175,22 +177,26 @@ pub(crate) fn read(
             faults.push_at(&name.at, format!("more than {MAX_TOPOLOGIES} topologies"), None);
             return None;
         }
-        let formerly: Vec<String> = table.optional("formerly", faults).unwrap_or_default();
-        if chosen.is_some_and(|chosen| formerly.contains(&chosen.value)) {
+        let is_like = table.has("like");
+        let required = |need| is_required(need) || (need == Need::Unless("like") && !is_like);
+        let mut keys = TopologyKeys::read_if(&mut table, required, faults);
+        let formerly = keys.formerly.take().unwrap_or_default();
+        let is_old = |chosen: &&Located<String>| formerly.iter().any(|f| f.value == chosen.value);
+        if chosen.as_ref().is_some_and(is_old) {
             renamed = Some(format!("it is called `{}` now", name.value));
         }
-        match table.optional::<Located<String>>("like", faults) {
-            Some(like) => waiting.push((name, like, table)),
-            None => all.push((name, read_one(table, None, cpus, faults))),
+        match keys.like.take() {
+            Some(like) => waiting.push((name, like, keys, table)),
+            None => all.push((name, read_one(keys, table, None, cpus, faults))),
         }
     }
     let first_hand = all.len();
-    for (name, like, table) in waiting {
+    for (name, like, keys, table) in waiting {
         let base = all[..first_hand].iter().find(|(name, _)| name.value == like.value);
         let topology = match base {
             Some((_, Some(base))) => {
                 let base = base.clone();
-                read_one(table, Some(base), cpus, faults)
+                read_one(keys, table, Some(base), cpus, faults)
             }
             // Its faults are noted already.
             Some((_, None)) => None,
@@ -221,8 +227,47 @@ pub(crate) fn read(
     all.swap_remove(found?).1
 }
 
+keys! {
+    /// who shares what, as the kernel is told; `schedtwin show machine FILE -k KERNEL` prints the domains. Left out with a class: one package and cache
+    struct TopologyKeys in "topologies.*" {
+        /// another topology, which this one follows wherever it says nothing
+        like: Located<String> = May, Text;
+        /// older names of it
+        formerly: Vec<Located<String>> = May, list(Text);
+        /// sockets; every CPU is in one
+        package: Located<Vec<CpuList>> = Unless("like"), list(Cpus);
+        /// last-level caches; every CPU shares one
+        llc: Located<Vec<CpuList>> = Unless("like"), list(Cpus);
+        /// leaf clusters of a cpu-map; what they become is up to the kernel
+        cluster: Located<Vec<CpuList>> = May, list(Cpus);
+        /// hardware threads of a core; needs `[smt]`
+        core: Located<Vec<CpuList>> = May, list(Cpus);
+        /// NUMA nodes
+        node: Located<Vec<CpuList>> = May, list(Cpus);
+        /// level 2 caches of several cores (x86, powerpc)
+        l2: Located<Vec<CpuList>> = May, list(Cpus);
+        /// halves of a powerpc chip
+        hemisphere: Located<Vec<CpuList>> = May, list(Cpus);
+        /// powerpc: cores of two small ones, which `core` names
+        big_core: Located<Vec<CpuList>> = May, list(Cpus);
+        /// whose levels of domains the kernel builds; arm64
+        architecture: Located<String> = May, words(&["arm64", "x86", "powerpc"]);
+        /// the kernel is told of `core`; false: it takes each thread for a core
+        kernel_smt: bool = May, Switch;
+        /// between nodes in the order of their lowest CPUs; 20
+        distances: Located<Vec<Vec<Located<u64>>>> = May, list(list(Whole(10, 255)));
+        /// the kernel spreads no tasks to nodes beyond it; 30, on AMD's Zen 32
+        reclaim_distance: Located<u64> = May, Whole(10, 255);
+        /// some CPUs are preferred (ITMT); false
+        sd_asym_packing: bool = May, Switch;
+        /// priority of each CPU; left out, lower ones are preferred
+        asym_priority: Located<Vec<Located<u64>>> = May, list(Whole(0, 10_000));
+    }
+}
+
 fn read_one(
-    mut table: TableReader<'_>,
+    keys: TopologyKeys,
+    table: TableReader<'_>,
     like: Option<Topology>,
     cpus: &CpuMask,
     faults: &mut Diagnostics,
@@ -230,21 +275,26 @@ fn read_one(
     let before = faults.0.len();
     let is_like = like.is_some();
     let like = like.as_ref();
-    let mut level = |key, required, of: fn(&Topology) -> &Level| {
-        read_level(&mut table, key, required && !is_like, like.map(of), faults)
+    let place = table.location();
+    let mut level = |key, told: &Parts, required: bool, of: fn(&Topology) -> &Level| {
+        let Some(told) = told.clone() else {
+            let none = || Level { parts: Vec::new(), at: Some(place.clone()) };
+            return (!required || is_like).then(|| like.map(of).cloned().unwrap_or_else(none));
+        };
+        read_level(key, told, faults)
     };
-    let package = level("package", true, |t| &t.package);
-    let llc = level("llc", true, |t| &t.llc);
-    let cluster = level("cluster", false, |t| &t.cluster);
-    let node = level("node", false, |t| &t.node);
-    let core = level("core", false, |t| &t.core);
-    let l2 = level("l2", false, |t| &t.l2);
-    let hemisphere = level("hemisphere", false, |t| &t.hemisphere);
-    let big_core = level("big_core", false, |t| &t.big_core);
+    let package = level("package", &keys.package, true, |t| &t.package);
+    let llc = level("llc", &keys.llc, true, |t| &t.llc);
+    let cluster = level("cluster", &keys.cluster, false, |t| &t.cluster);
+    let node = level("node", &keys.node, false, |t| &t.node);
+    let core = level("core", &keys.core, false, |t| &t.core);
+    let l2 = level("l2", &keys.l2, false, |t| &t.l2);
+    let hemisphere = level("hemisphere", &keys.hemisphere, false, |t| &t.hemisphere);
+    let big_core = level("big_core", &keys.big_core, false, |t| &t.big_core);
     let nodes = node.as_ref().map_or(0, |node| node.parts.len().max(1));
-    let mut kernel = read_kernel(&mut table, like.map(|t| &t.kernel), nodes, faults);
+    let mut kernel = read_kernel(&keys, place, like.map(|t| &t.kernel), nodes, faults);
     if let Some(kernel) = &mut kernel {
-        read_asym(&mut table, kernel, cpus.weight() as usize, faults);
+        read_asym(&keys, kernel, cpus.weight() as usize, faults);
     }
     table.finish(faults);
     let (package, llc, cluster, node, core) = (package?, llc?, cluster?, node?, core?);
@@ -285,8 +335,12 @@ fn read_one(
     (faults.0.len() == before).then_some(topology)
 }
 
+/// The parts of a level as a file has them.
+type Parts = Option<Located<Vec<CpuList>>>;
+
 fn read_kernel(
-    table: &mut TableReader<'_>,
+    keys: &TopologyKeys,
+    place: &Location,
     like: Option<&KernelTopology>,
     nodes: usize,
     faults: &mut Diagnostics,
@@ -300,7 +354,7 @@ fn read_kernel(
         asym_packing: false,
         asym_priority: Vec::new(),
     });
-    if let Some(name) = table.optional::<Located<String>>("architecture", faults) {
+    if let Some(name) = &keys.architecture {
         match Architecture::ALL.into_iter().find(|known| known.name() == name.value) {
             Some(known) => kernel.architecture = known,
             None => {
@@ -309,45 +363,44 @@ fn read_kernel(
             }
         }
     }
-    kernel.smt = table.optional("kernel_smt", faults).unwrap_or(kernel.smt);
-    if let Some(distance) = table.optional::<Located<u64>>("reclaim_distance", faults) {
+    kernel.smt = keys.kernel_smt.unwrap_or(kernel.smt);
+    if let Some(distance) = &keys.reclaim_distance {
         match u8::try_from(distance.value) {
             Ok(value) if value >= LOCAL_DISTANCE => kernel.reclaim_distance = value,
             _ => faults.push_at(&distance.at, "`reclaim_distance` is not within 10 to 255", None),
         }
     }
-    let at = table.location_of("distances");
-    if let Some(rows) = table.optional::<Vec<Vec<Located<u64>>>>("distances", faults) {
-        kernel.distances = if has_shape(&rows, nodes) {
-            read_distances(&rows, faults)
+    let at = keys.distances.as_ref().map_or(place, |rows| &rows.at);
+    if let Some(Located { value: rows, .. }) = &keys.distances {
+        kernel.distances = if has_shape(rows, nodes) {
+            read_distances(rows, faults)
         } else {
             rows.iter().map(|row| vec![LOCAL_DISTANCE; row.len()]).collect()
         };
     }
     if !kernel.distances.is_empty() && nodes > 0 && !has_shape(&kernel.distances, nodes) {
         let message = format!("`distances` needs {nodes} rows of {nodes}: one for each node");
-        faults.push_at(&at, message, None);
+        faults.push_at(at, message, None);
     }
     (faults.0.len() == before).then_some(kernel)
 }
 
 /// Which CPUs are preferred to others.
 fn read_asym(
-    table: &mut TableReader<'_>,
+    keys: &TopologyKeys,
     kernel: &mut KernelTopology,
     nr_cpus: usize,
     faults: &mut Diagnostics,
 ) {
-    kernel.asym_packing = table.optional("sd_asym_packing", faults).unwrap_or(kernel.asym_packing);
-    let at = table.location_of("asym_priority");
-    let Some(told) = table.optional::<Vec<Located<u64>>>("asym_priority", faults) else { return };
+    kernel.asym_packing = keys.sd_asym_packing.unwrap_or(kernel.asym_packing);
+    let Some(Located { value: told, at }) = &keys.asym_priority else { return };
     if nr_cpus > 0 && told.len() != nr_cpus {
         let message = format!("`asym_priority` needs {nr_cpus} numbers: one for each CPU");
-        faults.push_at(&at, message, None);
+        faults.push_at(at, message, None);
     }
     if !kernel.asym_packing {
         let help = Some("write `sd_asym_packing = true`".to_string());
-        faults.push_at(&at, "priorities that nobody looks at", help);
+        faults.push_at(at, "priorities that nobody looks at", help);
     }
     let most = KernelTopology::ASYM_PRIORITY_MAX;
     for above in told.iter().filter(|priority| priority.value > most) {
@@ -382,30 +435,17 @@ fn read_distances(rows: &[Vec<Located<u64>>], faults: &mut Diagnostics) -> Vec<V
 }
 
 fn read_level(
-    table: &mut TableReader<'_>,
     key: &str,
-    required: bool,
-    like: Option<&Level>,
+    Located { value: mut parts, at }: Located<Vec<CpuList>>,
     faults: &mut Diagnostics,
 ) -> Option<Level> {
-    let at = Some(table.location_of(key));
-    let mut parts: Vec<CpuList> = if required {
-        table.required(key, faults)?
-    } else {
-        match table.optional(key, faults) {
-            Some(parts) => parts,
-            None => {
-                return Some(like.cloned().unwrap_or(Level { parts: Vec::new(), at }));
-            }
-        }
-    };
     if parts.len() > MAX_CPUS {
         let message = format!("`{key}` has {} parts, more than a machine has CPUs", parts.len());
-        faults.push_at(&table.location_of(key), message, None);
+        faults.push_at(&at, message, None);
         return None;
     }
     parts.sort_by_key(|part| part.mask.lowest());
-    Some(Level { parts, at })
+    Some(Level { parts, at: Some(at) })
 }
 
 fn check_parts(

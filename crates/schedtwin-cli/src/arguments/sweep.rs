@@ -13,13 +13,15 @@ use super::MOST_THREADS;
 pub const SWEEP_EXAMPLES: &str = "\
 A list in braces stands for each of its values: {500,1000,2000}; quote it, shells have lists of their own. -m, -k and -w may be given again; each machine runs each kernel with each workload.
 
-The output has a line a run, with everything that was measured, and each input's hash once in its head. Runs that are done are kept in
+The output has a line for each run and metric, of what --metric names or else of everything that was measured; with --wide a line a run
+and a column a metric. Where it comes from, with each input's hash, stands in its first line. Runs that are done are kept in
 OUTPUT.runs until the output is written: give the command again after an interruption, and it goes on where it stopped. With --shard K/N it
 performs every N-th run, for batch engines; schedtwin merge makes one file of all shards, the same as without.
 
 Examples:
   schedtwin sweep -m pixel6 -k 'linux-7.3:schedutil.rate_limit_us={500,1000,2000}' -w ui-phone
   schedtwin sweep -m pixel6 -m juno-r2 -k 'linux-{6.1,6.12}' -w w1 -n 20 -o runs.csv
+  schedtwin sweep -m pixel6 -k 'linux-{6.1,6.12}' -w ui-phone --metric power,domain=* -o power.csv
   schedtwin sweep -m pixel6 -k 'linux-7.3:hz={100,250,1000}' -w ui-phone --front power,wakeup_latency.p99
   schedtwin sweep ... --front power,wakeup_latency.p99 --html sweep.html        a figure of both, x and y
   schedtwin sweep -m spr-2s224 -k linux-6.6 -w 'messaging -g {1,2,4}' --shard 3/40 -o part-03.csv
@@ -54,7 +56,8 @@ pub struct Sweep {
     /// The first seed
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// A metric of the table: NAME[.STAT][,LABEL=VALUE...]; may be given again [default: those that the workload is judged by]
+    /// A metric of the table and of the output: NAME[.STAT][,LABEL=VALUE...]; may be given again [default: in the table those
+    /// that the workload is judged by, in the output everything]
     #[arg(long = "metric", value_name = "NAME")]
     pub metrics: Vec<String>,
     /// Mark the settings that no other beats in both of two metrics: power,wakeup_latency.p99
@@ -66,6 +69,9 @@ pub struct Sweep {
     /// Write every run there: FILE.csv, or FILE.parquet (a binary built with --features parquet)
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Write a line a run, with a column for each metric
+    #[arg(long, requires = "output")]
+    pub wide: bool,
     /// Perform every N-th run only, beginning with the K-th
     #[arg(long, value_parser = Shard::parse, value_name = "K/N", requires = "output", conflicts_with_all = ["metrics", "front", "html"])]
     pub shard: Option<Shard>,

@@ -29,7 +29,7 @@ mod tune;
 pub use cells::{choose_metrics, choose_rows};
 pub(crate) use cells::{key_of, number, signed};
 use schedtwin_engine::result::RunResult;
-pub use sweep::sweep;
+pub use sweep::{columns as sweep_columns, sweep};
 pub use tune::tuned;
 
 use crate::Provenance;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A sweep to look at: a row for each setting, a column for each metric, and who is on the front.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schedtwin_input::Diagnostics;
 use schedtwin_types::metric::{Better, Kind, Labels, declared};
@@ -106,6 +106,17 @@ impl Shown {
             rivals,
         })
     }
+}
+
+/// The columns of the metrics that the selectors mean, of a sweep's runs.
+pub fn columns(runs: &[Run], selectors: &[Selector]) -> Result<BTreeSet<String>, Diagnostics> {
+    let titles = titles(runs);
+    let keys: Vec<Key> =
+        titles.iter().map(|(_, name, stat, labels, kind)| (*name, *stat, labels, *kind)).collect();
+    let mut faults = Diagnostics::new();
+    let picked: Vec<usize> =
+        selectors.iter().filter_map(|s| faults.absorb(s.pick(&keys))).flatten().collect();
+    faults.into_result(picked.into_iter().map(|at| titles[at].0.clone()).collect())
 }
 
 /// How many settings with how many seeds.

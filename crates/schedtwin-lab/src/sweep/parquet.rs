@@ -21,7 +21,7 @@ use parquet::schema::types::Type;
 
 use crate::crash;
 
-use super::part::{HEAD, NUMBER, Part, Run};
+use super::part::{Form, HEAD, LONG, NUMBER, OF, Part, Run, VALUE, wide_title};
 
 const SEED: &str = "seed";
 const DIGEST: &str = "digest";
@@ -32,20 +32,56 @@ const SHARD_KEY: &str = "schedtwin.shard";
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Holds {
     Count,
+    /// A count that a row may lack.
+    Parts,
     Text,
     Measured,
 }
 
 impl Part {
     fn typed_columns(&self) -> Vec<(&str, Holds)> {
-        let holds = |column: &str| match column {
-            SEED => Holds::Count,
-            own if self.own_columns.iter().any(|name| name == own) => Holds::Text,
-            _ => Holds::Measured,
+        let is_own = |column: &str| self.own_columns.iter().any(|name| name == column);
+        let holds = |column: &str| match (column, self.form) {
+            (SEED, _) => Holds::Count,
+            (own, _) if is_own(own) => Holds::Text,
+            (OF, Form::Long) => Holds::Parts,
+            (VALUE, Form::Long) | (_, Form::Wide) => Holds::Measured,
+            (_, Form::Long) => Holds::Text,
         };
-        let columns = self.columns().into_iter().map(|column| (column, holds(column)));
+        let columns = match self.form {
+            Form::Wide => self.columns(),
+            Form::Long => self.own_columns.iter().map(String::as_str).chain(LONG).collect(),
+        };
+        let columns = columns.into_iter().map(|column| (column, holds(column)));
         std::iter::once((NUMBER, Holds::Count)).chain(columns).collect()
     }
+}
+
+/// The cells of a column, by line. `numbers` and `lines`: of each run its number and what stands in its columns.
+fn cells<'p>(
+    part: &Part,
+    column: &str,
+    numbers: &'p [String],
+    lines: &'p [BTreeMap<&'p str, &'p str>],
+) -> Vec<Option<&'p str>> {
+    let some = |text: &'p str| Some(text).filter(|text| !text.is_empty());
+    let of_run = |at: usize| match column {
+        NUMBER => Some(numbers[at].as_str()),
+        _ => lines[at].get(column).copied().and_then(some),
+    };
+    if part.form == Form::Wide {
+        return (0..lines.len()).map(of_run).collect();
+    }
+    let long = LONG.iter().position(|name| *name == column);
+    let mut out = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let rows = part.long_rows(line).into_iter();
+        out.extend(rows.map(|(cells, value)| match long {
+            Some(place) => some(cells.get(place).copied().unwrap_or(value)),
+            None => of_run(at),
+        }));
+    }
+    out
 }
 
 /// The whole file.
@@ -60,6 +96,9 @@ fn try_write(part: &Part, shard: Option<&str>) -> Result<Vec<u8>, ParquetError> 
         let (physical, logical, repetition) = match holds {
             Holds::Count => {
                 (Physical::INT64, Some(LogicalType::integer(64, false)), Repetition::REQUIRED)
+            }
+            Holds::Parts => {
+                (Physical::INT64, Some(LogicalType::integer(64, false)), Repetition::OPTIONAL)
             }
             Holds::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String), Repetition::OPTIONAL),
             Holds::Measured => (Physical::DOUBLE, None, Repetition::OPTIONAL),
@@ -79,12 +118,7 @@ fn try_write(part: &Part, shard: Option<&str>) -> Result<Vec<u8>, ParquetError> 
     let numbers: Vec<String> = part.runs.iter().map(|run| run.number.to_string()).collect();
     let lines: Vec<BTreeMap<&str, &str>> = part.runs.iter().map(Run::by_column).collect();
     for (column, holds) in &columns {
-        let of = |(line, number): (&BTreeMap<&str, _>, _)| match *column {
-            NUMBER => Some(number),
-            _ => line.get(column).copied().filter(|text: &&str| !text.is_empty()),
-        };
-        let texts: Vec<Option<&str>> =
-            lines.iter().zip(numbers.iter().map(String::as_str)).map(of).collect();
+        let texts = cells(part, column, &numbers, &lines);
         write_column(&mut rows, &texts, *holds)?;
     }
     rows.close()?;
@@ -100,12 +134,13 @@ fn write_column(
     let texts = texts.iter().copied().flatten();
     let mut writer = rows.next_column()?.ok_or_else(|| ParquetError::General("a column".into()))?;
     match holds {
-        Holds::Count => {
+        Holds::Count | Holds::Parts => {
             // Parquet keeps unsigned integers in signed ones of the same bits.
             let values: Vec<i64> = texts
                 .map(|text| number::<u64>(text).map(|n| n as i64))
                 .collect::<Result<_, _>>()?;
-            writer.typed::<Int64Type>().write_batch(&values, None, None)?;
+            let there = (holds == Holds::Parts).then_some(&there[..]);
+            writer.typed::<Int64Type>().write_batch(&values, there, None)?;
         }
         Holds::Text => {
             let values: Vec<ByteArray> = texts.map(ByteArray::from).collect();
@@ -146,7 +181,11 @@ fn try_read(bytes: Vec<u8>) -> Result<Part, String> {
     let (Some(digest), Some(NUMBER)) = (digest, columns.first().map(String::as_str)) else {
         return Err("its columns are not those of a sweep".into());
     };
-    let mut runs = Vec::new();
+    let form = match columns.get(digest + 1).map(String::as_str) {
+        Some(first) if first == LONG[0] => Form::Long,
+        _ => Form::Wide,
+    };
+    let mut runs: Vec<Run> = Vec::new();
     for row in reader.get_row_iter(None).map_err(broken)? {
         let row = row.map_err(broken)?;
         let (mut number, mut fields) = (None, Vec::new());
@@ -163,9 +202,27 @@ fn try_read(bytes: Vec<u8>) -> Result<Part, String> {
                 _ => fields.push((column.clone(), text)),
             }
         }
-        runs.push(Run { number: number.ok_or("a line has no number")?, fields });
+        let number = number.ok_or("a line has no number")?;
+        if form == Form::Long {
+            let long = fields.split_off(fields.iter().take_while(|(c, _)| *c != LONG[0]).count());
+            let cell = |name: &str| {
+                let found = long.iter().find(|(column, _)| column == name);
+                found.map_or("", |(_, text)| text.as_str())
+            };
+            let title = wide_title(std::array::from_fn(|at| cell(LONG[at])));
+            let value = (title, cell(VALUE).to_string());
+            match runs.last_mut().filter(|run| run.number == number) {
+                Some(run) => run.fields.push(value),
+                None => {
+                    fields.push(value);
+                    runs.push(Run { number, fields });
+                }
+            }
+            continue;
+        }
+        runs.push(Run { number, fields });
     }
-    Ok(Part { head, own_columns: columns[1..=digest].to_vec(), runs })
+    Ok(Part { head, own_columns: columns[1..=digest].to_vec(), runs, form })
 }
 
 #[cfg(test)]
@@ -183,8 +240,12 @@ mod tests {
         let fields =
             ["machine", SEED, DIGEST, "power.mean"].map(|name| (name.to_string(), "1".to_string()));
         let own_columns = fields[..3].iter().map(|(name, _)| name.clone()).collect();
-        let part =
-            Part { head, own_columns, runs: vec![Run { number: 1, fields: fields.to_vec() }] };
+        let part = Part {
+            head,
+            own_columns,
+            runs: vec![Run { number: 1, fields: fields.to_vec() }],
+            form: Form::Wide,
+        };
         let good = write(&part, None);
         assert_eq!(read(good.clone()).unwrap(), part);
         // Every byte turned, every length: an error or some part, never more than the file could hold.

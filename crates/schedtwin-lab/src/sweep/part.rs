@@ -1,5 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The file of a sweep, or of a shard of it: CSV, one line a run.
+//! The file of a sweep, or of a shard of it: CSV, long or wide.
+//!
+//! Long, one line for each run and metric:
+//!
+//! ```text
+//! run,machine,kernel,workload,kernel.hz,seed,digest,metric,stat,labels,kind,of,over,unit,value,from
+//! 0,pixel6,linux-6.12:hz=100,ui-phone,100,1,...,energy,sum,,one,,,mJ,3487,schedtwin sweep 0123456789abcdef: 12 runs...
+//! 0,pixel6,linux-6.12:hz=100,ui-phone,100,1,...,power,mean,domain=big,one,,,mW,191.5,
+//! ```
+//!
+//! Where the results come from stands in the first line alone, under `from`. Labels are spelled as `--metric` has them.
+//! A metric that a run does not have has no line.
+//!
+//! Wide, one line a run:
 //!
 //! ```text
 //! # schedtwin sweep 0123456789abcdef: 12 runs, version 0.1.0, model 3
@@ -15,7 +28,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use schedtwin_types::metric::Kind;
+use schedtwin_types::metric::{Kind, declared};
 use schedtwin_types::printable;
 
 use super::{Shard, Sweep};
@@ -28,7 +41,58 @@ pub(super) const NUMBER: &str = "run";
 pub(super) const HEAD: &str = "schedtwin sweep ";
 pub(super) const SHARD: &str = "shard ";
 
-/// A line.
+/// Which lines a file has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// One for each run and metric.
+    Long,
+    /// One for each run, with a column a metric.
+    Wide,
+}
+
+/// The columns of a long file behind those of the run.
+pub(super) const LONG: [&str; 8] =
+    ["metric", "stat", "labels", "kind", "of", "over", "unit", VALUE];
+pub(super) const VALUE: &str = "value";
+#[cfg(feature = "parquet")]
+pub(super) const OF: &str = "of";
+
+/// The column of a long CSV file that says, in its first line, where the results come from.
+const FROM: &str = "from";
+
+/// What stands between the lines of a head under [`FROM`].
+const BETWEEN: &str = "; ";
+
+/// A metric's column of a wide file as the cells of a long one, but for the value.
+pub(super) fn long_cells(title: &str) -> Option<[&str; 7]> {
+    let (named, kind) = match title.strip_suffix(']').and_then(|title| title.rsplit_once('[')) {
+        Some((named, kind)) => (named, kind),
+        None => (title, "one"),
+    };
+    let (metric, rest) = named.split_once('.')?;
+    let (stat, labels) = match rest.split_once('{') {
+        Some((stat, labels)) => (stat, labels.strip_suffix('}')?),
+        None => (rest, ""),
+    };
+    // `lowest of 160 domains`
+    let mut words = kind.split(' ');
+    let (kind, of) = (words.next()?, words.nth(1).unwrap_or(""));
+    let over = words.next().and_then(|parts| parts.strip_suffix('s')).unwrap_or("");
+    let unit = declared(metric).map_or("", |metric| metric.unit);
+    Some([metric, stat, labels, kind, of, over, unit])
+}
+
+/// The converse of [`long_cells`].
+pub(super) fn wide_title([metric, stat, labels, kind, of, over]: [&str; 6]) -> String {
+    let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
+    let kind = match kind {
+        "one" => String::new(),
+        kind => format!("[{kind} of {of} {over}s]"),
+    };
+    format!("{metric}.{stat}{labels}{kind}")
+}
+
+/// A run as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
     /// Its number in the sweep.
@@ -38,6 +102,11 @@ pub struct Run {
 }
 
 impl Run {
+    /// Keeps the metrics of these columns, and what the run was.
+    pub fn keep(&mut self, own: &[String], columns: &BTreeSet<String>) {
+        self.fields.retain(|(column, _)| own.contains(column) || columns.contains(column));
+    }
+
     pub(super) fn by_column(&self) -> BTreeMap<&str, &str> {
         self.fields.iter().map(|(column, text)| (column.as_str(), text.as_str())).collect()
     }
@@ -51,6 +120,7 @@ pub struct Part {
     /// The columns that every line has, before those of metrics.
     pub(super) own_columns: Vec<String>,
     pub(super) runs: Vec<Run>,
+    pub(super) form: Form,
 }
 
 /// A metric as a column: `power.mean{domain=big}`, `power.mean[highest of 160 domains]`.
@@ -63,8 +133,8 @@ pub fn title((name, stat, labels, kind): Key) -> String {
 }
 
 /// The file of some runs of a sweep.
-pub fn write(sweep: &Sweep, shard: Shard, runs: Vec<Run>, format: Format) -> Vec<u8> {
-    let part = Part { head: sweep.head(), own_columns: sweep.own_columns(), runs };
+pub fn write(sweep: &Sweep, shard: Shard, runs: Vec<Run>, form: Form, format: Format) -> Vec<u8> {
+    let part = Part { head: sweep.head(), own_columns: sweep.own_columns(), runs, form };
     part.write(shard.text().as_deref(), format)
 }
 
@@ -96,7 +166,10 @@ impl Format {
 impl Part {
     fn write(&self, shard: Option<&str>, format: Format) -> Vec<u8> {
         match format {
-            Format::Csv => self.text(shard).into_bytes(),
+            Format::Csv => match self.form {
+                Form::Long => self.long_text(shard).into_bytes(),
+                Form::Wide => self.text(shard).into_bytes(),
+            },
             #[cfg(feature = "parquet")]
             Format::Parquet => super::parquet::write(self, shard),
         }
@@ -108,6 +181,45 @@ impl Part {
         let metrics: BTreeSet<&str> =
             all.filter(|column| !self.own_columns.iter().any(|own| own == column)).collect();
         self.own_columns.iter().map(String::as_str).chain(metrics).collect()
+    }
+
+    /// The metrics of a run in the order of their names, with their cells in a long file and the value.
+    pub(super) fn long_rows<'p>(
+        &self,
+        fields: &BTreeMap<&'p str, &'p str>,
+    ) -> Vec<([&'p str; 7], &'p str)> {
+        let metrics =
+            fields.iter().filter(|(column, _)| !self.own_columns.iter().any(|o| o == *column));
+        metrics.filter_map(|(column, value)| Some((long_cells(column)?, *value))).collect()
+    }
+
+    fn long_text(&self, shard: Option<&str>) -> String {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        let in_memory = "a vector takes every write";
+        let own = || self.own_columns.iter().map(String::as_str);
+        let columns = std::iter::once(NUMBER).chain(own()).chain(LONG).chain([FROM]);
+        writer.write_record(columns).expect(in_memory);
+        let shard = shard.map(|shard| format!("{SHARD}{shard}"));
+        let head: Vec<&str> = self.head.iter().chain(&shard).map(String::as_str).collect();
+        let mut from = head.join(BETWEEN);
+        for run in &self.runs {
+            let fields = run.by_column();
+            let number = run.number.to_string();
+            for (cells, value) in self.long_rows(&fields) {
+                let own = own().map(|column| fields.get(column).copied().unwrap_or(""));
+                let line = std::iter::once(number.as_str()).chain(own).chain(cells);
+                writer.write_record(line.chain([value, &from])).expect(in_memory);
+                from.clear();
+            }
+        }
+        if !from.is_empty() {
+            // A shard without a run still says whose shard it is.
+            let columns = self.own_columns.len() + 1 + LONG.len();
+            let line = std::iter::repeat_n("", columns).chain([from.as_str()]);
+            writer.write_record(line).expect(in_memory);
+        }
+        let lines = writer.into_inner().expect(in_memory);
+        String::from_utf8(lines).expect("only text was written")
     }
 
     fn text(&self, shard: Option<&str>) -> String {
@@ -143,6 +255,9 @@ impl Part {
     }
 
     fn read_text(text: &str) -> Result<Part, String> {
+        if !text.starts_with('#') {
+            return Part::read_long(text);
+        }
         let comments = text.lines().map_while(|line| line.strip_prefix("# "));
         let head: Vec<String> =
             comments.filter(|line| !line.starts_with(SHARD)).map(String::from).collect();
@@ -166,7 +281,48 @@ impl Part {
             let fields = fields.map(|(column, text)| (column.clone(), text.to_string())).collect();
             runs.push(Run { number, fields });
         }
-        Ok(Part { head, own_columns: columns[1..=digest].to_vec(), runs })
+        Ok(Part { head, own_columns: columns[1..=digest].to_vec(), runs, form: Form::Wide })
+    }
+
+    fn read_long(text: &str) -> Result<Part, String> {
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let columns: Vec<String> =
+            reader.headers().map_err(|e| e.to_string())?.iter().map(String::from).collect();
+        let own = columns.len().checked_sub(LONG.len() + 1);
+        let own = own.filter(|own| {
+            let (behind, last) = (&columns[*own..columns.len() - 1], columns.last());
+            behind == LONG && last.is_some_and(|l| l == FROM) && columns[0] == NUMBER
+        });
+        let Some(own) = own else {
+            return Err("this is no file of a sweep: its columns are not those of one".into());
+        };
+        let mut head: Vec<String> = Vec::new();
+        let mut runs: Vec<Run> = Vec::new();
+        for record in reader.records() {
+            let record = record.map_err(|error| error.to_string())?;
+            let cells: Vec<&str> = record.iter().collect();
+            if head.is_empty() {
+                let lines = cells[columns.len() - 1].split(BETWEEN);
+                head = lines.filter(|line| !line.starts_with(SHARD)).map(String::from).collect();
+            }
+            if cells[0].is_empty() {
+                continue;
+            }
+            let number = cells[0].parse().map_err(|_| format!("`{}` is no run", cells[0]))?;
+            if runs.last().is_none_or(|run| run.number != number) {
+                let fields = columns[1..own].iter().zip(&cells[1..own]);
+                let fields = fields.filter(|(_, text)| !text.is_empty());
+                let fields = fields.map(|(column, text)| (column.clone(), text.to_string()));
+                runs.push(Run { number, fields: fields.collect() });
+            }
+            let title: [&str; 6] = cells[own..own + 6].try_into().expect("six of them");
+            let value = cells[own + 7].to_string();
+            runs.last_mut().expect("it was put there").fields.push((wide_title(title), value));
+        }
+        if !head.first().is_some_and(|line| line.starts_with(HEAD)) {
+            return Err(format!("this is no file of a sweep: `{FROM}` does not say of which"));
+        }
+        Ok(Part { head, own_columns: columns[1..own].to_vec(), runs, form: Form::Long })
     }
 
     /// How many runs the whole sweep has.
@@ -183,6 +339,9 @@ pub fn merge(parts: &[(String, Part)], format: Format) -> Result<Vec<u8>, String
     for (name, part) in parts {
         if part.head != first.head {
             return Err(format!("{name} and {first_name} are of different sweeps"));
+        }
+        if part.form != first.form {
+            return Err(format!("{name} and {first_name}: one is wide, the other is not"));
         }
         for run in &part.runs {
             if let Some((other, _)) = by_number.insert(run.number, (name, run)) {
@@ -223,7 +382,50 @@ mod tests {
             head: vec!["schedtwin sweep 12: 4 runs, version 0".into(), "machine m: 3".into()],
             own_columns: vec!["seed".into(), "digest".into()],
             runs: numbers.iter().map(run).collect(),
+            form: Form::Wide,
         }
+    }
+
+    fn long(numbers: &[u64]) -> Part {
+        let mut part = Part { form: Form::Long, ..part(numbers) };
+        for run in &mut part.runs {
+            run.fields.push(("freq_mean.mean[lowest of 20 domains]".into(), "9".into()));
+        }
+        part
+    }
+
+    #[test]
+    fn long_parts_make_the_whole_byte_for_byte() {
+        let whole = long(&[0, 1]).long_text(None);
+        assert_eq!(
+            whole,
+            "run,seed,digest,metric,stat,labels,kind,of,over,unit,value,from\n\
+             0,1,00,freq_mean,mean,,lowest,20,domain,MHz,9,\
+             \"schedtwin sweep 12: 4 runs, version 0; machine m: 3\"\n\
+             0,1,00,power,mean,\"domain=a,b\",one,,,mW,2.5,\n\
+             1,1,00,energy,sum,,one,,,mJ,7,\n\
+             1,1,00,freq_mean,mean,,lowest,20,domain,MHz,9,\n\
+             1,1,00,power,mean,\"domain=a,b\",one,,,mW,2.5,\n"
+        );
+        for numbers in [&[0, 1, 2, 3][..], &[2], &[]] {
+            let read = Part::read_text(&long(numbers).long_text(Some("1/2"))).unwrap();
+            assert_eq!(read.long_text(None), long(numbers).long_text(None));
+        }
+        let parts = [("a", &[1, 3][..]), ("b", &[0, 2]), ("c", &[])].map(|(name, numbers)| {
+            let written = long(numbers).write(Some("1/3"), Format::Csv);
+            (name.to_string(), Part::read(written, Format::Csv).unwrap())
+        });
+        let merged = merge(&parts, Format::Csv).unwrap();
+        assert_eq!(merged, long(&[0, 1, 2, 3]).write(None, Format::Csv));
+        #[cfg(feature = "parquet")]
+        {
+            let written = long(&[0, 1, 2, 3]).write(None, Format::Parquet);
+            let read = Part::read(written, Format::Parquet).unwrap();
+            assert_eq!(read.long_text(None), long(&[0, 1, 2, 3]).long_text(None));
+        }
+        let mixed = [("a".to_string(), long(&[0, 1])), ("b".to_string(), part(&[2, 3]))];
+        assert!(merge(&mixed, Format::Csv).unwrap_err().contains("one is wide"));
+        assert!(Part::read_text("run,metric,value\n").unwrap_err().contains("no file of a sweep"));
     }
 
     #[test]
