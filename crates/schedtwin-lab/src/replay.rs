@@ -307,7 +307,12 @@ fn figures(trace: &TraceRecording, board: &Board, comparison: &Comparison) -> Ve
     for (name, all) in whole.chain(names) {
         let labels: Labels = name.iter().map(|name| ("task", name.to_string())).collect();
         for (stat, q) in [("p50", 50), ("p90", 90), ("p99", 99)] {
-            let title = crate::measured::title(latency, stat, &labels);
+            let title = crate::measured::title((
+                latency,
+                stat,
+                &labels,
+                schedtwin_types::metric::Kind::One,
+            ));
             let value = replayed(latency, stat, &labels);
             add(Aspect::Latency, Limit::Factor, title, "us", quantile(all, q), value);
         }

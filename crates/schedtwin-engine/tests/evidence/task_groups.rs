@@ -48,7 +48,10 @@ fn rt_apps_own_examples_run() {
             let result = run(&scenario("pixel6", kernel, &file, Some(2 * SECOND)), 1);
             assert!(result.tasks.iter().any(|t| t.cpu_time_ns > SECOND / 10), "{example} {kernel}");
         }
-        let refused = Scenario::new("pixel6", "linux-6.12:fair_group_sched=false", &file, None).err().unwrap().to_string();
+        let refused = Scenario::new("pixel6", "linux-6.12:fair_group_sched=false", &file, None)
+            .err()
+            .unwrap()
+            .to_string();
         let expected = "kernel:1:1: linux-6.12:fair_group_sched=false has no task groups, which the workload asks for\n  help: add fair_group_sched=true";
         assert_eq!(refused, expected);
     }
@@ -249,7 +252,9 @@ fn faults_of_jobs_are_told() {
         let message = tell(EEVDF, line);
         assert!(message.contains(told), "{line}: {message}");
     }
-    assert!(tell("linux-6.12:fair_group_sched=false", "cgroup=/a w1").contains("has no task groups"));
+    assert!(
+        tell("linux-6.12:fair_group_sched=false", "cgroup=/a w1").contains("has no task groups")
+    );
     let message = tell("linux-6.12:fair_group_sched=false,sched_autogroup=true", "w1");
     assert!(message.contains("has autogroups without task groups"), "{message}");
 }
