@@ -219,3 +219,26 @@ fn some(text: &[u8], draw: &mut Draw, kind: impl Fn(u8) -> bool) -> Option<Range
 fn with_end(text: &[u8], at: Range<usize>) -> Range<usize> {
     at.start..(at.end + 1).min(text.len())
 }
+
+/// Reads a recording to its end. Its events cannot be more than the bytes that they came from, unpacked at the most that
+/// any packing gives.
+pub fn read_to_the_end<S: schedtwin_trace::event::TraceSource>(
+    opened: Result<S, schedtwin_trace::event::SourceFault>,
+    bytes: usize,
+) {
+    /// Unpacked bytes of a packed one: runs of Zstandard give the most.
+    const RATIO_MAX: usize = 50_000;
+    match opened {
+        Ok(mut source) => {
+            let mut events = 0;
+            while let Ok(Some(_)) = source.next_event() {
+                events += 1;
+                assert!(events <= bytes.saturating_mul(RATIO_MAX));
+            }
+            for (name, count) in source.report().counts(source.names()) {
+                assert!(count.unused <= count.events, "{name}");
+            }
+        }
+        Err(fault) => drop(fault.to_string()),
+    }
+}

@@ -5,6 +5,7 @@
 //! not there says so and passes: nothing was compared.
 
 use schedtwin_trace::event::{TraceEventKind, TraceSource};
+use schedtwin_trace::perf_data::PerfData;
 use schedtwin_trace::trace_dat::TraceDat;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -127,5 +128,63 @@ fn trace_dat_has_the_events_that_trace_cmd_reports_in_each_version_and_packing()
             assert_eq!(counted(&mut source), expected, "{}", version.display());
             fs::remove_file(&version).unwrap();
         }
+    }
+}
+
+/// The samples of each event in the output of `perf script -F event`; the system's name is left off.
+fn of_script(text: &str) -> Counts {
+    let mut counts = Counts::new();
+    for line in text.lines() {
+        let event = line.trim().trim_end_matches(':');
+        if let Some((_, name)) = event.split_once(':') {
+            *counts.entry(name.to_owned()).or_default() += 1;
+        }
+    }
+    counts
+}
+
+#[test]
+fn perf_data_has_the_events_that_perf_prints_plain_packed_and_from_a_pipe() {
+    if !there_is("perf") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let events = [
+        "sched:sched_switch",
+        "sched:sched_waking",
+        "sched:sched_process_fork",
+        "sched:sched_stat_runtime",
+    ];
+    for (name, options) in [("plain", &[][..]), ("packed", &["-z"]), ("pipe", &["-o", "-"])] {
+        let path = folder.path().join(name);
+        let mut perf = Command::new("perf");
+        perf.args(["record", "-a", "-c", "1", "-m", "1024"]).stderr(Stdio::null());
+        for event in events {
+            perf.args(["-e", event]);
+        }
+        perf.args(options);
+        if name == "pipe" {
+            perf.stdout(File::create(&path).unwrap());
+        } else {
+            perf.arg("-o").arg(&path).stdout(Stdio::null());
+        }
+        // Something that forks, wakes and sleeps.
+        let recorded = perf
+            .args(["--", "sh", "-c", "for i in 1 2 3 4 5 6 7 8; do ls / | cat; done > /dev/null"])
+            .status();
+        if !recorded.is_ok_and(|status| status.success()) {
+            eprintln!("SKIPPED {name}: perf cannot record here");
+            continue;
+        }
+        let expected = of_script(&output("perf", &["script", "-F", "event", "-i"], &path));
+        assert!(
+            expected.get("sched_switch").is_some_and(|count| *count > 10),
+            "{name}: {expected:?}"
+        );
+        let mut source = PerfData::open(File::open(&path).unwrap()).unwrap();
+        let mut counts = counted(&mut source);
+        // perf's own records are no samples.
+        counts.retain(|event, _| !event.starts_with("PERF_RECORD_"));
+        assert_eq!(counts, expected, "{name}");
     }
 }

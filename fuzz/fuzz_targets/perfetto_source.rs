@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Any bytes can be read as a Perfetto trace of any tool to its end, or are refused with a reason.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use schedtwin_fuzz::read_to_the_end;
+use schedtwin_trace::perfetto_source::PerfettoTrace;
+
+fuzz_target!(|bytes: &[u8]| read_to_the_end(PerfettoTrace::open(bytes), bytes.len()));
