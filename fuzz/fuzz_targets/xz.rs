@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Any bytes can be unpacked, or are refused, in bounded memory.
 //!
-//! Checksums reject nearly every changed file before its content is looked at. Bytes that do not begin as a file of xz
+//! Checksums reject nearly every changed file of xz before its content is looked at. Bytes that do not begin as a packed file
 //! are therefore put into one: the first is the size of its dictionary, the rest its LZMA2 data.
 #![no_main]
 
@@ -11,8 +11,12 @@ use schedtwin_trace::sources;
 
 const MAGIC: &[u8] = b"\xfd7zXZ\0";
 
+/// First bytes of files that are read as they are: xz, gzip, zstd, zip, zlib.
+const MAGICS: [&[u8]; 5] = [MAGIC, b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"\x78\x9c"];
+
 fuzz_target!(|bytes: &[u8]| {
-    let file = if bytes.starts_with(MAGIC) { bytes.to_vec() } else { packed(bytes) };
+    let wrapped = MAGICS.iter().any(|magic| bytes.starts_with(magic));
+    let file = if wrapped { bytes.to_vec() } else { packed(bytes) };
     if let Ok(mut source) = sources::read(&file[..]) {
         while let Ok(Some(_)) = source.next_event() {}
     }
