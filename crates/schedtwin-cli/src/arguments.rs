@@ -363,8 +363,16 @@ pub struct Record {
 
 #[derive(Args)]
 pub struct Compare {
-    #[command(flatten)]
-    pub subject: Subject,
+    /// A machine: NAME[:KEY=VALUE,...] or a path; given again, one table has all
+    #[arg(short, long = "machine", value_name = "MACHINE", required = true)]
+    pub machines: Vec<String>,
+    /// A workload: NAME [OPTIONS] or a path; several beside each other: [setsid] [cgroup=/PATH] NAME & NAME; given again, one
+    /// table has all
+    #[arg(short, long = "workload", value_name = "WORKLOAD", required = true)]
+    pub workloads: Vec<String>,
+    /// How long to simulate, from where the workload's tasks have started: 10s, 500ms; else as long as the workload says
+    #[arg(long, allow_hyphen_values = true, value_name = "TIME")]
+    pub duration: Option<Duration>,
     /// A kernel; the first is the baseline, give it again for each other, or name several at once:
     /// 'linux-7.3:hz={250,1000}'
     #[arg(short, long = "kernel", value_name = "KERNEL", required = true)]
@@ -405,6 +413,9 @@ pub struct Compare {
     /// Of the text: as mmtests prints it, a column a kernel and changes in brackets, positive for the better
     #[arg(long, conflicts_with = "first_difference")]
     pub mmtests: bool,
+    /// Of several machines or workloads: a table for each, not one for all
+    #[arg(long, conflicts_with = "first_difference")]
+    pub each: bool,
     /// Threads; changes no result [default: one per CPU]
     #[arg(long, alias = "jobs", value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
     pub threads: Option<u64>,

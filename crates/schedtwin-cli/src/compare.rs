@@ -9,9 +9,9 @@ use schedtwin_engine::Scenario;
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_lab::aa::{FalseAlarms, calibrate};
 use schedtwin_lab::compare::{Comparison, Iterations, Plan};
-use schedtwin_lab::fail_if::Condition;
+use schedtwin_lab::fail_if::{Condition, Verdict};
 use schedtwin_lab::moment::{Moment, longest_wait};
-use schedtwin_lab::report;
+use schedtwin_lab::report::{self, Format};
 use schedtwin_lab::selector::Selector;
 use schedtwin_lab::sweep::choices::choices;
 use schedtwin_lab::twin::{Column, joint_provenance};
@@ -27,16 +27,28 @@ use crate::run::writable;
 use crate::{interrupt, output};
 
 pub fn compare(arguments: Compare) -> Result<(), Failure> {
-    let Understood { columns, conditions, selectors } = understand(&arguments)?;
-    warn_of(columns.iter().map(|column| &column.scenario));
+    let Understood { groups, conditions, selectors } = understand(&arguments)?;
+    let columns = groups.iter().flatten();
+    warn_of(columns.map(|column| &column.scenario));
     if let Some(option) = arguments.misplaced() {
         return Err(Failure::bad(format!("{option} is for tables of text, not for this --format")));
+    }
+    if groups.len() > 1 {
+        let given = [
+            (arguments.html.is_some(), "--html"),
+            (arguments.first_difference, "--first-difference"),
+        ];
+        let mmtests = (arguments.mmtests && !arguments.each, "without --each, --mmtests");
+        if let Some((_, option)) = given.into_iter().chain([mmtests]).find(|(given, _)| *given) {
+            let message = format!("{option} is for one machine and one workload");
+            return Err(Failure::bad(message));
+        }
     }
     for path in arguments.html.iter().chain(&arguments.output) {
         writable(path)?;
     }
     if arguments.first_difference {
-        return print_first_differences(&columns, arguments.seed);
+        return print_first_differences(&groups[0], arguments.seed);
     }
     let most = arguments.most_runs();
     check_seeds(arguments.seed, most)?;
@@ -47,42 +59,92 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
     let plan = Plan { first_seed: arguments.seed, iterations };
     let progress = Arc::new(Progress::new());
     let bar = Bar::watch(&progress, arguments.printing.quiet);
-    let provenance = joint_provenance(&columns);
-    let compared =
-        with_threads(arguments.threads, || lab::compare(&columns, plan, provenance, &progress))?;
+    let compared = with_threads(arguments.threads, || {
+        let compare = |columns: &Vec<Column>| {
+            lab::compare(columns, plan, joint_provenance(columns), &progress)
+        };
+        groups.iter().map(compare).collect::<Result<Vec<Comparison>, _>>()
+    })?;
     drop(bar);
-    let mut comparison =
+    let mut comparisons =
         compared.map_err(|error| Failure::bad(format!("failed to compare: {error}")))?;
-    for notice in columns.iter().flat_map(|column| column.scenario.notices()).rev() {
-        if !comparison.notices.contains(&notice) {
-            comparison.notices.insert(0, notice);
+    for (comparison, columns) in comparisons.iter_mut().zip(&groups) {
+        for notice in columns.iter().flat_map(|column| column.scenario.notices()).rev() {
+            if !comparison.notices.contains(&notice) {
+                comparison.notices.insert(0, notice);
+            }
         }
     }
     let page = match &arguments.html {
         Some(path) => {
-            let moments = moments(&columns, arguments.seed);
+            let columns = &groups[0];
+            let moments = moments(columns, arguments.seed);
             let domains: Vec<_> = columns.iter().map(|column| column.scenario.domains()).collect();
-            write_page(path, report::html::comparison(&comparison, &moments, &domains))
+            write_page(path, report::html::comparison(&comparisons[0], &moments, &domains))
         }
         None => Ok(()),
     };
-    let printing = &arguments.printing;
     // Conditions are judged even if nobody reads the table: the exit code may be all that is wanted.
-    let mut findings = crash::lines(&comparison.crashes);
-    let mut shown = comparison.clone();
-    if !selectors.is_empty() {
-        report::choose_rows(&mut shown, &selectors)?;
-    }
-    let layout = arguments.layout();
-    let text = report::comparison_in(&shown, printing.format(), printing.extent(), layout);
+    let verdicts: Result<Vec<Verdicts>, Diagnostics> =
+        comparisons.iter().map(|comparison| verdicts(&conditions, comparison)).collect();
+    let text =
+        table(&arguments, &selectors, &comparisons, verdicts.as_deref().unwrap_or_default())?;
     let printed = match &arguments.output {
         Some(path) => write_page(path, schedtwin_types::printable::lines(&text).as_bytes()),
         None => output::print(&text),
     };
-    findings.extend(judge(&conditions, &comparison)?);
+    let mut findings: Vec<String> =
+        comparisons.iter().flat_map(|comparison| crash::lines(&comparison.crashes)).collect();
+    for (comparison, verdicts) in comparisons.iter().zip(verdicts?) {
+        let from = &comparison.provenance;
+        let place = match groups.len() {
+            1 => String::new(),
+            _ => printable::line(&format!("{}, {}: ", from.machine, from.workload)).into_owned(),
+        };
+        let found = verdicts.into_iter().flat_map(|(_, verdict)| verdict.findings);
+        findings.extend(found.map(|finding| format!("{place}{finding}")));
+    }
     // What was measured has been printed, whatever became of the file.
     page?;
     if findings.is_empty() { printed } else { Err(Failure::Failed(findings)) }
+}
+
+/// Conditions as they were written, and what became of them.
+type Verdicts = Vec<(String, Verdict)>;
+
+fn verdicts(conditions: &[Condition], of: &Comparison) -> Result<Verdicts, Diagnostics> {
+    let judge = |condition: &Condition| Ok((condition.text().to_string(), condition.judge(of)?));
+    conditions.iter().map(judge).collect()
+}
+
+/// What is printed: one table, or with `--each` one for each machine and workload.
+fn table(
+    arguments: &Compare,
+    selectors: &[Selector],
+    comparisons: &[Comparison],
+    verdicts: &[Verdicts],
+) -> Result<String, Failure> {
+    let mut shown = comparisons.to_vec();
+    if !selectors.is_empty() {
+        for comparison in &mut shown {
+            report::choose_rows(comparison, selectors)?;
+        }
+    }
+    let (printing, layout) = (&arguments.printing, arguments.layout());
+    let (format, extent) = (printing.format(), printing.extent());
+    if let ([one], Format::Json, [judged]) = (&shown[..], format, verdicts)
+        && !judged.is_empty()
+    {
+        return Ok(report::judged_json(one, judged));
+    }
+    let single =
+        |comparison: &Comparison| report::comparison_in(comparison, format, extent, layout);
+    let apart = arguments.each && matches!(format, Format::Text | Format::Markdown);
+    Ok(match &shown[..] {
+        [one] => single(one),
+        several if apart => several.iter().map(single).collect::<Vec<_>>().join("\n"),
+        several => report::comparisons(several, format, extent, layout),
+    })
 }
 
 /// Of every column the longest wait in the run with this seed of the task that waits most in the first one.
@@ -106,7 +168,8 @@ pub fn write_page(path: &Path, page: impl AsRef<[u8]>) -> Result<(), Failure> {
 
 /// What the arguments ask for.
 struct Understood {
-    columns: Vec<Column>,
+    /// The kernels on each machine under each workload.
+    groups: Vec<Vec<Column>>,
     conditions: Vec<Condition>,
     selectors: Vec<Selector>,
 }
@@ -114,34 +177,43 @@ struct Understood {
 /// The arguments checked, or all that is wrong with any of them.
 fn understand(arguments: &Compare) -> Result<Understood, Failure> {
     let mut faults = Diagnostics::new();
-    let mut columns: Vec<Column> = Vec::new();
-    let (machine, workload) = (&arguments.subject.machine, &arguments.subject.workload);
     let kernels = named_kernels(&arguments.kernels, &mut faults);
     for (at, kernel) in kernels.iter().enumerate() {
         if kernels[..at].contains(kernel) {
             let source = Source::new("<command line>", kernel.clone());
             let help = "schedtwin aa compares a kernel with itself".to_string();
             faults.push(&source, 0..kernel.len(), "this kernel is named twice", Some(help));
-            continue;
         }
-        let scenario = faults.absorb(Scenario::new(
-            machine,
-            kernel,
-            workload,
-            arguments.subject.duration.map(Duration::ns),
-        ));
-        columns.extend(scenario.map(|scenario| Column { kernel: kernel.clone(), scenario }));
+    }
+    let mut groups: Vec<Vec<Column>> = Vec::new();
+    let duration = arguments.duration.map(Duration::ns);
+    for machine in each_once(&arguments.machines) {
+        for workload in each_once(&arguments.workloads) {
+            let mut columns = Vec::new();
+            for kernel in each_once(&kernels) {
+                let scenario = Scenario::new(machine, kernel, workload, duration);
+                let scenario = faults.absorb(scenario);
+                columns
+                    .extend(scenario.map(|scenario| Column { kernel: kernel.clone(), scenario }));
+            }
+            groups.push(columns);
+        }
     }
     let conditions = conditions(&arguments.fail_if, arguments.most_runs(), &mut faults);
     let selectors = faults.absorb(arguments.printing.selectors()).unwrap_or_default();
     distinct(faults).into_result(())?;
-    if columns.len() < 2 {
+    if kernels.len() < 2 {
         return Err(Failure::bad(
             "a comparison has at least two kernels: -k BASE -k OTHER, or -k 'BASE:KEY={VALUE,VALUE}'; for one there is \
              schedtwin run",
         ));
     }
-    Ok(Understood { columns, conditions, selectors })
+    Ok(Understood { groups, conditions, selectors })
+}
+
+/// The names in their order, each once.
+fn each_once(names: &[String]) -> impl Iterator<Item = &String> {
+    names.iter().enumerate().filter(|(at, name)| !names[..*at].contains(name)).map(|(_, name)| name)
 }
 
 /// The kernels that are named: one with a list of choices, `linux-6.12:hz={250,1000}`, is as many as the list has.

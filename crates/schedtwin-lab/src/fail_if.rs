@@ -110,6 +110,11 @@ impl Condition {
         Ok(condition)
     }
 
+    /// The condition as it was written.
+    pub fn text(&self) -> &str {
+        &self.source.text
+    }
+
     /// The limit in the unit of the metric, or why its own unit is none for it. Before anything runs: who waits for
     /// the table should not learn then that it judges nothing.
     fn scale(&mut self) -> Result<(), Diagnostics> {

@@ -55,7 +55,12 @@ pub struct Shown<'a, T> {
     counts: [usize; 4],
 }
 
-impl<T> Shown<'_, T> {
+impl<'a, T> Shown<'a, T> {
+    /// Rows that were chosen one by one.
+    pub fn chosen(rows: Vec<(String, &'a T)>) -> Shown<'a, T> {
+        Shown { counts: [rows.len(); 4], rows, more: Vec::new() }
+    }
+
     /// How to see what the table leaves out.
     pub fn further(&self, extent: Extent) -> Option<String> {
         let [headlines, more, per_cpu, all] = self.counts;

@@ -79,7 +79,7 @@ pub fn heading(comparison: &Comparison, layout: Layout, length: Option<String>) 
 }
 
 /// The columns of one row: title and unit, the baseline, and four cells for each other kernel.
-fn row_cells((title, row): &Titled, others: &[usize], layout: Layout) -> Vec<String> {
+pub fn row_cells((title, row): &Titled, others: &[usize], layout: Layout) -> Vec<String> {
     let mean = |kernel: usize| {
         let mean = value(row.cells[kernel].estimate.map(|e| e.mean), row.row.unit);
         match stats::stddev(&row.row.samples[kernel]).filter(|_| layout.stddev) {
@@ -101,7 +101,7 @@ fn row_cells((title, row): &Titled, others: &[usize], layout: Layout) -> Vec<Str
     cells
 }
 
-fn header_cells(others: &[usize], layout: Layout) -> Vec<String> {
+pub fn header_cells(others: &[usize], layout: Layout) -> Vec<String> {
     let interval = if layout.stddev { "" } else { "95%" };
     let mut cells = vec![String::new(), String::new(), letter(0)];
     for &kernel in others {

@@ -12,12 +12,21 @@ use super::RunReport;
 use crate::Provenance;
 use crate::compare::{ComparedRow, Comparison};
 use crate::crash::Crash;
+use crate::fail_if::Verdict;
 use crate::measured::Labels;
 use crate::replay::trust::Trust;
 use crate::select::Key;
 
 pub fn comparison(comparison: &Comparison) -> String {
     lines(comparison_fields("schedtwin.compare/1", comparison))
+}
+
+/// With what became of the conditions that were asked.
+pub fn judged(comparison: &Comparison, verdicts: &[(String, Verdict)]) -> String {
+    let mut fields = comparison_fields("schedtwin.compare/1", comparison);
+    let verdict = |(condition, verdict): &(String, Verdict)| json!({"condition": condition, "failed": verdict.failed, "findings": verdict.findings});
+    fields.insert(fields.len() - 1, ("verdicts", verdicts.iter().map(verdict).collect()));
+    lines(fields)
 }
 
 /// As a comparison, with the fidelity of the replay in front of the metrics.

@@ -66,20 +66,29 @@ pub fn comparison_with(
         }
         text.push('\n');
     }
-    text.push_str("\n**Bold**: p < 0.05 (paired t-test); ±: half the width of the 95% interval of the difference, in % of the first kernel, of temperatures in K, of shares in points (pt).\n");
+    text.push_str(&format!("\n{LEGEND}\n"));
     let changed = also_changed(comparison, &shown.more).filter(|_| extent == Extent::Headlines);
     for note in changed.into_iter().chain(shown.further(extent)) {
         text.push_str(&format!("\n{}.\n", escape(&note)));
     }
     text.push_str(section);
     text.push('\n');
+    text + &footer(comparison)
+}
+
+/// What bold changes and intervals are.
+pub const LEGEND: &str = "**Bold**: p < 0.05 (paired t-test); ±: half the width of the 95% interval of the difference, in % of the first kernel, of temperatures in K, of shares in points (pt).";
+
+/// Crashes, notes, and where it comes from.
+pub fn footer(comparison: &Comparison) -> String {
+    let mut text = String::new();
     for line in crash::lines(&comparison.crashes) {
         text.push_str(&format!("- {}\n", escape(&line)));
     }
     for notice in &comparison.notices {
         text.push_str(&format!("- note: {}\n", escape(notice)));
     }
-    for line in provenance_lines(provenance) {
+    for line in provenance_lines(&comparison.provenance) {
         text.push_str(&format!("- {}\n", escape(&line)));
     }
     text
@@ -110,16 +119,50 @@ pub fn run(report: &RunReport, extent: Extent) -> String {
     text
 }
 
-/// Names of tasks and files may hold what markdown takes for markup.
+/// Names of tasks and files may hold what markdown takes for markup. Escaped is what could be, and no more: tables are mailed,
+/// too, and `frame_duration` and `HEAD~1` are what they are.
 pub fn escape(text: &str) -> String {
+    let text = printable(text);
+    let characters: Vec<char> = text.chars().collect();
+    let in_word = |at: usize| {
+        let is_word = |at: Option<&char>| at.is_some_and(|c| c.is_alphanumeric() || *c == '_');
+        is_word(at.checked_sub(1).and_then(|at| characters.get(at)))
+            && is_word(characters.get(at + 1))
+    };
+    // These strike through, or begin mathematics, in pairs alone.
+    let paired = |sign: char| characters.iter().filter(|c| **c == sign).count() > 1;
     let mut escaped = String::new();
-    for character in printable(text).chars() {
-        match character {
-            '|' | '*' | '_' | '`' | '<' | '[' | '\\' | '~' | '&' | '$' => {
-                escaped.extend(['\\', character]);
-            }
-            _ => escaped.push(character),
+    for (at, character) in characters.iter().copied().enumerate() {
+        let markup = match character {
+            '|' | '*' | '`' | '<' | '[' | '\\' | '&' => true,
+            '_' => !in_word(at),
+            '~' | '$' => paired(character),
+            _ => false,
+        };
+        if markup {
+            escaped.push('\\');
         }
+        escaped.push(character);
     }
     escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escape;
+
+    #[test]
+    fn names_are_escaped_where_they_could_be_markup() {
+        for (text, expected) in [
+            ("frame_duration p99", "frame_duration p99"),
+            ("tree=~/linux@HEAD~1", "tree=\\~/linux@HEAD\\~1"),
+            ("linux@HEAD~1", "linux@HEAD~1"),
+            ("_a_ *b* |", "\\_a\\_ \\*b\\* \\|"),
+            ("a__b", "a__b"),
+            ("$5 [x] `y` <z>", "$5 \\[x] \\`y\\` \\<z>"),
+            ("$a$", "\\$a\\$"),
+        ] {
+            assert_eq!(escape(text), expected, "{text}");
+        }
+    }
 }

@@ -12,6 +12,7 @@ pub(crate) mod example;
 mod execution;
 pub mod html;
 mod json;
+mod many;
 mod markdown;
 mod mmtests;
 mod replay;
@@ -34,6 +35,7 @@ pub use tune::tuned;
 
 use crate::Provenance;
 use crate::compare::{Comparison, Iterations};
+use crate::fail_if::Verdict;
 use crate::replay::Replayed;
 use crate::study::Study;
 use crate::study::prepare::Setup;
@@ -105,6 +107,33 @@ pub fn comparison_in(
         Format::Json => json::comparison(comparison),
         Format::Csv => csv::comparison(comparison),
     }
+}
+
+/// The report of comparisons of the same kernels on several machines or under several workloads: one table of text or
+/// Markdown. As JSON it is a list of the comparisons, as CSV the lines of all.
+pub fn comparisons(all: &[Comparison], format: Format, extent: Extent, layout: Layout) -> String {
+    match format {
+        Format::Text => many::text(all, extent, layout),
+        Format::Markdown => many::markdown(all, extent),
+        Format::Json => {
+            let each: Vec<String> = all.iter().map(json::comparison).collect();
+            format!("[\n{}]\n", each.join(",\n"))
+        }
+        Format::Csv => {
+            let mut text = String::new();
+            for one in all.iter().map(csv::comparison) {
+                let head =
+                    if text.is_empty() { 0 } else { one.find('\n').map_or(0, |end| end + 1) };
+                text.push_str(&one[head..]);
+            }
+            text
+        }
+    }
+}
+
+/// A comparison as JSON, with what became of the conditions that were asked of it.
+pub fn judged_json(comparison: &Comparison, verdicts: &[(String, Verdict)]) -> String {
+    json::judged(comparison, verdicts)
 }
 
 /// The report of a replay: of its comparison, with a section on fidelity.
