@@ -191,7 +191,7 @@ impl MeterDomain {
 }
 
 impl MeterIdle {
-    /// Power of a CPU at rest in the state, µW.
+    /// Power of a CPU in the idle state, µW.
     fn rest_uw(&self, opp: &MeterOpp) -> u64 {
         opp.wfi_uw * u64::from(self.wfi_permille) / 1000
             + opp.active_uw * u64::from(self.active_permille) / 1000
@@ -207,7 +207,7 @@ pub enum Activity {
     Polling,
     /// On the way into an idle state, at full power.
     Entering(u8),
-    /// Rests in an idle state.
+    /// Is in an idle state.
     Idle(u8),
     /// Woken from an idle state: it waits for the silicon around it to come back, and draws what it drew at rest.
     Waiting(u8),
@@ -526,7 +526,7 @@ impl Meter {
                 self.khz_told[domain].0 += counted * u64::from(khz);
                 self.khz_told[domain].1 += counted;
                 self.truth.frequency_wanted(&self.setup, domain, khz, requested_at);
-                // Its fields need more room than one record has.
+                // Its fields need more space than one record has.
                 self.digest.absorb(at, Code::FrequencyKhz, cpu.0, 0, u64::from(khz));
                 (Code::Frequency, u64::from(policy.0), requested_at)
             }

@@ -304,7 +304,7 @@ impl Truth {
         true
     }
 
-    /// Who does most in a core may have changed.
+    /// Settles again which thread of a core does most, after a possible change.
     #[inline(never)]
     fn settle_core(&mut self, threads: &[usize], at: Ns) {
         let least = |thread: &&usize| idleness(self.cpus[**thread].activity);
@@ -714,7 +714,7 @@ fn idleness(activity: Activity) -> usize {
     }
 }
 
-/// Whether a CPU whose deep states are the bits of `deep` rests in one.
+/// Returns whether a CPU whose deep states are the bits of `deep` is in one.
 #[inline]
 fn is_deep(deep: u32, activity: Activity) -> bool {
     matches!(activity, Activity::Idle(state) if deep >> state & 1 != 0)
@@ -726,13 +726,13 @@ fn count(counter: &mut usize, more: bool) {
     if more { *counter += 1 } else { *counter -= 1 }
 }
 
-/// Whether a CPU does anything but rest.
+/// Returns whether a CPU is not in an idle state.
 #[inline]
 fn executes(activity: Activity) -> bool {
     !matches!(activity, Activity::Idle(_))
 }
 
-/// What a domain's own power follows.
+/// The level that a domain's own power follows.
 enum Level {
     /// All CPUs are in deep states.
     Off = 0,
