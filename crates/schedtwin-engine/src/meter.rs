@@ -72,7 +72,7 @@ use schedtwin_types::{
 use std::collections::BTreeMap;
 use truth::Truth;
 
-/// What the meter must know of a machine, without the machine's own types.
+/// The facts that the meter needs of a machine, without the machine's own types.
 #[derive(Clone, Debug, Default)]
 pub struct MeterSetup {
     /// The CPUs, by number.
@@ -98,7 +98,8 @@ pub struct MeterCpu {
     pub idle_states: Vec<MeterIdle>,
     /// The hardware threads of its core, itself included, ascending; empty where it is the only one.
     pub threads: Vec<usize>,
-    /// What it draws of its own power while another thread of its core does as much or more, thousandths.
+    /// The share of its own power that it draws while another thread of its core does as much or
+    /// more, thousandths.
     pub second_permille: u64,
     /// Its capacity at the highest frequency, 1..=1024.
     pub capacity: u32,
@@ -109,7 +110,7 @@ pub struct MeterCpu {
 pub struct MeterIdle {
     /// Its name.
     pub name: String,
-    /// What the CPU draws in it, thousandths of the WFI curve's power.
+    /// The power of the CPU in it, thousandths of the WFI curve's power.
     pub wfi_permille: u16,
     /// And thousandths of a busy CPU's power: it polls.
     pub active_permille: u16,
@@ -198,7 +199,7 @@ impl MeterIdle {
     }
 }
 
-/// What a CPU's silicon does. Numbers are indexes of idle states.
+/// The activity of a CPU's silicon. Numbers are indexes of idle states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
     /// Executes code.
@@ -234,7 +235,7 @@ const WAKE_SOURCES: usize = 3;
 /// How many values `enum cpu_idle_type` has: busy, idle, newly idle.
 const BALANCE_KINDS: usize = 3;
 
-/// What the meter keeps of a CPU: the kernel's side.
+/// The meter's state of a CPU: the kernel's side.
 #[derive(Clone, Debug)]
 struct CpuMeter {
     running: TaskId,
@@ -249,7 +250,7 @@ struct CpuMeter {
     irq_ns: Ns,
 }
 
-/// What the meter keeps of a task.
+/// The meter's state of a task.
 #[derive(Clone, Debug, Default)]
 struct TaskMeter {
     /// `sched_waking` and `sched_wakeup` of the wakeup that has not led to a switch yet, or `NEVER`.

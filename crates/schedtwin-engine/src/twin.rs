@@ -105,7 +105,7 @@ impl Observer for () {
     fn settled(&mut self, _: Ns) {}
 }
 
-/// What a CPU's silicon and its current thread are doing.
+/// The activity of a CPU's silicon and of its current thread.
 #[derive(Clone, Debug)]
 struct CpuState {
     phase: Phase,
@@ -149,7 +149,7 @@ enum Phase {
     Waking { refused: bool },
 }
 
-/// What a task still has to do.
+/// The work that a task still has to do.
 #[derive(Clone, Debug)]
 struct TaskState {
     /// Work left, 20 fractional bits.
@@ -178,7 +178,7 @@ pub struct Twin<B = FlatBoard> {
     cpus: PerCpu<CpuState>,
     tasks: Vec<TaskState>,
     domains: Arena<ClockDomainId, Clock>,
-    /// What the hardware of each domain runs at.
+    /// The frequency that the hardware of each domain runs at.
     settled: Arena<ClockDomainId, Khz>,
     /// Work per nanosecond now: by CPU, then by kind; kind 0 is work that follows the capacities, the
     /// others are the machine's.
