@@ -74,7 +74,7 @@ pub fn report<S: Subject>(
     Ok((table, missed))
 }
 
-/// Who judges; the last one only the fair class.
+/// The judges; the last one judges only the fair class.
 const JUDGES: [&str; 3] = ["golden", "oracle", "fractions"];
 
 /// Which judges notice the mutation; `None`: not asked.

@@ -371,7 +371,7 @@ impl Redrive {
         Difference::ModelWrong
     }
 
-    /// For whoever hunts a miss.
+    /// For the search after the cause of a miss.
     fn signals_text(&self, judge: &Judge, cpus: Range<usize>) -> String {
         let mut text = String::new();
         for (number, cpu) in self.cpus.iter().enumerate().take(cpus.end).skip(cpus.start) {
@@ -738,7 +738,7 @@ fn in_update(r: &Record, trace: &Trace, by: usize, cpus: &Range<usize>) -> bool 
         || trace.ahead(by).take_while(|next| next.time_us < resumes).any(updates)
 }
 
-/// Whose signals a line is about.
+/// Returns the CPU whose signals a line is about.
 fn updated_cpu(r: &Record) -> Option<usize> {
     match r.event {
         Event::PeltSe { cpu, .. }

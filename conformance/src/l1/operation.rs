@@ -75,7 +75,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Whose, if known.
+    /// Returns the task of the operation, if known.
     pub fn pid(self) -> Option<i32> {
         match self {
             Operation::Wakeup { pid, .. }

@@ -568,7 +568,7 @@ impl Redrive {
     }
 }
 
-/// Who leaves `cpu` in one of the next two lines.
+/// Returns the task that leaves `cpu` in one of the next two lines.
 fn migrates<'a>(ahead: &mut impl Iterator<Item = &'a Record>, cpu: usize) -> Option<i32> {
     ahead.take(2).find_map(|next| match next.event {
         Event::SchedMigrateTask { pid, orig_cpu, .. } if orig_cpu == cpu => Some(pid),

@@ -2,8 +2,9 @@
 //! Where real-time tasks wake: `select_task_rq_rt` and `find_lowest_rq`, by the product's own code.
 //!
 //! **Idea.** Who is queued where follows from wakeups, sleeps and migrations; with what priority, from their lines. At each
-//! waking of a real-time task that may choose, these tasks are enqueued in a fresh kernel, whoever runs is made
-//! current, and the function is asked. The recording's answer is `sched_wakeup`, the trivial one the previous CPU.
+//! waking of a real-time task that may choose, these tasks are enqueued in a fresh kernel, the
+//! running task is made current, and the function is asked. The recording's answer is
+//! `sched_wakeup`, the trivial one the previous CPU.
 //!
 //! **Known from the workload:** affinities, as it gives them at the start; other threads (prio 49 and the like of the kernel's
 //! own) are taken as bound to their CPU, as they are on the board.
@@ -43,7 +44,7 @@ pub(super) struct Waking<'a> {
     pub(super) currs: &'a [(i32, Class)],
 }
 
-/// Who is queued, and the wakings under way.
+/// The queued tasks, and the wakings under way.
 pub(super) struct RealTime {
     board: Board,
     queued: BTreeMap<i32, Queued>,

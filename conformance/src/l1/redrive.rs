@@ -46,7 +46,7 @@ use super::state::{Class, Cpu, FREE, RUNS, Task, class_of};
 use super::tally::{Cause, Tally};
 use crate::ftrace::{CPUS_MAX, Event, Record, RqAt, Trace};
 
-/// What a miss looked like, for whoever hunts it.
+/// The details of a miss, to find its cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Miss {
     /// Trace time, µs.
@@ -161,7 +161,7 @@ impl Redrive {
     }
 
     fn record(&mut self, r: &Record, trace: &Trace) {
-        // Whoever comes after an exited task takes it off; an interrupt may come before that.
+        // The next task after an exited one takes it off; an interrupt may come before that.
         if let Some(pid) = self.cpu(r.cpu).dead.take_if(|_| !r.hardirq && !r.softirq) {
             self.leave(r.cpu, pid);
         }

@@ -118,7 +118,7 @@ pub(super) struct Cpu {
     pub(super) removed: [Removed; RUNS],
     /// Its last update in which time passed, as long as nothing else has changed the averages since.
     pub(super) stretch: Option<Stretch>,
-    /// Who has exited here and not been taken off yet.
+    /// The task that has exited here and not been taken off yet.
     pub(super) dead: Option<i32>,
     pub(super) causes: [Causes; RUNS],
     /// Σ weights of the queued, delayed ones too.

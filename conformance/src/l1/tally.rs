@@ -16,7 +16,7 @@ pub const VALUE_MIN: u64 = 8;
 /// The share of judged values that must be within 1, in thousandths.
 pub const WITHIN_MIN_PERMILLE: u64 = 990;
 
-/// Whose signals.
+/// The owner of the signals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// A task's entity.

@@ -37,11 +37,11 @@ pub struct Seen {
 pub enum What {
     /// `sched_switch`; pid 0 is idle.
     Switch {
-        /// Who ran.
+        /// The task that ran.
         prev: Pid,
         /// How it left.
         left: Left,
-        /// Who runs.
+        /// The task that runs.
         next: Pid,
     },
     /// `sched_waking`.

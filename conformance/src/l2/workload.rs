@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 /// CPUs of the board.
 pub const NR_CPUS: u32 = 8;
-/// Tasks that the board has room for.
+/// The most tasks that the board can hold.
 const TASKS_MAX: u32 = 256;
 /// Steps of a task.
 const STEPS_MAX: usize = 32;
@@ -134,7 +134,7 @@ pub enum Step {
         run: Amount,
         /// What comes with it.
         then: Then,
-        /// Whom it wakes after the work.
+        /// The task that it wakes after the work.
         wakes: Option<Named>,
     },
     /// A new affinity; 0 = all CPUs.
@@ -186,7 +186,7 @@ impl Random {
 }
 
 impl BoardTask {
-    /// Whom it wakes.
+    /// Returns the tasks that it wakes.
     pub fn wakes(&self) -> impl Iterator<Item = &Named> {
         self.steps.iter().filter_map(|step| match step {
             Step::Work { wakes, .. } => wakes.as_ref(),

@@ -58,7 +58,7 @@ struct Features {
 #[derive(Default)]
 pub struct Cfs {
     tasks: Vec<Task>,
-    /// Who runs, or has just blocked and not been switched from.
+    /// The task that runs, or has just blocked and not been switched from.
     curr: Option<usize>,
     next: Option<usize>,
     last: Option<usize>,
@@ -90,7 +90,7 @@ impl Cfs {
         self.curr.filter(|&curr| self.tasks[curr].queued)
     }
 
-    /// Who waits, in the order of v.
+    /// Returns the waiting tasks, in the order of v.
     fn waiting(&self) -> Vec<usize> {
         let waits = |&number: &usize| self.tasks[number].queued && self.curr != Some(number);
         let mut waiting: Vec<usize> = (0..self.tasks.len()).filter(waits).collect();

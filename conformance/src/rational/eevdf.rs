@@ -5,12 +5,15 @@
 //! that are queued, the running one included. A task is *eligible* if v ≤ V. *Lag* = V − v.
 //!
 //! **Rules.**
-//! 1. Running for t costs t·1024/w of virtual time. Who reaches d gets a new one, a slice further on.
+//! 1. Running for t costs t·1024/w of virtual time. A task that reaches d gets a new one, a slice
+//!    further on.
 //! 2. The eligible task with the earliest d runs; among equals the one queued first, the running one last.
 //!    A task that has just been switched to is *protected*: while it is eligible it stays until it reaches d.
-//! 3. Who leaves keeps its lag, at most the larger of two slices and a tick worth, in either direction.
-//!    Who comes is placed such that its lag *afterwards*, when it counts in V itself, is what it was.
-//! 4. Who falls asleep with v > V stays queued, *delayed*, until it would be chosen or wakes.
+//! 3. A task that leaves keeps its lag, at most the larger of two slices and a tick worth, in
+//!    either direction. A task that comes is placed such that its lag *afterwards*, when it counts
+//!    in V itself, is what it was.
+//! 4. A task that falls asleep with v > V stays queued, *delayed*, until it would be chosen or
+//!    wakes.
 //!
 //! Virtual times are counted from where the sequence began, so nothing wraps.
 //!
@@ -61,7 +64,7 @@ struct Features {
 /// One CPU.
 pub struct Eevdf {
     tasks: Vec<Task>,
-    /// Who runs, or has just blocked and not been switched from.
+    /// The task that runs, or has just blocked and not been switched from.
     curr: Option<usize>,
     clock: i128,
     /// Up to when the running task has been charged.

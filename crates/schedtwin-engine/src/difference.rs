@@ -16,15 +16,15 @@ const CONTEXT: usize = 12;
 pub struct Difference {
     /// When.
     pub at: Ns,
-    /// What happened on the left.
+    /// The event on the left.
     pub left: String,
-    /// What happened on the right.
+    /// The event on the right.
     pub right: String,
     /// The decision of that event that comes to something else on the left, worded as `explain` does.
     pub decisions_left: Vec<String>,
     /// And on the right.
     pub decisions_right: Vec<String>,
-    /// What both had in common just before.
+    /// The last events that both had in common.
     pub context: Vec<String>,
 }
 

@@ -40,7 +40,7 @@ const FJ_PER_MJ_UK: i128 = 1_000_000;
 struct Node {
     /// Heat since the start, fJ; the air and the beginning are at 0 of it.
     stored_fj: i128,
-    /// What has come in during this step.
+    /// The heat that has come in during this step.
     gain_fj: i128,
     /// Of the window: temperature times time (µ°C · ns), and the highest.
     sum: i128,
@@ -115,7 +115,7 @@ impl Heat {
         model.start_mc * 1000 + self.nodes[node].stored_fj.div_euclid(capacity) as i64
     }
 
-    /// What the sensor of a zone says, m°C.
+    /// Returns the reading of a zone's sensor, m°C.
     pub fn sensor_mc(&self, zone: usize) -> i32 {
         self.temperature_uc(self.model().zones[zone].node).div_euclid(1000) as i32
     }

@@ -113,7 +113,7 @@ pub fn kernel_as_file(spec: &str) -> Result<String, Diagnostics> {
 /// What is said of a file that is right.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
-    /// What looks wrong but is possible, with its place in the file.
+    /// Values that look wrong but are possible, each with its place in the file.
     pub warnings: Diagnostics,
     /// What the user should know.
     pub notices: Vec<String>,

@@ -72,7 +72,7 @@ use schedtwin_types::{
 use std::collections::BTreeMap;
 use truth::Truth;
 
-/// What the meter must know of a machine, without the machine's own types.
+/// The facts that the meter needs of a machine, without the machine's own types.
 #[derive(Clone, Debug, Default)]
 pub struct MeterSetup {
     /// The CPUs, by number.
@@ -98,7 +98,8 @@ pub struct MeterCpu {
     pub idle_states: Vec<MeterIdle>,
     /// The hardware threads of its core, itself included, ascending; empty where it is the only one.
     pub threads: Vec<usize>,
-    /// What it draws of its own power while another thread of its core does as much or more, thousandths.
+    /// The share of its own power that it draws while another thread of its core does as much or
+    /// more, thousandths.
     pub second_permille: u64,
     /// Its capacity at the highest frequency, 1..=1024.
     pub capacity: u32,
@@ -109,7 +110,7 @@ pub struct MeterCpu {
 pub struct MeterIdle {
     /// Its name.
     pub name: String,
-    /// What the CPU draws in it, thousandths of the WFI curve's power.
+    /// The power of the CPU in it, thousandths of the WFI curve's power.
     pub wfi_permille: u16,
     /// And thousandths of a busy CPU's power: it polls.
     pub active_permille: u16,
@@ -191,14 +192,14 @@ impl MeterDomain {
 }
 
 impl MeterIdle {
-    /// Power of a CPU at rest in the state, µW.
+    /// Power of a CPU in the idle state, µW.
     fn rest_uw(&self, opp: &MeterOpp) -> u64 {
         opp.wfi_uw * u64::from(self.wfi_permille) / 1000
             + opp.active_uw * u64::from(self.active_permille) / 1000
     }
 }
 
-/// What a CPU's silicon does. Numbers are indexes of idle states.
+/// The activity of a CPU's silicon. Numbers are indexes of idle states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
     /// Executes code.
@@ -207,7 +208,7 @@ pub enum Activity {
     Polling,
     /// On the way into an idle state, at full power.
     Entering(u8),
-    /// Rests in an idle state.
+    /// Is in an idle state.
     Idle(u8),
     /// Woken from an idle state: it waits for the silicon around it to come back, and draws what it drew at rest.
     Waiting(u8),
@@ -234,7 +235,7 @@ const WAKE_SOURCES: usize = 3;
 /// How many values `enum cpu_idle_type` has: busy, idle, newly idle.
 const BALANCE_KINDS: usize = 3;
 
-/// What the meter keeps of a CPU: the kernel's side.
+/// The meter's state of a CPU: the kernel's side.
 #[derive(Clone, Debug)]
 struct CpuMeter {
     running: TaskId,
@@ -249,7 +250,7 @@ struct CpuMeter {
     irq_ns: Ns,
 }
 
-/// What the meter keeps of a task.
+/// The meter's state of a task.
 #[derive(Clone, Debug, Default)]
 struct TaskMeter {
     /// `sched_waking` and `sched_wakeup` of the wakeup that has not led to a switch yet, or `NEVER`.
@@ -526,7 +527,7 @@ impl Meter {
                 self.khz_told[domain].0 += counted * u64::from(khz);
                 self.khz_told[domain].1 += counted;
                 self.truth.frequency_wanted(&self.setup, domain, khz, requested_at);
-                // Its fields need more room than one record has.
+                // Its fields need more space than one record has.
                 self.digest.absorb(at, Code::FrequencyKhz, cpu.0, 0, u64::from(khz));
                 (Code::Frequency, u64::from(policy.0), requested_at)
             }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Idle states above single CPUs: who really rests in what.
+//! Idle states above single CPUs: the idle state that each CPU is really in.
 //!
 //! One CPU cannot turn a cluster or a package off. There are two ways to do it together:
 //!
@@ -16,10 +16,11 @@
 //!
 //! 1. A CPU's request counts once it has arrived, after the entry latency of the state it asked for.
 //! 2. A shared state holds for a CPU that asked for it, or for a deeper one, while all who share it have asked for one at
-//!    least as deep; of several the deepest. Otherwise the CPU rests in the deepest state of its own that is no
-//!    deeper than its request.
-//! 3. A power domain is in the deepest of its states for which every CPU of it rests deep enough; where the
-//!    state has a residency, only if no CPU has a timer within that time. That is looked at when a CPU arrives.
+//!    least as deep; of several the deepest. Otherwise the CPU is in the deepest state of its own
+//!    that is no deeper than its request.
+//! 3. A power domain is in the deepest of its states for which every CPU of it is deep enough;
+//!    where the state has a residency, only if no CPU has a timer within that time. That is looked
+//!    at when a CPU arrives.
 //! 4. The first to leave turns on what was off: it pays the exit latency of its own state and of each power domain
 //!    around it that was not on; the others are back in their own states at once. Who is woken before all is back waits
 //!    for the rest of that time.
@@ -35,14 +36,15 @@ use schedtwin_machine::{Machine, Shared};
 use schedtwin_types::arena::Arena;
 use schedtwin_types::{CpuId, Ns, PowerDomainId};
 
-/// What the CPUs have asked for, and the power domains that follow from where they rest.
+/// The requests of the CPUs, and the power domains that follow from their idle states.
 #[derive(Clone, Debug)]
 pub struct Negotiation {
-    /// Per CPU: the state it asked for and has arrived in, if it rests.
+    /// Per CPU: the state it asked for and has arrived in, if it is idle.
     asked: Vec<Option<u8>>,
-    /// Per CPU: whose rest may depend on its request, itself included; nobody's, if it has no shared states.
+    /// Per CPU: the CPUs whose idle state may depend on its request, itself included; none without
+    /// shared states.
     sharers: Vec<Vec<CpuId>>,
-    /// Per CPU: where it really rests, kept only where there are power domains.
+    /// Per CPU: the idle state that it is really in, kept only where there are power domains.
     rests: Vec<Option<u8>>,
     /// Per CPU: the power domains around it.
     around: Vec<Vec<PowerDomainId>>,
@@ -52,7 +54,7 @@ pub struct Negotiation {
 /// A power domain's CPUs.
 #[derive(Clone, Debug)]
 struct DomainRest {
-    /// Per state: how many CPUs rest deep enough.
+    /// Per state: the number of CPUs that are deep enough.
     deep_enough: Vec<usize>,
     /// The state that holds.
     state: Option<u8>,
@@ -93,7 +95,7 @@ impl Negotiation {
         !self.sharers[cpu.index()].is_empty()
     }
 
-    /// The CPUs whose rest may depend on the request of `cpu`, itself included.
+    /// The CPUs whose idle state may depend on the request of `cpu`, itself included.
     pub fn sharers(&self, cpu: CpuId) -> &[CpuId] {
         &self.sharers[cpu.index()]
     }
@@ -109,7 +111,7 @@ impl Negotiation {
         self.asked[cpu.index()].is_some()
     }
 
-    /// Where a CPU really rests, `None` if it does not.
+    /// The idle state that a CPU is really in, `None` if it is not idle.
     pub fn rests_in(&self, machine: &Machine, cpu: CpuId) -> Option<u8> {
         let asked = self.asked[cpu.index()]?;
         let core = |cpu: CpuId| &machine.core_types[machine.cpus[cpu.index()].core_type];
@@ -132,8 +134,9 @@ impl Negotiation {
         !self.domains.is_empty()
     }
 
-    /// `cpu` rests in `state` from now on, or not at all. `quiet_ns`: for how long a CPU has no timer. Tells
-    /// `changed` of each power domain that changes: its number, and the state it is in now.
+    /// Records that `cpu` is idle in `state` from now on, or not at all. `quiet_ns`: for how long a
+    /// CPU has no timer. Tells `changed` of each power domain that changes: its number, and the
+    /// state it is in now.
     pub fn rest_changed(
         &mut self,
         machine: &Machine,

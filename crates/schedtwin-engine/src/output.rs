@@ -26,7 +26,7 @@ pub struct Output {
     facts: Vec<Fact>,
     /// Their times and places in `facts`, in time order.
     order: Vec<(Ns, u32)>,
-    /// Room for those that go on to wait while others are handed on.
+    /// Buffer for those that go on to wait while others are handed on.
     later: Vec<Fact>,
     decisions: Vec<DecisionRecord>,
     /// Chains that wait with the facts, by their ends.

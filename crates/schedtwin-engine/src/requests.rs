@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a request costs: the CPU time of everything, by the requests that were done in it.
+//! The cost of a request: the CPU time of everything, by the requests that were done in it.
 
 use schedtwin_types::metric::{self, Metric};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a run measured.
+//! The measurements of a run.
 
 use schedtwin_types::Ns;
 pub use schedtwin_types::metric::{Better, Kind, Metric};

@@ -254,7 +254,7 @@ impl Scenario {
         notices
     }
 
-    /// What a user types to repeat the run with this seed.
+    /// Returns the command that repeats the run with this seed.
     pub fn command(&self, seed: u64) -> String {
         let Spelled { machine, kernel, workload, duration } = &self.spelled;
         let quote = |text: &str| {
@@ -494,7 +494,7 @@ fn check_fair_servers(machine: &Machine, kernel: &KernelFile) -> Result<(), Diag
     faults.into_result(())
 }
 
-/// Refuses a run that ends before it begins, and one that the board has no room for.
+/// Refuses a run that ends before it begins, and one that does not fit on the board.
 fn check_duration(duration: Ns) -> Result<(), Diagnostics> {
     let message = match duration {
         0 => "a run lasts longer than 0 s".to_string(),

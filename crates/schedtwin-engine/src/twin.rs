@@ -19,9 +19,9 @@
 //!
 //! **Idle.** A state takes its entry latency to arrive in and its exit latency to leave. An interrupt during
 //! the entry aborts it: the CPU is back after the state's abort latency, at the latest when the entry would have been
-//! complete. Where states are of clusters or packages, `negotiation.rs` says who rests in what. In the polling
-//! state the CPU executes: interrupts come as to a task, and a write to the flag that it watches is seen after
-//! the state's exit latency.
+//! complete. Where states are of clusters or packages, `negotiation.rs` says which CPU is in which
+//! state. In the polling state the CPU executes: interrupts come as to a task, and a write to the
+//! flag that it watches is seen after the state's exit latency.
 //!
 //! **Work.** How fast a CPU works depends on its frequency and on the kind of work ([`schedtwin_machine::WorkKind`]),
 //! which is the running thread's.
@@ -105,7 +105,7 @@ impl Observer for () {
     fn settled(&mut self, _: Ns) {}
 }
 
-/// What a CPU's silicon and its current thread are doing.
+/// The activity of a CPU's silicon and of its current thread.
 #[derive(Clone, Debug)]
 struct CpuState {
     phase: Phase,
@@ -149,7 +149,7 @@ enum Phase {
     Waking { refused: bool },
 }
 
-/// What a task still has to do.
+/// The work that a task still has to do.
 #[derive(Clone, Debug)]
 struct TaskState {
     /// Work left, 20 fractional bits.
@@ -178,7 +178,7 @@ pub struct Twin<B = FlatBoard> {
     cpus: PerCpu<CpuState>,
     tasks: Vec<TaskState>,
     domains: Arena<ClockDomainId, Clock>,
-    /// What the hardware of each domain runs at.
+    /// The frequency that the hardware of each domain runs at.
     settled: Arena<ClockDomainId, Khz>,
     /// Work per nanosecond now: by CPU, then by kind; kind 0 is work that follows the capacities, the
     /// others are the machine's.
@@ -195,7 +195,7 @@ pub struct Twin<B = FlatBoard> {
     /// Of each clock whose processor chooses itself; empty where they do as they are told.
     choices: Vec<hwp::Choice>,
     meter: Meter,
-    /// Room for whom the handlers of one interrupt wake.
+    /// Buffer for the tasks that the handlers of one interrupt wake.
     device_wakes: Vec<FutexId>,
     seed: u64,
     now: Ns,

@@ -4,7 +4,7 @@
 //! Every reader collects a [`Diagnostics`] and goes on, so that a user sees all faults of a file at
 //! once, each with file, line, column, the offending text and what to do about it.
 //!
-//! | room | what it does |
+//! | module | what it does |
 //! |---|---|
 //! | here | [`Source`], [`Location`], [`Diagnostic`], [`Diagnostics`] |
 //! | `render` | prints faults with excerpts of the source |

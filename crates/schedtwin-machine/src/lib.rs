@@ -7,7 +7,7 @@
 //! of interrupts, and the work that the kernel's own paths cost. It decides nothing and knows
 //! nothing of kernel or workload; the twin joins them.
 //!
-//! | room | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | `model` | the types |
 //! | `costs` | what the kernel's paths cost, and how interrupts are delayed |

@@ -24,7 +24,7 @@ pub const MAX_IDLE_STATES: usize = 10;
 pub struct Machine {
     /// The name in the file: `pixel6`.
     pub name: String,
-    /// What the user asked for, with settings: `pixel6:coupling=false`.
+    /// The name that the user asked for, with settings: `pixel6:coupling=false`.
     pub identity: String,
     /// The settings that were put in, `KEY=VALUE` each, in the order given.
     pub settings: Vec<String>,
@@ -54,13 +54,13 @@ pub struct Machine {
     pub heat: Option<Heat>,
     /// The timer for CPUs whose own timers stop; `None` where the file does not say.
     pub broadcast: Option<Broadcast>,
-    /// What hardware threads of a core share; `None` where every CPU is a core.
+    /// The properties that hardware threads of a core share; `None` where every CPU is a core.
     pub smt: Option<Smt>,
-    /// What it costs that CPUs are apart; `None`: nothing.
+    /// The costs of distance between CPUs; `None`: nothing.
     pub distances: Option<Distances>,
     /// Kinds of work that do not follow the capacities; empty where the file switches them off.
     pub kinds: Vec<WorkKind>,
-    /// What the kernel's paths cost.
+    /// The costs of the kernel's paths.
     pub path_costs: PathCosts,
     /// How long interrupts take to arrive.
     pub interrupts: Interrupts,
@@ -72,7 +72,7 @@ pub struct Machine {
     pub estimates: Vec<String>,
     /// Paths of the keys that the file leaves out and the classes of its cores stand for: estimates.
     pub left_out: Vec<String>,
-    /// What looks wrong but is possible.
+    /// Warnings: values that look wrong but are possible.
     pub warnings: Diagnostics,
     /// The file. Together with `settings` it determines the machine, so the hash of a provenance
     /// covers both: see [`Machine::fingerprint_text`].
@@ -192,7 +192,7 @@ pub struct IdleState {
     pub kernel_exit_latency_ns: Ns,
     /// `target_residency_ns` of the kernel's table.
     pub target_residency_ns: Ns,
-    /// What the CPU draws from entry to exit.
+    /// The power that the CPU draws from entry to exit.
     pub power: IdlePower,
     /// Energy of each entry on top of that, nJ: saving and flushing.
     pub energy_entry_nj: u64,
@@ -214,7 +214,7 @@ pub struct IdleState {
     pub shared: Shared,
 }
 
-/// Who must agree on an idle state.
+/// The CPUs that must agree on an idle state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shared {
     /// The CPU alone.
@@ -236,7 +236,7 @@ impl CoreType {
     }
 }
 
-/// What a CPU draws in an idle state.
+/// The power of a CPU in an idle state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdlePower {
     /// So many thousandths of busy power at the present frequency: it polls.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What every situation draws, and energy without rounding.
+//! The power of every situation, and energy without rounding.
 //!
 //! Power is in µW and time in ns, so their product is in femtojoules and exact:
 //! 10⁻⁶ W × 10⁻⁹ s = 10⁻¹⁵ J. A u128 of them holds the energy of a kilowatt over 10¹⁶ years.
@@ -34,7 +34,7 @@ pub fn energy_fj(power_uw: u64, ns: Ns) -> u128 {
 }
 
 impl OperatingPoint {
-    /// What a CPU in an idle state with this power draws at this operating point, µW.
+    /// Returns the power of a CPU in an idle state with this power at this operating point, µW.
     pub fn idle_uw(&self, power: IdlePower) -> u64 {
         match power {
             // At most 10⁹ µW (checked when read) times 1000.
@@ -45,18 +45,18 @@ impl OperatingPoint {
 }
 
 impl Machine {
-    /// What `cpu` draws while busy at operating point `opp` of its domain, µW.
+    /// Returns the power of `cpu` while busy at operating point `opp` of its domain, µW.
     pub fn active_uw(&self, cpu: CpuId, opp: usize) -> u64 {
         self.domain_of(cpu).opps[opp].active_uw
     }
 
-    /// What `cpu` draws in idle state `state` at operating point `opp` of its domain, µW.
+    /// Returns the power of `cpu` in idle state `state` at its domain's operating point `opp`, µW.
     pub fn idle_uw(&self, cpu: CpuId, opp: usize, state: usize) -> u64 {
         self.domain_of(cpu).opps[opp].idle_uw(self.idle_states(cpu)[state].power)
     }
 
-    /// What domain `domain` draws besides its CPUs at operating point `opp`, µW, while one of its CPUs
-    /// executes, or while all are in deep states.
+    /// Returns the power of domain `domain` besides its CPUs at operating point `opp`, µW, while
+    /// one of its CPUs executes, or while all are in deep states.
     pub fn static_uw(&self, domain: ClockDomainId, opp: usize, all_cpus_deep: bool) -> u64 {
         let domain = &self.domains[domain];
         if all_cpus_deep { domain.off_uw } else { domain.opps[opp].static_uw }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Idle governors from a tree, behind the policy door.
+//! Idle governors from a tree, behind the policy interface.
 
 use crate::built::{Built, path_in};
 use crate::compile::Job;

@@ -2,14 +2,14 @@
 //! Governors from a kernel tree: the user's own C, compiled, loaded and asked inside of the twin.
 //!
 //! **Idea.** A governor's C is a file that asks the kernel around it about thirty things. Here it is compiled against
-//! headers that answer those from the twin, loaded as a shared object, and stands behind the policy door
-//! ([`schedtwin_kernel::policy`]) like any user's policy.
+//! headers that answer those from the twin, loaded as a shared object, and stands behind the policy
+//! interface ([`schedtwin_kernel::policy`]) like any user's policy.
 //!
 //! ```text
 //!  tree (folder or git revision)          c/ (our headers, glue, runtime)
 //!        └── sources.rs: the file and what it includes ──┐
 //!                              compile.rs: cc ── cache by content ── object
-//!  kernel ── policy door ── idle.rs, frequency.rs ── memory.rs: arena ── C: select(), reflect(), update_util()
+//!  kernel ── policy interface ── idle.rs, frequency.rs ── memory.rs: arena ── C: select(), reflect(), update_util()
 //!                                          watch.rs: whose code crashes, loops
 //! ```
 //!
@@ -21,7 +21,7 @@
 //! **Trust.** The code runs with the user's rights, in this process: a tree is trusted as much as a program that one
 //! starts. What the twin can do is to notice: see [`watch`](self) on crashes, loops and refusals.
 //!
-//! | room | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | `tree.rs` | the tree: a folder, or a revision in git, both only read |
 //! | `sources.rs` | a file of it, with those that it includes |

@@ -147,10 +147,11 @@ impl Watched {
     }
 }
 
-/// What a thread is at. One for each thread that ever asked a governor; reused when the thread is gone.
+/// The current question of a thread. One for each thread that ever asked a governor; reused when
+/// the thread is gone.
 #[derive(Default)]
 struct Slot {
-    /// Whom it asks; null: nobody.
+    /// The label of the code that it asks; null: none.
     label: AtomicPtr<Label>,
     /// Question and CPU.
     about: AtomicUsize,
@@ -289,7 +290,7 @@ extern "C" fn handler(signal: c_int, info: *mut libc::siginfo_t, context: *mut c
     }
 }
 
-/// Whoever was there before handles the signal when it comes again, at once.
+/// Restores the earlier handler, which handles the signal when it comes again, at once.
 fn give_back(signal: c_int) {
     let before = BEFORE.get().and_then(|all| all.iter().find(|before| before.0 == signal));
     // SAFETY: what sigaction() gave is put back.

@@ -13,7 +13,7 @@ pub struct NeedChain {
     pub policy: PolicyId,
     /// Whether more is needed than was requested; else less.
     pub more: bool,
-    /// What had been requested when the chain began.
+    /// The frequency that had been requested when the chain began.
     pub from_khz: Khz,
     /// The need at the end of the chain: what was asked for, if anybody has asked.
     pub khz: Khz,
@@ -41,16 +41,16 @@ impl NeedChain {
     pub const EVENTS_MOST: usize = 16;
 }
 
-/// What happened to a chain before its request.
+/// An event of a chain before its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChainEvent {
     /// Another need of the domain.
     Need {
         /// When.
         at: Ns,
-        /// Whose need has changed.
+        /// The CPU whose need has changed.
         cpu: CpuId,
-        /// What the domain needs now.
+        /// The frequency that the domain needs now.
         khz: Khz,
         /// Why.
         cause: NeedCause,
@@ -89,7 +89,7 @@ macro_rules! words {
 }
 
 words! {
-    /// What a chain waits for.
+    /// The thing that a chain waits for.
     ChainWait {
         /// No hook has called the governor since the need was there, or since its rate limit was over.
         NotCalled = "governor not called",
@@ -124,7 +124,7 @@ words! {
     }
 }
 
-/// What changed a CPU's need.
+/// The cause of a change of a CPU's need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NeedCause {
     /// A task became runnable on the CPU.

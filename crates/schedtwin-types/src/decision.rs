@@ -16,16 +16,16 @@ pub struct DecisionRecord {
     pub at: Ns,
     /// On which CPU the deciding code ran.
     pub cpu: CpuId,
-    /// What was decided.
+    /// The decision.
     pub decision: Decision,
 }
 
-/// What was decided, from which inputs, by which rule.
+/// A decision with its inputs and its rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// CPU selection for a waking, forked or executing task.
     Placement {
-        /// Who was placed.
+        /// The task that was placed.
         task: TaskId,
         /// The CPU it last ran on.
         prev: CpuId,
@@ -50,7 +50,7 @@ pub enum Decision {
         khz: Khz,
         /// The frequency before.
         previous_khz: Khz,
-        /// What became of it.
+        /// The outcome of the request.
         rule: FrequencyRule,
         /// Refused by the rate limit: until when.
         limited_until: Option<Ns>,
@@ -68,7 +68,7 @@ pub enum Decision {
     },
     /// Load balancing moved (or failed to move) tasks.
     Balance {
-        /// Who pulls.
+        /// The CPU that pulls.
         dst: CpuId,
         /// From whom; `None` if no busiest group or queue was found.
         src: Option<CpuId>,
@@ -98,9 +98,9 @@ pub enum Decision {
     },
     /// `__schedule()` picked who runs next.
     Pick {
-        /// Who ran before.
+        /// The task that ran before.
         prev: TaskId,
-        /// Who runs next; the idle task if nobody does.
+        /// The task that runs next; the idle task if none does.
         next: TaskId,
         /// Which rule decided. Where groups nest, each level picks: this is the rule of the lowest level
         /// that had more than one entity.
@@ -144,7 +144,7 @@ impl PickCandidate {
 pub struct Candidate {
     /// The CPU; for EAS the best one of its performance domain, or `prev`.
     pub cpu: CpuId,
-    /// What was looked at: `prev`, `max_spare`, `idle scan`, ...
+    /// The part of the search: `prev`, `max_spare`, `idle scan`, ...
     pub role: &'static str,
     /// Utilisation that the CPU would have with the task.
     pub util: u64,
@@ -157,7 +157,7 @@ pub struct Candidate {
     pub max_util: Option<u64>,
 }
 
-/// What schedutil read of one CPU.
+/// The values that schedutil read of one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrequencyInput {
     /// The CPU.
@@ -179,8 +179,8 @@ pub struct FrequencyInput {
     pub dl: u64,
     /// `avg_irq.util_avg`.
     pub irq: u64,
-    /// The floor: irq plus deadline bandwidth (the fair server's 51 included), or the clamps' minimum.
-    /// Before 6.8: the deadline bandwidth, which is part of the demand.
+    /// The lower bound: irq plus deadline bandwidth (the fair server's 51 included), or the clamps'
+    /// minimum. Before 6.8: the deadline bandwidth, which is part of the demand.
     pub min: u64,
     /// Resulting performance demand of this CPU, headroom included.
     pub perf: u64,

@@ -10,7 +10,7 @@ use crate::fnv::Fnv1a;
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::SplitMix64;
 
-/// What is drawn.
+/// The quantity that is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Purpose {

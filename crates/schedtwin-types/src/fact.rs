@@ -13,25 +13,25 @@ pub struct Fact {
     pub at: Ns,
     /// On which CPU: the one that executed the code.
     pub cpu: CpuId,
-    /// What.
+    /// The event.
     pub kind: FactKind,
 }
 
-/// What happened. Names are those of the kernel's trace events where it has one.
+/// The kind of event. Names are those of the kernel's trace events where it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FactKind {
     /// `sched_switch`. The idle task is [`TaskId::IDLE`].
     Switch {
-        /// Who leaves the CPU.
+        /// The task that leaves the CPU.
         prev: TaskId,
-        /// Who gets it.
+        /// The task that gets the CPU.
         next: TaskId,
         /// In which state `prev` leaves.
         prev_state: TaskState,
     },
     /// `sched_waking`: somebody begins to wake `task`; stamped on the waker's CPU.
     Waking {
-        /// Who is woken.
+        /// The task that is woken.
         task: TaskId,
         /// By what.
         source: WakeSource,
@@ -41,7 +41,7 @@ pub enum FactKind {
     /// `sched_wakeup` (`new`: `sched_wakeup_new`): `task` is runnable on `target`; stamped on the
     /// CPU that activated it.
     Wakeup {
-        /// Who.
+        /// The task.
         task: TaskId,
         /// Where it is queued.
         target: CpuId,
@@ -50,7 +50,7 @@ pub enum FactKind {
     },
     /// `sched_migrate_task`.
     Migrate {
-        /// Who.
+        /// The task.
         task: TaskId,
         /// From where.
         from: CpuId,
@@ -59,7 +59,7 @@ pub enum FactKind {
     },
     /// `sched_process_exit`.
     Exit {
-        /// Who.
+        /// The task.
         task: TaskId,
     },
     /// `cpu_idle`: the CPU asks for idle state `state`.
@@ -99,12 +99,12 @@ pub enum FactKind {
     Ipi {
         /// To whom.
         target: CpuId,
-        /// What for.
+        /// The purpose of the interrupt.
         kind: IpiKind,
     },
     /// `irq_handler_entry` of the interrupts delivered together.
     IrqEntry {
-        /// What was pending.
+        /// The pending lines.
         lines: IrqLines,
     },
     /// `irq_handler_exit`.
@@ -123,12 +123,12 @@ pub enum FactKind {
     },
     /// The running task was preempted (it stays runnable): emitted with the switch.
     Preempted {
-        /// Who.
+        /// The task.
         task: TaskId,
     },
     /// A deadline task has used up its runtime, or given the rest away: it waits for its next period.
     DlThrottled {
-        /// Who.
+        /// The task.
         task: TaskId,
     },
     /// The root domain became (or is no longer) overutilized.
@@ -147,7 +147,7 @@ pub enum FactKind {
     },
     /// Signals of a task; only while a trace asks for them, at switch and tick.
     TaskSignals {
-        /// Who.
+        /// The task.
         task: TaskId,
         /// `se.avg.util_avg`.
         util_avg: u16,
@@ -203,7 +203,7 @@ impl IpiKind {
     ];
 }
 
-/// What woke a task: splits the latency metrics.
+/// The source of a wakeup: splits the latency metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum WakeSource {

@@ -100,7 +100,7 @@ impl PowerDomainId {
     }
 }
 
-/// What power is booked to.
+/// The source that power is booked to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum PowerSource {
     /// A clock domain with its CPUs.
@@ -458,7 +458,7 @@ impl Iterator for Iter {
         Some(CpuId((self.word * 64) as u16 + bit))
     }
 
-    /// What `for_each` and the like do: a loop over words around one over bits.
+    /// Implements `for_each` and the like: a loop over words around one over bits.
     #[inline]
     fn fold<B, F: FnMut(B, CpuId) -> B>(self, init: B, mut f: F) -> B {
         let mut folded = init;

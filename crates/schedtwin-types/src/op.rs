@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a thread of a workload asks for, one operation at a time.
+//! The operations that a thread of a workload asks for, one at a time.
 
 use crate::{
     CpuMask, FutexId, Ns, PipeId, ProcessId, SessionId, SocketId, TaskGroupId, ThreadId, Work,
@@ -33,7 +33,7 @@ pub enum Mode {
     Kernel,
 }
 
-/// What a workload tells the meter about its own progress.
+/// A report of a workload to the meter about its own progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// A job (one iteration of a task's loop) that was released at `released` is complete now.
@@ -136,7 +136,7 @@ pub enum Syscall {
         first: SocketId,
         /// The other end.
         second: SocketId,
-        /// What connects them.
+        /// The connection between them.
         kind: SocketKind,
         /// `sk_sndbuf` of both, bytes as the kernel counts them; 0: the default of the kind.
         sndbuf: u32,
@@ -164,7 +164,7 @@ pub enum Syscall {
     },
 }
 
-/// What connects two sockets.
+/// The kind of connection between two sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketKind {
     /// `AF_UNIX`, `SOCK_STREAM`.
@@ -202,7 +202,8 @@ pub enum Policy {
     Deadline,
 }
 
-/// What a task of `SCHED_DEADLINE` reserves: `runtime` in each `period`, to be had within `deadline` of its start.
+/// The reservation of a `SCHED_DEADLINE` task: `runtime` in each `period`, to be had within
+/// `deadline` of its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct DlReservation {
     /// `sched_runtime`, ns on a CPU of capacity 1024 at its highest frequency.
@@ -289,7 +290,8 @@ impl Default for SchedAttr {
     }
 }
 
-/// What a workload writes into the files of a task group before it starts; `None`: not written.
+/// The values that a workload writes into the files of a task group before it starts; `None`: not
+/// written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskGroupFiles {
     /// The group, not the root.

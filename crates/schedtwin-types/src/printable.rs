@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What may be printed of a text that somebody else wrote: a name, a path, a piece of a file.
+//! The printable part of a text from outside the program: a name, a path, a piece of a file.
 //!
 //! A control character can move the cursor, recolour or retitle a terminal, or begin a line that looks like ours; a character that
 //! turns the direction of writing makes a name read as another. Both become `?`.

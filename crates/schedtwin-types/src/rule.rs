@@ -2,8 +2,9 @@
 //! Rules: why a decision came out as it did.
 //!
 //! Each mechanism has an enum of its own, whose arms are named after what decided and have a text for
-//! records and `explain`. Code compares arms; only readers see texts. Mechanisms that have a door for
-//! users' own policies (placement, frequency, idle) have an arm `Custom` with the policy's own words.
+//! records and `explain`. Code compares arms; only readers see texts. Mechanisms that have an
+//! interface for users' own policies (placement, frequency, idle) have an arm `Custom` with the
+//! policy's own words.
 
 /// Declares a mechanism's rules: each arm once, with its doc and its text.
 macro_rules! rules {
@@ -141,7 +142,7 @@ rules! {
 }
 
 rules! {
-    /// What became of a request for a frequency.
+    /// The outcome of a request for a frequency.
     FrequencyRule {
         /// Another frequency than before.
         Changed = "changed",

@@ -54,7 +54,7 @@ pub struct Workload {
 
 /// What every kind of workload can say of itself once it is checked: an rt-app file, a recording, a benchmark.
 ///
-/// A kind implements it in its own room. Its running threads are a kind of [`Programs`].
+/// A kind implements it in its own module. Its running threads are a kind of [`Programs`].
 pub(crate) trait Checked: Debug + Send + Sync {
     /// As [`Workload::describe`].
     fn describe(&self) -> String {

@@ -167,7 +167,7 @@ fn task_groups_have_folders_and_files() {
     assert!(max(most - 5, 6).unwrap_err().contains("at most \"5\" here"));
 }
 
-/// rt-app has room for so many; a group that is named again needs no room.
+/// rt-app has space for so many; a group that is named again needs no space.
 #[test]
 fn task_groups_are_bounded() {
     let read = |groups: usize| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Who goes to sleep stays queued or leaves: what of it a recording tells, and when.
+//! A task that goes to sleep stays queued or leaves: what a recording tells of it, and when.
 //!
 //! A sleep that prints no dequeue is a delayed one. One that prints a dequeue is not, unless others are delayed: then the
 //! dequeue may be that of one of them, finished by the pick that follows, and the sleeper still be there. Recordings that

@@ -177,7 +177,7 @@ pub struct Twin {
     /// By number of the kernel's task.
     pids: Vec<i32>,
     base_known: [bool; NR_CPUS],
-    /// Who is queued is known since the queue was seen empty.
+    /// Whether the queued tasks are known, since the queue was seen empty.
     tracked: [bool; NR_CPUS],
     groups: bool,
     base_slice: u64,
@@ -534,7 +534,7 @@ impl Twin {
         delays && self.queued(cpu, pid) && !self.steps(cpu).eligible(task)
     }
 
-    /// Whom `pick_eevdf` picks now.
+    /// Returns the task that `pick_eevdf` picks now.
     pub fn pick(&mut self, cpu: usize) -> Option<i32> {
         let task = self.steps(cpu).pick_eevdf()?;
         Some(self.pid_of(task))
@@ -622,7 +622,7 @@ impl Twin {
         self.groups = true;
     }
 
-    /// A queue as text, for whoever hunts a miss.
+    /// Returns a queue as text, to find the cause of a miss.
     pub fn text(&self, cpu: usize) -> String {
         let cfs = &self.kernel.inside().cfs[root(cpu)];
         let mut text = format!(

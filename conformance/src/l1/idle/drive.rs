@@ -98,7 +98,7 @@ struct Cpu {
     /// Of the present stay: its end has been printed, and a miss: the state, and whether too shallow.
     stay_ended: bool,
     miss: Option<(u32, bool)>,
-    /// Who judges stays.
+    /// The part of the kernel that judges stays.
     accounting: CpuIdle,
 }
 

@@ -4,7 +4,8 @@
 //! **Idea.** The governor may permit the tick to stop, and the kernel keeps it all the same if a wheel timer is due by the
 //! next jiffy: stopping would save nothing. Wheel timers are rounded up to their level's granularity; `timer_start`
 //! prints the outcome (`bucket_expiry`, in jiffies) and the CPU. Deferrable timers wait for somebody else's
-//! wakeup. Whoever stops the last tick also looks after the timers of all idle CPUs, but for pinned ones.
+//! wakeup. The CPU that stops the last tick also looks after the timers of all idle CPUs, but for
+//! pinned ones.
 //!
 //! ```text
 //!   timer_start … bucket_expiry=4294892808 cpu=7 …      jiffies 4294892807: CPU 7 keeps its tick
@@ -13,7 +14,7 @@
 //!
 //! Jiffies follow from `timer_expire_entry`, which prints them: ticks lie on multiples of their length. They lag until the
 //! CPU whose duty it is takes its tick, or one whose tick is stopped an interrupt. The duty is dropped by
-//! whoever stops its tick, and taken by the next tick.
+//! a CPU that stops its tick, and taken by the next tick.
 //!
 //! A timer that fires and was never started in view was pending from the beginning: the recording is read ahead
 //! for these. The firing prints the jiffy of its bucket (`baseclk`); what is known to be deferrable later
@@ -44,7 +45,7 @@ pub(super) struct Wheel {
     timers: BTreeMap<u64, Timer>,
     /// Jiffies at time 0 of the trace.
     epoch: Option<u64>,
-    /// Whose duty it is to advance jiffies (`tick_do_timer_cpu`).
+    /// The CPU whose duty it is to advance jiffies (`tick_do_timer_cpu`).
     do_timer: Option<usize>,
     /// When they were advanced last, ns.
     advanced: u64,

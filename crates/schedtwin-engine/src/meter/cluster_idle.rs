@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Clusters at rest: how long the shallowest of a cluster's CPUs was in each idle state.
+//! Idle clusters: how long the shallowest of a cluster's CPUs was in each idle state.
 //!
 //! A cluster is active while one of its CPUs is, and else as deep as the shallowest of them: what LISA's cluster
 //! residencies say of a trace. It follows the kernel's `cpu_idle`, not the silicon, as a trace does.

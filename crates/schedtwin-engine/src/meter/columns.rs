@@ -86,7 +86,8 @@ mod tests {
     use crate::meter::MeterIdle;
     use schedtwin_types::ClockDomainId;
 
-    /// A thread that is second draws 150 thousandths of what it would draw alone, and nothing at rest.
+    /// A thread that is second draws 150 thousandths of what it would draw alone, and nothing when
+    /// idle.
     #[test]
     fn each_column_has_its_power() {
         let idle = |wfi_permille, active_permille| MeterIdle {

@@ -26,7 +26,7 @@ const K1: u64 = 0x1319_8a2e_0370_7344;
 const K2: u64 = 0xa409_3822_299f_31d0;
 const K3: u64 = 0x082e_fa98_ec4e_6c89;
 
-/// What a record is about, in the low 8 bits of its header. The numbers are part of the digest.
+/// The subject of a record, in the low 8 bits of its header. The numbers are part of the digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Code {

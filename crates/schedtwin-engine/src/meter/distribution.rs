@@ -45,13 +45,13 @@ pub(super) struct Distribution {
     min: Ns,
     max: Ns,
     /// Samples per bucket. Counts of 32 bits halve the memory, 18 kB each; they saturate. There are none before the first
-    /// sample, but room for all: a machine of many CPUs has thousands of distributions, most of which get no sample,
-    /// and memory that nobody writes to costs nothing.
+    /// sample, but space for all: a machine of many CPUs has thousands of distributions, most of
+    /// which get no sample, and memory that nobody writes to costs nothing.
     buckets: Vec<u32>,
 }
 
 impl Clone for Distribution {
-    /// The copy has room for all buckets, too.
+    /// The copy has space for all buckets, too.
     fn clone(&self) -> Distribution {
         let mut copy = Distribution { buckets: Vec::with_capacity(BUCKETS), ..*self };
         copy.buckets.extend_from_slice(&self.buckets);

@@ -402,7 +402,7 @@ mod tests {
     }
     use Event::{Clock, Limit, Need, Override, Request};
 
-    /// What a direction has seen: count, sums of the three times, and how many have passed.
+    /// Returns the totals of a direction: count, sums of the three times, and how many have passed.
     fn seen(needs: &Needs, more: bool) -> (u64, [u128; 3], u64) {
         let chains = needs.domains[DOMAIN].chains(more);
         let parts = [&chains.need_to_request, &chains.request_to_settled, &chains.need_to_settled];

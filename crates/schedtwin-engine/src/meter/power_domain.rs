@@ -10,7 +10,7 @@ use schedtwin_types::Ns;
 /// Femtojoules in a picojoule.
 const FJ_PER_PJ: u128 = 1_000;
 
-/// What one power domain does now.
+/// The present state of one power domain.
 #[derive(Clone, Debug)]
 pub(super) struct PowerTruth {
     now_in: usize,
@@ -20,7 +20,7 @@ pub(super) struct PowerTruth {
     /// Per state: how often it was entered, in the window.
     entries: Vec<u64>,
     uw: Vec<u64>,
-    /// What it has turned into heat since that was last taken, fJ.
+    /// The energy that it has turned into heat since that was last taken, fJ.
     pub(super) heat_fj: u128,
 }
 

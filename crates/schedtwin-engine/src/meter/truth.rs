@@ -41,10 +41,11 @@
 //!
 //! # A core of several threads
 //!
-//! The thread that does most (executing, then polling, then the shallowest rest; of equal ones the lowest CPU) is the
-//! core's first and draws in full. The others are second: they draw a share of their power while they execute or poll, and
-//! nothing at rest. Each CPU has its columns twice, as first and as second, so its times are exact in either place; its
-//! energy is its share of the core's by that rule.
+//! The thread that does most (executing, then polling, then the shallowest idle state; of equal
+//! ones the lowest CPU) is the core's first and draws in full. The others are second: they draw a
+//! share of their power while they execute or poll, and nothing at rest. Each CPU has its columns
+//! twice, as first and as second, so its times are exact in either place; its energy is its share
+//! of the core's by that rule.
 //!
 //! # Differences
 //!
@@ -67,7 +68,7 @@ use std::cell::Cell;
 /// Femtojoules in a picojoule.
 const FJ_PER_PJ: u128 = 1_000;
 
-/// What one CPU does now.
+/// The present activity of one CPU.
 #[derive(Clone, Debug)]
 struct CpuTruth {
     activity: Activity,
@@ -92,7 +93,7 @@ struct CpuTruth {
     active: usize,
 }
 
-/// What one frequency domain does now.
+/// The present activity of one frequency domain.
 #[derive(Clone, Debug)]
 pub(super) struct DomainTruth {
     cpus: Vec<usize>,
@@ -123,7 +124,7 @@ pub(super) struct DomainTruth {
     settled_at: Ns,
     /// Per row: own power while off, resting and executing, µW; empty unless heat is wanted.
     level_uw: Vec<[u64; 3]>,
-    /// What it and its CPUs have turned into heat since that was last taken, fJ.
+    /// The energy that it and its CPUs have turned into heat since that was last taken, fJ.
     heat_fj: u128,
     /// The governor's wish that the hardware has not fulfilled yet.
     pending: Option<Pending>,
@@ -304,7 +305,7 @@ impl Truth {
         true
     }
 
-    /// Who does most in a core may have changed.
+    /// Settles again which thread of a core does most, after a possible change.
     #[inline(never)]
     fn settle_core(&mut self, threads: &[usize], at: Ns) {
         let least = |thread: &&usize| idleness(self.cpus[**thread].activity);
@@ -675,7 +676,7 @@ impl Truth {
     }
 }
 
-/// What `uw` makes in `ns`, fJ.
+/// Returns the energy of `uw` over `ns`, fJ.
 #[inline]
 pub(super) fn energy(uw: u64, ns: Ns) -> u128 {
     u128::from(uw) * u128::from(ns)
@@ -714,7 +715,7 @@ fn idleness(activity: Activity) -> usize {
     }
 }
 
-/// Whether a CPU whose deep states are the bits of `deep` rests in one.
+/// Returns whether a CPU whose deep states are the bits of `deep` is in one.
 #[inline]
 fn is_deep(deep: u32, activity: Activity) -> bool {
     matches!(activity, Activity::Idle(state) if deep >> state & 1 != 0)
@@ -726,13 +727,13 @@ fn count(counter: &mut usize, more: bool) {
     if more { *counter += 1 } else { *counter -= 1 }
 }
 
-/// Whether a CPU does anything but rest.
+/// Returns whether a CPU is outside an idle state; it is while it enters or leaves one.
 #[inline]
 fn executes(activity: Activity) -> bool {
     !matches!(activity, Activity::Idle(_))
 }
 
-/// What a domain's own power follows.
+/// The level that a domain's own power follows.
 enum Level {
     /// All CPUs are in deep states.
     Off = 0,

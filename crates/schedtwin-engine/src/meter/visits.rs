@@ -23,7 +23,7 @@ impl Visits {
     }
 }
 
-/// What one change of activity costs, pJ.
+/// Returns the cost of one change of activity, pJ.
 pub(super) fn visit_pj(states: &[MeterIdle], before: Activity, after: Activity) -> u64 {
     let mut pj = 0;
     ways(states.len(), before, after, |state, way| {

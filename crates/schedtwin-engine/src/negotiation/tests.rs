@@ -30,7 +30,7 @@ fn a_cluster_is_off_while_all_of_it_has_asked() {
     assert!(!Negotiation::new(&Machine::load("pixel6").unwrap()).negotiates(CpuId(0)));
 }
 
-/// A thread rests in a state of its own while another one of its core is awake.
+/// A thread is in an idle state of its own while another one of its core is awake.
 #[test]
 fn a_core_is_as_shallow_as_its_threads() {
     let machine = Machine::load("i5-10600k").unwrap();

@@ -23,9 +23,9 @@ use schedtwin_types::{ClockDomainId, Khz, NEVER, Ns, metric};
 /// A frequency domain's truth.
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
-    /// What the kernel asked for.
+    /// The frequency that the kernel asked for.
     pub(super) requested: Khz,
-    /// What it is to run at, once the last of its switches is over.
+    /// The frequency that it is to run at, once the last of its switches is over.
     pub(super) target: Khz,
     /// Switches under way, and those that wait for them, in the order in which they were asked for.
     switches: Vec<Switch>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What became of the frequency governor's calls: metrics of schedutil, counted since boot.
+//! Outcomes of the frequency governor's calls: metrics of schedutil, counted since boot.
 
 use crate::result::Metric;
 use schedtwin_kernel::hardware::{HardwareView, RequestCounts};

@@ -31,7 +31,7 @@ const CONTENT: [u64; 2] = [500, 950];
 /// A clock whose CPU chooses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Choice {
-    /// What it has chosen.
+    /// The frequency that it has chosen.
     pub khz: Khz,
     /// The counters at the last look.
     counts: Counts,

@@ -138,7 +138,8 @@ impl<B: Board> Twin<B> {
         };
         let exit = exit_latency(&self.machine.idle_states(cpu)[rested as usize], line);
         let c = &mut self.cpus[cpu];
-        // A CPU whose package is off has no clock: until that is back it draws what it draws at rest.
+        // A CPU whose package is off has no clock: until that is back it draws what it draws when
+        // idle.
         let (activity, next) = match wait {
             0 => (Silicon::Exiting(rested), exit),
             wait => {
@@ -154,7 +155,8 @@ impl<B: Board> Twin<B> {
         next
     }
 
-    /// A request has come or gone: those who share states with the CPU rest where they may.
+    /// Moves the CPUs that share states with a CPU to the states they may have, after its request
+    /// came or went.
     fn sharers_settle(&mut self, cpu: CpuId, observer: &mut impl Observer) {
         for index in 0..self.negotiation.sharers(cpu).len() {
             let cpu = self.negotiation.sharers(cpu)[index];
@@ -186,7 +188,7 @@ impl<B: Board> Twin<B> {
         }
     }
 
-    /// The power domains around a CPU follow where it rests.
+    /// Makes the power domains around a CPU follow its idle state.
     #[inline(never)]
     fn power_domains_settle<O: Observer>(
         &mut self,

@@ -73,7 +73,8 @@ impl<B: Board> Twin<B> {
         }
     }
 
-    /// What a CPU does beside the other threads of its core, thousandths of what it does alone.
+    /// Returns the speed of a CPU beside the other threads of its core, thousandths of its speed
+    /// alone.
     pub(super) fn thread_speed(&self, cpu: CpuId) -> u64 {
         let Some(smt) = &self.machine.smt else { return PERMILLE };
         let others = self.threads[cpu.index()].iter().filter(|thread| **thread != cpu);

@@ -32,7 +32,7 @@ const NS_PER_MS: Ns = 1_000_000;
 /// Frames that can be under way: the UI thread has one, RenderThread one, and the display's buffers are few.
 const UNDER_WAY_MAX: usize = 16;
 
-/// Who says which frames are jank.
+/// The rule that decides which frames are jank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Rule {
     /// Jankbench.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Workloads that are compiled in: rt-app files, and models of benchmarks with options of their own.
 //!
-//! A benchmark model is a room here with the benchmark's name, which implements [`Benchmark`]. It writes a [`script::Script`]: threads with
+//! A benchmark model is a module here with the benchmark's name, which implements [`Benchmark`].
+//! It writes a [`script::Script`]: threads with
 //! the class and priority that they have on real devices, what they wait for and whom they wake, how much they
 //! compute (measured distributions, [`amount`]), and the devices that interrupt. [`player`] plays it.
 //!

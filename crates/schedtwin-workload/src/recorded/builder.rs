@@ -41,7 +41,7 @@ pub struct Seen<'a> {
     pub prio: i32,
 }
 
-/// Who wakes somebody.
+/// The waker of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waker {
     /// The task of that pid, by a call of its own.

@@ -225,7 +225,7 @@ pub(crate) enum Step {
 pub(crate) struct Code {
     pub threads: Vec<ThreadCode>,
     pub steps: Vec<Step>,
-    /// Whose sleep a ticket is for: index of the thread.
+    /// Index of the thread whose sleep the ticket is for.
     pub sleeper: Vec<u32>,
     pub span: Ns,
     pub warmup: Ns,
