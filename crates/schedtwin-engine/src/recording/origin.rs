@@ -173,7 +173,7 @@ fn nearest(release: &str, builtin: &[String]) -> Option<String> {
     let mut known: Vec<_> = builtin.iter().filter_map(known).collect();
     known.retain(|(_, of, _)| of.is_empty() || of == flavour);
     known.sort();
-    let newest = known.iter().filter(|(of, ..)| *of <= recorded).next_back();
+    let newest = known.iter().rfind(|(of, ..)| *of <= recorded);
     let (chosen, ..) = newest.or(known.first())?;
     let of_version = || known.iter().filter(|(of, ..)| of == chosen);
     let wanted = of_version().find(|(_, of, _)| of == flavour).or_else(|| of_version().next());
