@@ -48,8 +48,20 @@ fn rt_apps_own_examples_run() {
             let result = run(&scenario("pixel6", kernel, &file, Some(2 * SECOND)), 1);
             assert!(result.tasks.iter().any(|t| t.cpu_time_ns > SECOND / 10), "{example} {kernel}");
         }
-        let refused = Scenario::new("pixel6", "linux-6.12", &file, None).err().unwrap().to_string();
-        let expected = "kernel:1:1: linux-6.12 has no task groups, which the workload asks for\n  help: add fair_group_sched=true";
+        // A kernel without task groups gets them, and says so; one that was asked to have none is refused.
+        let on = Scenario::new("pixel6", "linux-6.12", &file, Some(2 * SECOND)).unwrap();
+        assert!(on.kernel().config.fair_group_sched);
+        assert!(
+            on.notices()[0].contains("linux-6.12 has not: they are turned on"),
+            "{:?}",
+            on.notices()
+        );
+        let same = scenario("pixel6", EEVDF, &file, Some(2 * SECOND));
+        assert_eq!(run(&on, 1).digest, run(&same, 1).digest);
+        assert!(same.notices().iter().all(|notice| !notice.contains("turned on")));
+        let without = "linux-6.12:fair_group_sched=false";
+        let refused = Scenario::new("pixel6", without, &file, None).err().unwrap().to_string();
+        let expected = "kernel:1:1: linux-6.12:fair_group_sched=false has no task groups, which the workload asks for\n  help: leave fair_group_sched=false out";
         assert_eq!(refused, expected);
     }
 }
@@ -249,7 +261,9 @@ fn faults_of_jobs_are_told() {
         let message = tell(EEVDF, line);
         assert!(message.contains(told), "{line}: {message}");
     }
-    assert!(tell("linux-6.12", "cgroup=/a w1").contains("has no task groups"));
+    assert!(
+        tell("linux-6.12:fair_group_sched=false", "cgroup=/a w1").contains("has no task groups")
+    );
     let message = tell("linux-6.12:sched_autogroup=true", "w1");
     assert!(message.contains("has autogroups without task groups"), "{message}");
 }
