@@ -69,6 +69,15 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
     let mut comparisons =
         compared.map_err(|error| Failure::bad(format!("failed to compare: {error}")))?;
     for (comparison, columns) in comparisons.iter_mut().zip(&groups) {
+        let base = columns[0].scenario.kernel();
+        for column in &columns[1..] {
+            if let Some(differs) = column.scenario.kernel().differs_from(base) {
+                let name = &column.kernel;
+                comparison
+                    .notices
+                    .push(format!("{name} differs from {} in {differs}", columns[0].kernel));
+            }
+        }
         for notice in columns.iter().flat_map(|column| column.scenario.notices()).rev() {
             if !comparison.notices.contains(&notice) {
                 comparison.notices.insert(0, notice);

@@ -73,10 +73,13 @@ pub fn tell_warnings(warnings: &Diagnostics) {
     let _ = write!(io::stderr(), "{text}");
 }
 
-/// Writes what looks wrong in the machines of these scenarios, each place once.
+/// Writes what looks wrong in the machines and kernels of these scenarios, each place once.
 pub fn warn_of<'a>(scenarios: impl Iterator<Item = &'a Scenario>) {
     let mut all = Diagnostics::new();
-    for warning in scenarios.flat_map(|scenario| &scenario.machine().warnings.0) {
+    let of = |scenario: &'a Scenario| {
+        scenario.machine().warnings.0.iter().chain(&scenario.kernel().warnings.0)
+    };
+    for warning in scenarios.flat_map(of) {
         let known = |w: &Diagnostic| {
             let (source, name) = (&w.source.text, &w.source.name);
             (w.span == warning.span && w.message == warning.message)

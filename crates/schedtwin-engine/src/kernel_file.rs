@@ -25,8 +25,8 @@ mod write;
 use extends::Resolved;
 use patch::Patch;
 use schedtwin_input::{
-    Diagnostics, FileKind, Located, Location, Setting as SpecSetting, Source, Spec, Word,
-    did_you_mean, read_source,
+    Diagnostics, FileKind, Located, Location, Node, Setting as SpecSetting, Source, Spec,
+    TomlDocument, Value as TomlValue, Word, did_you_mean, read_source,
 };
 pub use schedtwin_kernel::config::{Arm, Kind, Setting, Value, With};
 use schedtwin_kernel::config::{Config, retired};
@@ -70,6 +70,8 @@ pub struct KernelFile {
     pub policies: Policies,
     /// Which of them are C from a tree.
     pub code: Vec<TreeCode>,
+    /// What looks wrong but is possible, with its place.
+    pub warnings: Diagnostics,
 }
 
 /// The built-in kernels: name and description.
@@ -173,6 +175,7 @@ impl KernelFile {
                 source: source.clone(),
                 policies: Policies::default(),
                 code: Vec::new(),
+                warnings: oddities(&document),
             }),
             _ => Err(faults),
         }
@@ -233,6 +236,22 @@ impl KernelFile {
         }
         text + &write(&self.identity, &self.description, &self.config)
     }
+}
+
+/// Ticks per second that some architecture's configuration offers (`kernel/Kconfig.hz`, and those of alpha, arm and mips).
+const HZ_OFFERED: [i64; 15] =
+    [24, 32, 48, 64, 100, 128, 200, 250, 256, 300, 500, 512, 1000, 1024, 1200];
+
+/// Values that a kernel may have here and none is built with.
+fn oddities(document: &TomlDocument) -> Diagnostics {
+    let mut warnings = Diagnostics::new();
+    if let Some(Node { value: TomlValue::Integer(hz), at }) = document.get("hz")
+        && !HZ_OFFERED.contains(hz)
+    {
+        let help = "most offer 100, 250, 300 and 1000".to_string();
+        warnings.push_at(at, format!("no architecture offers CONFIG_HZ={hz}"), Some(help));
+    }
+    warnings
 }
 
 /// The text of a built-in kernel, or of the file that was named.
@@ -400,6 +419,22 @@ mod tests {
         let faults = check_patch(&Source::new("p.toml", text)).unwrap_err();
         assert_eq!(faults.0.len(), 100);
         assert!(faults.to_string().contains("there is no setting `hzz0`"), "{faults}");
+    }
+
+    #[test]
+    fn a_tick_that_no_kernel_is_built_with_is_a_warning() {
+        let odd = KernelFile::load("linux-6.12:hz=999").unwrap();
+        assert_eq!(odd.config.hz, 999);
+        let text = odd.warnings.to_string();
+        assert!(text.contains("no architecture offers CONFIG_HZ=999"), "{text}");
+        assert!(text.contains("<command line>:1:15"), "it has its place: {text}");
+        for hz in [100, 250, 300, 1000, 1024] {
+            let kernel = KernelFile::load(&format!("linux-6.12:hz={hz}")).unwrap();
+            assert!(kernel.warnings.is_empty(), "{hz}");
+        }
+        assert!(
+            builtin_texts().all(|(name, _)| KernelFile::load(name).unwrap().warnings.is_empty())
+        );
     }
 
     #[test]

@@ -134,8 +134,8 @@ pub fn check_file(path: &Path) -> Result<Checked, Diagnostics> {
             let notices = kernel_file::check_patch(&source)?;
             return Ok(Checked { notices, ..Checked::default() });
         }
-        KernelFile::load(&spec)?;
-        return Ok(Checked::default());
+        let kernel = KernelFile::load(&spec)?;
+        return Ok(Checked { warnings: kernel.warnings, ..Checked::default() });
     }
     let workload = Workload::parse_rtapp(source)?;
     let mut notices = workload.notices();

@@ -41,6 +41,8 @@ pub struct Scenario {
     workload: Workload,
     host: Host,
     duration: Option<Ns>,
+    /// Task groups were turned on for a workload that has some.
+    groups_on: bool,
     /// Machine, kernel and workload as they were spelled, and the duration that was asked for.
     spelled: Spelled,
 }
@@ -163,7 +165,8 @@ impl Scenario {
             faults.absorb(check_cpufreq_driver(machine, kernel));
             faults.absorb(check_fair_servers(machine, kernel));
         }
-        let (Some(machine), Some(kernel), Some(mut workload)) = (machine, kernel, workload) else {
+        let (Some(machine), Some(mut kernel), Some(mut workload)) = (machine, kernel, workload)
+        else {
             return Err(faults);
         };
         if let Some(duration) = duration {
@@ -194,10 +197,15 @@ impl Scenario {
             faults.push_whole(&Source::new("workload", workload.name()), message, None);
         }
         let groups = programs.is_some_and(|programs| !programs.task_groups().is_empty());
+        // Who wants a kernel without them says so in place.
+        let groups_on = groups
+            && !kernel.config.fair_group_sched
+            && !kernel.identity.contains("fair_group_sched=");
+        kernel.config.fair_group_sched |= groups_on;
         if groups && !kernel.config.fair_group_sched {
             let source = Source::new("kernel", kernel_spec);
             let message = format!("{kernel_spec} has no task groups, which the workload asks for");
-            let help = "add fair_group_sched=true".to_string();
+            let help = "leave fair_group_sched=false out".to_string();
             faults.push(&source, 0..kernel_spec.len(), message, Some(help));
         }
         if kernel.config.sched_autogroup && !kernel.config.fair_group_sched {
@@ -225,6 +233,7 @@ impl Scenario {
             workload,
             host,
             duration,
+            groups_on,
         })
     }
 
@@ -236,6 +245,12 @@ impl Scenario {
     /// What the user should know: features ignored with a notice.
     pub fn notices(&self) -> Vec<String> {
         let mut notices = self.workload.notices();
+        if self.groups_on {
+            notices.push(format!(
+                "the workload has task groups, which {} has not: they are turned on (fair_group_sched=true)",
+                self.kernel.identity
+            ));
+        }
         if self.workload.gives_clamps() && !self.kernel.config.uclamp.is_compiled_in() {
             notices.push(format!(
                 "{} has no utilisation clamps (uclamp=compiled-out): util_min and util_max are ignored",

@@ -7,7 +7,44 @@ use schedtwin_types::printable;
 
 use super::KernelFile;
 
+/// Settings that [`KernelFile::differs_from`] names one by one, at most.
+const NAMED: usize = 4;
+
 impl KernelFile {
+    /// In which settings the kernel differs from another, in a few words; `None`: in none.
+    ///
+    /// ```
+    /// use schedtwin_engine::kernel_file::KernelFile;
+    /// let [base, other] = ["linux-6.12", "linux-6.12:hz=1000"].map(|k| KernelFile::load(k).unwrap());
+    /// assert_eq!(other.differs_from(&base).unwrap(), "hz 1000 (250)");
+    /// assert_eq!(base.differs_from(&base), None);
+    /// let old = KernelFile::load("linux-5.18").unwrap();
+    /// assert!(old.differs_from(&base).unwrap().ends_with(" settings: schedtwin show kernel linux-6.12 linux-5.18"));
+    /// ```
+    pub fn differs_from(&self, base: &KernelFile) -> Option<String> {
+        let of = |kernel: &KernelFile| -> BTreeMap<&str, String> {
+            let values = kernel.config.values().into_iter();
+            values.map(|(setting, value)| (setting.path, value.to_string())).collect()
+        };
+        let (own, others) = (of(self), of(base));
+        let settings = schedtwin_kernel::config::Config::settings();
+        let cell = |value: Option<&String>| value.map_or("-".to_string(), String::clone);
+        let differ: Vec<String> = settings
+            .iter()
+            .map(|setting| (setting.path, own.get(setting.path), others.get(setting.path)))
+            .filter(|(_, own, other)| own != other)
+            .map(|(path, own, other)| format!("{path} {} ({})", cell(own), cell(other)))
+            .collect();
+        match differ.len() {
+            0 => None,
+            ..=NAMED => Some(differ.join(", ")),
+            count => {
+                let names = [base, self].map(|kernel| printable::line(&kernel.identity));
+                Some(format!("{count} settings: schedtwin show kernel {}", names.join(" ")))
+            }
+        }
+    }
+
     /// A line for each setting in which any two of the kernels differ, with every kernel's value; `-` where a kernel has no such setting.
     ///
     /// ```

@@ -48,11 +48,24 @@ fn rt_apps_own_examples_run() {
             let result = run(&scenario("pixel6", kernel, &file, Some(2 * SECOND)), 1);
             assert!(result.tasks.iter().any(|t| t.cpu_time_ns > SECOND / 10), "{example} {kernel}");
         }
-        let refused = Scenario::new("pixel6", "linux-6.12:fair_group_sched=false", &file, None)
-            .err()
-            .unwrap()
-            .to_string();
-        let expected = "kernel:1:1: linux-6.12:fair_group_sched=false has no task groups, which the workload asks for\n  help: add fair_group_sched=true";
+        // A kernel without task groups gets them, and says so; one that was asked to have none is refused.
+        let own = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+        let text = "name = \"mine\"\ndescription = \"of mine\"\nextends = \"linux-6.12\"\nfair_group_sched = false\n";
+        std::fs::write(own.path(), text).unwrap();
+        let own = own.path().display().to_string();
+        let on = Scenario::new("pixel6", &own, &file, Some(2 * SECOND)).unwrap();
+        assert!(on.kernel().config.fair_group_sched);
+        assert!(
+            on.notices()[0].contains("has not: they are turned on"),
+            "{:?}",
+            on.notices()
+        );
+        let same = scenario("pixel6", EEVDF, &file, Some(2 * SECOND));
+        assert_eq!(run(&on, 1).digest, run(&same, 1).digest);
+        assert!(same.notices().iter().all(|notice| !notice.contains("turned on")));
+        let without = "linux-6.12:fair_group_sched=false";
+        let refused = Scenario::new("pixel6", without, &file, None).err().unwrap().to_string();
+        let expected = "kernel:1:1: linux-6.12:fair_group_sched=false has no task groups, which the workload asks for\n  help: leave fair_group_sched=false out";
         assert_eq!(refused, expected);
     }
 }
