@@ -8,6 +8,7 @@
 //! | `cpus` | instructions of an event and memory on machines of 8 to 256 CPUs |
 //! | `budget` | instructions and nanoseconds of a W1 job by row of the budget |
 //! | `clamps` | instructions of an enqueue and a dequeue, without clamps and with both aggregations |
+//! | `traces` | events of recordings read a second, by format and wrapper |
 //! | `guard` | instructions of a W1 job against the committed number: a guard against regressions |
 //!
 //! **No test here looks at a clock.** Times are printed next to their bars, as ratios to [`floor`] measured
@@ -25,4 +26,5 @@ pub mod guard;
 pub mod measure;
 pub mod rows;
 pub mod scale;
+pub mod traces;
 pub mod w1;

@@ -2,7 +2,7 @@
 //! The measurements' command line; see the library's documentation for what each says.
 
 use clap::{Parser, Subcommand, ValueEnum};
-use schedtwin_benches::{budget, clamps, cpus, guard, measure, scale, w1};
+use schedtwin_benches::{budget, clamps, cpus, guard, measure, scale, traces, w1};
 use std::io;
 use std::process::ExitCode;
 
@@ -67,6 +67,8 @@ enum What {
         /// Simulated milliseconds
         milliseconds: u64,
     },
+    /// Events of recordings read a second
+    Traces,
     /// One run; prints the peak of this process's memory, KiB
     Case {
         /// What it writes
@@ -108,6 +110,12 @@ fn main() -> ExitCode {
         What::CpusCase { machine, cpus, milliseconds } => {
             cpus::case(&machine, cpus, milliseconds);
             println!("{}", measure::peak_kib().unwrap_or(0));
+        }
+        What::Traces => {
+            if let Err(fault) = traces::report() {
+                eprintln!("error: failed to read recordings: {fault}");
+                return ExitCode::FAILURE;
+            }
         }
         What::Clamps => return counted(clamps::report),
         What::ClampsCase { mode, pairs } => clamps::run(mode, pairs),

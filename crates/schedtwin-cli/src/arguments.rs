@@ -436,7 +436,8 @@ impl Compare {
 
 #[derive(Args)]
 pub struct Replay {
-    /// The trace: a file, plain or packed with xz, or - for standard input
+    /// The trace: text of ftrace, trace-cmd report, atrace or perf script, or a page of systrace; plain or packed with gzip,
+    /// zstd, xz or zip; - is standard input. The file's content tells, not its name
     #[arg(value_name = "TRACE")]
     pub recording: PathBuf,
     /// The machine that replays it: NAME[:KEY=VALUE,...] or a path
@@ -468,9 +469,13 @@ pub struct Replay {
     /// Write a record of the first kernel's first run for `schedtwin explain`: packed, or JSON Lines (.jsonl)
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
-    /// Exit with 1 if this holds, e.g. 'power>+5%'; may be given again
+    /// Exit with 1 if this holds, e.g. 'power>+5%'; may be given again. Rows that are doubtful do not count, see
+    /// --fail-on-doubtful
     #[arg(long = "fail-if", value_name = "CONDITION")]
     pub fail_if: Vec<String>,
+    /// Let --fail-if judge rows that are doubtful, because the replay on the first kernel is not as recorded
+    #[arg(long, requires = "fail_if")]
+    pub fail_on_doubtful: bool,
     /// Print where the executions of the first seed part, and why, instead of a table
     #[arg(long, conflicts_with_all = ["fail_if", "format", "html", "trace", "record", "more", "per_cpu", "all", "metrics"])]
     pub first_difference: bool,

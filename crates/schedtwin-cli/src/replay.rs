@@ -79,7 +79,7 @@ pub fn replay(arguments: Replay) -> Result<(), Failure> {
         None => Ok(()),
     };
     // All rows are judged, shown or not.
-    let findings = judge(&conditions, &replayed.comparison);
+    let findings = judged(&conditions, &replayed, arguments.fail_on_doubtful);
     if !selectors.is_empty() {
         report::choose_rows(&mut replayed.comparison, &selectors)?;
     }
@@ -89,6 +89,32 @@ pub fn replay(arguments: Replay) -> Result<(), Failure> {
     failed.extend(findings?);
     page?;
     if failed.is_empty() { printed } else { Err(Failure::Failed(failed)) }
+}
+
+/// What the conditions object to. Rows that are doubtful are not judged unless asked; what they would have objected to there is
+/// told as a warning.
+fn judged(
+    conditions: &[Condition],
+    replayed: &lab::Replayed,
+    doubtful_too: bool,
+) -> Result<Vec<String>, Diagnostics> {
+    let all = judge(conditions, &replayed.comparison)?;
+    if doubtful_too || all.is_empty() {
+        return Ok(all);
+    }
+    let mut trusted = replayed.comparison.clone();
+    trusted.rows.retain(|row| replayed.fidelity.trust.doubts(row.row.name).is_empty());
+    let mut found = Vec::new();
+    for condition in conditions {
+        // A condition all of whose rows are doubtful names none that are left.
+        found.extend(condition.judge(&trusted).map_or(Vec::new(), |verdict| verdict.findings));
+    }
+    for finding in all.iter().filter(|finding| !found.contains(finding)) {
+        eprintln!(
+            "warning: does not count, for the replay is doubtful there (--fail-on-doubtful lets it): {finding}"
+        );
+    }
+    Ok(found)
 }
 
 /// What the arguments ask for.

@@ -8,6 +8,7 @@
 //! All of this is told in [`TraceRecording::assumptions`] and [`TraceRecording::clusters`].
 
 mod device;
+mod origin;
 #[cfg(test)]
 mod tests;
 
@@ -29,6 +30,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 pub use device::{Capacities, Device, FEW_FREQUENCIES, RecordedCluster, cpu_list, cpus_text};
+pub use origin::Origin;
 pub use schedtwin_workload::recorded::{Excluded, Recorded, RecordedThread};
 
 /// What a file held of events.
@@ -65,6 +67,8 @@ pub struct TraceRecording {
     pub recorded: Recorded,
     /// What it held of lines.
     pub trace: TraceSummary,
+    /// The kernel that recorded, as far as the file tells it.
+    pub origin: Origin,
     /// Wakeups whose lines do not say whether an interrupt made them: taken as the running task's.
     pub unknown_context: u64,
     /// It has no `sched_waking`, so latencies begin with `sched_wakeup`.
@@ -137,6 +141,7 @@ pub fn read_events<'a>(
         return Err(refusal(name, "the trace has no length: all its events are at one time", None));
     }
     Ok(TraceRecording {
+        origin: Origin::of(&trace, &recorded),
         workload: Workload::recorded(short_name(name), recording),
         recorded,
         trace,
@@ -220,7 +225,7 @@ impl Feed {
             TraceEventKind::Fork { parent, child_comm, child } => {
                 builder.fork(at, parent, names.text(child_comm), child);
             }
-            TraceEventKind::Idle { cpu, .. } => builder.cpu_exists(cpu.index()),
+            TraceEventKind::Idle { cpu, state } => builder.idle(at, cpu.index(), state),
             TraceEventKind::Frequency { cpu, khz } => builder.frequency(at, cpu.index(), khz),
             TraceEventKind::Lost { .. } => builder.lost(cpu),
             TraceEventKind::Begins => builder.begins(at, cpu),

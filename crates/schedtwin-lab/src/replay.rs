@@ -6,6 +6,8 @@
 //! every kernel's runs. A [`Verdict`] for each kernel says whether it placed the work as recorded. They need not agree: the recorded device had another kernel, caches, interrupts and threads
 //! that the twin has not. They tell how far to trust the table.
 
+pub mod trust;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -20,6 +22,7 @@ use crate::compare::{ComparedRow, Comparison, Plan, Subject, compare};
 use crate::measured::Labels;
 use crate::provenance::Provenance;
 use crate::twin::Column;
+use trust::{Aspect, Figure, Limit, Trust};
 
 /// A comparison of kernels on recorded work.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,6 +122,8 @@ pub struct Fidelity {
     pub assumed_frequency_pct: f64,
     /// Share of the recorded work that was taken off as cost of kernel paths, %.
     pub paths_taken_off_pct: f64,
+    /// What the file tells of the kernel that recorded, a sentence each.
+    pub origin: Vec<String>,
     /// What was assumed of the recorded device.
     pub assumptions: Vec<String>,
     /// The recorded clusters as they were taken.
@@ -129,6 +134,8 @@ pub struct Fidelity {
     pub verdicts: Vec<Verdict>,
     /// Measurements of both.
     pub pairs: Vec<Pair>,
+    /// How far the rows of the comparison can be trusted.
+    pub trust: Trust,
 }
 
 /// Events that a report names of those that were not used.
@@ -190,10 +197,37 @@ pub fn replay(
 ) -> io::Result<Replayed> {
     let subjects: Vec<ReplayColumn<'_>> = columns.iter().map(ReplayColumn).collect();
     let comparison = compare(&subjects, plan, provenance, progress)?;
-    let cpus = &columns[0].scenario.machine().cpus;
-    let capacities: Vec<u32> = cpus.iter().map(|cpu| cpu.capacity).collect();
-    let fidelity = fidelity(trace, &capacities, &comparison);
+    let board = Board::of(&columns[0].scenario);
+    let fidelity = fidelity(trace, &board, &comparison);
     Ok(Replayed { comparison, fidelity })
+}
+
+/// The machine that replays, as far as its figures are compared.
+#[derive(Clone, Debug, Default)]
+struct Board {
+    /// Of each CPU.
+    capacities: Vec<u32>,
+    /// Name, CPUs and highest frequency of each frequency domain.
+    domains: Vec<(String, Vec<u16>, u32)>,
+    /// Of each CPU the name of its kind of core.
+    core_names: Vec<String>,
+}
+
+impl Board {
+    fn of(scenario: &schedtwin_engine::Scenario) -> Board {
+        let machine = scenario.machine();
+        let domains = machine.domains.iter().map(|domain| {
+            let highest = domain.opps.last().map_or(0, |opp| opp.khz);
+            (domain.name.clone(), domain.cpus.iter().map(|cpu| cpu.0).collect(), highest)
+        });
+        let core_names =
+            machine.cpus.iter().map(|cpu| machine.core_types[cpu.core_type].name.clone());
+        Board {
+            capacities: machine.cpus.iter().map(|cpu| cpu.capacity).collect(),
+            domains: domains.collect(),
+            core_names: core_names.collect(),
+        }
+    }
 }
 
 fn seconds(ns: Ns) -> f64 {
@@ -204,7 +238,8 @@ fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
 }
 
-fn fidelity(trace: &TraceRecording, capacities: &[u32], comparison: &Comparison) -> Fidelity {
+fn fidelity(trace: &TraceRecording, board: &Board, comparison: &Comparison) -> Fidelity {
+    let capacities = &board.capacities[..];
     let recorded = &trace.recorded;
     let all_ns: Ns = recorded.threads.iter().map(|thread| thread.cpu_time_ns).sum();
     let replayed_ns: Ns = recorded.busy_ns.iter().sum();
@@ -246,12 +281,137 @@ fn fidelity(trace: &TraceRecording, capacities: &[u32], comparison: &Comparison)
         without_waking: trace.without_waking,
         assumed_frequency_pct: percent(recorded.assumed_frequency_ns, replayed_ns),
         paths_taken_off_pct: percent(recorded.paths_taken_off, recorded.work),
+        origin: trace.origin.sentences(),
         assumptions: trace.assumptions.clone(),
         clusters: trace.clusters.clone(),
         kernels: comparison.kernels.clone(),
         verdicts: verdicts(trace, capacities, comparison),
         pairs: pairs(trace, comparison),
+        trust: Trust { figures: figures(trace, board, comparison) },
     }
+}
+
+/// What is held against the limits: of the recording, and of its replay on the first kernel.
+fn figures(trace: &TraceRecording, board: &Board, comparison: &Comparison) -> Vec<Figure> {
+    let recorded = &trace.recorded;
+    let replayed = |name, stat, labels: &Labels| mean_of(comparison, 0, name, stat, labels);
+    let mut figures = Vec::new();
+    let mut add = |aspect, limit, name: String, unit, recorded, replayed| {
+        figures.push(Figure { aspect, name, unit, recorded, replayed, limit });
+    };
+    let latency = if trace.without_waking { "wakeup_latency" } else { "waking_latency" };
+    let quantile =
+        |all: &[u32], q: usize| all.get(all.len() * q / 100).map(|ns| f64::from(*ns) / 1e3);
+    let whole = [(None, &recorded.waking_latency_ns)].into_iter();
+    let names = recorded.latency_by_name.iter().map(|(name, all)| (Some(name), all));
+    for (name, all) in whole.chain(names) {
+        let labels: Labels = name.iter().map(|name| ("task", name.to_string())).collect();
+        for (stat, q) in [("p50", 50), ("p90", 90), ("p99", 99)] {
+            let title = crate::measured::title(latency, stat, &labels);
+            let value = replayed(latency, stat, &labels);
+            add(Aspect::Latency, Limit::Factor, title, "us", quantile(all, q), value);
+        }
+    }
+    let sleeps = recorded.tied_to_waker + recorded.tied_to_time + recorded.unmatched;
+    for (aspect, name, count) in [
+        (Aspect::Sleeps, "replayed_sleeps", sleeps),
+        (Aspect::Switches, "context_switches", recorded.switches),
+        (Aspect::Migrations, "migrations", recorded.migrations),
+    ] {
+        let value = replayed(name, "sum", &vec![]);
+        add(aspect, Limit::Count, name.to_owned(), "count", Some(count as f64), value);
+    }
+    let of_cpu = |cpu: &u16| {
+        let labels = vec![("cpu", cpu.to_string())];
+        replayed("cpu_time", "sum", &labels).unwrap_or(0.0)
+    };
+    let kinds = kinds(trace, &board.capacities);
+    let running: Vec<f64> = kinds.iter().map(|kind| kind.cpus.iter().map(of_cpu).sum()).collect();
+    let (recorded_all, replayed_all): (f64, f64) =
+        (kinds.iter().map(|kind| kind.recorded_s).sum(), running.iter().sum());
+    let share = |part: f64, whole: f64| (whole > 0.0).then(|| 100.0 * part / whole);
+    for (kind, running) in kinds.iter().zip(&running) {
+        if kinds.len() > 1 {
+            let name = format!("share of the CPU time on {}", cpus_text(&kind.cpus));
+            let (there, here) =
+                (share(kind.recorded_s, recorded_all), share(*running, replayed_all));
+            add(Aspect::Placement, Limit::Share, name, "%", there, here);
+        }
+        let name = format!("speed while running of {}, of the highest,", cpus_text(&kind.cpus));
+        let here = replayed_speed(kind, board, &replayed);
+        add(Aspect::Frequency, Limit::Share, name, "%", recorded_speed(kind, trace), here);
+    }
+    let [shallow, deep] = recorded
+        .idle_ns
+        .iter()
+        .fold([0, 0], |sum: [Ns; 2], cpu| [sum[0] + cpu[0], sum[1] + cpu[1]]);
+    let there = (shallow + deep > 0).then(|| percent(deep, shallow + deep));
+    let name = "share of the idle time below the shallowest state".to_owned();
+    add(Aspect::Idle, Limit::Share, name, "%", there, replayed_deep(board, comparison));
+    let done = replayed("replayed_work", "share", &vec![]);
+    add(Aspect::Work, Limit::Least, "replayed_work".to_owned(), "%", Some(100.0), done);
+    figures
+}
+
+/// Mean frequency while running of a kind's recorded CPUs, of their highest, %.
+fn recorded_speed(kind: &Kind, trace: &TraceRecording) -> Option<f64> {
+    let (mut weighted, mut whole) = (0.0, 0.0);
+    for cluster in &trace.clusters {
+        for cpu in cluster.cpus.iter().filter(|cpu| kind.recorded_cpus.contains(cpu)) {
+            let cpu = usize::from(*cpu);
+            let khz = trace.recorded.mean_khz.get(cpu).copied().unwrap_or(0);
+            let busy = seconds(trace.recorded.busy_ns[cpu]);
+            if khz > 0 && cluster.full_speed_khz > 0 {
+                weighted += busy * f64::from(khz) / f64::from(cluster.full_speed_khz);
+                whole += busy;
+            }
+        }
+    }
+    (whole > 0.0).then(|| 100.0 * weighted / whole)
+}
+
+/// The same of the replay.
+fn replayed_speed(
+    kind: &Kind,
+    board: &Board,
+    replayed: &impl Fn(&'static str, &'static str, &Labels) -> Option<f64>,
+) -> Option<f64> {
+    let (mut weighted, mut whole) = (0.0, 0.0);
+    for (name, cpus, highest_khz) in &board.domains {
+        let labels = vec![("domain", name.clone()), ("while", "active".to_owned())];
+        let of_kind = cpus.iter().filter(|cpu| kind.cpus.contains(cpu));
+        let busy: f64 = of_kind
+            .filter_map(|cpu| replayed("cpu_time", "sum", &vec![("cpu", cpu.to_string())]))
+            .sum();
+        if let Some(mhz) = replayed("freq_mean", "mean", &labels)
+            && *highest_khz > 0
+        {
+            weighted += busy * mhz * 1000.0 / f64::from(*highest_khz);
+            whole += busy;
+        }
+    }
+    (whole > 0.0).then(|| 100.0 * weighted / whole)
+}
+
+/// Share of the replay's idle time below the shallowest state, %.
+fn replayed_deep(board: &Board, comparison: &Comparison) -> Option<f64> {
+    let (mut deep, mut all) = (0.0, 0.0);
+    let mut cluster = None;
+    for row in comparison.rows.iter().filter(|row| row.row.name == "idle_residency") {
+        let name = row.row.labels.first().map(|(_, name)| name);
+        let shallowest = cluster != name;
+        cluster = name;
+        let is = |known: &&String| Some(*known) == name;
+        let domain = board.domains.iter().find(|(domain, ..)| Some(domain) == name);
+        let cpus = match board.core_names.iter().filter(is).count() {
+            0 => domain.map_or(1, |(_, cpus, _)| cpus.len()),
+            cpus => cpus,
+        };
+        let part = row.cells[0].estimate?.mean * cpus as f64;
+        all += part;
+        deep += if shallowest { 0.0 } else { part };
+    }
+    (all > 0.0).then(|| 100.0 * deep / all)
 }
 
 /// What can be measured in a recording and in its replay.
@@ -534,7 +694,12 @@ mod tests {
             row("cpu_time", "sum", Some("1"), [1.0, 1.75]),
             row("replayed_work", "share", None, [99.0, 98.0]),
         ]);
-        let found = fidelity(&trace, &[120, 1024], &comparison);
+        let board = Board {
+            capacities: vec![120, 1024],
+            domains: vec![("little".into(), vec![0], 1000), ("big".into(), vec![1], 2000)],
+            core_names: vec!["a".into(), "b".into()],
+        };
+        let found = fidelity(&trace, &board, &comparison);
         assert_eq!((found.threads, found.cpu_time_covered_pct), (1, 60.0));
         assert_eq!((found.assumed_frequency_pct, found.paths_taken_off_pct), (25.0, 20.0));
         let left_out = found.left_out.iter().map(|part| (part.names.join(" "), part.cpu_time_pct));

@@ -265,7 +265,9 @@ impl Read for ZstdFrames<'_> {
             }
             let source = self.source.take().expect("it was looked at");
             let frame = ruzstd::decoding::StreamingDecoder::new(source);
-            self.frame = Some(frame.map_err(io::Error::other)?);
+            let header =
+                "a frame's header is damaged, or it asks for a window of more than 100 MiB";
+            self.frame = Some(frame.map_err(|_| io::Error::other(header))?);
         }
     }
 }

@@ -6,6 +6,7 @@ use schedtwin_types::metric::declared;
 
 use crate::compare::{Comparison, Subject, judge};
 use crate::measured::{Labels, Row};
+use crate::replay::trust::{Aspect, Figure, Limit, Trust};
 use crate::replay::{Fidelity, LeftOut, Pair, Replayed, Verdict};
 use crate::synthetic::Synthetic;
 use crate::{Progress, Provenance};
@@ -139,6 +140,7 @@ pub fn replayed() -> Replayed {
         without_waking: true,
         assumed_frequency_pct: 0.25,
         paths_taken_off_pct: 6.5,
+        origin: vec!["recorded under WALT (Qualcomm), as its thread core_ctl/4 tells".into()],
         assumptions: vec!["capacities are a_guess | no more".into()],
         clusters: vec![
             RecordedCluster {
@@ -179,6 +181,34 @@ pub fn replayed() -> Replayed {
             ),
             pair("waking_latency", "p90", vec![], "us", None, vec![Some(51.97), Some(50.0)]),
         ],
+        trust: Trust {
+            figures: vec![
+                Figure {
+                    aspect: Aspect::Latency,
+                    name: "waking_latency p90".into(),
+                    unit: "us",
+                    recorded: Some(19.5),
+                    replayed: Some(51.97),
+                    limit: Limit::Factor,
+                },
+                Figure {
+                    aspect: Aspect::Migrations,
+                    name: "migrations".into(),
+                    unit: "count",
+                    recorded: Some(100.0),
+                    replayed: Some(110.0),
+                    limit: Limit::Count,
+                },
+                Figure {
+                    aspect: Aspect::Idle,
+                    name: "share of the idle time below the shallowest state".into(),
+                    unit: "%",
+                    recorded: None,
+                    replayed: Some(50.0),
+                    limit: Limit::Share,
+                },
+            ],
+        },
     };
     Replayed { comparison: comparison(), fidelity }
 }

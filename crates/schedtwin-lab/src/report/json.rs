@@ -13,14 +13,22 @@ use crate::Provenance;
 use crate::compare::{ComparedRow, Comparison};
 use crate::crash::Crash;
 use crate::measured::Labels;
+use crate::replay::trust::Trust;
 
 pub fn comparison(comparison: &Comparison) -> String {
     lines(comparison_fields("schedtwin.compare/1", comparison))
 }
 
 /// As a comparison, with the fidelity of the replay in front of the metrics.
-pub fn replay(comparison: &Comparison, fidelity: Value) -> String {
+pub fn replay(comparison: &Comparison, fidelity: Value, trust: &Trust) -> String {
     let mut fields = comparison_fields("schedtwin.replay/1", comparison);
+    if let Some((_, Value::Array(rows))) = fields.last_mut() {
+        for (row, of) in rows.iter_mut().zip(&comparison.rows) {
+            let row = row.as_object_mut().expect("a row is an object");
+            let trust = super::replay::row_trust(trust, of.row.name);
+            row.extend(trust.map(|(key, value)| (key.to_owned(), value)));
+        }
+    }
     fields.insert(fields.len() - 1, ("fidelity", fidelity));
     lines(fields)
 }

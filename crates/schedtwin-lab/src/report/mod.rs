@@ -123,7 +123,7 @@ pub fn replay(replayed: &Replayed, format: Format, extent: Extent) -> String {
             let section = replay::markdown(fidelity, markdown::escape);
             markdown::comparison_with(comparison, extent, Some(length), &section)
         }
-        Format::Json => json::replay(comparison, replay::json(fidelity)),
+        Format::Json => json::replay(comparison, replay::json(fidelity), &fidelity.trust),
         Format::Csv => csv::replay(comparison, fidelity),
     }
 }

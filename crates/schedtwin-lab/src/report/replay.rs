@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::cells::{letter, number, plain_table, printable, wrap};
 use crate::measured::title;
+use crate::replay::trust::Trust;
 use crate::replay::{Fidelity, Pair};
 use schedtwin_engine::recording::{RecordedCluster, cpu_list, cpus_text};
 
@@ -50,6 +51,7 @@ pub fn sentences(fidelity: &Fidelity) -> Vec<String> {
         }
     }
     let mut sentences = vec![read];
+    sentences.extend(f.origin.iter().map(|sentence| printable(sentence)));
     sentences.push(format!(
         "replayed: {} ({} forked within), {} of the recorded CPU time",
         count(f.threads, "thread"),
@@ -151,7 +153,7 @@ pub fn verdicts(fidelity: &Fidelity) -> impl Iterator<Item = String> {
     let of = |(at, verdict): (usize, &crate::replay::Verdict)| {
         format!("verdict {} ({}): {}", letter(at), printable(&verdict.kernel), verdict.text)
     };
-    fidelity.verdicts.iter().enumerate().map(of)
+    fidelity.trust.sentences().into_iter().chain(fidelity.verdicts.iter().enumerate().map(of))
 }
 
 /// Title, unit, recorded, and of each kernel its number and ratio: a line a measurement.
@@ -278,6 +280,30 @@ pub fn json(fidelity: &Fidelity) -> Value {
         "priority_changes": f.priority_changes, "without_waking": f.without_waking,
         "assumed_frequency_pct": f.assumed_frequency_pct,
         "paths_taken_off_pct": f.paths_taken_off_pct,
-        "assumptions": f.assumptions, "clusters": clusters, "verdicts": verdicts, "pairs": pairs,
+        "origin": f.origin, "assumptions": f.assumptions, "clusters": clusters, "verdicts": verdicts, "pairs": pairs,
+        "trust": trust(&f.trust),
     })
+}
+
+/// The figures that the rows' trust comes from.
+fn trust(trust: &Trust) -> Value {
+    let figures: Vec<Value> = trust
+        .figures
+        .iter()
+        .map(|f| {
+            json!({
+                "aspect": f.aspect.word(), "name": f.name, "unit": f.unit, "recorded": f.recorded,
+                "replayed": f.replayed, "ratio": f.ratio(), "limit": f.limit.text(),
+                "within": f.within(),
+            })
+        })
+        .collect();
+    json!({"sentence": trust.sentence(), "limits": Trust::limits(), "figures": figures})
+}
+
+/// What a row of the comparison inherits: `trust`, and `doubts` with the figures that are off.
+pub fn row_trust(trust: &Trust, metric: &str) -> [(&'static str, Value); 2] {
+    let doubts: Vec<String> = trust.doubts(metric).iter().map(|figure| figure.text()).collect();
+    let word = if doubts.is_empty() { "trusted" } else { "doubtful" };
+    [("trust", json!(word)), ("doubts", json!(doubts))]
 }

@@ -5,7 +5,7 @@
 //! table is bounded; whatever comes after it is full becomes [`NameId::MANY`].
 
 use hashbrown::HashTable;
-use schedtwin_types::fnv::Fnv1a;
+use std::hash::BuildHasher;
 
 /// Different names that are kept.
 const NAMES_MAX: usize = 1 << 20;
@@ -129,8 +129,9 @@ fn of<'a>(text: &'a str, ends: &[u32], id: u32) -> &'a str {
     &text[start..ends[at] as usize]
 }
 
+/// The same on every computer, as nothing depends on the order in the table.
 fn hash(text: &str) -> u64 {
-    Fnv1a::of(text.bytes()).digest()
+    foldhash::fast::FixedState::with_seed(0).hash_one(text)
 }
 
 #[cfg(test)]

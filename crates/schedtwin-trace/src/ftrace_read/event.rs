@@ -155,11 +155,11 @@ impl<'a> Arguments<'a> {
 
     /// `target_cpu=002`, or `CPU:002` of trace-cmd; not every release prints it.
     fn target(&mut self) -> Option<CpuId> {
-        if let Some(at) = self.f.rest().find("CPU:") {
-            let cpu: u16 = self.f.rest()[at + 4..].split(' ').next()?.parse().ok()?;
-            return (usize::from(cpu) < CPUS_MAX).then_some(CpuId(cpu));
-        }
-        self.f.cpu_if_any("target_cpu")
+        self.f.cpu_if_any("target_cpu").or_else(|| {
+            let mut words = self.f.rest().split(' ');
+            let cpu: u16 = words.find_map(|word| word.strip_prefix("CPU:"))?.parse().ok()?;
+            (usize::from(cpu) < CPUS_MAX).then_some(CpuId(cpu))
+        })
     }
 
     /// `(Rescheduling interrupts)`.

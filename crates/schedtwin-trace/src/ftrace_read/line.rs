@@ -16,6 +16,7 @@
 //! one that follows a pid and that a time follows.
 
 use crate::event::{CPUS_MAX, EventContext, Interrupt, NameId};
+use memchr::{memchr, memchr_iter, memrchr};
 use schedtwin_types::{CpuId, Ns};
 
 /// The head of a line and the rest.
@@ -85,7 +86,7 @@ impl Line<'_> {
 pub fn parse_line(text: &str) -> Result<Line<'_>, &'static str> {
     let mut fault = NO_CPU;
     let mut from = 0;
-    while let Some(bracket) = text[from..].find('[').map(|at| from + at) {
+    while let Some(bracket) = memchr(b'[', &text.as_bytes()[from..]).map(|at| from + at) {
         from = bracket + 1;
         let Some((cpu, after)) = cpu_at(&text[bracket..]) else { continue };
         let Some((comm, pid, tgid)) = task(&text[..bracket]) else {
@@ -124,12 +125,14 @@ fn cpu_at(text: &str) -> Option<(usize, &str)> {
 
 /// `comm-pid` with an optional `(tgid)` behind it, or perf's `comm pid` and `comm tgid/pid`.
 fn task(text: &str) -> Option<(&str, u32, Option<u32>)> {
-    let mut text = text.trim_end_matches(' ');
+    let mut text = without_spaces_behind(text);
     let mut tgid = None;
-    if let Some(open) = text.strip_suffix(')').and_then(|t| t.rfind('(')) {
+    if text.ends_with(')')
+        && let Some(open) = memrchr(b'(', text.as_bytes())
+    {
         let group = text[open + 1..text.len() - 1].trim();
         if group.bytes().all(|b| b.is_ascii_digit() || b == b'-') {
-            text = text[..open].trim_end_matches(' ');
+            text = without_spaces_behind(&text[..open]);
             tgid = group.parse().ok();
         }
     }
@@ -141,26 +144,31 @@ fn task(text: &str) -> Option<(&str, u32, Option<u32>)> {
         let (comm, group) = head.split_at(head.len() - digits);
         return Some((comm.strip_suffix(' ')?.trim_matches(' '), pid, Some(group.parse().ok()?)));
     }
-    let comm = head.strip_suffix(['-', ' '])?;
+    if !head.as_bytes().ends_with(b"-") && !head.as_bytes().ends_with(b" ") {
+        return None;
+    }
+    let comm = &head[..head.len() - 1];
     // A thread that is gone has the pid -1 in perf's text: it is nobody.
-    let nobody = head.ends_with('-') && comm.ends_with(' ') && comm.trim_start().starts_with(':');
+    let dash = head.as_bytes().ends_with(b"-");
+    let nobody = dash && comm.as_bytes().ends_with(b" ") && without_spaces(comm).starts_with(':');
     // Perf's names are padded on both sides, the kernel's on the left.
-    let comm = comm.trim_start_matches(' ');
-    let comm = if head.ends_with('-') && !nobody { comm } else { comm.trim_end_matches(' ') };
+    let comm = without_spaces(comm);
+    let comm = if dash && !nobody { comm } else { without_spaces_behind(comm) };
     Some((comm, if nobody { u32::MAX } else { pid }, tgid))
 }
 
 /// `flags seconds.fraction: rest`, with or without flags.
 fn stamp(text: &str) -> Result<(&str, Ns, &str), &'static str> {
-    let text = text.trim_start_matches(' ');
+    let text = without_spaces(text);
     let (mut flags, mut rest) = ("", text);
-    let (word, after) = text.split_once(' ').ok_or("no time")?;
+    let (word, after) = split_at_byte(text, b' ').ok_or("no time")?;
     if !word.ends_with(':') {
-        (flags, rest) = (word, after.trim_start_matches(' '));
+        (flags, rest) = (word, without_spaces(after));
     }
-    let (stamp, rest) = rest.split_once(": ").ok_or("no time")?;
-    let (seconds, fraction) =
-        stamp.split_once('.').ok_or("a time without a fraction; record with trace_clock local")?;
+    let (stamp, rest) = split_at_byte(rest, b':').ok_or("no time")?;
+    let rest = rest.strip_prefix(' ').ok_or("no time")?;
+    let (seconds, fraction) = split_at_byte(stamp, b'.')
+        .ok_or("a time without a fraction; record with trace_clock local")?;
     let number = |digits: &str| match digits.bytes().all(|b| b.is_ascii_digit()) {
         true => digits.parse::<u64>().map_err(|_| "no time"),
         false => Err("no time"),
@@ -179,9 +187,9 @@ fn stamp(text: &str) -> Result<(&str, Ns, &str), &'static str> {
 
 /// `event: arguments`, or perf's `system:event: arguments`, which a number (the period) may precede.
 fn event(text: &str) -> Option<(&str, &str)> {
-    let mut text = text.trim_start_matches(' ');
-    if let Some((number, rest)) = text.split_once(' ')
-        && !number.is_empty()
+    let mut text = without_spaces(text);
+    if text.starts_with(|c: char| c.is_ascii_digit())
+        && let Some((number, rest)) = split_at_byte(text, b' ')
         && number.bytes().all(|b| b.is_ascii_digit())
     {
         text = rest.trim_start_matches(' ');
@@ -190,11 +198,11 @@ fn event(text: &str) -> Option<(&str, &str)> {
         let end = text.find([' ', ':', '(']).unwrap_or(text.len());
         return Some((&text[..end], text[end..].trim_start_matches([' ', ':'])));
     }
-    let (event, arguments) = text.split_once(':')?;
+    let (event, arguments) = split_at_byte(text, b':')?;
     let word = |text: &str| {
         !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
     };
-    if !arguments.starts_with(' ')
+    if !arguments.as_bytes().starts_with(b" ")
         && let Some((of_system, arguments)) = arguments.split_once(':')
         && (arguments.is_empty() || arguments.starts_with(' '))
         && word(event)
@@ -202,7 +210,7 @@ fn event(text: &str) -> Option<(&str, &str)> {
     {
         return Some((of_system, arguments.trim_start_matches(' ')));
     }
-    Some((event, arguments.trim_start_matches(' ')))
+    Some((event, without_spaces(arguments)))
 }
 
 /// Reads `key=value` pairs in the order in which the line has them; what is in between is skipped.
@@ -221,28 +229,28 @@ impl<'a> Fields<'a> {
     /// The value of `key`: up to the next space.
     pub fn text(&mut self, key: &str) -> Result<&'a str, String> {
         loop {
-            self.rest = self.rest.trim_start_matches(' ');
+            self.rest = without_spaces(self.rest);
             if self.rest.is_empty() {
                 return Err(self.bad(key));
             }
-            let end = self.rest.find(' ').unwrap_or(self.rest.len());
+            let end = memchr(b' ', self.rest.as_bytes()).unwrap_or(self.rest.len());
             let token = &self.rest[..end];
             self.rest = &self.rest[end..];
-            if let Some(value) = token.strip_prefix(key).and_then(|v| v.strip_prefix('=')) {
-                return Ok(value);
+            if token.as_bytes().get(key.len()) == Some(&b'=') && token.starts_with(key) {
+                return Ok(&token[key.len() + 1..]);
             }
         }
     }
 
     /// The value of `key`, which may hold spaces: up to ` next=`.
     pub fn name(&mut self, key: &str, next: &str) -> Result<&'a str, String> {
-        let value = self.rest.trim_start_matches(' ').strip_prefix(key);
+        let value = without_spaces(self.rest).strip_prefix(key);
         let value = value.and_then(|v| v.strip_prefix('=')).ok_or_else(|| self.bad(key))?;
         let ends_at = |at: &usize| {
             value[at + 1..].strip_prefix(next).is_some_and(|rest| rest.starts_with('='))
         };
-        let mut spaces = value.match_indices(' ').map(|(at, _)| at);
-        let end = spaces.find(ends_at).ok_or_else(|| self.bad(next))?;
+        let end =
+            memchr_iter(b' ', value.as_bytes()).find(ends_at).ok_or_else(|| self.bad(next))?;
         self.rest = &value[end..];
         Ok(&value[..end])
     }
@@ -276,13 +284,31 @@ impl<'a> Fields<'a> {
 
     /// What is left.
     pub fn rest(&self) -> &'a str {
-        self.rest.trim_start_matches(' ')
+        without_spaces(self.rest)
     }
 
     /// The fault of a field.
     pub fn bad(&self, key: &str) -> String {
         format!("event {} has no readable field `{key}`", self.event)
     }
+}
+
+/// The two sides of a byte's first occurrence. The library's own searches for a character compare each find once more.
+fn split_at_byte(text: &str, byte: u8) -> Option<(&str, &str)> {
+    let at = memchr(byte, text.as_bytes())?;
+    Some((&text[..at], &text[at + 1..]))
+}
+
+/// A text without the spaces in front.
+fn without_spaces(text: &str) -> &str {
+    let spaces = text.bytes().take_while(|byte| *byte == b' ').count();
+    &text[spaces..]
+}
+
+/// A text without the spaces at its end.
+fn without_spaces_behind(text: &str) -> &str {
+    let spaces = text.bytes().rev().take_while(|byte| *byte == b' ').count();
+    &text[..text.len() - spaces]
 }
 
 /// A hexadecimal number, with or without `0x`.

@@ -43,7 +43,8 @@ use crate::event::{
 use event::{Arguments, Decoder, decoder_of};
 use html::Page;
 use schedtwin_types::{CpuId, Ns};
-use std::io::{self, BufRead, Read};
+use std::borrow::Cow;
+use std::io::{self, BufRead};
 
 /// Bytes of a line that are looked at: a page, more than the kernel's buffer holds of one event.
 const LINE_MAX: usize = 4096;
@@ -117,10 +118,13 @@ impl<R: BufRead> FtraceSource<R> {
             }
         }
         // A name that the kernel cut at 15 bytes may end inside a character.
-        let text = String::from_utf8_lossy(bytes);
+        let text = match std::str::from_utf8(bytes) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(bytes),
+        };
         // Only the last line can lack its end, or one that is longer than what is looked at.
         let ended = bytes.last() == Some(&b'\n') || bytes.len() == LINE_MAX;
-        let text = text.trim_end();
+        let text = text.trim_ascii_end();
         let Some(text) = self.page.trace_text(text, &mut self.header) else {
             return Ok(Read1::Skipped);
         };
@@ -196,6 +200,10 @@ impl<R: BufRead> FtraceSource<R> {
 
     /// Whether a line is a comment or a heading; those that tell of lost events are counted.
     fn is_heading(&mut self, text: &str) -> Result<bool, SourceFault> {
+        // Most lines begin with spaces.
+        if !matches!(text.as_bytes()[0], b'#' | b'C' | b'T' | b'c' | b'f' | b't' | b'v') {
+            return Ok(false);
+        }
         let number = |text: &str| text.split_whitespace().next()?.parse::<u64>().ok();
         if let Some(comment) = text.strip_prefix('#') {
             let comment = comment.trim_start_matches(['#', ' ']);
@@ -317,9 +325,21 @@ fn no_trace(why: String) -> SourceFault {
 /// end of the line was found so far.
 fn next_line(input: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<u64> {
     bytes.clear();
-    let mut length = input.by_ref().take(LINE_MAX as u64).read_until(b'\n', bytes)? as u64;
-    if bytes.len() == LINE_MAX && bytes.last() != Some(&b'\n') {
-        length += input.by_ref().take(SEARCH_MAX - length).skip_until(b'\n')? as u64;
+    let mut length = 0;
+    loop {
+        let available = match input.fill_buf() {
+            Ok(available) => available,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        let end = memchr::memchr(b'\n', available).map(|at| at + 1);
+        let used = end.unwrap_or(available.len());
+        let kept = used.min(LINE_MAX - bytes.len());
+        bytes.extend_from_slice(&available[..kept]);
+        input.consume(used);
+        length += used as u64;
+        if end.is_some() || used == 0 || length >= SEARCH_MAX {
+            return Ok(length);
+        }
     }
-    Ok(length)
 }

@@ -191,6 +191,12 @@ struct Cpu {
     khz: u32,
     busy_ns: Ns,
     frequencies: Frequencies,
+    /// Of what it ran at a known frequency: ns × kHz, and ns.
+    clocked: (u128, Ns),
+    /// The idle state it is in, and since when.
+    idle: Option<(u32, Ns)>,
+    /// Time in the shallowest idle state, and in deeper ones.
+    idle_ns: [Ns; 2],
 }
 
 /// Takes a recording's events, in the order of the trace.
@@ -268,6 +274,7 @@ impl Builder {
             self.stop(running);
         }
         self.cpus[cpu].seen = false;
+        self.cpus[cpu].idle = None;
         self.cpus[cpu].complete_since = Some(Ns::MAX);
     }
 
@@ -473,9 +480,20 @@ impl Builder {
         }
     }
 
+    /// `cpu_idle`. `None`: woken up.
+    pub fn idle(&mut self, at: Ns, cpu: usize, state: Option<u32>) {
+        self.cpu_exists(cpu);
+        let cpu = &mut self.cpus[cpu];
+        if let Some((state, since)) = cpu.idle.take() {
+            cpu.idle_ns[usize::from(state > 0)] += at.saturating_sub(since);
+        }
+        cpu.idle = state.map(|state| (state, at));
+    }
+
     /// The recording is over: whoever runs has run to its end.
     pub(super) fn close(&mut self) {
         for cpu in 0..self.cpus.len() {
+            self.idle(self.end, cpu, None);
             if let Some(running) = self.cpus[cpu].running.take() {
                 self.account(self.end, running);
             }
@@ -484,6 +502,19 @@ impl Builder {
 
     pub(super) fn busy_ns(&self) -> impl Iterator<Item = Ns> {
         self.cpus.iter().map(|cpu| cpu.busy_ns)
+    }
+
+    /// The mean frequency of each CPU while it ran replayed threads, kHz; 0 where none is known.
+    pub(super) fn mean_khz(&self) -> impl Iterator<Item = u32> {
+        self.cpus.iter().map(|cpu| {
+            let (cycles, ns) = cpu.clocked;
+            cycles.checked_div(u128::from(ns)).unwrap_or(0) as u32
+        })
+    }
+
+    /// Time of each CPU in its shallowest idle state, and in deeper ones.
+    pub(super) fn idle_ns(&self) -> impl Iterator<Item = [Ns; 2]> {
+        self.cpus.iter().map(|cpu| cpu.idle_ns)
     }
 
     /// The thread of a pid, made at its first event; `None` if there are too many.
@@ -552,6 +583,11 @@ impl Builder {
         }
         self.cpus[cpu as usize].busy_ns += ns;
         let khz = u64::from(self.cpus[cpu as usize].khz);
+        if khz > 0 {
+            let (cycles, clocked_ns) = &mut self.cpus[cpu as usize].clocked;
+            *cycles += u128::from(ns) * u128::from(khz);
+            *clocked_ns += ns;
+        }
         self.assumed_frequency_ns += if khz == 0 { ns } else { 0 };
         let last = self.threads[thread as usize].steps.last_mut();
         // Runs of one CPU become one step; 2^64 ns × kHz are an hour at 5 GHz.

@@ -3,11 +3,12 @@
 
 use super::builder::{Builder, RawStep, SleepEnd, Thread};
 use super::{
-    Code, Excluded, Recorded, RecordedThread, Recording, Step, ThreadCode, WARMUP,
-    WARMUP_PER_THREAD,
+    Code, Excluded, LATENCIES_LEAST, LATENCY_NAMES, Recorded, RecordedThread, Recording, Step,
+    ThreadCode, WARMUP, WARMUP_PER_THREAD,
 };
 use schedtwin_types::fnv::Fnv1a;
 use schedtwin_types::{Ns, ThreadId, Work};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -98,6 +99,8 @@ impl Builder {
                 })
                 .collect(),
             busy_ns: self.busy_ns().collect(),
+            mean_khz: self.mean_khz().collect(),
+            idle_ns: self.idle_ns().collect(),
             assumed_frequency_ns: self.assumed_frequency_ns,
             switches: self.switches,
             migrations: self.migrations,
@@ -238,9 +241,29 @@ impl<'a> Compiler<'a> {
         let replayed = latencies.filter(|(thread, _)| self.numbers[*thread as usize].is_some());
         self.recorded.waking_latency_ns = replayed.map(|(_, ns)| *ns).collect();
         self.recorded.waking_latency_ns.sort_unstable();
+        self.recorded.latency_by_name = self.latency_by_name();
         let fingerprint = fingerprint(&self.code);
         let (code, recorded) = (Arc::new(self.code), Arc::new(self.recorded));
         Recording { code, recorded, fingerprint }
+    }
+}
+
+impl Compiler<'_> {
+    /// Latencies of the names with the most of them, ascending.
+    fn latency_by_name(&self) -> Vec<(Arc<str>, Vec<u32>)> {
+        let mut by_name: BTreeMap<Arc<str>, Vec<u32>> = BTreeMap::new();
+        for &(thread, ns) in &self.builder.latencies {
+            if let Some(number) = self.numbers[thread as usize] {
+                let name = &self.code.threads[number as usize].name;
+                by_name.entry(name.clone()).or_default().push(ns);
+            }
+        }
+        let mut by_name: Vec<_> = by_name.into_iter().collect();
+        by_name.retain(|(_, latencies)| latencies.len() >= LATENCIES_LEAST);
+        by_name.sort_by_key(|(_, latencies)| std::cmp::Reverse(latencies.len()));
+        by_name.truncate(LATENCY_NAMES);
+        by_name.iter_mut().for_each(|(_, latencies)| latencies.sort_unstable());
+        by_name
     }
 }
 

@@ -69,6 +69,12 @@ pub const THREADS_MAX: usize = 16_384;
 /// The most steps that are kept, 16 bytes each: an hour of a phone at ten thousand wakeups a second.
 pub const STEPS_MAX: usize = 32 << 20;
 
+/// Names of threads whose latencies are kept apart.
+pub const LATENCY_NAMES: usize = 5;
+
+/// Latencies that a name must have to be kept apart: a hundredth of them is then one.
+pub const LATENCIES_LEAST: usize = 100;
+
 /// Why a thread is not replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Excluded {
@@ -113,6 +119,10 @@ pub struct Recorded {
     pub threads: Vec<RecordedThread>,
     /// Time that each CPU ran replayed threads.
     pub busy_ns: Vec<Ns>,
+    /// Mean frequency of each CPU while it ran replayed threads, kHz; 0 where none is known.
+    pub mean_khz: Vec<u32>,
+    /// Time of each CPU in its shallowest idle state, and in deeper ones.
+    pub idle_ns: Vec<[Ns; 2]>,
     /// Work of the replayed threads, path costs included, ns at capacity 1024.
     pub work: Work,
     /// Time of replayed threads at an assumed frequency, as none was recorded yet.
@@ -142,6 +152,8 @@ pub struct Recorded {
     /// `sched_waking` (or `sched_wakeup`, where that is missing) to `sched_switch` of the
     /// replayed threads, ns, ascending.
     pub waking_latency_ns: Vec<u32>,
+    /// The same of the names of threads with the most of them, at most [`LATENCY_NAMES`].
+    pub latency_by_name: Vec<(Arc<str>, Vec<u32>)>,
     /// Path costs that were taken off the recorded work, ns at capacity 1024.
     pub paths_taken_off: Work,
 }
