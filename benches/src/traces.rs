@@ -15,10 +15,17 @@ use std::path::Path;
 /// Events a second from text.
 pub const BAR: f64 = 2e6;
 
+/// Events a second from binary formats.
+pub const BINARY_BAR: f64 = 5e6;
+
 /// Rounds; the median counts.
 const ROUNDS: usize = 5;
 
-/// Recordings of devices that are read where they are.
+/// Binary recordings of devices that are read where they are.
+const BINARY_RECORDINGS: [&str; 2] =
+    ["ipynb_tutorial_example_rtapp_trace.dat.xz", "tests_assets_sched_load_trace.dat.xz"];
+
+/// Text of devices, read where it is.
 const RECORDINGS: [&str; 2] = [
     "trace_input_blog_list_jank.ftrace.txt.xz",
     "xiaomi_launcher_scroll_all_the_time.ftrace.txt.xz",
@@ -37,7 +44,20 @@ pub fn report() -> io::Result<()> {
     rows.add_row(row("the twin's text", &text, Some(BAR))?);
     let perf = perf_script(&text);
     rows.add_row(row("the same as of perf script", &perf, Some(BAR))?);
+    let perfetto = folder.path().join("trace.pftrace");
+    let options = RunOptions { trace: Some(perfetto.clone()), ..RunOptions::default() };
+    scenario.run(1, options).map_err(|error| io::Error::other(error.to_string()))?;
+    rows.add_row(row("the same as of Perfetto", &std::fs::read(&perfetto)?, Some(BINARY_BAR))?);
     let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/traces");
+    for name in BINARY_RECORDINGS {
+        let Ok(packed) = std::fs::read(recordings.join(name)) else {
+            println!("skipped: {name} is not there");
+            continue;
+        };
+        let mut content = Vec::new();
+        io::copy(&mut schedtwin_trace::packed::unpack(&packed[..])?.reader, &mut content)?;
+        rows.add_row(row(name.trim_end_matches(".xz"), &content, Some(BINARY_BAR))?);
+    }
     for name in RECORDINGS {
         let Ok(packed) = std::fs::read(recordings.join(name)) else {
             println!("skipped: {name} is not there");
