@@ -12,9 +12,9 @@ use schedtwin_input::Diagnostics;
 use schedtwin_lab::compare::{DEFAULT_ITERATIONS, MOST_ITERATIONS};
 use schedtwin_lab::report::{Extent, Format, Layout};
 use schedtwin_lab::selector::Selector;
-use schedtwin_types::Ns;
+use schedtwin_types::{Duration, Ns};
 
-use crate::duration;
+use crate::percent;
 use study::{CALIBRATE_EXAMPLES, STUDY_EXAMPLES};
 pub use study::{Calibrate, DocumentFormat, Stability, StudyAction, StudyArguments, StudyRun};
 use sweep::{MERGE_EXAMPLES, SWEEP_EXAMPLES};
@@ -223,8 +223,8 @@ pub struct Subject {
     #[arg(short, long, value_name = "WORKLOAD")]
     pub workload: String,
     /// How long to simulate, from where the workload's tasks have started: 10s, 500ms; else as long as the workload says
-    #[arg(long, value_parser = duration::parse, allow_hyphen_values = true, value_name = "TIME")]
-    pub duration: Option<Ns>,
+    #[arg(long, allow_hyphen_values = true, value_name = "TIME")]
+    pub duration: Option<Duration>,
 }
 
 /// How results are printed.
@@ -338,7 +338,7 @@ pub struct Compare {
           default_value_t = DEFAULT_ITERATIONS as u64, conflicts_with = "precision", value_name = "RUNS")]
     pub iterations: u64,
     /// Run until the differences of the main metrics are known that well (95% half-width), e.g. 1%
-    #[arg(long, value_parser = duration::parse_percent, value_name = "PERCENT")]
+    #[arg(long, value_parser = percent::parse_percent, value_name = "PERCENT")]
     pub precision: Option<f64>,
     /// The most runs of each kernel that --precision may take
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_ITERATIONS as u64),
@@ -417,8 +417,8 @@ pub struct Replay {
     #[arg(short, long = "kernel", value_name = "KERNEL", required = true)]
     pub kernels: Vec<String>,
     /// How much of the trace, from its beginning: 2s, 500ms; else all of it
-    #[arg(long, value_parser = duration::parse, allow_hyphen_values = true, value_name = "TIME")]
-    pub duration: Option<Ns>,
+    #[arg(long, allow_hyphen_values = true, value_name = "TIME")]
+    pub duration: Option<Duration>,
     /// Runs of each kernel, with seeds SEED, SEED+1, ...
     #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(1..=MOST_ITERATIONS as u64),
           default_value_t = DEFAULT_ITERATIONS as u64, value_name = "RUNS")]

@@ -41,13 +41,18 @@ fn release(name: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
+/// A built-in kernel as one file: a script with nothing but a shell cannot look up what a file extends.
+fn whole(name: &str) -> String {
+    schedtwin_engine::kernel_as_file(name).expect("built-in kernels are read by a test")
+}
+
 fn script() -> String {
-    let mut kernels: Vec<((u32, u32), &str)> = schedtwin_engine::kernel_file::builtin_texts()
+    let mut kernels: Vec<((u32, u32), String)> = schedtwin_engine::kernel_file::builtin_texts()
         .filter(|(_, text)| !text.lines().any(|line| line.starts_with(NOT_CAPTURED)))
-        .filter_map(|(name, text)| Some((release(name)?, text)))
+        .filter_map(|(name, _)| Some((release(name)?, whole(name))))
         .collect();
     kernels.sort_unstable();
-    let mut features = BTreeSet::new();
+    let mut features = BTreeSet::<String>::new();
     let (mut releases, mut arms) = (Vec::new(), String::new());
     for ((major, minor), text) in kernels {
         releases.push(format!("{major}.{minor}"));
@@ -55,7 +60,7 @@ fn script() -> String {
         let _ = writeln!(arms, "    {major}.{minor})\n        cat <<'{END_OF_KERNEL}'");
         let _ = writeln!(arms, "{}\n{END_OF_KERNEL}\n        ;;", text.trim_end());
         let table = text.lines().skip_while(|line| *line != "[features]").skip(1);
-        features.extend(table.filter_map(|line| Some(line.split_once(" = ")?.0)));
+        features.extend(table.filter_map(|line| Some(line.split_once(" = ")?.0.to_string())));
     }
     let features: Vec<String> =
         features.iter().map(|name| format!("{name}:{}", name.to_uppercase())).collect();

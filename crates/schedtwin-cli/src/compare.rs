@@ -17,6 +17,7 @@ use schedtwin_lab::sweep::choices::choices;
 use schedtwin_lab::twin::{Column, joint_provenance};
 use schedtwin_lab::{Progress, compare as lab, crash};
 use schedtwin_trace::{AtomicFile, Destination};
+use schedtwin_types::Duration;
 use schedtwin_types::printable;
 
 use crate::arguments::{Aa, Compare};
@@ -123,8 +124,12 @@ fn understand(arguments: &Compare) -> Result<Understood, Failure> {
             faults.push(&source, 0..kernel.len(), "this kernel is named twice", Some(help));
             continue;
         }
-        let scenario =
-            faults.absorb(Scenario::new(machine, kernel, workload, arguments.subject.duration));
+        let scenario = faults.absorb(Scenario::new(
+            machine,
+            kernel,
+            workload,
+            arguments.subject.duration.map(Duration::ns),
+        ));
         columns.extend(scenario.map(|scenario| Column { kernel: kernel.clone(), scenario }));
     }
     let conditions = conditions(&arguments.fail_if, arguments.most_runs(), &mut faults);
@@ -265,7 +270,12 @@ const HONEST: std::ops::RangeInclusive<f64> = 2.0..=8.0;
 pub fn aa(arguments: Aa) -> Result<(), Failure> {
     let Aa { subject, kernel, comparisons, check, iterations, seed, threads, quiet } = arguments;
     check_seeds(seed, comparisons.saturating_mul(2 * iterations))?;
-    let scenario = Scenario::new(&subject.machine, &kernel, &subject.workload, subject.duration)?;
+    let scenario = Scenario::new(
+        &subject.machine,
+        &kernel,
+        &subject.workload,
+        subject.duration.map(Duration::ns),
+    )?;
     warn_of(std::iter::once(&scenario));
     let column = Column { kernel, scenario };
     let progress = Arc::new(Progress::new());

@@ -14,6 +14,7 @@ use schedtwin_lab::twin::{Column, joint_provenance};
 use schedtwin_lab::{Progress, crash, replay as lab, report};
 use schedtwin_machine::Machine;
 use schedtwin_trace::Format;
+use schedtwin_types::Duration;
 
 use crate::arguments::Replay;
 use crate::bar::Bar;
@@ -115,7 +116,8 @@ fn understand(arguments: &Replay) -> Result<Understood, Failure> {
     if let (Some(machine), Some(recorded_on)) = (&machine, &recorded_on) {
         let path: &Path = &arguments.recording;
         let device = Device { machine: recorded_on, capacities: arguments.capacities.as_ref() };
-        trace = faults.absorb(read_trace(path, device, machine, arguments.duration));
+        trace =
+            faults.absorb(read_trace(path, device, machine, arguments.duration.map(Duration::ns)));
     }
     let mut columns: Vec<Column> = Vec::new();
     let kernels = named_kernels(&arguments.kernels, &mut faults);

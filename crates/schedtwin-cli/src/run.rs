@@ -11,6 +11,7 @@ use schedtwin_lab::report::{self, RunReport};
 use schedtwin_lab::twin::{self, Column};
 use schedtwin_lab::{Progress, many_parts};
 use schedtwin_trace::{AtomicFile, Format};
+use schedtwin_types::Duration;
 
 use crate::arguments::Run;
 use crate::bar::Bar;
@@ -38,7 +39,12 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
     }
     let mut faults = Diagnostics::new();
     let selectors = faults.absorb(printing.selectors()).unwrap_or_default();
-    let scenario = Scenario::new(&subject.machine, &kernel, &subject.workload, subject.duration);
+    let scenario = Scenario::new(
+        &subject.machine,
+        &kernel,
+        &subject.workload,
+        subject.duration.map(Duration::ns),
+    );
     let scenario = faults.absorb(scenario);
     faults.into_result(())?;
     let scenario = scenario.expect("a scenario that is none is a fault");

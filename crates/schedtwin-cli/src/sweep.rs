@@ -11,6 +11,7 @@ use schedtwin_lab::sweep::journal::Journal;
 use schedtwin_lab::sweep::part::{self, Format, Part};
 use schedtwin_lab::sweep::{self as lab, Shard};
 use schedtwin_lab::{Progress, report};
+use schedtwin_types::Duration;
 use schedtwin_types::printable;
 
 use crate::arguments::{Merge, Sweep};
@@ -36,7 +37,7 @@ pub fn sweep(arguments: Sweep) -> Result<(), Failure> {
     let front = front.and_then(|list| faults.absorb(list)).unwrap_or_default();
     let names: [&[String]; 3] = [&arguments.machines, &arguments.kernels, &arguments.workloads];
     let seeds = (arguments.seed, arguments.iterations);
-    let swept = faults.absorb(lab::Sweep::new(names, arguments.duration, seeds));
+    let swept = faults.absorb(lab::Sweep::new(names, arguments.duration.map(Duration::ns), seeds));
     distinct(faults).into_result(())?;
     let swept = swept.expect("without a fault there is one");
     warn_of(swept.scenarios());

@@ -12,6 +12,7 @@ use schedtwin_lab::selector::Selector;
 use schedtwin_lab::study::spec::{Assignment, Part, with_settings};
 use schedtwin_lab::tune::{self as lab, Goal, Range};
 use schedtwin_lab::twin::Column;
+use schedtwin_types::Duration;
 use schedtwin_types::printable;
 
 use crate::arguments::{Subject, Tune};
@@ -118,7 +119,7 @@ fn column(
         (subject.workload.as_str(), Part::Workload),
     ]
     .map(|(name, part)| with_settings(name, part, &settings));
-    let scenario = Scenario::new(&machine, &kernel, &workload, subject.duration)?;
+    let scenario = Scenario::new(&machine, &kernel, &workload, subject.duration.map(Duration::ns))?;
     Ok(Column { kernel, scenario })
 }
 

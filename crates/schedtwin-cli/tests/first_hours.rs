@@ -194,7 +194,7 @@ fn tables_of_many_cpus_fit() {
         let output = schedtwin(folder.path(), &format!("{compare}{extent}"));
         let table = text(&output.stdout);
         assert!(lines.contains(&table.lines().count()), "{extent}: {table}");
-        assert_eq!(table.contains("domain=highest-of-160"), !extent.is_empty(), "{extent}");
+        assert_eq!(table.contains("(highest of 160 domains)"), !extent.is_empty(), "{extent}");
     }
 }
 
@@ -403,6 +403,36 @@ fn phones_are_told_what_their_start_up_scripts_set() {
     }
 }
 
+/// Rows that sum up many parts are no parts: who adds up rows of kind `one` counts each part once.
+#[test]
+fn sums_over_many_parts_have_a_kind_of_their_own() {
+    let run = "run -q -m altra-2p160 -w periodic --duration 20ms -k linux-6.12";
+    let json = text(&schedtwin(folder().path(), &format!("{run} --format json")).stdout);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let schema = schedtwin_lab::schema::text("run").expect("it is shipped");
+    let schema: serde_json::Value = serde_json::from_str(&schema).expect("JSON");
+    assert!(jsonschema::is_valid(&schema, &json));
+    let rows: Vec<&serde_json::Value> = json["metrics"]
+        .as_array()
+        .expect("rows")
+        .iter()
+        .filter(|row| row["name"] == "freq_mean" && row["labels"]["while"].is_null())
+        .filter(|row| row["labels"]["over"].is_null())
+        .collect();
+    let of_kind = |kind: &str| rows.iter().filter(|row| row["kind"] == kind).count();
+    assert_eq!(["one", "mean", "lowest", "highest"].map(of_kind), [160, 1, 1, 1]);
+    for row in rows {
+        let one = row["kind"] == "one";
+        assert_eq!(row["labels"]["domain"].is_string(), one, "{row}");
+        assert_eq!(row["of"] == 160 && row["over"] == "domain", !one, "{row}");
+    }
+    let csv = text(&schedtwin(folder().path(), &format!("{run} --format csv")).stdout);
+    assert!(csv.lines().next().expect("a head").ends_with(",hashes,kind,of,over"));
+    assert!(csv.lines().any(|line| line.ends_with(",highest,160,domain")), "{csv}");
+    let chosen = schedtwin(folder().path(), &format!("{run} --metric freq_mean,row=lowest"));
+    assert!(text(&chosen.stdout).contains("freq_mean (lowest of 160 domains)"));
+}
+
 #[test]
 fn the_page_of_a_server_draws_its_many_clocks_once() {
     let folder = folder();
@@ -410,12 +440,8 @@ fn the_page_of_a_server_draws_its_many_clocks_once() {
     let output = schedtwin(folder.path(), run);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let page = fs::read_to_string(folder.path().join("page.html")).expect("written");
-    assert_eq!(
-        page.matches("<h3>mean-of-160</h3>").count(),
-        2,
-        "its frequencies and its idle states"
-    );
-    assert!(!page.contains("<h3>cpu7</h3>") && !page.contains("<h3>highest-of-160</h3>"));
+    assert_eq!(page.matches("<h3>mean of 160 ").count(), 2, "its frequencies and its idle states");
+    assert!(!page.contains("<h3>cpu7</h3>") && !page.contains("<h3>highest of 160"));
     assert!(page.contains("all domains"), "its power is one bar");
     assert!(page.matches("aria-label=\"CPU ").count() < 40, "idle CPUs have no lane");
 }

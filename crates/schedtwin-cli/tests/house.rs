@@ -49,6 +49,16 @@ fn dependency_directions() {
         ),
         ("schedtwin-lab", &["schedtwin-types", "schedtwin-input", "schedtwin-engine"]),
         (
+            "schedtwin",
+            &[
+                "schedtwin-types",
+                "schedtwin-input",
+                "schedtwin-trace",
+                "schedtwin-engine",
+                "schedtwin-lab",
+            ],
+        ),
+        (
             "schedtwin-cli",
             &[
                 "schedtwin-types",
@@ -536,8 +546,10 @@ fn the_schema_judges_kernel_files_as_the_reader_does() {
         fs::write(&path, text).expect("written");
         schedtwin_engine::kernel_file::KernelFile::load(&path).is_ok()
     };
-    for (name, text) in schedtwin_engine::kernel_file::builtin_texts() {
-        assert!(takes(text) && reads(text), "{name}");
+    for (name, inheriting) in schedtwin_engine::kernel_file::builtin_texts() {
+        assert!(takes(inheriting) && reads(inheriting), "{name}");
+        let text = schedtwin_engine::kernel_as_file(name).expect("built in");
+        assert!(takes(&text) && reads(&text), "{name}");
         let cfs = text.contains("fair = \"cfs\"");
         // Kernels differ in these.
         let line_of = |key: &str| {
@@ -581,6 +593,25 @@ fn the_schema_judges_kernel_files_as_the_reader_does() {
             assert_eq!(takes(&changed), fine, "the schema: {name}, {from} as {to}");
             assert_eq!(reads(&changed), fine, "the reader: {name}, {from} as {to}");
         }
+    }
+    for (said, fine) in [
+        ("", true),
+        ("hz = 24", true),
+        ("hz = 23", false),
+        ("hx = 250", false),
+        ("teo_util = \"gradual\"", true),
+        ("teo = \"6.12\"\nteo_util = \"v3\"", false),
+        ("rt_bandwidth = \"throttling\"", true),
+        ("rt_bandwidth = \"throttling\"\n[fair_server]\nruntime_us = 50_000", false),
+        ("[fair_server]\nruntime_us = 50_000", true),
+        ("[features]\nno_such = true", false),
+        ("fair = \"eevdf\"\n[features]\nstart_debit = true", false),
+    ] {
+        let text = format!(
+            "name = \"mine\"\ndescription = \"of mine\"\nextends = \"linux-6.12\"\n{said}\n"
+        );
+        assert_eq!(takes(&text), fine, "the schema: {said}");
+        assert_eq!(reads(&text), fine, "the reader: {said}");
     }
 }
 

@@ -1,28 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Kernel files: `kernels/*.toml`, read into a [`Config`].
 //!
-//! A kernel file names its variation points and tunables; what it may leave out is said where a setting is
-//! declared. Patches (`linux-5.18+runnable-boost`) overlay it, then settings spelled in place
+//! A kernel file names its variation points and tunables, or the kernel that it extends and what differs from it;
+//! what it may leave out is said where a setting is declared. Patches (`linux-5.18+runnable-boost`) overlay it, then settings spelled in place
 //! (`linux-6.12:cpufreq=performance`) replace values, then it is read.
 //!
 //! | room | what it holds |
 //! |---|---|
 //! | `settings.rs` | from settings to a `Config`, by their declarations in `schedtwin_kernel::config` |
+//! | `extends.rs` | a file that says what differs from another one |
 //! | `write.rs` | from a `Config` to a kernel file |
 //! | `patch.rs` | patches |
 //! | `own.rs` | the user's own policies in a kernel |
 //! | `tree.rs` | governors from a kernel tree |
 
 mod differences;
+mod extends;
 mod own;
 mod patch;
 mod settings;
 mod tree;
 mod write;
 
+use extends::Resolved;
 use patch::Patch;
 use schedtwin_input::{
-    Diagnostics, FileKind, Located, Setting as SpecSetting, Source, Spec, TomlDocument, Word,
+    Diagnostics, FileKind, Located, Location, Setting as SpecSetting, Source, Spec, Word,
     did_you_mean, read_source,
 };
 pub use schedtwin_kernel::config::{Arm, Kind, Setting, Value, With};
@@ -63,8 +66,6 @@ pub struct KernelFile {
     pub config: Config,
     /// The file.
     pub source: Arc<Source>,
-    /// The texts of the user's own patches, in the order in which they were applied.
-    pub own_patches: Vec<String>,
     /// The user's own code in the place of what the configuration names.
     pub policies: Policies,
     /// Which of them are C from a tree.
@@ -82,7 +83,7 @@ pub fn builtin_names() -> Vec<(String, String)> {
         .collect()
 }
 
-/// The built-in kernels: name and the text of the file.
+/// The built-in kernels: name and the text of the file, which says what differs from the one that it extends.
 pub fn builtin_texts() -> impl Iterator<Item = (&'static str, &'static str)> {
     BUILTIN.into_iter()
 }
@@ -132,26 +133,22 @@ impl KernelFile {
     /// ```
     /// use schedtwin_engine::kernel_file::KernelFile;
     /// use schedtwin_input::{Source, Spec};
-    /// let (_, text) = schedtwin_engine::kernel_file::builtin_texts().last().unwrap();
-    /// let spec = Spec::parse_kernel("mine:hz=1000").unwrap();
+    /// let text = "name = \"mine\"\ndescription = \"of mine\"\nextends = \"linux-7.3\"\nhz = 100\n";
+    /// let spec = Spec::parse_kernel("mine:migration_cost_ns=0").unwrap();
     /// let kernel = KernelFile::from_source(&Source::new("mine.toml", text), &spec).unwrap();
-    /// assert_eq!((kernel.identity.as_str(), kernel.config.hz), ("mine:hz=1000", 1000));
+    /// assert_eq!(kernel.identity, "mine:migration_cost_ns=0");
+    /// assert_eq!((kernel.config.hz, kernel.config.nr_migrate), (100, 32));
     /// ```
     pub fn from_source(source: &Arc<Source>, spec: &Spec) -> Result<KernelFile, Diagnostics> {
         let name = &spec.name;
         let mut faults = Diagnostics::new();
-        let document = TomlDocument::parse(source);
-        let mut document = match faults.absorb(document) {
-            Some(document) => document,
-            None => return Err(faults),
+        let Some(Resolved { mut document, files }) = extends::resolve(source, &mut faults) else {
+            return Err(faults);
         };
-        settings::modernise(&mut document, &mut faults);
-        settings::complete(&mut document);
-        let (mut set, mut own_patches) = (Vec::new(), Vec::new());
+        let mut set = Vec::new();
         for word in &spec.patches {
             let at = Located { value: word.text.clone(), at: word.at.clone() };
             if let Some(patch) = faults.absorb(Patch::load(&at)) {
-                own_patches.extend(patch.own_text().map(str::to_string));
                 patch.apply(&at, &name.text, &mut document, &mut set, &mut faults);
                 // What exists with an arm that it chose can be set by what follows.
                 settings::complete(&mut document);
@@ -164,16 +161,15 @@ impl KernelFile {
                 .absorb(set.map_err(|faults| where_listed(faults, &setting.key.text, &name.text)));
             settings::complete(&mut document);
         }
-        settings::leave(&mut document);
+        settings::leave(&mut document, &files);
         settings::complete(&mut document);
-        let read = settings::read(&document, &mut faults);
+        let read = settings::read(&document, &files, &mut faults);
         faults.sort();
         match read {
             Some((description, config)) if faults.is_empty() => asked.put_into(KernelFile {
                 identity: spec.identity(),
                 description,
                 config,
-                own_patches,
                 source: source.clone(),
                 policies: Policies::default(),
                 code: Vec::new(),
@@ -182,11 +178,11 @@ impl KernelFile {
         }
     }
 
-    /// What the provenance's hash covers: what was asked for, and every file that is not part of the
-    /// name.
+    /// What the provenance's hash covers: the name as it was asked for, the value of every setting that the kernel has,
+    /// and the user's own code. The texts of files are not part of it: a comment moves no hash, and a changed value
+    /// moves it wherever it was written, in the file, in one that it extends or in a patch.
     pub fn fingerprint_text(&self) -> String {
-        let mut text = format!("{}\n{}", self.identity, self.source.text);
-        self.own_patches.iter().for_each(|patch| text.push_str(patch));
+        let mut text = write(&self.identity, "", &self.config);
         for (mechanism, name) in self.policies.names() {
             text.push_str(&format!("\n{mechanism} {name}"));
         }
@@ -246,16 +242,21 @@ fn source_of(name: &Word) -> Result<Arc<Source>, Diagnostics> {
         FileKind::Kernel.expect(&source, &name.at)?;
         return Ok(source);
     }
-    if let Some((known, text)) = BUILTIN.iter().find(|(known, _)| *known == name.text) {
+    builtin(&name.text, &name.at)
+}
+
+/// The file of a built-in kernel, which `at` names.
+fn builtin(name: &str, at: &Location) -> Result<Arc<Source>, Diagnostics> {
+    if let Some((known, text)) = BUILTIN.iter().find(|(known, _)| *known == name) {
         return Ok(Source::new(format!("<built in> {known}"), *text));
     }
     let known = || BUILTIN.iter().map(|(known, _)| *known);
-    let help = match nearest_release(&name.text).or_else(|| did_you_mean(&name.text, known())) {
+    let help = match nearest_release(name).or_else(|| did_you_mean(name, known())) {
         Some(near) => format!("did you mean `{near}`? (`schedtwin list kernels` lists all)"),
         None => "`schedtwin list kernels` lists them; a path ends in .toml".to_string(),
     };
     let mut faults = Diagnostics::new();
-    faults.push_at(&name.at, format!("there is no kernel `{}`", name.text), Some(help));
+    faults.push_at(at, format!("there is no kernel `{name}`"), Some(help));
     Err(faults)
 }
 
@@ -279,7 +280,7 @@ fn by_linux_name(setting: &SpecSetting) -> SpecSetting {
     let name = &setting.key.text;
     if let Some(meant) = Config::settings().iter().find(|declared| declared.is_linux_name(name)) {
         let source = Source::new(format!("<command line> {name}"), meant.path);
-        let at = schedtwin_input::Location::new(&source, 0..meant.path.len());
+        let at = Location::new(&source, 0..meant.path.len());
         setting.key = Word { text: meant.path.to_string(), at };
     }
     setting

@@ -2,7 +2,7 @@
 //! What a run measured.
 
 use schedtwin_types::Ns;
-pub use schedtwin_types::metric::{Better, Metric};
+pub use schedtwin_types::metric::{Better, Kind, Metric};
 
 /// A task of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]

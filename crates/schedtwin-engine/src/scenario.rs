@@ -12,7 +12,7 @@ use schedtwin_kernel::device_tree::DomainTable;
 use schedtwin_machine::{Architecture, Machine};
 use schedtwin_trace::{Format, Meta};
 use schedtwin_types::fnv::Fnv1a;
-use schedtwin_types::{CpuMask, Ns};
+use schedtwin_types::{CpuMask, Duration, Ns};
 use schedtwin_workload::{Host, Programs, Workload};
 use std::io;
 use std::path::PathBuf;
@@ -265,8 +265,19 @@ impl Scenario {
             }
         };
         let (machine, kernel, workload) = (quote(machine), quote(kernel), quote(workload));
-        let duration = duration.map_or(String::new(), |ns| format!(" --duration {ns}ns"));
+        let duration = duration.map(|ns| format!(" --duration {}", Duration::from_ns(ns).word()));
+        let duration = duration.unwrap_or_default();
         format!("schedtwin run -m {machine} -k {kernel} -w {workload}{duration} --seed {seed}")
+    }
+
+    /// The machine as it was spelled.
+    pub fn machine_name(&self) -> &str {
+        &self.spelled.machine
+    }
+
+    /// The workload as it was spelled.
+    pub fn workload_name(&self) -> &str {
+        &self.spelled.workload
     }
 
     /// The machine.

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 use crate::Progress;
 use crate::compare::Subject;
-use crate::measured::{Measured, title};
+use crate::measured::Measured;
 use crate::stats;
 
 /// How often a metric was called significant though nothing differed.
@@ -88,7 +88,7 @@ pub fn calibrate<S: Subject>(
                 stats::paired(&row.samples[0], &row.samples[1]).is_some_and(|d| d.significant);
             let welch =
                 stats::welch(&row.samples[0], &row.samples[1]).is_some_and(|d| d.significant);
-            let title = title(row.name, row.stat, &row.labels);
+            let title = row.title();
             let index = metrics.iter().position(|m| m.metric == title).unwrap_or_else(|| {
                 metrics.push(FalseAlarms { metric: title, comparisons: 0, paired: 0, welch: 0 });
                 metrics.len() - 1

@@ -18,6 +18,7 @@
 //! test below: of kernels that do not differ about 7 % instead of 5 % are called different.
 
 use std::io;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -134,7 +135,7 @@ pub fn compare<S: Subject>(
     progress.expect_runs(plan.first_runs(subjects.len()));
     let imprecise = |rows: &[Row], wanted_pct: f64| {
         let judged = judge(rows.to_vec());
-        let of_all = |row: &ComparedRow| row.row.labels.is_empty();
+        let of_all = |row: &ComparedRow| row.row.is_whole();
         worst_primary(judged.iter().filter(|row| of_all(row)), wanted_pct)
     };
     let Sampled { rows, digests, seeds, notices, crashes } =
@@ -265,20 +266,29 @@ fn run_batch<S: Subject>(
     seeds: usize,
     progress: &Progress,
 ) -> io::Result<Vec<Result<Outcome, Crash>>> {
-    (0..seeds * subjects.len())
-        .into_par_iter()
+    let seed = |number: usize| {
+        first_seed.checked_add((from + number) as u64).expect("the caller bounds the seeds")
+    };
+    attempt_all(subjects, seed(0)..=seed(seeds - 1), progress, |mut result| {
+        many_parts::summarise(&mut result.metrics);
+        Outcome { metrics: result.metrics, digest: result.digest, notices: result.notices }
+    })
+}
+
+/// Runs every subject with every seed on all CPUs, and keeps `of` of each result: in the order of the seeds, and of the
+/// subjects for each.
+pub fn attempt_all<S: Subject, T: Send>(
+    subjects: &[S],
+    seeds: RangeInclusive<u64>,
+    progress: &Progress,
+    of: impl Fn(RunResult) -> T + Sync,
+) -> io::Result<Vec<Result<T, Crash>>> {
+    let jobs: Vec<(u64, &S)> =
+        seeds.flat_map(|seed| subjects.iter().map(move |subject| (seed, subject))).collect();
+    jobs.into_par_iter()
         // Runs take long and unequally; rayon shall hand them out one at a time.
         .with_max_len(1)
-        .map(|job| {
-            let subject = &subjects[job % subjects.len()];
-            let seed = first_seed
-                .checked_add((from + job / subjects.len()) as u64)
-                .expect("the caller bounds the seeds");
-            Ok(progress.attempt(subject, seed)?.map(|mut result| {
-                many_parts::summarise(&mut result.metrics);
-                Outcome { metrics: result.metrics, digest: result.digest, notices: result.notices }
-            }))
-        })
+        .map(|(seed, subject)| Ok(progress.attempt(subject, seed)?.map(&of)))
         .collect()
 }
 

@@ -30,6 +30,6 @@ pub mod tune;
 pub mod twin;
 
 pub use check::check_file;
-pub use measured::{Labels, Row};
+pub use measured::{Labels, Measured, Row};
 pub use progress::Progress;
 pub use provenance::Provenance;

@@ -2,27 +2,28 @@
 //! Machines with a clock or an idle state for each of many CPUs: what their parts did, in three rows in the place of hundreds.
 //!
 //! Where a metric has values of more than [`MANY`] parts (frequency domains, clusters, packages) that differ in the part
-//! alone, the mean of the parts, the lowest and the highest become rows of their own, with `mean-of-160`, `lowest-of-160`
-//! and `highest-of-160` as the part. The longer table shows these; the parts themselves stay in what carries everything,
+//! alone, the mean of the parts, the lowest and the highest become rows of their own, which have no such label but a
+//! [`Kind`]: who adds up the rows of kind `one` counts each part once. The longer table shows these; the parts themselves stay in what carries everything,
 //! and in tables that ask for them.
 
 use std::collections::BTreeMap;
 
-use schedtwin_types::metric::Metric;
+use schedtwin_types::metric::{Kind, Metric, Parts};
 
 use crate::select::Key;
 
 /// Up to so many parts have rows of their own in the longer table.
 pub const MANY: usize = 16;
 
-/// Labels whose values are parts of a machine.
-const PARTS: [&str; 3] = ["domain", "cluster", "package"];
-
 /// What a row is of, but for the part: name, stat, labels without the part, and what kind of part it is.
-type Group<'a> = (&'a str, &'a str, Vec<(&'a str, &'a str)>, &'a str);
+type Group<'a> = (&'a str, &'a str, Vec<(&'a str, &'a str)>, &'static str);
 
-fn group_of<'a>((name, stat, labels): Key<'a>) -> Option<Group<'a>> {
-    let part = labels.iter().map(|(key, _)| *key).find(|key| PARTS.contains(key))?;
+/// The group of a row of one part; `None`: it is of no part, or sums up a group.
+fn group_of<'a>((name, stat, labels, kind): Key<'a>) -> Option<Group<'a>> {
+    let part = labels.iter().map(|(key, _)| *key).find(|key| Parts::LABELS.contains(key))?;
+    if kind != Kind::One {
+        return None;
+    }
     let others = labels.iter().filter(|(key, _)| *key != part);
     Some((name, stat, others.map(|(key, value)| (*key, value.as_str())).collect(), part))
 }
@@ -31,7 +32,7 @@ fn group_of<'a>((name, stat, labels): Key<'a>) -> Option<Group<'a>> {
 pub fn summarise(metrics: &mut Vec<Metric>) {
     let mut groups: BTreeMap<Group, Vec<usize>> = BTreeMap::new();
     for (at, metric) in metrics.iter().enumerate() {
-        if let Some(group) = group_of((metric.name, metric.stat, &metric.labels)) {
+        if let Some(group) = group_of((metric.name, metric.stat, &metric.labels, metric.kind)) {
             groups.entry(group).or_default().push(at);
         }
     }
@@ -40,16 +41,16 @@ pub fn summarise(metrics: &mut Vec<Metric>) {
         let last = *members.last().expect("more than none");
         let values: Vec<f64> = members.iter().filter_map(|at| metrics[*at].value).collect();
         let some = !values.is_empty();
-        let count = members.len();
-        for (word, value) in [
-            ("mean", values.iter().sum::<f64>() / values.len() as f64),
-            ("lowest", values.iter().copied().fold(f64::INFINITY, f64::min)),
-            ("highest", values.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
+        let parts = Parts { over: part, of: members.len() as u32 };
+        for (kind, value) in [
+            (Kind::Mean(parts), values.iter().sum::<f64>() / values.len() as f64),
+            (Kind::Lowest(parts), values.iter().copied().fold(f64::INFINITY, f64::min)),
+            (Kind::Highest(parts), values.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
         ] {
             let mut metric = metrics[last].clone();
             metric.value = some.then_some(value);
-            let label = metric.labels.iter_mut().find(|(key, _)| key == part);
-            label.expect("of this group").1 = format!("{word}-of-{count}");
+            metric.labels.retain(|(key, _)| key != part);
+            metric.kind = kind;
             added.push((last, metric));
         }
     }
@@ -77,9 +78,8 @@ pub fn one_of_many<'a>(all: impl Iterator<Item = Key<'a>>) -> impl Fn(Key<'_>) -
         *groups.entry(group).or_default() += 1;
     }
     move |key| {
-        let is_sum = key.2.iter().any(|(_, value)| value.contains("-of-"));
         let many = |group: Group<'_>| groups.get(&group).is_some_and(|count| *count > MANY);
-        !is_sum && group_of(key).is_some_and(many)
+        group_of(key).is_some_and(many)
     }
 }
 
@@ -104,14 +104,21 @@ mod tests {
 
         let mut many = of_domains(21);
         summarise(&mut many);
-        let shown = |metric: &Metric| (metric.labels[0].1.clone(), metric.value.unwrap());
+        let shown = |metric: &Metric| {
+            assert!(metric.labels.is_empty() && !metric.is_whole(), "{metric:?}");
+            (metric.kind.to_string(), metric.value.unwrap())
+        };
         let added: Vec<_> = many[21..24].iter().map(shown).collect();
-        let expected = [("mean-of-21", 10.0), ("lowest-of-21", 0.0), ("highest-of-21", 20.0)];
-        assert_eq!(added, expected.map(|(part, value)| (part.to_string(), value)));
-        assert_eq!(many[24].name, "freq_mean");
+        let expected = [("mean", 10.0), ("lowest", 0.0), ("highest", 20.0)];
+        assert_eq!(added, expected.map(|(word, value)| (format!("{word} of 21 domains"), value)));
+        assert_eq!((many[24].name, many[24].kind), ("freq_mean", Kind::One));
+        let ones = many.iter().filter(|m| m.name == "power" && m.kind == Kind::One);
+        assert_eq!(ones.map(|m| m.value.unwrap()).sum::<f64>(), 210.0, "each part once");
 
-        let hidden = one_of_many(many.iter().map(|m| (m.name, m.stat, &m.labels)));
-        let hidden: Vec<bool> = many.iter().map(|m| hidden((m.name, m.stat, &m.labels))).collect();
+        let key = |m: &'static Metric| (m.name, m.stat, &m.labels, m.kind);
+        let many: &'static [Metric] = Vec::leak(many);
+        let hidden = one_of_many(many.iter().map(key));
+        let hidden: Vec<bool> = many.iter().map(|m| hidden(key(m))).collect();
         assert_eq!(hidden, [vec![true; 21], vec![false; 4]].concat());
     }
 

@@ -8,8 +8,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::select::Key;
+
 pub use schedtwin_types::metric::Labels;
-use schedtwin_types::metric::{Better, Metric};
+use schedtwin_types::metric::{Better, Kind, Metric};
 
 /// One metric over all kernels and seeds.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +24,8 @@ pub struct Row {
     pub unit: &'static str,
     /// What it is restricted to.
     pub labels: Labels,
+    /// Whether it is of one thing, or sums up many.
+    pub kind: Kind,
     /// Which direction is better.
     pub better: Better,
     /// By kernel, then by seed.
@@ -32,8 +36,18 @@ impl Row {
     /// The row of a metric, without samples.
     #[cfg(test)]
     pub(crate) fn of(metric: &Metric) -> Row {
-        let Metric { name, unit, stat, better, .. } = *metric;
-        Row { name, stat, unit, labels: metric.labels.clone(), better, samples: Vec::new() }
+        let Metric { name, unit, stat, better, kind, .. } = *metric;
+        Row { name, stat, unit, labels: metric.labels.clone(), kind, better, samples: Vec::new() }
+    }
+
+    /// What names it.
+    pub fn key(&self) -> Key<'_> {
+        (self.name, self.stat, &self.labels, self.kind)
+    }
+
+    /// Whether it is of the whole machine and workload.
+    pub fn is_whole(&self) -> bool {
+        self.labels.is_empty() && self.kind == Kind::One
     }
 
     /// Whether no kernel has a defined sample.
@@ -48,15 +62,18 @@ impl Row {
 
     /// `name stat key=value ...`, as reports print it.
     pub fn title(&self) -> String {
-        title(self.name, self.stat, &self.labels)
+        title(self.key())
     }
 }
 
-/// `name stat key=value ...`.
-pub fn title(name: &str, stat: &str, labels: &[(&'static str, String)]) -> String {
+/// `name stat key=value ...`, of a row that sums up parts with `(mean of 160 domains)` at the end.
+pub fn title((name, stat, labels, kind): Key) -> String {
     let mut title = format!("{name} {stat}");
     for (key, value) in labels {
         title.push_str(&format!(" {key}={value}"));
+    }
+    if kind != Kind::One {
+        title.push_str(&format!(" ({kind})"));
     }
     title
 }
@@ -66,7 +83,7 @@ pub fn title(name: &str, stat: &str, labels: &[(&'static str, String)]) -> Strin
 pub struct Measured {
     kernels: usize,
     rows: Vec<Row>,
-    by_key: BTreeMap<(&'static str, &'static str, Labels), usize>,
+    by_key: BTreeMap<(&'static str, &'static str, Labels, Kind), usize>,
 }
 
 impl Measured {
@@ -79,14 +96,14 @@ impl Measured {
     /// run is a bug of the meter.
     pub fn add(&mut self, kernel: usize, at: usize, metrics: Vec<Metric>) {
         for metric in metrics {
-            let Metric { name, unit, stat, labels, value, better, .. } = metric;
-            let key = (name, stat, labels);
+            let Metric { name, unit, stat, labels, kind, value, better, .. } = metric;
+            let key = (name, stat, labels, kind);
             let index = match self.by_key.get(&key) {
                 Some(index) => *index,
                 None => {
                     let labels = key.2.clone();
                     let samples = vec![Vec::new(); self.kernels];
-                    self.rows.push(Row { name, stat, unit, labels, better, samples });
+                    self.rows.push(Row { name, stat, unit, labels, kind, better, samples });
                     self.by_key.insert(key, self.rows.len() - 1);
                     self.rows.len() - 1
                 }

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use schedtwin_types::metric::{Rows, declared};
+use schedtwin_types::metric::{Kind, Rows, declared};
 
 use crate::measured::Labels;
 
@@ -18,17 +18,22 @@ const DETAIL_LABELS: [&str; 6] = ["task", "cpu", "khz", "source", "while", "over
 /// Parts of a machine (frequency domains, packages) are headlines if they are at most so many.
 const FEW_PARTS: usize = 3;
 
-/// What names a row: name, stat, labels.
-pub type Key<'a> = (&'a str, &'a str, &'a Labels);
+/// What names a row: name, stat, labels, kind.
+pub type Key<'a> = (&'a str, &'a str, &'a Labels, Kind);
+
+/// Whether a row is of the whole machine and workload.
+fn is_whole((_, _, labels, kind): Key) -> bool {
+    labels.is_empty() && kind == Kind::One
+}
 
 /// Whether a row is about one task, CPU, frequency, ... of many.
 fn is_detail(labels: &Labels) -> bool {
     labels.iter().any(|(key, _)| DETAIL_LABELS.contains(key))
 }
 
-fn lists(rows: Rows, stat: &str, labels: &Labels) -> bool {
-    let stats = if labels.is_empty() { rows.whole } else { rows.parts };
-    stats.contains(&stat)
+fn lists(rows: Rows, key: Key) -> bool {
+    let stats = if is_whole(key) { rows.whole } else { rows.parts };
+    stats.contains(&key.1)
 }
 
 /// How many rows there are of each name and stat: counted once, then asked of every row.
@@ -48,7 +53,8 @@ impl<'a> Counts<'a> {
     /// Counts rows.
     pub fn of(all: impl Iterator<Item = Key<'a>>) -> Counts<'a> {
         let mut counts: BTreeMap<(&str, &str), Count> = BTreeMap::new();
-        for (name, stat, labels) in all {
+        // Rows that sum up others are counted with none of them.
+        for (name, stat, labels, _) in all.filter(|key| key.3 == Kind::One) {
             let count = counts.entry((name, stat)).or_default();
             count.parts += usize::from(!labels.is_empty() && !is_detail(labels));
             match labels.as_slice() {
@@ -65,41 +71,44 @@ impl<'a> Counts<'a> {
 }
 
 /// Whether a row belongs into the default table. `all` counts every row that has a value.
-pub fn is_headline((name, stat, labels): Key, all: &Counts) -> bool {
+pub fn is_headline(key: Key, all: &Counts) -> bool {
+    let (name, stat, labels, kind) = key;
     let Some(metric) = declared(name) else { return false };
-    if is_detail(labels) || !lists(metric.headline, stat, labels) {
+    if is_detail(labels) || !lists(metric.headline, key) {
         return false;
     }
     let parts = all.0.get(&(name, stat)).map_or(0, |count| count.parts);
-    labels.is_empty() || parts <= FEW_PARTS
+    is_whole(key) || (kind == Kind::One && parts <= FEW_PARTS)
 }
 
 /// Whether a row belongs into the longer table.
 ///
 /// ```
 /// use schedtwin_lab::select::is_listed;
-/// assert!(is_listed(("power", "mean", &vec![("domain", "cpu".into())])));
-/// assert!(!is_listed(("power", "mean", &vec![("cpu", "3".into())])));
-/// assert!(!is_listed(("wakeup_latency", "p50", &vec![])));
+/// use schedtwin_types::metric::Kind::One;
+/// assert!(is_listed(("power", "mean", &vec![("domain", "cpu".into())], One)));
+/// assert!(!is_listed(("power", "mean", &vec![("cpu", "3".into())], One)));
+/// assert!(!is_listed(("wakeup_latency", "p50", &vec![], One)));
 /// ```
-pub fn is_listed((name, stat, labels): Key) -> bool {
-    let Some(metric) = declared(name) else { return false };
-    let either = [metric.headline, metric.more].into_iter().any(|rows| lists(rows, stat, labels));
-    either && !is_detail(labels)
+pub fn is_listed(key: Key) -> bool {
+    let Some(metric) = declared(key.0) else { return false };
+    let either = [metric.headline, metric.more].into_iter().any(|rows| lists(rows, key));
+    either && !is_detail(key.2)
 }
 
 /// Whether a row repeats the row of the whole machine: the only cluster of a machine is the machine.
 /// `all` counts every row.
-pub fn repeats_the_whole((name, stat, labels): Key, all: &Counts) -> bool {
+pub fn repeats_the_whole((name, stat, labels, kind): Key, all: &Counts) -> bool {
     let ([(part, _)], Some(count)) = (labels.as_slice(), all.0.get(&(name, stat))) else {
         return false;
     };
-    count.wholes == 1 && count.by_label.contains(&(*part, 1))
+    kind == Kind::One && count.wholes == 1 && count.by_label.contains(&(*part, 1))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use schedtwin_types::metric::Parts;
 
     fn domain(name: &str) -> Labels {
         vec![("domain", name.to_string())]
@@ -110,8 +119,8 @@ mod tests {
         let (whole, little, big, cpu) =
             (vec![], domain("little"), domain("big"), vec![("cpu", "0".to_string())]);
         let check = |rows: &[&Labels], labels: &Labels| {
-            let all = rows.iter().map(|l| ("power", "mean", *l));
-            repeats_the_whole(("power", "mean", labels), &Counts::of(all))
+            let all = rows.iter().map(|l| ("power", "mean", *l, Kind::One));
+            repeats_the_whole(("power", "mean", labels, Kind::One), &Counts::of(all))
         };
         assert!(check(&[&whole, &little, &cpu], &little));
         assert!(check(&[&whole, &little], &little), "alone beside the whole");
@@ -125,13 +134,28 @@ mod tests {
         let (whole, cpu) = (vec![], vec![("cpu", "0".to_string())]);
         let check = |domains: usize, labels: &Labels| {
             let parts: Vec<Labels> = (0..domains).map(|d| domain(&d.to_string())).collect();
-            let all = parts.iter().chain([&whole, &cpu]).map(|l| ("power", "mean", l));
-            is_headline(("power", "mean", labels), &Counts::of(all))
+            let all = parts.iter().chain([&whole, &cpu]).map(|l| ("power", "mean", l, Kind::One));
+            is_headline(("power", "mean", labels, Kind::One), &Counts::of(all))
         };
         assert!(check(3, &domain("0")) && !check(4, &domain("0")));
         assert!(check(4, &whole) && !check(1, &cpu));
-        assert!(is_listed(("power", "mean", &domain("0"))), "in the longer table however many");
+        assert!(
+            is_listed(("power", "mean", &domain("0"), Kind::One)),
+            "in the longer table however many"
+        );
         let none = Counts::of(std::iter::empty());
-        assert!(!is_headline(("freq_mean", "mean", &domain("0")), &none));
+        assert!(!is_headline(("freq_mean", "mean", &domain("0"), Kind::One), &none));
+    }
+
+    #[test]
+    fn a_row_that_sums_up_parts_is_no_row_of_the_whole() {
+        let sum = Kind::Mean(Parts { over: "domain", of: 20 });
+        let (none, parts): (Labels, Vec<Labels>) =
+            (vec![], (0..20).map(|d| domain(&d.to_string())).collect());
+        let ones = parts.iter().map(|labels| ("power", "mean", labels, Kind::One));
+        let all = Counts::of(ones.chain([("power", "mean", &none, sum)]));
+        assert!(!is_headline(("power", "mean", &none, sum), &all));
+        assert!(is_listed(("power", "mean", &none, sum)));
+        assert_eq!(all.0[&("power", "mean")].wholes, 0);
     }
 }

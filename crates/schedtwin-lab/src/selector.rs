@@ -8,6 +8,9 @@
 //!
 //! The titles of tables mean the same: `wakeup_latency p99 task=ui`, `power domain=big`.
 //!
+//! Of machines with many parts, rows that sum them up ([`crate::many_parts`]) are meant by `row`: `power,row=highest` is the power
+//! of the domain that has most, `row=mean` and `row=lowest` likewise. Without it a selector means rows of one thing.
+//!
 //! `*` stands for any letters, in names, stats and values: `idle_too_*`, `power,domain=*`. Labels may also stand in braces,
 //! as `--fail-if` has them: `power{domain=big}`.
 //!
@@ -22,10 +25,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use schedtwin_input::{Diagnostics, Source, did_you_mean};
-use schedtwin_types::metric::{DeclaredMetric, METRICS};
+use schedtwin_types::metric::{DeclaredMetric, Kind, METRICS};
 use schedtwin_types::wildcard::{Wildcards, matches};
 
+use crate::many_parts::MANY;
 use crate::select::Key;
+
+/// What stands among the labels of a selector and asks for a kind of rows.
+const ROW: &str = "row";
 
 /// More choices than this are not listed in a message.
 const LISTED: usize = 40;
@@ -186,8 +193,15 @@ impl Selector {
         let keys = distinct(
             named.iter().flat_map(|metric| metric.labels.concat()).map(ToString::to_string),
         );
-        for (key, _) in &self.labels {
-            if !keys.contains(key) {
+        for (key, value) in &self.labels {
+            if key == ROW {
+                if !Kind::WORDS.iter().any(|word| fits(value, word)) {
+                    let message = format!("there are no rows of kind {value:?}");
+                    return Err(
+                        self.fault(message, format!("there are {}", Kind::WORDS.join(", ")))
+                    );
+                }
+            } else if !keys.contains(key) {
                 let message = format!("{} has no label {key:?}", self.name);
                 let help = match keys.as_slice() {
                     [] => "it has no labels".to_string(),
@@ -215,8 +229,11 @@ impl Selector {
             return Err(self.fault(message, help));
         }
         let has = |at: usize, (key, value): &(String, String)| {
-            keys[at].2.iter().any(|(k, v)| k == key && fits(value, v))
+            key == ROW || keys[at].2.iter().any(|(k, v)| k == key && fits(value, v))
         };
+        let row = self.labels.iter().find(|(key, _)| key == ROW);
+        let is_meant =
+            |at: &usize| fits(row.map_or("one", |(_, word)| word.as_str()), keys[*at].3.word());
         let has_stat = |at: usize| self.stat.as_ref().is_none_or(|stat| fits(stat, keys[at].1));
         let mut found: Vec<usize> = named.iter().copied().filter(|at| has_stat(*at)).collect();
         if found.is_empty() {
@@ -225,6 +242,12 @@ impl Selector {
             return Err(self.fault(message, format!("it has {}", stats.join(", "))));
         }
         let of_stat = found.clone();
+        found.retain(is_meant);
+        if found.is_empty() {
+            let message = format!("no {} sums up many parts here", self.name);
+            let help = format!("parts are summed up where there are more than {MANY}");
+            return Err(self.fault(message, help));
+        }
         found.retain(|at| self.labels.iter().all(|label| has(*at, label)));
         if found.is_empty() {
             let titles = distinct(of_stat.iter().map(|at| {
@@ -295,6 +318,7 @@ pub fn choose<T>(
 mod tests {
     use super::*;
     use crate::measured::{Labels, title};
+    use schedtwin_types::metric::Parts;
 
     /// Name, stat and labels as `key=value`.
     const ROWS: [(&str, &str, &[&str]); 10] = [
@@ -322,9 +346,12 @@ mod tests {
         let selectors = Selector::parse_list(text).map_err(|faults| faults.to_string())?;
         let mut rows: Vec<(&str, &str, Labels)> =
             ROWS.iter().map(|(name, stat, pairs)| (*name, *stat, labels(pairs))).collect();
-        choose(&selectors, &mut rows, |(name, stat, labels)| (name, stat, labels))
+        let lowest = Kind::Lowest(Parts { over: "domain", of: 20 });
+        let mut rows: Vec<_> = rows.drain(..).map(|(n, s, l)| (n, s, l, Kind::One)).collect();
+        rows.push(("power", "mean", Vec::new(), lowest));
+        choose(&selectors, &mut rows, |(name, stat, labels, kind)| (name, stat, labels, *kind))
             .map_err(|faults| faults.to_string())?;
-        let titles: Vec<String> = rows.iter().map(|(n, s, l)| title(n, s, l)).collect();
+        let titles: Vec<String> = rows.iter().map(|(n, s, l, k)| title((n, s, l, *k))).collect();
         Ok(titles.join("; "))
     }
 
@@ -345,6 +372,8 @@ mod tests {
             ("freq_mean", "freq_mean mean domain=big"),
             ("freq_mean,while=active", "freq_mean mean domain=big while=active"),
             ("*.max", "temperature max"),
+            ("power,row=lowest", "power mean (lowest of 20 domains)"),
+            ("power,row=one", "power mean"),
         ] {
             assert_eq!(choose_of(text).as_deref(), Ok(expected), "{text}");
         }
@@ -357,6 +386,7 @@ mod tests {
             ("zzz", "no metric is named \"zzz\"", "there are elapsed, warmup"),
             ("power,energi", "no metric is named \"energi\"", "did you mean energy?"),
             ("power.p99", "power has no p99", "it has mean"),
+            ("power,row=least", "there are no rows of kind", "one, mean, lowest, highest"),
             ("power,task=ui", "power has no label \"task\"", "its labels are domain, cluster"),
             ("ticks,cpu=1", "ticks has no label \"cpu\"", "it has no labels"),
             ("", "the name of a metric is missing", "for example power"),
@@ -374,6 +404,7 @@ mod tests {
         for (text, message, help) in [
             ("jank", "jank was not measured", "by benchmarks of frames"),
             ("ticks", "ticks was not measured", "measured were power, wakeup_latency"),
+            ("power,row=mean", "no power sums up many parts here", "more than 16"),
             ("power,domain=bgi", "no power has these labels", "did you mean domain=big?"),
             ("wakeup_latency.p50", "no wakeup_latency.p50 was measured", "it has mean, p99"),
         ] {

@@ -173,7 +173,7 @@ fn one_row<S: Subject>(
     progress: &Progress,
 ) -> io::Result<Row> {
     let sampled = sample(std::slice::from_ref(subject), plan, progress, |_, _| None)?;
-    let keys: Vec<Key> = sampled.rows.iter().map(|row| (row.name, row.stat, &row.labels)).collect();
+    let keys: Vec<Key> = sampled.rows.iter().map(Row::key).collect();
     let picked =
         metric.pick_totals(&keys).map_err(|faults| io::Error::other(faults.to_string()))?;
     match picked.as_slice() {

@@ -13,6 +13,7 @@ pub mod arena;
 mod chain;
 mod decision;
 pub mod draw;
+mod duration;
 mod fact;
 pub mod fnv;
 mod ids;
@@ -25,6 +26,7 @@ pub mod wildcard;
 
 pub use chain::{ChainEnd, ChainEvent, ChainWait, NeedCause, NeedChain};
 pub use decision::{Candidate, Decision, DecisionRecord, FrequencyInput, PickCandidate};
+pub use duration::Duration;
 pub use fact::{Fact, FactKind, IpiKind, TaskState, WakeSource};
 pub use ids::{
     ClockDomainId, CpuId, CpuMask, FutexId, MAX_CPUS, PipeId, PolicyId, PolicyMask, PowerDomainId,

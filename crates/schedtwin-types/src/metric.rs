@@ -77,6 +77,89 @@ pub type Labels = Vec<(&'static str, String)>;
 /// Names of stats, e.g. `mean`.
 type Stats = &'static [&'static str];
 
+/// What a value stands for: one thing, which its labels name, or many parts of the machine that differ in one label.
+///
+/// Who adds up values takes those of [`Kind::One`]; the others repeat them.
+///
+/// ```
+/// use schedtwin_types::metric::{Kind, Parts};
+/// let kind = Kind::Lowest(Parts { over: "domain", of: 160 });
+/// assert_eq!(kind.to_string(), "lowest of 160 domains");
+/// assert_eq!((kind.word(), Kind::parse("lowest of 160 domains")), ("lowest", Some(kind)));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// What the labels name: the whole, a task, a part.
+    #[default]
+    One,
+    /// The mean of the parts.
+    Mean(Parts),
+    /// The least of the parts' values.
+    Lowest(Parts),
+    /// The largest of the parts' values.
+    Highest(Parts),
+}
+
+/// Many parts of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Parts {
+    /// The label in which the parts differ: `domain`, `cluster` or `package`.
+    pub over: &'static str,
+    /// How many there are.
+    pub of: u32,
+}
+
+impl Parts {
+    /// Labels whose values are parts of a machine.
+    pub const LABELS: [&'static str; 3] = ["domain", "cluster", "package"];
+}
+
+impl Kind {
+    /// The words of all kinds, as files have them.
+    pub const WORDS: [&'static str; 4] = ["one", "mean", "lowest", "highest"];
+
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::One => "one",
+            Kind::Mean(_) => "mean",
+            Kind::Lowest(_) => "lowest",
+            Kind::Highest(_) => "highest",
+        }
+    }
+
+    /// The parts that it sums up; `None`: it stands for one thing.
+    pub fn parts(self) -> Option<Parts> {
+        match self {
+            Kind::One => None,
+            Kind::Mean(parts) | Kind::Lowest(parts) | Kind::Highest(parts) => Some(parts),
+        }
+    }
+
+    /// The converse of `to_string`; `None`: it is no kind.
+    pub fn parse(text: &str) -> Option<Kind> {
+        if text == "one" {
+            return Some(Kind::One);
+        }
+        let (word, parts) = text.split_once(" of ")?;
+        let (of, over) = parts.split_once(' ')?;
+        let over = Parts::LABELS.into_iter().find(|label| over.strip_suffix('s') == Some(label))?;
+        let parts = Parts { over, of: of.parse().ok()? };
+        let all = [Kind::Mean(parts), Kind::Lowest(parts), Kind::Highest(parts)];
+        all.into_iter().find(|kind| kind.word() == word)
+    }
+}
+
+/// `one`, or `mean of 160 domains`.
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.parts() {
+            None => f.write_str(self.word()),
+            Some(Parts { over, of }) => write!(f, "{} of {of} {over}s", self.word()),
+        }
+    }
+}
+
 /// One measured value.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -89,6 +172,8 @@ pub struct Metric {
     pub stat: &'static str,
     /// What it is restricted to; none: the whole machine and workload.
     pub labels: Labels,
+    /// Whether it is the value of one thing, or sums up many.
+    pub kind: Kind,
     /// The value; `None` where it is undefined (no samples).
     pub value: Option<f64>,
     /// Which direction is better.
@@ -209,7 +294,14 @@ impl DeclaredMetric {
         let keys = || labels.iter().map(|(key, _)| *key);
         let known = self.labels.iter().any(|set| set.iter().copied().eq(keys()));
         assert!(known, "{name} declares no labels {:?}", keys().collect::<Vec<_>>());
-        Metric { name, unit, stat, labels, value, better }
+        Metric { name, unit, stat, labels, kind: Kind::One, value, better }
+    }
+}
+
+impl Metric {
+    /// Whether it is the value of the whole machine and workload.
+    pub fn is_whole(&self) -> bool {
+        self.labels.is_empty() && self.kind == Kind::One
     }
 }
 

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use schedtwin_lab::compare::{DEFAULT_ITERATIONS, MOST_ITERATIONS};
 
 use super::MOST_THREADS;
-use crate::duration;
+use crate::percent;
 
 pub const STUDY_EXAMPLES: &str = "\
 Examples:
@@ -82,7 +82,7 @@ pub struct Stability {
           default_value_t = DEFAULT_ITERATIONS as u64, conflicts_with = "precision", value_name = "RUNS")]
     pub iterations: u64,
     /// Each rerun goes on until the differences of the main rows are known that well, e.g. 1%
-    #[arg(long, value_parser = duration::parse_percent, value_name = "PERCENT")]
+    #[arg(long, value_parser = percent::parse_percent, value_name = "PERCENT")]
     pub precision: Option<f64>,
     /// The most seeds of a rerun that --precision may take; each rerun has as many of its own
     #[arg(long, value_parser = clap::value_parser!(u64).range(2..=10_000), default_value_t = 320,
@@ -95,7 +95,7 @@ pub struct Stability {
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Exit with 1 if a row has its commonest verdict in fewer percent of the reruns
-    #[arg(long, value_parser = duration::parse_percent, value_name = "PERCENT")]
+    #[arg(long, value_parser = percent::parse_percent, value_name = "PERCENT")]
     pub fail_below: Option<f64>,
     /// Threads; changes no result [default: one per CPU]
     #[arg(long, alias = "jobs", value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
@@ -169,7 +169,7 @@ pub struct StudyRun {
           default_value_t = DEFAULT_ITERATIONS as u64, conflicts_with = "precision", value_name = "RUNS")]
     pub iterations: u64,
     /// Run until the differences of the main rows are known that well (95% half-width), e.g. 1%
-    #[arg(long, value_parser = duration::parse_percent, value_name = "PERCENT")]
+    #[arg(long, value_parser = percent::parse_percent, value_name = "PERCENT")]
     pub precision: Option<f64>,
     /// The most runs of each kernel that --precision may take
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_ITERATIONS as u64),

@@ -6,10 +6,9 @@ use std::path::PathBuf;
 use clap::Args;
 use schedtwin_lab::compare::MOST_ITERATIONS;
 use schedtwin_lab::sweep::Shard;
-use schedtwin_types::Ns;
+use schedtwin_types::Duration;
 
 use super::MOST_THREADS;
-use crate::duration;
 
 pub const SWEEP_EXAMPLES: &str = "\
 A list in braces stands for each of its values: {500,1000,2000}; quote it, shells have lists of their own. -m, -k and -w may be given again; each machine runs each kernel with each workload.
@@ -46,8 +45,8 @@ pub struct Sweep {
     #[arg(short, long = "workload", value_name = "WORKLOAD", required = true)]
     pub workloads: Vec<String>,
     /// How long each run simulates: 10s, 500ms; else as long as its workload says
-    #[arg(long, value_parser = duration::parse, allow_hyphen_values = true, value_name = "TIME")]
-    pub duration: Option<Ns>,
+    #[arg(long, allow_hyphen_values = true, value_name = "TIME")]
+    pub duration: Option<Duration>,
     /// Runs of each setting, with seeds SEED, SEED+1, ...
     #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(1..=MOST_ITERATIONS as u64),
           default_value_t = 3, value_name = "RUNS")]

@@ -14,6 +14,7 @@
 //!
 //! Two patches that set one thing are an error, as is a patch that the kernel already contains.
 
+use super::extends::{self, Resolved};
 use super::settings;
 use schedtwin_input::{
     Diagnostics, Entry, Located, Location, Node, Source, Table, TomlDocument, Value, did_you_mean,
@@ -87,16 +88,16 @@ pub(super) fn check(source: &Arc<Source>) -> Result<Vec<String>, Diagnostics> {
     let patch = Patch::parse(source)?;
     let (mut takers, mut refusal) = (Vec::new(), None);
     for (kernel, text) in super::builtin_texts() {
-        let mut document = TomlDocument::parse(&Source::new(kernel, text))?;
-        settings::complete(&mut document);
+        let mut faults = Diagnostics::new();
+        let resolved = extends::resolve(&Source::new(kernel, text), &mut faults);
+        let Some(Resolved { mut document, files }) = resolved else { return Err(faults) };
         if !patch.is_for(&document) {
             continue;
         }
-        let mut faults = Diagnostics::new();
         patch.apply(&name, kernel, &mut document, &mut Vec::new(), &mut faults);
-        settings::leave(&mut document);
+        settings::leave(&mut document, &files);
         settings::complete(&mut document);
-        settings::read(&document, &mut faults);
+        settings::read(&document, &files, &mut faults);
         match faults.into_result(()) {
             Ok(()) => takers.push(kernel),
             Err(faults) => refusal = refusal.or(Some(faults)),
@@ -131,12 +132,6 @@ impl Patch {
         };
         faults.push_at(&name.at, format!("there is no patch `{}`", name.value), Some(help));
         Err(faults)
-    }
-
-    /// The file, where it is one of the user's own: a built-in one follows from the version.
-    pub(super) fn own_text(&self) -> Option<&str> {
-        let known = BUILTIN.iter().any(|(_, text)| *text == self.source.text);
-        (!known).then_some(&self.source.text)
     }
 
     fn parse(source: &Arc<Source>) -> Result<Patch, Diagnostics> {

@@ -9,8 +9,10 @@
 //! | [`leave`] | where they chose another arm, what belonged to the old one goes |
 //! | [`read`] | every value is checked, all faults at once |
 
+use super::extends;
 use schedtwin_input::{
-    Diagnostics, FromNode, Location, Node, TableReader, TomlDocument, Value as Toml, did_you_mean,
+    Diagnostics, FromNode, Location, Node, Source, TableReader, TomlDocument, Value as Toml,
+    did_you_mean,
 };
 use schedtwin_kernel::config::{Arm, Config, Kind, Setting, Value, With, retired};
 use std::sync::Arc;
@@ -49,31 +51,31 @@ pub(super) fn complete(document: &mut TomlDocument) {
     }
 }
 
-/// Removes the file's values that do not exist with an arm that a patch or a setting in place chose:
-/// `linux-6.12:rt_bandwidth=throttling` has no fair server.
-pub(super) fn leave(document: &mut TomlDocument) {
+/// Removes the values of `files` that do not exist with an arm that was chosen behind them, by a file that extends
+/// them, a patch or a setting in place: `linux-6.12:rt_bandwidth=throttling` has no fair server.
+pub(super) fn leave(document: &mut TomlDocument, files: &[Arc<Source>]) {
     for setting in Config::settings() {
         let Some(only) = &setting.only else { continue };
         if exists(setting, document) == Some(false)
-            && is_decided_later(document, only)
-            && !is_chosen_later(document, setting.path)
+            && is_decided_later(document, only, files)
+            && !is_chosen_later(document, setting.path, files)
         {
             document.remove(setting.path);
         }
     }
 }
 
-/// Whether a patch or a setting in place chose a point's arm, or the arm of the point that it depends on itself.
-fn is_decided_later(document: &TomlDocument, with: &With) -> bool {
+/// Whether a point's arm, or the arm of the point that it depends on itself, was chosen behind `files`.
+fn is_decided_later(document: &TomlDocument, with: &With, files: &[Arc<Source>]) -> bool {
     let point = Config::setting(with.path).expect("a declared point");
-    let above = || point.only.as_ref().is_some_and(|above| is_decided_later(document, above));
-    is_chosen_later(document, with.path) || above()
+    let above =
+        || point.only.as_ref().is_some_and(|above| is_decided_later(document, above, files));
+    is_chosen_later(document, with.path, files) || above()
 }
 
-/// Whether a value came with a patch or in place.
-fn is_chosen_later(document: &TomlDocument, path: &str) -> bool {
-    let file = &document.root().at.source;
-    document.get(path).is_some_and(|node| !Arc::ptr_eq(&node.at.source, file))
+/// Whether a value came from elsewhere than `files`: with a patch, in place, or from a file that extends them.
+fn is_chosen_later(document: &TomlDocument, path: &str, files: &[Arc<Source>]) -> bool {
+    document.get(path).is_some_and(|node| !extends::is_of(&node.at, files))
 }
 
 /// Whether a setting exists in this kernel; `None`: the point on which that depends cannot be read.
@@ -102,15 +104,21 @@ fn arms(setting: &Setting) -> &[Arm] {
     }
 }
 
-/// Description and configuration.
-pub(super) fn read(document: &TomlDocument, faults: &mut Diagnostics) -> Option<(String, Config)> {
+/// Description and configuration. `files`: the file, and those that it extends.
+pub(super) fn read(
+    document: &TomlDocument,
+    files: &[Arc<Source>],
+    faults: &mut Diagnostics,
+) -> Option<(String, Config)> {
     let mut top = document.reader();
     let _name: Option<String> = top.required("name", faults);
     let description: Option<String> = top.required("description", faults);
     // What `capture` reads: whether the file is nearer to devices of its release than the next one.
     let _captured: Option<bool> = top.optional("captured", faults);
+    let _extends: Option<String> = top.optional(extends::KEY, faults);
     let mut reader = Reader { document, values: Vec::new(), excused: Vec::new(), faults };
-    reader.refuse_bare_arms();
+    // Only the first of the files chooses its arms for the first time.
+    reader.refuse_bare_arms(&files[files.len().saturating_sub(1)..]);
     let mut tables: Vec<&str> = Vec::new();
     for setting in Config::settings() {
         match setting.table_and_key() {
@@ -150,10 +158,10 @@ struct Reader<'d, 'f> {
 }
 
 impl Reader<'_, '_> {
-    /// An arm that was chosen in place, for a kernel whose file has none of the settings that come with it.
-    fn refuse_bare_arms(&mut self) {
+    /// Refuses an arm that was chosen behind the first file, if none of the settings that come with it are there.
+    fn refuse_bare_arms(&mut self, first: &[Arc<Source>]) {
         for point in Config::settings() {
-            if !is_chosen_later(self.document, point.path) {
+            if !is_chosen_later(self.document, point.path, first) {
                 continue;
             }
             let lacking = |setting: &&Setting| {
@@ -183,7 +191,7 @@ impl Reader<'_, '_> {
             let message = format!("`{word}` needs settings of its own: {}", places.join(", "));
             let help = kernel_with(point.path, word).map(|kernel| {
                 format!(
-                    "start from `{kernel}` and set what differs, or copy `kernels/{kernel}.toml`"
+                    "start from `{kernel}` and set what differs, in place or in a file that extends it"
                 )
             });
             self.faults.push_at(at, message, help);
@@ -301,8 +309,8 @@ impl Reader<'_, '_> {
 /// The newest built-in kernel with an arm.
 fn kernel_with(path: &str, word: &str) -> Option<&'static str> {
     let has = |text: &str| {
-        let document = TomlDocument::parse(&schedtwin_input::Source::new("", text)).ok()?;
-        Some(document.get(path)?.value == Toml::String(word.to_string()))
+        let resolved = extends::resolve(&Source::new("", text), &mut Diagnostics::new())?;
+        Some(resolved.document.get(path)?.value == Toml::String(word.to_string()))
     };
     super::builtin_texts().filter(|(_, text)| has(text) == Some(true)).map(|(name, _)| name).last()
 }

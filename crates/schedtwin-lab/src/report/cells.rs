@@ -78,11 +78,11 @@ impl<T> Shown<'_, T> {
 }
 
 pub fn key_of(row: &ComparedRow) -> Key<'_> {
-    (row.row.name, row.row.stat, &row.row.labels)
+    row.row.key()
 }
 
 fn key_of_metric(metric: &Metric) -> Key<'_> {
-    (metric.name, metric.stat, &metric.labels)
+    (metric.name, metric.stat, &metric.labels, metric.kind)
 }
 
 /// The rows of a comparison's table.
@@ -139,10 +139,10 @@ fn shown<T>(
 fn titled<T>(mut rows: Vec<&T>, key_of: fn(&T) -> Key<'_>) -> Vec<(String, &T)> {
     rows.sort_by_key(|item| section(key_of(item).0));
     let title_of = |item: &T| {
-        let (name, stat, labels) = key_of(item);
+        let (name, stat, ..) = key_of(item);
         // The stat says nothing where the metric has only one.
         let several = declared(name).is_none_or(|metric| metric.stats.len() > 1);
-        let full = title(name, stat, labels);
+        let full = title(key_of(item));
         if several { full } else { full.replacen(&format!(" {stat}"), "", 1) }
     };
     rows.into_iter().map(|item| (title_of(item), item)).collect()

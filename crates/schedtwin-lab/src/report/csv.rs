@@ -12,6 +12,7 @@ use crate::Provenance;
 use crate::compare::Comparison;
 use crate::measured::Labels;
 use crate::replay::Fidelity;
+use schedtwin_types::metric::Kind;
 use schedtwin_types::printable;
 
 pub fn comparison(comparison: &Comparison) -> String {
@@ -26,6 +27,7 @@ pub fn replay(comparison: &Comparison, fidelity: &Fidelity) -> String {
         line.extend(metric(pair.name, pair.stat, &pair.labels, pair.unit, None));
         line.extend(["1".to_owned(), text(pair.recorded)]);
         line.extend(std::iter::repeat_n(String::new(), 9));
+        line.extend(kind(Kind::One));
         lines.push(line);
     }
     lines.finish()
@@ -54,6 +56,9 @@ fn comparison_lines(comparison: &Comparison) -> Lines {
         "p",
         "significant",
         "hashes",
+        "kind",
+        "of",
+        "over",
     ]);
     for row in &comparison.rows {
         for (name, cell) in comparison.kernels.iter().zip(&row.cells) {
@@ -81,6 +86,7 @@ fn comparison_lines(comparison: &Comparison) -> Lines {
                 text(difference.map(|d| d.significant)),
                 lines.once(&comparison.provenance),
             ]);
+            line.extend(kind(row.row.kind));
             lines.push(line);
         }
     }
@@ -102,6 +108,9 @@ pub fn run(report: &RunReport) -> String {
         "seed",
         "value",
         "hashes",
+        "kind",
+        "of",
+        "over",
     ]);
     for m in &report.result.metrics {
         let mut line = origin(report.provenance, report.kernel);
@@ -111,6 +120,7 @@ pub fn run(report: &RunReport) -> String {
             text(m.value.filter(|v| v.is_finite())),
             lines.once(report.provenance),
         ]);
+        line.extend(kind(m.kind));
         lines.push(line);
     }
     lines.finish()
@@ -163,6 +173,12 @@ fn metric(
     let labels: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let labels = self::name(labels.join(";"));
     vec![name.into(), stat.into(), labels, unit.into(), better.unwrap_or("").into()]
+}
+
+/// `one`, or what a row is of many parts: how many, and which label they differ in.
+fn kind(kind: Kind) -> [String; 3] {
+    let parts = kind.parts();
+    [kind.word().into(), text(parts.map(|parts| parts.of)), text(parts.map(|parts| parts.over))]
 }
 
 /// A text that is not ours.

@@ -5,7 +5,7 @@
 //! and printed with the fewest digits that read back as the same number; what is undefined is null. One line per metric,
 //! task and CPU: a file can be compared with `diff` and searched with `grep`.
 
-use schedtwin_engine::result::RunResult;
+use schedtwin_engine::result::{Better, RunResult};
 use serde_json::{Map, Value, json};
 
 use super::RunReport;
@@ -13,6 +13,7 @@ use crate::Provenance;
 use crate::compare::{ComparedRow, Comparison};
 use crate::crash::Crash;
 use crate::measured::Labels;
+use crate::select::Key;
 
 pub fn comparison(comparison: &Comparison) -> String {
     lines(comparison_fields("schedtwin.compare/1", comparison))
@@ -73,10 +74,25 @@ fn compared(row: &ComparedRow, kernels: &[String]) -> Value {
             Value::Object(value)
         })
         .collect();
-    json!({
-        "name": row.row.name, "stat": row.row.stat, "unit": row.row.unit, "labels": labels(&row.row.labels),
-        "better": row.row.better.word(), "values": values,
-    })
+    let mut metric = named(row.row.key(), row.row.unit, row.row.better);
+    metric.insert("values".into(), json!(values));
+    Value::Object(metric)
+}
+
+/// The fields of a row that come before its values.
+fn named((name, stat, labels, kind): Key, unit: &str, better: Better) -> Map<String, Value> {
+    let mut fields = Map::new();
+    fields.insert("name".into(), json!(name));
+    fields.insert("stat".into(), json!(stat));
+    fields.insert("unit".into(), json!(unit));
+    fields.insert("labels".into(), self::labels(labels));
+    fields.insert("kind".into(), json!(kind.word()));
+    if let Some(parts) = kind.parts() {
+        fields.insert("of".into(), json!(parts.of));
+        fields.insert("over".into(), json!(parts.over));
+    }
+    fields.insert("better".into(), json!(better.word()));
+    fields
 }
 
 pub fn run(report: &RunReport) -> String {
@@ -85,10 +101,9 @@ pub fn run(report: &RunReport) -> String {
     let mut provenance = provenance(from, &[*seed]);
     provenance.insert("kernel".into(), json!(kernel));
     let metrics = metrics.iter().map(|m| {
-        json!({
-            "name": m.name, "stat": m.stat, "unit": m.unit, "labels": labels(&m.labels),
-            "better": m.better.word(), "value": m.value.filter(|v| v.is_finite()),
-        })
+        let mut metric = named((m.name, m.stat, &m.labels, m.kind), m.unit, m.better);
+        metric.insert("value".into(), json!(m.value.filter(|v| v.is_finite())));
+        Value::Object(metric)
     });
     let tasks = tasks.iter().map(|t| {
         json!({

@@ -7,6 +7,7 @@ use super::cells::{letter, number, plain_table, printable, wrap};
 use crate::measured::title;
 use crate::replay::{Fidelity, Pair};
 use schedtwin_engine::recording::{RecordedCluster, cpu_list, cpus_text};
+use schedtwin_types::metric::Kind;
 
 /// Width of text, as of the comparison.
 const WIDTH: usize = 100;
@@ -104,7 +105,7 @@ pub fn sentences(fidelity: &Fidelity) -> Vec<String> {
 
 /// `cpu_time cpu=3`: the stat says something only of a distribution.
 fn pair_title(pair: &Pair) -> String {
-    let full = title(pair.name, pair.stat, &pair.labels);
+    let full = title((pair.name, pair.stat, &pair.labels, Kind::One));
     match pair.stat {
         "sum" => full.replacen(" sum", "", 1),
         _ => full,

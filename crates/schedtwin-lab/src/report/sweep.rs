@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use schedtwin_input::Diagnostics;
-use schedtwin_types::metric::{Better, Labels, declared};
+use schedtwin_types::metric::{Better, Kind, Labels, declared};
 
 use super::cells::{number, plain_table, wrap};
 use crate::select::Key;
@@ -62,8 +62,10 @@ impl Shown {
         front: &[Selector],
     ) -> Result<Shown, Diagnostics> {
         let columns = titles(runs);
-        let keys: Vec<Key> =
-            columns.iter().map(|(_, name, stat, labels)| (*name, *stat, labels)).collect();
+        let keys: Vec<Key> = columns
+            .iter()
+            .map(|(_, name, stat, labels, kind)| (*name, *stat, labels, *kind))
+            .collect();
         let mut picked: Vec<usize> = Vec::new();
         for selector in shown {
             picked.extend(selector.pick_totals(&keys)?);
@@ -73,10 +75,11 @@ impl Shown {
             on_front.extend(selector.pick_totals(&keys)?.first().copied());
         }
         if picked.is_empty() {
-            let usual = |(name, stat, labels): &Key| {
+            let usual = |(name, stat, labels, kind): &Key| {
                 let primary = declared(name).is_some_and(|metric| metric.primary);
                 let total = matches!(*stat, "mean" | "sum" | "gmean");
                 labels.is_empty()
+                    && *kind == Kind::One
                     && (primary && total || (*name, *stat) == ("wakeup_latency", "p99"))
             };
             picked.extend((0..keys.len()).filter(|at| usual(&keys[*at])));
@@ -218,8 +221,11 @@ fn names(sweep: &Sweep) -> Vec<Vec<String>> {
     std::iter::once(head.collect()).chain(sweep.settings.iter().map(row)).collect()
 }
 
-/// Every metric that a run has: its column, name, stat and labels.
-fn titles(runs: &[Run]) -> Vec<(String, &'static str, &'static str, Labels)> {
+/// A metric of a run: its column, name, stat, labels and kind.
+type Title = (String, &'static str, &'static str, Labels, Kind);
+
+/// Every metric that a run has.
+fn titles(runs: &[Run]) -> Vec<Title> {
     let mut all: Vec<&str> = Vec::new();
     for (column, _) in runs.iter().flat_map(|run| &run.fields) {
         if let Err(at) = all.binary_search(&column.as_str()) {
@@ -230,8 +236,12 @@ fn titles(runs: &[Run]) -> Vec<(String, &'static str, &'static str, Labels)> {
 }
 
 /// A column's metric: the converse of [`part::title`].
-fn parse(title: &str) -> Option<(String, &'static str, &'static str, Labels)> {
-    let (name, rest) = title.split_once('.')?;
+fn parse(title: &str) -> Option<Title> {
+    let (named, kind) = match title.strip_suffix(']').and_then(|title| title.rsplit_once('[')) {
+        Some((named, kind)) => (named, Kind::parse(kind)?),
+        None => (title, Kind::One),
+    };
+    let (name, rest) = named.split_once('.')?;
     let metric = declared(name)?;
     let (stat, labels) =
         rest.split_once('{').map_or((rest, ""), |(s, l)| (s, l.trim_end_matches('}')));
@@ -249,7 +259,7 @@ fn parse(title: &str) -> Option<(String, &'static str, &'static str, Labels)> {
             (None, None) => return None,
         }
     }
-    Some((title.to_string(), metric.name, stat, told))
+    Some((title.to_string(), metric.name, stat, told, kind))
 }
 
 fn column(sweep: &Sweep, runs: &[Run], title: &str) -> Measured {
@@ -287,20 +297,27 @@ fn pareto([x, y]: &[Measured; 2], rivals: &[usize]) -> Vec<bool> {
 mod tests {
     use super::*;
     use crate::sweep::part;
+    use schedtwin_types::metric::Parts;
 
     #[test]
     fn a_column_is_its_metric_again() {
-        for (labels, title) in [
-            (vec![], "power.mean"),
-            (vec![("domain", "big".to_string())], "power.mean{domain=big}"),
+        let lowest = Kind::Lowest(Parts { over: "domain", of: 20 });
+        let big = || vec![("domain", "big".to_string())];
+        for (labels, kind, title) in [
+            (vec![], Kind::One, "power.mean"),
+            (big(), Kind::One, "power.mean{domain=big}"),
+            (vec![], lowest, "power.mean[lowest of 20 domains]"),
+            (big(), lowest, "power.mean{domain=big}[lowest of 20 domains]"),
         ] {
-            assert_eq!(part::title(("power", "mean", &labels)), title);
-            assert_eq!(parse(title), Some((title.to_string(), "power", "mean", labels)));
+            assert_eq!(part::title(("power", "mean", &labels, kind)), title);
+            assert_eq!(parse(title), Some((title.to_string(), "power", "mean", labels, kind)));
         }
+        let odd = "wu_lat.p99{task=a[1]}";
+        assert_eq!(parse(odd).unwrap().3, [("task", "a[1]".to_string())]);
         let odd = "wu_lat.p99{task=a,b}";
         assert_eq!(parse(odd).unwrap().3, [("task", "a,b".to_string())]);
         assert!(
-            ["digest", "kernel.hz", "power.p00", "power.mean{x}"]
+            ["digest", "kernel.hz", "power.p00", "power.mean{x}", "power.mean[x]"]
                 .map(parse)
                 .iter()
                 .all(Option::is_none)

@@ -2,7 +2,9 @@
 //! The schema of kernel files, made from the declarations of their settings: for editors that complete and check
 //! TOML by a JSON Schema.
 //!
-//! It says what a file may say: keys, words, ranges, and what belongs to which arm. That one number must not exceed
+//! It says what a file may say: keys, words, ranges, and what belongs to which arm. A file that extends another one
+//! need not name what it inherits, and what it inherits is not known here: of such a file the schema judges what it
+//! says, and `schedtwin check` the whole. That one number must not exceed
 //! another cannot be said there; `schedtwin check` says it. Draft 7 is what editors of TOML understand.
 
 use schedtwin_engine::kernel_file::{Arm, Kind, Setting, Value, With, setting, settings};
@@ -18,7 +20,9 @@ pub fn text() -> String {
     );
     let captured = "false: `capture` gives a device the next release instead.";
     root.insert("captured".into(), json!({ "type": "boolean", "description": captured }));
-    let mut required = vec!["name", "description"];
+    let extends = "The kernel from which the file differs: a built-in one, or a path from this file's folder.";
+    root.insert("extends".into(), json!({ "type": "string", "description": extends }));
+    let (mut required, mut named_in) = (Vec::new(), Map::new());
     let mut tables: Vec<&str> = Vec::new();
     for setting in settings() {
         let (table, key) = setting.table_and_key();
@@ -37,18 +41,26 @@ pub fn text() -> String {
             own.iter().filter(|s| is_required(s)).map(|s| s.table_and_key().1).collect();
         if !named.is_empty() {
             required.push(table);
+            named_in.insert(table.into(), json!({ "required": named }));
         }
         let properties: Map<String, Json> =
             own.iter().map(|s| (s.table_and_key().1.to_string(), property(s))).collect();
-        root.insert(table.into(), object(properties, &named));
+        root.insert(table.into(), object(properties, &[]));
     }
     let mut schema = Map::new();
     schema.insert("$schema".into(), json!("http://json-schema.org/draft-07/schema#"));
     schema.insert("$id".into(), json!("urn:schedtwin:schedtwin.kernel"));
     schema.insert("title".into(), json!("A kernel file of schedtwin"));
-    let Json::Object(mut body) = object(root, &required) else { unreachable!("an object") };
+    let Json::Object(mut body) = object(root, &["name", "description"]) else {
+        unreachable!("an object")
+    };
     schema.append(&mut body);
-    schema.insert("allOf".into(), Json::Array(conditions()));
+    let mut whole = vec![json!({ "required": required, "properties": named_in })];
+    whole.extend(conditions(existence, company));
+    let inheriting = conditions(existence_if_named, company_if_named);
+    schema.insert("if".into(), json!({ "required": ["extends"] }));
+    schema.insert("then".into(), json!({ "allOf": inheriting }));
+    schema.insert("else".into(), json!({ "allOf": whole }));
     let mut text = serde_json::to_string_pretty(&schema).expect("JSON");
     text.push('\n');
     text
@@ -126,7 +138,10 @@ fn property(setting: &Setting) -> Json {
 }
 
 /// What is there, and what is not, with which arms.
-fn conditions() -> Vec<Json> {
+fn conditions(
+    existence: impl Fn(&With) -> Json,
+    company: impl Fn(&Setting, &Arm, &With) -> Json,
+) -> Vec<Json> {
     let mut groups: Vec<&With> = Vec::new();
     for only in settings().iter().filter_map(|setting| setting.only.as_ref()) {
         if !groups.contains(&only) {
@@ -189,8 +204,20 @@ fn existence(with: &With) -> Json {
     })
 }
 
+/// Of a file that extends another one: what a point that the file names itself excludes.
+fn existence_if_named(with: &With) -> Json {
+    let condition = existence(with);
+    json!({ "if": { "properties": { with.path: { "enum": with.words } } }, "else": condition["else"] })
+}
+
 /// An arm that needs the arm of another point.
 fn company(setting: &Setting, arm: &Arm, only: &With) -> Json {
     let this = With { path: setting.path, words: vec![arm.word] };
     json!({ "if": chooses(&this), "then": { "properties": { only.path: { "enum": only.words } } } })
+}
+
+/// The same of a file that extends another one: only an arm that the file names itself needs another.
+fn company_if_named(setting: &Setting, arm: &Arm, only: &With) -> Json {
+    let this = json!({ "properties": { setting.path: { "enum": [arm.word] } }, "required": [setting.path] });
+    json!({ "if": this, "then": { "properties": { only.path: { "enum": only.words } } } })
 }

@@ -14,6 +14,7 @@
 use std::io;
 
 use schedtwin_engine::MODEL_VERSION;
+use schedtwin_types::metric::Kind;
 
 use crate::compare::{
     Cell as Judged, ComparedRow, Imprecise, Iterations, Plan, sample, worst_primary,
@@ -510,8 +511,11 @@ fn find<'a>(rows: &'a [measured::Row], row: &Row) -> Result<&'a measured::Row, S
                 .iter()
                 .all(|(key, value)| wanted.labels.iter().any(|(k, v)| k == key && v == value))
     };
-    let named: Vec<&measured::Row> =
-        rows.iter().filter(|found| found.name == wanted.name && has_labels(found)).collect();
+    let named: Vec<&measured::Row> = rows
+        .iter()
+        .filter(|found| found.name == wanted.name && found.kind == Kind::One)
+        .filter(|found| has_labels(found))
+        .collect();
     let stats = match &wanted.stat {
         Some(stat) => vec![stat.as_str()],
         None => vec!["mean", "sum", "gmean", "share"],

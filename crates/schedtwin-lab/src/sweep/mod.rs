@@ -247,7 +247,10 @@ impl Sweep {
         fields.push(own(("digest", &format!("{digest:016x}"))));
         let value = |metric: &Metric| {
             let value = metric.value.filter(|value| value.is_finite())?;
-            Some((part::title((metric.name, metric.stat, &metric.labels)), value.to_string()))
+            Some((
+                part::title((metric.name, metric.stat, &metric.labels, metric.kind)),
+                value.to_string(),
+            ))
         };
         fields.extend(metrics.iter().filter_map(value));
         fields

@@ -15,6 +15,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use schedtwin_types::metric::Kind;
 use schedtwin_types::printable;
 
 use super::{Shard, Sweep};
@@ -52,12 +53,13 @@ pub struct Part {
     pub(super) runs: Vec<Run>,
 }
 
-/// A metric as a column: `power.mean{domain=big}`.
-pub fn title((name, stat, labels): Key) -> String {
+/// A metric as a column: `power.mean{domain=big}`, `power.mean[highest of 160 domains]`.
+pub fn title((name, stat, labels, kind): Key) -> String {
     let labels: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let labels =
         if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
-    printable::line(&format!("{name}.{stat}{labels}")).into_owned()
+    let kind = if kind == Kind::One { String::new() } else { format!("[{kind}]") };
+    printable::line(&format!("{name}.{stat}{labels}{kind}")).into_owned()
 }
 
 /// The file of some runs of a sweep.

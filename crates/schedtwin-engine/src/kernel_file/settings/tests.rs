@@ -15,16 +15,21 @@ const FIRST: &str = include_str!("first-linux-5.18.toml");
 
 fn parse(text: &str) -> Result<Config, Diagnostics> {
     let mut faults = Diagnostics::new();
-    let mut document = TomlDocument::parse(&Source::new("kernel.toml", text))?;
-    modernise(&mut document, &mut faults);
-    complete(&mut document);
-    let read = read(&document, &mut faults);
+    let source = Source::new("kernel.toml", text);
+    let resolved = extends::resolve(&source, &mut faults);
+    let Some(extends::Resolved { document, files }) = resolved else { return Err(faults) };
+    let read = read(&document, &files, &mut faults);
     faults.into_result(())?;
     Ok(read.expect("no faults").1)
 }
 
-fn text_of(kernel: &str) -> &'static str {
-    crate::kernel_file::builtin_texts().find(|(name, _)| *name == kernel).expect("built in").1
+/// A built-in kernel as one whole file: its own one if it extends no other.
+fn text_of(kernel: &str) -> String {
+    let kernel = KernelFile::load(kernel).expect("built in");
+    match kernel.source.text.contains("extends = ") {
+        true => kernel.to_file(),
+        false => kernel.source.text.clone(),
+    }
 }
 
 /// Some value that a setting can have in the kernel of which `given` tells the values.

@@ -8,6 +8,7 @@ use crate::measured::Row;
 use crate::moment::{Moment, Piece};
 use crate::report::cells::{letter, number};
 use crate::stats;
+use schedtwin_types::metric::Kind;
 
 /// Kernels beyond these colours share them; letters tell them apart. The colours are Okabe and Ito's, which people with
 /// any colour vision tell apart (jfly.uni-koeln.de/color): style.css has them for light and dark pages.
@@ -190,7 +191,7 @@ fn power(kernels: &[String], rows: &[Row]) -> Markup {
     let of_domain = |row: &&Row| row.labels.len() == 1 && label(row, "domain").is_some();
     let mut parts: Vec<&Row> = rows.iter().filter(mean_power).filter(of_domain).collect();
     if parts.len() > many_parts::MANY {
-        parts = rows.iter().filter(mean_power).filter(|row| row.labels.is_empty()).collect();
+        parts = rows.iter().filter(mean_power).filter(|row| row.is_whole()).collect();
     }
     let values = |kernel: usize| parts.iter().map(move |row| mean(row, kernel).unwrap_or(0.0));
     let most = (0..kernels.len()).map(|kernel| values(kernel).sum::<f64>()).fold(0.0, f64::max);
@@ -216,23 +217,28 @@ fn power(kernels: &[String], rows: &[Row]) -> Markup {
 }
 
 /// The parts of a machine that have a figure of their own, in the order of the rows; of many their mean alone.
-fn drawn<'a>(rows: &[&'a Row], key: &str) -> Vec<&'a str> {
-    let mut names = values_of(rows, key);
-    if names.len() > many_parts::MANY {
-        names.retain(|name| name.starts_with("mean-of-"));
-    }
-    names
+fn drawn(rows: &[&Row], key: &str) -> Vec<String> {
+    let names_of = |sums: bool| {
+        let mut names = Vec::new();
+        let rows = rows.iter().filter(|row| (row.kind != Kind::One) == sums);
+        for name in rows.filter_map(|row| part(row, key)) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    };
+    let parts = names_of(false);
+    if parts.len() > many_parts::MANY { names_of(true) } else { parts }
 }
 
-/// Names of a label's values, in the order of the rows.
-fn values_of<'a>(rows: &[&'a Row], key: &str) -> Vec<&'a str> {
-    let mut names = Vec::new();
-    for name in rows.iter().filter_map(|row| label(row, key)) {
-        if !names.contains(&name) {
-            names.push(name);
-        }
+/// The part that a row is of, or `mean of 160 domains` of a row that is their mean.
+fn part(row: &Row, key: &str) -> Option<String> {
+    match row.kind {
+        Kind::One => label(row, key).map(String::from),
+        Kind::Mean(parts) => (parts.over == key).then(|| row.kind.to_string()),
+        Kind::Lowest(_) | Kind::Highest(_) => None,
     }
-    names
 }
 
 /// Time at each frequency, by domain.
@@ -244,7 +250,7 @@ fn frequencies(kernels: &[String], rows: &[Row]) -> Markup {
     html! {
         h2 { "Frequencies" }
         @for domain in drawn(&parts, "domain") {
-            @let of: Vec<&&Row> = parts.iter().filter(|row| label(row, "domain") == Some(domain)).collect();
+            @let of: Vec<&&Row> = parts.iter().filter(|row| part(row, "domain").as_ref() == Some(&domain)).collect();
             @let top = of.iter().filter_map(|row| khz(row)).fold(1.0, f64::max);
             h3 { (domain) }
             div.rows { @for kernel in 0..kernels.len() {
@@ -254,7 +260,7 @@ fn frequencies(kernels: &[String], rows: &[Row]) -> Markup {
                     let words = format!("{} MHz: {}%", number(khz / 1000.0), number(share));
                     Some((share / 100.0, "var(--seq)".to_string(), shade(khz, top), words))
                 }).collect())) }
-                div { @let mhz = rows.iter().find(|r| r.name == "freq_mean" && r.labels.len() == 1 && label(r, "domain") == Some(domain));
+                div { @let mhz = rows.iter().find(|r| r.name == "freq_mean" && r.labels.iter().all(|(key, _)| *key == "domain") && part(r, "domain").as_ref() == Some(&domain));
                     (mhz.and_then(|row| mean(row, kernel)).map_or("-".into(), number)) " MHz" }
             } }
             p.legend { @for khz in few(of.iter().filter_map(|row| khz(row)).collect()) {
@@ -292,7 +298,7 @@ fn khz(row: &Row) -> Option<f64> {
 fn idle(kernels: &[String], rows: &[Row]) -> Markup {
     let parts: Vec<&Row> = rows
         .iter()
-        .filter(|row| row.name == "idle_residency" && label(row, "cluster").is_some())
+        .filter(|row| row.name == "idle_residency" && part(row, "cluster").is_some())
         .collect();
     if parts.is_empty() {
         return html! {};
@@ -300,7 +306,7 @@ fn idle(kernels: &[String], rows: &[Row]) -> Markup {
     html! {
         h2 { "Idle states" }
         @for cluster in drawn(&parts, "cluster") {
-            @let of: Vec<&&Row> = parts.iter().filter(|row| label(row, "cluster") == Some(cluster)).collect();
+            @let of: Vec<&&Row> = parts.iter().filter(|row| part(row, "cluster").as_ref() == Some(&cluster)).collect();
             @let depth = of.len().max(1) as f64;
             h3 { (cluster) }
             div.rows { @for kernel in 0..kernels.len() {
