@@ -25,7 +25,7 @@ use schedtwin_types::fnv::Fnv1a;
 use std::process::ExitCode;
 
 /// Machine, kernel, and how many milliseconds of each built-in workload.
-const RUNS: [(&str, &str, u64); 9] = [
+const RUNS: [(&str, &str, u64); 11] = [
     ("uniform8", "linux-6.12", 2_000),
     ("pixel6", "linux-6.12", 2_000),
     ("rig8", "linux-6.12", 2_000),
@@ -35,6 +35,8 @@ const RUNS: [(&str, &str, u64); 9] = [
     ("uniform8:path_costs.percent=0", "linux-6.12:cpufreq=powersave", 500),
     ("pixel6", "linux-7.3", 2_000),
     ("uniform8", "linux-7.3", 500),
+    ("pixel6", "linux-6.18", 500),
+    ("uniform8", "linux-6.18", 500),
 ];
 
 /// Two seeds a run: one could be the same by accident.

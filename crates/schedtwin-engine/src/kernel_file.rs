@@ -37,7 +37,7 @@ pub use tree::TreeCode;
 pub use write::write;
 
 /// Name and text of each built-in kernel.
-const BUILTIN: [(&str, &str); 15] = [
+const BUILTIN: [(&str, &str); 17] = [
     ("linux-4.7", include_str!("../kernels/linux-4.7.toml")),
     ("linux-5.11", include_str!("../kernels/linux-5.11.toml")),
     ("linux-5.18", include_str!("../kernels/linux-5.18.toml")),
@@ -50,6 +50,8 @@ const BUILTIN: [(&str, &str); 15] = [
     ("linux-6.12", include_str!("../kernels/linux-6.12.toml")),
     ("linux-6.12-debian", include_str!("../kernels/linux-6.12-debian.toml")),
     ("linux-6.12-gki", include_str!("../kernels/linux-6.12-gki.toml")),
+    ("linux-6.18", include_str!("../kernels/linux-6.18.toml")),
+    ("linux-6.18-gki", include_str!("../kernels/linux-6.18-gki.toml")),
     ("linux-7.3-debian", include_str!("../kernels/linux-7.3-debian.toml")),
     ("linux-7.3-gki", include_str!("../kernels/linux-7.3-gki.toml")),
     ("linux-7.3", include_str!("../kernels/linux-7.3.toml")),

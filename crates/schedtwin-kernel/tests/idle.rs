@@ -17,17 +17,19 @@ use schedtwin_types::{CpuId, Decision, FactKind, IrqLine, IrqLines, Mode, Ns, Sy
 const US: Ns = 1000;
 
 /// Every governor in every form.
-const GOVERNORS: [(&str, IdleGovernor, TeoForm, TeoUtil, MenuForm); 14] = [
+const GOVERNORS: [(&str, IdleGovernor, TeoForm, TeoUtil, MenuForm); 16] = [
     ("teo 5.14", IdleGovernor::Teo, TeoForm::V5_14, TeoUtil::Off, MenuForm::V5_18),
     ("teo posted", IdleGovernor::Teo, TeoForm::V5_14, TeoUtil::Posted, MenuForm::V5_18),
     ("teo 6.3", IdleGovernor::Teo, TeoForm::V5_14, TeoUtil::V6_3, MenuForm::V5_18),
     ("teo 6.6", IdleGovernor::Teo, TeoForm::V6_6, TeoUtil::V6_3, MenuForm::V5_18),
     ("teo 6.6.y", IdleGovernor::Teo, TeoForm::V6_6, TeoUtil::Off, MenuForm::V5_18),
     ("teo 6.12", IdleGovernor::Teo, TeoForm::V6_12, TeoUtil::Off, MenuForm::V6_12),
+    ("teo 6.18", IdleGovernor::Teo, TeoForm::V6_18, TeoUtil::Off, MenuForm::V6_12),
     ("teo 7.3", IdleGovernor::Teo, TeoForm::V7_3, TeoUtil::Off, MenuForm::V6_12),
     ("teo gradual", IdleGovernor::Teo, TeoForm::V6_12, TeoUtil::Gradual, MenuForm::V6_12),
     ("menu 5.18", IdleGovernor::Menu, TeoForm::V5_14, TeoUtil::Off, MenuForm::V5_18),
     ("menu 6.12", IdleGovernor::Menu, TeoForm::V6_12, TeoUtil::Off, MenuForm::V6_12),
+    ("menu 6.18", IdleGovernor::Menu, TeoForm::V6_12, TeoUtil::Off, MenuForm::V6_18),
     ("menu 7.3", IdleGovernor::Menu, TeoForm::V6_12, TeoUtil::Off, MenuForm::V7_3),
     ("ladder", IdleGovernor::Ladder, TeoForm::V6_12, TeoUtil::Off, MenuForm::V6_12),
     ("haltpoll", IdleGovernor::Haltpoll, TeoForm::V6_12, TeoUtil::Off, MenuForm::V6_12),

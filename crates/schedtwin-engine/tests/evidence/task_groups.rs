@@ -55,11 +55,7 @@ fn rt_apps_own_examples_run() {
         let own = own.path().display().to_string();
         let on = Scenario::new("pixel6", &own, &file, Some(2 * SECOND)).unwrap();
         assert!(on.kernel().config.fair_group_sched);
-        assert!(
-            on.notices()[0].contains("has not: they are turned on"),
-            "{:?}",
-            on.notices()
-        );
+        assert!(on.notices()[0].contains("has not: they are turned on"), "{:?}", on.notices());
         let same = scenario("pixel6", EEVDF, &file, Some(2 * SECOND));
         assert_eq!(run(&on, 1).digest, run(&same, 1).digest);
         assert!(same.notices().iter().all(|notice| !notice.contains("turned on")));

@@ -22,7 +22,7 @@ macro_rules! balance {
             /// Any: it looks when no task of any class is runnable.
             NoTask = "no-task", "up to 6.11";
             /// Fair ones: it looks when none is runnable, whatever waits in higher classes.
-            NoFairTask = "no-fair-task", "6.12.y";
+            NoFairTask = "no-fair-task", "6.12.y, 6.18.y";
             /// Any: it looks while it picks, when no higher class has a task, and delayed ones have left.
             InPick = "in-pick", "7.3";
         }
@@ -33,7 +33,7 @@ macro_rules! balance {
             /// Tasks that wait: they are counted, and moved.
             LikeOthers = "like-others", "6.12.y; before it there are none";
             /// Load only: no fair tasks of their CPU, and they move only where load is to be moved.
-            LoadOnly = "load-only", "7.3";
+            LoadOnly = "load-only", "6.18 and later";
         }
         /// Whether a busy CPU pulls tasks that are not eligible where they are.
         migrate_ineligible: choice MigrateIneligible {
@@ -43,14 +43,14 @@ macro_rules! balance {
             /// It does.
             Always = "always", "up to 6.12.y";
             /// Only after a pass that moved nothing.
-            AfterFailure = "after-failure", "7.3";
+            AfterFailure = "after-failure", "6.18 and later";
         }
         /// When a group counts as overloaded while EAS is possible.
         group_is_overloaded: choice GroupIsOverloaded {
             linux "group_is_overloaded()";
             unnamed ByTasks;
             /// As without EAS: more tasks than CPUs, which want more than there is.
-            ByTasks = "by-tasks", "up to 6.12.y";
+            ByTasks = "by-tasks", "up to 6.18.y";
             /// If one of its CPUs is overutilized, too: not because of clamps or of tasks that wait only.
             ByOverutilization = "by-overutilization", "7.3";
         }
@@ -59,7 +59,7 @@ macro_rules! balance {
             linux "update_sg_lb_stats(): group_misfit_task_load";
             unnamed Any;
             /// All: a destination that cannot help leaves the group alone.
-            Any = "any", "up to 6.12.y";
+            Any = "any", "up to 6.18.y";
             /// Those that the destination can help: else the group is what it is without them.
             Helped = "helped", "7.3";
         }
@@ -68,7 +68,7 @@ macro_rules! balance {
             linux "sched_balance_find_src_rq()";
             unnamed Smaller;
             /// From a smaller one than the destination.
-            Smaller = "smaller", "up to 6.12.y";
+            Smaller = "smaller", "up to 6.18.y";
             /// Also from an equal one where there are clusters, and from one whose core has another busy thread.
             SmallerOrShared = "smaller-or-shared", "7.3";
         }
@@ -77,7 +77,7 @@ macro_rules! balance {
             linux "find_new_ilb()";
             unnamed FirstIdle;
             /// The first.
-            FirstIdle = "first-idle", "up to 6.12.y";
+            FirstIdle = "first-idle", "up to 6.18.y";
             /// The first on a core that is idle as a whole, if there is one.
             IdleCore = "idle-core", "7.3";
         }
@@ -86,7 +86,7 @@ macro_rules! balance {
             linux "update_newidle_stats(), NI_RATE";
             unnamed Success;
             /// How many of the last passes pulled something.
-            Success = "success", "up to 6.12.y";
+            Success = "success", "up to 6.18.y";
             /// That, and how seldom there was a reason to look: 256 in 1024 for each second that 512 tries took.
             SuccessAndTime = "success-and-time", "7.3";
         }
@@ -95,7 +95,7 @@ macro_rules! balance {
             linux "CONFIG_SCHED_CACHE, /sys/kernel/debug/sched/llc_balancing/enabled";
             unnamed Absent;
             /// They are not.
-            Absent = "absent", "up to 6.12.y";
+            Absent = "absent", "up to 6.18.y";
             /// In the one where the process has run most of late, as long as its threads and the load leave room there.
             Llc = "llc", "7.3";
         }
@@ -121,7 +121,7 @@ macro_rules! balance {
         pick_busiest_bigger: choice PickBusiestBigger {
             linux "update_sd_pick_busiest()";
             /// If it is of the same type as the busiest so far; the first fully busy one is pulled from.
-            AmongEqualTypes = "among-equal-types", "5.14 and later, 6.12.95; but for the releases of the other arm";
+            AmongEqualTypes = "among-equal-types", "5.14 and later, 6.12.95, 6.18.y; but for the releases of the other arm";
             /// In any case.
             Always = "always", "6.1.192, 6.12.117, 7.3";
         }

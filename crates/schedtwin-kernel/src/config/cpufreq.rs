@@ -67,9 +67,9 @@ macro_rules! cpufreq {
             linux "cs_dbs_update()";
             unnamed BelowThreshold;
             /// Whatever the load is.
-            AtAnyLoad = "at-any-load", "6.1.192";
+            AtAnyLoad = "at-any-load", "6.1.192, 6.18.y";
             /// When the load of the sample is below the threshold at which it goes down.
-            BelowThreshold = "below-threshold", "6.12.117";
+            BelowThreshold = "below-threshold", "6.12.117, 7.3";
         }
         /// userspace: the frequency in kHz; the lowest of a domain that is not below it is taken.
         scaling_setspeed: integer u32 {
@@ -137,7 +137,7 @@ macro_rules! cpufreq {
             /// L times 1000, at most 2 ms; 1 ms if L is 0.
             LatencyTimes1000Max2Ms = "latency-times-1000-max-2ms", "6.9 to 6.11";
             /// L times 1.5; 1 ms if L is 0.
-            LatencyAndHalf = "latency-and-half", "6.12";
+            LatencyAndHalf = "latency-and-half", "6.12 and later";
         }
         /// Whose hook a change of utilisation calls, and who may change which clock.
         cpufreq_remote: choice CpufreqRemote {

@@ -28,6 +28,8 @@ macro_rules! cpuidle {
             V6_6 = "6.6", "6.6 to 6.10";
             /// All intercepts alike; asks late, and looks at the timers also where state 0 is certain.
             V6_12 = "6.12", "6.11 and 6.12";
+            /// As 6.12's, with intercepts of a tick and more counted by themselves; short sleeps count, not the clock's time.
+            V6_18 = "6.18", "6.18.y from .3 on";
             /// A sleep that ended before the timer is an intercept whatever its bin; tick wakeups and short sleeps count.
             V7_3 = "7.3", "7.3";
         }
@@ -64,6 +66,8 @@ macro_rules! cpuidle {
             V5_18 = "5.18", "4.20 to 6.5";
             /// Six buckets; asks for the sleep length only where the interval pattern leaves it open.
             V6_12 = "6.12", "6.6 to 6.12";
+            /// Short sleeps can be left out of the interval pattern, too.
+            V6_18 = "6.18", "6.18.y from .14 on";
             /// Short sleeps can be left out of the interval pattern, too; a near timer is a safety net.
             V7_3 = "7.3", "7.3";
         }
@@ -81,9 +85,9 @@ macro_rules! cpuidle {
             linux "cpuidle_idle_call()";
             unnamed Governor;
             /// The governor, also about the tick.
-            Governor = "governor", "before the fix in 6.1.192, 6.12.117 and 7.3";
+            Governor = "governor", "before the fix in 6.1.192, 6.12.117, 6.18.20 and 7.3";
             /// Nobody: the tick stops once it has come while the CPU was idle.
-            Skipped = "skipped", "6.1.192, 6.12.117 and 7.3";
+            Skipped = "skipped", "6.1.192, 6.12.117, 6.18.y from .20 on, 7.3";
         }
         /// Idle states that are switched off on all CPUs, by name or number.
         cpuidle_disable: names {

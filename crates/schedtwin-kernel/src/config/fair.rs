@@ -41,6 +41,9 @@ macro_rules! fair {
             /// A slice is protected until its deadline; short slices preempt if they win the pick; lag is measured when a
             /// delayed task leaves.
             V6_12 = "6.12", "6.12.y";
+            /// A slice is protected until the shortest one queued would be over, once per switch; short slices preempt if they win
+            /// the pick without protection, forks and delayed tasks do not; a weight that changes places its entity anew.
+            V6_18 = "6.18", "6.18.y from .33 on";
             /// A slice is protected until the shortest one queued has had its turn, once per switch; short slices preempt
             /// while eligible, forks do not; lag is measured when a task blocks, and then only improves, up to 0.
             V7_3 = "7.3", "7.3";
@@ -52,9 +55,9 @@ macro_rules! fair {
             only FairClass in [Eevdf] else TwoSlices;
             unnamed TwoSlices;
             /// Two slices of its own, at least a tick.
-            TwoSlices = "two-slices", "6.6 to 6.12.y";
+            TwoSlices = "two-slices", "6.6 to 6.12.y, 6.18.y up to .16";
             /// The longest slice in the queue, and a tick.
-            MaxSliceAndTick = "max-slice-and-tick", "7.3";
+            MaxSliceAndTick = "max-slice-and-tick", "6.18.y from .17 on, 7.3";
         }
         /// In which timeline a task competes with tasks of other groups.
         group_tree: choice GroupTree {
@@ -62,7 +65,7 @@ macro_rules! fair {
             only FairClass in [Eevdf] else Nested;
             unnamed Nested;
             /// In its group's; the group's entity competes in the timeline of the group above.
-            Nested = "nested", "up to 6.12.y";
+            Nested = "nested", "up to 6.18.y";
             /// In the one timeline of its CPU, with the weight that the groups above leave to it.
             Flat = "flat", "7.3";
         }
@@ -73,7 +76,7 @@ macro_rules! fair {
             only FairClass in [Eevdf] else Inverse;
             unnamed Inverse;
             /// By multiplication with the rounded inverse of a weight without its ten bits of fixed point.
-            Inverse = "inverse", "6.6 to 6.12.y";
+            Inverse = "inverse", "6.6 to 6.18.y";
             /// By a division of 64 bits.
             Division = "division", "7.3";
         }
@@ -94,6 +97,8 @@ macro_rules! fair {
             AfterDequeue = "after-dequeue", "up to 6.11";
             /// With the utilisation of the last update before it.
             BeforeDequeue = "before-dequeue", "6.12";
+            /// So; a task that used more than its CPU can give learns as well.
+            BeforeDequeueUnlimited = "before-dequeue-unlimited", "6.18";
             /// As the last step of this dequeue's update of averages, also where the dequeue is delayed; a task that used more
             /// than its CPU can give learns as well.
             InDequeue = "in-dequeue", "7.3";
@@ -113,7 +118,7 @@ macro_rules! fair {
             linux "enqueue_load_avg()";
             unnamed Absent;
             /// When load is taken away only.
-            Absent = "absent", "up to 6.12.y";
+            Absent = "absent", "up to 6.18.y";
             /// At each change.
             Raised = "raised", "7.3";
         }
@@ -122,7 +127,7 @@ macro_rules! fair {
             linux "update_tg_cfs_runnable()";
             unnamed Bits32;
             /// 32: from 88 tasks of one group on a CPU it wraps.
-            Bits32 = "32-bits", "up to 6.12.95";
+            Bits32 = "32-bits", "up to 6.12.95, 6.18.y";
             /// 64.
             Bits64 = "64-bits", "6.1.192, 6.12.117, 7.3";
         }
@@ -133,7 +138,7 @@ macro_rules! fair {
             /// Whenever its load has changed by 1/64.
             Always = "always", "up to 6.6";
             /// Whenever it has changed by 1/64, and at most once in a millisecond.
-            OncePerMs = "once-per-ms", "6.7 to 6.12.y";
+            OncePerMs = "once-per-ms", "6.7 to 6.18.y";
             /// So, or whenever its `runnable_avg` has, which is added up for the group as well.
             WithRunnable = "with-runnable", "7.3";
         }
@@ -144,7 +149,7 @@ macro_rules! fair {
             /// All of it.
             Up = "up", "7.3, as cgroup_mode";
             /// The CPU's part, as the CPU's load is of the group's.
-            Smp = "smp", "up to 6.12.y; 7.3, as cgroup_mode";
+            Smp = "smp", "up to 6.18.y; 7.3, as cgroup_mode";
             /// The CPU's part of as many times the weight as the group has runnable tasks, at most CPUs. Tasks are counted with
             /// `tg_load_avg = "with-runnable"`.
             Concur = "concur", "7.3";
@@ -196,9 +201,9 @@ macro_rules! fair {
             /// It raises util_avg and util_est, which counts a waking task twice.
             WithUtilEst = "with-util-est", "6.5.0, and as posted";
             /// It raises util_avg. A task that is placed comes and goes with its utilisation only.
-            On = "on", "6.5.y, 6.6 and later, up to 6.12.95";
+            On = "on", "6.5.y, 6.6 and later, up to 6.12.95 and 6.18.39";
             /// It raises util_avg. A task that is placed brings its own `runnable_avg`, or takes it away.
-            WithTask = "with-task", "6.12.107 and later, 7.3; not yet 6.12.95";
+            WithTask = "with-task", "6.12.107 and later, 6.18.y from .40 on, 7.3; not yet 6.12.95";
         }
         }
     };

@@ -67,7 +67,7 @@ macro_rules! general {
             linux "sd_init()";
             unnamed Cleared;
             /// They do not.
-            Cleared = "cleared", "up to 6.12.y";
+            Cleared = "cleared", "up to 6.18.y";
             /// They do, as others.
             Kept = "kept", "7.3";
         }

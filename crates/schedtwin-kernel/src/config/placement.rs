@@ -75,7 +75,7 @@ macro_rules! placement {
             linux "select_idle_capacity(), asym_fits_cpu()";
             unnamed WholeDomain;
             /// All of the domain with all capacities, until one fits.
-            WholeDomain = "whole-domain", "5.7 to 6.12.y";
+            WholeDomain = "whole-domain", "5.7 to 6.18.y";
             /// As many as SIS_UTIL allows; where cores have hardware threads, cores that are idle as a whole first.
             SisUtil = "sis-util", "7.3";
         }
@@ -84,7 +84,7 @@ macro_rules! placement {
             linux "sched_idle_cpu(), choose_sched_idle_rq()";
             unnamed ForAll;
             /// For every task.
-            ForAll = "for-all", "5.6 to 6.12.y";
+            ForAll = "for-all", "5.6 to 6.18.y";
             /// For tasks of another policy.
             ForOthers = "for-others", "7.3";
         }
@@ -93,7 +93,7 @@ macro_rules! placement {
             linux "select_idle_cpu(): set_idle_cores()";
             unnamed Forgotten;
             /// It has found none, so there is said to be none.
-            Forgotten = "forgotten", "5.12 to 6.12.y";
+            Forgotten = "forgotten", "5.12 to 6.18.y";
             /// It has not looked, so it says nothing.
             Kept = "kept", "7.3";
         }
@@ -102,7 +102,7 @@ macro_rules! placement {
             linux "struct sched_domain_shared, sd_balance_shared";
             unnamed Caches;
             /// Last-level caches. Before the first balancing pass a wakeup does not look.
-            Caches = "caches", "4.9 to 6.12.y";
+            Caches = "caches", "4.9 to 6.18.y";
             /// The lowest domain with all capacities, too, unless it is a NUMA one; it then knows of idle cores. Before the
             /// first pass a wakeup may look at 512 CPUs in a cache, at 32 in that domain.
             CachesAndCapacities = "caches-and-capacities", "7.3";
@@ -112,7 +112,7 @@ macro_rules! placement {
             linux "ttwu_do_activate(), put_prev_task_idle(), update_rq_avg_idle()";
             unnamed AtWakeup;
             /// With the next wakeup that queues a task there, whatever the CPU did before.
-            AtWakeup = "at-wakeup", "up to 6.12.y";
+            AtWakeup = "at-wakeup", "up to 6.18.y";
             /// With the switch from the idle task, whatever brought the next one.
             AtSwitch = "at-switch", "7.3";
         }

@@ -11,7 +11,7 @@ macro_rules! rt {
             /// RT queues are throttled beyond `rt_runtime_us` per `rt_period_us`.
             Throttling = "throttling", "up to 6.11";
             /// A DEADLINE server runs fair tasks; `rt_runtime_us` bounds DEADLINE admission only.
-            FairServer = "fair-server", "6.12";
+            FairServer = "fair-server", "6.12 and later";
         }
         /// What the fair server makes of idle time.
         fair_server_form: choice FairServerForm {
@@ -20,6 +20,9 @@ macro_rules! rt {
             unnamed V6_12;
             /// It is charged when the idle task is left. A server on an idle CPU becomes runnable in the end, and finds nothing.
             V6_12 = "6.12", "6.12";
+            /// It is charged when the idle task is left. Who is runnable does not count as a task, so that an idle CPU does not
+            /// look at it; who ended too late to wait goes into a new period.
+            V6_18 = "6.18", "6.18.y from .44 on";
             /// It is charged like fair time, also by ticks; a server whose runtime went into idling stops at its timer. Who is
             /// runnable does not count as a task, and goes into a new period if it ended too late to wait.
             V7_3 = "7.3", "7.3";

@@ -10,7 +10,7 @@ macro_rules! sleep {
             linux "hrtimer_prefer_local()";
             unnamed NohzTarget;
             /// The nearest busy one.
-            NohzTarget = "nohz-target", "up to 6.12";
+            NohzTarget = "nohz-target", "up to 6.18";
             /// The same CPU if the timer was there before and the tick runs or a task waits, else the nearest busy one.
             TickRunning = "tick-running", "7.3";
         }
@@ -19,7 +19,7 @@ macro_rules! sleep {
             linux "hrtimer_start_range_ns_user()";
             unnamed Armed;
             /// The timer is armed, and fires at once if the slack has passed, too.
-            Armed = "armed", "up to 6.12";
+            Armed = "armed", "up to 6.18";
             /// The task does not sleep if its timer would be the CPU's next event.
             Refused = "refused", "7.3";
         }
@@ -29,6 +29,8 @@ macro_rules! sleep {
             unnamed WasFull;
             /// Any read of a full pipe; once polled, each write.
             WasFull = "was-full", "5.11 to 6.12";
+            /// Reads that free a page of a full pipe; once polled, each write.
+            PageFreedOrPolled = "page-freed-or-polled", "6.18";
             /// Reads that free a page of a full pipe; polls without EPOLLET change nothing.
             PageFreed = "page-freed", "7.3";
         }

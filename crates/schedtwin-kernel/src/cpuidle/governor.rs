@@ -34,6 +34,8 @@ use schedtwin_types::IdleRule;
 pub enum Governor {
     /// teo of 6.12.
     Teo(teo::v6_12::TeoCpu),
+    /// teo of 6.18.
+    TeoTickIntercepts(teo::v6_18::TeoCpu),
     /// teo of 7.3.
     TeoTimers(teo::v7_3::TeoCpu),
     /// teo with recent intercepts, of 5.14.
@@ -46,6 +48,8 @@ pub enum Governor {
     MenuWaiters(MenuCpu),
     /// menu of 6.12.
     Menu(MenuCpu),
+    /// menu of 6.18.
+    MenuShortOutliers(MenuCpu),
     /// menu of 7.3.
     MenuOutliers(MenuCpu),
     /// ladder.
@@ -86,6 +90,7 @@ impl Governor {
                     TeoForm::V5_14 => Governor::TeoRecent(teo::v5_14::TeoCpu::new(util)),
                     TeoForm::V6_6 => Governor::TeoRecentLate(teo::v6_6::TeoCpu::new(util)),
                     TeoForm::V6_12 => Governor::Teo(Default::default()),
+                    TeoForm::V6_18 => Governor::TeoTickIntercepts(Default::default()),
                     TeoForm::V7_3 => Governor::TeoTimers(Default::default()),
                 };
                 match Gradual::of(config, capacity) {
@@ -96,6 +101,7 @@ impl Governor {
             IdleGovernor::Menu => match config.menu {
                 MenuForm::V5_18 => Governor::MenuWaiters(Default::default()),
                 MenuForm::V6_12 => Governor::Menu(Default::default()),
+                MenuForm::V6_18 => Governor::MenuShortOutliers(Default::default()),
                 MenuForm::V7_3 => Governor::MenuOutliers(Default::default()),
             },
             IdleGovernor::Ladder => Governor::Ladder(LadderCpu::new(states)),
@@ -146,6 +152,7 @@ impl Governor {
         };
         match self {
             Governor::Teo(teo) => of_teo(teo.select(input, sleep_length)),
+            Governor::TeoTickIntercepts(teo) => of_teo(teo.select(input, sleep_length)),
             Governor::TeoTimers(teo) => of_teo(teo.select(input, sleep_length)),
             Governor::TeoRecent(teo) => of_teo(teo.select(input, sleep_length)),
             Governor::TeoRecentLate(teo) => of_teo(teo.select(input, sleep_length)),
@@ -157,6 +164,9 @@ impl Governor {
             }
             Governor::MenuWaiters(menu) => of_menu(menu::v5_18::select(menu, input, sleep_length)),
             Governor::Menu(menu) => of_menu(menu::v6_12::select(menu, input, sleep_length)),
+            Governor::MenuShortOutliers(menu) => {
+                of_menu(menu::v6_18::select(menu, input, sleep_length))
+            }
             Governor::MenuOutliers(menu) => of_menu(menu::v7_3::select(menu, input, sleep_length)),
             Governor::Ladder(ladder) => Choice {
                 state: ladder.select(input) as u8,
@@ -185,11 +195,15 @@ impl Governor {
     pub fn reflect(&mut self, stay: &Reflection) {
         match self {
             Governor::Teo(teo) => teo.reflect(stay),
+            Governor::TeoTickIntercepts(teo) => teo.reflect(stay),
             Governor::TeoTimers(teo) => teo.reflect(stay),
             Governor::TeoRecent(teo) => teo.reflect(stay),
             Governor::TeoRecentLate(teo) => teo.reflect(stay),
             Governor::Gradual(_, teo) => teo.reflect(stay),
-            Governor::MenuWaiters(menu) | Governor::Menu(menu) | Governor::MenuOutliers(menu) => {
+            Governor::MenuWaiters(menu)
+            | Governor::Menu(menu)
+            | Governor::MenuShortOutliers(menu)
+            | Governor::MenuOutliers(menu) => {
                 menu.reflect(stay.state, stay.got_tick, stay.poll_time_limit);
             }
             Governor::Ladder(ladder) => ladder.reflect(stay.state),
@@ -209,6 +223,8 @@ impl Governor {
                 let sum: u32 = teo.state_bins.iter().map(|bin| bin.hits + bin.intercepts).sum();
                 assert_eq!(teo.total, sum + teo.tick_hits, "teo: total");
             }
+            // Its total decays by itself: no sum of bins.
+            Governor::TeoTickIntercepts(_) => {}
             Governor::TeoTimers(teo) => {
                 let sum: u32 = teo.state_bins.iter().map(|bin| bin.hits + bin.intercepts).sum();
                 assert_eq!(teo.total, sum, "teo: total");
@@ -234,7 +250,10 @@ impl Governor {
                 );
             }
             Governor::Haltpoll(_) => {}
-            Governor::MenuWaiters(menu) | Governor::Menu(menu) | Governor::MenuOutliers(menu) => {
+            Governor::MenuWaiters(menu)
+            | Governor::Menu(menu)
+            | Governor::MenuShortOutliers(menu)
+            | Governor::MenuOutliers(menu) => {
                 let most = (menu::RESOLUTION * menu::DECAY) as u32;
                 let factors = menu.correction_factor;
                 assert!(factors.iter().all(|f| (1..=most).contains(f)), "menu: {factors:?}");
@@ -259,6 +278,7 @@ mod tests {
         };
         let (plain, old) = (M::V6_12, M::V5_18);
         assert!(matches!(of(G::Teo, T::V6_12, U::Off, old), Governor::Teo(_)));
+        assert!(matches!(of(G::Teo, T::V6_18, U::Off, old), Governor::TeoTickIntercepts(_)));
         assert!(matches!(of(G::Teo, T::V7_3, U::Off, old), Governor::TeoTimers(_)));
         let recent = of(G::Teo, T::V5_14, U::Off, old);
         assert!(matches!(&recent, Governor::TeoRecent(teo) if teo.util.is_none()));
@@ -273,6 +293,8 @@ mod tests {
         assert!(matches!(&gradual, Governor::Gradual(_, teo) if matches!(**teo, Governor::Teo(_))));
         assert!(matches!(of(G::Menu, T::V6_12, U::Off, old), Governor::MenuWaiters(_)));
         assert!(matches!(of(G::Menu, T::V6_12, U::Off, plain), Governor::Menu(_)));
+        let short = of(G::Menu, T::V6_12, U::Off, M::V6_18);
+        assert!(matches!(short, Governor::MenuShortOutliers(_)));
         assert!(matches!(of(G::Menu, T::V6_12, U::Off, M::V7_3), Governor::MenuOutliers(_)));
         assert!(matches!(of(G::Ladder, T::V6_12, U::Off, plain), Governor::Ladder(_)));
         assert!(matches!(of(G::Haltpoll, T::V6_12, U::Off, plain), Governor::Haltpoll(_)));

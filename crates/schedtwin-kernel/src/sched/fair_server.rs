@@ -16,12 +16,16 @@
 //!      └──── no fair task at pick ◄────────────────────────────────────────────── D
 //! ```
 //!
+//! In 6.18 a server that is queued does not count as a task, so that an idle CPU keeps its idle task when the timer has queued
+//! the server: it stays queued, and its floor lasts, until a pick for another reason meets it, or fair tasks use its runtime up.
+//! A server that has used up its runtime so late that its timer cannot be set begins a new period then.
+//!
 //! What 7.3 does otherwise, on idle CPUs above all, is told in `fair_server/v7_3.rs`.
 //!
-//! Kernel: 6.12.95 and 7.3.4 kernel/sched/deadline.c `dl_server_start`, `dl_server_update`, `dl_server_timer`,
+//! Kernel: 6.12.95, 6.18.44 and 7.3.4 kernel/sched/deadline.c `dl_server_start`, `dl_server_update`, `dl_server_timer`,
 //! `enqueue_dl_entity`, `update_dl_entity`, `replenish_dl_entity`, `task_non_contending`.
 //! Differences: Linux has two timers, `dl_timer` and `inactive_timer`; since a stop cancels the first and a
-//! start the second, at most one of them is queued in 6.12, and there they are one here. A server whose timer sits on
+//! start the second, at most one of them is queued up to 6.18, and there they are one here. A server whose timer sits on
 //! another CPU is cancelled together with that CPU's clock event, which Linux would let fire for nothing.
 
 mod v7_3;
@@ -225,7 +229,7 @@ impl Kernel {
         if was_waiting {
             self.sched.rq[cpu].fair_server.non_contending = false;
             match self.cx.config.fair_server_form {
-                FairServerForm::V6_12 => {
+                FairServerForm::V6_12 | FairServerForm::V6_18 => {
                     self.sched.fair_server_cancel_timer(cpu, &mut self.time, &mut self.cx)
                 }
                 FairServerForm::V7_3 => {
@@ -272,7 +276,7 @@ impl Kernel {
             server.non_contending = true;
             let at = self.cx.local_clock() + zero_lag as u64;
             match self.cx.config.fair_server_form {
-                FairServerForm::V6_12 => self.fair_server_arm(cpu, at),
+                FairServerForm::V6_12 | FairServerForm::V6_18 => self.fair_server_arm(cpu, at),
                 FairServerForm::V7_3 => self.fair_server_arm_inactive(cpu, at),
             }
         }
@@ -311,7 +315,7 @@ impl Kernel {
         if !self.fair_server_start_timer(cpu) {
             match self.cx.config.fair_server_form {
                 FairServerForm::V6_12 => self.fair_server_replenish(cpu),
-                FairServerForm::V7_3 => {
+                FairServerForm::V6_18 | FairServerForm::V7_3 => {
                     self.sched.rq[cpu].fair_server.new_period(clock);
                     self.fair_server_start_timer(cpu);
                 }
@@ -325,7 +329,9 @@ impl Kernel {
     /// `put_prev_task_idle()`: the CPU leaves its idle task.
     pub(crate) fn fair_server_idle_ends(&mut self, cpu: CpuId) {
         match self.cx.config.fair_server_form {
-            FairServerForm::V6_12 => self.sched.fair_server_update_idle_time(cpu),
+            FairServerForm::V6_12 | FairServerForm::V6_18 => {
+                self.sched.fair_server_update_idle_time(cpu)
+            }
             FairServerForm::V7_3 => self.update_curr_idle(cpu),
         }
     }
@@ -366,7 +372,7 @@ impl Kernel {
     /// `dl_server_timer()` or, after a stop, `inactive_task_timer()`. `expires`: when it was due.
     #[inline(never)]
     pub(crate) fn fair_server_timer(&mut self, cpu: CpuId, expires: Ns) {
-        let one_timer = self.cx.config.fair_server_form == FairServerForm::V6_12;
+        let one_timer = self.cx.config.fair_server_form != FairServerForm::V7_3;
         if one_timer && self.sched.rq[cpu].fair_server.non_contending {
             return self.fair_server_inactive_timer(cpu);
         }
@@ -429,7 +435,7 @@ impl Scheduler {
 
     /// `enqueue_task_fair()`: the first task of an idle CPU, before the server starts.
     pub(crate) fn fair_server_before_start(&mut self, cpu: CpuId, cx: &Context) {
-        if cx.config.fair_server_form == FairServerForm::V6_12 {
+        if cx.config.fair_server_form != FairServerForm::V7_3 {
             self.fair_server_update_idle_time(cpu);
         }
     }

@@ -8,10 +8,10 @@
 //! **Who is woken.** A write to an empty pipe wakes a reader, a read from a full one wakes a writer, both with the
 //! synchronous hint (`WF_SYNC`). Sleepers wait exclusively, so one is woken, first come first served; one
 //! that has slept and leaves something behind (data, or room) wakes the next of its kind. Once somebody has polled
-//! a pipe, every write wakes those who wait to read (`poll_usage`). In 7.3 a read wakes a writer only if it frees a page, and only polls with
+//! a pipe, every write wakes those who wait to read (`poll_usage`). From 6.18 on a read wakes a writer only if it frees a page; in 7.3 only polls with
 //! EPOLLET, which nobody here asks for, make every write wake.
 //!
-//! Kernel: 6.12.95 fs/pipe.c `pipe_read`, `pipe_write`; 7.3.4 `anon_pipe_read`, `anon_pipe_write`.
+//! Kernel: 6.12.95 fs/pipe.c `pipe_read`, `pipe_write`; 6.18.44 and 7.3.4 `anon_pipe_read`, `anon_pipe_write`.
 //! Differences: [those of locks](super::lock). Both ends stay open, pages are 4 KiB. Releases from 5.11 to 6.12 are the
 //! same in this.
 
@@ -175,7 +175,7 @@ impl Kernel {
         self.sched.set_outcome(task, Outcome::Value(u64::from(taken)));
         let wake_writer = match self.cx.config.pipe_wakes {
             PipeWakes::WasFull => was_full,
-            PipeWakes::PageFreed => freed,
+            PipeWakes::PageFreed | PipeWakes::PageFreedOrPolled => freed,
         };
         if wake_writer {
             self.wake_writer(id);
@@ -209,7 +209,7 @@ impl Kernel {
         let put = pipe.put(bytes - done, resumed.is_none());
         pipe.written += u64::from(put);
         done += put;
-        let poll_usage = pipe.poll_usage && self.cx.config.pipe_wakes == PipeWakes::WasFull;
+        let poll_usage = pipe.poll_usage && self.cx.config.pipe_wakes != PipeWakes::PageFreed;
         self.sched.charge_copy(put, &mut self.cx);
         self.pipe_unlock(id, put);
         if done < bytes {

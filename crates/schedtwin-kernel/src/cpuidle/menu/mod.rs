@@ -23,7 +23,8 @@
 //! |---|---|
 //! | 4.20 to 6.5 | [`v5_18`]: asks the timers first; twelve buckets, half of them with I/O waiters |
 //! | 6.6 to 6.12 | [`v6_12`]: asks the timers only if the typical interval leaves something open |
-//! | 7.3 | [`v7_3`]: as that; short sleeps can be left out of the typical interval as well as long ones |
+//! | 6.18 | [`v6_18`]: as that; short sleeps can be left out of the typical interval, too |
+//! | 7.3 | [`v7_3`]: as 6.12; short sleeps can be left out of the typical interval as well as long ones |
 //!
 //! **Example.** A factor of 1 believes the timer:
 //!
@@ -44,6 +45,7 @@
 
 pub mod v5_18;
 pub mod v6_12;
+pub mod v6_18;
 pub mod v7_3;
 
 use super::states::{CPUIDLE_STATE_MAX, SelectInput};

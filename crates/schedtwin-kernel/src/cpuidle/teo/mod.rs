@@ -9,11 +9,13 @@
 //! | 6.3 to 6.5 | [`v5_14`] with [`util`] |
 //! | 6.6 to 6.10 | [`v6_6`] with [`util`], in 6.6.y and 6.10.y by now without |
 //! | 6.11 and 6.12 | [`v6_12`] |
+//! | 6.18 | [`v6_18`] |
 //! | 7.3 | [`v7_3`] |
 
 pub mod util;
 pub mod v5_14;
 pub mod v6_12;
+pub mod v6_18;
 pub mod v6_6;
 pub mod v7_3;
 

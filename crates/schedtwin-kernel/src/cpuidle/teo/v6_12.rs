@@ -275,7 +275,7 @@ impl TeoCpu {
             duration_ns = states[idx].residency_ns();
         } else {
             if 2 * idx_intercept_sum > self.total.wrapping_sub(idx_hit_sum) {
-                idx = self.state_that_half_reached(input, deepest, idx_intercept_sum);
+                idx = state_that_half_reached(&self.state_bins, input, deepest, idx_intercept_sum);
                 if idx != deepest {
                     rule = SelectRule::Intercepts;
                 }
@@ -320,39 +320,38 @@ impl TeoCpu {
         };
         tick_decision(input, first_enabled, chosen, &expected)
     }
+}
 
-    /// Step 3: the deepest state whose residency was reached in more than half of the early wakeups
-    /// that speak against `candidate`.
-    fn state_that_half_reached(
-        &self,
-        input: &SelectInput,
-        candidate: usize,
-        candidate_intercepts: u32,
-    ) -> usize {
-        let states = input.states;
-        // With the tick stopped the CPU may sleep long: a state must pay for at least a tick.
-        let deep_enough =
-            |i: usize| !input.tick_stopped || states[i].residency_ns() >= input.tick_nsec;
-        let mut first_suitable = candidate;
-        let mut intercepts = 0;
-        for i in (0..candidate).rev() {
-            intercepts += self.state_bins[i].intercepts;
-            if 2 * intercepts > candidate_intercepts {
-                let usable = deep_enough(i) && !states[i].disabled;
-                return if usable { i } else { first_suitable };
-            }
-            if states[i].disabled {
-                continue;
-            }
-            if deep_enough(i) {
-                first_suitable = i;
-            } else if first_suitable == candidate {
-                // Shallower ones will not be deep enough either, and there is none to fall back to.
-                break;
-            }
+/// Step 3: the deepest state whose residency was reached in more than half of the early wakeups
+/// that speak against `candidate`.
+pub(super) fn state_that_half_reached(
+    bins: &[TeoBin],
+    input: &SelectInput,
+    candidate: usize,
+    candidate_intercepts: u32,
+) -> usize {
+    let states = input.states;
+    // With the tick stopped the CPU may sleep long: a state must pay for at least a tick.
+    let deep_enough = |i: usize| !input.tick_stopped || states[i].residency_ns() >= input.tick_nsec;
+    let mut first_suitable = candidate;
+    let mut intercepts = 0;
+    for i in (0..candidate).rev() {
+        intercepts += bins[i].intercepts;
+        if 2 * intercepts > candidate_intercepts {
+            let usable = deep_enough(i) && !states[i].disabled;
+            return if usable { i } else { first_suitable };
         }
-        candidate
+        if states[i].disabled {
+            continue;
+        }
+        if deep_enough(i) {
+            first_suitable = i;
+        } else if first_suitable == candidate {
+            // Shallower ones will not be deep enough either, and there is none to fall back to.
+            break;
+        }
     }
+    candidate
 }
 
 #[cfg(test)]

@@ -605,7 +605,7 @@ impl Kernel {
                 if self.sched.cfs_bandwidth_used() && self.check_cfs_rq_runtime(cfs_rq) {
                     continue 'again;
                 }
-                let picked = self.sched.pick_next_entity(cfs_rq, see, &self.cx);
+                let picked = self.sched.pick_next_entity(cfs_rq, true, see, &self.cx);
                 let se = picked.expect("a queue that is not empty has a best");
                 self.sched.note_pick(see, cfs_rq, se, &self.cx);
                 if self.sched.se[se].sched_delayed {

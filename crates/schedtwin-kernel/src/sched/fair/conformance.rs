@@ -91,8 +91,12 @@ impl FairSteps<'_> {
 impl FairSteps<'_> {
     /// `pick_eevdf()`, the next buddy included: whom it would pick now.
     pub fn pick_eevdf(&self) -> Option<TaskId> {
-        let se =
-            self.0.sched.pick_next_entity(self.0.sched.rq[self.1].timeline, &mut (), &self.0.cx);
+        let se = self.0.sched.pick_next_entity(
+            self.0.sched.rq[self.1].timeline,
+            true,
+            &mut (),
+            &self.0.cx,
+        );
         se.map(|se| self.0.sched.se[se].task)
     }
 

@@ -146,11 +146,12 @@ impl Scheduler {
         }
     }
 
-    /// `pick_next_entity()`: who runs next. Read-only: the decision alone.
+    /// `pick_next_entity()`: who runs next. Read-only: the decision alone. `protect`: a protected slice counts.
     #[inline(always)]
     pub(super) fn pick_next_entity(
         &self,
         cfs_rq: CfsRqId,
+        protect: bool,
         see: &mut impl DecisionObserver,
         cx: &Context,
     ) -> Option<EntityId> {
@@ -160,7 +161,7 @@ impl Scheduler {
                     see.pick(PickRule::NextBuddyEligible);
                     Some(next)
                 }
-                _ => self.pick_eevdf(cfs_rq, true, see, cx),
+                _ => self.pick_eevdf(cfs_rq, protect, see, cx),
             },
             FairClass::Cfs => self.pick_cfs(cfs_rq, see),
         }

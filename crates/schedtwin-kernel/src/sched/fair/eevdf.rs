@@ -26,7 +26,7 @@
 //! `deadline`: the mark made when it was installed). 4. The first eligible entity by deadline. 5. The
 //! running one, if its deadline is earlier.
 //!
-//! **Two forms.** That of 6.12 is here; what 7.3 does otherwise is in `eevdf/v7_3.rs`, and who has which form is asked here.
+//! **Three forms.** That of 6.12 is here; what 6.18 does otherwise is in `eevdf/v6_18.rs`, 7.3 in `eevdf/v7_3.rs`, and who has which form is asked here.
 //!
 //! Kernel: 6.12.95 kernel/sched/fair.c `avg_vruntime`, `vruntime_eligible`, `place_entity`, `pick_eevdf`,
 //! `update_deadline`, `update_curr`, `check_preempt_wakeup_fair`.
@@ -35,6 +35,7 @@
 
 #[cfg(test)]
 mod tests;
+mod v6_18;
 mod v7_3;
 
 use super::scale_load_down;
@@ -46,6 +47,14 @@ use crate::sched::{CfsRq, CfsRqId, EntityId, LoadWeight, SchedEntity, TimelineNo
 use crate::sorted;
 use crate::{Context, Cpuidle, Scheduler};
 use schedtwin_types::{CpuId, PickRule, Policy, PreemptionRule, TaskId};
+
+/// What is left to do for a queued entity whose weight changes.
+pub(super) enum Reweighted {
+    /// Nothing: its virtual times have been rescaled where it stands.
+    InPlace,
+    /// It is placed anew. `protection`: how far its slice is protected from where it is then.
+    ToBePlaced { protection: Option<u64> },
+}
 
 /// Whether weights in a queue's sums have all of their bits: 7.3 scales none of them down.
 pub(crate) fn sums_full_weights(config: &Config) -> bool {
@@ -199,7 +208,16 @@ impl Scheduler {
 
     /// `reweight_eevdf()`: a queued entity, out of the timeline, is to have another weight. Its lag, and what is
     /// left of its request, are worth less virtual time the heavier it is.
-    pub(super) fn reweight_eevdf(&mut self, se: EntityId, average: u64, weight: u64, cx: &Context) {
+    pub(super) fn reweight_eevdf(
+        &mut self,
+        se: EntityId,
+        average: u64,
+        weight: u64,
+        cx: &Context,
+    ) -> Reweighted {
+        if cx.config.eevdf_form == EevdfForm::V6_18 {
+            return self.reweight_eevdf_6_18(se, average, weight, cx);
+        }
         let cfs_rq = self.se[se].cfs_rq;
         let lag = self.entity_lag(cfs_rq, average, se, cx);
         let protected = cx.config.eevdf_form == EevdfForm::V7_3
@@ -218,6 +236,20 @@ impl Scheduler {
             let left = entity.vprot.wrapping_sub(average) as i64;
             entity.vprot = average.wrapping_add(rescaled(left) as u64);
         }
+        Reweighted::InPlace
+    }
+
+    /// The end of `reweight_entity()` of a queued entity, which has its new weight and is out of the timeline.
+    pub(super) fn reweighted(
+        &mut self,
+        cfs_rq: CfsRqId,
+        se: EntityId,
+        how: Reweighted,
+        cx: &Context,
+    ) {
+        if let Reweighted::ToBePlaced { protection } = how {
+            self.place_reweighted(cfs_rq, se, protection, cx);
+        }
     }
 
     /// An entity that is off the queue gets another weight: its lag is worth less virtual time the heavier it is.
@@ -229,6 +261,7 @@ impl Scheduler {
                 // div_s64() takes a 32-bit divisor.
                 entity.vlag = scaled / weight as i32 as i64;
             }
+            EevdfForm::V6_18 => entity.rescale_6_18(weight),
             // What it was worth before is needed when it is queued.
             EevdfForm::V7_3 => {
                 entity.timeline_load.get_or_insert(entity.load);
@@ -239,7 +272,7 @@ impl Scheduler {
     /// The beginning of `dequeue_task()`: 7.3 fixes the lag when a task blocks.
     pub(super) fn fix_lag(&mut self, cfs_rq: CfsRqId, se: EntityId, cx: &Context) {
         match cx.config.eevdf_form {
-            EevdfForm::V6_12 => {}
+            EevdfForm::V6_12 | EevdfForm::V6_18 => {}
             EevdfForm::V7_3 => {
                 self.update_entity_lag_7_3(cfs_rq, se, cx);
             }
@@ -287,7 +320,7 @@ impl Scheduler {
             let load = cfs.avg_load + curr.map_or(0, |curr| cfs.weight_in_sums(&self.se[curr]));
             let vlag = self.se[se].vlag;
             lag = match form {
-                EevdfForm::V6_12 => {
+                EevdfForm::V6_12 | EevdfForm::V6_18 => {
                     let together = load + cfs.weight_in_sums(&self.se[se]);
                     vlag.wrapping_mul(together as i64) / load.max(1) as i32 as i64
                 }
@@ -333,6 +366,7 @@ impl Scheduler {
         let entity = &self.se[se];
         match cx.config.eevdf_form {
             EevdfForm::V6_12 => entity.vlag == entity.deadline as i64,
+            EevdfForm::V6_18 => entity.is_protected_6_18(),
             EevdfForm::V7_3 => before(entity.vruntime, entity.vprot),
         }
     }
@@ -348,8 +382,9 @@ impl Scheduler {
     ) {
         match cx.config.eevdf_form {
             EevdfForm::V6_12 => self.se[se].vlag = self.se[se].deadline as i64,
+            EevdfForm::V6_18 if first => self.set_protect_slice_6_18(cfs_rq, se, cx),
             EevdfForm::V7_3 if first => self.se[se].vprot = self.protected_until(cfs_rq, se, cx),
-            EevdfForm::V7_3 => {}
+            EevdfForm::V6_18 | EevdfForm::V7_3 => {}
         }
     }
 
@@ -359,6 +394,7 @@ impl Scheduler {
             let entity = &mut self.se[se];
             match cx.config.eevdf_form {
                 EevdfForm::V6_12 => entity.vlag = entity.deadline.wrapping_add(1) as i64,
+                EevdfForm::V6_18 => entity.vlag = entity.vruntime as i64,
                 EevdfForm::V7_3 => entity.vprot = entity.vruntime,
             }
         }
@@ -379,7 +415,7 @@ impl Scheduler {
         }
         let loses = match cx.config.eevdf_form {
             EevdfForm::V6_12 => used_up || self.did_preempt_short(cfs_rq, curr, cx),
-            EevdfForm::V7_3 => used_up || !self.protect_slice(curr, cx),
+            EevdfForm::V6_18 | EevdfForm::V7_3 => used_up || !self.protect_slice(curr, cx),
         };
         if loses {
             self.resched_curr_lazy(self.cpu_of(cfs_rq), cpuidle, cx);
@@ -423,7 +459,7 @@ impl Scheduler {
         cfs.zero_vruntime.wrapping_add((sum / load) as u64)
     }
 
-    /// `pick_eevdf()`. Read-only: the decision alone. `protect`: a protected slice counts (7.3).
+    /// `pick_eevdf()`. Read-only: the decision alone. `protect`: a protected slice counts (6.18, 7.3).
     pub(crate) fn pick_eevdf(
         &self,
         cfs_rq: CfsRqId,
@@ -442,7 +478,7 @@ impl Scheduler {
         let curr = on_rq.filter(|&c| eligible(self.se[c].vruntime));
         let protects = match cx.config.eevdf_form {
             EevdfForm::V6_12 => cx.config.features.run_to_parity,
-            EevdfForm::V7_3 => protect,
+            EevdfForm::V6_18 | EevdfForm::V7_3 => protect,
         };
         if let Some(curr) = curr
             && protects
@@ -486,7 +522,7 @@ impl Kernel {
     /// `place_entity()` of a task that has blocked, has not been switched out yet and is woken: 7.3 accounts its time before.
     pub(super) fn place_running(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
         match self.cx.config.eevdf_form {
-            EevdfForm::V6_12 => {}
+            EevdfForm::V6_12 | EevdfForm::V6_18 => {}
             EevdfForm::V7_3 => self.update_curr(cfs_rq),
         }
         self.sched.place_entity(cfs_rq, se, flags, &self.cx);
@@ -495,7 +531,7 @@ impl Kernel {
     /// `requeue_delayed_entity()`: whether a delayed task that is woken is placed anew, with its lag.
     pub(super) fn requeued_elsewhere(&mut self, cfs_rq: CfsRqId, se: EntityId) -> bool {
         match self.cx.config.eevdf_form {
-            EevdfForm::V6_12 => {
+            EevdfForm::V6_12 | EevdfForm::V6_18 => {
                 if !self.cx.config.features.delay_zero {
                     return false;
                 }
@@ -524,6 +560,7 @@ impl Kernel {
     ) -> (bool, PreemptionRule) {
         match self.cx.config.eevdf_form {
             EevdfForm::V6_12 => self.wakeup_preempts_6_12(cpu, task, curr),
+            EevdfForm::V6_18 => self.wakeup_preempts_6_18(cpu, task, curr, wake_flags),
             EevdfForm::V7_3 => self.wakeup_preempts_7_3(cpu, task, curr, wake_flags),
         }
     }

@@ -77,6 +77,13 @@ impl SchedEntity {
     }
 }
 
+impl Context {
+    /// Whether each group has a timeline of its own in this release.
+    pub(super) fn groups_nest(&self) -> bool {
+        self.config.group_tree == GroupTree::Nested
+    }
+}
+
 impl Scheduler {
     /// A group is made, or gets a limit: from now on the timeline is one, or it nests. Nobody is in a group yet.
     pub(super) fn choose_group_tree(&mut self, cx: &Context) {
@@ -403,7 +410,7 @@ impl Kernel {
             if self.sched.curr_on_rq(timeline).is_some() {
                 self.update_curr(timeline);
             }
-            let picked = self.sched.pick_next_entity(timeline, see, &self.cx);
+            let picked = self.sched.pick_next_entity(timeline, true, see, &self.cx);
             let se = picked.expect("a queue that is not empty has a best");
             self.sched.note_pick(see, timeline, se, &self.cx);
             if !self.sched.se[se].sched_delayed {

@@ -54,6 +54,7 @@ use crate::sched::core::{
 };
 use crate::sched::demand::uclamp::group::GroupClamps;
 use crate::sched::fair::bandwidth::CfsBandwidth;
+use crate::sched::fair::eevdf::Reweighted;
 use crate::sched::fair::load_avg::UPDATE_TG;
 use crate::sched::{CfsRqId, Class, EntityId, LoadWeight, SchedEntity, pelt};
 use schedtwin_types::{CpuId, CpuMax, GroupWeight, Policy, TaskGroupFiles, TaskGroupId, TaskId};
@@ -595,6 +596,7 @@ impl Kernel {
         // With one timeline for all a group has no place in one.
         let nested = !self.sched.flat_groups();
         let mut average = None;
+        let mut how = Reweighted::InPlace;
         if on_rq {
             if nested {
                 average = self.before_reweight(cfs_rq, se, curr);
@@ -609,7 +611,7 @@ impl Kernel {
             .change_load(|avg| pelt::dequeue_load_avg(avg, &entity.avg, old_down));
         if on_rq {
             if let Some(average) = average {
-                self.sched.reweight_eevdf(se, average, weight, &self.cx);
+                how = self.sched.reweight_eevdf(se, average, weight, &self.cx);
             }
         } else if nested {
             self.sched.reweighted_off_queue(se, weight, &self.cx);
@@ -624,6 +626,7 @@ impl Kernel {
         if on_rq {
             self.sched.cfs[cfs_rq].load_weight += weight;
             if nested {
+                self.sched.reweighted(cfs_rq, se, how, &self.cx);
                 self.sched.after_reweight(cfs_rq, se, curr, &self.cx);
             }
         }

@@ -79,17 +79,17 @@ pub enum Learns {
 pub fn util_est_learns(when: UtilEstUpdate) -> Learns {
     match when {
         UtilEstUpdate::AfterDequeue => Learns::After,
-        UtilEstUpdate::BeforeDequeue => Learns::Before,
+        UtilEstUpdate::BeforeDequeue | UtilEstUpdate::BeforeDequeueUnlimited => Learns::Before,
         UtilEstUpdate::InDequeue => Learns::Within,
     }
 }
 
-/// The largest utilisation from which a task may learn to need less: 7.3 has no limit.
+/// The largest utilisation from which a task may learn to need less: 6.18 and later have no limit.
 #[inline(always)]
 pub fn util_est_limit(when: UtilEstUpdate, arch_capacity: u64) -> u64 {
     match when {
-        UtilEstUpdate::InDequeue => u64::MAX,
-        _ => arch_capacity,
+        UtilEstUpdate::BeforeDequeueUnlimited | UtilEstUpdate::InDequeue => u64::MAX,
+        UtilEstUpdate::AfterDequeue | UtilEstUpdate::BeforeDequeue => arch_capacity,
     }
 }
 
@@ -185,9 +185,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_used_more_than_the_cpu_has_learns_since_7_3() {
-        for (when, learnt) in [(UtilEstUpdate::BeforeDequeue, 400), (UtilEstUpdate::InDequeue, 350)]
-        {
+    fn who_used_more_than_the_cpu_has_learns_since_6_18() {
+        for (when, learnt) in [
+            (UtilEstUpdate::BeforeDequeue, 400),
+            (UtilEstUpdate::BeforeDequeueUnlimited, 350),
+            (UtilEstUpdate::InDequeue, 350),
+        ] {
             let mut task =
                 SchedAvg { util_est: 400, util_avg: 200, runnable_avg: 200, ..SchedAvg::default() };
             util_est_update(&mut task, util_est_limit(when, 160));

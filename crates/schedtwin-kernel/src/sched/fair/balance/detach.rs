@@ -50,8 +50,13 @@ impl Scheduler {
     /// `task_is_ineligible_on_dst_cpu()`: the destination has fair tasks, and this one would run before its time there.
     fn is_ineligible_for(&self, task: TaskId, dst: CpuId, cx: &Context) -> bool {
         let se = self.tasks[task].se;
+        // Up to 6.18 the queue of the task's group on the other CPU is asked, in 7.3 that CPU.
+        let queued = match cx.groups_nest() {
+            true => self.cfs[self.groups[self.tasks[task].group].cfs_rq[dst.index()]].nr_queued,
+            false => self.cfs[CfsRqId::root(dst)].h_nr_queued,
+        };
         cx.config.features.place_lag
-            && self.cfs[CfsRqId::root(dst)].h_nr_queued != 0
+            && queued != 0
             && !self.entity_eligible(self.timeline_of(se), se)
     }
 

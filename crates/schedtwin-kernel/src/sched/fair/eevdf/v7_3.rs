@@ -57,6 +57,11 @@ impl Scheduler {
         waiting.chain(self.curr_on_rq(cfs_rq)).map(|se| self.se[se].slice)
     }
 
+    /// `cfs_rq_min_slice()`; nothing of an empty queue.
+    pub(super) fn min_slice(&self, cfs_rq: CfsRqId) -> Option<Ns> {
+        self.slices(cfs_rq).min()
+    }
+
     /// `cfs_rq_max_slice()`.
     pub(super) fn max_slice(&self, cfs_rq: CfsRqId) -> Ns {
         self.slices(cfs_rq).max().unwrap_or(0)
@@ -97,7 +102,7 @@ impl Scheduler {
         let entity = &self.se[se];
         let features = &cx.config.features;
         let shortest = match features.run_to_parity {
-            true => self.slices(cfs_rq).min().unwrap_or(entity.slice),
+            true => self.min_slice(cfs_rq).unwrap_or(entity.slice),
             false => cx.config.base_slice_unscaled,
         };
         if shortest >= entity.slice {
@@ -129,7 +134,7 @@ impl Scheduler {
     /// `update_protect_slice()`: somebody has come who does not preempt.
     fn update_protect_slice(&mut self, cfs_rq: CfsRqId, se: EntityId, cx: &Context) {
         let average = self.avg_vruntime(cfs_rq);
-        let shortest = self.slices(cfs_rq).min().unwrap_or(Ns::MAX);
+        let shortest = self.min_slice(cfs_rq).unwrap_or(Ns::MAX);
         let entity = &self.se[se];
         let vslice = cx.calc_delta_fair(shortest, entity.virtual_load());
         let from = earlier(entity.vruntime, average);
@@ -196,7 +201,7 @@ impl Kernel {
         };
         let rule = match refused {
             Some(rule) => rule,
-            None if self.picks(cpu, cfs_rq, !short) == Some(pse) => {
+            None if self.picks(cpu, cfs_rq, !short, !short) == Some(pse) => {
                 let rule = match short {
                     true => PreemptionRule::PreemptShort,
                     false => PreemptionRule::EarliestDeadline,
@@ -215,12 +220,18 @@ impl Kernel {
         (false, rule)
     }
 
-    /// `pick_next_entity()`: whom a pick would take; delayed tasks that it meets leave.
-    fn picks(&mut self, cpu: CpuId, cfs_rq: CfsRqId, protect: bool) -> Option<EntityId> {
+    /// `pick_next_entity()`: whom a pick would take; delayed tasks that it meets leave. `buddies`: a buddy comes first.
+    pub(super) fn picks(
+        &mut self,
+        cpu: CpuId,
+        cfs_rq: CfsRqId,
+        protect: bool,
+        buddies: bool,
+    ) -> Option<EntityId> {
         while self.sched.cfs[cfs_rq].nr_queued != 0 {
-            let picked = match protect {
-                true => self.sched.pick_next_entity(cfs_rq, &mut (), &self.cx),
-                false => self.sched.pick_eevdf(cfs_rq, false, &mut (), &self.cx),
+            let picked = match buddies {
+                true => self.sched.pick_next_entity(cfs_rq, protect, &mut (), &self.cx),
+                false => self.sched.pick_eevdf(cfs_rq, protect, &mut (), &self.cx),
             };
             let picked = picked.expect("a queue that is not empty has a best");
             if !self.sched.se[picked].sched_delayed {
