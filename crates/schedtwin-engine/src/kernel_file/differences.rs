@@ -37,7 +37,7 @@ impl KernelFile {
             .collect();
         match differ.len() {
             0 => None,
-            ..=NAMED => Some(differ.join(", ")),
+            1..=NAMED => Some(differ.join(", ")),
             count => {
                 let names = [base, self].map(|kernel| printable::line(&kernel.identity));
                 Some(format!("{count} settings: schedtwin show kernel {}", names.join(" ")))

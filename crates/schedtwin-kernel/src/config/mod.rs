@@ -2,7 +2,7 @@
 //! The kernel's configuration: variation points and tunables.
 //!
 //! A **variation point** is a choice whose arms name the releases that have them. Exactly one file of the kernel
-//! names its arms, and no code compares release numbers (the CLI's `house` test sees to both): a kernel is the
+//! names its arms, and no code compares release numbers (the CLI's `architecture` test sees to both): a kernel is the
 //! values of [`Config`]. A **tunable** is a number or a switch that a user of the release can change too: a sysctl,
 //! a file in debugfs, a build option.
 //!

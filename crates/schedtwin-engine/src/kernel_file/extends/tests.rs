@@ -105,7 +105,8 @@ fn what_a_file_cannot_extend_is_told_with_its_place() {
         (0..20).map(|n| (format!("{n}.toml"), format!("extends = \"{}.toml\"\n", n + 1))).collect();
     let deep: Vec<(&str, &str)> =
         deep.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-    let cases: [(&[(&str, &str)], &[&str]); 10] = [
+    type Case<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str]);
+    let cases: [Case; 10] = [
         (
             &[("a.toml", "extends = \"linux-7.33\"\n")],
             &["a.toml:3:11: there is no kernel `linux-7.33`", "did you mean `linux-7.3`"],

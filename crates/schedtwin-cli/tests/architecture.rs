@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tests of the house itself: who may depend on whom, and whether the documents tell the truth.
+//! Tests of the architecture: the directions of dependencies, who may write which state, and whether the documents tell the
+//! truth.
 
 use schedtwin_engine::kernel_file::{Kind, Setting, settings};
 use std::collections::BTreeMap;
@@ -184,16 +185,13 @@ fn code_of(folder: &str) -> Vec<(PathBuf, String)> {
     found
 }
 
-/// The longest that a source file may be, its tests included, its licence not: what is longer holds two ideas.
-const MOST_LINES: usize = 800;
-
 /// Folders that hold no source of ours: what builds leave.
 const NOT_SOURCE: [&str; 2] = ["target", ".git"];
 
 #[test]
-fn source_files_hold_one_idea() {
+fn source_files_begin_with_their_licence() {
     let mut paths = vec![root()];
-    let (mut files, mut long, mut unlicensed) = (0, Vec::new(), Vec::new());
+    let (mut files, mut unlicensed) = (0, Vec::new());
     while let Some(path) = paths.pop() {
         if path.is_dir() {
             let entries = fs::read_dir(&path).expect("a folder").flatten();
@@ -205,22 +203,18 @@ fn source_files_hold_one_idea() {
             if !text.starts_with("// SPDX-License-Identifier: GPL-2.0-or-later\n") {
                 unlicensed.push(path.display().to_string());
             }
-            let lines = text.lines().count() - 1;
-            if lines > MOST_LINES {
-                long.push(format!("{}: {lines} lines", path.display()));
-            }
         }
     }
     assert!(files > 300, "only {files} source files were found");
     assert!(unlicensed.is_empty(), "files that do not begin with their licence: {unlicensed:#?}");
-    assert!(long.is_empty(), "files of more than {MOST_LINES} lines:\n{}", long.join("\n"));
 }
 
-/// The rooms of the kernel crate that the twin may name: what it says before boot, and what it sees afterwards.
-const OPEN_ROOMS: [&str; 6] = ["Activity", "Kernel", "config", "device_tree", "hardware", "policy"];
+/// The modules of the kernel crate that the twin may name: what it says before boot, and what it sees afterwards.
+const OPEN_MODULES: [&str; 6] =
+    ["Activity", "Kernel", "config", "device_tree", "hardware", "policy"];
 
 /// What of the kernel crate a source file names: the first words behind `schedtwin_kernel::`.
-fn rooms_named(code: &str) -> Vec<String> {
+fn modules_named(code: &str) -> Vec<String> {
     let mut named = Vec::new();
     for rest in code.split("schedtwin_kernel::").skip(1) {
         let Some(list) = rest.strip_prefix('{') else {
@@ -248,22 +242,22 @@ fn first_word(text: &str) -> String {
 }
 
 #[test]
-fn named_rooms_are_found_in_lists_and_paths() {
+fn named_modules_are_found_in_lists_and_paths() {
     let code = "use schedtwin_kernel::{\n    Kernel, sched::{Rq, Task},\n    config::Config,\n};\n\
                 let x = schedtwin_kernel::sync::pipe::Pipes::default();";
-    assert_eq!(rooms_named(code), ["Kernel", "sched", "config", "sync"]);
+    assert_eq!(modules_named(code), ["Kernel", "sched", "config", "sync"]);
 }
 
 /// The twin sees what hardware sees, and nobody outside of the tests goes through their door.
 #[test]
-fn the_twin_names_no_private_room_of_the_kernel() {
+fn the_twin_names_no_private_module_of_the_kernel() {
     let mut seen = 0;
     for folder in ["schedtwin-engine", "schedtwin-tree", "schedtwin-lab", "schedtwin-cli"] {
         for (path, code) in code_of(&format!("crates/{folder}/src")) {
-            for room in rooms_named(&code) {
+            for module in modules_named(&code) {
                 seen += 1;
-                let open = OPEN_ROOMS.contains(&room.as_str());
-                assert!(open, "{}: schedtwin_kernel::{room} is private", path.display());
+                let open = OPEN_MODULES.contains(&module.as_str());
+                assert!(open, "{}: schedtwin_kernel::{module} is private", path.display());
             }
             for door in [".inside()", ".inside_mut()", ".kernel_mut()"] {
                 assert!(!code.contains(door), "{}: {door} is for tests", path.display());
@@ -275,7 +269,7 @@ fn the_twin_names_no_private_room_of_the_kernel() {
 
 /// Code that the compiler cannot check is in the one crate that calls C, and everyone else forbids it.
 #[test]
-fn unsafe_code_has_one_home() {
+fn unsafe_code_is_in_one_crate() {
     const HOME: &str = "crates/schedtwin-tree";
     let manifest = fs::read_to_string(root().join("Cargo.toml")).expect("the manifest");
     assert!(manifest.contains("unsafe_code = \"forbid\""), "the workspace forbids it");
@@ -289,8 +283,8 @@ fn unsafe_code_has_one_home() {
         assert_eq!(!manifest.contains("[lints]\nworkspace = true"), home, "{}", member.display());
     }
     let mut reasons = 0;
-    for entry in fs::read_dir(root().join(HOME).join("src")).expect("its rooms").flatten() {
-        let text = fs::read_to_string(entry.path()).expect("a room");
+    for entry in fs::read_dir(root().join(HOME).join("src")).expect("its modules").flatten() {
+        let text = fs::read_to_string(entry.path()).expect("a module");
         reasons += text.matches("// SAFETY: ").count();
         let blocks = text.matches("unsafe {").count() + text.matches("unsafe impl").count();
         let given = text.matches("// SAFETY: ").count();
@@ -299,16 +293,54 @@ fn unsafe_code_has_one_home() {
     assert!(reasons > 10, "{reasons}");
 }
 
-/// Nobody outside of the kernel crate reaches into a kernel.
+/// The parts of the kernel, the file that declares each, and the visibility of its fields: the compiler then keeps every
+/// other module from reading or writing them.
+const PARTS: [(&str, &str, &str); 9] = [
+    ("Kernel", "lib.rs", ""),
+    ("Scheduler", "sched/scheduler.rs", "pub(super) "),
+    ("Cpufreq", "cpufreq/mod.rs", ""),
+    ("Cpuidle", "cpuidle/mod.rs", ""),
+    ("Time", "time/mod.rs", ""),
+    ("SyncObjects", "sync/mod.rs", ""),
+    ("Thermal", "thermal/mod.rs", ""),
+    ("WorkQueues", "work.rs", ""),
+    ("OwnPolicies", "policy/mod.rs", ""),
+];
+
+/// The fields of a part that other modules may write all the same, each with its reason beside it in the source.
+const WRITTEN_FROM_OUTSIDE: [(&str, &str); 1] = [("WorkQueues", "fast_switch_raised")];
+
+/// The fields of a struct that are visible beyond `visibility`.
+fn fields_too_visible(code: &str, part: &str, visibility: &str) -> Vec<String> {
+    let start = code.find(&format!("pub struct {part} {{")).unwrap_or_else(|| panic!("{part}"));
+    let fields = &code[start..start + code[start..].find("\n}").expect("its end")];
+    let fields = fields.lines().skip(1).map(str::trim_start).filter(|line| line.contains(": "));
+    let hidden = |field: &str| {
+        let bare = field.strip_prefix(visibility).unwrap_or(field);
+        !bare.starts_with("pub")
+    };
+    fields.filter(|field| !hidden(field)).map(str::to_string).collect()
+}
+
+/// Each part of the kernel is written in its own module only: its fields are private there.
 #[test]
-fn the_kernels_fields_are_private() {
+fn parts_of_the_kernel_are_written_in_their_own_modules() {
     let code = kernel_code();
-    let (_, lib) = code.iter().find(|(path, _)| path.ends_with("src/lib.rs")).expect("lib.rs");
-    let start = lib.find("\npub struct Kernel<").expect("the kernel") + 1;
-    let fields = &lib[start..start + lib[start..].find("\n}").expect("its end")];
-    assert!(fields.lines().count() > 20, "{fields}");
-    let public = fields.lines().skip(1).find(|line| line.trim_start().starts_with("pub"));
-    assert_eq!(public, None, "a field of the kernel is public");
+    for (part, file, visibility) in PARTS {
+        let path = format!("schedtwin-kernel/src/{file}");
+        let (_, code) =
+            code.iter().find(|(path_of, _)| path_of.ends_with(&path)).expect("its file");
+        let visible = fields_too_visible(code, part, visibility);
+        let allowed = |field: &&String| {
+            let excepted =
+                |(of, name): &(&str, &str)| *of == part && field.contains(&format!("{name}:"));
+            !WRITTEN_FROM_OUTSIDE.iter().any(excepted)
+        };
+        let wrong: Vec<&String> = visible.iter().filter(allowed).collect();
+        assert!(wrong.is_empty(), "{part} in {file}: other modules can write {wrong:?}");
+    }
+    let planted = "pub struct Time {\n    pub(crate) timers: u8,\n    broadcast: u8,\n}\n";
+    assert_eq!(fields_too_visible(planted, "Time", ""), ["pub(crate) timers: u8,"]);
 }
 
 /// The kernel decides with integers, and calls nothing that reads the world.
@@ -371,10 +403,10 @@ fn a_variation_point_is_matched_in_one_file() {
     }
 }
 
-/// Whether clamps are in use is asked in the room of demand alone: others ask for a demand, and get one with clamps
+/// Whether clamps are in use is asked in the module of demand alone: others ask for a demand, and get one with clamps
 /// or without. The kernel declares the key and sets it up.
 #[test]
-fn the_key_of_clamps_is_asked_in_the_room_of_demand() {
+fn the_key_of_clamps_is_asked_by_demand_only() {
     let mut asked = 0;
     for (path, code) in kernel_code().into_iter().filter(|(path, _)| !is_declaration(path)) {
         let inside = path.starts_with(root().join("crates/schedtwin-kernel/src/sched/demand"));
@@ -418,34 +450,34 @@ fn settings_are_spelled_in_their_declarations_only() {
     assert!(spelled.is_empty(), "{spelled:#?}");
 }
 
-/// Points that several rooms ask, each by the point's own method, and why.
+/// Points that several modules ask, each by the point's own method, and why.
 const ASKED_BY_SEVERAL: [(&str, &str); 1] = [(
     "preempt",
     "CONFIG_PREEMPTION concerns the return from interrupts and how long balancing may take",
 )];
 
-/// Each variation point is asked in one room: what else depends on it asks that room. A room is a folder,
-/// with the file of the same name beside it; files directly in `src` and `sched` are rooms of their own.
+/// Each variation point is asked in one module: what else depends on it asks that module. A module is a folder,
+/// with the file of the same name beside it; files directly in `src` and `sched` are modules of their own.
 #[test]
-fn a_variation_point_is_asked_in_one_room() {
+fn a_variation_point_is_asked_in_one_module() {
     let source = root().join("crates/schedtwin-kernel/src");
-    let room = |path: &Path| {
+    let module = |path: &Path| {
         let own = path.with_extension("");
         let folder = path.parent().expect("a folder");
         let alone = folder == source || folder == source.join("sched");
-        let room = if alone || own.is_dir() { own.as_path() } else { folder };
-        room.strip_prefix(&source).expect("a kernel file").display().to_string()
+        let module = if alone || own.is_dir() { own.as_path() } else { folder };
+        module.strip_prefix(&source).expect("a kernel file").display().to_string()
     };
     // Without white space, so that a line break inside an expression hides nothing.
     let code: Vec<(String, String)> = kernel_code()
         .into_iter()
-        .filter(|(path, _)| !room(path).starts_with("config"))
-        .map(|(path, text)| (room(&path), text.split_whitespace().collect()))
+        .filter(|(path, _)| !module(path).starts_with("config"))
+        .map(|(path, text)| (module(&path), text.split_whitespace().collect()))
         .collect();
-    for (room, text) in &code {
+    for (module, text) in &code {
         let renamed = |at: usize| !text[..at].ends_with("letconfig");
         let other_name = text.match_indices("=&self.config;").any(|(at, _)| renamed(at));
-        assert!(!other_name, "{room}: the configuration is called `config` everywhere");
+        assert!(!other_name, "{module}: the configuration is called `config` everywhere");
     }
     let points: Vec<&str> = settings()
         .iter()
@@ -461,17 +493,20 @@ fn a_variation_point_is_asked_in_one_room() {
                 !text[at + asked.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_')
             })
         };
-        let mut rooms: Vec<&str> =
-            code.iter().filter(|(_, text)| asks(text)).map(|(room, _)| room.as_str()).collect();
-        rooms.sort_unstable();
-        rooms.dedup();
-        assert!(!rooms.is_empty(), "`{key}` is asked nowhere");
+        let mut modules: Vec<&str> =
+            code.iter().filter(|(_, text)| asks(text)).map(|(module, _)| module.as_str()).collect();
+        modules.sort_unstable();
+        modules.dedup();
+        assert!(!modules.is_empty(), "`{key}` is asked nowhere");
         match ASKED_BY_SEVERAL.iter().find(|(point, _)| *point == key) {
             Some((_, why)) => {
-                println!("`{key}` is asked in {rooms:?}: {why}");
-                assert!(rooms.len() > 1, "`{key}` needs no exception: it is asked in {rooms:?}");
+                println!("`{key}` is asked in {modules:?}: {why}");
+                assert!(
+                    modules.len() > 1,
+                    "`{key}` needs no exception: it is asked in {modules:?}"
+                );
             }
-            None => assert!(rooms.len() == 1, "`{key}` is asked in {rooms:?}"),
+            None => assert!(modules.len() == 1, "`{key}` is asked in {modules:?}"),
         }
     }
 }
