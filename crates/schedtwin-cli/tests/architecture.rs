@@ -650,6 +650,27 @@ fn the_schema_judges_kernel_files_as_the_reader_does() {
     }
 }
 
+/// The short paths of the architecture's map exist: of the kernel, of traces, or of the engine behind `engine/`.
+#[test]
+fn the_map_of_the_architecture_names_what_exists() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("the architecture");
+    let map = text.split("\n## Map\n").nth(1).expect("the map");
+    let mut checked = 0;
+    for quoted in map.split('`').skip(1).step_by(2) {
+        if !quoted.ends_with(".rs") && !quoted.ends_with('/') || quoted.starts_with("crates/") {
+            continue;
+        }
+        let engine = quoted.strip_prefix("engine/").unwrap_or(quoted);
+        let places = [("kernel", quoted), ("trace", quoted), ("engine", engine)];
+        let exists = |(name, path): (&str, &str)| {
+            root().join(format!("crates/schedtwin-{name}/src/{path}")).exists()
+        };
+        assert!(places.into_iter().any(exists), "ARCHITECTURE.md: `{quoted}`");
+        checked += 1;
+    }
+    assert!(checked > 50, "only {checked} short paths");
+}
+
 /// A path or a file that a document names in backticks exists.
 #[test]
 fn documents_name_what_exists() {
