@@ -25,7 +25,7 @@ pub const REST: usize = ROWS.len() - 1;
 /// Files, the most special first: a part of the path, a part of the function's name, the row. Code of the
 /// core that several rows share is divided by function.
 const OWNERS: &[(&str, &str, usize)] = &[
-    ("schedtwin/src/board", "", 0),
+    ("schedtwin-engine/src/board", "", 0),
     ("sched/pelt", "", 1),
     ("sched/fair/load_avg", "", 1),
     ("sched/rq_clock", "", 1),
@@ -51,14 +51,16 @@ const OWNERS: &[(&str, &str, usize)] = &[
     ("schedtwin-kernel/src/entry", "idle", 6),
     // Interrupts are timers' but for a few.
     ("schedtwin-kernel/src/entry", "", 5),
-    ("schedtwin-kernel/src/irq", "", 5),
-    ("schedtwin-kernel/src/see", "", 9),
+    ("schedtwin-kernel/src/work", "", 5),
+    ("schedtwin-kernel/src/dispatch", "", 5),
+    ("schedtwin-kernel/src/context", "", 9),
+    ("schedtwin-kernel/src/observe", "", 9),
     ("schedtwin-workload/", "", 8),
     ("schedtwin-machine/", "", 8),
-    ("schedtwin/src/meter/truth", "", 8),
-    ("schedtwin/src/meter", "", 9),
-    ("schedtwin/src/output", "", 9),
-    ("schedtwin/src/", "", 8),
+    ("schedtwin-engine/src/meter/truth", "", 8),
+    ("schedtwin-engine/src/meter", "", 9),
+    ("schedtwin-engine/src/output", "", 9),
+    ("schedtwin-engine/src/", "", 8),
     ("hdrhistogram", "", 9),
 ];
 

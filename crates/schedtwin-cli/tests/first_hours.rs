@@ -286,7 +286,12 @@ fn replays_and_runs_have_gates_and_pages() {
     all(
         folder.path(),
         &[
-            (&format!("{two} --fail-if power>+1%"), 1, "failed: power>+1%: power mean of"),
+            (
+                &format!("{two} --fail-if power>+1% --fail-on-doubtful"),
+                1,
+                "failed: power>+1%: power mean of",
+            ),
+            (&format!("{two} --fail-if power>+1%"), 0, "Fidelity:"),
             (&format!("{two} --fail-if power>+100000%"), 0, "Fidelity:"),
             (&format!("{two} --fail-if powre>+1%"), 2, "did you mean power?"),
             (&format!("{one} --fail-if power>+1%"), 2, "give -k again"),
@@ -332,7 +337,7 @@ fn files_of_another_kind_are_named_and_what_is_not_modelled_is_refused() {
                 2,
                 "exists only with cpufreq=ondemand or conservative",
             ),
-            ("show kernel linux-6.12 linux-6.12-debian", 0, "fair_group_sched"),
+            ("show kernel linux-6.12 linux-6.12-debian", 0, "sched_autogroup"),
         ],
     );
 }

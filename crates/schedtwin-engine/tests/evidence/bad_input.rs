@@ -255,6 +255,12 @@ fn in_its_place(changed: &mut dyn FnMut(&str, &[u8], Taken)) {
 #[test]
 fn a_file_that_was_cut_is_refused() {
     in_its_place(&mut |name, content, run| {
+        // A part of a file that says what differs from another may be such a file, too: those are cut when they are whole.
+        let resolved = String::from_utf8_lossy(content).contains("\nextends = ").then(|| {
+            let kernel = name.strip_suffix(".toml").expect("a kernel file");
+            schedtwin_engine::kernel_as_file(kernel).expect("a built-in kernel").into_bytes()
+        });
+        let content = resolved.as_deref().unwrap_or(content);
         // What stands before the last closing bracket or value is not a whole file.
         let whole = content.trim_ascii_end().len();
         for step in 0..40 {

@@ -12,7 +12,7 @@ fn a_run_is_repeated_by_its_command() {
     let spelled = scenario("juno-r2", kernel, "periodic -f 73 -t 2", Some(500 * MS));
     assert_eq!(
         spelled.command(6),
-        "schedtwin run -m juno-r2 -k linux-6.12:hz=1000 -w 'periodic -f 73 -t 2' --duration 500000000ns --seed 6"
+        "schedtwin run -m juno-r2 -k linux-6.12:hz=1000 -w 'periodic -f 73 -t 2' --duration 500ms --seed 6"
     );
     let plain = scenario("juno-r2", KERNEL, "ui-phone", None);
     assert_eq!(plain.command(1), "schedtwin run -m juno-r2 -k linux-6.12 -w ui-phone --seed 1");

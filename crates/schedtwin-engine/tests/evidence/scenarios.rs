@@ -71,7 +71,7 @@ pub fn built_in(kernel: &str, duration: Ns) -> Vec<(String, Scenario)> {
 
 /// The published rt-app files that can run alone. The others wait for features, or are parts or of
 /// rt-app's old language; the workload crate's tests say which and why.
-pub const PUBLISHED: [&str; 33] = [
+pub const PUBLISHED: [&str; 35] = [
     "rt-app/browser-long.json",
     "rt-app/browser-short.json",
     "rt-app/cpufreq_governor_efficiency__calibration.json",
@@ -82,6 +82,8 @@ pub const PUBLISHED: [&str; 33] = [
     "rt-app/spreading-tasks.json",
     "rt-app/template.json",
     "rt-app/tutorial__example1.json",
+    "rt-app/tutorial__example10.json",
+    "rt-app/tutorial__example11.json",
     "rt-app/tutorial__example2.json",
     "rt-app/tutorial__example3.json",
     "rt-app/tutorial__example4.json",

@@ -18,13 +18,15 @@ impl Config {
     /// ```
     pub fn linux_6_12() -> Config {
         let named = lines(LINUX_6_12);
-        Config::new(|path| match named.iter().find(|(named, _)| named == path) {
+        let config = Config::new(|path| match named.iter().find(|(named, _)| named == path) {
             Some((_, value)) => value.clone(),
             None => {
                 let unnamed = Config::setting(path).and_then(|setting| setting.unnamed.clone());
                 unnamed.unwrap_or_else(|| panic!("kernels/linux-6.12.toml names `{path}`"))
             }
-        })
+        });
+        // Without task groups: so is the C compiled that these tests are compared with.
+        Config { fair_group_sched: false, ..config }
     }
 }
 
