@@ -48,7 +48,7 @@ fn what_cannot_be_converted_is_refused_with_what_can() {
     fs::write(path("old.txt"), "old").unwrap();
     for (from, to, expected) in [
         ("trace.txt", "old.pftrace", "it is neither a record (`run --record"),
-        ("trace.dat", "old.txt", "`trace-cmd report` turns it into text"),
+        ("trace.dat", "old.txt", "`schedtwin replay` reads as it is"),
         ("empty.jsonl", "old.txt", "it is empty"),
         ("cut.jsonl", "old.txt", "read the record: line 1"),
         ("absent.jsonl", "old.txt", "failed to convert"),

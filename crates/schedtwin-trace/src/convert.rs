@@ -40,8 +40,8 @@ pub fn convert_from<'a>(
         Kind::Record => convert_record(input, create),
         Kind::Empty => Err(damaged("it is empty".to_string())),
         Kind::TraceDat => Err(damaged(
-            "it is trace-cmd's binary format; `trace-cmd report` turns it into text, and \
-             `schedtwin replay` reads that"
+            "it is a recording in trace-cmd's format, which `schedtwin replay` reads as it is; \
+             what is converted here are traces and records of runs"
                 .to_string(),
         )),
         Kind::Packed => Err(damaged("it is packed; unpack it first".to_string())),

@@ -196,7 +196,10 @@ fn pipe() -> Vec<u8> {
     bytes
 }
 
-fn read(file: &[u8]) -> Result<(Vec<TraceEvent>, PerfData<Cursor<&[u8]>>), String> {
+/// The events of a file, and its reader at the end.
+type ReadToTheEnd<'a> = (Vec<TraceEvent>, PerfData<Cursor<&'a [u8]>>);
+
+fn read(file: &[u8]) -> Result<ReadToTheEnd<'_>, String> {
     let mut source = PerfData::open(Cursor::new(file)).map_err(|fault| fault.to_string())?;
     let mut events = Vec::new();
     while let Some(event) = source.next_event().map_err(|fault| fault.to_string())? {

@@ -154,7 +154,10 @@ fn version_7(packing: &str) -> Vec<u8> {
     file
 }
 
-fn read(file: &[u8]) -> Result<(Vec<TraceEvent>, TraceDat<Cursor<&[u8]>>), String> {
+/// The events of a file, and its reader at the end.
+type ReadToTheEnd<'a> = (Vec<TraceEvent>, TraceDat<Cursor<&'a [u8]>>);
+
+fn read(file: &[u8]) -> Result<ReadToTheEnd<'_>, String> {
     let mut source = TraceDat::open(Cursor::new(file)).map_err(|fault| fault.to_string())?;
     let mut events = Vec::new();
     while let Some(event) = source.next_event().map_err(|fault| fault.to_string())? {
