@@ -287,7 +287,7 @@ fn nearest_release(name: &str) -> Option<&'static str> {
         let (major, minor) = name.strip_prefix("linux-")?.split_once('.')?;
         let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
         // No series has had more than twenty releases.
-        (major < 100 && minor < 20).then_some(20 * major + minor)
+        (major < 100 && minor < 20).then(|| 20 * major + minor)
     };
     let wanted = order(name)?;
     let releases = BUILTIN.iter().filter_map(|(known, _)| Some((order(known)?, *known)));

@@ -168,3 +168,12 @@ fn the_hash_covers_what_is_inherited_and_no_comments() {
     assert_eq!(hash("", ""), hash("hz = 250\n", ""), "the same kernel, spelled otherwise");
     assert_ne!(hash("", ""), hash("hz = 300\n", ""));
 }
+
+/// The nearest release is looked for among numbers that a release could have; found by the fuzz target `kernel`.
+#[test]
+fn a_huge_release_number_is_refused_as_any_unknown_kernel() {
+    for name in ["linux-4294967295.1", "linux-6.4294967295", "linux-99.19"] {
+        let faults = KernelFile::load(name).unwrap_err().to_string();
+        assert!(faults.contains(&format!("there is no kernel `{name}`")), "{faults}");
+    }
+}
