@@ -6,8 +6,8 @@
 //! - `dl_bw.total_bw` of the root domain: every admitted reservation and the fair servers. A call that would bring it
 //!   above `sched_rt_runtime_us / sched_rt_period_us` of the machine's capacity fails with EBUSY.
 //! - `this_bw` of a CPU: the tasks that were there last, asleep or not.
-//! - `running_bw` of a CPU: those of them that are *active*. It is a floor for the CPU's frequency, so each change asks
-//!   the governor.
+//! - `running_bw` of a CPU: those of them that are *active*. It is a minimum for the CPU's
+//!   frequency, so each change asks the governor.
 //!
 //! A task that falls asleep stays active until its *zero-lag time*: what it has run faster than its rate must have
 //! passed first. A timer (`inactive_timer`) ends that.
@@ -46,8 +46,8 @@ impl Config {
         }
     }
 
-    /// What deadline tasks may reserve together on a machine with these capacities, 2^20 = a CPU of capacity 1024;
-    /// `None`: there is no limit.
+    /// Returns the bandwidth that deadline tasks may reserve together on a machine with these
+    /// capacities, 2^20 = a CPU of capacity 1024; `None`: there is no limit.
     ///
     /// ```
     /// use schedtwin_kernel::config::Config;
@@ -265,7 +265,8 @@ impl Scheduler {
         self.rd.dl_bw.bw.is_none() || self.rd.span.is_subset(mask)
     }
 
-    /// `__setparam_dl()`, with room for it in the queues of all CPUs: nothing is allocated later.
+    /// `__setparam_dl()`. Reserves memory for the task in the queues of all CPUs: nothing is
+    /// allocated later.
     pub(crate) fn setparam_dl(&mut self, task: TaskId, reserved: &DlReservation, time: &mut Time) {
         self.tasks[task].dl.set_reservation(reserved);
         let count = self.tasks.iter().filter(|t| t.dl.dl_runtime != 0).count();

@@ -21,7 +21,8 @@
 //! the place of `cpu_util()` wherever a demand or a fit follows from that; balancing, and who asks how busy a CPU is,
 //! teo among them, go on reading the real one.
 //!
-//! What a demand follows from is a [`signal::Signal`], which cannot change without making the demand stale.
+//! Each input of a demand is a [`signal::Signal`], which cannot change without making the demand
+//! stale.
 
 #[doc(hidden)]
 pub mod conformance;

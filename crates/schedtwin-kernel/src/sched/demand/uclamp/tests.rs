@@ -56,7 +56,7 @@ fn effective_values() {
     assert_eq!(kernel.sched.rt_uclamp_min(rt, &kernel.cx), 0);
 }
 
-/// Whoever writes a limit or another default of RT tasks uses clamps.
+/// Writing a limit or another default of RT tasks counts as a use of clamps.
 #[test]
 fn what_turns_the_key_on_at_boot() {
     type Change = fn(&mut Config);

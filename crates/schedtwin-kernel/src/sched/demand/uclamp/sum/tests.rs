@@ -85,8 +85,8 @@ fn biases_add_up() {
     assert_eq!(kernel.sched.tasks[raised].uclamp.sums.bias, 150);
 }
 
-/// A CPU fits a capped task if what the cap leaves has room; one that has room for the real utilisation alone is too
-/// slow. Twice as much of the same does not fit.
+/// A CPU fits a capped task if the capped utilisation fits; a CPU that fits the real utilisation
+/// alone is too slow. Twice as much of the same does not fit.
 #[test]
 fn what_fits() {
     let mut kernel = boot(|_| {});
@@ -286,7 +286,8 @@ fn the_governor_is_told_of_a_cap_by_the_first_version_alone() {
     }
 }
 
-/// Whoever has the highest factor is queued: an owner that has left, and a factor of nobody, are found.
+/// The task with the highest factor is queued: `verify` finds an owner that has left, and a factor
+/// without an owner.
 #[test]
 fn verify_finds_a_factor_whose_owner_has_left() {
     let found = |break_it: fn(&mut UclampRq, TaskId)| {
