@@ -32,7 +32,7 @@ use crate::config::AsymChildPreferSibling;
 /// `SCHED_CAPACITY_SCALE`: what a CPU is assumed to have until it has been asked.
 const SCHED_CAPACITY_SCALE: u64 = 1024;
 
-/// What the domains are made in; every domain ever built, also those removed later.
+/// The state of the build: every domain ever built, also those removed later.
 struct Builder {
     t: Topology,
     /// Per domain: its level's number.
@@ -43,7 +43,7 @@ struct Builder {
     sg: Vec<Vec<Option<GroupId>>>,
     /// Per level and CPU: the capacity of such a group.
     sgc: Vec<Vec<Option<usize>>>,
-    /// Who shares what.
+    /// The objects that CPUs share.
     shared: SharedObjects,
 }
 
@@ -447,7 +447,7 @@ impl Builder {
 }
 
 /// Drops the domains and groups that no CPU has any more, so that a snapshot copies only what is
-/// used. The order of the rest stays.
+/// used. The order of the others stays.
 fn compact(t: &mut Topology) {
     let mut keep_domain = vec![false; t.domains.len()];
     let mut keep_group = vec![false; t.groups.len()];

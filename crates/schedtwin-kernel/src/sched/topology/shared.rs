@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the CPUs of a domain know in common (`sched_domain_shared`), and which domains have such an object.
+//! The state that the CPUs of a domain share (`sched_domain_shared`), and which domains have such
+//! an object.
 //!
 //! **Decides** where it is kept whether a core is idle as a whole, and how far a wakeup looks for an idle CPU.
 //!

@@ -37,7 +37,7 @@ struct PlainGroup {
     span: Cpus,
     flags: u32,
     mask: Cpus,
-    /// Whose capacity it has: level and first CPU of the balance mask.
+    /// The group whose capacity it has: level and first CPU of the balance mask.
     capacity: (usize, u16),
 }
 
