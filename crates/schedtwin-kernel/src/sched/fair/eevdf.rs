@@ -48,7 +48,7 @@ use crate::sorted;
 use crate::{Context, Cpuidle, Scheduler};
 use schedtwin_types::{CpuId, PickRule, Policy, PreemptionRule, TaskId};
 
-/// What is left to do for a queued entity whose weight changes.
+/// The work that is left for a queued entity whose weight changes.
 pub(super) enum Reweighted {
     /// Nothing: its virtual times have been rescaled where it stands.
     InPlace,

@@ -487,8 +487,8 @@ fn min_vruntime_never_goes_back() {
     assert_eq!(world.min_vruntime(), 5 * MS);
 }
 
-/// Who leaves for another queue takes its distance to `min_vruntime` along; a sleeper stays where it was.
-/// Task 1 leaves a queue of two at 10 and 6 ms whose `min_vruntime` is 4 ms.
+/// A task that leaves for another queue takes its distance to `min_vruntime` along; a sleeper keeps
+/// its virtual runtime. Task 1 leaves a queue of two at 10 and 6 ms whose `min_vruntime` is 4 ms.
 #[test]
 fn leaving() {
     // (flags, virtual runtime afterwards, min_vruntime afterwards); update_curr() moves it to 6 first.
@@ -647,7 +647,7 @@ fn a_blocked_task_is_no_buddy() {
     );
 }
 
-/// Whoever leaves, or is switched to, is nobody's buddy any more.
+/// A task that leaves, or is switched to, is no longer a buddy.
 #[test]
 fn buddies_are_forgotten() {
     for leaves in [false, true] {

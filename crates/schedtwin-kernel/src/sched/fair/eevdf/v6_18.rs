@@ -3,8 +3,9 @@
 //!
 //! **Slice protection.** An entity that is switched to may run until `vprot`, once, as in 7.3. `vprot` is its deadline, or, if
 //! somebody with a shorter slice is queued, its virtual runtime and that slice, whichever comes first. A wakee that does not
-//! preempt moves it nearer in the same way. `vprot` is stored where the lag is kept (a union), so that whoever is put back after a
-//! change of nice value or group goes on with its lag for a mark, which as a rule is no protection.
+//! preempt moves it nearer in the same way. `vprot` is stored where the lag is kept (a union), so
+//! that an entity that is put back after a change of nice value or group goes on with its lag for a
+//! mark, which as a rule is no protection.
 //!
 //! ```text
 //!  virtual time ──────────────────────────────────►

@@ -3,7 +3,7 @@
 //!
 //! Evidence: the kernel's own functions, 6.1's and 6.12's, give the same answers, case by case (see
 //! `balance/golden.rs`; the file is FILE.wakeups). Compared are the chosen CPU, the recently used one, and
-//! what SIS_PROP has spent and learnt.
+//! the values of SIS_PROP: idle time spent and scan cost learnt.
 
 use super::*;
 use crate::config::{

@@ -20,7 +20,7 @@
 //! idle cores.
 //!
 //! ```text
-//! cores A, B of one cache, threads 0 and 1; A 0 runs, the rest idles:
+//! cores A, B of one cache, threads 0 and 1; A 0 runs, the others idle:
 //!   B 1 goes idle                   known: B
 //!   a task wakes up elsewhere       goes to B 0; unknown
 //!   A 0 goes idle                   known: A
@@ -42,7 +42,7 @@ use crate::sched::topology::IdleCore;
 use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, PlacementRule, TaskId};
 
-/// What a wakeup asks a cache about idle cores.
+/// The answers of a cache about idle cores, for a wakeup.
 #[derive(Clone, Copy)]
 pub(super) struct KnownIdleCore {
     /// One is known: nobody looks for an idle thread beside prev.
@@ -102,7 +102,7 @@ impl Scheduler {
         Some((idler, rule))
     }
 
-    /// What the cache of `cpu` knows, after what this wakeup has taken.
+    /// Returns what the cache of `cpu` knows, without a core that this wakeup has taken.
     pub(super) fn idle_core_of(
         &self,
         cpu: CpuId,
