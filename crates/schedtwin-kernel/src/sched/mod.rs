@@ -303,7 +303,7 @@ pub struct Task {
     pub cfs_tasks_next: Option<TaskId>,
     /// Allowed CPUs.
     pub cpus_mask: CpuMask,
-    /// Wake-wide heuristic: whom it woke last.
+    /// Wake-wide heuristic: the task that it woke last.
     pub last_wakee: TaskId,
     /// Wake-wide heuristic: how often that changed.
     pub wakee_flips: u32,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Bandwidths: who is admitted, and how much of each CPU deadline tasks have reserved.
+//! Bandwidths: which tasks are admitted, and how much of each CPU deadline tasks have reserved.
 //!
 //! Three sums, all in 2^-20 of a CPU:
 //!
@@ -293,7 +293,7 @@ impl Scheduler {
         let dl = &self.rq[cpu].dl;
         let here = || self.tasks.iter().filter(|t| t.cpu == cpu && t.class == Class::Deadline);
         let woken_here = |task: &TaskId| self.rq[cpu].wake_list.iter().any(|w| w.task == *task);
-        // Who is on its way here after a migration is not counted yet.
+        // A task on its way here after a migration is not counted yet.
         let ids = self.tasks.ids().filter(woken_here);
         let coming: u64 = ids
             .filter(|task| self.tasks[*task].class == Class::Deadline)

@@ -204,7 +204,7 @@ impl Scheduler {
     }
 
     /// `sugov_next_freq_shared()`: the demand that decides, and the capacity it is a share of. `highest`
-    /// is the highest demand of all, if that is known. `hook` is who asks.
+    /// is the highest demand of all, if that is known. `hook` is the CPU that asks.
     #[inline(always)]
     pub(crate) fn sugov_domain_demand(
         &self,

@@ -18,8 +18,8 @@
 //!
 //! Clamps stand behind these answers. How those of a queue's tasks become one is an arm of
 //! [`uclamp::RqClamps`], in a file of its own. Sum aggregation changes fair utilisation itself, so its arm answers in
-//! the place of `cpu_util()` wherever a demand or a fit follows from that; balancing, and who asks how busy a CPU is,
-//! teo among them, go on reading the real one.
+//! the place of `cpu_util()` wherever a demand or a fit follows from that; balancing, and the
+//! callers that ask how busy a CPU is, teo among them, go on reading the real one.
 //!
 //! Each input of a demand is a [`signal::Signal`], which cannot change without making the demand
 //! stale.

@@ -190,7 +190,8 @@ mod tests {
         ] {
             assert_eq!(util(form, true, true), with_task, "{form:?}");
             assert_eq!(util(form, true, false), without_task, "{form:?}");
-            // Who does not ask for the boost sees none: placement, and how busy a domain is.
+            // A caller that does not ask for the boost sees none: placement, and how busy a domain
+            // is.
             assert_eq!(util(form, false, true), 70, "{form:?}");
             assert_eq!(util(form, false, false), 60, "{form:?}");
         }

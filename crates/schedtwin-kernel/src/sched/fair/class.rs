@@ -470,7 +470,7 @@ impl Kernel {
         let sleep = flags & DEQUEUE_SLEEP != 0;
         let finishing = flags & DEQUEUE_DELAYED != 0;
         let entity = &self.sched.se[se];
-        // A delayed group stands for no task: who was in it has been counted out before.
+        // A delayed group stands for no task: its tasks have been counted out before.
         let task = entity.my_q.is_none().then_some(entity.task);
         let tasks = task.is_some() as u32;
         let was_delayed = task.is_some() && !sleep && !finishing && entity.sched_delayed;

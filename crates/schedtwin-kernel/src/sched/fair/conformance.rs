@@ -89,7 +89,7 @@ impl FairSteps<'_> {
 
 /// The steps of EEVDF alone.
 impl FairSteps<'_> {
-    /// `pick_eevdf()`, the next buddy included: whom it would pick now.
+    /// `pick_eevdf()`, the next buddy included: the task that it would pick now.
     pub fn pick_eevdf(&self) -> Option<TaskId> {
         let se = self.0.sched.pick_next_entity(
             self.0.sched.rq[self.1].timeline,
@@ -153,7 +153,8 @@ impl FairSteps<'_> {
         self.0.sched.sleeper_migrates(self.0.sched.tasks[task].se, &self.0.cx);
     }
 
-    /// `pick_next_entity()` with the running entity, if it is queued: whom it would pick now.
+    /// `pick_next_entity()` with the running entity, if it is queued: the task that it would pick
+    /// now.
     pub fn pick_next_entity(&self) -> Option<TaskId> {
         self.0.sched.pick_cfs(CfsRqId::root(self.1), &mut ()).map(|se| self.0.sched.se[se].task)
     }

@@ -146,7 +146,8 @@ impl Scheduler {
         }
     }
 
-    /// `pick_next_entity()`: who runs next. Read-only: the decision alone. `protect`: a protected slice counts.
+    /// `pick_next_entity()`: the entity that runs next. Read-only: the decision alone. `protect`: a
+    /// protected slice counts.
     #[inline(always)]
     pub(super) fn pick_next_entity(
         &self,

@@ -511,7 +511,7 @@ impl Kernel {
             let my_q = self.sched.groups[group].cfs_rq[cpu.index()];
             let cfs = &mut self.sched.cfs[my_q];
             cfs.idle = idle;
-            // Who has counted as busy above counts as idle, or the other way round.
+            // A task that has counted as busy above counts as idle, or the other way round.
             let changed = cfs.h_nr_queued - cfs.h_nr_idle;
             let mut level = Some(self.sched.groups[group].se[cpu.index()]);
             while let Some(se) = level

@@ -278,7 +278,7 @@ impl Builder {
         let number = self.level_of[sibling.0 as usize];
         let child = t[sibling].child.expect("NUMA is not the lowest level");
         let (group_span, flags) = (t[child].span, t[child].flags);
-        // build_balance_mask(): who would end up at this group, too.
+        // build_balance_mask(): the CPUs that would end up at this group, too.
         let ends_up_here = |cpu: &CpuId| {
             let own = self.sd[number][cpu.index()].and_then(|sd| t[sd].child);
             own.is_some_and(|child| t[child].span == group_span)

@@ -190,7 +190,7 @@ impl CpuTopology<'_> {
         }
     }
 
-    /// x86's `cpu_coregroup_mask()`: who shares the last-level cache, within the node.
+    /// x86's `cpu_coregroup_mask()`: the CPUs that share the last-level cache, within the node.
     fn llc_of_node(&self, cpu: CpuId) -> CpuMask {
         self.siblings.llc_of_node[cpu.index()]
     }

@@ -29,7 +29,7 @@ pub(super) struct SharedObjects {
     form: SdShared,
     /// Up to 6.12, per level and CPU: the object of the span that starts with this CPU.
     of_level: Vec<Vec<Option<usize>>>,
-    /// 7.3, per CPU: its object, and the flag of who has claimed it.
+    /// 7.3, per CPU: its object, and the flag of the domain that has claimed it.
     of_cpu: Vec<Option<(usize, u32)>>,
 }
 

@@ -300,7 +300,7 @@ impl SumSteps<'_> {
         }
         k.sched.se[se].on_rq = true;
         k.util_bias_enqueue(cpu, task);
-        // Who is told computes the demand that has changed.
+        // A governor that is told computes the demand that has changed.
         !k.sched.stale_demands.contains(cpu)
     }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Clamps of task groups: what `cpu.uclamp.min` and `cpu.uclamp.max` leave of a task's.
 //!
-//! **Idea.** Who manages a machine limits groups of tasks. A group's minimum raises what its tasks ask for, its maximum
-//! lowers it, and no group gets more than the group above.
+//! **Idea.** The manager of a machine limits groups of tasks. A group's minimum raises what its
+//! tasks ask for, its maximum lowers it, and no group gets more than the group above.
 //!
 //! **Terms.** *Request*: what was written into the group's two files. *Effective*: what is left of it below the groups
 //! above; the root's are the system-wide limits.

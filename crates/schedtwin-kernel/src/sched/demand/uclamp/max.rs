@@ -153,7 +153,7 @@ impl Aggregate {
         self.value = self.value.max(value);
     }
 
-    /// `uclamp_rq_dec_id()`; whether nobody is left, whose value is `of_nobody`.
+    /// `uclamp_rq_dec_id()`; whether no task is left; the value is then `of_nobody`.
     fn dec(&mut self, value: u32, of_nobody: u32) -> bool {
         let bucket = &mut self.buckets[self.sorting.bucket_id(value)];
         bucket.tasks -= 1;

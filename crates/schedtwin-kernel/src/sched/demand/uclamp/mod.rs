@@ -129,7 +129,7 @@ impl RqClamps {
 pub struct UclampKey(bool);
 
 impl UclampKey {
-    /// As of boot. Who has written a system-wide limit or another default of RT tasks has used clamps
+    /// As of boot. Writing a system-wide limit or another default of RT tasks counts as use
     /// (`sysctl_sched_uclamp_handler()`).
     pub(crate) fn new(config: &Config) -> UclampKey {
         let scale = SCHED_CAPACITY_SCALE as u32;

@@ -76,7 +76,7 @@ pub struct UclampRq {
     util_est: u32,
     /// `max_uclamp_factor`: the highest clamped utilisation per weight, `<< 32`.
     max_factor: u64,
-    /// `max_uclamp_factor_pid`: whose that is.
+    /// `max_uclamp_factor_pid`: the task with that factor.
     max_factor_of: Option<TaskId>,
 }
 
@@ -119,7 +119,7 @@ impl UclampRq {
         max
     }
 
-    /// Bias, estimate, highest factor and whose it is, for comparisons.
+    /// Bias, estimate, highest factor and its task, for comparisons.
     pub(super) fn parts(&self) -> (i32, u32, u64, Option<TaskId>) {
         (self.bias, self.util_est, self.max_factor, self.max_factor_of)
     }

@@ -14,7 +14,7 @@
 //! CPUs pull whenever somebody waits. "By load": if the busiest group has `imbalance_pct` more load per
 //! capacity, and the local one less than the average.
 //!
-//! The amount to move is counted in tasks where there is spare capacity, in utilisation to fill an LLC
+//! The amount to move is counted in tasks where capacity is left, in utilisation to fill an LLC
 //! with spare capacity, and in load to share scarcity fairly; a misfit is one task whatever it
 //! weighs.
 //!

@@ -12,7 +12,7 @@
 //! | smt_balance | is a core of which several threads have work, and the destination is idle |
 //! | asym_packing | has work that the destination, which is idle and preferred to it, should do |
 //! | imbalanced | could not be balanced inside, because of affinity |
-//! | llc_balance | has tasks that prefer the destination's last-level cache, which has capacity left |
+//! | llc_balance | has tasks that prefer the destination's LLC, which has spare capacity |
 //! | overloaded | has more tasks than CPUs, and they want more than there is |
 //!
 //! "More than there is" is a matter of 17 %: with `imbalance_pct` 117 four CPUs of 1024 are overloaded by

@@ -460,7 +460,7 @@ fn a_very_long_sleep_is_forgotten() {
         world.kernel.sched.se[se].exec_start = 7;
         world.kernel.sched.place_by_vruntime(ROOT, se, false, &world.kernel.cx);
         assert_eq!(world.vruntime(1), expected, "{slept}");
-        // Who has just migrated has no such time.
+        // A task that has just migrated has no such time.
         world.kernel.sched.se[se].vruntime = ZERO.wrapping_add(50_000_000);
         world.kernel.sched.se[se].exec_start = 0;
         world.kernel.sched.place_by_vruntime(ROOT, se, false, &world.kernel.cx);
@@ -513,8 +513,8 @@ fn leaving() {
     }
 }
 
-/// And who joins is placed at that distance, after the queue's time has been accounted. The queue has one
-/// running task at 10 ms that has run for 3 ms more.
+/// A task that joins is placed at that distance, after the queue's time has been accounted. The
+/// queue has one running task at 10 ms that has run for 3 ms more.
 #[test]
 fn joining() {
     for (flags, before, expected) in [
@@ -631,7 +631,8 @@ fn wakeups() {
     }
 }
 
-/// A running task that has just blocked is no last buddy; nor is who tests against itself.
+/// A running task that has just blocked is no last buddy; nor is a task that is tested against
+/// itself.
 #[test]
 fn a_blocked_task_is_no_buddy() {
     let mut world = World::at(&[20, 0, 5, 5, 5, 5, 5, 5, 5, 5]);

@@ -80,7 +80,7 @@ fn draw_shared_of_capacities(k: &mut Kernel, r: &mut Random) {
     }
 }
 
-/// A state of the machine, who wakes whom, and where the wakee goes.
+/// A state of the machine, the waker and the wakee, and where the wakee goes.
 fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
     let k = &mut kernels[r.below(5) as usize];
     let older = k.cx.config.select_idle_cluster == SelectIdleCluster::WholeLlc;

@@ -26,10 +26,11 @@
 //!   A 0 goes idle                   known: A
 //! ```
 //!
-//! **Who is busy** is counted at each switch to and from the idle task, not with the tick. As posted the count starts with
-//! all CPUs busy although the idle task runs on all but the booting one, so each of those is one too many for ever: a
-//! cache of 4 CPUs has 4 to 8 busy ones, that of the booting CPU 3 to 7. So step 4 hardly comes true,
-//! and `nohz_balancer_kick` takes every cache to have two busy CPUs. This is kept.
+//! **Busy CPUs** are counted at each switch to and from the idle task, not with the tick. As posted
+//! the count starts with all CPUs busy although the idle task runs on all but the booting one, so
+//! each of those is one too many for ever: a cache of 4 CPUs has 4 to 8 busy ones, that of the
+//! booting CPU 3 to 7. So step 4 hardly comes true, and `nohz_balancer_kick` takes every cache to
+//! have two busy CPUs. This is kept.
 //!
 //! Kernel: the eight patches of 13 May 2021 (v3), on what became 5.14; no release has them.
 //! Differences: `known` and `possible` are taken over to 5.11's scan, for which nothing was posted. An idle task that

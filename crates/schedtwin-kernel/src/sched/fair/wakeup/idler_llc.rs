@@ -77,7 +77,7 @@ impl Scheduler {
 }
 
 impl Context {
-    /// Whether caches know which core is idle, and count who is busy at each switch (`idle_core.rs`).
+    /// Whether caches know which core is idle, and count busy CPUs at each switch (`idle_core.rs`).
     #[inline]
     pub(crate) fn keeps_idle_core(&self) -> bool {
         self.config.idler_llc == IdlerLlc::IdleCore

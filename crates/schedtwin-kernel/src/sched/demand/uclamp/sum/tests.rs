@@ -24,7 +24,7 @@ fn boot(change: impl FnOnce(&mut Config)) -> Kernel {
     };
     change(&mut config);
     let mut kernel = little_and_big(config);
-    // Whose signals are of time 0 counts as attached nowhere.
+    // A task with signals of time 0 counts as attached nowhere.
     kernel.cx.now = 100_000_000;
     kernel
 }
@@ -281,7 +281,8 @@ fn the_governor_is_told_of_a_cap_by_the_first_version_alone() {
         wake(&mut kernel, BIG, p);
         assert!(sums(&kernel, BIG).bias < 0);
         assert_eq!(!kernel.sched.stale_demands.contains(BIG), told, "{hook:?}");
-        // 300 with headroom; who is not told goes on asking for what the enqueue found before.
+        // 300 with headroom; a governor that is not told goes on asking for what the enqueue found
+        // before.
         assert_eq!(kernel.cpufreq.sugov_cpu(BIG).util == 375, told, "{hook:?}");
     }
 }
