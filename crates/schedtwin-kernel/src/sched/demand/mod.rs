@@ -4,11 +4,11 @@
 //! **Idea.** The governor, EAS, idle governors, thermal control and balancing all want to know how much a CPU
 //! needs. They ask here, and see neither which form of an answer the release has nor whether clamps are in use.
 //!
-//! | who asks | what | where |
+//! | caller | answer | file |
 //! |---|---|---|
 //! | balancing, placement | how much fair tasks use: `cpu_util()`, `cpu_util_cfs()` and kin | `util.rs` |
 //! | teo, thermal, EAS | how busy a CPU is: `sched_cpu_util()` | `effective.rs` |
-//! | schedutil | what a CPU demands, and its floor: `sugov_demand()`; who speaks for a domain | `effective.rs` |
+//! | schedutil | the demand and minimum of a CPU: `sugov_demand()`; that of a domain | `effective.rs` |
 //! | EAS | what a CPU would demand with a task: `energy_demand()` | `effective.rs` |
 //! | placement, misfit, EAS | how well a CPU suits a task: `task_demand()`, `fits_cpu()`, `fits_beside()` | `fits.rs` |
 //! | balancing | is a CPU used up: `util_exceeds()` | `fits.rs` |

@@ -4,7 +4,7 @@
 //! | file | content |
 //! |---|---|
 //! | `class.rs` | enqueue, dequeue, delayed dequeue, put and set, tick, wakeup preemption, yield |
-//! | `buddies.rs` | whom a run queue prefers or skips |
+//! | `buddies.rs` | the entities that a run queue prefers or skips |
 //! | `discipline.rs` | where EEVDF and CFS differ in these |
 //! | `eevdf.rs` | virtual time of 6.6 and later: lag, eligibility, deadlines, placement, picking |
 //! | `cfs.rs` | virtual time before: slices of a period, granularities, buddies |

@@ -30,7 +30,7 @@
 //!
 //! **Differences:**
 //! - The floor of `load_sum` and `runnable_sum` is a 64-bit maximum, not the `max_t(u32, …)` that cuts
-//!   a runqueue's sum to 32 bits. Who could notice: a runqueue with more than about 87 attached
+//!   a runqueue's sum to 32 bits. This shows in a runqueue with more than about 87 attached
 //!   nice-0 entities, whose sums wrap in 6.12 each time one leaves. 7.3 has 64 bits, too.
 //! - Callers pass clocks and weights; locks are gone.
 

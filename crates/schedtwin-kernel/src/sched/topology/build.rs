@@ -21,8 +21,9 @@
 //!          NUMA 30: nodes 0 to 3       groups {3,0,1} {1,2,3}
 //! ```
 //!
-//! Groups of such a domain belong to one CPU, since each CPU walks the ring from itself. What a group can do is shared by
-//! all who have the same one, and only the CPUs whose own domain below is exactly the group may balance for it.
+//! Groups of such a domain belong to one CPU, since each CPU walks the ring from itself. All CPUs
+//! with the same group share its capacity, and only the CPUs whose own domain below is exactly the
+//! group may balance for it.
 
 use super::levels::{Level, levels, smt_masks};
 use super::shared::SharedObjects;

@@ -132,7 +132,7 @@ impl SharedObjects {
 }
 
 impl Scheduler {
-    /// In `update_idle_cpu_scan()`: whose limit a pass of `dst`'s CPU over `sd` sets.
+    /// Returns the object whose limit a pass of `dst` over `sd` sets in `update_idle_cpu_scan()`.
     pub(crate) fn limits_scans_of(&self, sd: DomainId, dst: CpuId, cx: &Context) -> Option<usize> {
         let domain = &self.topology[sd];
         match cx.config.sd_shared {

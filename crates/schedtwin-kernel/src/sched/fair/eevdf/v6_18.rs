@@ -16,8 +16,9 @@
 //! **Wakeup preemption.** 1. Nothing while a pick is pending. 2. An idle entity gives way; an idle
 //! or batch wakee does not preempt. 3. A shorter slice: which entity would the pick take,
 //! protection left aside? 4. Else new tasks and delayed ones do not preempt, and the pick counts
-//! protection. 5. A wakee that would not be picked does not preempt, however eligible (7.3: a shorter
-//! slice needs no more), and the protection is moved nearer. A short wakee becomes no buddy.
+//! protection. 5. A wakee that would not be picked does not preempt, however eligible (7.3: a
+//! shorter slice needs no more), and the protection is moved nearer. A short wakee becomes no
+//! buddy.
 //!
 //! **Weights.** An entity whose weight changes is placed anew where it is queued: its lag, rescaled and within its limit, is
 //! inflated as at any other placement. What is left of its protection is rescaled, too.
