@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | balancing, placement | how much fair tasks use: `cpu_util()`, `cpu_util_cfs()` and kin | `util.rs` |
 //! | teo, thermal, EAS | how busy a CPU is: `sched_cpu_util()` | `effective.rs` |
-//! | schedutil | the demand and minimum of a CPU: `sugov_demand()`; that of a domain | `effective.rs` |
+//! | schedutil | a CPU's demand and minimum: `sugov_demand()`; a domain's demand | `effective.rs` |
 //! | EAS | what a CPU would demand with a task: `energy_demand()` | `effective.rs` |
 //! | placement, misfit, EAS | how well a CPU suits a task: `task_demand()`, `fits_cpu()`, `fits_beside()` | `fits.rs` |
 //! | balancing | is a CPU used up: `util_exceeds()` | `fits.rs` |
