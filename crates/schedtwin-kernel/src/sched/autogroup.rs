@@ -15,8 +15,9 @@
 //! *Task group*: where it competes.
 //!
 //! **Algorithm.** 1. `setsid()` makes an autogroup, and the caller moves there. 2. Children inherit it. 3. The task group is the
-//! autogroup of a task in the root cgroup, and the cgroup of any other. 4. Who exits moves to the root before it goes. 5. The weight of an autogroup
-//! is that of a task with the session's nice value (`/proc/PID/autogroup`), 0 by default. Kernel threads are in no session.
+//! autogroup of a task in the root cgroup, and the cgroup of any other. 4. An exiting task moves to
+//! the root before it goes. 5. The weight of an autogroup is that of a task with the session's nice
+//! value (`/proc/PID/autogroup`), 0 by default. Kernel threads are in no session.
 //!
 //! Kernel: 6.12.117 kernel/sched/autogroup.c `autogroup_task_group`, `task_wants_autogroup`, `sched_autogroup_create_attach`,
 //! `autogroup_move_group`, `sched_autogroup_exit_task`, `proc_sched_autogroup_set_nice`; 6.1.192 has the same rules.
@@ -53,7 +54,7 @@ impl Kernel {
         }
     }
 
-    /// `sched_autogroup_exit_task()`: who exits must not be found in its session any more.
+    /// `sched_autogroup_exit_task()`: an exiting task must not be found in its session any more.
     #[inline]
     pub(crate) fn sched_autogroup_exit_task(&mut self, task: TaskId) {
         if self.cx.config.sched_autogroup {

@@ -78,7 +78,7 @@ impl Scheduler {
 }
 
 impl CfsRq {
-    /// An empty fair run queue of `cpu`, with room for `hint` entities.
+    /// An empty fair run queue of `cpu`, with memory reserved for `hint` entities.
     pub(crate) fn new(cpu: CpuId, hint: usize, config: &Config) -> CfsRq {
         CfsRq {
             avg: Default::default(),

@@ -9,7 +9,7 @@
 //!
 //! Kernel: 6.12.95 kernel/sched/core.c `try_to_wake_up`, `ttwu_queue`, `__schedule`,
 //! `wake_up_new_task`, `resched_curr`.
-//! What a task changes about itself is in `syscalls.rs`.
+//! `syscalls.rs` has the changes that a task makes to itself.
 //! Differences: entries are atomic, so a task that blocks has left its CPU before anybody can wake it,
 //! and the early queueing of a task that is still `on_cpu` never happens. A running task that wakes
 //! several others is preempted after the last of them, not between them (within one system call).
@@ -462,8 +462,8 @@ impl Kernel {
     // ---- switching ----------------------------------------------------------------------------
 
     /// `schedule()` on the executing CPU. `preempt`: the running task stays runnable whatever its state
-    /// says. Whoever has been switched to looks whether it has to give way at once; what pushes a task
-    /// away or brings one here after the switch asks for that, and leaves less to push, so this ends.
+    /// says. After a switch, `need_resched` is tested again: a push or pull of tasks may have set
+    /// it. Each round leaves less to push, so the loop ends.
     pub(crate) fn schedule(&mut self, preempt: bool) {
         let cpu = self.cx.this_cpu;
         self.schedule_once(preempt);
@@ -797,7 +797,8 @@ impl Kernel {
 }
 
 impl Context {
-    /// What was sent at `at`, later than this entry, still waits for the interrupt of `cpu`'s wake list.
+    /// Keeps the interrupt of `cpu`'s wake list pending, for a wakeup sent at `at`, later than this
+    /// entry.
     pub(crate) fn wake_list_again(&mut self, cpu: CpuId, at: Ns) {
         let ipi_at = &mut self.platform.wires[cpu].ipi_at[IpiKind::WakeList as usize];
         *ipi_at = at.min(*ipi_at);

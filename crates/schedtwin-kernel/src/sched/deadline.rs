@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The deadline class: of all who are queued on a CPU, the one with the earliest deadline runs.
+//! The deadline class: of all entities queued on a CPU, the one with the earliest deadline runs.
 //!
-//! **Idea.** A task reserves a runtime in each period, and is told at once if the machine has no room for that
-//! (`deadline/bandwidth.rs`). Earliest deadline first meets all deadlines of one CPU up to its full capacity, and
-//! a server for each task (`deadline/entity.rs`) sees to it that nobody runs more than was reserved: who has used
-//! its runtime up is *throttled*, which is off the queue though runnable, until a timer replenishes it. Tasks
-//! move between CPUs so that the earliest deadlines of the machine run (`deadline/migrate.rs`).
+//! **Idea.** A task reserves a runtime in each period, and is told at once if the machine has no
+//! bandwidth left for that (`deadline/bandwidth.rs`). Earliest deadline first meets all deadlines
+//! of one CPU up to its full capacity, and a server for each task (`deadline/entity.rs`) makes sure
+//! that no task runs more than was reserved: a task that has used its runtime up is *throttled*,
+//! which is off the queue though runnable, until a timer replenishes it. Tasks move between CPUs so
+//! that the earliest deadlines of the machine run (`deadline/migrate.rs`).
 //!
 //! ```text
 //! A: 2 ms each 4 ms    |-AA------AA------AA-|    deadlines 4, 8, 12
@@ -18,7 +19,8 @@
 //! never charged, each wakeup finds that what is left is too much for the time that is left, and moves the
 //! deadline to 10 ms from now. The third is each CPU's fair server, which shares the queue.
 //!
-//! What all of them use shows in `dl.util_avg`, and what tasks and servers have reserved is a floor of the frequency.
+//! `dl.util_avg` shows the use of all of them. The bandwidth that tasks and servers have reserved
+//! is a minimum of the frequency.
 //!
 //! Kernel: 6.12.95 and 6.1.192 kernel/sched/deadline.c, cpudeadline.c.
 //! Differences: no priority inheritance, no GRUB (`SCHED_FLAG_RECLAIM`) and no signals about overruns. Without
@@ -49,7 +51,7 @@ use crate::time::hrtimer::TimerKind;
 use crate::{Context, Scheduler, Time};
 use schedtwin_types::{CpuId, DlReservation, FactKind, TaskId};
 
-/// What `sugov_kthread_create()` asks for; as it says there: fake, unused.
+/// The reservation that `sugov_kthread_create()` asks for; as it says there: fake, unused.
 const SUGOV: DlReservation =
     DlReservation { runtime: 1_000_000, deadline: 10_000_000, period: 10_000_000 };
 /// `prio` of every task of the class.
@@ -118,7 +120,7 @@ impl DlRq {
         self.running_bw.change(cpu, stale, |running_bw| *running_bw = bw);
     }
 
-    /// Room for that many tasks.
+    /// Reserves memory for that many tasks.
     fn make_room(&mut self, tasks: usize) {
         self.queue.reserve((tasks + 2).saturating_sub(self.queue.len()));
         self.pushable.reserve((tasks + 1).saturating_sub(self.pushable.len()));

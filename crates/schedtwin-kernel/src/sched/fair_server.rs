@@ -5,9 +5,9 @@
 //! and pushes its timer on; only when a second is nearly over and RT tasks have left them less than 50 ms
 //! does it become runnable itself.
 //!
-//! What everybody notices is its bandwidth: while it is active, `running_bw` holds 52428 (5 % of 2^20), a floor
-//! of 51 for schedutil's request and for EAS's highest utilisation, also on an idle CPU until the timer finds
-//! out, up to about a second after the last fair task.
+//! Its bandwidth has effects everywhere: while the server is active, `running_bw` holds 52428 (5 %
+//! of 2^20), a minimum of 51 for schedutil's request and for EAS's highest utilisation, also on an
+//! idle CPU until the timer finds out, up to about a second after the last fair task.
 //!
 //! ```text
 //!  A inactive ──start──► B waiting ──timer, starved──► D enqueued ──used up──► E throttled
@@ -17,10 +17,11 @@
 //! ```
 //!
 //! In 6.18 a server that is queued does not count as a task, so that an idle CPU keeps its idle task when the timer has queued
-//! the server: it stays queued, and its floor lasts, until a pick for another reason meets it, or fair tasks use its runtime up.
-//! A server that has used up its runtime so late that its timer cannot be set begins a new period then.
+//! the server: it stays queued, and its minimum lasts, until a pick for another reason meets it, or
+//! fair tasks use its runtime up. A server that has used up its runtime so late that its timer
+//! cannot be set begins a new period then.
 //!
-//! What 7.3 does otherwise, on idle CPUs above all, is told in `fair_server/v7_3.rs`.
+//! `fair_server/v7_3.rs` has the differences of 7.3, most of them on idle CPUs.
 //!
 //! Kernel: 6.12.95, 6.18.44 and 7.3.4 kernel/sched/deadline.c `dl_server_start`, `dl_server_update`, `dl_server_timer`,
 //! `enqueue_dl_entity`, `update_dl_entity`, `replenish_dl_entity`, `task_non_contending`.
@@ -424,7 +425,7 @@ impl Scheduler {
         }
     }
 
-    /// Whoever runs gives way, unless it is a deadline task with an earlier deadline.
+    /// Preempts the running task, unless it is a deadline task with an earlier deadline.
     fn fair_server_resched(&mut self, cpu: CpuId, cpuidle: &mut Cpuidle, cx: &mut Context) {
         let curr = &self.tasks[self.rq[cpu].curr];
         let deadline = self.rq[cpu].fair_server.deadline;
@@ -440,9 +441,9 @@ impl Scheduler {
         }
     }
 
-    /// `dl_server_update_idle_time()`: idle time counts as if fair tasks had had it. Of whoever is installed
-    /// on the CPU, which in the middle of newidle balancing is not the idle task: its time was charged just
-    /// before, so that nothing is left to count.
+    /// `dl_server_update_idle_time()`: charges idle time to the server as if fair tasks had run.
+    /// During newidle balancing `curr` is still the previous task, already charged, so nothing is
+    /// added.
     fn fair_server_update_idle_time(&mut self, cpu: CpuId) {
         if self.rq[cpu].fair_server.runtime < 0 || !self.rq[cpu].curr.is_idle() {
             return;
@@ -505,7 +506,8 @@ mod tests {
         }
     }
 
-    /// A restart before the deadline goes on with the rest, waiting; after it with a new period.
+    /// A restart before the deadline goes on with the runtime that is left, waiting; a restart
+    /// after it begins a new period.
     #[test]
     fn a_restart_keeps_its_deadline() {
         let mut server = FairServer::new(50_000_000, 1_000_000_000);

@@ -39,7 +39,7 @@ const SHORTEST_NS: u64 = 10_000;
 /// By how much a timer may be wrong before it is moved.
 const TOLERANCE_NS: u64 = 5_000;
 
-/// What a run queue keeps of its hrtick.
+/// The hrtick state of a run queue.
 #[derive(Clone, Debug)]
 pub struct Hrtick {
     /// `HRTICK_SCHED_DEFER`: the CPU is switching.

@@ -53,7 +53,7 @@ impl Kernel {
         self.sched.idle_ends_by_switch(cpu, &self.cx);
         let idle = self.cpuidle.cpu_mut(cpu);
         idle.idle_time += self.cx.now - idle.idle_since;
-        // The switch is not over: whoever asks before its end finds nothing more.
+        // The switch is not over: a caller that asks before its end gets no idle time beyond this.
         idle.idle_since = self.cx.now;
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `kernel/sched/`: run queues, entities and tasks, and the rooms that work on them.
+//! `kernel/sched/`: run queues, entities and tasks, and the modules that work on them.
 
 pub mod autogroup;
 mod avg_idle;
@@ -125,7 +125,7 @@ pub struct SchedEntity {
     pub timeline_load: Option<LoadWeight>,
     /// The group entity above; `None` at root level.
     pub parent: Option<EntityId>,
-    /// How many entities are above.
+    /// Number of entities above it.
     pub depth: u32,
     /// A group's runnable tasks, as of the last enqueue or dequeue below.
     pub runnable_weight: u32,
@@ -140,7 +140,7 @@ pub struct TimelineNode {
     pub deadline: u64,
     /// `se.vruntime`: EEVDF's eligibility, CFS's order.
     pub vruntime: u64,
-    /// Who.
+    /// The entity.
     pub se: EntityId,
 }
 
@@ -189,8 +189,8 @@ pub struct CfsRq {
     /// CFS, skip buddy: has yielded.
     pub skip: Option<EntityId>,
     /// Queued entities by deadline (EEVDF) or virtual runtime (CFS), equal ones in order of
-    /// insertion. A sorted array, not a tree: queues are short, and first-eligible-by-deadline is
-    /// what the kernel's search yields.
+    /// insertion. A sorted array, not a tree: queues are short, and the kernel's search yields the
+    /// first eligible one by deadline.
     pub timeline: Vec<TimelineNode>,
     /// Averages of tasks that left for another CPU while asleep.
     pub removed: Removed,
@@ -200,15 +200,15 @@ pub struct CfsRq {
     pub propagate: bool,
     /// By how much the unweighted runnable sum has changed since they were told.
     pub prop_runnable_sum: i64,
-    /// What of the group's `load_avg` is its own.
+    /// Its contribution to the group's `load_avg`.
     pub tg_load_avg_contrib: u64,
-    /// What of the group's `runnable_avg` is its own (7.3).
+    /// Its contribution to the group's `runnable_avg` (7.3).
     pub tg_runnable_avg_contrib: u64,
     /// When these were changed last.
     pub last_update_tg_load_avg: Ns,
     /// In its CPU's list of leaf queues.
     pub on_list: bool,
-    /// What it may run of its group's `cpu.max`.
+    /// Its share of the runtime of its group's `cpu.max`.
     pub bandwidth: fair::bandwidth::CfsRqBandwidth,
 }
 
@@ -227,7 +227,8 @@ pub enum Class {
     Stop,
 }
 
-/// Whose code a task runs. Its class only says how it is scheduled: a kworker and a thread of the workload share one.
+/// The owner of the code that a task runs. The task's class only says how it is scheduled: a
+/// kworker and a thread of the workload share one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskKind {
     /// The idle task (`swapper/N`).
@@ -302,15 +303,15 @@ pub struct Task {
     pub cfs_tasks_next: Option<TaskId>,
     /// Allowed CPUs.
     pub cpus_mask: CpuMask,
-    /// Wake-wide heuristic: whom it woke last.
+    /// Wake-wide heuristic: the task that it woke last.
     pub last_wakee: TaskId,
     /// Wake-wide heuristic: how often that changed.
     pub wakee_flips: u32,
     /// Wake-wide heuristic: jiffies of the last decay.
     pub wakee_flip_decay_ts: u64,
-    /// Whose code it runs.
+    /// The owner of the code that it runs.
     pub kind: TaskKind,
-    /// How its last operation ended.
+    /// The end of its last operation.
     pub outcome: Outcome,
     /// Its sleep timer is queued on this CPU.
     pub sleep_timer_on: Option<CpuId>,
@@ -324,7 +325,7 @@ pub struct Task {
     pub max_allowed_capacity: u64,
     /// Utilisation clamps it asked for.
     pub uclamp_req: demand::uclamp::UclampRequest,
-    /// What it is counted with in its run queue's clamps (`uclamp`).
+    /// The clamps with which its run queue counts it (`uclamp`).
     pub uclamp: demand::uclamp::TaskClamps,
     /// `sched_remote_wakeup`: a wake-list entry stands for a migration.
     pub sched_remote_wakeup: bool,
@@ -332,7 +333,8 @@ pub struct Task {
     pub rr_time_slice: u32,
     /// Its entity in the DEADLINE class.
     pub dl: deadline::DlEntity,
-    /// What it does first when it runs: a blocked system call to be looked at again, or a lock to be given back.
+    /// Its first action when it runs: it looks at a blocked system call again, or gives a lock
+    /// back.
     pub(crate) resume: Option<crate::sync::wait::Resume>,
     /// The futex it waits on.
     pub futex: Option<schedtwin_types::FutexId>,
@@ -343,7 +345,7 @@ pub struct Task {
 /// A task on a wake list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WakeListEntry {
-    /// Who is to be activated.
+    /// The task to activate.
     pub task: TaskId,
     /// When its waker put it there, by the waker's clock.
     pub at: Ns,

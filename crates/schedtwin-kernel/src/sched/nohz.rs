@@ -36,7 +36,7 @@ const NOHZ_STATS_KICK: u32 = 1 << 1;
 const NOHZ_NEWILB_KICK: u32 = 1 << 2;
 /// Compute `next_balance`.
 const NOHZ_NEXT_KICK: u32 = 1 << 3;
-/// What an interrupt is sent for.
+/// The flags for which an interrupt is sent.
 const NOHZ_KICK_MASK: u32 = NOHZ_BALANCE_KICK | NOHZ_STATS_KICK | NOHZ_NEXT_KICK;
 
 /// Milliseconds between agings of blocked load: PELT's half-life (`LOAD_AVG_PERIOD`).
@@ -165,7 +165,7 @@ impl Scheduler {
             return;
         }
         self.rq[ilb].nohz_flags = before | flags;
-        // Whoever sets the first flag sends the interrupt.
+        // The CPU that sets the first flag sends the interrupt.
         if before & NOHZ_KICK_MASK == 0 {
             self.send_ipi(ilb, IpiKind::NohzKick, cpuidle, cx);
         }
@@ -260,7 +260,7 @@ impl Kernel {
         let far = jiffies + 60 * self.cx.config.hz as u64;
         let mut next_balance = far;
         let mut has_blocked_load = false;
-        // Whoever goes idle from now on sets these again.
+        // A CPU that goes idle from now on sets these again.
         if stats {
             self.sched.nohz.has_blocked = false;
         }

@@ -57,8 +57,9 @@
 //! **Differences:**
 //! - No locks, barriers, trace points or second copies of 64-bit clocks: an entry of the twin is
 //!   atomic. Nobody can notice.
-//! - `UTIL_EST` counts as switched on (it is a debugfs feature, on by default). Whoever clears it
-//!   could notice that the flag of `util_est` is cleared here all the same; nothing reads it then.
+//! - `UTIL_EST` counts as switched on (it is a debugfs feature, on by default). A user who clears
+//!   it could notice that the flag of `util_est` is cleared here all the same; nothing reads it
+//!   then.
 //!
 //! **References:** `Documentation/scheduler/schedutil.rst`; <https://lwn.net/Articles/531853/>.
 
@@ -123,8 +124,8 @@ pub const RUNNABLE_AVG_YN_INV: [u32; 32] = {
     table
 };
 
-/// What a sum approaches when every segment counts in full (`LOAD_AVG_MAX`): the fixed point of
-/// "age by one period, add a segment" in the same truncating arithmetic, 47742.
+/// The value that a sum approaches when every segment counts in full (`LOAD_AVG_MAX`): the fixed
+/// point of "age by one period, add a segment" in the same truncating arithmetic, 47742.
 pub const LOAD_AVG_MAX: u32 = {
     let mut max = SEGMENT;
     loop {
@@ -214,8 +215,8 @@ pub fn decay_load(value: u64, n: u64) -> u64 {
 
 /// The largest sum that is possible at this position in the segment (`get_pelt_divider`).
 ///
-/// Dividing by the constant [`LOAD_AVG_MAX`] would count the rest of the current segment as idle
-/// and make a busy task's average swing between 1002 and 1024.
+/// Dividing by the constant [`LOAD_AVG_MAX`] would count the remainder of the current segment as
+/// idle and make a busy task's average swing between 1002 and 1024.
 #[inline(always)]
 pub fn get_pelt_divider(sa: &SchedAvg) -> u32 {
     PELT_MIN_DIVIDER.wrapping_add(sa.period_contrib)
@@ -381,8 +382,8 @@ pub fn update_hw_load_avg(now: u64, sa: &mut SchedAvg, capacity: u64) -> bool {
 
 /// Updates a CPU's interrupt signal (`update_irq_load_avg`), on the plain runqueue clock.
 ///
-/// How long interrupts took is known, not when; they are put just before now. First frequency then
-/// CPU scale, the opposite order to the PELT clock's.
+/// The duration of the interrupts is known, not their time; they are put just before now. First
+/// frequency then CPU scale, the opposite order to the PELT clock's.
 #[inline]
 pub fn update_irq_load_avg(
     sa: &mut SchedAvg,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Whether who has been queued preempts who runs.
+//! Whether a task that has been queued preempts the running one.
 //!
 //! **Decides** whether a CPU is asked to reschedule, by class; within the fair class that decides itself.
 //!
 //! **Idea.** A higher class preempts a lower one outright, and equal ones ask their class. 7.3 compares with the class that was
 //! picked last *or has been raised since* (`next_class`): a fair task that is queued while an RT task waits for the switch is
-//! not looked at any more, so it neither dequeues who was delayed nor shortens the running task's protection.
+//! not looked at any more, so it neither dequeues a delayed task nor shortens the running task's
+//! protection.
 //!
 //! **Lazy preemption.** Where a fair task is to give way to a fair one (its slice is over, or a wakee preempts), a kernel with
 //! `preempt=lazy` asks for that by a second flag. No interrupt is sent for it and kernel mode goes on; it is looked at on the way

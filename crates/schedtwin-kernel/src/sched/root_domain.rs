@@ -38,7 +38,7 @@ pub struct RootDomain {
     pub dlo_mask: CpuMask,
     /// Which CPU's earliest deadline is the latest.
     pub cpudl: Cpudl,
-    /// What deadline tasks may reserve, and have reserved.
+    /// The bandwidth that deadline tasks may reserve, and have reserved.
     pub dl_bw: DlBw,
     /// When RT queues are next forgiven what they have used.
     pub rt_period: RtPeriod,

@@ -130,7 +130,7 @@ impl Context {
         self.now + self.debt
     }
 
-    /// How long a path of that much work takes on the executing CPU.
+    /// Time that a path of that much work takes on the executing CPU.
     #[inline(always)]
     pub(crate) fn time_of(&self, work: u64) -> Ns {
         (work * self.platform.ns_per_work_shift_10[self.this_cpu]) >> 10

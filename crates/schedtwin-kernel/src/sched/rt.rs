@@ -4,7 +4,7 @@
 //! **Idea.** The highest-priority tasks of the whole machine should run. A CPU that has more than one RT task
 //! pushes the others away; a CPU that is about to run something lower asks overloaded CPUs to push.
 //!
-//! What keeps them from taking everything before 6.12 is in `rt/bandwidth.rs`, since then the fair server.
+//! Before 6.12 `rt/bandwidth.rs` keeps them from taking everything, since then the fair server.
 //!
 //! Kernel: 6.12.95 and 6.1.192 kernel/sched/rt.c, cpupri.c; the two do not differ in what is here.
 //! Differences: utilisation clamps cannot be set, but the default of an RT task counts: it wants a CPU of full

@@ -34,7 +34,7 @@ pub struct Scheduler {
     pub(super) cfs_bandwidth_used: bool,
     /// There are groups, and the tasks of all compete in one timeline of each CPU.
     pub(super) flat_groups: bool,
-    /// What processes prefer of several last-level caches (`sched_cache_active`).
+    /// The preferences of processes among several last-level caches (`sched_cache_active`).
     pub(super) sched_cache: Option<Box<CacheAffinity>>,
     /// The static key `sched_uclamp_used`: somebody has used a clamp, so clamps are accounted.
     pub(super) sched_uclamp_used: UclampKey,
@@ -64,9 +64,9 @@ pub struct Scheduler {
     pub(super) cfs_tunables: CfsTunables,
 }
 
-/// What other subsystems see of the scheduler.
+/// The state of the scheduler that other subsystems read.
 impl Scheduler {
-    /// How many CPUs there are.
+    /// Number of CPUs.
     #[inline(always)]
     pub(crate) fn nr_cpus(&self) -> usize {
         self.rq.len()
@@ -128,7 +128,7 @@ impl Scheduler {
     }
 }
 
-/// What other subsystems change in the scheduler.
+/// The state of the scheduler that other subsystems change.
 impl Scheduler {
     /// `set_current_state()`.
     #[inline(always)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a task changes about itself: policy, nice value, priority, slice, clamps, affinity.
+//! The changes that a task makes to itself: policy, nice value, priority, slice, clamps, affinity.
 //!
 //! Both calls follow one pattern: out of the queue as if it moved (`DEQUEUE_SAVE`), off the CPU as far as its
 //! class is concerned, the change, and back, in that order. So a fair task is placed anew with the lag it had,
@@ -13,8 +13,8 @@
 //! Kernel: 6.12.95 kernel/sched/syscalls.c `__sched_setscheduler`, kernel/sched/core.c
 //! `__set_cpus_allowed_ptr_locked`, `affine_move_task`, `check_class_changed`, fair.c `prio_changed_fair`.
 //! Differences: the caller is the running task itself, so no sleeping, delayed or waiting task is ever
-//! changed. Whoever excludes its own CPU is preempted by the stopper and moved as a queued task; with
-//! `preempt=none` Linux lets it block first, and wakes it on the new CPU.
+//! changed. A task that excludes its own CPU is preempted by the stopper and moved as a queued
+//! task; with `preempt=none` Linux lets it block first, and wakes it on the new CPU.
 
 use crate::Kernel;
 use crate::sched::core::{

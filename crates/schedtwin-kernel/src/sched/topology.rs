@@ -128,7 +128,7 @@ pub struct SchedDomain {
     pub child: Option<DomainId>,
     /// The group that contains the domain's CPU; the ring of all groups starts here.
     pub groups: GroupId,
-    /// How many per cent busier is imbalanced.
+    /// A group busier than this percentage of the other is imbalanced (117: 17 % busier).
     pub imbalance_pct: u32,
     /// Failed passes after which cache-hot tasks are moved, too.
     pub cache_nice_tries: u32,
@@ -146,7 +146,7 @@ pub struct SchedDomain {
     pub nr_balance_failed: u32,
     /// Newidle passes counted (halved now and then).
     pub newidle_call: u32,
-    /// How many of them pulled a task, weighted.
+    /// Number of them that pulled a task, weighted.
     pub newidle_success: u32,
     /// Successes per 1024.
     pub newidle_ratio: u32,
@@ -162,7 +162,7 @@ pub struct SchedDomain {
     pub shared: Option<usize>,
     /// The CPU is not counted in `nr_busy_cpus`.
     pub nohz_idle: bool,
-    /// How many more tasks than another node this one may have, NUMA.
+    /// Number of tasks that this node may have more than another one, NUMA.
     pub imb_numa_nr: u32,
     /// 0 = the lowest domain of the CPU.
     pub level: u8,
@@ -218,7 +218,7 @@ pub struct SchedDomainShared {
     pub has_idle_cores: bool,
     /// Which core is idle as a whole (SMT, and a patch that keeps it).
     pub idle_core: IdleCore,
-    /// How many CPUs a wakeup looks at when it searches an idle one.
+    /// Number of CPUs that a wakeup looks at when it searches an idle one.
     pub nr_idle_scan: u32,
     /// Utilisation of the CPUs of a last-level cache, as the last pass saw it (cache-aware balancing).
     pub util_avg: u64,
@@ -226,7 +226,8 @@ pub struct SchedDomainShared {
     pub capacity: u64,
 }
 
-/// What a cache knows of its cores, if it remembers more than whether one is idle (`sd_llc_shared->idle_core`).
+/// The knowledge of a cache about its cores, if it remembers more than whether one is idle
+/// (`sd_llc_shared->idle_core`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleCore {
     /// The one of which this is the first thread is idle.
@@ -246,7 +247,7 @@ pub struct Topology {
     pub groups: Vec<SchedGroup>,
     /// Capacities of groups.
     pub capacities: Vec<SchedGroupCapacity>,
-    /// What the CPUs of a domain know in common.
+    /// The state that the CPUs of a domain share.
     pub shared: Vec<SchedDomainShared>,
     /// Per CPU: its lowest domain (`rq->sd`).
     pub base: Vec<Option<DomainId>>,
@@ -300,12 +301,12 @@ pub enum TopologyError {
         lower: &'static str,
         /// The upper one.
         upper: &'static str,
-        /// Whose masks.
+        /// The CPU of the masks.
         cpu: CpuId,
     },
     /// The table of distances is not square, or it has fewer nodes than the machine.
     DistanceTable {
-        /// How many nodes there are at least.
+        /// Number of nodes that there are at least.
         nodes: usize,
     },
     /// A node that is not 10 from itself, or another that is no farther.
@@ -314,12 +315,12 @@ pub enum TopologyError {
         from: usize,
         /// The column.
         to: usize,
-        /// What stands there.
+        /// The distance in the table.
         distance: u8,
     },
     /// A capacity of 0, or above 1024.
     Capacity {
-        /// Whose.
+        /// The CPU.
         cpu: CpuId,
     },
 }

@@ -40,8 +40,8 @@ impl Kernel {
             let running_on = self.sched.rq.ids().filter(|&c| self.sched.rq[c].curr == task).count();
             assert!(running_on <= 1, "{task:?} runs on {running_on} CPUs");
             if t.kind == TaskKind::User {
-                // A sleeper waits for one thing; who waits for nothing has lost its wakeup. A delayed
-                // sleeper is queued, and waits none the less.
+                // A sleeper waits for one thing; a task that waits for nothing has lost its wakeup.
+                // A delayed sleeper is queued, and waits none the less.
                 let asleep =
                     matches!(t.state, TaskState::Interruptible | TaskState::Uninterruptible);
                 let waits = waiting.iter().filter(|w| **w == task).count();
@@ -102,7 +102,7 @@ impl Kernel {
         assert_eq!(rq.nr_running, all, "{cpu:?}: nr_running");
         let waits_for_io = |task: &TaskId| {
             let t = &self.sched.tasks[*task];
-            // Who has been woken towards another CPU is on its wake list, and waits no more.
+            // A task woken towards another CPU is on its wake list, and waits no more.
             let woken = || rq.wake_list.iter().any(|w| w.task == *task) && t.sched_remote_wakeup;
             t.in_iowait && t.cpu == cpu && t.on_rq == OnRq::No && !woken()
         };

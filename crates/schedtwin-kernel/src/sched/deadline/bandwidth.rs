@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Bandwidths: who is admitted, and how much of each CPU deadline tasks have reserved.
+//! Bandwidths: which tasks are admitted, and how much of each CPU deadline tasks have reserved.
 //!
 //! Three sums, all in 2^-20 of a CPU:
 //!
 //! - `dl_bw.total_bw` of the root domain: every admitted reservation and the fair servers. A call that would bring it
 //!   above `sched_rt_runtime_us / sched_rt_period_us` of the machine's capacity fails with EBUSY.
 //! - `this_bw` of a CPU: the tasks that were there last, asleep or not.
-//! - `running_bw` of a CPU: those of them that are *active*. It is a floor for the CPU's frequency, so each change asks
-//!   the governor.
+//! - `running_bw` of a CPU: those of them that are *active*. It is a minimum for the CPU's
+//!   frequency, so each change asks the governor.
 //!
 //! A task that falls asleep stays active until its *zero-lag time*: what it has run faster than its rate must have
 //! passed first. A timer (`inactive_timer`) ends that.
@@ -46,8 +46,8 @@ impl Config {
         }
     }
 
-    /// What deadline tasks may reserve together on a machine with these capacities, 2^20 = a CPU of capacity 1024;
-    /// `None`: there is no limit.
+    /// Returns the bandwidth that deadline tasks may reserve together on a machine with these
+    /// capacities, 2^20 = a CPU of capacity 1024; `None`: there is no limit.
     ///
     /// ```
     /// use schedtwin_kernel::config::Config;
@@ -265,7 +265,8 @@ impl Scheduler {
         self.rd.dl_bw.bw.is_none() || self.rd.span.is_subset(mask)
     }
 
-    /// `__setparam_dl()`, with room for it in the queues of all CPUs: nothing is allocated later.
+    /// `__setparam_dl()`. Reserves memory for the task in the queues of all CPUs: nothing is
+    /// allocated later.
     pub(crate) fn setparam_dl(&mut self, task: TaskId, reserved: &DlReservation, time: &mut Time) {
         self.tasks[task].dl.set_reservation(reserved);
         let count = self.tasks.iter().filter(|t| t.dl.dl_runtime != 0).count();
@@ -292,7 +293,7 @@ impl Scheduler {
         let dl = &self.rq[cpu].dl;
         let here = || self.tasks.iter().filter(|t| t.cpu == cpu && t.class == Class::Deadline);
         let woken_here = |task: &TaskId| self.rq[cpu].wake_list.iter().any(|w| w.task == *task);
-        // Who is on its way here after a migration is not counted yet.
+        // A task on its way here after a migration is not counted yet.
         let ids = self.tasks.ids().filter(woken_here);
         let coming: u64 = ids
             .filter(|task| self.tasks[*task].class == Class::Deadline)

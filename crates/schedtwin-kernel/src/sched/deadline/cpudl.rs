@@ -41,7 +41,8 @@ impl Cpudl {
         &self.free_cpus
     }
 
-    /// `cpudl_maximum()`: whose earliest deadline is the latest, and that deadline; `None`: nobody has one.
+    /// `cpudl_maximum()`: the CPU whose earliest deadline is the latest, and that deadline; `None`:
+    /// no CPU has one.
     pub fn maximum(&self) -> Option<(u64, CpuId)> {
         self.elements.first().copied()
     }

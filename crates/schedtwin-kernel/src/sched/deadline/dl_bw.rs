@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a machine's deadline tasks may reserve together.
+//! The bandwidth that a machine's deadline tasks may reserve together.
 //!
 //! Every admitted reservation and the fair servers are in `total_bw`. A call that would bring it above the limit for the
 //! machine's capacity fails with EBUSY (`deadline/bandwidth.rs`).
@@ -9,9 +9,9 @@
 /// `struct dl_bw` of the root domain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DlBw {
-    /// What may be reserved of a CPU of capacity 1024; `None`: no limit.
+    /// Bandwidth that may be reserved of a CPU of capacity 1024; `None`: no limit.
     pub bw: Option<u64>,
-    /// What is reserved.
+    /// Bandwidth that is reserved.
     pub total_bw: u64,
 }
 

@@ -2,8 +2,8 @@
 //! The constant bandwidth server: what a deadline task may still run, and until when.
 //!
 //! **Idea.** A task reserves `dl_runtime` in every `dl_period`. Its server keeps what is left of that (`runtime`) and an
-//! absolute `deadline`. Whoever runs more than was reserved gets a later deadline, so that it disturbs nobody
-//! else. There are two rules:
+//! absolute `deadline`. A task that runs more than was reserved gets a later deadline, so that it
+//! does not disturb the others. There are two rules:
 //!
 //! 1. *Replenishment*, when the runtime is used up and the period is over: deadline += period, runtime += dl_runtime,
 //!    until there is runtime again. What was run too much stays a debt.
@@ -19,7 +19,8 @@
 //! ```
 //!
 //! Worked example: 2 ms of runtime are left, 10 ms before the deadline. A wakeup keeps both, since 2/10 is below the
-//! reserved rate of 4/10. Only 4 ms before the deadline the same rest is too much, and a new period starts.
+//! reserved rate of 4/10. Only 4 ms before the deadline the same 2 ms are too much, and a new
+//! period starts.
 //!
 //! ```
 //! use schedtwin_kernel::sched::deadline::{DlEntity, Update};
@@ -72,12 +73,12 @@ pub fn dl_entity_overflow(
     dl_time_before(right, left)
 }
 
-/// What [`DlEntity::update`] found.
+/// The result of [`DlEntity::update`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Update {
     /// The deadline and what is left stay.
     Kept,
-    /// What is left was cut to the density.
+    /// The runtime that is left was cut to the density.
     Revised,
     /// A new period begins.
     NewPeriod,
@@ -96,7 +97,7 @@ pub struct DlEntity {
     pub dl_bw: u64,
     /// `dl_runtime / dl_deadline`, likewise.
     pub dl_density: u64,
-    /// What is left of the runtime, ns.
+    /// The runtime that is left, ns.
     pub runtime: i64,
     /// Absolute deadline, on `rq.clock`.
     pub deadline: u64,
@@ -104,7 +105,7 @@ pub struct DlEntity {
     pub special: bool,
     /// `dl_throttled`: it waits for its replenishment.
     pub throttled: bool,
-    /// `dl_yielded`: the rest of its runtime is given away.
+    /// `dl_yielded`: it has given away the runtime that was left.
     pub yielded: bool,
     /// `dl_non_contending`: it sleeps, and its bandwidth counts until its zero-lag time.
     pub non_contending: bool,

@@ -180,7 +180,8 @@ impl Scheduler {
         }
     }
 
-    /// Asserts that those wait to be pushed who are queued, do not run and may move.
+    /// Asserts that the tasks which wait to be pushed are those that are queued, do not run and may
+    /// move.
     pub(super) fn verify_dl_pushable(&self, cpu: CpuId) {
         let dl = &self.rq[cpu].dl;
         for node in &dl.queue {

@@ -63,8 +63,9 @@ fn the_earliest_deadline_runs() {
     );
 }
 
-/// It stays where it was, whoever runs there, unless that is a deadline task that cannot go away or the
-/// CPU is too small for 1 ms in 10; then it goes to a CPU without deadline entities.
+/// A special task stays on its CPU, whichever task runs there, unless that is a deadline task that
+/// cannot move or the CPU is too small for 1 ms in 10; then it goes to a CPU without deadline
+/// entities.
 #[test]
 fn where_a_special_task_wakes() {
     let mut kernel = kernel(&[(3, 100, OPPS), (2, 1024, OPPS)]);

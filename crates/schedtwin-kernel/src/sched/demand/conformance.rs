@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The signals of a CPU, set from outside, for comparisons with the kernel's own C and with recordings.
 //!
-//! The twin changes signals by running tasks. A comparison (`conformance/`, L0 `schedutil`, L1) sets them and asks
-//! what follows. Nothing else uses this door, and it decides nothing.
+//! The twin changes signals by running tasks. A comparison (`conformance/`, L0 `schedutil`, L1)
+//! sets them and asks for the results. Nothing else uses this interface, and it decides nothing.
 
 use super::uclamp::RqClamps;
 use super::uclamp::max::UclampRq;
@@ -48,7 +48,7 @@ impl DemandSteps<'_> {
         self.0.sched.stale_demands.mark(cpu);
     }
 
-    /// What the tasks of `cpu` ask for.
+    /// Sets the clamps that the tasks of `cpu` ask for.
     pub fn set_clamps(&mut self, cpu: CpuId, clamps: UclampRq) {
         let Scheduler { rq, stale_demands, .. } = &mut self.0.sched;
         rq[cpu].uclamp.change(cpu, stale_demands, |uclamp| *uclamp = RqClamps::Max(clamps));

@@ -39,9 +39,9 @@ use schedtwin_types::{CpuId, CpuMask, Khz, TaskId};
 struct EffectiveUtil {
     /// Utilisation of all classes and interrupts.
     util: u64,
-    /// Floor: the clamps' minimum, or irq and deadline bandwidth.
+    /// Lower limit: the clamps' minimum, or irq and deadline bandwidth.
     min: u64,
-    /// Cap: the clamps' maximum.
+    /// Upper limit: the clamps' maximum.
     max: u64,
 }
 
@@ -150,7 +150,7 @@ impl Scheduler {
         self.sched_cpu_util_at(cpu, self.cpu_util_cfs(cpu, cx))
     }
 
-    /// How busy a CPU would be if its fair tasks used `util_cfs` of it.
+    /// Returns the utilisation of a CPU if its fair tasks used `util_cfs` of it.
     #[inline]
     pub(crate) fn sched_cpu_util_at(&self, cpu: CpuId, util_cfs: u64) -> u64 {
         self.effective_cpu_util(cpu, util_cfs).util
@@ -184,13 +184,15 @@ impl Scheduler {
         }
     }
 
-    /// What a CPU says in the form of 4.7: what fair tasks use, or all there is.
+    /// Returns the demand of a CPU in the form of 4.7: the utilisation of fair tasks, or the whole
+    /// capacity.
     fn passed_util(&self, cpu: CpuId, util_cfs: u64) -> u64 {
         let capacity = self.arch_scale_cpu_capacity(cpu);
         if self.class_asks_for_all(cpu) { capacity } else { util_cfs.min(capacity) }
     }
 
-    /// What the demand after I/O is scaled with, `j` being a CPU of the domain that `hook` asks for.
+    /// Returns the capacity that scales the demand after I/O; `j` is a CPU of the domain that
+    /// `hook` asks for.
     #[inline(always)]
     pub(crate) fn iowait_boost_capacity(&self, j: CpuId, hook: CpuId, cx: &Context) -> u64 {
         match cx.config.effective_cpu_util {
@@ -202,7 +204,7 @@ impl Scheduler {
     }
 
     /// `sugov_next_freq_shared()`: the demand that decides, and the capacity it is a share of. `highest`
-    /// is the highest demand of all, if that is known. `hook` is who asks.
+    /// is the highest demand of all, if that is known. `hook` is the CPU that asks.
     #[inline(always)]
     pub(crate) fn sugov_domain_demand(
         &self,
@@ -232,7 +234,8 @@ impl Scheduler {
         }
     }
 
-    /// What `cpu` demands of its frequency domain if `task` runs on `dst`, or nowhere: EAS asks. With headroom.
+    /// Returns the demand of `cpu` on its frequency domain if `task` runs on `dst`, or nowhere. It
+    /// includes headroom. EAS asks for it.
     #[inline]
     pub(crate) fn energy_demand(
         &self,
@@ -293,7 +296,7 @@ mod tests {
         Kernel::boot(device_tree(&[(1, 1024, OPPS), (2, 383, OPPS)]), config)
     }
 
-    /// The capacity is reached at 80 % of it; the floor and the cap are not enlarged.
+    /// The capacity is reached at 80 % of it; minimum and maximum are not enlarged.
     #[test]
     fn demand_to_frequency() {
         let khz = |util, min| {
@@ -327,7 +330,7 @@ mod tests {
         assert_eq!(of(&kernel, 0), EffectiveUtil { util: 1024, min: 1024, max: 1024 });
     }
 
-    /// What CPU 0 asks for: `(sugov_cpu.util, floor, kHz before the table)`.
+    /// The request of CPU 0: `(sugov_cpu.util, floor, kHz before the table)`.
     #[test]
     fn both_forms() {
         struct Case {

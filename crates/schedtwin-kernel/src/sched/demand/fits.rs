@@ -15,12 +15,12 @@ use crate::sched::pelt;
 use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, TaskId};
 
-/// How well a CPU suits what is to run there (`util_fits_cpu()`), in rising order.
+/// The fit of a CPU for a task or a queue (`util_fits_cpu()`), in rising order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fits {
     /// 0 there: it is too small.
     No,
-    /// −1 there: there is room, but the CPU cannot be as fast as the minimum wants.
+    /// −1 there: the capacity suffices, but the CPU cannot be as fast as the minimum wants.
     TooSlow,
     /// 1 there.
     Yes,
@@ -33,14 +33,14 @@ impl Fits {
     }
 }
 
-/// What a task wants of whichever CPU it runs on.
+/// The demand of a task on the CPU that runs it.
 #[derive(Clone, Copy, Debug)]
 pub struct TaskDemand {
     util: u64,
     wish: Wish,
 }
 
-/// How a task's clamps count where a CPU is looked for.
+/// The form in which a task's clamps count in the search for a CPU.
 #[derive(Clone, Copy, Debug)]
 enum Wish {
     /// Max aggregation: they are looked at beside the utilisation.
@@ -134,8 +134,8 @@ impl Scheduler {
         }
     }
 
-    /// How well `cpu` suits a task that EAS puts there, beside those that are there, and how much of its capacity
-    /// would be left.
+    /// Returns the fit of `cpu` for a task that EAS puts there, beside the tasks that are there,
+    /// and the capacity that would be left.
     #[inline(always)]
     pub(crate) fn fits_beside(
         &self,
@@ -214,7 +214,7 @@ impl Kernel {
         self.sched.fits_cpu(&self.task_demand(task), cpu) == Fits::Yes
     }
 
-    /// What a task wants of a CPU.
+    /// Returns the demand of a task on a CPU.
     #[inline(always)]
     pub(crate) fn task_demand(&self, task: TaskId) -> TaskDemand {
         self.task_demand_at(task, self.sched.task_util_est(task), |k| {
@@ -222,7 +222,7 @@ impl Kernel {
         })
     }
 
-    /// What a sleeping task wants of a CPU, its signals aged to its queue's last update.
+    /// Returns the demand of a sleeping task on a CPU, its signals aged to its queue's last update.
     pub(crate) fn synced_task_demand(&self, task: TaskId) -> TaskDemand {
         let (avg, refreshed) = self.sched.synced_load_avg(task);
         self.task_demand_at(task, pelt::task_util_est(&avg), |k| {

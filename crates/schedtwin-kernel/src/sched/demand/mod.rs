@@ -4,11 +4,11 @@
 //! **Idea.** The governor, EAS, idle governors, thermal control and balancing all want to know how much a CPU
 //! needs. They ask here, and see neither which form of an answer the release has nor whether clamps are in use.
 //!
-//! | who asks | what | where |
+//! | caller | answer | file |
 //! |---|---|---|
 //! | balancing, placement | how much fair tasks use: `cpu_util()`, `cpu_util_cfs()` and kin | `util.rs` |
 //! | teo, thermal, EAS | how busy a CPU is: `sched_cpu_util()` | `effective.rs` |
-//! | schedutil | what a CPU demands, and its floor: `sugov_demand()`; who speaks for a domain | `effective.rs` |
+//! | schedutil | a CPU's demand and minimum: `sugov_demand()`; a domain's demand | `effective.rs` |
 //! | EAS | what a CPU would demand with a task: `energy_demand()` | `effective.rs` |
 //! | placement, misfit, EAS | how well a CPU suits a task: `task_demand()`, `fits_cpu()`, `fits_beside()` | `fits.rs` |
 //! | balancing | is a CPU used up: `util_exceeds()` | `fits.rs` |
@@ -18,10 +18,11 @@
 //!
 //! Clamps stand behind these answers. How those of a queue's tasks become one is an arm of
 //! [`uclamp::RqClamps`], in a file of its own. Sum aggregation changes fair utilisation itself, so its arm answers in
-//! the place of `cpu_util()` wherever a demand or a fit follows from that; balancing, and who asks how busy a CPU is,
-//! teo among them, go on reading the real one.
+//! the place of `cpu_util()` wherever a demand or a fit follows from that; balancing, and the
+//! callers that ask how busy a CPU is, teo among them, go on reading the real one.
 //!
-//! What a demand follows from is a [`signal::Signal`], which cannot change without making the demand stale.
+//! Each input of a demand is a [`signal::Signal`], which cannot change without making the demand
+//! stale.
 
 #[doc(hidden)]
 pub mod conformance;

@@ -5,8 +5,9 @@
 //! long the governor and the clock take to follow.
 //!
 //! **Idea.** schedutil computes a demand only when its hook is called and the rate limit lets it. In between a task may
-//! have come whose estimate nobody has told the governor, or a clamp that joined after the hook. So the demand of each CPU
-//! whose signals have changed is looked at when an entry of the kernel is over, called or not.
+//! have come whose estimate nobody has told the governor, or a clamp that joined after the hook. So
+//! the end of each kernel entry looks at the demand of every CPU with changed signals, whether the
+//! hook was called or not.
 //!
 //! **Terms.** *Need* of a CPU: the lowest efficient frequency of its domain's table that gives its demand, headroom and
 //! clamps included, as `get_next_freq()` would have it. Neither the boost after I/O, which is the governor's own guess,
@@ -32,7 +33,7 @@ use schedtwin_types::{CpuId, PolicyId};
 /// Demands that a table has a frequency for: 0..=1024. A higher one is as good as full.
 const DEMANDS: usize = SCHED_CAPACITY_SCALE as usize + 1;
 
-/// What every CPU needs.
+/// The needs of all CPUs.
 #[derive(Clone, Debug)]
 pub(crate) struct Needs {
     /// Indexes of frequencies by demand, a table of [`DEMANDS`] after another: the division is done at boot.

@@ -2,8 +2,8 @@
 //! Utilisation: how much of its time a CPU is used, now or with a task on it.
 //!
 //! **Terms.** *util_avg*: the average of what ran. *util_est*: what the queued tasks needed when they last slept,
-//! so that a CPU whose tasks have just woken does not look unused. *Runnable boosting*: where tasks had to wait,
-//! what ran says too little, and what was runnable counts.
+//! so that a CPU whose tasks have just woken does not look unused. *Runnable boosting*: where tasks
+//! had to wait, `util_avg` is too small, and the average of what was runnable counts.
 //!
 //! **Algorithm.** [`Kernel::cpu_util`]: util_avg, boosted if that is asked for, with or without a task; or the
 //! estimate, if that is higher; at most the CPU's capacity.
@@ -119,7 +119,8 @@ impl Scheduler {
         }
     }
 
-    /// What counts of the fair utilisation of `cpu` where each task's is clamped by itself; `None`: under max aggregation.
+    /// Returns the fair utilisation of `cpu` that counts where each task's is clamped by itself;
+    /// `None`: under max aggregation.
     pub(crate) fn summed_cpu_util(&self, cpu: CpuId, cx: &Context) -> Option<u64> {
         match &*self.rq[cpu].uclamp {
             RqClamps::Max(_) => None,
@@ -189,7 +190,8 @@ mod tests {
         ] {
             assert_eq!(util(form, true, true), with_task, "{form:?}");
             assert_eq!(util(form, true, false), without_task, "{form:?}");
-            // Who does not ask for the boost sees none: placement, and how busy a domain is.
+            // A caller that does not ask for the boost sees none: placement, and how busy a domain
+            // is.
             assert_eq!(util(form, false, true), 70, "{form:?}");
             assert_eq!(util(form, false, false), 60, "{form:?}");
         }

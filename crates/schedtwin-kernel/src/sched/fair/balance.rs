@@ -11,8 +11,8 @@
 //! - **for others**: a busy CPU's tick kicks an idle CPU that balances for all CPUs whose tick is
 //!   stopped (`nohz.rs`).
 //!
-//! What runs cannot be pulled. If only that is left to move, the stopper of the busiest CPU pushes it
-//! (`active.rs`).
+//! A running task cannot be pulled. If only running tasks are left to move, the stopper of the
+//! busiest CPU pushes it (`active.rs`).
 //!
 //! ```text
 //! tick ─ sched_balance_trigger ─ softirq ─ sched_balance_domains ─┐
@@ -22,10 +22,10 @@
 //!                            (stats.rs)   (src_group.rs)   (src_rq.rs)  (detach.rs)
 //! ```
 //!
-//! How often: an idle CPU balances a domain of w CPUs every w..2w ms, a busy one 16 times as rarely;
-//! a pass that finds balance doubles the interval, one that finds imbalance resets it.
+//! Intervals: an idle CPU balances a domain of w CPUs every w..2w ms, a busy one 16 times as
+//! rarely; a pass that finds balance doubles the interval, one that finds imbalance resets it.
 //!
-//! | room | what it decides |
+//! | file | decides |
 //! |---|---|
 //! | here | when a domain is due |
 //! | `newidle.rs` | whether looking for work is worth its time |
@@ -134,7 +134,7 @@ struct LbEnv {
     new_dst_cpu: CpuId,
     /// CPUs that the pass still considers.
     cpus: CpuMask,
-    /// How much is to be moved, in units of `migration_type`; a `long`, but compared unsigned.
+    /// The amount to be moved, in units of `migration_type`; a `long`, but compared unsigned.
     imbalance: i64,
     migration_type: MigrationType,
     /// Tasks looked at, and when to stop or to take a breath.

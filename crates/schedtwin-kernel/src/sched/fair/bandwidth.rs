@@ -60,7 +60,7 @@ const CFS_BANDWIDTH_SLACK_PERIOD: Ns = 5_000_000;
 pub struct UnthrottleEntry {
     /// Which.
     cfs_rq: CfsRqId,
-    /// When it was put there, by the clock of who did it.
+    /// The time when it was put there, by the clock of the CPU that did it.
     at: Ns,
 }
 
@@ -138,7 +138,8 @@ impl Kernel {
         if !own.runtime_enabled || own.runtime_remaining > 0 {
             return false;
         }
-        // Who is already throttled was made to run all the same, by a change of its own attributes.
+        // A queue that is already throttled was made to run all the same, by a change of a task's
+        // attributes.
         own.throttled || self.throttle_cfs_rq(cfs_rq)
     }
 

@@ -139,8 +139,8 @@ impl Scheduler {
         }
     }
 
-    /// The end of `dequeue_entity()`. Who changes its attributes and comes back at once does not move
-    /// `min_vruntime`: it would be placed further back than it was.
+    /// The end of `dequeue_entity()`. A task that changes its attributes and comes back at once
+    /// does not move `min_vruntime`: it would be placed further back than it was.
     pub(super) fn leave_virtual_time(&mut self, cfs_rq: CfsRqId, se: EntityId, flags: u32) {
         if flags & DEQUEUE_SLEEP == 0 {
             self.normalise(cfs_rq, se);

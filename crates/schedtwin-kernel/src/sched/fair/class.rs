@@ -12,7 +12,7 @@
 //!                    [delay?], PELT, lag, remove)
 //! ```
 //!
-//! What EEVDF and CFS do differently in these walks is behind the hooks of `discipline.rs`.
+//! The hooks of `discipline.rs` hold the differences of EEVDF and CFS in these walks.
 //!
 //! Kernel: 6.12.95 kernel/sched/fair.c; the order of steps is 6.1.192's too, as far as it can be seen.
 //! Differences: before 6.12 a
@@ -107,7 +107,7 @@ impl Scheduler {
         }
     }
 
-    /// What `account_entity_enqueue()` keeps of tasks alone.
+    /// `account_entity_enqueue()`, the part that counts tasks alone.
     #[inline(always)]
     pub(super) fn task_is_queued(&mut self, cpu: CpuId, se: EntityId, task: TaskId) {
         self.cfs_tasks_add(cpu, task);
@@ -132,7 +132,7 @@ impl Scheduler {
         }
     }
 
-    /// What `account_entity_dequeue()` keeps of tasks alone.
+    /// `account_entity_dequeue()`, the part that counts tasks alone.
     #[inline(always)]
     pub(super) fn task_is_dequeued(&mut self, cpu: CpuId, se: EntityId, task: TaskId) {
         self.cfs_tasks_del(cpu, task);
@@ -470,7 +470,7 @@ impl Kernel {
         let sleep = flags & DEQUEUE_SLEEP != 0;
         let finishing = flags & DEQUEUE_DELAYED != 0;
         let entity = &self.sched.se[se];
-        // A delayed group stands for no task: who was in it has been counted out before.
+        // A delayed group stands for no task: its tasks have been counted out before.
         let task = entity.my_q.is_none().then_some(entity.task);
         let tasks = task.is_some() as u32;
         let was_delayed = task.is_some() && !sleep && !finishing && entity.sched_delayed;
@@ -512,7 +512,8 @@ impl Kernel {
             let hierarchy_throttled = cfs.bandwidth.throttle_count != 0;
             if let Some(parent) = parent {
                 if occupied && !parent_stays && sleep && !hierarchy_throttled {
-                    // It sleeps within its slice: another one of the group shall have the rest.
+                    // It sleeps within its slice: another task of the group shall get what is left
+                    // of it.
                     self.sched.set_next_buddy(parent);
                 }
                 slice_below = self.sched.slice_for_above(cfs_rq, &self.cx);

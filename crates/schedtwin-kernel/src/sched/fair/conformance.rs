@@ -3,9 +3,9 @@
 //!
 //! The twin enters the kernel through its entries, where a wakeup is also CPU selection, PELT and
 //! costs. The tests (`conformance/`, L0 `eevdf` and L1's re-driven queues) take one step of the fair class
-//! at a time; this is the narrow door for them. Nothing else uses it, and it decides nothing: each function
-//! passes on to the one it names. Both disciplines use the same steps; what only one of them has is in an
-//! `impl` of its own.
+//! at a time; this is the narrow interface for them. Nothing else uses it, and it decides nothing:
+//! each function passes on to the one it names. Both disciplines use the same steps; steps that
+//! only one of them has are in an `impl` of its own.
 
 use crate::Kernel;
 use crate::sched::{CfsRqId, LoadWeight};
@@ -87,9 +87,9 @@ impl FairSteps<'_> {
     }
 }
 
-/// What only EEVDF has.
+/// The steps of EEVDF alone.
 impl FairSteps<'_> {
-    /// `pick_eevdf()`, the next buddy included: whom it would pick now.
+    /// `pick_eevdf()`, the next buddy included: the task that it would pick now.
     pub fn pick_eevdf(&self) -> Option<TaskId> {
         let se = self.0.sched.pick_next_entity(
             self.0.sched.rq[self.1].timeline,
@@ -100,7 +100,8 @@ impl FairSteps<'_> {
         se.map(|se| self.0.sched.se[se].task)
     }
 
-    /// What comes first in `dequeue_task()`: where the lag is measured before it is known whether the dequeue will be delayed.
+    /// Takes the first step of `dequeue_task()`: some forms measure the lag there, before it is
+    /// known whether the dequeue will be delayed.
     pub fn begin_dequeue(&mut self, task: TaskId) {
         self.0.sched.before_delaying(
             CfsRqId::root(self.1),
@@ -137,7 +138,7 @@ impl FairSteps<'_> {
     }
 }
 
-/// What only CFS has.
+/// The steps of CFS alone.
 impl FairSteps<'_> {
     /// `task_fork_fair()`: `child`, never queued yet, has been made by the running task. It is enqueued
     /// with flags 0 (`ENQUEUE_INITIAL` means nothing to CFS).
@@ -152,7 +153,8 @@ impl FairSteps<'_> {
         self.0.sched.sleeper_migrates(self.0.sched.tasks[task].se, &self.0.cx);
     }
 
-    /// `pick_next_entity()` with the running entity, if it is queued: whom it would pick now.
+    /// `pick_next_entity()` with the running entity, if it is queued: the task that it would pick
+    /// now.
     pub fn pick_next_entity(&self) -> Option<TaskId> {
         self.0.sched.pick_cfs(CfsRqId::root(self.1), &mut ()).map(|se| self.0.sched.se[se].task)
     }

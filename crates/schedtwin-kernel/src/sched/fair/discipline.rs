@@ -34,7 +34,7 @@ use crate::sched::{CfsRq, CfsRqId, EntityId, SchedEntity};
 use crate::{Context, Cpuidle, Scheduler};
 use schedtwin_types::{CpuId, Ns, PickRule, PreemptionRule, SchedAttr, TaskId};
 
-/// What a run queue of a kernel orders its timeline by.
+/// Returns the order in which a kernel's run queues keep their timelines.
 pub(crate) fn of(config: &Config) -> FairClass {
     config.fair
 }
@@ -146,7 +146,8 @@ impl Scheduler {
         }
     }
 
-    /// `pick_next_entity()`: who runs next. Read-only: the decision alone. `protect`: a protected slice counts.
+    /// `pick_next_entity()`: the entity that runs next. Read-only: the decision alone. `protect`: a
+    /// protected slice counts.
     #[inline(always)]
     pub(super) fn pick_next_entity(
         &self,
@@ -167,8 +168,8 @@ impl Scheduler {
         }
     }
 
-    /// How an entity stands among those that a pick chooses from: how far behind it is, its deadline and
-    /// whether it may be picked, as in [`schedtwin_types::PickCandidate`].
+    /// Returns the standing of an entity among the candidates of a pick: its distance behind, its
+    /// deadline and whether it may be picked, as in [`schedtwin_types::PickCandidate`].
     pub(super) fn virtual_standing(
         &self,
         cfs_rq: CfsRqId,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! EEVDF: who is owed time, and who of those has the earliest deadline.
+//! EEVDF: which entities are owed time, and which of those has the earliest deadline.
 //!
 //! **Decides** which entity of a fair run queue runs next, and where a newcomer starts in virtual time.
 //!
@@ -26,7 +26,8 @@
 //! `deadline`: the mark made when it was installed). 4. The first eligible entity by deadline. 5. The
 //! running one, if its deadline is earlier.
 //!
-//! **Three forms.** That of 6.12 is here; what 6.18 does otherwise is in `eevdf/v6_18.rs`, 7.3 in `eevdf/v7_3.rs`, and who has which form is asked here.
+//! **Three forms.** That of 6.12 is here; `eevdf/v6_18.rs` has the differences of 6.18,
+//! `eevdf/v7_3.rs` those of 7.3, and this file chooses the form.
 //!
 //! Kernel: 6.12.95 kernel/sched/fair.c `avg_vruntime`, `vruntime_eligible`, `place_entity`, `pick_eevdf`,
 //! `update_deadline`, `update_curr`, `check_preempt_wakeup_fair`.
@@ -48,7 +49,7 @@ use crate::sorted;
 use crate::{Context, Cpuidle, Scheduler};
 use schedtwin_types::{CpuId, PickRule, Policy, PreemptionRule, TaskId};
 
-/// What is left to do for a queued entity whose weight changes.
+/// The work that is left for a queued entity whose weight changes.
 pub(super) enum Reweighted {
     /// Nothing: its virtual times have been rescaled where it stands.
     InPlace,
@@ -82,7 +83,8 @@ fn sums(cfs: &CfsRq, curr: Option<&SchedEntity>) -> (i64, i64) {
 }
 
 impl Context {
-    /// Whether a wakee is compared with the class that has been raised since the last pick, not with who runs.
+    /// Whether a wakee is compared with the class that has been raised since the last pick, not
+    /// with the running task.
     #[inline(always)]
     pub(crate) fn compares_next_class(&self) -> bool {
         self.config.eevdf_form == EevdfForm::V7_3

@@ -47,7 +47,7 @@ use schedtwin_types::{Candidate, CpuId, PlacementRule, TaskId};
 /// The choice, and the rule that made it.
 pub type Choice = (CpuId, PlacementRule);
 
-/// What `compute_energy()` finds out about a domain.
+/// The result of `compute_energy()` for a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EnergyEstimate {
     /// Cost of the operating point times busy time: only its differences mean something.
@@ -108,7 +108,7 @@ fn em_cpu_energy(
 impl Kernel {
     /// `find_energy_efficient_cpu()`; `None`: EAS cannot tell, ask the idle-sibling search. `task`'s
     /// signals have been aged to its queue's last update. `computed` counts the domains whose energy it took:
-    /// those that have room.
+    /// those in which the task fits.
     #[inline(never)]
     pub fn find_energy_efficient_cpu(
         &self,
@@ -208,7 +208,7 @@ mod tests {
         let computed = &mut 0;
         let choice = kernel.find_energy_efficient_cpu(task, CpuId(prev), computed, &mut notes);
         let choice = choice.unwrap();
-        // A domain is computed if the task has room in it.
+        // A domain is computed if the task fits in it.
         let domain = |cpu| kernel.sched.rd.pds.iter().position(|pd| pd.span.contains(cpu));
         let seen = notes.candidates.iter().filter(|c| !c.role.ends_with("does not fit"));
         let seen: std::collections::BTreeSet<_> = seen.map(|c| domain(c.cpu)).collect();
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(choose(&kernel, task, 1), (1, vec![]));
     }
 
-    /// The active fair server's 51 is a floor of what a domain runs at, also where nothing runs.
+    /// The active fair server's 51 is the least that a domain runs at, also where nothing runs.
     #[test]
     fn the_fair_servers_floor_moves_small_tasks_to_the_big_cpus() {
         let little: &[(u32, u64)] = &[(738_000, 20_962), (930_000, 30_725), (1_803_000, 109_393)];

@@ -17,10 +17,11 @@
 //!
 //! **Algorithm** ([`prop_weight`], from the task upwards). weight = 1024, scaled up. On each level: times the entity's weight,
 //! by the weight of all on its queue (on the root: by 1024), at least 2. It is computed when a task is queued, is switched
-//! to, and at each tick of who runs; what changes in between, and the siblings, wait for theirs. A new weight keeps the worth
-//! of a task's lag, of what is left of its slice and of its protection.
+//! to, and at each tick while it runs; changes in between, and the siblings, wait for their own
+//! update. A new weight keeps the worth of a task's lag, of what is left of its slice and of its
+//! protection.
 //!
-//! Who is delayed is a task; groups leave with their last one.
+//! Only a task can be delayed; a group leaves with its last task.
 //!
 //! **Where it is.** Linux keeps the timeline in the root's queue, beside the entity that runs on the root's level (`h_curr`).
 //! Here it is a queue of its own for each CPU, `rq.timeline`; without groups, or where they nest, that is the root's.

@@ -27,9 +27,10 @@
 //! slice keep their worth in real time. A group that has become empty keeps its weight, as its entity may still
 //! wait to be dequeued.
 //!
-//! **Idle groups** (`cpu.idle`) stand to their neighbours as `SCHED_IDLE` tasks do: shares of 3, preempted by whoever is
-//! not idle, less credit after a sleep. All tasks below one count as idle in the queues above it, whatever their
-//! policy, so a CPU that runs nothing else is as good as an idle one for a wakee (`sched_idle_cpu`).
+//! **Idle groups** (`cpu.idle`) stand to their neighbours as `SCHED_IDLE` tasks do: shares of 3,
+//! preempted by all that are not idle, less credit after a sleep. All tasks below one count as idle
+//! in the queues above it, whatever their policy, so a CPU that runs nothing else is as good as an
+//! idle one for a wakee (`sched_idle_cpu`).
 //!
 //! Kernel: 6.12.95 and 7.3.4 kernel/sched/fair.c `calc_group_shares`, `update_cfs_group`, `reweight_entity`,
 //! `update_tg_load_avg`, `propagate_entity_load_avg`, `task_change_group_fair`, kernel/sched/core.c
@@ -63,7 +64,8 @@ use schedtwin_types::{CpuId, CpuMax, GroupWeight, Policy, TaskGroupFiles, TaskGr
 const MAX_SHARES: u64 = 1 << 18;
 /// `WEIGHT_IDLEPRIO`: the shares of an idle group.
 const IDLE_SHARES: u64 = 3;
-/// How often a CPU may change its contribution to a group's `load_avg`, where that is limited.
+/// The shortest time between two changes of a CPU's contribution to a group's `load_avg`, where
+/// that is limited.
 const TG_LOAD_AVG_NS: u64 = 1_000_000;
 
 /// `sched_weight_from_cgroup()`: `cpu.weight` (1..=10000) as shares: 100 is 1024, to the nearest.
@@ -85,9 +87,9 @@ pub struct TaskGroup {
     pub parent: Option<TaskGroupId>,
     /// `cpu.shares` (1024 by default), `<< 10`.
     pub shares: u64,
-    /// What the CPUs have contributed.
+    /// The sum of the CPUs' contributions.
     pub load_avg: i64,
-    /// What they have contributed of their queues' `runnable_avg` (7.3).
+    /// The sum of their contributions of their queues' `runnable_avg` (7.3).
     pub runnable_avg: i64,
     /// `cpu.idle`.
     pub idle: bool,
@@ -391,7 +393,8 @@ impl Scheduler {
             && !has_child()
     }
 
-    /// What of `load` on `cfs_rq` counts at the root (`task_h_load`, `update_cfs_rq_h_load`).
+    /// Returns the load of `cfs_rq` that counts at the root (`task_h_load`,
+    /// `update_cfs_rq_h_load`).
     pub(super) fn h_load(&self, cfs_rq: CfsRqId) -> u64 {
         let cfs = &self.cfs[cfs_rq];
         match self.groups[cfs.group].se.get(cfs.cpu.index()) {
@@ -440,7 +443,8 @@ impl Kernel {
         self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
     }
 
-    /// Writes files of groups before time begins. Whoever wrote them has gone, so what they change asks for no frequency yet.
+    /// Writes files of groups before time begins. The writers have exited, so the changes ask for
+    /// no frequency yet.
     pub fn boot_task_groups(&mut self, files: &[TaskGroupFiles]) {
         let hook = self.cpufreq.replace_hook(FrequencyHook::None);
         for files in files {
@@ -507,7 +511,7 @@ impl Kernel {
             let my_q = self.sched.groups[group].cfs_rq[cpu.index()];
             let cfs = &mut self.sched.cfs[my_q];
             cfs.idle = idle;
-            // Who has counted as busy above counts as idle, or the other way round.
+            // A task that has counted as busy above counts as idle, or the other way round.
             let changed = cfs.h_nr_queued - cfs.h_nr_idle;
             let mut level = Some(self.sched.groups[group].se[cpu.index()]);
             while let Some(se) = level

@@ -174,7 +174,8 @@ impl Scheduler {
         }
     }
 
-    /// What [`Kernel::sync_entity_load_avg`] would make of the task's signals, and whether that refreshes the averages.
+    /// Returns the task's signals as [`Kernel::sync_entity_load_avg`] would age them, and whether
+    /// that refreshes the averages.
     #[inline]
     pub(crate) fn synced_load_avg(&self, task: TaskId) -> (pelt::SchedAvg, bool) {
         let entity = &self.se[self.tasks[task].se];

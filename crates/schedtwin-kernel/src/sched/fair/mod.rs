@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The fair class: `kernel/sched/fair.c`.
 //!
-//! | room | what it holds |
+//! | file | content |
 //! |---|---|
 //! | `class.rs` | enqueue, dequeue, delayed dequeue, put and set, tick, wakeup preemption, yield |
-//! | `buddies.rs` | whom a run queue prefers or skips |
+//! | `buddies.rs` | the entities that a run queue prefers or skips |
 //! | `discipline.rs` | where EEVDF and CFS differ in these |
 //! | `eevdf.rs` | virtual time of 6.6 and later: lag, eligibility, deadlines, placement, picking |
 //! | `cfs.rs` | virtual time before: slices of a period, granularities, buddies |
@@ -46,7 +46,7 @@ use schedtwin_types::{Policy, TaskId};
 /// `NICE_0_LOAD`: the weight of nice 0, scaled up.
 pub const NICE_0_LOAD: u64 = 1024 << 10;
 
-/// What `pick_next_task_fair()` found.
+/// The result of `pick_next_task_fair()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pick {
     /// A task.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a record says of a pick of the fair class: who was there, and why that one.
+//! The record of a pick of the fair class: the candidates, and the rule that chose one.
 //!
 //! The picks themselves are in `eevdf.rs` and `cfs.rs`; they tell their rule to a [`DecisionObserver`], which nobody
 //! reads in the hot path. Where groups nest, each level picks. A level with one entity decides nothing,

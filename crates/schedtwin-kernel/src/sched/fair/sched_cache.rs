@@ -3,8 +3,9 @@
 //!
 //! **Decides** the preferred LLC of each process. Balancing acts on it (`balance/llc.rs`); wakeups do not ask.
 //!
-//! **Idea.** Threads of a process share data. On a machine of several LLCs they had better share one of them, as long as there is
-//! room. The one where the process has run most of late costs the fewest moves.
+//! **Idea.** Threads of a process share data. On a machine of several LLCs they had better share
+//! one of them, as long as it has spare capacity. The LLC where the process has run most of late
+//! costs the fewest moves.
 //!
 //! **Terms.** *Epoch*: a hundredth of a second (`epoch_period`). *Occupancy* of a process on a CPU: which part of the CPU's running
 //! time of late was its own, 2^20 = all. *Scan*: the work of one thread, once an epoch, that finds the LLC with the most occupancy.

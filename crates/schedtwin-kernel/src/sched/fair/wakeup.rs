@@ -11,8 +11,8 @@
 //! limited by how busy the LLC is (`SIS_UTIL`), or before 6.0 by the waker's own idle time (`SIS_PROP`). 8., 9. prev and
 //! recent from another cluster. 10. target.
 //!
-//! 5.11 scans otherwise (`v5_11.rs`). Rooms beside this one: `affine.rs` (the waker's CPU or prev), `idle_cpu.rs` and
-//! `smt.rs` (7.), `idle_capacity.rs` (5.).
+//! 5.11 scans otherwise (`v5_11.rs`). Modules beside this one: `affine.rs` (the waker's CPU or
+//! prev), `idle_cpu.rs` and `smt.rs` (7.), `idle_capacity.rs` (5.).
 //!
 //! Kernel: 6.12.95, 6.1.192 and 7.3.4 kernel/sched/fair.c.
 //! Differences: clamps as of 6.1 in every form; wakers are tasks or interrupts, never per-CPU kthreads.
@@ -45,7 +45,7 @@ enum Placement {
     SlowPath(DomainId),
 }
 
-/// What deciding has cost and what it leaves behind.
+/// The cost of a decision, and the state that it changes.
 #[derive(Default)]
 struct PlacementEffects {
     /// CPUs that a scan looked at.
@@ -60,7 +60,7 @@ struct PlacementEffects {
     used_recent: bool,
     /// The waker remembers where it is (up to 5.11).
     waker_stands_here: bool,
-    /// A scan for an idle core has found none: whose `has_idle_cores` it clears.
+    /// A scan for an idle core has found none: the cache whose `has_idle_cores` it clears.
     no_idle_core: Option<usize>,
     /// A cache's known idle core was taken: it is known no longer.
     idle_core_taken: Option<usize>,
@@ -70,7 +70,8 @@ struct PlacementEffects {
     budget: Option<ScanBudget>,
 }
 
-/// What SIS_PROP leaves of the waker's idle time, and whose scan cost it compares that with.
+/// The waker's idle time that SIS_PROP leaves, and the domain whose scan cost it compares that
+/// with.
 struct ScanBudget {
     /// `wake_avg_idle` and `wake_stamp`, aged.
     avg_idle: u64,

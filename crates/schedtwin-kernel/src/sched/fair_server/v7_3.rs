@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the fair server of 7.3 makes of idle time.
+//! The treatment of idle time in the fair server of 7.3.
 //!
 //! **Idea.** A CPU that idles leaves fair tasks all the time that they could want, so idle time is charged like theirs: when the
 //! idle task is left, at each tick in idle, and when the server's timer looks. Runtime that goes into idling begins a new
@@ -38,7 +38,7 @@ impl Kernel {
         }
     }
 
-    /// `sched_class->update_curr()` of whoever runs on `cpu`.
+    /// `sched_class->update_curr()` of the task that runs on `cpu`.
     pub(in crate::sched) fn update_curr_of_class(&mut self, cpu: CpuId) {
         let curr = self.sched.rq[cpu].curr;
         match self.sched.tasks[curr].class {

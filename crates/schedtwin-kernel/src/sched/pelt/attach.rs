@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How an entity's signals enter a fair runqueue, leave it, and climb through groups.
+//! The ways in which an entity's signals enter a fair runqueue, leave it, and climb through groups.
 //!
 //! A runqueue's averages are the sums of the averages of all entities *attached* to it, whether they
 //! are queued or asleep. Three ways out and one in:
@@ -30,7 +30,7 @@
 //!
 //! **Differences:**
 //! - The floor of `load_sum` and `runnable_sum` is a 64-bit maximum, not the `max_t(u32, …)` that cuts
-//!   a runqueue's sum to 32 bits. Who could notice: a runqueue with more than about 87 attached
+//!   a runqueue's sum to 32 bits. This shows in a runqueue with more than about 87 attached
 //!   nice-0 entities, whose sums wrap in 6.12 each time one leaves. 7.3 has 64 bits, too.
 //! - Callers pass clocks and weights; locks are gone.
 
@@ -42,7 +42,7 @@ use crate::config::{AttachFloor, TgRunnableSum};
 /// Averages of entities that left a runqueue while it was not locked (`cfs_rq->removed`).
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Removed {
-    /// How many left since the last fold.
+    /// Number of entities that left since the last fold.
     pub nr: u32,
     /// Σ `load_avg`.
     pub load_avg: u64,
@@ -98,7 +98,7 @@ pub fn reweight_load_avg(se: &mut SchedAvg, new_weight: u64) {
 /// change of the unweighted runnable sum, for propagation.
 ///
 /// The entity adopts the runqueue's time and position in the segment; its averages are taken as they
-/// are and its sums rebuilt to match. No clamps but `floor`.
+/// are and its sums rebuilt to match. `floor` is the only clamp.
 pub fn attach_entity(
     cfs: &mut SchedAvg,
     se: &mut SchedAvg,

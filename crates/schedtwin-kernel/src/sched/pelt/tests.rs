@@ -192,7 +192,7 @@ fn a_gap_of_2_to_the_32_segments_reports_no_crossing() {
     assert_eq!((sa.util_sum, sa.load_sum, sa.util_avg), (0, 0, before.util_avg));
 }
 
-/// What is zero takes a shorter way to the same place as what is computed in full.
+/// A signal of zero takes a shorter path to the same result as a full computation.
 #[test]
 fn zero_signals_only_move_in_time() {
     let start = SchedAvg { last_update_time: 5_000, period_contrib: 700, ..SchedAvg::default() };
@@ -270,8 +270,8 @@ fn attach_then_detach_leaves_what_was_there() {
     assert_eq!(tiny.load_sum, 1);
 }
 
-/// Whoever attaches with a load that his sum, rounded down by his weight, does not give: of an empty queue's 7 only
-/// 6.9997 are there.
+/// An entity attaches with a load that its sum, rounded down by its weight, does not give: only
+/// 6.9997 of the 7 are in the sum of an empty queue.
 #[test]
 fn the_floor_of_an_attached_load() {
     for (floor, expected) in [(AttachFloor::Absent, 327_015), (AttachFloor::Raised, 327_026)] {
@@ -390,7 +390,8 @@ fn util_est_of_two_numbers() {
     }
 }
 
-/// What a run queue counts of a task is the larger number, and it leaves with what it came with.
+/// A run queue counts the larger number of a task, and subtracts the same number when the task
+/// leaves.
 #[test]
 fn the_larger_number_is_the_estimate() {
     let mut cfs = SchedAvg { util_est: 50, ..Default::default() };

@@ -45,7 +45,7 @@ pub fn _task_util_est(task: &SchedAvg) -> u64 {
     (task.util_est & !UTIL_AVG_UNCHANGED).max(task.util_est_ewma) as u64
 }
 
-/// What a task is expected to need (`task_util_est`): the larger of estimate and present value.
+/// Returns the expected need of a task (`task_util_est`): the larger of estimate and present value.
 #[inline(always)]
 pub fn task_util_est(task: &SchedAvg) -> u64 {
     task.util_avg.max(_task_util_est(task))

@@ -105,7 +105,7 @@ fn the_default_clamp_says_what_fits() {
     }
 }
 
-/// A throttled queue counts as empty for everybody who asks, and takes and loses tasks silently.
+/// A throttled queue counts as empty for all callers, and takes and loses tasks silently.
 #[test]
 fn a_throttled_queue_counts_nothing() {
     let mut kernel = kernel(&[(2, 1024, OPPS)]);

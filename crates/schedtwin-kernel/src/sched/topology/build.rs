@@ -21,8 +21,9 @@
 //!          NUMA 30: nodes 0 to 3       groups {3,0,1} {1,2,3}
 //! ```
 //!
-//! Groups of such a domain belong to one CPU, since each CPU walks the ring from itself. What a group can do is shared by
-//! all who have the same one, and only the CPUs whose own domain below is exactly the group may balance for it.
+//! Groups of such a domain belong to one CPU, since each CPU walks the ring from itself. All CPUs
+//! with the same group share its capacity, and only the CPUs whose own domain below is exactly the
+//! group may balance for it.
 
 use super::levels::{Level, levels, smt_masks};
 use super::shared::SharedObjects;
@@ -32,7 +33,7 @@ use crate::config::AsymChildPreferSibling;
 /// `SCHED_CAPACITY_SCALE`: what a CPU is assumed to have until it has been asked.
 const SCHED_CAPACITY_SCALE: u64 = 1024;
 
-/// What the domains are made in; every domain ever built, also those removed later.
+/// The state of the build: every domain ever built, also those removed later.
 struct Builder {
     t: Topology,
     /// Per domain: its level's number.
@@ -43,7 +44,7 @@ struct Builder {
     sg: Vec<Vec<Option<GroupId>>>,
     /// Per level and CPU: the capacity of such a group.
     sgc: Vec<Vec<Option<usize>>>,
-    /// Who shares what.
+    /// The objects that CPUs share.
     shared: SharedObjects,
 }
 
@@ -278,7 +279,7 @@ impl Builder {
         let number = self.level_of[sibling.0 as usize];
         let child = t[sibling].child.expect("NUMA is not the lowest level");
         let (group_span, flags) = (t[child].span, t[child].flags);
-        // build_balance_mask(): who would end up at this group, too.
+        // build_balance_mask(): the CPUs that would end up at this group, too.
         let ends_up_here = |cpu: &CpuId| {
             let own = self.sd[number][cpu.index()].and_then(|sd| t[sd].child);
             own.is_some_and(|child| t[child].span == group_span)
@@ -447,7 +448,7 @@ impl Builder {
 }
 
 /// Drops the domains and groups that no CPU has any more, so that a snapshot copies only what is
-/// used. The order of the rest stays.
+/// used. The order of the others stays.
 fn compact(t: &mut Topology) {
     let mut keep_domain = vec![false; t.domains.len()];
     let mut keep_group = vec![false; t.groups.len()];

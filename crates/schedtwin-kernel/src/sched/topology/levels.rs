@@ -114,7 +114,7 @@ fn siblings<K: Ord>(dt: &DeviceTree, key_of: impl Fn(&DtCpu) -> Option<K>) -> Ve
     dt.all_cpus().iter().zip(&dt.cpus).map(mask_of).collect()
 }
 
-/// What the architecture has made of the firmware's tables.
+/// The CPU topology that the architecture derives from the firmware's tables.
 struct CpuTopology<'a> {
     dt: &'a DeviceTree,
     siblings: &'a Siblings,
@@ -123,7 +123,7 @@ struct CpuTopology<'a> {
     node_level: &'static str,
 }
 
-/// What kernels differ in.
+/// The choices in which kernels differ.
 #[derive(Clone, Copy)]
 struct Reading {
     package: CpuMapPackage,
@@ -176,7 +176,8 @@ impl CpuTopology<'_> {
         if self.coregroup(cpu).is_subset(&cluster) { self.smt(cpu) } else { cluster }
     }
 
-    /// Who shares the level 2 cache; where it is not known, the threads of the core do.
+    /// Returns the CPUs that share the level 2 cache; if these are not known, the threads of the
+    /// core.
     fn l2(&self, cpu: CpuId) -> CpuMask {
         self.siblings.l2[cpu.index()].or(&self.smt(cpu))
     }
@@ -189,7 +190,7 @@ impl CpuTopology<'_> {
         }
     }
 
-    /// x86's `cpu_coregroup_mask()`: who shares the last-level cache, within the node.
+    /// x86's `cpu_coregroup_mask()`: the CPUs that share the last-level cache, within the node.
     fn llc_of_node(&self, cpu: CpuId) -> CpuMask {
         self.siblings.llc_of_node[cpu.index()]
     }
@@ -348,8 +349,8 @@ pub(super) fn check(dt: &DeviceTree) -> Result<(), TopologyError> {
     Ok(())
 }
 
-/// What `acpi_numa` and `of_numa` refuse in a table of distances. That from one node to another need not be the one
-/// back.
+/// Refuses the tables of distances that `acpi_numa` and `of_numa` refuse. The distances from one
+/// node to another and back may differ.
 fn check_distances(dt: &DeviceTree) -> Result<(), TopologyError> {
     let distances = &dt.topology.distances;
     if distances.is_empty() {

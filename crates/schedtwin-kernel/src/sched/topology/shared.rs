@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the CPUs of a domain know in common (`sched_domain_shared`), and which domains have such an object.
+//! The state that the CPUs of a domain share (`sched_domain_shared`), and which domains have such
+//! an object.
 //!
 //! **Decides** where it is kept whether a core is idle as a whole, and how far a wakeup looks for an idle CPU.
 //!
@@ -28,7 +29,7 @@ pub(super) struct SharedObjects {
     form: SdShared,
     /// Up to 6.12, per level and CPU: the object of the span that starts with this CPU.
     of_level: Vec<Vec<Option<usize>>>,
-    /// 7.3, per CPU: its object, and the flag of who has claimed it.
+    /// 7.3, per CPU: its object, and the flag of the domain that has claimed it.
     of_cpu: Vec<Option<(usize, u32)>>,
 }
 
@@ -131,7 +132,7 @@ impl SharedObjects {
 }
 
 impl Scheduler {
-    /// In `update_idle_cpu_scan()`: whose limit a pass of `dst`'s CPU over `sd` sets.
+    /// Returns the object whose limit a pass of `dst` over `sd` sets in `update_idle_cpu_scan()`.
     pub(crate) fn limits_scans_of(&self, sd: DomainId, dst: CpuId, cx: &Context) -> Option<usize> {
         let domain = &self.topology[sd];
         match cx.config.sd_shared {

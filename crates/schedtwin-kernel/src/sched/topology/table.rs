@@ -37,13 +37,13 @@ pub struct LevelRow {
 /// A domain, as all of `cpus` have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DomainRow {
-    /// Whose domain it is. Where levels overlap these are fewer than `span`.
+    /// The CPUs that have this domain. Where levels overlap these are fewer than `span`.
     pub cpus: CpuMask,
     /// Its CPUs.
     pub span: CpuMask,
     /// `SD_*`; [`flag_names`] says which.
     pub flags: u32,
-    /// How many per cent busier is imbalanced.
+    /// A group busier than this percentage of the other is imbalanced (117: 17 % busier).
     pub imbalance_pct: u32,
     /// Failed passes after which cache-hot tasks are moved, too.
     pub cache_nice_tries: u32,
@@ -53,7 +53,7 @@ pub struct DomainRow {
     pub min_interval_ms: u64,
     /// Longest one, ms.
     pub max_interval_ms: u64,
-    /// How many more tasks than another node this one may have.
+    /// Number of tasks that this node may have more than another one.
     pub imb_numa_nr: u32,
     /// Its groups, ascending by their first CPU.
     pub groups: Vec<GroupRow>,
@@ -68,16 +68,16 @@ pub struct GroupRow {
     pub flags: u32,
     /// The sum of its CPUs' capacities: what it can do while no interrupt and no RT task takes from it.
     pub capacity: u64,
-    /// How many cores it has.
+    /// Number of its cores.
     pub cores: u32,
-    /// Who may balance for it.
+    /// The CPUs that may balance for it.
     pub balance_mask: CpuMask,
 }
 
 /// Where the pointers of some CPUs lead. A pointer to a domain is the name of its level; `None`: the CPU has none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PointerRow {
-    /// Whose pointers.
+    /// The CPUs with these pointers.
     pub cpus: CpuMask,
     /// `sd_llc`: the highest domain that shares a cache.
     pub sd_llc: Option<&'static str>,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Clamps, step by step from outside, for comparisons with the kernel's own C (`conformance/`, L0 `uclamp`,
-//! `uclamp-sum`). Nothing else uses this door, and it decides nothing.
+//! `uclamp-sum`). Nothing else uses this interface, and it decides nothing.
 //!
-//! A task's class is left out of its enqueue and dequeue: who compares says whether a dequeue is delayed.
+//! A task's class is left out of its enqueue and dequeue: the comparison says whether a dequeue is
+//! delayed.
 
 use super::max::{self, Clamps};
 use super::sum::TaskSums;
@@ -16,12 +17,12 @@ use schedtwin_types::{CpuId, Policy, SchedAttr, TaskGroupId, TaskId};
 /// A kernel whose tasks are queued from outside.
 pub struct ClampSteps<'a>(pub &'a mut Kernel);
 
-/// What a task asks for, and what it gets.
+/// The request of a task, and its effective clamps.
 #[derive(Clone, Copy, Debug)]
 pub struct TaskView {
     /// `uclamp_req`.
     pub asked: Clamps,
-    /// What of that it asked for itself (`user_defined`).
+    /// The part of that which it asked for itself (`user_defined`).
     pub request: UclampRequest,
     /// Whether a run queue counts it (`uclamp`, `active`).
     pub active: bool,
@@ -29,7 +30,7 @@ pub struct TaskView {
     pub effective: Clamps,
 }
 
-/// What is made of the clamps of a task and of a CPU.
+/// Answers that follow from the clamps of a task and of a CPU.
 #[derive(Clone, Copy, Debug)]
 pub struct Answers {
     /// `util_fits_cpu()` with the task's clamps: 1, 0, −1.
@@ -44,9 +45,9 @@ pub struct Answers {
     pub capped: bool,
     /// `rt_task_fits_capacity()`.
     pub rt_fits: bool,
-    /// What the CPU demands with the task on it.
+    /// The demand of the CPU with the task on it.
     pub demand_with: u64,
-    /// What it demands if the task is nowhere.
+    /// Its demand if the task is nowhere.
     pub demand_without: u64,
     /// `uclamp_rq_util_with()` of the queue.
     pub util_of_queue: u64,
@@ -144,7 +145,7 @@ impl ClampSteps<'_> {
         k.sched.se[c.se].avg = k.sched.se[p.se].avg;
     }
 
-    /// What a task asks for and gets.
+    /// Returns the request of a task and its effective clamps.
     pub fn task(&self, task: TaskId) -> TaskView {
         let k = &*self.0;
         TaskView {
@@ -207,7 +208,7 @@ pub enum Leaves {
     Changes,
 }
 
-/// What sum aggregation makes of a task and a CPU.
+/// Answers of sum aggregation about a task and a CPU.
 #[derive(Clone, Copy, Debug)]
 pub struct SumAnswers {
     /// `task_fits_cpu()`.
@@ -222,9 +223,9 @@ pub struct SumAnswers {
     pub cpu_util: [u64; 6],
     /// `util_fits_cpu()` of the CPU with the task.
     pub fits_beside: i64,
-    /// What the CPU demands with the task on it.
+    /// The demand of the CPU with the task on it.
     pub demand_with: u64,
-    /// What it demands if the task is nowhere.
+    /// Its demand if the task is nowhere.
     pub demand_without: u64,
 }
 
@@ -299,7 +300,7 @@ impl SumSteps<'_> {
         }
         k.sched.se[se].on_rq = true;
         k.util_bias_enqueue(cpu, task);
-        // Who is told computes the demand that has changed.
+        // A governor that is told computes the demand that has changed.
         !k.sched.stale_demands.contains(cpu)
     }
 
@@ -395,7 +396,7 @@ impl SumSteps<'_> {
         k.sched.cfs[cfs_rq].curr = None;
     }
 
-    /// What a run queue adds up: bias, estimate, the highest factor and whose it is.
+    /// Returns the sums of a run queue: bias, estimate, the highest factor and its task.
     pub fn sums(&self, cpu: CpuId) -> (i32, u32, u64, Option<TaskId>) {
         match &*self.0.sched.rq[cpu].uclamp {
             RqClamps::Sum(sums) => sums.parts(),
@@ -403,7 +404,7 @@ impl SumSteps<'_> {
         }
     }
 
-    /// What a task adds, and its effective clamps.
+    /// Returns what a task adds to the sums, and its effective clamps.
     pub fn task(&self, task: TaskId) -> (TaskSums, Clamps) {
         (self.0.sched.tasks[task].uclamp.sums, self.0.sched.uclamp_eff_value(task, &self.0.cx))
     }

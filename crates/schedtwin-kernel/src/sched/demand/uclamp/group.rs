@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Clamps of task groups: what `cpu.uclamp.min` and `cpu.uclamp.max` leave of a task's.
 //!
-//! **Idea.** Who manages a machine limits groups of tasks. A group's minimum raises what its tasks ask for, its maximum
-//! lowers it, and no group gets more than the group above.
+//! **Idea.** The manager of a machine limits groups of tasks. A group's minimum raises what its
+//! tasks ask for, its maximum lowers it, and no group gets more than the group above.
 //!
 //! **Terms.** *Request*: what was written into the group's two files. *Effective*: what is left of it below the groups
 //! above; the root's are the system-wide limits.
@@ -23,9 +23,10 @@
 //!
 //! Kernel: 6.12.95 kernel/sched/core.c `cpu_uclamp_write`, `cpu_util_update_eff`, `uclamp_update_active`,
 //! `uclamp_tg_restrict`.
-//! Differences: tasks are counted anew in the order of their numbers, not of their joining the group, which may matter to
-//! what a bucket remembers. Autogroups have no files; what is effective in them is the root's, which alters nothing
-//! (Linux asks for autogroups here, and then does not look).
+//! Differences: tasks are counted anew in the order of their numbers, not of their joining the
+//! group, which may change the value that a bucket remembers. Autogroups have no files; the
+//! effective clamps in them are the root's, which alters nothing (Linux asks for autogroups here,
+//! and then does not look).
 
 use super::{Clamps, system_clamps};
 use crate::arena::Id;
@@ -40,9 +41,9 @@ const PERCENT_SCALE: u32 = 10_000;
 /// A group's clamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupClamps {
-    /// What its files say (`uclamp_req`).
+    /// The values of its files (`uclamp_req`).
     request: Clamps,
-    /// What is left of that (`uclamp`).
+    /// The part of the request that is effective (`uclamp`).
     effective: Clamps,
 }
 
@@ -58,14 +59,14 @@ impl GroupClamps {
         GroupClamps { request: Clamps::NONE, effective: below(Clamps::NONE, above.effective) }
     }
 
-    /// What it leaves of a task's clamps (`uclamp_tg_restrict`).
+    /// Restricts a task's clamps to those of the group (`uclamp_tg_restrict`).
     pub(super) fn restrict(self, task: Clamps) -> Clamps {
         let Clamps { min, max } = self.effective;
         Clamps { min: task.min.clamp(min, max), max: task.max.clamp(min, max) }
     }
 }
 
-/// What of a request is effective below a group.
+/// Returns the part of a request that is effective below a group.
 fn below(request: Clamps, above: Clamps) -> Clamps {
     let max = request.max.min(above.max);
     Clamps { min: request.min.min(above.min).min(max), max }

@@ -153,7 +153,7 @@ impl Aggregate {
         self.value = self.value.max(value);
     }
 
-    /// `uclamp_rq_dec_id()`; whether nobody is left, whose value is `of_nobody`.
+    /// `uclamp_rq_dec_id()`; whether no task is left; the value is then `of_nobody`.
     fn dec(&mut self, value: u32, of_nobody: u32) -> bool {
         let bucket = &mut self.buckets[self.sorting.bucket_id(value)];
         bucket.tasks -= 1;
@@ -198,7 +198,7 @@ impl UclampRq {
         }
     }
 
-    /// What the run queue asks for.
+    /// Returns the clamps that the run queue asks for.
     #[inline(always)]
     pub fn clamps(&self) -> Clamps {
         Clamps { min: self.min.value, max: self.max.value }
@@ -241,8 +241,9 @@ impl UclampRq {
         self.max.inc(new.max, alone);
     }
 
-    /// What the run queue would ask for with a task that asks for `task` (`uclamp_rq_util_with`). Without tasks the
-    /// maximum that it retains is the last one's, and no longer counts.
+    /// Returns the clamps that the run queue would ask for with a task that asks for `task`
+    /// (`uclamp_rq_util_with`). Without tasks, the run queue retains the maximum of its last task,
+    /// which no longer counts.
     pub(super) fn with(&self, task: Option<Clamps>) -> Clamps {
         match task {
             None => self.clamps(),
@@ -257,7 +258,7 @@ impl UclampRq {
         if self.idle { before } else { task.aggregated(self.clamps()) }
     }
 
-    /// A floor and a cap that the run queue's clamps are part of already, with a task's clamps.
+    /// Adds a task's clamps to a floor and a cap that include the run queue's clamps already.
     pub(super) fn join(&self, (min, max): (u64, u64), task: Clamps) -> (u64, u64) {
         let (own_min, own_max) = (task.min as u64, task.max as u64);
         (min.max(own_min), if self.idle { own_max } else { max.max(own_max) })

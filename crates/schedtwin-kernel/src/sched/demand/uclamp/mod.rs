@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Utilisation clamping: how fast a task wants its CPU at least and at most.
 //!
-//! **Decides** nothing itself: it tells the rest of this room how much performance the runnable tasks of a CPU ask
-//! for, whatever they really use.
+//! **Decides** nothing itself: it tells the other files of this module how much performance the
+//! runnable tasks of a CPU ask for, whatever they really use.
 //!
 //! **Terms.** *Request*: what a task asks for, a minimum and a maximum of 0..=1024; without one the default of
 //! its class: 0 and 1024, but a real-time task wants `sched_util_clamp_min_rt_default`. *Effective value*: the
@@ -45,7 +45,7 @@ fn system_clamps(config: &Config) -> Clamps {
     Clamps { min: config.uclamp_util_min, max: config.uclamp_util_max }
 }
 
-/// What a task asked for (`uclamp_req`); `None`: the default of its class.
+/// The request of a task (`uclamp_req`); `None`: the default of its class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UclampRequest {
     /// At least this fast, 0..=1024.
@@ -54,7 +54,7 @@ pub struct UclampRequest {
     pub max: Option<u16>,
 }
 
-/// What a task is counted with in its run queue's clamps.
+/// The clamps with which a task is counted in its run queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TaskClamps {
     /// The clamps of its enqueue; `None`: it is not counted (`uclamp`, `active`).
@@ -62,11 +62,12 @@ pub struct TaskClamps {
     /// The minimum that its class gave it before the class changed. It stays if the call that changed the class gave a
     /// clamp: only a call without clamps gives the new class's default.
     kept_min: Option<u32>,
-    /// What it adds to the sums of its CPU; nothing under max aggregation.
+    /// Its contribution to the sums of its CPU; nothing under max aggregation.
     pub(super) sums: sum::TaskSums,
 }
 
-/// What a run queue makes of the clamps of its tasks (`rq.uclamp`): an arm is a way to aggregate them.
+/// The aggregate of the clamps of a run queue's tasks (`rq.uclamp`): each arm is a way to aggregate
+/// them.
 #[derive(Clone, Debug)]
 #[expect(
     clippy::large_enum_variant,
@@ -75,7 +76,7 @@ pub struct TaskClamps {
 pub enum RqClamps {
     /// The largest minimum and the largest maximum.
     Max(max::UclampRq),
-    /// What the clamps change of the tasks' utilisations, added up.
+    /// The changes that the clamps make to the tasks' utilisations, added up.
     Sum(sum::UclampRq),
 }
 
@@ -112,7 +113,8 @@ impl RqClamps {
         }
     }
 
-    /// What the tasks ask for together (`uclamp_rq_get`). With sums it is in the utilisation already.
+    /// Returns the clamps that the tasks ask for together (`uclamp_rq_get`). With sums they are in
+    /// the utilisation already.
     #[inline(always)]
     fn clamps(&self) -> Clamps {
         match self {
@@ -127,7 +129,7 @@ impl RqClamps {
 pub struct UclampKey(bool);
 
 impl UclampKey {
-    /// As of boot. Who has written a system-wide limit or another default of RT tasks has used clamps
+    /// As of boot. Writing a system-wide limit or another default of RT tasks counts as use
     /// (`sysctl_sched_uclamp_handler()`).
     pub(crate) fn new(config: &Config) -> UclampKey {
         let scale = SCHED_CAPACITY_SCALE as u32;
@@ -158,7 +160,7 @@ impl Context {
         self.config.uclamp_aggregation == UclampAggregation::Sum
     }
 
-    /// What is left of a clamp if those who set clamps reduce all of them (`uclamp_scale_permille`).
+    /// Scales a clamp by `uclamp_scale_permille`, as if all who set clamps had reduced theirs.
     fn scaled_clamp(&self, value: u32) -> u32 {
         (value * self.config.uclamp_scale_permille + 500) / 1000
     }
@@ -185,8 +187,8 @@ impl Scheduler {
     }
 
     /// `uclamp_validate()`: whether the task may ask for this. A minimum above the maximum is refused, and so is
-    /// everything where clamps are compiled out. Whoever asks first turns the key on; who is queued then is counted
-    /// from its next enqueue.
+    /// everything where clamps are compiled out. The first request turns the key on; a task that is
+    /// queued then is counted from its next enqueue.
     pub(crate) fn uclamp_validate(&mut self, task: TaskId, attr: &SchedAttr, cx: &Context) -> bool {
         if !gives_clamps(attr) || !cx.uclamp_compiled_in() {
             return false;
@@ -229,7 +231,7 @@ impl Scheduler {
         t.uclamp.kept_min = keeps.then_some(min_before);
     }
 
-    /// What a task asks for as its minimum, 0..=1024.
+    /// Returns the minimum that a task asks for, 0..=1024.
     pub(crate) fn uclamp_min_request(&self, task: TaskId, cx: &Context) -> u32 {
         self.uclamp_request(task, cx).min
     }
@@ -283,7 +285,7 @@ impl Scheduler {
         Clamps { min: min.min(limits.min), max: max.min(limits.max) }
     }
 
-    /// What a task asks for, or its class does for it (`uclamp_req`).
+    /// Returns the clamps that a task asks for, or that its class gives it (`uclamp_req`).
     fn uclamp_request(&self, task: TaskId, cx: &Context) -> Clamps {
         let t = &self.tasks[task];
         let default_min = match (t.uclamp.kept_min, t.class) {
@@ -364,8 +366,8 @@ impl Scheduler {
         });
     }
 
-    /// The floor and the cap of the performance of `cpu`, 0..=1024. While the key is off a runnable real-time task, which
-    /// cannot say what it wants, gets all there is.
+    /// The floor and the cap of the performance of `cpu`, 0..=1024. While the key is off, a
+    /// runnable real-time task cannot say what it wants and gets the whole capacity.
     #[inline(always)]
     pub(super) fn floor_and_cap(&self, cpu: CpuId) -> (u64, u64) {
         if !self.uclamp_is_used() {

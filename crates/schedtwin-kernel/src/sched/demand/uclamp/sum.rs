@@ -58,7 +58,7 @@ use schedtwin_types::{CpuId, TaskId};
 /// `MAX_RT_PRIO`: fair priorities begin here.
 const MAX_RT_PRIO: i32 = 100;
 
-/// What of a task counts for its CPU's sums.
+/// The contribution of a task to its CPU's sums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskSums {
     /// `se.avg.util_avg_bias`: by how much its clamps change its utilisation, −1024..=1024.
@@ -67,7 +67,7 @@ pub struct TaskSums {
     pub util_est: u32,
 }
 
-/// What a CPU's run queue adds up.
+/// The sums of a CPU's run queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UclampRq {
     /// `cfs.avg.util_avg_bias`: of its queued tasks, delayed ones included.
@@ -76,7 +76,7 @@ pub struct UclampRq {
     util_est: u32,
     /// `max_uclamp_factor`: the highest clamped utilisation per weight, `<< 32`.
     max_factor: u64,
-    /// `max_uclamp_factor_pid`: whose that is.
+    /// `max_uclamp_factor_pid`: the task with that factor.
     max_factor_of: Option<TaskId>,
 }
 
@@ -119,7 +119,7 @@ impl UclampRq {
         max
     }
 
-    /// Bias, estimate, highest factor and whose it is, for comparisons.
+    /// Bias, estimate, highest factor and its task, for comparisons.
     pub(super) fn parts(&self) -> (i32, u32, u64, Option<TaskId>) {
         (self.bias, self.util_est, self.max_factor, self.max_factor_of)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Clamps on a kernel: who is counted when, and what the governor sees.
+//! Clamps on a kernel: which tasks are counted when, and what the governor sees.
 
 mod sequences;
 
@@ -56,7 +56,7 @@ fn effective_values() {
     assert_eq!(kernel.sched.rt_uclamp_min(rt, &kernel.cx), 0);
 }
 
-/// Whoever writes a limit or another default of RT tasks uses clamps.
+/// Writing a limit or another default of RT tasks counts as a use of clamps.
 #[test]
 fn what_turns_the_key_on_at_boot() {
     type Change = fn(&mut Config);
@@ -79,7 +79,8 @@ fn what_turns_the_key_on_at_boot() {
     }
 }
 
-/// The first who asks turns the key on; who is queued then is counted from its next enqueue, the caller at once.
+/// The first request turns the key on; a task that is queued then is counted from its next enqueue,
+/// the caller at once.
 #[test]
 fn a_task_asks() {
     let check = |uclamp, expected: Option<Clamps>| {

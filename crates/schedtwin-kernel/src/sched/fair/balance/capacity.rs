@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What CPUs and groups of CPUs can do for fair tasks.
+//! The capacity of CPUs and groups of CPUs for fair tasks.
 //!
 //! A CPU's capacity is what its microarchitecture and thermal limits leave, minus what RT, deadline
 //! and interrupts use. It is computed only by balance passes of the CPU's lowest domain, run by the

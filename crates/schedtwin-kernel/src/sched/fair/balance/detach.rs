@@ -60,7 +60,7 @@ impl Scheduler {
             && !self.entity_eligible(self.timeline_of(se), se)
     }
 
-    /// How many fair tasks a CPU has for balancing.
+    /// Returns the number of fair tasks that a CPU has for balancing.
     #[inline(always)]
     pub(crate) fn h_nr_running(&self, cpu: CpuId, cx: &Context) -> u32 {
         cx.balanced_tasks(&self.cfs[CfsRqId::root(cpu)])
@@ -192,7 +192,7 @@ impl Kernel {
                 env.moved.push(task);
             }
             detached += 1;
-            // Newidle passes delay whoever is woken meanwhile.
+            // Newidle passes delay every task that is woken meanwhile.
             if env.idle == CpuIdleType::NewlyIdle && self.cx.config.preempt.preempts_kernel_mode() {
                 break;
             }

@@ -489,7 +489,8 @@ fn draw_tasks(k: &mut Kernel, r: &mut Random) {
     }
 }
 
-/// What 7.3 looks at as well: where tasks stand in virtual time, and whether one waits for a better lag only.
+/// Draws the state that 7.3 also looks at: where tasks stand in virtual time, and whether one waits
+/// for a better lag only.
 fn draw_virtual_time(k: &mut Kernel, cpu: CpuId, task: TaskId, r: &mut Random) {
     let (root, se) = (CfsRqId::root(cpu), k.sched.tasks[task].se);
     let runs = k.sched.rq[cpu].curr == task;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How many CPUs a wakeup may look at when it searches an idle one (SIS_UTIL).
+//! The number of CPUs that a wakeup may look at when it searches an idle one (SIS_UTIL).
 //!
 //! Searching is worth less the busier the cache domain is. Each pass over it that is not a newidle one
 //! sets the limit from the sum of utilisation, on a parabola that reaches 0 where the domain counts as

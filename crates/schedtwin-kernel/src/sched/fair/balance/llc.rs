@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Balancing towards the last-level caches (LLCs) that tasks prefer.
 //!
-//! **Decides** whether a task, or a group's tasks, may cross between LLCs: to the preferred one as long as there is room, away from it
-//! only if it is full and busier than the other.
+//! **Decides** whether a task, or a group's tasks, may cross between LLCs: to the preferred one as
+//! long as it has spare capacity, away from it only if it is full and busier than the other.
 //!
-//! Who prefers what is in [`crate::sched::fair::sched_cache`]. How busy LLCs are is what the last pass saw that was not newly idle
-//! and compared LLCs: sums of utilisation and capacity, 0 before the first one.
+//! [`crate::sched::fair::sched_cache`] has the preferences. The utilisation of LLCs is that of the
+//! last pass that was not newly idle and compared LLCs: sums of utilisation and capacity, 0 before
+//! the first one.
 //!
 //! ```text
 //! to the preferred LLC (dst)             away from it (src)               Y  moves
@@ -61,7 +62,7 @@ impl Scheduler {
 
     // ---- statistics ---------------------------------------------------------------------------
 
-    /// How many tasks of `cpu` prefer the LLC of `dst`, another one.
+    /// Returns the number of tasks of `cpu` that prefer the LLC of `dst`, another one.
     #[inline]
     pub(super) fn nr_pref_dst_llc(&self, cpu: CpuId, dst: CpuId) -> u32 {
         let Some(cache) = &self.sched_cache else { return 0 };

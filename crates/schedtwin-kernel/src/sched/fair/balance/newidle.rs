@@ -90,7 +90,7 @@ impl Kernel {
             if self.sched.topology[sd].flags & crate::sched::topology::SD_BALANCE_NEWIDLE != 0 {
                 let mut weight = 1;
                 let by_time = self.cx.config.newidle_rate == NewidleRate::SuccessAndTime;
-                // Who is certain to look throws no dice, in 7.3.
+                // In 7.3 a CPU that is certain to look throws no dice.
                 let certain = by_time && self.sched.topology[sd].newidle_ratio == 1024;
                 if self.cx.config.features.ni_random && !certain {
                     let d1k = next_random(&mut self.sched.rq[cpu].newidle_rnd) % 1024;

@@ -206,8 +206,8 @@ impl Kernel {
 }
 
 impl Scheduler {
-    /// What a pass over `sd` that began now would pull from: nothing is moved. For comparisons with recordings, which print
-    /// what the kernel found. The tables may be those of any moment.
+    /// Finds the source of a pass over `sd` that began now: nothing is moved. For comparisons with
+    /// recordings, which print what the kernel found. The tables may be those of any moment.
     ///
     /// `None`: `cpu` is not the one to balance. Else the busiest group by its first CPU, and its busiest queue.
     #[doc(hidden)]
@@ -271,7 +271,8 @@ impl Scheduler {
 
 impl Context {
     /// Whether a pass without success is a reason to try harder next time, and a pass without need one to
-    /// look less often. Newly idle CPUs look too often for that, and a misfit says little about the rest.
+    /// look less often. Newly idle CPUs look too often for that, and a misfit says little about the
+    /// other tasks.
     fn counts_failures(&self, env: &LbEnv) -> bool {
         env.idle != CpuIdleType::NewlyIdle
             && (env.migration_type != MigrationType::Misfit

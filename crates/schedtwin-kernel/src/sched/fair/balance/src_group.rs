@@ -14,8 +14,9 @@
 //! CPUs pull whenever somebody waits. "By load": if the busiest group has `imbalance_pct` more load per
 //! capacity, and the local one less than the average.
 //!
-//! What is moved is counted in tasks where there is room, in utilisation to fill an LLC with spare
-//! capacity, and in load to share scarcity fairly; a misfit is one task whatever it weighs.
+//! The amount to move is counted in tasks where capacity is left, in utilisation to fill an LLC
+//! with spare capacity, and in load to share scarcity fairly; a misfit is one task whatever it
+//! weighs.
 //!
 //! With energy-aware placement in charge (EAS on, not overutilized) only misfits are pulled.
 //!
@@ -31,11 +32,11 @@ use crate::sched::topology::{GroupId, SD_NUMA, SD_SHARE_CPUCAPACITY, SD_SHARE_LL
 use crate::{Context, Scheduler};
 use schedtwin_types::BalanceRule;
 
-/// What to pull, and why.
+/// The source of a pull, the amount, and the rule.
 pub(super) struct SrcGroup {
     /// From where; `None` if the domain is balanced.
     pub group: Option<GroupId>,
-    /// How much, and of what; `None` keeps the type of before.
+    /// The amount, and its unit; `None` keeps the type of before.
     pub imbalance: i64,
     pub migration_type: Option<MigrationType>,
     /// Which rule decided.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How busy the groups of a domain are, and which of them is the busiest.
+//! The load of the groups of a domain, and the busiest of them.
 //!
 //! A pass reads every CPU of the domain once. Groups are then classed, in the order in which they are
 //! relieved:
@@ -12,7 +12,7 @@
 //! | smt_balance | is a core of which several threads have work, and the destination is idle |
 //! | asym_packing | has work that the destination, which is idle and preferred to it, should do |
 //! | imbalanced | could not be balanced inside, because of affinity |
-//! | llc_balance | has tasks that prefer the last-level cache of the destination, where there is room |
+//! | llc_balance | has tasks that prefer the destination's LLC, which has spare capacity |
 //! | overloaded | has more tasks than CPUs, and they want more than there is |
 //!
 //! "More than there is" is a matter of 17 %: with `imbalance_pct` 117 four CPUs of 1024 are overloaded by
@@ -70,7 +70,7 @@ pub(in crate::sched::fair) struct SgLbStats {
     pub group_smt_balance: bool,
     /// Its tasks that prefer the last-level cache of the destination should go there.
     pub group_llc_balance: bool,
-    /// How many do.
+    /// Number of tasks that do.
     pub nr_pref_dst_llc: u32,
     /// One of its CPUs is overutilized.
     pub group_overutilized: bool,
@@ -163,7 +163,7 @@ pub(super) struct SdLbStats {
     /// Some CPU is overutilized.
     pub overutilized: bool,
     pub sum_util: u64,
-    /// How many CPUs were read.
+    /// Number of CPUs that were read.
     pub cpus_read: u64,
 }
 
@@ -273,7 +273,8 @@ impl Scheduler {
             || cx.config.group_is_overloaded == GroupIsOverloaded::ByTasks
     }
 
-    /// What only threads of a core and preferred CPUs make of a group. Apart, since few machines have them.
+    /// Reads the flags of a group that only threads of a core and preferred CPUs set. It is a
+    /// function of its own, since few machines have them.
     #[inline(never)]
     fn read_uneven_cpus(
         &self,
@@ -289,7 +290,7 @@ impl Scheduler {
             && sgs.sum_h_nr_running > 1;
     }
 
-    /// What one CPU adds to its group and its domain.
+    /// Adds the statistics of one CPU to its group and its domain.
     #[inline(always)]
     fn add_cpu_to_stats(
         &self,

@@ -22,7 +22,7 @@ pub(in crate::sched::fair) struct Board {
     facts: Vec<Fact>,
 }
 
-/// What happens next on a CPU.
+/// The next event on a CPU.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Interrupt,
@@ -146,7 +146,7 @@ impl Board {
         lines
     }
 
-    /// What is counted twice agrees.
+    /// Asserts that values which are counted twice agree.
     fn verify(&self) {
         let k = &self.kernel;
         for cpu in k.cx.platform.device_tree.all_cpus().iter() {

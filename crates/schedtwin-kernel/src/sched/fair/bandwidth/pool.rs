@@ -26,7 +26,7 @@ pub const DEFAULT_CFS_PERIOD: Ns = 100_000_000;
 /// `min_cfs_rq_runtime`: a queue that loses its last task keeps that.
 const MIN_CFS_RQ_RUNTIME: i64 = 1_000_000;
 
-/// What `cpu.stat` says of a group's limit, since it was set.
+/// The counters in `cpu.stat` of a group's limit, since it was set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuStat {
     /// Periods in which the timer ran.
@@ -37,7 +37,7 @@ pub struct CpuStat {
     pub throttled_time: Ns,
     /// Periods in which more than the quota was used.
     pub nr_bursts: u64,
-    /// How much more, ns.
+    /// The runtime used beyond the quota, ns.
     pub burst_time: Ns,
 }
 
@@ -48,7 +48,7 @@ pub struct CfsBandwidth {
     pub quota: Option<Ns>,
     /// The period, ns.
     pub period: Ns,
-    /// What the pool may keep beyond the quota, ns.
+    /// Runtime that the pool may keep beyond the quota, ns.
     pub burst: Ns,
     /// The pool, ns.
     pub runtime: u64,
@@ -66,7 +66,7 @@ pub struct CfsBandwidth {
     pub(super) slack_started: bool,
     /// Run queues that are throttled, first come first served.
     pub throttled: Vec<CfsRqId>,
-    /// What `cpu.stat` says.
+    /// The counters of `cpu.stat`.
     pub stat: CpuStat,
 }
 
@@ -163,7 +163,7 @@ impl CfsBandwidth {
     }
 }
 
-/// What the timer does at the end of a period.
+/// The action of the timer at the end of a period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeriodTimer {
     /// Nobody needs it.
@@ -183,9 +183,9 @@ pub struct CfsRqBandwidth {
     pub throttled: bool,
     /// It waits for its CPU to let it go on (`throttled_csd_list`).
     pub(super) csd_queued: bool,
-    /// How many of it and the queues above are throttled.
+    /// Number of throttled queues among it and those above.
     pub throttle_count: u32,
-    /// What it may still run, ns.
+    /// The runtime that is left, ns.
     pub runtime_remaining: i64,
     /// Since when it has been throttled with tasks, by `rq.clock`.
     pub(super) throttled_clock: Option<u64>,

@@ -460,7 +460,7 @@ fn a_very_long_sleep_is_forgotten() {
         world.kernel.sched.se[se].exec_start = 7;
         world.kernel.sched.place_by_vruntime(ROOT, se, false, &world.kernel.cx);
         assert_eq!(world.vruntime(1), expected, "{slept}");
-        // Who has just migrated has no such time.
+        // A task that has just migrated has no such time.
         world.kernel.sched.se[se].vruntime = ZERO.wrapping_add(50_000_000);
         world.kernel.sched.se[se].exec_start = 0;
         world.kernel.sched.place_by_vruntime(ROOT, se, false, &world.kernel.cx);
@@ -487,8 +487,8 @@ fn min_vruntime_never_goes_back() {
     assert_eq!(world.min_vruntime(), 5 * MS);
 }
 
-/// Who leaves for another queue takes its distance to `min_vruntime` along; a sleeper stays where it was.
-/// Task 1 leaves a queue of two at 10 and 6 ms whose `min_vruntime` is 4 ms.
+/// A task that leaves for another queue takes its distance to `min_vruntime` along; a sleeper keeps
+/// its virtual runtime. Task 1 leaves a queue of two at 10 and 6 ms whose `min_vruntime` is 4 ms.
 #[test]
 fn leaving() {
     // (flags, virtual runtime afterwards, min_vruntime afterwards); update_curr() moves it to 6 first.
@@ -513,8 +513,8 @@ fn leaving() {
     }
 }
 
-/// And who joins is placed at that distance, after the queue's time has been accounted. The queue has one
-/// running task at 10 ms that has run for 3 ms more.
+/// A task that joins is placed at that distance, after the queue's time has been accounted. The
+/// queue has one running task at 10 ms that has run for 3 ms more.
 #[test]
 fn joining() {
     for (flags, before, expected) in [
@@ -631,7 +631,8 @@ fn wakeups() {
     }
 }
 
-/// A running task that has just blocked is no last buddy; nor is who tests against itself.
+/// A running task that has just blocked is no last buddy; nor is a task that is tested against
+/// itself.
 #[test]
 fn a_blocked_task_is_no_buddy() {
     let mut world = World::at(&[20, 0, 5, 5, 5, 5, 5, 5, 5, 5]);
@@ -647,7 +648,7 @@ fn a_blocked_task_is_no_buddy() {
     );
 }
 
-/// Whoever leaves, or is switched to, is nobody's buddy any more.
+/// A task that leaves, or is switched to, is no longer a buddy.
 #[test]
 fn buddies_are_forgotten() {
     for leaves in [false, true] {

@@ -59,7 +59,7 @@ impl Entity {
 }
 
 impl Model {
-    /// Everybody who counts.
+    /// All entities that count.
     fn queued(&self) -> impl Iterator<Item = usize> + '_ {
         let curr = self.curr.filter(|&c| self.all[c].on_rq);
         self.waiting.iter().copied().chain(curr)
@@ -142,7 +142,8 @@ impl Model {
         }
     }
 
-    /// The earliest deadline of those who are eligible; of equal ones the running, then the first to come.
+    /// The earliest deadline of the eligible entities; of equal ones the running, then the first to
+    /// come.
     fn pick(&self) -> Option<usize> {
         if self.queued().count() == 1 {
             return self.queued().next();

@@ -3,8 +3,9 @@
 //!
 //! **Slice protection.** An entity that is switched to may run until `vprot`, once, as in 7.3. `vprot` is its deadline, or, if
 //! somebody with a shorter slice is queued, its virtual runtime and that slice, whichever comes first. A wakee that does not
-//! preempt moves it nearer in the same way. `vprot` is stored where the lag is kept (a union), so that whoever is put back after a
-//! change of nice value or group goes on with its lag for a mark, which as a rule is no protection.
+//! preempt moves it nearer in the same way. `vprot` is stored where the lag is kept (a union), so
+//! that an entity that is put back after a change of nice value or group goes on with its lag for a
+//! mark, which as a rule is no protection.
 //!
 //! ```text
 //!  virtual time ──────────────────────────────────►
@@ -12,19 +13,22 @@
 //!      ├──────────┼──────────────────┤              protected for 1 ms; 7.3: until it is not eligible
 //! ```
 //!
-//! **Wakeup preemption.** 1. Nothing while a pick is pending. 2. An idle entity gives way; who is idle or batch does not preempt.
-//! 3. A shorter slice: whom would the pick take, protection left aside? 4. Else new tasks and delayed ones do not preempt, and the
-//! pick counts protection. 5. Who would not be picked does not preempt, however eligible (7.3: a shorter slice needs no more), and
-//! the protection is moved nearer. A short wakee becomes no buddy.
+//! **Wakeup preemption.** 1. Nothing while a pick is pending. 2. An idle entity gives way; an idle
+//! or batch wakee does not preempt. 3. A shorter slice: which entity would the pick take,
+//! protection left aside? 4. Else new tasks and delayed ones do not preempt, and the pick counts
+//! protection. 5. A wakee that would not be picked does not preempt, however eligible (7.3: a
+//! shorter slice needs no more), and the protection is moved nearer. A short wakee becomes no
+//! buddy.
 //!
 //! **Weights.** An entity whose weight changes is placed anew where it is queued: its lag, rescaled and within its limit, is
 //! inflated as at any other placement. What is left of its protection is rescaled, too.
 //!
 //! Kernel: 6.18.44 kernel/sched/fair.c `set_protect_slice`, `update_protect_slice`, `wakeup_preempt_fair`, `pick_next_entity`,
 //! `reweight_entity`.
-//! Differences: the longest slice of a queue is that of those who are there; Linux keeps it in the nodes of its tree, of which
-//! one that has just been inserted can still hold the value of an earlier time, so that a lag's limit can be smaller there.
-//! Whether a running entity is protected while its weight changes is asked before its lag takes the storage.
+//! Differences: the longest slice of a queue is that of the entities that are there; Linux keeps it
+//! in the nodes of its tree, of which one that has just been inserted can still hold the value of
+//! an earlier time, so that a lag's limit can be smaller there. Whether a running entity is
+//! protected while its weight changes is asked before its lag takes the storage.
 
 use super::{Reweighted, before};
 use crate::Kernel;
@@ -77,7 +81,7 @@ impl Scheduler {
         self.se[se].vlag = vprot as i64;
     }
 
-    /// `update_protect_slice()`: somebody has come who does not preempt.
+    /// `update_protect_slice()`: an entity has come that does not preempt.
     fn update_protect_slice_6_18(&mut self, cfs_rq: CfsRqId, se: EntityId, cx: &Context) {
         let entity = &self.se[se];
         let shortest = self.min_slice(cfs_rq).unwrap_or(Ns::MAX);

@@ -12,9 +12,10 @@
 //!      ├──────────┼──────────────────┤              protected until it has had its share
 //! ```
 //!
-//! **Wakeup preemption.** 1. `SCHED_IDLE` gives way. 2. Who is idle, batch or about to leave does not preempt, nor does a new
-//! task unless its slice is shorter. 3. Whom would the pick take, protection left aside if the wakee's slice is shorter? If it
-//! is the wakee, or if that has a shorter slice and is eligible, it preempts, in the second case as the next buddy.
+//! **Wakeup preemption.** 1. `SCHED_IDLE` gives way. 2. A wakee that is idle, batch or about to
+//! leave does not preempt, nor does a new task unless its slice is shorter. 3. Which entity would
+//! the pick take, protection left aside if the wakee's slice is shorter? If it is the wakee, or if
+//! that has a shorter slice and is eligible, it preempts, in the second case as the next buddy.
 //!
 //! **Lag.** It is measured when a task blocks. While its dequeue is delayed it can only improve, and with `DELAY_ZERO` up to 0.
 //!
@@ -37,8 +38,9 @@ fn earlier(a: u64, b: u64) -> u64 {
 }
 
 impl CfsRq {
-    /// The lag with which an entity has to be placed so that it has `vlag` once it counts among the others, who weigh
-    /// `load`. The base of the sums follows an entity that is heavier than all others.
+    /// The lag with which an entity has to be placed so that it has `vlag` once it counts among the
+    /// others, which weigh `load`. The base of the sums follows an entity that is heavier than all
+    /// others.
     #[inline(never)]
     pub(super) fn inflated(&mut self, vlag: i64, load: u64, se: &SchedEntity) -> i64 {
         let weight = self.weight_in_sums(se) as i64;
@@ -131,7 +133,7 @@ impl Scheduler {
         cfs.zero_vruntime.wrapping_add((sum / load) as u64).wrapping_add(1)
     }
 
-    /// `update_protect_slice()`: somebody has come who does not preempt.
+    /// `update_protect_slice()`: an entity has come that does not preempt.
     fn update_protect_slice(&mut self, cfs_rq: CfsRqId, se: EntityId, cx: &Context) {
         let average = self.avg_vruntime(cfs_rq);
         let shortest = self.min_slice(cfs_rq).unwrap_or(Ns::MAX);
@@ -220,7 +222,8 @@ impl Kernel {
         (false, rule)
     }
 
-    /// `pick_next_entity()`: whom a pick would take; delayed tasks that it meets leave. `buddies`: a buddy comes first.
+    /// `pick_next_entity()`: the entity that a pick would take; delayed tasks that it meets leave.
+    /// `buddies`: a buddy comes first.
     pub(super) fn picks(
         &mut self,
         cpu: CpuId,

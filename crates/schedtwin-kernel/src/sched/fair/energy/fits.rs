@@ -5,10 +5,9 @@
 //! 3. prev's delta. 4. The candidate's delta, if it has strictly more spare capacity than prev. 5. The best
 //! candidate is taken if it fits better than prev or costs strictly less.
 //!
-//! **Terms.** *Fits* ([`Fits`]): fully, or less well if the CPU has room but cannot be as fast as the task's
-//! `uclamp_min` wants.
-//! A domain that fits fully is always better than one that does not; among those that do not, the largest
-//! counts and nobody asks for energy.
+//! **Terms.** *Fits* ([`Fits`]): fully, or less well if the CPU's capacity suffices but it cannot
+//! be as fast as the task's `uclamp_min` wants. A domain that fits fully is always better than one
+//! that does not; among those that do not, the largest counts and nobody asks for energy.
 //!
 //! Kernel: 6.12.95 and 6.1.192 kernel/sched/fair.c `find_energy_efficient_cpu`, `eenv_pd_max_util`,
 //! `eenv_pd_busy_time`, `eenv_task_busy_time`.
@@ -150,7 +149,7 @@ impl Kernel {
 }
 
 impl Scheduler {
-    /// What the estimates of a domain have in common.
+    /// Returns the values that all estimates of a domain share.
     pub(super) fn energy_env(
         &self,
         task: TaskId,

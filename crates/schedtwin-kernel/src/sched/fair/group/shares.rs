@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a group's queue on one CPU is worth: the arithmetic of [`super`].
+//! The weight of a group's queue on one CPU: the arithmetic of [`super`].
 //!
 //! ```
 //! use schedtwin_kernel::config::GroupShares;
@@ -27,7 +27,7 @@ const MAX_WEIGHT: i64 = 88761 << 10;
 /// `SCHED_CAPACITY_SHIFT`: the `runnable_avg` of a task that is always runnable.
 const TASK_SHIFT: u32 = 10;
 
-/// What a group is worth, and what the CPUs have told of themselves.
+/// The weight of a group, and the contributions of the CPUs.
 #[derive(Clone, Copy, Debug)]
 pub struct GroupLoad {
     /// Its weight, scaled up.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Running times, occupancy, scans and counts by preference: what the room above does with them is its concern.
+//! Running times, occupancy, scans and counts by preference. The module above decides how to use
+//! them.
 
 use crate::config::LlcBalancing;
 use crate::sched::fair::NICE_0_LOAD;
@@ -18,7 +19,7 @@ pub struct CacheTime {
     pub epoch: u64,
 }
 
-/// What a process knows (`struct sched_cache_group`).
+/// The state of a process (`struct sched_cache_group`).
 #[derive(Clone, Debug)]
 pub struct CacheGroup {
     /// Its running time on each CPU.
@@ -35,14 +36,14 @@ pub struct CacheGroup {
     pub nr_threads: u32,
 }
 
-/// What is known of a CPU.
+/// The state of a CPU.
 #[derive(Clone, Debug)]
 pub struct CacheCpu {
     /// Its LLC.
     pub llc: LlcId,
-    /// How many CPUs that has (`sd_llc_size`).
+    /// Number of its CPUs (`sd_llc_size`).
     pub llc_size: u32,
-    /// And which; none where the LLC has one CPU and so no domain.
+    /// The CPUs of the LLC; none where it has one CPU and so no domain.
     pub llc_span: CpuMask,
     /// Running time of all processes, and the epoch up to which it has been halved (`cpu_runtime`, `cpu_epoch`).
     pub time: CacheTime,
@@ -80,7 +81,7 @@ pub enum Scan {
     AtSwitch,
 }
 
-/// What is known of a task.
+/// The state of a task.
 #[derive(Clone, Copy, Debug)]
 struct CacheTask {
     /// Its process; `None`: it is a kernel thread, or exits.
@@ -179,7 +180,7 @@ impl CacheAffinity {
         }
     }
 
-    /// What a process knows.
+    /// Returns the state of a process.
     pub fn group(&self, process: ProcessId) -> &CacheGroup {
         self.groups[process.0 as usize].as_ref().expect("a process that has a thread")
     }

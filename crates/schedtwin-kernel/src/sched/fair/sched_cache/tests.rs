@@ -76,7 +76,7 @@ fn so_many_running_threads_fit() {
     assert_eq!(largest(1, 8, 100), Some(999));
 }
 
-/// What has run is worth half after an epoch: 8 ms in epoch 0, 4 ms in epoch 1.
+/// Running time counts half after an epoch: 8 ms in epoch 0, 4 ms in epoch 1.
 #[test]
 fn running_time_is_halved_each_epoch() {
     let mut cache = two_caches(2);

@@ -3,7 +3,7 @@
 //!
 //! Evidence: the kernel's own functions, 6.1's and 6.12's, give the same answers, case by case (see
 //! `balance/golden.rs`; the file is FILE.wakeups). Compared are the chosen CPU, the recently used one, and
-//! what SIS_PROP has spent and learnt.
+//! the values of SIS_PROP: idle time spent and scan cost learnt.
 
 use super::*;
 use crate::config::{
@@ -80,7 +80,7 @@ fn draw_shared_of_capacities(k: &mut Kernel, r: &mut Random) {
     }
 }
 
-/// A state of the machine, who wakes whom, and where the wakee goes.
+/// A state of the machine, the waker and the wakee, and where the wakee goes.
 fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
     let k = &mut kernels[r.below(5) as usize];
     let older = k.cx.config.select_idle_cluster == SelectIdleCluster::WholeLlc;

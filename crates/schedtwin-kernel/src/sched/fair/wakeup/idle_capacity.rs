@@ -16,8 +16,8 @@
 //! | too slow for the minimum only | -4 | -1 |
 //! | too small | -3 | 0, and only with more capacity than the best so far |
 //!
-//! Who looked for an idle core and ends on another rank says that there is none. The CPUs that are asked before the search
-//! (target, prev, recent) must be on an idle core, too.
+//! A search for an idle core that ends on another rank records that there is none. The CPUs that
+//! are asked before the search (target, prev, recent) must be on an idle core, too.
 //!
 //! ```text
 //! nr_idle_scan 2, target 3 of 0-7, task fits 4-7 only:   3 idle, too small   4 busy   5 not looked at   ⇒ 3
@@ -43,7 +43,7 @@ mod rank {
     pub const THREAD_TOO_SLOW: i32 = -1;
     /// It does not fit, and another thread is busy.
     pub const THREAD_MISFIT: i32 = 0;
-    /// What an idle core is worth.
+    /// The bonus of an idle core.
     pub const CORE_BIAS: i32 = -3;
 }
 
@@ -112,7 +112,8 @@ impl Scheduler {
         best
     }
 
-    /// What an idle CPU that does not fit is called, and by which capacity it is compared with its like.
+    /// Returns the role of an idle CPU that does not fit, and the capacity by which it is compared
+    /// with the others of that role.
     fn short_of(&self, fits: Fits, cpu: CpuId) -> (&'static str, u64) {
         match fits {
             Fits::TooSlow => ("idle, too slow", self.get_actual_cpu_capacity(cpu)),
@@ -224,8 +225,8 @@ mod tests {
             kernel.sched.rq[CpuId(3)].nr_running = 1;
             assert_eq!(choose(&kernel, of_util(1000), 0), Some(2));
 
-            // With a minimum that no idle CPU can meet: the fastest of those with room, not the largest of all. A cap
-            // makes a large task fit a small CPU.
+            // With a minimum that no idle CPU can meet: the fastest of those that fit the
+            // utilisation, not the largest of all. A cap makes a large task fit a small CPU.
             DemandSteps(&mut kernel).turn_uclamp_key(true);
             let clamped =
                 |util, min, max| choose(&kernel, TaskDemand::of_clamps(util, min, max), 0);

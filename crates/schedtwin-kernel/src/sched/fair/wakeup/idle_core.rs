@@ -20,16 +20,17 @@
 //! idle cores.
 //!
 //! ```text
-//! cores A, B of one cache, threads 0 and 1; A 0 runs, the rest idles:
+//! cores A, B of one cache, threads 0 and 1; A 0 runs, the others idle:
 //!   B 1 goes idle                   known: B
 //!   a task wakes up elsewhere       goes to B 0; unknown
 //!   A 0 goes idle                   known: A
 //! ```
 //!
-//! **Who is busy** is counted at each switch to and from the idle task, not with the tick. As posted the count starts with
-//! all CPUs busy although the idle task runs on all but the booting one, so each of those is one too many for ever: a
-//! cache of 4 CPUs has 4 to 8 busy ones, that of the booting CPU 3 to 7. So step 4 hardly comes true,
-//! and `nohz_balancer_kick` takes every cache to have two busy CPUs. This is kept.
+//! **Busy CPUs** are counted at each switch to and from the idle task, not with the tick. As posted
+//! the count starts with all CPUs busy although the idle task runs on all but the booting one, so
+//! each of those is one too many for ever: a cache of 4 CPUs has 4 to 8 busy ones, that of the
+//! booting CPU 3 to 7. So step 4 hardly comes true, and `nohz_balancer_kick` takes every cache to
+//! have two busy CPUs. This is kept.
 //!
 //! Kernel: the eight patches of 13 May 2021 (v3), on what became 5.14; no release has them.
 //! Differences: `known` and `possible` are taken over to 5.11's scan, for which nothing was posted. An idle task that
@@ -42,7 +43,7 @@ use crate::sched::topology::IdleCore;
 use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, PlacementRule, TaskId};
 
-/// What a wakeup asks a cache about idle cores.
+/// The answers of a cache about idle cores, for a wakeup.
 #[derive(Clone, Copy)]
 pub(super) struct KnownIdleCore {
     /// One is known: nobody looks for an idle thread beside prev.
@@ -102,7 +103,7 @@ impl Scheduler {
         Some((idler, rule))
     }
 
-    /// What the cache of `cpu` knows, after what this wakeup has taken.
+    /// Returns what the cache of `cpu` knows, without a core that this wakeup has taken.
     pub(super) fn idle_core_of(
         &self,
         cpu: CpuId,

@@ -9,8 +9,8 @@
 //! time a wakeup and 10 µs a scan, 8 · 100 / 10 = 80 CPUs may be looked at, that is all; with 2 µs of idle
 //! time the least, 4, of which the last ends the search unseen.
 //!
-//! **Who counts as idle** (`choose_idle_cpu`): a CPU without tasks, and one that has tasks of policy `SCHED_IDLE` only; since
-//! 7.3 the latter not for a wakee of that policy, which would wait there.
+//! **Idle CPUs** (`choose_idle_cpu`): a CPU without tasks, and one that has tasks of policy
+//! `SCHED_IDLE` only; since 7.3 the latter not for a wakee of that policy, which would wait there.
 //!
 //! Kernel: 6.12.95, 6.1.192 and 7.3.4 kernel/sched/fair.c `select_idle_cpu`; 5.18 is taken to scan as 6.1.192 does with its
 //! features.
@@ -159,7 +159,8 @@ impl Scheduler {
     }
 
     /// Looks at CPUs wrapping from `start` until one is idle or the allowance is used up (`left` is then
-    /// 0). Linux asks one after the other; here masks know who is idle, and what is counted is the way.
+    /// 0). Linux asks one after the other; here masks know which CPUs are idle, and the length of
+    /// the way is counted.
     pub(super) fn scan<S: DecisionObserver>(
         &self,
         cpus: &CpuMask,

@@ -15,8 +15,8 @@
 //!                       4 and 3:                         4·4 − 3·4 > 0: prev
 //! ```
 //!
-//! Who is busy is what `nohz.rs` counts: a CPU that keeps its tick in idle is busy, and one that has just woken up is
-//! idle until its next tick.
+//! `nohz.rs` counts the busy CPUs: a CPU that keeps its tick in idle is busy, and one that has just
+//! woken up is idle until its next tick.
 //!
 //! Kernel: the patch on 5.11-rc6 of 26 February 2021 and its second version of 4 March; no release has it.
 //! Differences: a CPU without a cache domain has no preference in the first version, too, which does not test for it.
@@ -68,7 +68,7 @@ impl Scheduler {
         }
     }
 
-    /// How many CPUs of a CPU's cache are busy, and how many there are.
+    /// Returns the number of busy CPUs of a CPU's cache, and the number of all.
     pub(super) fn busy_of_llc(&self, cpu: CpuId) -> Option<(i32, i32)> {
         let shared = self.topology.sd_llc_shared[cpu.index()]?;
         let busy = self.topology.shared[shared].nr_busy_cpus as i32;
@@ -77,7 +77,7 @@ impl Scheduler {
 }
 
 impl Context {
-    /// Whether caches know which core is idle, and count who is busy at each switch (`idle_core.rs`).
+    /// Whether caches know which core is idle, and count busy CPUs at each switch (`idle_core.rs`).
     #[inline]
     pub(crate) fn keeps_idle_core(&self) -> bool {
         self.config.idler_llc == IdlerLlc::IdleCore

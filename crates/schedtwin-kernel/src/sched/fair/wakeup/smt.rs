@@ -137,7 +137,7 @@ mod tests {
         kernel.sched.set_next_task_idle(CpuId(3), &mut kernel.cpuidle, &kernel.cx);
         assert!(kernel.sched.topology.shared[shared].has_idle_cores);
         assert_eq!(select(&mut kernel), (CpuId(2), PlacementRule::SelectIdleCore));
-        // It is no longer; who looks for it says so.
+        // It is no longer idle; the search that looks for it records that.
         busy(&mut kernel, [true, false, false, true]);
         assert_eq!(select(&mut kernel), (CpuId(1), PlacementRule::SelectIdleCoreThread));
         assert!(!kernel.sched.topology.shared[shared].has_idle_cores);

@@ -90,7 +90,8 @@ impl Scheduler {
         None
     }
 
-    /// How many CPUs of a domain a 512th of the executing CPU's idle time pays for.
+    /// Returns the number of CPUs of a domain that a 512th of the executing CPU's idle time pays
+    /// for.
     fn nr_by_avg_idle(&self, span_weight: u32, this_sd: DomainId, cx: &Context) -> u32 {
         let avg_idle = self.rq[cx.this_cpu].avg_idle / 512;
         let avg_cost = self.topology[this_sd].avg_scan_cost + 1;
@@ -110,7 +111,7 @@ mod tests {
     use crate::sched::core::WF_TTWU;
 
     const CPUS: usize = 8;
-    /// What looking at a CPU takes, ns.
+    /// Time to look at a CPU, ns.
     const LOOK: u64 = 100;
 
     /// Eight CPUs with one cache, in cores of so many threads.

@@ -37,7 +37,7 @@ struct PlainGroup {
     span: Cpus,
     flags: u32,
     mask: Cpus,
-    /// Whose capacity it has: level and first CPU of the balance mask.
+    /// The group whose capacity it has: level and first CPU of the balance mask.
     capacity: (usize, u16),
 }
 
@@ -496,7 +496,7 @@ fn random_machines_have_the_domains_of_the_notes() {
         for cpu in dt.all_cpus().iter() {
             let expected = told(&dt, &plain, cpu.0);
             assert_eq!(told_by(&topology, cpu.0), expected, "machine {number}, CPU {cpu}");
-            // Who shares a group's capacity.
+            // The same groups share a capacity.
             for (sd, domain) in topology.domains_of(cpu).zip(&plain.stacks[cpu.index()]) {
                 for (sg, group) in topology.groups_of(sd).zip(&domain.groups) {
                     let capacity = plain.groups[*group].capacity;

@@ -24,7 +24,7 @@ fn boot(change: impl FnOnce(&mut Config)) -> Kernel {
     };
     change(&mut config);
     let mut kernel = little_and_big(config);
-    // Whose signals are of time 0 counts as attached nowhere.
+    // A task with signals of time 0 counts as attached nowhere.
     kernel.cx.now = 100_000_000;
     kernel
 }
@@ -85,8 +85,8 @@ fn biases_add_up() {
     assert_eq!(kernel.sched.tasks[raised].uclamp.sums.bias, 150);
 }
 
-/// A CPU fits a capped task if what the cap leaves has room; one that has room for the real utilisation alone is too
-/// slow. Twice as much of the same does not fit.
+/// A CPU fits a capped task if the capped utilisation fits; a CPU that fits the real utilisation
+/// alone is too slow. Twice as much of the same does not fit.
 #[test]
 fn what_fits() {
     let mut kernel = boot(|_| {});
@@ -281,12 +281,14 @@ fn the_governor_is_told_of_a_cap_by_the_first_version_alone() {
         wake(&mut kernel, BIG, p);
         assert!(sums(&kernel, BIG).bias < 0);
         assert_eq!(!kernel.sched.stale_demands.contains(BIG), told, "{hook:?}");
-        // 300 with headroom; who is not told goes on asking for what the enqueue found before.
+        // 300 with headroom; a governor that is not told goes on asking for what the enqueue found
+        // before.
         assert_eq!(kernel.cpufreq.sugov_cpu(BIG).util == 375, told, "{hook:?}");
     }
 }
 
-/// Whoever has the highest factor is queued: an owner that has left, and a factor of nobody, are found.
+/// The task with the highest factor is queued: `verify` finds an owner that has left, and a factor
+/// without an owner.
 #[test]
 fn verify_finds_a_factor_whose_owner_has_left() {
     let found = |break_it: fn(&mut UclampRq, TaskId)| {

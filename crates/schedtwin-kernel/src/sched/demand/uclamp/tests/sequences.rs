@@ -25,7 +25,7 @@ impl Random {
     }
 }
 
-/// What has happened, so that a test can say that everything has.
+/// Counts of what has happened, so that a test can assert that each case has.
 #[derive(Debug, Default)]
 struct Tally {
     woken: u32,

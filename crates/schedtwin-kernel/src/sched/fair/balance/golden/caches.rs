@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What cases of machines with several last-level caches have besides: how busy caches are, who prefers which, and what the limits are.
+//! The additional values of cases on machines with several last-level caches: utilisation of
+//! caches, preferences of tasks, and limits.
 
 use super::*;
 use crate::config::{LlcBalancing, SchedCache};
@@ -132,7 +133,7 @@ pub(super) fn draw_preferences(k: &mut Kernel, r: &mut Random) {
     }
 }
 
-/// What a line says of a queued task besides.
+/// Returns the additional fields of a queued task in a line.
 pub(super) fn of_task(k: &Kernel, task: TaskId) -> String {
     let Some(cache) = &k.sched.sched_cache else { return String::new() };
     let process = cache.process_of(task).expect("all are of processes").0;

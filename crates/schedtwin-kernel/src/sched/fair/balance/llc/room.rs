@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Whether there is room in a last-level cache.
+//! Whether a last-level cache has spare capacity.
 
 use crate::config::LlcBalancing;
 

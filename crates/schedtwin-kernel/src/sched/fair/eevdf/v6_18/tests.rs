@@ -106,7 +106,7 @@ fn who_waits_is_placed_with_its_inflated_lag() {
     assert_eq!(kernel.sched.avg_vruntime(CfsRqId::root(CPU)), ZERO);
 }
 
-/// Who runs counts in the average and in the weights already, with the new weight.
+/// The running entity counts in the average and in the weights already, with its new weight.
 #[test]
 fn who_runs_is_placed_among_others_that_include_it() {
     let (mut kernel, all) = queue(&[(1_000, 2_800), (-1_000, 2_800)], true);

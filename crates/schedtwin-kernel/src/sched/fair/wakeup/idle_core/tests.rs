@@ -383,7 +383,7 @@ fn caches_know_and_count_as_posted() {
     }
 }
 
-/// What its own text says of a cache of four: 3 to 8 busy CPUs.
+/// The text of the series says of a cache of four: 3 to 8 busy CPUs.
 #[test]
 fn the_count_starts_with_everybody_twice() {
     let mut kernel = kernel(2);
