@@ -155,7 +155,7 @@ impl Slots {
         self.nr_domains + self.nr_drivers + device
     }
 
-    /// What a number stands for.
+    /// Returns the event that a slot number stands for.
     #[inline(always)]
     pub fn name(&self, slot: usize) -> Slot {
         match slot.checked_sub(self.first_cpu) {
@@ -174,7 +174,7 @@ impl Slots {
     }
 }
 
-/// What a slot stands for.
+/// The event that a slot stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
     /// A frequency domain settles.

@@ -65,7 +65,8 @@ impl Observer for Memory {
     fn settled(&mut self, _: Ns) {}
 }
 
-/// What a decision comes to, whatever it was that was looked at: which kind, about whom, what.
+/// Returns the outcome of a decision, whatever inputs it looked at: its kind, its subject, its
+/// result.
 fn outcome(decision: &Decision) -> (u8, u64, u64) {
     match decision {
         Decision::Placement { task, chosen, .. } => (0, task.0.into(), chosen.0.into()),

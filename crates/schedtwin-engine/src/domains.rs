@@ -97,7 +97,7 @@ fn alike(a: &DomainRow, b: &DomainRow) -> bool {
 /// CPUs, capacity, flags, cores and CPUs that balance of a group.
 type Shape = (u32, u64, u32, u32, u32);
 
-/// What a group is, but for whose.
+/// Returns the shape of a group without its owner.
 fn shape(group: &GroupRow) -> Shape {
     (group.span.weight(), group.capacity, group.flags, group.cores, group.balance_mask.weight())
 }

@@ -17,7 +17,7 @@ use crate::meter::{
     MeterCpu, MeterDependence, MeterDomain, MeterIdle, MeterOpp, MeterPowerDomain, MeterSetup,
 };
 
-/// What the kernel is told about a machine.
+/// Returns the machine as the kernel is told about it.
 pub fn device_tree(machine: &Machine, nr_threads_hint: usize) -> DeviceTree {
     let costs = &machine.path_costs;
     DeviceTree {
@@ -123,7 +123,7 @@ fn topology(told: &KernelTopology) -> DtTopology {
     }
 }
 
-/// What it is told about the timer that stands in for others.
+/// Returns what the kernel is told about the timer that stands in for others.
 pub fn broadcast(device: &Broadcast) -> BroadcastDevice {
     match device.hrtimer {
         true => BroadcastDevice::Hrtimer,
@@ -131,7 +131,7 @@ pub fn broadcast(device: &Broadcast) -> BroadcastDevice {
     }
 }
 
-/// What it is told about heat.
+/// Returns what the kernel is told about heat.
 pub fn thermal_zones(heat: &Heat) -> Vec<DtThermalZone> {
     let trip = |trip: &schedtwin_machine::Trip| DtTrip {
         temperature: trip.mc as i32,
@@ -192,7 +192,7 @@ pub fn disable_idle_states<'w>(
     unknown
 }
 
-/// What the meter is told about a machine.
+/// Returns what the meter is told about a machine.
 pub fn meter_setup(machine: &Machine) -> MeterSetup {
     MeterSetup {
         cpus: machine

@@ -3,7 +3,8 @@
 //!
 //! # Idea
 //!
-//! What the meter books as energy becomes heat in the node of its part. On a fixed grid each resistance passes on what the
+//! Energy that the meter books becomes heat in the node of its part. On a fixed grid each
+//! resistance passes on what the
 //! difference of temperature drives through it; nothing is lost on the way.
 //!
 //! ```text
@@ -35,7 +36,7 @@ use std::sync::Arc;
 /// Femtojoules in a millijoule, over microkelvins in a kelvin.
 const FJ_PER_MJ_UK: i128 = 1_000_000;
 
-/// What one node has been through.
+/// The history of one node.
 #[derive(Clone, Debug, Default)]
 struct Node {
     /// Heat since the start, fJ; the air and the beginning are at 0 of it.
@@ -156,7 +157,8 @@ impl Heat {
         assert_eq!(stored + self.to_air_fj, self.taken_fj, "heat is neither made nor lost");
     }
 
-    /// What was measured: temperatures in °C (the warmest node first, then all), and the share of time that clocks were
+    /// Returns the measurements: temperatures in °C (the warmest node first, then all), and the
+    /// share of time that clocks were
     /// held back.
     pub fn metrics(&self) -> Vec<Metric> {
         let span = self.at.max(self.window_start) - self.window_start;
@@ -228,7 +230,7 @@ mod tests {
         assert!((half - 0.5).abs() < 0.001, "{half}");
     }
 
-    /// Two nodes at rest: the flow through both resistances is the power, so 1 W makes 5 K and 15 K.
+    /// Two idle nodes: the flow through both resistances is the power, so 1 W makes 5 K and 15 K.
     #[test]
     fn a_chain_comes_to_rest() {
         let mut heat = heat(

@@ -5,7 +5,7 @@
 //! what it may leave out is said where a setting is declared. Patches (`linux-5.18+runnable-boost`) overlay it, then settings spelled in place
 //! (`linux-6.12:cpufreq=performance`) replace values, then it is read.
 //!
-//! | room | what it holds |
+//! | file | content |
 //! |---|---|
 //! | `settings.rs` | from settings to a `Config`, by their declarations in `schedtwin_kernel::config` |
 //! | `extends.rs` | a file that says what differs from another one |
@@ -72,7 +72,7 @@ pub struct KernelFile {
     pub policies: Policies,
     /// Which of them are C from a tree.
     pub code: Vec<TreeCode>,
-    /// What looks wrong but is possible, with its place.
+    /// Settings that look wrong but are possible, with their places.
     pub warnings: Diagnostics,
 }
 
@@ -183,7 +183,8 @@ impl KernelFile {
         }
     }
 
-    /// What the provenance's hash covers: the name as it was asked for, the value of every setting that the kernel has,
+    /// Returns the text that the provenance's hash covers: the name as it was asked for, the value
+    /// of every setting that the kernel has,
     /// and the user's own code. The texts of files are not part of it: a comment moves no hash, and a changed value
     /// moves it wherever it was written, in the file, in one that it extends or in a patch.
     pub fn fingerprint_text(&self) -> String {

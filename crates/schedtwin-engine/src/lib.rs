@@ -110,12 +110,12 @@ pub fn kernel_as_file(spec: &str) -> Result<String, Diagnostics> {
     Ok(KernelFile::load(spec)?.to_file())
 }
 
-/// What is said of a file that is right.
+/// Remarks about a file that is right.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
     /// Values that look wrong but are possible, each with its place in the file.
     pub warnings: Diagnostics,
-    /// What the user should know.
+    /// Facts that the user should know.
     pub notices: Vec<String>,
 }
 

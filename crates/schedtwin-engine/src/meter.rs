@@ -210,7 +210,8 @@ pub enum Activity {
     Entering(u8),
     /// Is in an idle state.
     Idle(u8),
-    /// Woken from an idle state: it waits for the silicon around it to come back, and draws what it drew at rest.
+    /// Woken from an idle state: it waits for the silicon around it to come back, and draws what it
+    /// drew in that state.
     Waiting(u8),
     /// On the way out of an idle state, at full power.
     Exiting(u8),
@@ -303,7 +304,7 @@ impl Latencies {
     }
 }
 
-/// What the marks of a task group say.
+/// The measurements from the marks of a task group.
 #[derive(Clone, Debug)]
 struct GroupMeter {
     name: String,
@@ -673,7 +674,7 @@ impl Meter {
         self.needs.keep_log(at, &self.setup);
     }
 
-    /// What is known of those chains, if somebody records.
+    /// Returns the log of those chains, if a record is written.
     pub fn chain_log(&mut self) -> Option<&mut ChainLog> {
         self.needs.log()
     }

@@ -121,7 +121,7 @@ impl PowerLimits {
         }
     }
 
-    /// What was measured: the share of time that clocks were held back.
+    /// Returns the measurement: the share of time that clocks were held back.
     pub fn metrics(&self) -> Vec<Metric> {
         let span = self.at.max(self.window_start) - self.window_start;
         let share = |ns: Ns| (span > 0).then(|| ns as f64 / span as f64 * 100.0);
@@ -136,7 +136,7 @@ impl PowerLimits {
 }
 
 impl Limit {
-    /// What was drawn since the last look moves the clocks by an operating point at most.
+    /// Moves the clocks by an operating point at most, by the energy drawn since the last look.
     fn look(&mut self, budget: &PowerBudget, now: Ns, deepest: usize) {
         let span = now - self.looked_at;
         let power = (self.used_fj / u128::from(span.max(1))) as u64;

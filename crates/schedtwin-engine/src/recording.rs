@@ -33,10 +33,10 @@ pub use device::{Capacities, Device, FEW_FREQUENCIES, RecordedCluster, cpu_list,
 pub use origin::Origin;
 pub use schedtwin_workload::recorded::{Excluded, Recorded, RecordedThread};
 
-/// What a file held of events.
+/// The counts of events and lines in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceSummary {
-    /// What it says beside its events.
+    /// The information in the file beside its events.
     pub header: TraceHeader,
     /// Events, of whatever tracepoint.
     pub events: u64,
@@ -73,7 +73,7 @@ pub struct TraceRecording {
     pub unknown_context: u64,
     /// It has no `sched_waking`, so latencies begin with `sched_wakeup`.
     pub without_waking: bool,
-    /// What had to be assumed of the recorded device, a sentence each.
+    /// Assumptions about the recorded device, a sentence each.
     pub assumptions: Vec<String>,
     /// Its CPUs by clock and capacity, in the order of their lowest.
     pub clusters: Vec<RecordedCluster>,
@@ -152,7 +152,7 @@ pub fn read_events<'a>(
     })
 }
 
-/// What only the replay of a recording measures.
+/// Returns the metrics that only the replay of a recording measures.
 pub(crate) fn metrics(done: &Done) -> [Metric; 2] {
     let share = 100.0 * done.work as f64 / done.work_recorded as f64;
     let share = (done.work_recorded > 0).then_some(share);
@@ -293,7 +293,7 @@ fn seen(task: EventTask, names: &Names) -> Option<Seen<'_>> {
     (pid != 0).then(|| Seen { comm: names.text(comm), pid, prio })
 }
 
-/// What makes a trace useless although its lines are right.
+/// Finds faults that make a trace useless although its lines are right.
 fn check(name: &str, builder: &Builder, recorded_on: &Machine) -> Result<(), Diagnostics> {
     let shorter = "--duration replays its beginning only".to_owned();
     match builder.full() {
@@ -327,7 +327,7 @@ fn check(name: &str, builder: &Builder, recorded_on: &Machine) -> Result<(), Dia
     Ok(())
 }
 
-/// What the twin will charge for the paths that recorded runs contain.
+/// Returns the costs that the twin will charge for the paths that recorded runs contain.
 fn path_costs(machine: &Machine) -> PathCosts {
     let costs = &machine.path_costs;
     let search = costs.energy_per_domain_ns * machine.domains.len() as u64;

@@ -55,7 +55,7 @@ struct Spelled {
     duration: Option<Ns>,
 }
 
-/// What else a run is to do.
+/// Further options of a run.
 #[derive(Clone, Default)]
 pub struct RunOptions {
     /// Write a trace; its ending says the format.
@@ -242,7 +242,7 @@ impl Scenario {
         self.duration
     }
 
-    /// What the user should know: features ignored with a notice.
+    /// Returns the notices for the user: features ignored with a notice.
     pub fn notices(&self) -> Vec<String> {
         let mut notices = self.workload.notices();
         if self.groups_on {
@@ -487,7 +487,7 @@ fn check_cpufreq_driver(machine: &Machine, kernel: &KernelFile) -> Result<(), Di
     faults.into_result(())
 }
 
-/// What the kernel leaves to threads of SCHED_DEADLINE on the machine.
+/// Returns the bandwidth that the kernel leaves to threads of SCHED_DEADLINE on the machine.
 fn dl_bandwidth_left(machine: &Machine, kernel: &KernelFile) -> Option<u64> {
     let capacities: Vec<u64> = machine.cpus.iter().map(|cpu| cpu.capacity.into()).collect();
     kernel.config.dl_bandwidth_left(&capacities)

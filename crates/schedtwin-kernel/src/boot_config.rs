@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a kernel was booted with.
+//! The configuration that a kernel was booted with.
 //!
 //! A kernel does not change while it runs: what a user switches on by using it, such as clamps, is the state of
 //! the kernel (`sched_uclamp_used`). So its configuration can be read, and that is all.
@@ -35,7 +35,8 @@ impl std::ops::DerefMut for BootConfig {
 }
 
 impl Kernel {
-    /// What if: another kernel goes on from this state. What was computed at boot (domains, scaled tunables,
+    /// Continues from this state with another kernel, to ask what would have been. Values computed
+    /// at boot (domains, scaled tunables,
     /// the governors' tables) stays.
     pub fn with_config(mut self, change: impl FnOnce(&mut Config)) -> Kernel {
         change(&mut self.cx.config.0);

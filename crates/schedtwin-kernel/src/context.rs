@@ -52,11 +52,11 @@ pub struct Platform {
     pub(crate) ns_per_work_shift_10: PerCpu<u64>,
     /// CPUs whose wires may have changed since hardware last looked.
     pub(crate) dirty: CpuMask,
-    /// What firmware told it about the machine.
+    /// The description of the machine by firmware.
     pub(crate) device_tree: DeviceTree,
     /// Speed of each CPU as a thread of its core, thousandths of what it does alone.
     pub(crate) thread_speed_permille: Vec<u64>,
-    /// Whom the handlers of the workload's devices wake, in the entry that follows.
+    /// Futexes that the handlers of the workload's devices wake, in the entry that follows.
     pub(crate) peripheral_wakes: Vec<FutexId>,
 }
 

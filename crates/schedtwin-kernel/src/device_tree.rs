@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What firmware tells the kernel about the machine, as a device tree would.
+//! The machine as firmware describes it to the kernel, as a device tree would.
 //!
 //! These are the kernel's *beliefs*: the capacities, operating points, energy model and idle-state
 //! parameters that it decides with. The machine itself may differ.
@@ -23,11 +23,11 @@ pub struct DeviceTree {
     pub policies: Vec<DtPolicy>,
     /// Idle-state tables; a CPU names its table.
     pub idle_tables: Vec<Vec<DtIdleState>>,
-    /// What scheduling domains are built from beside the CPUs.
+    /// Inputs of the scheduling domains beside the CPUs.
     pub topology: DtTopology,
-    /// What kernel paths cost.
+    /// Costs of kernel paths.
     pub path_costs: PathCosts,
-    /// Number of threads and futexes to make room for at the start.
+    /// Number of threads and futexes to allocate space for at the start.
     pub nr_threads_hint: usize,
 }
 
@@ -62,7 +62,7 @@ pub struct DtCpu {
     pub asym_priority: Option<i32>,
 }
 
-/// Whose code makes levels of domains out of what firmware says.
+/// The architecture whose code makes levels of domains out of the firmware's description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Architecture {
     /// arm64, riscv and others: drivers/base/arch_topology.c.
@@ -74,7 +74,7 @@ pub enum Architecture {
     Powerpc,
 }
 
-/// What scheduling domains are built from beside the CPUs.
+/// Inputs of the scheduling domains beside the CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DtTopology {
     /// Which levels there are.
@@ -165,7 +165,7 @@ impl DtIdleState {
     }
 }
 
-/// What kernel paths cost.
+/// Costs of kernel paths.
 ///
 /// Costs are work: nanoseconds on a CPU of capacity 1024 at its highest frequency; a slower CPU takes
 /// longer. With [`PathCosts::constant_time`] they are nanoseconds everywhere, as on an emulated board.

@@ -299,7 +299,7 @@ impl Kernel {
         std::mem::take(&mut self.cx.decisions)
     }
 
-    /// As [`Kernel::take_decisions`], one by one; the list keeps its room.
+    /// As [`Kernel::take_decisions`], one by one; the list keeps its capacity.
     pub fn drain_decisions(&mut self) -> impl Iterator<Item = DecisionRecord> + '_ {
         self.cx.decisions.drain(..)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What hardware sees of the kernel, and what user space learns from it: all that the twin may read.
+//! The view that hardware and user space have of the kernel: all that the twin may read.
 //!
 //! The kernel keeps its state to itself. What leaves it is one of four things:
 //!
@@ -46,7 +46,8 @@ impl<'a> HardwareView<'a> {
         self.kernel.cpufreq.policy(policy).requested
     }
 
-    /// What the driver of a policy tells a processor that chooses its frequency itself; `None`: it does as it is told.
+    /// Returns the hints of a policy's driver to a processor that chooses its frequency itself;
+    /// `None`: the processor follows requests.
     pub fn hints(self, policy: PolicyId) -> Option<Hints> {
         self.kernel.cpufreq.hints(policy, &self.kernel.cx)
     }
@@ -64,7 +65,7 @@ impl<'a> HardwareView<'a> {
         }
     }
 
-    /// What became of the calls of a policy's governor, since boot.
+    /// Returns the outcomes of the calls of a policy's governor, counted since boot.
     pub fn request_counts(self, policy: PolicyId) -> RequestCounts {
         self.kernel.cpufreq.policy(policy).sugov.counts
     }
@@ -96,16 +97,16 @@ impl<'a> HardwareView<'a> {
     }
 }
 
-/// What user space can read about a task (`/proc/PID/comm`, `/proc/PID/stat`).
+/// Information that user space can read about a task (`/proc/PID/comm`, `/proc/PID/stat`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskStat {
-    /// Whose code it runs.
+    /// The kind of code that it runs.
     pub kind: TaskKind,
     /// Kernel priority: −1 DEADLINE, 0..=99 RT and stopper, 100..=139 fair.
     pub prio: i32,
 }
 
-/// What a running task does once its CPU owes no more kernel time.
+/// The action of a running task once its CPU owes no more kernel time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserReturn {
     /// It stays in the kernel: there was something left to do, and the CPU's wires say what comes of it.
@@ -114,7 +115,7 @@ pub enum UserReturn {
     ToUser(Outcome),
 }
 
-/// What a system call changes that its caller's world can see.
+/// The changes by a system call that are visible outside of the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SyscallEffect {
     /// The task that it has made.
@@ -135,19 +136,19 @@ pub struct NewTask {
 }
 
 impl Kernel {
-    /// What hardware sees.
+    /// Returns the view that hardware has of the kernel.
     #[inline(always)]
     pub fn hardware(&self) -> HardwareView<'_> {
         HardwareView { kernel: self }
     }
 
-    /// What user space can read in a group's `cpu.stat` about its limit, if it has one.
+    /// Returns what user space can read in a group's `cpu.stat` about its limit, if it has one.
     pub fn cpu_stat(&self, group: TaskGroupId) -> Option<CpuStat> {
         let bandwidth = &self.sched.group(group).bandwidth;
         bandwidth.quota.map(|_| bandwidth.stat)
     }
 
-    /// What user space can read about a task.
+    /// Returns what user space can read about a task.
     pub fn task_stat(&self, task: TaskId) -> TaskStat {
         let t = self.sched.task(task);
         TaskStat { kind: t.kind, prio: t.prio }
@@ -183,7 +184,8 @@ impl Kernel {
 
 /// Calls of hardware, firmware and user space that one subsystem answers.
 impl Kernel {
-    /// The clock of a policy has settled at `khz`, whoever chose that: counters go on at that frequency.
+    /// The clock of a policy has settled at `khz`, by anyone's choice: counters go on at that
+    /// frequency.
     #[inline]
     pub fn clock_settled(&mut self, policy: PolicyId, khz: Khz, now: Ns) {
         self.cpufreq.clock_settled(policy, khz, now)

@@ -3,7 +3,7 @@
 //!
 //! Unit tests, the scenarios in `tests/` and the comparison with the kernel's own C (`conformance/`) set single run queues
 //! and entities and read them back. Nothing else does: a test fails when the twin does.
-//! What hardware and user space see is in [`crate::hardware`].
+//! The view of hardware and user space is in [`crate::hardware`].
 
 use crate::BootConfig;
 use crate::Kernel;
@@ -182,8 +182,9 @@ impl Kernel {
         self.sched.task_util(task)
     }
 
-    /// What a pass over `sd` that began now would pull from: nothing is moved. For comparisons with recordings, which print
-    /// what the kernel found. The tables may be those of any moment.
+    /// Returns the group and queue that a pass over `sd` would pull from if it began now; moves
+    /// nothing. For comparisons with recordings, which print the kernel's finding. The tables may
+    /// be those of any moment.
     ///
     /// `None`: `cpu` is not the one to balance. Else the busiest group by its first CPU, and its busiest queue.
     #[inline]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What Linux decides: the scheduler, cpufreq and cpuidle governors, timers and wait queues of one
+//! The decisions of Linux: the scheduler, cpufreq and cpuidle governors, timers and wait queues of
+//! one
 //! simulated kernel.
 //!
 //! [`Kernel`] is a value. Entries ([`Kernel::interrupt`], [`Kernel::syscall`], [`Kernel::idle_enter`],
@@ -12,7 +13,7 @@
 //! Run-queue clocks read T; only what Linux stamps in the middle of a path (`local_clock()`: trace
 //! events, costs of newidle balancing) reads T plus the debt so far ([`Kernel::local_clock`]).
 //!
-//! The rooms are where Linux has them: `sched/core.rs`, `sched/fair/`, `time/tick_sched.rs`, ...
+//! The modules are where Linux has them: `sched/core.rs`, `sched/fair/`, `time/tick_sched.rs`, ...
 
 mod boot;
 mod boot_config;
@@ -46,7 +47,7 @@ use thermal::Thermal;
 use time::Time;
 use work::WorkQueues;
 
-/// What the hardware sees of a CPU.
+/// The state of a CPU that hardware sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wires {
     /// The one-shot clock event (`clockevents_program_event`); [`schedtwin_types::NEVER`] = off.
@@ -55,14 +56,14 @@ pub struct Wires {
     pub ipi_at: [Ns; IpiKind::COUNT],
     /// Per kind: who sent it last.
     pub ipi_from: [CpuId; IpiKind::COUNT],
-    /// What the CPU does once its debt is paid.
+    /// The activity of the CPU once its debt is paid.
     pub activity: Activity,
     /// Kernel time that the CPU still owes, nanoseconds from the time of its last entry. Written when
     /// the entry ends.
     pub debt: Ns,
 }
 
-/// What a CPU does between entries.
+/// The activity of a CPU between entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
     /// Runs a task.

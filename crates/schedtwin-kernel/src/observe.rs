@@ -53,7 +53,7 @@ pub struct DecisionLog {
     pub pick_candidates: Vec<PickCandidate>,
 }
 
-/// Most decisions look at eight or fewer: room is made once.
+/// Appends `item`. Most decisions look at eight or fewer: the list allocates space once.
 fn note<T>(list: &mut Vec<T>, item: T) {
     if list.capacity() == 0 {
         list.reserve(8);

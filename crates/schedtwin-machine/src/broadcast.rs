@@ -33,11 +33,11 @@ pub struct Broadcast {
     pub device: String,
     /// There is none: an hrtimer of a CPU that stays out of such states serves as one.
     pub hrtimer: bool,
-    /// Whom it interrupts, if that does not move.
+    /// The CPU that it interrupts, if that does not move.
     pub cpu: CpuId,
     /// Whether its interrupt goes to the CPU with the earliest event.
     pub moves: bool,
-    /// What arming it costs, in the unit of the path costs.
+    /// The cost of arming it, in the unit of the path costs.
     pub program_ns: Work,
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `[choices.KEY.OPTION]`: values that change together.
 //!
-//! Some settings of a machine are one decision: whoever wants the capacities of the later device tree wants
+//! Some settings of a machine are one decision: a user who wants the capacities of the later device
+//! tree wants
 //! all three. A file gives such a decision a key at its top, and for each option the values that it puts in
 //! the place of others, written under the same names as at the top of the file:
 //!

@@ -34,7 +34,8 @@
 //! | the core | `idle`: its shallowest states only; of a state `entry_ns` (0), `exit_ns` (`kernel_exit_ns`) |
 //! | | `capacity` (1024), if there is one group of CPUs |
 //!
-//! What was filled in is in [`Machine::left_out`](crate::Machine::left_out), `show machine` and the provenance of results, and can be set in
+//! The values filled in are in [`Machine::left_out`](crate::Machine::left_out), `show machine` and
+//! the provenance of results, and can be set in
 //! place like what a file says.
 
 use schedtwin_input::{Diagnostics, TableReader};
@@ -45,7 +46,7 @@ use crate::costs::MAX_COST_NS;
 use crate::cpu_list;
 use crate::keys::{keys, words as one_of};
 
-/// What is known of a class.
+/// The known values of a class.
 struct Class {
     word: &'static str,
     /// Work a clock, of 1024 for a Cortex-X1.
@@ -140,7 +141,7 @@ pub(crate) const TOP: [&str; 8] = [
     "topology",
 ];
 
-/// What to do where such a key is missing.
+/// Returns the advice where such a key is missing.
 pub(crate) fn help() -> String {
     format!("or give the strongest cores a `class`, which stands for it and more: {}", words())
 }

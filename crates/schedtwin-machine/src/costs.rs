@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the kernel's own paths cost, and how long interrupts take to arrive.
+//! Costs of the kernel's own paths, and how long interrupts take to arrive.
 //!
 //! A simulated kernel entry happens at one instant and then owes its CPU the path's cost. Costs are
 //! **work** (they shrink with capacity and frequency as any work does) on real machines; on the
@@ -49,7 +49,7 @@ keys! {
     }
 }
 
-/// What the unit of the costs is.
+/// The unit of the costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CostScale {
     /// Nanoseconds of a CPU of capacity 1024 at full speed; slower CPUs take longer.

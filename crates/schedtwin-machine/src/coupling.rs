@@ -59,7 +59,7 @@ impl Machine {
         floors.map(|coupling| coupling.floor(domain_khz[coupling.from.index()])).max().unwrap_or(0)
     }
 
-    /// What the hardware runs at where `requested` is asked for.
+    /// Returns the frequencies that the hardware runs at where `requested` is asked for.
     pub fn with_floors(&self, requested: &[Khz]) -> Vec<Khz> {
         let mut settled = requested.to_vec();
         self.apply_floors(&mut settled);

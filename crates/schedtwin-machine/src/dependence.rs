@@ -36,10 +36,10 @@ use crate::FrequencyDomain;
 use crate::domain::{MAX_KHZ, MAX_UW};
 use crate::keys::{keys, list, upto};
 
-/// What a domain draws, depending on others.
+/// The power that a domain draws, depending on others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PowerDependence {
-    /// Whose power.
+    /// The domain whose power it is.
     pub domain: ClockDomainId,
     /// On whom it depends, in the order of the file; at least one.
     pub tables: Vec<DependenceTable>,
@@ -48,7 +48,7 @@ pub struct PowerDependence {
 /// The part of a [`PowerDependence`] that one other domain has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DependenceTable {
-    /// Whose clock counts.
+    /// The domain whose clock counts.
     pub on: ClockDomainId,
     /// By operating point of the dependent domain, then by that of `on`; complete.
     pub rows: Vec<Vec<DependentPower>>,

@@ -58,7 +58,7 @@ impl Machine {
         out
     }
 
-    /// What the kernel makes of a domain's powers.
+    /// Returns the kernel's energy model of a domain's powers.
     ///
     /// Kernel: 6.12, kernel/power/energy_model.c: em_init_performance(), em_compute_costs().
     /// A frequency that costs no less than a higher one is inefficient, and cpufreq passes over it.
@@ -78,7 +78,8 @@ impl Machine {
         rows
     }
 
-    /// What the file marks as estimates, by the paths of their keys, and what it leaves out.
+    /// Describes the values that the file marks as estimates, by the paths of their keys, and those
+    /// that it leaves out.
     fn describe_estimates(&self, out: &mut String) {
         describe_paths("estimates (the file says why)", &self.estimates, out);
         let left_out = "left out: estimates by the class of the cores (docs/machine-files.md)";
@@ -103,7 +104,8 @@ impl Machine {
         self.describe_kernel_topology(out);
     }
 
-    /// What the kernel is told beside the places of CPUs, where there is something to tell.
+    /// Describes what the kernel is told beside the places of CPUs, where there is something to
+    /// tell.
     fn describe_kernel_topology(&self, out: &mut String) {
         let told = &self.kernel_topology;
         if self.smt.is_some() {
@@ -457,7 +459,7 @@ impl Machine {
                     "\nbusy mW of one {} CPU while {} has the largest vote, at ... kHz",
                     domain.name, on.name
                 );
-                // As many columns as a terminal has room for, the first and the last among them.
+                // As many columns as fit on a terminal, the first and the last among them.
                 let count = on.opps.len();
                 let shown = count.min(8);
                 let columns: Vec<usize> =

@@ -61,12 +61,12 @@ impl Distance {
     pub const COUNT: usize = 6;
 }
 
-/// What distances cost.
+/// Costs of distances.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Distances {
     /// How long a task that has moved so far executes without getting on, ns; never falling.
     pub refill_ns: [Ns; Distance::COUNT],
-    /// What an interrupt from so far takes longer, ns; never falling.
+    /// The extra time of an interrupt from so far, ns; never falling.
     pub ipi_ns: [Ns; Distance::COUNT],
 }
 
@@ -77,7 +77,7 @@ impl Distances {
         self.refill_ns[distance as usize]
     }
 
-    /// What an interrupt takes longer.
+    /// Returns the extra time of an interrupt.
     #[inline]
     pub fn ipi(&self, distance: Distance) -> Ns {
         self.ipi_ns[distance as usize]

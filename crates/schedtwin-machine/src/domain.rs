@@ -70,7 +70,7 @@ keys! {
     }
 }
 
-/// What holds for every domain that does not say otherwise.
+/// Values for every domain that does not say otherwise.
 #[derive(Clone, Debug)]
 pub(crate) struct Defaults {
     transition_latency_us: u64,

@@ -30,7 +30,8 @@
 //! | `[choices.KEY.OPTION]` | may be left out; values that change together, see `choices` |
 //! | `[interrupts]`, `[path_costs]` | see `costs` |
 //!
-//! What must be there and is not may be filled in before, by the classes of the cores: see `core_class`.
+//! A required value that is missing may be filled in before, by the classes of the cores: see
+//! `core_class`.
 //!
 //! Reading goes on after a fault wherever what follows does not depend on it, so a user sees all
 //! faults of a file at once. Nothing here is recursive or grows beyond the text.
@@ -283,7 +284,7 @@ pub(crate) fn read_from(
     })
 }
 
-/// What is there, because its absence would have been a fault.
+/// Returns the value, which is there because its absence would have been a fault.
 fn sure<T>(value: Option<T>) -> T {
     value.expect("what could not be read was noted as a fault")
 }

@@ -49,9 +49,9 @@ const MAX_PARTS: usize = 64;
 const MAX_HEAT: u64 = 1_000_000_000;
 /// Temperatures of silicon and air, °C.
 const TEMPERATURES: std::ops::RangeInclusive<i64> = -60..=250;
-/// What a key of a temperature may be.
+/// The values that a key of a temperature may have.
 const CELSIUS: Kind = Kind::Whole(*TEMPERATURES.start(), *TEMPERATURES.end());
-/// What a coefficient of the PID controller may be.
+/// The values that a coefficient of the PID controller may have.
 const COEFFICIENT: Kind = Kind::Whole(i32::MIN as i64, i32::MAX as i64);
 /// The longest polling delay, ms: an hour.
 const MAX_DELAY_MS: u64 = 3_600_000;
@@ -65,11 +65,11 @@ pub struct Heat {
     pub start_mc: i64,
     /// The grid.
     pub step_ns: Ns,
-    /// What stores heat.
+    /// The nodes that store heat.
     pub nodes: Vec<HeatNode>,
-    /// What it passes through.
+    /// The resistances that heat passes through.
     pub edges: Vec<HeatEdge>,
-    /// What the kernel watches.
+    /// The zones that the kernel watches.
     pub zones: Vec<ThermalZone>,
 }
 
@@ -136,7 +136,7 @@ pub struct Trip {
     pub mc: i64,
     /// Hysteresis, m°C.
     pub hysteresis_mc: i64,
-    /// What it is.
+    /// The type of the trip point.
     pub kind: TripType,
     /// Which clocks it holds back, in order.
     pub cools: Vec<CoolingMap>,
@@ -149,7 +149,7 @@ pub struct CoolingMap {
     pub domain: ClockDomainId,
 }
 
-/// What a trip point is for.
+/// The purpose of a trip point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TripType {
     /// Slows down.
@@ -236,7 +236,7 @@ keys! {
     }
 }
 
-/// What the top of the file says.
+/// Values at the top of the file.
 pub(crate) struct Settings {
     on: bool,
     ambient_c: i64,

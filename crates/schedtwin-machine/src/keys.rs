@@ -2,8 +2,9 @@
 //! The keys of machine files: the schema for editors and the tables of docs/machine-keys.md are made from here.
 //!
 //! The keys of a table are declared once, beside their reader, which takes them from there: see `declare`. What one key may be
-//! given another, and names that must exist, only the readers know. A test lets them read every built-in machine and compares
-//! what they ask for with what is declared, so that no reader can ask beside the declarations.
+//! given another, and names that must exist, only the readers know. A test lets them read every
+//! built-in machine and compares the keys that they ask for with the declared ones, so that no
+//! reader can ask beside the declarations.
 
 pub(crate) mod declare;
 
@@ -99,9 +100,9 @@ pub(crate) fn upto(most: u64) -> Kind {
 pub struct Table {
     /// Where it is: `core.*` is any table in `core`, `core.*.idle[]` each of a list of tables; the root is empty.
     pub path: &'static str,
-    /// What it is about.
+    /// The subject of the table.
     pub help: &'static str,
-    /// What may stand in it; a key of a table of its own is not among them.
+    /// The keys that may stand in it; a key of a table of its own is not among them.
     pub keys: Vec<Key>,
 }
 
@@ -112,11 +113,11 @@ pub struct Key {
     pub name: &'static str,
     /// Whether it must be there.
     pub need: Need,
-    /// What it may be.
+    /// The values that it may have.
     pub kind: Kind,
     /// Its unit; `None`: it has none.
     pub unit: Option<&'static str>,
-    /// What it means, with what a file means that leaves it out.
+    /// The meaning of the key, and the meaning of a file that leaves it out.
     pub help: String,
 }
 
@@ -133,7 +134,7 @@ pub enum Need {
     May,
 }
 
-/// What a value may be.
+/// The values that a key may have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Text.

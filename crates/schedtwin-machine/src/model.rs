@@ -19,7 +19,7 @@ use crate::{
 /// The most idle states of a CPU (`CPUIDLE_STATE_MAX` of include/linux/cpuidle.h).
 pub const MAX_IDLE_STATES: usize = 10;
 
-/// A machine, read and checked: whoever holds one need not check it again.
+/// A machine, read and checked: its owner need not check it again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
     /// The name in the file: `pixel6`.
@@ -32,7 +32,7 @@ pub struct Machine {
     pub description: String,
     /// Which of the file's topologies is in use: `mc`.
     pub topology: String,
-    /// What the kernel is told about it beside the places of CPUs.
+    /// The topology that the kernel is told beside the places of CPUs.
     pub kernel_topology: KernelTopology,
     /// The CPUs, numbered from 0 without gaps.
     pub cpus: Vec<Cpu>,
@@ -210,7 +210,8 @@ pub struct IdleState {
     /// Whether the CPU's own timer stops (`CPUIDLE_FLAG_TIMER_STOP`), so that the kernel must ask
     /// another one to wake it.
     pub local_timer_stops: bool,
-    /// Whose state it is: one that is shared is entered only while all who share it have asked for it.
+    /// The level that owns the state: one that is shared is entered only while all who share it
+    /// have asked for it.
     pub shared: Shared,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a file may say but cannot mean: warnings, not faults.
+//! Statements that a file may make but cannot mean: warnings, not faults.
 //!
 //! Real tables are odd, too: a measured power falls a little at one frequency of Pixel 6, and its energy model has a lowest
 //! frequency that never pays. So each of these is beyond what the built-in machines, most of which were measured, have.
@@ -38,7 +38,7 @@ pub(crate) struct Placed {
     pub(crate) wfi_at: Location,
 }
 
-/// What is odd about a domain's operating points, whose frequencies rise; `at`: the list.
+/// Finds oddities of a domain's operating points, whose frequencies rise; `at`: the list.
 pub(crate) fn of_opps(
     opps: &[Placed],
     at: &Location,
@@ -125,7 +125,7 @@ pub(crate) fn of_capacities(
     }
 }
 
-/// What is odd about an idle state, given the one before it; `at`: the state.
+/// Finds oddities of an idle state, given the one before it; `at`: the state.
 pub(crate) fn of_state(
     previous: Option<&IdleState>,
     state: &IdleState,

@@ -13,7 +13,8 @@
 //! ]
 //! ```
 //!
-//! Nobody asks for such a state: firmware or the power unit enters it once every CPU of the set rests in
+//! Nobody asks for such a state: firmware or the power unit enters it once every CPU of the set is
+//! idle in
 //! the idle state named by `cpus_in`, or a deeper one, and leaves it with the first CPU that is woken, which
 //! waits for `exit_ns` on top of its own way out. `residency_us`: it is entered only while no CPU of the
 //! set has a timer within that time. `entry_nj`: energy of each entry. All three may be left out (0).
@@ -61,7 +62,7 @@ pub struct PowerState {
     pub uw: u64,
     /// No CPU of the domain may have a timer within this time.
     pub residency_ns: Ns,
-    /// What the first CPU that is woken waits for, on top of its own exit.
+    /// The wait of the first CPU that is woken, on top of its own exit.
     pub exit_latency_ns: Ns,
     /// Energy of each entry, nJ.
     pub energy_entry_nj: u64,

@@ -57,7 +57,7 @@ pub struct PowerLimit {
     pub tells_kernel: bool,
 }
 
-/// What may be drawn.
+/// The power that may be drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PowerBudget {
     /// For long, µW.

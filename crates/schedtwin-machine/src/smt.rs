@@ -3,7 +3,8 @@
 //!
 //! A topology says with `core = ["0,6", "1,7"]` which CPUs are threads of one core. A core is one piece of silicon: while one
 //! thread executes, all of it has its clock and its power, and a second thread adds a little. Its idle states (`core =
-//! true`, see `core_type`) are entered when all its threads have asked for them; until then a thread rests in its own.
+//! true`, see `core_type`) are entered when all its threads have asked for them; until then a
+//! thread is idle in its own.
 //!
 //! ```toml
 //! [smt]
@@ -28,10 +29,11 @@ use crate::keys::{keys, list};
 /// The most threads that the speeds of a core are told for (SMT8).
 const MAX_THREADS: usize = 8;
 
-/// What the threads of a core share.
+/// Values that the threads of a core share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Smt {
-    /// What each further executing thread adds to its core's power, thousandths of what it would draw alone.
+    /// The power that each further executing thread adds to its core's, thousandths of what it
+    /// would draw alone.
     pub second_permille: u64,
     /// Speed of each thread while one, two, ... of its core work, thousandths; never rising, not empty.
     pub speed_permille: Vec<u64>,

@@ -52,7 +52,7 @@ pub const PERMILLE: u64 = 1000;
 /// A kind of work: how its speed differs from what the capacities say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkKind {
-    /// What workloads call it: `rt-app`.
+    /// The name that workloads use: `rt-app`.
     pub name: String,
     /// Share of its time at the highest frequency that does not change with frequency, thousandths.
     pub stall_permille: u64,

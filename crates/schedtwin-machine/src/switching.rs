@@ -45,11 +45,11 @@ pub struct Switching {
     pub stall_ns: Ns,
     /// How fast the voltage rises, µV per µs; `None`: it is no matter.
     pub slew_uv_per_us: Option<u64>,
-    /// What becomes of a request that comes while an earlier one is under way.
+    /// The fate of a request that comes while an earlier one is under way.
     pub late_requests: LateRequests,
 }
 
-/// What becomes of a request that comes while an earlier one is under way.
+/// The fate of a request that comes while an earlier one is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LateRequests {
     /// It takes the earlier one's place, and the switch begins anew.
@@ -184,7 +184,7 @@ impl Keys {
         }
     }
 
-    /// What they say of a clock with these operating points.
+    /// Returns the switching that they give a clock with these operating points.
     pub(crate) fn build(
         &self,
         opps: &[OperatingPoint],

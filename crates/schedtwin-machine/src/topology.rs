@@ -29,7 +29,8 @@
 //! | `asym_priority` | with it: the priority of each CPU (`arch_asym_cpu_priority()`), more is preferred; left out, lower numbers are |
 //! | `reclaim_distance` | beyond it the kernel spreads no new or woken tasks; 30, on AMD's Zen 32 |
 //!
-//! What clusters mean is up to the kernel: up to 5.19 each is a package, from 6.0 on a level of its own
+//! The meaning of clusters is up to the kernel: up to 5.19 each is a package, from 6.0 on a level
+//! of its own
 //! if that is compiled in (variation points `cpu_map_package` and `sched_cluster`).
 //!
 //! `formerly = ["mc"]` lists names that the topology had before; who uses one is told the new one.
@@ -73,10 +74,10 @@ pub(crate) struct Topology {
     kernel: KernelTopology,
 }
 
-/// What the kernel is told about the machine's topology beside each CPU's own places.
+/// The machine's topology that the kernel is told beside each CPU's own places.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelTopology {
-    /// Whose code makes levels of domains.
+    /// The architecture whose code makes levels of domains.
     pub architecture: Architecture,
     /// Whether the kernel knows which CPUs are threads of one core.
     pub smt: bool,
@@ -90,7 +91,7 @@ pub struct KernelTopology {
     pub asym_priority: Vec<u16>,
 }
 
-/// Whose code makes levels of domains out of what firmware says.
+/// The architecture whose code makes levels of domains out of the firmware's description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Architecture {
     /// arm64, and all that share its code.
@@ -151,7 +152,7 @@ impl Topology {
         (self.l2.of(cpu), self.hemisphere.of(cpu), self.big_core.of(cpu))
     }
 
-    /// What the kernel is told beside.
+    /// Returns the topology that the kernel is told beside.
     pub(crate) fn kernel(&self) -> &KernelTopology {
         &self.kernel
     }

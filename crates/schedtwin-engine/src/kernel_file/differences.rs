@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What kernels differ in: the settings whose values are not the same in all of them.
+//! Differences between kernels: the settings whose values are not the same in all of them.
 
 use std::collections::BTreeMap;
 

@@ -150,7 +150,7 @@ pub(super) fn read(
 /// Reads a file's settings.
 struct Reader<'d, 'f> {
     document: &'d TomlDocument,
-    /// What was read, in the order of the declarations.
+    /// The values that were read, in the order of the declarations.
     values: Vec<(&'static str, Value)>,
     /// Settings whose absence one fault explains already.
     excused: Vec<&'static str>,

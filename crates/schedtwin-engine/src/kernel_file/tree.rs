@@ -10,7 +10,8 @@
 //! | `cpufreq=tree` | schedutil's file, `kernel/sched/cpufreq_schedutil.c`; other files likewise |
 //! | `sched=tree`, `fair=tree` | the fair class: refused, with the reason |
 //!
-//! These are no settings of a kernel file: the C stands behind the policy door, in the place of what the settings choose.
+//! These are no settings of a kernel file: the C stands behind the policy interface, in the place
+//! of what the settings choose.
 
 use super::KernelFile;
 use schedtwin_input::{Diagnostics, Setting, Word};
@@ -18,14 +19,14 @@ use schedtwin_tree::{FrequencyCode, IdleCode, Tree};
 
 /// Where a tree is named.
 const TREE: &str = "tree";
-/// What takes governors from it.
+/// The settings that take governors from it.
 const CPUIDLE: &str = "cpuidle";
 const CPUFREQ: &str = "cpufreq";
 
 /// How the fair class is asked for: as a file of the tree, or as the point that names its form.
 const FAIR: [&str; 2] = ["sched", "fair"];
 
-/// What `cpufreq=tree` takes.
+/// The file that `cpufreq=tree` takes.
 const SCHEDUTIL: &str = "cpufreq_schedutil.c";
 
 /// Why there is no fair class from a tree, and what there is instead.
@@ -34,7 +35,7 @@ const NO_FAIR_CLASS: &str = "the fair class cannot be taken from a tree: fair.c 
 const JUDGE: &str = "conformance/judge --kernel TREE boots the tree under emulation and says where the twin parts from it; \
                      docs/fair-from-a-tree.md has what it would take";
 
-/// What of a kernel's settings is asked of a tree.
+/// The settings of a kernel that are asked of a tree.
 #[derive(Default)]
 pub(super) struct TreeRequest {
     tree: Option<Word>,

@@ -21,7 +21,7 @@ use schedtwin_types::{
     FactKind, FrequencyRule, Khz, NEVER, NeedCause, NeedChain, Ns, PolicyId, TaskState,
 };
 
-/// What is known of all chains that have not been told.
+/// The log of all chains that have not been told.
 #[derive(Clone, Debug)]
 pub struct ChainLog {
     domains: Arena<ClockDomainId, DomainLog>,
@@ -42,7 +42,7 @@ pub(super) struct DomainLog {
     need_changed: bool,
     /// The chain that no request has answered.
     open: Option<NeedChain>,
-    /// What the open chain waits for, and since when.
+    /// The wait of the open chain, and since when.
     wait: ChainWait,
     since: Ns,
     /// The end of the rate limit that it waits for.
@@ -116,7 +116,7 @@ impl ChainLog {
         self.domains.iter_mut().for_each(|domain| domain.entry_ends(at));
     }
 
-    /// What the entry does, where no fact says it.
+    /// Sets the cause by the entry's purpose, where no fact says it.
     pub fn because(&mut self, cause: NeedCause) {
         self.elsewhere = Some(cause);
     }

@@ -39,7 +39,7 @@ pub(super) fn slot_of(activity: Activity) -> usize {
     }
 }
 
-/// What a CPU can do.
+/// Returns the number of a CPU's activities.
 pub(super) fn slots_of(cpu: &MeterCpu) -> usize {
     SLOT_IDLE + SLOTS_PER_STATE * cpu.idle_states.len()
 }

@@ -149,7 +149,7 @@ impl Needs {
         self.log = Some(Box::new(ChainLog::new(domains, self.cpus.len(), at)));
     }
 
-    /// What is kept for a record, if somebody records.
+    /// Returns the log for a record, if a record is written.
     pub(super) fn log(&mut self) -> Option<&mut ChainLog> {
         self.log.as_deref_mut()
     }

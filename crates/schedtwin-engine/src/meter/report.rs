@@ -447,7 +447,7 @@ fn counts(sheet: &mut Sheet, meter: &Meter) {
     sheet.count(vec![], counts.balance_moved);
 }
 
-/// What became of the jobs of `SCHED_DEADLINE`, if there were any.
+/// Reports the outcomes of the jobs of `SCHED_DEADLINE`, if there were any.
 fn deadlines(sheet: &mut Sheet, meter: &Meter) {
     if !meter.tasks.iter().any(|task| task.deadline_misses.is_some() || task.dl_throttles > 0) {
         return;
@@ -554,7 +554,7 @@ fn busy_ns(meter: &Meter, cpu: usize) -> Ns {
     meter.run_ns.iter().skip(meter.cpus.len() + cpu).step_by(meter.cpus.len()).sum()
 }
 
-/// What the tasks did, by number, without the idle tasks.
+/// Returns the results of the tasks, by number, without the idle tasks.
 pub(super) fn tasks(meter: &Meter) -> Vec<TaskResult> {
     let mut results = Vec::new();
     for (index, (task, name)) in meter.tasks.iter().zip(&meter.names).enumerate().skip(1) {
@@ -578,7 +578,7 @@ pub(super) fn tasks(meter: &Meter) -> Vec<TaskResult> {
     results
 }
 
-/// What the CPUs did, by number.
+/// Returns the results of the CPUs, by number.
 pub(super) fn cpus(meter: &Meter) -> Vec<CpuResult> {
     let mut results = Vec::new();
     for (cpu, setup) in meter.setup.cpus.iter().enumerate() {

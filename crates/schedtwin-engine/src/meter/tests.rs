@@ -185,7 +185,7 @@ fn idle_visits_are_counted_by_how_they_end() {
         (&[Entering(1), Active], [0, 0], [0, 0], [0, 1]),
         // Demoted on entry: only the state that was reached is paid.
         (&[Entering(1), Idle(0), Active], [1, 0], [1, 0], [0, 0]),
-        // The cluster goes down around the resting CPU, and comes up again.
+        // The cluster goes down around the idle CPU, and comes up again.
         (&[Idle(0), Idle(1), Idle(0), Active], [1, 1], [1, 1], [0, 0]),
         (&[Polling, Active], [1, 0], [1, 0], [0, 0]),
         (&[Active, Active], [0, 0], [0, 0], [0, 0]),
@@ -766,7 +766,7 @@ fn activities_have_codes_of_their_own() {
     assert_eq!(codes.len(), 4 * 4 + 2);
 }
 
-/// What is counted is added up, from the end of the warm-up on.
+/// Counts are added up, from the end of the warm-up on.
 #[test]
 fn counts_add_up() {
     let mut meter = meter(100);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the silicon did, and the energy that it took: the truth side of the meter.
+//! The activity of the silicon, and the energy that it took: the truth side of the meter.
 //!
 //! # Idea
 //!
@@ -43,7 +43,8 @@
 //!
 //! The thread that does most (executing, then polling, then the shallowest idle state; of equal
 //! ones the lowest CPU) is the core's first and draws in full. The others are second: they draw a
-//! share of their power while they execute or poll, and nothing at rest. Each CPU has its columns
+//! share of their power while they execute or poll, and nothing while idle. Each CPU has its
+//! columns
 //! twice, as first and as second, so its times are exact in either place; its energy is its share
 //! of the core's by that rule.
 //!
@@ -101,7 +102,7 @@ pub(super) struct DomainTruth {
     /// The column of the present vote, and how many there are.
     column: usize,
     columns: usize,
-    /// CPUs that are not resting in a deep state, those of the domains it depends on included.
+    /// CPUs that are not in a deep state, those of the domains it depends on included.
     awake: usize,
     /// CPUs that execute; kept only where `tracked`.
     executing: usize,
@@ -122,7 +123,7 @@ pub(super) struct DomainTruth {
     pub(super) transitions: u64,
     /// When the present OPP was settled.
     settled_at: Ns,
-    /// Per row: own power while off, resting and executing, µW; empty unless heat is wanted.
+    /// Per row: own power while off, idle and executing, µW; empty unless heat is wanted.
     level_uw: Vec<[u64; 3]>,
     /// The energy that it and its CPUs have turned into heat since that was last taken, fJ.
     heat_fj: u128,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the recorded device could do: its clusters, their capacities and full speeds.
+//! The abilities of the recorded device: its clusters, their capacities and full speeds.
 //!
 //! Work is time × capacity × frequency / full speed, so a wrong capacity makes every result wrong. A trace has
 //! frequencies but no capacities; those come from the machine named. The rules, first match wins:
@@ -20,7 +20,8 @@
 //!   juno-r2   CPUs 0-3: capacity 383      CPUs 4-5: 1024        by numbers of CPUs: 0,3-5 -> 383, 1-2 -> 1024
 //! ```
 //!
-//! What the user says ([`Capacities`]) overrides capacities, not clocks. The highest recorded frequency is the full speed of
+//! The user's values ([`Capacities`]) override capacities, not clocks. The highest recorded
+//! frequency is the full speed of
 //! clusters of another device.
 
 use schedtwin_machine::Machine;

@@ -81,7 +81,7 @@ const VENDORS: [Vendor; 5] = [
     },
 ];
 
-/// What a recording tells of the kernel that made it.
+/// The information in a recording about the kernel that made it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The release, where the file has it.
@@ -107,7 +107,7 @@ impl Origin {
         }
     }
 
-    /// What of it a user should know, a sentence each.
+    /// Returns the facts about it that a user should know, a sentence each.
     pub fn sentences(&self) -> Vec<String> {
         let mut sentences = Vec::new();
         if let Some((vendor, sign)) = &self.vendor {

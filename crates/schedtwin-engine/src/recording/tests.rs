@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a trace's frequencies say of the recorded device.
+//! Tests of what a trace's frequencies say of the recorded device.
 
 use super::*;
 

@@ -5,7 +5,8 @@
 //!  asks for a frequency, another clock forces one, firmware allows less ── settles, the CPUs stand still at the end ── works at it
 //! ```
 //!
-//! What is asked is bounded from below by the clocks that force this one up ([`schedtwin_machine::Coupling`]), and from above by
+//! A request is bounded from below by the clocks that force this one up
+//! ([`schedtwin_machine::Coupling`]), and from above by
 //! firmware ([`schedtwin_machine::PowerLimit`]). How long it takes, and what becomes of a request that comes meanwhile, is in
 //! [`schedtwin_machine::Switching`].
 //!

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What interrupts a CPU from outside of all CPUs: devices of the workload, and the timer that stands in for those of
+//! Sources of interrupts outside of all CPUs: devices of the workload, and the timer that stands in
+//! for those of
 //! sleeping CPUs.
 //!
 //! ```text

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a processor does that chooses its frequency itself, within the hints of its driver (Intel's HWP, AMD's CPPC): an estimate.
+//! A processor that chooses its frequency itself, within the hints of its driver (Intel's HWP,
+//! AMD's CPPC): an estimate.
 //!
 //! **Idea.** Every millisecond the processor looks at how busy each clock's CPU was and how fast it ran. The preference between energy and
 //! performance (EPP) says how busy it may be in the long run: at 0 half of the time, at 255 nearly always. Who was busy throughout needs
@@ -61,7 +62,7 @@ impl<B: Board> Twin<B> {
         }
     }
 
-    /// What a processor that chooses itself runs at; `None`: it does as it is told.
+    /// Returns the frequency of a processor that chooses itself; `None`: it follows requests.
     #[inline]
     pub(super) fn chosen_khz(&self, domain: ClockDomainId) -> Option<Khz> {
         self.choices.get(domain.index()).map(|choice| choice.khz)

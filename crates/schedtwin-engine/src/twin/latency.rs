@@ -52,7 +52,7 @@ impl<B: Board> Twin<B> {
         }
     }
 
-    /// What an interrupt takes longer because its sender is far.
+    /// Returns how much longer an interrupt takes because its sender is far.
     #[inline]
     fn ipi_way(&self, from: CpuId, to: CpuId) -> Ns {
         let distances = self.machine.distances.as_ref();

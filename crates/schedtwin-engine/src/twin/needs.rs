@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the CPUs need of their clocks, and what the governor wants for them: told to the meter when an entry is over. While
+//! Tells the meter, when an entry is over, what clocks the CPUs need and what the governor wants
+//! for them. While
 //! somebody records, also why: the facts and decisions of the entry.
 
 use super::Twin;
@@ -49,7 +50,7 @@ impl<B: Board> Twin<B> {
 
     // ---- for records --------------------------------------------------------------------------
 
-    /// What the entry does is told by no fact.
+    /// Logs the entry's purpose as the cause, which no fact tells.
     pub(super) fn log_because(&mut self, cause: NeedCause) {
         if let Some(log) = self.meter.chain_log() {
             log.because(cause);

@@ -7,7 +7,7 @@
 //!                                                          └── an interrupt: within the stay, unless it reschedules
 //! ```
 //!
-//! What is written is seen after the state's exit latency.
+//! A write to the flag is seen after the state's exit latency.
 
 use super::{Phase, Twin};
 use crate::board::{Board, CpuSlot};

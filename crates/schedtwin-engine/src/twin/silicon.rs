@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the silicon does by itself: ways into and out of idle states, clusters and packages, heat, limits of power.
+//! The silicon's own actions: ways into and out of idle states, clusters and packages, heat, limits
+//! of power.
 //!
 //! ```text
 //!  asks for a state ── entry latency ── rests ── interrupt ── exit latency ── back
@@ -115,7 +116,8 @@ impl<B: Board> Twin<B> {
         }
     }
 
-    /// An interrupt ends a CPU's rest, which it had asked to be in `state`: tells how long its next step takes, which is
+    /// An interrupt ends a CPU's idle state, which it had asked to be `state`: tells how long its
+    /// next step takes, which is
     /// the way out, or the wait for what is off around it.
     #[inline]
     pub(super) fn rest_ends(
@@ -253,7 +255,7 @@ impl<B: Board> Twin<B> {
         self.after_entry(None, observer);
     }
 
-    /// What has been used until `at` becomes heat, which flows.
+    /// Turns the energy used until `at` into heat, which flows.
     pub(super) fn heat_flows(&mut self, at: Ns) {
         self.energy_is_taken(at);
         let Some(heat) = &mut self.heat else { return };
@@ -261,7 +263,7 @@ impl<B: Board> Twin<B> {
         heat.step(at, |domain| hardware.is_cooled(domain.policy()));
     }
 
-    /// What has been used until `at` is told to those who follow it.
+    /// Tells the energy used until `at` to those who follow it.
     fn energy_is_taken(&mut self, at: Ns) {
         let Twin { meter, heat, limits, .. } = self;
         if heat.is_none() && limits.is_none() {

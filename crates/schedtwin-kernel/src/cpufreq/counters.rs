@@ -3,7 +3,8 @@
 //!
 //! **Idea.** MPERF counts at a fixed frequency while the CPU does not sleep, APERF at the frequency at which it really runs, and the
 //! time stamp counter at the fixed frequency always. So MPERF / TSC is how busy the CPU was, and APERF / MPERF how fast it ran
-//! meanwhile, whoever chose that. Drivers read them, and the tick, which tells utilisation how fast the clock was.
+//! meanwhile, no matter who chose that frequency. Drivers read them, and the tick, which tells
+//! utilisation how fast the clock was.
 //!
 //! ```text
 //!            works      sleeps     works
@@ -29,7 +30,7 @@ const PER_CYCLE: u128 = 1_000_000;
 #[derive(Clone, Debug)]
 pub(crate) struct Counters {
     base: Khz,
-    /// What it runs at while it works.
+    /// The frequency at which it runs while it works.
     khz: Khz,
     works: bool,
     since: Ns,
@@ -101,7 +102,8 @@ impl Cpufreq {
         self.counters[cx.this_cpu.index()].read(now)
     }
 
-    /// The clock of a policy has settled at `khz`, whoever chose that: counters go on at that frequency.
+    /// The clock of a policy has settled at `khz`, by anyone's choice: counters go on at that
+    /// frequency.
     #[inline]
     pub(crate) fn clock_settled(&mut self, policy: PolicyId, khz: Khz, now: Ns) {
         if self.reads_counters() {

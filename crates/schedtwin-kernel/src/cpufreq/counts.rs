@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the counters of an x86 processor say ([`super::counters`]).
+//! Values of the counters of an x86 processor ([`super::counters`]).
 
 /// Cycles, as the registers have them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// What has been counted since `earlier`.
+    /// Returns the counts since `earlier`.
     pub fn since(self, earlier: Counts) -> Counts {
         Counts {
             aperf: self.aperf.wrapping_sub(earlier.aperf),

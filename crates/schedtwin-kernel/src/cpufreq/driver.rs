@@ -31,7 +31,7 @@ const AMD_PSTATE_DELAY_US: u64 = 1_000;
 /// The highest performance that amd-pstate asks for.
 const AMD_HIGHEST_PERF: u64 = 255;
 
-/// What the core knows of a driver.
+/// The core's knowledge of a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Driver {
     /// There is no table: what a governor asks for is kept within the limits and left to the driver.
@@ -81,7 +81,7 @@ impl Driver {
 }
 
 impl CpufreqPolicy {
-    /// What a driver without a table makes of a frequency within the limits.
+    /// Returns the frequency that a driver without a table makes of one within the limits.
     pub(super) fn tableless_frequency(&self, khz: Khz) -> Khz {
         match &self.pstate {
             Some(pstate) => self.khz_of_pstate(pstate.prepare_request(pstate.of_khz(khz))),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Which of schedutil's forms a kernel has: its variation points as plain answers, worked out at boot.
 //!
-//! What each form does is in the files that ask: `hook.rs`, `schedutil.rs`, `schedutil/v4_7.rs`, `sugov_kthread.rs`.
+//! The files that ask have the effect of each form: `hook.rs`, `schedutil.rs`, `schedutil/v4_7.rs`,
+//! `sugov_kthread.rs`.
 
 use crate::config::{
     Config, CpufreqRemote, FreqInvariance, SugovMapping, SugovRateLimit, SugovWork,

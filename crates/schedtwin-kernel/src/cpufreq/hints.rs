@@ -19,7 +19,7 @@ use crate::cpufreq::intel_pstate::cpu::SCALING;
 use crate::{Context, Cpufreq, Scheduler};
 use schedtwin_types::{CpuId, Khz, Ns, PolicyId};
 
-/// What a driver tells a processor that chooses its frequency itself.
+/// Hints of a driver to a processor that chooses its frequency itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hints {
     /// The least frequency.
@@ -31,7 +31,7 @@ pub struct Hints {
 }
 
 impl Cpufreq {
-    /// What the driver of a policy has written; `None`: processors do as they are told.
+    /// Returns the hints that a policy's driver has written; `None`: processors follow requests.
     pub(crate) fn hints(&self, index: PolicyId, cx: &Context) -> Option<Hints> {
         if !cx.config.processor_decides() {
             return None;

@@ -37,12 +37,12 @@ use crate::cpufreq::forms::SugovForms;
 use crate::{Context, Cpufreq, Scheduler};
 use schedtwin_types::{CpuId, FrequencyRule, IpiKind, Khz, Ns, PolicyId};
 
-/// Whose hook [`Kernel::cpufreq_update_util`] calls.
+/// The owner of the hook that [`Kernel::cpufreq_update_util`] calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FrequencyHook {
     /// Nobody's.
     None,
-    /// schedutil's, whoever calls.
+    /// schedutil's, for every caller.
     Schedutil,
     /// schedutil's in one of its early forms, or called as in one of them.
     Early,
@@ -63,7 +63,7 @@ const CLASS_RUNS: u32 = 1 << 30;
 /// Not of Linux: a call is remembered.
 const REMEMBERED: u32 = 1 << 29;
 
-/// What became of the governor's calls, since boot.
+/// Outcomes of the governor's calls, counted since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestCounts {
     /// Another frequency was asked for.

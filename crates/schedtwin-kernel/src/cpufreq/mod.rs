@@ -26,7 +26,7 @@ use schedutil::SugovCpu;
 /// Frequency domains, their governors, and who hears of utilisation.
 #[derive(Clone)]
 pub struct Cpufreq {
-    /// Who hears that utilisation has changed.
+    /// The receiver of changes of utilisation.
     frequency_hook: FrequencyHook,
     /// schedutil's forms.
     sugov_forms: SugovForms,
@@ -42,7 +42,8 @@ pub struct Cpufreq {
     callbacks: PerCpu<u32>,
     /// Frequency domains whose driver was asked for another frequency since hardware last looked.
     dirty_policies: PolicyMask,
-    /// Whose governor wants another frequency that the driver will be asked for later.
+    /// Frequency domains whose governor wants another frequency that the driver will be asked for
+    /// later.
     wishing_policies: PolicyMask,
 }
 
@@ -150,7 +151,7 @@ impl Cpufreq {
         }
     }
 
-    /// What CPUs need of these domains under another configuration.
+    /// Returns the needs of CPUs of these domains under another configuration.
     pub(crate) fn needs_for_config(&self, needs: &Needs, cx: &Context) -> Needs {
         needs.for_config(&self.policies, &cx.platform.device_tree, &cx.config)
     }

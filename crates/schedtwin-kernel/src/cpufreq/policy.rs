@@ -42,7 +42,7 @@ pub struct CpufreqPolicy {
     pub cooling_state: u32,
     /// `policy->cur`, as the kernel believes.
     pub cur: Khz,
-    /// What the driver has asked the hardware for.
+    /// The frequency that the driver has asked the hardware for.
     pub requested: Khz,
     /// The driver can switch in scheduler context.
     pub fast_switch: bool,
@@ -128,7 +128,7 @@ impl CpufreqPolicy {
         policy
     }
 
-    /// What a CPU of capacity `capacity` has left while its clock runs at `khz` at most.
+    /// Returns the capacity left of `capacity` while the CPU's clock runs at `khz` at most.
     pub(crate) fn capacity_within(&self, capacity: u64, khz: Khz) -> u64 {
         // mult_frac(): quotient and remainder apart, which here is the plain product.
         capacity * u64::from(khz.min(self.max())) / u64::from(self.max())
@@ -239,7 +239,8 @@ impl Cpufreq {
         (u64::from(policy.cur) << 10) / u64::from(policy.max())
     }
 
-    /// What the driver makes of a frequency that the governor has not looked up in its table (`CPUFREQ_RELATION_L`).
+    /// Returns what the driver makes of a frequency that the governor has not looked up in its
+    /// table (`CPUFREQ_RELATION_L`).
     #[inline]
     pub(crate) fn driver_frequency(&self, index: PolicyId, khz: Khz) -> Khz {
         let policy = &self.policies[index];

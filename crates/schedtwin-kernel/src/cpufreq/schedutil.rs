@@ -46,7 +46,7 @@ pub struct SugovPolicy {
     pub last_freq_update_time: Ns,
     /// The rate limit.
     pub freq_update_delay_ns: i64,
-    /// What was requested last.
+    /// The frequency requested last.
     pub next_freq: Khz,
     /// The frequency before the table that led to it.
     pub cached_raw_freq: Khz,
@@ -60,7 +60,7 @@ pub struct SugovPolicy {
     pub need_freq_update: bool,
     /// The slow path's thread has been asked and has not read `next_freq` yet.
     pub work_in_progress: bool,
-    /// What became of its calls.
+    /// The outcomes of its calls.
     pub counts: RequestCounts,
 }
 
@@ -79,7 +79,7 @@ pub struct SugovCpu {
     pub bw_min: u64,
     /// `idle_calls` at the last look.
     pub saved_idle_calls: u64,
-    /// What it has said itself, in the form of 4.7.
+    /// The values that it has passed itself, in the form of 4.7.
     pub passed: v4_7::Passed,
 }
 
@@ -118,7 +118,7 @@ impl SugovPolicy {
     }
 }
 
-/// What schedutil decides for a domain.
+/// The decision of schedutil for a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrequencyChoice {
     /// Before the table.
@@ -173,8 +173,9 @@ impl CpufreqPolicy {
     }
 }
 
-/// What the whole capacity of a CPU is worth, kHz: the highest frequency, or where utilisation does not scale with the clock
-/// the present one, since 6.8 with a quarter on top (`get_capacity_ref_freq()`).
+/// The frequency, kHz, that the whole capacity of a CPU stands for: the highest, or where
+/// utilisation does not scale with the clock the present one, since 6.8 with a quarter on top
+/// (`get_capacity_ref_freq()`).
 #[inline(always)]
 fn reference_frequency(policy: &CpufreqPolicy, forms: SugovForms) -> u64 {
     if forms.invariant {
@@ -375,7 +376,7 @@ impl Cpufreq {
         (before, util)
     }
 
-    /// What a record shows of a CPU.
+    /// Returns what a record shows of a CPU.
     pub(crate) fn frequency_input(
         &self,
         cpu: CpuId,
@@ -543,8 +544,8 @@ mod tests {
         assert_eq!(request(&mut kernel, 4_000_001, false), 0);
     }
 
-    /// The first request ignores the rate limit, and so does one that the fair server causes; a request for
-    /// what is set already does not restart the limit.
+    /// The first request ignores the rate limit, and so does one that the fair server causes; a
+    /// request for the frequency that is set already does not restart the limit.
     #[test]
     fn rate_limit() {
         let choice = |khz| FrequencyChoice {

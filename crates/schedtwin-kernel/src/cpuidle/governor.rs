@@ -67,7 +67,7 @@ pub enum Governor {
     },
 }
 
-/// What a governor answers.
+/// The answer of a governor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// Index of the state to enter.

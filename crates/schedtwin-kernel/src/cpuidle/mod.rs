@@ -75,9 +75,9 @@ crate::inside::opened!(Cpuidle { cpus: Arena<CpuId, CpuIdle>, });
 pub struct CpuIdle {
     /// The tick.
     pub tick: TickSched,
-    /// What cpuidle knows about the states.
+    /// The parameters of the states, as cpuidle knows them.
     pub states: Vec<IdleStateParams>,
-    /// Who chooses, and what it remembers.
+    /// The governor that chooses, and its memory.
     pub governor: Governor,
     /// The state entered, while in it (`rq->idle_state`).
     pub entered: Option<u8>,
@@ -106,14 +106,14 @@ pub struct CpuIdle {
     pub(crate) idle_since: Ns,
     /// How long it ran before.
     pub(crate) idle_time: Ns,
-    /// What the CPU's idle task has woken, from interrupts.
+    /// The tasks that the CPU's idle task has woken, from interrupts.
     pub wakees: Wakees,
 }
 
 /// The wake-wide heuristic's memory of a waker, as in `Task`; every CPU has an idle task of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wakees {
-    /// Whom it woke last.
+    /// The task that it woke last.
     pub last_wakee: TaskId,
     /// How often that changed.
     pub wakee_flips: u32,
@@ -169,7 +169,8 @@ impl CpuIdle {
         deepest.1
     }
 
-    /// What `cpu_idle_miss` says of the last stay, which was in `state`: `Some(true)` too shallow,
+    /// Returns what `cpu_idle_miss` says of the last stay, which was in `state`: `Some(true)` too
+    /// shallow,
     /// `Some(false)` too deep.
     pub fn miss(&self, state: u8) -> Option<bool> {
         let entered = &self.states[state as usize];

@@ -14,7 +14,7 @@ pub const SAFE_TIMER_RANGE_TICKS: i64 = 2;
 /// The sleep length when nothing was asked or nothing is pending (`KTIME_MAX`), ns.
 pub const KTIME_MAX: i64 = i64::MAX;
 
-/// What a governor knows about an idle state (`struct cpuidle_state` and the `disable` of
+/// The governor's knowledge of an idle state (`struct cpuidle_state` and the `disable` of
 /// `struct cpuidle_state_usage`). States are ordered from shallow to deep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IdleStateParams {
@@ -36,7 +36,7 @@ impl IdleStateParams {
     }
 }
 
-/// What `select` is told about the moment.
+/// The situation that `select` is told.
 #[derive(Clone, Copy, Debug)]
 pub struct SelectInput<'a> {
     /// The CPU's idle states, 1..=[`CPUIDLE_STATE_MAX`] of them.
@@ -59,7 +59,7 @@ pub struct SelectInput<'a> {
     pub cpu_util: u64,
 }
 
-/// What `reflect` is told about a stay that has ended.
+/// The stay that has ended, as `reflect` is told.
 #[derive(Clone, Copy, Debug)]
 pub struct Reflection {
     /// Index of the state entered.

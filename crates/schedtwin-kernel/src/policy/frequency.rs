@@ -36,13 +36,13 @@ pub struct FrequencyDomain {
     pub rate_limit_ns: Ns,
 }
 
-/// What is known of a CPU of the domain.
+/// The known state of a CPU of the domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuDemand {
     /// Which.
     pub cpu: CpuId,
-    /// What it demands as schedutil sees it: utilisation of all classes, clamps and headroom in it, iowait boost
-    /// not. Of the same scale as `capacity`, and may exceed it.
+    /// Its demand as schedutil sees it: utilisation of all classes, clamps and headroom in it,
+    /// iowait boost not. Of the same scale as `capacity`, and may exceed it.
     pub demand: u64,
     /// How busy it is: utilisation of all classes and interrupts, without clamps and headroom, 0..=1024.
     pub util: u64,
@@ -54,7 +54,7 @@ pub struct CpuDemand {
     pub idle_ns: Ns,
 }
 
-/// What a frequency governor is told.
+/// The input of a frequency governor.
 #[derive(Clone, Copy, Debug)]
 pub struct PolicyView<'a> {
     /// The time.
@@ -69,7 +69,7 @@ pub struct PolicyView<'a> {
     pub table: &'a [Khz],
     /// At most this one may be asked for.
     pub max_khz: Khz,
-    /// What is asked for at present.
+    /// The frequency that is asked for at present.
     pub current_khz: Khz,
     /// The domain's CPUs, ascending.
     pub cpus: &'a [CpuDemand],
@@ -91,7 +91,7 @@ impl PolicyView<'_> {
     }
 }
 
-/// What a frequency governor decides.
+/// The decision of a frequency governor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrequencyDecision {
     /// The frequency wanted; the lowest of the table that is not below it is taken.
@@ -153,7 +153,7 @@ impl Kernel {
             current_khz,
             cpus: &cpus,
         });
-        // A limit counts for whoever has nothing to say, too.
+        // A new limit also counts for a policy that decides nothing.
         let limited = limits_changed && current_khz > policy.limit_max;
         let at_limit = FrequencyDecision { khz: policy.limit_max, rule: "within the new limit" };
         let Some(decision) = decision.or(limited.then_some(at_limit)) else { return };

@@ -20,7 +20,7 @@ pub struct IdleCpu {
     pub states: Vec<IdleStateParams>,
 }
 
-/// What an idle governor decides.
+/// The decision of an idle governor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdleDecision {
     /// Index of the state to enter; one of [`SelectInput::states`].
@@ -109,7 +109,7 @@ impl CustomMachineIdle {
     }
 }
 
-/// What a governor decides, with what it was told by the timers.
+/// Returns the decision of a governor, with what the timers told it.
 fn choice(
     name: &str,
     input: &SelectInput,

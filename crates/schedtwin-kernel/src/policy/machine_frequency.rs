@@ -32,7 +32,7 @@ pub struct HookCall {
     pub flags: u32,
 }
 
-/// What `effective_cpu_util()` answers.
+/// The answer of `effective_cpu_util()`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct CpuPerformance {
@@ -44,7 +44,7 @@ pub struct CpuPerformance {
     pub max: u64,
 }
 
-/// What a governor asks about every CPU of a domain.
+/// The values that a governor asks for about every CPU of a domain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct EffectiveDemand {
@@ -159,7 +159,7 @@ impl GovernorView<'_> {
 /// A frequency domain as such a governor is started on it.
 #[derive(Clone, Debug)]
 pub struct GovernedDomain {
-    /// What every governor is told.
+    /// The input of every governor.
     pub domain: super::FrequencyDomain,
     /// The driver can switch in scheduler context.
     pub fast_switch: bool,
@@ -178,7 +178,7 @@ pub trait MachineFrequencyGovernor: CloneMachineFrequencyGovernor + Send + Sync 
     /// The limits of a domain have changed (`governor->limits()`).
     fn limits(&mut self, policy: PolicyId);
 
-    /// What records say of its decisions.
+    /// Returns the rule that records name for its decisions.
     fn rule(&self) -> &'static str;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The door for users' own policies: what places tasks, chooses idle states and frequencies.
+//! The interface for users' own policies, which place tasks and choose idle states and frequencies.
 //!
 //! | mechanism | trait | asked | takes the place of |
 //! |---|---|---|---|

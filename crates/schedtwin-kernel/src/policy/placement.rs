@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Users' placement of fair tasks.
 //!
-//! Asked before EAS and `select_idle_sibling()`, about tasks that may run on more than one CPU. Whoever has
-//! no opinion answers `None`, and the kernel goes on as if nobody had been asked. A CPU that the policy looked at costs
-//! what `select_idle_cpu()` pays for one (`select_per_cpu_ns`), once.
+//! Asked before EAS and `select_idle_sibling()`, about tasks that may run on more than one CPU. A
+//! policy without an opinion answers `None`, and the kernel goes on as if nobody had been asked. A
+//! CPU that the policy looked at costs the same as one in `select_idle_cpu()`
+//! (`select_per_cpu_ns`), once.
 
 use super::boxed;
 use crate::Kernel;
@@ -43,7 +44,7 @@ pub struct PlacementTask {
     pub allowed: CpuMask,
 }
 
-/// What is known of a CPU.
+/// The known state of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WakeupCpu {
     /// Which.
@@ -58,13 +59,13 @@ pub struct WakeupCpu {
     pub nr_running: u32,
     /// Utilisation by fair tasks, the task in question left out.
     pub util: u64,
-    /// What is left of its capacity for fair tasks (`capacity_of()`).
+    /// The capacity left for fair tasks (`capacity_of()`).
     pub capacity: u64,
     /// Its capacity at the highest frequency, 1..=1024.
     pub capacity_max: u64,
 }
 
-/// What a placement is told, and what it may ask.
+/// The input of a placement, and the questions that it may ask.
 pub struct WakeupView<'a> {
     /// Why the task is placed.
     pub kind: PlacementKind,
@@ -135,7 +136,7 @@ impl WakeupView<'_> {
     }
 }
 
-/// What a placement decides.
+/// The decision of a placement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlacementDecision {
     /// Where the task goes; one of [`PlacementTask::allowed`].

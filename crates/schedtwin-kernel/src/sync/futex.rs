@@ -29,7 +29,7 @@ pub struct Futexes {
 }
 
 impl Futexes {
-    /// Room for `count` tasks.
+    /// Makes space for `count` tasks.
     pub(crate) fn make_room(&mut self, count: usize) {
         if self.waiters.len() < count {
             self.waiters.resize(count, (None, MAX_RT_PRIO));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! TCP and UDP over the loopback device.
 //!
-//! What is sent goes down to the loopback device, whose packets the *sending* CPU receives itself in softirq, at the end
+//! Data that is sent goes down to the loopback device, whose packets the *sending* CPU receives
+//! itself in softirq, at the end
 //! of the system call's network path: no other CPU has a part in it, unless Receive Packet Steering were on. So
 //! the wakeup of the reader is the sender's, with the synchronous hint.
 //!
@@ -10,17 +11,19 @@
 //! reader         sleeps .......................................... recv()
 //! ```
 //!
-//! **TCP.** Data goes out as far as the receiver's window has room; the rest waits in the send buffer, and a writer
+//! **TCP.** Data goes out as far as the receiver's window has space; the rest waits in the send
+//! buffer, and a writer
 //! blocks while that is full. Reading opens the window: the acknowledgement comes back in softirq on the *reader's*
 //! CPU, takes more data with it, and wakes the writer, without the hint, once a third of the buffer is free.
 //!
-//! **UDP.** A datagram that finds no room is dropped. Readers wait exclusively.
+//! **UDP.** A datagram that finds no space is dropped. Readers wait exclusively.
 //!
 //! Kernel: 6.12 net/ipv4/tcp.c `tcp_sendmsg_locked`, `tcp_recvmsg_locked`; tcp_input.c `tcp_data_queue`; udp.c
 //! `udp_sendmsg`, `__udp_enqueue_schedule_skb`; net/core/dev.c `netif_rx`, `process_backlog`; net/core/stream.c
 //! `sk_stream_wait_memory`, `sk_stream_write_space`; net/core/datagram.c `__skb_wait_for_more_packets`.
-//! Differences: a connection is established and in ping-pong mode: acknowledgements ride on answers, or come when
-//! what was received is read; timers (delayed acknowledgements, retransmission) are not set. The window is that of the
+//! Differences: a connection is established and in ping-pong mode: acknowledgements ride on
+//! answers, or come when the received data is read; timers (delayed acknowledgements,
+//! retransmission) are not set. The window is that of the
 //! default `tcp_rmem` and does not grow; the send buffer is what a loopback connection gets with its first window
 //! (`tcp_sndbuf_expand`). Nagle's algorithm is off, as the benchmarks set TCP_NODELAY or wait for each answer.
 
@@ -65,7 +68,7 @@ impl Kernel {
         self.sched.set_outcome(task, Outcome::Value(u64::from(bytes)));
     }
 
-    /// `tcp_write_xmit()` and the receiver's softirq: what the window has room for goes over.
+    /// `tcp_write_xmit()` and the receiver's softirq: sends as much as the window has space for.
     fn tcp_push(&mut self, id: SocketId) -> bool {
         let Some((peer, size)) = self.sync.tcp_sendable(id) else { return false };
         let cost = self.cx.platform.device_tree.path_costs.tcp;

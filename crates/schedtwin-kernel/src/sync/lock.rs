@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Locks of pipes and sockets: who waits for whom, and whether it spins or sleeps.
 //!
-//! A **spinlock** costs whoever finds it taken the time until it is free. Spinners take it in the order in which they came
+//! A **spinlock** costs a caller that finds it taken the time until it is free. Spinners take it in
+//! the order in which they came
 //! (queued spinlocks).
 //!
-//! A **mutex** is tried first. Whoever finds it taken looks at the owner:
+//! A **mutex** is tried first. A caller that finds it taken looks at the owner:
 //!
 //! 1. The owner is on a CPU: the caller spins. Spinners stand in a queue of their own (OSQ) and get the mutex in the
 //!    order in which they came.
@@ -57,7 +58,7 @@ pub(crate) struct SpinLock {
 pub(super) struct Mutex {
     /// When the last of those who have it or spin for it lets go.
     free_at: Ns,
-    /// Who has it without being on a CPU.
+    /// The task that holds it without being on a CPU.
     owner: Option<TaskId>,
     /// `wait_list`: who sleeps, first come first served.
     waiters: VecDeque<TaskId>,

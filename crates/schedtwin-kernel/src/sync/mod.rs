@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What tasks wait for: futexes, pipes, sockets, time.
+//! Objects that tasks wait for: futexes, pipes, sockets, time.
 //!
 //! Wake order, the synchronous-wakeup hint and buffer limits are kernel semantics, and schedulers are
 //! sensitive to them.
@@ -47,7 +47,7 @@ impl SyncObjects {
         &self.sockets
     }
 
-    /// Makes room for the waits of so many tasks.
+    /// Makes space for the waits of so many tasks.
     pub(crate) fn make_room(&mut self, tasks: usize) {
         self.futexes.make_room(tasks);
     }

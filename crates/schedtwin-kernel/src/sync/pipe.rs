@@ -7,7 +7,8 @@
 //!
 //! **Who is woken.** A write to an empty pipe wakes a reader, a read from a full one wakes a writer, both with the
 //! synchronous hint (`WF_SYNC`). Sleepers wait exclusively, so one is woken, first come first served; one
-//! that has slept and leaves something behind (data, or room) wakes the next of its kind. Once somebody has polled
+//! that has slept and leaves something behind (data, or space) wakes the next of its kind. Once
+//! somebody has polled
 //! a pipe, every write wakes those who wait to read (`poll_usage`). From 6.18 on a read wakes a writer only if it frees a page; in 7.3 only polls with
 //! EPOLLET, which nobody here asks for, make every write wake.
 //!
@@ -265,7 +266,7 @@ mod tests {
         check(&[2000, 3000, 1000], 0, &[2000, 3000, 1000], 0, 2);
         // Of 4196 bytes 100 join the last page and 4096 make one.
         check(&[100, 4196], 0, &[100, 4196], 0, 2);
-        // What was read from a page's front leaves no room at its end.
+        // Data that was read from a page's front leaves no space at its end.
         check(&[4000], 3999, &[4000], 3999, 1);
     }
 

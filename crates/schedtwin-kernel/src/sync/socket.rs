@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Sockets: two ends, a queue of messages to each, and who sleeps on them.
 //!
-//! What an end owns: its receive queue, the memory that its own messages take as long as nobody has read them, and
+//! An end owns its receive queue, the memory that its own messages take as long as nobody has read
+//! them, and
 //! one wait queue for readers, writers and pollers alike.
 //!
 //! | | [AF_UNIX](super::unix) | [TCP](super::inet) | [UDP](super::inet) |
@@ -71,9 +72,9 @@ pub(super) struct Socket {
     pub iolock: Mutex,
     /// Bytes on the queue.
     pub queued: u32,
-    /// Bytes of TCP that the peer's window has had no room for.
+    /// Bytes of TCP that the peer's window has had no space for.
     pub unsent: u32,
-    /// `SOCK_NOSPACE`: a writer has found no room.
+    /// `SOCK_NOSPACE`: a writer has found no space.
     pub nospace: bool,
     /// `sk_wq`.
     pub wait: WaitQueue,
@@ -81,7 +82,7 @@ pub(super) struct Socket {
     pub sent: u64,
     /// Bytes that it has read.
     pub read: u64,
-    /// Bytes of datagrams that found no room.
+    /// Bytes of datagrams that found no space.
     pub dropped: u64,
 }
 

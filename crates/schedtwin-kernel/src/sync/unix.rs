@@ -2,7 +2,8 @@
 //! `AF_UNIX` stream sockets.
 //!
 //! A write becomes one message, or several if it is large: at most half of the send buffer, so that two are under way.
-//! It blocks while the memory of its end's unread messages has reached the send buffer. Whoever reads a message to
+//! It blocks while the memory of its end's unread messages has reached the send buffer. A task that
+//! reads a message to
 //! its end gives the memory back; as soon as no more than a quarter of the buffer is used, all writers that sleep on
 //! that end are woken.
 //!

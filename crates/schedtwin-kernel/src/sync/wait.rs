@@ -63,7 +63,7 @@ pub(crate) struct Blocked {
     pub waited: bool,
 }
 
-/// What a task does first when it runs again.
+/// The first action of a task when it runs again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resume {
     /// It goes on with a call.

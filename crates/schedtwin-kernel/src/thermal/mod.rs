@@ -61,7 +61,7 @@ impl Thermal {
 /// A temperature, thousandths of a degree Celsius.
 pub type MilliCelsius = i32;
 
-/// What a trip point is for (`enum thermal_trip_type`).
+/// The purpose of a trip point (`enum thermal_trip_type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TripType {
     /// A fan would go on: there is none.
@@ -83,7 +83,7 @@ pub enum Governor {
     PowerAllocator,
 }
 
-/// What a device tree says of a zone.
+/// The device tree's description of a zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DtThermalZone {
     /// Its governor (`policy`).
@@ -108,14 +108,14 @@ pub struct DtThermalZone {
     pub integral_cutoff: MilliCelsius,
 }
 
-/// What it says of a trip point.
+/// The device tree's description of a trip point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DtTrip {
     /// Its temperature.
     pub temperature: MilliCelsius,
     /// Its hysteresis.
     pub hysteresis: MilliCelsius,
-    /// What it is for.
+    /// The purpose of the trip point.
     pub kind: TripType,
     /// The frequency domains that it holds back.
     pub cooling: Vec<usize>,
@@ -132,7 +132,7 @@ pub enum Trend {
     Dropping,
 }
 
-/// What one trip point asks of one domain (`struct thermal_instance`).
+/// The request of one trip point to one domain (`struct thermal_instance`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThermalInstance {
     /// The frequency domain.
@@ -150,11 +150,11 @@ pub struct Trip {
     pub temperature: MilliCelsius,
     /// How far the temperature must fall below it again.
     pub hysteresis: MilliCelsius,
-    /// What it is for.
+    /// The purpose of the trip point.
     pub kind: TripType,
     /// Where it changes next.
     pub threshold: MilliCelsius,
-    /// What it asks for.
+    /// Its requests.
     pub instances: Vec<ThermalInstance>,
 }
 

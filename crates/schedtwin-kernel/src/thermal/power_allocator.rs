@@ -81,7 +81,7 @@ pub struct PowerActor {
     pub max_power: u32,
     /// Granted.
     pub granted_power: u32,
-    /// What it could draw beyond that.
+    /// The power that it could draw beyond that.
     pub extra_actor_power: u32,
     /// Percent of a CPU's capacity that its CPUs used, in sum.
     pub last_load: u32,

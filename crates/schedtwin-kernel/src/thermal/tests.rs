@@ -29,7 +29,8 @@ fn zone(governor: Governor, trips: &[(i32, TripType, &[usize])]) -> DtThermalZon
     }
 }
 
-/// The example at the top of the room, with what follows for the clock and the scheduler; a read every 100 ms.
+/// The example at the top of the module, with what follows for the clock and the scheduler; a read
+/// every 100 ms.
 #[test]
 fn step_wise_follows_the_trend() {
     let mut kernel = kernel(&[(2, 1024, OPPS)]);

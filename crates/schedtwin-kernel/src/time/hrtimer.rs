@@ -24,7 +24,7 @@ use crate::{Context, Scheduler, Time};
 use crate::{Kernel, sorted};
 use schedtwin_types::{CpuId, NEVER, Ns, TaskGroupId, TaskId, WakeSource};
 
-/// What a timer does when it expires.
+/// The action of a timer when it expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerKind {
     /// `tick_nohz_handler`.
@@ -60,7 +60,7 @@ pub struct Hrtimer {
     pub expires: Ns,
     /// Soft expiry: from when on it may run.
     pub soft_expires: Ns,
-    /// What it does.
+    /// The action when it expires.
     pub kind: TimerKind,
 }
 
@@ -75,7 +75,8 @@ pub struct HrtimerBase {
     rearm: Rearm,
 }
 
-/// What is left to do at the end of a timer interrupt, or of the switch at its end (`CONFIG_HRTIMER_REARM_DEFERRED`).
+/// Work left to do at the end of a timer interrupt, or of the switch at its end
+/// (`CONFIG_HRTIMER_REARM_DEFERRED`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Rearm {
     /// Nothing: no interrupt has been handled, or the clock event is armed again.
@@ -94,12 +95,12 @@ impl Default for HrtimerBase {
 }
 
 impl HrtimerBase {
-    /// Room for `count` timers.
+    /// Makes an empty base with space for `count` timers.
     pub fn with_capacity(count: usize) -> HrtimerBase {
         HrtimerBase { queue: Vec::with_capacity(count), left_armed: NEVER, rearm: Rearm::Done }
     }
 
-    /// Room for `count` more timers than are queued.
+    /// Makes space for `count` more timers than are queued.
     pub fn make_room(&mut self, count: usize) {
         self.queue.reserve(count);
     }
@@ -129,7 +130,7 @@ impl HrtimerBase {
         self.queue.last()
     }
 
-    /// Who sleeps here, for verification.
+    /// Returns the tasks that sleep here, for verification.
     pub(crate) fn sleepers(&self) -> impl Iterator<Item = TaskId> + '_ {
         self.queue.iter().filter_map(|t| match t.kind {
             TimerKind::Sleeper(task) => Some(task),

@@ -23,7 +23,7 @@ pub struct Time {
 }
 
 impl Time {
-    /// Empty timer queues, with room for so many timers each.
+    /// Empty timer queues, with space for so many timers each.
     pub(crate) fn new(nr_cpus: usize, capacity: usize) -> Time {
         Time {
             timers: (0..nr_cpus).map(|_| HrtimerBase::with_capacity(capacity)).collect(),

@@ -21,7 +21,7 @@
 //!
 //! **No device.** Then an hrtimer serves as one (`tick-broadcast-hrtimer.c`). The CPU that it is queued on needs its own
 //! timer and may not enter such a state: its entry is busy, and it falls back to the deepest state whose timer goes on. The
-//! timer moves to whoever hands over an earlier event, which then is the one to stay awake.
+//! timer moves to the CPU that hands over an earlier event, which then is the one to stay awake.
 //!
 //! A machine that does not say what device it has is left alone: its CPUs are woken at the same time by their own timers.
 //!
@@ -36,7 +36,7 @@ use crate::time::hrtimer::TimerKind;
 use crate::{Context, Scheduler, Time};
 use schedtwin_types::{CpuId, CpuMask, IpiKind, NEVER, Ns};
 
-/// What serves as the broadcast device.
+/// The timer that serves as the broadcast device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BroadcastDevice {
     /// A timer outside of the CPUs.
@@ -54,11 +54,11 @@ pub enum BroadcastDevice {
 #[derive(Clone, Debug)]
 pub struct TickBroadcast {
     device: BroadcastDevice,
-    /// What arming it costs, in the unit of path costs.
+    /// The cost of arming it, in the unit of path costs.
     program_cost: u64,
-    /// What it is armed for; [`NEVER`]: nothing.
+    /// The time that it is armed for; [`NEVER`]: none.
     next_event: Ns,
-    /// Whom it interrupts; with an hrtimer, whose queue that is in (`bound_on`).
+    /// The CPU that it interrupts; with an hrtimer, the CPU whose queue that is in (`bound_on`).
     cpu: CpuId,
     oneshot: CpuMask,
     pending: CpuMask,
@@ -103,7 +103,8 @@ impl Kernel {
         self.time.broadcast_changed
     }
 
-    /// What hardware sees of the broadcast device: when it is to interrupt ([`NEVER`]: not) and whom.
+    /// Returns when the broadcast device is to interrupt ([`NEVER`]: not) and which CPU, as
+    /// hardware sees it.
     pub fn take_broadcast(&mut self) -> (Ns, CpuId) {
         self.time.broadcast_changed = false;
         let broadcast = self.time.broadcast.as_ref().expect("only a device changes");

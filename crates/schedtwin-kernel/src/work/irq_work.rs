@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! irq_work: something that must not be done under the run queue's lock is done in an interrupt soon after.
 //!
-//! Whoever queues a work sends itself an interrupt (`arch_irq_work_raise()`, on arm64 an inter-processor
+//! A CPU that queues a work sends itself an interrupt (`arch_irq_work_raise()`, on arm64 an
+//! inter-processor
 //! interrupt to the executing CPU), which arrives as soon as interrupts are on again. A CPU has one such
 //! interrupt in flight at most; what is queued meanwhile is done by it too.
 //!

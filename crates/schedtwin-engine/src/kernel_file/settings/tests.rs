@@ -92,7 +92,8 @@ fn built_in_kernels_and_their_text_are_the_same_kernel() {
     }
 }
 
-/// What the twin computed before it knew the newer settings, and what `balance = "6.1"` was.
+/// Asserts the settings that the twin computed with before it knew the newer ones, and the meaning
+/// of `balance = "6.1"`.
 #[test]
 fn a_file_of_the_first_day_means_what_it_meant() {
     let today = KernelFile::load("linux-5.18").unwrap().config;

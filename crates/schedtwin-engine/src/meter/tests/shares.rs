@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the parts of a run add up to: shares of time and of work, needs, changes, residencies.
+//! Sums of the parts of a run: shares of time and of work, needs, changes, residencies.
 
 use super::*;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What ondemand and conservative decide, and what they remember of a domain.
+//! Decisions of ondemand and conservative, and what they remember of a domain.
 //!
 //! Kernel: 6.1.192 and 6.12.117 drivers/cpufreq/cpufreq_governor.c, cpufreq_ondemand.c, cpufreq_conservative.c, see [`super`].
 
@@ -14,7 +14,7 @@ const CONSERVATIVE_UP_THRESHOLD: u32 = 80;
 const DEF_FREQUENCY_STEP: u32 = 5;
 pub(super) const NSEC_PER_USEC: u64 = 1000;
 
-/// What a user sets: `struct dbs_data`, `struct cs_dbs_tuners`.
+/// The user's settings: `struct dbs_data`, `struct cs_dbs_tuners`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuners {
     /// conservative rather than ondemand.
@@ -211,7 +211,7 @@ impl PolicyDbs {
     }
 }
 
-/// What a policy allows.
+/// The bounds that a policy allows.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// At least this one may be asked for.
@@ -222,7 +222,7 @@ pub struct Bounds {
     pub lowest: Khz,
     /// The highest of the table.
     pub highest: Khz,
-    /// What the kernel believes in.
+    /// The frequency that the kernel believes in.
     pub cur: Khz,
 }
 

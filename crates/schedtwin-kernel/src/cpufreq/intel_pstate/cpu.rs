@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What intel_pstate knows of a CPU, and how it decides: `struct cpudata` and its arithmetic.
+//! The state that intel_pstate keeps of a CPU, and how it decides: `struct cpudata` and its
+//! arithmetic.
 //!
 //! Kernel: 6.1.192 and 6.12.117 drivers/cpufreq/intel_pstate.c, see [`super`].
 
@@ -31,17 +32,17 @@ pub struct Pstates {
 /// `struct cpudata` of a CPU, with its `struct sample`.
 #[derive(Clone, Debug)]
 pub struct PstateCpu {
-    /// What there is.
+    /// The P-states that there are.
     pub pstates: Pstates,
     /// `global.max_perf_pct`: at most this part of the highest.
     max_perf_pct: u32,
     /// `global.min_perf_pct`: at least this part of it.
     min_perf_pct: u32,
-    /// What may be asked for at least (`min_perf_ratio`).
+    /// The lowest P-state that may be asked for (`min_perf_ratio`).
     pub min_perf_ratio: i32,
     /// And at most (`max_perf_ratio`).
     pub max_perf_ratio: i32,
-    /// What is asked for.
+    /// The P-state that is asked for.
     pub current: i32,
     /// 0..=256, of 256.
     pub iowait_boost: u32,
@@ -53,7 +54,7 @@ pub struct PstateCpu {
     pub sample_time: Ns,
     /// The registers at the last sample.
     pub prev: Counts,
-    /// What they counted from the one before to it.
+    /// The counts from the sample before to the last one.
     pub sample: Counts,
     /// APERF / MPERF of the last sample, of 16384 (`core_avg_perf`).
     pub core_avg_perf: i32,

@@ -2,7 +2,7 @@
 //! schedutil's hook and what it reads, for the differential test against the kernel's own C.
 //!
 //! The test (`conformance/`, L0 `schedutil`) sets the signals ([`crate::sched::demand::conformance`]) and calls the
-//! hook; this is the narrow door for it. Nothing else uses it, and it decides nothing.
+//! hook; this is the narrow interface for it. Nothing else uses it, and it decides nothing.
 //!
 //! On the slow path it has the thread's steps taken one by one. The thread is awake from the start: putting
 //! it on a run queue would alter the signals.
@@ -91,6 +91,6 @@ pub struct SlowPath {
     pub raised: u64,
     /// It is queued for the thread.
     pub queued: bool,
-    /// What the driver is being asked for; 0: it has not been called.
+    /// The frequency that the driver is being asked for; 0: it has not been called.
     pub calling: Khz,
 }

@@ -32,7 +32,7 @@ use crate::cpufreq::schedutil::FrequencyChoice;
 use crate::{Context, Cpufreq};
 use schedtwin_types::{CpuId, FrequencyRule, Khz, Ns, PolicyId};
 
-/// What a CPU has said last.
+/// The values that a CPU has passed last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passed {
     /// Utilisation; [`u64::MAX`]: all there is.

@@ -55,7 +55,7 @@ pub use schedtwin_types::MenuRule as SelectRule;
 pub const DECADES: usize = 6;
 /// Sleeps that the typical interval looks at.
 pub const INTERVALS: usize = 8;
-/// What a sleep that lasts until the timer adds to its factor.
+/// The amount that a sleep until the timer adds to its factor.
 pub const RESOLUTION: u64 = 1024;
 /// Each update takes 1/8 off the factor, so a factor of 1 is 8 · 1024.
 pub const DECAY: u64 = 8;
@@ -103,7 +103,7 @@ impl Default for MenuCpu {
     }
 }
 
-/// What was chosen and why.
+/// The choice and its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selection {
     /// Index of the state to enter.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The timer events oriented governor (teo), one file per form it has had.
 //!
-//! What the forms share is here: the words for why a state was chosen, and the times that they compare.
+//! This file has what the forms share: the words for why a state was chosen, and the times that
+//! they compare.
 //!
 //! | releases | form |
 //! |---|---|
@@ -22,12 +23,12 @@ pub mod v7_3;
 use super::states::{Reflection, SelectInput, find_shallower_state};
 pub use schedtwin_types::TeoRule as SelectRule;
 
-/// What a wakeup adds to its counter.
+/// The amount that a wakeup adds to its counter.
 pub const PULSE: u32 = 1024;
 /// Each update takes `counter >> 3` off every counter, so that a steady counter ends at 8 pulses.
 pub const DECAY_SHIFT: u32 = 3;
 
-/// What was chosen and why.
+/// The choice and its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selection {
     /// Index of the state to enter.
@@ -91,7 +92,7 @@ fn reflected_span_ns(selected_at: i64, sleep_length_ns: i64, stay: &Reflection) 
     }
 }
 
-/// What the end of a selection is decided by, since 6.12.
+/// Values that decide the end of a selection, since 6.12.
 struct Expected {
     /// How long the CPU is expected to sleep, ns.
     duration_ns: i64,

@@ -60,7 +60,7 @@
 use crate::config::{Config, TeoUtil};
 use crate::cpuidle::states::{IdleStateParams, find_shallower_state};
 
-/// What a utilised CPU takes at once.
+/// The state that a utilised CPU takes at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AtOnce {
     /// The first enabled state.
@@ -73,7 +73,7 @@ enum AtOnce {
     OfTwoFirstSleepingIfAny,
 }
 
-/// What a utilised CPU takes in place of the state that was chosen.
+/// The state that a utilised CPU takes in place of the chosen one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// That state.
@@ -217,7 +217,8 @@ mod tests {
         assert_eq!(UtilAware::new(TeoUtil::Gradual, 1024, 6), None);
     }
 
-    /// What each form makes of each table for a utilised CPU: at once, or of the deepest state.
+    /// Asserts the choice of each form from each table for a utilised CPU: at once, or in place of
+    /// the deepest state.
     #[test]
     fn the_forms_differ() {
         let table = |text: &str| -> Vec<IdleStateParams> {

@@ -115,7 +115,7 @@ pub struct TeoCpu {
     pub util: Option<UtilAware>,
 }
 
-/// What the choice of a state hands on to the decision about the tick.
+/// The values that the choice of a state hands on to the decision about the tick.
 struct Candidate {
     idx: usize,
     /// The first enabled state, as far as the choice came to look for it.

@@ -2,7 +2,7 @@
 //! teo as of Linux 6.12: which idle state a CPU should enter, and whether its tick may stop.
 //!
 //! **The idea.** Timers are the commonest wakeups, and when the next one fires is known exactly.
-//! What is not known is whether something else comes first. So teo looks at what happened before:
+//! It is not known whether something else comes first. So teo looks at what happened before:
 //! did the CPU wake when the timer said (a *hit*) or earlier (an *intercept*)?
 //!
 //! **Terms.** *Bin* `i` holds the durations from the target residency of state `i` up to that of

@@ -302,7 +302,7 @@ impl TeoCpu {
     }
 }
 
-/// What step 2 finds.
+/// The findings of step 2.
 #[derive(Default)]
 struct Below {
     /// The shallowest and the deepest enabled state.

@@ -41,7 +41,8 @@ fn remembers(bins: &[(u32, u32)]) -> TeoCpu {
     teo
 }
 
-/// What a stay in state 1 counts: hits and intercepts of two states' bins, tick intercepts, short idles.
+/// Returns the counts of a stay in state 1: hits and intercepts of two states' bins, tick
+/// intercepts, short idles.
 fn counted(sleep_length_ns: i64, residency_ns: u64, tick_nsec: i64) -> ([TeoBin; 2], u32, u32) {
     let states = [state(1, 1), state(455, 3500)];
     let mut teo = TeoCpu { last_state_idx: Some(1), sleep_length_ns, ..remembers(&[]) };
