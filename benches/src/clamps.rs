@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What clamps cost: instructions of an enqueue and the dequeue after it.
+//! The cost of clamps: instructions of an enqueue and the dequeue after it.
 //!
 //! A task joins the run queue of an idle CPU of the fair class and leaves it again, a millisecond later each time, so that
 //! averages are refreshed as they are when tasks wake and move; the governor is told as ever. Valgrind counts a long and a

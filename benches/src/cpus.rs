@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What an event costs by the number of CPUs: the same load per CPU on ever larger machines.
+//! The cost of an event by the number of CPUs: the same load per CPU on ever larger machines.
 //!
 //! Four threads a CPU, each with 10 % of a CPU's work 62 times a second (`periodic`), so that 40 % of each machine is busy, as
 //! in W1. An event is a look at what happens next: a timer, an interrupt, the end of some work. Scans for idle CPUs,

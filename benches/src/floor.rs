@@ -15,7 +15,8 @@
 //! ```
 //!
 //! **Frozen.** The arithmetic is a copy of its own and is never optimised, neither alone nor together with
-//! the product: whoever changes this file changes what all published ratios mean. A test pins its checksum.
+//! the product: a change of this file changes what all published ratios mean. A test pins its
+//! checksum.
 //!
 //! The arithmetic is Linux's `kernel/sched/pelt.c` (6.12), plainly; `schedtwin-kernel` explains it.
 
@@ -142,7 +143,7 @@ impl Cpu {
     }
 }
 
-/// What a run of the floor did.
+/// The result of a run of the floor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Floor {
     /// Jobs done.

@@ -31,7 +31,7 @@ pub struct Committed {
     pub rustc: String,
 }
 
-/// What the guard found.
+/// The verdict of the guard.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     /// Within the tolerance, or not measured.

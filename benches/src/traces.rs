@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What reading a recording costs: events a second on one thread, by format and wrapper.
+//! The cost of reading a recording: events a second on one thread, by format and wrapper.
 //!
 //! The recording is the twin's own ftrace text of a built-in workload, in memory; the real ones beside the repository are read as
 //! well where they are there. The bar is two million events a second from text that is not packed.

@@ -50,7 +50,7 @@ pub const METRICS: &[&str] = &[
 /// Metrics that W1 cannot have.
 pub const WAITING: &[&str] = &["score", "jank", "frames_over_period", "temperature", "throttled"];
 
-/// What a run writes.
+/// The files that a run writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Files {
     /// Nothing.

@@ -50,7 +50,7 @@ use std::path::Path;
 pub struct BadLine {
     /// 1-based.
     pub line: u64,
-    /// What is wrong.
+    /// The fault.
     pub what: String,
 }
 
@@ -75,7 +75,7 @@ pub struct Record {
     pub need_resched: bool,
     /// Trace clock, µs.
     pub time_us: u64,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 
@@ -122,7 +122,7 @@ pub enum RqAt {
     Wake,
 }
 
-/// What a line says. Field names are the trace's; times in ns unless stated.
+/// The event of a line. Field names are the trace's; times in ns unless stated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(missing_docs)] // The names are those of the rig's README, field by field.
 #[expect(
@@ -713,7 +713,7 @@ fn parse_event(name: &str, text: &str) -> Result<Event, String> {
 
 /// How many records ahead of the present one can be looked at.
 ///
-/// What an enqueue was for is printed up to some thirty lines after it began, with the lines of
+/// The purpose of an enqueue is printed up to some thirty lines after it began, with the lines of
 /// seven other CPUs in between.
 pub const WINDOW: usize = 512;
 
@@ -775,13 +775,14 @@ impl Trace {
         Ok(self.window.pop_front())
     }
 
-    /// What will be printed by `cpu` after the record that [`Trace::next_record`] gave last, as far as the
+    /// Returns the records that `cpu` will print after the record that [`Trace::next_record`] gave
+    /// last, as far as the
     /// window reaches.
     pub fn ahead(&self, cpu: usize) -> impl Iterator<Item = &Record> {
         self.window.iter().filter(move |r| r.cpu == cpu)
     }
 
-    /// What will be printed by any CPU, likewise.
+    /// Returns the records that any CPU will print, likewise.
     pub fn ahead_all(&self) -> impl Iterator<Item = &Record> {
         self.window.iter()
     }

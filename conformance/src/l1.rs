@@ -138,7 +138,7 @@ pub fn redrive_file(path: &Path, keep_misses: bool) -> io::Result<Redrive> {
     drive_file(path, Redrive::new(machine, keep_misses).with_fair(fair_settings(path)))
 }
 
-/// What a recording's description says of the fair class.
+/// Returns the settings of the fair class in a recording's description.
 fn fair_settings(path: &Path) -> FairSettings {
     FairSettings::parse(&std::fs::read_to_string(description_of(path)).unwrap_or_default())
 }

@@ -25,7 +25,7 @@ use crate::uclamp::sum::Sum;
 pub struct Entry {
     /// Its name.
     pub name: &'static str,
-    /// What can be done with it.
+    /// The actions that can be done with it.
     pub run: Run,
     /// Wrong tokens that it must notice.
     pub mutations: &'static [Mutation],

@@ -14,7 +14,7 @@ const TALKING_NS: u64 = 20_000_000;
 /// The workloads whose threads do.
 const TALKING: [&str; 4] = ["messaging", "hackbench", "netperf", "tbench"];
 
-/// What came of all of them.
+/// The results of all of them.
 #[derive(Debug, Default)]
 pub struct Sweep {
     /// Scenarios: machine, kernel and workload.
@@ -25,7 +25,7 @@ pub struct Sweep {
     pub events: u64,
     /// Scenarios that the readers do not take, with the reason.
     pub refused: Vec<String>,
-    /// What went wrong, with a command that repeats it.
+    /// The faults found, with a command that repeats each.
     pub findings: Vec<String>,
 }
 

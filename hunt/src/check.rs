@@ -177,7 +177,7 @@ fn written(scenario: &Scenario, seed: u64, folder: &Path, expected: &RunResult) 
     }
 }
 
-/// What anybody can check who has only the JSON, and what the facts told of each CPU.
+/// Checks everything that needs only the JSON, and the facts that were told of each CPU.
 fn from_outside(scenario: &Scenario, seed: u64, result: &RunResult, seen: &[Seen]) {
     let provenance = schedtwin_lab::twin::provenance(scenario);
     let kernel = scenario.kernel().identity.clone();
@@ -282,7 +282,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    /// What the JSON tells is taken away bit by bit: each time something no longer adds up.
+    /// Removes the content of the JSON bit by bit: each time something no longer adds up.
     #[test]
     fn what_is_lost_is_noticed() {
         let load = |machine| Scenario::new(machine, "linux-6.12", "ui-phone", Some(100_000_000));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What scenarios reached: arms of variation points, and kinds of machines and workloads.
+//! The coverage of scenarios: arms of variation points, and kinds of machines and workloads.
 
 use schedtwin_engine::kernel_file::settings;
 use schedtwin_kernel::config::Kind;
 use std::collections::BTreeMap;
 
-/// What generators can mark, so that a kind of scenario that never comes up is noticed.
+/// The marks that generators can set, so that a kind of scenario that never comes up is noticed.
 const MARKS: [&str; 56] = [
     "machine: built in",
     "machine: 1 CPU",
@@ -100,7 +100,7 @@ impl Cover {
         text
     }
 
-    /// What no scenario reached.
+    /// Returns the points that no scenario reached.
     pub fn missing(&self) -> Vec<String> {
         let mut missing = Vec::new();
         for (point, arms) in points() {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Random kernels, as they are spelled on the command line: a release, patches, and any settings that it takes.
 //!
-//! What there is to set follows from the declarations of the settings, so every variation point and tunable takes part as soon
+//! The settings follow from their declarations, so every variation point and tunable takes part as
+//! soon
 //! as it exists. What a kernel refuses (an arm that needs another point's) is left out again.
 
 use crate::tape::Tape;

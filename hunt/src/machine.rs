@@ -109,7 +109,7 @@ pub fn machine(tape: &mut Tape) -> Machine {
     Machine { text, nr_cpus }
 }
 
-/// What a refill and an interrupt cost, by distance: numbers that do not fall.
+/// Writes the costs of a refill and of an interrupt by distance: numbers that do not fall.
 fn distances(tape: &mut Tape, text: &mut String) {
     line!(text, "[distance]\nrefill_lines = {}", tape.magnitude(0, 2_000));
     for (key, most) in [("line_ns", 200), ("ipi_ns", 50_000)] {

@@ -66,7 +66,7 @@ struct Arguments {
     files: Vec<PathBuf>,
 }
 
-/// What all threads have found.
+/// The findings of all threads.
 #[derive(Default)]
 struct Hunt {
     cover: Cover,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What must be true of every fair scheduler: rules over random scenarios that are simple enough for them to hold.
+//! The rules that must hold for every fair scheduler: over random scenarios that are simple enough
+//! for them to hold.
 //!
 //! A machine of 1 to 8 equal CPUs in one cache, without energy model, and busy tasks of nice 0, of which some are pinned. The
 //! rules hold from the first instant on:
@@ -8,7 +9,8 @@
 //! 2. *No CPU is idle for longer than a balance interval while another has two runnable tasks*, one of which may go there.
 //!    The interval is the longest that an idle CPU of such a domain has, twice its weight in ms, rounded up to jiffies.
 //! 3. *n equal tasks on one CPU have their share*, to within the time that one may be ahead, `calc_delta_fair(max(2 · slice,
-//!    TICK))`, and a tick until it is noticed: at every event, whoever came and went. Of EEVDF; CFS has no such bound.
+//! TICK))`, and a tick until it is noticed: at every event, for any task that came or went. Of
+//! EEVDF; CFS has no such bound.
 //!
 //! That the weight of a throttled group is 0 the kernel asserts itself (`verify_cfs_bandwidth`), at every event of the
 //! reference twin.
@@ -106,7 +108,8 @@ impl Ruled {
         }
     }
 
-    /// What the kernel lets a task be ahead or behind (`entity_lag`), ns; of nice 0 `calc_delta_fair()` is the time itself.
+    /// Returns the time that the kernel lets a task be ahead or behind (`entity_lag`), ns; of nice
+    /// 0 `calc_delta_fair()` is the time itself.
     fn longest_lag(&self) -> Ns {
         match self.lag_limit {
             LagLimit::None => SPAN,
@@ -190,7 +193,7 @@ struct Place {
     /// Time on the CPU that it is pinned to, and elsewhere.
     at_home: Ns,
     elsewhere: Ns,
-    /// What it lacks of its share, `<< LAG_SHIFT`.
+    /// The time that the task lacks of its share, `<< LAG_SHIFT`.
     lag: i64,
 }
 

@@ -90,7 +90,7 @@ impl Texts {
         schedtwin_engine::Scenario::new(&machine, &self.kernel, &workload, duration)
     }
 
-    /// What to type for machine and workload; texts are written as files.
+    /// Returns the arguments to type for machine and workload; texts are written as files.
     fn in_folder(&self, folder: &Path) -> [String; 2] {
         [(&self.machine, "machine.toml"), (&self.workload, "workload.json")].map(|(text, name)| {
             if !text.contains('\n') {

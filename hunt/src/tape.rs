@@ -33,7 +33,7 @@ impl Tape {
         &self.made
     }
 
-    /// What the generators say that the scenario has, see [`crate::cover`].
+    /// Returns the marks that the generators set for the scenario, see [`crate::cover`].
     pub fn marks(&self) -> &[&'static str] {
         &self.marks
     }

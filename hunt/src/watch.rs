@@ -44,7 +44,7 @@ impl Cpu {
     }
 }
 
-/// What facts alone tell of a CPU.
+/// The state of a CPU that facts alone tell.
 pub struct Seen {
     /// How far a path that was under way reached beyond the end.
     pub beyond_ns: Ns,
@@ -52,7 +52,7 @@ pub struct Seen {
     pub rested: Vec<(Ns, u64)>,
 }
 
-/// What has been seen.
+/// The state that has been seen.
 #[derive(Clone, Debug)]
 pub struct Watch {
     cpus: Vec<Cpu>,

@@ -127,7 +127,7 @@ fn file(tape: &mut Tape, nr_cpus: u64) -> Workload {
     ))
 }
 
-/// What is written into the files of some groups.
+/// Returns the values for the files of some groups.
 fn task_group_files(tape: &mut Tape) -> String {
     let mut groups = Vec::new();
     for group in ["/a", "/b", "/a/c", "/a/c/d"] {
@@ -271,7 +271,8 @@ fn cpus(tape: &mut Tape, nr_cpus: u64) -> String {
     list.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What a thread does in a round: at least some work, so that it cannot spin at one instant.
+/// Returns the events of a thread in a round: at least some work, so that it cannot spin at one
+/// instant.
 fn events(tape: &mut Tape, forks: Option<String>) -> Vec<String> {
     let mut events = vec![format!("\"run\": {}", tape.magnitude(1, 20_000))];
     if let Some(child) = forks {

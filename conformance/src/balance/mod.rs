@@ -37,7 +37,7 @@ pub const NAME_7_3: &str = "balance-7.3";
 /// Decisions, if not said; for every four of them there is one pass.
 const CASES: u64 = 300_000;
 
-/// What is taken out of `fair.c`, in an order in which it compiles.
+/// The blocks that are taken out of `fair.c`, in an order in which it compiles.
 const BLOCKS: &[&str] = &[
     "enum fbq_type",
     "enum group_type",
@@ -54,7 +54,7 @@ const MACROS: &[&str] = &[
     "LBF_ACTIVE_LB",
     "MAX_PINNED_INTERVAL",
 ];
-/// What only 7.3 has.
+/// The macros and blocks that only 7.3 has.
 const MACROS_7_3: &[&str] = &["LBF_LLC_PINNED", "LBF_ACTIVE_LB_LLC", "util_greater"];
 const BLOCKS_7_3: &[&str] = &["enum llc_mig"];
 /// And functions, before the others.
@@ -168,7 +168,7 @@ impl Form {
         if pick.contains("dst_core_idle") { Form::V6_12 } else { Form::V6_12_95 }
     }
 
-    /// What the shim is told.
+    /// Returns the flag that the shim is told.
     fn flag(self) -> Option<&'static str> {
         match self {
             Form::V6_1 => Some("-DFORM_6_1"),

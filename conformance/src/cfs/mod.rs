@@ -568,7 +568,7 @@ impl Subject for Cfs {
     }
 }
 
-/// What is taken out of `sched.h` …
+/// The macros that are taken out of `sched.h` …
 const SCHED_MACROS: &[&str] = &[
     "scale_load",
     "scale_load_down",

@@ -26,7 +26,7 @@ const LIMIT: usize = 6;
 
 const CPUS_MAX: usize = 4;
 
-/// What of the kernel crate decides, without the kernel around it.
+/// The modules of the kernel crate that decide, without the kernel around them.
 const ROOMS: Rooms = Rooms {
     library: "pub mod cpufreq { pub mod freq_table; pub mod dbs { pub mod sampling; } }",
     files: &["cpufreq/freq_table.rs", "cpufreq/dbs/sampling.rs"],
@@ -129,7 +129,7 @@ impl<const OLD: bool> Dbs<OLD> {
         }
     }
 
-    /// What the sequence begins with: the tunables and the table.
+    /// Plans the beginning of the sequence: the tunables and the table.
     fn plan(&mut self, rng: &mut Rng) {
         self.length = 24 + rng.below(200) as usize;
         let cpus = 1 + rng.below(CPUS_MAX as u64);
@@ -370,7 +370,7 @@ impl<const OLD: bool> Subject for Dbs<OLD> {
 /// One of the ways of [`extract`].
 type Take = fn(&str, &str) -> Option<String>;
 
-/// What is taken out of `include/linux/cpufreq.h`, …
+/// The macros that are taken out of `include/linux/cpufreq.h`, …
 const TABLE_MACROS: &[&str] = &[
     "CPUFREQ_RELATION_L",
     "CPUFREQ_RELATION_H",

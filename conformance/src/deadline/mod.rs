@@ -40,7 +40,8 @@ const CPU_NAMES: [&str; CPUS] = [
 /// Operations of a sequence.
 const STEPS: usize = 48;
 
-/// What is cut out of `sched.h`, `cpudeadline.h` and their C files, in an order in which it compiles.
+/// The functions that are cut out of `sched.h`, `cpudeadline.h` and their C files, in an order in
+/// which it compiles.
 const FUNCTIONS: &[(&str, &[&str])] = &[
     ("include/linux/sched/deadline.h", &["dl_time_before"]),
     ("kernel/sched/sched.h", &["dl_entity_is_special", "dl_entity_preempt"]),
@@ -78,7 +79,7 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What of the kernel crate the subject needs.
+/// The modules of the kernel crate that the subject needs.
 const ROOMS: Rooms = Rooms {
     library: "pub mod sched { pub mod deadline {
               pub mod cpudl; pub mod dl_bw; pub mod entity;

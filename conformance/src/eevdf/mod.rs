@@ -60,7 +60,7 @@ const POLICIES: [(u64, Policy); 3] = [(0, Policy::Normal), (3, Policy::Batch), (
 const CPU: CpuId = CpuId(0);
 const ROOT: CfsRqId = CfsRqId(0);
 
-/// What both classes are compiled from: these modules use each other.
+/// The sources of both classes: these modules use each other.
 pub(crate) const FAIR_SOURCES: Sources =
     Sources { modules: &["eevdf", "cfs", "rational"], kernel: None };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What of 6.12 the comparison is compiled from.
+//! The parts of 6.12 from which the comparison is compiled.
 
-/// What is taken out of `sched.h` …
+/// The macros that are taken out of `sched.h` …
 pub(super) const SCHED_MACROS: &[&str] = &[
     "scale_load",
     "scale_load_down",

@@ -57,7 +57,7 @@ impl<const FLAT: bool> Subject for Eevdf73Of<FLAT> {
     }
 }
 
-/// What is taken out of `sched.h` …
+/// The macros that are taken out of `sched.h` …
 const SCHED_MACROS: &[&str] = &[
     "scale_load",
     "scale_load_down",

@@ -4,7 +4,7 @@
 /// Most CPUs that a board has (`vdvfs.h`).
 pub const QUEUES_MAX: usize = 16;
 
-/// What a balance pass reads of a queue.
+/// The values of a queue that a balance pass reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Queue {
     /// `nr_running`.

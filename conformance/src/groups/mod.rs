@@ -34,7 +34,7 @@ const STEPS: usize = 48;
 /// `RUNTIME_INF`.
 const NO_LIMIT: u64 = u64::MAX;
 
-/// What is cut out of `fair.c`, in an order in which it compiles.
+/// The functions that are cut out of `fair.c`, in an order in which it compiles.
 const SHARES_FUNCTIONS: &[&str] = &["calc_group_shares"];
 /// The same of 7.3.
 const SHARES_FUNCTIONS_7_3: &[&str] = &[
@@ -47,7 +47,7 @@ const SHARES_FUNCTIONS_7_3: &[&str] = &[
     "calc_smp_shares",
     "calc_up_shares",
 ];
-/// What both have.
+/// The functions that both have.
 const FUNCTIONS: &[&str] = &[
     "update_tg_load_avg",
     "__refill_cfs_bandwidth_runtime",
@@ -57,7 +57,7 @@ const FUNCTIONS: &[&str] = &[
     "do_sched_cfs_period_timer",
 ];
 
-/// What of the kernel crate the subject needs; a queue's number stands for itself.
+/// The modules of the kernel crate that the subject needs; a queue's number stands for itself.
 const ROOMS: Rooms = Rooms {
     library: "pub mod config; pub mod sched {
               #[derive(Clone, Copy, Debug, PartialEq, Eq)] pub struct CfsRqId(pub u32);

@@ -27,7 +27,7 @@ const ALIKE_SHORT: u64 = 6;
 const ALIKE: u64 = 7;
 const HUGE: u64 = 8;
 
-/// What of the kernel crate idle governors need.
+/// The modules of the kernel crate that idle governors need.
 pub(crate) const IDLE_ROOMS: Rooms = Rooms {
     library: "pub mod config; pub mod cpuidle {
               pub mod haltpoll; pub mod ladder; pub mod menu; pub mod states; pub mod teo; }",
@@ -57,11 +57,11 @@ pub trait Form: Sized {
     const NAME: &'static str;
     /// The variable that names its kernel tree.
     const TREE: &'static str = TREE;
-    /// What a mutated copy is compiled from.
+    /// The sources from which a mutated copy is compiled.
     const SOURCES: Sources;
     /// Its shim.
     const SHIM: &'static str;
-    /// What the shim needs to know about the form.
+    /// The flags that tell the shim the form.
     const FLAGS: &'static [&'static str] = &[];
     /// The kernel's file, in `drivers/cpuidle/governors`.
     const FILE: &'static str;
@@ -112,7 +112,7 @@ pub struct World<F> {
     nr_iowaiters: u32,
     cpu_util: u64,
     last_residency_ns: u64,
-    /// What was selected last.
+    /// The state that was selected last.
     selected: usize,
     /// Generator only: whether the length of the stay has been told, the table to build, the habits of the wakeups, and the clock.
     told: bool,

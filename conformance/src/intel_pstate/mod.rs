@@ -23,7 +23,7 @@ const ADJUST: usize = 3;
 /// kHz of a P-state.
 const SCALING: u64 = 100_000;
 
-/// What of the kernel crate is the algorithm, without the kernel around it.
+/// The modules of the kernel crate that hold the algorithm, without the kernel around it.
 const ROOMS: Rooms = Rooms {
     library: "pub mod cpufreq { pub mod counts; pub mod intel_pstate { pub mod cpu; } }",
     files: &["cpufreq/counts.rs", "cpufreq/intel_pstate/cpu.rs"],
@@ -33,7 +33,7 @@ const ROOMS: Rooms = Rooms {
 pub struct IntelPstate<const OLD: bool> {
     cpu: PstateCpu,
     tick: u64,
-    /// What is in `PERF_CTL`, and in `HWP_REQUEST`.
+    /// The content of `PERF_CTL`, and of `HWP_REQUEST`.
     perf_ctl: u64,
     hwp_request: u64,
     /// Generator only.
@@ -226,7 +226,7 @@ impl<const OLD: bool> Subject for IntelPstate<OLD> {
     }
 }
 
-/// What is taken out of `intel_pstate.c`, in an order in which it compiles.
+/// The macros that are taken out of `intel_pstate.c`, in an order in which it compiles.
 const MACROS: &[&str] = &[
     "INTEL_PSTATE_SAMPLING_INTERVAL",
     "FRAC_BITS",

@@ -66,7 +66,7 @@ pub struct OpSpec {
     pub args: &'static [&'static str],
 }
 
-/// What an operation returned and touched: the words that are compared.
+/// The words that an operation returned and touched: they are compared.
 #[derive(Default)]
 pub struct Out {
     digest: u64,
@@ -117,7 +117,7 @@ pub trait Subject: Sized {
     const TREE: &'static str = TREE;
     /// Its operations, numbered as in its shim.
     const OPS: &'static [OpSpec];
-    /// What a mutated copy is compiled from.
+    /// The sources from which a mutated copy is compiled.
     const SOURCES: mutate::Sources;
     /// Wrong tokens in files of `crates/schedtwin-kernel/src` that it must notice.
     const MUTATIONS: &'static [mutate::Mutation];
@@ -151,7 +151,7 @@ pub fn sequence<S: Subject>(seed: u64, case: u64) -> (Vec<Record>, u64) {
     (records, out.digest)
 }
 
-/// What our code makes of given operations: the words of each.
+/// Replays given operations with our code: returns the words of each.
 pub fn replay<S: Subject>(records: &[Record]) -> Vec<Vec<(String, u64)>> {
     let mut world = S::new();
     let mut out = Out::verbose();
@@ -202,7 +202,7 @@ pub fn tree_version(tree: &Path) -> Result<String, String> {
     Ok(format!("Linux {}{extra}", numbers.join(".")))
 }
 
-/// What a comparison found.
+/// The result of a comparison.
 #[derive(Debug, Default)]
 pub struct Comparison {
     /// Sequences compared.
@@ -368,7 +368,7 @@ pub fn home() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What to do with a subject.
+/// The action on a subject.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Action {
     /// Compare with the kernel's C.
@@ -384,10 +384,10 @@ pub enum Action {
     WriteGolden,
 }
 
-/// What was asked for.
+/// The request of the user.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asked {
-    /// What to do.
+    /// The action.
     pub action: Action,
     /// Sequences; as many as the action usually takes.
     pub cases: Option<u64>,

@@ -14,9 +14,9 @@ use std::process::Command;
 pub struct Mutation {
     /// The file, from `src/` on.
     pub file: &'static str,
-    /// What is there, exactly once.
+    /// The text that is there, exactly once.
     pub from: &'static str,
-    /// What is put there.
+    /// The text that is put there.
     pub to: &'static str,
 }
 
@@ -25,11 +25,12 @@ pub const fn m(file: &'static str, from: &'static str, to: &'static str) -> Muta
     Mutation { file, from, to }
 }
 
-/// What of our sources the program with a wrong token in it is compiled from.
+/// The sources of ours from which the program with a wrong token in it is compiled.
 pub struct Sources {
     /// The folders of `conformance/src` that the subject needs beside this one.
     pub modules: &'static [&'static str],
-    /// What it needs of the kernel crate; `None` for all of it, which takes longer to compile.
+    /// The modules that it needs of the kernel crate; `None` for all of it, which takes longer to
+    /// compile.
     pub kernel: Option<&'static Rooms>,
 }
 

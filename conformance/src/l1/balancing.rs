@@ -28,10 +28,11 @@ use crate::ftrace::{Event, Queues, Record, Trace};
 /// Lines of a pass on its CPU between its beginning and what it finds.
 const LINES_OF_A_PASS: usize = 12;
 
-/// What a pass would pull from: its group by the first CPU, and its queue; `None`: another CPU is to balance.
+/// The group and the queue from which a pass would pull: the group by the first CPU; `None`:
+/// another CPU is to balance.
 type Found = Option<(Option<usize>, Option<usize>)>;
 
-/// What the kernel found. The CPU that executes a pass prints all of it.
+/// Returns the source that the kernel found. The CPU that executes a pass prints all of it.
 fn recorded(r: &Record, trace: &Trace) -> Found {
     let mut found = None;
     for next in trace.ahead(r.cpu).take(LINES_OF_A_PASS) {

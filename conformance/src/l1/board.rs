@@ -32,7 +32,7 @@ const UTIL_MAX: u64 = 1 << 30;
 /// The bandwidth of an active fair server (50 ms of 1 s), the only one that the recordings show.
 pub(super) const SERVER_BW: u64 = 52_428;
 
-/// What the decisions read of a CPU.
+/// The signals of a CPU that the decisions read.
 #[derive(Clone, Debug)]
 pub(super) struct CpuSignals {
     pub(super) cfs: SchedAvg,

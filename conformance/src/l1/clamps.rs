@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Utilisation clamps of the recorded tasks, and what the product's run queues make of them.
 //!
-//! What a task asks for is in the workload (`NAME.wl.txt`: name, affinity, `UMIN UMAX`); which task that is, in the
+//! The clamps that a task asks for are in the workload (`NAME.wl.txt`: name, affinity, `UMIN
+//! UMAX`); which task that is, in the
 //! description (`task lo-0 pid 78`, under `== recording N`). A task asks once, at its start, after it has set
 //! its affinity if it has one: the recording shows each of these as a dequeue and an enqueue of the running
 //! task. The first one to ask turns the static key on.
@@ -20,7 +21,7 @@ use schedtwin_kernel::sched::demand::uclamp::max::{Clamps, UclampRq};
 
 use super::machine::meta_path;
 
-/// What a recorded task asks for.
+/// The clamps that a recorded task asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wish {
     /// The CPUs it may use, as a mask; 0: all.
@@ -78,7 +79,7 @@ fn wishes(workload: &str, meta: &str, number: &str) -> BTreeMap<i32, Wish> {
 /// The clamps of a recording's run queues.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queues {
-    /// Who has not asked yet, and whether a change of its affinity comes first.
+    /// The tasks that have not asked yet, and whether a change of its affinity comes first.
     wishes: BTreeMap<i32, (UclampRequest, bool)>,
     /// Somebody has asked (`sched_uclamp_used`).
     pub(super) key_on: bool,
@@ -95,12 +96,12 @@ impl Queues {
         Queues { wishes, of: vec![UclampRq::default(); nr_cpus], ..Queues::default() }
     }
 
-    /// What a task asks for.
+    /// Returns the clamps that a task asks for.
     pub(super) fn request(&self, pid: i32) -> UclampRequest {
         self.in_effect.get(&pid).copied().unwrap_or_default()
     }
 
-    /// What the queue of a CPU makes of its tasks' clamps; none of a CPU that is not there.
+    /// Returns the result of a CPU's queue for its tasks' clamps; none of a CPU that is not there.
     pub(super) fn of(&self, cpu: usize) -> Option<&UclampRq> {
         self.of.get(cpu)
     }

@@ -288,7 +288,8 @@ impl Redrive {
         }
     }
 
-    /// What the clock was and how much interrupt time it had seen in all, at the update that printed a
+    /// Returns the clock, and how much interrupt time it had seen in all, at the update that
+    /// printed a
     /// `pelt_irq` line. The line has the clock to 1024 ns; `clock_task` is what the clock has without
     /// interrupts, and one of the next lines of the same CPU has that.
     fn interrupt_time(

@@ -51,7 +51,7 @@ pub struct Options {
 /// Counts by mechanism.
 pub type Rows = BTreeMap<&'static str, Mechanism>;
 
-/// What came of one recording, and the misses if they are kept.
+/// Returns the result of one recording, and the misses if they are kept.
 pub fn of_file(path: &Path, keep_misses: bool) -> io::Result<(Rows, Vec<Miss>)> {
     let redrive = super::redrive_file(path, keep_misses)?;
     let ours = redrive.misses.iter().filter(|miss| miss.text.starts_with("fair: "));

@@ -117,7 +117,7 @@ impl Interrupts {
         }
     }
 
-    /// What the sum was at an update of `cpu` with this clock; `None` if there is no such CPU.
+    /// Returns the sum at an update of `cpu` with this clock; `None` if there is no such CPU.
     pub(super) fn total(&self, cpu: usize, clock: u64) -> Option<u64> {
         let cpu = self.cpus.get(cpu)?;
         let known = &cpu.known;

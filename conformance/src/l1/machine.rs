@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a recording's `NAME.meta.txt` says of the machine: CPUs, frequency domains, idle states, governors, the tick.
+//! The machine as a recording's `NAME.meta.txt` describes it: CPUs, frequency domains, idle states,
+//! governors, the tick.
 //!
 //! ```text
 //! NAME.3.trace.txt.xz → NAME.meta.txt:
@@ -62,7 +63,8 @@ pub struct Machine {
     states: BTreeMap<usize, Vec<IdleStateParams>>,
 }
 
-/// Who belongs together, each by the first CPU; a CPU without an entry belongs to 0.
+/// The groups of CPUs that belong together, each by the first CPU; a CPU without an entry belongs
+/// to 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arrangement {
     /// The clusters of cpu-map.
@@ -86,7 +88,7 @@ pub struct Domain {
     pub opps: Vec<(Khz, u64)>,
 }
 
-/// What is said of a domain, line by line; the key is its first CPU.
+/// The description of a domain, line by line; the key is its first CPU.
 #[derive(Default)]
 struct Lines {
     cpus: BTreeMap<usize, Range<usize>>,
@@ -357,7 +359,7 @@ pub(super) fn release(version: &str) -> [u32; 3] {
 }
 
 impl Arrangement {
-    /// What a board's description says.
+    /// Reads the arrangement from a board's description.
     fn of(board: &str) -> Arrangement {
         let threads = values(board, "threads").find_map(|text| text.trim().parse().ok());
         Arrangement {
@@ -369,7 +371,7 @@ impl Arrangement {
     }
 }
 
-/// What stands behind a key of a board's description.
+/// Returns the values behind a key of a board's description.
 fn values<'a>(board: &'a str, key: &str) -> impl Iterator<Item = &'a str> {
     let pairs = board.lines().filter_map(|line| line.split_once('='));
     pairs.filter(move |(name, _)| name.trim() == key).map(|(_, value)| value)

@@ -30,9 +30,9 @@ pub enum Unknown {
     InterruptTime,
     /// When a timer-wheel timer is due.
     WheelTimer,
-    /// What another CPU was just writing.
+    /// A value that another CPU was just writing.
     OtherCpu,
-    /// What happened before the recording began.
+    /// Events before the recording began.
     BeforeRecording,
 }
 
@@ -121,7 +121,7 @@ impl Mechanism {
     }
 }
 
-/// What the recordings judge, in the order of the table.
+/// The mechanisms that the recordings judge, in the order of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum What {
     /// `load_avg`, `runnable_avg` and `util_avg` of a task, each time that they are printed.

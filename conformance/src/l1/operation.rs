@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What an enqueue or dequeue was for, read off the lines that follow it.
+//! The purpose of an enqueue or dequeue, read off the lines that follow it.
 //!
 //! The rig prints `ue_cfs` as the first step of every enqueue and dequeue of a fair task, and `nr` as
 //! the last, and neither says whose. What the kernel prints afterwards does:
@@ -19,7 +19,7 @@
 
 use crate::ftrace::{Event, Record};
 
-/// What the present enqueue or dequeue is.
+/// The purpose of the present enqueue or dequeue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// A sleeping task is enqueued; `new`: for the first time.
@@ -92,10 +92,10 @@ impl Operation {
     }
 }
 
-/// What [`look_ahead`] found.
+/// The result of [`look_ahead`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// What it is.
+    /// The operation.
     pub operation: Operation,
     /// `clock_pelt` during it, from its `nr` line.
     pub clock_pelt: Option<u64>,

@@ -126,7 +126,7 @@ impl Redrive {
         self
     }
 
-    /// What came of it, by mechanism.
+    /// Returns the result by mechanism.
     pub fn table(&self) -> Table {
         let mut table = self.tally.table.clone();
         if !self.cpus.iter().any(|cpu| cpu.irq_told) {

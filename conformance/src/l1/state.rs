@@ -171,7 +171,7 @@ pub(super) struct Cpu {
 pub(super) struct Active {
     pub(super) cpu: usize,
     pub(super) found: Found,
-    /// What it does has been done.
+    /// The work of the operation has been done.
     pub(super) done: bool,
     /// An attach or detach has moved the averages.
     pub(super) moved: bool,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What came of the comparisons: counts per kind of entity and signal, and why some failed.
+//! The results of the comparisons: counts per kind of entity and signal, and why some failed.
 //!
 //! **Terms.** *judged*: a recorded value of at least [`VALUE_MIN`]. *within*: ours differs by no more
 //! than 1. *step*: from one record of an entity to its next, started from the recorded sums; *met* when all
@@ -67,7 +67,8 @@ impl fmt::Display for Signal {
     }
 }
 
-/// What a recording leaves untold, worst first: a miss is booked on the first that applies.
+/// The facts that a recording leaves untold, worst first: a miss is booked on the first that
+/// applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
     /// A balancer's update at a time that is not printed, found by what it explains.

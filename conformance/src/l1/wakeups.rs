@@ -56,7 +56,7 @@ pub(super) struct Wakeup {
     pub(super) now: u64,
 }
 
-/// What only `select` and `selected` tell.
+/// The facts that only `select` and `selected` tell.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Told {
     /// `recent_used_cpu`.

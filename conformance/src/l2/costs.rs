@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What kernel paths cost on the board, measured in its recordings.
+//! The costs of kernel paths on the board, measured in its recordings.
 
 /// Costs of paths where the kernel prints its signals (`probes 1`), in place of those of rig8, which has them without.
 /// Medians of the recordings, see machines/rig8.toml.

@@ -28,11 +28,11 @@ pub struct Seen {
     pub at: Ns,
     /// On which CPU it was printed.
     pub cpu: usize,
-    /// What.
+    /// The event.
     pub what: What,
 }
 
-/// What happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// `sched_switch`; pid 0 is idle.
@@ -56,10 +56,10 @@ pub enum What {
     Frequency(usize, u32),
 }
 
-/// What was executed, in the order of its trace.
+/// The execution of a workload, in the order of its trace.
 #[derive(Clone, Debug, Default)]
 pub struct Execution {
-    /// What happened.
+    /// The events.
     pub seen: Vec<Seen>,
     /// The task of the workload that a thread belongs to; others have none.
     pub task_of: BTreeMap<Pid, usize>,

@@ -29,11 +29,13 @@ use schedtwin_trace::event::Left;
 use schedtwin_types::Ns;
 use std::collections::BTreeMap;
 
-/// What of the work does not count, ns: the servers of CPUs without tasks stop about a second after the
+/// The start of the work that does not count, ns: the servers of CPUs without tasks stop about a
+/// second after the
 /// board's kernel threads ran on all of them, 20 ms after the start.
 pub const SETTLE_NS: Ns = 1_250_000_000;
 
-/// What of its end does not count, ns: a recording's end is known to the time that the board's init needs to wake up, and
+/// The part of its end that does not count, ns: a recording's end is known to the time that the
+/// board's init needs to wake up, and
 /// 6 s are whole periods of 16 ms.
 pub const TAIL_NS: Ns = 5_000_000;
 
@@ -69,7 +71,7 @@ impl Resolution {
 /// A figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// What, and of whom.
+    /// The figure's name, and its task or CPU.
     pub name: String,
     /// Its unit.
     pub unit: &'static str,
@@ -80,7 +82,8 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// What is not more than this is nothing: a thousandth of a CPU's time, which is a handful of events in the
+    /// Returns the limit at or below which a value is nothing: a thousandth of a CPU's time, which
+    /// is a handful of events in the
     /// window; of other figures 0.
     pub fn nothing(&self) -> f64 {
         if self.unit == PERCENT_OF_TIME { 0.1 } else { 0.0 }

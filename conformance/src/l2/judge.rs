@@ -51,7 +51,7 @@ pub struct Options {
     workload: PathBuf,
 }
 
-/// What was asked for, looked through.
+/// The checked arguments.
 struct Arguments<'a> {
     options: &'a Options,
     variant: Variant,
@@ -171,7 +171,7 @@ fn judge(arguments: &Arguments) -> Result<bool, String> {
     Ok(score.passes())
 }
 
-/// What to make of the two together.
+/// Returns the verdict on the two together.
 fn verdict(score: Score, mechanisms: bool, unpatched: &str) -> String {
     let text = match (score.passes(), mechanisms) {
         (true, true) => "The twin is like this kernel, and so is each mechanism.",

@@ -63,7 +63,7 @@ impl Seeds {
     }
 }
 
-/// What else than the board a comparison runs the twin with.
+/// The changes to the board with which a comparison runs the twin.
 #[derive(Clone, Debug, Default)]
 pub struct Variant {
     /// The kernel, if it is another than that of the recordings beside it, or there are none: then 6.12.
@@ -191,7 +191,7 @@ impl BoardWorkload {
         self.start(seeds) + Ns::from(self.seconds) * 1_000_000_000
     }
 
-    /// What of the board's abilities the twin lacks.
+    /// Refuses abilities of the board that the twin lacks.
     fn refuse(&self) -> Result<(), Diagnostics> {
         let mut faults = Diagnostics::new();
         let mut pend = |at: &std::ops::Range<usize>, what: &str, feature: &str| {

@@ -36,7 +36,7 @@ pub enum Verdict {
 /// A figure of both sides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// What, and of whom.
+    /// The figure's name, and its task or CPU.
     pub name: String,
     /// Its unit.
     pub unit: &'static str,

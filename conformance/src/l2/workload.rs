@@ -101,7 +101,7 @@ pub struct BoardTask {
     pub own_slice_us: Option<u32>,
     /// The group that it is in.
     pub group: Option<Named>,
-    /// What it does, in turn.
+    /// The steps of the task, in turn.
     pub steps: Vec<Step>,
 }
 
@@ -114,7 +114,7 @@ pub enum Amount {
     Drawn(i64),
 }
 
-/// What follows the work of a step.
+/// The action after the work of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     /// Sleep to the period's absolute end; 0 = 1 us, below = no sleep.
@@ -132,7 +132,7 @@ pub enum Step {
         loops: u32,
         /// Work at full capacity.
         run: Amount,
-        /// What comes with it.
+        /// The action that comes with it.
         then: Then,
         /// The task that it wakes after the work.
         wakes: Option<Named>,

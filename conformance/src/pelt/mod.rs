@@ -85,7 +85,7 @@ pub const LINUX_7_3: u8 = 3;
 /// Names of the subjects by form.
 const NAMES: [&str; 4] = ["pelt-6.1", "pelt-6.12.95", "pelt", "pelt-7.3"];
 
-/// What of the kernel crate averages need.
+/// The modules of the kernel crate that averages need.
 const PELT_ROOMS: Rooms = Rooms {
     library: "pub mod config; pub mod sched { pub mod pelt; }",
     files: &[
@@ -109,7 +109,7 @@ pub struct PeltOf<const FORM: u8> {
     removed: Removed,
     prop_runnable_sum: i64,
     gcfs_prop_runnable_sum: i64,
-    /// What kind of sequence this is (generator only).
+    /// The kind of the sequence (generator only).
     kind: u64,
     length: usize,
 }

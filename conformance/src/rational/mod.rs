@@ -115,7 +115,7 @@ pub fn charge(runtime: i128, load: LoadWeight) -> i128 {
     if weight(load) == 1024 { runtime } else { scaled(runtime, 1024, load) }
 }
 
-/// What a comparison did.
+/// The counts of a comparison.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Compared {
     /// Sequences.

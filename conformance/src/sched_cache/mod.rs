@@ -38,7 +38,7 @@ const TASKS: usize = 8;
 /// The caches of each layout, by their numbers of CPUs.
 const LAYOUTS: [&[u16]; 4] = [&[4, 4], &[2, 2, 2, 2], &[1, 2, 5], &[6, 2]];
 
-/// What is cut out of `fair.c`, in an order in which it compiles.
+/// The functions that are cut out of `fair.c`, in an order in which it compiles.
 const FUNCTIONS: &[&str] = &[
     "llc_id",
     "get_sched_cache_scale",
@@ -63,7 +63,7 @@ const FUNCTIONS: &[&str] = &[
     "get_llc_stats",
 ];
 
-/// What of the kernel crate the subject needs.
+/// The modules of the kernel crate that the subject needs.
 const ROOMS: Rooms = Rooms {
     library: "pub mod config; pub mod sched { pub mod fair {
               pub const NICE_0_LOAD: u64 = 1024 << 10;

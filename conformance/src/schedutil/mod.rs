@@ -134,7 +134,7 @@ impl<const FORM: u8> Schedutil<FORM> {
         }
     }
 
-    /// What the sequence begins with: the domain, its table, capacities.
+    /// Plans the beginning of the sequence: the domain, its table, capacities.
     fn plan(&mut self, rng: &mut Rng) {
         let op = |op, args: &[u64]| {
             let mut record = Record { op, args: [0; crate::l0::ARGS] };
@@ -481,7 +481,7 @@ impl<const FORM: u8> Subject for Schedutil<FORM> {
     }
 }
 
-/// What is taken out of `include/linux/cpufreq.h`, …
+/// The macros that are taken out of `include/linux/cpufreq.h`, …
 const CPUFREQ_MACROS: &[&str] = &[
     "CPUFREQ_RELATION_L",
     "CPUFREQ_RELATION_H",

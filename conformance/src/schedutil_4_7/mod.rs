@@ -108,7 +108,7 @@ impl Schedutil47 {
         }
     }
 
-    /// What the sequence begins with: the domain, its table, capacities.
+    /// Plans the beginning of the sequence: the domain, its table, capacities.
     fn plan(&mut self, rng: &mut Rng) {
         let op = |op, args: &[u64]| {
             let mut record = Record { op, args: [0; crate::l0::ARGS] };

@@ -43,7 +43,7 @@ pub struct Patched<const PATCH: usize>(v5_14::TeoCpu);
 
 const BINS: [&str; CPUIDLE_STATE_MAX] =
     ["bin0", "bin1", "bin2", "bin3", "bin4", "bin5", "bin6", "bin7", "bin8", "bin9"];
-/// What the shim is told of a tree with recent intercepts, of a patch on it, of 6.6, of 6.12, and of 7.3.
+/// The flags of the shim for a tree with recent intercepts, a patch on it, 6.6, 6.12, and 7.3.
 const RECENT: &[&str] = &["-DTEO_RECENT"];
 const RECENT_UTILIZED: &[&str] = &["-DTEO_RECENT", "-DTEO_UTILIZED"];
 const RECENT_TICK_HITS: &[&str] = &["-DTEO_RECENT", "-DTEO_TICK_HITS"];

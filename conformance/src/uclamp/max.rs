@@ -382,7 +382,7 @@ impl<const OLD: bool> Subject for Max<OLD> {
     }
 }
 
-/// What is taken out of `core.c` for queues, in an order in which it compiles.
+/// The functions that are taken out of `core.c` for queues, in an order in which it compiles.
 const QUEUES: &[&str] = &[
     "uclamp_idle_value",
     "uclamp_idle_reset",

@@ -41,7 +41,8 @@ fn groups(text: &mut Cut, core: &str) -> Result<(), String> {
     text.functions(core, &["capacity_from_percent", "cpu_uclamp_write"])
 }
 
-/// What `sched_setattr` makes of clamps: in `syscalls.c` since 6.12, before in `core.c`.
+/// The functions that `sched_setattr` uses for clamps: in `syscalls.c` since 6.12, before in
+/// `core.c`.
 const ATTRIBUTES: &[&str] = &["uclamp_validate", "uclamp_reset", "__setscheduler_uclamp"];
 
 /// The files that functions are cut out of.

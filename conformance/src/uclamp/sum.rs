@@ -87,7 +87,7 @@ fn boot(args: &[u64; crate::l0::ARGS]) -> (Kernel, [TaskId; super::TASKS]) {
         kernel.new_task_group(TaskGroupId(parent), 1024);
     }
     let tasks = std::array::from_fn(|_| kernel.new_task(None, TaskKind::User));
-    // Whoever tells the governor may set a frequency at once.
+    // The caller that tells the governor may set a frequency at once.
     kernel.inside_mut().policies[PolicyId(0)].sugov.freq_update_delay_ns = 0;
     SumSteps(&mut kernel).begin(BEGIN);
     (kernel, tasks)
@@ -395,7 +395,7 @@ fn within(function: &str, name: &str, from: &str, to: &str) -> Option<String> {
     Some(format!("static void {name}(struct rq *rq, struct task_struct *p)\n{{\n{body}\n}}\n"))
 }
 
-/// What is taken out of `fair.c`, in an order in which it compiles.
+/// The functions that are taken out of `fair.c`, in an order in which it compiles.
 const UTILISATION: &[&str] = &[
     "task_util",
     "task_runnable",

@@ -17,7 +17,7 @@ pub const NAME: &str = "wakeups-7.3";
 /// Wakeups, if not said.
 const CASES: u64 = 300_000;
 
-/// What is taken out of `fair.c`, in an order in which it compiles.
+/// The functions that are taken out of `fair.c`, in an order in which it compiles.
 const FUNCTIONS: &[&str] = &[
     "is_core_idle",
     "choose_sched_idle_rq",

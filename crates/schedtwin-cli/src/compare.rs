@@ -126,7 +126,7 @@ fn verdicts(conditions: &[Condition], of: &Comparison) -> Result<Verdicts, Diagn
     conditions.iter().map(judge).collect()
 }
 
-/// What is printed: one table, or with `--each` one for each machine and workload.
+/// Returns the text to print: one table, or with `--each` one for each machine and workload.
 fn table(
     arguments: &Compare,
     selectors: &[Selector],
@@ -175,7 +175,7 @@ pub fn write_page(path: &Path, page: impl AsRef<[u8]>) -> Result<(), Failure> {
     written.map_err(|error| Failure::of_file("write", path, &error))
 }
 
-/// What the arguments ask for.
+/// The request of the arguments, understood.
 struct Understood {
     /// The kernels on each machine under each workload.
     groups: Vec<Vec<Column>>,
@@ -231,7 +231,7 @@ pub fn named_kernels(texts: &[String], faults: &mut Diagnostics) -> Vec<String> 
     all.flatten().map(|choice| choice.text).collect()
 }
 
-/// What `--fail-if` asks of a comparison with so many runs of each kernel.
+/// Parses the conditions that `--fail-if` asks of a comparison with so many runs of each kernel.
 pub fn conditions(texts: &[String], runs: u64, faults: &mut Diagnostics) -> Vec<Condition> {
     let parsed = texts.iter().map(|text| {
         let condition = Condition::parse(text)?;
@@ -241,7 +241,7 @@ pub fn conditions(texts: &[String], runs: u64, faults: &mut Diagnostics) -> Vec<
     parsed.filter_map(|condition| faults.absorb(condition)).collect()
 }
 
-/// What the conditions object to.
+/// Returns the objections of the conditions.
 pub fn judge(conditions: &[Condition], of: &Comparison) -> Result<Vec<String>, Diagnostics> {
     let judged: Result<Vec<_>, Diagnostics> =
         conditions.iter().map(|condition| condition.judge(of)).collect();

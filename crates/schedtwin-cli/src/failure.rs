@@ -10,7 +10,7 @@ use schedtwin_input::{Diagnostic, Diagnostics, Severity};
 
 use crate::output::{shown, tell};
 
-/// What went wrong.
+/// The cause of a failure.
 #[derive(Debug)]
 pub enum Failure {
     /// The input is refused; every fault has its place.

@@ -16,7 +16,8 @@ use signal_hook::iterator::Signals;
 /// Files that this process is about to write.
 static OUTPUTS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// What shells add to a signal's number to make it an exit code: 130 after Ctrl-C, 143 after TERM.
+/// The number that shells add to a signal's number to make it an exit code: 130 after Ctrl-C, 143
+/// after TERM.
 const BY_SIGNAL: i32 = 128;
 
 /// Waits for signals. Without it (a system that refuses) an interrupted run leaves a `.partial` file.

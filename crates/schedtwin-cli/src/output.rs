@@ -29,7 +29,7 @@ pub fn tell(text: &str) {
     let _ = writeln!(io::stderr(), "{}", printable::lines(text));
 }
 
-/// What a failed write to stdout means.
+/// Returns the failure that a failed write to stdout means.
 pub fn failure(error: io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::NobodyReads,

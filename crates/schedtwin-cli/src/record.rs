@@ -163,7 +163,7 @@ pub fn record(arguments: Record) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the instance records.
+/// The set-up of the instance: the events that it records, and its CPUs.
 struct Setup {
     events: Vec<(String, String)>,
     layout: PageLayout,
@@ -240,7 +240,7 @@ fn native_order() -> ByteOrder {
     if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little }
 }
 
-/// What a CPU has recorded so far.
+/// The data that a CPU has recorded so far.
 struct Spool {
     pipe: File,
     /// Without a name, so that nothing of it is left however this process ends.

@@ -92,7 +92,8 @@ pub fn replay(arguments: Replay) -> Result<(), Failure> {
     if failed.is_empty() { printed } else { Err(Failure::Failed(failed)) }
 }
 
-/// What the conditions object to. Rows that are doubtful are not judged unless asked; what they would have objected to there is
+/// Returns the objections of the conditions. Rows that are doubtful are not judged unless asked;
+/// what they would have objected to there is
 /// told as a warning.
 fn judged(
     conditions: &[Condition],
@@ -118,10 +119,10 @@ fn judged(
     Ok(found)
 }
 
-/// What the arguments ask for.
+/// The request of the arguments, understood.
 struct Understood {
     columns: Vec<Column>,
-    /// What they replay.
+    /// The recording that they replay.
     trace: TraceRecording,
     conditions: Vec<Condition>,
     /// Which rows are shown.

@@ -150,7 +150,8 @@ fn understand(arguments: &StudyRun) -> Result<(Vec<Ready>, Vec<Waiting>), Failur
     Ok((ready, waiting))
 }
 
-/// What was fitted for a study: none, what its calibration says, or why that may not be used.
+/// Returns the fitted values of a study: none, those of its calibration, or why that may not be
+/// used.
 fn calibration(
     arguments: &StudyRun,
     named: &str,
@@ -258,7 +259,7 @@ pub fn calibrate(arguments: Calibrate) -> Result<(), Failure> {
     output::print(&fitted(&found, &path))
 }
 
-/// What was found, how well it is determined, and how well it meets the base values.
+/// Returns the found values, how well they are determined, and how well they meet the base values.
 fn fitted(found: &Calibration, path: &Path) -> String {
     let rise = |rise: Option<f64>| rise.map_or("-".to_string(), |rise| format!("{rise:+.2}"));
     let mut text =
@@ -295,7 +296,8 @@ fn fitted(found: &Calibration, path: &Path) -> String {
     text
 }
 
-/// What would be fitted, on what, and what would stay a check.
+/// Lists the parameters that would be fitted, the values they would be fitted on, and the values
+/// that would stay a check.
 fn dry(study: &Study, base: &BaseOnly, effort: Effort, path: &Path) -> String {
     let mut text = String::from("would fit\n");
     for fit in &study.fits {

@@ -84,7 +84,7 @@ pub struct Entry {
 }
 
 impl Value {
-    /// What it is, in words: "a whole number".
+    /// Returns the kind of the value, in words: "a whole number".
     pub fn kind(&self) -> &'static str {
         match self {
             Value::String(_) => "text",
@@ -99,7 +99,7 @@ impl Value {
 }
 
 impl Node {
-    /// What it is, for a message "... expected, this is `X`".
+    /// Returns the value as text, for a message "... expected, this is `X`".
     pub(crate) fn shown(&self) -> String {
         match &self.value {
             Value::String(_) => "text".into(),

@@ -13,7 +13,7 @@ pub enum FileKind {
     Machine,
     /// Settings of a kernel.
     Kernel,
-    /// What a patch sets.
+    /// The settings of a patch.
     Patch,
     /// Columns and rows of a published table.
     Study,
@@ -32,7 +32,8 @@ const TABLES: [(FileKind, &[&str]); 4] = [
 ];
 
 impl FileKind {
-    /// What the text is. A TOML file without any other kind's tables is taken for a kernel.
+    /// Returns the kind of the text. A TOML file without any other kind's tables is taken for a
+    /// kernel.
     ///
     /// ```
     /// use schedtwin_input::FileKind;

@@ -10,7 +10,7 @@ pub(crate) struct Step {
     pub(crate) span: Range<usize>,
 }
 
-/// What a step selects.
+/// The part that a step selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StepKind {
     /// A key of a table.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a user wrote: sources with names, positions, and errors that point at them.
+//! The input of a user: sources with names, positions, and errors that point at them.
 //!
 //! Every reader collects a [`Diagnostics`] and goes on, so that a user sees all faults of a file at
 //! once, each with file, line, column, the offending text and what to do about it.
@@ -103,9 +103,9 @@ pub struct Diagnostic {
     pub source: Arc<Source>,
     /// Which bytes of it.
     pub span: Range<usize>,
-    /// What is wrong; fits after "failed to ...: ".
+    /// The fault; fits after "failed to ...: ".
     pub message: String,
-    /// What to do: a suggestion, the allowed values.
+    /// The remedy: a suggestion, the allowed values.
     pub help: Option<String>,
 }
 

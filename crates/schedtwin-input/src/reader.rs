@@ -40,7 +40,7 @@ pub struct Located<T> {
     pub at: Location,
 }
 
-/// What can be read from a TOML value.
+/// A type that can be read from a TOML value.
 pub trait FromNode: Sized {
     /// Reads it; what is wrong is noted, at the innermost place.
     fn from_node(node: &Node, faults: &mut Diagnostics) -> Option<Self>;
@@ -79,7 +79,7 @@ impl<'d> TableReader<'d> {
         self
     }
 
-    /// What to do where these keys are missing, said of the first.
+    /// Sets the help for a case where these keys are missing, said of the first.
     pub fn hint(&mut self, keys: &[&str], help: String) {
         self.hint = (keys.iter().map(|key| (*key).to_string()).collect(), Some(help));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the command line names: `NAME[+PATCH...][:KEY=VALUE,...]`.
+//! The names on the command line: `NAME[+PATCH...][:KEY=VALUE,...]`.
 //!
 //! A kernel may carry patches and settings, a machine settings only. Every piece keeps its place in
 //! the text, so that a fault found much later (an operating point that a setting made impossible)

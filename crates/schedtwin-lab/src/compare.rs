@@ -34,7 +34,7 @@ use crate::measured::{Measured, Row};
 use crate::provenance::Provenance;
 use crate::stats::{self, Difference, Estimate};
 
-/// What can be run with a seed: the twin's scenario, or a stand-in in tests.
+/// A thing that can be run with a seed: the twin's scenario, or a stand-in in tests.
 pub trait Subject: Sync {
     /// The column's identity: the kernel as the user spelled it.
     fn name(&self) -> &str;
@@ -42,7 +42,7 @@ pub trait Subject: Sync {
     fn duration(&self) -> Option<Ns>;
     /// One run; stores the simulated ns so far into `simulated` now and then.
     fn run(&self, seed: u64, simulated: Arc<AtomicU64>) -> io::Result<RunResult>;
-    /// What a user types to repeat one run alone.
+    /// Returns the command that repeats one run alone.
     fn command(&self, seed: u64) -> String;
 }
 
@@ -154,7 +154,7 @@ pub fn compare<S: Subject>(
     })
 }
 
-/// What runs measured, not judged yet.
+/// The measurements of runs, not judged yet.
 pub struct Sampled {
     /// The metrics with their samples.
     pub rows: Vec<Row>,
@@ -182,7 +182,7 @@ impl Plan {
     }
 }
 
-/// Runs every subject with every seed. Whoever calls it has announced the runs of the first round;
+/// Runs every subject with every seed. The caller has announced the runs of the first round;
 /// `imprecise` says what is not known to the wanted share yet.
 ///
 /// # Panics

@@ -14,9 +14,9 @@ pub struct Crash {
     pub seed: u64,
     /// The kernel as the user spelled it.
     pub kernel: String,
-    /// What it said, and where if that is known.
+    /// The message of the panic, and its place if that is known.
     pub message: String,
-    /// What repeats this run alone.
+    /// The command that repeats this run alone.
     pub command: String,
 }
 

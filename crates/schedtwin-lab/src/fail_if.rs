@@ -185,7 +185,7 @@ impl Condition {
         ))
     }
 
-    /// What the limit is held against.
+    /// Returns the value that the limit is compared with.
     fn found(&self, cell: &Cell) -> Found {
         let number = |mean: Option<f64>, interval| match mean {
             Some(mean) => Found::Number { mean, interval },
@@ -290,7 +290,7 @@ impl Condition {
     }
 }
 
-/// What a cell has to say of a limit.
+/// The value of a cell that a limit is compared with.
 #[derive(Clone, Copy)]
 enum Found {
     Undefined,

@@ -15,7 +15,8 @@ use crate::select::Key;
 /// Up to so many parts have rows of their own in the longer table.
 pub const MANY: usize = 16;
 
-/// What a row is of, but for the part: name, stat, labels without the part, and what kind of part it is.
+/// The description of a row without its part: name, stat, labels without the part, and the kind of
+/// the part.
 type Group<'a> = (&'a str, &'a str, Vec<(&'a str, &'a str)>, &'static str);
 
 /// The group of a row of one part; `None`: it is of no part, or sums up a group.

@@ -16,13 +16,13 @@ use schedtwin_types::metric::{Better, Kind, Metric};
 /// One metric over all kernels and seeds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// What, e.g. `wakeup_latency`.
+    /// The metric's name, e.g. `wakeup_latency`.
     pub name: &'static str,
     /// `mean`, `p99`, `sum`, ...
     pub stat: &'static str,
     /// The unit of the samples.
     pub unit: &'static str,
-    /// What it is restricted to.
+    /// The labels that the metric is restricted to.
     pub labels: Labels,
     /// Whether it is of one thing, or sums up many.
     pub kind: Kind,
@@ -40,7 +40,7 @@ impl Row {
         Row { name, stat, unit, labels: metric.labels.clone(), kind, better, samples: Vec::new() }
     }
 
-    /// What names it.
+    /// Returns the key that names the row.
     pub fn key(&self) -> Key<'_> {
         (self.name, self.stat, &self.labels, self.kind)
     }

@@ -23,14 +23,14 @@ const LONGEST: Ns = 60_000_000;
 /// More pieces than this are not drawn.
 const MOST_PIECES: usize = 4000;
 
-/// What happened around the longest wait.
+/// The events around the longest wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// The kernel.
     pub kernel: String,
     /// The seed of the run.
     pub seed: u64,
-    /// Who waited.
+    /// The task that waited.
     pub task: String,
     /// On which CPU it got to run.
     pub cpu: u16,
@@ -38,7 +38,7 @@ pub struct Moment {
     pub woken_at: Ns,
     /// When it got the CPU.
     pub runs_at: Ns,
-    /// What is shown, from and to.
+    /// The interval that is shown, from and to.
     pub window: [Ns; 2],
     /// Of every CPU who ran, in order.
     pub lanes: Vec<Vec<Piece>>,
@@ -51,7 +51,7 @@ pub struct Moment {
 pub struct Piece {
     /// From and to, within the window.
     pub span: [Ns; 2],
-    /// Whose name.
+    /// The task's name.
     pub task: String,
     /// Whether it is the task that waited.
     pub is_waiter: bool,

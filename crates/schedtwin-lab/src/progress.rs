@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How far many runs are: counted by the runs, read by whoever draws a bar. It also keeps which runs panicked, so that no
+//! The progress of many runs: the runs count it, and a progress bar reads it. It also keeps which
+//! runs panicked, so that no
 //! command can end without saying so.
 //!
 //! Progress only reports; nothing that is computed depends on it.

@@ -122,9 +122,9 @@ pub struct Fidelity {
     pub assumed_frequency_pct: f64,
     /// Share of the recorded work that was taken off as cost of kernel paths, %.
     pub paths_taken_off_pct: f64,
-    /// What the file tells of the kernel that recorded, a sentence each.
+    /// Facts of the file about the kernel that recorded, a sentence each.
     pub origin: Vec<String>,
-    /// What was assumed of the recorded device.
+    /// Assumptions about the recorded device.
     pub assumptions: Vec<String>,
     /// The recorded clusters as they were taken.
     pub clusters: Vec<RecordedCluster>,
@@ -291,7 +291,8 @@ fn fidelity(trace: &TraceRecording, board: &Board, comparison: &Comparison) -> F
     }
 }
 
-/// What is held against the limits: of the recording, and of its replay on the first kernel.
+/// Returns the figures that limits apply to: of the recording, and of its replay on the first
+/// kernel.
 fn figures(trace: &TraceRecording, board: &Board, comparison: &Comparison) -> Vec<Figure> {
     let recorded = &trace.recorded;
     let replayed = |name, stat, labels: &Labels| mean_of(comparison, 0, name, stat, labels);
@@ -419,7 +420,7 @@ fn replayed_deep(board: &Board, comparison: &Comparison) -> Option<f64> {
     (all > 0.0).then(|| 100.0 * deep / all)
 }
 
-/// What can be measured in a recording and in its replay.
+/// Returns the measurements that exist both in a recording and in its replay.
 fn pairs(trace: &TraceRecording, comparison: &Comparison) -> Vec<Pair> {
     let recorded = &trace.recorded;
     let mut pairs = Vec::new();

@@ -16,7 +16,7 @@ const SCHEMAS: [(&str, &str); 6] = [
     ("schedtwin.record/1", include_str!("../schemas/schedtwin.record.schema.json")),
 ];
 
-/// What makes a schema.
+/// The function that makes a schema.
 type Made = fn() -> String;
 
 /// The schemas of machine and kernel files, which are made from declarations.

@@ -18,7 +18,7 @@ const DETAIL_LABELS: [&str; 6] = ["task", "cpu", "khz", "source", "while", "over
 /// Parts of a machine (frequency domains, packages) are headlines if they are at most so many.
 const FEW_PARTS: usize = 3;
 
-/// What names a row: name, stat, labels, kind.
+/// The key of a row: name, stat, labels, kind.
 pub type Key<'a> = (&'a str, &'a str, &'a Labels, Kind);
 
 /// Whether a row is of the whole machine and workload.

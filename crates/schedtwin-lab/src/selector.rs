@@ -31,7 +31,7 @@ use schedtwin_types::wildcard::{Wildcards, matches};
 use crate::many_parts::MANY;
 use crate::select::Key;
 
-/// What stands among the labels of a selector and asks for a kind of rows.
+/// The name that stands among the labels of a selector and asks for a kind of rows.
 const ROW: &str = "row";
 
 /// More choices than this are not listed in a message.

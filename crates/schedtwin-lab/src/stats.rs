@@ -12,7 +12,7 @@
 //!   distribution with `n - 1` degrees of freedom (Welch–Satterthwaite for two groups)
 //! - significant: the two-sided p is below 0.05
 //!
-//! What is not defined stays undefined: one value has no interval and nothing is significant from
+//! Undefined values stay undefined: one value has no interval and nothing is significant from
 //! it; `None` and non-finite samples are left out; no result is ever NaN. Differences that no value
 //! shows beyond rounding (2^-40 of the values) count as none at all.
 //!
@@ -41,7 +41,7 @@ pub struct Estimate {
     pub ci95: Option<[f64; 2]>,
 }
 
-/// What changed from the baseline to another kernel.
+/// The change from the baseline to another kernel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
     /// Pairs (paired test) or the smaller group (Welch).

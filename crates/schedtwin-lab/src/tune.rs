@@ -7,7 +7,8 @@
 //!    measured is the answer
 //!
 //! Each value runs the same seeds as the goal, so that two values differ by what was set and not by luck. That the metric rises or falls
-//! all the way is assumed; all that was measured is returned, so that whoever looks sees whether it does.
+//! all the way is assumed; all that was measured is returned, so that the user can see whether it
+//! does.
 //!
 //! ```
 //! use schedtwin_lab::tune::Range;
@@ -86,15 +87,15 @@ impl Range {
     }
 }
 
-/// What the metric shall be.
+/// The goal that the metric shall reach.
 pub enum Goal<S> {
     /// A number in the metric's unit.
     Value(f64),
-    /// What this one measures.
+    /// The measurement of this subject.
     Like(S),
 }
 
-/// What was measured at a value.
+/// The measurement at a value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// The value, as it is written in a setting.
@@ -105,7 +106,7 @@ pub struct Point {
     pub from_goal: Difference,
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tuned {
     /// Name, stat and labels of the metric.

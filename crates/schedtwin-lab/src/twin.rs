@@ -17,7 +17,7 @@ use crate::compare::Subject;
 pub struct Column {
     /// The kernel as the user spelled it.
     pub kernel: String,
-    /// What runs.
+    /// The scenario that runs.
     pub scenario: Scenario,
 }
 

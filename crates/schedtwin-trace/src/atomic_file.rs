@@ -62,7 +62,7 @@ pub struct AtomicFile {
 impl AtomicFile {
     /// Opens a temporary file in the directory of `path`.
     ///
-    /// What exists at `path` and is no regular file (a pipe, `/dev/null`) is written directly. A
+    /// Something at `path` that is no regular file (a pipe, `/dev/null`) is written directly. A
     /// symbolic link is followed: its target is replaced.
     pub fn create(path: &Path) -> io::Result<AtomicFile> {
         let path = match fs::metadata(path) {
@@ -161,7 +161,7 @@ fn process_of(temporary: &str, result: &str) -> Option<u32> {
     process.parse().ok()
 }
 
-/// What the temporary names of this process for a result at `path` begin with, if it names a file.
+/// The prefix of this process's temporary names for a result at `path`, if `path` names a file.
 fn partial_prefix(path: &Path) -> Option<OsString> {
     let mut prefix = OsString::from(".");
     prefix.push(path.file_name()?);
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&result).expect("read"), "new");
     }
 
-    /// What a link at a path that nobody named points to is not touched.
+    /// Checks that the target of a link at a path that nobody named is not touched.
     #[cfg(unix)]
     #[test]
     fn a_link_is_replaced_where_it_is_not_to_be_followed() {

@@ -53,7 +53,7 @@ pub fn convert_from<'a>(
     }
 }
 
-/// What a file is, by its first bytes.
+/// The kind of a file, read from its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Record,
@@ -64,7 +64,7 @@ enum Kind {
     Other,
 }
 
-/// What packed records of all versions begin with.
+/// The prefix of packed records of all versions.
 const PACKED_BEGINS: &[u8] = PACKED.split_at(PACKED.len() - 2).0.as_bytes();
 
 impl Kind {

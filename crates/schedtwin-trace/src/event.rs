@@ -53,7 +53,7 @@ pub const CPUS_MAX: usize = 1024;
 /// are out of step by this much at most. More is damage.
 pub const STEP_BACK_MAX_NS: Ns = 1_000_000;
 
-/// What the recording CPU was doing.
+/// The level at which the recording CPU executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Interrupt {
     /// The task itself, or a kernel path in its name.
@@ -96,9 +96,9 @@ pub struct TraceEvent {
     pub cpu: CpuId,
     /// The tracepoint's name, as the file spells it.
     pub name: NameId,
-    /// What ran there.
+    /// The context that ran there.
     pub context: EventContext,
-    /// What happened.
+    /// The event itself.
     pub kind: TraceEventKind,
 }
 
@@ -112,10 +112,10 @@ pub trait TraceSource {
     /// The text of all names that events have used so far.
     fn names(&self) -> &Names;
 
-    /// What the file says beside its events, as far as it has been read.
+    /// Returns the header: the file's data beside its events, as far as it has been read.
     fn header(&self) -> &TraceHeader;
 
-    /// What was read and what is wrong with it, so far.
+    /// Returns the counts of events read and the faults found so far.
     fn report(&self) -> &SourceReport;
 }
 

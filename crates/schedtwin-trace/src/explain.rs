@@ -35,7 +35,7 @@ use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 
-/// What to list: everything that all given conditions hold for.
+/// The conditions of a listing: it lists everything for which all given conditions hold.
 #[derive(Clone, Debug)]
 pub struct Query {
     /// Around this time.
@@ -286,7 +286,7 @@ impl Default for Teller {
 }
 
 impl Teller {
-    /// What policies are called.
+    /// Takes the names of the policies from the header.
     pub fn header(&mut self, meta: &Meta) {
         self.listing.header(meta);
     }
@@ -370,7 +370,7 @@ impl<'a> Listing<'a> {
         named.unwrap_or_else(|| format!("policy {index}"))
     }
 
-    /// What can be told of the whole when its last event, at `end`, has been seen.
+    /// Returns the summary of the whole after its last event, at `end`.
     fn finish(mut self, end: Ns) -> Summary {
         if !self.summary.task_found {
             let names = self.tasks.iter().map(|info| without_number(&info.name).to_string());

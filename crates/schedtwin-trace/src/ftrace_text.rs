@@ -44,7 +44,7 @@ pub struct FtraceText<D: Destination> {
     output: Output<D>,
     meta: Meta,
     tasks: Tasks,
-    /// Who runs on each CPU.
+    /// The task that runs on each CPU.
     current: Vec<TaskId>,
     /// Lines of the interrupt that each CPU is in, for its end.
     lines: Vec<u16>,

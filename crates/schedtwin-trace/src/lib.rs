@@ -75,7 +75,7 @@ use std::path::Path;
 /// A task, as a trace names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskInfo {
-    /// Who: also its pid in the trace.
+    /// The task's number, also its pid in the trace.
     pub id: TaskId,
     /// Its `comm`. Not cut to the kernel's 15 characters.
     pub name: String,
@@ -83,7 +83,7 @@ pub struct TaskInfo {
     pub prio: i32,
 }
 
-/// What a trace says about the run it comes from.
+/// The description of the run that a trace comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
     /// The name of the run: of its process in Perfetto, e.g. the workload.
@@ -96,7 +96,7 @@ pub struct Meta {
     /// `cpu_frequency` for each CPU of the policy. A policy that is not listed is taken to be the
     /// CPU that executed the change alone.
     pub policy_cpus: Vec<CpuMask>,
-    /// What the run was made of: version, machine, kernel, workload, seed, ... in this order.
+    /// The inputs of the run: version, machine, kernel, workload, seed, ... in this order.
     pub provenance: Vec<(String, String)>,
 }
 

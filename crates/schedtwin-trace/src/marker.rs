@@ -16,7 +16,7 @@
 use crate::event::{CPUS_MAX, NameId, Names, TraceEventKind};
 use schedtwin_types::CpuId;
 
-/// What a marker says; `None` if it is none of the known forms.
+/// Parses the text of a marker; returns `None` if it has none of the known forms.
 pub fn parse(text: &[u8], names: &mut Names) -> Option<TraceEventKind> {
     let text = text.trim_ascii_end();
     if text.len() > 1 && text[1] != b'|' {

@@ -85,7 +85,7 @@ const OTHERS: [(&[u8], &str, &str); 3] = [
     (b"PK\x05\x06", "an empty zip archive", "another file"),
 ];
 
-/// What atrace writes in front of what it packs (`atrace -z`).
+/// The header that atrace writes in front of its packed data (`atrace -z`).
 const ATRACE: &[u8] = b"TRACE:\n";
 
 /// Opens a file and takes its wrappers off; `-` is standard input.
@@ -149,7 +149,7 @@ fn packed_after_atrace(head: &[u8]) -> Option<usize> {
     matches!(head[at..], [0x78, 0x01 | 0x5e | 0x9c | 0xda, ..]).then_some(at)
 }
 
-/// What has been taken of the packed bytes.
+/// The count of packed bytes that have been read, and whether they have ended.
 #[derive(Default)]
 struct Seen {
     bytes: Cell<u64>,

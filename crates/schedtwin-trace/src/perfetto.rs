@@ -113,7 +113,7 @@ const _: () = assert!(track::DOMAIN_FIRST + (u16::MAX as u64) < track::TASK_FIRS
 struct Signals {
     /// Values written last.
     values: [u32; 3],
-    /// What the first one's events begin with.
+    /// The leading bytes of the first signal's events.
     first: Encoded,
 }
 
@@ -166,7 +166,7 @@ impl<D: Destination> Perfetto<D> {
         trace
     }
 
-    /// What a reader has to know before the first event.
+    /// Writes the data that a reader needs before the first event.
     fn write_preamble(&mut self) {
         // A release is what readers decode `prev_state` by: R+ is 0x100 since 4.14. Named after the
         // kernel of the run if that names a release.
@@ -434,7 +434,8 @@ impl<D: Destination> Perfetto<D> {
     }
 }
 
-/// Appends what the packet of an event on a track begins with. Room for the lengths of both is its second byte and its last.
+/// Appends the start of a packet for an event on a track. The second byte and the last one are
+/// reserved for the lengths of both.
 #[inline(always)]
 fn packet_begins(room: &mut Room, time: &Encoded) {
     // Field 1 of the trace, and the time as field 8 of that.
@@ -447,7 +448,8 @@ fn packet_begins(room: &mut Room, time: &Encoded) {
 /// Where the number of a track is in what [`counter_head`] returns.
 const COUNTER_HEAD_UUID: usize = 3;
 
-/// What an event begins with that is a value of counter `uuid`: fields 9 and 11, and the tag of field 30, the value.
+/// Encodes the start of an event that is a value of counter `uuid`: fields 9 and 11, and the tag of
+/// field 30, the value.
 fn counter_head(uuid: u64) -> Encoded {
     Encoded::of(|room| {
         room.uint(9, TYPE_COUNTER as u64);
@@ -580,7 +582,7 @@ impl<D: Destination> Sink for Perfetto<D> {
     }
 }
 
-/// What `uname -r` says on the kernel that is named `linux-5.18+...` or `linux-6.12.95`.
+/// Returns what `uname -r` prints on the kernel that is named `linux-5.18+...` or `linux-6.12.95`.
 fn uname_release(kernel: &str) -> Option<String> {
     let release = kernel.strip_prefix("linux-")?;
     let end = release.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(release.len());
@@ -592,7 +594,8 @@ fn uname_release(kernel: &str) -> Option<String> {
     }
 }
 
-/// What arm64's `ipi_raise` says (`ipi_types[]` of `arch/arm64/kernel/smp.c`); the two uses of
+/// Returns the reason that arm64's `ipi_raise` gives (`ipi_types[]` of `arch/arm64/kernel/smp.c`);
+/// the two uses of
 /// `call_function_single` are told apart.
 pub(crate) fn ipi_reason(kind: IpiKind) -> &'static str {
     match kind {

@@ -23,7 +23,7 @@ pub struct TracePacket {
     /// Whether nothing of the sequence is missing before this packet.
     #[prost(bool, optional, tag = "87")]
     pub first_packet_on_sequence: Option<bool>,
-    /// What the packet carries.
+    /// The content of the packet.
     #[prost(oneof = "Data", tags = "1, 2, 6, 11, 45, 60")]
     pub data: Option<Data>,
 }
@@ -96,7 +96,7 @@ messages! {
     "Utsname" Utsname {
         /// `Linux`.
         sysname: Option<String> = (string, optional) "1";
-        /// What `uname -v` prints.
+        /// The output of `uname -v`.
         version: Option<String> = (string, optional) "2";
         /// `6.12.0`.
         release: Option<String> = (string, optional) "3";
@@ -164,7 +164,7 @@ messages! {
         /// Its name.
         thread_name: Option<String> = (string, optional) "5";
     }
-    /// What a counter counts.
+    /// The quantity that a counter counts.
     "CounterDescriptor" CounterDescriptor {
         /// `mW`.
         unit_name: Option<String> = (string, optional) "6";
@@ -177,7 +177,7 @@ messages! {
         r#type: Option<i32> = (int32, optional) "9";
         /// On which track.
         track_uuid: Option<u64> = (uint64, optional) "11";
-        /// What an instant is called.
+        /// The name of an instant.
         name: Option<String> = (string, optional) "23";
         /// The value.
         counter_value: Option<i64> = (int64, optional) "30";
@@ -231,7 +231,7 @@ messages! {
     "FtraceEvent" FtraceEvent {
         /// When, BOOTTIME, nanoseconds.
         timestamp: Option<u64> = (uint64, optional) "1";
-        /// Who was running.
+        /// The task that was running.
         pid: Option<u32> = (uint32, optional) "2";
         /// A frequency change of one CPU.
         cpu_frequency: Option<CpuFrequency> = (message, optional) "11";
@@ -272,7 +272,7 @@ messages! {
     "SchedWakeupFtraceEvent" SchedWakeup {
         /// Its name.
         comm: Option<String> = (string, optional) "1";
-        /// Who.
+        /// The task's pid.
         pid: Option<i32> = (int32, optional) "2";
         /// Its priority.
         prio: Option<i32> = (int32, optional) "3";
@@ -283,7 +283,7 @@ messages! {
     "SchedMigrateTaskFtraceEvent" SchedMigrateTask {
         /// Its name.
         comm: Option<String> = (string, optional) "1";
-        /// Who.
+        /// The task's pid.
         pid: Option<i32> = (int32, optional) "2";
         /// Its priority.
         prio: Option<i32> = (int32, optional) "3";
@@ -296,7 +296,7 @@ messages! {
     "SchedProcessExitFtraceEvent" SchedProcessExit {
         /// Its name.
         comm: Option<String> = (string, optional) "1";
-        /// Who.
+        /// The task's pid.
         pid: Option<i32> = (int32, optional) "2";
         /// Its process.
         tgid: Option<i32> = (int32, optional) "3";
@@ -307,7 +307,7 @@ messages! {
     "IpiRaiseFtraceEvent" IpiRaise {
         /// Bit set of CPUs 0..32.
         target_cpus: Option<u32> = (uint32, optional) "1";
-        /// What for.
+        /// The purpose of the IPI.
         reason: Option<String> = (string, optional) "2";
     }
     /// An interrupt begins.

@@ -8,7 +8,7 @@
 //! **Algorithm.** Packets are read and decoded one by one; the facts of a packet are handed over in
 //! time order. Bundles of different CPUs overlap in time: who needs one order sorts by `at`.
 //!
-//! What a trace does not hold reads as follows: `IdleEnter::tick_stopped` false,
+//! Data that a trace does not hold reads as follows: `IdleEnter::tick_stopped` false,
 //! `IdleExit::residency_ns` and `IrqExit::spent_ns` 0, `Frequency::requested_at` = `at`; `Preempted`
 //! and balance passes that moved nothing are missing; so are samples of signals that changed
 //! nothing.
@@ -37,7 +37,7 @@ pub const PACKET_BYTES_MAX: u64 = 1 << 24;
 pub struct ReadError {
     /// The packet, counted from 1.
     pub packet: u64,
-    /// What is wrong, for after "failed to read the trace".
+    /// The fault, in words that fit after "failed to read the trace".
     pub message: String,
 }
 
@@ -49,7 +49,7 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// What a trace says besides its events.
+/// The content of a trace besides its events.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Contents {
     /// The run.
@@ -69,7 +69,7 @@ pub enum Event {
     Unplaced {
         /// When.
         at: Ns,
-        /// What.
+        /// The fact itself.
         kind: FactKind,
     },
     /// The power of a domain from a time on.
@@ -157,7 +157,7 @@ impl<R: BufRead> Packets<R> {
     }
 }
 
-/// Whose three signals are being collected.
+/// The owner of the three signals that are being collected.
 #[derive(Clone, Copy, PartialEq)]
 enum Owner {
     Cpu(CpuId),

@@ -146,7 +146,7 @@ pub enum Entry {
     Chain(Ns, RecordedChain),
 }
 
-/// What a record alone holds: why something happened.
+/// The reason why something happened, which only a record holds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Why {
     /// A decision of the kernel on this CPU.
@@ -162,7 +162,7 @@ pub struct ReadError {
     pub line: u64,
     /// It is an item of a packed record. The header is the first.
     pub packed: bool,
-    /// What is wrong, for after "failed to read the record".
+    /// The fault, in words that fit after "failed to read the record".
     pub message: String,
 }
 
@@ -205,7 +205,8 @@ impl<R: BufRead> Reader<R> {
         Reader { input, line: 0, bytes: Vec::new(), nr_cpus: 0, packed: false, ended: false }
     }
 
-    /// What the last [`Reader::next`] read, as a line of a record of JSON Lines, without its end.
+    /// Returns the item that the last [`Reader::next`] read, as a line of a record of JSON Lines,
+    /// without its end.
     pub fn json(&self) -> String {
         let item =
             (self.packed && self.line > 1).then(|| packed::parse(&self.bytes).ok()).flatten();
@@ -292,7 +293,7 @@ impl<R: BufRead> Reader<R> {
         self.entry(line)
     }
 
-    /// What a line says, checked. Not of the first one.
+    /// Checks a line that is not the first one, and returns its entry.
     fn entry(&self, line: Line) -> Result<Entry, ReadError> {
         let cpu = match line.cpu {
             Some(cpu) if usize::from(cpu) < self.nr_cpus => Some(CpuId(cpu)),
@@ -336,7 +337,8 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// Refuses times that run backwards, so that whoever reads may subtract them, and what does not exist.
+    /// Refuses times that run backwards, so that readers may subtract them, and things that do not
+    /// exist.
     fn check_chain(&self, end_at: Ns, chain: &RecordedChain) -> Result<(), ReadError> {
         let times = [Some(chain.need_at), chain.requested_at, chain.driver_at, Some(end_at)];
         if !times.iter().flatten().is_sorted() {

@@ -2,7 +2,8 @@
 //! The shapes of a record's lines.
 //!
 //! These types mirror facts and decisions for serde (JSON Lines) and borsh (packed), which `schedtwin-types` does not depend
-//! on. Whoever changes a shape that borsh derives raises the version of [`crate::record::PACKED`].
+//! on. A change to the shape of a type that derives borsh must raise the version of
+//! [`crate::record::PACKED`].
 //! The texts of decisions are fixed ones while a run writes them, and owned ones when they are
 //! read back.
 
@@ -107,11 +108,11 @@ mirrored! {
     }
 }
 mirrored! {
-    /// What woke a task.
+    /// The source that woke a task.
     SourceLine = WakeSource { Task = "task", Timer = "timer", Kernel = "kernel" }
 }
 mirrored! {
-    /// What an IPI is for.
+    /// The purpose of an IPI.
     IpiLine = IpiKind {
         Reschedule = "reschedule", WakeList = "wake_list", NohzKick = "nohz_kick", IrqWork = "irq_work",
         Timer = "timer_broadcast",

@@ -25,7 +25,7 @@ use std::fs::File;
 use std::io::BufRead;
 use std::path::Path;
 
-/// What a format's reader gets.
+/// The input of a format's reader.
 pub struct Input<'a> {
     /// The content, wrappers taken off.
     pub content: Unpacked<'a>,

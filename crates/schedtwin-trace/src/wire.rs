@@ -119,7 +119,8 @@ impl Encoded {
     }
 }
 
-/// Room at the end of a buffer. Numbers are stored there in words of a fixed size, of which the next one overwrites what is
+/// Space at the end of a buffer. Numbers are stored there in words of a fixed size, of which the
+/// next one overwrites what is
 /// too much: that needs no loop and no look at the buffer's capacity.
 pub(crate) struct Room<'a> {
     bytes: &'a mut [u8; Room::BYTES + Room::WORD],
@@ -127,7 +128,7 @@ pub(crate) struct Room<'a> {
 }
 
 impl Room<'_> {
-    /// What fits.
+    /// The most bytes that fit.
     pub(crate) const BYTES: usize = 64;
     /// The longest word.
     const WORD: usize = 16;
@@ -136,7 +137,8 @@ impl Room<'_> {
     #[inline(always)]
     fn store<const N: usize>(&mut self, word: [u8; N], length: usize) {
         const { assert!(N <= Room::WORD, "a word fits behind the last byte") };
-        // As a remainder the place is seen to be within bounds; who gives the room looks whether it was enough.
+        // As a remainder the place is seen to be within bounds; the caller that gives the space
+        // checks whether it was enough.
         let place = self.length % Room::BYTES;
         self.bytes[place..place + N].copy_from_slice(&word);
         self.length = self.length.wrapping_add(length);
@@ -195,9 +197,9 @@ impl Room<'_> {
     }
 }
 
-/// Bytes with room behind them, so that appending needs no look at the capacity.
+/// Bytes with free space behind them, so that appending needs no look at the capacity.
 pub(crate) struct Buffer {
-    /// Those that are filled, and more than what a [`Room`] takes.
+    /// The filled bytes, and more than a [`Room`] takes.
     bytes: Vec<u8>,
     filled: usize,
 }
@@ -209,12 +211,12 @@ impl Default for Buffer {
 }
 
 impl Buffer {
-    /// Makes a buffer that has room for a [`Room`] until so many bytes are filled.
+    /// Makes a buffer that has space for a [`Room`] until so many bytes are filled.
     pub(crate) fn with_room(bytes: usize) -> Buffer {
         Buffer { bytes: vec![0; bytes + Room::BYTES + Room::WORD], filled: 0 }
     }
 
-    /// What has been appended.
+    /// Returns the bytes appended so far.
     #[inline(always)]
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.filled]
@@ -256,7 +258,7 @@ impl Buffer {
         self.filled = self.filled.wrapping_add(room.length);
     }
 
-    /// Makes room for `more` and a [`Room`].
+    /// Makes space for `more` and a [`Room`].
     #[cold]
     fn grow(&mut self, more: usize) {
         self.bytes.resize((self.filled + more).next_power_of_two() + 1024, 0);
@@ -313,7 +315,7 @@ impl Column {
     /// The longest varint.
     const VALUE_BYTES: usize = 10;
 
-    /// Empties the column and makes room for so many values.
+    /// Empties the column and makes space for so many values.
     pub(crate) fn begin(&mut self, values: usize) {
         let room = values * Column::VALUE_BYTES;
         if self.bytes.len() < room {
@@ -322,7 +324,7 @@ impl Column {
         self.filled = 0;
     }
 
-    /// What has been appended.
+    /// Returns the bytes appended so far.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.filled]
     }

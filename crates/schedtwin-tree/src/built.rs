@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What governors of every kind have in common when they have been compiled.
+//! The properties that governors of every kind have in common when they have been compiled.
 
 use crate::Fault;
 use crate::compile::{self, Job};
@@ -15,7 +15,7 @@ pub(crate) struct Built {
     /// Of everything that decides what it does.
     pub(crate) hash: u64,
     pub(crate) code: Arc<Code>,
-    /// What records say of its decisions.
+    /// The rule that records state for its decisions.
     pub(crate) rule: &'static str,
 }
 

@@ -60,7 +60,7 @@ pub(crate) struct Object {
     pub(crate) hash: u64,
 }
 
-/// What is to be compiled.
+/// The code that is to be compiled.
 pub(crate) struct Job<'a> {
     pub(crate) tree: &'a Tree,
     /// The governor's file inside of the tree.
@@ -191,7 +191,7 @@ fn compile(job: &Job, compiler: &Compiler, cache: &Path, to: &Path) -> Result<()
     fs::rename(folder.path().join("object.so"), to).map_err(kept)
 }
 
-/// What the compiler said, and what it means here.
+/// Returns the fault that the compiler's output means here.
 fn not_compiled(job: &Job, output: &Output) -> Fault {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let said = said.replace(&format!("{STAGE}/"), "");
@@ -220,7 +220,7 @@ fn is_error(line: &str) -> bool {
         || line.contains("undefined symbol")
 }
 
-/// What the code wants and is not offered, each with a suggestion.
+/// The names that the code wants and is not offered, each with a suggestion.
 struct Wanting(Vec<(String, Option<String>)>);
 
 impl Wanting {
@@ -249,7 +249,7 @@ impl Wanting {
     }
 }
 
-/// What a line of the compiler or the linker misses: gcc's and clang's words.
+/// Returns the name that a line of the compiler or the linker misses: gcc's and clang's words.
 fn wanted(line: &str) -> Option<(String, Option<String>)> {
     let quoted = |text: &str| -> Vec<String> {
         let pieces = text.split(['\'', '`']).skip(1).step_by(2);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What is wrong with a tree or its code, before it is known where the user named it.
+//! The faults of a tree or its code, before it is known where the user named it.
 
 use schedtwin_input::{Diagnostics, Location};
 
 /// A fault and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What is wrong.
+    /// The fault.
     pub message: String,
-    /// What to do.
+    /// The remedy.
     pub help: Option<String>,
 }
 

@@ -20,7 +20,7 @@ use std::ffi::{c_char, c_int, c_long, c_void};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// What a governor may allocate.
+/// The memory that a governor may allocate.
 const HEAP_BYTES: usize = 16 << 20;
 /// Most copies of one object that are loaded; further kernels share them.
 const ARENAS_MAX: usize = 128;
@@ -87,7 +87,7 @@ pub(crate) struct Arena {
     heap: *mut u8,
     heap_used: unsafe extern "C" fn() -> usize,
     pristine: Vec<u8>,
-    /// Whose contents lie here; held while anyone asks the C.
+    /// The store whose contents lie here; held while anyone asks the C.
     resident: Mutex<Weak<Store>>,
 }
 
@@ -179,7 +179,7 @@ impl Arena {
         self.writable.iter().copied()
     }
 
-    /// What lies here. The caller holds the lock.
+    /// Returns the contents that lie here. The caller holds the lock.
     fn contents(&self) -> Vec<u8> {
         // SAFETY: heap_used() only reads two pointers of the object.
         let used = unsafe { (self.heap_used)() };

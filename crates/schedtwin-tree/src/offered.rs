@@ -79,7 +79,7 @@ pub(crate) fn is_quoted(name: &str) -> bool {
     QUOTED.contains(&name)
 }
 
-/// What a header consists of that leads to everything.
+/// The text of a header that leads to everything.
 pub(crate) const FORWARD: &str = "#include <schedtwin/all.h>\n";
 
 /// All files to be written: paths and texts.

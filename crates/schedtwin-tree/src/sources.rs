@@ -54,7 +54,7 @@ impl Sources {
     }
 }
 
-/// What the fault of a missing file says: what of that folder there is, if that was found out.
+/// Returns the fault of a missing file: it lists the content of that folder, if that was found out.
 fn not_there(tree: &Tree, path: &str) -> Fault {
     const GOVERNORS: [&str; 4] = ["teo", "menu", "ladder", "haltpoll"];
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Whose code is asked, and what happens when it crashes, loops or has to be refused: the program ends with a message
+//! The watch over the code that is asked, for the case that it crashes, loops or has to be refused:
+//! the program ends with a message
 //! that names the governor, its tree and the question.
 //!
 //! | what | how it is noticed | the end |
@@ -33,7 +34,7 @@ const LIMIT_S: u64 = 10;
 /// How often the watching thread looks.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// What messages say about a governor. Never dropped, so that a signal's handler can rely on it.
+/// The label of a governor in messages. Never dropped, so that a signal's handler can rely on it.
 #[derive(Debug)]
 pub(crate) struct Label {
     /// `teo.c of ~/src/linux`.
@@ -98,7 +99,7 @@ pub(crate) struct Watched {
     pub(crate) cpu: u16,
 }
 
-/// What a governor is asked.
+/// The question to a governor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Question {
     /// To register itself and take the CPUs over.
@@ -221,7 +222,7 @@ const SIGNALS: [(c_int, &str); 5] = [
 /// Sent to a thread whose call takes too long, to learn where it is.
 const TOO_LONG: c_int = libc::SIGURG;
 
-/// What was installed for a signal before.
+/// The action that was installed for a signal before.
 struct Before(c_int, libc::sigaction);
 
 static BEFORE: OnceLock<Vec<Before>> = OnceLock::new();
@@ -360,7 +361,7 @@ fn watch(limit: Duration) {
 }
 
 impl Slot {
-    /// What its thread has computed so far.
+    /// Returns the time that its thread has computed so far.
     fn processor_time(&self) -> Option<Duration> {
         // The lock is held meanwhile: a thread that ends waits for it.
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
@@ -405,7 +406,7 @@ fn tell(slot: &Slot, label: &Label, signal: c_int, limit: Duration) -> ! {
     fatal(&message(slot, label, "crashed", &lines));
 }
 
-/// What has happened to a governor, in lines.
+/// Returns the report on an event of a governor, in lines.
 fn message(slot: &Slot, label: &Label, what: &str, lines: &[(&str, &str)]) -> String {
     let mut text = format!("error: {} {what}\n  asked: {}", label.name, slot.question());
     for (head, line) in lines {
@@ -417,7 +418,8 @@ fn message(slot: &Slot, label: &Label, what: &str, lines: &[(&str, &str)]) -> St
 /// The exit code of bad input, which a user's code is that crashes, loops or asks for what there is not.
 const BAD_INPUT: c_int = 2;
 
-/// Ends the program with a message, which is that of whoever comes first: others wait here for the end.
+/// Ends the program with a message. The first caller's message is printed: others wait here for the
+/// end.
 fn fatal(message: &str) -> ! {
     static ENDS: AtomicBool = AtomicBool::new(false);
     if ENDS.swap(true, Ordering::AcqRel) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What tasks ask for: workloads, read from rt-app files, built in or recorded, and their threads' programs.
+//! Workloads, which are the demands of tasks: read from rt-app files, built in or recorded, and
+//! their threads' programs.
 //!
 //! A [`Workload`] is checked and knows no machine. [`Workload::instantiate`] fits it to a [`Host`]
 //! and makes its [`Programs`]: the program counters of all threads and the user memory they share.

@@ -140,7 +140,7 @@ impl Programs {
         }
     }
 
-    /// What is written into the files of task groups before the start.
+    /// Returns the values that are written into the files of task groups before the start.
     pub fn task_group_files(&self) -> &[TaskGroupFiles] {
         match &self.0 {
             Kind::RtApp(programs) => programs.task_group_files(),
@@ -205,7 +205,7 @@ impl Programs {
         }
     }
 
-    /// What a benchmark says of itself, as metrics; none of other workloads.
+    /// Returns the benchmark's own results as metrics; none of other workloads.
     pub fn results(&self) -> Vec<Metric> {
         match &self.0 {
             Kind::Benchmark(player) => player.results(),
@@ -260,7 +260,7 @@ impl Programs {
         }
     }
 
-    /// What `thread` does next, now that its last operation is over.
+    /// Returns the next operation of `thread`, now that its last operation is over.
     ///
     /// The first call for a thread comes with [`Outcome::Started`]. A [`Op::Mark`] takes no time:
     /// the thread is asked again at once.

@@ -18,14 +18,15 @@ use std::sync::Arc;
 const FILE_BYTES_MAX: u64 = 4 << 20;
 const NS_PER_S: Ns = 1_000_000_000;
 
-/// What a workload needs to know of the machine.
+/// The properties of the machine that a workload needs to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
     /// The capacity of each CPU at its highest frequency, 1..=1024.
     pub cpu_capacity: Vec<u32>,
     /// How long one loop of rt-app's busy work takes at capacity 1024, nanoseconds, at least 1.
     pub ns_per_loop: u64,
-    /// What threads of SCHED_DEADLINE may reserve together before the kernel says EBUSY, 2^20 = all of a CPU of capacity
+    /// The bandwidth that threads of SCHED_DEADLINE may reserve together before the kernel says
+    /// EBUSY, 2^20 = all of a CPU of capacity
     /// 1024; `None`: there is no limit.
     pub dl_bandwidth: Option<u64>,
 }
@@ -52,7 +53,8 @@ pub struct Workload {
     duration: Option<Ns>,
 }
 
-/// What every kind of workload can say of itself once it is checked: an rt-app file, a recording, a benchmark.
+/// The interface of every kind of workload once it is checked: an rt-app file, a recording, a
+/// benchmark.
 ///
 /// A kind implements it in its own module. Its running threads are a kind of [`Programs`].
 pub(crate) trait Checked: Debug + Send + Sync {
@@ -103,7 +105,7 @@ pub(crate) trait Checked: Debug + Send + Sync {
     ) -> Result<Programs, Diagnostics>;
 }
 
-/// What most kinds of workloads wait for: nothing.
+/// The pending features of most kinds of workloads: none.
 static NOTHING_PENDING: Diagnostics = Diagnostics(Vec::new());
 
 impl Workload {
@@ -175,7 +177,7 @@ impl Workload {
         }
     }
 
-    /// What a built-in model is made of and which options it takes; of a file its text.
+    /// Describes the parts and the options of a built-in model; of a file returns its text.
     pub fn describe(&self) -> String {
         self.checked.describe()
     }
@@ -195,7 +197,7 @@ impl Workload {
         Ok(Workload { name: stem, checked: Arc::new(model), duration })
     }
 
-    /// What a recording's threads did, under a name.
+    /// Makes a workload from a recording of threads, under a name.
     pub fn recorded(name: impl Into<String>, recording: Recording) -> Workload {
         let duration = Some(recording.duration());
         Workload { name: name.into(), checked: Arc::new(recording), duration }
@@ -246,12 +248,13 @@ impl Workload {
         self.checked.has_rt_tasks(host)
     }
 
-    /// What a user should know although the workload runs.
+    /// Returns notices that a user should know although the workload runs.
     pub fn notices(&self) -> Vec<String> {
         self.checked.notices().to_vec()
     }
 
-    /// What the file asks for that the twin understands but does not model yet: with any of it,
+    /// Returns requests of the file that the twin understands but does not model yet: with any of
+    /// them,
     /// [`Workload::instantiate`] refuses.
     pub fn pending(&self) -> &Diagnostics {
         self.checked.pending()

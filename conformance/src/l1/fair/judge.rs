@@ -47,7 +47,7 @@ struct Begun {
     requeue: bool,
 }
 
-/// Who has arrived at a queue, and whether it was just forked.
+/// The task that has arrived at a queue, and whether it was just forked.
 #[derive(Clone, Copy, Debug)]
 struct Arrived {
     cpu: usize,
@@ -85,7 +85,8 @@ pub(in crate::l1) struct Fair {
     /// By printing CPU: whose queue was printed last, and whether for a pick since its last operation or switch.
     listed: [usize; NR_CPUS],
     pub(super) picking: [bool; NR_CPUS],
-    /// Who ran when a wakeup was asked about, and its times before that may have ended its protection.
+    /// The task that ran when a wakeup was asked about, and its times before that may have ended
+    /// its protection.
     before_check: [Option<(i32, Virtual)>; NR_CPUS],
     /// Entities taken over while they ran: how long they are protected is still to be taken over.
     protection: BTreeSet<i32>,
@@ -124,7 +125,7 @@ impl Fair {
     }
 }
 
-/// What a pick did.
+/// The effect of a pick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Picked {
     Task(i32),
@@ -672,7 +673,8 @@ impl Redrive {
     }
 }
 
-/// What the recording answers: whether a wakeup or arrival on `cpu` makes the running task give way.
+/// Returns the recording's answer: whether a wakeup or arrival on `cpu` makes the running task give
+/// way.
 fn preempts(r: &Record, trace: &Trace, cpu: usize, operation: Operation, arrives: bool) -> bool {
     let mut last = false;
     let mut told = r.cpu == cpu && r.need_resched;

@@ -30,7 +30,7 @@ use super::super::machine::{kernel_of, release};
 /// CPUs that a recording may have; more of them cost nothing.
 pub const NR_CPUS: usize = 16;
 
-/// What a recording's description says of the fair class.
+/// The settings of the fair class in a recording's description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FairSettings {
     /// `base_slice_ns`, scaled.
@@ -127,7 +127,7 @@ pub enum Dequeue {
     Save,
 }
 
-/// What is known of a task's entity.
+/// The known state of a task's entity.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     task: TaskId,
@@ -590,7 +590,7 @@ impl Twin {
         times
     }
 
-    /// What `ran` ns are worth to a task in virtual time.
+    /// Returns the virtual time of a task for `ran` ns.
     pub fn virtual_time(&self, ran: u64, load: &LoadWeight) -> u64 {
         conformance::calc_delta_fair(&self.kernel, ran, load)
     }

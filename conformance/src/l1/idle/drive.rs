@@ -139,7 +139,8 @@ pub fn corners(kernel: &Config, governor: &str, states: usize) -> Option<Vec<Gov
     }
 }
 
-/// What is beside the bins is bounded as their sum is, each by itself; an intercept within a tick is one of the bins', too.
+/// Returns the corners of the sums. The values beside the bins are bounded as their sum is, each by
+/// itself; an intercept within a tick is one of the bins', too.
 fn teo_7_3_corners(states: usize) -> Vec<v7_3::TeoCpu> {
     let zero = v7_3::TeoCpu { last_state_idx: None, ..v7_3::TeoCpu::default() };
     let mut corners = vec![zero.clone()];
@@ -450,7 +451,8 @@ impl Cpu {
         }
     }
 
-    /// What the stay that ended is called, recorded and by us: the state, and whether it was too shallow, if it
+    /// Returns the judgement of the stay that ended, recorded and by us: the state, and whether it
+    /// was too shallow, if it
     /// was not right. `None` if its end was not in view.
     #[allow(clippy::type_complexity)] // Twice the same: recorded and ours.
     fn account(

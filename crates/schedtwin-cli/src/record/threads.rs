@@ -82,7 +82,7 @@ fn of_thread(tgid: u32, pid: u32, group: Option<String>) -> Option<StartingThrea
     Some(thread)
 }
 
-/// What `stat` says; the name may hold spaces and parentheses.
+/// Parses the text of `stat`; the name may hold spaces and parentheses.
 fn of_stat(stat: &str) -> Option<StartingThread> {
     let (before, after) = stat.rsplit_once(')')?;
     let (_, comm) = before.split_once('(')?;

@@ -185,7 +185,7 @@ impl BaseOnly {
         &self.study
     }
 
-    /// What is to be met.
+    /// Returns the targets that are to be met.
     pub fn targets(&self) -> &[Target] {
         &self.targets
     }

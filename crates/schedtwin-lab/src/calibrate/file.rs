@@ -66,14 +66,14 @@ pub struct Parameter {
     pub set: Assignment,
     /// The bound at which it ended, if it did.
     pub at_bound: Option<f64>,
-    /// What the cost rises by if it is a tenth of its range less; `None` beyond a bound.
+    /// The rise of the cost if the parameter is a tenth of its range less; `None` beyond a bound.
     pub rise_below: Option<f64>,
     /// The same for a tenth more.
     pub rise_above: Option<f64>,
 }
 
 impl Parameter {
-    /// What is wrong with it, if something is.
+    /// Returns the faults of the parameter, if there are any.
     pub fn warnings(&self) -> Vec<String> {
         let name = self.set.parameter();
         let mut warnings = Vec::new();
@@ -93,7 +93,7 @@ impl Parameter {
     }
 }
 
-/// What a calibration found.
+/// The result of a calibration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
     /// The study.
@@ -168,7 +168,7 @@ impl Calibration {
         self.parameters.iter().map(one).collect()
     }
 
-    /// What is doubtful about it, a line each.
+    /// Returns the doubtful points of the calibration, a line each.
     pub fn warnings(&self) -> Vec<String> {
         self.parameters.iter().flat_map(Parameter::warnings).collect()
     }
@@ -430,7 +430,8 @@ mod tests {
         assert_eq!(of_study("messaging-altra"), Ok(None));
     }
 
-    /// What is compiled in is of this model, of these base values, and within its bounds.
+    /// Checks that each calibration that is compiled in is of this model, of these base values, and
+    /// within its bounds.
     #[test]
     fn the_built_in_calibrations_may_be_used() {
         for (name, _) in BUILT_IN {

@@ -8,7 +8,7 @@
 //! 4. **sides**: a tenth of the range to both sides of the best along every axis. Where one is better the simplex has
 //!    stuck: it starts again from there, at most [`RESTARTS`] times (Kelley 1999: a fresh simplex is the remedy)
 //!
-//! What the last look at the sides cost is kept: it tells how well each parameter is determined.
+//! The cost of the last look at the sides is kept: it tells how well each parameter is determined.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -87,7 +87,7 @@ impl Effort {
     }
 }
 
-/// What a measurement found: the cost and its parts.
+/// The result of a measurement: the cost and its parts.
 type Found = (f64, Vec<Residual>);
 
 struct Problem<'a> {

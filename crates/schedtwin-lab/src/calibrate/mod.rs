@@ -31,7 +31,7 @@
 //! each placement that flips, or linear algebra, whose libraries pick instructions by the computer's and break
 //! rule 4. A handful of parameters needs neither.
 //!
-//! | room | what it does |
+//! | module | purpose |
 //! |---|---|
 //! | `base_only` | the study without what is to be predicted; how well its values are known |
 //! | `fit` | the search |

@@ -104,7 +104,7 @@ fn the_search_finds_a_known_setting() {
     assert_eq!(one.at_bound, (value > 297.0).then_some(300.0), "{one:?}");
 }
 
-/// What the half-width of a target is, and which cells are one target.
+/// Checks the half-width of a target, and which cells are one target.
 #[test]
 fn days_of_one_measurement_are_one_target() {
     let targets = |text: &str| {

@@ -42,7 +42,7 @@ pub const COUNT_LEAST: f64 = 30.0;
 /// Shares that differ by fewer points are not off.
 pub const POINTS: f64 = 2.0;
 
-/// What a figure says something about.
+/// The aspect of a replay that a figure describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Aspect {
     /// How long woken tasks wait for a CPU.
@@ -79,7 +79,7 @@ impl Aspect {
     }
 }
 
-/// What a figure is held against.
+/// The limit that a figure is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// [`WITHIN_PCT`] of a count.
@@ -107,9 +107,9 @@ impl Limit {
 /// A number of the recording beside that of its replay on the kernel that recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// What it says something about.
+    /// The aspect that the figure describes.
     pub aspect: Aspect,
-    /// What it is, in words: `waking_latency p90`.
+    /// The name of the figure, in words: `waking_latency p90`.
     pub name: String,
     /// Its unit.
     pub unit: &'static str,
@@ -117,7 +117,7 @@ pub struct Figure {
     pub recorded: Option<f64>,
     /// In the replay, the mean over the seeds.
     pub replayed: Option<f64>,
-    /// What it is held against.
+    /// The limit that the figure is compared with.
     pub limit: Limit,
 }
 
@@ -201,7 +201,7 @@ pub struct Trust {
 /// Figures of an aspect that a report in words lists; JSON has all.
 const SHOWN: usize = 3;
 
-/// What the heading speaks of: words, and the metric that stands for them.
+/// The topics that the heading names: words, and the metric that stands for them.
 const TOPICS: [(&str, &str); 8] = [
     ("latencies", "waking_latency"),
     ("job times", "job_duration"),
@@ -225,7 +225,7 @@ impl Trust {
         self.off().filter(|figure| aspects.contains(&figure.aspect)).collect()
     }
 
-    /// What may be compared and what not, in one sentence.
+    /// Returns one sentence that says what may be compared and what not.
     pub fn sentence(&self) -> String {
         let (good, bad): (Vec<_>, Vec<_>) =
             TOPICS.iter().partition(|(_, metric)| self.doubts(metric).is_empty());

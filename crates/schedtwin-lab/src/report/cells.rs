@@ -45,7 +45,7 @@ pub fn value(x: Option<f64>, unit: &str) -> String {
     }
 }
 
-/// What a table shows.
+/// The rows that a table shows.
 pub struct Shown<'a, T> {
     /// Its rows with their titles, by section.
     pub rows: Vec<(String, &'a T)>,

@@ -15,12 +15,12 @@ pub struct Change<'a> {
     pub value: f64,
     /// Its 95 % interval.
     pub ends: Option<[f64; 2]>,
-    /// What it is told in.
+    /// The unit of the change.
     pub unit: Told<'a>,
     significant: bool,
 }
 
-/// What a change is told in.
+/// The unit in which a change is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told<'a> {
     /// Percent of the baseline.
@@ -125,7 +125,7 @@ pub fn verdict(difference: Option<&Difference>, better: Better, unit: &str) -> &
     difference.map_or("", |difference| Change::of(difference, unit).verdict(better))
 }
 
-/// What rounds to zero has no sign.
+/// Removes the sign of a text that rounds to zero.
 fn without_sign_of_zero(text: String) -> String {
     match text.strip_prefix(['+', '-']) {
         Some(digits) if !digits.contains(|c: char| matches!(c, '1'..='9')) => digits.to_string(),

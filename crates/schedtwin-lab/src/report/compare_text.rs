@@ -207,7 +207,7 @@ pub fn notes(
     notes.iter().map(|note| wrap(note, layout.width, "  ")).collect()
 }
 
-/// What the changes of these rows are told in, each once.
+/// Returns the units in which the changes of these rows are told, each once.
 fn told_in<'a>(rows: &[Titled<'a>]) -> Vec<Told<'a>> {
     let mut all: Vec<Told<'a>> = Vec::new();
     for (_, row) in rows {

@@ -84,7 +84,8 @@ fn heading(all: &[Comparison]) -> String {
     line
 }
 
-/// What changed where, in a sentence for each kernel but the first.
+/// Returns the changes with the rows and parts where they occur, in a sentence for each kernel but
+/// the first.
 fn sentences(lines: &[Line], kernels: usize, name: impl Fn(usize) -> String) -> Vec<String> {
     let of = |kernel: usize| {
         let mut parts: Vec<String> = Vec::new();

@@ -76,7 +76,7 @@ pub fn comparison_with(
     text + &footer(comparison)
 }
 
-/// What bold changes and intervals are.
+/// The meaning of bold changes and of intervals.
 pub const LEGEND: &str = "**Bold**: p < 0.05 (paired t-test); ±: half the width of the 95% interval of the difference, in % of the first kernel, of temperatures in K, of shares in points (pt).";
 
 /// Crashes, notes, and where it comes from.

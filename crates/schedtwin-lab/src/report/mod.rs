@@ -58,7 +58,7 @@ pub enum Format {
 /// How much a text or markdown table shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// What a reader of a cover letter needs, about a dozen rows, see [`crate::select`].
+    /// The rows that a reader of a cover letter needs, about a dozen, see [`crate::select`].
     Headlines,
     /// The longer table: parts of the machine, and what explains the headlines.
     More,
@@ -166,7 +166,7 @@ pub struct RunReport<'a> {
     pub kernel: &'a str,
     /// The seed.
     pub seed: u64,
-    /// What was measured.
+    /// The measurements.
     pub result: &'a RunResult,
 }
 
@@ -218,7 +218,7 @@ pub struct Rerun<'a> {
     pub iterations: Iterations,
     /// The first seed of the first one.
     pub first_seed: u64,
-    /// What came out.
+    /// The results.
     pub found: &'a [Stability],
 }
 

@@ -28,7 +28,7 @@ fn share(pct: f64) -> String {
     format!("{pct:.1}%")
 }
 
-/// What was used, left out and assumed, a sentence each.
+/// Returns the facts that were used, left out and assumed, a sentence each.
 pub fn sentences(fidelity: &Fidelity) -> Vec<String> {
     let f = fidelity;
     let mut read =
@@ -302,7 +302,8 @@ fn trust(trust: &Trust) -> Value {
     json!({"sentence": trust.sentence(), "limits": Trust::limits(), "figures": figures})
 }
 
-/// What a row of the comparison inherits: `trust`, and `doubts` with the figures that are off.
+/// Returns the values that a row of the comparison inherits: `trust`, and `doubts` with the figures
+/// that are off.
 pub fn row_trust(trust: &Trust, metric: &str) -> [(&'static str, Value); 2] {
     let doubts: Vec<String> = trust.doubts(metric).iter().map(|figure| figure.text()).collect();
     let word = if doubts.is_empty() { "trusted" } else { "doubtful" };

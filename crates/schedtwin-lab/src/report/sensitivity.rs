@@ -74,7 +74,7 @@ pub fn tables(ran: &Ran) -> Vec<Table> {
     (0..study.columns.len()).filter_map(table).collect()
 }
 
-/// What the tables mean, said once.
+/// The meaning of the tables, said once.
 const LEGEND: [&str; 2] = [
     "Differences to the base in %, with half the width of their 95 % intervals; marked: the interval leaves out zero (p < 0.05, paired).",
     "robust, yes: the study as it is knows its sign, and it is the same in every variant; k/n: k of n variants know it, too. no: a variant knows the other \

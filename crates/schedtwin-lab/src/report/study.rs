@@ -130,7 +130,7 @@ pub fn difference_text(difference: &Difference) -> String {
     if half.is_empty() { change } else { format!("{change} +-{half}") }
 }
 
-/// What a base value is: fitted, or a check and how far off.
+/// Returns the role of a base value: fitted, or a check and how far off.
 fn base_text(beside: &Beside) -> String {
     let what = if beside.fitted { "fitted" } else { "check" };
     match beside.twin.zip(beside.published).filter(|(_, published)| *published != 0.0) {
@@ -150,7 +150,7 @@ fn percent(x: f64) -> String {
     format!("{x:+.decimals$}%")
 }
 
-/// What was fitted, in one line; `None` if nothing was.
+/// Returns the fitted values in one line; `None` if nothing was fitted.
 pub fn fitted_text(ran: &Ran) -> Option<String> {
     if ran.calibrated.is_empty() {
         return None;
@@ -169,7 +169,7 @@ pub fn fitted_text(ran: &Ran) -> Option<String> {
     Some(format!("{}: fitted on base values only: {}", ran.study.name, all.join("; ")))
 }
 
-/// What is said of a study below its table.
+/// Returns the notes of a study below its table.
 pub fn notes(ran: &Ran) -> Vec<String> {
     let mut notes = Vec::new();
     match fitted_text(ran) {
@@ -222,7 +222,7 @@ fn in_variant(ran: &Ran, beside: &Beside, variant: usize) -> Option<String> {
     Some(format!("{} {} {diff}{star}", row.id, letter(row.cells[beside.cell].column)))
 }
 
-/// What is said once for all studies.
+/// Returns the notes that are said once for all studies.
 fn end(studies: &Studies) -> Vec<String> {
     let mut lines = Vec::new();
     for (name, waits) in &studies.waiting {

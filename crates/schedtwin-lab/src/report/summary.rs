@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What changed, in two or three sentences: what got better, what got worse, by how much, and what did not change.
+//! The changes in two or three sentences: what got better, what got worse, by how much, and what
+//! did not change.
 //!
 //! The sentences speak of the headlines alone, or of the rows that were asked for, with the marks of the table: better and worse are what its stars say. Of
 //! many changes the clearest are named (those with the smallest p), in the order of the table.
@@ -11,7 +12,8 @@ use super::cells::shown_rows;
 use super::change::Change;
 use crate::compare::{ComparedRow, Comparison};
 
-/// Changes that a sentence names, beside one other kernel; of several kernels each has room for fewer.
+/// Changes that a sentence names, beside one other kernel; of several kernels there is space for
+/// fewer of each.
 const NAMED: usize = 4;
 const NAMED_OF_SEVERAL: usize = 2;
 
@@ -39,7 +41,7 @@ pub fn sentences(
     (1..=others).map(|kernel| of(comparison, (&shown.rows, what), kernel, &name, named)).collect()
 }
 
-/// What can be said of a row.
+/// A row as a sentence tells it.
 struct Told<'a> {
     title: &'a str,
     change: String,

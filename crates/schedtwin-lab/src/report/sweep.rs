@@ -38,9 +38,9 @@ impl Measured {
     }
 }
 
-/// What the table and the page of a sweep show.
+/// The content of the table and the page of a sweep.
 pub(super) struct Shown {
-    /// What names each setting, the names of the columns first.
+    /// The names of each setting, the names of the columns first.
     pub names: Vec<Vec<String>>,
     /// A column a metric.
     pub measured: Vec<Measured>,
@@ -183,11 +183,11 @@ fn table(names: &[Vec<String>], metrics: &[Vec<String>], on_front: &[bool]) -> S
     plain_table(rows, left, &[])
 }
 
-/// What it means to be on the front.
+/// The rule by which a setting is on the front.
 pub(super) const FRONT: &str = "no other setting of the same machine and workload is better in one of the two metrics and at least as \
      good in the other";
 
-/// Who is held against whom: a number for each setting.
+/// Groups the settings that compete with each other: a number for each setting.
 fn rivals(swept: &Sweep) -> Vec<usize> {
     let mut groups: Vec<(&str, &str)> = Vec::new();
     let mut numbers = Vec::new();
@@ -202,7 +202,8 @@ fn rivals(swept: &Sweep) -> Vec<usize> {
     numbers
 }
 
-/// What names each setting, the names of the columns first: whole names where the keys that vary do not tell settings apart, and these keys.
+/// Returns the names of each setting, the names of the columns first: whole names where the keys
+/// that vary do not tell settings apart, and these keys.
 fn names(sweep: &Sweep) -> Vec<Vec<String>> {
     type Part = (&'static str, fn(&Setting) -> &str);
     let parts: [Part; 3] = [

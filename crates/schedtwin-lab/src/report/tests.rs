@@ -47,7 +47,8 @@ fn text_has_layouts() {
     }
 }
 
-/// What changed beyond chance below the headlines is named in one line, and what chance does is not.
+/// Checks that changes beyond chance below the headlines are named in one line, and that changes by
+/// chance are not.
 #[test]
 fn what_else_changed_is_named_below_the_headlines() {
     let line =
@@ -227,7 +228,7 @@ fn document_of(all: &Studies) -> Value {
     serde_json::from_str(&studies(all, Format::Json)).unwrap()
 }
 
-/// What is said beside the rows, where it applies and nowhere else.
+/// Checks that notes beside the rows are said where they apply and nowhere else.
 #[test]
 fn notes_are_said_where_they_apply() {
     let headlines = |compared: &Comparison| comparison(compared, Format::Text, Extent::Headlines);
@@ -380,7 +381,7 @@ fn the_study_and_record_schemas_accept_their_examples() {
     assert!(!errors("record", &json!({"at": 1000})).is_empty());
 }
 
-/// What a name may contain must not break a table or a line.
+/// Checks that nothing that a name may contain breaks a table or a line.
 #[test]
 fn odd_names_stay_in_their_cells() {
     let mut odd = example::comparison();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a search for a setting's value measured.
+//! The report of a search for a setting's value.
 
 use schedtwin_types::printable;
 

@@ -92,7 +92,7 @@ fn json_of(value: &Value) -> Json {
     }
 }
 
-/// What one setting may be.
+/// Returns the schema of one setting: the values that it may have.
 fn property(setting: &Setting) -> Json {
     let mut schema = Map::new();
     let known = format!("{}\n\nLinux: {}", setting.help, setting.known_by);
@@ -137,7 +137,7 @@ fn property(setting: &Setting) -> Json {
     Json::Object(schema)
 }
 
-/// What is there, and what is not, with which arms.
+/// Returns the conditions on which settings exist or do not, and with which arms.
 fn conditions(
     existence: impl Fn(&With) -> Json,
     company: impl Fn(&Setting, &Arm, &With) -> Json,

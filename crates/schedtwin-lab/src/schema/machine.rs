@@ -74,7 +74,7 @@ fn children<'t>(table: &Table, tables: &'t [Table]) -> Vec<(&'t str, Shape, &'t 
     tables.iter().filter_map(within).collect()
 }
 
-/// What may stand in a table.
+/// Returns the schema of a table: the keys that it may have.
 fn object(table: &Table, tables: &[Table]) -> Json {
     let mut properties: Map<String, Json> =
         table.keys.iter().map(|key| (key.name.to_string(), property(key))).collect();
@@ -121,7 +121,7 @@ fn object(table: &Table, tables: &[Table]) -> Json {
     object
 }
 
-/// What must be there besides if no core has a class; `None`: nothing.
+/// Returns the keys that must exist besides if no core has a class; `None`: nothing.
 fn without_class(table: &Table, tables: &[Table]) -> Option<Json> {
     let needs = table.keys.iter().filter(|key| key.need == Need::WithoutClass);
     let mut required: Vec<&str> = needs.map(|key| key.name).collect();
@@ -140,7 +140,7 @@ fn without_class(table: &Table, tables: &[Table]) -> Option<Json> {
     (!nothing).then(|| json!({ "required": required, "properties": properties }))
 }
 
-/// What a key may be.
+/// Returns the schema of a key: the values that it may have.
 fn property(key: &Key) -> Json {
     let Json::Object(mut schema) = kind(&key.kind) else { unreachable!("an object") };
     let unit = key.unit.map_or(String::new(), |unit| format!(" [{unit}]"));

@@ -6,7 +6,7 @@
 //! be calibrated on. A cell of role `patched` is what the twin has to predict; nothing that fits can reach
 //! it (`crate::calibrate`).
 //!
-//! | room | what it does |
+//! | module | purpose |
 //! |---|---|
 //! | here | [`Study`] and its parts |
 //! | `read` | a study from its file, all faults at once |
@@ -48,7 +48,7 @@ pub struct Study {
     pub source: Arc<Source>,
     /// Its name, e.g. `jankbench-pixel6`.
     pub name: String,
-    /// What it is, in one line.
+    /// The description of the study, in one line.
     pub description: String,
     /// Where and when it was published.
     pub published: String,
@@ -60,7 +60,7 @@ pub struct Study {
     pub workload: String,
     /// How long a run simulates; `None` where the workload decides.
     pub duration_ns: Option<u64>,
-    /// What the set-up changed of machine, kernels and workload, in every column.
+    /// The changes of the set-up to machine, kernels and workload, in every column.
     pub settings: Vec<Explained>,
     /// The kernels.
     pub columns: Vec<Column>,
@@ -68,9 +68,9 @@ pub struct Study {
     pub rows: Vec<Row>,
     /// Recordings beside which the twin is set.
     pub executions: Vec<Executed>,
-    /// What may be calibrated.
+    /// The parameters that may be calibrated.
     pub fits: Vec<Fit>,
-    /// What the signs shall not depend on.
+    /// Variants of the set-up, on which the signs shall not depend.
     pub variants: Vec<Variant>,
 }
 
@@ -103,7 +103,7 @@ pub struct Row {
     pub metric: String,
     /// The stat; `diff_pct` where only a difference in percent was published.
     pub stat: String,
-    /// What it is restricted to.
+    /// The labels that the metric is restricted to.
     pub labels: Vec<(String, String)>,
     /// The unit of the published values.
     pub unit: String,
@@ -117,15 +117,16 @@ pub struct Row {
     pub workload: Option<String>,
     /// Settings of this row alone.
     pub settings: Vec<Assignment>,
-    /// What the twin measures it as, where that has another name: `power.mean`, `latency.p50{task=ui}`.
+    /// The twin's metric, where it has another name: `power.mean`, `latency.p50{task=ui}`.
     pub twin: Option<Selector>,
     /// How the values of several runs become one.
     pub over_runs: OverRuns,
     /// Noise of the row in its unit, for cells without one of their own.
     pub noise: Option<Noise>,
-    /// What of ours rests on the base values, where that is not a calibration: then they are no checks.
+    /// The input of ours that uses the base values, where that is not a calibration: then they are
+    /// no checks.
     pub used_by: Option<String>,
-    /// What is doubtful.
+    /// The doubtful points of the row.
     pub note: Option<String>,
     /// The published cells.
     pub cells: Vec<Cell>,
@@ -167,7 +168,7 @@ pub struct Cell {
     pub column: usize,
     /// May it be calibrated on?
     pub role: Role,
-    /// What was published.
+    /// The published content.
     pub published: Published,
     /// Its own half-width, in the unit of the row, where published.
     pub noise: Option<f64>,
@@ -180,11 +181,11 @@ pub struct Cell {
 pub enum Role {
     /// A measurement of a base kernel.
     Base,
-    /// What the twin has to predict.
+    /// A result that the twin has to predict.
     Patched,
 }
 
-/// What stands in a cell.
+/// The content of a published cell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Published {
     /// A number.
@@ -223,7 +224,7 @@ pub struct Fit {
     pub why: String,
 }
 
-/// What was unknown when the study was set up: another plausible set-up.
+/// A point that was unknown when the study was set up: another plausible set-up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variant {
     /// Its name.

@@ -14,7 +14,7 @@ use crate::study::Study;
 use crate::study::spec::{Assignment, Part, with_settings};
 use crate::twin::Column;
 
-/// What is built in, by name.
+/// The built-in inputs, by name.
 #[derive(Clone, Debug)]
 pub struct Registry {
     machines: Vec<String>,
@@ -24,7 +24,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// What this schedtwin has.
+    /// Returns the inputs that this schedtwin has built in.
     pub fn built_in() -> Registry {
         let names =
             |of: Vec<(String, String)>| of.into_iter().map(|(name, _)| name).collect::<Vec<_>>();
@@ -71,13 +71,13 @@ pub struct Setup {
     pub machine: String,
     /// The workload as it runs.
     pub workload: String,
-    /// What is measured: numbers of the study's rows.
+    /// The rows that are measured: numbers of the study's rows.
     pub rows: Vec<usize>,
     /// The study's columns that these rows have, by number.
     pub columns: Vec<usize>,
     /// Of each of them the scenario; empty while the setup waits.
     pub scenarios: Vec<Column>,
-    /// What it waits for; empty if it can run.
+    /// The inputs that the setup waits for; empty if it can run.
     pub waits_for: Vec<String>,
 }
 
@@ -163,7 +163,7 @@ pub(in crate::study) fn scenario(
     Scenario::new(machine, kernel, workload, study.duration_ns).map_err(|faults| refused(&faults))
 }
 
-/// What a refusal is about: the names exist, but not with these settings.
+/// Returns the reasons of a refusal: the names exist, but not with these settings.
 fn refused(faults: &Diagnostics) -> Vec<String> {
     let line = |fault: &schedtwin_input::Diagnostic| match fault.source.name.as_str() {
         "<command line>" => format!("{}: {}", fault.source.text, fault.message),

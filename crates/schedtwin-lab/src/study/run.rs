@@ -40,7 +40,7 @@ pub struct Calibrated {
     pub set: Assignment,
     /// The base cells that it was fitted on, as `ID KERNEL`.
     pub fitted_on: Vec<String>,
-    /// What is doubtful about its value.
+    /// The doubtful points of its value.
     pub warnings: Vec<String>,
 }
 
@@ -60,7 +60,7 @@ pub struct Beside {
     pub cell: usize,
     /// Whether it is a base cell that a parameter was fitted on, or that the machine rests on: no check.
     pub fitted: bool,
-    /// What was published, where it is a number: in the unit of the row.
+    /// The published value, where it is a number: in the unit of the row.
     pub published: Option<f64>,
     /// The published difference to the base, in percent.
     pub published_diff_pct: Option<f64>,
@@ -80,7 +80,7 @@ pub struct Beside {
     pub known_in_variants: usize,
     /// How many variants count: all that ran and are not ruled out.
     pub counting_variants: usize,
-    /// What it says.
+    /// The verdict of the cell on the twin.
     pub verdict: Verdict,
     /// Why the twin has no value.
     pub why_not: Option<String>,
@@ -91,7 +91,7 @@ pub struct Beside {
 pub struct Ran {
     /// The study.
     pub study: Study,
-    /// What was fitted before.
+    /// The calibrations that were fitted before.
     pub calibrated: Vec<Calibrated>,
     /// Every cell.
     pub cells: Vec<Beside>,
@@ -99,7 +99,7 @@ pub struct Ran {
     pub executions: Vec<judge::Judged>,
     /// The seeds of every kernel.
     pub seeds: Vec<u64>,
-    /// What rows of it wait for.
+    /// The inputs that rows of the study wait for.
     pub waits_for: Vec<String>,
     /// Things worth knowing.
     pub notices: Vec<String>,
@@ -195,7 +195,7 @@ impl Ready {
         of(&self.setups, plan) + variants.sum::<u64>() + executions.sum::<u64>()
     }
 
-    /// Runs it. Whoever calls it has announced [`Ready::first_runs`].
+    /// Runs it. The caller has announced [`Ready::first_runs`].
     pub fn run(&self, plan: Plan, progress: &Progress) -> io::Result<Ran> {
         let study = &self.study;
         let mut ran = Ran {
@@ -553,7 +553,8 @@ fn factor(from: &str, to: &str) -> Option<f64> {
     (kind == other).then_some(from / to)
 }
 
-/// What a column measured, in the unit of the publication. Only a difference in percent was published:
+/// Returns the samples of a column, in the unit of the publication. Only a difference in percent
+/// was published:
 /// then the unit is the twin's own.
 fn samples(row: &Row, found: &measured::Row, place: usize) -> Vec<Option<f64>> {
     let factor = factor(found.unit, &row.unit).unwrap_or(1.0);

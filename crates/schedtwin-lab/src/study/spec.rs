@@ -14,7 +14,7 @@
 
 use schedtwin_input::Spec;
 
-/// What a setting is of.
+/// The part of a set-up that a setting belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     /// The machine.
@@ -28,7 +28,7 @@ pub enum Part {
 /// `machine.KEY=VALUE`, `kernel.KEY=VALUE` or `workload.KEY=VALUE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assignment {
-    /// What it is of.
+    /// The part that the setting belongs to.
     pub part: Part,
     /// The key.
     pub key: String,
@@ -81,7 +81,7 @@ impl Assignment {
 }
 
 /// The name of a machine, kernel or workload with the settings that are of it. A name that cannot be
-/// taken apart is left as it is: whoever loads it tells what is wrong.
+/// taken apart is left as it is: the code that loads it tells what is wrong.
 pub fn with_settings(name: &str, part: Part, settings: &[Assignment]) -> String {
     let own: Vec<&Assignment> = settings.iter().filter(|set| set.part == part).collect();
     if own.is_empty() {

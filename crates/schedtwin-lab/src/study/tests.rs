@@ -356,7 +356,7 @@ fn the_documented_study_runs() {
     assert!(ran.cells.iter().all(|cell| cell.twin.is_some()), "{:?}", ran.cells);
 }
 
-/// What a file names with a dot is beside it, wherever one stands.
+/// Checks that paths with a dot in a file are relative to its folder, wherever they stand.
 #[test]
 fn paths_are_as_seen_from_the_file() {
     let text = DEMO

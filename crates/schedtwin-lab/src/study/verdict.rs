@@ -15,7 +15,7 @@
 //!
 //! An unknown noise never makes an agreement.
 
-/// What a row says of the twin.
+/// The verdict of a row on the twin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// A base value: nothing is predicted.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What an interrupted sweep has done: a file beside its output, `OUTPUT.runs`, with a line for each finished run.
+//! The journal of an interrupted sweep: a file beside its output, `OUTPUT.runs`, with a line for
+//! each finished run.
 //!
 //! The first line is the sweep's head and shard; the journal of another sweep is begun anew. A line that a killed process has
 //! left half written is no line: its run is performed again. The file is locked while a process works with it, and goes away once

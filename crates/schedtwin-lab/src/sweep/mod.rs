@@ -151,7 +151,7 @@ impl Sweep {
         faults.into_result(Sweep { settings, varies, seeds, first_seed })
     }
 
-    /// What is run, without the seeds.
+    /// Returns the scenarios that run, without the seeds.
     pub fn scenarios(&self) -> impl Iterator<Item = &Scenario> {
         self.settings.iter().map(|setting| &setting.column.scenario)
     }
@@ -171,7 +171,8 @@ impl Sweep {
         (&self.settings[(run / self.seeds) as usize], self.first_seed + run % self.seeds)
     }
 
-    /// What the head of every part says: where the results come from, each input once. Equal heads belong together.
+    /// Returns the head of every part: where the results come from, each input once. Equal heads
+    /// belong together.
     pub fn head(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let mut determines = Fnv1a::new();

@@ -28,7 +28,7 @@ const DIGEST: &str = "digest";
 const HEAD_KEY: &str = "schedtwin";
 const SHARD_KEY: &str = "schedtwin.shard";
 
-/// What a column holds.
+/// The type of a column's values.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Holds {
     Count,

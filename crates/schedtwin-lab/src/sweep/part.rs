@@ -60,7 +60,7 @@ pub(super) const OF: &str = "of";
 /// The column of a long CSV file that says, in its first line, where the results come from.
 const FROM: &str = "from";
 
-/// What stands between the lines of a head under [`FROM`].
+/// The separator between the lines of a head under [`FROM`].
 const BETWEEN: &str = "; ";
 
 /// A metric's column of a wide file as the cells of a long one, but for the value.

@@ -34,7 +34,7 @@ impl Left {
     /// Bits below 256 say what the task waits for; the marks that say "preempted" (`R+`) have moved between
     /// releases and lie above, so a number is runnable where the low bits are 0.
     pub fn of_bits(bits: u64) -> Left {
-        /// What is waited for, without the preemption marks above.
+        /// The bits of the state that the task waits for, without the preemption marks above.
         const WAITS_FOR: u64 = 0xff;
         /// `EXIT_DEAD`, `EXIT_ZOMBIE` and the `TASK_DEAD` of older releases.
         const DEAD: u64 = 0x10 | 0x20 | 0x40;
@@ -80,7 +80,7 @@ pub enum FrameSpan {
     ActualSurface,
 }
 
-/// What happened. Each variant names its tracepoint.
+/// The kind of an event. Each variant names its tracepoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceEventKind {
     /// The recorder lost events of this CPU before this moment; `None`: it does not say how many. No tracepoint and not counted:

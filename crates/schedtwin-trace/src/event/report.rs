@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a file says beside its events, and what is wrong with it.
+//! Data of a file beside its events, and its faults.
 
 use super::{NameId, Names};
 use schedtwin_types::{CpuId, CpuMask};
@@ -34,7 +34,7 @@ pub struct TraceHeader {
     pub frequencies_khz: Vec<Vec<u32>>,
     /// Threads, as they were when the recording began.
     pub threads: Vec<StartingThread>,
-    /// What our own recorder notes beside, in its order: names and values.
+    /// Options that our own recorder notes besides, in its order: names and values.
     pub options: Vec<(String, String)>,
 }
 
@@ -75,7 +75,7 @@ pub enum Place {
 pub struct Damage {
     /// Where.
     pub place: Place,
-    /// What is wrong.
+    /// The fault in words.
     pub what: String,
 }
 
@@ -106,7 +106,7 @@ pub struct EventCount {
     pub unused: u64,
 }
 
-/// What was read, and what is wrong with it.
+/// Counts of the events read, and the faults found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceReport {
     /// Lines of text, or packets or pages.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the words and columns of a listing mean.
+//! The legend of a listing: the meaning of its words and columns.
 
 /// The legend.
 pub const LEGEND: &str = "\

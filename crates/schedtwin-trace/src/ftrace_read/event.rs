@@ -17,15 +17,15 @@ use super::line::{Fields, hex};
 use crate::event::{CPUS_MAX, EventTask, Left, Names, TraceEventKind};
 use schedtwin_types::CpuId;
 
-/// What a tracepoint's arguments say, or which field cannot be read.
+/// Reads a tracepoint's arguments; returns the event, or the name of the field that cannot be read.
 type Read = fn(&mut Arguments<'_>) -> Result<TraceEventKind, String>;
 
 /// How a tracepoint is read.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Decoder {
-    /// What is not readable is damage: a replay would be wrong.
+    /// An unreadable event is damage: a replay would be wrong.
     Strict(Read),
-    /// What is not readable is not used: releases and vendors print it in other ways.
+    /// An unreadable event is not used: releases and vendors print it in other ways.
     Lenient(Read),
     /// Not used.
     None,

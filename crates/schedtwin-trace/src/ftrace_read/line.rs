@@ -36,12 +36,12 @@ pub struct Line<'a> {
     pub at: Ns,
     /// The event's name.
     pub event: &'a str,
-    /// What it says, without leading spaces.
+    /// The arguments, without leading spaces.
     pub arguments: &'a str,
 }
 
 impl Line<'_> {
-    /// What the line says of the running task's state; `comm` is its interned name.
+    /// Returns the line's context, the state of the running task; `comm` is its interned name.
     ///
     /// Flags are columns of one letter: interrupts off, need to reschedule, (lazily, in kernels with the old patches for
     /// PREEMPT_RT, that have six columns or more), interrupt, depth of preemption.
@@ -282,7 +282,7 @@ impl<'a> Fields<'a> {
         ahead.cpu_id(key).ok()
     }
 
-    /// What is left.
+    /// Returns the rest of the text.
     pub fn rest(&self) -> &'a str {
         without_spaces(self.rest)
     }

@@ -184,7 +184,7 @@ impl<R: BufRead> FtraceSource<R> {
         Ok(Read1::Event(TraceEvent { at: line.at, cpu, name, context, kind }))
     }
 
-    /// What a line says, or which field of a known event cannot be read.
+    /// Returns the event of a line, or the name of the field of a known event that cannot be read.
     fn kind(&mut self, line: &Line<'_>, name: NameId) -> Result<TraceEventKind, String> {
         if name.index() >= self.decoders.len() {
             self.decoders.resize(name.index() + 1, None);
@@ -253,7 +253,7 @@ impl<R: BufRead> FtraceSource<R> {
             .any(|heading| text.starts_with(heading)))
     }
 
-    /// What is known of a CPU's buffer, told with its next event.
+    /// Notes a fact about a CPU's buffer; it is told with the CPU's next event.
     fn note(&mut self, cpu: CpuId, what: TraceEventKind) {
         if cpu.index() >= self.notes.len() {
             self.notes.resize(cpu.index() + 1, None);

@@ -5,7 +5,8 @@ use crate::sources;
 
 const IDLE: &str = "<idle>-0 [003] d..2 7.000001: ";
 
-/// What a text gives: events without their heads, as text; then the report, or why there is none.
+/// Reads a text: returns its events without their heads, as text; then the report, or why there is
+/// none.
 fn read(text: &str) -> (Vec<String>, Result<SourceReport, String>) {
     let mut source = sources::read(text.as_bytes()).unwrap_or_else(|fault| panic!("{fault}"));
     let mut seen = Vec::new();

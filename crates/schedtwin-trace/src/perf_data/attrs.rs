@@ -61,7 +61,7 @@ pub struct Attrs {
     alike: bool,
 }
 
-/// What a sample, or the end of another record, says.
+/// The fields of a sample, or of the end of another record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample<'a> {
     /// The process.

@@ -67,7 +67,7 @@ fn sample(time: u64, cpu: u32, id: u16, raw: &[u8]) -> Vec<u8> {
     record(9, 0, &body)
 }
 
-/// What stands behind records that are no samples: TID, TIME, CPU, IDENTIFIER.
+/// Returns the fields behind records that are no samples: TID, TIME, CPU, IDENTIFIER.
 fn trailer(time: u64, cpu: u32) -> Vec<u8> {
     let ids =
         [&5_u32.to_le_bytes()[..], &7_u32.to_le_bytes(), &time.to_le_bytes(), &cpu.to_le_bytes()]

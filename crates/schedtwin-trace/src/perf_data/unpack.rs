@@ -42,7 +42,7 @@ pub struct Unpacker {
     broken: bool,
 }
 
-/// What comes out.
+/// The next item of the unpacked data.
 pub enum Next {
     /// A record, its body in the caller's buffer.
     Record {

@@ -19,20 +19,20 @@ use schedtwin_types::{
 #[derive(Clone, Copy)]
 struct Row {
     at: Ns,
-    /// Who is switched to or woken, and its priority then.
+    /// The task that is switched to or woken, and its priority then.
     task: TaskId,
     prio: i32,
     rest: Rest,
 }
 
-/// What only one of them has.
+/// The fields that only one of them has.
 #[derive(Clone, Copy)]
 enum Rest {
     Switch { prev_state: TaskState },
     Waking { source: WakeSource, prev_cpu: CpuId },
 }
 
-/// What happened on a CPU and has not been written.
+/// Events of a CPU that have not been written.
 pub(super) struct Bundle {
     cpu: CpuId,
     /// How many facts.
@@ -40,7 +40,7 @@ pub(super) struct Bundle {
     rows: Vec<Row>,
     /// The other events, as fields of the bundle.
     events: Buffer,
-    /// Who runs: events carry it as their `pid`.
+    /// The task that runs: events carry it as their `pid`.
     current: TaskId,
     /// Lines of the interrupt that the CPU is in, for its end.
     lines: u16,
@@ -288,7 +288,7 @@ impl Bundle {
 }
 
 /// Appends what an event begins with that is at the encoded `time`, while `current` runs, and has its payload in field
-/// `number`. Room for the lengths is its second byte and its last.
+/// `number`. The second byte and the last one are reserved for the lengths.
 #[inline(always)]
 fn event_begins(room: &mut Room, time: &Encoded, current: TaskId, number: u16) {
     // Field 2 of the bundle, and the time as field 1 of that.

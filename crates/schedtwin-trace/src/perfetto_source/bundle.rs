@@ -310,7 +310,7 @@ impl Reader {
         }
     }
 
-    /// What an event is; `None` if it is damaged.
+    /// Decodes an event; returns `None` if it is damaged.
     fn event(&mut self, event: &RawEvent, names: &mut Names) -> Option<(NameId, TraceEventKind)> {
         let name = self.name(event.number, names);
         let body = event.body.clone();

@@ -170,7 +170,7 @@ pub struct Bundle {
     pub error: Vec<Bytes>,
 }
 
-/// What is needed of a bundle before its turn.
+/// The fields of a bundle that are needed before its turn.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub struct BundleHead {
     #[prost(uint32, optional, tag = "1")]

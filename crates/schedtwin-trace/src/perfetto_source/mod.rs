@@ -502,7 +502,7 @@ impl<R> PerfettoTrace<R> {
         self.header.capacities = capacities.unwrap_or_default();
     }
 
-    /// What the kernel lost between the first and the last statistics.
+    /// Takes the kernel's losses between the first and the last statistics.
     fn take_stats(&mut self, stats: FtraceStats) {
         const AT_START: i32 = 1;
         for cpu in stats.cpu_stats.iter().take(CPUS_MAX) {

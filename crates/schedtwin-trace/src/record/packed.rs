@@ -18,7 +18,7 @@ use borsh::{BorshDeserialize, BorshSerialize};
 use schedtwin_types::{DecisionRecord, Fact, NeedChain, Ns, TaskId};
 use std::io::{self, BufRead, Read};
 
-/// What a packed record begins with.
+/// The first bytes of a packed record.
 pub const PACKED: &str = "schedtwin.packed-record/1";
 
 /// One line of a record, apart from the first.

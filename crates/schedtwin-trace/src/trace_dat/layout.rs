@@ -51,7 +51,7 @@ pub struct Layout {
     pub page: PageLayout,
     /// The buffers, the one without a name first.
     pub buffers: Vec<Buffer>,
-    /// What the file says.
+    /// The header: the file's data beside its events.
     pub header: TraceHeader,
     /// How stamps become ns, if they are no ns.
     pub tsc: Option<TscToNs>,
@@ -152,7 +152,7 @@ fn reader_at<R: Read + Seek>(
     Ok(Bytes::new(BufReader::new(input), at, file_bytes - at, order))
 }
 
-/// What options say.
+/// The values of a file's options.
 #[derive(Default)]
 struct Options {
     /// Buffers of version 6: place and name.
@@ -488,7 +488,7 @@ fn read_section<R: Read + Seek>(
     Ok(Section { id, packed: flags & 1 != 0, at: at + SECTION_HEAD_BYTES, size })
 }
 
-/// What a section holds, unpacked.
+/// Returns the content of a section, unpacked.
 fn section_bytes<R: Read + Seek>(
     input: &mut R,
     section: &Section,

@@ -200,7 +200,7 @@ impl<R: Read + Seek> TraceDat<R> {
     }
 }
 
-/// What is wrong with a record, in words.
+/// Returns the fault of a record in words.
 pub(crate) fn undecoded_text(undecoded: Undecoded, names: &Names) -> String {
     match undecoded {
         Undecoded::UnknownId(id) => {

@@ -38,20 +38,20 @@ pub struct Stream {
     lost: LostBefore,
 }
 
-/// What a step of a stream found.
+/// The result of a step of a stream.
 pub enum Advance {
     /// A record, at this time.
     Record(u64),
     /// A new page.
     Page {
-        /// What was lost before it.
+        /// The losses before it.
         lost: Lost,
     },
     /// Something damaged at a place of the file; the stream goes on behind it.
     Damaged {
         /// Where.
         at: u64,
-        /// What.
+        /// The fault in words.
         why: String,
     },
     /// The file ends before the stream does.
@@ -105,7 +105,7 @@ impl Stream {
         });
     }
 
-    /// What was lost before the current record.
+    /// Returns the losses before the current record, and clears them.
     pub fn take_lost(&mut self) -> LostBefore {
         self.lost.take()
     }

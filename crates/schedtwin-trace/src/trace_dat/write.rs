@@ -23,7 +23,7 @@ pub struct Texts {
     pub saved_cmdlines: Vec<u8>,
     /// `trace_clock`: all clocks, the chosen one in brackets.
     pub trace_clock: Vec<u8>,
-    /// What the file holds besides: number of an option, and its data.
+    /// Further options of the file: number of an option, and its data.
     pub options: Vec<(u16, Vec<u8>)>,
 }
 
@@ -41,7 +41,7 @@ const OPTION_TRACECLOCK: u16 = 4;
 pub const OPTION_UNAME: u16 = 5;
 /// The recorder's version.
 pub const OPTION_VERSION: u16 = 9;
-/// What `per_cpu/cpuN/stats` says, once for each CPU.
+/// The option with the content of `per_cpu/cpuN/stats`, once for each CPU.
 pub const OPTION_CPUSTAT: u16 = 2;
 
 /// Writes a file; the bytes written.

@@ -58,9 +58,9 @@ pub struct Decoded {
     pub name: NameId,
     /// The tracepoint's number.
     pub id: u16,
-    /// What ran.
+    /// The context that ran.
     pub context: EventContext,
-    /// What happened.
+    /// The event itself.
     pub kind: TraceEventKind,
 }
 

@@ -19,7 +19,7 @@ use super::ring_buffer::PageLayout;
 use crate::event::{Names, Place, SourceFault, SourceReport};
 use std::io::{self, Read};
 
-/// What trace.dat and the tracing data of perf.data begin with.
+/// The first bytes of trace.dat and of the tracing data of perf.data.
 pub const MAGIC: &[u8; 10] = b"\x17\x08\x44tracing";
 
 /// Longest text that is kept of a file's metadata.
@@ -226,7 +226,7 @@ pub fn read_page_layout<R: Read>(
     PageLayout::parse(&page, head.order).map_err(|why| unusable(format!("its {why}")))
 }
 
-/// What is filled while metadata are read.
+/// The outputs that reading metadata fills.
 pub struct Found<'a> {
     /// The tracepoints.
     pub decoder: &'a mut Decoder,

@@ -40,7 +40,7 @@ pub(crate) enum Amount {
 }
 
 impl Amount {
-    /// What a draw of 64 bits means.
+    /// Returns the amount for a draw of 64 bits.
     pub fn of(self, word: u64) -> u64 {
         match self {
             Amount::Fixed(amount) => amount,

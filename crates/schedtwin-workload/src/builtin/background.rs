@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a phone does besides the app: kernel threads, sensors, services.
+//! The activity of a phone besides the app: kernel threads, sensors, services.
 //!
 //! From the trace of the 60 Hz list app on an SM8150 phone (4.26 s): every thread that woke up more than five
 //! times a second, or used a thousandth of a CPU, and belongs to the system. Rates, classes, priorities, who wakes whom
@@ -51,7 +51,7 @@ const SENSOR_GAPS: Quantiles = [
     98_312, 99_884, 100_012, 100_076, 101_517,
 ];
 
-/// What wakes a thread.
+/// The source that wakes a thread.
 #[derive(Clone, Copy)]
 enum By {
     /// Interrupts of a device to this CPU.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What a model of a benchmark has to say, in one trait, and the metrics that several benchmarks share.
+//! The interface of a benchmark's model, in one trait, and the metrics that several benchmarks
+//! share.
 //!
 //! A benchmark is a file of this folder with a type that implements [`Benchmark`], and its line in the list of the
 //! folder. Names, options, help, reading, running and results follow from it: nothing else names a benchmark.
@@ -36,10 +37,10 @@ pub(crate) trait Benchmark: Debug + Sync {
     /// The options that may follow its name.
     fn options(&self) -> &'static [WorkloadOption];
 
-    /// What it is made of, for `show workload`: lines, each with its end.
+    /// Returns the parts of the model, for `show workload`: lines, each with its end.
     fn about(&self) -> &'static str;
 
-    /// What is wrong with options that are right by themselves, if something is.
+    /// Returns the fault of a set of options that are right by themselves, if there is one.
     fn check(&self, _values: &Values) -> Option<String> {
         None
     }
@@ -67,7 +68,7 @@ pub(crate) trait Benchmark: Debug + Sync {
     /// Its threads and devices on a machine.
     fn build(&self, values: &Values, host: &Host) -> Script;
 
-    /// What it says of itself after a run, in the order in which results list it.
+    /// Returns the benchmark's own results after a run, in the order in which results list them.
     fn results(&self, _counted: &Counted) -> Vec<Metric> {
         Vec::new()
     }
@@ -121,7 +122,7 @@ impl Checked for Chosen {
     }
 }
 
-/// What a script has counted and recorded in a run.
+/// The counts and records of a script in a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counted<'p> {
     /// The names of the script's tests.

@@ -26,7 +26,7 @@ use schedtwin_types::Ns;
 /// Pieces of a task of the main thread, after each of which something is painted.
 const PIECES: u64 = 8;
 
-/// What others need of the browser.
+/// The interface of the browser for other parts of the script.
 pub(super) struct Browser {
     /// Something is to be done: so much work, nanoseconds at capacity 1024.
     pub work: Register,

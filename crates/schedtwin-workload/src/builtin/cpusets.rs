@@ -2,7 +2,8 @@
 //! Which CPUs Android's cpusets leave to the threads around an app.
 //!
 //! The app that one sees may run everywhere. What serves it may not use the largest CPU, and what composes the screen none
-//! but the small ones, so the largest are idle when the app wakes up. Without that, whoever has just woken up there sends the app to
+//! but the small ones, so the largest are idle when the app wakes up. Without that, a thread that
+//! has just woken up there sends the app to
 //! the next CPU, which behind the last one is a small one; and where no energy model places tasks, there it stays.
 //!
 //! | set | who | Pixel 6 | here |
@@ -29,7 +30,7 @@ use schedtwin_types::{CpuId, CpuMask};
 pub(super) const OPTION: WorkloadOption =
     WorkloadOption::count(None, "cpusets", "", 1, (0, 1), "0: every thread may run everywhere");
 
-/// Who may not use the largest CPUs.
+/// The threads that may not use the largest CPUs.
 const FOREGROUND: [&str; 8] = [
     "Binder:system_1",
     "InputDispatcher",
@@ -40,7 +41,7 @@ const FOREGROUND: [&str; 8] = [
     "android.ui",
     "PowerManagerSer",
 ];
-/// Who may use the smallest CPUs only.
+/// The threads that may use the smallest CPUs only.
 const SYSTEM_BACKGROUND: [&str; 8] = [
     "TimerDispatch",
     "app",

@@ -170,7 +170,7 @@ throughput: requests a second; frame_duration: from the interrupt to the answer;
     }
 }
 
-/// What all machines have in common.
+/// The settings that all machines have in common.
 struct Settings {
     jvms: u64,
     users: u64,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What devices are about to deliver: answers from outside of the CPUs, each after a time of its own.
+//! Deliveries under way in devices: answers from outside of the CPUs, each after a time of its own.
 //!
 //! Unlike a GPU, which does one thing after the other, a network does all at once. One interrupt delivers all that has
 //! come by then, as a network driver's poll does.
@@ -8,7 +8,7 @@ use super::script::Delivery;
 use schedtwin_types::{NEVER, Ns};
 use std::collections::VecDeque;
 
-/// What can be under way: enough for each user and each query of any script.
+/// The most deliveries under way: enough for each user and each query of any script.
 const UNDER_WAY_MAX: usize = 1 << 16;
 
 /// Deliveries by their moment; those of one moment in the order in which they were asked for.

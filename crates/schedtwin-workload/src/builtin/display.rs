@@ -80,7 +80,7 @@ const FREE_BUFFERS: u32 = 3;
 const TIMER_SLACK: Ns = 500_000;
 /// From the vsync until the display has read the frame, which is its second interrupt. [E]
 const SCAN_OUT: Ns = 3 * NS_PER_MS;
-/// What an app's display pipeline is made with.
+/// The settings of an app's display pipeline.
 pub(super) struct Settings {
     /// `comm` of the app's UI thread.
     pub ui_name: &'static str,
@@ -94,7 +94,7 @@ pub(super) struct Settings {
     pub hints: bool,
 }
 
-/// What others need of the pipeline.
+/// The interface of the pipeline for other parts of the script.
 pub(super) struct Display {
     /// Not 0: the UI thread asks for a vsync with each frame.
     pub animating: Register,
@@ -473,7 +473,7 @@ fn compositor(script: &mut Script, s: &Shared) {
         .for_ever();
 }
 
-/// Who brings injected input to the UI thread, and its answer back.
+/// Adds the threads that bring injected input to the UI thread, and its answer back.
 fn input(script: &mut Script, s: &Shared) {
     let delivered = script.flag(0);
     script

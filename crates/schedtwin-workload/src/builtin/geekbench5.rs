@@ -46,7 +46,7 @@ const WORKLOADS: [u64; 21] =
     [8, 10, 10, 8, 12, 12, 10, 10, 12, 8, 8, 10, 10, 10, 8, 12, 10, 12, 12, 10, 8];
 /// Of the multi-core section, per cent of a workload of the single-core one. [D]
 const MULTI: u64 = 400;
-/// What a worker takes at once. [E]
+/// The work that a worker takes at once. [E]
 const PIECE: Ns = 10 * NS_PER_MS;
 
 const OPTIONS: &[WorkloadOption] = &[

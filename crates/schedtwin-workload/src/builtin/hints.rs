@@ -84,7 +84,7 @@ pub(crate) struct Hints {
     target: Ns,
     /// Frames under way: when each began, and how much of it does not count.
     under_way: VecDeque<(Ns, Ns)>,
-    /// What the controller goes on from.
+    /// The control value from which the controller continues.
     control: i64,
     previous_error: i64,
     /// The clamp, and until when it is one.
@@ -96,7 +96,8 @@ pub(crate) struct Hints {
     last_met: Option<Ns>,
 }
 
-/// What is taken of an error below 0: thousandths, by the profile for the display's period.
+/// Returns the share that is taken of an error below 0: thousandths, by the profile for the
+/// display's period.
 fn p_under(error: i64, target: Ns) -> i64 {
     let thousandths = match target / NS_PER_MS {
         ..10 => 600,

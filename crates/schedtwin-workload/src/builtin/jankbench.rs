@@ -90,7 +90,7 @@ const BETWEEN_COLLECTIONS: Amount = Amount::Uniform(2 * NS_PER_S, 4 * NS_PER_S);
 /// Images of image_list_view, each decoded once.
 const IMAGES: u64 = 16;
 
-/// What a test's user does.
+/// The action of a test's user.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Input {
     Flings,
@@ -300,7 +300,7 @@ fn runtime(script: &mut Script) {
         .for_ever();
 }
 
-/// What the app shares with the display.
+/// The state that the app shares with the display.
 struct App {
     display: Display,
     counter: Register,

@@ -35,7 +35,7 @@ use schedtwin_types::{SocketKind, Work};
 const USER_WORK: Work = 30;
 /// The process that starts the others, or has them as threads.
 const MAIN: &str = "main";
-/// What a process costs more than a thread, at its beginning and its end. [E]
+/// The extra cost of a process over a thread, at its beginning and its end. [E]
 const PROCESS: [Work; 2] = [60_000, 40_000];
 /// Receivers, and senders, of a group of `perf bench sched messaging`.
 const NUM_FDS: u64 = 20;
@@ -59,7 +59,7 @@ const HACKBENCH: &[WorkloadOption] = &[
     WorkloadOption::flag(Some('p'), "pipe", "pipes, not socket pairs"),
 ];
 
-/// What both programs play.
+/// The shape of the script that both programs play.
 struct Shape {
     comm: &'static str,
     groups: u64,
@@ -173,7 +173,7 @@ sender: LOOPS times, a message to each receiver of its group; receiver: reads th
 
 const OF_BOTH: &[&DeclaredMetric] = &[&metric::TIME];
 
-/// What the program prints as `Time:`.
+/// Returns the time that the program prints as `Time:`.
 fn time(counted: &Counted) -> Vec<Metric> {
     let seconds = counted.recorded[0].first().map(|ns| *ns as f64 / 1e9);
     vec![metric::TIME.value("sum", vec![], seconds)]
@@ -188,7 +188,7 @@ impl Shape {
         let ready = script.channel(channel);
         let wake = script.channel(channel);
         let nr_children = self.groups * self.fds * 2;
-        // pthread_join() waits for one after the other, wait() for whoever ends.
+        // pthread_join() waits for one after the other, wait() for any child that ends.
         let ended: Vec<Flag> = if self.threads {
             (0..nr_children).map(|_| script.flag(0)).collect()
         } else {

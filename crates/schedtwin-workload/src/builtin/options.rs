@@ -26,7 +26,7 @@ pub struct WorkloadOption {
     pub short: Option<char>,
     /// Its name, without the dashes.
     pub long: &'static str,
-    /// What it takes.
+    /// The kind of value that the option takes.
     pub kind: OptionKind,
     /// A free parameter of the model: a calibration may turn it within its bounds.
     pub free: bool,
@@ -34,7 +34,7 @@ pub struct WorkloadOption {
     pub help: &'static str,
 }
 
-/// What an option takes.
+/// The kind of value that an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionKind {
     /// A number; all in thousandths of the unit.

@@ -32,7 +32,7 @@ use std::sync::Arc;
 const FREE_STEPS_MAX: u32 = 10_000;
 /// Things that a device can have to do.
 const DEVICE_QUEUE_MAX: usize = 64;
-/// What is recorded: enough for any published benchmark's parts.
+/// The most values that are recorded: enough for any published benchmark's parts.
 const RECORDED_MAX: usize = 1 << 20;
 /// One look at a lock that somebody else has, and the pauses after it, user work. [E]
 const SPIN: Op = Op::Compute { work: 20_000, mode: Mode::User };
@@ -70,7 +70,7 @@ struct Thread {
     util_min: Option<u16>,
 }
 
-/// What thread 0 does next.
+/// The next action of thread 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Main {
     Born,
@@ -84,9 +84,9 @@ enum Main {
 /// Threads that wait to be woken all together.
 #[derive(Clone, Debug, Default)]
 struct Waiting {
-    /// Who waits: its flag, and where it wants the moment of its waking.
+    /// Waiting threads: the flag of each, and where it wants the moment of its waking.
     waiting: Vec<(Flag, Register)>,
-    /// Who is being woken: the list as it was, the next one last.
+    /// Threads that are being woken: the list as it was, the next one last.
     woken: Vec<(Flag, Register)>,
 }
 
@@ -198,7 +198,7 @@ impl Player {
         }
     }
 
-    /// What kind of work it is.
+    /// Returns the kind of work.
     pub fn work_kind(&self) -> &'static str {
         if self.script.kind.is_empty() { "benchmark" } else { self.script.kind }
     }
@@ -687,7 +687,7 @@ impl Player {
         }
     }
 
-    /// What the benchmark itself says in the end.
+    /// Returns the benchmark's own results at the end.
     ///
     /// # Panics
     /// If it gives a metric that it has not told to bring.

@@ -26,7 +26,8 @@
 //!
 //! Differences: `-i`, `-w`, `-z`, pinning, pipe mode and `-A` are left out: percentiles are of the whole run. Percentiles
 //! are exact, its own are those of a histogram with buckets of 0.4 %. A message thread or worker that is awake
-//! is not posted to by a system call (there, whoever has not reset its word is). With `-R` a worker's
+//! is not posted to by a system call (there, a thread that has not reset its word is). With `-R` a
+//! worker's
 //! queue has no bound of 128.
 
 use super::amount::Amount;
@@ -44,7 +45,7 @@ const NS_PER_US: Ns = 1_000;
 const STEP_WORK: u64 = 330;
 /// Enlisting, or going through the list, user work. [E]
 const LIST_WORK: Work = 200;
-/// What is recorded.
+/// The numbers of the recorded values.
 const WAKEUP: u16 = 0;
 const REQUEST: u16 = 1;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What the threads of a built-in workload do: a few steps over shared memory, as rt-app's events are, and
+//! The script of the threads of a built-in workload: a few steps over shared memory, as rt-app's
+//! events are, and
 //! the devices that interrupt them.
 //!
 //! # Terms
@@ -48,7 +49,7 @@ pub(crate) enum End {
     Socket(SocketId),
 }
 
-/// What connects two ends.
+/// The connection of two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Channel {
     /// A pipe.
@@ -68,7 +69,7 @@ pub(crate) struct Pair {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Queue(pub u32);
 
-/// What a device does for whom when it interrupts.
+/// The flag that a device posts when it interrupts, and the queue that gets the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Delivery {
     /// The flag that its handler posts.
@@ -209,7 +210,7 @@ pub(crate) struct ThreadScript {
     pub name: String,
     /// Under which its measurements are summed.
     pub group: String,
-    /// Whose memory it shares, among [`Script::processes`]; `None`: nobody's.
+    /// The process whose memory the thread shares, among [`Script::processes`]; `None`: nobody's.
     pub process: Option<u32>,
     pub attributes: SchedAttr,
     /// Where it may run; `None`: everywhere.
@@ -223,7 +224,7 @@ pub(crate) struct DeviceScript {
     pub name: String,
     /// Which CPU its interrupt goes to.
     pub cpu: CpuId,
-    /// What its handler posts.
+    /// The flags that its handler posts.
     pub posts: Vec<Flag>,
     /// When it comes again by itself.
     pub again: Option<Amount>,
@@ -249,7 +250,7 @@ pub(crate) struct Script {
     pub pairs: Vec<Pair>,
     /// How many queues there are.
     pub nr_queues: u32,
-    /// What devices deliver by themselves, so long after the workload's beginning.
+    /// Deliveries that devices make by themselves, so long after the workload's beginning.
     pub arrivals: Vec<(Device, Ns, Delivery)>,
     /// Sessions of hints: the target of each.
     pub sessions: Vec<Ns>,
@@ -258,10 +259,11 @@ pub(crate) struct Script {
     pub refresh: Ns,
     /// Which frames are jank.
     pub jank: Rule,
-    /// What is recorded by number, see `Step::Record`.
+    /// The names of the recorded values, by number, see `Step::Record`.
     pub recorded: Vec<&'static str>,
     pub nr_cpus: usize,
-    /// What kind of work all of it is, for machines that have speeds of their own for it; empty: a benchmark's.
+    /// The kind of all the work, for machines that have speeds of their own for it; empty: a
+    /// benchmark's.
     pub kind: &'static str,
     /// Raised when the GPU is through with a frame, where there is a display.
     pub frame_done: Option<Flag>,
@@ -421,7 +423,8 @@ impl ThreadSteps<'_> {
         self.either(register, |none| none, steps)
     }
 
-    /// A step by whoever of two threads comes there last: `other` counts how often the other one has been there alone.
+    /// A step by the one of two threads that comes there last: `other` counts how often the other
+    /// one has been there alone.
     pub fn both(self, other: Register, mine: Register, step: Step) -> Self {
         self.either(
             other,

@@ -30,7 +30,7 @@ pub(super) struct Start {
     pub groups: Vec<TaskGroupId>,
 }
 
-/// What a job's first thread does next, before its workload begins.
+/// The next action of a job's first thread, before its workload begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Beginning {
     Setsid,

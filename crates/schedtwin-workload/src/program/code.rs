@@ -82,7 +82,7 @@ pub(crate) enum Instruction {
     PhaseEnd,
 }
 
-/// What an event means for the end of the run and for jobs.
+/// The effect of an event on the end of the run and on jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EventKind {
     /// Is skipped when the run is over.
@@ -115,7 +115,7 @@ pub(crate) struct Code {
     pub task_groups: Vec<TaskGroupId>,
     /// Their paths.
     pub task_group_paths: Vec<String>,
-    /// What is written into the groups' files before the start.
+    /// The values that are written into the groups' files before the start.
     pub group_files: Vec<TaskGroupFiles>,
     /// Every CPU of the machine: the affinity of a thread that nothing restricts.
     pub all_cpus: CpuMask,
@@ -164,7 +164,7 @@ pub(crate) struct AttributeCode {
 }
 
 impl AttributeCode {
-    /// What a thread with `current` parameters has after the change.
+    /// Returns the parameters that a thread with `current` parameters has after the change.
     ///
     /// SCHED_IDLE keeps the nice value: rt-app calls setpriority() only for the other fair policies.
     pub fn applied_to(&self, current: SchedAttr) -> SchedAttr {

@@ -11,7 +11,7 @@
 use super::{JOIN_FUTEX, PROCESS, Programs, State, wake};
 use schedtwin_types::{Op, Syscall, ThreadId};
 
-/// What thread 0 does next.
+/// The next action of thread 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Main {
     Clone { next: u32 },
@@ -24,7 +24,7 @@ pub(super) enum Main {
 }
 
 impl Programs {
-    /// What thread 0 does next.
+    /// Returns the next operation of thread 0.
     pub(super) fn next_of_main(&mut self) -> Op {
         loop {
             match self.main {

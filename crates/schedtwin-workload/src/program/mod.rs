@@ -156,7 +156,7 @@ impl Programs {
         }
     }
 
-    /// What kind of work a thread does, by the name that machines know it by.
+    /// Returns the kind of work that a thread does, by the name that machines know it by.
     pub fn work_kind(&self, _thread: ThreadId) -> &str {
         WORK_KIND
     }
@@ -186,7 +186,7 @@ impl Programs {
         &self.code.task_group_paths
     }
 
-    /// What is written into the files of task groups before the start.
+    /// Returns the values that are written into the files of task groups before the start.
     pub fn task_group_files(&self) -> &[TaskGroupFiles] {
         &self.code.group_files
     }
@@ -208,7 +208,7 @@ impl Programs {
         self.limit_reached
     }
 
-    /// What `thread` does next, now that its last operation is over.
+    /// Returns the next operation of `thread`, now that its last operation is over.
     ///
     /// The first call for a thread comes with [`Outcome::Started`]. A [`Op::Mark`] takes no time:
     /// the thread is asked again at once.

@@ -59,7 +59,7 @@ pub enum Full {
     Steps,
 }
 
-/// What is known of a CPU's clock.
+/// The known frequencies of a CPU's clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frequencies {
     /// The first different ones and the highest, ascending, kHz.
@@ -250,7 +250,7 @@ impl Builder {
         self.cpus.len()
     }
 
-    /// What is known of a CPU's clock.
+    /// Returns the known frequencies of a CPU's clock.
     pub fn frequencies(&self, cpu: usize) -> &Frequencies {
         &self.cpus[cpu].frequencies
     }
@@ -490,7 +490,7 @@ impl Builder {
         cpu.idle = state.map(|state| (state, at));
     }
 
-    /// The recording is over: whoever runs has run to its end.
+    /// Ends the recording: a thread that runs has run to its end.
     pub(super) fn close(&mut self) {
         for cpu in 0..self.cpus.len() {
             self.idle(self.end, cpu, None);

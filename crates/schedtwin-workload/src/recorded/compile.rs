@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// What a recorded CPU could do.
+/// The abilities of a recorded CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordedCpu {
     /// Its capacity at `max_khz`, 1..=1024.
@@ -26,7 +26,7 @@ pub struct RecordedCpu {
 pub struct Silicon {
     /// At least those that the recording names.
     pub cpus: Vec<RecordedCpu>,
-    /// What its kernel's paths are taken to have cost.
+    /// The costs that its kernel's paths are taken to have had.
     pub paths: PathCosts,
 }
 
@@ -203,7 +203,7 @@ impl<'a> Compiler<'a> {
         });
     }
 
-    /// What a recorded step becomes, if it is more than work.
+    /// Returns the step that a recorded step becomes, if it is more than work.
     fn step(&mut self, raw: &RawStep) -> Option<Step> {
         let start = self.builder.start.unwrap_or(0);
         Some(match *raw {

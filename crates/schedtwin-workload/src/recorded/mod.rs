@@ -110,7 +110,7 @@ pub struct RecordedThread {
     pub excluded: Option<Excluded>,
 }
 
-/// What a recording held, as far as a replay can be compared with it.
+/// The content of a recording, as far as a replay can be compared with it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recorded {
     /// Its length.
@@ -168,7 +168,7 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// What it held.
+    /// Returns the content of the recording.
     pub fn recorded(&self) -> &Recorded {
         &self.recorded
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! From a checked rt-app file and a machine to instructions.
 //!
-//! What needs the machine: CPU numbers must exist, and `run` microseconds become work.
+//! The steps here need the machine: CPU numbers must exist, and `run` microseconds become work.
 //!
 //! `run: t` is `floor(t * 1000 / p_load)` busy loops, where `p_load` is the calibration in
 //! nanoseconds per loop; rt-app computes whole seconds apart, with their own rounding down. A loop
@@ -129,7 +129,8 @@ fn check_cpus(model: &Model, list: &CpuList, cpus: usize, faults: &mut Diagnosti
     }
 }
 
-/// What the kernel would refuse of threads of SCHED_DEADLINE: rt-app gives up then, so it is an error of the file. All tasks
+/// Reports the requests of SCHED_DEADLINE threads that the kernel would refuse: rt-app gives up
+/// then, so it is an error of the file. All tasks
 /// are taken to be there at the same time, each with its largest reservation.
 fn check_deadline_tasks(model: &Model, host: &Host, faults: &mut Diagnostics) {
     let source = &model.source;

@@ -10,7 +10,7 @@ use super::reader::{INT_MAX, Names, Reader, one_of};
 use super::task::Timers;
 use schedtwin_input::did_you_mean_or;
 
-/// What an event key means.
+/// The meaning of an event key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EventName {
     Runtime,
@@ -66,7 +66,7 @@ pub(super) const HELP: &str = "events are run, runtime, sleep, timer, lock, unlo
 /// The name that rt-app gives to what is referred to without a name.
 const UNNAMED: &str = "unknown";
 
-/// What events need to know of their task.
+/// The facts that events need about their task.
 pub(super) struct TaskContext {
     pub name: String,
     pub instances: u32,
@@ -74,7 +74,7 @@ pub(super) struct TaskContext {
     pub timers: Timers,
 }
 
-/// Who sleeps on a condition and who wakes it, for hints about sleeps without end.
+/// The tasks that sleep on a condition and those that wake it, for hints about sleeps without end.
 #[derive(Clone, Default)]
 pub(super) struct ConditionUse {
     sleeper: Option<String>,

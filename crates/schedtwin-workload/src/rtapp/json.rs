@@ -31,7 +31,7 @@ use jsonc_parser::errors::ParseErrorKind;
 use jsonc_parser::{CollectOptions, ParseOptions, ParseStringErrorKind, parse_to_ast};
 use std::ops::Range;
 
-/// What is inserted after a key that has no value.
+/// The text that is inserted after a key that has no value.
 const INSERTION: &str = ":null";
 
 /// A JSON value and where it stands.
@@ -41,7 +41,7 @@ pub(super) struct Value {
     pub kind: Kind,
 }
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Debug)]
 pub(super) enum Kind {
     /// The key has no value, as in `"suspend",`.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What an rt-app file says, checked and resolved, but independent of any machine.
+//! The model of an rt-app file, checked and resolved, but independent of any machine.
 //!
 //! Names have become indices, times are still in rt-app's microseconds, loops are counts. Nothing
 //! here can be wrong any more except against a machine: a CPU number, and what waits for a later
@@ -26,9 +26,9 @@ pub(crate) struct Model {
     pub task_groups: Vec<String>,
     /// Files of groups: the group's number in `task_groups`, and what is written; the group in that says nothing yet.
     pub group_files: Vec<(u32, TaskGroupFiles)>,
-    /// What a user should know although the file runs.
+    /// Notices that a user should know although the file runs.
     pub notices: Vec<String>,
-    /// What the file asks for that is understood but not modelled yet: it cannot run.
+    /// Requests of the file that are understood but not modelled yet: it cannot run.
     pub pending: Diagnostics,
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct Phase {
     pub cpus: Option<CpuList>,
     /// The number of its task group.
     pub task_group: Option<u32>,
-    /// What the phase changes; `None` if it names no scheduling parameter.
+    /// The changes of the phase; `None` if it names no scheduling parameter.
     pub attributes: Option<Attributes>,
     pub events: Vec<Event>,
 }

@@ -47,7 +47,8 @@ const WEIGHT: &str = "write a whole number, \"1\" to \"10000\"; a new group has 
 const NICE: &str = "write a nice value, \"-20\" to \"19\"";
 const IDLE: &str = "write \"0\" or \"1\"";
 
-/// What words of a command line write into the files of the cgroup whose path stands at `path`: the places of file and
+/// Reads the values that words of a command line write into the files of the cgroup at `path`: the
+/// places of file and
 /// value. Quota and period of `cpu.max` have a slash between them.
 pub(crate) fn read_words(
     source: &Arc<Source>,

@@ -43,7 +43,7 @@ pub fn all(kernels: &[String], tables: &[DomainTable]) -> Markup {
 fn picture(table: &DomainTable) -> Markup {
     let order = order(table);
     let width = WIDTH / order.len() as f64;
-    // Between domains there is more room than between groups.
+    // Between domains there is more space than between groups.
     let gap = (0.2 * width).min(3.0);
     html! {
         div.lanes {

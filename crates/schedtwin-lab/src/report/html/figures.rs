@@ -41,7 +41,7 @@ pub struct Interval {
     pub percent: Option<f64>,
     /// Its interval.
     pub ci95: Option<[f64; 2]>,
-    /// What was published.
+    /// The published value.
     pub published: Option<f64>,
     /// `good`, `bad` or none.
     pub class: &'static str,

@@ -15,7 +15,7 @@ use crate::sweep::part::Run;
 /// Height of the figure, in its own units.
 const HEIGHT: f64 = 480.0;
 
-/// What is left free around the points, of each side.
+/// The free space around the points, of each side.
 const MARGIN: f64 = 40.0;
 
 /// The page; arguments are those of the table.
@@ -121,7 +121,7 @@ fn picture(
     }
 }
 
-/// What a side of the figure spans.
+/// The range that a side of the figure spans.
 struct Axis {
     from: f64,
     to: f64,

@@ -14,7 +14,7 @@ const WAVE: Ns = 12_000_000;
 /// With fewer changes in a stage their spacing says nothing.
 const FEWEST_CHANGES: usize = 10;
 
-/// What is compared.
+/// The quantity that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figure {
     /// Share of the running time by CPU, %.

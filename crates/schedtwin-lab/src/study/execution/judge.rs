@@ -21,9 +21,9 @@ pub const EXECUTION_SEEDS: u64 = 5;
 pub struct Executed {
     /// Where it stands in the publication.
     pub id: String,
-    /// What was recorded.
+    /// The recording.
     pub recording: Recording,
-    /// What the twin runs, where it is not the study's workload.
+    /// The workload that the twin runs, where it is not the study's workload.
     pub workload: Option<String>,
     /// The study's columns that run it, by number.
     pub columns: Vec<usize>,
@@ -47,7 +47,7 @@ pub struct Judged {
     pub seeds: u64,
     /// The figures: values of the twin and distances are means over the seeds.
     pub figures: Vec<Compared>,
-    /// What happened under the first seed, for a picture.
+    /// The execution under the first seed, for a picture.
     pub shown: Option<Execution>,
     /// Why there is nothing.
     pub why_not: Option<String>,
@@ -102,7 +102,7 @@ pub(in crate::study) fn seeds(rows: u64) -> u64 {
 }
 
 impl Subject {
-    /// What it waits for.
+    /// Returns the inputs that it waits for.
     pub(in crate::study) fn waits_for(&self) -> &[String] {
         self.ready.as_ref().err().map_or(&[], Vec::as_slice)
     }
@@ -260,7 +260,8 @@ mod tests {
         }
     }
 
-    /// What the series says of this scenario in words: two on each little CPU under sum, and not under max.
+    /// Checks the statement of the series on this scenario: two on each little CPU under sum, and
+    /// not under max.
     #[test]
     fn sum_spreads_the_unpinned_tasks_and_max_does_not() {
         let late = |kernel: &str, id: &str| {

@@ -11,7 +11,7 @@
 //! the twin's facts ────────────────────────────── observed ──┘
 //! ```
 //!
-//! | room | what it does |
+//! | module | purpose |
 //! |---|---|
 //! | here | [`Execution`] and its parts |
 //! | [`recorded`] | recordings from their file |
@@ -29,7 +29,7 @@ use schedtwin_types::Ns;
 /// Parts into which an execution is cut.
 pub const PARTS: usize = 100;
 
-/// What happened, as far as it is compared.
+/// The events of an execution, as far as they are compared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Execution {
     /// From the first run of one of its tasks to their last, ns.
@@ -51,7 +51,7 @@ pub struct Task {
     pub seats: Vec<Option<u16>>,
 }
 
-/// What a CPU did while two tasks shared it.
+/// The behaviour of a CPU while two tasks shared it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stage {
     /// Its beginning and end, ns from the beginning of the execution's clock.

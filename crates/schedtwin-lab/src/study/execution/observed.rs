@@ -71,7 +71,8 @@ impl Observer for Watch {
     }
 }
 
-/// What happens in the run with this seed, reduced as the recording is. `None`: none of its tasks ever ran.
+/// Runs the scenario with this seed and reduces the run as the recording is. `None`: none of its
+/// tasks ever ran.
 pub fn observe(column: &Column, recording: &Recording, seed: u64) -> Option<Execution> {
     let machine = column.scenario.machine();
     let of_stage = recording.of_stage.as_ref();

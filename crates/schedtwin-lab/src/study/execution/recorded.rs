@@ -19,7 +19,7 @@ const BUILT_IN: [(&str, &str); 1] =
 const US: Ns = 1_000;
 const MS: Ns = 1_000_000;
 
-/// What a board did.
+/// The recorded behaviour of a board.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recording {
     /// Its name in the file.
@@ -28,7 +28,7 @@ pub struct Recording {
     pub about: String,
     /// The task and the CPU whose runs bound its stage.
     pub of_stage: Option<OfStage>,
-    /// What happened.
+    /// The execution.
     pub execution: Execution,
 }
 
