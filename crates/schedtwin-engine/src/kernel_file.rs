@@ -2,7 +2,8 @@
 //! Kernel files: `kernels/*.toml`, read into a [`Config`].
 //!
 //! A kernel file names its variation points and tunables, or the kernel that it extends and what differs from it;
-//! what it may leave out is said where a setting is declared. Patches (`linux-5.18+runnable-boost`) overlay it, then settings spelled in place
+//! the declaration of a setting says whether it may be left out. Patches
+//! (`linux-5.18+runnable-boost`) overlay it, then settings spelled in place
 //! (`linux-6.12:cpufreq=performance`) replace values, then it is read.
 //!
 //! | file | content |

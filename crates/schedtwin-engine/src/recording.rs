@@ -61,11 +61,11 @@ pub struct TraceSummary {
 /// A trace, read.
 #[derive(Clone, Debug)]
 pub struct TraceRecording {
-    /// What it asks the twin to do.
+    /// The workload that it asks the twin to run.
     pub workload: Workload,
-    /// What it held of work.
+    /// The work that it held.
     pub recorded: Recorded,
-    /// What it held of lines.
+    /// The summary of its lines.
     pub trace: TraceSummary,
     /// The kernel that recorded, as far as the file tells it.
     pub origin: Origin,

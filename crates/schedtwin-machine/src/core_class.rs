@@ -23,7 +23,7 @@
 //!
 //! **Path costs** are pixel6's (its file says where they are from), by the clock and by the work a clock does: a cost there times
 //! 2.8 GHz / highest frequency / work a clock, of the strongest cores. At 4.1 GHz that gives back the 2.80 us for a round trip through a
-//! pipe that was measured on an i5-10600K and that they all rest on.
+//! pipe that was measured on an i5-10600K and that they are all based on.
 //!
 //! **What is filled in** where it is missing, and only if the core has a class:
 //!

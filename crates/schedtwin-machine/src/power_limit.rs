@@ -12,8 +12,8 @@
 //! tells_kernel = true                        # hardware pressure; false if left out
 //! ```
 //!
-//! `awake_khz` or the three keys of the budget may be left out, not both. A core is awake unless all its threads rest in deep
-//! states.
+//! `awake_khz` or the three keys of the budget may be left out, not both. A core is awake
+//! unless all its threads are in deep states.
 //!
 //! # Rule of the budget
 //!

@@ -16,8 +16,8 @@
 //! Speeds hold for programs and, where path costs are work, for the kernel's paths. Between two whole numbers of working
 //! threads the speed changes evenly: beside a poller that counts 100, a thread does 965 thousandths here.
 //!
-//! The core draws what its thread with the most to do draws (executing, polling, then the shallowest rest); other threads
-//! that execute add their share, and those that rest nothing.
+//! The core draws what its thread with the most to do draws (executing, polling, then the
+//! shallowest idle state); other threads that execute add their share, and idle ones nothing.
 //!
 //! Differences: the shares do not depend on what the threads do. A kernel path is paid at the speed of its beginning.
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The columns of a CPU's table of times: what each stands for, and the power of a CPU in it.
 //!
-//! Active (at the operating point that the CPU needs, below it, above it), polling, and per idle state entering, resting in
-//! it, exiting. A CPU whose core has other
+//! Active (at the operating point that the CPU needs, below it, above it), polling, and per idle
+//! state entering, in it, exiting. A CPU whose core has other
 //! threads has all of them twice: once as the core's first thread, once as a second one.
 
 use super::{Activity, MeterCpu, MeterOpp, MeterSetup};
@@ -14,7 +14,7 @@ pub(super) const SLOT_ACTIVE_UNDER: usize = 1;
 pub(super) const SLOT_ACTIVE_OVER: usize = 2;
 pub(super) const SLOT_POLLING: usize = 3;
 pub(super) const SLOT_IDLE: usize = 4;
-/// Columns per idle state: entering, rest, exiting.
+/// Columns per idle state: entering, in it, exiting.
 pub(super) const SLOTS_PER_STATE: usize = 3;
 
 /// The column of executing at operating point `opp` where `need` is needed.
@@ -109,7 +109,7 @@ mod tests {
         };
         let opp =
             MeterOpp { khz: 1, active_uw: 2000, wfi_uw: 100, static_uw: 7, idle_static_uw: 7 };
-        // Three active columns, polling as in the first state; entering, rest and exiting of each state.
+        // Three active columns, polling as in the first state; entering, in and exiting each state.
         let first = [2000, 2000, 2000, 1000, 2000, 1000, 2000, 2000, 100, 2000, 2000, 30, 2000];
         let second = [300, 300, 300, 150, 300, 0, 300, 300, 0, 300, 300, 0, 300];
         let powers = (0..width_of(&cpu)).map(|slot| slot_uw(&cpu, slot, &opp));

@@ -13,10 +13,11 @@
 //!
 //! * slot: an activity as a column of the table: active (at, below or above what the CPU needs, see `need.rs`), polling, and
 //!   per idle state s entering, in it, exiting.
-//! * executes: does anything but rest in an idle state; who waits for its package does: all but itself is on for it.
+//! * executes: does anything but stay in an idle state; a CPU that waits for its package executes:
+//!   all but itself is on for it.
 //! * second: a hardware thread while another one of its core does as much or more, see *A core of several threads*.
 //! * deep: an idle state that lets the domain's static power go off.
-//! * awake: a domain with at least one CPU that is not resting in a deep state; of a domain that depends
+//! * awake: a domain with at least one CPU that is not in a deep state; of a domain that depends
 //!   on others, also while one of theirs is not: what is static about it is shared.
 //! * column: the vote that a domain's power depends on, see [`super::MeterDependence`]; one column where
 //!   there is no dependence.
@@ -35,7 +36,7 @@
 //! ```
 //!
 //! An entry is paid on arrival in a state, its exit on leaving idleness from it, an abort when
-//! `Entering` ends in anything but rest. If a CPU's rest turns from one state into another (the
+//! `Entering` ends in anything but an idle state. If a CPU's idle state turns into another one (the
 //! cluster powers down or up around it), deepening pays the deeper entry, the reverse the deeper
 //! exit.
 //!

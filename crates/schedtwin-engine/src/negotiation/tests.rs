@@ -9,7 +9,7 @@ fn a_cluster_is_off_while_all_of_it_has_asked() {
     let mut negotiation = Negotiation::new(&machine);
     assert!(negotiation.negotiates(CpuId(0)) && negotiation.negotiates(CpuId(5)));
     let (wfi, cpu, cluster) = (Some(0), Some(1), Some(2));
-    // What CPUs 4 and 5 have asked for, and where they rest.
+    // The states that CPUs 4 and 5 have asked for, and those that they are in.
     for (asked, rest) in [
         ([None, None], [None, None]),
         ([cluster, None], [cpu, None]),
@@ -36,7 +36,7 @@ fn a_core_is_as_shallow_as_its_threads() {
     let machine = Machine::load("i5-10600k").unwrap();
     let mut negotiation = Negotiation::new(&machine);
     let (c1, c2, c3) = (Some(1), Some(2), Some(3));
-    // What the threads of core 0 have asked for, and where they rest.
+    // The states that the threads of core 0 have asked for, and those that they are in.
     for (asked, rest) in
         [([c3, None], [c1, None]), ([c3, c1], [c1, c1]), ([c3, c2], [c2, c2]), ([c3, c3], [c3, c3])]
     {
@@ -97,7 +97,8 @@ fn with_power_domains() -> Machine {
     Machine::from_source(&source, &[]).unwrap_or_else(|faults| panic!("{faults}"))
 }
 
-/// Firmware's states: the deepest common rest, the quiet time, and what the first to leave pays.
+/// Firmware's states: the deepest common idle state, the quiet time, and what the first to
+/// leave pays.
 #[test]
 fn firmware_turns_off_what_all_rest_in() {
     let machine = with_power_domains();
@@ -122,7 +123,7 @@ fn firmware_turns_off_what_all_rest_in() {
     assert_eq!(negotiation.wait_ns(&machine, CpuId(0), 50), 3_000);
     let states = go(&mut negotiation, 0, None, long);
     assert_eq!((states[half], states[all]), (Some(0), None));
-    // Who wakes meanwhile waits for the rest, and for its own half.
+    // A CPU that wakes meanwhile waits for the remaining time, and for its own half.
     assert_eq!(negotiation.clone().wait_ns(&machine, CpuId(1), 1_050), 2_000);
     assert_eq!(negotiation.clone().wait_ns(&machine, CpuId(7), 1_050), 2_100);
     assert_eq!(negotiation.clone().wait_ns(&machine, CpuId(7), 3_050), 100);
