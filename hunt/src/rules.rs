@@ -9,8 +9,8 @@
 //! 2. *No CPU is idle for longer than a balance interval while another has two runnable tasks*, one of which may go there.
 //!    The interval is the longest that an idle CPU of such a domain has, twice its weight in ms, rounded up to jiffies.
 //! 3. *n equal tasks on one CPU have their share*, to within the time that one may be ahead, `calc_delta_fair(max(2 · slice,
-//! TICK))`, and a tick until it is noticed: at every event, for any task that came or went. Of
-//! EEVDF; CFS has no such bound.
+//!    TICK))`, and a tick until it is noticed: at every event, for any task that came or went. Of
+//!    EEVDF; CFS has no such bound.
 //!
 //! That the weight of a throttled group is 0 the kernel asserts itself (`verify_cfs_bandwidth`), at every event of the
 //! reference twin.
