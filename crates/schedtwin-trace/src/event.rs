@@ -35,6 +35,8 @@
 //! ```
 
 mod kind;
+#[cfg(test)]
+pub(crate) mod listing;
 mod names;
 mod report;
 

@@ -26,21 +26,16 @@ pub fn parse(text: &[u8], names: &mut Names) -> Option<TraceEventKind> {
     let mut parts = rest.get(1..).unwrap_or(b"").splitn(2, |byte| *byte == b'|');
     let tgid = number(parts.next().unwrap_or(b""));
     let tail = parts.next().unwrap_or(b"");
-    // A name may hold the separator: what follows it is cut from the right.
-    let cut = |tail: &'_ [u8]| -> Option<(Vec<u8>, i64)> {
-        let at = tail.iter().rposition(|byte| *byte == b'|')?;
-        Some((tail[..at].to_vec(), number::<i64>(&tail[at + 1..])?))
-    };
     Some(match kind {
         b'B' => TraceEventKind::SliceBegin { tgid: tgid?, name: minor(names, tail) },
         b'E' => TraceEventKind::SliceEnd { tgid: tgid.unwrap_or(0) },
         b'S' | b'F' | b'G' | b'H' => {
-            let (name, cookie) = cut(tail)?;
+            let (name, cookie) = name_and_number(tail)?;
             let tgid = tgid?;
             // `G` names track and slice, `H` only the track: they meet by the track.
             let name = match kind {
                 b'G' => &name[..name.iter().position(|byte| *byte == b'|')?],
-                _ => &name[..],
+                _ => name,
             };
             let name = minor(names, name);
             match kind {
@@ -49,8 +44,8 @@ pub fn parse(text: &[u8], names: &mut Names) -> Option<TraceEventKind> {
             }
         }
         b'C' => {
-            let (name, value) = cut(tail)?;
-            TraceEventKind::Counter { tgid: tgid?, name: minor(names, &name), value }
+            let (name, value) = name_and_number(tail)?;
+            TraceEventKind::Counter { tgid: tgid?, name: minor(names, name), value }
         }
         b'I' => TraceEventKind::Instant { tgid: tgid?, name: minor(names, tail) },
         b'N' => {
@@ -59,6 +54,12 @@ pub fn parse(text: &[u8], names: &mut Names) -> Option<TraceEventKind> {
         }
         _ => return None,
     })
+}
+
+/// Parses `name|number`. A name may hold the separator: the number is cut from the right.
+fn name_and_number(text: &[u8]) -> Option<(&[u8], i64)> {
+    let at = text.iter().rposition(|byte| *byte == b'|')?;
+    Some((&text[..at], number(&text[at + 1..])?))
 }
 
 /// Names of slices need not end.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Data of a file beside its events, and its faults.
 
-use super::{NameId, Names};
-use schedtwin_types::{CpuId, CpuMask};
+use super::{NameId, Names, STEP_BACK_MAX_NS, TraceEvent};
+use schedtwin_types::{CpuId, CpuMask, Ns};
 use std::fmt;
 use std::io;
 
@@ -119,7 +119,7 @@ pub struct SourceReport {
     pub foreign: u64,
     /// 1 if the file ends in the middle of an event; that one is not among the events.
     pub cut: u64,
-    /// Events that are a little earlier than the one before, less than [`super::STEP_BACK_MAX_NS`].
+    /// Events that are a little earlier than the one before, less than [`STEP_BACK_MAX_NS`].
     pub disordered: u64,
     /// Lost events whose CPU is not told.
     pub lost_anywhere: CpuLosses,
@@ -166,6 +166,17 @@ impl SourceReport {
             Some(events) => losses.events = losses.events.saturating_add(events),
             None => losses.uncounted += 1,
         }
+    }
+
+    /// Compares an event's time with the latest before it, and moves that on. A step back is counted; one beyond
+    /// [`STEP_BACK_MAX_NS`] is damage.
+    pub(crate) fn follow(&mut self, latest: &mut Ns, event: &TraceEvent, place: Place) {
+        let back = latest.saturating_sub(event.at);
+        self.disordered += u64::from(back > 0);
+        if back > STEP_BACK_MAX_NS {
+            self.damage(place, format!("the time of CPU {} goes back by {back} ns", event.cpu.0));
+        }
+        *latest = event.at.max(*latest);
     }
 
     /// Notes damage.

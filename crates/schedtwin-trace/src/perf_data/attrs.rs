@@ -76,6 +76,22 @@ pub struct Sample<'a> {
     pub raw: Option<&'a [u8]>,
 }
 
+impl Sample<'_> {
+    /// Takes the field of this bit of `sample_type`, if a reader of schedulers wants it.
+    fn take(&mut self, bit: u64, order: ByteOrder, body: &[u8], at: usize) -> Option<()> {
+        match bit {
+            TID => {
+                self.pid = Some(order.u32_at(body, at)?);
+                self.tid = Some(order.u32_at(body, at + 4)?);
+            }
+            TIME => self.time = Some(order.u64_at(body, at)?),
+            CPU => self.cpu = Some(order.u32_at(body, at)?),
+            _ => {}
+        }
+        Some(())
+    }
+}
+
 impl Attrs {
     /// No events yet.
     pub fn new(order: ByteOrder) -> Attrs {
@@ -173,15 +189,7 @@ impl Attrs {
             if attr.sample_type & bit == 0 {
                 continue;
             }
-            match bit {
-                TID => {
-                    sample.pid = Some(order.u32_at(body, at)?);
-                    sample.tid = Some(order.u32_at(body, at + 4)?);
-                }
-                TIME => sample.time = Some(order.u64_at(body, at)?),
-                CPU => sample.cpu = Some(order.u32_at(body, at)?),
-                _ => {}
-            }
+            sample.take(bit, order, body, at)?;
             at += 8;
         }
         if attr.sample_type & READ != 0 {
@@ -217,15 +225,7 @@ impl Attrs {
                 continue;
             }
             at = at.checked_sub(8)?;
-            match bit {
-                TID => {
-                    sample.pid = Some(order.u32_at(body, at)?);
-                    sample.tid = Some(order.u32_at(body, at + 4)?);
-                }
-                TIME => sample.time = Some(order.u64_at(body, at)?),
-                CPU => sample.cpu = Some(order.u32_at(body, at)?),
-                _ => {}
-            }
+            sample.take(bit, order, body, at)?;
         }
         Some(sample)
     }

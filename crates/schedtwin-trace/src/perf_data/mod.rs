@@ -22,8 +22,8 @@ mod tests;
 mod unpack;
 
 use crate::event::{
-    CPUS_MAX, EventContext, NameId, Names, Place, STEP_BACK_MAX_NS, SourceFault, SourceReport,
-    StartingThread, TraceEvent, TraceEventKind, TraceHeader, TraceSource,
+    CPUS_MAX, EventContext, NameId, Names, Place, SourceFault, SourceReport, StartingThread,
+    TraceEvent, TraceEventKind, TraceHeader, TraceSource,
 };
 use crate::trace_dat::undecoded_text;
 use crate::tracepoint::metadata::{self, Bytes, Found, TEXT_BYTES_MAX};
@@ -617,17 +617,7 @@ impl<R: Read> TraceSource for PerfData<R> {
             let event = waiting.and_then(|waiting| self.event(waiting, &body));
             self.body = body;
             let Some(event) = event else { continue };
-            if event.at < self.latest {
-                self.report.disordered += 1;
-                if self.latest - event.at > STEP_BACK_MAX_NS {
-                    let back = self.latest - event.at;
-                    self.report.damage(
-                        Place::Byte(self.at),
-                        format!("the time of CPU {} goes back by {back} ns", event.cpu.0),
-                    );
-                }
-            }
-            self.latest = self.latest.max(event.at);
+            self.report.follow(&mut self.latest, &event, Place::Byte(self.at));
             return Ok(Some(event));
         }
         Ok(None)

@@ -2,6 +2,7 @@
 //! Small files, plain, packed and as from a pipe, whole and broken.
 
 use super::PerfData;
+use crate::event::listing::{read_to_the_end, shown};
 use crate::event::{TraceEvent, TraceEventKind, TraceSource};
 use crate::tracepoint::fixtures::{self, switch, waking};
 use std::io::Cursor;
@@ -200,25 +201,8 @@ fn pipe() -> Vec<u8> {
 type ReadToTheEnd<'a> = (Vec<TraceEvent>, PerfData<Cursor<&'a [u8]>>);
 
 fn read(file: &[u8]) -> Result<ReadToTheEnd<'_>, String> {
-    let mut source = PerfData::open(Cursor::new(file)).map_err(|fault| fault.to_string())?;
-    let mut events = Vec::new();
-    while let Some(event) = source.next_event().map_err(|fault| fault.to_string())? {
-        events.push(event);
-        assert!(events.len() < 1000);
-    }
-    Ok((events, source))
-}
-
-fn shown(events: &[TraceEvent], source: &dyn TraceSource) -> String {
-    let mut text = String::new();
-    for event in events {
-        let name = match event.kind {
-            TraceEventKind::Lost { events } => format!("lost {events:?}"),
-            _ => source.names().text(event.name).to_owned(),
-        };
-        text += &format!("{} {} {name}\n", event.at, event.cpu.0);
-    }
-    text
+    let source = PerfData::open(Cursor::new(file)).map_err(|fault| fault.to_string())?;
+    read_to_the_end(source).map_err(|fault| fault.to_string())
 }
 
 const EVENTS: &str = "100 0 sched_waking\n200 1 sched_switch\n290 1 sched_switch\n300 0 sched_switch\n\

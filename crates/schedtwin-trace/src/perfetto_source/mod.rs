@@ -21,8 +21,8 @@ mod messages;
 mod tests;
 
 use crate::event::{
-    CPUS_MAX, EventContext, FrameSpan, Names, Place, STEP_BACK_MAX_NS, SourceFault, SourceReport,
-    StartingThread, TraceEvent, TraceEventKind, TraceHeader, TraceSource,
+    CPUS_MAX, EventContext, FrameSpan, Names, Place, SourceFault, SourceReport, StartingThread,
+    TraceEvent, TraceEventKind, TraceHeader, TraceSource,
 };
 use bundle::{CpuState, Reader};
 use messages::{
@@ -635,17 +635,7 @@ impl<R: BufRead> TraceSource for PerfettoTrace<R> {
                 self.ended = !self.read_packet()?;
             }
             if let Some(event) = self.take_event() {
-                if event.at < self.latest {
-                    self.report.disordered += 1;
-                    if self.latest - event.at > STEP_BACK_MAX_NS {
-                        let back = self.latest - event.at;
-                        self.report.damage(
-                            Place::Byte(self.at),
-                            format!("the time of CPU {} goes back by {back} ns", event.cpu.0),
-                        );
-                    }
-                }
-                self.latest = self.latest.max(event.at);
+                self.report.follow(&mut self.latest, &event, Place::Byte(self.at));
                 return Ok(Some(event));
             }
             if self.ended {

@@ -6,6 +6,7 @@ use super::messages::{
     NumberName, Numbers, Packet, ProcessTree, Switch, SystemInfo, Thread, Utsname,
 };
 use super::{PerfettoTrace, is_perfetto};
+use crate::event::listing::{read_to_the_end, shown};
 use crate::event::{Interrupt, Left, TraceEvent, TraceEventKind, TraceSource};
 use prost::Message;
 use prost::bytes::Bytes;
@@ -110,24 +111,7 @@ fn plain(cpu: u32, start: u64) -> Bundle {
 }
 
 fn read(file: &[u8]) -> (Vec<TraceEvent>, PerfettoTrace<Cursor<Vec<u8>>>) {
-    let mut source = PerfettoTrace::open(Cursor::new(file.to_vec())).unwrap();
-    let mut events = Vec::new();
-    while let Some(event) = source.next_event().unwrap() {
-        events.push(event);
-    }
-    (events, source)
-}
-
-fn shown(events: &[TraceEvent], source: &dyn TraceSource) -> String {
-    let mut text = String::new();
-    for event in events {
-        let name = match event.kind {
-            TraceEventKind::Lost { events } => format!("lost {events:?}"),
-            _ => source.names().text(event.name).to_owned(),
-        };
-        text += &format!("{} {} {name}\n", event.at, event.cpu.0);
-    }
-    text
+    read_to_the_end(PerfettoTrace::open(Cursor::new(file.to_vec())).unwrap()).unwrap()
 }
 
 /// CPU 1's bundle stands before the earlier one of CPU 0.

@@ -27,8 +27,8 @@ mod tests;
 pub mod write;
 
 use crate::event::{
-    CPUS_MAX, NameId, Names, Place, STEP_BACK_MAX_NS, SourceFault, SourceReport, TraceEvent,
-    TraceEventKind, TraceHeader, TraceSource,
+    CPUS_MAX, NameId, Names, Place, SourceFault, SourceReport, TraceEvent, TraceEventKind,
+    TraceHeader, TraceSource,
 };
 use crate::tracepoint::{Decoder, Lost, PageLayout, Undecoded};
 use layout::TscToNs;
@@ -233,20 +233,8 @@ impl<R: Read + Seek> TraceSource for TraceDat<R> {
             let at = self.advance(index)?;
             self.choose(index, at);
             let Some(event) = event else { continue };
-            if event.at < self.latest {
-                self.report.disordered += 1;
-                if self.latest - event.at > STEP_BACK_MAX_NS {
-                    self.report.damage(
-                        Place::Byte(self.streams[index].page_at()),
-                        format!(
-                            "the time of CPU {} goes back by {} ns",
-                            event.cpu.0,
-                            self.latest - event.at
-                        ),
-                    );
-                }
-            }
-            self.latest = self.latest.max(event.at);
+            let place = Place::Byte(self.streams[index].page_at());
+            self.report.follow(&mut self.latest, &event, place);
             if let Some(events) = lost {
                 self.pending = Some(event);
                 let kind = TraceEventKind::Lost { events };

@@ -3,6 +3,7 @@
 
 use super::write::{CpuPages, Texts, write};
 use super::{TraceDat, notes};
+use crate::event::listing::{read_to_the_end, shown};
 use crate::event::{Interrupt, TraceEvent, TraceEventKind, TraceSource};
 use crate::tracepoint::fixtures::{self, page, print, switch, waking};
 use std::io::Cursor;
@@ -158,26 +159,8 @@ fn version_7(packing: &str) -> Vec<u8> {
 type ReadToTheEnd<'a> = (Vec<TraceEvent>, TraceDat<Cursor<&'a [u8]>>);
 
 fn read(file: &[u8]) -> Result<ReadToTheEnd<'_>, String> {
-    let mut source = TraceDat::open(Cursor::new(file)).map_err(|fault| fault.to_string())?;
-    let mut events = Vec::new();
-    while let Some(event) = source.next_event().map_err(|fault| fault.to_string())? {
-        events.push(event);
-        assert!(events.len() < 1000);
-    }
-    Ok((events, source))
-}
-
-/// Times, CPUs and names, in order.
-fn shown(events: &[TraceEvent], source: &dyn TraceSource) -> String {
-    let mut text = String::new();
-    for event in events {
-        let name = match event.kind {
-            TraceEventKind::Lost { events } => format!("lost {events:?}"),
-            _ => source.names().text(event.name).to_owned(),
-        };
-        text += &format!("{} {} {name}\n", event.at, event.cpu.0);
-    }
-    text
+    let source = TraceDat::open(Cursor::new(file)).map_err(|fault| fault.to_string())?;
+    read_to_the_end(source).map_err(|fault| fault.to_string())
 }
 
 const EVENTS: &str = "100 0 sched_waking\n200 2 sched_switch\n300 0 sched_switch\n500 0 lost Some(5)\n\
