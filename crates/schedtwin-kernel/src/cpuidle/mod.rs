@@ -33,10 +33,9 @@ pub mod poll_state;
 pub mod states;
 pub mod teo;
 
-use crate::Context;
 use crate::config::SingleIdleState;
 use crate::time::tick_sched::TickSched;
-use crate::{Activity, Kernel};
+use crate::{Activity, Context, Kernel};
 use governor::Governor;
 use schedtwin_types::arena::Arena;
 use schedtwin_types::{CpuId, Decision, FactKind, IdleRule, IrqLines, Ns, TaskId};

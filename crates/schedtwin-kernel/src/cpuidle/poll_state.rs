@@ -30,8 +30,7 @@
 //! states that watch the flag asleep (MWAIT) are left by an interrupt.
 
 use super::CpuIdle;
-use crate::{Activity, Kernel};
-use crate::{Context, Cpuidle, Scheduler};
+use crate::{Activity, Context, Cpuidle, Kernel, Scheduler};
 use schedtwin_types::{CpuId, IpiKind, IrqLine, Ns};
 
 /// No residency below this is a limit (`CPUIDLE_POLL_MIN`).

@@ -106,3 +106,44 @@ pub(crate) fn find_shallower_state(
     }
     found
 }
+
+/// States and questions for decisions that are worked out by hand, in the tests of all governors.
+#[cfg(test)]
+pub(super) mod by_hand {
+    use super::{IdleStateParams, SelectInput, SleepLength};
+
+    pub(crate) const TICK: i64 = 4_000_000;
+
+    pub(crate) fn state(exit_us: u64, residency_us: u64) -> IdleStateParams {
+        IdleStateParams {
+            exit_latency_ns: exit_us * 1000,
+            target_residency_ns: residency_us * 1000,
+            ..Default::default()
+        }
+    }
+
+    pub(crate) fn off(state: IdleStateParams) -> IdleStateParams {
+        IdleStateParams { disabled: true, ..state }
+    }
+
+    pub(crate) fn poll() -> IdleStateParams {
+        IdleStateParams { polling: true, ..Default::default() }
+    }
+
+    pub(crate) fn input(states: &[IdleStateParams]) -> SelectInput<'_> {
+        SelectInput {
+            states,
+            latency_req_ns: i64::MAX,
+            tick_stopped: false,
+            tick_nsec: TICK,
+            now: 0,
+            last_residency_ns: 0,
+            nr_iowaiters: 0,
+            cpu_util: 0,
+        }
+    }
+
+    pub(crate) fn timers(sleep_us: i64, tick_us: i64) -> impl FnMut() -> SleepLength {
+        move || SleepLength { sleep_length_ns: sleep_us * 1000, delta_tick_ns: tick_us * 1000 }
+    }
+}

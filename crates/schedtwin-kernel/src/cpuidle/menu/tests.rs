@@ -3,40 +3,11 @@
 //! `conformance/src/menu`.
 
 use super::*;
-use crate::cpuidle::states::{IdleStateParams, KTIME_MAX, SleepLength};
+use crate::cpuidle::states::by_hand::{input, off, poll, state};
+use crate::cpuidle::states::{KTIME_MAX, SleepLength};
 
-const TICK: i64 = 4_000_000;
 /// Intervals that tell nothing.
 const UNKNOWN: [u32; INTERVALS] = [u32::MAX; INTERVALS];
-
-fn state(exit_us: u64, residency_us: u64) -> IdleStateParams {
-    IdleStateParams {
-        exit_latency_ns: exit_us * 1000,
-        target_residency_ns: residency_us * 1000,
-        ..Default::default()
-    }
-}
-
-fn off(state: IdleStateParams) -> IdleStateParams {
-    IdleStateParams { disabled: true, ..state }
-}
-
-fn poll() -> IdleStateParams {
-    IdleStateParams { polling: true, ..Default::default() }
-}
-
-fn input(states: &[IdleStateParams]) -> SelectInput<'_> {
-    SelectInput {
-        states,
-        latency_req_ns: i64::MAX,
-        tick_stopped: false,
-        tick_nsec: TICK,
-        now: 0,
-        last_residency_ns: 0,
-        nr_iowaiters: 0,
-        cpu_util: 0,
-    }
-}
 
 fn remembers(intervals: [u32; INTERVALS]) -> MenuCpu {
     MenuCpu { intervals, ..MenuCpu::default() }

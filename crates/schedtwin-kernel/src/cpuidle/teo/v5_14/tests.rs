@@ -4,38 +4,7 @@
 
 use super::*;
 use crate::config::TeoUtil;
-use crate::cpuidle::states::IdleStateParams;
-
-const TICK: i64 = 4_000_000;
-
-fn state(exit_us: u64, residency_us: u64) -> IdleStateParams {
-    IdleStateParams {
-        exit_latency_ns: exit_us * 1000,
-        target_residency_ns: residency_us * 1000,
-        ..Default::default()
-    }
-}
-
-fn off(state: IdleStateParams) -> IdleStateParams {
-    IdleStateParams { disabled: true, ..state }
-}
-
-fn poll() -> IdleStateParams {
-    IdleStateParams { polling: true, ..Default::default() }
-}
-
-fn input(states: &[IdleStateParams]) -> SelectInput<'_> {
-    SelectInput {
-        states,
-        latency_req_ns: i64::MAX,
-        tick_stopped: false,
-        tick_nsec: TICK,
-        now: 0,
-        last_residency_ns: 0,
-        nr_iowaiters: 0,
-        cpu_util: 0,
-    }
-}
+use crate::cpuidle::states::by_hand::{TICK, input, off, poll, state};
 
 fn timers(sleep_us: i64, tick_us: i64) -> SleepLength {
     SleepLength { sleep_length_ns: sleep_us * 1000, delta_tick_ns: tick_us * 1000 }

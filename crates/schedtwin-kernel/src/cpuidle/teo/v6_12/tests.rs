@@ -3,43 +3,7 @@
 //! `conformance/src/teo`.
 
 use super::*;
-use crate::cpuidle::states::IdleStateParams;
-
-const TICK: i64 = 4_000_000;
-const US: u64 = 1000;
-
-fn state(exit_us: u64, residency_us: u64) -> IdleStateParams {
-    IdleStateParams {
-        exit_latency_ns: exit_us * US,
-        target_residency_ns: residency_us * US,
-        ..Default::default()
-    }
-}
-
-fn off(state: IdleStateParams) -> IdleStateParams {
-    IdleStateParams { disabled: true, ..state }
-}
-
-fn poll() -> IdleStateParams {
-    IdleStateParams { polling: true, ..Default::default() }
-}
-
-fn input(states: &[IdleStateParams]) -> SelectInput<'_> {
-    SelectInput {
-        states,
-        latency_req_ns: i64::MAX,
-        tick_stopped: false,
-        tick_nsec: TICK,
-        now: 0,
-        last_residency_ns: 0,
-        nr_iowaiters: 0,
-        cpu_util: 0,
-    }
-}
-
-fn timers(sleep_us: i64, tick_us: i64) -> impl FnMut() -> SleepLength {
-    move || SleepLength { sleep_length_ns: sleep_us * 1000, delta_tick_ns: tick_us * 1000 }
-}
+use crate::cpuidle::states::by_hand::{TICK, input, off, poll, state, timers};
 
 /// A CPU that remembers these (hits, intercepts) and nothing to update.
 fn remembers(bins: &[(u32, u32)]) -> TeoCpu {

@@ -2,34 +2,7 @@
 //! Decisions worked out by hand.
 
 use super::*;
-use crate::cpuidle::states::IdleStateParams;
-
-const TICK: i64 = 4_000_000;
-
-fn state(exit_us: u64, residency_us: u64) -> IdleStateParams {
-    IdleStateParams {
-        exit_latency_ns: exit_us * 1000,
-        target_residency_ns: residency_us * 1000,
-        ..Default::default()
-    }
-}
-
-fn input(states: &[IdleStateParams]) -> SelectInput<'_> {
-    SelectInput {
-        states,
-        latency_req_ns: i64::MAX,
-        tick_stopped: false,
-        tick_nsec: TICK,
-        now: 0,
-        last_residency_ns: 0,
-        nr_iowaiters: 0,
-        cpu_util: 0,
-    }
-}
-
-fn timers(sleep_us: i64, tick_us: i64) -> impl FnMut() -> SleepLength {
-    move || SleepLength { sleep_length_ns: sleep_us * 1000, delta_tick_ns: tick_us * 1000 }
-}
+use crate::cpuidle::states::by_hand::{TICK, input, state, timers};
 
 #[test]
 fn half_of_a_sleep_in_the_timers_bin_is_a_hit_at_any_hz() {

@@ -5,33 +5,11 @@
 use super::*;
 use crate::config::TeoUtil;
 use crate::cpuidle::states::IdleStateParams;
+use crate::cpuidle::states::by_hand::{self, off, state};
 use {SelectRule as S, TickRule as T};
 
-const TICK: i64 = 4_000_000;
-
-fn state(exit_us: u64, residency_us: u64) -> IdleStateParams {
-    IdleStateParams {
-        exit_latency_ns: exit_us * 1000,
-        target_residency_ns: residency_us * 1000,
-        ..Default::default()
-    }
-}
-
-fn off(state: IdleStateParams) -> IdleStateParams {
-    IdleStateParams { disabled: true, ..state }
-}
-
 fn input(states: &[IdleStateParams], cpu_util: u64) -> SelectInput<'_> {
-    SelectInput {
-        states,
-        latency_req_ns: i64::MAX,
-        tick_stopped: false,
-        tick_nsec: TICK,
-        now: 0,
-        last_residency_ns: 0,
-        nr_iowaiters: 0,
-        cpu_util,
-    }
+    SelectInput { cpu_util, ..by_hand::input(states) }
 }
 
 /// A CPU that remembers these (hits, intercepts, recent) and nothing to update.
