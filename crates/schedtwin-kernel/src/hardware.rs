@@ -10,14 +10,13 @@
 //!
 //! Tests and the comparison with the kernel's own C look further in, by [`crate::inside`].
 
-use crate::Kernel;
-use crate::Wires;
 pub use crate::cpufreq::counts::Counts;
 pub use crate::cpufreq::hints::Hints;
 pub use crate::cpufreq::hook::RequestCounts;
 pub use crate::sched::TaskKind;
 pub use crate::sched::fair::bandwidth::{CpuStat, DEFAULT_CFS_PERIOD};
 use crate::thermal::MilliCelsius;
+use crate::{Kernel, Wires};
 use schedtwin_types::{CpuId, FutexId, Khz, Ns, Outcome, PolicyId, TaskGroupId, TaskId, ThreadId};
 
 /// A read-only view of what hardware sees.

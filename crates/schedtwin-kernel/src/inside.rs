@@ -5,8 +5,6 @@
 //! and entities and read them back. Nothing else does: a test fails when the twin does.
 //! The view of hardware and user space is in [`crate::hardware`].
 
-use crate::BootConfig;
-use crate::Kernel;
 use crate::arena::{Arena, PerCpu};
 use crate::cpufreq::policy::CpufreqPolicy;
 use crate::cpuidle::CpuIdle;
@@ -19,6 +17,7 @@ use crate::sched::topology::{DomainId, Topology};
 use crate::sched::{CfsRq, CfsRqId, EntityId, Rq, SchedEntity, Task};
 use crate::sync::socket::Sockets;
 use crate::time::hrtimer::HrtimerBase;
+use crate::{BootConfig, Kernel};
 use schedtwin_types::{CpuId, CpuMask, Ns, PolicyId, TaskGroupId, TaskId};
 
 /// Declares what tests see of one part of the kernel, in the module of that part.

@@ -13,7 +13,7 @@ pub struct WorkQueues {
     /// Frequency domains whose irq_work is raised on each CPU (`raised_list`).
     irq_work_raised: PerCpu<PolicyMask>,
     /// CPUs whose interrupt is to switch the frequency of their domain.
-    pub(crate) fast_switch_raised: CpuMask,
+    fast_switch_raised: CpuMask,
     /// The work of each CPU's kworker; none without an interval.
     stat_works: Vec<vmstat::StatWork>,
 }
@@ -26,6 +26,16 @@ impl WorkQueues {
             fast_switch_raised: CpuMask::EMPTY,
             stat_works: Vec::new(),
         }
+    }
+
+    /// Raises the interrupt that switches the frequency of the domain of `cpu`.
+    pub(crate) fn raise_fast_switch(&mut self, cpu: CpuId) {
+        self.fast_switch_raised.insert(cpu);
+    }
+
+    /// Whether that interrupt is raised.
+    pub(crate) fn has_fast_switch(&self, cpu: CpuId) -> bool {
+        self.fast_switch_raised.contains(cpu)
     }
 
     /// The frequency domains whose irq_work is raised on `cpu`.

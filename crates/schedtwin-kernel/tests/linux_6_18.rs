@@ -6,22 +6,10 @@
 #[allow(dead_code, reason = "the harness serves other files too")]
 mod harness;
 
-use harness::{Board, MS, config, device_tree};
+use harness::{Board, MS, config, device_tree, first_runs_at};
 use schedtwin_kernel::config::{Config, EevdfForm, FairServerForm, IdleGovernor};
 use schedtwin_kernel::device_tree::DtIdleState;
 use schedtwin_types::*;
-
-/// A microsecond.
-const US: Ns = 1_000;
-
-/// When somebody is switched to for the first time after the start, us.
-fn first_runs_at(config: Config, scenario: &str, name: &str) -> u64 {
-    let mut board = Board::with(device_tree(1), config, scenario);
-    board.run_until(40 * MS);
-    let task = board.task(name);
-    let ran = board.switches(0).into_iter().filter(|s| s.1 == task && s.0 > MS).map(|s| s.0);
-    ran.min().expect("it ran") / US
-}
 
 /// A new task has half a slice only, so that its deadline is the earlier one; since 6.18 it does not preempt for that.
 #[test]

@@ -6,7 +6,7 @@
 #[allow(dead_code, reason = "the harness serves other files too")]
 mod harness;
 
-use harness::{Board, MS, config, device_tree};
+use harness::{Board, MS, config, device_tree, first_runs_at};
 use schedtwin_kernel::config::{
     AvgIdle, CalcDelta, Config, EevdfForm, FairServerForm, IdleGovernor, LagLimit, Preempt,
     SchedIdleCpus,
@@ -180,15 +180,6 @@ fn other_classes_preempt_lazy_kernels_at_once() {
     let f = board.task("f");
     let ran = board.switches(0).iter().filter(|s| s.1 == f).map(|s| s.0 / MS).nth(1);
     assert_eq!(ran, Some(5));
-}
-
-/// When somebody is switched to for the first time after the start, us.
-fn first_runs_at(config: Config, scenario: &str, name: &str) -> u64 {
-    let mut board = Board::with(device_tree(1), config, scenario);
-    board.run_until(40 * MS);
-    let task = board.task(name);
-    let ran = board.switches(0).into_iter().filter(|s| s.1 == task && s.0 > MS).map(|s| s.0);
-    ran.min().expect("it ran") / US
 }
 
 /// Somebody with a shorter slice comes at 5.2 ms who does not preempt (SCHED_BATCH): up to 6.12 the running task is protected

@@ -12,11 +12,10 @@
 //! Kernel: 6.12.117 drivers/cpufreq/intel_pstate.c `intel_pstate_hwp_set`; amd-pstate.c `amd_pstate_epp_update_limit`.
 //! Differences: no `hwp_dynamic_boost` (off in Linux but for some servers). Hints count at once.
 
-use crate::Kernel;
 use crate::cpufreq::counts::Counts;
 use crate::cpufreq::driver::Driver;
 use crate::cpufreq::intel_pstate::cpu::SCALING;
-use crate::{Context, Cpufreq, Scheduler};
+use crate::{Context, Cpufreq, Kernel, Scheduler};
 use schedtwin_types::{CpuId, Khz, Ns, PolicyId};
 
 /// Hints of a driver to a processor that chooses its frequency itself.

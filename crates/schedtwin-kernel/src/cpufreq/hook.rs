@@ -32,9 +32,8 @@
 //! Differences: a remembered call of the series waits for the next preemption check or for a call by the CPU itself, also
 //! where the change was no wakeup; what the posted code does then was not read.
 
-use crate::Kernel;
 use crate::cpufreq::forms::SugovForms;
-use crate::{Context, Cpufreq, Scheduler};
+use crate::{Context, Cpufreq, Kernel, Scheduler};
 use schedtwin_types::{CpuId, FrequencyRule, IpiKind, Khz, Ns, PolicyId};
 
 /// The owner of the hook that [`Kernel::cpufreq_update_util`] calls.
@@ -217,7 +216,7 @@ impl Kernel {
         }
         policy.sugov.counts.interrupts += 1;
         if policy.fast_switch {
-            self.work.fast_switch_raised.insert(cpu);
+            self.work.raise_fast_switch(cpu);
             self.sched.send_ipi(cpu, IpiKind::IrqWork, &mut self.cpuidle, &mut self.cx);
         } else {
             self.irq_work_queue_on(index, cpu);

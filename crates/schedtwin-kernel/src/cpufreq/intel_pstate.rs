@@ -33,13 +33,12 @@
 
 pub mod cpu;
 
-use crate::Kernel;
 use crate::config::Config;
 use crate::cpufreq::counters::Counters;
 use crate::cpufreq::policy::CpufreqPolicy;
 use crate::cpufreq::schedutil::FrequencyChoice;
 use crate::sched::fair::class::SCHED_CPUFREQ_IOWAIT;
-use crate::{Context, Cpufreq, Scheduler};
+use crate::{Context, Cpufreq, Kernel, Scheduler};
 use cpu::{FRAC_BITS, PstateCpu, Pstates, SCALING};
 use schedtwin_types::{CpuId, FrequencyRule, Khz, PolicyId};
 

@@ -11,7 +11,6 @@
 //! Differences: only [`crate::thermal`] sets a limit, and only the upper one. What performance and powersave set at boot
 //! is set before time begins, whatever the driver would take.
 
-use crate::Kernel;
 use crate::config::{Config, FrequencyGovernor, RateLimitDefault};
 use crate::cpufreq::dbs::{self, sampling::PolicyDbs};
 use crate::cpufreq::driver::Driver;
@@ -22,7 +21,7 @@ use crate::cpufreq::sugov_kthread::SugovKthread;
 use crate::device_tree::DtPolicy;
 use crate::policy::CustomFrequency;
 use crate::sched::root_domain::perf_states;
-use crate::{Context, Cpufreq, Scheduler};
+use crate::{Context, Cpufreq, Kernel, Scheduler};
 use schedtwin_types::{CpuId, CpuMask, FactKind, Khz, Ns, PolicyId};
 
 /// A frequency domain.

@@ -27,13 +27,12 @@
 pub mod conformance;
 pub mod v4_7;
 
-use crate::Kernel;
 use crate::cpufreq::forms::SugovForms;
 use crate::cpufreq::hook::{FrequencyHook, RequestCounts};
 use crate::cpufreq::policy::CpufreqPolicy;
 use crate::observe::{DecisionLog, DecisionObserver};
 use crate::sched::fair::class::SCHED_CPUFREQ_IOWAIT;
-use crate::{Context, Cpufreq, Cpuidle, Scheduler};
+use crate::{Context, Cpufreq, Cpuidle, Kernel, Scheduler};
 use schedtwin_types::{CpuId, Decision, FrequencyInput, FrequencyRule, Khz, Ns, PolicyId};
 
 /// `IOWAIT_BOOST_MIN`: an eighth of the scale.

@@ -43,11 +43,10 @@
 //! ends a sleeping call comes to CPU 0, where Linux leaves the interrupts that nobody moves. The threads sleep
 //! at boot, on the first CPU of their domains. A kworker is each domain's own, so it waits for no other work.
 
-use crate::Kernel;
 use crate::config::SugovSlowPath;
 use crate::sched::{OnRq, TaskKind};
 use crate::work::WorkQueues;
-use crate::{Cpufreq, Scheduler};
+use crate::{Cpufreq, Kernel, Scheduler};
 use schedtwin_types::{FactKind, Khz, Ns, PolicyId, TaskId, TaskState, WakeSource};
 
 /// `SUGOV_KTHREAD_PRIORITY`, where the thread is one of SCHED_FIFO.
@@ -266,8 +265,7 @@ impl Cpufreq {
         for index in self.policies.ids() {
             let policy = &self.policies[index];
             let Some(thread) = &policy.kthread else {
-                let raised =
-                    policy.cpus.iter().filter(|cpu| work.fast_switch_raised.contains(*cpu));
+                let raised = policy.cpus.iter().filter(|cpu| work.has_fast_switch(*cpu));
                 let under_way = policy.sugov.work_in_progress as usize;
                 assert_eq!(raised.count(), under_way, "policy {}: interrupts", index.0);
                 continue;

@@ -24,8 +24,7 @@
 //! Differences: autogroups are made before the run, as other groups are, and stay. Only a process that has one thread calls
 //! `setsid()`. Switching the sysctl off later, which moves nobody until the next move, is not modelled.
 
-use crate::Kernel;
-use crate::Scheduler;
+use crate::{Kernel, Scheduler};
 use schedtwin_types::{GroupWeight, SessionId, TaskGroupFiles, TaskGroupId, TaskId};
 
 /// `cpu.shares` of a new group.

@@ -17,8 +17,7 @@
 use crate::config::{BalanceFair, TtwuQueueCond};
 use crate::sched::deadline::DlNode;
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, SchedEntity, Task, TaskKind, WakeListEntry};
-use crate::{Activity, Kernel};
-use crate::{Context, Cpuidle, Scheduler};
+use crate::{Activity, Context, Cpuidle, Kernel, Scheduler};
 use schedtwin_types::{
     CpuId, CpuMask, FactKind, IpiKind, NEVER, Ns, Outcome, PickRule, Policy, ProcessId, TaskId,
     TaskState, WakeSource,

@@ -41,14 +41,13 @@ pub use cpudl::Cpudl;
 pub use dl_bw::DlBw;
 pub use entity::{DlEntity, Update, dl_entity_overflow, dl_time_before, to_ratio};
 
-use crate::Kernel;
 use crate::sched::core::{
     DEQUEUE_SAVE, DEQUEUE_SLEEP, ENQUEUE_REPLENISH, ENQUEUE_RESTORE, ENQUEUE_WAKEUP,
 };
 use crate::sched::demand::signal::Signal;
 use crate::sched::{Class, OnRq, pelt};
 use crate::time::hrtimer::TimerKind;
-use crate::{Context, Scheduler, Time};
+use crate::{Context, Kernel, Scheduler, Time};
 use schedtwin_types::{CpuId, DlReservation, FactKind, TaskId};
 
 /// The reservation that `sugov_kthread_create()` asks for; as it says there: fake, unused.

@@ -31,13 +31,12 @@
 
 mod v7_3;
 
-use crate::Kernel;
 use crate::config::{Config, FairServerForm};
 use crate::sched::Class;
 use crate::sched::deadline::dl_bw::dl_bw_capacity;
 use crate::sched::deadline::{DlNode, dl_entity_overflow, dl_time_before, to_ratio};
 use crate::time::hrtimer::{TimerKind, hrtimer_forward};
-use crate::{Context, Cpuidle, Scheduler, Time};
+use crate::{Context, Cpuidle, Kernel, Scheduler, Time};
 use schedtwin_types::{CpuId, Ns};
 
 /// `dl_server_min_res`: 1 ms.

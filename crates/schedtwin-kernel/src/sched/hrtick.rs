@@ -26,12 +26,11 @@
 //! `hrtick_start_fair`, `hrtick_update`, deadline.c `start_hrtick_dl`, kernel/time/hrtimer.c `__hrtimer_rearm_deferred`.
 //! Differences: none known. The hrtick of earlier releases, off by default, is absent.
 
-use crate::Kernel;
 use crate::sched::deadline::DlNode;
 use crate::sched::fair::NICE_0_LOAD;
 use crate::sched::{CfsRqId, Class};
 use crate::time::hrtimer::TimerKind;
-use crate::{Context, Scheduler, Time};
+use crate::{Context, Kernel, Scheduler, Time};
 use schedtwin_types::{CpuId, IpiKind, NEVER, Ns, TaskId};
 
 /// No slice ends sooner.

@@ -3,8 +3,7 @@
 //!
 //! Kernel: 6.12.95 kernel/sched/idle.c. The idle loop itself is in [`crate::cpuidle`].
 
-use crate::Kernel;
-use crate::{Context, Cpuidle, Scheduler};
+use crate::{Context, Cpuidle, Kernel, Scheduler};
 use schedtwin_types::{CpuId, Ns};
 
 impl Scheduler {

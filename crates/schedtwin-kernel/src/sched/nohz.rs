@@ -22,10 +22,9 @@
 //! Differences: all CPUs do housekeeping. While the balancer works nobody can
 //! wake a task on it, so it is interrupted only by what it pulled for itself.
 
-use crate::Kernel;
 use crate::config::{CheckMisfitStatus, FindNewIlb};
 use crate::sched::fair::balance::{CpuIdleType, msecs_to_jiffies};
-use crate::{Context, Cpuidle, Scheduler};
+use crate::{Context, Cpuidle, Kernel, Scheduler};
 use schedtwin_types::{CpuId, CpuMask, IpiKind, MAX_CPUS};
 
 /// Balance.

@@ -24,9 +24,8 @@
 //! kernel/entry/common.c `exit_to_user_mode_loop`.
 //! Differences: a call that wakes somebody and goes on to sleep does both at one instant, as with the other models.
 
-use crate::Kernel;
 use crate::sched::{Class, OnRq};
-use crate::{Context, Cpuidle, Scheduler};
+use crate::{Context, Cpuidle, Kernel, Scheduler};
 use schedtwin_types::{CpuId, TaskId};
 
 impl Scheduler {

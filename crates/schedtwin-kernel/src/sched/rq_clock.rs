@@ -11,9 +11,8 @@
 //! frequencies that change while it is paid (a few microseconds; nobody looks there). So with what the other threads of
 //! its core do.
 
-use crate::Kernel;
 use crate::sched::{CfsRqId, pelt};
-use crate::{Context, Cpufreq, Scheduler};
+use crate::{Context, Cpufreq, Kernel, Scheduler};
 use schedtwin_types::{CpuId, Ns};
 
 impl Scheduler {

@@ -17,14 +17,13 @@ mod tests;
 
 pub use bandwidth::RtPeriod;
 
-use crate::Kernel;
 use crate::config::RtTask;
 use crate::cpufreq::hook::CLASS_QUEUE;
 use crate::sched::core::ENQUEUE_HEAD;
 use crate::sched::demand::signal::{Signal, StaleDemands};
 use crate::sched::topology::SD_WAKE_AFFINE;
 use crate::sched::{Class, OnRq, pelt};
-use crate::{Context, Cpuidle, Scheduler};
+use crate::{Context, Cpuidle, Kernel, Scheduler};
 use schedtwin_types::{CpuId, CpuMask, IpiKind, Ns, Policy, TaskId};
 
 /// No RT task: lower than every RT priority.

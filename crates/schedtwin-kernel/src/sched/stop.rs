@@ -8,9 +8,8 @@
 //! Kernel: 6.12.95 kernel/sched/stop_task.c, kernel/stop_machine.c, kernel/sched/core.c `migration_cpu_stop`.
 //! Differences: the stopper's wakeup is not stated as a fact and costs nothing of its own.
 
-use crate::Kernel;
-use crate::Scheduler;
 use crate::sched::OnRq;
+use crate::{Kernel, Scheduler};
 use schedtwin_types::{CpuId, TaskId, TaskState};
 
 /// Work of a stopper.

@@ -16,14 +16,13 @@
 //! changed. A task that excludes its own CPU is preempted by the stopper and moved as a queued
 //! task; with `preempt=none` Linux lets it block first, and wakes it on the new CPU.
 
-use crate::Kernel;
 use crate::sched::core::{
     DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, ENQUEUE_HEAD, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE,
 };
 use crate::sched::deadline::DL_PRIO;
 use crate::sched::stop::StopWork;
 use crate::sched::{CfsRqId, Class, OnRq, fair};
-use crate::{Context, Scheduler};
+use crate::{Context, Kernel, Scheduler};
 use schedtwin_types::{CpuId, CpuMask, Errno, Policy, SchedAttr, TaskId};
 
 /// Bounds of a custom slice: 10 ticks at HZ = 1000 … a tenth of one at HZ = 100.

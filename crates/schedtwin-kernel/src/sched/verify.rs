@@ -3,11 +3,10 @@
 //!
 //! Called after every event by the reference twin and in tests; a difference is a bug.
 
-use crate::Kernel;
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, TaskKind, pelt};
 use crate::sync::wait::Resume;
 use crate::time::hrtimer::TimerKind;
-use crate::{Context, Scheduler, Time};
+use crate::{Context, Kernel, Scheduler, Time};
 use schedtwin_types::{CpuId, NEVER, TaskGroupId, TaskId, TaskState};
 
 impl Kernel {

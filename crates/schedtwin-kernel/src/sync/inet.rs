@@ -29,8 +29,7 @@
 
 use super::socket::{SK_MEM_DEFAULT, Skb, truesize};
 use super::wait::{Blocked, Hint};
-use crate::Kernel;
-use crate::{Context, Scheduler, SyncObjects};
+use crate::{Context, Kernel, Scheduler, SyncObjects};
 use schedtwin_types::{Outcome, SocketId, TaskId};
 
 /// Twice ten segments of 64 KiB as the kernel counts them.

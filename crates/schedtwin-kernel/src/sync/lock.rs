@@ -39,8 +39,7 @@
 //! caches with a lock is part of the section's cost.
 
 use super::wait::{Blocked, Resume};
-use crate::Kernel;
-use crate::{Context, Scheduler, SyncObjects};
+use crate::{Context, Kernel, Scheduler, SyncObjects};
 use schedtwin_types::{
     CpuId, IpiKind, IrqLine, IrqLines, Ns, PipeId, SocketId, TaskId, TaskState, WakeSource,
 };

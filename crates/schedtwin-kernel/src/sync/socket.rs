@@ -19,8 +19,7 @@
 
 use super::lock::{Mutex, MutexId, SpinLock};
 use super::wait::{Blocked, WaitQueue};
-use crate::Kernel;
-use crate::{Context, Scheduler, SyncObjects};
+use crate::{Context, Kernel, Scheduler, SyncObjects};
 use schedtwin_types::{Outcome, SocketId, SocketKind, Syscall, TaskId};
 use std::collections::VecDeque;
 

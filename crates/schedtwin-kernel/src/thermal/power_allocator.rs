@@ -31,8 +31,7 @@
 //! the device tree has it.
 
 use super::{DtThermalZone, Trip, TripType};
-use crate::Context;
-use crate::Kernel;
+use crate::{Context, Kernel};
 use schedtwin_types::{CpuId, Khz, PolicyId};
 
 /// Fractional bits.

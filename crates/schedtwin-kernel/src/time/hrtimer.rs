@@ -20,8 +20,7 @@
 //! to the clock event is left out for the hrtick only, where it costs an interrupt without a timer.
 
 use crate::config::HrtimerTarget;
-use crate::{Context, Scheduler, Time};
-use crate::{Kernel, sorted};
+use crate::{Context, Kernel, Scheduler, Time, sorted};
 use schedtwin_types::{CpuId, NEVER, Ns, TaskGroupId, TaskId, WakeSource};
 
 /// The action of a timer when it expires.

@@ -31,9 +31,8 @@
 //! off until it has gone in and out of such a state again); no per-CPU wakeup devices; always one-shot, from the
 //! first entry on; what is due by the end of the handler's own cost waits for the next interrupt.
 
-use crate::Kernel;
 use crate::time::hrtimer::TimerKind;
-use crate::{Context, Scheduler, Time};
+use crate::{Context, Kernel, Scheduler, Time};
 use schedtwin_types::{CpuId, CpuMask, IpiKind, NEVER, Ns};
 
 /// The timer that serves as the broadcast device.

@@ -9,10 +9,9 @@
 //! Differences: no timer wheel, RCU or irq_work that needs the tick, so a tick that may stop always
 //! stops, and no event is left but hrtimers.
 
-use crate::Kernel;
 use crate::cpuidle::states::SleepLength;
 use crate::time::hrtimer::{TimerKind, hrtimer_forward};
-use crate::{Context, Cpuidle, Time};
+use crate::{Context, Cpuidle, Kernel, Time};
 use schedtwin_types::{CpuId, FactKind, NEVER, Ns};
 
 /// `struct tick_sched`, part of [`crate::cpuidle::CpuIdle`].

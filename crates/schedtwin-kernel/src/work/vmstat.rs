@@ -22,10 +22,9 @@
 //! counter has changed; the shepherd goes round once, everywhere at the same time, and later has nothing to do. The work costs as much as a system call.
 //! Off where `stat_interval` is 0.
 
-use crate::Context;
-use crate::Kernel;
 use crate::sched::TaskKind;
 use crate::time::hrtimer::TimerKind;
+use crate::{Context, Kernel};
 use schedtwin_types::{CpuId, CpuMask, Ns, TaskId, TaskState, WakeSource};
 
 /// Jiffies between the CPUs' rounded times.

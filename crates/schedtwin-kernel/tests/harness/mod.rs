@@ -561,3 +561,12 @@ impl Thread {
         }
     }
 }
+
+/// The time at which the thread `name` is switched to for the first time after the start, us.
+pub fn first_runs_at(config: Config, scenario: &str, name: &str) -> u64 {
+    let mut board = Board::with(device_tree(1), config, scenario);
+    board.run_until(40 * MS);
+    let task = board.task(name);
+    let ran = board.switches(0).into_iter().filter(|s| s.1 == task && s.0 > MS).map(|s| s.0);
+    ran.min().expect("it ran") / 1_000
+}

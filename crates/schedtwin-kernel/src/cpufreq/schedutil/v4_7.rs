@@ -26,10 +26,9 @@
 //! this form with a boost after I/O (4.9), holding of a busy CPU's frequency (4.12) and another time to count staleness from
 //! (4.13), which are not modelled in it.
 
-use crate::Kernel;
 use crate::cpufreq::policy::CpufreqPolicy;
 use crate::cpufreq::schedutil::FrequencyChoice;
-use crate::{Context, Cpufreq};
+use crate::{Context, Cpufreq, Kernel};
 use schedtwin_types::{CpuId, FrequencyRule, Khz, Ns, PolicyId};
 
 /// The values that a CPU has passed last.

@@ -28,13 +28,12 @@
 
 use super::dl_bw::dl_bw_capacity;
 use super::{DlBw, DlEntity, to_ratio};
-use crate::Kernel;
 use crate::config::Config;
 use crate::cpufreq::hook::CLASS_QUEUE;
 use crate::sched::Class;
 use crate::sched::core::ENQUEUE_MIGRATED;
 use crate::time::hrtimer::TimerKind;
-use crate::{Context, Scheduler, Time};
+use crate::{Context, Kernel, Scheduler, Time};
 use schedtwin_types::{CpuId, CpuMask, DlReservation, Errno, Policy, SchedAttr, TaskId, TaskState};
 
 impl Config {

@@ -12,11 +12,10 @@
 //! 6.1 calls a CPU overloaded if two deadline tasks are queued and one of them may move, 6.12 if one waits that may move.
 //! This is 6.12's. It could only be seen where the running one may move and the waiting ones are all pinned.
 
-use crate::Kernel;
 use crate::sched::core::WF_TTWU;
 use crate::sched::deadline::{DlNode, dl_time_before};
 use crate::sched::{Class, OnRq};
-use crate::{Context, Cpuidle, Scheduler};
+use crate::{Context, Cpuidle, Kernel, Scheduler};
 use schedtwin_types::{Candidate, CpuId, CpuMask, Decision, PlacementRule, TaskId};
 
 impl Scheduler {

@@ -10,9 +10,8 @@
 
 use super::uclamp::RqClamps;
 use super::uclamp::max::Clamps;
-use crate::Kernel;
 use crate::sched::pelt;
-use crate::{Context, Scheduler};
+use crate::{Context, Kernel, Scheduler};
 use schedtwin_types::{CpuId, TaskId};
 
 /// The fit of a CPU for a task or a queue (`util_fits_cpu()`), in rising order.

@@ -66,9 +66,8 @@ pub(in crate::sched::fair) mod stats;
 #[cfg(test)]
 pub(in crate::sched::fair) mod tests;
 
-use crate::Kernel;
 use crate::sched::topology::{DomainId, SchedDomain};
-use crate::{Context, Cpuidle, Scheduler};
+use crate::{Context, Cpuidle, Kernel, Scheduler};
 use schedtwin_types::{CpuId, CpuMask, Ns, TaskId};
 
 /// `enum cpu_idle_type`: in which state a CPU balances.

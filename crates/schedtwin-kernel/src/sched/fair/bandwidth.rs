@@ -40,14 +40,13 @@ mod pool;
 
 pub use pool::{CfsBandwidth, CfsRqBandwidth, CpuStat, DEFAULT_CFS_PERIOD, PeriodTimer};
 
-use crate::Kernel;
 use crate::arena::Id;
 use crate::config::{CfsPeriodTimer, CfsUnthrottle};
 use crate::sched::CfsRqId;
 use crate::sched::core::{DEQUEUE_DELAYED, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_WAKEUP};
 use crate::sched::fair::load_avg::UPDATE_TG;
 use crate::time::hrtimer::{TimerKind, hrtimer_forward};
-use crate::{Context, Cpuidle, Scheduler, Time};
+use crate::{Context, Cpuidle, Kernel, Scheduler, Time};
 use schedtwin_types::{CpuId, IpiKind, Ns, TaskGroupId};
 
 /// `min_bandwidth_expiration`: nothing is handed out so shortly before the next period.

@@ -58,7 +58,6 @@
 mod tests;
 
 use super::{NICE_0_LOAD, calc_delta, calc_delta_fair, scale_load_down};
-use crate::Kernel;
 use crate::config::IdealRuntime;
 use crate::observe::DecisionObserver;
 use crate::sched::core::{
@@ -66,7 +65,7 @@ use crate::sched::core::{
 };
 use crate::sched::{CfsRq, CfsRqId, EntityId, LoadWeight, SchedEntity, TimelineNode};
 use crate::sorted;
-use crate::{Context, Cpuidle, Scheduler};
+use crate::{Context, Cpuidle, Kernel, Scheduler};
 use schedtwin_types::{CpuId, Ns, PickRule, Policy, PreemptionRule, TaskId};
 
 /// `entity_before()` on virtual runtimes.

@@ -20,7 +20,6 @@
 //! RT is picked then, nobody notices.
 
 use super::{Pick, scale_load_down};
-use crate::Kernel;
 use crate::observe::{DecisionLog, DecisionObserver};
 use crate::sched::core::{
     DEQUEUE_DELAYED, DEQUEUE_SAVE, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_DELAYED,
@@ -29,7 +28,7 @@ use crate::sched::core::{
 use crate::sched::fair::load_avg::{DO_ATTACH, DO_DETACH, UPDATE_TG};
 use crate::sched::pelt::{self, Learns};
 use crate::sched::{CfsRq, CfsRqId, Class, EntityId, LoadWeight, OnRq};
-use crate::{Context, Scheduler};
+use crate::{Context, Kernel, Scheduler};
 use schedtwin_types::{CpuId, Decision, Ns, Policy, PreemptionRule, TaskId};
 
 /// `SCHED_CPUFREQ_IOWAIT`.

@@ -27,11 +27,10 @@
 //!
 //! Kernel: kernel/sched/fair.c, 6.12.95 for EEVDF, 6.1.192 for CFS.
 
-use crate::Kernel;
 use crate::config::{Config, FairClass};
 use crate::observe::DecisionObserver;
 use crate::sched::{CfsRq, CfsRqId, EntityId, SchedEntity};
-use crate::{Context, Cpuidle, Scheduler};
+use crate::{Context, Cpuidle, Kernel, Scheduler};
 use schedtwin_types::{CpuId, Ns, PickRule, PreemptionRule, SchedAttr, TaskId};
 
 /// Returns the order in which a kernel's run queues keep their timelines.

@@ -40,13 +40,12 @@ mod v6_18;
 mod v7_3;
 
 use super::scale_load_down;
-use crate::Kernel;
 use crate::config::{Config, EevdfForm, LagLimit};
 use crate::observe::DecisionObserver;
 use crate::sched::core::{DEQUEUE_DELAYED, DEQUEUE_SLEEP, ENQUEUE_INITIAL};
 use crate::sched::{CfsRq, CfsRqId, EntityId, LoadWeight, SchedEntity, TimelineNode};
 use crate::sorted;
-use crate::{Context, Cpuidle, Scheduler};
+use crate::{Context, Cpuidle, Kernel, Scheduler};
 use schedtwin_types::{CpuId, PickRule, Policy, PreemptionRule, TaskId};
 
 /// The work that is left for a queued entity whose weight changes.
@@ -567,33 +566,48 @@ impl Kernel {
         }
     }
 
-    fn wakeup_preempts_6_12(
+    /// The beginning of the check up to 6.18: what decides before virtual times are compared, or else the entities of the
+    /// running task and of the wakee on one level, whose queue is up to date.
+    pub(super) fn wakeup_checks_before_times(
         &mut self,
         cpu: CpuId,
         task: TaskId,
         curr: TaskId,
-    ) -> (bool, PreemptionRule) {
+    ) -> Result<(EntityId, EntityId), (bool, PreemptionRule)> {
         if self.sched.rq[cpu].need_resched {
-            return (false, PreemptionRule::ReschedulePending);
+            return Err((false, PreemptionRule::ReschedulePending));
         }
         if !self.cx.config.features.wakeup_preemption {
-            return (false, PreemptionRule::FeatureOff);
+            return Err((false, PreemptionRule::FeatureOff));
         }
         let (se, pse) =
             self.sched.find_matching_se(self.sched.tasks[curr].se, self.sched.tasks[task].se);
         let (curr_is_idle, task_is_idle) = (self.sched.se_is_idle(se), self.sched.se_is_idle(pse));
         if curr_is_idle && !task_is_idle {
             self.sched.cancel_protect_slice(se, &self.cx);
-            return (true, PreemptionRule::IdleGivesWay);
+            return Err((true, PreemptionRule::IdleGivesWay));
         }
         if curr_is_idle != task_is_idle {
-            return (false, PreemptionRule::IdleDoesNotPreempt);
+            return Err((false, PreemptionRule::IdleDoesNotPreempt));
         }
         if self.sched.tasks[task].policy != Policy::Normal {
-            return (false, PreemptionRule::BatchDoesNotPreempt);
+            return Err((false, PreemptionRule::BatchDoesNotPreempt));
         }
+        self.update_curr(self.sched.se[se].cfs_rq);
+        Ok((se, pse))
+    }
+
+    fn wakeup_preempts_6_12(
+        &mut self,
+        cpu: CpuId,
+        task: TaskId,
+        curr: TaskId,
+    ) -> (bool, PreemptionRule) {
+        let (se, pse) = match self.wakeup_checks_before_times(cpu, task, curr) {
+            Ok(entities) => entities,
+            Err(decided) => return decided,
+        };
         let cfs_rq = self.sched.se[se].cfs_rq;
-        self.update_curr(cfs_rq);
         let short = self.sched.do_preempt_short(cfs_rq, pse, se, &self.cx);
         if short {
             self.sched.cancel_protect_slice(se, &self.cx);

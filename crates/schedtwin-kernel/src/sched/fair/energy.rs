@@ -37,11 +37,10 @@
 pub mod fits;
 pub mod margin;
 
-use crate::Kernel;
 use crate::config::{Config, EmCpuEnergy, FindEnergyEfficientCpu};
 use crate::observe::DecisionObserver;
 use crate::sched::root_domain::{PerfDomain, PerfState};
-use crate::{Context, Scheduler};
+use crate::{Context, Kernel, Scheduler};
 use schedtwin_types::{Candidate, CpuId, PlacementRule, TaskId};
 
 /// The choice, and the rule that made it.

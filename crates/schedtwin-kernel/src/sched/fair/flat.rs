@@ -33,7 +33,6 @@
 use super::NICE_0_LOAD;
 use super::eevdf::sums_full_weights;
 use super::group::MIN_SHARES;
-use crate::Kernel;
 use crate::config::GroupTree;
 use crate::observe::DecisionObserver;
 use crate::sched::core::{
@@ -41,7 +40,7 @@ use crate::sched::core::{
 };
 use crate::sched::fair::load_avg::{DO_ATTACH, DO_DETACH, UPDATE_TG};
 use crate::sched::{CfsRq, CfsRqId, EntityId, LoadWeight, OnRq, SchedEntity};
-use crate::{Context, Scheduler};
+use crate::{Context, Kernel, Scheduler};
 use schedtwin_types::{CpuId, Policy, TaskId};
 
 /// `__calc_prop_weight()`: `weight` below, as seen from a level further up; `queue_weight`: of all that is on the entity's

@@ -13,10 +13,9 @@
 //! Differences: none known. What groups add is in [`super::group`].
 
 use super::scale_load_down;
-use crate::Kernel;
 use crate::config::{AttachFloor, InitUtilWeight, MigrateSePeltLag};
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, pelt};
-use crate::{Context, Scheduler};
+use crate::{Context, Kernel, Scheduler};
 use schedtwin_types::{CpuId, TaskId};
 
 /// `UPDATE_TG`.

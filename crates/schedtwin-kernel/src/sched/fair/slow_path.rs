@@ -16,8 +16,7 @@ use super::balance::src_group::adjust_numa_imbalance;
 use super::balance::stats::{GroupType, SgLbStats};
 use crate::sched::OnRq;
 use crate::sched::topology::{DomainId, GroupId, SD_ASYM_CPUCAPACITY, SD_BALANCE_FORK, SD_NUMA};
-use crate::{Activity, Kernel};
-use crate::{Context, Scheduler};
+use crate::{Activity, Context, Kernel, Scheduler};
 use schedtwin_types::{CpuId, TaskId};
 
 impl Kernel {

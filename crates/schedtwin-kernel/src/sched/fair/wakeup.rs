@@ -27,12 +27,11 @@ mod idler_llc;
 mod smt;
 mod v5_11;
 
-use crate::Kernel;
 use crate::config::{RecentUsedCpu, SelectIdleScan};
 use crate::observe::{DecisionLog, DecisionObserver};
 use crate::sched::core::{WF_SYNC, WF_TTWU};
 use crate::sched::topology::{DomainId, IdleCore, SD_WAKE_AFFINE};
-use crate::{Context, Scheduler};
+use crate::{Context, Kernel, Scheduler};
 use schedtwin_types::{Candidate, CpuId, Decision, PlacementRule, TaskId};
 
 use super::energy::Choice;

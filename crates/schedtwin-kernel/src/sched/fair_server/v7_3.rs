@@ -18,10 +18,9 @@
 //! Kernel: 7.3.4 kernel/sched/deadline.c `dl_server_update_idle`, `dl_server_timer`, `inactive_task_timer`; kernel/sched/idle.c
 //! `update_curr_idle`.
 
-use crate::Kernel;
 use crate::sched::Class;
 use crate::time::hrtimer::TimerKind;
-use crate::{Context, Scheduler, Time};
+use crate::{Context, Kernel, Scheduler, Time};
 use schedtwin_types::{CpuId, Ns};
 
 impl Kernel {

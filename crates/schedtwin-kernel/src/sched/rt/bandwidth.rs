@@ -23,11 +23,10 @@
 //! Differences: no RT groups. RT_RUNTIME_SHARE, off by default, is not modelled: CPUs do not borrow.
 //! While throttled, tasks can still be pulled by other CPUs, as in Linux.
 
-use crate::Kernel;
 use crate::config::RtBandwidth;
 use crate::cpufreq::hook::CLASS_QUEUE;
 use crate::time::hrtimer::{TimerKind, hrtimer_forward};
-use crate::{Context, Scheduler, Time};
+use crate::{Context, Kernel, Scheduler, Time};
 use schedtwin_types::{CpuId, Ns};
 
 /// The timer of all CPUs (`def_rt_bandwidth`).

@@ -48,11 +48,10 @@
 
 use super::RqClamps;
 use super::max::Clamps;
-use crate::Kernel;
 use crate::config::{MaxUclampFactor, NegativeBias, UtilBiasHook, UtilEstUclamp};
 use crate::sched::pelt::{self, UTIL_AVG_UNCHANGED};
 use crate::sched::{CfsRqId, EntityId, OnRq, SCHED_CAPACITY_SCALE};
-use crate::{Context, Scheduler};
+use crate::{Context, Kernel, Scheduler};
 use schedtwin_types::{CpuId, TaskId};
 
 /// `MAX_RT_PRIO`: fair priorities begin here.

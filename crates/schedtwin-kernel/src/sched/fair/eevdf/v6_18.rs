@@ -31,11 +31,10 @@
 //! protected while its weight changes is asked before its lag takes the storage.
 
 use super::{Reweighted, before};
-use crate::Kernel;
 use crate::sched::core::WF_FORK;
 use crate::sched::{CfsRqId, EntityId, SchedEntity};
-use crate::{Context, Scheduler};
-use schedtwin_types::{CpuId, Ns, Policy, PreemptionRule, TaskId};
+use crate::{Context, Kernel, Scheduler};
+use schedtwin_types::{CpuId, Ns, PreemptionRule, TaskId};
 
 /// The earlier of two virtual times (`min_vruntime()`).
 fn earlier(a: u64, b: u64) -> u64 {
@@ -142,27 +141,11 @@ impl Kernel {
         wake_flags: u32,
     ) -> (bool, PreemptionRule) {
         let features = self.cx.config.features;
-        if self.sched.rq[cpu].need_resched {
-            return (false, PreemptionRule::ReschedulePending);
-        }
-        if !features.wakeup_preemption {
-            return (false, PreemptionRule::FeatureOff);
-        }
-        let (se, pse) =
-            self.sched.find_matching_se(self.sched.tasks[curr].se, self.sched.tasks[task].se);
-        let (curr_is_idle, task_is_idle) = (self.sched.se_is_idle(se), self.sched.se_is_idle(pse));
-        if curr_is_idle && !task_is_idle {
-            self.sched.cancel_protect_slice(se, &self.cx);
-            return (true, PreemptionRule::IdleGivesWay);
-        }
-        if curr_is_idle != task_is_idle {
-            return (false, PreemptionRule::IdleDoesNotPreempt);
-        }
-        if self.sched.tasks[task].policy != Policy::Normal {
-            return (false, PreemptionRule::BatchDoesNotPreempt);
-        }
+        let (se, pse) = match self.wakeup_checks_before_times(cpu, task, curr) {
+            Ok(entities) => entities,
+            Err(decided) => return decided,
+        };
         let cfs_rq = self.sched.se[se].cfs_rq;
-        self.update_curr(cfs_rq);
         let short = features.preempt_short && self.sched.se[pse].slice < self.sched.se[se].slice;
         if !short && wake_flags & WF_FORK != 0 {
             return (false, PreemptionRule::ForkDoesNotPreempt);

@@ -26,10 +26,9 @@
 //! `reweight_eevdf`, `place_entity`.
 //! Differences: none known. The timeline of all groups is in [`super::super::flat`].
 
-use crate::Kernel;
 use crate::sched::core::{DEQUEUE_DELAYED, DEQUEUE_SLEEP, WF_FORK};
 use crate::sched::{CfsRq, CfsRqId, EntityId, SchedEntity};
-use crate::{Context, Scheduler};
+use crate::{Context, Kernel, Scheduler};
 use schedtwin_types::{CpuId, Ns, Policy, PreemptionRule, TaskId};
 
 /// The earlier of two virtual times (`min_vruntime()`).

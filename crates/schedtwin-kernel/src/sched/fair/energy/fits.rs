@@ -16,13 +16,12 @@
 //! domain left behind.
 
 use super::{Choice, EnergyEstimate, em_cpu_energy};
-use crate::Kernel;
 use crate::config::MaxSpareCap;
 use crate::observe::DecisionObserver;
 use crate::sched::demand::fits::Fits;
 use crate::sched::pelt::scale_irq_capacity;
 use crate::sched::root_domain::PerfDomain;
-use crate::{Context, Scheduler};
+use crate::{Context, Kernel, Scheduler};
 use schedtwin_types::{CpuId, CpuMask, PlacementRule, TaskId};
 
 /// `struct energy_env`.

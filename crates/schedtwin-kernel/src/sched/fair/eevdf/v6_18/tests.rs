@@ -7,6 +7,7 @@ use crate::device_tree::DeviceTree;
 use crate::sched::TaskKind;
 use crate::sched::core::{ENQUEUE_NOCLOCK, ENQUEUE_WAKEUP};
 use crate::sched::fair::weight_of;
+use schedtwin_types::Policy;
 
 const CPU: CpuId = CpuId(0);
 const US: u64 = 1000;
