@@ -28,6 +28,7 @@ pub mod rational;
 pub mod sched_cache;
 pub mod schedutil;
 pub mod schedutil_4_7;
+pub mod states;
 pub mod subjects;
 pub mod teo;
 pub mod uclamp;

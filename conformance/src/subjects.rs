@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The subjects of [`crate::l0`] by name: what the command line offers.
 
+use crate::balance::{Balance61, Balance73, Balance612, Balance612_95};
 use crate::cfs::Cfs;
 use crate::dbs::Dbs;
 use crate::deadline::Deadline;
@@ -17,9 +18,11 @@ use crate::pelt::{Pelt, Pelt61, Pelt73, Pelt612_95};
 use crate::sched_cache::SchedCaches;
 use crate::schedutil::{BEFORE_6_8, LINUX_7_3, SINCE_6_8, Schedutil};
 use crate::schedutil_4_7::Schedutil47;
+use crate::states::{self, States};
 use crate::teo::{Teo, Teo73, TeoLate, TeoLatePlain, TeoPatched, TeoRecent};
 use crate::uclamp::max::Max;
 use crate::uclamp::sum::Sum;
+use crate::wakeups::{Wakeups61, Wakeups73, Wakeups612};
 
 /// A subject on the command line.
 pub struct Entry {
@@ -33,6 +36,10 @@ pub struct Entry {
 
 const fn of<S: Subject>() -> Entry {
     Entry { name: S::NAME, run: l0::run::<S>, mutations: S::MUTATIONS }
+}
+
+const fn of_states<S: States + 'static>() -> Entry {
+    Entry { name: S::NAME, run: states::run::<S>, mutations: S::MUTATIONS }
 }
 
 /// All of them.
@@ -57,10 +64,13 @@ pub const SUBJECTS: &[Entry] = &[
     of::<Menu5_18>(),
     of::<Menu6_12>(),
     of::<Menu73>(),
-    // Whole states instead of sequences, so it has a way of its own and no mutations here.
-    Entry { name: crate::balance::NAME, run: crate::balance::run, mutations: &[] },
-    Entry { name: crate::balance::NAME_7_3, run: crate::balance::run_7_3, mutations: &[] },
-    Entry { name: crate::wakeups::NAME, run: crate::wakeups::run, mutations: &[] },
+    of_states::<Balance61>(),
+    of_states::<Balance612_95>(),
+    of_states::<Balance612>(),
+    of_states::<Balance73>(),
+    of_states::<Wakeups61>(),
+    of_states::<Wakeups612>(),
+    of_states::<Wakeups73>(),
     of::<Eevdf>(),
     of::<Eevdf73>(),
     of::<Eevdf73Flat>(),

@@ -2,7 +2,7 @@
 //! Our arithmetic against the kernel's: golden vectors always, the kernel's own C where a tree is
 //! given.
 
-use schedtwin_conformance::balance;
+use schedtwin_conformance::balance::{Balance61, Balance73, Balance612, Balance612_95};
 use schedtwin_conformance::cfs::Cfs;
 use schedtwin_conformance::dbs::Dbs;
 use schedtwin_conformance::eevdf::Eevdf;
@@ -18,12 +18,13 @@ use schedtwin_conformance::rational;
 use schedtwin_conformance::sched_cache::SchedCaches;
 use schedtwin_conformance::schedutil::{BEFORE_6_8, LINUX_7_3, SINCE_6_8, Schedutil};
 use schedtwin_conformance::schedutil_4_7::Schedutil47;
+use schedtwin_conformance::states::{self, States};
 use schedtwin_conformance::teo::{
     Late, Patched, Teo, Teo73, TeoLate, TeoLatePlain, TeoPatched, TeoRecent,
 };
 use schedtwin_conformance::uclamp::max::Max;
 use schedtwin_conformance::uclamp::sum::Sum;
-use schedtwin_conformance::wakeups;
+use schedtwin_conformance::wakeups::{Wakeups61, Wakeups73, Wakeups612};
 
 fn golden<S: Subject>() {
     match l0::golden::check::<S>() {
@@ -212,26 +213,57 @@ fn cfs_equals_the_kernels_c() {
     oracle::<Cfs>(2_000);
 }
 
-#[test]
-fn balancing_equals_the_kernels_c() {
-    for variable in [l0::TREE, l0::TREE_6_1, l0::TREE_7_3] {
-        let Some(tree) = l0::kernel_tree(variable) else {
-            println!("skipped: {variable} is not set");
-            continue;
-        };
-        let (text, equal) = balance::compare(&tree, 20_000, &["-O1"]).unwrap();
-        assert!(equal, "{variable}: {text}");
+fn golden_states<S: States>() {
+    match states::check::<S>() {
+        Ok(summary) => println!("{summary}"),
+        Err(difference) => panic!("{difference}"),
     }
 }
 
 #[test]
-fn wakeups_of_7_3_equal_the_kernels_c() {
-    let Some(tree) = l0::kernel_tree(l0::TREE_7_3) else {
-        println!("skipped: SCHEDTWIN_KERNEL_TREE_7_3 is not set");
+fn golden_states_of_balancing() {
+    golden_states::<Balance61>();
+    golden_states::<Balance612_95>();
+    golden_states::<Balance612>();
+    golden_states::<Balance73>();
+}
+
+#[test]
+fn golden_states_of_wakeups() {
+    golden_states::<Wakeups61>();
+    golden_states::<Wakeups612>();
+    golden_states::<Wakeups73>();
+}
+
+/// Compares states with the kernel's C; the tree may be of another form.
+fn oracle_of_states<S: States>() {
+    let Some(tree) = l0::kernel_tree(S::TREE) else {
+        println!("skipped: {} is not set", S::TREE);
         return;
     };
-    let (text, equal) = wakeups::compare(&tree, 20_000, &["-O1"]).unwrap();
-    assert!(equal, "{text}");
+    if let Some(why) = S::refuse(&states::read_fair(&tree).unwrap()) {
+        println!("skipped: {}: {why}", S::NAME);
+        return;
+    }
+    let dir = l0::BuildDir::new(&format!("test-{}", S::NAME)).unwrap();
+    let oracle = S::build_oracle(&tree, dir.path(), &["-O1"]).unwrap();
+    let (text, equal) = states::compare::<S>(&oracle, 7, 20_000).unwrap();
+    assert!(equal, "{}: {text}", S::NAME);
+}
+
+#[test]
+fn balancing_equals_the_kernels_c() {
+    oracle_of_states::<Balance61>();
+    oracle_of_states::<Balance612_95>();
+    oracle_of_states::<Balance612>();
+    oracle_of_states::<Balance73>();
+}
+
+#[test]
+fn wakeups_equal_the_kernels_c() {
+    oracle_of_states::<Wakeups61>();
+    oracle_of_states::<Wakeups612>();
+    oracle_of_states::<Wakeups73>();
 }
 
 #[test]

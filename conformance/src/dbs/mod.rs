@@ -8,7 +8,7 @@
 
 mod mutations;
 
-use crate::l0::mutate::{Mutation, Rooms, Sources};
+use crate::l0::mutate::{KernelFiles, Mutation, Sources};
 use crate::l0::rng::Rng;
 use crate::l0::{ARGS, OpSpec, Out, Record, Subject, extract, oracle};
 use schedtwin_kernel::cpufreq::dbs::sampling::{Bounds, PolicyDbs, Tuners};
@@ -27,7 +27,7 @@ const LIMIT: usize = 6;
 const CPUS_MAX: usize = 4;
 
 /// The modules of the kernel crate that decide, without the kernel around them.
-const ROOMS: Rooms = Rooms {
+const FILES: KernelFiles = KernelFiles {
     library: "pub mod cpufreq { pub mod freq_table; pub mod dbs { pub mod sampling; } }",
     files: &["cpufreq/freq_table.rs", "cpufreq/dbs/sampling.rs"],
 };
@@ -196,7 +196,7 @@ impl<const OLD: bool> Subject for Dbs<OLD> {
         OpSpec { name: "limit", args: &["max"] },
     ];
 
-    const SOURCES: Sources = Sources { modules: &["dbs"], kernel: Some(&ROOMS) };
+    const SOURCES: Sources = Sources { modules: &["dbs"], kernel: Some(&FILES) };
     const MUTATIONS: &'static [Mutation] =
         if OLD { mutations::DEFERRED_AT_ANY_LOAD } else { mutations::ALL };
     const GOLDEN_SHOWN: u64 = 2;

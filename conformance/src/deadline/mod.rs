@@ -10,7 +10,7 @@
 
 mod mutations;
 
-use crate::l0::mutate::{Mutation, Rooms, Sources};
+use crate::l0::mutate::{KernelFiles, Mutation, Sources};
 use crate::l0::rng::Rng;
 use crate::l0::{ARGS, OpSpec, Out, Record, Subject, extract, oracle};
 use schedtwin_kernel::sched::deadline::{Cpudl, DlBw, DlEntity};
@@ -80,7 +80,7 @@ const FUNCTIONS: &[(&str, &[&str])] = &[
 ];
 
 /// The modules of the kernel crate that the subject needs.
-const ROOMS: Rooms = Rooms {
+const FILES: KernelFiles = KernelFiles {
     library: "pub mod sched { pub mod deadline {
               pub mod cpudl; pub mod dl_bw; pub mod entity;
               pub use cpudl::Cpudl; pub use dl_bw::DlBw; pub use entity::{DlEntity, dl_time_before}; } }",
@@ -157,7 +157,7 @@ impl Subject for Deadline {
         OpSpec { name: "queue", args: &["cpu", "deadline"] },
         OpSpec { name: "clear", args: &["cpu"] },
     ];
-    const SOURCES: Sources = Sources { modules: &["deadline"], kernel: Some(&ROOMS) };
+    const SOURCES: Sources = Sources { modules: &["deadline"], kernel: Some(&FILES) };
     const MUTATIONS: &'static [Mutation] = mutations::DEADLINE;
     const GOLDEN_SHOWN: u64 = 3;
 

@@ -9,7 +9,7 @@
 
 mod mutations;
 
-use crate::l0::mutate::{Mutation, Rooms, Sources};
+use crate::l0::mutate::{KernelFiles, Mutation, Sources};
 use crate::l0::rng::Rng;
 use crate::l0::{ARGS, OpSpec, Out, Record, Subject, TREE, TREE_6_1, TREE_7_3, extract, oracle};
 use schedtwin_kernel::config::{GroupShares, TgLoadAvg};
@@ -58,7 +58,7 @@ const FUNCTIONS: &[&str] = &[
 ];
 
 /// The modules of the kernel crate that the subject needs; a queue's number stands for itself.
-const ROOMS: Rooms = Rooms {
+const FILES: KernelFiles = KernelFiles {
     library: "pub mod config; pub mod sched {
               #[derive(Clone, Copy, Debug, PartialEq, Eq)] pub struct CfsRqId(pub u32);
               pub mod fair {
@@ -149,7 +149,7 @@ impl<const FORM: u8> Subject for GroupsOf<FORM> {
         OpSpec { name: "period", args: &["overrun"] },
         OpSpec { name: "hand_out", args: &[] },
     ];
-    const SOURCES: Sources = Sources { modules: &["groups"], kernel: Some(&ROOMS) };
+    const SOURCES: Sources = Sources { modules: &["groups"], kernel: Some(&FILES) };
     const MUTATIONS: &'static [Mutation] =
         if Self::NEW { mutations::GROUPS_7_3 } else { mutations::GROUPS };
     const GOLDEN_SHOWN: u64 = 3;

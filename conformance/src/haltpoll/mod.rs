@@ -3,7 +3,7 @@
 
 mod mutations;
 
-use crate::idle::{Form, IDLE_ROOMS, World};
+use crate::idle::{Form, IDLE_FILES, World};
 use crate::l0::mutate::{Mutation, Sources};
 use crate::l0::{Out, TREE, TREE_6_1};
 use mutations::{HALTPOLL, HALTPOLL_6_1};
@@ -23,7 +23,7 @@ impl<const CLOSES: bool> Form for HaltpollForm<CLOSES> {
     const TREE: &'static str = if CLOSES { TREE } else { TREE_6_1 };
     const SHIM: &'static str = "haltpoll/shim.c";
     const FILE: &'static str = "haltpoll.c";
-    const SOURCES: Sources = Sources { modules: &["idle", "haltpoll"], kernel: Some(&IDLE_ROOMS) };
+    const SOURCES: Sources = Sources { modules: &["idle", "haltpoll"], kernel: Some(&IDLE_FILES) };
     const MUTATIONS: &'static [Mutation] = if CLOSES { HALTPOLL } else { HALTPOLL_6_1 };
     const GOLDEN_SHOWN: u64 = 2;
     const RESIDENCY: bool = true;

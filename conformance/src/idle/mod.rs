@@ -4,7 +4,7 @@
 //! One generator for all: a table of idle states, then selections and reflections in turn, with times
 //! near what matters to a governor: residencies, the tick, the sleep length.
 
-use crate::l0::mutate::{Mutation, Rooms, Sources};
+use crate::l0::mutate::{KernelFiles, Mutation, Sources};
 use crate::l0::rng::Rng;
 use crate::l0::{OpSpec, Out, Record, Subject, TREE, oracle};
 use schedtwin_kernel::cpuidle::states::{
@@ -28,7 +28,7 @@ const ALIKE: u64 = 7;
 const HUGE: u64 = 8;
 
 /// The modules of the kernel crate that idle governors need.
-pub(crate) const IDLE_ROOMS: Rooms = Rooms {
+pub(crate) const IDLE_FILES: KernelFiles = KernelFiles {
     library: "pub mod config; pub mod cpuidle {
               pub mod haltpoll; pub mod ladder; pub mod menu; pub mod states; pub mod teo; }",
     files: &[

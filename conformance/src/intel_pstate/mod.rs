@@ -8,7 +8,7 @@
 
 mod mutations;
 
-use crate::l0::mutate::{Mutation, Rooms, Sources};
+use crate::l0::mutate::{KernelFiles, Mutation, Sources};
 use crate::l0::rng::Rng;
 use crate::l0::{OpSpec, Out, Record, Subject, extract, oracle};
 use schedtwin_kernel::cpufreq::counts::Counts;
@@ -24,7 +24,7 @@ const ADJUST: usize = 3;
 const SCALING: u64 = 100_000;
 
 /// The modules of the kernel crate that hold the algorithm, without the kernel around it.
-const ROOMS: Rooms = Rooms {
+const FILES: KernelFiles = KernelFiles {
     library: "pub mod cpufreq { pub mod counts; pub mod intel_pstate { pub mod cpu; } }",
     files: &["cpufreq/counts.rs", "cpufreq/intel_pstate/cpu.rs"],
 };
@@ -114,7 +114,7 @@ impl<const OLD: bool> Subject for IntelPstate<OLD> {
         OpSpec { name: "adjust_perf", args: &["min", "target", "capacity"] },
     ];
 
-    const SOURCES: Sources = Sources { modules: &["intel_pstate"], kernel: Some(&ROOMS) };
+    const SOURCES: Sources = Sources { modules: &["intel_pstate"], kernel: Some(&FILES) };
     const MUTATIONS: &'static [Mutation] = mutations::ALL;
     const GOLDEN_SHOWN: u64 = 2;
 

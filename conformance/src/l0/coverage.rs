@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Whether the random sequences reach every branch of the kernel's own file, by gcov.
 
-use super::{Subject, compare};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs `cases` sequences through an oracle built for coverage; gcov's summary of the kernel's file
+/// Lets `compare` run `cases` of subject `name` through an oracle built for coverage; gcov's summary of the kernel's file
 /// and the lines with branches that were never taken.
-pub fn report<S: Subject>(
-    tree: &Path,
+pub fn report(
+    name: &str,
     build_dir: &Path,
-    seed: u64,
     cases: u64,
+    build: impl FnOnce(&[&str]) -> Result<PathBuf, String>,
+    compare: impl FnOnce(&Path) -> Result<Option<String>, String>,
 ) -> Result<String, String> {
     // -O0: no branch is optimised away or duplicated.
-    let binary = S::build_oracle(tree, build_dir, &["--coverage", "-O0", "-DCOUNT_BRANCHES"])?;
-    let found = compare::<S>(&binary, seed, cases, false)?;
-    if let Some(difference) = found.first_difference {
+    let binary = build(&["--coverage", "-O0", "-DCOUNT_BRANCHES"])?;
+    if let Some(difference) = compare(&binary)? {
         return Err(difference);
     }
 
@@ -33,12 +32,13 @@ pub fn report<S: Subject>(
     let summary = String::from_utf8_lossy(&output.stdout).into_owned();
 
     // "pelt-6.1" is about pelt.c.
-    let kernels_file = format!("{}.c", S::NAME.split('-').next().unwrap_or_default());
+    let kernels_file = format!("{}.c", name.split('-').next().unwrap_or_default());
     let mut text = format!("gcov after {cases} sequences:\n");
     for block in summary.split("\n\n") {
-        let name = block.lines().next().unwrap_or_default();
-        let short = name.trim_end_matches('\'').rsplit(['/', '\'']).next().unwrap_or_default();
-        let extracts = ["pelt.h", "fair", "eevdf", "cfs", "schedutil", "uclamp"];
+        let title = block.lines().next().unwrap_or_default();
+        let short = title.trim_end_matches('\'').rsplit(['/', '\'']).next().unwrap_or_default();
+        let extracts =
+            ["pelt.h", "fair", "eevdf", "cfs", "schedutil", "uclamp", "balance", "wakeups"];
         let extract = short.trim_end_matches("_extract.h");
         if short == kernels_file || extracts.contains(&extract) {
             text += &format!("{short}\n");

@@ -24,7 +24,7 @@
 //! is built ([`extract`]) and never stored. `--coverage` shows that the sequences reach every branch
 //! of the kernel's file; `mutate` shows that they notice a wrong token in ours.
 //!
-//! Load balancing ([`crate::balance`]) works on whole states instead of sequences and has a way of its own.
+//! Load balancing and wakeups are compared by whole states instead of sequences: [`crate::states`].
 
 pub mod coverage;
 pub mod extract;
@@ -414,13 +414,17 @@ pub fn run<S: Subject>(asked: &Asked) -> Result<i32, String> {
     match action {
         Action::Coverage => {
             let cases = cases.unwrap_or(100_000);
-            println!("{}", coverage::report::<S>(&tree, dir.path(), seed, cases)?);
+            let build = |flags: &[&str]| S::build_oracle(&tree, dir.path(), flags);
+            let compare =
+                |oracle: &Path| Ok(compare::<S>(oracle, seed, cases, false)?.first_difference);
+            println!("{}", coverage::report(S::NAME, dir.path(), cases, build, compare)?);
             Ok(0)
         }
         Action::Mutate => {
             let oracle = S::build_oracle(&tree, dir.path(), &["-O2"])?;
             let cases = cases.unwrap_or(100_000);
-            let (table, missed) = mutate::report::<S>(&oracle, dir.path(), seed, cases)?;
+            let (table, missed) =
+                mutate::report(&mutate::plan::<S>(), &oracle, dir.path(), seed, cases)?;
             println!("{table}");
             Ok((missed != 0) as i32)
         }

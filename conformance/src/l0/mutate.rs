@@ -31,38 +31,86 @@ pub struct Sources {
     pub modules: &'static [&'static str],
     /// The modules that it needs of the kernel crate; `None` for all of it, which takes longer to
     /// compile.
-    pub kernel: Option<&'static Rooms>,
+    pub kernel: Option<&'static KernelFiles>,
 }
 
 /// Files of the kernel crate that compile without the others.
-pub struct Rooms {
+pub struct KernelFiles {
     /// The `lib.rs` that names their modules.
     pub library: &'static str,
     /// Their paths, from `src/` on.
     pub files: &'static [&'static str],
 }
 
+/// A subject's mutations, and the program that judges each of them.
+pub struct Plan<'a> {
+    /// The subject.
+    pub name: &'a str,
+    /// Its sources.
+    pub sources: &'a Sources,
+    /// Its wrong tokens.
+    pub mutations: &'a [Mutation],
+    /// The judges. One that sees no difference prints its name and "equal".
+    pub judges: &'a [&'a str],
+    /// The body of the program: `oracle`, `seed` and `cases` are its arguments.
+    pub driver: String,
+}
+
+/// The plan of a subject of sequences. The fair class is also judged by exact fractions.
+pub fn plan<S: Subject>() -> Plan<'static> {
+    let fractions = S::SOURCES.modules.contains(&"rational");
+    let world = path_in_driver::<S>();
+    let mut driver = judge("golden", &format!("l0::golden::check::<{world}>"));
+    if fractions {
+        let compare =
+            format!("|| rational::compare::<{world}, rational::{world}>(seed, cases / 50)");
+        driver += &judge("fractions", &compare);
+    }
+    driver += &format!(
+        "let found = l0::compare::<{world}>(oracle, seed, cases, true).unwrap();\n\
+         if found.differing == 0 {{ println!(\"oracle equal\"); }}\n"
+    );
+    let judges: &[&str] = match fractions {
+        true => &["golden", "oracle", "fractions"],
+        false => &["golden", "oracle"],
+    };
+    Plan { name: S::NAME, sources: &S::SOURCES, mutations: S::MUTATIONS, judges, driver }
+}
+
+/// Returns a subject's type by its path, which is the same in the driver but for the name of this crate.
+pub fn path_in_driver<S>() -> String {
+    std::any::type_name::<S>().replace("schedtwin_conformance::", "")
+}
+
+/// Returns driver code by which `name` judges: `check` returns a result, or panics.
+pub fn judge(name: &str, check: &str) -> String {
+    format!(
+        "let judged = std::panic::catch_unwind({check});\n\
+         if matches!(judged, Ok(Ok(_))) {{ println!(\"{name} equal\"); }}\n"
+    )
+}
+
 /// Applies every mutation and runs the checks on it: a table, and how many went unnoticed.
-pub fn report<S: Subject>(
+pub fn report(
+    plan: &Plan<'_>,
     oracle: &Path,
     build_dir: &Path,
     seed: u64,
     cases: u64,
 ) -> Result<(String, usize), String> {
-    let mut table = format!("{} mutations of our {}:\n", S::MUTATIONS.len(), S::NAME);
+    let count = plan.mutations.len();
+    let mut table = format!("{count} mutations of our {}:\n", plan.name);
     let mut missed = 0;
     // Unchanged code must pass, or a failure would mean nothing.
-    let unchanged = run::<S>(None, oracle, build_dir, seed, cases)?;
-    if unchanged.contains(&Some(true)) {
+    let unchanged = run(plan, None, oracle, build_dir, seed, cases)?;
+    if unchanged.contains(&true) {
         return Err("the unchanged code does not pass".to_string());
     }
-    for mutation in S::MUTATIONS {
-        let caught = run::<S>(Some(mutation), oracle, build_dir, seed, cases)?;
-        missed += caught.contains(&Some(false)) as usize;
-        for (judge, caught) in JUDGES.iter().zip(caught) {
-            if let Some(caught) = caught {
-                table += &format!("  {judge} {}", if caught { "caught" } else { "MISSED" });
-            }
+    for mutation in plan.mutations {
+        let caught = run(plan, Some(mutation), oracle, build_dir, seed, cases)?;
+        missed += caught.contains(&false) as usize;
+        for (judge, caught) in plan.judges.iter().zip(caught) {
+            table += &format!("  {judge} {}", if caught { "caught" } else { "MISSED" });
         }
         table += &format!(
             "  {}: {} -> {}\n",
@@ -71,35 +119,26 @@ pub fn report<S: Subject>(
             mutation.to.replace('\n', " ")
         );
     }
-    table += &format!("{} of {} caught by all", S::MUTATIONS.len() - missed, S::MUTATIONS.len());
+    table += &format!("{} of {count} caught by all", count - missed);
     Ok((table, missed))
 }
 
-/// The judges; the last one judges only the fair class.
-const JUDGES: [&str; 3] = ["golden", "oracle", "fractions"];
-
-/// Which judges notice the mutation; `None`: not asked.
-fn run<S: Subject>(
+/// Which judges notice the mutation.
+fn run(
+    plan: &Plan<'_>,
     mutation: Option<&Mutation>,
     oracle: &Path,
     build_dir: &Path,
     seed: u64,
     cases: u64,
-) -> Result<[Option<bool>; 3], String> {
-    let binary = build::<S>(mutation, build_dir)?;
+) -> Result<Vec<bool>, String> {
+    let binary = build(plan, mutation, build_dir)?;
     let mut command = Command::new(&binary);
     command.arg(oracle).arg(seed.to_string()).arg(cases.to_string());
     let output = command.output().map_err(|error| format!("run {}: {error}", binary.display()))?;
     // A panic is a noticed difference too.
     let text = String::from_utf8_lossy(&output.stdout);
-    let asked = [true, true, has_fractions::<S>()];
-    let noticed = |judge: usize| !text.contains(&format!("{} equal", JUDGES[judge]));
-    Ok([0, 1, 2].map(|judge| asked[judge].then(|| noticed(judge))))
-}
-
-/// Whether exact fractions judge the subject as well.
-fn has_fractions<S: Subject>() -> bool {
-    S::SOURCES.modules.contains(&"rational")
+    Ok(plan.judges.iter().map(|judge| !text.contains(&format!("{judge} equal"))).collect())
 }
 
 /// All files of a folder, as paths from it on.
@@ -139,7 +178,7 @@ fn types(dir: &Path) -> Result<Vec<String>, String> {
 }
 
 /// Compiles the mutated files, and these modules against them.
-fn build<S: Subject>(mutation: Option<&Mutation>, dir: &Path) -> Result<PathBuf, String> {
+fn build(plan: &Plan<'_>, mutation: Option<&Mutation>, dir: &Path) -> Result<PathBuf, String> {
     let crates = super::home().join("../crates");
     let source = crates.join("schedtwin-kernel/src");
     let copy = dir.join("src");
@@ -147,10 +186,10 @@ fn build<S: Subject>(mutation: Option<&Mutation>, dir: &Path) -> Result<PathBuf,
         let what = what.display().to_string();
         move |error: std::io::Error| format!("{what}: {error}")
     };
-    let files = match S::SOURCES.kernel {
-        Some(rooms) => {
+    let files = match plan.sources.kernel {
+        Some(only) => {
             let mut all = Vec::new();
-            for file in rooms.files {
+            for file in only.files {
                 match file.strip_suffix('/') {
                     // A folder: all that is in it.
                     Some(folder) => {
@@ -185,47 +224,34 @@ fn build<S: Subject>(mutation: Option<&Mutation>, dir: &Path) -> Result<PathBuf,
     }
     let write = |path: &Path, text: &str| std::fs::write(path, text).map_err(say(path));
     let library = copy.join("lib.rs");
-    if let Some(rooms) = S::SOURCES.kernel {
-        write(&library, rooms.library)?;
+    if let Some(only) = plan.sources.kernel {
+        write(&library, only.library)?;
     }
     let driver = dir.join("driver.rs");
     let modules: String = ["l0"]
         .iter()
-        .chain(S::SOURCES.modules)
+        .chain(plan.sources.modules)
         .map(|name| {
             let path = super::home().join("src").join(name).join("mod.rs");
             format!("#[path = {path:?}]\nmod {name};\n")
         })
         .collect();
-    // The subject's type by its path, which is the same in the driver but for the name of this crate.
-    let world = std::any::type_name::<S>().replace("schedtwin_conformance::", "");
-    let fractions = if has_fractions::<S>() {
-        format!(
-            "let exact = || rational::compare::<{world}, rational::{world}>(seed, cases / 50);\n\
-             let exact = std::panic::catch_unwind(exact);\n\
-             if matches!(exact, Ok(Ok(_))) {{ println!(\"fractions equal\"); }}\n"
-        )
-    } else {
-        String::new()
-    };
+    let body = &plan.driver;
     write(
         &driver,
         &format!(
             "#![allow(dead_code)]\n{modules}fn main() {{\n\
              let args: Vec<String> = std::env::args().collect();\n\
-             let (seed, cases) = (args[2].parse().unwrap(), args[3].parse().unwrap());\n\
-             let golden = std::panic::catch_unwind(l0::golden::check::<{world}>);\n\
-             if matches!(golden, Ok(Ok(_))) {{ println!(\"golden equal\"); }}\n\
              let oracle = std::path::Path::new(&args[1]);\n\
-             {fractions}let found = l0::compare::<{world}>(oracle, seed, cases, true).unwrap();\n\
-             if found.differing == 0 {{ println!(\"oracle equal\"); }}\n}}\n"
+             let (seed, cases): (u64, u64) = (args[2].parse().unwrap(), args[3].parse().unwrap());\n\
+             {body}}}\n"
         ),
     )?;
     let rustc = |arguments: &[&str]| -> Result<(), String> {
         let compiler = std::env::var("RUSTC").unwrap_or("rustc".to_string());
         let output = Command::new(&compiler)
             .args(["--edition", "2024", "-Copt-level=2", "-Coverflow-checks=on", "--cap-lints"])
-            .arg("allow")
+            .args(["allow", "--cfg", "feature=\"conformance\""])
             .args(arguments)
             .env("CARGO_MANIFEST_DIR", super::home())
             .current_dir(dir)
@@ -261,8 +287,9 @@ mod tests {
     fn a_wrong_token_is_noticed_without_a_tree() {
         let dir = super::super::BuildDir::new("mutate-test").unwrap();
         let no_oracle = Path::new("/no/oracle");
-        let noticed = |mutation| run::<Teo>(mutation, no_oracle, dir.path(), 1, 1).unwrap()[0];
-        assert_eq!(noticed(None), Some(false));
-        assert_eq!(noticed(Some(&Teo::MUTATIONS[0])), Some(true));
+        let plan = plan::<Teo>();
+        let noticed = |mutation| run(&plan, mutation, no_oracle, dir.path(), 1, 1).unwrap()[0];
+        assert!(!noticed(None));
+        assert!(noticed(Some(&Teo::MUTATIONS[0])));
     }
 }

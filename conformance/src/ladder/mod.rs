@@ -3,7 +3,7 @@
 
 mod mutations;
 
-use crate::idle::{Form, IDLE_ROOMS, World};
+use crate::idle::{Form, IDLE_FILES, World};
 use crate::l0::Out;
 use crate::l0::mutate::{Mutation, Sources};
 use mutations::LADDER;
@@ -22,7 +22,7 @@ impl Form for LadderForm {
     const NAME: &'static str = "ladder";
     const SHIM: &'static str = "ladder/shim.c";
     const FILE: &'static str = "ladder.c";
-    const SOURCES: Sources = Sources { modules: &["idle", "ladder"], kernel: Some(&IDLE_ROOMS) };
+    const SOURCES: Sources = Sources { modules: &["idle", "ladder"], kernel: Some(&IDLE_FILES) };
     const MUTATIONS: &'static [Mutation] = LADDER;
     const GOLDEN_SHOWN: u64 = 3;
 

@@ -3,7 +3,7 @@
 
 mod mutations;
 
-use crate::idle::{Form, IDLE_ROOMS, World};
+use crate::idle::{Form, IDLE_FILES, World};
 use crate::l0::mutate::{Mutation, Sources};
 use crate::l0::{Out, TREE, TREE_6_1, TREE_7_3};
 use mutations::{MENU_5_18, MENU_6_12, MENU_7_3};
@@ -45,7 +45,7 @@ impl Form for Waiters {
     const TREE: &'static str = TREE_6_1;
     const SHIM: &'static str = "menu/shim.c";
     const FILE: &'static str = "menu.c";
-    const SOURCES: Sources = Sources { modules: &["idle", "menu"], kernel: Some(&IDLE_ROOMS) };
+    const SOURCES: Sources = Sources { modules: &["idle", "menu"], kernel: Some(&IDLE_FILES) };
     const MUTATIONS: &'static [Mutation] = MENU_5_18;
     const GOLDEN_SHOWN: u64 = 3;
     const MENU: bool = true;
@@ -90,7 +90,7 @@ impl<const OUTLIERS: bool> Form for Plain<OUTLIERS> {
     const TREE: &'static str = if OUTLIERS { TREE_7_3 } else { TREE };
     const SHIM: &'static str = "menu/shim.c";
     const FILE: &'static str = "menu.c";
-    const SOURCES: Sources = Sources { modules: &["idle", "menu"], kernel: Some(&IDLE_ROOMS) };
+    const SOURCES: Sources = Sources { modules: &["idle", "menu"], kernel: Some(&IDLE_FILES) };
     const MUTATIONS: &'static [Mutation] = if OUTLIERS { MENU_7_3 } else { MENU_6_12 };
     const GOLDEN_SHOWN: u64 = 3;
     const MENU: bool = true;

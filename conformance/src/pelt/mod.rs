@@ -15,7 +15,7 @@
 mod mutations;
 mod sequences;
 
-use crate::l0::mutate::{Mutation, Rooms, Sources};
+use crate::l0::mutate::{KernelFiles, Mutation, Sources};
 use crate::l0::rng::Rng;
 use crate::l0::{ARGS, OpSpec, Out, Record, Subject, TREE, TREE_6_1, TREE_7_3, extract, oracle};
 use mutations::{PELT, PELT_6_1, PELT_6_12_95, PELT_7_3};
@@ -86,7 +86,7 @@ pub const LINUX_7_3: u8 = 3;
 const NAMES: [&str; 4] = ["pelt-6.1", "pelt-6.12.95", "pelt", "pelt-7.3"];
 
 /// The modules of the kernel crate that averages need.
-const PELT_ROOMS: Rooms = Rooms {
+const PELT_FILES: KernelFiles = KernelFiles {
     library: "pub mod config; pub mod sched { pub mod pelt; }",
     files: &[
         "config/",
@@ -219,7 +219,7 @@ impl<const FORM: u8> Subject for PeltOf<FORM> {
         OpSpec { name: "table", args: &["n"] },
     ];
 
-    const SOURCES: Sources = Sources { modules: &["pelt"], kernel: Some(&PELT_ROOMS) };
+    const SOURCES: Sources = Sources { modules: &["pelt"], kernel: Some(&PELT_FILES) };
     const MUTATIONS: &'static [Mutation] = [PELT_6_1, PELT_6_12_95, PELT, PELT_7_3][FORM as usize];
 
     const GOLDEN_SHOWN: u64 = if FORM == LINUX_6_12 { 16 } else { 4 };

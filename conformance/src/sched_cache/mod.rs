@@ -9,7 +9,7 @@
 
 mod mutations;
 
-use crate::l0::mutate::{Mutation, Rooms, Sources};
+use crate::l0::mutate::{KernelFiles, Mutation, Sources};
 use crate::l0::rng::Rng;
 use crate::l0::{ARGS, OpSpec, Out, Record, Subject, TREE_7_3, extract, oracle};
 use schedtwin_kernel::config::LlcBalancing;
@@ -64,7 +64,7 @@ const FUNCTIONS: &[&str] = &[
 ];
 
 /// The modules of the kernel crate that the subject needs.
-const ROOMS: Rooms = Rooms {
+const FILES: KernelFiles = KernelFiles {
     library: "pub mod config; pub mod sched { pub mod fair {
               pub const NICE_0_LOAD: u64 = 1024 << 10;
               pub mod sched_cache { pub mod occupancy; pub use occupancy::*; }
@@ -161,7 +161,7 @@ impl Subject for SchedCaches {
             args: &["src_util", "src_capacity", "dst_util", "dst_capacity", "util", "to_preferred"],
         },
     ];
-    const SOURCES: Sources = Sources { modules: &["sched_cache"], kernel: Some(&ROOMS) };
+    const SOURCES: Sources = Sources { modules: &["sched_cache"], kernel: Some(&FILES) };
     const MUTATIONS: &'static [Mutation] = mutations::SCHED_CACHE;
     const GOLDEN_SHOWN: u64 = 3;
 

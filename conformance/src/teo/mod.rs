@@ -4,7 +4,7 @@
 
 mod mutations;
 
-use crate::idle::{Form, IDLE_ROOMS, World};
+use crate::idle::{Form, IDLE_FILES, World};
 use crate::l0::mutate::{Mutation, Sources};
 use crate::l0::{Out, TREE_6_1, TREE_7_3};
 use mutations::{TEO, TEO_6_6, TEO_7_3, TEO_RECENT, TEO_UTIL};
@@ -107,7 +107,7 @@ impl Form for v6_12::TeoCpu {
     const SHIM: &'static str = "teo/shim.c";
     const FLAGS: &'static [&'static str] = TICK_HITS;
     const FILE: &'static str = "teo.c";
-    const SOURCES: Sources = Sources { modules: &["idle", "teo"], kernel: Some(&IDLE_ROOMS) };
+    const SOURCES: Sources = Sources { modules: &["idle", "teo"], kernel: Some(&IDLE_FILES) };
     const MUTATIONS: &'static [Mutation] = TEO;
     const GOLDEN_SHOWN: u64 = 6;
 
@@ -161,7 +161,7 @@ impl Form for v7_3::TeoCpu {
     const SHIM: &'static str = "teo/shim.c";
     const FLAGS: &'static [&'static str] = TIMERS;
     const FILE: &'static str = "teo.c";
-    const SOURCES: Sources = Sources { modules: &["idle", "teo"], kernel: Some(&IDLE_ROOMS) };
+    const SOURCES: Sources = Sources { modules: &["idle", "teo"], kernel: Some(&IDLE_FILES) };
     const MUTATIONS: &'static [Mutation] = TEO_7_3;
     const GOLDEN_SHOWN: u64 = 2;
     const FEWEST_STATES: u64 = 2;
@@ -220,7 +220,7 @@ impl Form for v5_14::TeoCpu {
     const SHIM: &'static str = "teo/shim.c";
     const FLAGS: &'static [&'static str] = RECENT;
     const FILE: &'static str = "teo.c";
-    const SOURCES: Sources = Sources { modules: &["idle", "teo"], kernel: Some(&IDLE_ROOMS) };
+    const SOURCES: Sources = Sources { modules: &["idle", "teo"], kernel: Some(&IDLE_FILES) };
     const MUTATIONS: &'static [Mutation] = TEO_RECENT;
     const GOLDEN_SHOWN: u64 = 3;
 
@@ -265,7 +265,7 @@ impl<const PATCH: usize> Form for Patched<PATCH> {
     const SHIM: &'static str = "teo/shim.c";
     const FLAGS: &'static [&'static str] = RECENT_UTILIZED;
     const FILE: &'static str = "teo.c";
-    const SOURCES: Sources = Sources { modules: &["idle", "teo"], kernel: Some(&IDLE_ROOMS) };
+    const SOURCES: Sources = Sources { modules: &["idle", "teo"], kernel: Some(&IDLE_FILES) };
     const MUTATIONS: &'static [Mutation] = TEO_UTIL[PATCH];
     const GOLDEN_SHOWN: u64 = 1;
     const UTIL: bool = true;
@@ -312,7 +312,7 @@ impl<const UTIL: bool> Form for Late<UTIL> {
     const SHIM: &'static str = "teo/shim.c";
     const FLAGS: &'static [&'static str] = RECENT_TICK_HITS;
     const FILE: &'static str = "teo.c";
-    const SOURCES: Sources = Sources { modules: &["idle", "teo"], kernel: Some(&IDLE_ROOMS) };
+    const SOURCES: Sources = Sources { modules: &["idle", "teo"], kernel: Some(&IDLE_FILES) };
     const MUTATIONS: &'static [Mutation] = TEO_6_6;
     const GOLDEN_SHOWN: u64 = 2;
     const UTIL: bool = UTIL;

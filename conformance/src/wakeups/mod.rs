@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Wakeup placement of 7.3 against the kernel's own C: whole decisions on random states, as `balance` does for 6.1 and 6.12.
+//! Wakeup placement against the kernel's own C: whole decisions on random states.
 //!
-//! *Wakeups*: `wake_affine` and `select_idle_sibling` with all that the latter calls, on machines with and without hardware
-//! threads, where capacities differ and where not, with a limit of the search of each cache and of the domain with all
-//! capacities. The kernel crate's own test writes the cases (`sched/fair/wakeup/golden.rs`); `shim.c` reads them, computes the
-//! kernel's answer from the same state and compares.
+//! *Wakeups*: `wake_affine` and `select_idle_sibling` with all that the latter calls, on machines with and
+//! without hardware threads, where capacities differ and where not. Up to 6.12 with what SIS_PROP spends; in
+//! 7.3 with a limit of the search of each cache and of the domain with all capacities.
 //!
 //! **Not compared here:** clamps (L0 `uclamp` has them) and what `balance/kernel.h` lists as replaced.
 
-use crate::l0::{self, BuildDir, TREE_7_3, extract, oracle};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+mod mutations;
 
-/// Its name on the command line.
-pub const NAME: &str = "wakeups-7.3";
-/// Wakeups, if not said.
-const CASES: u64 = 300_000;
+use crate::balance::{self, Form};
+use crate::l0::mutate::{Mutation, Sources};
+use crate::l0::{TREE, TREE_6_1, TREE_7_3};
+use crate::states::{self, Extract, States};
+use schedtwin_kernel::sched::fair::states::{Family, wakeups};
+use std::path::{Path, PathBuf};
 
 /// The functions that are taken out of `fair.c`, in an order in which it compiles.
 const FUNCTIONS: &[&str] = &[
@@ -36,77 +35,53 @@ const FUNCTIONS: &[&str] = &[
     "select_idle_sibling",
 ];
 
-/// Builds the oracle from a tree.
-pub fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<PathBuf, String> {
-    let path = tree.join("kernel/sched/fair.c");
-    let fair = std::fs::read_to_string(&path)
-        .map_err(|error| format!("read {}: {error}", path.display()))?;
-    let missing = |name: &str| format!("{}: no {name} in fair.c", tree.display());
-    let ranks = "enum asym_fits_state";
-    let mut text = extract::block(&fair, ranks).ok_or(missing(ranks))?;
-    for name in FUNCTIONS {
-        text += &extract::function(&fair, name).ok_or(missing(name))?;
-    }
-    let file = build_dir.join("wakeups_extract.h");
-    std::fs::write(&file, text).map_err(|error| format!("write {}: {error}", file.display()))?;
-    oracle::compile("wakeups/shim.c", &[build_dir], build_dir, flags)
+/// Builds the oracle of 7.3 from a tree.
+fn build_oracle_7_3(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<PathBuf, String> {
+    let fair = states::read_fair(tree)?;
+    let pieces = Extract {
+        blocks: vec!["enum asym_fits_state"],
+        macros: Vec::new(),
+        functions: FUNCTIONS.to_vec(),
+    };
+    states::compile("wakeups", &fair, &pieces, build_dir, flags)
 }
 
-/// Lets the kernel crate's tests write their cases: without and with hardware threads.
-fn write_cases(cases: u64, dir: &Path) -> Result<[PathBuf; 2], String> {
-    let cargo = std::env::var("CARGO").unwrap_or("cargo".to_string());
-    let file = dir.join("cases");
-    let mut command = Command::new(&cargo);
-    command.args(["test", "--quiet", "--package", "schedtwin-kernel", "--lib"]);
-    if !cfg!(debug_assertions) {
-        command.arg("--release");
-    }
-    command.arg("wakeup::golden::linux_7_3::").current_dir(l0::home());
-    command.env("SCHEDTWIN_BALANCE_CASES", &file);
-    command.env("SCHEDTWIN_BALANCE_COUNT", cases.to_string());
-    let output = command.output().map_err(|error| format!("run {cargo}: {error}"))?;
-    if !output.status.success() {
-        let (out, err) = (&output.stdout, &output.stderr);
-        let text = String::from_utf8_lossy(out) + String::from_utf8_lossy(err);
-        return Err(format!("the test that writes the cases:\n{text}"));
-    }
-    Ok(["wakeups-7.3", "threads-wakeups-7.3"].map(|kind| dir.join(format!("cases.{kind}"))))
+/// Declares a subject of a form.
+macro_rules! subject {
+    ($( $(#[$doc:meta])* $name:ident = $text:literal, $tree:expr, $forms:pat, $families:expr, $build:expr,
+        $mutations:expr; )*) => {
+        $(
+            $(#[$doc])*
+            pub struct $name;
+
+            impl States for $name {
+                const NAME: &'static str = $text;
+                const TREE: &'static str = $tree;
+                const FAMILIES: &'static [Family] = $families;
+                const SOURCES: Sources =
+                    Sources { modules: &["states", "balance", "wakeups"], kernel: None };
+                const MUTATIONS: &'static [Mutation] = $mutations;
+
+                fn refuse(fair: &str) -> Option<String> {
+                    let form = Form::of(fair);
+                    (!matches!(form, $forms)).then(|| format!("it has the form {form:?}"))
+                }
+
+                fn build_oracle(tree: &Path, dir: &Path, flags: &[&str]) -> Result<PathBuf, String> {
+                    $build(tree, dir, flags)
+                }
+            }
+        )*
+    };
 }
 
-/// Compares `cases` wakeups without and as many with threads: the oracle's summaries and first differences, and whether all
-/// are equal.
-pub fn compare(tree: &Path, cases: u64, flags: &[&str]) -> Result<(String, bool), String> {
-    let dir = BuildDir::new(NAME)?;
-    let oracle = build_oracle(tree, dir.path(), flags)?;
-    let mut text = String::new();
-    let mut equal = true;
-    for (file, kind) in write_cases(cases, dir.path())?.into_iter().zip(["plain", "threads"]) {
-        let input = std::fs::File::open(&file)
-            .map_err(|error| format!("open {}: {error}", file.display()))?;
-        let output = Command::new(&oracle)
-            .arg(kind)
-            .stdin(input)
-            .output()
-            .map_err(|error| format!("run {}: {error}", oracle.display()))?;
-        text += &String::from_utf8_lossy(&output.stdout);
-        match output.status.code() {
-            Some(0) => {}
-            Some(1) => equal = false,
-            _ => return Err(text + &String::from_utf8_lossy(&output.stderr)),
-        }
-    }
-    Ok((text, equal))
-}
-
-/// `l0 wakeups-7.3 [--cases N]`.
-pub fn run(asked: &l0::Asked) -> Result<i32, String> {
-    if asked.action != l0::Action::Compare {
-        return Err(format!("{NAME} can only be compared"));
-    }
-    let cases = asked.cases.unwrap_or(CASES);
-    let tree = l0::kernel_tree(TREE_7_3).ok_or(format!("set {TREE_7_3} to a kernel tree"))?;
-    let version = l0::tree_version(&tree)?;
-    let (text, equal) = compare(&tree, cases, &["-O2"])?;
-    print!("wakeups against {version}\n{text}");
-    Ok(!equal as i32)
+subject! {
+    /// 6.1.
+    Wakeups61 = "wakeups-6.1", TREE_6_1, Form::V6_1, wakeups::LINUX_6_1, balance::build_oracle, &[];
+    /// 6.12.
+    Wakeups612 = "wakeups", TREE, Form::V6_12_95 | Form::V6_12, wakeups::LINUX_6_12, balance::build_oracle,
+        &[];
+    /// 7.3.
+    Wakeups73 = "wakeups-7.3", TREE_7_3, Form::V7_3, wakeups::LINUX_7_3, build_oracle_7_3,
+        mutations::LINUX_7_3;
 }

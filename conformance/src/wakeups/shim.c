@@ -144,7 +144,7 @@ int main(int argc, char **argv)
 {
 	static char kernels[ANSWER_MAX], ours[ANSWER_MAX];
 	unsigned long differing = 0;
-	int idle_policy, threads = argc > 1 && !strcmp(argv[1], "threads");
+	int idle_policy, threads = argc > 1 && !strncmp(argv[1], "threads-", 8);
 
 	while (scanf("%d", &idle_policy) == 1) {
 		case_number++;

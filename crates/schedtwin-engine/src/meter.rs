@@ -61,7 +61,7 @@ use crate::result::{CpuResult, Metric, TaskResult};
 use chain_log::ChainLog;
 use cluster_idle::ClusterIdle;
 use contention::Contention;
-use digest::{Code, Digest};
+use digest::{Digest, code};
 use distribution::Distribution;
 use need::Needs;
 use schedtwin_types::arena::Arena;
@@ -463,7 +463,7 @@ impl Meter {
         assert!(self.names[index].is_none(), "{id:?} is created once");
         self.tasks[index] = TaskMeter::new(group_index);
         self.names[index] = Some(name.to_owned());
-        self.digest.absorb(0, Code::TaskCreated, 0, 0, u64::from(id.0));
+        self.digest.absorb(0, code::TASK_CREATED, 0, 0, u64::from(id.0));
     }
 
     /// A task is a thread of the kernel's own: its time counts, its latencies are nobody's.
@@ -477,104 +477,85 @@ impl Meter {
         let at = fact.at;
         let cpu = fact.cpu;
         let counted = u64::from(at >= self.window_start);
-        let number = |task: TaskId| u64::from(task.0);
-        let (code, small, word) = match fact.kind {
+        match fact.kind {
             FactKind::Switch { prev, next, prev_state } => {
                 self.switch(at, cpu, prev, next);
                 let stays = matches!(prev_state, TaskState::Running | TaskState::Preempted);
                 if !stays {
                     self.queued(at, prev, None);
                 }
-                (Code::Switch, prev_state as u64, number(prev) | number(next) << 32)
             }
-            FactKind::Waking { task, source, prev_cpu } => {
+            FactKind::Waking { task, source, .. } => {
                 let meter = &mut self.tasks[task.index()];
                 meter.waking_at = at;
                 meter.source = source as u32;
-                (Code::Waking, source as u64 | u64::from(prev_cpu.0) << 8, number(task))
             }
             FactKind::Wakeup { task, target, new } => {
                 // A new task was not asleep, so it has no latency of waking up.
                 self.tasks[task.index()].wakeup_at = if new { NEVER } else { at };
                 self.queued(at, task, Some(target));
-                (Code::Wakeup, u64::from(new) | u64::from(target.0) << 8, number(task))
             }
-            FactKind::Migrate { task, from, to } => {
+            FactKind::Migrate { task, to, .. } => {
                 self.tasks[task.index()].migrations += counted;
                 self.counts.migrations += counted;
                 if self.tasks[task.index()].queued_on.is_some() {
                     self.queued(at, task, Some(to));
                 }
-                (Code::Migrate, u64::from(from.0) | u64::from(to.0) << 16, number(task))
             }
-            FactKind::Exit { task } => (Code::Exit, 0, number(task)),
-            FactKind::IdleEnter { state, tick_stopped } => {
-                self.rests(at, cpu, usize::from(state) + 1);
-                (Code::IdleEnter, u64::from(state) | u64::from(tick_stopped) << 8, 0)
+            FactKind::IdleEnter { state, .. } => {
+                self.idle_level(at, cpu, usize::from(state) + 1);
             }
-            FactKind::IdleExit { state, residency_ns } => {
+            FactKind::IdleExit { .. } => {
                 self.cpus[cpu.index()].idle_exits += counted;
-                self.rests(at, cpu, 0);
-                (Code::IdleExit, u64::from(state), residency_ns)
+                self.idle_level(at, cpu, 0);
             }
-            FactKind::IdleMiss { state, below } => {
+            FactKind::IdleMiss { below, .. } => {
                 let meter = &mut self.cpus[cpu.index()];
                 meter.too_shallow += counted & u64::from(below);
                 meter.too_deep += counted & u64::from(!below);
-                (Code::IdleMiss, u64::from(state) | u64::from(below) << 8, 0)
             }
             FactKind::Frequency { policy, khz, requested_at } => {
                 let domain = policy.clock_domain();
                 self.khz_told[domain].0 += counted * u64::from(khz);
                 self.khz_told[domain].1 += counted;
                 self.truth.frequency_wanted(&self.setup, domain, khz, requested_at);
-                // Its fields need more space than one record has.
-                self.digest.absorb(at, Code::FrequencyKhz, cpu.0, 0, u64::from(khz));
-                (Code::Frequency, u64::from(policy.0), requested_at)
             }
             FactKind::Tick => {
                 self.counts.ticks += counted;
-                (Code::Tick, 0, 0)
             }
-            FactKind::Ipi { target, kind } => {
+            FactKind::Ipi { kind, .. } => {
                 self.counts.ipis[kind as usize] += counted;
-                (Code::Ipi, kind as u64 | u64::from(target.0) << 8, 0)
             }
-            FactKind::IrqEntry { lines } => (Code::IrqEntry, u64::from(u16::from(lines)), 0),
             FactKind::IrqExit { spent_ns } => {
                 let entry = at.saturating_sub(Ns::from(spent_ns));
                 self.cpus[cpu.index()].irq_ns +=
                     at.max(self.window_start) - entry.max(self.window_start);
-                (Code::IrqExit, u64::from(spent_ns), 0)
             }
-            FactKind::Balance { level, idle, moved } => {
+            FactKind::Balance { idle, moved, .. } => {
                 self.counts.balance[idle as usize] += counted;
                 self.counts.balance_moved += counted * u64::from(moved);
-                let small = u64::from(level) | u64::from(idle) << 8 | u64::from(moved) << 16;
-                (Code::Balance, small, 0)
             }
             FactKind::Preempted { task } => {
                 self.tasks[task.index()].preemptions += counted;
                 self.counts.preemptions += counted;
-                (Code::Preempted, 0, number(task))
             }
             FactKind::DlThrottled { task } => {
                 self.tasks[task.index()].dl_throttles += counted;
-                (Code::DlThrottled, 0, number(task))
             }
             FactKind::Overutilized { on } => {
                 self.close_overutilized(at);
                 self.overutilized = on;
-                (Code::Overutilized, u64::from(on), 0)
             }
-            FactKind::CpuSignals { .. } | FactKind::TaskSignals { .. } => return,
-        };
-        self.digest.absorb(at, code, cpu.0, small, word);
+            // No figure counts the others.
+            _ => {}
+        }
+        let digest = &mut self.digest;
+        fact.kind.digest(|code, small, word| digest.absorb(at, code, cpu.0, small, word));
     }
 
     /// `cpu` is at a level of [`ClusterIdle`] from now on.
     #[inline]
-    fn rests(&mut self, at: Ns, cpu: CpuId, level: usize) {
+    fn idle_level(&mut self, at: Ns, cpu: CpuId, level: usize) {
         let meter = &mut self.cpus[cpu.index()];
         let before = std::mem::replace(&mut meter.idle_level, level);
         self.cluster_idle[meter.cluster as usize].moves(at, before, level);
@@ -626,7 +607,7 @@ impl Meter {
                     meter.jobs += 1;
                     group.frames.record(at.saturating_sub(released));
                 }
-                (Code::JobDone, released)
+                (code::JOB_DONE, released)
             }
             Mark::DeadlineJobDone { released, deadline } => {
                 let missed = u64::from(counted && at.saturating_sub(released) > deadline);
@@ -635,19 +616,19 @@ impl Meter {
                     meter.jobs += 1;
                     group.frames.record(at.saturating_sub(released));
                 }
-                (Code::DeadlineJobDone, released)
+                (code::DEADLINE_JOB_DONE, released)
             }
             Mark::Slack { slack_ns } => {
                 if counted {
                     group.slack.record(slack_ns);
                 }
-                (Code::Slack, slack_ns as u64)
+                (code::SLACK, slack_ns as u64)
             }
             Mark::WakeupLatency { latency_ns } => {
                 if counted {
                     group.wu_lat.record(latency_ns);
                 }
-                (Code::WakeupLatency, latency_ns)
+                (code::WAKEUP_LATENCY, latency_ns)
             }
         };
         self.digest.absorb(at, code, 0, u64::from(task.0), word);
@@ -658,7 +639,7 @@ impl Meter {
     #[inline]
     pub fn cpu_activity(&mut self, at: Ns, cpu: CpuId, activity: Activity) {
         if self.truth.cpu_activity(&self.setup, at, cpu, activity) {
-            self.digest.absorb(at, Code::CpuActivity, cpu.0, activity.code(), 0);
+            self.digest.absorb(at, code::CPU_ACTIVITY, cpu.0, activity.code(), 0);
         }
     }
 
@@ -699,7 +680,7 @@ impl Meter {
     /// From `at` on, `domain` runs at its operating point number `opp`.
     pub fn domain_opp(&mut self, at: Ns, domain: ClockDomainId, opp: usize) {
         if self.truth.domain_opp(&self.setup, at, domain, opp) {
-            self.digest.absorb(at, Code::DomainOpp, domain.0, opp as u64, 0);
+            self.digest.absorb(at, code::DOMAIN_OPP, domain.0, opp as u64, 0);
             self.needs.settled(at, domain, opp);
         }
     }

@@ -26,8 +26,8 @@ impl Deref for BootConfig {
     }
 }
 
-/// Unit tests put a booted kernel into states that they name by its configuration.
-#[cfg(test)]
+/// Unit tests and drawn states put a booted kernel into states that they name by its configuration.
+#[cfg(any(test, feature = "conformance"))]
 impl std::ops::DerefMut for BootConfig {
     fn deref_mut(&mut self) -> &mut Config {
         &mut self.0

@@ -22,14 +22,14 @@ mod pick;
 mod words;
 
 use crate::perfetto_read::{self, Event};
-use crate::record::{Entry, Reader, RecordedDecision, tasks_of};
+use crate::record::{Entry, Reader, RecordedDecision};
 use crate::tasks::Tasks;
 use crate::{Meta, TaskInfo, open_readable};
 use chain::WhereTimeWent;
 pub use legend::LEGEND;
 use schedtwin_types::printable;
 use schedtwin_types::wildcard::{Wildcards, matches};
-use schedtwin_types::{CpuId, CpuMask, DecisionRecord, Fact, FactKind, Ns, TaskId};
+use schedtwin_types::{CpuId, CpuMask, DecisionRecord, Fact, FactField, FactKind, Ns, TaskId};
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, Write};
@@ -419,7 +419,13 @@ impl<'a> Listing<'a> {
     }
 
     fn wants(&self, at: Ns, cpu: Option<CpuId>, kind: &FactKind) -> bool {
-        let task = || tasks_of(kind).into_iter().flatten().any(|task| self.named.contains(&task));
+        let task = || {
+            let mut named = false;
+            kind.for_each_field(|_, field| {
+                named |= matches!(field, FactField::Task(task) if self.named.contains(&task));
+            });
+            named
+        };
         let on = |wanted: CpuId| {
             cpu == Some(wanted)
                 || match *kind {

@@ -27,10 +27,13 @@
 use crate::atomic_file::Output;
 use crate::event::{TraceEventKind, TraceSource};
 use crate::ftrace_read::FtraceSource;
-use crate::perfetto::{PWR_EVENT_EXIT, ipi_reason, push_lines};
 use crate::tasks::Tasks;
 use crate::{Destination, Meta, Sink, TaskInfo};
-use schedtwin_types::{CpuId, CpuMask, Fact, FactKind, Ns, TaskId, TaskState, printable};
+use schedtwin_types::{
+    CpuId, CpuMask, Fact, FtraceForm, IpiKind, IrqLines, Khz, Ns, PolicyId, TaskId, TaskState,
+    printable,
+};
+use std::fmt::Arguments;
 use std::io::{self, Write};
 
 /// Width that trace-cmd gives to an event's name.
@@ -104,27 +107,6 @@ impl<D: Destination> FtraceText<D> {
         line.push(b'\n');
         self.output.write(line);
     }
-
-    fn write_task(
-        &mut self,
-        fact: &Fact,
-        event: &str,
-        task: TaskId,
-        rest: std::fmt::Arguments<'_>,
-    ) {
-        self.write_line(fact.at, fact.cpu, event, |tasks, line| {
-            line.extend_from_slice(b"comm=");
-            tasks.push_comm(task, fact.cpu, line);
-            let prio = tasks.prio(task);
-            write!(line, " pid={task} prio={prio}{rest}").expect("memory takes everything");
-        });
-    }
-
-    fn write_text(&mut self, fact: &Fact, event: &str, text: std::fmt::Arguments<'_>) {
-        self.write_line(fact.at, fact.cpu, event, |_, line| {
-            line.write_fmt(text).expect("memory takes everything");
-        });
-    }
 }
 
 /// A comment must stay one, and a name in its line.
@@ -165,14 +147,91 @@ fn reads_back(name: &str) -> bool {
     source.report().damage_count == 0 && found == 2
 }
 
-/// `prev_state` as `sched_switch` prints it.
-pub(crate) fn state_letters(state: TaskState) -> &'static str {
-    match state {
-        TaskState::Running => "R",
-        TaskState::Preempted => "R+",
-        TaskState::Interruptible => "S",
-        TaskState::Uninterruptible => "D",
-        TaskState::Dead => "X",
+/// One fact on its way into the text.
+struct Lines<'a, D: Destination> {
+    trace: &'a mut FtraceText<D>,
+    at: Ns,
+    cpu: CpuId,
+}
+
+impl<D: Destination> Lines<'_, D> {
+    fn line(&mut self, event: &str, fill: impl FnOnce(&Tasks, &mut Vec<u8>)) {
+        self.trace.write_line(self.at, self.cpu, event, fill);
+    }
+}
+
+impl<D: Destination> FtraceForm for Lines<'_, D> {
+    fn event(&mut self, event: &str, fields: Arguments<'_>) {
+        self.line(event, |_, line| line.write_fmt(fields).expect("memory takes everything"));
+    }
+
+    fn task_event(&mut self, event: &str, task: TaskId, rest: Arguments<'_>) {
+        let cpu = self.cpu;
+        self.line(event, |tasks, line| {
+            line.extend_from_slice(b"comm=");
+            tasks.push_comm(task, cpu, line);
+            let prio = tasks.prio(task);
+            write!(line, " pid={task} prio={prio}{rest}").expect("memory takes everything");
+        });
+    }
+
+    fn switch(&mut self, prev: TaskId, next: TaskId, prev_state: TaskState) {
+        let cpu = self.cpu;
+        self.trace.current[cpu.index()] = prev;
+        self.line("sched_switch", |tasks, line| {
+            line.extend_from_slice(b"prev_comm=");
+            tasks.push_comm(prev, cpu, line);
+            let (prio, state) = (tasks.prio(prev), prev_state.letters());
+            write!(line, " prev_pid={prev} prev_prio={prio} prev_state={state} ==> ")
+                .expect("memory takes everything");
+            line.extend_from_slice(b"next_comm=");
+            tasks.push_comm(next, cpu, line);
+            write!(line, " next_pid={next} next_prio={}", tasks.prio(next))
+                .expect("memory takes everything");
+        });
+        self.trace.current[cpu.index()] = next;
+    }
+
+    fn frequency(&mut self, policy: PolicyId, khz: Khz) {
+        let listed = self.trace.meta.policy_cpus.get(policy.index()).copied();
+        for cpu in listed.unwrap_or(CpuMask::of(self.cpu)).iter() {
+            self.event("cpu_frequency", format_args!("state={khz} cpu_id={cpu}"));
+        }
+    }
+
+    fn tick(&mut self) {
+        let at = self.at;
+        let text = format_args!("hrtimer=0x0 function=tick_nohz_handler now={at}");
+        self.event("hrtimer_expire_entry", text);
+    }
+
+    fn ipi(&mut self, target: CpuId, kind: IpiKind) {
+        let words = self.trace.meta.nr_cpus.div_ceil(32).max(1);
+        self.line("ipi_raise", |_, line| {
+            line.extend_from_slice(b"target_mask=");
+            for word in (0..words).rev() {
+                let inside = target.index() / 32 == word;
+                let bits = if inside { 1u32 << (target.0 % 32) } else { 0 };
+                let comma = if word == 0 { "" } else { "," };
+                write!(line, "{bits:08x}{comma}").expect("memory takes everything");
+            }
+            write!(line, " ({})", kind.reason()).expect("memory takes everything");
+        });
+    }
+
+    fn irq_entry(&mut self, lines: IrqLines) {
+        let irq = u16::from(lines);
+        self.trace.lines[self.cpu.index()] = irq;
+        self.event("irq_handler_entry", format_args!("irq={irq} name={lines}"));
+    }
+
+    fn irq_exit(&mut self) {
+        let irq = self.trace.lines[self.cpu.index()];
+        self.event("irq_handler_exit", format_args!("irq={irq} ret=handled"));
+    }
+
+    fn comm(&self, task: TaskId) -> String {
+        self.trace.tasks.comm(task, self.cpu)
     }
 }
 
@@ -186,110 +245,8 @@ impl<D: Destination> Sink for FtraceText<D> {
     }
 
     fn fact(&mut self, fact: &Fact) {
-        let cpu = fact.cpu;
-        match fact.kind {
-            FactKind::Switch { prev, next, prev_state } => {
-                self.current[cpu.index()] = prev;
-                self.write_line(fact.at, cpu, "sched_switch", |tasks, line| {
-                    line.extend_from_slice(b"prev_comm=");
-                    tasks.push_comm(prev, cpu, line);
-                    let (prio, state) = (tasks.prio(prev), state_letters(prev_state));
-                    write!(line, " prev_pid={prev} prev_prio={prio} prev_state={state} ==> ")
-                        .expect("memory takes everything");
-                    line.extend_from_slice(b"next_comm=");
-                    tasks.push_comm(next, cpu, line);
-                    write!(line, " next_pid={next} next_prio={}", tasks.prio(next))
-                        .expect("memory takes everything");
-                });
-                self.current[cpu.index()] = next;
-            }
-            FactKind::Waking { task, prev_cpu, .. } => {
-                let rest = format_args!(" target_cpu={:03}", prev_cpu.0);
-                self.write_task(fact, "sched_waking", task, rest);
-            }
-            FactKind::Wakeup { task, target, new } => {
-                let event = if new { "sched_wakeup_new" } else { "sched_wakeup" };
-                self.write_task(fact, event, task, format_args!(" target_cpu={:03}", target.0));
-            }
-            FactKind::Migrate { task, from, to } => {
-                let rest = format_args!(" orig_cpu={from} dest_cpu={to}");
-                self.write_task(fact, "sched_migrate_task", task, rest);
-            }
-            FactKind::Exit { task } => {
-                self.write_task(fact, "sched_process_exit", task, format_args!(""));
-            }
-            FactKind::IdleEnter { state, .. } => {
-                self.write_text(fact, "cpu_idle", format_args!("state={state} cpu_id={cpu}"));
-            }
-            FactKind::IdleExit { .. } => {
-                let text = format_args!("state={PWR_EVENT_EXIT} cpu_id={cpu}");
-                self.write_text(fact, "cpu_idle", text);
-            }
-            FactKind::IdleMiss { state, below } => {
-                let side = if below { "below" } else { "above" };
-                let text = format_args!("cpu_id={cpu} state={state} type={side}");
-                self.write_text(fact, "cpu_idle_miss", text);
-            }
-            FactKind::Frequency { policy, khz, .. } => {
-                let listed = self.meta.policy_cpus.get(policy.index()).copied();
-                for cpu in listed.unwrap_or(CpuMask::of(cpu)).iter() {
-                    let text = format_args!("state={khz} cpu_id={cpu}");
-                    self.write_text(fact, "cpu_frequency", text);
-                }
-            }
-            FactKind::Tick => {
-                // tick_sched_timer before 6.8.
-                let text = format_args!("hrtimer=0x0 function=tick_nohz_handler now={}", fact.at);
-                self.write_text(fact, "hrtimer_expire_entry", text);
-            }
-            FactKind::Ipi { target, kind } => {
-                let words = self.meta.nr_cpus.div_ceil(32).max(1);
-                self.write_line(fact.at, cpu, "ipi_raise", |_, line| {
-                    line.extend_from_slice(b"target_mask=");
-                    for word in (0..words).rev() {
-                        let inside = target.index() / 32 == word;
-                        let bits = if inside { 1u32 << (target.0 % 32) } else { 0 };
-                        let comma = if word == 0 { "" } else { "," };
-                        write!(line, "{bits:08x}{comma}").expect("memory takes everything");
-                    }
-                    write!(line, " ({})", ipi_reason(kind)).expect("memory takes everything");
-                });
-            }
-            FactKind::IrqEntry { lines } => {
-                let irq = u16::from(lines);
-                self.lines[cpu.index()] = irq;
-                self.write_line(fact.at, cpu, "irq_handler_entry", |_, line| {
-                    write!(line, "irq={irq} name=").expect("memory takes everything");
-                    push_lines(lines, line);
-                });
-            }
-            FactKind::IrqExit { .. } => {
-                let irq = self.lines[cpu.index()];
-                self.write_text(fact, "irq_handler_exit", format_args!("irq={irq} ret=handled"));
-            }
-            FactKind::Overutilized { on } => {
-                let text = format_args!("overutilized={}", u8::from(on));
-                self.write_text(fact, "sched_overutilized", text);
-            }
-            FactKind::CpuSignals { util_avg, runnable_avg, util_est } => {
-                let text = format_args!("cpu={cpu} path=/ runnable={runnable_avg} util={util_avg}");
-                self.write_text(fact, "sched_pelt_cfs", text);
-                let text = format_args!("cpu={cpu} path=/ enqueued={util_est} util={util_avg}");
-                self.write_text(fact, "sched_util_est_cfs", text);
-            }
-            FactKind::TaskSignals { task, util_avg, util_est, runnable_avg } => {
-                let comm = self.tasks.comm(task, cpu);
-                let who = format!("cpu={cpu} path=(null) comm={comm} pid={task}");
-                let text = format_args!("{who} runnable={runnable_avg} util={util_avg}");
-                self.write_text(fact, "sched_pelt_se", text);
-                let text = format_args!("{who} enqueued={util_est} util={util_avg}");
-                self.write_text(fact, "sched_util_est_se", text);
-            }
-            // A pass over a domain and a throttled task have no event, and R+ says that a task was preempted.
-            FactKind::Balance { .. }
-            | FactKind::DlThrottled { .. }
-            | FactKind::Preempted { .. } => {}
-        }
+        let (at, cpu) = (fact.at, fact.cpu);
+        fact.kind.ftrace(&mut Lines { trace: self, at, cpu }, cpu);
     }
 
     fn finish(self: Box<Self>) -> io::Result<()> {

@@ -48,7 +48,10 @@ use crate::wire::{Buffer, Encoded, Room, message, uint, varint};
 use crate::{Destination, Meta, Sink, TaskInfo};
 use bundle::{Bundle, Columns};
 use prost::Message;
-use schedtwin_types::{CpuId, CpuMask, Fact, FactKind, IpiKind, IrqLine, IrqLines, Ns, TaskId};
+use schedtwin_types::{
+    CpuId, CpuMask, Fact, IpiKind, IrqLines, Khz, Ns, PerfettoForm, PerfettoValue, PolicyId,
+    TaskId, TaskState, WakeSource,
+};
 use std::io;
 
 /// Facts per CPU that become one bundle. Larger saves a name table and a header per bundle, which
@@ -62,9 +65,6 @@ const WRITE_BYTES: usize = 1 << 18;
 /// The process that all tasks are threads of: the highest number below `PID_MAX_LIMIT`, which no
 /// task of a run has.
 pub const PROCESS: i32 = 4 * 1024 * 1024 - 1;
-
-/// `cpu_idle`'s state for the way back (`PWR_EVENT_EXIT`).
-pub const PWR_EVENT_EXIT: u32 = u32::MAX;
 
 /// `BUILTIN_CLOCK_MONOTONIC` and `BUILTIN_CLOCK_BOOTTIME` of `common/builtin_clock.proto`.
 const CLOCK_MONOTONIC: u32 = 3;
@@ -400,11 +400,11 @@ impl<D: Destination> Perfetto<D> {
     }
 
     /// Writes an instant with two numbers on the CPU's track.
-    fn write_instant(&mut self, fact: &Fact, name: &str, details: &[(&str, u64)]) {
-        let uuid = track::CPU_FIRST + 4 * u64::from(fact.cpu.0) + 3;
-        if !self.cpu_instants.contains(fact.cpu) {
-            self.cpu_instants.insert(fact.cpu);
-            let name = format!("cpu{} events", fact.cpu);
+    fn write_instant(&mut self, cpu: CpuId, name: &str, details: &[(&str, u64)]) {
+        let uuid = track::CPU_FIRST + 4 * u64::from(cpu.0) + 3;
+        if !self.cpu_instants.contains(cpu) {
+            self.cpu_instants.insert(cpu);
+            let name = format!("cpu{} events", cpu);
             let descriptor = track_descriptor(uuid, Some(track::CPUS), &name);
             self.write_packet(SEQUENCE_TRACKS, None, Data::TrackDescriptor(descriptor));
         }
@@ -467,6 +467,98 @@ fn track_descriptor(uuid: u64, parent_uuid: Option<u64>, name: &str) -> TrackDes
     }
 }
 
+/// One fact on its way into the trace.
+struct Packets<'a, D: Destination> {
+    trace: &'a mut Perfetto<D>,
+    at: Ns,
+    cpu: CpuId,
+}
+
+impl<D: Destination> Packets<'_, D> {
+    #[inline(always)]
+    fn bundle(&mut self) -> &mut Bundle {
+        &mut self.trace.bundles[self.cpu.index()]
+    }
+}
+
+impl<D: Destination> PerfettoForm for Packets<'_, D> {
+    #[inline(always)]
+    fn switch(&mut self, next: TaskId, prev_state: TaskState) {
+        let (at, prio) = (self.at, self.trace.tasks.prio(next));
+        self.bundle().switch(at, next, prev_state, prio);
+    }
+
+    #[inline(always)]
+    fn waking(&mut self, task: TaskId, source: WakeSource, prev_cpu: CpuId) {
+        let (at, prio) = (self.at, self.trace.tasks.prio(task));
+        self.bundle().waking(at, task, source, prev_cpu, prio);
+    }
+
+    #[inline(always)]
+    fn event<const N: usize>(&mut self, number: u16, fields: [(u8, PerfettoValue); N]) {
+        let time = self.trace.time;
+        self.bundle().of_cpu(&time, number, fields);
+    }
+
+    #[inline(always)]
+    fn task_event<const N: usize>(
+        &mut self,
+        number: u16,
+        task: TaskId,
+        fields: [(u8, PerfettoValue); N],
+    ) {
+        let Perfetto { bundles, tasks, time, .. } = &mut *self.trace;
+        bundles[self.cpu.index()].of_task(time, number, task, fields, tasks);
+    }
+
+    fn frequency(&mut self, policy: PolicyId, khz: Khz) {
+        let alone = CpuMask::of(self.cpu);
+        let Perfetto { bundles, meta, time, .. } = &mut *self.trace;
+        let cpus = meta.policy_cpus.get(policy.index()).unwrap_or(&alone);
+        bundles[self.cpu.index()].frequency(time, khz, cpus);
+    }
+
+    fn ipi(&mut self, target: CpuId, kind: IpiKind) {
+        let time = self.trace.time;
+        self.bundle().ipi(&time, target, kind);
+    }
+
+    #[inline(always)]
+    fn irq_entry(&mut self, lines: IrqLines) {
+        let time = self.trace.time;
+        self.bundle().irq_entry(&time, lines);
+    }
+
+    #[inline(always)]
+    fn irq_exit(&mut self) {
+        let time = self.trace.time;
+        self.bundle().irq_exit(&time);
+    }
+
+    fn instant<const N: usize>(&mut self, name: &str, details: [(&str, u64); N]) {
+        self.trace.write_instant(self.cpu, name, &details);
+    }
+
+    fn overutilized(&mut self, on: bool) {
+        let trace = &mut *self.trace;
+        if trace.overutilized.is_none() {
+            trace.write_counter_track(track::OVERUTILIZED, None, "overutilized", None);
+        }
+        trace.overutilized = Some(on);
+        trace.write_counter(&counter_head(track::OVERUTILIZED), 0, u64::from(on));
+    }
+
+    #[inline(always)]
+    fn cpu_signals(&mut self, signals: [u32; 3]) {
+        self.trace.cpu_signals(self.cpu, signals);
+    }
+
+    #[inline(always)]
+    fn task_signals(&mut self, task: TaskId, signals: [u32; 3]) {
+        self.trace.task_signals(task, signals);
+    }
+}
+
 impl<D: Destination> Sink for Perfetto<D> {
     fn task(&mut self, info: &TaskInfo) {
         if self.tasks.get(info.id).is_some() {
@@ -490,65 +582,10 @@ impl<D: Destination> Sink for Perfetto<D> {
     fn fact(&mut self, fact: &Fact) {
         self.now = fact.at;
         self.time_is(fact.at);
-        let cpu = fact.cpu.index();
-        match fact.kind {
-            FactKind::Switch { next, prev_state, .. } => {
-                let prio = self.tasks.prio(next);
-                self.bundles[cpu].switch(fact.at, next, prev_state, prio);
-            }
-            FactKind::Waking { task, source, prev_cpu } => {
-                let prio = self.tasks.prio(task);
-                self.bundles[cpu].waking(fact.at, task, source, prev_cpu, prio);
-            }
-            FactKind::CpuSignals { util_avg, runnable_avg, util_est } => {
-                return self.cpu_signals(fact.cpu, [util_avg, runnable_avg, util_est]);
-            }
-            FactKind::TaskSignals { task, util_avg, util_est, runnable_avg } => {
-                let new = [u32::from(util_avg), runnable_avg, u32::from(util_est)];
-                return self.task_signals(task, new);
-            }
-            FactKind::Overutilized { on } => {
-                if self.overutilized.is_none() {
-                    self.write_counter_track(track::OVERUTILIZED, None, "overutilized", None);
-                }
-                self.overutilized = Some(on);
-                return self.write_counter(&counter_head(track::OVERUTILIZED), 0, u64::from(on));
-            }
-            FactKind::Balance { level, idle, moved } => {
-                if moved > 0 {
-                    let details = [
-                        ("level", u64::from(level)),
-                        ("idle", u64::from(idle)),
-                        ("moved", u64::from(moved)),
-                    ];
-                    self.write_instant(fact, "sched_balance_rq", &details);
-                }
-                return;
-            }
-            FactKind::IdleMiss { state, below } => {
-                let details = [("state", u64::from(state)), ("below", u64::from(below))];
-                return self.write_instant(fact, "cpu_idle_miss", &details);
-            }
-            FactKind::Preempted { .. } | FactKind::DlThrottled { .. } => return,
-            FactKind::Frequency { policy, khz, .. } => {
-                let alone = CpuMask::of(fact.cpu);
-                let cpus = self.meta.policy_cpus.get(policy.index()).unwrap_or(&alone);
-                self.bundles[cpu].frequency(&self.time, khz, cpus);
-            }
-            FactKind::Wakeup { task, .. }
-            | FactKind::Migrate { task, .. }
-            | FactKind::Exit { task } => {
-                self.bundles[cpu].of_task(&self.time, fact, task, &self.tasks);
-            }
-            FactKind::IdleEnter { .. }
-            | FactKind::IdleExit { .. }
-            | FactKind::Tick
-            | FactKind::Ipi { .. }
-            | FactKind::IrqEntry { .. }
-            | FactKind::IrqExit { .. } => self.bundles[cpu].of_cpu(&self.time, fact),
-        }
-        if self.bundles[cpu].len() == BATCH {
-            self.flush(cpu);
+        let (at, cpu) = (fact.at, fact.cpu);
+        fact.kind.perfetto(&mut Packets { trace: self, at, cpu }, cpu);
+        if self.bundles[cpu.index()].len() == BATCH {
+            self.flush(cpu.index());
         }
     }
 
@@ -591,35 +628,6 @@ fn uname_release(kernel: &str) -> Option<String> {
         [major, minor] => Some(format!("{major}.{minor}.0")),
         [major, minor, patch] => Some(format!("{major}.{minor}.{patch}")),
         _ => None,
-    }
-}
-
-/// Returns the reason that arm64's `ipi_raise` gives (`ipi_types[]` of `arch/arm64/kernel/smp.c`);
-/// the two uses of
-/// `call_function_single` are told apart.
-pub(crate) fn ipi_reason(kind: IpiKind) -> &'static str {
-    match kind {
-        IpiKind::Reschedule => "Rescheduling interrupts",
-        IpiKind::WakeList => "Function call interrupts (wake list)",
-        IpiKind::NohzKick => "Function call interrupts (nohz kick)",
-        IpiKind::IrqWork => "IRQ work interrupts",
-        IpiKind::Timer => "Timer broadcast interrupts",
-    }
-}
-
-/// Appends the names of the lines of an interrupt: `timer+reschedule`.
-pub(crate) fn push_lines(lines: IrqLines, to: &mut Vec<u8>) {
-    let mut bits = u16::from(lines) & ((1 << IrqLine::ALL.len()) - 1);
-    if bits == 0 {
-        to.extend_from_slice(b"none");
-    }
-    while bits != 0 {
-        let line = IrqLine::ALL[bits.trailing_zeros() as usize];
-        to.extend_from_slice(line.name().as_bytes());
-        bits &= bits - 1;
-        if bits != 0 {
-            to.push(b'+');
-        }
     }
 }
 

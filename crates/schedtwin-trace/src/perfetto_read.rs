@@ -13,10 +13,7 @@
 //! and balance passes that moved nothing are missing; so are samples of signals that changed
 //! nothing.
 
-use crate::perfetto::{
-    PROCESS, PWR_EVENT_EXIT, TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ, TYPE_COUNTER, ipi_reason,
-    track,
-};
+use crate::perfetto::{PROCESS, TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ, TYPE_COUNTER, track};
 use crate::perfetto_messages::{
     CompactSched, Data, FtraceEvent, FtraceEventBundle, TracePacket, TrackEvent,
 };
@@ -325,7 +322,7 @@ impl Decoder {
         Ok(Some(if let Some(idle) = &event.cpu_idle {
             match u8::try_from(idle.state()) {
                 Ok(state) => FactKind::IdleEnter { state, tick_stopped: false },
-                Err(_) if idle.state() == PWR_EVENT_EXIT => {
+                Err(_) if idle.state() == FactKind::PWR_EVENT_EXIT => {
                     FactKind::IdleExit { state: 0, residency_ns: 0 }
                 }
                 Err(_) => return Err(format!("idle state {}", idle.state())),
@@ -352,7 +349,7 @@ impl Decoder {
                 Some((name, cpu)) => (name, Some(cpu)),
                 None => (reason, None),
             };
-            let kind = IpiKind::ALL.into_iter().find(|kind| ipi_reason(*kind) == name);
+            let kind = IpiKind::ALL.into_iter().find(|kind| kind.reason() == name);
             let kind = kind.ok_or_else(|| format!("an IPI `{reason}`"))?;
             let target = match far {
                 Some(cpu) => cpu.parse().map_err(|_| format!("an IPI `{reason}`"))?,

@@ -30,7 +30,7 @@ use crate::tasks::TASKS_MAX;
 use crate::{Destination, Meta, Sink, TaskInfo};
 use packed::Item;
 use schedtwin_types::{
-    CpuId, CpuMask, DecisionRecord, Fact, FactKind, MAX_CPUS, NeedChain, Ns, TaskId,
+    CpuId, CpuMask, DecisionRecord, Fact, FactField, FactKind, MAX_CPUS, NeedChain, Ns, TaskId,
 };
 use std::fmt;
 use std::io::{self, BufRead};
@@ -323,9 +323,13 @@ impl<R: BufRead> Reader<R> {
         match (cpu, line.fact, line.decision, line.power) {
             (Some(cpu), Some(fact), None, None) => {
                 let kind = FactKind::from(fact);
-                for task in tasks_of(&kind).into_iter().flatten() {
-                    self.task(task.0)?;
-                }
+                let mut known = Ok(());
+                kind.for_each_field(|_, field| {
+                    if let (FactField::Task(task), Ok(())) = (field, &known) {
+                        known = self.task(task.0).map(|_| ());
+                    }
+                });
+                known?;
                 Ok(Entry::Fact(Fact { at, cpu, kind }))
             }
             (Some(cpu), None, Some(decision), None) => Ok(Entry::Decision(at, cpu, decision)),
@@ -448,30 +452,5 @@ fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
                 input.consume(length);
             }
         }
-    }
-}
-
-/// The tasks that a fact is about: at most two.
-pub(crate) fn tasks_of(kind: &FactKind) -> [Option<TaskId>; 2] {
-    match *kind {
-        FactKind::Switch { prev, next, .. } => [Some(prev), Some(next)],
-        FactKind::Waking { task, .. }
-        | FactKind::Wakeup { task, .. }
-        | FactKind::Migrate { task, .. }
-        | FactKind::Exit { task }
-        | FactKind::Preempted { task }
-        | FactKind::DlThrottled { task }
-        | FactKind::TaskSignals { task, .. } => [Some(task), None],
-        FactKind::IdleEnter { .. }
-        | FactKind::IdleExit { .. }
-        | FactKind::IdleMiss { .. }
-        | FactKind::Frequency { .. }
-        | FactKind::Tick
-        | FactKind::Ipi { .. }
-        | FactKind::IrqEntry { .. }
-        | FactKind::IrqExit { .. }
-        | FactKind::Balance { .. }
-        | FactKind::Overutilized { .. }
-        | FactKind::CpuSignals { .. } => [None, None],
     }
 }

@@ -10,8 +10,8 @@
 use crate::record::varint;
 use borsh::{BorshDeserialize, BorshSerialize};
 use schedtwin_types::{
-    Candidate, ChainEvent, ChainWait, CpuId, Decision, FactKind, FrequencyInput, IpiKind, Khz,
-    NeedChain, Ns, PickCandidate, PolicyId, TaskId, TaskState, WakeSource,
+    Candidate, ChainEvent, ChainWait, CpuId, Decision, FactKind, FrequencyInput, IpiKind, IrqLines,
+    Khz, NeedChain, Ns, PickCandidate, PolicyId, TaskId, TaskState, WakeSource,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -119,18 +119,58 @@ mirrored! {
     }
 }
 
-macro_rules! facts {
-    ($( $name:ident = $text:literal $({ $($field:ident: $type:ty $(as $wrap:path)?),* $(,)? })? ),* $(,)?) => {
+/// The form of a fact's field in a record.
+pub(crate) trait Recorded: Copy {
+    type Line;
+    fn line(self) -> Self::Line;
+    fn of(line: Self::Line) -> Self;
+}
+
+macro_rules! recorded {
+    ($( $type:ty: $line:ty, $out:expr, $back:expr; )*) => {
+        $( impl Recorded for $type {
+            type Line = $line;
+            fn line(self) -> $line {
+                $out(self)
+            }
+            fn of(line: $line) -> $type {
+                $back(line)
+            }
+        } )*
+    };
+}
+
+recorded! {
+    bool: bool, |b| b, |b| b;
+    u8: u8, |n| n, |n| n;
+    u16: u16, |n| n, |n| n;
+    u32: u32, |n| n, |n| n;
+    u64: u64, |n| n, |n| n;
+    TaskId: u32, |task: TaskId| task.0, TaskId;
+    CpuId: u16, |cpu: CpuId| cpu.0, CpuId;
+    PolicyId: u16, |policy: PolicyId| policy.0, PolicyId;
+    IrqLines: u16, u16::from, IrqLines::from;
+    TaskState: StateLine, StateLine::from, TaskState::from;
+    WakeSource: SourceLine, SourceLine::from, WakeSource::from;
+    IpiKind: IpiLine, IpiLine::from, IpiKind::from;
+}
+
+macro_rules! fact_lines {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident $record:literal $({ $( $(#[$field_doc:meta])* $field:ident: $type:ty ),* $(,)? })?
+            => { $($rest:tt)* }
+    )*) => {
         /// A fact. Members are named as in [`FactKind`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, BorshSerialize, BorshDeserialize)]
         pub(crate) enum FactLine {
-            $( #[serde(rename = $text)] $name $({ $($field: $type),* })?, )*
+            $( #[serde(rename = $record)] $name $({ $($field: <$type as Recorded>::Line),* })?, )*
         }
         impl From<FactKind> for FactLine {
             fn from(kind: FactKind) -> FactLine {
                 match kind {
                     $( FactKind::$name $({ $($field),* })? =>
-                        FactLine::$name $({ $($field: facts!(@out $field $($wrap)?)),* })?, )*
+                        FactLine::$name $({ $($field: $field.line()),* })?, )*
                 }
             }
         }
@@ -138,38 +178,14 @@ macro_rules! facts {
             fn from(line: FactLine) -> FactKind {
                 match line {
                     $( FactLine::$name $({ $($field),* })? =>
-                        FactKind::$name $({ $($field: facts!(@in $field $($wrap)?)),* })?, )*
+                        FactKind::$name $({ $($field: <$type as Recorded>::of($field)),* })?, )*
                 }
             }
         }
     };
-    (@out $field:ident) => { $field.into() };
-    (@out $field:ident $wrap:path) => { $field.0 };
-    (@in $field:ident) => { $field.into() };
-    (@in $field:ident $wrap:path) => { $wrap($field) };
 }
 
-facts! {
-    Switch = "sched_switch" { prev: u32 as TaskId, next: u32 as TaskId, prev_state: StateLine },
-    Waking = "sched_waking" { task: u32 as TaskId, source: SourceLine, prev_cpu: u16 as CpuId },
-    Wakeup = "sched_wakeup" { task: u32 as TaskId, target: u16 as CpuId, new: bool },
-    Migrate = "sched_migrate_task" { task: u32 as TaskId, from: u16 as CpuId, to: u16 as CpuId },
-    Exit = "sched_process_exit" { task: u32 as TaskId },
-    IdleEnter = "cpu_idle" { state: u8, tick_stopped: bool },
-    IdleExit = "cpu_idle_exit" { state: u8, residency_ns: Ns },
-    IdleMiss = "cpu_idle_miss" { state: u8, below: bool },
-    Frequency = "cpu_frequency" { policy: u16 as PolicyId, khz: Khz, requested_at: Ns },
-    Tick = "sched_tick",
-    Ipi = "ipi" { target: u16 as CpuId, kind: IpiLine },
-    IrqEntry = "irq_handler_entry" { lines: u16 },
-    IrqExit = "irq_handler_exit" { spent_ns: u32 },
-    Balance = "sched_balance_rq" { level: u8, idle: u8, moved: u16 },
-    Preempted = "preempted" { task: u32 as TaskId },
-    DlThrottled = "dl_throttled" { task: u32 as TaskId },
-    Overutilized = "overutilized" { on: bool },
-    CpuSignals = "cpu_signals" { util_avg: u32, runnable_avg: u32, util_est: u32 },
-    TaskSignals = "task_signals" { task: u32 as TaskId, util_avg: u16, util_est: u16, runnable_avg: u32 },
-}
+schedtwin_types::with_facts!(fact_lines);
 
 /// A decision as a record holds it. Members are those of [`Decision`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, BorshSerialize, BorshDeserialize)]

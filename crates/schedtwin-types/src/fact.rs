@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Facts: what a run leaves behind for the meter and the traces.
+//! Facts: the events of a run, for the meter and the traces.
 //!
 //! A fact says what happened, never why (reasons are decision records and cost nothing when off).
 //! Facts are always on, so they are small and `Copy`.
+//!
+//! All kinds are declared in one table, `fact/table.rs`: fields, share of the digest, words, and
+//! form in each kind of trace. `fact/declare.rs` makes the type from it.
 
-use crate::{CpuId, IrqLines, Khz, Ns, PolicyId, TaskId};
+mod declare;
+mod form;
+mod table;
+
+pub use form::{FactField, FactWords, FtraceForm, PerfettoForm, PerfettoValue};
+pub use table::FactKind;
+
+use crate::{CpuId, Ns};
 
 /// Something that happened at `at` on `cpu`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,147 +25,6 @@ pub struct Fact {
     pub cpu: CpuId,
     /// The event.
     pub kind: FactKind,
-}
-
-/// The kind of event. Names are those of the kernel's trace events where it has one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FactKind {
-    /// `sched_switch`. The idle task is [`TaskId::IDLE`].
-    Switch {
-        /// The task that leaves the CPU.
-        prev: TaskId,
-        /// The task that gets the CPU.
-        next: TaskId,
-        /// In which state `prev` leaves.
-        prev_state: TaskState,
-    },
-    /// `sched_waking`: somebody begins to wake `task`; stamped on the waker's CPU.
-    Waking {
-        /// The task that is woken.
-        task: TaskId,
-        /// By what.
-        source: WakeSource,
-        /// The CPU it last ran on.
-        prev_cpu: CpuId,
-    },
-    /// `sched_wakeup` (`new`: `sched_wakeup_new`): `task` is runnable on `target`; stamped on the
-    /// CPU that activated it.
-    Wakeup {
-        /// The task.
-        task: TaskId,
-        /// Where it is queued.
-        target: CpuId,
-        /// Whether it has just been created.
-        new: bool,
-    },
-    /// `sched_migrate_task`.
-    Migrate {
-        /// The task.
-        task: TaskId,
-        /// From where.
-        from: CpuId,
-        /// Where to.
-        to: CpuId,
-    },
-    /// `sched_process_exit`.
-    Exit {
-        /// The task.
-        task: TaskId,
-    },
-    /// `cpu_idle`: the CPU asks for idle state `state`.
-    IdleEnter {
-        /// Index of the state.
-        state: u8,
-        /// Whether the tick is stopped.
-        tick_stopped: bool,
-    },
-    /// `cpu_idle` with `PWR_EVENT_EXIT`: the CPU is back from `state`.
-    IdleExit {
-        /// Index of the state.
-        state: u8,
-        /// `last_residency_ns`, entry and exit latency included.
-        residency_ns: Ns,
-    },
-    /// `cpu_idle_miss`.
-    IdleMiss {
-        /// The state that was entered.
-        state: u8,
-        /// `true`: a deeper state would have been right (too shallow); `false`: too deep.
-        below: bool,
-    },
-    /// `cpu_frequency`: the driver has taken the governor's choice; with fast switch at once, else when its
-    /// call has returned.
-    Frequency {
-        /// The cpufreq policy.
-        policy: PolicyId,
-        /// The new frequency.
-        khz: Khz,
-        /// Since when the governor has wanted it: the time of the utilisation update.
-        requested_at: Ns,
-    },
-    /// The scheduler tick (`sched_tick`).
-    Tick,
-    /// An inter-processor interrupt was sent to `target`.
-    Ipi {
-        /// To whom.
-        target: CpuId,
-        /// The purpose of the interrupt.
-        kind: IpiKind,
-    },
-    /// `irq_handler_entry` of the interrupts delivered together.
-    IrqEntry {
-        /// The pending lines.
-        lines: IrqLines,
-    },
-    /// `irq_handler_exit`.
-    IrqExit {
-        /// Time spent in hard and soft interrupts.
-        spent_ns: u32,
-    },
-    /// A load-balance pass over one domain (`sched_balance_rq`).
-    Balance {
-        /// Domain level, 0 = lowest.
-        level: u8,
-        /// `enum cpu_idle_type`: 0 busy, 1 idle, 2 newly idle.
-        idle: u8,
-        /// Tasks moved.
-        moved: u16,
-    },
-    /// The running task was preempted (it stays runnable): emitted with the switch.
-    Preempted {
-        /// The task.
-        task: TaskId,
-    },
-    /// A deadline task has used up its runtime, or given the rest away: it waits for its next period.
-    DlThrottled {
-        /// The task.
-        task: TaskId,
-    },
-    /// The root domain became (or is no longer) overutilized.
-    Overutilized {
-        /// The new state.
-        on: bool,
-    },
-    /// Signals of a CPU's fair run queue; only while a trace asks for them, at switch and tick.
-    CpuSignals {
-        /// `cfs_rq->avg.util_avg`.
-        util_avg: u32,
-        /// `cfs_rq->avg.runnable_avg`.
-        runnable_avg: u32,
-        /// `cfs_rq->avg.util_est`.
-        util_est: u32,
-    },
-    /// Signals of a task; only while a trace asks for them, at switch and tick.
-    TaskSignals {
-        /// The task.
-        task: TaskId,
-        /// `se.avg.util_avg`.
-        util_avg: u16,
-        /// `se.avg.util_est`, without its flag.
-        util_est: u16,
-        /// `se.avg.runnable_avg`.
-        runnable_avg: u32,
-    },
 }
 
 /// State in which a task leaves its CPU, as `sched_switch` prints it.
@@ -172,6 +41,19 @@ pub enum TaskState {
     Uninterruptible,
     /// `X`: exited.
     Dead,
+}
+
+impl TaskState {
+    /// Returns the letters that `sched_switch` prints.
+    pub const fn letters(self) -> &'static str {
+        match self {
+            TaskState::Running => "R",
+            TaskState::Preempted => "R+",
+            TaskState::Interruptible => "S",
+            TaskState::Uninterruptible => "D",
+            TaskState::Dead => "X",
+        }
+    }
 }
 
 /// Inter-processor interrupts. At most one of a kind is in flight per CPU, as in Linux.
@@ -201,6 +83,29 @@ impl IpiKind {
         IpiKind::IrqWork,
         IpiKind::Timer,
     ];
+
+    /// Returns its name in listings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            IpiKind::Reschedule => "reschedule",
+            IpiKind::WakeList => "wake list",
+            IpiKind::NohzKick => "nohz kick",
+            IpiKind::IrqWork => "irq work",
+            IpiKind::Timer => "timer broadcast",
+        }
+    }
+
+    /// Returns the reason that arm64's `ipi_raise` gives (`ipi_types[]` of `arch/arm64/kernel/smp.c`);
+    /// the two uses of `call_function_single` are told apart.
+    pub const fn reason(self) -> &'static str {
+        match self {
+            IpiKind::Reschedule => "Rescheduling interrupts",
+            IpiKind::WakeList => "Function call interrupts (wake list)",
+            IpiKind::NohzKick => "Function call interrupts (nohz kick)",
+            IpiKind::IrqWork => "IRQ work interrupts",
+            IpiKind::Timer => "Timer broadcast interrupts",
+        }
+    }
 }
 
 /// The source of a wakeup: splits the latency metrics.
@@ -213,6 +118,17 @@ pub enum WakeSource {
     Timer = 1,
     /// The kernel itself or a device.
     Kernel = 2,
+}
+
+impl WakeSource {
+    /// Returns it in words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            WakeSource::Task => "a task",
+            WakeSource::Timer => "a timer",
+            WakeSource::Kernel => "the kernel",
+        }
+    }
 }
 
 const _: () = assert!(size_of::<Fact>() <= 32);

@@ -2,6 +2,7 @@
 //! Interrupt lines: by which of them a CPU is interrupted.
 
 use crate::IpiKind;
+use std::fmt;
 
 /// A line that interrupts a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,6 +132,18 @@ impl IrqLines {
     /// The lines, by number.
     pub fn iter(self) -> impl Iterator<Item = IrqLine> {
         IrqLine::ALL.into_iter().filter(move |line| self.contains(*line))
+    }
+}
+
+/// The names of the known lines: `timer+reschedule`, `none` without one.
+impl fmt::Display for IrqLines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut between = "";
+        for line in self.iter() {
+            write!(f, "{between}{}", line.name())?;
+            between = "+";
+        }
+        if between.is_empty() { f.write_str("none") } else { Ok(()) }
     }
 }
 

@@ -42,10 +42,12 @@
 
 mod build;
 mod levels;
+#[cfg(any(test, feature = "conformance"))]
+pub(crate) mod parts;
 mod shared;
 pub mod table;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 
 use crate::config::Config;
 use crate::device_tree::DeviceTree;

@@ -2,11 +2,23 @@
 //! Facts and decisions in words: a line each, and below it what the kernel looked at.
 
 use super::{Listing, chain};
-use crate::ftrace_text::state_letters;
-use crate::perfetto::push_lines;
 use crate::record::{InputLine, RecordedDecision};
 use schedtwin_types::printable;
-use schedtwin_types::{CpuId, FactKind, IpiKind, Ns, TaskId, WakeSource};
+use schedtwin_types::{CpuId, FactKind, FactWords, Ns, PolicyId, TaskId};
+
+impl FactWords for Listing<'_> {
+    fn task(&self, task: TaskId) -> String {
+        self.who(task)
+    }
+
+    fn policy(&self, policy: PolicyId) -> String {
+        Listing::policy(self, policy.0)
+    }
+
+    fn span(&self, ns: Ns) -> String {
+        duration(ns)
+    }
+}
 
 impl Listing<'_> {
     /// A task as the listing calls it: `ui-12`.
@@ -19,90 +31,7 @@ impl Listing<'_> {
     }
 
     pub(super) fn fact(&self, at: Ns, cpu: Option<CpuId>, kind: &FactKind) -> String {
-        let who = |task: TaskId| self.who(task);
-        let (event, text) = match *kind {
-            FactKind::Switch { prev, next, prev_state } => {
-                let state = state_letters(prev_state);
-                ("sched_switch", format!("{} {state} ==> {}", who(prev), who(next)))
-            }
-            FactKind::Waking { task, source, prev_cpu } => {
-                let source = match source {
-                    WakeSource::Task => "a task",
-                    WakeSource::Timer => "a timer",
-                    WakeSource::Kernel => "the kernel",
-                };
-                ("sched_waking", format!("{} by {source}, last on CPU {prev_cpu}", who(task)))
-            }
-            FactKind::Wakeup { task, target, new } => (
-                if new { "sched_wakeup_new" } else { "sched_wakeup" },
-                format!("{} on CPU {target}", who(task)),
-            ),
-            FactKind::Migrate { task, from, to } => {
-                ("sched_migrate_task", format!("{}: CPU {from} -> {to}", who(task)))
-            }
-            FactKind::Exit { task } => ("sched_process_exit", who(task)),
-            FactKind::IdleEnter { state, tick_stopped } => {
-                let tick = if tick_stopped { ", tick stopped" } else { "" };
-                ("cpu_idle", format!("state {state}{tick}"))
-            }
-            // A Perfetto trace holds neither the state nor the residency of the way back.
-            FactKind::IdleExit { residency_ns: 0, .. } => ("cpu_idle", "exit".to_string()),
-            FactKind::IdleExit { state, residency_ns } => {
-                ("cpu_idle", format!("exit from state {state} after {}", duration(residency_ns)))
-            }
-            FactKind::IdleMiss { state, below } => {
-                let verdict = if below { "too shallow" } else { "too deep" };
-                ("cpu_idle_miss", format!("state {state} was {verdict}"))
-            }
-            FactKind::Frequency { policy, khz, requested_at } => {
-                let delay = match at.saturating_sub(requested_at) {
-                    0 => String::new(),
-                    delay => format!(", wanted for {}", duration(delay)),
-                };
-                ("cpu_frequency", format!("{}: {khz} kHz{delay}", self.policy(policy.0)))
-            }
-            FactKind::Tick => ("sched_tick", String::new()),
-            FactKind::Ipi { target, kind } => {
-                let kind = match kind {
-                    IpiKind::Reschedule => "reschedule",
-                    IpiKind::WakeList => "wake list",
-                    IpiKind::NohzKick => "nohz kick",
-                    IpiKind::IrqWork => "irq work",
-                    IpiKind::Timer => "timer broadcast",
-                };
-                ("ipi", format!("{kind} to CPU {target}"))
-            }
-            FactKind::IrqEntry { lines } => {
-                let mut names = Vec::new();
-                push_lines(lines, &mut names);
-                ("irq_handler_entry", String::from_utf8_lossy(&names).into_owned())
-            }
-            FactKind::IrqExit { spent_ns: 0 } => ("irq_handler_exit", String::new()),
-            FactKind::IrqExit { spent_ns } => {
-                ("irq_handler_exit", format!("after {}", duration(u64::from(spent_ns))))
-            }
-            FactKind::Balance { level, idle, moved } => {
-                let idle = ["busy", "idle", "newidle"].get(usize::from(idle)).unwrap_or(&"?");
-                let tasks = if moved == 1 { "task" } else { "tasks" };
-                ("sched_balance_rq", format!("level {level}, {idle}: {moved} {tasks} moved"))
-            }
-            FactKind::Preempted { task } => ("preempted", who(task)),
-            FactKind::DlThrottled { task } => ("dl_throttled", who(task)),
-            FactKind::Overutilized { on } => {
-                ("overutilized", if on { "on" } else { "off" }.to_string())
-            }
-            FactKind::CpuSignals { util_avg, runnable_avg, util_est } => (
-                "cpu_signals",
-                format!("util_avg {util_avg}, runnable_avg {runnable_avg}, util_est {util_est}"),
-            ),
-            FactKind::TaskSignals { task, util_avg, util_est, runnable_avg } => (
-                "task_signals",
-                format!(
-                    "{}: util_avg {util_avg}, runnable_avg {runnable_avg}, util_est {util_est}",
-                    who(task)
-                ),
-            ),
-        };
+        let (event, text) = kind.words(self, at);
         head(at, cpu, event, &text)
     }
 

@@ -6,13 +6,13 @@
 //! fills all columns and numbers the names, and the buffers of that pass serve all CPUs.
 
 use super::{
-    BATCH, PROCESS, PWR_EVENT_EXIT, SEQUENCE_FTRACE, TRACE_FLAG_HARDIRQ, TRACE_FLAG_IRQS_OFF,
-    TRACE_FLAG_SOFTIRQ, ipi_reason, push_lines,
+    BATCH, PROCESS, SEQUENCE_FTRACE, TRACE_FLAG_HARDIRQ, TRACE_FLAG_IRQS_OFF, TRACE_FLAG_SOFTIRQ,
 };
 use crate::tasks::{DEFAULT_PRIO, Tasks};
 use crate::wire::{Buffer, Column, Encoded, Room, bytes_len, varint_len};
 use schedtwin_types::{
-    CpuId, CpuMask, Fact, FactKind, IrqLine, Khz, Ns, TaskId, TaskState, WakeSource,
+    CpuId, CpuMask, IpiKind, IrqLine, IrqLines, Khz, Ns, PerfettoValue, TaskId, TaskState,
+    WakeSource,
 };
 
 /// A row of `sched_switch` or `sched_waking`.
@@ -97,122 +97,93 @@ impl Bundle {
         }
     }
 
-    /// An event without columns that concerns one CPU.
+    /// An event of numbers without columns: its payload is field `number`.
     #[inline(always)]
-    pub(super) fn of_cpu(&mut self, time: &Encoded, fact: &Fact) {
+    pub(super) fn of_cpu<const N: usize>(
+        &mut self,
+        time: &Encoded,
+        number: u16,
+        fields: [(u8, PerfettoValue); N],
+    ) {
         self.facts += 1;
-        let cpu = u64::from(fact.cpu.0);
-        match fact.kind {
-            FactKind::IdleEnter { state, .. } => self.event(time, 13, |room| {
-                room.uint(1, u64::from(state));
-                room.uint(2, cpu);
-            }),
-            FactKind::IdleExit { .. } => self.event(time, 13, |room| {
-                room.uint(1, u64::from(PWR_EVENT_EXIT));
-                room.uint(2, cpu);
-            }),
-            FactKind::Tick => self.event(time, 553, |room| {
-                room.raw([2 << 3]);
-                room.piece(time);
-            }),
-            FactKind::Ipi { target, kind } => {
-                // The event has a 32-bit set; farther CPUs are named in the reason.
-                let near = 1u32.checked_shl(u32::from(target.0)).unwrap_or(0);
-                let far;
-                let reason = match near {
-                    0 => {
-                        far = format!("{} to CPU {target}", ipi_reason(kind));
-                        &far
-                    }
-                    _ => ipi_reason(kind),
-                };
-                let before = |room: &mut Room| room.uint(1, u64::from(near));
-                self.event_with_text(time, 23, before, (2, reason.as_bytes()), |_| ());
-            }
-            FactKind::IrqEntry { lines } => {
-                self.lines = lines.into();
-                let number = self.lines;
-                let mut several = Vec::new();
-                let name = match IrqLine::ALL.get(number.trailing_zeros() as usize) {
-                    Some(line) if number.is_power_of_two() => line.name().as_bytes(),
-                    _ => {
-                        push_lines(lines, &mut several);
-                        &several
-                    }
-                };
-                let before = |room: &mut Room| room.uint(1, u64::from(number));
-                self.event_with_text(time, 36, before, (2, name), |_| ());
-            }
-            FactKind::IrqExit { .. } => {
-                let lines = self.lines;
-                self.event(time, 37, |room| {
-                    room.uint(1, u64::from(lines));
-                    room.uint(2, 1);
-                });
-            }
-            other => unreachable!("{other:?} is not one CPU's"),
-        }
+        self.event(time, number, |room| push_fields(room, fields, time, None));
     }
 
-    /// An event without columns that concerns `task`.
+    /// An event without columns that concerns `task`: its payload is field `number`, and the task's
+    /// name field 1 of that.
     #[inline(always)]
-    pub(super) fn of_task(&mut self, time: &Encoded, fact: &Fact, task: TaskId, tasks: &Tasks) {
+    pub(super) fn of_task<const N: usize>(
+        &mut self,
+        time: &Encoded,
+        number: u16,
+        task: TaskId,
+        fields: [(u8, PerfettoValue); N],
+        tasks: &Tasks,
+    ) {
         self.facts += 1;
         let info = tasks.get(task).filter(|_| !task.is_idle());
         let mut other = Vec::new();
         let comm = match info {
             Some(info) => info.name.as_bytes(),
             None => {
-                tasks.push_comm(task, fact.cpu, &mut other);
+                tasks.push_comm(task, self.cpu, &mut other);
                 &other
             }
         };
-        let prio = i64::from(info.map_or(DEFAULT_PRIO, |info| info.prio));
-        let pid = u64::from(task.0);
-        match fact.kind {
-            FactKind::Wakeup { target, new, .. } => {
-                let number = if new { 114 } else { 17 };
-                self.event_with_text(
-                    time,
-                    number,
-                    |_| (),
-                    (1, comm),
-                    |room| {
-                        room.uint(2, pid);
-                        room.int(3, prio);
-                        room.uint(5, u64::from(target.0));
-                    },
-                );
+        let prio = info.map_or(DEFAULT_PRIO, |info| info.prio);
+        self.event_with_text(
+            time,
+            number,
+            |_| (),
+            (1, comm),
+            |room| push_fields(room, fields, time, Some((task, prio))),
+        );
+    }
+
+    /// `ipi_raise`.
+    pub(super) fn ipi(&mut self, time: &Encoded, target: CpuId, kind: IpiKind) {
+        self.facts += 1;
+        // The event has a 32-bit set; farther CPUs are named in the reason.
+        let near = 1u32.checked_shl(u32::from(target.0)).unwrap_or(0);
+        let far;
+        let reason = match near {
+            0 => {
+                far = format!("{} to CPU {target}", kind.reason());
+                &far
             }
-            FactKind::Migrate { from, to, .. } => {
-                self.event_with_text(
-                    time,
-                    491,
-                    |_| (),
-                    (1, comm),
-                    |room| {
-                        room.uint(2, pid);
-                        room.int(3, prio);
-                        room.uint(4, u64::from(from.0));
-                        room.uint(5, u64::from(to.0));
-                    },
-                );
+            _ => kind.reason(),
+        };
+        let before = |room: &mut Room| room.uint(1, u64::from(near));
+        self.event_with_text(time, 23, before, (2, reason.as_bytes()), |_| ());
+    }
+
+    /// `irq_handler_entry`.
+    #[inline(always)]
+    pub(super) fn irq_entry(&mut self, time: &Encoded, lines: IrqLines) {
+        self.facts += 1;
+        self.lines = lines.into();
+        let number = self.lines;
+        let several;
+        let name = match IrqLine::ALL.get(number.trailing_zeros() as usize) {
+            Some(line) if number.is_power_of_two() => line.name(),
+            _ => {
+                several = lines.to_string();
+                &several
             }
-            FactKind::Exit { .. } => {
-                self.event_with_text(
-                    time,
-                    238,
-                    |_| (),
-                    (1, comm),
-                    |room| {
-                        room.uint(2, pid);
-                        room.int(3, i64::from(PROCESS));
-                        room.int(4, prio);
-                    },
-                );
-            }
-            other => unreachable!("{other:?} is not one task's"),
-        }
+        };
+        let before = |room: &mut Room| room.uint(1, u64::from(number));
+        self.event_with_text(time, 36, before, (2, name.as_bytes()), |_| ());
+    }
+
+    /// `irq_handler_exit`.
+    #[inline(always)]
+    pub(super) fn irq_exit(&mut self, time: &Encoded) {
+        self.facts += 1;
+        let lines = self.lines;
+        self.event(time, 37, |room| {
+            room.uint(1, u64::from(lines));
+            room.uint(2, 1);
+        });
     }
 
     /// Appends an event whose payload, of numbers, is field `number`.
@@ -284,6 +255,29 @@ impl Bundle {
         self.facts = 0;
         self.rows.clear();
         self.events.clear();
+    }
+}
+
+/// Appends an event's fields: of the fact at `time`, about `task` and its priority.
+#[inline(always)]
+fn push_fields<const N: usize>(
+    room: &mut Room,
+    fields: [(u8, PerfettoValue); N],
+    time: &Encoded,
+    task: Option<(TaskId, i32)>,
+) {
+    let of_task = || task.expect("the event is one of a task");
+    for (number, value) in fields {
+        match value {
+            PerfettoValue::Number(value) => room.uint(number, value),
+            PerfettoValue::At => {
+                room.raw([number << 3]);
+                room.piece(time);
+            }
+            PerfettoValue::Pid => room.uint(number, u64::from(of_task().0.0)),
+            PerfettoValue::Prio => room.int(number, i64::from(of_task().1)),
+            PerfettoValue::Process => room.int(number, i64::from(PROCESS)),
+        }
     }
 }
 

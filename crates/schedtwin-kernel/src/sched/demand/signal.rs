@@ -124,8 +124,8 @@ impl<T> Deref for Signal<T> {
     }
 }
 
-/// Unit tests write signals that they do not want to bring about.
-#[cfg(test)]
+/// Unit tests and drawn states write signals that they do not want to bring about.
+#[cfg(any(test, feature = "conformance"))]
 impl<T> std::ops::DerefMut for Signal<T> {
     fn deref_mut(&mut self) -> &mut T {
         &mut self.0

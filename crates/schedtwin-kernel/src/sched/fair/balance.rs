@@ -52,8 +52,6 @@
 mod active;
 mod capacity;
 mod detach;
-#[cfg(test)]
-pub(in crate::sched::fair) mod golden;
 mod idle_scan;
 #[doc(hidden)]
 pub mod llc;
@@ -62,9 +60,12 @@ mod newidle;
 mod pass;
 pub(in crate::sched::fair) mod src_group;
 mod src_rq;
+#[cfg(any(test, feature = "conformance"))]
+#[doc(hidden)]
+pub mod states;
 pub(in crate::sched::fair) mod stats;
 #[cfg(test)]
-pub(in crate::sched::fair) mod tests;
+mod tests;
 
 use crate::sched::topology::{DomainId, SchedDomain};
 use crate::{Context, Cpuidle, Kernel, Scheduler};

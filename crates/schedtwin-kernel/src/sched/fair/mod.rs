@@ -36,6 +36,9 @@ mod pick;
 #[doc(hidden)]
 pub mod sched_cache;
 pub mod slow_path;
+#[cfg(any(test, feature = "conformance"))]
+#[doc(hidden)]
+pub mod states;
 pub mod wakeup;
 
 use crate::Context;

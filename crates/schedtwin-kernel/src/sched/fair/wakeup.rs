@@ -18,13 +18,14 @@
 //! Differences: clamps as of 6.1 in every form; wakers are tasks or interrupts, never per-CPU kthreads.
 
 mod affine;
-#[cfg(test)]
-mod golden;
 mod idle_capacity;
 mod idle_core;
 mod idle_cpu;
 mod idler_llc;
 mod smt;
+#[cfg(any(test, feature = "conformance"))]
+#[doc(hidden)]
+pub mod states;
 mod v5_11;
 
 use crate::config::{RecentUsedCpu, SelectIdleScan};

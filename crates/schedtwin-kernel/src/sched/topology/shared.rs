@@ -147,7 +147,7 @@ impl Scheduler {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{Part, machine};
+    use super::super::parts::{Part, machine};
     use super::*;
     use crate::Kernel;
 

@@ -7,57 +7,29 @@ mod plain;
 use super::*;
 use crate::config::CpuMapPackage;
 use crate::device_tree::{Architecture, DtCpu};
-
-/// Some equal CPUs of a machine.
-#[derive(Clone)]
-pub(crate) struct Part {
-    count: usize,
-    cpu: DtCpu,
-}
+use crate::sched::topology::parts::{Part, machine};
 
 impl Part {
-    /// In package, cache and node 0, without clusters.
-    pub(crate) fn of(count: usize, capacity: u32) -> Part {
-        Part { count, cpu: DtCpu::new(capacity, 0) }
-    }
-    pub(crate) fn package(mut self, package: u16) -> Part {
+    fn package(mut self, package: u16) -> Part {
         self.cpu.package = package;
         self
     }
-    pub(crate) fn cluster(mut self, cluster: u16) -> Part {
-        self.cpu.cluster = Some(cluster);
-        self
-    }
-    pub(crate) fn llc(mut self, llc: u16) -> Part {
-        self.cpu.llc = llc;
-        self
-    }
-    pub(crate) fn node(mut self, node: u16) -> Part {
+    fn node(mut self, node: u16) -> Part {
         self.cpu.node = node;
         self
     }
-    pub(crate) fn core(mut self, core: u16) -> Part {
-        self.cpu.core = Some(core);
-        self
-    }
-    pub(crate) fn l2(mut self, l2: u16) -> Part {
+    fn l2(mut self, l2: u16) -> Part {
         self.cpu.l2 = Some(l2);
         self
     }
-    pub(crate) fn hemisphere(mut self, hemisphere: u16) -> Part {
+    fn hemisphere(mut self, hemisphere: u16) -> Part {
         self.cpu.hemisphere = Some(hemisphere);
         self
     }
-    pub(crate) fn priority(mut self, priority: i32) -> Part {
+    fn priority(mut self, priority: i32) -> Part {
         self.cpu.asym_priority = Some(priority);
         self
     }
-}
-
-/// A machine of these CPUs, in this order.
-pub(crate) fn machine(parts: &[Part]) -> DeviceTree {
-    let cpus = parts.iter().flat_map(|p| std::iter::repeat_n(p.cpu.clone(), p.count)).collect();
-    DeviceTree { cpus, ..DeviceTree::of_domains(&[]) }
 }
 
 /// Two sockets of 80 CPUs, of which pairs share the last-level cache.

@@ -4,10 +4,9 @@
 
 use super::*;
 use crate::Activity;
-use crate::config::{Config, FrequencyGovernor, MisfitStatus};
-use crate::device_tree::{DtIdleState, DtPolicy, PathCosts};
+use crate::config::{Config, MisfitStatus};
 use crate::sched::TaskKind;
-use crate::sched::topology::tests::{Part, machine};
+use crate::sched::topology::parts::{self, Part, machine};
 use crate::sched::topology::{SD_BALANCE_FORK, Topology};
 use schedtwin_types::{
     BalanceRule, Decision, Fact, FactKind, IpiKind, IrqLine, IrqLines, Mode, NEVER, Ns,
@@ -16,8 +15,8 @@ use schedtwin_types::{
 const MS: Ns = 1_000_000;
 
 /// A kernel, and when each CPU has paid its debt. Tasks compute for ever.
-pub(in crate::sched::fair) struct Board {
-    pub(in crate::sched::fair) kernel: Kernel,
+struct Board {
+    kernel: Kernel,
     free_at: Vec<Ns>,
     facts: Vec<Fact>,
 }
@@ -30,46 +29,9 @@ enum Event {
 }
 
 impl Board {
-    /// `parts` as in the topology tests; CPUs of a capacity share a frequency domain of one step.
-    pub(in crate::sched::fair) fn new(parts: &[Part], eas: bool) -> Board {
-        let mut dt = machine(parts);
-        let mut capacities: Vec<u32> = dt.cpus.iter().map(|c| c.capacity).collect();
-        capacities.dedup();
-        for (policy, capacity) in capacities.iter().enumerate() {
-            let cpus = dt.all_cpus().iter().filter(|c| dt.cpus[c.index()].capacity == *capacity);
-            let cpus: CpuMask = cpus.collect();
-            for cpu in cpus.iter() {
-                dt.cpus[cpu.index()].policy = policy;
-            }
-            dt.policies.push(DtPolicy {
-                cpus,
-                opps: vec![(1_000_000, 1000 * *capacity as u64)],
-                transition_latency: 10_000,
-                fast_switch: true,
-                driver_latency: 0,
-                driver_sleeps: false,
-                dvfs_possible_from_any_cpu: true,
-            });
-        }
-        // The second one is deep enough for the tick to be stopped.
-        dt.idle_tables =
-            vec![vec![DtIdleState::new(1000, 1000), DtIdleState::new(100_000, 5 * MS)]];
-        dt.path_costs = PathCosts {
-            constant_time: true,
-            interrupt: 500,
-            schedule: 300,
-            balance_per_cpu: 200,
-            migrate_task: 1000,
-            ..PathCosts::default()
-        };
-        dt.nr_threads_hint = 16;
-        let mut config = Config::linux_6_12();
-        if !eas {
-            config.cpufreq = FrequencyGovernor::Performance;
-        }
-        let free_at = vec![0; dt.cpus.len()];
-        let mut kernel = Kernel::boot(dt, config);
-        kernel.cx.want_decisions = true;
+    fn new(parts: &[Part], eas: bool) -> Board {
+        let kernel = parts::boot(parts, eas);
+        let free_at = vec![0; kernel.cx.platform.device_tree.cpus.len()];
         Board { kernel, free_at, facts: Vec::new() }
     }
 

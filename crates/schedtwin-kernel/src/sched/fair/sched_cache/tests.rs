@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::config::LlcBalancing;
-use crate::sched::topology::tests::{Part, machine};
+use crate::sched::topology::parts::{Part, machine};
 
 const PROCESS: ProcessId = ProcessId(0);
 const MS: u64 = 1_000_000;

@@ -1,27 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Wakeups on random states, as a digest: `wake_affine`, and `select_idle_sibling` with its answer.
+//! Random states of wakeups, and the answers of our code: `wake_affine`, and `select_idle_sibling`.
 //!
-//! Evidence: the kernel's own functions, 6.1's and 6.12's, give the same answers, case by case (see
-//! `balance/golden.rs`; the file is FILE.wakeups). Compared are the chosen CPU, the recently used one, and
-//! the values of SIS_PROP: idle time spent and scan cost learnt.
+//! A line has the chosen CPU, the recently used one, and the values of SIS_PROP: idle time spent and scan
+//! cost learnt. `sched/fair/states.rs` says what a line is.
 
 use super::*;
 use crate::config::{
     Config, IdleCoreUnseen, SchedIdleCpus, SdShared, SelectIdleCapacity, SelectIdleCluster,
 };
 use crate::sched::CfsRqId;
-use crate::sched::fair::balance::golden::{
-    Random, balance_as_6_1, balance_as_6_12, bits_of, digest, draw_threads, has_idle_cores,
+use crate::sched::fair::states::{
+    Family, Random, balance_as_6_1, balance_as_6_12, bits_of, draw_threads, has_idle_cores,
     insert_threads, mask_of,
 };
-use crate::sched::fair::balance::tests::Board;
-use crate::sched::topology::tests::{Part, machine};
+use crate::sched::topology::parts::{self, Part, machine};
 use crate::sched::topology::{SD_CLUSTER, Topology};
 use schedtwin_types::{Ns, Policy};
 use std::fmt::Write;
 
-/// Cases that the digests cover.
-const WAKEUPS: usize = 20_000;
 const TICK: Ns = 4_000_000;
 
 /// One LLC; four of two; three of 1, 2 and 5; two of four; and one LLC with clusters of 2, 2 and 4.
@@ -52,7 +48,7 @@ fn machines_with_threads() -> Vec<Vec<Part>> {
 
 fn kernels(machines: &[Vec<Part>], balance: fn(&mut Config)) -> Vec<Kernel> {
     let kernel = |parts: &Vec<Part>| {
-        let mut kernel = Board::new(parts, false).kernel;
+        let mut kernel = parts::boot(parts, false);
         balance(&mut kernel.cx.config);
         let config = Config { sched_cluster: true, ..(*kernel.cx.config).clone() };
         kernel.sched.topology = Topology::build(&machine(parts), &config);
@@ -208,10 +204,14 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
     line
 }
 
-fn wakeups(name: &str, machines: &[Vec<Part>], balance: fn(&mut Config)) -> u64 {
+fn wakeups(
+    machines: &[Vec<Part>],
+    balance: fn(&mut Config),
+    seed: u64,
+) -> Box<dyn FnMut() -> String> {
     let mut kernels = kernels(machines, balance);
-    let mut r = Random(3_141_592_653_589_793);
-    digest(name, WAKEUPS, || case(&mut kernels, &mut r))
+    let mut r = Random::new(3_141_592_653_589_793, seed);
+    Box::new(move || case(&mut kernels, &mut r))
 }
 
 /// Makes wakeups of a kernel of 6.12.95 those of 7.3.4, where the topmost domain may claim an object of its own.
@@ -222,50 +222,26 @@ fn wake_as_7_3(config: &mut Config) {
     config.idle_core_unseen = IdleCoreUnseen::Kept;
 }
 
-mod linux_7_3 {
-    use super::*;
-
-    #[test]
-    fn wakeups_agree_with_the_kernel() {
-        let digest = wakeups("wakeups-7.3", &plain_machines(), wake_as_7_3);
-        assert_eq!(digest, 0x0dcc_1650_2312_a43b, "{digest:#x}");
-    }
-
-    #[test]
-    fn wakeups_with_threads_agree_with_the_kernel() {
-        let digest = wakeups("threads-wakeups-7.3", &machines_with_threads(), wake_as_7_3);
-        assert_eq!(digest, 0xfbe2_0fff_39f6_4089, "{digest:#x}");
-    }
+/// Declares the families of a form: machines without and with hardware threads.
+macro_rules! families {
+    ($( $name:ident = $balance:path; )*) => {
+        $(
+            #[allow(missing_docs, reason = "named after the kernel that the families are of")]
+            pub const $name: &[Family] = &[
+                Family {
+                    name: "", states: "wakeups", share: 1, start: |seed| wakeups(&plain_machines(), $balance, seed),
+                },
+                Family {
+                    name: "threads-", states: "wakeups", share: 1,
+                    start: |seed| wakeups(&machines_with_threads(), $balance, seed),
+                },
+            ];
+        )*
+    };
 }
 
-mod linux_6_12 {
-    use super::*;
-
-    #[test]
-    fn wakeups_agree_with_the_kernel() {
-        let digest = wakeups("wakeups", &plain_machines(), balance_as_6_12);
-        assert_eq!(digest, 0x811a_1a71_7520_7d9b, "{digest:#x}");
-    }
-
-    #[test]
-    fn wakeups_with_threads_agree_with_the_kernel() {
-        let digest = wakeups("threads-wakeups", &machines_with_threads(), balance_as_6_12);
-        assert_eq!(digest, 0x1995_bd28_55b7_4c7b, "{digest:#x}");
-    }
-}
-
-mod linux_6_1 {
-    use super::*;
-
-    #[test]
-    fn wakeups_agree_with_the_kernel() {
-        let digest = wakeups("wakeups", &plain_machines(), balance_as_6_1);
-        assert_eq!(digest, 0xee36_ebd9_c580_5e22, "{digest:#x}");
-    }
-
-    #[test]
-    fn wakeups_with_threads_agree_with_the_kernel() {
-        let digest = wakeups("threads-wakeups", &machines_with_threads(), balance_as_6_1);
-        assert_eq!(digest, 0x2ac7_6665_c2a3_c9ae, "{digest:#x}");
-    }
+families! {
+    LINUX_6_1 = balance_as_6_1;
+    LINUX_6_12 = balance_as_6_12;
+    LINUX_7_3 = wake_as_7_3;
 }

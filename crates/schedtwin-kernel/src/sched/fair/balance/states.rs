@@ -1,74 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Decisions on random states, as a digest.
+//! Random states of load balancing, and the answers of our code.
 //!
 //! The states are drawn from a fixed seed: CPUs with tasks, loads and capacities, domains with flags of
-//! all kinds. For each the test computes the busiest group and queue and the imbalance, or the target
-//! of a fork, or runs a whole pass and looks at every queue afterwards.
+//! all kinds. A *decision* is the busiest group and queue and the imbalance, or the target of a fork; a
+//! *pass* is a whole pass with every queue afterwards. `sched/fair/states.rs` says what a line is.
 //!
-//! Evidence: the kernel's own functions give the same answers, 6.1's, 6.12's and 7.3's. `schedtwin-conformance
-//! l0 balance` compiles them from a kernel tree and compares them case by case. For that it sets
-//! `SCHEDTWIN_BALANCE_CASES=FILE`, and the tests of that form write the cases to FILE.decisions and
-//! FILE.passes, one a line: the state, `=`, the answer; `SCHEDTWIN_BALANCE_COUNT` is how many decisions to
-//! write, with a quarter as many passes. The digests cover the first 20,000 and 5,000 always. Wakeups go the
-//! same way (`wakeup/golden.rs`).
-//!
-//! Cases called `cache-...` have what `caches.rs` draws. Cases called `threads-...` are of machines whose cores have hardware threads; each CPU's threads and priority stand
-//! after the first number of a line.
+//! Families called `cache-...` have what `caches.rs` draws. Families called `threads-...` are of machines
+//! whose cores have hardware threads; each CPU's threads and priority stand after the first number of a
+//! line.
 
 mod caches;
 
-use super::tests::Board;
 use super::*;
 use crate::Activity;
 use crate::config::{
-    AsymPacking, BalanceDelayed, BalanceFair, CheckMisfitStatus, Config, FindSrcRq,
-    GroupIsOverloaded, GroupMisfit, MigrateIneligible, MisfitFailure, PickBusiestBigger,
-    PickBusiestFull, PickBusiestMisfit, PreferSibling, RunnableBoost, SdShared, SelectIdleCluster,
-    SiblingImbalance, SmtBalance,
+    BalanceDelayed, Config, FindSrcRq, GroupIsOverloaded, GroupMisfit, MigrateIneligible,
+    PreferSibling, SdShared,
 };
 use crate::sched::CfsRqId;
 use crate::sched::TaskKind;
-use crate::sched::topology::tests::Part;
+use crate::sched::fair::states::{
+    Family, NR_CPUS, Random, balance_as_6_1, balance_as_6_12, balance_as_6_12_117, bits_of,
+    draw_threads, insert_threads, mask_of,
+};
+use crate::sched::topology::parts::{self, Part};
 use crate::sched::topology::{
     GroupId, SD_ASYM_CPUCAPACITY, SD_ASYM_PACKING, SD_NUMA, SD_PREFER_SIBLING,
     SD_SHARE_CPUCAPACITY, SD_SHARE_LLC,
 };
 use schedtwin_types::Policy;
-use schedtwin_types::fnv::Fnv1a;
 use std::fmt::Write;
 
-const NR_CPUS: u16 = 8;
 /// The time of all decisions, ns; no signal is older, so none decays.
 const NOW: Ns = 10_000_000;
 
-/// Cases of each kind that the digests cover.
-const DECISIONS: usize = 20_000;
-const PASSES: usize = 5_000;
-
-/// George Marsaglia's xorshift64.
-pub(in crate::sched::fair) struct Random(pub u64);
-
 impl Random {
-    pub(in crate::sched::fair) fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % n
-    }
-    pub(in crate::sched::fair) fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-    pub(in crate::sched::fair) fn of<T: Copy>(&mut self, choice: &[T]) -> T {
-        choice[self.below(choice.len() as u64) as usize]
-    }
-    pub(in crate::sched::fair) fn cpu(&mut self) -> CpuId {
-        CpuId(self.below(NR_CPUS as u64) as u16)
-    }
     fn idle(&mut self) -> CpuIdleType {
         self.of(&[CpuIdleType::NotIdle, CpuIdleType::Idle, CpuIdleType::NewlyIdle])
-    }
-    pub(in crate::sched::fair) fn mask(&mut self) -> u64 {
-        1 + self.below(255)
     }
     /// Of a domain.
     fn flags(&mut self, smt: bool) -> u32 {
@@ -89,25 +57,6 @@ impl Random {
     }
 }
 
-/// Makes a kernel of 6.12.95 balance as 6.1.192 does.
-pub(in crate::sched::fair) fn balance_as_6_1(config: &mut Config) {
-    config.select_idle_cluster = SelectIdleCluster::WholeLlc;
-    config.balance_fair = BalanceFair::NoTask;
-    config.prefer_sibling = PreferSibling::ChildDomain;
-    config.sibling_imbalance = SiblingImbalance::Difference;
-    config.pick_busiest_bigger = PickBusiestBigger::Always;
-    config.pick_busiest_full = PickBusiestFull::First;
-    config.pick_busiest_misfit = PickBusiestMisfit::Last;
-    config.misfit_failure = MisfitFailure::Counted;
-    config.check_misfit_status = CheckMisfitStatus::IfItCanBeHelped;
-    config.runnable_boost = RunnableBoost::Off;
-    config.smt_balance = SmtBalance::None;
-    config.asym_packing = AsymPacking::BusyThreads;
-}
-
-/// Makes a kernel of 6.12.95 stay what it is.
-pub(in crate::sched::fair) fn balance_as_6_12(_: &mut Config) {}
-
 /// One LLC; four of two; three of 1, 2 and 5; two of four. They balance as `balance` makes them.
 fn kernels(balance: fn(&mut Config)) -> Vec<Kernel> {
     let llc = |count, llc| Part::of(count, 1024).llc(llc);
@@ -118,16 +67,11 @@ fn kernels(balance: fn(&mut Config)) -> Vec<Kernel> {
         vec![llc(4, 0), llc(4, 1)],
     ];
     let kernel = |parts: &Vec<Part>| {
-        let mut kernel = Board::new(parts, false).kernel;
+        let mut kernel = parts::boot(parts, false);
         balance(&mut kernel.cx.config);
         kernel
     };
     machines.iter().map(kernel).collect()
-}
-
-/// 6.12.117: newer than 6.12.95 by what came late.
-pub(in crate::sched::fair) fn balance_as_6_12_117(config: &mut Config) {
-    config.pick_busiest_bigger = PickBusiestBigger::Always;
 }
 
 /// 7.3, as far as decisions and passes go.
@@ -162,49 +106,11 @@ fn kernels_with_threads(balance: fn(&mut Config)) -> Vec<Kernel> {
         ],
     ];
     let kernel = |parts: &Vec<Part>| {
-        let mut kernel = Board::new(parts, false).kernel;
+        let mut kernel = parts::boot(parts, false);
         balance(&mut kernel.cx.config);
         kernel
     };
     machines.iter().map(kernel).collect()
-}
-
-/// Where cores have threads: draws priorities and what groups make of them, and whether caches are said to have idle
-/// cores. Gives what a line says of that: per CPU its threads, its priority and the latter.
-pub(in crate::sched::fair) fn draw_threads(k: &mut Kernel, r: &mut Random) -> String {
-    let mut text = String::new();
-    if !k.sched.topology.smt {
-        return text;
-    }
-    for priority in &mut k.sched.topology.asym_priority {
-        *priority = r.below(4) as i32;
-    }
-    for group in 0..k.sched.topology.groups.len() {
-        let span = k.sched.topology.groups[group].span;
-        let better = |a, b| if k.sched.topology.sched_asym_prefer(b, a) { b } else { a };
-        k.sched.topology.groups[group].asym_prefer_cpu = span.iter().reduce(better).unwrap();
-    }
-    for shared in &mut k.sched.topology.shared {
-        shared.has_idle_cores = r.one_in(2);
-    }
-    for cpu in k.cx.platform.device_tree.all_cpus().iter() {
-        let threads = bits_of(&k.sched.topology.smt_mask[cpu.index()]);
-        let priority = k.sched.topology.asym_priority[cpu.index()];
-        let idle_cores = has_idle_cores(k, cpu) as u8;
-        write!(text, " {threads} {priority} {idle_cores}").unwrap();
-    }
-    text
-}
-
-pub(in crate::sched::fair) fn has_idle_cores(k: &Kernel, cpu: CpuId) -> bool {
-    let shared = k.sched.topology.sd_balance_shared[cpu.index()];
-    shared.is_some_and(|shared| k.sched.topology.shared[shared].has_idle_cores)
-}
-
-/// Puts what a line says of threads after its first number.
-pub(in crate::sched::fair) fn insert_threads(line: &mut String, threads: &str) {
-    let at = line.find(' ').expect("a line has several numbers");
-    line.insert_str(at, threads);
 }
 
 /// 6.1 asks the domain below whether it prefers siblings: draws and writes that.
@@ -236,14 +142,6 @@ fn counts(k: &Kernel, cpu: CpuId) -> String {
         true => format!("{} {}", cfs.h_nr_queued, cfs.h_nr_runnable),
         false => cfs.h_nr_queued.to_string(),
     }
-}
-
-pub(in crate::sched::fair) fn mask_of(bits: u64) -> CpuMask {
-    (0..NR_CPUS).filter(|c| bits >> c & 1 != 0).map(CpuId).collect()
-}
-
-pub(in crate::sched::fair) fn bits_of(mask: &CpuMask) -> u64 {
-    mask.iter().map(|c| 1 << c.0).sum()
 }
 
 /// Gives a CPU signals that fit its tasks, or do not.
@@ -637,45 +535,14 @@ fn pass_case(kernels: &[Kernel], r: &mut Random) -> String {
     line
 }
 
-/// The digest of the first `cases` lines; writes the cases if asked to.
-pub(in crate::sched::fair) fn digest(
-    name: &str,
-    cases: usize,
-    mut case: impl FnMut() -> String,
-) -> u64 {
-    let mut hash = Fnv1a::new();
-    let mut file = std::env::var("SCHEDTWIN_BALANCE_CASES").ok().map(|path| {
-        let file = std::fs::File::create(format!("{path}.{name}"));
-        std::io::BufWriter::new(file.expect("the file of cases is writable"))
-    });
-    let wanted = match std::env::var("SCHEDTWIN_BALANCE_COUNT") {
-        Ok(count) if file.is_some() => {
-            let decisions: usize = count.parse().expect("SCHEDTWIN_BALANCE_COUNT is a number");
-            decisions * cases / DECISIONS
-        }
-        _ => cases,
-    };
-    for number in 0..cases.max(wanted) {
-        let line = case() + "\n";
-        if number < cases {
-            hash.extend(line.bytes());
-        }
-        if let Some(file) = &mut file
-            && number < wanted
-        {
-            std::io::Write::write_all(file, line.as_bytes())
-                .expect("the file of cases is writable");
-        }
-    }
-    hash.digest()
+type Lines = Box<dyn FnMut() -> String>;
+
+fn decisions(mut kernels: Vec<Kernel>, seed: u64) -> Lines {
+    let mut r = Random::new(88_172_645_463_325_252, seed);
+    Box::new(move || decision_case(&mut kernels, &mut r))
 }
 
-fn decisions(name: &str, mut kernels: Vec<Kernel>) -> u64 {
-    let mut r = Random(88_172_645_463_325_252);
-    digest(name, DECISIONS, || decision_case(&mut kernels, &mut r))
-}
-
-fn passes(name: &str, mut kernels: Vec<Kernel>) -> u64 {
+fn passes(mut kernels: Vec<Kernel>, seed: u64) -> Lines {
     for k in &mut kernels {
         // These write to what is compared, or count as running.
         k.cx.config.features.sis_util = false;
@@ -683,120 +550,31 @@ fn passes(name: &str, mut kernels: Vec<Kernel>) -> u64 {
             k.sched.rq[cpu].fair_server = crate::sched::deadline::FairServer::new(0, 1_000_000_000);
         }
     }
-    let mut r = Random(1_311_768_467_463_790_321);
-    digest(name, PASSES, || pass_case(&kernels, &mut r))
+    let mut r = Random::new(1_311_768_467_463_790_321, seed);
+    Box::new(move || pass_case(&kernels, &mut r))
 }
 
-mod linux_7_3 {
-    use super::*;
-
-    #[test]
-    fn decisions_agree_with_the_kernel() {
-        let digest = decisions("decisions", kernels(balance_as_7_3));
-        assert_eq!(digest, 0x51d1_ba8d_94e2_cfed, "{digest:#x}");
-    }
-
-    #[test]
-    fn passes_agree_with_the_kernel() {
-        let digest = passes("passes", kernels(balance_as_7_3));
-        assert_eq!(digest, 0x006b_5b23_d512_87f7, "{digest:#x}");
-    }
-
-    #[test]
-    fn decisions_with_threads_agree_with_the_kernel() {
-        let digest = decisions("threads-decisions", kernels_with_threads(balance_as_7_3));
-        assert_eq!(digest, 0xbc06_a68b_26d4_39cd, "{digest:#x}");
-    }
-
-    #[test]
-    fn passes_with_threads_agree_with_the_kernel() {
-        let digest = passes("threads-passes", kernels_with_threads(balance_as_7_3));
-        assert_eq!(digest, 0x1497_80bb_e984_f82b, "{digest:#x}");
-    }
-
-    #[test]
-    fn decisions_for_caches_agree_with_the_kernel() {
-        let digests = [("cache-decisions", false), ("threads-cache-decisions", true)]
-            .map(|(name, threads)| decisions(name, caches::kernels(threads)));
-        assert_eq!(digests, [0x623a_41ce_aad7_5700, 0x2930_ff73_e1e1_0fd3], "{digests:#x?}");
-    }
-
-    #[test]
-    fn passes_for_caches_agree_with_the_kernel() {
-        let digests = [("cache-passes", false), ("threads-cache-passes", true)]
-            .map(|(name, threads)| passes(name, caches::kernels(threads)));
-        assert_eq!(digests, [0xd875_0f69_5186_ecb3, 0xc8ac_fb91_b6da_c801], "{digests:#x?}");
-    }
+/// Declares the families of a form: decisions and passes on the machines named.
+macro_rules! families {
+    ($( $name:ident = [$( $kind:literal: $machines:expr ),* $(,)?]; )*) => {
+        $(
+            #[allow(missing_docs, reason = "named after the kernel that the families are of")]
+            pub const $name: &[Family] = &[$(
+                Family { name: $kind, states: "decisions", share: 1, start: |seed| decisions($machines, seed) },
+                Family { name: $kind, states: "passes", share: 4, start: |seed| passes($machines, seed) },
+            )*];
+        )*
+    };
 }
 
-mod linux_6_12 {
-    use super::*;
-
-    #[test]
-    fn decisions_agree_with_the_kernel() {
-        let digest = decisions("decisions", kernels(balance_as_6_12_117));
-        assert_eq!(digest, 0xb4b3_2311_8ca2_0a38, "{digest:#x}");
-    }
-
-    #[test]
-    fn passes_agree_with_the_kernel() {
-        let digest = passes("passes", kernels(balance_as_6_12_117));
-        assert_eq!(digest, 0x6acb_8fe8_9279_8886, "{digest:#x}");
-    }
-
-    #[test]
-    fn decisions_with_threads_agree_with_the_kernel() {
-        let digest = decisions("threads-decisions", kernels_with_threads(balance_as_6_12_117));
-        assert_eq!(digest, 0x45c6_8d8b_afaa_5ff6, "{digest:#x}");
-    }
-
-    #[test]
-    fn passes_with_threads_agree_with_the_kernel() {
-        let digest = passes("threads-passes", kernels_with_threads(balance_as_6_12_117));
-        assert_eq!(digest, 0x63da_2602_c5bf_d4ef, "{digest:#x}");
-    }
-}
-
-mod linux_6_12_95 {
-    use super::*;
-
-    #[test]
-    fn decisions_agree_with_the_kernel() {
-        let digest = decisions("decisions", kernels(balance_as_6_12));
-        assert_eq!(digest, 0x285a_5eca_1f69_7cad, "{digest:#x}");
-    }
-
-    #[test]
-    fn passes_agree_with_the_kernel() {
-        let digest = passes("passes", kernels(balance_as_6_12));
-        assert_eq!(digest, 0x6acb_8fe8_9279_8886, "{digest:#x}");
-    }
-}
-
-mod linux_6_1 {
-    use super::*;
-
-    #[test]
-    fn decisions_agree_with_the_kernel() {
-        let digest = decisions("decisions", kernels(balance_as_6_1));
-        assert_eq!(digest, 0xe1d5_e912_aada_d70b, "{digest:#x}");
-    }
-
-    #[test]
-    fn passes_agree_with_the_kernel() {
-        let digest = passes("passes", kernels(balance_as_6_1));
-        assert_eq!(digest, 0x7e8c_d37d_1cd2_804a, "{digest:#x}");
-    }
-
-    #[test]
-    fn decisions_with_threads_agree_with_the_kernel() {
-        let digest = decisions("threads-decisions", kernels_with_threads(balance_as_6_1));
-        assert_eq!(digest, 0x976e_992d_8b02_79f2, "{digest:#x}");
-    }
-
-    #[test]
-    fn passes_with_threads_agree_with_the_kernel() {
-        let digest = passes("threads-passes", kernels_with_threads(balance_as_6_1));
-        assert_eq!(digest, 0xc65c_5c78_7d2e_e5c7, "{digest:#x}");
-    }
+families! {
+    LINUX_6_1 = ["": kernels(balance_as_6_1), "threads-": kernels_with_threads(balance_as_6_1)];
+    LINUX_6_12_95 = ["": kernels(balance_as_6_12)];
+    LINUX_6_12 = [
+        "": kernels(balance_as_6_12_117), "threads-": kernels_with_threads(balance_as_6_12_117),
+    ];
+    LINUX_7_3 = [
+        "": kernels(balance_as_7_3), "threads-": kernels_with_threads(balance_as_7_3),
+        "cache-": caches::kernels(false), "threads-cache-": caches::kernels(true),
+    ];
 }

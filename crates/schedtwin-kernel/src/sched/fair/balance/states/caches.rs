@@ -32,7 +32,7 @@ pub(super) fn kernels(threads: bool) -> Vec<Kernel> {
 }
 
 fn kernel(parts: &[Part]) -> Kernel {
-    let mut kernel = Board::new(parts, false).kernel;
+    let mut kernel = parts::boot(parts, false);
     balance_as_7_3(&mut kernel.cx.config);
     let llc_balancing = LlcBalancing { aggr_tolerance: 1, ..LlcBalancing::default() };
     let config = Config { sched_cache: SchedCache::Llc, llc_balancing, ..Config::linux_6_12() };
