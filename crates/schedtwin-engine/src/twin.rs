@@ -131,6 +131,39 @@ struct CpuState {
     ipis_armed: u8,
 }
 
+impl CpuState {
+    /// A CPU in the idle loop, that nothing has interrupted yet.
+    fn at_boot() -> CpuState {
+        CpuState {
+            phase: Phase::IdleLoop,
+            masked_until: 0,
+            pending: IrqLines::default(),
+            pending_devices: 0,
+            since: 0,
+            rate: 0,
+            slows: PERMILLE,
+            timer_latency: 0,
+            timer_ordinal: 0,
+            ipi_latency: 0,
+            ipi_ordinal: 0,
+            ipis_armed: 0,
+        }
+    }
+}
+
+/// Returns the slots of a machine's event sources, but for heat and limits of power.
+fn slots_of(machine: &Machine, kernel: &Kernel, nr_devices: usize) -> Slots {
+    let nr_domains = machine.domains.len();
+    let hardware = kernel.hardware();
+    let may_interrupt = |domain: ClockDomainId| hardware.driver_may_interrupt(domain.policy());
+    let nr_drivers = if machine.domains.ids().any(may_interrupt) { nr_domains } else { 0 };
+    assert!(nr_devices <= DEVICES_MAX, "a workload has at most {DEVICES_MAX} devices");
+    let mut slots = Slots::new(nr_domains, nr_drivers, nr_devices, machine.nr_cpus());
+    slots.hwp = hardware.hints(PolicyId(0)).is_some();
+    slots.broadcast = machine.broadcast.as_ref().is_some_and(|device| !device.hrtimer);
+    slots
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Runs a task (or pays its debt).
@@ -259,38 +292,15 @@ impl<B: Board> Twin<B> {
             let random = draw(seed, c as u64, Purpose::KernelRandom, 0, 1, u64::MAX - 1);
             kernel.seed_newidle_random(CpuId(c as u16), random);
         }
-        let nr_domains = machine.domains.len();
-        let may_interrupt =
-            |domain: ClockDomainId| kernel.hardware().driver_may_interrupt(domain.policy());
-        let nr_drivers = if machine.domains.ids().any(may_interrupt) { nr_domains } else { 0 };
-        let nr_devices = programs.nr_devices();
-        assert!(nr_devices <= DEVICES_MAX, "a workload has at most {DEVICES_MAX} devices");
-        let mut slots = Slots::new(nr_domains, nr_drivers, nr_devices, nr_cpus);
+        let mut slots = slots_of(&machine, &kernel, programs.nr_devices());
         (slots.heat, slots.power_limit) = (heat.is_some(), limits.is_some());
-        slots.hwp = kernel.hardware().hints(PolicyId(0)).is_some();
         if let Some(device) = &machine.broadcast {
             kernel.register_broadcast(firmware::broadcast(device), device.program_ns);
-            slots.broadcast = !device.hrtimer;
         }
         let mut twin = Twin {
             board: B::new(slots.count()),
             slots,
-            cpus: (0..nr_cpus)
-                .map(|_| CpuState {
-                    phase: Phase::IdleLoop,
-                    masked_until: 0,
-                    pending: IrqLines::default(),
-                    pending_devices: 0,
-                    since: 0,
-                    rate: 0,
-                    slows: PERMILLE,
-                    timer_latency: 0,
-                    timer_ordinal: 0,
-                    ipi_latency: 0,
-                    ipi_ordinal: 0,
-                    ipis_armed: 0,
-                })
-                .collect(),
+            cpus: (0..nr_cpus).map(|_| CpuState::at_boot()).collect(),
             tasks: Vec::with_capacity(nr_cpus + 2 + programs.nr_threads()),
             domains,
             settled: machine.domains.iter().map(|d| d.max_khz()).collect(),
@@ -318,7 +328,14 @@ impl<B: Board> Twin<B> {
             threads_done: false,
             notices: Vec::new(),
         };
-        twin.tasks.push(TaskState {
+        twin.start(first);
+        twin
+    }
+
+    /// Announces what exists at boot: tasks, clocks, and the first latencies of each CPU. `first` is the
+    /// task of the workload's main thread.
+    fn start(&mut self, first: TaskId) {
+        self.tasks.push(TaskState {
             remaining: 0,
             reserve: 0,
             mode: Mode::Kernel,
@@ -327,31 +344,30 @@ impl<B: Board> Twin<B> {
             busy_until: 0,
             ran_on: None,
         });
-        let kernel_threads: Vec<TaskId> = twin.kernel.kernel_threads().collect();
+        let kernel_threads: Vec<TaskId> = self.kernel.kernel_threads().collect();
         for id in kernel_threads {
-            twin.add_kernel_thread(id);
+            self.add_kernel_thread(id);
         }
-        let main = twin.programs.main();
-        let (name, group) = twin.names(main);
-        twin.add_task(first, &name, &group, Some(main));
-        for domain in twin.domains.ids() {
-            let opp = twin.machine.domains[domain].opp_of(twin.settled[domain]).unwrap_or(0);
-            twin.meter.domain_opp(0, domain, opp);
-            twin.meter.frequency_requested(0, domain, opp);
-            for cpu in twin.machine.domains[domain].cpus.clone() {
-                twin.refresh_rates(cpu);
+        let main = self.programs.main();
+        let (name, group) = self.names(main);
+        self.add_task(first, &name, &group, Some(main));
+        for domain in self.domains.ids() {
+            let opp = self.machine.domains[domain].opp_of(self.settled[domain]).unwrap_or(0);
+            self.meter.domain_opp(0, domain, opp);
+            self.meter.frequency_requested(0, domain, opp);
+            for cpu in self.machine.domains[domain].cpus.clone() {
+                self.refresh_rates(cpu);
             }
         }
-        for c in 0..nr_cpus {
+        for c in 0..self.cpus.len() {
             let cpu = CpuId(c as u16);
-            twin.draw_timer_latency(cpu);
-            twin.draw_ipi_latency(cpu);
-            if twin.machine.smt.is_some() {
-                twin.kernel.thread_speed(cpu, twin.thread_speed(cpu));
+            self.draw_timer_latency(cpu);
+            self.draw_ipi_latency(cpu);
+            if self.machine.smt.is_some() {
+                self.kernel.thread_speed(cpu, self.thread_speed(cpu));
             }
         }
-        twin.draw_broadcast_latency();
-        twin
+        self.draw_broadcast_latency();
     }
 
     /// The reference twin: after each event every CPU is looked at anew and the kernel's sums are verified.

@@ -153,22 +153,8 @@ pub(crate) fn read_from(
     let cpus = check_groups(groups.as_deref(), &root, &mut faults);
     let groups = groups.unwrap_or_default();
 
-    let mut domains: Vec<ReadDomain> = Vec::new();
-    let mut domain_names = Vec::new();
-    let mut tables = root.named_tables("domain", &mut faults);
-    if tables.len() > MAX_CPUS {
-        let message = format!("{} domains: at most {MAX_CPUS}", tables.len());
-        faults.push_at(&root.location_of("domain"), message, None);
-        tables.truncate(MAX_CPUS);
-    }
-    for (name, table) in tables {
-        if domains.len() > MAX_CPUS {
-            break; // `per_cpu` again and again: a CPU is in two of them, which is noted below
-        }
-        domain_names.push(name.value.clone());
-        domains.extend(domain::read(&name, table, defaults.as_ref(), &mut warnings, &mut faults));
-    }
-    domains.sort_by_key(|read| read.domain.cpus[0]);
+    let (domain_names, domains) =
+        read_domains(&mut root, defaults.as_ref(), &mut warnings, &mut faults);
     let all_read =
         domain_names.iter().all(|name| domains.iter().any(|d| d.per_cpu || d.domain.name == *name));
     check_domains(&domains, &groups, &cpus, all_read, &root, &mut warnings, &mut faults);
@@ -194,30 +180,20 @@ pub(crate) fn read_from(
         |name, faults| find_domain(name, &domains, &domain_names, faults),
         &mut faults,
     );
-    let mut kinds: Vec<_> = root
-        .named_tables("work", &mut faults)
-        .into_iter()
-        .filter_map(|(name, table)| speed::read_kind(&name, table, &core_names, &mut faults))
-        .collect();
+    let mut kinds = read_all(&mut root, "work", &mut faults, |name, table, faults| {
+        speed::read_kind(name, table, &core_names, faults)
+    });
     if dependent == Some(false) {
         dependences.clear();
     }
     if with_kinds == Some(false) {
         kinds.clear();
     }
-    let power_tables: Vec<_> = root
-        .named_tables("power", &mut faults)
-        .into_iter()
-        .filter_map(|(name, table)| power_domain::read(&name, table, &mut faults))
-        .collect();
+    let power_tables = read_all(&mut root, "power", &mut faults, power_domain::read);
     let broadcast = root
         .optional_table("broadcast", &mut faults)
         .and_then(|table| broadcast::read(table, cpus.weight() as usize, &mut faults));
-    let limit_tables: Vec<_> = root
-        .named_tables("power_limit", &mut faults)
-        .into_iter()
-        .filter_map(|(name, table)| power_limit::read(&name, table, &mut faults))
-        .collect();
+    let limit_tables = read_all(&mut root, "power_limit", &mut faults, power_limit::read);
     let heat_settings = heat::settings(&mut root, &mut faults);
     let heat_nodes = root.named_tables("heat_node", &mut faults);
     let zones = root.named_tables("thermal_zone", &mut faults);
@@ -282,6 +258,42 @@ pub(crate) fn read_from(
         warnings,
         source: source.clone(),
     })
+}
+
+/// Reads each of the tables of a name; those with faults are left out.
+fn read_all<'d, T>(
+    root: &mut TableReader<'d>,
+    tables: &str,
+    faults: &mut Diagnostics,
+    read: impl Fn(&Located<String>, TableReader<'d>, &mut Diagnostics) -> Option<T>,
+) -> Vec<T> {
+    let tables = root.named_tables(tables, faults).into_iter();
+    tables.filter_map(|(name, table)| read(&name, table, faults)).collect()
+}
+
+/// Reads the clock domains: the names of their tables, and the domains by their first CPU.
+fn read_domains(
+    root: &mut TableReader<'_>,
+    defaults: Option<&Defaults>,
+    warnings: &mut Diagnostics,
+    faults: &mut Diagnostics,
+) -> (Vec<String>, Vec<ReadDomain>) {
+    let (mut names, mut domains) = (Vec::new(), Vec::<ReadDomain>::new());
+    let mut tables = root.named_tables("domain", faults);
+    if tables.len() > MAX_CPUS {
+        let message = format!("{} domains: at most {MAX_CPUS}", tables.len());
+        faults.push_at(&root.location_of("domain"), message, None);
+        tables.truncate(MAX_CPUS);
+    }
+    for (name, table) in tables {
+        if domains.len() > MAX_CPUS {
+            break; // `per_cpu` again and again: a CPU is in two of them, which is noted below
+        }
+        names.push(name.value.clone());
+        domains.extend(domain::read(&name, table, defaults, warnings, faults));
+    }
+    domains.sort_by_key(|read| read.domain.cpus[0]);
+    (names, domains)
 }
 
 /// Returns the value, which is there because its absence would have been a fault.

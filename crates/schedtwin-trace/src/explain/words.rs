@@ -2,7 +2,7 @@
 //! Facts and decisions in words: a line each, and below it what the kernel looked at.
 
 use super::{Listing, chain};
-use crate::record::{InputLine, RecordedDecision};
+use crate::record::{CandidateLine, InputLine, RecordedDecision};
 use schedtwin_types::printable;
 use schedtwin_types::{CpuId, FactKind, FactWords, Ns, PolicyId, TaskId};
 
@@ -40,36 +40,7 @@ impl Listing<'_> {
         let cpu = Some(cpu);
         match decision {
             RecordedDecision::Placement { task, prev, chosen, rule, candidates } => {
-                let stays = if prev == chosen {
-                    format!("stays on CPU {chosen}")
-                } else {
-                    format!("CPU {prev} -> {chosen}")
-                };
-                let mut rows = vec![
-                    ["", "cpu", "role", "util", "capacity", "use", "energy delta", "max util"]
-                        .map(str::to_string),
-                ];
-                rows.extend(candidates.iter().map(|candidate| {
-                    let number = |value: Option<u64>| value.map_or("-".into(), |v| v.to_string());
-                    let percent = match candidate.capacity {
-                        0 => "-".to_string(),
-                        capacity => {
-                            format!("{}%", candidate.util.saturating_mul(100) / capacity)
-                        }
-                    };
-                    [
-                        if candidate.cpu == *chosen { "=>" } else { "" }.to_string(),
-                        candidate.cpu.to_string(),
-                        candidate.role.to_string(),
-                        candidate.util.to_string(),
-                        candidate.capacity.to_string(),
-                        percent,
-                        number(candidate.energy_delta),
-                        number(candidate.max_util),
-                    ]
-                }));
-                let first = head(at, cpu, "placement", &format!("{}: {stays}, {rule}", who(*task)));
-                if candidates.is_empty() { first } else { first + &table(&rows, 2) }
+                self.placement((at, cpu), *task, (*prev, *chosen), rule, candidates)
             }
             RecordedDecision::Frequency {
                 policy,
@@ -86,70 +57,16 @@ impl Listing<'_> {
                 } else {
                     format!("{previous_khz} -> {khz} kHz")
                 };
-                let mut rows = vec![
-                    [
-                        "",
-                        "cpu",
-                        "util_avg",
-                        "runnable_avg",
-                        "util_est",
-                        "boost",
-                        "rt",
-                        "dl",
-                        "irq",
-                        "min",
-                        "perf",
-                    ]
-                    .map(str::to_string),
-                ];
-                rows.extend(inputs.iter().map(|input| {
-                    let InputLine {
-                        cpu,
-                        util_avg,
-                        runnable_avg,
-                        util_est,
-                        boost,
-                        rt,
-                        dl,
-                        irq,
-                        min,
-                        perf,
-                        ..
-                    } = *input;
-                    let numbers = [util_avg, runnable_avg, util_est, boost, rt, dl, irq, min, perf];
-                    let mut row = [const { String::new() }; 11];
-                    row[1] = cpu.to_string();
-                    for (cell, number) in row[2..].iter_mut().zip(numbers) {
-                        *cell = number.to_string();
-                    }
-                    row
-                }));
                 let text = format!("{}: {change}, {rule}", self.policy(*policy));
                 // Refused before anything was looked at.
                 if inputs.is_empty() {
                     let until = limited_until.map(|at| format!(" until {}", chain::clock(at)));
                     return head(at, cpu, "frequency", &(text + &until.unwrap_or_default()));
                 }
-                let boosted = inputs.iter().filter(|input| input.boost != 0).map(|input| {
-                    let InputLine { cpu, util_avg, runnable_avg, boost, .. } = *input;
-                    format!(
-                        "{:INDENT$}    cpu {cpu}: runnable_avg {runnable_avg} > util_avg {util_avg}: \
-                         boosted by {boost}\n",
-                        ""
-                    )
-                });
-                let clamped = inputs.iter().filter_map(|input| {
-                    let (cpu, util) = (input.cpu, input.util_uclamp?);
-                    Some(format!("{:INDENT$}    cpu {cpu}: {util} with each task's clamps\n", ""))
-                });
+                let steps = format!("util {util} -> raw {raw_khz} kHz -> table {khz} kHz");
                 head(at, cpu, "frequency", &text)
-                    + &table(&rows, usize::MAX)
-                    + &clamped.collect::<String>()
-                    + &boosted.collect::<String>()
-                    + &format!(
-                        "{:INDENT$}    util {util} -> raw {raw_khz} kHz -> table {khz} kHz\n",
-                        ""
-                    )
+                    + &signals(inputs)
+                    + &format!("{:INDENT$}    {steps}\n", "")
             }
             RecordedDecision::Idle { state, stop_tick, sleep_length_ns, rule } => {
                 let tick = if *stop_tick { "tick stops" } else { "tick stays" };
@@ -198,6 +115,92 @@ impl Listing<'_> {
             }
         }
     }
+
+    fn placement(
+        &self,
+        (at, cpu): (Ns, Option<CpuId>),
+        task: u32,
+        (prev, chosen): (u16, u16),
+        rule: &str,
+        candidates: &[CandidateLine],
+    ) -> String {
+        let stays = if prev == chosen {
+            format!("stays on CPU {chosen}")
+        } else {
+            format!("CPU {prev} -> {chosen}")
+        };
+        let mut rows = vec![
+            ["", "cpu", "role", "util", "capacity", "use", "energy delta", "max util"]
+                .map(str::to_string),
+        ];
+        rows.extend(candidates.iter().map(|candidate| {
+            let number = |value: Option<u64>| value.map_or("-".into(), |v| v.to_string());
+            let percent = match candidate.capacity {
+                0 => "-".to_string(),
+                capacity => {
+                    format!("{}%", candidate.util.saturating_mul(100) / capacity)
+                }
+            };
+            [
+                if candidate.cpu == chosen { "=>" } else { "" }.to_string(),
+                candidate.cpu.to_string(),
+                candidate.role.to_string(),
+                candidate.util.to_string(),
+                candidate.capacity.to_string(),
+                percent,
+                number(candidate.energy_delta),
+                number(candidate.max_util),
+            ]
+        }));
+        let first =
+            head(at, cpu, "placement", &format!("{}: {stays}, {rule}", self.who(TaskId(task))));
+        if candidates.is_empty() { first } else { first + &table(&rows, 2) }
+    }
+}
+
+/// Returns what the governor read of each CPU: a table, and a line for what is boosted or clamped.
+fn signals(inputs: &[InputLine]) -> String {
+    let mut rows = vec![
+        [
+            "",
+            "cpu",
+            "util_avg",
+            "runnable_avg",
+            "util_est",
+            "boost",
+            "rt",
+            "dl",
+            "irq",
+            "min",
+            "perf",
+        ]
+        .map(str::to_string),
+    ];
+    rows.extend(inputs.iter().map(|input| {
+        let InputLine {
+            cpu, util_avg, runnable_avg, util_est, boost, rt, dl, irq, min, perf, ..
+        } = *input;
+        let numbers = [util_avg, runnable_avg, util_est, boost, rt, dl, irq, min, perf];
+        let mut row = [const { String::new() }; 11];
+        row[1] = cpu.to_string();
+        for (cell, number) in row[2..].iter_mut().zip(numbers) {
+            *cell = number.to_string();
+        }
+        row
+    }));
+    let boosted = inputs.iter().filter(|input| input.boost != 0).map(|input| {
+        let InputLine { cpu, util_avg, runnable_avg, boost, .. } = *input;
+        format!(
+            "{:INDENT$}    cpu {cpu}: runnable_avg {runnable_avg} > util_avg {util_avg}: \
+             boosted by {boost}\n",
+            ""
+        )
+    });
+    let clamped = inputs.iter().filter_map(|input| {
+        let (cpu, util) = (input.cpu, input.util_uclamp?);
+        Some(format!("{:INDENT$}    cpu {cpu}: {util} with each task's clamps\n", ""))
+    });
+    table(&rows, usize::MAX) + &clamped.collect::<String>() + &boosted.collect::<String>()
 }
 
 /// Columns before an event's details: blocks are indented to half of them.
