@@ -8,7 +8,7 @@
 //!
 //! Each is declared once, in the file of its subsystem; [`declare`] says how, and what follows from a declaration.
 //!
-//! | room | what it declares |
+//! | file | declares |
 //! |---|---|
 //! | `general.rs` | ticks, preemption, topology, the build |
 //! | `cpufreq.rs`, `cpuidle.rs` | governors |
@@ -55,7 +55,7 @@ pub use tables::{CfsTunables, LlcBalancing, PmQos, Schedutil};
 
 use declare::{integer_from, limit_from, limit_to, names_from, names_to, switch_from};
 
-/// The last of the chain: takes what all rooms have declared.
+/// The end of the chain: takes the declarations of all files.
 macro_rules! config {
     ([] $($declarations:tt)*) => {
         declare! { []
@@ -66,7 +66,7 @@ macro_rules! config {
     };
 }
 
-// Each room hands its declarations to the next one.
+// Each file passes its declarations on to the next one.
 general! { [cpufreq cpuidle fair placement balance rt uclamp sleep config] }
 
 impl Config {
