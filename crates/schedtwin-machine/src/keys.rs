@@ -24,7 +24,7 @@ pub fn tables() -> Vec<Table> {
     let mut domain = domain::DomainKeys::table();
     for key in &mut clocks {
         key.need = May;
-        key.help = "as at the top of the file, which it replaces for this clock".to_string();
+        key.help = "as at the top of the file, for this clock only".to_string();
     }
     domain.keys.append(&mut clocks);
     let mut work = speed::WorkKeys::table();
@@ -33,7 +33,7 @@ pub fn tables() -> Vec<Table> {
         need: Always,
         kind: Map(1, speed::MAX_FACTOR as i64),
         unit: unit_of(speed::FACTORS, &Map(1, 1)),
-        help: "by `[core.NAME]`: how much faster than capacity says; 1000".to_string(),
+        help: "for each `[core.NAME]`: speed of this work relative to the capacity; 1000".to_string(),
     });
     let mut costs = costs::PathCostKeys::table();
     costs.keys.extend(PathCosts::declared().into_iter().map(|(name, help, share)| Key {

@@ -85,21 +85,21 @@ impl PowerLimit {
 }
 
 keys! {
-    /// firmware that holds clocks back: by cores awake, by a budget, or both
+    /// limits of clocks by firmware: by the number of awake cores, by a power budget, or by both
     struct PowerLimitKeys in "power_limit.*" {
-        /// whose
+        /// numbers of the CPUs
         cpus: CpuList = Always, Cpus;
-        /// how often it looks; 1000
+        /// time between two decisions of the firmware; 1000
         step_us: Located<u64> = May, Whole(10, 1_000_000);
-        /// the highest clock while one, two, ... cores are awake
+        /// highest clocks while one, two, ... cores are awake
         awake_khz: Located<Vec<Khz>> = May, list(Whole(1, MAX_KHZ.into()));
-        /// what may be drawn for long; needs the next two
+        /// average power that is allowed; needs the next two
         sustained_uw: Located<u64> = May, Whole(1, MAX_UW as i64);
         /// time constant of the average
         tau_ms: Located<u64> = May, Whole(1, 1_000_000);
-        /// what may be drawn until then
+        /// power that is allowed until the average reaches `sustained_uw`
         burst_uw: Located<u64> = May, Whole(1, MAX_UW as i64);
-        /// as hardware pressure; false
+        /// the kernel gets the limit as hardware pressure; false
         tells_kernel: bool = May, Switch;
     }
 }

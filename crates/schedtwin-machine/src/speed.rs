@@ -81,7 +81,7 @@ pub(crate) const MAX_FACTOR: u64 = 100 * PERMILLE;
 keys! {
     /// a kind of work with speeds of its own
     struct WorkKeys in "work.*" {
-        /// share of its time at full speed that waits for memory
+        /// share of its time at full speed in which it waits for memory
         stall_permille: Located<u64> = Always, Whole(0, 1000);
     }
 }
