@@ -149,7 +149,10 @@ pub(crate) fn level_tables() -> [Table; 2] {
             "distance.line_ns",
             "time to fetch a cache line, by the smallest group that both CPUs share; a level that is left out has the value of the nearer one",
         ),
-        of("distance.ipi_ns", "additional latency of an interrupt, by the smallest group that both CPUs share"),
+        of(
+            "distance.ipi_ns",
+            "additional latency of an interrupt, by the smallest group that both CPUs share",
+        ),
     ]
 }
 

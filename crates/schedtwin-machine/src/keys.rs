@@ -33,7 +33,8 @@ pub fn tables() -> Vec<Table> {
         need: Always,
         kind: Map(1, speed::MAX_FACTOR as i64),
         unit: unit_of(speed::FACTORS, &Map(1, 1)),
-        help: "for each `[core.NAME]`: speed of this work relative to the capacity; 1000".to_string(),
+        help: "for each `[core.NAME]`: speed of this work relative to the capacity; 1000"
+            .to_string(),
     });
     let mut costs = costs::PathCostKeys::table();
     costs.keys.extend(PathCosts::declared().into_iter().map(|(name, help, share)| Key {
