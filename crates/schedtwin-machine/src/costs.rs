@@ -249,9 +249,9 @@ fn read_cost(
     Some(Cost::Given(cost.value))
 }
 
-/// How long interrupts take from their cause to the first instruction of the handler, on a CPU that
-/// is neither idle nor has interrupts off. Each is drawn evenly from a range, keyed by the seed: on
-/// real hardware it depends on what the bus is doing.
+/// Latencies of interrupts from their cause to the first instruction of the handler, on a CPU that is neither idle
+/// nor has interrupts off. Each is drawn evenly from a range, keyed by the seed; on real hardware it depends on the
+/// state of the bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupts {
     /// Inter-processor interrupt: the least.

@@ -64,7 +64,8 @@ impl Distance {
 /// Costs of distances.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Distances {
-    /// How long a task that has moved so far executes without getting on, ns; never falling.
+    /// The time for which a task executes without progress after a migration over each distance, ns; it never falls
+    /// with the distance.
     pub refill_ns: [Ns; Distance::COUNT],
     /// The extra time of an interrupt from so far, ns; never falling.
     pub ipi_ns: [Ns; Distance::COUNT],

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How heat flows, and what the kernel is told to do about it.
+//! Heat flow, and the thermal zones of the kernel.
 //!
-//! Silicon and case are a network of nodes: each stores heat, and passes it on through resistances, at last to the
-//! ambient air. A thermal zone watches a node: its trip points say from which temperature on which clocks
-//! are held back, its governor by how much.
+//! Silicon and case are a network of nodes. Each stores heat and passes it on through resistances, at last to the
+//! ambient air. A thermal zone reads the temperature of a node: above its trip points clocks are limited, and its
+//! governor decides by how much.
 //!
 //! ```toml
 //! heat = true

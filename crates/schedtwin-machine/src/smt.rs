@@ -37,7 +37,8 @@ pub struct Smt {
     pub second_permille: u64,
     /// Speed of each thread while one, two, ... of its core work, thousandths; never rising, not empty.
     pub speed_permille: Vec<u64>,
-    /// How much of a working thread one in the polling state is to the others of its core, thousandths, 0..=1000.
+    /// The effect of a polling thread on the others of its core, as a share of a working thread's effect,
+    /// thousandths, 0..=1000.
     pub polling_permille: u64,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How fast a CPU works: capacity × frequency, as an exact fraction.
+//! The speed of a CPU: capacity × frequency, as an exact fraction.
 //!
 //! The rate of a CPU is work per nanosecond with [`RATE_SHIFT`] fractional bits: a CPU of capacity
 //! 1024 at its highest frequency does 1 ns of work a nanosecond, [`RATE_FULL`]. The rate is rounded

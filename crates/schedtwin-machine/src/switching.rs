@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How a clock gets from one frequency to another.
+//! The change of a clock from one frequency to another.
 //!
 //! ```text
 //!  request ── settle_us (and the voltage's way up) ──────────────┬── at work at the new frequency
@@ -36,14 +36,14 @@ pub const MAILBOX: usize = 8;
 /// The largest latency of a frequency switch: a second.
 const MAX_LATENCY_US: u64 = 1_000_000;
 
-/// How a clock gets from one frequency to another.
+/// The change of a clock from one frequency to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Switching {
     /// From the request to the hardware running at the new frequency, without the voltage's way.
     pub settle_ns: Ns,
     /// For how long its CPUs stand still at the end of that; at most `settle_ns`.
     pub stall_ns: Ns,
-    /// How fast the voltage rises, µV per µs; `None`: it is no matter.
+    /// Speed at which the voltage rises, µV per µs; `None`: the clock does not wait for the voltage.
     pub slew_uv_per_us: Option<u64>,
     /// The fate of a request that comes while an earlier one is under way.
     pub late_requests: LateRequests,
@@ -89,7 +89,7 @@ impl Switching {
         Switching { settle_ns, stall_ns: 0, slew_uv_per_us: None, late_requests }
     }
 
-    /// How long a switch takes.
+    /// Returns the time that a switch takes.
     ///
     /// ```
     /// use schedtwin_machine::{OperatingPoint, Switching};

@@ -5,7 +5,8 @@ use super::declare::{Setting, Value, With, feature_known_by, switch_from};
 use super::{EevdfForm, FairClass, UtilEstForm};
 
 declare! { []
-    /// Scheduler features (`debugfs sched/features`), named as there. A feature that a release has not is false.
+    /// Scheduler features (`debugfs sched/features`), with the names there. A feature that a release lacks is
+    /// false.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     struct Features in "features." {
         /// A task keeps its lag while it sleeps.

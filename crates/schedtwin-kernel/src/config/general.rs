@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Ticks, preemption, topology from firmware, and what the build of a kernel decides.
+//! Ticks, preemption, topology from firmware, and options of the kernel's build.
 
 macro_rules! general {
     ([$next:ident $($more:ident)*] $($before:tt)*) => {

@@ -6,7 +6,7 @@
 //! values of [`Config`]. A **tunable** is a number or a switch that a user of the release can change too: a sysctl,
 //! a file in debugfs, a build option.
 //!
-//! Each is declared once, in the file of its subsystem; [`declare`] says how, and what follows from a declaration.
+//! Each is declared once, in the file of its subsystem ([`declare`]).
 //!
 //! | file | declares |
 //! |---|---|
@@ -227,7 +227,7 @@ impl Config {
 }
 
 impl PmQos {
-    /// What governors are told (`cpuidle_governor_latency_req`): the stricter limit, nanoseconds.
+    /// The latency limit for governors (`cpuidle_governor_latency_req`): the stricter of the two, nanoseconds.
     ///
     /// ```
     /// use schedtwin_kernel::config::PmQos;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What tasks sleep on: timers, pipes.
+//! Timers and pipes.
 
 macro_rules! sleep {
     ([$next:ident $($more:ident)*] $($before:tt)*) => {
