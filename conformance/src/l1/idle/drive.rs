@@ -274,7 +274,7 @@ impl<'a> IdleDrive<'a> {
             let corners = corners(kernel, &machine.governor, states.len());
             Cpu::new(states, corners.expect("only known governors are driven"))
         });
-        // A tick that arrives late, until the switch, comes before the idle loop and is not reported to the governor.
+        // A tick that is delayed until the switch is handled before the idle loop, and is not reported to the governor.
         match r.event {
             Event::Sleep { .. } => cpu.in_loop = true,
             Event::CpuIdle { state, .. } if state >= 0 => cpu.in_loop = true,

@@ -88,7 +88,7 @@ macro_rules! uclamp {
         /// to clamped values, so its authors reduced clamps to 0.8. A maximum of 1024 means no clamp and is not
         /// changed.
         uclamp_scale_permille: integer u32 {
-            linux "none; who sets clamps does this";
+            linux "none: user space scales the clamps that it sets";
             range 1..=1000;
             unnamed 1000;
         }
