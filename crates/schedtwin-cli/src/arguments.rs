@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What can be asked: the command line, with help that teaches by example.
+//! The command line, with help that teaches by example.
 
 mod study;
 mod sweep;
@@ -30,11 +30,11 @@ const MOST_THREADS: u64 = 1024;
 
 const OVERVIEW: &str = "\
 Examples:
-  schedtwin list                                        what there is to choose from
+  schedtwin list                                        everything that is built in
   schedtwin run -m pixel6 -w ui-phone                   one run on linux-7.3
   schedtwin compare -m pixel6 -w ui-phone -k linux-7.3 -k linux-7.3:hz=1000
-  schedtwin run -m pixel6 -w app.json --record r.rec    keeps every decision
-  schedtwin explain r.rec --at 1.5s                     says why
+  schedtwin run -m pixel6 -w app.json --record r.rec    keep every decision
+  schedtwin explain r.rec --at 1.5s                     print them, with their reasons
 
 Names and their variants:
   MACHINE   NAME[:KEY=VALUE,...]             pixel6:coupling=false
@@ -42,12 +42,12 @@ Names and their variants:
   WORKLOAD  NAME or FILE                     w1, my-app.json
 Each may be a path: machines and kernels are .toml files, workloads rt-app's .json files.
 
-Exit codes: 0 it ran; 1 a --fail-if or a check failed; 2 bad input; 101 a bug;
+Exit codes: 0 success; 1 a --fail-if or a check failed; 2 bad input; 101 a bug;
 130 Ctrl-C; 143 TERM.";
 
 const ABOUT: &str = "\
 A deterministic twin of Linux's scheduler, frequency and idle code: name a machine, a workload
-and two kernels, and see what the change does.";
+and two kernels, and see what the change between them does.";
 
 /// The command line.
 #[derive(Parser)]
@@ -62,10 +62,10 @@ pub enum Command {
     /// Run one workload on one kernel and print what was measured
     #[command(after_help = RUN_EXAMPLES, allow_negative_numbers = true)]
     Run(Run),
-    /// Run kernels with the same seeds and print what differs, with intervals
+    /// Run kernels with the same seeds and print the differences, with intervals
     #[command(after_help = COMPARE_EXAMPLES, allow_negative_numbers = true)]
     Compare(Compare),
-    /// Ask a record what happened and why
+    /// Print the events and decisions of a record, with the reason for each decision
     #[command(after_help = EXPLAIN_EXAMPLES, allow_negative_numbers = true)]
     Explain(Explain),
     /// List what is built in
@@ -73,7 +73,7 @@ pub enum Command {
         after_help = "Examples:\n  schedtwin list\n  schedtwin list kernels\n  schedtwin list metrics"
     )]
     List(List),
-    /// Show every setting of a machine or kernel, a workload, a patch, or a JSON schema
+    /// Show a machine, kernel, workload, patch or JSON schema with all its settings
     #[command(
         after_help = "Examples:\n  schedtwin show kernel linux-7.3\n  schedtwin show kernel linux-7.3:hz=1000\n  schedtwin show kernel linux-6.6 linux-7.3\n  schedtwin show machine pixel6\n  schedtwin show machine pixel6 -k linux-7.3\n  schedtwin show machine pixel6 --file > mine.toml\n  schedtwin show schema compare > compare.schema.json"
     )]
@@ -89,31 +89,31 @@ pub enum Command {
     /// Record this machine through tracefs, with no other program, for replay: a trace.dat
     #[command(after_help = RECORD_EXAMPLES)]
     Record(Record),
-    /// Published experiments: what was measured, and what the twin says
+    /// Run published experiments and print the published numbers beside the twin's
     #[command(after_help = STUDY_EXAMPLES, allow_negative_numbers = true)]
     Study(StudyArguments),
-    /// Fit what nobody published, on what was published of the base kernels only
+    /// Fit the unpublished parameters of a study to the published values of its base kernel
     #[command(after_help = CALIBRATE_EXAMPLES)]
     Calibrate(Calibrate),
-    /// Look for the value of a setting at which a metric is what is wanted
+    /// Find the value of a setting at which a metric has a wanted value
     #[command(after_help = TUNE_EXAMPLES, allow_negative_numbers = true)]
     Tune(Tune),
-    /// Run many settings: lists of machines, kernels and workloads; a line a run, in shards if wanted
+    /// Run every combination of machines, kernels and workloads, on several computers if wanted
     #[command(after_help = SWEEP_EXAMPLES, allow_negative_numbers = true)]
     Sweep(Sweep),
-    /// Make one file of all shards of a sweep
+    /// Merge the shards of a sweep into one file
     #[command(after_help = MERGE_EXAMPLES)]
     Merge(Merge),
-    /// What the work of a trace would have done on other kernels, and how far that is the recording
+    /// Run the work of a recorded trace on other kernels, and say how far to trust the result
     #[command(after_help = REPLAY_EXAMPLES, allow_negative_numbers = true)]
     Replay(Replay),
-    /// Turn a record or a trace that schedtwin wrote into another format
+    /// Convert a record or trace that schedtwin wrote into another format
     #[command(after_help = CONVERT_EXAMPLES)]
     Convert(Convert),
-    /// Compare a kernel with itself: how often is a difference called significant?
+    /// Compare a kernel with itself and count the differences that are called significant
     #[command(after_help = AA_EXAMPLES, allow_negative_numbers = true)]
     Aa(Aa),
-    /// Print what a shell needs to complete names of commands and options
+    /// Print completions of commands and options for a shell
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
         /// The shell
@@ -124,7 +124,7 @@ pub enum Command {
         after_help = "Examples:\n  schedtwin man ~/.local/share/man/man1\n  man schedtwin-compare"
     )]
     Man {
-        /// Where to; it is made if it is not there
+        /// The directory; it is created if it does not exist
         #[arg(value_name = "DIRECTORY")]
         directory: PathBuf,
     },
@@ -146,54 +146,54 @@ Examples:
   schedtwin compare -m pixel6 -w ui-phone -k linux-7.3 -k linux-7.3:hz=100 --precision 1%
   schedtwin compare -m pixel6 -w ui-phone -k 'linux-7.3:hz={100,250,1000}'
   schedtwin compare -m pixel6 -w ui-phone -k 'linux-7.3:tree=~/src/linux@{HEAD~1,HEAD},cpuidle=tree'   a commit's C
-  schedtwin compare ... --more                      parts of the machine, what explains the headlines
+  schedtwin compare ... --more                      with parts of the machine and explaining metrics
   schedtwin compare ... --metric 'power,domain=*' --metric wakeup_latency.p99,task=ui    only these
-  schedtwin compare ... --format markdown           for a web page; json and csv carry everything
+  schedtwin compare ... --format markdown           for a web page; json and csv have everything
   schedtwin compare ... --metric throughput --metric wakeup_latency.p99 --width 72 -o table.txt   for a commit message
   schedtwin compare ... --mmtests --stddev          as mmtests prints it
   schedtwin compare ... --html report.html          figures too: one file for a browser
-  schedtwin compare ... --first-difference          where the executions part, and why
+  schedtwin compare ... --first-difference          the first decision that differs, and its reason
   schedtwin compare ... --fail-if 'power>+5%' --fail-if 'wakeup_latency.p99{task=ui}>+10%'
 
-Metrics: NAME[.STAT][,LABEL=VALUE...], * for any letters; schedtwin list metrics says which there are.
+Metrics: NAME[.STAT][,LABEL=VALUE...], * for any letters; schedtwin list metrics lists them.
 Conditions of --fail-if: NAME[.STAT][{LABEL=VALUE,...}] then one of > >= < <= and a limit.
   power>+5%        the power of another kernel is more than 5% above the first's
   power>+10mW      ... more than 10 mW above it
   overutilized>4%  the value itself; overutilized is measured in %
-It has to be certain: the whole 95% interval lies there. mean:power>+5% asks the mean alone;
-possible:power>+5% fires unless the interval rules it out.";
+A condition holds if the whole 95% interval is beyond the limit. mean:power>+5% looks at the mean
+alone; possible:power>+5% holds if any part of the interval is beyond it.";
 
 const REPLAY_EXAMPLES: &str = "\
 Examples:
   schedtwin replay trace.txt -m pixel6 -k linux-7.3
-  schedtwin replay trace.txt.xz -m pixel6 -k linux-7.3 -k linux-7.3:hz=1000 --duration 1s
+  schedtwin replay trace.dat -m pixel6 -k linux-7.3 -k linux-7.3:hz=1000 --duration 1s
   schedtwin replay trace.txt -m pixel6 --recorded-on uniform8 -k linux-7.3
   zcat trace.txt.gz | schedtwin replay - -m pixel6 -k linux-7.3
-  schedtwin replay ... --html report.html --fail-if 'power>+5%'      as compare has them
-TRACE is ftrace text: of /sys/kernel/tracing/trace, or of trace-cmd report. To record it:
+  schedtwin replay ... --html report.html --fail-if 'power>+5%'      as for compare
+TRACE is ftrace text, trace.dat, perf.data or a Perfetto trace. To record one: schedtwin record, or
   trace-cmd record -e sched_switch -e sched_waking -e sched_wakeup -e sched_wakeup_new \\
     -e sched_process_fork -e cpu_frequency -e cpu_idle COMMAND
-What threads computed and who woke whom is kept; where and how fast they ran is left to the
-kernel that replays them. The section on fidelity says what was used, left out and assumed.";
+The replay keeps how much each thread computed and which thread woke which. The replaying kernel
+decides where and how fast threads run. The output says what was used, left out and assumed.";
 
 const CONVERT_EXAMPLES: &str = "\
 Examples:
-  schedtwin run -m pixel6 -w ui-phone --record out.rec      a record holds everything
+  schedtwin run -m pixel6 -w ui-phone --record out.rec      a record has everything
   schedtwin convert out.rec out.pftrace                     open it in ui.perfetto.dev
   schedtwin convert out.rec out.txt                         ftrace text, for LISA, TRAPpy and grep
   schedtwin convert out.rec out.jsonl                       JSON Lines, for jq
-  schedtwin convert out.pftrace out.rec                     a trace holds no decisions
-The ending of OUT says the format: .pftrace, .perfetto-trace, .pb; .txt, .ftrace; .rec, .record, .jsonl.
+  schedtwin convert out.pftrace out.rec                     a trace has no decisions
+The ending of OUT selects the format: .pftrace, .perfetto-trace, .pb; .txt, .ftrace; .rec, .record, .jsonl.
 Recordings of devices (ftrace text) are not converted: `schedtwin replay` reads them.";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
-  schedtwin explain r.rec --at 1.5s                 what happened around 1.5 s
+  schedtwin explain r.rec --at 1.5s                 everything around 1.5 s
   schedtwin explain r.rec --task ui --at 1.5s --window 5ms
   schedtwin explain r.rec --cpu 3 --limit 100
   schedtwin explain out.rec --task ui --json > ui.jsonl   a smaller record, for jq and for explain
-  schedtwin explain --legend                        what the columns mean, and their units
-  schedtwin explain r.rec --chains --cpu 3          from what needs a clock to the clock, and where the time went
+  schedtwin explain --legend                        the meaning of columns, and their units
+  schedtwin explain r.rec --chains --cpu 3          from each need for a clock to that clock, and the waiting time by part
 RECORD is what run --record wrote (facts, decisions and chains) or --trace as Perfetto (facts only).";
 
 const CAPTURE_EXAMPLES: &str = "\
@@ -202,24 +202,25 @@ Examples:
   schedtwin capture | ssh HOST sudo sh -s -- /tmp/capture
   schedtwin capture | adb shell su 0 sh -s -- /data/local/tmp/capture
 The script reads sysfs, debugfs and procfs and writes machine.toml and kernel.toml into the directory.
-What the device did not say is marked `# estimated`. Root sees more: the energy model, the features.";
+Values that the device does not report are marked `# estimated`. As root the script also reads the
+energy model and the scheduler features.";
 
 const RECORD_EXAMPLES: &str = "\
 Examples:
-  sudo schedtwin record --duration 10s                   everything that runs, for 10 s
-  sudo schedtwin record -o build.dat -- make -j8         until the command has ended
-  sudo schedtwin record                                  until Ctrl-C
+  sudo schedtwin record --duration 10s                   record everything for 10 s
+  sudo schedtwin record -o build.dat -- make -j8         record until the command ends
+  sudo schedtwin record                                  record until Ctrl-C
 It needs root and tracefs: mount -t tracefs nodev /sys/kernel/tracing
-The file is of trace-cmd's version 6: trace-cmd report, KernelShark and LISA read it. Beside the
-events it holds the threads with policy, nice value, allowed CPUs and group, and the machine and the
-kernel as `schedtwin capture` describes them. Programs run on: only tracefs is used, in an instance
-of its own that is removed at the end.";
+The file has version 6 of trace-cmd's format: trace-cmd report, KernelShark and LISA read it. Beside
+the events it has the threads with policy, nice value, allowed CPUs and group, and the machine and
+the kernel as `schedtwin capture` describes them. Programs are not stopped: only tracefs is used, in
+an instance of its own that is removed at the end.";
 
 const AA_EXAMPLES: &str = "\
 Examples:
   schedtwin aa -m pixel6 -w ui-phone -k linux-7.3
   schedtwin aa -m uniform8 -w w1 --duration 100ms --comparisons 100 --check
-A kernel does not differ from itself, so 5% of the rows should be called significant, as the test promises.";
+A kernel does not differ from itself, so the test should call about 5% of the rows significant.";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -227,7 +228,7 @@ Examples:
   schedtwin completions zsh > ~/.zfunc/_schedtwin            a folder of $fpath
   schedtwin completions fish > ~/.config/fish/completions/schedtwin.fish";
 
-/// What every run needs.
+/// The machine, the workload and the duration of a run.
 #[derive(Args)]
 pub struct Subject {
     /// The machine: NAME[:KEY=VALUE,...] or a path
@@ -236,27 +237,27 @@ pub struct Subject {
     /// The workload: NAME [OPTIONS] or a path; several: [setsid] [cgroup=/PATH] NAME & NAME
     #[arg(short, long, value_name = "WORKLOAD")]
     pub workload: String,
-    /// How long to simulate, from where the workload's tasks have started: 10s, 500ms; else as long as the workload says
+    /// Simulated time after all tasks of the workload have started: 10s, 500ms [default: the workload's own]
     #[arg(long, allow_hyphen_values = true, value_name = "TIME")]
     pub duration: Option<Duration>,
 }
 
-/// How results are printed.
+/// Options for printing results.
 #[derive(Args)]
 pub struct Printing {
     /// The form of the result
     #[arg(long, value_enum, default_value_t = FormatArgument::Text)]
     format: FormatArgument,
-    /// Show the longer table: parts of the machine, and what explains the headlines
+    /// Show the longer table: with parts of the machine, and metrics that explain the headlines
     #[arg(long, conflicts_with = "all")]
     more: bool,
-    /// Show the longer table with a row for each domain and cluster, also where there are many
+    /// Show the longer table with a row for each domain and cluster, even if there are many
     #[arg(long, conflicts_with_all = ["more", "all"])]
     per_cpu: bool,
     /// Show every metric that has a value, every task and every CPU
     #[arg(long)]
     all: bool,
-    /// Only these rows, in every format: NAME[.STAT][,LABEL=VALUE...]; may be given again
+    /// Show only these rows, in every format: NAME[.STAT][,LABEL=VALUE...]; may be given again
     #[arg(long = "metric", value_name = "NAME,...", conflicts_with_all = ["more", "per_cpu", "all"])]
     metrics: Vec<String>,
     /// No progress bar and no notes on stderr
@@ -279,7 +280,7 @@ impl Printing {
         }
     }
 
-    /// What `--metric` names; none: everything. All faults at once, before anything runs.
+    /// The rows that `--metric` names; none: everything. All faults come at once, before anything runs.
     pub fn selectors(&self) -> Result<Vec<Selector>, Diagnostics> {
         let mut faults = Diagnostics::new();
         let mut selectors = Vec::new();
@@ -320,16 +321,16 @@ pub struct Run {
     /// The kernel: NAME[+PATCH...][:KEY=VALUE,...] or a path
     #[arg(short, long, value_name = "KERNEL", default_value = DEFAULT_KERNEL)]
     pub kernel: String,
-    /// Everything random follows from it
+    /// The seed of all random numbers
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Write a trace for other tools; the ending of its name says which: .pftrace, .txt
+    /// Write a trace for other tools; the ending of the name selects the format: .pftrace, .txt
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
     /// Write a record for `schedtwin explain`: packed, or JSON Lines if its name ends in .jsonl
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
-    /// Also write a page with figures, for a browser; it loads nothing from anywhere
+    /// Also write an HTML report with figures: one file, which loads nothing from elsewhere
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Recompute every cached sum at every event; slow, finds bugs
@@ -344,10 +345,10 @@ pub struct Record {
     /// The file to write
     #[arg(short, long, value_name = "FILE", default_value = "schedtwin.dat")]
     pub output: PathBuf,
-    /// Record for so long: 10s, 500ms; else until the command ends, or Ctrl-C
+    /// Length of the recording: 10s, 500ms; else until the command ends, or Ctrl-C
     #[arg(long, allow_hyphen_values = true, value_name = "TIME")]
     pub duration: Option<Duration>,
-    /// Size of each CPU's buffer in the kernel, KiB; larger if events are lost
+    /// Size of each CPU's buffer in the kernel, in KiB; give more if events are lost
     #[arg(long = "buffer", value_name = "KIB", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(64..=1_048_576))]
     pub buffer_kib: u32,
     /// Also record this event: SYSTEM:NAME, as timer:hrtimer_start; may be given again
@@ -363,25 +364,25 @@ pub struct Record {
 
 #[derive(Args)]
 pub struct Compare {
-    /// A machine: NAME[:KEY=VALUE,...] or a path; given again, one table has all
+    /// A machine: NAME[:KEY=VALUE,...] or a path; may be given again, for one table with all
     #[arg(short, long = "machine", value_name = "MACHINE", required = true)]
     pub machines: Vec<String>,
-    /// A workload: NAME [OPTIONS] or a path; several beside each other: [setsid] [cgroup=/PATH] NAME & NAME; given again, one
-    /// table has all
+    /// A workload: NAME [OPTIONS] or a path; several at the same time: [setsid] [cgroup=/PATH] NAME & NAME; may be
+    /// given again, for one table with all
     #[arg(short, long = "workload", value_name = "WORKLOAD", required = true)]
     pub workloads: Vec<String>,
-    /// How long to simulate, from where the workload's tasks have started: 10s, 500ms; else as long as the workload says
+    /// Simulated time after all tasks of the workload have started: 10s, 500ms [default: the workload's own]
     #[arg(long, allow_hyphen_values = true, value_name = "TIME")]
     pub duration: Option<Duration>,
-    /// A kernel; the first is the baseline, give it again for each other, or name several at once:
-    /// 'linux-7.3:hz={250,1000}'
+    /// A kernel; give -k again for each further kernel, or name several at once: 'linux-7.3:hz={250,1000}'. The
+    /// first is the baseline
     #[arg(short, long = "kernel", value_name = "KERNEL", required = true)]
     pub kernels: Vec<String>,
     /// Runs of each kernel, with seeds SEED, SEED+1, ...
     #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(1..=MOST_ITERATIONS as u64),
           default_value_t = DEFAULT_ITERATIONS as u64, conflicts_with = "precision", value_name = "RUNS")]
     pub iterations: u64,
-    /// Run until the differences of the main metrics are known that well (95% half-width), e.g. 1%
+    /// Add seeds until the differences of the main metrics have intervals this narrow (95% half-width), e.g. 1%
     #[arg(long, value_parser = percent::parse_percent, value_name = "PERCENT")]
     pub precision: Option<f64>,
     /// The most runs of each kernel that --precision may take
@@ -394,29 +395,29 @@ pub struct Compare {
     /// Exit with 1 if this holds, e.g. 'power>+5%'; may be given again
     #[arg(long = "fail-if", value_name = "CONDITION")]
     pub fail_if: Vec<String>,
-    /// Print where the executions of the first seed part, and why, instead of a table
+    /// Print the first decision where the executions of the first seed diverge, and the reason, instead of a table
     #[arg(long, conflicts_with_all = ["fail_if", "format", "html", "more", "per_cpu", "all", "metrics"])]
     pub first_difference: bool,
-    /// Also write a page with figures, for a browser; it loads nothing from anywhere
+    /// Also write an HTML report with figures: one file, which loads nothing from elsewhere
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Write the result there instead of to stdout
+    /// Write the result to this file instead of stdout
     #[arg(short, long, value_name = "FILE", conflicts_with = "first_difference")]
     pub output: Option<PathBuf>,
-    /// Of the text: how many columns it may take, e.g. 72 for a commit message [default: 100]
+    /// Width of the text in columns, e.g. 72 for a commit message [default: 100]
     #[arg(long, value_parser = clap::value_parser!(u16).range(40..=1000), value_name = "COLUMNS",
           conflicts_with = "first_difference")]
     pub width: Option<u16>,
-    /// Of the text: means with their standard deviation over the seeds, not the interval of the difference
+    /// In the text: means with their standard deviation over the seeds, without the interval of the difference
     #[arg(long, conflicts_with = "first_difference")]
     pub stddev: bool,
-    /// Of the text: as mmtests prints it, a column a kernel and changes in brackets, positive for the better
+    /// In the text: as mmtests prints it, with a column for each kernel and changes in brackets, positive if better
     #[arg(long, conflicts_with = "first_difference")]
     pub mmtests: bool,
-    /// Of several machines or workloads: a table for each, not one for all
+    /// With several machines or workloads: print a table for each, not one for all
     #[arg(long, conflicts_with = "first_difference")]
     pub each: bool,
-    /// Threads; changes no result [default: one per CPU]
+    /// Threads; no result depends on the number [default: one per CPU]
     #[arg(long, alias = "jobs", value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
     pub threads: Option<u64>,
     #[command(flatten)]
@@ -429,14 +430,14 @@ impl Compare {
         if self.precision.is_some() { self.max_iterations } else { self.iterations }
     }
 
-    /// How the text is laid out.
+    /// The layout of the text.
     pub fn layout(&self) -> Layout {
         let Layout { width, .. } = Layout::default();
         let width = self.width.map_or(width, usize::from);
         Layout { width, stddev: self.stddev, mmtests: self.mmtests }
     }
 
-    /// Which of its options only texts know, if one is given with another format.
+    /// An option for the text format that is given with another format; `None`: there is none.
     pub fn misplaced(&self) -> Option<&'static str> {
         let text = self.printing.format() == Format::Text;
         let given = [(self.width.is_some(), "--width"), (self.stddev, "--stddev")];
@@ -447,24 +448,25 @@ impl Compare {
 
 #[derive(Args)]
 pub struct Replay {
-    /// The trace: text of ftrace, trace-cmd report, atrace or perf script, or a page of systrace; plain or packed with gzip,
-    /// zstd, xz or zip; - is standard input. The file's content tells, not its name
+    /// The trace: text of ftrace, trace-cmd report, atrace or perf script, a page of systrace, trace.dat, perf.data
+    /// or a Perfetto trace; plain or packed with gzip, zstd, xz or zip; - is standard input. The format is found by
+    /// the content, not by the name
     #[arg(value_name = "TRACE")]
     pub recording: PathBuf,
     /// The machine that replays it: NAME[:KEY=VALUE,...] or a path
     #[arg(short, long, value_name = "MACHINE")]
     pub machine: String,
-    /// The machine that it was recorded on, whose capacities make work of time [default: MACHINE]
+    /// The machine of the recording; its capacities convert recorded time into work [default: MACHINE]
     #[arg(long, value_name = "MACHINE")]
     pub recorded_on: Option<String>,
     /// Capacities of recorded CPUs, instead of those of a machine: 0-3=383,4-5=1024
     #[arg(long, value_name = "CPUS=CAPACITY,...")]
     pub capacities: Option<schedtwin_engine::recording::Capacities>,
-    /// A kernel, given again for each other. Put the kernel that recorded first: it is the baseline, and
-    /// its replay should look most like the recording
+    /// A kernel; give -k again for each further kernel. Name the kernel of the recording first: it is the baseline,
+    /// and its replay is compared with the recording
     #[arg(short, long = "kernel", value_name = "KERNEL", required = true)]
     pub kernels: Vec<String>,
-    /// How much of the trace, from its beginning: 2s, 500ms; else all of it
+    /// The part of the trace to replay, from its beginning: 2s, 500ms; else all of it
     #[arg(long, allow_hyphen_values = true, value_name = "TIME")]
     pub duration: Option<Duration>,
     /// Runs of each kernel, with seeds SEED, SEED+1, ...
@@ -474,26 +476,27 @@ pub struct Replay {
     /// The first seed
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Write a trace of the first kernel's first run; the ending says which: .pftrace, .txt
+    /// Write a trace of the first kernel's first run; the ending of the name selects the format: .pftrace, .txt
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
     /// Write a record of the first kernel's first run for `schedtwin explain`: packed, or JSON Lines (.jsonl)
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
-    /// Exit with 1 if this holds, e.g. 'power>+5%'; may be given again. Rows that are doubtful do not count, see
-    /// --fail-on-doubtful
+    /// Exit with 1 if this holds, e.g. 'power>+5%'; may be given again. Doubtful rows do not count unless
+    /// --fail-on-doubtful is given
     #[arg(long = "fail-if", value_name = "CONDITION")]
     pub fail_if: Vec<String>,
-    /// Let --fail-if judge rows that are doubtful, because the replay on the first kernel is not as recorded
+    /// Let --fail-if also judge doubtful rows, for which the replay on the first kernel differs too much from the
+    /// recording
     #[arg(long, requires = "fail_if")]
     pub fail_on_doubtful: bool,
-    /// Print where the executions of the first seed part, and why, instead of a table
+    /// Print the first decision where the executions of the first seed diverge, and the reason, instead of a table
     #[arg(long, conflicts_with_all = ["fail_if", "format", "html", "trace", "record", "more", "per_cpu", "all", "metrics"])]
     pub first_difference: bool,
-    /// Also write a page with figures, for a browser; it loads nothing from anywhere
+    /// Also write an HTML report with figures: one file, which loads nothing from elsewhere
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Threads; changes no result [default: one per CPU]
+    /// Threads; no result depends on the number [default: one per CPU]
     #[arg(long, alias = "jobs", value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
     pub threads: Option<u64>,
     #[command(flatten)]
@@ -503,38 +506,39 @@ pub struct Replay {
 #[derive(Args)]
 #[command(group = ArgGroup::new("what").required(true).multiple(true).args(["at", "task", "cpu", "chains", "legend"]))]
 pub struct Explain {
-    /// What --record or --trace wrote
+    /// The file that --record or --trace wrote
     #[arg(value_name = "RECORD", required_unless_present = "legend")]
     pub record: Option<PathBuf>,
-    /// Around this time: 1.5s, 20ms
+    /// Entries around this time: 1.5s, 20ms
     #[arg(long, value_name = "TIME")]
     pub at: Option<String>,
-    /// About these tasks: a name (ui-3), all of a name's threads (ui), * and ? match, or a number
+    /// Entries about these tasks: a name (ui-3), the name of all its threads (ui), a pattern with * and ?, or a
+    /// number
     #[arg(long, value_name = "NAME")]
     pub task: Option<String>,
-    /// On or about this CPU
+    /// Entries on or about this CPU
     #[arg(long, value_name = "N")]
     pub cpu: Option<u16>,
-    /// How far around --at, to each side
+    /// Time before and after --at
     #[arg(long, value_name = "TIME", value_parser = schedtwin_trace::explain::parse_time, default_value = "500us", requires = "at")]
     pub window: Ns,
-    /// At most so many entries
+    /// The largest number of entries
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub limit: u64,
-    /// Only chains: what needed another clock, who asked for it when, and where the time went
+    /// Only chains: each need for another clock, the requests that followed, and the parts of the waiting time
     #[arg(long)]
     pub chains: bool,
-    /// As JSON Lines (schedtwin show schema record): what matches, behind the record's head and tasks
+    /// Print JSON Lines (schedtwin show schema record): the record's header and tasks, then the matching entries
     #[arg(long)]
     pub json: bool,
-    /// What the words and columns mean, and their units; without RECORD nothing else
+    /// Explain the words, columns and units; without RECORD print nothing else
     #[arg(long, conflicts_with = "json")]
     pub legend: bool,
 }
 
 #[derive(Args)]
 pub struct List {
-    /// What to list; everything if left out
+    /// The kind to list [default: all]
     pub what: Option<Kind>,
 }
 
@@ -548,13 +552,13 @@ pub enum Kind {
     Patches,
     /// Built-in benchmarks
     Workloads,
-    /// What is measured: name, unit, meaning
+    /// Metrics: name, unit, meaning
     Metrics,
     /// Published experiments
     Studies,
-    /// What a kernel can differ in: variation points with their arms and releases, and tunables
+    /// Settings of kernels: variation points with their arms and releases, and tunables
     Points,
-    /// JSON schemas of what schedtwin writes, and of machine and kernel files
+    /// JSON schemas of outputs, and of machine and kernel files
     Schemas,
 }
 
@@ -566,32 +570,32 @@ pub struct Show {
 
 #[derive(Subcommand)]
 pub enum Shown {
-    /// Topology, operating points, idle states and the rest of a machine
+    /// Topology, operating points, idle states and all other values of a machine
     Machine {
         /// NAME[:KEY=VALUE,...] or a path
         name: String,
-        /// Its scheduling domains under a kernel, NAME[+PATCH...][:KEY=VALUE,...] or a path, in place of the machine
+        /// Print the scheduling domains that this kernel builds instead: NAME[+PATCH...][:KEY=VALUE,...] or a path
         #[arg(short, long, conflicts_with = "file")]
         kernel: Option<String>,
-        /// The file of a built-in machine as it is, to begin one's own with
+        /// Print the file of a built-in machine, to start your own from
         #[arg(long)]
         file: bool,
     },
-    /// Every setting of a kernel, with the sysctl or config option that it is known by; of several kernels, what they differ in
+    /// Every setting of a kernel, with its sysctl or config option; of several kernels, the settings that differ
     Kernel {
         /// NAME[+PATCH...][:KEY=VALUE,...] or a path
         #[arg(required = true, value_name = "KERNEL")]
         names: Vec<String>,
-        /// As a kernel file with all its settings, patches included
+        /// Print a kernel file with all settings, patches included
         #[arg(long)]
         file: bool,
     },
-    /// What a built-in workload does
+    /// The parts and options of a workload
     Workload {
         /// NAME or a path
         name: String,
     },
-    /// What a patch changes
+    /// The settings that a patch changes
     Patch {
         /// NAME or a path
         name: String,
@@ -617,7 +621,7 @@ pub struct Aa {
     /// The kernel that is compared with itself
     #[arg(short, long, value_name = "KERNEL", default_value = DEFAULT_KERNEL)]
     pub kernel: String,
-    /// How many comparisons
+    /// Number of comparisons
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1_000_000), default_value_t = 400)]
     pub comparisons: u64,
     /// Exit with 1 if less than 2% or more than 8% of all are called significant
@@ -629,7 +633,7 @@ pub struct Aa {
     /// The first seed
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Threads; changes no result
+    /// Threads; no result depends on the number [default: one per CPU]
     #[arg(long, alias = "jobs", value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
     pub threads: Option<u64>,
     /// No progress bar
@@ -642,7 +646,7 @@ pub struct Convert {
     /// A record, or a Perfetto trace that schedtwin wrote
     #[arg(value_name = "IN")]
     pub from: PathBuf,
-    /// Where to; the ending says in which format
+    /// The file to write; the ending of the name selects the format
     #[arg(value_name = "OUT")]
     pub to: PathBuf,
 }

@@ -44,13 +44,13 @@ pub struct Broadcast {
 keys! {
     /// the timer for CPUs whose own timers stop
     struct BroadcastKeys in "broadcast" {
-        /// its name; `hrtimer`: a CPU that stays out of such states
+        /// name of the device; `hrtimer`: a CPU that does not enter such states
         device: Located<String> = Always, Text;
-        /// whom it interrupts; 0
+        /// the CPU that it interrupts; 0
         cpu: Located<u64> = May, Whole(0, 65_535);
         /// it interrupts the CPU with the earliest event; false
         moves: Located<bool> = May, Switch;
-        /// what arming it costs; 0
+        /// cost of arming it; 0
         program_ns: Located<u64> = May, upto(MAX_PROGRAM_NS);
     }
 }

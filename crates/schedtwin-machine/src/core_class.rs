@@ -158,7 +158,7 @@ pub(crate) fn all() -> [&'static str; 5] {
 keys! {
     /// a kind of core; `idle` lists its states from the shallowest to the deepest
     struct CoreKeys in "core.*" {
-        /// what stands for values that the file leaves out: see above
+        /// estimates for keys that the file leaves out, see machine-files.md
         class: Located<String> = May, one_of(&all());
     }
 }

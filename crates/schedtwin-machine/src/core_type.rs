@@ -40,23 +40,23 @@ pub(crate) const MAX_ENTRY_NJ: u64 = 1_000_000_000;
 keys! {
     /// idle states that CPUs ask for, at most 10
     struct StateKeys in "core.*.idle[]" {
-        /// 1 to 31 letters
+        /// name of the state, 1 to 31 letters
         name: Located<String> = Always, Text;
-        /// from the instruction to being in the state
+        /// time from the instruction until the CPU is in the state
         entry_ns: Located<u64> = WithoutClass, upto(MAX_LATENCY_NS);
-        /// from the CPU's own timer to the first instruction
+        /// time from the CPU's own timer to the first instruction
         exit_ns: Located<u64> = WithoutClass, upto(MAX_LATENCY_NS);
-        /// `target_residency` of the kernel's table; of the first at most 1
+        /// `target_residency` in the kernel's table; for the first state at most 1
         residency_us: Located<u64> = Always, upto(MAX_LATENCY_NS / 1000);
-        /// `wfi`, a share of it (`30%`), `off`, `active` or a share of it (`46.3% active`)
+        /// power in the state: `wfi`, a share of it (`30%`), `off`, `active` or a share of it (`46.3% active`)
         power: Located<String> = Always, Text;
-        /// `exit_latency` of the kernel's table; entry and exit
+        /// `exit_latency` in the kernel's table; the sum of entry and exit
         kernel_exit_ns: Located<u64> = May, upto(MAX_LATENCY_NS);
-        /// the way out after another CPU's interrupt; `exit_ns`
+        /// exit time after another CPU's interrupt; `exit_ns`
         exit_ipi_ns: Located<u64> = May, upto(MAX_LATENCY_NS);
-        /// the way out after a device's interrupt; `exit_ns`
+        /// exit time after a device's interrupt; `exit_ns`
         exit_device_ns: Located<u64> = May, upto(MAX_LATENCY_NS);
-        /// the way back from an entry that an interrupt cuts short; left out, the entry is completed
+        /// time to return from an entry that an interrupt cuts short; left out, the entry is completed
         abort_ns: Located<u64> = May, upto(MAX_LATENCY_NS);
         /// energy of each entry; 0
         entry_nj: Located<u64> = May, upto(MAX_ENTRY_NJ);
@@ -70,13 +70,13 @@ keys! {
         polling: Located<bool> = May, Switch;
         /// the hardware refuses the entry while an interrupt waits; false
         refuses_pending: bool = May, Switch;
-        /// the CPU's timer stops, see `[broadcast]`; false
+        /// the CPU's timer stops (see `[broadcast]`); false
         local_timer_stops: bool = May, Switch;
-        /// the state of a whole core, entered once all its threads have asked; false
+        /// the state of a whole core, entered when all its threads have requested it; false
         core: Located<bool> = May, Switch;
-        /// of the whole frequency domain; false
+        /// the state of the whole frequency domain; false
         cluster: Located<bool> = May, Switch;
-        /// of the whole package; false
+        /// the state of the whole package; false
         package: Located<bool> = May, Switch;
     }
 }

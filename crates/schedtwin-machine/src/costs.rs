@@ -22,11 +22,11 @@ pub(crate) const MAX_COST_NS: u64 = 10_000_000;
 const MAX_DELAY_NS: u64 = 10_000_000;
 
 keys! {
-    /// what the kernel's paths cost; estimates on all machines but rig8: vary `percent`
+    /// costs of the kernel's paths; estimates on all machines except rig8: vary `percent`
     struct PathCostKeys in "path_costs" {
-        /// ns of a CPU of capacity 1024 at full speed, or of every CPU alike
+        /// the costs are ns of work on a CPU of capacity 1024 at full speed, or ns of time on every CPU
         scale: Located<String> = WithoutClass, words(&["work", "time"]);
-        /// scales all of them
+        /// factor for all costs
         percent: Located<u64> = WithoutClass, Whole(0, 10_000);
         /// run-queue clocks advance within a path; false
         running_clocks: bool = May, Switch;
@@ -36,15 +36,16 @@ keys! {
 }
 
 keys! {
-    /// from the cause to the first instruction of the handler on a busy CPU, drawn evenly
+    /// latencies from the cause to the first instruction of the handler on a busy CPU; each is drawn evenly between
+    /// two bounds
     struct InterruptKeys in "interrupts" {
-        /// of another CPU's interrupt, the least
+        /// interrupt by another CPU: shortest latency
         ipi_latency_min_ns: Located<u64> = WithoutClass, upto(MAX_DELAY_NS);
-        /// and the most
+        /// interrupt by another CPU: longest latency
         ipi_latency_max_ns: Located<u64> = WithoutClass, upto(MAX_DELAY_NS);
-        /// of a timer, the least
+        /// timer: shortest latency
         timer_latency_min_ns: Located<u64> = WithoutClass, upto(MAX_DELAY_NS);
-        /// and the most
+        /// timer: longest latency
         timer_latency_max_ns: Located<u64> = WithoutClass, upto(MAX_DELAY_NS);
     }
 }
@@ -248,9 +249,9 @@ fn read_cost(
     Some(Cost::Given(cost.value))
 }
 
-/// How long interrupts take from their cause to the first instruction of the handler, on a CPU that
-/// is neither idle nor has interrupts off. Each is drawn evenly from a range, keyed by the seed: on
-/// real hardware it depends on what the bus is doing.
+/// Latencies of interrupts from their cause to the first instruction of the handler, on a CPU that is neither idle
+/// nor has interrupts off. Each is drawn evenly from a range, keyed by the seed; on real hardware it depends on the
+/// state of the bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupts {
     /// Inter-processor interrupt: the least.

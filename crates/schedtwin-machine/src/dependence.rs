@@ -68,23 +68,24 @@ pub struct DependentPower {
 keys! {
     /// power of one domain that depends on the clock of another
     struct DependentKeys in "dependent[]" {
-        /// whose power
+        /// the domain whose power depends: the NAME of a `[domain.NAME]`
         domain: Located<String> = Always, Text;
-        /// on whose clock
+        /// the domain on whose clock it depends
         on: Located<String> = Always, Text;
     }
 }
 
 keys! {
-    /// one for each operating point; in each list a value for each of the other clock, which may end early
+    /// one row for each operating point of `domain`; each list has a value for each operating point of `on`, and
+    /// may be shorter
     struct RowKeys in "dependent[].rows[]" {
-        /// of `domain`
+        /// frequency of `domain`
         khz: Located<Khz> = Always, Whole(1, MAX_KHZ.into());
-        /// as in `opp`
+        /// power of one busy CPU, measured, as in `opp`
         active_uw: Vec<Located<u64>> = Always, list(upto(MAX_UW));
-        /// as in `opp`
+        /// power of one CPU in WFI, measured, as in `opp`
         wfi_uw: Vec<Located<u64>> = Always, list(upto(MAX_UW));
-        /// as in `opp`
+        /// power of the domain itself, as in `opp`
         static_uw: Vec<Located<u64>> = Always, list(upto(MAX_UW));
     }
 }

@@ -230,7 +230,7 @@ impl Machine {
         }
     }
 
-    /// How long a switch of a clock takes, and what happens meanwhile.
+    /// The time that a switch of a clock takes, and the state of its CPUs meanwhile.
     fn switching_in_words(&self, domain: &FrequencyDomain) -> String {
         let switching = &domain.switching;
         let mut words = span(switching.settle_ns);

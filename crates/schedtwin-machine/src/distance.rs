@@ -64,7 +64,8 @@ impl Distance {
 /// Costs of distances.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Distances {
-    /// How long a task that has moved so far executes without getting on, ns; never falling.
+    /// The time for which a task executes without progress after a migration over each distance, ns; it never falls
+    /// with the distance.
     pub refill_ns: [Ns; Distance::COUNT],
     /// The extra time of an interrupt from so far, ns; never falling.
     pub ipi_ns: [Ns; Distance::COUNT],
@@ -112,15 +113,15 @@ impl Machine {
 }
 
 keys! {
-    /// what it costs that CPUs are apart
+    /// costs of the distance between two CPUs
     struct DistanceKeys in "distance" {
-        /// cache lines that a task fetches after it has moved
+        /// cache lines that a task fetches after a migration
         refill_lines: Located<u64> = May, upto(MAX);
     }
 }
 
 keys! {
-    /// by the least that both CPUs share
+    /// by the smallest group that both CPUs share
     struct LevelKeys in "distance.line_ns" {
         /// threads of the same core
         core: Located<u64> = May, upto(MAX);
@@ -147,9 +148,12 @@ pub(crate) fn level_tables() -> [Table; 2] {
     [
         of(
             "distance.line_ns",
-            "what fetching a line takes, by the least that both CPUs share; a level left out is as the nearer one",
+            "time to fetch a cache line, by the smallest group that both CPUs share; a level that is left out has the value of the nearer one",
         ),
-        of("distance.ipi_ns", "what an interrupt from so far takes longer"),
+        of(
+            "distance.ipi_ns",
+            "additional latency of an interrupt, by the smallest group that both CPUs share",
+        ),
     ]
 }
 

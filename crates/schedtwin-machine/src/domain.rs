@@ -41,11 +41,11 @@ const MAX_OPPS: usize = 256;
 keys! {
     /// a clock: one for each cpufreq policy; `opp` lists its operating points
     struct DomainKeys in "domain.*" {
-        /// whose
+        /// numbers of the CPUs
         cpus: CpuList = Always, Cpus;
         /// a clock for each of these CPUs; false
         per_cpu: bool = May, Switch;
-        /// the domain's power while all its CPUs are in deep states; 0
+        /// power of the domain while all its CPUs are in deep states; 0
         off_uw: Located<u64> = May, upto(MAX_UW);
     }
 }
@@ -57,15 +57,15 @@ keys! {
         khz: Located<Khz> = Always, Whole(1, MAX_KHZ.into());
         /// voltage; needed with `slew_uv_per_us`
         uv: u32 = May, upto(u32::MAX.into());
-        /// power of one busy CPU in the kernel's energy model: EAS decides with it
+        /// power of one busy CPU in the kernel's energy model, which EAS reads
         em_uw: Located<u64> = Always, upto(MAX_UW);
-        /// power of one busy CPU, measured: the meter reads it
+        /// power of one busy CPU, measured, which the results count
         active_uw: Located<u64> = WithoutClass, upto(MAX_UW);
         /// power of one CPU in WFI, measured
         wfi_uw: Located<u64> = WithoutClass, upto(MAX_UW);
-        /// the domain's own power while any CPU is not in a deep state; 0
+        /// power of the domain itself while at least one CPU is not in a deep state; 0
         static_uw: Located<u64> = May, upto(MAX_UW);
-        /// the same while none executes; `static_uw`
+        /// the same while no CPU executes; `static_uw`
         idle_static_uw: Located<u64> = May, upto(MAX_UW);
     }
 }

@@ -55,27 +55,27 @@ use crate::{
 const MAX_ESTIMATES: usize = 100;
 
 keys! {
-    /// what stands before the first table
+    /// keys before the first table
     struct FileKeys in "" {
         /// letters, digits, `-`, `_` and `.`
         name: Located<String> = Always, Text;
         /// a line for people
         description: String = Always, Text;
-        /// how many lines hold estimates, as `schedtwin capture` counts them; results repeat it
+        /// number of lines with estimates, which `schedtwin capture` writes; results repeat it
         estimated: u64 = May, upto(i64::MAX as u64);
         /// paths of keys whose values are estimates, `["smt", "domain.cpu.opp"]`; `show machine` lists them
         estimates: Vec<Located<String>> = May, list(Text);
-        /// which `[topologies.NAME]` is in use
+        /// the `[topologies.NAME]` that is in use
         topology: Located<String> = WithoutClass, Text;
-        /// whether the clocks of `[[coupled]]` hold each other up; true
+        /// `[[coupled]]` is in effect; true
         coupling: bool = May, Switch;
-        /// rt-app's calibration: one loop on the strongest core at full speed
+        /// rt-app's calibration: time of one loop on the strongest core at full speed
         ns_per_loop: Located<u64> = WithoutClass, Whole(1, 1_000_000);
-        /// all powers are 0, and that is meant; false
+        /// all powers are 0 because none is known; false
         power_unknown: bool = May, Switch;
-        /// whether `[[dependent]]` holds; true
+        /// `[[dependent]]` is in effect; true
         power_dependence: bool = May, Switch;
-        /// whether `[work.NAME]` hold; true
+        /// `[work.NAME]` tables are in effect; true
         kinds: bool = May, Switch;
     }
 }
@@ -83,21 +83,21 @@ keys! {
 keys! {
     /// a group of equal CPUs; they are numbered from 0 without gaps
     struct CpuKeys in "cpu.*" {
-        /// which
+        /// numbers of the CPUs
         cpus: CpuList = Always, Cpus;
-        /// whose kind they are: the NAME of a `[core.NAME]`
+        /// kind of these CPUs: the NAME of a `[core.NAME]`
         core: Located<String> = Always, Text;
-        /// at the highest frequency; the strongest have 1024
+        /// capacity at the highest frequency; the strongest CPUs have 1024
         capacity: Located<Capacity> = WithoutClass, Whole(1, 1024);
     }
 }
 
 keys! {
-    /// a clock that holds another up
+    /// a clock whose frequency is a minimum for another clock
     struct CoupledKeys in "coupled[]" {
-        /// the clock that does: the NAME of a `[domain.NAME]`
+        /// the first clock: the NAME of a `[domain.NAME]`
         from: Located<String> = Always, Text;
-        /// the one that is held up
+        /// the clock with the minimum
         to: Located<String> = Always, Text;
     }
 }
@@ -105,9 +105,9 @@ keys! {
 keys! {
     /// steps, from the slowest
     struct FloorKeys in "coupled[].floor[]" {
-        /// while the one runs at least at this operating point
+        /// while clock `from` runs at this operating point or a higher one,
         at_khz: Located<Khz> = Always, Whole(1, MAX_KHZ.into());
-        /// the other does at this
+        /// clock `to` runs at least at this one
         min_khz: Located<Khz> = Always, Whole(1, MAX_KHZ.into());
     }
 }

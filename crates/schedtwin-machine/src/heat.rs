@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How heat flows, and what the kernel is told to do about it.
+//! Heat flow, and the thermal zones of the kernel.
 //!
-//! Silicon and case are a network of nodes: each stores heat, and passes it on through resistances, at last to the
-//! ambient air. A thermal zone watches a node: its trip points say from which temperature on which clocks
-//! are held back, its governor by how much.
+//! Silicon and case are a network of nodes. Each stores heat and passes it on through resistances, at last to the
+//! ambient air. A thermal zone reads the temperature of a node: above its trip points clocks are limited, and its
+//! governor decides by how much.
 //!
 //! ```toml
 //! heat = true
@@ -165,59 +165,60 @@ pub enum TripType {
 keys! {
     /// heat, at the top of the file
     struct HeatKeys in "" {
-        /// there is heat; left out, there is none
+        /// heat is simulated; left out, it is not
         heat: bool = May, Switch;
-        /// the air; needed with `heat`
+        /// temperature of the air; needed with `heat`
         ambient_c: Located<i64> = May, CELSIUS;
-        /// how much warmer all is at the start; 0
+        /// temperature of all nodes above the air at the start; 0
         start_above_k: Located<i64> = May, CELSIUS;
-        /// the grid on which heat flows; needed with `heat`
+        /// time between two steps of the heat flow; needed with `heat`
         heat_step_us: Located<u64> = May, Whole(100, 1_000_000);
     }
 }
 
 keys! {
-    /// something that stores heat
+    /// a part that stores heat
     struct NodeKeys in "heat_node.*" {
-        /// how much
+        /// heat capacity
         capacity_mj_per_k: Located<u64> = Always, Whole(1, MAX_HEAT as i64);
-        /// clocks and power domains whose power goes in here
+        /// clocks and power domains whose power heats this node
         heated_by: Vec<Located<String>> = May, list(Text);
     }
 }
 
 keys! {
-    /// where heat goes
+    /// neighbours to which heat flows
     struct EdgeKeys in "heat_node.*.to[]" {
         /// another node, or `ambient`
         node: Located<String> = Always, Text;
-        /// resistance
+        /// thermal resistance
         mk_per_w: Located<u64> = Always, Whole(1, MAX_HEAT as i64);
     }
 }
 
 keys! {
-    /// what the kernel does about it
+    /// a thermal zone of the kernel
     struct ZoneKeys in "thermal_zone.*" {
-        /// whose temperature it reads
+        /// the heat node whose temperature it reads
         node: Located<String> = Always, Text;
-        /// by how much clocks are held back
+        /// thermal governor, which limits clocks
         governor: Located<String> = Always, words(&["step_wise", "power_allocator"]);
-        /// how often it looks; 0: when a trip point is crossed
+        /// time between two readings; 0: read when a trip point is crossed
         polling_delay_ms: Located<u64> = Always, upto(MAX_DELAY_MS);
-        /// how often above a passive trip point
+        /// time between two readings above a passive trip point
         passive_delay_ms: Located<u64> = Always, upto(MAX_DELAY_MS);
-        /// of power_allocator; left out, the kernel's own estimate
+        /// power_allocator: sustainable power; left out, the kernel's own estimate
         sustainable_mw: u32 = May, upto(u32::MAX.into());
-        /// of power_allocator, 10 fractional bits; likewise
+        /// power_allocator: proportional coefficient above the target, 10 fractional bits; left out, the kernel's
+        /// own estimate
         k_po: i32 = May, COEFFICIENT;
-        /// likewise
+        /// power_allocator: proportional coefficient below the target, 10 fractional bits; left out, the kernel's own estimate
         k_pu: i32 = May, COEFFICIENT;
-        /// likewise
+        /// power_allocator: integral coefficient, 10 fractional bits; left out, the kernel's own estimate
         k_i: i32 = May, COEFFICIENT;
-        /// likewise
+        /// power_allocator: derivative coefficient, 10 fractional bits; left out, the kernel's own estimate
         k_d: i32 = May, COEFFICIENT;
-        /// of power_allocator; 0
+        /// power_allocator: cutoff of the integral term; 0
         integral_cutoff_c: Located<i64> = May, CELSIUS;
     }
 }
@@ -225,13 +226,13 @@ keys! {
 keys! {
     /// trip points
     struct TripKeys in "thermal_zone.*.trips[]" {
-        /// from this temperature on
+        /// temperature of the trip point
         c: Located<i64> = Always, CELSIUS;
-        /// until it is so much below; 0
+        /// the trip ends when the temperature is lower by this; 0
         hysteresis_c: Located<i64> = May, CELSIUS;
-        /// what it is
+        /// type of the trip point
         r#type: Located<String> = Always, words(&["passive", "active", "hot", "critical"]);
-        /// clocks that a passive one holds back
+        /// clocks that a passive trip point limits
         cools: Vec<Located<String>> = May, list(Text);
     }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The keys of machine files: the schema for editors and the tables of docs/machine-keys.md are made from here.
+//! The keys of machine files: the schema for editors and the tables of docs/machine-keys.md are generated from
+//! them.
 //!
-//! The keys of a table are declared once, beside their reader, which takes them from there: see `declare`. What one key may be
-//! given another, and names that must exist, only the readers know. A test lets them read every
-//! built-in machine and compares the keys that they ask for with the declared ones, so that no
-//! reader can ask beside the declarations.
+//! The keys of a table are declared once, beside their reader, which takes them from there: see `declare`. Only the
+//! readers know which values go together and which names must exist. A test lets them read every built-in machine
+//! and compares the keys that they ask for with the declared ones, so no reader can ask for an undeclared key.
 
 pub(crate) mod declare;
 
@@ -14,7 +14,7 @@ use crate::costs::{self, PathCosts};
 use crate::{broadcast, core_class, core_type, dependence, distance, domain, file, heat};
 use crate::{power_domain, power_limit, smt, speed, switching, topology};
 
-/// All tables, in the order of the document.
+/// Returns all tables, in the order of the document.
 pub fn tables() -> Vec<Table> {
     let mut clocks = switching::ClockKeys::table().keys;
     let mut top = file::FileKeys::table();
@@ -24,7 +24,7 @@ pub fn tables() -> Vec<Table> {
     let mut domain = domain::DomainKeys::table();
     for key in &mut clocks {
         key.need = May;
-        key.help = "as at the top of the file, which it replaces for this clock".to_string();
+        key.help = "as at the top of the file, for this clock only".to_string();
     }
     domain.keys.append(&mut clocks);
     let mut work = speed::WorkKeys::table();
@@ -33,7 +33,8 @@ pub fn tables() -> Vec<Table> {
         need: Always,
         kind: Map(1, speed::MAX_FACTOR as i64),
         unit: unit_of(speed::FACTORS, &Map(1, 1)),
-        help: "by `[core.NAME]`: how much faster than capacity says; 1000".to_string(),
+        help: "for each `[core.NAME]`: speed of this work relative to the capacity; 1000"
+            .to_string(),
     });
     let mut costs = costs::PathCostKeys::table();
     costs.keys.extend(PathCosts::declared().into_iter().map(|(name, help, share)| Key {

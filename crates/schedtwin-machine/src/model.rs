@@ -49,8 +49,7 @@ pub struct Machine {
     pub power_domains: Arena<PowerDomainId, PowerDomain>,
     /// Firmware that holds clocks back.
     pub power_limits: Vec<PowerLimit>,
-    /// How heat flows, and what the kernel does about it; `None` where the file has no heat or it is
-    /// switched off.
+    /// Heat flow, and the kernel's thermal zones; `None` where the file has no heat or it is switched off.
     pub heat: Option<Heat>,
     /// The timer for CPUs whose own timers stop; `None` where the file does not say.
     pub broadcast: Option<Broadcast>,
@@ -62,11 +61,11 @@ pub struct Machine {
     pub kinds: Vec<WorkKind>,
     /// The costs of the kernel's paths.
     pub path_costs: PathCosts,
-    /// How long interrupts take to arrive.
+    /// Latencies of interrupts.
     pub interrupts: Interrupts,
     /// Work of one loop of rt-app's busy loop, ns at capacity 1024 and full speed: its calibration.
     pub ns_per_loop: u64,
-    /// How many lines of the file are estimates where a measurement could be; 0 where it does not say.
+    /// The number of lines of the file with estimates in place of measurements; 0 if the file does not say.
     pub estimated: u64,
     /// Paths of the keys that the file marks as estimates; a table's path stands for all of its keys.
     pub estimates: Vec<String>,
@@ -134,7 +133,7 @@ pub struct FrequencyDomain {
     pub off_uw: u64,
 }
 
-/// How a frequency driver waits for its hardware.
+/// The way in which a frequency driver waits for its hardware.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DriverWait {
     /// Asleep, until an interrupt says that it is done: a message to another processor.
@@ -229,8 +228,8 @@ pub enum Shared {
 }
 
 impl CoreType {
-    /// How deep a request is, to compare it with one of another kind of core: whose state, and the how
-    /// manieth of those.
+    /// The depth of a request, comparable between kinds of cores: the unit that the state belongs to (CPU, core,
+    /// cluster, package), and the state's position among those of that unit.
     pub fn depth(&self, state: usize) -> (Shared, usize) {
         let shared = self.idle_states[state].shared;
         (shared, self.idle_states[..state].iter().filter(|s| s.shared == shared).count())

@@ -69,29 +69,29 @@ pub struct PowerState {
 }
 
 keys! {
-    /// a cluster or package with power and states of its own, which firmware enters unasked
+    /// a cluster or package with power and states of its own, which firmware enters without a request by the kernel
     struct PowerDomainKeys in "power.*" {
-        /// which; nested or disjoint
+        /// numbers of the CPUs; two domains are nested or disjoint
         cpus: CpuList = Always, Cpus;
-        /// while none of the states holds
+        /// power while the domain is in none of the states
         uw: Located<u64> = Always, upto(MAX_UW);
     }
 }
 
 keys! {
-    /// from the shallowest
+    /// states, from the shallowest
     struct PowerStateKeys in "power.*.states[]" {
         /// for people
         name: Located<String> = Always, Text;
-        /// the idle state in which, or deeper, all CPUs rest
+        /// the idle state in which, or in a deeper one, all CPUs must be
         cpus_in: Located<String> = Always, Text;
-        /// power in it
+        /// power of the domain in the state
         uw: Located<u64> = Always, upto(MAX_UW);
-        /// entered only while no timer is nearer; 0
+        /// the state is entered only if no timer expires within this time; 0
         residency_us: Located<u64> = May, upto(MAX_LATENCY_NS / 1000);
-        /// on top of the CPU's own way out; 0
+        /// exit time beside the CPU's own; 0
         exit_ns: Located<u64> = May, upto(MAX_LATENCY_NS);
-        /// of each entry; 0
+        /// energy of each entry; 0
         entry_nj: Located<u64> = May, upto(MAX_ENTRY_NJ);
     }
 }

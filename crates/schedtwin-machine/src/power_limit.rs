@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `[power_limit.NAME]`: firmware that holds clocks back, by how many cores are awake and by a budget of power.
+//! `[power_limit.NAME]`: limits of clocks by firmware, by the number of awake cores and by a power budget.
 //!
 //! ```toml
 //! [power_limit.package]
@@ -17,12 +17,14 @@
 //!
 //! # Rule of the budget
 //!
-//! At each step the power since the last one is looked at. Allowed is `burst_uw` while the average is below `sustained_uw`, and
-//! `sustained_uw` from then on. Clocks that draw more go down by an operating point, all alike. While the average is below
-//! `sustained_uw`, clocks that draw less than allowed by a sixteenth go up by one.
+//! At each step the firmware reads the power since the last step. The limit is `burst_uw` while the average is
+//! below `sustained_uw`, else `sustained_uw`. If the power exceeds the limit, all clocks go down by one operating
+//! point. If the average is below `sustained_uw` and the power is below the limit by a sixteenth, they go up by
+//! one.
 //!
-//! Differences: that rule is an estimate; the firmware of real machines is not public. It sees the power of clocks that lie
-//! wholly within `cpus`, and of no package around them. It takes no time, and its interrupt costs nothing.
+//! Differences: this rule is an estimate, because the firmware of real machines is not public. It counts the power
+//! of clocks that lie wholly within `cpus`, and not that of packages. It takes no time, and its interrupt costs
+//! nothing.
 
 use crate::cpu_list::CpuList;
 use crate::domain::{MAX_KHZ, MAX_UW};
@@ -32,13 +34,13 @@ use schedtwin_input::{Diagnostics, Located, TableReader};
 use schedtwin_types::arena::Arena;
 use schedtwin_types::{ClockDomainId, CpuId, Khz, Ns};
 
-/// The most limits of a machine.
+/// The largest number of limits of a machine.
 const MAX_LIMITS: usize = 64;
 
-/// The most cores that clocks are told for.
+/// The largest number of awake cores for which a clock is given.
 const MAX_AWAKE: usize = 256;
 
-/// How firmware holds the clocks of some CPUs back.
+/// A limit of clocks by firmware.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PowerLimit {
     /// The name in the file: `package`.
@@ -47,7 +49,7 @@ pub struct PowerLimit {
     pub cpus: Vec<CpuId>,
     /// The clocks of these, which have no other CPUs.
     pub clocks: Vec<ClockDomainId>,
-    /// How often it looks, ns.
+    /// Time between two decisions of the firmware, ns.
     pub step_ns: Ns,
     /// The highest clock while one, two, ... cores are awake; the last holds for more. Empty: no matter.
     pub awake_khz: Vec<Khz>,
@@ -85,21 +87,21 @@ impl PowerLimit {
 }
 
 keys! {
-    /// firmware that holds clocks back: by cores awake, by a budget, or both
+    /// limits of clocks by firmware: by the number of awake cores, by a power budget, or by both
     struct PowerLimitKeys in "power_limit.*" {
-        /// whose
+        /// numbers of the CPUs
         cpus: CpuList = Always, Cpus;
-        /// how often it looks; 1000
+        /// time between two decisions of the firmware; 1000
         step_us: Located<u64> = May, Whole(10, 1_000_000);
-        /// the highest clock while one, two, ... cores are awake
+        /// highest clocks while one, two, ... cores are awake
         awake_khz: Located<Vec<Khz>> = May, list(Whole(1, MAX_KHZ.into()));
-        /// what may be drawn for long; needs the next two
+        /// average power that is allowed; needs the next two
         sustained_uw: Located<u64> = May, Whole(1, MAX_UW as i64);
         /// time constant of the average
         tau_ms: Located<u64> = May, Whole(1, 1_000_000);
-        /// what may be drawn until then
+        /// power that is allowed until the average reaches `sustained_uw`
         burst_uw: Located<u64> = May, Whole(1, MAX_UW as i64);
-        /// as hardware pressure; false
+        /// the kernel gets the limit as hardware pressure; false
         tells_kernel: bool = May, Switch;
     }
 }

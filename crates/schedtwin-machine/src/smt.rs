@@ -37,7 +37,8 @@ pub struct Smt {
     pub second_permille: u64,
     /// Speed of each thread while one, two, ... of its core work, thousandths; never rising, not empty.
     pub speed_permille: Vec<u64>,
-    /// How much of a working thread one in the polling state is to the others of its core, thousandths, 0..=1000.
+    /// The effect of a polling thread on the others of its core, as a share of a working thread's effect,
+    /// thousandths, 0..=1000.
     pub polling_permille: u64,
 }
 
@@ -62,13 +63,13 @@ impl Smt {
 }
 
 keys! {
-    /// what hardware threads of a core share; needed where a topology has a `core`
+    /// sharing between hardware threads of a core; needed where a topology has a `core`
     struct SmtKeys in "smt" {
-        /// what each further executing thread adds to the power of one
+        /// power that each further executing thread adds, as a share of one thread's power
         second_permille: Located<u64> = Always, Whole(0, 1000);
-        /// of each thread while one, two, ... work; the first is 1000
+        /// speed of each thread while one, two, ... threads work; the first is 1000
         speed_permille: Located<Vec<u64>> = Always, list(Whole(1, 1000));
-        /// what one that polls is to the others, of a working one; 0
+        /// effect of a polling thread on the speed of the others, as a share of a working thread's effect; 0
         polling_permille: Located<u64> = May, Whole(0, 1000);
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How fast a CPU works: capacity × frequency, as an exact fraction.
+//! The speed of a CPU: capacity × frequency, as an exact fraction.
 //!
 //! The rate of a CPU is work per nanosecond with [`RATE_SHIFT`] fractional bits: a CPU of capacity
 //! 1024 at its highest frequency does 1 ns of work a nanosecond, [`RATE_FULL`]. The rate is rounded
@@ -81,7 +81,7 @@ pub(crate) const MAX_FACTOR: u64 = 100 * PERMILLE;
 keys! {
     /// a kind of work with speeds of its own
     struct WorkKeys in "work.*" {
-        /// share of its time at full speed that waits for memory
+        /// share of its time at full speed in which it waits for memory
         stall_permille: Located<u64> = Always, Whole(0, 1000);
     }
 }

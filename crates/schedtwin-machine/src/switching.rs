@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How a clock gets from one frequency to another.
+//! The change of a clock from one frequency to another.
 //!
 //! ```text
 //!  request ── settle_us (and the voltage's way up) ──────────────┬── at work at the new frequency
@@ -36,14 +36,14 @@ pub const MAILBOX: usize = 8;
 /// The largest latency of a frequency switch: a second.
 const MAX_LATENCY_US: u64 = 1_000_000;
 
-/// How a clock gets from one frequency to another.
+/// The change of a clock from one frequency to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Switching {
     /// From the request to the hardware running at the new frequency, without the voltage's way.
     pub settle_ns: Ns,
     /// For how long its CPUs stand still at the end of that; at most `settle_ns`.
     pub stall_ns: Ns,
-    /// How fast the voltage rises, µV per µs; `None`: it is no matter.
+    /// Speed at which the voltage rises, µV per µs; `None`: the clock does not wait for the voltage.
     pub slew_uv_per_us: Option<u64>,
     /// The fate of a request that comes while an earlier one is under way.
     pub late_requests: LateRequests,
@@ -89,7 +89,7 @@ impl Switching {
         Switching { settle_ns, stall_ns: 0, slew_uv_per_us: None, late_requests }
     }
 
-    /// How long a switch takes.
+    /// Returns the time that a switch takes.
     ///
     /// ```
     /// use schedtwin_machine::{OperatingPoint, Switching};
@@ -114,23 +114,25 @@ impl Switching {
 keys! {
     /// how a clock changes, at the top of the file or of one clock
     struct ClockKeys in "domain.*" {
-        /// what the cpufreq driver claims; the kernel derives its default rate limit from it
+        /// transition latency that the cpufreq driver reports; the kernel derives schedutil's default rate limit
+        /// from it
         transition_latency_us: Located<u64> = WithoutClass, upto(MAX_LATENCY_US);
-        /// from the request to the new clock
+        /// time from the request to the new clock
         settle_us: Located<u64> = WithoutClass, upto(MAX_LATENCY_US);
-        /// for how long, at the end of that, the clock's CPUs stand still; 0
+        /// time at the end of a change in which the clock's CPUs stand still; 0
         stall_us: Located<u64> = May, upto(MAX_LATENCY_US);
-        /// how fast the voltage rises, for which the clock waits; 0: no matter
+        /// speed at which the voltage rises before a higher clock; 0: the clock does not wait for the voltage
         slew_uv_per_us: Located<u64> = May, upto(i64::MAX as u64);
-        /// a request during a switch: the switch begins anew; the newest after it; all in order; each takes its own time
+        /// a request during a change: the change begins anew; the newest request follows it; all follow in order;
+        /// each request takes its own time
         late_requests: Located<String> = May, words(&LateRequests::words());
-        /// the governor may switch from the scheduler's context; else its thread calls the driver
+        /// the governor changes the clock in the scheduler's context; otherwise its thread calls the driver
         fast_switch: bool = WithoutClass, Switch;
-        /// without fast switch: what that call does; spins
+        /// without fast switch: the driver's call sleeps or spins; spins
         driver: Located<String> = May, words(&["sleeps", "spins"]);
-        /// and for how long; 0
+        /// without fast switch: length of the driver's call; 0
         driver_latency_us: Located<u64> = May, upto(MAX_LATENCY_US);
-        /// a CPU outside of the clock's domain may request
+        /// a CPU outside of the clock's domain may change it
         dvfs_possible_from_any_cpu: bool = WithoutClass, Switch;
     }
 }

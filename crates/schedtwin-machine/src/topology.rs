@@ -229,17 +229,18 @@ pub(crate) fn read(
 }
 
 keys! {
-    /// who shares what, as the kernel is told; `schedtwin show machine FILE -k KERNEL` prints the domains. Left out with a class: one package and cache
+    /// packages, caches and other groups of CPUs, as the kernel sees them; `schedtwin show machine FILE -k KERNEL`
+    /// prints the domains that follow. Left out with a class: one package and one cache
     struct TopologyKeys in "topologies.*" {
-        /// another topology, which this one follows wherever it says nothing
+        /// another topology, from which keys are taken that this one leaves out
         like: Located<String> = May, Text;
-        /// older names of it
+        /// older names of this topology
         formerly: Vec<Located<String>> = May, list(Text);
         /// sockets; every CPU is in one
         package: Located<Vec<CpuList>> = Unless("like"), list(Cpus);
         /// last-level caches; every CPU shares one
         llc: Located<Vec<CpuList>> = Unless("like"), list(Cpus);
-        /// leaf clusters of a cpu-map; what they become is up to the kernel
+        /// leaf clusters of a cpu-map; the kernel decides whether they become domains
         cluster: Located<Vec<CpuList>> = May, list(Cpus);
         /// hardware threads of a core; needs `[smt]`
         core: Located<Vec<CpuList>> = May, list(Cpus);
@@ -249,19 +250,19 @@ keys! {
         l2: Located<Vec<CpuList>> = May, list(Cpus);
         /// halves of a powerpc chip
         hemisphere: Located<Vec<CpuList>> = May, list(Cpus);
-        /// powerpc: cores of two small ones, which `core` names
+        /// powerpc: big cores of two small cores each; `core` lists the small ones
         big_core: Located<Vec<CpuList>> = May, list(Cpus);
-        /// whose levels of domains the kernel builds; arm64
+        /// the architecture whose domain levels the kernel builds; arm64
         architecture: Located<String> = May, words(&["arm64", "x86", "powerpc"]);
-        /// the kernel is told of `core`; false: it takes each thread for a core
+        /// the kernel knows `core`; false: it takes each hardware thread for a core
         kernel_smt: bool = May, Switch;
-        /// between nodes in the order of their lowest CPUs; 20
+        /// NUMA distances, in the order of the nodes' lowest CPUs; 20
         distances: Located<Vec<Vec<Located<u64>>>> = May, list(list(Whole(10, 255)));
-        /// the kernel spreads no tasks to nodes beyond it; 30, on AMD's Zen 32
+        /// NUMA distance beyond which the kernel does not spread tasks; 30, on AMD's Zen 32
         reclaim_distance: Located<u64> = May, Whole(10, 255);
         /// some CPUs are preferred (ITMT); false
         sd_asym_packing: bool = May, Switch;
-        /// priority of each CPU; left out, lower ones are preferred
+        /// priority of each CPU; left out, CPUs with lower numbers are preferred
         asym_priority: Located<Vec<Located<u64>>> = May, list(Whole(0, 10_000));
     }
 }

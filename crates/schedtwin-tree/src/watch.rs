@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The watch over the code that is asked, for the case that it crashes, loops or has to be refused:
-//! the program ends with a message
-//! that names the governor, its tree and the question.
+//! Watches a governor's C from a tree. If it crashes, loops or asks a question that the twin cannot answer, the
+//! program ends with a message that names the governor, its tree and the call.
 //!
 //! | what | how it is noticed | the end |
 //! |---|---|---|
-//! | an address that there is not, a division by zero, an index outside of an array | its signal | the message, exit code 2 (a debugger has stopped at the place before) |
+//! | an invalid address, a division by zero, an index outside of an array | a signal | the message, exit code 2 (a debugger stops at the place before) |
 //! | a loop | a thread looks ten times a second; the limit is processor time within one call | the message, exit code 2 |
-//! | a question that the twin has no answer to | the C calls [`refuse`] | the message, exit code 2 |
+//! | a question that the twin cannot answer | the C calls [`refuse`] | the message, exit code 2 |
 //!
-//! **The message** is put together by the watching thread, since a signal's handler may do next to nothing: the handler
-//! notes what happened and waits. Where binutils are installed, `addr2line` adds function and line. It is told once: of
-//! threads that run into the same mistake one ends the program, and the others wait for that ([`fatal`]).
+//! **The message** is written by the watching thread, because a signal handler may do very little: it stores what
+//! happened and waits. Where binutils are installed, `addr2line` adds function and line. The message is printed
+//! once: if several threads fail, one ends the program and the others wait ([`fatal`]).
 //!
-//! **Limits.** A wild pointer that hits memory which is there is not noticed: C in the same process can write
-//! everywhere. Pages around the heap and the checks of array bounds catch the usual slips. A loop that ends
+//! **Limits.** A wild pointer into existing memory is not detected, because C in the same process can write
+//! everywhere. Guard pages around the heap and checks of array bounds detect the usual mistakes. A loop that ends
 //! before the limit is only slow.
 //!
-//! The limit is [`LIMIT_S`] seconds of processor time, or what the environment variable `SCHEDTWIN_TREE_LIMIT_S` says. It decides about
-//! no result: a run that ends is the same whatever the limit.
+//! The limit is [`LIMIT_S`] seconds of processor time, or the value of the environment variable
+//! `SCHEDTWIN_TREE_LIMIT_S`. It changes no result: a run that ends is the same with any limit.
 
 use schedtwin_types::printable;
 use std::cell::Cell;
@@ -31,17 +30,17 @@ use std::time::Duration;
 
 /// Seconds of processor time that one call may take. The governors of Linux take less than a microsecond.
 const LIMIT_S: u64 = 10;
-/// How often the watching thread looks.
+/// Interval at which the watching thread looks.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The label of a governor in messages. Never dropped, so that a signal's handler can rely on it.
 #[derive(Debug)]
 pub(crate) struct Label {
-    /// `teo.c of ~/src/linux`.
+    /// Name in messages, as `teo.c of ~/src/linux`.
     pub(crate) name: String,
-    /// The object in the cache, which has its lines.
+    /// The object file in the cache, which has line numbers.
     object: PathBuf,
-    /// Where its copies are loaded.
+    /// The addresses at which copies of the object are loaded.
     bases: Mutex<Vec<usize>>,
 }
 
@@ -51,13 +50,13 @@ impl Label {
         Box::leak(Box::new(Label { name, object, bases: Mutex::default() }))
     }
 
-    /// A copy has been loaded at `base`.
+    /// Registers a copy that was loaded at `base`.
     pub(crate) fn loaded_at(&self, base: usize) {
         self.bases.lock().unwrap_or_else(PoisonError::into_inner).push(base);
         start();
     }
 
-    /// Function and line of an address, as far as that can be found out.
+    /// Returns function and line of an address, if they can be found.
     fn place(&self, address: usize) -> String {
         const OBJECT_BYTES: usize = 1 << 20;
         let bases = self.bases.lock().unwrap_or_else(PoisonError::into_inner);
@@ -95,22 +94,22 @@ fn as_in_tree(path: &str) -> &str {
 pub(crate) struct Watched {
     pub(crate) label: &'static Label,
     pub(crate) question: Question,
-    /// The CPU that it is about.
+    /// The CPU of the call.
     pub(crate) cpu: u16,
 }
 
-/// The question to a governor.
+/// A call of a governor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Question {
-    /// To register itself and take the CPUs over.
+    /// The governor registers itself and takes the CPUs over.
     Boot,
-    /// For an idle state.
+    /// It selects an idle state.
     Select,
-    /// To learn from a stay.
+    /// It learns from a stay in an idle state.
     Reflect,
-    /// For a frequency.
+    /// It computes a frequency.
     Update,
-    /// To look at limits anew.
+    /// It reads changed frequency limits.
     Limits,
 }
 
@@ -130,7 +129,7 @@ impl Question {
 }
 
 impl Watched {
-    /// Does the work, which counts as this question's.
+    /// Does the work, and marks it as this call of the governor meanwhile.
     #[inline]
     pub(crate) fn during<R>(self, work: impl FnOnce() -> R) -> R {
         HERE.with(|here| {
@@ -148,21 +147,21 @@ impl Watched {
     }
 }
 
-/// The current question of a thread. One for each thread that ever asked a governor; reused when
-/// the thread is gone.
+/// The current call of a thread. Each thread that ever called a governor has one; after the thread has ended
+/// another thread reuses it.
 #[derive(Default)]
 struct Slot {
-    /// The label of the code that it asks; null: none.
+    /// The label of the governor that the thread is calling; null: none.
     label: AtomicPtr<Label>,
-    /// Question and CPU.
+    /// The call and its CPU.
     about: AtomicUsize,
-    /// How many questions have been answered.
+    /// The number of calls that have returned.
     calls: AtomicU64,
-    /// The signal that has come, or 0, the address that it is about, and where the code was.
+    /// The signal that arrived, or 0; then the address that caused it, and the program counter.
     signal: AtomicI32,
     address: AtomicUsize,
     program_counter: AtomicUsize,
-    /// The limit has been reached.
+    /// The call has reached the limit.
     too_long: AtomicBool,
     thread: Mutex<Option<libc::pthread_t>>,
 }
@@ -176,9 +175,9 @@ impl Slot {
 }
 
 thread_local! {
-    /// This thread's slot. Without a destructor, so that a signal's handler may read it.
+    /// This thread's slot. It has no destructor, so that a signal handler may read it.
     static HERE: Cell<*const Slot> = const { Cell::new(std::ptr::null()) };
-    /// Gives the slot back when the thread ends.
+    /// Frees the slot when the thread ends.
     static LEAVE: Cell<Option<Leave>> = const { Cell::new(None) };
 }
 
@@ -190,7 +189,7 @@ impl Drop for Leave {
     }
 }
 
-/// All slots, of threads that live and of others.
+/// All slots, of living threads and of ended ones.
 static SLOTS: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
 
 #[cold]
@@ -219,7 +218,7 @@ const SIGNALS: [(c_int, &str); 5] = [
     (libc::SIGILL, "an index was outside of its array, or it ended in a trap"),
     (libc::SIGTRAP, "it ended in a trap"),
 ];
-/// Sent to a thread whose call takes too long, to learn where it is.
+/// The signal to a thread whose call takes too long; its handler stores where the thread is.
 const TOO_LONG: c_int = libc::SIGURG;
 
 /// The action that was installed for a signal before.
@@ -235,7 +234,9 @@ fn start() {
         let limit = Duration::from_secs(limit.unwrap_or(LIMIT_S));
         let watching = std::thread::Builder::new().name("watch".into()).spawn(move || watch(limit));
         if let Err(error) = watching {
-            eprintln!("no thread to watch governors of a tree: {error}; who loops is not found");
+            eprintln!(
+                "no thread to watch governors of a tree: {error}; endless loops are not detected"
+            );
         }
         let signals = SIGNALS.iter().map(|(signal, _)| *signal).chain([TOO_LONG]);
         let before = signals.map(|signal| {
@@ -256,7 +257,7 @@ fn start() {
     });
 }
 
-/// Notes what has happened in a governor's code and waits until that is told; hands on what is not a governor's.
+/// Stores a crash in a governor's code and waits until it is reported; passes other signals to the earlier handler.
 extern "C" fn handler(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let slot = HERE.with(Cell::get);
     // SAFETY: a slot is never dropped.
@@ -303,7 +304,7 @@ fn give_back(signal: c_int) {
     }
 }
 
-/// Where the code was when the signal came.
+/// Returns the program counter at which the signal arrived.
 ///
 /// # Safety
 /// `context` is what a handler with SA_SIGINFO is given.
@@ -322,9 +323,9 @@ unsafe fn program_counter(context: *mut c_void) -> usize {
     }
 }
 
-/// The watching thread.
+/// The loop of the watching thread.
 fn watch(limit: Duration) {
-    /// A call that was under way at the last looks.
+    /// A call that was already running at earlier looks.
     struct Seen {
         calls: u64,
         since: Duration,
@@ -361,9 +362,9 @@ fn watch(limit: Duration) {
 }
 
 impl Slot {
-    /// Returns the time that its thread has computed so far.
+    /// Returns the processor time of the thread so far.
     fn processor_time(&self) -> Option<Duration> {
-        // The lock is held meanwhile: a thread that ends waits for it.
+        // The lock is held during the call, so a thread that ends waits for it.
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         let mut clock: libc::clockid_t = 0;
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -375,7 +376,7 @@ impl Slot {
         (!failed).then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
     }
 
-    /// Interrupts its thread, whose handler notes where it is.
+    /// Interrupts the thread; its handler stores where it is.
     fn ask_where(&self) {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(thread) = *thread {
@@ -406,7 +407,7 @@ fn tell(slot: &Slot, label: &Label, signal: c_int, limit: Duration) -> ! {
     fatal(&message(slot, label, "crashed", &lines));
 }
 
-/// Returns the report on an event of a governor, in lines.
+/// Returns a message about a governor, in lines.
 fn message(slot: &Slot, label: &Label, what: &str, lines: &[(&str, &str)]) -> String {
     let mut text = format!("error: {} {what}\n  asked: {}", label.name, slot.question());
     for (head, line) in lines {
@@ -415,11 +416,10 @@ fn message(slot: &Slot, label: &Label, what: &str, lines: &[(&str, &str)]) -> St
     text
 }
 
-/// The exit code of bad input, which a user's code is that crashes, loops or asks for what there is not.
+/// The exit code of bad input. Code of the user that crashes, loops or asks an unsupported question is bad input.
 const BAD_INPUT: c_int = 2;
 
-/// Ends the program with a message. The first caller's message is printed: others wait here for the
-/// end.
+/// Ends the program with a message. Only the first caller's message is printed; others wait here for the end.
 fn fatal(message: &str) -> ! {
     static ENDS: AtomicBool = AtomicBool::new(false);
     if ENDS.swap(true, Ordering::AcqRel) {
@@ -431,14 +431,14 @@ fn fatal(message: &str) -> ! {
     std::process::exit(BAD_INPUT)
 }
 
-/// The C refuses to go on: what it says, with a number.
+/// Called by the C when it cannot go on: ends the program with its text and a number.
 pub(crate) unsafe extern "C" fn refuse(what: *const c_char, value: c_long) {
     // SAFETY: `c/` hands over texts that are constants.
     let what = unsafe { CStr::from_ptr(what) }.to_string_lossy();
     refuse_here(&format!("{what} {value}"))
 }
 
-/// Refuses to go on with the governor that is asked at present.
+/// Ends the program because the governor that is being called cannot go on.
 pub(crate) fn refuse_here(what: &str) -> ! {
     let slot = HERE.with(Cell::get);
     // SAFETY: a slot is never dropped, and labels are not either.
@@ -452,7 +452,7 @@ pub(crate) fn refuse_here(what: &str) -> ! {
     }
 }
 
-/// A WARN of the C, told once for each place by the C itself.
+/// Prints a WARN of the C. The C itself calls this once for each place.
 pub(crate) unsafe extern "C" fn warn(file: *const c_char, line: c_int, what: *const c_char) {
     // SAFETY: `c/` hands over texts that are constants.
     let (file, what) = unsafe { (CStr::from_ptr(file), CStr::from_ptr(what)) };

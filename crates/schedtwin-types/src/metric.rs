@@ -324,14 +324,14 @@ metrics! {
     /// simulated time that was measured
     // Neutral: less is better where the work is fixed, but most workloads last as long as their file says.
     ELAPSED = metric("elapsed", "s", Neutral, Performance).stats(SUM).more(SUM, &[]).primary();
-    /// simulated time before it, which is not measured
+    /// simulated time before the measured time (warm-up)
     WARMUP = metric("warmup", "s", Neutral, Performance).stats(SUM);
-    /// jobs done in a second
+    /// jobs that ended, per second
     THROUGHPUT = metric("throughput", "1/s", Higher, Performance)
         .labels(&[WHOLE, &["task"]])
         .headline(MEAN, &[])
         .primary();
-    /// from when a job may begin to its end; of an app's own frames: task=ui or the like
+    /// time from a job's release to its end; task=ui or the like: an app's own frames
     FRAME_DURATION = metric("frame_duration", "ms", Lower, Performance)
         .stats(DISTRIBUTION)
         .labels(&[WHOLE, &["task"]])
@@ -339,14 +339,14 @@ metrics! {
         .more(&["p90", "max"], &[])
         .only("all but replays of a trace")
         .primary();
-    /// from the end of a recorded sleep to the beginning of the next
+    /// time from the end of a recorded sleep to the beginning of the next
     JOB_DURATION = metric("job_duration", "ms", Lower, Performance)
         .stats(DISTRIBUTION)
         .labels(&[WHOLE, &["task"]])
         .headline(&["mean", "p99"], &[])
         .more(&["p90", "max"], &[])
         .only("replays of a trace");
-    /// time left when a job is done: to its deadline, the end of its period
+    /// time from a job's end to its deadline, the end of its period
     SLACK = metric("slack", "ms", Higher, Performance)
         .stats(&["mean", "min"])
         .labels(&[WHOLE, &["task"]])
@@ -361,27 +361,27 @@ metrics! {
         .headline(MEAN, MEAN)
         .more(MEAN, MEAN)
         .primary();
-    /// the same over the measured time
+    /// energy over the measured time, with the labels of power
     ENERGY = metric("energy", "mJ", Lower, Power)
         .stats(SUM)
         .labels(&[WHOLE, &["domain"], &["cluster"], &["package"], &["cpu"]])
         .headline(SUM, &[])
         .primary();
-    /// from sched_waking to the switch that gives the task a CPU
+    /// time from sched_waking to the switch to the task
     WAKING_LATENCY = metric("waking_latency", "us", Lower, Latency)
         .stats(DISTRIBUTION)
         .labels(&[WHOLE, &["task"], &["cluster"], &["source"]]);
-    /// from sched_wakeup to that switch: without the way to the CPU
+    /// time from sched_wakeup to the switch to the task, so without a remote wakeup's way
     WAKEUP_LATENCY = metric("wakeup_latency", "us", Lower, Latency)
         .stats(DISTRIBUTION)
         .labels(&[WHOLE, &["task"], &["cluster"], &["source"]])
         .headline(&["mean", "p99"], &[])
         .more(&["max"], &["p99"]);
-    /// idle periods that ended before their state paid; of=all: of all CPUs'
+    /// share of idle periods that ended before their state paid off; of=all: of those of all CPUs
     IDLE_TOO_DEEP = metric("idle_too_deep", "%", Lower, Idle)
         .labels(&[WHOLE, &["cluster"], &["cluster", "of"]])
         .headline(MEAN, &[]);
-    /// the same in which a deeper state would have paid
+    /// share of idle periods in which a deeper state would have paid off; of=all as above
     IDLE_TOO_SHALLOW = metric("idle_too_shallow", "%", Lower, Idle)
         .labels(&[WHOLE, &["cluster"], &["cluster", "of"]])
         .headline(MEAN, &[]);
@@ -389,7 +389,7 @@ metrics! {
     IDLE_RESIDENCY = metric("idle_residency", "%", Neutral, Idle)
         .labels(&[&["cluster", "state"]])
         .more(MEAN, MEAN);
-    /// share of time by the shallowest state of a cluster's CPUs
+    /// share of time in each state of a cluster: the shallowest state of its CPUs
     CLUSTER_RESIDENCY = metric("cluster_residency", "%", Neutral, Idle)
         .labels(&[&["cluster", "state"]]);
     /// share of time that a package or cluster is in an idle state
@@ -399,7 +399,7 @@ metrics! {
     /// share of time at each frequency
     FREQ_RESIDENCY = metric("freq_residency", "%", Neutral, Frequency)
         .labels(&[&["domain", "khz"]]);
-    /// mean; while=active: while executing; over=changes: of the changes
+    /// mean frequency; while=active: while CPUs execute; over=changes: mean over the changes
     FREQ_MEAN = metric("freq_mean", "MHz", Neutral, Frequency)
         .labels(&[&["domain"], &["domain", "while"], &["domain", "over"]])
         .more(&[], MEAN);
@@ -408,50 +408,50 @@ metrics! {
         .stats(SUM)
         .labels(&[WHOLE, &["domain"]])
         .more(SUM, &[]);
-    /// from a request to the hardware running at the new frequency
+    /// time from a change of utilisation to the settled frequency that it led to
     FREQ_UPDATE_LATENCY = metric("freq_update_latency", "us", Lower, Frequency)
         .stats(DISTRIBUTION)
         .labels(&[WHOLE, &["domain"]])
         .more(MEAN, &[]);
-    /// schedutil's calls since boot, by what became of them
+    /// schedutil's calls since boot, by their result
     FREQ_REQUESTS = metric("freq_requests", "count", Neutral, Frequency)
         .stats(SUM)
         .labels(&[&["outcome"], &["domain", "outcome"]]);
-    /// interrupts that have another CPU change its clock; kind=saved: it switches anyway
+    /// interrupts that make another CPU change its clock; kind=saved: it switches tasks anyway
     FREQ_INTERRUPTS = metric("freq_interrupts", "count", Neutral, Frequency)
         .stats(SUM)
         .labels(&[&["kind"]]);
-    /// time in which tasks stood still because their clock was being switched, all CPUs together
+    /// time in which tasks stood still because their clock changed, summed over CPUs
     FREQ_STALL_TIME = metric("freq_stall_time", "ms", Lower, Frequency)
         .stats(SUM)
         .labels(&[WHOLE, &["domain"]])
         .only("machines with stall_us");
-    /// from a change of a busy CPU's utilisation by another CPU to schedutil's next decision
+    /// time from a remote change of a busy CPU's utilisation to schedutil's next decision
     REMOTE_UPDATE_LATENCY = metric("remote_update_latency", "us", Lower, Frequency)
         .stats(&["mean", "max"])
         .labels(&[WHOLE, &["domain"]]);
-    /// from what needs another frequency to the governor's request; to=less: a lower one
+    /// time from the need for another frequency to the request for it; to=less: a lower one
     NEED_TO_REQUEST = metric("need_to_request", "us", Lower, Frequency)
         .stats(DISTRIBUTION)
         .labels(&[WHOLE, &["domain"], &["to"], &["domain", "to"]])
         .more(MEAN, &[]);
-    /// from that request to the clock running at the needed frequency
+    /// time from the governor's request to the clock at the needed frequency
     REQUEST_TO_SETTLED = metric("request_to_settled", "us", Lower, Frequency)
         .stats(DISTRIBUTION)
         .labels(&[WHOLE, &["domain"], &["to"], &["domain", "to"]]);
-    /// both together: from the event to the clock
+    /// time from the need for another frequency to that clock: the sum of the two above
     NEED_TO_SETTLED = metric("need_to_settled", "us", Lower, Frequency)
         .stats(DISTRIBUTION)
         .labels(&[WHOLE, &["domain"], &["to"], &["domain", "to"]])
         .more(&["mean", "p99"], &[]);
-    /// share of such needs that ended before the governor answered, or whose answer it took back
+    /// share of needs for another frequency that ended before a request, or whose request ended
     NEEDS_PASSED = metric("needs_passed", "%", Neutral, Frequency)
         .labels(&[WHOLE, &["domain"], &["to"], &["domain", "to"]]);
     /// share of active time at a lower frequency than the CPU needed; of=work: of the work
     UNDER_PROVISIONED = metric("under_provisioned", "%", Lower, Frequency)
         .labels(&[WHOLE, &["of"], &["cluster"], &["cluster", "of"]])
         .more(MEAN, &[]);
-    /// the same at a higher one, be it for another CPU of the domain; of=work
+    /// share of active time at a higher frequency than the CPU needed; of=work: of the work
     OVER_PROVISIONED = metric("over_provisioned", "%", Lower, Frequency)
         .labels(&[WHOLE, &["of"], &["cluster"], &["cluster", "of"]])
         .more(MEAN, &[]);
@@ -465,7 +465,7 @@ metrics! {
         .stats(SUM)
         .labels(&[WHOLE, &["task"]])
         .headline(SUM, &[]);
-    /// tasks that lost their CPU though they could run on
+    /// preemptions: tasks that lost their CPU while runnable
     PREEMPTIONS = metric("preemptions", "count", Neutral, Scheduling)
         .stats(SUM)
         .labels(&[WHOLE, &["task"]])
@@ -476,7 +476,7 @@ metrics! {
         .labels(&[WHOLE, &["task"]])
         .more(SUM, &[])
         .only("workloads with SCHED_DEADLINE");
-    /// times that a SCHED_DEADLINE thread had used up its runtime and waited for its next period
+    /// times at which a SCHED_DEADLINE thread waited for its next period, its runtime used up
     DL_THROTTLES = metric("dl_throttles", "count", Lower, Scheduling)
         .stats(SUM)
         .labels(&[WHOLE, &["task"]])
@@ -485,7 +485,7 @@ metrics! {
     TICKS = metric("ticks", "count", Neutral, Scheduling).stats(SUM);
     /// interrupts from CPU to CPU, by kind
     IPIS = metric("ipis", "count", Neutral, Scheduling).stats(SUM).labels(&[WHOLE, &["kind"]]);
-    /// load balancing passes, by what the CPU was doing
+    /// load balancing passes, by the CPU's state: busy, idle, newly idle
     BALANCE_PASSES = metric("balance_passes", "count", Neutral, Scheduling)
         .stats(SUM)
         .labels(&[WHOLE, &["idle"]]);
@@ -507,38 +507,38 @@ metrics! {
     UTILIZATION = metric("utilization", "%", Neutral, Scheduling)
         .labels(&[WHOLE, &["cluster"]])
         .more(MEAN, &[]);
-    /// time in which CPUs, or a task's threads, executed; cpu=N: of replays only
+    /// time in which CPUs, or a task's threads, executed; cpu=N: in replays only
     CPU_TIME = metric("cpu_time", "s", Neutral, Scheduling)
         .stats(SUM)
         .labels(&[WHOLE, &["task"], &["cluster"], &["cpu"]]);
-    /// of a task group with cpu.max: periods, as its cpu.stat says
+    /// task groups with cpu.max: periods (nr_periods of cpu.stat)
     NR_PERIODS = metric("nr_periods", "count", Neutral, Scheduling)
         .stats(SUM)
         .labels(&[&["group"]])
         .only("workloads with cpu.max");
-    /// of a task group with cpu.max: periods at whose end it was throttled
+    /// task groups with cpu.max: periods at whose end the group was throttled (nr_throttled)
     NR_THROTTLED = metric("nr_throttled", "count", Lower, Scheduling)
         .stats(SUM)
         .labels(&[&["group"]])
         .more(&[], SUM)
         .only("workloads with cpu.max");
-    /// of a task group with cpu.max: how long its queues were throttled, all CPUs together
+    /// task groups with cpu.max: time in which queues were throttled, summed over CPUs
     THROTTLED_USEC = metric("throttled_usec", "us", Lower, Scheduling)
         .stats(SUM)
         .labels(&[&["group"]])
         .more(&[], SUM)
         .only("workloads with cpu.max");
-    /// of a benchmark of frames: share that its own rule calls jank, also by test
+    /// frame benchmarks: share of frames that the benchmark's own rule calls jank, also by test
     JANK = metric("jank", "%", Lower, Performance)
         .labels(&[WHOLE, &["test"]])
         .headline(MEAN, &[])
         .only("benchmarks of frames");
-    /// the same: share of frames longer than one period in whole ms
+    /// frame benchmarks: share of frames longer than one period in whole ms
     FRAMES_OVER_PERIOD = metric("frames_over_period", "%", Lower, Performance)
         .labels(&[WHOLE, &["test"]])
         .more(MEAN, &[])
         .only("benchmarks of frames");
-    /// of a benchmark: its score, also by section
+    /// benchmarks with a score: the score, also by section
     SCORE = metric("score", "pts", Higher, Performance)
         .stats(&["gmean"])
         .labels(&[WHOLE, &["section"]])
@@ -546,65 +546,65 @@ metrics! {
         .more(&[], &["gmean"])
         .only("benchmarks that have a score")
         .primary();
-    /// of messaging and hackbench: their "Time:", from go to the end of the last thread
+    /// messaging and hackbench: their "Time:", from the start signal to the last thread's end
     TIME = metric("time", "s", Lower, Performance)
         .stats(SUM)
         .headline(SUM, &[])
         .only("messaging and hackbench")
         .primary();
-    /// of schbench: its percentiles, of wakeup latencies and of requests, named as it prints them
+    /// schbench: percentiles of wakeup latencies and of requests, named as schbench prints them
     SCHBENCH = metric("schbench", "us", Lower, Latency)
         .stats(&["percentile"])
         .labels(&[&["of", "nth"]])
         .headline(&[], &["percentile"])
         .only("schbench");
-    /// of schbench: requests a second, "average rps"
+    /// schbench: requests per second, its "average rps"
     AVERAGE_RPS = metric("average_rps", "1/s", Higher, Performance)
         .headline(MEAN, &[])
         .only("schbench")
         .primary();
-    /// of netperf: transactions a second, all instances together
+    /// netperf: transactions per second, summed over instances
     TRANS_RATE = metric("trans_rate", "1/s", Higher, Performance)
         .headline(MEAN, &[])
         .only("netperf")
         .primary();
-    /// of tbench: what it prints as "Throughput", all clients together
+    /// tbench: its "Throughput", summed over clients
     TBENCH_THROUGHPUT = metric("tbench_throughput", "MB/s", Higher, Performance)
         .headline(MEAN, &[])
         .only("tbench")
         .primary();
-    /// CPU time by the requests done, by mode: user, or system with interrupts
+    /// CPU time per completed request, by mode: user, or system with interrupts
     CPU_TIME_PER_REQUEST = metric("cpu_time_per_request", "ms", Lower, Performance)
         .labels(&[WHOLE, &["mode"]])
         .headline(MEAN, &[])
         .only("workloads whose jobs are requests");
-    /// of each node of the machine's heat, and of the warmest
+    /// temperature of each heat node, and of the warmest one
     TEMPERATURE = metric("temperature", "C", Lower, Power)
         .stats(&["mean", "max"])
         .labels(&[WHOLE, &["node"]])
         .headline(&["max"], &[])
         .more(&[], &["max"])
         .only("machines whose heat is modelled");
-    /// share of time in which heat held back a frequency domain
+    /// share of time in which a thermal limit held a frequency domain back
     THROTTLED = metric("throttled", "%", Lower, Power)
         .labels(&[&["domain"]])
         .headline(&[], MEAN)
         .only("machines whose heat is modelled");
-    /// share of time in which a limit of power held a clock below what was asked for
+    /// share of time in which a power limit held a clock below the requested frequency
     POWER_LIMITED = metric("power_limited", "%", Lower, Power)
         .labels(&[&["domain"]])
         .headline(&[], MEAN)
         .only("machines with limits of power");
-    /// of a replay: share of the recorded work that was done
+    /// replays: share of the recorded work that was done
     REPLAYED_WORK = metric("replayed_work", "%", Higher, Performance)
         .stats(&["share"])
         .headline(&["share"], &[])
         .only("replays of a trace");
-    /// of a replay: recorded sleeps that were gone through
+    /// replays: recorded sleeps that the replay had, too
     REPLAYED_SLEEPS = metric("replayed_sleeps", "count", Neutral, Performance)
         .stats(SUM)
         .only("replays of a trace");
-    /// of a replay: CPU time as a CPU of capacity 1024 at its highest frequency would need it
+    /// replays: CPU time that a CPU of capacity 1024 at its highest frequency would need
     WORK = metric("work", "s", Neutral, Performance).stats(SUM).only("replays of a trace");
 }
 

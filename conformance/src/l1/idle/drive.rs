@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Drives a governor with what the kernel's was told, CPU by CPU, and compares the choices.
+//! Drives the twin's idle governor with the inputs that the kernel's governor had, CPU by CPU, and compares the
+//! choices.
 //!
 //! ```text
 //!  sched_switch ─► sleep len tick ─► (tick_stop) ─► cpu_idle 1 … cpu_idle −1 ─► reflect st res
@@ -16,24 +17,24 @@
 //! | the tick's handler ran | `hrtimer_expire_entry` of the tick in the idle task, in its loop |
 //! | a wheel timer keeps the tick although it may stop | `timer_start` and so on ([`super::wheel`]) |
 //!
-//! Where the governor did not ask the timers (menu and 7.3's teo, after very short sleeps) there is no `sleep` line; the
-//! selection is then made at the entry, and a governor that does ask is wrong.
+//! Where the kernel's governor did not read the sleep length (menu and 7.3's teo, after very short sleeps) there is
+//! no `sleep` line. The selection is then made at the entry, and the twin's choice is wrong if it reads the sleep
+//! length.
 //!
-//! **Time.** teo compares one difference of clock readings with the sleep length: did the timer wake
-//! the CPU? The readings are not printed, but each lies between two lines of its CPU: the selection's
-//! between the line before `sleep` and `sleep` itself, the reflection's between `reflect` and the line
-//! after it. So three are driven: with the shortest and the longest difference that these allow, and
-//! the one that is judged, with the difference of the two lines. A wrong choice is put down to time only
-//! if the shortest or the longest gives the right one.
+//! **Time.** To know whether the timer woke the CPU, teo compares the difference of two clock readings with the
+//! sleep length. The readings are not printed, but each lies between two lines of its CPU: the selection's between
+//! the line before `sleep` and `sleep` itself, the reflection's between `reflect` and the line after it. So three
+//! governors are driven: one with the shortest difference that these lines allow, one with the longest, and one
+//! with the difference between `sleep` and `reflect`, which is judged. A wrong choice is excused by time only if
+//! the shortest or the longest difference gives the right one.
 //!
-//! **The beginning.** What teo has counted before the recording begins is unknown. But its decisions
-//! compare linear sums of the counters with each other, and the sum of all counters is never more than
-//! 8 pulses, so the possible pasts are a simplex. teo is driven from each of its corners; as long as
-//! the corners disagree, a choice depends on the untold past and is not judged. After some fifty
-//! wakeups nothing is left of it.
+//! **The beginning.** teo's counters at the beginning of the recording are unknown. But its decisions compare
+//! linear sums of the counters, and the sum of all counters is at most 8 pulses, so the possible states are a
+//! simplex. A teo is driven from each corner of the simplex. As long as these disagree, the choice depends on the
+//! unknown state and is not judged. After some fifty wakeups the state at the beginning has decayed.
 //!
-//! menu's choices rise with its factors, so two corners bound them: all factors 0, all 1. Of the eight
-//! intervals nothing is known until all have been replaced, and nothing is judged before.
+//! menu's choices rise with its correction factors, so two corners bound them: all factors 0, and all 1. The eight
+//! intervals are unknown until all have been replaced; before that nothing is judged.
 
 use std::collections::BTreeMap;
 
@@ -50,13 +51,14 @@ use crate::ftrace::{Event, Record, Trace};
 use crate::l1::machine::Machine;
 use crate::l1::mechanism::{Difference, Table, Unknown, What};
 
-/// No limit (`PM_QOS_CPU_LATENCY_DEFAULT_VALUE`, 2000 s): nobody on the board asks for one.
+/// No limit (`PM_QOS_CPU_LATENCY_DEFAULT_VALUE`, 2000 s): no task on the board requests one.
 const LATENCY_REQ_NS: i64 = 2_000_000_000_000;
-/// Where the counters' sum ends: what a pulse adds is what the decay takes.
+/// The limit of the counters' sum: there a pulse adds as much as the decay subtracts.
 const SUM_MAX: u32 = PULSE << DECAY_SHIFT;
-/// Where menu's product of sleep length and factor wraps, ns: choices do not rise with factors there.
+/// The sleep length at which menu's product with the factor wraps, ns: from there on choices do not rise with
+/// factors.
 const MENU_WRAPS_NS: i64 = 1 << 51;
-/// Misses that are kept per recording.
+/// The largest number of differences that are kept as text for a recording.
 const MISSES_KEPT: usize = 1000;
 
 /// A choice: state, and whether the tick may stop.
@@ -66,7 +68,7 @@ type Choice = (u8, bool);
 #[derive(Clone, Debug)]
 struct Pending {
     judged: Choice,
-    /// All possible pasts between the corners would choose as they do.
+    /// All states between the corners would choose as the corners do.
     bounded: bool,
     corners: Vec<Choice>,
     bounds: [Choice; 2],
@@ -79,26 +81,27 @@ struct Pending {
 #[derive(Clone, Debug)]
 struct Cpu {
     states: Vec<IdleStateParams>,
-    /// The tick's state is known: the CPU has left its idle loop in view.
+    /// The state of the tick is known, because the recording has shown the CPU leave its idle loop.
     started: bool,
     tick_stopped: bool,
-    /// It has selected since it came, and not been told to leave.
+    /// The CPU is in the idle loop: it has selected a state, and need_resched was not set since.
     in_loop: bool,
     got_tick: bool,
     last_residency_ns: u64,
-    /// From each corner of the possible pasts; the first, which knows nothing, is judged.
+    /// One governor for each corner of the possible states; the first, which has counted no sleep, is judged.
     corners: Vec<Governor>,
-    /// With the shortest and the longest times.
+    /// The governors with the shortest and the longest differences of time.
     bounds: [Governor; 2],
     pending: Option<Pending>,
     /// Time and sleep length of the last selection: earliest and latest time, ns.
     selected: (u64, u64, i64),
     /// Time of this CPU's last line, ns.
     last_line_ns: u64,
-    /// Of the present stay: its end has been printed, and a miss: the state, and whether too shallow.
+    /// The end of the present stay has been printed.
     stay_ended: bool,
+    /// The printed judgement of the present stay, if its state was wrong: the state, and whether it was too shallow.
     miss: Option<(u32, bool)>,
-    /// The part of the kernel that judges stays.
+    /// The twin's code that judges stays (too deep, too shallow).
     accounting: CpuIdle,
 }
 
@@ -123,8 +126,8 @@ impl Cpu {
     }
 }
 
-/// The corners of all pasts of a CPU with that many states; the first knows nothing. `None` if nobody here
-/// knows the governor.
+/// Returns the corners of the possible states of a governor, for a CPU with so many idle states; the first has
+/// counted no sleep. `None`: the governor is not supported here.
 pub fn corners(kernel: &Config, governor: &str, states: usize) -> Option<Vec<Governor>> {
     match (governor, kernel.teo, kernel.menu) {
         ("teo", TeoForm::V6_12, _) => {
@@ -139,8 +142,8 @@ pub fn corners(kernel: &Config, governor: &str, states: usize) -> Option<Vec<Gov
     }
 }
 
-/// Returns the corners of the sums. The values beside the bins are bounded as their sum is, each by
-/// itself; an intercept within a tick is one of the bins', too.
+/// Returns the corners of the sums. Each of the values beside the bins has the same bound as the bins' sum; an
+/// intercept within a tick is also counted in a bin.
 fn teo_7_3_corners(states: usize) -> Vec<v7_3::TeoCpu> {
     let zero = v7_3::TeoCpu { last_state_idx: None, ..v7_3::TeoCpu::default() };
     let mut corners = vec![zero.clone()];
@@ -186,35 +189,36 @@ fn teo_corners(states: usize) -> Vec<TeoCpu> {
 }
 
 fn menu_corners() -> [MenuCpu; 2] {
-    // Intervals that no sleep ever has tell replaced ones from others: see `bounded`.
+    // No sleep has this length, so replaced intervals can be told from others: see `bounded`.
     [
         MenuCpu { intervals: [u32::MAX - 1; INTERVALS], ..MenuCpu::default() },
         MenuCpu { correction_factor: [0; 2 * DECADES], ..MenuCpu::default() },
     ]
 }
 
-/// Drives one recording.
+/// The drive of one recording.
 pub struct IdleDrive<'a> {
     machine: &'a Machine,
-    /// The kernel of ours.
+    /// The twin's kernel.
     kernel: Config,
-    /// The rows of the governor: its states, its ticks.
+    /// The governor's rows in the table: states and ticks.
     what: [What; 2],
     cpus: BTreeMap<usize, Cpu>,
     wheel: Wheel,
     table: Table,
-    /// Judged choices as recorded, per row and CPU: the commonest one is the trivial answer.
+    /// The recorded choices that are judged, for each row and CPU: the most frequent one is the trivial answer.
     recorded: BTreeMap<(What, usize), BTreeMap<u8, u64>>,
-    /// Wakeups near which the stamps leave open whether the timer had come.
+    /// Number of wakeups at which the time stamps do not tell whether the timer had expired.
     pub time_open: u64,
-    /// The event of stays that were too short or too long has been switched on; that of stays was before it.
+    /// The recording has the event of stays that were too short or too long, which was switched on after that of
+    /// stays.
     misses_told: bool,
-    /// The first misses, as text.
+    /// The first differences, as text.
     pub misses: Vec<String>,
 }
 
 impl<'a> IdleDrive<'a> {
-    /// Nothing driven yet.
+    /// Returns a drive that has read nothing yet.
     pub fn new(machine: &'a Machine) -> IdleDrive<'a> {
         IdleDrive {
             machine,
@@ -233,13 +237,14 @@ impl<'a> IdleDrive<'a> {
         }
     }
 
-    /// Learns what the recording tells too late: the wheel timers that were pending at its beginning.
+    /// Reads ahead which wheel timers were pending at the beginning: the recording shows them only when they
+    /// expire.
     pub fn read_ahead(&mut self, trace: &mut Trace) -> std::io::Result<()> {
         self.wheel = Wheel::read(trace)?;
         Ok(())
     }
 
-    /// The counts, with the trivial answers: each CPU's commonest choice.
+    /// Returns the counts, with the trivial answers: each CPU's most frequent choice.
     pub fn table(&self) -> Table {
         let mut table = self.table.clone();
         for ((what, _), choices) in &self.recorded {
@@ -269,7 +274,7 @@ impl<'a> IdleDrive<'a> {
             let corners = corners(kernel, &machine.governor, states.len());
             Cpu::new(states, corners.expect("only known governors are driven"))
         });
-        // A tick that was held up until the switch comes before the loop is entered, and is not told.
+        // A tick that is delayed until the switch is handled before the idle loop, and is not reported to the governor.
         match r.event {
             Event::Sleep { .. } => cpu.in_loop = true,
             Event::CpuIdle { state, .. } if state >= 0 => cpu.in_loop = true,
@@ -318,8 +323,8 @@ impl<'a> IdleDrive<'a> {
                 if cpu.started && cpu.reflect(st, res, (now, next), machine.tick_nsec) {
                     self.time_open += 1;
                 }
-                // Forgotten at the end of each round; and a tick that stood starts again when the
-                // loop is left, also if the scheduler then picks the idle task once more.
+                // At the end of each round of the loop the tick's arrival is forgotten. A stopped tick starts again
+                // when the loop is left, even if the scheduler then picks the idle task once more.
                 cpu.got_tick = false;
                 if r.need_resched {
                     cpu.in_loop = false;
@@ -345,11 +350,11 @@ impl<'a> IdleDrive<'a> {
         let miss = self.score(state_row, r.cpu, pending, recorded.0, |c| c.0, None);
         let mut why = miss.map(|why| (why, "state"));
         if !pending.tick_was_stopped {
-            // A CPU not yet seen to leave idle sleeps with its tick stopped.
+            // A CPU that the recording has not shown to leave idle counts as asleep with its tick stopped.
             let mut others = self.cpus.iter().filter(|(cpu, _)| **cpu != r.cpu);
             let last = others.all(|(_, cpu)| cpu.tick_stopped || !cpu.started);
             let tick_nsec = self.machine.tick_nsec as u64;
-            // Where the timers answered with more than the next clock event, no wheel timer is due.
+            // If the sleep length is longer than the time to the next clock event, no wheel timer is due.
             let asked_wheel =
                 pending.sleep.is_none_or(|sleep| sleep.sleep_length_ns == sleep.delta_tick_ns);
             let keeps = asked_wheel && self.wheel.keeps_tick(r.cpu, last, tick_nsec);
@@ -372,7 +377,7 @@ impl<'a> IdleDrive<'a> {
         }
     }
 
-    /// Counts one choice; why it is not ours, if it is not.
+    /// Counts one choice; returns the reason if it differs from the twin's.
     fn score(
         &mut self,
         what: What,
@@ -396,13 +401,13 @@ impl<'a> IdleDrive<'a> {
             None if by_time => Difference::Timestamp,
             None => Difference::ModelWrong,
         };
-        // Who chose the commonest is only known at the end.
+        // The most frequent choice is known only at the end.
         (!row.count(ours == recorded, false, || why)).then_some(why)
     }
 }
 
 impl Cpu {
-    /// A selection; `sleep`: what the timers said, if they were asked.
+    /// Makes a selection; `sleep` is the sleep length, if the kernel's governor read it.
     fn select(&mut self, now: u64, sleep: Option<SleepLength>, tick_nsec: i64) {
         // A stamp is cut to µs, so the reading may be up to 1 µs later than the line says.
         let (earliest, latest) = (self.last_line_ns, now.saturating_add(1000));
@@ -439,7 +444,7 @@ impl Cpu {
         self.selected = (earliest, latest, sleep.map_or(i64::MAX, |sleep| sleep.sleep_length_ns));
     }
 
-    /// Whether what all corners choose is what every possible past would.
+    /// Whether a choice on which all corners agree is the choice from every possible state.
     fn bounded(&self, sleep: Option<SleepLength>) -> bool {
         match &self.corners[..] {
             [Governor::Menu(low), Governor::Menu(high)]
@@ -451,9 +456,9 @@ impl Cpu {
         }
     }
 
-    /// Returns the judgement of the stay that ended, recorded and by us: the state, and whether it
-    /// was too shallow, if it
-    /// was not right. `None` if its end was not in view.
+    /// Returns two judgements of the stay that ended, the recorded one and the twin's: the state, and whether it
+    /// was too shallow; `None` if the state was right. `None` as a whole if the recording does not show the end of
+    /// the stay.
     #[allow(clippy::type_complexity)] // Twice the same: recorded and ours.
     fn account(
         &mut self,
@@ -470,10 +475,11 @@ impl Cpu {
         Some((recorded, ours))
     }
 
-    /// Whether the stamps leave open if the timer had come.
+    /// Reports the end of a stay to the governors; returns whether the time stamps do not tell if the timer had
+    /// expired.
     fn reflect(&mut self, state: i32, res: i64, (now, next): (u64, u64), tick_nsec: i64) -> bool {
         self.last_residency_ns = u64::try_from(res).unwrap_or(0);
-        // Negative: no state was entered, and the governor is not told.
+        // Negative: no state was entered, and the governor gets no report.
         let Some(state) = usize::try_from(state).ok().filter(|s| *s < self.states.len()) else {
             return false;
         };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What `schedtwin study` and `schedtwin calibrate` can be asked.
+//! Arguments of `schedtwin study` and `schedtwin calibrate`.
 
 use std::path::PathBuf;
 
@@ -11,24 +11,25 @@ use crate::percent;
 
 pub const STUDY_EXAMPLES: &str = "\
 Examples:
-  schedtwin study list                              and what each still waits for
+  schedtwin study list                              all built-in studies
   schedtwin study show jankbench-pixel6             published numbers, settings, variants
-  schedtwin study run jankbench-pixel6 -n 10        both side by side, with a verdict per row
+  schedtwin study run jankbench-pixel6 -n 10        published and simulated numbers, with a verdict per row
   schedtwin study run ./my-study.toml --format markdown
   schedtwin study run --all --format json           every study that can run
 
 Verdicts: agree (same sign, 0.5 to 2 times the published difference, or both within the noise);
 direction (same sign only); disagree; inconclusive. Base values are no predictions.
-robust: the sign is known, and the same in all sensitivity variants of the study; yes 12/15: twelve of
-the fifteen know it, too.";
+robust: the sign is known, and the same in all sensitivity variants of the study; yes 12/15: in twelve
+of the fifteen variants it is known, too.";
 
 pub const CALIBRATE_EXAMPLES: &str = "\
 Examples:
-  schedtwin calibrate jankbench-pixel6 --dry-run    what would be fitted, on what, what stays a check
+  schedtwin calibrate jankbench-pixel6 --dry-run    the values that would be fitted, and the checks
   schedtwin calibrate jankbench-pixel6              writes studies/calibrations/jankbench-pixel6.toml
   schedtwin calibrate ./my-study.toml               writes ./calibrations/my-study.toml
   schedtwin study run jankbench-pixel6 --calibration studies/calibrations/jankbench-pixel6.toml
-The fitter is given base values only. The same bytes on every computer; refused under another model.";
+The fitter gets base values only and gives the same bytes on every computer. A calibration is refused
+under another version of the model.";
 
 const STABILITY_EXAMPLES: &str = "\
 Examples:
@@ -41,7 +42,7 @@ Examples:
   schedtwin study run jankbench-pixel6 -n 10
   schedtwin study run jankbench-pixel6 --precision 1%
   schedtwin study run jankbench-pixel6 --html jankbench.html
-  schedtwin study run jankbench-pixel6 --sensitivity --format markdown    on what its signs depend
+  schedtwin study run jankbench-pixel6 --sensitivity --format markdown    each variant
   schedtwin study run --all --format json";
 
 #[derive(Args)]
@@ -52,20 +53,20 @@ pub struct StudyArguments {
 
 #[derive(Subcommand)]
 pub enum StudyAction {
-    /// The built-in studies, and what each still waits for
+    /// The built-in studies
     List,
-    /// What was published, what runs, what may be fitted, what no sign shall depend on
+    /// The published numbers, the runs, the fitted parameters and the variants of a study
     Show {
         /// NAME or a path
         name: String,
-        /// Its file as it is, to begin one's own with
+        /// Print the study's file, to start your own from
         #[arg(long)]
         file: bool,
     },
-    /// Run studies: the published and the twin's numbers side by side, with a verdict per row
+    /// Run studies and print published numbers and the twin's side by side, with a verdict per row
     #[command(after_help = STUDY_RUN_EXAMPLES)]
     Run(StudyRun),
-    /// Would other seeds give the same verdicts? Runs a study again and again
+    /// Run a study repeatedly with other seeds and count its verdicts
     #[command(after_help = STABILITY_EXAMPLES)]
     Stability(Stability),
 }
@@ -74,14 +75,14 @@ pub enum StudyAction {
 pub struct Stability {
     /// NAME or a path
     pub name: String,
-    /// How often
+    /// Number of reruns
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000), default_value_t = 100)]
     pub reruns: u64,
     /// Fresh seeds of each rerun
     #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(2..=10_000),
           default_value_t = DEFAULT_ITERATIONS as u64, conflicts_with = "precision", value_name = "RUNS")]
     pub iterations: u64,
-    /// Each rerun goes on until the differences of the main rows are known that well, e.g. 1%
+    /// Add seeds to each rerun until the differences of the main rows have intervals this narrow, e.g. 1%
     #[arg(long, value_parser = percent::parse_percent, value_name = "PERCENT")]
     pub precision: Option<f64>,
     /// The most seeds of a rerun that --precision may take; each rerun has as many of its own
@@ -94,10 +95,10 @@ pub struct Stability {
     /// The first seed
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Exit with 1 if a row has its commonest verdict in fewer percent of the reruns
+    /// Exit with 1 if the most frequent verdict of a row comes in a smaller percentage of the reruns
     #[arg(long, value_parser = percent::parse_percent, value_name = "PERCENT")]
     pub fail_below: Option<f64>,
-    /// Threads; changes no result [default: one per CPU]
+    /// Threads; no result depends on the number [default: one per CPU]
     #[arg(long, alias = "jobs", value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
     pub threads: Option<u64>,
     /// The form of the result
@@ -127,17 +128,17 @@ enum DataFormat {
 pub struct Calibrate {
     /// A study with [[fit]]: NAME or a path
     pub name: String,
-    /// Print what would be fitted, on what, and what would stay a check; run nothing
+    /// Print the parameters and the values that would be fitted, and the values that would stay checks; run nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Seeds of each measurement, from 1
     #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(1..=1000),
           default_value_t = DEFAULT_ITERATIONS as u64, value_name = "RUNS")]
     pub iterations: u64,
-    /// Where the calibration is written [default: calibrations/NAME.toml beside the study]
+    /// The file to write [default: calibrations/NAME.toml beside the study]
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Threads; changes no result [default: one per CPU]
+    /// Threads; no result depends on the number [default: one per CPU]
     #[arg(long, alias = "jobs", value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
     pub threads: Option<u64>,
     /// No progress bar
@@ -168,7 +169,7 @@ pub struct StudyRun {
     #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(1..=MOST_ITERATIONS as u64),
           default_value_t = DEFAULT_ITERATIONS as u64, conflicts_with = "precision", value_name = "RUNS")]
     pub iterations: u64,
-    /// Run until the differences of the main rows are known that well (95% half-width), e.g. 1%
+    /// Add seeds until the differences of the main rows have intervals this narrow (95% half-width), e.g. 1%
     #[arg(long, value_parser = percent::parse_percent, value_name = "PERCENT")]
     pub precision: Option<f64>,
     /// The most runs of each kernel that --precision may take
@@ -178,25 +179,25 @@ pub struct StudyRun {
     /// The first seed
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Leave out the sensitivity variants: sooner done, and nothing is known to be robust
+    /// Leave out the sensitivity variants: faster, but without the column robust
     #[arg(long)]
     pub no_variants: bool,
     /// Print the table of the variants: every difference in each of them, with its interval
     #[arg(long, conflicts_with = "no_variants")]
     pub sensitivity: bool,
-    /// Threads; changes no result [default: one per CPU]
+    /// Threads; no result depends on the number [default: one per CPU]
     #[arg(long, alias = "jobs", value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
     pub threads: Option<u64>,
-    /// What was fitted, instead of the calibration that belongs to the study
+    /// A calibration to use instead of the study's own
     #[arg(long, value_name = "FILE", conflicts_with = "all")]
     pub calibration: Option<PathBuf>,
-    /// Leave the calibration out: nothing is fitted
+    /// Use no calibration: nothing is fitted
     #[arg(long, conflicts_with = "calibration")]
     pub uncalibrated: bool,
     /// The form of the result
     #[arg(long, value_enum, default_value_t = DocumentFormat::Text)]
     pub format: DocumentFormat,
-    /// Also write a page with figures, for a browser; it loads nothing from anywhere
+    /// Also write an HTML report with figures: one file, which loads nothing from elsewhere
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// No progress bar and no notes on stderr

@@ -11,19 +11,19 @@ use schedtwin_types::Duration;
 use super::MOST_THREADS;
 
 pub const SWEEP_EXAMPLES: &str = "\
-A list in braces stands for each of its values: {500,1000,2000}; quote it, shells have lists of their own. -m, -k and -w may be given again; each machine runs each kernel with each workload.
+A list in braces stands for each of its values: {500,1000,2000}. Quote it, because shells expand braces, too. -m, -k and -w may be given again; each machine runs each kernel with each workload.
 
-The output has a line for each run and metric, of what --metric names or else of everything that was measured; with --wide a line a run
-and a column a metric. Where it comes from, with each input's hash, stands in its first line. Runs that are done are kept in
-OUTPUT.runs until the output is written: give the command again after an interruption, and it goes on where it stopped. With --shard K/N it
-performs every N-th run, for batch engines; schedtwin merge makes one file of all shards, the same as without.
+The output has a line for each run and metric: the metrics that --metric names, or all. With --wide it has a line for each run and a
+column for each metric. Its first line has the version and the hash of each input. Finished runs are kept in OUTPUT.runs until the output
+is written: after an interruption give the command again, and it goes on where it stopped. With --shard K/N it performs every N-th run, for
+batch engines; schedtwin merge makes one file of all shards, the same as a sweep without shards.
 
 Examples:
   schedtwin sweep -m pixel6 -k 'linux-7.3:schedutil.rate_limit_us={500,1000,2000}' -w ui-phone
   schedtwin sweep -m pixel6 -m juno-r2 -k 'linux-{6.1,6.12}' -w w1 -n 20 -o runs.csv
   schedtwin sweep -m pixel6 -k 'linux-{6.1,6.12}' -w ui-phone --metric power,domain=* -o power.csv
   schedtwin sweep -m pixel6 -k 'linux-7.3:hz={100,250,1000}' -w ui-phone --front power,wakeup_latency.p99
-  schedtwin sweep ... --front power,wakeup_latency.p99 --html sweep.html        a figure of both, x and y
+  schedtwin sweep ... --front power,wakeup_latency.p99 --html sweep.html        with a figure of both metrics
   schedtwin sweep -m spr-2s224 -k linux-6.6 -w 'messaging -g {1,2,4}' --shard 3/40 -o part-03.csv
 
 Exit codes: 0 all ran; 1 a run panicked; 2 bad arguments.";
@@ -33,7 +33,7 @@ Examples:
   schedtwin merge part-*.csv -o runs.csv
   schedtwin merge part-*.parquet -o runs.parquet
 
-Exit codes: 0 merged; 2 the parts do not make a whole, or cannot be read.";
+Exit codes: 0 merged; 2 parts are missing or cannot be read.";
 
 #[derive(Args)]
 pub struct Sweep {
@@ -46,7 +46,7 @@ pub struct Sweep {
     /// A workload: NAME [OPTIONS] or a path; may have lists, and be given again
     #[arg(short, long = "workload", value_name = "WORKLOAD", required = true)]
     pub workloads: Vec<String>,
-    /// How long each run simulates: 10s, 500ms; else as long as its workload says
+    /// Simulated time of each run: 10s, 500ms [default: the workload's own]
     #[arg(long, allow_hyphen_values = true, value_name = "TIME")]
     pub duration: Option<Duration>,
     /// Runs of each setting, with seeds SEED, SEED+1, ...
@@ -56,26 +56,26 @@ pub struct Sweep {
     /// The first seed
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// A metric of the table and of the output: NAME[.STAT][,LABEL=VALUE...]; may be given again [default: in the table those
-    /// that the workload is judged by, in the output everything]
+    /// A metric of the table and of the output: NAME[.STAT][,LABEL=VALUE...]; may be given again [default: in the
+    /// table the workload's headlines, in the output everything]
     #[arg(long = "metric", value_name = "NAME")]
     pub metrics: Vec<String>,
-    /// Mark the settings that no other beats in both of two metrics: power,wakeup_latency.p99
+    /// Mark the settings that no other setting beats in both metrics: power,wakeup_latency.p99
     #[arg(long, value_name = "NAME,NAME")]
     pub front: Option<String>,
-    /// Write a page with the table and, with --front, a figure of the two metrics
+    /// Write an HTML report with the table and, with --front, a figure of the two metrics
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Write every run there: FILE.csv, or FILE.parquet (a binary built with --features parquet)
+    /// Write every run to this file: FILE.csv, or FILE.parquet (a binary built with --features parquet)
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Write a line a run, with a column for each metric
+    /// Write one line for each run, with a column for each metric
     #[arg(long, requires = "output")]
     pub wide: bool,
     /// Perform every N-th run only, beginning with the K-th
     #[arg(long, value_parser = Shard::parse, value_name = "K/N", requires = "output", conflicts_with_all = ["metrics", "front", "html"])]
     pub shard: Option<Shard>,
-    /// Threads; changes no result [default: one per CPU]
+    /// Threads; no result depends on the number [default: one per CPU]
     #[arg(long, alias = "jobs", value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
     pub threads: Option<u64>,
     /// No progress bar
@@ -85,7 +85,7 @@ pub struct Sweep {
 
 #[derive(Args)]
 pub struct Merge {
-    /// What `schedtwin sweep --shard` wrote, all of it
+    /// All files that `schedtwin sweep --shard` wrote
     #[arg(value_name = "PART", required = true)]
     pub parts: Vec<PathBuf>,
     /// The file of the whole sweep

@@ -13,8 +13,8 @@ Examples:
   schedtwin tune -m pixel6 -w jankbench -k linux-7.3 \\
     --setting kernel.schedutil.rate_limit_us=0..20000 --metric jank --to 2
   schedtwin tune -m pixel6 -w periodic --setting workload.threads=1..64 --metric power --to 500
-A range is as fine as it is written: 0.50..2.00 has steps of 0.01. Each value runs the same seeds as the goal.
-The metric has to rise or to fall over the range; all that was measured is printed, so look whether it does.";
+The step of a range is its last digit: 0.50..2.00 has steps of 0.01. Each value runs with the same seeds as the goal.
+The metric must rise or fall over the whole range; all measured values are printed, so check that it does.";
 
 #[derive(Args)]
 #[command(group = ArgGroup::new("goal").required(true).args(["like", "to"]))]
@@ -24,16 +24,16 @@ pub struct Tune {
     /// The kernel that runs with the setting: NAME[+PATCH...][:KEY=VALUE,...] or a path
     #[arg(short, long, value_name = "KERNEL", default_value = DEFAULT_KERNEL)]
     pub kernel: String,
-    /// What is searched, and where: kernel.KEY, machine.KEY or workload.OPTION
+    /// The setting and its range: kernel.KEY, machine.KEY or workload.OPTION
     #[arg(long, value_name = "PART.KEY=LEAST..GREATEST")]
     pub setting: String,
     /// The metric: NAME[.STAT][,LABEL=VALUE...]; must be one row
     #[arg(long, value_name = "NAME")]
     pub metric: String,
-    /// It shall be what this kernel measures, without the setting
+    /// The wanted value is this kernel's, measured without the setting
     #[arg(long, value_name = "KERNEL")]
     pub like: Option<String>,
-    /// It shall be this, in its unit
+    /// The wanted value, in the metric's unit
     #[arg(long, value_name = "NUMBER")]
     pub to: Option<f64>,
     /// Runs of each value, with seeds SEED, SEED+1, ...
@@ -43,7 +43,7 @@ pub struct Tune {
     /// The first seed
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Threads; changes no result [default: one per CPU]
+    /// Threads; no result depends on the number [default: one per CPU]
     #[arg(long, alias = "jobs", value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
     pub threads: Option<u64>,
     /// No progress bar

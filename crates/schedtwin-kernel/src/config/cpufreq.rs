@@ -5,23 +5,25 @@ macro_rules! cpufreq {
     ([$next:ident $($more:ident)*] $($before:tt)*) => {
         $next! { [$($more)*] $($before)*
 
-        /// Whether `cpufreq` moves frequencies by itself, and how.
+        /// The cpufreq governor.
         cpufreq: choice FrequencyGovernor {
             linux "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor";
-            /// From utilisation.
+            /// The frequency follows from utilisation.
             Schedutil = "schedutil", "4.7 and later";
             /// Always the highest frequency.
             Performance = "performance", "any";
             /// Always the lowest frequency.
             Powersave = "powersave", "any";
-            /// From the load of the last period: the highest frequency above a threshold, else in proportion.
+            /// The frequency follows from the load of the last period: above a threshold the highest one, else in
+            /// proportion to the load.
             Ondemand = "ondemand", "any";
-            /// From the load of the last period, in steps.
+            /// The frequency moves in steps by the load of the last period.
             Conservative = "conservative", "any";
-            /// What user space has set.
+            /// The frequency that user space has set.
             Userspace = "userspace", "any";
         }
-        /// ondemand, conservative: how long between two samples; 0: two ticks, or the driver's transition delay if that is longer.
+        /// ondemand, conservative: time between two samples; 0: two ticks, or the driver's transition delay if that
+        /// is longer.
         dbs_sampling_rate_us: integer u32 {
             key "dbs.sampling_rate_us";
             linux "/sys/devices/system/cpu/cpufreq/{ondemand,conservative}/sampling_rate";
@@ -29,7 +31,8 @@ macro_rules! cpufreq {
             only FrequencyGovernor in [Ondemand, Conservative] else 0;
             unnamed 0;
         }
-        /// The load in percent above which they go up; 0: 95 of ondemand, 80 of conservative.
+        /// ondemand, conservative: the load in percent above which the frequency rises; 0: 95 for ondemand, 80 for
+        /// conservative.
         dbs_up_threshold: integer u32 {
             key "dbs.up_threshold";
             linux "/sys/devices/system/cpu/cpufreq/{ondemand,conservative}/up_threshold";
@@ -37,7 +40,8 @@ macro_rules! cpufreq {
             only FrequencyGovernor in [Ondemand, Conservative] else 0;
             unnamed 0;
         }
-        /// So many samples at the top (ondemand) or below the threshold (conservative) count as one on the way down.
+        /// ondemand: factor for the time between two samples while the frequency is the highest one. conservative:
+        /// only every so many samples without a rise can lower the frequency.
         dbs_sampling_down_factor: integer u32 {
             key "dbs.sampling_down_factor";
             linux "/sys/devices/system/cpu/cpufreq/{ondemand,conservative}/sampling_down_factor";
@@ -45,7 +49,7 @@ macro_rules! cpufreq {
             only FrequencyGovernor in [Ondemand, Conservative] else 1;
             unnamed 1;
         }
-        /// The load in percent below which conservative goes down.
+        /// conservative: the load in percent below which the frequency falls.
         dbs_down_threshold: integer u32 {
             key "dbs.down_threshold";
             linux "/sys/devices/system/cpu/cpufreq/conservative/down_threshold";
@@ -53,7 +57,7 @@ macro_rules! cpufreq {
             only FrequencyGovernor in [Conservative] else 20;
             unnamed 20;
         }
-        /// conservative's step in percent of the highest frequency; 0: the frequency stays.
+        /// conservative: the step in percent of the highest frequency; 0: the frequency stays.
         dbs_freq_step: integer u32 {
             key "dbs.freq_step";
             linux "/sys/devices/system/cpu/cpufreq/conservative/freq_step";
@@ -61,46 +65,48 @@ macro_rules! cpufreq {
             only FrequencyGovernor in [Conservative] else 5;
             unnamed 5;
         }
-        /// conservative: when it makes up for the periods that a domain slept through, with that many steps down.
+        /// conservative: when it takes the steps down of the periods in which all CPUs of a domain were idle.
         deferred_steps: choice DeferredSteps {
             key "dbs.deferred_steps";
             linux "cs_dbs_update()";
             unnamed BelowThreshold;
-            /// Whatever the load is.
+            /// At any load.
             AtAnyLoad = "at-any-load", "6.1.192, 6.18.y";
-            /// When the load of the sample is below the threshold at which it goes down.
+            /// When the load of the sample is below `down_threshold`.
             BelowThreshold = "below-threshold", "6.12.117, 7.3";
         }
-        /// userspace: the frequency in kHz; the lowest of a domain that is not below it is taken.
+        /// userspace: the frequency in kHz. A domain takes its lowest frequency that is not below it.
         scaling_setspeed: integer u32 {
             linux "/sys/devices/system/cpu/cpufreq/policy*/scaling_setspeed";
             range 0..=100_000_000;
             only FrequencyGovernor in [Userspace] else 0;
             unnamed 0;
         }
-        /// Who stands between the governor and the clock, or decides itself.
+        /// The cpufreq driver. It takes requests from the governor, or decides by itself.
         scaling_driver: choice CpufreqDriver {
             linux "/sys/devices/system/cpu/cpufreq/policy*/scaling_driver";
             unnamed Machine;
             /// The machine's own: it takes frequencies of the machine's table.
             Machine = "machine", "any";
-            /// intel_pstate in active mode: the driver decides, from how busy the CPU's counters say that it was. Its powersave
-            /// algorithm stands behind every governor but performance.
+            /// intel_pstate in active mode: the driver decides by the CPU's counters. Every governor except
+            /// performance selects its powersave algorithm.
             IntelPstate = "intel_pstate", "4.15 and later; x86 whose CPUs have clocks of their own";
             /// intel_pstate in passive mode: it takes any frequency in steps of 100 MHz from a governor.
             IntelCpufreq = "intel_cpufreq", "4.14 and later; x86 whose CPUs have clocks of their own";
-            /// amd-pstate in passive mode: it takes any performance in 255 steps from a governor, from schedutil as such.
+            /// amd-pstate in passive mode: it takes any of 255 steps of performance. schedutil asks for performance
+            /// directly (`adjust_perf`), other governors for a frequency.
             AmdPstate = "amd-pstate", "5.17 and later; x86 whose CPUs have clocks of their own";
-            /// amd-pstate in active mode: the processor chooses within limits, by the preference.
+            /// amd-pstate in active mode: the processor chooses within limits, by `energy_performance_preference`.
             AmdPstateEpp = "amd-pstate-epp", "6.3 and later; x86 whose CPUs have clocks of their own";
         }
-        /// The processor takes hints (HWP): with intel_cpufreq schedutil asks for performance as such, with intel_pstate the processor
-        /// chooses within limits, by the preference.
+        /// The processor takes hints (HWP). With intel_cpufreq, schedutil asks for performance directly
+        /// (`adjust_perf`); with intel_pstate the processor chooses within limits, by
+        /// `energy_performance_preference`.
         hwp: switch {
             linux "intel_pstate=no_hwp";
             unnamed false;
         }
-        /// A processor that chooses itself: its preference between performance (0) and energy (255).
+        /// The preference of a processor that chooses its frequency: from performance (0) to energy (255).
         epp: integer u32 {
             key "energy_performance_preference";
             linux "/sys/devices/system/cpu/cpufreq/policy*/energy_performance_preference";
@@ -116,7 +122,7 @@ macro_rules! cpufreq {
             only CpufreqDriver in [IntelPstate, IntelCpufreq] else 100;
             unnamed 100;
         }
-        /// intel_pstate: at least this percentage of the highest frequency; 0: that of the lowest one.
+        /// intel_pstate: at least this percentage of the highest frequency; 0: the lowest frequency.
         pstate_min_perf_pct: integer u32 {
             key "intel_pstate.min_perf_pct";
             linux "/sys/devices/system/cpu/intel_pstate/min_perf_pct";
@@ -126,7 +132,7 @@ macro_rules! cpufreq {
         }
         /// schedutil's tunables.
         schedutil: table Schedutil {}
-        /// What `rate_limit_us` is if nobody sets it, L being the driver's transition latency.
+        /// The default of `rate_limit_us`; L is the driver's transition latency.
         rate_limit_default: choice RateLimitDefault {
             key "schedutil.rate_limit_default";
             linux "cpufreq_policy_transition_delay_us()";
@@ -139,86 +145,91 @@ macro_rules! cpufreq {
             /// L times 1.5; 1 ms if L is 0.
             LatencyAndHalf = "latency-and-half", "6.12 and later";
         }
-        /// Whose hook a change of utilisation calls, and who may change which clock.
+        /// The CPU whose schedutil hook is called after a change of utilisation, and the CPUs that may change a
+        /// domain's clock.
         cpufreq_remote: choice CpufreqRemote {
             linux "cpufreq_update_util(), cpufreq_this_cpu_can_update()";
             unnamed Allowed;
-            /// The hook of the executing CPU alone: a wakeup on another CPU is noticed there at the next event.
+            /// Only the hook of the executing CPU, for its own clock. After a remote wakeup the target CPU calls
+            /// its hook at its next event.
             LocalOnly = "local", "4.7 to 4.13";
-            /// A CPU of the domain calls the hook at once; another one after it has decided about preemption, and only if
-            /// nothing is preempted. An interrupt to the target then carries the change out.
+            /// A CPU of the same domain calls the hook at once. A CPU of another domain calls it after the decision
+            /// about preemption, only if nothing is preempted, and an interrupt to the target CPU makes the change.
             AfterPreemption = "after-preemption", "schedutil-remote";
-            /// Always; the governor drops the call where the domain may not be changed from there.
+            /// The hook of the CPU whose utilisation changed, from any CPU. The governor drops the call if the
+            /// executing CPU may not change the domain's clock.
             Allowed = "allowed", "4.14 and later";
         }
-        /// What schedutil compares with its last request.
+        /// The frequency that schedutil compares with its last request.
         sugov_mapping: choice SugovMapping {
             linux "get_next_freq()";
             unnamed Resolved;
-            /// The frequency of the formula; the driver finds one of its own for it.
+            /// The result of the formula, before the driver rounds it to a frequency of its table.
             Raw = "raw", "4.7";
-            /// The driver's frequency, looked up again only if the formula gives another one than last time.
+            /// The driver's frequency, looked up again only when the result of the formula has changed.
             Resolved = "resolved", "4.8 and later; schedutil-opp-mapping";
         }
-        /// What starts schedutil's rate limit again.
+        /// The event that starts schedutil's rate limit again.
         sugov_rate_limit: choice SugovRateLimit {
             linux "sugov_update_commit(), sugov_update_next_freq()";
             unnamed Changes;
-            /// Each time that it has computed a frequency.
+            /// Each computed frequency.
             Requests = "requests", "4.7 to 4.11";
-            /// A frequency that is another than the last one.
+            /// Each change of the frequency.
             Changes = "changes", "4.12 and later; schedutil-opp-mapping";
         }
-        /// What schedutil does while its slow path is at work.
+        /// schedutil's behaviour while its slow path is at work.
         sugov_work: choice SugovWork {
             linux "sugov_should_update_freq(), sugov_work()";
             unnamed Amend;
-            /// Nothing, until the driver has returned.
+            /// It drops calls until the driver has returned.
             Drop = "drop", "4.7 to 4.17";
-            /// It goes on deciding; the slow path takes the latest frequency.
+            /// It goes on deciding, and the slow path takes the latest frequency.
             Amend = "amend", "4.18 and later";
         }
-        /// Who calls a driver that cannot switch in scheduler context.
+        /// The thread that calls a driver without fast switch.
         sugov_slow_path: choice SugovSlowPath {
             linux "sugov_irq_work(), sugov_kthread_create()";
             unnamed Deadline;
-            /// A kworker of the CPU that has asked: a fair task.
+            /// A kworker on the requesting CPU, a fair task.
             Kworker = "kworker", "4.7 and 4.8", only SugovWork in [Drop];
             /// A thread of SCHED_FIFO 50.
             Fifo = "fifo", "4.9 to 4.16";
             /// A thread of SCHED_DEADLINE that precedes all others.
             Deadline = "deadline", "4.17 and later";
         }
-        /// Where utilisation scales with the clock, so that a busy CPU at half its frequency counts as half used.
+        /// The architectures on which utilisation scales with the clock, so that a CPU that is busy at half its
+        /// frequency counts as half used.
         freq_invariance: choice FreqInvariance {
             linux "arch_scale_freq_invariant()";
             unnamed All;
-            /// Nowhere: schedutil's formula goes from the present frequency.
+            /// None: schedutil's formula starts from the present frequency.
             None = "none", "up to 4.13";
-            /// On arm64.
+            /// arm64.
             Arm = "arm", "4.14 to 5.6";
-            /// On arm64 and x86; here on powerpc too, where Linux has none.
+            /// arm64 and x86; in the model powerpc as well, unlike in Linux.
             All = "all", "5.7 and later";
         }
         /// The order of clamps and headroom between utilisation and frequency.
         effective_cpu_util: choice EffectiveCpuUtil {
             linux "effective_cpu_util(), sugov_get_util(), get_next_freq()";
-            /// The caller of the hook hands over what fair tasks use; while RT or DEADLINE tasks run it asks for the highest
-            /// frequency. CPUs of the domain that have not called for a tick do not count. No boost, no holding.
+            /// The caller of the hook passes the utilisation of fair tasks; while RT or DEADLINE tasks run it asks
+            /// for the highest frequency. A CPU of the domain that has not called for a tick does not count. There
+            /// is no boost after I/O, and the frequency of a busy CPU may fall.
             Passed = "passed", "4.7";
-            /// Clamps, then DEADLINE and irq on top, then a quarter of headroom on everything, boost included. Of
-            /// several CPUs the one with the largest share of its capacity counts.
+            /// First clamps; then DEADLINE and interrupts are added; then a quarter of headroom on everything, the
+            /// boost after I/O included. Of several CPUs the one with the largest share of its capacity counts.
             HeadroomLast = "headroom-last", "5.0 to 6.7";
-            /// A quarter of headroom on the actual utilisation, then floor and cap. The highest utilisation counts.
+            /// First a quarter of headroom on the actual utilisation, then minimum and maximum. Of several CPUs the
+            /// highest utilisation counts.
             ClampLast = "clamp-last", "6.8 and later";
         }
-        /// How the energy model turns utilisation into energy.
+        /// The energy model's conversion of utilisation into energy.
         em_cpu_energy: choice EmCpuEnergy {
             linux "em_cpu_energy()";
-            /// Cost = f_max · power / f; the state is found by frequency, after a quarter of headroom; no inefficient
-            /// states are skipped by performance.
+            /// Cost = f_max · power / f. The performance state is found by frequency, after a quarter of headroom.
             ByFrequency = "by-frequency", "up to 6.8";
-            /// Cost = 10 · power / performance; the state is found by performance.
+            /// Cost = 10 · power / performance. The performance state is found by performance.
             ByPerformance = "by-performance", "6.9 and later";
         }
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How a setting is declared, and what follows from its declaration.
+//! Declarations of settings, and everything that follows from a declaration.
 //!
 //! Every variation point and tunable is declared once, in the file of its subsystem. From the declaration come
 //! the field of [`Config`](super::Config) with its type, the reader and the writer of kernel files, the checks of
@@ -33,10 +33,9 @@
 //! | `names` | `Vec<String>` | names with `/` between them, or `none` |
 //! | `table T` | `T`, declared in a file of its own | a table |
 //!
-//! **What a file means that does not name a setting.** A setting that joined after the first kernel files says so
-//! by `unnamed`: it is what the twin computed before it knew the setting, so an older file goes on meaning what it
-//! meant, and its results do not move. Settings without `unnamed` were there from the beginning, and every file
-//! names them.
+//! **Files that do not name a setting.** A setting that was added after the first kernel files has an `unnamed`
+//! value: the twin's behaviour before the setting existed. So an older file keeps its meaning, and its results do
+//! not move. Settings without `unnamed` existed from the beginning, and every file names them.
 
 /// A value as kernel files have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,13 +82,13 @@ impl std::fmt::Display for Value {
 pub struct Setting {
     /// Its path in a kernel file: `schedutil.rate_limit_us`.
     pub path: &'static str,
-    /// What it decides, in a sentence or two.
+    /// Its meaning, in a sentence or two.
     pub help: String,
-    /// What a kernel engineer knows it by: a file, an option, a function.
+    /// Its name in Linux: a file, an option, a function.
     pub known_by: String,
-    /// What a file may say.
+    /// The values that a file may give.
     pub kind: Kind,
-    /// What a file means that does not name it; `None`: every file names it.
+    /// Its value in a file that does not name it; `None`: every file names it.
     pub unnamed: Option<Value>,
     /// The arms with which it exists; `None`: always.
     pub only: Option<With>,
@@ -99,7 +98,7 @@ pub struct Setting {
     pub at_most: Option<&'static str>,
 }
 
-/// What a file may say about a setting.
+/// The values that a file may give to a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The word of one of the arms: a variation point, or what a user chooses.
@@ -117,7 +116,7 @@ pub enum Kind {
         max: i64,
         /// The unit: `us`, `ns`, `ms`; empty for a plain number.
         unit: &'static str,
-        /// What may stand in its place, and what that means: `-1`, `"driver"`.
+        /// A word or number in place of a value, and its meaning: `-1`, `"driver"`.
         none: Option<(Value, &'static str)>,
     },
     /// `true` or `false`.
@@ -133,7 +132,7 @@ pub struct Arm {
     pub word: &'static str,
     /// The releases that have it.
     pub releases: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub means: String,
     /// The arms of another point that it needs; `None`: it goes with all.
     pub only: Option<With>,
@@ -282,8 +281,7 @@ pub(super) fn feature_known_by(name: &str) -> String {
     format!("/sys/kernel/debug/sched/features: {}", name.to_uppercase())
 }
 
-/// How many nanoseconds the unit of a file has, where the field counts nanoseconds; 1 where it counts as the
-/// file does.
+/// The number of nanoseconds in the file's unit, for fields in nanoseconds; 1 for fields in the file's unit.
 macro_rules! scale {
     (Ns us) => {
         1_000

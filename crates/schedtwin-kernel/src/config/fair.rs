@@ -5,23 +5,23 @@ macro_rules! fair {
     ([$next:ident $($more:ident)*] $($before:tt)*) => {
         $next! { [$($more)*] $($before)*
 
-        /// How the fair class divides time.
+        /// The fair class's rule for dividing time.
         fair: choice FairClass {
             linux "kernel/sched/fair.c";
-            /// The smallest virtual runtime runs; buddies and granularities.
+            /// The task with the smallest virtual runtime runs; buddies and granularities.
             Cfs = "cfs", "up to 6.5";
-            /// The earliest virtual deadline of those that are owed time runs.
+            /// Of the tasks that are owed time, the one with the earliest virtual deadline runs.
             Eevdf = "eevdf", "6.6 and later (as of 6.12)";
         }
         /// Tunables of CFS; zeros with EEVDF.
         cfs: table CfsTunables {}
-        /// CFS: how long the running task may run before a tick preempts it.
+        /// CFS: the time after which a tick preempts the running task.
         ideal_runtime: choice IdealRuntime {
             key "cfs.ideal_runtime";
             linux "check_preempt_tick()";
             only FairClass in [Cfs] else SchedSlice;
             unnamed SchedSlice;
-            /// Its slice, which in a crowd of lighter tasks can be longer than the latency.
+            /// Its slice, which can be longer than the latency if the other tasks are lighter.
             SchedSlice = "sched-slice", "up to 6.2, 6.1.y";
             /// Its slice, at most the latency.
             AtMostLatency = "at-most-latency", "6.3 to 6.5";
@@ -33,22 +33,24 @@ macro_rules! fair {
             range 10_000..=1_000_000_000 ns;
             only FairClass in [Eevdf] else 0;
         }
-        /// Form of EEVDF.
+        /// Release of EEVDF's rules.
         eevdf_form: choice EevdfForm {
             linux "pick_eevdf(), update_curr(), wakeup_preempt_fair()";
             only FairClass in [Eevdf] else V6_12;
             unnamed V6_12;
-            /// A slice is protected until its deadline; short slices preempt if they win the pick; lag is measured when a
-            /// delayed task leaves.
+            /// The running task's slice is protected until its deadline; a waking task with a shorter slice
+            /// preempts if it wins the pick; the lag of a delayed task is measured when it leaves the queue.
             V6_12 = "6.12", "6.12.y";
-            /// A slice is protected until the shortest one queued would be over, once per switch; short slices preempt if they win
-            /// the pick without protection, forks and delayed tasks do not; a weight that changes places its entity anew.
+            /// The running task's slice is protected for as long as the shortest slice in the queue, once per
+            /// switch; a waking task with a shorter slice preempts if it wins the pick without protection, new and
+            /// delayed tasks do not; a change of weight places the entity anew.
             V6_18 = "6.18", "6.18.y from .33 on";
-            /// A slice is protected until the shortest one queued has had its turn, once per switch; short slices preempt
-            /// while eligible, forks do not; lag is measured when a task blocks, and then only improves, up to 0.
+            /// The running task's slice is protected until the task with the shortest slice would have its turn,
+            /// once per switch; a waking task with a shorter slice preempts if it is eligible, new tasks do not;
+            /// lag is measured when a task blocks, and from then on only rises, up to 0.
             V7_3 = "7.3", "7.3";
         }
-        /// How much lag a task keeps that leaves its queue.
+        /// The limit of the lag that a task keeps when it leaves its queue.
         lag_limit: choice LagLimit {
             key "eevdf.lag_limit";
             linux "entity_lag()";
@@ -59,35 +61,36 @@ macro_rules! fair {
             /// The longest slice in the queue, and a tick.
             MaxSliceAndTick = "max-slice-and-tick", "6.18.y from .17 on, 7.3";
         }
-        /// In which timeline a task competes with tasks of other groups.
+        /// The timeline in which a task competes with tasks of other groups.
         group_tree: choice GroupTree {
             linux "enqueue_task_fair(), pick_task_fair(), __calc_prop_weight()";
             only FairClass in [Eevdf] else Nested;
             unnamed Nested;
-            /// In its group's; the group's entity competes in the timeline of the group above.
+            /// Its group's; the group's entity competes in the timeline of the group above.
             Nested = "nested", "up to 6.18.y";
-            /// In the one timeline of its CPU, with the weight that the groups above leave to it.
+            /// One timeline for the whole CPU, with the weight that remains of the task's own after the shares of
+            /// its groups.
             Flat = "flat", "7.3";
         }
-        /// How real time becomes virtual time.
+        /// The conversion of real time into virtual time.
         calc_delta: choice CalcDelta {
             key "eevdf.calc_delta";
             linux "__calc_delta()";
             only FairClass in [Eevdf] else Inverse;
             unnamed Inverse;
-            /// By multiplication with the rounded inverse of a weight without its ten bits of fixed point.
+            /// Multiplication by the rounded inverse of the weight, without the weight's ten bits of fixed point.
             Inverse = "inverse", "6.6 to 6.18.y";
-            /// By a division of 64 bits.
+            /// A 64-bit division.
             Division = "division", "7.3";
         }
         /// Scheduler features.
         features: table Features {}
-        /// What util_est keeps of a task.
+        /// The numbers that util_est keeps for a task.
         util_est: choice UtilEstForm {
             linux "struct sched_avg, util_est_update()";
-            /// The last utilisation and a moving average; the larger counts.
+            /// Two: the last utilisation and a moving average; the larger one counts.
             EnqueuedAndEwma = "enqueued-and-ewma", "5.13 to 6.7";
-            /// One number that rises at once and falls slowly.
+            /// One, which rises at once and falls slowly.
             Single = "single", "6.8 and later";
         }
         /// When a sleeping task's util_est is updated.
@@ -97,112 +100,114 @@ macro_rules! fair {
             AfterDequeue = "after-dequeue", "up to 6.11";
             /// With the utilisation of the last update before it.
             BeforeDequeue = "before-dequeue", "6.12";
-            /// So; a task that used more than its CPU can give learns as well.
+            /// As `before-dequeue`, and also for a task whose utilisation exceeds its CPU's capacity.
             BeforeDequeueUnlimited = "before-dequeue-unlimited", "6.18";
-            /// As the last step of this dequeue's update of averages, also where the dequeue is delayed; a task that used more
-            /// than its CPU can give learns as well.
+            /// As the last step of the dequeue's update of averages, even if the dequeue is delayed, and also for a
+            /// task whose utilisation exceeds its CPU's capacity.
             InDequeue = "in-dequeue", "7.3";
         }
-        /// What a new task's share of its queue's utilisation is computed with.
+        /// The weight from which a new task's share of its queue's utilisation is computed.
         init_util_weight: choice InitUtilWeight {
             linux "post_init_entity_util_avg()";
             unnamed ScaledDown;
-            /// The weight with its ten bits of fixed point, against a load without: on a queue with any load the share
-            /// is all that may be had, half of what is left of the CPU.
+            /// The weight with its ten bits of fixed point, divided by a load without them. So on every queue with
+            /// load the share reaches its limit, half of the CPU's unused utilisation.
             ScaledUp = "scaled-up", "up to 6.9";
-            /// The weight in the unit of the load: the task gets its share of the queue's.
+            /// The weight in the unit of the load, so the task gets its true share of the queue's utilisation.
             ScaledDown = "scaled-down", "6.10 and later";
         }
-        /// Whether a queue's `load_sum` is raised to the least that fits its `load_avg` when load is added, too.
+        /// The changes after which a queue's `load_sum` is raised to the lowest value that fits its `load_avg`.
         attach_floor: choice AttachFloor {
             linux "enqueue_load_avg()";
             unnamed Absent;
-            /// When load is taken away only.
+            /// Only after load is taken away.
             Absent = "absent", "up to 6.18.y";
-            /// At each change.
+            /// After each change.
             Raised = "raised", "7.3";
         }
-        /// In how many bits a task group's `runnable_avg` becomes its entity's `runnable_sum`.
+        /// The width in which a group's `runnable_avg` is converted into its entity's `runnable_sum`.
         tg_runnable_sum: choice TgRunnableSum {
             linux "update_tg_cfs_runnable()";
             unnamed Bits32;
-            /// 32: from 88 tasks of one group on a CPU it wraps.
+            /// 32 bits: it wraps from 88 tasks of one group on a CPU on.
             Bits32 = "32-bits", "up to 6.12.95, 6.18.y";
-            /// 64.
+            /// 64 bits.
             Bits64 = "64-bits", "6.1.192, 6.12.117, 7.3";
         }
-        /// How often a CPU may change its contribution to a task group's `load_avg`.
+        /// The changes after which a CPU updates its contribution to a task group's `load_avg`.
         tg_load_avg: choice TgLoadAvg {
             linux "update_tg_load_avg()";
             unnamed OncePerMs;
-            /// Whenever its load has changed by 1/64.
+            /// A change of its load by 1/64.
             Always = "always", "up to 6.6";
-            /// Whenever it has changed by 1/64, and at most once in a millisecond.
+            /// A change of its load by 1/64, at most once a millisecond.
             OncePerMs = "once-per-ms", "6.7 to 6.18.y";
-            /// So, or whenever its `runnable_avg` has, which is added up for the group as well.
+            /// As `once-per-ms`, and also a change of its `runnable_avg` by 1/64, which the group adds up as well.
             WithRunnable = "with-runnable", "7.3";
         }
-        /// What a task group's entity on a CPU weighs, of the group's weight.
+        /// The weight of a task group's entity on a CPU.
         group_shares: choice GroupShares {
             linux "calc_group_shares(), /sys/kernel/debug/sched/cgroup_mode";
             unnamed Smp;
-            /// All of it.
+            /// The group's weight.
             Up = "up", "7.3, as cgroup_mode";
-            /// The CPU's part, as the CPU's load is of the group's.
+            /// The group's weight times the CPU's share of the group's load.
             Smp = "smp", "up to 6.18.y; 7.3, as cgroup_mode";
-            /// The CPU's part of as many times the weight as the group has runnable tasks, at most CPUs. Tasks are counted with
-            /// `tg_load_avg = "with-runnable"`.
+            /// As `smp`, times the number of the group's runnable tasks, at most the number of CPUs. Needs
+            /// `tg_load_avg = "with-runnable"`, which counts the tasks.
             Concur = "concur", "7.3";
-            /// The CPU's part of as many times the weight as there are CPUs, at most that of nice -20.
+            /// As `smp`, times the number of CPUs, at most the weight of nice -20.
             Max = "max", "7.3, as cgroup_mode";
-            /// As `concur`, however many CPUs there are.
+            /// As `concur`, without the limit to the number of CPUs.
             Tasks = "tasks", "7.3, as cgroup_mode";
         }
-        /// `cpu.max`: what a run queue asks its group for at once.
+        /// `cpu.max`: the runtime that a run queue takes from its group's pool at once.
         cfs_bandwidth_slice: integer Ns {
             key "cfs_bandwidth_slice_us";
             linux "/proc/sys/kernel/sched_cfs_bandwidth_slice_us";
             range 1..=4_294_967 us;
             unnamed 5_000;
         }
-        /// `cpu.max`: who lets a run queue go on that was throttled.
+        /// `cpu.max`: the CPU that unthrottles a run queue.
         cfs_unthrottle: choice CfsUnthrottle {
             linux "distribute_cfs_runtime()";
             unnamed OwnCpu;
             /// The CPU whose timer has expired.
             Remote = "remote", "up to 6.2, 6.1.y";
-            /// Its own CPU, which is interrupted for that.
+            /// The run queue's own CPU, after an interrupt.
             OwnCpu = "own-cpu", "6.3 and later";
         }
-        /// `cpu.max`: when a group's periods begin.
+        /// `cpu.max`: the beginning of a group's periods.
         cfs_period_timer: choice CfsPeriodTimer {
             linux "init_cfs_bandwidth()";
             unnamed Random;
             /// At multiples of the period since boot.
             Aligned = "aligned", "up to 6.3";
-            /// At a random time of its own.
+            /// At a random time, drawn for each group.
             Random = "random", "6.4 and later";
         }
-        /// A sleeper's signals when it leaves its queue, whose clock stands still while its CPU idles.
+        /// The signals of a sleeping task that leaves its queue while the queue's clock stands still, because the
+        /// CPU is idle.
         migrate_se_pelt_lag: choice MigrateSePeltLag {
             linux "migrate_task_rq_fair()";
             unnamed Decayed;
-            /// As of the queue's last update: it arrives as large as it fell asleep.
+            /// As of the queue's last update: the task arrives with the signals with which it fell asleep.
             Forgotten = "forgotten", "up to 5.19";
-            /// The time since then is estimated, and they decay by it.
+            /// Decayed by an estimate of the time since then.
             Decayed = "decayed", "6.0 and later";
         }
-        /// Whether contention (`runnable_avg` above `util_avg`) counts as utilisation for schedutil, for EAS's highest
-        /// utilisation and for the busiest queue of `migrate_util`.
+        /// Whether contention (`runnable_avg` above `util_avg`) raises a CPU's utilisation for schedutil, for EAS's
+        /// highest utilisation and for the busiest queue of `migrate_util`.
         runnable_boost: choice RunnableBoost {
             linux "cpu_util(.., boost)";
             /// It does not.
             Off = "off", "up to 6.4";
             /// It raises util_avg and util_est, which counts a waking task twice.
             WithUtilEst = "with-util-est", "6.5.0, and as posted";
-            /// It raises util_avg. A task that is placed comes and goes with its utilisation only.
+            /// It raises util_avg. For a task that is being placed only its utilisation is added or subtracted.
             On = "on", "6.5.y, 6.6 and later, up to 6.12.95 and 6.18.39";
-            /// It raises util_avg. A task that is placed brings its own `runnable_avg`, or takes it away.
+            /// It raises util_avg. For a task that is being placed its `runnable_avg` is added or subtracted as
+            /// well.
             WithTask = "with-task", "6.12.107 and later, 6.18.y from .40 on, 7.3; not yet 6.12.95";
         }
         }

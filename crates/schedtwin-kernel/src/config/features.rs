@@ -5,12 +5,13 @@ use super::declare::{Setting, Value, With, feature_known_by, switch_from};
 use super::{EevdfForm, FairClass, UtilEstForm};
 
 declare! { []
-    /// Scheduler features (`debugfs sched/features`), named as there. A feature that a release has not is false.
+    /// Scheduler features (`debugfs sched/features`), with the names there. A feature that a release lacks is
+    /// false.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     struct Features in "features." {
-        /// A task keeps its lag over a sleep.
+        /// A task keeps its lag while it sleeps.
         place_lag: feature { only FairClass in [Eevdf]; }
-        /// A forked task starts with half a slice.
+        /// A new task starts with half a slice.
         place_deadline_initial: feature { only FairClass in [Eevdf]; }
         /// A migrated task keeps its relative deadline.
         place_rel_deadline: feature { only FairClass in [Eevdf]; }
@@ -20,15 +21,15 @@ declare! { []
         preempt_short: feature { only FairClass in [Eevdf]; }
         /// A task that falls asleep while it is not eligible stays queued until it is.
         delay_dequeue: feature { only FairClass in [Eevdf]; }
-        /// Such a task loses positive lag when it leaves.
+        /// A task with a delayed dequeue loses positive lag when it leaves the queue.
         delay_zero: feature { only FairClass in [Eevdf]; }
-        /// A sleeper gets half a latency of credit only.
+        /// A waking task gets only half a latency of credit.
         gentle_fair_sleepers: feature { only FairClass in [Cfs]; }
-        /// A forked task waits for a slice first.
+        /// A new task waits for one slice before it runs.
         start_debit: feature { only FairClass in [Cfs]; }
-        /// The last wakee is preferred even if it did not preempt.
+        /// The pick prefers the last woken task even if it did not preempt.
         next_buddy: feature { only FairClass in [Cfs]; }
-        /// A preempted task is preferred afterwards.
+        /// The pick prefers a preempted task afterwards.
         last_buddy: feature { only FairClass in [Cfs]; }
         /// The period counts the tasks of the whole hierarchy.
         alt_period: feature { only FairClass in [Cfs]; }
@@ -40,29 +41,30 @@ declare! { []
         sis_prop: feature { only FairClass in [Cfs]; }
         /// Utilisation limits the scan for an idle CPU (6.0 and later).
         sis_util: feature {}
-        /// A wakee may preempt the running task.
+        /// A woken task may preempt the running one.
         wakeup_preemption: feature {}
-        /// A buddy is not balanced away.
+        /// Balancing does not move a buddy.
         cache_hot_buddy: feature {}
         /// Remote wakeups go through the wake list.
         ttwu_queue: feature {}
-        /// Newidle balancing with a probability that follows its success (6.12.95; absent in 6.12.0).
+        /// Newidle balancing happens with a probability that follows its success (6.12.95; absent in 6.12.0).
         ni_random: feature {}
         /// `wake_affine` prefers an idle CPU.
         wa_idle: feature {}
         /// `wake_affine` compares loads.
         wa_weight: feature {}
-        /// That comparison favours the waker's CPU by half of the imbalance that a domain tolerates.
+        /// The comparison of WA_WEIGHT favours the waker's CPU by half of the imbalance that a domain tolerates.
         wa_bias: feature {}
-        /// Utilisation is estimated over sleeps.
+        /// A task's utilisation is estimated across sleeps (util_est).
         util_est: feature {}
         /// Time in interrupts counts against a CPU's capacity (`avg_irq`).
         nontask_capacity: feature {}
-        /// A timer ends the running task's slice when it is over, if others wait (7.3's; x86 and riscv have it on).
+        /// A timer ends the running task's slice if others wait (as in 7.3, where x86 and riscv have it on).
         hrtick: feature { only EevdfForm in [V7_3]; unnamed false; }
-        /// A timer ends the running deadline task's runtime; with `hrtick` only.
+        /// A timer ends the running deadline task's runtime; needs `hrtick`.
         hrtick_dl: feature { only EevdfForm in [V7_3]; unnamed false; }
-        /// A CPU whose priority falls asks CPUs with waiting RT tasks by interrupt to push one, and does not pull.
+        /// A CPU whose priority falls does not pull RT tasks; it asks the CPUs with waiting RT tasks by an
+        /// interrupt to push one.
         rt_push_ipi: feature {}
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Ticks, preemption, topology from firmware, and what the build of a kernel decides.
+//! Ticks, preemption, topology from firmware, and options of the kernel's build.
 
 macro_rules! general {
     ([$next:ident $($more:ident)*] $($before:tt)*) => {
@@ -15,7 +15,8 @@ macro_rules! general {
             linux "CONFIG_PREEMPT_*, preempt=";
             /// Kernel mode is never preempted.
             None = "none", "any";
-            /// Kernel mode is preempted at explicit points only: as `none` here, where paths are atomic.
+            /// Kernel mode is preempted at explicit points only. Equal to `none` here, because kernel paths are
+            /// atomic.
             Voluntary = "voluntary", "any";
             /// Kernel mode is preempted at any interrupt.
             Full = "full", "any";
@@ -26,8 +27,8 @@ macro_rules! general {
         irq_time_accounting: switch {
             linux "CONFIG_IRQ_TIME_ACCOUNTING";
         }
-        /// Group scheduling is compiled in: changes the rounding of `task_h_load` even without groups, and lets CFS
-        /// leave a task that is picked again as it is, without which it starts another slice.
+        /// Group scheduling is compiled in. Even without groups this changes the rounding of `task_h_load`; and a
+        /// task that CFS picks again goes on with its slice, where it would otherwise start a new one.
         fair_group_sched: switch {
             linux "CONFIG_FAIR_GROUP_SCHED";
         }
@@ -36,7 +37,7 @@ macro_rules! general {
             linux "CONFIG_SCHED_AUTOGROUP and /proc/sys/kernel/sched_autogroup_enabled";
             unnamed false;
         }
-        /// What a package is where firmware describes the topology by a cpu-map.
+        /// The package of a CPU where firmware describes the topology by a cpu-map.
         cpu_map_package: choice CpuMapPackage {
             linux "drivers/base/arch_topology.c";
             /// Each cluster that holds cores: phones get "phantom" domains.
@@ -44,31 +45,31 @@ macro_rules! general {
             /// Each socket.
             Socket = "socket", "6.0 and later";
         }
-        /// What the level of domains of all CPUs of a node is called.
+        /// The name of the domain level that spans the CPUs of a node.
         package_domain: choice PackageDomain {
             linux "its name in /sys/kernel/debug/sched/domains";
             unnamed Pkg;
-            /// After the die.
+            /// Named after the die.
             Die = "DIE", "up to 6.6";
-            /// After the package.
+            /// Named after the package.
             Pkg = "PKG", "6.7 and later";
         }
-        /// Which threads share a level 2 cache on a powerpc whose cores have two small ones.
+        /// The threads that share a level 2 cache on powerpc machines whose big cores consist of two small cores.
         powerpc_l2: choice PowerpcL2 {
             linux "arch/powerpc/kernel/smp.c";
             unnamed SmallCore;
-            /// Those of the big core, so that it is the last-level cache (level CACHE).
+            /// Those of the big core; its cache is then the last-level cache (level CACHE).
             BigCore = "big-core", "up to 5.10; wide-llc";
-            /// Those of the small core, as the hardware has it.
+            /// Those of the small core, as in the hardware.
             SmallCore = "small-core", "5.11 and later";
         }
-        /// Whether the children of domains whose CPUs differ in capacity share tasks out evenly (`SD_PREFER_SIBLING`).
+        /// Whether the children of a domain with unequal CPUs spread tasks evenly (`SD_PREFER_SIBLING`).
         asym_child_prefer_sibling: choice AsymChildPreferSibling {
             linux "sd_init()";
             unnamed Cleared;
             /// They do not.
             Cleared = "cleared", "up to 6.18.y";
-            /// They do, as others.
+            /// They do, like those of other domains.
             Kept = "kept", "7.3";
         }
         /// A domain level for clusters below the last-level cache.
@@ -81,7 +82,7 @@ macro_rules! general {
             linux "prctl(PR_SET_TIMERSLACK), /proc/PID/timerslack_ns";
             range 0..=1_000_000_000 ns;
         }
-        /// How often each busy CPU's kworker wakes to fold statistics; 0: there are no such kworkers.
+        /// Interval at which the kworker of each busy CPU folds statistics; 0: there are no such kworkers.
         stat_interval: integer Ns {
             key "stat_interval_ms";
             linux "/proc/sys/vm/stat_interval, in ms; 0: no kworkers";

@@ -6,9 +6,9 @@
 //! values of [`Config`]. A **tunable** is a number or a switch that a user of the release can change too: a sysctl,
 //! a file in debugfs, a build option.
 //!
-//! Each is declared once, in the file of its subsystem; [`declare`] says how, and what follows from a declaration.
+//! Each is declared once, in the file of its subsystem ([`declare`]).
 //!
-//! | room | what it declares |
+//! | file | declares |
 //! |---|---|
 //! | `general.rs` | ticks, preemption, topology, the build |
 //! | `cpufreq.rs`, `cpuidle.rs` | governors |
@@ -55,7 +55,7 @@ pub use tables::{CfsTunables, LlcBalancing, PmQos, Schedutil};
 
 use declare::{integer_from, limit_from, limit_to, names_from, names_to, switch_from};
 
-/// The last of the chain: takes what all rooms have declared.
+/// The end of the chain: takes the declarations of all files.
 macro_rules! config {
     ([] $($declarations:tt)*) => {
         declare! { []
@@ -66,7 +66,7 @@ macro_rules! config {
     };
 }
 
-// Each room hands its declarations to the next one.
+// Each file passes its declarations on to the next one.
 general! { [cpufreq cpuidle fair placement balance rt uclamp sleep config] }
 
 impl Config {
@@ -227,7 +227,7 @@ impl Config {
 }
 
 impl PmQos {
-    /// What governors are told (`cpuidle_governor_latency_req`): the stricter limit, nanoseconds.
+    /// The latency limit for governors (`cpuidle_governor_latency_req`): the stricter of the two, nanoseconds.
     ///
     /// ```
     /// use schedtwin_kernel::config::PmQos;

@@ -5,16 +5,16 @@ macro_rules! placement {
     ([$next:ident $($more:ident)*] $($before:tt)*) => {
         $next! { [$($more)*] $($before)*
 
-        /// Whether the kernel is willing to use EAS.
+        /// Whether the kernel may use EAS.
         energy_aware: switch {
             linux "/proc/sys/kernel/sched_energy_aware";
         }
-        /// Which CPUs EAS compares, and by how much one must be better.
+        /// The CPUs that EAS compares, and the saving that it asks for.
         find_energy_efficient_cpu: choice FindEnergyEfficientCpu {
             linux "find_energy_efficient_cpu()";
-            /// Savings must exceed 1/16 of the total; no spare capacity, no candidate.
+            /// The saving must exceed 1/16 of the total energy. A CPU without spare capacity is no candidate.
             Margin = "margin", "5.14 to 5.19";
-            /// No margin; how well a task fits comes first, then the lowest energy.
+            /// Any saving is enough. CPUs where the task fits better come first, then the lowest energy decides.
             Fits = "fits", "6.1.y, 6.2 and later";
         }
         /// Whether a CPU that has no spare capacity can be EAS's candidate.
@@ -22,36 +22,38 @@ macro_rules! placement {
             linux "find_energy_efficient_cpu(): max_spare_cap, prev_spare_cap";
             only FindEnergyEfficientCpu in [Fits] else MayBeZero;
             unnamed MayBeZero;
-            /// It cannot: of CPUs that capped tasks fill none is looked at.
+            /// It cannot: EAS ignores CPUs that capped tasks fill.
             AboveZero = "above-zero", "6.2 to 6.6; the first patch of uclamp-sum goes back to it";
-            /// It can, if it fits.
+            /// It can, if the task fits.
             MayBeZero = "may-be-zero", "6.7 and later; late in 6.1.y and 6.6.y";
         }
-        /// When the target of a wakeup activates the task itself, by its wake list and an interrupt.
+        /// The condition on which the target CPU of a wakeup activates the task itself, by its wake list and an
+        /// interrupt.
         ttwu_queue_cond: choice TtwuQueueCond {
             linux "ttwu_queue_cond()";
-            /// If the cache is not shared, or the task is just being switched out there.
+            /// Waker and target share no cache, or the target CPU is just switching the task out.
             NoSharedCacheOrOnCpu = "no-shared-cache-or-on-cpu", "5.8 to 5.19";
-            /// If the cache is not shared, or the target has nothing to do.
+            /// Waker and target share no cache, or the target CPU has nothing to do.
             NoSharedCacheOrIdle = "no-shared-cache-or-idle", "6.0 and later";
         }
-        /// How a wakeup looks for an idle CPU in the target's cache domain.
+        /// The order in which a wakeup looks for an idle CPU in the target's cache domain.
         select_idle_scan: choice SelectIdleScan {
             linux "select_idle_sibling()";
             unnamed SmtFirst;
-            /// An idle core, if there is one; an idle CPU from the target on, as far as a 512th of the idle time
-            /// allows; an idle thread of the target's core.
+            /// First an idle core, if there is one; then an idle CPU from the target on, for at most a 512th of the
+            /// average idle time; then an idle thread of the target's core.
             SmtLast = "smt-last", "5.11";
-            /// An idle thread of prev's core; then, behind the target, an idle core, or an idle CPU.
+            /// First an idle thread of prev's core; then, from the CPU after the target on, an idle core or an idle
+            /// CPU.
             SmtFirst = "smt-first", "5.13 and later";
         }
-        /// What a wakeup remembers as the recently used CPU.
+        /// The CPU that a wakeup remembers as the recently used one.
         recent_used_cpu: choice RecentUsedCpu {
             linux "select_idle_sibling(), select_task_rq_fair(): recent_used_cpu";
             unnamed Prev;
-            /// The CPU on which the task last woke somebody who may be pulled there, and prev where that was used.
+            /// The CPU on which the task last woke another task that could be pulled there; after its use, prev.
             Waker = "waker", "5.11";
-            /// The CPU before prev.
+            /// The CPU that the task used before prev.
             Prev = "prev", "5.16 and later";
         }
         /// Whether `wake_affine` compares how busy two caches are before it compares loads.
@@ -60,68 +62,73 @@ macro_rules! placement {
             unnamed Absent;
             /// It does not.
             Absent = "absent", "all releases";
-            /// The cache with the smaller busy share; a tie goes to the waker's if the wakeup is synchronous.
+            /// It does, and takes the cache with the smaller share of busy CPUs; in a tie the waker's if the wakeup
+            /// is synchronous.
             Fraction = "fraction", "the patch of February 2021";
-            /// The waker's cache, if any of its CPUs is idle; else by that share.
+            /// It takes the waker's cache if any of its CPUs is idle, else decides by the share of busy CPUs.
             WakerFirst = "waker-first", "that patch with WA_WAKER";
-            /// The waker's cache, if fewer of its CPUs are busy than it has cores; else by that share.
+            /// It takes the waker's cache if fewer of its CPUs are busy than it has cores, else decides by the
+            /// share of busy CPUs.
             WakerCores = "waker-cores", "its second version, of March 2021";
-            /// An idle CPU or a known idle core of prev's cache (synchronous: of the waker's), then of the other one; then
-            /// the smaller share. Who is busy is counted at each switch.
+            /// It takes an idle CPU or a known idle core of prev's cache (of the waker's, if the wakeup is
+            /// synchronous), then of the other cache, then decides by the share of busy CPUs. Busy CPUs are counted
+            /// at each switch.
             IdleCore = "idle-core", "the series, third version, of May 2021";
         }
-        /// Which CPUs a wakeup looks at where capacities differ and EAS does not decide.
+        /// The CPUs that a wakeup looks at where capacities differ and EAS does not decide.
         select_idle_capacity: choice SelectIdleCapacity {
             linux "select_idle_capacity(), asym_fits_cpu()";
             unnamed WholeDomain;
-            /// All of the domain with all capacities, until one fits.
+            /// All CPUs of the domain that contains every capacity, until one fits.
             WholeDomain = "whole-domain", "5.7 to 6.18.y";
-            /// As many as SIS_UTIL allows; where cores have hardware threads, cores that are idle as a whole first.
+            /// As many as SIS_UTIL allows; where cores have hardware threads, completely idle cores first.
             SisUtil = "sis-util", "7.3";
         }
-        /// For whom a CPU with `SCHED_IDLE` tasks only is as good as an idle one.
+        /// The waking tasks for which a CPU with only `SCHED_IDLE` tasks is as good as an idle one.
         sched_idle_cpus: choice SchedIdleCpus {
             linux "sched_idle_cpu(), choose_sched_idle_rq()";
             unnamed ForAll;
-            /// For every task.
+            /// Every task.
             ForAll = "for-all", "5.6 to 6.18.y";
-            /// For tasks of another policy.
+            /// Tasks of other policies.
             ForOthers = "for-others", "7.3";
         }
-        /// What a wakeup makes of a cache's idle core if the task may run on none of its CPUs.
+        /// The mark "this cache has an idle core" when the task may run on none of the CPUs that a search would
+        /// look at.
         idle_core_unseen: choice IdleCoreUnseen {
             linux "select_idle_cpu(): set_idle_cores()";
             unnamed Forgotten;
-            /// It has found none, so there is said to be none.
+            /// It is cleared, because the search finds no idle core.
             Forgotten = "forgotten", "5.12 to 6.18.y";
-            /// It has not looked, so it says nothing.
+            /// It stays.
             Kept = "kept", "7.3";
         }
-        /// Which domains know in common whether a core is idle and how far a wakeup looks for an idle CPU.
+        /// The domains whose CPUs share a mark for idle cores and the number of CPUs that a wakeup may scan.
         sd_shared: choice SdShared {
             linux "struct sched_domain_shared, sd_balance_shared";
             unnamed Caches;
-            /// Last-level caches. Before the first balancing pass a wakeup does not look.
+            /// Last-level caches. Before the first balance pass a wakeup scans no CPU.
             Caches = "caches", "4.9 to 6.18.y";
-            /// The lowest domain with all capacities, too, unless it is a NUMA one; it then knows of idle cores. Before the
-            /// first pass a wakeup may look at 512 CPUs in a cache, at 32 in that domain.
+            /// Last-level caches, and the lowest domain that contains every capacity unless it is a NUMA domain;
+            /// that domain then has the mark. Before the first balance pass a wakeup may scan 512 CPUs in a cache
+            /// and 32 in that domain.
             CachesAndCapacities = "caches-and-capacities", "7.3";
         }
-        /// When an idle time is over that `avg_idle` learns from, by which newidle balancing judges what it can afford.
+        /// The end of an idle period that enters `avg_idle`, with which newidle balancing compares its cost.
         avg_idle: choice AvgIdle {
             linux "ttwu_do_activate(), put_prev_task_idle(), update_rq_avg_idle()";
             unnamed AtWakeup;
-            /// With the next wakeup that queues a task there, whatever the CPU did before.
+            /// The next wakeup that queues a task on the CPU, even if the CPU has run others before.
             AtWakeup = "at-wakeup", "up to 6.18.y";
-            /// With the switch from the idle task, whatever brought the next one.
+            /// The switch from the idle task, whatever its cause.
             AtSwitch = "at-switch", "7.3";
         }
-        /// Where a wakeup looks for an idle CPU on a machine with clusters.
+        /// The place where a wakeup looks for an idle CPU on a machine with clusters.
         select_idle_cluster: choice SelectIdleCluster {
             linux "select_idle_cpu()";
-            /// In the last-level cache's domain, from the target on.
+            /// The last-level cache's domain, from the target on.
             WholeLlc = "whole-llc", "up to 6.7";
-            /// In the target's cluster first, then in the rest of the domain.
+            /// The target's cluster first, then the other CPUs of the domain.
             ClusterFirst = "cluster-first", "6.8 and later";
         }
         }

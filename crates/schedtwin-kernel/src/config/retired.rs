@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Settings of older kernel files that have been cut into others since: what each word of theirs means now.
+//! Settings of older kernel files that have since been split into several: the present meaning of each of their
+//! words.
 //!
-//! A kernel file that was captured before goes on meaning what it meant.
+//! So a kernel file that was captured earlier keeps its meaning.
 
 use super::{
     BalanceFair, CheckMisfitStatus, MisfitFailure, PickBusiestBigger, PickBusiestFull,
@@ -13,13 +14,13 @@ use super::{
 pub struct Retired {
     /// Its path in older kernel files.
     pub path: &'static str,
-    /// Per word of it: the points that stand for it, each with the word of the arm.
+    /// For each of its words: the points that replace it, each with the word of the arm.
     pub words: Vec<(&'static str, Vec<(&'static str, &'static str)>)>,
 }
 
 macro_rules! retired {
     ($($path:literal { $($word:literal: $($point:ident::$arm:ident),+;)+ })*) => {
-        /// All settings that were cut into others.
+        /// All settings that were split into others.
         pub fn retired() -> Vec<Retired> {
             vec![$(Retired {
                 path: $path,

@@ -5,38 +5,41 @@ macro_rules! rt {
     ([$next:ident $($more:ident)*] $($before:tt)*) => {
         $next! { [$($more)*] $($before)*
 
-        /// What keeps RT tasks from starving the others.
+        /// The mechanism that keeps RT tasks from starving other tasks.
         rt_bandwidth: choice RtBandwidth {
             linux "rt.c; fair_server";
-            /// RT queues are throttled beyond `rt_runtime_us` per `rt_period_us`.
+            /// RT queues are throttled after `rt_runtime_us` in each `rt_period_us`.
             Throttling = "throttling", "up to 6.11";
             /// A DEADLINE server runs fair tasks; `rt_runtime_us` bounds DEADLINE admission only.
             FairServer = "fair-server", "6.12 and later";
         }
-        /// What the fair server makes of idle time.
+        /// The fair server's treatment of idle time.
         fair_server_form: choice FairServerForm {
             linux "dl_server_update_idle(), update_curr_dl_se()";
             only RtBandwidth in [FairServer] else V6_12;
             unnamed V6_12;
-            /// It is charged when the idle task is left. A server on an idle CPU becomes runnable in the end, and finds nothing.
+            /// Idle time is charged when the CPU leaves the idle task. On a CPU that stays idle the server finally
+            /// becomes runnable, and finds no task.
             V6_12 = "6.12", "6.12";
-            /// It is charged when the idle task is left. Who is runnable does not count as a task, so that an idle CPU does not
-            /// look at it; who ended too late to wait goes into a new period.
+            /// Idle time is charged when the CPU leaves the idle task. A runnable server does not count as a task,
+            /// so an idle CPU ignores it; a server that used its runtime up too late for its timer begins a new
+            /// period.
             V6_18 = "6.18", "6.18.y from .44 on";
-            /// It is charged like fair time, also by ticks; a server whose runtime went into idling stops at its timer. Who is
-            /// runnable does not count as a task, and goes into a new period if it ended too late to wait.
+            /// Idle time is charged like fair time, also by ticks; a server whose runtime was used up by idle time
+            /// stops at its timer. A runnable server does not count as a task; a server that used its runtime up
+            /// too late for its timer begins a new period.
             V7_3 = "7.3", "7.3";
         }
-        /// Whether a deadline task that runs counts as an RT task where one of those is placed.
+        /// Whether a running deadline task counts as an RT task when an RT task is placed.
         rt_task: choice RtTask {
             linux "rt_task() in select_task_rq_rt()";
             unnamed RtOnly;
-            /// It does: the wakee looks for another CPU.
+            /// It does: the woken RT task looks for another CPU.
             OrDeadline = "or-deadline", "up to 6.11";
-            /// It does not: the wakee waits behind schedutil's thread.
+            /// It does not: the woken RT task waits behind schedutil's thread.
             RtOnly = "rt-only", "6.12 and later";
         }
-        /// What RT tasks may run in each period; without a limit they may starve the others.
+        /// The time for which RT tasks may run in each period; without a limit they can starve other tasks.
         rt_runtime: limit Ns {
             key "rt_runtime_us";
             linux "/proc/sys/kernel/sched_rt_runtime_us";

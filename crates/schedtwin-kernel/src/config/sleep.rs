@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What tasks sleep on: timers, pipes.
+//! Timers and pipes.
 
 macro_rules! sleep {
     ([$next:ident $($more:ident)*] $($before:tt)*) => {
         $next! { [$($more)*] $($before)*
 
-        /// On which CPU a timer is queued that code on an idle CPU arms.
+        /// The CPU for a timer that code on an idle CPU arms.
         hrtimer_target: choice HrtimerTarget {
             linux "hrtimer_prefer_local()";
             unnamed NohzTarget;
@@ -14,7 +14,7 @@ macro_rules! sleep {
             /// The same CPU if the timer was there before and the tick runs or a task waits, else the nearest busy one.
             TickRunning = "tick-running", "7.3";
         }
-        /// What becomes of a sleep whose end has passed already, slack left out.
+        /// A sleep whose end, without slack, has already passed.
         expired_sleep: choice ExpiredSleep {
             linux "hrtimer_start_range_ns_user()";
             unnamed Armed;
@@ -23,15 +23,15 @@ macro_rules! sleep {
             /// The task does not sleep if its timer would be the CPU's next event.
             Refused = "refused", "7.3";
         }
-        /// Which reads of a pipe wake a writer, and whether a poll makes each write wake a reader.
+        /// The reads of a pipe that wake a writer, and the effect of a poll on later writes.
         pipe_wakes: choice PipeWakes {
             linux "anon_pipe_read(), pipe_poll()";
             unnamed WasFull;
-            /// Any read of a full pipe; once polled, each write.
+            /// Every read of a full pipe. After a poll each write wakes a reader.
             WasFull = "was-full", "5.11 to 6.12";
-            /// Reads that free a page of a full pipe; once polled, each write.
+            /// Reads that free a page of a full pipe. After a poll each write wakes a reader.
             PageFreedOrPolled = "page-freed-or-polled", "6.18";
-            /// Reads that free a page of a full pipe; polls without EPOLLET change nothing.
+            /// Reads that free a page of a full pipe. A poll without EPOLLET has no effect.
             PageFreed = "page-freed", "7.3";
         }
         }

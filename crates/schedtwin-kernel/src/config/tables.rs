@@ -43,15 +43,16 @@ declare! { []
     /// Limits of gathering a process's threads in a last-level cache.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     struct LlcBalancing in "llc_balancing." {
-        /// How many running threads a process may have for each CPU of the cache (four fifths of that, and fewer with
-        /// hardware threads); 0: it is never gathered; 100: always.
+        /// The largest number of running threads per CPU of the cache with which a process is gathered (four fifths
+        /// of it, and less with hardware threads); 0: never gathered; 100: always.
         aggr_tolerance: integer u32 {
             linux "/sys/kernel/debug/sched/llc_balancing/aggr_tolerance";
             range 0..=100;
             only SchedCache in [Llc] else 0;
             unnamed 1;
         }
-        /// Jiffies after which running time counts half, and a process looks for its cache again.
+        /// Jiffies after which earlier running time counts half, and the preferred cache of a process is determined
+        /// again.
         epoch_period: limit u32 {
             linux "/sys/kernel/debug/sched/llc_balancing/epoch_period";
             range 0..=1_000_000;
@@ -59,21 +60,23 @@ declare! { []
             only SchedCache in [Llc];
             unnamed "HZ/100";
         }
-        /// Epochs after which a process has no cache any more, unless it has looked again.
+        /// Epochs after which a process loses its preferred cache, unless it was determined again.
         epoch_affinity_timeout: integer u32 {
             linux "/sys/kernel/debug/sched/llc_balancing/epoch_affinity_timeout";
             range 0..=1_000_000;
             only SchedCache in [Llc] else 0;
             unnamed 5;
         }
-        /// Up to which utilisation a cache takes tasks in any case, per cent; half as much again without hardware threads.
+        /// The utilisation, in per cent, up to which a cache always takes tasks; half as much again without
+        /// hardware threads.
         overaggr_pct: integer u32 {
             linux "/sys/kernel/debug/sched/llc_balancing/overaggr_pct";
             range 0..=1_000;
             only SchedCache in [Llc] else 0;
             unnamed 50;
         }
-        /// By how many per cent one cache must be busier than another beyond that.
+        /// The percentage by which a cache must exceed another one to count as busier, where one of them is above
+        /// `overaggr_pct`.
         imb_pct: integer u32 {
             linux "/sys/kernel/debug/sched/llc_balancing/imb_pct";
             range 0..=1_000;
@@ -87,7 +90,7 @@ declare! { []
     /// Tunables of CFS before scaling by the number of CPUs.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     struct CfsTunables in "cfs." {
-        /// The period in which everybody runs once; scaled.
+        /// The period in which each runnable task runs once; scaled.
         latency: integer Ns {
             key "latency_ns";
             linux "/sys/kernel/debug/sched/latency_ns, before scaling by CPUs";
@@ -101,7 +104,7 @@ declare! { []
             range 10_000..=1_000_000_000 ns;
             only FairClass in [Cfs] else 0;
         }
-        /// The lead a wakee needs; scaled.
+        /// The lead in virtual runtime that a woken task needs to preempt; scaled.
         wakeup_granularity: integer Ns {
             key "wakeup_granularity_ns";
             linux "/sys/kernel/debug/sched/wakeup_granularity_ns, before scaling by CPUs";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How the keys of a table are declared, and what follows from the declaration.
+//! Declarations of the keys of a table, and everything that follows from a declaration.
 //!
 //! The keys of a table are declared once, beside their reader. From the declaration come the struct that the reader takes
 //! them from, the schema for editors and docs/machine-keys.md.
@@ -22,7 +22,7 @@
 use super::Need;
 use schedtwin_input::{Diagnostics, FromNode, TableReader};
 
-/// Whether a file that has no class for it must have a key.
+/// Whether a file without a class must have the key.
 pub(crate) fn is_required(need: Need) -> bool {
     matches!(need, Need::Always | Need::WithoutClass)
 }

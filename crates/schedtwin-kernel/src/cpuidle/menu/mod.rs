@@ -35,7 +35,7 @@
 //! assert_eq!(menu.timer_us(4_000_000, 3), 4000);
 //! ```
 //!
-//! **Kernel:** Linux 6.1, 6.12 and 7.3, `drivers/cpuidle/governors/menu.c`. All forms are checked bit for bit
+//! **Kernel:** Linux 6.1, 6.12, 6.18 and 7.3, `drivers/cpuidle/governors/menu.c`. All forms but that of 6.18 are checked bit for bit
 //! against that C (`conformance/src/menu`).
 //!
 //! **Differences:**

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Whether the busiest group is busier by enough to pull from it, and how much.
+//! Decides whether tasks are pulled from the busiest group, and how much.
 //!
 //! | busiest \ local | has_spare | fully_busy | imbalanced | overloaded |
 //! |---|---|---|---|---|
@@ -10,15 +10,16 @@
 //! | llc_balance | pull or idle CPUs | idle CPUs | idle CPUs | – |
 //! | overloaded | pull | pull | pull | by load |
 //!
-//! "Idle CPUs": only an idle CPU pulls, and only if its group has at least two idle CPUs more; single
-//! CPUs pull whenever somebody waits. "By load": if the busiest group has `imbalance_pct` more load per
-//! capacity, and the local one less than the average.
+//! "Idle CPUs": only an idle CPU pulls, and only if its group has at least two idle CPUs more than the busiest;
+//! from a group of a single CPU it pulls whenever a task waits there. "By load": the CPU pulls if the busiest
+//! group's load per capacity exceeds the local group's by `imbalance_pct`, and the local group's is below the
+//! average.
 //!
-//! The amount to move is counted in tasks where capacity is left, in utilisation to fill an LLC
-//! with spare capacity, and in load to share scarcity fairly; a misfit is one task whatever it
-//! weighs.
+//! The unit of the amount. If the local group has spare capacity: tasks; or utilisation, to fill it, if the busiest
+//! group is more than fully busy and the domain spans several last-level caches. If not: load. For a misfit: one task
+//! where capacities differ, else its load.
 //!
-//! With energy-aware placement in charge (EAS on, not overutilized) only misfits are pulled.
+//! While EAS places tasks (EAS on, not overutilized) only misfit tasks are pulled.
 //!
 //! Kernel: 6.12.95 kernel/sched/fair.c `sched_balance_find_src_group`, `calculate_imbalance`,
 //! `sibling_imbalance`, `adjust_numa_imbalance`; 6.1.192 `find_busiest_group`.
@@ -32,20 +33,21 @@ use crate::sched::topology::{GroupId, SD_NUMA, SD_SHARE_CPUCAPACITY, SD_SHARE_LL
 use crate::{Context, Scheduler};
 use schedtwin_types::BalanceRule;
 
-/// The source of a pull, the amount, and the rule.
+/// The source of a pull, the amount, and the rule that decided.
 pub(super) struct SrcGroup {
-    /// From where; `None` if the domain is balanced.
+    /// The group to pull from; `None` if the domain is balanced.
     pub group: Option<GroupId>,
-    /// The amount, and its unit; `None` keeps the type of before.
+    /// The amount to move, in the unit of `migration_type`.
     pub imbalance: i64,
+    /// The unit; `None` keeps the type of the pass so far.
     pub migration_type: Option<MigrationType>,
-    /// Which rule decided.
+    /// The rule that decided.
     pub rule: BalanceRule,
 }
 
-/// `sibling_imbalance()`: how many tasks more than its share the busiest group has.
+/// `sibling_imbalance()`: the number of tasks that the busiest group has beyond its share.
 ///
-/// Groups of different size get tasks in proportion to their cores, rounded to the nearest.
+/// The shares of groups with different numbers of cores are in proportion to these, rounded to the nearest number.
 pub(super) fn sibling_imbalance(
     dst_idle: bool,
     (cores_local, nr_local): (u32, u32),
@@ -65,7 +67,8 @@ pub(super) fn sibling_imbalance(
     if imbalance <= 1 && nr_local == 0 && nr_busiest > 1 { 2 } else { imbalance }
 }
 
-/// `adjust_numa_imbalance()`: a pair of tasks may stay on one node while that has few.
+/// `adjust_numa_imbalance()`: ignores an imbalance of two tasks while the destination node has few tasks, so that a
+/// pair that communicates stays on one node.
 pub(in crate::sched::fair) fn adjust_numa_imbalance(
     imbalance: i32,
     dst_running: u32,
@@ -151,7 +154,7 @@ impl Scheduler {
         force(BalanceRule::Overloaded)
     }
 
-    /// `smt_vs_nonsmt_groups()`: whether one group is a core with several threads and the other is not.
+    /// `smt_vs_nonsmt_groups()`: whether one group is a core with several hardware threads and the other is not.
     fn smt_vs_nonsmt_groups(&self, a: GroupId, b: GroupId) -> bool {
         (self.topology[a].flags ^ self.topology[b].flags) & SD_SHARE_CPUCAPACITY != 0
     }
@@ -238,7 +241,7 @@ impl Scheduler {
 }
 
 impl SdLbStats {
-    /// Average load per capacity of the domain.
+    /// Returns the domain's load per capacity.
     fn avg_load(&self) -> u64 {
         self.total_load * SCHED_CAPACITY_SCALE / self.total_capacity
     }
