@@ -147,6 +147,8 @@ static void read_caches(struct sched_domain *domain, int cpus, int dst, bool cou
 	llc_imb_pct = number();
 	cpu_smt_num_threads = number();
 	/* Whether the domain below is the cache's. */
+	/* Each CPU has domains of its own: the child of this one is no other CPU's. */
+	memset(per_cpu_sd_llc, 0, sizeof(per_cpu_sd_llc));
 	per_cpu_sd_llc[dst] = &child;
 	domain->child = number() ? &child : &other_child;
 	nr_llcs = below(number(), LLCS_MAX + 1);

@@ -25,13 +25,13 @@ use schedtwin_kernel::sched::core::{
     DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, DEQUEUE_SLEEP, ENQUEUE_MIGRATED, ENQUEUE_NOCLOCK,
     ENQUEUE_RESTORE, ENQUEUE_WAKEUP, WF_FORK,
 };
-use schedtwin_kernel::sched::fair::conformance::FairSteps;
 use schedtwin_kernel::sched::pelt::SchedAvg;
-use schedtwin_kernel::sched::{CfsRq, CfsRqId, EntityId, LoadWeight, OnRq, SchedEntity};
-use schedtwin_types::{CpuId, TaskId};
+use schedtwin_kernel::sched::{CfsRq, CfsRqId, EntityId, LoadWeight, OnRq};
+use schedtwin_types::TaskId;
 use std::path::{Path, PathBuf};
 
-use crate::eevdf::{kind, one_cpu, policy, weight};
+use crate::eevdf::{kind, policy, weight};
+use crate::fair::{self, CPU, World, one_cpu};
 
 // Operation numbers, as in `shim.c`.
 pub(crate) const CONFIG: usize = 0;
@@ -52,7 +52,6 @@ pub(crate) const SLICE: usize = 14;
 
 /// Most tasks of a sequence.
 const TASKS_MAX: u64 = 40;
-const CPU: CpuId = CpuId(0);
 const ROOT: CfsRqId = CfsRqId(0);
 /// After that a sleeper's virtual runtime is forgotten: 2⁶³ / 1024.
 const LONG_SLEEP: u64 = 1 << 53;
@@ -61,17 +60,20 @@ const FAR: u64 = 1 << 40;
 
 /// One CPU and its tasks.
 pub struct Cfs {
-    kernel: Kernel,
-    /// By number.
-    tasks: Vec<TaskId>,
-    /// Generator only: operations and tasks to come, kind of sequence.
-    length: usize,
-    planned: u64,
-    mix: u64,
-    /// Tasks that have never been queued here.
-    fresh: u64,
-    /// Tasks that are away, on another CPU.
-    away: u64,
+    world: World,
+}
+
+impl std::ops::Deref for Cfs {
+    type Target = World;
+    fn deref(&self) -> &World {
+        &self.world
+    }
+}
+
+impl std::ops::DerefMut for Cfs {
+    fn deref_mut(&mut self) -> &mut World {
+        &mut self.world
+    }
 }
 
 fn boot(tunables: CfsTunables, features: Features) -> Kernel {
@@ -108,57 +110,12 @@ fn features(bits: u64) -> Features {
 }
 
 impl Cfs {
-    pub(crate) fn entity(&self, task: TaskId) -> &SchedEntity {
-        &self.kernel.inside().se[self.kernel.inside().tasks[task].se]
-    }
-
-    fn entity_mut(&mut self, task: TaskId) -> &mut SchedEntity {
-        let inside = self.kernel.inside_mut();
-        &mut inside.se[inside.tasks[task].se]
-    }
-
-    pub(crate) fn steps(&mut self) -> FairSteps<'_> {
-        FairSteps(&mut self.kernel, CPU)
-    }
-
-    pub(crate) fn curr(&self) -> Option<TaskId> {
-        Some(self.kernel.inside().rq[CPU].curr).filter(|curr| !curr.is_idle())
-    }
-
-    /// 1 and up; 0 is the idle task.
-    pub(crate) fn number_of(&self, task: Option<TaskId>) -> u64 {
-        let position = task.and_then(|task| self.tasks.iter().position(|&t| t == task));
-        position.map_or(0, |number| number as u64 + 1)
-    }
-
     pub(crate) fn number_of_entity(&self, se: Option<EntityId>) -> u64 {
         self.number_of(se.map(|se| self.kernel.inside().se[se].task))
     }
 
-    /// By number, from 0 on.
-    pub(crate) fn task(&self, number: usize) -> TaskId {
-        self.tasks[number]
-    }
-
-    pub(crate) fn need_resched(&self) -> bool {
-        self.kernel.inside().rq[CPU].need_resched
-    }
-
     pub(crate) fn cfs_rq(&self) -> &CfsRq {
         &self.kernel.inside().cfs[ROOT]
-    }
-
-    fn queued(&self, task: TaskId) -> bool {
-        self.kernel.inside().tasks[task].on_rq == OnRq::Queued
-    }
-
-    fn wakeup_preempt(&mut self, task: TaskId, wake_flags: u32) {
-        // The core asks the class only if a task of the same class runs.
-        if self.curr().is_some() {
-            self.steps().wakeup_preempt_flags(task, wake_flags);
-        } else {
-            self.steps().resched_curr();
-        }
     }
 
     fn come(&mut self, task: TaskId, flags: u32, wake_flags: u32) {
@@ -173,53 +130,22 @@ impl Cfs {
     }
 
     fn schedule(&mut self, sleeps: bool) -> Option<TaskId> {
-        let prev = self.curr();
-        if let Some(prev) = prev
-            && sleeps
-        {
+        if let Some(prev) = self.curr().filter(|_| sleeps) {
             self.block(prev);
         }
-        let next = self.steps().pick();
-        self.kernel.inside_mut().rq[CPU].need_resched = false;
-        if next != prev {
-            if let Some(prev) = prev {
-                self.steps().put_prev(prev);
-            }
-            if let Some(next) = next {
-                self.steps().set_next(next, true);
-            }
-        }
-        self.kernel.inside_mut().rq[CPU].curr = next.unwrap_or(TaskId::IDLE);
-        next
+        self.switch()
     }
 
     fn change(&mut self, task: TaskId, load: LoadWeight, to: u64, moves: bool) {
-        let (queued, running) = (self.queued(task), self.curr() == Some(task));
         // ENQUEUE_MOVE means nothing to this class.
         let moves = if moves { DEQUEUE_MOVE } else { 0 };
-        if queued {
-            self.steps().dequeue(task, DEQUEUE_SAVE | moves | DEQUEUE_NOCLOCK);
-        }
-        if running {
-            self.steps().put_prev(task);
-        }
-        self.kernel.inside_mut().tasks[task].policy = policy(to);
-        self.steps().reweight(task, load);
-        if queued {
-            self.steps().enqueue(task, ENQUEUE_RESTORE | ENQUEUE_NOCLOCK);
-        }
-        if running {
-            self.steps().set_next(task, false);
-        }
+        let leaves = DEQUEUE_SAVE | moves | DEQUEUE_NOCLOCK;
+        let returns = ENQUEUE_RESTORE | ENQUEUE_NOCLOCK;
+        self.world.change(task, (leaves, returns), (load, policy(to)), |_| ());
     }
 
     fn state_bits(&self, task: TaskId) -> u64 {
-        let on_rq = match self.kernel.inside().tasks[task].on_rq {
-            OnRq::No => 0,
-            OnRq::Queued => 1,
-            OnRq::Migrating => 2,
-        };
-        self.entity(task).on_rq as u64 | on_rq << 1
+        self.entity(task).on_rq as u64 | self.on_rq(task) << 1
     }
 
     fn report(&mut self, out: &mut Out, result: u64, task: Option<TaskId>) {
@@ -311,7 +237,7 @@ impl Subject for Cfs {
         OpSpec { name: "slice", args: &["delta", "task", "other"] },
     ];
 
-    const SOURCES: Sources = crate::eevdf::FAIR_SOURCES;
+    const SOURCES: Sources = fair::SOURCES;
     const MUTATIONS: &'static [Mutation] = mutations::CFS;
     const GOLDEN_SHOWN: u64 = 1;
     const GOLDEN_CASES: u64 = 10_000;
@@ -323,15 +249,7 @@ impl Subject for Cfs {
             wakeup_granularity: 1_000_000,
             idle_min_granularity: 750_000,
         };
-        Cfs {
-            kernel: boot(tunables, features(0)),
-            tasks: Vec::new(),
-            length: 0,
-            planned: 0,
-            mix: 0,
-            fresh: 0,
-            away: 0,
-        }
+        Cfs { world: World::new(boot(tunables, features(0))) }
     }
 
     fn operate(&mut self, record: &Record, out: &mut Out) {
@@ -422,7 +340,8 @@ impl Subject for Cfs {
             }
             PREEMPT => {
                 subject = numbered(&self.tasks);
-                self.wakeup_preempt(self.tasks[b as usize], 0);
+                let task = self.task(b as usize);
+                self.wakeup_preempt(task, 0);
             }
             WEIGHT => result = crate::eevdf::nice_weight(b),
             BLOCK => {
@@ -502,7 +421,7 @@ impl Subject for Cfs {
         if rng.one_in(20) {
             return op(SLICE, &[delta, number, rng.below(self.tasks.len() as u64)]);
         }
-        let blocked = curr.is_some_and(|curr| !self.queued(curr));
+        let blocked = curr.is_some_and(|curr| !self.is_queued(curr));
         // The running task has blocked: its switch ends, unless something else comes in between.
         if blocked && !rng.one_in(3) {
             return op(SCHEDULE, &[delta, 0]);
@@ -521,7 +440,7 @@ impl Subject for Cfs {
             return op(JOIN, &[delta, number, near(rng), (!away) as u64]);
         }
         let switch = self.kernel.inside().rq[CPU].need_resched && !rng.one_in(4);
-        let not_yet = self.queued(task) || (switch && rng.one_in(2));
+        let not_yet = self.is_queued(task) || (switch && rng.one_in(2));
         if !not_yet {
             self.fresh &= !(1 << number);
             if fresh && curr.is_some() && !blocked && rng.one_in(2) {
@@ -536,11 +455,11 @@ impl Subject for Cfs {
                 _ => op(WAKE, &[delta, number, 0]),
             };
         }
-        if self.queued(task) && !running && rng.one_in(12) {
+        if self.is_queued(task) && !running && rng.one_in(12) {
             self.away |= 1 << number;
             return op(LEAVE, &[delta, number]);
         }
-        if self.queued(task) && curr.is_some() && rng.one_in(10) {
+        if self.is_queued(task) && curr.is_some() && rng.one_in(10) {
             return op(PREEMPT, &[delta, number]);
         }
         if curr.is_some() && !blocked && !switch {

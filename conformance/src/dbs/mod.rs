@@ -8,9 +8,11 @@
 
 mod mutations;
 
+use crate::freq_table::{TABLE_FUNCTIONS, TABLE_MACROS};
+use crate::l0::extract::{Pieces, Take};
 use crate::l0::mutate::{KernelFiles, Mutation, Sources};
 use crate::l0::rng::Rng;
-use crate::l0::{ARGS, OpSpec, Out, Record, Subject, extract, oracle};
+use crate::l0::{OpSpec, Out, Record, Subject, extract, oracle};
 use schedtwin_kernel::cpufreq::dbs::sampling::{Bounds, PolicyDbs, Tuners};
 use schedtwin_kernel::cpufreq::freq_table::{self, Relation};
 use schedtwin_types::CpuId;
@@ -49,12 +51,6 @@ pub struct Dbs<const OLD: bool> {
     planned: Vec<Record>,
     now: u64,
     worked_at: u64,
-}
-
-fn op(op: usize, args: &[u64]) -> Record {
-    let mut record = Record { op, args: [0; ARGS] };
-    record.args[..args.len()].copy_from_slice(args);
-    record
 }
 
 impl<const OLD: bool> Dbs<OLD> {
@@ -140,17 +136,17 @@ impl<const OLD: bool> Dbs<OLD> {
         let down = 1 + if rng.one_in(2) { 19 } else { rng.below(up) };
         let step = if rng.one_in(12) { 0 } else { rng.pick(&[5, 5, 20, 100]) };
         let config = [cpus, rng.below(2), rate, up, factor, down | step << 8];
-        self.planned = vec![op(CONFIG, &config)];
+        self.planned = vec![Record::new(CONFIG, &config)];
         let points = 1 + rng.below(10);
         // Once in a while a clock in kHz, whose steps would be none.
         let unit = if rng.one_in(20) { 1 } else { 5_000 };
         let mut khz = unit * (1 + rng.below(80));
         for point in 1..=points {
             let inefficient = point != points && rng.one_in(4);
-            self.planned.push(op(OPP, &[khz, inefficient.into()]));
+            self.planned.push(Record::new(OPP, &[khz, inefficient.into()]));
             khz += unit * (1 + rng.below(100));
         }
-        self.planned.push(op(START, &[]));
+        self.planned.push(Record::new(START, &[]));
         self.planned.reverse();
     }
 
@@ -172,9 +168,9 @@ impl<const OLD: bool> Dbs<OLD> {
                 _ => rng.below(elapsed + 1),
             };
             let idle = self.idle_us[usize::from(cpu)] + idle;
-            self.planned.push(op(IDLE, &[cpu.into(), idle]));
+            self.planned.push(Record::new(IDLE, &[cpu.into(), idle]));
         }
-        self.planned.insert(0, op(WORK, &[now_us]));
+        self.planned.insert(0, Record::new(WORK, &[now_us]));
         self.planned.pop().expect("a domain has CPUs")
     }
 }
@@ -196,7 +192,7 @@ impl<const OLD: bool> Subject for Dbs<OLD> {
         OpSpec { name: "limit", args: &["max"] },
     ];
 
-    const SOURCES: Sources = Sources { modules: &["dbs"], kernel: Some(&FILES) };
+    const SOURCES: Sources = Sources { modules: &["freq_table", "dbs"], kernel: Some(&FILES) };
     const MUTATIONS: &'static [Mutation] =
         if OLD { mutations::DEFERRED_AT_ANY_LOAD } else { mutations::ALL };
     const GOLDEN_SHOWN: u64 = 2;
@@ -280,7 +276,7 @@ impl<const OLD: bool> Subject for Dbs<OLD> {
         if rng.one_in(16) {
             // The core looks limits up in the table.
             let max = self.table[rng.below(self.table.len() as u64) as usize];
-            return Some(op(LIMIT, &[max.into()]));
+            return Some(Record::new(LIMIT, &[max.into()]));
         }
         if self.raised && !rng.one_in(6) {
             return Some(self.sample(rng));
@@ -296,15 +292,11 @@ impl<const OLD: bool> Subject for Dbs<OLD> {
         };
         // Run queues' clocks are not in step.
         let late = if rng.one_in(6) { rng.below(self.now.min(20_000) + 1) } else { 0 };
-        Some(op(HOOK, &[rng.below(self.cpus.into()), self.now - late]))
+        Some(Record::new(HOOK, &[rng.below(self.cpus.into()), self.now - late]))
     }
 
     fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<PathBuf, String> {
-        let read = |name: &str| {
-            let path = tree.join(name);
-            std::fs::read_to_string(&path)
-                .map_err(|error| format!("read {}: {error}", path.display()))
-        };
+        let read = |name: &str| extract::read(tree, name);
         let header = read("drivers/cpufreq/cpufreq_governor.h")?;
         let governor = read("drivers/cpufreq/cpufreq_governor.c")?;
         let cpufreq = read("drivers/cpufreq/cpufreq.c")?;
@@ -317,14 +309,9 @@ impl<const OLD: bool> Subject for Dbs<OLD> {
             return Err(format!("this tree's conservative is of the other form: l0 {other}"));
         }
         let put = |name: &str, parts: &[(Take, &str, &[&str])]| -> Result<(), String> {
-            let mut all = String::new();
-            for (take, text, names) in parts {
-                for part in *names {
-                    all += &take(text, part).ok_or(format!("this tree has no {part}"))?;
-                }
-            }
-            let file = build_dir.join(name);
-            std::fs::write(&file, all).map_err(|error| format!("write {}: {error}", file.display()))
+            let mut pieces = Pieces::default();
+            parts.iter().try_for_each(|(take, text, names)| pieces.add(*take, text, names))?;
+            pieces.write(build_dir, name)
         };
         put(
             "dbs_extract.h",
@@ -367,37 +354,7 @@ impl<const OLD: bool> Subject for Dbs<OLD> {
     }
 }
 
-/// One of the ways of [`extract`].
-type Take = fn(&str, &str) -> Option<String>;
-
-/// The macros that are taken out of `include/linux/cpufreq.h`, …
-const TABLE_MACROS: &[&str] = &[
-    "CPUFREQ_RELATION_L",
-    "CPUFREQ_RELATION_H",
-    "CPUFREQ_RELATION_C",
-    "CPUFREQ_RELATION_E",
-    "CPUFREQ_RELATION_LE",
-    "CPUFREQ_RELATION_HE",
-    "CPUFREQ_RELATION_CE",
-    "cpufreq_for_each_entry",
-    "cpufreq_for_each_entry_idx",
-    "cpufreq_for_each_valid_entry_idx",
-    "cpufreq_for_each_efficient_entry_idx",
-];
-const TABLE_FUNCTIONS: &[&str] = &[
-    "cpufreq_table_find_index_al",
-    "cpufreq_table_find_index_dl",
-    "find_index_l",
-    "cpufreq_table_find_index_ah",
-    "cpufreq_table_find_index_dh",
-    "find_index_h",
-    "cpufreq_table_find_index_ac",
-    "cpufreq_table_find_index_dc",
-    "find_index_c",
-    "cpufreq_is_in_limits",
-    "cpufreq_frequency_table_target",
-];
-/// … of `cpufreq_governor.c`, …
+/// What is taken out of `cpufreq_governor.c`, …
 const PER_CPU: [&str; 1] = ["static DEFINE_PER_CPU(struct cpu_dbs_info"];
 const GOVERNOR_FUNCTIONS: &[&str] = &[
     "dbs_update",

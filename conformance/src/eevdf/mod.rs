@@ -18,6 +18,7 @@ mod mutations;
 mod taken;
 pub mod v7_3;
 
+use crate::fair::{self, CPU, World, one_cpu};
 use crate::l0::mutate::{Mutation, Sources};
 use crate::l0::rng::Rng;
 use crate::l0::{OpSpec, Out, Record, Subject, extract, mix, oracle};
@@ -25,16 +26,14 @@ use schedtwin_kernel::Kernel;
 use schedtwin_kernel::config::{
     CalcDelta, Config, EevdfForm, FrequencyGovernor, GroupTree, LagLimit,
 };
-use schedtwin_kernel::device_tree::DeviceTree;
 use schedtwin_kernel::sched::TaskKind;
 use schedtwin_kernel::sched::core::{
     DEQUEUE_NOCLOCK, DEQUEUE_SAVE, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_DELAYED,
     ENQUEUE_INITIAL, ENQUEUE_MIGRATED, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE, ENQUEUE_WAKEUP, WF_FORK,
 };
-use schedtwin_kernel::sched::fair::conformance::FairSteps;
 use schedtwin_kernel::sched::fair::weight_of;
 use schedtwin_kernel::sched::{CfsRq, CfsRqId, LoadWeight, OnRq, SchedEntity};
-use schedtwin_types::{CpuId, Policy, TaskGroupId, TaskId};
+use schedtwin_types::{Policy, TaskGroupId, TaskId};
 use std::path::{Path, PathBuf};
 use taken::{FAIR_FUNCTIONS, FAIR_MACROS, SCHED_MACROS};
 
@@ -57,37 +56,29 @@ pub(crate) const REWEIGHT: usize = 12;
 const TASKS_MAX: u64 = 40;
 /// Policies, as in `include/uapi/linux/sched.h`.
 const POLICIES: [(u64, Policy); 3] = [(0, Policy::Normal), (3, Policy::Batch), (5, Policy::Idle)];
-const CPU: CpuId = CpuId(0);
 const ROOT: CfsRqId = CfsRqId(0);
-
-/// The sources of both classes: these modules use each other.
-pub(crate) const FAIR_SOURCES: Sources =
-    Sources { modules: &["eevdf", "cfs", "rational"], kernel: None };
 
 /// One CPU and its tasks.
 pub struct Eevdf {
-    kernel: Kernel,
-    /// By number.
-    tasks: Vec<TaskId>,
+    world: World,
     base_slice: u64,
     /// 7.3's form.
     new: bool,
     /// There is a group, so that all compete in one timeline (7.3).
     flat: bool,
-    /// Generator only: operations and tasks to come, kind of sequence.
-    length: usize,
-    planned: u64,
-    mix: u64,
-    /// Tasks that have never been queued here.
-    fresh: u64,
-    /// Tasks that are away, on another CPU.
-    away: u64,
 }
 
-/// A machine of one CPU.
-pub(crate) fn one_cpu(tasks: usize) -> DeviceTree {
-    let cpu = DeviceTree::of_domains(&[(1, 1024, &[(1_000_000, 1000)])]);
-    DeviceTree { nr_threads_hint: tasks, ..cpu }
+impl std::ops::Deref for Eevdf {
+    type Target = World;
+    fn deref(&self) -> &World {
+        &self.world
+    }
+}
+
+impl std::ops::DerefMut for Eevdf {
+    fn deref_mut(&mut self) -> &mut World {
+        &mut self.world
+    }
 }
 
 /// A kernel without a fair server that does not move frequencies.
@@ -117,53 +108,17 @@ pub(crate) fn policy(number: u64) -> Policy {
     POLICIES.iter().find(|p| p.0 == number).expect("a fair policy").1
 }
 
+/// Gives an entity a slice of its own, or with 0 the base one.
+fn set_slice(entity: &mut SchedEntity, slice: u64, base_slice: u64) {
+    entity.custom_slice = slice != 0;
+    entity.slice = if slice != 0 { slice } else { base_slice };
+}
+
 impl Eevdf {
     /// An empty world; `new`: of 7.3; `flat`: with one timeline for all groups.
     fn of(new: bool, flat: bool) -> Eevdf {
-        Eevdf {
-            kernel: boot(700_000, 4_000_000, new, flat),
-            new,
-            flat,
-            tasks: Vec::new(),
-            base_slice: 700_000,
-            length: 0,
-            planned: 0,
-            mix: 0,
-            fresh: 0,
-            away: 0,
-        }
-    }
-
-    pub(crate) fn entity(&self, task: TaskId) -> &SchedEntity {
-        &self.kernel.inside().se[self.kernel.inside().tasks[task].se]
-    }
-
-    fn entity_mut(&mut self, task: TaskId) -> &mut SchedEntity {
-        let inside = self.kernel.inside_mut();
-        &mut inside.se[inside.tasks[task].se]
-    }
-
-    pub(crate) fn steps(&mut self) -> FairSteps<'_> {
-        FairSteps(&mut self.kernel, CPU)
-    }
-
-    pub(crate) fn curr(&self) -> Option<TaskId> {
-        Some(self.kernel.inside().rq[CPU].curr).filter(|curr| !curr.is_idle())
-    }
-
-    /// 1 and up; 0 is the idle task.
-    pub(crate) fn number_of(&self, task: Option<TaskId>) -> u64 {
-        let position = task.and_then(|task| self.tasks.iter().position(|&t| t == task));
-        position.map_or(0, |number| number as u64 + 1)
-    }
-
-    /// By number, from 0 on.
-    pub(crate) fn task(&self, number: usize) -> TaskId {
-        self.tasks[number]
-    }
-
-    pub(crate) fn need_resched(&self) -> bool {
-        self.kernel.inside().rq[CPU].need_resched
+        let world = World::new(boot(700_000, 4_000_000, new, flat));
+        Eevdf { world, base_slice: 700_000, new, flat }
     }
 
     /// The queue whose timeline is picked from.
@@ -181,22 +136,6 @@ impl Eevdf {
     pub(crate) fn sums(&self) -> (u64, i64, u64) {
         let cfs = self.timeline();
         (cfs.zero_vruntime, cfs.avg_vruntime, cfs.avg_load)
-    }
-
-    fn set_slice(&mut self, task: TaskId, slice: u64) {
-        let base_slice = self.base_slice;
-        let entity = self.entity_mut(task);
-        entity.custom_slice = slice != 0;
-        entity.slice = if slice != 0 { slice } else { base_slice };
-    }
-
-    fn wakeup_preempt(&mut self, task: TaskId, wake_flags: u32) {
-        // The core asks the class only if a task of the same class runs.
-        if self.curr().is_some() {
-            self.steps().wakeup_preempt_flags(task, wake_flags);
-        } else {
-            self.steps().resched_curr();
-        }
     }
 
     fn wake(&mut self, task: TaskId, flags: u32) {
@@ -218,44 +157,18 @@ impl Eevdf {
     }
 
     fn schedule(&mut self, sleeps: u64) -> Option<TaskId> {
-        let prev = self.curr();
-        if let Some(prev) = prev
-            && sleeps != 0
-        {
+        if let Some(prev) = self.curr().filter(|_| sleeps != 0) {
             self.block(prev, sleeps);
         }
-        let next = self.steps().pick();
-        self.kernel.inside_mut().rq[CPU].need_resched = false;
-        if next != prev {
-            if let Some(prev) = prev {
-                self.steps().put_prev(prev);
-            }
-            if let Some(next) = next {
-                self.steps().set_next(next, true);
-            }
-        }
-        self.kernel.inside_mut().rq[CPU].curr = next.unwrap_or(TaskId::IDLE);
-        next
+        self.switch()
     }
 
     fn change(&mut self, task: TaskId, load: LoadWeight, slice: u64, to: Policy) {
-        let queued = self.kernel.inside().tasks[task].on_rq == OnRq::Queued;
-        let running = self.curr() == Some(task);
-        if queued {
-            self.steps().dequeue(task, DEQUEUE_SAVE | DEQUEUE_NOCLOCK);
-        }
-        if running {
-            self.steps().put_prev(task);
-        }
-        self.kernel.inside_mut().tasks[task].policy = to;
-        self.steps().reweight(task, load);
-        self.set_slice(task, slice);
-        if queued {
-            self.steps().enqueue(task, ENQUEUE_RESTORE | ENQUEUE_NOCLOCK);
-        }
-        if running {
-            self.steps().set_next(task, false);
-        }
+        let base_slice = self.base_slice;
+        let flags = (DEQUEUE_SAVE | DEQUEUE_NOCLOCK, ENQUEUE_RESTORE | ENQUEUE_NOCLOCK);
+        self.world.change(task, flags, (load, to), |world| {
+            set_slice(world.entity_mut(task), slice, base_slice);
+        });
     }
 
     fn report(&mut self, out: &mut Out, result: u64, task: Option<TaskId>) {
@@ -343,16 +256,11 @@ impl Eevdf {
 
     fn state_bits(&self, task: TaskId) -> u64 {
         let se = self.entity(task);
-        let on_rq = match self.kernel.inside().tasks[task].on_rq {
-            OnRq::No => 0,
-            OnRq::Queued => 1,
-            OnRq::Migrating => 2,
-        };
         (se.on_rq as u64)
             | (se.sched_delayed as u64) << 1
             | (se.rel_deadline as u64) << 2
             | (se.custom_slice as u64) << 3
-            | on_rq << 4
+            | self.on_rq(task) << 4
     }
 }
 
@@ -384,7 +292,7 @@ impl Subject for Eevdf {
         OpSpec { name: "reweight", args: &["delta", "task", "weight"] },
     ];
 
-    const SOURCES: Sources = FAIR_SOURCES;
+    const SOURCES: Sources = fair::SOURCES;
     const MUTATIONS: &'static [Mutation] = mutations::EEVDF;
     const GOLDEN_SHOWN: u64 = 1;
     const GOLDEN_CASES: u64 = 10_000;
@@ -426,7 +334,8 @@ impl Subject for Eevdf {
                 let task = self.kernel.new_task(None, TaskKind::User);
                 self.tasks.push(task);
                 self.kernel.inside_mut().tasks[task].policy = policy(e);
-                self.set_slice(task, c);
+                let base_slice = self.base_slice;
+                set_slice(self.entity_mut(task), c, base_slice);
                 let entity = self.entity_mut(task);
                 entity.load = LoadWeight { weight: a, inv_weight: b as u32 };
                 entity.vlag = d as i64;
@@ -473,7 +382,8 @@ impl Subject for Eevdf {
             }
             PREEMPT => {
                 subject = numbered(&self.tasks);
-                self.wakeup_preempt(self.tasks[b as usize], 0);
+                let task = self.task(b as usize);
+                self.wakeup_preempt(task, 0);
                 if self.kernel.inside().cfs[ROOT].nr_queued != 0 {
                     let best = self.steps().pick_eevdf();
                     result = self.number_of(best);

@@ -8,6 +8,7 @@
 
 mod mutations;
 
+use crate::l0::extract::Pieces;
 use crate::l0::mutate::{KernelFiles, Mutation, Sources};
 use crate::l0::rng::Rng;
 use crate::l0::{OpSpec, Out, Record, Subject, extract, oracle};
@@ -203,25 +204,17 @@ impl<const OLD: bool> Subject for IntelPstate<OLD> {
     }
 
     fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<PathBuf, String> {
-        let path = tree.join("drivers/cpufreq/intel_pstate.c");
-        let text = std::fs::read_to_string(&path)
-            .map_err(|error| format!("read {}: {error}", path.display()))?;
-        let put = |name: &str, parts: Vec<(Option<String>, &str)>| -> Result<(), String> {
-            let mut all = String::new();
-            for (found, part) in parts {
-                all += &found.ok_or(format!("this tree has no {part}"))?;
-            }
-            let file = build_dir.join(name);
-            std::fs::write(&file, all).map_err(|error| format!("write {}: {error}", file.display()))
-        };
-        let macros = MACROS.iter().map(|name| (extract::macro_definition(&text, name), *name));
-        let first = EARLY.iter().map(|name| (extract::function(&text, name), *name));
-        let blocks = BLOCKS.iter().map(|name| (extract::block(&text, name), *name));
-        put("intel_pstate_extract.h", macros.chain(first).chain(blocks).collect())?;
-        let functions = FUNCTIONS.iter().map(|name| (extract::function(&text, name), *name));
-        put("intel_pstate_functions.h", functions.collect())?;
-        let hints = HINTS.iter().map(|name| (extract::function(&text, name), *name));
-        put("intel_pstate_hints.h", hints.collect())?;
+        let text = extract::read(tree, "drivers/cpufreq/intel_pstate.c")?;
+        let mut pieces = Pieces::default();
+        pieces.add(extract::macro_definition, &text, MACROS)?;
+        pieces.add(extract::function, &text, EARLY)?;
+        pieces.add(extract::block, &text, BLOCKS)?;
+        pieces.write(build_dir, "intel_pstate_extract.h")?;
+        for (file, names) in [("functions", FUNCTIONS), ("hints", HINTS)] {
+            let mut pieces = Pieces::default();
+            pieces.add(extract::function, &text, names)?;
+            pieces.write(build_dir, &format!("intel_pstate_{file}.h"))?;
+        }
         oracle::compile("intel_pstate/shim.c", &[build_dir], build_dir, flags)
     }
 }

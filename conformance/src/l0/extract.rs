@@ -5,6 +5,8 @@
 //! are self-contained. Their text goes from the user's tree into the build directory of the oracle
 //! and nowhere else.
 
+use std::path::Path;
+
 /// The definition of `name`, which must start in the first column as kernel style has it. Of several
 /// (one for each configuration), the first with a body of more than one line.
 pub fn function(source: &str, name: &str) -> Option<String> {
@@ -66,6 +68,40 @@ pub fn statement(source: &str, head: &str) -> Option<String> {
     let begin = lines.iter().position(|line| line.starts_with(head))?;
     let end = (begin..lines.len()).find(|&i| lines[i].trim_end().ends_with(';'))?;
     Some(lines[begin..=end].join("\n") + "\n")
+}
+
+/// One of the ways above.
+pub type Take = fn(&str, &str) -> Option<String>;
+
+/// Reads a file of the tree.
+pub fn read(tree: &Path, name: &str) -> Result<String, String> {
+    let path = tree.join(name);
+    std::fs::read_to_string(&path).map_err(|error| format!("read {}: {error}", path.display()))
+}
+
+/// Pieces of the kernel's files, in an order in which they compile.
+#[derive(Default)]
+pub struct Pieces(String);
+
+impl Pieces {
+    /// Adds what `take` finds of each name.
+    pub fn add(&mut self, take: Take, source: &str, names: &[&str]) -> Result<(), String> {
+        for name in names {
+            self.0 += &take(source, name).ok_or(format!("this tree has no {name}"))?;
+        }
+        Ok(())
+    }
+
+    /// Adds what `take` finds of each name, if it is there.
+    pub fn add_if_there(&mut self, take: Take, source: &str, names: &[&str]) {
+        names.iter().filter_map(|name| take(source, name)).for_each(|text| self.0 += &text);
+    }
+
+    /// Writes them to a file that a shim includes.
+    pub fn write(&self, build_dir: &Path, name: &str) -> Result<(), String> {
+        let file = build_dir.join(name);
+        std::fs::write(&file, &self.0).map_err(|error| format!("write {}: {error}", file.display()))
+    }
 }
 
 #[cfg(test)]

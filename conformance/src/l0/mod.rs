@@ -58,6 +58,15 @@ pub struct Record {
     pub args: [u64; ARGS],
 }
 
+impl Record {
+    /// An operation whose other arguments are 0.
+    pub fn new(op: usize, first: &[u64]) -> Record {
+        let mut args = [0; ARGS];
+        args[..first.len()].copy_from_slice(first);
+        Record { op, args }
+    }
+}
+
 /// Name of an operation and of its arguments.
 pub struct OpSpec {
     /// As the golden vectors spell it.

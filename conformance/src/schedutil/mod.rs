@@ -20,14 +20,15 @@
 
 mod mutations;
 
+use crate::freq_table::{TABLE_FUNCTIONS, TABLE_MACROS};
+use crate::frequency::{self, CPU_NAMES, CPUS, Domain};
+use crate::l0::extract::{Pieces, Take};
 use crate::l0::mutate::{Mutation, Sources};
 use crate::l0::rng::Rng;
 use crate::l0::{OpSpec, Out, Record, Subject, TREE, TREE_6_1, TREE_7_3, extract, oracle};
 use schedtwin_kernel::Kernel;
 use schedtwin_kernel::config::{Config, EffectiveCpuUtil, RunnableBoost, Uclamp};
-use schedtwin_kernel::cpufreq::schedutil::SugovPolicy;
 use schedtwin_kernel::cpufreq::schedutil::conformance::SugovSteps;
-use schedtwin_kernel::device_tree::DeviceTree;
 use schedtwin_kernel::sched::demand::conformance::DemandSteps;
 use schedtwin_kernel::sched::demand::uclamp::max::{Clamps, UclampRq};
 use schedtwin_types::{CpuId, PolicyId};
@@ -44,11 +45,7 @@ const CLAMPS: usize = 6;
 const HOOK: usize = 7;
 const LIMITS: usize = 8;
 const IRQ_WORK: usize = 9;
-const WORK: usize = 10;
 const DRIVER_RETURNS: usize = 11;
-
-/// CPUs of the world, one of them outside of the domain.
-const CPUS: u64 = 5;
 
 /// Before 6.8.
 pub const BEFORE_6_8: u8 = 0;
@@ -59,27 +56,29 @@ pub const LINUX_7_3: u8 = 2;
 
 /// One frequency domain, of a form.
 pub struct Schedutil<const FORM: u8> {
-    kernel: Kernel,
-    /// Number of the domain's CPUs.
-    cpus: u64,
-    /// Generator only: operations to come, the table and capacities to set up, the clock, habits.
-    length: usize,
-    planned: Vec<Record>,
-    now: u64,
-    delay_us: u64,
-    tick: u64,
+    domain: Domain,
+    /// Generator only: habits.
     clamped: bool,
-    fast: bool,
     busy: u64,
     idle_calls: [u64; CPUS as usize],
 }
 
+impl<const FORM: u8> std::ops::Deref for Schedutil<FORM> {
+    type Target = Domain;
+    fn deref(&self) -> &Domain {
+        &self.domain
+    }
+}
+
+impl<const FORM: u8> std::ops::DerefMut for Schedutil<FORM> {
+    fn deref_mut(&mut self) -> &mut Domain {
+        &mut self.domain
+    }
+}
+
 /// A kernel with a domain of `cpus` CPUs and another one.
 fn boot(old: bool, cpus: u64, tick_nsec: u64, any_cpu: bool, uclamp: bool, fast: bool) -> Kernel {
-    let opps = &[(1_000_000, 1000)];
-    let others = (CPUS - cpus) as u16;
-    let mut device_tree =
-        DeviceTree::of_domains(&[(cpus as u16, 1024, opps), (others, 1024, opps)]);
+    let mut device_tree = frequency::machine(cpus);
     for policy in &mut device_tree.policies {
         policy.transition_latency = 10_000;
         policy.fast_switch = fast;
@@ -114,16 +113,10 @@ impl<const FORM: u8> Schedutil<FORM> {
             out.word("policy", "limits_changed", changed as u64);
             out.word("policy", "need_freq_update", needed as u64);
         }
-        out.word("policy", "cur", policy.cur as u64);
-        out.word("policy", "requested", policy.requested as u64);
-        out.word("policy", "work_in_progress", sugov.work_in_progress as u64);
-        let slow = SugovSteps(&mut self.kernel).slow_path();
-        out.word("policy", "irq_work", slow.raised);
-        out.word("policy", "queued", slow.queued as u64);
-        out.word("policy", "calling", slow.calling as u64);
-        const NAMES: [&str; CPUS as usize] = ["cpu0", "cpu1", "cpu2", "cpu3", "cpu4"];
+        self.report_path(out);
+        let cpus = self.cpus;
         let steps = SugovSteps(&mut self.kernel);
-        for (cpu, name) in (0..self.cpus).zip(NAMES) {
+        for (cpu, name) in (0..cpus).zip(CPU_NAMES) {
             let sg = steps.sugov_cpu(CpuId(cpu as u16));
             out.word(name, "iowait_boost", sg.iowait_boost as u64);
             out.word(name, "pending", sg.iowait_boost_pending as u64);
@@ -136,11 +129,6 @@ impl<const FORM: u8> Schedutil<FORM> {
 
     /// Plans the beginning of the sequence: the domain, its table, capacities.
     fn plan(&mut self, rng: &mut Rng) {
-        let op = |op, args: &[u64]| {
-            let mut record = Record { op, args: [0; crate::l0::ARGS] };
-            record.args[..args.len()].copy_from_slice(args);
-            record
-        };
         self.cpus = 1 + rng.below(4);
         self.tick = rng.pick(&[10_000_000, 4_000_000, 3_333_333, 1_000_000]);
         self.delay_us = rng.pick(&[0, 1, 500, 750, 1_000, 2_000, 10_000]);
@@ -151,40 +139,18 @@ impl<const FORM: u8> Schedutil<FORM> {
         self.length = 24 + rng.below(120) as usize;
         let (clamped, fast) = (self.clamped as u64, self.fast as u64);
         let config = [self.cpus, self.delay_us, self.tick, any_cpu, clamped, fast];
-        self.planned = vec![op(CONFIG, &config)];
+        self.planned = vec![Record::new(CONFIG, &config)];
         let points = 1 + rng.below(10);
         let mut khz = 200_000 + rng.below(400_000);
         for point in 1..=points {
             // The highest point always is efficient, or it would not be there.
             let inefficient = point != points && rng.one_in(5);
-            self.planned.push(op(OPP, &[khz, inefficient as u64]));
+            self.planned.push(Record::new(OPP, &[khz, inefficient as u64]));
             khz += 1 + rng.below(500_000);
         }
-        let equal = !rng.one_in(4);
-        let common = if rng.one_in(3) { 1024 } else { 1 + rng.below(1024) };
-        for cpu in 0..self.cpus {
-            let capacity = if equal { common } else { 1 + rng.below(1024) };
-            self.planned.push(op(CAPACITY, &[cpu, capacity]));
-        }
-        self.planned.push(op(START, &[]));
+        self.plan_capacities(CAPACITY, rng);
+        self.planned.push(Record::new(START, &[]));
         self.planned.reverse();
-    }
-
-    /// Mostly what the work waits for, whatever that is.
-    fn slow_path(&mut self, rng: &mut Rng) -> Record {
-        let slow = SugovSteps(&mut self.kernel).slow_path();
-        let op = match slow {
-            _ if rng.one_in(8) => IRQ_WORK + rng.below(3) as usize,
-            _ if slow.raised != 0 && !rng.one_in(4) => IRQ_WORK,
-            _ if slow.calling != 0 => DRIVER_RETURNS,
-            _ => WORK,
-        };
-        let mut args = [0; crate::l0::ARGS];
-        if op == IRQ_WORK {
-            let raised_on = slow.raised.trailing_zeros() as u64;
-            args[0] = if raised_on >= CPUS || rng.one_in(16) { rng.below(CPUS) } else { raised_on };
-        }
-        Record { op, args }
     }
 
     /// A utilisation of a CPU: none, some, about its capacity, more.
@@ -224,7 +190,8 @@ impl<const FORM: u8> Subject for Schedutil<FORM> {
         OpSpec { name: "driver_returns", args: &[] },
     ];
 
-    const SOURCES: Sources = Sources { modules: &["schedutil"], kernel: None };
+    const SOURCES: Sources =
+        Sources { modules: &["frequency", "freq_table", "schedutil"], kernel: None };
     const MUTATIONS: &'static [Mutation] =
         if Self::OLD { mutations::BEFORE_6_8 } else { mutations::SINCE_6_8 };
 
@@ -233,15 +200,8 @@ impl<const FORM: u8> Subject for Schedutil<FORM> {
 
     fn new() -> Self {
         Schedutil {
-            kernel: boot(Self::OLD, 1, 4_000_000, true, false, true),
-            cpus: 1,
-            length: 0,
-            planned: Vec::new(),
-            now: 0,
-            delay_us: 0,
-            tick: 0,
+            domain: Domain::new(boot(Self::OLD, 1, 4_000_000, true, false, true)),
             clamped: false,
-            fast: true,
             busy: 0,
             idle_calls: [0; CPUS as usize],
         }
@@ -252,26 +212,11 @@ impl<const FORM: u8> Subject for Schedutil<FORM> {
         let cpu = CpuId(a as u16);
         match record.op {
             CONFIG => {
-                self.cpus = a;
-                self.kernel = boot(Self::OLD, a, c, d != 0, e != 0, f != 0);
-                let policy = &mut self.kernel.inside_mut().policies[PolicyId(0)];
-                policy.table.clear();
-                policy.inefficient.clear();
-                (policy.cur, policy.requested) = (0, 0);
-                policy.sugov = SugovPolicy::default();
-                policy.sugov.freq_update_delay_ns = b as i64 * 1000;
+                let kernel = boot(Self::OLD, a, c, d != 0, e != 0, f != 0);
+                self.configure(a, kernel, b);
             }
-            OPP => {
-                let policy = &mut self.kernel.inside_mut().policies[PolicyId(0)];
-                policy.table.push(a as u32);
-                policy.inefficient.push(b != 0);
-                (policy.cur, policy.requested) = (a as u32, a as u32);
-                policy.limit_max = a as u32;
-            }
-            START => {
-                let sugov = &mut self.kernel.inside_mut().policies[PolicyId(0)].sugov;
-                *sugov = SugovPolicy::new(sugov.freq_update_delay_ns as u64);
-            }
+            OPP => self.add_point(a as u32, b != 0),
+            START => self.start(),
             CAPACITY => DemandSteps(&mut self.kernel).set_capacity(cpu, b),
             FAIR => {
                 DemandSteps(&mut self.kernel).change_averages(cpu, |averages| {
@@ -297,10 +242,8 @@ impl<const FORM: u8> Subject for Schedutil<FORM> {
                 self.kernel.inside_mut().cpus[cpu].tick.idle_calls = d;
                 SugovSteps(&mut self.kernel).hook(CpuId(e as u16), cpu, b, c as u32);
             }
-            LIMITS => self.kernel.inside_mut().policies[PolicyId(0)].sugov.limits_changed = true,
-            IRQ_WORK => SugovSteps(&mut self.kernel).irq_work(cpu),
-            WORK => SugovSteps(&mut self.kernel).work(),
-            DRIVER_RETURNS => SugovSteps(&mut self.kernel).driver_returns(),
+            LIMITS => self.limits(),
+            IRQ_WORK..=DRIVER_RETURNS => self.slow_step(record.op - IRQ_WORK, cpu),
             _ => panic!("unknown operation {}", record.op),
         }
         self.report(out);
@@ -319,7 +262,7 @@ impl<const FORM: u8> Subject for Schedutil<FORM> {
         let cpu = rng.below(self.cpus);
         let record = |op, args| Some(Record { op, args });
         if !self.fast && rng.one_in(3) {
-            return Some(self.slow_path(rng));
+            return Some(self.next_slow_step(IRQ_WORK, rng));
         }
         match rng.below(24) {
             0..=5 => {
@@ -346,34 +289,19 @@ impl<const FORM: u8> Subject for Schedutil<FORM> {
             }
             9 if rng.one_in(4) => record(LIMITS, [0; 6]),
             _ => {
-                let step = match rng.below(8) {
-                    0 => 0,
-                    1 => self.delay_us * 1000,
-                    2 => (self.delay_us * 1000).saturating_sub(1),
-                    3 => self.tick + rng.below(3) - 1,
-                    4 => rng.magnitude(25),
-                    _ => rng.below(self.delay_us * 2_000 + 100_000),
-                };
-                self.now += step;
-                // Run queues' clocks are not in step.
-                let late = if rng.one_in(6) { rng.below(self.now.min(20_000) + 1) } else { 0 };
+                let time = self.next_hook_at(rng);
                 if rng.one_in(3) {
                     self.idle_calls[cpu as usize] += 1;
                 }
                 let this_cpu = if rng.one_in(3) { rng.below(CPUS) } else { cpu };
                 let flags = rng.one_in(4) as u64;
                 let calls = self.idle_calls[cpu as usize];
-                record(HOOK, [cpu, self.now - late, flags, calls, this_cpu, 0])
+                record(HOOK, [cpu, time, flags, calls, this_cpu, 0])
             }
         }
     }
 
     fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<PathBuf, String> {
-        let read = |name: &str| {
-            let path = tree.join(name);
-            std::fs::read_to_string(&path)
-                .map_err(|error| format!("read {}: {error}", path.display()))
-        };
         let [governor, sched_h, fair, core, syscalls, hook, hook_h, cpufreq, cpufreq_h] = [
             "kernel/sched/cpufreq_schedutil.c",
             "kernel/sched/sched.h",
@@ -386,7 +314,7 @@ impl<const FORM: u8> Subject for Schedutil<FORM> {
             "include/linux/cpufreq.h",
         ]
         .map(|name| {
-            read(name).or_else(|error| {
+            extract::read(tree, name).or_else(|error| {
                 // Split off core.c in 6.12.
                 if name.ends_with("syscalls.c") { Ok(String::new()) } else { Err(error) }
             })
@@ -403,111 +331,62 @@ impl<const FORM: u8> Subject for Schedutil<FORM> {
         }
         let utilisation = [core?, syscalls?, fair.clone()].concat();
         let (hook, hook_h, cpufreq, cpufreq_h) = (hook?, hook_h?, cpufreq?, cpufreq_h?);
-        let mut text = String::new();
-        let mut add = |found: Option<String>, name: &str| -> Result<(), String> {
-            text += &found.ok_or(format!("this tree has no {name}"))?;
-            Ok(())
-        };
-        for name in CPUFREQ_MACROS {
-            add(extract::macro_definition(&cpufreq_h, name), name)?;
-        }
-        for name in CPUFREQ_FUNCTIONS {
-            add(extract::function(&cpufreq_h, name), name)?;
-        }
-        add(extract::function(&cpufreq_h, "cpufreq_policy_apply_limits"), "limits")?;
-        for name in [
+        let mut pieces = Pieces::default();
+        let (function, block) = (extract::function as Take, extract::block as Take);
+        let macros = extract::macro_definition as Take;
+        pieces.add(macros, &cpufreq_h, TABLE_MACROS)?;
+        pieces.add(function, &cpufreq_h, TABLE_FUNCTIONS)?;
+        pieces.add(function, &cpufreq_h, &["cpufreq_policy_apply_limits"])?;
+        let target = [
             "__resolve_freq",
             "cpufreq_driver_resolve_freq",
             "__target_index",
             "__cpufreq_driver_target",
-        ] {
-            add(extract::function(&cpufreq, name), name)?;
-        }
-        add(extract::function(&hook, "cpufreq_this_cpu_can_update"), "cpufreq.c")?;
-        for name in ["map_util_freq", "map_util_perf"] {
-            add(extract::function(&hook_h, name), name)?;
-        }
+        ];
+        pieces.add(function, &cpufreq, &target)?;
+        pieces.add(function, &hook, &["cpufreq_this_cpu_can_update"])?;
+        pieces.add(function, &hook_h, &["map_util_freq", "map_util_perf"])?;
         // Which of them a release has, and in which file, differs; the compiler misses what is missing.
-        add(extract::macro_definition(&fair, "lsub_positive"), "lsub_positive")?;
-        for name in
-            ["cpu_bw_dl", "cpu_util_dl", "cpu_util_rt", "cpu_util_irq", "scale_irq_capacity"]
-        {
-            add(extract::function(&sched_h, name), name)?;
-        }
-        for name in ["uclamp_rq_get", "uclamp_rq_is_idle", "uclamp_is_used"] {
-            add(extract::function(&sched_h, name), name)?;
-        }
-        let utilisation_functions: &[&str] = if Self::OLD {
-            &["cpu_util_cfs"]
-        } else {
-            &["cpu_util", "cpu_util_cfs", "cpu_util_cfs_boost"]
-        };
-        for name in utilisation_functions {
-            add(extract::function(if Self::OLD { &sched_h } else { &fair }, name), name)?;
-        }
+        pieces.add(macros, &fair, &["lsub_positive"])?;
+        let utilisations =
+            ["cpu_bw_dl", "cpu_util_dl", "cpu_util_rt", "cpu_util_irq", "scale_irq_capacity"];
+        pieces.add(function, &sched_h, &utilisations)?;
+        let clamps = ["uclamp_rq_get", "uclamp_rq_is_idle", "uclamp_is_used"];
+        pieces.add(function, &sched_h, &clamps)?;
         if Self::OLD {
-            add(extract::function(&sched_h, "uclamp_rq_util_with"), "uclamp_rq_util_with")?;
+            pieces.add(function, &sched_h, &["cpu_util_cfs", "uclamp_rq_util_with"])?;
+        } else {
+            let of_fair = ["cpu_util", "cpu_util_cfs", "cpu_util_cfs_boost"];
+            pieces.add(function, &fair, &of_fair)?;
         }
-        add(extract::function(&sched_h, "uclamp_rq_is_capped"), "uclamp_rq_is_capped")?;
-        add(extract::function(&utilisation, "effective_cpu_util"), "effective_cpu_util")?;
-        add(extract::macro_definition(&governor, "IOWAIT_BOOST_MIN"), "IOWAIT_BOOST_MIN")?;
-        for name in ["struct sugov_tunables", "struct sugov_policy", "struct sugov_cpu"] {
-            add(extract::block(&governor, name), name)?;
-        }
+        pieces.add(function, &sched_h, &["uclamp_rq_is_capped"])?;
+        pieces.add(function, &utilisation, &["effective_cpu_util"])?;
+        pieces.add(macros, &governor, &["IOWAIT_BOOST_MIN"])?;
+        let structures = ["struct sugov_tunables", "struct sugov_policy", "struct sugov_cpu"];
+        pieces.add(block, &governor, &structures)?;
         let per_cpu = "static DEFINE_PER_CPU(struct sugov_cpu";
-        add(extract::statement(&governor, per_cpu), per_cpu)?;
-        let only_since: &[&str] = &["get_capacity_ref_freq", "sugov_effective_cpu_perf"];
-        let only_before: &[&str] = &["sugov_update_rate_limit_us"];
-        for name in if Self::OLD { only_before } else { only_since } {
-            add(extract::function(&governor, name), name)?;
+        pieces.add(extract::statement, &governor, &[per_cpu])?;
+        if Self::OLD {
+            pieces.add(function, &governor, &["sugov_update_rate_limit_us"])?;
+        } else {
+            let reference = ["get_capacity_ref_freq", "sugov_effective_cpu_perf"];
+            pieces.add(function, &governor, &reference)?;
+            // Since 6.12.117 the start calls functions.
+            let start = ["sugov_update_rate_limit_us", "sugov_update_rate_limit_us_sync"];
+            pieces.add_if_there(function, &governor, &start);
         }
-        // Since 6.12.117 the start calls functions.
-        let start = ["sugov_update_rate_limit_us", "sugov_update_rate_limit_us_sync"];
-        for name in start.iter().filter(|_| !Self::OLD) {
-            add(extract::function(&governor, name).or(Some(String::new())), name)?;
-        }
-        for name in GOVERNOR_FUNCTIONS {
-            let name = match *name {
-                "sugov_hold_freq" if Self::OLD => "sugov_cpu_is_busy",
-                name => name,
-            };
-            add(extract::function(&governor, name), name)?;
-        }
-        let file = build_dir.join("schedutil_extract.h");
-        std::fs::write(&file, text)
-            .map_err(|error| format!("write {}: {error}", file.display()))?;
+        let names = GOVERNOR_FUNCTIONS.iter().map(|name| match *name {
+            "sugov_hold_freq" if Self::OLD => "sugov_cpu_is_busy",
+            name => name,
+        });
+        pieces.add(function, &governor, &names.collect::<Vec<_>>())?;
+        pieces.write(build_dir, "schedutil_extract.h")?;
         let form: &[&str] = [&["-DFORM_6_1"][..], &[], &["-DFORM_7_3"]][FORM as usize];
         oracle::compile("schedutil/shim.c", &[build_dir], build_dir, &[flags, form].concat())
     }
 }
 
-/// The macros that are taken out of `include/linux/cpufreq.h`, …
-const CPUFREQ_MACROS: &[&str] = &[
-    "CPUFREQ_RELATION_L",
-    "CPUFREQ_RELATION_H",
-    "CPUFREQ_RELATION_C",
-    "CPUFREQ_RELATION_E",
-    "CPUFREQ_RELATION_LE",
-    "CPUFREQ_RELATION_HE",
-    "cpufreq_for_each_entry",
-    "cpufreq_for_each_entry_idx",
-    "cpufreq_for_each_valid_entry_idx",
-    "cpufreq_for_each_efficient_entry_idx",
-];
-const CPUFREQ_FUNCTIONS: &[&str] = &[
-    "cpufreq_table_find_index_al",
-    "cpufreq_table_find_index_dl",
-    "find_index_l",
-    "cpufreq_table_find_index_ah",
-    "cpufreq_table_find_index_dh",
-    "find_index_h",
-    "cpufreq_table_find_index_ac",
-    "cpufreq_table_find_index_dc",
-    "find_index_c",
-    "cpufreq_is_in_limits",
-    "cpufreq_frequency_table_target",
-];
-/// … and of `cpufreq_schedutil.c`, in an order in which it compiles.
+/// The functions that are taken out of `cpufreq_schedutil.c`, in an order in which it compiles.
 const GOVERNOR_FUNCTIONS: &[&str] = &[
     "sugov_should_update_freq",
     "sugov_update_next_freq",

@@ -9,6 +9,8 @@
 //!
 //! The tree is any folder with `kernel/sched/cpufreq_schedutil.c` of 4.7 and a `Makefile` that says which release it is.
 
+use crate::frequency::{self, CPU_NAMES, Domain};
+use crate::l0::extract::Pieces;
 use crate::l0::mutate::{Mutation, Sources, m};
 use crate::l0::rng::Rng;
 use crate::l0::{OpSpec, Out, Record, Subject, extract, oracle};
@@ -17,9 +19,7 @@ use schedtwin_kernel::config::{
     Config, CpufreqRemote, EffectiveCpuUtil, FreqInvariance, SugovMapping, SugovRateLimit,
     SugovSlowPath, SugovWork,
 };
-use schedtwin_kernel::cpufreq::schedutil::SugovPolicy;
 use schedtwin_kernel::cpufreq::schedutil::conformance::SugovSteps;
-use schedtwin_kernel::device_tree::DeviceTree;
 use schedtwin_kernel::sched::demand::conformance::DemandSteps;
 use schedtwin_types::{CpuId, PolicyId};
 use std::path::{Path, PathBuf};
@@ -37,34 +37,31 @@ const HOOK: usize = 5;
 const TRIGGER: usize = 6;
 const LIMITS: usize = 7;
 const IRQ_WORK: usize = 8;
-const WORK: usize = 9;
 const DRIVER_RETURNS: usize = 10;
-
-/// CPUs of the world, one of them outside of the domain.
-const CPUS: u64 = 5;
 
 const GOVERNOR: &str = "cpufreq/schedutil/v4_7.rs";
 const THREAD: &str = "cpufreq/sugov_kthread.rs";
 
 /// One frequency domain.
 pub struct Schedutil47 {
-    kernel: Kernel,
-    /// Number of the domain's CPUs.
-    cpus: u64,
-    /// Generator only: operations to come, the clock, habits.
-    length: usize,
-    planned: Vec<Record>,
-    now: u64,
-    delay_us: u64,
-    tick: u64,
-    fast: bool,
+    domain: Domain,
+}
+
+impl std::ops::Deref for Schedutil47 {
+    type Target = Domain;
+    fn deref(&self) -> &Domain {
+        &self.domain
+    }
+}
+
+impl std::ops::DerefMut for Schedutil47 {
+    fn deref_mut(&mut self) -> &mut Domain {
+        &mut self.domain
+    }
 }
 
 fn boot(cpus: u64, tick_nsec: u64, invariant: bool, fast: bool) -> Kernel {
-    let opps = &[(1_000_000, 1000)];
-    let others = (CPUS - cpus) as u16;
-    let mut device_tree =
-        DeviceTree::of_domains(&[(cpus as u16, 1024, opps), (others, 1024, opps)]);
+    let mut device_tree = frequency::machine(cpus);
     for policy in &mut device_tree.policies {
         policy.fast_switch = fast;
         policy.dvfs_possible_from_any_cpu = false;
@@ -91,16 +88,10 @@ impl Schedutil47 {
         out.word("policy", "next_freq", sugov.next_freq as u64);
         out.word("policy", "last_freq_update_time", sugov.last_freq_update_time);
         out.word("policy", "need_freq_update", sugov.limits_changed as u64);
-        out.word("policy", "cur", policy.cur as u64);
-        out.word("policy", "requested", policy.requested as u64);
-        out.word("policy", "work_in_progress", sugov.work_in_progress as u64);
+        self.report_path(out);
+        let cpus = self.cpus;
         let steps = SugovSteps(&mut self.kernel);
-        let slow = steps.slow_path();
-        out.word("policy", "irq_work", slow.raised);
-        out.word("policy", "queued", slow.queued as u64);
-        out.word("policy", "calling", slow.calling as u64);
-        const NAMES: [&str; CPUS as usize] = ["cpu0", "cpu1", "cpu2", "cpu3", "cpu4"];
-        for (cpu, name) in (0..self.cpus).zip(NAMES).filter(|_| shared) {
+        for (cpu, name) in (0..cpus).zip(CPU_NAMES).filter(|_| shared) {
             let passed = steps.sugov_cpu(CpuId(cpu as u16)).passed;
             out.word(name, "util", passed.util);
             out.word(name, "max", if passed.util == u64::MAX { 0 } else { passed.max });
@@ -110,48 +101,21 @@ impl Schedutil47 {
 
     /// Plans the beginning of the sequence: the domain, its table, capacities.
     fn plan(&mut self, rng: &mut Rng) {
-        let op = |op, args: &[u64]| {
-            let mut record = Record { op, args: [0; crate::l0::ARGS] };
-            record.args[..args.len()].copy_from_slice(args);
-            record
-        };
         self.cpus = 1 + rng.below(4);
         self.tick = rng.pick(&[10_000_000, 4_000_000, 3_333_333, 1_000_000]);
         self.delay_us = rng.pick(&[0, 1, 500, 1_000, 10_000]);
         self.fast = rng.one_in(2);
         self.length = 24 + rng.below(120) as usize;
         let config = [self.cpus, self.delay_us, self.tick, rng.below(2), u64::from(self.fast)];
-        self.planned = vec![op(CONFIG, &config)];
+        self.planned = vec![Record::new(CONFIG, &config)];
         let mut khz = 200_000 + rng.below(400_000);
         for _ in 0..1 + rng.below(10) {
-            self.planned.push(op(OPP, &[khz]));
+            self.planned.push(Record::new(OPP, &[khz]));
             khz += 1 + rng.below(500_000);
         }
-        let equal = !rng.one_in(4);
-        let common = if rng.one_in(3) { 1024 } else { 1 + rng.below(1024) };
-        for cpu in 0..self.cpus {
-            let capacity = if equal { common } else { 1 + rng.below(1024) };
-            self.planned.push(op(CAPACITY, &[cpu, capacity]));
-        }
-        self.planned.push(op(START, &[]));
+        self.plan_capacities(CAPACITY, rng);
+        self.planned.push(Record::new(START, &[]));
         self.planned.reverse();
-    }
-
-    /// Mostly what the work waits for, whatever that is.
-    fn slow_path(&mut self, rng: &mut Rng) -> Record {
-        let slow = SugovSteps(&mut self.kernel).slow_path();
-        let op = match slow {
-            _ if rng.one_in(8) => IRQ_WORK + rng.below(3) as usize,
-            _ if slow.raised != 0 && !rng.one_in(4) => IRQ_WORK,
-            _ if slow.calling != 0 => DRIVER_RETURNS,
-            _ => WORK,
-        };
-        let mut args = [0; crate::l0::ARGS];
-        if op == IRQ_WORK {
-            let raised_on = slow.raised.trailing_zeros() as u64;
-            args[0] = if raised_on >= CPUS || rng.one_in(16) { rng.below(CPUS) } else { raised_on };
-        }
-        Record { op, args }
     }
 }
 
@@ -173,7 +137,7 @@ impl Subject for Schedutil47 {
         OpSpec { name: "driver_returns", args: &[] },
     ];
 
-    const SOURCES: Sources = Sources { modules: &["schedutil_4_7"], kernel: None };
+    const SOURCES: Sources = Sources { modules: &["frequency", "schedutil_4_7"], kernel: None };
     const MUTATIONS: &'static [Mutation] = &[
         m(GOVERNOR, "(reference >> 2)", "(reference >> 3)"),
         m(GOVERNOR, "if forms.invariant { policy.max() } else { policy.cur }", "policy.max()"),
@@ -191,43 +155,16 @@ impl Subject for Schedutil47 {
     const GOLDEN_CASES: u64 = 4_000;
 
     fn new() -> Self {
-        Schedutil47 {
-            kernel: boot(1, 4_000_000, true, true),
-            cpus: 1,
-            length: 0,
-            planned: Vec::new(),
-            now: 0,
-            delay_us: 0,
-            tick: 0,
-            fast: true,
-        }
+        Schedutil47 { domain: Domain::new(boot(1, 4_000_000, true, true)) }
     }
 
     fn operate(&mut self, record: &Record, out: &mut Out) {
         let [a, b, c, d, e, _] = record.args;
         let cpu = CpuId(a as u16);
         match record.op {
-            CONFIG => {
-                self.cpus = a;
-                self.kernel = boot(a, c, d != 0, e != 0);
-                let policy = &mut self.kernel.inside_mut().policies[PolicyId(0)];
-                policy.table.clear();
-                policy.inefficient.clear();
-                (policy.cur, policy.requested) = (0, 0);
-                policy.sugov = SugovPolicy::default();
-                policy.sugov.freq_update_delay_ns = b as i64 * 1000;
-            }
-            OPP => {
-                let policy = &mut self.kernel.inside_mut().policies[PolicyId(0)];
-                policy.table.push(a as u32);
-                policy.inefficient.push(false);
-                (policy.cur, policy.requested) = (a as u32, a as u32);
-                policy.limit_max = a as u32;
-            }
-            START => {
-                let sugov = &mut self.kernel.inside_mut().policies[PolicyId(0)].sugov;
-                *sugov = SugovPolicy::new(sugov.freq_update_delay_ns as u64);
-            }
+            CONFIG => self.configure(a, boot(a, c, d != 0, e != 0), b),
+            OPP => self.add_point(a as u32, false),
+            START => self.start(),
             CAPACITY => DemandSteps(&mut self.kernel).set_capacity(cpu, b),
             FAIR => {
                 let mut steps = DemandSteps(&mut self.kernel);
@@ -235,10 +172,8 @@ impl Subject for Schedutil47 {
             }
             HOOK => SugovSteps(&mut self.kernel).hook(cpu, cpu, b, 0),
             TRIGGER => SugovSteps(&mut self.kernel).trigger(cpu, b),
-            LIMITS => self.kernel.inside_mut().policies[PolicyId(0)].sugov.limits_changed = true,
-            IRQ_WORK => SugovSteps(&mut self.kernel).irq_work(cpu),
-            WORK => SugovSteps(&mut self.kernel).work(),
-            DRIVER_RETURNS => SugovSteps(&mut self.kernel).driver_returns(),
+            LIMITS => self.limits(),
+            IRQ_WORK..=DRIVER_RETURNS => self.slow_step(record.op - IRQ_WORK, cpu),
             _ => panic!("unknown operation {}", record.op),
         }
         self.report(out);
@@ -257,7 +192,7 @@ impl Subject for Schedutil47 {
         let cpu = rng.below(self.cpus);
         let record = |op, args| Some(Record { op, args });
         if !self.fast && rng.one_in(3) {
-            return Some(self.slow_path(rng));
+            return Some(self.next_slow_step(IRQ_WORK, rng));
         }
         match rng.below(16) {
             0..=5 => {
@@ -272,54 +207,37 @@ impl Subject for Schedutil47 {
             }
             6 if rng.one_in(4) => record(LIMITS, [0; 6]),
             _ => {
-                let step = match rng.below(8) {
-                    0 => 0,
-                    1 => self.delay_us * 1000,
-                    2 => (self.delay_us * 1000).saturating_sub(1),
-                    3 => self.tick + rng.below(3) - 1,
-                    4 => rng.magnitude(25),
-                    _ => rng.below(self.delay_us * 2_000 + 100_000),
-                };
-                self.now += step;
-                // Run queues' clocks are not in step.
-                let late = if rng.one_in(6) { rng.below(self.now.min(20_000) + 1) } else { 0 };
+                let time = self.next_hook_at(rng);
                 let op = if rng.one_in(8) { TRIGGER } else { HOOK };
-                record(op, [cpu, self.now - late, 0, 0, 0, 0])
+                record(op, [cpu, time, 0, 0, 0, 0])
             }
         }
     }
 
     fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<PathBuf, String> {
-        let path = tree.join("kernel/sched/cpufreq_schedutil.c");
-        let governor = std::fs::read_to_string(&path)
-            .map_err(|error| format!("read {}: {error}", path.display()))?;
-        let mut text = String::new();
-        let mut add = |found: Option<String>, name: &str| -> Result<(), String> {
-            text += &found.ok_or(format!("{} has no {name}", path.display()))?;
-            Ok(())
-        };
-        for name in ["struct sugov_tunables", "struct sugov_policy", "struct sugov_cpu"] {
-            add(extract::block(&governor, name), name)?;
-        }
+        let governor = extract::read(tree, "kernel/sched/cpufreq_schedutil.c")?;
+        let mut pieces = Pieces::default();
+        let structures = ["struct sugov_tunables", "struct sugov_policy", "struct sugov_cpu"];
+        pieces.add(extract::block, &governor, &structures)?;
         let per_cpu = "static DEFINE_PER_CPU(struct sugov_cpu";
-        add(extract::statement(&governor, per_cpu), per_cpu)?;
-        for name in [
-            "sugov_should_update_freq",
-            "sugov_update_commit",
-            "get_next_freq",
-            "sugov_update_single",
-            "sugov_next_freq_shared",
-            "sugov_update_shared",
-            "sugov_work",
-            "sugov_irq_work",
-            "sugov_start",
-            "sugov_limits",
-        ] {
-            add(extract::function(&governor, name), name)?;
-        }
-        let file = build_dir.join("schedutil_extract.h");
-        std::fs::write(&file, text)
-            .map_err(|error| format!("write {}: {error}", file.display()))?;
+        pieces.add(extract::statement, &governor, &[per_cpu])?;
+        pieces.add(
+            extract::function,
+            &governor,
+            &[
+                "sugov_should_update_freq",
+                "sugov_update_commit",
+                "get_next_freq",
+                "sugov_update_single",
+                "sugov_next_freq_shared",
+                "sugov_update_shared",
+                "sugov_work",
+                "sugov_irq_work",
+                "sugov_start",
+                "sugov_limits",
+            ],
+        )?;
+        pieces.write(build_dir, "schedutil_extract.h")?;
         oracle::compile("schedutil_4_7/shim.c", &[build_dir], build_dir, flags)
     }
 }

@@ -16,6 +16,7 @@
 use crate::l0::{
     Action, Asked, BuildDir, coverage, extract, home, kernel_tree, mutate, oracle, tree_version,
 };
+use extract::Pieces;
 use schedtwin_kernel::sched::fair::states::Family;
 use schedtwin_types::fnv::Fnv1a;
 use std::io::Write;
@@ -52,8 +53,7 @@ const CASES_OF_MANY: u64 = 20_000;
 
 /// Returns the text of `kernel/sched/fair.c`.
 pub fn read_fair(tree: &Path) -> Result<String, String> {
-    let path = tree.join("kernel/sched/fair.c");
-    std::fs::read_to_string(&path).map_err(|error| format!("read {}: {error}", path.display()))
+    extract::read(tree, "kernel/sched/fair.c")
 }
 
 /// What is taken out of `fair.c`, in an order in which it compiles.
@@ -74,19 +74,11 @@ pub fn compile(
     build_dir: &Path,
     flags: &[&str],
 ) -> Result<PathBuf, String> {
-    let missing = |name: &str| format!("the tree has no {name} in fair.c");
-    let mut text = String::new();
-    for head in &pieces.blocks {
-        text += &extract::block(fair, head).ok_or(missing(head))?;
-    }
-    for name in &pieces.macros {
-        text += &extract::macro_definition(fair, name).ok_or(missing(name))?;
-    }
-    for name in &pieces.functions {
-        text += &extract::function(fair, name).ok_or(missing(name))?;
-    }
-    let file = build_dir.join(format!("{name}_extract.h"));
-    std::fs::write(&file, text).map_err(|error| format!("write {}: {error}", file.display()))?;
+    let mut text = Pieces::default();
+    text.add(extract::block, fair, &pieces.blocks)?;
+    text.add(extract::macro_definition, fair, &pieces.macros)?;
+    text.add(extract::function, fair, &pieces.functions)?;
+    text.write(build_dir, &format!("{name}_extract.h"))?;
     oracle::compile(&format!("{name}/shim.c"), &[build_dir], build_dir, flags)
 }
 
