@@ -8,8 +8,7 @@
 //! This is PELT in detail, `l1 fair` the fair class; every mechanism, the decisions too, has a row in the table of
 //! [`mechanisms`].
 //!
-//! Without files: all recordings beside the checkout, in `../shared/rig/recordings`. Prints per
-//! recording, kind of entity and signal how many recorded values were judged, how many of ours are
+//! Without files: all recordings of 6.12 in the checkout and beside it. Prints per recording, kind of entity and signal how many recorded values were judged, how many of ours are
 //! within 1 and how many are equal, the largest difference and what the rest is due to; then the single
 //! steps; then the totals. A free run is
 //! never resynchronised: there is no code for it. Exit 0 if every signal is within 1 in 99 %, 1 if not,
@@ -40,6 +39,7 @@ pub mod tally;
 mod unprinted;
 mod wakeups;
 
+use rayon::prelude::*;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -55,8 +55,8 @@ use tally::{Row, Steps, Tally};
 /// Which recordings.
 #[derive(Debug, Default, clap::Args)]
 pub struct Recordings {
-    /// *.trace.txt or *.trace.txt.xz, each with its *.meta.txt, or folders of them [default: ../shared/rig/recordings and
-    /// those of 6.12 in conformance/recordings]
+    /// *.trace.txt or *.trace.txt.xz, each with its *.meta.txt, or folders of them [default: those of 6.12 in
+    /// conformance/recordings, and any beside the checkout]
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }
@@ -78,6 +78,45 @@ impl Recordings {
             return None;
         }
         Some(files)
+    }
+
+    /// Re-drives each recording with `drive`, several at a time, and passes the results on in order, with the
+    /// recordings' names; `None`, said, if there are none.
+    fn walk<R: Send>(
+        &self,
+        drive: impl Fn(&Path) -> io::Result<R> + Sync,
+        mut show: impl FnMut(&str, R),
+    ) -> Option<Walk> {
+        let files = self.found()?;
+        let driven: Vec<_> = files.par_iter().map(|file| drive(file)).collect();
+        let mut walk = Walk { count: files.len(), unreadable: false };
+        for (file, result) in files.iter().zip(driven) {
+            match result {
+                Ok(result) => show(&name_of(file), result),
+                Err(error) => {
+                    eprintln!("failed to read {}: {error}", file.display());
+                    walk.unreadable = true;
+                }
+            }
+        }
+        Some(walk)
+    }
+}
+
+/// The recordings that a command has gone through.
+struct Walk {
+    count: usize,
+    unreadable: bool,
+}
+
+impl Walk {
+    /// Returns the exit code of a command: `fails`, something was not as it is to be.
+    fn exit_code(&self, fails: bool) -> i32 {
+        match (self.unreadable, fails) {
+            (true, _) => 2,
+            (false, true) => 1,
+            (false, false) => 0,
+        }
     }
 }
 
@@ -174,37 +213,27 @@ fn drive_file(path: &Path, mut redrive: Redrive) -> io::Result<Redrive> {
 
 /// The command; returns the exit code.
 pub fn main(options: &Options) -> i32 {
-    let Some(files) = options.recordings.found() else { return 2 };
     let mut total = Tally::default();
-    let mut unreadable = false;
-    for file in &files {
-        let name = name_of(file);
-        match redrive_file(file, options.misses) {
-            Ok(redrive) => {
-                for miss in &redrive.misses {
-                    println!("{name} at {} us: {}", miss.time_us, miss.text);
-                }
-                if !options.totals {
-                    print!("{}", Detail(&name, &redrive.tally));
-                }
-                total.merge(&redrive.tally);
-            }
-            Err(error) => {
-                eprintln!("failed to read {}: {error}", file.display());
-                unreadable = true;
-            }
+    let drive = |file: &Path| {
+        let redrive = redrive_file(file, options.misses)?;
+        Ok((redrive.tally, redrive.misses))
+    };
+    let walk = options.recordings.walk(drive, |name, (tally, misses)| {
+        for miss in &misses {
+            println!("{name} at {} us: {}", miss.time_us, miss.text);
         }
-    }
+        if !options.totals {
+            print!("{}", Detail(name, &tally));
+        }
+        total.merge(&tally);
+    });
+    let Some(walk) = walk else { return 2 };
     print!("{}", Detail("all", &total));
     let failing = total.failing();
     for (signal, within, judged) in &failing {
         println!("{signal}: only {within} of {judged} within 1");
     }
-    match (unreadable, failing.is_empty()) {
-        (true, _) => 2,
-        (false, true) => 0,
-        (false, false) => 1,
-    }
+    walk.exit_code(!failing.is_empty())
 }
 
 /// `part` of `whole` in percent, rounded down to hundredths: 100.00 only if it is all.

@@ -76,30 +76,17 @@ pub fn merge(into: &mut Rows, rows: &Rows) {
 
 /// The command; returns the exit code.
 pub fn main(options: &Options) -> i32 {
-    let Some(files) = options.recordings.found() else { return 2 };
     let mut all = Rows::new();
-    let mut unreadable = false;
-    for file in &files {
-        match of_file(file, options.misses) {
-            Ok((rows, found)) => {
-                for Miss { time_us, text } in found {
-                    println!("{} at {time_us} us: {text}", file.display());
-                }
-                merge(&mut all, &rows);
-            }
-            Err(error) => {
-                eprintln!("failed to read {}: {error}", file.display());
-                unreadable = true;
-            }
+    let drive = |file: &Path| of_file(file, options.misses);
+    let walk = options.recordings.walk(drive, |name, (rows, misses)| {
+        for Miss { time_us, text } in misses {
+            println!("{name} at {time_us} us: {text}");
         }
-    }
-    print!("{} recordings:\n{}", files.len(), table(&all));
-    let wrong = all.values().any(|counts| counts.wrong() > 0);
-    match (unreadable, wrong) {
-        (true, _) => 2,
-        (false, true) => 1,
-        (false, false) => 0,
-    }
+        merge(&mut all, &rows);
+    });
+    let Some(walk) = walk else { return 2 };
+    print!("{} recordings:\n{}", walk.count, table(&all));
+    walk.exit_code(all.values().any(|counts| counts.wrong() > 0))
 }
 
 #[cfg(test)]

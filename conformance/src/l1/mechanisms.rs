@@ -13,11 +13,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use rayon::prelude::*;
-
 use super::machine::Machine;
 use super::mechanism::{NONTRIVIAL_MIN, Table};
-use super::{Recordings, idle, judge_file, name_of};
+use super::{Recordings, idle, judge_file};
 
 /// What of the table to show.
 #[derive(Debug, Default, clap::Args)]
@@ -59,44 +57,30 @@ pub fn of_file(path: &Path, keep_misses: bool) -> io::Result<(Table, Vec<String>
 /// The command; returns the exit code.
 pub fn main(options: &Options) -> i32 {
     let Options { each, misses: show_misses, json, ref recordings } = *options;
-    let Some(files) = recordings.found() else { return 2 };
     let mut total = Table::default();
-    let mut unreadable = false;
-    let tables: Vec<_> = files.par_iter().map(|file| of_file(file, show_misses)).collect();
-    for (file, table) in files.iter().zip(tables) {
-        match table {
-            Ok((table, misses)) => {
-                let name = name_of(file);
-                for miss in misses.iter().filter(|_| show_misses) {
-                    println!("{name} {miss}");
-                }
-                if each {
-                    print!("{name}:\n{table}");
-                }
-                total.merge(&table);
-            }
-            Err(error) => {
-                eprintln!("failed to read {}: {error}", file.display());
-                unreadable = true;
-            }
+    let drive = |file: &Path| of_file(file, show_misses);
+    let walk = recordings.walk(drive, |name, (table, misses)| {
+        for miss in misses.iter().filter(|_| show_misses) {
+            println!("{name} {miss}");
         }
-    }
+        if each {
+            print!("{name}:\n{table}");
+        }
+        total.merge(&table);
+    });
+    let Some(walk) = walk else { return 2 };
     let missed = total.missed();
     if json {
         print!("{}", total.json());
     } else {
-        print!("{} recordings:\n{total}", files.len());
+        print!("{} recordings:\n{total}", walk.count);
         missed.iter().for_each(|bar| println!("missed: {bar}"));
         let scarce = total.scarce();
         if !scarce.is_empty() {
             println!("fewer than {NONTRIVIAL_MIN} that are not trivial: {}", scarce.join(", "));
         }
     }
-    match (unreadable, missed.is_empty()) {
-        (true, _) => 2,
-        (false, true) => 0,
-        (false, false) => 1,
-    }
+    walk.exit_code(!missed.is_empty())
 }
 
 #[cfg(test)]
@@ -105,6 +89,7 @@ mod tests {
     use super::super::mechanism::What;
     use super::super::{all_recordings, recordings_dir, recordings_in, recordings_of_7_3};
     use super::*;
+    use rayon::prelude::*;
 
     fn table_of(files: &[PathBuf]) -> Table {
         let tables: Vec<_> = files.par_iter().map(|file| of_file(file, false).unwrap().0).collect();

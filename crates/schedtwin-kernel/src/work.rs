@@ -39,6 +39,7 @@ impl WorkQueues {
     }
 
     /// The frequency domains whose irq_work is raised on `cpu`.
+    #[cfg(any(test, feature = "conformance"))]
     pub(crate) fn raised_on(&self, cpu: CpuId) -> PolicyMask {
         self.irq_work_raised[cpu]
     }

@@ -23,6 +23,7 @@
 //! Differences: the lower limit is the table's end; on x86 utilisation
 //! scales with what is asked for, where Linux reads what the CPU ran at from counters, once a tick.
 
+#[cfg(any(test, feature = "conformance"))]
 #[doc(hidden)]
 pub mod conformance;
 pub mod v4_7;

@@ -110,6 +110,7 @@ impl DlRq {
     }
 
     /// For comparisons of the governor: that much is active.
+    #[cfg(any(test, feature = "conformance"))]
     pub(crate) fn set_running_bw(
         &mut self,
         cpu: CpuId,

@@ -20,7 +20,9 @@ pub use bandwidth::RtPeriod;
 use crate::config::RtTask;
 use crate::cpufreq::hook::CLASS_QUEUE;
 use crate::sched::core::ENQUEUE_HEAD;
-use crate::sched::demand::signal::{Signal, StaleDemands};
+use crate::sched::demand::signal::Signal;
+#[cfg(any(test, feature = "conformance"))]
+use crate::sched::demand::signal::StaleDemands;
 use crate::sched::topology::SD_WAKE_AFFINE;
 use crate::sched::{Class, OnRq, pelt};
 use crate::{Context, Cpuidle, Kernel, Scheduler};
@@ -59,6 +61,7 @@ pub struct RtRq {
 
 impl RtRq {
     /// For comparisons of the governor: somebody is queued, or nobody.
+    #[cfg(any(test, feature = "conformance"))]
     pub(crate) fn set_runnable(&mut self, cpu: CpuId, stale: &mut StaleDemands, runnable: bool) {
         self.queue.change(cpu, stale, |queue| {
             queue.clear();

@@ -75,6 +75,7 @@ impl TaskDemand {
     }
 
     /// A demand that no task has, for tests and comparisons.
+    #[cfg(any(test, feature = "conformance"))]
     pub(crate) fn of_clamps(util: u64, min: u32, max: u32) -> TaskDemand {
         TaskDemand { util, wish: Wish::Clamps(Clamps { min, max }) }
     }

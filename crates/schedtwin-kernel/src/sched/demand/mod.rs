@@ -24,6 +24,7 @@
 //! Each input of a demand is a [`signal::Signal`], which cannot change without making the demand
 //! stale.
 
+#[cfg(any(test, feature = "conformance"))]
 #[doc(hidden)]
 pub mod conformance;
 pub mod effective;

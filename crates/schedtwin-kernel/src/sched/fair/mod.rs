@@ -24,6 +24,7 @@ pub mod bandwidth;
 mod buddies;
 pub mod cfs;
 pub mod class;
+#[cfg(any(test, feature = "conformance"))]
 #[doc(hidden)]
 pub mod conformance;
 pub(crate) mod discipline;

@@ -26,6 +26,7 @@
 //! `uclamp_eff_value`, `enqueue_task`; kernel/sched/sched.h `uclamp_rq_util_with`, `uclamp_rq_is_capped`.
 //! Differences: system-wide limits are those of boot. A refused request leaves the rest of its system call as it is.
 
+#[cfg(any(test, feature = "conformance"))]
 #[doc(hidden)]
 pub mod conformance;
 pub mod group;

@@ -119,6 +119,7 @@ impl UclampRq {
     }
 
     /// Bias, estimate, highest factor and its task, for comparisons.
+    #[cfg(any(test, feature = "conformance"))]
     pub(super) fn parts(&self) -> (i32, u32, u64, Option<TaskId>) {
         (self.bias, self.util_est, self.max_factor, self.max_factor_of)
     }
