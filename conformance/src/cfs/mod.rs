@@ -14,7 +14,6 @@
 mod mutations;
 
 use crate::l0::mutate::{Mutation, Sources};
-use crate::l0::rng::Rng;
 use crate::l0::{OpSpec, Out, Record, Subject, TREE_6_1, mix};
 use schedtwin_kernel::Kernel;
 use schedtwin_kernel::config::{
@@ -28,6 +27,7 @@ use schedtwin_kernel::sched::core::{
 use schedtwin_kernel::sched::pelt::SchedAvg;
 use schedtwin_kernel::sched::{CfsRq, CfsRqId, EntityId, LoadWeight, OnRq};
 use schedtwin_types::TaskId;
+use schedtwin_types::rng::Rng;
 use std::path::{Path, PathBuf};
 
 use crate::eevdf::{kind, policy, weight};

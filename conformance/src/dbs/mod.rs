@@ -11,11 +11,11 @@ mod mutations;
 use crate::freq_table::{TABLE_FUNCTIONS, TABLE_MACROS};
 use crate::l0::extract::{Pieces, Take};
 use crate::l0::mutate::{KernelFiles, Mutation, Sources};
-use crate::l0::rng::Rng;
 use crate::l0::{OpSpec, Out, Record, Subject, extract, oracle};
 use schedtwin_kernel::cpufreq::dbs::sampling::{Bounds, PolicyDbs, Tuners};
 use schedtwin_kernel::cpufreq::freq_table::{self, Relation};
 use schedtwin_types::CpuId;
+use schedtwin_types::rng::Rng;
 use std::path::{Path, PathBuf};
 
 const CONFIG: usize = 0;

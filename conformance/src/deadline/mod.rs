@@ -11,9 +11,9 @@
 mod mutations;
 
 use crate::l0::mutate::{KernelFiles, Mutation, Sources};
-use crate::l0::rng::Rng;
 use crate::l0::{ARGS, OpSpec, Out, Record, Subject, extract, oracle};
 use schedtwin_kernel::sched::deadline::{Cpudl, DlBw, DlEntity};
+use schedtwin_types::rng::Rng;
 use schedtwin_types::{CpuId, CpuMask, DlReservation};
 use std::path::{Path, PathBuf};
 

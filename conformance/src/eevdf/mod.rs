@@ -20,7 +20,6 @@ pub mod v7_3;
 
 use crate::fair::{self, CPU, World, one_cpu};
 use crate::l0::mutate::{Mutation, Sources};
-use crate::l0::rng::Rng;
 use crate::l0::{OpSpec, Out, Record, Subject, extract, mix, oracle};
 use schedtwin_kernel::Kernel;
 use schedtwin_kernel::config::{
@@ -33,6 +32,7 @@ use schedtwin_kernel::sched::core::{
 };
 use schedtwin_kernel::sched::fair::weight_of;
 use schedtwin_kernel::sched::{CfsRq, CfsRqId, LoadWeight, OnRq, SchedEntity};
+use schedtwin_types::rng::Rng;
 use schedtwin_types::{Policy, TaskGroupId, TaskId};
 use std::path::{Path, PathBuf};
 use taken::{FAIR_FUNCTIONS, FAIR_MACROS, SCHED_MACROS};

@@ -7,8 +7,8 @@
 
 use super::{Eevdf, build, cut_out, mutations, read};
 use crate::l0::mutate::{Mutation, Sources};
-use crate::l0::rng::Rng;
 use crate::l0::{OpSpec, Out, Record, Subject, TREE_7_3, extract};
+use schedtwin_types::rng::Rng;
 use std::path::{Path, PathBuf};
 
 /// One CPU and its tasks, as of 7.3.

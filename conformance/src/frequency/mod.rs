@@ -2,12 +2,12 @@
 //! The world of schedutil in all its forms: one frequency domain, what the generator knows of it, and the
 //! steps that the forms share.
 
-use crate::l0::rng::Rng;
 use crate::l0::{Out, Record};
 use schedtwin_kernel::Kernel;
 use schedtwin_kernel::cpufreq::schedutil::SugovPolicy;
 use schedtwin_kernel::cpufreq::schedutil::conformance::SugovSteps;
 use schedtwin_kernel::device_tree::DeviceTree;
+use schedtwin_types::rng::Rng;
 use schedtwin_types::{CpuId, PolicyId};
 
 /// CPUs of the world, one of them outside of the domain.

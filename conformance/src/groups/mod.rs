@@ -10,12 +10,12 @@
 mod mutations;
 
 use crate::l0::mutate::{KernelFiles, Mutation, Sources};
-use crate::l0::rng::Rng;
 use crate::l0::{ARGS, OpSpec, Out, Record, Subject, TREE, TREE_6_1, TREE_7_3, extract, oracle};
 use schedtwin_kernel::config::{GroupShares, TgLoadAvg};
 use schedtwin_kernel::sched::CfsRqId;
 use schedtwin_kernel::sched::fair::bandwidth::{CfsBandwidth, CfsRqBandwidth, PeriodTimer};
 use schedtwin_kernel::sched::fair::group::{GroupLoad, calc_group_shares, contribution_delta};
+use schedtwin_types::rng::Rng;
 use std::path::{Path, PathBuf};
 
 // Operation numbers, as in `shim.c`.

@@ -5,11 +5,11 @@
 //! near what matters to a governor: residencies, the tick, the sleep length.
 
 use crate::l0::mutate::{KernelFiles, Mutation, Sources};
-use crate::l0::rng::Rng;
 use crate::l0::{OpSpec, Out, Record, Subject, TREE, oracle};
 use schedtwin_kernel::cpuidle::states::{
     CPUIDLE_STATE_MAX, IdleStateParams, KTIME_MAX, Reflection, SelectInput, SleepLength,
 };
+use schedtwin_types::rng::Rng;
 use std::path::{Path, PathBuf};
 
 // Operation numbers, as in `serve.h`.

@@ -10,10 +10,10 @@ mod mutations;
 
 use crate::l0::extract::Pieces;
 use crate::l0::mutate::{KernelFiles, Mutation, Sources};
-use crate::l0::rng::Rng;
 use crate::l0::{OpSpec, Out, Record, Subject, extract, oracle};
 use schedtwin_kernel::cpufreq::counts::Counts;
 use schedtwin_kernel::cpufreq::intel_pstate::cpu::{PstateCpu, Pstates};
+use schedtwin_types::rng::Rng;
 use std::path::{Path, PathBuf};
 
 const CONFIG: usize = 0;

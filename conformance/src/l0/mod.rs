@@ -31,10 +31,9 @@ pub mod extract;
 pub mod golden;
 pub mod mutate;
 pub mod oracle;
-pub mod rng;
 
 use oracle::Oracle;
-use rng::Rng;
+use schedtwin_types::rng::Rng;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 use std::time::Instant;

@@ -26,6 +26,7 @@
 //! file is made a scenario ([`super::scenario`]), not here.
 
 use schedtwin_input::{Diagnostics, Source, did_you_mean};
+use schedtwin_types::rng::Rng;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -154,7 +155,7 @@ impl Amount {
     /// The value in loop `index` of `loops`, as the board computes it.
     pub fn value(self, index: u32, loops: u32, random: &mut Random) -> i64 {
         match self {
-            Amount::Drawn(mean) => 1 + (random.next() % (2 * mean as u64)) as i64,
+            Amount::Drawn(mean) => 1 + (random.0.next() % (2 * mean as u64)) as i64,
             Amount::Rises(from, _) if loops < 2 => from,
             Amount::Rises(from, to) => from + (to - from) * i64::from(index) / i64::from(loops - 1),
         }
@@ -168,20 +169,12 @@ impl Amount {
 
 /// The board's generator (splitmix64): the twin draws what the board drew.
 #[derive(Clone, Debug)]
-pub struct Random(u64);
+pub struct Random(Rng);
 
 impl Random {
     /// Of a thread by its number among all threads, and the recording's seed.
     pub fn of_thread(number: u64, seed: u64) -> Random {
-        Random(number.wrapping_mul(1_000_003).wrapping_add(seed))
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = self.0;
-        let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        Random(Rng::with_state(number.wrapping_mul(1_000_003).wrapping_add(seed)))
     }
 }
 
@@ -662,7 +655,10 @@ mod tests {
     fn amounts_are_the_boards() {
         let mut random = Random::of_thread(0, 0);
         // The first outputs of splitmix64 with state 0.
-        assert_eq!([random.next(), random.next()], [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4]);
+        assert_eq!(
+            [random.0.next(), random.0.next()],
+            [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4]
+        );
         let mut random = Random::of_thread(2, 7);
         let values: Vec<i64> =
             (0..1000).map(|l| Amount::Drawn(300).value(l, 1000, &mut random)).collect();

@@ -16,11 +16,11 @@ mod mutations;
 mod sequences;
 
 use crate::l0::mutate::{KernelFiles, Mutation, Sources};
-use crate::l0::rng::Rng;
 use crate::l0::{ARGS, OpSpec, Out, Record, Subject, TREE, TREE_6_1, TREE_7_3, extract, oracle};
 use mutations::{PELT, PELT_6_1, PELT_6_12_95, PELT_7_3};
 use schedtwin_kernel::config::{AttachFloor, TgRunnableSum, UtilEstForm, UtilEstUpdate};
 use schedtwin_kernel::sched::pelt::{self, Removed, RqClockPelt, SchedAvg};
+use schedtwin_types::rng::Rng;
 use sequences::op;
 use std::path::{Path, PathBuf};
 

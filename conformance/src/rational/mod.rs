@@ -31,9 +31,9 @@
 pub mod cfs;
 pub mod eevdf;
 
-use crate::l0::rng::Rng;
 use crate::l0::{Out, Subject, describe};
 use schedtwin_kernel::sched::LoadWeight;
+use schedtwin_types::rng::Rng;
 use std::time::Instant;
 
 /// A fraction with a positive denominator.

@@ -10,11 +10,13 @@
 mod mutations;
 
 use crate::l0::mutate::{KernelFiles, Mutation, Sources};
-use crate::l0::rng::Rng;
 use crate::l0::{ARGS, OpSpec, Out, Record, Subject, TREE_7_3, extract, oracle};
 use schedtwin_kernel::config::LlcBalancing;
-use schedtwin_kernel::sched::fair::balance::llc::room::{LlcMigration, LlcStats, can_migrate_llc};
+use schedtwin_kernel::sched::fair::balance::llc::limits::{
+    LlcMigration, LlcStats, can_migrate_llc,
+};
 use schedtwin_kernel::sched::fair::sched_cache::{CacheAffinity, CacheCpu, LlcId, Scan};
+use schedtwin_types::rng::Rng;
 use schedtwin_types::{CpuId, CpuMask, ProcessId, TaskId};
 use std::path::{Path, PathBuf};
 
@@ -68,8 +70,8 @@ const FILES: KernelFiles = KernelFiles {
     library: "pub mod config; pub mod sched { pub mod fair {
               pub const NICE_0_LOAD: u64 = 1024 << 10;
               pub mod sched_cache { pub mod occupancy; pub use occupancy::*; }
-              pub mod balance { pub mod llc { pub mod room; } } } }",
-    files: &["config/", "sched/fair/sched_cache/occupancy.rs", "sched/fair/balance/llc/room.rs"],
+              pub mod balance { pub mod llc { pub mod limits; } } } }",
+    files: &["config/", "sched/fair/sched_cache/occupancy.rs", "sched/fair/balance/llc/limits.rs"],
 };
 
 /// A task of the generator's world.

@@ -4,7 +4,7 @@
 use crate::l0::mutate::{Mutation, m};
 
 const OCCUPANCY: &str = "sched/fair/sched_cache/occupancy.rs";
-const ROOM: &str = "sched/fair/balance/llc/room.rs";
+const ROOM: &str = "sched/fair/balance/llc/limits.rs";
 
 /// Mutations of cache-aware scheduling.
 pub const SCHED_CACHE: &[Mutation] = &[

@@ -24,13 +24,13 @@ use crate::freq_table::{TABLE_FUNCTIONS, TABLE_MACROS};
 use crate::frequency::{self, CPU_NAMES, CPUS, Domain};
 use crate::l0::extract::{Pieces, Take};
 use crate::l0::mutate::{Mutation, Sources};
-use crate::l0::rng::Rng;
 use crate::l0::{OpSpec, Out, Record, Subject, TREE, TREE_6_1, TREE_7_3, extract, oracle};
 use schedtwin_kernel::Kernel;
 use schedtwin_kernel::config::{Config, EffectiveCpuUtil, RunnableBoost, Uclamp};
 use schedtwin_kernel::cpufreq::schedutil::conformance::SugovSteps;
 use schedtwin_kernel::sched::demand::conformance::DemandSteps;
 use schedtwin_kernel::sched::demand::uclamp::max::{Clamps, UclampRq};
+use schedtwin_types::rng::Rng;
 use schedtwin_types::{CpuId, PolicyId};
 use std::path::{Path, PathBuf};
 

@@ -12,7 +12,6 @@
 use crate::frequency::{self, CPU_NAMES, Domain};
 use crate::l0::extract::Pieces;
 use crate::l0::mutate::{Mutation, Sources, m};
-use crate::l0::rng::Rng;
 use crate::l0::{OpSpec, Out, Record, Subject, extract, oracle};
 use schedtwin_kernel::Kernel;
 use schedtwin_kernel::config::{
@@ -21,6 +20,7 @@ use schedtwin_kernel::config::{
 };
 use schedtwin_kernel::cpufreq::schedutil::conformance::SugovSteps;
 use schedtwin_kernel::sched::demand::conformance::DemandSteps;
+use schedtwin_types::rng::Rng;
 use schedtwin_types::{CpuId, PolicyId};
 use std::path::{Path, PathBuf};
 

@@ -18,7 +18,6 @@
 
 use super::{CPU_NAMES, CPUS, FLAGS, GROUPS, TASK_NAMES, TASKS, mutations};
 use crate::l0::mutate::{Mutation, Sources};
-use crate::l0::rng::Rng;
 use crate::l0::{OpSpec, Out, Record, Subject, extract, oracle};
 use schedtwin_kernel::Kernel;
 use schedtwin_kernel::config::{Config, EffectiveCpuUtil, RunnableBoost, Uclamp, UclampOrder};
@@ -26,6 +25,7 @@ use schedtwin_kernel::device_tree::DeviceTree;
 use schedtwin_kernel::sched::TaskKind;
 use schedtwin_kernel::sched::demand::conformance::DemandSteps;
 use schedtwin_kernel::sched::demand::uclamp::conformance::ClampSteps;
+use schedtwin_types::rng::Rng;
 use schedtwin_types::{CpuId, Policy, SchedAttr, TaskGroupId, TaskId};
 use std::path::{Path, PathBuf};
 

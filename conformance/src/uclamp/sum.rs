@@ -20,7 +20,6 @@
 
 use super::mutations;
 use crate::l0::mutate::{Mutation, Sources};
-use crate::l0::rng::Rng;
 use crate::l0::{OpSpec, Out, Record, Subject, extract, oracle};
 use schedtwin_kernel::Kernel;
 use schedtwin_kernel::config::{
@@ -31,6 +30,7 @@ use schedtwin_kernel::sched::demand::conformance::DemandSteps;
 use schedtwin_kernel::sched::demand::uclamp::conformance::{Leaves, SumSteps};
 use schedtwin_kernel::sched::pelt::SchedAvg;
 use schedtwin_kernel::sched::{CfsRqId, TaskKind};
+use schedtwin_types::rng::Rng;
 use schedtwin_types::{CpuId, PolicyId, SchedAttr, TaskGroupId, TaskId};
 use std::path::{Path, PathBuf};
 

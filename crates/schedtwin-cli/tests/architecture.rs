@@ -235,7 +235,7 @@ fn named_modules_are_found_in_lists_and_paths() {
     assert_eq!(modules_named(code), ["Kernel", "sched", "config", "sync"]);
 }
 
-/// The twin sees what hardware sees, and nobody outside of the tests goes through their door.
+/// The twin sees what hardware sees, and only tests use the interface of tests.
 #[test]
 fn the_twin_names_no_private_module_of_the_kernel() {
     let mut seen = 0;
@@ -246,8 +246,8 @@ fn the_twin_names_no_private_module_of_the_kernel() {
                 let open = OPEN_MODULES.contains(&module.as_str());
                 assert!(open, "{}: schedtwin_kernel::{module} is private", path.display());
             }
-            for door in [".inside()", ".inside_mut()", ".kernel_mut()"] {
-                assert!(!code.contains(door), "{}: {door} is for tests", path.display());
+            for call in [".inside()", ".inside_mut()", ".kernel_mut()"] {
+                assert!(!code.contains(call), "{}: {call} is for tests", path.display());
             }
         }
     }

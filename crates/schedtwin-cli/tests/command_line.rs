@@ -439,7 +439,7 @@ fn tables_are_laid_out_for_mails() {
     assert!(narrow.code == 2 && narrow.stderr.contains("40..=1000"), "{narrow:?}");
 }
 
-/// `--metric` means the same rows in every format, and whoever mistypes one waits for nothing.
+/// `--metric` means the same rows in every format, and a mistyped one is refused before a run.
 #[test]
 fn rows_are_chosen_by_name() {
     let chosen = ["--metric", "power,wakeup_latency.p99,cluster=*", "--metric", "idle_too_*"];

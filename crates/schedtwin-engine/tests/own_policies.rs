@@ -49,7 +49,7 @@ impl schedtwin_engine::twin::Observer for Seen {
     fn settled(&mut self, _: Ns) {}
 }
 
-/// The kernel's own governor, come in by the door.
+/// The kernel's own governor, as a policy of a user.
 #[derive(Clone)]
 struct BuiltIn(Governor);
 
@@ -105,7 +105,7 @@ impl Placement for RoundRobin {
     }
 }
 
-/// The door itself costs nothing: who decides as the kernel does leaves the same execution.
+/// The interface itself costs nothing: a policy that decides as the kernel does leaves the same execution.
 #[test]
 fn the_same_decisions_are_the_same_execution() {
     for spec in ["linux-6.12", "linux-6.12:cpuidle=menu", "linux-6.3"] {

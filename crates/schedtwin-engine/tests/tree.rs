@@ -125,7 +125,7 @@ fn c_decides_as_the_same_rules_in_rust_do() {
     }
 }
 
-/// A clone goes on with what the original had learnt, whoever of the two is asked when.
+/// A clone goes on with what the original had learnt, in whatever order the two are asked.
 #[test]
 fn clones_have_memories_of_their_own() {
     if !compiles("clones_have_memories_of_their_own") {

@@ -9,6 +9,7 @@ mod board;
 
 use board::{Board, Do, MS, fifo, pin, sleep, uniform};
 use schedtwin_kernel::config::{Config, EevdfForm, FrequencyGovernor};
+use schedtwin_types::rng::Rng;
 use schedtwin_types::*;
 
 /// 6.12 and 6.1, at the highest frequency: a reservation is of work, not of time.
@@ -41,17 +42,6 @@ fn first_child(board: &Board) -> u32 {
 fn start(config: &Config, nr_cpus: u16, programs: Vec<Vec<Do>>) -> Board {
     let first = programs.into_iter().map(Do::Start).collect();
     Board::new(uniform(nr_cpus), config.clone(), first)
-}
-
-/// Random numbers: a sequence per seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
 }
 
 /// When each job of a task ended: it went to sleep then.
@@ -225,7 +215,7 @@ fn periodic(dl: DlReservation, work: Ns, from: Ns, count: u64) -> Vec<Do> {
 }
 
 /// Reservations that fill `share` percent of the CPUs, none above 60 % of one.
-fn task_set(random: &mut Random, nr_cpus: u64, share: u64) -> Vec<DlReservation> {
+fn task_set(random: &mut Rng, nr_cpus: u64, share: u64) -> Vec<DlReservation> {
     let mut left = share * 10_000 * nr_cpus;
     let mut set = Vec::new();
     while left > 20_000 {
@@ -263,7 +253,7 @@ fn lateness(config: &Config, nr_cpus: u16, set: &[DlReservation], from: Ns) -> V
 fn one_cpu_meets_all_deadlines() {
     for config in configs() {
         for seed in 0..12 {
-            let set = task_set(&mut Random(seed), 1, 85);
+            let set = task_set(&mut Rng::with_state(seed), 1, 85);
             let late = lateness(&config, 1, &set, 100 * MS);
             assert!(late.iter().all(|late| *late <= 0), "seed {seed}: {set:?} late by {late:?}");
         }
@@ -277,7 +267,7 @@ fn several_cpus_are_late_by_a_bound() {
     for config in configs() {
         for seed in 0..10 {
             let nr_cpus = 2 + seed % 3;
-            let mut random = Random(seed);
+            let mut random = Rng::with_state(seed);
             let set = task_set(&mut random, nr_cpus, 85);
             let late = lateness(&config, nr_cpus as u16, &set, 100 * MS);
             let mut runtimes: Vec<f64> = set.iter().map(|dl| dl.runtime as f64).collect();
@@ -316,7 +306,7 @@ fn tasks_that_fit_spread_out() {
 #[test]
 fn random_lives() {
     for seed in 0..40 {
-        let mut random = Random(seed);
+        let mut random = Rng::with_state(seed);
         let nr_cpus = 1 + random.below(4) as u16;
         let mut programs = Vec::new();
         for _ in 0..2 + random.below(6) {

@@ -44,7 +44,7 @@ use crate::perfetto_messages::{
     SystemInfo, Thread, ThreadDescriptor, TracePacket, TrackDescriptor, TrackEvent, Utsname,
 };
 use crate::tasks::Tasks;
-use crate::wire::{Buffer, Encoded, Room, message, uint, varint};
+use crate::wire::{Buffer, Encoded, Space, message, uint, varint};
 use crate::{Destination, Meta, Sink, TaskInfo};
 use bundle::{Bundle, Columns};
 use prost::Message;
@@ -159,7 +159,7 @@ impl<D: Destination> Perfetto<D> {
             now: 0,
             timed_at: 0,
             time: Encoded::varint(0),
-            packets: Buffer::with_room(WRITE_BYTES),
+            packets: Buffer::with_space(WRITE_BYTES),
             meta,
         };
         trace.write_preamble();
@@ -293,13 +293,13 @@ impl<D: Destination> Perfetto<D> {
         }
 
         let time = &self.time;
-        self.packets.append_within(|room| {
-            packet_begins(room, time);
-            let event = room.len();
-            room.piece(&head);
-            room.varint(value);
-            room.put(event - 1, (room.len() - event) as u8);
-            room.put(1, (room.len() - 2) as u8);
+        self.packets.append_within(|space| {
+            packet_begins(space, time);
+            let event = space.len();
+            space.piece(&head);
+            space.varint(value);
+            space.put(event - 1, (space.len() - event) as u8);
+            space.put(1, (space.len() - 2) as u8);
         });
         self.packet_ends();
     }
@@ -410,22 +410,22 @@ impl<D: Destination> Perfetto<D> {
         }
         let (time, packets) = (&self.time, &mut self.packets);
         let start = packets.len();
-        packets.append(|room| packet_begins(room, time));
+        packets.append(|space| packet_begins(space, time));
         let event = packets.len();
         for (name, value) in details {
             let annotation = packets.len();
-            packets.append(|room| {
-                room.raw([4 << 3 | 2, 0]);
-                room.uint(3, *value);
-                room.raw([10 << 3 | 2, name.len() as u8]);
+            packets.append(|space| {
+                space.raw([4 << 3 | 2, 0]);
+                space.uint(3, *value);
+                space.raw([10 << 3 | 2, name.len() as u8]);
             });
             packets.extend(name.as_bytes());
             packets.message_ends(annotation + 1);
         }
-        packets.append(|room| {
-            room.uint(9, TYPE_INSTANT as u64);
-            room.uint(11, uuid);
-            room.raw([(23 << 3 | 2) as u8 | 0x80, ((23 << 3 | 2) >> 7) as u8, name.len() as u8]);
+        packets.append(|space| {
+            space.uint(9, TYPE_INSTANT as u64);
+            space.uint(11, uuid);
+            space.raw([(23 << 3 | 2) as u8 | 0x80, ((23 << 3 | 2) >> 7) as u8, name.len() as u8]);
         });
         packets.extend(name.as_bytes());
         packets.message_ends(event - 1);
@@ -437,12 +437,12 @@ impl<D: Destination> Perfetto<D> {
 /// Appends the start of a packet for an event on a track. The second byte and the last one are
 /// reserved for the lengths of both.
 #[inline(always)]
-fn packet_begins(room: &mut Room, time: &Encoded) {
+fn packet_begins(space: &mut Space, time: &Encoded) {
     // Field 1 of the trace, and the time as field 8 of that.
-    room.raw([1 << 3 | 2, 0, 8 << 3]);
-    room.piece(time);
+    space.raw([1 << 3 | 2, 0, 8 << 3]);
+    space.piece(time);
     // Field 10, and the event as field 11.
-    room.raw([10 << 3, SEQUENCE_TRACKS as u8, 11 << 3 | 2, 0]);
+    space.raw([10 << 3, SEQUENCE_TRACKS as u8, 11 << 3 | 2, 0]);
 }
 
 /// Where the number of a track is in what [`counter_head`] returns.
@@ -451,10 +451,10 @@ const COUNTER_HEAD_UUID: usize = 3;
 /// Encodes the start of an event that is a value of counter `uuid`: fields 9 and 11, and the tag of
 /// field 30, the value.
 fn counter_head(uuid: u64) -> Encoded {
-    Encoded::of(|room| {
-        room.uint(9, TYPE_COUNTER as u64);
-        room.uint(11, uuid);
-        room.raw([(30 << 3) as u8 | 0x80, (30 << 3 >> 7) as u8]);
+    Encoded::of(|space| {
+        space.uint(9, TYPE_COUNTER as u64);
+        space.uint(11, uuid);
+        space.raw([(30 << 3) as u8 | 0x80, (30 << 3 >> 7) as u8]);
     })
 }
 

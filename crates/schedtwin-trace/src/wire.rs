@@ -69,7 +69,7 @@ fn word_of(value: u64) -> (u64, usize) {
 /// Some encoded bytes, to be used again and again.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Encoded {
-    /// The bytes, lowest first, as [`Room::piece`] stores them.
+    /// The bytes, lowest first, as [`Space::piece`] stores them.
     words: [u64; 2],
     length: usize,
 }
@@ -90,16 +90,16 @@ impl Encoded {
     fn varint_by_bytes(value: u64) -> Encoded {
         let mut bytes = Vec::with_capacity(10);
         varint(&mut bytes, value);
-        Encoded::of(|room| bytes.iter().for_each(|byte| room.raw([*byte])))
+        Encoded::of(|space| bytes.iter().for_each(|byte| space.raw([*byte])))
     }
 
     /// Keeps what `fill` appends: at most 16 bytes.
     #[cold]
-    pub(crate) fn of(fill: impl FnOnce(&mut Room)) -> Encoded {
-        let mut bytes = [0; Room::BYTES + Room::WORD];
-        let mut room = Room { bytes: &mut bytes, length: 0 };
-        fill(&mut room);
-        let length = room.length;
+    pub(crate) fn of(fill: impl FnOnce(&mut Space)) -> Encoded {
+        let mut bytes = [0; Space::BYTES + Space::WORD];
+        let mut space = Space { bytes: &mut bytes, length: 0 };
+        fill(&mut space);
+        let length = space.length;
         assert!(length <= 16, "{length} bytes are too many");
         let word = |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().expect("8 bytes"));
         Encoded { words: [word(0), word(8)], length }
@@ -122,12 +122,12 @@ impl Encoded {
 /// Space at the end of a buffer. Numbers are stored there in words of a fixed size, of which the
 /// next one overwrites what is
 /// too much: that needs no loop and no look at the buffer's capacity.
-pub(crate) struct Room<'a> {
-    bytes: &'a mut [u8; Room::BYTES + Room::WORD],
+pub(crate) struct Space<'a> {
+    bytes: &'a mut [u8; Space::BYTES + Space::WORD],
     length: usize,
 }
 
-impl Room<'_> {
+impl Space<'_> {
     /// The most bytes that fit.
     pub(crate) const BYTES: usize = 64;
     /// The longest word.
@@ -136,10 +136,10 @@ impl Room<'_> {
     /// Stores a word of which `length` bytes count.
     #[inline(always)]
     fn store<const N: usize>(&mut self, word: [u8; N], length: usize) {
-        const { assert!(N <= Room::WORD, "a word fits behind the last byte") };
+        const { assert!(N <= Space::WORD, "a word fits behind the last byte") };
         // As a remainder the place is seen to be within bounds; the caller that gives the space
         // checks whether it was enough.
-        let place = self.length % Room::BYTES;
+        let place = self.length % Space::BYTES;
         self.bytes[place..place + N].copy_from_slice(&word);
         self.length = self.length.wrapping_add(length);
     }
@@ -193,27 +193,27 @@ impl Room<'_> {
     /// Puts a byte where another one was appended before.
     #[inline(always)]
     pub(crate) fn put(&mut self, at: usize, byte: u8) {
-        self.bytes[at % Room::BYTES] = byte;
+        self.bytes[at % Space::BYTES] = byte;
     }
 }
 
 /// Bytes with free space behind them, so that appending needs no look at the capacity.
 pub(crate) struct Buffer {
-    /// The filled bytes, and more than a [`Room`] takes.
+    /// The filled bytes, and more than a [`Space`] takes.
     bytes: Vec<u8>,
     filled: usize,
 }
 
 impl Default for Buffer {
     fn default() -> Buffer {
-        Buffer::with_room(0)
+        Buffer::with_space(0)
     }
 }
 
 impl Buffer {
-    /// Makes a buffer that has space for a [`Room`] until so many bytes are filled.
-    pub(crate) fn with_room(bytes: usize) -> Buffer {
-        Buffer { bytes: vec![0; bytes + Room::BYTES + Room::WORD], filled: 0 }
+    /// Makes a buffer that has space for a [`Space`] until so many bytes are filled.
+    pub(crate) fn with_space(bytes: usize) -> Buffer {
+        Buffer { bytes: vec![0; bytes + Space::BYTES + Space::WORD], filled: 0 }
     }
 
     /// Returns the bytes appended so far.
@@ -239,26 +239,26 @@ impl Buffer {
         self.filled -= count;
     }
 
-    /// Appends at most [`Room::BYTES`] bytes.
+    /// Appends at most [`Space::BYTES`] bytes.
     #[inline(always)]
-    pub(crate) fn append(&mut self, fill: impl FnOnce(&mut Room)) {
+    pub(crate) fn append(&mut self, fill: impl FnOnce(&mut Space)) {
         self.append_within(fill);
-        if self.bytes.len() - self.filled < Room::BYTES + Room::WORD {
+        if self.bytes.len() - self.filled < Space::BYTES + Space::WORD {
             self.grow(0);
         }
     }
 
     /// As [`Buffer::append`], while less is filled than the buffer was made for.
     #[inline(always)]
-    pub(crate) fn append_within(&mut self, fill: impl FnOnce(&mut Room)) {
-        let bytes = self.bytes[self.filled..].first_chunk_mut().expect("there is room");
-        let mut room = Room { bytes, length: 0 };
-        fill(&mut room);
-        assert!(room.length <= Room::BYTES, "what is appended fits");
-        self.filled = self.filled.wrapping_add(room.length);
+    pub(crate) fn append_within(&mut self, fill: impl FnOnce(&mut Space)) {
+        let bytes = self.bytes[self.filled..].first_chunk_mut().expect("there is space");
+        let mut space = Space { bytes, length: 0 };
+        fill(&mut space);
+        assert!(space.length <= Space::BYTES, "what is appended fits");
+        self.filled = self.filled.wrapping_add(space.length);
     }
 
-    /// Makes space for `more` and a [`Room`].
+    /// Makes space for `more` and a [`Space`].
     #[cold]
     fn grow(&mut self, more: usize) {
         self.bytes.resize((self.filled + more).next_power_of_two() + 1024, 0);
@@ -267,7 +267,7 @@ impl Buffer {
     /// Appends bytes.
     #[inline]
     pub(crate) fn extend(&mut self, bytes: &[u8]) {
-        if self.bytes.len() - self.filled < bytes.len() + Room::BYTES + Room::WORD {
+        if self.bytes.len() - self.filled < bytes.len() + Space::BYTES + Space::WORD {
             self.grow(bytes.len());
         }
         self.bytes[self.filled..][..bytes.len()].copy_from_slice(bytes);
@@ -277,9 +277,9 @@ impl Buffer {
     /// Appends field `number`, below 16, with bytes.
     #[inline]
     pub(crate) fn bytes(&mut self, number: u8, bytes: &[u8]) {
-        self.append(|room| {
-            room.raw([number << 3 | 2]);
-            room.varint(bytes.len() as u64);
+        self.append(|space| {
+            space.raw([number << 3 | 2]);
+            space.varint(bytes.len() as u64);
         });
         self.extend(bytes);
     }
@@ -299,7 +299,7 @@ impl Buffer {
     fn long_message_ends(&mut self, start: usize, length: usize) {
         let content = self.bytes[start + 1..self.filled].to_vec();
         self.filled = start;
-        self.append(|room| room.varint(length as u64));
+        self.append(|space| space.varint(length as u64));
         self.extend(&content);
     }
 }
@@ -317,9 +317,9 @@ impl Column {
 
     /// Empties the column and makes space for so many values.
     pub(crate) fn begin(&mut self, values: usize) {
-        let room = values * Column::VALUE_BYTES;
-        if self.bytes.len() < room {
-            self.bytes.resize(room, 0);
+        let space = values * Column::VALUE_BYTES;
+        if self.bytes.len() < space {
+            self.bytes.resize(space, 0);
         }
         self.filled = 0;
     }
@@ -409,7 +409,7 @@ mod tests {
         for value in numbers() {
             varint(&mut expected, value);
             let start = buffer.len();
-            buffer.append(|room| room.varint(value));
+            buffer.append(|space| space.varint(value));
             let mut kept = Vec::new();
             Encoded::varint(value).push_to(&mut kept);
             assert_eq!(kept, buffer.as_bytes()[start..], "{value}");
@@ -427,10 +427,10 @@ mod tests {
         for length in [0, 1, 100, 127, 128, 5000] {
             let text = vec![b'x'; length];
             let (mut buffer, mut expected) = (Buffer::default(), Vec::new());
-            buffer.append(|room| room.raw([1 << 3 | 2, 0]));
+            buffer.append(|space| space.raw([1 << 3 | 2, 0]));
             buffer.bytes(5, &text);
             buffer.message_ends(1);
-            buffer.append(|room| room.int(3, -1));
+            buffer.append(|space| space.int(3, -1));
             message(&mut expected, 1, |to| message(to, 5, |to| to.extend(&text)));
             uint(&mut expected, 3, u64::MAX);
             assert_eq!(buffer.as_bytes(), expected, "{length}");

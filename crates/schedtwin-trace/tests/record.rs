@@ -41,7 +41,7 @@ fn everything_comes_back() {
     }
 }
 
-/// Its shape has no names: whoever changes it raises the version in [`PACKED`], and this number.
+/// Its shape has no names: a change of it raises the version in [`PACKED`], and this number.
 #[test]
 fn the_bytes_of_a_packed_record_change_with_its_version_alone() {
     let bytes = packed();

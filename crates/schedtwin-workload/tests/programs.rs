@@ -145,7 +145,7 @@ fn a_semaphore_remembers_posts() {
     );
 }
 
-/// The meeting points of rt-app's seventh example: whoever comes first waits.
+/// The meeting points of rt-app's seventh example: the thread that comes first waits.
 #[test]
 fn a_barrier_holds_whoever_comes_first() {
     check(

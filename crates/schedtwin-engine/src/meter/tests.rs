@@ -4,6 +4,7 @@
 mod shares;
 
 use super::*;
+use schedtwin_types::rng::Rng;
 use schedtwin_types::{ClockDomainId, PolicyId, TaskState, WakeSource};
 
 /// The frequency domains of the machine.
@@ -395,25 +396,9 @@ fn truth_in_the_wrong_order_is_a_bug() {
     meter.cpu_activity(9, CpuId(1), Activity::Polling);
 }
 
-/// splitmix64, for streams that are the same at every run.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-}
-
 /// A random stream that a machine of `setup` could produce, with tasks 1 to 3.
 fn stream(seed: u64, length: usize) -> Vec<Event> {
-    let mut random = Random(seed);
+    let mut random = Rng::with_state(seed);
     let mut at = 0;
     let mut running = [0u32; 3];
     let mut events = Vec::with_capacity(length);

@@ -16,7 +16,7 @@
 //! | `bad_input` | whatever a user names is answered with a fault at its place, never with a panic |
 //! | `daytrader` | requests are neither lost nor doubled, and their cost adds up |
 //! | `coalescing` | timers within each other's slack share an interrupt |
-//! | `broadcast` | whoever sleeps without a timer is woken, by whom the machine says, and nobody else is |
+//! | `broadcast` | a CPU that sleeps without a timer is woken by the device that the machine names, and no other CPU is |
 //! | `governors` | drivers keep their delays and reach the top; which phase of the tick gives the published latency |
 //! | `idle` | counts and lengths of stays add up under every governor; polling, refused entries, limits |
 //! | `runnable_boost` | requests that contention raises, beside the same event without the patch |

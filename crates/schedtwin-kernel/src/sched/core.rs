@@ -760,7 +760,7 @@ impl Kernel {
             exiting: false,
         });
         self.sched.set_task_rq(id, cpu);
-        self.sync.make_room(self.sched.tasks.len());
+        self.sync.reserve(self.sched.tasks.len());
         if parent.is_some() && class == Class::Fair {
             self.forked(se);
         }

@@ -121,7 +121,7 @@ impl DlRq {
     }
 
     /// Reserves memory for that many tasks.
-    fn make_room(&mut self, tasks: usize) {
+    fn reserve(&mut self, tasks: usize) {
         self.queue.reserve((tasks + 2).saturating_sub(self.queue.len()));
         self.pushable.reserve((tasks + 1).saturating_sub(self.pushable.len()));
     }

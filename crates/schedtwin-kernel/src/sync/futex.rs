@@ -30,7 +30,7 @@ pub struct Futexes {
 
 impl Futexes {
     /// Makes space for `count` tasks.
-    pub(crate) fn make_room(&mut self, count: usize) {
+    pub(crate) fn reserve(&mut self, count: usize) {
         if self.waiters.len() < count {
             self.waiters.resize(count, (None, MAX_RT_PRIO));
         }

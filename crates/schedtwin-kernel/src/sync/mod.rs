@@ -48,8 +48,8 @@ impl SyncObjects {
     }
 
     /// Makes space for the waits of so many tasks.
-    pub(crate) fn make_room(&mut self, tasks: usize) {
-        self.futexes.make_room(tasks);
+    pub(crate) fn reserve(&mut self, tasks: usize) {
+        self.futexes.reserve(tasks);
     }
 
     /// All tasks that wait for one of these objects.

@@ -100,7 +100,7 @@ impl HrtimerBase {
     }
 
     /// Makes space for `count` more timers than are queued.
-    pub fn make_room(&mut self, count: usize) {
+    pub fn reserve(&mut self, count: usize) {
         self.queue.reserve(count);
     }
 

@@ -6,6 +6,7 @@
 
 use super::configs;
 use super::harness::{Board, MS, device_tree};
+use schedtwin_types::rng::Rng;
 use schedtwin_types::*;
 
 /// Between two samples.
@@ -13,16 +14,6 @@ const STEP: Ns = 250_000;
 /// What a CPU may draw at once (`sched_cfs_bandwidth_slice_us`), and by how much a tick is late.
 const SLICE: Ns = 5 * MS;
 const TICK: Ns = 4 * MS;
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-}
 
 /// A group: the one above (0: the root), and its limit.
 struct Group {
@@ -32,7 +23,7 @@ struct Group {
     burst: Ns,
 }
 
-fn groups(random: &mut Random) -> Vec<Group> {
+fn groups(random: &mut Rng) -> Vec<Group> {
     let count = 1 + random.below(4) as u32;
     let group = |number: u32| {
         let period = (10 + random.below(90)) * MS;
@@ -45,7 +36,7 @@ fn groups(random: &mut Random) -> Vec<Group> {
 }
 
 /// Tasks by group: hogs, sleepers, pinned ones.
-fn scenario(random: &mut Random, nr_groups: u64, nr_cpus: u64) -> (String, Vec<u32>) {
+fn scenario(random: &mut Rng, nr_groups: u64, nr_cpus: u64) -> (String, Vec<u32>) {
     let (mut lines, mut group_of) = (String::new(), Vec::new());
     for task in 0..2 + random.below(6) {
         let group = 1 + random.below(nr_groups) as u32;
@@ -81,7 +72,7 @@ fn is_below(groups: &[Group], mut group: u32, above: u32) -> bool {
 fn limits_hold_whatever_happens() {
     let (mut throttled_runs, mut reached) = (0, 0);
     for seed in 0..60 {
-        let mut random = Random(seed);
+        let mut random = Rng::with_state(seed);
         let config = &configs()[seed as usize % 2];
         let nr_cpus = 1 + random.below(4);
         let groups = groups(&mut random);

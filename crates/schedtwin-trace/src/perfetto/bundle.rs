@@ -9,7 +9,7 @@ use super::{
     BATCH, PROCESS, SEQUENCE_FTRACE, TRACE_FLAG_HARDIRQ, TRACE_FLAG_IRQS_OFF, TRACE_FLAG_SOFTIRQ,
 };
 use crate::tasks::{DEFAULT_PRIO, Tasks};
-use crate::wire::{Buffer, Column, Encoded, Room, bytes_len, varint_len};
+use crate::wire::{Buffer, Column, Encoded, Space, bytes_len, varint_len};
 use schedtwin_types::{
     CpuId, CpuMask, IpiKind, IrqLine, IrqLines, Khz, Ns, PerfettoValue, TaskId, TaskState,
     WakeSource,
@@ -90,9 +90,9 @@ impl Bundle {
     pub(super) fn frequency(&mut self, time: &Encoded, khz: Khz, cpus: &CpuMask) {
         self.facts += 1;
         for cpu in cpus.iter() {
-            self.event(time, 11, |room| {
-                room.uint(1, u64::from(khz));
-                room.uint(2, u64::from(cpu.0));
+            self.event(time, 11, |space| {
+                space.uint(1, u64::from(khz));
+                space.uint(2, u64::from(cpu.0));
             });
         }
     }
@@ -106,7 +106,7 @@ impl Bundle {
         fields: [(u8, PerfettoValue); N],
     ) {
         self.facts += 1;
-        self.event(time, number, |room| push_fields(room, fields, time, None));
+        self.event(time, number, |space| push_fields(space, fields, time, None));
     }
 
     /// An event without columns that concerns `task`: its payload is field `number`, and the task's
@@ -136,7 +136,7 @@ impl Bundle {
             number,
             |_| (),
             (1, comm),
-            |room| push_fields(room, fields, time, Some((task, prio))),
+            |space| push_fields(space, fields, time, Some((task, prio))),
         );
     }
 
@@ -153,7 +153,7 @@ impl Bundle {
             }
             _ => kind.reason(),
         };
-        let before = |room: &mut Room| room.uint(1, u64::from(near));
+        let before = |space: &mut Space| space.uint(1, u64::from(near));
         self.event_with_text(time, 23, before, (2, reason.as_bytes()), |_| ());
     }
 
@@ -171,7 +171,7 @@ impl Bundle {
                 &several
             }
         };
-        let before = |room: &mut Room| room.uint(1, u64::from(number));
+        let before = |space: &mut Space| space.uint(1, u64::from(number));
         self.event_with_text(time, 36, before, (2, name.as_bytes()), |_| ());
     }
 
@@ -180,22 +180,22 @@ impl Bundle {
     pub(super) fn irq_exit(&mut self, time: &Encoded) {
         self.facts += 1;
         let lines = self.lines;
-        self.event(time, 37, |room| {
-            room.uint(1, u64::from(lines));
-            room.uint(2, 1);
+        self.event(time, 37, |space| {
+            space.uint(1, u64::from(lines));
+            space.uint(2, 1);
         });
     }
 
     /// Appends an event whose payload, of numbers, is field `number`.
     #[inline(always)]
-    fn event(&mut self, time: &Encoded, number: u16, fill: impl FnOnce(&mut Room)) {
+    fn event(&mut self, time: &Encoded, number: u16, fill: impl FnOnce(&mut Space)) {
         let current = self.current;
-        self.events.append(|room| {
-            event_begins(room, time, current, number);
-            let payload = room.len();
-            fill(room);
-            room.put(payload - 1, (room.len() - payload) as u8);
-            room.put(1, (room.len() - 2) as u8);
+        self.events.append(|space| {
+            event_begins(space, time, current, number);
+            let payload = space.len();
+            fill(space);
+            space.put(payload - 1, (space.len() - payload) as u8);
+            space.put(1, (space.len() - 2) as u8);
         });
     }
 
@@ -205,18 +205,18 @@ impl Bundle {
         &mut self,
         time: &Encoded,
         number: u16,
-        before: impl FnOnce(&mut Room),
+        before: impl FnOnce(&mut Space),
         (field, text): (u8, &[u8]),
-        after: impl FnOnce(&mut Room),
+        after: impl FnOnce(&mut Space),
     ) {
         let (current, start) = (self.current, self.events.len());
         let mut payload = 0;
-        self.events.append(|room| {
-            event_begins(room, time, current, number);
-            payload = room.len();
-            before(room);
-            room.raw([field << 3 | 2]);
-            room.varint(text.len() as u64);
+        self.events.append(|space| {
+            event_begins(space, time, current, number);
+            payload = space.len();
+            before(space);
+            space.raw([field << 3 | 2]);
+            space.varint(text.len() as u64);
         });
         self.events.extend(text);
         self.events.append(after);
@@ -235,19 +235,19 @@ impl Bundle {
         if compact > 0 {
             bundle += bytes_len(compact);
         }
-        packets.append(|room| {
-            room.raw([1 << 3 | 2]);
-            room.varint((2 + bytes_len(bundle)) as u64);
-            room.uint(10, u64::from(SEQUENCE_FTRACE));
-            room.raw([1 << 3 | 2]);
-            room.varint(bundle as u64);
-            room.uint(1, u64::from(self.cpu.0));
+        packets.append(|space| {
+            space.raw([1 << 3 | 2]);
+            space.varint((2 + bytes_len(bundle)) as u64);
+            space.uint(10, u64::from(SEQUENCE_FTRACE));
+            space.raw([1 << 3 | 2]);
+            space.varint(bundle as u64);
+            space.uint(1, u64::from(self.cpu.0));
         });
         packets.extend(self.events.as_bytes());
         if compact > 0 {
-            packets.append(|room| {
-                room.raw([4 << 3 | 2]);
-                room.varint(compact as u64);
+            packets.append(|space| {
+                space.raw([4 << 3 | 2]);
+                space.varint(compact as u64);
             });
             fields.for_each(|(number, column)| packets.bytes(number, column));
             packets.extend(columns.table.as_bytes());
@@ -261,7 +261,7 @@ impl Bundle {
 /// Appends an event's fields: of the fact at `time`, about `task` and its priority.
 #[inline(always)]
 fn push_fields<const N: usize>(
-    room: &mut Room,
+    space: &mut Space,
     fields: [(u8, PerfettoValue); N],
     time: &Encoded,
     task: Option<(TaskId, i32)>,
@@ -269,14 +269,14 @@ fn push_fields<const N: usize>(
     let of_task = || task.expect("the event is one of a task");
     for (number, value) in fields {
         match value {
-            PerfettoValue::Number(value) => room.uint(number, value),
+            PerfettoValue::Number(value) => space.uint(number, value),
             PerfettoValue::At => {
-                room.raw([number << 3]);
-                room.piece(time);
+                space.raw([number << 3]);
+                space.piece(time);
             }
-            PerfettoValue::Pid => room.uint(number, u64::from(of_task().0.0)),
-            PerfettoValue::Prio => room.int(number, i64::from(of_task().1)),
-            PerfettoValue::Process => room.int(number, i64::from(PROCESS)),
+            PerfettoValue::Pid => space.uint(number, u64::from(of_task().0.0)),
+            PerfettoValue::Prio => space.int(number, i64::from(of_task().1)),
+            PerfettoValue::Process => space.int(number, i64::from(PROCESS)),
         }
     }
 }
@@ -284,16 +284,16 @@ fn push_fields<const N: usize>(
 /// Appends what an event begins with that is at the encoded `time`, while `current` runs, and has its payload in field
 /// `number`. The second byte and the last one are reserved for the lengths.
 #[inline(always)]
-fn event_begins(room: &mut Room, time: &Encoded, current: TaskId, number: u16) {
+fn event_begins(space: &mut Space, time: &Encoded, current: TaskId, number: u16) {
     // Field 2 of the bundle, and the time as field 1 of that.
-    room.raw([2 << 3 | 2, 0, 1 << 3]);
-    room.piece(time);
-    room.uint(2, u64::from(current.0));
+    space.raw([2 << 3 | 2, 0, 1 << 3]);
+    space.piece(time);
+    space.uint(2, u64::from(current.0));
     let tag = number << 3 | 2;
     if number < 16 {
-        room.raw([tag as u8, 0]);
+        space.raw([tag as u8, 0]);
     } else {
-        room.raw([tag as u8 | 0x80, (tag >> 7) as u8, 0]);
+        space.raw([tag as u8 | 0x80, (tag >> 7) as u8, 0]);
     }
 }
 

@@ -270,8 +270,8 @@ impl Scheduler {
         self.tasks[task].dl.set_reservation(reserved);
         let count = self.tasks.iter().filter(|t| t.dl.dl_runtime != 0).count();
         for cpu in self.rd.span.iter() {
-            self.rq[cpu].dl.make_room(count);
-            time.base_mut(cpu).make_room(2 * count);
+            self.rq[cpu].dl.reserve(count);
+            time.base_mut(cpu).reserve(2 * count);
         }
     }
 

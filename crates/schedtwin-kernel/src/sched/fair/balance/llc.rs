@@ -25,14 +25,14 @@
 //! Kernel: 7.3.4 kernel/sched/fair.c `can_migrate_llc`, `can_migrate_llc_task`, `migrate_degrades_llc`, `alb_break_llc`,
 //! `llc_balance`, `record_sg_llc_stats`. Differences: none known.
 
-pub mod room;
+pub mod limits;
 
 use super::stats::{SdLbStats, SgLbStats};
 use super::*;
 use crate::sched::topology::{SD_ASYM_CPUCAPACITY, SD_SHARE_LLC, SchedGroup};
 use crate::sched::{CfsRqId, Class};
 use crate::{Context, Scheduler};
-use room::{LlcMigration, LlcStats, can_migrate_llc};
+use limits::{LlcMigration, LlcStats, can_migrate_llc};
 
 impl Scheduler {
     /// `sched_cache_enabled()`.

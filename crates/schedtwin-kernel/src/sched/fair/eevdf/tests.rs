@@ -15,6 +15,7 @@ use crate::sched::core::{
 };
 use crate::sched::fair::{calc_delta_fair, scale_load_down, weight_of};
 use crate::sched::{CfsRqId, LoadWeight, OnRq};
+use schedtwin_types::rng::Rng;
 use schedtwin_types::{CpuId, Policy, SchedAttr, TaskId, TaskState};
 
 const CPU: CpuId = CpuId(0);
@@ -271,20 +272,8 @@ impl Model {
     }
 }
 
-/// xorshift64*: the walk is the same on every run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % end
-    }
-
-    fn one_of(&mut self, all: &[usize]) -> Option<usize> {
-        if all.is_empty() { None } else { Some(all[self.below(all.len() as u64) as usize]) }
-    }
+fn one_of(random: &mut Rng, all: &[usize]) -> Option<usize> {
+    if all.is_empty() { None } else { Some(random.pick(all)) }
 }
 
 /// Kernel and model side by side.
@@ -297,7 +286,7 @@ struct Both {
 }
 
 impl Both {
-    fn new(nr_tasks: usize, random: &mut Random) -> Both {
+    fn new(nr_tasks: usize, random: &mut Rng) -> Both {
         let cpu = DeviceTree::of_domains(&[(1, 1024, &[(1_000_000, 1)])]);
         let device_tree = DeviceTree { nr_threads_hint: nr_tasks, ..cpu };
         let mut kernel = Kernel::boot(
@@ -355,7 +344,7 @@ impl Both {
         Both { kernel, tasks, model, moving: Vec::new() }
     }
 
-    fn step(&mut self, random: &mut Random) {
+    fn step(&mut self, random: &mut Rng) {
         let time = match random.below(4) {
             0 => 0,
             1 => random.below(20_000),
@@ -376,7 +365,7 @@ impl Both {
         let waiting = ids(&|id, e| e.on_rq && curr != Some(id));
         match random.below(16) {
             0..=3 => {
-                let Some(id) = random.one_of(&asleep) else { return };
+                let Some(id) = one_of(random, &asleep) else { return };
                 let initial = random.below(4) == 0;
                 let flag = if initial { ENQUEUE_INITIAL } else { ENQUEUE_WAKEUP };
                 self.kernel.activate_task(CPU, self.tasks[id], flag | ENQUEUE_NOCLOCK);
@@ -384,7 +373,7 @@ impl Both {
                 self.preempt(id);
             }
             4 | 5 => {
-                let Some(id) = random.one_of(&delayed) else { return };
+                let Some(id) = one_of(random, &delayed) else { return };
                 self.kernel.enqueue_task(CPU, self.tasks[id], ENQUEUE_NOCLOCK | ENQUEUE_DELAYED);
                 self.model.wake_delayed(id);
                 self.preempt(id);
@@ -426,7 +415,7 @@ impl Both {
             }
             _ => {
                 if random.below(2) == 0
-                    && let Some(id) = random.one_of(&waiting)
+                    && let Some(id) = one_of(random, &waiting)
                 {
                     self.kernel.deactivate_task(CPU, self.tasks[id], DEQUEUE_NOCLOCK);
                     self.kernel.sched.migrate_task_rq_fair(self.tasks[id], &self.kernel.cx);
@@ -459,7 +448,7 @@ impl Both {
         assert_eq!(next, expected, "who runs next");
     }
 
-    fn renice(&mut self, id: usize, random: &mut Random) {
+    fn renice(&mut self, id: usize, random: &mut Rng) {
         let nice = random.below(40) as i8 - 20;
         let slice = if random.below(2) == 0 { 0 } else { 200_000 + random.below(3_000_000) };
         let old_prio = self.kernel.sched.tasks[self.tasks[id]].prio;
@@ -522,7 +511,7 @@ impl Both {
 #[test]
 fn kernel_and_definition_agree() {
     for seed in 1..=12u64 {
-        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut random = Rng::with_state(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let mut both = Both::new(1 + seed as usize, &mut random);
         for _ in 0..10_000 {
             both.step(&mut random);
@@ -536,7 +525,7 @@ fn kernel_and_definition_agree() {
 /// rounding of the inverse, and of the factor for weights above 1024).
 #[test]
 fn virtual_time_is_the_quotient() {
-    let mut random = Random(7);
+    let mut random = Rng::with_state(7);
     for nice in -20..20i8 {
         let load = weight_of(Policy::Normal, nice);
         for _ in 0..1000 {

@@ -6,6 +6,7 @@
 //! looked up by their CPUs.
 
 use super::*;
+use schedtwin_types::rng::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 
 type Cpus = BTreeSet<u16>;
@@ -393,33 +394,15 @@ fn told_by(t: &Topology, c: u16) -> String {
     out
 }
 
-/// splitmix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % bound as u64) as usize
-    }
-    fn of<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len())]
-    }
-    fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-}
-
 /// Nodes with caches with clusters with cores with threads, their CPUs numbered at random.
-fn random_machine(random: &mut Random) -> DeviceTree {
-    let architecture = random.of(&[Architecture::Arm64, Architecture::X86, Architecture::Powerpc]);
-    let most_threads = random.of(&[1, 1, 2, 4]);
+fn random_machine(random: &mut Rng) -> DeviceTree {
+    let architecture =
+        random.pick(&[Architecture::Arm64, Architecture::X86, Architecture::Powerpc]);
+    let most_threads = random.pick(&[1, 1, 2, 4]);
     let (clusters_known, l2_known, hemispheres, capacities) =
         (random.one_in(2), random.one_in(2), random.one_in(3), random.one_in(4));
-    let nodes = random.of(&[1, 1, 2, 3, 4, 5]);
-    let nodes_of_package = random.of(&[1, 1, 1, 2]);
+    let nodes = random.pick(&[1, 1, 2, 3, 4, 5]);
+    let nodes_of_package = random.pick(&[1, 1, 1, 2]);
     let mut cpus = Vec::new();
     let (mut core, mut cluster, mut llc, mut hemisphere) = (0, 0, 0, 0);
     for node in 0..nodes as u16 {
@@ -428,7 +411,7 @@ fn random_machine(random: &mut Random) -> DeviceTree {
             hemisphere += random.below(2) as u16;
             for _ in 0..1 + random.below(3) {
                 cluster += 1;
-                let capacity = if capacities { random.of(&[300, 600, 1024]) } else { 1024 };
+                let capacity = if capacities { random.pick(&[300, 600, 1024]) } else { 1024 };
                 let threads = if random.one_in(3) { 1 } else { most_threads };
                 for _ in 0..1 + random.below(3) {
                     core += 1;
@@ -446,7 +429,7 @@ fn random_machine(random: &mut Random) -> DeviceTree {
         }
     }
     for i in (1..cpus.len()).rev() {
-        cpus.swap(i, random.below(i + 1));
+        cpus.swap(i, random.below(i as u64 + 1) as usize);
     }
     let mut dt = DeviceTree { cpus, ..DeviceTree::of_domains(&[]) };
     dt.topology.architecture = architecture;
@@ -456,8 +439,8 @@ fn random_machine(random: &mut Random) -> DeviceTree {
             cpu.asym_priority = Some(random.below(4) as i32);
         }
     }
-    dt.topology.reclaim_distance = random.of(&[30, 32]);
-    let values: &[u8] = random.of(&[&[20], &[11, 12, 32], &[16, 28, 31, 33], &[20, 30, 40, 255]]);
+    dt.topology.reclaim_distance = random.pick(&[30, 32]);
+    let values: &[u8] = random.pick(&[&[20], &[11, 12, 32], &[16, 28, 31, 33], &[20, 30, 40, 255]]);
     let both_ways = !random.one_in(4);
     // A line of nodes, each farther by ten than the last.
     let line = random.one_in(4);
@@ -468,7 +451,7 @@ fn random_machine(random: &mut Random) -> DeviceTree {
                 _ if a == b => 10,
                 _ if line => 10 + 10 * a.abs_diff(b) as u8,
                 _ if both_ways && b < a => distances[b][a],
-                _ => random.of(values),
+                _ => random.pick(values),
             };
         }
         dt.topology.distances = distances;
@@ -478,13 +461,13 @@ fn random_machine(random: &mut Random) -> DeviceTree {
 
 #[test]
 fn random_machines_have_the_domains_of_the_notes() {
-    let mut random = Random(1);
+    let mut random = Rng::with_state(1);
     let (mut compared, mut refused, mut overlapping, mut threads) = (0, 0, 0, 0);
     for number in 0..1500 {
         let dt = random_machine(&mut random);
         let config = Config {
             sched_cluster: random.one_in(2),
-            cpu_map_package: random.of(&[CpuMapPackage::LeafCluster, CpuMapPackage::Socket]),
+            cpu_map_package: random.pick(&[CpuMapPackage::LeafCluster, CpuMapPackage::Socket]),
             ..Config::linux_6_12()
         };
         let Ok(topology) = Topology::try_build(&dt, &config) else {

@@ -11,19 +11,8 @@ use crate::sched::core::{DEQUEUE_SLEEP, ENQUEUE_DELAYED, ENQUEUE_NOCLOCK, ENQUEU
 use crate::sched::demand::uclamp::group::capacity_from_percent;
 use crate::sched::root_domain::tests::little_and_big;
 use crate::sched::{CfsRqId, Class, OnRq, TaskKind, pelt};
+use schedtwin_types::rng::Rng;
 use schedtwin_types::{CpuId, Policy, SchedAttr, TaskGroupId, TaskId};
-
-/// A sequence of numbers that look random (xorshift64*).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % bound
-    }
-}
 
 /// Counts of what has happened, so that a test can assert that each case has.
 #[derive(Debug, Default)]
@@ -47,7 +36,7 @@ struct Play {
     kernel: Kernel,
     tasks: Vec<TaskId>,
     groups: Vec<TaskGroupId>,
-    random: Random,
+    random: Rng,
     tally: Tally,
 }
 
@@ -58,7 +47,7 @@ impl Play {
         let app = kernel.sched.new_task_group(TaskGroupId::ROOT, 1024, &kernel.cx);
         let inner = kernel.sched.new_task_group(app, 1024, &kernel.cx);
         let groups = vec![TaskGroupId::ROOT, app, inner];
-        let mut random = Random(seed);
+        let mut random = Rng::with_state(seed);
         let tasks = (0..10)
             .map(|_| {
                 let p = kernel.new_task(None, TaskKind::User);

@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Random numbers that only (seed, case) determine: splitmix64.
+//! Random numbers of tests and generators of cases, the same on every computer: splitmix64.
+//!
+//! What is random in a simulation is drawn by name instead ([`crate::draw`]).
 //!
 //! Sebastiano Vigna's constants, <https://prng.di.unimi.it/splitmix64.c> (public domain).
 
 /// A stream of random words.
+#[derive(Clone, Debug)]
 pub struct Rng(u64);
 
 impl Rng {
+    /// The stream with this state.
+    pub fn with_state(state: u64) -> Rng {
+        Rng(state)
+    }
+
     /// The stream of a case.
     pub fn new(seed: u64, case: u64) -> Rng {
         let mut rng = Rng(seed);
@@ -47,7 +55,7 @@ impl Rng {
 
     /// One of `values`.
     #[inline]
-    pub fn pick(&mut self, values: &[u64]) -> u64 {
+    pub fn pick<T: Copy>(&mut self, values: &[T]) -> T {
         values[self.below(values.len() as u64) as usize]
     }
 }
