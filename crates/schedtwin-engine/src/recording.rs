@@ -16,14 +16,14 @@ use crate::result::Metric;
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_machine::Machine;
 use schedtwin_trace::event::{
-    EventTask, Interrupt, Left, NameId, Names, Place, SourceFault, SourceReport, TraceEvent,
-    TraceEventKind, TraceHeader, TraceSource,
+    EventTask, Interrupt, Left, NameId, Names, Place, SourceFault, SourceReport, StartingThread,
+    TraceEvent, TraceEventKind, TraceHeader, TraceSource,
 };
 use schedtwin_trace::sources;
-use schedtwin_types::{Ns, metric};
+use schedtwin_types::{CpuId, CpuMask, MAX_CPUS, Ns, Policy, metric};
 use schedtwin_workload::Workload;
 use schedtwin_workload::recorded::{
-    Builder, Done, Full, PathCosts, STEPS_MAX, Seen, Silicon, THREADS_MAX, Waker,
+    Builder, Done, Full, PathCosts, STEPS_MAX, Seen, Silicon, THREADS_MAX, ThreadFacts, Waker,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -126,17 +126,27 @@ pub fn read_events<'a>(
         return Err(damaged(name, source.report()));
     }
     let trace = feed.summary(&source);
-    let Feed { builder, too_long, unknown, waking, .. } = feed;
+    let Feed { mut builder, too_long, unknown, waking, .. } = feed;
     if too_long {
         let help = "--duration replays its beginning only".to_owned();
         return Err(refusal(name, "the trace is longer than a day", Some(help)));
     }
     let device: Device<'_> = recorded_on.into();
     check(name, &builder, device.machine)?;
-    let device::Silicon { cpus, clusters, assumptions } =
+    let device::Silicon { cpus, clusters, mut assumptions, own_numbers } =
         device::silicon(&builder, device).map_err(|fault| refusal(name, fault, None))?;
-    let recording = builder.finish(&Silicon { cpus, paths: path_costs(replayed_on) });
+    for thread in &trace.header.threads {
+        builder.describe(thread.pid, facts(thread));
+    }
+    let same_numbers = own_numbers && device.machine.identity == replayed_on.identity;
+    let recording = builder.finish(&Silicon { cpus, paths: path_costs(replayed_on), same_numbers });
     let recorded = recording.recorded().clone();
+    if recorded.bound > 0 && !same_numbers {
+        assumptions.push(format!(
+            "{} threads that were bound to CPUs may use all here, for {} numbers its CPUs otherwise",
+            recorded.bound, replayed_on.identity
+        ));
+    }
     if recorded.span_ns == 0 {
         return Err(refusal(name, "the trace has no length: all its events are at one time", None));
     }
@@ -227,6 +237,8 @@ impl Feed {
             }
             TraceEventKind::Idle { cpu, state } => builder.idle(at, cpu.index(), state),
             TraceEventKind::Frequency { cpu, khz } => builder.frequency(at, cpu.index(), khz),
+            TraceEventKind::Affinity { pid, cpus } => builder.affinity(pid, mask_of_bits(cpus)),
+            TraceEventKind::Clamp { pid, min, max } => builder.clamps(pid, min, max),
             TraceEventKind::Lost { .. } => builder.lost(cpu),
             TraceEventKind::Begins => builder.begins(at, cpu),
             // The last switch tells an exit as well, after what exiting takes.
@@ -250,6 +262,8 @@ impl Feed {
                 | Kind::Exit { .. }
                 | Kind::Idle { .. }
                 | Kind::Frequency { .. }
+                | Kind::Affinity { .. }
+                | Kind::Clamp { .. }
         );
         let name = event.name.index();
         if name >= self.counts.len() {
@@ -287,6 +301,28 @@ impl Feed {
 
 /// Names of tracepoints that are kept apart: a kernel has some 2000, a trace tens.
 const NAMES_KEPT: usize = 4096;
+
+/// What a file says of a thread beside its events, in the words of a workload.
+fn facts(thread: &StartingThread) -> ThreadFacts {
+    // include/uapi/linux/sched.h
+    let policy = thread.policy.and_then(|number| {
+        Some(match number {
+            0 => Policy::Normal,
+            1 => Policy::Fifo,
+            2 => Policy::Rr,
+            3 => Policy::Batch,
+            5 => Policy::Idle,
+            6 => Policy::Deadline,
+            _ => return None,
+        })
+    });
+    ThreadFacts { policy, affinity: thread.affinity, clamps: thread.clamps }
+}
+
+/// CPUs 0 to 63 from bits.
+fn mask_of_bits(bits: u64) -> CpuMask {
+    (0..MAX_CPUS.min(64)).filter(|cpu| bits >> cpu & 1 != 0).map(|cpu| CpuId(cpu as u16)).collect()
+}
 
 fn seen(task: EventTask, names: &Names) -> Option<Seen<'_>> {
     let EventTask { comm, pid, prio } = task;

@@ -114,6 +114,14 @@ pub struct Fidelity {
     pub wakes_unmatched: u64,
     /// Wakeups whose lines do not say whether an interrupt made them.
     pub wakes_of_unknown_context: u64,
+    /// Threads whose allowed CPUs the file tells, and how many of them may not use all.
+    pub affinities_told: u64,
+    /// See `affinities_told`.
+    pub threads_bound: u64,
+    /// Threads with a policy that the file tells and their priority does not.
+    pub policies_told: u64,
+    /// Threads whose clamps the file tells and that limit something.
+    pub threads_clamped: u64,
     /// Changes of priority.
     pub priority_changes: u64,
     /// Latencies begin with `sched_wakeup`, as there is no `sched_waking`.
@@ -271,6 +279,10 @@ fn fidelity(trace: &TraceRecording, board: &Board, comparison: &Comparison) -> F
         threads: (recorded.threads.len() - excluded) as u64,
         threads_forked: recorded.forked,
         threads_pinned: recorded.pinned,
+        affinities_told: recorded.affinities,
+        threads_bound: recorded.bound,
+        policies_told: recorded.policies,
+        threads_clamped: recorded.clamped,
         cpu_time_covered_pct: percent(replayed_ns, all_ns),
         left_out,
         wakes_by_waker: recorded.tied_to_waker,

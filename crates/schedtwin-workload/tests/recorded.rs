@@ -5,10 +5,10 @@ mod executor;
 
 use executor::{End, Executor, host};
 use proptest::prelude::*;
-use schedtwin_types::{CpuMask, Mark, Ns, Op, Policy, Syscall};
+use schedtwin_types::{CpuId, CpuMask, Mark, Ns, Op, Policy, Syscall};
 use schedtwin_workload::Workload;
 use schedtwin_workload::recorded::{
-    Builder, PathCosts, Recorded, RecordedCpu, Recording, Seen, Silicon, Waker,
+    Builder, PathCosts, Recorded, RecordedCpu, Recording, Seen, Silicon, ThreadFacts, Waker,
 };
 
 const MS: Ns = 1_000_000;
@@ -33,7 +33,7 @@ fn b() -> Seen<'static> {
 /// Four CPUs of that capacity whose highest frequency is 1 GHz, and kernel paths that cost nothing.
 fn silicon(capacity: u32) -> Silicon {
     let cpu = RecordedCpu { capacity, max_khz: 1_000_000 };
-    Silicon { cpus: vec![cpu; 4], paths: PathCosts::default() }
+    Silicon { cpus: vec![cpu; 4], paths: PathCosts::default(), same_numbers: true }
 }
 
 /// Records what `events` tell, from 0 to 10 ms.
@@ -65,7 +65,8 @@ fn story(recording: &Recording) -> Vec<String> {
             }
             Op::Call(Syscall::SchedSetattr(attr)) => match attr.policy {
                 Policy::Fifo => format!("fifo {}", attr.rt_priority),
-                _ => format!("nice {}", attr.nice),
+                Policy::Normal if attr.util_min.is_none() => format!("nice {}", attr.nice),
+                _ => format!("{:?} {:?}-{:?}", attr.policy, attr.util_min, attr.util_max),
             },
             Op::Call(Syscall::SchedSetaffinity { mask }) => format!("affinity {mask}"),
             Op::Mark(Mark::JobDone { released }) => {
@@ -400,7 +401,7 @@ proptest! {
     /// late threads run.
     #[test]
     fn no_order_of_events_hangs(
-        events in prop::collection::vec((0u8..7, 0u32..5, 0u32..5, 0usize..3, 0u64..2000), 1..300),
+        events in prop::collection::vec((0u8..9, 0u32..5, 0u32..5, 0usize..3, 0u64..2000), 1..300),
         seed in 0u64..1000,
     ) {
         let mut builder = Builder::new();
@@ -419,12 +420,15 @@ proptest! {
                 4 => builder.wakeup(at, by, task(y)),
                 5 if step % 5 == 0 => builder.fork(at, x + 1, names[y as usize], y + 1),
                 5 => builder.switch(at, cpu, some(x), if step % 7 == 0 { DIES } else { SLEEPS }, some(y)),
-                _ => builder.frequency(at, cpu, 100_000 + 1000 * step as u32),
+                6 => builder.frequency(at, cpu, 100_000 + 1000 * step as u32),
+                7 => builder.affinity(x + 1, CpuMask::first(cpu)),
+                _ => builder.clamps(x + 1, Some(step as u16), (cpu == 0).then_some(1000)),
             }
         }
         let recording = builder.finish(&Silicon {
             cpus: vec![RecordedCpu { capacity: 300, max_khz: 3_000_000 }; 3],
             paths: PathCosts { wake: 10, sleep: 20, ..PathCosts::default() },
+            same_numbers: seed % 2 == 0,
         });
         let workload = Workload::recorded("random", recording);
         let mut executor = Executor::with_delays(&workload, &host(2), seed, 100_000);
@@ -433,6 +437,53 @@ proptest! {
         let done = executor.programs.replayed().expect("it is a recording");
         prop_assert_eq!(done.work, done.work_recorded);
     }
+}
+
+/// What the file tells beside its events holds from the start, what an event tells from the sleep before it: a is a
+/// batch task on CPUs 2-3 by the file, b is bound to CPU 1 and then to CPU 3 by events and gets clamps.
+#[test]
+fn threads_have_the_facts_that_the_recording_tells() {
+    let events = |builder: &mut Builder| {
+        let batch = ThreadFacts {
+            policy: Some(Policy::Batch),
+            affinity: Some(CpuMask::from_cpus([CpuId(2), CpuId(3)])),
+            clamps: Some((0, 1024)),
+        };
+        builder.describe(1, batch);
+        builder.switch(0, 2, None, WANTS_MORE, Some(a()));
+        for (at, cpu) in [(MS, 1), (3 * MS, 3)] {
+            builder.waking(at, Waker::Task(1), b());
+            builder.affinity(2, CpuMask::of(CpuId(cpu)));
+            builder.clamps(2, Some(100 * cpu), None);
+            builder.switch(at + 1000, cpu as usize, None, WANTS_MORE, Some(b()));
+            builder.switch(at + MS, cpu as usize, Some(b()), SLEEPS, None);
+        }
+        builder.switch(5 * MS, 2, Some(a()), SLEEPS, None);
+    };
+    let recording = record(&silicon(1024), events);
+    let lines = story(&recording);
+    let told: Vec<&str> = lines
+        .iter()
+        .filter(|line| line.contains("affinity") || line.contains("Some") || line.contains("Batch"))
+        .map(String::as_str)
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "start a affinity 2-3",
+            "start a Batch None-None",
+            "start b affinity 1",
+            "start b Normal Some(100)-Some(1024)",
+            "1949 b affinity 3",
+            "1949 b Normal Some(300)-Some(1024)",
+        ],
+        "{lines:#?}"
+    );
+    let Recorded { affinities, bound, policies, clamped, pinned, .. } = *recording.recorded();
+    assert_eq!((affinities, bound, policies, clamped, pinned), (2, 2, 1, 1, 0));
+    // CPUs with other numbers say nothing of these.
+    let elsewhere = record(&Silicon { same_numbers: false, ..silicon(1024) }, events);
+    assert!(story(&elsewhere).iter().all(|line| !line.contains("affinity")));
 }
 
 /// CPUs of one clock are told one after the other, so a recording's beginning or end may lie between them.

@@ -126,6 +126,10 @@ pub fn replayed() -> Replayed {
         threads: 343,
         threads_forked: 1,
         threads_pinned: 23,
+        affinities_told: 0,
+        threads_bound: 0,
+        policies_told: 0,
+        threads_clamped: 0,
         cpu_time_covered_pct: 98.25,
         left_out: vec![LeftOut {
             reason: "the twin's governor changes frequencies itself",

@@ -86,9 +86,9 @@ pub fn sentences(fidelity: &Fidelity) -> Vec<String> {
     }
     sentences.push(wakes);
     sentences.push(format!(
-        "priorities: {}; affinities are not recorded, {} pinned by name",
+        "priorities: {}; {}",
         count(f.priority_changes, "change"),
-        count(f.threads_pinned, "kernel thread")
+        affinities(f)
     ));
     sentences.push(format!(
         "work: {} of the CPU time ran before the first cpu_frequency and is taken at the highest frequency; \
@@ -103,6 +103,21 @@ pub fn sentences(fidelity: &Fidelity) -> Vec<String> {
         sentences.push("no sched_waking is recorded: latencies begin with sched_wakeup".to_owned());
     }
     sentences
+}
+
+/// Which threads are bound, and where that is known from.
+fn affinities(f: &Fidelity) -> String {
+    let by_name = format!("{} pinned by name", count(f.threads_pinned, "kernel thread"));
+    if f.affinities_told == 0 {
+        return format!("affinities are not recorded, {by_name}");
+    }
+    format!(
+        "affinities recorded of {}, {} bound; {by_name}; policies of {} and clamps of {} that priorities do not tell",
+        count(f.affinities_told, "thread"),
+        f.threads_bound,
+        f.policies_told,
+        f.threads_clamped
+    )
 }
 
 /// `cpu_time cpu=3`: the stat says something only of a distribution.
@@ -274,6 +289,8 @@ pub fn json(fidelity: &Fidelity) -> Value {
         "events_lost": f.events_lost, "losses_uncounted": f.losses_uncounted,
         "contradictions": f.contradictions,
         "threads": f.threads, "threads_forked": f.threads_forked, "threads_pinned": f.threads_pinned,
+        "affinities_told": f.affinities_told, "threads_bound": f.threads_bound,
+        "policies_told": f.policies_told, "threads_clamped": f.threads_clamped,
         "cpu_time_covered_pct": f.cpu_time_covered_pct, "left_out": left_out,
         "wakes_by_waker": f.wakes_by_waker, "wakes_by_time": f.wakes_by_time,
         "wakes_unmatched": f.wakes_unmatched,

@@ -22,8 +22,8 @@
 //! Work is kept as ns × kHz until the end, when the silicon is known.
 
 use super::{Excluded, STEPS_MAX, THREADS_MAX};
-use schedtwin_types::Ns;
 use schedtwin_types::fnv::Fnv1a;
+use schedtwin_types::{CpuMask, Ns, Policy};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -48,6 +48,17 @@ pub enum Waker {
     Task(u32),
     /// An interrupt, a softirq or the idle task.
     Interrupt,
+}
+
+/// Facts about a thread that no switch tells; each is absent where the recording does not tell it either.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadFacts {
+    /// Its policy.
+    pub policy: Option<Policy>,
+    /// The recorded CPUs that it may use.
+    pub affinity: Option<CpuMask>,
+    /// Its utilisation clamps, lower and upper, of 1024.
+    pub clamps: Option<(u16, u16)>,
 }
 
 /// The recording is larger than what can be replayed.
@@ -114,6 +125,10 @@ pub(super) enum RawStep {
     /// The sleep of that number.
     Sleep(u32),
     Priority(i32),
+    /// May use the CPUs of that number among [`Builder::masks`].
+    Affinity(u32),
+    /// Has these utilisation clamps.
+    Clamps(u16, u16),
     /// Starts the thread of that index.
     Clone(u32),
     Exit,
@@ -170,6 +185,9 @@ pub(super) struct Thread {
     /// Priority now, and at the start.
     prio: i32,
     pub first_prio: i32,
+    /// Facts at its start, and its allowed CPUs and clamps as the latest event tells them.
+    pub facts: ThreadFacts,
+    told: (Option<u32>, Option<(u16, u16)>),
     /// Index of the thread that forked it, and when.
     pub forked: Option<(u32, Ns)>,
     excluded: bool,
@@ -217,6 +235,10 @@ pub struct Builder {
     pub(super) priority_changes: u64,
     /// Time that ran at an unknown frequency.
     pub(super) assumed_frequency_ns: Ns,
+    /// Different sets of allowed CPUs that events tell.
+    pub(super) masks: Vec<CpuMask>,
+    /// Of each pid the facts of its threads, in the order of their lives.
+    described: BTreeMap<u32, Vec<ThreadFacts>>,
     steps: usize,
     full: Option<Full>,
 }
@@ -458,6 +480,63 @@ impl Builder {
         self.threads[thread as usize].state = State::Runnable { woken_at: None };
     }
 
+    /// What the recording says of a thread beside its events; of several with one pid, in the order of their lives.
+    pub fn describe(&mut self, pid: u32, facts: ThreadFacts) {
+        self.described.entry(pid).or_default().push(facts);
+    }
+
+    /// An event tells the CPUs that a thread may use.
+    pub fn affinity(&mut self, pid: u32, cpus: CpuMask) {
+        let Some(&thread) = self.by_pid.get(&pid) else { return };
+        let mask = self.mask(cpus);
+        let t = &mut self.threads[thread as usize];
+        match t.told.0.replace(mask) {
+            None => t.facts.affinity = Some(cpus),
+            Some(known) if known == mask => {}
+            Some(_) => self.before_its_sleep(thread, RawStep::Affinity(mask)),
+        }
+    }
+
+    /// An event tells a thread's clamps, one or both.
+    pub fn clamps(&mut self, pid: u32, min: Option<u16>, max: Option<u16>) {
+        let Some(&thread) = self.by_pid.get(&pid) else { return };
+        let t = &mut self.threads[thread as usize];
+        let known = t.told.1;
+        let (low, high) = known.unwrap_or((0, 1024));
+        let now = (min.unwrap_or(low), max.unwrap_or(high));
+        t.told.1 = Some(now);
+        match known {
+            None => t.facts.clamps = Some(now),
+            Some(known) if known == now => {}
+            Some(_) => self.before_its_sleep(thread, RawStep::Clamps(now.0, now.1)),
+        }
+    }
+
+    /// The number of a set of CPUs.
+    fn mask(&mut self, cpus: CpuMask) -> u32 {
+        let known = self.masks.iter().position(|mask| *mask == cpus);
+        known.unwrap_or_else(|| {
+            self.masks.push(cpus);
+            self.masks.len() - 1
+        }) as u32
+    }
+
+    /// Gives each thread the facts that the recording has beside its events; those that events told count more.
+    pub(super) fn join_facts(&mut self) {
+        let mut taken: BTreeMap<u32, usize> = BTreeMap::new();
+        for thread in &mut self.threads {
+            let Some(all) = self.described.get(&thread.pid) else { continue };
+            let life = taken.entry(thread.pid).or_default();
+            let told = all[(*life).min(all.len() - 1)];
+            *life += 1;
+            thread.facts = ThreadFacts {
+                policy: told.policy,
+                affinity: thread.facts.affinity.or(told.affinity),
+                clamps: thread.facts.clamps.or(told.clamps),
+            };
+        }
+    }
+
     /// `cpu_frequency`.
     pub fn frequency(&mut self, at: Ns, cpu: usize, khz: u32) {
         self.cpu_exists(cpu);
@@ -542,6 +621,8 @@ impl Builder {
             state: State::Unknown,
             prio: seen.prio,
             first_prio: seen.prio,
+            facts: ThreadFacts::default(),
+            told: (None, None),
             forked: None,
             excluded: Excluded::by_name(seen.comm).is_some(),
             last_cpu: None,
@@ -654,11 +735,16 @@ impl Builder {
             return;
         }
         self.priority_changes += 1;
-        self.push(thread, RawStep::Priority(prio));
+        self.before_its_sleep(thread, RawStep::Priority(prio));
+    }
+
+    /// Adds a step; before the sleep of a thread that has just slept, so that the wakeup finds it done.
+    fn before_its_sleep(&mut self, thread: u32, step: RawStep) {
+        let before = self.threads[thread as usize].steps.len();
+        self.push(thread, step);
         let steps = &mut self.threads[thread as usize].steps;
-        let last = steps.len() - 1;
-        if slept && matches!(steps[last], RawStep::Priority(_)) {
-            steps.swap(last - 1, last);
+        if steps.len() > before && before > 0 && matches!(steps[before - 1], RawStep::Sleep(_)) {
+            steps.swap(before - 1, before);
         }
     }
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! From a finished recording to programs: time becomes work, wakeups become tickets.
 
-use super::builder::{Builder, RawStep, SleepEnd, Thread};
+use super::builder::{Builder, RawStep, SleepEnd, Thread, ThreadFacts};
 use super::{
     Code, Excluded, LATENCIES_LEAST, LATENCY_NAMES, Recorded, RecordedThread, Recording, Step,
     ThreadCode, WARMUP, WARMUP_PER_THREAD,
 };
 use schedtwin_types::fnv::Fnv1a;
-use schedtwin_types::{Ns, ThreadId, Work};
+use schedtwin_types::{CpuId, CpuMask, MAX_CPUS, Ns, Policy, ThreadId, Work};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -28,6 +28,8 @@ pub struct Silicon {
     pub cpus: Vec<RecordedCpu>,
     /// The costs that its kernel's paths are taken to have had.
     pub paths: PathCosts,
+    /// Its CPUs have the numbers of the machine that replays: allowed CPUs mean the same there.
+    pub same_numbers: bool,
 }
 
 /// Estimated work of the kernel's paths that a recorded run contains, and that the replaying twin charges itself. Taken off the run
@@ -52,7 +54,7 @@ impl PathCosts {
             Step::Work(_) => 0,
             Step::Post { .. } => self.wake,
             Step::Wait { .. } | Step::Until(_) => self.sleep,
-            Step::Priority(_) => self.priority,
+            Step::Priority(_) | Step::Affinity(_) | Step::Clamps(..) => self.priority,
             Step::Clone(_) => self.fork,
             Step::Exit => self.exit,
         }
@@ -86,6 +88,7 @@ impl Builder {
         assert!(silicon.cpus.len() >= self.nr_cpus(), "every recorded CPU is described");
         assert!(silicon.cpus.iter().all(|cpu| cpu.max_khz > 0), "clocks tick");
         self.close();
+        self.join_facts();
         let threads = std::mem::take(&mut self.threads);
         let recorded = Recorded {
             span_ns: self.span(),
@@ -189,8 +192,7 @@ impl<'a> Compiler<'a> {
         }
         run.flush(&mut self.code);
         self.recorded.paths_taken_off += run.taken_off;
-        let pinned = cpu_in_name(&thread.name);
-        self.recorded.pinned += u64::from(pinned.is_some());
+        let (affinity, policy, clamps) = self.facts(thread);
         self.recorded.forked += u64::from(forked.is_some());
         self.recorded.first_seen += u64::from(forked.is_none());
         self.code.threads.push(ThreadCode {
@@ -198,9 +200,48 @@ impl<'a> Compiler<'a> {
             first,
             end: self.code.steps.len() as u32,
             prio: thread.first_prio,
-            pinned,
+            affinity,
+            policy,
+            clamps,
             forked: forked.is_some(),
         });
+    }
+
+    /// The allowed CPUs, the policy and the clamps that a thread starts with.
+    fn facts(&mut self, thread: &Thread) -> (Option<u32>, Option<Policy>, Option<(u16, u16)>) {
+        let ThreadFacts { policy, affinity, clamps } = thread.facts;
+        let all = CpuMask::first(self.silicon.cpus.len());
+        self.recorded.affinities += u64::from(affinity.is_some());
+        let bound = affinity.filter(|cpus| !all.is_subset(cpus));
+        self.recorded.bound += u64::from(bound.is_some());
+        let mut by_name = || {
+            let cpu = cpu_in_name(&thread.name).filter(|cpu| usize::from(*cpu) < MAX_CPUS)?;
+            self.recorded.pinned += 1;
+            Some(CpuMask::of(CpuId(cpu)))
+        };
+        let cpus = match affinity.filter(|_| self.silicon.same_numbers) {
+            Some(_) => bound,
+            None => by_name(),
+        };
+        let suggested = super::programs::attributes(thread.first_prio, None).policy;
+        let policy = policy.filter(|policy| *policy != suggested);
+        self.recorded.policies += u64::from(policy.is_some());
+        let limits = |clamps: (u16, u16)| clamps != super::programs::clamps_of(thread.first_prio);
+        self.recorded.clamped += u64::from(clamps.is_some_and(limits));
+        (cpus.and_then(|cpus| self.mask(cpus)), policy, clamps)
+    }
+
+    /// The number of a set of CPUs, `None` of none.
+    fn mask(&mut self, cpus: CpuMask) -> Option<u32> {
+        if cpus.is_empty() {
+            return None;
+        }
+        let masks = &mut self.code.masks;
+        let known = masks.iter().position(|mask| *mask == cpus);
+        Some(known.unwrap_or_else(|| {
+            masks.push(cpus);
+            masks.len() - 1
+        }) as u32)
     }
 
     /// Returns the step that a recorded step becomes, if it is more than work.
@@ -231,6 +272,11 @@ impl<'a> Compiler<'a> {
                 }
             },
             RawStep::Priority(prio) => Step::Priority(prio),
+            RawStep::Affinity(mask) => {
+                let cpus = self.builder.masks[mask as usize];
+                Step::Affinity(self.mask(cpus).filter(|_| self.silicon.same_numbers)?)
+            }
+            RawStep::Clamps(min, max) => Step::Clamps(min, max),
             RawStep::Clone(child) => Step::Clone(ThreadId(self.numbers[child as usize]? + 1)),
             RawStep::Exit => Step::Exit,
         })

@@ -35,9 +35,9 @@
 //! contains those of the recorded one, so an estimate is taken off: see [`PathCosts`].
 //!
 //! Differences: a wakeup that is tied to time is a timer of the sleeper, armed where it went to sleep, not a device's
-//! interrupt on the recorded CPU: idle governors see it coming. Affinities are not in a trace: only kernel threads that are
-//! named after their CPU are pinned. Real-time threads are `SCHED_FIFO`, all others `SCHED_OTHER`:
-//! a trace does not tell `SCHED_RR`, `SCHED_BATCH`, `SCHED_IDLE`, groups or clamps apart, and deadline
+//! interrupt on the recorded CPU: idle governors see it coming. Affinities, policies and clamps are those that the recording
+//! tells beside its events ([`ThreadFacts`]), as ours does. Most tell none: then only kernel threads that are named after
+//! their CPU are pinned, real-time threads are `SCHED_FIFO` and all others `SCHED_OTHER`. Groups are not told, and deadline
 //! threads become `SCHED_FIFO` 99. Time in interrupts counts as work of the thread that they interrupted.
 //! Utilisation signals start as those of new threads and have decayed when the recording begins.
 
@@ -45,7 +45,7 @@ mod builder;
 mod compile;
 mod programs;
 
-pub use builder::{Builder, Frequencies, Full, Seen, Waker};
+pub use builder::{Builder, Frequencies, Full, Seen, ThreadFacts, Waker};
 pub use compile::{PathCosts, RecordedCpu, Silicon};
 pub use programs::Done;
 pub(crate) use programs::Replay;
@@ -53,7 +53,7 @@ pub(crate) use programs::Replay;
 use crate::workload::Checked;
 use crate::{Host, Programs};
 use schedtwin_input::Diagnostics;
-use schedtwin_types::{Ns, ThreadId, Work};
+use schedtwin_types::{CpuMask, Ns, Policy, ThreadId, Work};
 use std::sync::Arc;
 
 /// From the start of the threads to the beginning of the recording, ns, and [`WARMUP_PER_THREAD`]
@@ -149,6 +149,14 @@ pub struct Recorded {
     pub priority_changes: u64,
     /// Threads pinned to the CPU in their name.
     pub pinned: u64,
+    /// Threads whose allowed CPUs are told.
+    pub affinities: u64,
+    /// Those of them that may not use all CPUs of the recording.
+    pub bound: u64,
+    /// Threads whose policy is told and is another one than their priority suggests.
+    pub policies: u64,
+    /// Threads whose clamps are told and limit something.
+    pub clamped: u64,
     /// `sched_waking` (or `sched_wakeup`, where that is missing) to `sched_switch` of the
     /// replayed threads, ns, ascending.
     pub waking_latency_ns: Vec<u32>,
@@ -216,6 +224,10 @@ pub(crate) enum Step {
     Until(Ns),
     /// Take the kernel's priority.
     Priority(i32),
+    /// Use these CPUs only: a number among [`Code::masks`].
+    Affinity(u32),
+    /// Take these utilisation clamps.
+    Clamps(u16, u16),
     Clone(ThreadId),
     Exit,
 }
@@ -227,6 +239,8 @@ pub(crate) struct Code {
     pub steps: Vec<Step>,
     /// Index of the thread whose sleep the ticket is for.
     pub sleeper: Vec<u32>,
+    /// Sets of CPUs that threads are bound to.
+    pub masks: Vec<CpuMask>,
     pub span: Ns,
     pub warmup: Ns,
     /// Work of all steps.
@@ -242,8 +256,12 @@ pub(crate) struct ThreadCode {
     pub end: u32,
     /// At its start.
     pub prio: i32,
-    /// The CPU in its name.
-    pub pinned: Option<u16>,
+    /// The CPUs that it may use, a number among [`Code::masks`]; `None`: all.
+    pub affinity: Option<u32>,
+    /// Its policy, where it is told; else the one that its priority suggests.
+    pub policy: Option<Policy>,
+    /// Its clamps, where they are told.
+    pub clamps: Option<(u16, u16)>,
     /// Another thread starts it.
     pub forked: bool,
 }

@@ -14,8 +14,7 @@
 use super::Code;
 use super::Step;
 use schedtwin_types::{
-    CpuId, CpuMask, FutexId, Mark, Mode, Ns, Op, Outcome, Policy, ProcessId, SchedAttr, Syscall,
-    ThreadId,
+    CpuMask, FutexId, Mark, Mode, Ns, Op, Outcome, Policy, ProcessId, SchedAttr, Syscall, ThreadId,
 };
 use std::sync::Arc;
 
@@ -85,9 +84,12 @@ struct Thread {
     working: bool,
     at: u32,
     released: Ns,
-    /// Priority that the kernel knows, and the CPU it is pinned to.
+    /// Parameters that the kernel knows: priority, policy and clamps, and the CPUs that it may use.
+    known: SchedAttr,
+    affinity: Option<u32>,
+    /// Those of its step.
     prio: i32,
-    pinned: Option<u16>,
+    clamps: Option<(u16, u16)>,
     /// Work that is under way.
     computes: u64,
 }
@@ -99,8 +101,10 @@ impl Replay {
             working: false,
             at: thread.first,
             released: 0,
+            known: SchedAttr::default(),
+            affinity: None,
             prio: DEFAULT_PRIO,
-            pinned: None,
+            clamps: None,
             computes: 0,
         };
         Replay {
@@ -179,15 +183,17 @@ impl Replay {
         match self.threads[index].state {
             State::Born => {
                 self.threads[index].state = State::Pinned;
-                if let Some(call) = self.pin(index) {
+                if let Some(call) = self.bind(index, self.code.threads[index].affinity) {
                     return Op::Call(call);
                 }
                 return self.next_of(index, now);
             }
             State::Pinned => {
+                let code = &self.code.threads[index];
                 let thread = &mut self.threads[index];
                 (thread.state, thread.released) = (State::Going, now);
-                if let Some(call) = self.set_priority(index, self.code.threads[index].prio) {
+                (thread.prio, thread.clamps) = (code.prio, code.clamps);
+                if let Some(call) = self.set_attributes(index) {
                     return Op::Call(call);
                 }
             }
@@ -253,15 +259,27 @@ impl Replay {
                     }
                 }
                 Step::Priority(prio) => {
-                    if let Some(call) = self.set_priority(index, prio) {
+                    thread.prio = prio;
+                    if let Some(call) = self.set_attributes(index) {
+                        return Op::Call(call);
+                    }
+                }
+                Step::Clamps(min, max) => {
+                    thread.clamps = Some((min, max));
+                    if let Some(call) = self.set_attributes(index) {
+                        return Op::Call(call);
+                    }
+                }
+                Step::Affinity(mask) => {
+                    if let Some(call) = self.bind(index, Some(mask)) {
                         return Op::Call(call);
                     }
                 }
                 Step::Clone(child) => {
                     // It inherits; see State::Born.
-                    let (prio, pinned) = (thread.prio, thread.pinned);
+                    let (known, affinity) = (thread.known, thread.affinity);
                     let child_thread = &mut self.threads[child.index() - 1];
-                    (child_thread.prio, child_thread.pinned) = (prio, pinned);
+                    (child_thread.known, child_thread.affinity) = (known, affinity);
                     return Op::Call(clone(child));
                 }
                 Step::Exit => return Op::Exit,
@@ -289,20 +307,31 @@ impl Replay {
         })
     }
 
-    fn pin(&mut self, index: usize) -> Option<Syscall> {
-        let exists = |cpu: &u16| usize::from(*cpu) < self.nr_cpus;
-        let wanted = self.code.threads[index].pinned.filter(exists);
-        let had = std::mem::replace(&mut self.threads[index].pinned, wanted);
-        let mask = match wanted {
-            Some(cpu) => CpuMask::of(CpuId(cpu)),
-            None => CpuMask::first(self.nr_cpus),
+    /// The call that binds a thread to the CPUs of that mask that the machine has; to all, if it has none of them.
+    fn bind(&mut self, index: usize, mask: Option<u32>) -> Option<Syscall> {
+        let all = CpuMask::first(self.nr_cpus);
+        let cpus = |mask: Option<u32>| {
+            let wanted = mask.map_or(all, |mask| all.and(&self.code.masks[mask as usize]));
+            if wanted.is_empty() { all } else { wanted }
         };
-        (had != wanted).then_some(Syscall::SchedSetaffinity { mask })
+        let (had, wanted) = (cpus(self.threads[index].affinity), cpus(mask));
+        self.threads[index].affinity = mask;
+        (had != wanted).then_some(Syscall::SchedSetaffinity { mask: wanted })
     }
 
-    fn set_priority(&mut self, index: usize, prio: i32) -> Option<Syscall> {
-        let had = std::mem::replace(&mut self.threads[index].prio, prio);
-        (attributes(had) != attributes(prio)).then_some(Syscall::SchedSetattr(attributes(prio)))
+    /// The call that gives a thread its priority, policy and clamps, if the kernel knows others.
+    fn set_attributes(&mut self, index: usize) -> Option<Syscall> {
+        let thread = &mut self.threads[index];
+        let mut wanted = attributes(thread.prio, self.code.threads[index].policy);
+        // Nobody need say the default, unless a parent's clamps were inherited.
+        let said = |clamps: &(u16, u16)| {
+            *clamps != clamps_of(thread.prio) || thread.known.util_min.is_some()
+        };
+        if let Some((min, max)) = thread.clamps.filter(said) {
+            (wanted.util_min, wanted.util_max) = (Some(min), Some(max));
+        }
+        let had = std::mem::replace(&mut thread.known, wanted);
+        (had != wanted).then_some(Syscall::SchedSetattr(wanted))
     }
 }
 
@@ -311,15 +340,24 @@ fn futex_of(index: usize) -> FutexId {
     FutexId(index as u32 + 1)
 }
 
-/// The scheduling parameters that show as a kernel priority: see the differences in the module above.
-fn attributes(prio: i32) -> SchedAttr {
+/// The scheduling parameters that show as a kernel priority: see the differences in the module above. `told`: the policy
+/// that the recording names; it does not count while priority inheritance lends another class.
+pub(super) fn attributes(prio: i32, told: Option<Policy>) -> SchedAttr {
     if prio >= MAX_RT_PRIO {
         let nice = (prio - DEFAULT_PRIO).clamp(-20, 19) as i8;
-        return SchedAttr { nice, ..SchedAttr::default() };
+        let policy = told.filter(|told| matches!(told, Policy::Batch | Policy::Idle));
+        return SchedAttr { policy: policy.unwrap_or_default(), nice, ..SchedAttr::default() };
     }
     // A damaged trace may name any priority.
     let rt_priority = (MAX_RT_PRIO - 1).saturating_sub(prio).clamp(1, 99) as u8;
-    SchedAttr { policy: Policy::Fifo, rt_priority, ..SchedAttr::default() }
+    let policy = if told == Some(Policy::Rr) { Policy::Rr } else { Policy::Fifo };
+    SchedAttr { policy, rt_priority, ..SchedAttr::default() }
+}
+
+/// The clamps of a thread that nobody clamped: real-time threads ask for the highest speed
+/// (`sysctl_sched_uclamp_util_min_rt_default`).
+pub(super) fn clamps_of(prio: i32) -> (u16, u16) {
+    if prio >= MAX_RT_PRIO { (0, 1024) } else { (1024, 1024) }
 }
 
 /// Recordings do not say which threads are of one process, so each is one of its own.
@@ -348,7 +386,23 @@ mod tests {
             (0, fifo(99)),
             (-1, fifo(99)),
         ] {
-            assert_eq!(attributes(prio), expected, "{prio}");
+            assert_eq!(attributes(prio, None), expected, "{prio}");
+        }
+    }
+
+    /// A policy that is told counts within its own class only.
+    #[test]
+    fn policies_are_those_that_the_recording_tells() {
+        use Policy::{Batch, Fifo, Idle, Normal, Rr};
+        for (prio, told, expected) in [
+            (120, Some(Batch), Batch),
+            (139, Some(Idle), Idle),
+            (120, Some(Rr), Normal),
+            (89, Some(Rr), Rr),
+            (89, Some(Idle), Fifo),
+            (89, Some(Policy::Deadline), Fifo),
+        ] {
+            assert_eq!(attributes(prio, told).policy, expected, "{prio} {told:?}");
         }
     }
 }
