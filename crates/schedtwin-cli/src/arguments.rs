@@ -16,7 +16,10 @@ use schedtwin_types::{Duration, Ns};
 
 use crate::percent;
 use study::{CALIBRATE_EXAMPLES, STUDY_EXAMPLES};
-pub use study::{Calibrate, DocumentFormat, Stability, StudyAction, StudyArguments, StudyRun};
+pub use study::{
+    Calibrate, CalibrateMachine, CalibrateWhat, DocumentFormat, Stability, StudyAction,
+    StudyArguments, StudyRun,
+};
 use sweep::{MERGE_EXAMPLES, SWEEP_EXAMPLES};
 pub use sweep::{Merge, Sweep};
 use tune::TUNE_EXAMPLES;

@@ -7,6 +7,7 @@
 //!
 //! All of this is told in [`TraceRecording::assumptions`] and [`TraceRecording::clusters`].
 
+mod costs;
 mod device;
 mod origin;
 #[cfg(test)]
@@ -29,6 +30,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+pub use costs::{MeasuredCosts, MeasuredKey, SAMPLES_LEAST, Spread, measure_costs};
 pub use device::{Capacities, Device, FEW_FREQUENCIES, RecordedCluster, cpu_list, cpus_text};
 pub use origin::Origin;
 pub use schedtwin_workload::recorded::{Excluded, Recorded, RecordedThread};
