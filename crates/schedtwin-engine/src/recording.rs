@@ -9,11 +9,13 @@
 
 mod costs;
 mod device;
+mod handlers;
 mod origin;
 #[cfg(test)]
 mod tests;
 
 use crate::result::Metric;
+use handlers::Handlers;
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_machine::Machine;
 use schedtwin_trace::event::{
@@ -165,14 +167,24 @@ pub fn read_events<'a>(
 }
 
 /// Returns the metrics that only the replay of a recording measures.
-pub(crate) fn metrics(done: &Done) -> [Metric; 2] {
+pub(crate) fn metrics(done: &Done) -> Vec<Metric> {
     let share = 100.0 * done.work as f64 / done.work_recorded as f64;
     let share = (done.work_recorded > 0).then_some(share);
-    [
+    let early: u64 = done.early.iter().map(|(_, count)| count).sum();
+    let mut metrics = vec![
         metric::REPLAYED_WORK.value("share", Vec::new(), share),
         metric::REPLAYED_SLEEPS.value("sum", Vec::new(), Some(done.sleeps as f64)),
-    ]
+        metric::REPLAYED_EARLY_WAKEUPS.value("sum", Vec::new(), Some(early as f64)),
+    ];
+    metrics.extend(done.early.iter().take(EARLY_NAMES).map(|(name, count)| {
+        let labels = vec![("task", name.to_string())];
+        metric::REPLAYED_EARLY_WAKEUPS.value("sum", labels, Some(*count as f64))
+    }));
+    metrics
 }
+
+/// Names of threads whose early wakeups are told apart.
+const EARLY_NAMES: usize = 5;
 
 /// The longest recording, as the longest run of the command line: sums of time over a thousand CPUs fit 64 bits.
 const LONGEST: Ns = 24 * 3600 * 1_000_000_000;
@@ -186,6 +198,7 @@ struct Feed {
     too_long: bool,
     unknown: u64,
     waking: u64,
+    handlers: Handlers,
     /// Events, and those that are not used, by the number of their tracepoint's name.
     counts: Vec<(u64, u64)>,
 }
@@ -203,6 +216,7 @@ impl Feed {
             return ControlFlow::Break(());
         }
         let cpu = event.cpu.index();
+        self.handlers.event(event, names);
         let builder = &mut self.builder;
         builder.time(at);
         builder.cpu_exists(cpu);
@@ -217,8 +231,8 @@ impl Feed {
             | TraceEventKind::WakeupNew { task, .. } => {
                 let Some(seen) = seen(task, names) else { return ControlFlow::Continue(()) };
                 let by = match event.context.interrupt {
-                    _ if event.context.pid == 0 => Waker::Interrupt,
-                    Interrupt::Hardirq | Interrupt::Softirq => Waker::Interrupt,
+                    _ if event.context.pid == 0 => self.handlers.waker(cpu),
+                    Interrupt::Hardirq | Interrupt::Softirq => self.handlers.waker(cpu),
                     Interrupt::Task => Waker::Task(event.context.pid),
                     Interrupt::Unknown => {
                         self.unknown += 1;
@@ -264,6 +278,12 @@ impl Feed {
                 | Kind::Exit { .. }
                 | Kind::Idle { .. }
                 | Kind::Frequency { .. }
+                | Kind::IrqEntry { .. }
+                | Kind::IrqExit { .. }
+                | Kind::SoftirqEntry { .. }
+                | Kind::SoftirqExit { .. }
+                | Kind::VectorEntry { .. }
+                | Kind::VectorExit { .. }
                 | Kind::Affinity { .. }
                 | Kind::Clamp { .. }
         );

@@ -110,6 +110,8 @@ pub struct Fidelity {
     pub wakes_by_waker: u64,
     /// Sleeps that end at the recorded time of an interrupt.
     pub wakes_by_time: u64,
+    /// Those of them that a device makes by an interrupt on its recorded CPU.
+    pub wakes_by_device: u64,
     /// Sleeps whose wakeup is not in the trace: they end when the thread was seen to run again.
     pub wakes_unmatched: u64,
     /// Wakeups whose lines do not say whether an interrupt made them.
@@ -122,6 +124,9 @@ pub struct Fidelity {
     pub policies_told: u64,
     /// Threads whose clamps the file tells and that limit something.
     pub threads_clamped: u64,
+    /// Sleeps that threads passed over on the first kernel, since what ended them came before: of all, and of the names with
+    /// the most.
+    pub early_wakeups: (f64, Vec<(String, f64)>),
     /// Changes of priority.
     pub priority_changes: u64,
     /// Latencies begin with `sched_wakeup`, as there is no `sched_waking`.
@@ -287,8 +292,10 @@ fn fidelity(trace: &TraceRecording, board: &Board, comparison: &Comparison) -> F
         left_out,
         wakes_by_waker: recorded.tied_to_waker,
         wakes_by_time: recorded.tied_to_time,
+        wakes_by_device: recorded.by_device,
         wakes_unmatched: recorded.unmatched,
         wakes_of_unknown_context: trace.unknown_context,
+        early_wakeups: early_wakeups(comparison),
         priority_changes: recorded.priority_changes,
         without_waking: trace.without_waking,
         assumed_frequency_pct: percent(recorded.assumed_frequency_ns, replayed_ns),
@@ -463,6 +470,20 @@ fn pairs(trace: &TraceRecording, comparison: &Comparison) -> Vec<Pair> {
         add(latency, stat, vec![], "us", quantile(q));
     }
     pairs
+}
+
+/// Wakeups that came before their threads slept, on the first kernel.
+fn early_wakeups(comparison: &Comparison) -> (f64, Vec<(String, f64)>) {
+    let (mut all, mut by_name) = (0.0, Vec::new());
+    for row in comparison.rows.iter().filter(|row| row.row.name == "replayed_early_wakeups") {
+        let Some(estimate) = row.cells[0].estimate else { continue };
+        match row.row.labels.first() {
+            None => all = estimate.mean,
+            Some((_, name)) => by_name.push((name.clone(), estimate.mean)),
+        }
+    }
+    by_name.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    (all, by_name)
 }
 
 fn mean_of(

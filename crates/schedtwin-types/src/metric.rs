@@ -604,6 +604,12 @@ metrics! {
     REPLAYED_SLEEPS = metric("replayed_sleeps", "count", Neutral, Performance)
         .stats(SUM)
         .only("replays of a trace");
+    /// of a replay: recorded sleeps that the thread passed over, since what it waits for had come before it was through
+    /// with its work; of all, and of the threads' names with the most
+    REPLAYED_EARLY_WAKEUPS = metric("replayed_early_wakeups", "count", Neutral, Performance)
+        .stats(SUM)
+        .labels(&[&[], &["task"]])
+        .only("replays of a trace");
     /// of a replay: CPU time as a CPU of capacity 1024 at its highest frequency would need it
     WORK = metric("work", "s", Neutral, Performance).stats(SUM).only("replays of a trace");
 }

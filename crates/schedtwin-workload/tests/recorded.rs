@@ -486,6 +486,34 @@ fn threads_have_the_facts_that_the_recording_tells() {
     assert!(story(&elsewhere).iter().all(|line| !line.contains("affinity")));
 }
 
+/// Where everything takes twice as long, an answer comes as long after its question as it did, and a longer sleep ends at its
+/// recorded time.
+#[test]
+fn an_answer_comes_after_its_question_however_late() {
+    let recording = record(&silicon(2 * 1024), |builder| {
+        for (from, to) in [(1000, 2000), (2100, 2200), (7000, 8000)] {
+            builder.waking(from * 1000, IRQ, a());
+            builder.switch(from * 1000, 0, None, WANTS_MORE, Some(a()));
+            builder.switch(to * 1000, 0, Some(a()), SLEEPS, None);
+        }
+    });
+    assert_eq!(
+        story(&recording),
+        [
+            "start a sleep",
+            "950 a run 2000",
+            "2950 a done, released 1000",
+            "2950 a sleep",
+            "3000 a run 200",
+            "3200 a done, released 3050",
+            "3200 a sleep",
+            "6950 a run 2000",
+            "8950 a done, released 7000",
+            "8950 a wait",
+        ]
+    );
+}
+
 /// CPUs of one clock are told one after the other, so a recording's beginning or end may lie between them.
 #[test]
 fn one_clock_is_known_by_its_changes() {

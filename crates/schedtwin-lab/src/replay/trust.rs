@@ -172,7 +172,7 @@ pub fn depends_on(name: &str) -> &'static [Aspect] {
     match name {
         "elapsed" | "warmup" => &[],
         "work" | "replayed_work" => &[Work],
-        "replayed_sleeps" => &[Sleeps, Work],
+        "replayed_sleeps" | "replayed_early_wakeups" => &[Sleeps, Work],
         "context_switches" | "preemptions" => &[Switches, Sleeps],
         "migrations" | "balance_passes" | "balance_moved" => &[Migrations],
         "cpu_time" | "utilization" | "cpu_usage" | "overutilized" | "irq_time" => {

@@ -138,6 +138,8 @@ pub fn replayed() -> Replayed {
         }],
         wakes_by_waker: 26_729,
         wakes_by_time: 7168,
+        wakes_by_device: 0,
+        early_wakeups: (0.0, Vec::new()),
         wakes_unmatched: 19,
         wakes_of_unknown_context: 1,
         priority_changes: 2784,

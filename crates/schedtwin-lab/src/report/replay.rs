@@ -78,6 +78,12 @@ pub fn sentences(fidelity: &Fidelity) -> Vec<String> {
          {} at the time of the next run (no wakeup recorded)",
         f.wakes_by_waker, f.wakes_by_time, f.wakes_unmatched
     );
+    if f.wakes_by_device > 0 {
+        wakes.push_str(&format!(
+            "; {} of the interrupts are of devices and come on their recorded CPUs",
+            f.wakes_by_device
+        ));
+    }
     if f.wakes_of_unknown_context > 0 {
         wakes.push_str(&format!(
             "; wakeups that do not say whether an interrupt made them, taken as the task's: {}",
@@ -85,6 +91,18 @@ pub fn sentences(fidelity: &Fidelity) -> Vec<String> {
         ));
     }
     sentences.push(wakes);
+    let (early, by_name) = &f.early_wakeups;
+    if *early >= 0.5 {
+        let names: Vec<String> = by_name
+            .iter()
+            .take(NAMES_SHOWN)
+            .map(|(name, count)| format!("{name} {count:.0}"))
+            .collect();
+        sentences.push(format!(
+            "wakeups that came while their thread still worked, so that it did not sleep: {early:.0} ({})",
+            names.join(", ")
+        ));
+    }
     sentences.push(format!(
         "priorities: {}; {}",
         count(f.priority_changes, "change"),
@@ -293,6 +311,7 @@ pub fn json(fidelity: &Fidelity) -> Value {
         "policies_told": f.policies_told, "threads_clamped": f.threads_clamped,
         "cpu_time_covered_pct": f.cpu_time_covered_pct, "left_out": left_out,
         "wakes_by_waker": f.wakes_by_waker, "wakes_by_time": f.wakes_by_time,
+        "wakes_by_device": f.wakes_by_device,
         "wakes_unmatched": f.wakes_unmatched,
         "wakes_of_unknown_context": f.wakes_of_unknown_context,
         "priority_changes": f.priority_changes, "without_waking": f.without_waking,

@@ -46,8 +46,13 @@ pub struct Seen<'a> {
 pub enum Waker {
     /// The task of that pid, by a call of its own.
     Task(u32),
-    /// An interrupt, a softirq or the idle task.
+    /// A timer's interrupt, or one of which nothing is known, a softirq or the idle task.
     Interrupt,
+    /// A device's interrupt on that CPU.
+    Device {
+        /// Which CPU.
+        cpu: u16,
+    },
 }
 
 /// Facts about a thread that no switch tells; each is absent where the recording does not tell it either.
@@ -140,12 +145,16 @@ pub(super) struct Wakeup {
     pub at: Ns,
     /// Index of the thread that made it, if one did.
     pub by: Option<u32>,
+    /// The CPU that took the interrupt of a device that made it.
+    pub device_cpu: Option<u16>,
 }
 
 /// A sleep and how it ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sleep {
     pub thread: u32,
+    /// When it began; `None`: before the recording.
+    pub began: Option<Ns>,
     pub end: SleepEnd,
 }
 
@@ -383,7 +392,7 @@ impl Builder {
             self.push(thread, RawStep::Exit);
             self.threads[thread as usize].state = State::Dead;
         } else if sleeps {
-            self.sleep(thread);
+            self.sleep(thread, Some(at));
         } else {
             self.threads[thread as usize].state = State::Runnable { woken_at: None };
         }
@@ -401,7 +410,7 @@ impl Builder {
                 }
             },
             State::Unknown => {
-                let sleep = self.sleep(thread);
+                let sleep = self.sleep(thread, None);
                 match self.threads[thread as usize].pending {
                     Some(wakeup) => {
                         self.wake(thread, sleep, wakeup);
@@ -438,7 +447,7 @@ impl Builder {
         let Some(thread) = self.thread(task) else { return };
         let sleep = match self.threads[thread as usize].state {
             State::Asleep { sleep } => sleep,
-            State::Unknown => self.sleep(thread),
+            State::Unknown => self.sleep(thread, None),
             _ => {
                 // It had not slept yet.
                 self.threads[thread as usize].pending = None;
@@ -685,9 +694,9 @@ impl Builder {
     }
 
     /// A thread goes to sleep; the number of its sleep.
-    fn sleep(&mut self, thread: u32) -> u32 {
+    fn sleep(&mut self, thread: u32, began: Option<Ns>) -> u32 {
         let sleep = self.sleeps.len() as u32;
-        self.sleeps.push(Sleep { thread, end: SleepEnd::Open });
+        self.sleeps.push(Sleep { thread, began, end: SleepEnd::Open });
         self.push(thread, RawStep::Sleep(sleep));
         self.threads[thread as usize].state = State::Asleep { sleep };
         sleep
@@ -699,9 +708,13 @@ impl Builder {
             self.full = Some(Full::Steps);
             return None;
         }
+        let device_cpu = match by {
+            Waker::Device { cpu } => Some(cpu),
+            _ => None,
+        };
         let by = self.running(by);
         let wakeup = self.wakeups.len() as u32;
-        self.wakeups.push(Wakeup { at, by });
+        self.wakeups.push(Wakeup { at, by, device_cpu });
         if let Some(by) = by {
             self.account(at, by);
             self.push(by, RawStep::Wake(wakeup));

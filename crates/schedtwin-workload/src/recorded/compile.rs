@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! From a finished recording to programs: time becomes work, wakeups become tickets.
 
-use super::builder::{Builder, RawStep, SleepEnd, Thread, ThreadFacts};
+use super::builder::{Builder, RawStep, Sleep, SleepEnd, Thread, ThreadFacts, Wakeup};
 use super::{
-    Code, Excluded, LATENCIES_LEAST, LATENCY_NAMES, Recorded, RecordedThread, Recording, Step,
-    ThreadCode, WARMUP, WARMUP_PER_THREAD,
+    ANSWER_MOST_NS, Code, DeviceInterrupt, Excluded, LATENCIES_LEAST, LATENCY_NAMES, Recorded,
+    RecordedThread, Recording, Step, ThreadCode, Ticket, WARMUP, WARMUP_PER_THREAD,
 };
 use schedtwin_types::fnv::Fnv1a;
 use schedtwin_types::{CpuId, CpuMask, MAX_CPUS, Ns, Policy, ThreadId, Work};
@@ -53,7 +53,7 @@ impl PathCosts {
         match step {
             Step::Work(_) => 0,
             Step::Post { .. } => self.wake,
-            Step::Wait { .. } | Step::Until(_) => self.sleep,
+            Step::Wait { .. } | Step::Until { .. } => self.sleep,
             Step::Priority(_) | Step::Affinity(_) | Step::Clamps(..) => self.priority,
             Step::Clone(_) => self.fork,
             Step::Exit => self.exit,
@@ -145,21 +145,31 @@ impl<'a> Compiler<'a> {
             warmup: WARMUP + WARMUP_PER_THREAD * Ns::from(count),
             ..Code::default()
         };
+        let start = builder.start.unwrap_or(0);
         let mut tickets = Vec::with_capacity(builder.sleeps.len());
         let mut posts = vec![None; builder.wakeups.len()];
         for sleep in &builder.sleeps {
             let mut ticket = None;
             if let SleepEnd::Wakeup(wakeup) = sleep.end
-                && let Some(by) = builder.wakeups[wakeup as usize].by
-                && numbers[by as usize].is_some()
                 && let Some(sleeper) = numbers[sleep.thread as usize]
             {
-                ticket = Some(code.sleeper.len() as u32);
-                code.sleeper.push(sleeper);
-                posts[wakeup as usize] = ticket;
+                let Wakeup { at, by, device_cpu } = builder.wakeups[wakeup as usize];
+                let next = code.tickets.len() as u32;
+                let mut answer = None;
+                if by.is_some_and(|by| numbers[by as usize].is_some()) {
+                    ticket = Some(next);
+                    posts[wakeup as usize] = ticket;
+                } else if let Some(cpu) = device_cpu {
+                    ticket = Some(next);
+                    answer = answer_ns(sleep, at).map(|ns| (cpu, ns));
+                    let at = at.saturating_sub(start);
+                    code.interrupts.push(DeviceInterrupt { at, cpu, ticket: next });
+                }
+                code.tickets.extend(ticket.map(|_| Ticket { sleeper, answer }));
             }
             tickets.push(ticket);
         }
+        code.interrupts.sort_unstable();
         Compiler { builder, silicon, recorded, code, numbers, tickets, posts }
     }
 
@@ -175,7 +185,7 @@ impl<'a> Compiler<'a> {
             // Who runs at the beginning begins with it; a child of a thread that is left out, at its birth.
             let start = self.builder.start.unwrap_or(0);
             let born = thread.forked.map_or(0, |(_, at)| at.saturating_sub(start));
-            self.code.steps.push(Step::Until(born));
+            self.code.steps.push(Step::Until { at: born, least: 0 });
         }
         for raw in &thread.steps {
             let work = match *raw {
@@ -253,17 +263,23 @@ impl<'a> Compiler<'a> {
             RawStep::Sleep(sleep) => match self.builder.sleeps[sleep as usize].end {
                 SleepEnd::Wakeup(wakeup) => match self.tickets[sleep as usize] {
                     Some(ticket) => {
-                        self.recorded.tied_to_waker += 1;
+                        let by_device = self.posts[wakeup as usize].is_none();
+                        self.recorded.tied_to_waker += u64::from(!by_device);
+                        self.recorded.tied_to_time += u64::from(by_device);
+                        self.recorded.by_device += u64::from(by_device);
                         Step::Wait { ticket }
                     }
                     None => {
                         self.recorded.tied_to_time += 1;
-                        Step::Until(self.builder.wakeups[wakeup as usize].at.saturating_sub(start))
+                        let at = self.builder.wakeups[wakeup as usize].at;
+                        let least =
+                            answer_ns(&self.builder.sleeps[sleep as usize], at).unwrap_or(0);
+                        Step::Until { at: at.saturating_sub(start), least }
                     }
                 },
                 SleepEnd::Unmatched { at, first } => {
                     self.recorded.unmatched += u64::from(!first);
-                    Step::Until(at.saturating_sub(start))
+                    Step::Until { at: at.saturating_sub(start), least: 0 }
                 }
                 SleepEnd::Open => {
                     // The last step: behind it a thread sleeps for ever.
@@ -311,6 +327,12 @@ impl Compiler<'_> {
         by_name.iter_mut().for_each(|(_, latencies)| latencies.sort_unstable());
         by_name
     }
+}
+
+/// How long after its beginning a sleep is ended by an answer; `None`: by something else.
+fn answer_ns(sleep: &Sleep, ended: Ns) -> Option<u32> {
+    let ns = ended.checked_sub(sleep.began?)?;
+    (ns <= ANSWER_MOST_NS).then_some(ns as u32)
 }
 
 /// The run of a thread that is being added up.

@@ -15,11 +15,16 @@
 //!    sleeper's ticket at the same point of **its** work, and the sleeper waits for the ticket. So
 //!    a waker that is slower under another kernel makes its wakee later, as in reality.
 //! 3. A wakeup by an interrupt, by the idle task or by a thread that is left out stays tied to its
-//!    recorded time, and so does a sleep whose wakeup is not in the trace (*unmatched*).
+//!    recorded time, and so does a sleep whose wakeup is not in the trace (*unmatched*). One that a device made is an
+//!    interrupt at that time on the recorded CPU, which posts the sleeper's ticket; all others are timers.
 //! 4. Each sleep has a ticket of its own, so that none is lost: a ticket that is posted early lets
 //!    the sleeper pass without sleeping. Tickets cannot deadlock: a sleep depends on a
 //!    post that was recorded before the sleep ended.
-//! 5. A thread has the priority that it was recorded with. A change that takes effect with a wakeup
+//! 5. An interrupt that ends a sleep of at most [`ANSWER_MOST_NS`] is the *answer* to what the thread has just asked
+//!    for: a block read, a bus transfer, a short pause. A thread that goes to sleep later than it did in the recording gets it
+//!    as much later; it does not find it there already. Longer sleeps end at their recorded time, and so the thread
+//!    catches up.
+//! 6. A thread has the priority that it was recorded with. A change that takes effect with a wakeup
 //!    (a binder thread that inherits its caller's) is made before the sleep, so that the wakeup finds it.
 //!
 //! ```text
@@ -34,8 +39,8 @@
 //! The twin charges the paths of its own kernel (system calls, wakeups, switches, forks) and the recorded time
 //! contains those of the recorded one, so an estimate is taken off: see [`PathCosts`].
 //!
-//! Differences: a wakeup that is tied to time is a timer of the sleeper, armed where it went to sleep, not a device's
-//! interrupt on the recorded CPU: idle governors see it coming. Affinities, policies and clamps are those that the recording
+//! Differences: a wakeup that is tied to time is a timer of the sleeper, armed where it went to sleep, unless the recording
+//! tells that a device made it: idle governors see it coming. Affinities, policies and clamps are those that the recording
 //! tells beside its events ([`ThreadFacts`]), as ours does. Most tell none: then only kernel threads that are named after
 //! their CPU are pinned, real-time threads are `SCHED_FIFO` and all others `SCHED_OTHER`. Groups are not told, and deadline
 //! threads become `SCHED_FIFO` 99. Time in interrupts counts as work of the thread that they interrupted.
@@ -62,6 +67,10 @@ pub const WARMUP: Ns = 200_000_000;
 
 /// Forking a thread costs some 25 us of work, four times that on a small core at half speed.
 pub const WARMUP_PER_THREAD: Ns = 100_000;
+
+/// The longest sleep whose end by an interrupt is taken for an answer: storage and buses answer within it, frames and periods
+/// of applications are longer.
+pub const ANSWER_MOST_NS: Ns = 2_000_000;
 
 /// The most threads of a recording that are replayed: a phone has some 3000, of which 400 run within seconds.
 pub const THREADS_MAX: usize = 16_384;
@@ -135,6 +144,8 @@ pub struct Recorded {
     pub tied_to_waker: u64,
     /// Sleeps tied to the recorded time of an interrupt.
     pub tied_to_time: u64,
+    /// Those of them that a device's interrupt ends on its recorded CPU.
+    pub by_device: u64,
     /// Sleeps whose wakeup is not in the trace: tied to the time when the thread ran again.
     pub unmatched: u64,
     /// Sleeps that no wakeup ended before the recording did.
@@ -220,8 +231,11 @@ pub(crate) enum Step {
     Wait {
         ticket: u32,
     },
-    /// Sleep until a time after the recording's beginning.
-    Until(Ns),
+    /// Sleep until a time after the recording's beginning, and for at least that long: see [`ANSWER_MOST_NS`].
+    Until {
+        at: Ns,
+        least: u32,
+    },
     /// Take the kernel's priority.
     Priority(i32),
     /// Use these CPUs only: a number among [`Code::masks`].
@@ -237,14 +251,35 @@ pub(crate) enum Step {
 pub(crate) struct Code {
     pub threads: Vec<ThreadCode>,
     pub steps: Vec<Step>,
-    /// Index of the thread whose sleep the ticket is for.
-    pub sleeper: Vec<u32>,
+    /// By their numbers.
+    pub tickets: Vec<Ticket>,
     /// Sets of CPUs that threads are bound to.
     pub masks: Vec<CpuMask>,
+    /// Interrupts of devices, in the order of their times.
+    pub interrupts: Vec<DeviceInterrupt>,
     pub span: Ns,
     pub warmup: Ns,
     /// Work of all steps.
     pub work: u128,
+}
+
+/// A ticket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ticket {
+    /// Index of the thread whose sleep it is for.
+    pub sleeper: u32,
+    /// A device posts it as an answer, on that CPU and so long after it was asked.
+    pub answer: Option<(u16, u32)>,
+}
+
+/// An interrupt of a device that wakes a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct DeviceInterrupt {
+    /// After the recording's beginning.
+    pub at: Ns,
+    pub cpu: u16,
+    /// The ticket that it posts.
+    pub ticket: u32,
 }
 
 /// A thread.

@@ -11,11 +11,13 @@
 //! The recorded wakeup already happened at its time, slack included, so the sleep asks for that much
 //! less: it ends at its recorded time, or up to 50 us early where another timer expires on that CPU.
 
-use super::Code;
-use super::Step;
+use super::{Code, DeviceInterrupt, Step};
 use schedtwin_types::{
-    CpuMask, FutexId, Mark, Mode, Ns, Op, Outcome, Policy, ProcessId, SchedAttr, Syscall, ThreadId,
+    CpuId, CpuMask, FutexId, Mark, Mode, NEVER, Ns, Op, Outcome, Policy, ProcessId, SchedAttr,
+    Syscall, ThreadId,
 };
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 /// Linux's default `timer_slack_ns` (init/init_task.c).
@@ -30,7 +32,7 @@ const DEFAULT_PRIO: i32 = 120;
 const END_FUTEX: FutexId = FutexId(0);
 
 /// How much of a recording is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
     /// Work that is done, ns at capacity 1024.
     pub work: u128,
@@ -38,6 +40,20 @@ pub struct Done {
     pub work_recorded: u128,
     /// Recorded sleeps in which the thread slept: it does not if what it waits for is there already.
     pub sleeps: u64,
+    /// Those in which it did not, by the name of the thread: the most first.
+    pub early: Vec<(Arc<str>, u64)>,
+}
+
+/// Interrupt lines of a run: each recorded CPU has one, or shares it with others beyond that number.
+const LINES_MAX: usize = 32;
+
+/// An interrupt line: its interrupts, as numbers among those of the recording, and which is next.
+#[derive(Clone, Debug, Default)]
+struct Line {
+    interrupts: Arc<[u32]>,
+    next: usize,
+    /// Answers that were asked for late: when they come, on which CPU, and their tickets.
+    late: BinaryHeap<Reverse<(Ns, u16, u32)>>,
 }
 
 /// All threads of a recording in a run.
@@ -51,6 +67,9 @@ pub(crate) struct Replay {
     /// When the recording begins.
     begin: Ns,
     nr_cpus: usize,
+    /// Interrupts of devices by line, and whether that of the next one has changed.
+    lines: Vec<Line>,
+    devices_changed: bool,
     /// Work that is done, and sleeps that were begun.
     work: u128,
     sleeps: u64,
@@ -84,6 +103,8 @@ struct Thread {
     working: bool,
     at: u32,
     released: Ns,
+    /// Sleeps that it passed over.
+    early: u32,
     /// Parameters that the kernel knows: priority, policy and clamps, and the CPUs that it may use.
     known: SchedAttr,
     affinity: Option<u32>,
@@ -101,6 +122,7 @@ impl Replay {
             working: false,
             at: thread.first,
             released: 0,
+            early: 0,
             known: SchedAttr::default(),
             affinity: None,
             prio: DEFAULT_PRIO,
@@ -109,10 +131,12 @@ impl Replay {
         };
         Replay {
             threads: code.threads.iter().map(thread).collect(),
-            posted: vec![false; code.sleeper.len()],
+            posted: vec![false; code.tickets.len()],
             main: Main::Born,
             begin: 0,
             nr_cpus,
+            lines: lines(&code),
+            devices_changed: false,
             work: 0,
             sleeps: 0,
             name: Arc::from("replay"),
@@ -149,7 +173,61 @@ impl Replay {
     }
 
     pub fn done(&self) -> Done {
-        Done { work: self.work, work_recorded: self.code.work, sleeps: self.sleeps }
+        let mut by_name: BTreeMap<Arc<str>, u64> = BTreeMap::new();
+        for (thread, code) in self.threads.iter().zip(&self.code.threads) {
+            if thread.early > 0 {
+                *by_name.entry(code.name.clone()).or_default() += u64::from(thread.early);
+            }
+        }
+        let mut early: Vec<_> = by_name.into_iter().collect();
+        early.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        Done { work: self.work, work_recorded: self.code.work, sleeps: self.sleeps, early }
+    }
+
+    pub fn nr_devices(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// The interrupt that is next on a line, and whether it is one that was asked for late.
+    fn due(&self, line: usize) -> Option<(DeviceInterrupt, bool)> {
+        let Line { interrupts, next, late } = &self.lines[line];
+        let recorded = interrupts.get(*next).map(|index| self.code.interrupts[*index as usize]);
+        match late.peek() {
+            Some(&Reverse((at, cpu, ticket))) if recorded.is_none_or(|due| at < due.at) => {
+                Some((DeviceInterrupt { at, cpu, ticket }, true))
+            }
+            _ => recorded.map(|due| (due, false)),
+        }
+    }
+
+    pub fn device_cpu(&self, line: usize) -> CpuId {
+        let cpu = self.due(line).map_or(0, |(due, _)| due.cpu);
+        CpuId(if usize::from(cpu) < self.nr_cpus { cpu } else { 0 })
+    }
+
+    pub fn device_at(&self, line: usize) -> Ns {
+        match self.due(line) {
+            Some((due, _)) if self.main != Main::Born => self.begin + due.at,
+            _ => NEVER,
+        }
+    }
+
+    pub fn take_devices_changed(&mut self) -> bool {
+        std::mem::take(&mut self.devices_changed)
+    }
+
+    /// Posts what an interrupt brings.
+    pub fn device_interrupt(&mut self, line: usize, now: Ns, wakes: &mut Vec<FutexId>) {
+        while let Some((due, late)) = self.due(line)
+            && self.begin + due.at <= now
+        {
+            match late {
+                true => drop(self.lines[line].late.pop()),
+                false => self.lines[line].next += 1,
+            }
+            wakes.extend(self.post(due.ticket, now));
+        }
+        self.devices_changed = true;
     }
 
     pub fn next(&mut self, thread: ThreadId, _outcome: Outcome, now: Ns) -> Op {
@@ -162,6 +240,7 @@ impl Replay {
     fn next_of_main(&mut self, now: Ns) -> Op {
         if self.main == Main::Born {
             self.begin = now + self.code.warmup;
+            self.devices_changed = true;
             self.main = Main::Clone { next: 0 };
         }
         if let Main::Clone { next } = self.main {
@@ -210,34 +289,43 @@ impl Replay {
             }
             let step = self.code.steps[at as usize];
             match step {
-                Step::Until(after) => {
-                    let until = self.begin + after;
+                Step::Until { at: after, least } => {
                     if let Some(mark) = self.job_done(index) {
                         return mark;
                     }
                     let slept = self.threads[index].state == State::Timed;
+                    let answered = if least > 0 { now + Ns::from(least) } else { 0 };
+                    let until = (self.begin + after).max(answered);
                     if !slept && until > now {
                         self.threads[index].state = State::Timed;
-                        // The wait for the beginning was not recorded.
+                        // Nothing was recorded of the wait for the beginning.
                         self.sleeps += u64::from(after > 0);
+                        self.threads[index].released = until;
                         let fair = self.threads[index].prio >= MAX_RT_PRIO;
                         let slack = if fair { TIMER_SLACK } else { 0 };
-                        let until = until.saturating_sub(slack);
+                        let until = until.saturating_sub(slack).max(now + 1);
                         return Op::Call(Syscall::NanosleepUntil { until });
                     }
-                    self.threads[index].released = until;
+                    if !slept {
+                        self.threads[index].early += u32::from(after > 0);
+                        self.threads[index].released = until;
+                    }
                 }
                 Step::Wait { ticket } => {
                     if let Some(mark) = self.job_done(index) {
                         return mark;
                     }
                     let waited = self.threads[index].state == State::Waits;
+                    if !waited && self.posted[ticket as usize] {
+                        self.ask_late(ticket, now);
+                    }
                     if !self.posted[ticket as usize] {
                         self.threads[index].state = State::Waits;
                         self.sleeps += u64::from(!waited);
                         return Op::Call(Syscall::FutexWait { futex: futex_of(index) });
                     }
                     if !waited {
+                        self.threads[index].early += 1;
                         self.threads[index].released = now;
                     }
                 }
@@ -247,15 +335,15 @@ impl Replay {
             thread.state = State::Going;
             thread.at += 1;
             match step {
-                Step::Until(_) | Step::Wait { .. } => {}
+                Step::Until { .. } | Step::Wait { .. } => {}
                 Step::Work(work) => {
                     thread.working = true;
                     thread.computes = work;
                     return Op::Compute { work, mode: Mode::User };
                 }
                 Step::Post { ticket } => {
-                    if let Some(call) = self.post(ticket, now) {
-                        return Op::Call(call);
+                    if let Some(futex) = self.post(ticket, now) {
+                        return Op::Call(Syscall::FutexWake { futex, count: 1 });
                     }
                 }
                 Step::Priority(prio) => {
@@ -294,16 +382,27 @@ impl Replay {
         std::mem::take(&mut thread.working).then_some(Op::Mark(Mark::JobDone { released }))
     }
 
-    /// Posts a ticket; the call that wakes the sleeper, if it sleeps for just that.
-    fn post(&mut self, ticket: u32, now: Ns) -> Option<Syscall> {
+    /// A thread waits for something that was there before it asked. An answer comes after it was asked for.
+    fn ask_late(&mut self, ticket: u32, now: Ns) {
+        if let Some((cpu, ns)) = self.code.tickets[ticket as usize].answer {
+            self.posted[ticket as usize] = false;
+            let at = now + Ns::from(ns) - self.begin;
+            let line = usize::from(cpu) % LINES_MAX;
+            self.lines[line].late.push(Reverse((at, cpu, ticket)));
+            self.devices_changed = true;
+        }
+    }
+
+    /// Posts a ticket; the futex of the sleeper, if it sleeps for just that.
+    fn post(&mut self, ticket: u32, now: Ns) -> Option<FutexId> {
         self.posted[ticket as usize] = true;
-        let index = self.code.sleeper[ticket as usize] as usize;
+        let index = self.code.tickets[ticket as usize].sleeper as usize;
         let sleeper = &mut self.threads[index];
         let sleeps_for_it = sleeper.state == State::Waits
             && self.code.steps[sleeper.at as usize] == (Step::Wait { ticket });
         sleeps_for_it.then(|| {
             sleeper.released = now;
-            Syscall::FutexWake { futex: futex_of(index), count: 1 }
+            futex_of(index)
         })
     }
 
@@ -333,6 +432,22 @@ impl Replay {
         let had = std::mem::replace(&mut thread.known, wanted);
         (had != wanted).then_some(Syscall::SchedSetattr(wanted))
     }
+}
+
+/// The lines of a recording's interrupts. CPUs with one line follow each other on it.
+fn lines(code: &Code) -> Vec<Line> {
+    let mut by_line: Vec<Vec<u32>> = Vec::new();
+    for (index, interrupt) in code.interrupts.iter().enumerate() {
+        let line = usize::from(interrupt.cpu) % LINES_MAX;
+        if line >= by_line.len() {
+            by_line.resize_with(line + 1, Vec::new);
+        }
+        by_line[line].push(index as u32);
+    }
+    by_line
+        .into_iter()
+        .map(|interrupts| Line { interrupts: interrupts.into(), ..Line::default() })
+        .collect()
 }
 
 /// The futex of a thread's own.
