@@ -493,6 +493,10 @@ pub struct Replay {
     /// Print where the executions of the first seed part, and why, instead of a table
     #[arg(long, conflicts_with_all = ["fail_if", "format", "html", "trace", "record", "more", "per_cpu", "all", "metrics"])]
     pub first_difference: bool,
+    /// Print whether the verdict on the first half of the recording holds for its second half, instead of a table: both are
+    /// replayed on the first kernel
+    #[arg(long, conflicts_with_all = ["fail_if", "format", "html", "trace", "record", "more", "per_cpu", "all", "metrics", "first_difference", "duration"])]
+    pub halves: bool,
     /// Also write a page with figures, for a browser; it loads nothing from anywhere
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
@@ -642,12 +646,16 @@ pub struct Aa {
 
 #[derive(Args)]
 pub struct Convert {
-    /// A record, or a Perfetto trace that schedtwin wrote
+    /// A record or trace of a run, or a recording of a device in any format that replay reads
     #[arg(value_name = "IN")]
     pub from: PathBuf,
-    /// Where to; the ending says in which format
+    /// Where to. The ending says in which format: .pftrace, .txt, .rec, .jsonl (records: of runs only); .json is an rt-app file;
+    /// a folder, written with a / at its end, gets a CSV table for each tracepoint
     #[arg(value_name = "OUT")]
     pub to: PathBuf,
+    /// The machine that the recording was made on: makes work of time in an rt-app file
+    #[arg(short, long, value_name = "MACHINE")]
+    pub machine: Option<String>,
 }
 
 #[cfg(test)]

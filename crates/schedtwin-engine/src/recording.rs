@@ -98,6 +98,19 @@ pub fn read_trace<'a>(
     }
 }
 
+/// As [`read_trace`], of what comes `skip` after the recording's beginning.
+pub fn read_trace_behind<'a>(
+    path: &Path,
+    recorded_on: impl Into<Device<'a>>,
+    replayed_on: &Machine,
+    skip: Ns,
+) -> Result<TraceRecording, Diagnostics> {
+    let name = path.display().to_string();
+    let source = sources::open(path).map_err(|fault| unreadable(&name, &fault))?;
+    let feed = Feed { skip, ..Feed::default() };
+    read_with(feed, source, &name, recorded_on.into(), replayed_on)
+}
+
 /// As [`read_trace`], from any text or other content of a file.
 pub fn read_trace_from<'a>(
     content: impl std::io::BufRead,
@@ -114,13 +127,23 @@ pub fn read_trace_from<'a>(
 
 /// As [`read_trace`], from the events of any source.
 pub fn read_events<'a>(
-    mut source: impl TraceSource,
+    source: impl TraceSource,
     name: &str,
     recorded_on: impl Into<Device<'a>>,
     replayed_on: &Machine,
     duration: Option<Ns>,
 ) -> Result<TraceRecording, Diagnostics> {
-    let mut feed = Feed { duration, ..Feed::default() };
+    let feed = Feed { duration, ..Feed::default() };
+    read_with(feed, source, name, recorded_on.into(), replayed_on)
+}
+
+fn read_with(
+    mut feed: Feed,
+    mut source: impl TraceSource,
+    name: &str,
+    device: Device<'_>,
+    replayed_on: &Machine,
+) -> Result<TraceRecording, Diagnostics> {
     while let Some(event) = source.next_event().map_err(|fault| unreadable(name, &fault))? {
         if feed.event(&event, source.names()).is_break() {
             break;
@@ -135,7 +158,6 @@ pub fn read_events<'a>(
         let help = "--duration replays its beginning only".to_owned();
         return Err(refusal(name, "the trace is longer than a day", Some(help)));
     }
-    let device: Device<'_> = recorded_on.into();
     check(name, &builder, device.machine)?;
     let device::Silicon { cpus, clusters, mut assumptions, own_numbers } =
         device::silicon(&builder, device).map_err(|fault| refusal(name, fault, None))?;
@@ -194,6 +216,8 @@ const LONGEST: Ns = 24 * 3600 * 1_000_000_000;
 struct Feed {
     builder: Builder,
     duration: Option<Ns>,
+    /// Events before that much after the beginning are left out.
+    skip: Ns,
     start: Option<Ns>,
     too_long: bool,
     unknown: u64,
@@ -217,6 +241,13 @@ impl Feed {
         }
         let cpu = event.cpu.index();
         self.handlers.event(event, names);
+        if at.saturating_sub(start) < self.skip {
+            // Clocks go on with the frequency that they have.
+            if let TraceEventKind::Frequency { cpu, khz } = event.kind {
+                self.builder.frequency(at, cpu.index(), khz);
+            }
+            return ControlFlow::Continue(());
+        }
         let builder = &mut self.builder;
         builder.time(at);
         builder.cpu_exists(cpu);

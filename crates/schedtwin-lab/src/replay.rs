@@ -6,6 +6,8 @@
 //! every kernel's runs. A [`Verdict`] for each kernel says whether it placed the work as recorded. They need not agree: the recorded device had another kernel, caches, interrupts and threads
 //! that the twin has not. They tell how far to trust the table.
 
+pub mod halves;
+pub mod rtapp;
 pub mod trust;
 
 use std::collections::BTreeMap;
@@ -672,6 +674,8 @@ mod tests {
             pid: 1,
             cpu_time_ns: ms * MS,
             excluded,
+            prio: 120,
+            jobs: Default::default(),
         };
         let recorded = Recorded {
             span_ns: 4000 * MS,

@@ -2,6 +2,7 @@
 //! From a finished recording to programs: time becomes work, wakeups become tickets.
 
 use super::builder::{Builder, RawStep, Sleep, SleepEnd, Thread, ThreadFacts, Wakeup};
+use super::jobs::{Collector, Jobs};
 use super::{
     ANSWER_MOST_NS, Code, DeviceInterrupt, Excluded, LATENCIES_LEAST, LATENCY_NAMES, Recorded,
     RecordedThread, Recording, Step, ThreadCode, Ticket, WARMUP, WARMUP_PER_THREAD,
@@ -99,6 +100,8 @@ impl Builder {
                     pid: thread.pid,
                     cpu_time_ns: thread.cpu_time_ns,
                     excluded: Excluded::by_name(&thread.name),
+                    prio: thread.first_prio,
+                    jobs: Jobs::default(),
                 })
                 .collect(),
             busy_ns: self.busy_ns().collect(),
@@ -187,6 +190,7 @@ impl<'a> Compiler<'a> {
             let born = thread.forked.map_or(0, |(_, at)| at.saturating_sub(start));
             self.code.steps.push(Step::Until { at: born, least: 0 });
         }
+        let mut jobs = Collector::new(start_of(self.builder, thread));
         for raw in &thread.steps {
             let work = match *raw {
                 RawStep::Cycles { cpu, cycles } => self.silicon.work_of_cycles(cpu, cycles),
@@ -195,12 +199,14 @@ impl<'a> Compiler<'a> {
             };
             self.recorded.work += work;
             run.work += work;
+            jobs.step(raw, work, self.builder);
             if let Some(step) = self.step(raw) {
                 run.flush_before(step, &mut self.code);
                 self.code.steps.push(step);
             }
         }
         run.flush(&mut self.code);
+        self.recorded.threads[index as usize].jobs = jobs.finish();
         self.recorded.paths_taken_off += run.taken_off;
         let (affinity, policy, clamps) = self.facts(thread);
         self.recorded.forked += u64::from(forked.is_some());
@@ -327,6 +333,11 @@ impl Compiler<'_> {
         by_name.iter_mut().for_each(|(_, latencies)| latencies.sort_unstable());
         by_name
     }
+}
+
+/// When a thread begins its first job.
+fn start_of(builder: &Builder, thread: &Thread) -> Ns {
+    thread.forked.map_or(builder.start.unwrap_or(0), |(_, at)| at)
 }
 
 /// How long after its beginning a sleep is ended by an answer; `None`: by something else.

@@ -48,10 +48,12 @@
 
 mod builder;
 mod compile;
+mod jobs;
 mod programs;
 
 pub use builder::{Builder, Frequencies, Full, Seen, ThreadFacts, Waker};
 pub use compile::{PathCosts, RecordedCpu, Silicon};
+pub use jobs::{Jobs, Period};
 pub use programs::Done;
 pub(crate) use programs::Replay;
 
@@ -117,6 +119,10 @@ pub struct RecordedThread {
     pub cpu_time_ns: Ns,
     /// Set if it is not replayed.
     pub excluded: Option<Excluded>,
+    /// Its priority at the start, as the kernel's number.
+    pub prio: i32,
+    /// Its work in summary; nothing where it is not replayed.
+    pub jobs: Jobs,
 }
 
 /// The content of a recording, as far as a replay can be compared with it.
