@@ -19,6 +19,11 @@
 //! `sched_wakeup`, or, in traces without those, until the thread runs. A waking of a thread that then does
 //! not sleep is forgotten with its `sched_wakeup`.
 //!
+//! **Hand-over.** A thread that is woken and at once preempts its waker on its CPU runs before the waker does anything more. If it
+//! sleeps again before the waker goes on, that order is kept: the waker goes on once the other has got there. Many wakers look
+//! then whether the other has answered, as both ends of a pipe do, and find the answer without a sleep that would tell. It
+//! counts for pairs only that wake each other, see `compile`: a waker that needs no answer goes on.
+//!
 //! Work is kept as ns × kHz until the end, when the silicon is known.
 
 use super::{Excluded, STEPS_MAX, THREADS_MAX};
@@ -136,6 +141,8 @@ pub(super) enum RawStep {
     Clamps(u16, u16),
     /// Starts the thread of that index.
     Clone(u32),
+    /// Goes on once the sleep of that number has begun: see [`Builder`].
+    After(u32),
     Exit,
 }
 
@@ -197,6 +204,12 @@ pub(super) struct Thread {
     /// Facts at its start, and its allowed CPUs and clamps as the latest event tells them.
     pub facts: ThreadFacts,
     told: (Option<u32>, Option<(u16, u16)>),
+    /// Index of the waker that it preempted, until it sleeps.
+    handed_by: Option<u32>,
+    /// The thread that preempted this one when it woke it.
+    handed_to: Option<u32>,
+    /// The sleep that that one has begun since.
+    handed_back: Option<u32>,
     /// Index of the thread that forked it, and when.
     pub forked: Option<(u32, Ns)>,
     excluded: bool,
@@ -214,6 +227,8 @@ struct Cpu {
     /// Since when its events are complete; `None`: since the recording's beginning.
     complete_since: Option<Ns>,
     running: Option<u32>,
+    /// The thread that the running one has woken last, since it runs.
+    woke: Option<u32>,
     /// 0: unknown.
     khz: u32,
     busy_ns: Ns,
@@ -340,10 +355,28 @@ impl Builder {
             self.contradictions += 1;
             self.stop(was);
         }
+        let woke = self.cpus[cpu].woke.take();
         if let Some(next) = next
             && let Some(thread) = self.thread(next)
         {
             self.switch_in(at, cpu, thread, next);
+            if let Some(was) = was
+                && woke == Some(thread)
+                && self.threads[was as usize].state == (State::Runnable { woken_at: None })
+            {
+                self.threads[was as usize].handed_to = Some(thread);
+                self.threads[thread as usize].handed_by = Some(was);
+            }
+        }
+    }
+
+    /// A thread goes on: behind the sleep of the one that it had handed its CPU to, if that has slept since.
+    fn goes_on(&mut self, thread: u32) {
+        let t = &mut self.threads[thread as usize];
+        let Some(to) = t.handed_to.take() else { return };
+        match t.handed_back.take() {
+            Some(sleep) => self.push(thread, RawStep::After(sleep)),
+            None => self.threads[to as usize].handed_by = None,
         }
     }
 
@@ -429,6 +462,7 @@ impl Builder {
             State::Dead => unreachable!("its number names another thread now"),
         }
         self.priority(thread, seen.prio);
+        self.goes_on(thread);
         self.threads[thread as usize].state = State::Running { cpu: cpu as u16, since: at };
         self.cpus[cpu].running = Some(thread);
         let last_cpu = self.threads[thread as usize].last_cpu.replace(cpu as u16);
@@ -439,6 +473,16 @@ impl Builder {
     pub fn waking(&mut self, at: Ns, by: Waker, task: Seen<'_>) {
         if let Some(thread) = self.thread(task) {
             self.threads[thread as usize].pending = self.wakeup_made(at, by);
+            self.has_woken(by, thread);
+        }
+    }
+
+    /// Notes whom the running task of a CPU has woken.
+    fn has_woken(&mut self, by: Waker, thread: u32) {
+        if let Some(by) = self.running(by)
+            && let State::Running { cpu, .. } = self.threads[by as usize].state
+        {
+            self.cpus[cpu as usize].woke = Some(thread);
         }
     }
 
@@ -457,6 +501,7 @@ impl Builder {
         let pending = self.threads[thread as usize].pending;
         let Some(wakeup) = pending.or_else(|| self.wakeup_made(at, by)) else { return };
         let woken_at = self.wake(thread, sleep, wakeup);
+        self.has_woken(by, thread);
         self.priority(thread, task.prio);
         self.threads[thread as usize].state = State::Runnable { woken_at: Some(woken_at) };
     }
@@ -632,6 +677,9 @@ impl Builder {
             first_prio: seen.prio,
             facts: ThreadFacts::default(),
             told: (None, None),
+            handed_by: None,
+            handed_to: None,
+            handed_back: None,
             forked: None,
             excluded: Excluded::by_name(seen.comm).is_some(),
             last_cpu: None,
@@ -699,6 +747,11 @@ impl Builder {
         self.sleeps.push(Sleep { thread, began, end: SleepEnd::Open });
         self.push(thread, RawStep::Sleep(sleep));
         self.threads[thread as usize].state = State::Asleep { sleep };
+        if let Some(by) = self.threads[thread as usize].handed_by.take()
+            && self.threads[by as usize].handed_to == Some(thread)
+        {
+            self.threads[by as usize].handed_back = Some(sleep);
+        }
         sleep
     }
 

@@ -9,7 +9,7 @@ use super::{
 };
 use schedtwin_types::fnv::Fnv1a;
 use schedtwin_types::{CpuId, CpuMask, MAX_CPUS, Ns, Policy, ThreadId, Work};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -58,9 +58,15 @@ impl PathCosts {
             Step::Priority(_) | Step::Affinity(_) | Step::Clamps(..) => self.priority,
             Step::Clone(_) => self.fork,
             Step::Exit => self.exit,
+            // A preemption is recorded there, and the twin charges a sleep.
+            Step::After(_) => self.sleep,
         }
     }
 }
+
+/// Of how many hand-overs one has to be answered by a wakeup the other way, so that the waker is taken to wait for an answer. Most
+/// answers are not seen: who is preempted does not sleep.
+const ANSWERS_OF: u64 = 10;
 
 /// Capacity of the largest CPU at its highest frequency.
 const FULL_CAPACITY: u128 = 1024;
@@ -115,6 +121,7 @@ impl Builder {
             ..Recorded::default()
         };
         let mut compiler = Compiler::new(&self, silicon, recorded);
+        compiler.find_handovers(&threads);
         for (index, thread) in threads.iter().enumerate() {
             compiler.thread(index as u32, thread);
         }
@@ -133,6 +140,8 @@ struct Compiler<'a> {
     tickets: Vec<Option<u32>>,
     /// Of each wakeup the ticket that it posts.
     posts: Vec<Option<u32>>,
+    /// Of sleeps that a waker waits for, the number of the hand-over.
+    handovers: BTreeMap<u32, u32>,
 }
 
 impl<'a> Compiler<'a> {
@@ -173,7 +182,60 @@ impl<'a> Compiler<'a> {
             tickets.push(ticket);
         }
         code.interrupts.sort_unstable();
-        Compiler { builder, silicon, recorded, code, numbers, tickets, posts }
+        Compiler {
+            builder,
+            silicon,
+            recorded,
+            code,
+            numbers,
+            tickets,
+            posts,
+            handovers: BTreeMap::new(),
+        }
+    }
+
+    /// Numbers the sleeps that wakers wait for: of pairs that answer each other, if both threads are replayed.
+    fn find_handovers(&mut self, threads: &[Thread]) {
+        let pairs = self.answering_pairs(threads);
+        for (index, thread) in threads.iter().enumerate() {
+            for step in &thread.steps {
+                if let RawStep::After(sleep) = *step
+                    && let sleeper = self.builder.sleeps[sleep as usize].thread
+                    && pairs.contains(&(index as u32, sleeper))
+                    && let Some(sleeper) = self.numbers[sleeper as usize]
+                {
+                    let next = self.code.handovers.len() as u32;
+                    self.handovers.entry(sleep).or_insert_with(|| {
+                        self.code.handovers.push((sleeper, u32::MAX));
+                        next
+                    });
+                }
+            }
+        }
+    }
+
+    /// Pairs of a waker and a thread that preempts it, of which the latter wakes the former, too: at least once in
+    /// [`ANSWERS_OF`] hand-overs.
+    fn answering_pairs(&self, threads: &[Thread]) -> BTreeSet<(u32, u32)> {
+        let mut pairs: BTreeMap<(u32, u32), (u64, u64)> = BTreeMap::new();
+        for (waker, thread) in threads.iter().enumerate() {
+            for step in &thread.steps {
+                if let RawStep::After(sleep) = *step {
+                    let sleeper = self.builder.sleeps[sleep as usize].thread;
+                    pairs.entry((waker as u32, sleeper)).or_default().0 += 1;
+                }
+            }
+        }
+        for sleep in &self.builder.sleeps {
+            if let SleepEnd::Wakeup(wakeup) = sleep.end
+                && let Some(by) = self.builder.wakeups[wakeup as usize].by
+                && let Some((_, answers)) = pairs.get_mut(&(sleep.thread, by))
+            {
+                *answers += 1;
+            }
+        }
+        pairs.retain(|_, (handovers, answers)| *answers * ANSWERS_OF >= *handovers);
+        pairs.into_keys().filter(|(waker, _)| self.numbers[*waker as usize].is_some()).collect()
     }
 
     /// Adds a recorded thread, unless it is left out.
@@ -200,9 +262,18 @@ impl<'a> Compiler<'a> {
             self.recorded.work += work;
             run.work += work;
             jobs.step(raw, work, self.builder);
-            if let Some(step) = self.step(raw) {
+            let step = self.step(raw);
+            if let Some(step) = step {
                 run.flush_before(step, &mut self.code);
                 self.code.steps.push(step);
+            }
+            if let RawStep::Sleep(sleep) = raw
+                && let Some(handover) = self.handovers.get(sleep)
+            {
+                // A sleep without end is the end of the code.
+                run.flush(&mut self.code);
+                let at = self.code.steps.len() as u32 - u32::from(step.is_some());
+                self.code.handovers[*handover as usize].1 = at;
             }
         }
         run.flush(&mut self.code);
@@ -301,6 +372,11 @@ impl<'a> Compiler<'a> {
             RawStep::Clamps(min, max) => Step::Clamps(min, max),
             RawStep::Clone(child) => Step::Clone(ThreadId(self.numbers[child as usize]? + 1)),
             RawStep::Exit => Step::Exit,
+            RawStep::After(sleep) => {
+                let handover = *self.handovers.get(&sleep)?;
+                self.recorded.handovers += 1;
+                Step::After(handover)
+            }
         })
     }
 

@@ -24,7 +24,10 @@
 //!    for: a block read, a bus transfer, a short pause. A thread that goes to sleep later than it did in the recording gets it
 //!    as much later; it does not find it there already. Longer sleeps end at their recorded time, and so the thread
 //!    catches up.
-//! 6. A thread has the priority that it was recorded with. A change that takes effect with a wakeup
+//! 6. Of two threads that wake each other, one that preempts its waker and sleeps before the waker goes on keeps that order: a
+//!    *hand-over*. The waker goes on where it was preempted once the other has come to its sleep. Its wait for that is no
+//!    recorded sleep.
+//! 7. A thread has the priority that it was recorded with. A change that takes effect with a wakeup
 //!    (a binder thread that inherits its caller's) is made before the sleep, so that the wakeup finds it.
 //!
 //! ```text
@@ -179,6 +182,8 @@ pub struct Recorded {
     pub waking_latency_ns: Vec<u32>,
     /// The same of the names of threads with the most of them, at most [`LATENCY_NAMES`].
     pub latency_by_name: Vec<(Arc<str>, Vec<u32>)>,
+    /// Times that a thread preempted its waker and slept before that went on.
+    pub handovers: u64,
     /// Path costs that were taken off the recorded work, ns at capacity 1024.
     pub paths_taken_off: Work,
 }
@@ -249,6 +254,8 @@ pub(crate) enum Step {
     /// Take these utilisation clamps.
     Clamps(u16, u16),
     Clone(ThreadId),
+    /// Go on once another thread has come to a sleep: a number among [`Code::handovers`].
+    After(u32),
     Exit,
 }
 
@@ -261,6 +268,8 @@ pub(crate) struct Code {
     pub tickets: Vec<Ticket>,
     /// Sets of CPUs that threads are bound to.
     pub masks: Vec<CpuMask>,
+    /// Thread and step that a hand-over waits for.
+    pub handovers: Vec<(u32, u32)>,
     /// Interrupts of devices, in the order of their times.
     pub interrupts: Vec<DeviceInterrupt>,
     pub span: Ns,

@@ -70,6 +70,8 @@ pub(crate) struct Replay {
     /// Interrupts of devices by line, and whether that of the next one has changed.
     lines: Vec<Line>,
     devices_changed: bool,
+    /// Threads that wait for a hand-over: its number, and theirs.
+    handing: Vec<(u32, u32)>,
     /// Work that is done, and sleeps that were begun.
     work: u128,
     sleeps: u64,
@@ -93,6 +95,8 @@ enum State {
     Timed,
     /// Sleeps for the ticket of its step.
     Waits,
+    /// Sleeps until another thread has come to a sleep.
+    HandsOver,
     Over,
 }
 
@@ -102,6 +106,8 @@ struct Thread {
     /// Works since it was released.
     working: bool,
     at: u32,
+    /// It has come to the step `at`, which is a sleep.
+    arrived: bool,
     released: Ns,
     /// Sleeps that it passed over.
     early: u32,
@@ -121,6 +127,7 @@ impl Replay {
             state: State::Born,
             working: false,
             at: thread.first,
+            arrived: false,
             released: 0,
             early: 0,
             known: SchedAttr::default(),
@@ -137,6 +144,7 @@ impl Replay {
             nr_cpus,
             lines: lines(&code),
             devices_changed: false,
+            handing: Vec::new(),
             work: 0,
             sleeps: 0,
             name: Arc::from("replay"),
@@ -277,11 +285,14 @@ impl Replay {
                 }
             }
             State::Over => return Op::Call(Syscall::FutexWait { futex: END_FUTEX }),
-            State::Going | State::Timed | State::Waits => {}
+            State::Going | State::Timed | State::Waits | State::HandsOver => {}
         }
         loop {
             let at = self.threads[index].at;
             if at == self.code.threads[index].end {
+                if let Some(call) = self.arrives(index) {
+                    return Op::Call(call);
+                }
                 self.threads[index].state = State::Over;
                 return self
                     .job_done(index)
@@ -292,6 +303,9 @@ impl Replay {
                 Step::Until { at: after, least } => {
                     if let Some(mark) = self.job_done(index) {
                         return mark;
+                    }
+                    if let Some(call) = self.arrives(index) {
+                        return Op::Call(call);
                     }
                     let slept = self.threads[index].state == State::Timed;
                     let answered = if least > 0 { now + Ns::from(least) } else { 0 };
@@ -315,6 +329,9 @@ impl Replay {
                     if let Some(mark) = self.job_done(index) {
                         return mark;
                     }
+                    if let Some(call) = self.arrives(index) {
+                        return Op::Call(call);
+                    }
                     let waited = self.threads[index].state == State::Waits;
                     if !waited && self.posted[ticket as usize] {
                         self.ask_late(ticket, now);
@@ -329,13 +346,21 @@ impl Replay {
                         self.threads[index].released = now;
                     }
                 }
+                Step::After(handover) if !self.has_arrived(handover) => {
+                    if self.threads[index].state != State::HandsOver {
+                        self.threads[index].state = State::HandsOver;
+                        self.handing.push((handover, index as u32));
+                    }
+                    return Op::Call(Syscall::FutexWait { futex: futex_of(index) });
+                }
                 _ => {}
             }
             let thread = &mut self.threads[index];
             thread.state = State::Going;
             thread.at += 1;
+            thread.arrived = false;
             match step {
-                Step::Until { .. } | Step::Wait { .. } => {}
+                Step::Until { .. } | Step::Wait { .. } | Step::After(_) => {}
                 Step::Work(work) => {
                     thread.working = true;
                     thread.computes = work;
@@ -380,6 +405,24 @@ impl Replay {
         let thread = &mut self.threads[index];
         let released = thread.released;
         std::mem::take(&mut thread.working).then_some(Op::Mark(Mark::JobDone { released }))
+    }
+
+    /// Whether the thread that a hand-over waits for has come to its sleep.
+    fn has_arrived(&self, handover: u32) -> bool {
+        let (thread, step) = self.code.handovers[handover as usize];
+        let thread = &self.threads[thread as usize];
+        thread.at > step || (thread.at == step && thread.arrived)
+    }
+
+    /// A thread has come to a sleep: the call that lets a waker go on, if one has waited for that.
+    fn arrives(&mut self, index: usize) -> Option<Syscall> {
+        self.threads[index].arrived = true;
+        let is_it = |(handover, _): &(u32, u32)| {
+            self.code.handovers[*handover as usize].0 as usize == index
+                && self.has_arrived(*handover)
+        };
+        let (_, waker) = self.handing.swap_remove(self.handing.iter().position(is_it)?);
+        Some(Syscall::FutexWake { futex: futex_of(waker as usize), count: 1 })
     }
 
     /// A thread waits for something that was there before it asked. An answer comes after it was asked for.
