@@ -27,6 +27,7 @@ use schedtwin_types::{CpuId, CpuMask, MAX_CPUS, Ns, Policy, metric};
 use schedtwin_workload::Workload;
 use schedtwin_workload::recorded::{
     Builder, Done, Full, PathCosts, STEPS_MAX, Seen, Silicon, THREADS_MAX, ThreadFacts, Waker,
+    frame_slice,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -202,6 +203,14 @@ pub(crate) fn metrics(done: &Done) -> Vec<Metric> {
         let labels = vec![("task", name.to_string())];
         metric::REPLAYED_EARLY_WAKEUPS.value("sum", labels, Some(*count as f64))
     }));
+    for frames in &done.frames {
+        let labels = || vec![("slice", frames.slice.to_owned())];
+        for (stat, percent) in [("p50", 50), ("p90", 90), ("p99", 99)] {
+            let ms = Some(frames.quantile_ms(percent));
+            metrics.push(metric::REPLAYED_FRAME_DURATION.value(stat, labels(), ms));
+        }
+        metrics.push(metric::REPLAYED_JANK.value("share", labels(), frames.jank_pct()));
+    }
     metrics
 }
 
@@ -286,6 +295,10 @@ impl Feed {
             TraceEventKind::Frequency { cpu, khz } => builder.frequency(at, cpu.index(), khz),
             TraceEventKind::Affinity { pid, cpus } => builder.affinity(pid, mask_of_bits(cpus)),
             TraceEventKind::Clamp { pid, min, max } => builder.clamps(pid, min, max),
+            TraceEventKind::SliceBegin { name, .. } => {
+                builder.slice_begin(at, event.context.pid, frame_slice(names.text(name)));
+            }
+            TraceEventKind::SliceEnd { .. } => builder.slice_end(at, event.context.pid),
             TraceEventKind::Lost { .. } => builder.lost(cpu),
             TraceEventKind::Begins => builder.begins(at, cpu),
             // The last switch tells an exit as well, after what exiting takes.
@@ -315,6 +328,8 @@ impl Feed {
                 | Kind::SoftirqExit { .. }
                 | Kind::VectorEntry { .. }
                 | Kind::VectorExit { .. }
+                | Kind::SliceBegin { .. }
+                | Kind::SliceEnd { .. }
                 | Kind::Affinity { .. }
                 | Kind::Clamp { .. }
         );

@@ -156,6 +156,9 @@ pub struct Fidelity {
 /// Events that a report names of those that were not used.
 pub const UNUSED_NAMED: usize = 5;
 
+/// Frames that a slice must have to be judged.
+const FRAMES_LEAST: usize = 30;
+
 /// Share of the CPU time on other CPUs from which on placement is said to differ, %.
 const MOVED_PCT: f64 = 10.0;
 
@@ -339,6 +342,18 @@ fn figures(trace: &TraceRecording, board: &Board, comparison: &Comparison) -> Ve
             add(Aspect::Latency, Limit::Factor, title, "us", quantile(all, q), value);
         }
     }
+    for frames in recorded.frames.iter().filter(|frames| frames.ns.len() >= FRAMES_LEAST) {
+        let labels: Labels = vec![("slice", frames.slice.to_owned())];
+        for (stat, percent) in [("p50", 50), ("p90", 90), ("p99", 99)] {
+            let name = format!("replayed_frame_duration {stat} slice={}", frames.slice);
+            let value = replayed("replayed_frame_duration", stat, &labels);
+            let recorded = Some(frames.quantile_ms(percent));
+            add(Aspect::Frames, Limit::Factor, name, "ms", recorded, value);
+        }
+        let name = format!("replayed_jank slice={}", frames.slice);
+        let value = replayed("replayed_jank", "share", &labels);
+        add(Aspect::Frames, Limit::Share, name, "%", frames.jank_pct(), value);
+    }
     let sleeps = recorded.tied_to_waker + recorded.tied_to_time + recorded.unmatched;
     for (aspect, name, count) in [
         (Aspect::Sleeps, "replayed_sleeps", sleeps),
@@ -464,6 +479,14 @@ fn pairs(trace: &TraceRecording, comparison: &Comparison) -> Vec<Pair> {
     add("replayed_sleeps", "sum", vec![], "count", Some(sleeps as f64));
     add("context_switches", "sum", vec![], "count", Some(recorded.switches as f64));
     add("migrations", "sum", vec![], "count", Some(recorded.migrations as f64));
+    for frames in &recorded.frames {
+        let labels = || vec![("slice", frames.slice.to_owned())];
+        for (stat, percent) in [("p50", 50), ("p90", 90), ("p99", 99)] {
+            let ms = Some(frames.quantile_ms(percent));
+            add("replayed_frame_duration", stat, labels(), "ms", ms);
+        }
+        add("replayed_jank", "share", labels(), "%", frames.jank_pct());
+    }
     // The twin's samples of both kinds begin where the trace's begin.
     let latency = if trace.without_waking { "wakeup_latency" } else { "waking_latency" };
     let mean = latencies.iter().map(|ns| us(*ns)).sum::<f64>() / latencies.len() as f64;

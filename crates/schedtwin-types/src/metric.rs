@@ -610,6 +610,19 @@ metrics! {
         .stats(SUM)
         .labels(&[&[], &["task"]])
         .only("replays of a trace");
+    /// of a replay: from the beginning of a frame's slice to its end, by the slice of atrace
+    REPLAYED_FRAME_DURATION = metric("replayed_frame_duration", "ms", Lower, Performance)
+        .stats(&["p50", "p90", "p99"])
+        .labels(&[&["slice"]])
+        .headline(&["p90"], &[])
+        .more(&["p50", "p99"], &[])
+        .only("replays of a trace");
+    /// of a replay: frames' slices longer than the recorded time from one to the next (the median)
+    REPLAYED_JANK = metric("replayed_jank", "%", Lower, Performance)
+        .stats(&["share"])
+        .labels(&[&["slice"]])
+        .headline(&["share"], &[])
+        .only("replays of a trace");
     /// of a replay: CPU time as a CPU of capacity 1024 at its highest frequency would need it
     WORK = metric("work", "s", Neutral, Performance).stats(SUM).only("replays of a trace");
 }

@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use schedtwin_types::{CpuId, CpuMask, Mark, Ns, Op, Policy, Syscall};
 use schedtwin_workload::Workload;
 use schedtwin_workload::recorded::{
-    Builder, PathCosts, Recorded, RecordedCpu, Recording, Seen, Silicon, ThreadFacts, Waker,
+    Builder, Frames, PathCosts, Recorded, RecordedCpu, Recording, Seen, Silicon, ThreadFacts,
+    Waker, frame_slice,
 };
 
 const MS: Ns = 1_000_000;
@@ -484,6 +485,66 @@ fn threads_have_the_facts_that_the_recording_tells() {
     // CPUs with other numbers say nothing of these.
     let elsewhere = record(&Silicon { same_numbers: false, ..silicon(1024) }, events);
     assert!(story(&elsewhere).iter().all(|line| !line.contains("affinity")));
+}
+
+/// a wakes b five times and is preempted by it each time: b works longer than a does from one wakeup to the next. Had a gone on
+/// meanwhile, it would have woken b before that sleeps. It waits for b if b ever answers.
+#[test]
+fn a_pair_that_answers_keeps_its_hand_overs() {
+    for answers in [true, false] {
+        let recording = record(&silicon(1024), |builder| {
+            builder.switch(0, 0, None, WANTS_MORE, Some(a()));
+            for round in 0..5 {
+                let at = MS * (round + 1);
+                builder.waking(at, Waker::Task(1), b());
+                builder.switch(at + 1000, 0, Some(a()), WANTS_MORE, Some(b()));
+                builder.switch(at + 801_000, 0, Some(b()), SLEEPS, Some(a()));
+            }
+            // a waits for b once, and b for an interrupt.
+            builder.switch(6 * MS, 0, Some(a()), SLEEPS, None);
+            builder.waking(7 * MS, IRQ, b());
+            builder.switch(7 * MS, 0, None, WANTS_MORE, Some(b()));
+            if answers {
+                builder.waking(8 * MS, Waker::Task(2), a());
+            }
+            builder.switch(8 * MS + 1000, 0, Some(b()), SLEEPS, Some(a()));
+            builder.switch(9 * MS, 0, Some(a()), SLEEPS, None);
+        });
+        assert_eq!(recording.recorded().handovers, if answers { 5 } else { 0 });
+        let workload = Workload::recorded("test", recording);
+        let mut executor = Executor::new(&workload, &host(4));
+        assert_eq!(executor.run(Ns::MAX, 100_000, |_, _, _, _| ()), End::Finished);
+        let done = executor.programs.replayed().expect("it is a recording");
+        let early: u64 = done.early.iter().map(|(_, count)| count).sum();
+        assert_eq!(early == 0, answers, "{done:?}");
+    }
+}
+
+/// A frame lasts from one point of its thread's work to another, with the sleep between.
+#[test]
+fn frames_are_recorded_and_replayed() {
+    let draw = frame_slice("DrawFrame 7");
+    assert_eq!((draw, frame_slice("measure")), (Some(1), None));
+    let recording = record(&silicon(512), |builder| {
+        for ms in [1, 4, 7] {
+            builder.waking(ms * MS, IRQ, a());
+            builder.switch(ms * MS, 0, None, WANTS_MORE, Some(a()));
+            builder.slice_begin(ms * MS + 200_000, 1, draw);
+            builder.slice_begin(ms * MS + 300_000, 1, None);
+            builder.slice_end(ms * MS + 400_000, 1);
+            builder.slice_end(ms * MS + 1_200_000, 1);
+            builder.switch(ms * MS + 1_400_000, 0, Some(a()), SLEEPS, None);
+        }
+    });
+    let expected =
+        |us: u64| Frames { slice: "DrawFrame", ns: vec![us * 1000; 3], period_ns: 3 * MS };
+    assert_eq!(recording.recorded().frames, [expected(1000)]);
+    let workload = Workload::recorded("test", recording);
+    let mut executor = Executor::new(&workload, &host(4));
+    assert_eq!(executor.run(Ns::MAX, 100_000, |_, _, _, _| ()), End::Finished);
+    // Half the work where capacity is twice as large.
+    assert_eq!(executor.programs.replayed().expect("it is a recording").frames, [expected(500)]);
+    assert_eq!((expected(500).quantile_ms(50), expected(500).jank_pct()), (0.5, Some(0.0)));
 }
 
 /// Where everything takes twice as long, an answer comes as long after its question as it did, and a longer sleep ends at its

@@ -32,6 +32,9 @@ use schedtwin_types::{CpuMask, Ns, Policy};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// Open slices of a thread that are followed.
+const SLICES_MAX: usize = 256;
+
 /// Different frequencies of a CPU that are kept.
 const FREQUENCIES_KEPT: usize = 64;
 
@@ -143,6 +146,9 @@ pub(super) enum RawStep {
     Clone(u32),
     /// Goes on once the sleep of that number has begun: see [`Builder`].
     After(u32),
+    /// A frame begins or ends: the number of its slice.
+    FrameBegin(u8),
+    FrameEnd(u8),
     Exit,
 }
 
@@ -210,6 +216,8 @@ pub(super) struct Thread {
     handed_to: Option<u32>,
     /// The sleep that that one has begun since.
     handed_back: Option<u32>,
+    /// Its open slices: of frames their number and when they began.
+    slices: Vec<Option<(u8, Ns)>>,
     /// Index of the thread that forked it, and when.
     pub forked: Option<(u32, Ns)>,
     excluded: bool,
@@ -259,6 +267,8 @@ pub struct Builder {
     pub(super) priority_changes: u64,
     /// Time that ran at an unknown frequency.
     pub(super) assumed_frequency_ns: Ns,
+    /// Frames: slice, beginning, duration.
+    pub(super) frames: Vec<(u8, Ns, Ns)>,
     /// Different sets of allowed CPUs that events tell.
     pub(super) masks: Vec<CpuMask>,
     /// Of each pid the facts of its threads, in the order of their lives.
@@ -591,6 +601,29 @@ impl Builder {
         }
     }
 
+    /// A slice of the running thread begins; `frame`: its number if it is one of [`super::FRAME_SLICES`].
+    pub fn slice_begin(&mut self, at: Ns, pid: u32, frame: Option<u8>) {
+        let Some(thread) = self.running(Waker::Task(pid)) else { return };
+        if self.threads[thread as usize].slices.len() >= SLICES_MAX {
+            return;
+        }
+        self.threads[thread as usize].slices.push(frame.map(|frame| (frame, at)));
+        if let Some(frame) = frame {
+            self.account(at, thread);
+            self.push(thread, RawStep::FrameBegin(frame));
+        }
+    }
+
+    /// The innermost slice of the running thread ends.
+    pub fn slice_end(&mut self, at: Ns, pid: u32) {
+        let Some(thread) = self.running(Waker::Task(pid)) else { return };
+        if let Some(Some((frame, began))) = self.threads[thread as usize].slices.pop() {
+            self.account(at, thread);
+            self.push(thread, RawStep::FrameEnd(frame));
+            self.frames.push((frame, began, at.saturating_sub(began)));
+        }
+    }
+
     /// `cpu_frequency`.
     pub fn frequency(&mut self, at: Ns, cpu: usize, khz: u32) {
         self.cpu_exists(cpu);
@@ -680,6 +713,7 @@ impl Builder {
             handed_by: None,
             handed_to: None,
             handed_back: None,
+            slices: Vec::new(),
             forked: None,
             excluded: Excluded::by_name(seen.comm).is_some(),
             last_cpu: None,

@@ -2,10 +2,12 @@
 //! From a finished recording to programs: time becomes work, wakeups become tickets.
 
 use super::builder::{Builder, RawStep, Sleep, SleepEnd, Thread, ThreadFacts, Wakeup};
+use super::frames;
 use super::jobs::{Collector, Jobs};
 use super::{
-    ANSWER_MOST_NS, Code, DeviceInterrupt, Excluded, LATENCIES_LEAST, LATENCY_NAMES, Recorded,
-    RecordedThread, Recording, Step, ThreadCode, Ticket, WARMUP, WARMUP_PER_THREAD,
+    ANSWER_MOST_NS, Code, DeviceInterrupt, Excluded, FRAME_SLICES, Frames, LATENCIES_LEAST,
+    LATENCY_NAMES, Recorded, RecordedThread, Recording, Step, ThreadCode, Ticket, WARMUP,
+    WARMUP_PER_THREAD,
 };
 use schedtwin_types::fnv::Fnv1a;
 use schedtwin_types::{CpuId, CpuMask, MAX_CPUS, Ns, Policy, ThreadId, Work};
@@ -52,7 +54,7 @@ pub struct PathCosts {
 impl PathCosts {
     fn of(&self, step: &Step) -> Work {
         match step {
-            Step::Work(_) => 0,
+            Step::Work(_) | Step::FrameBegin(_) | Step::FrameEnd(_) => 0,
             Step::Post { .. } => self.wake,
             Step::Wait { .. } | Step::Until { .. } => self.sleep,
             Step::Priority(_) | Step::Affinity(_) | Step::Clamps(..) => self.priority,
@@ -122,6 +124,7 @@ impl Builder {
         };
         let mut compiler = Compiler::new(&self, silicon, recorded);
         compiler.find_handovers(&threads);
+        compiler.frames();
         for (index, thread) in threads.iter().enumerate() {
             compiler.thread(index as u32, thread);
         }
@@ -212,6 +215,18 @@ impl<'a> Compiler<'a> {
                 }
             }
         }
+    }
+
+    /// Sums up the recorded frames.
+    fn frames(&mut self) {
+        let frames = &self.builder.frames;
+        for slice in 0..FRAME_SLICES.len() {
+            let of_slice = frames.iter().filter(|(of, ..)| usize::from(*of) == slice);
+            let mut begins: Vec<Ns> = of_slice.map(|(_, began, _)| *began).collect();
+            self.code.frame_periods[slice] = frames::period(&mut begins);
+        }
+        let durations = frames.iter().map(|(slice, _, ns)| (*slice, *ns));
+        self.recorded.frames = Frames::of(durations, &self.code.frame_periods);
     }
 
     /// Pairs of a waker and a thread that preempts it, of which the latter wakes the former, too: at least once in
@@ -372,6 +387,11 @@ impl<'a> Compiler<'a> {
             RawStep::Clamps(min, max) => Step::Clamps(min, max),
             RawStep::Clone(child) => Step::Clone(ThreadId(self.numbers[child as usize]? + 1)),
             RawStep::Exit => Step::Exit,
+            RawStep::FrameBegin(slice) => Step::FrameBegin(slice),
+            RawStep::FrameEnd(slice) => {
+                self.code.nr_frames += 1;
+                Step::FrameEnd(slice)
+            }
             RawStep::After(sleep) => {
                 let handover = *self.handovers.get(&sleep)?;
                 self.recorded.handovers += 1;

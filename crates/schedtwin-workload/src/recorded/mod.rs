@@ -51,11 +51,13 @@
 
 mod builder;
 mod compile;
+mod frames;
 mod jobs;
 mod programs;
 
 pub use builder::{Builder, Frequencies, Full, Seen, ThreadFacts, Waker};
 pub use compile::{PathCosts, RecordedCpu, Silicon};
+pub use frames::{FRAME_SLICES, Frames, frame_slice};
 pub use jobs::{Jobs, Period};
 pub use programs::Done;
 pub(crate) use programs::Replay;
@@ -184,6 +186,8 @@ pub struct Recorded {
     pub latency_by_name: Vec<(Arc<str>, Vec<u32>)>,
     /// Times that a thread preempted its waker and slept before that went on.
     pub handovers: u64,
+    /// Frames by slice.
+    pub frames: Vec<Frames>,
     /// Path costs that were taken off the recorded work, ns at capacity 1024.
     pub paths_taken_off: Work,
 }
@@ -256,6 +260,9 @@ pub(crate) enum Step {
     Clone(ThreadId),
     /// Go on once another thread has come to a sleep: a number among [`Code::handovers`].
     After(u32),
+    /// A frame begins or ends: the number of its slice.
+    FrameBegin(u8),
+    FrameEnd(u8),
     Exit,
 }
 
@@ -270,6 +277,9 @@ pub(crate) struct Code {
     pub masks: Vec<CpuMask>,
     /// Thread and step that a hand-over waits for.
     pub handovers: Vec<(u32, u32)>,
+    /// Frames that end, and the recorded period of each slice.
+    pub nr_frames: usize,
+    pub frame_periods: [Ns; FRAME_SLICES.len()],
     /// Interrupts of devices, in the order of their times.
     pub interrupts: Vec<DeviceInterrupt>,
     pub span: Ns,

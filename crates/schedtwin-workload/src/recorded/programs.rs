@@ -11,7 +11,7 @@
 //! The recorded wakeup already happened at its time, slack included, so the sleep asks for that much
 //! less: it ends at its recorded time, or up to 50 us early where another timer expires on that CPU.
 
-use super::{Code, DeviceInterrupt, Step};
+use super::{Code, DeviceInterrupt, FRAME_SLICES, Frames, Step};
 use schedtwin_types::{
     CpuId, CpuMask, FutexId, Mark, Mode, NEVER, Ns, Op, Outcome, Policy, ProcessId, SchedAttr,
     Syscall, ThreadId,
@@ -42,6 +42,8 @@ pub struct Done {
     pub sleeps: u64,
     /// Those in which it did not, by the name of the thread: the most first.
     pub early: Vec<(Arc<str>, u64)>,
+    /// Frames by slice.
+    pub frames: Vec<Frames>,
 }
 
 /// Interrupt lines of a run: each recorded CPU has one, or shares it with others beyond that number.
@@ -72,6 +74,8 @@ pub(crate) struct Replay {
     devices_changed: bool,
     /// Threads that wait for a hand-over: its number, and theirs.
     handing: Vec<(u32, u32)>,
+    /// Slice and duration of each frame that has ended.
+    frames: Vec<(u8, Ns)>,
     /// Work that is done, and sleeps that were begun.
     work: u128,
     sleeps: u64,
@@ -108,6 +112,8 @@ struct Thread {
     at: u32,
     /// It has come to the step `at`, which is a sleep.
     arrived: bool,
+    /// When its open frame of each slice began.
+    frame_began: [Ns; FRAME_SLICES.len()],
     released: Ns,
     /// Sleeps that it passed over.
     early: u32,
@@ -128,6 +134,7 @@ impl Replay {
             working: false,
             at: thread.first,
             arrived: false,
+            frame_began: [0; FRAME_SLICES.len()],
             released: 0,
             early: 0,
             known: SchedAttr::default(),
@@ -145,6 +152,7 @@ impl Replay {
             lines: lines(&code),
             devices_changed: false,
             handing: Vec::new(),
+            frames: Vec::with_capacity(code.nr_frames),
             work: 0,
             sleeps: 0,
             name: Arc::from("replay"),
@@ -187,9 +195,10 @@ impl Replay {
                 *by_name.entry(code.name.clone()).or_default() += u64::from(thread.early);
             }
         }
+        let frames = Frames::of(self.frames.iter().copied(), &self.code.frame_periods);
         let mut early: Vec<_> = by_name.into_iter().collect();
         early.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        Done { work: self.work, work_recorded: self.code.work, sleeps: self.sleeps, early }
+        Done { work: self.work, work_recorded: self.code.work, sleeps: self.sleeps, early, frames }
     }
 
     pub fn nr_devices(&self) -> usize {
@@ -361,6 +370,11 @@ impl Replay {
             thread.arrived = false;
             match step {
                 Step::Until { .. } | Step::Wait { .. } | Step::After(_) => {}
+                Step::FrameBegin(slice) => thread.frame_began[usize::from(slice)] = now,
+                Step::FrameEnd(slice) => {
+                    let began = thread.frame_began[usize::from(slice)];
+                    self.frames.push((slice, now - began));
+                }
                 Step::Work(work) => {
                     thread.working = true;
                     thread.computes = work;
