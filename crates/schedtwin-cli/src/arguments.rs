@@ -16,7 +16,10 @@ use schedtwin_types::{Duration, Ns};
 
 use crate::percent;
 use study::{CALIBRATE_EXAMPLES, STUDY_EXAMPLES};
-pub use study::{Calibrate, DocumentFormat, Stability, StudyAction, StudyArguments, StudyRun};
+pub use study::{
+    Calibrate, CalibrateMachine, CalibrateWhat, DocumentFormat, Stability, StudyAction,
+    StudyArguments, StudyRun,
+};
 use sweep::{MERGE_EXAMPLES, SWEEP_EXAMPLES};
 pub use sweep::{Merge, Sweep};
 use tune::TUNE_EXAMPLES;
@@ -493,6 +496,10 @@ pub struct Replay {
     /// Print the first decision where the executions of the first seed diverge, and the reason, instead of a table
     #[arg(long, conflicts_with_all = ["fail_if", "format", "html", "trace", "record", "more", "per_cpu", "all", "metrics"])]
     pub first_difference: bool,
+    /// Print whether the verdict on the first half of the recording holds for its second half, instead of a table: both are
+    /// replayed on the first kernel
+    #[arg(long, conflicts_with_all = ["fail_if", "format", "html", "trace", "record", "more", "per_cpu", "all", "metrics", "first_difference", "duration"])]
+    pub halves: bool,
     /// Also write an HTML report with figures: one file, which loads nothing from elsewhere
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
@@ -643,12 +650,16 @@ pub struct Aa {
 
 #[derive(Args)]
 pub struct Convert {
-    /// A record, or a Perfetto trace that schedtwin wrote
+    /// A record or trace of a run, or a recording of a device in any format that replay reads
     #[arg(value_name = "IN")]
     pub from: PathBuf,
-    /// The file to write; the ending of the name selects the format
+    /// The file to write; the ending of the name selects the format: .pftrace, .txt, .rec, .jsonl (records: of runs only); .json is an rt-app file;
+    /// a folder, written with a / at its end, gets a CSV table for each tracepoint
     #[arg(value_name = "OUT")]
     pub to: PathBuf,
+    /// The machine that the recording was made on: makes work of time in an rt-app file
+    #[arg(short, long, value_name = "MACHINE")]
+    pub machine: Option<String>,
 }
 
 #[cfg(test)]

@@ -1,40 +1,160 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `schedtwin convert`: from one of the formats that schedtwin writes to another.
+//! `schedtwin convert`: runs and recordings from one format to another.
+//!
+//! | from | to `.rec`, `.jsonl` | to `.pftrace`, `.txt` | to a folder | to `.json` |
+//! |---|---|---|---|---|
+//! | a record of a run | everything | what the format holds | - | - |
+//! | a recording in any format | - | its events | a table for each tracepoint | an rt-app file |
+//!
+//! A Perfetto trace that schedtwin wrote counts as both.
 
-use schedtwin_trace::Format;
+use std::io;
+use std::path::Path;
+
+use schedtwin_engine::recording::{Device, read_trace};
+use schedtwin_lab::replay::rtapp;
+use schedtwin_machine::Machine;
+use schedtwin_trace::convert::{is_record, is_run};
+use schedtwin_trace::event::{SourceFault, TraceSource};
+use schedtwin_trace::event_out::{
+    EventPerfetto, EventSink, EventTables, EventText, Failed, write_events,
+};
+use schedtwin_trace::{AtomicFile, Destination, Format, sources};
 
 use crate::arguments::Convert;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::output;
+use crate::output::{shown, tell};
 use crate::run::writable;
 
 /// Converts, and says on stderr what the new format had no place for.
 pub fn convert(arguments: &Convert) -> Result<(), Failure> {
-    let Convert { from, to } = arguments;
-    let Some(format) = Format::from_path(to) else {
+    let Convert { from, to, machine } = arguments;
+    if names_a_folder(to) {
+        return tables(from, to);
+    }
+    let rtapp = to.extension().is_some_and(|ending| ending == "json");
+    let format = Format::from_path(to);
+    if format.is_none() && !rtapp {
         let message = format!(
-            "failed to write {}: the name of a trace or record ends in {}",
-            output::shown(to),
+            "failed to write {}: the name of a trace or record ends in {}, that of an rt-app file in .json, and that \
+             of a folder for tables in /",
+            shown(to),
             Format::ENDINGS
         );
         return Err(Failure::bad(message));
-    };
+    }
     writable(to)?;
     let same = from.canonicalize().is_ok_and(|from| to.canonicalize().is_ok_and(|to| from == to));
     if same {
-        let message = format!("failed to convert {}: OUT is the same file", output::shown(from));
+        let message = format!("failed to convert {}: OUT is the same file", shown(from));
         return Err(Failure::bad(message));
     }
+    let Some(format) = format else { return rtapp_file(from, to, machine.as_deref()) };
+    let failed = |error: io::Error| Failure::of_file("convert", from, &error);
+    // Only what a run wrote has the facts of a record.
+    let of_run = matches!(format, Format::Record | Format::PackedRecord)
+        || is_record(from).map_err(failed)?
+        || is_run(from).map_err(failed)?;
     interrupt::guard(to);
+    if of_run { run(from, to, format) } else { events(from, to, format) }
+}
+
+/// A record or a trace of a run.
+fn run(from: &Path, to: &Path, format: Format) -> Result<(), Failure> {
     let converted = schedtwin_trace::convert::convert(from, to, format)
         .map_err(|error| Failure::of_file("convert", from, &error))?;
     if converted.decisions_dropped > 0 {
-        output::tell(&format!(
+        tell(&format!(
             "note: {} decisions stay in {}: only a record holds them",
             converted.decisions_dropped,
-            output::shown(from)
+            shown(from)
         ));
+    }
+    Ok(())
+}
+
+fn unreadable(from: &Path, fault: &SourceFault) -> Failure {
+    Failure::bad(format!("failed to convert {}: {fault}", shown(from)))
+}
+
+/// The events of a recording, as a trace.
+fn events(from: &Path, to: &Path, format: Format) -> Result<(), Failure> {
+    let source = sources::open(from).map_err(|fault| unreadable(from, &fault))?;
+    let header = source.header();
+    let made: io::Result<Box<dyn EventSink>> = match format {
+        Format::Perfetto => EventPerfetto::create(to, header).map(|sink| Box::new(sink) as _),
+        _ => EventText::create(to, header.nr_cpus.unwrap_or(1)).map(|sink| Box::new(sink) as _),
+    };
+    write(from, to, source, made.map_err(|error| Failure::of_file("write", to, &error))?)
+}
+
+/// The events of a recording, as tables.
+fn tables(from: &Path, to: &Path) -> Result<(), Failure> {
+    let source = sources::open(from).map_err(|fault| unreadable(from, &fault))?;
+    std::fs::create_dir_all(to).map_err(|error| Failure::of_file("make", to, &error))?;
+    write(from, to, source, Box::new(EventTables::create(to)))
+}
+
+fn names_a_folder(to: &Path) -> bool {
+    to.as_os_str().to_string_lossy().ends_with('/') || to.is_dir()
+}
+
+/// Tracepoints without a place in a format that are named.
+const NAMED: usize = 8;
+
+fn write(
+    from: &Path,
+    to: &Path,
+    mut source: impl TraceSource,
+    sink: Box<dyn EventSink>,
+) -> Result<(), Failure> {
+    let written = write_events(&mut source, sink).map_err(|failed| match failed {
+        Failed::Read(fault) => unreadable(from, &fault),
+        Failed::Write(error) => Failure::of_file("write", to, &error),
+    })?;
+    let report = source.report();
+    for damage in &report.damages {
+        tell(&format!("warning: {}: {damage}", shown(from)));
+    }
+    let lost: u64 = written.dropped.iter().map(|(_, count)| count).sum();
+    if lost > 0 {
+        let names: Vec<String> = written
+            .dropped
+            .iter()
+            .take(NAMED)
+            .map(|(name, count)| format!("{name} {count}"))
+            .collect();
+        let more = written.dropped.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} more tracepoints") } else { String::new() };
+        tell(&format!(
+            "note: {} events are written; {lost} stay in {}, whose fields are not read: {}{more}",
+            written.events,
+            shown(from),
+            names.join(", ")
+        ));
+    }
+    Ok(())
+}
+
+/// A model of a recording for rt-app.
+fn rtapp_file(from: &Path, to: &Path, machine: Option<&str>) -> Result<(), Failure> {
+    let Some(machine) = machine else {
+        return Err(Failure::bad(
+            "failed to convert: the work of threads depends on the CPUs that they ran on: say with -m MACHINE which \
+             machine recorded",
+        ));
+    };
+    let machine = Machine::load(machine)?;
+    let device = Device { machine: &machine, capacities: None };
+    let trace = read_trace(from, device, &machine, None)?;
+    let title = from.file_name().unwrap_or_default().to_string_lossy();
+    let made = rtapp::rtapp(&trace.recorded, &title);
+    interrupt::guard(to);
+    let written = AtomicFile::create(to).and_then(|file| file.commit_with(made.text.as_bytes()));
+    written.map_err(|error| Failure::of_file("write", to, &error))?;
+    for lost in &made.lost {
+        tell(&format!("lost: {lost}"));
     }
     Ok(())
 }

@@ -7,6 +7,7 @@
 
 mod arguments;
 mod bar;
+mod calibrate_machine;
 mod capture;
 mod compare;
 mod convert;
@@ -29,7 +30,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::arguments::{Arguments, Command};
+use crate::arguments::{Arguments, Calibrate, CalibrateWhat, Command};
 
 fn main() -> ExitCode {
     report_panics();
@@ -49,6 +50,9 @@ fn main() -> ExitCode {
         Command::Capture => capture::capture(),
         Command::Record(arguments) => record::record(arguments),
         Command::Study(study) => study::study(study),
+        Command::Calibrate(Calibrate { what: Some(CalibrateWhat::Machine(machine)), .. }) => {
+            calibrate_machine::calibrate(&machine)
+        }
         Command::Calibrate(calibrate) => study::calibrate(calibrate),
         Command::Tune(tune) => tune::tune(tune),
         Command::Sweep(arguments) => sweep::sweep(arguments),

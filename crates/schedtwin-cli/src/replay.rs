@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use schedtwin_engine::recording::{Device, TraceRecording, read_trace};
+use schedtwin_engine::recording::{Device, TraceRecording, read_trace, read_trace_behind};
 use schedtwin_engine::{RunOptions, Scenario};
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_lab::compare::{Iterations, Plan};
@@ -45,6 +45,9 @@ pub fn replay(arguments: Replay) -> Result<(), Failure> {
     warn_of(columns.iter().map(|column| &column.scenario));
     if arguments.first_difference {
         return print_first_differences(&columns, arguments.seed);
+    }
+    if arguments.halves {
+        return halves(&arguments, &trace);
     }
     let plan = Plan {
         first_seed: arguments.seed,
@@ -90,6 +93,41 @@ pub fn replay(arguments: Replay) -> Result<(), Failure> {
     failed.extend(findings?);
     page?;
     if failed.is_empty() { printed } else { Err(Failure::Failed(failed)) }
+}
+
+/// Replays both halves of the recording on the first kernel, and prints whether their verdicts agree.
+fn halves(arguments: &Replay, whole: &TraceRecording) -> Result<(), Failure> {
+    let machine = Machine::load(&arguments.machine)?;
+    let recorded_on = Machine::load(arguments.recorded_on.as_ref().unwrap_or(&arguments.machine))?;
+    let device = Device { machine: &recorded_on, capacities: arguments.capacities.as_ref() };
+    let middle = whole.recorded.span_ns / 2;
+    let path: &Path = &arguments.recording;
+    let first = read_trace(path, device, &machine, Some(middle))?;
+    let second = read_trace_behind(path, device, &machine, middle)?;
+    let kernel = &arguments.kernels[0];
+    let plan = || Plan {
+        first_seed: arguments.seed,
+        iterations: Iterations::Fixed(arguments.iterations as usize),
+    };
+    let progress = Arc::new(Progress::new());
+    let mut figures = Vec::new();
+    for half in [first, second] {
+        let workload = Ok(half.workload.clone());
+        let scenario = Scenario::with_workload(&arguments.machine, kernel, workload, None)?;
+        let columns = [Column { kernel: kernel.clone(), scenario }];
+        let provenance = joint_provenance(&columns);
+        let replayed = with_threads(arguments.threads, || {
+            lab::replay(&columns, &half, plan(), provenance, &progress)
+        })?;
+        let replayed =
+            replayed.map_err(|error| Failure::bad(format!("failed to replay: {error}")))?;
+        figures.push(replayed.fidelity.trust.figures);
+    }
+    let failed = crash::lines(&progress.crashes());
+    if !failed.is_empty() {
+        return Err(Failure::Failed(failed));
+    }
+    output::print(&lab::halves::Halves::of(&figures[0], &figures[1]).text())
 }
 
 /// Returns the objections of the conditions. Rows that are doubtful are not judged unless asked;

@@ -220,7 +220,8 @@ fn stability(arguments: Stability) -> Result<(), Failure> {
 }
 
 pub fn calibrate(arguments: Calibrate) -> Result<(), Failure> {
-    let study = load(&arguments.name)?;
+    let name = arguments.name.as_deref().expect("clap asks for it");
+    let study = load(name)?;
     let base = BaseOnly::of(&study)?;
     // With the parameters put in, so that one which does not exist is told before anything runs.
     let start = base.settings(&base.start()).into_iter().map(Calibrated::plain).collect();
@@ -229,7 +230,7 @@ pub fn calibrate(arguments: Calibrate) -> Result<(), Failure> {
     if !waits.is_empty() {
         return Err(Failure::bad(format!("{} waits for: {}", study.name, waits.join(", "))));
     }
-    let path = arguments.output.clone().unwrap_or_else(|| calibrate::path_of(&arguments.name));
+    let path = arguments.output.clone().unwrap_or_else(|| calibrate::path_of(name));
     let effort = Effort { seeds: arguments.iterations as usize, ..Effort::default() };
     if arguments.dry_run {
         return output::print(&dry(&study, &base, effort, &path));

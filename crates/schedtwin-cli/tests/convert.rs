@@ -47,8 +47,10 @@ fn what_cannot_be_converted_is_refused_with_what_can() {
     fs::write(path("cut.jsonl"), "{\"schedtwin").unwrap();
     fs::write(path("old.txt"), "old").unwrap();
     for (from, to, expected) in [
-        ("trace.txt", "old.pftrace", "it is neither a record (`run --record"),
-        ("trace.dat", "old.txt", "`schedtwin replay` reads as it is"),
+        ("trace.txt", "old.rec", "it is neither a record (`run --record"),
+        ("trace.dat", "old.rec", "`schedtwin replay` reads as it is"),
+        ("trace.dat", "old.txt", "failed to convert"),
+        ("trace.txt", "old.json", "say with -m MACHINE which"),
         ("empty.jsonl", "old.txt", "it is empty"),
         ("cut.jsonl", "old.txt", "read the record: line 1"),
         ("absent.jsonl", "old.txt", "failed to convert"),
@@ -64,4 +66,77 @@ fn what_cannot_be_converted_is_refused_with_what_can() {
     assert_eq!(fs::read_to_string(path("old.txt")).unwrap(), "old");
     let left: Vec<_> = fs::read_dir(directory.path()).unwrap().collect();
     assert_eq!(left.len(), 5, "nothing half-written: {left:?}");
+}
+
+/// A recording keeps its events through every format, and its work through text.
+#[test]
+fn a_recording_keeps_its_events() {
+    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/replay/pipeline.txt");
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    for (from, to) in [
+        (recording.to_owned(), "a.txt"),
+        (recording.to_owned(), "a.pftrace"),
+        (path("a.pftrace"), "b.txt"),
+        (path("a.txt"), "c.txt"),
+        (path("a.pftrace"), "b.pftrace"),
+        (path("b.pftrace"), "tables/"),
+    ] {
+        let done = schedtwin(&["convert", &from, &path(to)]);
+        assert!(done.status.success(), "{from} {to}: {}", stderr(&done));
+    }
+    let read = |name: &str| fs::read_to_string(path(name)).unwrap();
+    assert_eq!(read("a.txt"), read("c.txt"));
+    let count = |text: &str, event: &str| text.matches(&format!(": {event}: ")).count();
+    let original = fs::read_to_string(recording).unwrap();
+    for event in ["sched_switch", "sched_waking", "cpu_frequency"] {
+        let wanted = count(&original, event);
+        assert!(wanted > 0, "{event}");
+        for name in ["a.txt", "b.txt"] {
+            assert_eq!(count(&read(name), event), wanted, "{event} in {name}");
+        }
+        let table = read(&format!("tables/{event}.csv"));
+        assert_eq!(table.lines().count(), wanted + 1, "{event}");
+        assert!(table.starts_with("Time,__cpu,__pid,__comm,"), "{table}");
+    }
+    let work = |name: &str| {
+        let done = schedtwin(&[
+            "replay",
+            name,
+            "-m",
+            "pixel6",
+            "-k",
+            "linux-6.12",
+            "-n",
+            "1",
+            "--format",
+            "json",
+        ]);
+        let report: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+        report["provenance"]["hashes"]["workload"].clone()
+    };
+    assert_eq!(work(recording), work(&path("a.txt")));
+}
+
+/// What becomes of a recording is a workload that runs, and says what it left out.
+#[test]
+fn a_recording_becomes_an_rt_app_file() {
+    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/replay/pipeline.txt");
+    let directory = tempfile::tempdir().unwrap();
+    let app = directory.path().join("app.json").display().to_string();
+    let done = schedtwin(&["convert", recording, &app, "-m", "pixel6"]);
+    assert!(done.status.success(), "{}", stderr(&done));
+    let text = fs::read_to_string(&app).unwrap();
+    let ui = text.split("\"main ui\": {").nth(1).expect("a task").split('}').next().unwrap();
+    assert!(ui.contains("\"period\": 16"), "{text}");
+    assert!(text.contains("\"sem_wait\": \"RenderThread\""), "{text}");
+    let run = schedtwin(&["run", "-m", "pixel6", "-w", &app, "--format", "json", "-q"]);
+    assert!(run.status.success(), "{}", stderr(&run));
+    let report: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    let tasks = report["tasks"].as_array().unwrap();
+    let time = |name: &str| {
+        let task = tasks.iter().find(|task| task["name"].as_str().unwrap().starts_with(name));
+        task.unwrap_or_else(|| panic!("no {name}"))["cpu_time_ns"].as_u64().unwrap()
+    };
+    assert!(time("main ui") > 0 && time("RenderThread") > 0 && time("composer-fx") > 0);
 }

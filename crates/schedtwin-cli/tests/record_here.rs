@@ -72,6 +72,8 @@ fn a_recording_holds_events_threads_and_notes_and_trace_cmd_reads_the_same() {
     let noted =
         |name: &str| header.options.iter().find(|(known, _)| known == name).unwrap().1.clone();
     assert_eq!(noted("records"), counts.values().sum::<u64>().to_string());
+    // The ping-pong that measures an event's cost came before, and is not in it.
+    assert!(counts["sched_switch"] < 5000, "{counts:?}");
     assert_eq!(noted("command_ended"), "exit status: 0");
     assert_eq!(instances(&tracefs), [""; 0]);
     let report = Command::new("trace-cmd").args(["report", "-R", "-i"]).arg(&file).output();

@@ -7,28 +7,33 @@
 //!
 //! All of this is told in [`TraceRecording::assumptions`] and [`TraceRecording::clusters`].
 
+mod costs;
 mod device;
+mod handlers;
 mod origin;
 #[cfg(test)]
 mod tests;
 
 use crate::result::Metric;
+use handlers::Handlers;
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_machine::Machine;
 use schedtwin_trace::event::{
-    EventTask, Interrupt, Left, NameId, Names, Place, SourceFault, SourceReport, TraceEvent,
-    TraceEventKind, TraceHeader, TraceSource,
+    EventTask, Interrupt, Left, NameId, Names, Place, SourceFault, SourceReport, StartingThread,
+    TraceEvent, TraceEventKind, TraceHeader, TraceSource,
 };
 use schedtwin_trace::sources;
-use schedtwin_types::{Ns, metric};
+use schedtwin_types::{CpuId, CpuMask, MAX_CPUS, Ns, Policy, metric};
 use schedtwin_workload::Workload;
 use schedtwin_workload::recorded::{
-    Builder, Done, Full, PathCosts, STEPS_MAX, Seen, Silicon, THREADS_MAX, Waker,
+    Builder, Done, Full, PathCosts, STEPS_MAX, Seen, Silicon, THREADS_MAX, ThreadFacts, Waker,
+    frame_slice,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+pub use costs::{MeasuredCosts, MeasuredKey, SAMPLES_LEAST, Spread, measure_costs};
 pub use device::{Capacities, Device, FEW_FREQUENCIES, RecordedCluster, cpu_list, cpus_text};
 pub use origin::Origin;
 pub use schedtwin_workload::recorded::{Excluded, Recorded, RecordedThread};
@@ -94,6 +99,19 @@ pub fn read_trace<'a>(
     }
 }
 
+/// As [`read_trace`], of what comes `skip` after the recording's beginning.
+pub fn read_trace_behind<'a>(
+    path: &Path,
+    recorded_on: impl Into<Device<'a>>,
+    replayed_on: &Machine,
+    skip: Ns,
+) -> Result<TraceRecording, Diagnostics> {
+    let name = path.display().to_string();
+    let source = sources::open(path).map_err(|fault| unreadable(&name, &fault))?;
+    let feed = Feed { skip, ..Feed::default() };
+    read_with(feed, source, &name, recorded_on.into(), replayed_on)
+}
+
 /// As [`read_trace`], from any text or other content of a file.
 pub fn read_trace_from<'a>(
     content: impl std::io::BufRead,
@@ -110,13 +128,23 @@ pub fn read_trace_from<'a>(
 
 /// As [`read_trace`], from the events of any source.
 pub fn read_events<'a>(
-    mut source: impl TraceSource,
+    source: impl TraceSource,
     name: &str,
     recorded_on: impl Into<Device<'a>>,
     replayed_on: &Machine,
     duration: Option<Ns>,
 ) -> Result<TraceRecording, Diagnostics> {
-    let mut feed = Feed { duration, ..Feed::default() };
+    let feed = Feed { duration, ..Feed::default() };
+    read_with(feed, source, name, recorded_on.into(), replayed_on)
+}
+
+fn read_with(
+    mut feed: Feed,
+    mut source: impl TraceSource,
+    name: &str,
+    device: Device<'_>,
+    replayed_on: &Machine,
+) -> Result<TraceRecording, Diagnostics> {
     while let Some(event) = source.next_event().map_err(|fault| unreadable(name, &fault))? {
         if feed.event(&event, source.names()).is_break() {
             break;
@@ -126,17 +154,26 @@ pub fn read_events<'a>(
         return Err(damaged(name, source.report()));
     }
     let trace = feed.summary(&source);
-    let Feed { builder, too_long, unknown, waking, .. } = feed;
+    let Feed { mut builder, too_long, unknown, waking, .. } = feed;
     if too_long {
         let help = "--duration replays its beginning only".to_owned();
         return Err(refusal(name, "the trace is longer than a day", Some(help)));
     }
-    let device: Device<'_> = recorded_on.into();
     check(name, &builder, device.machine)?;
-    let device::Silicon { cpus, clusters, assumptions } =
+    let device::Silicon { cpus, clusters, mut assumptions, own_numbers } =
         device::silicon(&builder, device).map_err(|fault| refusal(name, fault, None))?;
-    let recording = builder.finish(&Silicon { cpus, paths: path_costs(replayed_on) });
+    for thread in &trace.header.threads {
+        builder.describe(thread.pid, facts(thread));
+    }
+    let same_numbers = own_numbers && device.machine.identity == replayed_on.identity;
+    let recording = builder.finish(&Silicon { cpus, paths: path_costs(replayed_on), same_numbers });
     let recorded = recording.recorded().clone();
+    if recorded.bound > 0 && !same_numbers {
+        assumptions.push(format!(
+            "{} threads that were bound to CPUs may use all here, for {} numbers its CPUs otherwise",
+            recorded.bound, replayed_on.identity
+        ));
+    }
     if recorded.span_ns == 0 {
         return Err(refusal(name, "the trace has no length: all its events are at one time", None));
     }
@@ -153,14 +190,32 @@ pub fn read_events<'a>(
 }
 
 /// Returns the metrics that only the replay of a recording measures.
-pub(crate) fn metrics(done: &Done) -> [Metric; 2] {
+pub(crate) fn metrics(done: &Done) -> Vec<Metric> {
     let share = 100.0 * done.work as f64 / done.work_recorded as f64;
     let share = (done.work_recorded > 0).then_some(share);
-    [
+    let early: u64 = done.early.iter().map(|(_, count)| count).sum();
+    let mut metrics = vec![
         metric::REPLAYED_WORK.value("share", Vec::new(), share),
         metric::REPLAYED_SLEEPS.value("sum", Vec::new(), Some(done.sleeps as f64)),
-    ]
+        metric::REPLAYED_EARLY_WAKEUPS.value("sum", Vec::new(), Some(early as f64)),
+    ];
+    metrics.extend(done.early.iter().take(EARLY_NAMES).map(|(name, count)| {
+        let labels = vec![("task", name.to_string())];
+        metric::REPLAYED_EARLY_WAKEUPS.value("sum", labels, Some(*count as f64))
+    }));
+    for frames in &done.frames {
+        let labels = || vec![("slice", frames.slice.to_owned())];
+        for (stat, percent) in [("p50", 50), ("p90", 90), ("p99", 99)] {
+            let ms = Some(frames.quantile_ms(percent));
+            metrics.push(metric::REPLAYED_FRAME_DURATION.value(stat, labels(), ms));
+        }
+        metrics.push(metric::REPLAYED_JANK.value("share", labels(), frames.jank_pct()));
+    }
+    metrics
 }
+
+/// Names of threads whose early wakeups are told apart.
+const EARLY_NAMES: usize = 5;
 
 /// The longest recording, as the longest run of the command line: sums of time over a thousand CPUs fit 64 bits.
 const LONGEST: Ns = 24 * 3600 * 1_000_000_000;
@@ -170,10 +225,13 @@ const LONGEST: Ns = 24 * 3600 * 1_000_000_000;
 struct Feed {
     builder: Builder,
     duration: Option<Ns>,
+    /// Events before that much after the beginning are left out.
+    skip: Ns,
     start: Option<Ns>,
     too_long: bool,
     unknown: u64,
     waking: u64,
+    handlers: Handlers,
     /// Events, and those that are not used, by the number of their tracepoint's name.
     counts: Vec<(u64, u64)>,
 }
@@ -191,6 +249,14 @@ impl Feed {
             return ControlFlow::Break(());
         }
         let cpu = event.cpu.index();
+        self.handlers.event(event, names);
+        if at.saturating_sub(start) < self.skip {
+            // Clocks go on with the frequency that they have.
+            if let TraceEventKind::Frequency { cpu, khz } = event.kind {
+                self.builder.frequency(at, cpu.index(), khz);
+            }
+            return ControlFlow::Continue(());
+        }
         let builder = &mut self.builder;
         builder.time(at);
         builder.cpu_exists(cpu);
@@ -205,8 +271,8 @@ impl Feed {
             | TraceEventKind::WakeupNew { task, .. } => {
                 let Some(seen) = seen(task, names) else { return ControlFlow::Continue(()) };
                 let by = match event.context.interrupt {
-                    _ if event.context.pid == 0 => Waker::Interrupt,
-                    Interrupt::Hardirq | Interrupt::Softirq => Waker::Interrupt,
+                    _ if event.context.pid == 0 => self.handlers.waker(cpu),
+                    Interrupt::Hardirq | Interrupt::Softirq => self.handlers.waker(cpu),
                     Interrupt::Task => Waker::Task(event.context.pid),
                     Interrupt::Unknown => {
                         self.unknown += 1;
@@ -227,6 +293,12 @@ impl Feed {
             }
             TraceEventKind::Idle { cpu, state } => builder.idle(at, cpu.index(), state),
             TraceEventKind::Frequency { cpu, khz } => builder.frequency(at, cpu.index(), khz),
+            TraceEventKind::Affinity { pid, cpus } => builder.affinity(pid, mask_of_bits(cpus)),
+            TraceEventKind::Clamp { pid, min, max } => builder.clamps(pid, min, max),
+            TraceEventKind::SliceBegin { name, .. } => {
+                builder.slice_begin(at, event.context.pid, frame_slice(names.text(name)));
+            }
+            TraceEventKind::SliceEnd { .. } => builder.slice_end(at, event.context.pid),
             TraceEventKind::Lost { .. } => builder.lost(cpu),
             TraceEventKind::Begins => builder.begins(at, cpu),
             // The last switch tells an exit as well, after what exiting takes.
@@ -250,6 +322,16 @@ impl Feed {
                 | Kind::Exit { .. }
                 | Kind::Idle { .. }
                 | Kind::Frequency { .. }
+                | Kind::IrqEntry { .. }
+                | Kind::IrqExit { .. }
+                | Kind::SoftirqEntry { .. }
+                | Kind::SoftirqExit { .. }
+                | Kind::VectorEntry { .. }
+                | Kind::VectorExit { .. }
+                | Kind::SliceBegin { .. }
+                | Kind::SliceEnd { .. }
+                | Kind::Affinity { .. }
+                | Kind::Clamp { .. }
         );
         let name = event.name.index();
         if name >= self.counts.len() {
@@ -287,6 +369,28 @@ impl Feed {
 
 /// Names of tracepoints that are kept apart: a kernel has some 2000, a trace tens.
 const NAMES_KEPT: usize = 4096;
+
+/// What a file says of a thread beside its events, in the words of a workload.
+fn facts(thread: &StartingThread) -> ThreadFacts {
+    // include/uapi/linux/sched.h
+    let policy = thread.policy.and_then(|number| {
+        Some(match number {
+            0 => Policy::Normal,
+            1 => Policy::Fifo,
+            2 => Policy::Rr,
+            3 => Policy::Batch,
+            5 => Policy::Idle,
+            6 => Policy::Deadline,
+            _ => return None,
+        })
+    });
+    ThreadFacts { policy, affinity: thread.affinity, clamps: thread.clamps }
+}
+
+/// CPUs 0 to 63 from bits.
+fn mask_of_bits(bits: u64) -> CpuMask {
+    (0..MAX_CPUS.min(64)).filter(|cpu| bits >> cpu & 1 != 0).map(|cpu| CpuId(cpu as u16)).collect()
+}
 
 fn seen(task: EventTask, names: &Names) -> Option<Seen<'_>> {
     let EventTask { comm, pid, prio } = task;

@@ -420,8 +420,13 @@ impl Scenario {
                 ("workload".to_string(), hash(self.workload.bytes())),
             ],
             trust: format!(
-                "nothing is fitted; path costs and idle energies are estimates{}{}; \
+                "nothing is fitted; path costs and idle energies are estimates{}{}{}; \
                  absent: caches, memory (MODEL.md){}",
+                match self.machine.measured.len() {
+                    0 => String::new(),
+                    count =>
+                        format!(", but for {count} costs that a recording of the machine shows"),
+                },
                 match self.machine.estimated {
                     0 => String::new(),
                     count => format!("; machine: {count} lines of its file estimated"),

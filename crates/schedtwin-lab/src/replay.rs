@@ -6,6 +6,8 @@
 //! every kernel's runs. A [`Verdict`] for each kernel says whether it placed the work as recorded. They need not agree: the recorded device had another kernel, caches, interrupts and threads
 //! that the twin has not. They tell how far to trust the table.
 
+pub mod halves;
+pub mod rtapp;
 pub mod trust;
 
 use std::collections::BTreeMap;
@@ -110,10 +112,23 @@ pub struct Fidelity {
     pub wakes_by_waker: u64,
     /// Sleeps that end at the recorded time of an interrupt.
     pub wakes_by_time: u64,
+    /// Those of them that a device makes by an interrupt on its recorded CPU.
+    pub wakes_by_device: u64,
     /// Sleeps whose wakeup is not in the trace: they end when the thread was seen to run again.
     pub wakes_unmatched: u64,
     /// Wakeups whose lines do not say whether an interrupt made them.
     pub wakes_of_unknown_context: u64,
+    /// Threads whose allowed CPUs the file tells, and how many of them may not use all.
+    pub affinities_told: u64,
+    /// See `affinities_told`.
+    pub threads_bound: u64,
+    /// Threads with a policy that the file tells and their priority does not.
+    pub policies_told: u64,
+    /// Threads whose clamps the file tells and that limit something.
+    pub threads_clamped: u64,
+    /// Sleeps that threads passed over on the first kernel, since what ended them came before: of all, and of the names with
+    /// the most.
+    pub early_wakeups: (f64, Vec<(String, f64)>),
     /// Changes of priority.
     pub priority_changes: u64,
     /// Latencies begin with `sched_wakeup`, as there is no `sched_waking`.
@@ -140,6 +155,9 @@ pub struct Fidelity {
 
 /// Events that a report names of those that were not used.
 pub const UNUSED_NAMED: usize = 5;
+
+/// Frames that a slice must have to be judged.
+const FRAMES_LEAST: usize = 30;
 
 /// Share of the CPU time on other CPUs from which on placement is said to differ, %.
 const MOVED_PCT: f64 = 10.0;
@@ -271,12 +289,18 @@ fn fidelity(trace: &TraceRecording, board: &Board, comparison: &Comparison) -> F
         threads: (recorded.threads.len() - excluded) as u64,
         threads_forked: recorded.forked,
         threads_pinned: recorded.pinned,
+        affinities_told: recorded.affinities,
+        threads_bound: recorded.bound,
+        policies_told: recorded.policies,
+        threads_clamped: recorded.clamped,
         cpu_time_covered_pct: percent(replayed_ns, all_ns),
         left_out,
         wakes_by_waker: recorded.tied_to_waker,
         wakes_by_time: recorded.tied_to_time,
+        wakes_by_device: recorded.by_device,
         wakes_unmatched: recorded.unmatched,
         wakes_of_unknown_context: trace.unknown_context,
+        early_wakeups: early_wakeups(comparison),
         priority_changes: recorded.priority_changes,
         without_waking: trace.without_waking,
         assumed_frequency_pct: percent(recorded.assumed_frequency_ns, replayed_ns),
@@ -317,6 +341,18 @@ fn figures(trace: &TraceRecording, board: &Board, comparison: &Comparison) -> Ve
             let value = replayed(latency, stat, &labels);
             add(Aspect::Latency, Limit::Factor, title, "us", quantile(all, q), value);
         }
+    }
+    for frames in recorded.frames.iter().filter(|frames| frames.ns.len() >= FRAMES_LEAST) {
+        let labels: Labels = vec![("slice", frames.slice.to_owned())];
+        for (stat, percent) in [("p50", 50), ("p90", 90), ("p99", 99)] {
+            let name = format!("replayed_frame_duration {stat} slice={}", frames.slice);
+            let value = replayed("replayed_frame_duration", stat, &labels);
+            let recorded = Some(frames.quantile_ms(percent));
+            add(Aspect::Frames, Limit::Factor, name, "ms", recorded, value);
+        }
+        let name = format!("replayed_jank slice={}", frames.slice);
+        let value = replayed("replayed_jank", "share", &labels);
+        add(Aspect::Frames, Limit::Share, name, "%", frames.jank_pct(), value);
     }
     let sleeps = recorded.tied_to_waker + recorded.tied_to_time + recorded.unmatched;
     for (aspect, name, count) in [
@@ -443,6 +479,14 @@ fn pairs(trace: &TraceRecording, comparison: &Comparison) -> Vec<Pair> {
     add("replayed_sleeps", "sum", vec![], "count", Some(sleeps as f64));
     add("context_switches", "sum", vec![], "count", Some(recorded.switches as f64));
     add("migrations", "sum", vec![], "count", Some(recorded.migrations as f64));
+    for frames in &recorded.frames {
+        let labels = || vec![("slice", frames.slice.to_owned())];
+        for (stat, percent) in [("p50", 50), ("p90", 90), ("p99", 99)] {
+            let ms = Some(frames.quantile_ms(percent));
+            add("replayed_frame_duration", stat, labels(), "ms", ms);
+        }
+        add("replayed_jank", "share", labels(), "%", frames.jank_pct());
+    }
     // The twin's samples of both kinds begin where the trace's begin.
     let latency = if trace.without_waking { "wakeup_latency" } else { "waking_latency" };
     let mean = latencies.iter().map(|ns| us(*ns)).sum::<f64>() / latencies.len() as f64;
@@ -451,6 +495,20 @@ fn pairs(trace: &TraceRecording, comparison: &Comparison) -> Vec<Pair> {
         add(latency, stat, vec![], "us", quantile(q));
     }
     pairs
+}
+
+/// Wakeups that came before their threads slept, on the first kernel.
+fn early_wakeups(comparison: &Comparison) -> (f64, Vec<(String, f64)>) {
+    let (mut all, mut by_name) = (0.0, Vec::new());
+    for row in comparison.rows.iter().filter(|row| row.row.name == "replayed_early_wakeups") {
+        let Some(estimate) = row.cells[0].estimate else { continue };
+        match row.row.labels.first() {
+            None => all = estimate.mean,
+            Some((_, name)) => by_name.push((name.clone(), estimate.mean)),
+        }
+    }
+    by_name.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    (all, by_name)
 }
 
 fn mean_of(
@@ -639,6 +697,8 @@ mod tests {
             pid: 1,
             cpu_time_ns: ms * MS,
             excluded,
+            prio: 120,
+            jobs: Default::default(),
         };
         let recorded = Recorded {
             span_ns: 4000 * MS,

@@ -8,6 +8,7 @@
 //! | `name`, `description` | for people |
 //! | `estimated` | may be left out; how many lines hold estimates, as `schedtwin capture` counts them |
 //! | `estimates` | may be left out; the keys, by their paths, whose values are estimates: `["core.zen3.idle[1].exit_ns", "interrupts"]` |
+//! | `measured` | may be left out; the keys whose values `schedtwin calibrate machine` measured in a recording, by their paths |
 //! | `topology` | which of `[topologies.NAME]` is in use |
 //! | `coupling` | whether the `[[coupled]]` clocks are coupled; `true` if left out |
 //! | `ns_per_loop` | rt-app's calibration |
@@ -65,6 +66,8 @@ keys! {
         estimated: u64 = May, upto(i64::MAX as u64);
         /// paths of keys whose values are estimates, `["smt", "domain.cpu.opp"]`; `show machine` lists them
         estimates: Vec<Located<String>> = May, list(Text);
+        /// paths of keys that `schedtwin calibrate machine` measured in a recording; they are no estimates
+        measured: Vec<Located<String>> = May, list(Text);
         /// the `[topologies.NAME]` that is in use
         topology: Located<String> = WithoutClass, Text;
         /// `[[coupled]]` is in effect; true
@@ -137,7 +140,9 @@ pub(crate) fn read_from(
     let FileKeys { name, description, estimated, topology: chosen, ns_per_loop, .. } = keys;
     let FileKeys { coupling: coupled, power_dependence: dependent, kinds: with_kinds, .. } = keys;
     let estimates = keys.estimates.unwrap_or_default();
-    check_estimates(&estimates, document, &mut faults);
+    check_marks(("estimates", "an estimate"), &estimates, document, &mut faults);
+    let measured = keys.measured.unwrap_or_default();
+    check_marks(("measured", "measured"), &measured, document, &mut faults);
     choices::skip(&mut root, document, &mut faults);
     let power_unknown = keys.power_unknown.unwrap_or(false);
     let defaults = Defaults::read(&mut root, power_unknown, &mut faults);
@@ -254,6 +259,7 @@ pub(crate) fn read_from(
         ns_per_loop: sure(ns_per_loop).value,
         estimated: estimated.unwrap_or(0),
         estimates: estimates.into_iter().map(|path| path.value).collect(),
+        measured: measured.into_iter().map(|path| path.value).collect(),
         left_out: Vec::new(),
         warnings,
         source: source.clone(),
@@ -302,18 +308,19 @@ fn sure<T>(value: Option<T>) -> T {
 }
 
 /// A mark must not outlive what it marks.
-fn check_estimates(
-    estimates: &[Located<String>],
+fn check_marks(
+    (key, word): (&str, &str),
+    marks: &[Located<String>],
     document: &TomlDocument,
     faults: &mut Diagnostics,
 ) {
-    if estimates.len() > MAX_ESTIMATES {
-        let message = format!("{} estimates: at most {MAX_ESTIMATES}", estimates.len());
-        faults.push_at(&document.location("estimates"), message, None);
+    if marks.len() > MAX_ESTIMATES {
+        let message = format!("{} {key}: at most {MAX_ESTIMATES}", marks.len());
+        faults.push_at(&document.location(key), message, None);
         return;
     }
-    for path in estimates.iter().filter(|path| document.get(&path.value).is_none()) {
-        let message = format!("there is no `{}` that could be an estimate", path.value);
+    for path in marks.iter().filter(|path| document.get(&path.value).is_none()) {
+        let message = format!("there is no `{}` that could be {word}", path.value);
         faults.push_at(&path.at, message, None);
     }
 }

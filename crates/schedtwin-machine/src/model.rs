@@ -69,6 +69,8 @@ pub struct Machine {
     pub estimated: u64,
     /// Paths of the keys that the file marks as estimates; a table's path stands for all of its keys.
     pub estimates: Vec<String>,
+    /// Paths of the keys that were measured in a recording.
+    pub measured: Vec<String>,
     /// Paths of the keys that the file leaves out and the classes of its cores stand for: estimates.
     pub left_out: Vec<String>,
     /// Warnings: values that look wrong but are possible.

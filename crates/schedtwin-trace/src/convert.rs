@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Turns what schedtwin wrote in one format into another.
+//! Turns what a run wrote in one format into another.
 //!
 //! A record or a Perfetto trace is read back and fed to a new [`crate::Sink`]. A record is streamed;
 //! of a trace all events are kept at first, since its CPUs have to be merged into one order.
@@ -28,6 +28,22 @@ pub struct Converted {
 pub fn convert(from: &Path, to: &Path, format: Format) -> io::Result<Converted> {
     let input = BufReader::with_capacity(1 << 16, open_readable(from)?);
     convert_from(input, |meta| crate::create(to, format, meta))
+}
+
+/// Whether a file is a record of a run.
+pub fn is_record(path: &Path) -> io::Result<bool> {
+    let mut input = BufReader::new(open_readable(path)?);
+    Ok(matches!(Kind::of(input.fill_buf()?), Kind::Record | Kind::Empty))
+}
+
+/// Whether a file is a Perfetto trace that a run wrote: its first packet names us as the system.
+pub fn is_run(path: &Path) -> io::Result<bool> {
+    const FIRST_PACKET_BYTES: usize = 256;
+    const SYSTEM: &[u8] = b"schedtwin";
+    let mut input = BufReader::new(open_readable(path)?);
+    let head = input.fill_buf()?;
+    let first = &head[..head.len().min(FIRST_PACKET_BYTES)];
+    Ok(Kind::of(head) == Kind::Perfetto && first.windows(SYSTEM.len()).any(|at| at == SYSTEM))
 }
 
 /// Feeds what any bytes hold to the sink that `create` makes of what they say about their run.

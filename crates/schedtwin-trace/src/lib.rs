@@ -42,6 +42,7 @@
 mod atomic_file;
 pub mod convert;
 pub mod event;
+pub mod event_out;
 pub mod explain;
 pub mod ftrace_read;
 mod ftrace_text;

@@ -219,7 +219,8 @@ impl Programs {
         match &self.0 {
             Kind::Benchmark(player) => player.nr_devices(),
             Kind::Jobs(jobs) => jobs.nr_devices(),
-            Kind::RtApp(_) | Kind::Recorded(_) => 0,
+            Kind::RtApp(_) => 0,
+            Kind::Recorded(replay) => replay.nr_devices(),
         }
     }
 
@@ -228,7 +229,8 @@ impl Programs {
         match &self.0 {
             Kind::Benchmark(player) => player.device_cpu(device),
             Kind::Jobs(jobs) => jobs.device_cpu(device),
-            Kind::RtApp(_) | Kind::Recorded(_) => CpuId(0),
+            Kind::RtApp(_) => CpuId(0),
+            Kind::Recorded(replay) => replay.device_cpu(device),
         }
     }
 
@@ -237,7 +239,8 @@ impl Programs {
         match &self.0 {
             Kind::Benchmark(player) => player.device_at(device),
             Kind::Jobs(jobs) => jobs.device_at(device),
-            Kind::RtApp(_) | Kind::Recorded(_) => NEVER,
+            Kind::RtApp(_) => NEVER,
+            Kind::Recorded(replay) => replay.device_at(device),
         }
     }
 
@@ -247,7 +250,8 @@ impl Programs {
         match &mut self.0 {
             Kind::Benchmark(player) => player.take_devices_changed(),
             Kind::Jobs(jobs) => jobs.take_devices_changed(),
-            Kind::RtApp(_) | Kind::Recorded(_) => false,
+            Kind::RtApp(_) => false,
+            Kind::Recorded(replay) => replay.take_devices_changed(),
         }
     }
 
@@ -256,7 +260,8 @@ impl Programs {
         match &mut self.0 {
             Kind::Benchmark(player) => player.device_interrupt(device, now, wakes),
             Kind::Jobs(jobs) => jobs.device_interrupt(device, now, wakes),
-            Kind::RtApp(_) | Kind::Recorded(_) => {}
+            Kind::RtApp(_) => {}
+            Kind::Recorded(replay) => replay.device_interrupt(device, now, wakes),
         }
     }
 

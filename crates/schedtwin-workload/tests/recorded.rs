@@ -5,10 +5,11 @@ mod executor;
 
 use executor::{End, Executor, host};
 use proptest::prelude::*;
-use schedtwin_types::{CpuMask, Mark, Ns, Op, Policy, Syscall};
+use schedtwin_types::{CpuId, CpuMask, Mark, Ns, Op, Policy, Syscall};
 use schedtwin_workload::Workload;
 use schedtwin_workload::recorded::{
-    Builder, PathCosts, Recorded, RecordedCpu, Recording, Seen, Silicon, Waker,
+    Builder, Frames, PathCosts, Recorded, RecordedCpu, Recording, Seen, Silicon, ThreadFacts,
+    Waker, frame_slice,
 };
 
 const MS: Ns = 1_000_000;
@@ -33,7 +34,7 @@ fn b() -> Seen<'static> {
 /// Four CPUs of that capacity whose highest frequency is 1 GHz, and kernel paths that cost nothing.
 fn silicon(capacity: u32) -> Silicon {
     let cpu = RecordedCpu { capacity, max_khz: 1_000_000 };
-    Silicon { cpus: vec![cpu; 4], paths: PathCosts::default() }
+    Silicon { cpus: vec![cpu; 4], paths: PathCosts::default(), same_numbers: true }
 }
 
 /// Records what `events` tell, from 0 to 10 ms.
@@ -65,7 +66,8 @@ fn story(recording: &Recording) -> Vec<String> {
             }
             Op::Call(Syscall::SchedSetattr(attr)) => match attr.policy {
                 Policy::Fifo => format!("fifo {}", attr.rt_priority),
-                _ => format!("nice {}", attr.nice),
+                Policy::Normal if attr.util_min.is_none() => format!("nice {}", attr.nice),
+                _ => format!("{:?} {:?}-{:?}", attr.policy, attr.util_min, attr.util_max),
             },
             Op::Call(Syscall::SchedSetaffinity { mask }) => format!("affinity {mask}"),
             Op::Mark(Mark::JobDone { released }) => {
@@ -400,7 +402,7 @@ proptest! {
     /// late threads run.
     #[test]
     fn no_order_of_events_hangs(
-        events in prop::collection::vec((0u8..7, 0u32..5, 0u32..5, 0usize..3, 0u64..2000), 1..300),
+        events in prop::collection::vec((0u8..9, 0u32..5, 0u32..5, 0usize..3, 0u64..2000), 1..300),
         seed in 0u64..1000,
     ) {
         let mut builder = Builder::new();
@@ -419,12 +421,15 @@ proptest! {
                 4 => builder.wakeup(at, by, task(y)),
                 5 if step % 5 == 0 => builder.fork(at, x + 1, names[y as usize], y + 1),
                 5 => builder.switch(at, cpu, some(x), if step % 7 == 0 { DIES } else { SLEEPS }, some(y)),
-                _ => builder.frequency(at, cpu, 100_000 + 1000 * step as u32),
+                6 => builder.frequency(at, cpu, 100_000 + 1000 * step as u32),
+                7 => builder.affinity(x + 1, CpuMask::first(cpu)),
+                _ => builder.clamps(x + 1, Some(step as u16), (cpu == 0).then_some(1000)),
             }
         }
         let recording = builder.finish(&Silicon {
             cpus: vec![RecordedCpu { capacity: 300, max_khz: 3_000_000 }; 3],
             paths: PathCosts { wake: 10, sleep: 20, ..PathCosts::default() },
+            same_numbers: seed % 2 == 0,
         });
         let workload = Workload::recorded("random", recording);
         let mut executor = Executor::with_delays(&workload, &host(2), seed, 100_000);
@@ -433,6 +438,141 @@ proptest! {
         let done = executor.programs.replayed().expect("it is a recording");
         prop_assert_eq!(done.work, done.work_recorded);
     }
+}
+
+/// What the file tells beside its events holds from the start, what an event tells from the sleep before it: a is a
+/// batch task on CPUs 2-3 by the file, b is bound to CPU 1 and then to CPU 3 by events and gets clamps.
+#[test]
+fn threads_have_the_facts_that_the_recording_tells() {
+    let events = |builder: &mut Builder| {
+        let batch = ThreadFacts {
+            policy: Some(Policy::Batch),
+            affinity: Some(CpuMask::from_cpus([CpuId(2), CpuId(3)])),
+            clamps: Some((0, 1024)),
+        };
+        builder.describe(1, batch);
+        builder.switch(0, 2, None, WANTS_MORE, Some(a()));
+        for (at, cpu) in [(MS, 1), (3 * MS, 3)] {
+            builder.waking(at, Waker::Task(1), b());
+            builder.affinity(2, CpuMask::of(CpuId(cpu)));
+            builder.clamps(2, Some(100 * cpu), None);
+            builder.switch(at + 1000, cpu as usize, None, WANTS_MORE, Some(b()));
+            builder.switch(at + MS, cpu as usize, Some(b()), SLEEPS, None);
+        }
+        builder.switch(5 * MS, 2, Some(a()), SLEEPS, None);
+    };
+    let recording = record(&silicon(1024), events);
+    let lines = story(&recording);
+    let told: Vec<&str> = lines
+        .iter()
+        .filter(|line| line.contains("affinity") || line.contains("Some") || line.contains("Batch"))
+        .map(String::as_str)
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "start a affinity 2-3",
+            "start a Batch None-None",
+            "start b affinity 1",
+            "start b Normal Some(100)-Some(1024)",
+            "1949 b affinity 3",
+            "1949 b Normal Some(300)-Some(1024)",
+        ],
+        "{lines:#?}"
+    );
+    let Recorded { affinities, bound, policies, clamped, pinned, .. } = *recording.recorded();
+    assert_eq!((affinities, bound, policies, clamped, pinned), (2, 2, 1, 1, 0));
+    // CPUs with other numbers say nothing of these.
+    let elsewhere = record(&Silicon { same_numbers: false, ..silicon(1024) }, events);
+    assert!(story(&elsewhere).iter().all(|line| !line.contains("affinity")));
+}
+
+/// a wakes b five times and is preempted by it each time: b works longer than a does from one wakeup to the next. Had a gone on
+/// meanwhile, it would have woken b before that sleeps. It waits for b if b ever answers.
+#[test]
+fn a_pair_that_answers_keeps_its_hand_overs() {
+    for answers in [true, false] {
+        let recording = record(&silicon(1024), |builder| {
+            builder.switch(0, 0, None, WANTS_MORE, Some(a()));
+            for round in 0..5 {
+                let at = MS * (round + 1);
+                builder.waking(at, Waker::Task(1), b());
+                builder.switch(at + 1000, 0, Some(a()), WANTS_MORE, Some(b()));
+                builder.switch(at + 801_000, 0, Some(b()), SLEEPS, Some(a()));
+            }
+            // a waits for b once, and b for an interrupt.
+            builder.switch(6 * MS, 0, Some(a()), SLEEPS, None);
+            builder.waking(7 * MS, IRQ, b());
+            builder.switch(7 * MS, 0, None, WANTS_MORE, Some(b()));
+            if answers {
+                builder.waking(8 * MS, Waker::Task(2), a());
+            }
+            builder.switch(8 * MS + 1000, 0, Some(b()), SLEEPS, Some(a()));
+            builder.switch(9 * MS, 0, Some(a()), SLEEPS, None);
+        });
+        assert_eq!(recording.recorded().handovers, if answers { 5 } else { 0 });
+        let workload = Workload::recorded("test", recording);
+        let mut executor = Executor::new(&workload, &host(4));
+        assert_eq!(executor.run(Ns::MAX, 100_000, |_, _, _, _| ()), End::Finished);
+        let done = executor.programs.replayed().expect("it is a recording");
+        let early: u64 = done.early.iter().map(|(_, count)| count).sum();
+        assert_eq!(early == 0, answers, "{done:?}");
+    }
+}
+
+/// A frame lasts from one point of its thread's work to another, with the sleep between.
+#[test]
+fn frames_are_recorded_and_replayed() {
+    let draw = frame_slice("DrawFrame 7");
+    assert_eq!((draw, frame_slice("measure")), (Some(1), None));
+    let recording = record(&silicon(512), |builder| {
+        for ms in [1, 4, 7] {
+            builder.waking(ms * MS, IRQ, a());
+            builder.switch(ms * MS, 0, None, WANTS_MORE, Some(a()));
+            builder.slice_begin(ms * MS + 200_000, 1, draw);
+            builder.slice_begin(ms * MS + 300_000, 1, None);
+            builder.slice_end(ms * MS + 400_000, 1);
+            builder.slice_end(ms * MS + 1_200_000, 1);
+            builder.switch(ms * MS + 1_400_000, 0, Some(a()), SLEEPS, None);
+        }
+    });
+    let expected =
+        |us: u64| Frames { slice: "DrawFrame", ns: vec![us * 1000; 3], period_ns: 3 * MS };
+    assert_eq!(recording.recorded().frames, [expected(1000)]);
+    let workload = Workload::recorded("test", recording);
+    let mut executor = Executor::new(&workload, &host(4));
+    assert_eq!(executor.run(Ns::MAX, 100_000, |_, _, _, _| ()), End::Finished);
+    // Half the work where capacity is twice as large.
+    assert_eq!(executor.programs.replayed().expect("it is a recording").frames, [expected(500)]);
+    assert_eq!((expected(500).quantile_ms(50), expected(500).jank_pct()), (0.5, Some(0.0)));
+}
+
+/// Where everything takes twice as long, an answer comes as long after its question as it did, and a longer sleep ends at its
+/// recorded time.
+#[test]
+fn an_answer_comes_after_its_question_however_late() {
+    let recording = record(&silicon(2 * 1024), |builder| {
+        for (from, to) in [(1000, 2000), (2100, 2200), (7000, 8000)] {
+            builder.waking(from * 1000, IRQ, a());
+            builder.switch(from * 1000, 0, None, WANTS_MORE, Some(a()));
+            builder.switch(to * 1000, 0, Some(a()), SLEEPS, None);
+        }
+    });
+    assert_eq!(
+        story(&recording),
+        [
+            "start a sleep",
+            "950 a run 2000",
+            "2950 a done, released 1000",
+            "2950 a sleep",
+            "3000 a run 200",
+            "3200 a done, released 3050",
+            "3200 a sleep",
+            "6950 a run 2000",
+            "8950 a done, released 7000",
+            "8950 a wait",
+        ]
+    );
 }
 
 /// CPUs of one clock are told one after the other, so a recording's beginning or end may lie between them.

@@ -28,8 +28,16 @@ Examples:
   schedtwin calibrate jankbench-pixel6              writes studies/calibrations/jankbench-pixel6.toml
   schedtwin calibrate ./my-study.toml               writes ./calibrations/my-study.toml
   schedtwin study run jankbench-pixel6 --calibration studies/calibrations/jankbench-pixel6.toml
+  schedtwin calibrate machine work.dat -m my.toml   costs of a machine, from a recording of it
 The fitter gets base values only and gives the same bytes on every computer. A calibration is refused
 under another version of the model.";
+
+const CALIBRATE_MACHINE_EXAMPLES: &str = "\
+Examples:
+  schedtwin calibrate machine work.dat -m machine.toml --dry-run
+  schedtwin calibrate machine work.dat -m machine.toml      exit latencies and kernel paths, measured
+  schedtwin calibrate machine t.pftrace -m pixel6 -o my-pixel6.toml
+Keys that are written are listed in the file as `measured`, each with its spread; the rest stays estimated.";
 
 const STABILITY_EXAMPLES: &str = "\
 Examples:
@@ -125,9 +133,13 @@ enum DataFormat {
 }
 
 #[derive(Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Calibrate {
+    #[command(subcommand)]
+    pub what: Option<CalibrateWhat>,
     /// A study with [[fit]]: NAME or a path
-    pub name: String,
+    #[arg(required = true)]
+    pub name: Option<String>,
     /// Print the parameters and the values that would be fitted, and the values that would stay checks; run nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -144,6 +156,29 @@ pub struct Calibrate {
     /// No progress bar
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+#[derive(Subcommand)]
+pub enum CalibrateWhat {
+    /// Measure what a recording shows of its machine's costs, and write it into the machine's file
+    #[command(after_help = CALIBRATE_MACHINE_EXAMPLES)]
+    Machine(CalibrateMachine),
+}
+
+#[derive(Args)]
+pub struct CalibrateMachine {
+    /// A recording of that machine, with sched_waking, sched_switch, cpu_idle and, if it can be, interrupts
+    #[arg(value_name = "TRACE")]
+    pub recording: PathBuf,
+    /// The machine: NAME or a path
+    #[arg(short, long, value_name = "MACHINE")]
+    pub machine: String,
+    /// Where the file with the measured values goes [default: the machine's own file]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Print what was measured, and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// The forms of a study's result.

@@ -48,8 +48,7 @@ pub fn of_an_event(instance: &Instance) -> Option<u64> {
             (on, events) = (took, recorded);
         }
     }
-    // Truncating it empties the buffers.
-    instance.set("trace", "\n").ok()?;
+    instance.empty().ok()?;
     let more = on.checked_sub(off)?;
     Some(u64::try_from(more.as_nanos()).ok()? / events.max(1)).filter(|cost| *cost > 0)
 }

@@ -92,6 +92,13 @@ impl Instance {
         })
     }
 
+    /// Empties its buffers: opening `trace` with O_TRUNC does, writing to it does not.
+    pub fn empty(&self) -> Result<(), Failure> {
+        let path = self.path.join("trace");
+        let opened = File::options().write(true).truncate(true).open(&path);
+        opened.map(drop).map_err(|error| Failure::of_file("empty", &path, &error))
+    }
+
     /// Whether it has a file.
     pub fn has(&self, file: &str) -> bool {
         self.path.join(file).exists()

@@ -152,6 +152,8 @@ pub(super) struct Silicon {
     pub cpus: Vec<RecordedCpu>,
     pub clusters: Vec<RecordedCluster>,
     pub assumptions: Vec<String>,
+    /// The recorded CPUs have the numbers of the machine's.
+    pub own_numbers: bool,
 }
 
 /// # Errors
@@ -173,6 +175,7 @@ pub(super) fn silicon(builder: &Builder, device: Device<'_>) -> Result<Silicon, 
     let observed = clusters(builder);
     let mut assumptions = Vec::new();
     let mut others_clock = false;
+    let own_numbers = !any_known || is_the_machine(builder, machine, &observed);
     let domains = if !any_known {
         assumptions.push(format!(
             "no cpu_frequency is recorded: every CPU is taken to have run at the highest frequency of {}, \
@@ -181,7 +184,7 @@ pub(super) fn silicon(builder: &Builder, device: Device<'_>) -> Result<Silicon, 
             machine.identity
         ));
         by_number
-    } else if is_the_machine(builder, machine, &observed) {
+    } else if own_numbers {
         by_number
     } else {
         let (of_cluster, how) = matched(builder, machine, &observed);
@@ -236,7 +239,7 @@ pub(super) fn silicon(builder: &Builder, device: Device<'_>) -> Result<Silicon, 
             cluster.full_speed_khz / 1000
         ));
     }
-    Ok(Silicon { cpus, clusters, assumptions })
+    Ok(Silicon { cpus, clusters, assumptions, own_numbers })
 }
 
 fn is_known(builder: &Builder, cpu: usize) -> bool {

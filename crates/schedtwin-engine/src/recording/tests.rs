@@ -163,6 +163,43 @@ fn capacities_given_override_those_of_the_machine() {
     assert!(refused.to_string().contains("names a CPU 7"), "{refused}");
 }
 
+/// A disk wakes `reader` on CPU 1 three times; the timer of CPU 0 wakes it once. The replay sleeps as often.
+#[test]
+fn a_device_interrupts_where_it_did() {
+    let mut text = String::new();
+    let mut line = |us: u64, cpu: u64, what: &str| {
+        text.push_str(&format!("<idle>-0 [{cpu:03}] d.h1 5.{us:06}: {what}\n"));
+    };
+    let switch = |prev: &str, next: &str| {
+        let pid = |name: &str| if name == "reader" { 7 } else { 0 };
+        format!(
+            "sched_switch: prev_comm={prev} prev_pid={} prev_prio=120 prev_state=S ==> \
+             next_comm={next} next_pid={} next_prio=120",
+            pid(prev),
+            pid(next)
+        )
+    };
+    for (ms, handler, cpu) in
+        [(1, "nvme0q1", 1), (3, "nvme0q1", 1), (6, "arch_timer", 0), (9, "nvme0q1", 1)]
+    {
+        let us = ms * 1000;
+        line(us, cpu, &format!("irq_handler_entry: irq=9 name={handler}"));
+        line(us + 1, cpu, "sched_waking: comm=reader pid=7 prio=120 target_cpu=000");
+        line(us + 2, cpu, "irq_handler_exit: irq=9 ret=handled");
+        line(us + 10, 0, &switch("swapper/0", "reader"));
+        line(us + 500, 0, &switch("reader", "swapper/0"));
+    }
+    let trace = read(&text, "uniform8", None);
+    let recorded = &trace.recorded;
+    assert_eq!((recorded.tied_to_time, recorded.by_device, recorded.unended), (4, 3, 1));
+    let scenario =
+        crate::Scenario::with_workload("uniform8", "linux-6.12", Ok(trace.workload), None);
+    let result = scenario.unwrap().run(1, crate::RunOptions::default()).unwrap();
+    let sleeps = result.metrics.iter().find(|metric| metric.name == "replayed_sleeps").unwrap();
+    // The last one has no end.
+    assert_eq!(sleeps.value, Some(4.0));
+}
+
 #[test]
 fn capacities_are_read_or_refused() {
     for (text, expected) in [

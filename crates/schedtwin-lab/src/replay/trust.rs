@@ -61,6 +61,8 @@ pub enum Aspect {
     Idle,
     /// How much of the work is done in time.
     Work,
+    /// How long frames take.
+    Frames,
 }
 
 impl Aspect {
@@ -75,6 +77,7 @@ impl Aspect {
             Aspect::Frequency => "frequency",
             Aspect::Idle => "idle",
             Aspect::Work => "work",
+            Aspect::Frames => "frames",
         }
     }
 }
@@ -168,11 +171,12 @@ impl Figure {
 
 /// The aspects that a metric depends on.
 pub fn depends_on(name: &str) -> &'static [Aspect] {
-    use Aspect::{Frequency, Idle, Latency, Migrations, Placement, Sleeps, Switches, Work};
+    use Aspect::{Frames, Frequency, Idle, Latency, Migrations, Placement, Sleeps, Switches, Work};
     match name {
         "elapsed" | "warmup" => &[],
         "work" | "replayed_work" => &[Work],
-        "replayed_sleeps" => &[Sleeps, Work],
+        "replayed_frame_duration" | "replayed_jank" => &[Frames, Work],
+        "replayed_sleeps" | "replayed_early_wakeups" => &[Sleeps, Work],
         "context_switches" | "preemptions" => &[Switches, Sleeps],
         "migrations" | "balance_passes" | "balance_moved" => &[Migrations],
         "cpu_time" | "utilization" | "cpu_usage" | "overutilized" | "irq_time" => {

@@ -78,6 +78,12 @@ pub fn sentences(fidelity: &Fidelity) -> Vec<String> {
          {} at the time of the next run (no wakeup recorded)",
         f.wakes_by_waker, f.wakes_by_time, f.wakes_unmatched
     );
+    if f.wakes_by_device > 0 {
+        wakes.push_str(&format!(
+            "; {} of the interrupts are of devices and come on their recorded CPUs",
+            f.wakes_by_device
+        ));
+    }
     if f.wakes_of_unknown_context > 0 {
         wakes.push_str(&format!(
             "; wakeups that do not say whether an interrupt made them, taken as the task's: {}",
@@ -85,10 +91,22 @@ pub fn sentences(fidelity: &Fidelity) -> Vec<String> {
         ));
     }
     sentences.push(wakes);
+    let (early, by_name) = &f.early_wakeups;
+    if *early >= 0.5 {
+        let names: Vec<String> = by_name
+            .iter()
+            .take(NAMES_SHOWN)
+            .map(|(name, count)| format!("{name} {count:.0}"))
+            .collect();
+        sentences.push(format!(
+            "wakeups that came while their thread still worked, so that it did not sleep: {early:.0} ({})",
+            names.join(", ")
+        ));
+    }
     sentences.push(format!(
-        "priorities: {}; affinities are not recorded, {} pinned by name",
+        "priorities: {}; {}",
         count(f.priority_changes, "change"),
-        count(f.threads_pinned, "kernel thread")
+        affinities(f)
     ));
     sentences.push(format!(
         "work: {} of the CPU time ran before the first cpu_frequency and is taken at the highest frequency; \
@@ -103,6 +121,21 @@ pub fn sentences(fidelity: &Fidelity) -> Vec<String> {
         sentences.push("no sched_waking is recorded: latencies begin with sched_wakeup".to_owned());
     }
     sentences
+}
+
+/// Which threads are bound, and where that is known from.
+fn affinities(f: &Fidelity) -> String {
+    let by_name = format!("{} pinned by name", count(f.threads_pinned, "kernel thread"));
+    if f.affinities_told == 0 {
+        return format!("affinities are not recorded, {by_name}");
+    }
+    format!(
+        "affinities recorded of {}, {} bound; {by_name}; policies of {} and clamps of {} that priorities do not tell",
+        count(f.affinities_told, "thread"),
+        f.threads_bound,
+        f.policies_told,
+        f.threads_clamped
+    )
 }
 
 /// `cpu_time cpu=3`: the stat says something only of a distribution.
@@ -274,8 +307,11 @@ pub fn json(fidelity: &Fidelity) -> Value {
         "events_lost": f.events_lost, "losses_uncounted": f.losses_uncounted,
         "contradictions": f.contradictions,
         "threads": f.threads, "threads_forked": f.threads_forked, "threads_pinned": f.threads_pinned,
+        "affinities_told": f.affinities_told, "threads_bound": f.threads_bound,
+        "policies_told": f.policies_told, "threads_clamped": f.threads_clamped,
         "cpu_time_covered_pct": f.cpu_time_covered_pct, "left_out": left_out,
         "wakes_by_waker": f.wakes_by_waker, "wakes_by_time": f.wakes_by_time,
+        "wakes_by_device": f.wakes_by_device,
         "wakes_unmatched": f.wakes_unmatched,
         "wakes_of_unknown_context": f.wakes_of_unknown_context,
         "priority_changes": f.priority_changes, "without_waking": f.without_waking,

@@ -19,13 +19,21 @@
 //! `sched_wakeup`, or, in traces without those, until the thread runs. A waking of a thread that then does
 //! not sleep is forgotten with its `sched_wakeup`.
 //!
+//! **Hand-over.** A thread that is woken and at once preempts its waker on its CPU runs before the waker does anything more. If it
+//! sleeps again before the waker goes on, that order is kept: the waker goes on once the other has got there. Many wakers look
+//! then whether the other has answered, as both ends of a pipe do, and find the answer without a sleep that would tell. It
+//! counts for pairs only that wake each other, see `compile`: a waker that needs no answer goes on.
+//!
 //! Work is kept as ns × kHz until the end, when the silicon is known.
 
 use super::{Excluded, STEPS_MAX, THREADS_MAX};
-use schedtwin_types::Ns;
 use schedtwin_types::fnv::Fnv1a;
+use schedtwin_types::{CpuMask, Ns, Policy};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Open slices of a thread that are followed.
+const SLICES_MAX: usize = 256;
 
 /// Different frequencies of a CPU that are kept.
 const FREQUENCIES_KEPT: usize = 64;
@@ -46,8 +54,24 @@ pub struct Seen<'a> {
 pub enum Waker {
     /// The task of that pid, by a call of its own.
     Task(u32),
-    /// An interrupt, a softirq or the idle task.
+    /// A timer's interrupt, or one of which nothing is known, a softirq or the idle task.
     Interrupt,
+    /// A device's interrupt on that CPU.
+    Device {
+        /// Which CPU.
+        cpu: u16,
+    },
+}
+
+/// Facts about a thread that no switch tells; each is absent where the recording does not tell it either.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadFacts {
+    /// Its policy.
+    pub policy: Option<Policy>,
+    /// The recorded CPUs that it may use.
+    pub affinity: Option<CpuMask>,
+    /// Its utilisation clamps, lower and upper, of 1024.
+    pub clamps: Option<(u16, u16)>,
 }
 
 /// The recording is larger than what can be replayed.
@@ -114,8 +138,17 @@ pub(super) enum RawStep {
     /// The sleep of that number.
     Sleep(u32),
     Priority(i32),
+    /// May use the CPUs of that number among [`Builder::masks`].
+    Affinity(u32),
+    /// Has these utilisation clamps.
+    Clamps(u16, u16),
     /// Starts the thread of that index.
     Clone(u32),
+    /// Goes on once the sleep of that number has begun: see [`Builder`].
+    After(u32),
+    /// A frame begins or ends: the number of its slice.
+    FrameBegin(u8),
+    FrameEnd(u8),
     Exit,
 }
 
@@ -125,12 +158,16 @@ pub(super) struct Wakeup {
     pub at: Ns,
     /// Index of the thread that made it, if one did.
     pub by: Option<u32>,
+    /// The CPU that took the interrupt of a device that made it.
+    pub device_cpu: Option<u16>,
 }
 
 /// A sleep and how it ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sleep {
     pub thread: u32,
+    /// When it began; `None`: before the recording.
+    pub began: Option<Ns>,
     pub end: SleepEnd,
 }
 
@@ -170,6 +207,17 @@ pub(super) struct Thread {
     /// Priority now, and at the start.
     prio: i32,
     pub first_prio: i32,
+    /// Facts at its start, and its allowed CPUs and clamps as the latest event tells them.
+    pub facts: ThreadFacts,
+    told: (Option<u32>, Option<(u16, u16)>),
+    /// Index of the waker that it preempted, until it sleeps.
+    handed_by: Option<u32>,
+    /// The thread that preempted this one when it woke it.
+    handed_to: Option<u32>,
+    /// The sleep that that one has begun since.
+    handed_back: Option<u32>,
+    /// Its open slices: of frames their number and when they began.
+    slices: Vec<Option<(u8, Ns)>>,
     /// Index of the thread that forked it, and when.
     pub forked: Option<(u32, Ns)>,
     excluded: bool,
@@ -187,6 +235,8 @@ struct Cpu {
     /// Since when its events are complete; `None`: since the recording's beginning.
     complete_since: Option<Ns>,
     running: Option<u32>,
+    /// The thread that the running one has woken last, since it runs.
+    woke: Option<u32>,
     /// 0: unknown.
     khz: u32,
     busy_ns: Ns,
@@ -217,6 +267,12 @@ pub struct Builder {
     pub(super) priority_changes: u64,
     /// Time that ran at an unknown frequency.
     pub(super) assumed_frequency_ns: Ns,
+    /// Frames: slice, beginning, duration.
+    pub(super) frames: Vec<(u8, Ns, Ns)>,
+    /// Different sets of allowed CPUs that events tell.
+    pub(super) masks: Vec<CpuMask>,
+    /// Of each pid the facts of its threads, in the order of their lives.
+    described: BTreeMap<u32, Vec<ThreadFacts>>,
     steps: usize,
     full: Option<Full>,
 }
@@ -309,10 +365,28 @@ impl Builder {
             self.contradictions += 1;
             self.stop(was);
         }
+        let woke = self.cpus[cpu].woke.take();
         if let Some(next) = next
             && let Some(thread) = self.thread(next)
         {
             self.switch_in(at, cpu, thread, next);
+            if let Some(was) = was
+                && woke == Some(thread)
+                && self.threads[was as usize].state == (State::Runnable { woken_at: None })
+            {
+                self.threads[was as usize].handed_to = Some(thread);
+                self.threads[thread as usize].handed_by = Some(was);
+            }
+        }
+    }
+
+    /// A thread goes on: behind the sleep of the one that it had handed its CPU to, if that has slept since.
+    fn goes_on(&mut self, thread: u32) {
+        let t = &mut self.threads[thread as usize];
+        let Some(to) = t.handed_to.take() else { return };
+        match t.handed_back.take() {
+            Some(sleep) => self.push(thread, RawStep::After(sleep)),
+            None => self.threads[to as usize].handed_by = None,
         }
     }
 
@@ -361,7 +435,7 @@ impl Builder {
             self.push(thread, RawStep::Exit);
             self.threads[thread as usize].state = State::Dead;
         } else if sleeps {
-            self.sleep(thread);
+            self.sleep(thread, Some(at));
         } else {
             self.threads[thread as usize].state = State::Runnable { woken_at: None };
         }
@@ -379,7 +453,7 @@ impl Builder {
                 }
             },
             State::Unknown => {
-                let sleep = self.sleep(thread);
+                let sleep = self.sleep(thread, None);
                 match self.threads[thread as usize].pending {
                     Some(wakeup) => {
                         self.wake(thread, sleep, wakeup);
@@ -398,6 +472,7 @@ impl Builder {
             State::Dead => unreachable!("its number names another thread now"),
         }
         self.priority(thread, seen.prio);
+        self.goes_on(thread);
         self.threads[thread as usize].state = State::Running { cpu: cpu as u16, since: at };
         self.cpus[cpu].running = Some(thread);
         let last_cpu = self.threads[thread as usize].last_cpu.replace(cpu as u16);
@@ -408,6 +483,16 @@ impl Builder {
     pub fn waking(&mut self, at: Ns, by: Waker, task: Seen<'_>) {
         if let Some(thread) = self.thread(task) {
             self.threads[thread as usize].pending = self.wakeup_made(at, by);
+            self.has_woken(by, thread);
+        }
+    }
+
+    /// Notes whom the running task of a CPU has woken.
+    fn has_woken(&mut self, by: Waker, thread: u32) {
+        if let Some(by) = self.running(by)
+            && let State::Running { cpu, .. } = self.threads[by as usize].state
+        {
+            self.cpus[cpu as usize].woke = Some(thread);
         }
     }
 
@@ -416,7 +501,7 @@ impl Builder {
         let Some(thread) = self.thread(task) else { return };
         let sleep = match self.threads[thread as usize].state {
             State::Asleep { sleep } => sleep,
-            State::Unknown => self.sleep(thread),
+            State::Unknown => self.sleep(thread, None),
             _ => {
                 // It had not slept yet.
                 self.threads[thread as usize].pending = None;
@@ -426,6 +511,7 @@ impl Builder {
         let pending = self.threads[thread as usize].pending;
         let Some(wakeup) = pending.or_else(|| self.wakeup_made(at, by)) else { return };
         let woken_at = self.wake(thread, sleep, wakeup);
+        self.has_woken(by, thread);
         self.priority(thread, task.prio);
         self.threads[thread as usize].state = State::Runnable { woken_at: Some(woken_at) };
     }
@@ -456,6 +542,86 @@ impl Builder {
         self.push(parent, RawStep::Clone(thread));
         self.threads[thread as usize].forked = Some((parent, at));
         self.threads[thread as usize].state = State::Runnable { woken_at: None };
+    }
+
+    /// What the recording says of a thread beside its events; of several with one pid, in the order of their lives.
+    pub fn describe(&mut self, pid: u32, facts: ThreadFacts) {
+        self.described.entry(pid).or_default().push(facts);
+    }
+
+    /// An event tells the CPUs that a thread may use.
+    pub fn affinity(&mut self, pid: u32, cpus: CpuMask) {
+        let Some(&thread) = self.by_pid.get(&pid) else { return };
+        let mask = self.mask(cpus);
+        let t = &mut self.threads[thread as usize];
+        match t.told.0.replace(mask) {
+            None => t.facts.affinity = Some(cpus),
+            Some(known) if known == mask => {}
+            Some(_) => self.before_its_sleep(thread, RawStep::Affinity(mask)),
+        }
+    }
+
+    /// An event tells a thread's clamps, one or both.
+    pub fn clamps(&mut self, pid: u32, min: Option<u16>, max: Option<u16>) {
+        let Some(&thread) = self.by_pid.get(&pid) else { return };
+        let t = &mut self.threads[thread as usize];
+        let known = t.told.1;
+        let (low, high) = known.unwrap_or((0, 1024));
+        let now = (min.unwrap_or(low), max.unwrap_or(high));
+        t.told.1 = Some(now);
+        match known {
+            None => t.facts.clamps = Some(now),
+            Some(known) if known == now => {}
+            Some(_) => self.before_its_sleep(thread, RawStep::Clamps(now.0, now.1)),
+        }
+    }
+
+    /// The number of a set of CPUs.
+    fn mask(&mut self, cpus: CpuMask) -> u32 {
+        let known = self.masks.iter().position(|mask| *mask == cpus);
+        known.unwrap_or_else(|| {
+            self.masks.push(cpus);
+            self.masks.len() - 1
+        }) as u32
+    }
+
+    /// Gives each thread the facts that the recording has beside its events; those that events told count more.
+    pub(super) fn join_facts(&mut self) {
+        let mut taken: BTreeMap<u32, usize> = BTreeMap::new();
+        for thread in &mut self.threads {
+            let Some(all) = self.described.get(&thread.pid) else { continue };
+            let life = taken.entry(thread.pid).or_default();
+            let told = all[(*life).min(all.len() - 1)];
+            *life += 1;
+            thread.facts = ThreadFacts {
+                policy: told.policy,
+                affinity: thread.facts.affinity.or(told.affinity),
+                clamps: thread.facts.clamps.or(told.clamps),
+            };
+        }
+    }
+
+    /// A slice of the running thread begins; `frame`: its number if it is one of [`super::FRAME_SLICES`].
+    pub fn slice_begin(&mut self, at: Ns, pid: u32, frame: Option<u8>) {
+        let Some(thread) = self.running(Waker::Task(pid)) else { return };
+        if self.threads[thread as usize].slices.len() >= SLICES_MAX {
+            return;
+        }
+        self.threads[thread as usize].slices.push(frame.map(|frame| (frame, at)));
+        if let Some(frame) = frame {
+            self.account(at, thread);
+            self.push(thread, RawStep::FrameBegin(frame));
+        }
+    }
+
+    /// The innermost slice of the running thread ends.
+    pub fn slice_end(&mut self, at: Ns, pid: u32) {
+        let Some(thread) = self.running(Waker::Task(pid)) else { return };
+        if let Some(Some((frame, began))) = self.threads[thread as usize].slices.pop() {
+            self.account(at, thread);
+            self.push(thread, RawStep::FrameEnd(frame));
+            self.frames.push((frame, began, at.saturating_sub(began)));
+        }
     }
 
     /// `cpu_frequency`.
@@ -542,6 +708,12 @@ impl Builder {
             state: State::Unknown,
             prio: seen.prio,
             first_prio: seen.prio,
+            facts: ThreadFacts::default(),
+            told: (None, None),
+            handed_by: None,
+            handed_to: None,
+            handed_back: None,
+            slices: Vec::new(),
             forked: None,
             excluded: Excluded::by_name(seen.comm).is_some(),
             last_cpu: None,
@@ -604,11 +776,16 @@ impl Builder {
     }
 
     /// A thread goes to sleep; the number of its sleep.
-    fn sleep(&mut self, thread: u32) -> u32 {
+    fn sleep(&mut self, thread: u32, began: Option<Ns>) -> u32 {
         let sleep = self.sleeps.len() as u32;
-        self.sleeps.push(Sleep { thread, end: SleepEnd::Open });
+        self.sleeps.push(Sleep { thread, began, end: SleepEnd::Open });
         self.push(thread, RawStep::Sleep(sleep));
         self.threads[thread as usize].state = State::Asleep { sleep };
+        if let Some(by) = self.threads[thread as usize].handed_by.take()
+            && self.threads[by as usize].handed_to == Some(thread)
+        {
+            self.threads[by as usize].handed_back = Some(sleep);
+        }
         sleep
     }
 
@@ -618,9 +795,13 @@ impl Builder {
             self.full = Some(Full::Steps);
             return None;
         }
+        let device_cpu = match by {
+            Waker::Device { cpu } => Some(cpu),
+            _ => None,
+        };
         let by = self.running(by);
         let wakeup = self.wakeups.len() as u32;
-        self.wakeups.push(Wakeup { at, by });
+        self.wakeups.push(Wakeup { at, by, device_cpu });
         if let Some(by) = by {
             self.account(at, by);
             self.push(by, RawStep::Wake(wakeup));
@@ -654,11 +835,16 @@ impl Builder {
             return;
         }
         self.priority_changes += 1;
-        self.push(thread, RawStep::Priority(prio));
+        self.before_its_sleep(thread, RawStep::Priority(prio));
+    }
+
+    /// Adds a step; before the sleep of a thread that has just slept, so that the wakeup finds it done.
+    fn before_its_sleep(&mut self, thread: u32, step: RawStep) {
+        let before = self.threads[thread as usize].steps.len();
+        self.push(thread, step);
         let steps = &mut self.threads[thread as usize].steps;
-        let last = steps.len() - 1;
-        if slept && matches!(steps[last], RawStep::Priority(_)) {
-            steps.swap(last - 1, last);
+        if steps.len() > before && before > 0 && matches!(steps[before - 1], RawStep::Sleep(_)) {
+            steps.swap(before - 1, before);
         }
     }
 }

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! From a finished recording to programs: time becomes work, wakeups become tickets.
 
-use super::builder::{Builder, RawStep, SleepEnd, Thread};
+use super::builder::{Builder, RawStep, Sleep, SleepEnd, Thread, ThreadFacts, Wakeup};
+use super::frames;
+use super::jobs::{Collector, Jobs};
 use super::{
-    Code, Excluded, LATENCIES_LEAST, LATENCY_NAMES, Recorded, RecordedThread, Recording, Step,
-    ThreadCode, WARMUP, WARMUP_PER_THREAD,
+    ANSWER_MOST_NS, Code, DeviceInterrupt, Excluded, FRAME_SLICES, Frames, LATENCIES_LEAST,
+    LATENCY_NAMES, Recorded, RecordedThread, Recording, Step, ThreadCode, Ticket, WARMUP,
+    WARMUP_PER_THREAD,
 };
 use schedtwin_types::fnv::Fnv1a;
-use schedtwin_types::{Ns, ThreadId, Work};
-use std::collections::BTreeMap;
+use schedtwin_types::{CpuId, CpuMask, MAX_CPUS, Ns, Policy, ThreadId, Work};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -28,6 +31,8 @@ pub struct Silicon {
     pub cpus: Vec<RecordedCpu>,
     /// The costs that its kernel's paths are taken to have had.
     pub paths: PathCosts,
+    /// Its CPUs have the numbers of the machine that replays: allowed CPUs mean the same there.
+    pub same_numbers: bool,
 }
 
 /// Estimated work of the kernel's paths that a recorded run contains, and that the replaying twin charges itself. Taken off the run
@@ -49,15 +54,21 @@ pub struct PathCosts {
 impl PathCosts {
     fn of(&self, step: &Step) -> Work {
         match step {
-            Step::Work(_) => 0,
+            Step::Work(_) | Step::FrameBegin(_) | Step::FrameEnd(_) => 0,
             Step::Post { .. } => self.wake,
-            Step::Wait { .. } | Step::Until(_) => self.sleep,
-            Step::Priority(_) => self.priority,
+            Step::Wait { .. } | Step::Until { .. } => self.sleep,
+            Step::Priority(_) | Step::Affinity(_) | Step::Clamps(..) => self.priority,
             Step::Clone(_) => self.fork,
             Step::Exit => self.exit,
+            // A preemption is recorded there, and the twin charges a sleep.
+            Step::After(_) => self.sleep,
         }
     }
 }
+
+/// Of how many hand-overs one has to be answered by a wakeup the other way, so that the waker is taken to wait for an answer. Most
+/// answers are not seen: who is preempted does not sleep.
+const ANSWERS_OF: u64 = 10;
 
 /// Capacity of the largest CPU at its highest frequency.
 const FULL_CAPACITY: u128 = 1024;
@@ -86,6 +97,7 @@ impl Builder {
         assert!(silicon.cpus.len() >= self.nr_cpus(), "every recorded CPU is described");
         assert!(silicon.cpus.iter().all(|cpu| cpu.max_khz > 0), "clocks tick");
         self.close();
+        self.join_facts();
         let threads = std::mem::take(&mut self.threads);
         let recorded = Recorded {
             span_ns: self.span(),
@@ -96,6 +108,8 @@ impl Builder {
                     pid: thread.pid,
                     cpu_time_ns: thread.cpu_time_ns,
                     excluded: Excluded::by_name(&thread.name),
+                    prio: thread.first_prio,
+                    jobs: Jobs::default(),
                 })
                 .collect(),
             busy_ns: self.busy_ns().collect(),
@@ -109,6 +123,8 @@ impl Builder {
             ..Recorded::default()
         };
         let mut compiler = Compiler::new(&self, silicon, recorded);
+        compiler.find_handovers(&threads);
+        compiler.frames();
         for (index, thread) in threads.iter().enumerate() {
             compiler.thread(index as u32, thread);
         }
@@ -127,6 +143,8 @@ struct Compiler<'a> {
     tickets: Vec<Option<u32>>,
     /// Of each wakeup the ticket that it posts.
     posts: Vec<Option<u32>>,
+    /// Of sleeps that a waker waits for, the number of the hand-over.
+    handovers: BTreeMap<u32, u32>,
 }
 
 impl<'a> Compiler<'a> {
@@ -142,22 +160,97 @@ impl<'a> Compiler<'a> {
             warmup: WARMUP + WARMUP_PER_THREAD * Ns::from(count),
             ..Code::default()
         };
+        let start = builder.start.unwrap_or(0);
         let mut tickets = Vec::with_capacity(builder.sleeps.len());
         let mut posts = vec![None; builder.wakeups.len()];
         for sleep in &builder.sleeps {
             let mut ticket = None;
             if let SleepEnd::Wakeup(wakeup) = sleep.end
-                && let Some(by) = builder.wakeups[wakeup as usize].by
-                && numbers[by as usize].is_some()
                 && let Some(sleeper) = numbers[sleep.thread as usize]
             {
-                ticket = Some(code.sleeper.len() as u32);
-                code.sleeper.push(sleeper);
-                posts[wakeup as usize] = ticket;
+                let Wakeup { at, by, device_cpu } = builder.wakeups[wakeup as usize];
+                let next = code.tickets.len() as u32;
+                let mut answer = None;
+                if by.is_some_and(|by| numbers[by as usize].is_some()) {
+                    ticket = Some(next);
+                    posts[wakeup as usize] = ticket;
+                } else if let Some(cpu) = device_cpu {
+                    ticket = Some(next);
+                    answer = answer_ns(sleep, at).map(|ns| (cpu, ns));
+                    let at = at.saturating_sub(start);
+                    code.interrupts.push(DeviceInterrupt { at, cpu, ticket: next });
+                }
+                code.tickets.extend(ticket.map(|_| Ticket { sleeper, answer }));
             }
             tickets.push(ticket);
         }
-        Compiler { builder, silicon, recorded, code, numbers, tickets, posts }
+        code.interrupts.sort_unstable();
+        Compiler {
+            builder,
+            silicon,
+            recorded,
+            code,
+            numbers,
+            tickets,
+            posts,
+            handovers: BTreeMap::new(),
+        }
+    }
+
+    /// Numbers the sleeps that wakers wait for: of pairs that answer each other, if both threads are replayed.
+    fn find_handovers(&mut self, threads: &[Thread]) {
+        let pairs = self.answering_pairs(threads);
+        for (index, thread) in threads.iter().enumerate() {
+            for step in &thread.steps {
+                if let RawStep::After(sleep) = *step
+                    && let sleeper = self.builder.sleeps[sleep as usize].thread
+                    && pairs.contains(&(index as u32, sleeper))
+                    && let Some(sleeper) = self.numbers[sleeper as usize]
+                {
+                    let next = self.code.handovers.len() as u32;
+                    self.handovers.entry(sleep).or_insert_with(|| {
+                        self.code.handovers.push((sleeper, u32::MAX));
+                        next
+                    });
+                }
+            }
+        }
+    }
+
+    /// Sums up the recorded frames.
+    fn frames(&mut self) {
+        let frames = &self.builder.frames;
+        for slice in 0..FRAME_SLICES.len() {
+            let of_slice = frames.iter().filter(|(of, ..)| usize::from(*of) == slice);
+            let mut begins: Vec<Ns> = of_slice.map(|(_, began, _)| *began).collect();
+            self.code.frame_periods[slice] = frames::period(&mut begins);
+        }
+        let durations = frames.iter().map(|(slice, _, ns)| (*slice, *ns));
+        self.recorded.frames = Frames::of(durations, &self.code.frame_periods);
+    }
+
+    /// Pairs of a waker and a thread that preempts it, of which the latter wakes the former, too: at least once in
+    /// [`ANSWERS_OF`] hand-overs.
+    fn answering_pairs(&self, threads: &[Thread]) -> BTreeSet<(u32, u32)> {
+        let mut pairs: BTreeMap<(u32, u32), (u64, u64)> = BTreeMap::new();
+        for (waker, thread) in threads.iter().enumerate() {
+            for step in &thread.steps {
+                if let RawStep::After(sleep) = *step {
+                    let sleeper = self.builder.sleeps[sleep as usize].thread;
+                    pairs.entry((waker as u32, sleeper)).or_default().0 += 1;
+                }
+            }
+        }
+        for sleep in &self.builder.sleeps {
+            if let SleepEnd::Wakeup(wakeup) = sleep.end
+                && let Some(by) = self.builder.wakeups[wakeup as usize].by
+                && let Some((_, answers)) = pairs.get_mut(&(sleep.thread, by))
+            {
+                *answers += 1;
+            }
+        }
+        pairs.retain(|_, (handovers, answers)| *answers * ANSWERS_OF >= *handovers);
+        pairs.into_keys().filter(|(waker, _)| self.numbers[*waker as usize].is_some()).collect()
     }
 
     /// Adds a recorded thread, unless it is left out.
@@ -172,8 +265,9 @@ impl<'a> Compiler<'a> {
             // Who runs at the beginning begins with it; a child of a thread that is left out, at its birth.
             let start = self.builder.start.unwrap_or(0);
             let born = thread.forked.map_or(0, |(_, at)| at.saturating_sub(start));
-            self.code.steps.push(Step::Until(born));
+            self.code.steps.push(Step::Until { at: born, least: 0 });
         }
+        let mut jobs = Collector::new(start_of(self.builder, thread));
         for raw in &thread.steps {
             let work = match *raw {
                 RawStep::Cycles { cpu, cycles } => self.silicon.work_of_cycles(cpu, cycles),
@@ -182,15 +276,25 @@ impl<'a> Compiler<'a> {
             };
             self.recorded.work += work;
             run.work += work;
-            if let Some(step) = self.step(raw) {
+            jobs.step(raw, work, self.builder);
+            let step = self.step(raw);
+            if let Some(step) = step {
                 run.flush_before(step, &mut self.code);
                 self.code.steps.push(step);
             }
+            if let RawStep::Sleep(sleep) = raw
+                && let Some(handover) = self.handovers.get(sleep)
+            {
+                // A sleep without end is the end of the code.
+                run.flush(&mut self.code);
+                let at = self.code.steps.len() as u32 - u32::from(step.is_some());
+                self.code.handovers[*handover as usize].1 = at;
+            }
         }
         run.flush(&mut self.code);
+        self.recorded.threads[index as usize].jobs = jobs.finish();
         self.recorded.paths_taken_off += run.taken_off;
-        let pinned = cpu_in_name(&thread.name);
-        self.recorded.pinned += u64::from(pinned.is_some());
+        let (affinity, policy, clamps) = self.facts(thread);
         self.recorded.forked += u64::from(forked.is_some());
         self.recorded.first_seen += u64::from(forked.is_none());
         self.code.threads.push(ThreadCode {
@@ -198,9 +302,48 @@ impl<'a> Compiler<'a> {
             first,
             end: self.code.steps.len() as u32,
             prio: thread.first_prio,
-            pinned,
+            affinity,
+            policy,
+            clamps,
             forked: forked.is_some(),
         });
+    }
+
+    /// The allowed CPUs, the policy and the clamps that a thread starts with.
+    fn facts(&mut self, thread: &Thread) -> (Option<u32>, Option<Policy>, Option<(u16, u16)>) {
+        let ThreadFacts { policy, affinity, clamps } = thread.facts;
+        let all = CpuMask::first(self.silicon.cpus.len());
+        self.recorded.affinities += u64::from(affinity.is_some());
+        let bound = affinity.filter(|cpus| !all.is_subset(cpus));
+        self.recorded.bound += u64::from(bound.is_some());
+        let mut by_name = || {
+            let cpu = cpu_in_name(&thread.name).filter(|cpu| usize::from(*cpu) < MAX_CPUS)?;
+            self.recorded.pinned += 1;
+            Some(CpuMask::of(CpuId(cpu)))
+        };
+        let cpus = match affinity.filter(|_| self.silicon.same_numbers) {
+            Some(_) => bound,
+            None => by_name(),
+        };
+        let suggested = super::programs::attributes(thread.first_prio, None).policy;
+        let policy = policy.filter(|policy| *policy != suggested);
+        self.recorded.policies += u64::from(policy.is_some());
+        let limits = |clamps: (u16, u16)| clamps != super::programs::clamps_of(thread.first_prio);
+        self.recorded.clamped += u64::from(clamps.is_some_and(limits));
+        (cpus.and_then(|cpus| self.mask(cpus)), policy, clamps)
+    }
+
+    /// The number of a set of CPUs, `None` of none.
+    fn mask(&mut self, cpus: CpuMask) -> Option<u32> {
+        if cpus.is_empty() {
+            return None;
+        }
+        let masks = &mut self.code.masks;
+        let known = masks.iter().position(|mask| *mask == cpus);
+        Some(known.unwrap_or_else(|| {
+            masks.push(cpus);
+            masks.len() - 1
+        }) as u32)
     }
 
     /// Returns the step that a recorded step becomes, if it is more than work.
@@ -212,17 +355,23 @@ impl<'a> Compiler<'a> {
             RawStep::Sleep(sleep) => match self.builder.sleeps[sleep as usize].end {
                 SleepEnd::Wakeup(wakeup) => match self.tickets[sleep as usize] {
                     Some(ticket) => {
-                        self.recorded.tied_to_waker += 1;
+                        let by_device = self.posts[wakeup as usize].is_none();
+                        self.recorded.tied_to_waker += u64::from(!by_device);
+                        self.recorded.tied_to_time += u64::from(by_device);
+                        self.recorded.by_device += u64::from(by_device);
                         Step::Wait { ticket }
                     }
                     None => {
                         self.recorded.tied_to_time += 1;
-                        Step::Until(self.builder.wakeups[wakeup as usize].at.saturating_sub(start))
+                        let at = self.builder.wakeups[wakeup as usize].at;
+                        let least =
+                            answer_ns(&self.builder.sleeps[sleep as usize], at).unwrap_or(0);
+                        Step::Until { at: at.saturating_sub(start), least }
                     }
                 },
                 SleepEnd::Unmatched { at, first } => {
                     self.recorded.unmatched += u64::from(!first);
-                    Step::Until(at.saturating_sub(start))
+                    Step::Until { at: at.saturating_sub(start), least: 0 }
                 }
                 SleepEnd::Open => {
                     // The last step: behind it a thread sleeps for ever.
@@ -231,8 +380,23 @@ impl<'a> Compiler<'a> {
                 }
             },
             RawStep::Priority(prio) => Step::Priority(prio),
+            RawStep::Affinity(mask) => {
+                let cpus = self.builder.masks[mask as usize];
+                Step::Affinity(self.mask(cpus).filter(|_| self.silicon.same_numbers)?)
+            }
+            RawStep::Clamps(min, max) => Step::Clamps(min, max),
             RawStep::Clone(child) => Step::Clone(ThreadId(self.numbers[child as usize]? + 1)),
             RawStep::Exit => Step::Exit,
+            RawStep::FrameBegin(slice) => Step::FrameBegin(slice),
+            RawStep::FrameEnd(slice) => {
+                self.code.nr_frames += 1;
+                Step::FrameEnd(slice)
+            }
+            RawStep::After(sleep) => {
+                let handover = *self.handovers.get(&sleep)?;
+                self.recorded.handovers += 1;
+                Step::After(handover)
+            }
         })
     }
 
@@ -265,6 +429,17 @@ impl Compiler<'_> {
         by_name.iter_mut().for_each(|(_, latencies)| latencies.sort_unstable());
         by_name
     }
+}
+
+/// When a thread begins its first job.
+fn start_of(builder: &Builder, thread: &Thread) -> Ns {
+    thread.forked.map_or(builder.start.unwrap_or(0), |(_, at)| at)
+}
+
+/// How long after its beginning a sleep is ended by an answer; `None`: by something else.
+fn answer_ns(sleep: &Sleep, ended: Ns) -> Option<u32> {
+    let ns = ended.checked_sub(sleep.began?)?;
+    (ns <= ANSWER_MOST_NS).then_some(ns as u32)
 }
 
 /// The run of a thread that is being added up.

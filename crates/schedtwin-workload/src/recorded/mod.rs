@@ -15,11 +15,19 @@
 //!    sleeper's ticket at the same point of **its** work, and the sleeper waits for the ticket. So
 //!    a waker that is slower under another kernel makes its wakee later, as in reality.
 //! 3. A wakeup by an interrupt, by the idle task or by a thread that is left out stays tied to its
-//!    recorded time, and so does a sleep whose wakeup is not in the trace (*unmatched*).
+//!    recorded time, and so does a sleep whose wakeup is not in the trace (*unmatched*). One that a device made is an
+//!    interrupt at that time on the recorded CPU, which posts the sleeper's ticket; all others are timers.
 //! 4. Each sleep has a ticket of its own, so that none is lost: a ticket that is posted early lets
 //!    the sleeper pass without sleeping. Tickets cannot deadlock: a sleep depends on a
 //!    post that was recorded before the sleep ended.
-//! 5. A thread has the priority that it was recorded with. A change that takes effect with a wakeup
+//! 5. An interrupt that ends a sleep of at most [`ANSWER_MOST_NS`] is the *answer* to what the thread has just asked
+//!    for: a block read, a bus transfer, a short pause. A thread that goes to sleep later than it did in the recording gets it
+//!    as much later; it does not find it there already. Longer sleeps end at their recorded time, and so the thread
+//!    catches up.
+//! 6. Of two threads that wake each other, one that preempts its waker and sleeps before the waker goes on keeps that order: a
+//!    *hand-over*. The waker goes on where it was preempted once the other has come to its sleep. Its wait for that is no
+//!    recorded sleep.
+//! 7. A thread has the priority that it was recorded with. A change that takes effect with a wakeup
 //!    (a binder thread that inherits its caller's) is made before the sleep, so that the wakeup finds it.
 //!
 //! ```text
@@ -34,26 +42,30 @@
 //! The twin charges the paths of its own kernel (system calls, wakeups, switches, forks) and the recorded time
 //! contains those of the recorded one, so an estimate is taken off: see [`PathCosts`].
 //!
-//! Differences: a wakeup that is tied to time is a timer of the sleeper, armed where it went to sleep, not a device's
-//! interrupt on the recorded CPU: idle governors see it coming. Affinities are not in a trace: only kernel threads that are
-//! named after their CPU are pinned. Real-time threads are `SCHED_FIFO`, all others `SCHED_OTHER`:
-//! a trace does not tell `SCHED_RR`, `SCHED_BATCH`, `SCHED_IDLE`, groups or clamps apart, and deadline
+//! Differences: a wakeup that is tied to time is a timer of the sleeper, armed where it went to sleep, unless the recording
+//! tells that a device made it: idle governors see it coming. Affinities, policies and clamps are those that the recording
+//! tells beside its events ([`ThreadFacts`]), as ours does. Most tell none: then only kernel threads that are named after
+//! their CPU are pinned, real-time threads are `SCHED_FIFO` and all others `SCHED_OTHER`. Groups are not told, and deadline
 //! threads become `SCHED_FIFO` 99. Time in interrupts counts as work of the thread that they interrupted.
 //! Utilisation signals start as those of new threads and have decayed when the recording begins.
 
 mod builder;
 mod compile;
+mod frames;
+mod jobs;
 mod programs;
 
-pub use builder::{Builder, Frequencies, Full, Seen, Waker};
+pub use builder::{Builder, Frequencies, Full, Seen, ThreadFacts, Waker};
 pub use compile::{PathCosts, RecordedCpu, Silicon};
+pub use frames::{FRAME_SLICES, Frames, frame_slice};
+pub use jobs::{Jobs, Period};
 pub use programs::Done;
 pub(crate) use programs::Replay;
 
 use crate::workload::Checked;
 use crate::{Host, Programs};
 use schedtwin_input::Diagnostics;
-use schedtwin_types::{Ns, ThreadId, Work};
+use schedtwin_types::{CpuMask, Ns, Policy, ThreadId, Work};
 use std::sync::Arc;
 
 /// From the start of the threads to the beginning of the recording, ns, and [`WARMUP_PER_THREAD`]
@@ -62,6 +74,10 @@ pub const WARMUP: Ns = 200_000_000;
 
 /// Forking a thread costs some 25 us of work, four times that on a small core at half speed.
 pub const WARMUP_PER_THREAD: Ns = 100_000;
+
+/// The longest sleep whose end by an interrupt is taken for an answer: storage and buses answer within it, frames and periods
+/// of applications are longer.
+pub const ANSWER_MOST_NS: Ns = 2_000_000;
 
 /// The most threads of a recording that are replayed: a phone has some 3000, of which 400 run within seconds.
 pub const THREADS_MAX: usize = 16_384;
@@ -108,6 +124,10 @@ pub struct RecordedThread {
     pub cpu_time_ns: Ns,
     /// Set if it is not replayed.
     pub excluded: Option<Excluded>,
+    /// Its priority at the start, as the kernel's number.
+    pub prio: i32,
+    /// Its work in summary; nothing where it is not replayed.
+    pub jobs: Jobs,
 }
 
 /// The content of a recording, as far as a replay can be compared with it.
@@ -135,6 +155,8 @@ pub struct Recorded {
     pub tied_to_waker: u64,
     /// Sleeps tied to the recorded time of an interrupt.
     pub tied_to_time: u64,
+    /// Those of them that a device's interrupt ends on its recorded CPU.
+    pub by_device: u64,
     /// Sleeps whose wakeup is not in the trace: tied to the time when the thread ran again.
     pub unmatched: u64,
     /// Sleeps that no wakeup ended before the recording did.
@@ -149,11 +171,23 @@ pub struct Recorded {
     pub priority_changes: u64,
     /// Threads pinned to the CPU in their name.
     pub pinned: u64,
+    /// Threads whose allowed CPUs are told.
+    pub affinities: u64,
+    /// Those of them that may not use all CPUs of the recording.
+    pub bound: u64,
+    /// Threads whose policy is told and is another one than their priority suggests.
+    pub policies: u64,
+    /// Threads whose clamps are told and limit something.
+    pub clamped: u64,
     /// `sched_waking` (or `sched_wakeup`, where that is missing) to `sched_switch` of the
     /// replayed threads, ns, ascending.
     pub waking_latency_ns: Vec<u32>,
     /// The same of the names of threads with the most of them, at most [`LATENCY_NAMES`].
     pub latency_by_name: Vec<(Arc<str>, Vec<u32>)>,
+    /// Times that a thread preempted its waker and slept before that went on.
+    pub handovers: u64,
+    /// Frames by slice.
+    pub frames: Vec<Frames>,
     /// Path costs that were taken off the recorded work, ns at capacity 1024.
     pub paths_taken_off: Work,
 }
@@ -212,11 +246,23 @@ pub(crate) enum Step {
     Wait {
         ticket: u32,
     },
-    /// Sleep until a time after the recording's beginning.
-    Until(Ns),
+    /// Sleep until a time after the recording's beginning, and for at least that long: see [`ANSWER_MOST_NS`].
+    Until {
+        at: Ns,
+        least: u32,
+    },
     /// Take the kernel's priority.
     Priority(i32),
+    /// Use these CPUs only: a number among [`Code::masks`].
+    Affinity(u32),
+    /// Take these utilisation clamps.
+    Clamps(u16, u16),
     Clone(ThreadId),
+    /// Go on once another thread has come to a sleep: a number among [`Code::handovers`].
+    After(u32),
+    /// A frame begins or ends: the number of its slice.
+    FrameBegin(u8),
+    FrameEnd(u8),
     Exit,
 }
 
@@ -225,12 +271,40 @@ pub(crate) enum Step {
 pub(crate) struct Code {
     pub threads: Vec<ThreadCode>,
     pub steps: Vec<Step>,
-    /// Index of the thread whose sleep the ticket is for.
-    pub sleeper: Vec<u32>,
+    /// By their numbers.
+    pub tickets: Vec<Ticket>,
+    /// Sets of CPUs that threads are bound to.
+    pub masks: Vec<CpuMask>,
+    /// Thread and step that a hand-over waits for.
+    pub handovers: Vec<(u32, u32)>,
+    /// Frames that end, and the recorded period of each slice.
+    pub nr_frames: usize,
+    pub frame_periods: [Ns; FRAME_SLICES.len()],
+    /// Interrupts of devices, in the order of their times.
+    pub interrupts: Vec<DeviceInterrupt>,
     pub span: Ns,
     pub warmup: Ns,
     /// Work of all steps.
     pub work: u128,
+}
+
+/// A ticket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ticket {
+    /// Index of the thread whose sleep it is for.
+    pub sleeper: u32,
+    /// A device posts it as an answer, on that CPU and so long after it was asked.
+    pub answer: Option<(u16, u32)>,
+}
+
+/// An interrupt of a device that wakes a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct DeviceInterrupt {
+    /// After the recording's beginning.
+    pub at: Ns,
+    pub cpu: u16,
+    /// The ticket that it posts.
+    pub ticket: u32,
 }
 
 /// A thread.
@@ -242,8 +316,12 @@ pub(crate) struct ThreadCode {
     pub end: u32,
     /// At its start.
     pub prio: i32,
-    /// The CPU in its name.
-    pub pinned: Option<u16>,
+    /// The CPUs that it may use, a number among [`Code::masks`]; `None`: all.
+    pub affinity: Option<u32>,
+    /// Its policy, where it is told; else the one that its priority suggests.
+    pub policy: Option<Policy>,
+    /// Its clamps, where they are told.
+    pub clamps: Option<(u16, u16)>,
     /// Another thread starts it.
     pub forked: bool,
 }
