@@ -4,13 +4,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use schedtwin_engine::Scenario;
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_lab::aa::{FalseAlarms, calibrate};
 use schedtwin_lab::compare::{Comparison, Iterations, Plan};
 use schedtwin_lab::fail_if::{Condition, Verdict};
-use schedtwin_lab::moment::{Moment, longest_wait};
+use schedtwin_lab::moment::moments;
 use schedtwin_lab::report::{self, Format};
 use schedtwin_lab::selector::Selector;
 use schedtwin_lab::sweep::choices::choices;
@@ -154,19 +153,6 @@ fn table(
         several if apart => several.iter().map(single).collect::<Vec<_>>().join("\n"),
         several => report::comparisons(several, format, extent, layout),
     })
-}
-
-/// Of every column the longest wait in the run with this seed of the task that waits most in the first one.
-pub fn moments(columns: &[Column], seed: u64) -> Vec<Moment> {
-    // A run that panics has been reported already.
-    let wait = |column: &Column, task: Option<&str>| {
-        crash::caught(|| longest_wait(column, seed, task)).ok().flatten()
-    };
-    let Some((first, others)) = columns.split_first() else { return Vec::new() };
-    let first = wait(first, None);
-    let task = first.as_ref().map(|moment| moment.task.as_str());
-    let others: Vec<Moment> = others.par_iter().filter_map(|column| wait(column, task)).collect();
-    first.into_iter().chain(others).collect()
 }
 
 pub fn write_page(path: &Path, page: impl AsRef<[u8]>) -> Result<(), Failure> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use schedtwin_engine::{RunOptions, Scenario};
 use schedtwin_input::Diagnostics;
+use schedtwin_lab::moment::moments;
 use schedtwin_lab::report::{self, RunReport};
 use schedtwin_lab::twin::{self, Column};
 use schedtwin_lab::{Progress, many_parts};
@@ -15,7 +16,7 @@ use schedtwin_types::Duration;
 
 use crate::arguments::Run;
 use crate::bar::Bar;
-use crate::compare::{moments, write_page};
+use crate::compare::write_page;
 use crate::failure::{Failure, warn_of};
 use crate::{interrupt, output};
 

@@ -11,6 +11,7 @@ mod check;
 pub mod compare;
 pub mod crash;
 pub mod fail_if;
+pub mod given;
 pub mod many_parts;
 mod measured;
 pub mod moment;

@@ -16,7 +16,8 @@ A list in braces stands for each of its values: {500,1000,2000}; quote it, shell
 The output has a line for each run and metric, of what --metric names or else of everything that was measured; with --wide a line a run
 and a column a metric. Where it comes from, with each input's hash, stands in its first line. Runs that are done are kept in
 OUTPUT.runs until the output is written: give the command again after an interruption, and it goes on where it stopped. With --shard K/N it
-performs every N-th run, for batch engines; schedtwin merge makes one file of all shards, the same as without.
+performs every N-th run, for batch engines; schedtwin merge makes one file of all shards, the same as without. With --cache DIR a sweep that
+is repeated or widened performs only what is new: runs are known by all their inputs and the model's version.
 
 Examples:
   schedtwin sweep -m pixel6 -k 'linux-7.3:schedutil.rate_limit_us={500,1000,2000}' -w ui-phone
@@ -75,6 +76,9 @@ pub struct Sweep {
     /// Perform every N-th run only, beginning with the K-th
     #[arg(long, value_parser = Shard::parse, value_name = "K/N", requires = "output", conflicts_with_all = ["metrics", "front", "html"])]
     pub shard: Option<Shard>,
+    /// Keep every run there, and take from there what an earlier sweep of this version has run: FOLDER, made if need be
+    #[arg(long, value_name = "DIR")]
+    pub cache: Option<PathBuf>,
     /// Threads; changes no result [default: one per CPU]
     #[arg(long, alias = "jobs", value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
     pub threads: Option<u64>,
