@@ -8,7 +8,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from . import _native
 from ._errors import CrashWarning
@@ -28,7 +28,7 @@ from ._table import Table, framed
 
 __all__ = ["Comparison", "Explanation", "FirstDifference", "Run", "Value", "compare", "run"]
 
-Duration = str | float | timedelta | None
+Duration: TypeAlias = str | float | timedelta | None
 
 
 class Value(NamedTuple):
@@ -173,6 +173,9 @@ class Run(_Measured):
 
 class Comparison(_Measured):
     """Kernels against the first of them, with the same seeds."""
+
+    kernels: list[str]
+    """Their names; the first is the baseline."""
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Protocol, TypeAlias, Union
+from typing import Any, Protocol, TypeAlias
 
 from . import _native
 
@@ -26,8 +26,8 @@ __all__ = [
 ]
 
 Content: TypeAlias = Mapping[str, Any]
-Named: TypeAlias = Union[str, "os.PathLike[str]"]
-_Native: TypeAlias = Union[str, tuple[str, str], "_native.Recording", "_native.OwnKernel"]
+Named: TypeAlias = str | os.PathLike[str]
+_Native: TypeAlias = str | tuple[str, str] | _native.Recording | _native.OwnKernel
 
 
 class IdleGovernor(Protocol):
@@ -58,11 +58,14 @@ class _Input:
     """Something that was named, or whose content was given."""
 
     _kind = "input"
+    name: str
+    """The name that results give it."""
+    _given: _Native
 
     def __init__(self, what: Named | Content, *, name: str | None = None) -> None:
         if isinstance(what, Mapping):
             self.name = name or self._name_of(what)
-            self._given: _Native = (self.name, self._text(what))
+            self._given = (self.name, self._text(what))
         else:
             if name is not None:
                 raise TypeError("name= is for a dict; a file or a built-in has its own")
@@ -136,9 +139,9 @@ class Recording(Workload):
     """What was assumed about the recorded device."""
 
 
-MachineLike: TypeAlias = Union[Machine, Named, Content]
-KernelLike: TypeAlias = Union[Kernel, Named, Content]
-WorkloadLike: TypeAlias = Union[Workload, Named, Content]
+MachineLike: TypeAlias = Machine | Named | Content
+KernelLike: TypeAlias = Kernel | Named | Content
+WorkloadLike: TypeAlias = Workload | Named | Content
 
 
 def replay(

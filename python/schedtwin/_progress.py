@@ -7,10 +7,10 @@ import sys
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, TypeAlias, Union
+from typing import Any, TypeAlias
 
 Told: TypeAlias = Callable[[int, int, float], None]
-ProgressLike: TypeAlias = Union[bool, Told, None]
+ProgressLike: TypeAlias = bool | Told | None
 
 APPEARS_AFTER_S = 1.0
 WIDTH = 40
@@ -71,8 +71,7 @@ class Progress:
             return
         bar = _Html(f'<progress max="1" value="{fraction:.4f}"></progress> {message}')
         if self._handle is None:
-            from IPython.display import display
-
+            display: Any = sys.modules["IPython"].display.display
             self._handle = display(bar, display_id=True)
         else:
             self._handle.update(bar)

@@ -51,10 +51,12 @@ def _timed_chunk(spec: bytes, start: int, stop: int) -> tuple[bytes, float]:
 class Sweep:
     """The runs of a sweep: `runs` has all of them, `front` the best settings, `write` makes the file that the command makes."""
 
+    head: list[str]
+    """Where the results come from: version, model, and each input with its hash."""
+
     def __init__(self, native: _native.Performed, head: Sequence[str]) -> None:
         self._native = native
         self.head = list(head)
-        """Where the results come from: version, model, and each input with its hash."""
         for crash in native.crashes:
             warnings.warn(f"a run panicked, which is a bug: {crash}", CrashWarning, stacklevel=3)
 

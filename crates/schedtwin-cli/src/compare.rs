@@ -14,6 +14,7 @@ use schedtwin_lab::report::{self, Format};
 use schedtwin_lab::selector::Selector;
 use schedtwin_lab::sweep::choices::choices;
 use schedtwin_lab::twin::{Column, joint_provenance};
+use schedtwin_lab::value::{self, Value};
 use schedtwin_lab::{Progress, compare as lab, crash};
 use schedtwin_trace::{AtomicFile, Destination};
 use schedtwin_types::Duration;
@@ -22,11 +23,11 @@ use schedtwin_types::printable;
 use crate::arguments::{Aa, Compare};
 use crate::bar::Bar;
 use crate::failure::{Failure, warn_of};
-use crate::run::writable;
+use crate::run::{one_selector, writable};
 use crate::{interrupt, output};
 
 pub fn compare(arguments: Compare) -> Result<(), Failure> {
-    let Understood { groups, conditions, selectors } = understand(&arguments)?;
+    let Understood { groups, conditions, selectors, value } = understand(&arguments)?;
     let columns = groups.iter().flatten();
     warn_of(columns.map(|column| &column.scenario));
     if let Some(option) = arguments.misplaced() {
@@ -36,6 +37,7 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
         let given = [
             (arguments.html.is_some(), "--html"),
             (arguments.first_difference, "--first-difference"),
+            (arguments.value.is_some(), "--value"),
         ];
         let mmtests = (arguments.mmtests && !arguments.each, "without --each, --mmtests");
         if let Some((_, option)) = given.into_iter().chain([mmtests]).find(|(given, _)| *given) {
@@ -67,6 +69,11 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
     drop(bar);
     let mut comparisons =
         compared.map_err(|error| Failure::bad(format!("failed to compare: {error}")))?;
+    if let Some(selector) = value {
+        no_crashes(&progress)?;
+        let known = value::of_comparison(&comparisons[0], &selector)?;
+        return output::print(&known.iter().map(Value::line).collect::<String>());
+    }
     for (comparison, columns) in comparisons.iter_mut().zip(&groups) {
         let base = columns[0].scenario.kernel();
         for column in &columns[1..] {
@@ -167,6 +174,8 @@ struct Understood {
     groups: Vec<Vec<Column>>,
     conditions: Vec<Condition>,
     selectors: Vec<Selector>,
+    /// The metric that is wanted instead of a table.
+    value: Option<Selector>,
 }
 
 /// The arguments checked, or all that is wrong with any of them.
@@ -196,6 +205,8 @@ fn understand(arguments: &Compare) -> Result<Understood, Failure> {
     }
     let conditions = conditions(&arguments.fail_if, arguments.most_runs(), &mut faults);
     let selectors = faults.absorb(arguments.printing.selectors()).unwrap_or_default();
+    let value = arguments.value.as_deref();
+    let value = value.and_then(|text| faults.absorb(one_selector(text)));
     distinct(faults).into_result(())?;
     if kernels.len() < 2 {
         return Err(Failure::bad(
@@ -203,7 +214,7 @@ fn understand(arguments: &Compare) -> Result<Understood, Failure> {
              schedtwin run",
         ));
     }
-    Ok(Understood { groups, conditions, selectors })
+    Ok(Understood { groups, conditions, selectors, value })
 }
 
 /// The names in their order, each once.

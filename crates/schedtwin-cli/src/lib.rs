@@ -36,6 +36,11 @@ use crate::arguments::{Arguments, Command};
 /// It takes over the signals and the panic hook of the process: a process runs one command and ends.
 pub fn run_command(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     report_panics();
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if asks_for_licences(&arguments) {
+        let text = format!("schedtwin {}\n\n{LICENCES}", env!("CARGO_PKG_VERSION"));
+        return output::print(&text).err().map_or(0, |failure| failure.report());
+    }
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(said) => {
@@ -72,6 +77,17 @@ pub fn run_command(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(()) => 0,
         Err(failure) => failure.report(),
     }
+}
+
+/// What the binary links, with licences and their texts: written by `release/licences.py`.
+const LICENCES: &str = include_str!("licences.txt");
+
+/// Whether the command line is `--licences`, `--version` beside it or not.
+fn asks_for_licences(arguments: &[OsString]) -> bool {
+    let words = arguments.iter().skip(1).map(|word| word.to_str().unwrap_or_default());
+    let is_licences = |word: &str| matches!(word, "--licences" | "--licenses");
+    words.clone().any(is_licences)
+        && words.clone().all(|word| is_licences(word) || matches!(word, "--version" | "-V"))
 }
 
 /// A panic is a bug, never the user's fault: says so after Rust's own message. The exit code is Rust's 101.

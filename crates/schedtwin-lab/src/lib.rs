@@ -29,6 +29,7 @@ pub mod sweep;
 mod synthetic;
 pub mod tune;
 pub mod twin;
+pub mod value;
 
 pub use check::check_file;
 pub use measured::{Labels, Measured, Row};
