@@ -118,7 +118,7 @@ def both(machine: str, budget: int, duration: str, seed: int = 1) -> tuple[Searc
     """Optuna's search and a random one with the same budget, and how much of the area each front dominates, in %."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     guided = search(machine, optuna.samplers.TPESampler(seed=seed, n_startup_trials=16, multivariate=True), budget, duration)
-    random = search(machine, optuna.samplers.RandomSampler(seed=seed), budget, duration)
+    random = search(machine, optuna.samplers.RandomSampler(seed=1000 + seed), budget, duration)
     every = guided.points + random.points
     worst = (max(x for x, _ in every), max(y for _, y in every))
     best = (min(x for x, _ in every), min(y for _, y in every))

@@ -51,24 +51,30 @@ class Table:
         return self._batch.__arrow_c_schema__()
 
     def _head(self) -> list[list[str]]:
-        parts = [self._batch.column(name, 0, SHOWN) for name in self.columns]
-        return [[_text(value) for value in row] for row in zip(*parts, strict=True)]
+        """The names of the columns, then the first rows; a column that is empty in all of them is left out."""
+        columns = [[name, *map(_text, self._batch.column(name, 0, SHOWN))] for name in self.columns]
+        shown = [column for column in columns if any(column[1:])] or columns
+        return [list(row) for row in zip(*shown, strict=True)]
 
     def __repr__(self) -> str:
-        rows = [self.columns, *self._head()]
-        widths = [max(len(row[at]) for row in rows) for at in range(len(self.columns))]
-        lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip() for row in rows]
+        rows = self._head()
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        return "\n".join(lines + [note for note in [self._more()] if note])
+
+    def _more(self) -> str:
         more = len(self) - SHOWN
-        return "\n".join(lines + ([f"... and {more} more rows"] if more > 0 else []))
+        return f"... and {more} more rows" if more > 0 else ""
 
     def _repr_html_(self) -> str:
         def cells(row: list[str], tag: str) -> str:
-            return "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in row)
+            return "".join(f"<{tag} style='white-space:nowrap'>{html.escape(text)}</{tag}>" for text in row)
 
-        body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in self._head())
-        more = len(self) - SHOWN
-        note = f"<p>… and {more} more rows</p>" if more > 0 else ""
-        return f"<div style='overflow-x:auto'><table><tr>{cells(self.columns, 'th')}</tr>{body}</table></div>{note}"
+        head, *rows = self._head()
+        body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
+        return (
+            f"<div style='overflow-x:auto'><table><tr>{cells(head, 'th')}</tr>{body}</table></div><p>{self._more()}</p>"
+        )
 
 
 def _text(value: Any) -> str:

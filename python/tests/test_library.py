@@ -25,6 +25,7 @@ def test_the_fifteen_lines_run_as_they_stand(folder: pathlib.Path) -> None:
     pytest.importorskip("polars")
     code = re.search(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
     assert code is not None
+    assert code.group(1) in (README.parent.parent / "docs/python.md").read_text()
     scope: dict[str, Any] = {}
     exec(code.group(1), scope)
     assert "B against A" in str(scope["r"])
