@@ -8,25 +8,27 @@ A test of schedtwin-cli holds the list against Cargo.lock.
 """
 
 import collections
+import itertools
 import json
 import pathlib
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OUT = ROOT / "crates/schedtwin-cli/src/licences.txt"
+ROOTS = [(ROOT, "schedtwin-cli"), (ROOT / "python", "schedtwin-python")]
 TARGETS = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"]
 NAMES = ("LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE")
 
 
 def linked() -> dict[str, dict]:
-    """The packages that the binary links on any target, by name and version."""
+    """The packages that the binary or the Python package links on any target, by name and version."""
     out: dict[str, dict] = {}
-    for target in TARGETS:
+    for (folder, root), target in itertools.product(ROOTS, TARGETS):
         command = ["cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", target]
-        metadata = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout)
+        metadata = json.loads(subprocess.run(command, cwd=folder, check=True, capture_output=True).stdout)
         packages = {package["id"]: package for package in metadata["packages"]}
         nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
-        start = next(id for id, package in packages.items() if package["name"] == "schedtwin-cli")
+        start = next(id for id, package in packages.items() if package["name"] == root)
         seen, todo = set(), [start]
         while todo:
             id = todo.pop()

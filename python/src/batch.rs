@@ -3,9 +3,7 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::types::{
-    Float64Type, Int32Type, Int64Type, UInt32Type, UInt64Type,
-};
+use arrow_array::types::{Float64Type, Int32Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchIterator};
 use arrow_schema::DataType;
 use arrow_schema::ffi::FFI_ArrowSchema;
@@ -86,7 +84,8 @@ fn list<'py>(py: Python<'py>, column: &ArrayRef) -> PyResult<Bound<'py, PyList>>
         DataType::Dictionary(..) => {
             let column = column.as_dictionary::<Int32Type>();
             let words = column.values().as_string::<i32>();
-            let words: Vec<_> = words.iter().map(|word| word.map(|w| pyo3::types::PyString::new(py, w))).collect();
+            let words: Vec<_> =
+                words.iter().map(|word| word.map(|w| pyo3::types::PyString::new(py, w))).collect();
             let word = |key: Option<i32>| key.and_then(|key| words[key as usize].clone());
             PyList::new(py, column.keys().iter().map(word))
         }

@@ -83,8 +83,10 @@ fn named<T>(given: &Bound<'_, PyAny>) -> PyResult<Given<T>> {
 /// A machine or kernel file with the content of some JSON.
 #[pyfunction]
 pub fn toml_text(json: &str) -> PyResult<String> {
-    let wrong = |error: String| PyValueError::new_err(format!("this is no content of a file: {error}"));
-    let value: toml::Value = serde_json::from_str(json).map_err(|error| wrong(error.to_string()))?;
+    let wrong =
+        |error: String| PyValueError::new_err(format!("this is no content of a file: {error}"));
+    let value: toml::Value =
+        serde_json::from_str(json).map_err(|error| wrong(error.to_string()))?;
     toml::to_string(&value).map_err(|error| wrong(error.to_string()))
 }
 

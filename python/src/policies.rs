@@ -101,7 +101,7 @@ impl Clone for Own {
 impl Own {
     /// The policy for a place that `place` describes.
     fn at(&self, place: impl Fn(Python<'_>) -> PyResult<Bound<'_, PyDict>>) -> Own {
-        let made = Python::attach(|py| Ok(self.object.call(py, (), Some(&place(py)?))?));
+        let made = Python::attach(|py| self.object.call(py, (), Some(&place(py)?)));
         Own { object: Arc::new(self.checked(made)), failure: self.failure.clone() }
     }
 

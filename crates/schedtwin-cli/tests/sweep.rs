@@ -270,13 +270,15 @@ fn a_cache_performs_only_what_is_new() {
     let narrow = SWEEP.replace(":hz={100,250,1000}", ":hz={100,250}");
     good(folder, &format!("{narrow} --cache kept -o narrow.csv"));
     assert_eq!(entries().len(), 32);
-    let before = fs::metadata(&entries()[0]).expect("an entry").modified().expect("a time");
+    let entry = entries().remove(0);
+    let written = || fs::metadata(&entry).expect("an entry").modified().expect("a time");
+    let before = written();
     good(folder, &format!("{SWEEP} --cache kept -o wide.csv"));
     good(folder, &format!("{SWEEP} -o without.csv"));
     assert_eq!(read(folder, "wide.csv"), read(folder, "without.csv"));
     assert_eq!(entries().len(), 48);
-    assert_eq!(fs::metadata(&entries()[0]).expect("an entry").modified().expect("a time"), before);
-    fs::write(&entries()[0], "half").expect("written");
+    assert_eq!(written(), before, "it was not run again");
+    fs::write(&entry, "half").expect("written");
     good(folder, &format!("{SWEEP} --cache kept -o again.csv"));
     assert_eq!(read(folder, "again.csv"), read(folder, "without.csv"));
     bad(folder, &format!("{SWEEP} --cache wide.csv"), "wide.csv");

@@ -8,7 +8,7 @@
 //! use schedtwin_lab::given::{GivenKernel, GivenWorkload};
 //! let kernel = GivenKernel::text("mine:hz=100", "name = \"mine\"\ndescription = \"of mine\"\nextends = \"linux-7.3\"\n");
 //! assert_eq!(kernel.load().unwrap().config.hz, 100);
-//! let workload = GivenWorkload::text("app.json", "{ \"tasks\": { \"a\": { \"rum\": 10 } } }");
+//! let workload = GivenWorkload::text("app.json", "{ \"tasks\": { \"a\": { \"rum\": 10, \"run\": 10 } } }");
 //! assert!(workload.load().unwrap_err().to_string().starts_with("app.json:1:21: unknown key \"rum\""));
 //! ```
 
