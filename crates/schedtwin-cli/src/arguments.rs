@@ -45,6 +45,8 @@ Names and their variants:
   WORKLOAD  NAME or FILE                     w1, my-app.json
 Each may be a path: machines and kernels are .toml files, workloads rt-app's .json files.
 
+schedtwin --version --licences prints the licences of everything in it.
+
 Exit codes: 0 success; 1 a --fail-if or a check failed; 2 bad input; 101 a bug;
 130 Ctrl-C; 143 TERM.";
 
@@ -141,6 +143,7 @@ Examples:
   schedtwin run -m pixel6 -w app.json --trace out.pftrace        open it in ui.perfetto.dev
   schedtwin run -m pixel6 -w app.json --record out.rec           for schedtwin explain
   schedtwin run -m pixel6 -w app.json --html page.html           figures: clocks, idle states, power
+  schedtwin run -m pixel6 -w ui-phone --value power.mean -n 5    one number and its error, for optimisers
 The same machine, kernel, workload and seed give the same bytes on every computer.";
 
 const COMPARE_EXAMPLES: &str = "\
@@ -156,6 +159,7 @@ Examples:
   schedtwin compare ... --mmtests --stddev          as mmtests prints it
   schedtwin compare ... --html report.html          figures too: one file for a browser
   schedtwin compare ... --first-difference          the first decision that differs, and its reason
+  schedtwin compare ... --value power.mean          one number and its error, for optimisers
   schedtwin compare ... --fail-if 'power>+5%' --fail-if 'wakeup_latency.p99{task=ui}>+10%'
 
 Metrics: NAME[.STAT][,LABEL=VALUE...], * for any letters; schedtwin list metrics lists them.
@@ -327,6 +331,13 @@ pub struct Run {
     /// The seed of all random numbers
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Print one number instead of a table, for optimisers: the metric, and half the width of its 95% interval
+    #[arg(long, value_name = "METRIC", conflicts_with_all = ["trace", "record", "html", "format", "more", "per_cpu", "all", "metrics"])]
+    pub value: Option<String>,
+    /// Of --value: the mean of so many runs, with seeds SEED, SEED+1, ...
+    #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(1..=MOST_ITERATIONS as u64),
+          default_value_t = 1, requires = "value", value_name = "RUNS")]
+    pub iterations: u64,
     /// Write a trace for other tools; the ending of the name selects the format: .pftrace, .txt
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
@@ -401,6 +412,10 @@ pub struct Compare {
     /// Print the first decision where the executions of the first seed diverge, and the reason, instead of a table
     #[arg(long, conflicts_with_all = ["fail_if", "format", "html", "more", "per_cpu", "all", "metrics"])]
     pub first_difference: bool,
+    /// Print one number instead of a table, for optimisers: the difference of the second kernel to the first, and half the width
+    /// of its 95% interval; a line for each other kernel
+    #[arg(long, value_name = "METRIC", conflicts_with_all = ["first_difference", "html", "format", "more", "per_cpu", "all", "metrics"])]
+    pub value: Option<String>,
     /// Also write an HTML report with figures: one file, which loads nothing from elsewhere
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,

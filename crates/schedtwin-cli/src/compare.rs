@@ -4,17 +4,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use schedtwin_engine::Scenario;
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_lab::aa::{FalseAlarms, calibrate};
 use schedtwin_lab::compare::{Comparison, Iterations, Plan};
 use schedtwin_lab::fail_if::{Condition, Verdict};
-use schedtwin_lab::moment::{Moment, longest_wait};
+use schedtwin_lab::moment::moments;
 use schedtwin_lab::report::{self, Format};
 use schedtwin_lab::selector::Selector;
 use schedtwin_lab::sweep::choices::choices;
 use schedtwin_lab::twin::{Column, joint_provenance};
+use schedtwin_lab::value::{self, Value};
 use schedtwin_lab::{Progress, compare as lab, crash};
 use schedtwin_trace::{AtomicFile, Destination};
 use schedtwin_types::Duration;
@@ -23,11 +23,11 @@ use schedtwin_types::printable;
 use crate::arguments::{Aa, Compare};
 use crate::bar::Bar;
 use crate::failure::{Failure, warn_of};
-use crate::run::writable;
+use crate::run::{one_selector, writable};
 use crate::{interrupt, output};
 
 pub fn compare(arguments: Compare) -> Result<(), Failure> {
-    let Understood { groups, conditions, selectors } = understand(&arguments)?;
+    let Understood { groups, conditions, selectors, value } = understand(&arguments)?;
     let columns = groups.iter().flatten();
     warn_of(columns.map(|column| &column.scenario));
     if let Some(option) = arguments.misplaced() {
@@ -37,6 +37,7 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
         let given = [
             (arguments.html.is_some(), "--html"),
             (arguments.first_difference, "--first-difference"),
+            (arguments.value.is_some(), "--value"),
         ];
         let mmtests = (arguments.mmtests && !arguments.each, "without --each, --mmtests");
         if let Some((_, option)) = given.into_iter().chain([mmtests]).find(|(given, _)| *given) {
@@ -68,6 +69,11 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
     drop(bar);
     let mut comparisons =
         compared.map_err(|error| Failure::bad(format!("failed to compare: {error}")))?;
+    if let Some(selector) = value {
+        no_crashes(&progress)?;
+        let known = value::of_comparison(&comparisons[0], &selector)?;
+        return output::print(&known.iter().map(Value::line).collect::<String>());
+    }
     for (comparison, columns) in comparisons.iter_mut().zip(&groups) {
         let base = columns[0].scenario.kernel();
         for column in &columns[1..] {
@@ -156,19 +162,6 @@ fn table(
     })
 }
 
-/// Of every column the longest wait in the run with this seed of the task that waits most in the first one.
-pub fn moments(columns: &[Column], seed: u64) -> Vec<Moment> {
-    // A run that panics has been reported already.
-    let wait = |column: &Column, task: Option<&str>| {
-        crash::caught(|| longest_wait(column, seed, task)).ok().flatten()
-    };
-    let Some((first, others)) = columns.split_first() else { return Vec::new() };
-    let first = wait(first, None);
-    let task = first.as_ref().map(|moment| moment.task.as_str());
-    let others: Vec<Moment> = others.par_iter().filter_map(|column| wait(column, task)).collect();
-    first.into_iter().chain(others).collect()
-}
-
 pub fn write_page(path: &Path, page: impl AsRef<[u8]>) -> Result<(), Failure> {
     interrupt::guard(path);
     let written = AtomicFile::create(path).and_then(|file| file.commit_with(page.as_ref()));
@@ -181,6 +174,8 @@ struct Understood {
     groups: Vec<Vec<Column>>,
     conditions: Vec<Condition>,
     selectors: Vec<Selector>,
+    /// The metric that is wanted instead of a table.
+    value: Option<Selector>,
 }
 
 /// The arguments checked, or all that is wrong with any of them.
@@ -210,6 +205,8 @@ fn understand(arguments: &Compare) -> Result<Understood, Failure> {
     }
     let conditions = conditions(&arguments.fail_if, arguments.most_runs(), &mut faults);
     let selectors = faults.absorb(arguments.printing.selectors()).unwrap_or_default();
+    let value = arguments.value.as_deref();
+    let value = value.and_then(|text| faults.absorb(one_selector(text)));
     distinct(faults).into_result(())?;
     if kernels.len() < 2 {
         return Err(Failure::bad(
@@ -217,7 +214,7 @@ fn understand(arguments: &Compare) -> Result<Understood, Failure> {
              schedtwin run",
         ));
     }
-    Ok(Understood { groups, conditions, selectors })
+    Ok(Understood { groups, conditions, selectors, value })
 }
 
 /// The names in their order, each once.

@@ -1,85 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The command `schedtwin`: reads arguments, calls the library and the laboratory, prints.
-//!
-//! Results go to stdout, everything else to stderr. Exit codes: 0 it ran, whatever the verdicts; 1 a
-//! `--fail-if` or a validation that was asked for failed, or one run of many panicked; 2 bad input; 101 a bug; 130 and 143 ended
-//! by Ctrl-C and by TERM.
-
-mod arguments;
-mod bar;
-mod calibrate_machine;
-mod capture;
-mod compare;
-mod convert;
-mod explain;
-mod failure;
-mod interrupt;
-mod list;
-mod output;
-mod percent;
-mod record;
-mod replay;
-mod run;
-mod shell;
-mod show;
-mod study;
-mod sweep;
-mod tune;
+//! The binary `schedtwin`.
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use crate::arguments::{Arguments, Calibrate, CalibrateWhat, Command};
-
 fn main() -> ExitCode {
-    report_panics();
-    let arguments = Arguments::parse();
-    // A recording ends by a signal, and then writes what it has.
-    if !matches!(arguments.command, Command::Record(_)) {
-        interrupt::install();
-    }
-    let outcome = match arguments.command {
-        Command::Run(run) => run::run(run),
-        Command::Compare(compare) => compare::compare(compare),
-        Command::Aa(aa) => compare::aa(aa),
-        Command::List(list) => list::list(list.what),
-        Command::Show(show) => show::show(show.what),
-        Command::Check(check) => show::check(&check.files),
-        Command::Explain(explain) => explain::explain(explain),
-        Command::Capture => capture::capture(),
-        Command::Record(arguments) => record::record(arguments),
-        Command::Study(study) => study::study(study),
-        Command::Calibrate(Calibrate { what: Some(CalibrateWhat::Machine(machine)), .. }) => {
-            calibrate_machine::calibrate(&machine)
-        }
-        Command::Calibrate(calibrate) => study::calibrate(calibrate),
-        Command::Tune(tune) => tune::tune(tune),
-        Command::Sweep(arguments) => sweep::sweep(arguments),
-        Command::Merge(arguments) => sweep::merge(&arguments),
-        Command::Replay(replay) => replay::replay(replay),
-        Command::Convert(convert) => convert::convert(&convert),
-        Command::Completions { shell } => shell::completions(shell),
-        Command::Man { directory } => shell::man(&directory),
-    };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
-    }
-}
-
-/// A panic is a bug, never the user's fault: says so after Rust's own message. The exit code is Rust's 101.
-fn report_panics() {
-    let rusts_own = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        // A run among many that panics is told with the others' results.
-        if schedtwin_lab::crash::heard(panic) {
-            return;
-        }
-        rusts_own(panic);
-        let version = env!("CARGO_PKG_VERSION");
-        output::tell(&format!(
-            "schedtwin {version}: this is a bug; please report it with the command line that led to it"
-        ));
-    }));
+    ExitCode::from(schedtwin_cli::run_command(std::env::args_os()))
 }

@@ -9,6 +9,7 @@ use schedtwin_engine::{RunOptions, Scenario};
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_lab::compare::{Iterations, Plan};
 use schedtwin_lab::fail_if::Condition;
+use schedtwin_lab::moment::moments;
 use schedtwin_lab::selector::Selector;
 use schedtwin_lab::twin::{Column, joint_provenance};
 use schedtwin_lab::{Progress, crash, replay as lab, report};
@@ -19,8 +20,8 @@ use schedtwin_types::Duration;
 use crate::arguments::Replay;
 use crate::bar::Bar;
 use crate::compare::{
-    check_seeds, conditions, distinct, judge, moments, named_kernels, print_first_differences,
-    with_threads, write_page,
+    check_seeds, conditions, distinct, judge, named_kernels, print_first_differences, with_threads,
+    write_page,
 };
 use crate::failure::{Failure, warn_of};
 use crate::run::writable;

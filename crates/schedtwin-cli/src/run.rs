@@ -6,21 +6,24 @@ use std::path::Path;
 use std::sync::Arc;
 
 use schedtwin_engine::{RunOptions, Scenario};
-use schedtwin_input::Diagnostics;
+use schedtwin_input::{Diagnostics, Source};
+use schedtwin_lab::moment::moments;
 use schedtwin_lab::report::{self, RunReport};
+use schedtwin_lab::selector::Selector;
 use schedtwin_lab::twin::{self, Column};
-use schedtwin_lab::{Progress, many_parts};
+use schedtwin_lab::{Progress, many_parts, value};
 use schedtwin_trace::{AtomicFile, Format};
 use schedtwin_types::Duration;
 
 use crate::arguments::Run;
 use crate::bar::Bar;
-use crate::compare::{moments, write_page};
+use crate::compare::{check_seeds, no_crashes, write_page};
 use crate::failure::{Failure, warn_of};
 use crate::{interrupt, output};
 
 pub fn run(arguments: Run) -> Result<(), Failure> {
-    let Run { subject, kernel, seed, trace, record, html, verify, printing } = arguments;
+    let Run { subject, kernel, seed, value, iterations, trace, record, html, verify, printing } =
+        arguments;
     if let Some(path) = &trace {
         if Format::from_path(path).is_none() {
             let message = format!(
@@ -46,9 +49,22 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
         subject.duration.map(Duration::ns),
     );
     let scenario = faults.absorb(scenario);
+    let value = value.and_then(|text| faults.absorb(one_selector(&text)));
     faults.into_result(())?;
     let scenario = scenario.expect("a scenario that is none is a fault");
     warn_of(std::iter::once(&scenario));
+    if let Some(selector) = value {
+        check_seeds(seed, iterations)?;
+        let progress = Arc::new(Progress::new());
+        progress.expect_runs(iterations);
+        let bar = Bar::watch(&progress, printing.quiet);
+        let column = Column { kernel, scenario };
+        let known = value::of_runs(&column, seed..=seed + (iterations - 1), &selector, &progress);
+        drop(bar);
+        let known = known.map_err(|error| Failure::bad(format!("failed to run: {error}")))?;
+        no_crashes(&progress)?;
+        return output::print(&known?.line());
+    }
     for path in trace.iter().chain(&record).chain(&html) {
         writable(path)?;
         interrupt::guard(path);
@@ -87,6 +103,21 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
     // What was measured has been printed, whatever became of the file.
     page?;
     printed
+}
+
+/// The metric of a `--value`.
+pub fn one_selector(text: &str) -> Result<Selector, Diagnostics> {
+    let mut list = Selector::parse_list(text)?;
+    match list.len() {
+        1 => Ok(list.remove(0)),
+        _ => {
+            let mut faults = Diagnostics::new();
+            let help = "give one: power.mean".to_string();
+            let source = Source::new("--value", text);
+            faults.push(&source, 0..text.len(), "these are several metrics", Some(help));
+            Err(faults)
+        }
+    }
 }
 
 /// Says before the run what would fail after it.

@@ -19,11 +19,13 @@ use schedtwin_lab::study::{self as lab, Role, Study, builtin, load};
 use schedtwin_lab::twin::Column;
 use schedtwin_trace::{AtomicFile, Destination};
 
+use schedtwin_lab::moment::moments;
+
 use crate::arguments::{
     Calibrate, DocumentFormat, Stability, StudyAction, StudyArguments, StudyRun,
 };
 use crate::bar::Bar;
-use crate::compare::{check_seeds, moments, no_crashes, with_threads, write_page};
+use crate::compare::{check_seeds, no_crashes, with_threads, write_page};
 use crate::failure::Failure;
 use crate::output;
 use crate::run::writable;

@@ -6,10 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use schedtwin_input::Diagnostics;
+use schedtwin_lab::given::Given;
 use schedtwin_lab::selector::Selector;
+use schedtwin_lab::sweep::cache::Cache;
 use schedtwin_lab::sweep::journal::Journal;
 use schedtwin_lab::sweep::part::{self, Form, Format, Part};
-use schedtwin_lab::sweep::{self as lab, Shard};
+use schedtwin_lab::sweep::{self as lab, Shard, SweepSpec};
 use schedtwin_lab::{Progress, report};
 use schedtwin_types::Duration;
 use schedtwin_types::printable;
@@ -35,9 +37,14 @@ pub fn sweep(arguments: Sweep) -> Result<(), Failure> {
         .collect();
     let front = arguments.front.as_ref().map(|text| Selector::parse_list(text));
     let front = front.and_then(|list| faults.absorb(list)).unwrap_or_default();
-    let names: [&[String]; 3] = [&arguments.machines, &arguments.kernels, &arguments.workloads];
-    let seeds = (arguments.seed, arguments.iterations);
-    let swept = faults.absorb(lab::Sweep::new(names, arguments.duration.map(Duration::ns), seeds));
+    let spec = SweepSpec::new(
+        &given(&arguments.machines),
+        &given(&arguments.kernels),
+        &given(&arguments.workloads),
+        arguments.duration.map(Duration::ns),
+        (arguments.seed, arguments.iterations),
+    );
+    let swept = faults.absorb(spec.and_then(|spec| lab::Sweep::of(&spec)));
     distinct(faults).into_result(())?;
     let swept = swept.expect("without a fault there is one");
     warn_of(swept.scenarios());
@@ -51,6 +58,10 @@ pub fn sweep(arguments: Sweep) -> Result<(), Failure> {
         writable(path)?;
         interrupt::guard(path);
     }
+    let cache = arguments.cache.as_deref().map(|folder| {
+        Cache::open(folder).map_err(|error| Failure::of_file("keep runs in", folder, &error))
+    });
+    let cache = cache.transpose()?;
     let shard = arguments.shard.unwrap_or(Shard::WHOLE);
     let written = match &arguments.output {
         Some(path) => Some((path, format(path)?)),
@@ -67,7 +78,9 @@ pub fn sweep(arguments: Sweep) -> Result<(), Failure> {
     let progress = Arc::new(Progress::new());
     progress.expect_runs(all - done);
     let bar = Bar::watch(&progress, arguments.quiet);
-    let performed = with_threads(arguments.threads, || swept.perform(shard, journal, &progress))?;
+    let performed = with_threads(arguments.threads, || {
+        swept.perform(shard, journal, cache.as_ref(), &progress)
+    })?;
     drop(bar);
     let runs = performed.map_err(|error| Failure::bad(format!("failed to sweep: {error}")))?;
     // A run that panicked is not kept: the output waits for it.
@@ -95,6 +108,10 @@ pub fn sweep(arguments: Sweep) -> Result<(), Failure> {
     }
     output::print(&text?)?;
     page
+}
+
+fn given<T>(names: &[String]) -> Vec<Given<T>> {
+    names.iter().cloned().map(Given::Named).collect()
 }
 
 fn open_journal(path: &Path, swept: &lab::Sweep, shard: Shard) -> Result<Journal, Failure> {

@@ -95,6 +95,31 @@ fn dependency_directions() {
     assert_eq!(seen, allowed.len(), "every crate with a rule exists");
 }
 
+/// `--licences` names every package that Cargo.lock has for the binary. Renew it with `release/licences.py`.
+#[test]
+fn licences_cover_what_is_linked() {
+    let told = fs::read_to_string(root().join("crates/schedtwin-cli/src/licences.txt")).unwrap();
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--offline", "--locked", "-p", "schedtwin-cli", "-e", "normal"])
+        .args(["--target", "x86_64-unknown-linux-gnu", "--prefix", "none", "-f", "{p}"])
+        .current_dir(root())
+        .output()
+        .expect("cargo runs");
+    let tree = String::from_utf8(output.stdout).expect("cargo tree is text");
+    let mut packages = 0;
+    for line in tree.lines() {
+        let mut words = line.split(' ');
+        let (name, version) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        if name.starts_with("schedtwin") || line.ends_with("(*)") || name.is_empty() {
+            continue;
+        }
+        let named = format!("\n{name} {}: ", version.trim_start_matches('v'));
+        assert!(told.contains(&named), "licences.txt lacks {line}: run release/licences.py");
+        packages += 1;
+    }
+    assert!(packages > 50, "the binary has dependencies: {packages}");
+}
+
 /// A crate can be packed and published by itself: it says what it is, names versions, and includes no file from outside of its folder
 /// (folders such as `kernels` are links in it, which `cargo package` follows).
 #[test]

@@ -450,3 +450,35 @@ fn the_page_of_a_server_draws_its_many_clocks_once() {
     assert!(page.contains("all domains"), "its power is one bar");
     assert!(page.matches("aria-label=\"CPU ").count() < 40, "idle CPUs have no lane");
 }
+
+/// `--value` prints one number and its error: the mean and its interval are the table's.
+#[test]
+fn one_number_for_optimisers() {
+    let folder = folder();
+    let numbers = |arguments: &str| -> Vec<f64> {
+        let output = schedtwin(folder.path(), arguments);
+        let told = text(&output.stdout);
+        assert!(output.status.success(), "{arguments}\n{}", text(&output.stderr));
+        told.split_whitespace().map(|word| word.parse().expect("a number")).collect()
+    };
+    let run = "run -m uniform8 -w w1 --duration 20ms";
+    let one = numbers(&format!("{run} --value power.mean"));
+    assert_eq!(one.len(), 1);
+    let mean = numbers(&format!("{run} --value power.mean -n 3"));
+    assert_eq!(mean.len(), 2);
+    let each: Vec<f64> =
+        (1..=3).map(|seed| numbers(&format!("{run} --value power --seed {seed}"))[0]).collect();
+    assert!((mean[0] - each.iter().sum::<f64>() / 3.0).abs() < 1e-9 * mean[0]);
+    let ticks = numbers(&format!("{SMALL} --value ticks"));
+    assert!(ticks.len() == 2 && ticks[0] < 0.0 && ticks[1] >= 0.0, "{ticks:?}");
+    all(
+        folder.path(),
+        &[
+            (&format!("{run} --value powre"), 2, "did you mean power?"),
+            (&format!("{run} --value cpu_time,task=*"), 2, "numbers, not one"),
+            (&format!("{run} --value power,energy"), 2, "these are several metrics"),
+            (&format!("{run} -n 3"), 2, "--value"),
+            ("--version --licences", 0, "GNU General Public License"),
+        ],
+    );
+}

@@ -254,3 +254,32 @@ fn a_sweep_as_parquet() {
     assert_eq!(read(folder, "whole.csv"), read(folder, "direct.csv"));
     bad(folder, "merge whole.csv -o whole.xlsx", "end the name in .csv or .parquet");
 }
+
+/// A cache serves other sweeps of the same runs, performs what is new, and changes no byte; a damaged entry is run again.
+#[test]
+fn a_cache_performs_only_what_is_new() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let entries = || -> Vec<std::path::PathBuf> {
+        let folders = fs::read_dir(folder.join("kept")).expect("the cache").flatten();
+        folders
+            .flat_map(|f| fs::read_dir(f.path()).expect("a folder").flatten())
+            .map(|e| e.path())
+            .collect()
+    };
+    let narrow = SWEEP.replace(":hz={100,250,1000}", ":hz={100,250}");
+    good(folder, &format!("{narrow} --cache kept -o narrow.csv"));
+    assert_eq!(entries().len(), 32);
+    let entry = entries().remove(0);
+    let written = || fs::metadata(&entry).expect("an entry").modified().expect("a time");
+    let before = written();
+    good(folder, &format!("{SWEEP} --cache kept -o wide.csv"));
+    good(folder, &format!("{SWEEP} -o without.csv"));
+    assert_eq!(read(folder, "wide.csv"), read(folder, "without.csv"));
+    assert_eq!(entries().len(), 48);
+    assert_eq!(written(), before, "it was not run again");
+    fs::write(&entry, "half").expect("written");
+    good(folder, &format!("{SWEEP} --cache kept -o again.csv"));
+    assert_eq!(read(folder, "again.csv"), read(folder, "without.csv"));
+    bad(folder, &format!("{SWEEP} --cache wide.csv"), "wide.csv");
+}

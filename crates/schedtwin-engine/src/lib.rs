@@ -34,10 +34,9 @@ pub use schedtwin_kernel::device_tree::{DomainRow, DomainTable, flag_names};
 
 use kernel_file::KernelFile;
 use schedtwin_input::{Diagnostics, FileKind, read_source};
-use schedtwin_machine::Machine;
+pub use schedtwin_machine::Machine;
 use schedtwin_types::printable;
-use schedtwin_workload::Workload;
-pub use schedtwin_workload::{OptionKind, WorkloadOption};
+pub use schedtwin_workload::{OptionKind, Workload, WorkloadOption};
 use std::path::Path;
 
 /// The built-in machines: name and description.

@@ -10,7 +10,7 @@ use crate::twin::{DEVICES_MAX, Observer, Twin};
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_kernel::device_tree::DomainTable;
 use schedtwin_machine::{Architecture, Machine};
-use schedtwin_trace::{Format, Meta};
+use schedtwin_trace::{Format, Meta, Sink};
 use schedtwin_types::fnv::Fnv1a;
 use schedtwin_types::{CpuMask, Duration, Ns};
 use schedtwin_workload::{Host, Programs, Workload};
@@ -145,6 +145,19 @@ impl Scenario {
             Ok(workload),
             duration,
         )
+    }
+
+    /// As [`Scenario::new`], with parts that were loaded before, each under the name that results give it.
+    pub fn named(
+        (machine_name, machine): (&str, Machine),
+        (kernel_name, kernel): (&str, KernelFile),
+        (workload_name, workload): (&str, Workload),
+        duration: Option<Ns>,
+    ) -> Result<Scenario, Diagnostics> {
+        let (machine, kernel) = ((machine_name, Ok(machine)), (kernel_name, Ok(kernel)));
+        let mut scenario = Scenario::checked(machine, kernel, Ok(workload), duration)?;
+        scenario.spelled.workload = workload_name.to_string();
+        Ok(scenario)
     }
 
     fn checked(
@@ -350,19 +363,35 @@ impl Scenario {
             Some(path) => Some(open(path, Format::of_record(path))?),
             None => None,
         };
+        self.write(twin, trace, record, progress.as_deref())
+    }
+
+    /// Runs it, and hands all that happens to a trace that is no file.
+    pub fn run_into(&self, seed: u64, trace: Box<dyn Sink>) -> io::Result<RunResult> {
+        self.write(self.twin(seed), Some(trace), None, None)
+    }
+
+    fn write(
+        &self,
+        mut twin: Twin<FlatBoard>,
+        trace: Option<Box<dyn Sink>>,
+        record: Option<Box<dyn Sink>>,
+        progress: Option<&AtomicU64>,
+    ) -> io::Result<RunResult> {
         if record.is_some() {
             twin.record_decisions();
         }
         twin.report_signals();
         let mut output = Output::new(trace, record, self.machine.domains.len());
         twin.introduce(&mut output);
-        run_to_the_end(&mut twin, &mut output, progress.as_deref());
+        run_to_the_end(&mut twin, &mut output, progress);
         twin.tell_open_chains(&mut output);
         output.finish()?;
         Ok(twin.finish())
     }
 
-    pub(crate) fn meta(&self, seed: u64) -> Meta {
+    /// Describes the run with this seed, as traces want it.
+    pub fn meta(&self, seed: u64) -> Meta {
         let from = self.provenance();
         let mut provenance = vec![
             ("version".to_string(), from.version),
@@ -403,6 +432,20 @@ impl Scenario {
         let told = [("; C of a tree", of_tree), ("; own code, which no hash covers", own)];
         let told = told.iter().filter(|(_, which)| !which.is_empty());
         told.map(|(what, which)| format!("{what}: {}", which.join(", "))).collect()
+    }
+
+    /// Returns the texts that determine a run beside its seed and the model's version: machine, kernel, workload, duration.
+    /// `None`: the kernel has policies that are code, which no text covers.
+    pub fn determining_texts(&self) -> Option<[Vec<u8>; 4]> {
+        let own_code = !self.kernel.policies.names().is_empty();
+        (!own_code).then(|| {
+            [
+                self.machine.fingerprint_text().into_bytes(),
+                self.kernel.fingerprint_text().into_bytes(),
+                self.workload.bytes().to_vec(),
+                format!("{:?} {}", self.duration, self.groups_on).into_bytes(),
+            ]
+        })
     }
 
     /// Where its results come from.

@@ -11,6 +11,7 @@ mod check;
 pub mod compare;
 pub mod crash;
 pub mod fail_if;
+pub mod given;
 pub mod many_parts;
 mod measured;
 pub mod moment;
@@ -28,6 +29,7 @@ pub mod sweep;
 mod synthetic;
 pub mod tune;
 pub mod twin;
+pub mod value;
 
 pub use check::check_file;
 pub use measured::{Labels, Measured, Row};

@@ -8,10 +8,12 @@
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
 use schedtwin_engine::board::FlatBoard;
 use schedtwin_engine::twin::{Observer, Twin};
 use schedtwin_types::{CpuId, DecisionRecord, Fact, FactKind, Ns, PowerSource, TaskId};
 
+use crate::crash;
 use crate::twin::Column;
 
 /// Shown before the wakeup and after the wait.
@@ -163,6 +165,19 @@ impl Observer for Keep {
     fn decision(&mut self, _: DecisionRecord) {}
     fn power(&mut self, _: Ns, _: PowerSource, _: u64) {}
     fn settled(&mut self, _: Ns) {}
+}
+
+/// Of every column the longest wait in the run with this seed of the task that waits most in the first one.
+pub fn moments(columns: &[Column], seed: u64) -> Vec<Moment> {
+    // A run that panics has been reported already.
+    let wait = |column: &Column, task: Option<&str>| {
+        crash::caught(|| longest_wait(column, seed, task)).ok().flatten()
+    };
+    let Some((first, others)) = columns.split_first() else { return Vec::new() };
+    let first = wait(first, None);
+    let task = first.as_ref().map(|moment| moment.task.as_str());
+    let others: Vec<Moment> = others.par_iter().filter_map(|column| wait(column, task)).collect();
+    first.into_iter().chain(others).collect()
 }
 
 /// The longest wait of the task that waited most in the run with this seed; `None` if nobody was woken. `of`: the task to

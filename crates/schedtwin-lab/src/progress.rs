@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use schedtwin_engine::result::RunResult;
@@ -35,6 +35,7 @@ pub struct Progress {
     active: Mutex<BTreeMap<u64, Active>>,
     started: AtomicU64,
     crashes: Mutex<Vec<Crash>>,
+    cancelled: AtomicBool,
 }
 
 impl Progress {
@@ -84,12 +85,20 @@ impl Progress {
         result
     }
 
+    /// Begins no further run: [`Progress::attempt`] fails from now on.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
     /// Performs one run of a subject. A run that panics is kept among the crashes, too.
     pub fn attempt<S: Subject + ?Sized>(
         &self,
         subject: &S,
         seed: u64,
     ) -> io::Result<Result<RunResult, Crash>> {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(io::Error::new(io::ErrorKind::Interrupted, "it was cancelled"));
+        }
         let done = self.one_run(subject.duration(), |simulated| {
             crash::caught(|| subject.run(seed, simulated))
         });

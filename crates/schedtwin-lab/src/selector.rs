@@ -168,7 +168,7 @@ impl Selector {
         self.stat.as_deref()
     }
 
-    fn fault(&self, message: String, help: String) -> Diagnostics {
+    pub(crate) fn fault(&self, message: String, help: String) -> Diagnostics {
         let mut faults = Diagnostics::new();
         faults.push(&self.source, self.span.clone(), message, Some(help));
         faults

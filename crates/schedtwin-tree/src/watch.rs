@@ -163,7 +163,8 @@ struct Slot {
     program_counter: AtomicUsize,
     /// The call has reached the limit.
     too_long: AtomicBool,
-    thread: Mutex<Option<libc::pthread_t>>,
+    /// The thread's `pthread_t`, which is a number in glibc and a pointer in musl.
+    thread: Mutex<Option<usize>>,
 }
 
 impl Slot {
@@ -196,7 +197,7 @@ static SLOTS: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
 fn enrol(here: &Cell<*const Slot>) -> *const Slot {
     let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
     // SAFETY: pthread_self has no preconditions.
-    let me = unsafe { libc::pthread_self() };
+    let me = unsafe { libc::pthread_self() } as usize;
     let free =
         slots.iter().copied().find(|slot| slot.thread.lock().is_ok_and(|thread| thread.is_none()));
     let slot = free.unwrap_or_else(|| {
@@ -370,7 +371,7 @@ impl Slot {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: the thread lives, because it takes itself out under this lock before it ends.
         let failed = unsafe {
-            libc::pthread_getcpuclockid((*thread)?, &mut clock) != 0
+            libc::pthread_getcpuclockid((*thread)? as libc::pthread_t, &mut clock) != 0
                 || libc::clock_gettime(clock, &mut time) != 0
         };
         (!failed).then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
@@ -381,7 +382,7 @@ impl Slot {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(thread) = *thread {
             // SAFETY: the thread lives, as above.
-            unsafe { libc::pthread_kill(thread, TOO_LONG) };
+            unsafe { libc::pthread_kill(thread as libc::pthread_t, TOO_LONG) };
         }
     }
 }

@@ -1,15 +1,59 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A table as a record batch of Apache Arrow.
+//! Tables as record batches of Apache Arrow: text as dictionaries, numbers as what they are, null for what is undefined.
+//!
+//! A word is put into its dictionary once for each run, or each thing that is measured; a row only repeats its key. So a
+//! million rows cost a few bytes each.
 
-use crate::{Kind, Row, Table};
-use arrow_array::builder::{Float64Builder, StringDictionaryBuilder, UInt32Builder, UInt64Builder};
+use crate::comparison::Comparison;
+use crate::events::{Events, Field};
+use crate::table::Table;
+use arrow_array::builder::{
+    BooleanBuilder, Float64Builder, Int64Builder, StringDictionaryBuilder, UInt64Builder,
+};
 use arrow_array::types::Int32Type;
-use arrow_array::{ArrayRef, RecordBatch};
-use std::collections::BTreeSet;
+use arrow_array::{
+    ArrayRef, DictionaryArray, Float64Array, Int32Array, RecordBatch, StringArray, UInt32Array,
+    UInt64Array,
+};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+/// Columns with their names, and whether they may hold null.
+#[derive(Default)]
+struct Columns(Vec<(String, ArrayRef, bool)>);
+
+impl Columns {
+    fn push(&mut self, name: impl Into<String>, array: ArrayRef, may_be_null: bool) {
+        self.0.push((name.into(), array, may_be_null));
+    }
+
+    fn batch(self) -> RecordBatch {
+        RecordBatch::try_from_iter_with_nullable(self.0)
+            .expect("every column has an entry for each row")
+    }
+}
+
+/// A column of which each entry is a key, or none, into what few things say.
+fn words<'w>(
+    said: impl Iterator<Item = Option<&'w str>>,
+    of_row: impl Iterator<Item = usize>,
+) -> ArrayRef {
+    let mut known: BTreeMap<&str, i32> = BTreeMap::new();
+    let mut words: Vec<&str> = Vec::new();
+    let mut key = |word: &'w str| {
+        *known.entry(word).or_insert_with(|| {
+            words.push(word);
+            i32::try_from(words.len() - 1).expect("fewer than 2^31 words")
+        })
+    };
+    let keys: Vec<Option<i32>> = said.map(|word| word.map(&mut key)).collect();
+    let keys: Int32Array = of_row.map(|of| keys[of]).collect();
+    let words = Arc::new(StringArray::from_iter_values(words));
+    Arc::new(DictionaryArray::new(keys, words))
+}
+
 impl Table {
-    /// The table as a record batch: text as dictionaries, numbers as what they are, null for what is undefined.
+    /// The table as a record batch.
     ///
     /// The columns: `machine`, `kernel`, `workload`, `seed`, `metric`, `stat`, `unit`, `kind`, `of`, `over`, `better`, a
     /// column for each key of a label (`label.task`, `label.domain`, ...), and `value`.
@@ -29,40 +73,165 @@ impl Table {
     /// # Ok::<(), schedtwin::Error>(())
     /// ```
     pub fn to_arrow(&self) -> RecordBatch {
-        let mut columns: Vec<(String, ArrayRef, bool)> = Vec::new();
-        let text = |of: &dyn Fn(Row<'_>) -> Option<String>| -> ArrayRef {
-            let mut builder = StringDictionaryBuilder::<Int32Type>::new();
-            self.rows().for_each(|row| builder.append_option(of(row)));
-            Arc::new(builder.finish())
+        self.rows_to_arrow(&(0..self.len()).collect::<Vec<usize>>())
+    }
+
+    /// The rows that `selector` means, as [`Table::select`] has it.
+    pub fn select_to_arrow(&self, selector: &str) -> Result<RecordBatch, crate::Error> {
+        Ok(self.rows_to_arrow(&self.selected(selector)?))
+    }
+
+    fn rows_to_arrow(&self, rows: &[usize]) -> RecordBatch {
+        let mut columns = Columns::default();
+        let runs = || rows.iter().map(|row| self.run[*row] as usize);
+        let what = || rows.iter().map(|row| self.what[*row] as usize);
+        let of_run = |text: fn(&crate::Run) -> &str| {
+            words(self.runs().iter().map(|run| Some(text(run))), runs())
         };
-        let own = |text: &str| Some(text.to_string());
-        columns.push(("machine".into(), text(&|row| own(row.machine())), false));
-        columns.push(("kernel".into(), text(&|row| own(row.kernel())), false));
-        columns.push(("workload".into(), text(&|row| own(row.workload())), false));
-        let mut seeds = UInt64Builder::with_capacity(self.len());
-        self.rows().for_each(|row| seeds.append_value(row.seed()));
-        columns.push(("seed".into(), Arc::new(seeds.finish()), false));
-        columns.push(("metric".into(), text(&|row| own(row.metric())), false));
-        columns.push(("stat".into(), text(&|row| own(row.stat())), false));
-        columns.push(("unit".into(), text(&|row| own(row.unit())), false));
-        columns.push(("kind".into(), text(&|row| own(row.kind().word())), false));
-        let parts = |kind: Kind| kind.parts();
-        let mut of = UInt32Builder::with_capacity(self.len());
-        self.rows().for_each(|row| of.append_option(parts(row.kind()).map(|parts| parts.of)));
-        columns.push(("of".into(), Arc::new(of.finish()), true));
-        let over = text(&|row| parts(row.kind()).and_then(|parts| own(parts.over)));
-        columns.push(("over".into(), over, true));
-        let better = text(&|row| row.better().word().and_then(own));
-        columns.push(("better".into(), better, true));
+        columns.push("machine", of_run(|run| &run.machine), false);
+        columns.push("kernel", of_run(|run| &run.kernel), false);
+        columns.push("workload", of_run(|run| &run.workload), false);
+        let seeds: UInt64Array = runs().map(|run| Some(self.runs()[run].seed)).collect();
+        columns.push("seed", Arc::new(seeds), false);
+        let measured = &self.measured;
+        columns.push("metric", words(measured.iter().map(|m| Some(m.name)), what()), false);
+        columns.push("stat", words(measured.iter().map(|m| Some(m.stat)), what()), false);
+        columns.push("unit", words(measured.iter().map(|m| Some(m.unit)), what()), false);
+        columns.push("kind", words(measured.iter().map(|m| Some(m.kind.word())), what()), false);
+        let of = what().map(|at| measured[at].kind.parts().map(|parts| parts.of));
+        columns.push("of", Arc::new(of.collect::<UInt32Array>()), true);
+        let over = measured.iter().map(|m| m.kind.parts().map(|parts| parts.over));
+        columns.push("over", words(over, what()), true);
+        columns.push("better", words(measured.iter().map(|m| m.better.word()), what()), true);
         let keys: BTreeSet<&str> =
-            self.measured.iter().flat_map(|m| m.labels.iter().map(|(key, _)| *key)).collect();
+            measured.iter().flat_map(|m| m.labels.iter().map(|(key, _)| *key)).collect();
         for key in keys {
-            columns.push((format!("label.{key}"), text(&|row| row.label(key).and_then(own)), true));
+            let label = measured.iter().map(|m| {
+                m.labels.iter().find(|(known, _)| *known == key).map(|(_, value)| value.as_str())
+            });
+            columns.push(format!("label.{key}"), words(label, what()), true);
         }
-        let mut values = Float64Builder::with_capacity(self.len());
-        self.rows().for_each(|row| values.append_option(row.value()));
-        columns.push(("value".into(), Arc::new(values.finish()), true));
-        RecordBatch::try_from_iter_with_nullable(columns)
-            .expect("every column has an entry for each row")
+        let values: Float64Array = rows.iter().map(|row| self.value[*row]).collect();
+        columns.push("value", Arc::new(values), true);
+        columns.batch()
+    }
+}
+
+impl Comparison {
+    /// The comparison as a record batch, a row for each metric and kernel: `metric`, `stat`, `unit`, `labels`, `kernel`, the
+    /// mean over the seeds with its 95 % interval, and the difference to the first kernel with its interval.
+    pub fn to_arrow(&self) -> RecordBatch {
+        let mut texts: [StringDictionaryBuilder<Int32Type>; 5] = Default::default();
+        let mut numbers: [Float64Builder; 8] = Default::default();
+        let mut n = UInt64Builder::new();
+        let mut significant = BooleanBuilder::new();
+        for row in self.rows() {
+            let labels: Vec<String> =
+                row.row.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            let kind = match row.row.kind {
+                crate::Kind::One => String::new(),
+                kind => format!("[{kind}]"),
+            };
+            let labels = format!("{}{kind}", labels.join(","));
+            for (kernel, cell) in self.kernels().iter().zip(&row.cells) {
+                let said = [row.row.name, row.row.stat, row.row.unit, &labels, kernel];
+                texts.iter_mut().zip(said).for_each(|(column, text)| column.append_value(text));
+                let mean = cell.estimate.as_ref();
+                let difference = cell.difference.as_ref();
+                let ends = |ends: Option<[f64; 2]>| [ends.map(|e| e[0]), ends.map(|e| e[1])];
+                let [low, high] = ends(mean.and_then(|mean| mean.ci95));
+                let [diff_low, diff_high] = ends(difference.and_then(|diff| diff.ci95));
+                let values = [
+                    mean.map(|mean| mean.mean),
+                    low,
+                    high,
+                    difference.map(|diff| diff.diff),
+                    diff_low,
+                    diff_high,
+                    difference.and_then(|diff| diff.diff_pct),
+                    difference.and_then(|diff| diff.p),
+                ];
+                numbers.iter_mut().zip(values).for_each(|(column, value)| {
+                    column.append_option(value.filter(|value| value.is_finite()));
+                });
+                n.append_value(mean.map_or(0, |mean| mean.n as u64));
+                significant.append_option(difference.map(|diff| diff.significant));
+            }
+        }
+        let mut columns = Columns::default();
+        let names = ["metric", "stat", "unit", "labels", "kernel"];
+        for (name, mut column) in names.into_iter().zip(texts) {
+            columns.push(name, Arc::new(column.finish()), false);
+        }
+        columns.push("n", Arc::new(n.finish()), false);
+        let names = ["mean", "low", "high", "diff", "diff_low", "diff_high", "diff_pct", "p"];
+        for (name, mut column) in names.into_iter().zip(numbers) {
+            columns.push(name, Arc::new(column.finish()), true);
+        }
+        columns.push("significant", Arc::new(significant.finish()), true);
+        columns.batch()
+    }
+}
+
+impl Events {
+    /// The events as a record batch: `Time` in seconds, `time_ns`, `__cpu`, `__pid`, `__comm`, then the event's fields.
+    pub fn to_arrow(&self) -> RecordBatch {
+        let mut columns = Columns::default();
+        let every = || 0..self.len();
+        let seconds = self.time_ns.iter().map(|ns| Some(*ns as f64 / 1e9));
+        columns.push("Time", Arc::new(seconds.collect::<Float64Array>()), false);
+        columns.push("time_ns", Arc::new(UInt64Array::from(self.time_ns.clone())), false);
+        columns.push("__cpu", Arc::new(UInt32Array::from(self.cpu.clone())), false);
+        let mut pids = Int64Builder::new();
+        pids.append_slice(&self.pid);
+        columns.push("__pid", Arc::new(pids.finish()), false);
+        columns.push("__comm", words(self.comm.iter().map(|comm| Some(&**comm)), every()), false);
+        for (name, field) in &self.fields {
+            let array: ArrayRef = match field {
+                Field::Numbers(numbers) => {
+                    let mut column = Int64Builder::with_capacity(numbers.len());
+                    numbers.iter().for_each(|number| column.append_option(*number));
+                    Arc::new(column.finish())
+                }
+                Field::Texts(texts) => words(texts.iter().map(Option::as_deref), every()),
+            };
+            columns.push(name, array, true);
+        }
+        columns.batch()
+    }
+}
+
+impl crate::sweep::Performed {
+    /// Every setting by two metrics, as a record batch: what the setting is, the means with the half widths of their 95 %
+    /// intervals, and `front`.
+    pub fn points_to_arrow(&self, x: &str, y: &str) -> Result<RecordBatch, crate::Error> {
+        let told = self.points(x, y)?;
+        let sweep = self.sweep();
+        let points = || told.points.iter();
+        let of = |text: &dyn Fn(&crate::sweep::Setting) -> &str| {
+            let said: Vec<&str> =
+                points().map(|point| text(&sweep.settings[point.setting])).collect();
+            words(said.into_iter().map(Some), 0..told.points.len())
+        };
+        let mut columns = Columns::default();
+        columns.push("machine", of(&|setting| &setting.machine), false);
+        columns.push("kernel", of(&|setting| &setting.kernel), false);
+        columns.push("workload", of(&|setting| &setting.workload), false);
+        for (at, key) in sweep.varies.iter().enumerate() {
+            columns.push(key, of(&|setting| &setting.values[at]), false);
+        }
+        for (at, title) in told.titles.iter().enumerate() {
+            let means: Float64Array =
+                points().map(|point| Some(point.estimates[at].mean)).collect();
+            columns.push(title, Arc::new(means), false);
+            let halves: Float64Array = points()
+                .map(|point| point.estimates[at].ci95.map(|[low, high]| (high - low) / 2.0))
+                .collect();
+            columns.push(format!("{title} +-"), Arc::new(halves), true);
+        }
+        let mut front = BooleanBuilder::new();
+        points().for_each(|point| front.append_value(point.on_front));
+        columns.push("front", Arc::new(front.finish()), false);
+        Ok(columns.batch())
     }
 }

@@ -25,6 +25,11 @@ impl Comparison {
         &self.0.rows
     }
 
+    /// The comparison as text, Markdown, JSON or CSV: what `schedtwin compare --format` prints.
+    pub fn text(&self, format: Format, extent: Extent) -> String {
+        report::comparison(&self.0, format, extent)
+    }
+
     /// The comparison as the reports of [`schedtwin_lab::report`] take it.
     pub fn as_lab(&self) -> &compare::Comparison {
         &self.0

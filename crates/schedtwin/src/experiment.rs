@@ -1,57 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What is to be run: every machine with every kernel, every workload and every seed.
 
+use crate::events::Events;
 use crate::explanation::Explanation;
 use crate::table::{Builder, Table};
 use crate::{Diagnostics, Duration, Error};
-use schedtwin_engine::kernel_file::KernelFile;
 use schedtwin_engine::{RunOptions, Scenario, first_difference};
 use schedtwin_input::Source;
 use schedtwin_lab::compare::attempt_all;
-use schedtwin_lab::twin::{Column, joint_provenance};
+use schedtwin_lab::given::{Given, GivenKernel, GivenMachine, GivenWorkload, Input};
+use schedtwin_lab::moment::moments;
+use schedtwin_lab::report::{self, Extent, RunReport};
+use schedtwin_lab::twin::{Column, joint_provenance, provenance};
 use schedtwin_lab::{Progress, many_parts};
+use schedtwin_trace::Format;
 use schedtwin_trace::explain::Query;
 use std::ops::RangeInclusive;
+use std::path::Path;
 
 /// Seeds whose results are held in memory before they become rows.
 const BATCH: u64 = 32;
-
-/// A kernel of an experiment.
-#[derive(Clone, Debug)]
-pub enum Kernel {
-    /// As the command line names it: a built-in kernel or the path of a file, with patches and settings:
-    /// `linux-5.18+runnable-boost:hz=1000`.
-    Named(String),
-    /// One that is at hand, such as one with policies of your own.
-    File(Box<KernelFile>),
-}
-
-impl Kernel {
-    fn name(&self) -> &str {
-        match self {
-            Kernel::Named(name) => name,
-            Kernel::File(file) => &file.identity,
-        }
-    }
-}
-
-impl From<&str> for Kernel {
-    fn from(name: &str) -> Kernel {
-        Kernel::Named(name.to_string())
-    }
-}
-
-impl From<String> for Kernel {
-    fn from(name: String) -> Kernel {
-        Kernel::Named(name)
-    }
-}
-
-impl From<KernelFile> for Kernel {
-    fn from(file: KernelFile) -> Kernel {
-        Kernel::File(Box::new(file))
-    }
-}
 
 /// Machines, kernels, workloads and seeds. Each function adds to what is there, or replaces the one value.
 ///
@@ -67,12 +35,12 @@ impl From<KernelFile> for Kernel {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Experiment {
-    /// Built-in machines or paths, with settings in place: `pixel6:ambient_c=4`.
-    pub machines: Vec<String>,
-    /// The kernels; differences are told against the first.
-    pub kernels: Vec<Kernel>,
-    /// Built-in workloads with their options, or paths of rt-app files.
-    pub workloads: Vec<String>,
+    /// Built-in machines or paths, with settings in place: `pixel6:ambient_c=4`; or texts.
+    pub machines: Vec<GivenMachine>,
+    /// The kernels, likewise with patches; differences are told against the first.
+    pub kernels: Vec<GivenKernel>,
+    /// Built-in workloads with their options, or rt-app files as paths or texts.
+    pub workloads: Vec<GivenWorkload>,
     /// The seeds, each used for every machine, kernel and workload.
     pub seeds: RangeInclusive<u64>,
     /// How long a run simulates; `None`: as long as its workload says.
@@ -98,38 +66,47 @@ impl Experiment {
     }
 
     /// Adds a machine.
-    pub fn machine(mut self, name: impl Into<String>) -> Experiment {
-        self.machines.push(name.into());
+    pub fn machine(mut self, machine: impl Into<GivenMachine>) -> Experiment {
+        self.machines.push(machine.into());
         self
     }
 
     /// Adds machines.
-    pub fn machines<T: Into<String>>(mut self, names: impl IntoIterator<Item = T>) -> Experiment {
-        self.machines.extend(names.into_iter().map(Into::into));
+    pub fn machines<T: Into<GivenMachine>>(
+        mut self,
+        machines: impl IntoIterator<Item = T>,
+    ) -> Experiment {
+        self.machines.extend(machines.into_iter().map(Into::into));
         self
     }
 
     /// Adds a kernel.
-    pub fn kernel(mut self, kernel: impl Into<Kernel>) -> Experiment {
+    pub fn kernel(mut self, kernel: impl Into<GivenKernel>) -> Experiment {
         self.kernels.push(kernel.into());
         self
     }
 
     /// Adds kernels.
-    pub fn kernels<T: Into<Kernel>>(mut self, kernels: impl IntoIterator<Item = T>) -> Experiment {
+    pub fn kernels<T: Into<GivenKernel>>(
+        mut self,
+        kernels: impl IntoIterator<Item = T>,
+    ) -> Experiment {
         self.kernels.extend(kernels.into_iter().map(Into::into));
         self
     }
 
     /// Adds a workload.
-    pub fn workload(mut self, name: impl Into<String>) -> Experiment {
-        self.workloads.push(name.into());
+    pub fn workload(mut self, workload: impl Into<GivenWorkload>) -> Experiment {
+        self.workloads.push(workload.into());
         self
     }
 
     /// Adds workloads.
-    pub fn workloads<T: Into<String>>(mut self, names: impl IntoIterator<Item = T>) -> Experiment {
-        self.workloads.extend(names.into_iter().map(Into::into));
+    pub fn workloads<T: Into<GivenWorkload>>(
+        mut self,
+        workloads: impl IntoIterator<Item = T>,
+    ) -> Experiment {
+        self.workloads.extend(workloads.into_iter().map(Into::into));
         self
     }
 
@@ -251,8 +228,84 @@ impl Experiment {
         Explanation::of_record(&record, query)
     }
 
-    /// The columns of each machine and workload.
-    fn groups(&self) -> Result<Vec<Vec<Column>>, Diagnostics> {
+    /// Runs the first kernel with the first seed, on the first machine under the first workload, and takes all events of a
+    /// name, `sched_switch` for example.
+    ///
+    /// ```
+    /// use schedtwin::{Duration, Experiment, Field};
+    /// let experiment = Experiment::new()
+    ///     .machine("uniform8")
+    ///     .kernel("linux-7.3")
+    ///     .workload("w1")
+    ///     .duration(Duration::from_ms(20));
+    /// let switches = experiment.events("sched_switch")?;
+    /// let names: Vec<&str> = switches.fields.iter().map(|(name, _)| name.as_str()).collect();
+    /// assert_eq!(names[..4], ["prev_comm", "prev_pid", "prev_prio", "prev_state"]);
+    /// assert!(matches!(&switches.fields[1].1, Field::Numbers(pids) if pids.len() == switches.len()));
+    /// assert!(experiment.events("sched_swich").unwrap_err().to_string().contains("`sched_switch`"));
+    /// # Ok::<(), schedtwin::Error>(())
+    /// ```
+    pub fn events(&self, event: &str) -> Result<Events, Error> {
+        let groups = self.groups()?;
+        Events::of(&groups[0][0].scenario, *self.seeds.start(), event)
+    }
+
+    /// Runs the first kernel with the first seed, on the first machine under the first workload, and writes what happens to a
+    /// file: a trace or a record, as the ending of its name says.
+    pub fn write(&self, path: &Path) -> Result<(), Error> {
+        let groups = self.groups()?;
+        let path = Some(path.to_path_buf());
+        let options = match path.as_deref().and_then(Format::from_path) {
+            Some(Format::Perfetto | Format::FtraceText) => {
+                RunOptions { trace: path, ..RunOptions::default() }
+            }
+            Some(Format::Record | Format::PackedRecord) => {
+                RunOptions { record: path, ..RunOptions::default() }
+            }
+            None => {
+                let help = format!("end it in one of {}", Format::ENDINGS);
+                let mut faults = Diagnostics::new();
+                let message = "the name of the file does not say its format";
+                faults.push_whole(&Source::new("path", ""), message, Some(help));
+                return Err(faults.into());
+            }
+        };
+        groups[0][0].scenario.run(*self.seeds.start(), options)?;
+        Ok(())
+    }
+
+    /// A page about the first machine and workload: of several kernels what `schedtwin compare --html` writes about this
+    /// table, of one what `schedtwin run --html` writes about the first seed.
+    pub fn page(&self, table: &Table) -> Result<String, Error> {
+        let groups = self.groups()?;
+        let (columns, seed) = (&groups[0], *self.seeds.start());
+        let moments = moments(columns, seed);
+        let domains: Vec<_> = columns.iter().map(|column| column.scenario.domains()).collect();
+        let scenario = &columns[0].scenario;
+        let names = (scenario.machine_name(), scenario.workload_name());
+        if let (true, Some(comparison)) = (columns.len() > 1, table.comparison(names.0, names.1)) {
+            return Ok(report::html::comparison(comparison.as_lab(), &moments, &domains));
+        }
+        let mut result = scenario.run(seed, RunOptions::default())?;
+        many_parts::summarise(&mut result.metrics);
+        let (provenance, kernel) = (provenance(scenario), columns[0].kernel.as_str());
+        let told = RunReport { provenance: &provenance, kernel, seed, result: &result };
+        Ok(report::html::run(&told, &moments, &domains))
+    }
+
+    /// The first run as `schedtwin run` prints it.
+    pub fn run_text(&self) -> Result<String, Error> {
+        let groups = self.groups()?;
+        let (column, seed) = (&groups[0][0], *self.seeds.start());
+        let mut result = column.scenario.run(seed, RunOptions::default())?;
+        many_parts::summarise(&mut result.metrics);
+        let (provenance, kernel) = (provenance(&column.scenario), column.kernel.as_str());
+        let told = RunReport { provenance: &provenance, kernel, seed, result: &result };
+        Ok(report::run(&told, report::Format::Text, Extent::Headlines))
+    }
+
+    /// Whether there is one of each part.
+    pub(crate) fn check_parts(&self) -> Result<(), Diagnostics> {
         let mut faults = Diagnostics::new();
         for (what, missing) in [
             ("machines", self.machines.is_empty()),
@@ -264,30 +317,30 @@ impl Experiment {
                 faults.absorb::<()>(Err(fault(what, &format!("an experiment has {what}"))));
             }
         }
-        let kernels: Vec<_> = self
-            .kernels
-            .iter()
-            .map(|kernel| match kernel {
-                Kernel::Named(name) => faults.absorb(KernelFile::load(name)),
-                Kernel::File(file) => Some((**file).clone()),
-            })
-            .collect();
+        faults.into_result(())
+    }
+
+    /// The columns of each machine and workload.
+    fn groups(&self) -> Result<Vec<Vec<Column>>, Diagnostics> {
+        let mut faults = Diagnostics::new();
+        faults.absorb(self.check_parts());
+        let machines = loaded(&self.machines, &mut faults);
+        let kernels = loaded(&self.kernels, &mut faults);
+        let workloads = loaded(&self.workloads, &mut faults);
         let duration = self.duration.map(Duration::ns);
         let mut groups = Vec::new();
-        for machine in &self.machines {
-            for workload in &self.workloads {
+        for machine in &machines {
+            for workload in &workloads {
                 let mut columns = Vec::new();
-                for (kernel, file) in self.kernels.iter().zip(&kernels) {
-                    let scenario = match file {
-                        Some(file) => {
-                            Scenario::with_kernel(machine, file.clone(), workload, duration)
-                        }
-                        // Told above; what else is wrong is told with a kernel that is right.
-                        None => Scenario::new(machine, "linux-6.12", workload, duration),
-                    };
-                    let name = kernel.name().to_string();
-                    let scenario = faults.absorb(scenario);
-                    columns.extend(scenario.map(|scenario| Column { kernel: name, scenario }));
+                for kernel in &kernels {
+                    let scenario = Scenario::named(
+                        (machine.0, machine.1.clone()),
+                        (kernel.0, kernel.1.clone()),
+                        (workload.0, workload.1.clone()),
+                        duration,
+                    );
+                    let kernel = kernel.0.to_string();
+                    columns.extend(faults.absorb(scenario).map(|s| Column { kernel, scenario: s }));
                 }
                 groups.push(columns);
             }
@@ -295,6 +348,11 @@ impl Experiment {
         faults.sort();
         faults.into_result(groups)
     }
+}
+
+/// What can be loaded, with its name.
+fn loaded<'g, T: Input>(all: &'g [Given<T>], faults: &mut Diagnostics) -> Vec<(&'g str, T)> {
+    all.iter().filter_map(|given| Some((given.name(), faults.absorb(given.load())?))).collect()
 }
 
 fn fault(what: &str, message: &str) -> Diagnostics {

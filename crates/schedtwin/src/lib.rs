@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Linux's scheduler, frequency and idle code as a deterministic twin: an experiment in, a table out.
 //!
-//! This crate is the interface for programs, notebooks and bindings. It has three things:
+//! This crate is the interface for programs, notebooks and bindings. It has these things:
 //!
 //! | type | what it is |
 //! |---|---|
 //! | [`Experiment`] | machines, kernels and workloads by name, seeds, and how long to simulate |
 //! | [`Table`] | what the runs measured: one row for each run, metric, label set and kind |
 //! | [`Explanation`] | why two kernels part, or what a run did at some time, and why |
+//! | [`Events`] | the events of a run, named as ftrace and LISA name them |
+//! | [`sweep`] | lists of settings, performed here or by a batch engine, and which are best |
 //!
 //! Equal experiments have equal tables, on every computer and with any number of threads.
 //!
@@ -44,18 +46,24 @@
 mod arrow;
 mod comparison;
 mod error;
+mod events;
 mod experiment;
 mod explanation;
+pub mod sweep;
 mod table;
 
 pub use comparison::Comparison;
 pub use error::Error;
-pub use experiment::{Experiment, Kernel};
+pub use events::{Events, Field};
+pub use experiment::Experiment;
 pub use explanation::Explanation;
 pub use schedtwin_engine::difference::Difference;
 pub use schedtwin_engine::kernel_file::KernelFile;
+pub use schedtwin_engine::{Machine, Workload};
 pub use schedtwin_input::Diagnostics;
 pub use schedtwin_lab::crash::Crash;
+pub use schedtwin_lab::given::{Given, GivenKernel, GivenMachine, GivenWorkload};
+pub use schedtwin_lab::report::{Extent, Format};
 pub use schedtwin_lab::{Progress, Provenance};
 pub use schedtwin_trace::explain::Query;
 pub use schedtwin_types::Duration;

@@ -54,11 +54,11 @@ pub struct Table {
     /// What is measured, each once, without a value.
     pub(crate) measured: Vec<Metric>,
     /// By row: the number of its run.
-    run: Vec<u32>,
+    pub(crate) run: Vec<u32>,
     /// By row: the number of what it measures.
-    what: Vec<u32>,
+    pub(crate) what: Vec<u32>,
     /// By row.
-    value: Vec<Option<f64>>,
+    pub(crate) value: Vec<Option<f64>>,
     /// With the number of the group.
     pub(crate) crashes: Vec<(usize, Crash)>,
 }
@@ -209,13 +209,18 @@ impl Table {
     /// # Ok::<(), schedtwin::Error>(())
     /// ```
     pub fn select(&self, selector: &str) -> Result<impl Iterator<Item = Row<'_>>, Error> {
+        Ok(self.selected(selector)?.into_iter().map(|at| self.row(at)))
+    }
+
+    /// The numbers of the rows that a selector means.
+    pub(crate) fn selected(&self, selector: &str) -> Result<Vec<usize>, Error> {
         let keys: Vec<Key> =
             self.measured.iter().map(|m| (m.name, m.stat, &m.labels, m.kind)).collect();
         let mut wanted = vec![false; keys.len()];
         for selector in Selector::parse_list(selector)? {
             selector.pick(&keys)?.into_iter().for_each(|at| wanted[at] = true);
         }
-        Ok((0..self.len()).filter(move |at| wanted[self.what[*at] as usize]).map(|at| self.row(at)))
+        Ok((0..self.len()).filter(|at| wanted[self.what[*at] as usize]).collect())
     }
 }
 

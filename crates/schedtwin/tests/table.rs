@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tables are what the runs measured, whole and in order, and comparisons of them are those of the laboratory.
 
-use schedtwin::{Duration, Experiment, Kernel, KernelFile, Kind, Progress, Query, Table};
+use schedtwin::{Duration, Experiment, GivenKernel, KernelFile, Kind, Progress, Query, Table};
 use schedtwin_engine::{RunOptions, Scenario};
 use schedtwin_lab::compare::{Iterations, Plan, compare};
 use schedtwin_lab::twin::{Column, joint_provenance};
@@ -117,7 +117,7 @@ fn faults_come_all_at_once() {
 #[test]
 fn kernels_at_hand_are_kernels() {
     let file = KernelFile::load("linux-6.12:hz=100").unwrap();
-    let kernels = [Kernel::from("linux-6.12:hz=100"), Kernel::from(file)];
+    let kernels = [GivenKernel::from("linux-6.12:hz=100"), GivenKernel::from(file)];
     let experiment = Experiment::new().machine("uniform8").kernels(kernels).workload("w1");
     let experiment = experiment.seeds(1..=1).duration(Duration::from_ms(20));
     let table = experiment.run().unwrap();

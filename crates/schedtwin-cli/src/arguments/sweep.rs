@@ -16,7 +16,8 @@ A list in braces stands for each of its values: {500,1000,2000}. Quote it, becau
 The output has a line for each run and metric: the metrics that --metric names, or all. With --wide it has a line for each run and a
 column for each metric. Its first line has the version and the hash of each input. Finished runs are kept in OUTPUT.runs until the output
 is written: after an interruption give the command again, and it goes on where it stopped. With --shard K/N it performs every N-th run, for
-batch engines; schedtwin merge makes one file of all shards, the same as a sweep without shards.
+batch engines; schedtwin merge makes one file of all shards, the same as a sweep without shards. With --cache DIR
+a sweep that is repeated or widened performs only new runs: a run is known by all its inputs and the version of the model.
 
 Examples:
   schedtwin sweep -m pixel6 -k 'linux-7.3:schedutil.rate_limit_us={500,1000,2000}' -w ui-phone
@@ -75,6 +76,9 @@ pub struct Sweep {
     /// Perform every N-th run only, beginning with the K-th
     #[arg(long, value_parser = Shard::parse, value_name = "K/N", requires = "output", conflicts_with_all = ["metrics", "front", "html"])]
     pub shard: Option<Shard>,
+    /// Keep every run there, and take from there what an earlier sweep of this version has run: FOLDER, made if need be
+    #[arg(long, value_name = "DIR")]
+    pub cache: Option<PathBuf>,
     /// Threads; no result depends on the number [default: one per CPU]
     #[arg(long, alias = "jobs", value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
     pub threads: Option<u64>,

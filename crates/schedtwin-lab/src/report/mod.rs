@@ -30,7 +30,7 @@ mod tune;
 pub use cells::{choose_metrics, choose_rows};
 pub(crate) use cells::{key_of, number, signed};
 use schedtwin_engine::result::RunResult;
-pub use sweep::{columns as sweep_columns, sweep};
+pub use sweep::{Point, Points, columns as sweep_columns, points as sweep_points, sweep};
 pub use tune::tuned;
 
 use crate::Provenance;

@@ -119,6 +119,40 @@ pub fn columns(runs: &[Run], selectors: &[Selector]) -> Result<BTreeSet<String>,
     faults.into_result(picked.into_iter().map(|at| titles[at].0.clone()).collect())
 }
 
+/// The settings of a sweep by two metrics.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Points {
+    /// The two metrics as columns: `power.mean`.
+    pub titles: [String; 2],
+    /// Their units.
+    pub units: [&'static str; 2],
+    /// Every setting that has both, in order.
+    pub points: Vec<Point>,
+}
+
+/// A setting by two metrics.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// The number of the setting.
+    pub setting: usize,
+    /// The seeds' means with their intervals.
+    pub estimates: [Estimate; 2],
+    /// No other setting of the same machine and workload is better in one and at least as good in the other.
+    pub on_front: bool,
+}
+
+/// Every setting by the two metrics of `front`.
+pub fn points(swept: &Sweep, runs: &[Run], front: &[Selector; 2]) -> Result<Points, Diagnostics> {
+    let Shown { axes, on_front, .. } = Shown::new(swept, runs, &[], front)?;
+    let [x, y] = axes.expect("two metrics were asked for");
+    let point = |setting: usize| {
+        let estimates = [x.means[setting]?, y.means[setting]?];
+        Some(Point { setting, estimates, on_front: on_front[setting] })
+    };
+    let points = (0..swept.settings.len()).filter_map(point).collect();
+    Ok(Points { titles: [x.name.clone(), y.name.clone()], units: [x.unit, y.unit], points })
+}
+
 /// How many settings with how many seeds.
 pub(super) fn size(swept: &Sweep) -> String {
     let seeds = if swept.seeds == 1 { "1 seed".into() } else { format!("{} seeds", swept.seeds) };

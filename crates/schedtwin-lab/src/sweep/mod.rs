@@ -12,15 +12,24 @@
 //!
 //! The sweep's identity is a digest of everything that determines its runs, so that nothing is mixed up that does not belong together.
 
+pub mod cache;
 pub mod choices;
+#[cfg(feature = "arrow")]
+pub mod chunk;
 pub mod journal;
 #[cfg(feature = "parquet")]
 mod parquet;
 pub mod part;
+mod spec;
+
+pub use spec::SweepSpec;
 
 use crate::Progress;
+use crate::crash::Crash;
+use crate::given::Input;
 use crate::many_parts;
 use crate::twin::{Column, provenance};
+use cache::{Cache, Key};
 use journal::Journal;
 use part::Run;
 use rayon::prelude::*;
@@ -28,7 +37,7 @@ use schedtwin_engine::Scenario;
 use schedtwin_input::Diagnostics;
 use schedtwin_types::fnv::Fnv1a;
 use schedtwin_types::metric::Metric;
-use schedtwin_types::{Ns, printable};
+use schedtwin_types::printable;
 use std::io;
 use std::num::NonZeroU64;
 use std::sync::Mutex;
@@ -57,6 +66,35 @@ pub struct Sweep {
     /// Runs of each setting.
     pub seeds: u64,
     first_seed: u64,
+    spec: SweepSpec,
+}
+
+/// A machine, a kernel or a workload that was loaded, with the values of its keys that vary.
+struct Loaded<'s, T> {
+    name: &'s str,
+    value: T,
+    settings: Vec<(String, String)>,
+}
+
+/// Loads the choices of one part, `machine` for example, and notes which of its keys vary.
+fn loaded<'s, T: Input>(
+    choices: &'s [spec::Choice<T>],
+    part: &str,
+    varies: &mut Vec<String>,
+    faults: &mut Diagnostics,
+) -> Vec<Loaded<'s, T>> {
+    let load = |choice: &'s spec::Choice<T>| {
+        let named = |(key, value): &(String, String)| (format!("{part}.{key}"), value.clone());
+        let settings: Vec<_> = choice.settings.iter().map(named).collect();
+        for (key, _) in &settings {
+            if !varies.contains(key) {
+                varies.push(key.clone());
+            }
+        }
+        let value = faults.absorb(choice.given.load())?;
+        Some(Loaded { name: choice.given.name(), value, settings })
+    };
+    choices.iter().filter_map(load).collect()
 }
 
 /// Every `of`-th run, beginning with number `at` − 1.
@@ -98,57 +136,43 @@ impl Shard {
 }
 
 impl Sweep {
-    /// Every machine with every kernel with every workload, where each name may have lists of choices; all faults at once.
-    pub fn new(
-        [machines, kernels, workloads]: [&[String]; 3],
-        duration: Option<Ns>,
-        (first_seed, seeds): (u64, u64),
-    ) -> Result<Sweep, Diagnostics> {
+    /// Loads and checks what a sweep is made of; all faults at once.
+    pub fn of(spec: &SweepSpec) -> Result<Sweep, Diagnostics> {
         let mut faults = Diagnostics::new();
         let mut varies: Vec<String> = Vec::new();
-        let mut expand = |names: &[String], part: &str| {
-            let mut all: Vec<(String, Vec<(String, String)>)> = Vec::new();
-            for name in names {
-                for choice in faults.absorb(choices::choices(name)).unwrap_or_default() {
-                    let named = |(key, value): (String, String)| (format!("{part}.{key}"), value);
-                    let settings: Vec<_> = choice.settings.into_iter().map(named).collect();
-                    for (key, _) in &settings {
-                        if !varies.contains(key) {
-                            varies.push(key.clone());
-                        }
-                    }
-                    if !all.iter().any(|(text, _)| *text == choice.text) {
-                        all.push((choice.text, settings));
-                    }
-                }
-            }
-            all
-        };
-        let machines = expand(machines, "machine");
-        let kernels = expand(kernels, "kernel");
-        let workloads = expand(workloads, "workload");
+        let machines = loaded(&spec.machines, "machine", &mut varies, &mut faults);
+        let kernels = loaded(&spec.kernels, "kernel", &mut varies, &mut faults);
+        let workloads = loaded(&spec.workloads, "workload", &mut varies, &mut faults);
         let mut settings = Vec::new();
-        for (machine, of_machine) in &machines {
-            for (kernel, of_kernel) in &kernels {
-                for (workload, of_workload) in &workloads {
-                    let scenario = Scenario::new(machine, kernel, workload, duration);
+        for machine in &machines {
+            for kernel in &kernels {
+                for workload in &workloads {
+                    let scenario = Scenario::named(
+                        (machine.name, machine.value.clone()),
+                        (kernel.name, kernel.value.clone()),
+                        (workload.name, workload.value.clone()),
+                        spec.duration,
+                    );
                     let Some(scenario) = faults.absorb(scenario) else { continue };
-                    let of_all = || of_machine.iter().chain(of_kernel).chain(of_workload);
+                    let of_all = || {
+                        machine.settings.iter().chain(&kernel.settings).chain(&workload.settings)
+                    };
                     let value = |key: &String| {
                         let found = of_all().find(|(k, _)| k == key);
                         found.map_or(String::new(), |(_, value)| value.clone())
                     };
                     settings.push(Setting {
-                        machine: machine.clone(),
-                        kernel: kernel.clone(),
-                        workload: workload.clone(),
+                        machine: machine.name.to_string(),
+                        kernel: kernel.name.to_string(),
+                        workload: workload.name.to_string(),
                         values: varies.iter().map(value).collect(),
-                        column: Column { kernel: kernel.clone(), scenario },
+                        column: Column { kernel: kernel.name.to_string(), scenario },
                     });
                 }
             }
         }
-        faults.into_result(Sweep { settings, varies, seeds, first_seed })
+        let (seeds, first_seed) = (spec.seeds, spec.first_seed);
+        faults.into_result(Sweep { settings, varies, seeds, first_seed, spec: spec.clone() })
     }
 
     /// Returns the scenarios that run, without the seeds.
@@ -209,31 +233,80 @@ impl Sweep {
         lines
     }
 
-    /// Performs the runs of a shard that the journal does not have, and writes each into it. The caller has announced them. What a
-    /// run panicked with is with the progress; such a run is not kept.
+    /// Performs the runs of a shard that neither the journal nor the cache has, and writes each into both. The caller has
+    /// announced them. What a run panicked with is with the progress; such a run is not kept.
     pub fn perform(
         &self,
         shard: Shard,
         journal: Journal,
+        cache: Option<&Cache>,
         progress: &Progress,
     ) -> io::Result<Vec<Run>> {
         let missing: Vec<u64> =
             (0..self.runs()).filter(|run| shard.has(*run) && !journal.has(*run)).collect();
         let journal = Mutex::new(journal);
         missing.into_par_iter().with_max_len(1).try_for_each(|number| {
-            let (setting, seed) = self.run(number);
-            let Ok(mut result) = progress.attempt(&setting.column, seed)? else {
-                return Ok(());
+            let (setting, _) = self.run(number);
+            let duration = setting.column.scenario.duration();
+            let run = match self.cached(number, cache) {
+                Some(run) => progress.one_run(duration, |_| run),
+                None => match self.performed(number, progress)? {
+                    Ok(run) => run,
+                    Err(_) => return Ok(()),
+                },
             };
-            many_parts::summarise(&mut result.metrics);
-            let run = Run { number, fields: self.fields(number, result.digest, &result.metrics) };
+            if let Some(cache) = cache {
+                self.keep(&run, cache)?;
+            }
             journal.lock().expect("nobody panics while writing").keep(run)
         })?;
         Ok(journal.into_inner().expect("nobody panicked while writing").into_runs())
     }
 
+    /// Performs one run.
+    pub fn performed(&self, number: u64, progress: &Progress) -> io::Result<Result<Run, Crash>> {
+        let (setting, seed) = self.run(number);
+        Ok(progress.attempt(&setting.column, seed)?.map(|mut result| {
+            many_parts::summarise(&mut result.metrics);
+            Run { number, fields: self.fields(number, result.digest, &result.metrics) }
+        }))
+    }
+
+    /// A run as an earlier sweep kept it.
+    pub fn cached(&self, number: u64, cache: Option<&Cache>) -> Option<Run> {
+        let (setting, seed) = self.run(number);
+        let measured = cache?.get(&Key::of(&setting.column.scenario, seed)?)?;
+        let mut fields = self.own_fields(number);
+        fields.extend(measured);
+        Some(Run { number, fields })
+    }
+
+    /// Keeps what a run measured, for other sweeps with such a run.
+    pub fn keep(&self, run: &Run, cache: &Cache) -> io::Result<()> {
+        let (setting, seed) = self.run(run.number);
+        let Some(key) = Key::of(&setting.column.scenario, seed) else { return Ok(()) };
+        let own = self.own_fields(run.number);
+        let measured = run.fields.iter().filter(|field| !own.contains(field));
+        cache.put(&key, measured)
+    }
+
     /// A run's line: what it was, then what it measured.
     fn fields(&self, number: u64, digest: u64, metrics: &[Metric]) -> Vec<(String, String)> {
+        let mut fields = self.own_fields(number);
+        fields.push(("digest".to_string(), format!("{digest:016x}")));
+        let value = |metric: &Metric| {
+            let value = metric.value.filter(|value| value.is_finite())?;
+            Some((
+                part::title((metric.name, metric.stat, &metric.labels, metric.kind)),
+                value.to_string(),
+            ))
+        };
+        fields.extend(metrics.iter().filter_map(value));
+        fields
+    }
+
+    /// What a run was.
+    fn own_fields(&self, number: u64) -> Vec<(String, String)> {
         let (setting, seed) = self.run(number);
         let own = |(key, value): (&str, &str)| (key.to_string(), value.to_string());
         let mut fields: Vec<(String, String)> = [
@@ -245,15 +318,6 @@ impl Sweep {
         .to_vec();
         fields.extend(self.varies.iter().zip(&setting.values).map(|(k, v)| own((k, v))));
         fields.push(own(("seed", &seed.to_string())));
-        fields.push(own(("digest", &format!("{digest:016x}"))));
-        let value = |metric: &Metric| {
-            let value = metric.value.filter(|value| value.is_finite())?;
-            Some((
-                part::title((metric.name, metric.stat, &metric.labels, metric.kind)),
-                value.to_string(),
-            ))
-        };
-        fields.extend(metrics.iter().filter_map(value));
         fields
     }
 
