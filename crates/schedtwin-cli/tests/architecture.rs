@@ -173,7 +173,7 @@ fn kernel_code() -> Vec<(PathBuf, String)> {
 /// The source in a folder without its tests: path and code, comments taken out.
 fn code_of(folder: &str) -> Vec<(PathBuf, String)> {
     let mut files = vec![root().join(folder)];
-    let mut found = Vec::new();
+    let (mut found, mut only_compared) = (Vec::new(), Vec::new());
     while let Some(path) = files.pop() {
         if path.is_dir() {
             files.extend(fs::read_dir(path).expect("a folder").flatten().map(|e| e.path()));
@@ -182,19 +182,32 @@ fn code_of(folder: &str) -> Vec<(PathBuf, String)> {
         if path.extension().is_none_or(|extension| extension != "rs") {
             continue;
         }
-        let is_test =
-            path.components().any(|c| ["tests", "golden"].map(OsStr::new).contains(&c.as_os_str()))
-                || path.file_name().is_some_and(|n| n == "tests.rs" || n == "golden.rs");
+        let is_test = path.components().any(|part| part.as_os_str() == "tests")
+            || path.file_name().is_some_and(|name| name == "tests.rs");
         if is_test {
             continue;
         }
         let text = fs::read_to_string(&path).expect("a source file");
         let tests = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
         let code = |line: &str| line.split("//").next().unwrap_or("").to_string() + "\n";
+        only_compared.extend(modules_of_comparisons(&path, &text));
         found.push((path, text[..tests].lines().map(code).collect()));
     }
+    found.retain(|(path, _)| !only_compared.iter().any(|module| path.starts_with(module)));
     found.sort();
     found
+}
+
+/// Modules that a file has for comparisons with the kernel's C only: no product has them. Their paths as files and as folders.
+fn modules_of_comparisons(path: &Path, text: &str) -> Vec<PathBuf> {
+    let is_folders = path.file_name().is_some_and(|name| name == "mod.rs" || name == "lib.rs");
+    let folder = if is_folders { path.with_file_name("") } else { path.with_extension("") };
+    let parts = text.split("#[cfg(any(test, feature = \"conformance\"))]\n").skip(1);
+    let names = parts.filter_map(|part| {
+        let item = part.lines().find(|line| !line.starts_with("#["))?;
+        item.strip_suffix(';')?.split_once("mod ").map(|(_, name)| name)
+    });
+    names.flat_map(|name| [folder.join(format!("{name}.rs")), folder.join(name)]).collect()
 }
 
 /// Folders that hold no source of ours: what builds leave.
@@ -396,8 +409,7 @@ fn a_variation_point_is_matched_in_one_file() {
         let places: Vec<String> = code
             .iter()
             .filter(|(path, _)| !is_declaration(path))
-            // Sets up comparisons with the kernel's C, and decides nothing.
-            .filter(|(path, text)| !path.ends_with("conformance.rs") && names_an_arm(text, point))
+            .filter(|(_, text)| names_an_arm(text, point))
             .map(|(path, _)| path.display().to_string())
             .collect();
         let answers = methods.contains(&format!("\nimpl {point} {{"));
