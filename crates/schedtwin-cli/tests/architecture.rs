@@ -373,6 +373,23 @@ fn the_kernel_has_no_floats_and_no_world() {
     }
 }
 
+/// Steps and states for comparisons with the kernel's C are in no product.
+#[test]
+fn only_conformance_is_built_with_what_comparisons_need() {
+    let asks = |manifest: &Path| {
+        let text = fs::read_to_string(manifest).expect("a manifest");
+        text.lines().any(|line| line.contains("schedtwin-kernel") && line.contains("conformance"))
+    };
+    assert!(asks(&root().join("conformance/Cargo.toml")));
+    let crates = fs::read_dir(root().join("crates")).expect("a folder").flatten();
+    for folder in
+        crates.map(|entry| entry.path()).chain([root().join("hunt"), root().join("benches")])
+    {
+        let manifest = folder.join("Cargo.toml");
+        assert!(!asks(&manifest), "{}", manifest.display());
+    }
+}
+
 /// Where settings are declared.
 const DECLARATIONS: &str = "crates/schedtwin-kernel/src/config/";
 
