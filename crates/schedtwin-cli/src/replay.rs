@@ -24,11 +24,12 @@ use crate::compare::{
     write_page,
 };
 use crate::failure::{Failure, warn_of};
-use crate::run::writable;
+use crate::run::{is_name_of_a_record, writable};
 use crate::{interrupt, output};
 
 pub fn replay(arguments: Replay) -> Result<(), Failure> {
     check_seeds(arguments.seed, arguments.iterations)?;
+    arguments.record.as_deref().map_or(Ok(()), is_name_of_a_record)?;
     for path in arguments.trace.iter().chain(&arguments.record).chain(&arguments.html) {
         writable(path)?;
     }

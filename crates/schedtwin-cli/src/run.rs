@@ -24,6 +24,7 @@ use crate::{interrupt, output};
 pub fn run(arguments: Run) -> Result<(), Failure> {
     let Run { subject, kernel, seed, value, iterations, trace, record, html, verify, printing } =
         arguments;
+    record.as_deref().map_or(Ok(()), is_name_of_a_record)?;
     if let Some(path) = &trace {
         if Format::from_path(path).is_none() {
             let message = format!(
@@ -117,6 +118,17 @@ pub fn one_selector(text: &str) -> Result<Selector, Diagnostics> {
             faults.push(&source, 0..text.len(), "these are several metrics", Some(help));
             Err(faults)
         }
+    }
+}
+
+/// Refuses a record under the name of a trace.
+pub fn is_name_of_a_record(path: &Path) -> Result<(), Failure> {
+    match Format::from_path(path) {
+        Some(Format::Perfetto | Format::FtraceText) => Err(Failure::bad(format!(
+            "failed to write {}: --record writes records (.rec, .record, .jsonl); --trace writes that format",
+            output::shown(path)
+        ))),
+        _ => Ok(()),
     }
 }
 

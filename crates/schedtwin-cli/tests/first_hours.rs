@@ -408,6 +408,15 @@ fn phones_are_told_what_their_start_up_scripts_set() {
     }
 }
 
+#[test]
+fn a_record_is_not_written_under_the_name_of_a_trace() {
+    let told = "--record writes records (.rec, .record, .jsonl); --trace writes that format";
+    for name in ["t.pftrace", "t.txt"] {
+        let run = format!("run -m uniform8 -w w1 --duration 1ms --record {name}");
+        all(folder().path(), &[(&run, 2, told)]);
+    }
+}
+
 /// Rows that sum up many parts are no parts: who adds up rows of kind `one` counts each part once.
 #[test]
 fn sums_over_many_parts_have_a_kind_of_their_own() {

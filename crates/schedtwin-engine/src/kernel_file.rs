@@ -58,6 +58,14 @@ const BUILTIN: [(&str, &str); 17] = [
     ("linux-7.3", include_str!("../kernels/linux-7.3.toml")),
 ];
 
+/// Returns the built-in kernel with Android's settings that is nearest to a kernel: of its release, or the newest.
+pub(crate) fn android_of(identity: &str) -> &'static str {
+    let end = identity.find(['+', ':']).unwrap_or(identity.len());
+    let release = identity[..end].trim_end_matches("-debian");
+    let is_gki = |name: &&str| name.strip_suffix("-gki").is_some_and(|base| base == release);
+    BUILTIN.iter().map(|(name, _)| *name).find(is_gki).unwrap_or("linux-7.3-gki")
+}
+
 /// A kernel: a configuration and where it came from.
 #[derive(Clone, Debug)]
 pub struct KernelFile {
@@ -342,6 +350,19 @@ fn where_listed(mut faults: Diagnostics, path: &str, kernel: &str) -> Diagnostic
 mod tests {
     use super::*;
     use schedtwin_kernel::config::{FairClass, FrequencyGovernor, RunnableBoost};
+
+    #[test]
+    fn a_phone_is_shown_the_kernel_of_its_release() {
+        for (identity, android) in [
+            ("linux-6.1+runnable-boost:hz=100", "linux-6.1-gki"),
+            ("linux-6.12-debian", "linux-6.12-gki"),
+            ("linux-7.3:hz=1000", "linux-7.3-gki"),
+            ("linux-5.18", "linux-7.3-gki"),
+            ("mine.toml", "linux-7.3-gki"),
+        ] {
+            assert_eq!(android_of(identity), android, "{identity}");
+        }
+    }
 
     #[test]
     fn the_built_in_kernel_is_the_reference_configuration() {

@@ -3,7 +3,7 @@
 
 use crate::board::{Board, FlatBoard, LATEST};
 use crate::firmware;
-use crate::kernel_file::KernelFile;
+use crate::kernel_file::{KernelFile, android_of};
 use crate::output::Output;
 use crate::result::RunResult;
 use crate::twin::{DEVICES_MAX, Observer, Twin};
@@ -273,11 +273,11 @@ impl Scenario {
         let phone = self.machine.cpus.iter().any(|cpu| cpu.capacity < 1024);
         let at_the_top = self.kernel.config.rt_asks_for_the_highest();
         if phone && at_the_top && self.workload.has_rt_tasks(&self.host) {
-            notices.push(
+            notices.push(format!(
                 "real-time tasks ask for the highest frequency, as Linux does by itself; phones' start-up scripts turn that off: \
-                 add uclamp=on,uclamp_min_rt_default=0, or take linux-6.12-gki"
-                    .to_string(),
-            );
+                 add uclamp=on,uclamp_min_rt_default=0, or take {}",
+                android_of(&self.kernel.identity)
+            ));
         }
         notices
     }
