@@ -3,7 +3,7 @@
  * Oracle for load balancing: functions cut out of a kernel tree's fair.c when the test runs
  * (balance_extract.h, written by the test program), around CPUs with given tasks and signals.
  *
- * Reads cases, one a line, as `sched/fair/balance/golden.rs` of the kernel crate writes them: the
+ * Reads cases, one a line, as `sched/fair/balance/states.rs` of the kernel crate draws them: the
  * state, `=`, our answer. Computes the kernel's answer as text in the same form, and compares.
  *
  *   shim decisions   who is the busiest, or where does a fork go: nothing moves
@@ -24,8 +24,9 @@ static inline bool sched_asym(struct sched_domain *sd, int dst_cpu, int src_cpu)
 #endif
 
 #include "balance_extract.h"
+#include "../states/read.h"
 
-enum { GROUPS_MAX = 64, TASKS_MAX = 4096, ANSWER_MAX = 8192, SHOWN_MAX = 5 };
+enum { GROUPS_MAX = 64, TASKS_MAX = 4096 };
 
 static struct sched_group groups[GROUPS_MAX];
 static struct sched_group_capacity capacities[GROUPS_MAX];
@@ -34,38 +35,6 @@ static struct task_struct idle_task, busy_task;
 /* The domain below; 6.1 asks it for SD_PREFER_SIBLING. */
 static struct sched_domain child;
 static struct cpumask no_cpu;
-static unsigned long case_number;
-
-static long long number(void)
-{
-	long long value;
-
-	if (scanf("%lld", &value) != 1) {
-		fprintf(stderr, "case %lu: a number is missing\n", case_number);
-		exit(2);
-	}
-	return value;
-}
-
-static unsigned hex(void)
-{
-	unsigned value;
-
-	if (scanf("%x", &value) != 1) {
-		fprintf(stderr, "case %lu: a number is missing\n", case_number);
-		exit(2);
-	}
-	return value;
-}
-
-static int below(long long value, int bound)
-{
-	if (value < 0 || value >= bound) {
-		fprintf(stderr, "case %lu: %lld is not below %d\n", case_number, value, bound);
-		exit(2);
-	}
-	return value;
-}
 
 static void read_child(struct sched_domain *domain)
 {
@@ -459,7 +428,7 @@ static void wakeup(char *answer)
 
 int main(int argc, char **argv)
 {
-	static char kernels[ANSWER_MAX], ours[ANSWER_MAX];
+	static char kernels[ANSWER_MAX];
 	unsigned long differing = 0;
 	const char *what = argc > 1 ? argv[1] : "decisions";
 	int kind, threads = !strncmp(what, "threads-", 8);
@@ -483,12 +452,7 @@ int main(int argc, char **argv)
 #endif
 		else
 			decision(kind, kernels);
-		if (scanf(" = %8191[^\n]", ours) != 1) {
-			fprintf(stderr, "case %lu: no answer\n", case_number);
-			return 2;
-		}
-		if (strcmp(kernels, ours) && differing++ < SHOWN_MAX)
-			printf("case %lu\n  kernel %s\n  ours   %s\n", case_number, kernels, ours);
+		differing += compare(kernels, differing);
 	}
 	printf("%lu %s compared, %lu differ\n", case_number, what, differing);
 	return differing != 0;

@@ -3,11 +3,11 @@
  * Oracle for wakeup placement of 7.3: functions cut out of a kernel tree's fair.c when the test runs
  * (wakeups_extract.h, written by the test program), around CPUs with given tasks and signals.
  *
- * Reads cases, one a line, as `sched/fair/wakeup/golden.rs` of the kernel crate writes them: the state, `=`, our
+ * Reads cases, one a line, as `sched/fair/wakeup/states.rs` of the kernel crate draws them: the state, `=`, our
  * answer. Computes the kernel's answer as text in the same form, and compares.
  *
- *   shim            wake_affine() and select_idle_sibling()
- *   shim threads    cores have hardware threads: after its first number, a case lists of each CPU the threads of its
+ *   shim wakeups            wake_affine() and select_idle_sibling()
+ *   shim threads-wakeups    cores have hardware threads: after its first number, a case lists of each CPU the threads of its
  *                   core, its priority, and whether it is said to have an idle core near
  *
  * Prints the first differences and a summary; exits with 1 if there are any, 2 on a bad line.
@@ -31,33 +31,16 @@
 static struct sched_domain_shared *per_cpu_sd_balance_shared[CPUS_MAX];
 
 #include "wakeups_extract.h"
+#include "../states/read.h"
 
-enum { ANSWER_MAX = 8192, SHOWN_MAX = 5, CPUS = 8 };
+enum { CPUS = 8 };
 
 static struct task_struct idle_task;
 static int idle_cores[CPUS_MAX];
-static unsigned long case_number;
-
-static long long number(void)
-{
-	long long value;
-
-	if (scanf("%lld", &value) != 1) {
-		fprintf(stderr, "case %lu: a number is missing\n", case_number);
-		exit(2);
-	}
-	return value;
-}
 
 static int cpu_number(void)
 {
-	long long value = number();
-
-	if (value < 0 || value >= CPUS_MAX) {
-		fprintf(stderr, "case %lu: %lld is no CPU\n", case_number, value);
-		exit(2);
-	}
-	return value;
+	return below(number(), CPUS_MAX);
 }
 
 static void read_threads(int cpus)
@@ -142,7 +125,7 @@ static void wakeup(int idle_policy, char *answer)
 
 int main(int argc, char **argv)
 {
-	static char kernels[ANSWER_MAX], ours[ANSWER_MAX];
+	static char kernels[ANSWER_MAX];
 	unsigned long differing = 0;
 	int idle_policy, threads = argc > 1 && !strncmp(argv[1], "threads-", 8);
 
@@ -150,12 +133,7 @@ int main(int argc, char **argv)
 		case_number++;
 		read_threads(threads ? CPUS : 0);
 		wakeup(idle_policy, kernels);
-		if (scanf(" = %8191[^\n]", ours) != 1) {
-			fprintf(stderr, "case %lu: no answer\n", case_number);
-			return 2;
-		}
-		if (strcmp(kernels, ours) && differing++ < SHOWN_MAX)
-			printf("case %lu\n  kernel %s\n  ours   %s\n", case_number, kernels, ours);
+		differing += compare(kernels, differing);
 	}
 	printf("%lu wakeups%s compared, %lu differ\n", case_number, threads ? " with threads" : "", differing);
 	return differing != 0;
