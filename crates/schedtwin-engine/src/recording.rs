@@ -239,7 +239,7 @@ struct Feed {
 impl Feed {
     fn event(&mut self, event: &TraceEvent, names: &Names) -> ControlFlow<()> {
         let at = event.at;
-        self.count(event);
+        self.count(event, names);
         let start = *self.start.get_or_insert(at);
         if self.duration.is_some_and(|duration| at.saturating_sub(start) > duration) {
             return ControlFlow::Break(());
@@ -307,7 +307,7 @@ impl Feed {
         if builder.full().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    fn count(&mut self, event: &TraceEvent) {
+    fn count(&mut self, event: &TraceEvent, names: &Names) {
         use TraceEventKind as Kind;
         if matches!(event.kind, Kind::Lost { .. } | Kind::Begins) {
             return;
@@ -328,11 +328,13 @@ impl Feed {
                 | Kind::SoftirqExit { .. }
                 | Kind::VectorEntry { .. }
                 | Kind::VectorExit { .. }
-                | Kind::SliceBegin { .. }
-                | Kind::SliceEnd { .. }
                 | Kind::Affinity { .. }
                 | Kind::Clamp { .. }
         );
+        let used = match event.kind {
+            Kind::SliceBegin { name, .. } => frame_slice(names.text(name)).is_some(),
+            _ => used,
+        };
         let name = event.name.index();
         if name >= self.counts.len() {
             self.counts.resize(name + 1, (0, 0));

@@ -604,8 +604,7 @@ metrics! {
     REPLAYED_SLEEPS = metric("replayed_sleeps", "count", Neutral, Performance)
         .stats(SUM)
         .only("replays of a trace");
-    /// of a replay: recorded sleeps that the thread passed over, since what it waits for had come before it was through
-    /// with its work; of all, and of the threads' names with the most
+    /// of a replay: recorded sleeps passed over, as what ends them came before; also by thread
     REPLAYED_EARLY_WAKEUPS = metric("replayed_early_wakeups", "count", Neutral, Performance)
         .stats(SUM)
         .labels(&[&[], &["task"]])
@@ -614,14 +613,14 @@ metrics! {
     REPLAYED_FRAME_DURATION = metric("replayed_frame_duration", "ms", Lower, Performance)
         .stats(&["p50", "p90", "p99"])
         .labels(&[&["slice"]])
-        .headline(&["p90"], &[])
-        .more(&["p50", "p99"], &[])
+        .headline(&[], &["p90"])
+        .more(&[], &["p50", "p99"])
         .only("replays of a trace");
-    /// of a replay: frames' slices longer than the recorded time from one to the next (the median)
+    /// of a replay: frames that take longer than the recorded time from one to the next
     REPLAYED_JANK = metric("replayed_jank", "%", Lower, Performance)
         .stats(&["share"])
         .labels(&[&["slice"]])
-        .headline(&["share"], &[])
+        .headline(&[], &["share"])
         .only("replays of a trace");
     /// replays: CPU time that a CPU of capacity 1024 at its highest frequency would need
     WORK = metric("work", "s", Neutral, Performance).stats(SUM).only("replays of a trace");

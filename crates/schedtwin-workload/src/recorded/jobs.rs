@@ -154,7 +154,7 @@ mod tests {
             |ns: Ns, jitter: Ns| (0..20).map(|n| 5 + n * ns + (n % 3) * jitter).collect::<Vec<_>>();
         for (times, expected) in [
             (every(1000, 0), Some(1000)),
-            (every(1000, 40), Some(1040)),
+            (every(1000, 20), Some(1020)),
             (every(1000, 200), None),
             (every(1000, 0)[..7].to_vec(), None),
             (vec![5; 20], None),

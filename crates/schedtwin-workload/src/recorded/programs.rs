@@ -151,7 +151,8 @@ impl Replay {
             nr_cpus,
             lines: lines(&code),
             devices_changed: false,
-            handing: Vec::new(),
+            // A thread waits for one at a time.
+            handing: Vec::with_capacity(code.threads.len()),
             frames: Vec::with_capacity(code.nr_frames),
             work: 0,
             sleeps: 0,
