@@ -107,7 +107,7 @@ class Kernel(_Input):
         `idle(cpu=, capacity=, states=)` makes an `IdleGovernor`, `frequency(domain=, cpus=, table_khz=, rate_limit_ns=)` a
         `FrequencyGovernor`, `placement()` a `Placement`. A policy reads nothing but its arguments: then runs repeat.
 
-        This is slow, ten to a hundred times slower than a built-in policy, and such runs use one CPU. What shall stay is
+        This is slow, 3 to 16 times slower than a built-in policy, and such runs use one CPU. What shall stay is
         written in Rust: CONTRIBUTING.md, "Write your own policy".
         """
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Policies written in Python: for experiments. Each decision takes the interpreter's lock and some microseconds, so a run is
-//! ten to a hundred times slower, and runs do not scale with CPUs.
+//! 3 to 16 times slower, and runs do not scale with CPUs.
 //!
 //! An exception in a policy ends its run; [`raise`] hands it to the caller after the others have ended.
 

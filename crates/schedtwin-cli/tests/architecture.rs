@@ -3,7 +3,6 @@
 
 use schedtwin_engine::kernel_file::{Kind, Setting, settings};
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
