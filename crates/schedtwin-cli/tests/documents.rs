@@ -22,6 +22,19 @@ fn documents() -> Vec<PathBuf> {
 }
 
 /// The short paths of the architecture's map exist: of the kernel, of traces, or of the engine behind `engine/`.
+/// The headings of a document as links name them.
+fn headings(document: &Path) -> Vec<String> {
+    let text = fs::read_to_string(document).expect("a document");
+    let words = |line: &str| line.trim_start_matches('#').trim().to_lowercase();
+    let link = |c: char| match c {
+        ' ' => Some('-'),
+        c if c.is_alphanumeric() || c == '-' || c == '_' => Some(c),
+        _ => None,
+    };
+    let lines = text.lines().filter(|line| line.starts_with('#'));
+    lines.map(|line| words(line).chars().filter_map(link).collect()).collect()
+}
+
 #[test]
 fn the_map_of_the_architecture_names_what_exists() {
     let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("the architecture");
@@ -76,8 +89,12 @@ fn documents_name_what_exists() {
             let target = link.split(')').next().unwrap_or("");
             if !target.contains("://") && !target.starts_with('#') && !target.is_empty() {
                 let base = document.parent().expect("a folder");
+                let (file, heading) = target.split_once('#').unwrap_or((target, ""));
                 checked += 1;
-                assert!(base.join(target).exists(), "{}: ({target})", document.display());
+                assert!(base.join(file).exists(), "{}: ({target})", document.display());
+                let there =
+                    heading.is_empty() || headings(&base.join(file)).contains(&heading.to_owned());
+                assert!(there, "{}: ({target}): no such heading", document.display());
             }
         }
     }

@@ -101,6 +101,8 @@ pub struct ComparedRow {
     pub row: Row,
     /// By kernel; the first is the baseline.
     pub cells: Vec<Cell>,
+    /// It depends on something in which a replay differs too much from its recording.
+    pub doubtful: bool,
 }
 
 /// All that a comparison found.
@@ -301,7 +303,7 @@ pub fn judge(rows: Vec<Row>) -> Vec<ComparedRow> {
                 difference: (kernel > 0).then(|| stats::paired(&row.samples[0], samples)).flatten(),
             };
             let cells = row.samples.iter().enumerate().map(cell).collect();
-            ComparedRow { row, cells }
+            ComparedRow { row, cells, doubtful: false }
         })
         .collect()
 }

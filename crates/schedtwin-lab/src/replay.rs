@@ -35,6 +35,16 @@ pub struct Replayed {
     pub fidelity: Fidelity,
 }
 
+impl Replayed {
+    /// Joins a comparison with its fidelity: rows inherit the doubts of what they depend on.
+    pub fn new(mut comparison: Comparison, fidelity: Fidelity) -> Replayed {
+        for row in &mut comparison.rows {
+            row.doubtful = !fidelity.trust.doubts(row.row.name).is_empty();
+        }
+        Replayed { comparison, fidelity }
+    }
+}
+
 /// A number of the recording and of its replay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pair {
@@ -217,7 +227,7 @@ pub fn replay(
     let comparison = compare(&subjects, plan, provenance, progress)?;
     let board = Board::of(&columns[0].scenario);
     let fidelity = fidelity(trace, &board, &comparison);
-    Ok(Replayed { comparison, fidelity })
+    Ok(Replayed::new(comparison, fidelity))
 }
 
 /// The machine that replays, as far as its figures are compared.

@@ -243,6 +243,11 @@ impl Trust {
         }
     }
 
+    /// The line under the heading; empty without figures.
+    pub fn lead(&self) -> String {
+        if self.figures.is_empty() { String::new() } else { format!("trust: {}", self.sentence()) }
+    }
+
     /// The limits, in one sentence.
     pub fn limits() -> String {
         format!(
@@ -258,7 +263,7 @@ impl Trust {
         if self.figures.is_empty() {
             return Vec::new();
         }
-        let mut sentences = vec![format!("trust: {}", self.sentence()), Trust::limits()];
+        let mut sentences = vec![self.lead(), Trust::limits()];
         let mut off: Vec<&Figure> = self.off().collect();
         off.sort_by_key(|figure| figure.aspect);
         for same in off.chunk_by(|a, b| a.aspect == b.aspect) {

@@ -6,6 +6,7 @@
 use schedtwin_engine::result::Better;
 
 use super::cells::number;
+use crate::compare::ComparedRow;
 use crate::stats::Difference;
 
 /// A change as people read it.
@@ -120,9 +121,15 @@ pub fn difference_cells(difference: Option<&Difference>, unit: &str) -> (String,
         .map_or(("-".into(), String::new()), |difference| Change::of(difference, unit).cells())
 }
 
-/// The verdict of a change, if there is one.
-pub fn verdict(difference: Option<&Difference>, better: Better, unit: &str) -> &'static str {
-    difference.map_or("", |difference| Change::of(difference, unit).verdict(better))
+/// Whether a kernel's change of a row is one for better or worse: a star and a word, nothing within chance, and for a
+/// doubtful row that it is one.
+pub fn verdict(row: &ComparedRow, kernel: usize) -> &'static str {
+    let Some(difference) = &row.cells[kernel].difference else { return "" };
+    match Change::of(difference, row.row.unit).verdict(row.row.better) {
+        "" => "",
+        _ if row.doubtful => "? doubtful",
+        known => known,
+    }
 }
 
 /// Removes the sign of a text that rounds to zero.

@@ -18,18 +18,22 @@ use crate::{crash, stats};
 type Titled<'a> = (String, &'a ComparedRow);
 
 pub fn render(comparison: &Comparison, extent: Extent, layout: Layout) -> String {
-    render_with(comparison, extent, layout, simulated_text(comparison), "")
+    render_with(comparison, extent, layout, simulated_text(comparison), ("", ""))
 }
 
-/// With what to say of the length, and a further section between the table and the notes.
+/// With what to say of the length, a sentence under the heading, and a further section between the table and the notes.
 pub fn render_with(
     comparison: &Comparison,
     extent: Extent,
     layout: Layout,
     length: Option<String>,
-    further_section: &str,
+    (lead, further_section): (&str, &str),
 ) -> String {
     let mut text = heading(comparison, layout, length);
+    if !lead.is_empty() {
+        text.push('\n');
+        text.push_str(&wrap(lead, layout.width, "  "));
+    }
     let summary = super::summary::sentences(comparison, extent, letter);
     if !summary.is_empty() {
         text.push('\n');
@@ -93,7 +97,7 @@ pub fn row_cells((title, row): &Titled, others: &[usize], layout: Layout) -> Vec
         let (change, half) = difference_cells(difference, row.row.unit);
         let none = half.is_empty() || layout.stddev;
         let half = if none { String::new() } else { format!("+-{half}") };
-        let verdict = verdict(difference, row.row.better, row.row.unit);
+        let verdict = verdict(row, kernel);
         // Beside further columns the star has to do: the sign and the metric say the rest.
         let verdict = if others.len() > 1 { verdict.get(..1).unwrap_or("") } else { verdict };
         cells.extend([mean(kernel), change, half, verdict.to_string()]);

@@ -216,5 +216,5 @@ pub fn replayed() -> Replayed {
             ],
         },
     };
-    Replayed { comparison: comparison(), fidelity }
+    Replayed::new(comparison(), fidelity)
 }

@@ -231,7 +231,7 @@ pub fn markdown(all: &[Comparison], extent: Extent) -> String {
             if kernel > 0 {
                 let difference = cell.difference.as_ref();
                 let (change, half) = difference_cells(difference, unit);
-                let bold = !verdict(difference, line.row.row.better, unit).is_empty();
+                let bold = !verdict(line.row, kernel).is_empty();
                 let change = if bold { format!("**{change}**") } else { change };
                 let half = if half.is_empty() { half } else { format!(" ±{half}") };
                 text.push_str(&format!(" {change}{half} |"));

@@ -56,10 +56,10 @@ pub fn comparison_with(
             }
             let difference = cell.difference.as_ref();
             let (change, half) = difference_cells(difference, row.row.unit);
-            let change = if verdict(difference, row.row.better, row.row.unit).is_empty() {
-                change
-            } else {
-                format!("**{change}**")
+            let change = match verdict(row, kernel) {
+                "" => change,
+                _ if row.doubtful => format!("{change} (doubtful)"),
+                _ => format!("**{change}**"),
             };
             let half = if half.is_empty() { half } else { format!(" ±{half}") };
             text.push_str(&format!(" {change}{half} |"));

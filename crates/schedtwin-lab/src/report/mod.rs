@@ -145,7 +145,8 @@ pub fn replay(replayed: &Replayed, format: Format, extent: Extent) -> String {
             let length = replay::length(fidelity, simulated(comparison));
             let section = replay::text(fidelity);
             let layout = Layout::default();
-            compare_text::render_with(comparison, extent, layout, Some(length), &section)
+            let lead = fidelity.trust.lead();
+            compare_text::render_with(comparison, extent, layout, Some(length), (&lead, &section))
         }
         Format::Markdown => {
             let length = replay::length(fidelity, simulated(comparison));

@@ -60,12 +60,14 @@ fn of(
         return format!("{name} executed exactly as {base}: nothing changed.");
     }
     let (mut better, mut worse, mut other, mut unchanged) = (vec![], vec![], vec![], vec![]);
+    let mut doubtful = vec![];
     for (title, row) in rows {
         let Some(difference) = &row.cells[kernel].difference else { continue };
         let change = Change::of(difference, row.row.unit);
         let p = difference.p.unwrap_or(1.0);
         let told = Told { title, change: change.whole(), p };
         match (change.verdict(row.row.better), row.row.better) {
+            _ if row.doubtful => doubtful.push(told),
             ("", _) => unchanged.push(told),
             (_, Better::Neutral) => other.push(told),
             ("* better", _) => better.push(told),
@@ -91,6 +93,10 @@ fn of(
     if !unchanged.is_empty() && !changed.is_empty() {
         let names = list(unchanged, named, |told| told.title.to_string());
         sentences.push(format!("Not changed beyond chance: {names}."));
+    }
+    if !doubtful.is_empty() {
+        let names = list(doubtful, named, |told| told.title.to_string());
+        sentences.push(format!("Doubtful, so not judged: {names}."));
     }
     sentences.join(" ")
 }

@@ -267,11 +267,19 @@ fn notes_are_said_where_they_apply() {
 #[test]
 fn a_change_is_marked_down_to_what_a_table_shows() {
     use schedtwin_types::metric::Better;
-    let mut difference = example::comparison().rows[1].cells[1].difference.expect("there is one");
+    let mut row = example::comparison().rows[1].clone();
+    row.row.better = Better::Lower;
+    row.row.unit = "ms";
+    let difference = row.cells[1].difference.expect("there is one");
     assert!(difference.significant && difference.diff < 0.0);
     for (percent, word) in [(-0.005, "* better"), (-0.0049, ""), (0.005, "* worse")] {
-        difference.diff_pct = Some(percent);
-        assert_eq!(change::verdict(Some(&difference), Better::Lower, "ms"), word, "{percent}");
+        row.cells[1].difference.as_mut().expect("there is one").diff_pct = Some(percent);
+        assert_eq!(change::verdict(&row, 1), word, "{percent}");
+        // A doubtful row is not judged.
+        row.doubtful = true;
+        let doubted = if word.is_empty() { "" } else { "? doubtful" };
+        assert_eq!(change::verdict(&row, 1), doubted, "{percent}");
+        row.doubtful = false;
     }
     assert_eq!([0.0, -1.5, 2.0].map(cells::signed), ["0", "-1.500", "+2.000"]);
 }

@@ -291,7 +291,7 @@ impl Ready {
             });
             let cells =
                 differences.map(|difference| Judged { estimate: None, difference }).collect();
-            compared.push(ComparedRow { row: found.clone(), cells });
+            compared.push(ComparedRow { row: found.clone(), cells, doubtful: false });
         }
         worst_primary(compared.iter(), wanted_pct)
     }

@@ -158,7 +158,7 @@ fn compared(comparison: &Comparison) -> Markup {
                     td { (value(cell.estimate.map(|e| e.mean), row.row.unit)) }
                     @if at > 0 {
                         @let (change, half) = difference_cells(cell.difference.as_ref(), row.row.unit);
-                        @let word = verdict(cell.difference.as_ref(), row.row.better, row.row.unit);
+                        @let word = verdict(row, at);
                         @let drawn = cell.difference.as_ref().map(|d| Change::of(d, row.row.unit)).filter(Change::has_a_scale);
                         @let class = match word { "* better" => "good", "* worse" => "bad", _ => "" };
                         td class=(class) { (change) @if !half.is_empty() { span.muted { " ±" (half) } } @if !word.is_empty() { " *" } }
