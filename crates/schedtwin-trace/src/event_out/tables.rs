@@ -7,7 +7,7 @@
 use super::{EventSink, Field, Fields, mark};
 use crate::event::{NameId, Names, TraceEvent};
 use crate::{AtomicFile, Destination};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +16,8 @@ pub struct EventTables {
     folder: PathBuf,
     tables: BTreeMap<NameId, Table>,
     fields: Fields,
+    /// Names of the files, without case: some file systems tell none apart by it.
+    files: BTreeSet<String>,
 }
 
 struct Table {
@@ -31,14 +33,19 @@ impl EventTables {
             folder: folder.to_owned(),
             tables: BTreeMap::new(),
             fields: Fields::default(),
+            files: BTreeSet::new(),
         }
     }
 }
 
-/// A tracepoint's name as that of a file.
-fn file_name(event: &str) -> String {
+/// A tracepoint's name as that of a file which is not among `taken` yet.
+fn file_name(event: &str, taken: &mut BTreeSet<String>) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "_-".contains(c) { c } else { '_' };
-    format!("{}.csv", event.chars().map(plain).collect::<String>())
+    let name: String = event.chars().map(plain).collect();
+    let numbers = (2..).map(|number| format!("_{number}"));
+    let names = [String::new()].into_iter().chain(numbers).map(|end| format!("{name}{end}.csv"));
+    let mut free = names.filter(|name| taken.insert(name.to_ascii_lowercase()));
+    free.next().expect("numbers do not end")
 }
 
 impl EventSink for EventTables {
@@ -48,7 +55,8 @@ impl EventSink for EventTables {
             return Ok(false);
         }
         if !self.tables.contains_key(&event.name) {
-            let file = AtomicFile::create(&self.folder.join(file_name(names.text(event.name))))?;
+            let name = file_name(names.text(event.name), &mut self.files);
+            let file = AtomicFile::create(&self.folder.join(name))?;
             let mut rows = csv::Writer::from_writer(file);
             let columns: Vec<&str> = match &mark {
                 Some(_) => vec!["buf"],
@@ -88,5 +96,24 @@ impl EventSink for EventTables {
             file.commit()?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_leaves_the_folder_and_each_event_has_a_file_of_its_own() {
+        let taken = &mut BTreeSet::new();
+        for (event, file) in [
+            ("sched_switch", "sched_switch.csv"),
+            ("../../etc/passwd", "______etc_passwd.csv"),
+            ("a:b", "a_b.csv"),
+            ("a_b", "a_b_2.csv"),
+            ("A_B", "A_B_3.csv"),
+        ] {
+            assert_eq!(file_name(event, taken), file, "{event}");
+        }
     }
 }
