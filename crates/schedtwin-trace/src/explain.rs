@@ -29,7 +29,7 @@ use chain::WhereTimeWent;
 pub use legend::LEGEND;
 use schedtwin_types::printable;
 use schedtwin_types::wildcard::{Wildcards, matches};
-use schedtwin_types::{CpuId, CpuMask, DecisionRecord, Fact, FactField, FactKind, Ns, TaskId};
+use schedtwin_types::{CpuId, CpuMask, DecisionRecord, Fact, FactKind, Ns, TaskId};
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, Write};
@@ -421,9 +421,7 @@ impl<'a> Listing<'a> {
     fn wants(&self, at: Ns, cpu: Option<CpuId>, kind: &FactKind) -> bool {
         let task = || {
             let mut named = false;
-            kind.for_each_field(|_, field| {
-                named |= matches!(field, FactField::Task(task) if self.named.contains(&task));
-            });
+            kind.for_each_task(|task| named |= self.named.contains(&task));
             named
         };
         let on = |wanted: CpuId| {

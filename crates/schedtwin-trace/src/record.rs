@@ -30,7 +30,7 @@ use crate::tasks::TASKS_MAX;
 use crate::{Destination, Meta, Sink, TaskInfo};
 use packed::Item;
 use schedtwin_types::{
-    CpuId, CpuMask, DecisionRecord, Fact, FactField, FactKind, MAX_CPUS, NeedChain, Ns, TaskId,
+    CpuId, CpuMask, DecisionRecord, Fact, FactKind, MAX_CPUS, NeedChain, Ns, TaskId,
 };
 use std::fmt;
 use std::io::{self, BufRead};
@@ -324,8 +324,8 @@ impl<R: BufRead> Reader<R> {
             (Some(cpu), Some(fact), None, None) => {
                 let kind = FactKind::from(fact);
                 let mut known = Ok(());
-                kind.for_each_field(|_, field| {
-                    if let (FactField::Task(task), Ok(())) = (field, &known) {
+                kind.for_each_task(|task| {
+                    if known.is_ok() {
                         known = self.task(task.0).map(|_| ());
                     }
                 });

@@ -11,7 +11,7 @@ mod declare;
 mod form;
 mod table;
 
-pub use form::{FactField, FactWords, FtraceForm, PerfettoForm, PerfettoValue};
+pub use form::{FactWords, FtraceForm, PerfettoForm, PerfettoValue};
 pub use table::FactKind;
 
 use crate::{CpuId, Ns};

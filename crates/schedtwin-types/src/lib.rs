@@ -29,8 +29,8 @@ pub use chain::{ChainEnd, ChainEvent, ChainWait, NeedCause, NeedChain};
 pub use decision::{Candidate, Decision, DecisionRecord, FrequencyInput, PickCandidate};
 pub use duration::Duration;
 pub use fact::{
-    Fact, FactField, FactKind, FactWords, FtraceForm, IpiKind, PerfettoForm, PerfettoValue,
-    TaskState, WakeSource,
+    Fact, FactKind, FactWords, FtraceForm, IpiKind, PerfettoForm, PerfettoValue, TaskState,
+    WakeSource,
 };
 pub use ids::{
     ClockDomainId, CpuId, CpuMask, FutexId, MAX_CPUS, PipeId, PolicyId, PolicyMask, PowerDomainId,

@@ -280,12 +280,7 @@ impl Collector<'_> {
                     && entered == name
                     && at >= since
                 {
-                    if is_timer(name) {
-                        let work = self.stretch(since, at) * self.speed(cpu);
-                        keep(&mut self.tick, work);
-                    }
-                    let ns = self.stretch(since, at);
-                    keep(self.durations.entry(("interrupt", name, 0)).or_default(), ns);
+                    self.interrupt_ends(cpu, name, self.stretch(since, at), is_timer(name));
                 }
             }
             TraceEventKind::IrqEntry { handler, .. } => self.cpus[cpu].irq = Some((handler, at)),
@@ -293,12 +288,7 @@ impl Collector<'_> {
                 if let Some((handler, since)) = self.cpus[cpu].irq.take()
                     && at >= since
                 {
-                    if is_timer(handler) {
-                        let work = self.stretch(since, at) * self.speed(cpu);
-                        keep(&mut self.tick, work);
-                    }
-                    let ns = self.stretch(since, at);
-                    keep(self.durations.entry(("interrupt", handler, 0)).or_default(), ns);
+                    self.interrupt_ends(cpu, handler, self.stretch(since, at), is_timer(handler));
                 }
             }
             TraceEventKind::SoftirqEntry { vector } => {
@@ -320,6 +310,15 @@ impl Collector<'_> {
             }
             _ => {}
         }
+    }
+
+    /// An interrupt has taken so long; a timer's is a tick.
+    fn interrupt_ends(&mut self, cpu: usize, handler: NameId, ns: f64, is_timer: bool) {
+        if is_timer {
+            let work = ns * self.speed(cpu);
+            keep(&mut self.tick, work);
+        }
+        keep(self.durations.entry(("interrupt", handler, 0)).or_default(), ns);
     }
 
     /// A thread that was woken runs on a CPU that was idle.

@@ -43,11 +43,11 @@ macro_rules! facts {
                 match self { $( FactKind::$name { .. } => $record, )* }
             }
 
-            /// Passes on each field with its name.
-            pub fn for_each_field(&self, mut each: impl FnMut(&'static str, FactField)) {
+            /// Passes on each task that it is about.
+            pub fn for_each_task(&self, mut each: impl FnMut(TaskId)) {
                 match *self {
                     $( FactKind::$name $({ $($field),* })? => {
-                        $($( each(stringify!($field), FactField::from($field)); )*)?
+                        $($( if let Some(task) = FactField::task($field) { each(task); } )*)?
                     } )*
                 }
             }

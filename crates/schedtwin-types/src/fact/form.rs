@@ -6,40 +6,27 @@
 use crate::{CpuId, IpiKind, IrqLines, Khz, Ns, PolicyId, TaskId, TaskState, WakeSource};
 use std::fmt::Arguments;
 
-/// A field of a fact, as far as readers check it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FactField {
-    /// A task.
-    Task(TaskId),
-    /// A CPU.
-    Cpu(CpuId),
-    /// Anything else.
-    Value,
+/// A field of a fact, which may name a task.
+pub(super) trait FactField: Sized {
+    /// Returns the task that it names.
+    fn task(self) -> Option<TaskId> {
+        None
+    }
 }
 
-macro_rules! fields {
+impl FactField for TaskId {
+    fn task(self) -> Option<TaskId> {
+        Some(self)
+    }
+}
+
+macro_rules! other_fields {
     ($($type:ty),*) => {
-        $( impl From<$type> for FactField {
-            fn from(_: $type) -> FactField {
-                FactField::Value
-            }
-        } )*
+        $( impl FactField for $type {} )*
     };
 }
 
-fields!(u8, u16, u32, u64, bool, PolicyId, TaskState, WakeSource, IpiKind, IrqLines);
-
-impl From<TaskId> for FactField {
-    fn from(task: TaskId) -> FactField {
-        FactField::Task(task)
-    }
-}
-
-impl From<CpuId> for FactField {
-    fn from(cpu: CpuId) -> FactField {
-        FactField::Cpu(cpu)
-    }
-}
+other_fields!(u8, u16, u32, u64, bool, CpuId, PolicyId, TaskState, WakeSource, IpiKind, IrqLines);
 
 /// Names and spans as a listing prints them.
 pub trait FactWords {

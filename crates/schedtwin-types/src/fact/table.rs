@@ -6,8 +6,9 @@
 //! programs write, too (Perfetto).
 
 use super::declare::facts;
+use super::form::FactField;
 use super::form::PerfettoValue::{At, Pid, Prio, Process};
-use super::{FactField, FactWords, FtraceForm, IpiKind, PerfettoForm, TaskState, WakeSource};
+use super::{FactWords, FtraceForm, IpiKind, PerfettoForm, TaskState, WakeSource};
 use crate::{CpuId, IrqLines, Khz, Ns, PolicyId, TaskId};
 
 /// Hands the table of facts to a macro: kinds, their names in records, their fields, and in braces
