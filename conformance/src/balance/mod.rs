@@ -18,7 +18,7 @@ mod mutations;
 
 use crate::l0::mutate::{Mutation, Sources};
 use crate::l0::{TREE, TREE_6_1, TREE_7_3, extract};
-use crate::states::{self, Extract, States};
+use crate::states::{self, Extract};
 use schedtwin_kernel::sched::fair::states::{Family, balance};
 use std::path::{Path, PathBuf};
 
@@ -157,12 +157,6 @@ impl Form {
         if pick.contains("dst_core_idle") { Form::V6_12 } else { Form::V6_12_95 }
     }
 
-    /// Returns why a tree with this `fair.c` is no oracle of the form.
-    pub fn refuse(self, fair: &str) -> Option<String> {
-        let form = Form::of(fair);
-        (form != self).then(|| format!("its balancing has the form {form:?}, not {self:?}"))
-    }
-
     /// Returns the flag that the shim is told.
     fn flag(self) -> Option<&'static str> {
         match self {
@@ -200,42 +194,15 @@ pub fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<Pat
     states::compile("balance", &fair, &pieces, build_dir, &flags)
 }
 
-/// Declares a subject of a form.
-macro_rules! subject {
-    ($( $(#[$doc:meta])* $name:ident = $text:literal, $tree:expr, $form:expr, $families:expr; )*) => {
-        $(
-            $(#[$doc])*
-            pub struct $name;
-
-            impl States for $name {
-                const NAME: &'static str = $text;
-                const TREE: &'static str = $tree;
-                const FAMILIES: &'static [Family] = $families;
-                const SOURCES: Sources = Sources { modules: &["states", "balance"], kernel: None };
-                const MUTATIONS: &'static [Mutation] = match $form {
-                    Form::V7_3 => mutations::LINUX_7_3,
-                    _ => &[],
-                };
-
-                fn refuse(fair: &str) -> Option<String> {
-                    $form.refuse(fair)
-                }
-
-                fn build_oracle(tree: &Path, dir: &Path, flags: &[&str]) -> Result<PathBuf, String> {
-                    build_oracle(tree, dir, flags)
-                }
-            }
-        )*
-    };
-}
-
-subject! {
+states::subjects! {
+    &["states", "balance"];
     /// 6.1.
-    Balance61 = "balance-6.1", TREE_6_1, Form::V6_1, balance::LINUX_6_1;
+    Balance61 = "balance-6.1", TREE_6_1, Form::V6_1, balance::LINUX_6_1, build_oracle, &[];
     /// 6.12 before 6.12.117.
-    Balance612_95 = "balance-6.12.95", TREE, Form::V6_12_95, balance::LINUX_6_12_95;
+    Balance612_95 = "balance-6.12.95", TREE, Form::V6_12_95, balance::LINUX_6_12_95, build_oracle, &[];
     /// 6.12.117 and later.
-    Balance612 = "balance", TREE, Form::V6_12, balance::LINUX_6_12;
+    Balance612 = "balance", TREE, Form::V6_12, balance::LINUX_6_12, build_oracle, &[];
     /// 7.3.
-    Balance73 = "balance-7.3", TREE_7_3, Form::V7_3, balance::LINUX_7_3;
+    Balance73 = "balance-7.3", TREE_7_3, Form::V7_3, balance::LINUX_7_3, build_oracle,
+        mutations::LINUX_7_3;
 }

@@ -42,6 +42,42 @@ pub trait States {
     fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<PathBuf, String>;
 }
 
+/// Declares subjects of states: name, variable of the tree, forms of [`crate::balance::Form`] that are an oracle,
+/// families, builder of the oracle, mutations.
+macro_rules! subjects {
+    ($modules:expr; $(
+        $(#[$doc:meta])*
+        $name:ident = $text:literal, $tree:expr, $forms:pat, $families:expr, $build:expr, $mutations:expr;
+    )*) => {
+        $(
+            $(#[$doc])*
+            pub struct $name;
+
+            impl $crate::states::States for $name {
+                const NAME: &'static str = $text;
+                const TREE: &'static str = $tree;
+                const FAMILIES: &'static [Family] = $families;
+                const SOURCES: Sources = Sources { modules: $modules, kernel: None };
+                const MUTATIONS: &'static [Mutation] = $mutations;
+
+                fn refuse(fair: &str) -> Option<String> {
+                    let form = Form::of(fair);
+                    let is_oracle = matches!(form, $forms);
+                    (!is_oracle).then(|| {
+                        format!("it has the form {form:?}, not {}", stringify!($forms))
+                    })
+                }
+
+                fn build_oracle(tree: &Path, dir: &Path, flags: &[&str]) -> Result<PathBuf, String> {
+                    $build(tree, dir, flags)
+                }
+            }
+        )*
+    };
+}
+
+pub(crate) use subjects;
+
 /// The seed of the golden files.
 const GOLDEN_SEED: u64 = 1;
 /// Lines of a family that digests cover; of passes a quarter.

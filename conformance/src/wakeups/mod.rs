@@ -12,7 +12,7 @@ mod mutations;
 use crate::balance::{self, Form};
 use crate::l0::mutate::{Mutation, Sources};
 use crate::l0::{TREE, TREE_6_1, TREE_7_3};
-use crate::states::{self, Extract, States};
+use crate::states::{self, Extract};
 use schedtwin_kernel::sched::fair::states::{Family, wakeups};
 use std::path::{Path, PathBuf};
 
@@ -46,36 +46,8 @@ fn build_oracle_7_3(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<Pat
     states::compile("wakeups", &fair, &pieces, build_dir, flags)
 }
 
-/// Declares a subject of a form.
-macro_rules! subject {
-    ($( $(#[$doc:meta])* $name:ident = $text:literal, $tree:expr, $forms:pat, $families:expr, $build:expr,
-        $mutations:expr; )*) => {
-        $(
-            $(#[$doc])*
-            pub struct $name;
-
-            impl States for $name {
-                const NAME: &'static str = $text;
-                const TREE: &'static str = $tree;
-                const FAMILIES: &'static [Family] = $families;
-                const SOURCES: Sources =
-                    Sources { modules: &["states", "balance", "wakeups"], kernel: None };
-                const MUTATIONS: &'static [Mutation] = $mutations;
-
-                fn refuse(fair: &str) -> Option<String> {
-                    let form = Form::of(fair);
-                    (!matches!(form, $forms)).then(|| format!("it has the form {form:?}"))
-                }
-
-                fn build_oracle(tree: &Path, dir: &Path, flags: &[&str]) -> Result<PathBuf, String> {
-                    $build(tree, dir, flags)
-                }
-            }
-        )*
-    };
-}
-
-subject! {
+states::subjects! {
+    &["states", "balance", "wakeups"];
     /// 6.1.
     Wakeups61 = "wakeups-6.1", TREE_6_1, Form::V6_1, wakeups::LINUX_6_1, balance::build_oracle, &[];
     /// 6.12.

@@ -4,7 +4,6 @@
 //! The file keeps its comments and its order. Each value that is written has its spread beside it, and its path stands
 //! in the list `measured` and no longer among the `estimates`. What the recording does not show stays as it was.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use schedtwin_engine::recording::{MeasuredCosts, MeasuredKey, Spread, measure_costs};
@@ -38,10 +37,7 @@ pub fn calibrate(arguments: &CalibrateMachine) -> Result<(), Failure> {
         .map_err(|why| Failure::bad(format!("failed to write {}: {why}", shown(&target))))?;
     // What is written has to be a machine.
     Machine::from_source(&Source::new(shown(&target), text.clone()), &[])?;
-    let written = AtomicFile::create(&target).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.commit()
-    });
+    let written = AtomicFile::create(&target).and_then(|file| file.commit_with(text.as_bytes()));
     written.map_err(|error| Failure::of_file("write", &target, &error))?;
     tell(&format!("{}: {} costs are measured now", shown(&target), measured.keys.len()));
     Ok(())
