@@ -3,8 +3,10 @@
 //!
 //! | module | purpose |
 //! |---|---|
+//! | [`settings`] | reads, applies and puts back settings of this machine |
 //! | [`runner`] | runs an rt-app file on this machine, from the instructions that the twin interprets |
 //! | [`attributes`] | parameters of any thread |
 
 pub mod attributes;
 pub mod runner;
+pub mod settings;
