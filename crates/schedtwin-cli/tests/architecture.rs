@@ -67,6 +67,7 @@ fn dependency_directions() {
                 "schedtwin-live",
                 "schedtwin-machine",
                 "schedtwin-trace",
+                "schedtwin-workload",
             ],
         ),
         (

@@ -50,7 +50,6 @@ pub enum Change {
 /// The journal of a process that changes this machine.
 #[derive(Debug)]
 pub struct Journal {
-    path: PathBuf,
     file: File,
 }
 
@@ -69,23 +68,7 @@ impl Journal {
         let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
         writeln!(file, "{}", json!({"journal": "schedtwin settings", "boot": boot_id()}))?;
         file.sync_all()?;
-        Ok(Journal { path: path.to_path_buf(), file })
-    }
-
-    /// Goes on with a journal, or begins it.
-    pub fn append(path: &Path) -> io::Result<Journal> {
-        match Journal::create(path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let file = OpenOptions::new().append(true).open(path)?;
-                Ok(Journal { path: path.to_path_buf(), file })
-            }
-            other => other,
-        }
-    }
-
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.path
+        Ok(Journal { file })
     }
 
     /// Notes a change and makes it.
@@ -146,7 +129,11 @@ pub fn undo(path: &Path) -> io::Result<Option<(usize, Vec<String>)>> {
 }
 
 /// Makes a change, or puts it back.
-fn make(change: &Change, forth: bool, attributes: &mut Option<Attributes>) -> io::Result<()> {
+pub(super) fn make(
+    change: &Change,
+    forth: bool,
+    attributes: &mut Option<Attributes>,
+) -> io::Result<()> {
     match change {
         Change::File { path, was, now } => {
             let value = if forth { now } else { was };

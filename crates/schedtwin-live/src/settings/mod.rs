@@ -157,8 +157,7 @@ pub struct Planned {
     pub refused: Vec<String>,
 }
 
-/// The changes that make this machine have the settings. `kernel`: what its settings are counted from; `whole`: all settings of
-/// that kernel, not only those of the line.
+/// The changes that make this machine have the settings. Of the kernel those count that are named; `whole`: all that it has.
 pub fn plan(
     settings: &Settings,
     kernel: &str,
@@ -166,10 +165,13 @@ pub fn plan(
     root: &Path,
 ) -> Result<Planned, schedtwin_input::Diagnostics> {
     let mut planned = Planned::default();
-    let base = KernelFile::load(kernel)?;
+    let named: Vec<&str> =
+        settings.kernel.iter().filter_map(|text| Some(text.split_once('=')?.0.trim())).collect();
+    let is_named = |of: &kernel_file::Setting| {
+        named.iter().any(|key| *key == of.path || of.is_linux_name(key))
+    };
     let wanted = KernelFile::load(&settings.kernel_spec(kernel))?;
-    let before = (!whole).then_some(&base);
-    let (found, others) = switches::switches(&wanted, before, root);
+    let (found, others) = switches::switches(&wanted, |of| whole || is_named(of), root);
     for (setting, switch) in found {
         match switch {
             Switch::Same => {}
@@ -183,8 +185,11 @@ pub fn plan(
             Switch::Refused(why) => planned.refused.push(format!("{}: {why}", setting.path)),
         }
     }
-    if others > 0 {
-        planned.refused.push(format!("{others} settings are switched by another kernel only"));
+    for setting in others.into_iter().filter(|setting| is_named(setting)) {
+        planned.refused.push(format!(
+            "{}: only another kernel changes it ({})",
+            setting.path, setting.known_by
+        ));
     }
     for setting in &settings.machine {
         machine_changes(setting, root, &mut planned);
@@ -290,25 +295,24 @@ impl Applied {
                 Ok(()) => {}
                 // The thread has ended.
                 Err(error) if error.raw_os_error() == Some(3) => {}
-                Err(error) => {
-                    let what = match change {
-                        Change::File { path, now, .. } => {
-                            format!("write {now} to {}", path.display())
-                        }
-                        Change::Thread { tid, name, .. } => format!("change thread {tid} ({name})"),
-                    };
-                    return Err(format!("failed to {what}: {error}"));
-                }
+                Err(error) => return Err(failed_to_make(change, &error)),
             }
         }
         Ok(())
     }
 
-    /// Makes further changes.
-    pub fn further(&self, planned: &Planned) -> Result<(), String> {
-        let book = Journal::append(&self.journal);
-        let mut book = book.map_err(|error| format!("{}: {error}", self.journal.display()))?;
-        self.add(&mut book, planned)
+    /// Makes changes that end with the threads that they are of: nothing is noted, nothing is put back.
+    pub fn make_unjournalled(planned: &Planned) -> Result<(), String> {
+        let mut attributes = None;
+        for change in &planned.changes {
+            match journal::make(change, true, &mut attributes) {
+                Ok(()) => {}
+                // The thread has ended.
+                Err(error) if error.raw_os_error() == Some(3) => {}
+                Err(error) => return Err(failed_to_make(change, &error)),
+            }
+        }
+        Ok(())
     }
 
     /// Puts everything back; what could not be.
@@ -345,6 +349,14 @@ impl Drop for Applied {
             let _ = watcher.wait();
         }
     }
+}
+
+fn failed_to_make(change: &Change, error: &io::Error) -> String {
+    let what = match change {
+        Change::File { path, now, .. } => format!("write {now} to {}", path.display()),
+        Change::Thread { tid, name, .. } => format!("change thread {tid} ({name})"),
+    };
+    format!("failed to {what}: {error}")
 }
 
 /// Waits until whoever holds the other end of standard input has gone, then puts back what the journal still names.

@@ -14,7 +14,7 @@
 //! | `.../pm_qos_resume_latency_us` | `n/a` for 0, 0 for `none` |
 //! | all others | the value; 1 and 0 for `true` and `false` |
 
-use schedtwin_engine::kernel_file::{KernelFile, Setting, Value};
+use schedtwin_engine::kernel_file::{KernelFile, Setting};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -75,25 +75,21 @@ pub fn patterns(setting: &Setting) -> Vec<String> {
     found
 }
 
-/// What becomes of the settings in which `wanted` differs from `base`, of those alone that a running Linux can switch;
-/// and how many others differ. `root`: `/`, or where tests have another.
+/// What becomes of those settings of a kernel that are chosen, as far as a running Linux can switch them; and the others.
+/// `root`: `/`, or where tests have another.
 pub fn switches(
-    wanted: &KernelFile,
-    base: Option<&KernelFile>,
+    kernel: &KernelFile,
+    chosen: impl Fn(&Setting) -> bool,
     root: &Path,
-) -> (Vec<(&'static Setting, Switch)>, usize) {
-    let before: Vec<(&Setting, Value)> = base.map_or(Vec::new(), |base| base.config.values());
-    let (mut found, mut others) = (Vec::new(), 0);
-    for (setting, value) in wanted.config.values() {
-        let had = before.iter().find(|(known, _)| known.path == setting.path);
-        if had.is_some_and(|(_, had)| had.to_string() == value.to_string()) {
-            continue;
+) -> (Vec<(&'static Setting, Switch)>, Vec<&'static Setting>) {
+    let (mut found, mut others) = (Vec::new(), Vec::new());
+    for (setting, value) in kernel.config.values() {
+        if !chosen(setting) {
+        } else if patterns(setting).is_empty() {
+            others.push(setting);
+        } else {
+            found.push((setting, switch(setting, &value.to_string(), root)));
         }
-        if patterns(setting).is_empty() {
-            others += usize::from(base.is_some());
-            continue;
-        }
-        found.push((setting, switch(setting, &value.to_string(), root)));
     }
     (found, others)
 }
@@ -237,8 +233,8 @@ mod tests {
 
     fn writes(root: &Path, spec: &str) -> Vec<(String, String, String)> {
         let kernel = KernelFile::load(spec).unwrap();
-        let base = KernelFile::load(spec.split(':').next().unwrap()).unwrap();
-        let (found, _) = switches(&kernel, Some(&base), root);
+        let named = spec.split_once(':').unwrap().1.split_once('=').unwrap().0;
+        let (found, _) = switches(&kernel, |setting| setting.path == named, root);
         let mut all = Vec::new();
         for (setting, switch) in found {
             match switch {
