@@ -65,6 +65,8 @@ pub struct Run {
     pub round: usize,
     /// When it began, ns since 1970.
     pub began: u64,
+    /// The number of the recorder's process, from which the work descends.
+    pub recorder: u32,
     /// The seal that it found; none: there was no prediction.
     pub seal: Option<String>,
     /// The hash of its recording.
@@ -214,6 +216,7 @@ impl Folder {
             "setting": run.setting,
             "round": run.round,
             "began_unix_ns": run.began,
+            "recorder": run.recorder,
             "seal": run.seal,
             "recording_blake3": run.recording,
             "troubles": run.troubles,
@@ -241,6 +244,7 @@ impl Folder {
                     setting: value["setting"].as_u64()? as usize,
                     round: value["round"].as_u64()? as usize,
                     began: value["began_unix_ns"].as_u64()?,
+                    recorder: value["recorder"].as_u64()? as u32,
                     seal: value["seal"].as_str().map(str::to_owned),
                     recording: value["recording_blake3"].as_str()?.to_owned(),
                     troubles: value["troubles"]
@@ -396,6 +400,7 @@ mod tests {
             setting: 0,
             round: 0,
             began: now(),
+            recorder: 7,
             seal: seal.map(|seal| seal.hash.clone()),
             recording: hash(b"data"),
             troubles: vec!["x".into()],

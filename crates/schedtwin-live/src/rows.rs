@@ -245,6 +245,20 @@ pub fn of_recording(path: &Path, counted: &Counted) -> Result<Rows, SourceFault>
     Ok(collector.rows())
 }
 
+/// The threads of a recording that descend from a process.
+pub fn descendants(path: &Path, root: u32) -> Result<BTreeSet<u32>, SourceFault> {
+    let mut source = sources::open(path)?;
+    let mut family = BTreeSet::new();
+    while let Some(event) = source.next_event()? {
+        if let TraceEventKind::Fork { parent, child, .. } = event.kind
+            && (parent == root || family.contains(&parent))
+        {
+            family.insert(child);
+        }
+    }
+    Ok(family)
+}
+
 /// Watches a run of the twin.
 struct Watch {
     collector: Collector,

@@ -104,6 +104,7 @@ fn one(
         setting,
         round,
         began,
+        recorder: root,
         seal: seal.map(|seal| seal.hash.clone()),
         recording: folder.hash_of(&format!("{name}.dat")).map_err(Failure::bad)?,
         troubles,
