@@ -114,7 +114,12 @@ fn begin(folder: &Folder, work: &LiveWork) -> Result<(), Failure> {
         RunnerArgument::Schedtwin => Runner::BuiltIn,
         RunnerArgument::RtApp => Runner::RtApp,
     };
-    let plan = Plan { work: planned, runner, runs: work.runs as usize, settings, control };
+    let name = match &work.workload {
+        Some(path) => shown(path),
+        None => work.command.join(" "),
+    };
+    let runs = work.runs as usize;
+    let plan = Plan { name, work: planned, runner, runs, settings, control };
     folder.write_plan(&plan).map_err(Failure::bad)
 }
 
@@ -156,7 +161,7 @@ fn judged(folder: &Folder, json: bool) -> Result<(), Failure> {
     troubles.sort();
     troubles.dedup();
     let judgement = Judgement {
-        work: name_of(&plan),
+        work: plan.name.clone(),
         a: parse(&plan.settings[0])?.to_string(),
         settings,
         runs: plan.runs,
@@ -174,14 +179,6 @@ fn judged(folder: &Folder, json: bool) -> Result<(), Failure> {
     print(if json { &value } else { &text })?;
     tell(&format!("{} has figures", shown(&folder.join("index.html"))));
     Ok(())
-}
-
-/// What runs, for people.
-fn name_of(plan: &Plan) -> String {
-    match &plan.work {
-        Work::File => "work.json".to_owned(),
-        Work::Command(command) => command.join(" "),
-    }
 }
 
 /// How a work is predicted under a setting.

@@ -44,6 +44,8 @@ pub enum Runner {
 /// The plan of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
+    /// What runs, for people.
+    pub name: String,
     /// What runs.
     pub work: Work,
     /// Who runs it.
@@ -180,6 +182,7 @@ impl Folder {
         };
         let text = json!({
             "schema": "schedtwin.live.plan/1",
+            "name": plan.name,
             "work": work,
             "runner": if plan.runner == Runner::RtApp { "rt-app" } else { "schedtwin" },
             "runs": plan.runs,
@@ -204,7 +207,8 @@ impl Folder {
             let settings = texts(&plan["settings"])?;
             let control = plan["control"].as_u64().map(|at| at as usize);
             (!settings.is_empty() && control.is_none_or(|at| at < settings.len())).then_some(())?;
-            Some(Plan { work, runner, runs: plan["runs"].as_u64()? as usize, settings, control })
+            let (name, runs) = (plan["name"].as_str()?.to_owned(), plan["runs"].as_u64()? as usize);
+            Some(Plan { name, work, runner, runs, settings, control })
         };
         read().ok_or_else(|| format!("{} is no plan", self.join("plan.json").display()))
     }
@@ -458,7 +462,8 @@ mod tests {
             [(Work::File, None), (Work::Command(vec!["make".into(), "-j2".into()]), Some(1))]
         {
             let settings = vec![String::new(), "nice a=3".to_owned()];
-            let plan = Plan { work, runner: Runner::RtApp, runs: 3, settings, control };
+            let (name, runner) = ("x".to_owned(), Runner::RtApp);
+            let plan = Plan { name, work, runner, runs: 3, settings, control };
             folder.write_plan(&plan).unwrap();
             assert_eq!(folder.plan().unwrap(), plan);
         }

@@ -5,7 +5,8 @@
 //!
 //! 1. *Measured*: the mean of B − A over the pairs of runs that followed each other, with its 95 % interval (Student's t). The
 //!    machine is *sure* of the difference if the interval excludes 0.
-//! 2. *Predicted*: the mean of B − A of the twin's runs.
+//! 2. *Predicted*: the mean of B − A of the twin's runs. Both differences are compared in % of their own A, as in studies; where
+//!    an A is 0, in the figure's unit.
 //! 3. The verdict is the first that holds:
 //!
 //! | verdict | holds if |
@@ -31,7 +32,8 @@ use std::fmt;
 pub const RULE: &str = "\
 rule (fixed before any result): the machine is sure of a difference if the 95 % interval of B - A
 over pairs of neighbouring runs excludes 0. Then: agree = same sign and predicted 0.5 to 2 times
-measured; direction = same sign; disagree = else; powerless = the twin cannot move the figure.";
+measured, each in % of its own A; direction = same sign; disagree = else; powerless = the twin
+cannot move the figure.";
 
 /// Least and most that a predicted difference may be, times the measured one, to agree.
 const FACTOR: [f64; 2] = [0.5, 2.0];
@@ -173,7 +175,10 @@ fn verdict(
     if kept || method == Method::None || (a == 0.0 && b == 0.0) {
         return Verdict::Powerless;
     }
-    let ratio = (b - a) / measured.diff;
+    let ratio = match measured.diff_pct {
+        Some(percent) if a != 0.0 => 100.0 * (b - a) / a.abs() / percent,
+        _ => (b - a) / measured.diff,
+    };
     match ratio {
         ratio if (FACTOR[0]..=FACTOR[1]).contains(&ratio) => Verdict::Agree,
         ratio if ratio > 0.0 => Verdict::Direction,
@@ -267,8 +272,9 @@ mod tests {
         let half = [50.0, 51.0, 49.0, 50.5];
         for (b, predicted, method, expected) in [
             (&half, [&[80.0][..], &[40.0]], Method::File, Verdict::Agree),
-            (&half, [&[80.0], &[60.0]], Method::File, Verdict::Direction),
-            (&half, [&[300.0], &[190.0]], Method::File, Verdict::Direction),
+            (&half, [&[80.0], &[65.0]], Method::File, Verdict::Direction),
+            (&half, [&[300.0], &[190.0]], Method::File, Verdict::Agree),
+            (&[120.0, 121.0, 119.0, 120.5], [&[10.0], &[15.0]], Method::File, Verdict::Direction),
             (&half, [&[80.0], &[90.0]], Method::File, Verdict::Disagree),
             (&half, [&[80.0], &[80.0]], Method::File, Verdict::Disagree),
             (&half, [&[0.0], &[0.0]], Method::File, Verdict::Powerless),
