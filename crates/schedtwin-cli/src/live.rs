@@ -27,6 +27,9 @@ use schedtwin_live::rows::Rows;
 use schedtwin_workload::Workload;
 use std::fs;
 
+/// Of a quiet machine unrelated threads take at most so much of one CPU, %.
+const QUIET_PCT: f64 = 5.0;
+
 pub fn live(action: LiveAction) -> Result<(), Failure> {
     match action {
         LiveAction::Run(arguments) => run(&arguments),
@@ -160,6 +163,7 @@ fn judged(folder: &Folder, json: bool) -> Result<(), Failure> {
         measured.iter().flat_map(|(_, run): &(String, Run)| run.troubles.clone()).collect();
     troubles.sort();
     troubles.dedup();
+    troubles.extend(unrelated(&plan, &measured));
     let judgement = Judgement {
         work: plan.name.clone(),
         a: parse(&plan.settings[0])?.to_string(),
@@ -179,6 +183,20 @@ fn judged(folder: &Folder, json: bool) -> Result<(), Failure> {
     print(if json { &value } else { &text })?;
     tell(&format!("{} has figures", shown(&folder.join("index.html"))));
     Ok(())
+}
+
+/// Unrelated work beside the measurements, if it was so much that it counts.
+fn unrelated(plan: &Plan, measured: &[(String, Run)]) -> Option<String> {
+    let mean = measured.iter().map(|(_, run)| run.others).sum::<f64>() / measured.len() as f64;
+    let has = match plan.work {
+        Work::File => "the twin has none of it",
+        Work::Command(_) => "the twin has that of the recordings under A",
+    };
+    (mean > QUIET_PCT).then(|| {
+        format!(
+            "the machine was not quiet: unrelated threads took {mean:.0} % of a CPU while the work ran; {has}"
+        )
+    })
 }
 
 /// How a work is predicted under a setting.

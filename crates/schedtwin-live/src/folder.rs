@@ -77,6 +77,8 @@ pub struct Run {
     pub troubles: Vec<String>,
     /// Whether the settings were put back.
     pub put_back: bool,
+    /// CPU time of threads that are not of the work, % of one CPU.
+    pub others: f64,
     /// Its figures.
     pub rows: Rows,
 }
@@ -225,6 +227,7 @@ impl Folder {
             "recording_blake3": run.recording,
             "troubles": run.troubles,
             "put_back": run.put_back,
+            "others_pct": run.others,
             "rows": rows_json(&run.rows),
         });
         self.write(&format!("{name}.json"), &format!("{text:#}\n"))
@@ -257,6 +260,7 @@ impl Folder {
                         .filter_map(|text| Some(text.as_str()?.to_owned()))
                         .collect(),
                     put_back: value["put_back"].as_bool()?,
+                    others: value["others_pct"].as_f64()?,
                     rows: rows_of(&value["rows"])?,
                 })
             };
@@ -409,6 +413,7 @@ mod tests {
             recording: hash(b"data"),
             troubles: vec!["x".into()],
             put_back: true,
+            others: 1.5,
             rows: rows(3.0),
         };
         folder.write_run(name, &run).unwrap();

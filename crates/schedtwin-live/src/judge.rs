@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The rule by which a prediction is judged. It was fixed before any result was looked at, and every judgement prints it.
 //!
-//! For a setting B beside A, and one figure:
+//! For a setting B beside A, and one figure of the work as a whole, or of a class of threads that takes at least 1 % of the work's
+//! CPU time under A:
 //!
 //! 1. *Measured*: the mean of B − A over the pairs of runs that followed each other, with its 95 % interval (Student's t). The
 //!    machine is *sure* of the difference if the interval excludes 0.
@@ -23,9 +24,9 @@
 //! **Floor.** The same table with the machine as its own prophet: the pairs of odd rounds predict, those of even
 //! rounds are measured. No prediction can be expected to do better.
 
-use crate::rows::{Key, Rows};
+use crate::rows::{Key, Rows, WHOLE};
 use schedtwin_lab::stats::{self, Difference};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// The rule in a few lines, as judgements print it.
@@ -142,9 +143,26 @@ pub fn is_sure(difference: &Difference) -> bool {
         && difference.ci95.is_some_and(|[low, high]| low > 0.0 || high < 0.0)
 }
 
+/// Classes with less of the work's CPU time under A are not judged, %.
+const SHARE_LEAST: f64 = 1.0;
+
+/// The classes of threads that take enough of the work's CPU time under A.
+fn judged_classes(a: &[Rows]) -> BTreeSet<&str> {
+    let mut by_class: BTreeMap<&str, f64> = BTreeMap::new();
+    for (key, value) in a.iter().flatten().filter(|(key, _)| key.metric == "cpu_time") {
+        *by_class.entry(&key.class).or_default() += value;
+    }
+    let all: f64 = by_class.values().sum();
+    by_class.retain(|_, time| *time * 100.0 >= all * SHARE_LEAST);
+    by_class.into_keys().collect()
+}
+
 /// Judges every figure that both settings have on the machine.
 pub fn judge(measured: [&[Rows]; 2], predicted: [&[Rows]; 2], method: Method) -> Vec<Judged> {
-    let keys: BTreeSet<&Key> = measured[0].iter().chain(measured[1]).flat_map(Rows::keys).collect();
+    let classes = judged_classes(measured[0]);
+    let mut keys: BTreeSet<&Key> =
+        measured[0].iter().chain(measured[1]).flat_map(Rows::keys).collect();
+    keys.retain(|key| key.class == WHOLE || classes.contains(key.class.as_str()));
     let of = |runs: &[Rows], key: &Key| -> Vec<Option<f64>> {
         runs.iter().map(|rows| rows.get(key).copied()).collect()
     };
@@ -226,7 +244,9 @@ impl Counts {
 pub fn control(a: &[Rows]) -> [usize; 2] {
     let half = |odd: usize| -> Vec<Rows> { a.iter().skip(odd).step_by(2).cloned().collect() };
     let (even, odd) = (half(0), half(1));
-    let keys: BTreeSet<&Key> = a.iter().flat_map(Rows::keys).collect();
+    let classes = judged_classes(a);
+    let mut keys: BTreeSet<&Key> = a.iter().flat_map(Rows::keys).collect();
+    keys.retain(|key| key.class == WHOLE || classes.contains(key.class.as_str()));
     let mut counts = [0; 2];
     for key in keys {
         let of = |runs: &[Rows]| -> Vec<Option<f64>> {
@@ -256,7 +276,7 @@ mod tests {
     use super::*;
 
     fn runs(metric: &str, values: &[f64]) -> Vec<Rows> {
-        let key = Key { class: "ui".into(), metric: metric.into(), stat: String::new() };
+        let key = Key { class: WHOLE.into(), metric: metric.into(), stat: String::new() };
         values.iter().map(|value| Rows::from([(key.clone(), *value)])).collect()
     }
 
@@ -287,6 +307,24 @@ mod tests {
         let kept = verdict_of("cpu_time", &half, [&[80.0], &[40.0]], Method::Replay);
         assert_eq!(kept, Verdict::Powerless);
         assert_eq!(verdict_of("cpu_time", &half, [&[80.0], &[40.0]], Method::File), Verdict::Agree);
+    }
+
+    #[test]
+    fn classes_that_hardly_run_are_not_judged() {
+        let rows = |class: &str, time| {
+            let key = |metric: &str| Key {
+                class: class.into(),
+                metric: metric.into(),
+                stat: String::new(),
+            };
+            [(key("cpu_time"), time), (key("sleeps"), 5.0)]
+        };
+        let run: Rows = rows("ui", 99.5).into_iter().chain(rows("rare", 0.5)).collect();
+        let a = vec![run; 3];
+        let judged = judge([&a, &a], [&a, &a], Method::File);
+        let classes: Vec<&str> = judged.iter().map(|row| row.key.class.as_str()).collect();
+        assert_eq!(classes, ["ui", "ui"]);
+        assert_eq!(control(&a)[0], 2);
     }
 
     #[test]

@@ -99,7 +99,7 @@ fn one(
     troubles.extend(refused);
     let is_back = put_back.is_empty();
     troubles.extend(put_back);
-    let rows = rows_of(folder, plan, &recording, root)?;
+    let (rows, others) = rows_of(folder, plan, &recording, root)?;
     let run = Run {
         setting,
         round,
@@ -109,6 +109,7 @@ fn one(
         recording: folder.hash_of(&format!("{name}.dat")).map_err(Failure::bad)?,
         troubles,
         put_back: is_back,
+        others,
         rows,
     };
     folder.write_run(name, &run).map_err(Failure::bad)
@@ -194,8 +195,13 @@ fn set_while_it_runs(
     Ok(())
 }
 
-/// The figures of a recording.
-fn rows_of(folder: &Folder, plan: &Plan, recording: &Path, root: u32) -> Result<Rows, Failure> {
+/// The figures of a recording, and the CPU time of others.
+fn rows_of(
+    folder: &Folder,
+    plan: &Plan,
+    recording: &Path,
+    root: u32,
+) -> Result<(Rows, f64), Failure> {
     let counted = match plan.work {
         Work::File => Counted::Classes(classes_of(folder)?),
         Work::Command(_) => Counted::Descendants(root),
