@@ -254,6 +254,14 @@ pub fn of_recording(path: &Path, counted: &Counted) -> Result<(Rows, f64), Sourc
     Ok((collector.rows(), others))
 }
 
+/// How the recorded command ended, in the recorder's words; `None`: the recording does not say.
+pub fn command_ended(path: &Path) -> Result<Option<String>, SourceFault> {
+    let mut source = sources::open(path)?;
+    source.next_event()?;
+    let mut options = source.header().options.iter();
+    Ok(options.find(|(name, _)| name == "command_ended").map(|(_, how)| how.clone()))
+}
+
 /// The threads of a recording that descend from a process.
 pub fn descendants(path: &Path, root: u32) -> Result<BTreeSet<u32>, SourceFault> {
     let mut source = sources::open(path)?;

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::output::tell;
 use crate::settings::{parse, watcher};
 use schedtwin_live::folder::{Folder, Plan, Run, Runner, Seal, Work, now};
-use schedtwin_live::rows::{Counted, Rows, of_recording};
+use schedtwin_live::rows::{Counted, Rows, command_ended, of_recording};
 use schedtwin_live::settings::{Applied, Planned, Settings, plan, thread_changes};
 use schedtwin_workload::code::Code;
 use schedtwin_workload::{Workload, class_of};
@@ -100,6 +100,17 @@ fn one(
     let is_back = put_back.is_empty();
     troubles.extend(put_back);
     let (rows, others) = rows_of(folder, plan, &recording, root)?;
+    let failed = |fault| Failure::bad(format!("{}: {fault}", recording.display()));
+    let ended = command_ended(&recording).map_err(failed)?;
+    if let Some(how) = ended.filter(|how| how != "exit status: 0") {
+        troubles.push(format!("the work ended with {how}"));
+    }
+    if rows.is_empty() {
+        return Err(Failure::bad(format!(
+            "no thread of the work ran: {}",
+            troubles.last().map_or("its recording is empty", String::as_str)
+        )));
+    }
     let run = Run {
         setting,
         round,
