@@ -12,8 +12,8 @@
 //! Of a machine's domain whose lowest CPU is a table's policy, each operating point of the same frequency gets
 //! `active_uw`, `wfi_uw` (idle0) and `static_uw`, and a comment that names the source. The kernel's own estimate, `em_uw`, stays.
 //!
-//! Differences: where power depends on another policy's frequency, too, the row with the least static power is taken: that of
-//! the lowest vote. Other rows need `[[dependent]]`. L3 and interconnect are left out.
+//! Differences: where power depends on another policy's frequency, too, the curve of one vote is taken: of the vote with the
+//! least static power at the lowest own frequency. Other curves need `[[dependent]]`. L3 and interconnect are left out.
 
 use crate::arguments::ImportWattson;
 use crate::failure::Failure;
@@ -35,6 +35,12 @@ struct Point {
 
 /// Rows by policy and frequency.
 type Curves = BTreeMap<(u16, u64), Point>;
+
+/// The policy and the frequency that a row depends on, if it does.
+type Vote = Option<(u16, u64)>;
+
+/// All rows of a device.
+type Rows = Vec<(u16, Vote, u64, Point)>;
 
 pub fn wattson(arguments: &ImportWattson) -> Result<(), Failure> {
     let (curves, device, depend) = read(&arguments.directory, arguments.device.as_deref())?;
@@ -75,7 +81,7 @@ pub fn wattson(arguments: &ImportWattson) -> Result<(), Failure> {
     }
     for policy in depend {
         tell(&format!(
-            "policy {policy} depends on another policy's frequency: the row of its lowest vote is taken"
+            "policy {policy} depends on another policy's frequency: the curve of its lowest vote is taken"
         ));
     }
     Ok(())
@@ -88,7 +94,7 @@ fn read(folder: &Path, wanted: Option<&str>) -> Result<(Curves, String, BTreeSet
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     files.retain(|path| path.extension().is_some_and(|ending| ending == "csv"));
     files.sort();
-    let mut by_device: BTreeMap<String, (Curves, BTreeSet<u16>)> = BTreeMap::new();
+    let mut by_device: BTreeMap<String, Rows> = BTreeMap::new();
     for path in files {
         table(&path, &mut by_device)?;
     }
@@ -109,15 +115,31 @@ fn read(folder: &Path, wanted: Option<&str>) -> Result<(Curves, String, BTreeSet
             )));
         }
     };
-    let (curves, depend) = by_device.remove(&device).expect("it is one of them");
+    let (curves, depend) = of_one_vote(&by_device[&device]);
     Ok((curves, device, depend))
 }
 
+/// The curve of each policy, of one vote where it depends on votes; and the policies that do.
+fn of_one_vote(rows: &Rows) -> (Curves, BTreeSet<u16>) {
+    let (mut curves, mut depend) = (Curves::new(), BTreeSet::new());
+    let policies: BTreeSet<u16> = rows.iter().map(|(policy, ..)| *policy).collect();
+    for policy in policies {
+        let of_policy = || rows.iter().filter(|(of, ..)| *of == policy);
+        let lowest = of_policy().map(|(_, _, khz, _)| *khz).min();
+        let first = of_policy().filter(|(_, _, khz, _)| Some(*khz) == lowest);
+        let vote = first.min_by_key(|(_, _, _, point)| point.fixed).and_then(|(_, vote, ..)| *vote);
+        if vote.is_some() {
+            depend.insert(policy);
+        }
+        for (_, _, khz, point) in of_policy().filter(|(_, of, ..)| *of == vote) {
+            curves.insert((policy, *khz), *point);
+        }
+    }
+    (curves, depend)
+}
+
 /// Adds a file's rows, if it has the columns of a CPU's curves.
-fn table(
-    path: &Path,
-    by_device: &mut BTreeMap<String, (Curves, BTreeSet<u16>)>,
-) -> Result<(), Failure> {
+fn table(path: &Path, by_device: &mut BTreeMap<String, Rows>) -> Result<(), Failure> {
     let failed = |error: csv::Error| Failure::bad(format!("{}: {error}", shown(path)));
     let mut reader = csv::Reader::from_path(path).map_err(failed)?;
     let headers = reader.headers().map_err(failed)?.clone();
@@ -127,7 +149,9 @@ fn table(
     else {
         return Ok(());
     };
-    let depends = column("dep_freq").or(column("other_freq_khz")).is_some();
+    let vote = column("dep_policy")
+        .or(column("other_policy"))
+        .zip(column("dep_freq").or(column("other_freq_khz")));
     for (at, record) in reader.records().enumerate() {
         let record = record.map_err(failed)?;
         let cell = |at: usize| record.get(at).unwrap_or_default().trim();
@@ -136,20 +160,17 @@ fn table(
             (0.0..1e6).contains(&mw).then(|| (mw * 1000.0).round() as u64)
         };
         let read = || {
-            let key = (cell(policy).parse().ok()?, cell(khz).parse().ok()?);
-            Some((key, Point { active: uw(active)?, wfi: uw(idle)?, fixed: uw(fixed)? }))
+            let vote = match vote {
+                Some((of, at)) => Some((cell(of).parse().ok()?, cell(at).parse().ok()?)),
+                None => None,
+            };
+            let point = Point { active: uw(active)?, wfi: uw(idle)?, fixed: uw(fixed)? };
+            Some((cell(policy).parse().ok()?, vote, cell(khz).parse().ok()?, point))
         };
-        let (key, point) = read().ok_or_else(|| {
+        let row = read().ok_or_else(|| {
             Failure::bad(format!("{}, row {}: numbers are expected", shown(path), at + 2))
         })?;
-        let (curves, depend) = by_device.entry(cell(device).to_owned()).or_default();
-        if depends {
-            depend.insert(key.0);
-        }
-        let known = curves.entry(key).or_insert(point);
-        if point.fixed < known.fixed {
-            *known = point;
-        }
+        by_device.entry(cell(device).to_owned()).or_default().push(row);
     }
     Ok(())
 }
