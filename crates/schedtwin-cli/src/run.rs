@@ -22,8 +22,19 @@ use crate::failure::{Failure, warn_of};
 use crate::{interrupt, output};
 
 pub fn run(arguments: Run) -> Result<(), Failure> {
-    let Run { subject, kernel, seed, value, iterations, trace, record, html, verify, printing } =
-        arguments;
+    let Run {
+        subject,
+        kernel,
+        seed,
+        value,
+        iterations,
+        trace,
+        record,
+        size,
+        html,
+        verify,
+        printing,
+    } = arguments;
     record.as_deref().map_or(Ok(()), is_name_of_a_record)?;
     if let Some(path) = &trace {
         if Format::from_path(path).is_none() {
@@ -74,8 +85,9 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
     progress.expect_runs(1);
     let bar = Bar::watch(&progress, printing.quiet);
     let result = progress.one_run(scenario.duration(), |simulated| {
-        let options = RunOptions { trace, record, progress: Some(simulated), verify };
-        scenario.run(seed, options)
+        let (max_size, written) = (size.max(), Some(progress.written()));
+        let progress = Some(simulated);
+        scenario.run(seed, RunOptions { trace, record, max_size, progress, written, verify })
     });
     drop(bar);
     let mut result = result.map_err(|error| Failure::bad(format!("failed to run: {error}")))?;

@@ -72,6 +72,8 @@ use record::Why;
 use schedtwin_types::{CpuMask, DecisionRecord, Fact, NeedChain, Ns, TaskId};
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// A task, as a trace names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,15 +165,47 @@ impl Format {
     }
 }
 
+/// A sink whose file can be watched.
+pub struct GrowingFile {
+    /// The name of the file, for messages.
+    pub name: String,
+    /// The sink that writes it.
+    pub sink: Box<dyn Sink>,
+    /// Its size so far, bytes.
+    pub bytes: Arc<AtomicU64>,
+}
+
+impl GrowingFile {
+    /// A sink that writes no file.
+    pub fn none(sink: Box<dyn Sink>) -> GrowingFile {
+        GrowingFile { name: String::new(), sink, bytes: Arc::default() }
+    }
+
+    /// As [`Sink::finish`]; an error names the file.
+    pub fn finish(self) -> io::Result<()> {
+        let named = |error: io::Error| {
+            io::Error::new(error.kind(), format!("failed to write {}: {error}", self.name))
+        };
+        self.sink.finish().map_err(named)
+    }
+}
+
 /// Starts a trace at `path`, which appears (or is replaced) when the sink is finished.
 pub fn create(path: &Path, format: Format, meta: Meta) -> io::Result<Box<dyn Sink>> {
+    Ok(create_growing(path, format, meta)?.sink)
+}
+
+/// As [`create`], for who wants to follow how large the file gets.
+pub fn create_growing(path: &Path, format: Format, meta: Meta) -> io::Result<GrowingFile> {
     let file = AtomicFile::create(path)?;
-    Ok(match format {
+    let bytes = file.written();
+    let sink: Box<dyn Sink> = match format {
         Format::Perfetto => Box::new(Perfetto::new(file, meta)),
         Format::FtraceText => Box::new(FtraceText::new(file, meta)),
         Format::Record => Box::new(Record::new(file, meta)),
         Format::PackedRecord => Box::new(PackedRecord::new(file, meta)),
-    })
+    };
+    Ok(GrowingFile { name: path.display().to_string(), sink, bytes })
 }
 
 #[cfg(test)]
