@@ -109,7 +109,7 @@ impl Output {
                 },
             ));
             self.enough |= max.ends_run;
-            if let Err(error) = file.finish() {
+            if let Err(error) = file.sink.finish() {
                 self.failure.get_or_insert(error);
             }
         }
@@ -146,7 +146,7 @@ impl Output {
     pub fn finish(mut self) -> io::Result<Vec<String>> {
         self.flush(Ns::MAX);
         for (_, file) in self.files {
-            file.finish()?;
+            file.sink.finish()?;
         }
         self.failure.map_or(Ok(self.notices), Err)
     }

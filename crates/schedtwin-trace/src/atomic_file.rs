@@ -110,6 +110,38 @@ impl AtomicFile {
     pub fn written(&self) -> Arc<AtomicU64> {
         self.written.clone()
     }
+
+    /// The same file, whose errors say its name: for who writes beside reading another one.
+    pub fn named(self) -> NamedFile {
+        NamedFile { name: self.path.display().to_string(), file: self }
+    }
+}
+
+/// An [`AtomicFile`] whose errors say its name.
+#[derive(Debug)]
+pub struct NamedFile {
+    name: String,
+    file: AtomicFile,
+}
+
+fn named(name: &str, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("failed to write {name}: {error}"))
+}
+
+impl Write for NamedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes).map_err(|error| named(&self.name, error))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush().map_err(|error| named(&self.name, error))
+    }
+}
+
+impl Destination for NamedFile {
+    fn commit(self) -> io::Result<()> {
+        self.file.commit().map_err(|error| named(&self.name, error))
+    }
 }
 
 impl Write for AtomicFile {

@@ -167,9 +167,7 @@ impl Format {
 
 /// A sink whose file can be watched.
 pub struct GrowingFile {
-    /// The name of the file, for messages.
-    pub name: String,
-    /// The sink that writes it.
+    /// The sink that writes it. Its errors name the file.
     pub sink: Box<dyn Sink>,
     /// Its size so far, bytes.
     pub bytes: Arc<AtomicU64>,
@@ -178,15 +176,7 @@ pub struct GrowingFile {
 impl GrowingFile {
     /// A sink that writes no file.
     pub fn none(sink: Box<dyn Sink>) -> GrowingFile {
-        GrowingFile { name: String::new(), sink, bytes: Arc::default() }
-    }
-
-    /// As [`Sink::finish`]; an error names the file.
-    pub fn finish(self) -> io::Result<()> {
-        let named = |error: io::Error| {
-            io::Error::new(error.kind(), format!("failed to write {}: {error}", self.name))
-        };
-        self.sink.finish().map_err(named)
+        GrowingFile { sink, bytes: Arc::default() }
     }
 }
 
@@ -199,13 +189,14 @@ pub fn create(path: &Path, format: Format, meta: Meta) -> io::Result<Box<dyn Sin
 pub fn create_growing(path: &Path, format: Format, meta: Meta) -> io::Result<GrowingFile> {
     let file = AtomicFile::create(path)?;
     let bytes = file.written();
+    let file = file.named();
     let sink: Box<dyn Sink> = match format {
         Format::Perfetto => Box::new(Perfetto::new(file, meta)),
         Format::FtraceText => Box::new(FtraceText::new(file, meta)),
         Format::Record => Box::new(Record::new(file, meta)),
         Format::PackedRecord => Box::new(PackedRecord::new(file, meta)),
     };
-    Ok(GrowingFile { name: path.display().to_string(), sink, bytes })
+    Ok(GrowingFile { sink, bytes })
 }
 
 #[cfg(test)]
