@@ -141,6 +141,7 @@ Examples:
   schedtwin run -m uniform8 -w w1 -k linux-7.3 --duration 10s --format json
   schedtwin run -m pixel6 -w ui-phone --duration 1s --metric power,energy,idle_residency
   schedtwin run -m pixel6 -w app.json --trace out.pftrace        open it in ui.perfetto.dev
+  schedtwin run -m pixel6 -w app.json --trace out.pftrace --decisions   with each decision's reason
   schedtwin run -m pixel6 -w app.json --record out.rec           for schedtwin explain
   schedtwin run -m pixel6 -w app.json --html page.html           figures: clocks, idle states, power
   schedtwin run -m pixel6 -w ui-phone --value power.mean -n 5    one number and its error, for optimisers
@@ -332,7 +333,7 @@ pub struct Run {
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Print one number instead of a table, for optimisers: the metric, and half the width of its 95% interval
-    #[arg(long, value_name = "METRIC", conflicts_with_all = ["trace", "record", "html", "format", "more", "per_cpu", "all", "metrics"])]
+    #[arg(long, value_name = "METRIC", conflicts_with_all = ["trace", "decisions", "record", "html", "format", "more", "per_cpu", "all", "metrics"])]
     pub value: Option<String>,
     /// Of --value: the mean of so many runs, with seeds SEED, SEED+1, ...
     #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(1..=MOST_ITERATIONS as u64),
@@ -341,6 +342,9 @@ pub struct Run {
     /// Write a trace for other tools; the ending of the name selects the format: .pftrace, .txt
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
+    /// In a Perfetto trace, also show the kernel's decisions with their rules and inputs, on a track for each CPU
+    #[arg(long, requires = "trace")]
+    pub decisions: bool,
     /// Write a record for `schedtwin explain`: packed, or JSON Lines if its name ends in .jsonl
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
@@ -497,6 +501,9 @@ pub struct Replay {
     /// Write a trace of the first kernel's first run; the ending of the name selects the format: .pftrace, .txt
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
+    /// In a Perfetto trace, also show the kernel's decisions with their rules and inputs, on a track for each CPU
+    #[arg(long, requires = "trace")]
+    pub decisions: bool,
     /// Write a record of the first kernel's first run for `schedtwin explain`: packed, or JSON Lines (.jsonl)
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
@@ -675,6 +682,9 @@ pub struct Convert {
     /// The machine that the recording was made on: makes work of time in an rt-app file
     #[arg(short, long, value_name = "MACHINE")]
     pub machine: Option<String>,
+    /// From a record to a Perfetto trace: also show the kernel's decisions with their rules and inputs
+    #[arg(long)]
+    pub decisions: bool,
 }
 
 #[cfg(test)]

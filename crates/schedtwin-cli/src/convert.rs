@@ -19,17 +19,17 @@ use schedtwin_trace::event::{SourceFault, TraceSource};
 use schedtwin_trace::event_out::{
     EventPerfetto, EventSink, EventTables, EventText, Failed, write_events,
 };
-use schedtwin_trace::{AtomicFile, Destination, Format, sources};
+use schedtwin_trace::{AtomicFile, Destination, Detail, Format, sources};
 
 use crate::arguments::Convert;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{shown, tell};
-use crate::run::writable;
+use crate::run::{detail_of, writable};
 
 /// Converts, and says on stderr what the new format had no place for.
 pub fn convert(arguments: &Convert) -> Result<(), Failure> {
-    let Convert { from, to, machine } = arguments;
+    let Convert { from, to, machine, decisions } = arguments;
     if names_a_folder(to) {
         return tables(from, to);
     }
@@ -56,17 +56,24 @@ pub fn convert(arguments: &Convert) -> Result<(), Failure> {
     let of_run = matches!(format, Format::Record | Format::PackedRecord)
         || is_record(from).map_err(failed)?
         || is_run(from).map_err(failed)?;
+    let detail = detail_of(to, *decisions)?;
+    if *decisions && !of_run {
+        return Err(Failure::bad(format!(
+            "failed to convert {}: only a record of a run has decisions",
+            shown(from)
+        )));
+    }
     interrupt::guard(to);
-    if of_run { run(from, to, format) } else { events(from, to, format) }
+    if of_run { run(from, to, format, detail) } else { events(from, to, format) }
 }
 
 /// A record or a trace of a run.
-fn run(from: &Path, to: &Path, format: Format) -> Result<(), Failure> {
-    let converted = schedtwin_trace::convert::convert(from, to, format)
+fn run(from: &Path, to: &Path, format: Format, detail: Detail) -> Result<(), Failure> {
+    let converted = schedtwin_trace::convert::convert(from, to, format, detail)
         .map_err(|error| Failure::of_file("convert", from, &error))?;
     if converted.decisions_dropped > 0 {
         tell(&format!(
-            "note: {} decisions stay in {}: only a record holds them",
+            "note: {} decisions stay in {}: only a record holds them, or a Perfetto trace with --decisions",
             converted.decisions_dropped,
             shown(from)
         ));

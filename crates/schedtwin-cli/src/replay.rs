@@ -14,7 +14,7 @@ use schedtwin_lab::selector::Selector;
 use schedtwin_lab::twin::{Column, joint_provenance};
 use schedtwin_lab::{Progress, crash, replay as lab, report};
 use schedtwin_machine::Machine;
-use schedtwin_trace::Format;
+use schedtwin_trace::Detail;
 use schedtwin_types::Duration;
 
 use crate::arguments::Replay;
@@ -24,7 +24,7 @@ use crate::compare::{
     write_page,
 };
 use crate::failure::{Failure, warn_of};
-use crate::run::{is_name_of_a_record, writable};
+use crate::run::{detail_of, is_name_of_a_record, writable};
 use crate::{interrupt, output};
 
 pub fn replay(arguments: Replay) -> Result<(), Failure> {
@@ -33,16 +33,8 @@ pub fn replay(arguments: Replay) -> Result<(), Failure> {
     for path in arguments.trace.iter().chain(&arguments.record).chain(&arguments.html) {
         writable(path)?;
     }
-    if let Some(path) = &arguments.trace
-        && Format::from_path(path).is_none()
-    {
-        let message = format!(
-            "failed to write {}: the name of a trace ends in {}",
-            output::shown(path),
-            Format::ENDINGS
-        );
-        return Err(Failure::bad(message));
-    }
+    let detail = arguments.trace.as_deref();
+    let detail = detail.map_or(Ok(Detail::Facts), |path| detail_of(path, arguments.decisions))?;
     let Understood { columns, trace, conditions, selectors } = understand(&arguments)?;
     warn_of(columns.iter().map(|column| &column.scenario));
     if arguments.first_difference {
@@ -70,6 +62,7 @@ pub fn replay(arguments: Replay) -> Result<(), Failure> {
         }
         let options = RunOptions {
             trace: arguments.trace.clone(),
+            detail,
             record: arguments.record.clone(),
             ..RunOptions::default()
         };

@@ -31,6 +31,17 @@ fn what_a_record_turns_into_is_what_the_run_would_have_written() {
         assert!(stderr(&done).contains("only a record holds them"), "{done:?}");
         assert!(fs::read(made).unwrap() == fs::read(direct).unwrap(), "{name}");
     }
+    // Decisions, too, are as a run writes them, and are not read back.
+    run(&["--trace", &path("explained.pftrace"), "--decisions"]);
+    let done = schedtwin(&["convert", &path("a.jsonl"), &path("made.pftrace"), "--decisions"]);
+    assert!(done.status.success() && done.stderr.is_empty(), "{done:?}");
+    let read = |name: &str| fs::read(path(name)).unwrap();
+    assert!(read("made.pftrace") == read("explained.pftrace"));
+    let done = schedtwin(&["convert", &path("explained.pftrace"), &path("bare.pftrace")]);
+    assert!(stderr(&done).contains("decisions stay in"), "{done:?}");
+    assert!(read("bare.pftrace").len() < read("explained.pftrace").len());
+    let done = schedtwin(&["convert", &path("a.jsonl"), &path("made.txt"), "--decisions"]);
+    assert!(stderr(&done).contains("text has no place for --decisions"), "{done:?}");
     // A trace has no decisions to lose.
     let done = schedtwin(&["convert", &path("direct.pftrace"), &path("back.jsonl")]);
     assert!(done.status.success() && done.stderr.is_empty(), "{done:?}");

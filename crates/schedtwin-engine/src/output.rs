@@ -29,6 +29,8 @@ pub struct Output {
     /// Buffer for those that go on to wait while others are handed on.
     later: Vec<Fact>,
     decisions: Vec<DecisionRecord>,
+    /// Whether one of the files keeps decisions.
+    wants_decisions: bool,
     /// Chains that wait with the facts, by their ends.
     chains: Vec<NeedChain>,
     /// Power that waits with the facts: when, of which number, microwatts.
@@ -46,15 +48,23 @@ impl Output {
         record: Option<Box<dyn Sink>>,
         nr_clocks: usize,
     ) -> Output {
+        let wants_decisions =
+            trace.iter().chain(&record).any(|sink| sink.wants_decisions());
         Output {
             trace,
             record,
+            wants_decisions,
             facts: Vec::with_capacity(2 * BATCH),
             order: Vec::with_capacity(2 * BATCH),
             later: Vec::with_capacity(2 * BATCH),
             nr_clocks,
             ..Output::default()
         }
+    }
+
+    /// Whether one of the files keeps decisions.
+    pub fn wants_decisions(&self) -> bool {
+        self.wants_decisions
     }
 
     fn flush(&mut self, until: Ns) {
@@ -184,7 +194,7 @@ impl Observer for Output {
     }
 
     fn decision(&mut self, decision: DecisionRecord) {
-        if self.record.is_some() {
+        if self.wants_decisions {
             let mut at = self.decisions.len();
             while at > 0 && self.decisions[at - 1].at > decision.at {
                 at -= 1;

@@ -10,7 +10,7 @@ use crate::twin::{DEVICES_MAX, Observer, Twin};
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_kernel::device_tree::DomainTable;
 use schedtwin_machine::{Architecture, Machine};
-use schedtwin_trace::{Format, Meta, Sink};
+use schedtwin_trace::{Detail, Format, Meta, Sink};
 use schedtwin_types::fnv::Fnv1a;
 use schedtwin_types::{CpuMask, Duration, Ns};
 use schedtwin_workload::{Host, Programs, Workload};
@@ -60,6 +60,8 @@ struct Spelled {
 pub struct RunOptions {
     /// Write a trace; its ending says the format.
     pub trace: Option<PathBuf>,
+    /// What the trace is to hold.
+    pub detail: Detail,
     /// Write a record with decisions.
     pub record: Option<PathBuf>,
     /// Told how far the run is, simulated nanoseconds.
@@ -343,13 +345,14 @@ impl Scenario {
         if options.verify {
             twin = twin.eager();
         }
-        let RunOptions { trace, record, progress, .. } = options;
+        let RunOptions { trace, detail, record, progress, .. } = options;
         if trace.is_none() && record.is_none() {
             run_to_the_end(&mut twin, &mut (), progress.as_deref());
             return Ok(twin.finish());
         }
-        let open =
-            |path: &PathBuf, format: Format| schedtwin_trace::create(path, format, self.meta(seed));
+        let open = |path: &PathBuf, format: Format| {
+            schedtwin_trace::create(path, format, self.meta(seed), detail)
+        };
         let trace = match &trace {
             Some(path) => {
                 let format = Format::from_path(path).ok_or_else(|| {
@@ -378,11 +381,11 @@ impl Scenario {
         record: Option<Box<dyn Sink>>,
         progress: Option<&AtomicU64>,
     ) -> io::Result<RunResult> {
-        if record.is_some() {
-            twin.record_decisions();
-        }
         twin.report_signals();
         let mut output = Output::new(trace, record, self.machine.domains.len());
+        if output.wants_decisions() {
+            twin.record_decisions();
+        }
         twin.introduce(&mut output);
         run_to_the_end(&mut twin, &mut output, progress);
         twin.tell_open_chains(&mut output);
