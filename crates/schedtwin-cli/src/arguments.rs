@@ -178,6 +178,7 @@ Examples:
   schedtwin replay trace.txt -m pixel6 --recorded-on uniform8 -k linux-7.3
   zcat trace.txt.gz | schedtwin replay - -m pixel6 -k linux-7.3
   schedtwin replay ... --html report.html --fail-if 'power>+5%'      as for compare
+  schedtwin replay trace.dat -m pixel6 -k linux-7.3 --first-difference   where it parts from the recording
 TRACE is ftrace text, trace.dat, perf.data or a Perfetto trace. To record one: schedtwin record, or
   trace-cmd record -e sched_switch -e sched_waking -e sched_wakeup -e sched_wakeup_new \\
     -e sched_process_fork -e cpu_frequency -e cpu_idle COMMAND
@@ -515,7 +516,8 @@ pub struct Replay {
     /// recording
     #[arg(long, requires = "fail_if")]
     pub fail_on_doubtful: bool,
-    /// Print the first decision where the executions of the first seed diverge, and the reason, instead of a table
+    /// Instead of a table, print where the replay first differs from the recording, and the twin's reason; with several
+    /// kernels, the first decision where their replays diverge. Of the first seed
     #[arg(long, conflicts_with_all = ["fail_if", "format", "html", "trace", "record", "more", "per_cpu", "all", "metrics"])]
     pub first_difference: bool,
     /// Print whether the verdict on the first half of the recording holds for its second half, instead of a table: both are

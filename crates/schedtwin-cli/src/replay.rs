@@ -4,7 +4,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use schedtwin_engine::recording::{Device, TraceRecording, read_trace, read_trace_behind};
+use schedtwin_engine::recording::{
+    Device, TraceRecording, read_trace, read_trace_behind, read_trace_with_moments,
+};
 use schedtwin_engine::{RunOptions, Scenario};
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_lab::compare::{Iterations, Plan};
@@ -25,7 +27,7 @@ use crate::compare::{
 };
 use crate::failure::{Failure, warn_of};
 use crate::run::{detail_of, is_name_of_a_record, writable};
-use crate::{interrupt, output};
+use crate::{interrupt, output, parting};
 
 pub fn replay(arguments: Replay) -> Result<(), Failure> {
     check_seeds(arguments.seed, arguments.iterations)?;
@@ -37,8 +39,14 @@ pub fn replay(arguments: Replay) -> Result<(), Failure> {
     let detail = detail.map_or(Ok(Detail::Facts), |path| detail_of(path, arguments.decisions))?;
     let Understood { columns, trace, conditions, selectors } = understand(&arguments)?;
     warn_of(columns.iter().map(|column| &column.scenario));
-    if arguments.first_difference {
-        return print_first_differences(&columns, arguments.seed);
+    match &columns[..] {
+        [alone] if arguments.first_difference => {
+            return parting::print(alone, &trace, arguments.seed);
+        }
+        _ if arguments.first_difference => {
+            return print_first_differences(&columns, arguments.seed);
+        }
+        _ => {}
     }
     if arguments.halves {
         return halves(&arguments, &trace);
@@ -176,8 +184,11 @@ fn understand(arguments: &Replay) -> Result<Understood, Failure> {
     if let (Some(machine), Some(recorded_on)) = (&machine, &recorded_on) {
         let path: &Path = &arguments.recording;
         let device = Device { machine: recorded_on, capacities: arguments.capacities.as_ref() };
-        trace =
-            faults.absorb(read_trace(path, device, machine, arguments.duration.map(Duration::ns)));
+        let read = match arguments.first_difference {
+            true => read_trace_with_moments,
+            false => read_trace,
+        };
+        trace = faults.absorb(read(path, device, machine, arguments.duration.map(Duration::ns)));
     }
     let mut columns: Vec<Column> = Vec::new();
     let kernels = named_kernels(&arguments.kernels, &mut faults);
@@ -197,10 +208,8 @@ fn understand(arguments: &Replay) -> Result<Understood, Failure> {
         columns.extend(scenario.map(|scenario| Column { kernel: kernel.clone(), scenario }));
     }
     distinct(faults).into_result(())?;
-    if columns.len() < 2 && (arguments.first_difference || !conditions.is_empty()) {
-        return Err(Failure::bad(
-            "--fail-if and --first-difference compare kernels: give -k again for another one",
-        ));
+    if columns.len() < 2 && !conditions.is_empty() {
+        return Err(Failure::bad("--fail-if compares kernels: give -k again for another one"));
     }
     let trace = trace.expect("a trace that was not read is a fault");
     Ok(Understood { columns, trace, conditions, selectors })

@@ -48,8 +48,7 @@ impl Output {
         record: Option<Box<dyn Sink>>,
         nr_clocks: usize,
     ) -> Output {
-        let wants_decisions =
-            trace.iter().chain(&record).any(|sink| sink.wants_decisions());
+        let wants_decisions = trace.iter().chain(&record).any(|sink| sink.wants_decisions());
         Output {
             trace,
             record,
