@@ -12,6 +12,7 @@ use schedtwin_input::Diagnostics;
 use schedtwin_lab::compare::{DEFAULT_ITERATIONS, MOST_ITERATIONS};
 use schedtwin_lab::report::{Extent, Format, Layout};
 use schedtwin_lab::selector::Selector;
+use schedtwin_trace::event_out::TableFormat;
 use schedtwin_types::{Duration, Ns};
 
 use crate::percent;
@@ -112,7 +113,7 @@ pub enum Command {
     /// Run the work of a recorded trace on other kernels, and say how far to trust the result
     #[command(after_help = REPLAY_EXAMPLES, allow_negative_numbers = true)]
     Replay(Replay),
-    /// Convert a record or trace that schedtwin wrote into another format
+    /// Convert a run's record or trace, or a device's recording, into another format
     #[command(after_help = CONVERT_EXAMPLES)]
     Convert(Convert),
     /// Compare a kernel with itself and count the differences that are called significant
@@ -189,11 +190,15 @@ const CONVERT_EXAMPLES: &str = "\
 Examples:
   schedtwin run -m pixel6 -w ui-phone --record out.rec      a record has everything
   schedtwin convert out.rec out.pftrace                     open it in ui.perfetto.dev
+  schedtwin convert out.rec out.pftrace --decisions         with each decision's reason
   schedtwin convert out.rec out.txt                         ftrace text, for LISA, TRAPpy and grep
   schedtwin convert out.rec out.jsonl                       JSON Lines, for jq
   schedtwin convert out.pftrace out.rec                     a trace has no decisions
-The ending of OUT selects the format: .pftrace, .perfetto-trace, .pb; .txt, .ftrace; .rec, .record, .jsonl.
-Recordings of devices (ftrace text) are not converted: `schedtwin replay` reads them.";
+  schedtwin convert out.pftrace out.dat                     for trace-cmd, KernelShark and LISA
+  schedtwin convert trace.pftrace tables/ --tables csv      a table for each tracepoint, LISA's columns
+  schedtwin convert trace.dat app.json -m pixel6            an rt-app file to read and change
+IN is also a recording of a device: ftrace text, trace.dat, perf.data, Perfetto, plain or packed. The
+format is found by its content. What OUT has no place for is counted and named.";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
@@ -677,8 +682,9 @@ pub struct Convert {
     /// A record or trace of a run, or a recording of a device in any format that replay reads
     #[arg(value_name = "IN")]
     pub from: PathBuf,
-    /// The file to write; the ending of the name selects the format: .pftrace, .txt, .rec, .jsonl (records: of runs only); .json is an rt-app file;
-    /// a folder, written with a / at its end, gets a CSV table for each tracepoint
+    /// The file to write; the ending of its name selects the format: .pftrace (Perfetto), .txt (ftrace text), .dat
+    /// (trace.dat), .json (an rt-app file), .rec and .jsonl (records: of runs only); a folder, written with a / at its
+    /// end, gets a table for each tracepoint
     #[arg(value_name = "OUT")]
     pub to: PathBuf,
     /// The machine that the recording was made on: makes work of time in an rt-app file
@@ -687,6 +693,31 @@ pub struct Convert {
     /// From a record to a Perfetto trace: also show the kernel's decisions with their rules and inputs
     #[arg(long)]
     pub decisions: bool,
+    /// The format of the tables in a folder [default: csv]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub tables: Option<Tables>,
+}
+
+/// The format of a folder of tables.
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Tables {
+    /// Text, for everything
+    #[default]
+    Csv,
+    /// Apache Parquet (builds with the feature `parquet`)
+    Parquet,
+    /// Arrow's IPC files (builds with the feature `arrow`)
+    Arrow,
+}
+
+impl From<Tables> for TableFormat {
+    fn from(tables: Tables) -> TableFormat {
+        match tables {
+            Tables::Csv => TableFormat::Csv,
+            Tables::Parquet => TableFormat::Parquet,
+            Tables::Arrow => TableFormat::Arrow,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -40,6 +40,7 @@
 //! ```
 
 mod atomic_file;
+mod atomic_folder;
 pub mod convert;
 pub mod event;
 pub mod event_out;
@@ -63,6 +64,7 @@ pub mod tracepoint;
 mod wire;
 
 pub use atomic_file::{AtomicFile, Destination, remove_abandoned, remove_partials};
+pub use atomic_folder::AtomicFolder;
 pub use ftrace_text::FtraceText;
 pub use open::open_readable;
 pub use perfetto::Perfetto;
