@@ -16,6 +16,7 @@ mod failure;
 mod interrupt;
 mod list;
 mod output;
+mod parting;
 mod percent;
 mod record;
 mod replay;

@@ -34,8 +34,6 @@ pub struct MaxSize {
 pub struct Output {
     /// Each with a word for it: trace or record.
     files: Vec<(&'static str, GrowingFile)>,
-    /// Whether one of them keeps decisions.
-    decides: bool,
     max_size: Option<MaxSize>,
     /// The size of all files, for who watches the run.
     watched: Option<Arc<AtomicU64>>,
@@ -52,6 +50,8 @@ pub struct Output {
     /// Buffer for those that go on to wait while others are handed on.
     later: Vec<Fact>,
     decisions: Vec<DecisionRecord>,
+    /// Whether one of the files keeps decisions.
+    wants_decisions: bool,
     /// Chains that wait with the facts, by their ends.
     chains: Vec<NeedChain>,
     /// Power that waits with the facts: when, of which number, microwatts.
@@ -69,12 +69,12 @@ impl Output {
         record: Option<GrowingFile>,
         nr_clocks: usize,
     ) -> Output {
-        let decides = record.is_some();
         let files = [("trace", trace), ("record", record)];
         let files = files.into_iter().filter_map(|(what, file)| Some((what, file?)));
+        let files: Vec<_> = files.collect();
         Output {
-            files: files.collect(),
-            decides,
+            wants_decisions: files.iter().any(|(_, file)| file.sink.wants_decisions()),
+            files,
             facts: Vec::with_capacity(2 * BATCH),
             order: Vec::with_capacity(2 * BATCH),
             later: Vec::with_capacity(2 * BATCH),
@@ -113,7 +113,12 @@ impl Output {
                 self.failure.get_or_insert(error);
             }
         }
-        self.decides = self.files.iter().any(|(what, _)| *what == "record");
+        self.wants_decisions = self.files.iter().any(|(_, file)| file.sink.wants_decisions());
+    }
+
+    /// Whether one of the files keeps decisions.
+    pub fn wants_decisions(&self) -> bool {
+        self.wants_decisions
     }
 
     fn flush(&mut self, until: Ns) {
@@ -236,7 +241,7 @@ impl Observer for Output {
     }
 
     fn decision(&mut self, decision: DecisionRecord) {
-        if self.decides {
+        if self.wants_decisions {
             let mut at = self.decisions.len();
             while at > 0 && self.decisions[at - 1].at > decision.at {
                 at -= 1;
@@ -246,7 +251,7 @@ impl Observer for Output {
     }
 
     fn chain(&mut self, chain: NeedChain) {
-        if self.decides {
+        if self.wants_decisions {
             // Chains of several domains may end at one instant; the time of the board only goes forward.
             self.chains.push(chain);
         }

@@ -10,7 +10,7 @@ use crate::twin::{DEVICES_MAX, Observer, Twin};
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_kernel::device_tree::DomainTable;
 use schedtwin_machine::{Architecture, Machine};
-use schedtwin_trace::{Format, GrowingFile, Meta, Sink};
+use schedtwin_trace::{Detail, Format, GrowingFile, Meta, Sink};
 use schedtwin_types::fnv::Fnv1a;
 use schedtwin_types::{CpuMask, Duration, Ns};
 use schedtwin_workload::{Host, Programs, Workload};
@@ -60,6 +60,8 @@ struct Spelled {
 pub struct RunOptions {
     /// Write a trace; its ending says the format.
     pub trace: Option<PathBuf>,
+    /// What the trace is to hold.
+    pub detail: Detail,
     /// Write a record with decisions.
     pub record: Option<PathBuf>,
     /// How large trace and record may get, each.
@@ -353,7 +355,7 @@ impl Scenario {
             return Ok(twin.finish());
         }
         let open = |path: &PathBuf, format: Format| {
-            schedtwin_trace::create_growing(path, format, self.meta(seed))
+            schedtwin_trace::create_growing(path, format, self.meta(seed), options.detail)
         };
         let trace = match &options.trace {
             Some(path) => {
@@ -368,9 +370,6 @@ impl Scenario {
             Some(path) => Some(open(path, Format::of_record(path))?),
             None => None,
         };
-        if record.is_some() {
-            twin.record_decisions();
-        }
         let output = Output::new(trace, record, self.machine.domains.len())
             .bounded(options.max_size, options.written);
         self.write(twin, output, options.progress.as_deref())
@@ -390,6 +389,9 @@ impl Scenario {
         progress: Option<&AtomicU64>,
     ) -> io::Result<RunResult> {
         twin.report_signals();
+        if output.wants_decisions() {
+            twin.record_decisions();
+        }
         twin.introduce(&mut output);
         run_to_the_end(&mut twin, &mut output, progress);
         twin.tell_open_chains(&mut output);

@@ -60,6 +60,7 @@ use schedtwin_types::{
     Khz, Mode, NEVER, NeedChain, Ns, PolicyId, PowerSource, TaskId, ThreadId, Work,
 };
 use schedtwin_workload::Programs;
+use schedtwin_workload::recorded::Position;
 use std::sync::Arc;
 
 /// The most work that is counted at once: 2^42 ns, above an hour; more is done in pieces.
@@ -407,6 +408,17 @@ impl<B: Board> Twin<B> {
     #[doc(hidden)]
     pub fn kernel_mut(&mut self) -> &mut Kernel {
         &mut self.kernel
+    }
+
+    /// Where a task is that is a thread of a recording: its number among those, and its step.
+    pub fn position(&self, task: TaskId) -> Option<(usize, Position)> {
+        let thread = self.tasks.get(task.index())?.thread?;
+        Some((thread.index().checked_sub(1)?, self.programs.position(thread)?))
+    }
+
+    /// When a recording begins, behind the start of its threads.
+    pub fn recording_begins(&self) -> Ns {
+        self.programs.recording_begins()
     }
 
     /// Tells an observer of the tasks that exist already.

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tempfile::TempPath;
+use tempfile::{TempDir, TempPath};
 
 /// Bytes collected before a write reaches the operating system.
 const BUFFER_BYTES: usize = 256 * 1024;
@@ -178,7 +178,7 @@ pub fn remove_partials(path: &Path) {
         let found = entry.file_name();
         let found = found.as_encoded_bytes();
         if found.starts_with(prefix.as_encoded_bytes()) && found.ends_with(PARTIAL.as_bytes()) {
-            let _ = fs::remove_file(entry.path());
+            remove(&entry.path());
         }
     }
 }
@@ -193,9 +193,29 @@ pub fn remove_abandoned(path: &Path) {
         if let Some(process) = process_of(&found.to_string_lossy(), &name.to_string_lossy())
             && !Path::new(&format!("/proc/{process}")).exists()
         {
-            let _ = fs::remove_file(entry.path());
+            remove(&entry.path());
         }
     }
+}
+
+/// Removes a temporary file or folder.
+fn remove(path: &Path) {
+    let is_folder = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+    let _ = if is_folder { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+}
+
+/// A temporary folder beside `path`.
+pub(crate) fn temporary_folder(path: &Path) -> io::Result<TempDir> {
+    let prefix = partial_prefix(path)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path names no folder"))?;
+    let mut builder = tempfile::Builder::new();
+    // As other folders: tempfile would let nobody but the owner read it.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(0o777));
+    }
+    builder.prefix(&prefix).suffix(PARTIAL).tempdir_in(directory_of(path))
 }
 
 /// The process that a temporary name for `result` belongs to.

@@ -9,8 +9,8 @@
 //! Nothing is allocated for an event. A known tracepoint without a field that its event needs, or with a
 //! field of another type, is refused by name and counted as [`TraceEventKind::Other`].
 //!
-//! Differences: addresses of functions are given as hexadecimal numbers, since only some files hold the kernel's
-//! symbols. Reasons of interrupts come from `printk_formats`, where the file has it.
+//! Addresses of functions become names where the file holds the kernel's symbols, else hexadecimal numbers. Reasons of
+//! interrupts come from `printk_formats`, where the file has it.
 
 use super::fields::{ByteOrder, Number, Text};
 use super::format::Format;
@@ -49,6 +49,41 @@ pub struct Decoder {
     /// Texts of addresses: of functions in hexadecimal, of strings as `printk_formats` has them.
     functions: BTreeMap<u64, NameId>,
     strings: BTreeMap<u64, NameId>,
+    symbols: Symbols,
+}
+
+/// The kernel's symbols: the text of `/proc/kallsyms`, and the place of each line's name by its address.
+#[derive(Clone, Debug, Default)]
+struct Symbols {
+    text: String,
+    names: Vec<(u64, u32)>,
+}
+
+impl Symbols {
+    fn of(text: String) -> Symbols {
+        let mut names = Vec::new();
+        let mut at = 0;
+        for line in text.split_inclusive('\n') {
+            // ADDRESS TYPE NAME [MODULE]
+            let mut words = line.splitn(3, ' ');
+            let address = words.next().and_then(|word| u64::from_str_radix(word, 16).ok());
+            if let (Some(address @ 1..), Some(kind), Some(_)) =
+                (address, words.next(), words.next())
+            {
+                let before = line.find(' ').unwrap_or(0) + 1 + kind.len() + 1;
+                names.push((address, (at + before) as u32));
+            }
+            at += line.len();
+        }
+        names.sort_unstable();
+        Symbols { text, names }
+    }
+
+    /// The function that begins at that address.
+    fn name(&self, address: u64) -> Option<&str> {
+        let place = self.names.binary_search_by_key(&address, |(address, _)| *address).ok()?;
+        self.text[self.names[place].1 as usize..].split_whitespace().next()
+    }
 }
 
 /// A record that has been read.
@@ -302,6 +337,26 @@ impl Decoder {
         }
     }
 
+    /// Whether records of a tracepoint name a function by its address.
+    pub fn names_functions(&self) -> bool {
+        self.plans.iter().flatten().any(|plan| {
+            matches!(
+                plan.body,
+                Body::HrtimerStart { .. }
+                    | Body::HrtimerExpire { .. }
+                    | Body::TimerStart { .. }
+                    | Body::TimerExpire { function: Some(_), .. }
+                    | Body::WorkQueue { .. }
+                    | Body::WorkStart { function: Some(_), .. }
+            )
+        })
+    }
+
+    /// Takes the text of `/proc/kallsyms`.
+    pub fn add_symbols(&mut self, kallsyms: String) {
+        self.symbols = Symbols::of(kallsyms);
+    }
+
     /// Whether any tracepoint is known.
     pub fn is_empty(&self) -> bool {
         self.plans.is_empty()
@@ -521,7 +576,10 @@ impl Decoder {
         if self.functions.len() >= FUNCTIONS_KEPT {
             return NameId::MANY;
         }
-        let name = names.intern(&format!("{address:#x}"));
+        let name = match self.symbols.name(address) {
+            Some(name) => names.intern(name),
+            None => names.intern(&format!("{address:#x}")),
+        };
         self.functions.insert(address, name);
         name
     }

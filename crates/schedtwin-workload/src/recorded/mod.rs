@@ -53,12 +53,14 @@ mod builder;
 mod compile;
 mod frames;
 mod jobs;
+mod moments;
 mod programs;
 
 pub use builder::{Builder, Frequencies, Full, Seen, ThreadFacts, Waker};
 pub use compile::{PathCosts, RecordedCpu, Silicon};
 pub use frames::{FRAME_SLICES, Frames, frame_slice};
 pub use jobs::{Jobs, Period};
+pub use moments::{Moment, Position};
 pub use programs::Done;
 pub(crate) use programs::Replay;
 
@@ -197,6 +199,7 @@ pub struct Recorded {
 pub struct Recording {
     pub(crate) code: Arc<Code>,
     recorded: Arc<Recorded>,
+    moments: Arc<[Moment]>,
     /// Digest of all that is replayed.
     fingerprint: String,
 }
@@ -205,6 +208,11 @@ impl Recording {
     /// Returns the content of the recording.
     pub fn recorded(&self) -> &Recorded {
         &self.recorded
+    }
+
+    /// What became of each sleep, by thread and step; nothing unless [`Builder::keep_moments`] asked for it.
+    pub fn moments(&self) -> &Arc<[Moment]> {
+        &self.moments
     }
 
     /// Text that is different for different recordings, for provenance.
