@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The command line, with help that teaches by example.
 
+mod live;
 mod study;
 mod sweep;
 mod tune;
@@ -18,6 +19,11 @@ use schedtwin_trace::event_out::TableFormat;
 use schedtwin_types::{Duration, Ns};
 
 use crate::percent;
+use live::{LIVE_EXAMPLES, SETTINGS_EXAMPLES};
+pub use live::{
+    Live, LiveAction, LiveFolder, LiveJudge, LivePredict, LiveRecord, LiveRun, LiveTwin, LiveWork,
+    Perform, RunnerArgument, SettingsAction, SettingsApply, SettingsArguments,
+};
 use study::{CALIBRATE_EXAMPLES, STUDY_EXAMPLES};
 pub use study::{
     Calibrate, CalibrateMachine, CalibrateWhat, DocumentFormat, Stability, StudyAction,
@@ -97,6 +103,12 @@ pub enum Command {
     /// Record this machine through tracefs, with no other program, for replay: a trace.dat
     #[command(after_help = RECORD_EXAMPLES)]
     Record(Record),
+    /// Predict what settings of this machine would do, then measure it, and judge the prediction
+    #[command(after_help = LIVE_EXAMPLES)]
+    Live(Live),
+    /// Apply a kernel's settings to this machine, as far as a running Linux can switch them, and put them back
+    #[command(after_help = SETTINGS_EXAMPLES)]
+    Settings(SettingsArguments),
     /// Run published experiments and print the published numbers beside the twin's
     #[command(after_help = STUDY_EXAMPLES, allow_negative_numbers = true)]
     Study(StudyArguments),

@@ -15,12 +15,14 @@ mod explain;
 mod failure;
 mod interrupt;
 mod list;
+mod live;
 mod output;
 mod parting;
 mod percent;
 mod record;
 mod replay;
 mod run;
+mod settings;
 mod shell;
 mod show;
 mod study;
@@ -65,6 +67,8 @@ pub fn run_command(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Explain(explain) => explain::explain(explain),
         Command::Capture => capture::capture(),
         Command::Record(arguments) => record::record(arguments),
+        Command::Live(live) => live::live(live.action),
+        Command::Settings(arguments) => settings::settings(arguments.action),
         Command::Study(study) => study::study(study),
         Command::Calibrate(Calibrate { what: Some(CalibrateWhat::Machine(machine)), .. }) => {
             calibrate_machine::calibrate(&machine)
