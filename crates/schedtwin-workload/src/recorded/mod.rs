@@ -244,8 +244,8 @@ impl Checked for Recording {
         }
         let said: Vec<String> = settings.iter().map(ToString::to_string).collect();
         let fingerprint = format!("{} {}", self.fingerprint, said.join("; "));
-        let recorded = self.recorded.clone();
-        Some(Ok(Arc::new(Recording { code: Arc::new(code), recorded, fingerprint })))
+        let (recorded, moments) = (self.recorded.clone(), self.moments.clone());
+        Some(Ok(Arc::new(Recording { code: Arc::new(code), recorded, fingerprint, moments })))
     }
 
     /// Nothing in a recording is random, and the twin itself ends a run that is to be shorter.
