@@ -4,6 +4,7 @@
 mod live;
 mod study;
 mod sweep;
+pub mod tip;
 mod tune;
 
 use std::path::PathBuf;
