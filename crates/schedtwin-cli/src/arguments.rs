@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The command line, with help that teaches by example.
 
+mod live;
 mod study;
 mod sweep;
+pub mod tip;
 mod tune;
 
 use std::path::PathBuf;
 
+use bytesize::ByteSize;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use schedtwin_engine::output::MaxSize;
 use schedtwin_input::Diagnostics;
 use schedtwin_lab::compare::{DEFAULT_ITERATIONS, MOST_ITERATIONS};
 use schedtwin_lab::report::{Extent, Format, Layout};
@@ -16,6 +20,11 @@ use schedtwin_trace::event_out::TableFormat;
 use schedtwin_types::{Duration, Ns};
 
 use crate::percent;
+use live::{LIVE_EXAMPLES, SETTINGS_EXAMPLES};
+pub use live::{
+    Live, LiveAction, LiveFolder, LiveJudge, LivePredict, LiveRecord, LiveRun, LiveTwin, LiveWork,
+    Perform, RunnerArgument, SettingsAction, SettingsApply, SettingsArguments,
+};
 use study::{CALIBRATE_EXAMPLES, STUDY_EXAMPLES};
 pub use study::{
     Calibrate, CalibrateMachine, CalibrateWhat, DocumentFormat, Stability, StudyAction,
@@ -95,6 +104,12 @@ pub enum Command {
     /// Record this machine through tracefs, with no other program, for replay: a trace.dat
     #[command(after_help = RECORD_EXAMPLES)]
     Record(Record),
+    /// Predict what settings of this machine would do, then measure it, and judge the prediction
+    #[command(after_help = LIVE_EXAMPLES)]
+    Live(Live),
+    /// Apply a kernel's settings to this machine, as far as a running Linux can switch them, and put them back
+    #[command(after_help = SETTINGS_EXAMPLES)]
+    Settings(SettingsArguments),
     /// Run published experiments and print the published numbers beside the twin's
     #[command(after_help = STUDY_EXAMPLES, allow_negative_numbers = true)]
     Study(StudyArguments),
@@ -354,6 +369,8 @@ pub struct Run {
     /// Write a record for `schedtwin explain`: packed, or JSON Lines if its name ends in .jsonl
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    #[command(flatten)]
+    pub size: FileSize,
     /// Also write an HTML report with figures: one file, which loads nothing from elsewhere
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
@@ -513,6 +530,8 @@ pub struct Replay {
     /// Write a record of the first kernel's first run for `schedtwin explain`: packed, or JSON Lines (.jsonl)
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    #[command(flatten)]
+    pub size: FileSize,
     /// Exit with 1 if this holds, e.g. 'power>+5%'; may be given again. Doubtful rows do not count unless
     /// --fail-on-doubtful is given
     #[arg(long = "fail-if", value_name = "CONDITION")]
@@ -537,6 +556,31 @@ pub struct Replay {
     pub threads: Option<u64>,
     #[command(flatten)]
     pub printing: Printing,
+}
+
+/// How large trace and record may get.
+#[derive(Args)]
+pub struct FileSize {
+    /// Let the trace and the record, each, grow to about this size, e.g. 500MB: then the file ends, and the run
+    /// goes on
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_size: Option<u64>,
+    /// With --max-size: the run ends with the file
+    #[arg(long, requires = "max_size")]
+    stop_when_full: bool,
+}
+
+impl FileSize {
+    pub fn max(&self) -> Option<MaxSize> {
+        self.max_size.map(|bytes| MaxSize { bytes, ends_run: self.stop_when_full })
+    }
+}
+
+fn parse_size(text: &str) -> Result<u64, String> {
+    match text.parse::<ByteSize>() {
+        Ok(size) if size.as_u64() > 0 => Ok(size.as_u64()),
+        _ => Err("a size is written 500MB or 2GB".to_string()),
+    }
 }
 
 #[derive(Args)]

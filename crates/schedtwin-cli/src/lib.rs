@@ -15,12 +15,14 @@ mod explain;
 mod failure;
 mod interrupt;
 mod list;
+mod live;
 mod output;
 mod parting;
 mod percent;
 mod record;
 mod replay;
 mod run;
+mod settings;
 mod shell;
 mod show;
 mod study;
@@ -43,10 +45,11 @@ pub fn run_command(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         let text = format!("schedtwin {}\n\n{LICENCES}", env!("CARGO_PKG_VERSION"));
         return output::print(&text).err().map_or(0, |failure| failure.report());
     }
-    let arguments = match Arguments::try_parse_from(arguments) {
-        Ok(arguments) => arguments,
+    let arguments = match Arguments::try_parse_from(&arguments) {
+        Ok(parsed) => parsed,
         Err(said) => {
             // Help and versions come this way, too. Nobody may be reading them.
+            let said = arguments::tip::with_tip(said, &arguments);
             let _ = said.print();
             return u8::try_from(said.exit_code()).unwrap_or(2);
         }
@@ -65,6 +68,8 @@ pub fn run_command(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Explain(explain) => explain::explain(explain),
         Command::Capture => capture::capture(),
         Command::Record(arguments) => record::record(arguments),
+        Command::Live(live) => live::live(live.action),
+        Command::Settings(arguments) => settings::settings(arguments.action),
         Command::Study(study) => study::study(study),
         Command::Calibrate(Calibrate { what: Some(CalibrateWhat::Machine(machine)), .. }) => {
             calibrate_machine::calibrate(&machine)

@@ -72,10 +72,17 @@ pub fn replay(arguments: Replay) -> Result<(), Failure> {
             trace: arguments.trace.clone(),
             detail,
             record: arguments.record.clone(),
+            max_size: arguments.size.max(),
             ..RunOptions::default()
         };
         let written = columns[0].scenario.run(arguments.seed, options);
-        written.map_err(|error| Failure::bad(format!("failed to write the trace: {error}")))?;
+        let written =
+            written.map_err(|error| Failure::bad(format!("failed to write the trace: {error}")))?;
+        for notice in written.notices {
+            if !replayed.comparison.notices.contains(&notice) {
+                replayed.comparison.notices.push(notice);
+            }
+        }
     }
     let page = match &arguments.html {
         Some(path) => {

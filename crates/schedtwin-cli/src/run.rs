@@ -31,6 +31,7 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
         trace,
         decisions,
         record,
+        size,
         html,
         verify,
         printing,
@@ -76,7 +77,9 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
     progress.expect_runs(1);
     let bar = Bar::watch(&progress, printing.quiet);
     let result = progress.one_run(scenario.duration(), |simulated| {
-        let options = RunOptions { trace, detail, record, progress: Some(simulated), verify };
+        let (max_size, written) = (size.max(), Some(progress.written()));
+        let progress = Some(simulated);
+        let options = RunOptions { trace, detail, record, max_size, progress, written, verify };
         scenario.run(seed, options)
     });
     drop(bar);

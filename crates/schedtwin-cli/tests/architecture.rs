@@ -36,6 +36,18 @@ fn dependency_directions() {
         ),
         ("schedtwin-lab", &["schedtwin-types", "schedtwin-input", "schedtwin-engine"]),
         (
+            "schedtwin-live",
+            &[
+                "schedtwin-types",
+                "schedtwin-input",
+                "schedtwin-workload",
+                "schedtwin-machine",
+                "schedtwin-engine",
+                "schedtwin-trace",
+                "schedtwin-lab",
+            ],
+        ),
+        (
             "schedtwin",
             &[
                 "schedtwin-types",
@@ -52,8 +64,10 @@ fn dependency_directions() {
                 "schedtwin-input",
                 "schedtwin-engine",
                 "schedtwin-lab",
+                "schedtwin-live",
                 "schedtwin-machine",
                 "schedtwin-trace",
+                "schedtwin-workload",
             ],
         ),
         (

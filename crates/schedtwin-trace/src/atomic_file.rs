@@ -13,6 +13,8 @@ use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tempfile::{TempDir, TempPath};
 
@@ -57,6 +59,8 @@ pub struct AtomicFile {
     temporary: Option<TempPath>,
     /// Where they shall be.
     path: PathBuf,
+    /// Bytes written so far.
+    written: Arc<AtomicU64>,
 }
 
 impl AtomicFile {
@@ -75,6 +79,7 @@ impl AtomicFile {
                     file: BufWriter::with_capacity(BUFFER_BYTES, file),
                     temporary: None,
                     path: path.to_path_buf(),
+                    written: Arc::default(),
                 });
             }
             Ok(_) => fs::canonicalize(path)?,
@@ -98,13 +103,52 @@ impl AtomicFile {
             .make_in(directory_of(&path), open)?
             .into_parts();
         let file = BufWriter::with_capacity(BUFFER_BYTES, file);
-        Ok(AtomicFile { file, temporary: Some(temporary), path })
+        Ok(AtomicFile { file, temporary: Some(temporary), path, written: Arc::default() })
+    }
+
+    /// The size of the file so far, which grows as it is written.
+    pub fn written(&self) -> Arc<AtomicU64> {
+        self.written.clone()
+    }
+
+    /// The same file, whose errors say its name: for who writes beside reading another one.
+    pub fn named(self) -> NamedFile {
+        NamedFile { name: self.path.display().to_string(), file: self }
+    }
+}
+
+/// An [`AtomicFile`] whose errors say its name.
+#[derive(Debug)]
+pub struct NamedFile {
+    name: String,
+    file: AtomicFile,
+}
+
+fn named(name: &str, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("failed to write {name}: {error}"))
+}
+
+impl Write for NamedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes).map_err(|error| named(&self.name, error))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush().map_err(|error| named(&self.name, error))
+    }
+}
+
+impl Destination for NamedFile {
+    fn commit(self) -> io::Result<()> {
+        self.file.commit().map_err(|error| named(&self.name, error))
     }
 }
 
 impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
+        let written = self.file.write(bytes)?;
+        self.written.fetch_add(written as u64, Ordering::Relaxed);
+        Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -114,7 +158,7 @@ impl Write for AtomicFile {
 
 impl Destination for AtomicFile {
     fn commit(self) -> io::Result<()> {
-        let AtomicFile { mut file, temporary, path } = self;
+        let AtomicFile { mut file, temporary, path, .. } = self;
         file.flush()?;
         drop(file);
         match temporary {

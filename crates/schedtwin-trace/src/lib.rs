@@ -74,6 +74,8 @@ use record::Why;
 use schedtwin_types::{CpuMask, DecisionRecord, Fact, NeedChain, Ns, TaskId};
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// A task, as a trace names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -179,6 +181,21 @@ pub enum Detail {
     Decisions,
 }
 
+/// A sink whose file can be watched.
+pub struct GrowingFile {
+    /// The sink that writes it. Its errors name the file.
+    pub sink: Box<dyn Sink>,
+    /// Its size so far, bytes.
+    pub bytes: Arc<AtomicU64>,
+}
+
+impl GrowingFile {
+    /// A sink that writes no file.
+    pub fn none(sink: Box<dyn Sink>) -> GrowingFile {
+        GrowingFile { sink, bytes: Arc::default() }
+    }
+}
+
 /// Starts a trace at `path`, which appears (or is replaced) when the sink is finished.
 pub fn create(
     path: &Path,
@@ -186,8 +203,20 @@ pub fn create(
     meta: Meta,
     detail: Detail,
 ) -> io::Result<Box<dyn Sink>> {
+    Ok(create_growing(path, format, meta, detail)?.sink)
+}
+
+/// As [`create`], for who wants to follow how large the file gets.
+pub fn create_growing(
+    path: &Path,
+    format: Format,
+    meta: Meta,
+    detail: Detail,
+) -> io::Result<GrowingFile> {
     let file = AtomicFile::create(path)?;
-    Ok(match format {
+    let bytes = file.written();
+    let file = file.named();
+    let sink: Box<dyn Sink> = match format {
         Format::Perfetto if detail == Detail::Decisions => {
             Box::new(Perfetto::new(file, meta).with_decisions())
         }
@@ -195,7 +224,8 @@ pub fn create(
         Format::FtraceText => Box::new(FtraceText::new(file, meta)),
         Format::Record => Box::new(Record::new(file, meta)),
         Format::PackedRecord => Box::new(PackedRecord::new(file, meta)),
-    })
+    };
+    Ok(GrowingFile { sink, bytes })
 }
 
 #[cfg(test)]

@@ -22,7 +22,8 @@
 //! ```
 //!
 //! Recordings of real threads are in [`recorded`]. Models of benchmarks take options
-//! (`periodic -f 73 -t 12`): see `builtin`. Several workloads beside each other, in sessions and cgroups, are
+//! (`periodic -f 73 -t 12`): see `builtin`. What a thread is allowed and how much it counts can be changed by its name
+//! (`nice hogs=10`): see [`ThreadSetting`]. A machine can execute the same programs as the twin: see [`code`]. Several workloads beside each other, in sessions and cgroups, are
 //! spelled as jobs of a shell (`setsid w1 & setsid periodic`): see `jobs`.
 //!
 //! The language is documented in `rtapp`, the life of a thread in `program`, glibc's mutexes,
@@ -34,11 +35,13 @@ mod program;
 mod programs;
 pub mod recorded;
 mod rtapp;
+mod thread_settings;
 mod workload;
 
 pub use builtin::{OptionKind, WorkloadOption, builtin_names, builtin_options};
-pub use program::WORK_KIND;
+pub use program::{WORK_KIND, code};
 pub use programs::Programs;
+pub use thread_settings::{ThreadChanges, ThreadSetting, ThreadValue, WORDS, class_of, list_of};
 pub use workload::{Host, Workload};
 
 use schedtwin_types::{MAX_CPUS, Work};

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A checked workload: where it comes from, what a user should know of it, and how it is started.
 
-use crate::Programs;
 use crate::builtin::benchmark::Chosen;
 use crate::builtin::{self, Builtin, options};
 use crate::jobs;
+use crate::program::code::Code;
 use crate::recorded::Recording;
 use crate::rtapp::reader;
+use crate::{Programs, ThreadSetting};
 use schedtwin_input::{Diagnostics, FileKind, Location, Source, did_you_mean_or};
 use schedtwin_types::Ns;
 use std::fmt::Debug;
@@ -96,6 +97,16 @@ pub(crate) trait Checked: Debug + Send + Sync {
     /// As [`Workload::bytes`].
     fn bytes(&self) -> &[u8];
 
+    /// As [`Workload::with_thread_settings`]; `None`: threads of this kind of workload take none.
+    fn with_thread_settings(&self, _settings: &[ThreadSetting]) -> Option<Changed> {
+        None
+    }
+
+    /// As [`Workload::code`].
+    fn code(&self, _host: &Host, _duration: Option<Ns>) -> Option<Result<Code, Diagnostics>> {
+        None
+    }
+
     /// As [`Workload::instantiate`], ended after `duration` if there is one.
     fn instantiate(
         &self,
@@ -104,6 +115,9 @@ pub(crate) trait Checked: Debug + Send + Sync {
         duration: Option<Ns>,
     ) -> Result<Programs, Diagnostics>;
 }
+
+/// A workload whose threads have other settings, or what is wrong with them, a sentence each.
+pub(crate) type Changed = Result<Arc<dyn Checked>, Vec<String>>;
 
 /// The pending features of most kinds of workloads: none.
 static NOTHING_PENDING: Diagnostics = Diagnostics(Vec::new());
@@ -236,6 +250,58 @@ impl Workload {
             Some(_) => Ok(()),
             None => self.checked.endless().into_result(()),
         }
+    }
+
+    /// The same workload, of which threads have other settings, found by their names.
+    ///
+    /// Fails if no thread has such a name, or if the workload is a model of a benchmark: its threads get what their
+    /// benchmark gives them.
+    ///
+    /// ```
+    /// use schedtwin_workload::{ThreadSetting, Workload};
+    /// let set = |text| vec![ThreadSetting::parse(text).unwrap().unwrap()];
+    /// let workload = Workload::from_path_or_name("w1").unwrap();
+    /// assert!(workload.with_thread_settings(&set("nice job=10")).is_ok());
+    /// let fault = workload.with_thread_settings(&set("nice jab=10")).unwrap_err().to_string();
+    /// assert!(fault.contains("no thread is called that; there are job"), "{fault}");
+    /// ```
+    pub fn with_thread_settings(
+        &self,
+        settings: &[ThreadSetting],
+    ) -> Result<Workload, Diagnostics> {
+        if settings.is_empty() {
+            return Ok(self.clone());
+        }
+        let refused = || {
+            vec![format!(
+                "threads of {} take no settings: those of rt-app files and of recordings do",
+                self.name
+            )]
+        };
+        let changed = self.checked.with_thread_settings(settings);
+        match changed.unwrap_or_else(|| Err(refused())) {
+            Ok(checked) => Ok(Workload { checked, ..self.clone() }),
+            Err(messages) => {
+                let mut faults = Diagnostics::new();
+                for message in messages {
+                    faults.push_whole(&Source::new("setting", ""), message, None);
+                }
+                Err(faults)
+            }
+        }
+    }
+
+    /// The instructions of an rt-app file's threads for a machine, to be executed there; `None`: it is no rt-app file.
+    ///
+    /// ```
+    /// use schedtwin_workload::{Host, Workload};
+    /// let host = Host { cpu_capacity: vec![1024; 8], ns_per_loop: 1, dl_bandwidth: None };
+    /// let code = Workload::from_path_or_name("w1").unwrap().code(&host).unwrap().unwrap();
+    /// assert_eq!((code.start.len(), code.duration), (40, Some(60_000_000_000)));
+    /// assert!(Workload::from_path_or_name("jankbench").unwrap().code(&host).is_none());
+    /// ```
+    pub fn code(&self, host: &Host) -> Option<Result<Code, Diagnostics>> {
+        self.checked.code(host, self.duration)
     }
 
     /// Whether tasks of the file ask for utilisation clamps (`util_min`, `util_max`), which not every kernel has.

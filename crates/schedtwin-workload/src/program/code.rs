@@ -18,64 +18,119 @@ use schedtwin_types::{
     CpuMask, DlReservation, Ns, Policy, SchedAttr, TaskGroupFiles, TaskGroupId, Work,
 };
 
+/// rt-app's bound on the forks of one task (`FORKS_LIMIT`).
+pub const FORKS_MAX: u32 = 1024;
+/// The longest thread name: `TASK_COMM_LEN` without the terminator.
+const NAME_BYTES_MAX: usize = 15;
+
+/// The name of a thread as `comm` shows it: of thread number `index` (from 0), and of a forked one the count of forks of its
+/// task before it; at most 15 bytes.
+///
+/// ```
+/// use schedtwin_workload::code::thread_name;
+/// assert_eq!(thread_name("ui", 3, None), "ui-3");
+/// assert_eq!(thread_name("a-long-name", 3, Some(1)), "a-long-name-3-0");
+/// ```
+pub fn thread_name(task: &str, index: usize, fork: Option<u32>) -> String {
+    let mut name = match fork {
+        Some(fork) => format!("{task}-{index}-{fork:04}"),
+        None => format!("{task}-{index}"),
+    };
+    let end = (0..=NAME_BYTES_MAX.min(name.len())).rev().find(|end| name.is_char_boundary(*end));
+    name.truncate(end.unwrap_or(0));
+    name
+}
+
 /// One step of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Instruction {
-    /// Begins an event; `next` is the next event's (or the phase end's) index.
+pub enum Instruction {
+    /// Begins an event.
     Event {
+        /// The index of the next event, or of the phase's end.
         next: u32,
+        /// Its effect.
         kind: EventKind,
+        /// Whether a job that has begun its work ends here.
         ends_job: bool,
     },
     /// A fixed amount of work.
     Compute {
+        /// How much.
         work: Work,
     },
     /// Pieces of work until `target_us` have passed by the clock.
     ComputeUntil {
+        /// The work of a piece.
         chunk: Work,
+        /// Microseconds from its beginning.
         target_us: u64,
     },
     /// Relative sleep.
     Sleep {
+        /// How long.
         duration: Ns,
     },
     /// A periodic timer; `own`: of the thread, else shared by name.
     Timer {
+        /// Its number, among its thread's own or the shared ones.
         timer: u32,
+        /// Whether it is of the thread.
         own: bool,
+        /// From one expiry to the next.
         period: Ns,
     },
+    /// Takes a mutex.
     Lock {
+        /// Its number.
         mutex: u32,
     },
+    /// Gives it back.
     Unlock {
+        /// Its number.
         mutex: u32,
     },
+    /// Gives the mutex back, waits on the condition, takes the mutex again.
     ConditionWait {
+        /// The condition's number.
         condition: u32,
+        /// The mutex's number.
         mutex: u32,
     },
+    /// Wakes one waiter.
     Signal {
+        /// The condition's number.
         condition: u32,
     },
+    /// Wakes all waiters.
     Broadcast {
+        /// The condition's number.
         condition: u32,
     },
+    /// Counts the thread; the last one wakes all and goes to the `Unlock` behind.
     BarrierArrive {
+        /// Its number.
         barrier: u32,
     },
+    /// Counts the thread out.
     BarrierLeave {
+        /// Its number.
         barrier: u32,
     },
+    /// Adds one, and wakes a waiter.
     SemaphorePost {
+        /// Its number.
         semaphore: u32,
     },
+    /// Takes one, or waits for it.
     SemaphoreWait {
+        /// Its number.
         semaphore: u32,
     },
+    /// `sched_yield()`.
     Yield,
+    /// Starts a thread of a task.
     Fork {
+        /// The task's number.
         task: u32,
     },
     /// The end of one iteration of a phase.
@@ -84,7 +139,7 @@ pub(crate) enum Instruction {
 
 /// The effect of an event on the end of the run and on jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum EventKind {
+pub enum EventKind {
     /// Is skipped when the run is over.
     Plain,
     /// As `Plain`, and it is work of a job (`run`, `runtime`).
@@ -97,15 +152,22 @@ pub(crate) enum EventKind {
 
 /// All tasks of a workload, and what their threads share.
 #[derive(Debug)]
-pub(crate) struct Code {
+pub struct Code {
+    /// The instructions of all phases.
     pub instructions: Vec<Instruction>,
+    /// The phases of all tasks.
     pub phases: Vec<PhaseCode>,
+    /// The tasks, in the order of the file.
     pub tasks: Vec<TaskCode>,
     /// Threads at the start: the task of each, in the order of creation.
     pub start: Vec<u32>,
+    /// How long the run is; `None`: until all threads have ended.
     pub duration: Option<Ns>,
+    /// Number of mutexes.
     pub mutexes: u32,
+    /// Number of conditions.
     pub conditions: u32,
+    /// Number of semaphores.
     pub semaphores: u32,
     /// Of each shared timer, whether it is absolute.
     pub timers: Vec<bool>,
@@ -123,14 +185,18 @@ pub(crate) struct Code {
 
 /// One task.
 #[derive(Debug)]
-pub(crate) struct TaskCode {
+pub struct TaskCode {
+    /// As the file calls it.
     pub name: String,
+    /// From the start of the first thread to its own.
     pub delay: Ns,
     /// `None`: for ever.
     pub loops: Option<u32>,
+    /// The first of its phases.
     pub first_phase: u32,
     /// Behind the last phase.
     pub end_phase: u32,
+    /// Its parameters at the start.
     pub attributes: AttributeCode,
     /// Of each of the task's own timers, whether it is absolute.
     pub timers: Vec<bool>,
@@ -138,10 +204,12 @@ pub(crate) struct TaskCode {
 
 /// One phase.
 #[derive(Debug)]
-pub(crate) struct PhaseCode {
+pub struct PhaseCode {
+    /// Where its instructions begin.
     pub first_instruction: u32,
     /// `None`: for ever.
     pub loops: Option<u32>,
+    /// The parameters that an iteration sets.
     pub attributes: Option<AttributeCode>,
     /// The phase's affinity, or else the task's.
     pub cpus: Option<CpuMask>,
@@ -151,7 +219,8 @@ pub(crate) struct PhaseCode {
 
 /// A change of scheduling parameters.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct AttributeCode {
+pub struct AttributeCode {
+    /// The policy.
     pub policy: Policy,
     /// Nice value or real-time priority; `None`: as it is.
     pub priority: Option<i8>,

@@ -40,13 +40,13 @@
 //! hang there); an event that neither works nor calls the kernel costs [`crate::EVENT_WORK`] when the next
 //! one begins; rt-app's log, memory locking and trace markers take no time.
 
-pub(crate) mod code;
+pub mod code;
 mod main_thread;
 pub(crate) mod memory;
 mod thread;
 
 use crate::MAX_THREADS;
-use code::{AttributeCode, Code, Instruction};
+use code::{AttributeCode, Code, FORKS_MAX, Instruction};
 use main_thread::Main;
 use memory::{Condition, Mutex, Semaphore, Timer};
 use schedtwin_types::{
@@ -59,10 +59,6 @@ use thread::{State, Thread};
 /// rt-app is one process, and all that it starts are its threads.
 const PROCESS: ProcessId = ProcessId(0);
 
-/// rt-app's bound on the forks of one task (`FORKS_LIMIT`).
-const FORKS_MAX: u32 = 1024;
-/// The longest thread name: `TASK_COMM_LEN` without the terminator.
-const NAME_BYTES_MAX: usize = 15;
 /// The start barrier's futex; main's waiting for an exit; then mutexes, conditions, semaphores.
 const START_FUTEX: FutexId = FutexId(0);
 const JOIN_FUTEX: FutexId = FutexId(1);
@@ -247,15 +243,8 @@ impl Programs {
             Some(parent) => (parent.attributes, parent.cpus, parent.group),
             None => (SchedAttr::default(), code.all_cpus, TaskGroupId::ROOT),
         };
-        let name = match parent {
-            Some(_) => format!("{}-{index}-{:04}", definition.name, self.forks[task as usize]),
-            None => format!("{}-{index}", definition.name),
-        };
-        let end = (0..=NAME_BYTES_MAX.min(name.len()))
-            .rev()
-            .find(|end| name.is_char_boundary(*end))
-            .unwrap_or(0);
-        self.names.push(Arc::from(&name[..end]));
+        let fork = parent.map(|_| self.forks[task as usize]);
+        self.names.push(Arc::from(code::thread_name(&definition.name, index, fork)));
         self.threads.push(Thread {
             state: State::Born,
             quiet: false,

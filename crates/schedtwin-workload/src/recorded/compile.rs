@@ -10,6 +10,7 @@ use super::{
     LATENCY_NAMES, Recorded, RecordedThread, Recording, Step, ThreadCode, Ticket, WARMUP,
     WARMUP_PER_THREAD,
 };
+use crate::ThreadChanges;
 use schedtwin_types::fnv::Fnv1a;
 use schedtwin_types::{CpuId, CpuMask, MAX_CPUS, Ns, Policy, ThreadId, Work};
 use std::collections::{BTreeMap, BTreeSet};
@@ -314,6 +315,7 @@ impl<'a> Compiler<'a> {
             policy,
             clamps,
             forked: forked.is_some(),
+            changes: ThreadChanges::default(),
         });
     }
 

@@ -64,8 +64,9 @@ pub use moments::{Moment, Position};
 pub use programs::Done;
 pub(crate) use programs::Replay;
 
-use crate::workload::Checked;
-use crate::{Host, Programs};
+use crate::thread_settings::unmatched;
+use crate::workload::{Changed, Checked};
+use crate::{Host, Programs, ThreadChanges, ThreadSetting};
 use schedtwin_input::Diagnostics;
 use schedtwin_types::{CpuMask, Ns, Policy, ThreadId, Work};
 use std::sync::Arc;
@@ -231,6 +232,22 @@ impl Checked for Recording {
         self.fingerprint.as_bytes()
     }
 
+    fn with_thread_settings(&self, settings: &[ThreadSetting]) -> Option<Changed> {
+        let names = self.code.threads.iter().map(|thread| &*thread.name);
+        let faults = unmatched(settings, names);
+        if !faults.is_empty() {
+            return Some(Err(faults));
+        }
+        let mut code = (*self.code).clone();
+        for thread in &mut code.threads {
+            thread.changes = ThreadChanges::of(&thread.name, settings);
+        }
+        let said: Vec<String> = settings.iter().map(ToString::to_string).collect();
+        let fingerprint = format!("{} {}", self.fingerprint, said.join("; "));
+        let (recorded, moments) = (self.recorded.clone(), self.moments.clone());
+        Some(Ok(Arc::new(Recording { code: Arc::new(code), recorded, fingerprint, moments })))
+    }
+
     /// Nothing in a recording is random, and the twin itself ends a run that is to be shorter.
     fn instantiate(
         &self,
@@ -332,4 +349,6 @@ pub(crate) struct ThreadCode {
     pub clamps: Option<(u16, u16)>,
     /// Another thread starts it.
     pub forked: bool,
+    /// Settings that were put over the recorded ones.
+    pub changes: ThreadChanges,
 }

@@ -120,6 +120,8 @@ struct Thread {
     /// Parameters that the kernel knows: priority, policy and clamps, and the CPUs that it may use.
     known: SchedAttr,
     affinity: Option<u32>,
+    /// The CPUs that a setting binds it to.
+    bound: Option<CpuMask>,
     /// Those of its step.
     prio: i32,
     clamps: Option<(u16, u16)>,
@@ -139,6 +141,7 @@ impl Replay {
             early: 0,
             known: SchedAttr::default(),
             affinity: None,
+            bound: None,
             prio: DEFAULT_PRIO,
             clamps: None,
             computes: 0,
@@ -417,9 +420,10 @@ impl Replay {
                 }
                 Step::Clone(child) => {
                     // It inherits; see State::Born.
-                    let (known, affinity) = (thread.known, thread.affinity);
+                    let (known, affinity, bound) = (thread.known, thread.affinity, thread.bound);
                     let child_thread = &mut self.threads[child.index() - 1];
                     (child_thread.known, child_thread.affinity) = (known, affinity);
+                    child_thread.bound = bound;
                     return Op::Call(clone(child));
                 }
                 Step::Exit => return Op::Exit,
@@ -483,8 +487,12 @@ impl Replay {
             let wanted = mask.map_or(all, |mask| all.and(&self.code.masks[mask as usize]));
             if wanted.is_empty() { all } else { wanted }
         };
-        let (had, wanted) = (cpus(self.threads[index].affinity), cpus(mask));
-        self.threads[index].affinity = mask;
+        let overlaid = self.code.threads[index].changes.cpus;
+        let overlaid = overlaid.map(|cpus| all.and(&cpus)).filter(|cpus| !cpus.is_empty());
+        // What the thread has: of its own, or inherited.
+        let had = self.threads[index].bound.unwrap_or(cpus(self.threads[index].affinity));
+        let wanted = overlaid.unwrap_or(cpus(mask));
+        (self.threads[index].affinity, self.threads[index].bound) = (mask, overlaid);
         (had != wanted).then_some(Syscall::SchedSetaffinity { mask: wanted })
     }
 
@@ -499,6 +507,7 @@ impl Replay {
         if let Some((min, max)) = thread.clamps.filter(said) {
             (wanted.util_min, wanted.util_max) = (Some(min), Some(max));
         }
+        let wanted = self.code.threads[index].changes.applied_to(wanted);
         let had = std::mem::replace(&mut thread.known, wanted);
         (had != wanted).then_some(Syscall::SchedSetattr(wanted))
     }

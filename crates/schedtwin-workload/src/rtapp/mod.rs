@@ -12,7 +12,7 @@
 //! list of *events* that is repeated; an event is one thing that a thread does. Events are matched
 //! by the beginning of their key, so `run0`, `run_b` and a second `run` are all `run`.
 //!
-//! `json` reads the text, `reader` and `task` and `event` check it into a [`model::Model`],
+//! `overlay` changes tasks by their names. `json` reads the text, `reader` and `task` and `event` check it into a [`model::Model`],
 //! [`compile`] turns that into the instructions that `crate::program` interprets.
 //!
 //! The facts are rt-app's own (its tutorial and, where that is silent or wrong, the behaviour of
@@ -30,12 +30,14 @@ pub(crate) mod compile;
 mod event;
 mod json;
 pub(crate) mod model;
+mod overlay;
 pub(crate) mod reader;
 mod task;
 pub(crate) mod taskgroups;
 
-use crate::workload::Checked;
-use crate::{Host, Programs, program};
+use crate::program::code::Code;
+use crate::workload::{Changed, Checked};
+use crate::{Host, Programs, ThreadSetting, program};
 use model::{Attributes, Loops, Model, PolicyName};
 use schedtwin_input::Diagnostics;
 use schedtwin_types::Ns;
@@ -88,7 +90,15 @@ impl Checked for Model {
     }
 
     fn bytes(&self) -> &[u8] {
-        self.source.text.as_bytes()
+        self.identity.as_bytes()
+    }
+
+    fn with_thread_settings(&self, settings: &[ThreadSetting]) -> Option<Changed> {
+        Some(self.overlaid(settings).map(|model| Arc::new(model) as Arc<dyn Checked>))
+    }
+
+    fn code(&self, host: &Host, duration: Option<Ns>) -> Option<Result<Code, Diagnostics>> {
+        Some(compile::compile(self, host, duration))
     }
 
     /// Nothing in rt-app's language is random, so the seed does not matter.

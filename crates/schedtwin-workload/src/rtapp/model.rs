@@ -11,9 +11,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// A checked rt-app file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Model {
     pub source: Arc<Source>,
+    /// The text, and the settings that were put over it: what tells it from others.
+    pub identity: String,
     pub global: Global,
     pub tasks: Vec<Task>,
     pub mutexes: Vec<String>,
@@ -33,7 +35,7 @@ pub(crate) struct Model {
 }
 
 /// The `global` section, as far as it has an effect on the twin.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Global {
     /// Seconds; `None`: until all threads have ended.
     pub duration_s: Option<u32>,
@@ -41,7 +43,7 @@ pub(crate) struct Global {
 }
 
 /// How fast rt-app believes its busy loop to be.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Calibration {
     /// Nanoseconds per loop, as given.
     NsPerLoop(u32),
@@ -52,7 +54,7 @@ pub(crate) enum Calibration {
 }
 
 /// One entry of `tasks`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Task {
     pub name: String,
     /// Threads at the start; 0: only `fork` creates them.
@@ -78,7 +80,7 @@ pub(crate) enum Loops {
 }
 
 /// One phase of a task.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Phase {
     pub loops: Loops,
     pub cpus: Option<CpuList>,
@@ -123,14 +125,14 @@ pub(crate) struct Attributes {
 }
 
 /// A `timer` resource.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TimerDefinition {
     /// Any use with `"mode": "absolute"` makes the timer absolute for all its uses, as in rt-app.
     pub absolute: bool,
 }
 
 /// A `barrier` resource.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct BarrierDefinition {
     pub mutex: u32,
     pub condition: u32,

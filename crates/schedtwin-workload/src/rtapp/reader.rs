@@ -278,6 +278,7 @@ impl Reader {
         }
         self.pending.0.sort_by_key(|fault| fault.span.start);
         Some(Model {
+            identity: source.text.clone(),
             source,
             global,
             tasks,

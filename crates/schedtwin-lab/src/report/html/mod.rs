@@ -284,7 +284,8 @@ fn swatch(kernel: usize) -> Markup {
     html! { span.swatch style=(format!("background:{}", colour(kernel))) {} }
 }
 
-fn page(title: &str, body: Markup) -> String {
+/// A page of its own in the style of all: a title and what stands below.
+pub fn page(title: &str, body: Markup) -> String {
     html! {
         (DOCTYPE)
         html lang="en" {

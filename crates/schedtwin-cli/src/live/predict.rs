@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What the twin says of every setting: from the recordings of the first one and the machine's description alone.
+
+use super::measure::classes_of;
+use super::method_of;
+use crate::arguments::LiveTwin;
+use crate::failure::Failure;
+use crate::output::tell;
+use crate::settings::parse;
+use schedtwin_engine::Scenario;
+use schedtwin_engine::kernel_file::KernelFile;
+use schedtwin_live::folder::{Folder, Plan, Predicted, Prediction, Work};
+use schedtwin_live::judge::Method;
+use schedtwin_live::rows::{Rows, of_twin, replayed};
+use schedtwin_live::settings::Settings;
+use schedtwin_machine::Machine;
+use schedtwin_types::Ns;
+use schedtwin_workload::Workload;
+use std::collections::BTreeSet;
+use std::process::{Command, Stdio};
+
+pub fn predict(folder: &Folder, twin: &LiveTwin, quiet: bool) -> Result<(), Failure> {
+    let plan = folder.plan().map_err(Failure::bad)?;
+    let basis = folder.runs("basis").map_err(Failure::bad)?;
+    let Some((first, _)) = basis.first() else {
+        return Err(Failure::bad("nothing is recorded: `schedtwin live record`"));
+    };
+    let mut inputs = vec!["plan.json".to_owned()];
+    if twin.machine.is_none() {
+        calibrate(folder, &format!("{first}.dat"))?;
+        inputs.push("machine.toml".to_owned());
+    }
+    inputs.extend(twin.kernel.is_none().then(|| "kernel.toml".to_owned()));
+    inputs.extend((plan.work == Work::File).then(|| "work.json".to_owned()));
+    inputs.extend(basis.iter().map(|(name, _)| format!("{name}.dat")));
+    let at = |name: &str| folder.join(name).to_string_lossy().into_owned();
+    let machine = twin.machine.clone().unwrap_or_else(|| at("machine.toml"));
+    let kernel = twin.kernel.clone().unwrap_or_else(|| at("kernel.toml"));
+    let works = works(folder, &plan, &basis, &machine)?;
+    let mut settings = Vec::new();
+    for spelled in &plan.settings {
+        let parsed = parse(spelled)?;
+        if !quiet {
+            tell(&format!("predicts: {parsed}"));
+        }
+        settings.push(of_setting(&plan, &parsed, &works, [&machine, &kernel])?);
+    }
+    let version =
+        format!("{} (model {})", env!("CARGO_PKG_VERSION"), schedtwin_engine::MODEL_VERSION);
+    let hashed = inputs.into_iter().map(|name| Ok((name.clone(), folder.hash_of(&name)?)));
+    let inputs = hashed.collect::<Result<Vec<_>, String>>().map_err(Failure::bad)?;
+    let seal = folder.seal(&Prediction { version, inputs, settings }).map_err(Failure::bad)?;
+    if !quiet {
+        tell(&format!("sealed: blake3 {}", seal.hash));
+    }
+    Ok(())
+}
+
+/// Work for the twin, the seed of each run of it, and from when on it is measured.
+struct Works {
+    works: Vec<(Workload, u64, Ns)>,
+    classes: BTreeSet<String>,
+}
+
+fn works(
+    folder: &Folder,
+    plan: &Plan,
+    basis: &[(String, schedtwin_live::folder::Run)],
+    machine: &str,
+) -> Result<Works, Failure> {
+    if plan.work == Work::File {
+        let path = folder.join("work.json");
+        let workload = Workload::from_path_or_name(&path.to_string_lossy())?;
+        let works = (1..=plan.runs as u64).map(|seed| (workload.clone(), seed, 0)).collect();
+        return Ok(Works { works, classes: classes_of(folder)? });
+    }
+    let machine = Machine::load(machine)?;
+    let mut works = Vec::new();
+    for (at, (name, _)) in basis.iter().enumerate() {
+        let (workload, from) = replayed(&folder.join(&format!("{name}.dat")), &machine)?;
+        works.push((workload, at as u64 + 1, from));
+    }
+    let keys = basis.iter().flat_map(|(_, run)| run.rows.keys());
+    let classes = keys.filter(|key| key.class != schedtwin_live::rows::WHOLE);
+    Ok(Works { works, classes: classes.map(|key| key.class.clone()).collect() })
+}
+
+fn of_setting(
+    plan: &Plan,
+    settings: &Settings,
+    works: &Works,
+    [machine, kernel]: [&str; 2],
+) -> Result<Predicted, Failure> {
+    let method = method_of(plan, settings);
+    if method == Method::None {
+        let notes = vec!["the twin has no such setting for this work".to_owned()];
+        return Ok(Predicted { method, notes, runs: Vec::new() });
+    }
+    let kernel = settings.kernel_spec(kernel);
+    let mut notes = Vec::new();
+    let clamps = |setting: &schedtwin_workload::ThreadSetting| {
+        matches!(
+            setting.value,
+            schedtwin_workload::ThreadValue::UtilMin(_)
+                | schedtwin_workload::ThreadValue::UtilMax(_)
+        )
+    };
+    let file = KernelFile::load(&kernel)?;
+    if settings.threads.iter().any(clamps) && !file.config.uclamp.is_compiled_in() {
+        notes.push("the kernel has no utilisation clamps".to_owned());
+    }
+    let runs: Vec<Rows> = works
+        .works
+        .iter()
+        .map(|(workload, seed, from)| {
+            let workload = workload.with_thread_settings(&settings.threads);
+            let scenario = Scenario::with_workload(machine, &kernel, workload, None)?;
+            Ok(of_twin(&scenario, *seed, &works.classes, *from))
+        })
+        .collect::<Result<_, schedtwin_input::Diagnostics>>()?;
+    Ok(Predicted { method, notes, runs })
+}
+
+/// Measures the costs of this machine in a recording, and writes them into its description.
+fn calibrate(folder: &Folder, recording: &str) -> Result<(), Failure> {
+    let own = std::env::current_exe()
+        .map_err(|error| Failure::bad(format!("failed to find the own program: {error}")))?;
+    let output = Command::new(own)
+        .args(["calibrate", "machine"])
+        .arg(folder.join(recording))
+        .arg("-m")
+        .arg(folder.join("machine.toml"))
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| Failure::bad(format!("failed to calibrate: {error}")))?;
+    let told = String::from_utf8_lossy(&output.stdout).into_owned()
+        + &String::from_utf8_lossy(&output.stderr);
+    folder.write("calibration.txt", &told).map_err(Failure::bad)
+}

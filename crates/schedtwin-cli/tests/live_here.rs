@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `schedtwin live` and `schedtwin settings` on this machine: the protocol is kept and everything is put back. No timing is
+//! judged.
+//!
+//! Recording and switching need root, recording also a mounted tracefs; where these are not, a test says so and passes.
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// There is one machine to be switched.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// A knob that changes nothing where no group has a quota.
+const KNOB: &str = "/proc/sys/kernel/sched_cfs_bandwidth_slice_us";
+
+fn schedtwin() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_schedtwin"))
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    schedtwin().args(arguments).current_dir(folder).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+fn alone() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Whether settings can be switched here.
+fn can_switch() -> bool {
+    let can = fs::OpenOptions::new().write(true).open(KNOB).is_ok();
+    if !can {
+        eprintln!("SKIPPED: switching settings needs root and {KNOB}");
+    }
+    can
+}
+
+/// Whether recording is possible here.
+fn can_record() -> bool {
+    let places = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"].map(PathBuf::from);
+    let usable = |place: &PathBuf| {
+        place.join("instances").exists()
+            && fs::OpenOptions::new().write(true).open(place.join("tracing_on")).is_ok()
+    };
+    let can = places.iter().any(usable);
+    if !can {
+        eprintln!("SKIPPED: recording needs root and a mounted tracefs");
+    }
+    can
+}
+
+fn knob() -> String {
+    fs::read_to_string(KNOB).unwrap().trim().to_owned()
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// Some tenths of a second of work.
+const MIX: &str = r#"{ "tasks": {
+    "ui": { "loop": 60, "run": 1000, "timer": { "ref": "unique", "period": 4000 } },
+    "hogs": { "instance": 2, "loop": 40, "run": 4000, "sleep": 100 } } }"#;
+
+#[test]
+fn a_prediction_is_sealed_before_it_is_measured_and_everything_is_put_back() {
+    let _alone = alone();
+    if !can_record() || !can_switch() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("mix.json"), MIX).unwrap();
+    let was = knob();
+    let other = if was == "4000" { "3000" } else { "4000" };
+    let b = format!("nice hogs=10; cfs_bandwidth_slice_us={other}");
+    let arguments =
+        ["live", "run", "-q", "-w", "mix.json", "--runs", "3", "--b", &b, "--json", "-o", "l"];
+    let done = run(folder.path(), &arguments);
+    assert!(done.status.success(), "{}", said(&done));
+    assert_eq!(knob(), was, "the knob is put back");
+    let live = folder.path().join("l");
+    assert!(!live.join("journal").exists());
+
+    // Sealed before any run was measured, and every run knows the seal.
+    let seal: Value = json(&live.join("prediction.seal"));
+    let mut measured = 0;
+    for entry in fs::read_dir(live.join("measured")).unwrap().flatten() {
+        if entry.path().extension().is_some_and(|extension| extension == "json") {
+            let run = json(&entry.path());
+            assert!(run["began_unix_ns"].as_u64() > seal["sealed_unix_ns"].as_u64());
+            assert_eq!(run["seal"], seal["blake3"]);
+            assert_eq!(run["put_back"], true);
+            assert!(run["rows"].as_array().unwrap().len() > 10, "{run}");
+            measured += 1;
+        }
+    }
+    assert_eq!(measured, 9, "three runs of A, B and the control");
+
+    // Verdicts sum up.
+    let judged: Value = serde_json::from_slice(&done.stdout).unwrap();
+    let (mut rows, mut counted) = (0, 0);
+    for setting in judged["settings"].as_array().unwrap() {
+        let verdicts = setting["verdicts"].as_object().unwrap();
+        let of_setting = setting["rows"].as_array().unwrap();
+        for (verdict, count) in verdicts {
+            let named = of_setting.iter().filter(|row| row["verdict"] == verdict.as_str()).count();
+            assert_eq!(count.as_u64(), Some(named as u64), "{verdict}");
+        }
+        let sum: u64 = verdicts.values().filter_map(Value::as_u64).sum();
+        assert_eq!(sum, of_setting.len() as u64);
+        if setting["control"] == false {
+            rows += of_setting.len() as u64;
+        }
+    }
+    counted +=
+        judged["verdicts"].as_object().unwrap().values().filter_map(Value::as_u64).sum::<u64>();
+    assert_eq!(rows, counted, "the control does not count");
+    assert!(rows > 10);
+    let page = fs::read_to_string(live.join("index.html")).unwrap();
+    assert!(page.contains("<svg") && page.contains("nice hogs=10"));
+
+    // What was sealed is not changed.
+    let prediction = live.join("prediction.json");
+    let text = fs::read_to_string(&prediction).unwrap();
+    fs::write(&prediction, text.replacen("1.", "2.", 1)).unwrap();
+    let refused = run(folder.path(), &["live", "judge", "-o", "l"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(said(&refused).contains("changed after it was sealed"), "{}", said(&refused));
+    fs::write(&prediction, text).unwrap();
+    let again = run(folder.path(), &["live", "predict", "-o", "l"]);
+    assert!(said(&again).contains("a prediction comes before them"), "{}", said(&again));
+    let judged = run(folder.path(), &["live", "judge", "-o", "l"]);
+    assert!(judged.status.success(), "{}", said(&judged));
+}
+
+#[test]
+fn steps_of_a_command_are_taken_apart_in_their_order() {
+    let _alone = alone();
+    if !can_record() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let step = |arguments: &[&str]| run(folder.path(), arguments);
+    let work = ["--control", "", "--runs", "3", "--b", "cpus *=0", "--", "sh", "-c"];
+    let script = "for i in 1 2 3; do ls / | cat; done > /dev/null";
+    let mut first = vec!["live", "record", "-q"];
+    first.extend(work);
+    first.push(script);
+    let recorded = step(&first);
+    assert!(recorded.status.success(), "{}", said(&recorded));
+    let early = step(&["live", "record", "-q"]);
+    assert!(said(&early).contains("now `schedtwin live predict`"), "{}", said(&early));
+    let unjudged = step(&["live", "judge"]);
+    assert_eq!(unjudged.status.code(), Some(2), "{}", said(&unjudged));
+    let twice = step(&first);
+    assert!(said(&twice).contains("is planned already"), "{}", said(&twice));
+    let predicted = step(&["live", "predict", "-q"]);
+    assert!(predicted.status.success(), "{}", said(&predicted));
+    let measured = step(&["live", "record", "-q"]);
+    assert!(measured.status.success(), "{}", said(&measured));
+    let judged = step(&["live", "judge"]);
+    assert!(judged.status.success(), "{}", said(&judged));
+    let text = said(&judged);
+    assert!(text.contains("B: cpus *=0, predicted by replay"), "{text}");
+    assert!(
+        text.contains("ls sleeps") && text.contains("rule (fixed before any result)"),
+        "{text}"
+    );
+}
+
+#[test]
+fn settings_go_back_when_a_command_ends_and_when_schedtwin_is_killed() {
+    let _alone = alone();
+    if !can_switch() {
+        return;
+    }
+    if Path::new("/run/schedtwin/settings.journal").exists() {
+        eprintln!("SKIPPED: settings are applied to this machine already");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let was = knob();
+    let other = if was == "4000" { "3000" } else { "4000" };
+    let set = format!("cfs_bandwidth_slice_us={other}");
+    let apply = ["settings", "apply", "--set", &set];
+    let with = |more: &[&str]| run(folder.path(), &[&apply[..], more].concat());
+
+    let script = with(&["--dry-run"]);
+    assert!(script.status.success(), "{}", said(&script));
+    assert!(said(&script).contains(&format!("echo {other} > {KNOB}")), "{}", said(&script));
+    assert_eq!(knob(), was, "--dry-run changes nothing");
+
+    let during = with(&["--", "cat", KNOB]);
+    assert_eq!(String::from_utf8_lossy(&during.stdout).trim(), other, "{}", said(&during));
+    assert_eq!(knob(), was);
+
+    let kept = with(&[]);
+    assert!(kept.status.success(), "{}", said(&kept));
+    assert_eq!(knob(), other);
+    assert!(said(&with(&[])).contains("settings undo"), "one journal at a time");
+    let undone = run(folder.path(), &["settings", "undo"]);
+    assert!(said(&undone).contains("1 changes are put back"), "{}", said(&undone));
+    assert_eq!(knob(), was);
+    assert!(said(&run(folder.path(), &["settings", "undo"])).contains("nothing is applied"));
+
+    let mut killed =
+        schedtwin().args(apply).args(["--", "sleep", "3"]).stdin(Stdio::null()).spawn().unwrap();
+    wait_for(|| knob() == other);
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    wait_for(|| knob() == was && !Path::new("/run/schedtwin/settings.journal").exists());
+}
+
+/// Waits for something that another process does; a machine may be busy.
+fn wait_for(is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(60), "it does not happen");
+        sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn wrong_settings_and_works_are_told_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("mix.json"), MIX).unwrap();
+    for (arguments, part) in [
+        (&["live", "run", "-w", "mix.json"][..], "give at least one setting with --b"),
+        (&["live", "run", "-w", "mix.json", "--b", "nice hgos=1"], "there are hogs, ui"),
+        (&["live", "run", "-w", "mix.json", "--b", "nice hogs=99"], "-20 to 19"),
+        (&["live", "run", "-w", "mix.json", "--b", "hzz=1"], "there is no setting `hzz`"),
+        (&["live", "run", "--b", "nice a=1"], "a command behind --"),
+        (&["live", "judge", "-o", "none"], "plan.json"),
+        (&["settings", "apply", "--set", "nice a"], "nice THREADS=VALUE"),
+        (&["settings", "apply", "linux-9.9", "--dry-run"], "there is no kernel"),
+    ] {
+        let refused = run(folder.path(), arguments);
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}: {}", said(&refused));
+        assert!(said(&refused).contains(part), "{arguments:?}: {}", said(&refused));
+    }
+    let shown = run(folder.path(), &["settings", "show"]);
+    assert!(said(&shown).contains("sched_rt_runtime_us"), "{}", said(&shown));
+}
+
+/// rt-app and the runner of schedtwin do the same: threads, their work and their sleeps.
+#[test]
+fn rt_app_and_the_runner_agree() {
+    let _alone = alone();
+    if !can_record() {
+        return;
+    }
+    if Command::new("rt-app").arg("--version").output().is_err() {
+        eprintln!("SKIPPED: there is no rt-app");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("mix.json"), MIX).unwrap();
+    let mut sleeps = Vec::new();
+    for runner in ["schedtwin", "rt-app"] {
+        let arguments = [
+            "live",
+            "record",
+            "-q",
+            "-w",
+            "mix.json",
+            "--runs",
+            "3",
+            "--b",
+            "nice hogs=1",
+            "--runner",
+            runner,
+            "-o",
+            runner,
+        ];
+        let recorded = run(folder.path(), &arguments);
+        assert!(recorded.status.success(), "{}", said(&recorded));
+        let basis = json(&folder.path().join(runner).join("basis/00.json"));
+        let of = |class: &str| {
+            let rows = basis["rows"].as_array().unwrap().iter();
+            let mut found = rows.filter(|row| row[0] == class && row[1] == "sleeps");
+            found.next().unwrap()[3].as_f64().unwrap()
+        };
+        sleeps.push([of("ui"), of("hogs")]);
+    }
+    for (own, other) in sleeps[0].iter().zip(sleeps[1]) {
+        assert!((own - other).abs() <= 0.2 * own.max(other), "{sleeps:?}");
+    }
+}

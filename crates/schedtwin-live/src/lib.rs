@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! schedtwin beside a real machine: predict first, then measure.
+//!
+//! | module | purpose |
+//! |---|---|
+//! | [`settings`] | reads, applies and puts back settings of this machine |
+//! | [`runner`] | runs an rt-app file on this machine, from the instructions that the twin interprets |
+//! | [`attributes`] | parameters of any thread |
+//! | [`rows`] | the figures of a run, of the machine or of the twin |
+//! | [`judge`] | the rule by which predictions are judged |
+//! | [`folder`] | the files of a comparison: plan, recordings, the sealed prediction |
+//! | [`report`] | what was found, as text, JSON and a page |
+
+pub mod attributes;
+pub mod folder;
+pub mod judge;
+pub mod report;
+pub mod rows;
+pub mod runner;
+pub mod settings;
