@@ -14,6 +14,7 @@ mod origin;
 mod parting;
 #[cfg(test)]
 mod tests;
+mod ticks;
 
 use crate::result::Metric;
 use handlers::Handlers;
@@ -34,6 +35,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
+use ticks::Ticks;
 
 pub use costs::{MeasuredCosts, MeasuredKey, SAMPLES_LEAST, Spread, measure_costs};
 pub use device::{Capacities, Device, FEW_FREQUENCIES, RecordedCluster, cpu_list, cpus_text};
@@ -173,7 +175,7 @@ fn read_with(
         return Err(damaged(name, source.report()));
     }
     let trace = feed.summary(&source);
-    let Feed { mut builder, too_long, unknown, waking, .. } = feed;
+    let Feed { mut builder, too_long, unknown, waking, ticks, .. } = feed;
     if too_long {
         let help = "--duration replays its beginning only".to_owned();
         return Err(refusal(name, "the trace is longer than a day", Some(help)));
@@ -197,7 +199,7 @@ fn read_with(
         return Err(refusal(name, "the trace has no length: all its events are at one time", None));
     }
     Ok(TraceRecording {
-        origin: Origin::of(&trace, &recorded),
+        origin: Origin::of(&trace, &recorded, ticks.hz()),
         moments: recording.moments().clone(),
         workload: Workload::recorded(short_name(name), recording),
         recorded,
@@ -252,6 +254,7 @@ struct Feed {
     unknown: u64,
     waking: u64,
     handlers: Handlers,
+    ticks: Ticks,
     /// Events, and those that are not used, by the number of their tracepoint's name.
     counts: Vec<(u64, u64)>,
 }
@@ -270,6 +273,7 @@ impl Feed {
         }
         let cpu = event.cpu.index();
         self.handlers.event(event, names);
+        self.ticks.event(event, names);
         if at.saturating_sub(start) < self.skip {
             // Clocks go on with the frequency that they have.
             if let TraceEventKind::Frequency { cpu, khz } = event.kind {

@@ -52,37 +52,40 @@ pub struct Decoder {
     symbols: Symbols,
 }
 
-/// The kernel's symbols: the text of `/proc/kallsyms`, and the place of each line's name by its address.
+/// The kernel's symbols: the text of `/proc/kallsyms`, and by address the place of each name, found when the first is
+/// asked for.
 #[derive(Clone, Debug, Default)]
 struct Symbols {
-    text: String,
-    names: Vec<(u64, u32)>,
+    text: Vec<u8>,
+    names: Option<Vec<(u64, u32)>>,
 }
 
 impl Symbols {
-    fn of(text: String) -> Symbols {
+    /// The places of names in lines of `ADDRESS TYPE NAME [MODULE]`, by address.
+    fn places(text: &[u8]) -> Vec<(u64, u32)> {
         let mut names = Vec::new();
         let mut at = 0;
-        for line in text.split_inclusive('\n') {
-            // ADDRESS TYPE NAME [MODULE]
-            let mut words = line.splitn(3, ' ');
-            let address = words.next().and_then(|word| u64::from_str_radix(word, 16).ok());
-            if let (Some(address @ 1..), Some(kind), Some(_)) =
-                (address, words.next(), words.next())
+        for line in text.split_inclusive(|byte| *byte == b'\n') {
+            let mut spaces = memchr::memchr_iter(b' ', line);
+            if let (Some(first), Some(second)) = (spaces.next(), spaces.next())
+                && let Ok(address) = std::str::from_utf8(&line[..first])
+                && let Ok(address @ 1..) = u64::from_str_radix(address, 16)
             {
-                let before = line.find(' ').unwrap_or(0) + 1 + kind.len() + 1;
-                names.push((address, (at + before) as u32));
+                names.push((address, (at + second + 1) as u32));
             }
             at += line.len();
         }
         names.sort_unstable();
-        Symbols { text, names }
+        names
     }
 
     /// The function that begins at that address.
-    fn name(&self, address: u64) -> Option<&str> {
-        let place = self.names.binary_search_by_key(&address, |(address, _)| *address).ok()?;
-        self.text[self.names[place].1 as usize..].split_whitespace().next()
+    fn name(&mut self, address: u64) -> Option<&str> {
+        let names = self.names.get_or_insert_with(|| Symbols::places(&self.text));
+        let place = names.binary_search_by_key(&address, |(address, _)| *address).ok()?;
+        let rest = &self.text[names[place].1 as usize..];
+        let end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
+        std::str::from_utf8(&rest[..end]).ok()
     }
 }
 
@@ -353,8 +356,8 @@ impl Decoder {
     }
 
     /// Takes the text of `/proc/kallsyms`.
-    pub fn add_symbols(&mut self, kallsyms: String) {
-        self.symbols = Symbols::of(kallsyms);
+    pub fn add_symbols(&mut self, kallsyms: Vec<u8>) {
+        self.symbols = Symbols { text: kallsyms, names: None };
     }
 
     /// Whether any tracepoint is known.

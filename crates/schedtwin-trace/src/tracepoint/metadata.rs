@@ -297,7 +297,7 @@ pub fn read_kallsyms<R: Read>(bytes: &mut Bytes<R>, found: &mut Found) -> Result
     if size > TEXT_BYTES_MAX || !found.decoder.names_functions() {
         return bytes.skip(size, "list of symbols");
     }
-    let text = bytes.text(size, TEXT_BYTES_MAX, "list of symbols")?;
+    let text = bytes.bytes(size, TEXT_BYTES_MAX, "list of symbols")?;
     found.decoder.add_symbols(text);
     Ok(())
 }
