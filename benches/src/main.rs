@@ -4,6 +4,7 @@
 use clap::{Parser, Subcommand, ValueEnum};
 use schedtwin_benches::{budget, clamps, cpus, guard, measure, scale, traces, w1};
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 #[derive(Parser)]
@@ -68,7 +69,10 @@ enum What {
         milliseconds: u64,
     },
     /// Events of recordings read a second
-    Traces,
+    Traces {
+        /// Further files to read
+        files: Vec<PathBuf>,
+    },
     /// One run; prints the peak of this process's memory, KiB
     Case {
         /// What it writes
@@ -111,8 +115,8 @@ fn main() -> ExitCode {
             cpus::case(&machine, cpus, milliseconds);
             println!("{}", measure::peak_kib().unwrap_or(0));
         }
-        What::Traces => {
-            if let Err(fault) = traces::report() {
+        What::Traces { files } => {
+            if let Err(fault) = traces::report(&files) {
                 eprintln!("error: failed to read recordings: {fault}");
                 return ExitCode::FAILURE;
             }

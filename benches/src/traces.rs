@@ -2,15 +2,17 @@
 //! The cost of reading a recording: events a second on one thread, by format and wrapper.
 //!
 //! The recording is the twin's own ftrace text of a built-in workload, in memory; the real ones beside the repository are read as
-//! well where they are there. The bar is two million events a second from text that is not packed.
+//! well where they are there, and those that the command line names. The bar is two million events a second from text that
+//! is not packed, and five from binary formats.
 
 use crate::measure::{median, peak_kib, timed};
 use crate::w1::table;
 use schedtwin_engine::{RunOptions, Scenario};
 use schedtwin_trace::event::TraceSource;
+use schedtwin_trace::event_out::{EventPerfetto, EventSink, EventTraceDat, write_events};
 use schedtwin_trace::sources;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Events a second from text.
 pub const BAR: f64 = 2e6;
@@ -31,8 +33,8 @@ const RECORDINGS: [&str; 2] = [
     "xiaomi_launcher_scroll_all_the_time.ftrace.txt.xz",
 ];
 
-/// Prints the table.
-pub fn report() -> io::Result<()> {
+/// Prints the table; `others`: further files to read.
+pub fn report(others: &[PathBuf]) -> io::Result<()> {
     let mut rows = table(["recording", "MB", "events", "events/s", "bar"]);
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("trace.txt");
@@ -47,7 +49,25 @@ pub fn report() -> io::Result<()> {
     let perfetto = folder.path().join("trace.pftrace");
     let options = RunOptions { trace: Some(perfetto.clone()), ..RunOptions::default() };
     scenario.run(1, options).map_err(|error| io::Error::other(error.to_string()))?;
-    rows.add_row(row("the same as of Perfetto", &std::fs::read(&perfetto)?, Some(BINARY_BAR))?);
+    rows.add_row(row("a run's Perfetto trace", &std::fs::read(&perfetto)?, Some(BINARY_BAR))?);
+    for (name, file) in
+        [("the twin's as Perfetto", "a.pftrace"), ("the twin's as trace.dat", "a.dat")]
+    {
+        let to = folder.path().join(file);
+        let mut source = sources::read(&text[..]).map_err(io::Error::other)?;
+        let header = source.header().clone();
+        let sink: Box<dyn EventSink> = match file {
+            "a.dat" => Box::new(EventTraceDat::create(&to, &header)?),
+            _ => Box::new(EventPerfetto::create(&to, &header)?),
+        };
+        write_events(&mut *source, sink)
+            .map_err(|failed| io::Error::other(format!("{failed:?}")))?;
+        rows.add_row(row(name, &std::fs::read(&to)?, Some(BINARY_BAR))?);
+    }
+    for path in others {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        rows.add_row(row(&name, &std::fs::read(path)?, None)?);
+    }
     let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/traces");
     for name in BINARY_RECORDINGS {
         let Ok(packed) = std::fs::read(recordings.join(name)) else {

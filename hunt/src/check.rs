@@ -219,15 +219,17 @@ fn adds_up(scenario: &Scenario, json: &serde_json::Value, seen: &[Seen]) {
             let asked: u64 = rested.iter().map(|(ns, _)| ns).sum();
             assert!(idle <= asked, "JSON: cpu{index} is idle {idle} of {asked}");
             assert!(polls || idle == asked, "JSON: idle states of cpu{index}: {idle} of {asked}");
-            // Paths of the kernel in the idle task are neither.
-            let (sum, most) = (busy + idle, span + seen[index].beyond_ns);
-            assert!(sum <= most, "JSON: cpu{index} is busy {busy}, idle {idle} of {span}");
+            // The rest are paths of the kernel in the idle task.
+            let paths = cpu["idle_loop_ns"].as_u64().expect("JSON: idle_loop_ns");
+            assert_eq!(idle + paths, seen[index].idle_ns, "JSON: idle task of cpu{index}");
+            assert_eq!(busy + idle + paths, span, "JSON: times of cpu{index} add up");
         }
     }
     let Some(all) = metric(json, "energy", &[]) else { return };
     let parts = energy_of_parts(scenario, json);
-    let rounding = 1e-5 * (1.0 + all.abs());
-    assert!((all - parts).abs() < rounding, "JSON: energy {all} mJ, its parts {parts} mJ");
+    // A picojoule, and what a sum of so many doubles may be off.
+    let rounding = 1e-9 + 1e-14 * all.abs();
+    assert!((all - parts).abs() <= rounding, "JSON: energy {all} mJ, its parts {parts} mJ");
     for value in labelled(json, "energy", "domain") {
         assert!(value >= 0.0, "JSON: energy below zero");
     }

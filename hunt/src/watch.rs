@@ -22,32 +22,49 @@ enum Stage {
 #[derive(Clone, Debug)]
 struct Cpu {
     running: TaskId,
-    since: Ns,
     last: Ns,
-    busy_ns: Ns,
-    idle_ns: Ns,
+    /// When each task before the present one left, and whether that was the idle task.
+    left: Vec<(Ns, bool)>,
     /// The idle state that the kernel is in, and since when.
     resting: Option<(usize, Ns)>,
-    /// By idle state: time from its way in to its way out, and how often.
-    rested: Vec<(Ns, u64)>,
+    /// Idle states, each from its way in to its way out.
+    rests: Vec<(usize, Ns, Ns)>,
 }
 
 impl Cpu {
     /// The kernel is back from the state that it asked for.
     fn leave_idle(&mut self, at: Ns) {
-        let Some((state, since)) = self.resting.take() else { return };
-        if self.rested.len() <= state {
-            self.rested.resize(state + 1, (0, 0));
+        if let Some((state, since)) = self.resting.take() {
+            self.rests.push((state, since, at));
         }
-        self.rested[state].0 += at.saturating_sub(since);
-        self.rested[state].1 += 1;
+    }
+
+    /// Time of all tasks but the idle one, and of that, until the end.
+    fn times(&self, end: Ns) -> (Ns, Ns) {
+        let (mut busy, mut idle, mut since) = (0, 0, 0);
+        for (at, was_idle) in self.left.iter().chain([&(end, self.running.is_idle())]) {
+            *if *was_idle { &mut idle } else { &mut busy } += end.min(*at) - end.min(since);
+            since = *at;
+        }
+        (busy, idle)
+    }
+
+    /// By idle state: time from its way in to its way out until the end, and how often.
+    fn rested(&self, end: Ns) -> Vec<(Ns, u64)> {
+        let states = self.rests.iter().map(|(state, ..)| state + 1).max().unwrap_or(0);
+        let mut rested = vec![(0, 0); states];
+        for (state, since, until) in &self.rests {
+            rested[*state].0 += end.min(*until).saturating_sub(end.min(*since));
+            rested[*state].1 += 1;
+        }
+        rested
     }
 }
 
 /// The state of a CPU that facts alone tell.
 pub struct Seen {
-    /// How far a path that was under way reached beyond the end.
-    pub beyond_ns: Ns,
+    /// Time of the idle task.
+    pub idle_ns: Ns,
     /// By idle state: time between asking for it and being back, and how often.
     pub rested: Vec<(Ns, u64)>,
 }
@@ -65,12 +82,10 @@ impl Watch {
     pub fn new(nr_cpus: usize) -> Watch {
         let cpu = Cpu {
             running: TaskId::IDLE,
-            since: 0,
             last: 0,
-            busy_ns: 0,
-            idle_ns: 0,
+            left: Vec::new(),
             resting: None,
-            rested: Vec::new(),
+            rests: Vec::new(),
         };
         let tasks = vec![(Stage::Running, true)];
         Watch { cpus: vec![cpu; nr_cpus], tasks, switches: 0 }
@@ -79,32 +94,24 @@ impl Watch {
     /// The end: what is open is closed, and the sums are those that the result tells. Returns by CPU what was seen.
     pub fn finish(mut self, result: &RunResult) -> Vec<Seen> {
         let end = result.simulated_ns;
+        let mut seen = Vec::with_capacity(self.cpus.len());
         for (index, cpu) in self.cpus.iter_mut().enumerate() {
-            let close = end.max(cpu.since);
-            let open = close - cpu.since;
-            if cpu.running.is_idle() {
-                cpu.idle_ns += open;
-            } else {
-                cpu.busy_ns += open;
-            }
-            assert_eq!(cpu.busy_ns + cpu.idle_ns, close, "watch: cpu{index} run + idle = span");
-            assert_eq!(cpu.busy_ns, result.cpus[index].busy_ns, "watch: cpu{index} busy time");
+            cpu.leave_idle(end);
+            let (busy_ns, idle_ns) = cpu.times(end);
+            assert_eq!(busy_ns + idle_ns, end, "watch: cpu{index} run + idle = span");
+            assert_eq!(busy_ns, result.cpus[index].busy_ns, "watch: cpu{index} busy time");
+            seen.push(Seen { idle_ns, rested: cpu.rested(end) });
         }
         let told: u64 = result.tasks.iter().map(|task| task.switches).sum();
         assert!(told <= self.switches, "watch: {told} switches to tasks of {}", self.switches);
-        let seen = |mut cpu: Cpu| {
-            cpu.leave_idle(end);
-            Seen { beyond_ns: cpu.last.saturating_sub(end), rested: cpu.rested }
-        };
-        self.cpus.into_iter().map(seen).collect()
+        seen
     }
 
     fn switch(&mut self, fact: &Fact, prev: TaskId, next: TaskId, state: TaskState) {
-        let cpu = self.cpus[fact.cpu.index()].clone();
+        let running = self.cpus[fact.cpu.index()].running;
         self.switches += 1;
-        assert_eq!(prev, cpu.running, "watch: who leaves is who ran: {fact:?}");
+        assert_eq!(prev, running, "watch: who leaves is who ran: {fact:?}");
         assert_ne!(prev, next, "watch: a switch is between two: {fact:?}");
-        let time = fact.at - cpu.since;
         if !prev.is_idle() {
             let stage = self.tasks[prev.index()].0;
             let left = match state {
@@ -125,8 +132,8 @@ impl Watch {
             self.tasks[next.index()].0 = Stage::Running;
         }
         let c = &mut self.cpus[fact.cpu.index()];
-        *if prev.is_idle() { &mut c.idle_ns } else { &mut c.busy_ns } += time;
-        (c.running, c.since) = (next, fact.at);
+        c.left.push((fact.at, prev.is_idle()));
+        c.running = next;
     }
 }
 
@@ -140,12 +147,9 @@ impl Observer for Watch {
 
     fn fact(&mut self, fact: &Fact) {
         let Fact { at, cpu, kind } = *fact;
-        // A thermal limit changes a frequency from outside of any CPU, whose path may reach beyond that moment.
-        if !matches!(kind, FactKind::Frequency { .. }) {
-            let last = &mut self.cpus[cpu.index()].last;
-            assert!(at >= *last, "watch: a CPU's facts go forward in time: {fact:?}");
-            *last = at;
-        }
+        let last = &mut self.cpus[cpu.index()].last;
+        assert!(at >= *last, "watch: a CPU's facts go forward in time: {fact:?}");
+        *last = at;
         match kind {
             FactKind::Switch { prev, next, prev_state } => {
                 self.switch(fact, prev, next, prev_state);

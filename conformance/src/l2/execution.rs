@@ -11,7 +11,7 @@ use schedtwin_engine::twin::Twin;
 use schedtwin_input::Diagnostics;
 use schedtwin_trace::event::{Left, SourceFault, TraceEventKind, TraceSource};
 use schedtwin_trace::sources;
-use schedtwin_trace::{Destination, FtraceText, Meta};
+use schedtwin_trace::{Destination, FtraceText, GrowingFile, Meta};
 use schedtwin_types::{CpuMask, Ns};
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
@@ -157,8 +157,11 @@ pub fn twin_trace(
     };
     let text = Text::default();
     let nr_clocks = scenario.machine().domains.len();
-    let mut output =
-        Output::new(Some(Box::new(FtraceText::new(text.clone(), meta))), None, nr_clocks);
+    let mut output = Output::new(
+        Some(GrowingFile::none(Box::new(FtraceText::new(text.clone(), meta)))),
+        None,
+        nr_clocks,
+    );
     let mut twin: Twin = scenario.twin(seeds.twin);
     twin.introduce(&mut output);
     // The last facts are stamped up to a path's cost ahead of the event.

@@ -5,15 +5,19 @@ mod import;
 mod live;
 mod study;
 mod sweep;
+pub mod tip;
 mod tune;
 
 use std::path::PathBuf;
 
+use bytesize::ByteSize;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use schedtwin_engine::output::MaxSize;
 use schedtwin_input::Diagnostics;
 use schedtwin_lab::compare::{DEFAULT_ITERATIONS, MOST_ITERATIONS};
 use schedtwin_lab::report::{Extent, Format, Layout};
 use schedtwin_lab::selector::Selector;
+use schedtwin_trace::event_out::TableFormat;
 use schedtwin_types::{Duration, Ns};
 
 use crate::percent;
@@ -130,7 +134,7 @@ pub enum Command {
     /// Run the work of a recorded trace on other kernels, and say how far to trust the result
     #[command(after_help = REPLAY_EXAMPLES, allow_negative_numbers = true)]
     Replay(Replay),
-    /// Convert a record or trace that schedtwin wrote into another format
+    /// Convert a run's record or trace, or a device's recording, into another format
     #[command(after_help = CONVERT_EXAMPLES)]
     Convert(Convert),
     /// Compare a kernel with itself and count the differences that are called significant
@@ -159,6 +163,7 @@ Examples:
   schedtwin run -m uniform8 -w w1 -k linux-7.3 --duration 10s --format json
   schedtwin run -m pixel6 -w ui-phone --duration 1s --metric power,energy,idle_residency
   schedtwin run -m pixel6 -w app.json --trace out.pftrace        open it in ui.perfetto.dev
+  schedtwin run -m pixel6 -w app.json --trace out.pftrace --decisions   with each decision's reason
   schedtwin run -m pixel6 -w app.json --record out.rec           for schedtwin explain
   schedtwin run -m pixel6 -w app.json --html page.html           figures: clocks, idle states, power
   schedtwin run -m pixel6 -w ui-phone --value power.mean -n 5    one number and its error, for optimisers
@@ -195,6 +200,7 @@ Examples:
   schedtwin replay trace.txt -m pixel6 --recorded-on uniform8 -k linux-7.3
   zcat trace.txt.gz | schedtwin replay - -m pixel6 -k linux-7.3
   schedtwin replay ... --html report.html --fail-if 'power>+5%'      as for compare
+  schedtwin replay trace.dat -m pixel6 -k linux-7.3 --first-difference   where it parts from the recording
 TRACE is ftrace text, trace.dat, perf.data or a Perfetto trace. To record one: schedtwin record, or
   trace-cmd record -e sched_switch -e sched_waking -e sched_wakeup -e sched_wakeup_new \\
     -e sched_process_fork -e cpu_frequency -e cpu_idle COMMAND
@@ -205,11 +211,15 @@ const CONVERT_EXAMPLES: &str = "\
 Examples:
   schedtwin run -m pixel6 -w ui-phone --record out.rec      a record has everything
   schedtwin convert out.rec out.pftrace                     open it in ui.perfetto.dev
+  schedtwin convert out.rec out.pftrace --decisions         with each decision's reason
   schedtwin convert out.rec out.txt                         ftrace text, for LISA, TRAPpy and grep
   schedtwin convert out.rec out.jsonl                       JSON Lines, for jq
   schedtwin convert out.pftrace out.rec                     a trace has no decisions
-The ending of OUT selects the format: .pftrace, .perfetto-trace, .pb; .txt, .ftrace; .rec, .record, .jsonl.
-Recordings of devices (ftrace text) are not converted: `schedtwin replay` reads them.";
+  schedtwin convert out.pftrace out.dat                     for trace-cmd, KernelShark and LISA
+  schedtwin convert trace.pftrace tables/ --tables csv      a table for each tracepoint, LISA's columns
+  schedtwin convert trace.dat app.json -m pixel6            an rt-app file to read and change
+IN is also a recording of a device: ftrace text, trace.dat, perf.data, Perfetto, plain or packed. The
+format is found by its content. What OUT has no place for is counted and named.";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
@@ -350,7 +360,7 @@ pub struct Run {
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Print one number instead of a table, for optimisers: the metric, and half the width of its 95% interval
-    #[arg(long, value_name = "METRIC", conflicts_with_all = ["trace", "record", "html", "format", "more", "per_cpu", "all", "metrics"])]
+    #[arg(long, value_name = "METRIC", conflicts_with_all = ["trace", "decisions", "record", "html", "format", "more", "per_cpu", "all", "metrics"])]
     pub value: Option<String>,
     /// Of --value: the mean of so many runs, with seeds SEED, SEED+1, ...
     #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(1..=MOST_ITERATIONS as u64),
@@ -359,9 +369,14 @@ pub struct Run {
     /// Write a trace for other tools; the ending of the name selects the format: .pftrace, .txt
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
+    /// In a Perfetto trace, also show the kernel's decisions with their rules and inputs, on a track for each CPU
+    #[arg(long, requires = "trace")]
+    pub decisions: bool,
     /// Write a record for `schedtwin explain`: packed, or JSON Lines if its name ends in .jsonl
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    #[command(flatten)]
+    pub size: FileSize,
     /// Also write an HTML report with figures: one file, which loads nothing from elsewhere
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
@@ -515,9 +530,14 @@ pub struct Replay {
     /// Write a trace of the first kernel's first run; the ending of the name selects the format: .pftrace, .txt
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
+    /// In a Perfetto trace, also show the kernel's decisions with their rules and inputs, on a track for each CPU
+    #[arg(long, requires = "trace")]
+    pub decisions: bool,
     /// Write a record of the first kernel's first run for `schedtwin explain`: packed, or JSON Lines (.jsonl)
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    #[command(flatten)]
+    pub size: FileSize,
     /// Exit with 1 if this holds, e.g. 'power>+5%'; may be given again. Doubtful rows do not count unless
     /// --fail-on-doubtful is given
     #[arg(long = "fail-if", value_name = "CONDITION")]
@@ -526,7 +546,8 @@ pub struct Replay {
     /// recording
     #[arg(long, requires = "fail_if")]
     pub fail_on_doubtful: bool,
-    /// Print the first decision where the executions of the first seed diverge, and the reason, instead of a table
+    /// Instead of a table, print where the replay first differs from the recording, and the twin's reason; with several
+    /// kernels, the first decision where their replays diverge. Of the first seed
     #[arg(long, conflicts_with_all = ["fail_if", "format", "html", "trace", "record", "more", "per_cpu", "all", "metrics"])]
     pub first_difference: bool,
     /// Print whether the verdict on the first half of the recording holds for its second half, instead of a table: both are
@@ -541,6 +562,31 @@ pub struct Replay {
     pub threads: Option<u64>,
     #[command(flatten)]
     pub printing: Printing,
+}
+
+/// How large trace and record may get.
+#[derive(Args)]
+pub struct FileSize {
+    /// Let the trace and the record, each, grow to about this size, e.g. 500MB: then the file ends, and the run
+    /// goes on
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_size: Option<u64>,
+    /// With --max-size: the run ends with the file
+    #[arg(long, requires = "max_size")]
+    stop_when_full: bool,
+}
+
+impl FileSize {
+    pub fn max(&self) -> Option<MaxSize> {
+        self.max_size.map(|bytes| MaxSize { bytes, ends_run: self.stop_when_full })
+    }
+}
+
+fn parse_size(text: &str) -> Result<u64, String> {
+    match text.parse::<ByteSize>() {
+        Ok(size) if size.as_u64() > 0 => Ok(size.as_u64()),
+        _ => Err("a size is written 500MB or 2GB".to_string()),
+    }
 }
 
 #[derive(Args)]
@@ -686,13 +732,42 @@ pub struct Convert {
     /// A record or trace of a run, or a recording of a device in any format that replay reads
     #[arg(value_name = "IN")]
     pub from: PathBuf,
-    /// The file to write; the ending of the name selects the format: .pftrace, .txt, .rec, .jsonl (records: of runs only); .json is an rt-app file;
-    /// a folder, written with a / at its end, gets a CSV table for each tracepoint
+    /// The file to write; the ending of its name selects the format: .pftrace (Perfetto), .txt (ftrace text), .dat
+    /// (trace.dat), .json (an rt-app file), .rec and .jsonl (records: of runs only); a folder, written with a / at its
+    /// end, gets a table for each tracepoint
     #[arg(value_name = "OUT")]
     pub to: PathBuf,
     /// The machine that the recording was made on: makes work of time in an rt-app file
     #[arg(short, long, value_name = "MACHINE")]
     pub machine: Option<String>,
+    /// From a record to a Perfetto trace: also show the kernel's decisions with their rules and inputs
+    #[arg(long)]
+    pub decisions: bool,
+    /// The format of the tables in a folder [default: csv]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub tables: Option<Tables>,
+}
+
+/// The format of a folder of tables.
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Tables {
+    /// Text, for everything
+    #[default]
+    Csv,
+    /// Apache Parquet (builds with the feature `parquet`)
+    Parquet,
+    /// Arrow's IPC files (builds with the feature `arrow`)
+    Arrow,
+}
+
+impl From<Tables> for TableFormat {
+    fn from(tables: Tables) -> TableFormat {
+        match tables {
+            Tables::Csv => TableFormat::Csv,
+            Tables::Parquet => TableFormat::Parquet,
+            Tables::Arrow => TableFormat::Arrow,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -3,10 +3,12 @@
 
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use bytesize::ByteSize;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use schedtwin_lab::Progress;
 
@@ -60,7 +62,11 @@ fn message(progress: &Progress, elapsed: Duration) -> String {
         _ => format!("ETA {:.0}s", elapsed.as_secs_f64() * (1.0 - fraction) / fraction),
     };
     let (done, expected) = (progress.done_runs(), progress.expected_runs());
-    format!("{:>3.0}%  {done}/{expected} runs  {eta}", 100.0 * fraction)
+    let written = match progress.written().load(Ordering::Relaxed) {
+        0 => String::new(),
+        bytes => format!("  {} written", ByteSize::b(bytes).display().si()),
+    };
+    format!("{:>3.0}%  {done}/{expected} runs{written}  {eta}", 100.0 * fraction)
 }
 
 impl Drop for Bar {

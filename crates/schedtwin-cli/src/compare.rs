@@ -83,6 +83,13 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
                     .notices
                     .push(format!("{name} differs from {} in {differs}", columns[0].kernel));
             }
+            if let Some(code) = column.scenario.kernel().same_code_under_another_name(base) {
+                comparison.notices.push(format!(
+                    "{code} is the same C in both trees: what was changed is in a file that {} does not take from its \
+                     tree (cpuidle=teo takes teo.c, cpuidle=menu menu.c, cpufreq=schedutil cpufreq_schedutil.c)",
+                    column.kernel
+                ));
+            }
         }
         for notice in columns.iter().flat_map(|column| column.scenario.notices()).rev() {
             if !comparison.notices.contains(&notice) {

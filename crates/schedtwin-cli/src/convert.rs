@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedtwin convert`: runs and recordings from one format to another.
 //!
-//! | from | to `.rec`, `.jsonl` | to `.pftrace`, `.txt` | to a folder | to `.json` |
-//! |---|---|---|---|---|
-//! | a record of a run | everything | what the format holds | - | - |
-//! | a recording in any format | - | its events | a table for each tracepoint | an rt-app file |
+//! | from | to `.rec`, `.jsonl` | to `.pftrace`, `.txt` | to `.dat` | to a folder | to `.json` |
+//! |---|---|---|---|---|---|
+//! | a record of a run | everything | what the format holds | - | - | - |
+//! | a recording in any format | - | its events | its events | a table for each tracepoint | an rt-app file |
 //!
 //! A Perfetto trace that schedtwin wrote counts as both.
 
@@ -17,28 +17,36 @@ use schedtwin_machine::Machine;
 use schedtwin_trace::convert::{is_record, is_run};
 use schedtwin_trace::event::{SourceFault, TraceSource};
 use schedtwin_trace::event_out::{
-    EventPerfetto, EventSink, EventTables, EventText, Failed, write_events,
+    EventPerfetto, EventSink, EventTables, EventText, EventTraceDat, Failed, TableFormat,
+    write_events,
 };
-use schedtwin_trace::{AtomicFile, Destination, Format, sources};
+use schedtwin_trace::{AtomicFile, Destination, Detail, Format, sources};
 
 use crate::arguments::Convert;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{shown, tell};
-use crate::run::writable;
+use crate::run::{detail_of, writable};
 
 /// Converts, and says on stderr what the new format had no place for.
 pub fn convert(arguments: &Convert) -> Result<(), Failure> {
-    let Convert { from, to, machine } = arguments;
+    let Convert { from, to, machine, decisions, tables: table_format } = arguments;
     if names_a_folder(to) {
-        return tables(from, to);
+        return tables(from, to, table_format.unwrap_or_default().into());
     }
-    let rtapp = to.extension().is_some_and(|ending| ending == "json");
+    if table_format.is_some() {
+        return Err(Failure::bad(format!(
+            "failed to write {}: --tables is for a folder, whose name ends in /",
+            shown(to)
+        )));
+    }
+    let ends_in = |wanted: &str| to.extension().is_some_and(|ending| ending == wanted);
+    let (rtapp, trace_dat) = (ends_in("json"), ends_in("dat"));
     let format = Format::from_path(to);
-    if format.is_none() && !rtapp {
+    if format.is_none() && !rtapp && !trace_dat {
         let message = format!(
-            "failed to write {}: the name of a trace or record ends in {}, that of an rt-app file in .json, and that \
-             of a folder for tables in /",
+            "failed to write {}: the name of a trace or record ends in {}, that of a trace.dat in .dat, that of an \
+             rt-app file in .json, and that of a folder for tables in /",
             shown(to),
             Format::ENDINGS
         );
@@ -50,23 +58,41 @@ pub fn convert(arguments: &Convert) -> Result<(), Failure> {
         let message = format!("failed to convert {}: OUT is the same file", shown(from));
         return Err(Failure::bad(message));
     }
-    let Some(format) = format else { return rtapp_file(from, to, machine.as_deref()) };
     let failed = |error: io::Error| Failure::of_file("convert", from, &error);
+    if trace_dat {
+        if is_record(from).map_err(failed)? {
+            let hint = "convert it to .pftrace first, and that to .dat";
+            return Err(Failure::bad(format!(
+                "failed to convert {}: it is a record; {hint}",
+                shown(from)
+            )));
+        }
+        interrupt::guard(to);
+        return events_as_trace_dat(from, to);
+    }
+    let Some(format) = format else { return rtapp_file(from, to, machine.as_deref()) };
     // Only what a run wrote has the facts of a record.
     let of_run = matches!(format, Format::Record | Format::PackedRecord)
         || is_record(from).map_err(failed)?
         || is_run(from).map_err(failed)?;
+    let detail = detail_of(to, *decisions)?;
+    if *decisions && !of_run {
+        return Err(Failure::bad(format!(
+            "failed to convert {}: only a record of a run has decisions",
+            shown(from)
+        )));
+    }
     interrupt::guard(to);
-    if of_run { run(from, to, format) } else { events(from, to, format) }
+    if of_run { run(from, to, format, detail) } else { events(from, to, format) }
 }
 
 /// A record or a trace of a run.
-fn run(from: &Path, to: &Path, format: Format) -> Result<(), Failure> {
-    let converted = schedtwin_trace::convert::convert(from, to, format)
+fn run(from: &Path, to: &Path, format: Format, detail: Detail) -> Result<(), Failure> {
+    let converted = schedtwin_trace::convert::convert(from, to, format, detail)
         .map_err(|error| Failure::of_file("convert", from, &error))?;
     if converted.decisions_dropped > 0 {
         tell(&format!(
-            "note: {} decisions stay in {}: only a record holds them",
+            "note: {} decisions stay in {}: only a record holds them, or a Perfetto trace with --decisions",
             converted.decisions_dropped,
             shown(from)
         ));
@@ -89,11 +115,19 @@ fn events(from: &Path, to: &Path, format: Format) -> Result<(), Failure> {
     write(from, to, source, made.map_err(|error| Failure::of_file("write", to, &error))?)
 }
 
-/// The events of a recording, as tables.
-fn tables(from: &Path, to: &Path) -> Result<(), Failure> {
+/// The events of a recording, as a trace.dat.
+fn events_as_trace_dat(from: &Path, to: &Path) -> Result<(), Failure> {
     let source = sources::open(from).map_err(|fault| unreadable(from, &fault))?;
-    std::fs::create_dir_all(to).map_err(|error| Failure::of_file("make", to, &error))?;
-    write(from, to, source, Box::new(EventTables::create(to)))
+    let made = EventTraceDat::create(to, source.header());
+    write(from, to, source, Box::new(made.map_err(|error| Failure::of_file("write", to, &error))?))
+}
+
+/// The events of a recording, as tables.
+fn tables(from: &Path, to: &Path, format: TableFormat) -> Result<(), Failure> {
+    let source = sources::open(from).map_err(|fault| unreadable(from, &fault))?;
+    interrupt::guard(to);
+    let made = EventTables::create(to, format);
+    write(from, to, source, Box::new(made.map_err(|error| Failure::of_file("write", to, &error))?))
 }
 
 fn names_a_folder(to: &Path) -> bool {

@@ -18,6 +18,7 @@ mod interrupt;
 mod list;
 mod live;
 mod output;
+mod parting;
 mod percent;
 mod record;
 mod replay;
@@ -45,10 +46,11 @@ pub fn run_command(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         let text = format!("schedtwin {}\n\n{LICENCES}", env!("CARGO_PKG_VERSION"));
         return output::print(&text).err().map_or(0, |failure| failure.report());
     }
-    let arguments = match Arguments::try_parse_from(arguments) {
-        Ok(arguments) => arguments,
+    let arguments = match Arguments::try_parse_from(&arguments) {
+        Ok(parsed) => parsed,
         Err(said) => {
             // Help and versions come this way, too. Nobody may be reading them.
+            let said = arguments::tip::with_tip(said, &arguments);
             let _ = said.print();
             return u8::try_from(said.exit_code()).unwrap_or(2);
         }

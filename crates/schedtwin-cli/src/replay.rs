@@ -4,7 +4,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use schedtwin_engine::recording::{Device, TraceRecording, read_trace, read_trace_behind};
+use schedtwin_engine::recording::{
+    Device, TraceRecording, read_trace, read_trace_behind, read_trace_with_moments,
+};
 use schedtwin_engine::{RunOptions, Scenario};
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_lab::compare::{Iterations, Plan};
@@ -14,7 +16,7 @@ use schedtwin_lab::selector::Selector;
 use schedtwin_lab::twin::{Column, joint_provenance};
 use schedtwin_lab::{Progress, crash, replay as lab, report};
 use schedtwin_machine::Machine;
-use schedtwin_trace::Format;
+use schedtwin_trace::Detail;
 use schedtwin_types::Duration;
 
 use crate::arguments::Replay;
@@ -24,8 +26,8 @@ use crate::compare::{
     write_page,
 };
 use crate::failure::{Failure, warn_of};
-use crate::run::{is_name_of_a_record, writable};
-use crate::{interrupt, output};
+use crate::run::{detail_of, is_name_of_a_record, writable};
+use crate::{interrupt, output, parting};
 
 pub fn replay(arguments: Replay) -> Result<(), Failure> {
     check_seeds(arguments.seed, arguments.iterations)?;
@@ -33,20 +35,18 @@ pub fn replay(arguments: Replay) -> Result<(), Failure> {
     for path in arguments.trace.iter().chain(&arguments.record).chain(&arguments.html) {
         writable(path)?;
     }
-    if let Some(path) = &arguments.trace
-        && Format::from_path(path).is_none()
-    {
-        let message = format!(
-            "failed to write {}: the name of a trace ends in {}",
-            output::shown(path),
-            Format::ENDINGS
-        );
-        return Err(Failure::bad(message));
-    }
+    let detail = arguments.trace.as_deref();
+    let detail = detail.map_or(Ok(Detail::Facts), |path| detail_of(path, arguments.decisions))?;
     let Understood { columns, trace, conditions, selectors } = understand(&arguments)?;
     warn_of(columns.iter().map(|column| &column.scenario));
-    if arguments.first_difference {
-        return print_first_differences(&columns, arguments.seed);
+    match &columns[..] {
+        [alone] if arguments.first_difference => {
+            return parting::print(alone, &trace, arguments.seed);
+        }
+        _ if arguments.first_difference => {
+            return print_first_differences(&columns, arguments.seed);
+        }
+        _ => {}
     }
     if arguments.halves {
         return halves(&arguments, &trace);
@@ -70,11 +70,19 @@ pub fn replay(arguments: Replay) -> Result<(), Failure> {
         }
         let options = RunOptions {
             trace: arguments.trace.clone(),
+            detail,
             record: arguments.record.clone(),
+            max_size: arguments.size.max(),
             ..RunOptions::default()
         };
         let written = columns[0].scenario.run(arguments.seed, options);
-        written.map_err(|error| Failure::bad(format!("failed to write the trace: {error}")))?;
+        let written =
+            written.map_err(|error| Failure::bad(format!("failed to write the trace: {error}")))?;
+        for notice in written.notices {
+            if !replayed.comparison.notices.contains(&notice) {
+                replayed.comparison.notices.push(notice);
+            }
+        }
     }
     let page = match &arguments.html {
         Some(path) => {
@@ -183,8 +191,11 @@ fn understand(arguments: &Replay) -> Result<Understood, Failure> {
     if let (Some(machine), Some(recorded_on)) = (&machine, &recorded_on) {
         let path: &Path = &arguments.recording;
         let device = Device { machine: recorded_on, capacities: arguments.capacities.as_ref() };
-        trace =
-            faults.absorb(read_trace(path, device, machine, arguments.duration.map(Duration::ns)));
+        let read = match arguments.first_difference {
+            true => read_trace_with_moments,
+            false => read_trace,
+        };
+        trace = faults.absorb(read(path, device, machine, arguments.duration.map(Duration::ns)));
     }
     let mut columns: Vec<Column> = Vec::new();
     let kernels = named_kernels(&arguments.kernels, &mut faults);
@@ -204,10 +215,8 @@ fn understand(arguments: &Replay) -> Result<Understood, Failure> {
         columns.extend(scenario.map(|scenario| Column { kernel: kernel.clone(), scenario }));
     }
     distinct(faults).into_result(())?;
-    if columns.len() < 2 && (arguments.first_difference || !conditions.is_empty()) {
-        return Err(Failure::bad(
-            "--fail-if and --first-difference compare kernels: give -k again for another one",
-        ));
+    if columns.len() < 2 && !conditions.is_empty() {
+        return Err(Failure::bad("--fail-if compares kernels: give -k again for another one"));
     }
     let trace = trace.expect("a trace that was not read is a fault");
     Ok(Understood { columns, trace, conditions, selectors })

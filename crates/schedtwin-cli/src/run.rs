@@ -12,7 +12,7 @@ use schedtwin_lab::report::{self, RunReport};
 use schedtwin_lab::selector::Selector;
 use schedtwin_lab::twin::{self, Column};
 use schedtwin_lab::{Progress, many_parts, value};
-use schedtwin_trace::{AtomicFile, Format};
+use schedtwin_trace::{AtomicFile, Detail, Format};
 use schedtwin_types::Duration;
 
 use crate::arguments::Run;
@@ -22,21 +22,24 @@ use crate::failure::{Failure, warn_of};
 use crate::{interrupt, output};
 
 pub fn run(arguments: Run) -> Result<(), Failure> {
-    let Run { subject, kernel, seed, value, iterations, trace, record, html, verify, printing } =
-        arguments;
+    let Run {
+        subject,
+        kernel,
+        seed,
+        value,
+        iterations,
+        trace,
+        decisions,
+        record,
+        size,
+        html,
+        verify,
+        printing,
+    } = arguments;
     record.as_deref().map_or(Ok(()), is_name_of_a_record)?;
-    if let Some(path) = &trace {
-        if Format::from_path(path).is_none() {
-            let message = format!(
-                "failed to write {}: the name of a trace ends in {}",
-                output::shown(path),
-                Format::ENDINGS
-            );
-            return Err(Failure::bad(message));
-        }
-        if record.as_ref() == Some(path) {
-            return Err(Failure::bad("--trace and --record name the same file"));
-        }
+    let detail = trace.as_deref().map_or(Ok(Detail::Facts), |path| detail_of(path, decisions))?;
+    if trace.is_some() && trace == record {
+        return Err(Failure::bad("--trace and --record name the same file"));
     }
     if html.is_some() && (html == trace || html == record) {
         return Err(Failure::bad("--html names the same file as --trace or --record"));
@@ -74,7 +77,9 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
     progress.expect_runs(1);
     let bar = Bar::watch(&progress, printing.quiet);
     let result = progress.one_run(scenario.duration(), |simulated| {
-        let options = RunOptions { trace, record, progress: Some(simulated), verify };
+        let (max_size, written) = (size.max(), Some(progress.written()));
+        let progress = Some(simulated);
+        let options = RunOptions { trace, detail, record, max_size, progress, written, verify };
         scenario.run(seed, options)
     });
     drop(bar);
@@ -118,6 +123,20 @@ pub fn one_selector(text: &str) -> Result<Selector, Diagnostics> {
             faults.push(&source, 0..text.len(), "these are several metrics", Some(help));
             Err(faults)
         }
+    }
+}
+
+/// Returns what a trace of that name is to hold. Refuses other names, and decisions where the format has no place for
+/// them.
+pub fn detail_of(path: &Path, decisions: bool) -> Result<Detail, Failure> {
+    let fails = |why: &str| Failure::bad(format!("failed to write {}: {why}", output::shown(path)));
+    match (Format::from_path(path), decisions) {
+        (None, _) => Err(fails(&format!("the name of a trace ends in {}", Format::ENDINGS))),
+        (Some(Format::FtraceText), true) => {
+            Err(fails("text has no place for --decisions; a Perfetto trace has one: .pftrace"))
+        }
+        (Some(_), true) => Ok(Detail::Decisions),
+        (Some(_), false) => Ok(Detail::Facts),
     }
 }
 

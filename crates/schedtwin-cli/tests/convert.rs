@@ -31,6 +31,17 @@ fn what_a_record_turns_into_is_what_the_run_would_have_written() {
         assert!(stderr(&done).contains("only a record holds them"), "{done:?}");
         assert!(fs::read(made).unwrap() == fs::read(direct).unwrap(), "{name}");
     }
+    // Decisions, too, are as a run writes them, and are not read back.
+    run(&["--trace", &path("explained.pftrace"), "--decisions"]);
+    let done = schedtwin(&["convert", &path("a.jsonl"), &path("made.pftrace"), "--decisions"]);
+    assert!(done.status.success() && done.stderr.is_empty(), "{done:?}");
+    let read = |name: &str| fs::read(path(name)).unwrap();
+    assert!(read("made.pftrace") == read("explained.pftrace"));
+    let done = schedtwin(&["convert", &path("explained.pftrace"), &path("bare.pftrace")]);
+    assert!(stderr(&done).contains("decisions stay in"), "{done:?}");
+    assert!(read("bare.pftrace").len() < read("explained.pftrace").len());
+    let done = schedtwin(&["convert", &path("a.jsonl"), &path("made.txt"), "--decisions"]);
+    assert!(stderr(&done).contains("text has no place for --decisions"), "{done:?}");
     // A trace has no decisions to lose.
     let done = schedtwin(&["convert", &path("direct.pftrace"), &path("back.jsonl")]);
     assert!(done.status.success() && done.stderr.is_empty(), "{done:?}");
@@ -50,6 +61,7 @@ fn what_cannot_be_converted_is_refused_with_what_can() {
         ("trace.txt", "old.rec", "it is neither a record (`run --record"),
         ("trace.dat", "old.rec", "`schedtwin replay` reads as it is"),
         ("trace.dat", "old.txt", "failed to convert"),
+        ("cut.jsonl", "new.dat", "convert it to .pftrace first"),
         ("trace.txt", "old.json", "say with -m MACHINE which"),
         ("empty.jsonl", "old.txt", "it is empty"),
         ("cut.jsonl", "old.txt", "read the record: line 1"),
@@ -81,6 +93,9 @@ fn a_recording_keeps_its_events() {
         (path("a.txt"), "c.txt"),
         (path("a.pftrace"), "b.pftrace"),
         (path("b.pftrace"), "tables/"),
+        (path("b.pftrace"), "b.dat"),
+        (path("b.dat"), "d.txt"),
+        (path("a.txt"), "again/tables/"),
     ] {
         let done = schedtwin(&["convert", &from, &path(to)]);
         assert!(done.status.success(), "{from} {to}: {}", stderr(&done));
@@ -92,7 +107,7 @@ fn a_recording_keeps_its_events() {
     for event in ["sched_switch", "sched_waking", "cpu_frequency"] {
         let wanted = count(&original, event);
         assert!(wanted > 0, "{event}");
-        for name in ["a.txt", "b.txt"] {
+        for name in ["a.txt", "b.txt", "d.txt"] {
             assert_eq!(count(&read(name), event), wanted, "{event} in {name}");
         }
         let table = read(&format!("tables/{event}.csv"));
@@ -116,6 +131,14 @@ fn a_recording_keeps_its_events() {
         report["provenance"]["hashes"]["workload"].clone()
     };
     assert_eq!(work(recording), work(&path("a.txt")));
+    assert_eq!(work(recording), work(&path("b.dat")));
+    // What is left is what was asked for.
+    let mut left: Vec<_> =
+        fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    let expected =
+        ["a.pftrace", "a.txt", "again", "b.dat", "b.pftrace", "b.txt", "c.txt", "d.txt", "tables"];
+    assert_eq!(left, expected);
 }
 
 /// What becomes of a recording is a workload that runs, and says what it left out.

@@ -296,7 +296,7 @@ fn replays_and_runs_have_gates_and_pages() {
             (&format!("{two} --fail-if powre>+1%"), 2, "did you mean power?"),
             (&format!("{one} --fail-if power>+1%"), 2, "give -k again"),
             (&format!("{two} --first-difference"), 0, "the first difference is at"),
-            (&format!("{one} --first-difference"), 2, "give -k again"),
+            (&format!("{one} --first-difference"), 0, "recorded sleeps are compared"),
             (&format!("{two} --html no/page.html"), 2, "there is no directory"),
             (&format!("{two} --html page.html"), 0, "Fidelity:"),
             ("run -m pixel6 -w ui-phone --duration 50ms --html run.html", 0, "power"),

@@ -354,3 +354,20 @@ fn the_cache_has_one_object_for_each_content() {
     ran(&[]);
     assert_eq!(objects().len(), 2);
 }
+
+/// Two trees whose governor is the same: what was changed elsewhere cannot show, which is told.
+#[test]
+fn a_change_that_no_governor_sees_is_told() {
+    if !there_is_a_compiler() {
+        return;
+    }
+    let [folder, other] = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+    let kernels = [&folder, &other].map(|tree| written(tree.path(), &governor("", "")));
+    fs::write(other.path().join(GOVERNORS).join("gov.h"), "/* new */").expect("written");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_schedtwin"));
+    command.args(["compare", "-m", "pixel6", "-w", "ui-phone", "--duration", "100ms", "-n", "2"]);
+    command.args(["-k", &kernels[0], "-k", &kernels[1]]);
+    let output = command.env("SCHEDTWIN_CACHE", folder.path().join("cache")).output().expect("run");
+    let told = String::from_utf8_lossy(&output.stdout).replace("\n  ", " ");
+    assert!(told.contains("is the same C in both trees"), "{told}");
+}

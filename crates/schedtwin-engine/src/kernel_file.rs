@@ -284,6 +284,11 @@ fn builtin(name: &str, at: &Location) -> Result<Arc<Source>, Diagnostics> {
     let known = || BUILTIN.iter().map(|(known, _)| *known);
     let help = match nearest_release(name).or_else(|| did_you_mean(name, known())) {
         Some(near) => format!("did you mean `{near}`? (`schedtwin list kernels` lists all)"),
+        None if name.contains(',') => {
+            "several kernels are several options: -k linux-6.1 -k linux-6.12; settings stand behind a colon: \
+             linux-6.12:hz=100"
+                .to_string()
+        }
         None => "`schedtwin list kernels` lists them; a path ends in .toml".to_string(),
     };
     let mut faults = Diagnostics::new();

@@ -12,9 +12,10 @@
 //!
 //! # Terms
 //!
-//! * window: `[warmup, end]`. Time counts from the moment the warm-up ends; an occurrence counts if
-//!   it is complete in the window (a latency when the task gets the CPU, a job when it is done), no
-//!   matter when it began.
+//! * window: `[warmup, end]`. Time counts from the moment the warm-up ends until the end, exactly: of a
+//!   path that is under way at the end, only the time until then. An occurrence counts if it is
+//!   complete after the warm-up (a latency when the task gets the CPU, a job when it is done), no
+//!   matter when it began; the last path of a CPU may stamp it after the end.
 //! * task group: the tasks that share a label, such as the threads of one rt-app task.
 //! * cluster: the CPUs that share a `cluster_name`; latencies and idle states are split by it.
 //! * `waking_latency`, `wakeup_latency`: from `sched_waking` or `sched_wakeup` to the switch that
@@ -355,6 +356,8 @@ struct Counts {
 pub struct Meter {
     setup: MeterSetup,
     window_start: Ns,
+    /// No time is booked after it.
+    end: Ns,
     digest: Digest,
     counts: Counts,
     cpus: Vec<CpuMeter>,
@@ -413,6 +416,7 @@ impl Meter {
             cluster_idle: cluster_idle.collect(),
             khz_told: vec![(0, 0); setup.domains.len()].into(),
             window_start: setup.warmup_ns,
+            end: NEVER,
             digest: Digest::new(),
             counts: Counts::default(),
             // The idle tasks belong to no group: they are never woken and never done.
@@ -464,6 +468,11 @@ impl Meter {
         self.tasks[index] = TaskMeter::new(group_index);
         self.names[index] = Some(name.to_owned());
         self.digest.absorb(0, code::TASK_CREATED, 0, 0, u64::from(id.0));
+    }
+
+    /// The run ends at `end`, which no booked time has passed yet.
+    pub fn ends_at(&mut self, end: Ns) {
+        self.end = end;
     }
 
     /// A task is a thread of the kernel's own: its time counts, its latencies are nobody's.
@@ -528,8 +537,7 @@ impl Meter {
             }
             FactKind::IrqExit { spent_ns } => {
                 let entry = at.saturating_sub(Ns::from(spent_ns));
-                self.cpus[cpu.index()].irq_ns +=
-                    at.max(self.window_start) - entry.max(self.window_start);
+                self.cpus[cpu.index()].irq_ns += self.in_window(entry, at);
             }
             FactKind::Balance { idle, moved, .. } => {
                 self.counts.balance[idle as usize] += counted;
@@ -553,12 +561,18 @@ impl Meter {
         fact.kind.digest(|code, small, word| digest.absorb(at, code, cpu.0, small, word));
     }
 
+    /// The part of a time that is in the window; none of one that goes back.
+    #[inline]
+    fn in_window(&self, from: Ns, until: Ns) -> Ns {
+        until.min(self.end).max(self.window_start).saturating_sub(from.max(self.window_start))
+    }
+
     /// `cpu` is at a level of [`ClusterIdle`] from now on.
     #[inline]
     fn idle_level(&mut self, at: Ns, cpu: CpuId, level: usize) {
         let meter = &mut self.cpus[cpu.index()];
         let before = std::mem::replace(&mut meter.idle_level, level);
-        self.cluster_idle[meter.cluster as usize].moves(at, before, level);
+        self.cluster_idle[meter.cluster as usize].moves(at.min(self.end), before, level);
     }
 
     /// `next` gets `cpu` from `prev`.
@@ -569,11 +583,11 @@ impl Meter {
         let meter = &mut self.cpus[cpu.index()];
         assert!(meter.running == prev, "{cpu:?} switches from a task that it does not run");
         assert!(at >= meter.since, "{cpu:?} switches before its last switch");
-        self.run_ns[prev.index() * self.setup.cpus.len() + cpu.index()] +=
-            at.max(self.window_start) - meter.since.max(self.window_start);
+        let since = std::mem::replace(&mut meter.since, at);
         meter.running = next;
-        meter.since = at;
         let cluster = meter.cluster as usize;
+        self.run_ns[prev.index() * self.setup.cpus.len() + cpu.index()] +=
+            self.in_window(since, at);
 
         // Woken while it still ran: it did not wait, and its next switch has another cause.
         let leaving = &mut self.tasks[prev.index()];
@@ -700,13 +714,11 @@ impl Meter {
     /// The run ends: closes everything that is open and writes down what was measured, in a fixed
     /// order.
     pub fn finish(&mut self, end: Ns) -> (Vec<Metric>, Vec<TaskResult>, Vec<CpuResult>) {
-        let cpus = self.setup.cpus.len();
-        for (index, cpu) in self.cpus.iter_mut().enumerate() {
-            // A switch may be stamped later than the end by the kernel time that its CPU owes.
-            let close = end.max(cpu.since);
-            self.run_ns[cpu.running.index() * cpus + index] +=
-                close.max(self.window_start) - cpu.since.max(self.window_start);
-            cpu.since = close;
+        self.ends_at(end);
+        for cpu in 0..self.cpus.len() {
+            let CpuMeter { running, since, .. } = self.cpus[cpu];
+            self.run_ns[running.index() * self.cpus.len() + cpu] += self.in_window(since, end);
+            self.cpus[cpu].since = end.max(since);
         }
         self.close_overutilized(end);
         self.cluster_idle.iter_mut().for_each(|cluster| cluster.close(end));
@@ -721,9 +733,8 @@ impl Meter {
     pub fn verify(&self, now: Ns) {
         let mut running: Vec<TaskId> = Vec::new();
         for (index, cpu) in self.cpus.iter().enumerate() {
-            let until = now.max(cpu.since).max(self.window_start);
-            let span = until - self.window_start;
-            let open = until - cpu.since.max(self.window_start);
+            let until = now.max(cpu.since);
+            let (span, open) = (self.in_window(0, until), self.in_window(cpu.since, until));
             let booked: Ns = self.run_ns[index..].iter().step_by(self.cpus.len()).sum();
             assert_eq!(booked + open, span, "cpu{index}: its tasks fill the span");
             assert!(cpu.too_deep + cpu.too_shallow <= cpu.idle_exits, "cpu{index}: idle misses");
@@ -765,9 +776,8 @@ impl Meter {
 
     fn close_overutilized(&mut self, at: Ns) {
         if self.overutilized {
-            let since = self.overutilized_since.max(self.window_start);
             // Two CPUs may stamp the change out of order by the kernel time that one owes.
-            self.overutilized_ns += at.max(self.window_start).saturating_sub(since);
+            self.overutilized_ns += self.in_window(self.overutilized_since, at);
         }
         self.overutilized_since = at;
     }

@@ -4,12 +4,15 @@
 //! Facts are stamped with the executing CPU's local clock, which may run a few microseconds ahead of the
 //! event that they belong to. What is stamped up to the time of the board can no longer be preceded by
 //! anything, so it is handed on; the rest waits. Waiting facts stay where they are put; what is kept in order is a short
-//! list of their times and places.
+//! list of their times and places. What waits is bounded, whatever kind it is of.
 
 use crate::twin::Observer;
-use schedtwin_trace::{Sink, TaskInfo};
-use schedtwin_types::{DecisionRecord, Fact, NeedChain, Ns, PowerSource, TaskId};
+use bytesize::ByteSize;
+use schedtwin_trace::{GrowingFile, Sink, TaskInfo};
+use schedtwin_types::{DecisionRecord, Duration, Fact, NeedChain, Ns, PowerSource, TaskId};
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Facts that may wait before they are handed on.
 const BATCH: usize = 256;
@@ -17,11 +20,29 @@ const BATCH: usize = 256;
 /// Facts among which the place of a new one is looked for first: a power of two.
 const NEAR: usize = 64;
 
+/// How large a file of a run may get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MaxSize {
+    /// The file ends, whole, soon after it has so many bytes.
+    pub bytes: u64,
+    /// The run ends with it.
+    pub ends_run: bool,
+}
+
 /// Files that a run is written to.
 #[derive(Default)]
 pub struct Output {
-    trace: Option<Box<dyn Sink>>,
-    record: Option<Box<dyn Sink>>,
+    /// Each with a word for it: trace or record.
+    files: Vec<(&'static str, GrowingFile)>,
+    max_size: Option<MaxSize>,
+    /// The size of all files, for who watches the run.
+    watched: Option<Arc<AtomicU64>>,
+    /// Files that ended before the run.
+    notices: Vec<String>,
+    /// A file that could not be ended.
+    failure: Option<io::Error>,
+    /// The run is to end.
+    enough: bool,
     /// Facts that wait, as they came.
     facts: Vec<Fact>,
     /// Their times and places in `facts`, in time order.
@@ -29,6 +50,8 @@ pub struct Output {
     /// Buffer for those that go on to wait while others are handed on.
     later: Vec<Fact>,
     decisions: Vec<DecisionRecord>,
+    /// Whether one of the files keeps decisions.
+    wants_decisions: bool,
     /// Chains that wait with the facts, by their ends.
     chains: Vec<NeedChain>,
     /// Power that waits with the facts: when, of which number, microwatts.
@@ -42,13 +65,16 @@ pub struct Output {
 impl Output {
     /// Writes to a trace and a record of a machine with `nr_clocks` clock domains.
     pub fn new(
-        trace: Option<Box<dyn Sink>>,
-        record: Option<Box<dyn Sink>>,
+        trace: Option<GrowingFile>,
+        record: Option<GrowingFile>,
         nr_clocks: usize,
     ) -> Output {
+        let files = [("trace", trace), ("record", record)];
+        let files = files.into_iter().filter_map(|(what, file)| Some((what, file?)));
+        let files: Vec<_> = files.collect();
         Output {
-            trace,
-            record,
+            wants_decisions: files.iter().any(|(_, file)| file.sink.wants_decisions()),
+            files,
             facts: Vec::with_capacity(2 * BATCH),
             order: Vec::with_capacity(2 * BATCH),
             later: Vec::with_capacity(2 * BATCH),
@@ -57,14 +83,52 @@ impl Output {
         }
     }
 
+    /// Bounds the files, and tells their size to who watches the run.
+    pub fn bounded(mut self, max_size: Option<MaxSize>, watched: Option<Arc<AtomicU64>>) -> Output {
+        (self.max_size, self.watched) = (max_size, watched);
+        self
+    }
+
+    /// Ends the files that are large enough.
+    #[cold]
+    fn look_at_sizes(&mut self, now: Ns) {
+        let size = |file: &GrowingFile| file.bytes.load(Ordering::Relaxed);
+        if let Some(watched) = &self.watched {
+            watched.store(self.files.iter().map(|(_, file)| size(file)).sum(), Ordering::Relaxed);
+        }
+        let Some(max) = self.max_size else { return };
+        for (what, file) in self.files.extract_if(.., |(_, file)| size(file) >= max.bytes) {
+            let at = Duration::from_ns(now - now % 1_000);
+            let bytes = ByteSize::b(max.bytes).display().si();
+            self.notices.push(format!(
+                "the {what} ends at {at} of the run, where it had its largest size, {bytes}{}",
+                if max.ends_run {
+                    "; so does the run"
+                } else {
+                    "; the figures are of the whole run"
+                },
+            ));
+            self.enough |= max.ends_run;
+            if let Err(error) = file.sink.finish() {
+                self.failure.get_or_insert(error);
+            }
+        }
+        self.wants_decisions = self.files.iter().any(|(_, file)| file.sink.wants_decisions());
+    }
+
+    /// Whether one of the files keeps decisions.
+    pub fn wants_decisions(&self) -> bool {
+        self.wants_decisions
+    }
+
     fn flush(&mut self, until: Ns) {
         let facts = self.order.partition_point(|(at, _)| *at <= until);
         let decisions = self.decisions.partition_point(|d| d.at <= until);
         let power = self.power.partition_point(|p| p.0 <= until);
         let chains = self.chains.partition_point(|chain| chain.end_at <= until);
-        for sink in self.trace.iter_mut().chain(self.record.iter_mut()) {
+        for (_, file) in &mut self.files {
             hand_on(
-                sink.as_mut(),
+                file.sink.as_mut(),
                 self.order[..facts].iter().map(|(_, place)| &self.facts[*place as usize]),
                 &self.decisions[..decisions],
                 &self.power[..power],
@@ -83,20 +147,13 @@ impl Output {
         self.power.drain(..power);
     }
 
-    /// Hands on what is left and closes the files.
-    pub fn finish(mut self) -> io::Result<()> {
+    /// Hands on what is left and closes the files. Returns what the user should know of them.
+    pub fn finish(mut self) -> io::Result<Vec<String>> {
         self.flush(Ns::MAX);
-        if let Some(trace) = self.trace.take() {
-            trace.finish()?;
+        for (_, file) in self.files {
+            file.sink.finish()?;
         }
-        if let Some(record) = self.record.take() {
-            record.finish()?;
-        }
-        Ok(())
-    }
-
-    fn sinks(&mut self) -> impl Iterator<Item = &mut Box<dyn Sink>> {
-        self.trace.iter_mut().chain(self.record.iter_mut())
+        self.failure.map_or(Ok(self.notices), Err)
     }
 }
 
@@ -158,15 +215,15 @@ impl Observer for Output {
     const DECISIONS: bool = true;
 
     fn task(&mut self, id: TaskId, name: &str, prio: i32) {
-        for sink in self.sinks() {
-            sink.task(&TaskInfo { id, name: name.to_string(), prio });
+        for (_, file) in &mut self.files {
+            file.sink.task(&TaskInfo { id, name: name.to_string(), prio });
         }
     }
 
     fn task_prio(&mut self, at: Ns, id: TaskId, prio: i32) {
         self.flush(at);
-        for sink in self.sinks() {
-            sink.task_prio(id, prio);
+        for (_, file) in &mut self.files {
+            file.sink.task_prio(id, prio);
         }
     }
 
@@ -184,7 +241,7 @@ impl Observer for Output {
     }
 
     fn decision(&mut self, decision: DecisionRecord) {
-        if self.record.is_some() {
+        if self.wants_decisions {
             let mut at = self.decisions.len();
             while at > 0 && self.decisions[at - 1].at > decision.at {
                 at -= 1;
@@ -194,7 +251,7 @@ impl Observer for Output {
     }
 
     fn chain(&mut self, chain: NeedChain) {
-        if self.record.is_some() {
+        if self.wants_decisions {
             // Chains of several domains may end at one instant; the time of the board only goes forward.
             self.chains.push(chain);
         }
@@ -214,9 +271,15 @@ impl Observer for Output {
 
     #[inline]
     fn settled(&mut self, now: Ns) {
-        if self.facts.len() + self.power.len() >= BATCH {
+        let waiting = self.facts.len() + self.power.len();
+        if waiting + self.decisions.len() + self.chains.len() >= BATCH {
             self.flush(now);
+            self.look_at_sizes(now);
         }
+    }
+
+    fn enough(&self) -> bool {
+        self.enough
     }
 }
 
@@ -224,7 +287,7 @@ impl Observer for Output {
 mod tests {
     use super::*;
     use schedtwin_types::draw::{Purpose, draw};
-    use schedtwin_types::{CpuId, FactKind};
+    use schedtwin_types::{CpuId, Decision, FactKind, IdleRule};
     use std::cell::RefCell;
     use std::rc::Rc;
 
@@ -245,7 +308,8 @@ mod tests {
     /// Facts that come up to `ahead` before their turn; those of one time stay in the order in which they came.
     fn check(ahead: u64) {
         let kept = Rc::new(RefCell::new(Vec::new()));
-        let mut output = Output::new(Some(Box::new(Kept(kept.clone()))), None, 1);
+        let mut output =
+            Output::new(Some(GrowingFile::none(Box::new(Kept(kept.clone())))), None, 1);
         let mut expected = Vec::new();
         for number in 0..5_000u16 {
             let now = u64::from(number / 3);
@@ -264,6 +328,24 @@ mod tests {
     fn facts_are_handed_on_in_time_order() {
         for ahead in [0, 1, 5, 20, 64, 200, 1_000, 10_000] {
             check(ahead);
+        }
+    }
+
+    /// A task that yields alone is picked again and again, and no fact comes of it.
+    #[test]
+    fn decisions_do_not_pile_up_without_facts() {
+        let kept = Rc::new(RefCell::new(Vec::new()));
+        let mut output = Output::new(None, Some(GrowingFile::none(Box::new(Kept(kept)))), 1);
+        for at in 0..10_000 {
+            let decision = Decision::Idle {
+                state: 0,
+                stop_tick: false,
+                sleep_length_ns: None,
+                rule: IdleRule::Ladder,
+            };
+            output.decision(DecisionRecord { at, cpu: CpuId(0), decision });
+            output.settled(at);
+            assert!(output.decisions.len() <= BATCH);
         }
     }
 }

@@ -11,8 +11,10 @@ mod costs;
 mod device;
 mod handlers;
 mod origin;
+mod parting;
 #[cfg(test)]
 mod tests;
+mod ticks;
 
 use crate::result::Metric;
 use handlers::Handlers;
@@ -26,16 +28,19 @@ use schedtwin_trace::sources;
 use schedtwin_types::{CpuId, CpuMask, MAX_CPUS, Ns, Policy, metric};
 use schedtwin_workload::Workload;
 use schedtwin_workload::recorded::{
-    Builder, Done, Full, PathCosts, STEPS_MAX, Seen, Silicon, THREADS_MAX, ThreadFacts, Waker,
-    frame_slice,
+    Builder, Done, Full, Moment, PathCosts, STEPS_MAX, Seen, Silicon, THREADS_MAX, ThreadFacts,
+    Waker, frame_slice,
 };
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
+use ticks::Ticks;
 
 pub use costs::{MeasuredCosts, MeasuredKey, SAMPLES_LEAST, Spread, measure_costs};
 pub use device::{Capacities, Device, FEW_FREQUENCIES, RecordedCluster, cpu_list, cpus_text};
 pub use origin::Origin;
+pub use parting::{Differences, First, Kind, Parting, parting};
 pub use schedtwin_workload::recorded::{Excluded, Recorded, RecordedThread};
 
 /// The counts of events and lines in a file.
@@ -82,6 +87,8 @@ pub struct TraceRecording {
     pub assumptions: Vec<String>,
     /// Its CPUs by clock and capacity, in the order of their lowest.
     pub clusters: Vec<RecordedCluster>,
+    /// What became of each sleep, if [`read_trace_with_moments`] read it.
+    pub moments: Arc<[Moment]>,
 }
 
 /// Reads a trace. `recorded_on`: the machine that it comes from; `replayed_on`: whose kernel paths
@@ -109,6 +116,20 @@ pub fn read_trace_behind<'a>(
     let name = path.display().to_string();
     let source = sources::open(path).map_err(|fault| unreadable(&name, &fault))?;
     let feed = Feed { skip, ..Feed::default() };
+    read_with(feed, source, &name, recorded_on.into(), replayed_on)
+}
+
+/// As [`read_trace`], and keeps what became of each sleep, for [`parting`].
+pub fn read_trace_with_moments<'a>(
+    path: &Path,
+    recorded_on: impl Into<Device<'a>>,
+    replayed_on: &Machine,
+    duration: Option<Ns>,
+) -> Result<TraceRecording, Diagnostics> {
+    let name = path.display().to_string();
+    let source = sources::open(path).map_err(|fault| unreadable(&name, &fault))?;
+    let mut feed = Feed { duration, ..Feed::default() };
+    feed.builder.keep_moments();
     read_with(feed, source, &name, recorded_on.into(), replayed_on)
 }
 
@@ -154,7 +175,7 @@ fn read_with(
         return Err(damaged(name, source.report()));
     }
     let trace = feed.summary(&source);
-    let Feed { mut builder, too_long, unknown, waking, .. } = feed;
+    let Feed { mut builder, too_long, unknown, waking, ticks, .. } = feed;
     if too_long {
         let help = "--duration replays its beginning only".to_owned();
         return Err(refusal(name, "the trace is longer than a day", Some(help)));
@@ -178,7 +199,8 @@ fn read_with(
         return Err(refusal(name, "the trace has no length: all its events are at one time", None));
     }
     Ok(TraceRecording {
-        origin: Origin::of(&trace, &recorded),
+        origin: Origin::of(&trace, &recorded, ticks.hz()),
+        moments: recording.moments().clone(),
         workload: Workload::recorded(short_name(name), recording),
         recorded,
         trace,
@@ -232,6 +254,7 @@ struct Feed {
     unknown: u64,
     waking: u64,
     handlers: Handlers,
+    ticks: Ticks,
     /// Events, and those that are not used, by the number of their tracepoint's name.
     counts: Vec<(u64, u64)>,
 }
@@ -250,6 +273,7 @@ impl Feed {
         }
         let cpu = event.cpu.index();
         self.handlers.event(event, names);
+        self.ticks.event(event, names);
         if at.saturating_sub(start) < self.skip {
             // Clocks go on with the frequency that they have.
             if let TraceEventKind::Frequency { cpu, khz } = event.kind {

@@ -36,6 +36,9 @@ pub struct CpuResult {
     pub busy_ns: Ns,
     /// Per idle state: time in it (entry and exit included).
     pub idle_ns: Vec<Ns>,
+    /// Time in the idle task outside of its idle states: paths of the kernel on the way in and out.
+    /// With `busy_ns` and `idle_ns` it is the whole span.
+    pub idle_loop_ns: Ns,
     /// Per idle state: entries.
     pub idle_entries: Vec<u64>,
     /// Per operating point of its domain: (kHz, time at it).

@@ -4,13 +4,13 @@
 use crate::board::{Board, FlatBoard, LATEST};
 use crate::firmware;
 use crate::kernel_file::{KernelFile, android_of};
-use crate::output::Output;
+use crate::output::{MaxSize, Output};
 use crate::result::RunResult;
 use crate::twin::{DEVICES_MAX, Observer, Twin};
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_kernel::device_tree::DomainTable;
 use schedtwin_machine::{Architecture, Machine};
-use schedtwin_trace::{Format, Meta, Sink};
+use schedtwin_trace::{Detail, Format, GrowingFile, Meta, Sink};
 use schedtwin_types::fnv::Fnv1a;
 use schedtwin_types::{CpuMask, Duration, Ns};
 use schedtwin_workload::{Host, Programs, Workload};
@@ -60,10 +60,16 @@ struct Spelled {
 pub struct RunOptions {
     /// Write a trace; its ending says the format.
     pub trace: Option<PathBuf>,
+    /// What the trace is to hold.
+    pub detail: Detail,
     /// Write a record with decisions.
     pub record: Option<PathBuf>,
+    /// How large trace and record may get, each.
+    pub max_size: Option<MaxSize>,
     /// Told how far the run is, simulated nanoseconds.
     pub progress: Option<Arc<AtomicU64>>,
+    /// Told how large trace and record are, together, bytes.
+    pub written: Option<Arc<AtomicU64>>,
     /// Verify every sum after every event (slow).
     pub verify: bool,
 }
@@ -335,6 +341,7 @@ impl Scenario {
         };
         let kernel = (self.kernel.config.clone(), &self.kernel.policies);
         Twin::with_policies(self.machine.clone(), kernel, programs, seed, end.min(LATEST))
+            .asked_for(self.duration)
     }
 
     /// Runs it.
@@ -343,14 +350,14 @@ impl Scenario {
         if options.verify {
             twin = twin.eager();
         }
-        let RunOptions { trace, record, progress, .. } = options;
-        if trace.is_none() && record.is_none() {
-            run_to_the_end(&mut twin, &mut (), progress.as_deref());
+        if options.trace.is_none() && options.record.is_none() {
+            run_to_the_end(&mut twin, &mut (), options.progress.as_deref());
             return Ok(twin.finish());
         }
-        let open =
-            |path: &PathBuf, format: Format| schedtwin_trace::create(path, format, self.meta(seed));
-        let trace = match &trace {
+        let open = |path: &PathBuf, format: Format| {
+            schedtwin_trace::create_growing(path, format, self.meta(seed), options.detail)
+        };
+        let trace = match &options.trace {
             Some(path) => {
                 let format = Format::from_path(path).ok_or_else(|| {
                     io::Error::other(format!("the name of a trace ends in {}", Format::ENDINGS))
@@ -359,35 +366,39 @@ impl Scenario {
             }
             None => None,
         };
-        let record = match &record {
+        let record = match &options.record {
             Some(path) => Some(open(path, Format::of_record(path))?),
             None => None,
         };
-        self.write(twin, trace, record, progress.as_deref())
+        let output = Output::new(trace, record, self.machine.domains.len())
+            .bounded(options.max_size, options.written);
+        self.write(twin, output, options.progress.as_deref())
     }
 
     /// Runs it, and hands all that happens to a trace that is no file.
     pub fn run_into(&self, seed: u64, trace: Box<dyn Sink>) -> io::Result<RunResult> {
-        self.write(self.twin(seed), Some(trace), None, None)
+        let nr_clocks = self.machine.domains.len();
+        let output = Output::new(Some(GrowingFile::none(trace)), None, nr_clocks);
+        self.write(self.twin(seed), output, None)
     }
 
     fn write(
         &self,
         mut twin: Twin<FlatBoard>,
-        trace: Option<Box<dyn Sink>>,
-        record: Option<Box<dyn Sink>>,
+        mut output: Output,
         progress: Option<&AtomicU64>,
     ) -> io::Result<RunResult> {
-        if record.is_some() {
+        twin.report_signals();
+        if output.wants_decisions() {
             twin.record_decisions();
         }
-        twin.report_signals();
-        let mut output = Output::new(trace, record, self.machine.domains.len());
         twin.introduce(&mut output);
         run_to_the_end(&mut twin, &mut output, progress);
         twin.tell_open_chains(&mut output);
-        output.finish()?;
-        Ok(twin.finish())
+        let notices = output.finish()?;
+        let mut result = twin.finish();
+        result.notices.extend(notices);
+        Ok(result)
     }
 
     /// Describes the run with this seed, as traces want it.
@@ -490,7 +501,12 @@ fn run_to_the_end(
     observer: &mut impl Observer,
     progress: Option<&AtomicU64>,
 ) {
+    let mut ends = false;
     while twin.step(observer) {
+        if observer.enough() && !ends {
+            ends = true;
+            twin.end_soon();
+        }
         if twin.events().is_multiple_of(PROGRESS_EVERY)
             && let Some(progress) = progress
         {

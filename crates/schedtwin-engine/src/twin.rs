@@ -56,10 +56,11 @@ use schedtwin_machine::{Machine, PERMILLE};
 use schedtwin_types::arena::{Arena, PerCpu};
 use schedtwin_types::draw::{Purpose, draw};
 use schedtwin_types::{
-    ClockDomainId, CpuId, DecisionRecord, Fact, FactKind, FutexId, IrqLine, IrqLines, Khz, Mode,
-    NEVER, NeedChain, Ns, PolicyId, PowerSource, TaskId, ThreadId, Work,
+    ClockDomainId, CpuId, DecisionRecord, Duration, Fact, FactKind, FutexId, IrqLine, IrqLines,
+    Khz, Mode, NEVER, NeedChain, Ns, PolicyId, PowerSource, TaskId, ThreadId, Work,
 };
 use schedtwin_workload::Programs;
+use schedtwin_workload::recorded::Position;
 use std::sync::Arc;
 
 /// The most work that is counted at once: 2^42 ns, above an hour; more is done in pieces.
@@ -68,6 +69,9 @@ const MAX_PIECE: Work = 1 << 42;
 /// Operations that a thread may do at one instant before the twin calls it a bug of the workload: every
 /// system call costs time and every event of a program works at least a little.
 const MAX_OPS_AT_ONCE: u32 = 1_000_000;
+
+/// A run that takes more than twice its duration and this is told.
+const LATE_END: Ns = 200_000_000;
 
 /// Devices of a workload: those that wait at a CPU are a set of bits.
 pub(crate) const DEVICES_MAX: usize = 32;
@@ -91,6 +95,10 @@ pub trait Observer {
     fn power(&mut self, at: Ns, source: PowerSource, microwatts: u64);
     /// All that is stamped up to `now` has been told.
     fn settled(&mut self, now: Ns);
+    /// Nothing more is wanted: the run may end.
+    fn enough(&self) -> bool {
+        false
+    }
 }
 
 impl Observer for () {
@@ -233,10 +241,11 @@ pub struct Twin<B = FlatBoard> {
     seed: u64,
     now: Ns,
     end: Ns,
+    /// The duration of the workload, if it has one.
+    asked: Option<Ns>,
     events: u64,
     /// The reference twin looks at everything after each event and trusts nothing that is kept.
     eager: bool,
-    threads_done: bool,
     notices: Vec<String>,
 }
 
@@ -286,7 +295,9 @@ impl<B: Board> Twin<B> {
         if let Some(model) = &machine.heat {
             kernel.register_thermal_zones(&firmware::thermal_zones(model));
         }
-        let meter = Meter::new(setup);
+        let end = end.min(LATEST - 1);
+        let mut meter = Meter::new(setup);
+        meter.ends_at(end);
         let first = kernel.boot_thread(tick + phase);
         for c in 0..nr_cpus {
             let random = draw(seed, c as u64, Purpose::KernelRandom, 0, 1, u64::MAX - 1);
@@ -322,10 +333,10 @@ impl<B: Board> Twin<B> {
             device_wakes: Vec::with_capacity(DEVICES_MAX),
             seed,
             now: 0,
-            end: end.min(LATEST - 1),
+            end,
+            asked: None,
             events: 0,
             eager: false,
-            threads_done: false,
             notices: Vec::new(),
         };
         twin.start(first);
@@ -397,6 +408,17 @@ impl<B: Board> Twin<B> {
     #[doc(hidden)]
     pub fn kernel_mut(&mut self) -> &mut Kernel {
         &mut self.kernel
+    }
+
+    /// Where a task is that is a thread of a recording: its number among those, and its step.
+    pub fn position(&self, task: TaskId) -> Option<(usize, Position)> {
+        let thread = self.tasks.get(task.index())?.thread?;
+        Some((thread.index().checked_sub(1)?, self.programs.position(thread)?))
+    }
+
+    /// When a recording begins, behind the start of its threads.
+    pub fn recording_begins(&self) -> Ns {
+        self.programs.recording_begins()
     }
 
     /// Tells an observer of the tasks that exist already.
@@ -472,7 +494,7 @@ impl<B: Board> Twin<B> {
             self.silicon_begins(observer);
         }
         let Some((at, slot)) = self.board.next() else { return false };
-        if at > self.end || self.threads_done {
+        if at > self.end {
             return false;
         }
         debug_assert!(at >= self.now, "time goes forward");
@@ -756,17 +778,38 @@ impl<B: Board> Twin<B> {
         }
     }
 
-    /// When the run is over, after the last step.
-    fn ends_at(&self) -> Ns {
-        if self.threads_done { self.now } else { self.end }
+    /// The run ends with the paths of the kernel that are under way.
+    pub fn end_soon(&mut self) {
+        let paid = self.cpus.iter().map(|c| c.masked_until).max().unwrap_or(self.now);
+        self.end = paid.clamp(self.now, self.end);
+        self.meter.ends_at(self.end);
+    }
+
+    /// A run that takes much longer than this tells so.
+    pub fn asked_for(mut self, duration: Option<Ns>) -> Twin<B> {
+        self.asked = duration;
+        self
+    }
+
+    /// What the user should know of a run that took much longer than it was asked for.
+    fn late_end(&self) -> Option<String> {
+        let asked = self.asked.filter(|asked| self.end > 2 * asked + LATE_END)?;
+        let time = |ns: Ns| Duration::from_ns(ns - ns % 1_000_000);
+        Some(format!(
+            "{} were simulated for a duration of {}: it counts from when all threads have started, and the run ends \
+             when each has finished what it was at",
+            time(self.end),
+            time(asked),
+        ))
     }
 
     /// Ends the run: the meter's results.
     pub fn finish(mut self) -> crate::result::RunResult {
-        let simulated_ns = self.ends_at();
+        let simulated_ns = self.end;
         if let Some(limit) = self.programs.limit_reached() {
             self.notices.push(limit.to_string());
         }
+        self.notices.extend(self.late_end());
         let digest = self.meter.digest();
         self.now = simulated_ns;
         for c in 0..self.cpus.len() {

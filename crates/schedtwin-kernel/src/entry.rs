@@ -288,6 +288,14 @@ impl Kernel {
         &self.cx.facts
     }
 
+    /// The entry was executed by no CPU of its own: each of its facts waits until the path that its CPU
+    /// is in is over.
+    pub fn facts_wait(&mut self, path_over: impl Fn(CpuId) -> Ns) {
+        for fact in &mut self.cx.facts {
+            fact.at = fact.at.max(path_over(fact.cpu));
+        }
+    }
+
     /// Clears the facts.
     #[inline]
     pub fn clear_facts(&mut self) {

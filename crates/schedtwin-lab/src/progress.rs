@@ -36,6 +36,7 @@ pub struct Progress {
     started: AtomicU64,
     crashes: Mutex<Vec<Crash>>,
     cancelled: AtomicBool,
+    written: Arc<AtomicU64>,
 }
 
 impl Progress {
@@ -83,6 +84,11 @@ impl Progress {
         self.active().remove(&number);
         self.done.fetch_add(1, Ordering::Relaxed);
         result
+    }
+
+    /// The size of the files that a run under way writes, bytes: the run stores it.
+    pub fn written(&self) -> Arc<AtomicU64> {
+        self.written.clone()
     }
 
     /// Begins no further run: [`Progress::attempt`] fails from now on.

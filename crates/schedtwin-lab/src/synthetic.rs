@@ -86,6 +86,7 @@ impl Subject for Synthetic {
                 cpu: 0,
                 busy_ns: 250_000_000,
                 idle_ns: vec![500_000_000, 250_000_000],
+                idle_loop_ns: 0,
                 idle_entries: vec![40, 20],
                 frequency_ns: vec![(500_000, 800_000_000), (2_000_000, 200_000_000)],
             }],

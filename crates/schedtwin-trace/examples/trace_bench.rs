@@ -40,7 +40,12 @@ fn main() -> std::io::Result<()> {
             meta.nr_cpus = 8;
             meta.policy_cpus.clear();
             let start = Instant::now();
-            let mut sink = schedtwin_trace::create(path.as_ref(), format, meta)?;
+            let mut sink = schedtwin_trace::create(
+                path.as_ref(),
+                format,
+                meta,
+                schedtwin_trace::Detail::Facts,
+            )?;
             for id in 1..=64 {
                 sink.task(&TaskInfo { id: TaskId(id), name: format!("worker/{id}"), prio: 120 });
             }

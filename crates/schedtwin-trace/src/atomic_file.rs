@@ -13,8 +13,10 @@ use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use tempfile::TempPath;
+use tempfile::{TempDir, TempPath};
 
 /// Bytes collected before a write reaches the operating system.
 const BUFFER_BYTES: usize = 256 * 1024;
@@ -57,6 +59,8 @@ pub struct AtomicFile {
     temporary: Option<TempPath>,
     /// Where they shall be.
     path: PathBuf,
+    /// Bytes written so far.
+    written: Arc<AtomicU64>,
 }
 
 impl AtomicFile {
@@ -75,6 +79,7 @@ impl AtomicFile {
                     file: BufWriter::with_capacity(BUFFER_BYTES, file),
                     temporary: None,
                     path: path.to_path_buf(),
+                    written: Arc::default(),
                 });
             }
             Ok(_) => fs::canonicalize(path)?,
@@ -98,13 +103,52 @@ impl AtomicFile {
             .make_in(directory_of(&path), open)?
             .into_parts();
         let file = BufWriter::with_capacity(BUFFER_BYTES, file);
-        Ok(AtomicFile { file, temporary: Some(temporary), path })
+        Ok(AtomicFile { file, temporary: Some(temporary), path, written: Arc::default() })
+    }
+
+    /// The size of the file so far, which grows as it is written.
+    pub fn written(&self) -> Arc<AtomicU64> {
+        self.written.clone()
+    }
+
+    /// The same file, whose errors say its name: for who writes beside reading another one.
+    pub fn named(self) -> NamedFile {
+        NamedFile { name: self.path.display().to_string(), file: self }
+    }
+}
+
+/// An [`AtomicFile`] whose errors say its name.
+#[derive(Debug)]
+pub struct NamedFile {
+    name: String,
+    file: AtomicFile,
+}
+
+fn named(name: &str, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("failed to write {name}: {error}"))
+}
+
+impl Write for NamedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes).map_err(|error| named(&self.name, error))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush().map_err(|error| named(&self.name, error))
+    }
+}
+
+impl Destination for NamedFile {
+    fn commit(self) -> io::Result<()> {
+        self.file.commit().map_err(|error| named(&self.name, error))
     }
 }
 
 impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
+        let written = self.file.write(bytes)?;
+        self.written.fetch_add(written as u64, Ordering::Relaxed);
+        Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -114,7 +158,7 @@ impl Write for AtomicFile {
 
 impl Destination for AtomicFile {
     fn commit(self) -> io::Result<()> {
-        let AtomicFile { mut file, temporary, path } = self;
+        let AtomicFile { mut file, temporary, path, .. } = self;
         file.flush()?;
         drop(file);
         match temporary {
@@ -134,7 +178,7 @@ pub fn remove_partials(path: &Path) {
         let found = entry.file_name();
         let found = found.as_encoded_bytes();
         if found.starts_with(prefix.as_encoded_bytes()) && found.ends_with(PARTIAL.as_bytes()) {
-            let _ = fs::remove_file(entry.path());
+            remove(&entry.path());
         }
     }
 }
@@ -149,9 +193,29 @@ pub fn remove_abandoned(path: &Path) {
         if let Some(process) = process_of(&found.to_string_lossy(), &name.to_string_lossy())
             && !Path::new(&format!("/proc/{process}")).exists()
         {
-            let _ = fs::remove_file(entry.path());
+            remove(&entry.path());
         }
     }
+}
+
+/// Removes a temporary file or folder.
+fn remove(path: &Path) {
+    let is_folder = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+    let _ = if is_folder { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+}
+
+/// A temporary folder beside `path`.
+pub(crate) fn temporary_folder(path: &Path) -> io::Result<TempDir> {
+    let prefix = partial_prefix(path)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path names no folder"))?;
+    let mut builder = tempfile::Builder::new();
+    // As other folders: tempfile would let nobody but the owner read it.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(0o777));
+    }
+    builder.prefix(&prefix).suffix(PARTIAL).tempdir_in(directory_of(path))
 }
 
 /// The process that a temporary name for `result` belongs to.

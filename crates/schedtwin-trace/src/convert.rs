@@ -5,12 +5,13 @@
 //! of a trace all events are kept at first, since its CPUs have to be merged into one order.
 //!
 //! Differences: a conversion can hold no more than its source: a Perfetto trace lacks what
-//! [`crate::perfetto_read`] lists. Only records hold decisions and chains: no other format has them.
+//! [`crate::perfetto_read`] lists. Chains are in records only. Decisions are, too, unless a Perfetto trace is asked to
+//! show them ([`Detail::Decisions`]); they are not read back from there.
 //! Events whose CPU a trace does not hold are given to CPU 0.
 
 use crate::perfetto_read::{self, Event};
 use crate::record::{Entry, PACKED, Reader, Why};
-use crate::{Format, Meta, Sink, open_readable};
+use crate::{Detail, Format, Meta, Sink, open_readable};
 use schedtwin_types::{CpuId, Fact, Ns};
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
@@ -25,9 +26,9 @@ pub struct Converted {
 }
 
 /// Writes what `from` holds to `to`. A damaged source is an error and leaves `to` as it was.
-pub fn convert(from: &Path, to: &Path, format: Format) -> io::Result<Converted> {
+pub fn convert(from: &Path, to: &Path, format: Format, detail: Detail) -> io::Result<Converted> {
     let input = BufReader::with_capacity(1 << 16, open_readable(from)?);
-    convert_from(input, |meta| crate::create(to, format, meta))
+    convert_from(input, |meta| crate::create(to, format, meta, detail))
 }
 
 /// Whether a file is a record of a run.
@@ -158,7 +159,7 @@ fn convert_perfetto<'a>(
     })
     .map_err(|error| damaged(format!("read the trace: {error}")))?;
     events.sort_by_key(|(at, _)| *at);
-    let mut converted = Converted::default();
+    let mut converted = Converted { decisions_dropped: contents.decisions, ..Converted::default() };
     let mut sink = create(contents.meta)?;
     contents.tasks.iter().for_each(|info| sink.task(info));
     for (_, event) in events {

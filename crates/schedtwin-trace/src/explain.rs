@@ -296,6 +296,11 @@ impl Teller {
         self.listing.task(info);
     }
 
+    /// A task as the listing calls it: `ui-12`.
+    pub fn name(&self, task: TaskId) -> String {
+        self.listing.who(task)
+    }
+
     /// A fact in words: one line.
     pub fn fact(&self, fact: &Fact) -> String {
         self.listing.fact(fact.at, Some(fact.cpu), &fact.kind)

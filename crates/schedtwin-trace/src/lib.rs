@@ -19,13 +19,13 @@
 //! It knows only the words of `schedtwin-types`: nothing of kernels, machines or workloads.
 //!
 //! ```
-//! use schedtwin_trace::{Format, Meta, Sink, TaskInfo};
+//! use schedtwin_trace::{Detail, Format, Meta, Sink, TaskInfo};
 //! use schedtwin_types::{CpuId, Fact, FactKind, TaskId, TaskState};
 //!
 //! let path = std::env::temp_dir().join(format!("schedtwin-doc-{}.jsonl", std::process::id()));
 //! let format = Format::from_path(&path).unwrap();
 //! let meta = Meta { title: "one task".into(), nr_cpus: 1, ..Meta::default() };
-//! let mut sink = schedtwin_trace::create(&path, format, meta)?;
+//! let mut sink = schedtwin_trace::create(&path, format, meta, Detail::Facts)?;
 //! sink.task(&TaskInfo { id: TaskId(1), name: "ui".into(), prio: 120 });
 //! sink.fact(&Fact {
 //!     at: 1_000,
@@ -40,6 +40,7 @@
 //! ```
 
 mod atomic_file;
+mod atomic_folder;
 pub mod convert;
 pub mod event;
 pub mod event_out;
@@ -63,6 +64,7 @@ pub mod tracepoint;
 mod wire;
 
 pub use atomic_file::{AtomicFile, Destination, remove_abandoned, remove_partials};
+pub use atomic_folder::AtomicFolder;
 pub use ftrace_text::FtraceText;
 pub use open::open_readable;
 pub use perfetto::Perfetto;
@@ -72,6 +74,8 @@ use record::Why;
 use schedtwin_types::{CpuMask, DecisionRecord, Fact, NeedChain, Ns, TaskId};
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// A task, as a trace names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,13 +116,17 @@ pub trait Sink {
     fn task_prio(&mut self, id: TaskId, prio: i32);
     /// Something happened.
     fn fact(&mut self, fact: &Fact);
-    /// The kernel decided something. Only the record keeps decisions.
+    /// Whether it keeps decisions: records do, and traces that were asked to.
+    fn wants_decisions(&self) -> bool {
+        false
+    }
+    /// The kernel decided something.
     fn decision(&mut self, _decision: &DecisionRecord) {}
     /// A need has got its clock, or has gone. Only the record keeps chains.
     fn chain(&mut self, _chain: &NeedChain) {}
     /// The power that domain number `domain` draws from `at` on, microwatts.
     fn power_uw(&mut self, _at: Ns, _domain: u16, _microwatts: u64) {}
-    /// A decision or a chain that was read from a record; whether this format keeps it. Only records do.
+    /// A decision or a chain that was read from a record; whether this format keeps it.
     fn read_back(&mut self, _at: Ns, _why: Why) -> bool {
         false
     }
@@ -163,15 +171,61 @@ impl Format {
     }
 }
 
+/// What a trace is to hold. A record holds everything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// What happened.
+    #[default]
+    Facts,
+    /// Decisions as well, in formats that have a place for them.
+    Decisions,
+}
+
+/// A sink whose file can be watched.
+pub struct GrowingFile {
+    /// The sink that writes it. Its errors name the file.
+    pub sink: Box<dyn Sink>,
+    /// Its size so far, bytes.
+    pub bytes: Arc<AtomicU64>,
+}
+
+impl GrowingFile {
+    /// A sink that writes no file.
+    pub fn none(sink: Box<dyn Sink>) -> GrowingFile {
+        GrowingFile { sink, bytes: Arc::default() }
+    }
+}
+
 /// Starts a trace at `path`, which appears (or is replaced) when the sink is finished.
-pub fn create(path: &Path, format: Format, meta: Meta) -> io::Result<Box<dyn Sink>> {
+pub fn create(
+    path: &Path,
+    format: Format,
+    meta: Meta,
+    detail: Detail,
+) -> io::Result<Box<dyn Sink>> {
+    Ok(create_growing(path, format, meta, detail)?.sink)
+}
+
+/// As [`create`], for who wants to follow how large the file gets.
+pub fn create_growing(
+    path: &Path,
+    format: Format,
+    meta: Meta,
+    detail: Detail,
+) -> io::Result<GrowingFile> {
     let file = AtomicFile::create(path)?;
-    Ok(match format {
+    let bytes = file.written();
+    let file = file.named();
+    let sink: Box<dyn Sink> = match format {
+        Format::Perfetto if detail == Detail::Decisions => {
+            Box::new(Perfetto::new(file, meta).with_decisions())
+        }
         Format::Perfetto => Box::new(Perfetto::new(file, meta)),
         Format::FtraceText => Box::new(FtraceText::new(file, meta)),
         Format::Record => Box::new(Record::new(file, meta)),
         Format::PackedRecord => Box::new(PackedRecord::new(file, meta)),
-    })
+    };
+    Ok(GrowingFile { sink, bytes })
 }
 
 #[cfg(test)]

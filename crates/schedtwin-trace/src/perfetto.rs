@@ -24,6 +24,9 @@
 //! | `CpuSignals`, `TaskSignals`, `Overutilized`, power | counters, written when they change |
 //! | `Balance` that moved tasks, `IdleMiss` | instants on a track of the CPU |
 //!
+//! Decisions are instants on a track of each CPU, if [`Perfetto::with_decisions`] asks for them
+//! (`decisions.rs`).
+//!
 //! All tasks are threads of one process, named after the run, whose number no task has.
 //!
 //! Differences: what a trace format has no place for is left out ("X, not Y"): balance passes that
@@ -37,20 +40,22 @@
 //! in the Perfetto repository; numbers checked by `tests/perfetto_schema.rs`.
 
 mod bundle;
+mod decisions;
 
 use crate::atomic_file::Output;
 use crate::perfetto_messages::{
     Clock, ClockSnapshot, CounterDescriptor, Data, DebugAnnotation, Process, ProcessTree,
     SystemInfo, Thread, ThreadDescriptor, TracePacket, TrackDescriptor, TrackEvent, Utsname,
 };
+use crate::record::{RecordedDecision, Why};
 use crate::tasks::Tasks;
 use crate::wire::{Buffer, Encoded, Space, message, uint, varint};
 use crate::{Destination, Meta, Sink, TaskInfo};
 use bundle::{Bundle, Columns};
 use prost::Message;
 use schedtwin_types::{
-    CpuId, CpuMask, Fact, IpiKind, IrqLines, Khz, Ns, PerfettoForm, PerfettoValue, PolicyId,
-    TaskId, TaskState, WakeSource,
+    CpuId, CpuMask, DecisionRecord, Fact, IpiKind, IrqLines, Khz, Ns, PerfettoForm, PerfettoValue,
+    PolicyId, TaskId, TaskState, WakeSource,
 };
 use std::io;
 
@@ -96,8 +101,12 @@ pub(crate) mod track {
     pub(crate) const OVERUTILIZED: u64 = 4;
     /// First of four tracks a CPU: `util_avg`, `runnable_avg`, `util_est`, instants.
     pub(crate) const CPU_FIRST: u64 = 16;
+    /// Parent of the tracks with decisions.
+    pub(crate) const DECISIONS: u64 = 5;
     /// First of the domains' tracks.
     pub(crate) const DOMAIN_FIRST: u64 = 8192;
+    /// First of the CPUs' tracks with decisions.
+    pub(crate) const DECISIONS_FIRST: u64 = DOMAIN_FIRST + (1 << 16);
     /// First of four tracks a task: `util_avg`, `runnable_avg`, `util_est`, the thread.
     pub(crate) const TASK_FIRST: u64 = 1 << 17;
     /// The signals that the first three of four stand for.
@@ -106,7 +115,9 @@ pub(crate) mod track {
 
 const _: () =
     assert!(track::CPU_FIRST + 4 * schedtwin_types::MAX_CPUS as u64 <= track::DOMAIN_FIRST);
-const _: () = assert!(track::DOMAIN_FIRST + (u16::MAX as u64) < track::TASK_FIRST);
+const _: () = assert!(track::DOMAIN_FIRST + (u16::MAX as u64) < track::DECISIONS_FIRST);
+const _: () =
+    assert!(track::DECISIONS_FIRST + schedtwin_types::MAX_CPUS as u64 <= track::TASK_FIRST);
 
 /// The counters of three signals.
 #[derive(Clone, Copy)]
@@ -129,6 +140,9 @@ pub struct Perfetto<D: Destination> {
     cpu_signals: Vec<Option<Signals>>,
     task_signals: Vec<Option<Signals>>,
     cpu_instants: CpuMask,
+    /// Whether decisions are written; and the CPUs that have a track for theirs.
+    with_decisions: bool,
+    deciding: CpuMask,
     /// By power domain: microwatts, and what their events begin with.
     power: Vec<Option<(u64, Encoded)>>,
     overutilized: Option<bool>,
@@ -154,6 +168,8 @@ impl<D: Destination> Perfetto<D> {
             cpu_signals: vec![None; cpus],
             task_signals: Vec::new(),
             cpu_instants: CpuMask::EMPTY,
+            with_decisions: false,
+            deciding: CpuMask::EMPTY,
             power: Vec::new(),
             overutilized: None,
             now: 0,
@@ -164,6 +180,30 @@ impl<D: Destination> Perfetto<D> {
         };
         trace.write_preamble();
         trace
+    }
+
+    /// Writes decisions, too: each an instant with its rule and its inputs.
+    #[must_use]
+    pub fn with_decisions(mut self) -> Perfetto<D> {
+        self.with_decisions = true;
+        self
+    }
+
+    /// Writes a decision by code on `cpu`.
+    fn write_decision(&mut self, at: Ns, cpu: CpuId, decision: &RecordedDecision) {
+        let uuid = track::DECISIONS_FIRST + u64::from(cpu.0);
+        if !self.deciding.contains(cpu) {
+            if self.deciding.is_empty() {
+                let descriptor = track_descriptor(track::DECISIONS, None, "Decisions");
+                self.write_packet(SEQUENCE_TRACKS, None, Data::TrackDescriptor(descriptor));
+            }
+            self.deciding.insert(cpu);
+            let name = format!("cpu{cpu} decisions");
+            let descriptor = track_descriptor(uuid, Some(track::DECISIONS), &name);
+            self.write_packet(SEQUENCE_TRACKS, None, Data::TrackDescriptor(descriptor));
+        }
+        let instant = decisions::instant(uuid, cpu, decision, &self.tasks);
+        self.write_packet(SEQUENCE_TRACKS, Some(at), Data::TrackEvent(instant));
     }
 
     /// Writes the data that a reader needs before the first event.
@@ -199,7 +239,7 @@ impl<D: Destination> Perfetto<D> {
         let detail = |name: String, text: String| DebugAnnotation {
             name: Some(name),
             string_value: Some(text),
-            uint_value: None,
+            ..DebugAnnotation::default()
         };
         let policies = self.meta.policy_cpus.iter().enumerate();
         let event = TrackEvent {
@@ -210,7 +250,7 @@ impl<D: Destination> Perfetto<D> {
                 .chain(policies.map(|(i, cpus)| (format!("policy{i}"), cpus.to_string())))
                 .map(|(name, text)| detail(name, text))
                 .collect(),
-            counter_value: None,
+            ..TrackEvent::default()
         };
         self.write_packet(SEQUENCE_TRACKS, Some(0), Data::TrackEvent(event));
         for (uuid, name) in [(track::CPUS, "CPU signals"), (track::POWER, "Power")] {
@@ -610,6 +650,26 @@ impl<D: Destination> Sink for Perfetto<D> {
         };
         self.power[index] = Some((microwatts, head));
         self.write_counter(&head, 0, microwatts);
+    }
+
+    fn wants_decisions(&self) -> bool {
+        self.with_decisions
+    }
+
+    fn decision(&mut self, decision: &DecisionRecord) {
+        if self.with_decisions {
+            self.write_decision(decision.at, decision.cpu, &(&decision.decision).into());
+        }
+    }
+
+    fn read_back(&mut self, at: Ns, why: Why) -> bool {
+        match why {
+            Why::Decision(cpu, decision) if self.with_decisions => {
+                self.write_decision(at, cpu, &decision);
+                true
+            }
+            _ => false,
+        }
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {

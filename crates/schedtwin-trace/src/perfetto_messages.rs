@@ -177,6 +177,8 @@ messages! {
         r#type: Option<i32> = (int32, optional) "9";
         /// On which track.
         track_uuid: Option<u64> = (uint64, optional) "11";
+        /// The kind of an instant, to select by.
+        categories: Vec<String> = (string, repeated) "22";
         /// The name of an instant.
         name: Option<String> = (string, optional) "23";
         /// The value.
@@ -184,12 +186,20 @@ messages! {
     }
     /// A named detail.
     "DebugAnnotation" DebugAnnotation {
+        /// Yes or no.
+        bool_value: Option<bool> = (bool, optional) "2";
         /// A number.
         uint_value: Option<u64> = (uint64, optional) "3";
+        /// A number that may be negative.
+        int_value: Option<i64> = (int64, optional) "4";
         /// A text.
         string_value: Option<String> = (string, optional) "6";
         /// Its name.
         name: Option<String> = (string, optional) "10";
+        /// Named details within it.
+        dict_entries: Vec<DebugAnnotation> = (message, repeated) "11";
+        /// A list.
+        array_values: Vec<DebugAnnotation> = (message, repeated) "12";
     }
     /// Events of one CPU.
     "FtraceEventBundle" FtraceEventBundle {

@@ -55,6 +55,8 @@ pub struct Contents {
     pub tasks: Vec<TaskInfo>,
     /// Packets read.
     pub packets: u64,
+    /// Decisions, which are not read.
+    pub decisions: u64,
 }
 
 /// An event of a trace.
@@ -375,7 +377,7 @@ impl Decoder {
         let uuid = event.track_uuid();
         if event.r#type() == TYPE_COUNTER {
             let value = event.counter_value();
-            if (track::DOMAIN_FIRST..track::TASK_FIRST).contains(&uuid) {
+            if (track::DOMAIN_FIRST..track::DECISIONS_FIRST).contains(&uuid) {
                 let domain = (uuid - track::DOMAIN_FIRST) as u16;
                 let microwatts =
                     u64::try_from(value).map_err(|_| format!("a counter is {value}"))?;
@@ -408,6 +410,10 @@ impl Decoder {
                     self.contents.meta.provenance.push((name.to_string(), text.to_string()));
                 }
             }
+            return Ok(());
+        }
+        if (track::DECISIONS_FIRST..track::TASK_FIRST).contains(&uuid) {
+            self.contents.decisions += 1;
             return Ok(());
         }
         let cpu = self.cpu((uuid.wrapping_sub(track::CPU_FIRST) / 4) as i64)?;

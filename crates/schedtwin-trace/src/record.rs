@@ -105,6 +105,10 @@ impl<D: Destination> Sink for Record<D> {
         self.write(&Item::fact(fact).into());
     }
 
+    fn wants_decisions(&self) -> bool {
+        true
+    }
+
     fn decision(&mut self, decision: &DecisionRecord) {
         self.write(&Item::decision(decision).into());
     }

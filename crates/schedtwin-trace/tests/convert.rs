@@ -4,7 +4,7 @@
 mod sample;
 
 use schedtwin_trace::convert::{Converted, convert};
-use schedtwin_trace::{Format, create};
+use schedtwin_trace::{Detail, Format, create};
 use std::fs;
 
 #[test]
@@ -19,7 +19,8 @@ fn formats_turn_into_each_other() {
         ("direct.rec", Format::PackedRecord),
     ];
     for (name, format) in formats {
-        let mut sink = create(&path(name), format, sample::meta()).expect("writable");
+        let mut sink =
+            create(&path(name), format, sample::meta(), Detail::Facts).expect("writable");
         sample::feed(&mut *sink);
         sink.finish().expect("room");
     }
@@ -28,7 +29,8 @@ fn formats_turn_into_each_other() {
     let all = Converted { facts: 32, decisions_dropped: 7 };
     for record in ["direct.jsonl", "direct.rec"] {
         for (name, format) in &formats {
-            let made = convert(&path(record), &path("made"), *format).expect("converted");
+            let made =
+                convert(&path(record), &path("made"), *format, Detail::Facts).expect("converted");
             // Records keep what only they hold.
             let kept = matches!(format, Format::Record | Format::PackedRecord);
             let decisions_dropped = if kept { 0 } else { all.decisions_dropped };
@@ -39,19 +41,21 @@ fn formats_turn_into_each_other() {
     }
 
     // A trace loses what it has no place for, but a second trace of it nothing more.
-    let made = convert(&path("direct.pftrace"), &path("made.jsonl"), Format::Record);
+    let made = convert(&path("direct.pftrace"), &path("made.jsonl"), Format::Record, Detail::Facts);
     assert_eq!(made.expect("converted"), Converted { facts: 28, decisions_dropped: 0 });
-    convert(&path("made.jsonl"), &path("again.pftrace"), Format::Perfetto).expect("converted");
-    convert(&path("again.pftrace"), &path("again.jsonl"), Format::Record).expect("converted");
+    convert(&path("made.jsonl"), &path("again.pftrace"), Format::Perfetto, Detail::Facts)
+        .expect("converted");
+    convert(&path("again.pftrace"), &path("again.jsonl"), Format::Record, Detail::Facts)
+        .expect("converted");
     let read = |name: &str| fs::read_to_string(path(name)).expect("read");
     assert_eq!(read("again.jsonl"), read("made.jsonl"));
 
     // A damaged source leaves what is there.
     fs::write(path("cut.jsonl"), &read("direct.jsonl")[..4000]).expect("written");
-    let error = convert(&path("cut.jsonl"), &path("direct.txt"), Format::FtraceText);
+    let error = convert(&path("cut.jsonl"), &path("direct.txt"), Format::FtraceText, Detail::Facts);
     assert!(error.expect_err("cut").to_string().starts_with("read the record: line "));
     assert!(read("direct.txt").starts_with("cpus=40\n"));
     fs::write(path("empty"), "").expect("written");
-    assert!(convert(&path("empty"), &path("made"), Format::Record).is_err());
+    assert!(convert(&path("empty"), &path("made"), Format::Record, Detail::Facts).is_err());
     fs::remove_dir_all(&directory).expect("removed");
 }

@@ -125,6 +125,75 @@ fn priorities_are_those_of_the_moment() {
     assert_eq!(bundles[0].switch_timestamp, [switches[0].at, step, 50]);
 }
 
+/// Decisions are written only if asked for, each as one instant.
+#[test]
+fn decisions_are_instants_if_asked_for() {
+    use prost::Message;
+    use schedtwin_trace::perfetto_messages::{Data, DebugAnnotation, TracePacket, TrackEvent};
+    #[derive(Clone, PartialEq, Message)]
+    struct Trace {
+        #[prost(message, repeated, tag = "1")]
+        packet: Vec<TracePacket>,
+    }
+    let written = |decisions: bool| {
+        let mut bytes = Vec::new();
+        let trace = Perfetto::new(&mut bytes, sample::meta());
+        let mut sink = Box::new(if decisions { trace.with_decisions() } else { trace });
+        assert_eq!(sink.wants_decisions(), decisions);
+        sample::feed(&mut *sink);
+        sink.finish().expect("memory takes everything");
+        bytes
+    };
+    let (plain, explained) = (written(false), written(true));
+    assert!(plain.len() < explained.len());
+    let trace = Trace::decode(&explained[..]).expect("a trace is a message");
+    let instants: Vec<(u64, TrackEvent)> = (trace.packet.into_iter())
+        .filter_map(|packet| match packet.data {
+            Some(Data::TrackEvent(event)) if !event.categories.is_empty() => {
+                Some((packet.timestamp.expect("an instant has a time"), event))
+            }
+            _ => None,
+        })
+        .collect();
+    let names: Vec<&str> = instants.iter().map(|(_, event)| event.name()).collect();
+    assert_eq!(
+        names,
+        [
+            "placement: feec: least energy",
+            "frequency: changed",
+            "idle: teo: deepest enabled state",
+            "balance: find_src_group: overloaded",
+            "balance: find_src_group: nobody has a task to pull",
+            "preemption: PREEMPT_SHORT: shorter slice, earliest eligible deadline",
+            "pick: pick_eevdf: earliest eligible deadline",
+        ]
+    );
+    let times: Vec<u64> = instants.iter().map(|(at, _)| *at).collect();
+    let expected: Vec<u64> = sample::decisions().iter().map(|decision| decision.at).collect();
+    assert_eq!(times, expected);
+    let named = |details: &[DebugAnnotation], name: &str| -> DebugAnnotation {
+        details.iter().find(|detail| detail.name() == name).expect(name).clone()
+    };
+    let placement = &instants[0].1.debug_annotations;
+    assert_eq!(named(placement, "task_name").string_value(), "ui");
+    assert_eq!(named(placement, "chosen").uint_value(), 6);
+    let candidates = named(placement, "candidates").array_values;
+    assert_eq!(candidates.len(), 3);
+    assert_eq!(named(&candidates[1].dict_entries, "energy_delta").uint_value(), 99_999);
+    assert!(candidates[2].dict_entries.iter().all(|detail| detail.name() != "energy_delta"));
+    let pick = named(&instants[6].1.debug_annotations, "candidates").array_values;
+    assert_eq!(named(&pick[0].dict_entries, "lag").int_value(), -1_500);
+    // The reader of runs passes over them.
+    let read = |bytes: &[u8]| {
+        let mut events = Vec::new();
+        let contents = perfetto_read::read(bytes, &mut |event| events.push(event)).expect("read");
+        (contents.decisions, contents.meta, sorted(events))
+    };
+    let (none, meta, events) = read(&plain);
+    assert_eq!(none, 0);
+    assert_eq!(read(&explained), (7, meta, events));
+}
+
 #[test]
 fn damaged_traces_are_errors() {
     let mut bytes = Vec::new();

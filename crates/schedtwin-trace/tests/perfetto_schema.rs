@@ -16,7 +16,7 @@ fn the_official_schema_agrees() {
     let path =
         std::env::temp_dir().join(format!("schedtwin-schema-{}.pftrace", std::process::id()));
     let mut bytes = Vec::new();
-    let mut sink = Box::new(Perfetto::new(&mut bytes, sample::meta()));
+    let mut sink = Box::new(Perfetto::new(&mut bytes, sample::meta()).with_decisions());
     sample::feed(&mut *sink);
     sink.finish().expect("memory takes everything");
     std::fs::write(&path, bytes).expect("the temporary directory is writable");
@@ -48,7 +48,7 @@ fn the_official_schema_agrees() {
         return;
     }
     let expected = format!(
-        "ok {} TYPE_COUNTER=11 TYPE_INSTANT=3 cpu_frequency=4 cpu_idle=3 hrtimer_expire_entry=1 \
+        "ok {} TYPE_COUNTER=11 TYPE_INSTANT=10 cpu_frequency=4 cpu_idle=3 hrtimer_expire_entry=1 \
          ipi_raise=2 irq_handler_entry=1 irq_handler_exit=1 sched_migrate_task=1 \
          sched_process_exit=1 sched_switch=6 sched_wakeup=1 sched_wakeup_new=1 sched_waking=3\n",
         FIELDS.len(),

@@ -236,7 +236,13 @@ impl Wanting {
     }
 
     fn help(&self) -> String {
-        let near: Vec<&str> = self.0.iter().filter_map(|(_, near)| near.as_deref()).collect();
+        // Several missing headers may have the same list.
+        let mut near: Vec<&str> = Vec::new();
+        for of in self.0.iter().filter_map(|(_, near)| near.as_deref()) {
+            if !near.contains(&of) {
+                near.push(of);
+            }
+        }
         let mut help = match near.is_empty() {
             true => String::new(),
             false => format!("{}; ", near.join("; ")),

@@ -4,7 +4,7 @@
 use crate::builtin::player::Player;
 use crate::jobs::Jobs;
 use crate::program;
-use crate::recorded::{Done, Replay};
+use crate::recorded::{Done, Position, Replay};
 use schedtwin_types::metric::Metric;
 use schedtwin_types::{
     CpuId, FutexId, Mark, NEVER, Ns, Op, Outcome, TaskGroupFiles, TaskGroupId, ThreadId,
@@ -202,6 +202,22 @@ impl Programs {
         match &self.0 {
             Kind::RtApp(_) | Kind::Benchmark(_) | Kind::Jobs(_) => None,
             Kind::Recorded(replay) => Some(replay.done()),
+        }
+    }
+
+    /// Where a thread of a recording is; `None` for thread 0 and other workloads.
+    pub fn position(&self, thread: ThreadId) -> Option<Position> {
+        match &self.0 {
+            Kind::RtApp(_) | Kind::Benchmark(_) | Kind::Jobs(_) => None,
+            Kind::Recorded(replay) => replay.position(thread),
+        }
+    }
+
+    /// When a recording begins, behind the start of its threads; 0 for other workloads.
+    pub fn recording_begins(&self) -> Ns {
+        match &self.0 {
+            Kind::RtApp(_) | Kind::Benchmark(_) | Kind::Jobs(_) => 0,
+            Kind::Recorded(replay) => replay.begin(),
         }
     }
 

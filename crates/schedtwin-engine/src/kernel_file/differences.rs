@@ -45,6 +45,16 @@ impl KernelFile {
         }
     }
 
+    /// What both kernels take from trees, if it is the same C under two names: then a comparison of the two shows
+    /// nothing, and the change is in a file that neither takes.
+    pub fn same_code_under_another_name(&self, base: &KernelFile) -> Option<String> {
+        let same = self.code.len() == base.code.len()
+            && self.code.iter().zip(&base.code).all(|(own, other)| own.hash == other.hash);
+        let named = self.code.iter().zip(&base.code).any(|(own, other)| own.name != other.name);
+        let names: Vec<&str> = self.code.iter().map(|code| code.name.as_str()).collect();
+        (same && named).then(|| names.join(" and "))
+    }
+
     /// A line for each setting in which any two of the kernels differ, with every kernel's value; `-` where a kernel has no such setting.
     ///
     /// ```

@@ -91,6 +91,7 @@ impl Meter {
         let meter = &mut self.tasks[task.index()];
         let before = std::mem::replace(&mut meter.queued_on, cpu);
         if before != cpu && !meter.kernel {
+            let at = at.min(self.end);
             if let Some(before) = before {
                 self.contention.leave(at, before);
             }

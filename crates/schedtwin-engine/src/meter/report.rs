@@ -585,10 +585,12 @@ pub(super) fn cpus(meter: &Meter) -> Vec<CpuResult> {
         let states = 0..setup.idle_states.len();
         let domain = &meter.setup.domains[setup.domain];
         let at = domain.opps.iter().zip(&meter.truth.domains[setup.domain].opp_ns);
+        let idle_ns: Vec<Ns> = states.clone().map(|s| meter.truth.state_ns(cpu, s)).collect();
         results.push(CpuResult {
             cpu: cpu as u16,
             busy_ns: busy_ns(meter, cpu),
-            idle_ns: states.clone().map(|s| meter.truth.state_ns(cpu, s)).collect(),
+            idle_loop_ns: run_ns(meter, 0)[cpu].saturating_sub(idle_ns.iter().sum()),
+            idle_ns,
             idle_entries: states.map(|s| meter.truth.visits(cpu, s).entries).collect(),
             frequency_ns: at.map(|(opp, ns)| (opp.khz, *ns)).collect(),
         });

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Which kernel recorded: vendors' schedulers betray themselves by their tracepoints, and a release names the nearest
-//! built-in kernel.
+//! built-in kernel, which gets the tick and the settings that the file tells.
 //!
 //! Vendors of phones replace the placement and the frequency decisions of mainline by code of their own, which no built-in kernel
 //! has. Work (run times, wakeups) stays usable; placement and frequency of the record are not mainline's. That such
 //! tracepoints are absent proves nothing: the recorder may not have enabled them.
 
 use super::TraceSummary;
+use crate::kernel_file::{KernelFile, builtin_texts};
+use schedtwin_input::{Source, Spec};
 use schedtwin_workload::recorded::Recorded;
 
 /// A vendor's scheduler and its signs.
@@ -88,23 +90,40 @@ pub struct Origin {
     pub release: Option<String>,
     /// A vendor's scheduler, and the tracepoint or thread that tells it.
     pub vendor: Option<(&'static str, String)>,
-    /// The built-in kernel that is nearest to the release.
+    /// The built-in kernel that is nearest to the release, with the settings that the file tells, as `-k` takes it.
     pub nearest: Option<String>,
+    /// Ticks per second, and what tells them.
+    pub hz: Option<(u64, &'static str)>,
 }
 
+/// The note with the kernel file of `schedtwin record`.
+const KERNEL_NOTE: &str = "kernel.toml";
+
+/// Settings of the recorded kernel that are named.
+const SETTINGS_MAX: usize = 40;
+
 impl Origin {
-    /// Looks for signs in what was read.
-    pub fn of(trace: &TraceSummary, recorded: &Recorded) -> Origin {
+    /// Looks for signs in what was read. `ticks`: ticks per second, as its timers' interrupts tell.
+    pub fn of(trace: &TraceSummary, recorded: &Recorded, ticks: Option<u64>) -> Origin {
         let release = trace.header.release.clone();
-        let names: Vec<String> =
-            crate::kernel_file::builtin_names().into_iter().map(|(name, _)| name).collect();
+        let names: Vec<String> = builtin_texts().map(|(name, _)| name.to_owned()).collect();
         let events: Vec<&str> = trace.by_name.keys().map(String::as_str).collect();
         let threads: Vec<&str> = recorded.threads.iter().map(|thread| &*thread.name).collect();
-        Origin {
-            vendor: vendor(&events, &threads),
-            nearest: release.as_deref().and_then(|release| nearest(release, &names)),
-            release,
-        }
+        let nearest = release.as_deref().and_then(|release| nearest(release, &names));
+        let note = trace.header.options.iter().find(|(name, _)| name == KERNEL_NOTE);
+        let described = note.and_then(|(_, text)| Described::read(text));
+        let hz = match &described {
+            Some(Described { kernel, .. }) => {
+                Some((kernel.config.hz as u64, "its description of the kernel"))
+            }
+            None => ticks.map(|hz| (hz, "its ticks")),
+        };
+        let nearest = match (described, nearest, hz) {
+            (Some(described), nearest, _) => described.spec(nearest),
+            (None, Some(nearest), Some((hz, _))) => Some(with_hz(nearest, hz)),
+            (None, nearest, _) => nearest,
+        };
+        Origin { vendor: vendor(&events, &threads), nearest, release, hz }
     }
 
     /// Returns the facts about it that a user should know, a sentence each.
@@ -116,16 +135,75 @@ impl Origin {
                  frequencies of the record are not mainline's"
             ));
         }
+        let hz = match self.hz {
+            Some((hz, sign)) => format!(
+                " with HZ {hz}, as {sign} tell{}",
+                if sign.ends_with("ticks") { "" } else { "s" }
+            ),
+            None => String::new(),
+        };
         match (&self.release, &self.nearest) {
             (Some(release), Some(nearest)) => {
                 sentences.push(format!(
-                    "recorded on Linux {release}: nearest built-in kernel {nearest}"
+                    "recorded on Linux {release}{hz}: nearest built-in kernel {nearest}"
                 ));
             }
-            (Some(release), None) => sentences.push(format!("recorded on Linux {release}")),
-            (None, _) => {}
+            (Some(release), None) => sentences.push(format!("recorded on Linux {release}{hz}")),
+            (None, Some(nearest)) => {
+                sentences.push(format!("recorded{hz}: nearest built-in kernel {nearest}"));
+            }
+            (None, None) if self.hz.is_some() => {
+                sentences.push(format!("recorded on a kernel{hz}; the release is not told"));
+            }
+            (None, None) => {}
         }
         sentences
+    }
+}
+
+/// The kernel as the recorder's notes describe it.
+struct Described {
+    kernel: KernelFile,
+    /// The built-in kernel that its file names.
+    extends: Option<String>,
+}
+
+impl Described {
+    /// `None`: the text is no kernel file that can be read here, which is no fault of the recording.
+    fn read(text: &str) -> Option<Described> {
+        let spec = Spec::parse_kernel("recorded").ok()?;
+        let kernel = KernelFile::from_source(&Source::new(KERNEL_NOTE, text), &spec).ok()?;
+        let extends = text.lines().find_map(|line| line.trim().strip_prefix("extends"));
+        let extends = extends.and_then(|rest| rest.split('"').nth(1)).map(str::to_owned);
+        Some(Described { kernel, extends })
+    }
+
+    /// The built-in kernel that its file extends, else `nearest`, with what differs from it; `None`: neither is known.
+    fn spec(&self, nearest: Option<String>) -> Option<String> {
+        let name =
+            self.extends.clone().filter(|name| KernelFile::load(name).is_ok()).or(nearest)?;
+        let base = KernelFile::load(&name).ok()?.config;
+        let had: Vec<(&str, String)> =
+            base.values().iter().map(|(s, value)| (s.path, value.to_string())).collect();
+        let differs = |(path, value): &(&str, String)| {
+            had.iter().find(|(known, _)| known == path).is_none_or(|(_, of)| of != value)
+        };
+        let config = self.kernel.config.values();
+        let now = config.iter().map(|(s, value)| (s.path, value.to_string()));
+        let settings: Vec<String> = now
+            .filter(differs)
+            .take(SETTINGS_MAX)
+            .map(|(path, value)| format!("{path}={value}"))
+            .collect();
+        Some(if settings.is_empty() { name } else { format!("{name}:{}", settings.join(",")) })
+    }
+}
+
+/// A built-in kernel with that tick.
+fn with_hz(name: String, hz: u64) -> String {
+    match KernelFile::load(&name) {
+        Ok(kernel) if kernel.config.hz as u64 != hz => format!("{name}:hz={hz}"),
+        _ => name,
     }
 }
 
@@ -200,6 +278,47 @@ mod tests {
         }
         let (_, sign) = vendor(&["walt_window_rollover"], &[]).unwrap();
         assert_eq!(sign, "its event walt_window_rollover");
+    }
+
+    /// Release, ticks and the recorder's own description, from the least to the most.
+    #[test]
+    fn the_nearest_kernel_has_the_tick_and_settings_that_are_told() {
+        let of = |release: Option<&str>, ticks: Option<u64>, note: Option<&str>| {
+            let mut trace = TraceSummary::default();
+            trace.header.release = release.map(str::to_owned);
+            let note = note.map(|text| (KERNEL_NOTE.to_owned(), text.to_owned()));
+            trace.header.options.extend(note);
+            let origin = Origin::of(&trace, &Recorded::default(), ticks);
+            origin.sentences().join("; ")
+        };
+        let base = KernelFile::load("linux-6.12").unwrap().config;
+        let other = if base.hz == 1000 { 250 } else { 1000 };
+        assert_eq!(
+            of(Some("6.12.95"), Some(other as u64), None),
+            format!(
+                "recorded on Linux 6.12.95 with HZ {other}, as its ticks tell: nearest built-in \
+                 kernel linux-6.12:hz={other}"
+            )
+        );
+        let same = of(Some("6.12.95"), Some(base.hz as u64), None);
+        assert!(same.ends_with("nearest built-in kernel linux-6.12"), "{same}");
+        assert_eq!(of(None, None, None), "");
+        let only_ticks = of(None, Some(300), None);
+        assert_eq!(
+            only_ticks,
+            "recorded on a kernel with HZ 300, as its ticks tell; the release is not told"
+        );
+        let note = format!(
+            "name = \"mine\"\ndescription = \"of mine\"\nextends = \"linux-6.12\"\nhz = {other}\n\
+             nr_migrate = 7\n"
+        );
+        let described = of(Some("6.12.95"), Some(300), Some(&note));
+        assert!(described.contains(&format!("with HZ {other}, as its description")), "{described}");
+        let spec = described.rsplit(' ').next().unwrap();
+        let kernel = KernelFile::load(spec).unwrap();
+        assert_eq!((kernel.config.hz, kernel.config.nr_migrate), (other, 7));
+        // A note that is no kernel file is passed over.
+        assert_eq!(of(None, None, Some("hz = ???")), "");
     }
 
     #[test]

@@ -200,6 +200,62 @@ fn a_device_interrupts_where_it_did() {
     assert_eq!(sleeps.value, Some(4.0));
 }
 
+/// A kernel thread that is bound to CPU 3 is recorded there, then on CPU 5, and then it loses its CPU. The replay of the
+/// same work without these two differs in nothing.
+#[test]
+fn a_replay_parts_where_the_recorded_kernel_did_something_else() {
+    let parting_of = |cpus: [u64; 4], preempted: bool| {
+        let mut text = String::new();
+        let mut line = |us: u64, cpu: u64, what: &str| {
+            text.push_str(&format!("<idle>-0 [{cpu:03}] d.h1 5.{us:06}: {what}\n"));
+        };
+        let switch = |prev: &str, state: &str, next: &str| {
+            let pid = |name: &str| u8::from(name.starts_with('k')) * 7;
+            format!(
+                "sched_switch: prev_comm={prev} prev_pid={} prev_prio=120 prev_state={state} ==> \
+                 next_comm={next} next_pid={} next_prio=120",
+                pid(prev),
+                pid(next)
+            )
+        };
+        for (nr, cpu) in cpus.into_iter().enumerate() {
+            let us = 3000 * (nr as u64 + 1);
+            line(us, cpu, "sched_waking: comm=kworker/3:1 pid=7 prio=120 target_cpu=003");
+            line(us + 10, cpu, &switch("swapper/3", "R", "kworker/3:1"));
+            if preempted && nr == 3 {
+                line(us + 200, cpu, &switch("kworker/3:1", "R", "swapper/3"));
+                line(us + 210, cpu, &switch("swapper/3", "R", "kworker/3:1"));
+            }
+            line(us + 500, cpu, &switch("kworker/3:1", "S", "swapper/3"));
+        }
+        line(20_000, 0, "cpu_idle: state=0 cpu_id=0");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("trace.txt");
+        std::fs::write(&path, text).unwrap();
+        let machine = Machine::load("uniform8").unwrap();
+        let trace = read_trace_with_moments(&path, &machine, &machine, None).unwrap();
+        let workload = Ok(trace.workload.clone());
+        let scenario = crate::Scenario::with_workload("uniform8", "linux-6.12", workload, None);
+        parting(&scenario.unwrap(), &trace, 1)
+    };
+    let same = parting_of([3, 3, 3, 3], false);
+    assert_eq!((same.sleeps, same.compared, same.first()), (4, 4, None), "{same:?}");
+
+    let other = parting_of([3, 5, 3, 3], true);
+    assert_eq!(other.first(), Some(Kind::OtherCpu));
+    let moved = &other.kinds[&Kind::OtherCpu];
+    // Back on CPU 3 it is where the replay is.
+    assert_eq!((moved.count, &moved.by_thread[..]), (1, &[("kworker/3:1".to_owned(), 1)][..]));
+    let first = moved.first.as_ref().unwrap();
+    assert_eq!(first.thread, "kworker/3:1 (7)");
+    assert!(first.recorded.starts_with("it runs on CPU 5 at 0.003010000 s, before on CPU 3"));
+    assert!(first.replayed.contains("on CPU 3 at 0.0030"), "{first:?}");
+    let kept = &other.kinds[&Kind::KeepsCpu];
+    assert_eq!((kept.count, other.kinds.len()), (1, 2), "{other:?}");
+    let recorded = &kept.first.as_ref().unwrap().recorded;
+    assert_eq!(recorded, "it loses its CPU once until it sleeps again");
+}
+
 #[test]
 fn capacities_are_read_or_refused() {
     for (text, expected) in [

@@ -93,9 +93,8 @@ impl<B: Board> Twin<B> {
 
     /// The run is over: tells the chains that are under way.
     pub fn tell_open_chains(&mut self, observer: &mut impl Observer) {
-        let at = self.ends_at();
         if let Some(log) = self.meter.chain_log() {
-            log.run_over(at);
+            log.run_over(self.end);
         }
         self.tell_chains(observer);
     }

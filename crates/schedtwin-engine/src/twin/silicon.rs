@@ -252,6 +252,7 @@ impl<B: Board> Twin<B> {
             let opp = self.machine.domains[domain].opp_of(limit).expect("limits are of the table");
             self.meter.frequency_limited(self.now, domain, opp);
         }
+        self.kernel.facts_wait(|cpu| self.cpus[cpu].masked_until);
         self.after_entry(None, observer);
     }
 

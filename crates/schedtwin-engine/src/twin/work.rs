@@ -192,7 +192,9 @@ impl<B: Board> Twin<B> {
                 Op::Exit => {
                     self.kernel.exit(cpu, self.now);
                     self.after_entry(Some(cpu), observer);
-                    self.threads_done = self.programs.finished();
+                    if self.programs.finished() {
+                        self.end_soon();
+                    }
                     return;
                 }
             }

@@ -3,9 +3,11 @@
 
 use crate::scenarios::{KERNEL, MS, SECOND, built_in, few, published, run, scenario};
 use schedtwin_engine::board::{Board, FlatBoard, MapBoard};
+use schedtwin_engine::output::MaxSize;
 use schedtwin_engine::result::RunResult;
 use schedtwin_engine::twin::Twin;
 use schedtwin_engine::{RunOptions, Scenario};
+use schedtwin_trace::record::Reader;
 
 /// Compares everything that a run gives, and says which part differs first.
 pub fn assert_same(name: &str, left: &RunResult, right: &RunResult) {
@@ -222,5 +224,43 @@ mod long {
     #[test]
     fn a_clone_goes_on_alike() {
         clones(built_in(KERNEL, 200 * MS));
+    }
+}
+
+/// A file that may not grow ends whole; the run goes on as if nobody had written, or ends with it, with its books closed.
+#[test]
+fn a_file_that_is_large_enough_is_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = scenario("pixel6", KERNEL, "ui-phone", Some(SECOND));
+    let plain = run(&scenario, 4);
+    for name in ["a.pftrace", "a.txt", "a.jsonl", "a.rec"] {
+        let path = folder.path().join(name);
+        let is_record = name.starts_with("a.jsonl") || name.ends_with("rec");
+        let (trace, record) = if is_record { (None, Some(&path)) } else { (Some(&path), None) };
+        let options = |ends_run| RunOptions {
+            trace: trace.cloned(),
+            record: record.cloned(),
+            max_size: Some(MaxSize { bytes: 200_000, ends_run }),
+            ..RunOptions::default()
+        };
+        let mut whole = scenario.run(4, options(false)).unwrap();
+        let [notice] = &whole.notices[..] else { panic!("one notice, not {:?}", whole.notices) };
+        assert!(notice.contains("largest size, 200.0 kB"), "{notice}");
+        whole.notices.clear();
+        assert_same(name, &whole, &plain);
+        let size = std::fs::metadata(&path).unwrap().len();
+        assert!((200_000..800_000).contains(&size), "{name}: {size} bytes");
+        if is_record {
+            let file = std::fs::File::open(&path).unwrap();
+            let entries = Reader::new(std::io::BufReader::new(file));
+            let entries: Vec<_> = entries.collect::<Result<_, _>>().expect("it is whole");
+            assert!(entries.len() > 100, "{name}: {} entries", entries.len());
+        }
+        let cut = scenario.run(4, options(true)).unwrap();
+        assert!(cut.simulated_ns < plain.simulated_ns, "{name} ends the run");
+        for cpu in &cut.cpus {
+            let booked = cpu.busy_ns + cpu.idle_ns.iter().sum::<u64>() + cpu.idle_loop_ns;
+            assert_eq!(booked, cut.simulated_ns, "{name}: cpu{}", cpu.cpu);
+        }
     }
 }

@@ -134,7 +134,8 @@ pub fn run(report: &RunReport) -> String {
         let frequencies: Vec<Value> =
             c.frequency_ns.iter().map(|(khz, ns)| json!({"khz": khz, "time_ns": ns})).collect();
         json!({
-            "cpu": c.cpu, "busy_ns": c.busy_ns, "idle_ns": c.idle_ns, "idle_entries": c.idle_entries,
+            "cpu": c.cpu, "busy_ns": c.busy_ns, "idle_ns": c.idle_ns, "idle_loop_ns": c.idle_loop_ns,
+            "idle_entries": c.idle_entries,
             "frequency_ns": frequencies,
         })
     });

@@ -17,8 +17,8 @@ use super::part::Run;
 
 /// The journal of a sweep or a shard of it.
 pub struct Journal {
-    /// `None`: nothing is kept.
-    file: Option<File>,
+    /// With its name; `None`: nothing is kept.
+    file: Option<(PathBuf, File)>,
     runs: BTreeMap<u64, Run>,
 }
 
@@ -64,7 +64,7 @@ impl Journal {
         }
         file.set_len(good)?;
         file.seek(SeekFrom::Start(good))?;
-        Ok(Journal { file: Some(file), runs })
+        Ok(Journal { file: Some((journal_of(path), file)), runs })
     }
 
     /// Whether a run is done.
@@ -84,9 +84,15 @@ impl Journal {
 
     /// Keeps a run that is done.
     pub fn keep(&mut self, run: Run) -> io::Result<()> {
-        if let Some(file) = &mut self.file {
+        if let Some((name, file)) = &mut self.file {
             let line = json!([run.number, run.fields]).to_string();
-            file.write_all(format!("{line}\n").as_bytes())?;
+            file.write_all(format!("{line}\n").as_bytes()).map_err(|error| {
+                let (name, runs) = (name.display(), self.runs.len());
+                let message = format!(
+                    "failed to write {name}: {error}; it keeps {runs} runs: give the command again to go on"
+                );
+                io::Error::new(error.kind(), message)
+            })?;
         }
         self.runs.insert(run.number, run);
         Ok(())

@@ -47,6 +47,31 @@ pub struct Names {
     /// Where each one ends.
     ends: Vec<u32>,
     by_text: HashTable<u32>,
+    /// Short names of late, by their bytes: most names are those of the tasks that have just run.
+    recent: Vec<(u128, NameId)>,
+}
+
+/// Names of late that are kept.
+const RECENT: usize = 1 << 10;
+
+/// The bytes of a short name as one number, its length in the highest byte; 0 of others.
+fn packed(bytes: &[u8]) -> u128 {
+    const BYTES: usize = 15;
+    match bytes.len() {
+        length @ 1..=BYTES => {
+            let mut word = [0; 16];
+            word[..length].copy_from_slice(bytes);
+            word[BYTES] = length as u8;
+            u128::from_le_bytes(word)
+        }
+        _ => 0,
+    }
+}
+
+/// Where a packed name is kept.
+fn place(packed: u128) -> usize {
+    let folded = (packed as u64) ^ ((packed >> 64) as u64).rotate_left(29);
+    (folded.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize % RECENT
 }
 
 impl Default for Names {
@@ -59,16 +84,45 @@ impl Names {
     /// A table that holds only [`NameId::NONE`] and [`NameId::MANY`].
     pub fn new() -> Names {
         let many = "(one of too many names)";
-        Names { text: many.to_owned(), ends: vec![0, many.len() as u32], by_text: HashTable::new() }
+        Names {
+            text: many.to_owned(),
+            ends: vec![0, many.len() as u32],
+            by_text: HashTable::new(),
+            recent: vec![(0, NameId::NONE); RECENT],
+        }
     }
 
     /// The number of this text, a new one at its first time.
+    #[inline]
     pub fn intern(&mut self, text: &str) -> NameId {
         if text.is_empty() {
             return NameId::NONE;
         }
+        let packed = packed(text.as_bytes());
+        match self.recently(packed) {
+            Some(known) => known,
+            None => self.intern_new(text, packed),
+        }
+    }
+
+    #[inline]
+    fn recently(&self, packed: u128) -> Option<NameId> {
+        let (kept, name) = self.recent[place(packed)];
+        (packed != 0 && kept == packed).then_some(name)
+    }
+
+    /// A name that was not among those of late.
+    fn intern_new(&mut self, text: &str, packed: u128) -> NameId {
+        let name = self.intern_text(text);
+        if packed != 0 && name != NameId::MANY {
+            self.recent[place(packed)] = (packed, name);
+        }
+        name
+    }
+
+    fn intern_text(&mut self, text: &str) -> NameId {
         let hash = hash(text);
-        let Names { text: all, ends, by_text } = self;
+        let Names { text: all, ends, by_text, .. } = self;
         let known = by_text.find(hash, |&id| of(all, ends, id) == text);
         if let Some(&id) = known {
             return NameId(id);
@@ -94,7 +148,12 @@ impl Names {
 
     /// As [`Names::intern`], of bytes: what is no UTF-8 is replaced, as a name that the kernel cut at 15 bytes may end inside
     /// a character.
+    #[inline]
     pub fn intern_bytes(&mut self, bytes: &[u8]) -> NameId {
+        // Only text is among them.
+        if let Some(known) = self.recently(packed(bytes)) {
+            return known;
+        }
         match std::str::from_utf8(bytes) {
             Ok(text) => self.intern(text),
             Err(_) => self.intern(&String::from_utf8_lossy(bytes)),

@@ -4,8 +4,9 @@
 //! | writer | file | opened by |
 //! |---|---|---|
 //! | [`EventText`] | ftrace text as `trace-cmd report` prints it, with nanoseconds | grep, LISA, `schedtwin replay` |
-//! | [`EventTables`] | a folder with a CSV file for each tracepoint | pandas, polars, a spreadsheet |
+//! | [`EventTables`] | a folder with a table for each tracepoint: CSV, Parquet or Arrow | pandas, polars, a spreadsheet |
 //! | [`EventPerfetto`] | binary protobuf | ui.perfetto.dev, `schedtwin replay` |
+//! | [`EventTraceDat`] | trace.dat of version 6 | trace-cmd, KernelShark, LISA, `schedtwin replay` |
 //!
 //! An event has the fields of its tracepoint that [`crate::event::TraceEventKind`] keeps ([`Fields`]); fields and events that
 //! nothing here reads are lost, and [`Written`] counts them.
@@ -13,10 +14,12 @@
 mod perfetto;
 mod tables;
 mod text;
+mod trace_dat;
 
 pub use perfetto::EventPerfetto;
-pub use tables::EventTables;
+pub use tables::{EventTables, TableFormat};
 pub use text::EventText;
+pub use trace_dat::EventTraceDat;
 
 use crate::event::{
     EventTask, Left, NameId, Names, SourceFault, TraceEvent, TraceEventKind, TraceSource,
@@ -52,7 +55,7 @@ pub enum Failed {
 
 /// Writes all events of a source to a sink.
 pub fn write_events(
-    source: &mut impl TraceSource,
+    source: &mut (impl TraceSource + ?Sized),
     mut sink: Box<dyn EventSink + '_>,
 ) -> Result<Written, Failed> {
     let mut written = Written::default();

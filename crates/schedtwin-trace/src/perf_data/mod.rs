@@ -246,7 +246,7 @@ impl<R: Read> PerfData<R> {
         };
         metadata::read_ftrace_formats(bytes, found)?;
         metadata::read_systems(bytes, found)?;
-        metadata::skip_kallsyms(bytes)?;
+        metadata::read_kallsyms(bytes, found)?;
         metadata::read_printk_formats(bytes, found)?;
         // Names of threads follow in newer files; what is left is not needed.
         let left = bytes.left();

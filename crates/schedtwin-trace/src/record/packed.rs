@@ -134,6 +134,10 @@ impl<D: Destination> Sink for PackedRecord<D> {
         self.write(&Item::fact(fact));
     }
 
+    fn wants_decisions(&self) -> bool {
+        true
+    }
+
     fn decision(&mut self, decision: &DecisionRecord) {
         self.write(&Item::decision(decision));
     }

@@ -39,6 +39,7 @@ mod option {
     pub const HEADER_INFO: u16 = 16;
     pub const FTRACE_EVENTS: u16 = 17;
     pub const EVENT_FORMATS: u16 = 18;
+    pub const KALLSYMS: u16 = 19;
     pub const PRINTK: u16 = 20;
     pub const BUFFER_TEXT: u16 = 22;
 }
@@ -223,6 +224,7 @@ impl Options {
             option::HEADER_INFO
             | option::FTRACE_EVENTS
             | option::EVENT_FORMATS
+            | option::KALLSYMS
             | option::PRINTK
                 if v7 =>
             {
@@ -381,7 +383,7 @@ fn read_6<R: Read>(
     let page = metadata::read_page_layout(bytes, head)?;
     metadata::read_ftrace_formats(bytes, found)?;
     metadata::read_systems(bytes, found)?;
-    metadata::skip_kallsyms(bytes)?;
+    metadata::read_kallsyms(bytes, found)?;
     metadata::read_printk_formats(bytes, found)?;
     metadata::skip_cmdlines(bytes)?;
     let cpus = bytes.u32("the number of CPUs")?;
@@ -541,6 +543,10 @@ fn read_7<R: Read + Seek>(
     // The layout first: the order of sections is free.
     options.sections.sort();
     for (id, place) in std::mem::take(&mut options.sections) {
+        // Sections are in the order of their numbers: formats are known here.
+        if id == option::KALLSYMS && !found.decoder.names_functions() {
+            continue;
+        }
         let section = read_section(input, place, file_bytes, order)?;
         if section.id != id {
             return Err(unusable(format!(
@@ -554,6 +560,7 @@ fn read_7<R: Read + Seek>(
             option::HEADER_INFO => page = Some(metadata::read_page_layout(bytes, head)?),
             option::FTRACE_EVENTS => metadata::read_ftrace_formats(bytes, found)?,
             option::EVENT_FORMATS => metadata::read_systems(bytes, found)?,
+            option::KALLSYMS => metadata::read_kallsyms(bytes, found)?,
             _ => metadata::read_printk_formats(bytes, found)?,
         }
     }

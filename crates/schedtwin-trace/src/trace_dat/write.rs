@@ -17,6 +17,8 @@ pub struct Texts {
     pub ftrace_formats: Vec<Vec<u8>>,
     /// Formats of the other systems.
     pub systems: Vec<(String, Vec<Vec<u8>>)>,
+    /// `/proc/kallsyms`: the recorder leaves it out, since it is megabytes and addresses are hidden from most readers.
+    pub kallsyms: Vec<u8>,
     /// `printk_formats`.
     pub printk_formats: Vec<u8>,
     /// `saved_cmdlines`.
@@ -78,8 +80,8 @@ pub fn write<R: Read>(
         head.push(0);
         formats(&mut head, of_system);
     }
-    // No symbols: they are megabytes, and addresses are hidden from most readers.
-    head.extend(0u32.to_ne_bytes());
+    head.extend((texts.kallsyms.len() as u32).to_ne_bytes());
+    head.extend(&texts.kallsyms);
     head.extend((texts.printk_formats.len() as u32).to_ne_bytes());
     head.extend(&texts.printk_formats);
     sized_64(&mut head, &texts.saved_cmdlines);

@@ -9,8 +9,8 @@
 //! Nothing is allocated for an event. A known tracepoint without a field that its event needs, or with a
 //! field of another type, is refused by name and counted as [`TraceEventKind::Other`].
 //!
-//! Differences: addresses of functions are given as hexadecimal numbers, since only some files hold the kernel's
-//! symbols. Reasons of interrupts come from `printk_formats`, where the file has it.
+//! Addresses of functions become names where the file holds the kernel's symbols, else hexadecimal numbers. Reasons of
+//! interrupts come from `printk_formats`, where the file has it.
 
 use super::fields::{ByteOrder, Number, Text};
 use super::format::Format;
@@ -49,6 +49,44 @@ pub struct Decoder {
     /// Texts of addresses: of functions in hexadecimal, of strings as `printk_formats` has them.
     functions: BTreeMap<u64, NameId>,
     strings: BTreeMap<u64, NameId>,
+    symbols: Symbols,
+}
+
+/// The kernel's symbols: the text of `/proc/kallsyms`, and by address the place of each name, found when the first is
+/// asked for.
+#[derive(Clone, Debug, Default)]
+struct Symbols {
+    text: Vec<u8>,
+    names: Option<Vec<(u64, u32)>>,
+}
+
+impl Symbols {
+    /// The places of names in lines of `ADDRESS TYPE NAME [MODULE]`, by address.
+    fn places(text: &[u8]) -> Vec<(u64, u32)> {
+        let mut names = Vec::new();
+        let mut at = 0;
+        for line in text.split_inclusive(|byte| *byte == b'\n') {
+            let mut spaces = memchr::memchr_iter(b' ', line);
+            if let (Some(first), Some(second)) = (spaces.next(), spaces.next())
+                && let Ok(address) = std::str::from_utf8(&line[..first])
+                && let Ok(address @ 1..) = u64::from_str_radix(address, 16)
+            {
+                names.push((address, (at + second + 1) as u32));
+            }
+            at += line.len();
+        }
+        names.sort_unstable();
+        names
+    }
+
+    /// The function that begins at that address.
+    fn name(&mut self, address: u64) -> Option<&str> {
+        let names = self.names.get_or_insert_with(|| Symbols::places(&self.text));
+        let place = names.binary_search_by_key(&address, |(address, _)| *address).ok()?;
+        let rest = &self.text[names[place].1 as usize..];
+        let end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
+        std::str::from_utf8(&rest[..end]).ok()
+    }
 }
 
 /// A record that has been read.
@@ -302,6 +340,26 @@ impl Decoder {
         }
     }
 
+    /// Whether records of a tracepoint name a function by its address.
+    pub fn names_functions(&self) -> bool {
+        self.plans.iter().flatten().any(|plan| {
+            matches!(
+                plan.body,
+                Body::HrtimerStart { .. }
+                    | Body::HrtimerExpire { .. }
+                    | Body::TimerStart { .. }
+                    | Body::TimerExpire { function: Some(_), .. }
+                    | Body::WorkQueue { .. }
+                    | Body::WorkStart { function: Some(_), .. }
+            )
+        })
+    }
+
+    /// Takes the text of `/proc/kallsyms`.
+    pub fn add_symbols(&mut self, kallsyms: Vec<u8>) {
+        self.symbols = Symbols { text: kallsyms, names: None };
+    }
+
     /// Whether any tracepoint is known.
     pub fn is_empty(&self) -> bool {
         self.plans.is_empty()
@@ -521,7 +579,10 @@ impl Decoder {
         if self.functions.len() >= FUNCTIONS_KEPT {
             return NameId::MANY;
         }
-        let name = names.intern(&format!("{address:#x}"));
+        let name = match self.symbols.name(address) {
+            Some(name) => names.intern(name),
+            None => names.intern(&format!("{address:#x}")),
+        };
         self.functions.insert(address, name);
         name
     }

@@ -291,10 +291,15 @@ fn read_formats<R: Read>(
     Ok(())
 }
 
-/// Leaves the kernel's symbols out.
-pub fn skip_kallsyms<R: Read>(bytes: &mut Bytes<R>) -> Result<(), SourceFault> {
-    let size = bytes.u32("the kernel's symbols")?;
-    bytes.skip(u64::from(size), "list of symbols")
+/// Reads the kernel's symbols, if records name functions by address; else leaves these megabytes out.
+pub fn read_kallsyms<R: Read>(bytes: &mut Bytes<R>, found: &mut Found) -> Result<(), SourceFault> {
+    let size = u64::from(bytes.u32("the kernel's symbols")?);
+    if size > TEXT_BYTES_MAX || !found.decoder.names_functions() {
+        return bytes.skip(size, "list of symbols");
+    }
+    let text = bytes.bytes(size, TEXT_BYTES_MAX, "list of symbols")?;
+    found.decoder.add_symbols(text);
+    Ok(())
 }
 
 /// Reads the strings that records hold by address.

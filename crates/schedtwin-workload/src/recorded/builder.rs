@@ -26,6 +26,7 @@
 //!
 //! Work is kept as ns × kHz until the end, when the silicon is known.
 
+use super::moments::Notes;
 use super::{Excluded, STEPS_MAX, THREADS_MAX};
 use schedtwin_types::fnv::Fnv1a;
 use schedtwin_types::{CpuMask, Ns, Policy};
@@ -222,6 +223,8 @@ pub(super) struct Thread {
     pub forked: Option<(u32, Ns)>,
     excluded: bool,
     last_cpu: Option<u16>,
+    /// Its latest sleep.
+    slept: Option<u32>,
     /// A `sched_waking` whose `sched_wakeup` has not come.
     pending: Option<u32>,
     pub cpu_time_ns: Ns,
@@ -271,6 +274,8 @@ pub struct Builder {
     pub(super) frames: Vec<(u8, Ns, Ns)>,
     /// Different sets of allowed CPUs that events tell.
     pub(super) masks: Vec<CpuMask>,
+    /// What became of each sleep, if that is wanted.
+    pub(super) notes: Notes,
     /// Of each pid the facts of its threads, in the order of their lives.
     described: BTreeMap<u32, Vec<ThreadFacts>>,
     steps: usize,
@@ -281,6 +286,11 @@ impl Builder {
     /// Nothing recorded yet.
     pub fn new() -> Builder {
         Builder::default()
+    }
+
+    /// Keeps what became of each sleep, for [`super::Recording::moments`]. Before the first event.
+    pub fn keep_moments(&mut self) {
+        self.notes.want();
     }
 
     /// Something was recorded at `at`: the recording reaches from the first to the last time given
@@ -438,6 +448,7 @@ impl Builder {
             self.sleep(thread, Some(at));
         } else {
             self.threads[thread as usize].state = State::Runnable { woken_at: None };
+            self.notes.preempted(self.threads[thread as usize].slept);
         }
     }
 
@@ -476,6 +487,7 @@ impl Builder {
         self.threads[thread as usize].state = State::Running { cpu: cpu as u16, since: at };
         self.cpus[cpu].running = Some(thread);
         let last_cpu = self.threads[thread as usize].last_cpu.replace(cpu as u16);
+        self.notes.runs(self.threads[thread as usize].slept, at, cpu as u16, last_cpu);
         self.migrations += u64::from(last_cpu.is_some_and(|last| usize::from(last) != cpu));
     }
 
@@ -717,6 +729,7 @@ impl Builder {
             forked: None,
             excluded: Excluded::by_name(seen.comm).is_some(),
             last_cpu: None,
+            slept: None,
             pending: None,
             cpu_time_ns: 0,
             steps: Vec::new(),
@@ -781,6 +794,7 @@ impl Builder {
         self.sleeps.push(Sleep { thread, began, end: SleepEnd::Open });
         self.push(thread, RawStep::Sleep(sleep));
         self.threads[thread as usize].state = State::Asleep { sleep };
+        self.threads[thread as usize].slept = Some(sleep);
         if let Some(by) = self.threads[thread as usize].handed_by.take()
             && self.threads[by as usize].handed_to == Some(thread)
         {

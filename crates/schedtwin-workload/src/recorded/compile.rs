@@ -4,6 +4,7 @@
 use super::builder::{Builder, RawStep, Sleep, SleepEnd, Thread, ThreadFacts, Wakeup};
 use super::frames;
 use super::jobs::{Collector, Jobs};
+use super::moments::Moment;
 use super::{
     ANSWER_MOST_NS, Code, DeviceInterrupt, Excluded, FRAME_SLICES, Frames, LATENCIES_LEAST,
     LATENCY_NAMES, Recorded, RecordedThread, Recording, Step, ThreadCode, Ticket, WARMUP,
@@ -146,6 +147,8 @@ struct Compiler<'a> {
     posts: Vec<Option<u32>>,
     /// Of sleeps that a waker waits for, the number of the hand-over.
     handovers: BTreeMap<u32, u32>,
+    /// What became of sleeps, if that is wanted.
+    moments: Vec<Moment>,
 }
 
 impl<'a> Compiler<'a> {
@@ -195,6 +198,7 @@ impl<'a> Compiler<'a> {
             tickets,
             posts,
             handovers: BTreeMap::new(),
+            moments: Vec::new(),
         }
     }
 
@@ -256,9 +260,7 @@ impl<'a> Compiler<'a> {
 
     /// Adds a recorded thread, unless it is left out.
     fn thread(&mut self, index: u32, thread: &Thread) {
-        if self.numbers[index as usize].is_none() {
-            return;
-        }
+        let Some(number) = self.numbers[index as usize] else { return };
         let first = self.code.steps.len() as u32;
         let mut run = Run { paths: self.silicon.paths, work: 0, owed: 0, taken_off: 0 };
         let forked = thread.forked.filter(|(parent, _)| self.numbers[*parent as usize].is_some());
@@ -281,7 +283,13 @@ impl<'a> Compiler<'a> {
             let step = self.step(raw);
             if let Some(step) = step {
                 run.flush_before(step, &mut self.code);
+                let at = self.code.steps.len() as u32;
                 self.code.steps.push(step);
+                if let RawStep::Sleep(sleep) = *raw {
+                    let notes = &self.builder.notes;
+                    let moment = notes.moment(sleep, (number, at), self.builder, &self.numbers);
+                    self.moments.extend(moment);
+                }
             }
             if let RawStep::Sleep(sleep) = raw
                 && let Some(handover) = self.handovers.get(sleep)
@@ -410,7 +418,7 @@ impl<'a> Compiler<'a> {
         self.recorded.latency_by_name = self.latency_by_name();
         let fingerprint = fingerprint(&self.code);
         let (code, recorded) = (Arc::new(self.code), Arc::new(self.recorded));
-        Recording { code, recorded, fingerprint }
+        Recording { code, recorded, fingerprint, moments: self.moments.into() }
     }
 }
 

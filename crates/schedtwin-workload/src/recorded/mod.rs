@@ -53,12 +53,14 @@ mod builder;
 mod compile;
 mod frames;
 mod jobs;
+mod moments;
 mod programs;
 
 pub use builder::{Builder, Frequencies, Full, Seen, ThreadFacts, Waker};
 pub use compile::{PathCosts, RecordedCpu, Silicon};
 pub use frames::{FRAME_SLICES, Frames, frame_slice};
 pub use jobs::{Jobs, Period};
+pub use moments::{Moment, Position};
 pub use programs::Done;
 pub(crate) use programs::Replay;
 
@@ -199,6 +201,7 @@ pub struct Recorded {
 pub struct Recording {
     pub(crate) code: Arc<Code>,
     recorded: Arc<Recorded>,
+    moments: Arc<[Moment]>,
     /// Digest of all that is replayed.
     fingerprint: String,
 }
@@ -207,6 +210,11 @@ impl Recording {
     /// Returns the content of the recording.
     pub fn recorded(&self) -> &Recorded {
         &self.recorded
+    }
+
+    /// What became of each sleep, by thread and step; nothing unless [`Builder::keep_moments`] asked for it.
+    pub fn moments(&self) -> &Arc<[Moment]> {
+        &self.moments
     }
 
     /// Text that is different for different recordings, for provenance.
@@ -246,8 +254,8 @@ impl Checked for Recording {
         }
         let said: Vec<String> = settings.iter().map(ToString::to_string).collect();
         let fingerprint = format!("{} {}", self.fingerprint, said.join("; "));
-        let recorded = self.recorded.clone();
-        Some(Ok(Arc::new(Recording { code: Arc::new(code), recorded, fingerprint })))
+        let (recorded, moments) = (self.recorded.clone(), self.moments.clone());
+        Some(Ok(Arc::new(Recording { code: Arc::new(code), recorded, fingerprint, moments })))
     }
 
     /// Nothing in a recording is random, and the twin itself ends a run that is to be shorter.

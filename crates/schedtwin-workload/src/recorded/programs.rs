@@ -11,7 +11,7 @@
 //! The recorded wakeup already happened at its time, slack included, so the sleep asks for that much
 //! less: it ends at its recorded time, or up to 50 us early where another timer expires on that CPU.
 
-use super::{Code, DeviceInterrupt, FRAME_SLICES, Frames, Step};
+use super::{Code, DeviceInterrupt, FRAME_SLICES, Frames, Position, Step};
 use schedtwin_types::{
     CpuId, CpuMask, FutexId, Mark, Mode, NEVER, Ns, Op, Outcome, Policy, ProcessId, SchedAttr,
     Syscall, ThreadId,
@@ -203,6 +203,18 @@ impl Replay {
         let mut early: Vec<_> = by_name.into_iter().collect();
         early.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         Done { work: self.work, work_recorded: self.code.work, sleeps: self.sleeps, early, frames }
+    }
+
+    /// Where a thread is, of those behind thread 0.
+    pub fn position(&self, thread: ThreadId) -> Option<Position> {
+        let thread = &self.threads[thread.index().checked_sub(1)?];
+        let sleeps = matches!(thread.state, State::Timed | State::Waits | State::Over);
+        Some(Position { step: thread.at, sleeps })
+    }
+
+    /// When the recording begins; 0 before the run has.
+    pub fn begin(&self) -> Ns {
+        self.begin
     }
 
     pub fn nr_devices(&self) -> usize {
