@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The command line, with help that teaches by example.
 
+mod import;
 mod live;
 mod study;
 mod sweep;
@@ -20,6 +21,8 @@ use schedtwin_trace::event_out::TableFormat;
 use schedtwin_types::{Duration, Ns};
 
 use crate::percent;
+use import::IMPORT_EXAMPLES;
+pub use import::{Import, ImportWattson, ImportWhat};
 use live::{LIVE_EXAMPLES, SETTINGS_EXAMPLES};
 pub use live::{
     Live, LiveAction, LiveFolder, LiveJudge, LivePredict, LiveRecord, LiveRun, LiveTwin, LiveWork,
@@ -110,6 +113,9 @@ pub enum Command {
     /// Apply a kernel's settings to this machine, as far as a running Linux can switch them, and put them back
     #[command(after_help = SETTINGS_EXAMPLES)]
     Settings(SettingsArguments),
+    /// Put measured values of other tools into a machine file
+    #[command(after_help = IMPORT_EXAMPLES)]
+    Import(Import),
     /// Run published experiments and print the published numbers beside the twin's
     #[command(after_help = STUDY_EXAMPLES, allow_negative_numbers = true)]
     Study(StudyArguments),

@@ -637,6 +637,37 @@ write_clock() {
     echo ']'
 }
 
+# What a virtual machine cannot say of itself.
+tell_of_hypervisor() {
+    virtual=
+    { while IFS= read -r entry; do
+        case $entry in
+        flags*' hypervisor'*) virtual=1 ;;
+        # CPUs are alike in this.
+        '') break ;;
+        esac
+    done <"$ROOT/proc/cpuinfo"; } 2>/dev/null
+    [ -n "$virtual" ] || return 0
+    steal='not told'
+    if line /proc/stat; then
+        # user nice system idle iowait irq softirq steal
+        # shellcheck disable=SC2086  # these are fields
+        set -- $LINE
+        [ $# -lt 9 ] || steal="$9 jiffies so far"
+    fi
+    clock=unknown
+    line /sys/devices/system/clocksource/clocksource0/current_clocksource && clock=$LINE
+    polls='none'
+    number /sys/module/haltpoll/parameters/guest_halt_poll_ns && polls="$NUMBER ns"
+    clean "$steal" 40
+    cat <<END
+# A virtual machine. Its hypervisor hides clocks and the real idle states; an idle CPU leaves to it, which shows in
+# wakeups: \`schedtwin calibrate machine\` measures them. It may take CPUs away (steal time): $CLEAN.
+END
+    clean "$clock" 40
+    echo "# Clock source: $CLEAN. Polling before a halt: $polls."
+}
+
 write_machine() {
     what='a device'
     for file in /sys/firmware/devicetree/base/model /sys/class/dmi/id/product_name; do
@@ -649,6 +680,9 @@ write_machine() {
     cat <<END
 # Written by schedtwin capture @VERSION@ on a device that runs Linux $RELEASE.
 # Lines, or the keys named there, that are marked "estimated" are not what the device said.
+END
+    tell_of_hypervisor
+    cat <<END
 
 name = "captured"
 description = "$what, captured"
@@ -783,7 +817,10 @@ read_kernel() {
         *'(none)'*) put preempt '"none"' ;;
         *'(voluntary)'*) put preempt '"voluntary"' ;;
         *'(full)'*) put preempt '"full"' ;;
+        *'(lazy)'*) put preempt '"lazy"' ;;
         esac
+    elif has CONFIG_PREEMPT_LAZY=y; then
+        put preempt '"lazy"'
     elif has CONFIG_PREEMPT=y; then
         put preempt '"full"'
     elif has CONFIG_PREEMPT_VOLUNTARY=y; then
@@ -811,6 +848,8 @@ read_kernel() {
             ;;
         esac
     fi
+    # A machine with CPUs and without cpufreq runs as fast as it can: virtual ones do.
+    if [ -d "$ROOT$CPU/cpu0" ] && [ ! -d "$ROOT$policy" ]; then put cpufreq '"performance"'; fi
     line $CPU/cpuidle/current_governor || line $CPU/cpuidle/current_governor_ro
     case $LINE in
     teo | menu | ladder | haltpoll) put cpuidle "\"$LINE\"" ;;
@@ -836,6 +875,12 @@ read_kernel() {
     put_number timer_slack_ns /proc/self/timerslack_ns 0 999999999
     if number /proc/sys/kernel/sched_energy_aware; then
         if [ "$NUMBER" -eq 0 ]; then put energy_aware false; else put energy_aware true; fi
+    fi
+    if has CONFIG_FAIR_GROUP_SCHED=y && number /proc/sys/kernel/sched_autogroup_enabled; then
+        if [ "$NUMBER" -eq 0 ]; then put sched_autogroup false; else put sched_autogroup true; fi
+    fi
+    if number /proc/sys/vm/stat_interval && [ "$NUMBER" -le 120 ]; then
+        put stat_interval_ms $((NUMBER * 1000))
     fi
     put_unscaled eevdf.base_slice_unscaled_ns $DEBUG/sched/base_slice_ns
     put_unscaled cfs.latency_ns $DEBUG/sched/latency_ns

@@ -13,6 +13,7 @@ mod compare;
 mod convert;
 mod explain;
 mod failure;
+mod import;
 mod interrupt;
 mod list;
 mod live;
@@ -33,7 +34,7 @@ use std::ffi::OsString;
 
 use clap::Parser;
 
-use crate::arguments::{Arguments, Calibrate, CalibrateWhat, Command};
+use crate::arguments::{Arguments, Calibrate, CalibrateWhat, Command, Import, ImportWhat};
 
 /// Runs the command with these arguments, the first of which is its name; returns the exit code.
 ///
@@ -68,6 +69,9 @@ pub fn run_command(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Explain(explain) => explain::explain(explain),
         Command::Capture => capture::capture(),
         Command::Record(arguments) => record::record(arguments),
+        Command::Import(Import { what: ImportWhat::Wattson(arguments) }) => {
+            import::wattson(&arguments)
+        }
         Command::Live(live) => live::live(live.action),
         Command::Settings(arguments) => settings::settings(arguments.action),
         Command::Study(study) => study::study(study),

@@ -27,6 +27,9 @@ use schedtwin_live::rows::Rows;
 use schedtwin_workload::Workload;
 use std::fs;
 
+/// Of a quiet machine unrelated threads take at most so much of one CPU, %.
+const QUIET_PCT: f64 = 5.0;
+
 pub fn live(action: LiveAction) -> Result<(), Failure> {
     match action {
         LiveAction::Run(arguments) => run(&arguments),
@@ -114,7 +117,12 @@ fn begin(folder: &Folder, work: &LiveWork) -> Result<(), Failure> {
         RunnerArgument::Schedtwin => Runner::BuiltIn,
         RunnerArgument::RtApp => Runner::RtApp,
     };
-    let plan = Plan { work: planned, runner, runs: work.runs as usize, settings, control };
+    let name = match &work.workload {
+        Some(path) => shown(path),
+        None => work.command.join(" "),
+    };
+    let runs = work.runs as usize;
+    let plan = Plan { name, work: planned, runner, runs, settings, control };
     folder.write_plan(&plan).map_err(Failure::bad)
 }
 
@@ -155,8 +163,9 @@ fn judged(folder: &Folder, json: bool) -> Result<(), Failure> {
         measured.iter().flat_map(|(_, run): &(String, Run)| run.troubles.clone()).collect();
     troubles.sort();
     troubles.dedup();
+    troubles.extend(unrelated(&plan, &measured));
     let judgement = Judgement {
-        work: name_of(&plan),
+        work: plan.name.clone(),
         a: parse(&plan.settings[0])?.to_string(),
         settings,
         runs: plan.runs,
@@ -176,12 +185,18 @@ fn judged(folder: &Folder, json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What runs, for people.
-fn name_of(plan: &Plan) -> String {
-    match &plan.work {
-        Work::File => "work.json".to_owned(),
-        Work::Command(command) => command.join(" "),
-    }
+/// Unrelated work beside the measurements, if it was so much that it counts.
+fn unrelated(plan: &Plan, measured: &[(String, Run)]) -> Option<String> {
+    let mean = measured.iter().map(|(_, run)| run.others).sum::<f64>() / measured.len() as f64;
+    let has = match plan.work {
+        Work::File => "the twin has none of it",
+        Work::Command(_) => "the twin has that of the recordings under A",
+    };
+    (mean > QUIET_PCT).then(|| {
+        format!(
+            "the machine was not quiet: unrelated threads took {mean:.0} % of a CPU while the work ran; {has}"
+        )
+    })
 }
 
 /// How a work is predicted under a setting.

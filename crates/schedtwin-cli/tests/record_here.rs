@@ -35,11 +35,14 @@ fn record(arguments: &[&str], file: &Path) -> Output {
     command.args(["record", "--bare", "-o"]).arg(file).args(arguments).output().unwrap()
 }
 
-/// Instances of recorders.
+/// Instances of recorders that are gone: another one may be at work on this machine.
 fn instances(tracefs: &Path) -> Vec<String> {
     let entries = fs::read_dir(tracefs.join("instances")).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
-    names.filter(|name| name.starts_with("schedtwin-")).collect()
+    let left = |name: &String| {
+        name.strip_prefix("schedtwin-").is_some_and(|pid| !Path::new("/proc").join(pid).exists())
+    };
+    names.filter(left).collect()
 }
 
 fn counted(file: &Path) -> (BTreeMap<String, u64>, Box<dyn TraceSource>) {

@@ -44,6 +44,8 @@ pub enum Runner {
 /// The plan of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
+    /// What runs, for people.
+    pub name: String,
     /// What runs.
     pub work: Work,
     /// Who runs it.
@@ -65,6 +67,8 @@ pub struct Run {
     pub round: usize,
     /// When it began, ns since 1970.
     pub began: u64,
+    /// The number of the recorder's process, from which the work descends.
+    pub recorder: u32,
     /// The seal that it found; none: there was no prediction.
     pub seal: Option<String>,
     /// The hash of its recording.
@@ -73,6 +77,8 @@ pub struct Run {
     pub troubles: Vec<String>,
     /// Whether the settings were put back.
     pub put_back: bool,
+    /// CPU time of threads that are not of the work, % of one CPU.
+    pub others: f64,
     /// Its figures.
     pub rows: Rows,
 }
@@ -178,6 +184,7 @@ impl Folder {
         };
         let text = json!({
             "schema": "schedtwin.live.plan/1",
+            "name": plan.name,
             "work": work,
             "runner": if plan.runner == Runner::RtApp { "rt-app" } else { "schedtwin" },
             "runs": plan.runs,
@@ -202,7 +209,8 @@ impl Folder {
             let settings = texts(&plan["settings"])?;
             let control = plan["control"].as_u64().map(|at| at as usize);
             (!settings.is_empty() && control.is_none_or(|at| at < settings.len())).then_some(())?;
-            Some(Plan { work, runner, runs: plan["runs"].as_u64()? as usize, settings, control })
+            let (name, runs) = (plan["name"].as_str()?.to_owned(), plan["runs"].as_u64()? as usize);
+            Some(Plan { name, work, runner, runs, settings, control })
         };
         read().ok_or_else(|| format!("{} is no plan", self.join("plan.json").display()))
     }
@@ -214,10 +222,12 @@ impl Folder {
             "setting": run.setting,
             "round": run.round,
             "began_unix_ns": run.began,
+            "recorder": run.recorder,
             "seal": run.seal,
             "recording_blake3": run.recording,
             "troubles": run.troubles,
             "put_back": run.put_back,
+            "others_pct": run.others,
             "rows": rows_json(&run.rows),
         });
         self.write(&format!("{name}.json"), &format!("{text:#}\n"))
@@ -241,6 +251,7 @@ impl Folder {
                     setting: value["setting"].as_u64()? as usize,
                     round: value["round"].as_u64()? as usize,
                     began: value["began_unix_ns"].as_u64()?,
+                    recorder: value["recorder"].as_u64()? as u32,
                     seal: value["seal"].as_str().map(str::to_owned),
                     recording: value["recording_blake3"].as_str()?.to_owned(),
                     troubles: value["troubles"]
@@ -249,6 +260,7 @@ impl Folder {
                         .filter_map(|text| Some(text.as_str()?.to_owned()))
                         .collect(),
                     put_back: value["put_back"].as_bool()?,
+                    others: value["others_pct"].as_f64()?,
                     rows: rows_of(&value["rows"])?,
                 })
             };
@@ -396,10 +408,12 @@ mod tests {
             setting: 0,
             round: 0,
             began: now(),
+            recorder: 7,
             seal: seal.map(|seal| seal.hash.clone()),
             recording: hash(b"data"),
             troubles: vec!["x".into()],
             put_back: true,
+            others: 1.5,
             rows: rows(3.0),
         };
         folder.write_run(name, &run).unwrap();
@@ -453,7 +467,8 @@ mod tests {
             [(Work::File, None), (Work::Command(vec!["make".into(), "-j2".into()]), Some(1))]
         {
             let settings = vec![String::new(), "nice a=3".to_owned()];
-            let plan = Plan { work, runner: Runner::RtApp, runs: 3, settings, control };
+            let (name, runner) = ("x".to_owned(), Runner::RtApp);
+            let plan = Plan { name, work, runner, runs: 3, settings, control };
             folder.write_plan(&plan).unwrap();
             assert_eq!(folder.plan().unwrap(), plan);
         }

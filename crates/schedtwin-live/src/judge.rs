@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The rule by which a prediction is judged. It was fixed before any result was looked at, and every judgement prints it.
 //!
-//! For a setting B beside A, and one figure:
+//! For a setting B beside A, and one figure of the work as a whole, or of a class of threads that takes at least 1 % of the work's
+//! CPU time under A:
 //!
 //! 1. *Measured*: the mean of B − A over the pairs of runs that followed each other, with its 95 % interval (Student's t). The
 //!    machine is *sure* of the difference if the interval excludes 0.
-//! 2. *Predicted*: the mean of B − A of the twin's runs.
+//! 2. *Predicted*: the mean of B − A of the twin's runs. Both differences are compared in % of their own A, as in studies; where
+//!    an A is 0, in the figure's unit.
 //! 3. The verdict is the first that holds:
 //!
 //! | verdict | holds if |
@@ -22,16 +24,17 @@
 //! **Floor.** The same table with the machine as its own prophet: the pairs of odd rounds predict, those of even
 //! rounds are measured. No prediction can be expected to do better.
 
-use crate::rows::{Key, Rows};
+use crate::rows::{Key, Rows, WHOLE};
 use schedtwin_lab::stats::{self, Difference};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// The rule in a few lines, as judgements print it.
 pub const RULE: &str = "\
 rule (fixed before any result): the machine is sure of a difference if the 95 % interval of B - A
 over pairs of neighbouring runs excludes 0. Then: agree = same sign and predicted 0.5 to 2 times
-measured; direction = same sign; disagree = else; powerless = the twin cannot move the figure.";
+measured, each in % of its own A; direction = same sign; disagree = else; powerless = the twin
+cannot move the figure.";
 
 /// Least and most that a predicted difference may be, times the measured one, to agree.
 const FACTOR: [f64; 2] = [0.5, 2.0];
@@ -140,9 +143,26 @@ pub fn is_sure(difference: &Difference) -> bool {
         && difference.ci95.is_some_and(|[low, high]| low > 0.0 || high < 0.0)
 }
 
+/// Classes with less of the work's CPU time under A are not judged, %.
+const SHARE_LEAST: f64 = 1.0;
+
+/// The classes of threads that take enough of the work's CPU time under A.
+fn judged_classes(a: &[Rows]) -> BTreeSet<&str> {
+    let mut by_class: BTreeMap<&str, f64> = BTreeMap::new();
+    for (key, value) in a.iter().flatten().filter(|(key, _)| key.metric == "cpu_time") {
+        *by_class.entry(&key.class).or_default() += value;
+    }
+    let all: f64 = by_class.values().sum();
+    by_class.retain(|_, time| *time * 100.0 >= all * SHARE_LEAST);
+    by_class.into_keys().collect()
+}
+
 /// Judges every figure that both settings have on the machine.
 pub fn judge(measured: [&[Rows]; 2], predicted: [&[Rows]; 2], method: Method) -> Vec<Judged> {
-    let keys: BTreeSet<&Key> = measured[0].iter().chain(measured[1]).flat_map(Rows::keys).collect();
+    let classes = judged_classes(measured[0]);
+    let mut keys: BTreeSet<&Key> =
+        measured[0].iter().chain(measured[1]).flat_map(Rows::keys).collect();
+    keys.retain(|key| key.class == WHOLE || classes.contains(key.class.as_str()));
     let of = |runs: &[Rows], key: &Key| -> Vec<Option<f64>> {
         runs.iter().map(|rows| rows.get(key).copied()).collect()
     };
@@ -173,7 +193,10 @@ fn verdict(
     if kept || method == Method::None || (a == 0.0 && b == 0.0) {
         return Verdict::Powerless;
     }
-    let ratio = (b - a) / measured.diff;
+    let ratio = match measured.diff_pct {
+        Some(percent) if a != 0.0 => 100.0 * (b - a) / a.abs() / percent,
+        _ => (b - a) / measured.diff,
+    };
     match ratio {
         ratio if (FACTOR[0]..=FACTOR[1]).contains(&ratio) => Verdict::Agree,
         ratio if ratio > 0.0 => Verdict::Direction,
@@ -221,7 +244,9 @@ impl Counts {
 pub fn control(a: &[Rows]) -> [usize; 2] {
     let half = |odd: usize| -> Vec<Rows> { a.iter().skip(odd).step_by(2).cloned().collect() };
     let (even, odd) = (half(0), half(1));
-    let keys: BTreeSet<&Key> = a.iter().flat_map(Rows::keys).collect();
+    let classes = judged_classes(a);
+    let mut keys: BTreeSet<&Key> = a.iter().flat_map(Rows::keys).collect();
+    keys.retain(|key| key.class == WHOLE || classes.contains(key.class.as_str()));
     let mut counts = [0; 2];
     for key in keys {
         let of = |runs: &[Rows]| -> Vec<Option<f64>> {
@@ -251,7 +276,7 @@ mod tests {
     use super::*;
 
     fn runs(metric: &str, values: &[f64]) -> Vec<Rows> {
-        let key = Key { class: "ui".into(), metric: metric.into(), stat: String::new() };
+        let key = Key { class: WHOLE.into(), metric: metric.into(), stat: String::new() };
         values.iter().map(|value| Rows::from([(key.clone(), *value)])).collect()
     }
 
@@ -267,8 +292,9 @@ mod tests {
         let half = [50.0, 51.0, 49.0, 50.5];
         for (b, predicted, method, expected) in [
             (&half, [&[80.0][..], &[40.0]], Method::File, Verdict::Agree),
-            (&half, [&[80.0], &[60.0]], Method::File, Verdict::Direction),
-            (&half, [&[300.0], &[190.0]], Method::File, Verdict::Direction),
+            (&half, [&[80.0], &[65.0]], Method::File, Verdict::Direction),
+            (&half, [&[300.0], &[190.0]], Method::File, Verdict::Agree),
+            (&[120.0, 121.0, 119.0, 120.5], [&[10.0], &[15.0]], Method::File, Verdict::Direction),
             (&half, [&[80.0], &[90.0]], Method::File, Verdict::Disagree),
             (&half, [&[80.0], &[80.0]], Method::File, Verdict::Disagree),
             (&half, [&[0.0], &[0.0]], Method::File, Verdict::Powerless),
@@ -281,6 +307,24 @@ mod tests {
         let kept = verdict_of("cpu_time", &half, [&[80.0], &[40.0]], Method::Replay);
         assert_eq!(kept, Verdict::Powerless);
         assert_eq!(verdict_of("cpu_time", &half, [&[80.0], &[40.0]], Method::File), Verdict::Agree);
+    }
+
+    #[test]
+    fn classes_that_hardly_run_are_not_judged() {
+        let rows = |class: &str, time| {
+            let key = |metric: &str| Key {
+                class: class.into(),
+                metric: metric.into(),
+                stat: String::new(),
+            };
+            [(key("cpu_time"), time), (key("sleeps"), 5.0)]
+        };
+        let run: Rows = rows("ui", 99.5).into_iter().chain(rows("rare", 0.5)).collect();
+        let a = vec![run; 3];
+        let judged = judge([&a, &a], [&a, &a], Method::File);
+        let classes: Vec<&str> = judged.iter().map(|row| row.key.class.as_str()).collect();
+        assert_eq!(classes, ["ui", "ui"]);
+        assert_eq!(control(&a)[0], 2);
     }
 
     #[test]

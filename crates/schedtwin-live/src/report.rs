@@ -277,7 +277,7 @@ mod tests {
 
     fn judgement() -> Judgement {
         let runs = |values: &[f64]| -> Vec<Rows> {
-            let key = Key { class: "ui".into(), metric: "latency".into(), stat: "p99".into() };
+            let key = Key { class: "*".into(), metric: "latency".into(), stat: "p99".into() };
             values.iter().map(|value| Rows::from([(key.clone(), *value)])).collect()
         };
         let (a, b) = (runs(&[100.0, 101.0, 99.0]), runs(&[50.0, 51.0, 49.5]));
@@ -307,7 +307,7 @@ mod tests {
         let text = judgement.text();
         assert!(text.contains("sign right for 1 of 1 (100 %)"), "{text}");
         assert!(text.contains("A against A:           1 of 20"), "{text}");
-        assert!(text.contains("ui latency p99 (us)"), "{text}");
+        assert!(text.contains("* latency p99 (us)"), "{text}");
         assert!(text.contains("-49.8 %"), "{text}");
         let json = judgement.json();
         assert_eq!(json["verdicts"]["agree"], 1);

@@ -146,6 +146,14 @@ impl Collector {
         }
     }
 
+    /// CPU time of threads that are not counted, % of one CPU while the work went on.
+    fn others(&self) -> f64 {
+        let others = self.threads.values().filter(|thread| !thread.counted);
+        let ns: Ns = others.map(|thread| thread.cpu_time).sum();
+        let elapsed = self.first.map_or(0, |first| self.last.saturating_sub(first));
+        if elapsed == 0 { 0.0 } else { 100.0 * ns as f64 / elapsed as f64 }
+    }
+
     /// The figures by class, of counted threads.
     fn rows(mut self) -> Rows {
         let mut rows = Rows::new();
@@ -189,8 +197,8 @@ pub enum Counted {
     Descendants(u32),
 }
 
-/// The figures of a recording.
-pub fn of_recording(path: &Path, counted: &Counted) -> Result<Rows, SourceFault> {
+/// The figures of a recording, and the CPU time of all other threads, % of one CPU.
+pub fn of_recording(path: &Path, counted: &Counted) -> Result<(Rows, f64), SourceFault> {
     let mut source = sources::open(path)?;
     let mut collector = Collector::default();
     let mut family: BTreeSet<u32> = BTreeSet::new();
@@ -242,7 +250,30 @@ pub fn of_recording(path: &Path, counted: &Counted) -> Result<Rows, SourceFault>
     }
     // The recorder's own child is called as the recorder until it executes the command.
     collector.threads.retain(|_, thread| thread.name != "schedtwin");
-    Ok(collector.rows())
+    let others = collector.others();
+    Ok((collector.rows(), others))
+}
+
+/// How the recorded command ended, in the recorder's words; `None`: the recording does not say.
+pub fn command_ended(path: &Path) -> Result<Option<String>, SourceFault> {
+    let mut source = sources::open(path)?;
+    source.next_event()?;
+    let mut options = source.header().options.iter();
+    Ok(options.find(|(name, _)| name == "command_ended").map(|(_, how)| how.clone()))
+}
+
+/// The threads of a recording that descend from a process.
+pub fn descendants(path: &Path, root: u32) -> Result<BTreeSet<u32>, SourceFault> {
+    let mut source = sources::open(path)?;
+    let mut family = BTreeSet::new();
+    while let Some(event) = source.next_event()? {
+        if let TraceEventKind::Fork { parent, child, .. } = event.kind
+            && (parent == root || family.contains(&parent))
+        {
+            family.insert(child);
+        }
+    }
+    Ok(family)
 }
 
 /// Watches a run of the twin.
@@ -320,7 +351,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.txt");
         std::fs::write(&path, TEXT).unwrap();
-        let rows = of_recording(&path, counted).unwrap();
+        let (rows, _) = of_recording(&path, counted).unwrap();
         rows.into_iter().map(|(key, value)| (key.to_string(), value)).collect()
     }
 
@@ -362,7 +393,8 @@ mod tests {
             ..schedtwin_engine::RunOptions::default()
         };
         scenario.run(1, options).unwrap();
-        let read = of_recording(&trace, &Counted::Classes(classes)).unwrap();
+        let (read, others) = of_recording(&trace, &Counted::Classes(classes)).unwrap();
+        assert!(others < 1.0, "rt-app's own thread and the kernel's: {others}");
         assert_eq!(direct.keys().collect::<Vec<_>>(), read.keys().collect::<Vec<_>>());
         assert!(direct.len() >= 11, "{direct:?}");
         for (key, value) in &direct {

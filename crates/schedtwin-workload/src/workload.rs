@@ -10,6 +10,7 @@ use crate::rtapp::reader;
 use crate::{Programs, ThreadSetting};
 use schedtwin_input::{Diagnostics, FileKind, Location, Source, did_you_mean_or};
 use schedtwin_types::Ns;
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::io::Read;
 use std::path::Path;
@@ -98,7 +99,11 @@ pub(crate) trait Checked: Debug + Send + Sync {
     fn bytes(&self) -> &[u8];
 
     /// As [`Workload::with_thread_settings`]; `None`: threads of this kind of workload take none.
-    fn with_thread_settings(&self, _settings: &[ThreadSetting]) -> Option<Changed> {
+    fn with_thread_settings(
+        &self,
+        _settings: &[ThreadSetting],
+        _pids: Option<&BTreeSet<u32>>,
+    ) -> Option<Changed> {
         None
     }
 
@@ -269,6 +274,23 @@ impl Workload {
         &self,
         settings: &[ThreadSetting],
     ) -> Result<Workload, Diagnostics> {
+        self.with_settings_among(settings, None)
+    }
+
+    /// As [`Workload::with_thread_settings`]: of a recording, only those threads get a setting whose pids are among these.
+    pub fn with_settings_of_pids(
+        &self,
+        settings: &[ThreadSetting],
+        pids: &BTreeSet<u32>,
+    ) -> Result<Workload, Diagnostics> {
+        self.with_settings_among(settings, Some(pids))
+    }
+
+    fn with_settings_among(
+        &self,
+        settings: &[ThreadSetting],
+        pids: Option<&BTreeSet<u32>>,
+    ) -> Result<Workload, Diagnostics> {
         if settings.is_empty() {
             return Ok(self.clone());
         }
@@ -278,7 +300,7 @@ impl Workload {
                 self.name
             )]
         };
-        let changed = self.checked.with_thread_settings(settings);
+        let changed = self.checked.with_thread_settings(settings, pids);
         match changed.unwrap_or_else(|| Err(refused())) {
             Ok(checked) => Ok(Workload { checked, ..self.clone() }),
             Err(messages) => {

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::output::tell;
 use crate::settings::{parse, watcher};
 use schedtwin_live::folder::{Folder, Plan, Run, Runner, Seal, Work, now};
-use schedtwin_live::rows::{Counted, Rows, of_recording};
+use schedtwin_live::rows::{Counted, Rows, command_ended, of_recording};
 use schedtwin_live::settings::{Applied, Planned, Settings, plan, thread_changes};
 use schedtwin_workload::code::Code;
 use schedtwin_workload::{Workload, class_of};
@@ -99,15 +99,28 @@ fn one(
     troubles.extend(refused);
     let is_back = put_back.is_empty();
     troubles.extend(put_back);
-    let rows = rows_of(folder, plan, &recording, root)?;
+    let (rows, others) = rows_of(folder, plan, &recording, root)?;
+    let failed = |fault| Failure::bad(format!("{}: {fault}", recording.display()));
+    let ended = command_ended(&recording).map_err(failed)?;
+    if let Some(how) = ended.filter(|how| how != "exit status: 0") {
+        troubles.push(format!("the work ended with {how}"));
+    }
+    if rows.is_empty() {
+        return Err(Failure::bad(format!(
+            "no thread of the work ran: {}",
+            troubles.last().map_or("its recording is empty", String::as_str)
+        )));
+    }
     let run = Run {
         setting,
         round,
         began,
+        recorder: root,
         seal: seal.map(|seal| seal.hash.clone()),
         recording: folder.hash_of(&format!("{name}.dat")).map_err(Failure::bad)?,
         troubles,
         put_back: is_back,
+        others,
         rows,
     };
     folder.write_run(name, &run).map_err(Failure::bad)
@@ -193,8 +206,13 @@ fn set_while_it_runs(
     Ok(())
 }
 
-/// The figures of a recording.
-fn rows_of(folder: &Folder, plan: &Plan, recording: &Path, root: u32) -> Result<Rows, Failure> {
+/// The figures of a recording, and the CPU time of others.
+fn rows_of(
+    folder: &Folder,
+    plan: &Plan,
+    recording: &Path,
+    root: u32,
+) -> Result<(Rows, f64), Failure> {
     let counted = match plan.work {
         Work::File => Counted::Classes(classes_of(folder)?),
         Work::Command(_) => Counted::Descendants(root),

@@ -11,7 +11,7 @@ use schedtwin_engine::Scenario;
 use schedtwin_engine::kernel_file::KernelFile;
 use schedtwin_live::folder::{Folder, Plan, Predicted, Prediction, Work};
 use schedtwin_live::judge::Method;
-use schedtwin_live::rows::{Rows, of_twin, replayed};
+use schedtwin_live::rows::{Rows, descendants, of_twin, replayed};
 use schedtwin_live::settings::Settings;
 use schedtwin_machine::Machine;
 use schedtwin_types::Ns;
@@ -56,9 +56,9 @@ pub fn predict(folder: &Folder, twin: &LiveTwin, quiet: bool) -> Result<(), Fail
     Ok(())
 }
 
-/// Work for the twin, the seed of each run of it, and from when on it is measured.
+/// Work for the twin, the seed of each run of it, from when on it is measured, and the pids of the threads that get settings.
 struct Works {
-    works: Vec<(Workload, u64, Ns)>,
+    works: Vec<(Workload, u64, Ns, Option<BTreeSet<u32>>)>,
     classes: BTreeSet<String>,
 }
 
@@ -71,14 +71,17 @@ fn works(
     if plan.work == Work::File {
         let path = folder.join("work.json");
         let workload = Workload::from_path_or_name(&path.to_string_lossy())?;
-        let works = (1..=plan.runs as u64).map(|seed| (workload.clone(), seed, 0)).collect();
+        let works = (1..=plan.runs as u64).map(|seed| (workload.clone(), seed, 0, None)).collect();
         return Ok(Works { works, classes: classes_of(folder)? });
     }
     let machine = Machine::load(machine)?;
     let mut works = Vec::new();
-    for (at, (name, _)) in basis.iter().enumerate() {
-        let (workload, from) = replayed(&folder.join(&format!("{name}.dat")), &machine)?;
-        works.push((workload, at as u64 + 1, from));
+    for (at, (name, run)) in basis.iter().enumerate() {
+        let path = folder.join(&format!("{name}.dat"));
+        let (workload, from) = replayed(&path, &machine)?;
+        let pids = descendants(&path, run.recorder)
+            .map_err(|fault| Failure::bad(format!("{}: {fault}", path.display())))?;
+        works.push((workload, at as u64 + 1, from, Some(pids)));
     }
     let keys = basis.iter().flat_map(|(_, run)| run.rows.keys());
     let classes = keys.filter(|key| key.class != schedtwin_live::rows::WHOLE);
@@ -112,8 +115,11 @@ fn of_setting(
     let runs: Vec<Rows> = works
         .works
         .iter()
-        .map(|(workload, seed, from)| {
-            let workload = workload.with_thread_settings(&settings.threads);
+        .map(|(workload, seed, from, pids)| {
+            let workload = match pids {
+                Some(pids) => workload.with_settings_of_pids(&settings.threads, pids),
+                None => workload.with_thread_settings(&settings.threads),
+            };
             let scenario = Scenario::with_workload(machine, &kernel, workload, None)?;
             Ok(of_twin(&scenario, *seed, &works.classes, *from))
         })

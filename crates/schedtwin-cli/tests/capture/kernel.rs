@@ -209,7 +209,7 @@ fn words_of_the_kernel_are_taken_as_it_means_them() {
     let cases: [Case<'_>; 29] = [
         (&[(preempt, "(none) voluntary full")], "preempt", Some("\"none\"")),
         (&[(preempt, "none voluntary (full)")], "preempt", Some("\"full\"")),
-        (&[(preempt, "none voluntary full (lazy)")], "preempt", None),
+        (&[(preempt, "none voluntary full (lazy)")], "preempt", Some("\"lazy\"")),
         (&[(preempt, "(none)"), (config, "CONFIG_PREEMPT=y")], "preempt", Some("\"none\"")),
         (&[(config, "CONFIG_PREEMPT=y")], "preempt", Some("\"full\"")),
         (&[(config, "CONFIG_PREEMPT_NONE=y")], "preempt", Some("\"none\"")),

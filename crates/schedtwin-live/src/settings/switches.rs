@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 const PREEMPT: (&str, &str) = ("preempt=", "/sys/kernel/debug/sched/preempt");
 
 /// Files that have to be held open, or that cannot be written.
-const NOT_BY_A_WRITE: [&str; 3] = ["/dev/cpu_dma_latency", "scaling_driver", "/proc/PID"];
+const NOT_BY_A_WRITE: [&str; 3] = ["/dev/cpu_dma_latency", "/scaling_driver", "/proc/PID"];
 
 /// One file and what it is to hold.
 #[derive(Clone, Debug, PartialEq, Eq)]

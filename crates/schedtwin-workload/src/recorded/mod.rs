@@ -69,6 +69,7 @@ use crate::workload::{Changed, Checked};
 use crate::{Host, Programs, ThreadChanges, ThreadSetting};
 use schedtwin_input::Diagnostics;
 use schedtwin_types::{CpuMask, Ns, Policy, ThreadId, Work};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// From the start of the threads to the beginning of the recording, ns, and [`WARMUP_PER_THREAD`]
@@ -232,14 +233,23 @@ impl Checked for Recording {
         self.fingerprint.as_bytes()
     }
 
-    fn with_thread_settings(&self, settings: &[ThreadSetting]) -> Option<Changed> {
-        let names = self.code.threads.iter().map(|thread| &*thread.name);
+    fn with_thread_settings(
+        &self,
+        settings: &[ThreadSetting],
+        pids: Option<&BTreeSet<u32>>,
+    ) -> Option<Changed> {
+        // Those that are left out have no programs.
+        let replayed = self.recorded.threads.iter().filter(|thread| thread.excluded.is_none());
+        let is_meant = |pid: u32| pids.is_none_or(|pids| pids.contains(&pid));
+        let meant: Vec<bool> = replayed.map(|thread| is_meant(thread.pid)).collect();
+        let of_code = self.code.threads.iter().zip(&meant);
+        let names = of_code.filter(|(_, meant)| **meant).map(|(thread, _)| &*thread.name);
         let faults = unmatched(settings, names);
         if !faults.is_empty() {
             return Some(Err(faults));
         }
         let mut code = (*self.code).clone();
-        for thread in &mut code.threads {
+        for (thread, _) in code.threads.iter_mut().zip(meant).filter(|(_, meant)| *meant) {
             thread.changes = ThreadChanges::of(&thread.name, settings);
         }
         let said: Vec<String> = settings.iter().map(ToString::to_string).collect();

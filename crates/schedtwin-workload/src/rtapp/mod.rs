@@ -41,6 +41,7 @@ use crate::{Host, Programs, ThreadSetting, program};
 use model::{Attributes, Loops, Model, PolicyName};
 use schedtwin_input::Diagnostics;
 use schedtwin_types::Ns;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Model {
@@ -93,7 +94,11 @@ impl Checked for Model {
         self.identity.as_bytes()
     }
 
-    fn with_thread_settings(&self, settings: &[ThreadSetting]) -> Option<Changed> {
+    fn with_thread_settings(
+        &self,
+        settings: &[ThreadSetting],
+        _pids: Option<&BTreeSet<u32>>,
+    ) -> Option<Changed> {
         Some(self.overlaid(settings).map(|model| Arc::new(model) as Arc<dyn Checked>))
     }
 
