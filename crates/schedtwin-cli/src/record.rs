@@ -85,8 +85,9 @@ const EVENTS: [(&str, &str); 39] = [
 /// Events without which there is nothing to replay.
 const NEEDED: [(&str, &str); 2] = [("sched", "sched_switch"), ("sched", "sched_waking")];
 
-/// Clocks that go on evenly on all CPUs, the best first: the one that phones use counts suspends.
-const CLOCKS: [&str; 3] = ["boot", "mono", "global"];
+/// Clocks that go on evenly on all CPUs, the best first. Of `boot`, which counts suspends, too, trace-cmd prints bare
+/// nanoseconds, and LISA does not read them.
+const CLOCKS: [&str; 3] = ["mono", "boot", "global"];
 
 /// Time between two readings of the buffers: long enough to leave idle CPUs alone, and short against what a
 /// buffer holds.

@@ -86,6 +86,8 @@ fn events_come_back_and_trace_cmd_counts_the_same() {
             "{event}: {text}{complaint}"
         );
     }
+    // Seconds, which LISA needs, and not bare nanoseconds.
+    assert!(text.contains(" 5.000001") && text.contains(" 9.500002"), "{text}");
     assert!(text.contains("[12 EVENTS DROPPED]"), "{text}");
     assert!(text.contains("tick_sched_timer"), "{text}");
 }
@@ -109,4 +111,33 @@ fn pages_hold_what_is_written() {
     assert_eq!((written.events, &written.dropped[..]), (20_000, &[][..]));
     let expected = told(&mut *sources::read(text.as_bytes()).unwrap());
     assert!(told(&mut *sources::open(&path).unwrap()) == expected);
+}
+
+/// LISA reads the file, too. Skipped, and saying so, without the PyPI package `lisa-linux`; `SCHEDTWIN_PYTHON` names another
+/// interpreter.
+#[test]
+fn lisa_loads_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.dat");
+    // It does not read what trace-cmd prints of a loss.
+    let whole: String = TEXT.split_inclusive('\n').filter(|line| !line.contains("LOST")).collect();
+    converted(&mut *sources::read(whole.as_bytes()).unwrap(), &path);
+    let python = std::env::var("SCHEDTWIN_PYTHON").unwrap_or_else(|_| "python3".to_string());
+    let output = Command::new(&python)
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/load_with_lisa.py"))
+        .arg(&path)
+        .args(["sched_switch", "sched_waking"])
+        .output();
+    let Ok(output) = output else {
+        eprintln!("SKIPPED: there is no {python}");
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stdout);
+    if let Some(reason) = said.strip_prefix("skip: ") {
+        eprintln!("SKIPPED: LISA cannot be loaded: {}", reason.trim_end());
+        return;
+    }
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("sched_")).collect();
+    assert_eq!(lines, ["sched_switch 2", "sched_waking 2"], "{said}{complaint}");
 }

@@ -12,7 +12,8 @@
 //!
 //! Differences: addresses of functions and of strings that the source knows by name are made up, and named in
 //! `kallsyms` and `printk_formats`. If the first event does not tell whether it interrupted something, none does: records
-//! have no `common_flags`.
+//! have no `common_flags`. The clock `boot` is called `mono`, from which it differs by suspends only: trace-cmd
+//! prints times of `boot` as bare nanoseconds, which LISA does not read.
 
 mod pages;
 mod records;
@@ -257,8 +258,7 @@ impl<W: Destination> EventTraceDat<W> {
                 format!("{address:#x} : \"{text}\"\n")
             }),
             saved_cmdlines: cmdlines.collect::<String>().into_bytes(),
-            trace_clock: format!("[{}]", self.header.clock.as_deref().unwrap_or("boot"))
-                .into_bytes(),
+            trace_clock: format!("[{}]", clock(self.header.clock.as_deref())).into_bytes(),
             options,
         }
     }
@@ -276,6 +276,15 @@ impl<W: Destination> EventTraceDat<W> {
             text.thread(thread, false);
         }
         text
+    }
+}
+
+/// The clock of the file. Text does not tell one: then it is the kernel's default.
+fn clock(of_source: Option<&str>) -> &str {
+    match of_source {
+        None => "local",
+        Some("boot") => "mono",
+        Some(clock) => clock,
     }
 }
 
