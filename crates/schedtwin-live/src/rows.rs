@@ -248,7 +248,8 @@ pub fn of_recording(path: &Path, counted: &Counted) -> Result<(Rows, f64), Sourc
             _ => {}
         }
     }
-    // The recorder's own child is called as the recorder until it executes the command.
+    // The recorder's own child is called as the recorder until it executes the command, as is what gives threads their
+    // settings.
     collector.threads.retain(|_, thread| thread.name != "schedtwin");
     let others = collector.others();
     Ok((collector.rows(), others))
