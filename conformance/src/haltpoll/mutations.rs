@@ -11,7 +11,7 @@ pub const HALTPOLL: &[Mutation] = &[
     m(HALTPOLL_FILE, "GROW: u64 = 2", "GROW: u64 = 3"),
     m(HALTPOLL_FILE, "GROW_START: u64 = 50_000", "GROW_START: u64 = 49_999"),
     m(HALTPOLL_FILE, "self.last_state_idx == 0 && self", "self"),
-    m(HALTPOLL_FILE, "last_residency_ns > GUEST", "last_residency_ns >= GUEST"),
+    m(HALTPOLL_FILE, "last_residency_ns > self.guest", "last_residency_ns >= self.guest"),
     m(HALTPOLL_FILE, "poll_limit_ns < GROW_START", "poll_limit_ns <= GROW_START"),
     m(HALTPOLL_FILE, "last_residency_ns > self.poll", "last_residency_ns >= self.poll"),
     m(HALTPOLL_FILE, "return (0, false)", "return (0, true)"),

@@ -861,6 +861,7 @@ read_kernel() {
             break
         fi
     done
+    put_number guest_halt_poll_ns /sys/module/haltpoll/parameters/guest_halt_poll_ns 0 999999999
     put_number migration_cost_ns $DEBUG/sched/migration_cost_ns 0 999999999
     put_number migration_cost_ns /proc/sys/kernel/sched_migration_cost_ns 0 999999999
     put_number nr_migrate $DEBUG/sched/nr_migrate 1 1024

@@ -81,6 +81,12 @@ macro_rules! cpuidle {
             /// It is halved; below its first size it becomes 0.
             Closed = "closed", "6.12 (from 6.8 on, from memory)";
         }
+        /// The longest polling window of haltpoll, for `cpuidle` `haltpoll`; 0: it never polls.
+        guest_halt_poll_ns: integer Ns {
+            linux "/sys/module/haltpoll/parameters/guest_halt_poll_ns";
+            range 0..=1_000_000_000 ns;
+            unnamed 200_000;
+        }
         /// The decision on a CPU with a single idle state.
         single_idle_state: choice SingleIdleState {
             linux "cpuidle_idle_call()";

@@ -279,7 +279,9 @@ impl Cpufreq {
                 index.0
             );
             let task = sched.task(thread.task);
-            let woken = task.on_rq == OnRq::Queued
+            // A fair thread (a kworker) whose dequeue is delayed sleeps, though it is queued.
+            let queued = task.on_rq == OnRq::Queued && !sched.is_delayed(thread.task);
+            let woken = queued
                 || sched.rq(task.cpu).wake_list.iter().any(|entry| entry.task == thread.task);
             if thread.queued && thread.call.is_none() {
                 assert!(woken, "policy {}: work, and its thread sleeps", index.0);

@@ -7,7 +7,7 @@
 //! **Algorithm** ([`HaltpollCpu::select`], [`HaltpollCpu::reflect`]); state 0 polls, state 1 halts:
 //! 1. No window: halt, and the tick may stop. After a halt, or a poll that something has ended: poll. After a
 //!    poll in vain: halt.
-//! 2. A halt that lasted longer than the window, but no longer than [`GUEST_HALT_POLL_NS`], could have been
+//! 2. A halt that lasted longer than the window, but no longer than `guest_halt_poll_ns`, could have been
 //!    polled away: the window grows. One that lasted longer could not: it shrinks.
 //!
 //! ```text
@@ -30,14 +30,14 @@
 //!
 //! **Kernel:** Linux 6.1 and 6.12, `drivers/cpuidle/governors/haltpoll.c`, checked bit for bit against that C
 //! (`conformance/src/haltpoll`). 6.12 closes a window that has shrunk below its first size, 6.1 only halves it.
-//! **Differences:** the module's parameters have their defaults. It may run on any machine, not only in a
+//! **Differences:** the module's parameters but `guest_halt_poll_ns` have their defaults. It may run on any machine, not only in a
 //! guest; where state 0 does not poll, it sleeps there as long as nothing comes.
 
 use super::states::SelectInput;
 use crate::config::{Config, HaltpollShrink};
 
-/// The largest window (`guest_halt_poll_ns`).
-pub const GUEST_HALT_POLL_NS: u64 = 200_000;
+/// The largest window by default (`guest_halt_poll_ns`).
+const GUEST_HALT_POLL_NS: u64 = 200_000;
 /// How much it grows and shrinks (`guest_halt_poll_grow`, `guest_halt_poll_shrink`).
 const GROW: u64 = 2;
 /// Its first size (`guest_halt_poll_grow_start`).
@@ -54,20 +54,26 @@ pub struct HaltpollCpu {
     pub poll_time_limit: bool,
     /// A window that shrinks below its first size is closed.
     closes: bool,
+    /// The largest window.
+    guest_halt_poll_ns: u64,
 }
 
 impl HaltpollCpu {
     /// As after `haltpoll_enable_device`. `closes`: a window that shrinks below its first size is closed.
     pub fn new(closes: bool) -> HaltpollCpu {
-        HaltpollCpu { poll_limit_ns: 0, last_state_idx: 0, poll_time_limit: false, closes }
+        let guest_halt_poll_ns = GUEST_HALT_POLL_NS;
+        let (poll_limit_ns, last_state_idx, poll_time_limit) = (0, 0, false);
+        HaltpollCpu { poll_limit_ns, last_state_idx, poll_time_limit, closes, guest_halt_poll_ns }
     }
 
     /// In the form that `config` names.
     pub(super) fn of(config: &Config) -> HaltpollCpu {
-        HaltpollCpu::new(match config.haltpoll_shrink {
+        let closes = match config.haltpoll_shrink {
             HaltpollShrink::Halved => false,
             HaltpollShrink::Closed => true,
-        })
+        };
+        let guest_halt_poll_ns = config.guest_halt_poll_ns;
+        HaltpollCpu { guest_halt_poll_ns, ..HaltpollCpu::new(closes) }
     }
 
     /// Chooses a state, and whether the tick may stop (`haltpoll_select`).
@@ -87,14 +93,14 @@ impl HaltpollCpu {
         if state == 0 {
             return;
         }
-        if last_residency_ns > GUEST_HALT_POLL_NS {
+        if last_residency_ns > self.guest_halt_poll_ns {
             self.poll_limit_ns /= GROW;
             if self.closes && self.poll_limit_ns < GROW_START {
                 self.poll_limit_ns = 0;
             }
         } else if last_residency_ns > self.poll_limit_ns {
             let grown = self.poll_limit_ns * GROW;
-            self.poll_limit_ns = grown.clamp(GROW_START, GUEST_HALT_POLL_NS);
+            self.poll_limit_ns = grown.max(GROW_START).min(self.guest_halt_poll_ns);
         }
     }
 }
@@ -126,6 +132,20 @@ mod tests {
         assert_eq!(haltpoll.select(&input), (1, true), "in vain");
         let strict = SelectInput { latency_req_ns: 0, ..input };
         assert_eq!(haltpoll.select(&strict), (0, false));
+    }
+
+    /// As on guests whose administrator leaves the polling to the hypervisor.
+    #[test]
+    fn without_a_largest_window_it_halts() {
+        let mut haltpoll = HaltpollCpu { guest_halt_poll_ns: 0, ..HaltpollCpu::new(true) };
+        for residency in [0, 1, 30_000, 900_000] {
+            haltpoll.reflect(1, residency, false);
+            assert_eq!(haltpoll.poll_limit_ns, 0);
+        }
+        // A largest window below the first size bounds that, too.
+        let mut haltpoll = HaltpollCpu { guest_halt_poll_ns: 40_000, ..HaltpollCpu::new(true) };
+        haltpoll.reflect(1, 30_000, false);
+        assert_eq!(haltpoll.poll_limit_ns, 40_000);
     }
 
     #[test]

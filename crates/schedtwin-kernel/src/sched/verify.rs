@@ -140,6 +140,11 @@ impl Kernel {
 }
 
 impl Scheduler {
+    /// Whether a task sleeps and its dequeue is delayed.
+    pub(crate) fn is_delayed(&self, task: TaskId) -> bool {
+        self.se[self.tasks[task].se].sched_delayed
+    }
+
     /// A fair run queue: its own entities, and the tasks of the hierarchy below.
     fn verify_cfs_rq(&self, id: CfsRqId, time: &Time, cx: &Context) {
         let cfs = &self.cfs[id];
