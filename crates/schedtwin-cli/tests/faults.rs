@@ -103,6 +103,15 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
+/// No file holds half of what it should.
+fn absent_or_whole(folder: &Path, files: &[&str], expected: &[Vec<u8>], when: &str) {
+    for (file, expected) in files.iter().zip(expected) {
+        if let Ok(bytes) = fs::read(folder.join(file)) {
+            assert!(bytes == *expected, "half of {file}: {when}");
+        }
+    }
+}
+
 #[test]
 fn killed_at_each_change_of_a_file() {
     if !has_strace() {
@@ -116,11 +125,7 @@ fn killed_at_each_change_of_a_file() {
             let folder = folder.path();
             let fault = format!("{CHANGES}:signal=KILL:when={at}");
             let output = with_fault(folder, arguments, &fault);
-            for (file, expected) in files.iter().zip(&expected) {
-                if let Ok(bytes) = fs::read(folder.join(file)) {
-                    assert!(bytes == *expected, "{arguments}: half of {file} after call {at}");
-                }
-            }
+            absent_or_whole(folder, files, &expected, &format!("{arguments}: call {at}"));
             if output.status.success() {
                 break;
             }
@@ -167,11 +172,7 @@ fn a_disk_that_is_full_from_some_write_on() {
             let clear = named && told.contains("No space left");
             assert!(clear || told.is_empty(), "{arguments}: write {at}: {told}");
             told_any |= clear;
-            for (file, expected) in files.iter().zip(&expected) {
-                if let Ok(bytes) = fs::read(folder.join(file)) {
-                    assert!(bytes == *expected, "{arguments}: half of {file} at write {at}");
-                }
-            }
+            absent_or_whole(folder, files, &expected, &format!("{arguments}: write {at}"));
             assert!(
                 names(folder).iter().all(|name| !name.ends_with(".partial")),
                 "{arguments}: write {at} leaves {:?}",

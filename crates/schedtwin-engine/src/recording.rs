@@ -99,11 +99,7 @@ pub fn read_trace<'a>(
     replayed_on: &Machine,
     duration: Option<Ns>,
 ) -> Result<TraceRecording, Diagnostics> {
-    let name = path.display().to_string();
-    match sources::open(path) {
-        Ok(source) => read_events(source, &name, recorded_on, replayed_on, duration),
-        Err(fault) => Err(unreadable(&name, &fault)),
-    }
+    read_file(Feed { duration, ..Feed::default() }, path, recorded_on.into(), replayed_on)
 }
 
 /// As [`read_trace`], of what comes `skip` after the recording's beginning.
@@ -113,10 +109,7 @@ pub fn read_trace_behind<'a>(
     replayed_on: &Machine,
     skip: Ns,
 ) -> Result<TraceRecording, Diagnostics> {
-    let name = path.display().to_string();
-    let source = sources::open(path).map_err(|fault| unreadable(&name, &fault))?;
-    let feed = Feed { skip, ..Feed::default() };
-    read_with(feed, source, &name, recorded_on.into(), replayed_on)
+    read_file(Feed { skip, ..Feed::default() }, path, recorded_on.into(), replayed_on)
 }
 
 /// As [`read_trace`], and keeps what became of each sleep, for [`parting`].
@@ -126,11 +119,21 @@ pub fn read_trace_with_moments<'a>(
     replayed_on: &Machine,
     duration: Option<Ns>,
 ) -> Result<TraceRecording, Diagnostics> {
-    let name = path.display().to_string();
-    let source = sources::open(path).map_err(|fault| unreadable(&name, &fault))?;
     let mut feed = Feed { duration, ..Feed::default() };
     feed.builder.keep_moments();
-    read_with(feed, source, &name, recorded_on.into(), replayed_on)
+    read_file(feed, path, recorded_on.into(), replayed_on)
+}
+
+/// As [`read_with`], of a file.
+fn read_file(
+    feed: Feed,
+    path: &Path,
+    recorded_on: Device<'_>,
+    replayed_on: &Machine,
+) -> Result<TraceRecording, Diagnostics> {
+    let name = path.display().to_string();
+    let source = sources::open(path).map_err(|fault| unreadable(&name, &fault))?;
+    read_with(feed, source, &name, recorded_on, replayed_on)
 }
 
 /// As [`read_trace`], from any text or other content of a file.
