@@ -31,6 +31,7 @@
 //! | `watch.rs` | who is asked; crashes, loops, refusals |
 //! | `built.rs` | what governors of every kind have in common |
 //! | `idle.rs`, `frequency.rs` | idle governors; frequency governors |
+//! | `scx.rs`, `elf.rs` | schedulers of sched_ext; their variables |
 //!
 //! Only on Linux, with 64 bits; elsewhere it is refused.
 
@@ -51,16 +52,22 @@ mod idle;
 mod memory;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod watch;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod elf;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod scx;
 
 #[cfg(any(test, not(all(target_os = "linux", target_pointer_width = "64"))))]
 #[cfg_attr(test, allow(dead_code))]
 mod elsewhere;
 
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
-pub use elsewhere::{FrequencyCode, IdleCode};
+pub use elsewhere::{ExtCode, ExtSetting, FrequencyCode, IdleCode};
 pub use fault::Fault;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 pub use frequency::FrequencyCode;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 pub use idle::IdleCode;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+pub use scx::{ExtCode, ExtSetting};
 pub use tree::Tree;

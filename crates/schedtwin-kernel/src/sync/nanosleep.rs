@@ -21,7 +21,7 @@ impl Kernel {
         self.sched.set_outcome(task, Outcome::Done);
         // Real-time tasks have no slack.
         let slack =
-            if self.sched.task(task).class == Class::Fair { self.cx.config.timer_slack } else { 0 };
+            if matches!(self.sched.task(task).class, Class::Fair | Class::Ext) { self.cx.config.timer_slack } else { 0 };
         let expires = until.saturating_add(slack);
         let (cpu, now) = (self.cx.this_cpu, self.cx.local_clock());
         let refused = match self.cx.config.expired_sleep {

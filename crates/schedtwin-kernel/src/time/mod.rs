@@ -5,7 +5,8 @@ pub mod hrtimer;
 pub mod tick_broadcast;
 pub mod tick_sched;
 
-use hrtimer::HrtimerBase;
+use crate::Context;
+use hrtimer::{HrtimerBase, TimerKind};
 use schedtwin_types::arena::PerCpu;
 use schedtwin_types::{CpuId, CpuMask};
 
@@ -43,6 +44,16 @@ impl Time {
     #[inline(always)]
     pub(crate) fn base_mut(&mut self, cpu: CpuId) -> &mut HrtimerBase {
         &mut self.timers[cpu]
+    }
+
+    /// Cancels the timers of a scheduler of sched_ext, and its watchdog.
+    pub(crate) fn cancel_scx_timers(&mut self, cx: &mut Context) {
+        for cpu in self.timers.ids() {
+            self.timers[cpu].retain(|kind| {
+                !matches!(kind, TimerKind::ScxTimer(_) | TimerKind::ScxWatchdog)
+            });
+            self.program_clock_event(cpu, cx);
+        }
     }
 
     /// Whether the CPU's own clock event is off although it may have an event.
