@@ -269,6 +269,8 @@ void schedtwin_scx_error(s64 code, bool error, char const *format, ...)
 
 struct schedtwin_map {
 	int type, key, value, entries;
+	/* Bytes from a value to the next. */
+	int stride;
 	/* Arrays: their values, as many for each CPU. Queues: a ring. Hashes: rows of key, used and value. */
 	char *memory;
 	u32 head, count;
@@ -287,13 +289,14 @@ struct schedtwin_map *schedtwin_map(void **object, int type, int key, int value,
 	map = *object = schedtwin_allocate(sizeof(*map));
 	map->type = type;
 	map->key = key;
-	map->value = (value + 7) & ~7;
+	map->value = value;
+	map->stride = (value + 7) & ~7;
 	map->entries = entries;
 	switch (type) {
 	case BPF_MAP_TYPE_ARRAY:
 	case BPF_MAP_TYPE_PERCPU_ARRAY:
 	case BPF_MAP_TYPE_QUEUE:
-		map->memory = schedtwin_allocate(copies * entries * map->value);
+		map->memory = schedtwin_allocate(copies * entries * map->stride);
 		break;
 	case BPF_MAP_TYPE_HASH:
 	case BPF_MAP_TYPE_TASK_STORAGE:
@@ -324,7 +327,7 @@ static struct entry *find(struct schedtwin_map *map, void const *key)
 	struct entry *entry;
 
 	for (entry = (void *)map->memory; entry; entry = entry->next)
-		if (entry->used && same(entry->bytes + map->value, key, map->key))
+		if (entry->used && same(entry->bytes + map->stride, key, map->key))
 			return entry;
 	return NULL;
 }
@@ -348,7 +351,7 @@ void *schedtwin_map_lookup(struct schedtwin_map *map, void const *key, int cpu)
 			return NULL;
 		index += cpu * map->entries;
 	}
-	return map->memory + (size_t)index * map->value;
+	return map->memory + (size_t)index * map->stride;
 }
 
 long schedtwin_map_update(struct schedtwin_map *map, void const *key, void const *value, u64 flags)
@@ -368,13 +371,13 @@ long schedtwin_map_update(struct schedtwin_map *map, void const *key, void const
 		for (entry = (void *)map->memory; entry && entry->used; entry = entry->next)
 			;
 		if (!entry) {
-			entry = schedtwin_allocate(sizeof(*entry) + map->value + map->key);
+			entry = schedtwin_allocate(sizeof(*entry) + map->stride + map->key);
 			entry->next = (void *)map->memory;
 			map->memory = (void *)entry;
 		}
 		entry->used = true;
 		map->count++;
-		memcpy(entry->bytes + map->value, key, map->key);
+		memcpy(entry->bytes + map->stride, key, map->key);
 		there = entry->bytes;
 	}
 	memcpy(there, value, map->value);
@@ -396,7 +399,7 @@ long schedtwin_map_push(struct schedtwin_map *map, void const *value)
 {
 	if (map->count >= (u32)map->entries)
 		return -E2BIG;
-	memcpy(map->memory + (size_t)((map->head + map->count++) % map->entries) * map->value, value, map->value);
+	memcpy(map->memory + (size_t)((map->head + map->count++) % map->entries) * map->stride, value, map->value);
 	return 0;
 }
 
@@ -406,7 +409,7 @@ long schedtwin_map_pop(struct schedtwin_map *map, void *value, bool take)
 		memset(value, 0, map->value);
 		return -ENOENT;
 	}
-	memcpy(value, map->memory + (size_t)map->head * map->value, map->value);
+	memcpy(value, map->memory + (size_t)map->head * map->stride, map->value);
 	if (take) {
 		map->head = (map->head + 1) % map->entries;
 		map->count--;
@@ -489,7 +492,7 @@ OFFERED void schedtwin_scx_timer(u32 number)
 {
 	struct bpf_timer *timer = timers[number];
 	struct schedtwin_map *map = timer->map;
-	int key = ((char *)timer - map->memory) / map->value;
+	int key = ((char *)timer - map->memory) / map->stride;
 
 	timer->callback(map, &key, timer);
 }

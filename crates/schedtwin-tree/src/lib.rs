@@ -45,17 +45,17 @@ mod built;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod compile;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod elf;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod frequency;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod idle;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod memory;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod watch;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod elf;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod scx;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod watch;
 
 #[cfg(any(test, not(all(target_os = "linux", target_pointer_width = "64"))))]
 #[cfg_attr(test, allow(dead_code))]

@@ -346,7 +346,8 @@ impl Call<'_, '_> {
         }
         if self.tasks[index] == 0 {
             // SAFETY: the image is resident; the function gives zeroed memory of the heap, aligned to 64 bytes.
-            self.tasks[index] = unsafe { (self.entries.allocate)(size_of::<TaskStruct>()) } as usize;
+            self.tasks[index] =
+                unsafe { (self.entries.allocate)(size_of::<TaskStruct>()) } as usize;
         }
         let structure = self.tasks[index] as *mut TaskStruct;
         let view = self.scx.task(task);
@@ -409,9 +410,8 @@ unsafe fn write_task(to: *mut TaskStruct, view: &TaskView) {
     let worker = matches!(view.kind, TaskKind::Kworker { .. });
     to.pid = view.task.0 as c_int;
     to.tgid = to.pid;
-    to.flags = u32::from(kernel) * PF_KTHREAD
-        | u32::from(worker) * PF_WQ_WORKER
-        | u32::from(view.exiting) * PF_EXITING;
+    let flags = [(kernel, PF_KTHREAD), (worker, PF_WQ_WORKER), (view.exiting, PF_EXITING)];
+    to.flags = flags.into_iter().filter(|(set, _)| *set).fold(0, |all, (_, flag)| all | flag);
     to.prio = view.prio;
     to.static_prio = 120 + i32::from(view.nice);
     to.policy = match view.policy {
@@ -484,7 +484,11 @@ impl TreeExt {
                 for (variable, value) in all {
                     let to = base().add(variable.offset as usize);
                     let bytes = value.to_le_bytes();
-                    std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, variable.bytes.min(8) as usize);
+                    std::ptr::copy_nonoverlapping(
+                        bytes.as_ptr(),
+                        to,
+                        variable.bytes.min(8) as usize,
+                    );
                 }
             }
         });
@@ -528,7 +532,12 @@ impl ExtScheduler for TreeExt {
 
     fn enqueue(&mut self, scx: &mut Kfuncs, task: TaskId, enq_flags: u64) {
         if self.ops.enqueue.is_none() {
-            scx.dsq_insert(task, schedtwin_kernel::policy::SCX_DSQ_GLOBAL, SCX_SLICE_DFL, enq_flags);
+            scx.dsq_insert(
+                task,
+                schedtwin_kernel::policy::SCX_DSQ_GLOBAL,
+                SCX_SLICE_DFL,
+                enq_flags,
+            );
         }
         task_call!(self, scx, enqueue, Enqueue, task, enq_flags)
     }
@@ -603,7 +612,13 @@ impl ExtScheduler for TreeExt {
         self.call(scx, Question::Change, |_| unsafe { cpu_acquire(cpu.0.into(), nothing) })
     }
 
-    fn cpu_release(&mut self, scx: &mut Kfuncs, cpu: CpuId, reason: CpuPreemptReason, next: TaskId) {
+    fn cpu_release(
+        &mut self,
+        scx: &mut Kfuncs,
+        cpu: CpuId,
+        reason: CpuPreemptReason,
+        next: TaskId,
+    ) {
         let Some(cpu_release) = self.ops.cpu_release else { return scx.absent() };
         self.call(scx, Question::Change, |call| {
             let args = ReleaseArgs { reason: reason as u32, task: call.task(next) };
@@ -866,12 +881,7 @@ unsafe extern "C" fn ask_select_cpu(
     }
 }
 
-unsafe extern "C" fn ask_pick(
-    call: *mut c_void,
-    mask: *const Mask,
-    flags: u64,
-    how: c_int,
-) -> i32 {
+unsafe extern "C" fn ask_pick(call: *mut c_void, mask: *const Mask, flags: u64, how: c_int) -> i32 {
     // SAFETY: see above; the mask may be null.
     let (call, mask) = unsafe { (of(call), mask.as_ref()) };
     let cpus = mask.map_or(CpuMask::EMPTY, Mask::cpus);

@@ -93,7 +93,11 @@ impl KernelFile {
     ) -> Result<KernelFile, Diagnostics> {
         if let Some(fault) = no_sched_ext(&self.config) {
             let mut faults = Diagnostics::new();
-            faults.push_whole(&self.source, format!("`{}`: {fault}", self.identity), Some(WITH_EXT.into()));
+            faults.push_whole(
+                &self.source,
+                format!("`{}`: {fault}", self.identity),
+                Some(WITH_EXT.into()),
+            );
             return Err(faults);
         }
         self.policies = self.policies.with_ext_scheduler(name, move || Box::new(make()));

@@ -25,8 +25,10 @@ const SCX: &str = "scx";
 const PREFIX: &str = "scx.";
 const RODATA: &str = "rodata.";
 
+type MakeScheduler = fn() -> Box<dyn ExtScheduler>;
+
 /// The built-in schedulers.
-const BUILT_IN: [(&str, fn() -> Box<dyn ExtScheduler>); 3] = [
+const BUILT_IN: [(&str, MakeScheduler); 3] = [
     ("simple", || Box::new(Simple::new(false))),
     ("fifo", || Box::new(Simple::new(true))),
     ("random", || Box::<Random>::default()),
@@ -112,7 +114,8 @@ impl ScxRequest {
         }
         let (folder, file) = path.rsplit_once('/').unwrap_or((".", &path));
         let folder = if folder.is_empty() { "/" } else { folder };
-        let tree = Tree::find(&format!("{folder}{revision}")).map_err(|fault| fault.at(&word.at))?;
+        let tree =
+            Tree::find(&format!("{folder}{revision}")).map_err(|fault| fault.at(&word.at))?;
         let code = ExtCode::build(&tree, file, hz).map_err(|fault| fault.at(&word.at))?;
         let mut faults = Diagnostics::new();
         let mut with = code;

@@ -13,10 +13,11 @@ pub(super) fn metrics(kernel: &Kernel, now: Ns) -> Vec<Metric> {
         return Vec::new();
     };
     let mut all = Vec::new();
-    let mut put = |metric: &'static DeclaredMetric, stat, label: Option<(&'static str, &str)>, value: f64| {
-        let labels = label.iter().map(|(label, name)| (*label, name.to_string())).collect();
-        all.push(metric.value(stat, labels, Some(value)));
-    };
+    let mut put =
+        |metric: &'static DeclaredMetric, stat, label: Option<(&'static str, &str)>, value: f64| {
+            let labels = label.iter().map(|(label, name)| (*label, name.to_string())).collect();
+            all.push(metric.value(stat, labels, Some(value)));
+        };
     for queue in &queues {
         let label = Some(("dsq", queue.name.as_str()));
         let mean = queue.depth_time as f64 / now.max(1) as f64 / f64::from(queue.queues);

@@ -10,7 +10,7 @@ char _license[] SEC("license") = "GPL";
 /* A loader sets these. */
 const volatile u64 slice_ns = 5000000;
 const volatile u32 nr_cpu_ids = 1;
-/* What a test asks for: 1 loses each 50th task, 2 dispatches to a CPU that there is not, 3 divides by zero. */
+/* What a test asks for: 1 loses each eighth task, 2 dispatches to a CPU that there is not, 3 divides by zero. */
 const volatile u32 misbehave;
 
 #define SHARED (1ULL << 32)
@@ -75,7 +75,7 @@ void BPF_STRUCT_OPS(lanes_enqueue, struct task_struct *p, u64 enq_flags)
 	s32 cpu = scx_bpf_task_cpu(p);
 
 	count(1);
-	if (misbehave == 1 && ++nr_enqueued % 50 == 0)
+	if (misbehave == 1 && ++nr_enqueued % 8 == 0)
 		return;
 	if (misbehave == 2) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | 4000, slice_ns, enq_flags);

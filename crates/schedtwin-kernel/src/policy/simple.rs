@@ -7,9 +7,7 @@
 //!
 //! It behaves as scx_simple of the kernel's tree, of which a task needs no more than this.
 
-use super::{
-    ExtScheduler, Kfuncs, SCX_DSQ_LOCAL, SCX_SLICE_DFL, time_before64,
-};
+use super::{ExtScheduler, Kfuncs, SCX_DSQ_LOCAL, SCX_SLICE_DFL, time_before64};
 use schedtwin_types::{CpuId, TaskId};
 
 /// The queue.

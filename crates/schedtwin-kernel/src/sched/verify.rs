@@ -132,7 +132,8 @@ impl Kernel {
         if rq.need_resched && !rq.curr.is_idle() {
             return;
         }
-        if rq.curr.is_idle() && rq.nr_running > 0 {
+        // A scheduler of sched_ext may leave a CPU idle.
+        if rq.curr.is_idle() && rq.nr_running > self.sched.scx_nr_running(cpu) {
             // Somebody must be on the way to it: a reschedule that is pending, or an interrupt.
             let coming =
                 rq.need_resched || self.cx.platform.wires[cpu].ipi_at.iter().any(|at| *at != NEVER);

@@ -49,9 +49,8 @@ impl Time {
     /// Cancels the timers of a scheduler of sched_ext, and its watchdog.
     pub(crate) fn cancel_scx_timers(&mut self, cx: &mut Context) {
         for cpu in self.timers.ids() {
-            self.timers[cpu].retain(|kind| {
-                !matches!(kind, TimerKind::ScxTimer(_) | TimerKind::ScxWatchdog)
-            });
+            self.timers[cpu]
+                .retain(|kind| !matches!(kind, TimerKind::ScxTimer(_) | TimerKind::ScxWatchdog));
             self.program_clock_event(cpu, cx);
         }
     }

@@ -233,8 +233,7 @@ impl Kernel {
         let curr = self.sched.rq[cpu].curr;
         let curr_class = self.sched.tasks[curr].class;
         let ext = self.sched.scx_mut();
-        let preempts =
-            enq_flags & SCX_ENQ_PREEMPT != 0 && task != curr && curr_class == Class::Ext;
+        let preempts = enq_flags & SCX_ENQ_PREEMPT != 0 && task != curr && curr_class == Class::Ext;
         if ext.form.wakes_by_next_class {
             let in_dispatch = ext.rqs[cpu].in_dispatch;
             if self.sched.rq[cpu].next_class < Class::Ext {

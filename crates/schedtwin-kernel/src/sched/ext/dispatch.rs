@@ -179,7 +179,10 @@ impl Kernel {
             if on < nr_cpus {
                 return ext.dsqs.local(CpuId(on as u16));
             }
-            self.scx_error(format!("invalid CPU {} in SCX_DSQ_LOCAL_ON dispatch verdict", on as i32));
+            self.scx_error(format!(
+                "invalid CPU {} in SCX_DSQ_LOCAL_ON dispatch verdict",
+                on as i32
+            ));
             return global;
         }
         if dsq_id == SCX_DSQ_GLOBAL {

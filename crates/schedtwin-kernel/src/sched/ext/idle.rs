@@ -152,9 +152,8 @@ impl Kernel {
         if count == 1 || flags & SCX_PICK_IDLE_IN_NODE != 0 {
             return None;
         }
-        let distance = |node: usize| {
-            self.cx.platform.device_tree.topology.distance(first as u16, node as u16)
-        };
+        let distance =
+            |node: usize| self.cx.platform.device_tree.topology.distance(first as u16, node as u16);
         let mut others: Vec<usize> = (0..count).filter(|node| *node != first).collect();
         others.sort_by_key(|node| distance(*node));
         others.into_iter().find_map(|node| self.scx_pick_idle_cpu_in(node, allowed, flags))
@@ -210,12 +209,7 @@ impl Kernel {
     }
 
     /// Step 1.
-    fn scx_select_for_sync(
-        &mut self,
-        prev: CpuId,
-        allowed: &CpuMask,
-        flags: u64,
-    ) -> Option<CpuId> {
+    fn scx_select_for_sync(&mut self, prev: CpuId, allowed: &CpuMask, flags: u64) -> Option<CpuId> {
         let this = self.cx.this_cpu;
         let near_first = self.sched.scx().form.near_first;
         if near_first

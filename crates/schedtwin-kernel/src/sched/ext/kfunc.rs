@@ -10,7 +10,9 @@
 //! Kernel: 7.3.4 kernel/sched/ext/ext.c, idle.c, the functions that begin with `scx_bpf_`.
 
 use super::class::Carried;
-use super::dsq::{DsqError, SCX_DSQ_FLAG_BUILTIN, SCX_DSQ_LOCAL, SCX_DSQ_LOCAL_CPU_MASK, SCX_DSQ_LOCAL_ON};
+use super::dsq::{
+    DsqError, SCX_DSQ_FLAG_BUILTIN, SCX_DSQ_LOCAL, SCX_DSQ_LOCAL_CPU_MASK, SCX_DSQ_LOCAL_ON,
+};
 use super::{
     ExitKind, Ext, ExtEntity, SCX_CPUPERF_ONE, SCX_ENQ_DSQ_PRIQ, SCX_ENQ_INTERNAL_MASK, Timer,
 };
@@ -462,9 +464,7 @@ impl<'a> Kfuncs<'a> {
     /// `scx_bpf_cpuperf_set()`: the performance that schedutil is to ask for, in units of capacity.
     pub fn cpuperf_set(&mut self, cpu: i32, perf: u32) {
         if perf > SCX_CPUPERF_ONE {
-            return self
-                .kernel
-                .scx_error(format!("Invalid cpuperf target {perf} for CPU {cpu}"));
+            return self.kernel.scx_error(format!("Invalid cpuperf target {perf} for CPU {cpu}"));
         }
         let Some(cpu) = self.cpu(cpu, "cpuperf_set") else { return };
         let ext = self.kernel.sched.scx();

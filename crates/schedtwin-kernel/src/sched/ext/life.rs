@@ -380,9 +380,8 @@ impl Kernel {
             let entity = &ext.tasks[task.index()];
             entity.runnable_seq > 0 && jiffies > entity.runnable_at + ext.timeout
         };
-        let order = |task: &TaskId| {
-            (self.sched.tasks[*task].cpu, ext.tasks[task.index()].runnable_seq)
-        };
+        let order =
+            |task: &TaskId| (self.sched.tasks[*task].cpu, ext.tasks[task.index()].runnable_seq);
         let stalled = self.sched.tasks.ids().filter(waits).min_by_key(order);
         if let Some(task) = stalled {
             let ticks = jiffies - ext.tasks[task.index()].runnable_at;

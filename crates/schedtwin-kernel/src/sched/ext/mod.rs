@@ -46,8 +46,6 @@ mod kfunc;
 mod kick;
 mod life;
 mod report;
-#[cfg(test)]
-mod tests;
 mod verify;
 
 pub use kfunc::{DsqIter, Kfuncs, TaskView};

@@ -10,7 +10,10 @@ impl Scheduler {
     /// Asserts that tasks, queues and masks agree.
     pub(crate) fn verify_scx(&self) {
         let Some(ext) = &self.ext else { return };
-        assert!(ext.notices.is_empty() && ext.buf.is_empty(), "a call of the scheduler is left over");
+        assert!(
+            ext.notices.is_empty() && ext.buf.is_empty(),
+            "a call of the scheduler is left over"
+        );
         for task in self.tasks.ids().skip(1) {
             self.verify_scx_task(task);
         }
@@ -50,9 +53,8 @@ impl Scheduler {
         let waits = entity.queued && !running;
         assert_eq!(places, u32::from(waits), "{task:?}: places where it waits");
         assert_eq!(entity.runnable_seq > 0, waits, "{task:?}: on the runnable list");
-        let in_user_dsq = entity.dsq.is_some_and(|dsq| {
-            !ext.dsqs.is_local(dsq) && !ext.dsqs.is_global(dsq)
-        });
+        let in_user_dsq =
+            entity.dsq.is_some_and(|dsq| !ext.dsqs.is_local(dsq) && !ext.dsqs.is_global(dsq));
         let custody = entity.held || (ext.form.custody && in_user_dsq);
         assert_eq!(entity.in_custody, custody, "{task:?}: custody");
         assert!(entity.sticky_cpu.is_none(), "{task:?} was left in a migration");
