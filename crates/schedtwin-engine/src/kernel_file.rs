@@ -20,7 +20,7 @@ mod differences;
 mod extends;
 mod own;
 mod patch;
-mod scx;
+pub(crate) mod scx;
 mod settings;
 mod tree;
 mod write;

@@ -33,12 +33,14 @@ struct schedtwin_scx_questions {
 	s64 (*timer)(void *call, s64 number, u64 ns, u64 flags, int what);
 	void (*end)(void *call, s64 code, bool error, const char *message);
 };
-enum { NUMBER_SLOTS, NUMBER_QUEUED, NUMBER_NODES, NUMBER_NODE_OF, NUMBER_CAP, NUMBER_CUR, NUMBER_CPU_OF, NUMBER_RUNS };
+enum {
+	NUMBER_SLOTS, NUMBER_QUEUED, NUMBER_NODES, NUMBER_NODE_OF, NUMBER_CAP, NUMBER_CUR, NUMBER_LLC, NUMBER_CPU_OF, NUMBER_RUNS,
+};
 enum { PICK_IDLE, PICK_ANY, PICK_DISTRIBUTE, PICK_CLAIM };
 enum { MASK_IDLE, MASK_SMT, MASK_POSSIBLE };
 enum { TASK_PEEK, TASK_CURR, TASK_CURRENT, TASK_PID };
 enum { SET_SLICE, SET_VTIME };
-enum { ACT_KICK, ACT_CPUPERF, ACT_CANCEL };
+enum { ACT_KICK, ACT_CPUPERF, ACT_CANCEL, ACT_REENQUEUE };
 enum { TIME_RQ, TIME_MONOTONIC, TIME_JIFFIES };
 enum { TIMER_INIT, TIMER_START, TIMER_CANCEL };
 
@@ -149,6 +151,14 @@ struct cpumask const *scx_bpf_get_idle_smtmask(void) { return mask_of(MASK_SMT);
 struct cpumask const *scx_bpf_get_possible_cpumask(void) { return mask_of(MASK_POSSIBLE); }
 u32 scx_bpf_nr_node_ids(void) { return ask->number(call, NUMBER_NODES, 0); }
 s32 scx_bpf_cpu_node(s32 cpu) { return ask->number(call, NUMBER_NODE_OF, cpu); }
+s32 cpu_llc_id(s32 cpu) { return ask->number(call, NUMBER_LLC, cpu); }
+
+u32 schedtwin_reenqueue_local(void)
+{
+	ask->act(call, ACT_REENQUEUE, 0, 0);
+	return 0;
+}
+
 void scx_bpf_kick_cpu(s32 cpu, u64 flags) { ask->act(call, ACT_KICK, cpu, flags); }
 s32 scx_bpf_task_cpu(struct task_struct const *p) { return ask->number(call, NUMBER_CPU_OF, p->pid); }
 bool scx_bpf_task_running(struct task_struct const *p) { return ask->number(call, NUMBER_RUNS, p->pid); }

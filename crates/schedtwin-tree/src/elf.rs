@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The variables of a compiled object: where they are and how long, from its table of symbols.
+//! The variables and functions of a compiled object: where they are and how long, from its table of symbols.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ pub(crate) struct Variable {
 
 /// `SHT_SYMTAB`.
 const SYMBOL_TABLE: u32 = 2;
-/// `STT_OBJECT`.
-const OBJECT: u8 = 1;
+/// `STT_OBJECT`, `STT_FUNC`.
+const KINDS: [u8; 2] = [1, 2];
 
-/// Returns the variables of an ELF file of 64 bits, little endian, by name; those with equal names once.
+/// Returns the variables and functions of an ELF file of 64 bits, little endian, by name; those with equal names once.
 pub(crate) fn variables(elf: &[u8]) -> BTreeMap<String, Variable> {
     read(elf).unwrap_or_default()
 }
@@ -33,7 +33,7 @@ fn read(elf: &[u8]) -> Option<BTreeMap<String, Variable>> {
         let (from, bytes) = (number::<8>(elf, header + 0x18)?, number::<8>(elf, header + 0x20)?);
         let strings = number::<8>(elf, section(number::<4>(elf, header + 0x28)?) + 0x18)?;
         for at in (from..from + bytes).step_by(24) {
-            if number::<1>(elf, at + 4)? as u8 & 0xf != OBJECT {
+            if !KINDS.contains(&(number::<1>(elf, at + 4)? as u8 & 0xf)) {
                 continue;
             }
             let name = elf.get((strings + number::<4>(elf, at)?) as usize..)?;

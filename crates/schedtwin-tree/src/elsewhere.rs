@@ -58,6 +58,8 @@ pub enum ExtSetting {
     TimeoutMs(u32),
     /// What each callback costs.
     OpNs(u64),
+    /// `flags`.
+    Flags(u64),
 }
 
 impl ExtCode {

@@ -74,10 +74,12 @@ pub(crate) const HEADERS: [&str; 55] = [
 ];
 
 /// Headers that a scheduler of sched_ext may include as `<...>`. Each leads to everything that is offered to those.
-const SCX_HEADERS: [&str; 11] = [
+const SCX_HEADERS: [&str; 13] = [
     "bpf/bpf_core_read.h",
     "bpf/bpf_helpers.h",
     "bpf/bpf_tracing.h",
+    "lib/pmu.h",
+    "limits.h",
     "scx/bpf_arena_common.bpf.h",
     "scx/common.bpf.h",
     "scx/compat.bpf.h",

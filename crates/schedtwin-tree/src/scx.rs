@@ -19,14 +19,17 @@ use crate::{Fault, Tree};
 use schedtwin_input::did_you_mean;
 use schedtwin_kernel::hardware::TaskKind;
 use schedtwin_kernel::policy::{
-    CpuPreemptReason, DsqIter, ExtProperties, ExtScheduler, Kfuncs, OP_COST_NS, SCX_SLICE_DFL,
-    TaskChange, TaskView,
+    CpuPreemptReason, DsqIter, ExtProperties, ExtScheduler, Kfuncs, OP_COST_NS,
+    SCX_OPS_ALLOW_QUEUED_WAKEUP, SCX_OPS_ENQ_EXITING, SCX_OPS_ENQ_LAST,
+    SCX_OPS_ENQ_MIGRATION_DISABLED, SCX_SLICE_DFL, TaskChange, TaskView,
 };
 use schedtwin_types::{CpuId, CpuMask, MAX_CPUS, Policy, TaskId};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::Arc;
 
+/// Variables by which a scheduler and its program in user space share decisions.
+const IN_USER_SPACE: [&str; 1] = ["usersched_pid"];
 /// Names that loaders give the number of CPUs.
 const CPU_COUNTS: [&str; 4] = ["nr_cpu_ids", "nr_cpus", "num_possible_cpus", "nr_cpu"];
 /// Names that loaders give the slice, nanoseconds.
@@ -40,6 +43,7 @@ pub struct ExtCode {
     writes: Arc<Vec<(Variable, u64)>>,
     op_cost_ns: u64,
     timeout_ms: Option<u32>,
+    flags: Option<u64>,
 }
 
 /// A setting of a scheduler: `scx.NAME=VALUE`.
@@ -53,6 +57,8 @@ pub enum ExtSetting {
     TimeoutMs(u32),
     /// What each callback costs.
     OpNs(u64),
+    /// `flags`, in the place of the scheduler's own.
+    Flags(u64),
 }
 
 impl ExtCode {
@@ -77,12 +83,19 @@ impl ExtCode {
         })?;
         let object = std::fs::read(built.code.object()).unwrap_or_default();
         let variables = Arc::new(elf::variables(&object));
+        if let Some(part) = IN_USER_SPACE.into_iter().find(|name| variables.contains_key(*name)) {
+            return Err(Fault::new(
+                format!("a part of {} decides in user space (`{part}`)", built.name),
+                "the twin runs what the kernel would run; that part is a program of its own",
+            ));
+        }
         Ok(ExtCode {
             built,
             variables,
             writes: Arc::default(),
             op_cost_ns: OP_COST_NS,
             timeout_ms: None,
+            flags: None,
         })
     }
 
@@ -93,6 +106,7 @@ impl ExtCode {
     pub fn with(mut self, setting: &ExtSetting) -> Result<ExtCode, Fault> {
         match setting {
             ExtSetting::OpNs(ns) => self.op_cost_ns = *ns,
+            ExtSetting::Flags(flags) => self.flags = Some(*flags),
             ExtSetting::TimeoutMs(ms) => self.timeout_ms = Some(*ms),
             ExtSetting::SliceUs(us) => {
                 let known = SLICES.into_iter().find(|name| self.variables.contains_key(*name));
@@ -468,30 +482,143 @@ impl TreeExt {
         })
     }
 
-    /// Writes the values of the loader.
-    fn load(&self, nr_cpus: usize) {
-        let of_name = |name: &str| self.code.variables.get(name).copied();
-        let counts = CPU_COUNTS.into_iter().filter_map(of_name).map(|v| (v, nr_cpus as u64));
-        let slices = SLICES.into_iter().filter_map(of_name).map(|v| (v, SCX_SLICE_DFL));
-        let all: Vec<(Variable, u64)> =
-            counts.chain(slices).chain(self.code.writes.iter().copied()).collect();
+    /// Does what the scheduler's own program does before it loads it.
+    fn load(&self, scx: &Kfuncs) {
+        let nr_cpus = scx.nr_cpu_ids();
+        let code = &self.code;
+        let of_name = |name: &str| code.variables.get(name).copied();
+        let loader = Loader::of(&self.ops.name());
+        let mut writes: Vec<(Variable, usize, u64)> = Vec::new();
+        let mut write = |name: &str, index: usize, value: u64| {
+            writes.extend(of_name(name).map(|variable| (variable, index, value)));
+        };
+        CPU_COUNTS.into_iter().for_each(|name| write(name, 0, nr_cpus as u64));
+        SLICES.into_iter().for_each(|name| write(name, 0, SCX_SLICE_DFL));
+        for (name, value) in loader.iter().flat_map(|loader| loader.values) {
+            write(name, 0, *value);
+        }
+        let cpus = || (0..nr_cpus).map(|cpu| CpuId(cpu as u16));
+        let smt = cpus().any(|cpu| scx.smt_mask(cpu).weight() > 1);
+        let largest = cpus().map(|cpu| scx.cpuperf_cap(cpu)).max().unwrap_or(1024);
+        let same = cpus().all(|cpu| scx.cpuperf_cap(cpu) == largest);
+        if loader.is_some() {
+            write("smt_enabled", 0, smt.into());
+            write("numa_enabled", 0, (scx.nr_node_ids() > 1).into());
+            write("nr_node_ids", 0, scx.nr_node_ids() as u64);
+            write("all_cpus_same_capacity", 0, same.into());
+            for cpu in cpus() {
+                let capacity = u64::from(scx.cpuperf_cap(cpu)) * 1024 / u64::from(largest);
+                write("cpu_capacity", cpu.index(), capacity);
+            }
+            let mut order: Vec<CpuId> = cpus().collect();
+            order.sort_by_key(|cpu| std::cmp::Reverse(scx.cpuperf_cap(*cpu)));
+            for (at, cpu) in order.into_iter().enumerate() {
+                write("preferred_cpus", at, cpu.0.into());
+            }
+        }
+        writes.extend(code.writes.iter().map(|(variable, value)| (*variable, 0, *value)));
+        let enable = code.variables.get(SIBLINGS).filter(|_| smt).map(|function| function.offset);
+        let pairs: Vec<[i32; 2]> = cpus()
+            .flat_map(|cpu| {
+                scx.smt_mask(cpu).iter().map(move |other| [cpu.0.into(), other.0.into()])
+            })
+            .collect();
         let (base, boot) = (self.entries.base, self.entries.boot);
         self.image.ask(self.watched, || {
             // SAFETY: the image is resident; each variable is the object's, of that size, and writable: scx.c makes
-            // those const that are const to the scheduler plain variables.
+            // those const that are const to the scheduler plain variables. The function takes two numbers of a CPU.
             unsafe {
                 boot(nr_cpus as u32);
-                for (variable, value) in all {
-                    let to = base().add(variable.offset as usize);
-                    let bytes = value.to_le_bytes();
-                    std::ptr::copy_nonoverlapping(
-                        bytes.as_ptr(),
-                        to,
-                        variable.bytes.min(8) as usize,
-                    );
+                for (variable, index, value) in writes {
+                    variable.write(base(), index, value);
+                }
+                if let Some(enable) = enable {
+                    type Enable = unsafe extern "C" fn(*const [i32; 2]) -> c_int;
+                    let enable: Enable = std::mem::transmute(base().add(enable as usize));
+                    for pair in &pairs {
+                        enable(pair);
+                    }
                 }
             }
         });
+    }
+}
+
+impl Ops {
+    fn name(&self) -> String {
+        let bytes = self.name.iter().map(|byte| *byte as u8).take_while(|byte| *byte != 0);
+        String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned()
+    }
+}
+
+/// The program that loaders run for each pair of a core's threads.
+const SIBLINGS: &str = "enable_sibling_cpu";
+
+/// What the program of a known scheduler sets, beside what follows from the machine.
+struct Loader {
+    /// `ops.name`.
+    name: &'static str,
+    flags: u64,
+    values: &'static [(&'static str, u64)],
+}
+
+/// Those whose settings are not the values in their C. Read from their own programs, without options.
+const LOADERS: [Loader; 2] = [
+    Loader {
+        name: "bpfland",
+        flags: SCX_OPS_ENQ_EXITING
+            | SCX_OPS_ENQ_LAST
+            | SCX_OPS_ENQ_MIGRATION_DISABLED
+            | SCX_OPS_ALLOW_QUEUED_WAKEUP,
+        values: &[
+            ("slice_max", 1_000_000),
+            ("slice_min", 0),
+            ("slice_lag", 40_000_000),
+            ("sticky_tasks", 0),
+            ("local_kthreads", 0),
+            ("local_pcpu", 0),
+            ("primary_all", 1),
+            ("cpufreq_perf_lvl", 1024),
+        ],
+    },
+    Loader {
+        name: "cosmos",
+        flags: SCX_OPS_ENQ_EXITING
+            | SCX_OPS_ENQ_LAST
+            | SCX_OPS_ENQ_MIGRATION_DISABLED
+            | SCX_OPS_ALLOW_QUEUED_WAKEUP,
+        values: &[
+            ("slice_ns", 1_000_000),
+            ("slice_lag", 20_000_000),
+            ("busy_threshold", 0),
+            ("cpufreq_enabled", 1),
+            ("primary_all", 1),
+        ],
+    },
+];
+
+impl Loader {
+    fn of(name: &str) -> Option<&'static Loader> {
+        LOADERS.iter().find(|loader| loader.name == name)
+    }
+}
+
+impl Variable {
+    /// Writes a number into the variable, or into an element of it.
+    ///
+    /// # Safety
+    /// The object is loaded at `base`, and nobody else uses the variable.
+    unsafe fn write(self, base: *mut u8, index: usize, value: u64) {
+        let element = if index > 0 || self.bytes > 8 { 8 } else { self.bytes };
+        let at = index as u64 * element;
+        if at + element <= self.bytes {
+            let bytes = value.to_le_bytes();
+            // SAFETY: as the caller promises; the bytes are within the variable.
+            unsafe {
+                let to = base.add((self.offset + at) as usize);
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, element as usize);
+            }
+        }
     }
 }
 
@@ -509,8 +636,9 @@ macro_rules! task_call {
 
 impl ExtScheduler for TreeExt {
     fn properties(&self) -> ExtProperties {
+        let loader = Loader::of(&self.ops.name());
         ExtProperties {
-            flags: self.ops.flags,
+            flags: self.code.flags.or(loader.map(|loader| loader.flags)).unwrap_or(self.ops.flags),
             timeout_ms: self.code.timeout_ms.unwrap_or(self.ops.timeout_ms),
             dispatch_max_batch: self.ops.dispatch_max_batch,
             tracks_idle: self.ops.update_idle.is_some(),
@@ -654,7 +782,7 @@ impl ExtScheduler for TreeExt {
     }
 
     fn init(&mut self, scx: &mut Kfuncs) -> i32 {
-        self.load(scx.nr_cpu_ids());
+        self.load(scx);
         let Some(init) = self.ops.init else {
             scx.absent();
             return 0;
@@ -800,14 +928,15 @@ unsafe extern "C" fn ask_number(call: *mut c_void, which: c_int, argument: u64) 
         0 => call.scx.dispatch_nr_slots() as i32,
         1 => call.scx.dsq_nr_queued(argument),
         2 => call.scx.nr_node_ids() as i32,
-        3..=5 if argument >= nr_cpus as u64 => {
+        3..=6 if argument >= nr_cpus as u64 => {
             call.scx.error(format!("invalid CPU {}", argument as i32));
             0
         }
         3 => call.scx.cpu_node(cpu).into(),
         4 => call.scx.cpuperf_cap(cpu) as i32,
         5 => call.scx.cpuperf_cur(cpu) as i32,
-        6 => call.scx.task_cpu(TaskId(argument as u32)).0.into(),
+        6 => call.scx.llc_id(cpu).0.into(),
+        7 => call.scx.task_cpu(TaskId(argument as u32)).0.into(),
         _ => call.scx.task_running(TaskId(argument as u32)).into(),
     }
 }
@@ -936,7 +1065,8 @@ unsafe extern "C" fn ask_act(call: *mut c_void, which: c_int, a: i64, b: u64) {
     match which {
         0 => call.scx.kick_cpu(a as i32, b),
         1 => call.scx.cpuperf_set(a as i32, b as u32),
-        _ => call.scx.dispatch_cancel(),
+        2 => call.scx.dispatch_cancel(),
+        _ => call.scx.reenqueue_local(),
     }
 }
 

@@ -10,6 +10,7 @@
 //! | `scx.rodata.NAME=N` | any variable outside of functions, before the scheduler is loaded |
 //! | `scx.timeout_ms=N` | the watchdog's time, in the place of the scheduler's own |
 //! | `scx.op_ns=N` | what each callback costs |
+//! | `scx.flags=N` | `SCX_OPS_*`, in the place of the scheduler's own |
 //!
 //! These are no settings of a kernel file: the scheduler stands behind the policy interface.
 
@@ -33,6 +34,12 @@ const BUILT_IN: [(&str, MakeScheduler); 3] = [
     ("fifo", || Box::new(Simple::new(true))),
     ("random", || Box::<Random>::default()),
 ];
+
+/// Whether a policy of this name is one of the built-in schedulers, which are as much of a kernel as its settings.
+pub(crate) fn is_built_in(policy: &str) -> bool {
+    let name = policy.strip_prefix("scx ");
+    name.is_some_and(|name| BUILT_IN.iter().any(|(known, _)| *known == name))
+}
 
 /// The scheduler that a kernel is asked to load.
 #[derive(Default)]
@@ -152,9 +159,10 @@ fn parse<'a>(name: &str, setting: &'a Setting) -> Result<ExtSetting, ParseFault<
         (_, Some(variable)) => Ok(ExtSetting::Variable(variable.to_string(), number)),
         ("slice_us", _) => Ok(ExtSetting::SliceUs(positive(100_000_000)?)),
         ("timeout_ms", _) => Ok(ExtSetting::TimeoutMs(positive(30_000)? as u32)),
+        ("flags", _) => Ok(ExtSetting::Flags(positive(0xffff)?)),
         ("op_ns", _) => Ok(ExtSetting::OpNs(positive(1_000_000)?)),
         _ => {
-            let known = ["slice_us", "timeout_ms", "op_ns", "rodata.NAME"];
+            let known = ["slice_us", "timeout_ms", "op_ns", "flags", "rodata.NAME"];
             let help = match did_you_mean(name, known) {
                 Some(near) => format!("did you mean `scx.{near}`?"),
                 None => format!("there are scx.{}", known.join(", scx.")),

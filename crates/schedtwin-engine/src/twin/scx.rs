@@ -48,6 +48,16 @@ pub(super) fn metrics(kernel: &Kernel, now: Ns) -> Vec<Metric> {
     all
 }
 
+/// What is worth knowing of a scheduler that no task of the workload comes to.
+pub(super) fn idle(kernel: &Kernel, scheduler: &str) -> Option<String> {
+    kernel.scx_is_partial().then(|| {
+        format!(
+            "sched_ext: {scheduler} takes tasks of SCHED_EXT only (SCX_OPS_SWITCH_PARTIAL), and a workload has none: \
+             the fair class has them"
+        )
+    })
+}
+
 /// In words, that a scheduler has been unloaded. `name` gives the name of a task.
 pub(super) fn end(
     kernel: &Kernel,

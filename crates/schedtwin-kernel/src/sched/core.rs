@@ -562,7 +562,7 @@ impl Kernel {
     pub(crate) fn balance_callbacks(&mut self, cpu: CpuId) {
         if std::mem::take(&mut self.sched.rq[cpu].push_pending) {
             if self.sched.scx_enabled() {
-                self.scx_process_ddsp_deferred_locals(cpu);
+                self.scx_run_deferred(cpu);
             }
             // Only the class of the new task has asked for it.
             if self.sched.tasks[self.sched.rq[cpu].curr].class == Class::Deadline {
@@ -647,6 +647,9 @@ impl Kernel {
     /// `prev_balance()`: from prev's class down, until one says that something is runnable.
     fn prev_balance(&mut self, cpu: CpuId, prev: TaskId) {
         let prev_class = self.sched.tasks[prev].class;
+        if self.sched.scx_enabled() {
+            self.sched.scx_balance_begins(cpu);
+        }
         if prev_class == Class::Stop && self.sched.rq[cpu].stop_queued {
             return;
         }

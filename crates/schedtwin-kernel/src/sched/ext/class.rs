@@ -152,7 +152,7 @@ impl Kernel {
     }
 
     /// `schedule_deferred_locked()`: when tasks can go to other CPUs' local queues.
-    fn scx_schedule_deferred_locked(&mut self, cpu: CpuId) {
+    pub(super) fn scx_schedule_deferred_locked(&mut self, cpu: CpuId) {
         let rq = &mut self.sched.scx_mut().rqs[cpu];
         if rq.in_wakeup || rq.bal_cb_pending {
             return;
@@ -476,7 +476,7 @@ impl Kernel {
 
     /// `task_woken_scx()`, `run_deferred()`.
     pub(crate) fn task_woken_scx(&mut self, cpu: CpuId) {
-        self.scx_process_ddsp_deferred_locals(cpu);
+        self.scx_run_deferred(cpu);
     }
 }
 

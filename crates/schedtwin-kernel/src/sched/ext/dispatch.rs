@@ -23,7 +23,7 @@ use super::class::Carried;
 use super::dsq::{
     DsqIndex, Place, SCX_DSQ_GLOBAL, SCX_DSQ_LOCAL, SCX_DSQ_LOCAL_CPU_MASK, SCX_DSQ_LOCAL_ON,
 };
-use super::{BufEntry, DirectDispatch, SCX_ENQ_HEAD, SCX_ENQ_PREEMPT};
+use super::{BufEntry, DirectDispatch, SCX_ENQ_HEAD, SCX_ENQ_PREEMPT, SCX_ENQ_REENQ};
 use crate::Kernel;
 use crate::sched::Class;
 use schedtwin_types::{CpuId, PickRule, TaskId};
@@ -303,8 +303,35 @@ impl Kernel {
         }
     }
 
+    /// `run_deferred()`: what a call has left for when its run queue is no longer locked.
+    pub(crate) fn scx_run_deferred(&mut self, cpu: CpuId) {
+        self.scx_process_ddsp_deferred_locals(cpu);
+        if let Some(ext) = &mut self.sched.ext
+            && std::mem::take(&mut ext.rqs[cpu].reenq_local)
+        {
+            self.scx_reenq_local(cpu);
+        }
+    }
+
+    /// `reenq_local()`: the tasks that are in the local queue now, each once.
+    fn scx_reenq_local(&mut self, cpu: CpuId) {
+        let now = self.cx.now;
+        let ext = self.sched.scx();
+        let local = ext.dsqs.local(cpu);
+        let last = ext.dsqs[local].seq;
+        while let Some(task) = self.sched.scx().dsqs[local].head() {
+            let ext = self.sched.scx_mut();
+            // Those that come back stand behind, with later numbers.
+            if (last.wrapping_sub(ext.tasks[task.index()].dsq_seq) as i32) < 0 {
+                break;
+            }
+            ext.dsqs.unlink(task, &mut ext.tasks, now);
+            self.scx_do_enqueue_task(cpu, task, SCX_ENQ_REENQ, None);
+        }
+    }
+
     /// `process_ddsp_deferred_locals()`: direct dispatches from `cpu` to other CPUs' local queues.
-    pub(crate) fn scx_process_ddsp_deferred_locals(&mut self, cpu: CpuId) {
+    fn scx_process_ddsp_deferred_locals(&mut self, cpu: CpuId) {
         // A task leaves the list in each turn, and none comes.
         while let Some(ext) = &mut self.sched.ext
             && !ext.rqs[cpu].deferred_locals.is_empty()

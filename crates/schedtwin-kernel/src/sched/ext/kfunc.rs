@@ -110,6 +110,14 @@ impl<'a> Kfuncs<'a> {
 
     // ---- dispatch queues ----------------------------------------------------------------------
 
+    /// `scx_bpf_reenqueue_local()`: the tasks of this CPU's local queue go through `enqueue` again, as soon as the call
+    /// allows it.
+    pub fn reenqueue_local(&mut self) {
+        let cpu = self.ext().locked_rq.unwrap_or(self.kernel.cx.this_cpu);
+        self.kernel.sched.scx_mut().rqs[cpu].reenq_local = true;
+        self.kernel.scx_schedule_deferred_locked(cpu);
+    }
+
     /// `scx_bpf_create_dsq()`: 0, `-EINVAL` or `-EEXIST`.
     pub fn create_dsq(&mut self, dsq_id: u64) -> i32 {
         let now = self.kernel.cx.now;

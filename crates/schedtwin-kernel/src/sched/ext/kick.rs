@@ -76,7 +76,7 @@ impl Kernel {
         }
         if deferred {
             self.sched.update_rq_clock(cpu, &self.cx);
-            self.scx_process_ddsp_deferred_locals(cpu);
+            self.scx_run_deferred(cpu);
         }
         self.scx_disable_if_pending();
     }

@@ -240,6 +240,8 @@ pub struct ExtRq {
     remote_activate_enq_flags: u64,
     deferred_locals: Vec<TaskId>,
     deferred_irq_work: bool,
+    /// The tasks of the local queue are to be enqueued anew.
+    reenq_local: bool,
     kicks: kick::Kicks,
 }
 
@@ -397,6 +399,11 @@ impl Scheduler {
         let Some(ext) = &self.ext else { return true };
         let allowed = ext.form.queued_wakeups && ext.flags & SCX_OPS_ALLOW_QUEUED_WAKEUP != 0;
         allowed || self.tasks[task].class != Class::Ext
+    }
+
+    /// `SCX_RQ_BAL_PENDING`: what an earlier balance has found counts no more.
+    pub(crate) fn scx_balance_begins(&mut self, cpu: CpuId) {
+        self.scx_mut().rqs[cpu].balanced = None;
     }
 
     /// After a pick: the idle task has been flagged, because a task is in the local queue.

@@ -39,6 +39,11 @@ pub struct ExtReport {
 }
 
 impl Kernel {
+    /// Whether a scheduler is loaded that leaves tasks of other policies than `SCHED_EXT` to the fair class.
+    pub fn scx_is_partial(&self) -> bool {
+        self.sched.ext.as_ref().is_some_and(|ext| !ext.switching_all)
+    }
+
     /// What a scheduler of sched_ext has done up to `now`; `None`: none was loaded.
     pub fn scx_report(&self, now: Ns) -> Option<ExtReport> {
         let mut ext = self.sched.ext.as_ref().or(self.sched.ext_unloaded.as_ref())?.clone();

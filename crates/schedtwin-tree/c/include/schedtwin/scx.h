@@ -13,6 +13,7 @@
 #define SCHEDTWIN_SCX_H
 
 #define __BPF__ 1
+#define __VMLINUX_H__ 1
 #define HAVE_SCX_ENQ_CPU_SELECTED 1
 
 /* ---- types -------------------------------------------------------------------------------------------------------- */
@@ -33,8 +34,8 @@ typedef _Bool bool;
 
 #define PAGE_SIZE 4096
 #define NUMA_NO_NODE (-1)
+/* Schedulers define the other clocks themselves. */
 #define CLOCK_MONOTONIC 1
-#define CLOCK_BOOTTIME 7
 
 enum {
 	EPERM = 1, ENOENT = 2, ESRCH = 3, E2BIG = 7, EAGAIN = 11, ENOMEM = 12, EACCES = 13, EFAULT = 14, EBUSY = 16,
@@ -73,7 +74,9 @@ enum {
 #define unlikely(x) __builtin_expect(!!(x), 0)
 #define READ_ONCE(x) (*(volatile typeof(x) *)&(x))
 #define WRITE_ONCE(x, value) (*(volatile typeof(x) *)&(x) = (value))
-#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+#ifndef ARRAY_SIZE
+#define ARRAY_SIZE(x) (sizeof(x) / sizeof((x)[0]))
+#endif
 #define container_of(pointer, type, member) ((type *)((char *)(pointer) - __builtin_offsetof(type, member)))
 #define offsetof(type, member) __builtin_offsetof(type, member)
 #ifndef min
@@ -460,6 +463,10 @@ const struct cpumask *scx_bpf_get_possible_cpumask(void);
 #define scx_bpf_nr_cpu_ids() schedtwin_nr_cpus
 u32 scx_bpf_nr_node_ids(void);
 s32 scx_bpf_cpu_node(s32 cpu);
+/* The first CPU of the last-level cache: sd_llc_id. */
+s32 cpu_llc_id(s32 cpu);
+u32 schedtwin_reenqueue_local(void);
+#define scx_bpf_reenqueue_local() schedtwin_reenqueue_local()
 void scx_bpf_kick_cpu(s32 cpu, u64 flags);
 s32 scx_bpf_task_cpu(const struct task_struct *p);
 bool scx_bpf_task_running(const struct task_struct *p);
@@ -483,6 +490,14 @@ void schedtwin_scx_error(s64 code, bool error, const char *format, ...);
 #define scx_bpf_error(...) schedtwin_scx_error(0, true, __VA_ARGS__)
 #define scx_bpf_exit(code, ...) schedtwin_scx_error(code, false, __VA_ARGS__)
 static inline void schedtwin_printed(const char *format, ...) { (void)format; }
+/* Counters of the processor (lib/pmu.h), which nobody switches on. */
+#define scx_pmu_install(event) 0
+#define scx_pmu_uninstall(event) 0
+#define scx_pmu_task_init(p) 0
+#define scx_pmu_task_fini(p) 0
+#define scx_pmu_event_start(p, update) 0
+#define scx_pmu_event_stop(p) 0
+#define scx_pmu_read(p, event, value, clear) (*(value) = 0, 0)
 #define bpf_printk(...) schedtwin_printed(__VA_ARGS__)
 #define scx_bpf_dump(...) schedtwin_printed(__VA_ARGS__)
 
@@ -491,6 +506,8 @@ static inline void schedtwin_printed(const char *format, ...) { (void)format; }
 #define scx_bpf_dispatch_vtime(p, dsq_id, slice, vtime, flags) \
 	((void)scx_bpf_dsq_insert_vtime(p, dsq_id, slice, vtime, flags))
 #define scx_bpf_consume(dsq_id) schedtwin_move_to_local(dsq_id, 0)
+#define __COMPAT_HAS_scx_bpf_select_cpu_and 1
+#define __COMPAT_scx_bpf_reenqueue_local_from_anywhere() true
 #define __COMPAT_scx_bpf_dsq_move(...) scx_bpf_dsq_move(__VA_ARGS__)
 #define __COMPAT_scx_bpf_dsq_move_vtime(...) scx_bpf_dsq_move_vtime(__VA_ARGS__)
 #define __COMPAT_scx_bpf_dsq_move_set_slice(...) scx_bpf_dsq_move_set_slice(__VA_ARGS__)
