@@ -47,6 +47,8 @@ pub use placement::{
 pub use random::Random;
 pub use simple::Simple;
 
+pub use schedtwin_types::{CpuId, CpuMask, TaskId};
+
 pub use crate::cpuidle::states::{IdleStateParams, Reflection, SelectInput, SleepLength};
 
 pub(crate) use frequency::CustomFrequency;
