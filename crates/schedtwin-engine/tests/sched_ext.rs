@@ -459,3 +459,23 @@ fn schedulers_of_the_kernel_s_tree_run() {
     let c = run("pixel6", "ui-phone", &spec("scx_simple.bpf.c"));
     assert_eq!(c.digest, run("pixel6", "ui-phone", "linux-7.3:scx=simple").digest);
 }
+
+#[test]
+fn schedulers_of_the_scx_repository_run() {
+    const FOLDER: &str = "SCHEDTWIN_SCX";
+    let folder = std::env::var_os(FOLDER).map(PathBuf::from);
+    let Some(folder) = folder.filter(|_| compiles("schedulers_of_the_scx_repository_run")) else {
+        eprintln!("schedulers_of_the_scx_repository_run: skipped, set {FOLDER} to its scheds/rust");
+        return;
+    };
+    for name in ["bpfland", "cosmos"] {
+        let file = folder.join(format!("scx_{name}/src/bpf/main.bpf.c"));
+        // Threads share cores on one of them, and there are little and big CPUs on the other.
+        for machine in ["pixel6", "i5-10600k"] {
+            let spec = format!("linux-7.3:scx={}", file.display());
+            let result = verified(machine, "ui-phone", load(&spec));
+            assert_eq!(metric(&result, "scx_errors", ""), 0.0, "{name}: {:?}", result.notices);
+            assert!(metric(&result, "scx_ops", "") > 1000.0, "{name} {machine}");
+        }
+    }
+}

@@ -320,7 +320,7 @@ impl Kernel {
         if entity.slice != SCX_SLICE_INF {
             entity.slice -= entity.slice.min(delta as u64);
         }
-        if ext.has_server() {
+        if ext.has_server() && self.sched.rq[cpu].fair_server.is_active() {
             self.fair_server_update(cpu, delta);
         }
     }
