@@ -337,15 +337,23 @@ struct TreeExt {
     code: ExtCode,
     /// The structure of each task in the object's memory, by number; 0: none yet. An image returns to the arena that it was
     /// made in, so addresses stay right.
-    tasks: Vec<usize>,
+    tasks: Vec<Slot>,
     /// Tasks that the call under way has seen, with the slice and the virtual time that they had.
     touched: Vec<(TaskId, u64, u64)>,
+}
+
+/// Where a task's structure is, and the CPUs that are written in it.
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    /// 0: there is none yet.
+    address: usize,
+    cpus: CpuMask,
 }
 
 /// The call that is under way, as the C hands it back.
 struct Call<'a, 'k> {
     scx: &'a mut Kfuncs<'k>,
-    tasks: &'a mut Vec<usize>,
+    tasks: &'a mut Vec<Slot>,
     touched: &'a mut Vec<(TaskId, u64, u64)>,
     entries: Entries,
     ops: Ops,
@@ -356,14 +364,17 @@ impl Call<'_, '_> {
     fn task(&mut self, task: TaskId) -> *mut TaskStruct {
         let index = task.index();
         if self.tasks.len() <= index {
-            self.tasks.resize(index + 1, 0);
+            self.tasks.resize(index + 1, Slot::default());
         }
-        if self.tasks[index] == 0 {
+        let slot = &mut self.tasks[index];
+        if slot.address == 0 {
             // SAFETY: the image is resident; the function gives zeroed memory of the heap, aligned to 64 bytes.
-            self.tasks[index] =
-                unsafe { (self.entries.allocate)(size_of::<TaskStruct>()) } as usize;
+            let memory = unsafe { (self.entries.allocate)(size_of::<TaskStruct>()) };
+            // SAFETY: the memory is as long as the structure, of which all zeros is a value.
+            unsafe { name_task(&mut *memory.cast(), task) };
+            slot.address = memory as usize;
         }
-        let structure = self.tasks[index] as *mut TaskStruct;
+        let structure = slot.address as *mut TaskStruct;
         let view = self.scx.task(task);
         let known = self.touched.iter_mut().find(|(known, ..)| *known == task);
         match known {
@@ -371,7 +382,13 @@ impl Call<'_, '_> {
             None => self.touched.push((task, view.slice, view.dsq_vtime)),
         }
         // SAFETY: the structure is in the heap of the resident image, of this type, and only this thread uses it.
-        unsafe { write_task(structure, &view) };
+        unsafe {
+            write_task(structure, &view);
+            if slot.cpus != view.cpus {
+                slot.cpus = view.cpus;
+                (*structure).cpus_mask = Mask::of(&view.cpus);
+            }
+        }
         structure
     }
 
@@ -379,7 +396,7 @@ impl Call<'_, '_> {
     fn store(&mut self) {
         for at in 0..self.touched.len() {
             let (task, slice, vtime) = self.touched[at];
-            let structure = self.tasks[task.index()] as *const TaskStruct;
+            let structure = self.tasks[task.index()].address as *const TaskStruct;
             // SAFETY: as in `task`.
             let (now_slice, now_vtime) =
                 unsafe { ((*structure).scx.slice, (*structure).scx.dsq_vtime) };
@@ -410,11 +427,21 @@ impl Call<'_, '_> {
     }
 }
 
-/// Writes what a scheduler can read of a task.
+/// Writes what never changes.
+fn name_task(to: &mut TaskStruct, task: TaskId) {
+    to.cpus_ptr = &to.cpus_mask;
+    let name = format!("task-{}", task.0);
+    for (to, from) in to.comm.iter_mut().zip(name.bytes()) {
+        *to = from as c_char;
+    }
+}
+
+/// Writes what a scheduler can read of a task, but for its CPUs.
 ///
 /// # Safety
 /// `to` leads to a structure that nobody else uses.
 unsafe fn write_task(to: *mut TaskStruct, view: &TaskView) {
+    const PF_IDLE: u32 = 2;
     const PF_EXITING: u32 = 4;
     const PF_WQ_WORKER: u32 = 0x20;
     const PF_KTHREAD: u32 = 0x20_0000;
@@ -424,7 +451,13 @@ unsafe fn write_task(to: *mut TaskStruct, view: &TaskView) {
     let worker = matches!(view.kind, TaskKind::Kworker { .. });
     to.pid = view.task.0 as c_int;
     to.tgid = to.pid;
-    let flags = [(kernel, PF_KTHREAD), (worker, PF_WQ_WORKER), (view.exiting, PF_EXITING)];
+    let idle = view.task.is_idle();
+    let flags = [
+        (kernel, PF_KTHREAD),
+        (worker, PF_WQ_WORKER),
+        (view.exiting, PF_EXITING),
+        (idle, PF_IDLE),
+    ];
     to.flags = flags.into_iter().filter(|(set, _)| *set).fold(0, |all, (_, flag)| all | flag);
     to.prio = view.prio;
     to.static_prio = 120 + i32::from(view.nice);
@@ -445,16 +478,8 @@ unsafe fn write_task(to: *mut TaskStruct, view: &TaskView) {
     to.scx.weight = view.weight;
     to.scx.flags = view.queued.into();
     to.sum_exec_runtime = view.sum_exec_runtime;
-    if to.cpus_ptr.is_null() || to.cpus_mask.bits != Mask::of(&view.cpus).bits {
-        to.cpus_mask = Mask::of(&view.cpus);
-        to.cpus_ptr = &to.cpus_mask;
-    }
     // A thread of the workload has memory of its own; only whether there is any can be asked.
     to.mm = if kernel { std::ptr::null() } else { std::ptr::from_ref(&to.cpus_mask).cast() };
-    let name = format!("task-{}", view.task.0);
-    for (to, from) in to.comm.iter_mut().zip(name.bytes()) {
-        *to = from as c_char;
-    }
 }
 
 impl TreeExt {
