@@ -38,7 +38,7 @@ pub fn kernel(tape: &mut Tape) -> String {
             listed = more;
         }
     }
-    if tape.percent(10) {
+    if tape.percent(25) {
         let comma = if listed.is_empty() { "" } else { "," };
         let more = format!("{listed}{comma}{}", scheduler(tape));
         if KernelFile::load(&format!("{name}:{more}")).is_ok() {
