@@ -36,6 +36,10 @@ enum Command {
     ///
     /// Exit code: 0 both bars are met, 1 one is missed, 2 something cannot be read.
     SideBySide(l2::Options),
+    /// Differences between two settings, in the twin and recorded
+    ///
+    /// Exit code: 0 both bars are met, 1 one is missed, 2 something cannot be read.
+    WhatIf(l2::what_if::Options),
     /// Executions and decisions, with a kernel tree of your own
     Judge(l2::judge::Options),
 }
@@ -142,6 +146,7 @@ fn main() {
         Command::L1(Averages { of: None, options }) => l1::main(&options),
         Command::Mechanisms(options) => l1::mechanisms::main(&options),
         Command::SideBySide(options) => l2::main(&options),
+        Command::WhatIf(options) => l2::what_if::main(&options),
         Command::Judge(options) => l2::judge::main(&options),
     };
     std::process::exit(code);
@@ -163,6 +168,8 @@ mod tests {
             "x l1 fair --misses a.trace.txt",
             "x side-by-side --seeds 3 --with linux-6.12:hz=1000 a.wl.txt",
             "x judge --boots 4 a.wl.txt",
+            "x what-if --seeds 8 --rows folder",
+            "x what-if --predict",
         ] {
             assert!(Arguments::try_parse_from(line.split(' ')).is_ok(), "{line}");
         }
