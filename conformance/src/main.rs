@@ -89,9 +89,9 @@ struct Arithmetic {
     /// With the number of a sequence it determines that sequence
     #[arg(long, value_name = "N", default_value = "1", value_parser = number)]
     seed: u64,
-    /// Leaves the one declared difference out: pelt with the kernel's max_t(u32)
+    /// Compares with what is written where we differ by declaration: pelt, eevdf-6.18
     #[arg(long)]
-    u32_floor: bool,
+    as_written: bool,
 }
 
 /// Instead of a comparison.
@@ -126,8 +126,8 @@ fn arithmetic(chosen: &Arithmetic) -> i32 {
         (.., true) => Action::WriteGolden,
         _ => Action::Compare,
     };
-    let Arithmetic { cases, seed, u32_floor, .. } = *chosen;
-    let asked = Asked { action, cases, seed, u32_floor };
+    let Arithmetic { cases, seed, as_written, .. } = *chosen;
+    let asked = Asked { action, cases, seed, as_written };
     let subject = SUBJECTS.iter().find(|it| it.name == chosen.subject).expect("a known subject");
     (subject.run)(&asked).unwrap_or_else(|error| {
         eprintln!("{error}");
