@@ -229,6 +229,8 @@ pub struct IdleDrive<'a> {
     recorded: BTreeMap<(What, usize), BTreeMap<u8, u64>>,
     /// Number of wakeups at which the time stamps do not tell whether the timer had expired.
     pub time_open: u64,
+    /// `tick_stop` is among the last events that the board switches on: before the first one no CPU's tick is known.
+    ticks_told: bool,
     /// The recording has the event of stays that were too short or too long, which was switched on after that of
     /// stays.
     misses_told: bool,
@@ -251,6 +253,7 @@ impl<'a> IdleDrive<'a> {
             table: Table::default(),
             recorded: BTreeMap::new(),
             time_open: 0,
+            ticks_told: false,
             misses_told: false,
             misses: Vec::new(),
         }
@@ -308,6 +311,7 @@ impl<'a> IdleDrive<'a> {
                 cpu.select(now, Some(sleep), machine.tick_nsec);
             }
             Event::TickStop { success: true } => {
+                self.ticks_told = true;
                 cpu.tick_stopped = true;
                 if let Some(pending) = &mut cpu.pending {
                     pending.tick_stops = true;
@@ -351,7 +355,7 @@ impl<'a> IdleDrive<'a> {
                 }
             }
             Event::SchedSwitch { prev_pid: 0, .. } => {
-                cpu.started = true;
+                cpu.started = self.ticks_told;
                 cpu.tick_stopped = false;
                 cpu.pending = None;
             }
