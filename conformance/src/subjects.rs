@@ -21,6 +21,7 @@ use crate::schedutil::{BEFORE_6_8, LINUX_7_3, SINCE_6_8, Schedutil};
 use crate::schedutil_4_7::Schedutil47;
 use crate::states::{self, States};
 use crate::teo::{Teo, Teo73, Teo618, TeoLate, TeoLatePlain, TeoPatched, TeoRecent};
+use crate::timer_wheel::{TimerWheel61, TimerWheel73, TimerWheel612};
 use crate::uclamp::max::Max;
 use crate::uclamp::sum::Sum;
 use crate::wakeups::{Wakeups61, Wakeups73, Wakeups612};
@@ -96,6 +97,9 @@ pub const SUBJECTS: &[Entry] = &[
     of::<Groups61>(),
     of::<Groups73>(),
     of::<SchedCaches>(),
+    of::<TimerWheel61>(),
+    of::<TimerWheel612>(),
+    of::<TimerWheel73>(),
 ];
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ use schedtwin_conformance::states::{self, States};
 use schedtwin_conformance::teo::{
     Late, Patched, Teo, Teo73, Teo618, TeoLate, TeoLatePlain, TeoPatched, TeoRecent,
 };
+use schedtwin_conformance::timer_wheel::{TimerWheel61, TimerWheel73, TimerWheel612};
 use schedtwin_conformance::uclamp::max::Max;
 use schedtwin_conformance::uclamp::sum::Sum;
 use schedtwin_conformance::wakeups::{Wakeups61, Wakeups73, Wakeups612};
@@ -109,6 +110,13 @@ fn golden_vectors_of_governors() {
 #[test]
 fn sched_cache_golden_vectors() {
     golden::<SchedCaches>();
+}
+
+#[test]
+fn timer_wheel_golden_vectors() {
+    golden::<TimerWheel61>();
+    golden::<TimerWheel612>();
+    golden::<TimerWheel73>();
 }
 
 #[test]
@@ -208,6 +216,13 @@ fn governors_equal_the_kernels_c() {
 #[test]
 fn sched_cache_equals_the_kernels_c() {
     oracle::<SchedCaches>(5_000);
+}
+
+#[test]
+fn timer_wheel_against_the_kernel() {
+    oracle::<TimerWheel61>(5_000);
+    oracle::<TimerWheel612>(5_000);
+    oracle::<TimerWheel73>(5_000);
 }
 
 #[test]

@@ -4,6 +4,8 @@
 pub mod hrtimer;
 pub mod tick_broadcast;
 pub mod tick_sched;
+pub mod timer;
+pub mod timer_migration;
 
 use hrtimer::HrtimerBase;
 use schedtwin_types::arena::PerCpu;
