@@ -123,6 +123,7 @@ impl Kernel {
                 &mut kernel.cx,
             );
         }
+        kernel.scx_load();
         kernel
     }
 
