@@ -118,7 +118,8 @@ impl TimerMigration {
             {
                 children.push((group, node));
             }
-            let none = Event { expires: NEVER, ignore: true, queued: false, cpu: CpuId(cpu as u16) };
+            let none =
+                Event { expires: NEVER, ignore: true, queued: false, cpu: CpuId(cpu as u16) };
             all.events.push(none);
         }
         let mut level = 1;
