@@ -114,6 +114,12 @@ impl CpuBases {
         CpuBases { bases, has_global }
     }
 
+    /// Whether there is a global base.
+    #[inline]
+    pub fn has_global(&self) -> bool {
+        self.has_global
+    }
+
     /// Whether a tick at `jiffies` has to raise the softirq for a base of this CPU (`run_local_timers`).
     #[inline]
     pub fn is_due(&self, jiffies: u64) -> bool {
