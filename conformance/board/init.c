@@ -9,6 +9,7 @@
  *   rate_limit_us N      schedutil's
  *   fair_server 0|1
  *   slice_us N           base slice of the fair class
+ *   eas 0|1              energy aware scheduling
  *   fast 0|1             fast switch, or schedutil's thread; this, latency_us and probes go onto the kernel's command line
  *   latency_us N         transition latency
  *   probes 0|1           print the kernel's signals; 0: only switches, wakeups, migrations, idle states and frequencies
@@ -517,6 +518,7 @@ static struct workload read_workload(void)
 		else if (!strcmp(word, "fair_server")) { if (*v == '0') stop_fair_servers(); }
 		else if (!strcmp(word, "rate_limit_us"))
 			for (int i = 0; i < cpu_count; i++) { snprintf(path, sizeof path, CPU "cpufreq/policy%d/schedutil/rate_limit_us", i); if (!access(path, W_OK)) put(path, v); }
+		else if (!strcmp(word, "eas")) put("/proc/sys/kernel/sched_energy_aware", v);
 		else if (!strcmp(word, "probes")) wl.probes = *v != '0';
 		else if (!strcmp(word, "group")) make_group(v, strtok_r(0, " \n", &rest));
 		else if (strcmp(word, "fast") && strcmp(word, "latency_us")) printf("what is %s\n", word);

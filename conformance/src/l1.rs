@@ -138,9 +138,9 @@ pub fn recordings_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/rig/recordings")
 }
 
-/// The recordings of 7.3 with its signals.
-pub fn recordings_of_7_3() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings/linux-7.3/redrive")
+/// The recordings of another release than 6.12 with its signals, in this checkout: `linux-7.3`, `linux-6.18`.
+pub fn recordings_of_release(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("recordings").join(name).join("redrive")
 }
 
 /// All recordings of 6.12 with the kernel's signals: those beside the checkout, and those in it.

@@ -17,6 +17,7 @@ pub mod figures;
 pub mod judge;
 pub mod scenario;
 pub mod spread;
+pub mod what_if;
 pub mod workload;
 
 mod costs;

@@ -34,5 +34,6 @@ pub mod schedutil_4_7;
 pub mod states;
 pub mod subjects;
 pub mod teo;
+pub mod timer_wheel;
 pub mod uclamp;
 pub mod wakeups;

@@ -36,6 +36,10 @@ enum Command {
     ///
     /// Exit code: 0 both bars are met, 1 one is missed, 2 something cannot be read.
     SideBySide(l2::Options),
+    /// Differences between two settings, in the twin and recorded
+    ///
+    /// Exit code: 0 both bars are met, 1 one is missed, 2 something cannot be read.
+    WhatIf(l2::what_if::Options),
     /// Executions and decisions, with a kernel tree of your own
     Judge(l2::judge::Options),
 }
@@ -85,9 +89,9 @@ struct Arithmetic {
     /// With the number of a sequence it determines that sequence
     #[arg(long, value_name = "N", default_value = "1", value_parser = number)]
     seed: u64,
-    /// Leaves the one declared difference out: pelt with the kernel's max_t(u32)
+    /// Compares with what is written where we differ by declaration: pelt, eevdf-6.18
     #[arg(long)]
-    u32_floor: bool,
+    as_written: bool,
 }
 
 /// Instead of a comparison.
@@ -122,8 +126,8 @@ fn arithmetic(chosen: &Arithmetic) -> i32 {
         (.., true) => Action::WriteGolden,
         _ => Action::Compare,
     };
-    let Arithmetic { cases, seed, u32_floor, .. } = *chosen;
-    let asked = Asked { action, cases, seed, u32_floor };
+    let Arithmetic { cases, seed, as_written, .. } = *chosen;
+    let asked = Asked { action, cases, seed, as_written };
     let subject = SUBJECTS.iter().find(|it| it.name == chosen.subject).expect("a known subject");
     (subject.run)(&asked).unwrap_or_else(|error| {
         eprintln!("{error}");
@@ -142,6 +146,7 @@ fn main() {
         Command::L1(Averages { of: None, options }) => l1::main(&options),
         Command::Mechanisms(options) => l1::mechanisms::main(&options),
         Command::SideBySide(options) => l2::main(&options),
+        Command::WhatIf(options) => l2::what_if::main(&options),
         Command::Judge(options) => l2::judge::main(&options),
     };
     std::process::exit(code);
@@ -163,6 +168,8 @@ mod tests {
             "x l1 fair --misses a.trace.txt",
             "x side-by-side --seeds 3 --with linux-6.12:hz=1000 a.wl.txt",
             "x judge --boots 4 a.wl.txt",
+            "x what-if --seeds 8 --rows folder",
+            "x what-if --predict",
         ] {
             assert!(Arguments::try_parse_from(line.split(' ')).is_ok(), "{line}");
         }

@@ -6,6 +6,7 @@ use crate::cfs::Cfs;
 use crate::dbs::Dbs;
 use crate::deadline::Deadline;
 use crate::eevdf::Eevdf;
+use crate::eevdf::v6_18::Eevdf618;
 use crate::eevdf::v7_3::{Eevdf73, Eevdf73Flat};
 use crate::groups::{Groups, Groups61, Groups73};
 use crate::haltpoll::{Haltpoll, Haltpoll61};
@@ -13,13 +14,14 @@ use crate::intel_pstate::IntelPstate;
 use crate::l0::mutate::Mutation;
 use crate::l0::{self, Run, Subject};
 use crate::ladder::Ladder;
-use crate::menu::{Menu5_18, Menu6_12, Menu73};
-use crate::pelt::{Pelt, Pelt61, Pelt73, Pelt612_95};
+use crate::menu::{Menu5_18, Menu6_12, Menu73, Menu618};
+use crate::pelt::{Pelt, Pelt61, Pelt73, Pelt612_95, Pelt618};
 use crate::sched_cache::SchedCaches;
 use crate::schedutil::{BEFORE_6_8, LINUX_7_3, SINCE_6_8, Schedutil};
 use crate::schedutil_4_7::Schedutil47;
 use crate::states::{self, States};
-use crate::teo::{Teo, Teo73, TeoLate, TeoLatePlain, TeoPatched, TeoRecent};
+use crate::teo::{Teo, Teo73, Teo618, TeoLate, TeoLatePlain, TeoPatched, TeoRecent};
+use crate::timer_wheel::{TimerWheel61, TimerWheel73, TimerWheel612};
 use crate::uclamp::max::Max;
 use crate::uclamp::sum::Sum;
 use crate::wakeups::{Wakeups61, Wakeups73, Wakeups612};
@@ -47,8 +49,10 @@ pub const SUBJECTS: &[Entry] = &[
     of::<Pelt>(),
     of::<Pelt61>(),
     of::<Pelt612_95>(),
+    of::<Pelt618>(),
     of::<Pelt73>(),
     of::<Teo>(),
+    of::<Teo618>(),
     of::<Teo73>(),
     of::<TeoRecent>(),
     of::<TeoLate>(),
@@ -63,6 +67,7 @@ pub const SUBJECTS: &[Entry] = &[
     of::<Haltpoll61>(),
     of::<Menu5_18>(),
     of::<Menu6_12>(),
+    of::<Menu618>(),
     of::<Menu73>(),
     of_states::<Balance61>(),
     of_states::<Balance612_95>(),
@@ -72,6 +77,7 @@ pub const SUBJECTS: &[Entry] = &[
     of_states::<Wakeups612>(),
     of_states::<Wakeups73>(),
     of::<Eevdf>(),
+    of::<Eevdf618>(),
     of::<Eevdf73>(),
     of::<Eevdf73Flat>(),
     of::<Cfs>(),
@@ -91,6 +97,9 @@ pub const SUBJECTS: &[Entry] = &[
     of::<Groups61>(),
     of::<Groups73>(),
     of::<SchedCaches>(),
+    of::<TimerWheel61>(),
+    of::<TimerWheel612>(),
+    of::<TimerWheel73>(),
 ];
 
 #[cfg(test)]

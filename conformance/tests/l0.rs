@@ -6,22 +6,24 @@ use schedtwin_conformance::balance::{Balance61, Balance73, Balance612, Balance61
 use schedtwin_conformance::cfs::Cfs;
 use schedtwin_conformance::dbs::Dbs;
 use schedtwin_conformance::eevdf::Eevdf;
+use schedtwin_conformance::eevdf::v6_18::Eevdf618;
 use schedtwin_conformance::eevdf::v7_3::{Eevdf73, Eevdf73Flat};
 use schedtwin_conformance::haltpoll::{Haltpoll, Haltpoll61, HaltpollForm};
 use schedtwin_conformance::idle::{Form, World, tree_has_form};
 use schedtwin_conformance::intel_pstate::IntelPstate;
 use schedtwin_conformance::l0::{self, Subject};
 use schedtwin_conformance::ladder::{Ladder, LadderForm};
-use schedtwin_conformance::menu::{self, Menu5_18, Menu6_12, Menu73};
-use schedtwin_conformance::pelt::{self, Pelt, Pelt61, Pelt73, Pelt612_95, PeltOf};
+use schedtwin_conformance::menu::{self, Menu5_18, Menu6_12, Menu73, Menu618};
+use schedtwin_conformance::pelt::{self, Pelt, Pelt61, Pelt73, Pelt612_95, Pelt618, PeltOf};
 use schedtwin_conformance::rational;
 use schedtwin_conformance::sched_cache::SchedCaches;
 use schedtwin_conformance::schedutil::{BEFORE_6_8, LINUX_7_3, SINCE_6_8, Schedutil};
 use schedtwin_conformance::schedutil_4_7::Schedutil47;
 use schedtwin_conformance::states::{self, States};
 use schedtwin_conformance::teo::{
-    Late, Patched, Teo, Teo73, TeoLate, TeoLatePlain, TeoPatched, TeoRecent,
+    Late, Patched, Teo, Teo73, Teo618, TeoLate, TeoLatePlain, TeoPatched, TeoRecent,
 };
+use schedtwin_conformance::timer_wheel::{TimerWheel61, TimerWheel73, TimerWheel612};
 use schedtwin_conformance::uclamp::max::Max;
 use schedtwin_conformance::uclamp::sum::Sum;
 use schedtwin_conformance::wakeups::{Wakeups61, Wakeups73, Wakeups612};
@@ -37,6 +39,7 @@ fn golden<S: Subject>() {
 fn pelt_golden_vectors() {
     golden::<Pelt>();
     golden::<Pelt612_95>();
+    golden::<Pelt618>();
     golden::<Pelt73>();
 }
 
@@ -48,6 +51,7 @@ fn pelt_6_1_golden_vectors() {
 #[test]
 fn teo_golden_vectors() {
     golden::<Teo>();
+    golden::<Teo618>();
     golden::<Teo73>();
 }
 
@@ -61,6 +65,7 @@ fn idle_golden_vectors_of_other_forms() {
     golden::<Haltpoll61>();
     golden::<Menu5_18>();
     golden::<Menu6_12>();
+    golden::<Menu618>();
     golden::<Menu73>();
 }
 
@@ -76,6 +81,7 @@ fn golden_vectors_of_utilisation_awareness() {
 #[test]
 fn eevdf_golden_vectors() {
     golden::<Eevdf>();
+    golden::<Eevdf618>();
     golden::<Eevdf73>();
     golden::<Eevdf73Flat>();
 }
@@ -104,6 +110,13 @@ fn golden_vectors_of_governors() {
 #[test]
 fn sched_cache_golden_vectors() {
     golden::<SchedCaches>();
+}
+
+#[test]
+fn timer_wheel_golden_vectors() {
+    golden::<TimerWheel61>();
+    golden::<TimerWheel612>();
+    golden::<TimerWheel73>();
 }
 
 #[test]
@@ -137,6 +150,7 @@ fn pelt_oracle<const FORM: u8>() {
 fn pelt_equals_the_kernels_c() {
     pelt_oracle::<{ pelt::LINUX_6_12 }>();
     pelt_oracle::<{ pelt::LINUX_6_12_95 }>();
+    pelt_oracle::<{ pelt::LINUX_6_18 }>();
     pelt_oracle::<{ pelt::LINUX_7_3 }>();
 }
 
@@ -156,6 +170,7 @@ fn pelt_6_1_equals_the_kernels_c() {
 #[test]
 fn idle_governors_equal_the_kernels_c() {
     idle_oracle::<schedtwin_kernel::cpuidle::teo::v6_12::TeoCpu>();
+    idle_oracle::<schedtwin_kernel::cpuidle::teo::v6_18::TeoCpu>();
     idle_oracle::<schedtwin_kernel::cpuidle::teo::v7_3::TeoCpu>();
     idle_oracle::<schedtwin_kernel::cpuidle::teo::v5_14::TeoCpu>();
     idle_oracle::<Late<true>>();
@@ -169,13 +184,15 @@ fn idle_governors_equal_the_kernels_c() {
     idle_oracle::<HaltpollForm<true>>();
     idle_oracle::<HaltpollForm<false>>();
     idle_oracle::<menu::Waiters>();
-    idle_oracle::<menu::Plain<false>>();
-    idle_oracle::<menu::Plain<true>>();
+    idle_oracle::<menu::Plain<{ menu::LINUX_6_12 }>>();
+    idle_oracle::<menu::Plain<{ menu::LINUX_6_18 }>>();
+    idle_oracle::<menu::Plain<{ menu::LINUX_7_3 }>>();
 }
 
 #[test]
 fn eevdf_equals_the_kernels_c() {
     oracle::<Eevdf>(2_000);
+    oracle::<Eevdf618>(2_000);
     oracle::<Eevdf73>(2_000);
     oracle::<Eevdf73Flat>(2_000);
 }
@@ -199,6 +216,13 @@ fn governors_equal_the_kernels_c() {
 #[test]
 fn sched_cache_equals_the_kernels_c() {
     oracle::<SchedCaches>(5_000);
+}
+
+#[test]
+fn timer_wheel_against_the_kernel() {
+    oracle::<TimerWheel61>(5_000);
+    oracle::<TimerWheel612>(5_000);
+    oracle::<TimerWheel73>(5_000);
 }
 
 #[test]

@@ -16,6 +16,7 @@
 
 mod mutations;
 mod taken;
+pub mod v6_18;
 pub mod v7_3;
 
 use crate::fair::{self, CPU, World, one_cpu};
@@ -62,8 +63,7 @@ const ROOT: CfsRqId = CfsRqId(0);
 pub struct Eevdf {
     world: World,
     base_slice: u64,
-    /// 7.3's form.
-    new: bool,
+    form: EevdfForm,
     /// There is a group, so that all compete in one timeline (7.3).
     flat: bool,
 }
@@ -82,11 +82,13 @@ impl std::ops::DerefMut for Eevdf {
 }
 
 /// A kernel without a fair server that does not move frequencies.
-fn boot(base_slice: u64, tick_nsec: u64, new: bool, flat: bool) -> Kernel {
+fn boot(base_slice: u64, tick_nsec: u64, form: EevdfForm, flat: bool) -> Kernel {
     let mut config = Config::linux_6_12();
-    if new {
-        config.eevdf_form = EevdfForm::V7_3;
+    config.eevdf_form = form;
+    if form != EevdfForm::V6_12 {
         config.lag_limit = LagLimit::MaxSliceAndTick;
+    }
+    if form == EevdfForm::V7_3 {
         config.calc_delta = CalcDelta::Division;
     }
     if flat {
@@ -115,10 +117,10 @@ fn set_slice(entity: &mut SchedEntity, slice: u64, base_slice: u64) {
 }
 
 impl Eevdf {
-    /// An empty world; `new`: of 7.3; `flat`: with one timeline for all groups.
-    fn of(new: bool, flat: bool) -> Eevdf {
-        let world = World::new(boot(700_000, 4_000_000, new, flat));
-        Eevdf { world, base_slice: 700_000, new, flat }
+    /// An empty world; `flat`: with one timeline for all groups.
+    fn of(form: EevdfForm, flat: bool) -> Eevdf {
+        let world = World::new(boot(700_000, 4_000_000, form, flat));
+        Eevdf { world, base_slice: 700_000, form, flat }
     }
 
     /// The queue whose timeline is picked from.
@@ -214,7 +216,7 @@ impl Eevdf {
         }
         out.word("cfs", "eligible", eligible);
         out.word("cfs", "everything", everything);
-        if self.new {
+        if self.form != EevdfForm::V6_12 {
             let next = self.timeline().next;
             out.word(
                 "cfs",
@@ -233,7 +235,7 @@ impl Eevdf {
             out.word("se", "prev_sum_exec_runtime", se.prev_sum_exec_runtime);
             out.word("se", "weight", se.load.weight);
             out.word("se", "state", self.state_bits(task));
-            if self.new {
+            if self.form == EevdfForm::V7_3 {
                 out.word("se", "vprot", self.entity(task).vprot);
             }
             if self.flat {
@@ -248,7 +250,7 @@ impl Eevdf {
         let cfs = self.timeline();
         let queued = || self.tasks.iter().filter(|task| self.entity(**task).on_rq);
         // 7.3 multiplies full weights, each by itself.
-        let scale = if self.new { 0 } else { 10 };
+        let scale = if self.form == EevdfForm::V7_3 { 0 } else { 10 };
         let load: u64 = queued().map(|task| self.virtual_weight(*task) >> scale).sum();
         let key = |se: &SchedEntity| se.vruntime.wrapping_sub(cfs.zero_vruntime) as i64;
         queued().any(|task| key(self.entity(*task)).unsigned_abs() as u128 * load as u128 > 1 << 58)
@@ -298,7 +300,7 @@ impl Subject for Eevdf {
     const GOLDEN_CASES: u64 = 10_000;
 
     fn new() -> Eevdf {
-        Eevdf::of(false, false)
+        Eevdf::of(EevdfForm::V6_12, false)
     }
 
     fn operate(&mut self, record: &Record, out: &mut Out) {
@@ -312,7 +314,7 @@ impl Subject for Eevdf {
         let mut subject = None;
         match record.op {
             CONFIG => {
-                self.kernel = boot(a, b, self.new, self.flat).with_config(|config| {
+                self.kernel = boot(a, b, self.form, self.flat).with_config(|config| {
                     let bit = |number: u32| c >> number & 1 != 0;
                     let features = &mut config.features;
                     features.place_lag = bit(0);

@@ -44,6 +44,28 @@ pub const EEVDF: &[Mutation] = &[
     m(WEIGHTS, "(u32::MAX as u64 / w)", "((1 << 32) / w)"),
 ];
 
+/// Mutations of the form of 6.18.
+pub const EEVDF_6_18: &[Mutation] = &[
+    m(FILE_6_18, "if before(b, a) { b } else { a }", "if before(b, a) { a } else { b }"),
+    m(FILE_6_18, "/ weight as i32 as i64", "/ weight as i32 as i64 - 1"),
+    m(
+        FILE_6_18,
+        "before(self.vruntime, self.vlag as u64)",
+        "!before(self.vlag as u64, self.vruntime)",
+    ),
+    m(FILE_6_18, "self.min_slice(cfs_rq).unwrap_or(entity.slice)", "entity.slice"),
+    m(FILE_6_18, "false => cx.config.base_slice_unscaled", "false => entity.slice"),
+    m(FILE_6_18, "vprot = earlier(vprot, entity", "vprot = earlier(entity.deadline + 1, entity"),
+    m(FILE_6_18, "self.cfs[cfs_rq].curr == Some(se) && self", "self"),
+    m(FILE_6_18, "(entity.vlag as u64).wrapping_sub(entity.vruntime)", "entity.vlag as u64"),
+    m(FILE_6_18, "entity.deadline.wrapping_sub(entity.vruntime)", "entity.deadline"),
+    m(FILE_6_18, "self.cfs[cfs_rq].nr_queued -= 1;", ""),
+    m(FILE_6_18, "wrapping_add(protection)", "wrapping_sub(protection)"),
+    m(FILE_6_18, "self.sched.se[pse].slice < self", "self.sched.se[pse].slice <= self"),
+    m(FILE_6_18, "!short && wake_flags & WF_FORK != 0", "wake_flags & WF_FORK != 0"),
+];
+
+const FILE_6_18: &str = "sched/fair/eevdf/v6_18.rs";
 const NEW_FILE: &str = "sched/fair/eevdf/v7_3.rs";
 const FLAT_FILE: &str = "sched/fair/flat.rs";
 

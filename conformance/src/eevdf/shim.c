@@ -7,9 +7,13 @@
  * Whole functions from enqueue_task_fair() down, so that the order of steps is compared too. Nothing
  * of the kernel is in this file. fair_left_out.h has what those functions call and is left out.
  *
- * With FLAT tasks get weights in the timeline that are not their own. With KERNEL_7_3 it is for a tree of 7.3, in which some things have other names (the macros below) and
- * tasks a weight, a protection and a buddy of their own.
+ * With FLAT tasks get weights in the timeline that are not their own. With KERNEL_7_3 or KERNEL_6_18 it is for a tree of that
+ * release, in which some things have other names (the macros below) and queues a buddy; tasks have a protection, in 7.3 beside
+ * their lag and a weight of their own.
  */
+#if defined(KERNEL_7_3) || defined(KERNEL_6_18)
+#define SINCE_6_18 1
+#endif
 #define MAX_T_AS_WRITTEN
 #include "kernel_types.h"
 #include "protocol.h"
@@ -29,10 +33,13 @@ struct sched_entity {
 	struct load_weight load;
 	struct rb_node run_node;
 	u64 deadline, min_vruntime, min_slice, vruntime, slice;
-	s64 vlag;
 #ifdef KERNEL_7_3
+	s64 vlag;
 	struct load_weight h_load;
 	u64 max_slice, vprot;
+#else
+	union { s64 vlag; u64 vprot; };
+	u64 max_slice;
 #endif
 	u64 exec_start, sum_exec_runtime, prev_sum_exec_runtime;
 	struct list_head group_node;
@@ -40,7 +47,7 @@ struct sched_entity {
 	struct sched_avg avg;
 };
 
-#ifdef KERNEL_7_3
+#ifdef SINCE_6_18
 #define nr_running_of(cfs) ((cfs)->nr_queued)
 #define h_nr_delayed_of(cfs) ((cfs)->h_nr_queued - (cfs)->h_nr_runnable)
 #define idle_h_nr_of(cfs) ((cfs)->h_nr_idle)
@@ -53,8 +60,9 @@ struct cfs_rq {
 	u64 sum_weight, zero_vruntime;
 	struct rb_root_cached tasks_timeline;
 	struct sched_entity *curr, *next, *h_curr;
-	/* Bandwidth control names it; nothing reads it. */
+	/* Bandwidth control names them; nothing reads them. */
 	u64 throttled_clock_pelt;
+	int pelt_clock_throttled;
 };
 #else
 #define nr_running_of(cfs) ((cfs)->nr_running)
@@ -115,7 +123,7 @@ enum { BIT_PLACE_LAG, BIT_PLACE_DEADLINE_INITIAL, BIT_PLACE_REL_DEADLINE, BIT_RU
 /* Off by default; and no entity is ever nominated. */
 #define BIT_NEXT_BUDDY 63
 #define BIT_PARANOID_AVG 63
-#ifdef KERNEL_7_3
+#ifdef SINCE_6_18
 #define BIT_PICK_BUDDY 62
 #else
 #define BIT_PICK_BUDDY 63
@@ -156,7 +164,7 @@ enum { BIT_PLACE_LAG, BIT_PLACE_DEADLINE_INITIAL, BIT_PLACE_REL_DEADLINE, BIT_RU
 #define sub_nr_running(rq, count) ((void)((rq)->nr_running -= (count)))
 #define __block_task(rq, task) ((void)((task)->on_rq = 0))
 
-#ifdef KERNEL_7_3
+#ifdef SINCE_6_18
 #define div64_long(a, b) ((s64)(a) / (s64)(b))
 #define max(a, b) ({ __typeof__(a) a_ = (a); __typeof__(b) b_ = (b); a_ > b_ ? a_ : b_; })
 #define MIN_SHARES (1UL << 1)
@@ -203,10 +211,15 @@ struct rq_flags { int unused; };
 #define get_pelt_divider(avg) 1
 #define se_weight(se) 0
 
-#ifdef KERNEL_7_3
+#ifdef SINCE_6_18
+#ifdef KERNEL_6_18
+static u64 cfs_rq_min_slice(struct cfs_rq *cfs_rq);
+#endif
 static u64 cfs_rq_max_slice(struct cfs_rq *cfs_rq);
-static bool __dequeue_task(struct rq *rq, struct task_struct *p, int flags);
 u64 avg_vruntime(struct cfs_rq *cfs_rq);
+#endif
+#ifdef KERNEL_7_3
+static bool __dequeue_task(struct rq *rq, struct task_struct *p, int flags);
 #else
 static int dequeue_entities(struct rq *rq, struct sched_entity *se, int flags);
 static void requeue_delayed_entity(struct sched_entity *se);
@@ -219,11 +232,39 @@ struct sched_entity *__pick_root_entity(struct cfs_rq *cfs_rq);
 #define wakeup_preempts(rq, task, flags) wakeup_preempt_fair(rq, task, flags)
 #define picks_task(rq) pick_task_fair(rq, NULL)
 #define picks_entity(cfs) pick_eevdf(cfs, true)
+#elif defined(KERNEL_6_18)
+#include "eevdf-6.18_extract.h"
+#define wakeup_preempts(rq, task, flags) check_preempt_wakeup_fair(rq, task, flags)
+#define picks_task(rq) pick_task_fair(rq)
+#define picks_entity(cfs) pick_eevdf(cfs, true)
 #else
 #include "eevdf_extract.h"
 #define wakeup_preempts(rq, task, flags) check_preempt_wakeup_fair(rq, task, flags)
 #define picks_task(rq) pick_task_fair(rq)
 #define picks_entity(cfs) pick_eevdf(cfs)
+#endif
+
+#if defined(KERNEL_6_18) && !defined(AS_WRITTEN)
+/* Of the entities that are there, not of what nodes remember. */
+static u64 extreme_slice(struct cfs_rq *cfs, bool longest)
+{
+	struct rb_node *at = rb_first_cached(&cfs->tasks_timeline);
+	u64 found = longest ? 0 : ~0ULL;
+
+	for (struct sched_entity *se = cfs->curr && cfs->curr->on_rq ? cfs->curr : NULL; se || at;) {
+		if (!se) {
+			se = __node_2_se(at);
+			at = rb_next(at);
+		}
+		if (longest ? se->slice > found : se->slice < found)
+			found = se->slice;
+		se = NULL;
+	}
+	return found;
+}
+
+static u64 cfs_rq_min_slice(struct cfs_rq *cfs) { return extreme_slice(cfs, false); }
+static u64 cfs_rq_max_slice(struct cfs_rq *cfs) { return extreme_slice(cfs, true); }
 #endif
 
 /* ---- the world --------------------------------------------------------------------------------- */
@@ -308,7 +349,7 @@ static void report(word result, const struct task_struct *task)
 	}
 	out(eligible);
 	out(everything);
-#ifdef KERNEL_7_3
+#ifdef SINCE_6_18
 	out(cfs->next ? number_of(task_of(cfs->next)) : 0);
 #endif
 	if (task)

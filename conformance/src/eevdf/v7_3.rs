@@ -8,6 +8,7 @@
 use super::{Eevdf, build, cut_out, mutations, read};
 use crate::l0::mutate::{Mutation, Sources};
 use crate::l0::{OpSpec, Out, Record, Subject, TREE_7_3, extract};
+use schedtwin_kernel::config::EevdfForm;
 use schedtwin_types::rng::Rng;
 use std::path::{Path, PathBuf};
 
@@ -31,7 +32,7 @@ impl<const FLAT: bool> Subject for Eevdf73Of<FLAT> {
     const GOLDEN_CASES: u64 = 10_000;
 
     fn new() -> Self {
-        Eevdf73Of(Eevdf::of(true, FLAT))
+        Eevdf73Of(Eevdf::of(EevdfForm::V7_3, FLAT))
     }
 
     fn operate(&mut self, record: &Record, out: &mut Out) {

@@ -97,6 +97,11 @@ impl Pieces {
         names.iter().filter_map(|name| take(source, name)).for_each(|text| self.0 += &text);
     }
 
+    /// Adds a line of our own.
+    pub fn text(&mut self, text: &str) {
+        self.0 += text;
+    }
+
     /// Writes them to a file that a shim includes.
     pub fn write(&self, build_dir: &Path, name: &str) -> Result<(), String> {
         let file = build_dir.join(name);

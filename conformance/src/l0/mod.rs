@@ -182,10 +182,15 @@ pub fn describe<S: Subject>(record: &Record) -> String {
     text
 }
 
+/// The compiler's flag for what a tree has where we differ by declaration.
+pub const AS_WRITTEN: &str = "-DAS_WRITTEN";
+
 /// Names a tree of Linux 6.12.
 pub const TREE: &str = "SCHEDTWIN_KERNEL_TREE";
 /// Names a tree of Linux 6.1, of the subjects that are older than 6.12.
 pub const TREE_6_1: &str = "SCHEDTWIN_KERNEL_TREE_6_1";
+/// The variable that names a tree of 6.18.
+pub const TREE_6_18: &str = "SCHEDTWIN_KERNEL_TREE_6_18";
 /// The variable that names a tree of 7.3.
 pub const TREE_7_3: &str = "SCHEDTWIN_KERNEL_TREE_7_3";
 
@@ -401,9 +406,9 @@ pub struct Asked {
     pub cases: Option<u64>,
     /// With the number of a sequence it determines that sequence.
     pub seed: u64,
-    /// Take our declared difference (see `sched/pelt/attach.rs`) back on the kernel's side: sequences with a run queue's sum
-    /// beyond 32 bits then differ.
-    pub u32_floor: bool,
+    /// Take our declared differences back on the kernel's side, so that sequences that show them differ: of PELT a run queue's sum
+    /// beyond 32 bits (`sched/pelt/attach.rs`), of 6.18's EEVDF slices that are no more (`sched/fair/eevdf/v6_18.rs`).
+    pub as_written: bool,
 }
 
 /// The actions on a subject: exit code 0 equal, 1 different.
@@ -411,7 +416,7 @@ pub type Run = fn(&Asked) -> Result<i32, String>;
 
 /// The actions on a subject of sequences.
 pub fn run<S: Subject>(asked: &Asked) -> Result<i32, String> {
-    let Asked { action, cases, seed, u32_floor } = *asked;
+    let Asked { action, cases, seed, as_written } = *asked;
     if action == Action::Golden {
         println!("{}", golden::check::<S>()?);
         return Ok(0);
@@ -443,8 +448,8 @@ pub fn run<S: Subject>(asked: &Asked) -> Result<i32, String> {
         }
         Action::Compare | Action::Golden => {
             let mut flags = vec!["-O2"];
-            if u32_floor {
-                flags.push("-DMAX_T_AS_WRITTEN");
+            if as_written {
+                flags.push(AS_WRITTEN);
             }
             let oracle = S::build_oracle(&tree, dir.path(), &flags)?;
             let found = compare::<S>(&oracle, seed, cases.unwrap_or(1_000_000), false)?;

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 
 use schedtwin_kernel::Kernel;
-use schedtwin_kernel::config::{Config, RunnableBoost, Schedutil};
+use schedtwin_kernel::config::{Config, Schedutil};
 use schedtwin_kernel::cpufreq::policy::CpufreqPolicy;
 use schedtwin_kernel::device_tree::{DeviceTree, DtDomain};
 use schedtwin_kernel::sched::core::ENQUEUE_WAKEUP;
@@ -108,12 +108,6 @@ impl Board {
         let config = Config {
             sched_cluster: machine.sched_cluster,
             schedutil: Schedutil { rate_limit_us: Some(machine.rate_limit_us) },
-            // What came between 6.12.95 and 6.12.107; nobody recorded those between.
-            runnable_boost: if machine.release >= [6, 12, 107] {
-                RunnableBoost::WithTask
-            } else {
-                RunnableBoost::On
-            },
             ..machine.kernel()
         };
         let mut kernel = Kernel::boot(device_tree(machine), config);

@@ -26,7 +26,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use schedtwin_engine::kernel_file::KernelFile;
-use schedtwin_kernel::config::Config;
+use schedtwin_kernel::config::{Config, RunnableBoost};
 use schedtwin_kernel::cpuidle::states::{CPUIDLE_STATE_MAX, IdleStateParams};
 use schedtwin_types::Khz;
 
@@ -340,7 +340,16 @@ impl Lines {
 /// The built-in kernel of a release; of one that has none, and where a description names none, 6.12.
 pub(super) fn kernel_of(release: [u32; 3]) -> Config {
     let named = KernelFile::load(&name_of_kernel(release));
-    let config = named.map_or_else(|_| Config::linux_6_12(), |kernel| kernel.config);
+    let mut config = named.map_or_else(|_| Config::linux_6_12(), |kernel| kernel.config);
+    // What stable releases took over, of what recordings show. Of 6.12 it came between .95 and .107; nobody recorded those between.
+    if matches!(release, [6, 18, ..39]) {
+        config.features.rt_push_ipi = true;
+    }
+    config.runnable_boost = match release {
+        [6, 12, ..107] | [6, 18, ..40] => RunnableBoost::On,
+        [6, 12, _] => RunnableBoost::WithTask,
+        _ => config.runnable_boost,
+    };
     // The boards' kernels are built without task groups; recordings with groups make their own.
     Config { fair_group_sched: false, ..config }
 }

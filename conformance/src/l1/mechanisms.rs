@@ -87,7 +87,7 @@ pub fn main(options: &Options) -> i32 {
 mod tests {
     use super::super::fair::{DELAY, PICK, TICK, WAKEUP};
     use super::super::mechanism::What;
-    use super::super::{all_recordings, recordings_dir, recordings_in, recordings_of_7_3};
+    use super::super::{all_recordings, recordings_dir, recordings_in, recordings_of_release};
     use super::*;
     use rayon::prelude::*;
 
@@ -154,19 +154,21 @@ mod tests {
         assert_eq!(table.missed(), [""; 0], "{table}");
     }
 
-    /// Those of 7.3, asked of the forms of 7.3.
+    /// Those of other releases, asked of the forms of those.
     #[test]
-    fn recordings_of_7_3_keep_the_bars() {
-        let files = recordings_in(&recordings_of_7_3()).unwrap_or_default();
-        if files.is_empty() {
-            eprintln!("skipped: no recordings of 7.3");
-            return;
-        }
-        let table = table_of(&files);
-        assert_eq!(table.missed(), [""; 0], "{table}");
-        let fair = |table: &Table, name| table.get(What::Fair(name)).map_or(0, |row| row.wrong());
-        for name in [PICK, WAKEUP, TICK, DELAY] {
-            assert_eq!(fair(&table, name), 0, "{name}\n{table}");
+    fn recordings_of_other_releases_keep_the_bars() {
+        for release in ["linux-6.18", "linux-7.3"] {
+            let files = recordings_in(&recordings_of_release(release)).unwrap_or_default();
+            if files.is_empty() {
+                eprintln!("skipped: no recordings of {release}");
+                continue;
+            }
+            let table = table_of(&files);
+            assert_eq!(table.missed(), [""; 0], "{release}\n{table}");
+            let wrong = |name| table.get(What::Fair(name)).map_or(0, |row| row.wrong());
+            for name in [PICK, WAKEUP, TICK, DELAY] {
+                assert_eq!(wrong(name), 0, "{release}: {name}\n{table}");
+            }
         }
     }
 

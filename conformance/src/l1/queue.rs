@@ -16,7 +16,9 @@ use schedtwin_kernel::sched::pelt::{
 use super::fair::twin::{Dequeue, Enqueue, NR_CPUS};
 use super::operation::{Operation, look_ahead};
 use super::redrive::Redrive;
-use super::state::{Active, Class, FREE, PRIO_TO_WEIGHT, RUNS, STEP, Task, scale_load_down};
+use super::state::{
+    Active, Class, FREE, PRIO_TO_WEIGHT, RUNS, STEP, Task, WEIGHT_IDLE_PRIO, scale_load_down,
+};
 use super::tally::{Cause, Kind, Signal};
 use crate::ftrace::{Event, Record, Trace};
 
@@ -79,8 +81,9 @@ impl Redrive {
                 }
             }
             if sleeps && self.kernel.util_est_update != UtilEstUpdate::InDequeue {
+                let limit = util_est_limit(self.kernel.util_est_update, capacity);
                 for avg in &mut t.avg {
-                    util_est_update(avg, capacity);
+                    util_est_update(avg, limit);
                 }
             }
             if let Operation::Wakeup { new: true, .. } = found.operation {
@@ -193,7 +196,20 @@ impl Redrive {
             }
         }
         if ch < 0 {
+            let back = trace.ahead(r.cpu).next().and_then(|next| match next.event {
+                Event::Nr { cpu: c, ch, .. } if c == cpu && ch > 0 => Some(ch),
+                _ => None,
+            });
             let c = &mut self.cpus[cpu];
+            if let Some(back) = back {
+                // RT takes all that it has queued out, and back, with one more or one fewer.
+                c.restacked = Some(ch + back);
+                if ch + back < 0 {
+                    c.others = c.others.saturating_sub(1);
+                    c.curr_dequeued |= r.cpu == cpu;
+                }
+                return;
+            }
             let other_class = !matches!(c.curr_class, Class::Fair | Class::Idle);
             if other_class && !c.curr_dequeued && r.cpu == cpu {
                 c.curr_dequeued = true;
@@ -218,6 +234,9 @@ impl Redrive {
             }
             self.finish_delayed(r, cpu, now);
         } else {
+            if self.cpus[cpu].restacked.take().is_some_and(|change| change <= 0) {
+                return;
+            }
             if let Some(at) = self.cpus[r.cpu].moving.iter().rposition(|m| m.1 == cpu) {
                 // The same task arrives, still delayed.
                 let (pid, _) = self.cpus[r.cpu].moving.remove(at);
@@ -346,8 +365,8 @@ impl Redrive {
         }
     }
 
-    /// Between its save and restore a task's weight and slice may have changed. The next line that has them tells;
-    /// else, of the weight, the priority at its next switch.
+    /// Between its save and restore a task's weight and slice may have changed. The next line that has them tells, and of the
+    /// weight the priority at a switch before that line.
     pub(super) fn reweight(&mut self, trace: &Trace, cpu: usize, pid: i32) {
         // Of several changes in a row, whose first lines come after the last, that is what changed it: a thread
         // of the board sets its affinity before its nice value.
@@ -370,21 +389,24 @@ impl Redrive {
         if let Some((_, slice)) = told {
             self.fair.twin.set_slice(pid, slice);
         }
+        // The line's weight may come from a change after the switch. SCHED_IDLE has no priority of its own.
         let by_priority = || {
             let prio = trace.ahead_all().find_map(|r| match r.event {
+                Event::PeltSe { pid: who, .. } | Event::Ent { who, .. } if who == pid => Some(None),
                 Event::SchedSwitch { prev_pid, prev_prio, .. } if prev_pid == pid => {
-                    Some(prev_prio)
+                    Some(Some(prev_prio))
                 }
                 Event::SchedSwitch { next_pid, next_prio, .. } if next_pid == pid => {
-                    Some(next_prio)
+                    Some(Some(next_prio))
                 }
                 _ => None,
             });
-            PRIO_TO_WEIGHT.get(usize::try_from(prio? - 100).ok()?).copied()
+            PRIO_TO_WEIGHT.get(usize::try_from(prio?? - 100).ok()?).copied()
         };
-        let (Some(weight), Some(t)) =
-            (told.map(|(w, _)| w).or_else(by_priority), self.tasks.get_mut(&pid))
-        else {
+        let told = told.map(|(weight, _)| weight);
+        let weight =
+            told.filter(|weight| *weight == WEIGHT_IDLE_PRIO).or_else(by_priority).or(told);
+        let (Some(weight), Some(t)) = (weight, self.tasks.get_mut(&pid)) else {
             return;
         };
         if weight == t.weight {

@@ -21,6 +21,8 @@ pub(super) const FREE: usize = 0;
 /// Its sums are those of the last line.
 pub(super) const STEP: usize = 1;
 
+/// The weight of SCHED_IDLE (`WEIGHT_IDLEPRIO`).
+pub(super) const WEIGHT_IDLE_PRIO: u64 = 3;
 /// Weights by nice −20..=19 (`sched_prio_to_weight`), scaled down.
 pub(super) const PRIO_TO_WEIGHT: [u64; 40] = [
     88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904,
@@ -127,6 +129,8 @@ pub(super) struct Cpu {
     pub(super) h_nr_delayed: u32,
     /// Queued entities of other classes, the fair server among them.
     pub(super) others: u32,
+    /// Between the lines of RT's dequeue of all and its enqueue of the rest: how many more there will be.
+    pub(super) restacked: Option<i32>,
     /// `cfs_rq->curr`.
     pub(super) cfs_curr: Option<i32>,
     pub(super) curr: i32,
@@ -193,6 +197,7 @@ impl Cpu {
             h_nr_queued: 0,
             h_nr_delayed: 0,
             others: 0,
+            restacked: None,
             cfs_curr: None,
             curr: 0,
             curr_class: Class::Idle,

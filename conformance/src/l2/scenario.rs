@@ -11,6 +11,7 @@
 //! | a period after a step without one | `timer` of period 0 first: the next period counts from now |
 //! | wait, >NAME | `sem_wait`; `sem_post` for each thread of NAME |
 //! | cpus, nice, fifo, slice | `cpus`, `priority`, `policy`, `dl-runtime` |
+//! | UMIN, UMAX | `util_min`, `util_max` |
 //! | fork | `fork` of a task without instances |
 //! | N~, A..B | a phase for each loop, with the numbers that the board drew |
 //!
@@ -162,6 +163,9 @@ impl BoardWorkload {
         if !self.fair_server {
             set("fair_server.runtime_us", "0".into());
         }
+        if !self.energy_aware {
+            set("energy_aware", "false".into());
+        }
         if let Some(us) = self.rate_limit_us {
             set("schedutil.rate_limit_us", us.to_string());
         }
@@ -204,11 +208,6 @@ impl BoardWorkload {
             let name = &task.name.text;
             if let Some(group) = &task.group {
                 pend(&group.at, &format!("the group of `{name}`"), "task groups");
-            }
-            for (clamp, at) in &task.clamps {
-                if *clamp >= 0 {
-                    pend(at, &format!("a clamp of `{name}`"), "utilisation clamps");
-                }
             }
             let first = task.steps.iter().position(|step| matches!(step, Step::Work { .. }));
             let changes = task.steps.iter().rposition(|step| matches!(step, Step::Cpus(_)));
@@ -360,6 +359,11 @@ impl Thread<'_> {
         }
         if let Some(us) = task.own_slice_us {
             value["dl-runtime"] = json!(us);
+        }
+        for (key, (clamp, _)) in ["util_min", "util_max"].into_iter().zip(&task.clamps) {
+            if *clamp >= 0 {
+                value[key] = json!(clamp);
+            }
         }
         value["phases"] = Value::Object(self.phases(semaphore));
         value
@@ -540,14 +544,13 @@ mod tests {
     #[test]
     fn what_the_twin_lacks_is_refused_by_name() {
         let wl = workload(
-            "group top\ntask a 1 0 0 -1 512 group:top 1:2:3000\n\
+            "group top\ntask a 1 0 0 -1 -1 group:top 1:2:3000\n\
              task b 1 0f 0 -1 -1 1:2:3000 cpus:f0\ntask c 1 0 0 -1 -1 fifo:1 1:2:3000 fork:1:5\n",
         );
         let faults = wl.scenario(ONE, &Variant::default()).err().expect("refused").to_string();
         for expected in [
             "some.wl.txt:1:7: group `top` waits for: task groups",
-            "some.wl.txt:2:27: the group of `a` waits for: task groups",
-            "some.wl.txt:2:17: a clamp of `a` waits for: utilisation clamps",
+            "some.wl.txt:2:26: the group of `a` waits for: task groups",
             "waits for: a cpus: before its first work",
             "some.wl.txt:4:6: `c` waits for: children of real-time tasks",
         ] {

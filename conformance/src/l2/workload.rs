@@ -60,6 +60,8 @@ pub struct BoardWorkload {
     pub slice_us: Option<u32>,
     /// `fair_server 0` takes it away.
     pub fair_server: bool,
+    /// `eas 0`: the sysctl that turns energy aware scheduling off.
+    pub energy_aware: bool,
     /// `fast 0`: schedutil's thread in place of the fast switch.
     pub fast_switch: bool,
     /// `latency_us`: the transition latency that the driver states.
@@ -419,13 +421,14 @@ impl Reader<'_> {
     }
 
     fn setting(&mut self, words: &[Word<'_>], found: &mut BoardWorkload) {
-        const KNOWN: [&str; 11] = [
+        const KNOWN: [&str; 12] = [
             "gov",
             "seconds",
             "features",
             "rate_limit_us",
             "slice_us",
             "fair_server",
+            "eas",
             "fast",
             "latency_us",
             "probes",
@@ -479,6 +482,7 @@ impl Reader<'_> {
             "fair_server" => {
                 found.fair_server = self.flag(value, "fair_server").unwrap_or(found.fair_server);
             }
+            "eas" => found.energy_aware = self.flag(value, "eas").unwrap_or(found.energy_aware),
             "fast" => found.fast_switch = self.flag(value, "fast").unwrap_or(found.fast_switch),
             "latency_us" => {
                 let us = self.number(value, "latency_us", 1..US_MAX / 1000);
@@ -550,6 +554,7 @@ impl BoardWorkload {
             rate_limit_us: None,
             slice_us: None,
             fair_server: true,
+            energy_aware: true,
             fast_switch: true,
             latency_us: 500,
             probes: true,

@@ -1,26 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! menu's forms against the kernel's menu: of 4.20 to 6.5, of 6.6 to 6.12, and of 7.3.
+//! menu's forms against the kernel's menu: of 4.20 to 6.5, of 6.6 to 6.12, of 6.18, and of 7.3.
 
 mod mutations;
 
 use crate::idle::{Form, IDLE_FILES, World};
 use crate::l0::mutate::{Mutation, Sources};
-use crate::l0::{Out, TREE, TREE_6_1, TREE_7_3};
-use mutations::{MENU_5_18, MENU_6_12, MENU_7_3};
-use schedtwin_kernel::cpuidle::menu::{DECADES, INTERVALS, MenuCpu, v5_18, v6_12, v7_3};
+use crate::l0::{Out, TREE, TREE_6_1, TREE_6_18, TREE_7_3};
+use mutations::{MENU_5_18, MENU_6_12, MENU_6_18, MENU_7_3};
+use schedtwin_kernel::cpuidle::menu::{DECADES, INTERVALS, MenuCpu, v5_18, v6_12, v6_18, v7_3};
 use schedtwin_kernel::cpuidle::states::{Reflection, SelectInput, SleepLength};
 
 /// menu of 4.20 to 6.5.
 pub type Menu5_18 = World<Waiters>;
 /// menu of 6.6 to 6.12.
-pub type Menu6_12 = World<Plain<false>>;
+pub type Menu6_12 = World<Plain<LINUX_6_12>>;
+/// menu of 6.18.
+pub type Menu618 = World<Plain<LINUX_6_18>>;
 /// menu of 7.3.
-pub type Menu73 = World<Plain<true>>;
+pub type Menu73 = World<Plain<LINUX_7_3>>;
+
+/// Of 6.6 to 6.12.
+pub const LINUX_6_12: usize = 0;
+/// Of 6.18.
+pub const LINUX_6_18: usize = 1;
+/// Of 7.3.
+pub const LINUX_7_3: usize = 2;
 
 /// The form with I/O waiters.
 pub struct Waiters(MenuCpu);
-/// The form without, as in 7.3 or before.
-pub struct Plain<const OUTLIERS: bool>(MenuCpu);
+/// The forms without, by release.
+pub struct Plain<const FORM: usize>(MenuCpu);
 
 fn report(menu: &MenuCpu, buckets: usize, out: &mut Out) {
     out.word("menu", "needs_update", menu.needs_update as u64);
@@ -85,20 +94,22 @@ impl Form for Waiters {
     }
 }
 
-impl<const OUTLIERS: bool> Form for Plain<OUTLIERS> {
-    const NAME: &'static str = if OUTLIERS { "menu-7.3" } else { "menu-6.12" };
-    const TREE: &'static str = if OUTLIERS { TREE_7_3 } else { TREE };
+impl<const FORM: usize> Form for Plain<FORM> {
+    const NAME: &'static str = ["menu-6.12", "menu-6.18", "menu-7.3"][FORM];
+    const TREE: &'static str = [TREE, TREE_6_18, TREE_7_3][FORM];
     const SHIM: &'static str = "menu/shim.c";
     const FILE: &'static str = "menu.c";
     const SOURCES: Sources = Sources { modules: &["idle", "menu"], kernel: Some(&IDLE_FILES) };
-    const MUTATIONS: &'static [Mutation] = if OUTLIERS { MENU_7_3 } else { MENU_6_12 };
+    const MUTATIONS: &'static [Mutation] = [MENU_6_12, MENU_6_18, MENU_7_3][FORM];
     const GOLDEN_SHOWN: u64 = 3;
     const MENU: bool = true;
-    const FEWEST_STATES: u64 = if OUTLIERS { 2 } else { 1 };
-    const FAR_EDGES: bool = OUTLIERS;
+    const FEWEST_STATES: u64 = if FORM == LINUX_7_3 { 2 } else { 1 };
+    const FAR_EDGES: bool = FORM != LINUX_6_12;
 
     fn is_form(text: &str) -> bool {
-        !text.contains("nr_iowait_cpu") && text.contains("SAFE_TIMER_RANGE_NS") == OUTLIERS
+        // The typical interval leaves out short outliers; a near timer is a safety net.
+        let has = ["min_thresh", "SAFE_TIMER_RANGE_NS"].map(|word| text.contains(word));
+        !text.contains("nr_iowait_cpu") && has == [FORM != LINUX_6_12, FORM == LINUX_7_3]
     }
 
     fn new() -> Self {
@@ -110,8 +121,11 @@ impl<const OUTLIERS: bool> Form for Plain<OUTLIERS> {
         input: &SelectInput,
         sleep_length: &mut impl FnMut() -> SleepLength,
     ) -> (usize, bool) {
-        let select = if OUTLIERS { v7_3::select } else { v6_12::select };
-        let selection = select(&mut self.0, input, sleep_length);
+        let selection = match FORM {
+            LINUX_6_12 => v6_12::select(&mut self.0, input, sleep_length),
+            LINUX_6_18 => v6_18::select(&mut self.0, input, sleep_length),
+            _ => v7_3::select(&mut self.0, input, sleep_length),
+        };
         (selection.idx, selection.stop_tick)
     }
 

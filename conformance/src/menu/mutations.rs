@@ -6,6 +6,7 @@ use crate::l0::mutate::{Mutation, m};
 const MENU_SHARED: &str = "cpuidle/menu/mod.rs";
 const MENU_5_18_FILE: &str = "cpuidle/menu/v5_18.rs";
 const MENU_6_12_FILE: &str = "cpuidle/menu/v6_12.rs";
+const MENU_6_18_FILE: &str = "cpuidle/menu/v6_18.rs";
 const MENU_7_3_FILE: &str = "cpuidle/menu/v7_3.rs";
 const IDLE_STATES: &str = "cpuidle/states.rs";
 
@@ -73,6 +74,23 @@ pub const MENU_6_12: &[Mutation] = menu_mutations![
     m(MENU_6_12_FILE, "exit_latency_ns <= predicted_ns", "exit_latency_ns < predicted_ns"),
     m(MENU_6_12_FILE, "shallower.residency_ns() < input", "shallower.residency_ns() <= input"),
     m(MENU_6_12_FILE, "state.residency_ns() <= delta", "state.residency_ns() < delta"),
+];
+
+/// Mutations of menu of 6.18, of what it does not share with 6.12.
+pub const MENU_6_18: &[Mutation] = &[
+    m(
+        MENU_6_18_FILE,
+        "v7_3::typical_interval_us(menu), None",
+        "v6_12::typical_interval_us(menu), None",
+    ),
+    m(
+        MENU_6_18_FILE,
+        "typical_interval_us(menu), None",
+        "typical_interval_us(menu), Some(8_000_000)",
+    ),
+    m(MENU_6_12_FILE, "tick_stopped && predicted_ns <", "tick_stopped && predicted_ns <="),
+    m(MENU_7_3_FILE, "above = min as i64", "above = mean as i64"),
+    m(MENU_7_3_FILE, "below = max as i64", "below = mean as i64"),
 ];
 
 /// Mutations of menu of 7.3, of what it does not share with 6.12.

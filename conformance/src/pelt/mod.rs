@@ -16,8 +16,10 @@ mod mutations;
 mod sequences;
 
 use crate::l0::mutate::{KernelFiles, Mutation, Sources};
-use crate::l0::{ARGS, OpSpec, Out, Record, Subject, TREE, TREE_6_1, TREE_7_3, extract, oracle};
-use mutations::{PELT, PELT_6_1, PELT_6_12_95, PELT_7_3};
+use crate::l0::{
+    ARGS, OpSpec, Out, Record, Subject, TREE, TREE_6_1, TREE_6_18, TREE_7_3, extract, oracle,
+};
+use mutations::{PELT, PELT_6_1, PELT_6_12_95, PELT_6_18, PELT_7_3};
 use schedtwin_kernel::config::{AttachFloor, TgRunnableSum, UtilEstForm, UtilEstUpdate};
 use schedtwin_kernel::sched::pelt::{self, Removed, RqClockPelt, SchedAvg};
 use schedtwin_types::rng::Rng;
@@ -72,6 +74,8 @@ pub type Pelt61 = PeltOf<LINUX_6_1>;
 pub type Pelt612_95 = PeltOf<LINUX_6_12_95>;
 /// The same of 7.3.
 pub type Pelt73 = PeltOf<LINUX_7_3>;
+/// The same of 6.18.
+pub type Pelt618 = PeltOf<LINUX_6_18>;
 
 /// A form.
 pub const LINUX_6_1: u8 = 0;
@@ -81,9 +85,11 @@ pub const LINUX_6_12_95: u8 = 1;
 pub const LINUX_6_12: u8 = 2;
 /// A form.
 pub const LINUX_7_3: u8 = 3;
+/// A form.
+pub const LINUX_6_18: u8 = 4;
 
 /// Names of the subjects by form.
-const NAMES: [&str; 4] = ["pelt-6.1", "pelt-6.12.95", "pelt", "pelt-7.3"];
+const NAMES: [&str; 5] = ["pelt-6.1", "pelt-6.12.95", "pelt", "pelt-7.3", "pelt-6.18"];
 
 /// The modules of the kernel crate that averages need.
 const PELT_FILES: KernelFiles = KernelFiles {
@@ -125,8 +131,10 @@ impl<const FORM: u8> PeltOf<FORM> {
     const OLD: bool = FORM == LINUX_6_1;
     const FLOOR: AttachFloor =
         if FORM == LINUX_7_3 { AttachFloor::Raised } else { AttachFloor::Absent };
-    const RUNNABLE_SUM: TgRunnableSum =
-        if FORM == LINUX_6_12_95 { TgRunnableSum::Bits32 } else { TgRunnableSum::Bits64 };
+    const RUNNABLE_SUM: TgRunnableSum = match FORM {
+        LINUX_6_12_95 | LINUX_6_18 => TgRunnableSum::Bits32,
+        _ => TgRunnableSum::Bits64,
+    };
 
     fn out_avg(&self, out: &mut Out, which: usize) {
         let (name, sa) = (AVG_NAMES[which], &self.avgs[which]);
@@ -170,7 +178,7 @@ impl<const FORM: u8> PeltOf<FORM> {
 
 impl<const FORM: u8> Subject for PeltOf<FORM> {
     const NAME: &'static str = NAMES[FORM as usize];
-    const TREE: &'static str = [TREE_6_1, TREE, TREE, TREE_7_3][FORM as usize];
+    const TREE: &'static str = [TREE_6_1, TREE, TREE, TREE_7_3, TREE_6_18][FORM as usize];
 
     const OPS: &'static [OpSpec] = &[
         OpSpec {
@@ -220,7 +228,8 @@ impl<const FORM: u8> Subject for PeltOf<FORM> {
     ];
 
     const SOURCES: Sources = Sources { modules: &["pelt"], kernel: Some(&PELT_FILES) };
-    const MUTATIONS: &'static [Mutation] = [PELT_6_1, PELT_6_12_95, PELT, PELT_7_3][FORM as usize];
+    const MUTATIONS: &'static [Mutation] =
+        [PELT_6_1, PELT_6_12_95, PELT, PELT_7_3, PELT_6_18][FORM as usize];
 
     const GOLDEN_SHOWN: u64 = if FORM == LINUX_6_12 { 16 } else { 4 };
 
@@ -392,6 +401,7 @@ impl<const FORM: u8> Subject for PeltOf<FORM> {
                     if Self::OLD { UtilEstForm::EnqueuedAndEwma } else { UtilEstForm::Single };
                 let when = match FORM {
                     LINUX_7_3 => UtilEstUpdate::InDequeue,
+                    LINUX_6_18 => UtilEstUpdate::BeforeDequeueUnlimited,
                     _ => UtilEstUpdate::BeforeDequeue,
                 };
                 let limit = pelt::util_est_limit(when, a);
@@ -598,6 +608,7 @@ impl<const FORM: u8> Subject for PeltOf<FORM> {
         let form: &[&str] = match FORM {
             LINUX_6_1 => &["-DFORM_6_1"],
             LINUX_7_3 => &["-DFORM_7_3"],
+            LINUX_6_18 => &["-DFORM_6_18"],
             _ => &[],
         };
         let flags = [flags, form].concat();
@@ -612,6 +623,10 @@ fn form_of(tree: &Path, fair: &str) -> Result<u8, String> {
     }
     if extract::macro_definition(fair, "__update_sa").is_some() {
         return Ok(LINUX_7_3);
+    }
+    let update = extract::function(fair, "util_est_update").unwrap_or_default();
+    if !update.contains("arch_scale_cpu_capacity") {
+        return Ok(LINUX_6_18);
     }
     let runnable = extract::function(fair, "update_tg_cfs_runnable").unwrap_or_default();
     Ok(if runnable.contains("u64 new_sum") { LINUX_6_12 } else { LINUX_6_12_95 })

@@ -57,6 +57,12 @@ pub const PELT_7_3: &[Mutation] = &[
     m(EST, "as u64 >= task.runnable_avg", "as u64 > task.runnable_avg"),
 ];
 
+/// Mutations of what 6.18 has of its own.
+pub const PELT_6_18: &[Mutation] = &[
+    m(EST, "InDequeue => u64::MAX", "InDequeue => arch_capacity"),
+    m(EST, "as u64 >= task.runnable_avg", "as u64 > task.runnable_avg"),
+];
+
 /// Mutations of what PELT was before 6.8.
 pub const PELT_6_1: &[Mutation] = &[
     m(AVERAGES, "full_segments -= decay", "full_segments += decay"),

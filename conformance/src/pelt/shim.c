@@ -5,7 +5,7 @@
  * entity `se`, its runqueue `cfs`, and a child group's runqueue `gcfs`.
  *
  * FORM_6_1: of a tree before 6.8, whose util_est is two numbers and whose "hw" is called "thermal".
- * FORM_7_3: of one whose pelt.h wants to include all of sched.h, and which knows whom the CPU's time is charged to.
+ * FORM_6_18, FORM_7_3: of one whose pelt.h wants to include all of sched.h, and which knows whom the CPU's time is charged to.
  *
  * Nothing of the kernel is in this file. The structures have the fields that those functions touch.
  */
@@ -26,7 +26,7 @@
 #else
 #define CONFIG_SCHED_HW_PRESSURE 1
 #endif
-#ifdef FORM_7_3
+#if defined(FORM_6_18) || defined(FORM_7_3)
 #define _KERNEL_SCHED_SCHED_H
 #define __signed_scalar_typeof(x) __typeof__(__builtin_choose_expr(sizeof(x) == 8, (s64)0, (s32)0))
 #define rcu_dereference_all(pointer) (pointer)

@@ -6,16 +6,18 @@ mod mutations;
 
 use crate::idle::{Form, IDLE_FILES, World};
 use crate::l0::mutate::{Mutation, Sources};
-use crate::l0::{Out, TREE_6_1, TREE_7_3};
-use mutations::{TEO, TEO_6_6, TEO_7_3, TEO_RECENT, TEO_UTIL};
+use crate::l0::{Out, TREE_6_1, TREE_6_18, TREE_7_3};
+use mutations::{TEO, TEO_6_6, TEO_6_18, TEO_7_3, TEO_RECENT, TEO_UTIL};
 use schedtwin_kernel::config::TeoUtil;
 use schedtwin_kernel::cpuidle::states::{CPUIDLE_STATE_MAX, Reflection, SelectInput, SleepLength};
 use schedtwin_kernel::cpuidle::teo::util::UtilAware;
 use schedtwin_kernel::cpuidle::teo::v5_14::{NR_RECENT, TeoBin};
-use schedtwin_kernel::cpuidle::teo::{v5_14, v6_6, v6_12, v7_3};
+use schedtwin_kernel::cpuidle::teo::{v5_14, v6_6, v6_12, v6_18, v7_3};
 
 /// teo of 6.12.
 pub type Teo = World<v6_12::TeoCpu>;
+/// teo of 6.18.
+pub type Teo618 = World<v6_18::TeoCpu>;
 /// teo of 7.3.
 pub type Teo73 = World<v7_3::TeoCpu>;
 /// teo of 5.14 to 6.2.
@@ -43,12 +45,13 @@ pub struct Patched<const PATCH: usize>(v5_14::TeoCpu);
 
 const BINS: [&str; CPUIDLE_STATE_MAX] =
     ["bin0", "bin1", "bin2", "bin3", "bin4", "bin5", "bin6", "bin7", "bin8", "bin9"];
-/// The flags of the shim for a tree with recent intercepts, a patch on it, 6.6, 6.12, and 7.3.
+/// The flags of the shim for a tree with recent intercepts, a patch on it, 6.6, 6.12, 6.18, and 7.3.
 const RECENT: &[&str] = &["-DTEO_RECENT"];
 const RECENT_UTILIZED: &[&str] = &["-DTEO_RECENT", "-DTEO_UTILIZED"];
 const RECENT_TICK_HITS: &[&str] = &["-DTEO_RECENT", "-DTEO_TICK_HITS"];
 const TICK_HITS: &[&str] = &["-DTEO_TICK_HITS"];
-const TIMERS: &[&str] = &["-DTEO_TIMERS"];
+const SHORT_IDLES: &[&str] = &["-DTEO_SHORT_IDLES"];
+const TIMERS: &[&str] = &["-DTEO_SHORT_IDLES", "-DTEO_TIMERS"];
 
 fn has_recent(text: &str) -> bool {
     text.contains("recent_idx[NR_RECENT]")
@@ -64,6 +67,10 @@ fn has_tick_hits(text: &str) -> bool {
 
 fn has_short_idles(text: &str) -> bool {
     text.contains("short_idles")
+}
+
+fn has_total_tick(text: &str) -> bool {
+    text.contains("total_tick")
 }
 
 /// -1 for none, as C has it.
@@ -155,6 +162,63 @@ impl Form for v6_12::TeoCpu {
     }
 }
 
+impl Form for v6_18::TeoCpu {
+    const NAME: &'static str = "teo-6.18";
+    const TREE: &'static str = TREE_6_18;
+    const SHIM: &'static str = "teo/shim.c";
+    const FLAGS: &'static [&'static str] = SHORT_IDLES;
+    const FILE: &'static str = "teo.c";
+    const SOURCES: Sources = Sources { modules: &["idle", "teo"], kernel: Some(&IDLE_FILES) };
+    const MUTATIONS: &'static [Mutation] = TEO_6_18;
+    const GOLDEN_SHOWN: u64 = 2;
+    // Long enough for a counter to decay to nothing.
+    const LENGTHS: u64 = 180;
+
+    fn is_form(text: &str) -> bool {
+        has_short_idles(text) && !has_total_tick(text)
+    }
+
+    fn new() -> Self {
+        Self::default()
+    }
+
+    fn select(
+        &mut self,
+        input: &SelectInput,
+        sleep_length: &mut impl FnMut() -> SleepLength,
+    ) -> (usize, bool) {
+        let selection = self.select(input, sleep_length);
+        (selection.idx, selection.stop_tick)
+    }
+
+    fn reflect(&mut self, stay: &Reflection) -> bool {
+        self.reflect(stay);
+        false
+    }
+
+    fn report(&self, states: usize, out: &mut Out) {
+        out.word("teo", "sleep_length_ns", self.sleep_length_ns as u64);
+        out.word("teo", "total", self.total as u64);
+        out.word("teo", "tick_intercepts", self.tick_intercepts as u64);
+        out.word("teo", "short_idles", self.short_idles as u64);
+        out.word("teo", "artificial_wakeup", self.artificial_wakeup as u64);
+        let last = self.last_state_idx.map_or(-1, |state| state as i64);
+        out.word("dev", "last_state_idx", last as u64);
+        for (name, bin) in BINS.iter().zip(&self.state_bins).take(states) {
+            out.word(name, "hits", bin.hits as u64);
+            out.word(name, "intercepts", bin.intercepts as u64);
+        }
+    }
+
+    fn has_selected(&self) -> bool {
+        self.last_state_idx.is_none()
+    }
+
+    fn sleep_length_ns(&self) -> i64 {
+        self.sleep_length_ns
+    }
+}
+
 impl Form for v7_3::TeoCpu {
     const NAME: &'static str = "teo-7.3";
     const TREE: &'static str = TREE_7_3;
@@ -169,7 +233,7 @@ impl Form for v7_3::TeoCpu {
     const LENGTHS: u64 = 180;
 
     fn is_form(text: &str) -> bool {
-        has_short_idles(text)
+        has_short_idles(text) && has_total_tick(text)
     }
 
     fn new() -> Self {

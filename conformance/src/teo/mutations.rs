@@ -5,6 +5,7 @@ use crate::l0::mutate::{Mutation, m};
 
 const TEO_SHARED: &str = "cpuidle/teo/mod.rs";
 const TEO_FILE: &str = "cpuidle/teo/v6_12.rs";
+const TEO_6_18_FILE: &str = "cpuidle/teo/v6_18.rs";
 const TEO_7_3_FILE: &str = "cpuidle/teo/v7_3.rs";
 const TEO_RECENT_FILE: &str = "cpuidle/teo/v5_14.rs";
 const TEO_6_6_FILE: &str = "cpuidle/teo/v6_6.rs";
@@ -35,6 +36,46 @@ pub const TEO: &[Mutation] = &[
     m(TEO_SHARED, "residency_ns() > expected.delta", "residency_ns() >= expected.delta"),
     m(TEO_SHARED, "duration_ns >= input.tick_nsec", "duration_ns > input.tick_nsec"),
     m(TEO_FILE, "unwrap_or(KTIME_MAX)", "unwrap_or(0)"),
+];
+
+/// Mutations of teo of 6.18.
+pub const TEO_6_18: &[Mutation] = &[
+    m(TEO_6_18_FILE, "last_state_idx: Some(0)", "last_state_idx: None"),
+    m(TEO_6_18_FILE, "residency_ns() <= self.sleep", "residency_ns() < self.sleep"),
+    m(TEO_6_18_FILE, "target_residency_ns <= measured_ns", "target_residency_ns < measured_ns"),
+    m(
+        TEO_6_18_FILE,
+        "input.tick_nsec as u64 <= measured_ns",
+        "input.tick_nsec as u64 >= measured_ns",
+    ),
+    m(TEO_6_18_FILE, "decay(&mut self.total);", ""),
+    m(TEO_6_18_FILE, "return u64::MAX;", "return u64::MAX >> 1 & 0xffff_ffff;"),
+    m(TEO_6_18_FILE, "residency_ns >= latency_ns", "residency_ns > latency_ns"),
+    m(TEO_6_18_FILE, "residency_ns - latency_ns / 2", "residency_ns - latency_ns"),
+    m(TEO_6_18_FILE, "measured_ns < RESIDENCY", "measured_ns <= RESIDENCY"),
+    m(TEO_6_18_FILE, "(residency_ns / 2, true)", "(residency_ns / 2, false)"),
+    m(
+        TEO_6_18_FILE,
+        "self.sleep_length_ns > stay.tick_nsec",
+        "self.sleep_length_ns >= stay.tick_nsec",
+    ),
+    m(TEO_6_18_FILE, "stay.poll_time_limit || by_tick", "by_tick"),
+    m(TEO_6_18_FILE, "unwrap_or(KTIME_MAX)", "unwrap_or(0)"),
+    m(TEO_6_18_FILE, "if states.len() < 2", "if states.len() < 1"),
+    m(TEO_6_18_FILE, "2 * below.intercepts > self", "2 * below.intercepts >= self"),
+    m(TEO_6_18_FILE, "wrapping_sub(below.hits)", "wrapping_sub(0)"),
+    m(TEO_6_18_FILE, "idx > below.constraint_idx", "idx > deepest"),
+    m(TEO_6_18_FILE, "residency_ns() < RESIDENCY", "residency_ns() <= RESIDENCY"),
+    m(TEO_6_18_FILE, "2 * self.short_idles >= self.total", "2 * self.short_idles > self.total"),
+    m(TEO_6_18_FILE, "RESIDENCY_THRESHOLD_NS / 2;", "RESIDENCY_THRESHOLD_NS;"),
+    m(
+        TEO_6_18_FILE,
+        "residency_ns() > timers.sleep_length_ns {",
+        "residency_ns() >= timers.sleep_length_ns {",
+    ),
+    m(TEO_6_18_FILE, "residency_ns() < input.tick_nsec", "residency_ns() <= input.tick_nsec"),
+    m(TEO_6_18_FILE, "self.total / 2 + self.total / 8", "self.total / 2"),
+    m(TEO_6_18_FILE, "exit_latency_ns as i64 <= input", "exit_latency_ns as i64 - 1 <= input"),
 ];
 
 /// Mutations of teo of 7.3.

@@ -380,6 +380,9 @@ pub struct Run {
     /// Also write an HTML report with figures: one file, which loads nothing from elsewhere
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Print what interrupts idle CPUs, and how long they stay idle, instead of the metrics
+    #[arg(long, conflicts_with_all = ["value", "trace", "decisions", "record", "html", "format", "more", "per_cpu", "all", "metrics"])]
+    pub interruptions: bool,
     /// Recompute every cached sum at every event; slow, finds bugs
     #[arg(long, hide_short_help = true)]
     pub verify: bool,
@@ -638,6 +641,8 @@ pub enum Kind {
     Patches,
     /// Built-in benchmarks
     Workloads,
+    /// What systems do beside their workload
+    Systems,
     /// Metrics: name, unit, meaning
     Metrics,
     /// Published experiments
@@ -683,6 +688,11 @@ pub enum Shown {
     },
     /// The settings that a patch changes
     Patch {
+        /// NAME or a path
+        name: String,
+    },
+    /// What a system does beside its workload, with the origin of each value
+    System {
         /// NAME or a path
         name: String,
     },

@@ -20,6 +20,7 @@ pub fn list(what: Option<Kind>) -> Result<(), Failure> {
             ("Kernels (-k)", Kind::Kernels),
             ("Patches (-k KERNEL+PATCH)", Kind::Patches),
             ("Workloads (-w)", Kind::Workloads),
+            ("Systems (-w 'WORKLOAD --system NAME')", Kind::Systems),
         ]
         .map(|(title, kind)| format!("{title}\n{}", names(&entries(kind), "  ")))
         .join("\n"),
@@ -34,6 +35,7 @@ pub fn entries(kind: Kind) -> Vec<(String, String)> {
         Kind::Kernels => schedtwin_engine::list_kernels(),
         Kind::Patches => schedtwin_engine::list_patches(),
         Kind::Workloads => schedtwin_engine::list_workloads(),
+        Kind::Systems => schedtwin_engine::list_systems(),
         Kind::Schemas => schema::names().map(|name| (name.to_string(), String::new())).collect(),
         Kind::Points | Kind::Metrics | Kind::Studies => Vec::new(),
     }

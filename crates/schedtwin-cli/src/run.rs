@@ -34,6 +34,7 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
         record,
         size,
         html,
+        interruptions,
         verify,
         printing,
     } = arguments;
@@ -69,6 +70,11 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
         let known = known.map_err(|error| Failure::bad(format!("failed to run: {error}")))?;
         no_crashes(&progress)?;
         return output::print(&known?.line());
+    }
+    if interruptions {
+        let found = scenario.interruptions(seed);
+        let tables: Vec<String> = found.iter().map(|kind| kind.table()).collect();
+        return output::print(&tables.join("\n"));
     }
     for path in trace.iter().chain(&record).chain(&html) {
         writable(path)?;

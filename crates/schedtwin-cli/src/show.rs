@@ -36,6 +36,7 @@ pub fn show(what: Shown) -> Result<(), Failure> {
         },
         Shown::Workload { name } => schedtwin_engine::describe_workload(&name)?,
         Shown::Patch { name } => schedtwin_engine::kernel_file::describe_patch(&name)?,
+        Shown::System { name } => schedtwin_engine::describe_system(&name)?,
         Shown::Schema { name } => match schema::text(&name) {
             Some(text) => text.into_owned(),
             None => return Err(unknown("schema", &name, &entries(Kind::Schemas))),

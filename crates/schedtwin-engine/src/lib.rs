@@ -13,6 +13,7 @@ pub mod difference;
 pub mod domains;
 pub mod firmware;
 mod heat;
+pub mod interruptions;
 pub mod kernel_file;
 pub mod meter;
 mod negotiation;
@@ -22,6 +23,7 @@ pub mod recording;
 mod requests;
 pub mod result;
 pub mod scenario;
+pub mod system_file;
 pub mod twin;
 
 pub use schedtwin_kernel::policy;
@@ -60,6 +62,18 @@ pub fn list_kernels() -> Vec<(String, String)> {
 /// The built-in patches.
 pub fn list_patches() -> Vec<(String, String)> {
     kernel_file::patch_names()
+}
+
+/// The built-in profiles of systems.
+pub fn list_systems() -> Vec<(String, String)> {
+    system_file::builtin_names()
+}
+
+/// Text for `show system`.
+pub fn describe_system(name: &str) -> Result<String, Diagnostics> {
+    let source = schedtwin_input::Source::new("<command line>", name);
+    let at = schedtwin_input::Location::new(&source, 0..name.len());
+    Ok(system_file::SystemFile::load(name, &at)?.describe())
 }
 
 /// The built-in workloads.

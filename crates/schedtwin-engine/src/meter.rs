@@ -48,7 +48,7 @@ mod cluster_idle;
 mod columns;
 mod contention;
 mod digest;
-mod distribution;
+pub(crate) mod distribution;
 mod need;
 mod power_domain;
 mod report;

@@ -7,6 +7,7 @@ use crate::kernel_file::scx::is_built_in;
 use crate::kernel_file::{KernelFile, android_of};
 use crate::output::{MaxSize, Output};
 use crate::result::RunResult;
+use crate::system_file::SystemFile;
 use crate::twin::{DEVICES_MAX, Observer, Twin};
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_kernel::device_tree::DomainTable;
@@ -40,6 +41,8 @@ pub struct Scenario {
     machine: Arc<Machine>,
     kernel: Arc<KernelFile>,
     workload: Workload,
+    /// What the system does beside the workload.
+    system: Option<Arc<SystemFile>>,
     host: Host,
     duration: Option<Ns>,
     /// Task groups were turned on for a workload that has some.
@@ -177,6 +180,8 @@ impl Scenario {
         let machine = faults.absorb(machine);
         let kernel = faults.absorb(kernel);
         let workload = faults.absorb(workload);
+        let named = workload.as_ref().and_then(Workload::system);
+        let system = named.and_then(|name| faults.absorb(SystemFile::load(&name.value, &name.at)));
         if let Some(machine) = &machine {
             faults.absorb(firmware::refuse_what_waits(machine));
         }
@@ -212,8 +217,10 @@ impl Scenario {
             faults.push(&source, 0..kernel_spec.len(), message, Some(help));
         }
         let devices = programs.as_ref().map_or(0, Programs::nr_devices);
+        let devices = devices + system.as_ref().map_or(0, SystemFile::nr_devices);
         if devices > DEVICES_MAX {
-            let message = format!("its jobs have {devices} devices, of at most {DEVICES_MAX}");
+            let message =
+                format!("its jobs and its system have {devices} devices, of at most {DEVICES_MAX}");
             faults.push_whole(&Source::new("workload", workload.name()), message, None);
         }
         let groups = programs.is_some_and(|programs| !programs.task_groups().is_empty());
@@ -251,6 +258,7 @@ impl Scenario {
             machine: Arc::new(machine),
             kernel: Arc::new(kernel),
             workload,
+            system: system.map(Arc::new),
             host,
             duration,
             groups_on,
@@ -341,8 +349,9 @@ impl Scenario {
             None => LONGEST_RUN,
         };
         let kernel = (self.kernel.config.clone(), &self.kernel.policies);
-        Twin::with_policies(self.machine.clone(), kernel, programs, seed, end.min(LATEST))
-            .asked_for(self.duration)
+        let system = self.system.as_deref();
+        let (machine, end) = (self.machine.clone(), end.min(LATEST));
+        Twin::with_system(machine, kernel, system, programs, seed, end).asked_for(self.duration)
     }
 
     /// Runs it.
@@ -458,9 +467,15 @@ impl Scenario {
                 self.machine.fingerprint_text().into_bytes(),
                 self.kernel.fingerprint_text().into_bytes(),
                 self.workload.bytes().to_vec(),
-                format!("{:?} {}", self.duration, self.groups_on).into_bytes(),
+                format!("{:?} {}{}", self.duration, self.groups_on, self.system_text())
+                    .into_bytes(),
             ]
         })
+    }
+
+    /// The profile of the system, as text; empty without one.
+    fn system_text(&self) -> &str {
+        self.system.as_ref().map_or("", |system| system.fingerprint_text())
     }
 
     /// Where its results come from.
@@ -472,11 +487,15 @@ impl Scenario {
             machine: self.machine.identity.clone(),
             kernel: self.kernel.identity.clone(),
             workload: self.workload.name().to_string(),
-            hashes: vec![
-                ("machine".to_string(), hash(self.machine.fingerprint_text().as_bytes())),
-                ("kernel".to_string(), hash(self.kernel.fingerprint_text().as_bytes())),
-                ("workload".to_string(), hash(self.workload.bytes())),
-            ],
+            hashes: [
+                ("machine", Some(hash(self.machine.fingerprint_text().as_bytes()))),
+                ("kernel", Some(hash(self.kernel.fingerprint_text().as_bytes()))),
+                ("workload", Some(hash(self.workload.bytes()))),
+                ("system", self.system.as_ref().map(|_| hash(self.system_text().as_bytes()))),
+            ]
+            .into_iter()
+            .filter_map(|(name, hash)| Some((name.to_string(), hash?)))
+            .collect(),
             trust: format!(
                 "nothing is fitted; path costs and idle energies are estimates{}{}{}; \
                  absent: caches, memory (MODEL.md){}",

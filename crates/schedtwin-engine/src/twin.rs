@@ -47,8 +47,9 @@ use crate::meter::{Activity as Silicon, Meter};
 use crate::negotiation::Negotiation;
 use crate::power_limit::PowerLimits;
 use crate::recording;
+use crate::system_file::SystemFile;
 use clocks::Clock;
-use devices::BroadcastTimer;
+use devices::{BroadcastTimer, SystemDevices};
 use schedtwin_kernel::config::Config;
 use schedtwin_kernel::hardware::TaskKind;
 use schedtwin_kernel::policy::Policies;
@@ -236,6 +237,7 @@ pub struct Twin<B = FlatBoard> {
     limits: Option<PowerLimits>,
     /// Of each clock whose processor chooses itself; empty where they do as they are told.
     choices: Vec<hwp::Choice>,
+    system: SystemDevices,
     meter: Meter,
     /// Buffer for the tasks that the handlers of one interrupt wake.
     device_wakes: Vec<FutexId>,
@@ -280,10 +282,28 @@ impl<B: Board> Twin<B> {
         seed: u64,
         end: Ns,
     ) -> Twin<B> {
+        Twin::with_system(machine, (config, policies), None, programs, seed, end)
+    }
+
+    /// As [`Twin::with_policies`], with what a system does beside the workload.
+    pub fn with_system(
+        machine: Arc<Machine>,
+        (config, policies): (Config, &Policies),
+        system: Option<&SystemFile>,
+        programs: Programs,
+        seed: u64,
+        end: Ns,
+    ) -> Twin<B> {
         let mut device_tree = firmware::device_tree(&machine, programs.nr_threads());
         firmware::disable_idle_states(&machine, &mut device_tree, &config.cpuidle_disable);
         let tick = config.tick_nsec();
         let mut kernel = Kernel::boot_with(device_tree, config, policies);
+        let mut devices = Vec::new();
+        if let Some(system) = system {
+            let description;
+            (description, devices) = system.on(&machine, seed);
+            kernel.register_system(&description, seed);
+        }
         task_groups::make(&mut kernel, &programs, seed);
         let nr_cpus = machine.nr_cpus();
         // The workload starts somewhere between the second and the third tick, at any nanosecond.
@@ -306,7 +326,7 @@ impl<B: Board> Twin<B> {
             let random = draw(seed, c as u64, Purpose::KernelRandom, 0, 1, u64::MAX - 1);
             kernel.seed_newidle_random(CpuId(c as u16), random);
         }
-        let mut slots = slots_of(&machine, &kernel, programs.nr_devices());
+        let mut slots = slots_of(&machine, &kernel, programs.nr_devices() + devices.len());
         (slots.heat, slots.power_limit) = (heat.is_some(), limits.is_some());
         if let Some(device) = &machine.broadcast {
             kernel.register_broadcast(firmware::broadcast(device), device.program_ns);
@@ -329,6 +349,7 @@ impl<B: Board> Twin<B> {
             heat,
             limits,
             choices: Vec::new(),
+            system: SystemDevices::new(devices),
             machine,
             kernel,
             programs,
@@ -383,6 +404,7 @@ impl<B: Board> Twin<B> {
             }
         }
         self.draw_broadcast_latency();
+        (0..self.system.devices.len()).for_each(|device| self.arm_system_device(device));
     }
 
     /// The reference twin: after each event every CPU is looked at anew and the kernel's sums are verified.
@@ -445,12 +467,15 @@ impl<B: Board> Twin<B> {
     fn kernel_thread_name(&self, id: TaskId) -> String {
         match self.kernel.task_stat(id).kind {
             TaskKind::Stopper { cpu } => format!("migration/{cpu}"),
-            TaskKind::Kworker { cpu } => format!("kworker/{cpu}"),
+            TaskKind::StatKworker { cpu } => format!("kworker/{cpu}"),
             TaskKind::Sugov { policy } => {
                 let first = self.machine.domains[policy.clock_domain()].cpus.iter().min();
                 format!("sugov:{}", first.expect("a domain has CPUs"))
             }
-            kind @ (TaskKind::Swapper | TaskKind::User) => panic!("{kind:?} is no kernel thread"),
+            kind => {
+                let name = self.kernel.kthread_name(id);
+                name.unwrap_or_else(|| panic!("{kind:?} is no kernel thread"))
+            }
         }
     }
 
@@ -511,7 +536,7 @@ impl<B: Board> Twin<B> {
                 self.interrupt_arrives(CpuId(0), IrqLine::CpufreqDriver, slot, observer)
             }
             Slot::Device(device) => {
-                let cpu = self.programs.device_cpu(device);
+                let cpu = self.device_cpu(device);
                 self.board.set(slot, NEVER);
                 self.cpus[cpu].pending_devices |= 1 << device;
                 self.interrupt_arrives(cpu, IrqLine::Peripheral, slot, observer);

@@ -108,6 +108,10 @@ impl Kernel {
             sync: SyncObjects::new(nr_cpus),
             thermal: Thermal::new(),
             work: WorkQueues::new(nr_cpus),
+            workqueues: Default::default(),
+            softirqs: crate::softirq::Softirqs::new(nr_cpus),
+            rcu: Default::default(),
+            system: Default::default(),
             own,
             cx: Context::new(device_tree, config),
         };

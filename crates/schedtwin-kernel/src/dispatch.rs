@@ -6,7 +6,9 @@
 
 use crate::Kernel;
 use crate::sched::TaskKind;
+use crate::system::SourceId;
 use crate::time::hrtimer::{Hrtimer, TimerKind};
+use crate::time::timer::TimerFunction;
 use schedtwin_types::{CpuId, IrqLine, IrqLines, Ns, WakeSource};
 
 /// A function that serves an interrupt of the CPU.
@@ -63,6 +65,17 @@ impl Kernel {
             TimerKind::Broadcast => self.broadcast_hrtimer(),
             TimerKind::ScxTimer(index) => self.scx_timer(index),
             TimerKind::ScxWatchdog => self.scx_watchdog(timer.expires),
+            TimerKind::Source(source) => self.source_hrtimer(source, timer.expires),
+        }
+    }
+
+    /// Runs the function of a timer of the wheel (`call_timer_fn`).
+    pub(crate) fn run_timer(&mut self, function: TimerFunction) {
+        match function {
+            TimerFunction::ProcessTimeout(task) => {
+                self.wake_up_kthread(task, WakeSource::Timer);
+            }
+            TimerFunction::Source(source) => self.source_fires(source),
         }
     }
 
@@ -70,7 +83,11 @@ impl Kernel {
     pub(crate) fn run_kthread(&mut self, cpu: CpuId) -> Ns {
         match self.sched.task(self.sched.rq(cpu).curr).kind {
             TaskKind::Stopper { .. } => self.cpu_stopper_thread(),
-            TaskKind::Kworker { .. } => self.vmstat_update(),
+            TaskKind::StatKworker { .. } => self.vmstat_update(),
+            TaskKind::Kworker { worker, .. } => self.worker_thread(worker.into()),
+            TaskKind::Source { source, .. } => self.source_thread(SourceId(source)),
+            TaskKind::Rcu { thread } => self.rcu_thread(thread),
+            TaskKind::Ksoftirqd { .. } => self.run_ksoftirqd(),
             TaskKind::Sugov { policy } => return self.sugov_kthread_worker(policy),
             kind @ (TaskKind::Swapper | TaskKind::User) => panic!("{kind:?} is no kernel thread"),
         }
@@ -91,5 +108,6 @@ impl Kernel {
             self.futex_wake(futex, 1, WakeSource::Kernel);
         }
         self.cx.platform.peripheral_wakes.clear();
+        self.handle_source_interrupts();
     }
 }

@@ -49,6 +49,7 @@ impl Kernel {
         self.cx.fact(FactKind::IrqEntry { lines });
         let cost = self.cx.platform.device_tree.path_costs.interrupt;
         self.sched.charge(cost, &mut self.cx);
+        self.rcu.interrupted(mode);
         let arrived = self.sync.arrived_in_section(cpu, lines, &self.cx);
         let clock_event = IrqLines::of(IrqLine::ClockEvent);
         if lines != clock_event {
@@ -63,7 +64,9 @@ impl Kernel {
         if lines != clock_event {
             self.handle_ipis(cpu, lines);
         }
-        if self.sched.take_sched_softirq(cpu) {
+        if self.softirqs.is_pending(cpu) {
+            self.do_softirq(cpu);
+        } else if self.sched.take_sched_softirq(cpu) {
             self.sched_balance_softirq(cpu);
         }
         let spent_ns = self.cx.debt.min(u32::MAX as u64) as u32;
@@ -252,6 +255,7 @@ impl Kernel {
         let cost = self.cx.platform.device_tree.path_costs.exit;
         self.sched.charge(cost, &mut self.cx);
         let task = self.sched.rq(cpu).curr;
+        self.rcu_exit();
         self.do_exit(task);
         self.cx.end();
     }

@@ -28,12 +28,15 @@ pub mod hardware;
 pub mod inside;
 pub mod observe;
 pub mod policy;
+pub mod rcu;
 pub mod sched;
+pub mod softirq;
 mod sorted;
 pub mod sync;
+pub mod system;
 pub mod thermal;
 pub mod time;
-mod work;
+pub mod work;
 
 pub use boot_config::BootConfig;
 pub(crate) use context::Context;
@@ -97,5 +100,9 @@ pub struct Kernel {
     sync: SyncObjects,
     thermal: Thermal,
     work: WorkQueues,
+    workqueues: work::workqueue::Workqueues,
+    softirqs: softirq::Softirqs,
+    rcu: rcu::Rcu,
+    system: system::System,
     own: OwnPolicies,
 }

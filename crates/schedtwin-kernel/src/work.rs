@@ -3,6 +3,7 @@
 
 pub(crate) mod irq_work;
 pub(crate) mod vmstat;
+pub mod workqueue;
 
 use schedtwin_types::arena::PerCpu;
 use schedtwin_types::{CpuId, CpuMask, PolicyId, PolicyMask};

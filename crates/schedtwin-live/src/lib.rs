@@ -7,6 +7,7 @@
 //! | [`runner`] | runs an rt-app file on this machine, from the instructions that the twin interprets |
 //! | [`attributes`] | parameters of any thread |
 //! | [`rows`] | the figures of a run, of the machine or of the twin |
+//! | [`rapl`] | the energy that this machine counts |
 //! | [`judge`] | the rule by which predictions are judged |
 //! | [`folder`] | the files of a comparison: plan, recordings, the sealed prediction |
 //! | [`report`] | what was found, as text, JSON and a page |
@@ -14,6 +15,7 @@
 pub mod attributes;
 pub mod folder;
 pub mod judge;
+pub mod rapl;
 pub mod report;
 pub mod rows;
 pub mod runner;

@@ -10,6 +10,7 @@
 //! | `preemptions` | switches away from a thread that wants to go on |
 //! | `cpu_time` (ms) | time on CPUs |
 //! | `switches`, `sleeps` | switches to a thread; switches away from one that sleeps |
+//! | `energy` (J), class `*` | of the packages, where the machine counts it ([`crate::rapl`]); the twin's of all its domains |
 //! | `elapsed` (ms), class `*` | from the first switch to one of the threads to the last away from one |
 
 use schedtwin_engine::board::FlatBoard;
@@ -39,6 +40,11 @@ pub struct Key {
 }
 
 impl Key {
+    /// The energy of the whole machine.
+    pub fn energy() -> Key {
+        Key::of(WHOLE, "energy", "")
+    }
+
     fn of(class: &str, metric: &str, stat: &str) -> Key {
         Key { class: class.to_owned(), metric: metric.to_owned(), stat: stat.to_owned() }
     }
@@ -48,6 +54,7 @@ impl Key {
         match self.metric.as_str() {
             "latency" => "us",
             "cpu_time" | "elapsed" => "ms",
+            "energy" => "J",
             _ => "",
         }
     }
@@ -281,6 +288,28 @@ pub fn descendants(path: &Path, root: u32) -> Result<BTreeSet<u32>, SourceFault>
 struct Watch {
     collector: Collector,
     classes: BTreeSet<String>,
+    nr_clocks: usize,
+    /// By source: since when it draws so many microwatts.
+    powers: BTreeMap<u16, (Ns, u64)>,
+    /// Since the work is measured, µW ns.
+    energy: u128,
+}
+
+impl Watch {
+    fn draws(&mut self, at: Ns, source: u16, microwatts: u64) {
+        let from = self.collector.from;
+        if let Some((since, before)) = self.powers.insert(source, (at, microwatts)) {
+            let length = at.max(from).saturating_sub(since.max(from));
+            self.energy += u128::from(length) * u128::from(before);
+        }
+    }
+
+    /// All energy up to the end, J.
+    fn joules(&mut self, end: Ns) -> f64 {
+        let sources: Vec<u16> = self.powers.keys().copied().collect();
+        sources.into_iter().for_each(|source| self.draws(end, source, 0));
+        self.energy as f64 / 1e15
+    }
 }
 
 impl Observer for Watch {
@@ -308,18 +337,32 @@ impl Observer for Watch {
         }
     }
     fn decision(&mut self, _: DecisionRecord) {}
-    fn power(&mut self, _: Ns, _: PowerSource, _: u64) {}
+    fn power(&mut self, at: Ns, source: PowerSource, microwatts: u64) {
+        self.draws(at, source.number(self.nr_clocks), microwatts);
+    }
     fn settled(&mut self, _: Ns) {}
 }
 
 /// The figures of a run of the twin: of threads of these classes, `from` on.
 pub fn of_twin(scenario: &Scenario, seed: u64, classes: &BTreeSet<String>, from: Ns) -> Rows {
     let collector = Collector { from, ..Collector::default() };
-    let mut watch = Watch { collector, classes: classes.clone() };
+    let mut watch = Watch {
+        collector,
+        classes: classes.clone(),
+        nr_clocks: scenario.machine().domains.len(),
+        powers: BTreeMap::new(),
+        energy: 0,
+    };
     let mut twin: Twin<FlatBoard> = scenario.twin(seed);
     twin.introduce(&mut watch);
     while twin.step(&mut watch) {}
-    watch.collector.rows()
+    // The last event comes before the end.
+    let joules = watch.joules(scenario.duration().unwrap_or(0).max(twin.now()));
+    let mut rows = watch.collector.rows();
+    if joules > 0.0 && !rows.is_empty() {
+        rows.insert(Key::energy(), joules);
+    }
+    rows
 }
 
 /// A recording as work for the twin, and when its first moment is in a run.
@@ -387,13 +430,19 @@ mod tests {
         let scenario =
             Scenario::new("uniform8", "linux-6.18", file.to_str().unwrap(), None).unwrap();
         let classes = BTreeSet::from(["ui".to_owned(), "hogs".to_owned()]);
-        let direct = of_twin(&scenario, 1, &classes, 0);
+        let mut direct = of_twin(&scenario, 1, &classes, 0);
+        let joules = direct.remove(&Key::energy()).expect("the machine has power");
         let trace = folder.path().join("t.txt");
         let options = schedtwin_engine::RunOptions {
             trace: Some(trace.clone()),
             ..schedtwin_engine::RunOptions::default()
         };
-        scenario.run(1, options).unwrap();
+        let result = scenario.run(1, options).unwrap();
+        let energy =
+            result.metrics.iter().find(|row| row.name == "energy" && row.labels.is_empty());
+        let expected = energy.and_then(|row| row.value).expect("a result has energy") / 1000.0;
+        // A result goes on for the paths that are under way.
+        assert!((joules - expected).abs() < 1e-3 * expected, "{joules} {expected}");
         let (read, others) = of_recording(&trace, &Counted::Classes(classes)).unwrap();
         assert!(others < 1.0, "rt-app's own thread and the kernel's: {others}");
         assert_eq!(direct.keys().collect::<Vec<_>>(), read.keys().collect::<Vec<_>>());

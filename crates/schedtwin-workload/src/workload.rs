@@ -8,7 +8,7 @@ use crate::program::code::Code;
 use crate::recorded::Recording;
 use crate::rtapp::reader;
 use crate::{Programs, ThreadSetting};
-use schedtwin_input::{Diagnostics, FileKind, Location, Source, did_you_mean_or};
+use schedtwin_input::{Diagnostics, FileKind, Located, Location, Source, did_you_mean_or};
 use schedtwin_types::Ns;
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -53,6 +53,8 @@ pub struct Workload {
     checked: Arc<dyn Checked>,
     /// Replaces the file's duration.
     duration: Option<Ns>,
+    /// The system beside which it runs, and where that was named.
+    system: Option<Located<String>>,
 }
 
 /// The interface of every kind of workload once it is checked: an rt-app file, a recording, a
@@ -130,7 +132,29 @@ static NOTHING_PENDING: Diagnostics = Diagnostics(Vec::new());
 impl Workload {
     /// A built-in workload by name with its options (`w1`, `periodic -f 73 -t 12`), or an rt-app file by path
     /// (`my/file.json`); or several of them as jobs (`setsid w1 & cgroup=/a my/file.json`).
+    ///
+    /// `--system NAME` anywhere in it names the system beside which the workload runs:
+    ///
+    /// ```
+    /// use schedtwin_workload::Workload;
+    /// let workload = Workload::from_path_or_name("periodic -f 60 --system server-linux").unwrap();
+    /// assert_eq!(workload.system().unwrap().value, "server-linux");
+    /// assert_eq!(workload.name(), "periodic -f 60 --system server-linux");
+    /// ```
     pub fn from_path_or_name(spec: &str) -> Result<Workload, Diagnostics> {
+        let Some((system, rest)) = system_of(spec)? else { return Workload::alone(spec) };
+        let workload = Workload::alone(&rest)?;
+        let name = format!("{} --system {}", workload.name, system.value);
+        Ok(Workload { name, system: Some(system), ..workload })
+    }
+
+    /// The system beside which it runs, if one was named.
+    pub fn system(&self) -> Option<&Located<String>> {
+        self.system.as_ref()
+    }
+
+    /// A workload whose words do not name a system.
+    fn alone(spec: &str) -> Result<Workload, Diagnostics> {
         if jobs::is_line(spec) {
             return jobs::read(spec);
         }
@@ -163,7 +187,7 @@ impl Workload {
 
     /// Jobs under their line, which end by themselves.
     pub(crate) fn of_jobs(name: String, checked: Arc<dyn Checked>) -> Workload {
-        Workload { name, checked, duration: None }
+        Workload { name, checked, duration: None, system: None }
     }
 
     /// The names of metrics that nobody else measures.
@@ -191,7 +215,8 @@ impl Workload {
                 }
                 let name = spec.split_whitespace().collect::<Vec<_>>().join(" ");
                 let duration = benchmark.duration(&values);
-                Ok(Workload { name, checked: Arc::new(Chosen::new(benchmark, values)), duration })
+                let checked = Arc::new(Chosen::new(benchmark, values));
+                Ok(Workload { name, checked, duration, system: None })
             }
         }
     }
@@ -213,13 +238,13 @@ impl Workload {
             .map_or_else(|| source.name.clone(), |s| s.to_string_lossy().into_owned());
         let model = reader::read(source)?;
         let duration = model.global.duration_s.map(|s| Ns::from(s) * NS_PER_S);
-        Ok(Workload { name: stem, checked: Arc::new(model), duration })
+        Ok(Workload { name: stem, checked: Arc::new(model), duration, system: None })
     }
 
     /// Makes a workload from a recording of threads, under a name.
     pub fn recorded(name: impl Into<String>, recording: Recording) -> Workload {
         let duration = Some(recording.duration());
-        Workload { name: name.into(), checked: Arc::new(recording), duration }
+        Workload { name: name.into(), checked: Arc::new(recording), duration, system: None }
     }
 
     /// The name of the built-in, or of the file without folders and `.json`.
@@ -400,5 +425,41 @@ fn read_file(path: &str) -> Result<Arc<Source>, Diagnostics> {
             let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
             fault("not an rt-app file: it is not UTF-8 text".to_owned(), text, at)
         }
+    }
+}
+
+/// The system that `--system NAME` names, and the other words with nothing in its place, so that positions stay.
+fn system_of(spec: &str) -> Result<Option<(Located<String>, String)>, Diagnostics> {
+    const WORD: &str = "--system";
+    let begins = |at: &usize| {
+        let before = spec[..*at].chars().next_back().is_none_or(char::is_whitespace);
+        let after = spec[at + WORD.len()..].chars().next();
+        before && after.is_none_or(|c| c.is_whitespace() || c == '=')
+    };
+    let found: Vec<usize> = spec.match_indices(WORD).map(|(at, _)| at).filter(begins).collect();
+    let source = Source::new("<command line>", spec);
+    let fault = |at: usize, message: &str| {
+        let mut faults = Diagnostics::new();
+        let help = "--system NAME, once; `schedtwin list systems` lists them".to_string();
+        faults.push(&source, at..at + WORD.len(), message.to_string(), Some(help));
+        Err(faults)
+    };
+    match found[..] {
+        [] => Ok(None),
+        [at] => {
+            let behind = &spec[at + WORD.len()..];
+            let begin = behind.trim_start_matches(|c: char| c.is_whitespace() || c == '=');
+            let length = begin.find(char::is_whitespace).unwrap_or(begin.len());
+            let start = spec.len() - begin.len();
+            let name = &spec[start..start + length];
+            if name.is_empty() || name == "&" {
+                return fault(at, "--system names no system");
+            }
+            let blank = " ".repeat(start + length - at);
+            let rest = format!("{}{blank}{}", &spec[..at], &spec[start + length..]);
+            let at = Location::new(&source, start..start + length);
+            Ok(Some((Located { value: name.to_string(), at }, rest)))
+        }
+        [_, second, ..] => fault(second, "two systems are named"),
     }
 }

@@ -41,10 +41,10 @@ typedef s64 ktime_t;
 #define min(a, b) ((a) < (b) ? (a) : (b))
 #define max(a, b) ((a) > (b) ? (a) : (b))
 /*
- * The one declared difference: the floor of a runqueue's 64-bit sums is taken in the sum's own
- * width, as schedtwin does, and not cut to 32 bits. MAX_T_AS_WRITTEN gives the kernel's.
+ * The declared difference of PELT: the floor of a runqueue's 64-bit sums is taken in the sum's own
+ * width, as schedtwin does, and not cut to 32 bits. AS_WRITTEN or MAX_T_AS_WRITTEN gives the kernel's.
  */
-#ifdef MAX_T_AS_WRITTEN
+#if defined(MAX_T_AS_WRITTEN) || defined(AS_WRITTEN)
 #define max_t(type, a, b) ({ type a_ = (a); type b_ = (b); a_ > b_ ? a_ : b_; })
 #else
 #define max_t(type, a, b) \

@@ -17,7 +17,7 @@
 //! | the tick's handler ran | `hrtimer_expire_entry` of the tick in the idle task, in its loop |
 //! | a wheel timer keeps the tick although it may stop | `timer_start` and so on ([`super::wheel`]) |
 //!
-//! Where the kernel's governor did not read the sleep length (menu and 7.3's teo, after very short sleeps) there is
+//! Where the kernel's governor did not read the sleep length (menu, and teo since 6.18, after very short sleeps) there is
 //! no `sleep` line. The selection is then made at the entry, and the twin's choice is wrong if it reads the sleep
 //! length.
 //!
@@ -44,7 +44,7 @@ use schedtwin_kernel::cpuidle::governor::Governor;
 use schedtwin_kernel::cpuidle::menu::{DECADES, INTERVALS, MenuCpu};
 use schedtwin_kernel::cpuidle::states::{IdleStateParams, Reflection, SelectInput, SleepLength};
 use schedtwin_kernel::cpuidle::teo::v6_12::{TeoBin, TeoCpu};
-use schedtwin_kernel::cpuidle::teo::{DECAY_SHIFT, PULSE, v7_3};
+use schedtwin_kernel::cpuidle::teo::{DECAY_SHIFT, PULSE, v6_18, v7_3};
 
 use super::wheel::Wheel;
 use crate::ftrace::{Event, Record, Trace};
@@ -133,10 +133,16 @@ pub fn corners(kernel: &Config, governor: &str, states: usize) -> Option<Vec<Gov
         ("teo", TeoForm::V6_12, _) => {
             Some(teo_corners(states).into_iter().map(Governor::Teo).collect())
         }
+        ("teo", TeoForm::V6_18, _) => {
+            Some(teo_6_18_corners(states).into_iter().map(Governor::TeoTickIntercepts).collect())
+        }
         ("teo", TeoForm::V7_3, _) => {
             Some(teo_7_3_corners(states).into_iter().map(Governor::TeoTimers).collect())
         }
         ("menu", _, MenuForm::V6_12) => Some(menu_corners().map(Governor::Menu).to_vec()),
+        ("menu", _, MenuForm::V6_18) => {
+            Some(menu_corners().map(Governor::MenuShortOutliers).to_vec())
+        }
         ("menu", _, MenuForm::V7_3) => Some(menu_corners().map(Governor::MenuOutliers).to_vec()),
         _ => None,
     }
@@ -169,6 +175,19 @@ fn teo_7_3_corners(states: usize) -> Vec<v7_3::TeoCpu> {
         }
     }
     corners
+}
+
+/// The same of 6.18, whose total is as large as its bins together but for what rounding leaves.
+fn teo_6_18_corners(states: usize) -> Vec<v6_18::TeoCpu> {
+    let of = |corner: v7_3::TeoCpu| v6_18::TeoCpu {
+        state_bins: corner.state_bins,
+        total: corner.total,
+        tick_intercepts: corner.tick_intercepts,
+        short_idles: corner.short_idles,
+        last_state_idx: None,
+        ..v6_18::TeoCpu::default()
+    };
+    teo_7_3_corners(states).into_iter().filter(|corner| corner.total_tick == 0).map(of).collect()
 }
 
 fn teo_corners(states: usize) -> Vec<TeoCpu> {
@@ -210,6 +229,8 @@ pub struct IdleDrive<'a> {
     recorded: BTreeMap<(What, usize), BTreeMap<u8, u64>>,
     /// Number of wakeups at which the time stamps do not tell whether the timer had expired.
     pub time_open: u64,
+    /// `tick_stop` is among the last events that the board switches on: before the first one no CPU's tick is known.
+    ticks_told: bool,
     /// The recording has the event of stays that were too short or too long, which was switched on after that of
     /// stays.
     misses_told: bool,
@@ -232,6 +253,7 @@ impl<'a> IdleDrive<'a> {
             table: Table::default(),
             recorded: BTreeMap::new(),
             time_open: 0,
+            ticks_told: false,
             misses_told: false,
             misses: Vec::new(),
         }
@@ -289,14 +311,15 @@ impl<'a> IdleDrive<'a> {
                 cpu.select(now, Some(sleep), machine.tick_nsec);
             }
             Event::TickStop { success: true } => {
+                self.ticks_told = true;
                 cpu.tick_stopped = true;
                 if let Some(pending) = &mut cpu.pending {
                     pending.tick_stops = true;
                 }
             }
             Event::CpuIdle { state, .. } if state >= 0 => {
-                let may_not_ask = machine.governor == "menu" || kernel.teo == TeoForm::V7_3;
-                if cpu.pending.is_none() && cpu.started && may_not_ask {
+                let asks_always = machine.governor == "teo" && kernel.teo == TeoForm::V6_12;
+                if cpu.pending.is_none() && cpu.started && !asks_always {
                     cpu.select(now, None, machine.tick_nsec);
                 }
                 if let Some(pending) = cpu.pending.take() {
@@ -332,7 +355,7 @@ impl<'a> IdleDrive<'a> {
                 }
             }
             Event::SchedSwitch { prev_pid: 0, .. } => {
-                cpu.started = true;
+                cpu.started = self.ticks_told;
                 cpu.tick_stopped = false;
                 cpu.pending = None;
             }

@@ -6,7 +6,8 @@ use crate::failure::Failure;
 use crate::output::tell;
 use crate::settings::{parse, watcher};
 use schedtwin_live::folder::{Folder, Plan, Run, Runner, Seal, Work, now};
-use schedtwin_live::rows::{Counted, Rows, command_ended, of_recording};
+use schedtwin_live::rapl::Rapl;
+use schedtwin_live::rows::{Counted, Key, Rows, command_ended, of_recording};
 use schedtwin_live::settings::{Applied, Planned, Settings, plan, thread_changes};
 use schedtwin_workload::code::Code;
 use schedtwin_workload::{Workload, class_of};
@@ -93,13 +94,15 @@ fn one(
     let journal = folder.join("journal");
     let applied = Applied::make(&planned, &journal, Some(watcher()?)).map_err(Failure::bad)?;
     let began = now();
+    let rapl = Rapl::begin(Path::new("/"));
     let recorded = record(folder, plan, &settings, &recording);
+    let joules = rapl.and_then(|rapl| rapl.joules());
     let put_back = applied.undo();
     let (root, refused) = recorded?;
     troubles.extend(refused);
     let is_back = put_back.is_empty();
     troubles.extend(put_back);
-    let (rows, others) = rows_of(folder, plan, &recording, root)?;
+    let (mut rows, others) = rows_of(folder, plan, &recording, root)?;
     let failed = |fault| Failure::bad(format!("{}: {fault}", recording.display()));
     let ended = command_ended(&recording).map_err(failed)?;
     if let Some(how) = ended.filter(|how| how != "exit status: 0") {
@@ -111,6 +114,7 @@ fn one(
             troubles.last().map_or("its recording is empty", String::as_str)
         )));
     }
+    rows.extend(joules.map(|joules| (Key::energy(), joules)));
     let run = Run {
         setting,
         round,

@@ -39,7 +39,7 @@ const fn lowest_value(bucket: usize) -> Ns {
 
 /// Durations in ns.
 #[derive(Debug)]
-pub(super) struct Distribution {
+pub(crate) struct Distribution {
     count: u64,
     sum: u128,
     min: Ns,
@@ -60,14 +60,14 @@ impl Clone for Distribution {
 }
 
 impl Distribution {
-    pub(super) fn new() -> Distribution {
+    pub(crate) fn new() -> Distribution {
         let buckets = Vec::with_capacity(BUCKETS);
         Distribution { count: 0, sum: 0, min: Ns::MAX, max: 0, buckets }
     }
 
     /// Counts one sample.
     #[inline]
-    pub(super) fn record(&mut self, value: Ns) {
+    pub(crate) fn record(&mut self, value: Ns) {
         self.record_in(Distribution::bucket(value), value);
     }
 
@@ -130,7 +130,7 @@ impl Distribution {
     }
 
     /// The number of samples.
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
@@ -151,7 +151,7 @@ impl Distribution {
 
     /// For each of `quantiles`, none of which is 0: the value that this share of the samples does not exceed, ns,
     /// within 1 %. It is the highest value of a bucket, the first up to which there are that many samples.
-    pub(super) fn quantiles<const N: usize>(&self, quantiles: [f64; N]) -> [Option<f64>; N] {
+    pub(crate) fn quantiles<const N: usize>(&self, quantiles: [f64; N]) -> [Option<f64>; N] {
         let used = self.used();
         // Less than `count` where a bucket is saturated.
         let all: u64 = self.buckets[used.clone()].iter().map(|samples| u64::from(*samples)).sum();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Sources of interrupts outside of all CPUs: devices of the workload, and the timer that stands in
+//! Sources of interrupts outside of all CPUs: devices of the workload and of the system beside it, and the timer that stands in
 //! for those of
 //! sleeping CPUs.
 //!
@@ -15,6 +15,7 @@
 
 use super::Twin;
 use crate::board::Board;
+use crate::system_file::Device;
 use crate::twin::Observer;
 use schedtwin_types::draw::{Purpose, draw};
 use schedtwin_types::{CpuId, IrqLine, NEVER, Ns};
@@ -29,6 +30,21 @@ pub(super) struct BroadcastTimer {
     ordinal: u64,
 }
 
+/// The devices of the system beside the workload.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SystemDevices {
+    pub(super) devices: Vec<Device>,
+    /// Of each: how often it has been armed.
+    pub(super) ordinals: Vec<u64>,
+}
+
+impl SystemDevices {
+    pub(super) fn new(devices: Vec<Device>) -> SystemDevices {
+        let ordinals = vec![0; devices.len()];
+        SystemDevices { devices, ordinals }
+    }
+}
+
 impl<B: Board> Twin<B> {
     /// The handlers of the devices that wait at a CPU run in the entry that follows.
     #[inline(never)]
@@ -37,11 +53,33 @@ impl<B: Board> Twin<B> {
         while devices != 0 {
             let device = devices.trailing_zeros() as usize;
             devices &= devices - 1;
+            if let Some(at) = device.checked_sub(self.programs.nr_devices()) {
+                let source = self.system.devices[at].source;
+                self.kernel.source_interrupt(source, cpu);
+                self.arm_system_device(at);
+                continue;
+            }
             self.programs.device_interrupt(device, self.now, &mut self.device_wakes);
         }
         for futex in self.device_wakes.drain(..) {
             self.kernel.peripheral(futex);
         }
+    }
+
+    /// The CPU that a device interrupts: one of the workload's, then those of the system.
+    pub(super) fn device_cpu(&self, device: usize) -> CpuId {
+        match device.checked_sub(self.programs.nr_devices()) {
+            Some(at) => self.system.devices[at].cpu,
+            None => self.programs.device_cpu(device),
+        }
+    }
+
+    /// When a device of the system interrupts next.
+    pub(super) fn arm_system_device(&mut self, at: usize) {
+        let ordinal = &mut self.system.ordinals[at];
+        *ordinal += 1;
+        let due = self.now.saturating_add(self.system.devices[at].gap(*ordinal));
+        self.board.set(self.slots.device(self.programs.nr_devices() + at), due);
     }
 
     /// Re-arms the slots of the workload's devices, if one has got something to do.
@@ -53,7 +91,7 @@ impl<B: Board> Twin<B> {
     }
 
     fn look_at_devices(&mut self) {
-        for device in 0..self.slots.nr_devices {
+        for device in 0..self.programs.nr_devices() {
             let cpu = self.programs.device_cpu(device);
             if self.cpus[cpu].pending_devices >> device & 1 == 0 {
                 let at = self.programs.device_at(device);

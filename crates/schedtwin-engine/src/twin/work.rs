@@ -135,7 +135,9 @@ impl<B: Board> Twin<B> {
             return;
         }
         let Some(thread) = t.thread else {
-            self.tasks[task.index()].busy_until = self.kernel.kthread(cpu, self.now);
+            let t = &mut self.tasks[task.index()];
+            t.busy_until = self.kernel.kthread(cpu, self.now);
+            t.remaining = self.kernel.take_kthread_work() << RATE_SHIFT;
             self.after_entry(Some(cpu), observer);
             return;
         };

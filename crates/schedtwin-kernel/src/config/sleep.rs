@@ -14,6 +14,15 @@ macro_rules! sleep {
             /// The same CPU if the timer was there before and the tick runs or a task waits, else the nearest busy one.
             TickRunning = "tick-running", "7.3";
         }
+        /// The CPU that expires a timer of the wheel which is not pinned.
+        timer_migration: choice TimerTarget {
+            linux "get_nohz_timer_target(); timer_migration.c";
+            unnamed Hierarchy;
+            /// The CPU that armed it, or the nearest busy one if that was idle.
+            BusyCpu = "busy-cpu", "up to 6.8";
+            /// The CPU that armed it; while that is idle another one, if any is awake.
+            Hierarchy = "hierarchy", "6.9 and later";
+        }
         /// A sleep whose end, without slack, has already passed.
         expired_sleep: choice ExpiredSleep {
             linux "hrtimer_start_range_ns_user()";

@@ -203,6 +203,8 @@ impl Kernel {
         let (state, stop_tick) = self.cpuidle_select(cpu);
         if stop_tick || self.cpuidle.cpus[cpu].tick.tick_stopped {
             self.tick_nohz_idle_stop_tick(cpu);
+        } else {
+            self.tick_nohz_idle_retain_tick(cpu);
         }
         let tick_stopped = self.cpuidle.cpus[cpu].tick.tick_stopped;
         let mut state = state;
@@ -241,7 +243,7 @@ impl Kernel {
             return (0, stop_tick);
         }
         let now = self.cx.local_clock();
-        let timers = self.time.tick_nohz_get_sleep_length(cpu, &self.cpuidle);
+        let needs_tick = self.rcu.needs_cpu(cpu);
         let reads_util = self.cpuidle.cpus[cpu].governor.reads_util();
         let cpu_util = if reads_util { self.sched.sched_cpu_util(cpu, &self.cx) } else { 0 };
         let nr_iowaiters = self.sched.rq(cpu).nr_iowait;
@@ -257,11 +259,13 @@ impl Kernel {
             nr_iowaiters,
             cpu_util,
         };
+        let (time, cx) = (&mut self.time, &self.cx);
+        let mut timers = || time.tick_nohz_get_sleep_length(cpu, tick, needs_tick, cx);
         let choice = match (&*governor, self.own.machine_idle_mut()) {
             (Governor::OfMachine { .. }, Some(of_machine)) => {
-                of_machine.select(cpu, &input, &mut || timers)
+                of_machine.select(cpu, &input, &mut timers)
             }
-            _ => governor.select(&input, &mut || timers),
+            _ => governor.select(&input, &mut timers),
         };
         let governor::Choice { state, stop_tick, sleep_length_ns, rule } = choice;
         if self.cx.wants_decisions() {

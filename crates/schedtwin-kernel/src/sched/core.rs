@@ -482,6 +482,7 @@ impl Kernel {
     /// `__schedule()`.
     fn schedule_once(&mut self, preempt: bool) {
         let cpu = self.cx.this_cpu;
+        self.rcu.note_context_switch(cpu);
         let prev = self.sched.rq[cpu].curr;
         let cost = self.cx.platform.device_tree.path_costs.schedule;
         self.sched.charge(cost, &mut self.cx);

@@ -28,6 +28,7 @@ mod verify;
 
 use crate::arena::Id;
 use crate::config::FairClass;
+use crate::rcu::RcuThread;
 use demand::signal::Signal;
 use demand::uclamp::RqClamps;
 use pelt::{Removed, RqClockPelt, SchedAvg};
@@ -247,7 +248,31 @@ pub enum TaskKind {
         policy: PolicyId,
     },
     /// The kworker that folds a CPU's statistics (`kworker/N`, `vmstat_update()`).
+    StatKworker {
+        /// Its CPU.
+        cpu: CpuId,
+    },
+    /// A kworker of a pool (`worker_thread()`).
     Kworker {
+        /// Its number among all.
+        worker: u16,
+        /// Its pool is that of a CPU.
+        bound: bool,
+    },
+    /// A thread of the system's description.
+    Source {
+        /// The source.
+        source: u16,
+        /// It must not leave its CPU.
+        bound: bool,
+    },
+    /// A thread of RCU.
+    Rcu {
+        /// Which one.
+        thread: RcuThread,
+    },
+    /// `ksoftirqd/N`.
+    Ksoftirqd {
         /// Its CPU.
         cpu: CpuId,
     },
@@ -258,7 +283,13 @@ pub enum TaskKind {
 impl TaskKind {
     /// `kthread_is_per_cpu()`: a kernel thread that must not leave its CPU.
     pub fn is_per_cpu_kthread(self) -> bool {
-        matches!(self, TaskKind::Stopper { .. } | TaskKind::Kworker { .. })
+        match self {
+            TaskKind::Stopper { .. } | TaskKind::StatKworker { .. } => true,
+            TaskKind::Ksoftirqd { .. } => true,
+            TaskKind::Kworker { bound, .. } | TaskKind::Source { bound, .. } => bound,
+            TaskKind::Swapper | TaskKind::Sugov { .. } => false,
+            TaskKind::Rcu { .. } | TaskKind::User => false,
+        }
     }
 }
 

@@ -175,6 +175,16 @@ impl Scheduler {
         self.se[t.se].cfs_rq = CfsRqId::root(first);
     }
 
+    /// Gives a fair kernel thread a nice value, before it first runs.
+    pub(crate) fn set_kthread_nice(&mut self, task: TaskId, nice: i8) {
+        let t = &mut self.tasks[task];
+        (t.nice, t.prio) = (nice, 120 + i32::from(nice));
+        let load = crate::sched::fair::weight_of(t.policy, nice);
+        self.se[t.se].load = load;
+        self.se[t.se].avg =
+            crate::sched::pelt::init_entity(Some(crate::sched::fair::scale_load_down(load.weight)));
+    }
+
     /// Makes a kernel thread one of `SCHED_FIFO`, before it first runs.
     pub(crate) fn make_fifo(&mut self, task: TaskId, priority: i32) {
         let t = &mut self.tasks[task];

@@ -20,6 +20,8 @@ pub enum StopWork {
         /// Only a task that prefers the last-level cache there (`active_load_balance_llc_cpu_stop`).
         llc: bool,
     },
+    /// `softlockup_fn`: only shows that the stopper runs.
+    Softlockup,
     /// `migration_cpu_stop`: move a task whose affinity has changed.
     Migrate {
         /// Which task.
@@ -31,7 +33,7 @@ pub enum StopWork {
 
 /// The works that wait for a stopper (`cpu_stopper.works`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StopWorks([Option<StopWork>; 2]);
+pub struct StopWorks([Option<StopWork>; 3]);
 
 impl StopWorks {
     /// Whether none waits.
@@ -46,12 +48,12 @@ impl StopWorks {
 
     fn push(&mut self, work: StopWork) {
         let free = self.0.iter_mut().find(|slot| slot.is_none());
-        *free.expect("one active balance and one migration at most") = Some(work);
+        *free.expect("one of each kind at most") = Some(work);
     }
 
     pub(crate) fn pop(&mut self) -> Option<StopWork> {
         let first = self.0[0].take();
-        self.0.swap(0, 1);
+        self.0.rotate_left(1);
         first
     }
 }
@@ -72,6 +74,13 @@ impl Kernel {
         self.sched.idle_ends_by_wakeup(cpu, &self.cx);
     }
 
+    /// The same for a work that does nothing beyond running there (`softlockup_fn`), unless the stopper has enough to do.
+    pub(crate) fn stop_one_cpu_nowait_if_free(&mut self, cpu: CpuId) {
+        if self.sched.rq[cpu].stop_work.is_none() && !self.sched.rq[cpu].stop_queued {
+            self.stop_one_cpu_nowait(cpu, StopWork::Softlockup);
+        }
+    }
+
     /// The stopper of the executing CPU has been switched to and has paid for it: it works and sleeps.
     pub(crate) fn cpu_stopper_thread(&mut self) {
         let cpu = self.cx.this_cpu;
@@ -80,6 +89,7 @@ impl Kernel {
             let cost = self.cx.platform.device_tree.path_costs.migrate_task;
             self.sched.charge(cost, &mut self.cx);
             match work {
+                StopWork::Softlockup => {}
                 StopWork::ActiveBalance { llc } => self.active_load_balance_cpu_stop(cpu, llc),
                 StopWork::Migrate { task, dest_cpu } => {
                     self.migration_cpu_stop(cpu, task, dest_cpu)

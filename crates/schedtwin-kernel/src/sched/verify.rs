@@ -19,6 +19,15 @@ impl Kernel {
         self.sched.verify_sched_cache();
         self.sched.verify_scx();
         self.time.verify_broadcast(&self.sched, &self.cx);
+        self.time.verify_timers(|cpu| self.cpuidle.cpu(cpu).tick.tick_stopped);
+        self.rcu.verify();
+        let awake = |task: TaskId| {
+            let t = &self.sched.tasks[task];
+            let mut wake_list = self.sched.rq[t.cpu].wake_list.iter();
+            let queued = t.on_rq == OnRq::Queued && !self.sched.is_delayed(task);
+            queued || wake_list.any(|entry| entry.task == task)
+        };
+        self.workqueues.verify(awake);
         let throttled = self.sched.rq.ids().any(|cpu| self.sched.rq[cpu].rt.is_throttled());
         let timer =
             self.sched.rq.ids().any(|cpu| self.time.base(cpu).is_queued(TimerKind::RtPeriod));

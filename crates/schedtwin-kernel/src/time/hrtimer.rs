@@ -20,6 +20,7 @@
 //! to the clock event is left out for the hrtick only, where it costs an interrupt without a timer.
 
 use crate::config::HrtimerTarget;
+use crate::system::SourceId;
 use crate::{Context, Kernel, Scheduler, Time, sorted};
 use schedtwin_types::{CpuId, NEVER, Ns, TaskGroupId, TaskId, WakeSource};
 
@@ -48,6 +49,8 @@ pub enum TimerKind {
     StatShepherd,
     /// `bctimer`: it serves as the broadcast device.
     Broadcast,
+    /// An hrtimer of the system's description.
+    Source(SourceId),
     /// `hrtick`: the running task's slice is over.
     Hrtick,
     /// `bpf_timer` of a scheduler of sched_ext.
@@ -215,25 +218,32 @@ pub fn hrtimer_forward(expires: Ns, now: Ns, interval: Ns) -> Ns {
     expires + ((now - expires) / interval + 1) * interval
 }
 
-impl Time {
-    /// `get_nohz_timer_target()`: where a timer that is not pinned is queued. On the executing CPU, or
-    /// while that idles on the nearest busy one, unless that would have to be told of an earlier event.
-    pub(crate) fn nohz_timer_target(&self, expires: Ns, sched: &Scheduler, cx: &Context) -> CpuId {
-        let this = cx.this_cpu;
-        if !sched.idle_cpu(this) {
+impl Scheduler {
+    /// `get_nohz_timer_target()`: `this`, which executes, or while that idles the nearest busy CPU.
+    pub(crate) fn nohz_timer_target(&self, this: CpuId) -> CpuId {
+        if !self.idle_cpu(this) {
             return this;
         }
-        let mut level = sched.topology().base[this.index()];
+        let mut level = self.topology().base[this.index()];
         while let Some(id) = level {
-            let sd = &sched.topology().domains[id.0 as usize];
+            let sd = &self.topology().domains[id.0 as usize];
             // `this` is idle, so it is not among them.
-            if let Some(busy) = sd.span.and_not(sched.idle_mask()).lowest() {
-                let sooner = expires < self.timers[busy].armed();
-                return if sooner { this } else { busy };
+            if let Some(busy) = sd.span.and_not(self.idle_mask()).lowest() {
+                return busy;
             }
             level = sd.parent;
         }
         this
+    }
+}
+
+impl Time {
+    /// Where a timer that is not pinned is queued (`switch_hrtimer_base`): on [`Scheduler::nohz_timer_target`], unless
+    /// that CPU would have to be told of an earlier event.
+    pub(crate) fn nohz_timer_target(&self, expires: Ns, sched: &Scheduler, cx: &Context) -> CpuId {
+        let target = sched.nohz_timer_target(cx.this_cpu);
+        let sooner = target != cx.this_cpu && expires < self.timers[target].armed();
+        if sooner { cx.this_cpu } else { target }
     }
 
     /// `hrtimer_start_range_ns()` on `cpu`.

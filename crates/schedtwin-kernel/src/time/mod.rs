@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `kernel/time/`: high-resolution timers and the tick.
+//! `kernel/time/`: high-resolution timers, the timer wheel and the tick.
 
 pub mod hrtimer;
 pub mod tick_broadcast;
 pub mod tick_sched;
+pub mod timer;
+pub mod timer_migration;
 
 use crate::Context;
 use hrtimer::{HrtimerBase, TimerKind};
@@ -21,6 +23,8 @@ pub struct Time {
     broadcast: Option<tick_broadcast::TickBroadcast>,
     /// CPUs whose own clock event is off although they may have an event.
     local_timers_off: CpuMask,
+    /// The timer wheel, if anything uses it.
+    wheel: Option<Box<timer::TimerWheel>>,
 }
 
 impl Time {
@@ -31,6 +35,7 @@ impl Time {
             broadcast: None,
             broadcast_changed: false,
             local_timers_off: CpuMask::EMPTY,
+            wheel: None,
         }
     }
 

@@ -5,11 +5,16 @@
 //! unless the idle governor allows stopping it; a stopped tick comes back, on the old grid, when the
 //! idle loop is left.
 //!
-//! Kernel: 6.12.95 kernel/time/tick-sched.c.
-//! Differences: no timer wheel, RCU or irq_work that needs the tick, so a tick that may stop always
-//! stops, and no event is left but hrtimers.
+//! The tick goes on although the governor would let it stop if a timer of the wheel is due within a tick, or if RCU waits on this
+//! CPU. A stopped tick comes once for the first timer of the wheel.
+//!
+//! Kernel: 6.12.95 kernel/time/tick-sched.c; 6.1.192 where bases are marked idle by the question
+//! (`timer_migration`).
+//! Differences: no irq_work needs the tick.
 
+use crate::config::TimerTarget;
 use crate::cpuidle::states::SleepLength;
+use crate::softirq::Softirq;
 use crate::time::hrtimer::{TimerKind, hrtimer_forward};
 use crate::{Context, Cpuidle, Kernel, Time};
 use schedtwin_types::{CpuId, FactKind, NEVER, Ns};
@@ -29,6 +34,17 @@ pub struct TickSched {
     pub last_tick: Ns,
     /// How often stopping the tick was tried (`idle_calls`).
     pub idle_calls: u64,
+    /// The next event that was computed for the sleep length (`timer_expires`); 0: the tick goes on.
+    pub timer_expires: Option<Ns>,
+    /// When the stopped tick comes for a timer of the wheel.
+    pub next_tick: Ns,
+}
+
+/// Whether the tick can be stopped, and until when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct StoppedTick {
+    expires: Ns,
+    idle: bool,
 }
 
 impl Kernel {
@@ -49,16 +65,50 @@ impl Kernel {
 
     /// `tick_nohz_idle_stop_tick()`.
     pub(crate) fn tick_nohz_idle_stop_tick(&mut self, cpu: CpuId) {
+        let needs_tick = self.rcu.needs_cpu(cpu);
         let ts = &mut self.cpuidle.cpu_mut(cpu).tick;
+        let expires = match ts.timer_expires.take() {
+            Some(expires) => expires,
+            None => self.time.tick_nohz_next_event(cpu, ts.tick_stopped, needs_tick, &self.cx),
+        };
         ts.idle_calls += 1;
-        if ts.tick_stopped {
+        if expires == 0 {
             return;
         }
-        ts.tick_stopped = true;
-        let tick = self.time.timers[cpu].expires(TimerKind::SchedTick);
-        ts.last_tick = tick.expect("a tick that goes on is queued");
+        let StoppedTick { expires, idle } =
+            self.time.tick_nohz_stop_tick(cpu, ts.tick_stopped, expires, &self.cx);
+        if !idle {
+            return;
+        }
+        let queued = self.time.timers[cpu].expires(TimerKind::SchedTick);
+        if ts.tick_stopped {
+            if expires == ts.next_tick && (expires == NEVER || queued == Some(expires)) {
+                return;
+            }
+        } else {
+            ts.last_tick = queued.expect("a tick that goes on is queued");
+        }
+        let was_stopped = std::mem::replace(&mut ts.tick_stopped, true);
+        ts.next_tick = expires;
+        if !was_stopped {
+            self.quiet_vmstat(cpu);
+        }
         self.time.hrtimer_cancel(cpu, TimerKind::SchedTick, &mut self.cx);
-        self.sched.nohz_balance_enter_idle(cpu, &self.cx);
+        if expires != NEVER {
+            self.time.hrtimer_start(cpu, expires, expires, TimerKind::SchedTick, &mut self.cx);
+        }
+        if !was_stopped {
+            self.sched.nohz_balance_enter_idle(cpu, &self.cx);
+        }
+    }
+
+    /// `tick_nohz_idle_retain_tick()`.
+    #[inline]
+    pub(crate) fn tick_nohz_idle_retain_tick(&mut self, cpu: CpuId) {
+        self.cpuidle.cpu_mut(cpu).tick.timer_expires = None;
+        if self.cx.config.timer_migration == TimerTarget::BusyCpu {
+            self.time.timer_clear_idle(cpu);
+        }
     }
 
     /// `sched_tick()`.
@@ -66,6 +116,10 @@ impl Kernel {
         let cost = self.cx.platform.device_tree.path_costs.tick;
         self.sched.charge(cost, &mut self.cx);
         self.cx.fact(FactKind::Tick);
+        if self.time.timers_are_due(cpu, &self.cx) {
+            self.softirqs.raise(cpu, Softirq::Timer);
+        }
+        self.rcu_sched_clock_irq(cpu);
         if self.cpufreq.reads_counters() {
             self.cpufreq.arch_scale_freq_tick(cpu, &mut self.sched, &self.cx);
         }
@@ -105,16 +159,66 @@ impl Cpuidle {
 }
 
 impl Time {
-    /// `tick_nohz_get_sleep_length()`: time to the next timer without the tick, and to the next clock
-    /// event, both from `idle_entrytime`.
-    pub(crate) fn tick_nohz_get_sleep_length(&self, cpu: CpuId, cpuidle: &Cpuidle) -> SleepLength {
-        let now = cpuidle.cpu(cpu).tick.idle_entrytime as i64;
-        let until = |at: Ns| if at == NEVER { i64::MAX - now } else { at as i64 - now };
-        let base = &self.timers[cpu];
-        SleepLength {
-            sleep_length_ns: until(base.next_event_without_tick()),
-            delta_tick_ns: until(base.armed()),
+    /// `tick_nohz_next_event()`: when the stopped tick has to come; 0: it must not be stopped.
+    fn tick_nohz_next_event(
+        &mut self,
+        cpu: CpuId,
+        tick_stopped: bool,
+        needs_tick: bool,
+        cx: &Context,
+    ) -> Ns {
+        if self.wheel.is_none() && !needs_tick {
+            return NEVER;
         }
+        let basej = cx.jiffies();
+        let next = if needs_tick { basej + 1 } else { self.next_timer_event(cpu, basej, false) };
+        if next != NEVER && next <= basej + 1 {
+            if cx.config.timer_migration == TimerTarget::BusyCpu {
+                self.timer_clear_idle(cpu);
+            }
+            if !tick_stopped {
+                return 0;
+            }
+        }
+        next.saturating_mul(cx.tick_nsec)
+    }
+
+    /// The first part of `tick_nohz_stop_tick()`: marks the bases idle, where the question before has not.
+    fn tick_nohz_stop_tick(
+        &mut self,
+        cpu: CpuId,
+        tick_stopped: bool,
+        timer_expires: Ns,
+        cx: &Context,
+    ) -> StoppedTick {
+        let marked = cx.config.timer_migration == TimerTarget::BusyCpu;
+        if self.wheel.is_none() || marked || tick_stopped {
+            return StoppedTick { expires: timer_expires, idle: true };
+        }
+        let next = self.next_timer_event(cpu, cx.jiffies(), true);
+        let expires = next.saturating_mul(cx.tick_nsec).min(timer_expires);
+        StoppedTick { expires, idle: self.timer_base_is_idle(cpu).unwrap_or(true) }
+    }
+
+    /// `tick_nohz_get_sleep_length()`: time to the next timer without the tick, and to the next clock
+    /// event, both from `idle_entrytime`. `needs_tick`: RCU waits on this CPU.
+    pub(crate) fn tick_nohz_get_sleep_length(
+        &mut self,
+        cpu: CpuId,
+        ts: &mut TickSched,
+        needs_tick: bool,
+        cx: &Context,
+    ) -> SleepLength {
+        let now = ts.idle_entrytime as i64;
+        let until = |at: Ns| if at == NEVER { i64::MAX - now } else { at as i64 - now };
+        let delta_tick_ns = until(self.timers[cpu].armed());
+        let next = self.tick_nohz_next_event(cpu, ts.tick_stopped, needs_tick, cx);
+        ts.timer_expires = Some(next);
+        let sleep_length_ns = match next {
+            0 => delta_tick_ns,
+            next => until(next.min(self.timers[cpu].next_event_without_tick())),
+        };
+        SleepLength { sleep_length_ns, delta_tick_ns }
     }
 
     /// The idle loop is left (`tick_nohz_idle_exit`): the tick comes back on its grid.
@@ -126,12 +230,15 @@ impl Time {
     ) {
         let ts = &mut cpuidle.cpu_mut(cpu).tick;
         ts.inidle = false;
+        ts.timer_expires = None;
         if !ts.tick_stopped {
             return;
         }
         ts.tick_stopped = false;
         // tick_nohz_restart(): where it would have gone on.
         let last = ts.last_tick;
+        self.timer_clear_idle(cpu);
+        self.timers[cpu].remove(TimerKind::SchedTick);
         let next = hrtimer_forward(last, cx.local_clock(), cx.tick_nsec);
         self.hrtimer_start(cpu, next, next, TimerKind::SchedTick, cx);
     }

@@ -51,7 +51,7 @@ impl Kernel {
         }
         for c in 0..self.sched.nr_cpus() {
             let cpu = CpuId(c as u16);
-            let kworker = self.new_task(None, TaskKind::Kworker { cpu });
+            let kworker = self.new_task(None, TaskKind::StatKworker { cpu });
             self.sched.kthread_bind_mask(kworker, cpu, CpuMask::of(cpu));
             self.work.stat_works.push(StatWork { kworker, due: u64::MAX });
             let first = SHEPHERD_FIRST;
@@ -78,6 +78,9 @@ impl Kernel {
         work.due = u64::MAX;
         self.try_to_wake_up(kworker, 0, WakeSource::Kernel);
     }
+
+    /// `quiet_vmstat()`: a CPU that stops its tick folds its statistics itself.
+    pub(crate) fn quiet_vmstat(&mut self, _cpu: CpuId) {}
 
     /// `vmstat_update()`, on the running kworker.
     pub(crate) fn vmstat_update(&mut self) {
