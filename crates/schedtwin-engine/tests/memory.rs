@@ -11,8 +11,8 @@ use schedtwin_engine::twin::Twin;
 const SECOND: u64 = 1_000_000_000;
 
 /// Runs to `begin`, then counts allocations and events until `end`.
-fn allocations(machine: &str, workload: &str, begin: u64, end: u64) -> (u64, u64) {
-    let scenario = Scenario::new(machine, "linux-6.12", workload, Some(2 * end))
+fn allocations(machine: &str, kernel: &str, workload: &str, begin: u64, end: u64) -> (u64, u64) {
+    let scenario = Scenario::new(machine, kernel, workload, Some(2 * end))
         .unwrap_or_else(|faults| panic!("{machine} {workload}: {faults}"));
     let mut twin: Twin = scenario.twin(1);
     while twin.now() < begin {
@@ -31,10 +31,16 @@ fn allocations(machine: &str, workload: &str, begin: u64, end: u64) -> (u64, u64
 /// first second and grow once; it can hold no more than all threads.
 #[test]
 fn nothing_is_allocated_while_time_goes_by() {
-    for (machine, workload, most) in
-        [("uniform8", "w1", 0), ("pixel6", "w1", 8), ("rig8", "w1", 8), ("pixel6", "ui-phone", 8)]
-    {
-        let (count, events) = allocations(machine, workload, SECOND, 3 * SECOND);
+    const PLAIN: &str = "linux-6.12";
+    for (machine, kernel, workload, most) in [
+        ("uniform8", PLAIN, "w1", 0),
+        ("pixel6", PLAIN, "w1", 8),
+        ("rig8", PLAIN, "w1", 8),
+        ("pixel6", PLAIN, "ui-phone", 8),
+        ("uniform8", "linux-7.3:scx=simple", "w1", 0),
+        ("pixel6", "linux-6.12:scx=simple", "ui-phone", 8),
+    ] {
+        let (count, events) = allocations(machine, kernel, workload, SECOND, 3 * SECOND);
         assert!(events > 5_000, "{machine} {workload}: {events} events");
         assert!(count <= most, "{machine} {workload}: {count} allocations in {events} events");
     }
@@ -44,7 +50,7 @@ fn nothing_is_allocated_while_time_goes_by() {
 #[test]
 fn memory_does_not_grow_with_simulated_time() {
     for (machine, workload) in [("pixel6", "ui-phone"), ("rig8", "w1")] {
-        let (count, _) = allocations(machine, workload, SECOND, 41 * SECOND);
+        let (count, _) = allocations(machine, "linux-6.12", workload, SECOND, 41 * SECOND);
         assert!(count <= 8, "{machine} {workload}: {count} allocations");
     }
 }

@@ -452,12 +452,8 @@ unsafe fn write_task(to: *mut TaskStruct, view: &TaskView) {
     to.pid = view.task.0 as c_int;
     to.tgid = to.pid;
     let idle = view.task.is_idle();
-    let flags = [
-        (kernel, PF_KTHREAD),
-        (worker, PF_WQ_WORKER),
-        (view.exiting, PF_EXITING),
-        (idle, PF_IDLE),
-    ];
+    let flags =
+        [(kernel, PF_KTHREAD), (worker, PF_WQ_WORKER), (view.exiting, PF_EXITING), (idle, PF_IDLE)];
     to.flags = flags.into_iter().filter(|(set, _)| *set).fold(0, |all, (_, flag)| all | flag);
     to.prio = view.prio;
     to.static_prio = 120 + i32::from(view.nice);

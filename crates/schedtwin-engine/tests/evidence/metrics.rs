@@ -32,7 +32,9 @@ fn runs() -> Vec<(String, Scenario)> {
     let limited = written("uniform8", "linux-6.12:fair_group_sched=true", LIMITED, 10 * MS);
     let reserved = written("uniform8", "linux-6.12", RESERVED, 10 * MS);
     let stalls = written("uniform8:settle_us=50,stall_us=10", "linux-6.12", RESERVED, 10 * MS);
+    let loads_one = scenario("pixel6", "linux-7.3:scx=simple", "w1", Some(100 * MS));
     let written = [
+        ("a scheduler of sched_ext", loads_one),
         ("a group with a limit", limited),
         ("a small reservation", reserved),
         ("clocks that stall", stalls),
