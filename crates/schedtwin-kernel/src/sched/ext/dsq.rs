@@ -338,6 +338,46 @@ mod tests {
         assert_eq!(dsq.nr_time, 5 * 50);
     }
 
+    /// Random insertions and removals in two queues, beside plain lists that are searched from the front.
+    #[test]
+    fn queues_are_what_plain_lists_are() {
+        let mut state = 1u64;
+        let mut below = |bound: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % bound
+        };
+        let mut dsqs = Dsqs::new(1, 1, 0);
+        dsqs.create(5, 0).unwrap();
+        let (fifo, priq) = (dsqs.global(0), dsqs.user(5).unwrap());
+        let mut tasks = vec![ExtEntity::default(); 24];
+        let mut plain: [Vec<(u64, u32)>; 2] = Default::default();
+        for now in 0..20_000 {
+            let task = TaskId(1 + below(23) as u32);
+            if tasks[task.index()].dsq.is_some() {
+                dsqs.unlink(task, &mut tasks, now);
+                plain.iter_mut().for_each(|list| list.retain(|(_, other)| *other != task.0));
+            } else if below(2) == 0 {
+                let head = below(3) == 0;
+                let place = if head { Place::Head } else { Place::Tail };
+                dsqs.link(fifo, task, place, &mut tasks, now);
+                let at = if head { 0 } else { plain[0].len() };
+                plain[0].insert(at, (0, task.0));
+            } else {
+                let vtime = below(6);
+                tasks[task.index()].dsq_vtime = vtime;
+                dsqs.link(priq, task, Place::ByVtime, &mut tasks, now);
+                let at = plain[1].iter().position(|(other, _)| *other > vtime);
+                let at = at.unwrap_or(plain[1].len());
+                plain[1].insert(at, (vtime, task.0));
+            }
+            for (list, index) in plain.iter().zip([fifo, priq]) {
+                let expected: Vec<u32> = list.iter().map(|(_, task)| *task).collect();
+                assert_eq!(order(&dsqs, index, &tasks), expected, "{now}");
+                assert_eq!(dsqs[index].nr as usize, expected.len());
+            }
+        }
+    }
+
     #[test]
     fn a_fifo_has_a_head_and_a_tail() {
         let mut dsqs = Dsqs::new(2, 1, 0);
