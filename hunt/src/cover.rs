@@ -63,6 +63,7 @@ const MARKS: [&str; 56] = [
     "workload: semaphores",
     "workload: suspend and resume",
     "workload: yields",
+    "workload: system",
 ];
 
 /// Counts of scenarios that ran, by what they had.

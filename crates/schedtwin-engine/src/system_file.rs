@@ -22,7 +22,7 @@
 //! then, of the CPU that they were measured on.
 
 use schedtwin_input::{
-    Diagnostics, Located, Location, Source, TableReader, TomlDocument, did_you_mean, read_source,
+    Diagnostics, FileKind, Located, Location, Source, TableReader, TomlDocument, did_you_mean, read_source,
 };
 use schedtwin_kernel::rcu::RcuDescription;
 use schedtwin_kernel::softirq::Softirq;
@@ -122,7 +122,9 @@ impl SystemFile {
             return SystemFile::parse(name, &Source::new(format!("<built in> {known}"), *text));
         }
         if name.contains('/') || name.ends_with(".toml") {
-            return SystemFile::parse(name, &read_source(name)?);
+            let source = read_source(name)?;
+            FileKind::System.expect(&source, at)?;
+            return SystemFile::parse(name, &source);
         }
         let mut faults = Diagnostics::new();
         let help = match did_you_mean(name, BUILTIN.iter().map(|(known, _)| *known)) {
