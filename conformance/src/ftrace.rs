@@ -364,6 +364,8 @@ pub enum Event {
     },
     /// A timer fires; `tick`: the scheduler's tick.
     HrtimerExpire {
+        /// A DEADLINE entity's zero-lag time has come (`inactive_task_timer`).
+        inactive: bool,
         tick: bool,
         now: u64,
     },
@@ -679,7 +681,12 @@ fn parse_event(name: &str, text: &str) -> Result<Event, String> {
         "cpu_frequency" => Event::CpuFrequency { khz: f.number("state")?, cpu: f.cpu("cpu_id")? },
         "tick_stop" => Event::TickStop { success: flag(f, "success")? },
         "hrtimer_expire_entry" => {
-            Event::HrtimerExpire { tick: is_tick(f.text("function")?), now: f.number("now")? }
+            let function = f.text("function")?;
+            Event::HrtimerExpire {
+                inactive: function == "inactive_task_timer",
+                tick: is_tick(function),
+                now: f.number("now")?,
+            }
         }
         "hrtimer_start" => Event::HrtimerStart { tick: is_tick(f.text("function")?) },
         "timer_start" => Event::TimerStart {

@@ -38,11 +38,24 @@ pub fn kernel(tape: &mut Tape) -> String {
             listed = more;
         }
     }
+    if tape.percent(10) {
+        let comma = if listed.is_empty() { "" } else { "," };
+        let more = format!("{listed}{comma}{}", scheduler(tape));
+        if KernelFile::load(&format!("{name}:{more}")).is_ok() {
+            tape.mark("kernel: a scheduler of sched_ext");
+            listed = more;
+        }
+    }
     if listed.is_empty() {
         return name;
     }
     tape.mark("kernel: settings");
     format!("{name}:{listed}")
+}
+
+/// A scheduler of sched_ext: those that are built in, and the one that does everything at random.
+fn scheduler(tape: &mut Tape) -> String {
+    format!("scx={}", tape.pick(&["fifo", "simple", "random"]))
 }
 
 /// A value within what is declared: numbers of any magnitude, and the ends of their range.

@@ -214,6 +214,15 @@ impl Redrive {
                     judge.server[cpu] = false;
                 }
             }
+            Event::HrtimerExpire { inactive: true, .. } => {
+                // Its bandwidth leaves with its zero-lag time, and a call of the governor says where.
+                if let Some(Event::Sugov { cpu, .. }) =
+                    trace.ahead(r.cpu).next().map(|next| next.event)
+                    && cpu < nr_cpus
+                {
+                    judge.server[cpu] = false;
+                }
+            }
             Event::SchedSwitch { .. } => judge.rt_waking[r.cpu] = false,
             Event::Sugov { cpu, time, fl } if self.driving => {
                 self.judge_request(&mut judge, r, trace, (cpu, time.min(TIME_MAX), fl));

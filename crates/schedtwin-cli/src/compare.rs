@@ -23,6 +23,7 @@ use schedtwin_types::printable;
 use crate::arguments::{Aa, Compare};
 use crate::bar::Bar;
 use crate::failure::{Failure, warn_of};
+use crate::run::failed_schedulers;
 use crate::run::{one_selector, writable};
 use crate::{interrupt, output};
 
@@ -117,6 +118,8 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
     };
     let mut findings: Vec<String> =
         comparisons.iter().flat_map(|comparison| crash::lines(&comparison.crashes)).collect();
+    findings
+        .extend(comparisons.iter().flat_map(|comparison| failed_schedulers(&comparison.notices)));
     for (comparison, verdicts) in comparisons.iter().zip(verdicts?) {
         let from = &comparison.provenance;
         let place = match groups.len() {

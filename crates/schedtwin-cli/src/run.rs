@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use schedtwin_engine::result::SCX_ENDED;
 use schedtwin_engine::{RunOptions, Scenario};
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_lab::moment::moments;
@@ -114,7 +115,13 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
     let printed = output::print(&report::run(&report, printing.format(), printing.extent()));
     // What was measured has been printed, whatever became of the file.
     page?;
-    printed
+    let failed = failed_schedulers(&result.notices);
+    if failed.is_empty() { printed } else { Err(Failure::Failed(failed)) }
+}
+
+/// The notices that tell that a scheduler of sched_ext failed.
+pub fn failed_schedulers(notices: &[String]) -> Vec<String> {
+    notices.iter().filter(|notice| notice.starts_with(SCX_ENDED)).cloned().collect()
 }
 
 /// The metric of a `--value`.

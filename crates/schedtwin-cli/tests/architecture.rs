@@ -572,6 +572,8 @@ fn no_code_compares_release_numbers() {
     // Declarations say which releases have an arm, and are asked by arm.
     for (path, code) in kernel_code().into_iter().filter(|(path, _)| !is_declaration(path)) {
         for (number, line) in code.lines().enumerate() {
+            // A callback of sched_ext, called so in Linux.
+            let line = &line.replace("cpu_release", "");
             let asks = version(line) || line.contains("release") || line.contains("LINUX_VERSION");
             assert!(!asks, "{}:{}: {line}", path.display(), number + 1);
         }

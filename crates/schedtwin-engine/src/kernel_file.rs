@@ -14,11 +14,13 @@
 //! | `patch.rs` | patches |
 //! | `own.rs` | the user's own policies in a kernel |
 //! | `tree.rs` | governors from a kernel tree |
+//! | `scx.rs` | schedulers of sched_ext |
 
 mod differences;
 mod extends;
 mod own;
 mod patch;
+pub(crate) mod scx;
 mod settings;
 mod tree;
 mod write;
@@ -168,6 +170,7 @@ impl KernelFile {
             }
         }
         let (asked, settings) = tree::TreeRequest::take(&spec.settings, &mut faults);
+        let (scx, settings) = scx::ScxRequest::take(settings, &mut faults);
         for setting in &settings {
             let set = document.set(&by_linux_name(setting));
             faults
@@ -179,15 +182,18 @@ impl KernelFile {
         let read = settings::read(&document, &files, &mut faults);
         faults.sort();
         match read {
-            Some((description, config)) if faults.is_empty() => asked.put_into(KernelFile {
-                identity: spec.identity(),
-                description,
-                config,
-                source: source.clone(),
-                policies: Policies::default(),
-                code: Vec::new(),
-                warnings: oddities(&document),
-            }),
+            Some((description, config)) if faults.is_empty() => {
+                let kernel = asked.put_into(KernelFile {
+                    identity: spec.identity(),
+                    description,
+                    config,
+                    source: source.clone(),
+                    policies: Policies::default(),
+                    code: Vec::new(),
+                    warnings: oddities(&document),
+                })?;
+                scx.put_into(kernel)
+            }
             _ => Err(faults),
         }
     }

@@ -439,6 +439,11 @@ impl Meter {
         }
     }
 
+    /// The name of a task.
+    pub fn task_name(&self, id: TaskId) -> Option<String> {
+        self.names.get(id.index())?.clone()
+    }
+
     /// A task exists from now on. `name` is its `comm`, `group` the label that its measurements are
     /// summed under. Every task that a fact names must have been created; numbers are not reused.
     pub fn task_created(&mut self, id: TaskId, name: &str, group: &str) {

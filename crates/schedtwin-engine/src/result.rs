@@ -4,6 +4,9 @@
 use schedtwin_types::Ns;
 pub use schedtwin_types::metric::{Better, Kind, Metric};
 
+/// How a notice begins that says that a scheduler of sched_ext was unloaded with an error: a failure of the run.
+pub const SCX_ENDED: &str = "sched_ext: a scheduler was unloaded";
+
 /// A task of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskResult {

@@ -3,6 +3,7 @@
 
 use crate::board::{Board, FlatBoard, LATEST};
 use crate::firmware;
+use crate::kernel_file::scx::is_built_in;
 use crate::kernel_file::{KernelFile, android_of};
 use crate::output::{MaxSize, Output};
 use crate::result::RunResult;
@@ -444,6 +445,9 @@ impl Scenario {
     fn own_policies(&self) -> String {
         let (mut own, mut of_tree) = (Vec::new(), Vec::new());
         for (mechanism, name) in self.kernel.policies.names() {
+            if is_built_in(name) {
+                continue;
+            }
             match self.kernel.code.iter().find(|code| code.name == name) {
                 Some(code) => of_tree.push(format!("{mechanism} {}", code.text())),
                 None => own.push(format!("{mechanism} `{name}`")),
@@ -457,7 +461,7 @@ impl Scenario {
     /// Returns the texts that determine a run beside its seed and the model's version: machine, kernel, workload, duration.
     /// `None`: the kernel has policies that are code, which no text covers.
     pub fn determining_texts(&self) -> Option<[Vec<u8>; 4]> {
-        let own_code = !self.kernel.policies.names().is_empty();
+        let own_code = self.kernel.policies.names().iter().any(|(_, name)| !is_built_in(name));
         (!own_code).then(|| {
             [
                 self.machine.fingerprint_text().into_bytes(),

@@ -35,6 +35,7 @@ mod hwp;
 mod latency;
 mod needs;
 mod polling;
+mod scx;
 mod silicon;
 mod task_groups;
 mod work;
@@ -249,6 +250,8 @@ pub struct Twin<B = FlatBoard> {
     /// The reference twin looks at everything after each event and trusts nothing that is kept.
     eager: bool,
     notices: Vec<String>,
+    /// The name of the scheduler of sched_ext.
+    scx_name: Arc<str>,
 }
 
 /// The hardware threads of a core that has several.
@@ -359,6 +362,7 @@ impl<B: Board> Twin<B> {
             events: 0,
             eager: false,
             notices: Vec::new(),
+            scx_name: policies.ext_name().into(),
         };
         twin.start(first);
         twin
@@ -835,6 +839,9 @@ impl<B: Board> Twin<B> {
             self.notices.push(limit.to_string());
         }
         self.notices.extend(self.late_end());
+        self.notices.extend(scx::idle(&self.kernel, &self.scx_name));
+        let named = |task| self.meter.task_name(task);
+        self.notices.extend(scx::end(&self.kernel, self.end, &self.scx_name, named));
         let digest = self.meter.digest();
         self.now = simulated_ns;
         for c in 0..self.cpus.len() {
@@ -845,6 +852,7 @@ impl<B: Board> Twin<B> {
         let (mut metrics, tasks, cpus) = self.meter.finish(simulated_ns);
         metrics.extend(governor_calls::metrics(self.kernel.hardware(), &self.machine));
         metrics.extend(task_groups::metrics(&self.kernel, &self.programs));
+        metrics.extend(scx::metrics(&self.kernel, simulated_ns));
         metrics.extend(self.programs.results());
         if self.programs.counts_requests() {
             metrics.extend(crate::requests::metrics(&metrics, self.cpus.len()));

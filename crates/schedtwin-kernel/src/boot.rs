@@ -127,6 +127,7 @@ impl Kernel {
                 &mut kernel.cx,
             );
         }
+        kernel.scx_load();
         kernel
     }
 

@@ -63,6 +63,8 @@ impl Kernel {
             TimerKind::StatShepherd => self.vmstat_shepherd(),
             TimerKind::Hrtick => self.hrtick(cpu),
             TimerKind::Broadcast => self.broadcast_hrtimer(),
+            TimerKind::ScxTimer(index) => self.scx_timer(index),
+            TimerKind::ScxWatchdog => self.scx_watchdog(timer.expires),
             TimerKind::Source(source) => self.source_hrtimer(source, timer.expires),
         }
     }

@@ -195,6 +195,7 @@ impl Kernel {
                     Class::Fair => self.yield_task_fair(cpu),
                     Class::Rt => self.sched.yield_task_rt(cpu),
                     Class::Deadline => self.yield_task_dl(cpu),
+                    Class::Ext => self.yield_task_scx(cpu),
                     _ => {}
                 }
                 self.schedule(false);

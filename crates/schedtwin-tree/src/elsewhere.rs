@@ -3,7 +3,7 @@
 
 use crate::{Fault, Tree};
 use schedtwin_kernel::policy::{
-    GovernedDomain, IdleCpu, MachineFrequencyGovernor, MachineIdleGovernor,
+    ExtScheduler, GovernedDomain, IdleCpu, MachineFrequencyGovernor, MachineIdleGovernor,
 };
 
 /// Declares what cannot be built here, with the functions of what is built elsewhere.
@@ -42,6 +42,55 @@ macro_rules! refused {
 
 refused!(IdleCode, IdleCpu, MachineIdleGovernor);
 refused!(FrequencyCode, GovernedDomain, MachineFrequencyGovernor);
+
+/// A scheduler's C, which this system cannot load.
+#[derive(Clone, Debug)]
+pub enum ExtCode {}
+
+/// A setting of a scheduler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExtSetting {
+    /// A variable.
+    Variable(String, i64),
+    /// The slice, microseconds.
+    SliceUs(u64),
+    /// `timeout_ms`.
+    TimeoutMs(u32),
+    /// What each callback costs.
+    OpNs(u64),
+    /// `flags`.
+    Flags(u64),
+}
+
+impl ExtCode {
+    /// Refuses.
+    pub fn build(_: &Tree, _: &str, _: u64) -> Result<ExtCode, Fault> {
+        Err(Fault::new(
+            "schedulers in C are loaded on Linux with 64 bits only",
+            "scx=simple and schedulers in Rust run everywhere",
+        ))
+    }
+
+    /// There is none.
+    pub fn with(self, _: &ExtSetting) -> Result<ExtCode, Fault> {
+        match self {}
+    }
+
+    /// There is none.
+    pub fn name(&self) -> &str {
+        match *self {}
+    }
+
+    /// There is none.
+    pub fn hash(&self) -> u64 {
+        match *self {}
+    }
+
+    /// There is none.
+    pub fn scheduler(&self) -> Box<dyn ExtScheduler> {
+        match *self {}
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -31,6 +31,7 @@
 //! | `watch.rs` | who is asked; crashes, loops, refusals |
 //! | `built.rs` | what governors of every kind have in common |
 //! | `idle.rs`, `frequency.rs` | idle governors; frequency governors |
+//! | `scx.rs`, `elf.rs` | schedulers of sched_ext; their variables |
 //!
 //! Only on Linux, with 64 bits; elsewhere it is refused.
 
@@ -44,11 +45,15 @@ mod built;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod compile;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod elf;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod frequency;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod idle;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod memory;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod scx;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod watch;
 
@@ -57,10 +62,12 @@ mod watch;
 mod elsewhere;
 
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
-pub use elsewhere::{FrequencyCode, IdleCode};
+pub use elsewhere::{ExtCode, ExtSetting, FrequencyCode, IdleCode};
 pub use fault::Fault;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 pub use frequency::FrequencyCode;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 pub use idle::IdleCode;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+pub use scx::{ExtCode, ExtSetting};
 pub use tree::Tree;

@@ -46,6 +46,11 @@ impl Code {
         Code { label, object, arenas: Mutex::default() }
     }
 
+    /// The object's file.
+    pub(crate) fn object(&self) -> &std::path::Path {
+        &self.object
+    }
+
     /// A new image, as the object is after it has been loaded. It is resident.
     pub(crate) fn image(&self) -> Result<Image, Fault> {
         let mut arenas = self.arenas.lock().unwrap_or_else(PoisonError::into_inner);

@@ -2,7 +2,7 @@
 //! The headers that stand in for the kernel's: which there are, and what is in them.
 
 /// Our own files, by their paths below `c/`.
-pub(crate) const FILES: [(&str, &str); 7] = [
+pub(crate) const FILES: [(&str, &str); 9] = [
     ("include/schedtwin/kernel.h", include_str!("../c/include/schedtwin/kernel.h")),
     ("include/schedtwin/cpuidle.h", include_str!("../c/include/schedtwin/cpuidle.h")),
     ("include/schedtwin/all.h", include_str!("../c/include/schedtwin/all.h")),
@@ -10,6 +10,8 @@ pub(crate) const FILES: [(&str, &str); 7] = [
     ("runtime.c", include_str!("../c/runtime.c")),
     ("idle.c", include_str!("../c/idle.c")),
     ("frequency.c", include_str!("../c/frequency.c")),
+    ("include/schedtwin/scx.h", include_str!("../c/include/schedtwin/scx.h")),
+    ("scx.c", include_str!("../c/scx.c")),
 ];
 
 /// Headers that a governor may include as `<...>`. Each leads to everything that is offered.
@@ -71,6 +73,26 @@ pub(crate) const HEADERS: [&str; 55] = [
     "uapi/linux/sched/types.h",
 ];
 
+/// Headers that a scheduler of sched_ext may include as `<...>`. Each leads to everything that is offered to those.
+const SCX_HEADERS: [&str; 13] = [
+    "bpf/bpf_core_read.h",
+    "bpf/bpf_helpers.h",
+    "bpf/bpf_tracing.h",
+    "lib/pmu.h",
+    "limits.h",
+    "scx/bpf_arena_common.bpf.h",
+    "scx/common.bpf.h",
+    "scx/compat.bpf.h",
+    "scx/enums.bpf.h",
+    "scx/percpu.bpf.h",
+    "scx/user_exit_info.bpf.h",
+    "scx/user_exit_info.h",
+    "vmlinux.h",
+];
+
+/// The text of such a header.
+const SCX_FORWARD: &str = "#include <schedtwin/scx.h>\n";
+
 /// Headers that a governor may include as `"..."`, which are not taken from the tree.
 const QUOTED: [&str; 1] = ["sched.h"];
 
@@ -87,7 +109,8 @@ pub(crate) fn files() -> impl Iterator<Item = (String, &'static str)> {
     let ours = FILES.into_iter().map(|(path, text)| (path.to_string(), text));
     let headers = HEADERS.into_iter().map(|header| (format!("include/{header}"), FORWARD));
     let quoted = QUOTED.into_iter().map(|header| (format!("quoted/{header}"), FORWARD));
-    ours.chain(headers).chain(quoted)
+    let scx = SCX_HEADERS.into_iter().map(|header| (format!("include/{header}"), SCX_FORWARD));
+    ours.chain(headers).chain(scx).chain(quoted)
 }
 
 /// Every word of the headers, for "did you mean".

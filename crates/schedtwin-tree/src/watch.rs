@@ -111,11 +111,73 @@ pub(crate) enum Question {
     Update,
     /// It reads changed frequency limits.
     Limits,
+    /// `select_cpu` of a scheduler of sched_ext.
+    SelectCpu,
+    /// `enqueue` of a scheduler of sched_ext.
+    Enqueue,
+    /// `dequeue` of a scheduler of sched_ext.
+    Dequeue,
+    /// `dispatch` of a scheduler of sched_ext.
+    Dispatch,
+    /// `tick` of a scheduler of sched_ext.
+    Tick,
+    /// `runnable` of a scheduler of sched_ext.
+    Runnable,
+    /// `running` of a scheduler of sched_ext.
+    Running,
+    /// `stopping` of a scheduler of sched_ext.
+    Stopping,
+    /// `quiescent` of a scheduler of sched_ext.
+    Quiescent,
+    /// `yield` of a scheduler of sched_ext.
+    Yield,
+    /// A task or a CPU has changed.
+    Change,
+    /// `update_idle` of a scheduler of sched_ext.
+    UpdateIdle,
+    /// `init_task` of a scheduler of sched_ext.
+    InitTask,
+    /// `exit_task` of a scheduler of sched_ext.
+    ExitTask,
+    /// `enable` of a scheduler of sched_ext.
+    Enable,
+    /// `disable` of a scheduler of sched_ext.
+    Disable,
+    /// `init` of a scheduler of sched_ext.
+    Init,
+    /// `exit` of a scheduler of sched_ext.
+    Exit,
+    /// A timer of a scheduler.
+    Timer,
 }
 
 impl Question {
-    const ALL: [Question; 5] =
-        [Question::Boot, Question::Select, Question::Reflect, Question::Update, Question::Limits];
+    const ALL: [Question; 24] = [
+        Question::Boot,
+        Question::Select,
+        Question::Reflect,
+        Question::Update,
+        Question::Limits,
+        Question::SelectCpu,
+        Question::Enqueue,
+        Question::Dequeue,
+        Question::Dispatch,
+        Question::Tick,
+        Question::Runnable,
+        Question::Running,
+        Question::Stopping,
+        Question::Quiescent,
+        Question::Yield,
+        Question::Change,
+        Question::UpdateIdle,
+        Question::InitTask,
+        Question::ExitTask,
+        Question::Enable,
+        Question::Disable,
+        Question::Init,
+        Question::Exit,
+        Question::Timer,
+    ];
 
     fn text(self) -> &'static str {
         match self {
@@ -124,6 +186,25 @@ impl Question {
             Question::Reflect => "to learn from a stay, reflect()",
             Question::Update => "for a frequency, update_util()",
             Question::Limits => "to look at limits anew, limits()",
+            Question::SelectCpu => "select_cpu",
+            Question::Enqueue => "enqueue",
+            Question::Dequeue => "dequeue",
+            Question::Dispatch => "dispatch",
+            Question::Tick => "tick",
+            Question::Runnable => "runnable",
+            Question::Running => "running",
+            Question::Stopping => "stopping",
+            Question::Quiescent => "quiescent",
+            Question::Yield => "yield",
+            Question::Change => "set_weight, set_cpumask, cpu_acquire or cpu_release",
+            Question::UpdateIdle => "update_idle",
+            Question::InitTask => "init_task",
+            Question::ExitTask => "exit_task",
+            Question::Enable => "enable",
+            Question::Disable => "disable",
+            Question::Init => "init",
+            Question::Exit => "exit",
+            Question::Timer => "a timer",
         }
     }
 }

@@ -222,6 +222,7 @@ pub struct DeclaredMetric {
 /// Stats of a metric of many samples.
 const DISTRIBUTION: Stats = &["mean", "p50", "p90", "p95", "p99", "p99.9", "max"];
 const MEAN: Stats = &["mean"];
+const MEAN_MAX: Stats = &["mean", "max"];
 const SUM: Stats = &["sum"];
 /// The labels of the whole machine and workload.
 const WHOLE: &[&str] = &[];
@@ -511,6 +512,38 @@ metrics! {
     CPU_TIME = metric("cpu_time", "s", Neutral, Scheduling)
         .stats(SUM)
         .labels(&[WHOLE, &["task"], &["cluster"], &["cpu"]]);
+    /// sched_ext: tasks in a dispatch queue; `local` and `global` are the CPUs' and the nodes' together, each queue's own mean
+    SCX_DSQ_DEPTH = metric("scx_dsq_depth", "count", Neutral, Scheduling)
+        .stats(MEAN_MAX)
+        .labels(&[&["dsq"]])
+        .only("schedulers of sched_ext");
+    /// sched_ext: how long tasks were in a dispatch queue
+    SCX_DSQ_WAIT = metric("scx_dsq_wait", "us", Lower, Scheduling)
+        .stats(MEAN_MAX)
+        .labels(&[&["dsq"]])
+        .only("schedulers of sched_ext");
+    /// sched_ext: dispatches by path: `select_cpu` and `enqueue` directly, `dispatch` by insertion, `move` out of a user DSQ,
+    /// `global` out of a global one, `stale` in vain, `keep_last` none, so that the running task went on
+    SCX_DISPATCHES = metric("scx_dispatches", "count", Neutral, Scheduling)
+        .stats(SUM)
+        .labels(&[&["path"]])
+        .only("schedulers of sched_ext");
+    /// sched_ext: calls of the scheduler
+    SCX_OPS = metric("scx_ops", "count", Neutral, Scheduling)
+        .stats(SUM)
+        .only("schedulers of sched_ext");
+    /// sched_ext: kicks that made a CPU reschedule
+    SCX_KICKS = metric("scx_kicks", "count", Neutral, Scheduling)
+        .stats(SUM)
+        .only("schedulers of sched_ext");
+    /// sched_ext: tasks moved to another CPU's local DSQ
+    SCX_MIGRATIONS = metric("scx_migrations", "count", Lower, Scheduling)
+        .stats(SUM)
+        .only("schedulers of sched_ext");
+    /// sched_ext: 1 if the scheduler was unloaded with an error
+    SCX_ERRORS = metric("scx_errors", "count", Lower, Scheduling)
+        .stats(SUM)
+        .only("schedulers of sched_ext");
     /// task groups with cpu.max: periods (nr_periods of cpu.stat)
     NR_PERIODS = metric("nr_periods", "count", Neutral, Scheduling)
         .stats(SUM)

@@ -369,6 +369,20 @@ rules! {
         AfterSkipBuddy = "pick_next_entity: second, the first has yielded",
         /// CFS: the smallest virtual runtime.
         SmallestVruntime = "pick_next_entity: smallest vruntime",
+        /// sched_ext: the running task has slice left.
+        ExtKeepPrev = "scx: prev has slice left",
+        /// sched_ext: something waits in the CPU's local DSQ.
+        ExtLocal = "scx: head of the local DSQ",
+        /// sched_ext: something waits in the node's global DSQ.
+        ExtGlobal = "scx: from the global DSQ",
+        /// sched_ext: `ops.dispatch()` has inserted something into the local DSQ.
+        ExtDispatch = "scx: inserted by ops.dispatch()",
+        /// sched_ext: `ops.dispatch()` has moved something from a user DSQ.
+        ExtMoved = "scx: moved from a user DSQ by ops.dispatch()",
+        /// sched_ext: `ops.dispatch()` has given the running task a slice.
+        ExtSlice = "scx: ops.dispatch() gave prev a slice",
+        /// sched_ext: there is nothing else, so the running task gets a new slice.
+        ExtKeepLast = "scx: nothing else, prev goes on",
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Three policies of one's own, each compared with the kernel that it changes.
+//! Four policies of one's own, each compared with the kernel that it changes.
 //!
 //! ```sh
 //! cp Cargo.lock examples/own-policy/
@@ -11,12 +11,14 @@
 mod average_idle;
 mod ondemand;
 mod packer;
+mod turns;
 
 use average_idle::AverageIdle;
 use ondemand::Ondemand;
 use packer::Packer;
 use schedtwin::{Duration, Experiment, KernelFile};
 use std::error::Error;
+use turns::Turns;
 
 const MACHINE: &str = "pixel6";
 const WORKLOAD: &str = "ui-phone";
@@ -29,7 +31,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             base.clone(),
             base.clone().with_idle_governor("average-idle", |_| AverageIdle::default()),
             base.clone().with_frequency_governor("ondemand", |_| Ondemand::default())?,
-            base.with_placement("packer", || Packer),
+            base.clone().with_placement("packer", || Packer),
+            base.with_ext_scheduler("turns", || Turns)?,
         ])
         .workload(WORKLOAD)
         .seeds(1..=3)

@@ -149,7 +149,7 @@ mod tests {
         };
         line(&mut wheel, 3, 5, start(2, 1010, false, false));
         line(&mut wheel, 3, 5, start(3, 1002, true, false));
-        let tick = Event::HrtimerExpire { tick: true, now: 0 };
+        let tick = Event::HrtimerExpire { inactive: false, tick: true, now: 0 };
         let keeps = |wheel: &Wheel, cpu, last| wheel.keeps_tick(cpu, last, TICK_US * 1000);
         line(&mut wheel, 0, 13, tick);
         assert!(!keeps(&wheel, 3, false));

@@ -6,9 +6,18 @@
 
 use super::KernelFile;
 use schedtwin_input::Diagnostics;
+use schedtwin_kernel::config::Config;
 use schedtwin_kernel::policy::{
-    FrequencyDomain, FrequencyGovernor, IdleCpu, IdleGovernor, Placement,
+    ExtScheduler, FrequencyDomain, FrequencyGovernor, IdleCpu, IdleGovernor, Placement,
 };
+
+/// Kernels that can load a scheduler.
+pub(super) const WITH_EXT: &str = "linux-6.12 and linux-7.3 have sched_ext";
+
+/// Why a kernel can load no scheduler of sched_ext; `None`: it can.
+pub(super) fn no_sched_ext(config: &Config) -> Option<&'static str> {
+    (!config.has_sched_ext()).then_some("this kernel has no sched_ext")
+}
 
 impl KernelFile {
     /// This kernel with a user's idle governor, in the place of the one that `cpuidle` names. `make` is asked once for
@@ -70,6 +79,29 @@ impl KernelFile {
     ) -> KernelFile {
         self.policies = self.policies.with_placement(name, make);
         self.named(name)
+    }
+
+    /// This kernel with a scheduler of sched_ext, which has all tasks of the fair class. `make` is asked once for each
+    /// run.
+    ///
+    /// # Errors
+    /// If the kernel has no sched_ext.
+    pub fn with_ext_scheduler<S: ExtScheduler + 'static>(
+        mut self,
+        name: &str,
+        make: impl Fn() -> S + Send + Sync + 'static,
+    ) -> Result<KernelFile, Diagnostics> {
+        if let Some(fault) = no_sched_ext(&self.config) {
+            let mut faults = Diagnostics::new();
+            faults.push_whole(
+                &self.source,
+                format!("`{}`: {fault}", self.identity),
+                Some(WITH_EXT.into()),
+            );
+            return Err(faults);
+        }
+        self.policies = self.policies.with_ext_scheduler(name, move || Box::new(make()));
+        Ok(self.named(name))
     }
 
     fn named(mut self, name: &str) -> KernelFile {

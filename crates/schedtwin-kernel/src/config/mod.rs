@@ -17,6 +17,7 @@
 //! | `rt.rs` | RT, DEADLINE |
 //! | `uclamp.rs` | utilisation clamps |
 //! | `sleep.rs` | timers, pipes |
+//! | `ext.rs` | sched_ext |
 //! | `tables.rs` | what files have in tables: schedutil's tunables, CFS's, latency limits |
 //! | `retired.rs` | what older files had, and what it means now |
 //! | `reference.rs` | the configuration of tests |
@@ -39,6 +40,8 @@ mod balance;
 mod rt;
 #[macro_use]
 mod uclamp;
+#[macro_use]
+mod ext;
 #[macro_use]
 mod sleep;
 mod features;
@@ -67,7 +70,7 @@ macro_rules! config {
 }
 
 // Each file passes its declarations on to the next one.
-general! { [cpufreq cpuidle fair placement balance rt uclamp sleep config] }
+general! { [cpufreq cpuidle fair placement balance rt uclamp sleep ext config] }
 
 impl Config {
     /// Every setting, in the order of their declaration.

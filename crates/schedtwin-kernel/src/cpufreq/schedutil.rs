@@ -274,6 +274,7 @@ impl Kernel {
             return;
         }
         let hold = policy.is_single
+            && !self.sched.scx_switched_all()
             && !self.sched.uclamp_rq_is_capped(cpu, &self.cx)
             && self.cpufreq.sugov_hold_freq(cpu, &self.cpuidle);
         if self.cpufreq.policies[index].adjust_perf && self.cpufreq.sugov_forms.invariant {

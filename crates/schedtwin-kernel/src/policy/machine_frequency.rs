@@ -75,7 +75,7 @@ impl GovernorView<'_> {
         let mut next = Some(0);
         while let Some(word) = next {
             for cpu in kernel.sched.stale_demands().among(cpus, word) {
-                let util_cfs = kernel.sched.demanded_cpu_util(cpu, None, None, &kernel.cx);
+                let util_cfs = kernel.sched.sugov_util(cpu, &kernel.cx);
                 let performance = kernel.sched.cpu_performance(cpu, util_cfs);
                 self.demands[cpu.index()].set(EffectiveDemand { util_cfs, performance });
             }
@@ -100,7 +100,7 @@ impl GovernorView<'_> {
     /// `cpu_util_cfs_boost()`.
     pub fn cpu_util_cfs_boost(&self, cpu: CpuId) -> u64 {
         self.decides.set(true);
-        self.kernel.sched.demanded_cpu_util(cpu, None, None, &self.kernel.cx)
+        self.kernel.sched.sugov_util(cpu, &self.kernel.cx)
     }
 
     /// `cpu_util_cfs()`.
@@ -257,7 +257,7 @@ impl Kernel {
     /// Asserts that what the governor was told of a CPU is what the signals say, unless its demand is stale.
     pub(crate) fn verify_machine_demand(&self, cpu: CpuId) {
         if !self.sched.stale_demands().contains(cpu) {
-            let util_cfs = self.sched.demanded_cpu_util(cpu, None, None, &self.cx);
+            let util_cfs = self.sched.sugov_util(cpu, &self.cx);
             let performance = self.sched.cpu_performance(cpu, util_cfs);
             let told = EffectiveDemand { util_cfs, performance };
             assert_eq!(self.own.machine_demands[cpu.index()], told, "{cpu:?}: what was told");

@@ -7,6 +7,7 @@
 //! | idle state | [`MachineIdleGovernor`] | likewise, one instance for all CPUs | the governor of `cpuidle =` |
 //! | frequency | [`FrequencyGovernor`] | at each `cpufreq_update_util()` | schedutil's decision |
 //! | frequency | [`MachineFrequencyGovernor`] | likewise, one instance for all domains, which asks for what it wants to know | schedutil, up to the driver |
+//! | scheduling class | [`ExtScheduler`] | at each step of a task's life | the fair class, by sched_ext |
 //! | placement | [`Placement`] | when a fair task wakes up, starts or executes | `select_task_rq_fair()`, where it wants |
 //!
 //! **Idea.** A policy is asked with values and answers with a decision and its rule; it never holds the
@@ -24,11 +25,15 @@
 //! A decision that cannot be carried out (a state or CPU that there is not) is a bug of the policy: an
 //! assertion names the policy.
 
+mod ext;
 mod frequency;
 mod idle;
 mod machine_frequency;
 mod placement;
+mod random;
+mod simple;
 
+pub use ext::*;
 pub use frequency::{CpuDemand, FrequencyDecision, FrequencyDomain, FrequencyGovernor, PolicyView};
 pub use idle::{IdleCpu, IdleDecision, IdleGovernor, MachineIdleGovernor};
 pub use machine_frequency::{
@@ -38,6 +43,11 @@ pub use machine_frequency::{
 pub use placement::{
     Placement, PlacementDecision, PlacementKind, PlacementTask, WakeupCpu, WakeupView,
 };
+
+pub use random::Random;
+pub use simple::Simple;
+
+pub use schedtwin_types::{CpuId, CpuMask, TaskId};
 
 pub use crate::cpuidle::states::{IdleStateParams, Reflection, SelectInput, SleepLength};
 
@@ -74,6 +84,7 @@ pub struct Policies {
     pub(crate) frequency_of_machine:
         Option<Named<Vec<GovernedDomain>, Box<dyn MachineFrequencyGovernor>>>,
     pub(crate) placement: Option<Named<(), Box<dyn Placement>>>,
+    pub(crate) ext: Option<Named<(), Box<dyn ExtScheduler>>>,
 }
 
 impl Policies {
@@ -138,6 +149,22 @@ impl Policies {
         self
     }
 
+    /// With this scheduler of sched_ext; `make` is asked once for the machine.
+    pub fn with_ext_scheduler(
+        mut self,
+        name: &str,
+        make: impl Fn() -> Box<dyn ExtScheduler> + Send + Sync + 'static,
+    ) -> Policies {
+        let make = Arc::new(move |(): &()| make());
+        self.ext = Some(Named { name: name.into(), make });
+        self
+    }
+
+    /// The name of the scheduler of sched_ext; empty: there is none.
+    pub fn ext_name(&self) -> &str {
+        self.ext.as_ref().map_or("", |ext| &ext.name)
+    }
+
     /// Mechanism and name of each, in a fixed order.
     pub fn names(&self) -> Vec<(&'static str, &str)> {
         let of_cpus = self.idle.iter().map(|named| &*named.name);
@@ -147,7 +174,8 @@ impl Policies {
         let of_machine = self.frequency_of_machine.iter().map(|named| &*named.name);
         let frequency = of_domains.chain(of_machine).map(|name| ("frequency governor", name));
         let placement = self.placement.iter().map(|named| ("placement", &*named.name));
-        idle.chain(frequency).chain(placement).collect()
+        let ext = self.ext.iter().map(|named| ("sched_ext scheduler", &*named.name));
+        idle.chain(frequency).chain(placement).chain(ext).collect()
     }
 }
 
@@ -162,6 +190,8 @@ impl fmt::Debug for Policies {
 pub struct OwnPolicies {
     /// The user's placement, if there is one.
     placement: Option<Box<CustomPlacement>>,
+    /// The scheduler of sched_ext, if there is one; absent while it is called.
+    ext: Option<Box<CustomExt>>,
     /// The frequency governor that is one for all domains, if there is one.
     machine_frequency: Option<Box<CustomMachineFrequency>>,
     /// The demand of each CPU as that governor was told last; right where the demand is not stale. Empty without it.
@@ -193,13 +223,38 @@ impl OwnPolicies {
             Some(_) => vec![Default::default(); idle.len()],
             None => Vec::new(),
         };
-        OwnPolicies { placement, machine_frequency, machine_demands, machine_idle }
+        let ext = policies.ext.as_ref().map(|named| {
+            Box::new(CustomExt { name: named.name.clone(), policy: (named.make)(&()) })
+        });
+        OwnPolicies { placement, ext, machine_frequency, machine_demands, machine_idle }
     }
 
     /// Whether the user places fair tasks.
     #[inline(always)]
     pub(crate) fn has_placement(&self) -> bool {
         self.placement.is_some()
+    }
+
+    /// What the scheduler of sched_ext says of itself; `None`: there is none.
+    pub(crate) fn ext_properties(&self) -> Option<ExtProperties> {
+        self.ext.as_ref().map(|ext| ext.policy.properties())
+    }
+
+    /// Whether the scheduler of sched_ext can be called: it is not being called.
+    pub(crate) fn has_ext(&self) -> bool {
+        self.ext.is_some()
+    }
+
+    /// Takes the scheduler of sched_ext out for a call.
+    #[inline]
+    pub(crate) fn take_ext(&mut self) -> Box<CustomExt> {
+        self.ext.take().expect("a scheduler is not called within its own call")
+    }
+
+    /// Puts it back.
+    #[inline]
+    pub(crate) fn put_ext(&mut self, ext: Box<CustomExt>) {
+        self.ext = Some(ext);
     }
 
     /// The idle governor of the whole machine.

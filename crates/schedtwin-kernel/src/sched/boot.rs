@@ -45,6 +45,8 @@ impl Scheduler {
             hw_pressure_told: false,
             cfs_bandwidth_used: false,
             flat_groups: false,
+            ext: None,
+            ext_unloaded: None,
             sched_uclamp_used: UclampKey::new(config),
             stale_demands: StaleDemands::all(all_cpus),
             needs,

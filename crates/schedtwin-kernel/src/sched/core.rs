@@ -182,6 +182,9 @@ impl Scheduler {
         if !cx.config.features.ttwu_queue || self.tasks[task].class == Class::Stop {
             return false;
         }
+        if !self.scx_allow_ttwu_queue(task) {
+            return false;
+        }
         if !self.topology.cpus_share_cache(cx.this_cpu, cpu) {
             return true;
         }
@@ -259,6 +262,7 @@ impl Kernel {
             Class::Fair => self.enqueue_task_fair(cpu, task, flags),
             Class::Rt => self.enqueue_task_rt(cpu, task, flags),
             Class::Stop => self.sched.enqueue_task_stop(cpu),
+            Class::Ext => self.enqueue_task_scx(cpu, task, flags),
             Class::Deadline => self.enqueue_task_dl(cpu, task, flags),
             Class::Idle => unreachable!("the idle task is not queued"),
         }
@@ -275,6 +279,7 @@ impl Kernel {
             Class::Fair => self.dequeue_task_fair(cpu, task, flags),
             Class::Rt => self.dequeue_task_rt(cpu, task),
             Class::Stop => self.sched.dequeue_task_stop(cpu),
+            Class::Ext => self.dequeue_task_scx(cpu, task, flags),
             Class::Deadline => self.dequeue_task_dl(cpu, task, flags),
             Class::Idle => unreachable!("the idle task is not queued"),
         }
@@ -393,6 +398,7 @@ impl Kernel {
             match t.class {
                 Class::Fair => self.select_task_rq_fair(task, prev_cpu, wake_flags),
                 Class::Rt => self.sched.select_task_rq_rt(task, prev_cpu, wake_flags, &self.cx),
+                Class::Ext => self.select_task_rq_scx(task, prev_cpu, wake_flags),
                 Class::Deadline => {
                     self.sched.select_task_rq_dl(task, prev_cpu, wake_flags, &mut self.cx)
                 }
@@ -454,6 +460,7 @@ impl Kernel {
         match self.sched.tasks[task].class {
             Class::Rt => self.task_woken_rt(cpu, task),
             Class::Deadline => self.task_woken_dl(cpu, task),
+            Class::Ext => self.task_woken_scx(cpu),
             _ => {}
         }
     }
@@ -494,13 +501,17 @@ impl Kernel {
             self.block_task(cpu, prev, DEQUEUE_NOCLOCK | special);
         }
         // schedule_idle(): the idle task that is left for nobody goes on, and balances nothing.
-        let next = if prev.is_idle() && self.sched.rq[cpu].nr_running == 0 {
+        let idle_for_nobody = prev.is_idle() && self.sched.rq[cpu].nr_running == 0;
+        let next = if idle_for_nobody && !self.sched.scx_enabled() {
             prev
         } else {
             self.pick_next_task(cpu, prev)
         };
         (self.sched.rq[cpu].need_resched, self.sched.rq[cpu].need_resched_lazy) = (false, false);
         self.sched.rq[cpu].next_class = self.sched.tasks[next].class;
+        if self.sched.scx_enabled() {
+            self.sched.scx_resched_idle(cpu);
+        }
         self.cx.platform.dirty.insert(cpu);
         if next == prev {
             self.switch_ends(cpu);
@@ -527,9 +538,14 @@ impl Kernel {
         self.cx.platform.wires[cpu].activity =
             if next.is_idle() { Activity::IdleLoop } else { Activity::Task(next) };
         self.switch_ends(cpu);
-        if blocks && prev_state == TaskState::Dead && self.sched.tasks[prev].class == Class::Fair {
+        if blocks && prev_state == TaskState::Dead {
             // finish_task_switch()
-            self.sched.task_dead_fair(prev, &self.cx);
+            if self.sched.tasks[prev].class == Class::Fair {
+                self.sched.task_dead_fair(prev, &self.cx);
+            }
+            if self.sched.scx_enabled() {
+                self.scx_task_dead(prev);
+            }
         }
     }
 
@@ -546,6 +562,9 @@ impl Kernel {
     #[inline]
     pub(crate) fn balance_callbacks(&mut self, cpu: CpuId) {
         if std::mem::take(&mut self.sched.rq[cpu].push_pending) {
+            if self.sched.scx_enabled() {
+                self.scx_run_deferred(cpu);
+            }
             // Only the class of the new task has asked for it.
             if self.sched.tasks[self.sched.rq[cpu].curr].class == Class::Deadline {
                 self.push_dl_tasks(cpu);
@@ -558,7 +577,8 @@ impl Kernel {
     /// `__pick_next_task()`, with `put_prev_set_next_task()`.
     fn pick_next_task(&mut self, cpu: CpuId, prev: TaskId) -> TaskId {
         let fair_only = self.sched.tasks[prev].class <= Class::Fair
-            && self.sched.rq[cpu].nr_running == self.sched.cfs[CfsRqId::root(cpu)].h_nr_queued;
+            && self.sched.rq[cpu].nr_running == self.sched.cfs[CfsRqId::root(cpu)].h_nr_queued
+            && !self.sched.scx_enabled();
         if fair_only {
             match self.pick_next_task_fair(cpu, prev) {
                 fair::Pick::Task(next) => return next,
@@ -570,22 +590,7 @@ impl Kernel {
                 fair::Pick::Retry => {}
             }
         }
-        // prev_balance(): from prev's class down, until one says that something is runnable.
-        let prev_class = self.sched.tasks[prev].class;
-        'balance: {
-            if prev_class == Class::Stop && self.sched.rq[cpu].stop_queued {
-                break 'balance;
-            }
-            if prev_class >= Class::Deadline && self.balance_dl(cpu, prev) {
-                break 'balance;
-            }
-            if prev_class >= Class::Rt && self.balance_rt(cpu, prev) {
-                break 'balance;
-            }
-            if prev_class >= Class::Fair && self.sched.balance_fair_looks(cpu, &self.cx) {
-                self.sched_balance_newidle(cpu);
-            }
-        }
+        self.prev_balance(cpu, prev);
         // The balance pass may have brought or taken tasks, so ask again from the top.
         loop {
             if self.sched.rq[cpu].stop_queued {
@@ -600,7 +605,7 @@ impl Kernel {
                     self.put_prev_set_next_task(cpu, prev, next);
                     return next;
                 }
-                Some(DlNode::FairServer) => match self.pick_task_fair(cpu) {
+                Some(DlNode::FairServer) => match self.pick_task_of_server(cpu) {
                     Some(next) => {
                         self.put_prev_set_next_task(cpu, prev, next);
                         return next;
@@ -617,19 +622,63 @@ impl Kernel {
                 self.put_prev_set_next_task(cpu, prev, next);
                 return next;
             }
-            let next = self.pick_task_fair(cpu);
-            if next.is_none() && self.cx.config.balance_fair == BalanceFair::InPick {
-                self.sched_balance_newidle(cpu);
-                if self.sched.cfs[CfsRqId::root(cpu)].h_nr_queued != 0 {
-                    continue;
+            let mut next = None;
+            if !self.sched.scx_switched_all() {
+                next = self.pick_task_fair(cpu);
+                if next.is_none() && self.cx.config.balance_fair == BalanceFair::InPick {
+                    self.sched_balance_newidle(cpu);
+                    if self.sched.cfs[CfsRqId::root(cpu)].h_nr_queued != 0 {
+                        continue;
+                    }
                 }
+            }
+            if next.is_none() && self.sched.scx_enabled() {
+                next = self.pick_task_scx(cpu);
             }
             let next = next.unwrap_or_else(|| {
                 self.sched.record_pick(cpu, TaskId::IDLE, PickRule::Idle, &mut self.cx);
+                self.pick_task_idle(cpu);
                 TaskId::IDLE
             });
             self.put_prev_set_next_task(cpu, prev, next);
             return next;
+        }
+    }
+
+    /// `prev_balance()`: from prev's class down, until one says that something is runnable.
+    fn prev_balance(&mut self, cpu: CpuId, prev: TaskId) {
+        let prev_class = self.sched.tasks[prev].class;
+        if self.sched.scx_enabled() {
+            self.sched.scx_balance_begins(cpu);
+        }
+        if prev_class == Class::Stop && self.sched.rq[cpu].stop_queued {
+            return;
+        }
+        if prev_class >= Class::Deadline && self.balance_dl(cpu, prev) {
+            return;
+        }
+        if prev_class >= Class::Rt && self.balance_rt(cpu, prev) {
+            return;
+        }
+        let fair = prev_class >= Class::Fair && !self.sched.scx_switched_all();
+        if fair && self.sched.balance_fair_looks(cpu, &self.cx) {
+            self.sched_balance_newidle(cpu);
+        }
+        if self.sched.scx_enabled() {
+            let found = fair && self.sched.cfs[CfsRqId::root(cpu)].h_nr_queued != 0;
+            self.balance_scx(cpu, prev, found);
+        }
+    }
+
+    /// `server_pick_task` of the DEADLINE server.
+    fn pick_task_of_server(&mut self, cpu: CpuId) -> Option<TaskId> {
+        if self.sched.scx_has_server() { self.pick_task_scx(cpu) } else { self.pick_task_fair(cpu) }
+    }
+
+    /// `pick_task_idle()`.
+    fn pick_task_idle(&mut self, cpu: CpuId) {
+        if self.sched.scx_enabled() && self.sched.rq[cpu].curr.is_idle() {
+            self.scx_update_idle(cpu, true, false);
         }
     }
 
@@ -643,13 +692,15 @@ impl Kernel {
             Class::Rt => self.put_prev_task_rt(cpu, prev, next),
             Class::Stop => {}
             Class::Idle => self.put_prev_task_idle(cpu),
+            Class::Ext => self.put_prev_task_scx(cpu, prev, Some(next)),
             Class::Deadline => self.put_prev_task_dl(cpu, prev),
         }
         match self.sched.tasks[next].class {
             Class::Fair => self.set_next_task_fair(cpu, next, true),
             Class::Rt => self.sched.set_next_task_rt(cpu, prev, next),
             Class::Stop => {}
-            Class::Idle => self.sched.set_next_task_idle(cpu, &mut self.cpuidle, &self.cx),
+            Class::Idle => self.set_next_task_idle(cpu),
+            Class::Ext => self.set_next_task_scx(cpu, next),
             Class::Deadline => self.set_next_task_dl(cpu, prev, next),
         }
     }
@@ -661,6 +712,7 @@ impl Kernel {
             Class::Rt => self.task_tick_rt(cpu, curr),
             Class::Deadline => self.task_tick_dl(cpu),
             Class::Idle => self.task_tick_idle(cpu),
+            Class::Ext => self.task_tick_scx(cpu, curr),
             Class::Stop => {}
         }
     }
@@ -690,7 +742,8 @@ impl Kernel {
             }
             None => {
                 let all = self.cx.platform.device_tree.all_cpus();
-                (Policy::Normal, 0, 120, Class::Fair, all, CpuId(0), self.sched.base_slice, false)
+                let class = self.scx_class_of(Policy::Normal);
+                (Policy::Normal, 0, 120, class, all, CpuId(0), self.sched.base_slice, false)
             }
         };
         // A copy of the parent's also where its policy has another weight now (RT).
@@ -764,6 +817,9 @@ impl Kernel {
         self.sync.reserve(self.sched.tasks.len());
         if parent.is_some() && class == Class::Fair {
             self.forked(se);
+        }
+        if self.sched.scx_enabled() {
+            self.scx_fork(id);
         }
         id
     }

@@ -7,8 +7,7 @@ use crate::{Context, Cpuidle, Kernel, Scheduler};
 use schedtwin_types::{CpuId, Ns};
 
 impl Scheduler {
-    /// `set_next_task_idle()`.
-    pub(crate) fn set_next_task_idle(&mut self, cpu: CpuId, cpuidle: &mut Cpuidle, cx: &Context) {
+    fn install_idle_task(&mut self, cpu: CpuId, cpuidle: &mut Cpuidle, cx: &Context) {
         if cx.keeps_idle_core() {
             self.count_idle(cpu);
         }
@@ -43,12 +42,23 @@ impl Scheduler {
 }
 
 impl Kernel {
+    /// `set_next_task_idle()`.
+    pub(crate) fn set_next_task_idle(&mut self, cpu: CpuId) {
+        if self.sched.scx_enabled() {
+            self.scx_update_idle(cpu, true, true);
+        }
+        self.sched.install_idle_task(cpu, &mut self.cpuidle, &self.cx);
+    }
+
     /// `put_prev_task_idle()`.
     pub(crate) fn put_prev_task_idle(&mut self, cpu: CpuId) {
         if self.cx.keeps_idle_core() {
             self.sched.count_busy(cpu);
         }
         self.fair_server_idle_ends(cpu);
+        if self.sched.scx_enabled() {
+            self.scx_update_idle(cpu, false, true);
+        }
         self.sched.idle_ends_by_switch(cpu, &self.cx);
         let idle = self.cpuidle.cpu_mut(cpu);
         idle.idle_time += self.cx.now - idle.idle_since;

@@ -7,6 +7,7 @@ mod boot;
 pub mod core;
 pub mod deadline;
 pub mod demand;
+pub mod ext;
 pub mod fair;
 pub mod fair_server;
 pub mod hrtick;
@@ -218,6 +219,8 @@ pub struct CfsRq {
 pub enum Class {
     /// The idle task.
     Idle,
+    /// sched_ext: the tasks of a scheduler that is loaded.
+    Ext,
     /// Fair: `SCHED_NORMAL`, `SCHED_BATCH`, `SCHED_IDLE`.
     Fair,
     /// `SCHED_FIFO`, `SCHED_RR`.

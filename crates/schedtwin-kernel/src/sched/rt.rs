@@ -283,7 +283,7 @@ impl Scheduler {
         let rt_task = match self.tasks[curr].class {
             Class::Rt | Class::Stop => true,
             Class::Deadline => cx.config.rt_task == RtTask::OrDeadline,
-            Class::Fair | Class::Idle => false,
+            Class::Fair | Class::Ext | Class::Idle => false,
         };
         let occupied =
             rt_task && (self.tasks[curr].nr_cpus_allowed < 2 || self.tasks[curr].prio <= prio);

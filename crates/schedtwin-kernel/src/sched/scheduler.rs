@@ -5,6 +5,7 @@ use super::Class;
 use super::demand::need::Needs;
 use super::demand::signal::StaleDemands;
 use super::demand::uclamp::UclampKey;
+use super::ext::Ext;
 use super::fair::group::TaskGroup;
 use super::fair::sched_cache::CacheAffinity;
 use super::nohz::Nohz;
@@ -34,6 +35,8 @@ pub struct Scheduler {
     pub(super) cfs_bandwidth_used: bool,
     /// There are groups, and the tasks of all compete in one timeline of each CPU.
     pub(super) flat_groups: bool,
+    /// sched_ext with its scheduler loaded.
+    pub(super) ext: Option<Box<Ext>>,
     /// The preferences of processes among several last-level caches (`sched_cache_active`).
     pub(super) sched_cache: Option<Box<CacheAffinity>>,
     /// The static key `sched_uclamp_used`: somebody has used a clamp, so clamps are accounted.
@@ -62,6 +65,8 @@ pub struct Scheduler {
     pub(super) needs: Needs,
     /// The tunables of CFS, scaled by the number of CPUs.
     pub(super) cfs_tunables: CfsTunables,
+    /// The class as it was when its scheduler was unloaded.
+    pub(super) ext_unloaded: Option<Box<Ext>>,
 }
 
 /// The state of the scheduler that other subsystems read.

@@ -44,7 +44,9 @@ impl Kernel {
         let (class, prio) = match attr.policy {
             Policy::Deadline => (Class::Deadline, DL_PRIO),
             Policy::Fifo | Policy::Rr => (Class::Rt, 99 - attr.rt_priority as i32),
-            Policy::Normal | Policy::Batch | Policy::Idle => (Class::Fair, 120 + attr.nice as i32),
+            policy @ (Policy::Normal | Policy::Batch | Policy::Idle) => {
+                (self.scx_class_of(policy), 120 + attr.nice as i32)
+            }
         };
         if self.sched.nothing_changes(task, &attr, prio, &self.cx) {
             return Ok(());
@@ -60,12 +62,13 @@ impl Kernel {
         // __setscheduler_params(): policies above the fair ones leave nice value and slice as they are.
         let t = &mut self.sched.tasks[task];
         t.policy = attr.policy;
-        if class == Class::Fair {
+        let is_normal = matches!(class, Class::Fair | Class::Ext);
+        if is_normal {
             t.nice = attr.nice;
         }
         let nice = t.nice;
         let se = t.se;
-        if class == Class::Fair {
+        if is_normal {
             let entity = &mut self.sched.se[se];
             entity.custom_slice = attr.slice != 0;
             entity.slice = match attr.slice {
@@ -87,6 +90,11 @@ impl Kernel {
         t.class = class;
         t.prio = prio;
         self.sched.setscheduler_uclamp(task, &attr, uclamp_accepted, uclamp_min, &self.cx);
+        match (old_class == Class::Ext, class == Class::Ext) {
+            (false, true) => self.scx_enable_task(task, true),
+            (true, true) => self.scx_reweight_task(task),
+            _ => {}
+        }
 
         let head = if old_prio < prio { ENQUEUE_HEAD } else { stays };
         self.enqueue_task(cpu, task, ENQUEUE_RESTORE | moves | ENQUEUE_NOCLOCK | head);
@@ -101,6 +109,7 @@ impl Kernel {
             Class::Fair => self.put_prev_task_fair(cpu, task),
             Class::Rt => self.put_prev_task_rt(cpu, task, task),
             Class::Deadline => self.put_prev_task_dl(cpu, task),
+            Class::Ext => self.put_prev_task_scx(cpu, task, None),
             _ => {}
         }
     }
@@ -111,6 +120,7 @@ impl Kernel {
             // Does what switched_to_rt() would do, too.
             Class::Rt => self.sched.set_next_task_rt(cpu, task, task),
             Class::Deadline => self.set_next_task_dl(cpu, task, task),
+            Class::Ext => self.set_next_task_scx(cpu, task),
             _ => {}
         }
     }
@@ -123,6 +133,7 @@ impl Kernel {
                 Class::Fair => self.switched_from_fair(task),
                 Class::Rt => self.switched_from_rt(cpu, task),
                 Class::Deadline => self.switched_from_dl(cpu, task),
+                Class::Ext => self.scx_disable_task(task),
                 Class::Idle | Class::Stop => unreachable!("no policy of a user's"),
             }
         }
@@ -131,7 +142,11 @@ impl Kernel {
                 self.switched_to_fair(task);
                 self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
             }
-            (Class::Fair | Class::Rt, Class::Deadline) => {
+            // switched_to_scx() does nothing; the class asked last has to reschedule.
+            (Class::Rt | Class::Deadline, Class::Ext) => {
+                self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
+            }
+            (Class::Fair | Class::Rt | Class::Ext, Class::Deadline) => {
                 self.sched.switched_to_dl(cpu, task, &mut self.time, &mut self.cx)
             }
             (Class::Deadline, Class::Deadline) => self.prio_changed_dl(cpu, task),
@@ -173,6 +188,9 @@ impl Kernel {
         t.cpus_mask = mask;
         t.nr_cpus_allowed = mask.weight();
         t.max_allowed_capacity = capacity;
+        if self.sched.tasks[task].class == Class::Ext {
+            self.scx_set_cpumask(task);
+        }
         self.enqueue_task(cpu, task, ENQUEUE_RESTORE | ENQUEUE_NOCLOCK | head);
         self.set_running(cpu, task);
 

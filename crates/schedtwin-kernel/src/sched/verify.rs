@@ -17,6 +17,7 @@ impl Kernel {
         }
         self.cpufreq.verify_sugov(&self.sched, &self.work);
         self.sched.verify_sched_cache();
+        self.sched.verify_scx();
         self.time.verify_broadcast(&self.sched, &self.cx);
         self.time.verify_timers(|cpu| self.cpuidle.cpu(cpu).tick.tick_stopped);
         self.rcu.verify();
@@ -105,6 +106,7 @@ impl Kernel {
 
         let all =
             queued + rq.rt.nr_running() as u32 + rq.stop_queued as u32 + rq.dl_nr_running() as u32;
+        let all = all + self.sched.scx_nr_running(cpu);
         let uncounted = rq.fair_server.is_queued() && !self.cx.fair_server_is_counted();
         let all = all - u32::from(uncounted);
         assert_eq!(rq.nr_running, all, "{cpu:?}: nr_running");
@@ -139,7 +141,8 @@ impl Kernel {
         if rq.need_resched && !rq.curr.is_idle() {
             return;
         }
-        if rq.curr.is_idle() && rq.nr_running > 0 {
+        // A scheduler of sched_ext may leave a CPU idle.
+        if rq.curr.is_idle() && rq.nr_running > self.sched.scx_nr_running(cpu) {
             // Somebody must be on the way to it: a reschedule that is pending, or an interrupt.
             let coming =
                 rq.need_resched || self.cx.platform.wires[cpu].ipi_at.iter().any(|at| *at != NEVER);

@@ -20,8 +20,11 @@ impl Kernel {
     pub(crate) fn nanosleep_until(&mut self, task: TaskId, until: Ns) {
         self.sched.set_outcome(task, Outcome::Done);
         // Real-time tasks have no slack.
-        let slack =
-            if self.sched.task(task).class == Class::Fair { self.cx.config.timer_slack } else { 0 };
+        let slack = if matches!(self.sched.task(task).class, Class::Fair | Class::Ext) {
+            self.cx.config.timer_slack
+        } else {
+            0
+        };
         let expires = until.saturating_add(slack);
         let (cpu, now) = (self.cx.this_cpu, self.cx.local_clock());
         let refused = match self.cx.config.expired_sleep {

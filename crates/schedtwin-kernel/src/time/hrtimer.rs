@@ -53,6 +53,10 @@ pub enum TimerKind {
     Source(SourceId),
     /// `hrtick`: the running task's slice is over.
     Hrtick,
+    /// `bpf_timer` of a scheduler of sched_ext.
+    ScxTimer(u32),
+    /// `scx_watchdog_workfn`.
+    ScxWatchdog,
 }
 
 /// A queued timer.
@@ -124,6 +128,11 @@ impl HrtimerBase {
             }
             None => false,
         }
+    }
+
+    /// Takes out the timers that are not wanted any more.
+    pub(crate) fn retain(&mut self, wanted: impl Fn(TimerKind) -> bool) {
+        self.queue.retain(|timer| wanted(timer.kind));
     }
 
     /// The earliest timer.

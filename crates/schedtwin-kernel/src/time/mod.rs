@@ -7,7 +7,8 @@ pub mod tick_sched;
 pub mod timer;
 pub mod timer_migration;
 
-use hrtimer::HrtimerBase;
+use crate::Context;
+use hrtimer::{HrtimerBase, TimerKind};
 use schedtwin_types::arena::PerCpu;
 use schedtwin_types::{CpuId, CpuMask};
 
@@ -48,6 +49,15 @@ impl Time {
     #[inline(always)]
     pub(crate) fn base_mut(&mut self, cpu: CpuId) -> &mut HrtimerBase {
         &mut self.timers[cpu]
+    }
+
+    /// Cancels the timers of a scheduler of sched_ext, and its watchdog.
+    pub(crate) fn cancel_scx_timers(&mut self, cx: &mut Context) {
+        for cpu in self.timers.ids() {
+            self.timers[cpu]
+                .retain(|kind| !matches!(kind, TimerKind::ScxTimer(_) | TimerKind::ScxWatchdog));
+            self.program_clock_event(cpu, cx);
+        }
     }
 
     /// Whether the CPU's own clock event is off although it may have an event.

@@ -131,8 +131,13 @@ impl Kernel {
             self.sched.cpu_signals_fact(cpu, &mut self.cx);
             self.sched.task_signals_fact(curr, &mut self.cx);
         }
-        self.sched.note_idle_at_tick(cpu);
-        self.sched.sched_balance_trigger(cpu, &mut self.cpuidle, &mut self.cx);
+        if self.sched.scx_enabled() {
+            self.sched.update_other_load_avgs(cpu, &self.cx);
+        }
+        if !self.sched.scx_switched_all() {
+            self.sched.note_idle_at_tick(cpu);
+            self.sched.sched_balance_trigger(cpu, &mut self.cpuidle, &mut self.cx);
+        }
         self.vmstat_tick(cpu);
     }
 }

@@ -41,6 +41,9 @@ impl Kernel {
             self.work.fast_switch_raised.remove(cpu);
             self.cpufreq.fast_switch_by_interrupt(cpu, &mut self.sched, &mut self.cx);
         }
+        if self.sched.scx_enabled() {
+            self.scx_irq_work_run(cpu);
+        }
         // Where the round of pushes is, its interrupt is in flight or has come.
         if self.sched.rd().rto_cpu == Some(cpu) {
             self.rto_push_irq_work(cpu);

@@ -166,7 +166,7 @@ impl Scheduler {
     /// CPU has one.
     #[inline(always)]
     pub(crate) fn sugov_demand(&self, cpu: CpuId, boost: Option<u64>, cx: &Context) -> (u64, u64) {
-        let util_cfs = self.demanded_cpu_util(cpu, None, None, cx);
+        let util_cfs = self.sugov_util(cpu, cx);
         match cx.config.effective_cpu_util {
             EffectiveCpuUtil::Passed => {
                 (self.passed_util(cpu, self.cfs[CfsRqId::root(cpu)].avg.util_avg), 0)

@@ -119,6 +119,20 @@ impl Scheduler {
         }
     }
 
+    /// The utilisation by fair tasks that `sugov_get_util()` starts from. A scheduler of sched_ext adds its target, and
+    /// where it has all tasks there are no others.
+    #[inline(always)]
+    pub(crate) fn sugov_util(&self, cpu: CpuId, cx: &Context) -> u64 {
+        if self.scx_enabled() {
+            let target = self.scx_cpuperf_target(cpu);
+            if self.scx_switched_all() {
+                return target;
+            }
+            return target + self.demanded_cpu_util(cpu, None, None, cx);
+        }
+        self.demanded_cpu_util(cpu, None, None, cx)
+    }
+
     /// Returns the fair utilisation of `cpu` that counts where each task's is clamped by itself;
     /// `None`: under max aggregation.
     pub(crate) fn summed_cpu_util(&self, cpu: CpuId, cx: &Context) -> Option<u64> {

@@ -49,6 +49,7 @@ impl Kernel {
                     level = self.sched.se[se].parent;
                 }
             }
+            Class::Ext => self.update_curr_scx(cpu),
             Class::Rt => self.update_curr_rt(cpu),
             Class::Deadline => self.update_curr_dl(cpu),
             Class::Stop => {}

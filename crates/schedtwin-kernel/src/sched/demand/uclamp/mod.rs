@@ -356,7 +356,7 @@ impl Scheduler {
 
     /// `sched_class.uclamp_enabled`.
     fn has_uclamp(&self, task: TaskId) -> bool {
-        matches!(self.tasks[task].class, Class::Fair | Class::Rt)
+        matches!(self.tasks[task].class, Class::Fair | Class::Rt | Class::Ext)
     }
 
     fn change_uclamp(&mut self, cpu: CpuId, change: impl FnOnce(&mut RqClamps)) {

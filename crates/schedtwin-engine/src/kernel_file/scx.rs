@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Schedulers of sched_ext: `scx=PATH`, and what their loaders would set.
+//!
+//! | spelled | means |
+//! |---|---|
+//! | `scx=simple`, `scx=fifo` | the built-in scheduler with one queue: fairly by weight, or in turn |
+//! | `scx=random` | a built-in one that does everything that a scheduler may, at random: for tests |
+//! | `scx=PATH/NAME.bpf.c`, `scx=PATH/NAME.bpf.c@REVISION` | C, as it lies there or in a revision of its git repository |
+//! | `scx.slice_us=N` | the slice that its loader sets, by whichever name the scheduler has for it |
+//! | `scx.rodata.NAME=N` | any variable outside of functions, before the scheduler is loaded |
+//! | `scx.timeout_ms=N` | the watchdog's time, in the place of the scheduler's own |
+//! | `scx.op_ns=N` | what each callback costs |
+//! | `scx.flags=N` | `SCX_OPS_*`, in the place of the scheduler's own |
+//!
+//! These are no settings of a kernel file: the scheduler stands behind the policy interface.
+
+use super::KernelFile;
+use super::own::{WITH_EXT, no_sched_ext};
+use super::tree::TreeCode;
+use schedtwin_input::{Diagnostics, Location, Setting, Word, did_you_mean};
+use schedtwin_kernel::policy::{ExtScheduler, Random, Simple};
+use schedtwin_tree::{ExtCode, ExtSetting, Tree};
+
+/// How a scheduler is asked for, and how its settings begin.
+const SCX: &str = "scx";
+const PREFIX: &str = "scx.";
+const RODATA: &str = "rodata.";
+
+type MakeScheduler = fn() -> Box<dyn ExtScheduler>;
+
+/// The built-in schedulers.
+const BUILT_IN: [(&str, MakeScheduler); 3] = [
+    ("simple", || Box::new(Simple::new(false))),
+    ("fifo", || Box::new(Simple::new(true))),
+    ("random", || Box::<Random>::default()),
+];
+
+/// Whether a policy of this name is one of the built-in schedulers, which are as much of a kernel as its settings.
+pub(crate) fn is_built_in(policy: &str) -> bool {
+    let name = policy.strip_prefix("scx ");
+    name.is_some_and(|name| BUILT_IN.iter().any(|(known, _)| *known == name))
+}
+
+/// The scheduler that a kernel is asked to load.
+#[derive(Default)]
+pub(super) struct ScxRequest {
+    scheduler: Option<Word>,
+    settings: Vec<(ExtSetting, Location)>,
+}
+
+impl ScxRequest {
+    /// Takes what is about sched_ext out of the settings; the others remain.
+    pub(super) fn take(
+        settings: Vec<Setting>,
+        faults: &mut Diagnostics,
+    ) -> (ScxRequest, Vec<Setting>) {
+        let (mut asked, mut others) = (ScxRequest::default(), Vec::new());
+        for setting in settings {
+            if setting.key.text == SCX {
+                asked.scheduler = Some(setting.value);
+            } else if let Some(name) = setting.key.text.strip_prefix(PREFIX) {
+                match parse(name, &setting) {
+                    Ok(parsed) => asked.settings.push((parsed, setting.key.at)),
+                    Err((at, message, help)) => faults.push_at(at, message, Some(help)),
+                }
+            } else {
+                others.push(setting);
+            }
+        }
+        if asked.scheduler.is_none()
+            && let Some((_, at)) = asked.settings.first()
+        {
+            let help = "scx=PATH/NAME.bpf.c names it, before its settings";
+            faults.push_at(at, "which scheduler is not said", Some(help.into()));
+        }
+        (asked, others)
+    }
+
+    /// Loads the scheduler into the kernel.
+    pub(super) fn put_into(self, mut kernel: KernelFile) -> Result<KernelFile, Diagnostics> {
+        let Some(word) = self.scheduler.clone() else { return Ok(kernel) };
+        if let Some(message) = no_sched_ext(&kernel.config) {
+            let mut faults = Diagnostics::new();
+            faults.push_at(&word.at, message, Some(WITH_EXT.into()));
+            return Err(faults);
+        }
+        if let Some((name, make)) = BUILT_IN.into_iter().find(|(name, _)| *name == word.text) {
+            let mut faults = Diagnostics::new();
+            for (_, at) in &self.settings {
+                let help = "schedulers in C have some";
+                faults.push_at(at, format!("`{name}` has no settings"), Some(help.into()));
+            }
+            if !faults.is_empty() {
+                return Err(faults);
+            }
+            kernel.policies = kernel.policies.with_ext_scheduler(&format!("scx {name}"), make);
+            return Ok(kernel);
+        }
+        let code = self.compile(&word, kernel.config.hz.into())?;
+        kernel.code.push(TreeCode { name: code.name().to_string(), hash: code.hash() });
+        let name = code.name().to_string();
+        kernel.policies = kernel.policies.with_ext_scheduler(&name, move || code.scheduler());
+        Ok(kernel)
+    }
+
+    fn compile(self, word: &Word, hz: u64) -> Result<ExtCode, Diagnostics> {
+        let (path, revision) = match word.text.split_once(".c@") {
+            Some((stem, revision)) => (format!("{stem}.c"), format!("@{revision}")),
+            None => (word.text.clone(), String::new()),
+        };
+        if !path.ends_with(".c") {
+            let mut faults = Diagnostics::new();
+            let known = || BUILT_IN.into_iter().map(|(name, _)| name);
+            let names: Vec<&str> = known().collect();
+            let help = did_you_mean(&path, known()).map_or_else(
+                || format!("built in are {}; C is a path that ends in .bpf.c", names.join(", ")),
+                |near| format!("did you mean `{near}`?"),
+            );
+            faults.push_at(&word.at, format!("there is no scheduler `{path}`"), Some(help));
+            return Err(faults);
+        }
+        let (folder, file) = path.rsplit_once('/').unwrap_or((".", &path));
+        let folder = if folder.is_empty() { "/" } else { folder };
+        let tree =
+            Tree::find(&format!("{folder}{revision}")).map_err(|fault| fault.at(&word.at))?;
+        let code = ExtCode::build(&tree, file, hz).map_err(|fault| fault.at(&word.at))?;
+        let mut faults = Diagnostics::new();
+        let mut with = code;
+        for (setting, at) in &self.settings {
+            match with.clone().with(setting) {
+                Ok(code) => with = code,
+                Err(fault) => faults.0.extend(fault.at(at).0),
+            }
+        }
+        if faults.is_empty() { Ok(with) } else { Err(faults) }
+    }
+}
+
+type ParseFault<'a> = (&'a Location, String, String);
+
+fn parse<'a>(name: &str, setting: &'a Setting) -> Result<ExtSetting, ParseFault<'a>> {
+    let value = setting.value.text.replace('_', "");
+    let number: i64 = match value.as_str() {
+        "true" => 1,
+        "false" => 0,
+        text => text.parse().map_err(|_| {
+            let help = "a whole number, true or false".to_string();
+            (&setting.value.at, format!("`{}` is no number", setting.value.text), help)
+        })?,
+    };
+    let positive = |most: i64| match (0..=most).contains(&number) {
+        true => Ok(number as u64),
+        false => {
+            let message = format!("`{}` is {number}", setting.key.text);
+            Err((&setting.value.at, message, format!("it is between 0 and {most}")))
+        }
+    };
+    match (name, name.strip_prefix(RODATA)) {
+        (_, Some(variable)) => Ok(ExtSetting::Variable(variable.to_string(), number)),
+        ("slice_us", _) => Ok(ExtSetting::SliceUs(positive(100_000_000)?)),
+        ("timeout_ms", _) => Ok(ExtSetting::TimeoutMs(positive(30_000)? as u32)),
+        ("flags", _) => Ok(ExtSetting::Flags(positive(0xffff)?)),
+        ("op_ns", _) => Ok(ExtSetting::OpNs(positive(1_000_000)?)),
+        _ => {
+            let known = ["slice_us", "timeout_ms", "op_ns", "flags", "rodata.NAME"];
+            let help = match did_you_mean(name, known) {
+                Some(near) => format!("did you mean `scx.{near}`?"),
+                None => format!("there are scx.{}", known.join(", scx.")),
+            };
+            Err((&setting.key.at, format!("there is no setting `scx.{name}`"), help))
+        }
+    }
+}

@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Schedulers of sched_ext: in the place of the fair class, in Rust and in C, verified after each event.
+//!
+//! Tests with C are skipped by name where there is no compiler, those with the kernel's schedulers where
+//! `SCHEDTWIN_KERNEL_TREE_7_3` names no tree that has `tools/sched_ext`.
+
+use schedtwin_engine::kernel_file::KernelFile;
+use schedtwin_engine::policy::*;
+use schedtwin_engine::result::{RunResult, SCX_ENDED};
+use schedtwin_engine::twin::{Observer, Twin};
+use schedtwin_engine::{RunOptions, Scenario};
+use schedtwin_types::{CpuId, DecisionRecord, Fact, FactKind, Ns, PowerSource, TaskId};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+const MS: Ns = 1_000_000;
+const SECOND: Ns = 1000 * MS;
+
+fn load(spec: &str) -> KernelFile {
+    KernelFile::load(spec).unwrap_or_else(|faults| panic!("{spec}: {faults}"))
+}
+
+fn scenario(machine: &str, workload: &str, kernel: KernelFile) -> Scenario {
+    Scenario::with_kernel(machine, kernel, workload, Some(SECOND)).unwrap()
+}
+
+/// Runs with every sum verified after every event.
+fn verified(machine: &str, workload: &str, kernel: KernelFile) -> RunResult {
+    let options = RunOptions { verify: true, ..RunOptions::default() };
+    scenario(machine, workload, kernel).run(3, options).unwrap()
+}
+
+fn run(machine: &str, workload: &str, kernel: &str) -> RunResult {
+    scenario(machine, workload, load(kernel)).run(3, RunOptions::default()).unwrap()
+}
+
+fn metric(result: &RunResult, name: &str, label: &str) -> f64 {
+    let found = result.metrics.iter().find(|m| {
+        m.name == name && (label.is_empty() || m.labels.iter().any(|(_, value)| value == label))
+    });
+    found.and_then(|m| m.value).unwrap_or_else(|| panic!("no {name} {label}"))
+}
+
+/// An rt-app file of the test of that name.
+fn workload(name: &str, tasks: &str) -> String {
+    let text = format!(
+        r#"{{ "global": {{ "duration": 1, "calibration": "largest" }}, "tasks": {{ {tasks} }} }}"#
+    );
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.json"));
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_string()
+}
+
+// ---- built-in schedulers -----------------------------------------------------------------------------------------
+
+#[test]
+fn built_in_schedulers_run_on_all_kinds_of_machines() {
+    for kernel in ["linux-7.3", "linux-6.12"] {
+        for scheduler in ["simple", "fifo", "random"] {
+            for (machine, workload) in [
+                ("pixel6", "ui-phone"),
+                ("uniform8", "periodic"),
+                ("i5-10600k", "ui-phone"),
+                ("juno-r2", "ui-phone"),
+            ] {
+                let spec = format!("{kernel}:scx={scheduler}");
+                let result = verified(machine, workload, load(&spec));
+                assert_eq!(metric(&result, "scx_errors", ""), 0.0, "{spec}: {:?}", result.notices);
+                assert!(metric(&result, "scx_ops", "") > 50.0, "{spec} {machine}");
+            }
+        }
+    }
+}
+
+/// What a clone in the middle of a run does is what the run does.
+fn continues_as_a_clone(spec: &str) {
+    let scenario = scenario("pixel6", "ui-phone", load(spec));
+    let mut twin: Twin = scenario.twin(5);
+    let mut clone = None;
+    while twin.step(&mut ()) {
+        if twin.events() == 4000 {
+            clone = Some(twin.clone());
+        }
+    }
+    let mut clone = clone.expect("there are more events");
+    while clone.step(&mut ()) {}
+    assert_eq!(clone.digest(), twin.digest(), "{spec}");
+}
+
+#[test]
+fn a_clone_continues_like_the_original() {
+    for scheduler in ["simple", "random"] {
+        continues_as_a_clone(&format!("linux-7.3:scx={scheduler}"));
+    }
+}
+
+// ---- what happens when -------------------------------------------------------------------------------------------
+
+/// Notes the switches of CPU 0.
+#[derive(Default)]
+struct Switches(Vec<(Ns, TaskId)>);
+
+impl Observer for Switches {
+    const DECISIONS: bool = false;
+    fn task(&mut self, _: TaskId, _: &str, _: i32) {}
+    fn fact(&mut self, fact: &Fact) {
+        if let FactKind::Switch { next, .. } = fact.kind
+            && fact.cpu == CpuId(0)
+        {
+            self.0.push((fact.at, next));
+        }
+    }
+    fn decision(&mut self, _: DecisionRecord) {}
+    fn power(&mut self, _: Ns, _: PowerSource, _: u64) {}
+    fn settled(&mut self, _: Ns) {}
+}
+
+/// Tasks that always run, on one CPU, with these nice values.
+fn hogs(name: &str, nice: &[i32]) -> String {
+    let hog = |(at, nice): (usize, &i32)| {
+        format!(
+            r#""hog{at}": {{ "cpus": [0], "priority": {nice}, "loop": -1, "phases": {{ "all": {{ "run": 1000 }} }} }}"#
+        )
+    };
+    let all: Vec<String> = nice.iter().enumerate().map(hog).collect();
+    workload(name, &all.join(", "))
+}
+
+#[test]
+fn slices_end_with_the_first_tick_after_20_ms() {
+    for kernel in ["linux-6.12", "linux-7.3"] {
+        let scenario =
+            scenario("uniform8", &hogs("slices", &[0, 0]), load(&format!("{kernel}:scx=simple")));
+        let mut twin: Twin = scenario.twin(1);
+        let mut seen = Switches::default();
+        while twin.step(&mut seen) {}
+        // From when both run: HZ is 250, so pieces are five or six ticks.
+        let pieces: Vec<Ns> =
+            seen.0.windows(2).map(|pair| pair[1].0 - pair[0].0).skip(12).collect();
+        let long = pieces.iter().filter(|piece| **piece > 19 * MS).count();
+        assert!(long >= 30, "{kernel}: {pieces:?}");
+        // The run's end cuts the last one.
+        let whole = &pieces[..pieces.len() - 3];
+        for piece in whole.iter().filter(|piece| **piece > 5 * MS) {
+            assert!((23 * MS..=25 * MS).contains(piece), "{kernel}: {piece} of {pieces:?}");
+        }
+    }
+}
+
+#[test]
+fn virtual_time_divides_by_weight() {
+    // While one runs the other two wait, and the queue has something to choose from: of two tasks the one that waits is
+    // always next.
+    let result = run("uniform8", &hogs("weights", &[0, 0, 5]), "linux-7.3:scx=simple");
+    let time = |name: &str| {
+        let task = result.tasks.iter().find(|task| task.name.starts_with(name));
+        task.expect("it ran").cpu_time_ns as f64
+    };
+    // nice 5 has weight 335, which is 33 of 100.
+    let ratio = time("hog0") / time("hog2");
+    assert!((2.5..3.6).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn real_time_tasks_leave_the_class_a_twentieth_in_7_3() {
+    let rt = r#""rt": { "policy": "SCHED_FIFO", "priority": 50, "cpus": [0], "loop": -1, "phases": { "all": { "run": 1000 } } }"#;
+    let normal = r#""normal": { "cpus": [0], "loop": -1, "phases": { "all": { "run": 1000 } } }"#;
+    let both = workload("starve", &format!("{rt}, {normal}"));
+    let share = |kernel: &str| {
+        let scenario =
+            Scenario::with_kernel("uniform8", load(kernel), &both, Some(5 * SECOND)).unwrap();
+        let result = scenario.run(1, RunOptions::default()).unwrap();
+        let task = result.tasks.iter().find(|task| task.name.starts_with("normal"));
+        task.map_or(0.0, |task| task.cpu_time_ns as f64 / result.simulated_ns as f64)
+    };
+    let newer = share("linux-7.3:scx=simple");
+    assert!((0.03..0.07).contains(&newer), "{newer}");
+    assert!(share("linux-6.12:scx=simple,rt_runtime_us=-1") < 0.01, "6.12 has no server for it");
+}
+
+/// Writes down its callbacks.
+#[derive(Clone)]
+struct Log(Arc<Mutex<Vec<String>>>);
+
+impl Log {
+    fn add(&self, scx: &Kfuncs, task: TaskId, what: &str) {
+        if scx.task(task).nr_cpus_allowed == 2 {
+            self.0.lock().unwrap().push(what.to_string());
+        }
+    }
+}
+
+impl ExtScheduler for Log {
+    fn select_cpu(&mut self, scx: &mut Kfuncs, task: TaskId, prev: CpuId, _: u64) -> i32 {
+        self.add(scx, task, "select_cpu");
+        prev.0.into()
+    }
+    fn enqueue(&mut self, scx: &mut Kfuncs, task: TaskId, enq_flags: u64) {
+        self.add(scx, task, &format!("enqueue {enq_flags:#x}"));
+        scx.dsq_insert(task, 9, 1_000_000, enq_flags);
+    }
+    fn dequeue(&mut self, scx: &mut Kfuncs, task: TaskId, deq_flags: u64) {
+        self.add(scx, task, &format!("dequeue {deq_flags:#x}"));
+    }
+    fn dispatch(&mut self, scx: &mut Kfuncs, _: CpuId, prev: Option<TaskId>) {
+        if let Some(prev) = prev {
+            let queued = if scx.task(prev).queued { "queued" } else { "gone" };
+            self.add(scx, prev, &format!("dispatch, prev {queued}"));
+        }
+        scx.dsq_move_to_local(9, 0);
+    }
+    fn runnable(&mut self, scx: &mut Kfuncs, task: TaskId, _: u64) {
+        self.add(scx, task, "runnable");
+    }
+    fn running(&mut self, scx: &mut Kfuncs, task: TaskId) {
+        self.add(scx, task, "running");
+    }
+    fn stopping(&mut self, scx: &mut Kfuncs, task: TaskId, runnable: bool) {
+        self.add(scx, task, &format!("stopping {runnable}"));
+    }
+    fn quiescent(&mut self, scx: &mut Kfuncs, task: TaskId, deq_flags: u64) {
+        self.add(scx, task, &format!("quiescent {deq_flags:#x}"));
+    }
+    fn init_task(&mut self, _: &mut Kfuncs, _: TaskId, fork: bool) -> i32 {
+        self.0.lock().unwrap().push(format!("init_task {fork}"));
+        0
+    }
+    fn init(&mut self, scx: &mut Kfuncs) -> i32 {
+        scx.create_dsq(9)
+    }
+}
+
+#[test]
+fn callbacks_come_in_the_kernel_s_order() {
+    let sleeper = workload(
+        "order",
+        r#""sleeper": { "cpus": [0, 1], "loop": 3, "phases": { "all": { "run": 500, "sleep": 3000 } } }"#,
+    );
+    for (kernel, dequeue) in [("linux-7.3", &["dequeue 0x0"][..]), ("linux-6.12", &[])] {
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let of_run = Log(log.clone());
+        let kernel = load(kernel).with_ext_scheduler("log", move || of_run.clone()).unwrap();
+        verified("uniform8", &sleeper, kernel);
+        let log = log.lock().unwrap();
+        let from = log.iter().rposition(|what| what == "select_cpu").expect("it woke up");
+        let mut expected = vec!["select_cpu", "runnable", "enqueue 0x100001"];
+        expected.extend(dequeue);
+        expected.extend(["running", "stopping false", "quiescent 0x1", "dispatch, prev gone"]);
+        let wakeup: Vec<&str> = log[from..].iter().map(String::as_str).collect();
+        assert_eq!(wakeup[..expected.len()], expected, "{log:?}");
+        assert!(log.iter().any(|what| what == "init_task true"), "forks: {log:?}");
+    }
+}
+
+/// Asks for a performance, and nothing else.
+#[derive(Clone)]
+struct Perf(u32);
+
+impl ExtScheduler for Perf {
+    fn init(&mut self, scx: &mut Kfuncs) -> i32 {
+        for cpu in 0..scx.nr_cpu_ids() {
+            scx.cpuperf_set(cpu as i32, self.0);
+        }
+        0
+    }
+}
+
+#[test]
+fn schedutil_asks_for_the_scheduler_s_target() {
+    let power = |perf: u32| {
+        let kernel = load("linux-7.3").with_ext_scheduler("perf", move || Perf(perf)).unwrap();
+        metric(&verified("uniform8", "periodic", kernel), "power", "")
+    };
+    let (low, high) = (power(0), power(1024));
+    assert!(low < 0.9 * high, "{low} {high}");
+}
+
+// ---- schedulers that fail ----------------------------------------------------------------------------------------
+
+/// Forgets each task after so many.
+#[derive(Clone)]
+struct Forgetful(u32);
+
+impl ExtScheduler for Forgetful {
+    fn properties(&self) -> ExtProperties {
+        ExtProperties { timeout_ms: 200, ..ExtProperties::default() }
+    }
+    fn select_cpu(&mut self, _: &mut Kfuncs, _: TaskId, prev: CpuId, _: u64) -> i32 {
+        prev.0.into()
+    }
+    fn enqueue(&mut self, scx: &mut Kfuncs, task: TaskId, enq_flags: u64) {
+        self.0 = self.0.saturating_sub(1);
+        if self.0 > 0 {
+            scx.dsq_insert(task, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags);
+        }
+    }
+}
+
+#[test]
+fn a_lost_task_ends_the_scheduler_by_the_watchdog() {
+    for kernel in ["linux-7.3", "linux-6.12"] {
+        let kernel = load(kernel).with_ext_scheduler("forgetful", || Forgetful(40)).unwrap();
+        let result = verified("pixel6", "ui-phone", kernel);
+        assert_eq!(metric(&result, "scx_errors", ""), 1.0);
+        let notice = result.notices.iter().find(|notice| notice.starts_with(SCX_ENDED));
+        let notice = notice.unwrap_or_else(|| panic!("{:?}", result.notices));
+        for word in ["forgetful", "runnable task stall", "failed to run for 0.", "(task "] {
+            assert!(notice.contains(word), "{word}: {notice}");
+        }
+        // The fair class went on.
+        assert!(result.simulated_ns >= SECOND);
+    }
+}
+
+/// Breaks a rule.
+#[derive(Clone)]
+struct Wrong(u32);
+
+impl ExtScheduler for Wrong {
+    fn enqueue(&mut self, scx: &mut Kfuncs, task: TaskId, enq_flags: u64) {
+        match self.0 {
+            0 => drop(scx.dsq_insert(task, 77, 0, enq_flags)),
+            1 => drop(scx.dsq_insert_vtime(task, SCX_DSQ_LOCAL, 0, 0, enq_flags)),
+            2 => {
+                scx.dsq_insert(task, SCX_DSQ_LOCAL, 0, enq_flags);
+                scx.dsq_insert(task, SCX_DSQ_LOCAL, 0, enq_flags);
+            }
+            3 => drop(scx.dsq_insert(task, SCX_DSQ_LOCAL_ON | 4000, 0, enq_flags)),
+            4 => scx.error("own words"),
+            _ => scx.kick_cpu(-1, 0),
+        }
+    }
+    fn select_cpu(&mut self, scx: &mut Kfuncs, _: TaskId, prev: CpuId, _: u64) -> i32 {
+        if self.0 == 6 { scx.nr_cpu_ids() as i32 } else { prev.0.into() }
+    }
+    fn init(&mut self, _: &mut Kfuncs) -> i32 {
+        if self.0 == 7 { -12 } else { 0 }
+    }
+}
+
+#[test]
+fn a_broken_rule_ends_the_scheduler_with_its_reason() {
+    for (which, reason) in [
+        "non-existent DSQ 0x4d",
+        "cannot use vtime ordering for built-in DSQs",
+        "already direct-dispatched",
+        "invalid CPU 4000",
+        "scx_bpf_error: own words",
+        "invalid CPU -1",
+        "from ops.select_cpu()",
+        "ops.init() failed (-12)",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let kernel = load("linux-7.3").with_ext_scheduler("wrong", move || Wrong(which as u32));
+        let result = verified("pixel6", "ui-phone", kernel.unwrap());
+        let notice = result.notices.iter().find(|notice| notice.starts_with(SCX_ENDED));
+        assert!(
+            notice.is_some_and(|notice| notice.contains(reason)),
+            "{reason}: {:?}",
+            result.notices
+        );
+    }
+}
+
+#[test]
+fn what_is_asked_wrongly_is_told() {
+    for (spec, words) in [
+        ("linux-6.6:scx=simple", &["no sched_ext", "linux-7.3"][..]),
+        ("linux-7.3:scx=simpel", &["no scheduler `simpel`", "`simple`"]),
+        ("linux-7.3:scx.slice_us=5", &["which scheduler is not said"]),
+        ("linux-7.3:scx=simple,scx.slice_ms=5", &["`scx.slice_ms`", "scx.slice_us"]),
+        ("linux-7.3:scx=simple,scx.rodata.x=5", &["`simple` has no settings"]),
+        ("linux-7.3:scx=none/such.bpf.c", &["no such folder"]),
+    ] {
+        let text = KernelFile::load(spec).unwrap_err().to_string();
+        for word in words {
+            assert!(text.contains(word), "{spec}: {text}");
+        }
+    }
+}
+
+// ---- in C --------------------------------------------------------------------------------------------------------
+
+/// Whether C can be compiled here; says what is skipped.
+fn compiles(test: &str) -> bool {
+    let cc = std::env::var("CC").unwrap_or("cc".to_string());
+    let found = std::process::Command::new(cc).arg("--version").output().is_ok();
+    if !found {
+        eprintln!("{test}: skipped, there is no C compiler");
+    }
+    found
+}
+
+fn ours(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schedulers").join(name)
+}
+
+#[test]
+fn c_decides_as_rust_does() {
+    if !compiles("c_decides_as_rust_does") {
+        return;
+    }
+    let shared = ours("shared.bpf.c");
+    for kernel in ["linux-7.3", "linux-6.12"] {
+        for (rust, setting) in [("simple", ""), ("fifo", ",scx.rodata.in_turn=true")] {
+            for (machine, workload) in [("pixel6", "ui-phone"), ("uniform8", "periodic")] {
+                let c =
+                    run(machine, workload, &format!("{kernel}:scx={}{setting}", shared.display()));
+                let rust = run(machine, workload, &format!("{kernel}:scx={rust}"));
+                assert_eq!(c.digest, rust.digest, "{kernel}{setting} {machine}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_scheduler_with_maps_timers_and_storage_runs() {
+    if !compiles("a_scheduler_with_maps_timers_and_storage_runs") {
+        return;
+    }
+    let lanes = ours("lanes.bpf.c").display().to_string();
+    for kernel in ["linux-7.3", "linux-6.12"] {
+        let spec = format!("{kernel}:scx={lanes},scx.slice_us=3000");
+        let result = verified("pixel6", "ui-phone", load(&spec));
+        assert_eq!(metric(&result, "scx_errors", ""), 0.0, "{:?}", result.notices);
+        assert!(metric(&result, "scx_dispatches", "move") > 10.0);
+        continues_as_a_clone(&spec);
+    }
+    let lost = format!("linux-7.3:scx={lanes},scx.rodata.misbehave=1,scx.timeout_ms=200");
+    let result = verified("pixel6", "ui-phone", load(&lost));
+    assert!(result.notices.iter().any(|notice| notice.contains("failed to run for")));
+    let wrong = format!("linux-7.3:scx={lanes},scx.rodata.misbehave=2");
+    let result = verified("pixel6", "ui-phone", load(&wrong));
+    assert!(result.notices.iter().any(|notice| notice.contains("invalid CPU 4000")));
+    let text = KernelFile::load(&format!("linux-7.3:scx={lanes},scx.rodata.misbehav=1"));
+    assert!(text.unwrap_err().to_string().contains("did you mean `misbehave`?"));
+}
+
+#[test]
+fn schedulers_of_the_kernel_s_tree_run() {
+    const TREE: &str = "SCHEDTWIN_KERNEL_TREE_7_3";
+    let folder = std::env::var_os(TREE).map(|tree| PathBuf::from(tree).join("tools/sched_ext"));
+    let Some(folder) = folder.filter(|folder| folder.join("scx_simple.bpf.c").is_file()) else {
+        eprintln!("schedulers_of_the_kernel_s_tree_run: skipped, set {TREE} to a tree of 7.3");
+        return;
+    };
+    if !compiles("schedulers_of_the_kernel_s_tree_run") {
+        return;
+    }
+    let spec = |name: &str| format!("linux-7.3:scx={}", folder.join(name).display());
+    for name in ["scx_simple.bpf.c", "scx_cpu0.bpf.c", "scx_central.bpf.c", "scx_sdt.bpf.c"] {
+        for (machine, workload) in [("pixel6", "ui-phone"), ("i5-10600k", "periodic")] {
+            let result = verified(machine, workload, load(&spec(name)));
+            assert_eq!(metric(&result, "scx_errors", ""), 0.0, "{name}: {:?}", result.notices);
+        }
+    }
+    let c = run("pixel6", "ui-phone", &spec("scx_simple.bpf.c"));
+    assert_eq!(c.digest, run("pixel6", "ui-phone", "linux-7.3:scx=simple").digest);
+}
+
+#[test]
+fn schedulers_of_the_scx_repository_run() {
+    const FOLDER: &str = "SCHEDTWIN_SCX";
+    let folder = std::env::var_os(FOLDER).map(PathBuf::from);
+    let Some(folder) = folder.filter(|_| compiles("schedulers_of_the_scx_repository_run")) else {
+        eprintln!("schedulers_of_the_scx_repository_run: skipped, set {FOLDER} to its scheds/rust");
+        return;
+    };
+    for name in ["bpfland", "cosmos"] {
+        let file = folder.join(format!("scx_{name}/src/bpf/main.bpf.c"));
+        // Threads share cores on one of them, and there are little and big CPUs on the other.
+        for machine in ["pixel6", "i5-10600k"] {
+            let spec = format!("linux-7.3:scx={}", file.display());
+            let result = verified(machine, "ui-phone", load(&spec));
+            assert_eq!(metric(&result, "scx_errors", ""), 0.0, "{name}: {:?}", result.notices);
+            assert!(metric(&result, "scx_ops", "") > 1000.0, "{name} {machine}");
+        }
+    }
+}

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A scheduler's life: load, the states of tasks, errors, the watchdog, unload.
+//!
+//! ```text
+//! load     init ─ init_task of every task ─ enable, set_weight, set_cpumask of those that change class ─ idle CPUs
+//! task     NONE ─ init_task ─ READY ─ enable ─ ENABLED ─ disable ─ READY ─ exit_task ─ NONE
+//! unload   each task back to its class: disable, exit_task ─ exit
+//! ```
+//!
+//! **Errors.** A scheduler that asks for what cannot be is unloaded, and so is one that does not run a task for longer than
+//! its `timeout_ms`: the watchdog looks twice in that time. The first cause counts. The work that unloads is an interrupt
+//! that the CPU sends itself; from then on the fair class has the tasks, and the run goes on.
+//!
+//! Kernel: 7.3.4 kernel/sched/ext/ext.c `scx_root_enable_workfn`, `__scx_init_task`, `scx_enable_task`, `scx_root_disable`,
+//! `scx_watchdog_workfn`, `check_rq_for_timeouts`.
+//! Differences: a scheduler is loaded at boot, before any task of the workload is there, and unloaded at one instant by
+//! the interrupt itself; in Linux a kernel thread does both, and tasks go on in a bypass meanwhile. The watchdog is a timer
+//! on CPU 0; in Linux it is a delayed work, which a kworker does.
+
+use super::dsq::Dsqs;
+use super::form::Form;
+use super::idle::{IdleCpus, IdleMasks};
+use super::{
+    DirectDispatch, Events, Ext, ExtEntity, SCX_CPUPERF_ONE, SCX_OPS_BUILTIN_IDLE_PER_NODE,
+    SCX_OPS_KEEP_BUILTIN_IDLE, SCX_OPS_SWITCH_PARTIAL, TaskState,
+};
+use crate::Kernel;
+use crate::policy::TaskChange;
+use crate::sched::core::{DEQUEUE_MOVE, DEQUEUE_SAVE, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE};
+use crate::sched::fair::scale_load_down;
+use crate::sched::{Class, OnRq};
+use crate::time::hrtimer::TimerKind;
+use schedtwin_types::{CpuId, Ns, Policy, TaskId};
+
+/// `SCX_WATCHDOG_MAX_TIMEOUT`: 30 s.
+const WATCHDOG_MAX_MS: u32 = 30_000;
+/// `SCX_DSP_DFL_MAX_BATCH`.
+const DSP_DFL_MAX_BATCH: u32 = 32;
+
+/// `enum scx_exit_kind`, as far as a run has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExitKind {
+    /// `scx_bpf_exit()`.
+    UnregBpf,
+    /// The class found a fault.
+    Error,
+    /// `scx_bpf_error()`.
+    ErrorBpf,
+    /// The watchdog: a task was runnable for too long.
+    ErrorStall,
+}
+
+impl ExitKind {
+    /// `scx_exit_reason()`.
+    pub fn reason(self) -> &'static str {
+        match self {
+            ExitKind::UnregBpf => "unregistered from BPF",
+            ExitKind::Error => "runtime error",
+            ExitKind::ErrorBpf => "scx_bpf_error",
+            ExitKind::ErrorStall => "runnable task stall",
+        }
+    }
+
+    /// `enum scx_exit_kind`'s number.
+    pub fn number(self) -> u32 {
+        match self {
+            ExitKind::UnregBpf => 65,
+            ExitKind::Error => 1024,
+            ExitKind::ErrorBpf => 1025,
+            ExitKind::ErrorStall => 1026,
+        }
+    }
+
+    /// Whether it is an error, not a wish.
+    pub fn is_error(self) -> bool {
+        self != ExitKind::UnregBpf
+    }
+}
+
+/// `struct scx_exit_info`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// Why.
+    pub kind: ExitKind,
+    /// The scheduler's own number.
+    pub code: i64,
+    /// In words.
+    pub message: String,
+    /// The task that did not run, of a stall.
+    pub task: Option<TaskId>,
+    /// When.
+    pub at: Ns,
+}
+
+/// `sched_weight_to_cgroup()`: a weight as 1 to 10000, 100 for nice 0.
+///
+/// ```
+/// use schedtwin_kernel::sched::ext::weight_to_cgroup;
+///
+/// assert_eq!([88761, 1024, 335, 15, 3].map(weight_to_cgroup), [8668, 100, 33, 1, 1]);
+/// ```
+pub fn weight_to_cgroup(weight: u64) -> u32 {
+    ((weight * 100 + 512) / 1024).clamp(1, 10_000) as u32
+}
+
+impl Kernel {
+    /// `task_should_scx()`: the class of a policy below RT.
+    pub(crate) fn scx_class_of(&self, _policy: Policy) -> Class {
+        match &self.sched.ext {
+            Some(ext) if ext.switching_all && ext.exit.is_none() => Class::Ext,
+            _ => Class::Fair,
+        }
+    }
+
+    // ---- load ---------------------------------------------------------------------------------
+
+    /// `scx_root_enable_workfn()`: loads the user's scheduler, if there is one.
+    pub(crate) fn scx_load(&mut self) {
+        let Some(properties) = self.own.ext_properties() else { return };
+        let form = Form::of(self.cx.config.sched_ext);
+        let form = form.expect("a scheduler is given to kernels with the class only");
+        let now = self.cx.now;
+        let nr_cpus = self.sched.nr_cpus();
+        let dt = &self.cx.platform.device_tree;
+        let node_of: Vec<u16> = dt.cpus.iter().map(|cpu| cpu.node).collect();
+        let nr_nodes = node_of.iter().max().map_or(1, |last| usize::from(*last) + 1);
+        let flags = properties.flags;
+        let per_node = flags & SCX_OPS_BUILTIN_IDLE_PER_NODE != 0;
+        let (llc, numa) = self.scx_selcpu_topology(form.near_first, flags);
+        let timeout_ms = match properties.timeout_ms {
+            0 => WATCHDOG_MAX_MS,
+            asked => asked,
+        };
+        let entity_count = self.sched.tasks.len();
+        self.sched.ext = Some(Box::new(Ext {
+            form,
+            flags,
+            switching_all: flags & SCX_OPS_SWITCH_PARTIAL == 0,
+            dispatch_max_batch: match properties.dispatch_max_batch {
+                0 => DSP_DFL_MAX_BATCH as usize,
+                asked => asked as usize,
+            },
+            op_cost: properties.op_cost_ns,
+            timeout: (Ns::from(timeout_ms) * 1_000_000).div_ceil(self.cx.tick_nsec),
+            dsqs: Dsqs::new(nr_cpus, nr_nodes, now),
+            tasks: vec![ExtEntity::default(); entity_count],
+            rqs: (0..nr_cpus)
+                .map(|_| super::ExtRq { cpuperf_target: SCX_CPUPERF_ONE, ..Default::default() })
+                .collect(),
+            node_of,
+            idle: IdleMasks {
+                enabled: !properties.tracks_idle || flags & SCX_OPS_KEEP_BUILTIN_IDLE != 0,
+                masks: vec![IdleCpus::default(); if per_node { nr_nodes } else { 1 }],
+                llc,
+                numa,
+            },
+            ddsp: DirectDispatch::No,
+            buf: Vec::new(),
+            nr_tasks: 0,
+            dispatch_cpu: None,
+            locked_rq: None,
+            in_select_cpu: false,
+            absent: false,
+            notices: Vec::new(),
+            timers: Vec::new(),
+            runnable_seq: 0,
+            exit: None,
+            exit_pending: false,
+            events: Events::default(),
+        }));
+        let ext = self.sched.scx_mut();
+        ext.buf.reserve(ext.dispatch_max_batch);
+        if timeout_ms > WATCHDOG_MAX_MS {
+            self.scx_error(format!("timeout_ms {timeout_ms} is above {WATCHDOG_MAX_MS}"));
+        }
+        let result = self.scx_call(None, |ops, scx| ops.init(scx));
+        if result != 0 {
+            self.scx_error(format!("ops.init() failed ({result})"));
+        }
+        self.scx_switch_in();
+        self.scx_arm_watchdog(0);
+    }
+
+    /// The tasks that are there change their class, and idle CPUs become known.
+    fn scx_switch_in(&mut self) {
+        let tasks: Vec<TaskId> = self.sched.tasks.ids().skip(1).collect();
+        for task in &tasks {
+            self.scx_init_task(*task, false);
+        }
+        for task in tasks {
+            let t = &self.sched.tasks[task];
+            if t.class != Class::Fair || self.scx_class_of(t.policy) != Class::Ext {
+                continue;
+            }
+            debug_assert!(t.on_rq == OnRq::No, "nothing runs before time begins");
+            self.switched_from_fair(task);
+            self.sched.tasks[task].class = Class::Ext;
+            self.scx_enable_task(task, true);
+        }
+        for c in 0..self.sched.nr_cpus() {
+            let cpu = CpuId(c as u16);
+            self.sched.stale_demands.mark(cpu);
+            let tells = self.sched.scx().form.tells_idle_at_load;
+            self.scx_update_idle(cpu, true, tells);
+        }
+    }
+
+    // ---- tasks --------------------------------------------------------------------------------
+
+    /// `scx_fork()`, `scx_post_fork()`: a task has been made.
+    pub(crate) fn scx_fork(&mut self, task: TaskId) {
+        let ext = self.sched.scx_mut();
+        ext.tasks.resize_with(task.index() + 1, ExtEntity::default);
+        let count = ext.tasks.len();
+        ext.rqs.ids().for_each(|cpu| {
+            let list = &mut ext.rqs[cpu].deferred_locals;
+            list.reserve(count.saturating_sub(list.len()));
+        });
+        ext.notices.reserve(count);
+        self.scx_init_task(task, true);
+        if self.sched.tasks[task].class == Class::Ext {
+            self.scx_enable_task(task, false);
+        }
+    }
+
+    /// `__scx_init_task()`.
+    fn scx_init_task(&mut self, task: TaskId, fork: bool) {
+        let result = self.scx_call(None, |ops, scx| ops.init_task(scx, task, fork));
+        if result != 0 {
+            self.scx_error(format!("ops.init_task() failed ({result}) for task {}", task.0));
+        }
+        self.sched.scx_task_mut(task).state = TaskState::Ready;
+    }
+
+    /// `scx_enable_task()`. `switches`: it comes from another class, so its CPUs are told, too.
+    pub(crate) fn scx_enable_task(&mut self, task: TaskId, switches: bool) {
+        let cpu = self.sched.tasks[task].cpu;
+        let weight = self.scx_weight(task);
+        let entity = self.sched.scx_task_mut(task);
+        entity.weight = weight;
+        entity.state = TaskState::Enabled;
+        self.scx_call(Some(cpu), |ops, scx| ops.enable(scx, task));
+        self.scx_call(Some(cpu), |ops, scx| ops.changed(scx, task, TaskChange::Weight(weight)));
+        if switches {
+            self.scx_set_cpumask(task);
+        }
+    }
+
+    fn scx_weight(&self, task: TaskId) -> u32 {
+        weight_to_cgroup(scale_load_down(self.sched.se[self.sched.tasks[task].se].load.weight))
+    }
+
+    /// `set_cpus_allowed_scx()`.
+    pub(crate) fn scx_set_cpumask(&mut self, task: TaskId) {
+        let (cpu, mask) = (self.sched.tasks[task].cpu, self.sched.tasks[task].cpus_mask);
+        self.scx_call(Some(cpu), |ops, scx| ops.changed(scx, task, TaskChange::Cpus(mask)));
+    }
+
+    /// `reweight_task_scx()`.
+    pub(crate) fn scx_reweight_task(&mut self, task: TaskId) {
+        let (cpu, weight) = (self.sched.tasks[task].cpu, self.scx_weight(task));
+        self.sched.scx_task_mut(task).weight = weight;
+        self.scx_call(Some(cpu), |ops, scx| ops.changed(scx, task, TaskChange::Weight(weight)));
+    }
+
+    /// `scx_disable_task()`: it leaves the class.
+    pub(crate) fn scx_disable_task(&mut self, task: TaskId) {
+        let cpu = self.sched.tasks[task].cpu;
+        self.sched.scx_task_mut(task).clear_direct_dispatch();
+        self.scx_call(Some(cpu), |ops, scx| ops.disable(scx, task));
+        let entity = self.sched.scx_task_mut(task);
+        (entity.state, entity.dsq_vtime, entity.slice) = (TaskState::Ready, 0, 0);
+        (entity.slice_oob, entity.reset_runnable_at) = (None, true);
+    }
+
+    /// `sched_ext_dead()`: a task has been switched from for the last time.
+    pub(crate) fn scx_task_dead(&mut self, task: TaskId) {
+        if self.sched.scx_task(task).state == TaskState::Enabled {
+            self.scx_disable_task(task);
+        }
+        self.scx_exit_task(task);
+    }
+
+    fn scx_exit_task(&mut self, task: TaskId) {
+        if std::mem::take(&mut self.sched.scx_task_mut(task).state) != TaskState::None {
+            self.scx_call(None, |ops, scx| ops.exit_task(scx, task));
+        }
+    }
+
+    // ---- the end ------------------------------------------------------------------------------
+
+    /// `scx_error()`.
+    pub(super) fn scx_error(&mut self, message: String) {
+        self.scx_exit(ExitKind::Error, 0, message, None);
+    }
+
+    /// `scx_exit()`: the first cause counts.
+    pub(super) fn scx_exit(
+        &mut self,
+        kind: ExitKind,
+        code: i64,
+        message: String,
+        task: Option<TaskId>,
+    ) {
+        let (at, this) = (self.cx.local_clock(), self.cx.this_cpu);
+        let ext = self.sched.scx_mut();
+        if ext.exit.is_none() {
+            ext.exit = Some(Exit { kind, code, message, task, at });
+            ext.exit_pending = true;
+            self.scx_raise_irq_work(this);
+        }
+    }
+
+    /// `scx_disable_workfn()`, if an exit waits for it.
+    pub(super) fn scx_disable_if_pending(&mut self) {
+        if self.sched.ext.as_ref().is_some_and(|ext| ext.exit_pending) {
+            self.scx_unload();
+        }
+    }
+
+    /// `scx_root_disable()`: all tasks go back to the fair class.
+    fn scx_unload(&mut self) {
+        let tasks: Vec<TaskId> = self.sched.tasks.ids().skip(1).collect();
+        for task in tasks {
+            if self.sched.scx_task(task).state == TaskState::Enabled {
+                self.scx_switch_out(task);
+            }
+            self.scx_exit_task(task);
+        }
+        self.scx_call(None, |ops, scx| ops.exit(scx));
+        self.time.cancel_scx_timers(&mut self.cx);
+        let mut ext = self.sched.ext.take().expect("it was loaded");
+        ext.exit_pending = false;
+        ext.account(self.cx.now);
+        self.sched.ext_unloaded = Some(ext);
+        for c in 0..self.sched.nr_cpus() {
+            let cpu = CpuId(c as u16);
+            self.sched.stale_demands.mark(cpu);
+            self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
+        }
+    }
+
+    /// A task changes to the fair class, wherever it is.
+    fn scx_switch_out(&mut self, task: TaskId) {
+        let cpu = self.sched.tasks[task].cpu;
+        let queued = self.sched.tasks[task].on_rq == OnRq::Queued;
+        let running = self.sched.rq[cpu].curr == task;
+        self.sched.update_rq_clock(cpu, &self.cx);
+        if queued {
+            self.dequeue_task(cpu, task, DEQUEUE_SAVE | DEQUEUE_MOVE);
+        }
+        if running {
+            self.put_running(cpu, task);
+        }
+        self.sched.tasks[task].class = Class::Fair;
+        if queued {
+            self.enqueue_task(cpu, task, ENQUEUE_RESTORE | DEQUEUE_MOVE | ENQUEUE_NOCLOCK);
+        }
+        if running {
+            self.set_running(cpu, task);
+        }
+        self.scx_disable_task(task);
+        self.switched_to_fair(task);
+    }
+
+    // ---- watchdog -----------------------------------------------------------------------------
+
+    fn scx_arm_watchdog(&mut self, from: Ns) {
+        let ext = self.sched.scx();
+        let half = (ext.timeout / 2).max(1) * self.cx.tick_nsec;
+        let at = from + half;
+        self.time.hrtimer_start(CpuId(0), at, at, TimerKind::ScxWatchdog, &mut self.cx);
+    }
+
+    /// `scx_watchdog_workfn()`.
+    pub(crate) fn scx_watchdog(&mut self, expires: Ns) {
+        let Some(ext) = &self.sched.ext else { return };
+        let jiffies = self.cx.jiffies();
+        let waits = |task: &TaskId| {
+            let entity = &ext.tasks[task.index()];
+            entity.runnable_seq > 0 && jiffies > entity.runnable_at + ext.timeout
+        };
+        let order =
+            |task: &TaskId| (self.sched.tasks[*task].cpu, ext.tasks[task.index()].runnable_seq);
+        let stalled = self.sched.tasks.ids().filter(waits).min_by_key(order);
+        if let Some(task) = stalled {
+            let ticks = jiffies - ext.tasks[task.index()].runnable_at;
+            let ms = ticks * self.cx.tick_nsec / 1_000_000;
+            let message =
+                format!("task {} failed to run for {}.{:03}s", task.0, ms / 1000, ms % 1000);
+            self.scx_exit(ExitKind::ErrorStall, 0, message, Some(task));
+        }
+        self.scx_arm_watchdog(expires);
+    }
+}
