@@ -22,14 +22,13 @@
 //! then, of the CPU that they were measured on.
 
 use schedtwin_input::{
-    Diagnostics, FileKind, Located, Location, Source, TableReader, TomlDocument, did_you_mean, read_source,
+    Diagnostics, FileKind, Located, Location, Source, TableReader, TomlDocument, did_you_mean,
+    read_source,
 };
-use schedtwin_kernel::rcu::RcuDescription;
-use schedtwin_kernel::softirq::Softirq;
 use schedtwin_kernel::system::{
-    Handler, RunWork, SourceDescription, SystemDescription, ThreadClass, Trigger,
+    Handler, Queue, RcuDescription, RunWork, Softirq, SourceDescription, SystemDescription,
+    ThreadClass, Trigger,
 };
-use schedtwin_kernel::work::workqueue::Queue;
 use schedtwin_machine::Machine;
 use schedtwin_types::draw::{Draws, in_range};
 use schedtwin_types::{CpuId, CpuMask, Ns};

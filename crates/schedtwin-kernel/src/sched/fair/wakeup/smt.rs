@@ -122,7 +122,7 @@ mod tests {
         };
         // One thread of each core is busy: the waker's sibling, by the scan.
         busy(&mut kernel, [true, false, true, false]);
-        kernel.sched.set_next_task_idle(CpuId(3), &mut kernel.cpuidle, &kernel.cx);
+        kernel.set_next_task_idle(CpuId(3));
         assert!(!kernel.sched.topology.shared[shared].has_idle_cores);
         let select = |kernel: &mut Kernel| {
             let mut effects = PlacementEffects::default();
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(select(&mut kernel), (CpuId(1), PlacementRule::SelectIdleSmt));
         // The second core is idle as a whole, and preferred to the sibling.
         busy(&mut kernel, [true, false, false, false]);
-        kernel.sched.set_next_task_idle(CpuId(3), &mut kernel.cpuidle, &kernel.cx);
+        kernel.set_next_task_idle(CpuId(3));
         assert!(kernel.sched.topology.shared[shared].has_idle_cores);
         assert_eq!(select(&mut kernel), (CpuId(2), PlacementRule::SelectIdleCore));
         // It is no longer idle; the search that looks for it records that.

@@ -353,7 +353,7 @@ fn caches_know_and_count_as_posted() {
                 busy[llc] += i32::from(is_idle[number]);
                 is_idle[number] = false;
             } else {
-                kernel.sched.set_next_task_idle(cpu, &mut kernel.cpuidle, &kernel.cx);
+                kernel.set_next_task_idle(cpu);
                 busy[llc] = (busy[llc] - 1).max(0);
                 is_idle[number] = true;
                 let quiet = |core: usize| (core..core + threads).all(|c| !runs[c]);
