@@ -35,7 +35,8 @@ use schedtwin_types::{CpuId, CpuMask, Ns};
 use std::sync::Arc;
 
 /// Name and text of each built-in profile.
-const BUILTIN: [(&str, &str); 4] = [
+const BUILTIN: [(&str, &str); 5] = [
+    ("board", include_str!("../profiles/board.toml")),
     ("desktop-linux", include_str!("../profiles/desktop-linux.toml")),
     ("guest-linux", include_str!("../profiles/guest-linux.toml")),
     ("phone-android", include_str!("../profiles/phone-android.toml")),

@@ -20,6 +20,8 @@ struct Seen {
     /// Name, CPU and time of each switch to a task.
     runs: Vec<(String, CpuId, Ns)>,
     ticks: Vec<(CpuId, Ns)>,
+    /// Name, CPU and time of each wakeup.
+    wakings: Vec<(String, CpuId, Ns)>,
 }
 
 impl Observer for Seen {
@@ -34,6 +36,9 @@ impl Observer for Seen {
             FactKind::Switch { next, .. } if next != TaskId::IDLE => {
                 let name = self.names[next.index()].clone();
                 self.runs.push((name, fact.cpu, fact.at));
+            }
+            FactKind::Waking { task, prev_cpu, .. } => {
+                self.wakings.push((self.names[task.index()].clone(), prev_cpu, fact.at));
             }
             FactKind::Tick => self.ticks.push((fact.cpu, fact.at)),
             _ => {}
@@ -229,6 +234,37 @@ fn a_system_is_drawn_by_its_seed() {
     };
     assert_eq!(digest(1), digest(1));
     assert_ne!(digest(1), digest(2));
+}
+
+/// The board's statistics worker comes at the same jiffies, whether it is a setting of the kernel or a source of a profile.
+#[test]
+fn the_board_s_profile_is_the_setting_of_its_kernel() {
+    // Busy CPUs, so that each jiffy has a tick.
+    let mut hogs = tempfile::Builder::new().suffix(".json").tempfile().unwrap();
+    write!(
+        hogs,
+        "{{ \"tasks\": {{ \"hog\": {{ \"instance\": 16, \"loop\": -1, \"run\": 9000 }} }} }}"
+    )
+    .unwrap();
+    let hogs = hogs.path().display().to_string();
+    let jiffies = |kernel: &str, workload: &str| {
+        let scenario = Scenario::new("rig8", kernel, workload, Some(4000 * MS)).unwrap();
+        let mut twin: Twin<FlatBoard> = scenario.twin(1);
+        let mut seen = Seen::default();
+        twin.introduce(&mut seen);
+        while twin.step(&mut seen) {}
+        let kworker = |(name, cpu, at): &(String, CpuId, Ns)| {
+            let counts = name.starts_with("kworker/") && (1500 * MS..3900 * MS).contains(at);
+            counts.then_some((at / TICK, *cpu))
+        };
+        let mut all: Vec<_> = seen.wakings.iter().filter_map(kworker).collect();
+        all.sort();
+        all
+    };
+    let of_setting = jiffies("linux-6.12:stat_interval_ms=1000", &hogs);
+    let of_profile = jiffies("linux-6.12", &format!("{hogs} --system board"));
+    assert!(of_setting.len() >= 16, "{of_setting:?}");
+    assert_eq!(of_setting, of_profile);
 }
 
 #[test]
