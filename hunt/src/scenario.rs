@@ -19,6 +19,8 @@ pub struct Texts {
     pub kernel: String,
     /// The text of an rt-app file, or a built-in workload's spelling.
     pub workload: String,
+    /// The name of the system beside it; empty: none.
+    pub system: String,
     /// The seed of the run.
     pub seed: u64,
     /// How long to simulate, ms.
@@ -80,12 +82,23 @@ impl Texts {
             false => kernel,
         };
         let duration_ms = *tape.pick(&[100, 100, 100, 100, 100, 100, 150, 200, 400, 1000]);
-        Texts { machine, kernel, workload, seed: tape.below(1 << 32), duration_ms }
+        let seed = tape.below(1 << 32);
+        // Drawn last, so that nothing before depends on it.
+        let system = if tape.percent(20) {
+            tape.mark("workload: system");
+            tape.pick(&schedtwin_engine::list_systems()).0.clone()
+        } else {
+            String::new()
+        };
+        Texts { machine, kernel, workload, system, seed, duration_ms }
     }
 
     /// Writes the files that it needs into a folder, and checks it.
     pub fn load(&self, folder: &Path) -> Result<schedtwin_engine::Scenario, Diagnostics> {
-        let [machine, workload] = self.in_folder(folder);
+        let [machine, mut workload] = self.in_folder(folder);
+        if !self.system.is_empty() {
+            workload.push_str(&format!(" --system {}", self.system));
+        }
         let duration = Some(self.duration_ms * 1_000_000);
         schedtwin_engine::Scenario::new(&machine, &self.kernel, &workload, duration)
     }
@@ -109,6 +122,9 @@ impl Texts {
             "\nkernel = '{}'\nseed = {}\nduration_ms = {}\n",
             self.kernel, self.seed, self.duration_ms
         ));
+        if !self.system.is_empty() {
+            text.push_str(&format!("system = '{}'\n", self.system));
+        }
         text.push_str(&format!("machine = '''\n{}'''\n", self.machine));
         text.push_str(&format!("workload = '''\n{}'''\n", self.workload));
         fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
@@ -134,6 +150,7 @@ impl Texts {
             machine: text_of("machine")?,
             kernel: text_of("kernel")?,
             workload: text_of("workload")?,
+            system: text_of("system").unwrap_or_default(),
             seed: number_of("seed")?,
             duration_ms: number_of("duration_ms")?,
         })

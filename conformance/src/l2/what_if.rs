@@ -76,7 +76,7 @@ pub struct Pair {
 
 /// Reads `pairs.toml` of a folder.
 pub fn pairs_in(folder: &Path) -> Result<Vec<Pair>, Diagnostics> {
-    let source = read_source(&folder.join("pairs.toml"))?;
+    let source = read_source(folder.join("pairs.toml"))?;
     parse(&source, folder)
 }
 

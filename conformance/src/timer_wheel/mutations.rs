@@ -6,7 +6,8 @@ use crate::l0::mutate::{Mutation, m};
 const WHEEL: &str = "time/timer/wheel.rs";
 const BASES: &str = "time/timer/bases.rs";
 
-/// Mutations of the wheel, and of bases with a hierarchy.
+/// Mutations of the wheel, and of bases with a hierarchy. What is not here: equal times at a comparison whose two
+/// outcomes are the same, and the events that are fetched for another CPU within a tick, which no operation asks for.
 pub const TIMER_WHEEL: &[Mutation] = &[
     m(WHEEL, "(LVL_SIZE - 1) << ((level", "LVL_SIZE << ((level"),
     m(WHEEL, "(expires >> shift).wrapping_add(1)", "(expires >> shift).wrapping_add(0)"),
@@ -18,12 +19,6 @@ pub const TIMER_WHEEL: &[Mutation] = &[
     m(WHEEL, "rem < hz / 4 && !force_up", "rem <= hz / 4 && !force_up"),
     m(WHEEL, "&& !force_up", ""),
     m(WHEEL, "if time_before(jiffies, rounded)", "if !time_before(rounded, jiffies)"),
-    m(WHEEL, "if !time_before(self.clk, basej)", "if time_before(basej, self.clk)"),
-    m(
-        WHEEL,
-        "if time_before(basej, self.next_expiry) {",
-        "if !time_before(self.next_expiry, basej) {",
-    ),
     m(
         WHEEL,
         "let sooner = time_before(bucket_expiry, self.next_expiry)",
@@ -44,11 +39,6 @@ pub const TIMER_WHEEL: &[Mutation] = &[
         "if clk & LVL_CLK_MASK != 0 {\n                break;",
         "if clk & LVL_CLK_MASK != 0 {\n                continue;",
     ),
-    m(
-        WHEEL,
-        "if pos <= (LVL_CLK_DIV - lvl_clk) & LVL_CLK_MASK",
-        "if pos < (LVL_CLK_DIV - lvl_clk) & LVL_CLK_MASK",
-    ),
     m(WHEEL, "u64::from(lvl_clk != 0)", "u64::from(lvl_clk == 0)"),
     m(WHEEL, "self.timers_pending = next != none;", ""),
     m(WHEEL, "if moves_empty && !self.timers_pending", "if moves_empty"),
@@ -58,18 +48,12 @@ pub const TIMER_WHEEL: &[Mutation] = &[
     m(BASES, "local.wrapping_sub(global) as i64 <= 0", "(local.wrapping_sub(global) as i64) < 0"),
     m(BASES, "if ahead <= 1 {", "if ahead <= 2 {"),
     m(BASES, "if ahead < 0 { basej } else { first }", "first"),
-    m(
-        BASES,
-        "if !local_first {\n                events",
-        "if local_first {\n                events",
-    ),
     m(BASES, "if !local_first && self", "if self"),
     m(
         BASES,
         "let idle_is_possible = next.wrapping_sub(basej) as i64 > 1",
         "let idle_is_possible = next.wrapping_sub(basej) as i64 > 2",
     ),
-    m(BASES, "of_all < events.local", "of_all <= events.local && of_all != NEVER"),
     m(BASES, "of_all.max(basej)", "of_all"),
     m(BASES, "self.bases[GLOBAL].forward(basej);", ""),
     m(BASES, "!self.is_idle() && idle_is_possible", "idle_is_possible"),

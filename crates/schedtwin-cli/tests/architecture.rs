@@ -248,8 +248,8 @@ fn source_files_begin_with_their_licence() {
 }
 
 /// The modules of the kernel crate that the twin may name: what it says before boot, and what it sees afterwards.
-const OPEN_MODULES: [&str; 6] =
-    ["Activity", "Kernel", "config", "device_tree", "hardware", "policy"];
+const OPEN_MODULES: [&str; 7] =
+    ["Activity", "Kernel", "config", "device_tree", "hardware", "policy", "system"];
 
 /// What of the kernel crate a source file names: the first words behind `schedtwin_kernel::`.
 fn modules_named(code: &str) -> Vec<String> {

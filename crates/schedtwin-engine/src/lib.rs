@@ -143,6 +143,10 @@ pub fn check_file(path: &Path) -> Result<Checked, Diagnostics> {
             firmware::refuse_what_waits(&machine)?;
             return Ok(Checked { warnings: machine.warnings, notices: Vec::new() });
         }
+        if kind == FileKind::System {
+            system_file::SystemFile::parse(&source.name, &source)?;
+            return Ok(Checked::default());
+        }
         if kind == FileKind::Patch {
             let notices = kernel_file::check_patch(&source)?;
             return Ok(Checked { notices, ..Checked::default() });

@@ -22,21 +22,21 @@
 //! then, of the CPU that they were measured on.
 
 use schedtwin_input::{
-    Diagnostics, Located, Location, Source, TableReader, TomlDocument, did_you_mean, read_source,
+    Diagnostics, FileKind, Located, Location, Source, TableReader, TomlDocument, did_you_mean,
+    read_source,
 };
-use schedtwin_kernel::rcu::RcuDescription;
-use schedtwin_kernel::softirq::Softirq;
 use schedtwin_kernel::system::{
-    Handler, RunWork, SourceDescription, SystemDescription, ThreadClass, Trigger,
+    Handler, Queue, RcuDescription, RunWork, Softirq, SourceDescription, SystemDescription,
+    ThreadClass, Trigger,
 };
-use schedtwin_kernel::work::workqueue::Queue;
 use schedtwin_machine::Machine;
 use schedtwin_types::draw::{Draws, in_range};
 use schedtwin_types::{CpuId, CpuMask, Ns};
 use std::sync::Arc;
 
 /// Name and text of each built-in profile.
-const BUILTIN: [(&str, &str); 4] = [
+const BUILTIN: [(&str, &str); 5] = [
+    ("board", include_str!("../profiles/board.toml")),
     ("desktop-linux", include_str!("../profiles/desktop-linux.toml")),
     ("guest-linux", include_str!("../profiles/guest-linux.toml")),
     ("phone-android", include_str!("../profiles/phone-android.toml")),
@@ -122,7 +122,9 @@ impl SystemFile {
             return SystemFile::parse(name, &Source::new(format!("<built in> {known}"), *text));
         }
         if name.contains('/') || name.ends_with(".toml") {
-            return SystemFile::parse(name, &read_source(name)?);
+            let source = read_source(name)?;
+            FileKind::System.expect(&source, at)?;
+            return SystemFile::parse(name, &source);
         }
         let mut faults = Diagnostics::new();
         let help = match did_you_mean(name, BUILTIN.iter().map(|(known, _)| *known)) {

@@ -19,16 +19,19 @@ pub enum FileKind {
     Study,
     /// Parameters and what they are fitted to.
     Calibration,
+    /// What a system does beside its workload.
+    System,
     /// An rt-app file.
     Workload,
 }
 
 /// Tables that only files of a kind have.
-const TABLES: [(FileKind, &[&str]); 4] = [
+const TABLES: [(FileKind, &[&str]); 5] = [
     (FileKind::Study, &["[[column", "[[row"]),
     (FileKind::Calibration, &["[[residual", "[[parameter"]),
     (FileKind::Machine, &["[cpu", "[core", "[domain", "[path_costs"]),
     (FileKind::Patch, &["[sets"]),
+    (FileKind::System, &["[[source"]),
 ];
 
 impl FileKind {
@@ -70,6 +73,7 @@ impl FileKind {
             FileKind::Patch => "-k takes it behind a kernel: -k linux-6.12+FILE",
             FileKind::Study => "`schedtwin study run` takes it",
             FileKind::Calibration => "`schedtwin study calibrate` takes it",
+            FileKind::System => "-w takes it behind a workload: -w 'NAME --system FILE'",
             FileKind::Workload => "-w takes it",
         }
     }
@@ -83,6 +87,7 @@ impl fmt::Display for FileKind {
             FileKind::Patch => "patch",
             FileKind::Study => "study",
             FileKind::Calibration => "calibration",
+            FileKind::System => "system",
             FileKind::Workload => "workload",
         })
     }

@@ -28,15 +28,15 @@ pub mod hardware;
 pub mod inside;
 pub mod observe;
 pub mod policy;
-pub mod rcu;
+mod rcu;
 pub mod sched;
-pub mod softirq;
+mod softirq;
 mod sorted;
 pub mod sync;
 pub mod system;
 pub mod thermal;
 pub mod time;
-pub mod work;
+mod work;
 
 pub use boot_config::BootConfig;
 pub(crate) use context::Context;

@@ -17,13 +17,13 @@
 //! Which part of a work is kernel paths that the twin charges itself (wakeups, switches) is not known, so short runs are a
 //! few microseconds too long.
 
-use crate::rcu::RcuDescription;
+pub use crate::rcu::RcuDescription;
 use crate::sched::TaskKind;
-use crate::softirq::Softirq;
+pub use crate::softirq::Softirq;
 use crate::time::hrtimer::TimerKind;
 use crate::time::timer::wheel::TimerId;
 use crate::time::timer::{TimerFlags, TimerFunction};
-use crate::work::workqueue::Queue;
+pub use crate::work::workqueue::Queue;
 use crate::{Context, Kernel};
 use schedtwin_types::draw::{Draws, in_range};
 use schedtwin_types::{CpuId, CpuMask, Ns, TaskId, TaskState, WakeSource, Work};

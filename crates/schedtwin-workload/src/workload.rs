@@ -140,10 +140,20 @@ impl Workload {
     /// let workload = Workload::from_path_or_name("periodic -f 60 --system server-linux").unwrap();
     /// assert_eq!(workload.system().unwrap().value, "server-linux");
     /// assert_eq!(workload.name(), "periodic -f 60 --system server-linux");
+    /// // A phone's benchmark then leaves out the threads of a system that it has itself.
+    /// let phone = Workload::from_path_or_name("uibench --system phone-android").unwrap();
+    /// assert_eq!(phone.name(), "uibench --background 0 --system phone-android");
     /// ```
     pub fn from_path_or_name(spec: &str) -> Result<Workload, Diagnostics> {
-        let Some((system, rest)) = system_of(spec)? else { return Workload::alone(spec) };
-        let workload = Workload::alone(&rest)?;
+        let Some((system, mut rest)) = system_of(spec)? else { return Workload::alone(spec) };
+        // A phone's benchmark would bring the threads of a system of its own.
+        let first = rest.split_whitespace().next().unwrap_or_default();
+        let options = builtin::builtin(first).map_or(&[][..], Builtin::options);
+        let brings_one = options.iter().any(|option| option.long == "background");
+        if brings_one && !jobs::is_line(&rest) && !rest.contains("--background") {
+            rest.push_str(" --background 0");
+        }
+        let workload = Workload::alone(rest.trim())?;
         let name = format!("{} --system {}", workload.name, system.value);
         Ok(Workload { name, system: Some(system), ..workload })
     }

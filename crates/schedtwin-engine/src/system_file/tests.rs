@@ -32,12 +32,12 @@ nice = 3
 "#;
     let faults = parse(text).unwrap_err().to_string();
     for expected in [
-        "`source[0].timer.every_ms` is 0, outside 1..=86400000",
+        "`every_ms` is 0, outside 1..=86400000",
         "a source has one of `timer`, `hrtimer` and `interrupt`",
         "unknown word `wrok`",
         "`run_us` must rise",
         "there is no source `b`",
-        "`source[1].origin`",
+        "`origin` is missing in `source[1]`",
         "only threads have a class",
     ] {
         assert!(faults.contains(expected), "{expected}: {faults}");

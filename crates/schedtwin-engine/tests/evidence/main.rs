@@ -8,6 +8,7 @@
 //! | `invariants` | what facts alone say at every event: one CPU a task, no lost wakeup, unbroken chains |
 //! | `read_back` | files that a run wrote hold what its result says, to the nanosecond |
 //! | `metamorphic` | changes of the input whose effect is known: nothing, a shift, a share |
+//! | `background` | timers of the wheel, works, softirqs and RCU come when Linux's would, and wake nobody else |
 //! | `machines` | idle states of clusters, kinds of work, power that depends on votes |
 //! | `power_and_heat` | states of packages, ways out of idle, published idle powers, heat and throttling |
 //! | `metrics` | what runs measure is what is declared, and what is declared is measured |
@@ -29,6 +30,7 @@
 //!
 //! No digest or number of a policy is written down here: policies change, these rules do not.
 
+mod background;
 mod bad_input;
 mod benchmarks;
 mod broadcast;

@@ -9,10 +9,9 @@
 //! CPU. A stopped tick comes once for the first timer of the wheel.
 //!
 //! Kernel: 6.12.95 kernel/time/tick-sched.c; 6.1.192 where bases are marked idle by the question
-//! (`timer_migration`).
+//! (up to 6.8).
 //! Differences: no irq_work needs the tick.
 
-use crate::config::TimerTarget;
 use crate::cpuidle::states::SleepLength;
 use crate::softirq::Softirq;
 use crate::time::hrtimer::{TimerKind, hrtimer_forward};
@@ -106,7 +105,7 @@ impl Kernel {
     #[inline]
     pub(crate) fn tick_nohz_idle_retain_tick(&mut self, cpu: CpuId) {
         self.cpuidle.cpu_mut(cpu).tick.timer_expires = None;
-        if self.cx.config.timer_migration == TimerTarget::BusyCpu {
+        if !self.cx.has_timer_hierarchy() {
             self.time.timer_clear_idle(cpu);
         }
     }
@@ -173,7 +172,7 @@ impl Time {
         let basej = cx.jiffies();
         let next = if needs_tick { basej + 1 } else { self.next_timer_event(cpu, basej, false) };
         if next != NEVER && next <= basej + 1 {
-            if cx.config.timer_migration == TimerTarget::BusyCpu {
+            if !cx.has_timer_hierarchy() {
                 self.timer_clear_idle(cpu);
             }
             if !tick_stopped {
@@ -191,7 +190,7 @@ impl Time {
         timer_expires: Ns,
         cx: &Context,
     ) -> StoppedTick {
-        let marked = cx.config.timer_migration == TimerTarget::BusyCpu;
+        let marked = !cx.has_timer_hierarchy();
         if self.wheel.is_none() || marked || tick_stopped {
             return StoppedTick { expires: timer_expires, idle: true };
         }

@@ -73,7 +73,7 @@ pub struct TimerWheel {
 impl TimerWheel {
     /// Empty bases.
     fn new(cx: &Context) -> TimerWheel {
-        let hierarchy = cx.config.timer_migration == TimerTarget::Hierarchy;
+        let hierarchy = cx.has_timer_hierarchy();
         let tree = cx.device_tree();
         let bases = || CpuBases::new(lvl_depth(cx.hz()), cx.jiffies(), hierarchy);
         let nodes: Vec<usize> = tree.cpus.iter().map(|cpu| cpu.node.into()).collect();
@@ -310,6 +310,11 @@ impl Kernel {
 }
 
 impl Context {
+    /// Whether another CPU expires the timers of an idle one; else asking for the next event marks bases idle.
+    pub(crate) fn has_timer_hierarchy(&self) -> bool {
+        self.config.timer_migration == TimerTarget::Hierarchy
+    }
+
     /// Ticks per second.
     pub(crate) fn hz(&self) -> u64 {
         self.config.hz.into()

@@ -487,3 +487,112 @@ pub struct RemoteWalk {
     group: Option<(usize, u8)>,
     firstexp: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedtwin_types::rng::Rng;
+
+    const CPU0: CpuId = CpuId(0);
+    const CPU1: CpuId = CpuId(1);
+
+    /// Takes all that is due at `now` on `cpu`, as its softirq does; `next`: the next global timer of each CPU.
+    fn handle(all: &mut TimerMigration, cpu: CpuId, now: u64, next: &mut [u64]) -> Vec<CpuId> {
+        let mut handled = Vec::new();
+        if !all.handles_remote(cpu) {
+            return handled;
+        }
+        let mut walk = all.remote_walk(cpu);
+        while let Some(remote) = all.next_remote(&mut walk, now) {
+            if all.remote_begins(remote, now) {
+                handled.push(remote);
+                next[remote.index()] = NEVER;
+                all.remote_ends(remote, NEVER);
+            }
+        }
+        all.remote_walk_ends(cpu, walk);
+        handled
+    }
+
+    #[test]
+    fn a_busy_cpu_expires_the_timers_of_an_idle_one() {
+        let mut all = TimerMigration::new(&[0; 2]);
+        assert_eq!(all.cpu_deactivate(CPU0, 150), NEVER, "CPU 1 is awake");
+        assert!(!all.requires_handle_remote(CPU1, 149));
+        assert!(all.requires_handle_remote(CPU1, 150));
+        assert_eq!(handle(&mut all, CPU1, 150, &mut [150, NEVER]), [CPU0]);
+        assert!(!all.requires_handle_remote(CPU1, 151));
+    }
+
+    #[test]
+    fn the_last_cpu_wakes_up_for_the_first_timer_of_all() {
+        let mut all = TimerMigration::new(&[0; 2]);
+        assert_eq!(all.cpu_deactivate(CPU0, 150), NEVER);
+        assert_eq!(all.quick_check(CPU1, 200), 150);
+        assert_eq!(all.cpu_deactivate(CPU1, 200), 150);
+        assert!(all.requires_handle_remote(CPU1, 150), "its wakeup");
+        assert!(!all.requires_handle_remote(CPU0, 150), "its timers are another's");
+        assert_eq!(handle(&mut all, CPU1, 150, &mut [150, 200]), [CPU0]);
+        assert!(all.requires_handle_remote(CPU1, 200));
+    }
+
+    #[test]
+    fn a_cpu_that_wakes_takes_its_timers_back() {
+        let mut all = TimerMigration::new(&[0; 2]);
+        all.cpu_deactivate(CPU0, 150);
+        all.cpu_activate(CPU0);
+        assert_eq!(handle(&mut all, CPU1, 150, &mut [150, NEVER]), []);
+        assert_eq!(all.cpu_deactivate(CPU1, NEVER), NEVER);
+    }
+
+    /// CPUs of one to three levels, on one node and on two, go idle and wake at random: whoever is responsible finds each timer.
+    #[test]
+    fn no_timer_is_forgotten() {
+        for case in 0..400 {
+            let mut rng = Rng::new(7, case);
+            let count = 1 + rng.below(100) as usize;
+            let per_node = if rng.one_in(2) { count } else { count.div_ceil(2) };
+            let nodes: Vec<usize> = (0..count).map(|cpu| cpu / per_node).collect();
+            let mut all = TimerMigration::new(&nodes);
+            let mut idle = vec![false; count];
+            let mut next = vec![NEVER; count];
+            let mut now = 100;
+            for _ in 0..200 {
+                let cpu = rng.below(count as u64) as usize;
+                let id = CpuId(cpu as u16);
+                now += rng.below(3);
+                // Ticks of those that are awake, and wakeups.
+                for at in 0..count {
+                    let id = CpuId(at as u16);
+                    if all.requires_handle_remote(id, now) {
+                        for done in handle(&mut all, id, now, &mut next) {
+                            assert!(idle[done.index()], "case {case}: {done:?} is awake");
+                        }
+                    }
+                }
+                let due = (0..count).find(|at| idle[*at] && next[*at] <= now);
+                assert_eq!(due, None, "case {case}: a timer of this CPU was forgotten at {now}");
+                if idle[cpu] {
+                    idle[cpu] = false;
+                    next[cpu] = NEVER;
+                    all.cpu_activate(id);
+                } else {
+                    idle[cpu] = true;
+                    let with_timer = rng.one_in(2);
+                    next[cpu] = if with_timer { now + 1 + rng.below(40) } else { NEVER };
+                    let quick = all.quick_check(id, next[cpu]);
+                    let wakeup = all.cpu_deactivate(id, next[cpu]);
+                    assert!(quick <= wakeup, "case {case}: the query promises no later event");
+                    if idle.iter().all(|idle| *idle) {
+                        let first = next.iter().copied().min().unwrap();
+                        assert_eq!(
+                            wakeup, first,
+                            "case {case}: the last one wakes up for the first"
+                        );
+                    }
+                }
+                all.verify(|cpu| idle[cpu.index()]);
+            }
+        }
+    }
+}

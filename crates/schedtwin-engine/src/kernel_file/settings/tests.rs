@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use schedtwin_input::Source;
 use schedtwin_kernel::config::{
     AsymPacking, CfsPeriodTimer, CfsUnthrottle, HaltpollShrink, InitUtilWeight, MigrateSePeltLag,
-    PackageDomain, RtTask, SmtBalance, TgLoadAvg,
+    PackageDomain, RtTask, SmtBalance, TgLoadAvg, TimerTarget,
 };
 
 /// A kernel file of the first day, before eleven of today's settings existed and `balance` was cut.
@@ -109,6 +109,7 @@ fn a_file_of_the_first_day_means_what_it_meant() {
         cfs_unthrottle: CfsUnthrottle::OwnCpu,
         cfs_period_timer: CfsPeriodTimer::Random,
         package_domain: PackageDomain::Pkg,
+        timer_migration: TimerTarget::Hierarchy,
         ..today
     };
     let first = parse(FIRST).unwrap();
