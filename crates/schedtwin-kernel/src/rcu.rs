@@ -34,7 +34,7 @@
 use crate::Kernel;
 use crate::sched::TaskKind;
 use crate::softirq::Softirq;
-use crate::system::RunWork;
+use crate::system::{RunWork, ThreadClass};
 use crate::time::timer::wheel::TimerId;
 use crate::time::timer::{TimerFlags, TimerFunction};
 use schedtwin_types::draw::Draws;
@@ -262,7 +262,7 @@ impl Kernel {
         let all = self.cx.platform.device_tree.all_cpus();
         let spawn = |kernel: &mut Kernel, thread| {
             let task = kernel.new_task(None, TaskKind::Rcu { thread });
-            kernel.sched.kthread_bind_mask(task, CpuId(0), all);
+            kernel.kthread_setup(task, ThreadClass::Nice(0), CpuId(0), all);
             task
         };
         let thread = spawn(self, RcuThread::GracePeriods);

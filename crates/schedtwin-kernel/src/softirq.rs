@@ -17,7 +17,7 @@
 
 use crate::Kernel;
 use crate::sched::TaskKind;
-use crate::system::SourceId;
+use crate::system::{SourceId, ThreadClass};
 use schedtwin_types::{CpuId, CpuMask, Ns, TaskId, TaskState, WakeSource};
 
 /// `MAX_SOFTIRQ_TIME`.
@@ -96,7 +96,7 @@ impl Kernel {
         for c in 0..self.sched.nr_cpus() {
             let cpu = CpuId(c as u16);
             let task = self.new_task(None, TaskKind::Ksoftirqd { cpu });
-            self.sched.kthread_bind_mask(task, cpu, CpuMask::of(cpu));
+            self.kthread_setup(task, ThreadClass::Nice(0), cpu, CpuMask::of(cpu));
             self.softirqs.ksoftirqd.push(task);
         }
     }

@@ -18,7 +18,7 @@
 //! few microseconds too long.
 
 pub use crate::rcu::RcuDescription;
-use crate::sched::TaskKind;
+use crate::sched::{Class, TaskKind};
 pub use crate::softirq::Softirq;
 use crate::time::hrtimer::TimerKind;
 use crate::time::timer::wheel::TimerId;
@@ -243,11 +243,7 @@ impl Kernel {
                 let first = cpu.unwrap_or(starts_on);
                 let all = self.cx.platform.device_tree.all_cpus();
                 let mask = if bound { CpuMask::of(first) } else { all };
-                match class {
-                    ThreadClass::Fifo(priority) => self.sched.make_fifo(task, priority),
-                    ThreadClass::Nice(nice) => self.sched.set_kthread_nice(task, nice),
-                }
-                self.sched.kthread_bind_mask(task, first, mask);
+                self.kthread_setup(task, class, first, mask);
                 Some(task)
             }
             _ => None,
@@ -255,6 +251,35 @@ impl Kernel {
         let draws = Draws::new(seed, &who, "run");
         let (owes, runs, nr_runs) = (0, false, 0);
         self.system.sources.push(Source { kind, cpu, timer, thread, owes, runs, draws, nr_runs });
+    }
+
+    /// Gives a new kernel thread its class and its CPUs. A user's scheduler that is loaded already is told, as of threads that
+    /// were made before it.
+    pub(crate) fn kthread_setup(
+        &mut self,
+        task: TaskId,
+        class: ThreadClass,
+        first: CpuId,
+        mask: CpuMask,
+    ) {
+        let in_ext = self.sched.task(task).class == Class::Ext;
+        match class {
+            ThreadClass::Fifo(priority) => {
+                if in_ext {
+                    self.scx_disable_task(task);
+                }
+                self.sched.make_fifo(task, priority);
+                self.sched.kthread_bind_mask(task, first, mask);
+            }
+            ThreadClass::Nice(nice) => {
+                self.sched.set_kthread_nice(task, nice);
+                self.sched.kthread_bind_mask(task, first, mask);
+                if in_ext {
+                    self.scx_reweight_task(task);
+                    self.scx_set_cpumask(task);
+                }
+            }
+        }
     }
 
     /// Arms a source's timer for the first time: at any point of its period.

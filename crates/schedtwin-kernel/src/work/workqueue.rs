@@ -29,7 +29,7 @@
 
 use crate::Kernel;
 use crate::sched::TaskKind;
-use crate::system::SourceId;
+use crate::system::{SourceId, ThreadClass};
 use schedtwin_types::{CpuId, CpuMask, TaskId, TaskState, WakeSource};
 use std::collections::VecDeque;
 
@@ -146,10 +146,8 @@ impl Kernel {
                 let task = self.new_task(None, kind);
                 let all = self.cx.platform.device_tree.all_cpus();
                 let mask = cpu.map_or(all, CpuMask::of);
-                self.sched.kthread_bind_mask(task, cpu.unwrap_or(CpuId(0)), mask);
-                if high {
-                    self.sched.set_kthread_nice(task, HIGHPRI_NICE_LEVEL);
-                }
+                let nice = if high { HIGHPRI_NICE_LEVEL } else { 0 };
+                self.kthread_setup(task, ThreadClass::Nice(nice), cpu.unwrap_or(CpuId(0)), mask);
                 self.workqueues.workers.push(Worker { task, pool, id, current: None, idle: true });
                 self.workqueues.pools[pool].idle.push(worker);
             }
