@@ -79,6 +79,8 @@ fn dependency_directions() {
                 "schedtwin-trace",
                 "schedtwin-workload",
                 "schedtwin-engine",
+                "schedtwin-lab",
+                "schedtwin-live",
             ],
         ),
     ]);
