@@ -512,7 +512,7 @@ metrics! {
     CPU_TIME = metric("cpu_time", "s", Neutral, Scheduling)
         .stats(SUM)
         .labels(&[WHOLE, &["task"], &["cluster"], &["cpu"]]);
-    /// sched_ext: tasks in a dispatch queue; `local` and `global` are the CPUs' and the nodes' together, each queue's own mean
+    /// sched_ext: tasks in a dispatch queue; `local` and `global`: those of all CPUs and nodes
     SCX_DSQ_DEPTH = metric("scx_dsq_depth", "count", Neutral, Scheduling)
         .stats(MEAN_MAX)
         .labels(&[&["dsq"]])
@@ -522,8 +522,7 @@ metrics! {
         .stats(MEAN_MAX)
         .labels(&[&["dsq"]])
         .only("schedulers of sched_ext");
-    /// sched_ext: dispatches by path: `select_cpu` and `enqueue` directly, `dispatch` by insertion, `move` out of a user DSQ,
-    /// `global` out of a global one, `stale` in vain, `keep_last` none, so that the running task went on
+    /// sched_ext: dispatches by path (docs/sched-ext.md)
     SCX_DISPATCHES = metric("scx_dispatches", "count", Neutral, Scheduling)
         .stats(SUM)
         .labels(&[&["path"]])

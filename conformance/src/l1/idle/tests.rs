@@ -38,7 +38,8 @@ const WOKEN_EARLY: Round =
 
 /// Once a task has run, `rounds` of the same stay, 10 ms apart, each followed by a task; then `last`.
 fn trace_of(rounds: u64, round: Round, last: Round) -> String {
-    let mut text = String::new();
+    // The board switches the events of ticks on before anything else happens.
+    let mut text = "  t-0 [007] d..1. 0.400000: tick_stop: success=1 dependency=NONE\n".to_string();
     for n in 0..rounds {
         let r = if n + 1 == rounds { last } else { round };
         let start = 1_000_000 + n * 100_000;
