@@ -40,6 +40,7 @@ const MARKS: [&str; 57] = [
     "machine: power_allocator",
     "kernel: patches",
     "kernel: settings",
+    "kernel: a scheduler of sched_ext",
     "workload: model",
     "workload: jobs",
     "workload: rt-app",

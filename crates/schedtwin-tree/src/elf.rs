@@ -23,23 +23,26 @@ pub(crate) fn variables(elf: &[u8]) -> BTreeMap<String, Variable> {
 fn read(elf: &[u8]) -> Option<BTreeMap<String, Variable>> {
     let sections = number::<8>(elf, 0x28)?;
     let (entry, count) = (number::<2>(elf, 0x3a)?, number::<2>(elf, 0x3c)?);
-    let section = |index: u64| sections + index * entry;
+    // Offsets of a broken file wrap to where it has nothing.
+    let section = |index: u64| sections.wrapping_add(index.wrapping_mul(entry));
+    let plus = |at: u64, offset: u64| at.wrapping_add(offset);
     let mut found = BTreeMap::new();
     for index in 0..count {
         let header = section(index);
-        if number::<4>(elf, header + 4)? != u64::from(SYMBOL_TABLE) {
+        if number::<4>(elf, plus(header, 4))? != u64::from(SYMBOL_TABLE) {
             continue;
         }
-        let (from, bytes) = (number::<8>(elf, header + 0x18)?, number::<8>(elf, header + 0x20)?);
-        let strings = number::<8>(elf, section(number::<4>(elf, header + 0x28)?) + 0x18)?;
-        for at in (from..from + bytes).step_by(24) {
-            if !KINDS.contains(&(number::<1>(elf, at + 4)? as u8 & 0xf)) {
+        let (from, bytes) =
+            (number::<8>(elf, plus(header, 0x18))?, number::<8>(elf, plus(header, 0x20))?);
+        let strings = number::<8>(elf, plus(section(number::<4>(elf, plus(header, 0x28))?), 0x18))?;
+        for at in (from..from.checked_add(bytes)?).step_by(24) {
+            if !KINDS.contains(&(number::<1>(elf, plus(at, 4))? as u8 & 0xf)) {
                 continue;
             }
-            let name = elf.get((strings + number::<4>(elf, at)?) as usize..)?;
+            let name = elf.get(usize::try_from(plus(strings, number::<4>(elf, at)?)).ok()?..)?;
             let end = name.iter().position(|byte| *byte == 0)?;
             let name = String::from_utf8_lossy(&name[..end]).into_owned();
-            let (offset, bytes) = (number::<8>(elf, at + 8)?, number::<8>(elf, at + 16)?);
+            let (offset, bytes) = (number::<8>(elf, plus(at, 8))?, number::<8>(elf, plus(at, 16))?);
             found.insert(name, Variable { offset, bytes });
         }
     }

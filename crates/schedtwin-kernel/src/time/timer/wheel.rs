@@ -101,7 +101,7 @@ pub fn calc_wheel_index(expires: u64, clk: u64, depth: usize) -> (usize, u64) {
 /// use schedtwin_kernel::time::timer::wheel::round_jiffies_common;
 ///
 /// let round = |j, cpu| round_jiffies_common(j, cpu, false, 1000, 250);
-/// assert_eq!([round(1260, 0), round(1312, 0), round(1313, 0)], [1250, 1250, 1500]);
+/// assert_eq!([round(1260, 0), round(1311, 0), round(1312, 0)], [1250, 1250, 1500]);
 /// assert_eq!(round(1260, 4), 1238);
 /// assert_eq!(round(1001, 0), 1001, "1000 is not in the future");
 /// ```
