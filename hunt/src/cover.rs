@@ -6,7 +6,7 @@ use schedtwin_kernel::config::Kind;
 use std::collections::BTreeMap;
 
 /// The marks that generators can set, so that a kind of scenario that never comes up is noticed.
-const MARKS: [&str; 57] = [
+const MARKS: [&str; 58] = [
     "machine: built in",
     "machine: 1 CPU",
     "machine: up to 16 CPUs",

@@ -120,6 +120,11 @@ pub struct Sides {
 }
 
 impl Pair {
+    /// Whether its sides are of two releases, not of one with another setting or patch.
+    pub fn is_of_releases(&self) -> bool {
+        matches!(self.with.each_ref().map(|with| &with.name), [Some(a), Some(b)] if a != b)
+    }
+
     /// The recordings of a side.
     fn recordings(&self, side: usize) -> Result<Vec<PathBuf>, String> {
         let path = &self.workloads[side];
@@ -334,12 +339,16 @@ fn print_judgement(pairs: &[Pair], options: &Options) -> Result<bool, String> {
     let mut passes = false;
     for limit in [SURE, stats::SIGNIFICANCE] {
         heading(limit);
-        let mut all = Totals::default();
+        let (mut of_settings, mut of_releases) = (Totals::default(), Totals::default());
         for (pair, sides) in pairs.iter().zip(&sides) {
             let totals = Totals::of(sides, limit);
             totals.print(&pair.name);
-            all = all.plus(totals);
+            let sum = if pair.is_of_releases() { &mut of_releases } else { &mut of_settings };
+            *sum = sum.plus(totals);
         }
+        let all = of_settings.plus(of_releases);
+        of_settings.print("settings and patches");
+        of_releases.print("releases");
         all.print("together");
         let [sure, sign, within] = all.twin.sure();
         let (sign, within) = (share(sign, sure), share(within, sure));

@@ -38,8 +38,7 @@ const WOKEN_EARLY: Round =
 
 /// Once a task has run, `rounds` of the same stay, 10 ms apart, each followed by a task; then `last`.
 fn trace_of(rounds: u64, round: Round, last: Round) -> String {
-    // The board switches the events of ticks on before anything else happens.
-    let mut text = "  t-0 [007] d..1. 0.400000: tick_stop: success=1 dependency=NONE\n".to_string();
+    let mut text = String::new();
     for n in 0..rounds {
         let r = if n + 1 == rounds { last } else { round };
         let start = 1_000_000 + n * 100_000;
@@ -101,8 +100,10 @@ fn driven(drive: &IdleDrive<'_>) -> Driven {
 }
 
 fn drive(text: &str) -> Driven {
+    // The board switches the events of ticks on before anything else happens.
+    let text = format!("  t-0 [007] d..1. 0.400000: tick_stop: success=1 dependency=NONE\n{text}");
     let machine = Machine::parse(META).unwrap();
-    let mut trace = Trace::new(Box::new(Cursor::new(text.to_string())));
+    let mut trace = Trace::new(Box::new(Cursor::new(text)));
     let mut drive = IdleDrive::new(&machine);
     drive.drive(&mut trace).unwrap();
     assert_eq!(trace.bad_lines().0, []);
