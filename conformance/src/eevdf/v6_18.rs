@@ -7,6 +7,7 @@
 //! and a new node does not set the longest, so that they can be those of an earlier time. Ours are those of the entities that are
 //! there, and the oracle's too unless it is asked for what is written (`--as-written`).
 
+use super::v7_3::FAIR_MACROS;
 use super::{Eevdf, build, cut_out, mutations, read};
 use crate::l0::mutate::{Mutation, Sources};
 use crate::l0::{AS_WRITTEN, OpSpec, Out, Record, Subject, TREE_6_18, extract};
@@ -55,7 +56,7 @@ impl Subject for Eevdf618 {
     }
 }
 
-/// The macros that are taken out of `sched.h` …
+/// The macros that are taken out of `sched.h`; those of `fair.c` are 7.3's.
 const SCHED_MACROS: &[&str] = &[
     "scale_load",
     "scale_load_down",
@@ -72,9 +73,6 @@ const SCHED_MACROS: &[&str] = &[
     "ENQUEUE_INITIAL",
     "ENQUEUE_DELAYED",
 ];
-/// … and of `fair.c`, in an order in which it compiles.
-const FAIR_MACROS: &[&str] =
-    &["WMULT_CONST", "WMULT_SHIFT", "vruntime_cmp", "vruntime_op", "__node_2_se"];
 const FAIR_FUNCTIONS: &[&str] = &[
     // Weights.
     "__update_inv_weight",

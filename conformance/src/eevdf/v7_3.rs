@@ -77,7 +77,7 @@ const SCHED_MACROS: &[&str] = &[
     "ENQUEUE_QUEUED",
 ];
 /// … and of `fair.c`, in an order in which it compiles.
-const FAIR_MACROS: &[&str] =
+pub(super) const FAIR_MACROS: &[&str] =
     &["WMULT_CONST", "WMULT_SHIFT", "vruntime_cmp", "vruntime_op", "__node_2_se"];
 const FAIR_FUNCTIONS: &[&str] = &[
     // Virtual time.

@@ -176,25 +176,16 @@ fn rows(runs: &[Vec<Figure>]) -> Vec<Rows> {
 
 /// The verdicts on a pair, where the machine is sure if p is below `sure`.
 pub fn judge(sides: &Sides, sure: f64) -> Vec<Judged> {
-    let measured = sides.recorded.each_ref().map(|runs| rows(runs));
-    let predicted = sides.twin.each_ref().map(|runs| rows(runs));
-    let slices = |both: &[Vec<Rows>; 2]| -> Vec<Judged> {
-        judge::judge([&both[0], &both[1]], [&predicted[0], &predicted[1]], Method::File)
-    };
-    settle(slices(&measured), &sides.recorded[0][0], sure)
+    let [a, b] = sides.recorded.each_ref().map(|runs| rows(runs));
+    let twin = sides.twin.each_ref().map(|runs| rows(runs));
+    let judged = judge::judge([&a, &b], [&twin[0], &twin[1]], Method::File);
+    settle(judged, &sides.recorded[0][0], sure)
 }
 
-/// The board as its own prophet: the runs of odd seeds predict, those of even seeds are measured.
-pub fn floor(sides: &Sides, sure: f64) -> Vec<Judged> {
-    let half = |odd: usize| {
-        sides.recorded.each_ref().map(|runs| -> Vec<Rows> {
-            rows(&runs.iter().skip(odd).step_by(2).cloned().collect::<Vec<_>>())
-        })
-    };
-    let (predicted, measured) = (half(1), half(0));
-    let judged =
-        judge::judge([&measured[0], &measured[1]], [&predicted[0], &predicted[1]], Method::File);
-    settle(judged, &sides.recorded[0][0], sure)
+/// The board as its own prophet: the runs of odd places predict, the others are measured.
+fn floor(sides: &Sides, sure: f64) -> Vec<Judged> {
+    let [a, b] = sides.recorded.each_ref().map(|runs| rows(runs));
+    settle(judge::floor([&a, &b]), &sides.recorded[0][0], sure)
 }
 
 /// A against A: its odd seeds beside its even ones; how many figures, and how many are called different.

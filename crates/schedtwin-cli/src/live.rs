@@ -21,7 +21,7 @@ use crate::failure::Failure;
 use crate::output::{print, shown, tell};
 use crate::settings::parse;
 use schedtwin_live::folder::{Folder, Plan, Run, Runner, Work};
-use schedtwin_live::judge::{Method, control, floor, judge as judge_rows};
+use schedtwin_live::judge::{Counts, Method, control, floor, judge as judge_rows};
 use schedtwin_live::report::{Judgement, OfSetting};
 use schedtwin_live::rows::Rows;
 use schedtwin_workload::Workload;
@@ -156,7 +156,7 @@ fn judged(folder: &Folder, json: bool) -> Result<(), Failure> {
             notes: predicted.notes.clone(),
             is_control: plan.control == Some(at),
             judged: judge_rows(both, figures, predicted.method),
-            floor: floor(both),
+            floor: Counts::of(&floor(both)),
         });
     }
     let mut troubles: Vec<String> =

@@ -262,13 +262,13 @@ pub fn control(a: &[Rows]) -> [usize; 2] {
 }
 
 /// The machine as its own prophet: odd rounds predict, even ones are measured.
-pub fn floor(measured: [&[Rows]; 2]) -> Counts {
+pub fn floor(measured: [&[Rows]; 2]) -> Vec<Judged> {
     let half = |runs: &[Rows], odd: usize| -> Vec<Rows> {
         runs.iter().skip(odd).step_by(2).cloned().collect()
     };
     let [a, b] = measured;
     let (predicted, measured) = ([half(a, 1), half(b, 1)], [half(a, 0), half(b, 0)]);
-    Counts::of(&judge([&measured[0], &measured[1]], [&predicted[0], &predicted[1]], Method::File))
+    judge([&measured[0], &measured[1]], [&predicted[0], &predicted[1]], Method::File)
 }
 
 #[cfg(test)]
@@ -341,6 +341,6 @@ mod tests {
         assert_eq!(control(&runs("latency", &[10.0, 10.0, 12.0, 12.0, 9.0, 9.0])), [1, 0]);
         let a = runs("latency", &[10.0, 10.0, 11.0, 11.0, 9.0, 9.0, 10.0, 10.0]);
         let b = runs("latency", &[20.0, 20.0, 21.0, 21.0, 19.0, 19.0, 20.0, 20.1]);
-        assert_eq!(floor([&a, &b]), Counts([1, 0, 0, 0, 0]));
+        assert_eq!(Counts::of(&floor([&a, &b])), Counts([1, 0, 0, 0, 0]));
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Where no C can be loaded: everything is refused.
 
-use crate::{Fault, Tree};
+use crate::{ExtSetting, Fault, Tree};
 use schedtwin_kernel::policy::{
     ExtScheduler, GovernedDomain, IdleCpu, MachineFrequencyGovernor, MachineIdleGovernor,
 };
@@ -46,21 +46,6 @@ refused!(FrequencyCode, GovernedDomain, MachineFrequencyGovernor);
 /// A scheduler's C, which this system cannot load.
 #[derive(Clone, Debug)]
 pub enum ExtCode {}
-
-/// A setting of a scheduler.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ExtSetting {
-    /// A variable.
-    Variable(String, i64),
-    /// The slice, microseconds.
-    SliceUs(u64),
-    /// `timeout_ms`.
-    TimeoutMs(u32),
-    /// What each callback costs.
-    OpNs(u64),
-    /// `flags`.
-    Flags(u64),
-}
 
 impl ExtCode {
     /// Refuses.

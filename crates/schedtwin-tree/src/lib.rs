@@ -31,10 +31,11 @@
 //! | `watch.rs` | who is asked; crashes, loops, refusals |
 //! | `built.rs` | what governors of every kind have in common |
 //! | `idle.rs`, `frequency.rs` | idle governors; frequency governors |
-//! | `scx.rs`, `elf.rs` | schedulers of sched_ext; their variables |
+//! | `scx.rs`, `elf.rs`, `ext_setting.rs` | schedulers of sched_ext; their variables; what is set of them |
 //!
 //! Only on Linux, with 64 bits; elsewhere it is refused.
 
+mod ext_setting;
 mod fault;
 mod offered;
 mod sources;
@@ -62,12 +63,13 @@ mod watch;
 mod elsewhere;
 
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
-pub use elsewhere::{ExtCode, ExtSetting, FrequencyCode, IdleCode};
+pub use elsewhere::{ExtCode, FrequencyCode, IdleCode};
+pub use ext_setting::ExtSetting;
 pub use fault::Fault;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 pub use frequency::FrequencyCode;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 pub use idle::IdleCode;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-pub use scx::{ExtCode, ExtSetting};
+pub use scx::ExtCode;
 pub use tree::Tree;

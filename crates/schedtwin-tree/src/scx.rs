@@ -12,6 +12,7 @@
 use crate::built::Built;
 use crate::compile::Job;
 use crate::elf::{self, Variable};
+use crate::ext_setting::ExtSetting;
 use crate::memory::Image;
 use crate::sources::Sources;
 use crate::watch::{Question, Watched};
@@ -44,21 +45,6 @@ pub struct ExtCode {
     op_cost_ns: u64,
     timeout_ms: Option<u32>,
     flags: Option<u64>,
-}
-
-/// A setting of a scheduler: `scx.NAME=VALUE`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ExtSetting {
-    /// A variable.
-    Variable(String, i64),
-    /// The slice, microseconds, by whichever of its names the scheduler has.
-    SliceUs(u64),
-    /// `timeout_ms`, in the place of the scheduler's own.
-    TimeoutMs(u32),
-    /// What each callback costs.
-    OpNs(u64),
-    /// `flags`, in the place of the scheduler's own.
-    Flags(u64),
 }
 
 impl ExtCode {
