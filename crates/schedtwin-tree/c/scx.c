@@ -13,7 +13,7 @@ void schedtwin_refuse(const char *what, long value);
 
 /* ---- the call that is under way -------------------------------------------------------------------------------------- */
 
-/* `struct Questions` of scx.rs. Tasks are named by their numbers. */
+/* `struct Questions` of scx/ask.rs. Tasks are named by their numbers. */
 struct schedtwin_scx_questions {
 	s32 (*create_dsq)(void *call, u64 dsq_id);
 	void (*destroy_dsq)(void *call, u64 dsq_id);

@@ -31,7 +31,7 @@
 //! | `watch.rs` | who is asked; crashes, loops, refusals |
 //! | `built.rs` | what governors of every kind have in common |
 //! | `idle.rs`, `frequency.rs` | idle governors; frequency governors |
-//! | `scx.rs`, `elf.rs`, `ext_setting.rs` | schedulers of sched_ext; their variables; what is set of them |
+//! | `scx/`, `elf.rs`, `ext_setting.rs` | schedulers of sched_ext; their variables; what is set of them |
 //!
 //! Only on Linux, with 64 bits; elsewhere it is refused.
 

@@ -136,7 +136,7 @@ struct sched_entity {
 
 struct mm_struct;
 
-/* Its twin in Rust is TaskStruct of scx.rs. */
+/* Its twin in Rust is TaskStruct of scx/layout.rs. */
 struct task_struct {
 	int pid, tgid;
 	u32 flags;
