@@ -450,7 +450,8 @@ fn schedulers_of_the_kernel_s_tree_run() {
         return;
     }
     let spec = |name: &str| format!("linux-7.3:scx={}", folder.join(name).display());
-    for name in ["scx_simple.bpf.c", "scx_cpu0.bpf.c", "scx_central.bpf.c", "scx_sdt.bpf.c"] {
+    for name in ["simple", "cpu0", "central", "sdt", "flatcg", "pair", "qmap"] {
+        let name = &format!("scx_{name}.bpf.c");
         for (machine, workload) in [("pixel6", "ui-phone"), ("i5-10600k", "periodic")] {
             let result = verified(machine, workload, load(&spec(name)));
             assert_eq!(metric(&result, "scx_errors", ""), 0.0, "{name}: {:?}", result.notices);

@@ -47,6 +47,15 @@ impl Sources {
         Ok(sources)
     }
 
+    /// Adds a file with what it includes, if it is there.
+    pub(crate) fn add(&mut self, tree: &Tree, path: &str) -> Result<bool, Fault> {
+        if tree.read(path)?.is_none() {
+            return Ok(false);
+        }
+        self.files.extend(Sources::gather(tree, path)?.files);
+        Ok(true)
+    }
+
     /// Whether any file has this word.
     pub(crate) fn mention(&self, word: &str) -> bool {
         let word = word.as_bytes();

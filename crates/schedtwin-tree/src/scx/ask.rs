@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Functions of the kernel that a scheduler's C calls: `struct schedtwin_scx_questions` of `c/scx.c`.
 
-use super::layout::{Mask, TaskStruct};
+use super::layout::{CgroupStruct, Mask, TaskStruct};
 use super::mirror::Call;
-use schedtwin_kernel::policy::DsqIter;
-use schedtwin_types::{CpuId, CpuMask, TaskId};
+use schedtwin_kernel::policy::{DsqIter, SCX_DSQ_LOCAL};
+use schedtwin_types::{CpuId, CpuMask, TaskGroupId, TaskId};
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// `struct schedtwin_scx_questions` of `c/scx.c`. The first argument is the call that is under way.
@@ -24,9 +24,10 @@ pub(super) struct Questions {
     task: unsafe extern "C" fn(*mut c_void, c_int, i32) -> *mut TaskStruct,
     set: unsafe extern "C" fn(*mut c_void, c_int, c_int, u64) -> bool,
     act: unsafe extern "C" fn(*mut c_void, c_int, i64, u64),
-    time: unsafe extern "C" fn(*mut c_void, c_int) -> u64,
+    time: unsafe extern "C" fn(*mut c_void, c_int, u64) -> u64,
     timer: unsafe extern "C" fn(*mut c_void, i64, u64, u64, c_int) -> i64,
     end: unsafe extern "C" fn(*mut c_void, i64, bool, *const c_char),
+    cgroup: unsafe extern "C" fn(*mut c_void, c_int, u64) -> *const CgroupStruct,
 }
 
 type MoveTask = unsafe extern "C" fn(
@@ -58,6 +59,7 @@ pub(super) static QUESTIONS: Questions = Questions {
     time: ask_time,
     timer: ask_timer,
     end: ask_end,
+    cgroup: ask_cgroup,
 };
 
 /// The call that is under way.
@@ -134,7 +136,24 @@ unsafe extern "C" fn ask_number(call: *mut c_void, which: c_int, argument: u64) 
         5 => call.scx.cpuperf_cur(cpu) as i32,
         6 => call.scx.llc_id(cpu).0.into(),
         7 => call.scx.task_cpu(TaskId(argument as u32)).0.into(),
-        _ => call.scx.task_running(TaskId(argument as u32)).into(),
+        8 => call.scx.task_running(TaskId(argument as u32)).into(),
+        9 => {
+            let queued = call.scx.dsq_nr_queued(SCX_DSQ_LOCAL);
+            call.scx.dsq_reenq(SCX_DSQ_LOCAL);
+            queued
+        }
+        10 => call.scx.in_interrupt().into(),
+        11 => call.scx.nr_cgroups() as i32,
+        _ => {
+            let events = call.scx.events();
+            let counts = [
+                events.select_cpu_fallback,
+                events.dispatch_keep_last,
+                events.enq_skip_exiting,
+                events.refill_slice_dfl,
+            ];
+            counts.get(argument as usize).map_or(0, |count| *count as i32)
+        }
     }
 }
 
@@ -263,18 +282,40 @@ unsafe extern "C" fn ask_act(call: *mut c_void, which: c_int, a: i64, b: u64) {
         0 => call.scx.kick_cpu(a as i32, b),
         1 => call.scx.cpuperf_set(a as i32, b as u32),
         2 => call.scx.dispatch_cancel(),
-        _ => call.scx.reenqueue_local(),
+        _ => call.scx.dsq_reenq(a as u64),
     }
 }
 
-unsafe extern "C" fn ask_time(call: *mut c_void, which: c_int) -> u64 {
+unsafe extern "C" fn ask_time(call: *mut c_void, which: c_int, argument: u64) -> u64 {
     // SAFETY: see above.
     let call = unsafe { of(call) };
     match which {
         0 => call.scx.now(),
         1 => call.scx.ktime_get_ns(),
-        _ => call.scx.jiffies(),
+        2 => call.scx.jiffies(),
+        _ => {
+            let cpu = CpuId(argument.min(call.scx.nr_cpu_ids() as u64 - 1) as u16);
+            let (task, pelt) = call.scx.rq_clocks(cpu);
+            if which == 3 { task } else { pelt }
+        }
     }
+}
+
+unsafe extern "C" fn ask_cgroup(
+    call: *mut c_void,
+    which: c_int,
+    argument: u64,
+) -> *const CgroupStruct {
+    // SAFETY: see above.
+    let call = unsafe { of(call) };
+    let group = TaskGroupId(argument as u32);
+    let found = match which {
+        0 => Some(call.scx.task_cgroup(TaskId(argument as u32))),
+        1 => call.scx.cgroup_from_id(argument),
+        2 => call.scx.cgroup(group).and_then(|cgroup| cgroup.parent),
+        _ => Some(group),
+    };
+    found.map_or(std::ptr::null(), |group| call.cgroup(group))
 }
 
 unsafe extern "C" fn ask_timer(

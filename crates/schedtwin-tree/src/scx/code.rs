@@ -3,26 +3,37 @@
 
 use super::TreeExt;
 use super::layout::Entries;
-use super::loader::{IN_USER_SPACE, SLICES};
+use super::loader::{self, IN_USER_SPACE, SLICES};
+use super::maps::Map;
+use super::programs::{Program, SCHED_SWITCH};
 use crate::built::Built;
-use crate::compile::Job;
-use crate::elf::{self, Variable};
+use crate::compile::{Job, Units};
 use crate::ext_setting::ExtSetting;
 use crate::sources::Sources;
+use crate::symbols::{Place, Symbols};
 use crate::watch::{Question, Watched};
 use crate::{Fault, Tree};
 use schedtwin_input::did_you_mean;
 use schedtwin_kernel::policy::{ExtScheduler, OP_COST_NS};
 use schedtwin_types::MAX_CPUS;
-use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Our own units beside a scheduler's.
+const GLUE: [&str; 3] = ["scx.c", "scx_maps.c", "scx_masks.c"];
+/// What a unit of the scheduler begins with. What a loader writes before it loads a scheduler is const to the scheduler.
+const ABOVE: &str = "#include <schedtwin/scx.h>\n#define const\n";
+/// Where a tree has its helpers for sets of CPUs by topology.
+const CID_FILE: &str = "include/scx/cid.bpf.h";
 
 /// A scheduler's C, compiled, with the values that its loader would write.
 #[derive(Clone, Debug)]
 pub struct ExtCode {
     pub(super) built: Built,
-    pub(super) variables: Arc<BTreeMap<String, Variable>>,
-    pub(super) writes: Arc<Vec<(Variable, u64)>>,
+    pub(super) symbols: Arc<Symbols>,
+    pub(super) maps: Arc<Vec<Map>>,
+    /// The function that hears of `sched_switch`.
+    pub(super) on_switch: Option<u64>,
+    pub(super) writes: Arc<Vec<(Place, u64)>>,
     pub(super) op_cost_ns: u64,
     pub(super) timeout_ms: Option<u32>,
     pub(super) flags: Option<u64>,
@@ -34,36 +45,66 @@ impl ExtCode {
     /// # Errors
     /// If there is no such file, no compiler, or the file does not compile.
     pub fn build(tree: &Tree, file: &str, hz: u64) -> Result<ExtCode, Fault> {
-        let sources = Sources::gather(tree, file)?;
-        let defines = [
+        let mut sources = Sources::gather(tree, file)?;
+        let mut defines = vec![
             format!("HZ={hz}"),
             "SCHEDTWIN_SCX=1".to_string(),
             format!("SCHEDTWIN_NR_CPUS={MAX_CPUS}"),
             "SCHEDTWIN_KERNEL_VERSION=KERNEL_VERSION(7,3,4)".to_string(),
         ];
+        if sources.mention("cmask") && sources.add(tree, CID_FILE)? {
+            defines.push(format!("SCHEDTWIN_CID_FILE=\"{}/{CID_FILE}\"", crate::compile::STAGE));
+        }
+        let programs: Vec<Program> = sources
+            .files
+            .values()
+            .flat_map(|text| Program::all(&String::from_utf8_lossy(text)))
+            .collect();
         let built = Built::new(&Job {
             tree,
             path: file,
             sources: &sources,
-            glue: "scx.c",
+            glue: &GLUE,
+            units: Units::Own(&[file.to_string()], ABOVE),
             defines: &defines,
         })?;
         let object = std::fs::read(built.code.object()).unwrap_or_default();
-        let variables = Arc::new(elf::variables(&object));
-        if let Some(part) = IN_USER_SPACE.into_iter().find(|name| variables.contains_key(*name)) {
-            return Err(Fault::new(
-                format!("a part of {} decides in user space (`{part}`)", built.name),
-                "the twin runs what the kernel would run; that part is a program of its own",
-            ));
-        }
-        Ok(ExtCode {
+        let symbols = Symbols::of(&object);
+        let maps = Map::all(&symbols);
+        let code = ExtCode {
             built,
-            variables,
+            on_switch: None,
+            symbols: Arc::new(symbols),
+            maps: Arc::new(maps),
             writes: Arc::default(),
             op_cost_ns: OP_COST_NS,
             timeout_ms: None,
             flags: None,
-        })
+        };
+        code.checked(programs)
+    }
+
+    /// Refuses what compiles and would not be true, all of it at once.
+    fn checked(mut self, programs: Vec<Program>) -> Result<ExtCode, Fault> {
+        let mut refused: Vec<String> = self.maps.iter().filter_map(Map::refused).collect();
+        if let Some(part) = IN_USER_SPACE.into_iter().find(|name| self.symbols.get(name).is_some())
+        {
+            refused.push(format!("a part of it decides in user space (`{part}`)"));
+        }
+        for Program { section, function } in programs {
+            if section == SCHED_SWITCH {
+                self.on_switch = self.symbols.get(&function).map(|symbol| symbol.offset);
+            } else if !loader::leaves_off(&function) {
+                refused.push(format!("the program `{function}` of {section} would hear nothing"));
+            }
+        }
+        match refused.is_empty() {
+            true => Ok(self),
+            false => Err(Fault::new(
+                format!("{} cannot be run: {}", self.name(), refused.join("; ")),
+                "docs/sched-ext.md says what works",
+            )),
+        }
     }
 
     /// With a setting.
@@ -76,7 +117,7 @@ impl ExtCode {
             ExtSetting::Flags(flags) => self.flags = Some(*flags),
             ExtSetting::TimeoutMs(ms) => self.timeout_ms = Some(*ms),
             ExtSetting::SliceUs(us) => {
-                let known = SLICES.into_iter().find(|name| self.variables.contains_key(*name));
+                let known = SLICES.into_iter().find(|name| self.symbols.get(name).is_some());
                 let Some(name) = known else {
                     return Err(Fault::new(
                         format!("{} has no slice that its loader sets", self.name()),
@@ -90,9 +131,10 @@ impl ExtCode {
         Ok(self)
     }
 
-    fn write(&mut self, name: &str, value: i64) -> Result<(), Fault> {
-        let Some(variable) = self.variables.get(name).copied() else {
-            let known = self.variables.keys().map(String::as_str);
+    fn write(&mut self, path: &str, value: i64) -> Result<(), Fault> {
+        let name = path.split(['.', '[']).next().unwrap_or(path);
+        let Some(symbol) = self.symbols.get(name) else {
+            let known = self.symbols.iter().map(|(name, _)| name);
             let near = did_you_mean(name, known.filter(|name| !name.contains("schedtwin")));
             let help = near.map_or_else(
                 || "variables outside of functions can be set, by their names".to_string(),
@@ -100,20 +142,23 @@ impl ExtCode {
             );
             return Err(Fault::new(format!("{} has no variable `{name}`", self.name()), help));
         };
-        let bits = 8 * variable.bytes as u32;
-        let fits = match variable.bytes {
-            1 | 2 | 4 => value >= -(1 << (bits - 1)) && value < 1 << bits,
-            8 => true,
-            _ => {
-                let message = format!("`{name}` of {} is no number", self.name());
-                return Err(Fault::new(message, "numbers of 1, 2, 4 and 8 bytes can be set"));
-            }
+        let Some(place) = self.symbols.place(path) else {
+            let message = format!("`{path}` of {} is no number", self.name());
+            let help = match &symbol.shape {
+                crate::symbols::Shape::Array(_, count) => {
+                    format!("`{name}` has elements 0 to {}", count.saturating_sub(1))
+                }
+                _ => "numbers of 1, 2, 4 and 8 bytes can be set, elements by [N], members by .NAME"
+                    .into(),
+            };
+            return Err(Fault::new(message, help));
         };
-        if !fits {
-            let message = format!("{value} does not fit into `{name}` of {bits} bits");
+        let bits = 8 * place.bytes as u32;
+        if bits < 64 && !(-(1 << (bits - 1))..1 << bits).contains(&value) {
+            let message = format!("{value} does not fit into `{path}` of {bits} bits");
             return Err(Fault::new(message, "see its declaration"));
         }
-        Arc::make_mut(&mut self.writes).push((variable, value as u64));
+        Arc::make_mut(&mut self.writes).push((place, value as u64));
         Ok(())
     }
 
@@ -147,6 +192,8 @@ impl ExtCode {
             code: self.clone(),
             tasks: Vec::new(),
             touched: Vec::new(),
+            cgroups: Vec::new(),
+            cids: None,
         })
     }
 }

@@ -4,8 +4,8 @@
 //! Settings are the names of variables. Some have a value by their name: how many CPUs there are, and the slice of 20 ms
 //! that loaders set. Known schedulers have a row of [`LOADERS`].
 
-use super::TreeExt;
-use crate::elf::Variable;
+use super::{Cids, TreeExt};
+use crate::symbols::Place;
 use schedtwin_kernel::policy::{
     Kfuncs, SCX_OPS_ALLOW_QUEUED_WAKEUP, SCX_OPS_ENQ_EXITING, SCX_OPS_ENQ_LAST,
     SCX_OPS_ENQ_MIGRATION_DISABLED, SCX_SLICE_DFL,
@@ -20,67 +20,82 @@ pub(super) const CPU_COUNTS: [&str; 4] = ["nr_cpu_ids", "nr_cpus", "num_possible
 /// Names that loaders give the slice, nanoseconds.
 pub(super) const SLICES: [&str; 3] = ["slice_ns", "cgrp_slice_ns", "slice_max"];
 
+/// A value, and the place that it is written to: a variable, an element or a member of it.
+type Value = (String, u64);
+
 impl TreeExt {
-    /// Writes the variables that the scheduler's own program would.
-    pub(super) fn load(&self, scx: &Kfuncs) {
+    /// Makes the maps, and writes what the scheduler's own program would. Variables that the scheduler does not have are
+    /// left out: its versions have different ones.
+    pub(super) fn load(&mut self, scx: &mut Kfuncs) {
         let nr_cpus = scx.nr_cpu_ids();
         let code = &self.code;
-        let of_name = |name: &str| code.variables.get(name).copied();
         let loader = Loader::of(&self.ops.name());
-        let mut writes: Vec<(Variable, usize, u64)> = Vec::new();
-        let mut write = |name: &str, index: usize, value: u64| {
-            writes.extend(of_name(name).map(|variable| (variable, index, value)));
-        };
-        CPU_COUNTS.into_iter().for_each(|name| write(name, 0, nr_cpus as u64));
-        SLICES.into_iter().for_each(|name| write(name, 0, SCX_SLICE_DFL));
-        for (name, value) in loader.iter().flat_map(|loader| loader.values) {
-            write(name, 0, *value);
+        let mut values = of_every_loader(nr_cpus);
+        if let Some(loader) = loader {
+            values.extend(loader.values.iter().map(|(name, value)| (name.to_string(), *value)));
+            (loader.tables)(scx, &mut values);
         }
-        let cpus = || (0..nr_cpus).map(|cpu| CpuId(cpu as u16));
-        let smt = cpus().any(|cpu| scx.smt_mask(cpu).weight() > 1);
-        let largest = cpus().map(|cpu| scx.cpuperf_cap(cpu)).max().unwrap_or(1024);
-        let same = cpus().all(|cpu| scx.cpuperf_cap(cpu) == largest);
-        if loader.is_some() {
-            write("smt_enabled", 0, smt.into());
-            write("numa_enabled", 0, (scx.nr_node_ids() > 1).into());
-            write("nr_node_ids", 0, scx.nr_node_ids() as u64);
-            write("all_cpus_same_capacity", 0, same.into());
-            for cpu in cpus() {
-                let capacity = u64::from(scx.cpuperf_cap(cpu)) * 1024 / u64::from(largest);
-                write("cpu_capacity", cpu.index(), capacity);
-            }
-            let mut order: Vec<CpuId> = cpus().collect();
-            order.sort_by_key(|cpu| std::cmp::Reverse(scx.cpuperf_cap(*cpu)));
-            for (at, cpu) in order.into_iter().enumerate() {
-                write("preferred_cpus", at, cpu.0.into());
-            }
-        }
-        writes.extend(code.writes.iter().map(|(variable, value)| (*variable, 0, *value)));
-        let enable = code.variables.get(SIBLINGS).filter(|_| smt).map(|function| function.offset);
-        let pairs: Vec<[i32; 2]> = cpus()
-            .flat_map(|cpu| {
-                scx.smt_mask(cpu).iter().map(move |other| [cpu.0.into(), other.0.into()])
-            })
-            .collect();
-        let (base, boot) = (self.entries.base, self.entries.boot);
+        let named =
+            values.iter().filter_map(|(path, value)| Some((code.symbols.place(path)?, *value)));
+        let writes: Vec<(Place, u64)> = named.chain(code.writes.iter().copied()).collect();
+        let enable = code.symbols.get(SIBLINGS).map(|function| function.offset);
+        let pairs = if enable.is_some() { siblings(scx) } else { Vec::new() };
+        let (entries, maps) = (self.entries, code.maps.clone());
+        // SAFETY: the image is resident.
+        let uses_cids = self.image.ask(self.watched, || unsafe { (entries.uses_cids)() });
+        let cids = Cids::of(scx);
         self.image.ask(self.watched, || {
-            // SAFETY: the image is resident; each variable is the object's, of that size, and writable: scx.c makes
-            // those const that are const to the scheduler plain variables. The function takes two numbers of a CPU.
+            // SAFETY: the image is resident; each place is the object's, of that size, and writable: the variables that
+            // are const to the scheduler are compiled as plain ones. The function takes two numbers of a CPU.
             unsafe {
-                boot(nr_cpus as u32);
-                for (variable, index, value) in writes {
-                    variable.write(base(), index, value);
+                let base = (entries.base)();
+                (entries.boot)(nr_cpus as u32);
+                (entries.number_cids)(cids.to_cpu.as_ptr(), nr_cpus as u32);
+                maps.iter().for_each(|map| map.define(&entries, base, nr_cpus));
+                for (place, value) in writes {
+                    place.write(base, value);
                 }
                 if let Some(enable) = enable {
                     type Enable = unsafe extern "C" fn(*const [i32; 2]) -> c_int;
-                    let enable: Enable = std::mem::transmute(base().add(enable as usize));
+                    let enable: Enable = std::mem::transmute(base.add(enable as usize));
                     for pair in &pairs {
                         enable(pair);
                     }
                 }
             }
         });
+        self.cids = uses_cids.then_some(cids);
+        if let Some(refusal) = loader.and_then(|loader| (loader.refuses)(scx)) {
+            scx.error(refusal);
+        }
     }
+}
+
+/// The values that go by the names of variables alone.
+fn of_every_loader(nr_cpus: usize) -> Vec<Value> {
+    let counts = CPU_COUNTS.map(|name| (name.to_string(), nr_cpus as u64));
+    let slices = SLICES.map(|name| (name.to_string(), SCX_SLICE_DFL));
+    counts.into_iter().chain(slices).collect()
+}
+
+/// The threads of each core, in pairs.
+fn siblings(scx: &Kfuncs) -> Vec<[i32; 2]> {
+    let cpus = || (0..scx.nr_cpu_ids()).map(|cpu| CpuId(cpu as u16));
+    if !cpus().any(|cpu| scx.smt_mask(cpu).weight() > 1) {
+        return Vec::new();
+    }
+    let of = |cpu: CpuId| {
+        scx.smt_mask(cpu)
+            .iter()
+            .map(move |other| [cpu.0.into(), other.0.into()])
+            .collect::<Vec<_>>()
+    };
+    cpus().flat_map(of).collect()
+}
+
+/// Whether the loader of a known scheduler can leave a program off, as it is here.
+pub(super) fn leaves_off(function: &str) -> bool {
+    LOADERS.iter().any(|loader| loader.off.contains(&function))
 }
 
 /// The program that loaders run for each pair of a core's threads.
@@ -90,18 +105,27 @@ pub(super) const SIBLINGS: &str = "enable_sibling_cpu";
 pub(super) struct Loader {
     /// `ops.name`.
     pub(super) name: &'static str,
-    pub(super) flags: u64,
+    /// In the place of the C's.
+    pub(super) flags: Option<u64>,
     pub(super) values: &'static [(&'static str, u64)],
+    /// What it makes of the machine.
+    tables: fn(&Kfuncs, &mut Vec<Value>),
+    /// Why it would not load it on this machine.
+    refuses: fn(&Kfuncs) -> Option<String>,
+    /// Tracing programs that an option of it leaves off.
+    off: &'static [&'static str],
 }
 
 /// Those whose settings are not the values in their C. Read from their own programs, without options.
-pub(super) const LOADERS: [Loader; 2] = [
+const LOADERS: [Loader; 4] = [
     Loader {
         name: "bpfland",
-        flags: SCX_OPS_ENQ_EXITING
-            | SCX_OPS_ENQ_LAST
-            | SCX_OPS_ENQ_MIGRATION_DISABLED
-            | SCX_OPS_ALLOW_QUEUED_WAKEUP,
+        flags: Some(
+            SCX_OPS_ENQ_EXITING
+                | SCX_OPS_ENQ_LAST
+                | SCX_OPS_ENQ_MIGRATION_DISABLED
+                | SCX_OPS_ALLOW_QUEUED_WAKEUP,
+        ),
         values: &[
             ("slice_max", 1_000_000),
             ("slice_min", 0),
@@ -112,13 +136,18 @@ pub(super) const LOADERS: [Loader; 2] = [
             ("primary_all", 1),
             ("cpufreq_perf_lvl", 1024),
         ],
+        tables: by_capacity,
+        refuses: nothing,
+        off: &[],
     },
     Loader {
         name: "cosmos",
-        flags: SCX_OPS_ENQ_EXITING
-            | SCX_OPS_ENQ_LAST
-            | SCX_OPS_ENQ_MIGRATION_DISABLED
-            | SCX_OPS_ALLOW_QUEUED_WAKEUP,
+        flags: Some(
+            SCX_OPS_ENQ_EXITING
+                | SCX_OPS_ENQ_LAST
+                | SCX_OPS_ENQ_MIGRATION_DISABLED
+                | SCX_OPS_ALLOW_QUEUED_WAKEUP,
+        ),
         values: &[
             ("slice_ns", 1_000_000),
             ("slice_lag", 20_000_000),
@@ -126,8 +155,69 @@ pub(super) const LOADERS: [Loader; 2] = [
             ("cpufreq_enabled", 1),
             ("primary_all", 1),
         ],
+        tables: by_capacity,
+        refuses: nothing,
+        off: &[],
+    },
+    Loader {
+        name: "pair",
+        flags: None,
+        values: &[("pair_batch_dur_ns", SCX_SLICE_DFL)],
+        tables: in_pairs,
+        refuses: odd_cpus,
+        off: &[],
+    },
+    Loader {
+        name: "qmap",
+        flags: None,
+        values: &[("max_tasks", 16_384), ("round_robin_ns", 200_000_000), ("dsp_batch", 1)],
+        tables: |_, _| {},
+        refuses: nothing,
+        off: &[],
     },
 ];
+
+fn nothing(_: &Kfuncs) -> Option<String> {
+    None
+}
+
+fn odd_cpus(scx: &Kfuncs) -> Option<String> {
+    let count = scx.nr_cpu_ids();
+    (count % 2 == 1).then(|| format!("scx_pair requires an even CPU count, got {count}"))
+}
+
+/// The first half of the CPUs with the second one.
+fn in_pairs(scx: &Kfuncs, values: &mut Vec<Value>) {
+    let half = scx.nr_cpu_ids() / 2;
+    for cpu in 0..2 * half {
+        let (pair, second) = (cpu % half, cpu / half);
+        values.push((format!("pair_cpu[{cpu}]"), ((cpu + half) % (2 * half)) as u64));
+        values.push((format!("pair_id[{cpu}]"), pair as u64));
+        values.push((format!("in_pair_idx[{cpu}]"), second as u64));
+    }
+}
+
+/// Capacities and the order of the CPUs by them.
+fn by_capacity(scx: &Kfuncs, values: &mut Vec<Value>) {
+    let cpus = || (0..scx.nr_cpu_ids()).map(|cpu| CpuId(cpu as u16));
+    let smt = cpus().any(|cpu| scx.smt_mask(cpu).weight() > 1);
+    let largest = cpus().map(|cpu| scx.cpuperf_cap(cpu)).max().unwrap_or(1024);
+    let same = cpus().all(|cpu| scx.cpuperf_cap(cpu) == largest);
+    let mut write = |path: String, value: u64| values.push((path, value));
+    write("smt_enabled".into(), smt.into());
+    write("numa_enabled".into(), (scx.nr_node_ids() > 1).into());
+    write("nr_node_ids".into(), scx.nr_node_ids() as u64);
+    write("all_cpus_same_capacity".into(), same.into());
+    for cpu in cpus() {
+        let capacity = u64::from(scx.cpuperf_cap(cpu)) * 1024 / u64::from(largest);
+        write(format!("cpu_capacity[{}]", cpu.index()), capacity);
+    }
+    let mut order: Vec<CpuId> = cpus().collect();
+    order.sort_by_key(|cpu| std::cmp::Reverse(scx.cpuperf_cap(*cpu)));
+    for (at, cpu) in order.into_iter().enumerate() {
+        write(format!("preferred_cpus[{at}]"), cpu.0.into());
+    }
+}
 
 impl Loader {
     pub(super) fn of(name: &str) -> Option<&'static Loader> {
@@ -135,21 +225,18 @@ impl Loader {
     }
 }
 
-impl Variable {
-    /// Writes a number into the variable, or into an element of it.
+impl Place {
+    /// Writes a number.
     ///
     /// # Safety
-    /// The object is loaded at `base`, and nobody else uses the variable.
-    pub(super) unsafe fn write(self, base: *mut u8, index: usize, value: u64) {
-        let element = if index > 0 || self.bytes > 8 { 8 } else { self.bytes };
-        let at = index as u64 * element;
-        if at + element <= self.bytes {
-            let bytes = value.to_le_bytes();
-            // SAFETY: as the caller promises; the bytes are within the variable.
-            unsafe {
-                let to = base.add((self.offset + at) as usize);
-                std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, element as usize);
-            }
+    /// The object is loaded at `base`, and nobody else uses the place.
+    unsafe fn write(self, base: *mut u8, value: u64) {
+        let bytes = value.to_le_bytes();
+        let count = bytes.len().min(self.bytes as usize);
+        // SAFETY: as the caller promises; the bytes are within the variable.
+        unsafe {
+            let to = base.add(self.offset as usize);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, count);
         }
     }
 }

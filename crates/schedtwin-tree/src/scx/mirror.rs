@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Tasks as a scheduler's C sees them.
+//! Tasks and cgroups as a scheduler's C sees them.
 //!
 //! Tasks are structures in the object's memory, one for each number, made when the scheduler first sees it. Each is written
 //! anew before a call that has it as an argument and when a function returns it; what the scheduler stores in `scx.slice`
 //! and `scx.dsq_vtime` goes back to the kernel at its next function and after the call.
 
-use super::layout::{Entries, Mask, Ops, TaskStruct};
+use super::layout::{CgroupStruct, Entries, Mask, Ops, TaskStruct};
 use schedtwin_kernel::hardware::TaskKind;
 use schedtwin_kernel::policy::{Kfuncs, TaskView};
-use schedtwin_types::{CpuMask, Policy, TaskId};
+use schedtwin_types::{CpuMask, Policy, TaskGroupId, TaskId};
 use std::ffi::{c_char, c_int};
 
 /// Where a task's structure is, and the CPUs that are written in it.
@@ -24,6 +24,8 @@ pub(super) struct Call<'a, 'k> {
     pub(super) scx: &'a mut Kfuncs<'k>,
     pub(super) tasks: &'a mut Vec<Slot>,
     pub(super) touched: &'a mut Vec<(TaskId, u64, u64)>,
+    /// The structure of each cgroup, by number; 0: none yet.
+    pub(super) cgroups: &'a mut Vec<usize>,
     pub(super) entries: Entries,
     pub(super) ops: Ops,
 }
@@ -57,6 +59,36 @@ impl Call<'_, '_> {
                 slot.cpus = view.cpus;
                 (*structure).cpus_mask = Mask::of(&view.cpus);
             }
+        }
+        structure
+    }
+
+    /// The structure of a cgroup, up to date; null: it is none.
+    pub(super) fn cgroup(&mut self, group: TaskGroupId) -> *const CgroupStruct {
+        let Some(view) = self.scx.cgroup(group) else { return std::ptr::null() };
+        let index = group.0 as usize;
+        if self.cgroups.len() <= index {
+            self.cgroups.resize(index + 1, 0);
+        }
+        if self.cgroups[index] == 0 {
+            // SAFETY: the image is resident; the function gives zeroed memory of the heap, aligned to 64 bytes.
+            let memory = unsafe { (self.entries.allocate)(size_of::<CgroupStruct>()) };
+            self.cgroups[index] = memory as usize;
+            // SAFETY: the memory is as long as the structure, of which all zeros is a value, and only this thread uses it.
+            let to = unsafe { &mut *memory.cast::<CgroupStruct>() };
+            (to.level, to.number) = (view.level as c_int, group.0 as c_int);
+            (to.kn, to.kernfs.id, to.kernfs.name) = (&to.kernfs, view.id, to.label.as_ptr());
+            to.subsys = [&raw const to.group];
+            to.group.cgroup = std::ptr::from_ref(to);
+            for (to, from) in to.label.iter_mut().zip(format!("group-{}", group.0).bytes()) {
+                *to = from as c_char;
+            }
+        }
+        let structure = self.cgroups[index] as *mut CgroupStruct;
+        // SAFETY: the structure is in the heap of the resident image, of this type, and only this thread uses it.
+        unsafe {
+            (*structure).group.weight = view.files.weight;
+            (*structure).group.idle = view.files.idle;
         }
         structure
     }
@@ -99,6 +131,8 @@ impl Call<'_, '_> {
 /// Writes what never changes.
 pub(super) fn name_task(to: &mut TaskStruct, task: TaskId) {
     to.cpus_ptr = &to.cpus_mask;
+    // Numbers are never used twice, so the number is the `tid`, too.
+    to.scx.tid = task.0.into();
     let name = format!("task-{}", task.0);
     for (to, from) in to.comm.iter_mut().zip(name.bytes()) {
         *to = from as c_char;

@@ -29,6 +29,8 @@ pub(super) struct Form {
     pub(super) cpuperf_locked: bool,
     /// The class has a DEADLINE server.
     pub(super) server: bool,
+    /// `cgroup_set_bandwidth` and `cgroup_set_idle` are there.
+    pub(super) cgroup_knobs: bool,
     /// The wake list may be used, if the scheduler allows it.
     pub(super) queued_wakeups: bool,
 }
@@ -60,6 +62,7 @@ impl Form {
             sched_change: newer,
             cpuperf_locked: newer,
             server: newer,
+            cgroup_knobs: newer,
             queued_wakeups: newer,
         })
     }
