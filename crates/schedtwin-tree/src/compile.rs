@@ -18,7 +18,7 @@ use std::process::{Command, Output};
 
 /// How the kernel builds C (`Makefile`), as far as it decides what a program means: types may alias, signed numbers
 /// wrap, a null pointer may be looked at. What would be a warning there but calls for what is not offered is an error.
-const FLAGS: [&str; 22] = [
+const FLAGS: [&str; 23] = [
     "-std=gnu11",
     "-O2",
     "-g",
@@ -32,6 +32,8 @@ const FLAGS: [&str; 22] = [
     "-fno-delete-null-pointer-checks",
     "-fno-common",
     "-fno-stack-protector",
+    // As in the kernel: no vectors, whose moves would want the alignment that a scheduler only promises.
+    "-mgeneral-regs-only",
     "-fvisibility=hidden",
     // An index outside of an array is a crash at that line, not another variable's value.
     "-fsanitize=bounds",
@@ -79,8 +81,17 @@ pub(crate) struct Job<'a> {
 pub(crate) enum Units<'a> {
     /// Our first file includes the tree's as `GOVERNOR_FILE`.
     Included,
-    /// Each is a unit of its own, below these lines.
-    Own(&'a [String], &'static str),
+    /// Each is a unit.
+    Own(&'a Own<'a>),
+}
+
+/// Units of the tree's own.
+pub(crate) struct Own<'a> {
+    pub(crate) paths: &'a [String],
+    /// The lines that each begins with.
+    pub(crate) above: &'static str,
+    /// A folder of the tree that has headers.
+    pub(crate) include: Option<&'a str>,
 }
 
 /// Compiles, unless the cache has it.
@@ -115,9 +126,10 @@ fn content_hash(job: &Job) -> u64 {
     }
     add(job.path.as_bytes());
     job.glue.iter().for_each(|glue| add(glue.as_bytes()));
-    if let Units::Own(paths, above) = job.units {
-        paths.iter().for_each(|path| add(path.as_bytes()));
-        add(above.as_bytes());
+    if let Units::Own(own) = job.units {
+        own.paths.iter().for_each(|path| add(path.as_bytes()));
+        add(own.above.as_bytes());
+        add(own.include.unwrap_or_default().as_bytes());
     }
     job.defines.iter().for_each(|define| add(define.as_bytes()));
     hash.digest()
@@ -190,7 +202,9 @@ fn compile(job: &Job, compiler: &Compiler, cache: &Path, to: &Path) -> Result<()
         write(&format!("{STAGE}/{path}"), text).map_err(kept)?;
     }
     let mut units: Vec<String> = job.glue.iter().map(|glue| glue.to_string()).collect();
-    if let Units::Own(paths, above) = job.units {
+    let mut folders = vec!["include".to_string()];
+    if let Units::Own(Own { paths, above, include }) = job.units {
+        folders.extend(include.map(|include| format!("{STAGE}/{include}")));
         for (at, path) in paths.iter().enumerate() {
             let text = format!("{above}#include \"{STAGE}/{path}\"\n");
             let unit = format!("unit-{at}.c");
@@ -201,7 +215,8 @@ fn compile(job: &Job, compiler: &Compiler, cache: &Path, to: &Path) -> Result<()
     let mut command = Command::new(&compiler.words[0]);
     command.args(&compiler.words[1..]).args(FLAGS);
     command.arg(format!("-ffile-prefix-map={}=.", folder.path().display()));
-    command.args(["-I", "include", "-iquote", "quoted", "-iquote", "."]);
+    command.args(folders.iter().map(|folder| format!("-I{folder}")));
+    command.args(["-iquote", "quoted", "-iquote", "."]);
     command.args(job.defines.iter().map(|define| format!("-D{define}")));
     command.arg(format!("-DGOVERNOR_FILE=\"{STAGE}/{}\"", job.path));
     command.args(["-o", "object.so"]).args(units).arg("runtime.c");

@@ -77,10 +77,15 @@ pub(crate) const HEADERS: [&str; 55] = [
 ];
 
 /// Headers that a scheduler of sched_ext may include as `<...>`. Each leads to everything that is offered to those.
-const SCX_HEADERS: [&str; 13] = [
+const SCX_HEADERS: [&str; 19] = [
     "bpf/bpf_core_read.h",
     "bpf/bpf_helpers.h",
     "bpf/bpf_tracing.h",
+    "bpf_arena_common.bpf.h",
+    "bpf_arena_spin_lock.h",
+    "bpf_experimental.h",
+    "errno.h",
+    "lib/alloc/bpf_helpers_local.h",
     "lib/pmu.h",
     "limits.h",
     "scx/bpf_arena_common.bpf.h",
@@ -90,6 +95,7 @@ const SCX_HEADERS: [&str; 13] = [
     "scx/percpu.bpf.h",
     "scx/user_exit_info.bpf.h",
     "scx/user_exit_info.h",
+    "stdbool.h",
     "vmlinux.h",
 ];
 
@@ -104,6 +110,11 @@ const SCX_QUOTED: [&str; 1] = ["bpf_arena_common.bpf.h"];
 /// Whether `"name"` is one of ours.
 pub(crate) fn is_quoted(name: &str) -> bool {
     QUOTED.contains(&name) || SCX_QUOTED.contains(&name)
+}
+
+/// Whether `<name>` is one that a scheduler gets from us.
+pub(crate) fn is_offered(name: &str) -> bool {
+    SCX_HEADERS.contains(&name)
 }
 
 /// The text of a header that leads to everything.

@@ -63,6 +63,12 @@ pub(crate) struct Symbol {
     pub(crate) shape: Shape,
 }
 
+impl Symbol {
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+}
+
 /// A place within a variable that holds a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
@@ -70,14 +76,18 @@ pub(crate) struct Place {
     pub(crate) bytes: u64,
 }
 
-/// Symbols by name.
+/// Symbols and structures by name.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Symbols(BTreeMap<String, Symbol>);
+pub(crate) struct Symbols {
+    symbols: BTreeMap<String, Symbol>,
+    /// Bytes.
+    structures: BTreeMap<String, u64>,
+}
 
 impl Symbols {
     /// Of an ELF file; none if it has no debug information.
     pub(crate) fn of(object: &[u8]) -> Symbols {
-        let mut found = BTreeMap::new();
+        let mut found = Symbols::default();
         let section = |id: gimli::SectionId| -> Result<Reader, gimli::Error> {
             Ok(EndianSlice::new(elf::section(object, id.name()).unwrap_or_default(), LittleEndian))
         };
@@ -90,22 +100,27 @@ impl Symbols {
                 }
             }
         }
-        Symbols(found)
+        found
+    }
+
+    /// The size of a structure, bytes.
+    pub(crate) fn structure(&self, name: &str) -> Option<u64> {
+        self.structures.get(name).copied()
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Symbol> {
-        self.0.get(name)
+        self.symbols.get(name)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Symbol)> {
-        self.0.iter().map(|(name, symbol)| (name.as_str(), symbol))
+        self.symbols.iter().map(|(name, symbol)| (name.as_str(), symbol))
     }
 
     /// The place that a path names, such as `slice_ns`, `pair_cpu[3]`, `ctxs[1].id`; of an array without an index its first
     /// element. `None`: there is no such place.
     pub(crate) fn place(&self, path: &str) -> Option<Place> {
         let end = path.find(['.', '[']).unwrap_or(path.len());
-        let symbol = self.0.get(&path[..end])?;
+        let symbol = self.symbols.get(&path[..end])?;
         let (mut offset, mut shape, mut rest) = (symbol.offset, &symbol.shape, &path[end..]);
         while !rest.is_empty() {
             if let Some(behind) = rest.strip_prefix('[') {
@@ -137,7 +152,7 @@ struct InUnit<'a, 'd> {
 }
 
 impl<'d> InUnit<'_, 'd> {
-    fn read(&self, found: &mut BTreeMap<String, Symbol>) -> gimli::Result<()> {
+    fn read(&self, found: &mut Symbols) -> gimli::Result<()> {
         let mut tree = self.unit.entries_tree(None)?;
         let mut children = tree.root()?.children();
         while let Some(child) = children.next()? {
@@ -145,10 +160,16 @@ impl<'d> InUnit<'_, 'd> {
             let symbol = match entry.tag() {
                 dw::DW_TAG_variable => self.variable(entry)?,
                 dw::DW_TAG_subprogram => self.function(entry)?,
+                dw::DW_TAG_structure_type => {
+                    let bytes = entry.attr_value(dw::DW_AT_byte_size);
+                    let bytes = bytes.and_then(|value| value.udata_value());
+                    found.structures.extend(self.name(entry)?.zip(bytes));
+                    None
+                }
                 _ => None,
             };
             if let Some((name, symbol)) = symbol {
-                found.insert(name, symbol);
+                found.symbols.insert(name, symbol);
             }
         }
         Ok(())
@@ -281,11 +302,12 @@ mod tests {
             ],
         );
         let symbol = |offset, shape| Symbol { offset, shape };
-        let symbols = Symbols(BTreeMap::from([
+        let symbols = BTreeMap::from([
             ("slice".to_string(), symbol(100, number())),
             ("ctxs".to_string(), symbol(200, Shape::Array(Box::new(ctx), 3))),
             ("caps".to_string(), symbol(300, Shape::Array(Box::new(Shape::Number(2)), 8))),
-        ]));
+        ]);
+        let symbols = Symbols { symbols, ..Symbols::default() };
         let place = |path: &str| symbols.place(path).map(|place| (place.offset, place.bytes));
         assert_eq!(place("slice"), Some((100, 4)));
         assert_eq!(place("caps"), Some((300, 2)));

@@ -6,15 +6,15 @@ use super::layout::Entries;
 use super::loader::{self, IN_USER_SPACE, SLICES};
 use super::maps::Map;
 use super::programs::{Program, SCHED_SWITCH};
+use super::units::Units;
 use crate::built::Built;
-use crate::compile::{Job, Units};
+use crate::compile::{self, Job, Own};
 use crate::ext_setting::ExtSetting;
-use crate::sources::Sources;
-use crate::symbols::{Place, Symbols};
+use crate::symbols::{Place, Symbol, Symbols};
 use crate::watch::{Question, Watched};
 use crate::{Fault, Tree};
 use schedtwin_input::did_you_mean;
-use schedtwin_kernel::policy::{ExtScheduler, OP_COST_NS};
+use schedtwin_kernel::policy::{ExtScheduler, LoaderForm, OP_COST_NS};
 use schedtwin_types::MAX_CPUS;
 use std::sync::Arc;
 
@@ -33,6 +33,8 @@ pub struct ExtCode {
     pub(super) maps: Arc<Vec<Map>>,
     /// The function that hears of `sched_switch`.
     pub(super) on_switch: Option<u64>,
+    /// It does so in the place of `cpu_release`.
+    pub(super) drops_release: bool,
     pub(super) writes: Arc<Vec<(Place, u64)>>,
     pub(super) op_cost_ns: u64,
     pub(super) timeout_ms: Option<u32>,
@@ -44,16 +46,18 @@ impl ExtCode {
     ///
     /// # Errors
     /// If there is no such file, no compiler, or the file does not compile.
-    pub fn build(tree: &Tree, file: &str, hz: u64) -> Result<ExtCode, Fault> {
-        let mut sources = Sources::gather(tree, file)?;
+    pub fn build(tree: &Tree, file: &str, hz: u64, form: LoaderForm) -> Result<ExtCode, Fault> {
+        let units = Units::gather(tree, file)?;
+        let mut sources = units.sources;
         let mut defines = vec![
             format!("HZ={hz}"),
             "SCHEDTWIN_SCX=1".to_string(),
             format!("SCHEDTWIN_NR_CPUS={MAX_CPUS}"),
-            "SCHEDTWIN_KERNEL_VERSION=KERNEL_VERSION(7,3,4)".to_string(),
+            format!("SCHEDTWIN_KERNEL_VERSION=KERNEL_VERSION({})", form.version),
+            format!("SCHEDTWIN_REENQUEUES_ANYWHERE={}", u8::from(form.reenqueues_anywhere)),
         ];
         if sources.mention("cmask") && sources.add(tree, CID_FILE)? {
-            defines.push(format!("SCHEDTWIN_CID_FILE=\"{}/{CID_FILE}\"", crate::compile::STAGE));
+            defines.push(format!("SCHEDTWIN_CID_FILE=\"{}/{CID_FILE}\"", compile::STAGE));
         }
         let programs: Vec<Program> = sources
             .files
@@ -65,7 +69,11 @@ impl ExtCode {
             path: file,
             sources: &sources,
             glue: &GLUE,
-            units: Units::Own(&[file.to_string()], ABOVE),
+            units: compile::Units::Own(&Own {
+                paths: &units.paths,
+                above: ABOVE,
+                include: units.include,
+            }),
             defines: &defines,
         })?;
         let object = std::fs::read(built.code.object()).unwrap_or_default();
@@ -74,6 +82,7 @@ impl ExtCode {
         let code = ExtCode {
             built,
             on_switch: None,
+            drops_release: false,
             symbols: Arc::new(symbols),
             maps: Arc::new(maps),
             writes: Arc::default(),
@@ -81,19 +90,23 @@ impl ExtCode {
             timeout_ms: None,
             flags: None,
         };
-        code.checked(programs)
+        code.checked(programs, form)
     }
 
     /// Refuses what compiles and would not be true, all of it at once.
-    fn checked(mut self, programs: Vec<Program>) -> Result<ExtCode, Fault> {
+    fn checked(mut self, programs: Vec<Program>, form: LoaderForm) -> Result<ExtCode, Fault> {
         let mut refused: Vec<String> = self.maps.iter().filter_map(Map::refused).collect();
         if let Some(part) = IN_USER_SPACE.into_iter().find(|name| self.symbols.get(name).is_some())
         {
             refused.push(format!("a part of it decides in user space (`{part}`)"));
         }
-        for Program { section, function } in programs {
+        for Program { section, function, optional } in programs {
             if section == SCHED_SWITCH {
-                self.on_switch = self.symbols.get(&function).map(|symbol| symbol.offset);
+                // Loaders run an optional one where it can do what `cpu_release` is for.
+                if !optional || form.reenqueues_anywhere {
+                    self.on_switch = self.symbols.get(&function).map(Symbol::offset);
+                    self.drops_release = optional;
+                }
             } else if !loader::leaves_off(&function) {
                 refused.push(format!("the program `{function}` of {section} would hear nothing"));
             }
@@ -183,7 +196,10 @@ impl ExtCode {
         let entries = Entries::of(&image);
         let watched = Watched { label, question: Question::Boot, cpu: 0 };
         // SAFETY: the image is resident; the structure is the object's own, of the type in scx.h.
-        let ops = image.ask(watched, || unsafe { *(entries.boot)(MAX_CPUS as u32) });
+        let mut ops = image.ask(watched, || unsafe { *(entries.boot)(MAX_CPUS as u32) });
+        if self.drops_release {
+            ops.cpu_release = None;
+        }
         Box::new(TreeExt {
             entries,
             image,

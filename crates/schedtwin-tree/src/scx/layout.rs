@@ -26,7 +26,9 @@ pub(super) struct TaskStruct {
     pub(super) mm: *const c_void,
     pub(super) real_parent: *const c_void,
     pub(super) cpus_ptr: *const Mask,
+    pub(super) cgroups: *const CssSet,
     pub(super) cpus_mask: Mask,
+    pub(super) css_set: CssSet,
 }
 
 #[repr(C)]
@@ -38,6 +40,19 @@ pub(super) struct SchedExtEntity {
     pub(super) flags: u32,
     pub(super) disallow: bool,
     pub(super) tid: u64,
+    pub(super) ddsp: [u64; 2],
+}
+
+#[repr(C)]
+pub(super) struct CssSet {
+    pub(super) dfl_cgrp: *const CgroupStruct,
+}
+
+/// `struct cgroup_subsys_state`.
+#[repr(C)]
+pub(super) struct Css {
+    pub(super) cgroup: *const CgroupStruct,
+    pub(super) parent: *const Css,
 }
 
 /// `struct cgroup`, and behind it what its pointers lead to.
@@ -47,6 +62,8 @@ pub(super) struct CgroupStruct {
     pub(super) level: c_int,
     pub(super) number: c_int,
     pub(super) subsys: [*const TaskGroup; 1],
+    pub(super) dom_cgrp: *const CgroupStruct,
+    pub(super) css: Css,
     pub(super) kernfs: KernfsNode,
     pub(super) group: TaskGroup,
     pub(super) label: [c_char; 16],
@@ -61,7 +78,7 @@ pub(super) struct KernfsNode {
 /// `struct task_group`, which begins with its `cgroup_subsys_state`.
 #[repr(C)]
 pub(super) struct TaskGroup {
-    pub(super) cgroup: *const CgroupStruct,
+    pub(super) css: Css,
     pub(super) weight: u32,
     pub(super) idle: bool,
 }

@@ -4,14 +4,14 @@
 //! Settings are the names of variables. Some have a value by their name: how many CPUs there are, and the slice of 20 ms
 //! that loaders set. Known schedulers have a row of [`LOADERS`].
 
-use super::{Cids, TreeExt};
+use super::setup::Topology;
+use super::{Cids, TreeExt, lavd};
 use crate::symbols::Place;
 use schedtwin_kernel::policy::{
     Kfuncs, SCX_OPS_ALLOW_QUEUED_WAKEUP, SCX_OPS_ENQ_EXITING, SCX_OPS_ENQ_LAST,
-    SCX_OPS_ENQ_MIGRATION_DISABLED, SCX_SLICE_DFL,
+    SCX_OPS_ENQ_MIGRATION_DISABLED, SCX_OPS_KEEP_BUILTIN_IDLE, SCX_SLICE_DFL,
 };
 use schedtwin_types::CpuId;
-use std::ffi::c_int;
 
 /// Variables by which a scheduler and its program in user space share decisions.
 pub(super) const IN_USER_SPACE: [&str; 1] = ["usersched_pid"];
@@ -21,7 +21,7 @@ pub(super) const CPU_COUNTS: [&str; 4] = ["nr_cpu_ids", "nr_cpus", "num_possible
 pub(super) const SLICES: [&str; 3] = ["slice_ns", "cgrp_slice_ns", "slice_max"];
 
 /// A value, and the place that it is written to: a variable, an element or a member of it.
-type Value = (String, u64);
+pub(super) type Value = (String, u64);
 
 impl TreeExt {
     /// Makes the maps, and writes what the scheduler's own program would. Variables that the scheduler does not have are
@@ -38,15 +38,13 @@ impl TreeExt {
         let named =
             values.iter().filter_map(|(path, value)| Some((code.symbols.place(path)?, *value)));
         let writes: Vec<(Place, u64)> = named.chain(code.writes.iter().copied()).collect();
-        let enable = code.symbols.get(SIBLINGS).map(|function| function.offset);
-        let pairs = if enable.is_some() { siblings(scx) } else { Vec::new() };
         let (entries, maps) = (self.entries, code.maps.clone());
         // SAFETY: the image is resident.
         let uses_cids = self.image.ask(self.watched, || unsafe { (entries.uses_cids)() });
         let cids = Cids::of(scx);
         self.image.ask(self.watched, || {
             // SAFETY: the image is resident; each place is the object's, of that size, and writable: the variables that
-            // are const to the scheduler are compiled as plain ones. The function takes two numbers of a CPU.
+            // are const to the scheduler are compiled as plain ones.
             unsafe {
                 let base = (entries.base)();
                 (entries.boot)(nr_cpus as u32);
@@ -55,16 +53,10 @@ impl TreeExt {
                 for (place, value) in writes {
                     place.write(base, value);
                 }
-                if let Some(enable) = enable {
-                    type Enable = unsafe extern "C" fn(*const [i32; 2]) -> c_int;
-                    let enable: Enable = std::mem::transmute(base.add(enable as usize));
-                    for pair in &pairs {
-                        enable(pair);
-                    }
-                }
             }
         });
         self.cids = uses_cids.then_some(cids);
+        self.run_programs(scx, &Topology::of(scx));
         if let Some(refusal) = loader.and_then(|loader| (loader.refuses)(scx)) {
             scx.error(refusal);
         }
@@ -78,28 +70,10 @@ fn of_every_loader(nr_cpus: usize) -> Vec<Value> {
     counts.into_iter().chain(slices).collect()
 }
 
-/// The threads of each core, in pairs.
-fn siblings(scx: &Kfuncs) -> Vec<[i32; 2]> {
-    let cpus = || (0..scx.nr_cpu_ids()).map(|cpu| CpuId(cpu as u16));
-    if !cpus().any(|cpu| scx.smt_mask(cpu).weight() > 1) {
-        return Vec::new();
-    }
-    let of = |cpu: CpuId| {
-        scx.smt_mask(cpu)
-            .iter()
-            .map(move |other| [cpu.0.into(), other.0.into()])
-            .collect::<Vec<_>>()
-    };
-    cpus().flat_map(of).collect()
-}
-
 /// Whether the loader of a known scheduler can leave a program off, as it is here.
 pub(super) fn leaves_off(function: &str) -> bool {
     LOADERS.iter().any(|loader| loader.off.contains(&function))
 }
-
-/// The program that loaders run for each pair of a core's threads.
-pub(super) const SIBLINGS: &str = "enable_sibling_cpu";
 
 /// What the program of a known scheduler sets, beside what follows from the machine.
 pub(super) struct Loader {
@@ -117,7 +91,7 @@ pub(super) struct Loader {
 }
 
 /// Those whose settings are not the values in their C. Read from their own programs, without options.
-const LOADERS: [Loader; 4] = [
+const LOADERS: [Loader; 5] = [
     Loader {
         name: "bpfland",
         flags: Some(
@@ -158,6 +132,47 @@ const LOADERS: [Loader; 4] = [
         tables: by_capacity,
         refuses: nothing,
         off: &[],
+    },
+    Loader {
+        name: "lavd",
+        flags: Some(
+            SCX_OPS_ENQ_EXITING
+                | SCX_OPS_ENQ_LAST
+                | SCX_OPS_ENQ_MIGRATION_DISABLED
+                | SCX_OPS_KEEP_BUILTIN_IDLE,
+        ),
+        values: &[
+            ("is_autopilot_on", 1),
+            ("slice_max_ns", 5_000_000),
+            ("slice_min_ns", 500_000),
+            ("pinned_slice_ns", 5_000_000),
+            ("preempt_shift", 6),
+            ("lat_load_target_pct", 100),
+            ("mig_delta_pct", 0),
+            ("warm_cpu_ns", 0),
+            ("lb_low_util_wall", 256),
+            ("lb_local_dsq_util_wall", 102),
+            ("no_use_em", 1),
+        ],
+        tables: lavd::tables,
+        refuses: nothing,
+        // --no-futex-boost, and the two that make a task migrate at once when it executes a program.
+        off: &[
+            "fexit___futex_wait",
+            "fexit_futex_wait_multiple",
+            "fexit_futex_wait_requeue_pi",
+            "fexit_futex_wake",
+            "fexit_futex_wake_op",
+            "fexit_futex_lock_pi",
+            "fexit_futex_unlock_pi",
+            "rtp_sys_enter_futex",
+            "rtp_sys_exit_futex",
+            "rtp_sys_exit_futex_wait",
+            "rtp_sys_exit_futex_waitv",
+            "rtp_sys_exit_futex_wake",
+            "cond_hook_sys_enter_execve",
+            "cond_hook_sys_enter_execveat",
+        ],
     },
     Loader {
         name: "pair",

@@ -5,7 +5,7 @@
 //! anew before a call that has it as an argument and when a function returns it; what the scheduler stores in `scx.slice`
 //! and `scx.dsq_vtime` goes back to the kernel at its next function and after the call.
 
-use super::layout::{CgroupStruct, Entries, Mask, Ops, TaskStruct};
+use super::layout::{CgroupStruct, Css, Entries, Mask, Ops, TaskStruct};
 use schedtwin_kernel::hardware::TaskKind;
 use schedtwin_kernel::policy::{Kfuncs, TaskView};
 use schedtwin_types::{CpuMask, Policy, TaskGroupId, TaskId};
@@ -17,6 +17,8 @@ pub(super) struct Slot {
     /// 0: there is none yet.
     pub(super) address: usize,
     pub(super) cpus: CpuMask,
+    /// The cgroup that is written in it; `None`: none is.
+    pub(super) cgroup: Option<TaskGroupId>,
 }
 
 /// The call that is under way, as the C hands it back.
@@ -60,6 +62,13 @@ impl Call<'_, '_> {
                 (*structure).cpus_mask = Mask::of(&view.cpus);
             }
         }
+        let group = self.scx.task_cgroup(task);
+        if self.tasks[index].cgroup != Some(group) {
+            self.tasks[index].cgroup = Some(group);
+            let cgroup = self.cgroup(group);
+            // SAFETY: as above.
+            unsafe { (*structure).css_set.dfl_cgrp = cgroup };
+        }
         structure
     }
 
@@ -79,7 +88,20 @@ impl Call<'_, '_> {
             (to.level, to.number) = (view.level as c_int, group.0 as c_int);
             (to.kn, to.kernfs.id, to.kernfs.name) = (&to.kernfs, view.id, to.label.as_ptr());
             to.subsys = [&raw const to.group];
-            to.group.cgroup = std::ptr::from_ref(to);
+            let above = view.parent.map_or(std::ptr::null(), |parent| self.cgroup(parent));
+            let to = self.cgroups[index] as *mut CgroupStruct;
+            // SAFETY: as above; the one above is such a structure, too, or null.
+            unsafe {
+                let (css, above_css) = match above.is_null() {
+                    true => (std::ptr::null(), std::ptr::null()),
+                    false => (&raw const (*above).group.css, &raw const (*above).css),
+                };
+                (*to).dom_cgrp = to;
+                (*to).group.css = Css { cgroup: to, parent: css };
+                (*to).css = Css { cgroup: to, parent: above_css };
+            }
+            // SAFETY: as above.
+            let to = unsafe { &mut *to };
             for (to, from) in to.label.iter_mut().zip(format!("group-{}", group.0).bytes()) {
                 *to = from as c_char;
             }
@@ -131,6 +153,9 @@ impl Call<'_, '_> {
 /// Writes what never changes.
 pub(super) fn name_task(to: &mut TaskStruct, task: TaskId) {
     to.cpus_ptr = &to.cpus_mask;
+    to.cgroups = &to.css_set;
+    // Until it is known which task has made it.
+    to.real_parent = std::ptr::from_ref(to).cast();
     // Numbers are never used twice, so the number is the `tid`, too.
     to.scx.tid = task.0.into();
     let name = format!("task-{}", task.0);

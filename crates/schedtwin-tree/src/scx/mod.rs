@@ -11,16 +11,21 @@
 //! | `layout.rs` | structures that the C and the twin share |
 //! | `mirror.rs` | tasks and cgroups as the C sees them |
 //! | `maps.rs`, `programs.rs` | the maps and the programs that it declares |
+//! | `units.rs` | the files that it consists of |
+//! | `setup.rs`, `lavd.rs` | programs that loaders run before; the tables of scx_lavd |
 //! | `mod.rs` | its callbacks |
 //! | `ask.rs` | the kernel's functions that it calls |
 
 mod ask;
 mod code;
+mod lavd;
 mod layout;
 mod loader;
 mod maps;
 mod mirror;
 mod programs;
+mod setup;
+mod units;
 
 pub use code::ExtCode;
 
@@ -274,7 +279,12 @@ impl ExtScheduler for TreeExt {
             return 0;
         };
         self.call(scx, Question::InitTask, |call| {
+            // Threads of the kernel that are there from the start come from the first idle task.
+            let parent = if fork { call.scx.current() } else { TaskId::IDLE };
+            let parent = call.task(parent);
             let structure = call.task(task);
+            // SAFETY: both structures are in the heap of the resident image, and only this thread uses them.
+            unsafe { (*structure).real_parent = parent.cast() };
             let group = call.scx.task_cgroup(task);
             let args = InitTaskArgs { fork, cgroup: call.cgroup(group) };
             // SAFETY: the image is resident; structure and arguments live until the function returns.

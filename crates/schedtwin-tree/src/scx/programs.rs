@@ -9,6 +9,8 @@
 pub(super) struct Program {
     pub(super) section: String,
     pub(super) function: String,
+    /// Its loader decides whether it runs (`?`).
+    pub(super) optional: bool,
 }
 
 /// The tracepoint that the twin has.
@@ -42,8 +44,9 @@ impl Program {
             let traces =
                 TRACING.iter().any(|kind| section.trim_start_matches('?').starts_with(kind));
             if let Some(function) = function(behind).filter(|_| traces) {
+                let optional = section.starts_with('?');
                 let section = section.trim_start_matches('?').to_string();
-                found.push(Program { section, function });
+                found.push(Program { section, function, optional });
             }
         }
         found

@@ -51,6 +51,7 @@ mod report;
 mod verify;
 
 pub use cgroup::{CgroupFiles, CgroupView};
+pub use form::LoaderForm;
 pub use kfunc::{DsqIter, Kfuncs, TaskView};
 pub use life::{Exit, ExitKind, weight_to_cgroup};
 pub use report::{DsqReport, ExtReport};

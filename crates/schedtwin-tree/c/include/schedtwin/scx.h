@@ -791,7 +791,7 @@ void scx_bpf_events(struct scx_event_stats *to, size_t bytes);
 	((void)scx_bpf_dsq_insert_vtime(p, dsq_id, slice, vtime, flags))
 #define scx_bpf_consume(dsq_id) schedtwin_move_to_local(dsq_id, 0)
 #define __COMPAT_HAS_scx_bpf_select_cpu_and 1
-#define __COMPAT_scx_bpf_reenqueue_local_from_anywhere() true
+#define __COMPAT_scx_bpf_reenqueue_local_from_anywhere() SCHEDTWIN_REENQUEUES_ANYWHERE
 #define __COMPAT_scx_bpf_dsq_move(...) scx_bpf_dsq_move(__VA_ARGS__)
 #define __COMPAT_scx_bpf_dsq_move_vtime(...) scx_bpf_dsq_move_vtime(__VA_ARGS__)
 #define __COMPAT_scx_bpf_dsq_move_set_slice(...) scx_bpf_dsq_move_set_slice(__VA_ARGS__)
