@@ -185,6 +185,9 @@ long schedtwin_map_update(void *object, void const *key, void const *value, u64 
 	return 0;
 }
 
+/* What a loader puts into a map of numbers. */
+OFFERED void schedtwin_scx_fill_map(void *object, u32 key, u32 value) { schedtwin_map_update(object, &key, &value, BPF_ANY); }
+
 long schedtwin_map_delete(void *object, void const *key)
 {
 	struct schedtwin_map *map = *(struct schedtwin_map **)object;

@@ -62,6 +62,10 @@ pub(super) static QUESTIONS: Questions = Questions {
     cgroup: ask_cgroup,
 };
 
+/// The machine has been up for so long when a scheduler in C is loaded: schedulers take a clock of 0 for none, and loaders
+/// are started long after boot. 60 s.
+const UPTIME_NS: u64 = 60_000_000_000;
+
 /// The call that is under way.
 ///
 /// # Safety
@@ -290,13 +294,13 @@ unsafe extern "C" fn ask_time(call: *mut c_void, which: c_int, argument: u64) ->
     // SAFETY: see above.
     let call = unsafe { of(call) };
     match which {
-        0 => call.scx.now(),
-        1 => call.scx.ktime_get_ns(),
+        0 => UPTIME_NS + call.scx.now(),
+        1 => UPTIME_NS + call.scx.ktime_get_ns(),
         2 => call.scx.jiffies(),
         _ => {
             let cpu = CpuId(argument.min(call.scx.nr_cpu_ids() as u64 - 1) as u16);
             let (task, pelt) = call.scx.rq_clocks(cpu);
-            if which == 3 { task } else { pelt }
+            UPTIME_NS + if which == 3 { task } else { pelt }
         }
     }
 }
@@ -330,7 +334,9 @@ unsafe extern "C" fn ask_timer(
     match what {
         0 => call.scx.timer_init().into(),
         1 => {
-            call.scx.timer_start(number as u32, ns, flags & 1 != 0, flags & 2 != 0);
+            let absolute = flags & 1 != 0;
+            let ns = if absolute { ns.saturating_sub(UPTIME_NS) } else { ns };
+            call.scx.timer_start(number as u32, ns, absolute, flags & 2 != 0);
             0
         }
         _ => call.scx.timer_cancel(number as u32).into(),

@@ -232,6 +232,7 @@ pub(super) struct Entries {
     pub(super) uses_cids: unsafe extern "C" fn() -> bool,
     pub(super) number_cids: unsafe extern "C" fn(*const u16, u32),
     pub(super) define_map: DefineMap,
+    pub(super) fill_map: unsafe extern "C" fn(*mut c_void, u32, u32),
     pub(super) forget: unsafe extern "C" fn(*mut *mut c_void, u32),
     pub(super) base: unsafe extern "C" fn() -> *mut u8,
 }
@@ -249,6 +250,7 @@ impl Entries {
                 uses_cids: arena.function(c"schedtwin_scx_uses_cids"),
                 number_cids: arena.function(c"schedtwin_scx_number_cids"),
                 define_map: arena.function(c"schedtwin_scx_define_map"),
+                fill_map: arena.function(c"schedtwin_scx_fill_map"),
                 forget: arena.function(c"schedtwin_scx_forget"),
                 base: arena.function(c"schedtwin_base"),
             }

@@ -6,7 +6,7 @@
 
 use super::setup::Topology;
 use super::{Cids, TreeExt, lavd};
-use crate::symbols::Place;
+use crate::symbols::{Place, Symbol};
 use schedtwin_kernel::policy::{
     Kfuncs, SCX_OPS_ALLOW_QUEUED_WAKEUP, SCX_OPS_ENQ_EXITING, SCX_OPS_ENQ_LAST,
     SCX_OPS_ENQ_MIGRATION_DISABLED, SCX_OPS_KEEP_BUILTIN_IDLE, SCX_SLICE_DFL,
@@ -19,6 +19,9 @@ pub(super) const IN_USER_SPACE: [&str; 1] = ["usersched_pid"];
 pub(super) const CPU_COUNTS: [&str; 4] = ["nr_cpu_ids", "nr_cpus", "num_possible_cpus", "nr_cpu"];
 /// Names that loaders give the slice, nanoseconds.
 pub(super) const SLICES: [&str; 3] = ["slice_ns", "cgrp_slice_ns", "slice_max"];
+
+/// The map in which a loader says the node of each CPU.
+const NODES: &str = "cpu_node_map";
 
 /// A value, and the place that it is written to: a variable, an element or a member of it.
 pub(super) type Value = (String, u64);
@@ -39,6 +42,10 @@ impl TreeExt {
             values.iter().filter_map(|(path, value)| Some((code.symbols.place(path)?, *value)));
         let writes: Vec<(Place, u64)> = named.chain(code.writes.iter().copied()).collect();
         let (entries, maps) = (self.entries, code.maps.clone());
+        let nodes = code.symbols.get(NODES).map(Symbol::offset);
+        let filled: Vec<(u64, u32, u32)> = (0..nr_cpus)
+            .filter_map(|cpu| Some((nodes?, cpu as u32, scx.cpu_node(CpuId(cpu as u16)).into())))
+            .collect();
         // SAFETY: the image is resident.
         let uses_cids = self.image.ask(self.watched, || unsafe { (entries.uses_cids)() });
         let cids = Cids::of(scx);
@@ -50,6 +57,9 @@ impl TreeExt {
                 (entries.boot)(nr_cpus as u32);
                 (entries.number_cids)(cids.to_cpu.as_ptr(), nr_cpus as u32);
                 maps.iter().for_each(|map| map.define(&entries, base, nr_cpus));
+                for (map, key, value) in &filled {
+                    (entries.fill_map)(base.add(*map as usize).cast(), *key, *value);
+                }
                 for (place, value) in writes {
                     place.write(base, value);
                 }

@@ -6,6 +6,7 @@
 //! | the kernel's `tools/sched_ext` | one file | none | none |
 //! | the scx repository | `scheds/rust/NAME/src/bpf/main.bpf.c` | `add_source()` in `build.rs` | `scheds/include` |
 
+use crate::offered::is_offered;
 use crate::sources::Sources;
 use crate::{Fault, Tree};
 
@@ -37,10 +38,13 @@ impl Units {
             let text = String::from_utf8_lossy(&text);
             let named =
                 text.split("add_source(\"").skip(1).filter_map(|rest| rest.split('"').next());
-            paths.extend(named.map(|name| match name.strip_prefix(LINK) {
-                Some(library) => format!("lib/{library}"),
-                None => format!("{folder}{name}"),
-            }));
+            for name in named {
+                match name.strip_prefix(LINK) {
+                    Some(library) if is_ours(library) => {}
+                    Some(library) => paths.push(format!("lib/{library}")),
+                    None => paths.push(format!("{folder}{name}")),
+                }
+            }
         }
         let mut sources = Sources::default();
         for path in &paths {
@@ -48,4 +52,10 @@ impl Units {
         }
         Ok(Units { sources, paths, include: Some(INCLUDE) })
     }
+}
+
+/// Whether a unit of the library has a header that we offer, which then does without it.
+fn is_ours(library: &str) -> bool {
+    let stem = library.strip_suffix(".bpf.c").unwrap_or(library);
+    is_offered(&format!("lib/{stem}.h"))
 }

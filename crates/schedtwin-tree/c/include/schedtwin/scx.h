@@ -119,7 +119,11 @@ enum {
 
 #define ARRAY_ELEM_PTR(array, index, count) \
 	((u64)(index) < (u64)(count) && (u64)(index) < ARRAY_SIZE(array) ? &(array)[index] : NULL)
-#define MEMBER_VPTR(base, member) (typeof(&((base)member)))(&((base)member))
+/* An element of an array, `[index]`; NULL outside of it. The index is looked at once. */
+#define MEMBER_VPTR(array, index) ({ \
+	u64 offset_ = (u64)&((typeof(&(array)[0]))0) index; \
+	offset_ < sizeof(array) ? (typeof(&(array)[0]))((char *)(array) + offset_) : NULL; \
+})
 /* The loader of a scheduler makes these as long as the machine has CPUs. */
 #define RESIZABLE_ARRAY(section, name) name[SCHEDTWIN_NR_CPUS]
 
