@@ -438,6 +438,60 @@ fn a_scheduler_with_maps_timers_and_storage_runs() {
     assert!(text.unwrap_err().to_string().contains("did you mean `misbehave`?"));
 }
 
+/// Cgroups are made and written, tasks move between them; a node of a tree, a list and a map of maps are kept, and the
+/// scheduler itself finds that all of it adds up.
+#[test]
+fn a_scheduler_of_cgroups_runs() {
+    if !compiles("a_scheduler_of_cgroups_runs") {
+        return;
+    }
+    let spec = format!("linux-7.3:scx={}", ours("groups.bpf.c").display());
+    let jobs =
+        "cgroup=/web cpu.weight=300 messaging -g 1 & cgroup=/web/slow cpu.weight=20 periodic -t 9";
+    for machine in ["pixel6", "i5-10600k"] {
+        for workload in ["ui-phone", jobs] {
+            for kernel in [spec.clone(), spec.replace("7.3", "6.12")] {
+                let result = verified(machine, workload, load(&kernel));
+                assert_eq!(metric(&result, "scx_errors", ""), 0.0, "{:?}", result.notices);
+                assert!(metric(&result, "scx_dispatches", "move") > 10.0, "{machine} {workload}");
+            }
+        }
+    }
+    continues_as_a_clone(&spec);
+}
+
+#[test]
+fn a_scheduler_by_topological_numbers_runs() {
+    if !compiles("a_scheduler_by_topological_numbers_runs") {
+        return;
+    }
+    let spec = format!("linux-7.3:scx={}", ours("cids.bpf.c").display());
+    for machine in ["pixel6", "i5-10600k", "ryzen-5950x"] {
+        let result = verified(machine, "ui-phone", load(&spec));
+        assert_eq!(metric(&result, "scx_errors", ""), 0.0, "{machine}: {:?}", result.notices);
+        assert!(metric(&result, "scx_dispatches", "select_cpu") > 10.0, "{machine}");
+    }
+    continues_as_a_clone(&spec);
+}
+
+#[test]
+fn programs_and_maps_that_are_not_there_are_named_at_once() {
+    if !compiles("programs_and_maps_that_are_not_there_are_named_at_once") {
+        return;
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("refused");
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = std::fs::read_to_string(ours("shared.bpf.c")).unwrap();
+    let more = "struct { __uint(type, 5); __uint(max_entries, 1); __type(key, u32); __type(value, u32); } odd \
+                SEC(\".maps\");\nSEC(\"fentry/do_exit\")\nint BPF_PROG(on_exit, long code)\n{\n\treturn 0;\n}\n";
+    std::fs::write(folder.join("odd.bpf.c"), format!("{text}\n{more}")).unwrap();
+    let spec = format!("linux-7.3:scx={}", folder.join("odd.bpf.c").display());
+    let said = KernelFile::load(&spec).unwrap_err().to_string();
+    for word in ["the map `odd` is of type 5", "`on_exit` of fentry/do_exit", "docs/sched-ext.md"] {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+}
+
 #[test]
 fn schedulers_of_the_kernel_s_tree_run() {
     const TREE: &str = "SCHEDTWIN_KERNEL_TREE_7_3";
@@ -462,6 +516,26 @@ fn schedulers_of_the_kernel_s_tree_run() {
 }
 
 #[test]
+fn schedulers_of_the_older_tree_run() {
+    const TREE: &str = "SCHEDTWIN_KERNEL_TREE";
+    let folder = std::env::var_os(TREE).map(|tree| PathBuf::from(tree).join("tools/sched_ext"));
+    let Some(folder) = folder.filter(|folder| folder.join("scx_simple.bpf.c").is_file()) else {
+        eprintln!("schedulers_of_the_older_tree_run: skipped, set {TREE} to a tree of 6.12");
+        return;
+    };
+    if !compiles("schedulers_of_the_older_tree_run") {
+        return;
+    }
+    for name in ["simple", "central", "flatcg", "qmap"] {
+        let spec = format!("linux-6.12:scx={}", folder.join(format!("scx_{name}.bpf.c")).display());
+        for (machine, workload) in [("pixel6", "ui-phone"), ("epyc-milan-2x64", "periodic")] {
+            let result = verified(machine, workload, load(&spec));
+            assert_eq!(metric(&result, "scx_errors", ""), 0.0, "{name}: {:?}", result.notices);
+        }
+    }
+}
+
+#[test]
 fn schedulers_of_the_scx_repository_run() {
     const FOLDER: &str = "SCHEDTWIN_SCX";
     let folder = std::env::var_os(FOLDER).map(PathBuf::from);
@@ -469,7 +543,7 @@ fn schedulers_of_the_scx_repository_run() {
         eprintln!("schedulers_of_the_scx_repository_run: skipped, set {FOLDER} to its scheds/rust");
         return;
     };
-    for name in ["bpfland", "cosmos"] {
+    for name in ["bpfland", "cosmos", "lavd"] {
         let file = folder.join(format!("scx_{name}/src/bpf/main.bpf.c"));
         // Threads share cores on one of them, and there are little and big CPUs on the other.
         for machine in ["pixel6", "i5-10600k"] {
