@@ -381,6 +381,105 @@ fn what_is_asked_wrongly_is_told() {
     }
 }
 
+/// The longest time that a thread of the workload waited while some CPU had nothing to do.
+#[derive(Default)]
+struct Conservation {
+    /// Threads of the workload by their numbers.
+    known: Vec<bool>,
+    waits: Vec<bool>,
+    running: Vec<TaskId>,
+    since: Option<Ns>,
+    longest: Ns,
+}
+
+impl Conservation {
+    fn of(workload: &str, kernel: KernelFile) -> Ns {
+        let scenario = scenario("uniform8", workload, kernel);
+        let mut twin: Twin = scenario.twin(1);
+        // The machine has eight CPUs, which all idle at first.
+        let mut seen = Conservation { running: vec![TaskId::IDLE; 8], ..Default::default() };
+        twin.introduce(&mut seen);
+        while twin.step(&mut seen) {}
+        assert_eq!(seen.known.iter().filter(|known| **known).count(), 12, "threads are met");
+        seen.longest
+    }
+
+    /// Idle tasks have no names.
+    fn seen(&mut self, task: TaskId, waits: bool) {
+        if let Some(of) = self.waits.get_mut(task.index()) {
+            *of = waits;
+        }
+    }
+
+    fn look(&mut self, now: Ns) {
+        let waits = self.known.iter().zip(&self.waits).any(|(known, waits)| *known && *waits);
+        let idles = self.running.iter().any(|task| task.is_idle());
+        if let Some(since) = self.since {
+            self.longest = self.longest.max(now.saturating_sub(since));
+        }
+        self.since = (waits && idles).then(|| self.since.unwrap_or(now));
+    }
+}
+
+impl Observer for Conservation {
+    const DECISIONS: bool = false;
+    fn task(&mut self, task: TaskId, name: &str, _: i32) {
+        let at = task.index();
+        self.known.resize(self.known.len().max(at + 1), false);
+        self.waits.resize(self.known.len(), false);
+        self.known[at] = name.starts_with("w-");
+    }
+    fn fact(&mut self, fact: &Fact) {
+        match fact.kind {
+            FactKind::Wakeup { task, .. } => self.seen(task, true),
+            FactKind::Switch { prev, next, prev_state } => {
+                self.running[fact.cpu.index()] = next;
+                use schedtwin_types::TaskState::{Preempted, Running};
+                self.seen(prev, matches!(prev_state, Running | Preempted));
+                self.seen(next, false);
+            }
+            _ => return,
+        }
+        self.look(fact.at);
+    }
+    fn decision(&mut self, _: DecisionRecord) {}
+    fn power(&mut self, _: Ns, _: PowerSource, _: u64) {}
+    fn settled(&mut self, _: Ns) {}
+}
+
+/// Where a scheduler promises to conserve work, a CPU that has nothing to do takes a thread that waits as soon as it can
+/// leave its idle state; a scheduler for one CPU lets the others idle.
+#[test]
+fn idle_cpus_take_what_waits() {
+    let tasks = r#""w": { "instance": 12, "loop": -1, "run": 3000, "sleep": 2500 }"#;
+    let work = workload("conservation", tasks);
+    let longest = |kernel: &str| Conservation::of(&work, load(kernel));
+    for scheduler in ["simple", "fifo"] {
+        for kernel in ["linux-7.3", "linux-6.12"] {
+            let waited = longest(&format!("{kernel}:scx={scheduler}"));
+            assert!(waited < MS, "{kernel} {scheduler}: {waited} ns");
+        }
+    }
+    const TREE: &str = "SCHEDTWIN_KERNEL_TREE_7_3";
+    let folder = std::env::var_os(TREE).map(|tree| PathBuf::from(tree).join("tools/sched_ext"));
+    let Some(folder) = folder.filter(|_| compiles("idle_cpus_take_what_waits")) else {
+        eprintln!(
+            "idle_cpus_take_what_waits: those of a tree are skipped, set {TREE} to one of 7.3"
+        );
+        return;
+    };
+    let of = |name: &str| {
+        longest(&format!("linux-7.3:scx={}", folder.join(format!("scx_{name}.bpf.c")).display()))
+    };
+    for (name, promise) in
+        [("simple", MS), ("sdt", MS), ("flatcg", MS), ("qmap", MS), ("central", 2 * MS)]
+    {
+        let waited = of(name);
+        assert!(waited < promise, "{name}: {waited} ns");
+    }
+    assert!(of("cpu0") > 100 * MS, "it runs all on one CPU");
+}
+
 // ---- in C --------------------------------------------------------------------------------------------------------
 
 /// Whether C can be compiled here; says what is skipped.
@@ -509,6 +608,16 @@ fn schedulers_of_the_kernel_s_tree_run() {
         for (machine, workload) in [("pixel6", "ui-phone"), ("i5-10600k", "periodic")] {
             let result = verified(machine, workload, load(&spec(name)));
             assert_eq!(metric(&result, "scx_errors", ""), 0.0, "{name}: {:?}", result.notices);
+        }
+    }
+    // Shorter than docs/results/scx-matrix.txt, which is the whole of it.
+    for name in ["simple", "central", "flatcg", "pair", "qmap", "sdt"] {
+        let kernel = load(&spec(&format!("scx_{name}.bpf.c")));
+        for (workload, _) in schedtwin_engine::list_workloads() {
+            let short = Scenario::with_kernel("juno-r2", kernel.clone(), &workload, Some(100 * MS));
+            let result = short.unwrap().run(1, RunOptions::default()).unwrap();
+            let errors = metric(&result, "scx_errors", "");
+            assert_eq!(errors, 0.0, "{name} {workload}: {:?}", result.notices);
         }
     }
     let c = run("pixel6", "ui-phone", &spec("scx_simple.bpf.c"));
