@@ -35,7 +35,8 @@
 //! Kernel: 7.3.4 kernel/sched/ext/ext.c, idle.c, inlines.h; 6.12.95 kernel/sched/ext.c.
 //! Differences: an entry is atomic, so nobody sees a task between two queues (`QUEUEING`, `DISPATCHING`, `holding_cpu`), and
 //! locks are never lost. A scheduler is loaded before time begins, and unloaded at one instant, so the bypass that Linux
-//! needs meanwhile has nothing to do. Sub-schedulers, core scheduling, hotplug, `SCX_ENQ_IMMED` and CPU IDs (cids) are absent.
+//! needs meanwhile has nothing to do. Sub-schedulers, core scheduling, hotplug and `SCX_ENQ_IMMED` are absent; CPU IDs (cids)
+//! are translated where C is called (`schedtwin-tree`).
 //! `SCX_KICK_WAIT` does not wait. MODEL.md has the list.
 
 mod cgroup;
