@@ -215,6 +215,7 @@ void scx_bpf_events(struct scx_event_stats *to, size_t bytes)
 
 /* How the kernel is configured, as far as schedulers ask. */
 bool CONFIG_NO_HZ_IDLE = true, CONFIG_PREEMPT_RCU = true;
+unsigned int CONFIG_HZ = HZ;
 /* No CPU has one. */
 struct cpufreq_policy *cpufreq_cpu_data[SCHEDTWIN_NR_CPUS];
 

@@ -41,6 +41,7 @@ typedef _Bool bool;
 #define false 0
 #define NULL ((void *)0)
 
+#define ULLONG_MAX (~0ULL)
 #define PAGE_SIZE 4096
 #define NUMA_NO_NODE (-1)
 /* Schedulers define the other clocks themselves. */
