@@ -6,9 +6,11 @@
 //! | plainly, on two threads, while other scenarios run | the same result |
 //! | watched, and from a clone made in the middle | the same result; invariants hold at every fact |
 //! | beside the reference twin, every sum recomputed | the same digest after each event |
+//! | followed by a second sched_ext class, if a scheduler is loaded | the same steps |
 //! | traced and recorded | the same result; the record is read back |
 //! | its JSON, nothing else known | run + idle = span on each CPU, energies of the parts add up |
 
+use crate::ext_class;
 use crate::scenario::Texts;
 use crate::watch::{Seen, Watch};
 use schedtwin_engine::board::{FlatBoard, MapBoard};
@@ -113,6 +115,9 @@ fn run_all_ways(scenario: &Scenario, seed: u64, folder: &Path) -> Option<u64> {
         same("cloned in the middle", &clone.finish(), &result);
     }
     beside_the_reference(scenario, seed);
+    if let Some(steps) = ext_class::follow(scenario, seed, u64::MAX) {
+        assert!(steps > 0, "ext class: no step was followed");
+    }
     written(scenario, seed, folder, &result);
     from_outside(scenario, seed, &result, &seen);
     Some(result.events)

@@ -29,6 +29,7 @@
 //! | `kfunc.rs` | what a scheduler may call |
 //! | `form.rs` | where the releases differ |
 //! | `report.rs` | what a run tells of its scheduler |
+//! | `steps.rs` | the calls of the scheduler, and the class's steps for who follows them |
 //! | `verify.rs` | what must hold after each event |
 //!
 //! Kernel: 7.3.4 kernel/sched/ext/ext.c, idle.c, inlines.h; 6.12.95 kernel/sched/ext.c.
@@ -46,6 +47,7 @@ mod kfunc;
 mod kick;
 mod life;
 mod report;
+pub mod steps;
 mod verify;
 
 pub use kfunc::{DsqIter, Kfuncs, TaskView};
@@ -341,6 +343,7 @@ pub struct Ext {
     exit: Option<Exit>,
     /// An exit waits for its interrupt.
     exit_pending: bool,
+    steps: steps::Steps,
     /// Counters.
     pub events: Events,
 }
