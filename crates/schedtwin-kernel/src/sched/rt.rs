@@ -267,6 +267,12 @@ impl Scheduler {
         CpuId(self.rq[cx.this_cpu].rt.cursor)
     }
 
+    /// Sets it, for a decision that is driven again.
+    #[cfg(feature = "conformance")]
+    pub(crate) fn set_distribute_cursor(&mut self, cpu: CpuId, cursor: CpuId) {
+        self.rq[cpu].rt.cursor = cursor.0;
+    }
+
     /// `cpumask_any_and_distribute()`: the next CPU after this CPU's cursor.
     pub(crate) fn cpumask_any_and_distribute(&mut self, mask: CpuMask, cx: &Context) -> CpuId {
         let start = CpuId(self.rq[cx.this_cpu].rt.cursor + 1);

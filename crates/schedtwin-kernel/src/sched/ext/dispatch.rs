@@ -44,7 +44,7 @@ pub(super) enum Verdict {
 }
 
 impl Verdict {
-    fn noted(self) -> steps::Verdict {
+    pub(super) fn noted(self) -> steps::Verdict {
         match self {
             Verdict::Prev(_) => steps::Verdict::Prev,
             Verdict::Local(_) => steps::Verdict::Local,
@@ -92,7 +92,7 @@ impl Kernel {
     }
 
     /// `dispatch_one()`, `balance_one()`.
-    fn scx_dispatch_one(&mut self, cpu: CpuId, prev: TaskId) -> Verdict {
+    pub(super) fn scx_dispatch_one(&mut self, cpu: CpuId, prev: TaskId) -> Verdict {
         let prev_is_ext = self.sched.tasks[prev].class == Class::Ext;
         let ext = self.sched.scx_mut();
         ext.note(Step::Pick { cpu, prev, prev_is_ext });

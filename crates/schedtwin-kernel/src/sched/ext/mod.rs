@@ -39,6 +39,8 @@
 //! `SCX_KICK_WAIT` does not wait. MODEL.md has the list.
 
 mod class;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod dispatch;
 pub mod dsq;
 mod form;
