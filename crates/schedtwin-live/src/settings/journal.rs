@@ -11,7 +11,7 @@
 //! {"thread":4711,"start":812345,"name":"hogs-0","policy":0,"nice":0,...}
 //! ```
 
-use crate::attributes::{Attributes, number_of};
+use crate::attributes::{Attributes, EVERY_POLICY, number_of};
 use rustix::process::{Pid, setpriority_process};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use schedtwin_types::{CpuId, CpuMask, DlReservation, Policy, SchedAttr};
@@ -186,9 +186,7 @@ fn attr_json(attr: &SchedAttr) -> Value {
 
 fn attr_of(value: &Value) -> Option<SchedAttr> {
     let number = |at: usize| value.get(at)?.as_i64();
-    let all =
-        [Policy::Normal, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::Rr, Policy::Deadline];
-    let policy = all.into_iter().find(|p| Some(i64::from(number_of(*p))) == number(0))?;
+    let policy = EVERY_POLICY.into_iter().find(|p| Some(i64::from(number_of(*p))) == number(0))?;
     Some(SchedAttr {
         policy,
         nice: number(1)? as i8,

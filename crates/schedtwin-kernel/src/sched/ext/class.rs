@@ -22,13 +22,13 @@ use super::{
     SCX_ENQ_MIGRATED, SCX_ENQ_MIGRATING, SCX_ENQ_PREEMPT, SCX_ENQ_RESTORE, SCX_ENQ_WAKEUP,
     SCX_OPS_ENQ_EXITING, SCX_OPS_ENQ_LAST, SCX_SLICE_DFL, SCX_SLICE_INF,
 };
-use crate::Kernel;
 use crate::policy::CpuPreemptReason;
 use crate::sched::core::{
     DEQUEUE_SLEEP, ENQUEUE_HEAD, ENQUEUE_INITIAL, ENQUEUE_MIGRATED, ENQUEUE_RESTORE,
     ENQUEUE_WAKEUP, WF_EXEC, WF_FORK, WF_SYNC, WF_TTWU,
 };
 use crate::sched::{Class, OnRq};
+use crate::{Context, Kernel, Scheduler};
 use schedtwin_types::{CpuId, Decision, PlacementRule, TaskId};
 
 /// A slice and a virtual time that come with an insertion.
@@ -42,6 +42,7 @@ impl Kernel {
     // ---- queueing -----------------------------------------------------------------------------
 
     /// `enqueue_task_scx()`.
+    #[inline(never)]
     pub(crate) fn enqueue_task_scx(&mut self, cpu: CpuId, task: TaskId, core_flags: u32) {
         let migrating = self.sched.tasks[task].on_rq == OnRq::Migrating;
         let current = self.sched.rq[cpu].curr == task;
@@ -276,6 +277,7 @@ impl Kernel {
     }
 
     /// `dequeue_task_scx()`.
+    #[inline(never)]
     pub(crate) fn dequeue_task_scx(&mut self, cpu: CpuId, task: TaskId, core_flags: u32) -> bool {
         let migrating = self.sched.tasks[task].on_rq == OnRq::Migrating;
         let current = self.sched.rq[cpu].curr == task;
@@ -343,6 +345,7 @@ impl Kernel {
     }
 
     /// `put_prev_task_scx()`. `next`: the task that follows; `None`: the task goes on after a change.
+    #[inline(never)]
     pub(crate) fn put_prev_task_scx(&mut self, cpu: CpuId, task: TaskId, next: Option<TaskId>) {
         let next_is_idle = next.is_some_and(TaskId::is_idle);
         let (goes_on, exiting) = (next.is_none(), self.sched.tasks[task].exiting);
@@ -394,6 +397,7 @@ impl Kernel {
     }
 
     /// `set_next_task_scx()`.
+    #[inline(never)]
     pub(crate) fn set_next_task_scx(&mut self, cpu: CpuId, task: TaskId) {
         let queued = self.sched.scx_task(task).queued;
         let now = self.cx.now;
@@ -417,6 +421,7 @@ impl Kernel {
     }
 
     /// `task_tick_scx()`.
+    #[inline(never)]
     pub(crate) fn task_tick_scx(&mut self, cpu: CpuId, curr: TaskId) {
         self.sched.scx_mut().note(Step::Tick { cpu, task: curr });
         self.update_curr_scx(cpu);
@@ -436,6 +441,7 @@ impl Kernel {
     // ---- waking -------------------------------------------------------------------------------
 
     /// `select_task_rq_scx()`.
+    #[inline(never)]
     pub(crate) fn select_task_rq_scx(
         &mut self,
         task: TaskId,
@@ -505,8 +511,17 @@ impl Kernel {
     }
 
     /// `task_woken_scx()`, `run_deferred()`.
+    #[inline(never)]
     pub(crate) fn task_woken_scx(&mut self, cpu: CpuId) {
         self.scx_run_deferred(cpu);
+    }
+}
+
+impl Scheduler {
+    /// `scx_tick()`: in each tick, whatever runs.
+    #[inline(never)]
+    pub(crate) fn scx_tick(&mut self, cpu: CpuId, cx: &Context) {
+        self.update_other_load_avgs(cpu, cx);
     }
 }
 

@@ -57,6 +57,7 @@ impl Kernel {
     // ---- pick ---------------------------------------------------------------------------------
 
     /// `balance_scx()`: before the pick, where the release dispatches then. `found`: a class above has a task.
+    #[inline(never)]
     pub(crate) fn balance_scx(&mut self, cpu: CpuId, prev: TaskId, found: bool) {
         if self.sched.scx().form.balances {
             let balanced = (!found).then(|| self.scx_dispatch_one(cpu, prev));
@@ -65,6 +66,7 @@ impl Kernel {
     }
 
     /// `do_pick_task_scx()`.
+    #[inline(never)]
     pub(crate) fn pick_task_scx(&mut self, cpu: CpuId) -> Option<TaskId> {
         let prev = self.sched.rq[cpu].curr;
         let ext = self.sched.scx_mut();
@@ -320,6 +322,7 @@ impl Kernel {
     }
 
     /// `run_deferred()`: what a call has left for when its run queue is no longer locked.
+    #[inline(never)]
     pub(crate) fn scx_run_deferred(&mut self, cpu: CpuId) {
         self.scx_process_ddsp_deferred_locals(cpu);
         if let Some(ext) = &mut self.sched.ext

@@ -29,6 +29,8 @@ pub(super) struct Form {
     pub(super) cpuperf_locked: bool,
     /// The class has a DEADLINE server.
     pub(super) server: bool,
+    /// A running task that changes to the class from a higher one is rescheduled.
+    pub(super) reschedules_below: bool,
     /// The wake list may be used, if the scheduler allows it.
     pub(super) queued_wakeups: bool,
 }
@@ -60,6 +62,7 @@ impl Form {
             sched_change: newer,
             cpuperf_locked: newer,
             server: newer,
+            reschedules_below: newer,
             queued_wakeups: newer,
         })
     }

@@ -66,6 +66,7 @@ impl Ext {
 
 impl Kernel {
     /// `scx_update_idle()`. `notify`: the idle task comes or goes, else it stays.
+    #[inline(never)]
     pub(crate) fn scx_update_idle(&mut self, cpu: CpuId, idle: bool, notify: bool) {
         let ext = self.sched.scx_mut();
         ext.note(Step::Idle { cpu, idle, notify });

@@ -62,6 +62,7 @@ impl Kernel {
     }
 
     /// The class's works in the interrupt that has come to `cpu`.
+    #[inline(never)]
     pub(crate) fn scx_irq_work_run(&mut self, cpu: CpuId) {
         let Some(ext) = &mut self.sched.ext else { return };
         let kicks = std::mem::take(&mut ext.rqs[cpu].kicks);

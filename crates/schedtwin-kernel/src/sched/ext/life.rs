@@ -106,9 +106,11 @@ pub fn weight_to_cgroup(weight: u64) -> u32 {
 
 impl Kernel {
     /// `task_should_scx()`: the class of a policy below RT.
-    pub(crate) fn scx_class_of(&self, _policy: Policy) -> Class {
+    pub(crate) fn scx_class_of(&self, policy: Policy) -> Class {
         match &self.sched.ext {
-            Some(ext) if ext.switching_all && ext.exit.is_none() => Class::Ext,
+            Some(ext) if ext.exit.is_none() && (ext.switching_all || policy == Policy::Ext) => {
+                Class::Ext
+            }
             _ => Class::Fair,
         }
     }
@@ -210,6 +212,7 @@ impl Kernel {
     // ---- tasks --------------------------------------------------------------------------------
 
     /// `scx_fork()`, `scx_post_fork()`: a task has been made.
+    #[inline(never)]
     pub(crate) fn scx_fork(&mut self, task: TaskId) {
         let ext = self.sched.scx_mut();
         ext.tasks.resize_with(task.index() + 1, ExtEntity::default);
@@ -276,6 +279,7 @@ impl Kernel {
     }
 
     /// `sched_ext_dead()`: a task has been switched from for the last time.
+    #[inline(never)]
     pub(crate) fn scx_task_dead(&mut self, task: TaskId) {
         if self.sched.scx_task(task).state == TaskState::Enabled {
             self.scx_disable_task(task);

@@ -357,10 +357,10 @@ impl Scheduler {
         self.ext.is_some()
     }
 
-    /// The static key `__scx_switched_all`.
+    /// The static key `__scx_switched_all`: not while the scheduler is being unloaded, when tasks come back to the fair class.
     #[inline(always)]
     pub(crate) fn scx_switched_all(&self) -> bool {
-        self.ext.as_ref().is_some_and(|ext| ext.switching_all)
+        self.ext.as_ref().is_some_and(|ext| ext.switching_all && ext.exit.is_none())
     }
 
     #[inline]
@@ -398,20 +398,26 @@ impl Scheduler {
         self.ext.as_ref().is_some_and(|ext| ext.has_server())
     }
 
-    /// `scx_allow_ttwu_queue()`: whether the target CPU may activate a woken task itself.
-    #[inline(always)]
-    pub(crate) fn scx_allow_ttwu_queue(&self, task: TaskId) -> bool {
-        let Some(ext) = &self.ext else { return true };
-        let allowed = ext.form.queued_wakeups && ext.flags & SCX_OPS_ALLOW_QUEUED_WAKEUP != 0;
-        allowed || self.tasks[task].class != Class::Ext
+    /// `scx_allow_ttwu_queue()`: whether the target CPU may activate a woken task of the class itself.
+    #[inline(never)]
+    pub(crate) fn scx_allow_ttwu_queue(&self) -> bool {
+        let ext = self.scx();
+        ext.form.queued_wakeups && ext.flags & SCX_OPS_ALLOW_QUEUED_WAKEUP != 0
+    }
+
+    /// Whether a running task that comes down into the class is rescheduled.
+    pub(crate) fn scx_reschedules_below(&self) -> bool {
+        self.scx().form.reschedules_below
     }
 
     /// `SCX_RQ_BAL_PENDING`: what an earlier balance has found counts no more.
+    #[inline(never)]
     pub(crate) fn scx_balance_begins(&mut self, cpu: CpuId) {
         self.scx_mut().rqs[cpu].balanced = None;
     }
 
-    /// After a pick: the idle task has been flagged, because a task is in the local queue.
+    /// After a switch to idle: the idle task has been flagged, because a task is in the local queue.
+    #[inline(never)]
     pub(crate) fn scx_resched_idle(&mut self, cpu: CpuId) {
         if std::mem::take(&mut self.scx_mut().rqs[cpu].resched_idle) {
             self.rq[cpu].need_resched = true;
