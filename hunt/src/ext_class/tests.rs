@@ -2,8 +2,11 @@
 //! Built-in machines and workloads under the built-in schedulers.
 
 use super::follow;
+use crate::scenario::Texts;
+use crate::tape::Tape;
 use schedtwin_engine::Scenario;
 use schedtwin_engine::kernel_file::KernelFile;
+use schedtwin_engine::policy::Fault;
 
 #[test]
 fn both_classes_agree_on_built_in_machines() {
@@ -20,4 +23,30 @@ fn both_classes_agree_on_built_in_machines() {
             }
         }
     }
+}
+
+/// Random machines and workloads, each under one of the schedulers and with each of its mistakes in turn.
+#[test]
+fn both_classes_agree_on_random_scenarios() {
+    let schedulers: Vec<&str> = ["simple", "fifo", "random", "random", "random-partial"]
+        .into_iter()
+        .chain(Fault::ALL.iter().map(|(name, ..)| *name))
+        .collect();
+    let seeds = std::env::var("SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(33);
+    let (mut followed, mut steps) = (0, 0);
+    for seed in 1..=seeds {
+        let mut texts = Texts::generate(&mut Tape::of_seed(seed));
+        let release = if seed % 3 == 0 { "linux-6.12" } else { "linux-7.3" };
+        let scheduler = schedulers[seed as usize % schedulers.len()];
+        texts.kernel = format!("{release}:scx={scheduler},fair_group_sched=true,rt_runtime_us=-1");
+        texts.duration_ms = texts.duration_ms.min(200);
+        let folder = tempfile::tempdir().unwrap();
+        let Ok(scenario) = texts.load(folder.path()) else { continue };
+        let name = format!("seed {seed} {}", texts.kernel);
+        let done = schedtwin_lab::crash::caught(|| follow(&scenario, texts.seed, 8_000));
+        let done = done.unwrap_or_else(|panic| panic!("{name}: {panic}"));
+        (followed, steps) = (followed + 1, steps + done.expect("a scheduler is loaded"));
+    }
+    println!("{followed} scenarios, {steps} steps");
+    assert!(followed >= 20 && steps > 50_000, "{followed} scenarios, {steps} steps");
 }
