@@ -964,10 +964,21 @@ impl ExtClass {
 /// Runs a scenario and follows its class; returns the number of steps. `None`: no scheduler is loaded, or there are more events.
 /// Panics at the first step that differs.
 pub fn follow(scenario: &Scenario, seed: u64, events_max: u64) -> Option<u64> {
+    follow_from(scenario, seed, events_max, |_| {})
+}
+
+/// The same by a class that begins otherwise.
+fn follow_from(
+    scenario: &Scenario,
+    seed: u64,
+    events_max: u64,
+    change: impl FnOnce(&mut Beginning),
+) -> Option<u64> {
     let mut twin: Twin = scenario.twin(seed);
     let nr_cpus = scenario.machine().nr_cpus();
     let shape = Shape::new(twin.kernel().inside().topology, nr_cpus);
-    let at = twin.kernel_mut().scx_follow()?;
+    let mut at = twin.kernel_mut().scx_follow()?;
+    change(&mut at);
     let mut class = ExtClass::new(shape, &at);
     while twin.events() < events_max && !class.ended {
         let more = twin.step(&mut ());

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Built-in machines and workloads under the built-in schedulers.
 
-use super::follow;
+use super::{follow, follow_from};
 use crate::scenario::Texts;
 use crate::tape::Tape;
 use schedtwin_engine::Scenario;
 use schedtwin_engine::kernel_file::KernelFile;
 use schedtwin_engine::policy::Fault;
+use schedtwin_engine::policy::steps::Beginning;
 
 #[test]
 fn both_classes_agree_on_built_in_machines() {
@@ -23,6 +24,21 @@ fn both_classes_agree_on_built_in_machines() {
             }
         }
     }
+}
+
+/// A class that differs in one thing is noticed.
+#[test]
+fn another_class_is_noticed() {
+    let kernel = KernelFile::load("linux-7.3:scx=random").unwrap();
+    let run = Scenario::with_kernel("i5-10600k", kernel, "ui-phone", Some(500_000_000)).unwrap();
+    let parts = |change: fn(&mut Beginning)| {
+        schedtwin_lab::crash::caught(|| follow_from(&run, 3, u64::MAX, change)).is_err()
+    };
+    assert!(!parts(|_| {}));
+    assert!(parts(|at| at.balances = true), "6.12's forms");
+    assert!(parts(|at| at.flags = 0), "SCX_OPS_ENQ_LAST");
+    assert!(parts(|at| at.dispatch_max_batch = 1), "the dispatch buffer");
+    assert!(parts(|at| at.dsqs.clear()), "no DSQ is known");
 }
 
 /// Random machines and workloads, each under one of the schedulers and with each of its mistakes in turn.

@@ -121,7 +121,7 @@ impl ScxRequest {
         };
         if !path.ends_with(".c") {
             let mut faults = Diagnostics::new();
-            let help = did_you_mean(&path, BUILT_IN.into_iter()).map_or_else(
+            let help = did_you_mean(&path, BUILT_IN).map_or_else(
                 || format!("built in are {}; C is a path that ends in .bpf.c", BUILT_IN.join(", ")),
                 |near| format!("did you mean `{near}`?"),
             );

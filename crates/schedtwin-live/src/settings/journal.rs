@@ -14,7 +14,7 @@
 use crate::attributes::{Attributes, EVERY_POLICY, number_of};
 use rustix::process::{Pid, setpriority_process};
 use rustix::thread::{CpuSet, sched_setaffinity};
-use schedtwin_types::{CpuId, CpuMask, DlReservation, Policy, SchedAttr};
+use schedtwin_types::{CpuId, CpuMask, DlReservation, SchedAttr};
 use serde_json::{Value, json};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -283,7 +283,11 @@ mod tests {
 
     #[test]
     fn threads_are_read_back_as_they_were_written() {
-        let attr = SchedAttr { policy: Policy::Fifo, rt_priority: 9, ..SchedAttr::default() };
+        let attr = SchedAttr {
+            policy: schedtwin_types::Policy::Fifo,
+            rt_priority: 9,
+            ..SchedAttr::default()
+        };
         let change = Change::Thread {
             tid: 7,
             start: 99,

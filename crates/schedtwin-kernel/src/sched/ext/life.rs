@@ -241,6 +241,11 @@ impl Kernel {
     pub(crate) fn scx_enable_task(&mut self, task: TaskId, switches: bool) {
         let cpu = self.sched.tasks[task].cpu;
         let weight = self.scx_weight(task);
+        if self.sched.rq[cpu].curr == task {
+            // RT and DEADLINE have charged it by clocks of their own.
+            let (se, now) = (self.sched.tasks[task].se, self.sched.rq[cpu].clock_task);
+            self.sched.se[se].exec_start = now;
+        }
         let entity = self.sched.scx_task_mut(task);
         entity.weight = weight;
         entity.state = TaskState::Enabled;

@@ -57,7 +57,6 @@ pub use life::{Exit, ExitKind, weight_to_cgroup};
 pub use report::{DsqReport, ExtReport};
 
 use crate::Scheduler;
-use crate::sched::Class;
 use dsq::{DsqIndex, Dsqs, SCX_DSQ_INVALID};
 use form::Form;
 use idle::IdleMasks;
