@@ -66,7 +66,7 @@ static void set_variables(struct bpf_object *object, struct bpf_map *map, int co
 		if (is_set) memcpy(data + at->offset, &value, at->size < 8 ? at->size : 8);
 	}
 }
-/* Leaves ops.exit() out: it reads texts with helpers that this kernel is built without (BPF_EVENTS), and decides nothing. */
+/* Leaves ops.exit() out: it reads texts with helpers that need BPF_EVENTS, and decides nothing. */
 static void leave_out_exit(struct bpf_object *object, struct bpf_map *ops)
 {
 	const struct btf *btf = bpf_object__btf(object);
