@@ -38,6 +38,10 @@ use crate::stats::{self, Difference, Estimate};
 pub trait Subject: Sync {
     /// The column's identity: the kernel as the user spelled it.
     fn name(&self) -> &str;
+    /// The commits of the C that it runs, with their subjects.
+    fn commits(&self) -> Vec<String> {
+        Vec::new()
+    }
     /// How long a run simulates, where that is known before.
     fn duration(&self) -> Option<Ns>;
     /// One run; stores the simulated ns so far into `simulated` now and then.
@@ -112,6 +116,8 @@ pub struct Comparison {
     pub provenance: Provenance,
     /// Names of the columns; the first is the baseline.
     pub kernels: Vec<String>,
+    /// Of each column the commits of the C that it runs, with their subjects; fewer entries where there are none.
+    pub commits: Vec<Vec<String>>,
     /// The seeds, in order.
     pub seeds: Vec<u64>,
     /// The metrics.
@@ -122,6 +128,17 @@ pub struct Comparison {
     pub notices: Vec<String>,
     /// Runs that panicked: their samples are undefined.
     pub crashes: Vec<Crash>,
+}
+
+impl Comparison {
+    /// A kernel's name as legends have it: with the commit that it is.
+    pub fn named(&self, kernel: usize) -> String {
+        let name = &self.kernels[kernel];
+        match self.commits.get(kernel).map(|commits| commits.join("; ")) {
+            Some(commits) if !commits.is_empty() => format!("{name} ({commits})"),
+            _ => name.clone(),
+        }
+    }
 }
 
 /// Runs every subject with every seed and compares the others to the first.
@@ -148,6 +165,7 @@ pub fn compare<S: Subject>(
     Ok(Comparison {
         provenance,
         kernels: subjects.iter().map(|s| s.name().to_string()).collect(),
+        commits: subjects.iter().map(Subject::commits).collect(),
         seeds,
         rows: judge(rows),
         identical_executions: digests.iter().map(identical).collect(),

@@ -33,6 +33,10 @@ impl Subject for Column {
         &self.kernel
     }
 
+    fn commits(&self) -> Vec<String> {
+        self.scenario.kernel().commits().into_iter().map(String::from).collect()
+    }
+
     fn duration(&self) -> Option<Ns> {
         self.scenario.duration()
     }

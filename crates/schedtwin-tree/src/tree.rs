@@ -57,6 +57,16 @@ impl Tree {
         &self.spelled
     }
 
+    /// The commit as git abbreviates it, with its subject: `a1b2c3d cpuidle: ...`; `None` where the files as they lie there are meant, or
+    /// git does not tell.
+    pub fn commit_line(&self) -> Option<String> {
+        let commit = self.commit.as_ref()?;
+        let arguments = ["log", "-1", "--no-show-signature", "--format=%h %s", commit];
+        let answer = git(&self.folder, &arguments).ok().filter(|answer| answer.status.success())?;
+        let line = String::from_utf8_lossy(&answer.stdout).trim().to_string();
+        (!line.is_empty()).then_some(line)
+    }
+
     /// The text of a file, by its path inside of the tree; `None`: it is not there.
     pub(crate) fn read(&self, path: &str) -> Result<Option<Vec<u8>>, Fault> {
         let Some(commit) = &self.commit else {

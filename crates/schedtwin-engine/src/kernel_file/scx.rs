@@ -110,14 +110,21 @@ impl ScxRequest {
             return Ok(kernel);
         }
         let form = kernel.config.scx_loader_form().expect("the class is there");
-        let code = self.compile(&word, kernel.config.hz.into(), form)?;
-        kernel.code.push(TreeCode { name: code.name().to_string(), hash: code.hash() });
+        let (code, commit) = self.compile(&word, kernel.config.hz.into(), form)?;
+        let (name, hash) = (code.name().to_string(), code.hash());
+        kernel.code.push(TreeCode { name, hash, commit });
         let name = code.name().to_string();
         kernel.policies = kernel.policies.with_ext_scheduler(&name, move || code.scheduler());
         Ok(kernel)
     }
 
-    fn compile(self, word: &Word, hz: u64, form: LoaderForm) -> Result<ExtCode, Diagnostics> {
+    /// The scheduler, and the commit that it is of.
+    fn compile(
+        self,
+        word: &Word,
+        hz: u64,
+        form: LoaderForm,
+    ) -> Result<(ExtCode, Option<String>), Diagnostics> {
         let (path, revision) = match word.text.split_once(".c@") {
             Some((stem, revision)) => (format!("{stem}.c"), format!("@{revision}")),
             None => (word.text.clone(), String::new()),
@@ -150,7 +157,7 @@ impl ScxRequest {
                 Err(fault) => faults.0.extend(fault.at(at).0),
             }
         }
-        if faults.is_empty() { Ok(with) } else { Err(faults) }
+        if faults.is_empty() { Ok((with, tree.commit_line())) } else { Err(faults) }
     }
 }
 

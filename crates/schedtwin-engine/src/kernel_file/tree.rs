@@ -52,6 +52,8 @@ pub struct TreeCode {
     pub name: String,
     /// Of its sources and of all else that decides what it does.
     pub hash: u64,
+    /// The commit that it is of, with its subject.
+    pub commit: Option<String>,
 }
 
 /// `tree` or `tree/FILE`; the file, if one is named.
@@ -108,7 +110,11 @@ impl TreeRequest {
             let file = file.unwrap_or_else(|| format!("{}.c", kernel.config.cpuidle.word()));
             let code = IdleCode::build(&tree, &file, kernel.config.hz.into());
             let code = code.map_err(|fault| fault.at(&at.at))?;
-            kernel.code.push(TreeCode { name: code.name().to_string(), hash: code.hash() });
+            kernel.code.push(TreeCode {
+                name: code.name().to_string(),
+                hash: code.hash(),
+                commit: tree.commit_line(),
+            });
             let name = code.name().to_string();
             let govern = move |cpus: &[_]| code.govern(cpus);
             kernel.policies = kernel.policies.with_machine_idle_governor(&name, govern);
@@ -125,12 +131,29 @@ impl TreeRequest {
             let file = file.unwrap_or_else(|| SCHEDUTIL.to_string());
             let code = FrequencyCode::build(&tree, &file, kernel.config.hz.into());
             let code = code.map_err(|fault| fault.at(&at.at))?;
-            kernel.code.push(TreeCode { name: code.name().to_string(), hash: code.hash() });
+            kernel.code.push(TreeCode {
+                name: code.name().to_string(),
+                hash: code.hash(),
+                commit: tree.commit_line(),
+            });
             let name = code.name().to_string();
             let govern = move |domains: &[_]| code.govern(domains);
             kernel.policies = kernel.policies.with_machine_frequency_governor(&name, govern);
         }
         Ok(kernel)
+    }
+}
+
+impl KernelFile {
+    /// The commits that its C is of, abbreviated and with their subjects.
+    pub fn commits(&self) -> Vec<&str> {
+        let mut commits: Vec<&str> = Vec::new();
+        for commit in self.code.iter().filter_map(|code| code.commit.as_deref()) {
+            if !commits.contains(&commit) {
+                commits.push(commit);
+            }
+        }
+        commits
     }
 }
 

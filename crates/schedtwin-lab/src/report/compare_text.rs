@@ -69,7 +69,8 @@ pub fn heading(comparison: &Comparison, layout: Layout, length: Option<String>) 
     }
     let mut text = wrap(&line, layout.width, "  ");
     text.push('\n');
-    for (kernel, name) in comparison.kernels.iter().enumerate() {
+    for kernel in 0..comparison.kernels.len() {
+        let name = comparison.named(kernel);
         let n = comparison.seeds.len();
         let what = match comparison.identical_executions[kernel] {
             _ if kernel == 0 => "  (baseline)".to_string(),
@@ -77,7 +78,7 @@ pub fn heading(comparison: &Comparison, layout: Layout, length: Option<String>) 
             same if same == n => "  (executed exactly as A)".to_string(),
             same => format!("  (executed exactly as A with {same} of {n} seeds)"),
         };
-        text.push_str(&format!("  {}  {}{what}\n", letter(kernel), printable(name)));
+        text.push_str(&format!("  {}  {}{what}\n", letter(kernel), printable(&name)));
     }
     text
 }

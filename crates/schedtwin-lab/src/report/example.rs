@@ -80,6 +80,7 @@ pub fn of_kernels(kernels: &[&str]) -> Comparison {
     Comparison {
         provenance: provenance(),
         kernels: kernels.iter().map(|k| k.to_string()).collect(),
+        commits: Vec::new(),
         seeds: (1..=5).collect(),
         rows: judge(rows),
         identical_executions: kernels

@@ -163,9 +163,10 @@ pub fn text(all: &[Comparison], extent: Extent, layout: Layout) -> String {
     let (lines, kernels) = (lines(all, extent), &all[0].kernels);
     let mut text = wrap(&heading(all), layout.width, "  ");
     text.push('\n');
-    for (kernel, name) in kernels.iter().enumerate() {
+    for kernel in 0..kernels.len() {
         let base = if kernel == 0 { "  (baseline)" } else { "" };
-        text.push_str(&format!("  {}  {}{base}\n", letter(kernel), printable(name)));
+        let name = all[0].named(kernel);
+        text.push_str(&format!("  {}  {}{base}\n", letter(kernel), printable(&name)));
     }
     let said = sentences(&lines, kernels.len(), letter);
     if !said.is_empty() {
@@ -215,9 +216,9 @@ pub fn markdown(all: &[Comparison], extent: Extent) -> String {
         text.push_str(&format!("\n\n{}", escape(&said)));
     }
     text.push_str("\n\n| metric | machine | workload | unit |");
-    for (kernel, name) in kernels.iter().enumerate() {
+    for kernel in 0..kernels.len() {
         let change = if kernel > 0 { " change |" } else { "" };
-        text.push_str(&format!(" {} |{change}", escape(name)));
+        text.push_str(&format!(" {} |{change}", escape(&all[0].named(kernel))));
     }
     text.push_str("\n|---|---|---|---|");
     text.push_str(&"---:|".repeat(2 * kernels.len() - 1));

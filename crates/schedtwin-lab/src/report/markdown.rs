@@ -37,8 +37,8 @@ pub fn comparison_with(
         text.push_str(&format!("\n\n{}", escape(&said)));
     }
     text.push_str("\n\n| metric | unit |");
-    for (kernel, name) in comparison.kernels.iter().enumerate() {
-        text.push_str(&format!(" {} |", escape(name)));
+    for kernel in 0..comparison.kernels.len() {
+        text.push_str(&format!(" {} |", escape(&comparison.named(kernel))));
         if kernel > 0 {
             text.push_str(" change |");
         }

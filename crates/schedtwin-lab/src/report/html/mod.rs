@@ -93,7 +93,8 @@ fn compared_page(
             h1 { (title) }
             p.muted { "schedtwin " (command) ": " (comparison.seeds.len()) " runs each, paired (" (seeds_text(&comparison.seeds)) ")"
                 @if let Some(length) = length { ", " (length) } }
-            (kernels(&comparison.kernels))
+            @let named: Vec<String> = (0..comparison.kernels.len()).map(|kernel| comparison.named(kernel)).collect();
+            (kernels(&named))
             @let scales = Scales::of(comparison);
             h2 { "What changed" }
             @for said in super::summary::sentences(comparison, Extent::Headlines, letter) { p.verdict { (said) } }
