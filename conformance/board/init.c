@@ -12,6 +12,7 @@
  *   eas 0|1              energy aware scheduling
  *   fast 0|1             fast switch, or schedutil's thread; this, latency_us and probes go onto the kernel's command line
  *   latency_us N         transition latency
+ *   scx NAME [VARIABLE=VALUE...]                    runs all tasks under the sched_ext scheduler NAME (scx.c, build-scx)
  *   probes 0|1           print the kernel's signals; 0: only switches, wakeups, migrations, idle states and frequencies
  *   group NAME [WEIGHT]  a task group (cpu.weight, 100 if not given); NAME may be PARENT/NAME after its parent; needs a kernel with CGROUPS
  *   messaging GROUPS LOOPS unix|pipe [FDS]          FDS (20) senders and receivers a group, as perf bench sched messaging -t and hackbench -T have them; ends the run
@@ -484,6 +485,20 @@ static void stop_fair_servers(void)
 	for (int i = 0; i < cpu_count; i++) { pin(1 << i); snprintf(path, sizeof path, DEBUG "sched/fair_server/cpu%d/runtime", i); put(path, "0"); }
 	pin(0);
 }
+/* Starts the program that loads a scheduler, and waits until it is loaded; what it says otherwise is told. */
+static void load_scheduler(char *name, char **rest)
+{
+	char *words[16] = { "/scx", name }; int count = 2, ends[2]; char line[256];
+	for (char *w; count < 15 && (w = strtok_r(0, " \n", rest)) && *w != '#';) words[count++] = w;
+	if (pipe(ends)) return;
+	if (!fork()) {
+		dup2(ends[1], 1); dup2(ends[1], 2); close(ends[0]);
+		execv(words[0], words); printf("no /scx: build-scx\n"); _exit(1);
+	}
+	close(ends[1]);
+	FILE *said = fdopen(ends[0], "r");
+	while (said && fgets(line, sizeof line, said) && strcmp(line, "loaded\n")) printf("%s", line);
+}
 struct workload { int seconds, probes; };
 static struct workload read_workload(void)
 {
@@ -511,6 +526,7 @@ static struct workload read_workload(void)
 			crew_of.crews = atoi(v); crew_of.workers = workers ? atoi(workers) : 0; crew_of.loops = loops ? atoi(loops) : 0; crew_of.us = us ? atoi(us) : 0;
 			if (crew_of.crews < 1 || crew_of.crews > CREWS_MAX || crew_of.workers < 1 || crew_of.workers > WORKERS_MAX || crew_of.loops < 1) { printf("schbench needs MESSAGES (1 to 8) WORKERS (1 to 32) LOOPS US\n"); crew_of.crews = 0; }
 		}
+		else if (!strcmp(word, "scx")) load_scheduler(v, &rest);
 		else if (!strcmp(word, "seconds")) wl.seconds = atoi(v);
 		else if (!strcmp(word, "gov")) put(CPU "cpuidle/current_governor", v);
 		else if (!strcmp(word, "features")) put(DEBUG "sched/features", v);
@@ -551,7 +567,7 @@ static void describe(FILE *meta)
 {
 	static const char *const about[] = { "/proc/version", "/proc/cmdline", CPU "cpuidle/current_governor", DEBUG "sched/features", DEBUG "sched/base_slice_ns",
 		DEBUG "sched/tunable_scaling", DEBUG "sched/migration_cost_ns", DEBUG "sched/nr_migrate", DEBUG "sched/fair_server", DEBUG "sched/domains",
-		DEBUG "sched/llc_balancing",
+		DEBUG "sched/llc_balancing", "/sys/kernel/sched_ext",
 		"/proc/sys/kernel/sched_rt_runtime_us", "/proc/sys/kernel/sched_util_clamp_min_rt_default", "/proc/sys/kernel/sched_energy_aware",
 		CPU "cpufreq", DEBUG "energy_model", DEBUG "vdvfs" };
 	char path[128];
@@ -568,10 +584,11 @@ static void enable_events(int all)
 	static const char *const events[] = { "sched/sched_switch", "sched/sched_waking", "sched/sched_wakeup", "sched/sched_wakeup_new", "sched/sched_migrate_task",
 		"power/cpu_idle", "power/cpu_idle_miss", "power/cpu_frequency", 0,
 		"sched/sched_process_fork", "sched/sched_process_exit", "timer/hrtimer_start", "timer/hrtimer_cancel", "timer/hrtimer_expire_entry",
-		"timer/timer_start", "timer/timer_cancel", "timer/timer_expire_entry", "timer/tick_stop", "irq/softirq_entry", "irq/softirq_exit" };
+		"timer/timer_start", "timer/timer_cancel", "timer/timer_expire_entry", "timer/tick_stop", "irq/softirq_entry", "irq/softirq_exit",
+		"sched_ext/sched_ext_exit" };
 	char path[128];
 	for (unsigned i = 0; i < sizeof events / sizeof *events && (events[i] || all); i++)
-		if (events[i]) { snprintf(path, sizeof path, TRACING "events/%s/enable", events[i]); put(path, "1"); }
+		if (events[i]) { snprintf(path, sizeof path, TRACING "events/%s/enable", events[i]); if (strncmp(events[i], "sched_ext", 9) || !access(path, F_OK)) put(path, "1"); }
 }
 static void copy_trace(void)
 {

@@ -21,6 +21,7 @@ mod board;
 mod changes;
 pub mod clamps;
 mod compare;
+pub mod ext;
 pub mod fair;
 #[cfg(test)]
 mod golden;

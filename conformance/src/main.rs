@@ -32,6 +32,10 @@ enum Command {
     ///
     /// Exit code: 0 every row keeps its bars, 1 one does not, 2 a recording cannot be read.
     Mechanisms(l1::mechanisms::Options),
+    /// The decisions of sched_ext, with recordings under schedulers in BPF
+    ///
+    /// Exit code: 0 every decision keeps its bar, 1 one does not, 2 a recording cannot be read.
+    SchedExt(l1::ext::Options),
     /// Executions, in the twin and recorded
     ///
     /// Exit code: 0 both bars are met, 1 one is missed, 2 something cannot be read.
@@ -145,6 +149,7 @@ fn main() {
         Command::L1(Averages { of: Some(Of::Fair(options)), .. }) => l1::fair::main(&options),
         Command::L1(Averages { of: None, options }) => l1::main(&options),
         Command::Mechanisms(options) => l1::mechanisms::main(&options),
+        Command::SchedExt(options) => l1::ext::main(&options),
         Command::SideBySide(options) => l2::main(&options),
         Command::WhatIf(options) => l2::what_if::main(&options),
         Command::Judge(options) => l2::judge::main(&options),

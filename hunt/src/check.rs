@@ -6,13 +6,17 @@
 //! | plainly, on two threads, while other scenarios run | the same result |
 //! | watched, and from a clone made in the middle | the same result; invariants hold at every fact |
 //! | beside the reference twin, every sum recomputed | the same digest after each event |
+//! | under a scheduler of sched_ext with a mistake | it ends with that mistake, and no other ends |
+//! | followed by a second sched_ext class, if a scheduler is loaded | the same steps |
 //! | traced and recorded | the same result; the record is read back |
 //! | its JSON, nothing else known | run + idle = span on each CPU, energies of the parts add up |
 
+use crate::ext_class;
 use crate::scenario::Texts;
 use crate::watch::{Seen, Watch};
 use schedtwin_engine::board::{FlatBoard, MapBoard};
-use schedtwin_engine::result::RunResult;
+use schedtwin_engine::policy::Fault;
+use schedtwin_engine::result::{RunResult, SCX_ENDED};
 use schedtwin_engine::twin::Twin;
 use schedtwin_engine::{RunOptions, Scenario};
 use schedtwin_lab::crash::caught;
@@ -113,9 +117,24 @@ fn run_all_ways(scenario: &Scenario, seed: u64, folder: &Path) -> Option<u64> {
         same("cloned in the middle", &clone.finish(), &result);
     }
     beside_the_reference(scenario, seed);
+    if let Some(steps) = ext_class::follow(scenario, seed, u64::MAX) {
+        assert!(steps > 0, "ext class: no step was followed");
+    }
+    ends_as_its_fault_says(scenario, &result);
     written(scenario, seed, folder, &result);
     from_outside(scenario, seed, &result, &seen);
     Some(result.events)
+}
+
+/// A scheduler of sched_ext is unloaded for the mistake that it makes, and for nothing else.
+fn ends_as_its_fault_says(scenario: &Scenario, result: &RunResult) {
+    let ended = result.notices.iter().find(|notice| notice.starts_with(SCX_ENDED));
+    let kernel = &scenario.kernel().identity;
+    let fault = Fault::ALL.into_iter().find(|(name, ..)| kernel.contains(name));
+    if let Some(notice) = ended {
+        let (_, _, words) = fault.unwrap_or_else(|| panic!("ext class: no mistake, but {notice}"));
+        assert!(notice.contains(words), "ext class: {words}, not {notice}");
+    }
 }
 
 fn same(what: &str, result: &RunResult, expected: &RunResult) {

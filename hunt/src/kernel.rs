@@ -7,6 +7,7 @@
 
 use crate::tape::Tape;
 use schedtwin_engine::kernel_file::{KernelFile, settings};
+use schedtwin_engine::policy::Fault;
 use schedtwin_kernel::config::{Kind, Setting};
 
 /// A kernel's spelling.
@@ -53,9 +54,14 @@ pub fn kernel(tape: &mut Tape) -> String {
     format!("{name}:{listed}")
 }
 
-/// A scheduler of sched_ext: those that are built in, and the one that does everything at random.
+/// A scheduler of sched_ext: those that are built in, and the one that does everything at random, now and then with a mistake.
 fn scheduler(tape: &mut Tape) -> String {
-    format!("scx={}", tape.pick(&["fifo", "simple", "random"]))
+    let mut name = *tape.pick(&["fifo", "simple", "random", "random-partial"]);
+    if name == "random" && tape.percent(30) {
+        tape.mark("kernel: a scheduler of sched_ext with a mistake");
+        name = tape.pick(&Fault::ALL).0;
+    }
+    format!("scx={name}")
 }
 
 /// A value within what is declared: numbers of any magnitude, and the ends of their range.

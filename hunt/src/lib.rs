@@ -21,6 +21,7 @@
 pub mod built_in;
 pub mod check;
 pub mod cover;
+pub mod ext_class;
 mod kernel;
 mod machine;
 pub mod rules;

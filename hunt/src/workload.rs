@@ -188,7 +188,10 @@ fn task(
         }
         6 => {
             tape.mark("workload: batch and idle");
-            members.push(format!("\"policy\": \"{}\"", tape.pick(&["SCHED_BATCH", "SCHED_IDLE"])));
+            members.push(format!(
+                "\"policy\": \"{}\"",
+                tape.pick(&["SCHED_BATCH", "SCHED_IDLE", "SCHED_EXT"])
+            ));
         }
         3 | 4 => {
             tape.mark("workload: nice");

@@ -74,7 +74,7 @@ pub(super) struct Board {
     rt_queues: [RtRq; 2],
 }
 
-fn device_tree(machine: &Machine) -> DeviceTree {
+pub(super) fn device_tree(machine: &Machine) -> DeviceTree {
     let domains: Vec<DtDomain> = machine
         .domains
         .iter()

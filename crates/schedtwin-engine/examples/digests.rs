@@ -25,7 +25,7 @@ use schedtwin_types::fnv::Fnv1a;
 use std::process::ExitCode;
 
 /// Machine, kernel, and how many milliseconds of each built-in workload.
-const RUNS: [(&str, &str, u64); 11] = [
+const RUNS: [(&str, &str, u64); 15] = [
     ("uniform8", "linux-6.12", 2_000),
     ("pixel6", "linux-6.12", 2_000),
     ("rig8", "linux-6.12", 2_000),
@@ -37,6 +37,10 @@ const RUNS: [(&str, &str, u64); 11] = [
     ("uniform8", "linux-7.3", 500),
     ("pixel6", "linux-6.18", 500),
     ("uniform8", "linux-6.18", 500),
+    ("pixel6", "linux-7.3:scx=simple", 500),
+    ("i5-10600k", "linux-7.3:scx=random", 500),
+    ("uniform8", "linux-6.12:scx=random", 500),
+    ("pixel6", "linux-7.3:scx=random-loses-task", 500),
 ];
 
 /// Two seeds a run: one could be the same by accident.

@@ -410,6 +410,7 @@ fn facts(thread: &StartingThread) -> ThreadFacts {
             3 => Policy::Batch,
             5 => Policy::Idle,
             6 => Policy::Deadline,
+            7 => Policy::Ext,
             _ => return None,
         })
     });

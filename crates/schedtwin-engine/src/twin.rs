@@ -839,7 +839,7 @@ impl<B: Board> Twin<B> {
             self.notices.push(limit.to_string());
         }
         self.notices.extend(self.late_end());
-        self.notices.extend(scx::idle(&self.kernel, &self.scx_name));
+        self.notices.extend(scx::idle(&self.kernel, self.now, &self.scx_name));
         let named = |task| self.meter.task_name(task);
         self.notices.extend(scx::end(&self.kernel, self.end, &self.scx_name, named));
         let digest = self.meter.digest();

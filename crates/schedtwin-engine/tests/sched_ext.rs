@@ -364,6 +364,112 @@ fn a_broken_rule_ends_the_scheduler_with_its_reason() {
     }
 }
 
+/// Takes SCHED_EXT tasks only, in turn, and counts what it is told of tasks.
+#[derive(Clone)]
+struct Partial(Arc<Mutex<Vec<String>>>);
+
+impl ExtScheduler for Partial {
+    fn properties(&self) -> ExtProperties {
+        ExtProperties { flags: SCX_OPS_SWITCH_PARTIAL, ..ExtProperties::default() }
+    }
+    fn enable(&mut self, _: &mut Kfuncs, task: TaskId) {
+        self.0.lock().unwrap().push(format!("enable {}", task.0));
+    }
+    fn disable(&mut self, _: &mut Kfuncs, task: TaskId) {
+        self.0.lock().unwrap().push(format!("disable {}", task.0));
+    }
+}
+
+#[test]
+fn fair_tasks_run_before_those_of_sched_ext_if_it_is_partial() {
+    let hog = |name: &str, policy: &str| {
+        format!(
+            r#""{name}": {{ "policy": "{policy}", "cpus": [0], "loop": -1, "phases": {{ "all": {{ "run": 1000 }} }} }}"#
+        )
+    };
+    // Fair tasks sleep half of the time; the other half is for those of the class.
+    let half = r#""half": { "cpus": [0], "loop": -1, "phases": { "all": { "run": 5000, "timer": { "ref": "t", "period": 10000 } } } }"#;
+    let file = workload(
+        "partial",
+        &format!("{half}, {}, {}", hog("one", "SCHED_EXT"), hog("two", "SCHED_EXT")),
+    );
+    for release in ["linux-7.3", "linux-6.12"] {
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let of_run = Partial(log.clone());
+        let kernel = load(release).with_ext_scheduler("partial", move || of_run.clone()).unwrap();
+        let result = verified("uniform8", &file, kernel);
+        let share = |name: &str| {
+            let task = result.tasks.iter().find(|task| task.name.starts_with(name)).unwrap();
+            task.cpu_time_ns as f64 / result.simulated_ns as f64
+        };
+        let shares = [share("half"), share("one"), share("two")];
+        assert!(shares[0] > 0.45, "{release}: {shares:?}");
+        assert!(shares[1] > 0.15 && shares[2] > 0.15, "{release}: {shares:?}");
+        assert_eq!(metric(&result, "scx_errors", ""), 0.0, "{release}: {:?}", result.notices);
+        // Only the two, each once, when it changes its policy.
+        let enabled = log.lock().unwrap().iter().filter(|what| what.starts_with("enable")).count();
+        assert_eq!(enabled, 2, "{release}: {:?}", log.lock().unwrap());
+    }
+}
+
+#[test]
+fn a_task_comes_to_the_class_and_leaves_it_by_its_policy() {
+    let changing = workload(
+        "changing",
+        r#""changing": { "cpus": [0], "loop": 3, "phases": {
+            "fair": { "policy": "SCHED_OTHER", "run": 3000 },
+            "ext": { "policy": "SCHED_EXT", "run": 3000, "sleep": 1000 },
+            "rt": { "policy": "SCHED_FIFO", "run": 3000 },
+            "again": { "policy": "SCHED_EXT", "run": 3000 } } }"#,
+    );
+    for release in ["linux-7.3", "linux-6.12"] {
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let of_run = Partial(log.clone());
+        let kernel = load(release).with_ext_scheduler("partial", move || of_run.clone()).unwrap();
+        verified("uniform8", &changing, kernel);
+        let log = log.lock().unwrap();
+        let kinds: Vec<&str> = log.iter().map(|what| what.split(' ').next().unwrap()).collect();
+        assert_eq!(kinds, ["enable", "disable"].repeat(6), "{release}");
+    }
+    // Without a scheduler, or with one for all, SCHED_EXT is as SCHED_OTHER.
+    for kernel in ["linux-7.3", "linux-7.3:scx=simple"] {
+        verified("uniform8", &changing, load(kernel));
+    }
+}
+
+#[test]
+fn each_mistake_of_the_random_scheduler_ends_it_with_its_reason() {
+    for release in ["linux-7.3", "linux-6.12"] {
+        for (name, _, words) in Fault::ALL {
+            let spec = format!("{release}:scx={name}");
+            let result = verified("pixel6", "ui-phone", load(&spec));
+            let notice = result.notices.iter().find(|notice| notice.starts_with(SCX_ENDED));
+            let notice = notice.unwrap_or_else(|| panic!("{spec}: {:?}", result.notices));
+            assert!(notice.contains(words), "{spec}: {words}: {notice}");
+            assert_eq!(metric(&result, "scx_errors", ""), 1.0, "{spec}");
+            assert!(result.simulated_ns >= SECOND, "{spec}: the fair class goes on");
+        }
+    }
+}
+
+/// The same on other threads, beside other runs. Dev and release builds are compared by the example `digests`.
+#[test]
+fn digests_are_the_same_on_all_threads() {
+    let schedulers =
+        ["linux-7.3:scx=simple", "linux-7.3:scx=random", "linux-6.12:scx=random-loses-task"];
+    for spec in schedulers {
+        let scenario = scenario("pixel6", "ui-phone", load(spec));
+        let run = |seed| scenario.run(seed, RunOptions::default()).unwrap();
+        let alone: Vec<RunResult> = (1..=4).map(run).collect();
+        let together: Vec<RunResult> = std::thread::scope(|scope| {
+            let runs: Vec<_> = (1..=4).map(|seed| scope.spawn(move || run(seed))).collect();
+            runs.into_iter().map(|run| run.join().unwrap()).collect()
+        });
+        assert!(alone == together, "{spec}");
+        assert_ne!(alone[0].digest, alone[1].digest, "{spec}: a seed changes the run");
+    }
+}
+
 #[test]
 fn what_is_asked_wrongly_is_told() {
     for (spec, words) in [

@@ -38,12 +38,23 @@ pub struct Timeline {
     pub tasks: Vec<String>,
     /// Of every CPU who ran, in order.
     pub lanes: Vec<Vec<Stay>>,
-    /// Of every frequency domain its name, its first CPU and its clocks: from when, kHz.
-    pub frequencies: Vec<(String, u16, Vec<(Ns, u32)>)>,
+    /// The frequency domains.
+    pub domains: Vec<Domain>,
     /// Decisions: when, where, and their words.
     pub told: Vec<(Ns, u16, String)>,
     /// The longest wait: when the task was woken, when it ran, and where.
     pub wait: Option<(Ns, Ns, u16)>,
+}
+
+/// A frequency domain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Domain {
+    /// Its name.
+    pub name: String,
+    /// Its first CPU.
+    pub first_cpu: u16,
+    /// Its clocks: from when, kHz.
+    pub clocks: Vec<(Ns, u32)>,
 }
 
 /// A task on a CPU.
@@ -198,16 +209,17 @@ fn timeline(column: &Column, seed: u64, windows: Vec<[Ns; 2]>, most: usize) -> T
     for cpu in 0..cpus {
         keep.close(cpu, to);
     }
-    let frequencies = machine.domains.iter().zip(keep.frequencies).map(|(domain, clocks)| {
-        let first = domain.cpus.iter().next().map_or(0, |cpu| cpu.0);
-        (domain.name.clone(), first, clocks)
+    let domains = machine.domains.iter().zip(keep.frequencies).map(|(domain, clocks)| Domain {
+        name: domain.name.clone(),
+        first_cpu: domain.cpus.first().map_or(0, |cpu| cpu.0),
+        clocks,
     });
     Timeline {
         kernel: column.kernel.clone(),
         to,
         tasks: keep.tasks,
         lanes: keep.lanes,
-        frequencies: frequencies.collect(),
+        domains: domains.collect(),
         told: keep.told,
         wait: None,
     }

@@ -148,7 +148,7 @@ impl Attributes {
             .sum();
         let DlReservation { runtime, deadline, period } = match attr.policy {
             Policy::Deadline => attr.dl,
-            Policy::Normal | Policy::Batch => {
+            Policy::Normal | Policy::Batch | Policy::Ext => {
                 DlReservation { runtime: attr.slice, ..DlReservation::default() }
             }
             _ => DlReservation::default(),
@@ -191,6 +191,17 @@ impl Drop for Attributes {
     }
 }
 
+/// All policies that a thread may have.
+pub const EVERY_POLICY: [Policy; 7] = [
+    Policy::Normal,
+    Policy::Fifo,
+    Policy::Rr,
+    Policy::Batch,
+    Policy::Idle,
+    Policy::Deadline,
+    Policy::Ext,
+];
+
 /// `SCHED_*` of include/uapi/linux/sched.h.
 pub fn number_of(policy: Policy) -> u32 {
     match policy {
@@ -200,13 +211,12 @@ pub fn number_of(policy: Policy) -> u32 {
         Policy::Batch => 3,
         Policy::Idle => 5,
         Policy::Deadline => 6,
+        Policy::Ext => 7,
     }
 }
 
 fn policy_of(number: i64) -> Option<Policy> {
-    let all =
-        [Policy::Normal, Policy::Fifo, Policy::Rr, Policy::Batch, Policy::Idle, Policy::Deadline];
-    all.into_iter().find(|policy| i64::from(number_of(*policy)) == number)
+    EVERY_POLICY.into_iter().find(|policy| i64::from(number_of(*policy)) == number)
 }
 
 #[cfg(test)]

@@ -200,6 +200,8 @@ pub enum Policy {
     Rr,
     /// `SCHED_DEADLINE`.
     Deadline,
+    /// `SCHED_EXT`: as `SCHED_NORMAL`, unless a scheduler of sched_ext is loaded that takes these tasks only.
+    Ext,
 }
 
 /// The reservation of a `SCHED_DEADLINE` task: `runtime` in each `period`, to be had within

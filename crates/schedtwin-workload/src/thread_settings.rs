@@ -166,6 +166,7 @@ fn policy(text: &str) -> Option<ThreadValue> {
         "other" | "normal" => fair(Policy::Normal),
         "batch" => fair(Policy::Batch),
         "idle" => fair(Policy::Idle),
+        "ext" => fair(Policy::Ext),
         "fifo" => Some(ThreadValue::Policy(Policy::Fifo, priority?)),
         "rr" => Some(ThreadValue::Policy(Policy::Rr, priority?)),
         _ => None,
@@ -221,6 +222,7 @@ fn policy_word(policy: Policy) -> &'static str {
         Policy::Fifo => "fifo",
         Policy::Rr => "rr",
         Policy::Deadline => "deadline",
+        Policy::Ext => "ext",
     }
 }
 
@@ -304,7 +306,8 @@ impl ThreadChanges {
         if let Some(dl) = self.dl {
             (new.policy, new.rt_priority, new.dl) = (Policy::Deadline, 0, dl);
         }
-        let fair = matches!(new.policy, Policy::Normal | Policy::Batch | Policy::Idle);
+        let fair =
+            matches!(new.policy, Policy::Normal | Policy::Batch | Policy::Idle | Policy::Ext);
         if let (Some(nice), true) = (self.nice, fair) {
             new.nice = nice;
         }

@@ -11,6 +11,7 @@ use schedtwin_lab::compare::attempt_all;
 use schedtwin_lab::given::{Given, GivenKernel, GivenMachine, GivenWorkload, Input};
 use schedtwin_lab::moment::moments;
 use schedtwin_lab::report::{self, Extent, RunReport};
+use schedtwin_lab::timeline::timelines;
 use schedtwin_lab::twin::{Column, joint_provenance, provenance};
 use schedtwin_lab::{Progress, many_parts};
 use schedtwin_trace::Format;
@@ -280,17 +281,18 @@ impl Experiment {
         let groups = self.groups()?;
         let (columns, seed) = (&groups[0], *self.seeds.start());
         let moments = moments(columns, seed);
+        let runs = timelines(columns, &moments, seed);
         let domains: Vec<_> = columns.iter().map(|column| column.scenario.domains()).collect();
         let scenario = &columns[0].scenario;
         let names = (scenario.machine_name(), scenario.workload_name());
         if let (true, Some(comparison)) = (columns.len() > 1, table.comparison(names.0, names.1)) {
-            return Ok(report::html::comparison(comparison.as_lab(), &moments, &domains));
+            return Ok(report::html::comparison(comparison.as_lab(), &runs, &moments, &domains));
         }
         let mut result = scenario.run(seed, RunOptions::default())?;
         many_parts::summarise(&mut result.metrics);
         let (provenance, kernel) = (provenance(scenario), columns[0].kernel.as_str());
         let told = RunReport { provenance: &provenance, kernel, seed, result: &result };
-        Ok(report::html::run(&told, &moments, &domains))
+        Ok(report::html::run(&told, &runs, &moments, &domains))
     }
 
     /// The first run as `schedtwin run` prints it.

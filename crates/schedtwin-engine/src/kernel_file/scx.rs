@@ -4,7 +4,8 @@
 //! | spelled | means |
 //! |---|---|
 //! | `scx=simple`, `scx=fifo` | the built-in scheduler with one queue: fairly by weight, or in turn |
-//! | `scx=random` | a built-in one that does everything that a scheduler may, at random: for tests |
+//! | `scx=random`, `scx=random-FAULT` | a built-in one that does everything that a scheduler may, at random, with a mistake or none: for tests |
+//! | `scx=random-partial` | the same, for `SCHED_EXT` tasks only |
 //! | `scx=PATH/NAME.bpf.c`, `scx=PATH/NAME.bpf.c@REVISION` | C, as it lies there or in a revision of its git repository |
 //! | `scx.slice_us=N` | the slice that its loader sets, by whichever name the scheduler has for it |
 //! | `scx.rodata.NAME=N` | any variable outside of functions, before the scheduler is loaded |
@@ -18,7 +19,7 @@ use super::KernelFile;
 use super::own::{WITH_EXT, no_sched_ext};
 use super::tree::TreeCode;
 use schedtwin_input::{Diagnostics, Location, Setting, Word, did_you_mean};
-use schedtwin_kernel::policy::{ExtScheduler, LoaderForm, Random, Simple};
+use schedtwin_kernel::policy::{ExtScheduler, Fault, LoaderForm, Random, Simple};
 use schedtwin_tree::{ExtCode, ExtSetting, Tree};
 
 /// How a scheduler is asked for, and how its settings begin.
@@ -28,19 +29,26 @@ const RODATA: &str = "rodata.";
 /// Where the scx repository has its schedulers.
 const SCHEDULERS_OF_SCX: &str = "scheds/rust/";
 
-type MakeScheduler = fn() -> Box<dyn ExtScheduler>;
+/// The built-in schedulers that a user may want.
+const BUILT_IN: [&str; 2] = ["simple", "fifo"];
 
-/// The built-in schedulers.
-const BUILT_IN: [(&str, MakeScheduler); 3] = [
-    ("simple", || Box::new(Simple::new(false))),
-    ("fifo", || Box::new(Simple::new(true))),
-    ("random", || Box::<Random>::default()),
-];
+/// Makes the built-in scheduler of a name.
+fn built_in(name: &str) -> Option<Box<dyn ExtScheduler>> {
+    Some(match name {
+        "simple" => Box::new(Simple::new(false)),
+        "fifo" => Box::new(Simple::new(true)),
+        "random" => Box::<Random>::default(),
+        "random-partial" => Box::new(Random::partial()),
+        _ => {
+            let (_, fault, _) = Fault::ALL.into_iter().find(|(known, ..)| *known == name)?;
+            Box::new(Random::with_fault(fault))
+        }
+    })
+}
 
 /// Whether a policy of this name is one of the built-in schedulers, which are as much of a kernel as its settings.
 pub(crate) fn is_built_in(policy: &str) -> bool {
-    let name = policy.strip_prefix("scx ");
-    name.is_some_and(|name| BUILT_IN.iter().any(|(known, _)| *known == name))
+    policy.strip_prefix("scx ").is_some_and(|name| built_in(name).is_some())
 }
 
 /// The scheduler that a kernel is asked to load.
@@ -86,7 +94,8 @@ impl ScxRequest {
             faults.push_at(&word.at, message, Some(WITH_EXT.into()));
             return Err(faults);
         }
-        if let Some((name, make)) = BUILT_IN.into_iter().find(|(name, _)| *name == word.text) {
+        if built_in(&word.text).is_some() {
+            let name = word.text.clone();
             let mut faults = Diagnostics::new();
             for (_, at) in &self.settings {
                 let help = "schedulers in C have some";
@@ -95,7 +104,9 @@ impl ScxRequest {
             if !faults.is_empty() {
                 return Err(faults);
             }
-            kernel.policies = kernel.policies.with_ext_scheduler(&format!("scx {name}"), make);
+            let policy = format!("scx {name}");
+            let make = move || built_in(&name).expect("it is known");
+            kernel.policies = kernel.policies.with_ext_scheduler(&policy, make);
             return Ok(kernel);
         }
         let form = kernel.config.scx_loader_form().expect("the class is there");
@@ -113,10 +124,8 @@ impl ScxRequest {
         };
         if !path.ends_with(".c") {
             let mut faults = Diagnostics::new();
-            let known = || BUILT_IN.into_iter().map(|(name, _)| name);
-            let names: Vec<&str> = known().collect();
-            let help = did_you_mean(&path, known()).map_or_else(
-                || format!("built in are {}; C is a path that ends in .bpf.c", names.join(", ")),
+            let help = did_you_mean(&path, BUILT_IN).map_or_else(
+                || format!("built in are {}; C is a path that ends in .bpf.c", BUILT_IN.join(", ")),
                 |near| format!("did you mean `{near}`?"),
             );
             faults.push_at(&word.at, format!("there is no scheduler `{path}`"), Some(help));

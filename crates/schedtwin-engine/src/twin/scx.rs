@@ -49,11 +49,12 @@ pub(super) fn metrics(kernel: &Kernel, now: Ns) -> Vec<Metric> {
 }
 
 /// What is worth knowing of a scheduler that no task of the workload comes to.
-pub(super) fn idle(kernel: &Kernel, scheduler: &str) -> Option<String> {
-    kernel.scx_is_partial().then(|| {
+pub(super) fn idle(kernel: &Kernel, now: Ns, scheduler: &str) -> Option<String> {
+    let report = kernel.scx_report(now).filter(|_| kernel.scx_is_partial())?;
+    report.queues.iter().all(|queue| queue.left == 0).then(|| {
         format!(
-            "sched_ext: {scheduler} takes tasks of SCHED_EXT only (SCX_OPS_SWITCH_PARTIAL), and a workload has none: \
-             the fair class has them"
+            "sched_ext: {scheduler} takes tasks of SCHED_EXT only (SCX_OPS_SWITCH_PARTIAL), and the workload has none: \
+             the fair class has them all"
         )
     })
 }

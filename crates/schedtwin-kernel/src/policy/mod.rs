@@ -44,7 +44,7 @@ pub use placement::{
     Placement, PlacementDecision, PlacementKind, PlacementTask, WakeupCpu, WakeupView,
 };
 
-pub use random::Random;
+pub use random::{Fault, Random};
 pub use simple::Simple;
 
 pub use schedtwin_types::{CpuId, CpuMask, TaskId};

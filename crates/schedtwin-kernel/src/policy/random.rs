@@ -5,12 +5,14 @@
 //! long, short, endless; CPUs are kicked in all ways, and claimed in vain. It breaks no rule, and each task runs in the end:
 //! a timer takes those out of its list that nobody asked for, and wakes idle CPUs for what waits.
 //!
+//! With a [`Fault`] it makes one mistake after a while, again and again, so that hunts see how the class ends it.
+//!
 //! The sequence of numbers is its own and starts anew with each run, so a run repeats.
 
 use super::{
     ExtProperties, ExtScheduler, Kfuncs, SCX_DSQ_GLOBAL, SCX_DSQ_LOCAL, SCX_DSQ_LOCAL_ON,
     SCX_ENQ_HEAD, SCX_ENQ_PREEMPT, SCX_KICK_IDLE, SCX_KICK_PREEMPT, SCX_OPS_ENQ_LAST,
-    SCX_SLICE_DFL, SCX_SLICE_INF,
+    SCX_OPS_SWITCH_PARTIAL, SCX_SLICE_DFL, SCX_SLICE_INF,
 };
 use schedtwin_types::{CpuId, TaskId};
 
@@ -22,14 +24,93 @@ const LOOK_NS: u64 = 3_000_000;
 /// The most that one call takes out of its list.
 const MOST: usize = 8;
 
+/// After so many calls of `enqueue` a fault shows.
+const FAULT_AFTER: u32 = 24;
+/// The watchdog's time of those that do not run a task.
+const STALL_MS: u32 = 60;
+
+/// A mistake of a scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A task that it holds is forgotten.
+    LosesTask,
+    /// Nothing that it holds is dispatched any more.
+    NeverDispatches,
+    /// An insertion into a DSQ that nobody made.
+    NoSuchDsq,
+    /// An insertion into the local DSQ of a CPU that the machine has not.
+    NoSuchCpu,
+    /// An insertion by virtual time into a DSQ of the kernel's own.
+    VtimeOfBuiltIn,
+    /// Two insertions of one task.
+    InsertsTwice,
+}
+
+impl Fault {
+    /// All, with their names and the words by which the class ends a scheduler that makes it.
+    pub const ALL: [(&str, Fault, &str); 6] = [
+        ("random-loses-task", Fault::LosesTask, "failed to run for"),
+        ("random-never-dispatches", Fault::NeverDispatches, "failed to run for"),
+        ("random-no-such-dsq", Fault::NoSuchDsq, "non-existent DSQ"),
+        ("random-no-such-cpu", Fault::NoSuchCpu, "invalid CPU"),
+        ("random-vtime-of-built-in", Fault::VtimeOfBuiltIn, "cannot use vtime ordering"),
+        ("random-inserts-twice", Fault::InsertsTwice, "already direct-dispatched"),
+    ];
+
+    /// Whether a task does not run because of it: the watchdog ends the scheduler.
+    fn stalls(self) -> bool {
+        matches!(self, Fault::LosesTask | Fault::NeverDispatches)
+    }
+}
+
 /// See the module's documentation.
 #[derive(Clone, Debug, Default)]
 pub struct Random {
     state: u64,
     held: Vec<TaskId>,
+    fault: Option<Fault>,
+    partial: bool,
+    enqueued: u32,
 }
 
 impl Random {
+    /// One that makes a mistake.
+    pub fn with_fault(fault: Fault) -> Random {
+        Random { fault: Some(fault), ..Random::default() }
+    }
+
+    /// One that takes `SCHED_EXT` tasks only.
+    pub fn partial() -> Random {
+        Random { partial: true, ..Random::default() }
+    }
+
+    /// The mistake, if it is time for it.
+    fn fault(&self) -> Option<Fault> {
+        self.fault.filter(|_| self.enqueued >= FAULT_AFTER)
+    }
+
+    /// Enqueues a task with the mistake; `false`: the mistake is another call's.
+    fn enqueue_wrongly(&mut self, scx: &mut Kfuncs, task: TaskId, enq_flags: u64) -> bool {
+        match self.fault() {
+            Some(Fault::LosesTask) => {}
+            Some(Fault::NeverDispatches) => self.held.push(task),
+            Some(Fault::NoSuchDsq) => drop(scx.dsq_insert(task, 77, 0, enq_flags)),
+            Some(Fault::NoSuchCpu) => {
+                let nowhere = SCX_DSQ_LOCAL_ON | scx.nr_cpu_ids() as u64;
+                scx.dsq_insert(task, nowhere, 0, enq_flags);
+            }
+            Some(Fault::VtimeOfBuiltIn) => {
+                scx.dsq_insert_vtime(task, SCX_DSQ_GLOBAL, 0, 0, enq_flags);
+            }
+            Some(Fault::InsertsTwice) => {
+                scx.dsq_insert(task, IN_TURN, 0, enq_flags);
+                scx.dsq_insert(task, IN_TURN, 0, enq_flags);
+            }
+            None => return false,
+        }
+        true
+    }
+
     /// splitmix64.
     fn below(&mut self, bound: u64) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -65,7 +146,10 @@ impl Random {
 
 impl ExtScheduler for Random {
     fn properties(&self) -> ExtProperties {
-        ExtProperties { flags: SCX_OPS_ENQ_LAST, ..ExtProperties::default() }
+        let stalls = self.fault.is_some_and(Fault::stalls);
+        let timeout_ms = if stalls { STALL_MS } else { 0 };
+        let partial = if self.partial { SCX_OPS_SWITCH_PARTIAL } else { 0 };
+        ExtProperties { flags: SCX_OPS_ENQ_LAST | partial, timeout_ms, ..ExtProperties::default() }
     }
 
     fn init(&mut self, scx: &mut Kfuncs) -> i32 {
@@ -92,6 +176,10 @@ impl ExtScheduler for Random {
     }
 
     fn enqueue(&mut self, scx: &mut Kfuncs, task: TaskId, enq_flags: u64) {
+        self.enqueued = self.enqueued.saturating_add(1);
+        if self.enqueue_wrongly(scx, task, enq_flags) {
+            return;
+        }
         let slice = self.slice();
         match self.below(7) {
             0 => drop(scx.dsq_insert(task, SCX_DSQ_LOCAL, slice, enq_flags | SCX_ENQ_PREEMPT)),
@@ -116,6 +204,9 @@ impl ExtScheduler for Random {
     }
 
     fn dispatch(&mut self, scx: &mut Kfuncs, _: CpuId, prev: Option<TaskId>) {
+        if self.fault() == Some(Fault::NeverDispatches) {
+            return;
+        }
         for _ in 0..MOST.min(self.held.len()) {
             let at = self.below(self.held.len() as u64) as usize;
             let task = self.held.swap_remove(at);

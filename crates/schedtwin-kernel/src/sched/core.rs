@@ -179,11 +179,13 @@ impl Scheduler {
 
     /// `ttwu_queue_cond()`: whether the target activates the task itself.
     fn ttwu_queue_wakelist(&self, task: TaskId, cpu: CpuId, cx: &Context) -> bool {
-        if !cx.config.features.ttwu_queue || self.tasks[task].class == Class::Stop {
+        if !cx.config.features.ttwu_queue {
             return false;
         }
-        if !self.scx_allow_ttwu_queue(task) {
-            return false;
+        match self.tasks[task].class {
+            Class::Stop => return false,
+            Class::Ext if !self.scx_allow_ttwu_queue() => return false,
+            _ => {}
         }
         if !self.topology.cpus_share_cache(cx.this_cpu, cpu) {
             return true;
@@ -509,9 +511,6 @@ impl Kernel {
         };
         (self.sched.rq[cpu].need_resched, self.sched.rq[cpu].need_resched_lazy) = (false, false);
         self.sched.rq[cpu].next_class = self.sched.tasks[next].class;
-        if self.sched.scx_enabled() {
-            self.sched.scx_resched_idle(cpu);
-        }
         self.cx.platform.dirty.insert(cpu);
         if next == prev {
             self.switch_ends(cpu);
@@ -538,8 +537,15 @@ impl Kernel {
             self.sched.task_signals_fact(prev, &mut self.cx);
             self.sched.task_signals_fact(next, &mut self.cx);
         }
-        self.cx.platform.wires[cpu].activity =
-            if next.is_idle() { Activity::IdleLoop } else { Activity::Task(next) };
+        self.cx.platform.wires[cpu].activity = match next.is_idle() {
+            true => {
+                if self.sched.scx_enabled() {
+                    self.sched.scx_resched_idle(cpu);
+                }
+                Activity::IdleLoop
+            }
+            false => Activity::Task(next),
+        };
         self.switch_ends(cpu);
         if blocks && prev_state == TaskState::Dead {
             // finish_task_switch()

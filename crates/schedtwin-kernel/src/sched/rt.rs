@@ -262,6 +262,17 @@ impl Scheduler {
         if near.contains(this) { this } else { self.cpumask_any_and_distribute(near, cx) }
     }
 
+    /// The CPU that this one chose last out of several (`distribute_cpu_mask_prev`).
+    pub(crate) fn distribute_cursor(&self, cx: &Context) -> CpuId {
+        CpuId(self.rq[cx.this_cpu].rt.cursor)
+    }
+
+    /// Sets it, for a decision that is driven again.
+    #[cfg(feature = "conformance")]
+    pub(crate) fn set_distribute_cursor(&mut self, cpu: CpuId, cursor: CpuId) {
+        self.rq[cpu].rt.cursor = cursor.0;
+    }
+
     /// `cpumask_any_and_distribute()`: the next CPU after this CPU's cursor.
     pub(crate) fn cpumask_any_and_distribute(&mut self, mask: CpuMask, cx: &Context) -> CpuId {
         let start = CpuId(self.rq[cx.this_cpu].rt.cursor + 1);

@@ -44,7 +44,7 @@ impl Kernel {
         let (class, prio) = match attr.policy {
             Policy::Deadline => (Class::Deadline, DL_PRIO),
             Policy::Fifo | Policy::Rr => (Class::Rt, 99 - attr.rt_priority as i32),
-            policy @ (Policy::Normal | Policy::Batch | Policy::Idle) => {
+            policy @ (Policy::Normal | Policy::Batch | Policy::Idle | Policy::Ext) => {
                 (self.scx_class_of(policy), 120 + attr.nice as i32)
             }
         };
@@ -142,6 +142,14 @@ impl Kernel {
                 self.switched_to_fair(task);
                 self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
             }
+            // sched_change_end(): a class below; before, nobody rescheduled.
+            (Class::Fair, Class::Ext) if self.sched.scx_reschedules_below() => {
+                self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
+            }
+            (Class::Ext, Class::Fair) => {
+                self.switched_to_fair(task);
+                self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
+            }
             // switched_to_scx() does nothing; the class asked last has to reschedule.
             (Class::Rt | Class::Deadline, Class::Ext) => {
                 self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
@@ -211,7 +219,7 @@ impl Scheduler {
         match attr.policy {
             Policy::Fifo | Policy::Rr => prio == t.prio,
             Policy::Deadline => !t.dl.differs(&attr.dl),
-            Policy::Normal | Policy::Batch | Policy::Idle => {
+            Policy::Normal | Policy::Batch | Policy::Idle | Policy::Ext => {
                 attr.nice == t.nice && !self.slice_changes(t.se, attr, cx)
             }
         }

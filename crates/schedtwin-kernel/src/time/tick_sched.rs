@@ -132,7 +132,7 @@ impl Kernel {
             self.sched.task_signals_fact(curr, &mut self.cx);
         }
         if self.sched.scx_enabled() {
-            self.sched.update_other_load_avgs(cpu, &self.cx);
+            self.sched.scx_tick(cpu, &self.cx);
         }
         if !self.sched.scx_switched_all() {
             self.sched.note_idle_at_tick(cpu);

@@ -11,10 +11,10 @@
 //! {"thread":4711,"start":812345,"name":"hogs-0","policy":0,"nice":0,...}
 //! ```
 
-use crate::attributes::{Attributes, number_of};
+use crate::attributes::{Attributes, EVERY_POLICY, number_of};
 use rustix::process::{Pid, setpriority_process};
 use rustix::thread::{CpuSet, sched_setaffinity};
-use schedtwin_types::{CpuId, CpuMask, DlReservation, Policy, SchedAttr};
+use schedtwin_types::{CpuId, CpuMask, DlReservation, SchedAttr};
 use serde_json::{Value, json};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -186,9 +186,7 @@ fn attr_json(attr: &SchedAttr) -> Value {
 
 fn attr_of(value: &Value) -> Option<SchedAttr> {
     let number = |at: usize| value.get(at)?.as_i64();
-    let all =
-        [Policy::Normal, Policy::Batch, Policy::Idle, Policy::Fifo, Policy::Rr, Policy::Deadline];
-    let policy = all.into_iter().find(|p| Some(i64::from(number_of(*p))) == number(0))?;
+    let policy = EVERY_POLICY.into_iter().find(|p| Some(i64::from(number_of(*p))) == number(0))?;
     Some(SchedAttr {
         policy,
         nice: number(1)? as i8,
@@ -285,7 +283,11 @@ mod tests {
 
     #[test]
     fn threads_are_read_back_as_they_were_written() {
-        let attr = SchedAttr { policy: Policy::Fifo, rt_priority: 9, ..SchedAttr::default() };
+        let attr = SchedAttr {
+            policy: schedtwin_types::Policy::Fifo,
+            rt_priority: 9,
+            ..SchedAttr::default()
+        };
         let change = Change::Thread {
             tid: 7,
             start: 99,

@@ -192,6 +192,7 @@ pub(super) unsafe fn write_task(to: *mut TaskStruct, view: &TaskView) {
         Policy::Batch => 3,
         Policy::Idle => 5,
         Policy::Deadline => 6,
+        Policy::Ext => 7,
     };
     to.nr_cpus_allowed = view.nr_cpus_allowed as c_int;
     to.on_cpu = view.running.into();

@@ -239,7 +239,9 @@ impl AttributeCode {
     pub fn applied_to(&self, current: SchedAttr) -> SchedAttr {
         let mut new = SchedAttr { policy: self.policy, rt_priority: 0, ..current };
         match self.policy {
-            Policy::Normal | Policy::Batch => new.nice = self.priority.unwrap_or(current.nice),
+            Policy::Normal | Policy::Batch | Policy::Ext => {
+                new.nice = self.priority.unwrap_or(current.nice);
+            }
             Policy::Fifo | Policy::Rr => {
                 new.rt_priority =
                     self.priority.map_or(current.rt_priority, |priority| priority.max(1) as u8);

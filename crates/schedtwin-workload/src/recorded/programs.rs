@@ -539,7 +539,7 @@ fn futex_of(index: usize) -> FutexId {
 pub(super) fn attributes(prio: i32, told: Option<Policy>) -> SchedAttr {
     if prio >= MAX_RT_PRIO {
         let nice = (prio - DEFAULT_PRIO).clamp(-20, 19) as i8;
-        let policy = told.filter(|told| matches!(told, Policy::Batch | Policy::Idle));
+        let policy = told.filter(|told| matches!(told, Policy::Batch | Policy::Idle | Policy::Ext));
         return SchedAttr { policy: policy.unwrap_or_default(), nice, ..SchedAttr::default() };
     }
     // A damaged trace may name any priority.

@@ -218,6 +218,7 @@ fn attributes(from: &Attributes) -> AttributeCode {
         PolicyName::Fifo => Policy::Fifo,
         PolicyName::Rr => Policy::Rr,
         PolicyName::Deadline => Policy::Deadline,
+        PolicyName::Ext => Policy::Ext,
     };
     AttributeCode {
         policy,

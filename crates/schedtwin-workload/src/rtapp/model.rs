@@ -107,6 +107,7 @@ pub(crate) enum PolicyName {
     Fifo,
     Rr,
     Deadline,
+    Ext,
 }
 
 /// Scheduling parameters to be set. The policy is resolved: a phase without one goes on with the

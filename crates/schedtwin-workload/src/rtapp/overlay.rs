@@ -57,6 +57,7 @@ fn change(attributes: &mut Attributes, changes: &ThreadChanges) {
             Policy::Fifo => PolicyName::Fifo,
             Policy::Rr => PolicyName::Rr,
             Policy::Deadline => PolicyName::Deadline,
+            Policy::Ext => PolicyName::Ext,
         };
         match policy {
             Policy::Fifo | Policy::Rr => attributes.priority = Some(priority as i8),
@@ -68,7 +69,7 @@ fn change(attributes: &mut Attributes, changes: &ThreadChanges) {
     if let Some(dl) = changes.dl {
         (attributes.policy, attributes.dl) = (PolicyName::Deadline, dl);
     }
-    let fair = matches!(attributes.policy, PolicyName::Other | PolicyName::Batch);
+    let fair = matches!(attributes.policy, PolicyName::Other | PolicyName::Batch | PolicyName::Ext);
     if let (Some(nice), true) = (changes.nice, fair) {
         attributes.priority = Some(nice);
     }

@@ -482,13 +482,14 @@ impl Reader {
     }
 
     pub fn policy(&mut self, member: &Member) -> Option<PolicyName> {
-        const NAMES: [(&str, PolicyName); 6] = [
+        const NAMES: [(&str, PolicyName); 7] = [
             ("SCHED_OTHER", PolicyName::Other),
             ("SCHED_BATCH", PolicyName::Batch),
             ("SCHED_IDLE", PolicyName::Idle),
             ("SCHED_FIFO", PolicyName::Fifo),
             ("SCHED_RR", PolicyName::Rr),
             ("SCHED_DEADLINE", PolicyName::Deadline),
+            ("SCHED_EXT", PolicyName::Ext),
         ];
         let name = self.text(member)?;
         if let Some((_, policy)) = NAMES.iter().find(|(known, _)| *known == name) {

@@ -392,7 +392,7 @@ impl Reader {
                 (1..=99, DEFAULT_RT_PRIORITY, "a real-time priority")
             }
             PolicyName::Deadline => (0..=0, 0, "no priority under SCHED_DEADLINE"),
-            PolicyName::Other | PolicyName::Batch | PolicyName::Idle => {
+            PolicyName::Other | PolicyName::Batch | PolicyName::Idle | PolicyName::Ext => {
                 (-20..=19, 0, "a nice value")
             }
         };
@@ -629,7 +629,7 @@ impl Reader {
         {
             let message =
                 format!("\"{}\" cannot be in a task group with its policy", shorten(owner));
-            let help = one_of(&["SCHED_OTHER", "SCHED_BATCH", "SCHED_IDLE"]);
+            let help = one_of(&["SCHED_OTHER", "SCHED_BATCH", "SCHED_IDLE", "SCHED_EXT"]);
             self.fault(span.clone(), message, Some(help));
         }
     }

@@ -124,13 +124,18 @@ impl Scheduler {
     #[inline(always)]
     pub(crate) fn sugov_util(&self, cpu: CpuId, cx: &Context) -> u64 {
         if self.scx_enabled() {
-            let target = self.scx_cpuperf_target(cpu);
-            if self.scx_switched_all() {
-                return target;
-            }
-            return target + self.demanded_cpu_util(cpu, None, None, cx);
+            return self.scx_sugov_util(cpu, cx);
         }
         self.demanded_cpu_util(cpu, None, None, cx)
+    }
+
+    #[cold]
+    fn scx_sugov_util(&self, cpu: CpuId, cx: &Context) -> u64 {
+        let target = self.scx_cpuperf_target(cpu);
+        if self.scx_switched_all() {
+            return target;
+        }
+        target + self.demanded_cpu_util(cpu, None, None, cx)
     }
 
     /// Returns the fair utilisation of `cpu` that counts where each task's is clamped by itself;

@@ -15,19 +15,20 @@
 //! `set_next_task_scx`, `task_tick_scx`, `select_task_rq_scx`; the same functions of 6.12.95.
 
 use super::dsq::{DsqIndex, Place, SCX_DSQ_FLAG_BUILTIN, SCX_DSQ_INVALID, SCX_DSQ_LOCAL};
+use super::steps::{Op, Step};
 use super::{
     DirectDispatch, SCX_DEQ_CORE_SCHED_EXEC, SCX_DEQ_SCHED_CHANGE, SCX_DEQ_SLEEP,
     SCX_ENQ_CPU_SELECTED, SCX_ENQ_DSQ_PRIQ, SCX_ENQ_HEAD, SCX_ENQ_INITIAL, SCX_ENQ_LAST,
     SCX_ENQ_MIGRATED, SCX_ENQ_MIGRATING, SCX_ENQ_PREEMPT, SCX_ENQ_RESTORE, SCX_ENQ_WAKEUP,
     SCX_OPS_ENQ_EXITING, SCX_OPS_ENQ_LAST, SCX_SLICE_DFL, SCX_SLICE_INF,
 };
-use crate::Kernel;
 use crate::policy::CpuPreemptReason;
 use crate::sched::core::{
     DEQUEUE_SLEEP, ENQUEUE_HEAD, ENQUEUE_INITIAL, ENQUEUE_MIGRATED, ENQUEUE_RESTORE,
     ENQUEUE_WAKEUP, WF_EXEC, WF_FORK, WF_SYNC, WF_TTWU,
 };
 use crate::sched::{Class, OnRq};
+use crate::{Context, Kernel, Scheduler};
 use schedtwin_types::{CpuId, Decision, PlacementRule, TaskId};
 
 /// A slice and a virtual time that come with an insertion.
@@ -41,6 +42,7 @@ impl Kernel {
     // ---- queueing -----------------------------------------------------------------------------
 
     /// `enqueue_task_scx()`.
+    #[inline(never)]
     pub(crate) fn enqueue_task_scx(&mut self, cpu: CpuId, task: TaskId, core_flags: u32) {
         let migrating = self.sched.tasks[task].on_rq == OnRq::Migrating;
         let current = self.sched.rq[cpu].curr == task;
@@ -63,10 +65,19 @@ impl Kernel {
         }
         let entity = &mut ext.tasks[task.index()];
         let mut sticky_cpu = entity.sticky_cpu.take();
+        let is_moved = sticky_cpu.is_some();
         if std::mem::take(&mut entity.cpu_selected) && core_flags & ENQUEUE_WAKEUP != 0 {
             enq_flags |= SCX_ENQ_CPU_SELECTED;
         }
         ext.rqs[cpu].in_wakeup = core_flags & ENQUEUE_WAKEUP != 0;
+        if !is_moved {
+            let t = &self.sched.tasks[task];
+            let (cpus, exiting) = (t.cpus_mask, t.exiting);
+            let ext = self.sched.scx_mut();
+            let runs = core_flags & ENQUEUE_RESTORE != 0 && current;
+            ext.note(Step::Enqueue { cpu, task, enq_flags, cpus, runs, exiting });
+        }
+        let ext = self.sched.scx_mut();
         if core_flags & ENQUEUE_RESTORE != 0 && current {
             // set_running() follows, which takes it from the local DSQ.
             sticky_cpu = Some(cpu);
@@ -81,7 +92,7 @@ impl Kernel {
         let first = ext.rqs[cpu].nr_running == 1;
         self.sched.add_nr_running(cpu, 1);
         if !migrating {
-            self.scx_call(Some(cpu), |ops, scx| ops.runnable(scx, task, enq_flags));
+            self.scx_op(Some(cpu), Op::Runnable { task, enq_flags });
         }
         if first && self.sched.scx().has_server() {
             self.fair_server_start(cpu);
@@ -121,7 +132,7 @@ impl Kernel {
         entity.qseq = (entity.qseq + 1).max(1);
         debug_assert!(ext.ddsp == DirectDispatch::No);
         ext.ddsp = DirectDispatch::Task(task);
-        self.scx_call(Some(cpu), |ops, scx| ops.enqueue(scx, task, enq_flags));
+        self.scx_op(Some(cpu), Op::Enqueue { task, enq_flags });
         let ext = self.sched.scx_mut();
         ext.ddsp = DirectDispatch::No;
         let entity = &mut ext.tasks[task.index()];
@@ -199,6 +210,7 @@ impl Kernel {
         };
         ext.dsqs.link(dsq, task, place, &mut ext.tasks, now);
         ext.tasks[task.index()].held = false;
+        ext.note_inserted(task, dsq, place == Place::Head);
         if let Some(message) = fault {
             self.scx_error(message);
         }
@@ -265,6 +277,7 @@ impl Kernel {
     }
 
     /// `dequeue_task_scx()`.
+    #[inline(never)]
     pub(crate) fn dequeue_task_scx(&mut self, cpu: CpuId, task: TaskId, core_flags: u32) -> bool {
         let migrating = self.sched.tasks[task].on_rq == OnRq::Migrating;
         let current = self.sched.rq[cpu].curr == task;
@@ -278,13 +291,17 @@ impl Kernel {
             // DEQUEUE_SAVE, DEQUEUE_MOVE.
             false => u64::from(core_flags & 6),
         };
+        if ext.tasks[task.index()].sticky_cpu.is_none() {
+            let step = Step::Dequeue { cpu, task, deq_flags, migrating };
+            self.sched.scx_mut().note(step);
+        }
         self.scx_ops_dequeue(cpu, task, deq_flags);
         if current {
             self.update_curr_scx(cpu);
-            self.scx_call(Some(cpu), |ops, scx| ops.stopping(scx, task, false));
+            self.scx_op(Some(cpu), Op::Stopping { task, runnable: false });
         }
         if !migrating {
-            self.scx_call(Some(cpu), |ops, scx| ops.quiescent(scx, task, deq_flags));
+            self.scx_op(Some(cpu), Op::Quiescent { task, deq_flags });
         }
         let now = self.cx.now;
         let ext = self.sched.scx_mut();
@@ -317,19 +334,26 @@ impl Kernel {
         }
         se.exec_start = clock_task;
         se.sum_exec_runtime += delta as u64;
+        let charged = Step::Charge { task: curr, ns: delta as u64 };
         if entity.slice != SCX_SLICE_INF {
             entity.slice -= entity.slice.min(delta as u64);
         }
+        ext.note(charged);
         if ext.has_server() && self.sched.rq[cpu].fair_server.is_active() {
             self.fair_server_update(cpu, delta);
         }
     }
 
     /// `put_prev_task_scx()`. `next`: the task that follows; `None`: the task goes on after a change.
+    #[inline(never)]
     pub(crate) fn put_prev_task_scx(&mut self, cpu: CpuId, task: TaskId, next: Option<TaskId>) {
+        let next_is_idle = next.is_some_and(TaskId::is_idle);
+        let (goes_on, exiting) = (next.is_none(), self.sched.tasks[task].exiting);
+        let step = Step::PutPrev { cpu, task, next_is_idle, goes_on, exiting };
+        self.sched.scx_mut().note(step);
         self.update_curr_scx(cpu);
         if self.sched.scx_task(task).queued {
-            self.scx_call(Some(cpu), |ops, scx| ops.stopping(scx, task, true));
+            self.scx_op(Some(cpu), Op::Stopping { task, runnable: true });
             self.scx_put_runnable(cpu, task, next);
         }
         let Some(next) = next else { return };
@@ -369,13 +393,15 @@ impl Kernel {
             Class::Rt => CpuPreemptReason::Rt,
             _ => CpuPreemptReason::Unknown,
         };
-        self.scx_call(Some(cpu), |ops, scx| ops.cpu_release(scx, cpu, reason, next));
+        self.scx_op(Some(cpu), Op::CpuRelease { cpu, reason, next });
     }
 
     /// `set_next_task_scx()`.
+    #[inline(never)]
     pub(crate) fn set_next_task_scx(&mut self, cpu: CpuId, task: TaskId) {
         let queued = self.sched.scx_task(task).queued;
         let now = self.cx.now;
+        self.sched.scx_mut().note(Step::SetNext { cpu, task });
         if queued {
             self.scx_ops_dequeue(cpu, task, SCX_DEQ_CORE_SCHED_EXEC);
             self.sched.scx_mut().dispatch_dequeue(cpu, task, now);
@@ -384,7 +410,7 @@ impl Kernel {
         let se = self.sched.tasks[task].se;
         self.sched.se[se].exec_start = clock_task;
         if queued {
-            self.scx_call(Some(cpu), |ops, scx| ops.running(scx, task));
+            self.scx_op(Some(cpu), Op::Running { task });
         }
         let entity = self.sched.scx_task_mut(task);
         entity.runnable_seq = 0;
@@ -395,9 +421,11 @@ impl Kernel {
     }
 
     /// `task_tick_scx()`.
+    #[inline(never)]
     pub(crate) fn task_tick_scx(&mut self, cpu: CpuId, curr: TaskId) {
+        self.sched.scx_mut().note(Step::Tick { cpu, task: curr });
         self.update_curr_scx(cpu);
-        self.scx_call(Some(cpu), |ops, scx| ops.tick(scx, curr));
+        self.scx_op(Some(cpu), Op::Tick { task: curr });
         if self.sched.scx_task(curr).slice == 0 {
             self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
         }
@@ -406,12 +434,14 @@ impl Kernel {
     /// `yield_task_scx()`.
     pub(crate) fn yield_task_scx(&mut self, cpu: CpuId) {
         let curr = self.sched.rq[cpu].curr;
-        self.scx_call(Some(cpu), |ops, scx| ops.yield_task(scx, curr));
+        self.sched.scx_mut().note(Step::Yield { cpu, task: curr });
+        self.scx_op(Some(cpu), Op::Yield { from: curr });
     }
 
     // ---- waking -------------------------------------------------------------------------------
 
     /// `select_task_rq_scx()`.
+    #[inline(never)]
     pub(crate) fn select_task_rq_scx(
         &mut self,
         task: TaskId,
@@ -423,17 +453,23 @@ impl Kernel {
         }
         // WF_* are SCX_WAKE_*.
         let wake_flags = u64::from(core_flags & (WF_FORK | WF_TTWU | WF_SYNC));
+        let cpus = self.sched.tasks[task].cpus_mask;
         let ext = self.sched.scx_mut();
+        ext.note(Step::Select { task, prev: prev_cpu, wake_flags, cpus });
         ext.ddsp = DirectDispatch::Task(task);
         ext.in_select_cpu = true;
-        let cpu = self.scx_call(None, |ops, scx| ops.select_cpu(scx, task, prev_cpu, wake_flags));
+        let cpu = self.scx_op(None, Op::SelectCpu { task, prev: prev_cpu, wake_flags });
         let nr_cpus = self.sched.nr_cpus();
         let ext = self.sched.scx_mut();
         ext.in_select_cpu = false;
         ext.ddsp = DirectDispatch::No;
         ext.tasks[task.index()].cpu_selected = true;
         let chosen = match usize::try_from(cpu) {
-            Ok(cpu) if cpu < nr_cpus => CpuId(cpu as u16),
+            Ok(cpu) if cpu < nr_cpus => {
+                let cpu = CpuId(cpu as u16);
+                ext.note(Step::Selected { task, cpu });
+                cpu
+            }
             _ => {
                 self.scx_error(format!("invalid CPU {cpu} from ops.select_cpu()"));
                 prev_cpu
@@ -475,8 +511,17 @@ impl Kernel {
     }
 
     /// `task_woken_scx()`, `run_deferred()`.
+    #[inline(never)]
     pub(crate) fn task_woken_scx(&mut self, cpu: CpuId) {
         self.scx_run_deferred(cpu);
+    }
+}
+
+impl Scheduler {
+    /// `scx_tick()`: in each tick, whatever runs.
+    #[inline(never)]
+    pub(crate) fn scx_tick(&mut self, cpu: CpuId, cx: &Context) {
+        self.update_other_load_avgs(cpu, cx);
     }
 }
 

@@ -23,6 +23,7 @@ use super::class::Carried;
 use super::dsq::{
     DsqIndex, Place, SCX_DSQ_GLOBAL, SCX_DSQ_LOCAL, SCX_DSQ_LOCAL_CPU_MASK, SCX_DSQ_LOCAL_ON,
 };
+use super::steps::{self, Op, Step};
 use super::{BufEntry, DirectDispatch, SCX_ENQ_HEAD, SCX_ENQ_PREEMPT, SCX_ENQ_REENQ};
 use crate::Kernel;
 use crate::sched::Class;
@@ -42,10 +43,21 @@ pub(super) enum Verdict {
     None,
 }
 
+impl Verdict {
+    pub(super) fn noted(self) -> steps::Verdict {
+        match self {
+            Verdict::Prev(_) => steps::Verdict::Prev,
+            Verdict::Local(_) => steps::Verdict::Local,
+            Verdict::None => steps::Verdict::None,
+        }
+    }
+}
+
 impl Kernel {
     // ---- pick ---------------------------------------------------------------------------------
 
     /// `balance_scx()`: before the pick, where the release dispatches then. `found`: a class above has a task.
+    #[inline(never)]
     pub(crate) fn balance_scx(&mut self, cpu: CpuId, prev: TaskId, found: bool) {
         if self.sched.scx().form.balances {
             let balanced = (!found).then(|| self.scx_dispatch_one(cpu, prev));
@@ -54,6 +66,7 @@ impl Kernel {
     }
 
     /// `do_pick_task_scx()`.
+    #[inline(never)]
     pub(crate) fn pick_task_scx(&mut self, cpu: CpuId) -> Option<TaskId> {
         let prev = self.sched.rq[cpu].curr;
         let ext = self.sched.scx_mut();
@@ -74,19 +87,24 @@ impl Kernel {
         };
         if ext.tasks[next.index()].slice == 0 {
             ext.refill_slice(next);
+            ext.note(Step::Refilled { task: next });
         }
         self.sched.record_pick(cpu, next, rule, &mut self.cx);
         Some(next)
     }
 
     /// `dispatch_one()`, `balance_one()`.
-    fn scx_dispatch_one(&mut self, cpu: CpuId, prev: TaskId) -> Verdict {
-        self.sched.scx_mut().rqs[cpu].in_dispatch = true;
+    pub(super) fn scx_dispatch_one(&mut self, cpu: CpuId, prev: TaskId) -> Verdict {
+        let prev_is_ext = self.sched.tasks[prev].class == Class::Ext;
+        let ext = self.sched.scx_mut();
+        ext.note(Step::Pick { cpu, prev, prev_is_ext });
+        ext.rqs[cpu].in_dispatch = true;
         if std::mem::take(&mut self.sched.scx_mut().rqs[cpu].cpu_released) {
-            self.scx_call(Some(cpu), |ops, scx| ops.cpu_acquire(scx, cpu));
+            self.scx_op(Some(cpu), Op::CpuAcquire { cpu });
         }
         let verdict = self.scx_find_task(cpu, prev);
         if let Some(ext) = &mut self.sched.ext {
+            ext.note(Step::Picked { cpu, verdict: verdict.noted() });
             ext.rqs[cpu].in_dispatch = false;
             if std::mem::take(&mut ext.rqs[cpu].bal_cb_pending) {
                 self.sched.rq[cpu].push_pending = true;
@@ -130,7 +148,7 @@ impl Kernel {
         for turn in 1..=SCX_DSP_MAX_LOOPS {
             self.sched.scx_mut().nr_tasks = 0;
             let asked = on_scx.then_some(prev);
-            self.scx_call(Some(cpu), |ops, scx| ops.dispatch(scx, cpu, asked));
+            self.scx_op(Some(cpu), Op::Dispatch { cpu, prev: asked });
             self.scx_flush_dispatch_buf(cpu);
             if on_scx && self.scx_has_slice(prev) {
                 verdict = Verdict::Prev(PickRule::ExtSlice);
@@ -304,6 +322,7 @@ impl Kernel {
     }
 
     /// `run_deferred()`: what a call has left for when its run queue is no longer locked.
+    #[inline(never)]
     pub(crate) fn scx_run_deferred(&mut self, cpu: CpuId) {
         self.scx_process_ddsp_deferred_locals(cpu);
         if let Some(ext) = &mut self.sched.ext
@@ -359,6 +378,11 @@ impl Kernel {
 
     /// `process_ddsp_deferred_locals()`: direct dispatches from `cpu` to other CPUs' local queues.
     fn scx_process_ddsp_deferred_locals(&mut self, cpu: CpuId) {
+        if let Some(ext) = &mut self.sched.ext
+            && !ext.rqs[cpu].deferred_locals.is_empty()
+        {
+            ext.note(Step::Deferred { cpu });
+        }
         // A task leaves the list in each turn, and none comes.
         while let Some(ext) = &mut self.sched.ext
             && !ext.rqs[cpu].deferred_locals.is_empty()
@@ -421,6 +445,7 @@ impl Kernel {
         let head = enq_flags & (SCX_ENQ_HEAD | SCX_ENQ_PREEMPT) != 0;
         let place = if head { Place::Head } else { Place::Tail };
         ext.dsqs.link(local, task, place, &mut ext.tasks, now);
+        ext.note_inserted(task, local, head);
         self.scx_local_post_enq(to, task, enq_flags);
     }
 
@@ -432,6 +457,7 @@ impl Kernel {
         let ext = self.sched.scx_mut();
         ext.events.migrations += 1;
         ext.tasks[task.index()].sticky_cpu = Some(to);
+        ext.note(Step::Moved { task, to });
         self.deactivate_task(from, task, 0);
         self.set_task_cpu(task, to);
         self.sched.scx_mut().rqs[to].remote_activate_enq_flags = enq_flags;

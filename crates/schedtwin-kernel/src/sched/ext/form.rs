@@ -33,6 +33,8 @@ pub(super) struct Form {
     pub(super) cgroup_knobs: bool,
     /// `scx_bpf_reenqueue_local()` works everywhere.
     pub(super) reenqueues_anywhere: bool,
+    /// A running task that changes to the class from a higher one is rescheduled.
+    pub(super) reschedules_below: bool,
     /// The wake list may be used, if the scheduler allows it.
     pub(super) queued_wakeups: bool,
 }
@@ -82,6 +84,7 @@ impl Form {
             server: newer,
             cgroup_knobs: newer,
             reenqueues_anywhere: newer,
+            reschedules_below: newer,
             queued_wakeups: newer,
         })
     }

@@ -19,6 +19,7 @@
 //! Kernel: 7.3.4 kernel/sched/ext/idle.c; 6.12.95 kernel/sched/ext.c `scx_select_cpu_dfl`, `__scx_update_idle`.
 //! Differences: the nodes that follow in a search by node go by distance from the first one; Linux measures from the last.
 
+use super::steps::{Op, Step};
 use super::{
     Ext, SCX_OPS_BUILTIN_IDLE_PER_NODE, SCX_PICK_IDLE_CORE, SCX_PICK_IDLE_IN_NODE, SCX_WAKE_SYNC,
 };
@@ -65,13 +66,16 @@ impl Ext {
 
 impl Kernel {
     /// `scx_update_idle()`. `notify`: the idle task comes or goes, else it stays.
+    #[inline(never)]
     pub(crate) fn scx_update_idle(&mut self, cpu: CpuId, idle: bool, notify: bool) {
-        let masks_first = self.sched.scx().form.masks_first;
+        let ext = self.sched.scx_mut();
+        ext.note(Step::Idle { cpu, idle, notify });
+        let masks_first = ext.form.masks_first;
         if masks_first {
             self.scx_update_builtin_idle(cpu, idle);
         }
         if notify {
-            self.scx_call(Some(cpu), |ops, scx| ops.update_idle(scx, cpu, idle));
+            self.scx_op(Some(cpu), Op::UpdateIdle { cpu, idle });
         }
         if !masks_first {
             self.scx_update_builtin_idle(cpu, idle);

@@ -13,6 +13,7 @@ use super::class::Carried;
 use super::dsq::{
     DsqError, SCX_DSQ_FLAG_BUILTIN, SCX_DSQ_LOCAL, SCX_DSQ_LOCAL_CPU_MASK, SCX_DSQ_LOCAL_ON,
 };
+use super::steps::{Call, Op, Step};
 use super::{
     ExitKind, Ext, ExtEntity, SCX_CPUPERF_ONE, SCX_ENQ_DSQ_PRIQ, SCX_ENQ_INTERNAL_MASK, Timer,
 };
@@ -99,6 +100,28 @@ impl<'a> Kfuncs<'a> {
         self.kernel.sched.scx()
     }
 
+    pub(super) fn ext_mut(&mut self) -> &mut Ext {
+        self.kernel.sched.scx_mut()
+    }
+
+    /// A function that is noted, with what it returns as a number.
+    fn noted<R>(
+        &mut self,
+        call: Call,
+        number: impl FnOnce(&R) -> i64,
+        body: impl FnOnce(&mut Self) -> R,
+    ) -> R {
+        self.ext_mut().note(Step::Call(call));
+        let result = body(self);
+        let returned = number(&result);
+        self.ext_mut().note(Step::CallEnds { returned });
+        result
+    }
+
+    fn cursor(&self) -> CpuId {
+        self.kernel.sched.distribute_cursor(&self.kernel.cx)
+    }
+
     fn cpu(&mut self, cpu: i32, what: &str) -> Option<CpuId> {
         match u16::try_from(cpu) {
             Ok(number) if usize::from(number) < self.kernel.sched.nr_cpus() => Some(CpuId(number)),
@@ -146,11 +169,15 @@ impl<'a> Kfuncs<'a> {
     /// `scx_bpf_create_dsq()`: 0, `-EINVAL` or `-EEXIST`.
     pub fn create_dsq(&mut self, dsq_id: u64) -> i32 {
         let now = self.kernel.cx.now;
-        match self.kernel.sched.scx_mut().dsqs.create(dsq_id, now) {
-            Ok(()) => 0,
-            Err(DsqError::Exists) => -17,
-            Err(_) => -22,
-        }
+        self.noted(
+            Call::CreateDsq { dsq_id },
+            |error| i64::from(*error),
+            |scx| match scx.ext_mut().dsqs.create(dsq_id, now) {
+                Ok(()) => 0,
+                Err(DsqError::Exists) => -17,
+                Err(_) => -22,
+            },
+        )
     }
 
     /// `scx_bpf_destroy_dsq()`.
@@ -166,8 +193,14 @@ impl<'a> Kfuncs<'a> {
             self.kernel.scx_error(format!("invalid enq_flags 0x{enq_flags:x}"));
             return false;
         }
-        self.kernel.scx_insert(task, dsq_id, Carried { slice, vtime: 0 }, enq_flags);
+        let call = Call::Insert { task, dsq_id, slice, vtime: None, enq_flags };
+        self.insert(call, Carried { slice, vtime: 0 }, enq_flags);
         true
+    }
+
+    fn insert(&mut self, call: Call, carried: Carried, enq_flags: u64) {
+        let Call::Insert { task, dsq_id, .. } = call else { unreachable!("an insertion") };
+        self.noted(call, |()| 1, |scx| scx.kernel.scx_insert(task, dsq_id, carried, enq_flags));
     }
 
     /// `scx_bpf_dsq_insert_vtime()`: a task into a queue, by virtual time.
@@ -184,12 +217,18 @@ impl<'a> Kfuncs<'a> {
             return false;
         }
         let flags = enq_flags | SCX_ENQ_DSQ_PRIQ;
-        self.kernel.scx_insert(task, dsq_id, Carried { slice, vtime }, flags);
+        let call = Call::Insert { task, dsq_id, slice, vtime: Some(vtime), enq_flags };
+        self.insert(call, Carried { slice, vtime }, flags);
         true
     }
 
     /// `scx_bpf_dsq_move_to_local()`, in `dispatch`: the first task of a user DSQ that may run here.
     pub fn dsq_move_to_local(&mut self, dsq_id: u64, enq_flags: u64) -> bool {
+        let call = Call::MoveToLocal { dsq_id, enq_flags };
+        self.noted(call, |moved| i64::from(*moved), |scx| scx.move_to_local(dsq_id, enq_flags))
+    }
+
+    fn move_to_local(&mut self, dsq_id: u64, enq_flags: u64) -> bool {
         let Some(cpu) = self.ext().dispatch_cpu else {
             self.kernel.scx_error("dsq_move_to_local outside of ops.dispatch()".to_string());
             return false;
@@ -257,7 +296,16 @@ impl<'a> Kfuncs<'a> {
     }
 
     /// `bpf_iter_scx_dsq_next()`.
-    pub fn dsq_iter_next(&self, iter: &mut DsqIter) -> Option<TaskId> {
+    pub fn dsq_iter_next(&mut self, iter: &mut DsqIter) -> Option<TaskId> {
+        let call = match iter.last {
+            None => Call::IterFirst { dsq_id: iter.dsq_id, rev: iter.rev },
+            Some(_) => Call::Other,
+        };
+        let number = |task: &Option<TaskId>| task.map_or(-1, |task| i64::from(task.0));
+        self.noted(call, number, |scx| scx.iter_next(iter))
+    }
+
+    fn iter_next(&self, iter: &mut DsqIter) -> Option<TaskId> {
         let ext = self.ext();
         let dsq = ext.dsqs.user(iter.dsq_id)?;
         let entity = |task: TaskId| -> &ExtEntity { &ext.tasks[task.index()] };
@@ -292,6 +340,23 @@ impl<'a> Kfuncs<'a> {
     /// `scx_bpf_dsq_move()` and `_vtime()`: the task that a walk has given, to another queue. `slice` and `vtime` of the
     /// task change first, where they are given; `priq`: it goes into the queue by its virtual time.
     pub fn dsq_move(
+        &mut self,
+        iter: &DsqIter,
+        task: TaskId,
+        dsq_id: u64,
+        (slice, vtime): (Option<u64>, Option<u64>),
+        enq_flags: u64,
+        priq: bool,
+    ) -> bool {
+        let call = Call::Move { task, from: iter.dsq_id, dsq_id, slice, vtime, priq, enq_flags };
+        self.noted(
+            call,
+            |moved| i64::from(*moved),
+            |scx| scx.move_task(iter, task, dsq_id, (slice, vtime), enq_flags, priq),
+        )
+    }
+
+    fn move_task(
         &mut self,
         iter: &DsqIter,
         task: TaskId,
@@ -342,10 +407,12 @@ impl<'a> Kfuncs<'a> {
         if !self.idle_is_tracked("select_cpu_dfl") {
             return (prev, false);
         }
-        match self.select_idle(task, prev, wake_flags, None, 0) {
+        let call = Call::SelectDfl { task, prev, wake_flags, cursor: self.cursor() };
+        let number = |(cpu, idle): &(CpuId, bool)| i64::from(cpu.0) | i64::from(*idle) << 32;
+        self.noted(call, number, |scx| match scx.select_idle(task, prev, wake_flags, None, 0) {
             Some(cpu) => (cpu, true),
             None => (prev, false),
-        }
+        })
     }
 
     /// `scx_bpf_select_cpu_and()`: an idle CPU of `within`, claimed.
@@ -360,7 +427,10 @@ impl<'a> Kfuncs<'a> {
         if !self.idle_is_tracked("select_cpu_and") {
             return None;
         }
-        self.select_idle(task, prev, wake_flags, Some(within), flags)
+        let (mask, cursor) = (*within, self.cursor());
+        let call = Call::SelectAnd { task, prev, wake_flags, mask, flags, cursor };
+        let number = |cpu: &Option<CpuId>| cpu.map_or(-1, |cpu| i64::from(cpu.0));
+        self.noted(call, number, |scx| scx.select_idle(task, prev, wake_flags, Some(within), flags))
     }
 
     fn select_idle(
@@ -429,9 +499,15 @@ impl<'a> Kfuncs<'a> {
 
     /// `scx_bpf_kick_cpu()`.
     pub fn kick_cpu(&mut self, cpu: i32, flags: u64) {
-        if let Some(cpu) = self.cpu(cpu, "kick_cpu") {
-            self.kernel.scx_kick_cpu(cpu, flags);
-        }
+        self.noted(
+            Call::Kick { cpu, flags },
+            |()| 0,
+            |scx| {
+                if let Some(cpu) = scx.cpu(cpu, "kick_cpu") {
+                    scx.kernel.scx_kick_cpu(cpu, flags);
+                }
+            },
+        );
     }
 
     /// `bpf_get_smp_processor_id()`.
@@ -587,13 +663,19 @@ impl<'a> Kfuncs<'a> {
     pub fn task_set_slice(&mut self, task: TaskId, slice: u64) -> bool {
         let running = self.task_running(task);
         let cpu = self.task_cpu(task);
-        let ext = self.kernel.sched.scx_mut();
-        if running && ext.locked_rq != Some(cpu) {
-            ext.tasks[task.index()].slice_oob = Some(slice);
-        } else {
-            ext.set_task_slice(task, slice);
-        }
-        true
+        self.noted(
+            Call::SetSlice { task, slice },
+            |set| i64::from(*set),
+            |scx| {
+                let ext = scx.ext_mut();
+                if running && ext.locked_rq != Some(cpu) {
+                    ext.tasks[task.index()].slice_oob = Some(slice);
+                } else {
+                    ext.set_task_slice(task, slice);
+                }
+                true
+            },
+        )
     }
 
     /// A store to `p->scx.slice`, as programs of the older form have it.
@@ -603,8 +685,14 @@ impl<'a> Kfuncs<'a> {
 
     /// `scx_bpf_task_set_dsq_vtime()`.
     pub fn task_set_dsq_vtime(&mut self, task: TaskId, vtime: u64) -> bool {
-        self.kernel.sched.scx_task_mut(task).dsq_vtime = vtime;
-        true
+        self.noted(
+            Call::SetVtime { task, vtime },
+            |set| i64::from(*set),
+            |scx| {
+                scx.kernel.sched.scx_task_mut(task).dsq_vtime = vtime;
+                true
+            },
+        )
     }
 
     // ---- time, timers, the end ----------------------------------------------------------------
@@ -725,7 +813,7 @@ impl Kernel {
     /// `ops.dequeue()`, at once or when the call that is under way has ended.
     pub(super) fn scx_call_dequeue(&mut self, task: TaskId, deq_flags: u64, cpu: CpuId) {
         if self.own.has_ext() {
-            self.scx_call(Some(cpu), |ops, scx| ops.dequeue(scx, task, deq_flags));
+            self.scx_op(Some(cpu), Op::Dequeue { task, deq_flags });
         } else {
             self.sched.scx_mut().notices.push((task, deq_flags));
         }
@@ -735,7 +823,7 @@ impl Kernel {
         // Each turn takes one; a call of dequeue() dispatches nothing, so none comes.
         while let Some((task, flags)) = Kfuncs::new(self).take_notice() {
             let cpu = self.sched.tasks[task].cpu;
-            self.scx_call(Some(cpu), |ops, scx| ops.dequeue(scx, task, flags));
+            self.scx_op(Some(cpu), Op::Dequeue { task, deq_flags: flags });
         }
     }
 
@@ -743,6 +831,6 @@ impl Kernel {
     pub(crate) fn scx_timer(&mut self, timer: u32) {
         let Some(ext) = &mut self.sched.ext else { return };
         ext.timers[timer as usize].on = None;
-        self.scx_call(None, |ops, scx| ops.timer(scx, timer));
+        self.scx_op(None, Op::Timer { timer });
     }
 }

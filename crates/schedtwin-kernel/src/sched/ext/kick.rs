@@ -15,6 +15,7 @@
 //! Kernel: 7.3.4 kernel/sched/ext/ext.c `scx_kick_cpu`, `kick_cpus_irq_workfn`.
 //! Differences: `SCX_KICK_WAIT` kicks and does not wait.
 
+use super::steps::Step;
 use super::{SCX_KICK_IDLE, SCX_KICK_PREEMPT, SCX_KICK_WAIT};
 use crate::Kernel;
 use crate::sched::Class;
@@ -61,10 +62,14 @@ impl Kernel {
     }
 
     /// The class's works in the interrupt that has come to `cpu`.
+    #[inline(never)]
     pub(crate) fn scx_irq_work_run(&mut self, cpu: CpuId) {
         let Some(ext) = &mut self.sched.ext else { return };
         let kicks = std::mem::take(&mut ext.rqs[cpu].kicks);
         let deferred = std::mem::take(&mut ext.rqs[cpu].deferred_irq_work);
+        if kicks != Kicks::default() {
+            ext.note(Step::Kicks { cpu });
+        }
         for target in kicks.kick.iter() {
             self.scx_kick_one(target, kicks.preempt.contains(target));
         }

@@ -20,6 +20,7 @@
 use super::dsq::Dsqs;
 use super::form::Form;
 use super::idle::{IdleCpus, IdleMasks};
+use super::steps::{Op, Step};
 use super::{
     DirectDispatch, Events, Ext, ExtEntity, SCX_CPUPERF_ONE, SCX_OPS_BUILTIN_IDLE_PER_NODE,
     SCX_OPS_KEEP_BUILTIN_IDLE, SCX_OPS_SWITCH_PARTIAL, TaskState,
@@ -105,9 +106,11 @@ pub fn weight_to_cgroup(weight: u64) -> u32 {
 
 impl Kernel {
     /// `task_should_scx()`: the class of a policy below RT.
-    pub(crate) fn scx_class_of(&self, _policy: Policy) -> Class {
+    pub(crate) fn scx_class_of(&self, policy: Policy) -> Class {
         match &self.sched.ext {
-            Some(ext) if ext.switching_all && ext.exit.is_none() => Class::Ext,
+            Some(ext) if ext.exit.is_none() && (ext.switching_all || policy == Policy::Ext) => {
+                Class::Ext
+            }
             _ => Class::Fair,
         }
     }
@@ -168,6 +171,7 @@ impl Kernel {
             runnable_seq: 0,
             exit: None,
             exit_pending: false,
+            steps: Default::default(),
             events: Events::default(),
         }));
         let ext = self.sched.scx_mut();
@@ -175,7 +179,7 @@ impl Kernel {
         if timeout_ms > WATCHDOG_MAX_MS {
             self.scx_error(format!("timeout_ms {timeout_ms} is above {WATCHDOG_MAX_MS}"));
         }
-        let result = self.scx_call(None, |ops, scx| ops.init(scx));
+        let result = self.scx_op(None, Op::Init);
         if result != 0 {
             self.scx_error(format!("ops.init() failed ({result})"));
         }
@@ -211,6 +215,7 @@ impl Kernel {
     // ---- tasks --------------------------------------------------------------------------------
 
     /// `scx_fork()`, `scx_post_fork()`: a task has been made.
+    #[inline(never)]
     pub(crate) fn scx_fork(&mut self, task: TaskId) {
         let ext = self.sched.scx_mut();
         ext.tasks.resize_with(task.index() + 1, ExtEntity::default);
@@ -228,7 +233,7 @@ impl Kernel {
 
     /// `__scx_init_task()`.
     fn scx_init_task(&mut self, task: TaskId, fork: bool) {
-        let result = self.scx_call(None, |ops, scx| ops.init_task(scx, task, fork));
+        let result = self.scx_op(None, Op::InitTask { task, fork });
         if result != 0 {
             self.scx_error(format!("ops.init_task() failed ({result}) for task {}", task.0));
         }
@@ -239,11 +244,16 @@ impl Kernel {
     pub(crate) fn scx_enable_task(&mut self, task: TaskId, switches: bool) {
         let cpu = self.sched.tasks[task].cpu;
         let weight = self.scx_weight(task);
+        if self.sched.rq[cpu].curr == task {
+            // RT and DEADLINE have charged it by clocks of their own.
+            let (se, now) = (self.sched.tasks[task].se, self.sched.rq[cpu].clock_task);
+            self.sched.se[se].exec_start = now;
+        }
         let entity = self.sched.scx_task_mut(task);
         entity.weight = weight;
         entity.state = TaskState::Enabled;
-        self.scx_call(Some(cpu), |ops, scx| ops.enable(scx, task));
-        self.scx_call(Some(cpu), |ops, scx| ops.changed(scx, task, TaskChange::Weight(weight)));
+        self.scx_op(Some(cpu), Op::Enable { task });
+        self.scx_op(Some(cpu), Op::Changed { task, change: TaskChange::Weight(weight) });
         if switches {
             self.scx_set_cpumask(task);
         }
@@ -256,27 +266,28 @@ impl Kernel {
     /// `set_cpus_allowed_scx()`.
     pub(crate) fn scx_set_cpumask(&mut self, task: TaskId) {
         let (cpu, mask) = (self.sched.tasks[task].cpu, self.sched.tasks[task].cpus_mask);
-        self.scx_call(Some(cpu), |ops, scx| ops.changed(scx, task, TaskChange::Cpus(mask)));
+        self.scx_op(Some(cpu), Op::Changed { task, change: TaskChange::Cpus(mask) });
     }
 
     /// `reweight_task_scx()`.
     pub(crate) fn scx_reweight_task(&mut self, task: TaskId) {
         let (cpu, weight) = (self.sched.tasks[task].cpu, self.scx_weight(task));
         self.sched.scx_task_mut(task).weight = weight;
-        self.scx_call(Some(cpu), |ops, scx| ops.changed(scx, task, TaskChange::Weight(weight)));
+        self.scx_op(Some(cpu), Op::Changed { task, change: TaskChange::Weight(weight) });
     }
 
     /// `scx_disable_task()`: it leaves the class.
     pub(crate) fn scx_disable_task(&mut self, task: TaskId) {
         let cpu = self.sched.tasks[task].cpu;
         self.sched.scx_task_mut(task).clear_direct_dispatch();
-        self.scx_call(Some(cpu), |ops, scx| ops.disable(scx, task));
+        self.scx_op(Some(cpu), Op::Disable { task });
         let entity = self.sched.scx_task_mut(task);
         (entity.state, entity.dsq_vtime, entity.slice) = (TaskState::Ready, 0, 0);
         (entity.slice_oob, entity.reset_runnable_at) = (None, true);
     }
 
     /// `sched_ext_dead()`: a task has been switched from for the last time.
+    #[inline(never)]
     pub(crate) fn scx_task_dead(&mut self, task: TaskId) {
         if self.sched.scx_task(task).state == TaskState::Enabled {
             self.scx_disable_task(task);
@@ -286,7 +297,7 @@ impl Kernel {
 
     fn scx_exit_task(&mut self, task: TaskId) {
         if std::mem::take(&mut self.sched.scx_task_mut(task).state) != TaskState::None {
-            self.scx_call(None, |ops, scx| ops.exit_task(scx, task));
+            self.scx_op(None, Op::ExitTask { task });
         }
     }
 
@@ -308,6 +319,7 @@ impl Kernel {
         let (at, this) = (self.cx.local_clock(), self.cx.this_cpu);
         let ext = self.sched.scx_mut();
         if ext.exit.is_none() {
+            ext.note(Step::Failed);
             ext.exit = Some(Exit { kind, code, message, task, at });
             ext.exit_pending = true;
             self.scx_raise_irq_work(this);
@@ -331,7 +343,7 @@ impl Kernel {
             }
             self.scx_exit_task(task);
         }
-        self.scx_call(None, |ops, scx| ops.exit(scx));
+        self.scx_op(None, Op::Exit);
         self.time.cancel_scx_timers(&mut self.cx);
         let mut ext = self.sched.ext.take().expect("it was loaded");
         ext.exit_pending = false;

@@ -30,6 +30,7 @@
 //! | `cgroup.rs` | cgroups and their files |
 //! | `form.rs` | where the releases differ |
 //! | `report.rs` | what a run tells of its scheduler |
+//! | `steps.rs` | the calls of the scheduler, and the class's steps for who follows them |
 //! | `verify.rs` | what must hold after each event |
 //!
 //! Kernel: 7.3.4 kernel/sched/ext/ext.c, idle.c, inlines.h; 6.12.95 kernel/sched/ext.c.
@@ -41,6 +42,8 @@
 
 mod cgroup;
 mod class;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod dispatch;
 pub mod dsq;
 mod form;
@@ -49,6 +52,7 @@ mod kfunc;
 mod kick;
 mod life;
 mod report;
+pub mod steps;
 mod verify;
 
 pub use cgroup::{CgroupFiles, CgroupView};
@@ -58,7 +62,6 @@ pub use life::{Exit, ExitKind, weight_to_cgroup};
 pub use report::{DsqReport, ExtReport};
 
 use crate::Scheduler;
-use crate::sched::Class;
 use dsq::{DsqIndex, Dsqs, SCX_DSQ_INVALID};
 use form::Form;
 use idle::IdleMasks;
@@ -351,6 +354,7 @@ pub struct Ext {
     exit: Option<Exit>,
     /// An exit waits for its interrupt.
     exit_pending: bool,
+    steps: steps::Steps,
     /// Counters.
     pub events: Events,
 }
@@ -362,10 +366,10 @@ impl Scheduler {
         self.ext.is_some()
     }
 
-    /// The static key `__scx_switched_all`.
+    /// The static key `__scx_switched_all`: not while the scheduler is being unloaded, when tasks come back to the fair class.
     #[inline(always)]
     pub(crate) fn scx_switched_all(&self) -> bool {
-        self.ext.as_ref().is_some_and(|ext| ext.switching_all)
+        self.ext.as_ref().is_some_and(|ext| ext.switching_all && ext.exit.is_none())
     }
 
     #[inline]
@@ -403,20 +407,26 @@ impl Scheduler {
         self.ext.as_ref().is_some_and(|ext| ext.has_server())
     }
 
-    /// `scx_allow_ttwu_queue()`: whether the target CPU may activate a woken task itself.
-    #[inline(always)]
-    pub(crate) fn scx_allow_ttwu_queue(&self, task: TaskId) -> bool {
-        let Some(ext) = &self.ext else { return true };
-        let allowed = ext.form.queued_wakeups && ext.flags & SCX_OPS_ALLOW_QUEUED_WAKEUP != 0;
-        allowed || self.tasks[task].class != Class::Ext
+    /// `scx_allow_ttwu_queue()`: whether the target CPU may activate a woken task of the class itself.
+    #[inline(never)]
+    pub(crate) fn scx_allow_ttwu_queue(&self) -> bool {
+        let ext = self.scx();
+        ext.form.queued_wakeups && ext.flags & SCX_OPS_ALLOW_QUEUED_WAKEUP != 0
+    }
+
+    /// Whether a running task that comes down into the class is rescheduled.
+    pub(crate) fn scx_reschedules_below(&self) -> bool {
+        self.scx().form.reschedules_below
     }
 
     /// `SCX_RQ_BAL_PENDING`: what an earlier balance has found counts no more.
+    #[inline(never)]
     pub(crate) fn scx_balance_begins(&mut self, cpu: CpuId) {
         self.scx_mut().rqs[cpu].balanced = None;
     }
 
-    /// After a pick: the idle task has been flagged, because a task is in the local queue.
+    /// After a switch to idle: the idle task has been flagged, because a task is in the local queue.
+    #[inline(never)]
     pub(crate) fn scx_resched_idle(&mut self, cpu: CpuId) {
         if std::mem::take(&mut self.scx_mut().rqs[cpu].resched_idle) {
             self.rq[cpu].need_resched = true;

@@ -285,7 +285,9 @@ impl Scheduler {
         }
     }
 
-    /// `update_other_load_avgs()`: RT, DEADLINE, hardware pressure and interrupt signals; whether one was refreshed.
+    /// `update_other_load_avgs()`: RT, DEADLINE, hardware pressure and interrupt signals; whether one was refreshed. The pass over
+    /// blocked averages is its one caller without sched_ext, and has it inline.
+    #[inline(always)]
     pub(crate) fn update_other_load_avgs(&mut self, cpu: CpuId, cx: &Context) -> bool {
         let now = self.rq_clock_pelt(cpu);
         let curr_class = self.tasks[self.rq[cpu].curr].class;

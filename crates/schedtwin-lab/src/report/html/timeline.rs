@@ -21,7 +21,7 @@ use schedtwin_types::Ns;
 use serde_json::{Value, json};
 
 use crate::report::cells::{letter, number};
-use crate::timeline::{Timeline, Timelines};
+use crate::timeline::{Domain, Timeline, Timelines};
 
 fn us(ns: Ns) -> u64 {
     ns / 1000
@@ -92,13 +92,13 @@ fn one(timeline: &Timeline) -> Value {
         numbers
     };
     let told = timeline.told.iter().map(|(at, cpu, words)| json!([us(*at), cpu, words]));
-    let frequencies = timeline.frequencies.iter();
+    let domain = |of: &Domain| json!([of.name, of.first_cpu, clocks(&of.clocks)]);
     json!({
         "name": timeline.kernel,
         "to": us(timeline.to),
         "tasks": timeline.tasks,
         "lanes": timeline.lanes.iter().map(lane).collect::<Vec<_>>(),
-        "clocks": frequencies.map(|(name, cpu, list)| json!([name, cpu, clocks(list)])).collect::<Vec<_>>(),
+        "clocks": timeline.domains.iter().map(domain).collect::<Vec<_>>(),
         "told": told.collect::<Vec<_>>(),
         "wait": timeline.wait.map(|(woken, runs, cpu)| json!([us(woken), us(runs), cpu])),
     })
