@@ -162,7 +162,7 @@ fn clang_will_do() {
         eprintln!("clang_will_do: skipped, there is no clang");
         return;
     }
-    let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../schedtwin/tests/tree-of-ours");
+    let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../schedtwin-engine/tests/tree-of-ours");
     let mut asked = vec![(ours, "linux-6.12", "cpuidle=tree/average.c")];
     for (variable, release) in
         [("SCHEDTWIN_KERNEL_TREE", "linux-6.12"), ("SCHEDTWIN_KERNEL_TREE_7_3", "linux-7.3")]
