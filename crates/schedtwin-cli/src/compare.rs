@@ -13,6 +13,7 @@ use schedtwin_lab::moment::moments;
 use schedtwin_lab::report::{self, Format};
 use schedtwin_lab::selector::Selector;
 use schedtwin_lab::sweep::choices::choices;
+use schedtwin_lab::timeline::timelines;
 use schedtwin_lab::twin::{Column, joint_provenance};
 use schedtwin_lab::value::{self, Value};
 use schedtwin_lab::{Progress, compare as lab, crash};
@@ -103,7 +104,8 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
             let columns = &groups[0];
             let moments = moments(columns, arguments.seed);
             let domains: Vec<_> = columns.iter().map(|column| column.scenario.domains()).collect();
-            write_page(path, report::html::comparison(&comparisons[0], &moments, &domains))
+            let runs = timelines(columns, &moments, arguments.seed);
+            write_page(path, report::html::comparison(&comparisons[0], &runs, &moments, &domains))
         }
         None => Ok(()),
     };

@@ -13,6 +13,7 @@ use schedtwin_lab::compare::{Iterations, Plan};
 use schedtwin_lab::fail_if::Condition;
 use schedtwin_lab::moment::moments;
 use schedtwin_lab::selector::Selector;
+use schedtwin_lab::timeline::timelines;
 use schedtwin_lab::twin::{Column, joint_provenance};
 use schedtwin_lab::{Progress, crash, replay as lab, report};
 use schedtwin_machine::Machine;
@@ -88,7 +89,8 @@ pub fn replay(arguments: Replay) -> Result<(), Failure> {
         Some(path) => {
             let moments = moments(&columns, arguments.seed);
             let domains: Vec<_> = columns.iter().map(|column| column.scenario.domains()).collect();
-            write_page(path, report::html::replay(&replayed, &moments, &domains))
+            let runs = timelines(&columns, &moments, arguments.seed);
+            write_page(path, report::html::replay(&replayed, &runs, &moments, &domains))
         }
         None => Ok(()),
     };

@@ -11,6 +11,7 @@ use schedtwin_input::{Diagnostics, Source};
 use schedtwin_lab::moment::moments;
 use schedtwin_lab::report::{self, RunReport};
 use schedtwin_lab::selector::Selector;
+use schedtwin_lab::timeline::timelines;
 use schedtwin_lab::twin::{self, Column};
 use schedtwin_lab::{Progress, many_parts, value};
 use schedtwin_trace::{AtomicFile, Detail, Format};
@@ -104,7 +105,9 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
             let moments = moments(std::slice::from_ref(&column), seed);
             let report =
                 RunReport { provenance: &provenance, kernel: &kernel, seed, result: &result };
-            write_page(path, report::html::run(&report, &moments, &[column.scenario.domains()]))
+            let runs = timelines(std::slice::from_ref(&column), &moments, seed);
+            let domains = [column.scenario.domains()];
+            write_page(path, report::html::run(&report, &runs, &moments, &domains))
         }
         None => Ok(()),
     };

@@ -33,9 +33,11 @@ use crate::run::writable;
 pub fn study(arguments: StudyArguments) -> Result<(), Failure> {
     match arguments.action {
         StudyAction::List => output::print(&list()),
-        StudyAction::Show { name, file: true } => output::print(&load(&name)?.source.text),
-        StudyAction::Show { name, file: false } => {
-            let ready = Ready::new(load(&name)?, Vec::new(), false, &Registry::built_in());
+        StudyAction::Show { name, file: true, .. } => output::print(&load(&name)?.source.text),
+        StudyAction::Show { name, file: false, base } => {
+            let study = load(&name)?;
+            let study = if base { study.base_only() } else { study };
+            let ready = Ready::new(study, Vec::new(), false, &Registry::built_in());
             output::print(&report::study(ready.study(), ready.setups()))
         }
         StudyAction::Run(run) => self::run(run),
@@ -138,6 +140,11 @@ fn understand(arguments: &StudyRun) -> Result<(Vec<Ready>, Vec<Waiting>), Failur
             }
             Err(stale) => return Err(Failure::bad(format!("{}: {stale}", study.name))),
         };
+        let study = if arguments.base { study.base_only() } else { study };
+        if arguments.base && study.rows.is_empty() {
+            waiting.push((study.name, vec!["a number published of its base kernel".to_string()]));
+            continue;
+        }
         let one = Ready::new(study, calibrated, !arguments.no_variants, &registry);
         match one.can_run() {
             true => ready.push(one),

@@ -235,6 +235,62 @@ fn revisions_are_listed_in_braces() {
     }
 }
 
+/// One changed line of a scheduler of sched_ext, between two revisions, shows as the first decision that differs.
+#[test]
+fn a_changed_line_of_a_scheduler_is_the_first_difference() {
+    let scheduler = |line: &str| {
+        format!(
+            "#include <scx/common.bpf.h>\nchar _license[] SEC(\"license\") = \"GPL\";\n\
+             void BPF_STRUCT_OPS(one_enqueue, struct task_struct *p, u64 enq_flags)\n{{\n\t{line}\n}}\n\
+             void BPF_STRUCT_OPS(one_dispatch, s32 cpu, struct task_struct *prev)\n{{\n\
+             \tscx_bpf_dsq_move_to_local(1, 0);\n}}\n\
+             s32 BPF_STRUCT_OPS_SLEEPABLE(one_init)\n{{\n\treturn scx_bpf_create_dsq(1, -1);\n}}\n\
+             SCX_OPS_DEFINE(one, .enqueue = (void *)one_enqueue, .dispatch = (void *)one_dispatch,\n\
+             \t       .init = (void *)one_init, .name = \"one\");\n"
+        )
+    };
+    let git = |folder: &Path, command: &str| {
+        let output = Command::new("sh").args(["-ec", command]).current_dir(folder).output();
+        output.is_ok_and(|output| output.status.success())
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("one.bpf.c");
+    let insert = "scx_bpf_dsq_insert(p, 1, SCX_SLICE_DFL, enq_flags);";
+    fs::write(&file, scheduler(insert)).expect("written");
+    let commit = "git add -A && git -c user.name=t -c user.email=t@t commit -q -m c";
+    if !there_is_a_compiler() || !git(folder.path(), &format!("git init -q . && {commit}")) {
+        eprintln!("skipped: there is no git or no compiler");
+        return;
+    }
+    // The last one comes first.
+    fs::write(&file, scheduler(&insert.replace("enq_flags)", "enq_flags | SCX_ENQ_HEAD)")))
+        .expect("written");
+    assert!(git(folder.path(), commit));
+    let compare = |kernels: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_schedtwin"));
+        command.args([
+            "compare",
+            "-m",
+            "pixel6",
+            "-w",
+            "hackbench",
+            "--duration",
+            "100ms",
+            "-n",
+            "2",
+        ]);
+        command.args(["--first-difference", "-k", kernels]);
+        command.env("SCHEDTWIN_CACHE", folder.path().join("cache"));
+        command.output().expect("the binary starts")
+    };
+    let output = compare(&format!("linux-7.3:scx={}@{{HEAD~1,HEAD}}", file.display()));
+    assert!(output.status.success(), "{}", said(&output));
+    let text = String::from_utf8_lossy(&output.stdout);
+    for part in ["pick", "scx: moved from a user DSQ by ops.dispatch()"] {
+        assert!(text.contains(part), "no `{part}` in:\n{text}");
+    }
+}
+
 /// The fair class cannot be had, and the message says why and what can.
 #[test]
 fn the_fair_class_is_refused_with_the_reason() {

@@ -3,8 +3,8 @@
 
 use crate::scenario::Scenario;
 use crate::twin::{Observer, Twin};
-use schedtwin_trace::TaskInfo;
-use schedtwin_trace::explain::Teller;
+pub use schedtwin_trace::TaskInfo;
+pub use schedtwin_trace::explain::Teller;
 use schedtwin_types::{Decision, DecisionRecord, Fact, Ns, PowerSource, TaskId};
 use std::collections::VecDeque;
 

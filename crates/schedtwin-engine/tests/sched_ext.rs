@@ -487,6 +487,105 @@ fn what_is_asked_wrongly_is_told() {
     }
 }
 
+/// The longest time that a thread of the workload waited while some CPU had nothing to do.
+#[derive(Default)]
+struct Conservation {
+    /// Threads of the workload by their numbers.
+    known: Vec<bool>,
+    waits: Vec<bool>,
+    running: Vec<TaskId>,
+    since: Option<Ns>,
+    longest: Ns,
+}
+
+impl Conservation {
+    fn of(workload: &str, kernel: KernelFile) -> Ns {
+        let scenario = scenario("uniform8", workload, kernel);
+        let mut twin: Twin = scenario.twin(1);
+        // The machine has eight CPUs, which all idle at first.
+        let mut seen = Conservation { running: vec![TaskId::IDLE; 8], ..Default::default() };
+        twin.introduce(&mut seen);
+        while twin.step(&mut seen) {}
+        assert_eq!(seen.known.iter().filter(|known| **known).count(), 12, "threads are met");
+        seen.longest
+    }
+
+    /// Idle tasks have no names.
+    fn seen(&mut self, task: TaskId, waits: bool) {
+        if let Some(of) = self.waits.get_mut(task.index()) {
+            *of = waits;
+        }
+    }
+
+    fn look(&mut self, now: Ns) {
+        let waits = self.known.iter().zip(&self.waits).any(|(known, waits)| *known && *waits);
+        let idles = self.running.iter().any(|task| task.is_idle());
+        if let Some(since) = self.since {
+            self.longest = self.longest.max(now.saturating_sub(since));
+        }
+        self.since = (waits && idles).then(|| self.since.unwrap_or(now));
+    }
+}
+
+impl Observer for Conservation {
+    const DECISIONS: bool = false;
+    fn task(&mut self, task: TaskId, name: &str, _: i32) {
+        let at = task.index();
+        self.known.resize(self.known.len().max(at + 1), false);
+        self.waits.resize(self.known.len(), false);
+        self.known[at] = name.starts_with("w-");
+    }
+    fn fact(&mut self, fact: &Fact) {
+        match fact.kind {
+            FactKind::Wakeup { task, .. } => self.seen(task, true),
+            FactKind::Switch { prev, next, prev_state } => {
+                self.running[fact.cpu.index()] = next;
+                use schedtwin_types::TaskState::{Preempted, Running};
+                self.seen(prev, matches!(prev_state, Running | Preempted));
+                self.seen(next, false);
+            }
+            _ => return,
+        }
+        self.look(fact.at);
+    }
+    fn decision(&mut self, _: DecisionRecord) {}
+    fn power(&mut self, _: Ns, _: PowerSource, _: u64) {}
+    fn settled(&mut self, _: Ns) {}
+}
+
+/// Where a scheduler promises to conserve work, a CPU that has nothing to do takes a thread that waits as soon as it can
+/// leave its idle state; a scheduler for one CPU lets the others idle.
+#[test]
+fn idle_cpus_take_what_waits() {
+    let tasks = r#""w": { "instance": 12, "loop": -1, "run": 3000, "sleep": 2500 }"#;
+    let work = workload("conservation", tasks);
+    let longest = |kernel: &str| Conservation::of(&work, load(kernel));
+    for scheduler in ["simple", "fifo"] {
+        for kernel in ["linux-7.3", "linux-6.12"] {
+            let waited = longest(&format!("{kernel}:scx={scheduler}"));
+            assert!(waited < MS, "{kernel} {scheduler}: {waited} ns");
+        }
+    }
+    const TREE: &str = "SCHEDTWIN_KERNEL_TREE_7_3";
+    let folder = std::env::var_os(TREE).map(|tree| PathBuf::from(tree).join("tools/sched_ext"));
+    let Some(folder) = folder.filter(|_| compiles("idle_cpus_take_what_waits")) else {
+        eprintln!(
+            "idle_cpus_take_what_waits: those of a tree are skipped, set {TREE} to one of 7.3"
+        );
+        return;
+    };
+    let of = |name: &str| {
+        longest(&format!("linux-7.3:scx={}", folder.join(format!("scx_{name}.bpf.c")).display()))
+    };
+    for (name, promise) in
+        [("simple", MS), ("sdt", MS), ("flatcg", MS), ("qmap", MS), ("central", 2 * MS)]
+    {
+        let waited = of(name);
+        assert!(waited < promise, "{name}: {waited} ns");
+    }
+    assert!(of("cpu0") > 100 * MS, "it runs all on one CPU");
+}
+
 // ---- in C --------------------------------------------------------------------------------------------------------
 
 /// Whether C can be compiled here; says what is skipped.
@@ -544,6 +643,60 @@ fn a_scheduler_with_maps_timers_and_storage_runs() {
     assert!(text.unwrap_err().to_string().contains("did you mean `misbehave`?"));
 }
 
+/// Cgroups are made and written, tasks move between them; a node of a tree, a list and a map of maps are kept, and the
+/// scheduler itself finds that all of it adds up.
+#[test]
+fn a_scheduler_of_cgroups_runs() {
+    if !compiles("a_scheduler_of_cgroups_runs") {
+        return;
+    }
+    let spec = format!("linux-7.3:scx={}", ours("groups.bpf.c").display());
+    let jobs =
+        "cgroup=/web cpu.weight=300 messaging -g 1 & cgroup=/web/slow cpu.weight=20 periodic -t 9";
+    for machine in ["pixel6", "i5-10600k"] {
+        for workload in ["ui-phone", jobs] {
+            for kernel in [spec.clone(), spec.replace("7.3", "6.12")] {
+                let result = verified(machine, workload, load(&kernel));
+                assert_eq!(metric(&result, "scx_errors", ""), 0.0, "{:?}", result.notices);
+                assert!(metric(&result, "scx_dispatches", "move") > 10.0, "{machine} {workload}");
+            }
+        }
+    }
+    continues_as_a_clone(&spec);
+}
+
+#[test]
+fn a_scheduler_by_topological_numbers_runs() {
+    if !compiles("a_scheduler_by_topological_numbers_runs") {
+        return;
+    }
+    let spec = format!("linux-7.3:scx={}", ours("cids.bpf.c").display());
+    for machine in ["pixel6", "i5-10600k", "ryzen-5950x"] {
+        let result = verified(machine, "ui-phone", load(&spec));
+        assert_eq!(metric(&result, "scx_errors", ""), 0.0, "{machine}: {:?}", result.notices);
+        assert!(metric(&result, "scx_dispatches", "select_cpu") > 10.0, "{machine}");
+    }
+    continues_as_a_clone(&spec);
+}
+
+#[test]
+fn programs_and_maps_that_are_not_there_are_named_at_once() {
+    if !compiles("programs_and_maps_that_are_not_there_are_named_at_once") {
+        return;
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("refused");
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = std::fs::read_to_string(ours("shared.bpf.c")).unwrap();
+    let more = "struct { __uint(type, 5); __uint(max_entries, 1); __type(key, u32); __type(value, u32); } odd \
+                SEC(\".maps\");\nSEC(\"fentry/do_exit\")\nint BPF_PROG(on_exit, long code)\n{\n\treturn 0;\n}\n";
+    std::fs::write(folder.join("odd.bpf.c"), format!("{text}\n{more}")).unwrap();
+    let spec = format!("linux-7.3:scx={}", folder.join("odd.bpf.c").display());
+    let said = KernelFile::load(&spec).unwrap_err().to_string();
+    for word in ["the map `odd` is of type 5", "`on_exit` of fentry/do_exit", "docs/sched-ext.md"] {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+}
+
 #[test]
 fn schedulers_of_the_kernel_s_tree_run() {
     const TREE: &str = "SCHEDTWIN_KERNEL_TREE_7_3";
@@ -556,14 +709,45 @@ fn schedulers_of_the_kernel_s_tree_run() {
         return;
     }
     let spec = |name: &str| format!("linux-7.3:scx={}", folder.join(name).display());
-    for name in ["scx_simple.bpf.c", "scx_cpu0.bpf.c", "scx_central.bpf.c", "scx_sdt.bpf.c"] {
+    for name in ["simple", "cpu0", "central", "sdt", "flatcg", "pair", "qmap"] {
+        let name = &format!("scx_{name}.bpf.c");
         for (machine, workload) in [("pixel6", "ui-phone"), ("i5-10600k", "periodic")] {
             let result = verified(machine, workload, load(&spec(name)));
             assert_eq!(metric(&result, "scx_errors", ""), 0.0, "{name}: {:?}", result.notices);
         }
     }
+    // Shorter than docs/results/scx-matrix.txt, which is the whole of it.
+    for name in ["simple", "central", "flatcg", "pair", "qmap", "sdt"] {
+        let kernel = load(&spec(&format!("scx_{name}.bpf.c")));
+        for (workload, _) in schedtwin_engine::list_workloads() {
+            let short = Scenario::with_kernel("juno-r2", kernel.clone(), &workload, Some(100 * MS));
+            let result = short.unwrap().run(1, RunOptions::default()).unwrap();
+            let errors = metric(&result, "scx_errors", "");
+            assert_eq!(errors, 0.0, "{name} {workload}: {:?}", result.notices);
+        }
+    }
     let c = run("pixel6", "ui-phone", &spec("scx_simple.bpf.c"));
     assert_eq!(c.digest, run("pixel6", "ui-phone", "linux-7.3:scx=simple").digest);
+}
+
+#[test]
+fn schedulers_of_the_older_tree_run() {
+    const TREE: &str = "SCHEDTWIN_KERNEL_TREE";
+    let folder = std::env::var_os(TREE).map(|tree| PathBuf::from(tree).join("tools/sched_ext"));
+    let Some(folder) = folder.filter(|folder| folder.join("scx_simple.bpf.c").is_file()) else {
+        eprintln!("schedulers_of_the_older_tree_run: skipped, set {TREE} to a tree of 6.12");
+        return;
+    };
+    if !compiles("schedulers_of_the_older_tree_run") {
+        return;
+    }
+    for name in ["simple", "central", "flatcg", "qmap"] {
+        let spec = format!("linux-6.12:scx={}", folder.join(format!("scx_{name}.bpf.c")).display());
+        for (machine, workload) in [("pixel6", "ui-phone"), ("epyc-milan-2x64", "periodic")] {
+            let result = verified(machine, workload, load(&spec));
+            assert_eq!(metric(&result, "scx_errors", ""), 0.0, "{name}: {:?}", result.notices);
+        }
+    }
 }
 
 #[test]
@@ -574,7 +758,7 @@ fn schedulers_of_the_scx_repository_run() {
         eprintln!("schedulers_of_the_scx_repository_run: skipped, set {FOLDER} to its scheds/rust");
         return;
     };
-    for name in ["bpfland", "cosmos"] {
+    for name in ["bpfland", "cosmos", "lavd"] {
         let file = folder.join(format!("scx_{name}/src/bpf/main.bpf.c"));
         // Threads share cores on one of them, and there are little and big CPUs on the other.
         for machine in ["pixel6", "i5-10600k"] {

@@ -219,7 +219,9 @@ impl Kernel {
     /// `sched_create_group()`: a group below `parent` with `shares` (`cpu.shares`, 2..=2^18, 1024 by default).
     #[inline]
     pub fn new_task_group(&mut self, parent: TaskGroupId, shares: u64) -> TaskGroupId {
-        self.sched.new_task_group(parent, shares, &self.cx)
+        let group = self.sched.new_task_group(parent, shares, &self.cx);
+        self.scx_tg_online(group);
+        group
     }
 
     /// `arch_update_hw_pressure()`: firmware lets the CPUs of a policy run at `capped_khz` at most.

@@ -27,6 +27,7 @@ pub mod study;
 pub mod sweep;
 #[cfg(test)]
 mod synthetic;
+pub mod timeline;
 pub mod tune;
 pub mod twin;
 pub mod value;

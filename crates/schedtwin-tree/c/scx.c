@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A scheduler of sched_ext as the twin calls it: the scheduler's own file, then what it stands on. */
-#include <schedtwin/scx.h>
-
-/* What a loader writes before it loads a scheduler is const to the scheduler. */
-#define const
-#include GOVERNOR_FILE
-#undef const
+/* What a scheduler of sched_ext may call, as questions to the twin; its timers and texts. Its own files are units beside. */
+#include <schedtwin/scx_inside.h>
 
 extern struct sched_ext_ops *schedtwin_scx_ops;
-void schedtwin_refuse(const char *what, long value);
-#define OFFERED __attribute__((__visibility__("default")))
 
 /* ---- the call that is under way -------------------------------------------------------------------------------------- */
 
-/* `struct Questions` of scx.rs. Tasks are named by their numbers. */
+/* `struct Questions` of scx/ask.rs. Tasks are named by their numbers. */
 struct schedtwin_scx_questions {
 	s32 (*create_dsq)(void *call, u64 dsq_id);
 	void (*destroy_dsq)(void *call, u64 dsq_id);
@@ -29,23 +22,58 @@ struct schedtwin_scx_questions {
 	struct task_struct *(*task)(void *call, int which, s32 argument);
 	bool (*set)(void *call, int pid, int which, u64 value);
 	void (*act)(void *call, int which, s64 a, u64 b);
-	u64 (*time)(void *call, int which);
+	u64 (*time)(void *call, int which, u64 argument);
 	s64 (*timer)(void *call, s64 number, u64 ns, u64 flags, int what);
 	void (*end)(void *call, s64 code, bool error, const char *message);
+	struct cgroup *(*cgroup)(void *call, int which, u64 argument);
 };
 enum {
 	NUMBER_SLOTS, NUMBER_QUEUED, NUMBER_NODES, NUMBER_NODE_OF, NUMBER_CAP, NUMBER_CUR, NUMBER_LLC, NUMBER_CPU_OF, NUMBER_RUNS,
+	NUMBER_REENQUEUED, NUMBER_IN_INTERRUPT, NUMBER_CGROUPS, NUMBER_EVENT,
 };
 enum { PICK_IDLE, PICK_ANY, PICK_DISTRIBUTE, PICK_CLAIM };
 enum { MASK_IDLE, MASK_SMT, MASK_POSSIBLE };
 enum { TASK_PEEK, TASK_CURR, TASK_CURRENT, TASK_PID };
 enum { SET_SLICE, SET_VTIME };
 enum { ACT_KICK, ACT_CPUPERF, ACT_CANCEL, ACT_REENQUEUE };
-enum { TIME_RQ, TIME_MONOTONIC, TIME_JIFFIES };
+enum { CGROUP_OF_TASK, CGROUP_BY_ID, CGROUP_ABOVE, CGROUP_BY_NUMBER };
+enum { TIME_RQ, TIME_MONOTONIC, TIME_JIFFIES, TIME_TASK_CLOCK, TIME_PELT_CLOCK };
 enum { TIMER_INIT, TIMER_START, TIMER_CANCEL };
 
 static void *call;
 static struct schedtwin_scx_questions *ask;
+
+/* CPUs by their topological numbers, and the other way round; both as they are for a scheduler that goes by CPUs. */
+static s32 cid_to_cpu[SCHEDTWIN_NR_CPUS], cpu_to_cid[SCHEDTWIN_NR_CPUS];
+extern bool schedtwin_scx_cids;
+
+OFFERED bool schedtwin_scx_uses_cids(void) { return schedtwin_scx_cids; }
+
+OFFERED void schedtwin_scx_number_cids(u16 const *cpus, u32 count)
+{
+	u32 cid;
+
+	for (cid = 0; cid < count; cid++) {
+		cid_to_cpu[cid] = cpus[cid];
+		cpu_to_cid[cpus[cid]] = cid;
+	}
+}
+
+/* Numbers that are none stay so, and are told by who is asked about them. */
+static s32 cpu_of(s32 cid)
+{
+	return schedtwin_scx_cids && (u32)cid < schedtwin_nr_cpus ? cid_to_cpu[cid] : cid;
+}
+
+static s32 cid_of(s32 cpu) { return (u32)cpu < schedtwin_nr_cpus ? cpu_to_cid[cpu] : cpu; }
+
+/* A queue's ID with a CPU in it. */
+static u64 dsq_of(u64 dsq_id)
+{
+	if (schedtwin_scx_cids && (dsq_id & SCX_DSQ_LOCAL_ON) == SCX_DSQ_LOCAL_ON)
+		return SCX_DSQ_LOCAL_ON | (u32)cpu_of(dsq_id & SCX_DSQ_LOCAL_CPU_MASK);
+	return dsq_id;
+}
 
 OFFERED struct sched_ext_ops *schedtwin_scx_boot(unsigned int nr_cpus)
 {
@@ -78,20 +106,20 @@ bool scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_fl
 {
 	int pid = pid_of(p);
 
-	return pid >= 0 && ask->insert(call, pid, dsq_id, slice, 0, enq_flags, false);
+	return pid >= 0 && ask->insert(call, pid, dsq_of(dsq_id), slice, 0, enq_flags, false);
 }
 
 bool scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 dsq_id, u64 slice, u64 vtime, u64 enq_flags)
 {
 	int pid = pid_of(p);
 
-	return pid >= 0 && ask->insert(call, pid, dsq_id, slice, vtime, enq_flags, true);
+	return pid >= 0 && ask->insert(call, pid, dsq_of(dsq_id), slice, vtime, enq_flags, true);
 }
 
 bool schedtwin_move_to_local(u64 dsq_id, u64 enq_flags) { return ask->move_to_local(call, dsq_id, enq_flags); }
 u32 scx_bpf_dispatch_nr_slots(void) { return ask->number(call, NUMBER_SLOTS, 0); }
 void scx_bpf_dispatch_cancel(void) { ask->act(call, ACT_CANCEL, 0, 0); }
-s32 scx_bpf_dsq_nr_queued(u64 dsq_id) { return ask->number(call, NUMBER_QUEUED, dsq_id); }
+s32 scx_bpf_dsq_nr_queued(u64 dsq_id) { return ask->number(call, NUMBER_QUEUED, dsq_of(dsq_id)); }
 
 /* The number of a queue does not fit into the argument that tasks are asked for by. */
 struct task_struct *scx_bpf_dsq_peek(u64 dsq_id)
@@ -112,7 +140,7 @@ void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *iter) { (void)iter; }
 
 bool schedtwin_dsq_move(struct bpf_iter_scx_dsq *iter, struct task_struct *p, u64 dsq_id, u64 enq_flags, bool priq)
 {
-	bool moved = ask->move(call, iter->state, p->pid, dsq_id, enq_flags, priq, iter->has_slice ? &iter->slice : NULL,
+	bool moved = ask->move(call, iter->state, p->pid, dsq_of(dsq_id), enq_flags, priq, iter->has_slice ? &iter->slice : NULL,
 			       iter->has_vtime ? &iter->vtime : NULL);
 
 	iter->has_slice = iter->has_vtime = false;
@@ -153,11 +181,8 @@ u32 scx_bpf_nr_node_ids(void) { return ask->number(call, NUMBER_NODES, 0); }
 s32 scx_bpf_cpu_node(s32 cpu) { return ask->number(call, NUMBER_NODE_OF, cpu); }
 s32 cpu_llc_id(s32 cpu) { return ask->number(call, NUMBER_LLC, cpu); }
 
-u32 schedtwin_reenqueue_local(void)
-{
-	ask->act(call, ACT_REENQUEUE, 0, 0);
-	return 0;
-}
+u32 schedtwin_reenqueue_local(void) { return ask->number(call, NUMBER_REENQUEUED, 0); }
+void scx_bpf_dsq_reenq(u64 dsq_id, u64 flags) { ask->act(call, ACT_REENQUEUE, dsq_of(dsq_id), flags); }
 
 void scx_bpf_kick_cpu(s32 cpu, u64 flags) { ask->act(call, ACT_KICK, cpu, flags); }
 s32 scx_bpf_task_cpu(struct task_struct const *p) { return ask->number(call, NUMBER_CPU_OF, p->pid); }
@@ -168,9 +193,104 @@ bool scx_bpf_task_set_dsq_vtime(struct task_struct *p, u64 vtime) { return ask->
 u32 scx_bpf_cpuperf_cap(s32 cpu) { return ask->number(call, NUMBER_CAP, cpu); }
 u32 scx_bpf_cpuperf_cur(s32 cpu) { return ask->number(call, NUMBER_CUR, cpu); }
 void scx_bpf_cpuperf_set(s32 cpu, u32 perf) { ask->act(call, ACT_CPUPERF, cpu, perf); }
-u64 scx_bpf_now(void) { return ask->time(call, TIME_RQ); }
-u64 bpf_ktime_get_ns(void) { return ask->time(call, TIME_MONOTONIC); }
-u64 bpf_jiffies64(void) { return ask->time(call, TIME_JIFFIES); }
+u64 scx_bpf_now(void) { return ask->time(call, TIME_RQ, 0); }
+u64 bpf_ktime_get_ns(void) { return ask->time(call, TIME_MONOTONIC, 0); }
+u64 bpf_jiffies64(void) { return ask->time(call, TIME_JIFFIES, 0); }
+u64 scx_clock_task(u32 cpu) { return ask->time(call, TIME_TASK_CLOCK, cpu); }
+u64 scx_clock_pelt(u32 cpu) { return ask->time(call, TIME_PELT_CLOCK, cpu); }
+bool schedtwin_in_interrupt(void) { return ask->number(call, NUMBER_IN_INTERRUPT, 0); }
+
+/* The events in the order of `ask_number`; the others never happen. */
+void scx_bpf_events(struct scx_event_stats *to, size_t bytes)
+{
+	struct scx_event_stats events = {
+		.SCX_EV_SELECT_CPU_FALLBACK = ask->number(call, NUMBER_EVENT, 0),
+		.SCX_EV_DISPATCH_KEEP_LAST = ask->number(call, NUMBER_EVENT, 1),
+		.SCX_EV_ENQ_SKIP_EXITING = ask->number(call, NUMBER_EVENT, 2),
+		.SCX_EV_REFILL_SLICE_DFL = ask->number(call, NUMBER_EVENT, 3),
+	};
+
+	memcpy(to, &events, bytes < sizeof(events) ? bytes : sizeof(events));
+}
+
+/* How the kernel is configured, as far as schedulers ask. */
+bool CONFIG_NO_HZ_IDLE = true, CONFIG_PREEMPT_RCU = true;
+unsigned int CONFIG_HZ = HZ;
+/* No CPU has one. */
+struct cpufreq_policy *cpufreq_cpu_data[SCHEDTWIN_NR_CPUS];
+
+/* ---- numbers by topology ---------------------------------------------------------------------------------------------- */
+
+s32 scx_bpf_cid_to_cpu(s32 cid) { return (u32)cid < schedtwin_nr_cpus ? cid_to_cpu[cid] : -EINVAL; }
+s32 scx_bpf_cpu_to_cid(s32 cpu) { return (u32)cpu < schedtwin_nr_cpus ? cpu_to_cid[cpu] : -EINVAL; }
+s32 scx_bpf_task_cid(struct task_struct const *p) { return cid_of(scx_bpf_task_cpu(p)); }
+s32 scx_bpf_this_cid(void) { return cid_of(schedtwin_cpu); }
+void scx_bpf_kick_cid(s32 cid, u64 flags) { scx_bpf_kick_cpu(cpu_of(cid), flags); }
+u32 scx_bpf_cidperf_cap(s32 cid) { return scx_bpf_cpuperf_cap(cpu_of(cid)); }
+u32 scx_bpf_cidperf_cur(s32 cid) { return scx_bpf_cpuperf_cur(cpu_of(cid)); }
+void scx_bpf_cidperf_set(s32 cid, u32 perf) { scx_bpf_cpuperf_set(cpu_of(cid), perf); }
+
+/* The root scheduler has every capability on every CPU; there are no others. */
+s32 scx_bpf_sub_caps(u64 cgroup_id, u64 caps, struct scx_cmask *to)
+{
+	u32 cid;
+
+	if (cgroup_id)
+		return -ENOENT;
+	for (cid = to->base; cid < to->base + to->nr_cids; cid++)
+		if (cid < schedtwin_nr_cpus)
+			to->bits[cid / 64 - to->base / 64] |= 1ULL << cid % 64;
+	return 0;
+}
+
+/* ---- cgroups ---------------------------------------------------------------------------------------------------------- */
+
+struct cgroup *scx_bpf_task_cgroup(struct task_struct *p)
+{
+	int pid = pid_of(p);
+
+	return pid < 0 ? NULL : ask->cgroup(call, CGROUP_OF_TASK, pid);
+}
+
+struct cgroup *bpf_cgroup_from_id(u64 id) { return ask->cgroup(call, CGROUP_BY_ID, id); }
+
+struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level)
+{
+	if (!cgrp || level < 0 || level > cgrp->level)
+		return NULL;
+	while (cgrp && cgrp->level > level)
+		cgrp = ask->cgroup(call, CGROUP_ABOVE, cgrp->number);
+	return cgrp;
+}
+
+/* Parents come before their children in number, so forward is before, and backward after their children. */
+int bpf_iter_css_new(struct bpf_iter_css *iter, struct cgroup_subsys_state *root, unsigned int flags)
+{
+	iter->root = root ? root->cgroup : NULL;
+	if (!iter->root)
+		return -EINVAL;
+	iter->backwards = flags == BPF_CGROUP_ITER_DESCENDANTS_POST;
+	iter->number = iter->backwards ? ask->number(call, NUMBER_CGROUPS, 0) - 1 : iter->root->number;
+	return 0;
+}
+
+struct cgroup_subsys_state *bpf_iter_css_next(struct bpf_iter_css *iter)
+{
+	struct cgroup *cgrp;
+
+	if (!iter->root)
+		return NULL;
+	for (;;) {
+		s64 number = iter->number;
+
+		if (number < iter->root->number || number >= ask->number(call, NUMBER_CGROUPS, 0))
+			return NULL;
+		iter->number += iter->backwards ? -1 : 1;
+		cgrp = ask->cgroup(call, CGROUP_BY_NUMBER, number);
+		if (cgrp && bpf_cgroup_ancestor(cgrp, iter->root->level) == iter->root)
+			return cgrp->subsys[cpu_cgrp_id];
+	}
+}
 struct task_struct *bpf_get_current_task_btf(void) { return ask->task(call, TASK_CURRENT, 0); }
 struct task_struct *bpf_task_from_pid(s32 pid) { return ask->task(call, TASK_PID, pid); }
 
@@ -275,197 +395,6 @@ void schedtwin_scx_error(s64 code, bool error, char const *format, ...)
 	ask->end(call, code, error, message);
 }
 
-/* ---- maps ------------------------------------------------------------------------------------------------------------- */
-
-struct schedtwin_map {
-	int type, key, value, entries;
-	/* Bytes from a value to the next. */
-	int stride;
-	/* Arrays: their values, as many for each CPU. Queues: a ring. Hashes: rows of key, used and value. */
-	char *memory;
-	u32 head, count;
-	/* Storage of tasks, by number. */
-	void **by_pid;
-	u32 capacity;
-};
-
-struct schedtwin_map *schedtwin_map(void **object, int type, int key, int value, int entries)
-{
-	struct schedtwin_map *map = *object;
-	size_t copies = type == BPF_MAP_TYPE_PERCPU_ARRAY ? schedtwin_nr_cpus : 1;
-
-	if (map)
-		return map;
-	map = *object = schedtwin_allocate(sizeof(*map));
-	map->type = type;
-	map->key = key;
-	map->value = value;
-	map->stride = (value + 7) & ~7;
-	map->entries = entries;
-	switch (type) {
-	case BPF_MAP_TYPE_ARRAY:
-	case BPF_MAP_TYPE_PERCPU_ARRAY:
-	case BPF_MAP_TYPE_QUEUE:
-		map->memory = schedtwin_allocate(copies * entries * map->stride);
-		break;
-	case BPF_MAP_TYPE_HASH:
-	case BPF_MAP_TYPE_TASK_STORAGE:
-		break;
-	default:
-		schedtwin_refuse("a map of this type is not offered:", type);
-	}
-	return map;
-}
-
-/* A hash: its entries in the order of insertion, each with its key behind it. Deleted ones are used again. */
-struct entry {
-	struct entry *next;
-	bool used;
-	char bytes[];
-};
-
-static bool same(char const *a, char const *b, int bytes)
-{
-	while (bytes--)
-		if (*a++ != *b++)
-			return false;
-	return true;
-}
-
-static struct entry *find(struct schedtwin_map *map, void const *key)
-{
-	struct entry *entry;
-
-	for (entry = (void *)map->memory; entry; entry = entry->next)
-		if (entry->used && same(entry->bytes + map->stride, key, map->key))
-			return entry;
-	return NULL;
-}
-
-void *schedtwin_map_lookup(struct schedtwin_map *map, void const *key, int cpu)
-{
-	u32 index;
-	struct entry *entry;
-
-	if (map->type == BPF_MAP_TYPE_HASH) {
-		entry = find(map, key);
-		return entry ? entry->bytes : NULL;
-	}
-	index = *(u32 *)key;
-	if (index >= (u32)map->entries)
-		return NULL;
-	if (map->type == BPF_MAP_TYPE_PERCPU_ARRAY) {
-		if (cpu < 0)
-			cpu = schedtwin_cpu;
-		if ((u32)cpu >= schedtwin_nr_cpus)
-			return NULL;
-		index += cpu * map->entries;
-	}
-	return map->memory + (size_t)index * map->stride;
-}
-
-long schedtwin_map_update(struct schedtwin_map *map, void const *key, void const *value, u64 flags)
-{
-	void *there = schedtwin_map_lookup(map, key, -1);
-	struct entry *entry;
-
-	if (map->type != BPF_MAP_TYPE_HASH && !there)
-		return -E2BIG;
-	if (there && flags == BPF_NOEXIST)
-		return -EEXIST;
-	if (!there) {
-		if (flags == BPF_EXIST)
-			return -ENOENT;
-		if (map->count >= (u32)map->entries)
-			return -E2BIG;
-		for (entry = (void *)map->memory; entry && entry->used; entry = entry->next)
-			;
-		if (!entry) {
-			entry = schedtwin_allocate(sizeof(*entry) + map->stride + map->key);
-			entry->next = (void *)map->memory;
-			map->memory = (void *)entry;
-		}
-		entry->used = true;
-		map->count++;
-		memcpy(entry->bytes + map->stride, key, map->key);
-		there = entry->bytes;
-	}
-	memcpy(there, value, map->value);
-	return 0;
-}
-
-long schedtwin_map_delete(struct schedtwin_map *map, void const *key)
-{
-	struct entry *entry = map->type == BPF_MAP_TYPE_HASH ? find(map, key) : NULL;
-
-	if (!entry)
-		return map->type == BPF_MAP_TYPE_HASH ? -ENOENT : -EINVAL;
-	entry->used = false;
-	map->count--;
-	return 0;
-}
-
-long schedtwin_map_push(struct schedtwin_map *map, void const *value)
-{
-	if (map->count >= (u32)map->entries)
-		return -E2BIG;
-	memcpy(map->memory + (size_t)((map->head + map->count++) % map->entries) * map->stride, value, map->value);
-	return 0;
-}
-
-long schedtwin_map_pop(struct schedtwin_map *map, void *value, bool take)
-{
-	if (!map->count) {
-		memset(value, 0, map->value);
-		return -ENOENT;
-	}
-	memcpy(value, map->memory + (size_t)map->head * map->stride, map->value);
-	if (take) {
-		map->head = (map->head + 1) % map->entries;
-		map->count--;
-	}
-	return 0;
-}
-
-void *schedtwin_storage_get(struct schedtwin_map *map, struct task_struct *p, bool create)
-{
-	u32 pid, capacity;
-	void **larger;
-
-	if (!p)
-		return NULL;
-	pid = p->pid;
-	if (pid >= map->capacity) {
-		if (!create)
-			return NULL;
-		for (capacity = map->capacity ? map->capacity : 64; capacity <= pid; capacity *= 2)
-			;
-		larger = schedtwin_allocate(capacity * sizeof(*larger));
-		memcpy(larger, map->by_pid, map->capacity * sizeof(*larger));
-		map->by_pid = larger;
-		map->capacity = capacity;
-	}
-	if (!map->by_pid[pid] && create)
-		map->by_pid[pid] = schedtwin_allocate(map->value);
-	return map->by_pid[pid];
-}
-
-long schedtwin_storage_delete(struct schedtwin_map *map, struct task_struct *p)
-{
-	if (!p || (u32)p->pid >= map->capacity || !map->by_pid[p->pid])
-		return -ENOENT;
-	map->by_pid[p->pid] = NULL;
-	return 0;
-}
-
-void *schedtwin_kptr_xchg(void **field, void *value)
-{
-	void *before = *field;
-
-	*field = value;
-	return before;
-}
-
 /* ---- timers ----------------------------------------------------------------------------------------------------------- */
 
 static struct bpf_timer *timers[64];
@@ -502,107 +431,15 @@ OFFERED void schedtwin_scx_timer(u32 number)
 {
 	struct bpf_timer *timer = timers[number];
 	struct schedtwin_map *map = timer->map;
-	int key = ((char *)timer - map->memory) / map->stride;
+	int key = schedtwin_key_of(map, timer);
 
 	timer->callback(map, &key, timer);
 }
 
-/* ---- sets of CPUs ------------------------------------------------------------------------------------------------------ */
 
-#define WORDS (SCHEDTWIN_NR_CPUS / 64)
-
-struct bpf_cpumask *bpf_cpumask_create(void) { return schedtwin_allocate(sizeof(struct bpf_cpumask)); }
-
-void schedtwin_mask_set(struct bpf_cpumask *m, u32 cpu, bool set)
+u32 schedtwin_mask_distribute(struct cpumask const *mask)
 {
-	unsigned long bit = 1UL << cpu % 64;
+	s32 cpu = ask->pick(call, mask, 0, PICK_DISTRIBUTE);
 
-	if (cpu >= SCHEDTWIN_NR_CPUS)
-		return;
-	m->mask.bits[cpu / 64] = set ? m->mask.bits[cpu / 64] | bit : m->mask.bits[cpu / 64] & ~bit;
-}
-
-bool schedtwin_mask_test_and_set(struct bpf_cpumask *m, u32 cpu, bool set)
-{
-	bool was = cpu < SCHEDTWIN_NR_CPUS && m->mask.bits[cpu / 64] >> cpu % 64 & 1;
-
-	schedtwin_mask_set(m, cpu, set);
-	return was;
-}
-
-bool schedtwin_mask_op(struct bpf_cpumask *to, void const *a, void const *b, int op)
-{
-	struct cpumask const *left = a, *right = b;
-	unsigned long all = 0;
-	int i;
-
-	for (i = 0; i < WORDS; i++) {
-		unsigned long l = left->bits[i], r = right->bits[i];
-
-		to->mask.bits[i] = op == 0 ? l & r : op == 1 ? l | r : op == 2 ? l ^ r : l;
-		all |= to->mask.bits[i];
-	}
-	return all;
-}
-
-void schedtwin_mask_fill(struct bpf_cpumask *m, bool all)
-{
-	u32 cpu;
-
-	memset(m, 0, sizeof(*m));
-	for (cpu = 0; all && cpu < schedtwin_nr_cpus; cpu++)
-		schedtwin_mask_set(m, cpu, true);
-}
-
-u32 schedtwin_mask_weight(void const *m)
-{
-	struct cpumask const *mask = m;
-	u32 weight = 0;
-	int i;
-
-	for (i = 0; i < WORDS; i++) {
-		unsigned long bits = mask->bits[i];
-
-		for (; bits; bits &= bits - 1)
-			weight++;
-	}
-	return weight;
-}
-
-/* 0 intersects, 1 subset, 2 equal. */
-bool schedtwin_mask_test(void const *a, void const *b, int op)
-{
-	struct cpumask const *left = a, *right = b;
-	int i;
-
-	for (i = 0; i < WORDS; i++) {
-		unsigned long l = left->bits[i], r = right->bits[i];
-
-		if (op == 0 && l & r)
-			return true;
-		if ((op == 1 && l & ~r) || (op == 2 && l != r))
-			return false;
-	}
-	return op != 0;
-}
-
-u32 schedtwin_mask_first(void const *a, void const *b)
-{
-	struct cpumask const *left = a, *right = b;
-	int i;
-
-	for (i = 0; i < WORDS; i++)
-		if (left->bits[i] & right->bits[i])
-			return i * 64 + __builtin_ctzl(left->bits[i] & right->bits[i]);
-	return schedtwin_nr_cpus;
-}
-
-u32 schedtwin_mask_any(void const *a, void const *b)
-{
-	struct bpf_cpumask both;
-	s32 cpu;
-
-	schedtwin_mask_op(&both, a, b, 0);
-	cpu = ask->pick(call, &both.mask, 0, PICK_DISTRIBUTE);
 	return cpu >= 0 ? (u32)cpu : schedtwin_nr_cpus;
 }

@@ -27,7 +27,9 @@ pub(crate) fn path_in(folder: &str, file: &str) -> String {
 impl Built {
     pub(crate) fn new(job: &Job) -> Result<Built, Fault> {
         let object = compile::object(job)?;
-        let file = job.path.rsplit('/').next().unwrap_or(job.path);
+        // Schedulers of the scx repository have the same file in folders of their own.
+        let path = job.path.strip_suffix("/src/bpf/main.bpf.c").unwrap_or(job.path);
+        let file = path.rsplit('/').next().unwrap_or(path);
         let name = format!("{file} of {}", job.tree.spelled());
         let label = Label::new(name.clone(), object.path.clone());
         let rule = String::leak(format!("{file} of the tree"));

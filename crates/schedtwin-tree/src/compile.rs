@@ -18,7 +18,7 @@ use std::process::{Command, Output};
 
 /// How the kernel builds C (`Makefile`), as far as it decides what a program means: types may alias, signed numbers
 /// wrap, a null pointer may be looked at. What would be a warning there but calls for what is not offered is an error.
-const FLAGS: [&str; 22] = [
+const FLAGS: [&str; 23] = [
     "-std=gnu11",
     "-O2",
     "-g",
@@ -32,6 +32,8 @@ const FLAGS: [&str; 22] = [
     "-fno-delete-null-pointer-checks",
     "-fno-common",
     "-fno-stack-protector",
+    // As in the kernel: no vectors, whose moves would want the alignment that a scheduler only promises.
+    "-mgeneral-regs-only",
     "-fvisibility=hidden",
     // An index outside of an array is a crash at that line, not another variable's value.
     "-fsanitize=bounds",
@@ -46,7 +48,7 @@ const FLAGS: [&str; 22] = [
 ];
 
 /// Where the tree's files lie while they are compiled: a name that no message has by chance.
-const STAGE: &str = "THE-TREE";
+pub(crate) const STAGE: &str = "THE-TREE";
 
 /// Most lines of the compiler that a fault shows.
 const LINES_SHOWN: usize = 10;
@@ -66,10 +68,30 @@ pub(crate) struct Job<'a> {
     /// The governor's file inside of the tree.
     pub(crate) path: &'a str,
     pub(crate) sources: &'a Sources,
-    /// Our file that asks it.
-    pub(crate) glue: &'a str,
+    /// Our files around it.
+    pub(crate) glue: &'a [&'a str],
+    /// Further files of the tree, each a unit of its own beside `path`; with none, our file includes `path`.
+    pub(crate) units: Units<'a>,
     /// `NAME=VALUE`.
     pub(crate) defines: &'a [String],
+}
+
+/// How the tree's files get to the compiler.
+#[derive(Clone, Copy)]
+pub(crate) enum Units<'a> {
+    /// Our first file includes the tree's as `GOVERNOR_FILE`.
+    Included,
+    /// Each is a unit.
+    Own(&'a Own<'a>),
+}
+
+/// Units of the tree's own.
+pub(crate) struct Own<'a> {
+    pub(crate) paths: &'a [String],
+    /// The lines that each begins with.
+    pub(crate) above: &'static str,
+    /// A folder of the tree that has headers.
+    pub(crate) include: Option<&'a str>,
 }
 
 /// Compiles, unless the cache has it.
@@ -103,7 +125,12 @@ fn content_hash(job: &Job) -> u64 {
         add(text.as_bytes());
     }
     add(job.path.as_bytes());
-    add(job.glue.as_bytes());
+    job.glue.iter().for_each(|glue| add(glue.as_bytes()));
+    if let Units::Own(own) = job.units {
+        own.paths.iter().for_each(|path| add(path.as_bytes()));
+        add(own.above.as_bytes());
+        add(own.include.unwrap_or_default().as_bytes());
+    }
     job.defines.iter().for_each(|define| add(define.as_bytes()));
     hash.digest()
 }
@@ -174,13 +201,25 @@ fn compile(job: &Job, compiler: &Compiler, cache: &Path, to: &Path) -> Result<()
     for (path, text) in &job.sources.files {
         write(&format!("{STAGE}/{path}"), text).map_err(kept)?;
     }
+    let mut units: Vec<String> = job.glue.iter().map(|glue| glue.to_string()).collect();
+    let mut folders = vec!["include".to_string()];
+    if let Units::Own(Own { paths, above, include }) = job.units {
+        folders.extend(include.map(|include| format!("{STAGE}/{include}")));
+        for (at, path) in paths.iter().enumerate() {
+            let text = format!("{above}#include \"{STAGE}/{path}\"\n");
+            let unit = format!("unit-{at}.c");
+            write(&unit, text.as_bytes()).map_err(kept)?;
+            units.push(unit);
+        }
+    }
     let mut command = Command::new(&compiler.words[0]);
     command.args(&compiler.words[1..]).args(FLAGS);
     command.arg(format!("-ffile-prefix-map={}=.", folder.path().display()));
-    command.args(["-I", "include", "-iquote", "quoted", "-iquote", "."]);
+    command.args(folders.iter().map(|folder| format!("-I{folder}")));
+    command.args(["-iquote", "quoted", "-iquote", "."]);
     command.args(job.defines.iter().map(|define| format!("-D{define}")));
     command.arg(format!("-DGOVERNOR_FILE=\"{STAGE}/{}\"", job.path));
-    command.args(["-o", "object.so", job.glue, "runtime.c"]);
+    command.args(["-o", "object.so"]).args(units).arg("runtime.c");
     let output =
         command.current_dir(folder.path()).env("LC_ALL", "C").output().map_err(|error| {
             Fault::new(format!("failed to run the C compiler: {error}"), "see CC")

@@ -3,7 +3,8 @@
 
 use crate::{ExtSetting, Fault, Tree};
 use schedtwin_kernel::policy::{
-    ExtScheduler, GovernedDomain, IdleCpu, MachineFrequencyGovernor, MachineIdleGovernor,
+    ExtScheduler, GovernedDomain, IdleCpu, LoaderForm, MachineFrequencyGovernor,
+    MachineIdleGovernor,
 };
 
 /// Declares what cannot be built here, with the functions of what is built elsewhere.
@@ -49,7 +50,7 @@ pub enum ExtCode {}
 
 impl ExtCode {
     /// Refuses.
-    pub fn build(_: &Tree, _: &str, _: u64) -> Result<ExtCode, Fault> {
+    pub fn build(_: &Tree, _: &str, _: u64, _: LoaderForm) -> Result<ExtCode, Fault> {
         Err(Fault::new(
             "schedulers in C are loaded on Linux with 64 bits only",
             "scx=simple and schedulers in Rust run everywhere",

@@ -2,7 +2,7 @@
 //! Frequency governors from a tree, behind the policy interface.
 
 use crate::built::{Built, path_in};
-use crate::compile::Job;
+use crate::compile::{Job, Units};
 use crate::memory::Image;
 use crate::sources::Sources;
 use crate::watch::{Question, Watched};
@@ -37,7 +37,8 @@ impl FrequencyCode {
             tree,
             path: &path,
             sources: &sources,
-            glue: "frequency.c",
+            glue: &["frequency.c"],
+            units: Units::Included,
             defines: &defines,
         })?;
         let built = FrequencyCode { built };

@@ -2,7 +2,7 @@
 //! Idle governors from a tree, behind the policy interface.
 
 use crate::built::{Built, path_in};
-use crate::compile::Job;
+use crate::compile::{Job, Units};
 use crate::memory::Image;
 use crate::sources::Sources;
 use crate::watch::{Question, Watched, refuse_here};
@@ -40,7 +40,8 @@ impl IdleCode {
             tree,
             path: &path,
             sources: &sources,
-            glue: "idle.c",
+            glue: &["idle.c"],
+            units: Units::Included,
             defines: &defines,
         })?;
         let built = IdleCode { built, reads_util };

@@ -31,7 +31,8 @@
 //! | `watch.rs` | who is asked; crashes, loops, refusals |
 //! | `built.rs` | what governors of every kind have in common |
 //! | `idle.rs`, `frequency.rs` | idle governors; frequency governors |
-//! | `scx.rs`, `elf.rs`, `ext_setting.rs` | schedulers of sched_ext; their variables; what is set of them |
+//! | `scx/`, `ext_setting.rs` | schedulers of sched_ext; what is set of them |
+//! | `symbols.rs`, `elf.rs` | variables of an object: where they are, and their types |
 //!
 //! Only on Linux, with 64 bits; elsewhere it is refused.
 
@@ -55,6 +56,8 @@ mod idle;
 mod memory;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod scx;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod symbols;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod watch;
 

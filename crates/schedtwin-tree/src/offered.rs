@@ -2,7 +2,7 @@
 //! The headers that stand in for the kernel's: which there are, and what is in them.
 
 /// Our own files, by their paths below `c/`.
-pub(crate) const FILES: [(&str, &str); 9] = [
+pub(crate) const FILES: [(&str, &str); 12] = [
     ("include/schedtwin/kernel.h", include_str!("../c/include/schedtwin/kernel.h")),
     ("include/schedtwin/cpuidle.h", include_str!("../c/include/schedtwin/cpuidle.h")),
     ("include/schedtwin/all.h", include_str!("../c/include/schedtwin/all.h")),
@@ -11,7 +11,10 @@ pub(crate) const FILES: [(&str, &str); 9] = [
     ("idle.c", include_str!("../c/idle.c")),
     ("frequency.c", include_str!("../c/frequency.c")),
     ("include/schedtwin/scx.h", include_str!("../c/include/schedtwin/scx.h")),
+    ("include/schedtwin/scx_inside.h", include_str!("../c/include/schedtwin/scx_inside.h")),
     ("scx.c", include_str!("../c/scx.c")),
+    ("scx_maps.c", include_str!("../c/scx_maps.c")),
+    ("scx_masks.c", include_str!("../c/scx_masks.c")),
 ];
 
 /// Headers that a governor may include as `<...>`. Each leads to everything that is offered.
@@ -74,10 +77,15 @@ pub(crate) const HEADERS: [&str; 55] = [
 ];
 
 /// Headers that a scheduler of sched_ext may include as `<...>`. Each leads to everything that is offered to those.
-const SCX_HEADERS: [&str; 13] = [
+const SCX_HEADERS: [&str; 19] = [
     "bpf/bpf_core_read.h",
     "bpf/bpf_helpers.h",
     "bpf/bpf_tracing.h",
+    "bpf_arena_common.bpf.h",
+    "bpf_arena_spin_lock.h",
+    "bpf_experimental.h",
+    "errno.h",
+    "lib/alloc/bpf_helpers_local.h",
     "lib/pmu.h",
     "limits.h",
     "scx/bpf_arena_common.bpf.h",
@@ -87,6 +95,7 @@ const SCX_HEADERS: [&str; 13] = [
     "scx/percpu.bpf.h",
     "scx/user_exit_info.bpf.h",
     "scx/user_exit_info.h",
+    "stdbool.h",
     "vmlinux.h",
 ];
 
@@ -95,10 +104,17 @@ const SCX_FORWARD: &str = "#include <schedtwin/scx.h>\n";
 
 /// Headers that a governor may include as `"..."`, which are not taken from the tree.
 const QUOTED: [&str; 1] = ["sched.h"];
+/// Likewise those of a scheduler of sched_ext.
+const SCX_QUOTED: [&str; 1] = ["bpf_arena_common.bpf.h"];
 
 /// Whether `"name"` is one of ours.
 pub(crate) fn is_quoted(name: &str) -> bool {
-    QUOTED.contains(&name)
+    QUOTED.contains(&name) || SCX_QUOTED.contains(&name)
+}
+
+/// Whether `<name>` is one that a scheduler gets from us.
+pub(crate) fn is_offered(name: &str) -> bool {
+    SCX_HEADERS.contains(&name)
 }
 
 /// The text of a header that leads to everything.
@@ -110,7 +126,8 @@ pub(crate) fn files() -> impl Iterator<Item = (String, &'static str)> {
     let headers = HEADERS.into_iter().map(|header| (format!("include/{header}"), FORWARD));
     let quoted = QUOTED.into_iter().map(|header| (format!("quoted/{header}"), FORWARD));
     let scx = SCX_HEADERS.into_iter().map(|header| (format!("include/{header}"), SCX_FORWARD));
-    ours.chain(headers).chain(scx).chain(quoted)
+    let scx_quoted = SCX_QUOTED.into_iter().map(|header| (format!("quoted/{header}"), SCX_FORWARD));
+    ours.chain(headers).chain(scx).chain(quoted).chain(scx_quoted)
 }
 
 /// Every word of the headers, for "did you mean".

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A file of a tree together with the files of the tree that it includes by `#include "..."`.
 
-use crate::offered::is_quoted;
+use crate::offered::{is_offered, is_quoted};
 use crate::{Fault, Tree};
 use schedtwin_input::did_you_mean;
 use std::collections::BTreeMap;
 
 /// Most files that a governor may consist of.
-const FILES_MAX: usize = 64;
+const FILES_MAX: usize = 128;
 
 /// Files by their paths inside of the tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,32 +19,60 @@ impl Sources {
     /// Reads `path` and what it includes. A header that is included and not there is left to the compiler to tell.
     pub(crate) fn gather(tree: &Tree, path: &str) -> Result<Sources, Fault> {
         let mut sources = Sources::default();
+        sources.gather_more(tree, path, None)?;
+        Ok(sources)
+    }
+
+    /// Adds `path` and what it includes, from `include` what it includes as `<...>` and we do not offer.
+    pub(crate) fn gather_more(
+        &mut self,
+        tree: &Tree,
+        path: &str,
+        include: Option<&str>,
+    ) -> Result<(), Fault> {
+        if self.files.contains_key(path) {
+            return Ok(());
+        }
         let Some(text) = tree.read(path)? else {
             return Err(not_there(tree, path));
         };
         let mut open = vec![(path.to_string(), text)];
         while let Some((path, text)) = open.pop() {
-            for included in includes(&text) {
-                let beside = sibling(&path, &included);
-                let known = sources.files.contains_key(&beside)
-                    || open.iter().any(|(path, _)| *path == beside)
-                    || beside == path;
-                if is_quoted(&included) || known {
+            let quoted = includes(&text, ['"', '"']).into_iter();
+            let beside = quoted.filter(|name| !is_quoted(name)).map(|name| sibling(&path, &name));
+            let angle = include.iter().flat_map(|folder| {
+                let names = includes(&text, ['<', '>']).into_iter();
+                names.filter(|name| !is_offered(name)).map(move |name| format!("{folder}/{name}"))
+            });
+            for found in beside.chain(angle).collect::<Vec<_>>() {
+                let known = self.files.contains_key(&found)
+                    || open.iter().any(|(path, _)| *path == found)
+                    || found == path;
+                if known {
                     continue;
                 }
-                if let Some(text) = tree.read(&beside)? {
-                    open.push((beside, text));
+                if let Some(text) = tree.read(&found)? {
+                    open.push((found, text));
                 }
             }
-            sources.files.insert(path, text);
-            if sources.files.len() > FILES_MAX {
+            self.files.insert(path, text);
+            if self.files.len() > FILES_MAX {
                 return Err(Fault::new(
                     format!("the file includes more than {FILES_MAX} files of its tree"),
                     "a governor is a file with a few headers of its own",
                 ));
             }
         }
-        Ok(sources)
+        Ok(())
+    }
+
+    /// Adds a file with what it includes, if it is there.
+    pub(crate) fn add(&mut self, tree: &Tree, path: &str) -> Result<bool, Fault> {
+        if tree.read(path)?.is_none() {
+            return Ok(false);
+        }
+        self.gather_more(tree, path, None)?;
+        Ok(true)
     }
 
     /// Whether any file has this word.
@@ -66,15 +94,15 @@ fn not_there(tree: &Tree, path: &str) -> Fault {
     Fault::new(format!("the tree `{}` has no file `{path}`", tree.spelled()), help)
 }
 
-/// The names in `#include "..."`.
-fn includes(text: &[u8]) -> Vec<String> {
+/// The names in `#include "..."`, or between other marks.
+fn includes(text: &[u8], [open, close]: [char; 2]) -> Vec<String> {
     let text = String::from_utf8_lossy(text);
-    let quoted = |line: &str| {
+    let name = |line: &str| {
         let rest = line.trim_start().strip_prefix('#')?.trim_start().strip_prefix("include")?;
-        let (name, _) = rest.trim_start().strip_prefix('"')?.split_once('"')?;
+        let (name, _) = rest.trim_start().strip_prefix(open)?.split_once(close)?;
         Some(name.to_string())
     };
-    text.lines().filter_map(quoted).collect()
+    text.lines().filter_map(name).collect()
 }
 
 /// The path of `name` as seen from the file `path`, with `.` and `..` taken out.
@@ -98,7 +126,8 @@ mod tests {
     #[test]
     fn quoted_includes_are_found_beside_their_file() {
         let text = b"#include <linux/cpuidle.h>\n# include \"gov.h\" /* own */\n  #include\t\"../x/y.h\"\n";
-        assert_eq!(includes(text), ["gov.h", "../x/y.h"]);
+        assert_eq!(includes(text, ['"', '"']), ["gov.h", "../x/y.h"]);
+        assert_eq!(includes(text, ['<', '>']), ["linux/cpuidle.h"]);
         assert_eq!(
             sibling("drivers/cpuidle/governors/teo.c", "gov.h"),
             "drivers/cpuidle/governors/gov.h"

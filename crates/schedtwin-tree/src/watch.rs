@@ -149,10 +149,14 @@ pub(crate) enum Question {
     Exit,
     /// A timer of a scheduler.
     Timer,
+    /// `cgroup_init` and the like of a scheduler of sched_ext.
+    Cgroup,
+    /// A program of a scheduler at `sched_switch`.
+    Switch,
 }
 
 impl Question {
-    const ALL: [Question; 24] = [
+    const ALL: [Question; 26] = [
         Question::Boot,
         Question::Select,
         Question::Reflect,
@@ -177,6 +181,8 @@ impl Question {
         Question::Init,
         Question::Exit,
         Question::Timer,
+        Question::Cgroup,
+        Question::Switch,
     ];
 
     fn text(self) -> &'static str {
@@ -205,6 +211,8 @@ impl Question {
             Question::Init => "init",
             Question::Exit => "exit",
             Question::Timer => "a timer",
+            Question::Cgroup => "a callback of cgroups",
+            Question::Switch => "sched_switch",
         }
     }
 }

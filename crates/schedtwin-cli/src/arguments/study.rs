@@ -51,6 +51,7 @@ Examples:
   schedtwin study run jankbench-pixel6 --precision 1%
   schedtwin study run jankbench-pixel6 --html jankbench.html
   schedtwin study run jankbench-pixel6 --sensitivity --format markdown    each variant
+  schedtwin study run --all --base -q     every base value, and how many are met within 10 and 25 %
   schedtwin study run --all --format json";
 
 #[derive(Args)]
@@ -70,6 +71,9 @@ pub enum StudyAction {
         /// Print the study's file, to start your own from
         #[arg(long)]
         file: bool,
+        /// Only what was published of base kernels: nothing that the twin has to predict
+        #[arg(long, conflicts_with = "file")]
+        base: bool,
     },
     /// Run studies and print published numbers and the twin's side by side, with a verdict per row
     #[command(after_help = STUDY_RUN_EXAMPLES)]
@@ -214,6 +218,9 @@ pub struct StudyRun {
     /// The first seed
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Run base kernels only, and show how far each of their values is off: for who builds a model
+    #[arg(long, conflicts_with_all = ["no_variants", "sensitivity"])]
+    pub base: bool,
     /// Leave out the sensitivity variants: faster, but without the column robust
     #[arg(long)]
     pub no_variants: bool,

@@ -19,13 +19,15 @@ use super::KernelFile;
 use super::own::{WITH_EXT, no_sched_ext};
 use super::tree::TreeCode;
 use schedtwin_input::{Diagnostics, Location, Setting, Word, did_you_mean};
-use schedtwin_kernel::policy::{ExtScheduler, Fault, Random, Simple};
+use schedtwin_kernel::policy::{ExtScheduler, Fault, LoaderForm, Random, Simple};
 use schedtwin_tree::{ExtCode, ExtSetting, Tree};
 
 /// How a scheduler is asked for, and how its settings begin.
 const SCX: &str = "scx";
 const PREFIX: &str = "scx.";
 const RODATA: &str = "rodata.";
+/// Where the scx repository has its schedulers.
+const SCHEDULERS_OF_SCX: &str = "scheds/rust/";
 
 /// The built-in schedulers that a user may want.
 const BUILT_IN: [&str; 2] = ["simple", "fifo"];
@@ -107,14 +109,15 @@ impl ScxRequest {
             kernel.policies = kernel.policies.with_ext_scheduler(&policy, make);
             return Ok(kernel);
         }
-        let code = self.compile(&word, kernel.config.hz.into())?;
+        let form = kernel.config.scx_loader_form().expect("the class is there");
+        let code = self.compile(&word, kernel.config.hz.into(), form)?;
         kernel.code.push(TreeCode { name: code.name().to_string(), hash: code.hash() });
         let name = code.name().to_string();
         kernel.policies = kernel.policies.with_ext_scheduler(&name, move || code.scheduler());
         Ok(kernel)
     }
 
-    fn compile(self, word: &Word, hz: u64) -> Result<ExtCode, Diagnostics> {
+    fn compile(self, word: &Word, hz: u64, form: LoaderForm) -> Result<ExtCode, Diagnostics> {
         let (path, revision) = match word.text.split_once(".c@") {
             Some((stem, revision)) => (format!("{stem}.c"), format!("@{revision}")),
             None => (word.text.clone(), String::new()),
@@ -128,11 +131,17 @@ impl ScxRequest {
             faults.push_at(&word.at, format!("there is no scheduler `{path}`"), Some(help));
             return Err(faults);
         }
-        let (folder, file) = path.rsplit_once('/').unwrap_or((".", &path));
+        // Schedulers of the scx repository consist of files from all over it.
+        let in_scx =
+            path.find(SCHEDULERS_OF_SCX).filter(|at| *at == 0 || path[..*at].ends_with('/'));
+        let (folder, file) = match in_scx {
+            Some(at) => (if at == 0 { "." } else { &path[..at - 1] }, &path[at..]),
+            None => path.rsplit_once('/').unwrap_or((".", &path)),
+        };
         let folder = if folder.is_empty() { "/" } else { folder };
         let tree =
             Tree::find(&format!("{folder}{revision}")).map_err(|fault| fault.at(&word.at))?;
-        let code = ExtCode::build(&tree, file, hz).map_err(|fault| fault.at(&word.at))?;
+        let code = ExtCode::build(&tree, file, hz, form).map_err(|fault| fault.at(&word.at))?;
         let mut faults = Diagnostics::new();
         let mut with = code;
         for (setting, at) in &self.settings {

@@ -33,7 +33,7 @@
 use super::boxed;
 pub use crate::sched::ext::dsq::{SCX_DSQ_GLOBAL, SCX_DSQ_LOCAL, SCX_DSQ_LOCAL_ON, time_before64};
 pub use crate::sched::ext::*;
-use schedtwin_types::{CpuId, CpuMask, Ns, TaskId};
+use schedtwin_types::{CpuId, CpuMask, Ns, TaskGroupId, TaskId};
 
 /// What a scheduler says of itself before it is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,8 @@ pub struct ExtProperties {
     pub dispatch_max_batch: u32,
     /// It has `update_idle`, so that the class keeps no masks of idle CPUs (`SCX_OPS_KEEP_BUILTIN_IDLE`: it does).
     pub tracks_idle: bool,
+    /// A program of it listens to the tracepoint `sched_switch`.
+    pub traces_switches: bool,
     /// What each callback costs, nanoseconds on the fastest CPU.
     pub op_cost_ns: Ns,
 }
@@ -57,6 +59,7 @@ impl Default for ExtProperties {
             timeout_ms: 0,
             dispatch_max_batch: 0,
             tracks_idle: false,
+            traces_switches: false,
             op_cost_ns: OP_COST_NS,
         }
     }
@@ -72,6 +75,24 @@ pub enum TaskChange {
     Weight(u32),
     /// `set_cpumask`.
     Cpus(CpuMask),
+}
+
+/// A change of a cgroup's files that the scheduler is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CgroupChange {
+    /// `cgroup_set_weight`: 1 to 10000.
+    Weight(u32),
+    /// `cgroup_set_bandwidth` (7.3); no quota is `u64::MAX`.
+    Bandwidth {
+        /// Microseconds.
+        period_us: u64,
+        /// Microseconds of CPU time in each period.
+        quota_us: u64,
+        /// Microseconds.
+        burst_us: u64,
+    },
+    /// `cgroup_set_idle` (7.3).
+    Idle(bool),
 }
 
 /// `enum scx_cpu_preempt_reason`.
@@ -173,6 +194,51 @@ pub trait ExtScheduler: CloneExtScheduler + Send + Sync {
     }
     /// A task leaves the class.
     fn disable(&mut self, scx: &mut Kfuncs, _task: TaskId) {
+        scx.absent();
+    }
+    /// A cgroup becomes known: at load, or because it has been made. [`Kfuncs::cgroup`] has its files. Not 0: an error.
+    fn cgroup_init(&mut self, scx: &mut Kfuncs, _cgroup: TaskGroupId) -> i32 {
+        scx.absent();
+        0
+    }
+    /// A cgroup is gone, or the scheduler is.
+    fn cgroup_exit(&mut self, scx: &mut Kfuncs, _cgroup: TaskGroupId) {
+        scx.absent();
+    }
+    /// A task is about to go to another cgroup. Not 0: it stays.
+    fn cgroup_prep_move(
+        &mut self,
+        scx: &mut Kfuncs,
+        _task: TaskId,
+        _from: TaskGroupId,
+        _to: TaskGroupId,
+    ) -> i32 {
+        scx.absent();
+        0
+    }
+    /// A task goes to another cgroup.
+    fn cgroup_move(
+        &mut self,
+        scx: &mut Kfuncs,
+        _task: TaskId,
+        _from: TaskGroupId,
+        _to: TaskGroupId,
+    ) {
+        scx.absent();
+    }
+    /// `cgroup_set_weight`, `cgroup_set_bandwidth`, `cgroup_set_idle`.
+    fn cgroup_changed(&mut self, scx: &mut Kfuncs, _cgroup: TaskGroupId, _change: CgroupChange) {
+        scx.absent();
+    }
+    /// A CPU switches tasks ([`ExtProperties::traces_switches`]). `prev_state` is a `TASK_*`.
+    fn sched_switch(
+        &mut self,
+        scx: &mut Kfuncs,
+        _preempt: bool,
+        _prev: TaskId,
+        _next: TaskId,
+        _prev_state: u32,
+    ) {
         scx.absent();
     }
     /// The scheduler is loaded. Not 0: an error.

@@ -526,6 +526,9 @@ impl Kernel {
         if state == TaskState::Preempted {
             self.cx.fact(FactKind::Preempted { task: prev });
         }
+        if self.sched.scx_enabled() {
+            self.scx_trace_switch(preempt, prev, next, state);
+        }
         let cost = self.cx.platform.device_tree.path_costs.context_switch;
         self.sched.charge(cost, &mut self.cx);
         self.cx.fact(FactKind::Switch { prev, next, prev_state: state });

@@ -10,7 +10,7 @@
 //!   d2 of control charts), so a half-width is about one standard deviation. Where nothing of these is known it is
 //!   [`UNKNOWN_NOISE_PCT`] of the centre.
 
-use schedtwin_input::{Diagnostics, Located, Location, Source};
+use schedtwin_input::{Diagnostics, Location, Source};
 use schedtwin_types::fnv::Fnv1a;
 
 use crate::study::spec::{Assignment, parse_parameter};
@@ -112,8 +112,10 @@ impl BaseOnly {
         weighed: &[(f64, f64)],
     ) -> BaseOnly {
         let nowhere = Location::new(&Source::new(study.name.clone(), ""), Location::WHOLE);
-        let mut columns = Vec::new();
-        let mut rows: Vec<crate::study::Row> = Vec::new();
+        let mut bare = study.with_cells(|row, cell| wanted.contains(&(row, cell)));
+        for cell in bare.rows.iter().flat_map(|row| &row.cells) {
+            assert_eq!(cell.role, Role::Base, "only base cells are named by a parameter");
+        }
         let mut targets: Vec<Target> = weighed
             .iter()
             .map(|(centre, half_width)| Target {
@@ -123,59 +125,36 @@ impl BaseOnly {
                 half_width: *half_width,
             })
             .collect();
-        let mut last = None;
-        for (row_number, cell_number) in wanted {
-            let row = &study.rows[*row_number];
-            if last != Some(*row_number) {
-                rows.push(crate::study::Row {
-                    cells: Vec::new(),
-                    note: None,
-                    noise: None,
-                    ..row.clone()
-                });
-                last = Some(*row_number);
-            }
-            let mut cell = row.cells[*cell_number].clone();
-            assert_eq!(cell.role, Role::Base, "only base cells are named by a parameter");
-            let column = &study.columns[cell.column];
-            let place = columns
-                .iter()
-                .position(|known: &crate::study::Column| known.kernel == column.kernel);
-            cell.column = place.unwrap_or_else(|| {
-                columns.push(crate::study::Column { against: None, ..column.clone() });
-                columns.len() - 1
-            });
-            cell.at = nowhere.clone();
-            cell.noise = None;
-            let cells = &mut rows.last_mut().expect("the row of the cell").cells;
-            cells.push(cell);
-            let in_row = cells.len() - 1;
-            let of = groups.iter().position(|group| group.contains(&(*row_number, *cell_number)));
-            let target = &mut targets[of.expect("every wanted cell is in a group")];
-            target.cells.push((rows.len() - 1, in_row));
-            target.names.push(format!("{} {}", row.id, column.kernel));
+        let places = (bare.rows.iter().enumerate())
+            .flat_map(|(row, of)| (0..of.cells.len()).map(move |cell| (row, cell)));
+        for (place, at) in places.zip(wanted) {
+            let group = groups.iter().position(|group| group.contains(at));
+            let target = &mut targets[group.expect("every wanted cell is in a group")];
+            let row = &bare.rows[place.0];
+            let kernel = &bare.columns[row.cells[place.1].column].kernel;
+            target.cells.push(place);
+            target.names.push(format!("{} {kernel}", row.id));
         }
-        let fits = study.fits.iter().map(|fit| Fit {
-            parameter: Located { value: fit.parameter.value.clone(), at: nowhere.clone() },
-            fitted_on: Vec::new(),
-            why: String::new(),
-            ..fit.clone()
-        });
+        for row in &mut bare.rows {
+            (row.note, row.noise) = (None, None);
+            for cell in &mut row.cells {
+                (cell.noise, cell.at) = (None, nowhere.clone());
+            }
+        }
+        bare.columns.iter_mut().for_each(|column| column.against = None);
+        for fit in &mut bare.fits {
+            fit.parameter.at = nowhere.clone();
+            fit.fitted_on.clear();
+            fit.why.clear();
+        }
         let study = Study {
             source: nowhere.source.clone(),
-            name: study.name.clone(),
             description: String::new(),
             published: String::new(),
             about: String::new(),
-            machine: study.machine.clone(),
-            workload: study.workload.clone(),
-            duration_ns: study.duration_ns,
-            settings: study.settings.clone(),
-            columns,
-            rows,
-            fits: fits.collect(),
             executions: Vec::new(),
             variants: Vec::new(),
+            ..bare
         };
         BaseOnly { study, targets }
     }

@@ -36,11 +36,15 @@ pub fn signed(x: f64) -> String {
     if x > 0.0 { format!("+{}", number(x)) } else { number(x) }
 }
 
+/// A share below this is 0 to a reader, %.
+const LEAST_SHARE: f64 = 0.0005;
+
 /// A value in its unit: counts without decimals where they have none, a dash for what is undefined.
 pub fn value(x: Option<f64>, unit: &str) -> String {
     match x {
         None => "-".to_string(),
         Some(x) if unit == "count" && x.fract() == 0.0 && x.abs() < 1e7 => format!("{x:.0}"),
+        Some(x) if unit == "%" && x.abs() < LEAST_SHARE => "0".to_string(),
         Some(x) => number(x),
     }
 }

@@ -43,13 +43,19 @@ fn one(ran: &Ran) -> String {
         text.push_str(&format!("  {}  {}{run_as}\n", letter(number), column.kernel));
     }
     text.push('\n');
+    let of_base = is_base(study);
     let mut rows = vec![heading()];
     rows.extend(ran.cells.iter().map(|beside| {
         let mut row = cells(study, beside);
         row[0].insert_str(0, "      ");
         row
     }));
-    let table = plain_table(rows, 1, &[6, 7]);
+    if of_base {
+        // Nothing is compared.
+        rows.iter_mut().for_each(|row| drop(row.drain(3..7)));
+        rows[0][3] = "deviation".to_string();
+    }
+    let table = plain_table(rows, 1, if of_base { &[3] } else { &[6, 7] });
     let mut lines = table.lines();
     text.extend(lines.next().map(|heading| format!("{heading}\n")));
     // A title stands above its cells: beside them it would make the lines wider than mails are.
@@ -67,6 +73,11 @@ fn one(ran: &Ran) -> String {
     text.push_str(&super::execution::text(ran));
     text.push_str(&notes(ran).iter().map(|note| wrap(note, WIDTH, "  ")).collect::<String>());
     text
+}
+
+/// Whether a study has base values only.
+fn is_base(study: &Study) -> bool {
+    study.rows.iter().flat_map(|row| &row.cells).all(|cell| cell.role == Role::Base)
 }
 
 fn heading() -> Vec<String> {
@@ -96,7 +107,7 @@ pub fn cells(study: &Study, beside: &Beside) -> Vec<String> {
     let significant = beside.difference.is_some_and(|d| d.significant);
     let robust = if of_base { String::new() } else { robust_text(beside) };
     let verdict = match of_base {
-        true => base_text(beside),
+        true => base_text(study, beside),
         false => beside.verdict.word().to_string(),
     };
     vec![
@@ -131,12 +142,10 @@ pub fn difference_text(difference: &Difference) -> String {
 }
 
 /// Returns the role of a base value: fitted, or a check and how far off.
-fn base_text(beside: &Beside) -> String {
+fn base_text(study: &Study, beside: &Beside) -> String {
     let what = if beside.fitted { "fitted" } else { "check" };
-    match beside.twin.zip(beside.published).filter(|(_, published)| *published != 0.0) {
-        Some((twin, published)) => {
-            format!("{what}: {}", percent(100.0 * (twin.mean - published) / published.abs()))
-        }
+    match base_deviation_pct(study, beside) {
+        Some(deviation) => format!("{what}: {}", percent(deviation)),
         None => "base".to_string(),
     }
 }
@@ -231,6 +240,13 @@ fn end(studies: &Studies) -> Vec<String> {
     if studies.ran.is_empty() {
         return lines;
     }
+    lines.extend(base_values(&studies.ran));
+    let of = studies.ran.first().map(|ran| provenance_lines(&ran.provenance)).unwrap_or_default();
+    let provenance = of.into_iter().filter(|line| !line.starts_with("inputs"));
+    if studies.ran.iter().all(|ran| is_base(&ran.study)) {
+        lines.extend(provenance);
+        return lines;
+    }
     let counts: Vec<String> = summary(studies.ran.iter().flat_map(|ran| &ran.cells))
         .into_iter()
         .map(|(verdict, count)| format!("{count} {}", verdict.word()))
@@ -244,9 +260,46 @@ fn end(studies: &Studies) -> Vec<String> {
         "agree: same sign and 0.5 to 2 times the published difference, or both within the noise. direction: same sign only."
             .to_string(),
     );
-    let of = studies.ran.first().map(|ran| provenance_lines(&ran.provenance)).unwrap_or_default();
-    lines.extend(of.into_iter().filter(|line| !line.starts_with("inputs")));
+    lines.extend(provenance);
     lines
+}
+
+/// How many base values the twin meets, by study and of all.
+fn base_values(ran: &[Ran]) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut all = [0; 4];
+    for one in ran {
+        let mut of = [0; 4];
+        for beside in &one.cells {
+            let Some(deviation) = base_deviation_pct(&one.study, beside) else { continue };
+            let is = [true, deviation.abs() <= 10.0, deviation.abs() <= 25.0, beside.fitted];
+            of.iter_mut().zip(is).for_each(|(count, is)| *count += is as usize);
+        }
+        if of[0] > 0 {
+            lines.push(format!("base values of {}: {}", one.study.name, base_counts(of)));
+        }
+        all.iter_mut().zip(of).for_each(|(count, of)| *count += of);
+    }
+    if lines.len() > 1 {
+        lines.push(format!("base values of all: {}", base_counts(all)));
+    }
+    lines
+}
+
+fn base_counts([all, near, far, fitted]: [usize; 4]) -> String {
+    let share = |count: usize| 100 * count / all;
+    format!(
+        "of {all}, {near} are within 10 % ({} %) and {far} within 25 % ({} %); {fitted} were fitted",
+        share(near),
+        share(far)
+    )
+}
+
+/// By how much a base value is missed, in percent of what was published.
+fn base_deviation_pct(study: &Study, beside: &Beside) -> Option<f64> {
+    let is_base = study.rows[beside.row].cells[beside.cell].role == Role::Base;
+    let (twin, published) = beside.twin.zip(beside.published).filter(|_| is_base)?;
+    (published != 0.0).then(|| 100.0 * (twin.mean - published) / published.abs())
 }
 
 pub fn markdown(studies: &Studies) -> String {

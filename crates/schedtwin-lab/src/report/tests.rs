@@ -6,6 +6,7 @@ use schedtwin_engine::result::{CpuResult, TaskResult};
 use serde_json::{Map, Value, json};
 
 use super::*;
+use crate::timeline::Timelines;
 
 fn run_report(format: Format, extent: Extent) -> String {
     let (provenance, result) = (example::provenance(), example::run());
@@ -467,8 +468,10 @@ fn pages_escape_names_and_load_nothing() {
     // A machine whose domains overlap, and another whose do not.
     let ring = "../../conformance/domains/eight.toml:topology=ring";
     let domains = [ring, "pixel6"].map(|machine| domains(machine, "linux-6.12").unwrap());
-    let page = html::comparison(&comparison, &[moment], &domains);
-    assert!(!page.contains("<script") && page.contains("&lt;script&gt;"), "{page}");
+    let page = html::comparison(&comparison, &Timelines::default(), &[moment], &domains);
+    // One script, the page's own.
+    assert_eq!(page.matches("<script").count(), 1, "{page}");
+    assert!(page.contains("&lt;script&gt;") && page.ends_with("</script></body></html>"), "{page}");
     assert!(page.contains("a &amp; b") && page.contains("H500.0V"), "{page}");
     for outside in ["http:", "https:", "src=", "url(", "@import"] {
         assert!(!page.contains(outside), "{outside}");
@@ -490,7 +493,7 @@ fn domains_are_drawn_once_for_kernels_that_agree() {
     let comparison = example::comparison();
     let picture = |machine: &str, kernels: [&str; 2]| {
         let tables = kernels.map(|kernel| domains(machine, kernel).unwrap());
-        html::comparison(&comparison, &[], &tables)
+        html::comparison(&comparison, &Timelines::default(), &[], &tables)
     };
     let same = picture("i7-3630qm", ["linux-6.12", "linux-6.12:hz=1000"]);
     assert_eq!(same.matches("aria-label=\"SMT\"").count(), 1, "{same}");
@@ -513,7 +516,10 @@ fn reports_begin_with_what_changed() {
     assert!(text.find("B against A").unwrap() < text.find("B vs A").unwrap(), "before the table");
     let markdown = comparison(&compared, Format::Markdown, Extent::Headlines);
     assert!(markdown.contains("linux-5.18+runnable-boost against linux-5.18 is better"));
-    assert!(html::comparison(&compared, &[], &[]).contains("B against A is better: "));
+    assert!(
+        html::comparison(&compared, &Timelines::default(), &[], &[])
+            .contains("B against A is better: ")
+    );
 
     let three = example::of_kernels(&["a", "b", "c"]);
     let text = comparison(&three, Format::Text, Extent::Headlines);
@@ -565,15 +571,18 @@ fn pages_tell_kernels_apart() {
         assert_eq!(colours.len(), 7);
     }
     let seven = example::of_kernels(&["a", "b", "c", "d", "e", "f", "g"]);
-    let page = html::comparison(&seven, &[], &[]);
+    let page = html::comparison(&seven, &Timelines::default(), &[], &[]);
     assert!(page.contains("var(--k6)") && page.contains("position: sticky"));
     // A bar that goes on beyond its scale says so: -29.4 % on a scale that holds nine of ten.
-    assert!(!html::comparison(&example::comparison(), &[], &[]).contains("class=\"beyond\""));
+    assert!(
+        !html::comparison(&example::comparison(), &Timelines::default(), &[], &[])
+            .contains("class=\"beyond\"")
+    );
     let mut wild = example::comparison();
     let difference = wild.rows[1].cells[1].difference.as_mut().unwrap();
     (difference.diff_pct, difference.ci95_pct) = (Some(150.0), Some([90.0, 210.0]));
-    let page = html::comparison(&wild, &[], &[]);
-    assert_eq!(page.matches("class=\"beyond\"").count(), 1);
+    let page = html::comparison(&wild, &Timelines::default(), &[], &[]);
+    assert_eq!(page.matches("class=\"beyond\"").count(), 2, "on the first screen and among all");
 }
 
 /// The hashes of the inputs are in a file once, not in each of its lines.

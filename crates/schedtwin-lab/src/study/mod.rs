@@ -237,6 +237,44 @@ pub struct Variant {
     pub ruled_out: Option<String>,
 }
 
+impl Study {
+    /// Returns what was published of base kernels: nothing that is to be predicted, and no words on it.
+    pub fn base_only(&self) -> Study {
+        let is_base = |row: usize, cell: usize| {
+            let cell = &self.rows[row].cells[cell];
+            cell.role == Role::Base && matches!(cell.published, Published::Value(_))
+        };
+        Study {
+            about: String::new(),
+            executions: Vec::new(),
+            variants: Vec::new(),
+            ..self.with_cells(is_base)
+        }
+    }
+
+    /// Returns the study with some of its cells, by row and number, and with the rows and columns that have one.
+    pub(crate) fn with_cells(&self, keep: impl Fn(usize, usize) -> bool) -> Study {
+        let mut columns: Vec<Column> = Vec::new();
+        let mut rows = Vec::new();
+        for (number, row) in self.rows.iter().enumerate() {
+            let mut cells = Vec::new();
+            for (_, cell) in row.cells.iter().enumerate().filter(|(at, _)| keep(number, *at)) {
+                let of = &self.columns[cell.column];
+                let known = columns.iter().position(|column| column.kernel == of.kernel);
+                let column = known.unwrap_or_else(|| {
+                    columns.push(of.clone());
+                    columns.len() - 1
+                });
+                cells.push(Cell { column, ..cell.clone() });
+            }
+            if !cells.is_empty() {
+                rows.push(Row { cells, ..row.clone() });
+            }
+        }
+        Study { columns, rows, ..self.clone() }
+    }
+}
+
 impl Row {
     /// The machine of this row.
     pub fn machine<'a>(&'a self, study: &'a Study) -> &'a str {

@@ -13,6 +13,7 @@ use super::verdict::Verdict;
 use super::{Published, Role, Study, builtin, stability};
 use crate::Progress;
 use crate::compare::{Iterations, Plan};
+use crate::report::{self, Studies};
 
 /// A study that runs today: a phone's interface, runnable boosting, numbers that nobody published.
 const DEMO: &str = r#"
@@ -304,6 +305,42 @@ fn a_study_runs_and_stands_beside_the_publication() {
     assert_eq!(missing.why_not.as_deref(), Some("the twin does not measure jank mean"));
     let [_, waiting] = by("4")[..] else { panic!("two cells") };
     assert!(waiting.why_not.as_ref().unwrap().starts_with("waits for: patch no-such-patch"));
+}
+
+/// Who builds a model sees base values only, and how many of them are met.
+#[test]
+fn base_values_stand_alone() {
+    for name in super::builtin::names() {
+        let study = load(name).unwrap();
+        let base = study.base_only();
+        let cells = || base.rows.iter().flat_map(|row| &row.cells);
+        let numbers = |study: &Study| {
+            let cells = study.rows.iter().flat_map(|row| &row.cells);
+            let of_base = cells.filter(|cell| {
+                cell.role == Role::Base && matches!(cell.published, Published::Value(_))
+            });
+            of_base.count()
+        };
+        assert!(cells().all(|cell| cell.role == Role::Base), "{name}");
+        assert_eq!(cells().count(), numbers(&study), "{name}");
+        assert!(base.about.is_empty() && base.variants.is_empty(), "{name}");
+    }
+    let all = ran(1);
+    let registry = Registry::built_in();
+    let ready = Ready::new(demo().base_only(), Vec::new(), true, &registry);
+    let plan = Plan { first_seed: 1, iterations: Iterations::Fixed(3) };
+    let alone = ready.run(plan, &Progress::new()).unwrap();
+    let values = |ran: &super::run::Ran| {
+        let has = ran.cells.iter().filter(|beside| beside.verdict == Verdict::Base);
+        let has = has.filter(|beside| beside.published.is_some());
+        has.map(|beside| (beside.published, beside.twin)).collect::<Vec<_>>()
+    };
+    assert_eq!(alone.cells.len(), 3);
+    assert_eq!(values(&alone), values(&all), "the other columns change nothing");
+    let text =
+        report::studies(&Studies { ran: vec![alone], waiting: Vec::new() }, report::Format::Text);
+    assert!(text.contains("base values of demo: of "), "{text}");
+    assert!(!text.contains("publ.diff") && !text.contains("verdicts:"), "{text}");
 }
 
 #[test]

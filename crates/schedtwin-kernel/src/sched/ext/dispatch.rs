@@ -330,6 +330,33 @@ impl Kernel {
         {
             self.scx_reenq_local(cpu);
         }
+        while let Some(ext) = &mut self.sched.ext
+            && let Some(dsq_id) = ext.rqs[cpu].reenq_users.pop()
+        {
+            self.scx_reenq_user(dsq_id);
+        }
+    }
+
+    /// `reenq_user()`: the tasks that are in a user queue now, each once.
+    fn scx_reenq_user(&mut self, dsq_id: u64) {
+        let now = self.cx.now;
+        let Some(dsq) = self.sched.scx().dsqs.user(dsq_id) else { return };
+        let last = self.sched.scx().dsqs[dsq].seq;
+        let is_new = |seq: u32| (last.wrapping_sub(seq) as i32) < 0;
+        let mut at = self.sched.scx().dsqs[dsq].head();
+        while let Some(task) = at {
+            let entity = &self.sched.scx().tasks[task.index()];
+            at = entity.next;
+            // Those that come back may stand anywhere, with later numbers.
+            if is_new(entity.dsq_seq) {
+                continue;
+            }
+            let cpu = self.sched.tasks[task].cpu;
+            self.sched.update_rq_clock(cpu, &self.cx);
+            let ext = self.sched.scx_mut();
+            ext.dsqs.unlink(task, &mut ext.tasks, now);
+            self.scx_do_enqueue_task(cpu, task, SCX_ENQ_REENQ, None);
+        }
     }
 
     /// `reenq_local()`: the tasks that are in the local queue now, each once.

@@ -29,13 +29,33 @@ pub(super) struct Form {
     pub(super) cpuperf_locked: bool,
     /// The class has a DEADLINE server.
     pub(super) server: bool,
+    /// `cgroup_set_bandwidth` and `cgroup_set_idle` are there.
+    pub(super) cgroup_knobs: bool,
+    /// `scx_bpf_reenqueue_local()` works everywhere.
+    pub(super) reenqueues_anywhere: bool,
     /// A running task that changes to the class from a higher one is rescheduled.
     pub(super) reschedules_below: bool,
     /// The wake list may be used, if the scheduler allows it.
     pub(super) queued_wakeups: bool,
 }
 
+/// What a scheduler's own program finds out about the kernel before it loads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoaderForm {
+    /// `LINUX_KERNEL_VERSION`'s parts.
+    pub version: &'static str,
+    /// `scx_bpf_reenqueue_local()` works everywhere; else in `cpu_release` only.
+    pub reenqueues_anywhere: bool,
+}
+
 impl Config {
+    /// What loaders see of the class; `None`: there is none.
+    pub fn scx_loader_form(&self) -> Option<LoaderForm> {
+        let newer = Form::of(self.sched_ext)?.reenqueues_anywhere;
+        let version = if newer { "7,3,4" } else { "6,12,95" };
+        Some(LoaderForm { version, reenqueues_anywhere: newer })
+    }
+
     /// Whether a scheduler of sched_ext can be loaded.
     pub fn has_sched_ext(&self) -> bool {
         Form::of(self.sched_ext).is_some()
@@ -62,6 +82,8 @@ impl Form {
             sched_change: newer,
             cpuperf_locked: newer,
             server: newer,
+            cgroup_knobs: newer,
+            reenqueues_anywhere: newer,
             reschedules_below: newer,
             queued_wakeups: newer,
         })

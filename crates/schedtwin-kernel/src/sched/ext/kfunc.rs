@@ -18,10 +18,11 @@ use super::{
     ExitKind, Ext, ExtEntity, SCX_CPUPERF_ONE, SCX_ENQ_DSQ_PRIQ, SCX_ENQ_INTERNAL_MASK, Timer,
 };
 use crate::Kernel;
+use crate::arena::Id;
 use crate::policy::ExtScheduler;
 use crate::sched::TaskKind;
 use crate::time::hrtimer::TimerKind;
-use schedtwin_types::{CpuId, CpuMask, Ns, Policy, TaskId};
+use schedtwin_types::{CpuId, CpuMask, Ns, Policy, TaskGroupId, TaskId};
 
 /// Functions of the kernel for a scheduler's callback.
 pub struct Kfuncs<'a> {
@@ -139,6 +140,30 @@ impl<'a> Kfuncs<'a> {
         let cpu = self.ext().locked_rq.unwrap_or(self.kernel.cx.this_cpu);
         self.kernel.sched.scx_mut().rqs[cpu].reenq_local = true;
         self.kernel.scx_schedule_deferred_locked(cpu);
+    }
+
+    /// `scx_bpf_dsq_reenq()`: the tasks of a local or a user queue go through `enqueue` again, as soon as the call allows it.
+    pub fn dsq_reenq(&mut self, dsq_id: u64) {
+        let here = self.ext().locked_rq.unwrap_or(self.kernel.cx.this_cpu);
+        let dsq = self.kernel.scx_find_dsq_for_dispatch(here, dsq_id, here);
+        let ext = self.kernel.sched.scx_mut();
+        let on = match ext.dsqs[dsq].cpu {
+            Some(cpu) => {
+                ext.rqs[cpu].reenq_local = true;
+                cpu
+            }
+            None if ext.dsqs.is_global(dsq) => {
+                return self.kernel.scx_error(format!("DSQ 0x{dsq_id:016x} is not allowed"));
+            }
+            None => {
+                let users = &mut ext.rqs[here].reenq_users;
+                if !users.contains(&dsq_id) {
+                    users.push(dsq_id);
+                }
+                here
+            }
+        };
+        self.kernel.scx_schedule_deferred_locked(on);
     }
 
     /// `scx_bpf_create_dsq()`: 0, `-EINVAL` or `-EEXIST`.
@@ -596,6 +621,33 @@ impl<'a> Kfuncs<'a> {
         (known.state != super::TaskState::None).then_some(task)
     }
 
+    /// `scx_bpf_task_cgroup()`; of an autogroup the root.
+    pub fn task_cgroup(&self, task: TaskId) -> TaskGroupId {
+        self.kernel.sched.scx_cgroup_of(task)
+    }
+
+    /// A cgroup; `None`: there is none of this number.
+    pub fn cgroup(&self, group: TaskGroupId) -> Option<super::CgroupView> {
+        self.kernel.sched.scx_cgroup(group)
+    }
+
+    /// `scx_bpf_events()`.
+    pub fn events(&self) -> super::Events {
+        self.ext().events
+    }
+
+    /// The number of task groups, of which some are no cgroups.
+    pub fn nr_cgroups(&self) -> usize {
+        self.kernel.sched.groups.len()
+    }
+
+    /// `bpf_cgroup_from_id()`.
+    pub fn cgroup_from_id(&self, id: u64) -> Option<TaskGroupId> {
+        let at = usize::try_from(id.checked_sub(1)?).ok()?;
+        let group = TaskGroupId::from_index(at);
+        self.ext().cgroups.files(group).map(|_| group)
+    }
+
     /// `scx_bpf_task_cpu()`.
     pub fn task_cpu(&self, task: TaskId) -> CpuId {
         self.kernel.sched.tasks[task].cpu
@@ -651,6 +703,17 @@ impl<'a> Kfuncs<'a> {
             Some(cpu) => self.kernel.sched.rq[cpu].clock,
             None => self.kernel.cx.local_clock(),
         }
+    }
+
+    /// `rq->clock_task` and the clock of PELT of a CPU, as they were when they moved last.
+    pub fn rq_clocks(&self, cpu: CpuId) -> (Ns, Ns) {
+        let rq = &self.kernel.sched.rq[cpu];
+        (rq.clock_task, rq.clock_pelt.rq_clock_pelt())
+    }
+
+    /// Whether an interrupt is being handled (`bpf_in_hardirq()`).
+    pub fn in_interrupt(&self) -> bool {
+        self.kernel.cx.in_irq
     }
 
     /// `bpf_ktime_get_ns()`.

@@ -31,7 +31,7 @@ use crate::sched::core::{DEQUEUE_MOVE, DEQUEUE_SAVE, ENQUEUE_NOCLOCK, ENQUEUE_RE
 use crate::sched::fair::scale_load_down;
 use crate::sched::{Class, OnRq};
 use crate::time::hrtimer::TimerKind;
-use schedtwin_types::{CpuId, Ns, Policy, TaskId};
+use schedtwin_types::{CpuId, Ns, Policy, TaskGroupId, TaskId};
 
 /// `SCX_WATCHDOG_MAX_TIMEOUT`: 30 s.
 const WATCHDOG_MAX_MS: u32 = 30_000;
@@ -157,6 +157,8 @@ impl Kernel {
                 llc,
                 numa,
             },
+            cgroups: Default::default(),
+            traces_switches: properties.traces_switches,
             ddsp: DirectDispatch::No,
             buf: Vec::new(),
             nr_tasks: 0,
@@ -181,6 +183,7 @@ impl Kernel {
         if result != 0 {
             self.scx_error(format!("ops.init() failed ({result})"));
         }
+        self.scx_tg_online(TaskGroupId::ROOT);
         self.scx_switch_in();
         self.scx_arm_watchdog(0);
     }
@@ -332,6 +335,7 @@ impl Kernel {
 
     /// `scx_root_disable()`: all tasks go back to the fair class.
     fn scx_unload(&mut self) {
+        self.scx_cgroup_exit();
         let tasks: Vec<TaskId> = self.sched.tasks.ids().skip(1).collect();
         for task in tasks {
             if self.sched.scx_task(task).state == TaskState::Enabled {

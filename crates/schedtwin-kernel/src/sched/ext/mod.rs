@@ -27,6 +27,7 @@
 //! | `kick.rs` | rescheduling other CPUs |
 //! | `life.rs` | load, tasks' states, errors, the watchdog, unload |
 //! | `kfunc.rs` | what a scheduler may call |
+//! | `cgroup.rs` | cgroups and their files |
 //! | `form.rs` | where the releases differ |
 //! | `report.rs` | what a run tells of its scheduler |
 //! | `steps.rs` | the calls of the scheduler, and the class's steps for who follows them |
@@ -35,9 +36,11 @@
 //! Kernel: 7.3.4 kernel/sched/ext/ext.c, idle.c, inlines.h; 6.12.95 kernel/sched/ext.c.
 //! Differences: an entry is atomic, so nobody sees a task between two queues (`QUEUEING`, `DISPATCHING`, `holding_cpu`), and
 //! locks are never lost. A scheduler is loaded before time begins, and unloaded at one instant, so the bypass that Linux
-//! needs meanwhile has nothing to do. Sub-schedulers, core scheduling, hotplug, `SCX_ENQ_IMMED` and CPU IDs (cids) are absent.
+//! needs meanwhile has nothing to do. Sub-schedulers, core scheduling, hotplug and `SCX_ENQ_IMMED` are absent; CPU IDs (cids)
+//! are translated where C is called (`schedtwin-tree`).
 //! `SCX_KICK_WAIT` does not wait. MODEL.md has the list.
 
+mod cgroup;
 mod class;
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -52,6 +55,8 @@ mod report;
 pub mod steps;
 mod verify;
 
+pub use cgroup::{CgroupFiles, CgroupView};
+pub use form::LoaderForm;
 pub use kfunc::{DsqIter, Kfuncs, TaskView};
 pub use life::{Exit, ExitKind, weight_to_cgroup};
 pub use report::{DsqReport, ExtReport};
@@ -245,6 +250,8 @@ pub struct ExtRq {
     deferred_irq_work: bool,
     /// The tasks of the local queue are to be enqueued anew.
     reenq_local: bool,
+    /// User queues whose tasks are to be enqueued anew, by their IDs.
+    reenq_users: Vec<u64>,
     kicks: kick::Kicks,
 }
 
@@ -327,6 +334,9 @@ pub struct Ext {
     rqs: PerCpu<ExtRq>,
     node_of: Vec<u16>,
     idle: IdleMasks,
+    cgroups: cgroup::Cgroups,
+    /// A program listens to `sched_switch`.
+    traces_switches: bool,
     ddsp: DirectDispatch,
     buf: Vec<BufEntry>,
     nr_tasks: u32,

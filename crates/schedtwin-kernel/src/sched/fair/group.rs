@@ -50,10 +50,12 @@ use shares::{contributes_by_rq_clock, contributes_once_per_ms};
 use crate::Kernel;
 use crate::arena::Id;
 use crate::cpufreq::hook::FrequencyHook;
+use crate::policy::CgroupChange;
 use crate::sched::core::{
     DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE,
 };
 use crate::sched::demand::uclamp::group::GroupClamps;
+use crate::sched::ext::weight_to_cgroup;
 use crate::sched::fair::bandwidth::CfsBandwidth;
 use crate::sched::fair::eevdf::Reweighted;
 use crate::sched::fair::load_avg::UPDATE_TG;
@@ -411,10 +413,11 @@ impl Scheduler {
 impl Kernel {
     /// `cpu_cgroup_attach()` of the running task by itself: it writes its number into a cgroup's file.
     pub(crate) fn cpu_cgroup_attach(&mut self, task: TaskId, cgroup: TaskGroupId) {
-        let before = std::mem::replace(&mut self.sched.tasks[task].cgroup, cgroup);
-        if before != cgroup {
-            self.sched_move_task(task);
+        if self.sched.tasks[task].cgroup == cgroup || !self.scx_cgroup_can_attach(task, cgroup) {
+            return;
         }
+        self.sched.tasks[task].cgroup = cgroup;
+        self.sched_move_task(task);
     }
 
     /// `sched_move_task()` of the running task: its cgroup or its session is another one.
@@ -430,7 +433,9 @@ impl Kernel {
             self.detach_entity_cfs_rq(se);
             self.sched.se[se].avg.last_update_time = 0;
         }
+        let from = self.sched.scx_cgroup_of(task);
         self.sched.tasks[task].group = group;
+        self.scx_cgroup_move_task(task, from);
         if !fair {
             self.sched.set_task_rq_fair(task, cpu, &self.cx);
         }
@@ -458,15 +463,19 @@ impl Kernel {
         match files.weight {
             Some(GroupWeight::Weight(weight)) => {
                 self.sched_group_set_shares(files.group, sched_weight_from_cgroup(weight));
+                self.scx_group_set(files.group, CgroupChange::Weight(weight.into()));
             }
             Some(GroupWeight::Nice(nice)) => {
                 let shares = scale_load_down(weight_of(Policy::Normal, nice).weight);
                 self.sched_group_set_shares(files.group, shares);
+                let weight = weight_to_cgroup(shares);
+                self.scx_group_set(files.group, CgroupChange::Weight(weight));
             }
             None => {}
         }
         if let Some(idle) = files.idle {
             self.sched_group_set_idle(files.group, idle);
+            self.scx_group_set(files.group, CgroupChange::Idle(idle));
         }
         let burst = files.burst.unwrap_or(0);
         if let Some(CpuMax { quota, period }) = files.max {
@@ -474,6 +483,10 @@ impl Kernel {
             if burst != 0 {
                 self.tg_set_cfs_bandwidth(files.group, period, quota, burst);
             }
+            let (period_us, burst_us) = (period / 1000, burst / 1000);
+            let quota_us = quota.map_or(u64::MAX, |quota| quota / 1000);
+            let change = CgroupChange::Bandwidth { period_us, quota_us, burst_us };
+            self.scx_group_set(files.group, change);
         }
         self.sched.cpu_uclamp_write(files.group, files.uclamp_min, files.uclamp_max, &self.cx);
     }

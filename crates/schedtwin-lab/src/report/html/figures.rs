@@ -23,7 +23,7 @@ pub fn colour(kernel: usize) -> String {
 pub const WIDTH: f64 = 1000.0;
 
 /// How far a scale of differences may reach to each side, percent.
-const REACHES: [f64; 7] = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0];
+const REACHES: [f64; 10] = [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0];
 
 /// How far a scale of differences reaches to each side, percent: as little as holds nine of ten intervals, for one wild row
 /// must not make all others invisible.
@@ -32,11 +32,14 @@ pub fn reach(ends: impl Iterator<Item = [f64; 2]>) -> f64 {
     let holds = |reach: &f64| {
         10 * furthest.iter().filter(|end| *end <= reach).count() >= 9 * furthest.len()
     };
+    if furthest.is_empty() {
+        return 1.0;
+    }
     REACHES.into_iter().find(holds).unwrap_or(REACHES[REACHES.len() - 1])
 }
 
 /// A difference with its interval.
-pub struct Interval {
+pub struct Interval<'a> {
     /// The difference, percent.
     pub percent: Option<f64>,
     /// Its interval.
@@ -47,6 +50,8 @@ pub struct Interval {
     pub class: &'static str,
     /// How far the scale reaches to each side.
     pub reach: f64,
+    /// The runs behind it.
+    pub words: Option<&'a str>,
 }
 
 /// An interval on a scale with zero in the middle. What lies beyond is drawn at the edge, with an arrow.
@@ -64,6 +69,7 @@ pub fn interval(of: &Interval) -> Markup {
     };
     html! {
         svg viewBox="0 0 1000 20" height="16" preserveAspectRatio="none" role="img" aria-label="interval" {
+            @if let Some(words) = of.words { title { (words) } rect.all x="0" y="0" width="1000" height="20" {} }
             line.zero x1="500" y1="0" x2="500" y2="20" {}
             @if let Some([low, high]) = of.ci95 {
                 rect x=(at(x(low))) y="7" width=(at((x(high) - x(low)).max(4.0))) height="6" fill=(colour) fill-opacity="0.45" {}
@@ -95,9 +101,17 @@ fn label<'a>(row: &'a Row, key: &str) -> Option<&'a str> {
 
 /// All figures that the rows have data for.
 pub fn all(kernels: &[String], rows: &[Row]) -> Markup {
+    html! { (first(kernels, rows)) (rest(kernels, rows)) }
+}
+
+/// The figures of the first screen.
+pub fn first(kernels: &[String], rows: &[Row]) -> Markup {
+    html! { (durations(kernels, rows)) (power(kernels, rows)) }
+}
+
+/// The other figures.
+pub fn rest(kernels: &[String], rows: &[Row]) -> Markup {
     html! {
-        (durations(kernels, rows))
-        (power(kernels, rows))
         (frequencies(kernels, rows))
         (idle(kernels, rows))
     }

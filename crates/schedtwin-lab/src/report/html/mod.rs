@@ -10,6 +10,8 @@ mod domains;
 mod execution;
 mod figures;
 mod sweep;
+mod table;
+mod timeline;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -18,9 +20,8 @@ use schedtwin_engine::DomainTable;
 use super::cells::{
     letter, number, provenance_lines, seeds_text, shown_metrics, shown_rows, value,
 };
-use super::change::{Change, difference_cells, verdict};
 use super::{Extent, RunReport, Studies};
-use crate::compare::{Cell, Comparison};
+use crate::compare::Comparison;
 use crate::crash;
 use crate::measured::Measured;
 use crate::moment::Moment;
@@ -28,19 +29,31 @@ use crate::replay::Replayed;
 use crate::study::run::{Ran, summary};
 use crate::study::verdict::Verdict;
 use crate::study::{Published, Role};
+use crate::timeline::Timelines;
 #[cfg(test)]
 pub(super) use figures::COLOURS;
 use figures::{Interval, colour};
 pub use sweep::sweep;
+use table::Scales;
 
 /// A comparison as a page; `domains` by kernel.
-pub fn comparison(comparison: &Comparison, moments: &[Moment], domains: &[DomainTable]) -> String {
+pub fn comparison(
+    comparison: &Comparison,
+    runs: &Timelines,
+    moments: &[Moment],
+    domains: &[DomainTable],
+) -> String {
     let length = super::cells::simulated_text(comparison);
-    compared_page("compare", comparison, length, html! {}, moments, domains)
+    compared_page("compare", comparison, length, html! {}, (runs, moments), domains)
 }
 
 /// A replay as a page: its comparison, and how far each kernel's replay is the recording.
-pub fn replay(replayed: &Replayed, moments: &[Moment], domains: &[DomainTable]) -> String {
+pub fn replay(
+    replayed: &Replayed,
+    runs: &Timelines,
+    moments: &[Moment],
+    domains: &[DomainTable],
+) -> String {
     let Replayed { comparison, fidelity } = replayed;
     let length =
         super::replay::length(fidelity, super::cells::duration_text(&comparison.provenance));
@@ -60,7 +73,7 @@ pub fn replay(replayed: &Replayed, moments: &[Moment], domains: &[DomainTable]) 
             @for sentence in super::replay::sentences(fidelity) { li { (sentence) } }
         }
     };
-    compared_page("replay", comparison, Some(length), section, moments, domains)
+    compared_page("replay", comparison, Some(length), section, (runs, moments), domains)
 }
 
 fn compared_page(
@@ -68,7 +81,7 @@ fn compared_page(
     comparison: &Comparison,
     length: Option<String>,
     section: Markup,
-    moments: &[Moment],
+    (runs, moments): (&Timelines, &[Moment]),
     domains: &[DomainTable],
 ) -> String {
     let from = &comparison.provenance;
@@ -81,14 +94,16 @@ fn compared_page(
             p.muted { "schedtwin " (command) ": " (comparison.seeds.len()) " runs each, paired (" (seeds_text(&comparison.seeds)) ")"
                 @if let Some(length) = length { ", " (length) } }
             (kernels(&comparison.kernels))
+            @let scales = Scales::of(comparison);
             h2 { "What changed" }
-            @for said in super::summary::sentences(comparison, Extent::Headlines, letter) { p { (said) } }
-            (compared(comparison))
-            p.legend { "Change in % of the first kernel (temperatures in K, shares in points: pt), with half the width of its 95% "
-                "interval over the seeds; the bar is that interval, an arrow at its end: it goes on beyond the scale. " b.good { "Green" } " and " b.bad { "red" } ": p < 0.05 in the paired t-test, for better or worse. "
-                "Where nothing changed 1 row in 20 is marked by chance." }
+            @for said in super::summary::sentences(comparison, Extent::Headlines, letter) { p.verdict { (said) } }
+            (table::table(comparison, &table::first_rows(comparison), &scales, "first rows"))
+            (figures::first(&comparison.kernels, &rows))
+            h2 { "All rows" }
+            (compared(comparison, &scales))
             (section)
-            (figures::all(&comparison.kernels, &rows))
+            (figures::rest(&comparison.kernels, &rows))
+            (timeline::all(runs))
             (figures::moments(moments))
             (domains::all(&comparison.kernels, domains))
             h2 { "Where this comes from" }
@@ -102,7 +117,12 @@ fn compared_page(
 }
 
 /// A run as a page.
-pub fn run(report: &RunReport, moments: &[Moment], domains: &[DomainTable]) -> String {
+pub fn run(
+    report: &RunReport,
+    runs: &Timelines,
+    moments: &[Moment],
+    domains: &[DomainTable],
+) -> String {
     let RunReport { provenance: from, kernel, seed, result } = report;
     let title = format!("{}, {}", from.machine, from.workload);
     let names = [kernel.to_string()];
@@ -124,6 +144,7 @@ pub fn run(report: &RunReport, moments: &[Moment], domains: &[DomainTable]) -> S
             } }
             @if let Some(note) = shown.further(Extent::More) { p.legend { (note) } }
             (figures::all(&names, &measured.rows(1)))
+            (timeline::all(runs))
             (figures::moments(moments))
             (domains::all(&names, domains))
             h2 { "Where this comes from" }
@@ -135,43 +156,21 @@ pub fn run(report: &RunReport, moments: &[Moment], domains: &[DomainTable]) -> S
     )
 }
 
-fn compared(comparison: &Comparison) -> Markup {
+fn compared(comparison: &Comparison, scales: &Scales) -> Markup {
     let shown = shown_rows(comparison, Extent::More);
-    let rows = &shown.rows;
-    let changes = rows.iter().flat_map(|(_, row)| {
-        let of = |cell: &Cell| Some(Change::of(&cell.difference?, row.row.unit));
-        row.cells.iter().filter_map(of)
-    });
-    let ends = changes.filter(Change::has_a_scale).filter_map(|change| change.ends);
-    let reach = figures::reach(ends);
     html! {
-        div.wide { table {
-            tr { th.l { "" } th.l { "" }
-                @for (at, _) in comparison.kernels.iter().enumerate() {
-                    th { (letter(at)) }
-                    @if at > 0 { th { "change" } th { (format!("-{reach:.0} … +{reach:.0}")) } }
-                }
-            }
-            @for (title, row) in rows { tr {
-                td.l { (breakable(title)) } td.l.muted { (row.row.unit) }
-                @for (at, cell) in row.cells.iter().enumerate() {
-                    td { (value(cell.estimate.map(|e| e.mean), row.row.unit)) }
-                    @if at > 0 {
-                        @let (change, half) = difference_cells(cell.difference.as_ref(), row.row.unit);
-                        @let word = verdict(row, at);
-                        @let drawn = cell.difference.as_ref().map(|d| Change::of(d, row.row.unit)).filter(Change::has_a_scale);
-                        @let class = match word { "* better" => "good", "* worse" => "bad", _ => "" };
-                        td class=(class) { (change) @if !half.is_empty() { span.muted { " ±" (half) } } @if !word.is_empty() { " *" } }
-                        td.bar { (figures::interval(&Interval {
-                            percent: drawn.map(|change| change.value),
-                            ci95: drawn.and_then(|change| change.ends),
-                            published: None, class, reach,
-                        })) }
-                    }
-                }
-            } }
-        } }
+        // Shown by the script, which it needs.
+        form.tools hidden onsubmit="return false" {
+            label { "Find " input type="search" placeholder="power big"; }
+            label { input type="checkbox"; " only what changed" }
+            output {}
+        }
+        (table::table(comparison, &shown.rows, scales, "all rows"))
         @if let Some(note) = shown.further(Extent::More) { p.legend { (note) } }
+        p.legend { "Change in % of the first kernel (temperatures in K, shares in points: pt), with half the width of its 95% "
+            "interval over the seeds. The bar is that interval; the runs behind it show when you point at it. Its scale is of its kind: to each side "
+            (scales.words()) "; an arrow at the end: it goes on beyond. " b.good { "Green" } " and " b.bad { "red" } ": p < 0.05 in the paired t-test, for better or worse. "
+            "Where nothing changed 1 row in 20 is marked by chance." }
     }
 }
 
@@ -246,7 +245,7 @@ fn study(ran: &Ran) -> Markup {
                     td.bar { @if published.role == Role::Patched { (figures::interval(&Interval {
                         percent: cell.difference.and_then(|d| d.diff_pct),
                         ci95: cell.difference.and_then(|d| d.ci95_pct),
-                        published: cell.published_diff_pct, class, reach,
+                        published: cell.published_diff_pct, class, reach, words: None,
                     })) } }
                     td.l data-is="robust" { (cells[6]) } td class=(format!("l {class}")) data-is="verdict" { (cells[7]) }
                 }
@@ -297,7 +296,7 @@ pub fn page(title: &str, body: Markup) -> String {
                 title { (title) }
                 style { (PreEscaped(include_str!("style.css"))) }
             }
-            body { (body) }
+            body { main { (body) } script { (PreEscaped(include_str!("script.js"))) (PreEscaped(include_str!("timeline.js"))) } }
         }
     }
     .into_string()

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A run as a page shows it: who ran when on each CPU, the idle state between, the clocks, and, where a reader looks first, the
+//! decisions in `explain`'s words.
+//!
+//! Decisions are many: only those around the longest wait and around the first difference are kept. A run that has more
+//! pieces than a page can bear is kept from its beginning up to there.
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+use schedtwin_engine::board::FlatBoard;
+use schedtwin_engine::difference::{TaskInfo, Teller};
+use schedtwin_engine::first_difference;
+use schedtwin_engine::twin::{Observer, Twin};
+use schedtwin_types::{DecisionRecord, Fact, FactKind, Ns, PowerSource, TaskId};
+
+use crate::crash;
+use crate::moment::Moment;
+use crate::twin::Column;
+
+/// Pieces of all kernels of a page together: 5 bytes each in its file.
+const PIECES: usize = 28_000;
+
+/// Decisions of a kernel that are told.
+const TOLD: usize = 1_500;
+
+/// Told before and after the first difference.
+const AROUND: Ns = 10_000_000;
+
+/// A run of one kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timeline {
+    /// The kernel.
+    pub kernel: String,
+    /// Up to when it is shown.
+    pub to: Ns,
+    /// The tasks' names.
+    pub tasks: Vec<String>,
+    /// Of every CPU who ran, in order.
+    pub lanes: Vec<Vec<Stay>>,
+    /// The frequency domains.
+    pub domains: Vec<Domain>,
+    /// Decisions: when, where, and their words.
+    pub told: Vec<(Ns, u16, String)>,
+    /// The longest wait: when the task was woken, when it ran, and where.
+    pub wait: Option<(Ns, Ns, u16)>,
+}
+
+/// A frequency domain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Domain {
+    /// Its name.
+    pub name: String,
+    /// Its first CPU.
+    pub first_cpu: u16,
+    /// Its clocks: from when, kHz.
+    pub clocks: Vec<(Ns, u32)>,
+}
+
+/// A task on a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stay {
+    /// From and to.
+    pub span: [Ns; 2],
+    /// The task, among [`Timeline::tasks`].
+    pub task: u16,
+    /// The idle state that the CPU was in last before; `None`: none since the last stay.
+    pub after_idle: Option<u8>,
+}
+
+/// The runs of a page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Timelines {
+    /// The seed.
+    pub seed: u64,
+    /// Of each kernel its run.
+    pub of: Vec<Timeline>,
+    /// When the first two kernels first decide or do something else, and what, in words of `explain`: on the left and on the right.
+    pub parted: Option<(Ns, [String; 2])>,
+}
+
+struct Keep {
+    most: usize,
+    windows: Vec<[Ns; 2]>,
+    teller: Teller,
+    names: BTreeMap<TaskId, u16>,
+    tasks: Vec<String>,
+    running: Vec<(TaskId, Ns)>,
+    idle: Vec<Option<u8>>,
+    lanes: Vec<Vec<Stay>>,
+    pieces: usize,
+    frequencies: Vec<Vec<(Ns, u32)>>,
+    told: Vec<(Ns, u16, String)>,
+}
+
+impl Keep {
+    fn close(&mut self, cpu: usize, at: Ns) {
+        let (task, since) = self.running[cpu];
+        if task == TaskId::IDLE || since >= at {
+            return;
+        }
+        let Some(task) = self.names.get(&task) else { return };
+        self.pieces += 1;
+        let after_idle = self.idle[cpu].take();
+        self.lanes[cpu].push(Stay { span: [since, at], task: *task, after_idle });
+    }
+}
+
+impl Observer for Keep {
+    const DECISIONS: bool = true;
+    fn task(&mut self, id: TaskId, name: &str, prio: i32) {
+        self.teller.task(&TaskInfo { id, name: name.to_string(), prio });
+        if let Ok(number) = u16::try_from(self.tasks.len()) {
+            self.names.insert(id, number);
+            self.tasks.push(name.to_string());
+        }
+    }
+    fn fact(&mut self, fact: &Fact) {
+        let cpu = usize::from(fact.cpu.0);
+        match fact.kind {
+            FactKind::Switch { next, .. } => {
+                self.close(cpu, fact.at);
+                self.running[cpu] = (next, fact.at);
+            }
+            FactKind::IdleEnter { state, .. } => self.idle[cpu] = Some(state),
+            FactKind::Frequency { policy, khz, .. } => {
+                self.frequencies[policy.index()].push((fact.at, khz));
+            }
+            _ => {}
+        }
+    }
+    fn decision(&mut self, decision: DecisionRecord) {
+        let at = decision.at;
+        if self.told.len() < TOLD
+            && self.windows.iter().any(|[from, to]| (*from..=*to).contains(&at))
+        {
+            let words = self.teller.decision(&decision);
+            self.told.push((at, decision.cpu.0, flush_left(&words)));
+        }
+    }
+    fn power(&mut self, _: Ns, _: PowerSource, _: u64) {}
+    fn settled(&mut self, _: Ns) {}
+    fn enough(&self) -> bool {
+        self.pieces >= self.most
+    }
+}
+
+/// The runs of some kernels with a seed; `moments`: their longest waits.
+pub fn timelines(columns: &[Column], moments: &[Moment], seed: u64) -> Timelines {
+    let parted = match columns {
+        [a, b, ..] => {
+            crash::caught(|| first_difference(&a.scenario, &b.scenario, seed)).ok().flatten()
+        }
+        _ => None,
+    };
+    let of = |column: &Column| {
+        let own = moments.iter().filter(|moment| moment.kernel == column.kernel);
+        let mut windows: Vec<[Ns; 2]> = own.map(|moment| moment.window).collect();
+        windows.extend(
+            parted.as_ref().map(|parted| [parted.at.saturating_sub(AROUND), parted.at + AROUND]),
+        );
+        let wait = moments.iter().find(|moment| moment.kernel == column.kernel);
+        let wait = wait.map(|moment| (moment.woken_at, moment.runs_at, moment.cpu));
+        let kept = || timeline(column, seed, windows, PIECES / columns.len());
+        crash::caught(kept).ok().map(|kept| Timeline { wait, ..kept })
+    };
+    let of: Vec<Timeline> = columns.par_iter().filter_map(of).collect();
+    let parted = parted.map(|parted| {
+        let side = |decisions: Vec<String>, event: String| match decisions.is_empty() {
+            true => flush_left(&event),
+            false => flush_left(&decisions.join("\n")),
+        };
+        let left = side(parted.decisions_left, parted.left);
+        (parted.at, [left, side(parted.decisions_right, parted.right)])
+    });
+    Timelines { seed, of, parted }
+}
+
+/// Words of a listing without its indent.
+fn flush_left(words: &str) -> String {
+    const INDENT: &str = "    ";
+    let lines = words.trim_end().lines();
+    lines.map(|line| line.strip_prefix(INDENT).unwrap_or(line)).collect::<Vec<_>>().join("\n")
+}
+
+fn timeline(column: &Column, seed: u64, windows: Vec<[Ns; 2]>, most: usize) -> Timeline {
+    let machine = column.scenario.machine();
+    let cpus = machine.nr_cpus();
+    let mut teller = Teller::default();
+    teller.header(&column.scenario.meta(seed));
+    let mut keep = Keep {
+        most,
+        windows,
+        teller,
+        names: BTreeMap::new(),
+        tasks: Vec::new(),
+        running: vec![(TaskId::IDLE, 0); cpus],
+        idle: vec![None; cpus],
+        lanes: vec![Vec::new(); cpus],
+        pieces: 0,
+        frequencies: vec![Vec::new(); machine.domains.len()],
+        told: Vec::new(),
+    };
+    let mut twin: Twin<FlatBoard> = column.scenario.twin(seed);
+    twin.record_decisions();
+    twin.introduce(&mut keep);
+    while !keep.enough() && twin.step(&mut keep) {}
+    let to = twin.now();
+    for cpu in 0..cpus {
+        keep.close(cpu, to);
+    }
+    let domains = machine.domains.iter().zip(keep.frequencies).map(|(domain, clocks)| Domain {
+        name: domain.name.clone(),
+        first_cpu: domain.cpus.first().map_or(0, |cpu| cpu.0),
+        clocks,
+    });
+    Timeline {
+        kernel: column.kernel.clone(),
+        to,
+        tasks: keep.tasks,
+        lanes: keep.lanes,
+        domains: domains.collect(),
+        told: keep.told,
+        wait: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedtwin_engine::Scenario;
+
+    #[test]
+    fn a_timeline_is_the_run() {
+        let column = |kernel: &str| Column {
+            kernel: kernel.into(),
+            scenario: Scenario::new("pixel6", kernel, "ui-phone", Some(300_000_000)).unwrap(),
+        };
+        let columns = ["linux-5.18", "linux-5.18:hz=1000"].map(column);
+        let moments = crate::moment::moments(&columns, 1);
+        let found = timelines(&columns, &moments, 1);
+        assert_eq!(found.of.len(), 2);
+        for timeline in &found.of {
+            for lane in &timeline.lanes {
+                assert!(
+                    lane.iter()
+                        .all(|stay| stay.span[0] < stay.span[1] && stay.span[1] <= timeline.to)
+                );
+                assert!(lane.windows(2).all(|pair| pair[0].span[1] <= pair[1].span[0]));
+                assert!(lane.iter().all(|stay| usize::from(stay.task) < timeline.tasks.len()));
+            }
+            let stays = || timeline.lanes.iter().flatten();
+            assert!(stays().count() > 100 && stays().any(|stay| stay.after_idle.is_some()));
+            assert!(timeline.told.iter().any(|(_, _, words)| words.contains("placement")));
+        }
+        let (at, [left, right]) = found.parted.unwrap();
+        assert!(at < found.of[0].to && left != right, "{left} {right}");
+        // The task of the moment runs when its wait ends.
+        let (moment, timeline) = (&moments[0], &found.of[0]);
+        let lane = &timeline.lanes[usize::from(moment.cpu)];
+        let stay = lane.iter().find(|stay| stay.span[0] == moment.runs_at).unwrap();
+        assert_eq!(timeline.tasks[usize::from(stay.task)], moment.task);
+    }
+
+    #[test]
+    fn a_page_keeps_what_it_can_bear() {
+        let scenario =
+            Scenario::new("pixel6", "linux-5.18", "ui-phone", Some(300_000_000)).unwrap();
+        let column = Column { kernel: "linux-5.18".into(), scenario };
+        let short = timeline(&column, 1, Vec::new(), 50);
+        assert!(short.lanes.iter().flatten().count() < 80 && short.to < 300_000_000);
+        assert!(short.told.is_empty());
+    }
+}

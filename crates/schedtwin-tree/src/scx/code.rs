@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A scheduler's C, compiled, with what is set of it.
+
+use super::TreeExt;
+use super::layout::Entries;
+use super::loader::{self, IN_USER_SPACE, SLICES};
+use super::maps::Map;
+use super::programs::{Program, SCHED_SWITCH};
+use super::units::Units;
+use crate::built::Built;
+use crate::compile::{self, Job, Own};
+use crate::ext_setting::ExtSetting;
+use crate::symbols::{Place, Symbol, Symbols};
+use crate::watch::{Question, Watched};
+use crate::{Fault, Tree};
+use schedtwin_input::did_you_mean;
+use schedtwin_kernel::policy::{ExtScheduler, LoaderForm, OP_COST_NS};
+use schedtwin_types::MAX_CPUS;
+use std::sync::Arc;
+
+/// Our own units beside a scheduler's.
+const GLUE: [&str; 3] = ["scx.c", "scx_maps.c", "scx_masks.c"];
+/// What a unit of the scheduler begins with. What a loader writes before it loads a scheduler is const to the scheduler.
+const ABOVE: &str = "#include <schedtwin/scx.h>\n#define const\n";
+/// Where a tree has its helpers for sets of CPUs by topology.
+const CID_FILE: &str = "include/scx/cid.bpf.h";
+
+/// A scheduler's C, compiled, with the values that its loader would write.
+#[derive(Clone, Debug)]
+pub struct ExtCode {
+    pub(super) built: Built,
+    pub(super) symbols: Arc<Symbols>,
+    pub(super) maps: Arc<Vec<Map>>,
+    /// The function that hears of `sched_switch`.
+    pub(super) on_switch: Option<u64>,
+    /// It does so in the place of `cpu_release`.
+    pub(super) drops_release: bool,
+    pub(super) writes: Arc<Vec<(Place, u64)>>,
+    pub(super) op_cost_ns: u64,
+    pub(super) timeout_ms: Option<u32>,
+    pub(super) flags: Option<u64>,
+}
+
+impl ExtCode {
+    /// Compiles `file` of the folder or revision.
+    ///
+    /// # Errors
+    /// If there is no such file, no compiler, or the file does not compile.
+    pub fn build(tree: &Tree, file: &str, hz: u64, form: LoaderForm) -> Result<ExtCode, Fault> {
+        let units = Units::gather(tree, file)?;
+        let mut sources = units.sources;
+        let mut defines = vec![
+            format!("HZ={hz}"),
+            "SCHEDTWIN_SCX=1".to_string(),
+            format!("SCHEDTWIN_NR_CPUS={MAX_CPUS}"),
+            format!("SCHEDTWIN_KERNEL_VERSION=KERNEL_VERSION({})", form.version),
+            format!("SCHEDTWIN_REENQUEUES_ANYWHERE={}", u8::from(form.reenqueues_anywhere)),
+        ];
+        if sources.mention("cmask") && sources.add(tree, CID_FILE)? {
+            defines.push(format!("SCHEDTWIN_CID_FILE=\"{}/{CID_FILE}\"", compile::STAGE));
+        }
+        let programs: Vec<Program> = sources
+            .files
+            .values()
+            .flat_map(|text| Program::all(&String::from_utf8_lossy(text)))
+            .collect();
+        let built = Built::new(&Job {
+            tree,
+            path: file,
+            sources: &sources,
+            glue: &GLUE,
+            units: compile::Units::Own(&Own {
+                paths: &units.paths,
+                above: ABOVE,
+                include: units.include,
+            }),
+            defines: &defines,
+        })?;
+        let object = std::fs::read(built.code.object()).unwrap_or_default();
+        let symbols = Symbols::of(&object);
+        let maps = Map::all(&symbols);
+        let code = ExtCode {
+            built,
+            on_switch: None,
+            drops_release: false,
+            symbols: Arc::new(symbols),
+            maps: Arc::new(maps),
+            writes: Arc::default(),
+            op_cost_ns: OP_COST_NS,
+            timeout_ms: None,
+            flags: None,
+        };
+        code.checked(programs, form)
+    }
+
+    /// Refuses what compiles and would not be true, all of it at once.
+    fn checked(mut self, programs: Vec<Program>, form: LoaderForm) -> Result<ExtCode, Fault> {
+        let mut refused: Vec<String> = self.maps.iter().filter_map(Map::refused).collect();
+        if let Some(part) = IN_USER_SPACE.into_iter().find(|name| self.symbols.get(name).is_some())
+        {
+            refused.push(format!("a part of it decides in user space (`{part}`)"));
+        }
+        for Program { section, function, optional } in programs {
+            if section == SCHED_SWITCH {
+                // Loaders run an optional one where it can do what `cpu_release` is for.
+                if !optional || form.reenqueues_anywhere {
+                    self.on_switch = self.symbols.get(&function).map(Symbol::offset);
+                    self.drops_release = optional;
+                }
+            } else if !loader::leaves_off(&function) {
+                refused.push(format!("the program `{function}` of {section} would hear nothing"));
+            }
+        }
+        match refused.is_empty() {
+            true => Ok(self),
+            false => Err(Fault::new(
+                format!("{} cannot be run: {}", self.name(), refused.join("; ")),
+                "docs/sched-ext.md says what works",
+            )),
+        }
+    }
+
+    /// With a setting.
+    ///
+    /// # Errors
+    /// If the scheduler has no such variable, or the value does not fit into it.
+    pub fn with(mut self, setting: &ExtSetting) -> Result<ExtCode, Fault> {
+        match setting {
+            ExtSetting::OpNs(ns) => self.op_cost_ns = *ns,
+            ExtSetting::Flags(flags) => self.flags = Some(*flags),
+            ExtSetting::TimeoutMs(ms) => self.timeout_ms = Some(*ms),
+            ExtSetting::SliceUs(us) => {
+                let known = SLICES.into_iter().find(|name| self.symbols.get(name).is_some());
+                let Some(name) = known else {
+                    return Err(Fault::new(
+                        format!("{} has no slice that its loader sets", self.name()),
+                        format!("it would be called {}", SLICES.join(" or ")),
+                    ));
+                };
+                self.write(name, (*us * 1000) as i64)?;
+            }
+            ExtSetting::Variable(name, value) => self.write(name, *value)?,
+        }
+        Ok(self)
+    }
+
+    fn write(&mut self, path: &str, value: i64) -> Result<(), Fault> {
+        let name = path.split(['.', '[']).next().unwrap_or(path);
+        let Some(symbol) = self.symbols.get(name) else {
+            let known = self.symbols.iter().map(|(name, _)| name);
+            let near = did_you_mean(name, known.filter(|name| !name.contains("schedtwin")));
+            let help = near.map_or_else(
+                || "variables outside of functions can be set, by their names".to_string(),
+                |near| format!("did you mean `{near}`?"),
+            );
+            return Err(Fault::new(format!("{} has no variable `{name}`", self.name()), help));
+        };
+        let Some(place) = self.symbols.place(path) else {
+            let message = format!("`{path}` of {} is no number", self.name());
+            let help = match &symbol.shape {
+                crate::symbols::Shape::Array(_, count) => {
+                    format!("`{name}` has elements 0 to {}", count.saturating_sub(1))
+                }
+                _ => "numbers of 1, 2, 4 and 8 bytes can be set, elements by [N], members by .NAME"
+                    .into(),
+            };
+            return Err(Fault::new(message, help));
+        };
+        let bits = 8 * place.bytes as u32;
+        if bits < 64 && !(-(1 << (bits - 1))..1 << bits).contains(&value) {
+            let message = format!("{value} does not fit into `{path}` of {bits} bits");
+            return Err(Fault::new(message, "see its declaration"));
+        }
+        Arc::make_mut(&mut self.writes).push((place, value as u64));
+        Ok(())
+    }
+
+    /// `scx_simple.bpf.c of ~/scx`.
+    pub fn name(&self) -> &str {
+        &self.built.name
+    }
+
+    /// Of everything that decides what it does.
+    pub fn hash(&self) -> u64 {
+        self.built.hash
+    }
+
+    /// A scheduler of a machine that is about to boot.
+    ///
+    /// # Panics
+    /// If the object can no longer be loaded.
+    pub fn scheduler(&self) -> Box<dyn ExtScheduler> {
+        let image = self.built.code.image();
+        let image = image.unwrap_or_else(|fault| panic!("{}: {}", self.name(), fault.message));
+        let label = self.built.code.label;
+        let entries = Entries::of(&image);
+        let watched = Watched { label, question: Question::Boot, cpu: 0 };
+        // SAFETY: the image is resident; the structure is the object's own, of the type in scx.h.
+        let mut ops = image.ask(watched, || unsafe { *(entries.boot)(MAX_CPUS as u32) });
+        if self.drops_release {
+            ops.cpu_release = None;
+        }
+        Box::new(TreeExt {
+            entries,
+            image,
+            watched,
+            ops,
+            code: self.clone(),
+            tasks: Vec::new(),
+            touched: Vec::new(),
+            cgroups: Vec::new(),
+            cids: None,
+        })
+    }
+}

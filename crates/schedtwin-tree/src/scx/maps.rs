@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The maps that a scheduler declares: which there are, and how large, from the types of their structures.
+//!
+//! ```c
+//! struct {                                       // a map is a variable whose type says all about it
+//!         __uint(type, BPF_MAP_TYPE_ARRAY);      // int (*type)[2]
+//!         __uint(max_entries, 8);                // int (*max_entries)[8]
+//!         __type(key, u32);                      // u32 *key
+//!         __type(value, struct ctx);             // struct ctx *value
+//! } ctxs SEC(".maps");
+//! ```
+
+use super::layout::Entries;
+use crate::symbols::{Shape, Symbols};
+use std::ffi::c_void;
+
+/// `BPF_MAP_TYPE_*` that `c/scx_maps.c` has, beside arenas, which it needs not know.
+const OFFERED: [(u64, &str); 11] = [
+    (1, "HASH"),
+    (2, "ARRAY"),
+    (6, "PERCPU_ARRAY"),
+    (9, "LRU_HASH"),
+    (12, "ARRAY_OF_MAPS"),
+    (22, "QUEUE"),
+    (23, "STACK"),
+    (TASK_STORAGE, "TASK_STORAGE"),
+    (32, "CGRP_STORAGE"),
+    (33, "ARENA"),
+    (27, "RINGBUF"),
+];
+const TASK_STORAGE: u64 = 29;
+
+/// A map.
+#[derive(Clone, Debug)]
+pub(super) struct Map {
+    name: String,
+    /// Where its object is.
+    object: u64,
+    size: Size,
+    /// Where an array of maps has the maps that it begins with, and what the others are like.
+    values: Option<(u64, Size)>,
+}
+
+/// What a map's structure says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Size {
+    kind: u64,
+    key: u64,
+    value: u64,
+    /// 0: its loader says it.
+    entries: u64,
+}
+
+impl Size {
+    fn of(shape: &Shape) -> Option<Size> {
+        let member = |name: &str| match shape.member(name)?.1 {
+            Shape::Pointer(of) => Some(&**of),
+            _ => None,
+        };
+        let number = |name: &str| match member(name)? {
+            Shape::Array(_, count) => Some(*count),
+            _ => None,
+        };
+        let bytes = |of: &str, size: &str| number(size).or(member(of).map(Shape::bytes));
+        Some(Size {
+            kind: number("type")?,
+            key: bytes("key", "key_size").unwrap_or(0),
+            value: bytes("value", "value_size").unwrap_or(0),
+            entries: number("max_entries").unwrap_or(0),
+        })
+    }
+}
+
+impl Map {
+    /// All maps of an object.
+    pub(super) fn all(symbols: &Symbols) -> Vec<Map> {
+        let map = |(name, symbol): (&str, &crate::symbols::Symbol)| {
+            let size = Size::of(&symbol.shape)?;
+            let values = match symbol.shape.member("values") {
+                Some((at, Shape::Array(of, _))) => match &**of {
+                    Shape::Pointer(inner) => Size::of(inner).map(|size| (symbol.offset + at, size)),
+                    _ => None,
+                },
+                _ => None,
+            };
+            Some(Map { name: name.to_string(), object: symbol.offset, size, values })
+        };
+        symbols.iter().filter_map(map).collect()
+    }
+
+    /// What is not offered of it.
+    pub(super) fn refused(&self) -> Option<String> {
+        let known = OFFERED.iter().any(|(kind, _)| *kind == self.size.kind);
+        (!known).then(|| {
+            let names: Vec<&str> = OFFERED.iter().map(|(_, name)| *name).collect();
+            format!(
+                "the map `{}` is of type {}; there are {}",
+                self.name,
+                self.size.kind,
+                names.join(", ")
+            )
+        })
+    }
+
+    /// Whether it keeps something of each task.
+    pub(super) fn is_task_storage(&self) -> bool {
+        self.size.kind == TASK_STORAGE
+    }
+
+    pub(super) fn object(&self) -> u64 {
+        self.object
+    }
+
+    /// Makes the map. One that does not say how many entries it has gets one for each CPU, as loaders do.
+    ///
+    /// # Safety
+    /// The image is resident, and the object is loaded at `base`.
+    pub(super) unsafe fn define(&self, entries: &Entries, base: *mut u8, nr_cpus: usize) {
+        let define = |object: *mut *mut c_void, size: Size, values: *mut c_void, inner| {
+            let count = if size.entries == 0 { nr_cpus as u64 } else { size.entries };
+            let [kind, key, value, count] = [size.kind, size.key, size.value, count]
+                .map(|number| i32::try_from(number).unwrap_or(i32::MAX));
+            // SAFETY: as the caller promises; the pointers lead into the object.
+            unsafe { (entries.define_map)(object, kind, key, value, count, values, inner) }
+        };
+        let null = std::ptr::null_mut();
+        let (values, inner) = match self.values {
+            Some((at, inner)) => (
+                base.wrapping_add(at as usize).cast(),
+                define(null, inner, null.cast(), null.cast()),
+            ),
+            None => (null.cast(), null.cast()),
+        };
+        define(base.wrapping_add(self.object as usize).cast(), self.size, values, inner);
+    }
+}

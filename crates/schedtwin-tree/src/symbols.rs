@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The variables and functions of a compiled object: where they are, and what shape they have, from its debug information.
+//!
+//! A map of BPF says its sizes in the types of a structure's members, and a loader writes variables by name, elements and
+//! members: both ask for types, which only the debug information has.
+
+use crate::elf;
+use gimli::{
+    AttributeValue, DebuggingInformationEntry, Dwarf, EndianSlice, EntriesTreeNode, LittleEndian,
+    Operation, Unit, UnitOffset, constants as dw,
+};
+use std::collections::BTreeMap;
+
+/// The deepest nesting of types that is looked at: a map in a map has five levels.
+const DEPTH_MAX: u32 = 8;
+
+type Reader<'a> = EndianSlice<'a, LittleEndian>;
+type Entry<'a> = DebuggingInformationEntry<Reader<'a>>;
+
+/// The shape of a variable's type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// A number of so many bytes.
+    Number(u64),
+    /// A pointer, and what it leads to.
+    Pointer(Box<Shape>),
+    /// Elements, and how many; 0: it does not say.
+    Array(Box<Shape>, u64),
+    /// Its bytes, and its members: name, offset, shape.
+    Struct(u64, Vec<(String, u64, Shape)>),
+    /// Anything else.
+    Unknown,
+}
+
+impl Shape {
+    /// Its size, bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            Shape::Number(bytes) | Shape::Struct(bytes, _) => *bytes,
+            Shape::Pointer(_) => 8,
+            Shape::Array(of, count) => of.bytes() * count,
+            Shape::Unknown => 0,
+        }
+    }
+
+    /// A member of a structure: offset and shape. Members of unnamed ones count as its own.
+    pub(crate) fn member(&self, name: &str) -> Option<(u64, &Shape)> {
+        let Shape::Struct(_, members) = self else { return None };
+        members.iter().find_map(|(of, offset, shape)| {
+            if of == name {
+                return Some((*offset, shape));
+            }
+            let (inner, found) = of.is_empty().then(|| shape.member(name)).flatten()?;
+            Some((offset + inner, found))
+        })
+    }
+}
+
+/// A variable or a function, from where the object is loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Symbol {
+    pub(crate) offset: u64,
+    pub(crate) shape: Shape,
+}
+
+impl Symbol {
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+}
+
+/// A place within a variable that holds a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
+}
+
+/// Symbols and structures by name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Symbols {
+    symbols: BTreeMap<String, Symbol>,
+    /// Bytes.
+    structures: BTreeMap<String, u64>,
+}
+
+impl Symbols {
+    /// Of an ELF file; none if it has no debug information.
+    pub(crate) fn of(object: &[u8]) -> Symbols {
+        let mut found = Symbols::default();
+        let section = |id: gimli::SectionId| -> Result<Reader, gimli::Error> {
+            Ok(EndianSlice::new(elf::section(object, id.name()).unwrap_or_default(), LittleEndian))
+        };
+        if let Ok(dwarf) = Dwarf::load(section) {
+            let mut headers = dwarf.units();
+            while let Ok(Some(header)) = headers.next() {
+                if let Ok(unit) = dwarf.unit(header) {
+                    // A unit that cannot be read has no symbols that could be asked for.
+                    let _ = InUnit { dwarf: &dwarf, unit: &unit }.read(&mut found);
+                }
+            }
+        }
+        found
+    }
+
+    /// The size of a structure, bytes.
+    pub(crate) fn structure(&self, name: &str) -> Option<u64> {
+        self.structures.get(name).copied()
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&Symbol> {
+        self.symbols.get(name)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Symbol)> {
+        self.symbols.iter().map(|(name, symbol)| (name.as_str(), symbol))
+    }
+
+    /// The place that a path names, such as `slice_ns`, `pair_cpu[3]`, `ctxs[1].id`; of an array without an index its first
+    /// element. `None`: there is no such place.
+    pub(crate) fn place(&self, path: &str) -> Option<Place> {
+        let end = path.find(['.', '[']).unwrap_or(path.len());
+        let symbol = self.symbols.get(&path[..end])?;
+        let (mut offset, mut shape, mut rest) = (symbol.offset, &symbol.shape, &path[end..]);
+        while !rest.is_empty() {
+            if let Some(behind) = rest.strip_prefix('[') {
+                let (index, behind) = behind.split_once(']')?;
+                let Shape::Array(of, count) = shape else { return None };
+                let index: u64 = index.parse().ok().filter(|index| index < count)?;
+                (offset, shape, rest) = (offset + index * of.bytes(), of, behind);
+            } else {
+                let behind = rest.strip_prefix('.')?;
+                let end = behind.find(['.', '[']).unwrap_or(behind.len());
+                let (at, of) = shape.member(&behind[..end])?;
+                (offset, shape, rest) = (offset + at, of, &behind[end..]);
+            }
+        }
+        while let Shape::Array(of, _) = shape {
+            shape = of;
+        }
+        match shape {
+            Shape::Number(bytes) => Some(Place { offset, bytes: *bytes }),
+            _ => None,
+        }
+    }
+}
+
+/// A unit of the debug information.
+struct InUnit<'a, 'd> {
+    dwarf: &'a Dwarf<Reader<'d>>,
+    unit: &'a Unit<Reader<'d>>,
+}
+
+impl<'d> InUnit<'_, 'd> {
+    fn read(&self, found: &mut Symbols) -> gimli::Result<()> {
+        let mut tree = self.unit.entries_tree(None)?;
+        let mut children = tree.root()?.children();
+        while let Some(child) = children.next()? {
+            let entry = child.entry();
+            let symbol = match entry.tag() {
+                dw::DW_TAG_variable => self.variable(entry)?,
+                dw::DW_TAG_subprogram => self.function(entry)?,
+                dw::DW_TAG_structure_type => {
+                    let bytes = entry.attr_value(dw::DW_AT_byte_size);
+                    let bytes = bytes.and_then(|value| value.udata_value());
+                    found.structures.extend(self.name(entry)?.zip(bytes));
+                    None
+                }
+                _ => None,
+            };
+            if let Some((name, symbol)) = symbol {
+                found.symbols.insert(name, symbol);
+            }
+        }
+        Ok(())
+    }
+
+    fn name(&self, entry: &Entry<'d>) -> gimli::Result<Option<String>> {
+        let Some(value) = entry.attr_value(dw::DW_AT_name) else { return Ok(None) };
+        let text = self.dwarf.attr_string(self.unit, value)?;
+        Ok(Some(text.to_string_lossy().into_owned()))
+    }
+
+    fn function(&self, entry: &Entry<'d>) -> gimli::Result<Option<(String, Symbol)>> {
+        let address = match entry.attr_value(dw::DW_AT_low_pc) {
+            Some(value) => self.dwarf.attr_address(self.unit, value)?,
+            None => None,
+        };
+        let name = self.name(entry)?;
+        Ok(name.zip(address).map(|(name, offset)| (name, Symbol { offset, shape: Shape::Unknown })))
+    }
+
+    fn variable(&self, entry: &Entry<'d>) -> gimli::Result<Option<(String, Symbol)>> {
+        let Some(AttributeValue::Exprloc(location)) = entry.attr_value(dw::DW_AT_location) else {
+            return Ok(None);
+        };
+        let mut operations = location.operations(self.unit.encoding());
+        let offset = match operations.next()? {
+            Some(Operation::Address { address }) => address,
+            Some(Operation::AddressIndex { index }) => self.dwarf.address(self.unit, index)?,
+            _ => return Ok(None),
+        };
+        // A variable that was declared before has its name and type there.
+        let declared = match entry.attr_value(dw::DW_AT_specification) {
+            Some(AttributeValue::UnitRef(at)) => Some(self.unit.entry(at)?),
+            _ => None,
+        };
+        let about = declared.as_ref().unwrap_or(entry);
+        let Some(name) = self.name(about)? else { return Ok(None) };
+        // An array may have got its length only at its definition.
+        let of = entry.attr_value(dw::DW_AT_type).or(about.attr_value(dw::DW_AT_type));
+        let shape = self.shape_of(of, DEPTH_MAX)?;
+        Ok(Some((name, Symbol { offset, shape })))
+    }
+
+    fn shape_of(&self, of: Option<AttributeValue<Reader<'d>>>, depth: u32) -> gimli::Result<Shape> {
+        match of {
+            Some(AttributeValue::UnitRef(at)) if depth > 0 => self.shape(at, depth),
+            _ => Ok(Shape::Unknown),
+        }
+    }
+
+    fn shape(&self, at: UnitOffset, depth: u32) -> gimli::Result<Shape> {
+        let mut tree = self.unit.entries_tree(Some(at))?;
+        let node = tree.root()?;
+        let entry = node.entry();
+        let of = entry.attr_value(dw::DW_AT_type);
+        let bytes = entry.attr_value(dw::DW_AT_byte_size).and_then(|value| value.udata_value());
+        let bytes = bytes.unwrap_or(0);
+        match entry.tag() {
+            dw::DW_TAG_base_type | dw::DW_TAG_enumeration_type => Ok(Shape::Number(bytes)),
+            dw::DW_TAG_typedef | dw::DW_TAG_volatile_type | dw::DW_TAG_const_type => {
+                self.shape_of(of, depth)
+            }
+            dw::DW_TAG_pointer_type => Ok(Shape::Pointer(Box::new(self.shape_of(of, depth - 1)?))),
+            dw::DW_TAG_array_type => {
+                let element = self.shape_of(of, depth)?;
+                self.array(element, node)
+            }
+            dw::DW_TAG_structure_type | dw::DW_TAG_union_type => {
+                Ok(Shape::Struct(bytes, self.members(node, depth - 1)?))
+            }
+            _ => Ok(Shape::Unknown),
+        }
+    }
+
+    fn array(
+        &self,
+        element: Shape,
+        node: EntriesTreeNode<'_, '_, Reader<'d>>,
+    ) -> gimli::Result<Shape> {
+        let mut counts = Vec::new();
+        let mut children = node.children();
+        while let Some(child) = children.next()? {
+            let entry = child.entry();
+            if entry.tag() == dw::DW_TAG_subrange_type {
+                let number = |name| entry.attr_value(name).and_then(|value| value.udata_value());
+                let last = number(dw::DW_AT_upper_bound).map(|last| last.wrapping_add(1));
+                counts.push(number(dw::DW_AT_count).or(last).unwrap_or(0));
+            }
+        }
+        let shape = counts.into_iter().rev();
+        Ok(shape.fold(element, |of, count| Shape::Array(Box::new(of), count)))
+    }
+
+    fn members(
+        &self,
+        node: EntriesTreeNode<'_, '_, Reader<'d>>,
+        depth: u32,
+    ) -> gimli::Result<Vec<(String, u64, Shape)>> {
+        let mut members = Vec::new();
+        let mut children = node.children();
+        while let Some(child) = children.next()? {
+            let entry = child.entry();
+            if entry.tag() != dw::DW_TAG_member {
+                continue;
+            }
+            let at = entry.attr_value(dw::DW_AT_data_member_location);
+            let at = at.and_then(|value| value.udata_value()).unwrap_or(0);
+            let shape = self.shape_of(entry.attr_value(dw::DW_AT_type), depth)?;
+            members.push((self.name(entry)?.unwrap_or_default(), at, shape));
+        }
+        Ok(members)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number() -> Shape {
+        Shape::Number(4)
+    }
+
+    #[test]
+    fn places_are_found_by_path() {
+        let ctx = Shape::Struct(
+            16,
+            vec![
+                ("id".into(), 0, number()),
+                ("".into(), 8, Shape::Struct(8, vec![("cpu".into(), 4, Shape::Number(2))])),
+            ],
+        );
+        let symbol = |offset, shape| Symbol { offset, shape };
+        let symbols = BTreeMap::from([
+            ("slice".to_string(), symbol(100, number())),
+            ("ctxs".to_string(), symbol(200, Shape::Array(Box::new(ctx), 3))),
+            ("caps".to_string(), symbol(300, Shape::Array(Box::new(Shape::Number(2)), 8))),
+        ]);
+        let symbols = Symbols { symbols, ..Symbols::default() };
+        let place = |path: &str| symbols.place(path).map(|place| (place.offset, place.bytes));
+        assert_eq!(place("slice"), Some((100, 4)));
+        assert_eq!(place("caps"), Some((300, 2)));
+        assert_eq!(place("caps[7]"), Some((314, 2)));
+        assert_eq!(place("ctxs[2].id"), Some((232, 4)));
+        assert_eq!(place("ctxs[1].cpu"), Some((228, 2)), "a member of an unnamed member");
+        for wrong in ["none", "caps[8]", "ctxs[1]", "ctxs[1].none", "slice.x", "caps[", "caps[x]"] {
+            assert_eq!(place(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_object_has_no_symbols() {
+        for text in [&b""[..], b"\x7fELF", &[0xff; 200]] {
+            assert_eq!(Symbols::of(text).iter().count(), 0);
+        }
+    }
+}
