@@ -196,7 +196,7 @@ fn revisions_are_listed_in_braces() {
     };
     let folder = tempfile::tempdir().expect("a folder");
     let kernel = written(folder.path(), &governor("", ""));
-    let commit = "git add -A && git -c user.name=t -c user.email=t@t commit -q -m c";
+    let commit = "git add -A && git -c user.name=t -c user.email=t@t commit -q -m 'what it does'";
     if !there_is_a_compiler() || !git(folder.path(), &format!("git init -q . && {commit}")) {
         eprintln!("revisions_are_listed_in_braces: skipped, there is no git or no compiler");
         return;
@@ -225,6 +225,8 @@ fn revisions_are_listed_in_braces() {
     for part in ["@HEAD~1,cpuidle", "@HEAD,cpuidle", "B vs A"] {
         assert!(text.contains(part), "no `{part}` in:\n{text}");
     }
+    // Each column has its commit and what that says.
+    assert_eq!(text.matches(" what it does)").count(), 2, "{text}");
     for (kernel, wanted) in [
         ("linux-6.12:hz={250,}", "this is no list of values"),
         ("linux-6.12:hz={250,250}", "this kernel is named twice"),

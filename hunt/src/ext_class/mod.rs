@@ -5,7 +5,8 @@
 //! this class says comes next: which callback with which arguments, what a function returns, into which queue and where in it a task
 //! goes, which CPU is chosen, what a pick finds, how much of a slice is left. The first step that differs is a finding.
 //!
-//! Written from the description of 7.3.4 and 6.12.95 that the twin's class was written from, without that class at hand.
+//! Written from the description of 7.3.4 and 6.12.95 that the twin's class was written from, and from excerpts of the kernel's C, without
+//! the twin's class at hand.
 //!
 //! | state | as |
 //! |---|---|
