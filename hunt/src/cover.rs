@@ -6,7 +6,7 @@ use schedtwin_kernel::config::Kind;
 use std::collections::BTreeMap;
 
 /// The marks that generators can set, so that a kind of scenario that never comes up is noticed.
-const MARKS: [&str; 58] = [
+const MARKS: [&str; 59] = [
     "machine: built in",
     "machine: 1 CPU",
     "machine: up to 16 CPUs",
@@ -41,6 +41,7 @@ const MARKS: [&str; 58] = [
     "kernel: patches",
     "kernel: settings",
     "kernel: a scheduler of sched_ext",
+    "kernel: a scheduler of sched_ext with a mistake",
     "workload: model",
     "workload: jobs",
     "workload: rt-app",

@@ -90,7 +90,7 @@ impl Table {
         Some(Comparison(compare::Comparison {
             provenance: group.provenance.clone(),
             kernels: group.kernels.clone(),
-            commits: Vec::new(),
+            commits: group.commits.clone(),
             rows: judge(measured.rows(seeds.len())),
             identical_executions: digests.iter().map(identical).collect(),
             seeds,

@@ -7,6 +7,7 @@
 use crate::{Better, Crash, Error, Kind, Labels, Provenance};
 use schedtwin_engine::Scenario;
 use schedtwin_engine::result::{Metric, RunResult};
+use schedtwin_lab::compare::Subject;
 use schedtwin_lab::select::Key;
 use schedtwin_lab::selector::Selector;
 use schedtwin_lab::twin::Column;
@@ -43,6 +44,7 @@ pub(crate) struct Group {
     pub machine: String,
     pub workload: String,
     pub kernels: Vec<String>,
+    pub commits: Vec<Vec<String>>,
     pub provenance: Provenance,
 }
 
@@ -289,6 +291,7 @@ impl Builder {
             machine: scenario.machine_name().to_string(),
             workload: scenario.workload_name().to_string(),
             kernels: columns.iter().map(|column| column.kernel.clone()).collect(),
+            commits: columns.iter().map(Subject::commits).collect(),
             provenance: from,
         });
         self.groups.len() - 1
