@@ -187,22 +187,33 @@ fn clang_will_do() {
     }
 }
 
+/// Makes a repository of a folder, with one commit of all that is there; false: there is no git.
+fn repository(folder: &Path, subject: &str) -> bool {
+    shell(folder, "git init -q .") && committed(folder, subject)
+}
+
+/// Commits all that is in a repository.
+fn committed(folder: &Path, subject: &str) -> bool {
+    let commit = "git add -A && git -c user.name=t -c user.email=t@t commit -q -m";
+    shell(folder, &format!("{commit} '{subject}'"))
+}
+
+fn shell(folder: &Path, command: &str) -> bool {
+    let output = Command::new("sh").args(["-ec", command]).current_dir(folder).output();
+    output.is_ok_and(|output| output.status.success())
+}
+
 /// Both ends of a commit in one name.
 #[test]
 fn revisions_are_listed_in_braces() {
-    let git = |folder: &Path, command: &str| {
-        let output = Command::new("sh").args(["-ec", command]).current_dir(folder).output();
-        output.is_ok_and(|output| output.status.success())
-    };
     let folder = tempfile::tempdir().expect("a folder");
     let kernel = written(folder.path(), &governor("", ""));
-    let commit = "git add -A && git -c user.name=t -c user.email=t@t commit -q -m 'what it does'";
-    if !there_is_a_compiler() || !git(folder.path(), &format!("git init -q . && {commit}")) {
+    if !there_is_a_compiler() || !repository(folder.path(), "what it does") {
         eprintln!("revisions_are_listed_in_braces: skipped, there is no git or no compiler");
         return;
     }
     written(folder.path(), &governor("", "if (late) *stop_tick = false;"));
-    assert!(git(folder.path(), commit));
+    assert!(committed(folder.path(), "what it does"));
     let compare = |kernel: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_schedtwin"));
         command.args([
@@ -251,23 +262,18 @@ fn a_changed_line_of_a_scheduler_is_the_first_difference() {
              \t       .init = (void *)one_init, .name = \"one\");\n"
         )
     };
-    let git = |folder: &Path, command: &str| {
-        let output = Command::new("sh").args(["-ec", command]).current_dir(folder).output();
-        output.is_ok_and(|output| output.status.success())
-    };
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("one.bpf.c");
     let insert = "scx_bpf_dsq_insert(p, 1, SCX_SLICE_DFL, enq_flags);";
     fs::write(&file, scheduler(insert)).expect("written");
-    let commit = "git add -A && git -c user.name=t -c user.email=t@t commit -q -m c";
-    if !there_is_a_compiler() || !git(folder.path(), &format!("git init -q . && {commit}")) {
+    if !there_is_a_compiler() || !repository(folder.path(), "c") {
         eprintln!("skipped: there is no git or no compiler");
         return;
     }
     // The last one comes first.
     fs::write(&file, scheduler(&insert.replace("enq_flags)", "enq_flags | SCX_ENQ_HEAD)")))
         .expect("written");
-    assert!(git(folder.path(), commit));
+    assert!(committed(folder.path(), "c"));
     let compare = |kernels: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_schedtwin"));
         command.args([

@@ -118,7 +118,7 @@ impl Attributes {
         else {
             return Err(strange());
         };
-        let policy = policy_of(policy).ok_or_else(strange)?;
+        let policy = Policy::of_number(policy).ok_or_else(strange)?;
         let (runtime, deadline, period) = (runtime as Ns, deadline as Ns, period as Ns);
         let is_dl = policy == Policy::Deadline;
         let dl = if is_dl {
@@ -160,7 +160,7 @@ impl Attributes {
         });
         let answer = self.ask(&format!(
             "set {tid} {} {flags} {} {} {runtime} {deadline} {period} {min} {max}\n",
-            number_of(attr.policy),
+            attr.policy.number(),
             attr.nice,
             attr.rt_priority,
         ))?;
@@ -189,34 +189,6 @@ impl Drop for Attributes {
         self.to = None;
         let _ = self.child.wait();
     }
-}
-
-/// All policies that a thread may have.
-pub const EVERY_POLICY: [Policy; 7] = [
-    Policy::Normal,
-    Policy::Fifo,
-    Policy::Rr,
-    Policy::Batch,
-    Policy::Idle,
-    Policy::Deadline,
-    Policy::Ext,
-];
-
-/// `SCHED_*` of include/uapi/linux/sched.h.
-pub fn number_of(policy: Policy) -> u32 {
-    match policy {
-        Policy::Normal => 0,
-        Policy::Fifo => 1,
-        Policy::Rr => 2,
-        Policy::Batch => 3,
-        Policy::Idle => 5,
-        Policy::Deadline => 6,
-        Policy::Ext => 7,
-    }
-}
-
-fn policy_of(number: i64) -> Option<Policy> {
-    EVERY_POLICY.into_iter().find(|policy| i64::from(number_of(*policy)) == number)
 }
 
 #[cfg(test)]

@@ -204,6 +204,37 @@ pub enum Policy {
     Ext,
 }
 
+impl Policy {
+    /// All policies.
+    pub const ALL: [Policy; 7] = [
+        Policy::Normal,
+        Policy::Fifo,
+        Policy::Rr,
+        Policy::Batch,
+        Policy::Idle,
+        Policy::Deadline,
+        Policy::Ext,
+    ];
+
+    /// `SCHED_*` of include/uapi/linux/sched.h.
+    pub const fn number(self) -> u32 {
+        match self {
+            Policy::Normal => 0,
+            Policy::Fifo => 1,
+            Policy::Rr => 2,
+            Policy::Batch => 3,
+            Policy::Idle => 5,
+            Policy::Deadline => 6,
+            Policy::Ext => 7,
+        }
+    }
+
+    /// The policy of that number.
+    pub fn of_number(number: i64) -> Option<Policy> {
+        Policy::ALL.into_iter().find(|policy| i64::from(policy.number()) == number)
+    }
+}
+
 /// The reservation of a `SCHED_DEADLINE` task: `runtime` in each `period`, to be had within
 /// `deadline` of its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -34,6 +34,18 @@ pub enum Told<'a> {
     Own(&'a str),
 }
 
+impl Told<'_> {
+    /// The unit as it stands behind a number; `None` of a metric's own, which the row has.
+    pub fn suffix(self) -> Option<&'static str> {
+        match self {
+            Told::Percent => Some("%"),
+            Told::Kelvin => Some(" K"),
+            Told::Points => Some(" pt"),
+            Told::Own(_) => None,
+        }
+    }
+}
+
 impl<'a> Change<'a> {
     /// The change of a metric with that unit.
     pub fn of(difference: &Difference, unit: &'a str) -> Change<'a> {
@@ -67,14 +79,9 @@ impl<'a> Change<'a> {
     /// As two cells: the signed change, and the half-width of its interval.
     pub fn cells(&self) -> (String, String) {
         let (value, half) = (self.value, self.half());
-        let suffix = match self.unit {
-            Told::Percent => "%",
-            Told::Kelvin => " K",
-            Told::Points => " pt",
-            Told::Own(_) => {
-                let half = half.filter(|half| *half > 0.0);
-                return (super::signed(value), half.map_or(String::new(), number));
-            }
+        let Some(suffix) = self.unit.suffix() else {
+            let half = half.filter(|half| *half > 0.0);
+            return (super::signed(value), half.map_or(String::new(), number));
         };
         let decimals = match value.abs().max(half.unwrap_or(0.0)) {
             ..10.0 => 2,

@@ -11,10 +11,10 @@
 //! {"thread":4711,"start":812345,"name":"hogs-0","policy":0,"nice":0,...}
 //! ```
 
-use crate::attributes::{Attributes, EVERY_POLICY, number_of};
+use crate::attributes::Attributes;
 use rustix::process::{Pid, setpriority_process};
 use rustix::thread::{CpuSet, sched_setaffinity};
-use schedtwin_types::{CpuId, CpuMask, DlReservation, SchedAttr};
+use schedtwin_types::{CpuId, CpuMask, DlReservation, Policy, SchedAttr};
 use serde_json::{Value, json};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -172,7 +172,7 @@ pub(super) fn make(
 fn attr_json(attr: &SchedAttr) -> Value {
     let DlReservation { runtime, deadline, period } = attr.dl;
     json!([
-        number_of(attr.policy),
+        attr.policy.number(),
         attr.nice,
         attr.rt_priority,
         attr.slice,
@@ -186,7 +186,7 @@ fn attr_json(attr: &SchedAttr) -> Value {
 
 fn attr_of(value: &Value) -> Option<SchedAttr> {
     let number = |at: usize| value.get(at)?.as_i64();
-    let policy = EVERY_POLICY.into_iter().find(|p| Some(i64::from(number_of(*p))) == number(0))?;
+    let policy = Policy::of_number(number(0)?)?;
     Some(SchedAttr {
         policy,
         nice: number(1)? as i8,

@@ -3,7 +3,6 @@
 
 use super::Planned;
 use super::journal::Change;
-use crate::attributes::number_of;
 use schedtwin_types::{Policy, SchedAttr};
 use schedtwin_workload::list_of;
 
@@ -68,7 +67,7 @@ fn lines(change: &Change, forth: bool) -> Vec<String> {
 fn attribute_lines(tid: u32, from: &SchedAttr, to: &SchedAttr) -> Vec<String> {
     let mut lines = Vec::new();
     let policy = ["--other", "--fifo", "--rr", "--batch", "", "--idle", "--deadline", "--ext"]
-        [number_of(to.policy) as usize];
+        [to.policy.number() as usize];
     let fair = matches!(to.policy, Policy::Normal | Policy::Batch);
     if to.policy == Policy::Deadline {
         let dl = &to.dl;

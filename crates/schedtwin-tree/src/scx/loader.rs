@@ -105,16 +105,14 @@ pub(super) struct Loader {
     off: &'static [&'static str],
 }
 
+/// Every task comes to `enqueue`, whatever its state.
+const ENQ_ALL: u64 = SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_MIGRATION_DISABLED;
+
 /// Those whose settings are not the values in their C. Read from their own programs, without options.
 const LOADERS: [Loader; 5] = [
     Loader {
         name: "bpfland",
-        flags: Some(
-            SCX_OPS_ENQ_EXITING
-                | SCX_OPS_ENQ_LAST
-                | SCX_OPS_ENQ_MIGRATION_DISABLED
-                | SCX_OPS_ALLOW_QUEUED_WAKEUP,
-        ),
+        flags: Some(ENQ_ALL | SCX_OPS_ALLOW_QUEUED_WAKEUP),
         values: &[
             ("slice_max", 1_000_000),
             ("slice_min", 0),
@@ -131,12 +129,7 @@ const LOADERS: [Loader; 5] = [
     },
     Loader {
         name: "cosmos",
-        flags: Some(
-            SCX_OPS_ENQ_EXITING
-                | SCX_OPS_ENQ_LAST
-                | SCX_OPS_ENQ_MIGRATION_DISABLED
-                | SCX_OPS_ALLOW_QUEUED_WAKEUP,
-        ),
+        flags: Some(ENQ_ALL | SCX_OPS_ALLOW_QUEUED_WAKEUP),
         values: &[
             ("slice_ns", 1_000_000),
             ("slice_lag", 20_000_000),
@@ -150,12 +143,7 @@ const LOADERS: [Loader; 5] = [
     },
     Loader {
         name: "lavd",
-        flags: Some(
-            SCX_OPS_ENQ_EXITING
-                | SCX_OPS_ENQ_LAST
-                | SCX_OPS_ENQ_MIGRATION_DISABLED
-                | SCX_OPS_KEEP_BUILTIN_IDLE,
-        ),
+        flags: Some(ENQ_ALL | SCX_OPS_KEEP_BUILTIN_IDLE),
         values: &[
             ("is_autopilot_on", 1),
             ("slice_max_ns", 5_000_000),

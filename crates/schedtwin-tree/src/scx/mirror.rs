@@ -8,7 +8,7 @@
 use super::layout::{CgroupStruct, Css, Entries, Mask, Ops, TaskStruct};
 use schedtwin_kernel::hardware::TaskKind;
 use schedtwin_kernel::policy::{Kfuncs, TaskView};
-use schedtwin_types::{CpuMask, Policy, TaskGroupId, TaskId};
+use schedtwin_types::{CpuMask, TaskGroupId, TaskId};
 use std::ffi::{c_char, c_int};
 
 /// Where a task's structure is, and the CPUs that are written in it.
@@ -185,15 +185,7 @@ pub(super) unsafe fn write_task(to: *mut TaskStruct, view: &TaskView) {
     to.flags = flags.into_iter().filter(|(set, _)| *set).fold(0, |all, (_, flag)| all | flag);
     to.prio = view.prio;
     to.static_prio = 120 + i32::from(view.nice);
-    to.policy = match view.policy {
-        Policy::Normal => 0,
-        Policy::Fifo => 1,
-        Policy::Rr => 2,
-        Policy::Batch => 3,
-        Policy::Idle => 5,
-        Policy::Deadline => 6,
-        Policy::Ext => 7,
-    };
+    to.policy = view.policy.number();
     to.nr_cpus_allowed = view.nr_cpus_allowed as c_int;
     to.on_cpu = view.running.into();
     to.cpu = view.cpu.0.into();

@@ -8,7 +8,7 @@ use super::figures::{self, Interval};
 use super::{breakable, swatch};
 use crate::compare::{Cell, ComparedRow, Comparison};
 use crate::report::Extent;
-use crate::report::cells::{letter, number, shown_rows, value};
+use crate::report::cells::{letter, shown_rows, signed, value};
 use crate::report::change::{Change, Told, difference_cells, verdict};
 
 /// Rows of the first screen.
@@ -142,23 +142,10 @@ fn runs(row: &ComparedRow, at: usize) -> Option<String> {
         Told::Percent if mean != 0.0 => {
             pairs.map(|diff| format!("{:+.2}", 100.0 * diff / mean.abs())).collect()
         }
-        _ => pairs
-            .map(|diff| {
-                if diff == 0.0 {
-                    "0".into()
-                } else {
-                    format!("{}{}", if diff > 0.0 { "+" } else { "" }, number(diff))
-                }
-            })
-            .collect(),
+        _ => pairs.map(signed).collect(),
     };
     let all = told.len();
-    let suffix = match unit {
-        Told::Percent => " %",
-        Told::Kelvin => " K",
-        Told::Points => " pt",
-        Told::Own(_) => "",
-    };
+    let suffix = unit.suffix().map_or(String::new(), |unit| format!(" {}", unit.trim_start()));
     let more = if all > MOST { format!(" and {} more", all - MOST) } else { String::new() };
     (all > 1).then(|| format!("{} runs: {}{suffix}{more}", all, told[..all.min(MOST)].join(" ")))
 }

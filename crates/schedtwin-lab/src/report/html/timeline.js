@@ -47,7 +47,7 @@ for (const box of document.querySelectorAll(".timeline")) (async () => {
     return low;
   };
   const seconds = us => (us / 1e6).toFixed(6);
-  let hue = {};
+  const hue = {};
   const colour = (name, chosen) => {
     if (chosen) return name === chosen ? style("--bad") : style("--line");
     hue[name] ??= [...name.replace(/[-_]?\d+$/, "")].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 360, 7);
