@@ -14,9 +14,9 @@ use bytesize::ByteSize;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use schedtwin_engine::output::MaxSize;
 use schedtwin_input::Diagnostics;
-use schedtwin_lab::compare::{DEFAULT_ITERATIONS, MOST_ITERATIONS};
 use schedtwin_lab::report::{Extent, Format, Layout};
 use schedtwin_lab::selector::Selector;
+use schedtwin_lab::stopping::{DEFAULT_ITERATIONS, MOST_ITERATIONS};
 use schedtwin_trace::event_out::TableFormat;
 use schedtwin_types::{Duration, Ns};
 
@@ -173,6 +173,7 @@ const COMPARE_EXAMPLES: &str = "\
 Examples:
   schedtwin compare -m pixel6 -w ui-phone -k linux-7.3 -k linux-7.3:hz=1000
   schedtwin compare -m pixel6 -w ui-phone -k linux-7.3 -k linux-7.3:hz=100 --precision 1%
+  schedtwin compare -m pixel6 -w ui-phone -k linux-7.3 -k linux-7.3:hz=100 --precision power:1% --precision wakeup_latency.p99:5%
   schedtwin compare -m pixel6 -w ui-phone -k 'linux-7.3:hz={100,250,1000}'
   schedtwin compare -m pixel6 -w ui-phone -k 'linux-7.3:tree=~/src/linux@{HEAD~1,HEAD},cpuidle=tree'   a commit's C
   schedtwin compare ... --more                      with parts of the machine and explaining metrics
@@ -430,15 +431,16 @@ pub struct Compare {
     pub kernels: Vec<String>,
     /// Runs of each kernel, with seeds SEED, SEED+1, ...
     #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(1..=MOST_ITERATIONS as u64),
-          default_value_t = DEFAULT_ITERATIONS as u64, conflicts_with = "precision", value_name = "RUNS")]
-    pub iterations: u64,
-    /// Add seeds until the differences of the main metrics have intervals this narrow (95% half-width), e.g. 1%
-    #[arg(long, value_parser = percent::parse_percent, value_name = "PERCENT")]
-    pub precision: Option<f64>,
-    /// The most runs of each kernel that --precision may take
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_ITERATIONS as u64),
-          default_value_t = 320, requires = "precision", value_name = "RUNS")]
-    pub max_iterations: u64,
+          conflicts_with_all = ["precision", "max_iterations"], value_name = "RUNS")]
+    pub iterations: Option<u64>,
+    /// Add seeds until the differences have intervals this narrow (95% half-width): 1% of the main metrics, or power:1%
+    /// of those that are named; may be given again
+    #[arg(long, value_parser = percent::Precision::parse, value_name = "[METRIC:]PERCENT")]
+    pub precision: Vec<percent::Precision>,
+    /// The most runs of each kernel that --precision [default: 320] or --fail-if [default: 10] may take; --fail-if
+    /// without -n stops as soon as its answer is certain
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_ITERATIONS as u64), value_name = "RUNS")]
+    pub max_iterations: Option<u64>,
     /// The first seed
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -478,10 +480,15 @@ pub struct Compare {
     pub printing: Printing,
 }
 
+/// Runs of each kernel that --precision may take where nothing is said.
+const MOST_OF_A_SEARCH: u64 = 320;
+
 impl Compare {
     /// Runs of each kernel at most.
     pub fn most_runs(&self) -> u64 {
-        if self.precision.is_some() { self.max_iterations } else { self.iterations }
+        let unsaid =
+            if self.precision.is_empty() { DEFAULT_ITERATIONS as u64 } else { MOST_OF_A_SEARCH };
+        self.iterations.or(self.max_iterations).unwrap_or(unsaid)
     }
 
     /// The layout of the text.

@@ -9,10 +9,11 @@ use schedtwin_engine::recording::{
 };
 use schedtwin_engine::{RunOptions, Scenario};
 use schedtwin_input::{Diagnostics, Source};
-use schedtwin_lab::compare::{Iterations, Plan};
+use schedtwin_lab::compare::Plan;
 use schedtwin_lab::fail_if::Condition;
 use schedtwin_lab::moment::moments;
 use schedtwin_lab::selector::Selector;
+use schedtwin_lab::stopping::Iterations;
 use schedtwin_lab::timeline::timelines;
 use schedtwin_lab::twin::{Column, joint_provenance};
 use schedtwin_lab::{Progress, crash, replay as lab, report};

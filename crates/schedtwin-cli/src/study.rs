@@ -11,8 +11,9 @@ use schedtwin_lab::Progress;
 use schedtwin_lab::calibrate::{
     self, BaseOnly, COARSE_SEEDS, Calibration, Effort, Parameter, Residual, Target,
 };
-use schedtwin_lab::compare::{Iterations, Plan};
+use schedtwin_lab::compare::Plan;
 use schedtwin_lab::report::{self, Format, Rerun, Studies};
+use schedtwin_lab::stopping::Iterations;
 use schedtwin_lab::study::prepare::Registry;
 use schedtwin_lab::study::run::{Calibrated, Ready};
 use schedtwin_lab::study::{self as lab, Role, Study, builtin, load};
@@ -78,11 +79,11 @@ fn run(arguments: StudyRun) -> Result<(), Failure> {
         writable(path)?;
     }
     let progress = Arc::new(Progress::new());
-    progress.expect_runs(ready.iter().map(|one| one.first_runs(plan)).sum());
+    progress.expect_runs(ready.iter().map(|one| one.first_runs(&plan)).sum());
     let bar = Bar::watch(&progress, arguments.quiet);
     let mut studies = Studies { ran: Vec::new(), waiting };
     for one in &ready {
-        let ran = with_threads(arguments.threads, || one.run(plan, &progress))?;
+        let ran = with_threads(arguments.threads, || one.run(&plan, &progress))?;
         let name = &one.study().name;
         let failed = |error| Failure::bad(format!("failed to run the study {name}: {error}"));
         studies.ran.push(ran.map_err(failed)?);
@@ -212,7 +213,7 @@ fn stability(arguments: Stability) -> Result<(), Failure> {
     let progress = Arc::new(Progress::new());
     let bar = Bar::watch(&progress, arguments.quiet);
     let (reruns, first_seed) = (arguments.reruns as usize, arguments.seed);
-    let rerun = || lab::stability::stability(&ready, reruns, iterations, first_seed, &progress);
+    let rerun = || lab::stability::stability(&ready, reruns, &iterations, first_seed, &progress);
     let found = with_threads(arguments.threads, rerun)?;
     drop(bar);
     let found = found.map_err(|error| Failure::bad(format!("failed to run: {error}")))?;

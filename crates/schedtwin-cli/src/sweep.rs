@@ -67,6 +67,9 @@ pub fn sweep(arguments: Sweep) -> Result<(), Failure> {
         Some(path) => Some((path, format(path)?)),
         None => None,
     };
+    if arguments.race {
+        return race(&arguments, &swept, &shown.concat(), &front, cache.as_ref());
+    }
     let journal = match written {
         Some((path, _)) => open_journal(path, &swept, shard)?,
         None => Journal::in_memory(),
@@ -108,6 +111,28 @@ pub fn sweep(arguments: Sweep) -> Result<(), Failure> {
     }
     output::print(&text?)?;
     page
+}
+
+/// `--race`: the same table of fewer runs.
+fn race(
+    arguments: &Sweep,
+    swept: &lab::Sweep,
+    shown: &[Selector],
+    front: &[Selector],
+    cache: Option<&Cache>,
+) -> Result<(), Failure> {
+    let progress = Arc::new(Progress::new());
+    progress.expect_runs(swept.first_round());
+    let bar = Bar::watch(&progress, arguments.quiet);
+    let raced = with_threads(arguments.threads, || swept.race(front, cache, &progress))?;
+    drop(bar);
+    let raced = raced.map_err(|error| Failure::bad(format!("failed to sweep: {error}")))?;
+    no_crashes(&progress)?;
+    let lab::Raced { runs, .. } = raced?;
+    if let Some(path) = &arguments.html {
+        write_page(path, report::html::sweep(swept, &runs, shown, front)?)?;
+    }
+    output::print(&report::sweep(swept, &runs, shown, front)?)
 }
 
 fn given<T>(names: &[String]) -> Vec<Given<T>> {

@@ -3,7 +3,8 @@
 
 use schedtwin::{Duration, Experiment, GivenKernel, KernelFile, Kind, Progress, Query, Table};
 use schedtwin_engine::{RunOptions, Scenario};
-use schedtwin_lab::compare::{Iterations, Plan, compare};
+use schedtwin_lab::compare::{Plan, compare};
+use schedtwin_lab::stopping::Iterations;
 use schedtwin_lab::twin::{Column, joint_provenance};
 use serde_json::Value;
 
