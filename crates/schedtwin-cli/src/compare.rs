@@ -24,6 +24,7 @@ use schedtwin_types::printable;
 
 use crate::arguments::{Aa, Compare};
 use crate::bar::Bar;
+use crate::confine::confined;
 use crate::failure::{Failure, warn_of};
 use crate::percent::Precision;
 use crate::run::failed_schedulers;
@@ -52,6 +53,7 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
     for path in arguments.html.iter().chain(&arguments.output) {
         writable(path)?;
     }
+    confined()?;
     if arguments.first_difference {
         return print_first_differences(&groups[0], arguments.seed);
     }
@@ -405,6 +407,7 @@ pub fn aa(arguments: Aa) -> Result<(), Failure> {
         subject.duration.map(Duration::ns),
     )?;
     warn_of(std::iter::once(&scenario));
+    confined()?;
     let column = Column { kernel, scenario };
     let progress = Arc::new(Progress::new());
     let bar = Bar::watch(&progress, quiet);

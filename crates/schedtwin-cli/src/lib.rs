@@ -10,6 +10,7 @@ mod bar;
 mod calibrate_machine;
 mod capture;
 mod compare;
+mod confine;
 mod convert;
 mod explain;
 mod failure;
@@ -59,6 +60,7 @@ pub fn run_command(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     if !matches!(arguments.command, Command::Record(_)) {
         interrupt::install();
     }
+    schedtwin_engine::confine::defer();
     let outcome = match arguments.command {
         Command::Run(run) => run::run(run),
         Command::Compare(compare) => compare::compare(compare),
@@ -87,7 +89,8 @@ pub fn run_command(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Completions { shell } => shell::completions(shell),
         Command::Man { directory } => shell::man(&directory),
     };
-    match outcome {
+    // A command that only looks at a kernel has asked its C nothing yet.
+    match outcome.and_then(|()| confine::confined()) {
         Ok(()) => 0,
         Err(failure) => failure.report(),
     }

@@ -27,6 +27,7 @@ use crate::arguments::{
 };
 use crate::bar::Bar;
 use crate::compare::{check_seeds, no_crashes, with_threads, write_page};
+use crate::confine::confined;
 use crate::failure::Failure;
 use crate::output;
 use crate::run::writable;
@@ -78,6 +79,7 @@ fn run(arguments: StudyRun) -> Result<(), Failure> {
     if let Some(path) = &arguments.html {
         writable(path)?;
     }
+    confined()?;
     let progress = Arc::new(Progress::new());
     progress.expect_runs(ready.iter().map(|one| one.first_runs(&plan)).sum());
     let bar = Bar::watch(&progress, arguments.quiet);
@@ -210,6 +212,7 @@ fn stability(arguments: Stability) -> Result<(), Failure> {
     if !ready.can_run() {
         return Err(Failure::bad(format!("{name} waits for: {}", ready.waits_for().join(", "))));
     }
+    confined()?;
     let progress = Arc::new(Progress::new());
     let bar = Bar::watch(&progress, arguments.quiet);
     let (reruns, first_seed) = (arguments.reruns as usize, arguments.seed);
@@ -253,6 +256,7 @@ pub fn calibrate(arguments: Calibrate) -> Result<(), Failure> {
             .map_err(|error| Failure::of_file("make", folder, &error))?;
     }
     writable(&path)?;
+    confined()?;
     let progress = Arc::new(Progress::new());
     let bar = Bar::watch(&progress, arguments.quiet);
     let found = with_threads(arguments.threads, || calibrate::fit(&base, effort, &progress))?;

@@ -19,6 +19,7 @@ use schedtwin_types::printable;
 use crate::arguments::{Merge, Sweep};
 use crate::bar::Bar;
 use crate::compare::{check_seeds, distinct, no_crashes, with_threads, write_page};
+use crate::confine::{confined, writes_into};
 use crate::failure::{Failure, warn_of};
 use crate::interrupt;
 use crate::output;
@@ -58,15 +59,20 @@ pub fn sweep(arguments: Sweep) -> Result<(), Failure> {
         writable(path)?;
         interrupt::guard(path);
     }
+    arguments.cache.as_deref().into_iter().for_each(writes_into);
     let cache = arguments.cache.as_deref().map(|folder| {
         Cache::open(folder).map_err(|error| Failure::of_file("keep runs in", folder, &error))
     });
     let cache = cache.transpose()?;
     let shard = arguments.shard.unwrap_or(Shard::WHOLE);
     let written = match &arguments.output {
-        Some(path) => Some((path, format(path)?)),
+        Some(path) => {
+            writable(path)?;
+            Some((path, format(path)?))
+        }
         None => None,
     };
+    confined()?;
     if arguments.race {
         return race(&arguments, &swept, &shown.concat(), &front, cache.as_ref());
     }
