@@ -352,6 +352,10 @@ impl ExtClass {
         if let Op::Disable { task } = op {
             let t = self.task(task);
             (t.slice, t.vtime) = (0, 0);
+            // A task that changes its class while it runs goes on there.
+            for cpu in &mut self.cpus {
+                cpu.curr = cpu.curr.filter(|curr| *curr != task);
+            }
         }
     }
 
