@@ -208,6 +208,7 @@ impl KernelFile {
             text.push_str(&format!("\n{mechanism} {name}"));
         }
         self.code.iter().for_each(|code| text.push_str(&format!("\n{}", code.text())));
+        text.extend(self.policies.ext_loading_text().map(|loading| format!("\n{loading}")));
         text
     }
 
@@ -221,6 +222,7 @@ impl KernelFile {
             let code = of_tree.map_or_else(|| name.to_string(), TreeCode::text);
             text.push_str(&format!("{mechanism}: {}\n", printable::line(&code)));
         }
+        text.extend(self.policies.ext_loading_text().map(|loading| format!("{loading}\n")));
         if !self.policies.names().is_empty() {
             text.push('\n');
         }

@@ -52,6 +52,15 @@ pub struct ExtProperties {
     pub op_cost_ns: Ns,
 }
 
+/// When a scheduler is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExtLoading {
+    /// When its user loads it; 0: before time begins.
+    pub at: Ns,
+    /// When its user unloads it.
+    pub until: Option<Ns>,
+}
+
 impl Default for ExtProperties {
     fn default() -> ExtProperties {
         ExtProperties {

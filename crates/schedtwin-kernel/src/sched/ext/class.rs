@@ -118,6 +118,9 @@ impl Kernel {
         if sticky_cpu == Some(cpu) {
             return self.scx_dispatch_enqueue(cpu, local, task, None, enq_flags);
         }
+        if ext.bypass {
+            return self.scx_enqueue_in_bypass(cpu, task, enq_flags);
+        }
         if ext.tasks[task.index()].ddsp_dsq_id != SCX_DSQ_INVALID {
             ext.events.from_select_cpu += 1;
             return self.scx_direct_dispatch(cpu, task, enq_flags);
@@ -216,7 +219,7 @@ impl Kernel {
         }
         if is_local {
             self.scx_local_post_enq(cpu, task, enq_flags);
-        } else if self.sched.scx().dsqs.is_global(dsq) {
+        } else if id & SCX_DSQ_FLAG_BUILTIN != 0 {
             self.scx_leave_custody(task, None, cpu);
         } else {
             let ext = self.sched.scx_mut();
@@ -368,7 +371,7 @@ impl Kernel {
         let ext = self.sched.scx_mut();
         ext.set_task_runnable(task, jiffies);
         let local = ext.dsqs.local(cpu);
-        if ext.tasks[task.index()].slice > 0 {
+        if ext.tasks[task.index()].slice > 0 && !ext.bypass {
             // A class above has taken the CPU.
             return self.scx_dispatch_enqueue(cpu, local, task, None, SCX_ENQ_HEAD);
         }
@@ -425,7 +428,12 @@ impl Kernel {
     pub(crate) fn task_tick_scx(&mut self, cpu: CpuId, curr: TaskId) {
         self.sched.scx_mut().note(Step::Tick { cpu, task: curr });
         self.update_curr_scx(cpu);
-        self.scx_op(Some(cpu), Op::Tick { task: curr });
+        let ext = self.sched.scx_mut();
+        if ext.bypass {
+            ext.set_task_slice(curr, 0);
+        } else {
+            self.scx_op(Some(cpu), Op::Tick { task: curr });
+        }
         if self.sched.scx_task(curr).slice == 0 {
             self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
         }
@@ -456,6 +464,9 @@ impl Kernel {
         let cpus = self.sched.tasks[task].cpus_mask;
         let ext = self.sched.scx_mut();
         ext.note(Step::Select { task, prev: prev_cpu, wake_flags, cpus });
+        if ext.bypass {
+            return self.scx_select_cpu_in_bypass(task, prev_cpu, wake_flags);
+        }
         ext.ddsp = DirectDispatch::Task(task);
         ext.in_select_cpu = true;
         let cpu = self.scx_op(None, Op::SelectCpu { task, prev: prev_cpu, wake_flags });
@@ -565,7 +576,7 @@ impl super::Ext {
 
     /// `refill_task_slice_dfl()`.
     pub(super) fn refill_slice(&mut self, task: TaskId) {
-        self.tasks[task.index()].slice = SCX_SLICE_DFL;
+        self.tasks[task.index()].slice = self.slice_dfl;
         self.events.refill_slice_dfl += 1;
     }
 
@@ -587,6 +598,11 @@ impl super::Ext {
 }
 
 impl super::ExtEntity {
+    /// Whether it is on its CPU's `runnable_list`: runnable, and not what the CPU runs.
+    pub(super) fn waits(&self) -> bool {
+        self.runnable_seq > 0
+    }
+
     /// `clear_direct_dispatch()`.
     pub(super) fn clear_direct_dispatch(&mut self) {
         self.ddsp_dsq_id = SCX_DSQ_INVALID;

@@ -21,7 +21,8 @@
 
 use super::class::Carried;
 use super::dsq::{
-    DsqIndex, Place, SCX_DSQ_GLOBAL, SCX_DSQ_LOCAL, SCX_DSQ_LOCAL_CPU_MASK, SCX_DSQ_LOCAL_ON,
+    DsqIndex, Place, SCX_DSQ_BYPASS, SCX_DSQ_GLOBAL, SCX_DSQ_LOCAL, SCX_DSQ_LOCAL_CPU_MASK,
+    SCX_DSQ_LOCAL_ON,
 };
 use super::steps::{self, Op, Step};
 use super::{BufEntry, DirectDispatch, SCX_ENQ_HEAD, SCX_ENQ_PREEMPT, SCX_ENQ_REENQ};
@@ -116,16 +117,20 @@ impl Kernel {
     fn scx_find_task(&mut self, cpu: CpuId, prev: TaskId) -> Verdict {
         let on_scx = self.sched.tasks[prev].class == Class::Ext;
         self.update_curr_scx(cpu);
-        if on_scx && self.scx_has_slice(prev) {
+        let ext = self.sched.scx();
+        let bypass = ext.bypass;
+        if on_scx && !bypass && self.scx_has_slice(prev) {
             return Verdict::Prev(PickRule::ExtKeepPrev);
         }
-        let ext = self.sched.scx();
         if ext.dsqs[ext.dsqs.local(cpu)].nr > 0 {
             return Verdict::Local(PickRule::ExtLocal);
         }
         let verdict = self.scx_dispatch_sched(cpu, prev, on_scx);
         let ext = self.sched.scx_mut();
-        if verdict == Verdict::None && ext.tasks[prev.index()].queued && ext.keeps_last() {
+        if verdict == Verdict::None
+            && ext.tasks[prev.index()].queued
+            && (ext.keeps_last() || bypass)
+        {
             ext.events.dispatch_keep_last += 1;
             return Verdict::Prev(PickRule::ExtKeepLast);
         }
@@ -141,6 +146,9 @@ impl Kernel {
     fn scx_dispatch_sched(&mut self, cpu: CpuId, prev: TaskId, on_scx: bool) -> Verdict {
         if self.scx_consume_global(cpu) {
             return Verdict::Local(PickRule::ExtGlobal);
+        }
+        if self.sched.scx().bypass {
+            return self.scx_dispatch_bypassed(cpu);
         }
         let moved_before = self.sched.scx().events.moved;
         self.sched.scx_mut().dispatch_cpu = Some(cpu);
@@ -175,6 +183,16 @@ impl Kernel {
         }
         self.sched.scx_mut().dispatch_cpu = None;
         verdict
+    }
+
+    /// `scx_dispatch_sched()` in bypass.
+    fn scx_dispatch_bypassed(&mut self, cpu: CpuId) -> Verdict {
+        let ext = self.sched.scx();
+        let own = ext.form.bypass_queues.then(|| ext.dsqs.bypass(cpu));
+        match own.is_some_and(|dsq| self.scx_consume_dispatch_q(cpu, dsq, 0)) {
+            true => Verdict::Local(PickRule::ExtBypass),
+            false => Verdict::None,
+        }
     }
 
     // ---- insertion ----------------------------------------------------------------------------
@@ -327,11 +345,13 @@ impl Kernel {
         self.scx_process_ddsp_deferred_locals(cpu);
         if let Some(ext) = &mut self.sched.ext
             && std::mem::take(&mut ext.rqs[cpu].reenq_local)
+            && !ext.bypass
         {
             self.scx_reenq_local(cpu);
         }
         while let Some(ext) = &mut self.sched.ext
             && let Some(dsq_id) = ext.rqs[cpu].reenq_users.pop()
+            && !ext.bypass
         {
             self.scx_reenq_user(dsq_id);
         }
@@ -417,7 +437,8 @@ impl Kernel {
         enq_flags: u64,
     ) -> bool {
         let ext = self.sched.scx();
-        if ext.exit.is_some() {
+        let is_bypass = ext.dsqs[dsq].id == SCX_DSQ_BYPASS;
+        if ext.exit.is_some() && ext.form.bypass_queues && !is_bypass {
             // Many tasks that may not run here could keep the exit waiting.
             return false;
         }

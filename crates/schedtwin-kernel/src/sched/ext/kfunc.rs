@@ -147,6 +147,9 @@ impl<'a> Kfuncs<'a> {
         let here = self.ext().locked_rq.unwrap_or(self.kernel.cx.this_cpu);
         let dsq = self.kernel.scx_find_dsq_for_dispatch(here, dsq_id, here);
         let ext = self.kernel.sched.scx_mut();
+        if ext.bypass {
+            return;
+        }
         let on = match ext.dsqs[dsq].cpu {
             Some(cpu) => {
                 ext.rqs[cpu].reenq_local = true;

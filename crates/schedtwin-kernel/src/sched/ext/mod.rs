@@ -26,6 +26,7 @@
 //! | `idle.rs` | idle CPUs, the default selection |
 //! | `kick.rs` | rescheduling other CPUs |
 //! | `life.rs` | load, tasks' states, errors, the watchdog, unload |
+//! | `bypass.rs` | what goes on without the scheduler meanwhile |
 //! | `kfunc.rs` | what a scheduler may call |
 //! | `cgroup.rs` | cgroups and their files |
 //! | `form.rs` | where the releases differ |
@@ -35,11 +36,11 @@
 //!
 //! Kernel: 7.3.4 kernel/sched/ext/ext.c, idle.c, inlines.h; 6.12.95 kernel/sched/ext.c.
 //! Differences: an entry is atomic, so nobody sees a task between two queues (`QUEUEING`, `DISPATCHING`, `holding_cpu`), and
-//! locks are never lost. A scheduler is loaded before time begins, and unloaded at one instant, so the bypass that Linux
-//! needs meanwhile has nothing to do. Sub-schedulers, core scheduling, hotplug and `SCX_ENQ_IMMED` are absent; CPU IDs (cids)
+//! locks are never lost. Sub-schedulers, core scheduling, hotplug and `SCX_ENQ_IMMED` are absent; CPU IDs (cids)
 //! are translated where C is called (`schedtwin-tree`).
 //! `SCX_KICK_WAIT` does not wait. MODEL.md has the list.
 
+mod bypass;
 mod cgroup;
 mod class;
 #[cfg(feature = "conformance")]
@@ -233,6 +234,8 @@ impl Default for ExtEntity {
 pub struct ExtRq {
     /// Runnable tasks of the class.
     pub nr_running: u32,
+    /// `SCX_RQ_ROOT_IDLE_RENOTIFY`: the scheduler has not been told that the CPU idles.
+    idle_renotify: bool,
     /// `SCX_RQ_IN_DISPATCH` (7.3), `SCX_RQ_IN_BALANCE` (6.12).
     in_dispatch: bool,
     in_wakeup: bool,
@@ -323,6 +326,16 @@ pub struct Ext {
     form: Form,
     /// `SCX_OPS_*`.
     flags: u64,
+    /// `__scx_enabled`: tasks may be in the class.
+    enabled: bool,
+    /// How far it is with loading and unloading.
+    stage: life::Stage,
+    /// When it is unloaded by its user.
+    unload_at: Option<Ns>,
+    /// The scheduler is bypassed.
+    bypass: bool,
+    /// The slice of a task that gets none from the scheduler.
+    slice_dfl: u64,
     /// All tasks of policies below RT are in the class.
     switching_all: bool,
     dispatch_max_batch: usize,
@@ -363,13 +376,13 @@ impl Scheduler {
     /// The static key `__scx_enabled`.
     #[inline(always)]
     pub(crate) fn scx_enabled(&self) -> bool {
-        self.ext.is_some()
+        self.ext.as_ref().is_some_and(|ext| ext.enabled)
     }
 
     /// The static key `__scx_switched_all`: not while the scheduler is being unloaded, when tasks come back to the fair class.
     #[inline(always)]
     pub(crate) fn scx_switched_all(&self) -> bool {
-        self.ext.as_ref().is_some_and(|ext| ext.switching_all && ext.exit.is_none())
+        self.ext.as_ref().is_some_and(|ext| ext.enabled && ext.switching_all && ext.exit.is_none())
     }
 
     #[inline]
@@ -396,8 +409,8 @@ impl Scheduler {
     #[inline(always)]
     pub(crate) fn scx_cpuperf_target(&self, cpu: CpuId) -> u64 {
         match &self.ext {
-            Some(ext) => ext.rqs[cpu].cpuperf_target.into(),
-            None => 0,
+            Some(ext) if ext.enabled => ext.rqs[cpu].cpuperf_target.into(),
+            _ => 0,
         }
     }
 
