@@ -31,7 +31,9 @@
 //! Names and order of the callbacks are those of `struct sched_ext_ops` (7.3.4 kernel/sched/ext/internal.h).
 
 use super::boxed;
-pub use crate::sched::ext::dsq::{SCX_DSQ_GLOBAL, SCX_DSQ_LOCAL, SCX_DSQ_LOCAL_ON, time_before64};
+pub use crate::sched::ext::dsq::{
+    SCX_DSQ_BYPASS, SCX_DSQ_GLOBAL, SCX_DSQ_LOCAL, SCX_DSQ_LOCAL_ON, time_before64,
+};
 pub use crate::sched::ext::*;
 use schedtwin_types::{CpuId, CpuMask, Ns, TaskGroupId, TaskId};
 

@@ -462,8 +462,9 @@ impl Kernel {
         // WF_* are SCX_WAKE_*.
         let wake_flags = u64::from(core_flags & (WF_FORK | WF_TTWU | WF_SYNC));
         let cpus = self.sched.tasks[task].cpus_mask;
+        let this = self.cx.this_cpu;
         let ext = self.sched.scx_mut();
-        ext.note(Step::Select { task, prev: prev_cpu, wake_flags, cpus });
+        ext.note(Step::Select { this, task, prev: prev_cpu, wake_flags, cpus });
         if ext.bypass {
             return self.scx_select_cpu_in_bypass(task, prev_cpu, wake_flags);
         }

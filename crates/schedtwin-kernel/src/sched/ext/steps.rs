@@ -116,6 +116,7 @@ pub enum Verdict {
 pub enum Step {
     // What the core asks: each begins, what it does follows.
     Select {
+        this: CpuId,
         task: TaskId,
         prev: CpuId,
         wake_flags: u64,
@@ -276,7 +277,9 @@ impl Kernel {
     pub fn scx_follow(&mut self) -> Option<Beginning> {
         let ext = self.sched.ext.as_mut()?;
         ext.steps.0 = Some(Vec::new());
-        let enabled = |task: &TaskId| ext.tasks[task.index()].state == super::TaskState::Enabled;
+        let enabled = |task: &TaskId| {
+            ext.tasks.get(task.index()).is_some_and(|t| t.state == super::TaskState::Enabled)
+        };
         Some(Beginning {
             dsqs: ext.dsqs.iter().map(|(_, dsq)| dsq.id).filter(|id| id >> 63 == 0).collect(),
             idle: [ext.idle_cpumask(), ext.idle_smtmask()],
