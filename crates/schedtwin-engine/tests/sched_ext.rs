@@ -225,8 +225,21 @@ impl ExtScheduler for Log {
         self.0.lock().unwrap().push(format!("init_task {fork}"));
         0
     }
+    fn enable(&mut self, _: &mut Kfuncs, _: TaskId) {
+        self.0.lock().unwrap().push("enable".to_string());
+    }
+    fn disable(&mut self, _: &mut Kfuncs, _: TaskId) {
+        self.0.lock().unwrap().push("disable".to_string());
+    }
+    fn exit_task(&mut self, _: &mut Kfuncs, _: TaskId) {
+        self.0.lock().unwrap().push("exit_task".to_string());
+    }
     fn init(&mut self, scx: &mut Kfuncs) -> i32 {
+        self.0.lock().unwrap().push("init".to_string());
         scx.create_dsq(9)
+    }
+    fn exit(&mut self, _: &mut Kfuncs) {
+        self.0.lock().unwrap().push("exit".to_string());
     }
 }
 
@@ -249,6 +262,48 @@ fn callbacks_come_in_the_kernel_s_order() {
         let wakeup: Vec<&str> = log[from..].iter().map(String::as_str).collect();
         assert_eq!(wakeup[..expected.len()], expected, "{log:?}");
         assert!(log.iter().any(|what| what == "init_task true"), "forks: {log:?}");
+    }
+}
+
+/// Two tasks on one CPU, and a scheduler that comes and goes meanwhile.
+#[test]
+fn a_scheduler_comes_while_tasks_run_and_goes() {
+    for release in ["linux-7.3", "linux-6.12"] {
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let of_run = Log(log.clone());
+        let kernel = load(release).with_ext_scheduler("log", move || of_run.clone()).unwrap();
+        let loading = ExtLoading { at: 300 * MS, until: Some(600 * MS) };
+        let hogs = hogs("comes", &[0, 0]);
+        let result = verified("uniform8", &hogs, kernel.with_ext_loading(loading));
+        assert_eq!(metric(&result, "scx_errors", ""), 0.0);
+        let notice = "sched_ext: a scheduler was stopped: log, at 600ms";
+        assert!(result.notices.iter().any(|line| line.starts_with(notice)), "{:?}", result.notices);
+        let log = log.lock().unwrap();
+        let first = |what: &str| log.iter().position(|line| line == what).expect(what);
+        let last = |what: &str| log.iter().rposition(|line| line == what).expect(what);
+        assert_eq!((first("init"), last("exit")), (0, log.len() - 1), "{log:?}");
+        assert!(first("init_task false") < first("enable"), "{log:?}");
+        assert!(last("disable") < last("exit_task"), "{log:?}");
+    }
+}
+
+/// Each tick ends a turn in bypass, which lasts from the wish to unload until all others are done with cgroups and forks: two
+/// grace periods of two ticks.
+#[test]
+fn in_bypass_tasks_run_in_turn() {
+    for release in ["linux-7.3", "linux-6.12"] {
+        let kernel = load(&format!("{release}:scx=simple,scx.load_ms=300,scx.unload_ms=600"));
+        let mut twin: Twin = scenario("uniform8", &hogs("turns", &[0, 0]), kernel).twin(1);
+        let mut seen = Switches::default();
+        while twin.step(&mut seen) {}
+        let turns = |from: Ns, to: Ns| -> Vec<Ns> {
+            let within = seen.0.windows(2).filter(|pair| from <= pair[0].0 && pair[1].0 <= to);
+            within.map(|pair| pair[1].0 - pair[0].0).filter(|turn| *turn > MS / 10).collect()
+        };
+        let before = turns(400 * MS, 600 * MS);
+        assert!(before.iter().all(|turn| *turn > 19 * MS), "{release}: {before:?}");
+        let bypass = turns(600 * MS, 616 * MS);
+        assert!(bypass.len() >= 2 && bypass.iter().all(|turn| *turn < 5 * MS), "{bypass:?}");
     }
 }
 

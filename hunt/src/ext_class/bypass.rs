@@ -38,12 +38,14 @@ impl ExtClass {
             for task in waiting.into_iter().rev() {
                 let out = self.next();
                 match out {
+                    _ if self.ended => return,
                     Step::Dequeue { cpu: of, task: got, .. } if (of, got) == (cpu, task) => {}
                     other => self.part(&format!("{task:?} of {cpu:?} taken out"), &other),
                 }
                 self.begin(out);
                 let back = self.next();
                 match back {
+                    _ if self.ended => return,
                     Step::Enqueue { cpu: of, task: got, .. } if (of, got) == (cpu, task) => {}
                     other => self.part(&format!("{task:?} of {cpu:?} put back"), &other),
                 }
