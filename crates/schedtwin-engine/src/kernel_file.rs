@@ -34,6 +34,7 @@ use schedtwin_input::{
 pub use schedtwin_kernel::config::{Arm, Kind, Setting, Value, With};
 use schedtwin_kernel::config::{Config, retired};
 use schedtwin_kernel::policy::Policies;
+pub use schedtwin_tree::ExtOptions;
 use schedtwin_types::printable;
 use std::sync::Arc;
 pub use tree::TreeCode;
@@ -221,6 +222,9 @@ impl KernelFile {
             let of_tree = self.code.iter().find(|code| code.name == name);
             let code = of_tree.map_or_else(|| name.to_string(), TreeCode::text);
             text.push_str(&format!("{mechanism}: {}\n", printable::line(&code)));
+            for option in of_tree.iter().flat_map(|code| &code.options) {
+                text.push_str(&format!("  {}\n", printable::line(option)));
+            }
         }
         text.extend(self.policies.ext_loading_text().map(|loading| format!("{loading}\n")));
         if !self.policies.names().is_empty() {

@@ -531,7 +531,11 @@ fn what_is_asked_wrongly_is_told() {
         ("linux-6.6:scx=simple", &["no sched_ext", "linux-7.3"][..]),
         ("linux-7.3:scx=simpel", &["no scheduler `simpel`", "`simple`"]),
         ("linux-7.3:scx.slice_us=5", &["which scheduler is not said"]),
-        ("linux-7.3:scx=simple,scx.slice_ms=5", &["`scx.slice_ms`", "scx.slice_us"]),
+        ("linux-7.3:scx=simple,scx.slice_ms=5", &["`scx.slice_ms`", "scx.load_ms"]),
+        (
+            "linux-7.3:scx=simple,scx.load_ms=9,scx.unload_ms=9",
+            &["unloaded at 9 ms", "loaded at 9 ms"],
+        ),
         ("linux-7.3:scx=simple,scx.rodata.x=5", &["`simple` has no settings"]),
         ("linux-7.3:scx=none/such.bpf.c", &["no such folder"]),
     ] {
@@ -688,7 +692,7 @@ fn a_scheduler_with_maps_timers_and_storage_runs() {
         assert!(metric(&result, "scx_dispatches", "move") > 10.0);
         continues_as_a_clone(&spec);
     }
-    let lost = format!("linux-7.3:scx={lanes},scx.rodata.misbehave=1,scx.timeout_ms=200");
+    let lost = format!("linux-7.3:scx={lanes},scx.mistake=1,scx.timeout_ms=200");
     let result = verified("pixel6", "ui-phone", load(&lost));
     assert!(result.notices.iter().any(|notice| notice.contains("failed to run for")));
     let wrong = format!("linux-7.3:scx={lanes},scx.rodata.misbehave=2");
@@ -696,6 +700,55 @@ fn a_scheduler_with_maps_timers_and_storage_runs() {
     assert!(result.notices.iter().any(|notice| notice.contains("invalid CPU 4000")));
     let text = KernelFile::load(&format!("linux-7.3:scx={lanes},scx.rodata.misbehav=1"));
     assert!(text.unwrap_err().to_string().contains("did you mean `misbehave`?"));
+}
+
+/// What its program would let its user choose, as the file beside it says.
+#[test]
+fn a_scheduler_has_the_options_of_the_file_beside_it() {
+    if !compiles("a_scheduler_has_the_options_of_the_file_beside_it") {
+        return;
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("options");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::copy(ours("lanes.bpf.c"), folder.join("lanes.bpf.c")).unwrap();
+    let path = folder.join("lanes.bpf.c").display().to_string();
+    let (beside, text) = (folder.join("lanes.options.json"), ours("lanes.options.json"));
+    let text = std::fs::read_to_string(text).unwrap();
+    let load = |text: &str, more: &str| {
+        std::fs::write(&beside, text).unwrap();
+        KernelFile::load(&format!("linux-7.3:scx={path}{more}"))
+    };
+    // The longest time that a task of two on one CPU runs, ticks of 4 ms.
+    let longest = |kernel: KernelFile| {
+        let mut twin: Twin = scenario("uniform8", &hogs("options", &[0, 0]), kernel).twin(1);
+        let mut seen = Switches::default();
+        while twin.step(&mut seen) {}
+        let turns = seen.0[8..].windows(2).map(|pair| (pair[1].0 - pair[0].0) / MS);
+        turns.max().unwrap()
+    };
+    let plain = load(&text, "").unwrap();
+    let described = plain.describe();
+    assert!(described.contains("scx.slice_ms=5 ms: slice of each task"), "{described}");
+    assert!(described.contains("scx.last=false: "), "{described}");
+    let other = load(&text.replace("\"default\": 5", "\"default\": 30"), "").unwrap();
+    assert_ne!(plain.code, other.code, "the hash covers the file");
+    assert!(longest(plain) <= 9 && (31..=37).contains(&longest(other)));
+    assert!(longest(load(&text, ",scx.slice_ms=50,scx.last=true").unwrap()) > 47);
+    for (text, more, word) in [
+        (text.clone(), ",scx.slice_ms=0", "`scx.slice_ms` is 0\n  help: it is between 1 and 100"),
+        (
+            text.clone(),
+            ",scx.slic_ms=1",
+            "no setting `scx.slic_ms`\n  help: did you mean `scx.slice_ms`?",
+        ),
+        (text.clone(), ",scx.last=7", "it is true or false"),
+        (text.replace("misbehave", "misbehav"), "", "lanes.options.json:4:"),
+        (text.replace("misbehave", "misbehav"), "", "did you mean `misbehave`?"),
+        (text.replace("\"max\"", "\"most\""), "", "there is no key `most`"),
+    ] {
+        let fault = load(&text, more).expect_err(word).to_string();
+        assert!(fault.contains(word), "{word}: {fault}");
+    }
 }
 
 /// Cgroups are made and written, tasks move between them; a node of a tree, a list and a map of maps are kept, and the

@@ -10,6 +10,7 @@
 //! | `scx.slice_us=N` | the slice that its loader sets, by whichever name the scheduler has for it |
 //! | `scx.rodata.NAME=N` | any variable outside of functions, before the scheduler is loaded |
 //! | `scx.timeout_ms=N` | the watchdog's time, in the place of the scheduler's own |
+//! | `scx.OPTION=N` | an option of its program, as `NAME.options.json` beside the C has it, or a known program |
 //! | `scx.op_ns=N` | what each callback costs |
 //! | `scx.load_ms=N`, `scx.unload_ms=N` | when its user loads and unloads it; else it is there before time begins, and stays |
 //! | `scx.flags=N` | `SCX_OPS_*`, in the place of the scheduler's own |
@@ -125,9 +126,14 @@ impl ScxRequest {
         if built_in(&word.text).is_some() {
             let name = word.text.clone();
             let mut faults = Diagnostics::new();
-            for (_, at) in &self.settings {
-                let help = "schedulers in C have some; all have load_ms and unload_ms";
-                faults.push_at(at, format!("`{name}` has no settings"), Some(help.into()));
+            for (setting, at) in &self.settings {
+                let message = match setting {
+                    ExtSetting::Option(option, _) => format!("there is no setting `scx.{option}`"),
+                    _ => format!("`{name}` has no settings"),
+                };
+                let help =
+                    "built-in schedulers have scx.load_ms and scx.unload_ms, those in C more";
+                faults.push_at(at, message, Some(help.into()));
             }
             if !faults.is_empty() {
                 return Err(faults);
@@ -140,7 +146,7 @@ impl ScxRequest {
         let form = kernel.config.scx_loader_form().expect("the class is there");
         let (code, commit) = self.compile(&word, kernel.config.hz.into(), form)?;
         let (name, hash) = (code.name().to_string(), code.hash());
-        kernel.code.push(TreeCode { name, hash, commit });
+        kernel.code.push(TreeCode { name, hash, commit, options: code.options() });
         let name = code.name().to_string();
         kernel.policies = kernel.policies.with_ext_scheduler(&name, move || code.scheduler());
         Ok(kernel)
@@ -223,15 +229,7 @@ fn parse<'a>(name: &str, setting: &'a Setting) -> Result<Asked, ParseFault<'a>> 
         ("timeout_ms", _) => ExtSetting::TimeoutMs(positive(30_000)? as u32),
         ("flags", _) => ExtSetting::Flags(positive(0xffff)?),
         ("op_ns", _) => ExtSetting::OpNs(positive(1_000_000)?),
-        _ => {
-            let known =
-                ["slice_us", "timeout_ms", "op_ns", "flags", "load_ms", "unload_ms", "rodata.NAME"];
-            let help = match did_you_mean(name, known) {
-                Some(near) => format!("did you mean `scx.{near}`?"),
-                None => format!("there are scx.{}", known.join(", scx.")),
-            };
-            return Err((&setting.key.at, format!("there is no setting `scx.{name}`"), help));
-        }
+        _ => ExtSetting::Option(name.to_string(), number),
     };
     Ok(Asked::OfScheduler(of_scheduler))
 }
