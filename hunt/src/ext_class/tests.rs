@@ -75,6 +75,11 @@ fn both_classes_agree_on_random_scenarios() {
         let release = if seed % 3 == 0 { "linux-6.12" } else { "linux-7.3" };
         let scheduler = schedulers[seed as usize % schedulers.len()];
         texts.kernel = format!("{release}:scx={scheduler},fair_group_sched=true,rt_runtime_us=-1");
+        // Half of them come and go while tasks run.
+        if seed % 2 == 0 {
+            let (load, unload) = (1 + seed % 40, 45 + seed % 50);
+            texts.kernel.push_str(&format!(",scx.load_ms={load},scx.unload_ms={unload}"));
+        }
         texts.duration_ms = texts.duration_ms.min(200);
         let folder = tempfile::tempdir().unwrap();
         let Ok(scenario) = texts.load(folder.path()) else { continue };
