@@ -307,6 +307,61 @@ fn in_bypass_tasks_run_in_turn() {
     }
 }
 
+/// Inserts into the local queue of CPU 0 only, and no task may wait there. What comes back waits in a queue, or, if it is
+/// stubborn, is inserted again.
+#[derive(Clone)]
+struct AtOnce(Arc<Mutex<Vec<ReenqReason>>>, bool);
+
+impl ExtScheduler for AtOnce {
+    fn init(&mut self, scx: &mut Kfuncs) -> i32 {
+        scx.create_dsq(9)
+    }
+    fn select_cpu(&mut self, _: &mut Kfuncs, _: TaskId, prev: CpuId, _: u64) -> i32 {
+        prev.0.into()
+    }
+    fn enqueue(&mut self, scx: &mut Kfuncs, task: TaskId, enq_flags: u64) {
+        let view = scx.task(task);
+        if enq_flags & SCX_ENQ_REENQ != 0 {
+            self.0.lock().unwrap().push(view.reenq_reason);
+        }
+        let waits = enq_flags & SCX_ENQ_REENQ != 0 && !self.1;
+        if waits || view.nr_cpus_allowed != 1 {
+            scx.dsq_insert(task, 9, SCX_SLICE_DFL, enq_flags);
+        } else {
+            scx.dsq_insert(task, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags | SCX_ENQ_IMMED);
+        }
+    }
+    fn dispatch(&mut self, scx: &mut Kfuncs, _: CpuId, _: Option<TaskId>) {
+        scx.dsq_move_to_local(9, 0);
+    }
+}
+
+#[test]
+fn a_task_that_may_not_wait_comes_back() {
+    let sleepers = r#""sleeper": { "instance": 2, "cpus": [0], "loop": -1, "phases": { "all": { "run": 500, "sleep": 2000 } } }"#;
+    let rt = r#""rt": { "policy": "SCHED_FIFO", "priority": 50, "cpus": [0], "loop": -1, "phases": { "all": { "run": 300, "sleep": 1700 } } }"#;
+    let both = workload("immed", &format!("{sleepers}, {rt}"));
+    let came_back = |release: &str, stubborn: bool| {
+        let reasons = Arc::new(Mutex::new(Vec::new()));
+        let of_run = AtOnce(reasons.clone(), stubborn);
+        let kernel = load(release).with_ext_scheduler("at once", move || of_run.clone()).unwrap();
+        let result = verified("uniform8", &both, kernel);
+        let reasons = std::mem::take(&mut *reasons.lock().unwrap());
+        (result, reasons)
+    };
+    let (result, reasons) = came_back("linux-7.3", false);
+    assert_eq!(metric(&result, "scx_errors", ""), 0.0, "{:?}", result.notices);
+    for reason in [ReenqReason::Immed, ReenqReason::Preempted] {
+        let count = reasons.iter().filter(|other| **other == reason).count();
+        assert!(count > 10, "{reason:?}: {count} of {}", reasons.len());
+    }
+    let (_, reasons) = came_back("linux-6.12", false);
+    assert!(reasons.is_empty(), "6.12 has no such flag");
+    let (result, _) = came_back("linux-7.3", true);
+    let words = "reenqueued 257 times without running";
+    assert!(result.notices.iter().any(|line| line.contains(words)), "{:?}", result.notices);
+}
+
 /// Asks for a performance, and nothing else.
 #[derive(Clone)]
 struct Perf(u32);
@@ -817,8 +872,19 @@ fn schedulers_of_the_kernel_s_tree_run() {
         return;
     }
     let spec = |name: &str| format!("linux-7.3:scx={}", folder.join(name).display());
-    for name in ["simple", "cpu0", "central", "sdt", "flatcg", "pair", "qmap"] {
-        let name = &format!("scx_{name}.bpf.c");
+    for (name, options) in [
+        ("simple", ""),
+        ("simple", ",scx.fifo=true"),
+        ("cpu0", ""),
+        ("central", ""),
+        ("sdt", ""),
+        ("flatcg", ""),
+        ("pair", ""),
+        ("qmap", ""),
+        ("qmap", ",scx.immed=true"),
+        ("qmap", ",scx.immed_stress_nth=3"),
+    ] {
+        let name = &format!("scx_{name}.bpf.c{options}");
         for (machine, workload) in [("pixel6", "ui-phone"), ("i5-10600k", "periodic")] {
             let result = verified(machine, workload, load(&spec(name)));
             assert_eq!(metric(&result, "scx_errors", ""), 0.0, "{name}: {:?}", result.notices);

@@ -20,8 +20,6 @@ pub(super) const CPU_COUNTS: [&str; 4] = ["nr_cpu_ids", "nr_cpus", "num_possible
 /// Names that loaders give the slice, nanoseconds.
 pub(super) const SLICES: [&str; 3] = ["slice_ns", "cgrp_slice_ns", "slice_max"];
 
-/// `SCX_OPS_ALWAYS_ENQ_IMMED`.
-const ALWAYS_ENQ_IMMED: u64 = 1 << 7;
 /// The map in which a loader says the node of each CPU.
 const NODES: &str = "cpu_node_map";
 
@@ -69,9 +67,6 @@ impl TreeExt {
         });
         self.cids = uses_cids.then_some(cids);
         self.run_programs(scx, &Topology::of(scx));
-        if self.flags() & ALWAYS_ENQ_IMMED != 0 {
-            scx.error("SCX_OPS_ALWAYS_ENQ_IMMED is not offered");
-        }
         if let Some(refusal) = loader.and_then(|loader| (loader.refuses)(scx)) {
             scx.error(refusal);
         }

@@ -17,10 +17,10 @@
 use super::dsq::{DsqIndex, Place, SCX_DSQ_FLAG_BUILTIN, SCX_DSQ_INVALID, SCX_DSQ_LOCAL};
 use super::steps::{Op, Step};
 use super::{
-    DirectDispatch, SCX_DEQ_CORE_SCHED_EXEC, SCX_DEQ_SCHED_CHANGE, SCX_DEQ_SLEEP,
+    DirectDispatch, ReenqReason, SCX_DEQ_CORE_SCHED_EXEC, SCX_DEQ_SCHED_CHANGE, SCX_DEQ_SLEEP,
     SCX_ENQ_CPU_SELECTED, SCX_ENQ_DSQ_PRIQ, SCX_ENQ_HEAD, SCX_ENQ_INITIAL, SCX_ENQ_LAST,
-    SCX_ENQ_MIGRATED, SCX_ENQ_MIGRATING, SCX_ENQ_PREEMPT, SCX_ENQ_RESTORE, SCX_ENQ_WAKEUP,
-    SCX_OPS_ENQ_EXITING, SCX_OPS_ENQ_LAST, SCX_SLICE_DFL, SCX_SLICE_INF,
+    SCX_ENQ_MIGRATED, SCX_ENQ_MIGRATING, SCX_ENQ_PREEMPT, SCX_ENQ_REENQ, SCX_ENQ_RESTORE,
+    SCX_ENQ_WAKEUP, SCX_OPS_ENQ_EXITING, SCX_OPS_ENQ_LAST, SCX_SLICE_DFL, SCX_SLICE_INF,
 };
 use crate::policy::CpuPreemptReason;
 use crate::sched::core::{
@@ -118,6 +118,11 @@ impl Kernel {
         if sticky_cpu == Some(cpu) {
             return self.scx_dispatch_enqueue(cpu, local, task, None, enq_flags);
         }
+        ext.tasks[task.index()].immed = false;
+        if enq_flags & SCX_ENQ_REENQ != 0 && !self.scx_count_reenq(task) {
+            return;
+        }
+        let ext = self.sched.scx_mut();
         if ext.bypass {
             return self.scx_enqueue_in_bypass(cpu, task, enq_flags);
         }
@@ -218,6 +223,7 @@ impl Kernel {
             self.scx_error(message);
         }
         if is_local {
+            self.scx_local_immed(cpu, task, enq_flags);
             self.scx_local_post_enq(cpu, task, enq_flags);
         } else if id & SCX_DSQ_FLAG_BUILTIN != 0 {
             self.scx_leave_custody(task, None, cpu);
@@ -373,6 +379,9 @@ impl Kernel {
         let local = ext.dsqs.local(cpu);
         if ext.tasks[task.index()].slice > 0 && !ext.bypass {
             // A class above has taken the CPU.
+            if ext.tasks[task.index()].immed {
+                return self.scx_enqueue_anew(cpu, task, ReenqReason::Preempted);
+            }
             return self.scx_dispatch_enqueue(cpu, local, task, None, SCX_ENQ_HEAD);
         }
         let below = next.is_some_and(|next| self.sched.tasks[next].class < Class::Ext);
@@ -416,7 +425,7 @@ impl Kernel {
             self.scx_op(Some(cpu), Op::Running { task });
         }
         let entity = self.sched.scx_task_mut(task);
-        entity.runnable_seq = 0;
+        (entity.runnable_seq, entity.reenq_cnt) = (0, 0);
         entity.reset_runnable_at = true;
         if let Some(slice) = entity.slice_oob.take() {
             entity.slice = slice;

@@ -25,7 +25,7 @@ use super::dsq::{
     SCX_DSQ_LOCAL_ON,
 };
 use super::steps::{self, Op, Step};
-use super::{BufEntry, DirectDispatch, SCX_ENQ_HEAD, SCX_ENQ_PREEMPT, SCX_ENQ_REENQ};
+use super::{BufEntry, DirectDispatch, SCX_ENQ_HEAD, SCX_ENQ_PREEMPT};
 use crate::Kernel;
 use crate::sched::Class;
 use schedtwin_types::{CpuId, PickRule, TaskId};
@@ -106,6 +106,11 @@ impl Kernel {
         let verdict = self.scx_find_task(cpu, prev);
         if let Some(ext) = &mut self.sched.ext {
             ext.note(Step::Picked { cpu, verdict: verdict.noted() });
+            let crowded = verdict != Verdict::None && ext.dsqs[ext.dsqs.local(cpu)].nr > 1;
+            if crowded && ext.has_immed(cpu) {
+                ext.rqs[cpu].reenq_immed = true;
+                ext.rqs[cpu].bal_cb_pending = true;
+            }
             ext.rqs[cpu].in_dispatch = false;
             if std::mem::take(&mut ext.rqs[cpu].bal_cb_pending) {
                 self.sched.rq[cpu].push_pending = true;
@@ -343,57 +348,7 @@ impl Kernel {
     #[inline(never)]
     pub(crate) fn scx_run_deferred(&mut self, cpu: CpuId) {
         self.scx_process_ddsp_deferred_locals(cpu);
-        if let Some(ext) = &mut self.sched.ext
-            && std::mem::take(&mut ext.rqs[cpu].reenq_local)
-            && !ext.bypass
-        {
-            self.scx_reenq_local(cpu);
-        }
-        while let Some(ext) = &mut self.sched.ext
-            && let Some(dsq_id) = ext.rqs[cpu].reenq_users.pop()
-            && !ext.bypass
-        {
-            self.scx_reenq_user(dsq_id);
-        }
-    }
-
-    /// `reenq_user()`: the tasks that are in a user queue now, each once.
-    fn scx_reenq_user(&mut self, dsq_id: u64) {
-        let now = self.cx.now;
-        let Some(dsq) = self.sched.scx().dsqs.user(dsq_id) else { return };
-        let last = self.sched.scx().dsqs[dsq].seq;
-        let is_new = |seq: u32| (last.wrapping_sub(seq) as i32) < 0;
-        let mut at = self.sched.scx().dsqs[dsq].head();
-        while let Some(task) = at {
-            let entity = &self.sched.scx().tasks[task.index()];
-            at = entity.next;
-            // Those that come back may stand anywhere, with later numbers.
-            if is_new(entity.dsq_seq) {
-                continue;
-            }
-            let cpu = self.sched.tasks[task].cpu;
-            self.sched.update_rq_clock(cpu, &self.cx);
-            let ext = self.sched.scx_mut();
-            ext.dsqs.unlink(task, &mut ext.tasks, now);
-            self.scx_do_enqueue_task(cpu, task, SCX_ENQ_REENQ, None);
-        }
-    }
-
-    /// `reenq_local()`: the tasks that are in the local queue now, each once.
-    fn scx_reenq_local(&mut self, cpu: CpuId) {
-        let now = self.cx.now;
-        let ext = self.sched.scx();
-        let local = ext.dsqs.local(cpu);
-        let last = ext.dsqs[local].seq;
-        while let Some(task) = self.sched.scx().dsqs[local].head() {
-            let ext = self.sched.scx_mut();
-            // Those that come back stand behind, with later numbers.
-            if (last.wrapping_sub(ext.tasks[task.index()].dsq_seq) as i32) < 0 {
-                break;
-            }
-            ext.dsqs.unlink(task, &mut ext.tasks, now);
-            self.scx_do_enqueue_task(cpu, task, SCX_ENQ_REENQ, None);
-        }
+        self.scx_process_deferred_reenqs(cpu);
     }
 
     /// `process_ddsp_deferred_locals()`: direct dispatches from `cpu` to other CPUs' local queues.
@@ -467,6 +422,7 @@ impl Kernel {
         let place = if head { Place::Head } else { Place::Tail };
         ext.dsqs.link(local, task, place, &mut ext.tasks, now);
         ext.note_inserted(task, local, head);
+        self.scx_local_immed(to, task, enq_flags);
         self.scx_local_post_enq(to, task, enq_flags);
     }
 

@@ -72,6 +72,8 @@ pub enum ExitKind {
     ErrorBpf,
     /// The watchdog: a task was runnable for too long.
     ErrorStall,
+    /// A task came back to `enqueue` again and again.
+    ErrorReenq,
 }
 
 impl ExitKind {
@@ -83,6 +85,7 @@ impl ExitKind {
             ExitKind::Error => "runtime error",
             ExitKind::ErrorBpf => "scx_bpf_error",
             ExitKind::ErrorStall => "runnable task stall",
+            ExitKind::ErrorReenq => "task reenqueue limit",
         }
     }
 
@@ -94,6 +97,7 @@ impl ExitKind {
             ExitKind::Error => 1024,
             ExitKind::ErrorBpf => 1025,
             ExitKind::ErrorStall => 1026,
+            ExitKind::ErrorReenq => 1027,
         }
     }
 
@@ -212,6 +216,8 @@ impl Kernel {
             ddsp: DirectDispatch::No,
             buf: Vec::new(),
             nr_tasks: 0,
+            reenqs: Vec::new(),
+            uses_immed: false,
             dispatch_cpu: None,
             locked_rq: None,
             in_select_cpu: false,
@@ -415,6 +421,7 @@ impl Kernel {
         let entity = self.sched.scx_task_mut(task);
         (entity.state, entity.dsq_vtime, entity.slice) = (TaskState::Ready, 0, 0);
         (entity.slice_oob, entity.reset_runnable_at) = (None, true);
+        (entity.immed, entity.reenq_cnt) = (false, 0);
     }
 
     /// `sched_ext_dead()`: a task has been switched from for the last time.
@@ -549,5 +556,6 @@ impl Ext {
             list.reserve(count.saturating_sub(list.len()));
         }
         self.notices.reserve(count);
+        self.reenqs.reserve(count);
     }
 }

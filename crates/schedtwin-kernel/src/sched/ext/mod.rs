@@ -27,6 +27,7 @@
 //! | `kick.rs` | rescheduling other CPUs |
 //! | `life.rs` | load, tasks' states, errors, the watchdog, unload |
 //! | `bypass.rs` | what goes on without the scheduler meanwhile |
+//! | `reenq.rs` | tasks that come back to `enqueue`, `SCX_ENQ_IMMED` |
 //! | `kfunc.rs` | what a scheduler may call |
 //! | `cgroup.rs` | cgroups and their files |
 //! | `form.rs` | where the releases differ |
@@ -36,7 +37,7 @@
 //!
 //! Kernel: 7.3.4 kernel/sched/ext/ext.c, idle.c, inlines.h; 6.12.95 kernel/sched/ext.c.
 //! Differences: an entry is atomic, so nobody sees a task between two queues (`QUEUEING`, `DISPATCHING`, `holding_cpu`), and
-//! locks are never lost. Sub-schedulers, core scheduling, hotplug and `SCX_ENQ_IMMED` are absent; CPU IDs (cids)
+//! locks are never lost. Sub-schedulers, core scheduling and hotplug are absent; CPU IDs (cids)
 //! are translated where C is called (`schedtwin-tree`).
 //! `SCX_KICK_WAIT` does not wait. MODEL.md has the list.
 
@@ -52,6 +53,7 @@ mod idle;
 mod kfunc;
 mod kick;
 mod life;
+mod reenq;
 mod report;
 pub mod steps;
 mod verify;
@@ -60,6 +62,7 @@ pub use cgroup::{CgroupFiles, CgroupView};
 pub use form::LoaderForm;
 pub use kfunc::{DsqIter, Kfuncs, TaskView};
 pub use life::{Exit, ExitKind, weight_to_cgroup};
+pub use reenq::ReenqReason;
 pub use report::{DsqReport, ExtReport};
 
 use crate::Scheduler;
@@ -89,6 +92,9 @@ pub const SCX_OPS_ALLOW_QUEUED_WAKEUP: u64 = 1 << 5;
 /// `SCX_OPS_BUILTIN_IDLE_PER_NODE`: idle CPUs are kept node by node.
 pub const SCX_OPS_BUILTIN_IDLE_PER_NODE: u64 = 1 << 6;
 
+/// `SCX_OPS_ALWAYS_ENQ_IMMED`: all insertions into local queues are IMMED.
+pub const SCX_OPS_ALWAYS_ENQ_IMMED: u64 = 1 << 7;
+
 /// `SCX_WAKE_FORK`.
 pub const SCX_WAKE_FORK: u64 = 4;
 /// `SCX_WAKE_TTWU`.
@@ -112,6 +118,10 @@ pub const SCX_ENQ_INITIAL: u64 = 1 << 19;
 pub const SCX_ENQ_CPU_SELECTED: u64 = 1 << 20;
 /// `SCX_ENQ_PREEMPT`: the running task of the class gives way.
 pub const SCX_ENQ_PREEMPT: u64 = 1 << 32;
+/// `SCX_ENQ_IMMED`: into a local queue, to run at once or to come back.
+pub const SCX_ENQ_IMMED: u64 = 1 << 33;
+/// `SCX_ENQ_RESCUE`: into a local queue of a CPU that a sub-scheduler may not use.
+pub const SCX_ENQ_RESCUE: u64 = 1 << 34;
 /// `SCX_ENQ_REENQ`.
 pub const SCX_ENQ_REENQ: u64 = 1 << 40;
 /// `SCX_ENQ_LAST`: nobody else wants the CPU.
@@ -195,6 +205,12 @@ pub struct ExtEntity {
     slice_oob: Option<u64>,
     /// On its CPU's `ddsp_deferred_locals`.
     deferred: bool,
+    /// `SCX_TASK_IMMED`: it may not wait in a local queue.
+    immed: bool,
+    /// `SCX_TASK_REENQ_*`, while it is enqueued anew.
+    reenq_reason: ReenqReason,
+    /// How often it has been, since it ran.
+    reenq_cnt: u32,
 }
 
 impl Default for ExtEntity {
@@ -225,6 +241,9 @@ impl Default for ExtEntity {
             ddsp_vtime: 0,
             slice_oob: None,
             deferred: false,
+            immed: false,
+            reenq_reason: ReenqReason::None,
+            reenq_cnt: 0,
         }
     }
 }
@@ -253,6 +272,8 @@ pub struct ExtRq {
     deferred_irq_work: bool,
     /// The tasks of the local queue are to be enqueued anew.
     reenq_local: bool,
+    /// Those of them that may not wait.
+    reenq_immed: bool,
     /// User queues whose tasks are to be enqueued anew, by their IDs.
     reenq_users: Vec<u64>,
     kicks: kick::Kicks,
@@ -353,6 +374,10 @@ pub struct Ext {
     ddsp: DirectDispatch,
     buf: Vec<BufEntry>,
     nr_tasks: u32,
+    /// Tasks that have been taken out to be enqueued anew.
+    reenqs: Vec<(TaskId, ReenqReason)>,
+    /// Some task was inserted with IMMED.
+    uses_immed: bool,
     /// The CPU whose `dispatch` is under way.
     dispatch_cpu: Option<CpuId>,
     /// The CPU whose run queue is locked during the call that is under way.
