@@ -118,7 +118,8 @@ fn run_all_ways(scenario: &Scenario, seed: u64, folder: &Path) -> Option<u64> {
     }
     beside_the_reference(scenario, seed);
     if let Some(steps) = ext_class::follow(scenario, seed, u64::MAX) {
-        assert!(steps > 0, "ext class: no step was followed");
+        let late = scenario.kernel().identity.contains("scx.load_ms");
+        assert!(steps > 0 || late, "ext class: no step was followed");
     }
     ends_as_its_fault_says(scenario, &result);
     written(scenario, seed, folder, &result);

@@ -6,7 +6,7 @@ use schedtwin_kernel::config::Kind;
 use std::collections::BTreeMap;
 
 /// The marks that generators can set, so that a kind of scenario that never comes up is noticed.
-const MARKS: [&str; 59] = [
+const MARKS: [&str; 61] = [
     "machine: built in",
     "machine: 1 CPU",
     "machine: up to 16 CPUs",
@@ -42,6 +42,8 @@ const MARKS: [&str; 59] = [
     "kernel: settings",
     "kernel: a scheduler of sched_ext",
     "kernel: a scheduler of sched_ext with a mistake",
+    "kernel: a scheduler of sched_ext that is loaded late",
+    "kernel: a scheduler of sched_ext that is stopped",
     "workload: model",
     "workload: jobs",
     "workload: rt-app",

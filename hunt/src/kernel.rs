@@ -61,7 +61,18 @@ fn scheduler(tape: &mut Tape) -> String {
         tape.mark("kernel: a scheduler of sched_ext with a mistake");
         name = tape.pick(&Fault::ALL).0;
     }
-    format!("scx={name}")
+    let mut spelled = format!("scx={name}");
+    // Most runs take 100 ms to 2 s.
+    if tape.percent(25) {
+        tape.mark("kernel: a scheduler of sched_ext that is loaded late");
+        spelled.push_str(&format!(",scx.load_ms={}", 1 + tape.below(100)));
+    }
+    let wrong = Fault::ALL.iter().any(|(fault, ..)| *fault == name);
+    if !wrong && tape.percent(25) {
+        tape.mark("kernel: a scheduler of sched_ext that is stopped");
+        spelled.push_str(&format!(",scx.unload_ms={}", 102 + tape.below(300)));
+    }
+    spelled
 }
 
 /// A value within what is declared: numbers of any magnitude, and the ends of their range.

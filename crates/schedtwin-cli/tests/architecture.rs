@@ -619,6 +619,41 @@ fn the_schema_of_kernel_files_is_current() {
     assert_eq!(shipped, made, "run with BLESS=1 to renew the schema");
 }
 
+/// The schema of a scheduler's options takes those that come with schedtwin, and refuses what the reader refuses.
+#[test]
+fn the_schema_judges_options_of_schedulers_as_the_reader_does() {
+    let schema = schedtwin_lab::schema::text("options").expect("it is shipped");
+    let schema = serde_json::from_str(&schema).expect("JSON");
+    let schema = jsonschema::validator_for(&schema).expect("a schema");
+    let takes = |text: &str| schema.is_valid(&serde_json::from_str(text).expect("JSON"));
+    let reads = |text: &str| {
+        let source = schedtwin_input::Source::new("x", text);
+        schedtwin_engine::kernel_file::ExtOptions::read(&source).is_ok()
+    };
+    let folder = root().join("crates/schedtwin-tree/loaders");
+    let files = fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file").path());
+    let ours = root().join("crates/schedtwin-engine/tests/schedulers/lanes.options.json");
+    let texts: Vec<String> =
+        files.chain([ours]).map(|path| fs::read_to_string(path).expect("a text")).collect();
+    assert!(texts.len() > 5);
+    for text in &texts {
+        assert!(takes(text) && reads(text), "{text}");
+    }
+    for (from, to, fine) in [
+        ("\"help\"", "\"hepl\"", false),
+        ("\"options\"", "\"option\"", false),
+        ("\"default\": 5", "\"default\": \"5\"", false),
+        ("\"writes\": { \"misbehave\": 1 }", "\"unit\": \"x\"", false),
+        ("\"ENQ_LAST\"", "\"SCX_OPS_ENQ_LAST\"", false),
+        ("\"slice_ms\"", "\"timeout_ms\"", false),
+        ("\"slice_ms\"", "\"slice\"", true),
+        ("\"options\"", "\"sets\": { \"a[3]\": true, \"b\": -1 }, \"options\"", true),
+    ] {
+        let text = texts.last().expect("ours").replacen(from, to, 1);
+        assert_eq!((takes(&text), reads(&text)), (fine, fine), "{from} as {to}");
+    }
+}
+
 /// The schema takes every built-in kernel, and refuses what the reader refuses.
 #[test]
 fn the_schema_judges_kernel_files_as_the_reader_does() {

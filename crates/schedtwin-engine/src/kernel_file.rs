@@ -34,6 +34,7 @@ use schedtwin_input::{
 pub use schedtwin_kernel::config::{Arm, Kind, Setting, Value, With};
 use schedtwin_kernel::config::{Config, retired};
 use schedtwin_kernel::policy::Policies;
+pub use schedtwin_tree::ExtOptions;
 use schedtwin_types::printable;
 use std::sync::Arc;
 pub use tree::TreeCode;
@@ -208,6 +209,7 @@ impl KernelFile {
             text.push_str(&format!("\n{mechanism} {name}"));
         }
         self.code.iter().for_each(|code| text.push_str(&format!("\n{}", code.text())));
+        text.extend(self.policies.ext_loading_text().map(|loading| format!("\n{loading}")));
         text
     }
 
@@ -220,7 +222,11 @@ impl KernelFile {
             let of_tree = self.code.iter().find(|code| code.name == name);
             let code = of_tree.map_or_else(|| name.to_string(), TreeCode::text);
             text.push_str(&format!("{mechanism}: {}\n", printable::line(&code)));
+            for option in of_tree.iter().flat_map(|code| &code.options) {
+                text.push_str(&format!("  {}\n", printable::line(option)));
+            }
         }
+        text.extend(self.policies.ext_loading_text().map(|loading| format!("{loading}\n")));
         if !self.policies.names().is_empty() {
             text.push('\n');
         }

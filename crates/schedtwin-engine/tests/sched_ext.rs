@@ -225,8 +225,21 @@ impl ExtScheduler for Log {
         self.0.lock().unwrap().push(format!("init_task {fork}"));
         0
     }
+    fn enable(&mut self, _: &mut Kfuncs, _: TaskId) {
+        self.0.lock().unwrap().push("enable".to_string());
+    }
+    fn disable(&mut self, _: &mut Kfuncs, _: TaskId) {
+        self.0.lock().unwrap().push("disable".to_string());
+    }
+    fn exit_task(&mut self, _: &mut Kfuncs, _: TaskId) {
+        self.0.lock().unwrap().push("exit_task".to_string());
+    }
     fn init(&mut self, scx: &mut Kfuncs) -> i32 {
+        self.0.lock().unwrap().push("init".to_string());
         scx.create_dsq(9)
+    }
+    fn exit(&mut self, _: &mut Kfuncs) {
+        self.0.lock().unwrap().push("exit".to_string());
     }
 }
 
@@ -250,6 +263,103 @@ fn callbacks_come_in_the_kernel_s_order() {
         assert_eq!(wakeup[..expected.len()], expected, "{log:?}");
         assert!(log.iter().any(|what| what == "init_task true"), "forks: {log:?}");
     }
+}
+
+/// Two tasks on one CPU, and a scheduler that comes and goes meanwhile.
+#[test]
+fn a_scheduler_comes_while_tasks_run_and_goes() {
+    for release in ["linux-7.3", "linux-6.12"] {
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let of_run = Log(log.clone());
+        let kernel = load(release).with_ext_scheduler("log", move || of_run.clone()).unwrap();
+        let loading = ExtLoading { at: 300 * MS, until: Some(600 * MS) };
+        let hogs = hogs("comes", &[0, 0]);
+        let result = verified("uniform8", &hogs, kernel.with_ext_loading(loading));
+        assert_eq!(metric(&result, "scx_errors", ""), 0.0);
+        let notice = "sched_ext: a scheduler was stopped: log, at 600ms";
+        assert!(result.notices.iter().any(|line| line.starts_with(notice)), "{:?}", result.notices);
+        let log = log.lock().unwrap();
+        let first = |what: &str| log.iter().position(|line| line == what).expect(what);
+        let last = |what: &str| log.iter().rposition(|line| line == what).expect(what);
+        assert_eq!((first("init"), last("exit")), (0, log.len() - 1), "{log:?}");
+        assert!(first("init_task false") < first("enable"), "{log:?}");
+        assert!(last("disable") < last("exit_task"), "{log:?}");
+    }
+}
+
+/// Each tick ends a turn in bypass, which lasts from the wish to unload until all others are done with cgroups and forks: two
+/// grace periods of two ticks.
+#[test]
+fn in_bypass_tasks_run_in_turn() {
+    for release in ["linux-7.3", "linux-6.12"] {
+        let kernel = load(&format!("{release}:scx=simple,scx.load_ms=300,scx.unload_ms=600"));
+        let mut twin: Twin = scenario("uniform8", &hogs("turns", &[0, 0]), kernel).twin(1);
+        let mut seen = Switches::default();
+        while twin.step(&mut seen) {}
+        let turns = |from: Ns, to: Ns| -> Vec<Ns> {
+            let within = seen.0.windows(2).filter(|pair| from <= pair[0].0 && pair[1].0 <= to);
+            within.map(|pair| pair[1].0 - pair[0].0).filter(|turn| *turn > MS / 10).collect()
+        };
+        let before = turns(400 * MS, 600 * MS);
+        assert!(before.iter().all(|turn| *turn > 19 * MS), "{release}: {before:?}");
+        let bypass = turns(600 * MS, 616 * MS);
+        assert!(bypass.len() >= 2 && bypass.iter().all(|turn| *turn < 5 * MS), "{bypass:?}");
+    }
+}
+
+/// Inserts into the local queue of CPU 0 only, and no task may wait there. What comes back waits in a queue, or, if it is
+/// stubborn, is inserted again.
+#[derive(Clone)]
+struct AtOnce(Arc<Mutex<Vec<ReenqReason>>>, bool);
+
+impl ExtScheduler for AtOnce {
+    fn init(&mut self, scx: &mut Kfuncs) -> i32 {
+        scx.create_dsq(9)
+    }
+    fn select_cpu(&mut self, _: &mut Kfuncs, _: TaskId, prev: CpuId, _: u64) -> i32 {
+        prev.0.into()
+    }
+    fn enqueue(&mut self, scx: &mut Kfuncs, task: TaskId, enq_flags: u64) {
+        let view = scx.task(task);
+        if enq_flags & SCX_ENQ_REENQ != 0 {
+            self.0.lock().unwrap().push(view.reenq_reason);
+        }
+        let waits = enq_flags & SCX_ENQ_REENQ != 0 && !self.1;
+        if waits || view.nr_cpus_allowed != 1 {
+            scx.dsq_insert(task, 9, SCX_SLICE_DFL, enq_flags);
+        } else {
+            scx.dsq_insert(task, SCX_DSQ_LOCAL, SCX_SLICE_DFL, enq_flags | SCX_ENQ_IMMED);
+        }
+    }
+    fn dispatch(&mut self, scx: &mut Kfuncs, _: CpuId, _: Option<TaskId>) {
+        scx.dsq_move_to_local(9, 0);
+    }
+}
+
+#[test]
+fn a_task_that_may_not_wait_comes_back() {
+    let sleepers = r#""sleeper": { "instance": 2, "cpus": [0], "loop": -1, "phases": { "all": { "run": 500, "sleep": 2000 } } }"#;
+    let rt = r#""rt": { "policy": "SCHED_FIFO", "priority": 50, "cpus": [0], "loop": -1, "phases": { "all": { "run": 300, "sleep": 1700 } } }"#;
+    let both = workload("immed", &format!("{sleepers}, {rt}"));
+    let came_back = |release: &str, stubborn: bool| {
+        let reasons = Arc::new(Mutex::new(Vec::new()));
+        let of_run = AtOnce(reasons.clone(), stubborn);
+        let kernel = load(release).with_ext_scheduler("at once", move || of_run.clone()).unwrap();
+        let result = verified("uniform8", &both, kernel);
+        let reasons = std::mem::take(&mut *reasons.lock().unwrap());
+        (result, reasons)
+    };
+    let (result, reasons) = came_back("linux-7.3", false);
+    assert_eq!(metric(&result, "scx_errors", ""), 0.0, "{:?}", result.notices);
+    for reason in [ReenqReason::Immed, ReenqReason::Preempted] {
+        let count = reasons.iter().filter(|other| **other == reason).count();
+        assert!(count > 10, "{reason:?}: {count} of {}", reasons.len());
+    }
+    let (_, reasons) = came_back("linux-6.12", false);
+    assert!(reasons.is_empty(), "6.12 has no such flag");
+    let (result, _) = came_back("linux-7.3", true);
+    let words = "reenqueued 257 times without running";
+    assert!(result.notices.iter().any(|line| line.contains(words)), "{:?}", result.notices);
 }
 
 /// Asks for a performance, and nothing else.
@@ -476,7 +586,11 @@ fn what_is_asked_wrongly_is_told() {
         ("linux-6.6:scx=simple", &["no sched_ext", "linux-7.3"][..]),
         ("linux-7.3:scx=simpel", &["no scheduler `simpel`", "`simple`"]),
         ("linux-7.3:scx.slice_us=5", &["which scheduler is not said"]),
-        ("linux-7.3:scx=simple,scx.slice_ms=5", &["`scx.slice_ms`", "scx.slice_us"]),
+        ("linux-7.3:scx=simple,scx.slice_ms=5", &["`scx.slice_ms`", "scx.load_ms"]),
+        (
+            "linux-7.3:scx=simple,scx.load_ms=9,scx.unload_ms=9",
+            &["unloaded at 9 ms", "loaded at 9 ms"],
+        ),
         ("linux-7.3:scx=simple,scx.rodata.x=5", &["`simple` has no settings"]),
         ("linux-7.3:scx=none/such.bpf.c", &["no such folder"]),
     ] {
@@ -633,7 +747,7 @@ fn a_scheduler_with_maps_timers_and_storage_runs() {
         assert!(metric(&result, "scx_dispatches", "move") > 10.0);
         continues_as_a_clone(&spec);
     }
-    let lost = format!("linux-7.3:scx={lanes},scx.rodata.misbehave=1,scx.timeout_ms=200");
+    let lost = format!("linux-7.3:scx={lanes},scx.mistake=1,scx.timeout_ms=200");
     let result = verified("pixel6", "ui-phone", load(&lost));
     assert!(result.notices.iter().any(|notice| notice.contains("failed to run for")));
     let wrong = format!("linux-7.3:scx={lanes},scx.rodata.misbehave=2");
@@ -641,6 +755,55 @@ fn a_scheduler_with_maps_timers_and_storage_runs() {
     assert!(result.notices.iter().any(|notice| notice.contains("invalid CPU 4000")));
     let text = KernelFile::load(&format!("linux-7.3:scx={lanes},scx.rodata.misbehav=1"));
     assert!(text.unwrap_err().to_string().contains("did you mean `misbehave`?"));
+}
+
+/// What its program would let its user choose, as the file beside it says.
+#[test]
+fn a_scheduler_has_the_options_of_the_file_beside_it() {
+    if !compiles("a_scheduler_has_the_options_of_the_file_beside_it") {
+        return;
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("options");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::copy(ours("lanes.bpf.c"), folder.join("lanes.bpf.c")).unwrap();
+    let path = folder.join("lanes.bpf.c").display().to_string();
+    let (beside, text) = (folder.join("lanes.options.json"), ours("lanes.options.json"));
+    let text = std::fs::read_to_string(text).unwrap();
+    let load = |text: &str, more: &str| {
+        std::fs::write(&beside, text).unwrap();
+        KernelFile::load(&format!("linux-7.3:scx={path}{more}"))
+    };
+    // The longest time that a task of two on one CPU runs, ticks of 4 ms.
+    let longest = |kernel: KernelFile| {
+        let mut twin: Twin = scenario("uniform8", &hogs("options", &[0, 0]), kernel).twin(1);
+        let mut seen = Switches::default();
+        while twin.step(&mut seen) {}
+        let turns = seen.0[8..].windows(2).map(|pair| (pair[1].0 - pair[0].0) / MS);
+        turns.max().unwrap()
+    };
+    let plain = load(&text, "").unwrap();
+    let described = plain.describe();
+    assert!(described.contains("scx.slice_ms=5 ms: slice of each task"), "{described}");
+    assert!(described.contains("scx.last=false: "), "{described}");
+    let other = load(&text.replace("\"default\": 5", "\"default\": 30"), "").unwrap();
+    assert_ne!(plain.code, other.code, "the hash covers the file");
+    assert!(longest(plain) <= 9 && (31..=37).contains(&longest(other)));
+    assert!(longest(load(&text, ",scx.slice_ms=50,scx.last=true").unwrap()) > 47);
+    for (text, more, word) in [
+        (text.clone(), ",scx.slice_ms=0", "`scx.slice_ms` is 0\n  help: it is between 1 and 100"),
+        (
+            text.clone(),
+            ",scx.slic_ms=1",
+            "no setting `scx.slic_ms`\n  help: did you mean `scx.slice_ms`?",
+        ),
+        (text.clone(), ",scx.last=7", "it is true or false"),
+        (text.replace("misbehave", "misbehav"), "", "lanes.options.json:4:"),
+        (text.replace("misbehave", "misbehav"), "", "did you mean `misbehave`?"),
+        (text.replace("\"max\"", "\"most\""), "", "there is no key `most`"),
+    ] {
+        let fault = load(&text, more).expect_err(word).to_string();
+        assert!(fault.contains(word), "{word}: {fault}");
+    }
 }
 
 /// Cgroups are made and written, tasks move between them; a node of a tree, a list and a map of maps are kept, and the
@@ -709,8 +872,19 @@ fn schedulers_of_the_kernel_s_tree_run() {
         return;
     }
     let spec = |name: &str| format!("linux-7.3:scx={}", folder.join(name).display());
-    for name in ["simple", "cpu0", "central", "sdt", "flatcg", "pair", "qmap"] {
-        let name = &format!("scx_{name}.bpf.c");
+    for (name, options) in [
+        ("simple", ""),
+        ("simple", ",scx.fifo=true"),
+        ("cpu0", ""),
+        ("central", ""),
+        ("sdt", ""),
+        ("flatcg", ""),
+        ("pair", ""),
+        ("qmap", ""),
+        ("qmap", ",scx.immed=true"),
+        ("qmap", ",scx.immed_stress_nth=3"),
+    ] {
+        let name = &format!("scx_{name}.bpf.c{options}");
         for (machine, workload) in [("pixel6", "ui-phone"), ("i5-10600k", "periodic")] {
             let result = verified(machine, workload, load(&spec(name)));
             assert_eq!(metric(&result, "scx_errors", ""), 0.0, "{name}: {:?}", result.notices);

@@ -65,6 +65,7 @@ impl Kernel {
             TimerKind::Broadcast => self.broadcast_hrtimer(),
             TimerKind::ScxTimer(index) => self.scx_timer(index),
             TimerKind::ScxWatchdog => self.scx_watchdog(timer.expires),
+            TimerKind::ScxLife => self.scx_life(),
             TimerKind::Source(source) => self.source_hrtimer(source, timer.expires),
         }
     }

@@ -31,12 +31,12 @@
 //! grace periods, no bypass list, no hints for CPUs that hold a grace period up, no boosting. `RCU_FAST_NO_HZ` (up to 5.16)
 //! is absent. Callbacks come from the system's sources and from tasks that exit.
 
-use crate::Kernel;
 use crate::sched::TaskKind;
 use crate::softirq::Softirq;
 use crate::system::{RunWork, ThreadClass};
 use crate::time::timer::wheel::TimerId;
 use crate::time::timer::{TimerFlags, TimerFunction};
+use crate::{Context, Kernel};
 use schedtwin_types::draw::Draws;
 use schedtwin_types::{CpuId, CpuMask, Mode, Ns, TaskId, TaskState, WakeSource, Work};
 
@@ -255,6 +255,12 @@ impl Rcu {
     }
 }
 
+/// `jiffies_till_first_fqs`: how long a grace period goes on before CPUs are looked at.
+pub(crate) fn jiffies_till_first_fqs(cx: &Context) -> u64 {
+    let (hz, nr_cpus) = (cx.hz(), cx.platform.device_tree.cpus.len());
+    1 + u64::from(hz > 250) + u64::from(hz > 500) + nr_cpus as u64 / 256
+}
+
 impl Kernel {
     /// Makes RCU's threads.
     pub(crate) fn rcu_init(&mut self, of: &RcuDescription, seed: u64) {
@@ -282,8 +288,7 @@ impl Kernel {
                 callback_threads.push(spawn(self, RcuThread::Callbacks(cpu)));
             }
         }
-        let hz = self.cx.hz();
-        let fqs_delay = 1 + u64::from(hz > 250) + u64::from(hz > 500) + nr_cpus as u64 / 256;
+        let fqs_delay = jiffies_till_first_fqs(&self.cx);
         let data = RcuData { waits: Vec::with_capacity(4), ..RcuData::default() };
         let worked = Vec::with_capacity(groups.len() + callback_threads.len());
         self.rcu.0 = Some(Box::new(State {

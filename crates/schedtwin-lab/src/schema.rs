@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The JSON Schemas of what schedtwin writes, as shipped, and of the machine and kernel files that it reads.
+//! The JSON Schemas of what schedtwin writes, as shipped, and of the files that it reads: machines, kernels, options of schedulers.
 
 pub mod kernel;
 pub mod machine;
@@ -19,9 +19,12 @@ const SCHEMAS: [(&str, &str); 6] = [
 /// The function that makes a schema.
 type Made = fn() -> String;
 
-/// The schemas of machine and kernel files, which are made from declarations.
-const MADE: [(&str, Made); 2] =
-    [("schedtwin.machine", machine::text), ("schedtwin.kernel", kernel::text)];
+/// The schemas of files that schedtwin reads: of machines and kernels made from declarations.
+const MADE: [(&str, Made); 3] = [
+    ("schedtwin.machine", machine::text),
+    ("schedtwin.kernel", kernel::text),
+    ("schedtwin.options", || include_str!("../schemas/schedtwin.options.schema.json").to_string()),
+];
 
 /// The names, as the `schema` field of a document has them.
 pub fn names() -> impl Iterator<Item = &'static str> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Where no C can be loaded: everything is refused.
 
-use crate::{ExtSetting, Fault, Tree};
+use crate::{ExtSetting, Fault, Refusal, Tree};
 use schedtwin_kernel::policy::{
     ExtScheduler, GovernedDomain, IdleCpu, LoaderForm, MachineFrequencyGovernor,
     MachineIdleGovernor,
@@ -50,11 +50,11 @@ pub enum ExtCode {}
 
 impl ExtCode {
     /// Refuses.
-    pub fn build(_: &Tree, _: &str, _: u64, _: LoaderForm) -> Result<ExtCode, Fault> {
-        Err(Fault::new(
+    pub fn build(_: &Tree, _: &str, _: u64, _: LoaderForm) -> Result<ExtCode, Refusal> {
+        Err(Refusal::Code(Fault::new(
             "schedulers in C are loaded on Linux with 64 bits only",
             "scx=simple and schedulers in Rust run everywhere",
-        ))
+        )))
     }
 
     /// There is none.
@@ -69,6 +69,11 @@ impl ExtCode {
 
     /// There is none.
     pub fn hash(&self) -> u64 {
+        match *self {}
+    }
+
+    /// There are none.
+    pub fn options(&self) -> Vec<String> {
         match *self {}
     }
 

@@ -12,6 +12,31 @@ pub struct Fault {
     pub help: Option<String>,
 }
 
+/// Why a scheduler is not loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Its code.
+    Code(Fault),
+    /// Faults of its file of options, where they are.
+    Faults(Diagnostics),
+}
+
+impl From<Fault> for Refusal {
+    fn from(fault: Fault) -> Refusal {
+        Refusal::Code(fault)
+    }
+}
+
+impl Refusal {
+    /// As faults, of the code at the place where the user asked for it.
+    pub fn at(self, at: &Location) -> Diagnostics {
+        match self {
+            Refusal::Code(fault) => fault.at(at),
+            Refusal::Faults(faults) => faults,
+        }
+    }
+}
+
 impl Fault {
     pub(crate) fn new(message: impl Into<String>, help: impl Into<String>) -> Fault {
         Fault { message: message.into(), help: Some(help.into()) }

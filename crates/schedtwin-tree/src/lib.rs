@@ -34,6 +34,7 @@
 //! | `built.rs` | what governors of every kind have in common |
 //! | `idle.rs`, `frequency.rs` | idle governors; frequency governors |
 //! | `scx/`, `ext_setting.rs` | schedulers of sched_ext; what is set of them |
+//! | `options.rs`, `loaders/` | what their own programs set and offer |
 //! | `symbols.rs`, `elf.rs` | variables of an object: where they are, and their types |
 //!
 //! Only on Linux, with 64 bits; elsewhere it is refused.
@@ -41,6 +42,7 @@
 mod ext_setting;
 mod fault;
 mod offered;
+mod options;
 mod sources;
 mod tree;
 
@@ -71,12 +73,13 @@ mod elsewhere;
 
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 pub use elsewhere::{ExtCode, FrequencyCode, IdleCode, confine};
-pub use ext_setting::ExtSetting;
-pub use fault::Fault;
+pub use ext_setting::{ExtSetting, OF_ALL};
+pub use fault::{Fault, Refusal};
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 pub use frequency::FrequencyCode;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 pub use idle::IdleCode;
+pub use options::{ExtOption, ExtOptions, OPTIONS_FILE};
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 pub use scx::ExtCode;
 pub use tree::Tree;

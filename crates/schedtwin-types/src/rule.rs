@@ -375,6 +375,8 @@ rules! {
         ExtLocal = "scx: head of the local DSQ",
         /// sched_ext: something waits in the node's global DSQ.
         ExtGlobal = "scx: from the global DSQ",
+        /// sched_ext: the scheduler is bypassed, and something waits in the CPU's queue for that.
+        ExtBypass = "scx: from the bypass DSQ",
         /// sched_ext: `ops.dispatch()` has inserted something into the local DSQ.
         ExtDispatch = "scx: inserted by ops.dispatch()",
         /// sched_ext: `ops.dispatch()` has moved something from a user DSQ.

@@ -16,16 +16,20 @@
 //!
 //! After each step the invariants of the class hold ([`ExtClass::verify`]).
 
+mod bypass;
+mod core;
 pub mod idle;
+mod queues;
+mod scheduler;
 #[cfg(test)]
 mod tests;
+mod verify;
 
-use idle::{IdleCpus, Question, Shape};
+use idle::{IdleCpus, Shape};
 use schedtwin_engine::Scenario;
-use schedtwin_engine::policy::steps::{Beginning, Call, Op, Step, Verdict};
+use schedtwin_engine::policy::steps::{Beginning, Op, Step};
 use schedtwin_engine::policy::{
-    SCX_DSQ_GLOBAL, SCX_DSQ_LOCAL, SCX_DSQ_LOCAL_ON, SCX_ENQ_HEAD, SCX_ENQ_LAST, SCX_ENQ_MIGRATING,
-    SCX_ENQ_PREEMPT, SCX_KICK_PREEMPT, SCX_OPS_ENQ_EXITING, SCX_OPS_ENQ_LAST, SCX_SLICE_DFL,
+    SCX_DSQ_GLOBAL, SCX_DSQ_LOCAL_ON, SCX_OPS_ENQ_EXITING, SCX_OPS_ENQ_LAST, SCX_SLICE_DFL,
     SCX_SLICE_INF,
 };
 use schedtwin_engine::twin::Twin;
@@ -72,6 +76,8 @@ struct Task {
     direct: Option<Insertion>,
     enabled: bool,
     exiting: bool,
+    /// When it began to wait: a number that grows.
+    waits_since: u64,
     /// It may not use the CPU on which it runs any more: the stopper is about to take it away.
     displaced: bool,
 }
@@ -90,6 +96,8 @@ struct Cpu {
     in_dispatch: bool,
     /// A class above has it.
     released: bool,
+    /// The scheduler is to hear that it idles, at the next look.
+    owes_idle: bool,
 }
 
 /// Who calls the kernel's functions.
@@ -120,6 +128,11 @@ pub struct ExtClass {
     /// Callbacks that are due as soon as the present one is over.
     owed: Vec<Op>,
     depth: u32,
+    /// The scheduler is not asked.
+    bypass: bool,
+    /// It is to go.
+    leaves: bool,
+    waits: u64,
     /// The scheduler has made a mistake; from here on it is unloaded.
     ended: bool,
     script: VecDeque<Step>,
@@ -139,6 +152,7 @@ impl ExtClass {
             kicks: BTreeMap::new(),
             in_dispatch: false,
             released: false,
+            owes_idle: false,
         };
         let mut class = ExtClass {
             shape,
@@ -154,6 +168,9 @@ impl ExtClass {
             moved: 0,
             owed: Vec::new(),
             depth: 0,
+            bypass: false,
+            leaves: false,
+            waits: 0,
             ended: false,
             script: VecDeque::new(),
             done: 0,
@@ -161,6 +178,7 @@ impl ExtClass {
         };
         for cpu in 0..nr_cpus {
             class.queues.insert(local(CpuId(cpu as u16)), Queue::default());
+            class.queues.insert(bypass::bypass(CpuId(cpu as u16)), Queue::default());
             let node = class.global(CpuId(cpu as u16));
             class.queues.entry(node).or_default();
         }
@@ -212,6 +230,7 @@ impl ExtClass {
             }
             match step {
                 Step::Charge { task, ns } => self.charge(task, ns),
+                Step::Leaves => self.leaves = true,
                 Step::Failed => {
                     self.ended = true;
                     return step;
@@ -273,8 +292,16 @@ impl ExtClass {
             direct: None,
             enabled: true,
             exiting: false,
+            waits_since: 0,
             displaced: false,
         })
+    }
+
+    /// A task begins to wait: it is the last of its CPU's.
+    fn waits(&mut self, task: TaskId) {
+        self.waits += 1;
+        let since = self.waits;
+        self.task(task).waits_since = since;
     }
 
     fn global(&self, cpu: CpuId) -> u64 {
@@ -287,14 +314,15 @@ impl ExtClass {
 
     fn begin(&mut self, step: Step) {
         match step {
-            Step::Select { task, prev, wake_flags, cpus } => {
-                self.select(task, prev, wake_flags, cpus);
+            Step::Select { this, task, prev, wake_flags, cpus } => {
+                self.select(this, task, prev, wake_flags, cpus);
             }
             Step::Enqueue { cpu, task, enq_flags, cpus, runs, exiting } => {
                 let t = self.task(task);
                 assert!(!t.queued, "ext class: {task:?} is enqueued twice");
                 (t.cpu, t.cpus, t.queued, t.exiting) = (cpu, cpus, true, exiting);
                 t.displaced = runs && !cpus.contains(cpu);
+                self.waits(task);
                 self.enqueue(cpu, task, enq_flags, runs);
             }
             Step::Dequeue { cpu, task, deq_flags, migrating } => {
@@ -308,7 +336,11 @@ impl ExtClass {
             Step::SetNext { cpu, task } => self.set_next(cpu, task),
             Step::Tick { task, .. } => {
                 self.charged();
-                self.op(Op::Tick { task }, From::Other);
+                if self.bypass {
+                    self.task(task).slice = 0;
+                } else {
+                    self.op(Op::Tick { task }, From::Other);
+                }
             }
             Step::Yield { task, .. } => {
                 self.op(Op::Yield { from: task }, From::Other);
@@ -320,644 +352,12 @@ impl ExtClass {
             Step::Moved { task, to } => {
                 // A task that waits follows its affinity, or balancing of what is not ours.
                 self.task(task).cpu = to;
+                self.waits(task);
             }
+            Step::Bypass { on } => self.set_bypass(on),
             Step::Refilled { task } if self.old => self.refill(task),
             Step::Failed => {}
             other => self.part("something that the core asks", &other),
-        }
-    }
-
-    /// Callbacks of a task's and the scheduler's life come when the core says.
-    fn life(&mut self, op: Op, step: Step) {
-        match op {
-            Op::Enable { task } => {
-                let task = self.task(task);
-                assert!(!task.queued && !task.running, "ext class: enabled while it is queued");
-                task.enabled = true;
-            }
-            Op::Disable { task } | Op::ExitTask { task } => {
-                let task = self.task(task);
-                assert!(!task.running, "ext class: disabled while it runs");
-                task.enabled = false;
-            }
-            Op::InitTask { .. } | Op::Changed { .. } | Op::Timer { .. } | Op::Init => {}
-            Op::Exit => self.ended = true,
-            Op::CpuRelease { cpu, .. } => {
-                let was = std::mem::replace(&mut self.cpus[cpu.index()].released, true);
-                assert!(!was, "ext class: cpu{} is released twice", cpu.0);
-            }
-            _ => self.part("no callback by itself", &step),
-        }
-        self.calls(From::Other, step);
-        if let Op::Disable { task } = op {
-            let t = self.task(task);
-            (t.slice, t.vtime) = (0, 0);
-        }
-    }
-
-    fn select(&mut self, task: TaskId, prev: CpuId, wake_flags: u64, cpus: CpuMask) {
-        self.task(task).cpus = cpus;
-        let cpu = self.op(Op::SelectCpu { task, prev, wake_flags }, From::Enqueue(task));
-        let known = u16::try_from(cpu).ok().map(CpuId).filter(|cpu| self.shape.all.contains(*cpu));
-        match known {
-            Some(cpu) => self.expect(Step::Selected { task, cpu }),
-            None => self.fails(),
-        }
-    }
-
-    fn enqueue(&mut self, cpu: CpuId, task: TaskId, enq_flags: u64, runs: bool) {
-        if enq_flags & SCX_ENQ_MIGRATING == 0 {
-            self.op(Op::Runnable { task, enq_flags }, From::Other);
-        }
-        if runs {
-            // It stays where it is, and is taken out again as it goes on.
-            self.insert(task, cpu, local(cpu), None, None, enq_flags);
-        } else {
-            self.hand_over(task, enq_flags);
-        }
-    }
-
-    /// A runnable task goes into a queue, directly or by the scheduler.
-    fn hand_over(&mut self, task: TaskId, enq_flags: u64) {
-        if self.task(task).direct.is_none() {
-            let t = self.task(task);
-            if t.exiting && !self.enq_exiting {
-                let cpu = self.task(task).cpu;
-                return self.insert(task, cpu, local(cpu), Some(SCX_SLICE_DFL), None, enq_flags);
-            }
-            let t = self.task(task);
-            t.handed_over += 1;
-            let nth = t.handed_over;
-            self.op(Op::Enqueue { task, enq_flags }, From::Enqueue(task));
-            if self.ended {
-                return;
-            }
-            if self.task(task).direct.is_none() {
-                let t = self.task(task);
-                t.place = Place::Scheduler(nth);
-                t.custody = true;
-                return;
-            }
-        }
-        let asked = self.task(task).direct.take().expect("one of the two");
-        let cpu = self.task(task).cpu;
-        let flags = asked.flags | enq_flags;
-        let elsewhere =
-            asked.dsq_id & SCX_DSQ_LOCAL_ON == SCX_DSQ_LOCAL_ON && asked.dsq_id != local(cpu);
-        if elsewhere {
-            self.task(task).place = Place::Deferred;
-            self.cpus[cpu.index()].deferred.push((task, Insertion { flags, ..asked }));
-            return;
-        }
-        let dsq_id = if asked.dsq_id == SCX_DSQ_LOCAL { local(cpu) } else { asked.dsq_id };
-        self.insert(task, cpu, dsq_id, Some(asked.slice), asked.vtime, flags);
-    }
-
-    fn dequeue(&mut self, cpu: CpuId, task: TaskId, deq_flags: u64, migrating: bool) {
-        let old = self.old;
-        let t = self.task(task);
-        if !t.queued {
-            return;
-        }
-        let held = if old { matches!(t.place, Place::Scheduler(_)) } else { t.custody };
-        t.custody = false;
-        let place = t.place;
-        if held {
-            self.op(Op::Dequeue { task, deq_flags }, From::Other);
-        }
-        match place {
-            Place::Queue(dsq_id) => self.unlink(task, dsq_id),
-            Place::Deferred => {
-                for cpu in &mut self.cpus {
-                    cpu.deferred.retain(|(deferred, _)| *deferred != task);
-                }
-            }
-            _ => {}
-        }
-        self.task(task).place = Place::Nowhere;
-        self.charged();
-        if self.cpus[cpu.index()].curr == Some(task) && self.task(task).running {
-            self.task(task).running = false;
-            self.op(Op::Stopping { task, runnable: false }, From::Other);
-        }
-        if !migrating {
-            self.op(Op::Quiescent { task, deq_flags }, From::Other);
-        }
-        let t = self.task(task);
-        (t.queued, t.direct) = (false, None);
-    }
-
-    fn pick(&mut self, cpu: CpuId, prev: TaskId, prev_is_ext: bool) {
-        self.charged();
-        self.cpus[cpu.index()].in_dispatch = true;
-        let verdict = self.find(cpu, prev_is_ext.then_some(prev));
-        self.cpus[cpu.index()].in_dispatch = false;
-        self.expect(Step::Picked { cpu, verdict });
-        let next = match verdict {
-            _ if self.ended => return,
-            Verdict::Prev => prev,
-            Verdict::Local => self.queues[&local(cpu)].tasks[0],
-            Verdict::None => return,
-        };
-        // 6.12 picks later.
-        if !self.old && self.task(next).slice == 0 {
-            self.expect(Step::Refilled { task: next });
-            self.refill(next);
-        }
-    }
-
-    fn refill(&mut self, task: TaskId) {
-        let slice = &mut self.task(task).slice;
-        if *slice == 0 {
-            *slice = SCX_SLICE_DFL;
-        }
-    }
-
-    fn find(&mut self, cpu: CpuId, prev: Option<TaskId>) -> Verdict {
-        if std::mem::take(&mut self.cpus[cpu.index()].released) {
-            self.op(Op::CpuAcquire { cpu }, From::Other);
-            self.charged();
-        }
-        if self.goes_on(prev) {
-            return Verdict::Prev;
-        }
-        if !self.queues[&local(cpu)].tasks.is_empty() {
-            return Verdict::Local;
-        }
-        if self.consume(cpu, self.global(cpu), 0) {
-            return Verdict::Local;
-        }
-        for _ in 0..DISPATCH_MAX {
-            self.moved = 0;
-            self.op(Op::Dispatch { cpu, prev }, From::Dispatch(cpu));
-            self.flush(cpu);
-            if self.ended {
-                return Verdict::None;
-            }
-            self.charged();
-            if self.goes_on(prev) {
-                return Verdict::Prev;
-            }
-            if !self.queues[&local(cpu)].tasks.is_empty() || self.consume(cpu, self.global(cpu), 0)
-            {
-                return Verdict::Local;
-            }
-            if self.moved == 0 {
-                break;
-            }
-        }
-        if self.moved != 0 {
-            self.cpus[cpu.index()].kicks.entry(cpu.0.into()).or_default();
-        }
-        match prev {
-            Some(prev) if self.task(prev).queued && !self.enq_last => Verdict::Prev,
-            _ => Verdict::None,
-        }
-    }
-
-    fn goes_on(&mut self, prev: Option<TaskId>) -> bool {
-        prev.is_some_and(|prev| {
-            let prev = self.task(prev);
-            prev.queued && prev.slice > 0
-        })
-    }
-
-    fn put_prev(&mut self, cpu: CpuId, task: TaskId, next_is_idle: bool, goes_on: bool) {
-        self.charged();
-        if self.task(task).queued {
-            self.op(Op::Stopping { task, runnable: true }, From::Other);
-        }
-        self.task(task).running = false;
-        if self.task(task).queued {
-            self.put_runnable(cpu, task, next_is_idle);
-        }
-        if !goes_on {
-            self.cpus[cpu.index()].curr = None;
-        }
-    }
-
-    fn put_runnable(&mut self, cpu: CpuId, task: TaskId, next_is_idle: bool) {
-        if self.task(task).slice > 0 {
-            self.insert(task, cpu, local(cpu), None, None, SCX_ENQ_HEAD);
-        } else {
-            self.hand_over(task, if next_is_idle { SCX_ENQ_LAST } else { 0 });
-        }
-    }
-
-    fn set_next(&mut self, cpu: CpuId, task: TaskId) {
-        let place = self.task(task).place;
-        match place {
-            Place::Queue(dsq_id) => {
-                assert_eq!(dsq_id, local(cpu), "ext class: {task:?} runs out of another queue");
-                self.unlink(task, dsq_id);
-            }
-            Place::Nowhere => {}
-            _ => panic!("ext class: {task:?} runs while it is {place:?}"),
-        }
-        let t = self.task(task);
-        assert!(
-            t.displaced || t.cpus.contains(cpu),
-            "ext class: {task:?} runs on cpu{} that it may not use",
-            cpu.0
-        );
-        (t.place, t.cpu, t.running) = (Place::Nowhere, cpu, true);
-        let queued = t.queued;
-        self.cpus[cpu.index()].curr = Some(task);
-        if queued {
-            self.op(Op::Running { task }, From::Other);
-        }
-    }
-
-    fn update_idle(&mut self, cpu: CpuId, idle: bool, notify: bool) {
-        if self.old && notify {
-            self.op(Op::UpdateIdle { cpu, idle }, From::Other);
-        }
-        self.idle.set_idle(&self.shape, cpu, idle);
-        if !self.old && notify {
-            self.op(Op::UpdateIdle { cpu, idle }, From::Other);
-        }
-    }
-
-    fn deferred(&mut self, cpu: CpuId) {
-        let all = std::mem::take(&mut self.cpus[cpu.index()].deferred);
-        for (task, asked) in all {
-            self.goes_to_local_on(task, asked);
-        }
-    }
-
-    /// Into the local queue of a CPU that is named, with the task's move to it.
-    fn goes_to_local_on(&mut self, task: TaskId, asked: Insertion) {
-        let to = CpuId((asked.dsq_id & 0xffff) as u16);
-        let t = self.task(task);
-        if !t.cpus.contains(to) {
-            self.fails();
-            return;
-        }
-        if t.cpu != to {
-            t.cpu = to;
-            self.expect(Step::Moved { task, to });
-        }
-        self.insert(task, to, local(to), Some(asked.slice), None, asked.flags);
-    }
-
-    fn kicks(&mut self, cpu: CpuId) {
-        for (target, flags) in std::mem::take(&mut self.cpus[cpu.index()].kicks) {
-            let curr = self.cpus[target as usize].curr;
-            if flags & SCX_KICK_PREEMPT != 0
-                && let Some(curr) = curr
-            {
-                self.task(curr).slice = 0;
-            }
-        }
-    }
-
-    // ---- queues --------------------------------------------------------------------------------------------------
-
-    fn unlink(&mut self, task: TaskId, dsq_id: u64) {
-        let queue = self.queues.get_mut(&dsq_id).expect("it waits there");
-        let before = queue.tasks.len();
-        queue.tasks.retain(|queued| *queued != task);
-        assert_eq!(queue.tasks.len() + 1, before, "ext class: {task:?} is not in {dsq_id:#x}");
-    }
-
-    /// `slice`: one that comes with the insertion; 0: the task keeps what it has, one nanosecond at least.
-    fn insert(
-        &mut self,
-        task: TaskId,
-        cpu: CpuId,
-        dsq_id: u64,
-        slice: Option<u64>,
-        vtime: Option<u64>,
-        flags: u64,
-    ) {
-        let dsq_id = if dsq_id == SCX_DSQ_GLOBAL { self.global(cpu) } else { dsq_id };
-        let built_in = dsq_id & BUILT_IN != 0;
-        if !self.queues.contains_key(&dsq_id) || built_in && vtime.is_some() {
-            self.fails();
-            return;
-        }
-        let old = self.old;
-        let t = self.task(task);
-        // 6.12 sets both at the call.
-        if let Some(slice) = slice.filter(|_| !old) {
-            t.slice = if slice == 0 { t.slice.max(1) } else { slice };
-        }
-        if let Some(vtime) = vtime.filter(|_| !old) {
-            t.vtime = vtime;
-        }
-        let was_held = t.custody;
-        (t.place, t.custody) = (Place::Queue(dsq_id), !built_in);
-        let slice = t.slice;
-        let at_head = flags & (SCX_ENQ_HEAD | SCX_ENQ_PREEMPT) != 0 && vtime.is_none();
-        let queue = &self.queues[&dsq_id];
-        if !queue.tasks.is_empty() && queue.by_vtime != vtime.is_some() {
-            self.fails();
-            return;
-        }
-        let at = match vtime {
-            Some(vtime) => {
-                let later =
-                    |other: &TaskId| (self.tasks[other].vtime.wrapping_sub(vtime) as i64) > 0;
-                queue.tasks.iter().position(later).unwrap_or(queue.tasks.len())
-            }
-            None if at_head => 0,
-            None => queue.tasks.len(),
-        };
-        let queue = self.queues.get_mut(&dsq_id).expect("seen above");
-        queue.by_vtime = vtime.is_some();
-        queue.tasks.insert(at, task);
-        let named = if built_in && dsq_id & SCX_DSQ_LOCAL_ON != SCX_DSQ_LOCAL_ON {
-            SCX_DSQ_GLOBAL
-        } else {
-            dsq_id
-        };
-        self.expect(Step::Inserted { task, dsq_id: named, slice, at_head });
-        let in_dispatch = self.cpus[cpu.index()].in_dispatch && !self.old;
-        if dsq_id == local(cpu) && flags & SCX_ENQ_PREEMPT != 0 && !in_dispatch {
-            let curr = self.cpus[cpu.index()].curr;
-            if let Some(curr) = curr.filter(|curr| *curr != task) {
-                self.task(curr).slice = 0;
-            }
-        }
-        if was_held && built_in && !self.old {
-            self.owe(Op::Dequeue { task, deq_flags: 0 });
-        }
-    }
-
-    fn consume(&mut self, cpu: CpuId, dsq_id: u64, flags: u64) -> bool {
-        let may = |task: &&TaskId| {
-            let task = &self.tasks[task];
-            task.cpu == cpu || task.cpus.contains(cpu)
-        };
-        let Some(task) = self.queues[&dsq_id].tasks.iter().find(may).copied() else { return false };
-        self.unlink(task, dsq_id);
-        if self.task(task).cpu != cpu {
-            self.task(task).cpu = cpu;
-            self.expect(Step::Moved { task, to: cpu });
-        }
-        self.insert(task, cpu, local(cpu), None, None, flags);
-        true
-    }
-
-    /// What `dispatch` has asked for so far is done.
-    fn flush(&mut self, cpu: CpuId) {
-        for (task, nth, asked) in std::mem::take(&mut self.buffer) {
-            self.moved += 1;
-            if self.task(task).place != Place::Scheduler(nth) || self.ended {
-                continue;
-            }
-            if asked.dsq_id == SCX_DSQ_LOCAL {
-                self.goes_to_local_on(task, Insertion { dsq_id: local(cpu), ..asked });
-            } else if asked.dsq_id & SCX_DSQ_LOCAL_ON == SCX_DSQ_LOCAL_ON {
-                self.goes_to_local_on(task, asked);
-            } else {
-                let at = self.task(task).cpu;
-                self.insert(task, at, asked.dsq_id, Some(asked.slice), asked.vtime, asked.flags);
-            }
-        }
-    }
-
-    // ---- the scheduler -------------------------------------------------------------------------------------------
-
-    /// A callback that is due, at once or after the one that runs: a scheduler is not called within its own call.
-    fn owe(&mut self, op: Op) {
-        if self.depth > 0 {
-            self.owed.push(op);
-        } else {
-            self.op(op, From::Other);
-        }
-    }
-
-    fn op(&mut self, op: Op, from: From) -> i32 {
-        if self.ended {
-            return 0;
-        }
-        let got = self.next();
-        match got {
-            Step::Op { op: called, .. } if called == op => self.calls(from, got),
-            _ if self.ended => 0,
-            _ => self.part(&format!("{op:?}"), &got),
-        }
-    }
-
-    /// The functions that a callback calls, until it ends.
-    fn calls(&mut self, from: From, begun: Step) -> i32 {
-        let Step::Op { this, .. } = begun else { unreachable!("a callback") };
-        self.depth += 1;
-        let returned = loop {
-            match self.next() {
-                Step::OpEnds { returned } => break returned,
-                Step::Call(call) => {
-                    let returned = self.call(call, this, from);
-                    if self.ended {
-                        break 0;
-                    }
-                    match returned {
-                        Some(returned) => self.expect(Step::CallEnds { returned }),
-                        None => match self.next() {
-                            Step::CallEnds { .. } => {}
-                            other => self.part("the end of a function", &other),
-                        },
-                    }
-                }
-                _ if self.ended => break 0,
-                other => self.part("a function or the callback's end", &other),
-            }
-        };
-        self.depth -= 1;
-        if self.depth == 0 {
-            for op in std::mem::take(&mut self.owed) {
-                self.op(op, From::Other);
-            }
-        }
-        returned
-    }
-
-    /// One function: what it returns; `None`: that is not followed.
-    fn call(&mut self, call: Call, this: CpuId, from: From) -> Option<i64> {
-        let returned = match call {
-            Call::CreateDsq { dsq_id } => {
-                let known = self.queues.contains_key(&dsq_id);
-                self.queues.entry(dsq_id).or_default();
-                if known { -17 } else { 0 }
-            }
-            Call::Insert { task, dsq_id, slice, vtime, enq_flags } => {
-                let asked = Insertion { dsq_id, slice, vtime, flags: enq_flags };
-                self.ask(task, asked, from).into()
-            }
-            Call::MoveToLocal { dsq_id, enq_flags } => {
-                let From::Dispatch(cpu) = from else { return None };
-                self.flush(cpu);
-                if !self.queues.contains_key(&dsq_id) {
-                    self.fails();
-                    return None;
-                }
-                let found = self.consume(cpu, dsq_id, enq_flags);
-                self.moved += u32::from(found);
-                found.into()
-            }
-            Call::Move { task, from: of, dsq_id, slice, vtime, priq, enq_flags } => {
-                if self.task(task).place == Place::Queue(of) {
-                    let t = self.task(task);
-                    (t.slice, t.vtime) = (slice.unwrap_or(t.slice), vtime.unwrap_or(t.vtime));
-                    let vtime = priq.then_some(t.vtime);
-                    self.move_out(task, of, dsq_id, vtime, enq_flags);
-                    1
-                } else {
-                    0
-                }
-            }
-            Call::IterFirst { dsq_id, rev } => {
-                let tasks = &self.queues.get(&dsq_id)?.tasks;
-                let end = if rev { tasks.last() } else { tasks.first() };
-                end.map_or(-1, |task| i64::from(task.0))
-            }
-            Call::SelectDfl { task, prev, wake_flags, cursor } => {
-                let cpus = self.task(task).cpus;
-                self.idle.cursors[this.index()] = cursor.index();
-                let found = self.ask_idle(this, prev, wake_flags, &cpus, 0);
-                i64::from(found.unwrap_or(prev).0) | i64::from(found.is_some()) << 32
-            }
-            Call::SelectAnd { task, prev, wake_flags, mask, flags, cursor } => {
-                self.idle.cursors[this.index()] = cursor.index();
-                let cpus = self.task(task).cpus.and(&mask);
-                let found = self.ask_idle(this, prev, wake_flags, &cpus, flags);
-                found.map_or(-1, |cpu| cpu.0.into())
-            }
-            Call::Kick { cpu, flags } => {
-                if !u16::try_from(cpu).is_ok_and(|cpu| self.shape.all.contains(CpuId(cpu))) {
-                    self.fails();
-                    return None;
-                }
-                *self.cpus[this.index()].kicks.entry(cpu).or_default() |= flags;
-                0
-            }
-            Call::SetSlice { task, slice } => {
-                self.task(task).slice = slice;
-                1
-            }
-            Call::SetVtime { task, vtime } => {
-                self.task(task).vtime = vtime;
-                1
-            }
-            Call::Other => return None,
-        };
-        Some(returned)
-    }
-
-    fn ask_idle(
-        &mut self,
-        this: CpuId,
-        prev: CpuId,
-        wake_flags: u64,
-        allowed: &CpuMask,
-        flags: u64,
-    ) -> Option<CpuId> {
-        let local_is_empty = self.queues[&local(this)].tasks.is_empty();
-        let q = Question {
-            this,
-            prev,
-            wake_flags,
-            allowed,
-            flags,
-            local_is_empty,
-            waker_exits: false,
-            old: self.old,
-        };
-        self.idle.select(&self.shape, &q)
-    }
-
-    /// `scx_bpf_dsq_insert()`.
-    fn ask(&mut self, task: TaskId, asked: Insertion, from: From) -> bool {
-        if self.old {
-            let t = self.task(task);
-            t.slice = if asked.slice == 0 { t.slice.max(1) } else { asked.slice };
-            t.vtime = asked.vtime.unwrap_or(t.vtime);
-        }
-        match from {
-            From::Enqueue(own) => {
-                if task != own || self.task(task).direct.is_some() {
-                    self.fails();
-                    return false;
-                }
-                self.task(task).direct = Some(asked);
-            }
-            From::Dispatch(_) => {
-                if self.buffer.len() >= self.batch {
-                    self.fails();
-                    return false;
-                }
-                let nth = self.task(task).handed_over;
-                self.buffer.push((task, nth, asked));
-            }
-            From::Other => {
-                self.fails();
-                return false;
-            }
-        }
-        true
-    }
-
-    /// `scx_bpf_dsq_move()` of a task that waits in `of`.
-    fn move_out(&mut self, task: TaskId, of: u64, dsq_id: u64, vtime: Option<u64>, flags: u64) {
-        self.unlink(task, of);
-        let mut cpu = self.task(task).cpu;
-        if dsq_id & SCX_DSQ_LOCAL_ON == SCX_DSQ_LOCAL_ON {
-            let to = CpuId((dsq_id & 0xffff) as u16);
-            if !self.task(task).cpus.contains(to) {
-                return self.fails();
-            }
-            if cpu != to {
-                self.task(task).cpu = to;
-                self.expect(Step::Moved { task, to });
-            }
-            cpu = to;
-        }
-        self.insert(task, cpu, dsq_id, None, vtime, flags);
-    }
-
-    // ---- invariants ----------------------------------------------------------------------------------------------
-
-    /// What always holds between two steps.
-    fn verify(&self) {
-        if self.ended {
-            return;
-        }
-        for (dsq_id, queue) in &self.queues {
-            for task in &queue.tasks {
-                let t = &self.tasks[task];
-                assert_eq!(t.place, Place::Queue(*dsq_id), "ext class: {task:?} is in two places");
-                let cpu = CpuId((dsq_id & 0xffff) as u16);
-                let local = dsq_id & SCX_DSQ_LOCAL_ON == SCX_DSQ_LOCAL_ON;
-                assert!(
-                    !local || t.cpu == cpu && (t.displaced || t.cpus.contains(cpu)),
-                    "ext class: {task:?} waits on cpu{}",
-                    cpu.0
-                );
-            }
-            let vtime = |task: &TaskId| self.tasks[task].vtime;
-            let sorted = queue
-                .tasks
-                .windows(2)
-                .all(|two| (vtime(&two[1]).wrapping_sub(vtime(&two[0])) as i64) >= 0);
-            assert!(!queue.by_vtime || sorted, "ext class: {dsq_id:#x} is not in order");
-        }
-        for (id, t) in &self.tasks {
-            if let Place::Queue(dsq_id) = t.place {
-                assert!(
-                    self.queues[&dsq_id].tasks.contains(id),
-                    "ext class: {id:?} is lost out of {dsq_id:#x}"
-                );
-                assert_eq!(t.custody, dsq_id & BUILT_IN == 0, "ext class: custody of {id:?}");
-            }
-            assert!(
-                !t.running || t.place == Place::Nowhere || t.queued,
-                "ext class: {id:?} runs and waits"
-            );
-            assert!(
-                t.queued || matches!(t.place, Place::Nowhere),
-                "ext class: {id:?} waits and sleeps"
-            );
         }
     }
 }

@@ -26,6 +26,26 @@ fn both_classes_agree_on_built_in_machines() {
     }
 }
 
+/// A scheduler that comes while tasks run, and goes: in bypass tasks run in turn, and at its end the fair class has them all.
+#[test]
+fn both_classes_agree_on_bypass() {
+    for release in ["linux-7.3", "linux-6.12"] {
+        for scheduler in ["simple", "fifo", "random", "random-partial"] {
+            let spec = format!("{release}:scx={scheduler},scx.load_ms=100,scx.unload_ms=300");
+            let kernel = KernelFile::load(&spec).unwrap();
+            let run = Scenario::with_kernel(
+                "uniform8",
+                kernel,
+                "messaging -g 1 -l 1000000",
+                Some(500_000_000),
+            );
+            let steps = follow(&run.unwrap(), 3, u64::MAX).unwrap();
+            println!("{spec}: {steps} steps");
+            assert!(steps > 300, "{spec}: only {steps} steps");
+        }
+    }
+}
+
 /// A class that differs in one thing is noticed.
 #[test]
 fn another_class_is_noticed() {
@@ -55,6 +75,11 @@ fn both_classes_agree_on_random_scenarios() {
         let release = if seed % 3 == 0 { "linux-6.12" } else { "linux-7.3" };
         let scheduler = schedulers[seed as usize % schedulers.len()];
         texts.kernel = format!("{release}:scx={scheduler},fair_group_sched=true,rt_runtime_us=-1");
+        // Half of them come and go while tasks run.
+        if seed % 2 == 0 {
+            let (load, unload) = (1 + seed % 40, 45 + seed % 50);
+            texts.kernel.push_str(&format!(",scx.load_ms={load},scx.unload_ms={unload}"));
+        }
         texts.duration_ms = texts.duration_ms.min(200);
         let folder = tempfile::tempdir().unwrap();
         let Ok(scenario) = texts.load(folder.path()) else { continue };

@@ -8,7 +8,7 @@ use super::KernelFile;
 use schedtwin_input::Diagnostics;
 use schedtwin_kernel::config::Config;
 use schedtwin_kernel::policy::{
-    ExtScheduler, FrequencyDomain, FrequencyGovernor, IdleCpu, IdleGovernor, Placement,
+    ExtLoading, ExtScheduler, FrequencyDomain, FrequencyGovernor, IdleCpu, IdleGovernor, Placement,
 };
 
 /// Kernels that can load a scheduler.
@@ -102,6 +102,12 @@ impl KernelFile {
         }
         self.policies = self.policies.with_ext_scheduler(name, move || Box::new(make()));
         Ok(self.named(name))
+    }
+
+    /// This kernel with its scheduler of sched_ext there from a time on, and up to a time.
+    pub fn with_ext_loading(mut self, loading: ExtLoading) -> KernelFile {
+        self.policies = self.policies.with_ext_loading(loading);
+        self
     }
 
     fn named(mut self, name: &str) -> KernelFile {

@@ -10,7 +10,9 @@
 //! | `scx.slice_us=N` | the slice that its loader sets, by whichever name the scheduler has for it |
 //! | `scx.rodata.NAME=N` | any variable outside of functions, before the scheduler is loaded |
 //! | `scx.timeout_ms=N` | the watchdog's time, in the place of the scheduler's own |
+//! | `scx.OPTION=N` | an option of its program, as `NAME.options.json` beside the C has it, or a known program |
 //! | `scx.op_ns=N` | what each callback costs |
+//! | `scx.load_ms=N`, `scx.unload_ms=N` | when its user loads and unloads it; else it is there before time begins, and stays |
 //! | `scx.flags=N` | `SCX_OPS_*`, in the place of the scheduler's own |
 //!
 //! These are no settings of a kernel file: the scheduler stands behind the policy interface.
@@ -19,13 +21,15 @@ use super::KernelFile;
 use super::own::{WITH_EXT, no_sched_ext};
 use super::tree::TreeCode;
 use schedtwin_input::{Diagnostics, Location, Setting, Word, did_you_mean};
-use schedtwin_kernel::policy::{ExtScheduler, Fault, LoaderForm, Random, Simple};
+use schedtwin_kernel::policy::{ExtLoading, ExtScheduler, Fault, LoaderForm, Random, Simple};
 use schedtwin_tree::{ExtCode, ExtSetting, Tree};
 
 /// How a scheduler is asked for, and how its settings begin.
 const SCX: &str = "scx";
 const PREFIX: &str = "scx.";
 const RODATA: &str = "rodata.";
+/// The latest time at which a scheduler is loaded or unloaded: a day.
+const LATEST_MS: i64 = 86_400_000;
 /// Where the scx repository has its schedulers.
 const SCHEDULERS_OF_SCX: &str = "scheds/rust/";
 
@@ -56,6 +60,9 @@ pub(crate) fn is_built_in(policy: &str) -> bool {
 pub(super) struct ScxRequest {
     scheduler: Option<Word>,
     settings: Vec<(ExtSetting, Location)>,
+    /// Times, in milliseconds, and where they are said.
+    load: Option<(u64, Location)>,
+    unload: Option<(u64, Location)>,
 }
 
 impl ScxRequest {
@@ -70,7 +77,11 @@ impl ScxRequest {
                 asked.scheduler = Some(setting.value);
             } else if let Some(name) = setting.key.text.strip_prefix(PREFIX) {
                 match parse(name, &setting) {
-                    Ok(parsed) => asked.settings.push((parsed, setting.key.at)),
+                    Ok(Asked::OfScheduler(parsed)) => {
+                        asked.settings.push((parsed, setting.key.at));
+                    }
+                    Ok(Asked::Load(ms)) => asked.load = Some((ms, setting.value.at)),
+                    Ok(Asked::Unload(ms)) => asked.unload = Some((ms, setting.value.at)),
                     Err((at, message, help)) => faults.push_at(at, message, Some(help)),
                 }
             } else {
@@ -78,12 +89,29 @@ impl ScxRequest {
             }
         }
         if asked.scheduler.is_none()
-            && let Some((_, at)) = asked.settings.first()
+            && let Some(at) = asked.first()
         {
             let help = "scx=PATH/NAME.bpf.c names it, before its settings";
             faults.push_at(at, "which scheduler is not said", Some(help.into()));
         }
+        if let (Some((load, _)), Some((unload, at))) = (&asked.load, &asked.unload)
+            && unload <= load
+        {
+            let help = format!("it is loaded at {load} ms");
+            faults.push_at(at, format!("it is unloaded at {unload} ms, before"), Some(help));
+        }
         (asked, others)
+    }
+
+    /// Where the first of its settings is.
+    fn first(&self) -> Option<&Location> {
+        let times = [&self.load, &self.unload].into_iter().flatten().map(|(_, at)| at);
+        self.settings.iter().map(|(_, at)| at).chain(times).next()
+    }
+
+    fn loading(&self) -> ExtLoading {
+        let ns = |of: &Option<(u64, Location)>| of.as_ref().map(|(ms, _)| ms * 1_000_000);
+        ExtLoading { at: ns(&self.load).unwrap_or(0), until: ns(&self.unload) }
     }
 
     /// Loads the scheduler into the kernel.
@@ -94,12 +122,18 @@ impl ScxRequest {
             faults.push_at(&word.at, message, Some(WITH_EXT.into()));
             return Err(faults);
         }
+        kernel.policies = kernel.policies.with_ext_loading(self.loading());
         if built_in(&word.text).is_some() {
             let name = word.text.clone();
             let mut faults = Diagnostics::new();
-            for (_, at) in &self.settings {
-                let help = "schedulers in C have some";
-                faults.push_at(at, format!("`{name}` has no settings"), Some(help.into()));
+            for (setting, at) in &self.settings {
+                let message = match setting {
+                    ExtSetting::Option(option, _) => format!("there is no setting `scx.{option}`"),
+                    _ => format!("`{name}` has no settings"),
+                };
+                let help =
+                    "built-in schedulers have scx.load_ms and scx.unload_ms, those in C more";
+                faults.push_at(at, message, Some(help.into()));
             }
             if !faults.is_empty() {
                 return Err(faults);
@@ -112,7 +146,7 @@ impl ScxRequest {
         let form = kernel.config.scx_loader_form().expect("the class is there");
         let (code, commit) = self.compile(&word, kernel.config.hz.into(), form)?;
         let (name, hash) = (code.name().to_string(), code.hash());
-        kernel.code.push(TreeCode { name, hash, commit });
+        kernel.code.push(TreeCode { name, hash, commit, options: code.options() });
         let name = code.name().to_string();
         kernel.policies = kernel.policies.with_ext_scheduler(&name, move || code.scheduler());
         Ok(kernel)
@@ -161,9 +195,16 @@ impl ScxRequest {
     }
 }
 
+/// A setting: of the scheduler, or when its user loads and unloads it.
+enum Asked {
+    OfScheduler(ExtSetting),
+    Load(u64),
+    Unload(u64),
+}
+
 type ParseFault<'a> = (&'a Location, String, String);
 
-fn parse<'a>(name: &str, setting: &'a Setting) -> Result<ExtSetting, ParseFault<'a>> {
+fn parse<'a>(name: &str, setting: &'a Setting) -> Result<Asked, ParseFault<'a>> {
     let value = setting.value.text.replace('_', "");
     let number: i64 = match value.as_str() {
         "true" => 1,
@@ -180,19 +221,15 @@ fn parse<'a>(name: &str, setting: &'a Setting) -> Result<ExtSetting, ParseFault<
             Err((&setting.value.at, message, format!("it is between 0 and {most}")))
         }
     };
-    match (name, name.strip_prefix(RODATA)) {
-        (_, Some(variable)) => Ok(ExtSetting::Variable(variable.to_string(), number)),
-        ("slice_us", _) => Ok(ExtSetting::SliceUs(positive(100_000_000)?)),
-        ("timeout_ms", _) => Ok(ExtSetting::TimeoutMs(positive(30_000)? as u32)),
-        ("flags", _) => Ok(ExtSetting::Flags(positive(0xffff)?)),
-        ("op_ns", _) => Ok(ExtSetting::OpNs(positive(1_000_000)?)),
-        _ => {
-            let known = ["slice_us", "timeout_ms", "op_ns", "flags", "rodata.NAME"];
-            let help = match did_you_mean(name, known) {
-                Some(near) => format!("did you mean `scx.{near}`?"),
-                None => format!("there are scx.{}", known.join(", scx.")),
-            };
-            Err((&setting.key.at, format!("there is no setting `scx.{name}`"), help))
-        }
-    }
+    let of_scheduler = match (name, name.strip_prefix(RODATA)) {
+        ("load_ms", _) => return Ok(Asked::Load(positive(LATEST_MS)?)),
+        ("unload_ms", _) => return Ok(Asked::Unload(positive(LATEST_MS)?)),
+        (_, Some(variable)) => ExtSetting::Variable(variable.to_string(), number),
+        ("slice_us", _) => ExtSetting::SliceUs(positive(100_000_000)?),
+        ("timeout_ms", _) => ExtSetting::TimeoutMs(positive(30_000)? as u32),
+        ("flags", _) => ExtSetting::Flags(positive(0xffff)?),
+        ("op_ns", _) => ExtSetting::OpNs(positive(1_000_000)?),
+        _ => ExtSetting::Option(name.to_string(), number),
+    };
+    Ok(Asked::OfScheduler(of_scheduler))
 }

@@ -54,6 +54,8 @@ pub struct TreeCode {
     pub hash: u64,
     /// The commit that it is of, with its subject.
     pub commit: Option<String>,
+    /// What can be set of it, a line each.
+    pub options: Vec<String>,
 }
 
 /// `tree` or `tree/FILE`; the file, if one is named.
@@ -114,6 +116,7 @@ impl TreeRequest {
                 name: code.name().to_string(),
                 hash: code.hash(),
                 commit: tree.commit_line(),
+                options: Vec::new(),
             });
             let name = code.name().to_string();
             let govern = move |cpus: &[_]| code.govern(cpus);
@@ -135,6 +138,7 @@ impl TreeRequest {
                 name: code.name().to_string(),
                 hash: code.hash(),
                 commit: tree.commit_line(),
+                options: Vec::new(),
             });
             let name = code.name().to_string();
             let govern = move |domains: &[_]| code.govern(domains);

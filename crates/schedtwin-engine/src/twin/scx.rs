@@ -3,7 +3,7 @@
 
 use crate::result::SCX_ENDED;
 use schedtwin_kernel::Kernel;
-use schedtwin_kernel::policy::{Exit, ExtReport};
+use schedtwin_kernel::policy::{Exit, ExitKind, ExtReport};
 use schedtwin_types::metric::{self, DeclaredMetric, Metric};
 use schedtwin_types::{Duration, Ns, TaskId};
 
@@ -72,9 +72,14 @@ pub(super) fn end(
     });
     let code = if code == 0 { String::new() } else { format!(", exit code {code}") };
     let at = Duration::from_ns(at - at % 1000);
-    let lead = if kind.is_error() { SCX_ENDED } else { "sched_ext: a scheduler ended itself" };
-    let reason = kind.reason();
+    let lead = match kind {
+        ExitKind::Unreg => "sched_ext: a scheduler was stopped",
+        ExitKind::UnregBpf => "sched_ext: a scheduler ended itself",
+        _ => SCX_ENDED,
+    };
+    let reason = if message.is_empty() { "" } else { ": " };
+    let reason = format!("{}{reason}", kind.reason());
     Some(format!(
-        "{lead}: {scheduler}, at {at}: {reason}: {message}{task}{code}; from then on the fair class had all tasks"
+        "{lead}: {scheduler}, at {at}: {reason}{message}{task}{code}; from then on the fair class had all tasks"
     ))
 }

@@ -31,7 +31,9 @@
 //! Names and order of the callbacks are those of `struct sched_ext_ops` (7.3.4 kernel/sched/ext/internal.h).
 
 use super::boxed;
-pub use crate::sched::ext::dsq::{SCX_DSQ_GLOBAL, SCX_DSQ_LOCAL, SCX_DSQ_LOCAL_ON, time_before64};
+pub use crate::sched::ext::dsq::{
+    SCX_DSQ_BYPASS, SCX_DSQ_GLOBAL, SCX_DSQ_LOCAL, SCX_DSQ_LOCAL_ON, time_before64,
+};
 pub use crate::sched::ext::*;
 use schedtwin_types::{CpuId, CpuMask, Ns, TaskGroupId, TaskId};
 
@@ -50,6 +52,15 @@ pub struct ExtProperties {
     pub traces_switches: bool,
     /// What each callback costs, nanoseconds on the fastest CPU.
     pub op_cost_ns: Ns,
+}
+
+/// When a scheduler is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExtLoading {
+    /// When its user loads it; 0: before time begins.
+    pub at: Ns,
+    /// When its user unloads it.
+    pub until: Option<Ns>,
 }
 
 impl Default for ExtProperties {

@@ -85,6 +85,7 @@ pub struct Policies {
         Option<Named<Vec<GovernedDomain>, Box<dyn MachineFrequencyGovernor>>>,
     pub(crate) placement: Option<Named<(), Box<dyn Placement>>>,
     pub(crate) ext: Option<Named<(), Box<dyn ExtScheduler>>>,
+    pub(crate) ext_loading: ExtLoading,
 }
 
 impl Policies {
@@ -160,6 +161,22 @@ impl Policies {
         self
     }
 
+    /// When the scheduler of sched_ext is there.
+    pub fn with_ext_loading(mut self, loading: ExtLoading) -> Policies {
+        self.ext_loading = loading;
+        self
+    }
+
+    /// When the scheduler of sched_ext is loaded and unloaded, in words; `None`: it is always there.
+    pub fn ext_loading_text(&self) -> Option<String> {
+        let ExtLoading { at, until } = self.ext_loading;
+        let ms = |at: u64| format!("{} ms", at / 1_000_000);
+        let until = until.map(|until| format!("unloaded at {}", ms(until)));
+        let loaded = (at > 0).then(|| format!("loaded at {}", ms(at)));
+        let told: Vec<String> = loaded.into_iter().chain(until).collect();
+        (!told.is_empty()).then(|| format!("sched_ext scheduler: {}", told.join(", ")))
+    }
+
     /// The name of the scheduler of sched_ext; empty: there is none.
     pub fn ext_name(&self) -> &str {
         self.ext.as_ref().map_or("", |ext| &ext.name)
@@ -192,6 +209,7 @@ pub struct OwnPolicies {
     placement: Option<Box<CustomPlacement>>,
     /// The scheduler of sched_ext, if there is one; absent while it is called.
     ext: Option<Box<CustomExt>>,
+    ext_loading: ExtLoading,
     /// The frequency governor that is one for all domains, if there is one.
     machine_frequency: Option<Box<CustomMachineFrequency>>,
     /// The demand of each CPU as that governor was told last; right where the demand is not stale. Empty without it.
@@ -226,7 +244,15 @@ impl OwnPolicies {
         let ext = policies.ext.as_ref().map(|named| {
             Box::new(CustomExt { name: named.name.clone(), policy: (named.make)(&()) })
         });
-        OwnPolicies { placement, ext, machine_frequency, machine_demands, machine_idle }
+        let ext_loading = policies.ext_loading;
+        OwnPolicies {
+            placement,
+            ext,
+            ext_loading,
+            machine_frequency,
+            machine_demands,
+            machine_idle,
+        }
     }
 
     /// Whether the user places fair tasks.
@@ -238,6 +264,11 @@ impl OwnPolicies {
     /// What the scheduler of sched_ext says of itself; `None`: there is none.
     pub(crate) fn ext_properties(&self) -> Option<ExtProperties> {
         self.ext.as_ref().map(|ext| ext.policy.properties())
+    }
+
+    /// When it is there.
+    pub(crate) fn ext_loading(&self) -> ExtLoading {
+        self.ext_loading
     }
 
     /// Whether the scheduler of sched_ext can be called: it is not being called.

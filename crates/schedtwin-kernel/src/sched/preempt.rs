@@ -86,6 +86,9 @@ impl Kernel {
                 _ => {}
             }
         } else if class > curr_class {
+            if raised == Class::Ext && class > raised && self.sched.scx_enabled() {
+                self.wakeup_preempt_scx(cpu);
+            }
             self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
         }
         self.sched.rq[cpu].next_class = raised.max(class);

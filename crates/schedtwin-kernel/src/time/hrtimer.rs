@@ -57,6 +57,8 @@ pub enum TimerKind {
     ScxTimer(u32),
     /// `scx_watchdog_workfn`.
     ScxWatchdog,
+    /// The next step of loading or unloading a scheduler of sched_ext.
+    ScxLife,
 }
 
 /// A queued timer.

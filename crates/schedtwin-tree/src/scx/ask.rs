@@ -92,20 +92,6 @@ unsafe extern "C" fn ask_destroy(call: *mut c_void, dsq_id: u64) {
     unsafe { of(call) }.scx.destroy_dsq(dsq_id)
 }
 
-/// `SCX_ENQ_IMMED`, `SCX_ENQ_RESCUE`: a task that may not wait in a local queue, and one that its scheduler may not place.
-const NOT_OFFERED: u64 = 1 << 33 | 1 << 34;
-
-impl Call<'_, '_> {
-    /// Whether these flags of an insertion would be taken for something else than they mean; ends the scheduler then.
-    fn refuses(&mut self, enq_flags: u64) -> bool {
-        let refused = enq_flags & NOT_OFFERED != 0;
-        if refused {
-            self.scx.error("SCX_ENQ_IMMED and SCX_ENQ_RESCUE are not offered");
-        }
-        refused
-    }
-}
-
 unsafe extern "C" fn ask_insert(
     call: *mut c_void,
     pid: c_int,
@@ -118,9 +104,6 @@ unsafe extern "C" fn ask_insert(
     // SAFETY: see above.
     let call = unsafe { of(call) };
     call.store();
-    if call.refuses(enq_flags) {
-        return false;
-    }
     let task = TaskId(pid as u32);
     let inserted = match priq {
         true => call.scx.dsq_insert_vtime(task, dsq_id, slice, vtime, enq_flags),
@@ -134,9 +117,6 @@ unsafe extern "C" fn ask_move_to_local(call: *mut c_void, dsq_id: u64, enq_flags
     // SAFETY: see above.
     let call = unsafe { of(call) };
     call.store();
-    if call.refuses(enq_flags) {
-        return false;
-    }
     let moved = call.scx.dsq_move_to_local(dsq_id, enq_flags);
     call.look_again();
     moved
@@ -217,9 +197,6 @@ unsafe extern "C" fn ask_move(
     let (call, state, slice, vtime) =
         unsafe { (of(call), *state, slice.as_ref().copied(), vtime.as_ref().copied()) };
     call.store();
-    if call.refuses(enq_flags) {
-        return false;
-    }
     let iter = DsqIter::from_words(state);
     let task = TaskId(pid as u32);
     let moved = call.scx.dsq_move(&iter, task, dsq_id, (slice, vtime), enq_flags, priq);

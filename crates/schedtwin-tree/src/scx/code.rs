@@ -9,11 +9,14 @@ use super::programs::{Program, SCHED_SWITCH};
 use super::units::Units;
 use crate::built::Built;
 use crate::compile::{self, Job, Own};
-use crate::ext_setting::ExtSetting;
+use crate::ext_setting::{ExtSetting, OF_ALL};
+use crate::fault::Refusal;
+use crate::options::{ExtOptions, OPTIONS_FILE};
+use crate::sources::Sources;
 use crate::symbols::{Place, Symbol, Symbols};
 use crate::watch::{Question, Watched};
 use crate::{Fault, Tree};
-use schedtwin_input::did_you_mean;
+use schedtwin_input::{Diagnostics, Source, did_you_mean, did_you_mean_or};
 use schedtwin_kernel::policy::{ExtScheduler, LoaderForm, OP_COST_NS};
 use schedtwin_types::MAX_CPUS;
 use std::sync::Arc;
@@ -39,6 +42,10 @@ pub struct ExtCode {
     pub(super) op_cost_ns: u64,
     pub(super) timeout_ms: Option<u32>,
     pub(super) flags: Option<u64>,
+    /// Flags that options have set, beside those.
+    pub(super) more_flags: u64,
+    /// What its program sets, and lets its user set.
+    pub(super) options: Arc<ExtOptions>,
 }
 
 impl ExtCode {
@@ -46,7 +53,7 @@ impl ExtCode {
     ///
     /// # Errors
     /// If there is no such file, no compiler, or the file does not compile.
-    pub fn build(tree: &Tree, file: &str, hz: u64, form: LoaderForm) -> Result<ExtCode, Fault> {
+    pub fn build(tree: &Tree, file: &str, hz: u64, form: LoaderForm) -> Result<ExtCode, Refusal> {
         let units = Units::gather(tree, file)?;
         let mut sources = units.sources;
         let mut defines = vec![
@@ -59,6 +66,7 @@ impl ExtCode {
         if sources.mention("cmask") && sources.add(tree, CID_FILE)? {
             defines.push(format!("SCHEDTWIN_CID_FILE=\"{}/{CID_FILE}\"", compile::STAGE));
         }
+        let beside = options_beside(tree, file, &mut sources)?;
         let programs: Vec<Program> = sources
             .files
             .values()
@@ -89,12 +97,44 @@ impl ExtCode {
             op_cost_ns: OP_COST_NS,
             timeout_ms: None,
             flags: None,
+            more_flags: 0,
+            options: Arc::default(),
         };
-        code.checked(programs, form)
+        code.with_options(beside)?.checked(programs, form)
+    }
+
+    /// With the options of the file beside it, or of a known program.
+    fn with_options(
+        mut self,
+        beside: Option<(Arc<Source>, ExtOptions)>,
+    ) -> Result<ExtCode, Refusal> {
+        let Some((source, options)) = beside else {
+            let image = self.built.code.image()?;
+            let entries = Entries::of(&image);
+            let watched =
+                Watched { label: self.built.code.label, question: Question::Boot, cpu: 0 };
+            // SAFETY: as in `scheduler`.
+            let ops = image.ask(watched, || unsafe { *(entries.boot)(MAX_CPUS as u32) });
+            self.options = Arc::new(loader::known(&ops.name()));
+            return Ok(self);
+        };
+        // A misspelled variable of a file of the user's is a fault of that file.
+        let mut faults = Diagnostics::new();
+        let options = Arc::new(options);
+        let written = options.options.iter().flat_map(|option| &option.writes);
+        for (path, _) in options.sets.iter().chain(written) {
+            if let Err(fault) = self.place(path) {
+                let quoted = format!("\"{path}\"");
+                let at = source.text.find(&quoted).map_or(0..0, |at| at..at + quoted.len());
+                faults.push(&source, at, fault.message, fault.help);
+            }
+        }
+        self.options = options;
+        if faults.is_empty() { Ok(self) } else { Err(Refusal::Faults(faults)) }
     }
 
     /// Refuses what compiles and would not be true, all of it at once.
-    fn checked(mut self, programs: Vec<Program>, form: LoaderForm) -> Result<ExtCode, Fault> {
+    fn checked(mut self, programs: Vec<Program>, form: LoaderForm) -> Result<ExtCode, Refusal> {
         let mut refused: Vec<String> = self.maps.iter().filter_map(Map::refused).collect();
         if let Some(part) = IN_USER_SPACE.into_iter().find(|name| self.symbols.get(name).is_some())
         {
@@ -107,16 +147,16 @@ impl ExtCode {
                     self.on_switch = self.symbols.get(&function).map(Symbol::offset);
                     self.drops_release = optional;
                 }
-            } else if !loader::leaves_off(&function) {
+            } else if !self.options.leaves_off.contains(&function) {
                 refused.push(format!("the program `{function}` of {section} would hear nothing"));
             }
         }
         match refused.is_empty() {
             true => Ok(self),
-            false => Err(Fault::new(
+            false => Err(Refusal::Code(Fault::new(
                 format!("{} cannot be run: {}", self.name(), refused.join("; ")),
                 "docs/sched-ext.md says what works",
-            )),
+            ))),
         }
     }
 
@@ -129,6 +169,10 @@ impl ExtCode {
             ExtSetting::OpNs(ns) => self.op_cost_ns = *ns,
             ExtSetting::Flags(flags) => self.flags = Some(*flags),
             ExtSetting::TimeoutMs(ms) => self.timeout_ms = Some(*ms),
+            ExtSetting::SliceUs(us) if self.options.option("slice_us").is_some() => {
+                return self.with_option("slice_us", *us as i64);
+            }
+            ExtSetting::Option(name, value) => return self.with_option(name, *value),
             ExtSetting::SliceUs(us) => {
                 let known = SLICES.into_iter().find(|name| self.symbols.get(name).is_some());
                 let Some(name) = known else {
@@ -144,7 +188,44 @@ impl ExtCode {
         Ok(self)
     }
 
+    /// With an option of its program.
+    fn with_option(mut self, name: &str, value: i64) -> Result<ExtCode, Fault> {
+        let options = self.options.clone();
+        let Some(option) = options.option(name) else {
+            let own = options.options.iter().map(|option| option.name.as_str());
+            let known = own.chain(OF_ALL).map(|name| format!("scx.{name}"));
+            let known: Vec<String> = known.collect();
+            let asked = format!("scx.{name}");
+            let help = did_you_mean_or(&asked, known.iter().map(String::as_str), || {
+                Some(format!("there are {}", known.join(", ")))
+            });
+            let message = format!("{} has no setting `{asked}`", self.name());
+            return Err(Fault { message, help });
+        };
+        let written = option.written(value).map_err(|help| {
+            Fault::new(format!("`scx.{name}` is {value}"), format!("{help}; {}", option.line()))
+        })?;
+        for (path, value) in written {
+            self.write(&path, value)?;
+        }
+        let bit = option.flag.unwrap_or(0);
+        self.more_flags = if value == 0 { self.more_flags & !bit } else { self.more_flags | bit };
+        Ok(self)
+    }
+
     fn write(&mut self, path: &str, value: i64) -> Result<(), Fault> {
+        let place = self.place(path)?;
+        let bits = 8 * place.bytes as u32;
+        if bits < 64 && !(-(1 << (bits - 1))..1 << bits).contains(&value) {
+            let message = format!("{value} does not fit into `{path}` of {bits} bits");
+            return Err(Fault::new(message, "see its declaration"));
+        }
+        Arc::make_mut(&mut self.writes).push((place, value as u64));
+        Ok(())
+    }
+
+    /// Where a variable, an element or a member is.
+    fn place(&self, path: &str) -> Result<Place, Fault> {
         let name = path.split(['.', '[']).next().unwrap_or(path);
         let Some(symbol) = self.symbols.get(name) else {
             let known = self.symbols.iter().map(|(name, _)| name);
@@ -166,18 +247,17 @@ impl ExtCode {
             };
             return Err(Fault::new(message, help));
         };
-        let bits = 8 * place.bytes as u32;
-        if bits < 64 && !(-(1 << (bits - 1))..1 << bits).contains(&value) {
-            let message = format!("{value} does not fit into `{path}` of {bits} bits");
-            return Err(Fault::new(message, "see its declaration"));
-        }
-        Arc::make_mut(&mut self.writes).push((place, value as u64));
-        Ok(())
+        Ok(place)
     }
 
     /// `scx_simple.bpf.c of ~/scx`.
     pub fn name(&self) -> &str {
         &self.built.name
+    }
+
+    /// The options of its program, a line each.
+    pub fn options(&self) -> Vec<String> {
+        self.options.options.iter().map(|option| option.line()).collect()
     }
 
     /// Of everything that decides what it does.
@@ -212,4 +292,21 @@ impl ExtCode {
             cids: None,
         })
     }
+}
+
+/// The file of options beside a scheduler, which decides as much as its C.
+fn options_beside(
+    tree: &Tree,
+    file: &str,
+    sources: &mut Sources,
+) -> Result<Option<(Arc<Source>, ExtOptions)>, Refusal> {
+    let stem = file.strip_suffix(".c").unwrap_or(file);
+    let path = format!("{}{OPTIONS_FILE}", stem.strip_suffix(".bpf").unwrap_or(stem));
+    if !sources.add(tree, &path)? {
+        return Ok(None);
+    }
+    let text = String::from_utf8_lossy(&sources.files[&path]).into_owned();
+    let source = Source::new(format!("{}/{path}", tree.spelled()), text);
+    let options = ExtOptions::read(&source).map_err(Refusal::Faults)?;
+    Ok(Some((source, options)))
 }

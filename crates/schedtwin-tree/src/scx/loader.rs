@@ -2,15 +2,15 @@
 //! What a scheduler's own program does before it loads it.
 //!
 //! Settings are the names of variables. Some have a value by their name: how many CPUs there are, and the slice of 20 ms
-//! that loaders set. Known schedulers have a row of [`LOADERS`].
+//! that loaders set. Known schedulers have a file of options ([`KNOWN`]), and some a row of [`LOADERS`] for what depends on
+//! the machine.
 
 use super::setup::Topology;
 use super::{Cids, TreeExt, lavd};
+use crate::options::ExtOptions;
 use crate::symbols::{Place, Symbol};
-use schedtwin_kernel::policy::{
-    Kfuncs, SCX_OPS_ALLOW_QUEUED_WAKEUP, SCX_OPS_ENQ_EXITING, SCX_OPS_ENQ_LAST,
-    SCX_OPS_ENQ_MIGRATION_DISABLED, SCX_OPS_KEEP_BUILTIN_IDLE, SCX_SLICE_DFL,
-};
+use schedtwin_input::Source;
+use schedtwin_kernel::policy::{Kfuncs, SCX_SLICE_DFL};
 use schedtwin_types::CpuId;
 
 /// Variables by which a scheduler and its program in user space share decisions.
@@ -20,8 +20,6 @@ pub(super) const CPU_COUNTS: [&str; 4] = ["nr_cpu_ids", "nr_cpus", "num_possible
 /// Names that loaders give the slice, nanoseconds.
 pub(super) const SLICES: [&str; 3] = ["slice_ns", "cgrp_slice_ns", "slice_max"];
 
-/// `SCX_OPS_ALWAYS_ENQ_IMMED`.
-const ALWAYS_ENQ_IMMED: u64 = 1 << 7;
 /// The map in which a loader says the node of each CPU.
 const NODES: &str = "cpu_node_map";
 
@@ -36,8 +34,8 @@ impl TreeExt {
         let code = &self.code;
         let loader = Loader::of(&self.ops.name());
         let mut values = of_every_loader(nr_cpus);
+        values.extend(code.options.unasked().map(|(path, value)| (path, value as u64)));
         if let Some(loader) = loader {
-            values.extend(loader.values.iter().map(|(name, value)| (name.to_string(), *value)));
             (loader.tables)(scx, &mut values);
         }
         let named =
@@ -69,9 +67,6 @@ impl TreeExt {
         });
         self.cids = uses_cids.then_some(cids);
         self.run_programs(scx, &Topology::of(scx));
-        if self.code.flags.unwrap_or(self.ops.flags) & ALWAYS_ENQ_IMMED != 0 {
-            scx.error("SCX_OPS_ALWAYS_ENQ_IMMED is not offered");
-        }
         if let Some(refusal) = loader.and_then(|loader| (loader.refuses)(scx)) {
             scx.error(refusal);
         }
@@ -85,114 +80,41 @@ fn of_every_loader(nr_cpus: usize) -> Vec<Value> {
     counts.into_iter().chain(slices).collect()
 }
 
-/// Whether the loader of a known scheduler can leave a program off, as it is here.
-pub(super) fn leaves_off(function: &str) -> bool {
-    LOADERS.iter().any(|loader| loader.off.contains(&function))
+/// The programs of known schedulers, as files of options. Read from their sources; `sets` and defaults are theirs without options.
+const KNOWN: [&str; 8] = [
+    include_str!("../../loaders/bpfland.options.json"),
+    include_str!("../../loaders/central.options.json"),
+    include_str!("../../loaders/cosmos.options.json"),
+    include_str!("../../loaders/flatcg.options.json"),
+    include_str!("../../loaders/lavd.options.json"),
+    include_str!("../../loaders/pair.options.json"),
+    include_str!("../../loaders/qmap.options.json"),
+    include_str!("../../loaders/simple.options.json"),
+];
+
+/// The program of the scheduler that calls itself so; of an unknown one nothing is known.
+pub(super) fn known(name: &str) -> ExtOptions {
+    let all = KNOWN.iter().map(|text| {
+        let source = Source::new("<built in>", *text);
+        ExtOptions::read(&source).unwrap_or_else(|faults| panic!("{faults}"))
+    });
+    all.into_iter().find(|options| options.name == name).unwrap_or_default()
 }
 
-/// What the program of a known scheduler sets, beside what follows from the machine.
-pub(super) struct Loader {
+/// What the program of a known scheduler makes of the machine.
+struct Loader {
     /// `ops.name`.
-    pub(super) name: &'static str,
-    /// In the place of the C's.
-    pub(super) flags: Option<u64>,
-    pub(super) values: &'static [(&'static str, u64)],
-    /// What it makes of the machine.
+    name: &'static str,
     tables: fn(&Kfuncs, &mut Vec<Value>),
     /// Why it would not load it on this machine.
     refuses: fn(&Kfuncs) -> Option<String>,
-    /// Tracing programs that an option of it leaves off.
-    off: &'static [&'static str],
 }
 
-/// Every task comes to `enqueue`, whatever its state.
-const ENQ_ALL: u64 = SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_MIGRATION_DISABLED;
-
-/// Those whose settings are not the values in their C. Read from their own programs, without options.
-const LOADERS: [Loader; 5] = [
-    Loader {
-        name: "bpfland",
-        flags: Some(ENQ_ALL | SCX_OPS_ALLOW_QUEUED_WAKEUP),
-        values: &[
-            ("slice_max", 1_000_000),
-            ("slice_min", 0),
-            ("slice_lag", 40_000_000),
-            ("sticky_tasks", 0),
-            ("local_kthreads", 0),
-            ("local_pcpu", 0),
-            ("primary_all", 1),
-            ("cpufreq_perf_lvl", 1024),
-        ],
-        tables: by_capacity,
-        refuses: nothing,
-        off: &[],
-    },
-    Loader {
-        name: "cosmos",
-        flags: Some(ENQ_ALL | SCX_OPS_ALLOW_QUEUED_WAKEUP),
-        values: &[
-            ("slice_ns", 1_000_000),
-            ("slice_lag", 20_000_000),
-            ("busy_threshold", 0),
-            ("cpufreq_enabled", 1),
-            ("primary_all", 1),
-        ],
-        tables: by_capacity,
-        refuses: nothing,
-        off: &[],
-    },
-    Loader {
-        name: "lavd",
-        flags: Some(ENQ_ALL | SCX_OPS_KEEP_BUILTIN_IDLE),
-        values: &[
-            ("is_autopilot_on", 1),
-            ("slice_max_ns", 5_000_000),
-            ("slice_min_ns", 500_000),
-            ("pinned_slice_ns", 5_000_000),
-            ("preempt_shift", 6),
-            ("lat_load_target_pct", 100),
-            ("mig_delta_pct", 0),
-            ("warm_cpu_ns", 0),
-            ("lb_low_util_wall", 256),
-            ("lb_local_dsq_util_wall", 102),
-            ("no_use_em", 1),
-        ],
-        tables: lavd::tables,
-        refuses: nothing,
-        // --no-futex-boost, and the two that make a task migrate at once when it executes a program.
-        off: &[
-            "fexit___futex_wait",
-            "fexit_futex_wait_multiple",
-            "fexit_futex_wait_requeue_pi",
-            "fexit_futex_wake",
-            "fexit_futex_wake_op",
-            "fexit_futex_lock_pi",
-            "fexit_futex_unlock_pi",
-            "rtp_sys_enter_futex",
-            "rtp_sys_exit_futex",
-            "rtp_sys_exit_futex_wait",
-            "rtp_sys_exit_futex_waitv",
-            "rtp_sys_exit_futex_wake",
-            "cond_hook_sys_enter_execve",
-            "cond_hook_sys_enter_execveat",
-        ],
-    },
-    Loader {
-        name: "pair",
-        flags: None,
-        values: &[("pair_batch_dur_ns", SCX_SLICE_DFL)],
-        tables: in_pairs,
-        refuses: odd_cpus,
-        off: &[],
-    },
-    Loader {
-        name: "qmap",
-        flags: None,
-        values: &[("max_tasks", 16_384), ("round_robin_ns", 200_000_000), ("dsp_batch", 1)],
-        tables: |_, _| {},
-        refuses: nothing,
-        off: &[],
-    },
+const LOADERS: [Loader; 4] = [
+    Loader { name: "bpfland", tables: by_capacity, refuses: nothing },
+    Loader { name: "cosmos", tables: by_capacity, refuses: nothing },
+    Loader { name: "lavd", tables: lavd::tables, refuses: nothing },
+    Loader { name: "pair", tables: in_pairs, refuses: odd_cpus },
 ];
 
 fn nothing(_: &Kfuncs) -> Option<String> {
@@ -238,7 +160,7 @@ fn by_capacity(scx: &Kfuncs, values: &mut Vec<Value>) {
 }
 
 impl Loader {
-    pub(super) fn of(name: &str) -> Option<&'static Loader> {
+    fn of(name: &str) -> Option<&'static Loader> {
         LOADERS.iter().find(|loader| loader.name == name)
     }
 }

@@ -193,7 +193,9 @@ pub(super) unsafe fn write_task(to: *mut TaskStruct, view: &TaskView) {
     to.scx.dsq_vtime = view.dsq_vtime;
     to.scx.runnable_at = view.runnable_at;
     to.scx.weight = view.weight;
-    to.scx.flags = view.queued.into();
+    // SCX_TASK_QUEUED, SCX_TASK_IMMED, SCX_TASK_REENQ_REASON_SHIFT.
+    to.scx.flags =
+        u32::from(view.queued) | u32::from(view.immed) << 5 | (view.reenq_reason as u32) << 12;
     to.sum_exec_runtime = view.sum_exec_runtime;
     // A thread of the workload has memory of its own; only whether there is any can be asked.
     to.mm = if kernel { std::ptr::null() } else { std::ptr::from_ref(&to.cpus_mask).cast() };

@@ -35,7 +35,6 @@ use ask::QUESTIONS;
 use layout::{
     CgroupInitArgs, Cmask, Entries, ExitInfo, InitTaskArgs, Mask, Ops, ReleaseArgs, TaskStruct,
 };
-use loader::Loader;
 use mirror::{Call, Slot};
 use schedtwin_kernel::policy::{
     CgroupChange, CpuPreemptReason, ExtProperties, ExtScheduler, Kfuncs, SCX_SLICE_DFL, TaskChange,
@@ -97,6 +96,12 @@ impl Cids {
 }
 
 impl TreeExt {
+    /// `SCX_OPS_*`: the user's, else its program's, else its own.
+    fn flags(&self) -> u64 {
+        let code = &self.code;
+        code.flags.or(code.options.flags).unwrap_or(self.ops.flags) | code.more_flags
+    }
+
     /// A CPU as the scheduler numbers it.
     fn number_of(&self, cpu: CpuId) -> i32 {
         self.cids.as_ref().map_or(cpu.0, |cids| cids.of_cpu[cpu.index()]).into()
@@ -141,13 +146,8 @@ macro_rules! task_call {
 
 impl ExtScheduler for TreeExt {
     fn properties(&self) -> ExtProperties {
-        let loader = Loader::of(&self.ops.name());
         ExtProperties {
-            flags: self
-                .code
-                .flags
-                .or(loader.and_then(|loader| loader.flags))
-                .unwrap_or(self.ops.flags),
+            flags: self.flags(),
             timeout_ms: self.code.timeout_ms.unwrap_or(self.ops.timeout_ms),
             dispatch_max_batch: self.ops.dispatch_max_batch,
             tracks_idle: self.ops.update_idle.is_some(),

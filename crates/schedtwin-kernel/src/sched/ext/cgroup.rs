@@ -70,10 +70,25 @@ impl Cgroups {
 }
 
 impl Kernel {
-    /// `scx_cgroup_init()`, `scx_tg_online()`: a cgroup becomes known.
+    /// `scx_tg_online()`: a cgroup becomes known.
     pub(crate) fn scx_tg_online(&mut self, group: TaskGroupId) {
         let Some(ext) = &mut self.sched.ext else { return };
         ext.cgroups.insert(group);
+        if ext.enabled {
+            self.scx_cgroup_init(group);
+        }
+    }
+
+    /// `scx_cgroup_init()` of all cgroups, parents first.
+    pub(super) fn scx_cgroups_init(&mut self) {
+        for at in 0..self.sched.scx().cgroups.0.len() {
+            if self.sched.scx().cgroups.0[at].is_some() {
+                self.scx_cgroup_init(TaskGroupId::from_index(at));
+            }
+        }
+    }
+
+    fn scx_cgroup_init(&mut self, group: TaskGroupId) {
         let result = self.scx_call(None, |ops, scx| ops.cgroup_init(scx, group));
         if result != 0 {
             self.scx_error(format!("ops.cgroup_init() failed ({result})"));
@@ -88,6 +103,7 @@ impl Kernel {
                 self.scx_call(None, |ops, scx| ops.cgroup_exit(scx, group));
             }
         }
+        self.sched.scx_mut().cgroups.0.clear();
     }
 
     /// `scx_group_set_weight()`, `scx_group_set_bandwidth()`, `scx_group_set_idle()`: told if the value changes.
@@ -112,14 +128,14 @@ impl Kernel {
                 newer
             }
         };
-        if told && *files != before {
+        if ext.enabled && told && *files != before {
             self.scx_call(None, |ops, scx| ops.cgroup_changed(scx, group, change));
         }
     }
 
     /// `scx_cgroup_can_attach()`: whether the running task may go to another cgroup.
     pub(crate) fn scx_cgroup_can_attach(&mut self, task: TaskId, to: TaskGroupId) -> bool {
-        if self.sched.ext.is_none() {
+        if !self.sched.scx_enabled() {
             return true;
         }
         let from = self.sched.scx_cgroup_of(task);
@@ -128,7 +144,7 @@ impl Kernel {
 
     /// `scx_cgroup_move_task()`, while the task is in no queue. `from`: where it was.
     pub(crate) fn scx_cgroup_move_task(&mut self, task: TaskId, from: TaskGroupId) {
-        if self.sched.ext.is_none() {
+        if !self.sched.scx_enabled() {
             return;
         }
         let (to, cpu) = (self.sched.scx_cgroup_of(task), self.sched.tasks[task].cpu);

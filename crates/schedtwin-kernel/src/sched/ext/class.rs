@@ -17,10 +17,10 @@
 use super::dsq::{DsqIndex, Place, SCX_DSQ_FLAG_BUILTIN, SCX_DSQ_INVALID, SCX_DSQ_LOCAL};
 use super::steps::{Op, Step};
 use super::{
-    DirectDispatch, SCX_DEQ_CORE_SCHED_EXEC, SCX_DEQ_SCHED_CHANGE, SCX_DEQ_SLEEP,
+    DirectDispatch, ReenqReason, SCX_DEQ_CORE_SCHED_EXEC, SCX_DEQ_SCHED_CHANGE, SCX_DEQ_SLEEP,
     SCX_ENQ_CPU_SELECTED, SCX_ENQ_DSQ_PRIQ, SCX_ENQ_HEAD, SCX_ENQ_INITIAL, SCX_ENQ_LAST,
-    SCX_ENQ_MIGRATED, SCX_ENQ_MIGRATING, SCX_ENQ_PREEMPT, SCX_ENQ_RESTORE, SCX_ENQ_WAKEUP,
-    SCX_OPS_ENQ_EXITING, SCX_OPS_ENQ_LAST, SCX_SLICE_DFL, SCX_SLICE_INF,
+    SCX_ENQ_MIGRATED, SCX_ENQ_MIGRATING, SCX_ENQ_PREEMPT, SCX_ENQ_REENQ, SCX_ENQ_RESTORE,
+    SCX_ENQ_WAKEUP, SCX_OPS_ENQ_EXITING, SCX_OPS_ENQ_LAST, SCX_SLICE_DFL, SCX_SLICE_INF,
 };
 use crate::policy::CpuPreemptReason;
 use crate::sched::core::{
@@ -117,6 +117,14 @@ impl Kernel {
         let local = ext.dsqs.local(cpu);
         if sticky_cpu == Some(cpu) {
             return self.scx_dispatch_enqueue(cpu, local, task, None, enq_flags);
+        }
+        ext.tasks[task.index()].immed = false;
+        if enq_flags & SCX_ENQ_REENQ != 0 && !self.scx_count_reenq(task) {
+            return;
+        }
+        let ext = self.sched.scx_mut();
+        if ext.bypass {
+            return self.scx_enqueue_in_bypass(cpu, task, enq_flags);
         }
         if ext.tasks[task.index()].ddsp_dsq_id != SCX_DSQ_INVALID {
             ext.events.from_select_cpu += 1;
@@ -215,8 +223,9 @@ impl Kernel {
             self.scx_error(message);
         }
         if is_local {
+            self.scx_local_immed(cpu, task, enq_flags);
             self.scx_local_post_enq(cpu, task, enq_flags);
-        } else if self.sched.scx().dsqs.is_global(dsq) {
+        } else if id & SCX_DSQ_FLAG_BUILTIN != 0 {
             self.scx_leave_custody(task, None, cpu);
         } else {
             let ext = self.sched.scx_mut();
@@ -368,8 +377,11 @@ impl Kernel {
         let ext = self.sched.scx_mut();
         ext.set_task_runnable(task, jiffies);
         let local = ext.dsqs.local(cpu);
-        if ext.tasks[task.index()].slice > 0 {
+        if ext.tasks[task.index()].slice > 0 && !ext.bypass {
             // A class above has taken the CPU.
+            if ext.tasks[task.index()].immed {
+                return self.scx_enqueue_anew(cpu, task, ReenqReason::Preempted);
+            }
             return self.scx_dispatch_enqueue(cpu, local, task, None, SCX_ENQ_HEAD);
         }
         let below = next.is_some_and(|next| self.sched.tasks[next].class < Class::Ext);
@@ -413,7 +425,7 @@ impl Kernel {
             self.scx_op(Some(cpu), Op::Running { task });
         }
         let entity = self.sched.scx_task_mut(task);
-        entity.runnable_seq = 0;
+        (entity.runnable_seq, entity.reenq_cnt) = (0, 0);
         entity.reset_runnable_at = true;
         if let Some(slice) = entity.slice_oob.take() {
             entity.slice = slice;
@@ -425,7 +437,12 @@ impl Kernel {
     pub(crate) fn task_tick_scx(&mut self, cpu: CpuId, curr: TaskId) {
         self.sched.scx_mut().note(Step::Tick { cpu, task: curr });
         self.update_curr_scx(cpu);
-        self.scx_op(Some(cpu), Op::Tick { task: curr });
+        let ext = self.sched.scx_mut();
+        if ext.bypass {
+            ext.set_task_slice(curr, 0);
+        } else {
+            self.scx_op(Some(cpu), Op::Tick { task: curr });
+        }
         if self.sched.scx_task(curr).slice == 0 {
             self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
         }
@@ -454,8 +471,12 @@ impl Kernel {
         // WF_* are SCX_WAKE_*.
         let wake_flags = u64::from(core_flags & (WF_FORK | WF_TTWU | WF_SYNC));
         let cpus = self.sched.tasks[task].cpus_mask;
+        let this = self.cx.this_cpu;
         let ext = self.sched.scx_mut();
-        ext.note(Step::Select { task, prev: prev_cpu, wake_flags, cpus });
+        ext.note(Step::Select { this, task, prev: prev_cpu, wake_flags, cpus });
+        if ext.bypass {
+            return self.scx_select_cpu_in_bypass(task, prev_cpu, wake_flags);
+        }
         ext.ddsp = DirectDispatch::Task(task);
         ext.in_select_cpu = true;
         let cpu = self.scx_op(None, Op::SelectCpu { task, prev: prev_cpu, wake_flags });
@@ -565,7 +586,7 @@ impl super::Ext {
 
     /// `refill_task_slice_dfl()`.
     pub(super) fn refill_slice(&mut self, task: TaskId) {
-        self.tasks[task.index()].slice = SCX_SLICE_DFL;
+        self.tasks[task.index()].slice = self.slice_dfl;
         self.events.refill_slice_dfl += 1;
     }
 
@@ -587,6 +608,11 @@ impl super::Ext {
 }
 
 impl super::ExtEntity {
+    /// Whether it is on its CPU's `runnable_list`: runnable, and not what the CPU runs.
+    pub(super) fn waits(&self) -> bool {
+        self.runnable_seq > 0
+    }
+
     /// `clear_direct_dispatch()`.
     pub(super) fn clear_direct_dispatch(&mut self) {
         self.ddsp_dsq_id = SCX_DSQ_INVALID;

@@ -21,10 +21,11 @@
 
 use super::class::Carried;
 use super::dsq::{
-    DsqIndex, Place, SCX_DSQ_GLOBAL, SCX_DSQ_LOCAL, SCX_DSQ_LOCAL_CPU_MASK, SCX_DSQ_LOCAL_ON,
+    DsqIndex, Place, SCX_DSQ_BYPASS, SCX_DSQ_GLOBAL, SCX_DSQ_LOCAL, SCX_DSQ_LOCAL_CPU_MASK,
+    SCX_DSQ_LOCAL_ON,
 };
 use super::steps::{self, Op, Step};
-use super::{BufEntry, DirectDispatch, SCX_ENQ_HEAD, SCX_ENQ_PREEMPT, SCX_ENQ_REENQ};
+use super::{BufEntry, DirectDispatch, SCX_ENQ_HEAD, SCX_ENQ_PREEMPT};
 use crate::Kernel;
 use crate::sched::Class;
 use schedtwin_types::{CpuId, PickRule, TaskId};
@@ -105,6 +106,11 @@ impl Kernel {
         let verdict = self.scx_find_task(cpu, prev);
         if let Some(ext) = &mut self.sched.ext {
             ext.note(Step::Picked { cpu, verdict: verdict.noted() });
+            let crowded = verdict != Verdict::None && ext.dsqs[ext.dsqs.local(cpu)].nr > 1;
+            if crowded && ext.has_immed(cpu) {
+                ext.rqs[cpu].reenq_immed = true;
+                ext.rqs[cpu].bal_cb_pending = true;
+            }
             ext.rqs[cpu].in_dispatch = false;
             if std::mem::take(&mut ext.rqs[cpu].bal_cb_pending) {
                 self.sched.rq[cpu].push_pending = true;
@@ -116,16 +122,20 @@ impl Kernel {
     fn scx_find_task(&mut self, cpu: CpuId, prev: TaskId) -> Verdict {
         let on_scx = self.sched.tasks[prev].class == Class::Ext;
         self.update_curr_scx(cpu);
-        if on_scx && self.scx_has_slice(prev) {
+        let ext = self.sched.scx();
+        let bypass = ext.bypass;
+        if on_scx && !bypass && self.scx_has_slice(prev) {
             return Verdict::Prev(PickRule::ExtKeepPrev);
         }
-        let ext = self.sched.scx();
         if ext.dsqs[ext.dsqs.local(cpu)].nr > 0 {
             return Verdict::Local(PickRule::ExtLocal);
         }
         let verdict = self.scx_dispatch_sched(cpu, prev, on_scx);
         let ext = self.sched.scx_mut();
-        if verdict == Verdict::None && ext.tasks[prev.index()].queued && ext.keeps_last() {
+        if verdict == Verdict::None
+            && ext.tasks[prev.index()].queued
+            && (ext.keeps_last() || bypass)
+        {
             ext.events.dispatch_keep_last += 1;
             return Verdict::Prev(PickRule::ExtKeepLast);
         }
@@ -141,6 +151,9 @@ impl Kernel {
     fn scx_dispatch_sched(&mut self, cpu: CpuId, prev: TaskId, on_scx: bool) -> Verdict {
         if self.scx_consume_global(cpu) {
             return Verdict::Local(PickRule::ExtGlobal);
+        }
+        if self.sched.scx().bypass {
+            return self.scx_dispatch_bypassed(cpu);
         }
         let moved_before = self.sched.scx().events.moved;
         self.sched.scx_mut().dispatch_cpu = Some(cpu);
@@ -175,6 +188,16 @@ impl Kernel {
         }
         self.sched.scx_mut().dispatch_cpu = None;
         verdict
+    }
+
+    /// `scx_dispatch_sched()` in bypass.
+    fn scx_dispatch_bypassed(&mut self, cpu: CpuId) -> Verdict {
+        let ext = self.sched.scx();
+        let own = ext.form.bypass_queues.then(|| ext.dsqs.bypass(cpu));
+        match own.is_some_and(|dsq| self.scx_consume_dispatch_q(cpu, dsq, 0)) {
+            true => Verdict::Local(PickRule::ExtBypass),
+            false => Verdict::None,
+        }
     }
 
     // ---- insertion ----------------------------------------------------------------------------
@@ -325,55 +348,7 @@ impl Kernel {
     #[inline(never)]
     pub(crate) fn scx_run_deferred(&mut self, cpu: CpuId) {
         self.scx_process_ddsp_deferred_locals(cpu);
-        if let Some(ext) = &mut self.sched.ext
-            && std::mem::take(&mut ext.rqs[cpu].reenq_local)
-        {
-            self.scx_reenq_local(cpu);
-        }
-        while let Some(ext) = &mut self.sched.ext
-            && let Some(dsq_id) = ext.rqs[cpu].reenq_users.pop()
-        {
-            self.scx_reenq_user(dsq_id);
-        }
-    }
-
-    /// `reenq_user()`: the tasks that are in a user queue now, each once.
-    fn scx_reenq_user(&mut self, dsq_id: u64) {
-        let now = self.cx.now;
-        let Some(dsq) = self.sched.scx().dsqs.user(dsq_id) else { return };
-        let last = self.sched.scx().dsqs[dsq].seq;
-        let is_new = |seq: u32| (last.wrapping_sub(seq) as i32) < 0;
-        let mut at = self.sched.scx().dsqs[dsq].head();
-        while let Some(task) = at {
-            let entity = &self.sched.scx().tasks[task.index()];
-            at = entity.next;
-            // Those that come back may stand anywhere, with later numbers.
-            if is_new(entity.dsq_seq) {
-                continue;
-            }
-            let cpu = self.sched.tasks[task].cpu;
-            self.sched.update_rq_clock(cpu, &self.cx);
-            let ext = self.sched.scx_mut();
-            ext.dsqs.unlink(task, &mut ext.tasks, now);
-            self.scx_do_enqueue_task(cpu, task, SCX_ENQ_REENQ, None);
-        }
-    }
-
-    /// `reenq_local()`: the tasks that are in the local queue now, each once.
-    fn scx_reenq_local(&mut self, cpu: CpuId) {
-        let now = self.cx.now;
-        let ext = self.sched.scx();
-        let local = ext.dsqs.local(cpu);
-        let last = ext.dsqs[local].seq;
-        while let Some(task) = self.sched.scx().dsqs[local].head() {
-            let ext = self.sched.scx_mut();
-            // Those that come back stand behind, with later numbers.
-            if (last.wrapping_sub(ext.tasks[task.index()].dsq_seq) as i32) < 0 {
-                break;
-            }
-            ext.dsqs.unlink(task, &mut ext.tasks, now);
-            self.scx_do_enqueue_task(cpu, task, SCX_ENQ_REENQ, None);
-        }
+        self.scx_process_deferred_reenqs(cpu);
     }
 
     /// `process_ddsp_deferred_locals()`: direct dispatches from `cpu` to other CPUs' local queues.
@@ -417,7 +392,8 @@ impl Kernel {
         enq_flags: u64,
     ) -> bool {
         let ext = self.sched.scx();
-        if ext.exit.is_some() {
+        let is_bypass = ext.dsqs[dsq].id == SCX_DSQ_BYPASS;
+        if ext.exit.is_some() && ext.form.bypass_queues && !is_bypass {
             // Many tasks that may not run here could keep the exit waiting.
             return false;
         }
@@ -446,6 +422,7 @@ impl Kernel {
         let place = if head { Place::Head } else { Place::Tail };
         ext.dsqs.link(local, task, place, &mut ext.tasks, now);
         ext.note_inserted(task, local, head);
+        self.scx_local_immed(to, task, enq_flags);
         self.scx_local_post_enq(to, task, enq_flags);
     }
 

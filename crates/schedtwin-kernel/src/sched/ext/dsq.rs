@@ -29,6 +29,8 @@ pub const SCX_DSQ_INVALID: u64 = SCX_DSQ_FLAG_BUILTIN;
 pub const SCX_DSQ_GLOBAL: u64 = SCX_DSQ_FLAG_BUILTIN | 1;
 /// `SCX_DSQ_LOCAL`.
 pub const SCX_DSQ_LOCAL: u64 = SCX_DSQ_FLAG_BUILTIN | 2;
+/// `SCX_DSQ_BYPASS`: one for each CPU, while the scheduler is bypassed.
+pub const SCX_DSQ_BYPASS: u64 = SCX_DSQ_FLAG_BUILTIN | 3;
 /// `SCX_DSQ_LOCAL_ON`: with the CPU in the low 32 bits.
 pub const SCX_DSQ_LOCAL_ON: u64 = 3 << 62;
 /// `SCX_DSQ_LOCAL_CPU_MASK`.
@@ -109,6 +111,8 @@ pub struct Dsqs {
     queues: Vec<Dsq>,
     nr_cpus: u32,
     nr_nodes: u32,
+    /// The place of the first CPU's bypass queue, once these are made.
+    bypass: Option<u32>,
     /// IDs of the users' queues, ascending.
     users: Vec<(u64, DsqIndex)>,
     /// Destroyed ones, whose counts are kept.
@@ -137,6 +141,7 @@ impl Dsqs {
             queues: cpus.chain(nodes).collect(),
             nr_cpus: nr_cpus as u32,
             nr_nodes: nr_nodes as u32,
+            bypass: None,
             users: Vec::new(),
             destroyed: Vec::new(),
         }
@@ -152,6 +157,25 @@ impl Dsqs {
     #[inline]
     pub fn global(&self, node: u16) -> DsqIndex {
         DsqIndex(self.nr_cpus + u32::from(node))
+    }
+
+    /// Makes the bypass queues, one for each CPU.
+    pub(super) fn make_bypass(&mut self, now: Ns) {
+        if self.bypass.is_none() {
+            self.bypass = Some(self.queues.len() as u32);
+            self.queues.extend((0..self.nr_cpus).map(|_| Dsq::new(SCX_DSQ_BYPASS, None, now)));
+        }
+    }
+
+    /// The bypass queue of a CPU.
+    pub fn bypass(&self, cpu: CpuId) -> DsqIndex {
+        DsqIndex(self.bypass.expect("they are made first") + u32::from(cpu.0))
+    }
+
+    /// The CPU whose bypass queue it is.
+    pub fn bypass_cpu(&self, index: DsqIndex) -> Option<CpuId> {
+        let at = index.0.checked_sub(self.bypass?).filter(|at| *at < self.nr_cpus)?;
+        Some(CpuId(at as u16))
     }
 
     /// A user's.
@@ -204,6 +228,11 @@ impl Dsqs {
     #[inline]
     pub fn is_global(&self, index: DsqIndex) -> bool {
         (self.nr_cpus..self.nr_cpus + self.nr_nodes).contains(&index.0)
+    }
+
+    /// Counts from `now` on.
+    pub(super) fn begin(&mut self, now: Ns) {
+        self.queues.iter_mut().for_each(|dsq| dsq.since = now);
     }
 
     /// Sums up all times.

@@ -35,6 +35,12 @@ pub(super) struct Form {
     pub(super) reenqueues_anywhere: bool,
     /// A running task that changes to the class from a higher one is rescheduled.
     pub(super) reschedules_below: bool,
+    /// `SCX_ENQ_IMMED` is there.
+    pub(super) immed: bool,
+    /// In bypass tasks wait in queues of their own, with short slices; else in the global ones.
+    pub(super) bypass_queues: bool,
+    /// CPUs that idle when a bypass ends are told to the scheduler.
+    pub(super) renotifies_idle: bool,
     /// The wake list may be used, if the scheduler allows it.
     pub(super) queued_wakeups: bool,
 }
@@ -85,6 +91,9 @@ impl Form {
             cgroup_knobs: newer,
             reenqueues_anywhere: newer,
             reschedules_below: newer,
+            immed: newer,
+            bypass_queues: newer,
+            renotifies_idle: newer,
             queued_wakeups: newer,
         })
     }

@@ -74,12 +74,21 @@ impl Kernel {
         if masks_first {
             self.scx_update_builtin_idle(cpu, idle);
         }
-        if notify {
+        if self.scx_tells_idle(cpu, idle, notify) {
             self.scx_op(Some(cpu), Op::UpdateIdle { cpu, idle });
         }
         if !masks_first {
             self.scx_update_builtin_idle(cpu, idle);
         }
+    }
+
+    /// Whether the scheduler is told of the CPU: not in bypass, and once after it.
+    fn scx_tells_idle(&mut self, cpu: CpuId, idle: bool, notify: bool) -> bool {
+        let ext = self.sched.scx_mut();
+        let owed = &mut ext.rqs[cpu].idle_renotify;
+        let due = notify || idle && *owed;
+        *owed &= !due;
+        due && !ext.bypass
     }
 
     /// `update_builtin_idle()`.

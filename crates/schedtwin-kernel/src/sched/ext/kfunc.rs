@@ -15,7 +15,8 @@ use super::dsq::{
 };
 use super::steps::{Call, Op, Step};
 use super::{
-    ExitKind, Ext, ExtEntity, SCX_CPUPERF_ONE, SCX_ENQ_DSQ_PRIQ, SCX_ENQ_INTERNAL_MASK, Timer,
+    ExitKind, Ext, ExtEntity, ReenqReason, SCX_CPUPERF_ONE, SCX_ENQ_DSQ_PRIQ,
+    SCX_ENQ_INTERNAL_MASK, Timer,
 };
 use crate::Kernel;
 use crate::arena::Id;
@@ -62,6 +63,10 @@ pub struct TaskView {
     pub running: bool,
     /// `flags & PF_EXITING`.
     pub exiting: bool,
+    /// `scx.flags & SCX_TASK_IMMED`.
+    pub immed: bool,
+    /// `scx.flags & SCX_TASK_REENQ_REASON_MASK`: why it is enqueued anew.
+    pub reenq_reason: ReenqReason,
     /// `scx.runnable_at`, jiffies.
     pub runnable_at: u64,
 }
@@ -147,6 +152,9 @@ impl<'a> Kfuncs<'a> {
         let here = self.ext().locked_rq.unwrap_or(self.kernel.cx.this_cpu);
         let dsq = self.kernel.scx_find_dsq_for_dispatch(here, dsq_id, here);
         let ext = self.kernel.sched.scx_mut();
+        if ext.bypass {
+            return;
+        }
         let on = match ext.dsqs[dsq].cpu {
             Some(cpu) => {
                 ext.rqs[cpu].reenq_local = true;
@@ -193,6 +201,9 @@ impl<'a> Kfuncs<'a> {
             self.kernel.scx_error(format!("invalid enq_flags 0x{enq_flags:x}"));
             return false;
         }
+        let Some(enq_flags) = self.kernel.scx_vet_enq_flags(dsq_id, enq_flags) else {
+            return false;
+        };
         let call = Call::Insert { task, dsq_id, slice, vtime: None, enq_flags };
         self.insert(call, Carried { slice, vtime: 0 }, enq_flags);
         true
@@ -216,6 +227,9 @@ impl<'a> Kfuncs<'a> {
             self.kernel.scx_error(format!("invalid enq_flags 0x{enq_flags:x}"));
             return false;
         }
+        let Some(enq_flags) = self.kernel.scx_vet_enq_flags(dsq_id, enq_flags) else {
+            return false;
+        };
         let flags = enq_flags | SCX_ENQ_DSQ_PRIQ;
         let call = Call::Insert { task, dsq_id, slice, vtime: Some(vtime), enq_flags };
         self.insert(call, Carried { slice, vtime }, flags);
@@ -229,6 +243,9 @@ impl<'a> Kfuncs<'a> {
     }
 
     fn move_to_local(&mut self, dsq_id: u64, enq_flags: u64) -> bool {
+        let Some(enq_flags) = self.kernel.scx_vet_enq_flags(SCX_DSQ_LOCAL, enq_flags) else {
+            return false;
+        };
         let Some(cpu) = self.ext().dispatch_cpu else {
             self.kernel.scx_error("dsq_move_to_local outside of ops.dispatch()".to_string());
             return false;
@@ -365,6 +382,9 @@ impl<'a> Kfuncs<'a> {
         enq_flags: u64,
         priq: bool,
     ) -> bool {
+        let Some(enq_flags) = self.kernel.scx_vet_enq_flags(dsq_id, enq_flags) else {
+            return false;
+        };
         let ext = self.kernel.sched.scx_mut();
         let dsq = ext.dsqs.user(iter.dsq_id);
         let entity = &mut ext.tasks[task.index()];
@@ -610,6 +630,8 @@ impl<'a> Kfuncs<'a> {
             queued: entity.queued,
             running: !task.is_idle() && self.kernel.sched.rq[t.cpu].curr == task,
             exiting: t.exiting,
+            immed: entity.immed,
+            reenq_reason: entity.reenq_reason,
             runnable_at: entity.runnable_at,
         }
     }

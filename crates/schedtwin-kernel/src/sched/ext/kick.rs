@@ -33,6 +33,9 @@ impl Kernel {
     /// `scx_kick_cpu()`, by the executing CPU.
     pub(super) fn scx_kick_cpu(&mut self, cpu: CpuId, flags: u64) {
         let this = self.cx.this_cpu;
+        if self.sched.scx().bypass {
+            return;
+        }
         if flags & SCX_KICK_IDLE != 0 {
             if flags & (SCX_KICK_PREEMPT | SCX_KICK_WAIT) != 0 {
                 self.scx_error("PREEMPT/WAIT cannot be used with SCX_KICK_IDLE".to_string());

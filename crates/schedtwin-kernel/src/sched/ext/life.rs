@@ -2,20 +2,24 @@
 //! A scheduler's life: load, the states of tasks, errors, the watchdog, unload.
 //!
 //! ```text
-//! load     init ─ init_task of every task ─ enable, set_weight, set_cpumask of those that change class ─ idle CPUs
+//! load     init ─ bypass ─ init_task of every task ─ enable, set_weight, set_cpumask of those that change class ─ bypass ends
 //! task     NONE ─ init_task ─ READY ─ enable ─ ENABLED ─ disable ─ READY ─ exit_task ─ NONE
-//! unload   each task back to its class: disable, exit_task ─ exit
+//! unload   bypass ─ cgroup_exit ─ each task back to its class: disable, exit_task ─ exit
 //! ```
 //!
+//! **Time.** A scheduler is there before time begins, or it is loaded at a time of its own (`scx.load_ms`), and it may be unloaded
+//! by its user (`scx.unload_ms`). Each `─` that waits for all others (locks against forks and changes of cgroups,
+//! `synchronize_rcu()`) takes a grace period; meanwhile tasks go on in bypass (`bypass.rs`).
+//!
 //! **Errors.** A scheduler that asks for what cannot be is unloaded, and so is one that does not run a task for longer than
-//! its `timeout_ms`: the watchdog looks twice in that time. The first cause counts. The work that unloads is an interrupt
-//! that the CPU sends itself; from then on the fair class has the tasks, and the run goes on.
+//! its `timeout_ms`: the watchdog looks twice in that time. The first cause counts. From when the tasks are back, the fair
+//! class has them, and the run goes on.
 //!
 //! Kernel: 7.3.4 kernel/sched/ext/ext.c `scx_root_enable_workfn`, `__scx_init_task`, `scx_enable_task`, `scx_root_disable`,
 //! `scx_watchdog_workfn`, `check_rq_for_timeouts`.
-//! Differences: a scheduler is loaded at boot, before any task of the workload is there, and unloaded at one instant by
-//! the interrupt itself; in Linux a kernel thread does both, and tasks go on in a bypass meanwhile. The watchdog is a timer
-//! on CPU 0; in Linux it is a delayed work, which a kworker does.
+//! Differences: timers on CPU 0 do what in Linux a thread of SCHED_FIFO does (load, unload) and a kworker (the watchdog):
+//! interrupts, with the cost of the scheduler's calls and without the switches to the thread. A grace period is its usual length. Patching of
+//! static keys takes no time.
 
 use super::dsq::Dsqs;
 use super::form::Form;
@@ -23,24 +27,43 @@ use super::idle::{IdleCpus, IdleMasks};
 use super::steps::{Op, Step};
 use super::{
     DirectDispatch, Events, Ext, ExtEntity, SCX_CPUPERF_ONE, SCX_OPS_BUILTIN_IDLE_PER_NODE,
-    SCX_OPS_KEEP_BUILTIN_IDLE, SCX_OPS_SWITCH_PARTIAL, TaskState,
+    SCX_OPS_KEEP_BUILTIN_IDLE, SCX_OPS_SWITCH_PARTIAL, SCX_SLICE_DFL, TaskState,
 };
 use crate::Kernel;
-use crate::policy::TaskChange;
-use crate::sched::core::{DEQUEUE_MOVE, DEQUEUE_SAVE, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE};
+use crate::policy::{ExtLoading, ExtProperties, TaskChange};
+use crate::sched::core::{
+    DEQUEUE_DELAYED, DEQUEUE_MOVE, DEQUEUE_SAVE, DEQUEUE_SLEEP, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE,
+};
 use crate::sched::fair::scale_load_down;
 use crate::sched::{Class, OnRq};
 use crate::time::hrtimer::TimerKind;
-use schedtwin_types::{CpuId, Ns, Policy, TaskGroupId, TaskId};
+use schedtwin_types::{CpuId, Ns, Policy, TaskGroupId, TaskId, TaskState as RunState};
 
 /// `SCX_WATCHDOG_MAX_TIMEOUT`: 30 s.
 const WATCHDOG_MAX_MS: u32 = 30_000;
 /// `SCX_DSP_DFL_MAX_BATCH`.
 const DSP_DFL_MAX_BATCH: u32 = 32;
 
+/// How far loading or unloading is. Each value names what has been done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Nothing: its time has not come.
+    Waits,
+    /// `ops.init()`, and bypass.
+    Initialised,
+    /// All tasks are known to it.
+    Loaded,
+    /// It is to go, and is bypassed.
+    Bypassed,
+    /// It has no cgroups any more.
+    WithoutCgroups,
+}
+
 /// `enum scx_exit_kind`, as far as a run has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitKind {
+    /// Its user has stopped it.
+    Unreg,
     /// `scx_bpf_exit()`.
     UnregBpf,
     /// The class found a fault.
@@ -49,32 +72,38 @@ pub enum ExitKind {
     ErrorBpf,
     /// The watchdog: a task was runnable for too long.
     ErrorStall,
+    /// A task came back to `enqueue` again and again.
+    ErrorReenq,
 }
 
 impl ExitKind {
     /// `scx_exit_reason()`.
     pub fn reason(self) -> &'static str {
         match self {
+            ExitKind::Unreg => "unregistered from user space",
             ExitKind::UnregBpf => "unregistered from BPF",
             ExitKind::Error => "runtime error",
             ExitKind::ErrorBpf => "scx_bpf_error",
             ExitKind::ErrorStall => "runnable task stall",
+            ExitKind::ErrorReenq => "task reenqueue limit",
         }
     }
 
     /// `enum scx_exit_kind`'s number.
     pub fn number(self) -> u32 {
         match self {
+            ExitKind::Unreg => 64,
             ExitKind::UnregBpf => 65,
             ExitKind::Error => 1024,
             ExitKind::ErrorBpf => 1025,
             ExitKind::ErrorStall => 1026,
+            ExitKind::ErrorReenq => 1027,
         }
     }
 
     /// Whether it is an error, not a wish.
     pub fn is_error(self) -> bool {
-        self != ExitKind::UnregBpf
+        !matches!(self, ExitKind::Unreg | ExitKind::UnregBpf)
     }
 }
 
@@ -108,7 +137,11 @@ impl Kernel {
     /// `task_should_scx()`: the class of a policy below RT.
     pub(crate) fn scx_class_of(&self, policy: Policy) -> Class {
         match &self.sched.ext {
-            Some(ext) if ext.exit.is_none() && (ext.switching_all || policy == Policy::Ext) => {
+            Some(ext)
+                if ext.enabled
+                    && ext.exit.is_none()
+                    && (ext.switching_all || policy == Policy::Ext) =>
+            {
                 Class::Ext
             }
             _ => Class::Fair,
@@ -117,9 +150,26 @@ impl Kernel {
 
     // ---- load ---------------------------------------------------------------------------------
 
-    /// `scx_root_enable_workfn()`: loads the user's scheduler, if there is one.
+    /// The user's scheduler, if there is one: loaded before time begins, or at its time.
     pub(crate) fn scx_load(&mut self) {
         let Some(properties) = self.own.ext_properties() else { return };
+        let loading = self.own.ext_loading();
+        self.scx_alloc(&properties, loading);
+        match loading.at {
+            0 => {
+                self.scx_load_init();
+                self.scx_load_tasks();
+                for c in 0..self.sched.nr_cpus() {
+                    let tells = self.sched.scx().form.renotifies_idle;
+                    self.scx_update_idle(CpuId(c as u16), true, tells);
+                }
+            }
+            at => self.scx_life_at(at),
+        }
+    }
+
+    /// `scx_alloc_and_add_sched()`.
+    fn scx_alloc(&mut self, properties: &ExtProperties, loading: ExtLoading) {
         let form = Form::of(self.cx.config.sched_ext);
         let form = form.expect("a scheduler is given to kernels with the class only");
         let now = self.cx.now;
@@ -134,10 +184,14 @@ impl Kernel {
             0 => WATCHDOG_MAX_MS,
             asked => asked,
         };
-        let entity_count = self.sched.tasks.len();
-        self.sched.ext = Some(Box::new(Ext {
+        let mut ext = Box::new(Ext {
             form,
             flags,
+            enabled: false,
+            stage: Stage::Waits,
+            unload_at: loading.until,
+            bypass: false,
+            slice_dfl: SCX_SLICE_DFL,
             switching_all: flags & SCX_OPS_SWITCH_PARTIAL == 0,
             dispatch_max_batch: match properties.dispatch_max_batch {
                 0 => DSP_DFL_MAX_BATCH as usize,
@@ -146,7 +200,7 @@ impl Kernel {
             op_cost: properties.op_cost_ns,
             timeout: (Ns::from(timeout_ms) * 1_000_000).div_ceil(self.cx.tick_nsec),
             dsqs: Dsqs::new(nr_cpus, nr_nodes, now),
-            tasks: vec![ExtEntity::default(); entity_count],
+            tasks: Vec::new(),
             rqs: (0..nr_cpus)
                 .map(|_| super::ExtRq { cpuperf_target: SCX_CPUPERF_ONE, ..Default::default() })
                 .collect(),
@@ -162,6 +216,8 @@ impl Kernel {
             ddsp: DirectDispatch::No,
             buf: Vec::new(),
             nr_tasks: 0,
+            reenqs: Vec::new(),
+            uses_immed: false,
             dispatch_cpu: None,
             locked_rq: None,
             in_select_cpu: false,
@@ -173,43 +229,131 @@ impl Kernel {
             exit_pending: false,
             steps: Default::default(),
             events: Events::default(),
-        }));
-        let ext = self.sched.scx_mut();
+        });
         ext.buf.reserve(ext.dispatch_max_batch);
+        self.sched.ext = Some(ext);
+        self.scx_tg_online(TaskGroupId::ROOT);
         if timeout_ms > WATCHDOG_MAX_MS {
             self.scx_error(format!("timeout_ms {timeout_ms} is above {WATCHDOG_MAX_MS}"));
         }
+    }
+
+    /// `scx_root_enable_workfn()` up to where it waits until nobody forks: the scheduler begins.
+    fn scx_load_init(&mut self) {
+        let ext = self.sched.scx_mut();
+        ext.stage = Stage::Initialised;
+        ext.dsqs.begin(self.cx.now);
+        let count = self.sched.tasks.len();
+        self.sched.scx_mut().reserve(count);
         let result = self.scx_op(None, Op::Init);
         if result != 0 {
             self.scx_error(format!("ops.init() failed ({result})"));
         }
-        self.scx_tg_online(TaskGroupId::ROOT);
-        self.scx_switch_in();
-        self.scx_arm_watchdog(0);
+        self.scx_arm_watchdog(self.cx.now);
     }
 
-    /// The tasks that are there change their class, and idle CPUs become known.
-    fn scx_switch_in(&mut self) {
-        let tasks: Vec<TaskId> = self.sched.tasks.ids().skip(1).collect();
+    /// `scx_root_enable_workfn()` from there on: every task becomes known, and those that change their class do so.
+    fn scx_load_tasks(&mut self) {
+        self.scx_cgroups_init();
+        let count = self.sched.tasks.len();
+        let ext = self.sched.scx_mut();
+        ext.stage = Stage::Loaded;
+        ext.reserve(count);
+        let alive = |task: &TaskId| self.sched.tasks[*task].state != RunState::Dead;
+        let tasks: Vec<TaskId> = self.sched.tasks.ids().skip(1).filter(alive).collect();
         for task in &tasks {
             self.scx_init_task(*task, false);
         }
+        self.sched.scx_mut().enabled = true;
         for task in tasks {
             let t = &self.sched.tasks[task];
-            if t.class != Class::Fair || self.scx_class_of(t.policy) != Class::Ext {
-                continue;
+            if t.class == Class::Fair && self.scx_class_of(t.policy) == Class::Ext {
+                self.scx_switch_in(task);
             }
-            debug_assert!(t.on_rq == OnRq::No, "nothing runs before time begins");
-            self.switched_from_fair(task);
-            self.sched.tasks[task].class = Class::Ext;
-            self.scx_enable_task(task, true);
         }
         for c in 0..self.sched.nr_cpus() {
-            let cpu = CpuId(c as u16);
-            self.sched.stale_demands.mark(cpu);
-            let tells = self.sched.scx().form.tells_idle_at_load;
-            self.scx_update_idle(cpu, true, tells);
+            self.sched.stale_demands.mark(CpuId(c as u16));
         }
+        if let Some(at) = self.sched.scx().unload_at {
+            self.scx_life_at(at);
+        }
+    }
+
+    /// A task changes to the class, wherever it is.
+    fn scx_switch_in(&mut self, task: TaskId) {
+        let cpu = self.sched.tasks[task].cpu;
+        self.sched.update_rq_clock(cpu, &self.cx);
+        if self.sched.se[self.sched.tasks[task].se].sched_delayed {
+            self.dequeue_task(cpu, task, DEQUEUE_SLEEP | DEQUEUE_DELAYED);
+        }
+        self.scx_change_class(task, |kernel| {
+            kernel.switched_from_fair(task);
+            kernel.sched.tasks[task].class = Class::Ext;
+            let ext = kernel.sched.scx_mut();
+            ext.tasks[task.index()].slice = ext.slice_dfl;
+            kernel.scx_enable_task(task, true);
+        });
+    }
+
+    /// `sched_change`: a task is taken out of its queue meanwhile, if it is in one.
+    fn scx_change_class(&mut self, task: TaskId, change: impl FnOnce(&mut Kernel)) {
+        let cpu = self.sched.tasks[task].cpu;
+        let queued = self.sched.tasks[task].on_rq == OnRq::Queued;
+        let running = self.sched.rq[cpu].curr == task;
+        if queued {
+            self.dequeue_task(cpu, task, DEQUEUE_SAVE | DEQUEUE_MOVE);
+        }
+        if running {
+            self.put_running(cpu, task);
+        }
+        change(self);
+        if queued {
+            self.enqueue_task(cpu, task, ENQUEUE_RESTORE | DEQUEUE_MOVE | ENQUEUE_NOCLOCK);
+        }
+        if running {
+            self.set_running(cpu, task);
+        }
+    }
+
+    // ---- one step after the other -------------------------------------------------------------
+
+    /// The next step of loading or unloading comes at this time.
+    fn scx_life_at(&mut self, at: Ns) {
+        self.time.hrtimer_cancel(CpuId(0), TimerKind::ScxLife, &mut self.cx);
+        self.time.hrtimer_start(CpuId(0), at, at, TimerKind::ScxLife, &mut self.cx);
+    }
+
+    /// How long `synchronize_rcu()` and what waits likewise take: a jiffy until the grace period begins, and the time of
+    /// the first look at the CPUs.
+    fn scx_wait_grace_periods(&mut self, count: u64) {
+        let jiffies = 1 + crate::rcu::jiffies_till_first_fqs(&self.cx);
+        self.scx_life_at(self.cx.now + count * jiffies * self.cx.tick_nsec);
+    }
+
+    /// The work that loads or unloads goes on.
+    pub(crate) fn scx_life(&mut self) {
+        let Some(ext) = &mut self.sched.ext else { return self.scx_exited() };
+        match ext.stage {
+            Stage::Waits => {
+                self.scx_load_init();
+                self.sched.scx_mut().dsqs.make_bypass(self.cx.now);
+                self.scx_bypass(true);
+                // The writers' sides of two locks: cgroups and forks.
+                self.scx_wait_grace_periods(2);
+            }
+            Stage::Initialised => {
+                self.scx_load_tasks();
+                self.scx_bypass(false);
+            }
+            Stage::Loaded => self.scx_exit(ExitKind::Unreg, 0, String::new(), None),
+            Stage::Bypassed => {
+                self.scx_cgroup_exit();
+                self.sched.scx_mut().stage = Stage::WithoutCgroups;
+                self.scx_wait_grace_periods(1);
+            }
+            Stage::WithoutCgroups => self.scx_unload_tasks(),
+        }
+        self.scx_disable_if_pending();
     }
 
     // ---- tasks --------------------------------------------------------------------------------
@@ -217,14 +361,7 @@ impl Kernel {
     /// `scx_fork()`, `scx_post_fork()`: a task has been made.
     #[inline(never)]
     pub(crate) fn scx_fork(&mut self, task: TaskId) {
-        let ext = self.sched.scx_mut();
-        ext.tasks.resize_with(task.index() + 1, ExtEntity::default);
-        let count = ext.tasks.len();
-        ext.rqs.ids().for_each(|cpu| {
-            let list = &mut ext.rqs[cpu].deferred_locals;
-            list.reserve(count.saturating_sub(list.len()));
-        });
-        ext.notices.reserve(count);
+        self.sched.scx_mut().reserve(task.index() + 1);
         self.scx_init_task(task, true);
         if self.sched.tasks[task].class == Class::Ext {
             self.scx_enable_task(task, false);
@@ -284,6 +421,7 @@ impl Kernel {
         let entity = self.sched.scx_task_mut(task);
         (entity.state, entity.dsq_vtime, entity.slice) = (TaskState::Ready, 0, 0);
         (entity.slice_oob, entity.reset_runnable_at) = (None, true);
+        (entity.immed, entity.reenq_cnt) = (false, 0);
     }
 
     /// `sched_ext_dead()`: a task has been switched from for the last time.
@@ -319,34 +457,39 @@ impl Kernel {
         let (at, this) = (self.cx.local_clock(), self.cx.this_cpu);
         let ext = self.sched.scx_mut();
         if ext.exit.is_none() {
-            ext.note(Step::Failed);
+            ext.note(if kind.is_error() { Step::Failed } else { Step::Leaves });
             ext.exit = Some(Exit { kind, code, message, task, at });
             ext.exit_pending = true;
             self.scx_raise_irq_work(this);
         }
     }
 
-    /// `scx_disable_workfn()`, if an exit waits for it.
+    /// `scx_disable_workfn()`, if an exit waits for it: from now on the scheduler is bypassed.
     pub(super) fn scx_disable_if_pending(&mut self) {
-        if self.sched.ext.as_ref().is_some_and(|ext| ext.exit_pending) {
-            self.scx_unload();
+        let Some(ext) = &mut self.sched.ext else { return };
+        if !std::mem::take(&mut ext.exit_pending) {
+            return;
         }
+        ext.stage = Stage::Bypassed;
+        ext.dsqs.make_bypass(self.cx.now);
+        self.scx_bypass(true);
+        self.scx_wait_grace_periods(1);
     }
 
     /// `scx_root_disable()`: all tasks go back to the fair class.
-    fn scx_unload(&mut self) {
-        self.scx_cgroup_exit();
+    fn scx_unload_tasks(&mut self) {
         let tasks: Vec<TaskId> = self.sched.tasks.ids().skip(1).collect();
+        let count = self.sched.tasks.len();
+        self.sched.scx_mut().reserve(count);
         for task in tasks {
             if self.sched.scx_task(task).state == TaskState::Enabled {
                 self.scx_switch_out(task);
             }
             self.scx_exit_task(task);
         }
-        self.scx_op(None, Op::Exit);
         self.time.cancel_scx_timers(&mut self.cx);
         let mut ext = self.sched.ext.take().expect("it was loaded");
-        ext.exit_pending = false;
+        (ext.enabled, ext.bypass) = (false, false);
         ext.account(self.cx.now);
         self.sched.ext_unloaded = Some(ext);
         for c in 0..self.sched.nr_cpus() {
@@ -354,27 +497,21 @@ impl Kernel {
             self.sched.stale_demands.mark(cpu);
             self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
         }
+        self.scx_wait_grace_periods(1);
+    }
+
+    /// `ops.exit()`, which nobody can be calling the scheduler beside any more.
+    fn scx_exited(&mut self) {
+        self.sched.ext = self.sched.ext_unloaded.take();
+        self.scx_op(None, Op::Exit);
+        self.sched.ext_unloaded = self.sched.ext.take();
     }
 
     /// A task changes to the fair class, wherever it is.
     fn scx_switch_out(&mut self, task: TaskId) {
         let cpu = self.sched.tasks[task].cpu;
-        let queued = self.sched.tasks[task].on_rq == OnRq::Queued;
-        let running = self.sched.rq[cpu].curr == task;
         self.sched.update_rq_clock(cpu, &self.cx);
-        if queued {
-            self.dequeue_task(cpu, task, DEQUEUE_SAVE | DEQUEUE_MOVE);
-        }
-        if running {
-            self.put_running(cpu, task);
-        }
-        self.sched.tasks[task].class = Class::Fair;
-        if queued {
-            self.enqueue_task(cpu, task, ENQUEUE_RESTORE | DEQUEUE_MOVE | ENQUEUE_NOCLOCK);
-        }
-        if running {
-            self.set_running(cpu, task);
-        }
+        self.scx_change_class(task, |kernel| kernel.sched.tasks[task].class = Class::Fair);
         self.scx_disable_task(task);
         self.switched_to_fair(task);
     }
@@ -407,5 +544,18 @@ impl Kernel {
             self.scx_exit(ExitKind::ErrorStall, 0, message, Some(task));
         }
         self.scx_arm_watchdog(expires);
+    }
+}
+
+impl Ext {
+    /// There are so many tasks.
+    fn reserve(&mut self, count: usize) {
+        self.tasks.resize_with(count, ExtEntity::default);
+        for cpu in self.rqs.ids() {
+            let list = &mut self.rqs[cpu].deferred_locals;
+            list.reserve(count.saturating_sub(list.len()));
+        }
+        self.notices.reserve(count);
+        self.reenqs.reserve(count);
     }
 }

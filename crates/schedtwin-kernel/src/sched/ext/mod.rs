@@ -26,6 +26,8 @@
 //! | `idle.rs` | idle CPUs, the default selection |
 //! | `kick.rs` | rescheduling other CPUs |
 //! | `life.rs` | load, tasks' states, errors, the watchdog, unload |
+//! | `bypass.rs` | what goes on without the scheduler meanwhile |
+//! | `reenq.rs` | tasks that come back to `enqueue`, `SCX_ENQ_IMMED` |
 //! | `kfunc.rs` | what a scheduler may call |
 //! | `cgroup.rs` | cgroups and their files |
 //! | `form.rs` | where the releases differ |
@@ -35,11 +37,11 @@
 //!
 //! Kernel: 7.3.4 kernel/sched/ext/ext.c, idle.c, inlines.h; 6.12.95 kernel/sched/ext.c.
 //! Differences: an entry is atomic, so nobody sees a task between two queues (`QUEUEING`, `DISPATCHING`, `holding_cpu`), and
-//! locks are never lost. A scheduler is loaded before time begins, and unloaded at one instant, so the bypass that Linux
-//! needs meanwhile has nothing to do. Sub-schedulers, core scheduling, hotplug and `SCX_ENQ_IMMED` are absent; CPU IDs (cids)
+//! locks are never lost. Sub-schedulers, core scheduling and hotplug are absent; CPU IDs (cids)
 //! are translated where C is called (`schedtwin-tree`).
 //! `SCX_KICK_WAIT` does not wait. MODEL.md has the list.
 
+mod bypass;
 mod cgroup;
 mod class;
 #[cfg(feature = "conformance")]
@@ -51,6 +53,7 @@ mod idle;
 mod kfunc;
 mod kick;
 mod life;
+mod reenq;
 mod report;
 pub mod steps;
 mod verify;
@@ -59,6 +62,7 @@ pub use cgroup::{CgroupFiles, CgroupView};
 pub use form::LoaderForm;
 pub use kfunc::{DsqIter, Kfuncs, TaskView};
 pub use life::{Exit, ExitKind, weight_to_cgroup};
+pub use reenq::ReenqReason;
 pub use report::{DsqReport, ExtReport};
 
 use crate::Scheduler;
@@ -88,6 +92,9 @@ pub const SCX_OPS_ALLOW_QUEUED_WAKEUP: u64 = 1 << 5;
 /// `SCX_OPS_BUILTIN_IDLE_PER_NODE`: idle CPUs are kept node by node.
 pub const SCX_OPS_BUILTIN_IDLE_PER_NODE: u64 = 1 << 6;
 
+/// `SCX_OPS_ALWAYS_ENQ_IMMED`: all insertions into local queues are IMMED.
+pub const SCX_OPS_ALWAYS_ENQ_IMMED: u64 = 1 << 7;
+
 /// `SCX_WAKE_FORK`.
 pub const SCX_WAKE_FORK: u64 = 4;
 /// `SCX_WAKE_TTWU`.
@@ -111,6 +118,10 @@ pub const SCX_ENQ_INITIAL: u64 = 1 << 19;
 pub const SCX_ENQ_CPU_SELECTED: u64 = 1 << 20;
 /// `SCX_ENQ_PREEMPT`: the running task of the class gives way.
 pub const SCX_ENQ_PREEMPT: u64 = 1 << 32;
+/// `SCX_ENQ_IMMED`: into a local queue, to run at once or to come back.
+pub const SCX_ENQ_IMMED: u64 = 1 << 33;
+/// `SCX_ENQ_RESCUE`: into a local queue of a CPU that a sub-scheduler may not use.
+pub const SCX_ENQ_RESCUE: u64 = 1 << 34;
 /// `SCX_ENQ_REENQ`.
 pub const SCX_ENQ_REENQ: u64 = 1 << 40;
 /// `SCX_ENQ_LAST`: nobody else wants the CPU.
@@ -194,6 +205,12 @@ pub struct ExtEntity {
     slice_oob: Option<u64>,
     /// On its CPU's `ddsp_deferred_locals`.
     deferred: bool,
+    /// `SCX_TASK_IMMED`: it may not wait in a local queue.
+    immed: bool,
+    /// `SCX_TASK_REENQ_*`, while it is enqueued anew.
+    reenq_reason: ReenqReason,
+    /// How often it has been, since it ran.
+    reenq_cnt: u32,
 }
 
 impl Default for ExtEntity {
@@ -224,6 +241,9 @@ impl Default for ExtEntity {
             ddsp_vtime: 0,
             slice_oob: None,
             deferred: false,
+            immed: false,
+            reenq_reason: ReenqReason::None,
+            reenq_cnt: 0,
         }
     }
 }
@@ -233,6 +253,8 @@ impl Default for ExtEntity {
 pub struct ExtRq {
     /// Runnable tasks of the class.
     pub nr_running: u32,
+    /// `SCX_RQ_ROOT_IDLE_RENOTIFY`: the scheduler has not been told that the CPU idles.
+    idle_renotify: bool,
     /// `SCX_RQ_IN_DISPATCH` (7.3), `SCX_RQ_IN_BALANCE` (6.12).
     in_dispatch: bool,
     in_wakeup: bool,
@@ -250,6 +272,8 @@ pub struct ExtRq {
     deferred_irq_work: bool,
     /// The tasks of the local queue are to be enqueued anew.
     reenq_local: bool,
+    /// Those of them that may not wait.
+    reenq_immed: bool,
     /// User queues whose tasks are to be enqueued anew, by their IDs.
     reenq_users: Vec<u64>,
     kicks: kick::Kicks,
@@ -323,6 +347,16 @@ pub struct Ext {
     form: Form,
     /// `SCX_OPS_*`.
     flags: u64,
+    /// `__scx_enabled`: tasks may be in the class.
+    enabled: bool,
+    /// How far it is with loading and unloading.
+    stage: life::Stage,
+    /// When it is unloaded by its user.
+    unload_at: Option<Ns>,
+    /// The scheduler is bypassed.
+    bypass: bool,
+    /// The slice of a task that gets none from the scheduler.
+    slice_dfl: u64,
     /// All tasks of policies below RT are in the class.
     switching_all: bool,
     dispatch_max_batch: usize,
@@ -340,6 +374,10 @@ pub struct Ext {
     ddsp: DirectDispatch,
     buf: Vec<BufEntry>,
     nr_tasks: u32,
+    /// Tasks that have been taken out to be enqueued anew.
+    reenqs: Vec<(TaskId, ReenqReason)>,
+    /// Some task was inserted with IMMED.
+    uses_immed: bool,
     /// The CPU whose `dispatch` is under way.
     dispatch_cpu: Option<CpuId>,
     /// The CPU whose run queue is locked during the call that is under way.
@@ -363,13 +401,13 @@ impl Scheduler {
     /// The static key `__scx_enabled`.
     #[inline(always)]
     pub(crate) fn scx_enabled(&self) -> bool {
-        self.ext.is_some()
+        self.ext.as_ref().is_some_and(|ext| ext.enabled)
     }
 
     /// The static key `__scx_switched_all`: not while the scheduler is being unloaded, when tasks come back to the fair class.
     #[inline(always)]
     pub(crate) fn scx_switched_all(&self) -> bool {
-        self.ext.as_ref().is_some_and(|ext| ext.switching_all && ext.exit.is_none())
+        self.ext.as_ref().is_some_and(|ext| ext.enabled && ext.switching_all && ext.exit.is_none())
     }
 
     #[inline]
@@ -396,8 +434,8 @@ impl Scheduler {
     #[inline(always)]
     pub(crate) fn scx_cpuperf_target(&self, cpu: CpuId) -> u64 {
         match &self.ext {
-            Some(ext) => ext.rqs[cpu].cpuperf_target.into(),
-            None => 0,
+            Some(ext) if ext.enabled => ext.rqs[cpu].cpuperf_target.into(),
+            _ => 0,
         }
     }
 

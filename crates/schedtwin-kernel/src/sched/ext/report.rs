@@ -55,6 +55,7 @@ impl Kernel {
             let mut name = match (ext.dsqs.is_local(index), ext.dsqs.is_global(index)) {
                 (true, _) => "local".to_string(),
                 (_, true) => "global".to_string(),
+                _ if ext.dsqs.bypass_cpu(index).is_some() => "bypass".to_string(),
                 _ => format!("{:#x}", dsq.id),
             };
             if queues.len() >= USERS_MAX + 2 && queues.iter().all(|known| known.name != name) {

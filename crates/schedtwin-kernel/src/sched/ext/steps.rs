@@ -4,7 +4,7 @@
 //! A step is what the core asks of the class, a call of the scheduler, a call that the scheduler makes, or an effect. Nothing is noted
 //! unless somebody asks for it before the run.
 
-use super::dsq::{SCX_DSQ_GLOBAL, SCX_DSQ_LOCAL_ON};
+use super::dsq::{SCX_DSQ_BYPASS, SCX_DSQ_GLOBAL, SCX_DSQ_LOCAL_ON};
 use super::{DsqIndex, Ext, Kfuncs};
 use crate::Kernel;
 use crate::policy::{CpuPreemptReason, ExtScheduler, TaskChange};
@@ -116,6 +116,7 @@ pub enum Verdict {
 pub enum Step {
     // What the core asks: each begins, what it does follows.
     Select {
+        this: CpuId,
         task: TaskId,
         prev: CpuId,
         wake_flags: u64,
@@ -170,6 +171,10 @@ pub enum Step {
     Deferred {
         cpu: CpuId,
     },
+    /// The scheduler is bypassed from now on, or asked again: all waiting tasks are enqueued anew.
+    Bypass {
+        on: bool,
+    },
     /// The kicks that were asked for on this CPU.
     Kicks {
         cpu: CpuId,
@@ -193,7 +198,7 @@ pub enum Step {
         task: TaskId,
         ns: u64,
     },
-    /// A task has entered a queue; a local one is LOCAL_ON its CPU.
+    /// A task has entered a queue; a local one is LOCAL_ON its CPU, a bypass one has the CPU in bits 8 to 23.
     Inserted {
         task: TaskId,
         dsq_id: u64,
@@ -219,6 +224,8 @@ pub enum Step {
     },
     /// The scheduler has made a mistake, and is to be unloaded.
     Failed,
+    /// It is to be unloaded because somebody wants it.
+    Leaves,
 }
 
 /// The steps since they were last taken; none: nobody asks.
@@ -255,9 +262,10 @@ impl Ext {
     pub(super) fn note_inserted(&mut self, task: TaskId, dsq: DsqIndex, at_head: bool) {
         let queue = &self.dsqs[dsq];
         let local = queue.cpu.map(|cpu| SCX_DSQ_LOCAL_ON | u64::from(cpu.0));
+        let bypass = self.dsqs.bypass_cpu(dsq).map(|cpu| SCX_DSQ_BYPASS | u64::from(cpu.0) << 8);
         let dsq_id = match self.dsqs.is_global(dsq) {
             true => SCX_DSQ_GLOBAL,
-            false => local.unwrap_or(queue.id),
+            false => local.or(bypass).unwrap_or(queue.id),
         };
         let slice = self.tasks[task.index()].slice;
         self.note(Step::Inserted { task, dsq_id, slice, at_head });
@@ -269,7 +277,9 @@ impl Kernel {
     pub fn scx_follow(&mut self) -> Option<Beginning> {
         let ext = self.sched.ext.as_mut()?;
         ext.steps.0 = Some(Vec::new());
-        let enabled = |task: &TaskId| ext.tasks[task.index()].state == super::TaskState::Enabled;
+        let enabled = |task: &TaskId| {
+            ext.tasks.get(task.index()).is_some_and(|t| t.state == super::TaskState::Enabled)
+        };
         Some(Beginning {
             dsqs: ext.dsqs.iter().map(|(_, dsq)| dsq.id).filter(|id| id >> 63 == 0).collect(),
             idle: [ext.idle_cpumask(), ext.idle_smtmask()],
