@@ -90,6 +90,12 @@ impl<'a> HardwareView<'a> {
         self.kernel.cpufreq.policy(policy).limit_max
     }
 
+    /// How long a CPU was idle while a task that went to sleep there waited for I/O (`iowait_sleeptime`); `None`: no task has
+    /// waited for I/O.
+    pub fn iowait(self, cpu: CpuId) -> Option<Ns> {
+        self.kernel.block.iowait(cpu)
+    }
+
     /// How many thermal zones there are: each has a sensor of its number.
     pub fn nr_thermal_zones(self) -> usize {
         self.kernel.thermal.nr_zones()

@@ -23,6 +23,7 @@
 //! | `heat`, `ambient_c`, `start_above_k`, `heat_step_us`, `[heat_node.NAME]`, `[thermal_zone.NAME]` | may be left out; see `heat` |
 //! | `[power_limit.NAME]` | may be left out; how firmware holds clocks back, see `power_limit` |
 //! | `[broadcast]` | may be left out; the timer for CPUs whose own timers stop, see `broadcast` |
+//! | `[[block]]` | may be left out; block devices, see `block` |
 //! | `[smt]` | only where CPUs share a core; what they share, see `smt` |
 //! | `[distance]` | may be left out; what migrations and interrupts cost by distance, see `distance` |
 //! | `[[coupled]]` | `from`, `to`, `floor = [{ at_khz, min_khz }, ...]` |
@@ -48,7 +49,7 @@ use crate::domain::{Defaults, MAX_KHZ, ReadDomain};
 use crate::keys::{keys, list, upto};
 use crate::{CoreType, Coupling, Cpu, FloorStep, FrequencyDomain, Interrupts, Machine, PathCosts};
 use crate::{
-    broadcast, choices, core_class, core_type, coupling, dependence, distance, domain, heat,
+    block, broadcast, choices, core_class, core_type, coupling, dependence, distance, domain, heat,
     oddities, power_domain, power_limit, smt, speed, topology,
 };
 
@@ -198,6 +199,7 @@ pub(crate) fn read_from(
     let broadcast = root
         .optional_table("broadcast", &mut faults)
         .and_then(|table| broadcast::read(table, cpus.weight() as usize, &mut faults));
+    let block = block::read(root.tables("block", &mut faults), cpus.weight() as usize, &mut faults);
     let limit_tables = read_all(&mut root, "power_limit", &mut faults, power_limit::read);
     let heat_settings = heat::settings(&mut root, &mut faults);
     let heat_nodes = root.named_tables("heat_node", &mut faults);
@@ -249,6 +251,7 @@ pub(crate) fn read_from(
         power_limits,
         heat,
         broadcast,
+        block,
         smt,
         distances,
         couplings: if coupled.unwrap_or(true) { sure(couplings) } else { Vec::new() },

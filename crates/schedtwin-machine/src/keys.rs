@@ -11,7 +11,7 @@ pub(crate) mod declare;
 pub(crate) use declare::keys;
 
 use crate::costs::{self, PathCosts};
-use crate::{broadcast, core_class, core_type, dependence, distance, domain, file, heat};
+use crate::{block, broadcast, core_class, core_type, dependence, distance, domain, file, heat};
 use crate::{power_domain, power_limit, smt, speed, switching, topology};
 
 /// Returns all tables, in the order of the document.
@@ -70,6 +70,7 @@ pub fn tables() -> Vec<Table> {
         line_ns,
         ipi_ns,
         broadcast::BroadcastKeys::table(),
+        block::BlockKeys::table(),
         power_domain::PowerDomainKeys::table(),
         power_domain::PowerStateKeys::table(),
         power_limit::PowerLimitKeys::table(),

@@ -22,6 +22,7 @@
 //! | `smt` | what hardware threads of a core share |
 //! | `distance` | what it costs that CPUs are apart: refills after migrations, interrupts |
 //! | `describe` | the text of `show machine` |
+//! | `block` | block devices |
 //! | `broadcast` | the timer that wakes CPUs whose own timers stop |
 //! | `core_class` | what stands for values that a file leaves out |
 //! | `keys` | the keys of a file, declared: for the schema and the document |
@@ -36,6 +37,7 @@
 //! assert!(machine.couplings.is_empty());
 //! ```
 
+mod block;
 mod broadcast;
 mod builtin;
 mod choices;
@@ -61,6 +63,7 @@ mod speed;
 mod switching;
 mod topology;
 
+pub use block::{BlockDevice, MAX_BLOCK_DEVICES, ServiceTime};
 pub use broadcast::Broadcast;
 #[doc(hidden)]
 pub use builtin::keys_asked;

@@ -93,7 +93,7 @@ fn built_ins_are_listed_and_can_be_had() {
 fn what_is_understood_but_not_modelled_is_refused_by_name_and_all_at_once() {
     let text = r#"{ "global": { "pi_enabled": true }, "tasks": {
         "g": { "taskgroup": "/a/b", "nodes_membind": [0], "lock": "m", "unlock": "m",
-               "mem": 10, "iorun": 20, "memrun": { "type": "chase", "size": 4096, "count": 9 } },
+               "mem": 10, "memrun": { "type": "chase", "size": 4096, "count": 9 } },
         "u": { "util_min": 0, "util_max": 512, "run": 1 } } }"#;
     let workload = Workload::parse_rtapp(Source::new("f.json", text)).unwrap();
     let faults = workload.instantiate(&host(4), 1).unwrap_err().to_string();
@@ -102,7 +102,6 @@ fn what_is_understood_but_not_modelled_is_refused_by_name_and_all_at_once() {
     let expected = [
         "NUMA memory binding",
         "memory-bound work",
-        "I/O",
         "memory-bound work",
         "priority inheritance of mutexes",
     ];
@@ -111,7 +110,7 @@ fn what_is_understood_but_not_modelled_is_refused_by_name_and_all_at_once() {
     let mut expected_sorted = expected;
     expected_sorted.sort_unstable();
     assert_eq!(sorted, expected_sorted, "{faults}");
-    for (event, feature) in [("mem", "memory-bound work"), ("iorun", "I/O")] {
+    for (event, feature) in [("mem", "memory-bound work")] {
         let told = format!("\"{event}\" of task \"g\" is not modelled: {feature}\n");
         assert!(faults.contains(&told), "{told} not in:\n{faults}");
     }
