@@ -28,6 +28,7 @@
 //! | `[distance]` | may be left out; what migrations and interrupts cost by distance, see `distance` |
 //! | `[[coupled]]` | `from`, `to`, `floor = [{ at_khz, min_khz }, ...]` |
 //! | `power_dependence`, `[[dependent]]` | may be left out; whether, and how, power depends on other clocks, see `dependence` |
+//! | `[l3]` | may be left out; energy of the shared cache, see `l3` |
 //! | `kinds`, `[work.NAME]` | may be left out; whether, and which, kinds of work do not follow the capacities, see `speed` |
 //! | `[choices.KEY.OPTION]` | may be left out; values that change together, see `choices` |
 //! | `[interrupts]`, `[path_costs]` | see `costs` |
@@ -50,7 +51,7 @@ use crate::keys::{keys, list, upto};
 use crate::{CoreType, Coupling, Cpu, FloorStep, FrequencyDomain, Interrupts, Machine, PathCosts};
 use crate::{
     block, broadcast, choices, core_class, core_type, coupling, dependence, distance, domain, heat,
-    oddities, power_domain, power_limit, smt, speed, topology,
+    l3, oddities, power_domain, power_limit, smt, speed, topology,
 };
 
 /// The most keys of a file that are marked as estimates; a table's name marks all of it.
@@ -186,6 +187,7 @@ pub(crate) fn read_from(
         |name, faults| find_domain(name, &domains, &domain_names, faults),
         &mut faults,
     );
+    let l3 = root.optional_table("l3", &mut faults).and_then(|table| l3::read(table, &mut faults));
     let mut kinds = read_all(&mut root, "work", &mut faults, |name, table, faults| {
         speed::read_kind(name, table, &core_names, faults)
     });
@@ -256,6 +258,7 @@ pub(crate) fn read_from(
         distances,
         couplings: if coupled.unwrap_or(true) { sure(couplings) } else { Vec::new() },
         power_dependences: dependences,
+        l3,
         kinds,
         path_costs: sure(path_costs),
         interrupts: sure(interrupts),

@@ -20,6 +20,7 @@
 //! | `dependence` | power of one domain that depends on the clocks of others |
 //! | `choices` | settings that change several values together |
 //! | `smt` | what hardware threads of a core share |
+//! | `l3` | accesses to the cache that all CPUs share |
 //! | `distance` | what it costs that CPUs are apart: refills after migrations, interrupts |
 //! | `describe` | the text of `show machine` |
 //! | `block` | block devices |
@@ -53,6 +54,7 @@ mod domain;
 mod file;
 mod heat;
 pub mod keys;
+mod l3;
 mod model;
 mod oddities;
 mod power;
@@ -77,6 +79,7 @@ pub use distance::{Distance, Distances};
 pub use heat::{
     CoolingMap, Heat, HeatEdge, HeatNode, ThermalGovernor, ThermalZone, Trip, TripType,
 };
+pub use l3::L3;
 pub use model::{
     CoreType, Cpu, DriverWait, FrequencyDomain, IdlePower, IdleState, MAX_IDLE_STATES, Machine,
     OperatingPoint, Shared,

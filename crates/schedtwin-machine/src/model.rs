@@ -12,7 +12,7 @@ use schedtwin_types::arena::Arena;
 use schedtwin_types::{Capacity, ClockDomainId, CpuId, Khz, Ns, PowerDomainId};
 
 use crate::{
-    BlockDevice, Broadcast, Coupling, Distances, Heat, Interrupts, KernelTopology, PathCosts,
+    BlockDevice, Broadcast, Coupling, Distances, Heat, Interrupts, KernelTopology, L3, PathCosts,
     PowerDependence, PowerDomain, PowerLimit, Smt, Switching, WorkKind,
 };
 
@@ -45,6 +45,8 @@ pub struct Machine {
     pub couplings: Vec<Coupling>,
     /// Domains whose power depends on the clocks of others; at most one entry a domain.
     pub power_dependences: Vec<PowerDependence>,
+    /// How often work uses the cache that all CPUs share; `None` where the file does not say.
+    pub l3: Option<L3>,
     /// Parts above single CPUs with power and idle states of their own.
     pub power_domains: Arena<PowerDomainId, PowerDomain>,
     /// Firmware that holds clocks back.
