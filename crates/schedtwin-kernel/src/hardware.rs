@@ -10,6 +10,7 @@
 //!
 //! Tests and the comparison with the kernel's own C look further in, by [`crate::inside`].
 
+pub use crate::block::{BlockDevice, IssuedRequest, RequestId};
 pub use crate::cpufreq::counts::Counts;
 pub use crate::cpufreq::hints::Hints;
 pub use crate::cpufreq::hook::RequestCounts;

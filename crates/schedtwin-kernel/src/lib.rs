@@ -15,7 +15,7 @@
 //!
 //! The modules are where Linux has them: `sched/core.rs`, `sched/fair/`, `time/tick_sched.rs`, ...
 
-pub mod block;
+mod block;
 mod boot;
 mod boot_config;
 pub mod config;

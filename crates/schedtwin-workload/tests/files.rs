@@ -412,3 +412,30 @@ fn mutated_published_files_do_not_panic() {
         }
     }
 }
+
+/// `system` in `global` is what `--system` is on the command line, which goes before it; jobs have one together.
+#[test]
+fn a_file_names_the_system_beside_it() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let write = |name: &str, system: &str| {
+        let path = folder.join(name);
+        let text = format!(
+            r#"{{ "tasks": {{ "t": {{ "loop": 1, "run": 10 }} }}, "global": {{ "system": "{system}" }} }}"#
+        );
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let (one, two) = (write("one.json", "board"), write("two.json", "guest-linux"));
+    let system = |spec: &str| {
+        let workload = Workload::from_path_or_name(spec)?;
+        Ok::<_, schedtwin_input::Diagnostics>(workload.system().map(|s| s.value.clone()))
+    };
+    assert_eq!(system(&one).unwrap().as_deref(), Some("board"));
+    assert_eq!(
+        system(&format!("{one} --system server-linux")).unwrap().as_deref(),
+        Some("server-linux")
+    );
+    assert_eq!(system(&format!("{one} & periodic")).unwrap().as_deref(), Some("board"));
+    let faults = system(&format!("{one} & {two}")).unwrap_err().to_string();
+    assert!(faults.contains("names another system"), "{faults}");
+}

@@ -11,7 +11,7 @@
 use super::Twin;
 use crate::board::Board;
 use crate::twin::Observer;
-use schedtwin_kernel::block::{self, IssuedRequest, RequestId};
+use schedtwin_kernel::hardware::{self, IssuedRequest, RequestId};
 use schedtwin_machine::{BlockDevice, Machine};
 use schedtwin_types::draw::Draws;
 use schedtwin_types::metric::{self, Metric};
@@ -109,8 +109,8 @@ impl Device {
 }
 
 /// The devices as the kernel drives them.
-pub(super) fn drivers(machine: &Machine) -> Vec<block::BlockDevice> {
-    let driver = |is: &BlockDevice| block::BlockDevice {
+pub(super) fn drivers(machine: &Machine) -> Vec<hardware::BlockDevice> {
+    let driver = |is: &BlockDevice| hardware::BlockDevice {
         nr_hw_queues: is.queues,
         queue_depth: is.depth,
         submit: is.submit_ns,

@@ -44,6 +44,8 @@ pub(crate) struct Global {
     pub calibration: Calibration,
     /// `io_device` takes bytes without a look: /dev/null.
     pub io_to_null: bool,
+    /// `system`, which rt-app does not have: beside which system it runs, and where that stands.
+    pub system: Option<(String, Range<usize>)>,
     /// `mem_buffer_size`, bytes.
     pub buffer_bytes: u32,
 }
@@ -52,7 +54,8 @@ impl Global {
     /// A file without the section.
     pub fn left_out() -> Global {
         let calibration = Calibration::Cpu { cpu: 0, span: 0..0 };
-        Global { duration_s: None, calibration, io_to_null: true, buffer_bytes: 4 << 20 }
+        let (io_to_null, buffer_bytes) = (true, 4 << 20);
+        Global { duration_s: None, calibration, io_to_null, system: None, buffer_bytes }
     }
 }
 

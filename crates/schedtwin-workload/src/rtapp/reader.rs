@@ -37,6 +37,7 @@ const GLOBAL_KEYS: &[&str] = &[
     "ftrace",
     "gnuplot",
     "io_device",
+    "system",
     "mem_buffer_size",
     "cumulative_slack",
     "frag",
@@ -330,6 +331,10 @@ impl Reader {
                 }
                 "logdir" | "log_basename" => {
                     self.text(member);
+                }
+                "system" => {
+                    let name = self.text(member).map(str::to_owned);
+                    global.system = name.map(|name| (name, member.value.span.clone()));
                 }
                 "io_device" => {
                     let null = self.text(member).is_none_or(|path| path == "/dev/null");
