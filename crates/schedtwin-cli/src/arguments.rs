@@ -107,6 +107,9 @@ pub enum Command {
     /// Record this machine through tracefs, with no other program, for replay: a trace.dat
     #[command(after_help = RECORD_EXAMPLES)]
     Record(Record),
+    /// Make a system's profile from a recording: what runs beside programs, how often and how long
+    #[command(after_help = PROFILE_EXAMPLES)]
+    Profile(Profile),
     /// Predict what settings of this machine would do, then measure it, and judge the prediction
     #[command(after_help = LIVE_EXAMPLES)]
     Live(Live),
@@ -251,6 +254,17 @@ The file has version 6 of trace-cmd's format: trace-cmd report, KernelShark and 
 the events it has the threads with policy, nice value, allowed CPUs and group, and the machine and
 the kernel as `schedtwin capture` describes them. Programs are not stopped: only tracefs is used, in
 an instance of its own that is removed at the end.";
+
+const PROFILE_EXAMPLES: &str = "\
+Examples:
+  sudo schedtwin record --duration 30s -o idle.dat --event workqueue:workqueue_execute_start \\
+      --event workqueue:workqueue_execute_end --event timer:timer_expire_entry --event timer:timer_expire_exit
+  schedtwin profile idle.dat -o mine.toml
+  schedtwin run -m laptop-8c16t -w 'idle --system ./mine.toml' --interruptions
+Devices, works, timers and kernel threads become sources, each with its rate and the times of its runs;
+programs are left out. Without the four events above there are no works and timers in a recording, and
+kworkers and other kernel threads stand for them. Look at the file before you use it: what programs
+caused while the recording was made (a disk that they read) is in it, too.";
 
 const AA_EXAMPLES: &str = "\
 Examples:
@@ -411,6 +425,25 @@ pub struct Record {
     /// A command to run, after --
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
+}
+
+#[derive(Args)]
+pub struct Profile {
+    /// A recording in any format that `schedtwin replay` reads
+    #[arg(value_name = "FROM-TRACE")]
+    pub trace: PathBuf,
+    /// The file to write [default: stdout]
+    #[arg(short, long, value_name = "FILE.toml")]
+    pub output: Option<PathBuf>,
+    /// The machine that was recorded, NAME or a path: times of runs are scaled by its capacities and frequencies
+    #[arg(short, long, value_name = "MACHINE")]
+    pub machine: Option<String>,
+    /// CONFIG_HZ of the recorded kernel, where the recording does not tell it [default: 250]
+    #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(24..=1000))]
+    pub hz: Option<u32>,
+    /// The profile's name [default: the recording's]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
 }
 
 #[derive(Args)]

@@ -21,6 +21,7 @@ mod live;
 mod output;
 mod parting;
 mod percent;
+mod profile;
 mod record;
 mod replay;
 mod run;
@@ -71,6 +72,7 @@ pub fn run_command(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Explain(explain) => explain::explain(explain),
         Command::Capture => capture::capture(),
         Command::Record(arguments) => record::record(arguments),
+        Command::Profile(arguments) => profile::profile(&arguments),
         Command::Import(Import { what: ImportWhat::Wattson(arguments) }) => {
             import::wattson(&arguments)
         }

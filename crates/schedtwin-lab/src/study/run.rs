@@ -59,6 +59,8 @@ pub struct Beside {
     pub cell: usize,
     /// Whether it is a base cell that a parameter was fitted on, or that the machine rests on: no check.
     pub fitted: bool,
+    /// Words were published, and no number: it counts nowhere.
+    pub words: bool,
     /// The published value, where it is a number: in the unit of the row.
     pub published: Option<f64>,
     /// The published difference to the base, in percent.
@@ -311,6 +313,7 @@ impl Ready {
             cell: cell_number,
             fitted: cell.role == Role::Base
                 && (row.used_by.is_some() || self.is_fitted(row_number, cell_number)),
+            words: matches!(cell.published, Published::Text(_)),
             published: value(cell),
             published_diff_pct,
             noise_pct,
@@ -578,9 +581,10 @@ fn difference(row: &Row, found: &measured::Row, base: usize, other: usize) -> Op
     }
 }
 
-/// How many rows have each verdict.
+/// How many cells have each verdict; those of words only are none.
 pub fn summary<'a>(cells: impl Iterator<Item = &'a Beside> + Clone) -> Vec<(Verdict, usize)> {
-    let count = |verdict| cells.clone().filter(|cell| cell.verdict == verdict).count();
+    let counts = |cell: &&Beside, verdict| cell.verdict == verdict && !cell.words;
+    let count = |verdict| cells.clone().filter(|cell| counts(cell, verdict)).count();
     Verdict::ALL.iter().map(|verdict| (*verdict, count(*verdict))).collect()
 }
 
