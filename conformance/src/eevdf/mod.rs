@@ -249,11 +249,29 @@ impl Eevdf {
     fn sums_may_overflow(&self) -> bool {
         let cfs = self.timeline();
         let queued = || self.tasks.iter().filter(|task| self.entity(**task).on_rq);
-        // 7.3 multiplies full weights, each by itself.
-        let scale = if self.form == EevdfForm::V7_3 { 0 } else { 10 };
-        let load: u64 = queued().map(|task| self.virtual_weight(*task) >> scale).sum();
+        let load = self.queued_load();
         let key = |se: &SchedEntity| se.vruntime.wrapping_sub(cfs.zero_vruntime) as i64;
-        queued().any(|task| key(self.entity(*task)).unsigned_abs() as u128 * load as u128 > 1 << 58)
+        queued().any(|task| key(self.entity(*task)).unsigned_abs() as u128 * load as u128 > FAR)
+    }
+
+    /// The lag of a task that joins the queue, so that its place stays within those 64 bits: `place_entity()` multiplies it by
+    /// (load + weight) / load.
+    fn placeable(&self, task: TaskId, vlag: u64) -> u64 {
+        let load = u128::from(self.queued_load());
+        let all = load + u128::from(self.scaled_weight(task));
+        let most = (FAR * load.max(1) / (all * all).max(1)).min(i64::MAX as u128) as i64;
+        (vlag as i64).clamp(-most, most) as u64
+    }
+
+    /// Σ w of those that are queued, as the kernel multiplies it.
+    fn queued_load(&self) -> u64 {
+        let queued = self.tasks.iter().filter(|task| self.entity(**task).on_rq);
+        queued.map(|task| self.scaled_weight(*task)).sum()
+    }
+
+    /// 7.3 multiplies full weights, each by itself.
+    fn scaled_weight(&self, task: TaskId) -> u64 {
+        self.virtual_weight(task) >> if self.form == EevdfForm::V7_3 { 0 } else { 10 }
     }
 
     fn state_bits(&self, task: TaskId) -> u64 {
@@ -482,7 +500,7 @@ impl Subject for Eevdf {
         if self.away >> number & 1 != 0 {
             self.away &= !(1 << number);
             let vlag = if rng.one_in(3) { self.entity(task).vlag as u64 } else { lag(rng) };
-            return op(JOIN, &[delta, number, vlag]);
+            return op(JOIN, &[delta, number, self.placeable(task, vlag)]);
         }
         let queued = self.kernel.inside().tasks[task].on_rq == OnRq::Queued;
         let delayed = self.entity(task).sched_delayed;
@@ -624,6 +642,9 @@ fn slice(rng: &mut Rng) -> u64 {
 pub(crate) fn kind(rng: &mut Rng) -> u64 {
     if rng.one_in(4) { rng.pick(&[3, 5, 5]) } else { 0 }
 }
+
+/// A product of key and load that the kernel's 64 bits can still hold after the next operation.
+const FAR: u128 = 1 << 58;
 
 /// A lag in virtual nanoseconds: small, as large as the limits allow, sometimes beyond.
 fn lag(rng: &mut Rng) -> u64 {

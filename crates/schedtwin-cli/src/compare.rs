@@ -93,6 +93,12 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
                     .notices
                     .push(format!("{name} differs from {} in {differs}", columns[0].kernel));
             }
+            if column.scenario.kernel().is_the_same_as(base) {
+                comparison.notices.push(format!(
+                    "{} has the settings of {} already: nothing can differ",
+                    columns[0].kernel, column.kernel
+                ));
+            }
             if let Some(code) = column.scenario.kernel().same_code_under_another_name(base) {
                 comparison.notices.push(format!(
                     "{code} is the same C in both trees: what was changed is in a file that {} does not take from its \

@@ -10,7 +10,7 @@ use schedtwin_lab::given::Given;
 use schedtwin_lab::selector::Selector;
 use schedtwin_lab::sweep::cache::Cache;
 use schedtwin_lab::sweep::journal::Journal;
-use schedtwin_lab::sweep::part::{self, Form, Format, Part};
+use schedtwin_lab::sweep::part::{self, Form, Format, Part, Run};
 use schedtwin_lab::sweep::{self as lab, Shard, SweepSpec};
 use schedtwin_lab::{Progress, report};
 use schedtwin_types::Duration;
@@ -78,7 +78,10 @@ pub fn sweep(arguments: Sweep) -> Result<(), Failure> {
     }
     let journal = match written {
         Some((path, _)) => open_journal(path, &swept, shard)?,
-        None => Journal::in_memory(),
+        None => match &arguments.from {
+            Some(path) => Journal::of(runs_in(path, &swept)?),
+            None => Journal::in_memory(),
+        },
     };
     let (all, done) = (swept.runs_of(shard), journal.len());
     if done > 0 && !arguments.quiet {
@@ -156,20 +159,29 @@ fn format(path: &Path) -> Result<Format, Failure> {
     Format::of(path).map_err(|message| Failure::bad(format!("{}: {message}", output::shown(path))))
 }
 
+/// A file that a sweep or merge has written.
+fn read(path: &Path) -> Result<Part, Failure> {
+    let failed = |error| Failure::of_file("read", path, &error);
+    let name = output::shown(path);
+    if fs::metadata(path).map_err(failed)?.len() > MOST_BYTES {
+        return Err(Failure::bad(format!("{name}: more than 4 GiB")));
+    }
+    let part = Part::read(fs::read(path).map_err(failed)?, format(path)?);
+    part.map_err(|message| Failure::bad(format!("{name}: {message}")))
+}
+
+/// `--from`: the runs of a file of this sweep.
+fn runs_in(path: &Path, swept: &lab::Sweep) -> Result<Vec<Run>, Failure> {
+    let runs = read(path)?.runs_of(swept);
+    runs.map_err(|message| Failure::bad(format!("{}: {message}", output::shown(path))))
+}
+
 pub fn merge(arguments: &Merge) -> Result<(), Failure> {
     let whole_format = format(&arguments.output)?;
     writable(&arguments.output)?;
     let mut parts = Vec::new();
     for path in &arguments.parts {
-        let failed = |error| Failure::of_file("read", path, &error);
-        let size = fs::metadata(path).map_err(failed)?.len();
-        if size > MOST_BYTES {
-            return Err(Failure::bad(format!("{}: more than 4 GiB", output::shown(path))));
-        }
-        let name = output::shown(path);
-        let part = Part::read(fs::read(path).map_err(failed)?, format(path)?);
-        let part = part.map_err(|message| Failure::bad(format!("{name}: {message}")))?;
-        parts.push((name, part));
+        parts.push((output::shown(path), read(path)?));
     }
     let whole = part::merge(&parts, whole_format).map_err(Failure::bad)?;
     write_page(&arguments.output, &whole)

@@ -35,6 +35,40 @@ fn headings(document: &Path) -> Vec<String> {
     lines.map(|line| words(line).chars().filter_map(link).collect()).collect()
 }
 
+/// Every row of the table of attacks names a test that exists.
+#[test]
+fn attacks_and_faults_are_tested() {
+    let text = fs::read_to_string(root().join("docs/validation.md")).expect("a document");
+    let table = text.split("\n## Attacks and faults\n").nth(1).expect("the section");
+    let table = table.split("\n## ").next().expect("its text");
+    let mut sources = String::new();
+    for file in sources_of(&root().join("crates")) {
+        sources.push_str(&fs::read_to_string(file).expect("a source"));
+    }
+    let rows = table.lines().filter(|line| line.starts_with("| ")).skip(1);
+    let tests = rows.map(|row| row.rsplit('`').nth(1).expect("a test at the end of the row"));
+    let mut count = 0;
+    for test in tests {
+        assert!(
+            sources.contains(&format!("#[test]\nfn {test}()"))
+                || sources.contains(&format!("#[test]\n    fn {test}()")),
+            "{test}"
+        );
+        count += 1;
+    }
+    assert!(count >= 14, "{count}");
+}
+
+/// The Rust files below a folder.
+fn sources_of(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let of = |path: PathBuf| match path.is_dir() {
+        true => sources_of(&path),
+        false => vec![path],
+    };
+    entries.flat_map(of).filter(|path| path.extension().is_some_and(|e| e == "rs")).collect()
+}
+
 #[test]
 fn the_map_of_the_architecture_names_what_exists() {
     let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("the architecture");

@@ -307,3 +307,23 @@ fn a_race_finds_the_front_with_fewer_runs() {
     assert_eq!(good(folder, &kept), raced, "from the cache");
     bad(folder, "sweep -m uniform8 -w w1 -k linux-6.12 --race", "--front");
 }
+
+/// Shards of two computers become one table and one figure, without a run.
+#[test]
+fn a_merged_file_becomes_a_table() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    for shard in ["1/2", "2/2"] {
+        let output = shard.replace('/', "-");
+        good(folder, &format!("{SWEEP} --shard {shard} -o {output}.csv"));
+    }
+    good(folder, "merge 1-2.csv 2-2.csv -o all.csv");
+    let front = "--front power,wakeup_latency.p99";
+    let from = format!("{SWEEP} --from all.csv {front}");
+    let table = good(folder, &format!("{from} --html all.html"));
+    assert_eq!(table, good(folder, &format!("{SWEEP} {front}")));
+    assert!(read(folder, "all.html").contains("All settings"));
+    let told = String::from_utf8(schedtwin(folder, &from.replace("-q ", "")).stderr).expect("text");
+    assert!(told.contains("48 of 48 runs are done already"), "{told}");
+    bad(folder, &from.replace("-n 4", "-n 5"), "all.csv: it is of another sweep");
+}

@@ -27,12 +27,14 @@ Examples:
   schedtwin sweep ... --front power,wakeup_latency.p99 -n 40 --race               few runs for settings that lose
   schedtwin sweep ... --front power,wakeup_latency.p99 --html sweep.html        with a figure of both metrics
   schedtwin sweep -m spr-2s224 -k linux-6.6 -w 'messaging -g {1,2,4}' --shard 3/40 -o part-03.csv
+  schedtwin sweep ... --from runs.csv --front power,elapsed --html sweep.html   a figure of what merge put together
 
 Exit codes: 0 all ran; 1 a run panicked; 2 bad arguments.";
 
 pub const MERGE_EXAMPLES: &str = "\
 Examples:
   schedtwin merge part-*.csv -o runs.csv
+  schedtwin sweep -m ... -k ... -w ... --from runs.csv --front power,elapsed --html sweep.html   then a table and a figure
   schedtwin merge part-*.parquet -o runs.parquet
 
 Exit codes: 0 merged; 2 parts are missing or cannot be read.";
@@ -75,6 +77,10 @@ pub struct Sweep {
     /// Write every run to this file: FILE.csv, or FILE.parquet (a binary built with --features parquet)
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Take runs from this file, which a sweep of the same settings or merge has written, and perform only what it lacks: for
+    /// another table, front or page
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "shard", "race"])]
+    pub from: Option<PathBuf>,
     /// Write one line for each run, with a column for each metric
     #[arg(long, requires = "output")]
     pub wide: bool,

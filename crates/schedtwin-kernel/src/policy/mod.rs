@@ -89,6 +89,16 @@ pub struct Policies {
 }
 
 impl Policies {
+    /// Whether every policy is the kernel's own.
+    pub fn is_empty(&self) -> bool {
+        self.idle.is_none()
+            && self.idle_of_machine.is_none()
+            && self.frequency.is_none()
+            && self.frequency_of_machine.is_none()
+            && self.placement.is_none()
+            && self.ext.is_none()
+    }
+
     /// With this idle governor; `make` is asked once for each CPU.
     pub fn with_idle_governor<G: IdleGovernor + 'static>(
         mut self,

@@ -28,6 +28,11 @@ impl Journal {
         Journal { file: None, runs: BTreeMap::new() }
     }
 
+    /// The same with runs that are done.
+    pub fn of(runs: Vec<Run>) -> Journal {
+        Journal { file: None, runs: runs.into_iter().map(|run| (run.number, run)).collect() }
+    }
+
     /// The journal of what `head` names, for an output at `path`.
     pub fn open(path: &Path, head: &str) -> io::Result<Journal> {
         let mut file = OpenOptions::new()

@@ -337,6 +337,16 @@ impl Part {
     }
 }
 
+impl Part {
+    /// The runs, if they are of this sweep.
+    pub fn runs_of(self, swept: &Sweep) -> Result<Vec<Run>, String> {
+        if self.head != swept.head() {
+            return Err("it is of another sweep, or of another version: the head of a sweep is in its first line".into());
+        }
+        Ok(self.runs)
+    }
+}
+
 /// Puts the parts of a sweep together; each has a name for messages. What is wrong is told with the names of the files.
 pub fn merge(parts: &[(String, Part)], format: Format) -> Result<Vec<u8>, String> {
     let (first_name, first) = parts.first().ok_or("nothing to merge")?;
