@@ -277,10 +277,14 @@ impl Kernel {
                 self.scx_switch_in(task);
             }
         }
+        self.scx_mark_demands();
+        self.scx_loaded();
+    }
+
+    fn scx_mark_demands(&mut self) {
         for c in 0..self.sched.nr_cpus() {
             self.sched.stale_demands.mark(CpuId(c as u16));
         }
-        self.scx_loaded();
     }
 
     /// All is done, but that a program in user space goes on from where it loaded the scheduler.
@@ -482,6 +486,8 @@ impl Kernel {
             ext.note(if kind.is_error() { Step::Failed } else { Step::Leaves });
             ext.exit = Some(Exit { kind, code, message, task, at });
             ext.exit_pending = true;
+            // From here on the fair class counts again (`__scx_switched_all`).
+            self.scx_mark_demands();
             self.scx_raise_irq_work(this);
         }
     }
@@ -514,9 +520,9 @@ impl Kernel {
         (ext.enabled, ext.bypass) = (false, false);
         ext.account(self.cx.now);
         self.sched.ext_unloaded = Some(ext);
+        self.scx_mark_demands();
         for c in 0..self.sched.nr_cpus() {
             let cpu = CpuId(c as u16);
-            self.sched.stale_demands.mark(cpu);
             self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
         }
         self.scx_wait_grace_periods(1);
