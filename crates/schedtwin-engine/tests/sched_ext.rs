@@ -883,6 +883,7 @@ fn schedulers_of_the_kernel_s_tree_run() {
         ("qmap", ""),
         ("qmap", ",scx.immed=true"),
         ("qmap", ",scx.immed_stress_nth=3"),
+        ("userland", ""),
     ] {
         let name = &format!("scx_{name}.bpf.c{options}");
         for (machine, workload) in [("pixel6", "ui-phone"), ("i5-10600k", "periodic")] {
@@ -891,7 +892,7 @@ fn schedulers_of_the_kernel_s_tree_run() {
         }
     }
     // Shorter than docs/results/scx-matrix.txt, which is the whole of it.
-    for name in ["simple", "central", "flatcg", "pair", "qmap", "sdt"] {
+    for name in ["simple", "central", "flatcg", "pair", "qmap", "sdt", "userland"] {
         let kernel = load(&spec(&format!("scx_{name}.bpf.c")));
         for (workload, _) in schedtwin_engine::list_workloads() {
             let short = Scenario::with_kernel("juno-r2", kernel.clone(), &workload, Some(100 * MS));
@@ -900,6 +901,11 @@ fn schedulers_of_the_kernel_s_tree_run() {
             assert_eq!(errors, 0.0, "{name} {workload}: {:?}", result.notices);
         }
     }
+    // Its program is a task that decides for all others.
+    let userland = run("i5-10600k", "messaging -g 1 -l 1000", &spec("scx_userland.bpf.c"));
+    let program = userland.tasks.iter().find(|task| task.name == "scx_userland");
+    assert!(program.expect("it is a task").cpu_time_ns > MS, "{program:?}");
+    assert!(metric(&userland, "scx_dispatches", "global") > 1000.0);
     let c = run("pixel6", "ui-phone", &spec("scx_simple.bpf.c"));
     assert_eq!(c.digest, run("pixel6", "ui-phone", "linux-7.3:scx=simple").digest);
 }

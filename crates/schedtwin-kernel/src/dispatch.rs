@@ -89,6 +89,7 @@ impl Kernel {
             TaskKind::Source { source, .. } => self.source_thread(SourceId(source)),
             TaskKind::Rcu { thread } => self.rcu_thread(thread),
             TaskKind::Ksoftirqd { .. } => self.run_ksoftirqd(),
+            TaskKind::ExtProgram => self.scx_program(),
             TaskKind::Sugov { policy } => return self.sugov_kthread_worker(policy),
             kind @ (TaskKind::Swapper | TaskKind::User) => panic!("{kind:?} is no kernel thread"),
         }

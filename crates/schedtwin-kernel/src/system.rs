@@ -449,6 +449,7 @@ impl Kernel {
             TaskKind::Source { source, .. } => Some(self.system.thread_name(SourceId(source))),
             TaskKind::Rcu { thread } => Some(self.rcu.thread_name(thread)),
             TaskKind::Ksoftirqd { cpu } => Some(format!("ksoftirqd/{cpu}")),
+            TaskKind::ExtProgram => Some("scx_userland".to_string()),
             _ => None,
         }
     }

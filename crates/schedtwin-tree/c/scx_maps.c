@@ -205,7 +205,7 @@ long schedtwin_map_delete(void *object, void const *key)
 	return 0;
 }
 
-long schedtwin_map_push(void *object, void const *value, u64 flags)
+OFFERED long schedtwin_map_push(void *object, void const *value, u64 flags)
 {
 	struct schedtwin_map *map = *(struct schedtwin_map **)object;
 	u32 at;
@@ -222,7 +222,7 @@ long schedtwin_map_push(void *object, void const *value, u64 flags)
 	return 0;
 }
 
-long schedtwin_map_pop(void *object, void *value, bool take)
+OFFERED long schedtwin_map_pop(void *object, void *value, bool take)
 {
 	struct schedtwin_map *map = *(struct schedtwin_map **)object;
 	bool last = map->type == BPF_MAP_TYPE_STACK;

@@ -52,6 +52,8 @@ pub struct ExtProperties {
     pub traces_switches: bool,
     /// What each callback costs, nanoseconds on the fastest CPU.
     pub op_cost_ns: Ns,
+    /// A program of it in user space decides: a task that is scheduled like others.
+    pub has_program: bool,
 }
 
 /// When a scheduler is there.
@@ -72,6 +74,7 @@ impl Default for ExtProperties {
             tracks_idle: false,
             traces_switches: false,
             op_cost_ns: OP_COST_NS,
+            has_program: false,
         }
     }
 }
@@ -241,6 +244,14 @@ pub trait ExtScheduler: CloneExtScheduler + Send + Sync {
     fn cgroup_changed(&mut self, scx: &mut Kfuncs, _cgroup: TaskGroupId, _change: CgroupChange) {
         scx.absent();
     }
+    /// Its program is this task ([`ExtProperties::has_program`]), before `init`.
+    fn program_is(&mut self, _task: TaskId) {}
+
+    /// Its program runs: what it does between two yields. Returns how many calls of the kernel that takes.
+    fn program_turn(&mut self, _scx: &mut Kfuncs) -> u32 {
+        0
+    }
+
     /// A CPU switches tasks ([`ExtProperties::traces_switches`]). `prev_state` is a `TASK_*`.
     fn sched_switch(
         &mut self,

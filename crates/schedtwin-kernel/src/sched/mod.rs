@@ -271,6 +271,8 @@ pub enum TaskKind {
         /// Which one.
         thread: RcuThread,
     },
+    /// The program in user space of a scheduler of sched_ext, where it decides.
+    ExtProgram,
     /// `ksoftirqd/N`.
     Ksoftirqd {
         /// Its CPU.
@@ -288,7 +290,7 @@ impl TaskKind {
             TaskKind::Ksoftirqd { .. } => true,
             TaskKind::Kworker { bound, .. } | TaskKind::Source { bound, .. } => bound,
             TaskKind::Swapper | TaskKind::Sugov { .. } => false,
-            TaskKind::Rcu { .. } | TaskKind::User => false,
+            TaskKind::Rcu { .. } | TaskKind::ExtProgram | TaskKind::User => false,
         }
     }
 }

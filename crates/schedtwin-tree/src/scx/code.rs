@@ -7,6 +7,7 @@ use super::loader::{self, IN_USER_SPACE, SLICES};
 use super::maps::Map;
 use super::programs::{Program, SCHED_SWITCH};
 use super::units::Units;
+use super::userland;
 use crate::built::Built;
 use crate::compile::{self, Job, Own};
 use crate::ext_setting::{ExtSetting, OF_ALL};
@@ -44,6 +45,10 @@ pub struct ExtCode {
     pub(super) flags: Option<u64>,
     /// Flags that options have set, beside those.
     pub(super) more_flags: u64,
+    /// `ops.name`.
+    pub(super) name: String,
+    /// Its program decides, and is a task.
+    pub(super) has_program: bool,
     /// What its program sets, and lets its user set.
     pub(super) options: Arc<ExtOptions>,
 }
@@ -98,6 +103,8 @@ impl ExtCode {
             timeout_ms: None,
             flags: None,
             more_flags: 0,
+            name: String::new(),
+            has_program: false,
             options: Arc::default(),
         };
         code.with_options(beside)?.checked(programs, form)
@@ -108,14 +115,14 @@ impl ExtCode {
         mut self,
         beside: Option<(Arc<Source>, ExtOptions)>,
     ) -> Result<ExtCode, Refusal> {
+        let image = self.built.code.image()?;
+        let entries = Entries::of(&image);
+        let watched = Watched { label: self.built.code.label, question: Question::Boot, cpu: 0 };
+        // SAFETY: as in `scheduler`.
+        let ops = image.ask(watched, || unsafe { *(entries.boot)(MAX_CPUS as u32) });
+        self.name = ops.name();
         let Some((source, options)) = beside else {
-            let image = self.built.code.image()?;
-            let entries = Entries::of(&image);
-            let watched =
-                Watched { label: self.built.code.label, question: Question::Boot, cpu: 0 };
-            // SAFETY: as in `scheduler`.
-            let ops = image.ask(watched, || unsafe { *(entries.boot)(MAX_CPUS as u32) });
-            self.options = Arc::new(loader::known(&ops.name()));
+            self.options = Arc::new(loader::known(&self.name));
             return Ok(self);
         };
         // A misspelled variable of a file of the user's is a fault of that file.
@@ -136,10 +143,12 @@ impl ExtCode {
     /// Refuses what compiles and would not be true, all of it at once.
     fn checked(mut self, programs: Vec<Program>, form: LoaderForm) -> Result<ExtCode, Refusal> {
         let mut refused: Vec<String> = self.maps.iter().filter_map(Map::refused).collect();
-        if let Some(part) = IN_USER_SPACE.into_iter().find(|name| self.symbols.get(name).is_some())
-        {
+        let has = |name: &&str| self.symbols.get(name).is_some();
+        let has_program = self.name == userland::NAME && userland::PARTS.iter().all(has);
+        if let Some(part) = IN_USER_SPACE.iter().find(|name| has(name) && !has_program) {
             refused.push(format!("a part of it decides in user space (`{part}`)"));
         }
+        self.has_program = has_program;
         for Program { section, function, optional } in programs {
             if section == SCHED_SWITCH {
                 // Loaders run an optional one where it can do what `cpu_release` is for.
@@ -290,6 +299,8 @@ impl ExtCode {
             touched: Vec::new(),
             cgroups: Vec::new(),
             cids: None,
+            program: Default::default(),
+            program_pid: 0,
         })
     }
 }

@@ -4,7 +4,7 @@
 use super::ask::Questions;
 use crate::memory::Image;
 use schedtwin_types::{CpuId, CpuMask, MAX_CPUS};
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_long, c_void};
 
 /// `struct task_struct` of `c/include/schedtwin/scx.h`.
 #[repr(C)]
@@ -233,6 +233,8 @@ pub(super) struct Entries {
     pub(super) number_cids: unsafe extern "C" fn(*const u16, u32),
     pub(super) define_map: DefineMap,
     pub(super) fill_map: unsafe extern "C" fn(*mut c_void, u32, u32),
+    pub(super) push: unsafe extern "C" fn(*mut c_void, *const c_void, u64) -> c_long,
+    pub(super) pop: unsafe extern "C" fn(*mut c_void, *mut c_void, bool) -> c_long,
     pub(super) forget: unsafe extern "C" fn(*mut *mut c_void, u32),
     pub(super) base: unsafe extern "C" fn() -> *mut u8,
 }
@@ -251,6 +253,8 @@ impl Entries {
                 number_cids: arena.function(c"schedtwin_scx_number_cids"),
                 define_map: arena.function(c"schedtwin_scx_define_map"),
                 fill_map: arena.function(c"schedtwin_scx_fill_map"),
+                push: arena.function(c"schedtwin_map_push"),
+                pop: arena.function(c"schedtwin_map_pop"),
                 forget: arena.function(c"schedtwin_scx_forget"),
                 base: arena.function(c"schedtwin_base"),
             }

@@ -6,7 +6,7 @@
 //! the machine.
 
 use super::setup::Topology;
-use super::{Cids, TreeExt, lavd};
+use super::{Cids, TreeExt, lavd, userland};
 use crate::options::ExtOptions;
 use crate::symbols::{Place, Symbol};
 use schedtwin_input::Source;
@@ -35,6 +35,9 @@ impl TreeExt {
         let loader = Loader::of(&self.ops.name());
         let mut values = of_every_loader(nr_cpus);
         values.extend(code.options.unasked().map(|(path, value)| (path, value as u64)));
+        if code.has_program {
+            values.push((userland::PID.to_string(), self.program_pid.into()));
+        }
         if let Some(loader) = loader {
             (loader.tables)(scx, &mut values);
         }

@@ -26,6 +26,7 @@ mod mirror;
 mod programs;
 mod setup;
 mod units;
+mod userland;
 
 pub use code::ExtCode;
 
@@ -41,6 +42,7 @@ use schedtwin_kernel::policy::{
 };
 use schedtwin_types::{CpuId, CpuMask, TaskGroupId, TaskId};
 use std::ffi::{c_int, c_void};
+use userland::Userland;
 
 /// A scheduler at work.
 #[derive(Clone)]
@@ -59,6 +61,9 @@ struct TreeExt {
     cgroups: Vec<usize>,
     /// The topological number of each CPU, if the scheduler goes by those.
     cids: Option<Cids>,
+    /// The program of a scheduler that decides in user space, and the number of its task.
+    program: Userland,
+    program_pid: u32,
 }
 
 /// CPUs numbered by topology: node by node, cache by cache, core by core (`scx_cid_init()`).
@@ -153,6 +158,7 @@ impl ExtScheduler for TreeExt {
             tracks_idle: self.ops.update_idle.is_some(),
             traces_switches: self.code.on_switch.is_some(),
             op_cost_ns: self.code.op_cost_ns,
+            has_program: self.code.has_program,
         }
     }
 
@@ -444,6 +450,14 @@ impl ExtScheduler for TreeExt {
         let info = ExitInfo { kind, exit_code, flags: 0, reason, msg };
         // SAFETY: the image is resident, and the structure lives until the function returns.
         self.call(scx, Question::Exit, |_| unsafe { exit(&info) })
+    }
+
+    fn program_is(&mut self, task: TaskId) {
+        self.program_pid = task.0;
+    }
+
+    fn program_turn(&mut self, _: &mut Kfuncs) -> u32 {
+        self.turn()
     }
 
     fn timer(&mut self, scx: &mut Kfuncs, timer: u32) {

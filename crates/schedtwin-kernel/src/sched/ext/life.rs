@@ -51,6 +51,8 @@ pub(super) enum Stage {
     Waits,
     /// `ops.init()`, and bypass.
     Initialised,
+    /// All tasks are known to it; its program is about to run.
+    Starts,
     /// All tasks are known to it.
     Loaded,
     /// It is to go, and is bypassed.
@@ -154,7 +156,9 @@ impl Kernel {
     pub(crate) fn scx_load(&mut self) {
         let Some(properties) = self.own.ext_properties() else { return };
         let loading = self.own.ext_loading();
+        let program = properties.has_program.then(|| self.scx_make_program());
         self.scx_alloc(&properties, loading);
+        self.sched.scx_mut().program = program;
         match loading.at {
             0 => {
                 self.scx_load_init();
@@ -189,6 +193,8 @@ impl Kernel {
             flags,
             enabled: false,
             stage: Stage::Waits,
+            program: None,
+            program_worked: false,
             unload_at: loading.until,
             bypass: false,
             slice_dfl: SCX_SLICE_DFL,
@@ -271,10 +277,23 @@ impl Kernel {
                 self.scx_switch_in(task);
             }
         }
+        self.scx_mark_demands();
+        self.scx_loaded();
+    }
+
+    fn scx_mark_demands(&mut self) {
         for c in 0..self.sched.nr_cpus() {
             self.sched.stale_demands.mark(CpuId(c as u16));
         }
-        if let Some(at) = self.sched.scx().unload_at {
+    }
+
+    /// All is done, but that a program in user space goes on from where it loaded the scheduler.
+    fn scx_loaded(&mut self) {
+        let (now, ext) = (self.cx.now, self.sched.scx_mut());
+        if ext.program.is_some() {
+            ext.stage = Stage::Starts;
+            self.scx_life_at(now + 1);
+        } else if let Some(at) = ext.unload_at {
             self.scx_life_at(at);
         }
     }
@@ -344,6 +363,13 @@ impl Kernel {
             Stage::Initialised => {
                 self.scx_load_tasks();
                 self.scx_bypass(false);
+            }
+            Stage::Starts => {
+                self.sched.scx_mut().stage = Stage::Loaded;
+                self.scx_start_program();
+                if let Some(at) = self.sched.scx().unload_at {
+                    self.scx_life_at(at);
+                }
             }
             Stage::Loaded => self.scx_exit(ExitKind::Unreg, 0, String::new(), None),
             Stage::Bypassed => {
@@ -460,6 +486,8 @@ impl Kernel {
             ext.note(if kind.is_error() { Step::Failed } else { Step::Leaves });
             ext.exit = Some(Exit { kind, code, message, task, at });
             ext.exit_pending = true;
+            // From here on the fair class counts again (`__scx_switched_all`).
+            self.scx_mark_demands();
             self.scx_raise_irq_work(this);
         }
     }
@@ -492,9 +520,9 @@ impl Kernel {
         (ext.enabled, ext.bypass) = (false, false);
         ext.account(self.cx.now);
         self.sched.ext_unloaded = Some(ext);
+        self.scx_mark_demands();
         for c in 0..self.sched.nr_cpus() {
             let cpu = CpuId(c as u16);
-            self.sched.stale_demands.mark(cpu);
             self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
         }
         self.scx_wait_grace_periods(1);

@@ -27,6 +27,7 @@
 //! | `kick.rs` | rescheduling other CPUs |
 //! | `life.rs` | load, tasks' states, errors, the watchdog, unload |
 //! | `bypass.rs` | what goes on without the scheduler meanwhile |
+//! | `program.rs` | the program of a scheduler that decides in user space |
 //! | `reenq.rs` | tasks that come back to `enqueue`, `SCX_ENQ_IMMED` |
 //! | `kfunc.rs` | what a scheduler may call |
 //! | `cgroup.rs` | cgroups and their files |
@@ -53,6 +54,7 @@ mod idle;
 mod kfunc;
 mod kick;
 mod life;
+mod program;
 mod reenq;
 mod report;
 pub mod steps;
@@ -351,6 +353,9 @@ pub struct Ext {
     enabled: bool,
     /// How far it is with loading and unloading.
     stage: life::Stage,
+    /// Its program in user space, and whether that has worked since it yielded.
+    program: Option<TaskId>,
+    program_worked: bool,
     /// When it is unloaded by its user.
     unload_at: Option<Ns>,
     /// The scheduler is bypassed.
