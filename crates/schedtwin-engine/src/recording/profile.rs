@@ -75,6 +75,53 @@ pub struct ProfileOptions<'m> {
     pub machine: Option<&'m Machine>,
     /// `CONFIG_HZ`, where the recording does not tell it.
     pub hz: Option<u32>,
+    /// Names of the kernel's functions by address, as of the recorded boot.
+    pub symbols: Symbols,
+}
+
+/// Names of the kernel's functions by address: a recording may hold addresses alone.
+#[derive(Clone, Debug, Default)]
+pub struct Symbols(BTreeMap<u64, String>);
+
+impl Symbols {
+    /// Reads `/proc/kallsyms`: a line for each symbol, its address first and its name third. Lines that are none are left out.
+    ///
+    /// ```
+    /// use schedtwin_engine::recording::Symbols;
+    /// let symbols = Symbols::parse("ffffffff81000010 T vmstat_update\nffffffff81000040 t kcompactd\t[m]\n?\n");
+    /// assert_eq!(symbols.name("0xffffffff81000010"), "vmstat_update");
+    /// assert_eq!(symbols.name("0xffffffff81000011"), "0xffffffff81000011");
+    /// assert_eq!(symbols.len(), 2);
+    /// ```
+    pub fn parse(text: &str) -> Symbols {
+        let symbol = |line: &str| {
+            let mut words = line.split_whitespace();
+            let address = u64::from_str_radix(words.next()?, 16).ok().filter(|at| *at != 0)?;
+            Some((address, words.nth(1)?.to_string()))
+        };
+        let mut symbols = BTreeMap::new();
+        for (address, name) in text.lines().filter_map(symbol) {
+            // Of several at one address the first is the function's own.
+            symbols.entry(address).or_insert(name);
+        }
+        Symbols(symbols)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none, as where addresses are hidden (`kernel.kptr_restrict`).
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The name of a function that is given as an address, or what is given.
+    pub fn name<'a>(&'a self, given: &'a str) -> &'a str {
+        let address = given.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
+        address.and_then(|address| self.0.get(&address)).map_or(given, String::as_str)
+    }
 }
 
 /// Kinds of activities, in the order of a profile.
@@ -182,6 +229,13 @@ fn period(gaps: &[f64]) -> Option<f64> {
     (p10 > p50 * 0.75 && p90 < p50 * 1.25).then_some(p50)
 }
 
+/// The median of some numbers.
+fn median(numbers: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut sorted: Vec<f64> = numbers.collect();
+    sorted.sort_by(f64::total_cmp);
+    (!sorted.is_empty()).then(|| quantile(&sorted, 50))
+}
+
 /// The delay, in jiffies, after which the wheel's rounding makes a timer come so many jiffies later (kernel/time/timer.c:
 /// one granularity of its level late).
 fn delay_of(jiffies: u64) -> u64 {
@@ -223,6 +277,7 @@ struct Thread {
 
 struct Collector<'m> {
     machine: Option<&'m Machine>,
+    symbols: &'m Symbols,
     cpus: Vec<Cpu>,
     threads: BTreeMap<u32, Thread>,
     found: BTreeMap<Key, Activity>,
@@ -287,6 +342,9 @@ const OF_KERNEL: [&str; 17] = [
     "bc_handler",
 ];
 
+/// The soft lockup watchdog: it wakes the stopper of its CPU.
+const WATCHDOG: &str = "watchdog_timer_fn";
+
 /// Names of interrupts that are no devices: timers, and those of other CPUs.
 const NO_DEVICES: [&str; 9] = [
     "timer",
@@ -337,6 +395,7 @@ pub fn profile(path: &Path, options: &ProfileOptions) -> Result<ExtractedProfile
     let nr_cpus = source.header().nr_cpus.unwrap_or(1);
     let mut collector = Collector {
         machine: options.machine,
+        symbols: &options.symbols,
         cpus: Vec::new(),
         threads: BTreeMap::new(),
         found: BTreeMap::new(),
@@ -374,7 +433,8 @@ impl Collector<'_> {
         if self.cpus.len() <= cpu {
             self.cpus.resize(cpu + 1, Cpu::default());
         }
-        let text = |name| names.text(name).to_string();
+        let symbols = self.symbols;
+        let text = |name| symbols.name(names.text(name)).to_string();
         match event.kind {
             TraceEventKind::Frequency { cpu, khz } => {
                 if let Some(of) = self.cpus.get_mut(cpu.index()) {
@@ -607,6 +667,12 @@ impl Collector<'_> {
             );
         }
         let few = self.found.values().filter(|of| of.count < RUNS_LEAST as u64).count();
+        if self.found.keys().any(|(_, name)| name.starts_with("0x")) {
+            notes.push(
+                "functions are addresses: give --kallsyms /proc/kallsyms of the boot that was recorded"
+                    .to_string(),
+            );
+        }
         if few > 0 {
             notes.push(format!("{few} activities with less than {RUNS_LEAST} runs are left out"));
         }
@@ -723,7 +789,8 @@ impl Collector<'_> {
         let cpus = if each { of.cpus.len() as f64 } else { 1.0 };
         let mean = seconds * NS_PER_S * cpus / of.count as f64;
         let regular = match each {
-            true => Some(mean),
+            // Of CPUs whose own are regular; else as often as all together.
+            true => median(of.cpus.values().filter_map(|(_, gaps)| period(gaps))).or(Some(mean)),
             false => period(&of.gaps),
         };
         match (*kind, regular) {
@@ -767,7 +834,8 @@ impl Collector<'_> {
         if let Some(trigger) = trigger {
             let _ = writeln!(text, "{trigger}");
         }
-        let _ = writeln!(text, "run = {:?}", kind.run(of.bound));
+        let run = if name == WATCHDOG { "stopper" } else { kind.run(of.bound) };
+        let _ = writeln!(text, "run = {run:?}");
         let _ = writeln!(text, "run_us = {}", quantiles_us(&mut of.runs.clone()));
         if *kind == Kind::Thread && (0..100).contains(&of.prio) && of.prio < 99 {
             let _ = writeln!(text, "fifo = {}", 99 - of.prio);

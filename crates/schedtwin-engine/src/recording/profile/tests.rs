@@ -54,8 +54,10 @@ run_us = [120]
 /// Runs a second, and microseconds of a run, of each thread's kind in a recording.
 fn rates(path: &Path) -> BTreeMap<String, (f64, f64)> {
     let mut source = sources::open(path).unwrap();
+    let symbols = Symbols::default();
     let mut collector = Collector {
         machine: None,
+        symbols: &symbols,
         cpus: Vec::new(),
         threads: BTreeMap::new(),
         found: BTreeMap::new(),
@@ -96,7 +98,12 @@ fn a_known_profile_comes_out_again() {
     let folder = tempfile::tempdir().unwrap();
     let first = record(folder.path(), KNOWN, "first");
     let machine = Machine::load("uniform8").unwrap();
-    let options = ProfileOptions { name: "again".into(), machine: Some(&machine), hz: Some(250) };
+    let options = ProfileOptions {
+        name: "again".into(),
+        machine: Some(&machine),
+        hz: Some(250),
+        symbols: Symbols::default(),
+    };
     let extracted = profile(&first, &options).unwrap();
     assert!((19.0..21.0).contains(&extracted.seconds), "{}", extracted.seconds);
     let text = &extracted.text;
