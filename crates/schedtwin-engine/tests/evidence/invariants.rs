@@ -631,6 +631,7 @@ fn cut_twin(scenario: &Scenario, end: Ns) -> Twin {
         cpu_capacity: machine.cpus.iter().map(|cpu| cpu.capacity).collect(),
         ns_per_loop: machine.ns_per_loop,
         dl_bandwidth: None,
+        copy_per_kib: 60,
         block_devices: Vec::new(),
     };
     let workload = Workload::from_path_or_name(&scenario.provenance().workload).unwrap();
