@@ -21,7 +21,7 @@
 //! 2. An activity is *regular* if at least [`RUNS_REGULAR`] gaps of one CPU, or of all, are within a quarter of their median. Its
 //!    timer is armed for so many jiffies that the wheel's rounding gives the median gap.
 //! 3. Others are irregular: devices, which come at exponential intervals. Of these a profile has at most [`DEVICES_MAX`]; the rest
-//!    get timers with the mean gap.
+//!    get timers with the mean gap. Works of one function are apart by their addresses, but for those of one CPU each.
 //! 4. A thread or work that follows nearly each interrupt of a device (within its handler) is that source's `then`.
 //! 5. RCU's own threads and softirqs become `[rcu]`: times of its runs, and a source that hands it as many callbacks as there were
 //!    grace periods.
@@ -43,7 +43,11 @@ use std::path::Path;
 /// Gaps that make an activity regular.
 pub const RUNS_REGULAR: usize = 5;
 /// The most devices of a profile: the twin has 32 together with those of a workload.
-pub const DEVICES_MAX: usize = 10;
+pub const DEVICES_MAX: usize = 16;
+/// The most works of one function that are sources of their own.
+const WORKS_MAX: usize = 8;
+/// After an interrupt's handler its thread is woken within this.
+const THREAD_WAKE_NS: Ns = 50_000;
 /// Runs that an activity needs to be told.
 const RUNS_LEAST: usize = 3;
 /// The most gaps and run times that are kept of an activity.
@@ -256,6 +260,8 @@ struct Cpu {
     since: Option<Ns>,
     /// What is going on: interrupt, hrtimer, wheel timer.
     irq: Option<(String, Ns)>,
+    /// The device whose handler has ended last, and when: its thread is woken then.
+    handled: Option<(String, Ns)>,
     hrtimer: Option<(String, Ns)>,
     timer: Option<(String, Ns)>,
     /// Softirqs: vector and beginning.
@@ -342,6 +348,9 @@ const OF_KERNEL: [&str; 17] = [
     "bc_handler",
 ];
 
+/// Between a work's function and its address, until works of one function are told apart or joined.
+const WORK_MARK: char = '@';
+
 /// The soft lockup watchdog: it wakes the stopper of its CPU.
 const WATCHDOG: &str = "watchdog_timer_fn";
 
@@ -360,7 +369,10 @@ const NO_DEVICES: [&str; 9] = [
 
 /// The device among the names of an interrupt, if there is one.
 fn device_of(handler: &str) -> Option<String> {
-    if handler.contains("arch_timer") || handler.starts_with("IPI") {
+    if handler.contains("arch_timer")
+        || handler.contains("arch_mem_timer")
+        || handler.starts_with("IPI")
+    {
         return None;
     }
     let mut parts = handler.split('+').filter(|part| !NO_DEVICES.contains(part));
@@ -442,7 +454,7 @@ impl Collector<'_> {
                 }
             }
             TraceEventKind::Waking { task, .. } | TraceEventKind::Wakeup { task, .. } => {
-                self.wakes(cpu, task, names);
+                self.wakes(at, cpu, task, names);
             }
             TraceEventKind::Switch { prev, left, next } => {
                 self.switch(at, cpu, prev, left, next, names);
@@ -453,6 +465,7 @@ impl Collector<'_> {
             }
             TraceEventKind::IrqExit { .. } => {
                 if let Some((device, since)) = self.cpus[cpu].irq.take() {
+                    self.cpus[cpu].handled = Some((device.clone(), at));
                     self.ran((Kind::Interrupt, device), since, at, cpu);
                 }
             }
@@ -482,7 +495,9 @@ impl Collector<'_> {
                     keep(&mut self.rcu_softirq, work);
                 }
             }
-            TraceEventKind::WorkStart { function, .. } => self.work_starts(at, cpu, text(function)),
+            TraceEventKind::WorkStart { function, work } => {
+                self.work_starts(at, cpu, format!("{}{WORK_MARK}{work:x}", text(function)));
+            }
             TraceEventKind::WorkEnd { .. } => self.work_ends(at, cpu),
             TraceEventKind::Lost { .. } | TraceEventKind::Begins => {
                 let khz = self.cpus[cpu].khz;
@@ -515,8 +530,13 @@ impl Collector<'_> {
         keep(&mut of.runs, work);
     }
 
-    fn wakes(&mut self, cpu: usize, task: EventTask, names: &Names) {
-        let inside = self.cpus[cpu].irq.as_ref().map(|(device, _)| device.clone());
+    fn wakes(&mut self, at: Ns, cpu: usize, task: EventTask, names: &Names) {
+        let Cpu { irq, handled, .. } = &self.cpus[cpu];
+        let is_thread_of_irq = names.text(task.comm).starts_with("irq/");
+        let handled = handled
+            .as_ref()
+            .filter(|(_, ended)| is_thread_of_irq && at.saturating_sub(*ended) < THREAD_WAKE_NS);
+        let inside = irq.as_ref().or(handled).map(|(device, _)| device.clone());
         let of = self.threads.entry(task.pid).or_default();
         names.text(task.comm).clone_into(&mut of.name);
         of.prio = task.prio;
@@ -666,6 +686,7 @@ impl Collector<'_> {
                     .to_string(),
             );
         }
+        self.found = regrouped(std::mem::take(&mut self.found));
         let few = self.found.values().filter(|of| of.count < RUNS_LEAST as u64).count();
         if self.found.keys().any(|(_, name)| name.starts_with("0x")) {
             notes.push(
@@ -794,7 +815,9 @@ impl Collector<'_> {
             false => period(&of.gaps),
         };
         match (*kind, regular) {
-            (Kind::Interrupt, _) => format!("interrupt = {{ mean_us = {} }}", us_of(mean)),
+            (Kind::Interrupt, _) if device => {
+                format!("interrupt = {{ mean_us = {} }}", us_of(mean))
+            }
             (Kind::Hrtimer, regular) => {
                 let ms = (regular.unwrap_or(mean) / NS_PER_MS).round().max(1.0);
                 format!("hrtimer = {{ every_ms = {ms:.0} }}")
@@ -834,7 +857,12 @@ impl Collector<'_> {
         if let Some(trigger) = trigger {
             let _ = writeln!(text, "{trigger}");
         }
-        let run = if name == WATCHDOG { "stopper" } else { kind.run(of.bound) };
+        let run = match name {
+            WATCHDOG => "stopper",
+            // The thread of an interrupt is where the interrupt comes.
+            name if name.starts_with("irq/") => "bound-thread",
+            _ => kind.run(of.bound),
+        };
         let _ = writeln!(text, "run = {run:?}");
         let _ = writeln!(text, "run_us = {}", quantiles_us(&mut of.runs.clone()));
         if *kind == Kind::Thread && (0..100).contains(&of.prio) && of.prio < 99 {
@@ -859,6 +887,44 @@ impl Collector<'_> {
         let is_little = |cpu: &usize| machine.cpus.get(*cpu).is_some_and(|c| c.capacity == least);
         least < 1024 && of.cpus.keys().all(is_little)
     }
+}
+
+/// Works by function: those that each have a CPU of their own are one activity on each CPU; of several others each is one.
+fn regrouped(found: BTreeMap<Key, Activity>) -> BTreeMap<Key, Activity> {
+    let mut grouped: BTreeMap<Key, Activity> = BTreeMap::new();
+    let mut works: BTreeMap<Key, Vec<Activity>> = BTreeMap::new();
+    for ((kind, name), of) in found {
+        match name.split_once(WORK_MARK) {
+            Some((function, _)) => works.entry((kind, function.to_string())).or_default().push(of),
+            None => {
+                grouped.insert((kind, name), of);
+            }
+        }
+    }
+    for ((kind, function), mut list) in works {
+        let mut homes: Vec<usize> =
+            list.iter().filter_map(|of| of.cpus.keys().next().copied()).collect();
+        homes.sort_unstable();
+        homes.dedup();
+        let own_cpus = list.iter().all(|of| of.cpus.len() == 1) && homes.len() == list.len();
+        if list.len() > 1 && kind != Kind::UnboundWork && own_cpus {
+            let mut joined = Activity::default();
+            for of in list {
+                joined.cpus.extend(of.cpus);
+                joined.runs.extend(of.runs);
+                joined.count += of.count;
+            }
+            grouped.insert((kind, function), joined);
+            continue;
+        }
+        list.sort_by_key(|of| std::cmp::Reverse(of.count));
+        for (index, of) in list.into_iter().take(WORKS_MAX).enumerate() {
+            let name =
+                if index == 0 { function.clone() } else { format!("{function} {}", index + 1) };
+            grouped.insert((kind, name), of);
+        }
+    }
+    grouped
 }
 
 /// Jiffies as a whole number of ms that is as many jiffies again.

@@ -138,3 +138,23 @@ fn what_is_no_recording_or_too_short_is_refused() {
     std::fs::write(&path, "").unwrap();
     assert!(profile(&path, &ProfileOptions::default()).is_err());
 }
+
+/// Works of one function: eight monitors are eight, and a statistic of each CPU is one on each.
+#[test]
+fn works_of_one_function_are_told_apart_or_joined() {
+    let runs = |cpu: usize, gap: u64| {
+        let mut of = Activity::default();
+        (0..20).for_each(|n| of.begins(n * gap, cpu));
+        of
+    };
+    let mut found = BTreeMap::new();
+    for work in 0..3 {
+        found.insert((Kind::UnboundWork, format!("monitor@{work:x}")), runs(0, 1000));
+        found.insert((Kind::Work, format!("statistics@{work:x}")), runs(work, 5000));
+    }
+    let grouped = regrouped(found);
+    let names: Vec<&str> = grouped.keys().map(|(_, name)| name.as_str()).collect();
+    assert_eq!(names, ["statistics", "monitor", "monitor 2", "monitor 3"]);
+    let each = &grouped[&(Kind::Work, "statistics".to_string())];
+    assert!(each.is_on_each(Kind::Work) && each.count == 60);
+}
