@@ -844,15 +844,16 @@ impl Collector<'_> {
     ) {
         let mut gaps = of.gaps.clone();
         gaps.sort_by(f64::total_cmp);
-        let ms = |percent| quantile(&gaps, percent) / NS_PER_MS;
+        let [p10, p50, p90] = [10, 50, 90].map(|percent| quantile(&gaps, percent) / NS_PER_MS);
+        let told = match gaps.is_empty() {
+            true => String::new(),
+            false => format!("; gaps {p10:.1}, {p50:.1}, {p90:.1} ms (p10, p50, p90)"),
+        };
         let _ = write!(
             text,
-            "\n[[source]]\nname = {name:?}\norigin = \"{:.2} {} a second; gaps {:.1}, {:.1}, {:.1} ms (p10, p50, p90)\"\n",
+            "\n[[source]]\nname = {name:?}\norigin = \"{:.2} {} a second{told}\"\n",
             of.count as f64 / seconds,
             kind.words(),
-            ms(10),
-            ms(50),
-            ms(90)
         );
         if let Some(trigger) = trigger {
             let _ = writeln!(text, "{trigger}");
@@ -889,7 +890,26 @@ impl Collector<'_> {
     }
 }
 
-/// Works by function: those that each have a CPU of their own are one activity on each CPU; of several others each is one.
+/// Several activities as one.
+fn joined(list: Vec<Activity>) -> Activity {
+    let mut joined = Activity::default();
+    for of in list {
+        for (cpu, (last, gaps)) in of.cpus {
+            let (of_cpu, all) = joined.cpus.entry(cpu).or_default();
+            *of_cpu = last.max(*of_cpu);
+            all.extend(gaps);
+        }
+        for (device, inside) in of.inside {
+            *joined.inside.entry(device).or_insert(0) += inside;
+        }
+        joined.runs.extend(of.runs);
+        joined.count += of.count;
+    }
+    joined
+}
+
+/// Works by function: those that each have a CPU of their own are one activity on each CPU; of others that are regular each is
+/// one; the rest are one together.
 fn regrouped(found: BTreeMap<Key, Activity>) -> BTreeMap<Key, Activity> {
     let mut grouped: BTreeMap<Key, Activity> = BTreeMap::new();
     let mut works: BTreeMap<Key, Vec<Activity>> = BTreeMap::new();
@@ -907,14 +927,11 @@ fn regrouped(found: BTreeMap<Key, Activity>) -> BTreeMap<Key, Activity> {
         homes.sort_unstable();
         homes.dedup();
         let own_cpus = list.iter().all(|of| of.cpus.len() == 1) && homes.len() == list.len();
-        if list.len() > 1 && kind != Kind::UnboundWork && own_cpus {
-            let mut joined = Activity::default();
-            for of in list {
-                joined.cpus.extend(of.cpus);
-                joined.runs.extend(of.runs);
-                joined.count += of.count;
-            }
-            grouped.insert((kind, function), joined);
+        let regular = list.iter().filter(|of| period(&of.gaps).is_some()).count();
+        let on_each = kind != Kind::UnboundWork && own_cpus;
+        // One for each file, socket or request are many of one kind, and come as one.
+        if list.len() > 1 && (on_each || regular * 2 <= list.len()) {
+            grouped.insert((kind, function), joined(list));
             continue;
         }
         list.sort_by_key(|of| std::cmp::Reverse(of.count));

@@ -152,9 +152,15 @@ fn works_of_one_function_are_told_apart_or_joined() {
         found.insert((Kind::UnboundWork, format!("monitor@{work:x}")), runs(0, 1000));
         found.insert((Kind::Work, format!("statistics@{work:x}")), runs(work, 5000));
     }
+    for file in 0..12 {
+        let mut of = Activity::default();
+        [0, 7, 900].map(|at| of.begins(at * (file + 1), 0));
+        found.insert((Kind::UnboundWork, format!("end of i/o@{file:x}")), of);
+    }
     let grouped = regrouped(found);
+    assert_eq!(grouped[&(Kind::UnboundWork, "end of i/o".to_string())].count, 36);
     let names: Vec<&str> = grouped.keys().map(|(_, name)| name.as_str()).collect();
-    assert_eq!(names, ["statistics", "monitor", "monitor 2", "monitor 3"]);
+    assert_eq!(names, ["statistics", "end of i/o", "monitor", "monitor 2", "monitor 3"]);
     let each = &grouped[&(Kind::Work, "statistics".to_string())];
     assert!(each.is_on_each(Kind::Work) && each.count == 60);
 }
