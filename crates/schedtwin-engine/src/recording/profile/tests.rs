@@ -154,7 +154,9 @@ fn works_of_one_function_are_told_apart_or_joined() {
     }
     for file in 0..12 {
         let mut of = Activity::default();
-        [0, 7, 900].map(|at| of.begins(at * (file + 1), 0));
+        for at in [0, 7, 900] {
+            of.begins(at * (file + 1), 0);
+        }
         found.insert((Kind::UnboundWork, format!("end of i/o@{file:x}")), of);
     }
     let grouped = regrouped(found);
