@@ -259,7 +259,7 @@ const PROFILE_EXAMPLES: &str = "\
 Examples:
   sudo schedtwin record --duration 30s -o idle.dat --event workqueue:workqueue_execute_start \\
       --event workqueue:workqueue_execute_end --event timer:timer_expire_entry --event timer:timer_expire_exit
-  schedtwin profile idle.dat -o mine.toml
+  sudo schedtwin profile idle.dat -o mine.toml --kallsyms /proc/kallsyms
   schedtwin run -m laptop-8c16t -w 'idle --system ./mine.toml' --interruptions
 Devices, works, timers and kernel threads become sources, each with its rate and the times of its runs;
 programs are left out. Without the four events above there are no works and timers in a recording, and
@@ -441,6 +441,9 @@ pub struct Profile {
     /// CONFIG_HZ of the recorded kernel, where the recording does not tell it [default: 250]
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(24..=1000))]
     pub hz: Option<u32>,
+    /// /proc/kallsyms of the recorded boot, or a copy: names for functions that the recording has as addresses
+    #[arg(long, value_name = "FILE")]
+    pub kallsyms: Option<PathBuf>,
     /// The profile's name [default: the recording's]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,

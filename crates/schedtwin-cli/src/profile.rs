@@ -6,14 +6,15 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{print, shown, tell};
 use crate::run::writable;
-use schedtwin_engine::recording::{ProfileOptions, profile as extract};
+use schedtwin_engine::recording::{ProfileOptions, Symbols, profile as extract};
 use schedtwin_engine::system_file::SystemFile;
 use schedtwin_input::Source;
 use schedtwin_machine::Machine;
 use schedtwin_trace::{AtomicFile, Destination};
+use std::path::Path;
 
 pub fn profile(arguments: &Profile) -> Result<(), Failure> {
-    let Profile { trace, output, machine, hz, name } = arguments;
+    let Profile { trace, output, machine, hz, name, kallsyms } = arguments;
     if let Some(output) = output {
         writable(output)?;
         interrupt::guard(output);
@@ -21,7 +22,9 @@ pub fn profile(arguments: &Profile) -> Result<(), Failure> {
     let machine = machine.as_deref().map(Machine::load).transpose()?;
     let stem = trace.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into());
     let name = name.clone().unwrap_or(stem);
-    let options = ProfileOptions { name: name.clone(), machine: machine.as_ref(), hz: *hz };
+    let symbols = kallsyms.as_deref().map(symbols).transpose()?.unwrap_or_default();
+    let options =
+        ProfileOptions { name: name.clone(), machine: machine.as_ref(), hz: *hz, symbols };
     let made = extract(trace, &options)?;
     // What is written has to be a profile.
     SystemFile::parse(&name, &Source::new(format!("{name}.toml"), made.text.as_str()))?;
@@ -42,4 +45,17 @@ pub fn profile(arguments: &Profile) -> Result<(), Failure> {
         shown(output)
     ));
     Ok(())
+}
+
+/// Reads `/proc/kallsyms` or a copy of it.
+fn symbols(path: &Path) -> Result<Symbols, Failure> {
+    let text = std::fs::read_to_string(path);
+    let symbols = Symbols::parse(&text.map_err(|error| Failure::of_file("read", path, &error))?);
+    if symbols.is_empty() {
+        return Err(Failure::bad(format!(
+            "{} tells no address: read it as root (kernel.kptr_restrict)",
+            shown(path)
+        )));
+    }
+    Ok(symbols)
 }

@@ -321,7 +321,7 @@ fn files_of_another_kind_are_named_and_what_is_not_modelled_is_refused() {
     for (name, from) in [("m", "machines/uniform8.toml"), ("s", "studies/messaging-altra.toml")] {
         fs::copy(root.join(from), folder.path().join(format!("{name}.toml"))).expect("copied");
     }
-    let memory = r#"{ "tasks": { "b": { "loop": 1, "run": 100, "mem": 10 } } }"#;
+    let memory = r#"{ "tasks": { "b": { "loop": 1, "run": 100, "memrun": { "type": "read", "size": 64, "count": 1 } } } }"#;
     fs::write(folder.path().join("mem.json"), memory).expect("written");
     all(
         folder.path(),

@@ -201,6 +201,7 @@ impl Scenario {
             cpu_capacity: firmware::loop_capacities(&machine),
             ns_per_loop: machine.ns_per_loop,
             dl_bandwidth: dl_bandwidth_left(&machine, &kernel),
+            copy_per_kib: machine.path_costs.copy_per_kib_ns,
             block_devices: machine.block.iter().map(|device| device.name.clone()).collect(),
         };
         // The threads' programs depend on the machine, not on the seed: they are checked once.

@@ -204,6 +204,8 @@ struct TaskState {
     mode: Mode,
     /// Kind of its work, see `Twin::rates`.
     kind: usize,
+    /// Share of the time of its work that waits for memory, thousandths.
+    stalls: u64,
     /// Its thread in the workload; `None` for the kernel's own tasks.
     thread: Option<ThreadId>,
     /// The kernel's own: busy until then, whatever the CPU's speed.
@@ -351,7 +353,8 @@ impl<B: Board> Twin<B> {
             nr_kinds: 1 + machine.kinds.len(),
             rates_vary: !machine.kinds.is_empty()
                 || machine.smt.is_some()
-                || machine.distances.is_some(),
+                || machine.distances.is_some()
+                || programs.stalls(),
             threads: (0..nr_cpus).map(|c| smt_threads(&machine, CpuId(c as u16))).collect(),
             negotiation: Negotiation::new(&machine),
             broadcast: BroadcastTimer::default(),
@@ -386,6 +389,7 @@ impl<B: Board> Twin<B> {
             reserve: 0,
             mode: Mode::Kernel,
             kind: 0,
+            stalls: 0,
             thread: None,
             busy_until: 0,
             ran_on: None,
@@ -508,7 +512,8 @@ impl<B: Board> Twin<B> {
         let kind = kind.map_or(0, |kind| kind + 1);
         let (remaining, reserve, busy_until) = (0, 0, 0);
         let ran_on = None;
-        let state = TaskState { remaining, reserve, mode, kind, thread, busy_until, ran_on };
+        let state =
+            TaskState { remaining, reserve, mode, kind, stalls: 0, thread, busy_until, ran_on };
         self.tasks.push(state);
     }
 

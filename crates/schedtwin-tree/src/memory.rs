@@ -58,6 +58,11 @@ impl Code {
     /// A new image, as the object is after it has been loaded. It is resident.
     pub(crate) fn image(&self) -> Result<Image, Fault> {
         confine::before_asking();
+        self.image_of_data()
+    }
+
+    /// The same for who asks nothing of the user's, and may have it before the process is confined.
+    pub(crate) fn image_of_data(&self) -> Result<Image, Fault> {
         let mut arenas = self.arenas.lock().unwrap_or_else(PoisonError::into_inner);
         let unused = arenas.iter().find(|arena| Arc::strong_count(arena) == 1);
         let arena = match unused {

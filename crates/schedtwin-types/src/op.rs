@@ -16,6 +16,9 @@ pub enum Op {
         /// User or kernel mode: decides where `preempt=none` and `voluntary` may preempt.
         mode: Mode,
     },
+    /// So many thousandths of the time of work from here on, at the highest frequency, are waits for memory, which no clock
+    /// shortens. Takes no time, and the thread is asked again at once.
+    Stalls(u16),
     /// Enter the kernel.
     Call(Syscall),
     /// Tell the meter something; takes no time, and the thread is asked again at once.

@@ -12,7 +12,7 @@
 //!
 //! let workload = Workload::from_path_or_name("w1").unwrap();
 //! assert_eq!(workload.duration(), Some(60_000_000_000));
-//! let host = Host { cpu_capacity: vec![1024; 8], ns_per_loop: 1000, dl_bandwidth: None, block_devices: Vec::new() };
+//! let host = Host { cpu_capacity: vec![1024; 8], ns_per_loop: 1000, dl_bandwidth: None, copy_per_kib: 60, block_devices: Vec::new() };
 //! let mut programs = workload.instantiate(&host, 1).unwrap();
 //! // rt-app's main thread starts the other 40.
 //! let first = programs.next(programs.main(), Outcome::Started, 0);

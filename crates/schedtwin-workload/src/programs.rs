@@ -240,6 +240,15 @@ impl Programs {
         }
     }
 
+    /// Whether some of its work waits for memory.
+    pub fn stalls(&self) -> bool {
+        match &self.0 {
+            Kind::RtApp(programs) => programs.stalls(),
+            Kind::Jobs(jobs) => jobs.stalls(),
+            Kind::Benchmark(_) | Kind::Recorded(_) => false,
+        }
+    }
+
     /// Devices that interrupt, numbered from 0; never changes.
     pub fn nr_devices(&self) -> usize {
         match &self.0 {

@@ -31,6 +31,8 @@ pub struct Host {
     /// EBUSY, 2^20 = all of a CPU of capacity
     /// 1024; `None`: there is no limit.
     pub dl_bandwidth: Option<u64>,
+    /// The work of copying 1024 bytes: setting as many is taken to cost the same.
+    pub copy_per_kib: u64,
     /// Names of the machine's block devices, in their order; threads that do I/O need one.
     pub block_devices: Vec<String>,
 }
@@ -363,7 +365,7 @@ impl Workload {
     ///
     /// ```
     /// use schedtwin_workload::{Host, Workload};
-    /// let host = Host { cpu_capacity: vec![1024; 8], ns_per_loop: 1, dl_bandwidth: None, block_devices: Vec::new() };
+    /// let host = Host { cpu_capacity: vec![1024; 8], ns_per_loop: 1, dl_bandwidth: None, copy_per_kib: 60, block_devices: Vec::new() };
     /// let code = Workload::from_path_or_name("w1").unwrap().code(&host).unwrap().unwrap();
     /// assert_eq!((code.start.len(), code.duration), (40, Some(60_000_000_000)));
     /// assert!(Workload::from_path_or_name("jankbench").unwrap().code(&host).is_none());

@@ -333,6 +333,7 @@ fn a_run_is_loops_of_the_calibration() {
             cpu_capacity: capacities.to_vec(),
             ns_per_loop,
             dl_bandwidth: None,
+            copy_per_kib: 60,
             block_devices: Vec::new(),
         };
         let mut executor = Executor::new(&workload(&text), &host);

@@ -21,7 +21,7 @@
 //! 2. An activity is *regular* if at least [`RUNS_REGULAR`] gaps of one CPU, or of all, are within a quarter of their median. Its
 //!    timer is armed for so many jiffies that the wheel's rounding gives the median gap.
 //! 3. Others are irregular: devices, which come at exponential intervals. Of these a profile has at most [`DEVICES_MAX`]; the rest
-//!    get timers with the mean gap.
+//!    get timers with the mean gap. Works of one function are apart by their addresses, but for those of one CPU each.
 //! 4. A thread or work that follows nearly each interrupt of a device (within its handler) is that source's `then`.
 //! 5. RCU's own threads and softirqs become `[rcu]`: times of its runs, and a source that hands it as many callbacks as there were
 //!    grace periods.
@@ -43,7 +43,11 @@ use std::path::Path;
 /// Gaps that make an activity regular.
 pub const RUNS_REGULAR: usize = 5;
 /// The most devices of a profile: the twin has 32 together with those of a workload.
-pub const DEVICES_MAX: usize = 10;
+pub const DEVICES_MAX: usize = 16;
+/// The most works of one function that are sources of their own.
+const WORKS_MAX: usize = 8;
+/// After an interrupt's handler its thread is woken within this.
+const THREAD_WAKE_NS: Ns = 50_000;
 /// Runs that an activity needs to be told.
 const RUNS_LEAST: usize = 3;
 /// The most gaps and run times that are kept of an activity.
@@ -75,6 +79,53 @@ pub struct ProfileOptions<'m> {
     pub machine: Option<&'m Machine>,
     /// `CONFIG_HZ`, where the recording does not tell it.
     pub hz: Option<u32>,
+    /// Names of the kernel's functions by address, as of the recorded boot.
+    pub symbols: Symbols,
+}
+
+/// Names of the kernel's functions by address: a recording may hold addresses alone.
+#[derive(Clone, Debug, Default)]
+pub struct Symbols(BTreeMap<u64, String>);
+
+impl Symbols {
+    /// Reads `/proc/kallsyms`: a line for each symbol, its address first and its name third. Lines that are none are left out.
+    ///
+    /// ```
+    /// use schedtwin_engine::recording::Symbols;
+    /// let symbols = Symbols::parse("ffffffff81000010 T vmstat_update\nffffffff81000040 t kcompactd\t[m]\n?\n");
+    /// assert_eq!(symbols.name("0xffffffff81000010"), "vmstat_update");
+    /// assert_eq!(symbols.name("0xffffffff81000011"), "0xffffffff81000011");
+    /// assert_eq!(symbols.len(), 2);
+    /// ```
+    pub fn parse(text: &str) -> Symbols {
+        let symbol = |line: &str| {
+            let mut words = line.split_whitespace();
+            let address = u64::from_str_radix(words.next()?, 16).ok().filter(|at| *at != 0)?;
+            Some((address, words.nth(1)?.to_string()))
+        };
+        let mut symbols = BTreeMap::new();
+        for (address, name) in text.lines().filter_map(symbol) {
+            // Of several at one address the first is the function's own.
+            symbols.entry(address).or_insert(name);
+        }
+        Symbols(symbols)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none, as where addresses are hidden (`kernel.kptr_restrict`).
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The name of a function that is given as an address, or what is given.
+    pub fn name<'a>(&'a self, given: &'a str) -> &'a str {
+        let address = given.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
+        address.and_then(|address| self.0.get(&address)).map_or(given, String::as_str)
+    }
 }
 
 /// Kinds of activities, in the order of a profile.
@@ -182,6 +233,13 @@ fn period(gaps: &[f64]) -> Option<f64> {
     (p10 > p50 * 0.75 && p90 < p50 * 1.25).then_some(p50)
 }
 
+/// The median of some numbers.
+fn median(numbers: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut sorted: Vec<f64> = numbers.collect();
+    sorted.sort_by(f64::total_cmp);
+    (!sorted.is_empty()).then(|| quantile(&sorted, 50))
+}
+
 /// The delay, in jiffies, after which the wheel's rounding makes a timer come so many jiffies later (kernel/time/timer.c:
 /// one granularity of its level late).
 fn delay_of(jiffies: u64) -> u64 {
@@ -202,6 +260,8 @@ struct Cpu {
     since: Option<Ns>,
     /// What is going on: interrupt, hrtimer, wheel timer.
     irq: Option<(String, Ns)>,
+    /// The device whose handler has ended last, and when: its thread is woken then.
+    handled: Option<(String, Ns)>,
     hrtimer: Option<(String, Ns)>,
     timer: Option<(String, Ns)>,
     /// Softirqs: vector and beginning.
@@ -223,6 +283,7 @@ struct Thread {
 
 struct Collector<'m> {
     machine: Option<&'m Machine>,
+    symbols: &'m Symbols,
     cpus: Vec<Cpu>,
     threads: BTreeMap<u32, Thread>,
     found: BTreeMap<Key, Activity>,
@@ -287,6 +348,12 @@ const OF_KERNEL: [&str; 17] = [
     "bc_handler",
 ];
 
+/// Between a work's function and its address, until works of one function are told apart or joined.
+const WORK_MARK: char = '@';
+
+/// The soft lockup watchdog: it wakes the stopper of its CPU.
+const WATCHDOG: &str = "watchdog_timer_fn";
+
 /// Names of interrupts that are no devices: timers, and those of other CPUs.
 const NO_DEVICES: [&str; 9] = [
     "timer",
@@ -302,7 +369,10 @@ const NO_DEVICES: [&str; 9] = [
 
 /// The device among the names of an interrupt, if there is one.
 fn device_of(handler: &str) -> Option<String> {
-    if handler.contains("arch_timer") || handler.starts_with("IPI") {
+    if handler.contains("arch_timer")
+        || handler.contains("arch_mem_timer")
+        || handler.starts_with("IPI")
+    {
         return None;
     }
     let mut parts = handler.split('+').filter(|part| !NO_DEVICES.contains(part));
@@ -337,6 +407,7 @@ pub fn profile(path: &Path, options: &ProfileOptions) -> Result<ExtractedProfile
     let nr_cpus = source.header().nr_cpus.unwrap_or(1);
     let mut collector = Collector {
         machine: options.machine,
+        symbols: &options.symbols,
         cpus: Vec::new(),
         threads: BTreeMap::new(),
         found: BTreeMap::new(),
@@ -374,7 +445,8 @@ impl Collector<'_> {
         if self.cpus.len() <= cpu {
             self.cpus.resize(cpu + 1, Cpu::default());
         }
-        let text = |name| names.text(name).to_string();
+        let symbols = self.symbols;
+        let text = |name| symbols.name(names.text(name)).to_string();
         match event.kind {
             TraceEventKind::Frequency { cpu, khz } => {
                 if let Some(of) = self.cpus.get_mut(cpu.index()) {
@@ -382,7 +454,7 @@ impl Collector<'_> {
                 }
             }
             TraceEventKind::Waking { task, .. } | TraceEventKind::Wakeup { task, .. } => {
-                self.wakes(cpu, task, names);
+                self.wakes(at, cpu, task, names);
             }
             TraceEventKind::Switch { prev, left, next } => {
                 self.switch(at, cpu, prev, left, next, names);
@@ -393,6 +465,7 @@ impl Collector<'_> {
             }
             TraceEventKind::IrqExit { .. } => {
                 if let Some((device, since)) = self.cpus[cpu].irq.take() {
+                    self.cpus[cpu].handled = Some((device.clone(), at));
                     self.ran((Kind::Interrupt, device), since, at, cpu);
                 }
             }
@@ -422,7 +495,9 @@ impl Collector<'_> {
                     keep(&mut self.rcu_softirq, work);
                 }
             }
-            TraceEventKind::WorkStart { function, .. } => self.work_starts(at, cpu, text(function)),
+            TraceEventKind::WorkStart { function, work } => {
+                self.work_starts(at, cpu, format!("{}{WORK_MARK}{work:x}", text(function)));
+            }
             TraceEventKind::WorkEnd { .. } => self.work_ends(at, cpu),
             TraceEventKind::Lost { .. } | TraceEventKind::Begins => {
                 let khz = self.cpus[cpu].khz;
@@ -455,8 +530,13 @@ impl Collector<'_> {
         keep(&mut of.runs, work);
     }
 
-    fn wakes(&mut self, cpu: usize, task: EventTask, names: &Names) {
-        let inside = self.cpus[cpu].irq.as_ref().map(|(device, _)| device.clone());
+    fn wakes(&mut self, at: Ns, cpu: usize, task: EventTask, names: &Names) {
+        let Cpu { irq, handled, .. } = &self.cpus[cpu];
+        let is_thread_of_irq = names.text(task.comm).starts_with("irq/");
+        let handled = handled
+            .as_ref()
+            .filter(|(_, ended)| is_thread_of_irq && at.saturating_sub(*ended) < THREAD_WAKE_NS);
+        let inside = irq.as_ref().or(handled).map(|(device, _)| device.clone());
         let of = self.threads.entry(task.pid).or_default();
         names.text(task.comm).clone_into(&mut of.name);
         of.prio = task.prio;
@@ -606,7 +686,14 @@ impl Collector<'_> {
                     .to_string(),
             );
         }
+        self.found = regrouped(std::mem::take(&mut self.found));
         let few = self.found.values().filter(|of| of.count < RUNS_LEAST as u64).count();
+        if self.found.keys().any(|(_, name)| name.starts_with("0x")) {
+            notes.push(
+                "functions are addresses: give --kallsyms /proc/kallsyms of the boot that was recorded"
+                    .to_string(),
+            );
+        }
         if few > 0 {
             notes.push(format!("{few} activities with less than {RUNS_LEAST} runs are left out"));
         }
@@ -723,11 +810,14 @@ impl Collector<'_> {
         let cpus = if each { of.cpus.len() as f64 } else { 1.0 };
         let mean = seconds * NS_PER_S * cpus / of.count as f64;
         let regular = match each {
-            true => Some(mean),
+            // Of CPUs whose own are regular; else as often as all together.
+            true => median(of.cpus.values().filter_map(|(_, gaps)| period(gaps))).or(Some(mean)),
             false => period(&of.gaps),
         };
         match (*kind, regular) {
-            (Kind::Interrupt, _) => format!("interrupt = {{ mean_us = {} }}", us_of(mean)),
+            (Kind::Interrupt, _) if device => {
+                format!("interrupt = {{ mean_us = {} }}", us_of(mean))
+            }
             (Kind::Hrtimer, regular) => {
                 let ms = (regular.unwrap_or(mean) / NS_PER_MS).round().max(1.0);
                 format!("hrtimer = {{ every_ms = {ms:.0} }}")
@@ -754,20 +844,27 @@ impl Collector<'_> {
     ) {
         let mut gaps = of.gaps.clone();
         gaps.sort_by(f64::total_cmp);
-        let ms = |percent| quantile(&gaps, percent) / NS_PER_MS;
+        let [p10, p50, p90] = [10, 50, 90].map(|percent| quantile(&gaps, percent) / NS_PER_MS);
+        let told = match gaps.is_empty() {
+            true => String::new(),
+            false => format!("; gaps {p10:.1}, {p50:.1}, {p90:.1} ms (p10, p50, p90)"),
+        };
         let _ = write!(
             text,
-            "\n[[source]]\nname = {name:?}\norigin = \"{:.2} {} a second; gaps {:.1}, {:.1}, {:.1} ms (p10, p50, p90)\"\n",
+            "\n[[source]]\nname = {name:?}\norigin = \"{:.2} {} a second{told}\"\n",
             of.count as f64 / seconds,
             kind.words(),
-            ms(10),
-            ms(50),
-            ms(90)
         );
         if let Some(trigger) = trigger {
             let _ = writeln!(text, "{trigger}");
         }
-        let _ = writeln!(text, "run = {:?}", kind.run(of.bound));
+        let run = match name {
+            WATCHDOG => "stopper",
+            // The thread of an interrupt is where the interrupt comes.
+            name if name.starts_with("irq/") => "bound-thread",
+            _ => kind.run(of.bound),
+        };
+        let _ = writeln!(text, "run = {run:?}");
         let _ = writeln!(text, "run_us = {}", quantiles_us(&mut of.runs.clone()));
         if *kind == Kind::Thread && (0..100).contains(&of.prio) && of.prio < 99 {
             let _ = writeln!(text, "fifo = {}", 99 - of.prio);
@@ -791,6 +888,60 @@ impl Collector<'_> {
         let is_little = |cpu: &usize| machine.cpus.get(*cpu).is_some_and(|c| c.capacity == least);
         least < 1024 && of.cpus.keys().all(is_little)
     }
+}
+
+/// Several activities as one.
+fn joined(list: Vec<Activity>) -> Activity {
+    let mut joined = Activity::default();
+    for of in list {
+        for (cpu, (last, gaps)) in of.cpus {
+            let (of_cpu, all) = joined.cpus.entry(cpu).or_default();
+            *of_cpu = last.max(*of_cpu);
+            all.extend(gaps);
+        }
+        for (device, inside) in of.inside {
+            *joined.inside.entry(device).or_insert(0) += inside;
+        }
+        joined.runs.extend(of.runs);
+        joined.count += of.count;
+    }
+    joined
+}
+
+/// Works by function: those that each have a CPU of their own are one activity on each CPU; of others that are regular each is
+/// one; the rest are one together.
+fn regrouped(found: BTreeMap<Key, Activity>) -> BTreeMap<Key, Activity> {
+    let mut grouped: BTreeMap<Key, Activity> = BTreeMap::new();
+    let mut works: BTreeMap<Key, Vec<Activity>> = BTreeMap::new();
+    for ((kind, name), of) in found {
+        match name.split_once(WORK_MARK) {
+            Some((function, _)) => works.entry((kind, function.to_string())).or_default().push(of),
+            None => {
+                grouped.insert((kind, name), of);
+            }
+        }
+    }
+    for ((kind, function), mut list) in works {
+        let mut homes: Vec<usize> =
+            list.iter().filter_map(|of| of.cpus.keys().next().copied()).collect();
+        homes.sort_unstable();
+        homes.dedup();
+        let own_cpus = list.iter().all(|of| of.cpus.len() == 1) && homes.len() == list.len();
+        let regular = list.iter().filter(|of| period(&of.gaps).is_some()).count();
+        let on_each = kind != Kind::UnboundWork && own_cpus;
+        // One for each file, socket or request are many of one kind, and come as one.
+        if list.len() > 1 && (on_each || regular * 2 <= list.len()) {
+            grouped.insert((kind, function), joined(list));
+            continue;
+        }
+        list.sort_by_key(|of| std::cmp::Reverse(of.count));
+        for (index, of) in list.into_iter().take(WORKS_MAX).enumerate() {
+            let name =
+                if index == 0 { function.clone() } else { format!("{function} {}", index + 1) };
+            grouped.insert((kind, name), of);
+        }
+    }
+    grouped
 }
 
 /// Jiffies as a whole number of ms that is as many jiffies again.

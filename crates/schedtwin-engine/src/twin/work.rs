@@ -51,11 +51,16 @@ impl<B: Board> Twin<B> {
     #[inline]
     pub(super) fn choose_rate(&mut self, cpu: CpuId) {
         let c = &mut self.cpus[cpu];
-        let kind = match c.phase {
-            Phase::Task(task) => self.tasks[task.index()].kind,
-            _ => 0,
+        let (kind, stalls) = match c.phase {
+            Phase::Task(task) => (self.tasks[task.index()].kind, self.tasks[task.index()].stalls),
+            _ => (0, 0),
         };
         c.rate = self.rates[cpu.index() * self.nr_kinds + kind];
+        if stalls > 0 {
+            let highest = self.machine.domain_of(cpu).max_khz();
+            let highest = self.machine.rate_of(cpu, highest, kind.checked_sub(1));
+            c.rate = rate_with_stalls(c.rate, highest, stalls);
+        }
         if self.machine.smt.is_some() {
             let speed = self.thread_speed(cpu);
             let c = &mut self.cpus[cpu];
@@ -167,6 +172,10 @@ impl<B: Board> Twin<B> {
             let mark = |mark| meter.mark(*now, task, mark);
             match programs.next_in_time(thread, outcome, *now, mark) {
                 Op::Mark(_) => unreachable!("marks are handed over"),
+                Op::Stalls(permille) => {
+                    self.tasks[task.index()].stalls = permille.min(1000).into();
+                    self.choose_rate(cpu);
+                }
                 Op::Compute { work: 0, .. } => {}
                 Op::Compute { work, mode } => {
                     let t = &mut self.tasks[task.index()];
@@ -206,5 +215,42 @@ impl<B: Board> Twin<B> {
             }
         }
         panic!("thread {} does not let time pass", self.programs.thread_name(thread));
+    }
+}
+
+/// The rate of work of which `stalls` thousandths of the time at the rate `highest` wait for memory, where other work has the
+/// rate `now`: that time stays, the rest follows the clock.
+///
+/// ```text
+/// time of a piece of work = (1000 - stalls) / now + stalls / highest, in thousandths
+/// ```
+fn rate_with_stalls(now: u64, highest: u64, stalls: u64) -> u64 {
+    // At most 2^27 * 2^27 * 1000 < 2^64: a kind's factor makes rates a hundred times RATE_FULL at most.
+    let time = (PERMILLE - stalls) * highest + stalls * now;
+    (now * highest / time.max(1) * PERMILLE + now * highest % time.max(1) * PERMILLE / time.max(1))
+        .max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rate_with_stalls;
+    use schedtwin_machine::{RATE_FULL, rate_of_kind};
+
+    #[test]
+    fn stalls_are_those_of_a_kind_of_work() {
+        for (capacity, stalls, khz) in [(1024, 500, 1_000_000), (124, 900, 300_000), (498, 1, 999)]
+        {
+            let highest = rate_of_kind(capacity, 1000, 0, 2_000_000, 2_000_000);
+            let now = rate_of_kind(capacity, 1000, 0, khz, 2_000_000);
+            let of_kind = rate_of_kind(capacity, 1000, stalls, khz, 2_000_000);
+            let rate = rate_with_stalls(now, highest, stalls);
+            assert!(rate.abs_diff(of_kind) <= of_kind / 500 + 2, "{rate} {of_kind}");
+        }
+        assert_eq!(rate_with_stalls(RATE_FULL / 2, RATE_FULL, 500), RATE_FULL * 2 / 3);
+        assert_eq!(
+            rate_with_stalls(RATE_FULL / 4, RATE_FULL, 1000),
+            RATE_FULL,
+            "all of it is memory"
+        );
     }
 }

@@ -248,3 +248,25 @@ fn what_is_missing_is_told() {
         assert!(faults.to_string().contains(complaint), "{complaint}: {faults}");
     }
 }
+
+/// What facts alone say holds with I/O, too: on each machine that has a device, under kernels old and new, with threads that
+/// migrate, flush and think.
+#[test]
+fn the_invariants_hold() {
+    let machines = [
+        "pixel6",
+        "pixel6:fast_switch=false,driver=sleeps,driver_latency_us=400",
+        "i5-10600k",
+        "laptop-8c16t",
+        "x86-2cpu-hz100",
+    ];
+    for machine in machines {
+        for kernel in ["linux-5.18", "linux-6.12", "linux-6.12:preempt=none", "linux-7.3:hz=1000"] {
+            for workload in ["fio", "fio --numjobs 24 --rwmixread 60 --fsync 3 --thinktime 100"] {
+                let name = format!("{machine} {kernel} {workload}");
+                let scenario = Scenario::new(machine, kernel, workload, Some(SECOND / 5)).unwrap();
+                crate::invariants::check(&name, &scenario, 1);
+            }
+        }
+    }
+}

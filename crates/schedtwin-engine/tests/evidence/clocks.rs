@@ -103,3 +103,39 @@ fn the_kernel_is_told() {
     let told = capacity(true);
     assert!((left..=left + 2).contains(&told), "{told} of {left}");
 }
+
+/// Work that waits for memory takes the time at half the clock that its share says; `mem` is such work.
+#[test]
+fn waits_for_memory_do_not_follow_the_clock() {
+    // A loop's time in ms at the highest clock of uniform8 and at the lowest.
+    let durations = |events: &str| {
+        let text = format!(
+            r#"{{ "tasks": {{ "t": {{ "loop": -1, {events}, "sleep": 20000 }} }},
+                 "global": {{ "duration": 1, "calibration": "CPU0" }} }}"#
+        );
+        let mut file = tempfile::Builder::new().suffix(".json").tempfile().unwrap();
+        std::io::Write::write_all(&mut file, text.as_bytes()).unwrap();
+        let workload = file.path().to_str().unwrap();
+        ["performance", "powersave"].map(|governor| {
+            let kernel = format!("linux-6.12:cpufreq={governor}");
+            let scenario =
+                schedtwin_engine::Scenario::new("uniform8", &kernel, workload, None).unwrap();
+            let result = scenario.run(1, Default::default()).unwrap();
+            let busy =
+                result.metrics.iter().find(|m| m.name == "frame_duration" && m.stat == "mean");
+            busy.and_then(|m| m.value).expect("jobs")
+        })
+    };
+    let machine = schedtwin_machine::Machine::load("uniform8").unwrap();
+    let opps = &machine.domains[schedtwin_types::ClockDomainId(0)].opps;
+    let slower = f64::from(opps[opps.len() - 1].khz) / f64::from(opps[0].khz);
+    for (memory, share) in [(0, 0.0), (40, 0.4), (100, 1.0)] {
+        let [fast, slow] = durations(&format!(r#""run": {{ "us": 5000, "memory": {memory} }}"#));
+        let expected = (1.0 - share) * slower + share;
+        assert!((4.9..5.3).contains(&fast), "{fast} ms");
+        assert!((slow / fast - expected).abs() < 0.06 * expected, "{memory} %: {fast}, {slow} ms");
+    }
+    let [fast, slow] = durations(r#""mem": 50000000"#);
+    let expected = 0.5 * slower + 0.5;
+    assert!((slow / fast - expected).abs() < 0.06 * expected, "{fast}, {slow} ms");
+}

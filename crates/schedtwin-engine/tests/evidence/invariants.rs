@@ -288,7 +288,8 @@ impl Invariants {
         let bounded = bounded
             && (scenario.kernel().config.features.ttwu_queue
                 || !self.name.starts_with(LOOKS_FOR_WORK));
-        // Threads that talk wake each other all the time, and idle hardware threads look for work meanwhile.
+        // Threads that talk wake each other all the time, one interrupt of a disk wakes many, and idle hardware threads look for
+        // work meanwhile.
         let workload = scenario.provenance().workload;
         let bounded = bounded && !TALKING.iter().any(|name| workload.starts_with(name));
         assert!(
@@ -555,8 +556,8 @@ pub fn check(name: &str, scenario: &Scenario, seed: u64) -> RunResult {
 const OF_KERNELS: [&str; 3] =
     ["", ":hz=1000,preempt=none", ":cpuidle=shallow,features.ttwu_queue=false"];
 
-/// Workloads that send messages.
-const TALKING: [&str; 5] = ["messaging", "hackbench", "schbench", "netperf", "tbench"];
+/// Workloads of which one event wakes many threads: they send messages, or wait for a disk.
+const TALKING: [&str; 6] = ["messaging", "hackbench", "schbench", "netperf", "tbench", "fio"];
 
 #[test]
 fn of_some_built_in_workloads() {
@@ -631,6 +632,7 @@ fn cut_twin(scenario: &Scenario, end: Ns) -> Twin {
         cpu_capacity: machine.cpus.iter().map(|cpu| cpu.capacity).collect(),
         ns_per_loop: machine.ns_per_loop,
         dl_bandwidth: None,
+        copy_per_kib: 60,
         block_devices: Vec::new(),
     };
     let workload = Workload::from_path_or_name(&scenario.provenance().workload).unwrap();

@@ -74,7 +74,7 @@ pub fn built_in(kernel: &str, duration: Ns) -> Vec<(String, Scenario)> {
 
 /// The published rt-app files that can run alone. The others wait for features, or are parts or of
 /// rt-app's old language; the workload crate's tests say which and why.
-pub const PUBLISHED: [&str; 35] = [
+pub const PUBLISHED: [&str; 36] = [
     "rt-app/browser-long.json",
     "rt-app/browser-short.json",
     "rt-app/cpufreq_governor_efficiency__calibration.json",
@@ -91,6 +91,7 @@ pub const PUBLISHED: [&str; 35] = [
     "rt-app/tutorial__example3.json",
     "rt-app/tutorial__example4.json",
     "rt-app/tutorial__example5.json",
+    "rt-app/tutorial__example6.json",
     "rt-app/tutorial__example7.json",
     "rt-app/tutorial__example8.json",
     "rt-app/tutorial__example9.json",

@@ -67,6 +67,7 @@ pub fn this_host() -> Host {
         cpu_capacity: (0..cpus).map(|cpu| capacity(cpu).clamp(1, 1024)).collect(),
         ns_per_loop: 1,
         dl_bandwidth: None,
+        copy_per_kib: 60,
         block_devices: Vec::new(),
     }
 }
@@ -383,6 +384,8 @@ impl Thread {
                 );
             }
             Instruction::Write { bytes, chunk, .. } => write_to_null(bytes, chunk),
+            // A share of memory cannot be asked of real work: the loop is all that runs.
+            Instruction::Stalls { .. } => {}
             Instruction::BlockIo { .. } => unreachable!("this host has no block device"),
             Instruction::Event { .. }
             | Instruction::PhaseEnd

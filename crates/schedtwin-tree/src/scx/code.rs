@@ -115,7 +115,8 @@ impl ExtCode {
         mut self,
         beside: Option<(Arc<Source>, ExtOptions)>,
     ) -> Result<ExtCode, Refusal> {
-        let image = self.built.code.image()?;
+        // Our own function returns where the operations are.
+        let image = self.built.code.image_of_data()?;
         let entries = Entries::of(&image);
         let watched = Watched { label: self.built.code.label, question: Question::Boot, cpu: 0 };
         // SAFETY: as in `scheduler`.

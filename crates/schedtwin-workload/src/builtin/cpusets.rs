@@ -95,6 +95,7 @@ mod tests {
             cpu_capacity: cpu_capacity.to_vec(),
             ns_per_loop: 100,
             dl_bandwidth: None,
+            copy_per_kib: 60,
             block_devices: Vec::new(),
         }
     }

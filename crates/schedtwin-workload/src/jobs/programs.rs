@@ -181,6 +181,10 @@ impl Jobs {
         self.jobs.iter().flat_map(|job| job.programs.results()).collect()
     }
 
+    pub fn stalls(&self) -> bool {
+        self.jobs.iter().any(|job| job.programs.stalls())
+    }
+
     pub fn uses_block_devices(&self) -> bool {
         self.jobs.iter().any(|job| job.programs.uses_block_devices())
     }
@@ -261,7 +265,7 @@ impl Jobs {
         }
         match op {
             Op::Call(call) => Op::Call(self.call(at, call)),
-            Op::Compute { .. } | Op::Mark(_) | Op::Exit => op,
+            Op::Compute { .. } | Op::Stalls(_) | Op::Mark(_) | Op::Exit => op,
         }
     }
 

@@ -127,6 +127,11 @@ pub enum Instruction {
         /// Its number.
         semaphore: u32,
     },
+    /// From here on so many thousandths of the time of work wait for memory.
+    Stalls {
+        /// 0..=1000.
+        permille: u16,
+    },
     /// A request to a block device, which the thread sleeps for.
     BlockIo {
         /// The device.

@@ -178,6 +178,12 @@ impl Programs {
         all.any(|instruction| matches!(instruction, Instruction::BlockIo { .. }))
     }
 
+    /// Whether some of its work waits for memory.
+    pub fn stalls(&self) -> bool {
+        let mut all = self.code.instructions.iter();
+        all.any(|instruction| matches!(instruction, Instruction::Stalls { .. }))
+    }
+
     /// Of each task group but the root, the group above it.
     pub fn task_groups(&self) -> &[TaskGroupId] {
         &self.code.task_groups
@@ -577,6 +583,10 @@ impl Programs {
                 }
                 self.busy(at, State::SemaphoreWoken);
                 wait(self.semaphore_futex(semaphore))
+            }
+            Instruction::Stalls { permille } => {
+                self.advance(at);
+                Op::Stalls(permille)
             }
             Instruction::BlockIo { device, op, bytes } => {
                 self.advance(at);

@@ -27,6 +27,8 @@ use schedtwin_types::{BlockDeviceId, CpuMask, Ns, Policy, TaskGroupFiles, TaskGr
 const NS_PER_US: Ns = 1000;
 const NS_PER_S: Ns = 1_000_000_000;
 const US_PER_S: u64 = 1_000_000;
+/// Thousandths of the time of `mem` that wait for memory [E]: rt-app's buffer, 4 MiB by default, fits into no core's own cache.
+const MEMSET_STALLS: u16 = 500;
 /// A `write()` to the page cache copies so much before others may run: it is cut into calls of this size.
 const COPY_AT_ONCE: u32 = 64 << 10;
 /// `runtime` looks at the clock after pieces of so many microseconds.
@@ -70,7 +72,8 @@ pub(crate) fn compile(
         return Err(faults);
     }
 
-    let lower = Lowering { ns_per_loop, p_load, model, block_devices };
+    let lower =
+        Lowering { ns_per_loop, p_load, model, copy_per_kib: host.copy_per_kib, block_devices };
     let (folders, group_of_path) = cgroups(&model.task_groups);
     let group = |number: Option<u32>| number.map(|number| group_of_path[number as usize]);
     let mut code = Code {
@@ -265,6 +268,8 @@ struct Lowering<'m> {
     ns_per_loop: u64,
     p_load: u64,
     model: &'m Model,
+    /// The work of copying 1024 bytes.
+    copy_per_kib: u64,
     /// Of each of the model's block devices, the machine's.
     block_devices: Vec<BlockDeviceId>,
 }
@@ -281,7 +286,10 @@ impl Lowering<'_> {
         // A job ends where its last work is behind it and the thread goes to wait for the next one:
         // at the first waiting event after the last work of the phase, if there is one.
         let is_work = |event: &Event| {
-            matches!(event, Event::Run { .. } | Event::Runtime { .. } | Event::Io { .. })
+            matches!(
+                event,
+                Event::Run { .. } | Event::Runtime { .. } | Event::Memory { .. } | Event::Io { .. }
+            )
         };
         let is_release = |event: &Event| {
             matches!(
@@ -316,9 +324,25 @@ impl Lowering<'_> {
         out.push(Instruction::PhaseEnd);
     }
 
+    /// Work of which so many thousandths of the time wait for memory.
+    fn stalled(&self, work: Work, permille: u16, out: &mut Vec<Instruction>) {
+        match permille {
+            0 => out.push(Instruction::Compute { work }),
+            permille => out.extend([
+                Instruction::Stalls { permille },
+                Instruction::Compute { work },
+                Instruction::Stalls { permille: 0 },
+            ]),
+        }
+    }
+
     fn event(&self, event: &Event, out: &mut Vec<Instruction>) {
         match *event {
-            Event::Run { us } => out.push(Instruction::Compute { work: self.work(u64::from(us)) }),
+            Event::Run { us, memory } => self.stalled(self.work(u64::from(us)), memory * 10, out),
+            Event::Memory { bytes } => {
+                let work = u64::from(bytes) * self.copy_per_kib / 1024;
+                self.stalled(work, MEMSET_STALLS, out);
+            }
             Event::Runtime { us } => {
                 // Looking at the clock is work too, even where the calibration makes 32 us no loop.
                 let chunk = self.work(RUNTIME_CHUNK_US).max(EVENT_WORK);

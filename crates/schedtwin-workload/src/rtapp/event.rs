@@ -103,12 +103,12 @@ impl Reader {
         task: &mut TaskContext,
     ) -> Event {
         match name {
-            EventName::Run => Event::Run { us: self.microseconds(member) },
+            EventName::Run => self.run(member),
             EventName::Runtime => Event::Runtime { us: self.microseconds(member) },
             EventName::Sleep => Event::Sleep { us: self.microseconds(member) },
             EventName::Memory => {
-                self.integer(member, 0..=INT_MAX, "bytes");
-                self.pending_event(member, task, "memory-bound work")
+                let bytes = self.integer(member, 0..=INT_MAX, "bytes").unwrap_or(0) as u32;
+                Event::Memory { bytes }
             }
             EventName::IoRun => {
                 let bytes = self.integer(member, 0..=INT_MAX, "bytes").unwrap_or(0) as u32;
@@ -170,6 +170,25 @@ impl Reader {
 
     fn microseconds(&mut self, member: &Member) -> u32 {
         self.integer(member, 0..=INT_MAX, "microseconds").unwrap_or(0) as u32
+    }
+
+    /// `run`: microseconds, or an object with them and the share that waits for memory, which rt-app does not have.
+    fn run(&mut self, member: &Member) -> Event {
+        let Kind::Object(_) = member.value.kind else {
+            return Event::Run { us: self.microseconds(member), memory: 0 };
+        };
+        let example = "{ \"us\": 4000, \"memory\": 30 }";
+        let (mut us, mut memory) = (0, 0);
+        for argument in self.arguments(member, &["us", "memory"], example).unwrap_or_default() {
+            match argument.key.as_str() {
+                "us" => us = self.microseconds(argument),
+                "memory" => {
+                    memory = self.integer(argument, 0..=100, "per cent").unwrap_or(0) as u16;
+                }
+                _ => {}
+            }
+        }
+        Event::Run { us, memory }
     }
 
     fn name<'m>(&mut self, member: &'m Member) -> Option<&'m str> {

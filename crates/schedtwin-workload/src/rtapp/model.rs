@@ -161,8 +161,14 @@ pub(crate) struct BarrierDefinition {
 /// One event; resources by index, times in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
+    /// `memory`: per cent of its time that waits for memory.
     Run {
         us: u32,
+        memory: u16,
+    },
+    /// `mem`: so many bytes are set.
+    Memory {
+        bytes: u32,
     },
     Runtime {
         us: u32,

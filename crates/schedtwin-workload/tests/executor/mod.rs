@@ -38,6 +38,7 @@ pub fn host(cpus: usize) -> Host {
         cpu_capacity: vec![1024; cpus],
         ns_per_loop: 1000,
         dl_bandwidth: Some(950_000 * cpus as u64),
+        copy_per_kib: 60,
         block_devices: vec!["sda".to_string(), "sdb".to_string()],
     }
 }
@@ -112,7 +113,7 @@ impl Executor {
             let op = self.programs.next(thread, outcome, time);
             see(time, thread, op, &self.programs);
             match op {
-                Op::Mark(_) => {
+                Op::Mark(_) | Op::Stalls(_) => {
                     // Asked again at once, before anything else.
                     self.events.insert((time, order), (thread, Outcome::Done));
                 }

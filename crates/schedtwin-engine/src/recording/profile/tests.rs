@@ -54,8 +54,10 @@ run_us = [120]
 /// Runs a second, and microseconds of a run, of each thread's kind in a recording.
 fn rates(path: &Path) -> BTreeMap<String, (f64, f64)> {
     let mut source = sources::open(path).unwrap();
+    let symbols = Symbols::default();
     let mut collector = Collector {
         machine: None,
+        symbols: &symbols,
         cpus: Vec::new(),
         threads: BTreeMap::new(),
         found: BTreeMap::new(),
@@ -96,7 +98,12 @@ fn a_known_profile_comes_out_again() {
     let folder = tempfile::tempdir().unwrap();
     let first = record(folder.path(), KNOWN, "first");
     let machine = Machine::load("uniform8").unwrap();
-    let options = ProfileOptions { name: "again".into(), machine: Some(&machine), hz: Some(250) };
+    let options = ProfileOptions {
+        name: "again".into(),
+        machine: Some(&machine),
+        hz: Some(250),
+        symbols: Symbols::default(),
+    };
     let extracted = profile(&first, &options).unwrap();
     assert!((19.0..21.0).contains(&extracted.seconds), "{}", extracted.seconds);
     let text = &extracted.text;
@@ -130,4 +137,32 @@ fn what_is_no_recording_or_too_short_is_refused() {
     let path = folder.path().join("nothing.txt");
     std::fs::write(&path, "").unwrap();
     assert!(profile(&path, &ProfileOptions::default()).is_err());
+}
+
+/// Works of one function: eight monitors are eight, and a statistic of each CPU is one on each.
+#[test]
+fn works_of_one_function_are_told_apart_or_joined() {
+    let runs = |cpu: usize, gap: u64| {
+        let mut of = Activity::default();
+        (0..20).for_each(|n| of.begins(n * gap, cpu));
+        of
+    };
+    let mut found = BTreeMap::new();
+    for work in 0..3 {
+        found.insert((Kind::UnboundWork, format!("monitor@{work:x}")), runs(0, 1000));
+        found.insert((Kind::Work, format!("statistics@{work:x}")), runs(work, 5000));
+    }
+    for file in 0..12 {
+        let mut of = Activity::default();
+        for at in [0, 7, 900] {
+            of.begins(at * (file + 1), 0);
+        }
+        found.insert((Kind::UnboundWork, format!("end of i/o@{file:x}")), of);
+    }
+    let grouped = regrouped(found);
+    assert_eq!(grouped[&(Kind::UnboundWork, "end of i/o".to_string())].count, 36);
+    let names: Vec<&str> = grouped.keys().map(|(_, name)| name.as_str()).collect();
+    assert_eq!(names, ["statistics", "end of i/o", "monitor", "monitor 2", "monitor 3"]);
+    let each = &grouped[&(Kind::Work, "statistics".to_string())];
+    assert!(each.is_on_each(Kind::Work) && each.count == 60);
 }

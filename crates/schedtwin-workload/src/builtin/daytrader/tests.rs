@@ -8,6 +8,7 @@ fn host(cpus: usize) -> Host {
         cpu_capacity: vec![1024; cpus],
         ns_per_loop: 20,
         dl_bandwidth: None,
+        copy_per_kib: 60,
         block_devices: Vec::new(),
     }
 }
