@@ -91,9 +91,11 @@ mod tests {
     #[test]
     fn every_name_loads() {
         let sweep = sweep(0, 2, &|| {});
-        // A workload that names CPU 4 is not for two CPUs.
-        let (not_for_it, refused): (Vec<_>, Vec<_>) =
-            sweep.refused.iter().partition(|why| why.contains("the machine has CPUs 0 to 1"));
+        // A workload that names CPU 4 is not for two CPUs, one that reads a disk not for a machine without one.
+        let (disks, refused): (Vec<_>, Vec<_>) =
+            sweep.refused.iter().partition(|why| why.contains("the machine has no block device"));
+        let (not_for_it, refused): (Vec<&String>, Vec<_>) =
+            refused.into_iter().partition(|why| why.contains("the machine has CPUs 0 to 1"));
         assert_eq!(refused, Vec::<&String>::new());
         let [machines, kernels, workloads] = [
             schedtwin_engine::list_machines(),
@@ -102,7 +104,8 @@ mod tests {
         ]
         .map(|list| list.len() as u64);
         let all = machines * kernels * workloads;
-        assert_eq!(sweep.scenarios + not_for_it.len() as u64, all);
+        assert_eq!(sweep.scenarios + (not_for_it.len() + disks.len()) as u64, all);
+        assert!(disks.iter().all(|why| why.contains("-w fio")), "{disks:?}");
         // Four workloads do.
         assert!(not_for_it.len() as u64 <= 4 * kernels, "{}", not_for_it.len());
     }

@@ -6,7 +6,7 @@ use schedtwin_kernel::config::Kind;
 use std::collections::BTreeMap;
 
 /// The marks that generators can set, so that a kind of scenario that never comes up is noticed.
-const MARKS: [&str; 61] = [
+const MARKS: [&str; 64] = [
     "machine: built in",
     "machine: 1 CPU",
     "machine: up to 16 CPUs",
@@ -68,6 +68,9 @@ const MARKS: [&str; 61] = [
     "workload: suspend and resume",
     "workload: yields",
     "workload: system",
+    "machine: block device",
+    "workload: requests",
+    "workload: fio",
 ];
 
 /// Counts of scenarios that ran, by what they had.

@@ -38,6 +38,58 @@ fn without_rt_limit(kernel: &str) -> String {
     format!("{name}:{}", kept.join(","))
 }
 
+/// A block device, extreme in every way.
+fn block_device(tape: &mut Tape, nr_cpus: u64) -> String {
+    let queues = if tape.percent(40) { tape.within(1, nr_cpus) } else { 1 };
+    let mut text = format!("\n[[block]]\nname = \"sda\"\nqueues = {queues}\n");
+    text.push_str(&format!("irq_cpu = {}\n", tape.below(nr_cpus)));
+    text.push_str(&format!("depth = {}\n", tape.magnitude(1, 1000)));
+    text.push_str(&format!("parallel = {}\n", tape.magnitude(1, 1000)));
+    for key in ["read_us", "write_us", "flush_us"] {
+        let p10 = tape.magnitude(1, 5_000);
+        let p99 = p10 + tape.magnitude(0, 20_000);
+        text.push_str(&format!("{key} = [{p10}, {p10}, {p99}, {p99}]\n"));
+    }
+    for key in ["read_mb_per_s", "write_mb_per_s"] {
+        text.push_str(&format!("{key} = {}\n", tape.magnitude(1, 1_000_000)));
+    }
+    for key in ["submit_ns", "complete_ns"] {
+        text.push_str(&format!("{key} = {}\n", tape.magnitude(0, 100_000)));
+    }
+    text
+}
+
+/// The workload with I/O: requests before some of a file's work, or another model.
+fn with_io(tape: &mut Tape, workload: String) -> String {
+    if !workload.contains('\n') && !workload.contains('{') {
+        tape.mark("workload: fio");
+        let (jobs, reads) = (tape.magnitude(1, 64), tape.below(101));
+        let (flush, size) = (tape.below(3), tape.magnitude(1, 4096));
+        let think = tape.magnitude(0, 20_000);
+        return format!(
+            "fio --numjobs {jobs} --rwmixread {reads} --fsync {flush} --bs {size} --thinktime {think}"
+        );
+    }
+    tape.mark("workload: requests");
+    let mut parts = workload.split("\"run\": ");
+    let mut text = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        if tape.percent(60) {
+            let kind = tape.pick(&["read", "write", "flush"]);
+            let (bytes, count) = (tape.magnitude(1, 4 << 20), tape.within(1, 4));
+            text.push_str(&format!(
+                "\"io\": {{ \"type\": \"{kind}\", \"bytes\": {bytes}, \"count\": {count} }}, "
+            ));
+        }
+        if tape.percent(20) {
+            text.push_str(&format!("\"iorun\": {}, ", tape.magnitude(0, 10_000_000)));
+        }
+        text.push_str("\"run\": ");
+        text.push_str(part);
+    }
+    text
+}
+
 impl Texts {
     /// Generates one.
     pub fn generate(tape: &mut Tape) -> Texts {
@@ -89,6 +141,13 @@ impl Texts {
             tape.pick(&schedtwin_engine::list_systems()).0.clone()
         } else {
             String::new()
+        };
+        let (machine, workload) = match !machine.contains('\n') || !tape.percent(25) {
+            true => (machine, workload),
+            false => {
+                tape.mark("machine: block device");
+                (machine + &block_device(tape, nr_cpus), with_io(tape, workload))
+            }
         };
         Texts { machine, kernel, workload, system, seed, duration_ms }
     }

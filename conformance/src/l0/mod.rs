@@ -317,7 +317,11 @@ fn generate_batch<S: Subject>(seed: u64, first_case: u64, count: u64) -> Batch {
         bytes: Vec::with_capacity(1 << 20),
     };
     for case in first_case..first_case + count {
-        let (records, digest) = sequence::<S>(seed, case);
+        let made = std::panic::catch_unwind(|| sequence::<S>(seed, case));
+        let (records, digest) = made.unwrap_or_else(|panic| {
+            eprintln!("{} seed {seed} case {case}: ours panics", S::NAME);
+            std::panic::resume_unwind(panic)
+        });
         batch.operations += records.len() as u64;
         oracle::encode(&records, false, &mut batch.bytes);
         batch.digests.push(digest);

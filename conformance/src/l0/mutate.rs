@@ -6,8 +6,10 @@
 //! fair class also with the model in fractions ([`crate::rational`]).
 
 use super::Subject;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// A replacement in a file of `crates/schedtwin-kernel/src`.
 #[derive(Clone, Copy)]
@@ -102,12 +104,14 @@ pub fn report(
     let mut table = format!("{count} mutations of our {}:\n", plan.name);
     let mut missed = 0;
     // Unchanged code must pass, or a failure would mean nothing.
-    let unchanged = run(plan, None, oracle, build_dir, seed, cases)?;
+    let started = Instant::now();
+    let unchanged = run(plan, None, (oracle, build_dir), (seed, cases), None)?;
+    let limit = Some((started.elapsed() * PATIENCE).max(LEAST_LIMIT));
     if unchanged.contains(&true) {
         return Err("the unchanged code does not pass".to_string());
     }
     for mutation in plan.mutations {
-        let caught = run(plan, Some(mutation), oracle, build_dir, seed, cases)?;
+        let caught = run(plan, Some(mutation), (oracle, build_dir), (seed, cases), limit)?;
         missed += caught.contains(&false) as usize;
         for (judge, caught) in plan.judges.iter().zip(caught) {
             table += &format!("  {judge} {}", if caught { "caught" } else { "MISSED" });
@@ -123,21 +127,34 @@ pub fn report(
     Ok((table, missed))
 }
 
-/// Which judges notice the mutation.
+/// A wrong token that makes an endless loop is noticed after so many times of what the unchanged code takes, compilation included.
+const PATIENCE: u32 = 5;
+const LEAST_LIMIT: Duration = Duration::from_secs(60);
+
+/// Which judges notice the mutation. One that has not answered within the limit does.
 fn run(
     plan: &Plan<'_>,
     mutation: Option<&Mutation>,
-    oracle: &Path,
-    build_dir: &Path,
-    seed: u64,
-    cases: u64,
+    (oracle, build_dir): (&Path, &Path),
+    (seed, cases): (u64, u64),
+    limit: Option<Duration>,
 ) -> Result<Vec<bool>, String> {
     let binary = build(plan, mutation, build_dir)?;
+    let said = build_dir.join("said.txt");
+    let failed = |error: std::io::Error| format!("run {}: {error}", binary.display());
     let mut command = Command::new(&binary);
     command.arg(oracle).arg(seed.to_string()).arg(cases.to_string());
-    let output = command.output().map_err(|error| format!("run {}: {error}", binary.display()))?;
+    let mut child = command.stdout(File::create(&said).map_err(failed)?).spawn().map_err(failed)?;
+    let started = Instant::now();
+    while child.try_wait().map_err(failed)?.is_none() {
+        if limit.is_some_and(|limit| started.elapsed() > limit) {
+            child.kill().and_then(|()| child.wait()).map_err(failed)?;
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
     // A panic is a noticed difference too.
-    let text = String::from_utf8_lossy(&output.stdout);
+    let text = std::fs::read_to_string(&said).map_err(failed)?;
     Ok(plan.judges.iter().map(|judge| !text.contains(&format!("{judge} equal"))).collect())
 }
 
@@ -288,8 +305,12 @@ mod tests {
         let dir = super::super::BuildDir::new("mutate-test").unwrap();
         let no_oracle = Path::new("/no/oracle");
         let plan = plan::<Teo>();
-        let noticed = |mutation| run(&plan, mutation, no_oracle, dir.path(), 1, 1).unwrap()[0];
-        assert!(!noticed(None));
-        assert!(noticed(Some(&Teo::MUTATIONS[0])));
+        let noticed = |mutation, limit| {
+            run(&plan, mutation, (no_oracle, dir.path()), (1, 1), limit).unwrap()[0]
+        };
+        assert!(!noticed(None, None));
+        assert!(noticed(Some(&Teo::MUTATIONS[0]), None));
+        // Judges that do not answer within the limit have noticed it.
+        assert!(noticed(None, Some(Duration::ZERO)));
     }
 }

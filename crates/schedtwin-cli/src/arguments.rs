@@ -14,9 +14,9 @@ use bytesize::ByteSize;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use schedtwin_engine::output::MaxSize;
 use schedtwin_input::Diagnostics;
-use schedtwin_lab::compare::{DEFAULT_ITERATIONS, MOST_ITERATIONS};
 use schedtwin_lab::report::{Extent, Format, Layout};
 use schedtwin_lab::selector::Selector;
+use schedtwin_lab::stopping::{DEFAULT_ITERATIONS, MOST_ITERATIONS};
 use schedtwin_trace::event_out::TableFormat;
 use schedtwin_types::{Duration, Ns};
 
@@ -107,6 +107,9 @@ pub enum Command {
     /// Record this machine through tracefs, with no other program, for replay: a trace.dat
     #[command(after_help = RECORD_EXAMPLES)]
     Record(Record),
+    /// Make a system's profile from a recording: what runs beside programs, how often and how long
+    #[command(after_help = PROFILE_EXAMPLES)]
+    Profile(Profile),
     /// Predict what settings of this machine would do, then measure it, and judge the prediction
     #[command(after_help = LIVE_EXAMPLES)]
     Live(Live),
@@ -173,6 +176,7 @@ const COMPARE_EXAMPLES: &str = "\
 Examples:
   schedtwin compare -m pixel6 -w ui-phone -k linux-7.3 -k linux-7.3:hz=1000
   schedtwin compare -m pixel6 -w ui-phone -k linux-7.3 -k linux-7.3:hz=100 --precision 1%
+  schedtwin compare -m pixel6 -w ui-phone -k linux-7.3 -k linux-7.3:hz=100 --precision power:1% --precision wakeup_latency.p99:5%
   schedtwin compare -m pixel6 -w ui-phone -k 'linux-7.3:hz={100,250,1000}'
   schedtwin compare -m pixel6 -w ui-phone -k 'linux-7.3:tree=~/src/linux@{HEAD~1,HEAD},cpuidle=tree'   a commit's C
   schedtwin compare ... --more                      with parts of the machine and explaining metrics
@@ -250,6 +254,17 @@ The file has version 6 of trace-cmd's format: trace-cmd report, KernelShark and 
 the events it has the threads with policy, nice value, allowed CPUs and group, and the machine and
 the kernel as `schedtwin capture` describes them. Programs are not stopped: only tracefs is used, in
 an instance of its own that is removed at the end.";
+
+const PROFILE_EXAMPLES: &str = "\
+Examples:
+  sudo schedtwin record --duration 30s -o idle.dat --event workqueue:workqueue_execute_start \\
+      --event workqueue:workqueue_execute_end --event timer:timer_expire_entry --event timer:timer_expire_exit
+  schedtwin profile idle.dat -o mine.toml
+  schedtwin run -m laptop-8c16t -w 'idle --system ./mine.toml' --interruptions
+Devices, works, timers and kernel threads become sources, each with its rate and the times of its runs;
+programs are left out. Without the four events above there are no works and timers in a recording, and
+kworkers and other kernel threads stand for them. Look at the file before you use it: what programs
+caused while the recording was made (a disk that they read) is in it, too.";
 
 const AA_EXAMPLES: &str = "\
 Examples:
@@ -413,6 +428,25 @@ pub struct Record {
 }
 
 #[derive(Args)]
+pub struct Profile {
+    /// A recording in any format that `schedtwin replay` reads
+    #[arg(value_name = "FROM-TRACE")]
+    pub trace: PathBuf,
+    /// The file to write [default: stdout]
+    #[arg(short, long, value_name = "FILE.toml")]
+    pub output: Option<PathBuf>,
+    /// The machine that was recorded, NAME or a path: times of runs are scaled by its capacities and frequencies
+    #[arg(short, long, value_name = "MACHINE")]
+    pub machine: Option<String>,
+    /// CONFIG_HZ of the recorded kernel, where the recording does not tell it [default: 250]
+    #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(24..=1000))]
+    pub hz: Option<u32>,
+    /// The profile's name [default: the recording's]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+}
+
+#[derive(Args)]
 pub struct Compare {
     /// A machine: NAME[:KEY=VALUE,...] or a path; may be given again, for one table with all
     #[arg(short, long = "machine", value_name = "MACHINE", required = true)]
@@ -430,15 +464,16 @@ pub struct Compare {
     pub kernels: Vec<String>,
     /// Runs of each kernel, with seeds SEED, SEED+1, ...
     #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(1..=MOST_ITERATIONS as u64),
-          default_value_t = DEFAULT_ITERATIONS as u64, conflicts_with = "precision", value_name = "RUNS")]
-    pub iterations: u64,
-    /// Add seeds until the differences of the main metrics have intervals this narrow (95% half-width), e.g. 1%
-    #[arg(long, value_parser = percent::parse_percent, value_name = "PERCENT")]
-    pub precision: Option<f64>,
-    /// The most runs of each kernel that --precision may take
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_ITERATIONS as u64),
-          default_value_t = 320, requires = "precision", value_name = "RUNS")]
-    pub max_iterations: u64,
+          conflicts_with_all = ["precision", "max_iterations"], value_name = "RUNS")]
+    pub iterations: Option<u64>,
+    /// Add seeds until the differences have intervals this narrow (95% half-width): 1% of the main metrics, or power:1%
+    /// of those that are named; may be given again
+    #[arg(long, value_parser = percent::Precision::parse, value_name = "[METRIC:]PERCENT")]
+    pub precision: Vec<percent::Precision>,
+    /// The most runs of each kernel that --precision [default: 320] or --fail-if [default: 10] may take; --fail-if
+    /// without -n stops as soon as its answer is certain
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MOST_ITERATIONS as u64), value_name = "RUNS")]
+    pub max_iterations: Option<u64>,
     /// The first seed
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -478,10 +513,15 @@ pub struct Compare {
     pub printing: Printing,
 }
 
+/// Runs of each kernel that --precision may take where nothing is said.
+const MOST_OF_A_SEARCH: u64 = 320;
+
 impl Compare {
     /// Runs of each kernel at most.
     pub fn most_runs(&self) -> u64 {
-        if self.precision.is_some() { self.max_iterations } else { self.iterations }
+        let unsaid =
+            if self.precision.is_empty() { DEFAULT_ITERATIONS as u64 } else { MOST_OF_A_SEARCH };
+        self.iterations.or(self.max_iterations).unwrap_or(unsaid)
     }
 
     /// The layout of the text.

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use schedtwin_engine::Scenario;
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_lab::aa::{FalseAlarms, calibrate};
-use schedtwin_lab::compare::{Comparison, Iterations, Plan};
+use schedtwin_lab::compare::{Comparison, Plan};
 use schedtwin_lab::fail_if::{Condition, Verdict};
 use schedtwin_lab::moment::moments;
 use schedtwin_lab::report::{self, Format};
 use schedtwin_lab::selector::Selector;
+use schedtwin_lab::stopping::{Goal, Iterations};
 use schedtwin_lab::sweep::choices::choices;
 use schedtwin_lab::timeline::timelines;
 use schedtwin_lab::twin::{Column, joint_provenance};
@@ -23,13 +24,15 @@ use schedtwin_types::printable;
 
 use crate::arguments::{Aa, Compare};
 use crate::bar::Bar;
+use crate::confine::confined;
 use crate::failure::{Failure, warn_of};
+use crate::percent::Precision;
 use crate::run::failed_schedulers;
 use crate::run::{one_selector, writable};
 use crate::{interrupt, output};
 
 pub fn compare(arguments: Compare) -> Result<(), Failure> {
-    let Understood { groups, conditions, selectors, value } = understand(&arguments)?;
+    let Understood { groups, conditions, selectors, value, iterations } = understand(&arguments)?;
     let columns = groups.iter().flatten();
     warn_of(columns.map(|column| &column.scenario));
     if let Some(option) = arguments.misplaced() {
@@ -50,27 +53,32 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
     for path in arguments.html.iter().chain(&arguments.output) {
         writable(path)?;
     }
+    confined()?;
     if arguments.first_difference {
         return print_first_differences(&groups[0], arguments.seed);
     }
     let most = arguments.most_runs();
     check_seeds(arguments.seed, most)?;
-    let iterations = match arguments.precision {
-        Some(half_width_pct) => Iterations::Precision { half_width_pct, most: most as usize },
-        None => Iterations::Fixed(most as usize),
-    };
     let plan = Plan { first_seed: arguments.seed, iterations };
     let progress = Arc::new(Progress::new());
     let bar = Bar::watch(&progress, arguments.printing.quiet);
     let compared = with_threads(arguments.threads, || {
         let compare = |columns: &Vec<Column>| {
-            lab::compare(columns, plan, joint_provenance(columns), &progress)
+            lab::compare(columns, &plan, joint_provenance(columns), &progress)
         };
         groups.iter().map(compare).collect::<Result<Vec<Comparison>, _>>()
     })?;
     drop(bar);
     let mut comparisons =
         compared.map_err(|error| Failure::bad(format!("failed to compare: {error}")))?;
+    if let Iterations::Goals { goals, .. } = &plan.iterations {
+        let mut faults = Diagnostics::new();
+        let check = |of: &Comparison| goals.iter().map(|goal| goal.check(of)).collect::<Vec<_>>();
+        for checked in comparisons.iter().flat_map(check) {
+            faults.absorb(checked);
+        }
+        distinct(faults).into_result(())?;
+    }
     if let Some(selector) = value {
         no_crashes(&progress)?;
         let known = value::of_comparison(&comparisons[0], &selector)?;
@@ -188,6 +196,7 @@ struct Understood {
     selectors: Vec<Selector>,
     /// The metric that is wanted instead of a table.
     value: Option<Selector>,
+    iterations: Iterations,
 }
 
 /// The arguments checked, or all that is wrong with any of them.
@@ -219,6 +228,7 @@ fn understand(arguments: &Compare) -> Result<Understood, Failure> {
     let selectors = faults.absorb(arguments.printing.selectors()).unwrap_or_default();
     let value = arguments.value.as_deref();
     let value = value.and_then(|text| faults.absorb(one_selector(text)));
+    let iterations = iterations(arguments, &conditions, &mut faults);
     distinct(faults).into_result(())?;
     if kernels.len() < 2 {
         return Err(Failure::bad(
@@ -226,7 +236,37 @@ fn understand(arguments: &Compare) -> Result<Understood, Failure> {
              schedtwin run",
         ));
     }
-    Ok(Understood { groups, conditions, selectors, value })
+    Ok(Understood { groups, conditions, selectors, value, iterations })
+}
+
+/// How many runs: so many, as many as a precision needs, or as many as an answer needs.
+fn iterations(
+    arguments: &Compare,
+    conditions: &[Condition],
+    faults: &mut Diagnostics,
+) -> Iterations {
+    let most = arguments.most_runs() as usize;
+    let mut goals = Vec::new();
+    for precision in &arguments.precision {
+        match precision {
+            Precision::OfAll(half_width_pct) => {
+                return Iterations::Precision { half_width_pct: *half_width_pct, most };
+            }
+            Precision::Of { rows, half_width_pct } => {
+                let selectors =
+                    faults.absorb(Selector::parse_list_of("--precision", rows)).unwrap_or_default();
+                let goal = |selector| Goal { selector, half_width_pct: *half_width_pct };
+                goals.extend(selectors.into_iter().map(goal));
+            }
+        }
+    }
+    if !goals.is_empty() {
+        return Iterations::Goals { goals, most };
+    }
+    if arguments.iterations.is_none() && !conditions.is_empty() {
+        return Iterations::Answer { conditions: conditions.to_vec(), most };
+    }
+    Iterations::Fixed(most)
 }
 
 /// The names in their order, each once.
@@ -367,6 +407,7 @@ pub fn aa(arguments: Aa) -> Result<(), Failure> {
         subject.duration.map(Duration::ns),
     )?;
     warn_of(std::iter::once(&scenario));
+    confined()?;
     let column = Column { kernel, scenario };
     let progress = Arc::new(Progress::new());
     let bar = Bar::watch(&progress, quiet);
@@ -378,15 +419,16 @@ pub fn aa(arguments: Aa) -> Result<(), Failure> {
         calibrated.map_err(|error| Failure::bad(format!("failed to run: {error}")))?;
     let mut text = format!(
         "{comparisons} comparisons of {} with itself, {iterations} seeds a side; 5% should be called significant\n\n\
-         comparisons  paired   Welch  metric\n",
+         comparisons  paired   Welch   looks  metric\n",
         column.kernel
     );
     let mut line = |tally: &FalseAlarms, name: &str| {
         text.push_str(&format!(
-            "{:>11}  {:>5.1}%  {:>5.1}%  {name}\n",
+            "{:>11}  {:>5.1}%  {:>5.1}%  {:>5.1}%  {name}\n",
             tally.comparisons,
             100.0 * tally.paired_share(),
-            100.0 * tally.welch_share()
+            100.0 * tally.welch_share(),
+            100.0 * tally.looks_share()
         ));
     };
     line(&calibration.overall, "all together");

@@ -10,6 +10,7 @@ mod bar;
 mod calibrate_machine;
 mod capture;
 mod compare;
+mod confine;
 mod convert;
 mod explain;
 mod failure;
@@ -20,6 +21,7 @@ mod live;
 mod output;
 mod parting;
 mod percent;
+mod profile;
 mod record;
 mod replay;
 mod run;
@@ -59,6 +61,7 @@ pub fn run_command(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     if !matches!(arguments.command, Command::Record(_)) {
         interrupt::install();
     }
+    schedtwin_engine::confine::defer();
     let outcome = match arguments.command {
         Command::Run(run) => run::run(run),
         Command::Compare(compare) => compare::compare(compare),
@@ -69,6 +72,7 @@ pub fn run_command(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Explain(explain) => explain::explain(explain),
         Command::Capture => capture::capture(),
         Command::Record(arguments) => record::record(arguments),
+        Command::Profile(arguments) => profile::profile(&arguments),
         Command::Import(Import { what: ImportWhat::Wattson(arguments) }) => {
             import::wattson(&arguments)
         }
@@ -87,7 +91,8 @@ pub fn run_command(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Completions { shell } => shell::completions(shell),
         Command::Man { directory } => shell::man(&directory),
     };
-    match outcome {
+    // A command that only looks at a kernel has asked its C nothing yet.
+    match outcome.and_then(|()| confine::confined()) {
         Ok(()) => 0,
         Err(failure) => failure.report(),
     }

@@ -9,10 +9,11 @@ use schedtwin_engine::recording::{
 };
 use schedtwin_engine::{RunOptions, Scenario};
 use schedtwin_input::{Diagnostics, Source};
-use schedtwin_lab::compare::{Iterations, Plan};
+use schedtwin_lab::compare::Plan;
 use schedtwin_lab::fail_if::Condition;
 use schedtwin_lab::moment::moments;
 use schedtwin_lab::selector::Selector;
+use schedtwin_lab::stopping::Iterations;
 use schedtwin_lab::timeline::timelines;
 use schedtwin_lab::twin::{Column, joint_provenance};
 use schedtwin_lab::{Progress, crash, replay as lab, report};
@@ -26,6 +27,7 @@ use crate::compare::{
     check_seeds, conditions, distinct, judge, named_kernels, print_first_differences, with_threads,
     write_page,
 };
+use crate::confine::confined;
 use crate::failure::{Failure, warn_of};
 use crate::run::{detail_of, is_name_of_a_record, writable};
 use crate::{interrupt, output, parting};
@@ -40,6 +42,7 @@ pub fn replay(arguments: Replay) -> Result<(), Failure> {
     let detail = detail.map_or(Ok(Detail::Facts), |path| detail_of(path, arguments.decisions))?;
     let Understood { columns, trace, conditions, selectors } = understand(&arguments)?;
     warn_of(columns.iter().map(|column| &column.scenario));
+    confined()?;
     match &columns[..] {
         [alone] if arguments.first_difference => {
             return parting::print(alone, &trace, arguments.seed);

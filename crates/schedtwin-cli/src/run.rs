@@ -20,6 +20,7 @@ use schedtwin_types::Duration;
 use crate::arguments::Run;
 use crate::bar::Bar;
 use crate::compare::{check_seeds, no_crashes, write_page};
+use crate::confine::{confined, writes_into};
 use crate::failure::{Failure, warn_of};
 use crate::{interrupt, output};
 
@@ -60,6 +61,11 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
     faults.into_result(())?;
     let scenario = scenario.expect("a scenario that is none is a fault");
     warn_of(std::iter::once(&scenario));
+    for path in trace.iter().chain(&record).chain(&html) {
+        writable(path)?;
+        interrupt::guard(path);
+    }
+    confined()?;
     if let Some(selector) = value {
         check_seeds(seed, iterations)?;
         let progress = Arc::new(Progress::new());
@@ -76,10 +82,6 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
         let found = scenario.interruptions(seed);
         let tables: Vec<String> = found.iter().map(|kind| kind.table()).collect();
         return output::print(&tables.join("\n"));
-    }
-    for path in trace.iter().chain(&record).chain(&html) {
-        writable(path)?;
-        interrupt::guard(path);
     }
     let progress = Arc::new(Progress::new());
     progress.expect_runs(1);
@@ -170,6 +172,7 @@ pub fn is_name_of_a_record(path: &Path) -> Result<(), Failure> {
 /// Says before the run what would fail after it.
 pub fn writable(path: &Path) -> Result<(), Failure> {
     let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    writes_into(directory);
     if path.is_dir() {
         return Err(Failure::bad(format!(
             "failed to write {}: it is a directory",

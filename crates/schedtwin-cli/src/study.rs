@@ -11,8 +11,9 @@ use schedtwin_lab::Progress;
 use schedtwin_lab::calibrate::{
     self, BaseOnly, COARSE_SEEDS, Calibration, Effort, Parameter, Residual, Target,
 };
-use schedtwin_lab::compare::{Iterations, Plan};
+use schedtwin_lab::compare::Plan;
 use schedtwin_lab::report::{self, Format, Rerun, Studies};
+use schedtwin_lab::stopping::Iterations;
 use schedtwin_lab::study::prepare::Registry;
 use schedtwin_lab::study::run::{Calibrated, Ready};
 use schedtwin_lab::study::{self as lab, Role, Study, builtin, load};
@@ -26,6 +27,7 @@ use crate::arguments::{
 };
 use crate::bar::Bar;
 use crate::compare::{check_seeds, no_crashes, with_threads, write_page};
+use crate::confine::confined;
 use crate::failure::Failure;
 use crate::output;
 use crate::run::writable;
@@ -77,12 +79,13 @@ fn run(arguments: StudyRun) -> Result<(), Failure> {
     if let Some(path) = &arguments.html {
         writable(path)?;
     }
+    confined()?;
     let progress = Arc::new(Progress::new());
-    progress.expect_runs(ready.iter().map(|one| one.first_runs(plan)).sum());
+    progress.expect_runs(ready.iter().map(|one| one.first_runs(&plan)).sum());
     let bar = Bar::watch(&progress, arguments.quiet);
     let mut studies = Studies { ran: Vec::new(), waiting };
     for one in &ready {
-        let ran = with_threads(arguments.threads, || one.run(plan, &progress))?;
+        let ran = with_threads(arguments.threads, || one.run(&plan, &progress))?;
         let name = &one.study().name;
         let failed = |error| Failure::bad(format!("failed to run the study {name}: {error}"));
         studies.ran.push(ran.map_err(failed)?);
@@ -209,10 +212,11 @@ fn stability(arguments: Stability) -> Result<(), Failure> {
     if !ready.can_run() {
         return Err(Failure::bad(format!("{name} waits for: {}", ready.waits_for().join(", "))));
     }
+    confined()?;
     let progress = Arc::new(Progress::new());
     let bar = Bar::watch(&progress, arguments.quiet);
     let (reruns, first_seed) = (arguments.reruns as usize, arguments.seed);
-    let rerun = || lab::stability::stability(&ready, reruns, iterations, first_seed, &progress);
+    let rerun = || lab::stability::stability(&ready, reruns, &iterations, first_seed, &progress);
     let found = with_threads(arguments.threads, rerun)?;
     drop(bar);
     let found = found.map_err(|error| Failure::bad(format!("failed to run: {error}")))?;
@@ -252,6 +256,7 @@ pub fn calibrate(arguments: Calibrate) -> Result<(), Failure> {
             .map_err(|error| Failure::of_file("make", folder, &error))?;
     }
     writable(&path)?;
+    confined()?;
     let progress = Arc::new(Progress::new());
     let bar = Bar::watch(&progress, arguments.quiet);
     let found = with_threads(arguments.threads, || calibrate::fit(&base, effort, &progress))?;

@@ -19,6 +19,7 @@ use schedtwin_types::printable;
 use crate::arguments::{Merge, Sweep};
 use crate::bar::Bar;
 use crate::compare::{check_seeds, distinct, no_crashes, with_threads, write_page};
+use crate::confine::{confined, writes_into};
 use crate::failure::{Failure, warn_of};
 use crate::interrupt;
 use crate::output;
@@ -58,15 +59,23 @@ pub fn sweep(arguments: Sweep) -> Result<(), Failure> {
         writable(path)?;
         interrupt::guard(path);
     }
+    arguments.cache.as_deref().into_iter().for_each(writes_into);
     let cache = arguments.cache.as_deref().map(|folder| {
         Cache::open(folder).map_err(|error| Failure::of_file("keep runs in", folder, &error))
     });
     let cache = cache.transpose()?;
     let shard = arguments.shard.unwrap_or(Shard::WHOLE);
     let written = match &arguments.output {
-        Some(path) => Some((path, format(path)?)),
+        Some(path) => {
+            writable(path)?;
+            Some((path, format(path)?))
+        }
         None => None,
     };
+    confined()?;
+    if arguments.race {
+        return race(&arguments, &swept, &shown.concat(), &front, cache.as_ref());
+    }
     let journal = match written {
         Some((path, _)) => open_journal(path, &swept, shard)?,
         None => Journal::in_memory(),
@@ -108,6 +117,28 @@ pub fn sweep(arguments: Sweep) -> Result<(), Failure> {
     }
     output::print(&text?)?;
     page
+}
+
+/// `--race`: the same table of fewer runs.
+fn race(
+    arguments: &Sweep,
+    swept: &lab::Sweep,
+    shown: &[Selector],
+    front: &[Selector],
+    cache: Option<&Cache>,
+) -> Result<(), Failure> {
+    let progress = Arc::new(Progress::new());
+    progress.expect_runs(swept.first_round());
+    let bar = Bar::watch(&progress, arguments.quiet);
+    let raced = with_threads(arguments.threads, || swept.race(front, cache, &progress))?;
+    drop(bar);
+    let raced = raced.map_err(|error| Failure::bad(format!("failed to sweep: {error}")))?;
+    no_crashes(&progress)?;
+    let lab::Raced { runs, .. } = raced?;
+    if let Some(path) = &arguments.html {
+        write_page(path, report::html::sweep(swept, &runs, shown, front)?)?;
+    }
+    output::print(&report::sweep(swept, &runs, shown, front)?)
 }
 
 fn given<T>(names: &[String]) -> Vec<Given<T>> {

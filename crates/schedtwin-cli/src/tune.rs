@@ -18,6 +18,7 @@ use schedtwin_types::printable;
 use crate::arguments::{Subject, Tune};
 use crate::bar::Bar;
 use crate::compare::{check_seeds, distinct, no_crashes, with_threads};
+use crate::confine::confined;
 use crate::failure::{Failure, warn_of};
 use crate::output;
 
@@ -31,6 +32,7 @@ pub fn tune(arguments: Tune) -> Result<(), Failure> {
     };
     let least = at(&range.value(0)).map(|column| column.scenario);
     warn_of(least.iter());
+    confined()?;
     let progress = Arc::new(Progress::new());
     let bar = Bar::watch(&progress, arguments.quiet);
     let seeds = (arguments.seed, arguments.iterations as usize);

@@ -283,3 +283,27 @@ fn a_cache_performs_only_what_is_new() {
     assert_eq!(read(folder, "again.csv"), read(folder, "without.csv"));
     bad(folder, &format!("{SWEEP} --cache wide.csv"), "wide.csv");
 }
+
+/// A setting that a rival beats for certain gets few runs, the others all, and the front is that of the whole sweep.
+#[test]
+fn a_race_finds_the_front_with_fewer_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let sweep = "sweep -q --duration 500ms -n 20 -m pixel6 -w ui-phone --front power,wakeup_latency.p99 --metric power \
+                 -k linux-7.3:cpufreq={schedutil,powersave},cpuidle={menu,teo}";
+    let sweep = sweep.split_whitespace().collect::<Vec<_>>().join(" ");
+    let front = |table: &str| -> Vec<String> {
+        let marked = table.lines().filter(|line| line.ends_with('*'));
+        marked.map(|line| line.split_whitespace().take(2).collect::<Vec<_>>().join(" ")).collect()
+    };
+    let (whole, raced) =
+        (good(folder, &sweep), good(folder, &format!("{sweep} --race --threads 1")));
+    assert!(!front(&whole).is_empty());
+    assert_eq!(front(&raced), front(&whole), "{raced}\n{whole}");
+    assert!(raced.starts_with("4 settings, ") && raced.contains(" to 20 seeds each, "), "{raced}");
+    assert_eq!(raced, good(folder, &format!("{sweep} --race --threads 3")));
+    let kept = format!("{sweep} --race --cache kept");
+    assert_eq!(good(folder, &kept), raced);
+    assert_eq!(good(folder, &kept), raced, "from the cache");
+    bad(folder, "sweep -m uniform8 -w w1 -k linux-6.12 --race", "--front");
+}

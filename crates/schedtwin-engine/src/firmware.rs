@@ -8,13 +8,15 @@ use schedtwin_kernel::device_tree::{
 };
 use schedtwin_machine::{
     Architecture, Broadcast, CostScale, DriverWait, FrequencyDomain, Heat, IdlePower,
-    KernelTopology, Machine, PowerDependence, PowerDomain, RATE_SHIFT, ThermalGovernor, TripType,
+    KernelTopology, L3, Machine, PowerDependence, PowerDomain, RATE_SHIFT, ThermalGovernor,
+    TripType,
 };
 use schedtwin_types::{ClockDomainId, CpuId, CpuMask, PowerDomainId};
 use schedtwin_workload::WORK_KIND;
 
 use crate::meter::{
-    MeterCpu, MeterDependence, MeterDomain, MeterIdle, MeterOpp, MeterPowerDomain, MeterSetup,
+    MeterCpu, MeterDependence, MeterDomain, MeterIdle, MeterL3, MeterOpp, MeterPowerDomain,
+    MeterSetup,
 };
 
 /// Returns the machine as the kernel is told about it.
@@ -259,9 +261,26 @@ pub fn meter_setup(machine: &Machine) -> MeterSetup {
             .iter()
             .map(|domain| meter_power_domain(machine, domain))
             .collect(),
+        l3: machine.l3.and_then(|l3| meter_l3(machine, l3)),
         heats: machine.heat.is_some() || !machine.power_limits.is_empty(),
         warmup_ns: 0,
     }
+}
+
+/// The shared cache as the meter counts it: on the rail of the first domain whose table has its energies.
+fn meter_l3(machine: &Machine, l3: L3) -> Option<MeterL3> {
+    let powers = |of: &PowerDependence, index: usize| -> Vec<[u64; 2]> {
+        of.tables.iter().flat_map(|table| &table.rows[index]).map(|power| power.l3_pj).collect()
+    };
+    let nr_opps = |of: &PowerDependence| machine.domains[of.domain].opps.len();
+    let all = |of: &PowerDependence| (0..nr_opps(of)).flat_map(|index| powers(of, index)).collect();
+    let tables = machine.power_dependences.iter().map(|of| (of.domain, all(of)));
+    let mut told =
+        tables.filter(|(_, all): &(_, Vec<[u64; 2]>)| all.iter().any(|pj| *pj != [0, 0]));
+    let (domain, all) = told.next().filter(|_| l3.accesses_per_us > 0)?;
+    let mixed = |[hit, miss]: [u64; 2]| hit * l3.hit_permille + miss * (1000 - l3.hit_permille);
+    let access = all.into_iter().map(mixed).collect();
+    Some(MeterL3 { domain, accesses_per_us: l3.accesses_per_us, access })
 }
 
 fn meter_power_domain(machine: &Machine, domain: &PowerDomain) -> MeterPowerDomain {

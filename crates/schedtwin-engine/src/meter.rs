@@ -49,6 +49,7 @@ mod columns;
 mod contention;
 mod digest;
 pub(crate) mod distribution;
+mod l3;
 mod need;
 mod power_domain;
 mod report;
@@ -64,6 +65,8 @@ use cluster_idle::ClusterIdle;
 use contention::Contention;
 use digest::{Digest, code};
 use distribution::Distribution;
+use l3::L3Truth;
+pub use l3::MeterL3;
 use need::Needs;
 use schedtwin_types::arena::Arena;
 use schedtwin_types::{
@@ -82,6 +85,8 @@ pub struct MeterSetup {
     pub domains: Arena<ClockDomainId, MeterDomain>,
     /// The power domains, by number.
     pub power_domains: Arena<PowerDomainId, MeterPowerDomain>,
+    /// The cache that all CPUs share, if its energy counts.
+    pub l3: Option<MeterL3>,
     /// Whether somebody takes the heat away ([`Meter::take_heat`]).
     pub heats: bool,
     /// Length of the warm-up, which is not measured, ns.
@@ -381,6 +386,7 @@ pub struct Meter {
     overutilized_ns: Ns,
     needs: Needs,
     truth: Truth,
+    l3: L3Truth,
 }
 
 impl Meter {
@@ -434,6 +440,7 @@ impl Meter {
             overutilized_since: 0,
             overutilized_ns: 0,
             needs: Needs::new(&setup),
+            l3: L3Truth::default(),
             truth: Truth::new(&setup),
             setup,
         }

@@ -12,6 +12,7 @@ mod device;
 mod handlers;
 mod origin;
 mod parting;
+mod profile;
 #[cfg(test)]
 mod tests;
 mod ticks;
@@ -41,6 +42,7 @@ pub use costs::{MeasuredCosts, MeasuredKey, SAMPLES_LEAST, Spread, measure_costs
 pub use device::{Capacities, Device, FEW_FREQUENCIES, RecordedCluster, cpu_list, cpus_text};
 pub use origin::Origin;
 pub use parting::{Differences, First, Kind, Parting, parting};
+pub use profile::{ExtractedProfile, ProfileOptions, profile};
 pub use schedtwin_workload::recorded::{Excluded, Recorded, RecordedThread};
 
 /// The counts of events and lines in a file.

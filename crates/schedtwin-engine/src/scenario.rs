@@ -201,6 +201,7 @@ impl Scenario {
             cpu_capacity: firmware::loop_capacities(&machine),
             ns_per_loop: machine.ns_per_loop,
             dl_bandwidth: dl_bandwidth_left(&machine, &kernel),
+            block_devices: machine.block.iter().map(|device| device.name.clone()).collect(),
         };
         // The threads' programs depend on the machine, not on the seed: they are checked once.
         let programs = faults.absorb(workload.instantiate(&host, 0));
@@ -217,6 +218,8 @@ impl Scenario {
             faults.push(&source, 0..kernel_spec.len(), message, Some(help));
         }
         let devices = programs.as_ref().map_or(0, Programs::nr_devices);
+        let does_io = programs.as_ref().is_some_and(Programs::uses_block_devices);
+        let devices = devices + if does_io { machine.block.len() } else { 0 };
         let devices = devices + system.as_ref().map_or(0, SystemFile::nr_devices);
         if devices > DEVICES_MAX {
             let message =

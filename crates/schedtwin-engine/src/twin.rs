@@ -28,6 +28,7 @@
 //!
 //! Differences: an aborted entry takes as long as a complete one; of caches there is only what a task lacks after it has moved (MODEL.md).
 
+mod block;
 mod clocks;
 mod devices;
 mod governor_calls;
@@ -48,6 +49,7 @@ use crate::negotiation::Negotiation;
 use crate::power_limit::PowerLimits;
 use crate::recording;
 use crate::system_file::SystemFile;
+use block::BlockDevices;
 use clocks::Clock;
 use devices::{BroadcastTimer, SystemDevices};
 use schedtwin_kernel::config::Config;
@@ -238,6 +240,7 @@ pub struct Twin<B = FlatBoard> {
     /// Of each clock whose processor chooses itself; empty where they do as they are told.
     choices: Vec<hwp::Choice>,
     system: SystemDevices,
+    block: BlockDevices,
     meter: Meter,
     /// Buffer for the tasks that the handlers of one interrupt wake.
     device_wakes: Vec<FutexId>,
@@ -326,7 +329,13 @@ impl<B: Board> Twin<B> {
             let random = draw(seed, c as u64, Purpose::KernelRandom, 0, 1, u64::MAX - 1);
             kernel.seed_newidle_random(CpuId(c as u16), random);
         }
-        let mut slots = slots_of(&machine, &kernel, programs.nr_devices() + devices.len());
+        let mut block = BlockDevices::default();
+        if programs.uses_block_devices() {
+            block = BlockDevices::new(&machine, seed, programs.nr_threads());
+            kernel.register_block_devices(&block::drivers(&machine));
+        }
+        let nr_devices = programs.nr_devices() + devices.len() + block.len();
+        let mut slots = slots_of(&machine, &kernel, nr_devices);
         (slots.heat, slots.power_limit) = (heat.is_some(), limits.is_some());
         if let Some(device) = &machine.broadcast {
             kernel.register_broadcast(firmware::broadcast(device), device.program_ns);
@@ -350,6 +359,7 @@ impl<B: Board> Twin<B> {
             limits,
             choices: Vec::new(),
             system: SystemDevices::new(devices),
+            block,
             machine,
             kernel,
             programs,
@@ -535,12 +545,7 @@ impl<B: Board> Twin<B> {
             Slot::Driver => {
                 self.interrupt_arrives(CpuId(0), IrqLine::CpufreqDriver, slot, observer)
             }
-            Slot::Device(device) => {
-                let cpu = self.device_cpu(device);
-                self.board.set(slot, NEVER);
-                self.cpus[cpu].pending_devices |= 1 << device;
-                self.interrupt_arrives(cpu, IrqLine::Peripheral, slot, observer);
-            }
+            Slot::Device(device) => self.device_fires(device, slot, observer),
             Slot::Broadcast => self.broadcast_fires(slot, observer),
             Slot::Cpu(cpu, CpuSlot::ClockEvent) => {
                 self.interrupt_arrives(cpu, IrqLine::ClockEvent, slot, observer);
@@ -652,6 +657,7 @@ impl<B: Board> Twin<B> {
     /// Reads the wires of all CPUs that an entry touched. `executed`: the CPU that executed it.
     fn after_entry<O: Observer>(&mut self, executed: Option<CpuId>, observer: &mut O) {
         self.sync_devices();
+        self.sync_block_devices();
         if let Some(cpu) = executed {
             self.take_up_activity(cpu, observer);
         }
@@ -853,6 +859,7 @@ impl<B: Board> Twin<B> {
         metrics.extend(governor_calls::metrics(self.kernel.hardware(), &self.machine));
         metrics.extend(task_groups::metrics(&self.kernel, &self.programs));
         metrics.extend(scx::metrics(&self.kernel, simulated_ns));
+        metrics.extend(self.iowait_metric(simulated_ns));
         metrics.extend(self.programs.results());
         if self.programs.counts_requests() {
             metrics.extend(crate::requests::metrics(&metrics, self.cpus.len()));

@@ -106,6 +106,7 @@ impl Kernel {
             cpufreq: Cpufreq::new(policies, frequency_hook, sugov_forms, nr_cpus),
             time: Time::new(nr_cpus, device_tree.nr_threads_hint + 4),
             sync: SyncObjects::new(nr_cpus),
+            block: Default::default(),
             thermal: Thermal::new(),
             work: WorkQueues::new(nr_cpus),
             workqueues: Default::default(),

@@ -101,6 +101,7 @@ impl Kernel {
         self.cfsb_csd_unthrottle(cpu);
         self.sched.hrtick_csd(cpu, &mut self.time, &mut self.cx);
         self.sched_ttwu_pending(cpu);
+        self.block_csd(cpu);
     }
 
     /// The handlers of the workload's devices: each wakes the tasks that wait for its device.
@@ -111,5 +112,6 @@ impl Kernel {
         }
         self.cx.platform.peripheral_wakes.clear();
         self.handle_source_interrupts();
+        self.handle_block_interrupts();
     }
 }

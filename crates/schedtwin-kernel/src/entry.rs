@@ -46,6 +46,7 @@ impl Kernel {
 
     fn handle_interrupts(&mut self, lines: IrqLines, mode: Mode) {
         let cpu = self.cx.this_cpu;
+        self.account_iowait(cpu);
         self.cx.fact(FactKind::IrqEntry { lines });
         let cost = self.cx.platform.device_tree.path_costs.interrupt;
         self.sched.charge(cost, &mut self.cx);
@@ -165,6 +166,7 @@ impl Kernel {
             Syscall::Send { socket, bytes } => self.send(task, socket, bytes, done),
             Syscall::Recv { socket, bytes } => self.recv(task, socket, bytes, waited),
             Syscall::Poll { file } => self.poll(task, file),
+            Syscall::BlockIo { .. } => self.block_io_resumes(task, blocked),
             call => unreachable!("{call:?} does not go on after a sleep"),
         }
     }
@@ -235,6 +237,8 @@ impl Kernel {
             Syscall::Send { socket, bytes } => self.send(task, socket, bytes, 0),
             Syscall::Recv { socket, bytes } => self.recv(task, socket, bytes, false),
             Syscall::Poll { file } => self.poll(task, file),
+            Syscall::BlockIo { device, op, bytes } => self.block_io(task, device, op, bytes),
+            Syscall::Write { copied } => self.write_cached(task, copied),
             Syscall::Getcpu => self.sched.set_outcome(task, Outcome::Value(u64::from(cpu.0))),
         }
         self.end_call(cpu, task);

@@ -10,6 +10,7 @@
 //!
 //! Tests and the comparison with the kernel's own C look further in, by [`crate::inside`].
 
+pub use crate::block::{BlockDevice, IssuedRequest, RequestId};
 pub use crate::cpufreq::counts::Counts;
 pub use crate::cpufreq::hints::Hints;
 pub use crate::cpufreq::hook::RequestCounts;
@@ -88,6 +89,12 @@ impl<'a> HardwareView<'a> {
     /// The highest frequency that a policy may have now, kHz.
     pub fn limit(self, policy: PolicyId) -> Khz {
         self.kernel.cpufreq.policy(policy).limit_max
+    }
+
+    /// How long a CPU was idle while a task that went to sleep there waited for I/O (`iowait_sleeptime`); `None`: no task has
+    /// waited for I/O.
+    pub fn iowait(self, cpu: CpuId) -> Option<Ns> {
+        self.kernel.block.iowait(cpu)
     }
 
     /// How many thermal zones there are: each has a sensor of its number.

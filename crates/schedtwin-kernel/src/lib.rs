@@ -15,6 +15,7 @@
 //!
 //! The modules are where Linux has them: `sched/core.rs`, `sched/fair/`, `time/tick_sched.rs`, ...
 
+mod block;
 mod boot;
 mod boot_config;
 pub mod config;
@@ -98,6 +99,7 @@ pub struct Kernel {
     time: Time,
     cpuidle: Cpuidle,
     sync: SyncObjects,
+    block: block::Block,
     thermal: Thermal,
     work: WorkQueues,
     workqueues: work::workqueue::Workqueues,

@@ -126,10 +126,13 @@ impl Kernel {
             if !is_pending(softirq) {
                 continue;
             }
-            if softirq == Softirq::Timer {
-                self.run_timer_softirq(cpu);
-            } else {
-                self.run_softirq_sources(cpu, softirq);
+            match softirq {
+                Softirq::Timer => self.run_timer_softirq(cpu),
+                Softirq::Block => {
+                    self.blk_done_softirq(cpu);
+                    self.run_softirq_sources(cpu, softirq);
+                }
+                _ => self.run_softirq_sources(cpu, softirq),
             }
         }
         if self.sched.take_sched_softirq(cpu) {

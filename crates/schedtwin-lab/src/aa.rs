@@ -8,6 +8,8 @@
 //! With a true level of 5 % and 400 comparisons the share of one metric lies between 3 % and 7 % in
 //! 19 cases of 20 (2 * sqrt(0.05 * 0.95 / 400) = 2.2 %).
 //!
+//! A third column puts to the test what `--fail-if` does: it looks before all seeds are run, and stops where the answer is certain.
+//!
 //! Metrics whose samples are all the same never differ; they are left out, as they would make the
 //! overall share look better than it is.
 
@@ -19,6 +21,7 @@ use crate::Progress;
 use crate::compare::Subject;
 use crate::measured::Measured;
 use crate::stats;
+use crate::stopping;
 
 /// How often a metric was called significant though nothing differed.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,12 +34,23 @@ pub struct FalseAlarms {
     pub paired: u64,
     /// Called significant by Welch's test.
     pub welch: u64,
+    /// Called different by a search for an answer, which may look and stop before the last seed ([`crate::stopping`]).
+    pub looks: u64,
 }
 
 impl FalseAlarms {
+    fn none(metric: String) -> FalseAlarms {
+        FalseAlarms { metric, comparisons: 0, paired: 0, welch: 0, looks: 0 }
+    }
+
     /// The paired test's share, 0 to 1.
     pub fn paired_share(&self) -> f64 {
         self.paired as f64 / self.comparisons.max(1) as f64
+    }
+
+    /// The search's share, 0 to 1.
+    pub fn looks_share(&self) -> f64 {
+        self.looks as f64 / self.comparisons.max(1) as f64
     }
 
     /// Welch's share, 0 to 1.
@@ -64,7 +78,7 @@ pub fn calibrate<S: Subject>(
 ) -> io::Result<Calibration> {
     progress.expect_runs((comparisons * 2 * n) as u64);
     let mut metrics: Vec<FalseAlarms> = Vec::new();
-    let mut overall = FalseAlarms { metric: String::new(), comparisons: 0, paired: 0, welch: 0 };
+    let mut overall = FalseAlarms::none(String::new());
     for comparison in 0..comparisons {
         let seeds = (0..2 * n).map(|i| first_seed + (comparison * 2 * n + i) as u64);
         let results: Vec<_> = seeds
@@ -89,15 +103,17 @@ pub fn calibrate<S: Subject>(
                 stats::paired(&row.samples[0], &row.samples[1]).is_some_and(|d| d.significant);
             let welch =
                 stats::welch(&row.samples[0], &row.samples[1]).is_some_and(|d| d.significant);
+            let looks = paired || stopping::stops_early(&row.samples[0], &row.samples[1]);
             let title = row.title();
             let index = metrics.iter().position(|m| m.metric == title).unwrap_or_else(|| {
-                metrics.push(FalseAlarms { metric: title, comparisons: 0, paired: 0, welch: 0 });
+                metrics.push(FalseAlarms::none(title));
                 metrics.len() - 1
             });
             for tally in [&mut metrics[index], &mut overall] {
                 tally.comparisons += 1;
                 tally.paired += u64::from(paired);
                 tally.welch += u64::from(welch);
+                tally.looks += u64::from(looks);
             }
         }
     }
@@ -117,7 +133,7 @@ mod tests {
         let names: Vec<&str> = calibration.metrics.iter().map(|m| m.metric.as_str()).collect();
         assert_eq!(names, ["elapsed sum", "wakeup_latency p99 task=ui"]);
         for tally in calibration.metrics.iter().chain([&calibration.overall]) {
-            for share in [tally.paired_share(), tally.welch_share()] {
+            for share in [tally.paired_share(), tally.welch_share(), tally.looks_share()] {
                 assert!((0.03..=0.07).contains(&share), "{tally:?}");
             }
         }

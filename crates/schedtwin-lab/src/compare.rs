@@ -4,18 +4,7 @@
 //! Seeds are `first_seed, first_seed + 1, ...`, the same for every kernel, so the comparison is
 //! paired (see [`crate::stats`]). Runs go in parallel; results are folded in the order (seed, kernel),
 //! so the number of threads changes no byte.
-//!
-//! How many seeds: a fixed number, or as many as a wanted precision needs:
-//! 1. run 10 seeds
-//! 2. stop when the 95 % half-width of the difference of every *primary* metric is at most the
-//!    wanted share of the baseline's mean
-//! 3. else double the seeds, at most to the stated most, and go to 2
-//!
-//! The declarations of metrics say which are primary: elapsed, throughput, score, frame duration, power and energy, each
-//! where the workload has it. The rule looks at widths only, never at the
-//! sign or the significance of a difference, so that stopping early does not favour a verdict. What it does favour are
-//! samples that happen to scatter little: intervals that ended a search are a little too narrow. How much is measured by a
-//! test below: of kernels that do not differ about 7 % instead of 5 % are called different.
+//! [`crate::stopping`] says how many there are.
 
 use std::io;
 use std::ops::RangeInclusive;
@@ -25,7 +14,6 @@ use std::sync::atomic::AtomicU64;
 use rayon::prelude::*;
 use schedtwin_engine::result::{Metric, RunResult};
 use schedtwin_types::Ns;
-use schedtwin_types::metric::declared;
 
 use crate::Progress;
 use crate::crash::Crash;
@@ -33,6 +21,7 @@ use crate::many_parts;
 use crate::measured::{Measured, Row};
 use crate::provenance::Provenance;
 use crate::stats::{self, Difference, Estimate};
+use crate::stopping::{Iterations, Look};
 
 /// A thing that can be run with a seed: the twin's scenario, or a stand-in in tests.
 pub trait Subject: Sync {
@@ -50,44 +39,14 @@ pub trait Subject: Sync {
     fn command(&self, seed: u64) -> String;
 }
 
-/// How many seeds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Iterations {
-    /// That many.
-    Fixed(usize),
-    /// Until the primary differences are known that well, or `most` seeds are done.
-    Precision {
-        /// Half-width of the 95 % interval in percent of the baseline's mean.
-        half_width_pct: f64,
-        /// Bound of the number of seeds.
-        most: usize,
-    },
-}
-
-impl Iterations {
-    /// Seeds at most.
-    pub fn most(self) -> usize {
-        match self {
-            Iterations::Fixed(n) => n,
-            Iterations::Precision { most, .. } => most,
-        }
-    }
-}
-
 /// Seeds of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Seed of the first iteration.
     pub first_seed: u64,
     /// How many.
     pub iterations: Iterations,
 }
-
-/// Seeds that `-n` has when it is not given, and with which a search for a precision begins.
-pub const DEFAULT_ITERATIONS: usize = 10;
-
-/// More seeds than this are a typing error: a thousand runs of a second are a quarter of an hour.
-pub const MOST_ITERATIONS: usize = 100_000;
 
 /// One kernel's value of a metric.
 #[derive(Clone, Debug, PartialEq)]
@@ -147,18 +106,14 @@ impl Comparison {
 /// Without a subject, without an iteration, or with seeds beyond `u64::MAX`: callers check these.
 pub fn compare<S: Subject>(
     subjects: &[S],
-    plan: Plan,
+    plan: &Plan,
     provenance: Provenance,
     progress: &Progress,
 ) -> io::Result<Comparison> {
     progress.expect_runs(plan.first_runs(subjects.len()));
-    let imprecise = |rows: &[Row], wanted_pct: f64| {
-        let judged = judge(rows.to_vec());
-        let of_all = |row: &ComparedRow| row.row.is_whole();
-        worst_primary(judged.iter().filter(|row| of_all(row)), wanted_pct)
-    };
+    let look = |rows: &[Row]| plan.iterations.look(&judge(rows.to_vec()));
     let Sampled { rows, digests, seeds, notices, crashes } =
-        sample(subjects, plan, progress, imprecise)?;
+        sample(subjects, plan, progress, look)?;
     let identical = |kernel: &Vec<Option<u64>>| {
         kernel.iter().zip(&digests[0]).filter(|(a, b)| a.is_some() && a == b).count()
     };
@@ -188,30 +143,23 @@ pub struct Sampled {
     pub crashes: Vec<Crash>,
 }
 
-/// A metric that is not known well enough, and its half-width in percent if it has one.
-pub type Imprecise = (String, Option<f64>);
-
 impl Plan {
-    /// Runs of the first round, before a precision is looked at.
+    /// Runs of the first round, before anything is looked at.
     pub fn first_runs(&self, subjects: usize) -> u64 {
-        let seeds = match self.iterations {
-            Iterations::Fixed(n) => n,
-            Iterations::Precision { most, .. } => DEFAULT_ITERATIONS.min(most),
-        };
-        (seeds * subjects) as u64
+        (self.iterations.first() * subjects) as u64
     }
 }
 
 /// Runs every subject with every seed. The caller has announced the runs of the first round;
-/// `imprecise` says what is not known to the wanted share yet.
+/// `look` says after each round whether there are enough seeds.
 ///
 /// # Panics
 /// As [`compare`].
 pub fn sample<S: Subject>(
     subjects: &[S],
-    plan: Plan,
+    plan: &Plan,
     progress: &Progress,
-    imprecise: impl Fn(&[Row], f64) -> Option<Imprecise>,
+    look: impl Fn(&[Row]) -> Look,
 ) -> io::Result<Sampled> {
     assert!(!subjects.is_empty(), "a comparison has a baseline");
     let mut measured = Measured::new(subjects.len());
@@ -219,7 +167,7 @@ pub fn sample<S: Subject>(
     let mut notices: Vec<String> = Vec::new();
     let mut crashes = Vec::new();
     let mut done = 0;
-    let mut wanted = plan.first_runs(1) as usize;
+    let mut wanted = plan.iterations.first();
     assert!(wanted > 0, "a comparison has a seed");
     loop {
         while done < wanted {
@@ -248,20 +196,15 @@ pub fn sample<S: Subject>(
             }
             done += batch;
         }
-        let Iterations::Precision { half_width_pct, most } = plan.iterations else {
-            break;
-        };
-        let Some((title, half_width)) = imprecise(&measured.rows(done), half_width_pct) else {
-            break;
-        };
-        if done >= most {
-            let reached = half_width.map_or("no interval".to_string(), |w| format!("+-{w:.2}%"));
-            notices.push(format!(
-                "the precision of {half_width_pct}% was not reached with {most} seeds: {title} is known to {reached}"
-            ));
+        if matches!(plan.iterations, Iterations::Fixed(_)) {
             break;
         }
-        wanted = (done * 2).min(most);
+        let Look::Short { what, needs } = look(&measured.rows(done)) else { break };
+        if done >= plan.iterations.most() {
+            notices.extend(plan.iterations.unreached(&what));
+            break;
+        }
+        wanted = plan.iterations.next(done, needs);
         progress.expect_runs(((wanted - done) * subjects.len()) as u64);
     }
     Ok(Sampled {
@@ -326,38 +269,6 @@ pub fn judge(rows: Vec<Row>) -> Vec<ComparedRow> {
         .collect()
 }
 
-/// The primary metric of `rows` that is known worst, if one is known worse than wanted.
-pub(crate) fn worst_primary<'a>(
-    rows: impl Iterator<Item = &'a ComparedRow>,
-    wanted_pct: f64,
-) -> Option<Imprecise> {
-    let rows: Vec<&ComparedRow> = rows.filter(|row| !row.row.is_undefined()).collect();
-    let is_primary = |row: &&ComparedRow| {
-        declared(row.row.name).is_some_and(|metric| metric.primary)
-            && matches!(row.row.stat, "mean" | "sum" | "gmean")
-    };
-    let mut primary: Vec<&ComparedRow> = rows.iter().copied().filter(is_primary).collect();
-    if primary.is_empty() {
-        primary = rows;
-    }
-    let mut worst: Option<Imprecise> = None;
-    for row in primary {
-        for difference in row.cells.iter().filter_map(|cell| cell.difference.as_ref()) {
-            // A share of a baseline of zero is undefined however many seeds there are.
-            if difference.ci95.is_some() && difference.ci95_pct.is_none() {
-                continue;
-            }
-            let width = difference.half_width_pct();
-            let worse = width.is_none_or(|w| w > wanted_pct);
-            let rank = |w: Option<f64>| w.unwrap_or(f64::INFINITY);
-            if worse && worst.as_ref().is_none_or(|(_, w)| rank(width) > rank(*w)) {
-                worst = Some((row.row.title(), width));
-            }
-        }
-    }
-    worst
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -376,7 +287,7 @@ mod tests {
         let run = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
-                compare(&subjects(), plan(7, 33), Provenance::default(), &Progress::new()).unwrap()
+                compare(&subjects(), &plan(7, 33), Provenance::default(), &Progress::new()).unwrap()
             })
         };
         let one = run(1);
@@ -392,51 +303,11 @@ mod tests {
     fn a_kernel_against_itself_is_identical_and_never_significant() {
         let twice = [Synthetic::new("base", 100.0, 5.0), Synthetic::new("base", 100.0, 5.0)];
         let comparison =
-            compare(&twice, plan(1, 6), Provenance::default(), &Progress::new()).unwrap();
+            compare(&twice, &plan(1, 6), Provenance::default(), &Progress::new()).unwrap();
         assert_eq!(comparison.identical_executions, [6, 6]);
         for row in &comparison.rows {
             assert!(row.cells[1].difference.is_none_or(|d| d.diff == 0.0 && !d.significant));
         }
-    }
-
-    #[test]
-    fn precision_doubles_the_seeds_until_it_is_reached_or_the_bound() {
-        let run = |half_width_pct, most| {
-            let iterations = Iterations::Precision { half_width_pct, most };
-            let plan = Plan { first_seed: 1, iterations };
-            compare(&subjects(), plan, Provenance::default(), &Progress::new()).unwrap()
-        };
-        let loose = run(50.0, 1000);
-        assert_eq!((loose.seeds.len(), loose.notices.len()), (10, 0));
-        // Independent differences of standard deviation 5 * sqrt(2): half-width 1 % needs about 195.
-        let tight = run(1.0, 1000);
-        assert!([160, 320].contains(&tight.seeds.len()), "{}", tight.seeds.len());
-        let bounded = run(0.01, 25);
-        assert_eq!(bounded.seeds.len(), 25);
-        assert!(
-            bounded.notices[0].contains("was not reached with 25 seeds: elapsed"),
-            "{:?}",
-            bounded.notices
-        );
-    }
-
-    /// Two names of one distribution, unrelated draws: the searches end after 10, 20, 40 or 80 seeds, whenever the scatter looks small enough.
-    #[test]
-    fn a_search_for_precision_hides_little() {
-        let same = [Synthetic::new("base", 100.0, 5.0), Synthetic::new("other", 100.0, 5.0 + 1e-9)];
-        let iterations = Iterations::Precision { half_width_pct: 3.0, most: 80 };
-        let (mut significant, mut lengths) = (0, std::collections::BTreeSet::new());
-        const SEARCHES: u64 = 2000;
-        for search in 0..SEARCHES {
-            let plan = Plan { first_seed: 1 + 80 * search, iterations };
-            let found = compare(&same, plan, Provenance::default(), &Progress::new()).unwrap();
-            let row = found.rows.iter().find(|row| row.row.name == "elapsed").unwrap();
-            significant += u64::from(row.cells[1].difference.unwrap().significant);
-            lengths.insert(found.seeds.len());
-        }
-        assert!(lengths.len() >= 3, "the ends differ, else nothing is tested: {lengths:?}");
-        let share = significant as f64 / SEARCHES as f64;
-        assert!((0.04..=0.08).contains(&share), "{share}");
     }
 
     /// With seed 3 the second kernel panics: every other run counts, and nothing is left out without a word.
@@ -448,7 +319,7 @@ mod tests {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let progress = Progress::new();
             let found = pool.install(|| {
-                compare(subjects, plan(1, 5), Provenance::default(), &progress).unwrap()
+                compare(subjects, &plan(1, 5), Provenance::default(), &progress).unwrap()
             });
             assert_eq!(found.crashes, progress.crashes());
             found
@@ -479,7 +350,7 @@ mod tests {
         // A kernel whose every run panics leaves the others' columns.
         with_bug[1].panics_at = Some(1);
         let progress = Progress::new();
-        let found = compare(&with_bug, plan(1, 1), Provenance::default(), &progress).unwrap();
+        let found = compare(&with_bug, &plan(1, 1), Provenance::default(), &progress).unwrap();
         assert_eq!((found.crashes.len(), found.identical_executions), (1, vec![1, 0]));
         let elapsed = found.rows.iter().find(|row| row.row.name == "elapsed").unwrap();
         assert!(elapsed.cells[0].estimate.is_some() && elapsed.cells[1].estimate.is_none());
@@ -490,7 +361,7 @@ mod tests {
         let mut subjects = subjects();
         subjects[1].fails_at = Some(3);
         let error =
-            compare(&subjects, plan(1, 5), Provenance::default(), &Progress::new()).unwrap_err();
+            compare(&subjects, &plan(1, 5), Provenance::default(), &Progress::new()).unwrap_err();
         assert_eq!(error.to_string(), "no space");
     }
 }

@@ -143,7 +143,7 @@ impl Condition {
 
     /// Judges a comparison. A condition that names rows that were not measured is an error.
     pub fn judge(&self, comparison: &Comparison) -> Result<Verdict, Diagnostics> {
-        let rows = self.select(comparison)?;
+        let rows = self.select(&comparison.rows)?;
         let mut findings = Vec::new();
         for row in rows {
             self.check_unit(row)?;
@@ -165,6 +165,27 @@ impl Condition {
             }
         }
         Ok(Verdict { failed: !findings.is_empty(), findings })
+    }
+
+    /// Whether it holds wherever in their intervals the numbers lie: `Some` if one of them makes it hold, or none can; `None`: that is
+    /// open, or nothing is measured.
+    pub fn certain(&self, rows: &[ComparedRow]) -> Option<bool> {
+        let mut open = false;
+        for row in self.select(rows).ok()? {
+            let first = usize::from(row.cells.len() > 1);
+            for cell in &row.cells[first..] {
+                let ends = match self.found(cell) {
+                    Found::Number { interval: Some(ends), .. } => ends.map(|end| self.holds(end)),
+                    _ => [false, true],
+                };
+                match ends {
+                    [true, true] => return Some(true),
+                    [false, false] => {}
+                    _ => open = true,
+                }
+            }
+        }
+        (!open).then_some(false)
     }
 
     /// Whether one run cannot tell: a mean without an interval is never certain.
@@ -260,10 +281,10 @@ impl Condition {
         }
     }
 
-    fn select<'a>(&self, comparison: &'a Comparison) -> Result<Vec<&'a ComparedRow>, Diagnostics> {
-        let keys: Vec<Key> = comparison.rows.iter().map(key_of).collect();
+    fn select<'a>(&self, rows: &'a [ComparedRow]) -> Result<Vec<&'a ComparedRow>, Diagnostics> {
+        let keys: Vec<Key> = rows.iter().map(key_of).collect();
         let picked = self.selector.pick_totals(&keys)?;
-        Ok(picked.into_iter().map(|at| &comparison.rows[at]).collect())
+        Ok(picked.into_iter().map(|at| &rows[at]).collect())
     }
 
     fn check_unit(&self, row: &ComparedRow) -> Result<(), Diagnostics> {

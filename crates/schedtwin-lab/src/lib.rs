@@ -23,6 +23,7 @@ pub mod schema;
 pub mod select;
 pub mod selector;
 pub mod stats;
+pub mod stopping;
 pub mod study;
 pub mod sweep;
 #[cfg(test)]

@@ -224,7 +224,7 @@ pub fn replay(
     progress: &Progress,
 ) -> io::Result<Replayed> {
     let subjects: Vec<ReplayColumn<'_>> = columns.iter().map(ReplayColumn).collect();
-    let comparison = compare(&subjects, plan, provenance, progress)?;
+    let comparison = compare(&subjects, &plan, provenance, progress)?;
     let board = Board::of(&columns[0].scenario);
     let fidelity = fidelity(trace, &board, &comparison);
     Ok(Replayed::new(comparison, fidelity))

@@ -79,7 +79,12 @@ fn help(word: &str, choices: &[String], lead: &str) -> String {
 impl Selector {
     /// Reads what stands behind one `--metric`; all faults at once.
     pub fn parse_list(text: &str) -> Result<Vec<Selector>, Diagnostics> {
-        let source = Source::new("--metric", text);
+        Selector::parse_list_of("--metric", text)
+    }
+
+    /// The same behind another option.
+    pub fn parse_list_of(option: &str, text: &str) -> Result<Vec<Selector>, Diagnostics> {
+        let source = Source::new(option, text);
         let mut faults = Diagnostics::new();
         let mut selectors: Vec<Selector> = Vec::new();
         let mut at = 0;

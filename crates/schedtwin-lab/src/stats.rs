@@ -78,15 +78,37 @@ const ROUNDING: f64 = 1.0 / (1u64 << 40) as f64;
 /// A two-sided p below this is called significant.
 pub const SIGNIFICANCE: f64 = 0.05;
 
+/// The part of a distribution between two equal tails.
+struct Middle {
+    share: f64,
+    /// The quantile of the normal distribution at the end of it.
+    z: f64,
+}
+
+const MIDDLE_95: Middle = Middle { share: 0.95, z: 1.959963984540054 };
+const MIDDLE_99_9: Middle = Middle { share: 0.999, z: 3.2905267314918945 };
+
 /// The 0.975 quantile of Student's t with `degrees` of freedom (at least 1; may be fractional).
 pub fn t_quantile_975(degrees: f64) -> f64 {
+    t_quantile(&MIDDLE_95, degrees)
+}
+
+/// The interval of 99.9 % of an estimate from `n` values whose 95 % interval is `ci95`.
+pub fn widened([low, high]: [f64; 2], n: usize) -> [f64; 2] {
+    let degrees = n.saturating_sub(1).max(1) as f64;
+    let ratio = t_quantile(&MIDDLE_99_9, degrees) / t_quantile(&MIDDLE_95, degrees);
+    let (middle, half) = ((low + high) / 2.0, (high - low) / 2.0 * ratio);
+    [middle - half, middle + half]
+}
+
+fn t_quantile(middle: &Middle, degrees: f64) -> f64 {
     assert!(degrees >= 1.0, "a t distribution needs a degree of freedom");
     if degrees >= EXPANSION_FROM {
-        return expansion_975(degrees);
+        return expansion(middle.z, degrees);
     }
     let (a, b) = (0.5, degrees / 2.0);
-    // t^2 / (t^2 + degrees) follows the beta distribution (1/2, degrees/2); two tails of 2.5 %.
-    let y = 0.95f64.inv_inc_beta(a, b, a.ln_beta(b));
+    // t^2 / (t^2 + degrees) follows the beta distribution (1/2, degrees/2).
+    let y = middle.share.inv_inc_beta(a, b, a.ln_beta(b));
     (degrees * y / (1.0 - y)).sqrt()
 }
 
@@ -94,17 +116,15 @@ pub fn t_quantile_975(degrees: f64) -> f64 {
 /// incomplete beta function loses digits there.
 const EXPANSION_FROM: f64 = 500.0;
 
-/// The 0.975 quantile for many degrees of freedom: the expansion around the normal quantile in powers
+/// The quantile for many degrees of freedom: the expansion around the normal quantile `z` in powers
 /// of 1/degrees, Abramowitz & Stegun 26.7.5.
-fn expansion_975(degrees: f64) -> f64 {
-    /// The 0.975 quantile of the normal distribution.
-    const Z: f64 = 1.959963984540054;
-    let z2 = Z * Z;
-    let g1 = Z * (z2 + 1.0) / 4.0;
-    let g2 = Z * ((5.0 * z2 + 16.0) * z2 + 3.0) / 96.0;
-    let g3 = Z * (((3.0 * z2 + 19.0) * z2 + 17.0) * z2 - 15.0) / 384.0;
-    let g4 = Z * ((((79.0 * z2 + 776.0) * z2 + 1482.0) * z2 - 1920.0) * z2 - 945.0) / 92160.0;
-    Z + (g1 + (g2 + (g3 + g4 / degrees) / degrees) / degrees) / degrees
+fn expansion(z: f64, degrees: f64) -> f64 {
+    let z2 = z * z;
+    let g1 = z * (z2 + 1.0) / 4.0;
+    let g2 = z * ((5.0 * z2 + 16.0) * z2 + 3.0) / 96.0;
+    let g3 = z * (((3.0 * z2 + 19.0) * z2 + 17.0) * z2 - 15.0) / 384.0;
+    let g4 = z * ((((79.0 * z2 + 776.0) * z2 + 1482.0) * z2 - 1920.0) * z2 - 945.0) / 92160.0;
+    z + (g1 + (g2 + (g3 + g4 / degrees) / degrees) / degrees) / degrees
 }
 
 /// The two-sided p of a t statistic.
@@ -303,6 +323,23 @@ mod tests {
         (left - right).abs() <= 1e-11 * right.abs().max(1e-3)
     }
 
+    /// `scipy.stats.t.ppf([.975, .9995], df)` of SciPy 1.17.1.
+    #[test]
+    fn an_interval_of_95_percent_becomes_one_of_99_9() {
+        for (n, at_95, at_99_9) in [
+            (2, 12.706204736174694, 636.6192487687196),
+            (4, 3.1824463052837078, 12.923978636687485),
+            (10, 2.262157162798205, 4.780912585931115),
+            (1001, 1.9623390808264083, 3.3002826482637573),
+        ] {
+            let [low, high] = widened([7.0 - at_95, 7.0 + at_95], n);
+            let half = (high - low) / 2.0;
+            assert!((half / at_99_9 - 1.0).abs() < 1e-9, "{n}: {half}");
+            assert!(((low + high) / 2.0 - 7.0).abs() < 1e-9);
+        }
+        assert_eq!(widened([3.0, 3.0], 4), [3.0, 3.0]);
+    }
+
     #[test]
     fn geometric_means_compare_ratios() {
         let (base, other) = (some(&[100.0, 400.0, 200.0]), some(&[50.0, 200.0, 100.0]));
@@ -355,7 +392,7 @@ mod tests {
     /// Where it is not used, its last terms weigh more: with 30 degrees of freedom it is 3e-8 below the quantile.
     #[test]
     fn the_expansion_has_all_its_terms() {
-        assert!((expansion_975(30.0) - 2.0422724563012378 + 3.1025e-8).abs() < 1e-12);
+        assert!((expansion(MIDDLE_95.z, 30.0) - 2.0422724563012378 + 3.1025e-8).abs() < 1e-12);
     }
 
     /// Means and variances lose no digits to a large common part, nor to the number of values.

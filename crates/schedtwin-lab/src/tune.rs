@@ -24,11 +24,12 @@ use argmin::core::{CostFunction, Executor};
 use argmin::solver::brent::BrentRoot;
 
 use crate::Progress;
-use crate::compare::{Iterations, Plan, Subject, sample};
+use crate::compare::{Plan, Subject, sample};
 use crate::measured::Row;
 use crate::select::Key;
 use crate::selector::Selector;
 use crate::stats::{self, Difference, Estimate};
+use crate::stopping::{Iterations, Look};
 
 /// Steps that a range may have.
 const MOST_STEPS: u64 = 1_000_000_000;
@@ -136,7 +137,7 @@ pub fn tune<S: Subject>(
         Goal::Value(value) => vec![Some(*value); seeds],
         Goal::Like(subject) => {
             progress.expect_runs(seeds as u64);
-            one_row(subject, plan, metric, progress)?.samples.swap_remove(0)
+            one_row(subject, &plan, metric, progress)?.samples.swap_remove(0)
         }
     };
     let search = Search {
@@ -145,7 +146,7 @@ pub fn tune<S: Subject>(
         measure: |step: u64| {
             progress.expect_runs(seeds as u64);
             let value = range.value(step);
-            let row = one_row(&at(&value)?, plan, metric, progress)?;
+            let row = one_row(&at(&value)?, &plan, metric, progress)?;
             let samples = &row.samples[0];
             let none = || io::Error::other(format!("{} has no value at {value}", row.title()));
             let estimate = stats::estimate(samples).ok_or_else(none)?;
@@ -169,11 +170,11 @@ pub fn tune<S: Subject>(
 /// The row that the selector means; it must be one.
 fn one_row<S: Subject>(
     subject: &S,
-    plan: Plan,
+    plan: &Plan,
     metric: &Selector,
     progress: &Progress,
 ) -> io::Result<Row> {
-    let sampled = sample(std::slice::from_ref(subject), plan, progress, |_, _| None)?;
+    let sampled = sample(std::slice::from_ref(subject), plan, progress, |_| Look::Enough)?;
     let keys: Vec<Key> = sampled.rows.iter().map(Row::key).collect();
     let picked =
         metric.pick_totals(&keys).map_err(|faults| io::Error::other(faults.to_string()))?;

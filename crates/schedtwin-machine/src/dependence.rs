@@ -36,6 +36,9 @@ use crate::FrequencyDomain;
 use crate::domain::{MAX_KHZ, MAX_UW};
 use crate::keys::{keys, list, upto};
 
+/// The largest energy of an access, pJ.
+const MAX_PJ: u64 = 1_000_000;
+
 /// The power that a domain draws, depending on others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PowerDependence {
@@ -63,6 +66,8 @@ pub struct DependentPower {
     pub wfi_uw: u64,
     /// Of the domain, µW.
     pub static_uw: u64,
+    /// Energy of an access to the shared cache that hits, and of one that misses, pJ; 0 where the file does not say.
+    pub l3_pj: [u64; 2],
 }
 
 keys! {
@@ -87,6 +92,10 @@ keys! {
         wfi_uw: Vec<Located<u64>> = Always, list(upto(MAX_UW));
         /// power of the domain itself, as in `opp`
         static_uw: Vec<Located<u64>> = Always, list(upto(MAX_UW));
+        /// energy of an access to the shared cache that hits, see `[l3]`; 0
+        l3_hit_pj: Vec<Located<u64>> = May, list(upto(MAX_PJ));
+        /// energy of an access that misses; 0
+        l3_miss_pj: Vec<Located<u64>> = May, list(upto(MAX_PJ));
     }
 }
 
@@ -134,12 +143,15 @@ struct Row {
     khz: Located<Khz>,
     /// Active, WFI, static.
     powers: [Vec<Located<u64>>; 3],
+    /// Hit, miss; empty where the file does not say.
+    l3: [Vec<Located<u64>>; 2],
 }
 
 fn read_row(mut row: TableReader<'_>, faults: &mut Diagnostics) -> Option<Row> {
-    let RowKeys { khz, active_uw, wfi_uw, static_uw } = RowKeys::read(&mut row, faults);
+    let keys = RowKeys::read(&mut row, faults);
     row.finish(faults);
-    Some(Row { khz: khz?, powers: [active_uw?, wfi_uw?, static_uw?] })
+    let l3 = [keys.l3_hit_pj.unwrap_or_default(), keys.l3_miss_pj.unwrap_or_default()];
+    Some(Row { khz: keys.khz?, powers: [keys.active_uw?, keys.wfi_uw?, keys.static_uw?], l3 })
 }
 
 /// A row for each operating point of `domain`, each as long as `on` has operating points.
@@ -179,10 +191,21 @@ fn complete(
         for value in row.powers.iter().flatten().filter(|v| v.value > MAX_UW) {
             faults.push_at(&value.at, "more than a kilowatt", Some("powers are in µW".into()));
         }
+        if row.l3.iter().any(|list| !list.is_empty() && list.len() != count) {
+            let message = "the lists of the shared cache are not as long as the others";
+            faults.push_at(&row.khz.at, message, None);
+            continue;
+        }
+        for value in row.l3.iter().flatten().filter(|v| v.value > MAX_PJ) {
+            let help = Some("energies of an access are in pJ".into());
+            faults.push_at(&value.at, "more than a microjoule", help);
+        }
         let power = |column: usize| {
             let [active_uw, wfi_uw, static_uw] =
                 [0, 1, 2].map(|which: usize| row.powers[which][column.min(count - 1)].value);
-            DependentPower { active_uw, wfi_uw, static_uw }
+            let at = column.min(count - 1);
+            let l3_pj = [0, 1].map(|which: usize| row.l3[which].get(at).map_or(0, |v| v.value));
+            DependentPower { active_uw, wfi_uw, static_uw, l3_pj }
         };
         out.push((0..on.opps.len()).map(power).collect());
     }

@@ -23,10 +23,12 @@
 //! | `heat`, `ambient_c`, `start_above_k`, `heat_step_us`, `[heat_node.NAME]`, `[thermal_zone.NAME]` | may be left out; see `heat` |
 //! | `[power_limit.NAME]` | may be left out; how firmware holds clocks back, see `power_limit` |
 //! | `[broadcast]` | may be left out; the timer for CPUs whose own timers stop, see `broadcast` |
+//! | `[[block]]` | may be left out; block devices, see `block` |
 //! | `[smt]` | only where CPUs share a core; what they share, see `smt` |
 //! | `[distance]` | may be left out; what migrations and interrupts cost by distance, see `distance` |
 //! | `[[coupled]]` | `from`, `to`, `floor = [{ at_khz, min_khz }, ...]` |
 //! | `power_dependence`, `[[dependent]]` | may be left out; whether, and how, power depends on other clocks, see `dependence` |
+//! | `[l3]` | may be left out; energy of the shared cache, see `l3` |
 //! | `kinds`, `[work.NAME]` | may be left out; whether, and which, kinds of work do not follow the capacities, see `speed` |
 //! | `[choices.KEY.OPTION]` | may be left out; values that change together, see `choices` |
 //! | `[interrupts]`, `[path_costs]` | see `costs` |
@@ -48,8 +50,8 @@ use crate::domain::{Defaults, MAX_KHZ, ReadDomain};
 use crate::keys::{keys, list, upto};
 use crate::{CoreType, Coupling, Cpu, FloorStep, FrequencyDomain, Interrupts, Machine, PathCosts};
 use crate::{
-    broadcast, choices, core_class, core_type, coupling, dependence, distance, domain, heat,
-    oddities, power_domain, power_limit, smt, speed, topology,
+    block, broadcast, choices, core_class, core_type, coupling, dependence, distance, domain, heat,
+    l3, oddities, power_domain, power_limit, smt, speed, topology,
 };
 
 /// The most keys of a file that are marked as estimates; a table's name marks all of it.
@@ -185,6 +187,7 @@ pub(crate) fn read_from(
         |name, faults| find_domain(name, &domains, &domain_names, faults),
         &mut faults,
     );
+    let l3 = root.optional_table("l3", &mut faults).and_then(|table| l3::read(table, &mut faults));
     let mut kinds = read_all(&mut root, "work", &mut faults, |name, table, faults| {
         speed::read_kind(name, table, &core_names, faults)
     });
@@ -198,6 +201,7 @@ pub(crate) fn read_from(
     let broadcast = root
         .optional_table("broadcast", &mut faults)
         .and_then(|table| broadcast::read(table, cpus.weight() as usize, &mut faults));
+    let block = block::read(root.tables("block", &mut faults), cpus.weight() as usize, &mut faults);
     let limit_tables = read_all(&mut root, "power_limit", &mut faults, power_limit::read);
     let heat_settings = heat::settings(&mut root, &mut faults);
     let heat_nodes = root.named_tables("heat_node", &mut faults);
@@ -249,10 +253,12 @@ pub(crate) fn read_from(
         power_limits,
         heat,
         broadcast,
+        block,
         smt,
         distances,
         couplings: if coupled.unwrap_or(true) { sure(couplings) } else { Vec::new() },
         power_dependences: dependences,
+        l3,
         kinds,
         path_costs: sure(path_costs),
         interrupts: sure(interrupts),

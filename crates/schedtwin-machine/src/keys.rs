@@ -11,7 +11,9 @@ pub(crate) mod declare;
 pub(crate) use declare::keys;
 
 use crate::costs::{self, PathCosts};
-use crate::{broadcast, core_class, core_type, dependence, distance, domain, file, heat};
+use crate::{
+    block, broadcast, core_class, core_type, dependence, distance, domain, file, heat, l3,
+};
 use crate::{power_domain, power_limit, smt, speed, switching, topology};
 
 /// Returns all tables, in the order of the document.
@@ -64,12 +66,14 @@ pub fn tables() -> Vec<Table> {
         file::FloorKeys::table(),
         dependence::DependentKeys::table(),
         dependence::RowKeys::table(),
+        l3::L3Keys::table(),
         work,
         smt::SmtKeys::table(),
         distance::DistanceKeys::table(),
         line_ns,
         ipi_ns,
         broadcast::BroadcastKeys::table(),
+        block::BlockKeys::table(),
         power_domain::PowerDomainKeys::table(),
         power_domain::PowerStateKeys::table(),
         power_limit::PowerLimitKeys::table(),
@@ -155,7 +159,7 @@ pub enum Kind {
 }
 
 /// Ends of names and the units that they stand for.
-const UNITS: [(&str, &str); 15] = [
+const UNITS: [(&str, &str); 16] = [
     ("uv_per_us", "µV/µs"),
     ("mj_per_k", "mJ/K"),
     ("mk_per_w", "mK/W"),
@@ -168,6 +172,7 @@ const UNITS: [(&str, &str); 15] = [
     ("uw", "µW"),
     ("mw", "mW"),
     ("nj", "nJ"),
+    ("pj", "pJ"),
     ("uv", "µV"),
     ("c", "°C"),
     ("k", "K"),

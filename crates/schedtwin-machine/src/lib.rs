@@ -20,8 +20,10 @@
 //! | `dependence` | power of one domain that depends on the clocks of others |
 //! | `choices` | settings that change several values together |
 //! | `smt` | what hardware threads of a core share |
+//! | `l3` | accesses to the cache that all CPUs share |
 //! | `distance` | what it costs that CPUs are apart: refills after migrations, interrupts |
 //! | `describe` | the text of `show machine` |
+//! | `block` | block devices |
 //! | `broadcast` | the timer that wakes CPUs whose own timers stop |
 //! | `core_class` | what stands for values that a file leaves out |
 //! | `keys` | the keys of a file, declared: for the schema and the document |
@@ -36,6 +38,7 @@
 //! assert!(machine.couplings.is_empty());
 //! ```
 
+mod block;
 mod broadcast;
 mod builtin;
 mod choices;
@@ -51,6 +54,7 @@ mod domain;
 mod file;
 mod heat;
 pub mod keys;
+mod l3;
 mod model;
 mod oddities;
 mod power;
@@ -61,6 +65,7 @@ mod speed;
 mod switching;
 mod topology;
 
+pub use block::{BlockDevice, MAX_BLOCK_DEVICES, ServiceTime};
 pub use broadcast::Broadcast;
 #[doc(hidden)]
 pub use builtin::keys_asked;
@@ -74,6 +79,7 @@ pub use distance::{Distance, Distances};
 pub use heat::{
     CoolingMap, Heat, HeatEdge, HeatNode, ThermalGovernor, ThermalZone, Trip, TripType,
 };
+pub use l3::L3;
 pub use model::{
     CoreType, Cpu, DriverWait, FrequencyDomain, IdlePower, IdleState, MAX_IDLE_STATES, Machine,
     OperatingPoint, Shared,

@@ -12,8 +12,8 @@ use schedtwin_types::arena::Arena;
 use schedtwin_types::{Capacity, ClockDomainId, CpuId, Khz, Ns, PowerDomainId};
 
 use crate::{
-    Broadcast, Coupling, Distances, Heat, Interrupts, KernelTopology, PathCosts, PowerDependence,
-    PowerDomain, PowerLimit, Smt, Switching, WorkKind,
+    BlockDevice, Broadcast, Coupling, Distances, Heat, Interrupts, KernelTopology, L3, PathCosts,
+    PowerDependence, PowerDomain, PowerLimit, Smt, Switching, WorkKind,
 };
 
 /// The most idle states of a CPU (`CPUIDLE_STATE_MAX` of include/linux/cpuidle.h).
@@ -45,6 +45,8 @@ pub struct Machine {
     pub couplings: Vec<Coupling>,
     /// Domains whose power depends on the clocks of others; at most one entry a domain.
     pub power_dependences: Vec<PowerDependence>,
+    /// How often work uses the cache that all CPUs share; `None` where the file does not say.
+    pub l3: Option<L3>,
     /// Parts above single CPUs with power and idle states of their own.
     pub power_domains: Arena<PowerDomainId, PowerDomain>,
     /// Firmware that holds clocks back.
@@ -53,6 +55,8 @@ pub struct Machine {
     pub heat: Option<Heat>,
     /// The timer for CPUs whose own timers stop; `None` where the file does not say.
     pub broadcast: Option<Broadcast>,
+    /// Block devices; the first one is the default of workloads.
+    pub block: Vec<BlockDevice>,
     /// The properties that hardware threads of a core share; `None` where every CPU is a core.
     pub smt: Option<Smt>,
     /// The costs of distance between CPUs; `None`: nothing.

@@ -3,6 +3,7 @@
 
 use crate::Fault;
 use crate::compile::{self, Job};
+use crate::confine;
 use crate::memory::Code;
 use crate::watch::Label;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ pub(crate) fn path_in(folder: &str, file: &str) -> String {
 impl Built {
     pub(crate) fn new(job: &Job) -> Result<Built, Fault> {
         let object = compile::object(job)?;
+        confine::compiled();
         // Schedulers of the scx repository have the same file in folders of their own.
         let path = job.path.strip_suffix("/src/bpf/main.bpf.c").unwrap_or(job.path);
         let file = path.rsplit('/').next().unwrap_or(path);

@@ -7,7 +7,7 @@
 
 use crate::offered::{self, HEADERS};
 use crate::sources::Sources;
-use crate::{Fault, Tree};
+use crate::{Fault, Tree, confine};
 use schedtwin_input::did_you_mean;
 use schedtwin_types::fnv::Fnv1a;
 use std::ffi::OsString;
@@ -165,7 +165,7 @@ impl Compiler {
 }
 
 /// The cache's folder, which exists afterwards.
-fn cache_folder() -> Result<PathBuf, Fault> {
+pub(crate) fn cache_folder() -> Result<PathBuf, Fault> {
     let set = |name: &str| std::env::var_os(name).filter(|value: &OsString| !value.is_empty());
     let help = "SCHEDTWIN_CACHE=FOLDER names another one";
     let own = set("SCHEDTWIN_CACHE").map(PathBuf::from);
@@ -222,14 +222,26 @@ fn compile(job: &Job, compiler: &Compiler, cache: &Path, to: &Path) -> Result<()
     command.args(job.defines.iter().map(|define| format!("-D{define}")));
     command.arg(format!("-DGOVERNOR_FILE=\"{STAGE}/{}\"", job.path));
     command.args(["-o", "object.so"]).args(units).arg("runtime.c");
-    let output =
-        command.current_dir(folder.path()).env("LC_ALL", "C").output().map_err(|error| {
-            Fault::new(format!("failed to run the C compiler: {error}"), "see CC")
-        })?;
+    command.current_dir(folder.path()).env("LC_ALL", "C");
+    confine::compiler(&mut command, folder.path()).map_err(kept)?;
+    let output = command
+        .output()
+        .map_err(|error| Fault::new(format!("failed to run the C compiler: {error}"), "see CC"))?;
     if !output.status.success() {
         return Err(not_compiled(job, &output));
     }
-    fs::rename(folder.path().join("object.so"), to).map_err(kept)
+    let object = folder.path().join("object.so");
+    if let Some(what) = confine::runs_when_loaded(&fs::read(&object).map_err(kept)?) {
+        return Err(Fault::new(
+            format!(
+                "{} of {} has {what}, which would run before anything is asked",
+                job.path,
+                job.tree.spelled()
+            ),
+            "kernel code starts by an initcall; take it out",
+        ));
+    }
+    fs::rename(object, to).map_err(kept)
 }
 
 /// Returns the fault that the compiler's output means here.

@@ -6,7 +6,7 @@ use crate::compile::{Job, Units};
 use crate::memory::Image;
 use crate::sources::Sources;
 use crate::watch::{Question, Watched};
-use crate::{Fault, Tree};
+use crate::{Fault, Tree, confine};
 use schedtwin_kernel::policy::{
     CpuPerformance, EffectiveDemand, FrequencyDomain, GovernedDomain, GovernorView, HookCall,
     MachineFrequencyGovernor,
@@ -48,12 +48,14 @@ impl FrequencyCode {
             table: vec![500_000, 1_000_000],
             rate_limit_ns: 1_000_000,
         };
-        built.start(&[GovernedDomain {
+        let governed = GovernedDomain {
             domain,
             fast_switch: true,
             dvfs_possible_from_any_cpu: true,
             capacity: 1024,
-        }])?;
+        };
+        let tried = built.clone();
+        confine::trial(move || tried.start(&[governed]).map(drop))?;
         Ok(built)
     }
 

@@ -6,7 +6,7 @@ use crate::compile::{Job, Units};
 use crate::memory::Image;
 use crate::sources::Sources;
 use crate::watch::{Question, Watched, refuse_here};
-use crate::{Fault, Tree};
+use crate::{Fault, Tree, confine};
 use schedtwin_kernel::policy::{
     IdleCpu, IdleDecision, IdleStateParams, MachineIdleGovernor, Reflection, SelectInput,
     SleepLength,
@@ -47,7 +47,8 @@ impl IdleCode {
         let built = IdleCode { built, reads_util };
         let state = IdleStateParams::default();
         let cpu = IdleCpu { cpu: CpuId(0), capacity: 1024, states: vec![state; 2] };
-        built.start(&[cpu])?;
+        let tried = built.clone();
+        confine::trial(move || tried.start(&[cpu]).map(drop))?;
         Ok(built)
     }
 

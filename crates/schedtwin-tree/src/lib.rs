@@ -18,8 +18,9 @@
 //! where the C finds it; when another one is asked, the two change places. Pointers stay right, because an image always
 //! returns to the arena that it was made in. A clone is a copy of the image.
 //!
-//! **Trust.** The code runs with the user's rights, in this process: a tree is trusted as much as a program that one
-//! starts. What the twin can do is to notice: see [`watch`](self) on crashes, loops and refusals.
+//! **Trust.** The code runs in this process. The command `schedtwin` confines itself before it asks the code anything ([`confine`]); a
+//! program that uses the library trusts a tree as much as a program that it starts. Crashes, loops and refusals are noticed
+//! (`watch.rs`).
 //!
 //! | module | contents |
 //! |---|---|
@@ -27,6 +28,7 @@
 //! | `sources.rs` | a file of it, with those that it includes |
 //! | `offered.rs` | the headers that stand in for the kernel's |
 //! | `compile.rs` | the compiler, the cache, and what an error means |
+//! | `confine.rs` | what the C and its compiler may reach |
 //! | `memory.rs` | arenas and images |
 //! | `watch.rs` | who is asked; crashes, loops, refusals |
 //! | `built.rs` | what governors of every kind have in common |
@@ -49,6 +51,8 @@ mod built;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod compile;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+pub mod confine;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod elf;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod frequency;
@@ -68,7 +72,7 @@ mod watch;
 mod elsewhere;
 
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
-pub use elsewhere::{ExtCode, FrequencyCode, IdleCode};
+pub use elsewhere::{ExtCode, FrequencyCode, IdleCode, confine};
 pub use ext_setting::{ExtSetting, OF_ALL};
 pub use fault::{Fault, Refusal};
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
@@ -79,3 +83,14 @@ pub use options::{ExtOption, ExtOptions, OPTIONS_FILE};
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 pub use scx::ExtCode;
 pub use tree::Tree;
+
+/// How far a process is confined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Confined {
+    /// There is no C of the user's.
+    NoNeed,
+    /// By Landlock and seccomp.
+    Full,
+    /// By seccomp alone: this kernel has no Landlock.
+    SystemCalls,
+}

@@ -14,10 +14,14 @@
 
 use crate::Fault;
 use crate::compile::in_cache;
+use crate::confine;
 use crate::watch::{Label, Watched};
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::{c_char, c_int, c_long, c_void};
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The memory that a governor may allocate.
@@ -53,6 +57,7 @@ impl Code {
 
     /// A new image, as the object is after it has been loaded. It is resident.
     pub(crate) fn image(&self) -> Result<Image, Fault> {
+        confine::before_asking();
         let mut arenas = self.arenas.lock().unwrap_or_else(PoisonError::into_inner);
         let unused = arenas.iter().find(|arena| Arc::strong_count(arena) == 1);
         let arena = match unused {
@@ -86,8 +91,10 @@ struct Range {
 
 /// A loaded copy.
 pub(crate) struct Arena {
-    /// Dropped last of all, since functions and ranges point into it.
+    /// Dropped last but one, since functions and ranges point into it.
     library: Library,
+    /// The copy: no other gets its name while it is loaded.
+    _copy: File,
     writable: Vec<Range>,
     heap: *mut u8,
     heap_used: unsafe extern "C" fn() -> usize,
@@ -103,16 +110,28 @@ unsafe impl Send for Arena {}
 // SAFETY: as above.
 unsafe impl Sync for Arena {}
 
+/// A copy of a file that is nowhere but in memory.
+fn in_memory(path: &Path) -> io::Result<File> {
+    // SAFETY: the name is a string of C; the result is checked.
+    let copy = unsafe { libc::memfd_create(c"governor".as_ptr(), libc::MFD_CLOEXEC) };
+    if copy < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor was just made and belongs to nobody else.
+    let mut copy = unsafe { File::from_raw_fd(copy) };
+    copy.write_all(&std::fs::read(path)?)?;
+    Ok(copy)
+}
+
 impl Arena {
     fn load(code: &Code) -> Result<Arena, Fault> {
-        // The loader knows files, and would hand out the same copy again.
         let folder = code.object.parent().expect("the cache is a folder");
-        let copy = tempfile::Builder::new().prefix("loaded-").suffix(".so").tempfile_in(folder);
-        let copy = copy.map_err(|error| in_cache(folder, &error))?;
-        std::fs::copy(&code.object, copy.path()).map_err(|error| in_cache(folder, &error))?;
-        // SAFETY: the object has no constructors: it is linked without the C library's start files. What the user's
-        // code does when it is asked is the user's, see the crate's documentation on trust.
-        let library = unsafe { Library::open(Some(copy.path()), RTLD_NOW | RTLD_LOCAL) };
+        // The loader knows files by their names, and would hand out the same copy again: each copy is a file of its own, in memory.
+        let copy = in_memory(&code.object).map_err(|error| in_cache(folder, &error))?;
+        let name = format!("/proc/self/fd/{}", copy.as_raw_fd());
+        // SAFETY: the object runs nothing when it is loaded, which was seen when it was compiled. What the user's code does
+        // when it is asked is the user's, see the crate's documentation on trust.
+        let library = unsafe { Library::open(Some(name), RTLD_NOW | RTLD_LOCAL) };
         let library = library.map_err(|error| in_cache(folder, &error))?;
         // SAFETY: an anonymous mapping that nobody else knows; the pages in front of and behind the heap are never
         // made accessible, so that what runs over its ends crashes.
@@ -134,6 +153,7 @@ impl Arena {
             heap
         };
         let mut arena = Arena {
+            _copy: copy,
             heap_used: symbol(&library, c"schedtwin_heap_used"),
             writable: Vec::new(),
             heap,

@@ -4,6 +4,7 @@
 //! Nothing is written to it and nothing checked out: files of a revision come from git's objects.
 
 use crate::Fault;
+use crate::confine;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -25,6 +26,7 @@ impl Tree {
     pub fn find(spelled: &str) -> Result<Tree, Fault> {
         let whole = expand_home(spelled);
         if whole.is_dir() {
+            confine::reads(&whole);
             return Ok(Tree { spelled: spelled.to_string(), folder: whole, commit: None });
         }
         let (folder, revision) = match spelled.rsplit_once('@') {
@@ -48,6 +50,7 @@ impl Tree {
                 format!("`git -C {} log --oneline` lists commits", folder.display()),
             ));
         }
+        confine::reads(&folder);
         let commit = String::from_utf8_lossy(&answer.stdout).trim().to_string();
         Ok(Tree { spelled: spelled.to_string(), folder, commit: Some(commit) })
     }
@@ -90,6 +93,9 @@ fn git(folder: &Path, arguments: &[&str]) -> Result<Output, Fault> {
     let mut command = Command::new("git");
     command.arg("-C").arg(folder).args(arguments);
     command.env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
+    if confine::is_confined() {
+        command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
+    }
     command.output().map_err(|error| {
         Fault::new(
             format!("failed to run git: {error}"),

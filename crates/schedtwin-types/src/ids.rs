@@ -31,6 +31,10 @@ pub struct PipeId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct SocketId(pub u32);
 
+/// A block device. Numbered densely, in the order of the machine's file.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct BlockDeviceId(pub u16);
+
 /// A task group (a cgroup of the cpu controller). Numbered densely; 0 is the root.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct TaskGroupId(pub u32);

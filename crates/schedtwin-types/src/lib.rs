@@ -33,13 +33,14 @@ pub use fact::{
     WakeSource,
 };
 pub use ids::{
-    ClockDomainId, CpuId, CpuMask, FutexId, MAX_CPUS, PipeId, PolicyId, PolicyMask, PowerDomainId,
-    PowerSource, ProcessId, SessionId, SocketId, TaskGroupId, TaskId, ThreadId, WordIter,
+    BlockDeviceId, ClockDomainId, CpuId, CpuMask, FutexId, MAX_CPUS, PipeId, PolicyId, PolicyMask,
+    PowerDomainId, PowerSource, ProcessId, SessionId, SocketId, TaskGroupId, TaskId, ThreadId,
+    WordIter,
 };
 pub use irq::{IrqLine, IrqLines};
 pub use op::{
-    CpuMax, DlReservation, Errno, File, GroupWeight, Mark, Mode, Op, Outcome, Policy, SchedAttr,
-    SocketKind, Syscall, TaskGroupFiles,
+    BlockOp, CpuMax, DlReservation, Errno, File, GroupWeight, Mark, Mode, Op, Outcome, Policy,
+    SchedAttr, SocketKind, Syscall, TaskGroupFiles,
 };
 pub use rule::{
     BalanceRule, FrequencyRule, IdleRule, MenuRule, PickRule, PlacementRule, PreemptionRule,

@@ -2,7 +2,8 @@
 //! The operations that a thread of a workload asks for, one at a time.
 
 use crate::{
-    CpuMask, FutexId, Ns, PipeId, ProcessId, SessionId, SocketId, TaskGroupId, ThreadId, Work,
+    BlockDeviceId, CpuMask, FutexId, Ns, PipeId, ProcessId, SessionId, SocketId, TaskGroupId,
+    ThreadId, Work,
 };
 
 /// The next thing that a thread does.
@@ -155,6 +156,21 @@ pub enum Syscall {
         /// How many bytes at most.
         bytes: u32,
     },
+    /// `pread()`, `pwrite()` with `O_DIRECT`, or `fsync()`: one request to a block device, which the caller sleeps for
+    /// (`io_schedule()`).
+    BlockIo {
+        /// Which device.
+        device: BlockDeviceId,
+        /// What is asked for.
+        op: BlockOp,
+        /// How many bytes.
+        bytes: u32,
+    },
+    /// `write()` that sleeps for nothing: to `/dev/null`, or into the page cache.
+    Write {
+        /// How many bytes are copied; 0: the device takes them without a look.
+        copied: u32,
+    },
     /// `getcpu()`: returns the number of the CPU that the caller runs on.
     Getcpu,
     /// `poll()` of one file for `POLLIN`, without a timeout: blocks while nothing can be read.
@@ -173,6 +189,32 @@ pub enum SocketKind {
     TcpLoopback,
     /// `AF_INET`, `SOCK_DGRAM` over the loopback device, connected.
     UdpLoopback,
+}
+
+/// The operation of a request to a block device (`REQ_OP_*`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum BlockOp {
+    /// `REQ_OP_READ`.
+    Read = 0,
+    /// `REQ_OP_WRITE`.
+    Write = 1,
+    /// `REQ_OP_FLUSH`.
+    Flush = 2,
+}
+
+impl BlockOp {
+    /// All operations, by number.
+    pub const ALL: [BlockOp; 3] = [BlockOp::Read, BlockOp::Write, BlockOp::Flush];
+
+    /// The letters that `block_rq_issue` prints (`rwbs`).
+    pub const fn letters(self) -> &'static str {
+        match self {
+            BlockOp::Read => "R",
+            BlockOp::Write => "W",
+            BlockOp::Flush => "F",
+        }
+    }
 }
 
 /// An open file that can be polled.

@@ -12,7 +12,7 @@
 //!
 //! let workload = Workload::from_path_or_name("w1").unwrap();
 //! assert_eq!(workload.duration(), Some(60_000_000_000));
-//! let host = Host { cpu_capacity: vec![1024; 8], ns_per_loop: 1000, dl_bandwidth: None };
+//! let host = Host { cpu_capacity: vec![1024; 8], ns_per_loop: 1000, dl_bandwidth: None, block_devices: Vec::new() };
 //! let mut programs = workload.instantiate(&host, 1).unwrap();
 //! // rt-app's main thread starts the other 40.
 //! let first = programs.next(programs.main(), Outcome::Started, 0);
@@ -50,6 +50,10 @@ use schedtwin_types::{MAX_CPUS, Work};
 /// published file (the largest has some 60) and for hundreds of groups of hackbench, and small enough that a slip
 /// of the pen in `instance` is told rather than simulated. Builds for machines of more CPUs take more.
 pub const MAX_THREADS: usize = if MAX_CPUS > 256 { 131_072 } else { 16_384 };
+
+/// What to do where a workload wants a block device and the machine has none.
+pub(crate) const NO_BLOCK_DEVICE: &str = "add [[block]] to its file (docs/machine-keys.md), or take a machine that has one: \
+                                          pixel6, i5-10600k, laptop-8c16t, x86-2cpu-hz100";
 
 /// The user work of an event that neither computes nor calls the kernel (an uncontended `lock`, a
 /// `resume` of nobody): nanoseconds at capacity 1024. An estimate: some hundred instructions of

@@ -230,6 +230,16 @@ impl Programs {
         }
     }
 
+    /// Whether a thread makes requests to block devices.
+    pub fn uses_block_devices(&self) -> bool {
+        match &self.0 {
+            Kind::RtApp(programs) => programs.uses_block_devices(),
+            Kind::Benchmark(player) => player.uses_block_devices(),
+            Kind::Jobs(jobs) => jobs.uses_block_devices(),
+            Kind::Recorded(_) => false,
+        }
+    }
+
     /// Devices that interrupt, numbered from 0; never changes.
     pub fn nr_devices(&self) -> usize {
         match &self.0 {

@@ -31,6 +31,8 @@ pub struct Host {
     /// EBUSY, 2^20 = all of a CPU of capacity
     /// 1024; `None`: there is no limit.
     pub dl_bandwidth: Option<u64>,
+    /// Names of the machine's block devices, in their order; threads that do I/O need one.
+    pub block_devices: Vec<String>,
 }
 
 /// A checked workload that knows no machine yet. Cheap to clone.
@@ -133,7 +135,8 @@ impl Workload {
     /// A built-in workload by name with its options (`w1`, `periodic -f 73 -t 12`), or an rt-app file by path
     /// (`my/file.json`); or several of them as jobs (`setsid w1 & cgroup=/a my/file.json`).
     ///
-    /// `--system NAME` anywhere in it names the system beside which the workload runs:
+    /// `--system NAME` anywhere in it names the system beside which the workload runs, in the place of what its file says
+    /// (`system` of an rt-app file's `global`):
     ///
     /// ```
     /// use schedtwin_workload::Workload;
@@ -196,8 +199,12 @@ impl Workload {
     }
 
     /// Jobs under their line, which end by themselves.
-    pub(crate) fn of_jobs(name: String, checked: Arc<dyn Checked>) -> Workload {
-        Workload { name, checked, duration: None, system: None }
+    pub(crate) fn of_jobs(
+        name: String,
+        checked: Arc<dyn Checked>,
+        system: Option<Located<String>>,
+    ) -> Workload {
+        Workload { name, checked, duration: None, system }
     }
 
     /// The names of metrics that nobody else measures.
@@ -248,7 +255,11 @@ impl Workload {
             .map_or_else(|| source.name.clone(), |s| s.to_string_lossy().into_owned());
         let model = reader::read(source)?;
         let duration = model.global.duration_s.map(|s| Ns::from(s) * NS_PER_S);
-        Ok(Workload { name: stem, checked: Arc::new(model), duration, system: None })
+        let system = model.global.system.clone().map(|(value, span)| {
+            let at = Location::new(&model.source, span);
+            Located { value, at }
+        });
+        Ok(Workload { name: stem, checked: Arc::new(model), duration, system })
     }
 
     /// Makes a workload from a recording of threads, under a name.
@@ -352,7 +363,7 @@ impl Workload {
     ///
     /// ```
     /// use schedtwin_workload::{Host, Workload};
-    /// let host = Host { cpu_capacity: vec![1024; 8], ns_per_loop: 1, dl_bandwidth: None };
+    /// let host = Host { cpu_capacity: vec![1024; 8], ns_per_loop: 1, dl_bandwidth: None, block_devices: Vec::new() };
     /// let code = Workload::from_path_or_name("w1").unwrap().code(&host).unwrap().unwrap();
     /// assert_eq!((code.start.len(), code.duration), (40, Some(60_000_000_000)));
     /// assert!(Workload::from_path_or_name("jankbench").unwrap().code(&host).is_none());

@@ -93,7 +93,7 @@ fn built_ins_are_listed_and_can_be_had() {
 fn what_is_understood_but_not_modelled_is_refused_by_name_and_all_at_once() {
     let text = r#"{ "global": { "pi_enabled": true }, "tasks": {
         "g": { "taskgroup": "/a/b", "nodes_membind": [0], "lock": "m", "unlock": "m",
-               "mem": 10, "iorun": 20, "memrun": { "type": "chase", "size": 4096, "count": 9 } },
+               "mem": 10, "memrun": { "type": "chase", "size": 4096, "count": 9 } },
         "u": { "util_min": 0, "util_max": 512, "run": 1 } } }"#;
     let workload = Workload::parse_rtapp(Source::new("f.json", text)).unwrap();
     let faults = workload.instantiate(&host(4), 1).unwrap_err().to_string();
@@ -102,7 +102,6 @@ fn what_is_understood_but_not_modelled_is_refused_by_name_and_all_at_once() {
     let expected = [
         "NUMA memory binding",
         "memory-bound work",
-        "I/O",
         "memory-bound work",
         "priority inheritance of mutexes",
     ];
@@ -111,7 +110,7 @@ fn what_is_understood_but_not_modelled_is_refused_by_name_and_all_at_once() {
     let mut expected_sorted = expected;
     expected_sorted.sort_unstable();
     assert_eq!(sorted, expected_sorted, "{faults}");
-    for (event, feature) in [("mem", "memory-bound work"), ("iorun", "I/O")] {
+    for (event, feature) in [("mem", "memory-bound work")] {
         let told = format!("\"{event}\" of task \"g\" is not modelled: {feature}\n");
         assert!(faults.contains(&told), "{told} not in:\n{faults}");
     }
@@ -412,4 +411,31 @@ fn mutated_published_files_do_not_panic() {
             }
         }
     }
+}
+
+/// `system` in `global` is what `--system` is on the command line, which goes before it; jobs have one together.
+#[test]
+fn a_file_names_the_system_beside_it() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let write = |name: &str, system: &str| {
+        let path = folder.join(name);
+        let text = format!(
+            r#"{{ "tasks": {{ "t": {{ "loop": 1, "run": 10 }} }}, "global": {{ "system": "{system}" }} }}"#
+        );
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let (one, two) = (write("one.json", "board"), write("two.json", "guest-linux"));
+    let system = |spec: &str| {
+        let workload = Workload::from_path_or_name(spec)?;
+        Ok::<_, schedtwin_input::Diagnostics>(workload.system().map(|s| s.value.clone()))
+    };
+    assert_eq!(system(&one).unwrap().as_deref(), Some("board"));
+    assert_eq!(
+        system(&format!("{one} --system server-linux")).unwrap().as_deref(),
+        Some("server-linux")
+    );
+    assert_eq!(system(&format!("{one} & periodic")).unwrap().as_deref(), Some("board"));
+    let faults = system(&format!("{one} & {two}")).unwrap_err().to_string();
+    assert!(faults.contains("names another system"), "{faults}");
 }

@@ -329,7 +329,12 @@ fn a_run_is_loops_of_the_calibration() {
         let text = format!(
             r#"{{ "global": {{ "calibration": {calibration} }}, "tasks": {{ "t": {{ "loop": 1, "run": {us} }} }} }}"#
         );
-        let host = Host { cpu_capacity: capacities.to_vec(), ns_per_loop, dl_bandwidth: None };
+        let host = Host {
+            cpu_capacity: capacities.to_vec(),
+            ns_per_loop,
+            dl_bandwidth: None,
+            block_devices: Vec::new(),
+        };
         let mut executor = Executor::new(&workload(&text), &host);
         let mut found = Vec::new();
         executor.run(10_000 * MS, 100, |_, _, op, _| {

@@ -49,7 +49,7 @@ fn table() -> Vec<(&'static str, Expected)> {
         ("rt-app/tutorial__example3.json", Runs(End::Finished)),
         ("rt-app/tutorial__example4.json", Runs(End::Time)),
         ("rt-app/tutorial__example5.json", Runs(End::Finished)),
-        ("rt-app/tutorial__example6.json", Waits(&["memory-bound work", "I/O"])),
+        ("rt-app/tutorial__example6.json", Waits(&["memory-bound work"])),
         ("rt-app/tutorial__example7.json", Runs(End::Time)),
         ("rt-app/tutorial__example8.json", Runs(End::Finished)),
         ("rt-app/tutorial__example9.json", Runs(End::Finished)),

@@ -3,7 +3,8 @@
 
 use schedtwin::{Duration, Experiment, GivenKernel, KernelFile, Kind, Progress, Query, Table};
 use schedtwin_engine::{RunOptions, Scenario};
-use schedtwin_lab::compare::{Iterations, Plan, compare};
+use schedtwin_lab::compare::{Plan, compare};
+use schedtwin_lab::stopping::Iterations;
 use schedtwin_lab::twin::{Column, joint_provenance};
 use serde_json::Value;
 
@@ -52,7 +53,7 @@ fn a_comparison_of_a_table_is_the_laboratorys() {
         .map(Column::new)
         .collect();
     let plan = Plan { first_seed: 3, iterations: Iterations::Fixed(2) };
-    let expected = compare(&columns, plan, joint_provenance(&columns), &Progress::new()).unwrap();
+    let expected = compare(&columns, &plan, joint_provenance(&columns), &Progress::new()).unwrap();
     let found = table.comparison("pixel6", "w1").unwrap();
     assert_eq!(found.as_lab(), &expected);
     assert!(table.comparison("pixel6", "w2").is_none());

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use schedtwin_lab::compare::{DEFAULT_ITERATIONS, MOST_ITERATIONS};
+use schedtwin_lab::stopping::{DEFAULT_ITERATIONS, MOST_ITERATIONS};
 
 use super::MOST_THREADS;
 use crate::percent;

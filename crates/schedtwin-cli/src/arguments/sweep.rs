@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use schedtwin_lab::compare::MOST_ITERATIONS;
+use schedtwin_lab::stopping::MOST_ITERATIONS;
 use schedtwin_lab::sweep::Shard;
 use schedtwin_types::Duration;
 
@@ -24,6 +24,7 @@ Examples:
   schedtwin sweep -m pixel6 -m juno-r2 -k 'linux-{6.1,6.12}' -w w1 -n 20 -o runs.csv
   schedtwin sweep -m pixel6 -k 'linux-{6.1,6.12}' -w ui-phone --metric power,domain=* -o power.csv
   schedtwin sweep -m pixel6 -k 'linux-7.3:hz={100,250,1000}' -w ui-phone --front power,wakeup_latency.p99
+  schedtwin sweep ... --front power,wakeup_latency.p99 -n 40 --race               few runs for settings that lose
   schedtwin sweep ... --front power,wakeup_latency.p99 --html sweep.html        with a figure of both metrics
   schedtwin sweep -m spr-2s224 -k linux-6.6 -w 'messaging -g {1,2,4}' --shard 3/40 -o part-03.csv
 
@@ -64,6 +65,10 @@ pub struct Sweep {
     /// Mark the settings that no other setting beats in both metrics: power,wakeup_latency.p99
     #[arg(long, value_name = "NAME,NAME")]
     pub front: Option<String>,
+    /// Give runs to settings that may still be on the front: each has 4 seeds, and as many as -n says where no rival is
+    /// better in both metrics for certain. Prints the table; --cache keeps the runs
+    #[arg(long, requires = "front", conflicts_with_all = ["output", "shard"])]
+    pub race: bool,
     /// Write an HTML report with the table and, with --front, a figure of the two metrics
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,

@@ -2,7 +2,7 @@
 //! Arguments of `schedtwin tune`.
 
 use clap::{ArgGroup, Args};
-use schedtwin_lab::compare::{DEFAULT_ITERATIONS, MOST_ITERATIONS};
+use schedtwin_lab::stopping::{DEFAULT_ITERATIONS, MOST_ITERATIONS};
 
 use super::{DEFAULT_KERNEL, MOST_THREADS, Subject};
 

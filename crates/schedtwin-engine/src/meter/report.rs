@@ -154,16 +154,17 @@ fn progress(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
 }
 
 fn energy(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
+    let domain_fj = |id| meter.truth.domain_fj(&meter.setup, id) + meter.l3_fj(id);
     let mut parts: Vec<(Labels, u128)> = vec![(vec![], 0)];
     for (id, domain) in meter.setup.domains.iter_ids() {
-        let fj = meter.truth.domain_fj(&meter.setup, id);
+        let fj = domain_fj(id);
         parts[0].1 += fj;
         parts.push((label("domain", &domain.name), fj));
     }
     let own = |id: PowerDomainId| meter.truth.power_domain_fj(&meter.setup, id);
     for (id, domain) in meter.setup.power_domains.iter_ids() {
         parts[0].1 += own(id);
-        let clocks = domain.clocks.iter().map(|c| meter.truth.domain_fj(&meter.setup, *c));
+        let clocks = domain.clocks.iter().map(|c| domain_fj(*c));
         let fj = domain.within.iter().map(|d| own(*d)).chain(clocks).sum();
         // One that draws nothing itself says nothing that its clocks do not say.
         if domain.uw.iter().chain(&domain.entry_energy_pj).any(|own| *own > 0) {

@@ -47,6 +47,7 @@ fn setup(warmup_ns: Ns) -> MeterSetup {
         ]
         .into(),
         power_domains: vec![].into(),
+        l3: None,
         heats: true,
         warmup_ns,
     }

@@ -578,6 +578,11 @@ impl Truth {
         self.power_domains[domain].fj(&setup.power_domains[domain])
     }
 
+    /// The present row of a domain: its operating point and the column of the vote.
+    pub(super) fn row_of(&self, domain: ClockDomainId) -> usize {
+        self.domains[domain].row()
+    }
+
     /// Energy of `domain` and its CPUs, in fJ, as far as booked.
     pub(super) fn domain_fj(&self, setup: &MeterSetup, domain: ClockDomainId) -> u128 {
         let truth = &self.domains[domain];

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Sources of interrupts outside of all CPUs: devices of the workload and of the system beside it, and the timer that stands in
-//! for those of
-//! sleeping CPUs.
+//! for those of sleeping CPUs. Block devices are in `block.rs`.
 //!
 //! ```text
 //!  program: a frame is due at t ── slot ── interrupt at the device's CPU ── handlers ── futexes that the kernel wakes
@@ -53,6 +52,11 @@ impl<B: Board> Twin<B> {
         while devices != 0 {
             let device = devices.trailing_zeros() as usize;
             devices &= devices - 1;
+            if let Some(at) = self.block_device(device) {
+                let Twin { block, kernel, .. } = self;
+                block.interrupt(at, cpu, |request| kernel.block_request_done(request));
+                continue;
+            }
             if let Some(at) = device.checked_sub(self.programs.nr_devices()) {
                 let source = self.system.devices[at].source;
                 self.kernel.source_interrupt(source, cpu);
@@ -66,8 +70,29 @@ impl<B: Board> Twin<B> {
         }
     }
 
+    /// The number of a device among the machine's block devices, which follow all others.
+    fn block_device(&self, device: usize) -> Option<usize> {
+        device.checked_sub(self.programs.nr_devices() + self.system.devices.len())
+    }
+
+    /// The time of a device has come: it interrupts its CPU.
+    pub(super) fn device_fires(
+        &mut self,
+        device: usize,
+        slot: usize,
+        observer: &mut impl Observer,
+    ) {
+        if let Some(at) = self.block_device(device) {
+            return self.block_device_fires(device, at, observer);
+        }
+        let cpu = self.device_cpu(device);
+        self.board.set(slot, NEVER);
+        self.cpus[cpu].pending_devices |= 1 << device;
+        self.interrupt_arrives(cpu, IrqLine::Peripheral, slot, observer);
+    }
+
     /// The CPU that a device interrupts: one of the workload's, then those of the system.
-    pub(super) fn device_cpu(&self, device: usize) -> CpuId {
+    fn device_cpu(&self, device: usize) -> CpuId {
         match device.checked_sub(self.programs.nr_devices()) {
             Some(at) => self.system.devices[at].cpu,
             None => self.programs.device_cpu(device),

@@ -25,7 +25,11 @@ impl<B: Board> Twin<B> {
             && self.now > c.since
         {
             let t = &mut self.tasks[task.index()];
-            t.remaining = t.remaining.saturating_sub((self.now - c.since).saturating_mul(c.rate));
+            let done = (self.now - c.since).saturating_mul(c.rate);
+            if self.meter.counts_l3() {
+                self.meter.l3_work(self.now, done.min(t.remaining));
+            }
+            t.remaining = t.remaining.saturating_sub(done);
             if t.mode == Mode::User {
                 self.meter.user_time(task, c.since, self.now);
             }

@@ -455,6 +455,13 @@ impl Observer for Invariants {
                 let known = self.task_mut(task).stage != Some(Stage::Dead);
                 self.must(known, fact, "who is throttled lives");
             }
+            FactKind::BlockIssue { task, .. } => {
+                self.must(c.running == task, fact, "who asks a device runs here");
+            }
+            FactKind::BlockComplete { task, .. } => {
+                let stage = self.tasks[task.index()].stage;
+                self.must(stage == Some(Stage::Sleeping), fact, "who waits for a device sleeps");
+            }
             FactKind::Preempted { task } => {
                 self.must(c.running == task, fact, "who is preempted runs here");
             }
@@ -624,6 +631,7 @@ fn cut_twin(scenario: &Scenario, end: Ns) -> Twin {
         cpu_capacity: machine.cpus.iter().map(|cpu| cpu.capacity).collect(),
         ns_per_loop: machine.ns_per_loop,
         dl_bandwidth: None,
+        block_devices: Vec::new(),
     };
     let workload = Workload::from_path_or_name(&scenario.provenance().workload).unwrap();
     let programs = workload.instantiate(&host, 1).unwrap();

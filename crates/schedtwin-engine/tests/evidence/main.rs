@@ -9,6 +9,7 @@
 //! | `read_back` | files that a run wrote hold what its result says, to the nanosecond |
 //! | `metamorphic` | changes of the input whose effect is known: nothing, a shift, a share |
 //! | `background` | timers of the wheel, works, softirqs and RCU come when Linux's would, and wake nobody else |
+//! | `block_io` | requests complete where Linux completes them, and governors hear of those who wait |
 //! | `machines` | idle states of clusters, kinds of work, power that depends on votes |
 //! | `power_and_heat` | states of packages, ways out of idle, published idle powers, heat and throttling |
 //! | `metrics` | what runs measure is what is declared, and what is declared is measured |
@@ -33,6 +34,7 @@
 mod background;
 mod bad_input;
 mod benchmarks;
+mod block_io;
 mod broadcast;
 mod clocks;
 mod coalescing;

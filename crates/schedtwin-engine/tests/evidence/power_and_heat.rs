@@ -228,3 +228,31 @@ fn all_energy_becomes_heat_after_every_event() {
     assert!(metric(&eager, "throttled", "mean", &[("domain", "big")]) > 0.0);
     assert_eq!(eager.digest, run(&scenario, 1).digest);
 }
+
+/// The shared cache is on the little cores' rail: work of a big core, at the highest clocks, by hand.
+#[test]
+fn accesses_to_the_shared_cache_are_paid_by_the_little_rail() {
+    let mut file = tempfile::Builder::new().suffix(".json").tempfile().unwrap();
+    let text = r#"{ "tasks": { "t": { "cpus": [7], "loop": -1, "run": 1000 } },
+                    "global": { "duration": 1, "calibration": "CPU7" } }"#;
+    std::io::Write::write_all(&mut file, text.as_bytes()).unwrap();
+    let workload = file.path().to_str().unwrap();
+    let powers = |machine: &str| {
+        let kernel = "linux-6.12:cpufreq=performance";
+        let scenario = schedtwin_engine::Scenario::new(machine, kernel, workload, None).unwrap();
+        let result = scenario.run(1, Default::default()).unwrap();
+        let power = |domain: &str| {
+            let mut of = result.metrics.iter().filter(|m| m.name == "power");
+            let found = of.find(|m| m.labels.iter().any(|(_, value)| value == domain));
+            found.and_then(|m| m.value).expect("each domain has a power")
+        };
+        ["little", "mid", "big"].map(power)
+    };
+    let without = powers("pixel6");
+    assert_eq!(powers("pixel6:l3.accesses_per_us=0"), without);
+    let with = powers("pixel6:l3.accesses_per_us=42");
+    assert_eq!(with[1..], without[1..]);
+    // 42 accesses in a microsecond of 0.7 x 2748 + 0.3 x 1067 pJ are 94.2 mW; the thread works nearly all the time.
+    let added = with[0] - without[0];
+    assert!((91.0..94.4).contains(&added), "{added} mW");
+}

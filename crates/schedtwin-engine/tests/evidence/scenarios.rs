@@ -58,6 +58,9 @@ pub fn built_in(kernel: &str, duration: Ns) -> Vec<(String, Scenario)> {
                 Err(faults) if faults.to_string().contains("the machine has CPUs 0 to") => {
                     eprintln!("skipped: {workload} is not for {machine}");
                 }
+                Err(faults) if faults.to_string().contains("the machine has no block device") => {
+                    eprintln!("skipped: {machine} has no disk for {workload}");
+                }
                 Err(faults) if faults.to_string().contains("is not modelled: polling") => {
                     eprintln!("skipped: {machine} polls, which the twin does not yet");
                 }

@@ -22,6 +22,15 @@ macro_rules! cpufreq {
             /// The frequency that user space has set.
             Userspace = "userspace", "any";
         }
+        /// Whether the hook hears of a task that waited for I/O when it is enqueued.
+        iowait_hook: choice IowaitHook {
+            linux "enqueue_task_fair(): SCHED_CPUFREQ_IOWAIT";
+            unnamed Enqueue;
+            /// It does not.
+            Absent = "absent", "up to 4.8";
+            /// It is called with a flag: schedutil raises the CPU's boost.
+            Enqueue = "enqueue", "4.9 and later";
+        }
         /// ondemand, conservative: time between two samples; 0: two ticks, or the driver's transition delay if that
         /// is longer.
         dbs_sampling_rate_us: integer u32 {

@@ -16,7 +16,7 @@
 //! | `placement.rs`, `balance.rs` | wakeups, load balancing |
 //! | `rt.rs` | RT, DEADLINE |
 //! | `uclamp.rs` | utilisation clamps |
-//! | `sleep.rs` | timers, pipes |
+//! | `sleep.rs` | timers, pipes, block devices |
 //! | `ext.rs` | sched_ext |
 //! | `tables.rs` | what files have in tables: schedutil's tunables, CFS's, latency limits |
 //! | `retired.rs` | what older files had, and what it means now |

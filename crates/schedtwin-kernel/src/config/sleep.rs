@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Timers and pipes.
+//! Timers, pipes and block devices.
 
 macro_rules! sleep {
     ([$next:ident $($more:ident)*] $($before:tt)*) => {
@@ -42,6 +42,21 @@ macro_rules! sleep {
             PageFreedOrPolled = "page-freed-or-polled", "6.18";
             /// Reads that free a page of a full pipe. A poll without EPOLLET has no effect.
             PageFreed = "page-freed", "7.3";
+        }
+        /// The CPUs on which a request of a block device completes without a call to the CPU that submitted it.
+        blk_complete: choice BlkComplete {
+            linux "blk_mq_complete_need_ipi()";
+            unnamed SharesCacheAndCapacity;
+            /// Those that share its last-level cache.
+            SharesCache = "shares-cache", "up to 6.8";
+            /// Those that share its last-level cache and have its capacity.
+            SharesCacheAndCapacity = "shares-cache-and-capacity", "6.9 and later";
+        }
+        /// Where requests of block devices complete: 0 on the interrupted CPU, 1 near the CPU that submitted them, 2 on that CPU.
+        rq_affinity: integer u32 {
+            linux "/sys/block/*/queue/rq_affinity";
+            range 0..=2;
+            unnamed 1;
         }
         }
     };

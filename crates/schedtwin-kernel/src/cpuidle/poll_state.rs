@@ -99,7 +99,10 @@ impl Kernel {
             return;
         }
         self.handle_ipis(cpu, calls);
-        if self.sched.take_sched_softirq(cpu) {
+        if self.softirqs.is_pending(cpu) {
+            // do_softirq_post_smp_call_flush()
+            self.do_softirq(cpu);
+        } else if self.sched.take_sched_softirq(cpu) {
             self.sched_balance_softirq(cpu);
         }
     }

@@ -159,6 +159,11 @@ impl Scheduler {
         self.tasks[task].resume.take()
     }
 
+    /// Marks a task as one that waits for I/O (`io_schedule_prepare`, `io_schedule_finish`).
+    pub(crate) fn set_in_iowait(&mut self, task: TaskId, waits: bool) {
+        self.tasks[task].in_iowait = waits;
+    }
+
     /// Notes the CPU whose timer ends a task's sleep.
     #[inline(always)]
     pub(crate) fn set_sleep_timer(&mut self, task: TaskId, cpu: Option<CpuId>) {

@@ -34,6 +34,8 @@ impl Kernel {
         assert!(timer || !throttled, "RT tasks are throttled for ever");
         let mut waiting = self.sync.waiting();
         self.sync.verify();
+        waiting.extend(self.block.waiting());
+        self.block.verify();
         for task in &waiting {
             let t = &self.sched.tasks[*task];
             if let (Some(Resume::Call(blocked)), TaskState::Interruptible) = (t.resume, t.state) {

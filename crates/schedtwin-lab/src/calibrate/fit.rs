@@ -19,7 +19,8 @@ use argmin::solver::neldermead::NelderMead;
 
 use crate::Progress;
 use crate::calibrate::{BaseOnly, Calibration, Parameter, Residual};
-use crate::compare::{Iterations, Plan};
+use crate::compare::Plan;
+use crate::stopping::Iterations;
 use crate::study::Fit;
 use crate::study::prepare::Registry;
 use crate::study::run::{Calibrated, Ready};
@@ -137,7 +138,7 @@ impl Problem<'_> {
             return Err(io::Error::other(format!("it waits for: {}", waits.join(", "))));
         }
         let plan = Plan { first_seed: 1, iterations: Iterations::Fixed(seeds) };
-        let ran = ready.run(plan, self.progress)?;
+        let ran = ready.run(&plan, self.progress)?;
         let mut residuals = Vec::new();
         let mut cost = 0.0;
         for target in self.base.targets() {
@@ -260,7 +261,7 @@ pub fn fit(base: &BaseOnly, effort: Effort, progress: &Progress) -> io::Result<C
     let registry = Registry::built_in();
     let first = Ready::new(base.study().clone(), Vec::new(), false, &registry);
     let runs =
-        |seeds| first.first_runs(Plan { first_seed: 1, iterations: Iterations::Fixed(seeds) });
+        |seeds| first.first_runs(&Plan { first_seed: 1, iterations: Iterations::Fixed(seeds) });
     let [coarse, fine] = effort.usual_settings(parameters);
     progress.expect_runs(coarse * runs(effort.coarse()) + fine * runs(effort.seeds));
     let problem = Problem { base, registry, progress, known: Mutex::new(BTreeMap::new()) };

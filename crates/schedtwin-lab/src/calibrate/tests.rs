@@ -73,9 +73,9 @@ fn the_search_finds_a_known_setting() {
         );
         let plan = crate::compare::Plan {
             first_seed: 1,
-            iterations: crate::compare::Iterations::Fixed(1),
+            iterations: crate::stopping::Iterations::Fixed(1),
         };
-        let ran = ready.run(plan, &Progress::new()).unwrap();
+        let ran = ready.run(&plan, &Progress::new()).unwrap();
         let of = |id: &str| {
             let cell = ran.cells.iter().find(|cell| ran.study.rows[cell.row].id == id).unwrap();
             cell.twin.unwrap().mean

@@ -30,13 +30,14 @@ mod tune;
 pub use cells::{choose_metrics, choose_rows};
 pub(crate) use cells::{key_of, number, signed};
 use schedtwin_engine::result::RunResult;
-pub use sweep::{Point, Points, columns as sweep_columns, points as sweep_points, sweep};
+pub use sweep::{Point, Points, axes, columns as sweep_columns, points as sweep_points, sweep};
 pub use tune::tuned;
 
 use crate::Provenance;
-use crate::compare::{Comparison, Iterations};
+use crate::compare::Comparison;
 use crate::fail_if::Verdict;
 use crate::replay::Replayed;
+use crate::stopping::Iterations;
 use crate::study::Study;
 use crate::study::prepare::Setup;
 use crate::study::run::{Ran, Ready};

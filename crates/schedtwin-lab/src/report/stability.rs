@@ -4,17 +4,18 @@
 use serde_json::{Map, Value, json};
 
 use super::{Rerun, json};
-use crate::compare::Iterations;
+use crate::stopping::Iterations;
 use crate::study::stability::Stability;
 use crate::study::verdict::Verdict;
 
 pub fn text(rerun: &Rerun) -> String {
     let study = rerun.ready.study();
-    let seeds = match rerun.iterations {
+    let seeds = match &rerun.iterations {
         Iterations::Fixed(n) => format!("{n} fresh seeds each"),
         Iterations::Precision { half_width_pct, most } => {
             format!("fresh seeds until {half_width_pct}% is reached, at most {most}, each")
         }
+        other => format!("at most {} fresh seeds each", other.most()),
     };
     let mut text = format!(
         "{}: {} reruns with {seeds}; the verdict that most of them give\n\n",
@@ -46,6 +47,7 @@ pub fn json(rerun: &Rerun) -> String {
     let (most, precision) = match rerun.iterations {
         Iterations::Fixed(n) => (n, None),
         Iterations::Precision { half_width_pct, most } => (most, Some(half_width_pct)),
+        ref other => (other.most(), None),
     };
     let row = |one: &Stability| {
         let row = &study.rows[one.cell.0];

@@ -7,6 +7,7 @@ use super::change::difference_cells;
 use super::markdown::escape;
 use crate::crash;
 use crate::stats::Difference;
+use crate::study::power::{Powers, power};
 use crate::study::prepare::{Setup, waits_for};
 use crate::study::run::{Beside, Ran, summary};
 use crate::study::{Published, Role, Study};
@@ -366,7 +367,8 @@ pub fn show(study: &Study, setups: &[Setup]) -> String {
         text.extend(setup.waits_for.iter().map(|waits| format!("    waits for: {waits}\n")));
     }
     text.push_str("\npublished\n");
-    let mut rows = Vec::new();
+    let heading = ["", "", "", "", "", "published", "noise", "detectable", ""];
+    let mut rows = vec![heading.map(str::to_string).to_vec()];
     for row in &study.rows {
         for (at, cell) in row.cells.iter().enumerate() {
             let [id, title, unit] = match at {
@@ -383,10 +385,29 @@ pub fn show(study: &Study, setups: &[Setup]) -> String {
                 format!("+-{}{assumed}", noise.half_width)
             });
             let role = cell.role.word().to_string();
-            rows.push(vec![id, title, unit, letter(cell.column), role, published, noise]);
+            let power = power(study, row, cell);
+            let least = power.least_pct().map_or(String::new(), |least| format!("{least:.1}%"));
+            let word = power.word().to_string();
+            rows.push(vec![
+                id,
+                title,
+                unit,
+                letter(cell.column),
+                role,
+                published,
+                noise,
+                least,
+                word,
+            ]);
         }
     }
-    text.push_str(&plain_table(rows, 5, &[5, 6]));
+    if is_base(study) {
+        rows.iter_mut().for_each(|row| row.truncate(7));
+    }
+    let nr_columns = rows[0].len();
+    text.push_str(&plain_table(rows, 5, if nr_columns > 7 { &[5, 6, 7] } else { &[5, 6] }));
+    let told = Powers::of(study).sentence();
+    text.extend(told.map(|told| format!("\n{}", wrap(&told, WIDTH, "  "))));
     for (title, lines) in [
         (
             "set as in the publication",

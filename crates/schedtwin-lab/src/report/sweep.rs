@@ -48,6 +48,8 @@ pub(super) struct Shown {
     pub axes: Option<[Measured; 2]>,
     /// Whether a setting is on the front; empty without one.
     pub on_front: Vec<bool>,
+    /// How many runs each setting has; fewer than others where a race left it behind.
+    pub seeds: Vec<u64>,
     /// Settings of equal numbers are held against each other: those of one machine (whatever is changed of it) under one workload.
     pub rivals: Vec<usize>,
 }
@@ -61,7 +63,7 @@ impl Shown {
         shown: &[Selector],
         front: &[Selector],
     ) -> Result<Shown, Diagnostics> {
-        let columns = titles(runs);
+        let columns = titles(runs.iter());
         let keys: Vec<Key> = columns
             .iter()
             .map(|(_, name, stat, labels, kind)| (*name, *stat, labels, *kind))
@@ -97,11 +99,13 @@ impl Shown {
             [x, y, ..] => Some([of(*x), of(*y)]),
             _ => None,
         };
-        let rivals = rivals(swept);
+        let rivals = swept.rivals();
+        let seeds = seeds(swept, runs);
         Ok(Shown {
             names: names(swept),
             measured: picked.into_iter().map(of).collect(),
-            on_front: axes.as_ref().map_or(Vec::new(), |axes| pareto(axes, &rivals)),
+            on_front: axes.as_ref().map_or(Vec::new(), |axes| pareto(axes, &rivals, &seeds)),
+            seeds,
             axes,
             rivals,
         })
@@ -110,7 +114,7 @@ impl Shown {
 
 /// The columns of the metrics that the selectors mean, of a sweep's runs.
 pub fn columns(runs: &[Run], selectors: &[Selector]) -> Result<BTreeSet<String>, Diagnostics> {
-    let titles = titles(runs);
+    let titles = titles(runs.iter());
     let keys: Vec<Key> =
         titles.iter().map(|(_, name, stat, labels, kind)| (*name, *stat, labels, *kind)).collect();
     let mut faults = Diagnostics::new();
@@ -154,9 +158,41 @@ pub fn points(swept: &Sweep, runs: &[Run], front: &[Selector; 2]) -> Result<Poin
 }
 
 /// How many settings with how many seeds.
-pub(super) fn size(swept: &Sweep) -> String {
-    let seeds = if swept.seeds == 1 { "1 seed".into() } else { format!("{} seeds", swept.seeds) };
-    format!("{} settings, {seeds} each", swept.settings.len())
+pub(super) fn size(seeds: &[u64]) -> String {
+    let least = seeds.iter().min().copied().unwrap_or_default();
+    let most = seeds.iter().max().copied().unwrap_or_default();
+    let each = match (least, most) {
+        (1, 1) => "1 seed each".to_string(),
+        _ if least == most => format!("{most} seeds each"),
+        _ => format!("{least} to {most} seeds each, {} runs", seeds.iter().sum::<u64>()),
+    };
+    format!("{} settings, {each}", seeds.len())
+}
+
+/// How many runs each setting has.
+fn seeds(swept: &Sweep, runs: &[Run]) -> Vec<u64> {
+    let mut seeds = vec![0; swept.settings.len()];
+    runs.iter().for_each(|run| seeds[(run.number / swept.seeds) as usize] += 1);
+    seeds
+}
+
+/// The columns of the two metrics of a front, and which direction of each is better.
+pub fn axes<'r>(
+    runs: impl Iterator<Item = &'r Run>,
+    front: &[Selector],
+) -> Result<[(String, Better); 2], Diagnostics> {
+    let titles = titles(runs);
+    let keys: Vec<Key> =
+        titles.iter().map(|(_, name, stat, labels, kind)| (*name, *stat, labels, *kind)).collect();
+    let mut faults = Diagnostics::new();
+    let picked = front.iter().filter_map(|selector| faults.absorb(selector.pick_totals(&keys)));
+    let firsts: Vec<usize> = picked.filter_map(|rows| rows.first().copied()).collect();
+    let axis = |at: usize| {
+        let (title, name, ..) = &titles[at];
+        (title.clone(), declared(name).map_or(Better::Neutral, |metric| metric.better))
+    };
+    let both = firsts[..].try_into().ok().map(|both: [usize; 2]| both.map(axis));
+    faults.into_result(both).map(|both| both.expect("a front has two metrics, each with a row"))
 }
 
 /// The table. `shown`: its metrics, or without any power, energy and what the workload is judged by. `front`: whether settings that no other beats
@@ -167,9 +203,15 @@ pub fn sweep(
     shown: &[Selector],
     front: &[Selector],
 ) -> Result<String, Diagnostics> {
-    let Shown { names, measured, on_front, .. } = Shown::new(swept, runs, shown, front)?;
+    let Shown { mut names, measured, on_front, seeds, .. } = Shown::new(swept, runs, shown, front)?;
+    let raced = seeds.iter().any(|count| *count != seeds[0]);
+    if raced {
+        let counts = seeds.iter().map(u64::to_string);
+        let column = std::iter::once("seeds".to_string()).chain(counts);
+        names.iter_mut().zip(column).for_each(|(row, count)| row.push(count));
+    }
     let cells: Vec<Vec<String>> = measured.iter().map(cells).collect();
-    let mut text = format!("{}: means\n", size(swept));
+    let mut text = format!("{}: means\n", size(&seeds));
     // As many metrics beside each other as fit, the settings again beside the next.
     let mut at = 0;
     while at < cells.len() || at == 0 {
@@ -186,7 +228,8 @@ pub fn sweep(
     }
     if !on_front.is_empty() {
         text.push('\n');
-        text.push_str(&wrap(&format!("*: {FRONT}"), WIDTH, "  "));
+        let behind = if raced { BEHIND } else { "" };
+        text.push_str(&wrap(&format!("*: {FRONT}{behind}"), WIDTH, "  "));
     }
     Ok(text)
 }
@@ -221,20 +264,8 @@ fn table(names: &[Vec<String>], metrics: &[Vec<String>], on_front: &[bool]) -> S
 pub(super) const FRONT: &str = "no other setting of the same machine and workload is better in one of the two metrics and at least as \
      good in the other";
 
-/// Groups the settings that compete with each other: a number for each setting.
-fn rivals(swept: &Sweep) -> Vec<usize> {
-    let mut groups: Vec<(&str, &str)> = Vec::new();
-    let mut numbers = Vec::new();
-    for Setting { machine, workload, .. } in &swept.settings {
-        let own = (machine.split(':').next().unwrap_or_default(), workload.as_str());
-        let known = groups.iter().position(|group| *group == own);
-        numbers.push(known.unwrap_or(groups.len()));
-        if known.is_none() {
-            groups.push(own);
-        }
-    }
-    numbers
-}
+/// What is said of a race beside it.
+pub(super) const BEHIND: &str = "; a setting with fewer seeds than others is for certain worse than a rival in both, and was left behind";
 
 /// Returns the names of each setting, the names of the columns first: whole names where the keys
 /// that vary do not tell settings apart, and these keys.
@@ -271,9 +302,9 @@ fn names(sweep: &Sweep) -> Vec<Vec<String>> {
 type Title = (String, &'static str, &'static str, Labels, Kind);
 
 /// Every metric that a run has.
-fn titles(runs: &[Run]) -> Vec<Title> {
+fn titles<'r>(runs: impl Iterator<Item = &'r Run>) -> Vec<Title> {
     let mut all: Vec<&str> = Vec::new();
-    for (column, _) in runs.iter().flat_map(|run| &run.fields) {
+    for (column, _) in runs.flat_map(|run| &run.fields) {
         if let Err(at) = all.binary_search(&column.as_str()) {
             all.insert(at, column);
         }
@@ -311,9 +342,7 @@ fn parse(title: &str) -> Option<Title> {
 fn column(sweep: &Sweep, runs: &[Run], title: &str) -> Measured {
     let mut samples: Vec<Vec<Option<f64>>> = vec![Vec::new(); sweep.settings.len()];
     for run in runs {
-        let field = run.fields.iter().find(|(column, _)| column == title);
-        let value = field.and_then(|(_, text)| text.parse().ok());
-        samples[(run.number / sweep.seeds) as usize].push(value);
+        samples[(run.number / sweep.seeds) as usize].push(run.value(title));
     }
     let name = title.split('.').next().unwrap_or_default();
     let metric = declared(name);
@@ -326,9 +355,10 @@ fn column(sweep: &Sweep, runs: &[Run], title: &str) -> Measured {
     }
 }
 
-/// Which settings no rival beats: at least as good in both, better in one.
-fn pareto([x, y]: &[Measured; 2], rivals: &[usize]) -> Vec<bool> {
-    let point = |at: usize| Some((x.cost(at)?, y.cost(at)?));
+/// Which settings no rival beats: at least as good in both, better in one. Those that a race left behind are none of them.
+fn pareto([x, y]: &[Measured; 2], rivals: &[usize], seeds: &[u64]) -> Vec<bool> {
+    let most = seeds.iter().max().copied().unwrap_or_default();
+    let point = |at: usize| Some((x.cost(at)?, y.cost(at)?)).filter(|_| seeds[at] == most);
     let points: Vec<Option<(f64, f64)>> = (0..x.means.len()).map(point).collect();
     let beats = |a: &(f64, f64), b: &(f64, f64)| a.0 <= b.0 && a.1 <= b.1 && a != b;
     let on_front = |at: usize| {
@@ -381,8 +411,9 @@ mod tests {
         let power = [Some(1.0), Some(2.0), Some(3.0), Some(3.0), None];
         let score = [Some(10.0), Some(9.0), Some(12.0), Some(12.0), Some(99.0)];
         let axes = [measured(Better::Lower, &power), measured(Better::Higher, &score)];
-        assert_eq!(pareto(&axes, &[0; 5]), [true, false, true, true, false]);
+        assert_eq!(pareto(&axes, &[0; 5], &[3; 5]), [true, false, true, true, false]);
+        assert_eq!(pareto(&axes, &[0; 5], &[3, 3, 2, 3, 3]), [true, false, false, true, false]);
         // Who has no rival is not beaten.
-        assert_eq!(pareto(&axes, &[0, 1, 0, 0, 1]), [true, true, true, true, false]);
+        assert_eq!(pareto(&axes, &[0, 1, 0, 0, 1], &[3; 5]), [true, true, true, true, false]);
     }
 }

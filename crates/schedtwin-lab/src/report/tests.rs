@@ -137,8 +137,8 @@ fn studies_are_what_the_schema_says() {
         vec![Calibrated { fitted_on: vec!["1 base".into()], ..Calibrated::plain(set) }];
     let ready = Ready::new(study, calibrated, true, &Registry::built_in());
     let plan =
-        crate::compare::Plan { first_seed: 1, iterations: crate::compare::Iterations::Fixed(2) };
-    let ran = vec![ready.run(plan, &crate::Progress::new()).unwrap()];
+        crate::compare::Plan { first_seed: 1, iterations: crate::stopping::Iterations::Fixed(2) };
+    let ran = vec![ready.run(&plan, &crate::Progress::new()).unwrap()];
     let all = Studies { ran, waiting: vec![("x".into(), vec!["workload y".into()])] };
     let document: Value = serde_json::from_str(&studies(&all, Format::Json)).unwrap();
     assert_eq!(errors("schedtwin.study/1", &document), [""; 0]);
@@ -149,9 +149,9 @@ fn studies_are_what_the_schema_says() {
     assert!(trust.starts_with("demo: fitted on base values only: machine.settle_us=90"), "{trust}");
     let study = crate::study::stability::predictions(ready.study(), &[]).unwrap();
     let ready = Ready::new(study, Vec::new(), false, &Registry::built_in());
-    let iterations = crate::compare::Iterations::Fixed(2);
+    let iterations = crate::stopping::Iterations::Fixed(2);
     let progress = crate::Progress::new();
-    let found = crate::study::stability::stability(&ready, 2, iterations, 7, &progress).unwrap();
+    let found = crate::study::stability::stability(&ready, 2, &iterations, 7, &progress).unwrap();
     let rerun = super::Rerun { ready: &ready, reruns: 2, iterations, first_seed: 7, found: &found };
     let document: Value = serde_json::from_str(&super::stability(&rerun, Format::Json)).unwrap();
     assert_eq!(errors("schedtwin.stability/1", &document), [""; 0]);

@@ -20,6 +20,7 @@
 
 pub mod builtin;
 pub mod execution;
+pub mod power;
 pub mod prepare;
 mod read;
 pub mod run;

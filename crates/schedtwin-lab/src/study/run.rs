@@ -16,12 +16,11 @@ use std::io;
 use schedtwin_engine::MODEL_VERSION;
 use schedtwin_types::metric::Kind;
 
-use crate::compare::{
-    Cell as Judged, ComparedRow, Imprecise, Iterations, Plan, sample, worst_primary,
-};
+use crate::compare::{Cell as Judged, ComparedRow, Plan, sample};
 use crate::crash::Crash;
 use crate::measured;
 use crate::stats::{self, Difference, Estimate};
+use crate::stopping::{Iterations, Look, worst_primary};
 use crate::study::execution::judge::{self, Subject};
 use crate::study::prepare::{Registry, Setup, setups};
 use crate::study::spec::Assignment;
@@ -60,6 +59,8 @@ pub struct Beside {
     pub cell: usize,
     /// Whether it is a base cell that a parameter was fitted on, or that the machine rests on: no check.
     pub fitted: bool,
+    /// Words were published, and no number: it counts nowhere.
+    pub words: bool,
     /// The published value, where it is a number: in the unit of the row.
     pub published: Option<f64>,
     /// The published difference to the base, in percent.
@@ -185,18 +186,18 @@ impl Ready {
     }
 
     /// The runs that [`Ready::run`] makes with this plan, before a precision is looked at.
-    pub fn first_runs(&self, plan: Plan) -> u64 {
-        let of = |setups: &[Setup], plan: Plan| -> u64 {
+    pub fn first_runs(&self, plan: &Plan) -> u64 {
+        let of = |setups: &[Setup], plan: &Plan| -> u64 {
             setups.iter().map(|setup| plan.first_runs(setup.scenarios.len())).sum()
         };
-        let variants = self.variants.iter().map(|setups| of(setups, variant_plan(plan)));
+        let variants = self.variants.iter().map(|setups| of(setups, &variant_plan(plan)));
         let seeds = judge::seeds(plan.first_runs(1));
         let executions = self.executions.iter().map(|subject| subject.runs(seeds));
         of(&self.setups, plan) + variants.sum::<u64>() + executions.sum::<u64>()
     }
 
     /// Runs it. The caller has announced [`Ready::first_runs`].
-    pub fn run(&self, plan: Plan, progress: &Progress) -> io::Result<Ran> {
+    pub fn run(&self, plan: &Plan, progress: &Progress) -> io::Result<Ran> {
         let study = &self.study;
         let mut ran = Ran {
             study: study.clone(),
@@ -218,7 +219,7 @@ impl Ready {
                 let variant = setups.get(number).filter(|other| other.rows == setup.rows);
                 variants.push(match variant {
                     Some(variant) => self
-                        .measure(variant, variant_plan(plan), progress)?
+                        .measure(variant, &variant_plan(plan), progress)?
                         .map(|measured| (variant, measured)),
                     None => None,
                 });
@@ -263,24 +264,23 @@ impl Ready {
     fn measure(
         &self,
         setup: &Setup,
-        plan: Plan,
+        plan: &Plan,
         progress: &Progress,
     ) -> io::Result<Option<crate::compare::Sampled>> {
         if setup.scenarios.is_empty() {
             return Ok(None);
         }
-        let imprecise =
-            |rows: &[measured::Row], wanted_pct: f64| self.imprecise(setup, rows, wanted_pct);
-        sample(&setup.scenarios, plan, progress, imprecise).map(Some)
+        let look = |rows: &[measured::Row]| match plan.iterations {
+            Iterations::Precision { half_width_pct, .. } => {
+                worst_primary(self.compared(setup, rows).iter(), half_width_pct)
+            }
+            _ => Look::Enough,
+        };
+        sample(&setup.scenarios, plan, progress, look).map(Some)
     }
 
-    /// The published row whose difference is known worst, if it is known worse than wanted.
-    fn imprecise(
-        &self,
-        setup: &Setup,
-        rows: &[measured::Row],
-        wanted_pct: f64,
-    ) -> Option<Imprecise> {
+    /// The differences that stand in published rows.
+    fn compared(&self, setup: &Setup, rows: &[measured::Row]) -> Vec<ComparedRow> {
         let mut compared: Vec<ComparedRow> = Vec::new();
         for number in &setup.rows {
             let row = &self.study.rows[*number];
@@ -293,7 +293,7 @@ impl Ready {
                 differences.map(|difference| Judged { estimate: None, difference }).collect();
             compared.push(ComparedRow { row: found.clone(), cells, doubtful: false });
         }
-        worst_primary(compared.iter(), wanted_pct)
+        compared
     }
 
     fn beside(
@@ -313,6 +313,7 @@ impl Ready {
             cell: cell_number,
             fitted: cell.role == Role::Base
                 && (row.used_by.is_some() || self.is_fitted(row_number, cell_number)),
+            words: matches!(cell.published, Published::Text(_)),
             published: value(cell),
             published_diff_pct,
             noise_pct,
@@ -438,9 +439,9 @@ impl Setup {
     }
 }
 
-fn variant_plan(plan: Plan) -> Plan {
+fn variant_plan(plan: &Plan) -> Plan {
     let seeds = plan.iterations.most().min(VARIANT_SEEDS);
-    Plan { iterations: Iterations::Fixed(seeds), ..plan }
+    Plan { iterations: Iterations::Fixed(seeds), first_seed: plan.first_seed }
 }
 
 fn sign(difference: &Difference) -> i8 {
@@ -580,9 +581,10 @@ fn difference(row: &Row, found: &measured::Row, base: usize, other: usize) -> Op
     }
 }
 
-/// How many rows have each verdict.
+/// How many cells have each verdict; those of words only are none.
 pub fn summary<'a>(cells: impl Iterator<Item = &'a Beside> + Clone) -> Vec<(Verdict, usize)> {
-    let count = |verdict| cells.clone().filter(|cell| cell.verdict == verdict).count();
+    let counts = |cell: &&Beside, verdict| cell.verdict == verdict && !cell.words;
+    let count = |verdict| cells.clone().filter(|cell| counts(cell, verdict)).count();
     Verdict::ALL.iter().map(|verdict| (*verdict, count(*verdict))).collect()
 }
 

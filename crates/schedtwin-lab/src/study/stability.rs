@@ -12,7 +12,8 @@ use std::io;
 use schedtwin_input::{Diagnostics, did_you_mean};
 
 use crate::Progress;
-use crate::compare::{Iterations, Plan};
+use crate::compare::Plan;
+use crate::stopping::Iterations;
 use crate::study::run::{Ready, published_difference};
 use crate::study::verdict::Verdict;
 use crate::study::{Role, Row, Study};
@@ -92,18 +93,18 @@ pub fn predictions(study: &Study, ids: &[String]) -> Result<Study, Diagnostics> 
 pub fn stability(
     ready: &Ready,
     reruns: usize,
-    iterations: Iterations,
+    iterations: &Iterations,
     first_seed: u64,
     progress: &Progress,
 ) -> io::Result<Vec<Stability>> {
     let plan = |rerun: usize| Plan {
         first_seed: first_seed + (rerun * iterations.most()) as u64,
-        iterations,
+        iterations: iterations.clone(),
     };
-    progress.expect_runs(reruns as u64 * ready.first_runs(plan(0)));
+    progress.expect_runs(reruns as u64 * ready.first_runs(&plan(0)));
     let mut all: Vec<Stability> = Vec::new();
     for rerun in 0..reruns {
-        let ran = ready.run(plan(rerun), progress)?;
+        let ran = ready.run(&plan(rerun), progress)?;
         let predicted = ran
             .cells
             .iter()

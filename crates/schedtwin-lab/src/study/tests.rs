@@ -12,8 +12,9 @@ use super::run::Ready;
 use super::verdict::Verdict;
 use super::{Published, Role, Study, builtin, stability};
 use crate::Progress;
-use crate::compare::{Iterations, Plan};
+use crate::compare::Plan;
 use crate::report::{self, Studies};
+use crate::stopping::Iterations;
 
 /// A study that runs today: a phone's interface, runnable boosting, numbers that nobody published.
 const DEMO: &str = r#"
@@ -269,8 +270,8 @@ fn ran(threads: usize) -> super::run::Ran {
         assert!(ready.can_run());
         let plan = Plan { first_seed: 1, iterations: Iterations::Fixed(3) };
         let progress = Progress::new();
-        progress.expect_runs(ready.first_runs(plan));
-        let ran = ready.run(plan, &progress).unwrap();
+        progress.expect_runs(ready.first_runs(&plan));
+        let ran = ready.run(&plan, &progress).unwrap();
         assert_eq!(progress.done_runs(), progress.expected_runs());
         ran
     })
@@ -329,7 +330,7 @@ fn base_values_stand_alone() {
     let registry = Registry::built_in();
     let ready = Ready::new(demo().base_only(), Vec::new(), true, &registry);
     let plan = Plan { first_seed: 1, iterations: Iterations::Fixed(3) };
-    let alone = ready.run(plan, &Progress::new()).unwrap();
+    let alone = ready.run(&plan, &Progress::new()).unwrap();
     let values = |ran: &super::run::Ran| {
         let has = ran.cells.iter().filter(|beside| beside.verdict == Verdict::Base);
         let has = has.filter(|beside| beside.published.is_some());
@@ -389,7 +390,7 @@ fn the_documented_study_runs() {
     let ready = Ready::new(study, set.collect(), true, &Registry::built_in());
     assert_eq!(ready.waits_for(), [""; 0]);
     let plan = Plan { first_seed: 1, iterations: Iterations::Fixed(2) };
-    let ran = ready.run(plan, &Progress::new()).unwrap();
+    let ran = ready.run(&plan, &Progress::new()).unwrap();
     assert!(ran.cells.iter().all(|cell| cell.twin.is_some()), "{:?}", ran.cells);
 }
 
@@ -420,7 +421,7 @@ fn reruns_count_every_verdict() {
         let ready = Ready::new(study, Vec::new(), false, &Registry::built_in());
         (stability::stability(&ready, 3, iterations, 1, &progress).unwrap(), ready)
     };
-    let (all, ready) = rerun(&[], Iterations::Fixed(2));
+    let (all, ready) = rerun(&[], &Iterations::Fixed(2));
     assert_eq!(progress.done_runs(), progress.expected_runs());
     // Words are no prediction that can be judged: that row and its kernel do not run, nor does its workload.
     assert_eq!((all.len(), ready.study().rows.len(), ready.setups().len()), (3, 3, 1));
@@ -429,11 +430,11 @@ fn reruns_count_every_verdict() {
     // What the twin does not measure is inconclusive each time.
     assert_eq!(all[2].commonest(), (Verdict::Inconclusive, 100.0));
     // One row alone gives what it gave among the others.
-    let (one, _) = rerun(&["2"], Iterations::Fixed(2));
+    let (one, _) = rerun(&["2"], &Iterations::Fixed(2));
     assert_eq!((one.len(), one[0].counts), (1, all[1].counts));
     // A precision that is met at once: as if its first seeds had been asked for, of stretches that do not overlap.
     let precise = Iterations::Precision { half_width_pct: 1e9, most: 12 };
-    assert_eq!(rerun(&["2"], precise).0[0].counts.iter().sum::<usize>(), 3);
+    assert_eq!(rerun(&["2"], &precise).0[0].counts.iter().sum::<usize>(), 3);
     let unknown = stability::predictions(&demo(), &["4".into()]).unwrap_err().to_string();
     assert!(unknown.contains("`4` is no row of demo with a prediction to judge"), "{unknown}");
 }

@@ -99,6 +99,11 @@ impl Journal {
     }
 
     /// All that are done, in order.
+    pub fn runs(&self) -> impl Iterator<Item = &Run> {
+        self.runs.values()
+    }
+
+    /// The same, to keep.
     pub fn into_runs(self) -> Vec<Run> {
         self.runs.into_values().collect()
     }

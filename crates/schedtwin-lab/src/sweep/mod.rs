@@ -20,8 +20,10 @@ pub mod journal;
 #[cfg(feature = "parquet")]
 mod parquet;
 pub mod part;
+mod race;
 mod spec;
 
+pub use race::Raced;
 pub use spec::SweepSpec;
 
 use crate::Progress;
@@ -195,6 +197,22 @@ impl Sweep {
         (&self.settings[(run / self.seeds) as usize], self.first_seed + run % self.seeds)
     }
 
+    /// Groups the settings that compete with each other, those of one machine (whatever is changed of it) under one workload: a number
+    /// for each setting.
+    pub fn rivals(&self) -> Vec<usize> {
+        let mut groups: Vec<(&str, &str)> = Vec::new();
+        let mut numbers = Vec::new();
+        for Setting { machine, workload, .. } in &self.settings {
+            let own = (machine.split(':').next().unwrap_or_default(), workload.as_str());
+            let known = groups.iter().position(|group| *group == own);
+            numbers.push(known.unwrap_or(groups.len()));
+            if known.is_none() {
+                groups.push(own);
+            }
+        }
+        numbers
+    }
+
     /// Returns the head of every part: where the results come from, each input once. Equal heads
     /// belong together.
     pub fn head(&self) -> Vec<String> {
@@ -242,8 +260,18 @@ impl Sweep {
         cache: Option<&Cache>,
         progress: &Progress,
     ) -> io::Result<Vec<Run>> {
-        let missing: Vec<u64> =
-            (0..self.runs()).filter(|run| shard.has(*run) && !journal.has(*run)).collect();
+        let missing = (0..self.runs()).filter(|run| shard.has(*run) && !journal.has(*run));
+        let journal = self.perform_these(missing.collect(), journal, cache, progress)?;
+        Ok(journal.into_runs())
+    }
+
+    fn perform_these(
+        &self,
+        missing: Vec<u64>,
+        journal: Journal,
+        cache: Option<&Cache>,
+        progress: &Progress,
+    ) -> io::Result<Journal> {
         let journal = Mutex::new(journal);
         missing.into_par_iter().with_max_len(1).try_for_each(|number| {
             let (setting, _) = self.run(number);
@@ -260,7 +288,7 @@ impl Sweep {
             }
             journal.lock().expect("nobody panics while writing").keep(run)
         })?;
-        Ok(journal.into_inner().expect("nobody panicked while writing").into_runs())
+        Ok(journal.into_inner().expect("nobody panicked while writing"))
     }
 
     /// Performs one run.

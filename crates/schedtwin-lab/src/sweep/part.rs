@@ -107,6 +107,11 @@ impl Run {
         self.fields.retain(|(column, _)| own.contains(column) || columns.contains(column));
     }
 
+    /// The number in a metric's column; `None`: the run has none there.
+    pub fn value(&self, title: &str) -> Option<f64> {
+        self.fields.iter().find(|(column, _)| column == title)?.1.parse().ok()
+    }
+
     pub(super) fn by_column(&self) -> BTreeMap<&str, &str> {
         self.fields.iter().map(|(column, text)| (column.as_str(), text.as_str())).collect()
     }

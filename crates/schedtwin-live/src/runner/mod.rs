@@ -41,6 +41,7 @@ use schedtwin_workload::code::{
 };
 use std::collections::VecDeque;
 use std::fmt;
+use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex as Guarded, OnceLock};
 use std::thread::{self, JoinHandle};
@@ -66,6 +67,7 @@ pub fn this_host() -> Host {
         cpu_capacity: (0..cpus).map(|cpu| capacity(cpu).clamp(1, 1024)).collect(),
         ns_per_loop: 1,
         dl_bandwidth: None,
+        block_devices: Vec::new(),
     }
 }
 
@@ -110,6 +112,20 @@ pub fn run(code: Code, speed: Speed) -> Result<(), Refused> {
     }
     let fault = shared.fault.lock().expect("no thread panics with it").take();
     fault.map_or(Ok(()), |fault| Err(Refused(fault)))
+}
+
+/// `iorun` with the default `io_device`.
+fn write_to_null(bytes: u32, chunk: u32) {
+    let Ok(mut null) = std::fs::OpenOptions::new().write(true).open("/dev/null") else { return };
+    let buffer = vec![0; chunk.min(bytes) as usize];
+    let mut left = bytes as usize;
+    while left > 0 {
+        let now = left.min(buffer.len());
+        if null.write_all(&buffer[..now]).is_err() {
+            return;
+        }
+        left -= now;
+    }
 }
 
 fn spawn(
@@ -361,6 +377,13 @@ impl Thread {
                 shared.semaphores[semaphore as usize].wait(|| !shared.is_running());
             }
             Instruction::Yield => sched_yield(),
+            Instruction::Write { copies: true, .. } => {
+                shared.fail(
+                    "\"iorun\" writes to /dev/null only: leave \"io_device\" out".to_string(),
+                );
+            }
+            Instruction::Write { bytes, chunk, .. } => write_to_null(bytes, chunk),
+            Instruction::BlockIo { .. } => unreachable!("this host has no block device"),
             Instruction::Event { .. }
             | Instruction::PhaseEnd
             | Instruction::BarrierArrive { .. }

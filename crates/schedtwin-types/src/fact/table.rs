@@ -358,11 +358,63 @@ macro_rules! with_facts {
                     out.task_signals(task, [util_avg.into(), runnable_avg, util_est.into()])
                 };
             }
+
+            /// `block_rq_issue`: a request has gone to its device.
+            BlockIssue "block_rq_issue" {
+                /// The task that waits for it.
+                task: TaskId,
+                /// The device, by its place in the machine's file.
+                device: u16,
+                /// Operation, by [`crate::BlockOp`]'s number.
+                op: u8,
+                /// Size.
+                bytes: u32,
+            } => {
+                digest: [(21, u64::from(op) | u64::from(device) << 8, u64::from(task.0) | u64::from(bytes) << 32)];
+                words: "block_rq_issue", |words, _| {
+                    let op = block_letters(op);
+                    format!("{} {op} {bytes} bytes, device {device}", words.task(task))
+                };
+                ftrace: |out, _| {
+                    let (op, sectors) = (block_letters(op), bytes / 512);
+                    let of = format_args!("259,{device} {op} {bytes} () 0 + {sectors} [schedtwin]");
+                    out.event("block_rq_issue", of)
+                };
+                perfetto: |_, _| {};
+            }
+
+            /// `block_rq_complete`: a request is done, and its task is woken.
+            BlockComplete "block_rq_complete" {
+                /// The task that waits for it.
+                task: TaskId,
+                /// The device, by its place in the machine's file.
+                device: u16,
+                /// Operation, by [`crate::BlockOp`]'s number.
+                op: u8,
+                /// Size.
+                bytes: u32,
+            } => {
+                digest: [(22, u64::from(op) | u64::from(device) << 8, u64::from(task.0) | u64::from(bytes) << 32)];
+                words: "block_rq_complete", |words, _| {
+                    let op = block_letters(op);
+                    format!("{} {op} {bytes} bytes, device {device}", words.task(task))
+                };
+                ftrace: |out, _| {
+                    let (op, sectors) = (block_letters(op), bytes / 512);
+                    out.event("block_rq_complete", format_args!("259,{device} {op} () 0 + {sectors} [0]"))
+                };
+                perfetto: |_, _| {};
+            }
         }
     };
 }
 
 with_facts!(facts);
+
+/// The letters of an operation of a block device, by its number.
+fn block_letters(op: u8) -> &'static str {
+    crate::BlockOp::ALL.get(usize::from(op)).map_or("?", |op| op.letters())
+}
 
 impl FactKind {
     /// `cpu_idle`'s state for the way back, in traces.

@@ -20,7 +20,7 @@ use super::player::Player;
 use super::script::Script;
 use crate::workload::Checked;
 use crate::{Host, Programs};
-use schedtwin_input::Diagnostics;
+use schedtwin_input::{Diagnostics, Source};
 use schedtwin_types::metric::{self, DeclaredMetric, Metric};
 use schedtwin_types::{Ns, Policy};
 use std::fmt::Debug;
@@ -63,6 +63,11 @@ pub(crate) trait Benchmark: Debug + Sync {
     /// Whether its jobs are requests, whose cost is told.
     fn counts_requests(&self) -> bool {
         false
+    }
+
+    /// What a machine lacks that it needs, and what to do; `None`: nothing.
+    fn misses(&self, _values: &Values, _host: &Host) -> Option<(String, &'static str)> {
+        None
     }
 
     /// Its threads and devices on a machine.
@@ -116,6 +121,12 @@ impl Checked for Chosen {
         seed: u64,
         duration: Option<Ns>,
     ) -> Result<Programs, Diagnostics> {
+        if let Some((message, help)) = self.benchmark.misses(&self.values, host) {
+            let mut faults = Diagnostics::new();
+            let source = Source::new("workload", self.canonical.as_str());
+            faults.push(&source, 0..self.canonical.len(), message, Some(help.to_string()));
+            return Err(faults);
+        }
         let script = Arc::new(self.benchmark.build(&self.values, host));
         let warmup = self.benchmark.warmup(&self.values);
         Ok(Player::new(self.benchmark, script, seed, warmup, duration).into())

@@ -91,7 +91,12 @@ mod tests {
     use schedtwin_input::Source;
 
     fn host(cpu_capacity: &[u32]) -> Host {
-        Host { cpu_capacity: cpu_capacity.to_vec(), ns_per_loop: 100, dl_bandwidth: None }
+        Host {
+            cpu_capacity: cpu_capacity.to_vec(),
+            ns_per_loop: 100,
+            dl_bandwidth: None,
+            block_devices: Vec::new(),
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod cpusets;
 mod daytrader;
 mod deliveries;
 mod display;
+mod fio;
 pub(crate) mod frames;
 mod geekbench5;
 mod hints;
@@ -108,6 +109,7 @@ const BENCHMARKS: &[&dyn Benchmark] = &[
     &netperf::Netperf,
     &tbench::Tbench,
     &daytrader::Daytrader,
+    &fio::Fio,
     &periodic::Periodic,
     &periodic::Idle,
 ];

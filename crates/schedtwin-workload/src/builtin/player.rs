@@ -22,8 +22,8 @@ use crate::program::memory::Semaphore;
 use schedtwin_types::draw::Draws;
 use schedtwin_types::metric::Metric;
 use schedtwin_types::{
-    CpuId, File, FutexId, Mark, Mode, NEVER, Ns, Op, Outcome, ProcessId, SchedAttr, SocketId,
-    Syscall, ThreadId, Work,
+    BlockOp, CpuId, File, FutexId, Mark, Mode, NEVER, Ns, Op, Outcome, ProcessId, SchedAttr,
+    SocketId, Syscall, ThreadId, Work,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -234,6 +234,11 @@ impl Player {
     }
 
     // ---- devices ------------------------------------------------------------------------------
+
+    pub fn uses_block_devices(&self) -> bool {
+        let is_io = |step: &Step| matches!(step, Step::BlockIo(..) | Step::Flush(_));
+        self.script.steps.iter().any(is_io)
+    }
 
     pub fn nr_devices(&self) -> usize {
         self.devices.len()
@@ -618,6 +623,18 @@ impl Player {
             Step::Job(since) => {
                 let released = *self.register(since);
                 return Some(Op::Mark(Mark::JobDone { released }));
+            }
+            Step::BlockIo(device, bytes, reads) => {
+                let is_read = match reads {
+                    0 | 100 => reads == 100,
+                    reads => self.amount(index, Amount::Uniform(0, 99)) < reads,
+                };
+                let op = if is_read { BlockOp::Read } else { BlockOp::Write };
+                return Some(Op::Call(Syscall::BlockIo { device, op, bytes }));
+            }
+            Step::Flush(device) => {
+                let (op, bytes) = (BlockOp::Flush, 0);
+                return Some(Op::Call(Syscall::BlockIo { device, op, bytes }));
             }
             Step::Leave => return Some(Op::Exit),
             Step::End => return Some(self.end()),

@@ -24,7 +24,9 @@
 use super::amount::Amount;
 use super::frames::Rule;
 use super::hints::Session;
-use schedtwin_types::{CpuId, CpuMask, Ns, PipeId, Policy, SchedAttr, SocketId, SocketKind};
+use schedtwin_types::{
+    BlockDeviceId, CpuId, CpuMask, Ns, PipeId, Policy, SchedAttr, SocketId, SocketKind,
+};
 
 /// A semaphore in user memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,6 +187,10 @@ pub(crate) enum Step {
     Get(Queue, Register),
     /// Posts a flag as often as a register says, with one call, and sets that to 0.
     PostAll(Flag, Register),
+    /// Requests to a block device, so many of a hundred of them reads: the device, the size, the share.
+    BlockIo(BlockDeviceId, u32, u64),
+    /// A request that makes all writes before it lasting.
+    Flush(BlockDeviceId),
     /// The workload is over.
     End,
 }

@@ -97,6 +97,12 @@ pub(crate) fn read(spec: &str) -> Result<Workload, Diagnostics> {
             faults.push(&source, 0..spec.len(), message, Some(help));
         }
     }
+    // Jobs share one system: the one that their files name.
+    let mut systems = jobs.iter().filter_map(|job| job.workload.system());
+    let system = systems.next().cloned();
+    for other in systems.filter(|other| system.as_ref().is_some_and(|s| s.value != other.value)) {
+        faults.push_at(&other.at, "the job before names another system", None);
+    }
     faults.into_result(())?;
     let mut bytes = Vec::new();
     let mut pending = Diagnostics::new();
@@ -108,7 +114,7 @@ pub(crate) fn read(spec: &str) -> Result<Workload, Diagnostics> {
     }
     let notices = jobs.iter().flat_map(|job| job.workload.notices()).collect();
     let name = spec.split_whitespace().collect::<Vec<_>>().join(" ");
-    Ok(Workload::of_jobs(name, Arc::new(Line { source, jobs, notices, pending, bytes })))
+    Ok(Workload::of_jobs(name, Arc::new(Line { source, jobs, notices, pending, bytes }), system))
 }
 
 /// Where each job stands, the `&` between them left out.

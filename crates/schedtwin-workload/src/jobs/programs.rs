@@ -181,6 +181,10 @@ impl Jobs {
         self.jobs.iter().flat_map(|job| job.programs.results()).collect()
     }
 
+    pub fn uses_block_devices(&self) -> bool {
+        self.jobs.iter().any(|job| job.programs.uses_block_devices())
+    }
+
     // ---- devices: those of the first job come first -------------------------------------------
 
     pub fn nr_devices(&self) -> usize {
@@ -313,6 +317,8 @@ impl Jobs {
             | Syscall::SchedSetattr(_)
             | Syscall::SchedSetaffinity { .. }
             | Syscall::Setsid { .. }
+            | Syscall::BlockIo { .. }
+            | Syscall::Write { .. }
             | Syscall::Getcpu => call,
         }
     }

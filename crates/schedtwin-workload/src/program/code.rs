@@ -15,7 +15,8 @@
 //! end, and where the work of an event that did nothing else is charged.
 
 use schedtwin_types::{
-    CpuMask, DlReservation, Ns, Policy, SchedAttr, TaskGroupFiles, TaskGroupId, Work,
+    BlockDeviceId, BlockOp, CpuMask, DlReservation, Ns, Policy, SchedAttr, TaskGroupFiles,
+    TaskGroupId, Work,
 };
 
 /// rt-app's bound on the forks of one task (`FORKS_LIMIT`).
@@ -125,6 +126,24 @@ pub enum Instruction {
     SemaphoreWait {
         /// Its number.
         semaphore: u32,
+    },
+    /// A request to a block device, which the thread sleeps for.
+    BlockIo {
+        /// The device.
+        device: BlockDeviceId,
+        /// What is asked for.
+        op: BlockOp,
+        /// How many bytes.
+        bytes: u32,
+    },
+    /// Calls of `write()` that sleep for nothing.
+    Write {
+        /// How many bytes in all.
+        bytes: u32,
+        /// How many in a call.
+        chunk: u32,
+        /// Whether they are copied.
+        copies: bool,
     },
     /// `sched_yield()`.
     Yield,

@@ -172,6 +172,12 @@ impl Programs {
         0
     }
 
+    /// Whether a thread makes requests to block devices.
+    pub fn uses_block_devices(&self) -> bool {
+        let mut all = self.code.instructions.iter();
+        all.any(|instruction| matches!(instruction, Instruction::BlockIo { .. }))
+    }
+
     /// Of each task group but the root, the group above it.
     pub fn task_groups(&self) -> &[TaskGroupId] {
         &self.code.task_groups
@@ -356,6 +362,7 @@ impl Programs {
                 }
                 wait(self.semaphore_futex(semaphore))
             }
+            State::Write => self.write(at),
             State::Born => self.born(at, now),
             State::Started => {
                 let delay = self.code.tasks[self.threads[at].task as usize].delay;
@@ -571,6 +578,15 @@ impl Programs {
                 self.busy(at, State::SemaphoreWoken);
                 wait(self.semaphore_futex(semaphore))
             }
+            Instruction::BlockIo { device, op, bytes } => {
+                self.advance(at);
+                self.threads[at].quiet = false;
+                Op::Call(Syscall::BlockIo { device, op, bytes })
+            }
+            Instruction::Write { .. } => {
+                thread.reference = 0;
+                self.write(at)
+            }
             Instruction::Yield => {
                 self.advance(at);
                 self.threads[at].quiet = false;
@@ -620,6 +636,23 @@ impl Programs {
         }
         self.advance(at);
         NO_TIME
+    }
+
+    /// The next call of `iorun`, until all bytes are written.
+    fn write(&mut self, at: usize) -> Op {
+        let Instruction::Write { bytes, chunk, copies } = self.instruction(at) else {
+            unreachable!("writes nothing")
+        };
+        let thread = &mut self.threads[at];
+        let left = u64::from(bytes) - thread.reference;
+        if left == 0 {
+            self.advance(at);
+            return NO_TIME;
+        }
+        let now = left.min(u64::from(chunk));
+        thread.reference += now;
+        thread.busy(State::Write);
+        Op::Call(Syscall::Write { copied: if copies { now as u32 } else { 0 } })
     }
 
     fn timer(&mut self, at: usize, timer: u32, own: bool) -> &mut Timer {

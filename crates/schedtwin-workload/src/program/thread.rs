@@ -30,6 +30,8 @@ pub(super) enum State {
     TimerSleep,
     TimerWoken,
     SemaphoreWoken,
+    /// A call of `iorun` is over.
+    Write,
     Ending,
     LastWake,
     Dead,
@@ -52,7 +54,7 @@ pub(super) struct Thread {
     pub(super) locks: i32,
     pub(super) first_own_timer: u32,
     pub(super) released: Ns,
-    /// An expiry, or the beginning of a `runtime`.
+    /// An expiry, the beginning of a `runtime`, or what an `iorun` has written.
     pub(super) reference: Ns,
     pub(super) t_first: Ns,
     pub(super) attributes: SchedAttr,

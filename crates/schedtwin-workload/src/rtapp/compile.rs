@@ -20,13 +20,15 @@
 
 use super::model::{Attributes, Calibration, CpuList, Event, Loops, Model, PolicyName, Task};
 use crate::program::code::{AttributeCode, Code, EventKind, Instruction, PhaseCode, TaskCode};
-use crate::{EVENT_WORK, Host};
+use crate::{EVENT_WORK, Host, NO_BLOCK_DEVICE};
 use schedtwin_input::Diagnostics;
-use schedtwin_types::{CpuMask, Ns, Policy, TaskGroupFiles, TaskGroupId, Work};
+use schedtwin_types::{BlockDeviceId, CpuMask, Ns, Policy, TaskGroupFiles, TaskGroupId, Work};
 
 const NS_PER_US: Ns = 1000;
 const NS_PER_S: Ns = 1_000_000_000;
 const US_PER_S: u64 = 1_000_000;
+/// A `write()` to the page cache copies so much before others may run: it is cut into calls of this size.
+const COPY_AT_ONCE: u32 = 64 << 10;
 /// `runtime` looks at the clock after pieces of so many microseconds.
 const RUNTIME_CHUNK_US: u64 = 32;
 
@@ -63,11 +65,12 @@ pub(crate) fn compile(
         check_cpus(model, list, cpus, &mut faults);
     }
     check_deadline_tasks(model, host, &mut faults);
+    let block_devices = block_devices(model, host, &mut faults);
     if !faults.is_empty() {
         return Err(faults);
     }
 
-    let lower = Lowering { ns_per_loop, p_load, model };
+    let lower = Lowering { ns_per_loop, p_load, model, block_devices };
     let (folders, group_of_path) = cgroups(&model.task_groups);
     let group = |number: Option<u32>| number.map(|number| group_of_path[number as usize]);
     let mut code = Code {
@@ -117,6 +120,35 @@ pub(crate) fn compile(
         });
     }
     Ok(code)
+}
+
+/// The machine's block device of each that the file names.
+fn block_devices(model: &Model, host: &Host, faults: &mut Diagnostics) -> Vec<BlockDeviceId> {
+    let mut devices = Vec::new();
+    for (name, at) in &model.block_devices {
+        let known = &host.block_devices;
+        let found = match name {
+            None => (!known.is_empty()).then_some(0),
+            Some(name) => known.iter().position(|known| known == name),
+        };
+        if found.is_none() {
+            let (message, help) = match (name, known.is_empty()) {
+                (_, true) => {
+                    ("the machine has no block device".to_string(), NO_BLOCK_DEVICE.into())
+                }
+                (name, false) => (
+                    format!(
+                        "the machine has no block device \"{}\"",
+                        name.as_deref().unwrap_or("")
+                    ),
+                    format!("it has {}", known.join(", ")),
+                ),
+            };
+            faults.push(&model.source, at.clone(), message, Some(help));
+        }
+        devices.push(BlockDeviceId(found.unwrap_or(0) as u16));
+    }
+    devices
 }
 
 fn check_cpus(model: &Model, list: &CpuList, cpus: usize, faults: &mut Diagnostics) {
@@ -233,6 +265,8 @@ struct Lowering<'m> {
     ns_per_loop: u64,
     p_load: u64,
     model: &'m Model,
+    /// Of each of the model's block devices, the machine's.
+    block_devices: Vec<BlockDeviceId>,
 }
 
 impl Lowering<'_> {
@@ -246,7 +280,9 @@ impl Lowering<'_> {
     fn phase(&self, events: &[Event], out: &mut Vec<Instruction>) {
         // A job ends where its last work is behind it and the thread goes to wait for the next one:
         // at the first waiting event after the last work of the phase, if there is one.
-        let is_work = |event: &Event| matches!(event, Event::Run { .. } | Event::Runtime { .. });
+        let is_work = |event: &Event| {
+            matches!(event, Event::Run { .. } | Event::Runtime { .. } | Event::Io { .. })
+        };
         let is_release = |event: &Event| {
             matches!(
                 event,
@@ -265,7 +301,7 @@ impl Lowering<'_> {
         for (at, event) in events.iter().enumerate() {
             let begin = out.len();
             let kind = match event {
-                Event::Run { .. } | Event::Runtime { .. } => EventKind::Work,
+                event if is_work(event) => EventKind::Work,
                 Event::Lock { .. } => EventKind::Lock,
                 Event::Unlock { .. } => EventKind::Unlock,
                 _ => EventKind::Plain,
@@ -337,6 +373,17 @@ impl Lowering<'_> {
             }
             Event::SemaphoreWait { semaphore } => {
                 out.push(Instruction::SemaphoreWait { semaphore })
+            }
+            Event::Io { device, op, bytes, count } => {
+                let device = self.block_devices[device as usize];
+                let request = Instruction::BlockIo { device, op, bytes };
+                out.extend((0..count).map(|_| request));
+            }
+            Event::IoRun { bytes } => {
+                let global = &self.model.global;
+                let most = if global.io_to_null { u32::MAX } else { COPY_AT_ONCE };
+                let chunk = global.buffer_bytes.min(most);
+                out.push(Instruction::Write { bytes, chunk, copies: !global.io_to_null });
             }
             Event::Yield => out.push(Instruction::Yield),
             Event::Fork { task } => out.push(Instruction::Fork { task }),

@@ -9,6 +9,7 @@ use super::model::{BarrierDefinition, Event};
 use super::reader::{INT_MAX, Names, Reader, one_of};
 use super::task::Timers;
 use schedtwin_input::did_you_mean_or;
+use schedtwin_types::BlockOp;
 
 /// The meaning of an event key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,7 @@ pub(super) enum EventName {
     MemoryRun,
     Memory,
     IoRun,
+    Io,
     Lock,
     Unlock,
     Signal,
@@ -36,13 +38,14 @@ pub(super) enum EventName {
 }
 
 /// Beginnings of event keys, in the order of matching.
-pub(super) const NAMES: [(&str, EventName); 20] = [
+pub(super) const NAMES: [(&str, EventName); 21] = [
     ("runtime", EventName::Runtime),
     ("run", EventName::Run),
     ("sleep", EventName::Sleep),
     ("memrun", EventName::MemoryRun),
     ("mem", EventName::Memory),
     ("iorun", EventName::IoRun),
+    ("io", EventName::Io),
     ("lock", EventName::Lock),
     ("unlock", EventName::Unlock),
     ("signal", EventName::Signal),
@@ -61,7 +64,12 @@ pub(super) const NAMES: [(&str, EventName); 20] = [
 
 /// For messages about missing or unknown events.
 pub(super) const HELP: &str = "events are run, runtime, sleep, timer, lock, unlock, wait, signal, broad, sync, barrier, \
-                               suspend, resume, sem_post, sem_wait, yield, fork, mem, memrun, iorun";
+                               suspend, resume, sem_post, sem_wait, yield, fork, mem, memrun, iorun, io";
+
+/// The largest request of `io`: one of the kernel's may have 4 MiB at most on usual devices.
+const IO_BYTES_MAX: u32 = 4 << 20;
+/// The most requests of an `io`.
+const IO_COUNT_MAX: u32 = 1000;
 
 /// The name that rt-app gives to what is referred to without a name.
 const UNNAMED: &str = "unknown";
@@ -98,11 +106,15 @@ impl Reader {
             EventName::Run => Event::Run { us: self.microseconds(member) },
             EventName::Runtime => Event::Runtime { us: self.microseconds(member) },
             EventName::Sleep => Event::Sleep { us: self.microseconds(member) },
-            EventName::Memory | EventName::IoRun => {
+            EventName::Memory => {
                 self.integer(member, 0..=INT_MAX, "bytes");
-                let feature = if name == EventName::Memory { "memory-bound work" } else { "I/O" };
-                self.pending_event(member, task, feature)
+                self.pending_event(member, task, "memory-bound work")
             }
+            EventName::IoRun => {
+                let bytes = self.integer(member, 0..=INT_MAX, "bytes").unwrap_or(0) as u32;
+                Event::IoRun { bytes }
+            }
+            EventName::Io => self.block_io(member),
             EventName::MemoryRun => {
                 self.memory_run(member);
                 self.pending_event(member, task, "memory-bound work")
@@ -341,6 +353,48 @@ impl Reader {
                 Event::Pending
             }
         }
+    }
+
+    /// `io`, which rt-app does not have: requests to a block device.
+    fn block_io(&mut self, member: &Member) -> Event {
+        const TYPES: [(&str, BlockOp); 3] =
+            [("read", BlockOp::Read), ("write", BlockOp::Write), ("flush", BlockOp::Flush)];
+        let example = "{ \"type\": \"read\", \"bytes\": 4096, \"count\": 1, \"device\": \"sda\" }";
+        let Some(arguments) =
+            self.arguments(member, &["type", "bytes", "count", "device"], example)
+        else {
+            return Event::Pending;
+        };
+        let (mut op, mut bytes, mut count) = (BlockOp::Read, 4096, 1);
+        let mut device = (None, member.key_span.clone());
+        for argument in arguments {
+            match argument.key.as_str() {
+                "type" => {
+                    let Some(word) = self.text(argument) else { continue };
+                    match TYPES.iter().find(|(known, _)| *known == word) {
+                        Some((_, known)) => op = *known,
+                        None => self.one_of_words(argument, &TYPES.map(|(word, _)| word)),
+                    }
+                }
+                "bytes" => {
+                    let most = i64::from(IO_BYTES_MAX);
+                    bytes = self.integer(argument, 1..=most, "bytes").unwrap_or(1) as u32;
+                }
+                "count" => {
+                    let most = i64::from(IO_COUNT_MAX);
+                    let what = "a number of requests";
+                    count = self.integer(argument, 1..=most, what).unwrap_or(1) as u32;
+                }
+                "device" => {
+                    let name = self.text(argument).map(str::to_owned);
+                    device = (name, argument.value.span.clone());
+                }
+                _ => {}
+            }
+        }
+        self.block_devices.push(device);
+        let bytes = if op == BlockOp::Flush { 0 } else { bytes };
+        Event::Io { device: self.block_devices.len() as u32 - 1, op, bytes, count }
     }
 
     fn memory_run(&mut self, member: &Member) {

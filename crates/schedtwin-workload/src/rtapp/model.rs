@@ -6,7 +6,7 @@
 //! version of the twin ([`Model::pending`]).
 
 use schedtwin_input::{Diagnostics, Source};
-use schedtwin_types::{CpuMask, DlReservation, TaskGroupFiles};
+use schedtwin_types::{BlockOp, CpuMask, DlReservation, TaskGroupFiles};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -24,6 +24,8 @@ pub(crate) struct Model {
     /// Timers that all threads share.
     pub timers: Vec<TimerDefinition>,
     pub barriers: Vec<BarrierDefinition>,
+    /// Block devices that events name, and where; `None`: the machine's first.
+    pub block_devices: Vec<(Option<String>, Range<usize>)>,
     /// Paths of task groups, each beginning with "/".
     pub task_groups: Vec<String>,
     /// Files of groups: the group's number in `task_groups`, and what is written; the group in that says nothing yet.
@@ -40,6 +42,21 @@ pub(crate) struct Global {
     /// Seconds; `None`: until all threads have ended.
     pub duration_s: Option<u32>,
     pub calibration: Calibration,
+    /// `io_device` takes bytes without a look: /dev/null.
+    pub io_to_null: bool,
+    /// `system`, which rt-app does not have: beside which system it runs, and where that stands.
+    pub system: Option<(String, Range<usize>)>,
+    /// `mem_buffer_size`, bytes.
+    pub buffer_bytes: u32,
+}
+
+impl Global {
+    /// A file without the section.
+    pub fn left_out() -> Global {
+        let calibration = Calibration::Cpu { cpu: 0, span: 0..0 };
+        let (io_to_null, buffer_bytes) = (true, 4 << 20);
+        Global { duration_s: None, calibration, io_to_null, system: None, buffer_bytes }
+    }
 }
 
 /// How fast rt-app believes its busy loop to be.
@@ -194,6 +211,17 @@ pub(crate) enum Event {
     },
     SemaphoreWait {
         semaphore: u32,
+    },
+    /// Requests to a block device, one after the other: the number in [`Model::block_devices`].
+    Io {
+        device: u32,
+        op: BlockOp,
+        bytes: u32,
+        count: u32,
+    },
+    /// `iorun`: so many bytes to `io_device`.
+    IoRun {
+        bytes: u32,
     },
     Yield,
     Fork {

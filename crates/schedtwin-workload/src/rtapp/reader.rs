@@ -37,6 +37,7 @@ const GLOBAL_KEYS: &[&str] = &[
     "ftrace",
     "gnuplot",
     "io_device",
+    "system",
     "mem_buffer_size",
     "cumulative_slack",
     "frag",
@@ -64,6 +65,7 @@ const RESOURCE_TYPES: &[&str] = &[
     "mem",
     "memrun",
     "iorun",
+    "io",
     "yield",
     "barrier",
     "fork",
@@ -88,6 +90,7 @@ pub(super) struct Reader {
     pub timers: super::task::Timers,
     pub barriers: Vec<super::model::BarrierDefinition>,
     pub barrier_names: Names,
+    pub block_devices: Vec<(Option<String>, Range<usize>)>,
     pub task_groups: Names,
     pub group_files: Vec<(u32, TaskGroupFiles)>,
     pub condition_uses: Vec<super::event::ConditionUse>,
@@ -159,6 +162,7 @@ impl Reader {
             timers: super::task::Timers::default(),
             barriers: Vec::new(),
             barrier_names: Names::default(),
+            block_devices: Vec::new(),
             task_groups: Names::default(),
             group_files: Vec::new(),
             condition_uses: Vec::new(),
@@ -222,8 +226,7 @@ impl Reader {
         };
         self.no_duplicates(&members, |_| true);
 
-        let mut global =
-            Global { duration_s: None, calibration: Calibration::Cpu { cpu: 0, span: 0..0 } };
+        let mut global = Global::left_out();
         let mut tasks = None;
         for member in &members {
             match member.key.as_str() {
@@ -287,6 +290,7 @@ impl Reader {
             semaphores: std::mem::take(&mut self.semaphores.list),
             timers: std::mem::take(&mut self.timers.list),
             barriers: std::mem::take(&mut self.barriers),
+            block_devices: std::mem::take(&mut self.block_devices),
             task_groups: std::mem::take(&mut self.task_groups.list),
             group_files: std::mem::take(&mut self.group_files),
             notices: std::mem::take(&mut self.notices),
@@ -296,8 +300,7 @@ impl Reader {
 
     fn global(&mut self, members: &[Member]) -> Global {
         self.no_duplicates(members, |_| true);
-        let mut global =
-            Global { duration_s: None, calibration: Calibration::Cpu { cpu: 0, span: 0..0 } };
+        let mut global = Global::left_out();
         for member in members {
             match member.key.as_str() {
                 "duration" => {
@@ -326,11 +329,21 @@ impl Reader {
                 "lock_pages" | "gnuplot" | "cumulative_slack" => {
                     self.boolean(member);
                 }
-                "logdir" | "log_basename" | "io_device" => {
+                "logdir" | "log_basename" => {
                     self.text(member);
                 }
+                "system" => {
+                    let name = self.text(member).map(str::to_owned);
+                    global.system = name.map(|name| (name, member.value.span.clone()));
+                }
+                "io_device" => {
+                    let null = self.text(member).is_none_or(|path| path == "/dev/null");
+                    global.io_to_null = null;
+                }
                 "mem_buffer_size" => {
-                    self.integer(member, 1..=INT_MAX, "bytes");
+                    if let Some(bytes) = self.integer(member, 1..=INT_MAX, "bytes") {
+                        global.buffer_bytes = bytes as u32;
+                    }
                 }
                 "frag" | "fragment" => {
                     self.integer(member, 0..=INT_MAX, "a number");

@@ -38,6 +38,7 @@ pub fn host(cpus: usize) -> Host {
         cpu_capacity: vec![1024; cpus],
         ns_per_loop: 1000,
         dl_bandwidth: Some(950_000 * cpus as u64),
+        block_devices: vec!["sda".to_string(), "sdb".to_string()],
     }
 }
 
@@ -132,6 +133,10 @@ impl Executor {
                 let delay = self.delay();
                 self.at(until.max(time + 1) + delay, thread, Outcome::Done);
             }
+            Syscall::BlockIo { bytes, .. } => {
+                let delay = self.delay();
+                self.at(time + 100_000 + delay, thread, Outcome::Value(u64::from(bytes)));
+            }
             Syscall::FutexWait { futex } => self.queues[futex.0 as usize].push_back(thread),
             Syscall::FutexWake { futex, count } => {
                 let mut woken = 0;
@@ -153,7 +158,8 @@ impl Executor {
             Syscall::SchedYield
             | Syscall::SchedSetattr(_)
             | Syscall::SchedSetaffinity { .. }
-            | Syscall::CgroupAttach { .. } => {
+            | Syscall::CgroupAttach { .. }
+            | Syscall::Write { .. } => {
                 self.at(time + 1, thread, Outcome::Done);
             }
             Syscall::PipeWrite { .. }

@@ -6,8 +6,8 @@ use crate::kernel_file::{KernelFile, write};
 use proptest::prelude::*;
 use schedtwin_input::Source;
 use schedtwin_kernel::config::{
-    AsymPacking, CfsPeriodTimer, CfsUnthrottle, HaltpollShrink, InitUtilWeight, MigrateSePeltLag,
-    PackageDomain, RtTask, SmtBalance, TgLoadAvg, TimerTarget,
+    AsymPacking, BlkComplete, CfsPeriodTimer, CfsUnthrottle, HaltpollShrink, InitUtilWeight,
+    MigrateSePeltLag, PackageDomain, RtTask, SmtBalance, TgLoadAvg, TimerTarget,
 };
 
 /// A kernel file of the first day, before eleven of today's settings existed and `balance` was cut.
@@ -110,6 +110,7 @@ fn a_file_of_the_first_day_means_what_it_meant() {
         cfs_period_timer: CfsPeriodTimer::Random,
         package_domain: PackageDomain::Pkg,
         timer_migration: TimerTarget::Hierarchy,
+        blk_complete: BlkComplete::SharesCacheAndCapacity,
         ..today
     };
     let first = parse(FIRST).unwrap();

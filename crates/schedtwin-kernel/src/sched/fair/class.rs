@@ -20,6 +20,7 @@
 //! RT is picked then, nobody notices.
 
 use super::{Pick, scale_load_down};
+use crate::config::IowaitHook;
 use crate::observe::{DecisionLog, DecisionObserver};
 use crate::sched::core::{
     DEQUEUE_DELAYED, DEQUEUE_SAVE, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_DELAYED,
@@ -339,7 +340,7 @@ impl Kernel {
             self.requeue_delayed_entity(se);
             return;
         }
-        if in_iowait {
+        if in_iowait && self.cx.config.iowait_hook == IowaitHook::Enqueue {
             self.cpufreq_update_util(cpu, SCHED_CPUFREQ_IOWAIT);
         }
         let task_new = flags & ENQUEUE_WAKEUP == 0;

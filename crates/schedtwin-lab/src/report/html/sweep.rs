@@ -7,7 +7,7 @@ use schedtwin_input::Diagnostics;
 use super::figures::{WIDTH, at};
 use super::{breakable, page};
 use crate::report::cells::number;
-use crate::report::sweep::{FRONT, Measured, Shown, size};
+use crate::report::sweep::{BEHIND, FRONT, Measured, Shown, size};
 use crate::selector::Selector;
 use crate::sweep::Sweep;
 use crate::sweep::part::Run;
@@ -26,25 +26,28 @@ pub fn sweep(
     front: &[Selector],
 ) -> Result<String, Diagnostics> {
     let shown = Shown::new(swept, runs, shown, front)?;
-    let Shown { names, measured, axes, on_front, rivals } = &shown;
+    let Shown { names, measured, axes, on_front, rivals, seeds } = &shown;
     let title = format!("Sweep of {}", names[0].join(", "));
+    let raced = seeds.iter().any(|count| *count != seeds[0]);
     Ok(page(
         &title,
         html! {
             h1 { (title) }
-            p.muted { "schedtwin sweep: " (size(swept)) }
+            p.muted { "schedtwin sweep: " (size(seeds)) }
             @if let Some(axes) = axes { (picture(axes, &names[1..], on_front, rivals)) }
             h2 { "All settings" }
             div.wide { table {
                 tr { th.l { "" } @for name in &names[0] { th.l { (breakable(name)) } }
+                    @if raced { th { "seeds" } }
                     @for metric in measured { th { (breakable(&metric.title())) } } }
                 @for (setting, name) in names[1..].iter().enumerate() { tr {
                     td.l { (setting + 1) @if on_front.get(setting) == Some(&true) { " *" } }
                     @for word in name { td.l { (word) } }
+                    @if raced { td { (seeds[setting]) } }
                     @for metric in measured { td { (mean(metric, setting)) } }
                 } }
             } }
-            p.legend { "Means over the seeds, with half the width of their 95% interval." @if !on_front.is_empty() { " *: " (FRONT) "." } }
+            p.legend { "Means over the seeds, with half the width of their 95% interval." @if !on_front.is_empty() { " *: " (FRONT) @if raced { (BEHIND) } "." } }
             h2 { "Where this comes from" }
             ul { @for line in swept.head() { li { (line) } } }
         },

@@ -4,7 +4,12 @@ use super::*;
 use schedtwin_input::Source;
 
 fn host(cpus: usize) -> Host {
-    Host { cpu_capacity: vec![1024; cpus], ns_per_loop: 20, dl_bandwidth: None }
+    Host {
+        cpu_capacity: vec![1024; cpus],
+        ns_per_loop: 20,
+        dl_bandwidth: None,
+        block_devices: Vec::new(),
+    }
 }
 
 fn values(options: &str) -> Values {

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A sweep that gives its runs to settings that may still be on the front.
+//!
+//! 1. every setting runs [`FIRST_ROUND`] seeds
+//! 2. a setting is out if some rival (of the same machine and workload) is better in both metrics of the front for certain: the 99.9 %
+//!    interval of each paired difference leaves zero out
+//! 3. the others run half as many seeds again, up to the sweep's; go to 2
+//!
+//! A setting that is on the front is better than each rival in one metric, so that both intervals have to be wrong in the same direction for
+//! it to be thrown out: less than once in 2,000 looks at a rival.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use schedtwin_input::Diagnostics;
+use schedtwin_types::metric::Better;
+
+use super::Sweep;
+use super::cache::Cache;
+use super::journal::Journal;
+use super::part::Run;
+use crate::Progress;
+use crate::report::axes;
+use crate::selector::Selector;
+use crate::stats;
+
+/// Seeds of every setting before the first is thrown out.
+pub const FIRST_ROUND: u64 = 4;
+
+/// A race that is over.
+pub struct Raced {
+    /// Every run that was performed, in order.
+    pub runs: Vec<Run>,
+    /// By setting: how many seeds it ran.
+    pub seeds: Vec<u64>,
+}
+
+impl Sweep {
+    /// Runs of the first round of a race.
+    pub fn first_round(&self) -> u64 {
+        FIRST_ROUND.min(self.seeds) * self.settings.len() as u64
+    }
+
+    /// Races the settings for the front of two metrics. The caller has announced [`Sweep::first_round`].
+    pub fn race(
+        &self,
+        front: &[Selector],
+        cache: Option<&Cache>,
+        progress: &Progress,
+    ) -> io::Result<Result<Raced, Diagnostics>> {
+        let rivals = self.rivals();
+        let mut journal = Journal::in_memory();
+        let mut racing: BTreeSet<usize> = (0..self.settings.len()).collect();
+        let mut seeds = vec![0; self.settings.len()];
+        let mut goal = FIRST_ROUND.min(self.seeds);
+        loop {
+            let numbers = racing.iter().flat_map(|setting| {
+                let first = *setting as u64 * self.seeds;
+                first + seeds[*setting]..first + goal
+            });
+            journal = self.perform_these(numbers.collect(), journal, cache, progress)?;
+            racing.iter().for_each(|setting| seeds[*setting] = goal);
+            if goal == self.seeds || !progress.crashes().is_empty() {
+                return Ok(Ok(Raced { runs: journal.into_runs(), seeds }));
+            }
+            let columns = match axes(journal.runs(), front) {
+                Ok(axes) => axes.map(|(title, better)| self.costs(journal.runs(), &title, better)),
+                Err(faults) => return Ok(Err(faults)),
+            };
+            let beaten = |setting: &usize| {
+                let of = |rival: &usize| rival != setting && rivals[*rival] == rivals[*setting];
+                let better =
+                    |rival: &usize| columns.iter().all(|c| surely_less(&c[*rival], &c[*setting]));
+                racing.iter().filter(|rival| of(rival)).any(better)
+            };
+            let out: BTreeSet<usize> = racing.iter().copied().filter(beaten).collect();
+            racing.retain(|setting| !out.contains(setting));
+            let next = (goal + goal.div_ceil(2)).min(self.seeds);
+            progress.expect_runs((next - goal) * racing.len() as u64);
+            goal = next;
+        }
+    }
+
+    /// By setting, the samples of a metric, turned so that less is better.
+    fn costs<'r>(
+        &self,
+        runs: impl Iterator<Item = &'r Run>,
+        title: &str,
+        better: Better,
+    ) -> Vec<Vec<Option<f64>>> {
+        let mut costs: Vec<Vec<Option<f64>>> = vec![Vec::new(); self.settings.len()];
+        let sign = if better == Better::Higher { -1.0 } else { 1.0 };
+        for run in runs {
+            costs[(run.number / self.seeds) as usize].push(run.value(title).map(|x| sign * x));
+        }
+        costs
+    }
+}
+
+/// Whether the one is less than the other, by the 99.9 % interval of their paired difference.
+fn surely_less(one: &[Option<f64>], other: &[Option<f64>]) -> bool {
+    let difference = stats::paired(other, one);
+    let wide = difference.and_then(|d| Some(stats::widened(d.ci95?, d.n)));
+    wide.is_some_and(|[_, high]| high < 0.0)
+}
