@@ -895,7 +895,7 @@ fn schedulers_of_the_kernel_s_tree_run() {
     for name in ["simple", "central", "flatcg", "pair", "qmap", "sdt", "userland"] {
         let kernel = load(&spec(&format!("scx_{name}.bpf.c")));
         for (workload, _) in schedtwin_engine::list_workloads() {
-            let short = Scenario::with_kernel("juno-r2", kernel.clone(), &workload, Some(100 * MS));
+            let short = Scenario::with_kernel("pixel6", kernel.clone(), &workload, Some(100 * MS));
             let result = short.unwrap().run(1, RunOptions::default()).unwrap();
             let errors = metric(&result, "scx_errors", "");
             assert_eq!(errors, 0.0, "{name} {workload}: {:?}", result.notices);
