@@ -159,7 +159,8 @@ pub enum Kind {
 }
 
 /// Ends of names and the units that they stand for.
-const UNITS: [(&str, &str); 16] = [
+const UNITS: [(&str, &str); 17] = [
+    ("mb_per_s", "MB/s"),
     ("uv_per_us", "µV/µs"),
     ("mj_per_k", "mJ/K"),
     ("mk_per_w", "mK/W"),

@@ -378,7 +378,7 @@ metrics! {
         .labels(&[WHOLE, &["task"], &["cluster"], &["source"]])
         .headline(&["mean", "p99"], &[])
         .more(&["max"], &["p99"]);
-    /// share of time that CPUs were idle while a task that slept there waited for I/O; of runs with I/O
+    /// share of time that CPUs were idle while a task that slept there waited for I/O
     IOWAIT = metric("iowait", "%", Neutral, Idle).more(MEAN, &[]).only("workloads with block I/O");
     /// share of idle periods that ended before their state paid off; of=all: of those of all CPUs
     IDLE_TOO_DEEP = metric("idle_too_deep", "%", Lower, Idle)

@@ -205,7 +205,7 @@ fn studies_are_what_the_schema_says() {
         assert!(page.contains(expected), "{expected}\n{page}");
     }
     let text = studies(&all, Format::Text);
-    for expected in ["fitted: ", "check: ", "x waits for: workload y", "verdicts: 4 base"] {
+    for expected in ["fitted: ", "check: ", "x waits for: workload y", "verdicts: 3 base"] {
         assert!(text.contains(expected), "{expected}\n{text}");
     }
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
