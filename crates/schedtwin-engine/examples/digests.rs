@@ -20,7 +20,7 @@
 //! there, after everything is decided, and must come out the same too.
 
 use schedtwin_engine::result::RunResult;
-use schedtwin_engine::{RunOptions, Scenario};
+use schedtwin_engine::{Machine, RunOptions, Scenario};
 use schedtwin_types::fnv::Fnv1a;
 use std::process::ExitCode;
 
@@ -91,7 +91,11 @@ fn run() -> Result<(), String> {
         return Err("arguments are MACHINE KERNEL WORKLOAD SECONDS [SEED...], or none".to_string());
     }
     for (machine, kernel, ms) in RUNS {
+        let has_disk = Machine::load(machine).is_ok_and(|machine| !machine.block.is_empty());
         for (workload, _) in schedtwin_engine::list_workloads() {
+            if workload == "fio" && !has_disk {
+                continue;
+            }
             print(machine, kernel, &workload, ms, &SEEDS)?;
         }
     }

@@ -355,7 +355,7 @@ impl Machine {
             };
             let _ = writeln!(
                 out,
-                "block device {}: {to}, {} tags each; medians: read {read} us, write {write} us, flush {flush} us",
+                "block device {}: {to}, {} tags each;\n  medians: read {read} us, write {write} us, flush {flush} us",
                 device.name, device.depth
             );
         }

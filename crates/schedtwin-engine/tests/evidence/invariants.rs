@@ -632,8 +632,8 @@ fn cut_twin(scenario: &Scenario, end: Ns) -> Twin {
         cpu_capacity: machine.cpus.iter().map(|cpu| cpu.capacity).collect(),
         ns_per_loop: machine.ns_per_loop,
         dl_bandwidth: None,
-        copy_per_kib: 60,
-        block_devices: Vec::new(),
+        copy_per_kib: machine.path_costs.copy_per_kib_ns,
+        block_devices: machine.block.iter().map(|device| device.name.clone()).collect(),
     };
     let workload = Workload::from_path_or_name(&scenario.provenance().workload).unwrap();
     let programs = workload.instantiate(&host, 1).unwrap();
