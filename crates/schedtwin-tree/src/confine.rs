@@ -186,7 +186,7 @@ pub fn enter(folders: &[PathBuf]) -> Result<Confined, Vec<Fault>> {
     let confined = confined(folders).map_err(|error| {
         vec![Fault::new(
             format!("failed to confine the C of a tree: {error}"),
-            "the library and the Python package run it without",
+            "SCHEDTWIN_CONFINE=off runs it with all that you may do",
         )]
     })?;
     let trials = waiting().as_mut().map(std::mem::take).unwrap_or_default();
