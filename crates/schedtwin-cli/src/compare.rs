@@ -87,17 +87,20 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
     for (comparison, columns) in comparisons.iter_mut().zip(&groups) {
         let base = columns[0].scenario.kernel();
         for column in &columns[1..] {
-            if let Some(differs) = column.scenario.kernel().differs_from(base) {
-                let name = &column.kernel;
-                comparison
-                    .notices
-                    .push(format!("{name} differs from {} in {differs}", columns[0].kernel));
-            }
-            if column.scenario.kernel().is_the_same_as(base) {
-                comparison.notices.push(format!(
-                    "{} has the settings of {} already: nothing can differ",
-                    columns[0].kernel, column.kernel
-                ));
+            let kernel = column.scenario.kernel();
+            match kernel.differs_from(base) {
+                Some(differs) => comparison.notices.push(format!(
+                    "{} differs from {} in {differs}",
+                    column.kernel, columns[0].kernel
+                )),
+                // Code of the user's may differ where no setting does.
+                None if kernel.policies.is_empty() && base.policies.is_empty() => {
+                    comparison.notices.push(format!(
+                        "{} has the settings of {} already: nothing can differ",
+                        columns[0].kernel, column.kernel
+                    ));
+                }
+                None => {}
             }
             if let Some(code) = column.scenario.kernel().same_code_under_another_name(base) {
                 comparison.notices.push(format!(

@@ -2,22 +2,20 @@
 //! `schedtwin profile`: what a system does beside its programs, from a recording, as a file for `--system`.
 
 use crate::arguments::Profile;
+use crate::compare::write_page;
 use crate::failure::Failure;
-use crate::interrupt;
 use crate::output::{print, shown, tell};
 use crate::run::writable;
 use schedtwin_engine::recording::{ProfileOptions, Symbols, profile as extract};
 use schedtwin_engine::system_file::SystemFile;
 use schedtwin_input::Source;
 use schedtwin_machine::Machine;
-use schedtwin_trace::{AtomicFile, Destination};
 use std::path::Path;
 
 pub fn profile(arguments: &Profile) -> Result<(), Failure> {
     let Profile { trace, output, machine, hz, name, kallsyms } = arguments;
     if let Some(output) = output {
         writable(output)?;
-        interrupt::guard(output);
     }
     let machine = machine.as_deref().map(Machine::load).transpose()?;
     let stem = trace.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into());
@@ -34,9 +32,7 @@ pub fn profile(arguments: &Profile) -> Result<(), Failure> {
     let Some(output) = output else {
         return print(&made.text);
     };
-    let written =
-        AtomicFile::create(output).and_then(|file| file.commit_with(made.text.as_bytes()));
-    written.map_err(|error| Failure::of_file("write", output, &error))?;
+    write_page(output, &made.text)?;
     tell(&format!(
         "{}: {} sources from {:.1} s; use it with -w 'NAME --system {}'",
         shown(output),

@@ -25,7 +25,7 @@ use crate::time::timer::wheel::TimerId;
 use crate::time::timer::{TimerFlags, TimerFunction};
 pub use crate::work::workqueue::Queue;
 use crate::{Context, Kernel};
-use schedtwin_types::draw::{Draws, in_range};
+use schedtwin_types::draw::{Draws, from_quantiles, in_range};
 use schedtwin_types::{CpuId, CpuMask, Ns, TaskId, TaskState, WakeSource, Work};
 
 /// A source of a booted kernel, by its number: one for each CPU that it is made for.
@@ -39,18 +39,7 @@ pub struct RunWork(pub [Work; 4]);
 impl RunWork {
     /// A number drawn from the distribution: linear between the quantiles, flat beyond them.
     pub fn draw(&self, word: u64) -> Work {
-        let RunWork([p10, p50, p90, p99]) = *self;
-        let at = in_range(word, 0, 9_999);
-        let between = |from: Work, to: Work, begin: u64, end: u64| {
-            from + to.saturating_sub(from) * (at - begin) / (end - begin)
-        };
-        match at {
-            0..1_000 => p10,
-            1_000..5_000 => between(p10, p50, 1_000, 5_000),
-            5_000..9_000 => between(p50, p90, 5_000, 9_000),
-            9_000..9_900 => between(p90, p99, 9_000, 9_900),
-            _ => p99,
-        }
+        from_quantiles(self.0, word)
     }
 }
 

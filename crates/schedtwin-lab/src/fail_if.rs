@@ -38,8 +38,7 @@ use schedtwin_types::metric::Better;
 
 use crate::compare::{Cell, ComparedRow, Comparison};
 use crate::measured::Row;
-use crate::report::{key_of, number, signed};
-use crate::select::Key;
+use crate::report::{number, signed, totals_of};
 use crate::selector::Selector;
 
 /// A parsed condition.
@@ -143,7 +142,7 @@ impl Condition {
 
     /// Judges a comparison. A condition that names rows that were not measured is an error.
     pub fn judge(&self, comparison: &Comparison) -> Result<Verdict, Diagnostics> {
-        let rows = self.select(&comparison.rows)?;
+        let rows = totals_of(&self.selector, &comparison.rows)?;
         let mut findings = Vec::new();
         for row in rows {
             self.check_unit(row)?;
@@ -171,7 +170,7 @@ impl Condition {
     /// open, or nothing is measured.
     pub fn certain(&self, rows: &[ComparedRow]) -> Option<bool> {
         let mut open = false;
-        for row in self.select(rows).ok()? {
+        for row in totals_of(&self.selector, rows).ok()? {
             let first = usize::from(row.cells.len() > 1);
             for cell in &row.cells[first..] {
                 let ends = match self.found(cell) {
@@ -279,12 +278,6 @@ impl Condition {
             Op::Below => found < limit,
             Op::AtMost => found <= limit,
         }
-    }
-
-    fn select<'a>(&self, rows: &'a [ComparedRow]) -> Result<Vec<&'a ComparedRow>, Diagnostics> {
-        let keys: Vec<Key> = rows.iter().map(key_of).collect();
-        let picked = self.selector.pick_totals(&keys)?;
-        Ok(picked.into_iter().map(|at| &rows[at]).collect())
     }
 
     fn check_unit(&self, row: &ComparedRow) -> Result<(), Diagnostics> {

@@ -23,7 +23,7 @@ use schedtwin_types::metric::declared;
 
 use crate::compare::{Cell, ComparedRow, Comparison};
 use crate::fail_if::Condition;
-use crate::select::Key;
+use crate::report::totals_of;
 use crate::selector::Selector;
 use crate::stats;
 
@@ -162,19 +162,13 @@ impl Look {
 impl Goal {
     /// Refuses a name of which `comparison` measured nothing.
     pub fn check(&self, comparison: &Comparison) -> Result<(), Diagnostics> {
-        self.select(&comparison.rows).map(|_| ())
+        totals_of(&self.selector, &comparison.rows).map(|_| ())
     }
 
     fn look(&self, rows: &[ComparedRow]) -> Look {
         // More seeds measure no other rows: `check` says so in the end.
-        let picked = self.select(rows).unwrap_or_default();
+        let picked = totals_of(&self.selector, rows).unwrap_or_default();
         worst(picked.into_iter(), self.half_width_pct)
-    }
-
-    fn select<'a>(&self, rows: &'a [ComparedRow]) -> Result<Vec<&'a ComparedRow>, Diagnostics> {
-        let keys: Vec<Key> = rows.iter().map(|row| row.row.key()).collect();
-        let picked = self.selector.pick_totals(&keys)?;
-        Ok(picked.into_iter().map(|at| &rows[at]).collect())
     }
 }
 
@@ -239,10 +233,15 @@ pub fn stops_early(base: &[Option<f64>], other: &[Option<f64>]) -> bool {
     let most = base.len();
     let looks = std::iter::successors(Some(ANSWER_LOOKS), |done| Some(done + done.div_ceil(2)));
     looks.take_while(|done| *done < most).any(|done| {
-        let difference = stats::paired(&base[..done], &other[..done]);
-        let wide = difference.and_then(|d| Some(stats::widened(d.ci95?, d.n)));
+        let wide = certain_difference(&base[..done], &other[..done]);
         wide.is_some_and(|[low, high]| low > 0.0 || high < 0.0)
     })
+}
+
+/// The 99.9 % interval of a paired difference, by which a look judges; `None` from one pair.
+pub fn certain_difference(base: &[Option<f64>], other: &[Option<f64>]) -> Option<[f64; 2]> {
+    let difference = stats::paired(base, other)?;
+    Some(stats::widened(difference.ci95?, difference.n))
 }
 
 /// The row with intervals of 99.9 % in the place of those of 95 %.

@@ -28,7 +28,7 @@
 //! long the device was left alone: no clock gating, no garbage collection. The device draws no power.
 
 use schedtwin_input::{Diagnostics, Located, TableReader};
-use schedtwin_types::draw::in_range;
+use schedtwin_types::draw::from_quantiles;
 use schedtwin_types::{BlockOp, CpuId, Ns, Work};
 
 use crate::keys::{keys, list, upto};
@@ -101,18 +101,7 @@ impl ServiceTime {
     /// assert_eq!([0, u64::MAX / 2, u64::MAX].map(drawn), [100, 199, 4000]);
     /// ```
     pub fn draw(&self, word: u64) -> Ns {
-        let ServiceTime([p10, p50, p90, p99]) = *self;
-        let at = in_range(word, 0, 9_999);
-        let between = |from: Ns, to: Ns, begin: u64, end: u64| {
-            from + (to - from) * (at - begin) / (end - begin)
-        };
-        match at {
-            0..1_000 => p10,
-            1_000..5_000 => between(p10, p50, 1_000, 5_000),
-            5_000..9_000 => between(p50, p90, 5_000, 9_000),
-            9_000..9_900 => between(p90, p99, 9_000, 9_900),
-            _ => p99,
-        }
+        from_quantiles(self.0, word)
     }
 }
 

@@ -68,6 +68,28 @@ impl Draws {
     }
 }
 
+/// A number drawn from a distribution that is known by its 10th, 50th, 90th and 99th percentile, in ascending order: linear between
+/// them, flat beyond them.
+///
+/// ```
+/// use schedtwin_types::draw::from_quantiles;
+/// let drawn = |word| from_quantiles([100, 200, 400, 4000], word);
+/// assert_eq!([0, u64::MAX / 2, u64::MAX].map(drawn), [100, 199, 4000]);
+/// ```
+pub fn from_quantiles([p10, p50, p90, p99]: [u64; 4], word: u64) -> u64 {
+    let at = in_range(word, 0, 9_999);
+    let between = |from: u64, to: u64, begin: u64, end: u64| {
+        from + to.saturating_sub(from) * (at - begin) / (end - begin)
+    };
+    match at {
+        0..1_000 => p10,
+        1_000..5_000 => between(p10, p50, 1_000, 5_000),
+        5_000..9_000 => between(p50, p90, 5_000, 9_000),
+        9_000..9_900 => between(p90, p99, 9_000, 9_900),
+        _ => p99,
+    }
+}
+
 /// A number in `min..=max` from any number of 64 bits; `min` if the range is empty.
 #[inline]
 pub fn in_range(word: u64, min: u64, max: u64) -> u64 {

@@ -45,11 +45,6 @@ impl KernelFile {
         }
     }
 
-    /// Whether it is the other kernel under another name: then nothing can differ. Kernels with code of the user's are not looked at.
-    pub fn is_the_same_as(&self, base: &KernelFile) -> bool {
-        self.policies.is_empty() && base.policies.is_empty() && self.differs_from(base).is_none()
-    }
-
     /// What both kernels take from trees, if it is the same C under two names: then a comparison of the two shows
     /// nothing, and the change is in a file that neither takes.
     pub fn same_code_under_another_name(&self, base: &KernelFile) -> Option<String> {

@@ -90,6 +90,15 @@ pub fn key_of(row: &ComparedRow) -> Key<'_> {
     row.row.key()
 }
 
+/// The rows that a selector means by themselves: of its total, where it names no stat.
+pub fn totals_of<'a>(
+    selector: &Selector,
+    rows: &'a [ComparedRow],
+) -> Result<Vec<&'a ComparedRow>, Diagnostics> {
+    let keys: Vec<Key> = rows.iter().map(key_of).collect();
+    Ok(selector.pick_totals(&keys)?.into_iter().map(|at| &rows[at]).collect())
+}
+
 fn key_of_metric(metric: &Metric) -> Key<'_> {
     (metric.name, metric.stat, &metric.labels, metric.kind)
 }

@@ -28,7 +28,7 @@ mod tests;
 mod tune;
 
 pub use cells::{choose_metrics, choose_rows};
-pub(crate) use cells::{key_of, number, signed};
+pub(crate) use cells::{number, signed, totals_of};
 use schedtwin_engine::result::RunResult;
 pub use sweep::{Point, Points, axes, columns as sweep_columns, points as sweep_points, sweep};
 pub use tune::tuned;

@@ -64,10 +64,7 @@ impl Shown {
         front: &[Selector],
     ) -> Result<Shown, Diagnostics> {
         let columns = titles(runs.iter());
-        let keys: Vec<Key> = columns
-            .iter()
-            .map(|(_, name, stat, labels, kind)| (*name, *stat, labels, *kind))
-            .collect();
+        let keys = keys(&columns);
         let mut picked: Vec<usize> = Vec::new();
         for selector in shown {
             picked.extend(selector.pick_totals(&keys)?);
@@ -115,8 +112,7 @@ impl Shown {
 /// The columns of the metrics that the selectors mean, of a sweep's runs.
 pub fn columns(runs: &[Run], selectors: &[Selector]) -> Result<BTreeSet<String>, Diagnostics> {
     let titles = titles(runs.iter());
-    let keys: Vec<Key> =
-        titles.iter().map(|(_, name, stat, labels, kind)| (*name, *stat, labels, *kind)).collect();
+    let keys = keys(&titles);
     let mut faults = Diagnostics::new();
     let picked: Vec<usize> =
         selectors.iter().filter_map(|s| faults.absorb(s.pick(&keys))).flatten().collect();
@@ -182,8 +178,7 @@ pub fn axes<'r>(
     front: &[Selector],
 ) -> Result<[(String, Better); 2], Diagnostics> {
     let titles = titles(runs);
-    let keys: Vec<Key> =
-        titles.iter().map(|(_, name, stat, labels, kind)| (*name, *stat, labels, *kind)).collect();
+    let keys = keys(&titles);
     let mut faults = Diagnostics::new();
     let picked = front.iter().filter_map(|selector| faults.absorb(selector.pick_totals(&keys)));
     let firsts: Vec<usize> = picked.filter_map(|rows| rows.first().copied()).collect();
@@ -310,6 +305,11 @@ fn titles<'r>(runs: impl Iterator<Item = &'r Run>) -> Vec<Title> {
         }
     }
     all.into_iter().filter_map(parse).collect()
+}
+
+/// What selectors look at.
+fn keys(titles: &[Title]) -> Vec<Key<'_>> {
+    titles.iter().map(|(_, name, stat, labels, kind)| (*name, *stat, labels, *kind)).collect()
 }
 
 /// A column's metric: the converse of [`part::title`].

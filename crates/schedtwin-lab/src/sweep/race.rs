@@ -22,7 +22,7 @@ use super::part::Run;
 use crate::Progress;
 use crate::report::axes;
 use crate::selector::Selector;
-use crate::stats;
+use crate::stopping::certain_difference;
 
 /// Seeds of every setting before the first is thrown out.
 pub const FIRST_ROUND: u64 = 4;
@@ -99,7 +99,5 @@ impl Sweep {
 
 /// Whether the one is less than the other, by the 99.9 % interval of their paired difference.
 fn surely_less(one: &[Option<f64>], other: &[Option<f64>]) -> bool {
-    let difference = stats::paired(other, one);
-    let wide = difference.and_then(|d| Some(stats::widened(d.ci95?, d.n)));
-    wide.is_some_and(|[_, high]| high < 0.0)
+    certain_difference(other, one).is_some_and(|[_, high]| high < 0.0)
 }

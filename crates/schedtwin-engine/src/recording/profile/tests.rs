@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A known profile, recorded from the twin, comes out again.
 
+use super::write::{delay_of, regrouped};
 use super::*;
 use crate::Scenario;
 use crate::scenario::RunOptions;
@@ -55,22 +56,7 @@ run_us = [120]
 fn rates(path: &Path) -> BTreeMap<String, (f64, f64)> {
     let mut source = sources::open(path).unwrap();
     let symbols = Symbols::default();
-    let mut collector = Collector {
-        machine: None,
-        symbols: &symbols,
-        cpus: Vec::new(),
-        threads: BTreeMap::new(),
-        found: BTreeMap::new(),
-        rcu_softirq: Vec::new(),
-        rcu_thread: Vec::new(),
-        rcu_runs: 0,
-        offloaded: false,
-        works: false,
-        user_runs: 0,
-        begin: None,
-        end: 0,
-        nr_cpus: 4,
-    };
+    let mut collector = Collector::new(None, &symbols, 4);
     while let Some(event) = source.next_event().unwrap() {
         collector.event(&event, source.names());
     }
