@@ -72,16 +72,14 @@ pub fn sweep(arguments: Sweep) -> Result<(), Failure> {
         }
         None => None,
     };
+    let known = arguments.from.as_deref().map(|path| runs_in(path, &swept)).transpose()?;
     confined()?;
     if arguments.race {
         return race(&arguments, &swept, &shown.concat(), &front, cache.as_ref());
     }
     let journal = match written {
         Some((path, _)) => open_journal(path, &swept, shard)?,
-        None => match &arguments.from {
-            Some(path) => Journal::of(runs_in(path, &swept)?),
-            None => Journal::in_memory(),
-        },
+        None => Journal::of(known.unwrap_or_default()),
     };
     let (all, done) = (swept.runs_of(shard), journal.len());
     if done > 0 && !arguments.quiet {
@@ -137,7 +135,7 @@ fn race(
     drop(bar);
     let raced = raced.map_err(|error| Failure::bad(format!("failed to sweep: {error}")))?;
     no_crashes(&progress)?;
-    let lab::Raced { runs, .. } = raced?;
+    let runs = raced?;
     if let Some(path) = &arguments.html {
         write_page(path, report::html::sweep(swept, &runs, shown, front)?)?;
     }
@@ -149,7 +147,6 @@ fn given<T>(names: &[String]) -> Vec<Given<T>> {
 }
 
 fn open_journal(path: &Path, swept: &lab::Sweep, shard: Shard) -> Result<Journal, Failure> {
-    writable(path)?;
     let head = format!("{} {shard:?}", printable::line(&swept.head().join(" ")));
     Journal::open(path, &head).map_err(|error| Failure::of_file("keep runs beside", path, &error))
 }

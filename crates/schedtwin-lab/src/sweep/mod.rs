@@ -23,7 +23,6 @@ pub mod part;
 mod race;
 mod spec;
 
-pub use race::Raced;
 pub use spec::SweepSpec;
 
 use crate::Progress;

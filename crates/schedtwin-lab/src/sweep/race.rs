@@ -27,41 +27,32 @@ use crate::stopping::certain_difference;
 /// Seeds of every setting before the first is thrown out.
 pub const FIRST_ROUND: u64 = 4;
 
-/// A race that is over.
-pub struct Raced {
-    /// Every run that was performed, in order.
-    pub runs: Vec<Run>,
-    /// By setting: how many seeds it ran.
-    pub seeds: Vec<u64>,
-}
-
 impl Sweep {
     /// Runs of the first round of a race.
     pub fn first_round(&self) -> u64 {
         FIRST_ROUND.min(self.seeds) * self.settings.len() as u64
     }
 
-    /// Races the settings for the front of two metrics. The caller has announced [`Sweep::first_round`].
+    /// Races the settings for the front of two metrics; returns every run that was performed, in order. The caller has announced
+    /// [`Sweep::first_round`].
     pub fn race(
         &self,
         front: &[Selector],
         cache: Option<&Cache>,
         progress: &Progress,
-    ) -> io::Result<Result<Raced, Diagnostics>> {
+    ) -> io::Result<Result<Vec<Run>, Diagnostics>> {
         let rivals = self.rivals();
         let mut journal = Journal::in_memory();
         let mut racing: BTreeSet<usize> = (0..self.settings.len()).collect();
-        let mut seeds = vec![0; self.settings.len()];
-        let mut goal = FIRST_ROUND.min(self.seeds);
+        let (mut done, mut goal) = (0, FIRST_ROUND.min(self.seeds));
         loop {
             let numbers = racing.iter().flat_map(|setting| {
                 let first = *setting as u64 * self.seeds;
-                first + seeds[*setting]..first + goal
+                first + done..first + goal
             });
             journal = self.perform_these(numbers.collect(), journal, cache, progress)?;
-            racing.iter().for_each(|setting| seeds[*setting] = goal);
             if goal == self.seeds || !progress.crashes().is_empty() {
-                return Ok(Ok(Raced { runs: journal.into_runs(), seeds }));
+                return Ok(Ok(journal.into_runs()));
             }
             let columns = match axes(journal.runs(), front) {
                 Ok(axes) => axes.map(|(title, better)| self.costs(journal.runs(), &title, better)),
@@ -77,7 +68,7 @@ impl Sweep {
             racing.retain(|setting| !out.contains(setting));
             let next = (goal + goal.div_ceil(2)).min(self.seeds);
             progress.expect_runs((next - goal) * racing.len() as u64);
-            goal = next;
+            (done, goal) = (goal, next);
         }
     }
 
