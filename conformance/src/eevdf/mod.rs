@@ -510,6 +510,11 @@ impl Subject for Eevdf {
         let asleep = !queued || delayed;
         let not_yet = switch && rng.one_in(2);
         if asleep && !running && !not_yet {
+            // Its first lag is as random as its weight: a place that the kernel's 64 bits cannot hold ends the sequence.
+            let vlag = self.entity(task).vlag as u64;
+            if !delayed && self.placeable(task, vlag) != vlag {
+                return None;
+            }
             let initial = self.fresh >> number & 1;
             self.fresh &= !(1 << number);
             return op(WAKE, &[delta, number, initial]);
