@@ -317,7 +317,11 @@ fn dry(study: &Study, base: &BaseOnly, effort: Effort, path: &Path) -> String {
     let mut text = String::from("would fit\n");
     for fit in &study.fits {
         let [low, high] = fit.bounds;
-        text.push_str(&format!("  {} in {low} .. {high}: {}\n", fit.parameter.value, fit.why));
+        let span = match fit.choices.is_empty() {
+            true => format!("in {low} .. {high}"),
+            false => format!("one of {}", fit.choices.join(", ")),
+        };
+        text.push_str(&format!("  {} {span}: {}\n", fit.parameter.value, fit.why));
     }
     text.push_str("on\n");
     for target in base.targets() {

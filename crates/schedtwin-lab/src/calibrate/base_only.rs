@@ -181,6 +181,7 @@ impl BaseOnly {
             let [low, high] = fit.bounds;
             let value = (low + at.clamp(0.0, 1.0) * (high - low)).clamp(low, high);
             let value = match fit.whole {
+                true if !fit.choices.is_empty() => fit.choices[value.round() as usize].clone(),
                 true => format!("{}", value.round()),
                 false => {
                     let rounded: f64 = format!("{value:.3e}").parse().expect("a printed number");
@@ -197,7 +198,10 @@ impl BaseOnly {
     /// Where settings of the parameters lie, each from 0 (least) to 1 (greatest).
     pub fn place(&self, settings: &[Assignment]) -> Vec<f64> {
         let one = |(fit, set): (&Fit, &Assignment)| {
-            let value: f64 = set.value.parse().expect("a printed number");
+            let value = match fit.choices.iter().position(|choice| *choice == set.value) {
+                Some(number) => number as f64,
+                None => set.value.parse().expect("a printed number"),
+            };
             (value - fit.bounds[0]) / (fit.bounds[1] - fit.bounds[0])
         };
         self.study.fits.iter().zip(settings).map(one).collect()
@@ -229,6 +233,7 @@ impl BaseOnly {
         for fit in &self.study.fits {
             let [low, high] = fit.bounds;
             text.push_str(&format!("{} {low} {high} {}\n", fit.parameter.value, fit.whole));
+            fit.choices.iter().for_each(|choice| text.push_str(&format!("{choice}\n")));
         }
         format!("{:016x}", Fnv1a::of(text.bytes()))
     }

@@ -249,8 +249,12 @@ impl Problem<'_> {
     }
 }
 
-/// The bound at which a parameter ended, if it did.
-fn bound_of(fit: &Fit, value: f64) -> Option<f64> {
+/// The bound at which a parameter ended, if it did; a choice has none.
+fn bound_of(fit: &Fit, value: &str) -> Option<f64> {
+    if !fit.choices.is_empty() {
+        return None;
+    }
+    let value: f64 = value.parse().expect("a printed number");
     let near = AT_BOUND * (fit.bounds[1] - fit.bounds[0]);
     fit.bounds.into_iter().find(|bound| (value - bound).abs() <= near)
 }
@@ -289,14 +293,11 @@ pub fn fit(base: &BaseOnly, effort: Effort, progress: &Progress) -> io::Result<C
     let (best, (cost, residuals)) = problem.best(effort.seeds);
     let sides = problem.sides(&best, effort.seeds)?;
     let parameters =
-        best.into_iter().zip(&base.study().fits).zip(sides).map(|((set, fit), sides)| {
-            let value: f64 = set.value.parse().expect("a printed number");
-            Parameter {
-                at_bound: bound_of(fit, value),
-                rise_below: sides[0],
-                rise_above: sides[1],
-                set,
-            }
+        best.into_iter().zip(&base.study().fits).zip(sides).map(|((set, fit), sides)| Parameter {
+            at_bound: bound_of(fit, &set.value),
+            rise_below: sides[0],
+            rise_above: sides[1],
+            set,
         });
     let known = problem.known.lock().expect("no measurement panics");
     Ok(Calibration::new(

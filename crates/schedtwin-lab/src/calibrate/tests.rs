@@ -58,39 +58,67 @@ fn at_most_half_as_many_parameters_as_base_values() {
     assert!(BaseOnly::of(&none).is_err());
 }
 
+/// What the twin makes of the two base values with this setting.
+fn measured(setting: &str) -> (f64, f64) {
+    let text = fittable().replace(
+        "why = \"so that it is set\"",
+        &format!("why = \"so that it is set\"\n[[setting]]\nset = \"{setting}\"\nwhy = \"known\""),
+    );
+    let ready = crate::study::run::Ready::new(
+        study(&text),
+        Vec::new(),
+        false,
+        &crate::study::prepare::Registry::built_in(),
+    );
+    let plan =
+        crate::compare::Plan { first_seed: 1, iterations: crate::stopping::Iterations::Fixed(1) };
+    let ran = ready.run(&plan, &Progress::new()).unwrap();
+    let of = |id: &str| {
+        let cell = ran.cells.iter().find(|cell| ran.study.rows[cell.row].id == id).unwrap();
+        cell.twin.unwrap().mean
+    };
+    (of("1"), of("2"))
+}
+
+/// The study with other base values.
+fn with_base(text: &str, (frame, power): (f64, f64)) -> BaseOnly {
+    let text = text
+        .replace("value = 3000", &format!("value = {frame:?}"))
+        .replace("value = 0.7", &format!("value = {power:?}"));
+    BaseOnly::of(&study(&text)).unwrap()
+}
+
+/// A structure is found again like a number: each choice is tried.
+#[test]
+fn the_search_finds_a_known_choice() {
+    let text = fittable()
+        .replace("parameter = \"machine.settle_us\"", "parameter = \"machine.coupling\"")
+        .replace("bounds = [10, 300]", "choices = [\"true\", \"false\"]")
+        .replace("start = 100\n", "");
+    let effort = Effort { seeds: 1, steps_per_parameter: 2 };
+    for known in ["true", "false"] {
+        let base = with_base(&text, measured(&format!("machine.coupling={known}")));
+        let found = fit(&base, effort, &Progress::new()).unwrap();
+        assert_eq!(found.parameters[0].set.value, known);
+        assert_eq!((found.cost, found.parameters[0].at_bound), (0.0, None));
+        assert_eq!(found.evaluations, 2);
+    }
+    for faulty in ["choices = []", "choices = [\"a\"]", "choices = [\"a\", \"a\"]"] {
+        let text = text.replace("choices = [\"true\", \"false\"]", faulty);
+        let fault = read(&Source::new("it.toml", &text)).unwrap_err().to_string();
+        assert!(fault.contains("two different choices at least"), "{fault}");
+    }
+}
+
 /// A base value that the twin itself made is found again.
 #[test]
 fn the_search_finds_a_known_setting() {
-    let measured = |settle: &str| {
-        let text = fittable().replace("why = \"so that it is set\"", &format!(
-            "why = \"so that it is set\"\n[[setting]]\nset = \"machine.settle_us={settle}\"\nwhy = \"known\""
-        ));
-        let ready = crate::study::run::Ready::new(
-            study(&text),
-            Vec::new(),
-            false,
-            &crate::study::prepare::Registry::built_in(),
-        );
-        let plan = crate::compare::Plan {
-            first_seed: 1,
-            iterations: crate::stopping::Iterations::Fixed(1),
-        };
-        let ran = ready.run(&plan, &Progress::new()).unwrap();
-        let of = |id: &str| {
-            let cell = ran.cells.iter().find(|cell| ran.study.rows[cell.row].id == id).unwrap();
-            cell.twin.unwrap().mean
-        };
-        (of("1"), of("2"))
-    };
-    let (frame, power) = measured("280");
-    let text = fittable()
-        .replace("value = 3000", &format!("value = {frame:?}"))
-        .replace("value = 0.7", &format!("value = {power:?}"));
-    let base = BaseOnly::of(&study(&text)).unwrap();
+    let (frame, power) = measured("machine.settle_us=280");
+    let base = with_base(&fittable(), (frame, power));
     let effort = Effort { seeds: 1, steps_per_parameter: 25 };
     let found = fit(&base, effort, &Progress::new()).unwrap();
     let at_start = {
-        let (f, p) = measured("100");
+        let (f, p) = measured("machine.settle_us=100");
         ((f - frame) / base.targets()[0].half_width).powi(2)
             + ((p - power) / base.targets()[1].half_width).powi(2)
     };

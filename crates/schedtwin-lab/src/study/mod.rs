@@ -213,8 +213,10 @@ pub struct Selector {
 pub struct Fit {
     /// `machine.KEY`, `kernel.KEY` or `workload.KEY`.
     pub parameter: Located<String>,
-    /// The least and the greatest value that physics allows.
+    /// The least and the greatest value that physics allows; of choices the numbers of the first and the last.
     pub bounds: [f64; 2],
+    /// What it may be, if it is no number: the search then sees numbers of choices.
+    pub choices: Vec<String>,
     /// Where the search begins.
     pub start: f64,
     /// Whether it takes whole numbers only.

@@ -26,6 +26,7 @@
 //! ]
 //! ```
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use schedtwin_input::{
@@ -422,8 +423,7 @@ fn fit(
     if let Some(parameter) = &parameter {
         located(parameter, parse_parameter(&parameter.value), f);
     }
-    let bounds: Option<Located<Vec<Number>>> = reader.required("bounds", f);
-    let start: Option<Located<Number>> = reader.optional("start", f);
+    let span = span(&mut reader, f);
     let fitted_on: Vec<Located<String>> = reader.required("fitted_on", f).unwrap_or_default();
     let why = reader.required("why", f);
     reader.finish(f);
@@ -434,17 +434,34 @@ fn fit(
             f.push_at(&wanted.at, message, Some(help));
         }
     }
-    let bounds = bounds.and_then(|bounds| {
-        let pair = match bounds.value.as_slice() {
-            [low, high] if low.value < high.value => Ok((*low, *high)),
-            _ => Err("bounds are [LEAST, GREATEST]".to_string()),
-        };
-        located(&bounds, pair, f)
-    });
-    let (low, high) = bounds?;
-    let middle = (low.value + high.value) / 2.0;
+    let (bounds, choices, start, whole) = span?;
+    Some(Fit { parameter: parameter?, bounds, choices, start, whole, fitted_on, why: why? })
+}
+
+/// What a parameter may be: `bounds` and `start` of a number, or `choices`, of which the search begins with the first. The bounds, the
+/// choices, the start, and whether it takes whole numbers only.
+fn span(
+    reader: &mut TableReader,
+    f: &mut Diagnostics,
+) -> Option<([f64; 2], Vec<String>, f64, bool)> {
+    let choices: Option<Located<Vec<String>>> = reader.optional("choices", f);
+    if let Some(choices) = choices {
+        let different: BTreeSet<&String> = choices.value.iter().collect();
+        let fault = || "two different choices at least".to_string();
+        let enough = different.len() > 1 && different.len() == choices.value.len();
+        located(&choices, enough.then_some(()).ok_or_else(fault), f)?;
+        return Some(([0.0, (choices.value.len() - 1) as f64], choices.value, 0.0, true));
+    }
+    let bounds: Option<Located<Vec<Number>>> = reader.required("bounds", f);
+    let start: Option<Located<Number>> = reader.optional("start", f);
+    let bounds = bounds?;
+    let pair = match bounds.value.as_slice() {
+        [low, high] if low.value < high.value => Ok((*low, *high)),
+        _ => Err("bounds are [LEAST, GREATEST]".to_string()),
+    };
+    let (low, high) = located(&bounds, pair, f)?;
     let start = match start {
-        None => middle,
+        None => (low.value + high.value) / 2.0,
         Some(start) => {
             let within = (low.value..=high.value).contains(&start.value.value);
             let fault = || "the start lies outside the bounds".to_string();
@@ -453,8 +470,7 @@ fn fit(
     };
     let whole = low.whole && high.whole;
     let start = if whole { start.round() } else { start };
-    let (bounds, why) = ([low.value, high.value], why?);
-    Some(Fit { parameter: parameter?, bounds, start, whole, fitted_on, why })
+    Some(([low.value, high.value], Vec::new(), start, whole))
 }
 
 /// The base cells that `ID` or `ID KERNEL` names: numbers of row and cell.
