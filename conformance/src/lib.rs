@@ -14,6 +14,7 @@ pub mod dbs;
 pub mod deadline;
 pub mod eevdf;
 pub mod fair;
+pub mod feec;
 pub mod freq_table;
 pub mod frequency;
 pub mod ftrace;

@@ -20,7 +20,7 @@ struct Arguments {
 enum Command {
     /// Arithmetic, with the kernel's own C, bit for bit
     ///
-    /// SCHEDTWIN_KERNEL_TREE is the kernel tree, SCHEDTWIN_KERNEL_TREE_6_1 that of what is of Linux 6.1; likewise _7_3, _6_3, _6_6,
+    /// SCHEDTWIN_KERNEL_TREE is the kernel tree, SCHEDTWIN_KERNEL_TREE_6_1 that of what is of Linux 6.1; likewise _7_3, _6_18, _5_19, _6_3, _6_6,
     /// _6_6_Y, _TEO_POSTED, _TEO_V2, _TEO_V3, _TEO_V4 and _UCLAMP_SUM. --golden needs none.
     L0(Arithmetic),
     /// The fair class, with its definitions in exact fractions

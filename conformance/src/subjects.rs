@@ -8,6 +8,7 @@ use crate::deadline::Deadline;
 use crate::eevdf::Eevdf;
 use crate::eevdf::v6_18::Eevdf618;
 use crate::eevdf::v7_3::{Eevdf73, Eevdf73Flat};
+use crate::feec::{Feec61, Feec73, Feec519, Feec612, Feec618};
 use crate::groups::{Groups, Groups61, Groups73};
 use crate::haltpoll::{Haltpoll, Haltpoll61};
 use crate::intel_pstate::IntelPstate;
@@ -76,6 +77,11 @@ pub const SUBJECTS: &[Entry] = &[
     of_states::<Wakeups61>(),
     of_states::<Wakeups612>(),
     of_states::<Wakeups73>(),
+    of_states::<Feec519>(),
+    of_states::<Feec61>(),
+    of_states::<Feec612>(),
+    of_states::<Feec618>(),
+    of_states::<Feec73>(),
     of::<Eevdf>(),
     of::<Eevdf618>(),
     of::<Eevdf73>(),

@@ -8,6 +8,7 @@ use schedtwin_conformance::dbs::Dbs;
 use schedtwin_conformance::eevdf::Eevdf;
 use schedtwin_conformance::eevdf::v6_18::Eevdf618;
 use schedtwin_conformance::eevdf::v7_3::{Eevdf73, Eevdf73Flat};
+use schedtwin_conformance::feec::{Feec61, Feec73, Feec519, Feec612, Feec618};
 use schedtwin_conformance::haltpoll::{Haltpoll, Haltpoll61, HaltpollForm};
 use schedtwin_conformance::idle::{Form, World, tree_has_form};
 use schedtwin_conformance::intel_pstate::IntelPstate;
@@ -259,6 +260,15 @@ fn golden_states_of_wakeups() {
     golden_states::<Wakeups73>();
 }
 
+#[test]
+fn golden_states_of_placement_by_energy() {
+    golden_states::<Feec519>();
+    golden_states::<Feec61>();
+    golden_states::<Feec612>();
+    golden_states::<Feec618>();
+    golden_states::<Feec73>();
+}
+
 /// Compares states with the kernel's C; the tree may be of another form.
 fn oracle_of_states<S: States>() {
     let Some(tree) = l0::kernel_tree(S::TREE) else {
@@ -288,6 +298,15 @@ fn wakeups_equal_the_kernels_c() {
     oracle_of_states::<Wakeups61>();
     oracle_of_states::<Wakeups612>();
     oracle_of_states::<Wakeups73>();
+}
+
+#[test]
+fn placement_by_energy_equals_the_kernels_c() {
+    oracle_of_states::<Feec519>();
+    oracle_of_states::<Feec61>();
+    oracle_of_states::<Feec612>();
+    oracle_of_states::<Feec618>();
+    oracle_of_states::<Feec73>();
 }
 
 #[test]

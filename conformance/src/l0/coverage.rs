@@ -38,7 +38,7 @@ pub fn report(
         let title = block.lines().next().unwrap_or_default();
         let short = title.trim_end_matches('\'').rsplit(['/', '\'']).next().unwrap_or_default();
         let extracts =
-            ["pelt.h", "fair", "eevdf", "cfs", "schedutil", "uclamp", "balance", "wakeups"];
+            ["pelt.h", "fair", "eevdf", "cfs", "schedutil", "uclamp", "balance", "wakeups", "feec"];
         let extract = short.trim_end_matches("_extract.h");
         if short == kernels_file || extracts.contains(&extract) {
             text += &format!("{short}\n");

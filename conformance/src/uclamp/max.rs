@@ -12,7 +12,7 @@
 //! `cpu_overutilized`, `uclamp_rq_is_capped`, `rt_task_fits_capacity`, what EAS takes for the demand of the CPU with the
 //! task and without it (`eenv_pd_max_util`), and before 6.8 `uclamp_rq_util_with`.
 //!
-//! **Not here:** the loop of `find_energy_efficient_cpu`, which is no function of its own; writing sysctls later than at
+//! **Not here:** the loop of `find_energy_efficient_cpu` ([`crate::feec`]); writing sysctls later than at
 //! boot and `sched_reset_on_fork`, which ours has not; where in `enqueue_task_fair` a governor is told (the classes are empty here:
 //! a unit test holds the order within our `enqueue_task`).
 

@@ -36,6 +36,9 @@
 
 pub mod fits;
 pub mod margin;
+#[cfg(any(test, feature = "conformance"))]
+#[doc(hidden)]
+pub mod states;
 
 use crate::config::{Config, EmCpuEnergy, FindEnergyEfficientCpu};
 use crate::observe::DecisionObserver;

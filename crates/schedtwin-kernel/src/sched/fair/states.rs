@@ -18,6 +18,7 @@ use schedtwin_types::{CpuId, CpuMask};
 use std::fmt::Write;
 
 pub use super::balance::states as balance;
+pub use super::energy::states as energy;
 pub use super::wakeup::states as wakeups;
 
 /// The CPUs of a machine.
