@@ -8,6 +8,7 @@
 //! | averages and decisions | recordings | [`l1`] |
 //! | executions | recordings | [`l2`] |
 
+pub mod amd_pstate;
 pub mod balance;
 pub mod cfs;
 pub mod dbs;

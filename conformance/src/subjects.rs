@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The subjects of [`crate::l0`] by name: what the command line offers.
 
+use crate::amd_pstate::AmdPstateCpu;
 use crate::balance::{Balance61, Balance73, Balance612, Balance612_95};
 use crate::cfs::Cfs;
 use crate::dbs::Dbs;
@@ -93,6 +94,9 @@ pub const SUBJECTS: &[Entry] = &[
     of::<Schedutil47>(),
     of::<Dbs<false>>(),
     of::<Dbs<true>>(),
+    of::<AmdPstateCpu<0>>(),
+    of::<AmdPstateCpu<1>>(),
+    of::<AmdPstateCpu<2>>(),
     of::<IntelPstate<false>>(),
     of::<IntelPstate<true>>(),
     of::<Max<false>>(),

@@ -2,6 +2,7 @@
 //! Our arithmetic against the kernel's: golden vectors always, the kernel's own C where a tree is
 //! given.
 
+use schedtwin_conformance::amd_pstate::AmdPstateCpu;
 use schedtwin_conformance::balance::{Balance61, Balance73, Balance612, Balance612_95};
 use schedtwin_conformance::cfs::Cfs;
 use schedtwin_conformance::dbs::Dbs;
@@ -106,6 +107,9 @@ fn golden_vectors_of_governors() {
     golden::<Dbs<true>>();
     golden::<IntelPstate<false>>();
     golden::<IntelPstate<true>>();
+    golden::<AmdPstateCpu<0>>();
+    golden::<AmdPstateCpu<1>>();
+    golden::<AmdPstateCpu<2>>();
 }
 
 #[test]
@@ -212,6 +216,9 @@ fn governors_equal_the_kernels_c() {
     oracle::<Dbs<true>>(5_000);
     oracle::<IntelPstate<false>>(5_000);
     oracle::<IntelPstate<true>>(5_000);
+    oracle::<AmdPstateCpu<0>>(5_000);
+    oracle::<AmdPstateCpu<1>>(5_000);
+    oracle::<AmdPstateCpu<2>>(5_000);
 }
 
 #[test]

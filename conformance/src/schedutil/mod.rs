@@ -7,7 +7,7 @@
 //! requested, when and from which raw frequency, whether limits count as changed, the frequency that was set,
 //! and of each CPU the demand, its floor, the boost after I/O and the idle calls it has seen.
 //!
-//! Half of the domains have no fast switch. There interrupts come, the thread works and the driver returns
+//! Some domains of one CPU have a driver that is asked for performance; compared is what for. Half of the domains have no fast switch. There interrupts come, the thread works and the driver returns
 //! when the sequence says so, with hooks in between; compared are also `work_in_progress`, the CPU whose irq_work is
 //! queued, the thread's queue, what the driver is being asked for and what it was asked for last.
 //!
@@ -47,6 +47,9 @@ const LIMITS: usize = 8;
 const IRQ_WORK: usize = 9;
 const DRIVER_RETURNS: usize = 11;
 
+/// `fast` of a driver that is asked for performance.
+const PERFORMANCE: u64 = 2;
+
 /// Before 6.8.
 pub const BEFORE_6_8: u8 = 0;
 /// 6.8 to 6.12.
@@ -60,6 +63,8 @@ pub struct Schedutil<const FORM: u8> {
     /// Generator only: habits.
     clamped: bool,
     busy: u64,
+    /// The driver is asked for performance.
+    perf: bool,
     idle_calls: [u64; CPUS as usize],
 }
 
@@ -103,18 +108,31 @@ impl<const FORM: u8> Schedutil<FORM> {
     fn report(&mut self, out: &mut Out) {
         let policy = &self.kernel.inside().policies[PolicyId(0)];
         let sugov = &policy.sugov;
-        out.word("policy", "next_freq", sugov.next_freq as u64);
-        out.word("policy", "cached_raw_freq", sugov.cached_raw_freq as u64);
+        let [mut next, mut raw] = [sugov.next_freq, sugov.cached_raw_freq];
+        let (changed, mut needed) = (sugov.limits_changed, sugov.need_freq_update);
+        if self.perf {
+            // Frequencies are the driver's, and nobody reads whether one is needed: up to 6.12 it is never taken back.
+            [next, raw] = [0, 0];
+            needed &= FORM == LINUX_7_3;
+        }
+        out.word("policy", "next_freq", next as u64);
+        out.word("policy", "cached_raw_freq", raw as u64);
         out.word("policy", "last_freq_update_time", sugov.last_freq_update_time);
-        let (changed, needed) = (sugov.limits_changed, sugov.need_freq_update);
         if FORM == LINUX_7_3 {
             out.word("policy", "need_freq_update", (changed || needed) as u64);
         } else {
             out.word("policy", "limits_changed", changed as u64);
             out.word("policy", "need_freq_update", needed as u64);
         }
-        self.report_path(out);
+        let perf = self.perf;
         let cpus = self.cpus;
+        if perf {
+            let [floor, target] = SugovSteps(&mut self.kernel).performance(CpuId(0));
+            out.word("policy", "floor", floor);
+            out.word("policy", "target", target);
+        } else {
+            self.report_path(out);
+        }
         let steps = SugovSteps(&mut self.kernel);
         for (cpu, name) in (0..cpus).zip(CPU_NAMES) {
             let sg = steps.sugov_cpu(CpuId(cpu as u16));
@@ -134,10 +152,12 @@ impl<const FORM: u8> Schedutil<FORM> {
         self.delay_us = rng.pick(&[0, 1, 500, 750, 1_000, 2_000, 10_000]);
         self.clamped = rng.one_in(2);
         self.fast = rng.one_in(2);
+        // One of two drivers of a CPU's own clock.
+        let perf = self.fast && self.cpus == 1 && rng.one_in(2);
         self.busy = rng.below(4);
         let any_cpu = rng.below(2);
         self.length = 24 + rng.below(120) as usize;
-        let (clamped, fast) = (self.clamped as u64, self.fast as u64);
+        let (clamped, fast) = (self.clamped as u64, self.fast as u64 + perf as u64);
         let config = [self.cpus, self.delay_us, self.tick, any_cpu, clamped, fast];
         self.planned = vec![Record::new(CONFIG, &config)];
         let points = 1 + rng.below(10);
@@ -203,6 +223,7 @@ impl<const FORM: u8> Subject for Schedutil<FORM> {
             domain: Domain::new(boot(Self::OLD, 1, 4_000_000, true, false, true)),
             clamped: false,
             busy: 0,
+            perf: false,
             idle_calls: [0; CPUS as usize],
         }
     }
@@ -214,6 +235,10 @@ impl<const FORM: u8> Subject for Schedutil<FORM> {
             CONFIG => {
                 let kernel = boot(Self::OLD, a, c, d != 0, e != 0, f != 0);
                 self.configure(a, kernel, b);
+                self.perf = f == PERFORMANCE;
+                if self.perf {
+                    SugovSteps(&mut self.kernel).set_adjust_perf();
+                }
             }
             OPP => self.add_point(a as u32, b != 0),
             START => self.start(),
@@ -400,6 +425,7 @@ const GOVERNOR_FUNCTIONS: &[&str] = &[
     "ignore_dl_rate_limit",
     "sugov_update_single_common",
     "sugov_update_single_freq",
+    "sugov_update_single_perf",
     "sugov_next_freq_shared",
     "sugov_update_shared",
     "sugov_work",

@@ -4,6 +4,7 @@
 use crate::l0::mutate::{Mutation, m};
 
 const GOVERNOR: &str = "cpufreq/schedutil.rs";
+const DRIVER: &str = "cpufreq/driver.rs";
 const THREAD: &str = "cpufreq/sugov_kthread.rs";
 const UTIL: &str = "sched/demand/effective.rs";
 const LOAD: &str = "sched/demand/util.rs";
@@ -22,6 +23,17 @@ pub const SINCE_6_8: &[Mutation] = &[
     m(GOVERNOR, "choice.khz != self.next_freq;", "true;"),
     m(GOVERNOR, "self.last_freq_update_time = time;", ""),
     m(GOVERNOR, "self.need_freq_update = false;", ""),
+    m(DRIVER, "if hold && self.sugov_cpus[cpu].util < util_before", "if hold && false"),
+    m(
+        DRIVER,
+        "if hold && self.sugov_cpus[cpu].util < util_before",
+        "if self.sugov_cpus[cpu].util < util_before",
+    ),
+    m(
+        DRIVER,
+        "(sugov.last_freq_update_time, sugov.next_freq) = (time, raw_khz);",
+        "sugov.next_freq = raw_khz;",
+    ),
     m(THREAD, "if !sugov.work_in_progress {", "if true {"),
     m(THREAD, "sugov.work_in_progress = true;", ""),
     m(THREAD, "            policy.sugov.work_in_progress = false;", ""),

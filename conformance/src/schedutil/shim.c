@@ -84,13 +84,16 @@ static struct cpufreq_frequency_table table[TABLE_MAX + 1];
 static unsigned int table_size;
 /* What the hardware has been asked for. */
 static unsigned int requested;
+/* The driver is asked for performance, and what for: a floor and a target. */
+static bool adjusts_perf;
+static unsigned long asked[2];
 static long tick_nsec;
 static int this_cpu;
 static void *cpufreq_update_util_data = &policy;
 
 #define smp_processor_id() this_cpu
 #define policy_is_shared(policy) (((policy)->cpus->bits & ((policy)->cpus->bits - 1)) != 0)
-#define cpufreq_driver_has_adjust_perf() false
+#define cpufreq_driver_has_adjust_perf() adjusts_perf
 #define CPUFREQ_NEED_UPDATE_LIMITS 1
 #define cpufreq_driver_test_flags(flags) false
 #define CPUFREQ_ASYNC_NOTIFICATION 2
@@ -225,10 +228,11 @@ static unsigned long tick_nohz_get_idle_calls_cpu(int cpu) { return idle_calls[c
 #define DEFINE_PER_CPU(type, name) type name[CPUS_MAX]
 #define per_cpu(name, cpu) name[cpu]
 
-static void sugov_update_single_perf(struct update_util_data *hook, u64 time, unsigned int flags)
-{
-	abort();
-}
+#ifdef FORM_7_3
+#define cpufreq_driver_adjust_perf(policy, floor, target, most, capacity) (asked[0] = (floor), asked[1] = (target))
+#else
+#define cpufreq_driver_adjust_perf(cpu, floor, target, capacity) (asked[0] = (floor), asked[1] = (target))
+#endif
 
 #include "schedutil_extract.h"
 
@@ -245,21 +249,26 @@ static void report(void)
 {
 	unsigned int cpu;
 
-	out(sg_policy.next_freq);
-	out(sg_policy.cached_raw_freq);
+	out(adjusts_perf ? 0 : sg_policy.next_freq);
+	out(adjusts_perf ? 0 : sg_policy.cached_raw_freq);
 	out(sg_policy.last_freq_update_time);
 #ifdef FORM_7_3
 	out(sg_policy.limits_changed || sg_policy.need_freq_update);
 #else
 	out(sg_policy.limits_changed);
-	out(sg_policy.need_freq_update);
+	out(!adjusts_perf && sg_policy.need_freq_update);
 #endif
-	out(policy.cur);
-	out(requested);
-	out(sg_policy.work_in_progress);
-	out(sg_policy.irq_work.raised);
-	out(sg_policy.work.pending);
-	out(calling);
+	if (adjusts_perf) {
+		out(asked[0]);
+		out(asked[1]);
+	} else {
+		out(policy.cur);
+		out(requested);
+		out(sg_policy.work_in_progress);
+		out(sg_policy.irq_work.raised);
+		out(sg_policy.work.pending);
+		out(calling);
+	}
 	for_each_cpu(cpu, policy.cpus) {
 		out(sugov_cpu[cpu].iowait_boost);
 		out(sugov_cpu[cpu].iowait_boost_pending);
@@ -286,6 +295,7 @@ static void begin(void)
 	int cpu;
 
 	requested = calling = 0;
+	asked[0] = asked[1] = 0;
 	getcontext(&thread);
 	thread.uc_stack.ss_sp = thread_stack;
 	thread.uc_stack.ss_size = sizeof(thread_stack);
@@ -321,6 +331,7 @@ static void operate(word op, const word *arg)
 		policy.dvfs_possible_from_any_cpu = arg[3];
 		sched_uclamp_used = arg[4];
 		policy.fast_switch_enabled = arg[5];
+		adjusts_perf = arg[5] == 2;
 		break;
 	case OP_FIRST + 1: /* a further operating point */
 		if (table_size == TABLE_MAX)

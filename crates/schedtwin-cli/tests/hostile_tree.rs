@@ -7,6 +7,7 @@
 //! | a constructor, an ifunc resolver | refused when it is compiled |
 //! | read, make, change, remove, rename a file | the system call fails |
 //! | replace a compiled governor of another tree in the cache | the system call fails |
+//! | map more memory than the machine has | the system call fails |
 //! | open a socket, ask another process, start a program of one's own | the system call fails |
 //! | `#include` or `.incbin` of a file outside of the tree | the compiler cannot read it |
 //! | an object of a gigabyte | the compiler is stopped |
@@ -30,8 +31,10 @@ static long sys(long number, long a, long b, long c, long d)
 {
 #ifdef __x86_64__
 	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = -1;
+	register long r9 __asm__("r9") = 0;
 	long result;
-	__asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10) : "rcx", "r11", "memory");
+	__asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
 	return result;
 #else
 	register long x8 __asm__("x8") = number;
@@ -39,7 +42,9 @@ static long sys(long number, long a, long b, long c, long d)
 	register long x1 __asm__("x1") = b;
 	register long x2 __asm__("x2") = c;
 	register long x3 __asm__("x3") = d;
-	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3) : "memory");
+	register long x4 __asm__("x4") = -1;
+	register long x5 __asm__("x5") = 0;
+	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
 	return x0;
 #endif
 }
@@ -154,6 +159,11 @@ fn the_c_reaches_no_file_no_socket_and_no_process() {
         }),
         ("internet", format!("sys({}, 2, 1, 0, 0)", number(41, 198))),
         ("unix socket", format!("sys({}, 1, 1, 0, 0)", number(41, 198))),
+        ("maps more than the machine has", {
+            let (read_write, private_anonymous_noreserve) = (3, 0x4022);
+            let mmap = number(9, 222);
+            format!("sys({mmap}, 0, 1L << 44, {read_write}, {private_anonymous_noreserve})")
+        }),
         ("signals", format!("sys({}, {parent}, 0, 0, 0)", number(62, 129))),
     ];
     // A program that succeeds to be started is this process no more: it would print its environment and end well.

@@ -9,6 +9,8 @@
 //! does not know ([`REFUSED`]). Both work without rights, last until the process ends, and hold for its children. A kernel without Landlock
 //! (before 5.13, or switched off) confines by seccomp alone; [`enter`] says so.
 //!
+//! **How much.** No more memory than the machine has, counted by addresses. How long is the user's to say: Ctrl-C ends the C as well.
+//!
 //! **What is left.** The C shares the process's memory: it can spoil results of this run. It can write beneath the folders of the outputs, so
 //! these should hold nothing else. Before anything is confined an object is only loaded, and one that would run code then is refused
 //! ([`runs_when_loaded`]).
@@ -201,6 +203,9 @@ fn confined(folders: &[PathBuf]) -> io::Result<Confined> {
     let rules = rules(readable, folders.iter().cloned()).map_err(io::Error::other)?;
     let status = rules.restrict_self().map_err(io::Error::other)?;
     seccompiler::apply_filter_all_threads(&filter()?).map_err(io::Error::other)?;
+    if let Some(memory) = memory() {
+        limit(libc::RLIMIT_AS as i32, memory);
+    }
     CONFINED.store(true, Ordering::Relaxed);
     Ok(match status.ruleset {
         RulesetStatus::NotEnforced => Confined::SystemCalls,
@@ -229,14 +234,7 @@ pub(crate) fn compiler(command: &mut Command, folder: &Path) -> io::Result<()> {
     command.env("TMPDIR", folder);
     let mut rules = Some(rules);
     let confine = move || {
-        for (resource, most) in COMPILER_LIMITS {
-            let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
-            // SAFETY: the structure is whole, and the call changes this process alone.
-            if unsafe { libc::setrlimit(resource as _, &limit) } != 0 {
-                // A limit that is lower already stays.
-                continue;
-            }
-        }
+        COMPILER_LIMITS.iter().for_each(|(resource, most)| limit(*resource, *most));
         if let Some(rules) = rules.take() {
             rules.restrict_self().map_err(io::Error::other)?;
         }
@@ -245,6 +243,20 @@ pub(crate) fn compiler(command: &mut Command, folder: &Path) -> io::Result<()> {
     // SAFETY: between fork and exec the closure makes system calls with what was made before: no lock, and no memory but for an error.
     unsafe { command.pre_exec(confine) };
     Ok(())
+}
+
+/// Lowers a limit of this process; one that is lower already stays.
+fn limit(resource: i32, most: u64) {
+    let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+    // SAFETY: the structure is whole, and the call changes this process alone.
+    let _ = unsafe { libc::setrlimit(resource as _, &limit) };
+}
+
+/// Bytes of memory that the machine has, if it tells.
+fn memory() -> Option<u64> {
+    // SAFETY: the call reads numbers.
+    let of = |name| u64::try_from(unsafe { libc::sysconf(name) }).ok();
+    of(libc::_SC_PHYS_PAGES)?.checked_mul(of(libc::_SC_PAGE_SIZE)?)
 }
 
 fn rules(

@@ -108,6 +108,17 @@ macro_rules! cpufreq {
             /// amd-pstate in active mode: the processor chooses within limits, by `energy_performance_preference`.
             AmdPstateEpp = "amd-pstate-epp", "6.3 and later; x86 whose CPUs have clocks of their own";
         }
+        /// amd-pstate in passive mode: the limits that it keeps, and a floor of the whole capacity.
+        amd_pstate: choice AmdPstateForm {
+            linux "amd_pstate_adjust_perf(), amd_pstate_update()";
+            unnamed Limited;
+            /// Performance may be asked for beyond the limits of the policy; a floor of the whole capacity is none.
+            Unlimited = "unlimited", "5.17 to 6.7";
+            /// Requests are kept within the limits; a floor of the whole capacity is none.
+            Limited = "limited", "6.8 to 6.14";
+            /// Levels follow from the nominal frequency; a floor lifts the upper limit.
+            ByNominal = "by-nominal", "6.15 and later";
+        }
         /// The processor takes hints (HWP). With intel_cpufreq, schedutil asks for performance directly
         /// (`adjust_perf`); with intel_pstate the processor chooses within limits, by
         /// `energy_performance_preference`.

@@ -11,13 +11,14 @@
 //! | intel_cpufreq | none: multiples of 100 MHz | 500 us; 5 ms with HWP | with HWP |
 //! | amd-pstate | none: 255 steps of performance | 1 ms | yes |
 //!
-//! Kernel: 6.1.192 and 6.12.117 drivers/cpufreq/intel_pstate.c `intel_cpufreq_fast_switch`, `intel_cpufreq_adjust_perf`; amd-pstate.c
-//! `amd_pstate_fast_switch`, `amd_pstate_adjust_perf`; cpufreq.c `cpufreq_policy_transition_delay_us`; kernel/sched/cpufreq_schedutil.c
+//! Kernel: 6.1.192 and 6.12.117 drivers/cpufreq/intel_pstate.c `intel_cpufreq_fast_switch`, `intel_cpufreq_adjust_perf`; cpufreq.c `cpufreq_policy_transition_delay_us`; kernel/sched/cpufreq_schedutil.c
 //! `sugov_update_single_perf`.
-//! Differences: a processor that takes hints runs at the performance that is desired. amd-pstate's highest performance is 255 and its
-//! lowest nonlinear one its lowest, where firmware says other numbers. Requests are rounded up to the machine's table.
+//! Differences: a processor that takes hints runs at the performance that is desired. amd-pstate's highest and nominal levels are 255 and its
+//! lowest nonlinear one its lowest, where firmware says other numbers. Requests are rounded up to the machine's table. 7.3 also tells
+//! intel_pstate the highest performance that clamps allow, which changes what the processor may choose, not what is desired: left out.
 
-use crate::config::{Config, CpufreqDriver};
+use crate::config::{AmdPstateForm, Config, CpufreqDriver};
+use crate::cpufreq::amd_pstate::{AmdPstate, Form, Levels};
 use crate::cpufreq::intel_pstate::cpu::SCALING;
 use crate::cpufreq::policy::CpufreqPolicy;
 use crate::cpufreq::schedutil::FrequencyChoice;
@@ -28,7 +29,7 @@ use schedtwin_types::{CpuId, FrequencyRule, Khz, Ns, PolicyId};
 const INTEL_CPUFREQ_DELAY_US: u64 = 500;
 const INTEL_CPUFREQ_DELAY_HWP_US: u64 = 5_000;
 const AMD_PSTATE_DELAY_US: u64 = 1_000;
-/// The highest performance that amd-pstate asks for.
+/// The highest level of a processor that amd-pstate drives.
 const AMD_HIGHEST_PERF: u64 = 255;
 
 /// The core's knowledge of a driver.
@@ -80,36 +81,62 @@ impl Driver {
     }
 }
 
+/// amd-pstate on a policy, if a kernel names it. Firmware says nothing of levels here: all that the machine's frequencies do not say is the
+/// highest one.
+pub(super) fn amd_pstate(config: &Config, table: &[Khz]) -> Option<Box<AmdPstate>> {
+    if config.scaling_driver != CpufreqDriver::AmdPstate {
+        return None;
+    }
+    let form = match config.amd_pstate {
+        AmdPstateForm::Unlimited => Form::Unlimited,
+        AmdPstateForm::Limited => Form::Limited,
+        AmdPstateForm::ByNominal => Form::ByNominal,
+    };
+    let (min_khz, max_khz) = (table[0], table[table.len() - 1]);
+    let lowest = (u64::from(min_khz) * AMD_HIGHEST_PERF / u64::from(max_khz)).max(1);
+    let levels = Levels {
+        highest: AMD_HIGHEST_PERF,
+        nominal: AMD_HIGHEST_PERF,
+        lowest_nonlinear: lowest,
+        lowest,
+        max_khz,
+        nominal_khz: max_khz,
+        boost: true,
+    };
+    let mut driver = AmdPstate::new(form, levels);
+    driver.update_limits(min_khz, max_khz);
+    Some(Box::new(driver))
+}
+
 impl CpufreqPolicy {
     /// Returns the frequency that a driver without a table makes of one within the limits.
     pub(super) fn tableless_frequency(&self, khz: Khz) -> Khz {
         match &self.pstate {
             Some(pstate) => self.khz_of_pstate(pstate.prepare_request(pstate.of_khz(khz))),
             None => {
-                let highest = u64::from(self.max());
-                let perf = (u64::from(khz) * AMD_HIGHEST_PERF + highest / 2) / highest;
-                self.next_higher((perf * highest / AMD_HIGHEST_PERF) as Khz).min(self.limit_max)
+                let amd = self.amd.as_ref().expect("a driver without a table");
+                self.khz_of_level(amd.update_freq(khz).desired).min(self.limit_max)
             }
         }
     }
 
-    /// `adjust_perf()`: the frequency of the performance that is desired for a floor and a target, shares of `capacity`.
-    fn adjusted_frequency(&mut self, min_perf: u64, target_perf: u64, capacity: u64) -> Khz {
+    /// Where the machine runs at a level of amd-pstate.
+    fn khz_of_level(&self, level: u64) -> Khz {
+        let amd = self.amd.as_ref().expect("its driver is amd-pstate");
+        self.next_higher(amd.khz_of(level))
+    }
+
+    /// `adjust_perf()`: what the driver believes to get for a floor and a target, shares of `capacity`, and what the machine then runs at.
+    fn adjusted_frequency(&mut self, floor: u64, target: u64, capacity: u64) -> (Khz, Khz) {
         if let Some(pstate) = &mut self.pstate {
-            let (_, _, desired) = pstate.adjust_perf(min_perf, target_perf, capacity);
+            let (_, _, desired) = pstate.adjust_perf(floor, target, capacity);
             pstate.current = desired;
-            return desired as u32 * SCALING;
+            let raw_khz = desired as u32 * SCALING;
+            return (raw_khz, self.tableless_frequency(raw_khz));
         }
-        let highest = u64::from(self.max());
-        let of = |perf: u64| match perf < capacity {
-            true => (AMD_HIGHEST_PERF * perf).div_ceil(capacity),
-            false => AMD_HIGHEST_PERF,
-        };
-        let limit = |khz: Khz| (u64::from(khz) * AMD_HIGHEST_PERF / highest).max(1);
-        let (lowest, most) = (limit(self.table[0]), limit(self.limit_max));
-        let floor = of(min_perf).max(lowest).min(most);
-        let desired = of(target_perf).clamp(floor, most);
-        (desired * highest).div_ceil(AMD_HIGHEST_PERF) as Khz
+        let amd = self.amd.as_ref().expect("one of the two drivers that have it");
+        let request = amd.adjust_perf(floor, target, capacity);
+        (request.khz, self.khz_of_level(request.desired))
     }
 
     /// The frequency of the table that is not below `khz`, or the highest.
@@ -141,8 +168,7 @@ impl Cpufreq {
         let capacity = sched.arch_scale_cpu_capacity(cpu);
         let policy = &mut self.policies[index];
         let before = policy.requested;
-        let raw_khz = policy.adjusted_frequency(floor, target, capacity);
-        let khz = policy.tableless_frequency(raw_khz);
+        let (raw_khz, khz) = policy.adjusted_frequency(floor, target, capacity);
         let sugov = &mut policy.sugov;
         (sugov.last_freq_update_time, sugov.next_freq) = (time, raw_khz);
         (sugov.need_freq_update, sugov.util, sugov.capacity) = (false, sg.util, capacity);

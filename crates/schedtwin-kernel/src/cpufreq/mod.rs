@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `drivers/cpufreq/` and `kernel/sched/cpufreq*.c`: who chooses frequencies, and how.
 
+pub mod amd_pstate;
 pub mod counters;
 pub mod counts;
 pub mod dbs;

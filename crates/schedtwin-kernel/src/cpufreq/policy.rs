@@ -12,8 +12,9 @@
 //! is set before time begins, whatever the driver would take.
 
 use crate::config::{Config, FrequencyGovernor, RateLimitDefault};
+use crate::cpufreq::amd_pstate::AmdPstate;
 use crate::cpufreq::dbs::{self, sampling::PolicyDbs};
-use crate::cpufreq::driver::Driver;
+use crate::cpufreq::driver::{self, Driver};
 use crate::cpufreq::freq_table;
 use crate::cpufreq::intel_pstate::cpu::PstateCpu;
 use crate::cpufreq::schedutil::SugovPolicy;
@@ -59,6 +60,8 @@ pub struct CpufreqPolicy {
     pub(crate) dbs: Option<Box<PolicyDbs>>,
     /// The state of intel_pstate, if that is the driver.
     pub(crate) pstate: Option<Box<PstateCpu>>,
+    /// The state of amd-pstate, if that is the driver.
+    pub(crate) amd: Option<Box<AmdPstate>>,
     /// The user's governor in schedutil's place, if there is one.
     pub(crate) custom: Option<Box<CustomFrequency>>,
 }
@@ -102,6 +105,7 @@ impl CpufreqPolicy {
         let rate_limit_us = config.schedutil.rate_limit_us.unwrap_or(delay_us);
         // Before a governor runs, firmware has left the highest frequency.
         let left = *table.last().expect("a policy has frequencies");
+        let amd = driver::amd_pstate(config, &table);
         let mut policy = CpufreqPolicy {
             cpus: dt.cpus,
             is_single: dt.cpus.weight() == 1,
@@ -119,6 +123,7 @@ impl CpufreqPolicy {
             kthread: None,
             dbs: None,
             pstate: None,
+            amd,
             custom: None,
         };
         if config.runs_sampling() {

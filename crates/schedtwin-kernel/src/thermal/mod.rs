@@ -299,6 +299,9 @@ impl Kernel {
         policy.cooling_state = state;
         let level = policy.table.len() - 1 - state as usize;
         policy.limit_max = policy.table[level];
+        if let Some(amd) = &mut policy.amd {
+            amd.update_limits(policy.table[0], policy.limit_max);
+        }
         self.cpufreq_update_pressure(index);
         self.cpufreq_governor_limits(index);
     }

@@ -6,8 +6,8 @@ use crate::kernel_file::{KernelFile, write};
 use proptest::prelude::*;
 use schedtwin_input::Source;
 use schedtwin_kernel::config::{
-    AsymPacking, BlkComplete, CfsPeriodTimer, CfsUnthrottle, HaltpollShrink, InitUtilWeight,
-    MigrateSePeltLag, PackageDomain, RtTask, SmtBalance, TgLoadAvg, TimerTarget,
+    AmdPstateForm, AsymPacking, BlkComplete, CfsPeriodTimer, CfsUnthrottle, HaltpollShrink,
+    InitUtilWeight, MigrateSePeltLag, PackageDomain, RtTask, SmtBalance, TgLoadAvg, TimerTarget,
 };
 
 /// A kernel file of the first day, before eleven of today's settings existed and `balance` was cut.
@@ -99,6 +99,7 @@ fn a_file_of_the_first_day_means_what_it_meant() {
     let today = KernelFile::load("linux-5.18").unwrap().config;
     let expected = Config {
         haltpoll_shrink: HaltpollShrink::Closed,
+        amd_pstate: AmdPstateForm::Limited,
         init_util_weight: InitUtilWeight::ScaledDown,
         tg_load_avg: TgLoadAvg::OncePerMs,
         migrate_se_pelt_lag: MigrateSePeltLag::Decayed,

@@ -9,6 +9,8 @@
 
 use super::SugovCpu;
 use crate::Kernel;
+use crate::config::{Config, CpufreqDriver};
+use crate::cpufreq::driver;
 use schedtwin_types::{CpuId, Khz, Ns, PolicyId, TaskState};
 
 /// A kernel whose signals are set from outside.
@@ -39,6 +41,21 @@ impl SugovSteps<'_> {
         kernel.sched.set_clock(cpu, time);
         kernel.cpufreq_trigger_update(cpu);
         kernel.cx.facts.clear();
+    }
+
+    /// The first domain's driver is asked for performance from now on: amd-pstate, whose clock nobody looks at.
+    pub fn set_adjust_perf(&mut self) {
+        let config =
+            Config { scaling_driver: CpufreqDriver::AmdPstate, ..Config::clone(&self.0.cx.config) };
+        let policy = &mut self.0.cpufreq.policies[PolicyId(0)];
+        policy.adjust_perf = true;
+        policy.amd = driver::amd_pstate(&config, &[1, 1_000_000]);
+    }
+
+    /// What it was asked for last on behalf of `cpu`: the floor and the target.
+    pub fn performance(&self, cpu: CpuId) -> [u64; 2] {
+        let sg = self.sugov_cpu(cpu);
+        [sg.bw_min, sg.util].map(|util| self.0.cx.sugov_perf(util))
     }
 
     /// How far the work of the first domain is.
