@@ -6,6 +6,7 @@ use crate::balance::{Balance61, Balance73, Balance612, Balance612_95};
 use crate::cfs::Cfs;
 use crate::dbs::Dbs;
 use crate::deadline::Deadline;
+use crate::deadline_queues::{DeadlineQueues61, DeadlineQueues73, DeadlineQueues612};
 use crate::eevdf::Eevdf;
 use crate::eevdf::v6_18::Eevdf618;
 use crate::eevdf::v7_3::{Eevdf73, Eevdf73Flat};
@@ -18,6 +19,7 @@ use crate::l0::{self, Run, Subject};
 use crate::ladder::Ladder;
 use crate::menu::{Menu5_18, Menu6_12, Menu73, Menu618};
 use crate::pelt::{Pelt, Pelt61, Pelt73, Pelt612_95, Pelt618};
+use crate::rt::{Rt61, Rt73, Rt612};
 use crate::sched_cache::SchedCaches;
 use crate::schedutil::{BEFORE_6_8, LINUX_7_3, SINCE_6_8, Schedutil};
 use crate::schedutil_4_7::Schedutil47;
@@ -107,6 +109,12 @@ pub const SUBJECTS: &[Entry] = &[
     of::<Groups61>(),
     of::<Groups73>(),
     of::<SchedCaches>(),
+    of::<DeadlineQueues61>(),
+    of::<DeadlineQueues612>(),
+    of::<DeadlineQueues73>(),
+    of::<Rt61>(),
+    of::<Rt612>(),
+    of::<Rt73>(),
     of::<TimerWheel61>(),
     of::<TimerWheel612>(),
     of::<TimerWheel73>(),

@@ -6,6 +6,9 @@ use schedtwin_conformance::amd_pstate::AmdPstateCpu;
 use schedtwin_conformance::balance::{Balance61, Balance73, Balance612, Balance612_95};
 use schedtwin_conformance::cfs::Cfs;
 use schedtwin_conformance::dbs::Dbs;
+use schedtwin_conformance::deadline_queues::{
+    DeadlineQueues61, DeadlineQueues73, DeadlineQueues612,
+};
 use schedtwin_conformance::eevdf::Eevdf;
 use schedtwin_conformance::eevdf::v6_18::Eevdf618;
 use schedtwin_conformance::eevdf::v7_3::{Eevdf73, Eevdf73Flat};
@@ -18,6 +21,7 @@ use schedtwin_conformance::ladder::{Ladder, LadderForm};
 use schedtwin_conformance::menu::{self, Menu5_18, Menu6_12, Menu73, Menu618};
 use schedtwin_conformance::pelt::{self, Pelt, Pelt61, Pelt73, Pelt612_95, Pelt618, PeltOf};
 use schedtwin_conformance::rational;
+use schedtwin_conformance::rt::{Rt61, Rt73, Rt612};
 use schedtwin_conformance::sched_cache::SchedCaches;
 use schedtwin_conformance::schedutil::{BEFORE_6_8, LINUX_7_3, SINCE_6_8, Schedutil};
 use schedtwin_conformance::schedutil_4_7::Schedutil47;
@@ -115,6 +119,34 @@ fn golden_vectors_of_governors() {
 #[test]
 fn sched_cache_golden_vectors() {
     golden::<SchedCaches>();
+}
+
+#[test]
+fn golden_vectors_of_deadline_queues() {
+    golden::<DeadlineQueues61>();
+    golden::<DeadlineQueues612>();
+    golden::<DeadlineQueues73>();
+}
+
+#[test]
+fn deadline_queues_equal_the_kernels_c() {
+    oracle::<DeadlineQueues61>(2_000);
+    oracle::<DeadlineQueues612>(2_000);
+    oracle::<DeadlineQueues73>(2_000);
+}
+
+#[test]
+fn rt_golden_vectors() {
+    golden::<Rt61>();
+    golden::<Rt612>();
+    golden::<Rt73>();
+}
+
+#[test]
+fn rt_equals_the_kernels_c() {
+    oracle::<Rt61>(2_000);
+    oracle::<Rt612>(2_000);
+    oracle::<Rt73>(2_000);
 }
 
 #[test]

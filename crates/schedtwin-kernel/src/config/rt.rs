@@ -39,6 +39,34 @@ macro_rules! rt {
             /// It does not: the woken RT task waits behind schedutil's thread.
             RtOnly = "rt-only", "6.12 and later";
         }
+        /// The CPUs that have RT or deadline tasks for others to pull.
+        push_overload: choice PushOverload {
+            linux "rt_rq->overloaded, dl_rq->overloaded";
+            unnamed Pushable;
+            /// Two tasks of the class are queued, the running one among them, and one of all may run elsewhere.
+            Migratory = "migratory", "up to 6.6";
+            /// A task of the class is queued that does not run and may run elsewhere.
+            Pushable = "pushable", "6.7 and later";
+        }
+        /// When the task that ran is put back into its queue.
+        put_prev: choice PutPrev {
+            linux "put_prev_task_balance(), put_prev_set_next_task()";
+            unnamed WithNext;
+            /// Before the next one is picked, which may be the same. An RT or deadline task that goes on pushes others away.
+            BeforePick = "before-pick", "up to 6.11";
+            /// When another one has been picked.
+            WithNext = "with-next", "6.12 and later";
+        }
+        /// What follows when a running task changes its class.
+        class_change: choice ClassChange {
+            linux "check_class_changed(), sched_change_end()";
+            unnamed Switched;
+            /// The classes are told. A task that rises goes on.
+            Switched = "switched", "up to 6.18";
+            /// The class that it leaves is told before it is in another. It is looked at as if it had been woken, so a task
+            /// that rises reschedules its CPU.
+            Preempts = "preempts", "7.3";
+        }
         /// The time for which RT tasks may run in each period; without a limit they can starve other tasks.
         rt_runtime: limit Ns {
             key "rt_runtime_us";

@@ -14,7 +14,7 @@
 //! and the early queueing of a task that is still `on_cpu` never happens. A running task that wakes
 //! several others is preempted after the last of them, not between them (within one system call).
 
-use crate::config::{BalanceFair, TtwuQueueCond};
+use crate::config::{BalanceFair, PutPrev, TtwuQueueCond};
 use crate::sched::deadline::DlNode;
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, SchedEntity, Task, TaskKind, WakeListEntry};
 use crate::{Activity, Context, Cpuidle, Kernel, Scheduler};
@@ -279,7 +279,7 @@ impl Kernel {
         self.sched.uclamp_rq_dec(cpu, task, &self.cx);
         match self.sched.tasks[task].class {
             Class::Fair => self.dequeue_task_fair(cpu, task, flags),
-            Class::Rt => self.dequeue_task_rt(cpu, task),
+            Class::Rt => self.dequeue_task_rt(cpu, task, flags),
             Class::Stop => self.sched.dequeue_task_stop(cpu),
             Class::Ext => self.dequeue_task_scx(cpu, task, flags),
             Class::Deadline => self.dequeue_task_dl(cpu, task, flags),
@@ -600,6 +600,7 @@ impl Kernel {
             }
         }
         self.prev_balance(cpu, prev);
+        self.charge_before_pick(cpu, prev);
         // The balance pass may have brought or taken tasks, so ask again from the top.
         loop {
             if self.sched.rq[cpu].stop_queued {
@@ -693,7 +694,7 @@ impl Kernel {
 
     /// `put_prev_set_next_task()`.
     pub(crate) fn put_prev_set_next_task(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
-        if prev == next {
+        if prev == next && !self.put_back_before_pick(prev) {
             return;
         }
         match self.sched.tasks[prev].class {
@@ -706,12 +707,30 @@ impl Kernel {
         }
         match self.sched.tasks[next].class {
             Class::Fair => self.set_next_task_fair(cpu, next, true),
-            Class::Rt => self.sched.set_next_task_rt(cpu, prev, next),
+            Class::Rt => self.sched.set_next_task_rt(cpu, prev, next, true, &self.cx),
             Class::Stop => {}
             Class::Idle => self.set_next_task_idle(cpu),
             Class::Ext => self.set_next_task_scx(cpu, next),
-            Class::Deadline => self.set_next_task_dl(cpu, prev, next),
+            Class::Deadline => self.set_next_task_dl(cpu, prev, next, true),
         }
+    }
+
+    /// What putting back the task that ran does to the pick, where that comes first: it may be throttled.
+    pub(crate) fn charge_before_pick(&mut self, cpu: CpuId, prev: TaskId) {
+        if self.cx.config.put_prev == PutPrev::BeforePick {
+            match self.sched.tasks[prev].class {
+                Class::Rt => self.update_curr_rt(cpu),
+                Class::Deadline => self.update_curr_dl(cpu),
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether a task that is picked again was put back for that, so that it looks again who else could be pushed. With a fair
+    /// task this changes nothing.
+    fn put_back_before_pick(&self, prev: TaskId) -> bool {
+        self.cx.config.put_prev == PutPrev::BeforePick
+            && matches!(self.sched.tasks[prev].class, Class::Rt | Class::Deadline)
     }
 
     /// `task_tick` of the running task's class.

@@ -24,11 +24,21 @@
 //!
 //! Kernel: 6.12.95 and 6.1.192 kernel/sched/deadline.c, cpudeadline.c.
 //! Differences: no priority inheritance, no GRUB (`SCHED_FLAG_RECLAIM`) and no signals about overruns. Without
-//! HRTICK_DL ([`crate::sched::hrtick`]) a task overruns its runtime by up to a tick and pays later. A task that leaves the class with its
-//! runtime used up, and comes back after its deadline and before its zero-lag time, is not run ever again by Linux:
-//! its timer has found it in another class, and nothing else ends the throttling. Here it begins a new period.
+//! HRTICK_DL ([`crate::sched::hrtick`]) a task overruns its runtime by up to a tick and pays later.
+//!
+//! **A trap.** A task that leaves the class with its runtime used up is throttled and runs on as a fair task. Its timer finds it
+//! in the other class and does nothing. If it comes back then, before its zero-lag time, it is still throttled, and no timer is
+//! left that could end that: it runs until the CPU next looks for a task, and never again. So it is in all releases.
+//!
+//! ```text
+//! deadline ──run──▌overrun▌── fair ──▌timer: not its class▌── deadline again ──▌schedule▌ never picked
+//!                                    deadline                                  zero lag
+//! ```
 
 pub(crate) mod bandwidth;
+#[cfg(any(test, feature = "conformance"))]
+#[doc(hidden)]
+pub mod conformance;
 mod cpudl;
 pub(crate) mod dl_bw;
 mod entity;
@@ -41,8 +51,9 @@ pub use cpudl::Cpudl;
 pub use dl_bw::DlBw;
 pub use entity::{DlEntity, Update, dl_entity_overflow, dl_time_before, to_ratio};
 
+use crate::config::ClassChange;
 use crate::sched::core::{
-    DEQUEUE_SAVE, DEQUEUE_SLEEP, ENQUEUE_REPLENISH, ENQUEUE_RESTORE, ENQUEUE_WAKEUP,
+    DEQUEUE_MOVE, DEQUEUE_SAVE, DEQUEUE_SLEEP, ENQUEUE_REPLENISH, ENQUEUE_RESTORE, ENQUEUE_WAKEUP,
 };
 use crate::sched::demand::signal::Signal;
 use crate::sched::{Class, OnRq, pelt};
@@ -143,6 +154,17 @@ impl crate::sched::Rq {
     }
 }
 
+impl Context {
+    /// The flag of an enqueue that lets a deadline which has passed begin anew: any change, or since 7.3 one of class or
+    /// reservation.
+    fn begins_new_instance(&self) -> u32 {
+        match self.config.class_change {
+            ClassChange::Switched => ENQUEUE_RESTORE,
+            ClassChange::Preempts => DEQUEUE_MOVE,
+        }
+    }
+}
+
 impl Scheduler {
     /// Makes a task of schedutil one of the class (`sugov_kthread_create`). It sleeps.
     pub(crate) fn make_special_dl(&mut self, task: TaskId) {
@@ -178,6 +200,7 @@ impl Scheduler {
             }
             self.rd.cpudl.set(cpu, deadline);
         }
+        self.update_dl_migration(cpu, cx);
     }
 
     /// `__dequeue_dl_entity()`, `dec_dl_tasks()`.
@@ -197,6 +220,7 @@ impl Scheduler {
                 self.cpupri_deadline_gone(cpu);
             }
         }
+        self.update_dl_migration(cpu, cx);
     }
 
     /// `is_leftmost()`.
@@ -250,7 +274,7 @@ impl Scheduler {
             if t.class == Class::Deadline && t.dl.throttled {
                 let timer = TimerKind::DlTask(task);
                 let waits = time.base(t.dl.dl_timer_on).is_queued(timer);
-                assert!(waits, "{task:?} is throttled for ever");
+                assert!(waits || t.dl.stranded, "{task:?} is throttled for ever");
             }
         }
         self.verify_dl_pushable(cpu);
@@ -287,7 +311,7 @@ impl Kernel {
         self.enqueue_dl_entity(cpu, task, flags);
         let t = &self.sched.tasks[task];
         if self.sched.rq[cpu].curr != task && t.dl.queued && t.nr_cpus_allowed > 1 {
-            self.sched.enqueue_pushable_dl_task(cpu, task);
+            self.sched.enqueue_pushable_dl_task(cpu, task, &self.cx);
         }
     }
 
@@ -323,7 +347,7 @@ impl Kernel {
             self.sched.tasks[task].dl.update(clock);
         } else if flags & ENQUEUE_REPLENISH != 0 {
             self.sched.tasks[task].dl.replenish(clock);
-        } else if flags & ENQUEUE_RESTORE != 0
+        } else if flags & self.cx.begins_new_instance() != 0
             && dl_time_before(self.sched.tasks[task].dl.deadline, clock)
         {
             self.sched.tasks[task].dl.setup_new(clock);
@@ -344,7 +368,7 @@ impl Kernel {
         if flags & DEQUEUE_SLEEP != 0 {
             self.task_non_contending(cpu, task);
         }
-        self.sched.dequeue_pushable_dl_task(cpu, task);
+        self.sched.dequeue_pushable_dl_task(cpu, task, &self.cx);
         true
     }
 
@@ -382,7 +406,7 @@ impl Kernel {
             dl.throttled = true;
             self.cx.fact(FactKind::DlThrottled { task: curr });
             self.sched.remove_dl_task(cpu, curr, &self.cx);
-            self.sched.dequeue_pushable_dl_task(cpu, curr);
+            self.sched.dequeue_pushable_dl_task(cpu, curr, &self.cx);
             if !self.start_dl_timer(cpu, curr) {
                 self.enqueue_task_dl(cpu, curr, ENQUEUE_REPLENISH);
             }
@@ -401,8 +425,9 @@ impl Kernel {
         let t = &self.sched.tasks[task];
         let (cpu, queued) = (t.cpu, t.on_rq == OnRq::Queued);
         if t.class != Class::Deadline {
-            // Linux leaves it throttled; see the file's differences.
-            self.sched.tasks[task].dl.throttled = false;
+            // Nothing else ends the throttling: see the head of this file.
+            let dl = &mut self.sched.tasks[task].dl;
+            dl.stranded = dl.throttled;
             return;
         }
         if !t.dl.throttled {
@@ -433,12 +458,12 @@ impl Kernel {
         self.sched.rq[cpu].skip_clock_update = true;
     }
 
-    /// `set_next_task_dl()`. `prev` is `next` when a running task is put back after a change of its attributes.
-    pub(crate) fn set_next_task_dl(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
+    /// `set_next_task_dl()`. `first`: it has been picked; else a running task is put back after a change of its attributes.
+    pub(crate) fn set_next_task_dl(&mut self, cpu: CpuId, prev: TaskId, next: TaskId, first: bool) {
         let rq = &mut self.sched.rq[cpu];
         rq.dl.exec_start = rq.clock_task;
-        self.sched.dequeue_pushable_dl_task(cpu, next);
-        if prev == next {
+        self.sched.dequeue_pushable_dl_task(cpu, next, &self.cx);
+        if !first {
             return;
         }
         if self.sched.tasks[prev].class != Class::Deadline {
@@ -455,7 +480,7 @@ impl Kernel {
         self.sched.update_dl_rq_load_avg(cpu, true);
         let t = &self.sched.tasks[prev];
         if t.dl.queued && t.nr_cpus_allowed > 1 {
-            self.sched.enqueue_pushable_dl_task(cpu, prev);
+            self.sched.enqueue_pushable_dl_task(cpu, prev, &self.cx);
         }
     }
 

@@ -72,9 +72,13 @@ impl Kernel {
         let class = self.sched.tasks[task].class;
         let curr_class = self.sched.tasks[curr].class;
         let raised = self.sched.rq[cpu].next_class;
-        if self.cx.compares_next_class() && class < raised {
-            // What is pending is above it.
-        } else if class == curr_class {
+        let compared = if self.cx.compares_next_class() { raised } else { curr_class };
+        if class > compared {
+            if raised == Class::Ext && self.sched.scx_enabled() {
+                self.wakeup_preempt_scx(cpu);
+            }
+            self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
+        } else if class == compared && class == curr_class {
             match class {
                 Class::Fair => self.check_preempt_wakeup_fair(cpu, task, wake_flags),
                 Class::Rt => {
@@ -85,11 +89,6 @@ impl Kernel {
                 }
                 _ => {}
             }
-        } else if class > curr_class {
-            if raised == Class::Ext && class > raised && self.sched.scx_enabled() {
-                self.wakeup_preempt_scx(cpu);
-            }
-            self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
         }
         self.sched.rq[cpu].next_class = raised.max(class);
         // The switch that follows is dated to this clock reading.

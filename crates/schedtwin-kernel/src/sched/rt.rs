@@ -6,20 +6,24 @@
 //!
 //! Before 6.12 `rt/bandwidth.rs` keeps them from taking everything, since then the fair server.
 //!
-//! Kernel: 6.12.95 and 6.1.192 kernel/sched/rt.c, cpupri.c; the two do not differ in what is here.
+//! Kernel: 6.12.95, 6.1.192 and 7.3.4 kernel/sched/rt.c, cpupri.c. They differ in which CPUs are overloaded
+//! (`push_overload`).
 //! Differences: utilisation clamps cannot be set, but the default of an RT task counts: it wants a CPU of full
 //! capacity. The levels of `cpupri` are kept per CPU and scanned, not indexed. No task is migration-disabled. A push to a CPU
 //! never has to retry, since nobody can interfere.
 
 mod bandwidth;
+#[cfg(any(test, feature = "conformance"))]
+#[doc(hidden)]
+pub mod conformance;
 #[cfg(test)]
 mod tests;
 
 pub use bandwidth::RtPeriod;
 
-use crate::config::RtTask;
+use crate::config::{PushOverload, RtTask};
 use crate::cpufreq::hook::CLASS_QUEUE;
-use crate::sched::core::ENQUEUE_HEAD;
+use crate::sched::core::{DEQUEUE_MOVE, DEQUEUE_SAVE, ENQUEUE_HEAD};
 use crate::sched::demand::signal::Signal;
 #[cfg(any(test, feature = "conformance"))]
 use crate::sched::demand::signal::StaleDemands;
@@ -30,6 +34,11 @@ use schedtwin_types::{CpuId, CpuMask, IpiKind, Ns, Policy, TaskId};
 
 /// No RT task: lower than every RT priority.
 const PRIO_NONE: i32 = 99;
+
+/// `move_entity()`: whether a task that is taken off, or put back, leaves its place in the queue.
+fn move_entity(flags: u32) -> bool {
+    flags & (DEQUEUE_SAVE | DEQUEUE_MOVE) != DEQUEUE_SAVE
+}
 
 /// `cpupri` level of a CPU with a deadline entity (`CPUPRI_HIGHER`).
 const CPUPRI_HIGHER: i32 = 100;
@@ -49,6 +58,9 @@ pub struct RtRq {
     pushable: Vec<(i32, TaskId)>,
     /// This CPU's level in `cpupri`.
     cpupri: i32,
+    /// Where the running task was in the queue, while one call takes it off and puts it back at its place
+    /// (`on_list` without `on_rq`).
+    kept_place: Option<usize>,
     /// Where the rotating search for a CPU stands (`distribute_cpu_mask_prev`).
     cursor: u16,
     /// `exec_start` of the running RT task.
@@ -97,21 +109,32 @@ impl Context {
 
 impl Scheduler {
     /// `enqueue_pushable_task()`.
-    fn enqueue_pushable_task(&mut self, cpu: CpuId, task: TaskId) {
+    fn enqueue_pushable_task(&mut self, cpu: CpuId, task: TaskId, cx: &Context) {
         let prio = self.tasks[task].prio;
         let list = &mut self.rq[cpu].rt.pushable;
         list.retain(|e| e.1 != task);
         let at = list.partition_point(|e| e.0 <= prio);
         list.insert(at, (prio, task));
-        self.rd.rto_mask.insert(cpu);
+        if cx.config.push_overload == PushOverload::Pushable {
+            self.rd.rto_mask.insert(cpu);
+        }
     }
 
     /// `dequeue_pushable_task()`.
-    fn dequeue_pushable_task(&mut self, cpu: CpuId, task: TaskId) {
+    fn dequeue_pushable_task(&mut self, cpu: CpuId, task: TaskId, cx: &Context) {
         let list = &mut self.rq[cpu].rt.pushable;
         list.retain(|e| e.1 != task);
-        if list.is_empty() {
+        if list.is_empty() && cx.config.push_overload == PushOverload::Pushable {
             self.rd.rto_mask.remove(cpu);
+        }
+    }
+
+    /// `update_rt_migration()`: up to 6.6 a CPU is overloaded if it has two RT tasks, and one of all may move.
+    fn update_rt_migration(&mut self, cpu: CpuId, cx: &Context) {
+        if cx.config.push_overload == PushOverload::Migratory {
+            let (queue, tasks) = (&self.rq[cpu].rt.queue, &self.tasks);
+            let migratory = || queue.iter().any(|entry| tasks[entry.1].nr_cpus_allowed > 1);
+            self.rd.rto_mask.set(cpu, queue.len() > 1 && migratory());
         }
     }
 
@@ -145,17 +168,24 @@ impl Scheduler {
         if *rt.throttled { None } else { rt.queue.first().map(|e| e.1) }
     }
 
-    /// `set_next_task_rt()`. `prev` is `next` when a running task is put back after a change of its attributes.
-    pub(crate) fn set_next_task_rt(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
+    /// `set_next_task_rt()`. `first`: it has been picked; else a running task is put back after a change of its attributes.
+    pub(crate) fn set_next_task_rt(
+        &mut self,
+        cpu: CpuId,
+        prev: TaskId,
+        next: TaskId,
+        first: bool,
+        cx: &Context,
+    ) {
         let clock_task = self.rq[cpu].clock_task;
         self.rq[cpu].rt.exec_start = clock_task;
-        self.dequeue_pushable_task(cpu, next);
+        self.dequeue_pushable_task(cpu, next, cx);
         // From now on time counts as the class's. A task that put itself into it gets that from
         // switched_to_rt(); if it was in it already, put_prev_task_rt() has left nothing to do.
-        if prev == next || self.tasks[prev].class != Class::Rt {
+        if !first || self.tasks[prev].class != Class::Rt {
             self.update_rt_rq_load_avg(cpu, false);
         }
-        if prev != next {
+        if first {
             self.rq[cpu].push_pending |= !self.rq[cpu].rt.pushable.is_empty();
         }
     }
@@ -348,36 +378,42 @@ impl Kernel {
         let prio = self.sched.tasks[task].prio;
         let rt = &mut self.sched.rq[cpu].rt;
         let before = rt.nr_running() as u32;
-        let at = if flags & ENQUEUE_HEAD != 0 {
-            rt.queue.partition_point(|e| e.0 < prio)
-        } else {
-            rt.queue.partition_point(|e| e.0 <= prio)
+        let kept = rt.kept_place.take();
+        let at = match kept {
+            Some(place) => place,
+            None if flags & ENQUEUE_HEAD != 0 => rt.queue.partition_point(|e| e.0 < prio),
+            None => rt.queue.partition_point(|e| e.0 <= prio),
         };
-        // inc_rt_prio_smp(): a new highest one counts, even over a deadline entity.
-        if prio < rt.highest_prio() {
+        // inc_rt_prio_smp(): a new highest one counts, even over a deadline entity. One that kept its place beside others is
+        // not new.
+        if prio < rt.highest_prio() && (kept.is_none() || rt.queue.is_empty()) {
             rt.cpupri = convert_prio(prio);
         }
         rt.queue.change(cpu, &mut self.sched.stale_demands, |queue| queue.insert(at, (prio, task)));
+        self.sched.update_rt_migration(cpu, &self.cx);
         self.sched.start_rt_bandwidth(&mut self.time, &mut self.cx);
         self.recount_rt_tasks(cpu, before);
         if self.sched.rq[cpu].curr != task && self.sched.tasks[task].nr_cpus_allowed > 1 {
-            self.sched.enqueue_pushable_task(cpu, task);
+            self.sched.enqueue_pushable_task(cpu, task, &self.cx);
         }
     }
 
     #[inline(never)]
-    pub(crate) fn dequeue_task_rt(&mut self, cpu: CpuId, task: TaskId) -> bool {
+    pub(crate) fn dequeue_task_rt(&mut self, cpu: CpuId, task: TaskId, flags: u32) -> bool {
         self.update_curr_rt(cpu);
         let rt = &mut self.sched.rq[cpu].rt;
         let before = rt.nr_running() as u32;
         let highest = rt.highest_prio();
         let at = rt.queue.iter().position(|e| e.1 == task).expect("a queued RT task");
         rt.queue.change(cpu, &mut self.sched.stale_demands, |queue| queue.remove(at));
-        if rt.highest_prio() != highest {
+        rt.kept_place = (!move_entity(flags)).then_some(at);
+        // dec_rt_prio(): its place still counts while others are queued.
+        if rt.highest_prio() != highest && (move_entity(flags) || rt.queue.is_empty()) {
             rt.cpupri = convert_prio(rt.highest_prio());
         }
+        self.sched.update_rt_migration(cpu, &self.cx);
         self.recount_rt_tasks(cpu, before);
-        self.sched.dequeue_pushable_task(cpu, task);
+        self.sched.dequeue_pushable_task(cpu, task, &self.cx);
         true
     }
 
@@ -416,7 +452,7 @@ impl Kernel {
         self.sched.update_rt_rq_load_avg(cpu, true);
         let queued = self.sched.rq[cpu].rt.queue.iter().any(|e| e.1 == prev);
         if queued && self.sched.tasks[prev].nr_cpus_allowed > 1 {
-            self.sched.enqueue_pushable_task(cpu, prev);
+            self.sched.enqueue_pushable_task(cpu, prev, &self.cx);
         }
     }
 
@@ -443,6 +479,9 @@ impl Kernel {
 
     /// `push_rt_task()`; whether something was (or has to be) done.
     fn push_rt_task(&mut self, cpu: CpuId) -> bool {
+        if !self.sched.rd.rto_mask.contains(cpu) {
+            return false;
+        }
         let Some(&(_, next)) = self.sched.rq[cpu].rt.pushable.first() else { return false };
         let curr = self.sched.rq[cpu].curr;
         if self.sched.tasks[next].prio < self.sched.tasks[curr].prio {
@@ -497,10 +536,7 @@ impl Kernel {
             self.pull_rt_task(cpu);
         }
         let rq = &self.sched.rq[cpu];
-        let runnable = rq.stop_queued || rq.dl_nr_running() > 0 || rq.rt.nr_running() > 0;
-        // Before 6.12 the previous task is put back before the next is picked, which may throttle it.
-        self.update_curr_rt(cpu);
-        runnable
+        rq.stop_queued || rq.dl_nr_running() > 0 || rq.rt.nr_running() > 0
     }
 
     /// `pull_rt_task()`.

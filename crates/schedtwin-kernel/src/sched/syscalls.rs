@@ -16,6 +16,7 @@
 //! changed. A task that excludes its own CPU is preempted by the stopper and moved as a queued
 //! task; with `preempt=none` Linux lets it block first, and wakes it on the new CPU.
 
+use crate::config::ClassChange;
 use crate::sched::core::{
     DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, ENQUEUE_HEAD, ENQUEUE_NOCLOCK, ENQUEUE_RESTORE,
 };
@@ -54,8 +55,9 @@ impl Kernel {
         self.sched.sched_dl_admit(task, &attr, &self.time, &self.cx)?;
         let (old_class, old_prio) = (self.sched.tasks[task].class, self.sched.tasks[task].prio);
         let uclamp_min = self.sched.uclamp_min_request(task, &self.cx);
-        // With the priority it has, it keeps its place: an RT task that of the first among its equals.
-        let (moves, stays) = if prio == old_prio { (0, ENQUEUE_HEAD) } else { (DEQUEUE_MOVE, 0) };
+        // With the priority it has, it keeps its place.
+        let moves = self.moves_of(class, prio != old_prio);
+        let old_deadline = self.get_prio_dl(cpu, task, class);
         self.dequeue_task(cpu, task, DEQUEUE_SAVE | moves | DEQUEUE_NOCLOCK);
         self.put_running(cpu, task);
 
@@ -96,12 +98,28 @@ impl Kernel {
             _ => {}
         }
 
-        let head = if old_prio < prio { ENQUEUE_HEAD } else { stays };
+        let head = if old_prio < prio { ENQUEUE_HEAD } else { 0 };
         self.enqueue_task(cpu, task, ENQUEUE_RESTORE | moves | ENQUEUE_NOCLOCK | head);
         self.set_running(cpu, task);
-        self.check_class_changed(cpu, task, old_class, old_prio);
+        self.check_class_changed(cpu, task, (old_class, old_prio), old_deadline);
         self.balance_callbacks(cpu);
         Ok(())
+    }
+
+    /// `DEQUEUE_MOVE`, if its place in the queue may change.
+    pub(crate) fn moves_of(&self, class: Class, prio_changes: bool) -> u32 {
+        let deadline =
+            class == Class::Deadline && self.cx.config.class_change == ClassChange::Preempts;
+        if prio_changes || deadline { DEQUEUE_MOVE } else { 0 }
+    }
+
+    /// `get_prio_dl()`: the deadline before a change within the class, up to date in 7.3.
+    pub(crate) fn get_prio_dl(&mut self, cpu: CpuId, task: TaskId, class: Class) -> u64 {
+        let stays = class == Class::Deadline && self.sched.tasks[task].class == class;
+        if stays && self.cx.config.class_change == ClassChange::Preempts {
+            self.update_curr_dl(cpu);
+        }
+        self.sched.tasks[task].dl.deadline
     }
 
     pub(crate) fn put_running(&mut self, cpu: CpuId, task: TaskId) {
@@ -118,15 +136,21 @@ impl Kernel {
         match self.sched.tasks[task].class {
             Class::Fair => self.set_next_task_fair(cpu, task, false),
             // Does what switched_to_rt() would do, too.
-            Class::Rt => self.sched.set_next_task_rt(cpu, task, task),
-            Class::Deadline => self.set_next_task_dl(cpu, task, task),
+            Class::Rt => self.sched.set_next_task_rt(cpu, task, task, false, &self.cx),
+            Class::Deadline => self.set_next_task_dl(cpu, task, task, false),
             Class::Ext => self.set_next_task_scx(cpu, task),
             _ => {}
         }
     }
 
     /// `check_class_changed()` of the running task.
-    fn check_class_changed(&mut self, cpu: CpuId, task: TaskId, old_class: Class, old_prio: i32) {
+    pub(crate) fn check_class_changed(
+        &mut self,
+        cpu: CpuId,
+        task: TaskId,
+        (old_class, old_prio): (Class, i32),
+        old_deadline: u64,
+    ) {
         let (class, prio) = (self.sched.tasks[task].class, self.sched.tasks[task].prio);
         if old_class != class {
             match old_class {
@@ -136,6 +160,21 @@ impl Kernel {
                 Class::Ext => self.scx_disable_task(task),
                 Class::Idle | Class::Stop => unreachable!("no policy of a user's"),
             }
+        }
+        if old_class != class && self.cx.config.class_change == ClassChange::Preempts {
+            match class {
+                Class::Fair => self.switched_to_fair(task),
+                Class::Deadline => {
+                    self.sched.switched_to_dl(cpu, task, &mut self.time, &mut self.cx)
+                }
+                _ => {}
+            }
+            // sched_change_end(): one that rises reschedules because the class that was picked is below its own.
+            self.wakeup_preempt(cpu, task, 0);
+            if class < old_class {
+                self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
+            }
+            return;
         }
         match (old_class, class) {
             (Class::Rt | Class::Deadline, Class::Fair) => {
@@ -157,7 +196,7 @@ impl Kernel {
             (Class::Fair | Class::Rt | Class::Ext, Class::Deadline) => {
                 self.sched.switched_to_dl(cpu, task, &mut self.time, &mut self.cx)
             }
-            (Class::Deadline, Class::Deadline) => self.prio_changed_dl(cpu, task),
+            (Class::Deadline, Class::Deadline) => self.prio_changed_dl(cpu, task, old_deadline),
             (Class::Rt, Class::Rt) if prio != old_prio => self.prio_changed_rt(cpu, task, old_prio),
             // prio_changed_fair(): nobody to give way to if it is alone.
             (Class::Fair, Class::Fair)
@@ -187,8 +226,7 @@ impl Kernel {
         }
         let dest_cpu = self.sched.cpumask_any_and_distribute(mask, &self.cx);
 
-        // __do_set_cpus_allowed(). The running RT task is the first of its priority and stays it.
-        let head = if self.sched.tasks[task].class == Class::Rt { ENQUEUE_HEAD } else { 0 };
+        // __do_set_cpus_allowed()
         self.dequeue_task(cpu, task, DEQUEUE_SAVE | DEQUEUE_NOCLOCK);
         self.put_running(cpu, task);
         let capacity = self.cx.max_allowed_capacity(&mask);
@@ -199,7 +237,7 @@ impl Kernel {
         if self.sched.tasks[task].class == Class::Ext {
             self.scx_set_cpumask(task);
         }
-        self.enqueue_task(cpu, task, ENQUEUE_RESTORE | ENQUEUE_NOCLOCK | head);
+        self.enqueue_task(cpu, task, ENQUEUE_RESTORE | ENQUEUE_NOCLOCK);
         self.set_running(cpu, task);
 
         if !mask.contains(cpu) {

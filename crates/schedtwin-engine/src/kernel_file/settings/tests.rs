@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use schedtwin_input::Source;
 use schedtwin_kernel::config::{
     AmdPstateForm, AsymPacking, BlkComplete, CfsPeriodTimer, CfsUnthrottle, HaltpollShrink,
-    InitUtilWeight, MigrateSePeltLag, PackageDomain, RtTask, SmtBalance, TgLoadAvg, TimerTarget,
+    InitUtilWeight, MigrateSePeltLag, PackageDomain, PushOverload, PutPrev, RtTask, SmtBalance,
+    TgLoadAvg, TimerTarget,
 };
 
 /// A kernel file of the first day, before eleven of today's settings existed and `balance` was cut.
@@ -104,6 +105,8 @@ fn a_file_of_the_first_day_means_what_it_meant() {
         tg_load_avg: TgLoadAvg::OncePerMs,
         migrate_se_pelt_lag: MigrateSePeltLag::Decayed,
         rt_task: RtTask::RtOnly,
+        push_overload: PushOverload::Pushable,
+        put_prev: PutPrev::WithNext,
         fair_group_sched: false,
         smt_balance: SmtBalance::Cores,
         asym_packing: AsymPacking::IdleCore,

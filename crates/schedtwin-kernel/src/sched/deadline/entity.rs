@@ -105,6 +105,8 @@ pub struct DlEntity {
     pub special: bool,
     /// `dl_throttled`: it waits for its replenishment.
     pub throttled: bool,
+    /// Its timer has found it throttled and in another class: nothing ends its throttling but its zero-lag time there.
+    pub stranded: bool,
     /// `dl_yielded`: it has given away the runtime that was left.
     pub yielded: bool,
     /// `dl_non_contending`: it sleeps, and its bandwidth counts until its zero-lag time.
@@ -143,6 +145,7 @@ impl DlEntity {
         self.dl_density = 0;
         self.special = false;
         self.throttled = false;
+        self.stranded = false;
         self.yielded = false;
         self.non_contending = false;
     }

@@ -6,12 +6,11 @@
 //! left pulls the earliest that waits elsewhere. Where to is asked of `cpudl`: a CPU without deadline tasks, else
 //! the one whose earliest deadline is the latest.
 //!
-//! Kernel: 6.12.95 and 6.1.192 kernel/sched/deadline.c `select_task_rq_dl`, `find_later_rq`, `push_dl_task`,
+//! Kernel: 6.12.95, 6.1.192 and 7.3.4 kernel/sched/deadline.c `select_task_rq_dl`, `find_later_rq`, `push_dl_task`,
 //! `pull_dl_task`, cpudeadline.c `cpudl_find`.
 //! Differences: no task is migration-disabled, and a push never has to retry, since nobody can interfere.
-//! 6.1 calls a CPU overloaded if two deadline tasks are queued and one of them may move, 6.12 if one waits that may move.
-//! This is 6.12's. It could only be seen where the running one may move and the waiting ones are all pinned.
 
+use crate::config::{ClassChange, PushOverload};
 use crate::sched::core::WF_TTWU;
 use crate::sched::deadline::{DlNode, dl_time_before};
 use crate::sched::{Class, OnRq};
@@ -20,24 +19,39 @@ use schedtwin_types::{Candidate, CpuId, CpuMask, Decision, PlacementRule, TaskId
 
 impl Scheduler {
     /// `enqueue_pushable_dl_task()`: behind those of the same deadline.
-    pub(super) fn enqueue_pushable_dl_task(&mut self, cpu: CpuId, task: TaskId) {
+    pub(super) fn enqueue_pushable_dl_task(&mut self, cpu: CpuId, task: TaskId, cx: &Context) {
         let (tasks, list) = (&self.tasks, &mut self.rq[cpu].dl.pushable);
         debug_assert!(!list.contains(&task));
         let entity = &tasks[task].dl;
         let at = list.partition_point(|other| !entity.preempts(&tasks[*other].dl));
         list.insert(at, task);
-        self.rd.dlo_mask.insert(cpu);
+        if cx.config.push_overload == PushOverload::Pushable {
+            self.rd.dlo_mask.insert(cpu);
+        }
+    }
+
+    /// `update_dl_migration()`: up to 6.6 a CPU is overloaded if it has two deadline tasks, and one of all may move.
+    pub(super) fn update_dl_migration(&mut self, cpu: CpuId, cx: &Context) {
+        if cx.config.push_overload == PushOverload::Migratory {
+            let (queue, tasks) = (self.rq[cpu].dl.queue(), &self.tasks);
+            let may_move = |node: &DlNode| match node {
+                DlNode::Task(task) => tasks[*task].nr_cpus_allowed > 1,
+                DlNode::FairServer => false,
+            };
+            let overloaded = queue.len() > 1 && queue.iter().any(may_move);
+            self.rd.dlo_mask.set(cpu, overloaded);
+        }
     }
 
     /// `dequeue_pushable_dl_task()`.
     #[inline]
-    pub(super) fn dequeue_pushable_dl_task(&mut self, cpu: CpuId, task: TaskId) {
+    pub(super) fn dequeue_pushable_dl_task(&mut self, cpu: CpuId, task: TaskId, cx: &Context) {
         let list = &mut self.rq[cpu].dl.pushable;
         if list.is_empty() {
             return;
         }
         list.retain(|other| *other != task);
-        if list.is_empty() {
+        if list.is_empty() && cx.config.push_overload == PushOverload::Pushable {
             self.rd.dlo_mask.remove(cpu);
         }
     }
@@ -192,7 +206,11 @@ impl Scheduler {
         }
         let listed = dl.pushable.iter().all(|task| self.tasks[*task].dl.queued);
         assert!(listed, "{cpu:?}: a pushable task is not queued");
-        assert_eq!(self.rd.dlo_mask.contains(cpu), !dl.pushable.is_empty(), "{cpu:?}: dlo_mask");
+        if self.rd.dlo_mask.contains(cpu) {
+            assert!(dl.queue().len() + dl.pushable.len() > 0, "{cpu:?}: dlo_mask");
+        } else {
+            assert!(dl.pushable.len() < 2, "{cpu:?}: dlo_mask");
+        }
     }
 }
 
@@ -214,6 +232,9 @@ impl Kernel {
 
     /// `push_dl_task()`; whether something was moved.
     pub(crate) fn push_dl_task(&mut self, cpu: CpuId) -> bool {
+        if !self.sched.rd.dlo_mask.contains(cpu) {
+            return false;
+        }
         let Some(&next) = self.sched.rq[cpu].dl.pushable.first() else { return false };
         let curr = &self.sched.tasks[self.sched.rq[cpu].curr];
         if curr.class == Class::Deadline
@@ -285,15 +306,22 @@ impl Kernel {
         }
     }
 
-    /// `prio_changed_dl()` of the running task: its reservation has changed.
-    pub(crate) fn prio_changed_dl(&mut self, cpu: CpuId, task: TaskId) {
-        if self.sched.rq[cpu].dl.pushable.is_empty() {
-            self.pull_dl_task(cpu);
-        }
+    /// `prio_changed_dl()` of the running task: its reservation has changed. 7.3 asks whether its deadline has, too
+    /// (`old_deadline`).
+    pub(crate) fn prio_changed_dl(&mut self, cpu: CpuId, task: TaskId, old_deadline: u64) {
         let deadline = self.sched.tasks[task].dl.deadline;
-        if self.sched.rd.cpudl.deadline_of(cpu).is_some_and(|first| dl_time_before(first, deadline))
-        {
+        let pulls = match self.cx.config.class_change {
+            ClassChange::Switched => !self.sched.rd.dlo_mask.contains(cpu),
+            ClassChange::Preempts if deadline == old_deadline => return,
+            ClassChange::Preempts => dl_time_before(old_deadline, deadline),
+        };
+        // earliest_dl.curr, which is 0 if nobody is queued.
+        let earliest = self.sched.rd.cpudl.deadline_of(cpu).unwrap_or(0);
+        if dl_time_before(earliest, deadline) {
             self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
+        }
+        if pulls {
+            self.pull_dl_task(cpu);
         }
     }
 }

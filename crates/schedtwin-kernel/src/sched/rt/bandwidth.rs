@@ -38,6 +38,14 @@ pub struct RtPeriod {
     expires: Ns,
 }
 
+impl RtPeriod {
+    /// Whether the timer runs, and when it is or would be due.
+    #[cfg(any(test, feature = "conformance"))]
+    pub(super) fn opened(&self) -> (bool, Ns) {
+        (self.active, self.expires)
+    }
+}
+
 impl Context {
     /// `rt_runtime` if RT queues are throttled at all.
     #[inline]

@@ -37,7 +37,7 @@ fn levels_of_cpupri() {
     queue(&mut kernel, better);
     assert_eq!(kernel.sched.rq[CpuId(1)].rt.cpupri, 59);
     kernel.sched.cpupri_deadline_gone(CpuId(1));
-    kernel.dequeue_task_rt(CpuId(1), better);
+    kernel.dequeue_task_rt(CpuId(1), better, 0);
     assert_eq!(kernel.sched.rq[CpuId(1)].rt.cpupri, 50);
 }
 
@@ -50,7 +50,7 @@ fn the_pushable_list_has_an_order_of_its_own() {
     queue(&mut kernel, running);
     // Woken and not yet running: the CPU counts as overloaded already.
     assert!(kernel.sched.rd.rto_mask.contains(cpu));
-    kernel.sched.set_next_task_rt(cpu, TaskId::IDLE, running);
+    kernel.sched.set_next_task_rt(cpu, TaskId::IDLE, running, true, &kernel.cx);
     kernel.sched.rq[cpu].curr = running;
     assert!(!kernel.sched.rd.rto_mask.contains(cpu) && !kernel.sched.rq[cpu].push_pending);
     let other = rt_task(&mut kernel, 0, 50);
@@ -120,7 +120,7 @@ fn a_throttled_queue_counts_nothing() {
     queue(&mut kernel, second);
     assert_eq!((kernel.sched.rq[cpu].nr_running, kernel.sched.rq[cpu].rt.nr_running()), (0, 0));
     assert_eq!(kernel.sched.pick_task_rt(cpu), None);
-    kernel.dequeue_task_rt(cpu, first);
+    kernel.dequeue_task_rt(cpu, first, 0);
     assert_eq!(kernel.sched.rq[cpu].nr_running, 0);
     // The timer comes a period late, and so forgives two.
     kernel.sched.rq[cpu].rt.rt_time = 2_600_000_000;
