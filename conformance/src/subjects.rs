@@ -6,7 +6,9 @@ use crate::balance::{Balance61, Balance73, Balance612, Balance612_95};
 use crate::cfs::Cfs;
 use crate::dbs::Dbs;
 use crate::deadline::Deadline;
-use crate::deadline_queues::{DeadlineQueues61, DeadlineQueues73, DeadlineQueues612};
+use crate::deadline_queues::{
+    DeadlineQueues61, DeadlineQueues73, DeadlineQueues612, FairServer73, FairServer612,
+};
 use crate::eevdf::Eevdf;
 use crate::eevdf::v6_18::Eevdf618;
 use crate::eevdf::v7_3::{Eevdf73, Eevdf73Flat};
@@ -112,6 +114,8 @@ pub const SUBJECTS: &[Entry] = &[
     of::<DeadlineQueues61>(),
     of::<DeadlineQueues612>(),
     of::<DeadlineQueues73>(),
+    of::<FairServer612>(),
+    of::<FairServer73>(),
     of::<Rt61>(),
     of::<Rt612>(),
     of::<Rt73>(),

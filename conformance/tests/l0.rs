@@ -7,7 +7,7 @@ use schedtwin_conformance::balance::{Balance61, Balance73, Balance612, Balance61
 use schedtwin_conformance::cfs::Cfs;
 use schedtwin_conformance::dbs::Dbs;
 use schedtwin_conformance::deadline_queues::{
-    DeadlineQueues61, DeadlineQueues73, DeadlineQueues612,
+    DeadlineQueues61, DeadlineQueues73, DeadlineQueues612, FairServer73, FairServer612,
 };
 use schedtwin_conformance::eevdf::Eevdf;
 use schedtwin_conformance::eevdf::v6_18::Eevdf618;
@@ -126,6 +126,8 @@ fn golden_vectors_of_deadline_queues() {
     golden::<DeadlineQueues61>();
     golden::<DeadlineQueues612>();
     golden::<DeadlineQueues73>();
+    golden::<FairServer612>();
+    golden::<FairServer73>();
 }
 
 #[test]
@@ -133,6 +135,8 @@ fn deadline_queues_equal_the_kernels_c() {
     oracle::<DeadlineQueues61>(2_000);
     oracle::<DeadlineQueues612>(2_000);
     oracle::<DeadlineQueues73>(2_000);
+    oracle::<FairServer612>(2_000);
+    oracle::<FairServer73>(2_000);
 }
 
 #[test]

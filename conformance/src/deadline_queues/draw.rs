@@ -2,8 +2,9 @@
 //! Random sequences of what happens to the deadline class of a machine.
 
 use super::{
-    AFFINITY, CPU, CPUS, DeadlineQueues, FIND, LEAVE, REPLENISH, RESERVE, SCHEDULE, START, TASK,
-    TASKS_MAX, TICK, WAKE, YIELD, ZERO_LAG, bits_of,
+    AFFINITY, CPU, CPUS, DeadlineQueues, FAIR, FAIR_RAN, FIND, IDLE_TICK, LEAVE, REPLENISH,
+    RESERVE, SCHEDULE, SERVER_TIMER, SERVER_ZERO_LAG, START, TASK, TASKS_MAX, TICK, WAKE, YIELD,
+    ZERO_LAG, bits_of,
 };
 use crate::l0::Record;
 use crate::rt::{bits, draw_mask};
@@ -37,13 +38,18 @@ pub(super) fn task(rng: &mut Rng) -> Record {
     Record::new(TASK, &[cpu, mask, runtime, deadline, period])
 }
 
-impl<const FORM: u8> DeadlineQueues<FORM> {
+impl<const FORM: u8, const SERVERS: bool> DeadlineQueues<FORM, SERVERS> {
     pub(super) fn draw_start(&mut self, rng: &mut Rng) -> Record {
         let machine = rng.below(3);
         self.planned = 2 + rng.below(TASKS_MAX as u64 - 1);
         // Clocks begin late enough for deadlines in the past.
         self.now = 1 << 30;
-        Record::new(START, &[(machine == 1) as u64, machine])
+        let (runtime, period) = match rng.below(3) {
+            _ if !SERVERS => (0, 1),
+            0 => (50_000_000, 1_000_000_000),
+            _ => (500_000 * (1 + rng.below(8)), 10_000_000),
+        };
+        Record::new(START, &[(machine == 1) as u64, machine, runtime, period])
     }
 
     pub(super) fn draw_cpu(&mut self, number: u16) -> Record {
@@ -67,11 +73,20 @@ impl<const FORM: u8> DeadlineQueues<FORM> {
                 due.extend(at.filter(|at| *at <= now).map(|at| (at, op, number as u64)));
             }
         }
+        for cpu in (0..CPUS as u64).filter(|_| SERVERS) {
+            let timers = self.steps().server(CpuId(cpu as u16)).timers;
+            for (op, at) in [SERVER_TIMER, SERVER_ZERO_LAG].into_iter().zip(timers) {
+                due.extend(at.filter(|at| *at <= now).map(|at| (at, op, cpu)));
+            }
+        }
         due.sort_unstable();
         if due.is_empty() || rng.one_in(6) {
             return None;
         }
         let (_, op, task) = if rng.one_in(8) { rng.pick(&due) } else { due[0] };
+        if op >= SERVER_TIMER {
+            return Some(Record::new(op, &[now, task]));
+        }
         Some(Record::new(op, &[now, rng.below(CPUS as u64), task]))
     }
 
@@ -93,6 +108,9 @@ impl<const FORM: u8> DeadlineQueues<FORM> {
         let sleepers: Vec<u64> =
             (0..self.tasks.len() as u64).filter(|&at| asleep(&self.tasks[at as usize])).collect();
         let this = rng.below(CPUS as u64);
+        if SERVERS && rng.one_in(2) {
+            return self.draw_of_fair(now, this, rng);
+        }
         let task = rng.below(self.tasks.len() as u64);
         match rng.below(16) {
             0..=6 if !sleepers.is_empty() => Record::new(WAKE, &[now, this, rng.pick(&sleepers)]),
@@ -100,6 +118,18 @@ impl<const FORM: u8> DeadlineQueues<FORM> {
                 Record::new(FIND, &[now, this, task])
             }
             _ => self.draw_of_running(now, rng),
+        }
+    }
+
+    /// What fair tasks and the idle task of a CPU do.
+    fn draw_of_fair(&self, now: u64, cpu: u64, rng: &mut Rng) -> Record {
+        let has_fair = self.has_fair[cpu as usize];
+        let idle = self.curr(cpu as usize).is_idle();
+        match rng.below(4) {
+            0 => Record::new(FAIR, &[now, cpu, !has_fair as u64]),
+            1 if idle => Record::new(IDLE_TICK, &[now, cpu]),
+            1 | 2 if has_fair => Record::new(FAIR_RAN, &[now, cpu, 1 + rng.magnitude(23)]),
+            _ => Record::new(SCHEDULE, &[now, cpu, 0, 0]),
         }
     }
 
@@ -126,7 +156,7 @@ impl<const FORM: u8> DeadlineQueues<FORM> {
             10 | 11 => Record::new(YIELD, &[now, cpu]),
             12 => Record::new(AFFINITY, &[now, cpu, draw_mask(rng) | 1 << cpu]),
             13 => reserve,
-            _ if self.left[cpu as usize].is_none() => Record::new(LEAVE, &[now, cpu]),
+            _ if !SERVERS && self.left[cpu as usize].is_none() => Record::new(LEAVE, &[now, cpu]),
             _ => Record::new(TICK, &[now, cpu]),
         }
     }

@@ -8,6 +8,8 @@
 //! or late. Compared after each: the queues and the pushable tasks of all CPUs in order, their bandwidths, `cpudl` and
 //! `cpupri`, who runs, who is to give way, the overloaded CPUs, and every task with its timers.
 //!
+//! *Fair servers* (`fair-server`): fair tasks come and go and run, CPUs idle, and the servers' timers fire, beside all that.
+//!
 //! **Not compared here:** the arithmetic at all its edges (L0 `deadline`), PELT, boosted tasks and reclaiming, which no kernel here
 //! models, and CPUs that go offline.
 
@@ -20,7 +22,8 @@ use crate::rt::{bits_of, copy_without_includes, extract_classes, machine, mask_o
 use extract::Pieces;
 use schedtwin_kernel::Kernel;
 use schedtwin_kernel::config::{
-    ClassChange, Config, EevdfForm, FrequencyGovernor, PushOverload, PutPrev, RtBandwidth, RtTask,
+    ClassChange, Config, EevdfForm, FairServerForm, FrequencyGovernor, PushOverload, PutPrev,
+    RtBandwidth, RtTask,
 };
 use schedtwin_kernel::sched::Class;
 use schedtwin_kernel::sched::deadline::conformance::DlSteps;
@@ -45,6 +48,11 @@ const LEAVE: usize = 9;
 const REPLENISH: usize = 10;
 const ZERO_LAG: usize = 11;
 const FIND: usize = 12;
+const FAIR: usize = 13;
+const FAIR_RAN: usize = 14;
+const IDLE_TICK: usize = 15;
+const SERVER_TIMER: usize = 16;
+const SERVER_ZERO_LAG: usize = 17;
 
 /// CPUs of every machine.
 const CPUS: usize = 8;
@@ -55,31 +63,37 @@ const TASK_NAMES: [&str; TASKS_MAX] = ["t1", "t2", "t3", "t4", "t5", "t6", "t7",
 /// Operations of a sequence after the tasks.
 const STEPS: u64 = 100;
 
-/// Eight CPUs and their deadline tasks.
-pub struct DeadlineQueues<const FORM: u8> {
+/// Eight CPUs and their deadline tasks; with `SERVERS` their fair servers, too.
+pub struct DeadlineQueues<const FORM: u8, const SERVERS: bool> {
     kernel: Kernel,
     tasks: Vec<TaskId>,
     /// Of each CPU, the fair task beside the tasks by number.
     fair: Vec<TaskId>,
     /// Of each CPU, a task that has left the class.
     left: [Option<TaskId>; CPUS],
+    /// With servers: the CPUs that have fair tasks.
+    has_fair: [bool; CPUS],
     now: u64,
     /// Generator only: tasks to come.
     planned: u64,
 }
 
 /// The class of 6.1.
-pub type DeadlineQueues61 = DeadlineQueues<LINUX_6_1>;
+pub type DeadlineQueues61 = DeadlineQueues<LINUX_6_1, false>;
 /// That of 6.12.
-pub type DeadlineQueues612 = DeadlineQueues<LINUX_6_12>;
+pub type DeadlineQueues612 = DeadlineQueues<LINUX_6_12, false>;
 /// That of 7.3.
-pub type DeadlineQueues73 = DeadlineQueues<LINUX_7_3>;
+pub type DeadlineQueues73 = DeadlineQueues<LINUX_7_3, false>;
+/// The fair servers of 6.12.
+pub type FairServer612 = DeadlineQueues<LINUX_6_12, true>;
+/// Those of 7.3.
+pub type FairServer73 = DeadlineQueues<LINUX_7_3, true>;
 
-impl<const FORM: u8> DeadlineQueues<FORM> {
-    fn boot(number: u64) -> Kernel {
+impl<const FORM: u8, const SERVERS: bool> DeadlineQueues<FORM, SERVERS> {
+    fn boot(number: u64, runtime: u64, period: u64) -> Kernel {
         let mut config = Config::linux_6_12();
         config.cpufreq = FrequencyGovernor::Performance;
-        config.fair_server_runtime = 0;
+        (config.fair_server_runtime, config.fair_server_period) = (runtime, period.max(1));
         config.hz = 250;
         config.rt_runtime = None;
         match FORM {
@@ -92,6 +106,7 @@ impl<const FORM: u8> DeadlineQueues<FORM> {
             LINUX_7_3 => {
                 config.eevdf_form = EevdfForm::V7_3;
                 config.class_change = ClassChange::Preempts;
+                config.fair_server_form = FairServerForm::V7_3;
             }
             _ => {}
         }
@@ -116,6 +131,7 @@ impl<const FORM: u8> DeadlineQueues<FORM> {
     }
 
     fn schedule(&mut self, cpu: usize, sleeps: bool, fair: bool) {
+        let fair = if SERVERS { self.has_fair[cpu] } else { fair };
         let lower = match (self.left[cpu], fair) {
             (Some(left), _) => left,
             (None, true) => self.fair[cpu],
@@ -144,7 +160,8 @@ impl<const FORM: u8> DeadlineQueues<FORM> {
             let state = self.steps().state(id);
             let level = RtSteps(&mut self.kernel).state(id).level;
             let digest = |list: &[TaskId]| list.iter().map(|t| self.number_of(*t)).fold(0, fold);
-            out.word(name, "queue", digest(&state.queue));
+            let number = |node: &Option<TaskId>| node.map_or(99, |task| self.number_of(task));
+            out.word(name, "queue", state.queue.iter().map(number).fold(0, fold));
             out.word(name, "pushable", digest(&state.pushable));
             out.word(name, "earliest", state.earliest.unwrap_or(0));
             out.word(name, "level", level as u64);
@@ -153,6 +170,14 @@ impl<const FORM: u8> DeadlineQueues<FORM> {
             out.word(name, "state", rq.need_resched as u64 | (rq.nr_running as u64) << 1);
             out.word(name, "this_bw", state.this_bw);
             out.word(name, "running_bw", state.running_bw);
+            if SERVERS {
+                let server = self.steps().server(id);
+                out.word(name, "server.runtime", server.runtime as u64);
+                out.word(name, "server.deadline", server.deadline);
+                out.word(name, "server.state", server.state);
+                out.word(name, "server.dl_timer", server.timers[0].unwrap_or(0));
+                out.word(name, "server.inactive", server.timers[1].unwrap_or(0));
+            }
         }
         let rd = self.kernel.inside().rd;
         out.word("rd", "dlo_mask", bits_of(&rd.dlo_mask));
@@ -167,8 +192,10 @@ fn reservation(args: &[u64]) -> DlReservation {
     DlReservation { runtime: args[0], deadline: args[1], period: args[2] }
 }
 
-impl<const FORM: u8> Subject for DeadlineQueues<FORM> {
+impl<const FORM: u8, const SERVERS: bool> Subject for DeadlineQueues<FORM, SERVERS> {
     const NAME: &'static str = match FORM {
+        LINUX_7_3 if SERVERS => "fair-server-7.3",
+        _ if SERVERS => "fair-server",
         LINUX_6_1 => "deadline-queues-6.1",
         LINUX_7_3 => "deadline-queues-7.3",
         _ => "deadline-queues",
@@ -179,7 +206,7 @@ impl<const FORM: u8> Subject for DeadlineQueues<FORM> {
         _ => TREE,
     };
     const OPS: &'static [OpSpec] = &[
-        OpSpec { name: "start", args: &["asymmetric", "machine"] },
+        OpSpec { name: "start", args: &["asymmetric", "machine", "runtime", "period"] },
         OpSpec { name: "cpu", args: &["cpu", "capacity", "sd0", "sd1", "sd2"] },
         OpSpec { name: "task", args: &["cpu", "mask", "runtime", "deadline", "period"] },
         OpSpec { name: "wake", args: &["now", "this", "task"] },
@@ -192,9 +219,16 @@ impl<const FORM: u8> Subject for DeadlineQueues<FORM> {
         OpSpec { name: "replenish", args: &["now", "this", "task"] },
         OpSpec { name: "zero-lag", args: &["now", "this", "task"] },
         OpSpec { name: "find", args: &["now", "this", "task"] },
+        OpSpec { name: "fair", args: &["now", "cpu", "comes"] },
+        OpSpec { name: "fair-ran", args: &["now", "cpu", "delta"] },
+        OpSpec { name: "idle-tick", args: &["now", "cpu"] },
+        OpSpec { name: "server-timer", args: &["now", "cpu"] },
+        OpSpec { name: "server-zero-lag", args: &["now", "cpu"] },
     ];
     const SOURCES: Sources = Sources { modules: &["rt", "deadline_queues"], kernel: None };
     const MUTATIONS: &'static [Mutation] = match FORM {
+        LINUX_7_3 if SERVERS => mutations::FAIR_SERVER_7_3,
+        _ if SERVERS => mutations::FAIR_SERVER,
         LINUX_6_1 => mutations::LINUX_6_1,
         LINUX_7_3 => mutations::LINUX_7_3,
         _ => mutations::DEADLINE_QUEUES,
@@ -204,10 +238,11 @@ impl<const FORM: u8> Subject for DeadlineQueues<FORM> {
 
     fn new() -> Self {
         DeadlineQueues {
-            kernel: Self::boot(0),
+            kernel: Self::boot(0, 0, 1),
             tasks: Vec::new(),
             fair: Vec::new(),
             left: [None; CPUS],
+            has_fair: [false; CPUS],
             now: 0,
             planned: 0,
         }
@@ -223,7 +258,7 @@ impl<const FORM: u8> Subject for DeadlineQueues<FORM> {
         let cpu = this.index();
         match record.op {
             START => {
-                self.kernel = Self::boot(arg[1]);
+                self.kernel = Self::boot(arg[1], arg[2], arg[3]);
                 return;
             }
             CPU => {
@@ -272,6 +307,14 @@ impl<const FORM: u8> Subject for DeadlineQueues<FORM> {
                 let found = self.steps().find_later_rq(task);
                 out.word("", "result", found.map_or(u64::MAX, |cpu| cpu.0 as u64));
             }
+            FAIR => {
+                self.has_fair[cpu] = arg[2] != 0;
+                self.steps().fair(arg[2] != 0);
+            }
+            FAIR_RAN => self.steps().fair_ran(arg[2] as i64),
+            IDLE_TICK => self.steps().idle_tick(),
+            SERVER_TIMER => self.steps().server_timer(),
+            SERVER_ZERO_LAG => self.steps().server_zero_lag(),
             _ => unreachable!("an operation of the list"),
         }
         self.report(out);
@@ -311,6 +354,12 @@ impl<const FORM: u8> Subject for DeadlineQueues<FORM> {
         pieces.add(extract::function, &sched, &functions)?;
         pieces.add_if_there(extract::function, &sched, &["dl_server_active"]);
         pieces.write(build_dir, "sched_extract.h")?;
+        let mut idle = Pieces::default();
+        if FORM == LINUX_7_3 {
+            let source = extract::read(tree, "kernel/sched/idle.c")?;
+            idle.add(extract::function, &source, &["update_curr_idle"])?;
+        }
+        idle.write(build_dir, "idle_extract.h")?;
         let form = format!("-DFORM={FORM}");
         crate::eevdf::build(
             tree,

@@ -212,3 +212,85 @@ pub const LINUX_7_3: &[Mutation] = &[
     m("sched/syscalls.rs", "            self.update_curr_dl(cpu);", ""),
     m("sched/syscalls.rs", "if prio_changes || deadline {", "if prio_changes {"),
 ];
+
+const SERVER: &str = "sched/fair_server.rs";
+const SERVER_7_3: &str = "sched/fair_server/v7_3.rs";
+
+/// Mutations of the fair server.
+pub const FAIR_SERVER: &[Mutation] = &[
+    m(SERVER, "DL_SERVER_MIN_RES: i64 = 1_000_000", "DL_SERVER_MIN_RES: i64 = 0"),
+    m(SERVER, "let passed = self.deadline < clock;", "let passed = self.deadline <= clock;"),
+    m(SERVER, "if self.defer_running && !passed {", "if !passed {"),
+    m(
+        SERVER,
+        "if !self.defer_running {\n            self.throttled = true;",
+        "if self.defer_running {\n            self.throttled = true;",
+    ),
+    m(SERVER, "if at + 1000 <= clock {", "if at <= clock {"),
+    m(
+        SERVER,
+        "            server.defer_armed = false;\n            server.throttled = false;\n        }\n        if !self",
+        "            server.throttled = false;\n        }\n        if !self",
+    ),
+    m(SERVER, "if server.dl_runtime != 0 && !server.active {", "if server.dl_runtime != 0 {"),
+    m(SERVER, "        if zero_lag < 0 {", "        if zero_lag <= 0 {"),
+    m(SERVER, "server.non_contending = true;", ""),
+    m(
+        SERVER,
+        "if server.runtime > 0 {\n            return;",
+        "if server.runtime >= 0 {\n            return;",
+    ),
+    m(
+        SERVER,
+        "            server.defer_running = false;\n            server.new_period(clock);",
+        "            server.new_period(clock);",
+    ),
+    m(
+        SERVER,
+        "FairServerForm::V6_12 => self.fair_server_replenish(cpu),",
+        "FairServerForm::V6_12 => {}",
+    ),
+    m(SERVER, "if !self.sched.is_leftmost_dl(cpu, DlNode::FairServer) {", "if false {"),
+    m(SERVER, "if server.defer_armed && server.overflows(clock) {", "if server.overflows(clock) {"),
+    m(SERVER, "while server.runtime <= 0 {", "while server.runtime < 0 {"),
+    m(
+        SERVER,
+        "        server.throttled = false;\n        if server.defer_armed {",
+        "        if server.defer_armed {",
+    ),
+    m(SERVER, "} else if !server.defer_running && ", "} else if "),
+    m(SERVER, "if (clock as i64) < due - DL_SERVER_MIN_RES {", "if (clock as i64) < due {"),
+    m(SERVER, "server.defer_running = true;", ""),
+    m(SERVER, "        self.push_dl_task(cpu);\n", "\n"),
+    m(
+        SERVER,
+        "curr.class != Class::Deadline || dl_time_before(deadline, curr.dl.deadline)",
+        "true",
+    ),
+    m(
+        SERVER,
+        "            rq.fair_server.defer_running = false;\n            rq.fair_server.runtime = 0;",
+        "            rq.fair_server.runtime = 0;",
+    ),
+    m(SERVER, "if rq.fair_server.runtime < 0 || delta < 0 {", "if delta < 0 {"),
+    m(SERVER, "            Class::Deadline => rq.dl.exec_start_mut(),\n", ""),
+];
+
+/// Those of what only 7.3 has.
+pub const FAIR_SERVER_7_3: &[Mutation] = &[
+    m(SERVER_7_3, "if rq.fair_server.active {", "if !rq.fair_server.active {"),
+    m(SERVER_7_3, "rq.idle_exec_start = rq.clock_task;", ""),
+    m(
+        SERVER_7_3,
+        "        if idle {\n            self.fair_server_stop(cpu);",
+        "        if false {\n            self.fair_server_stop(cpu);",
+    ),
+    m(SERVER, "server.defer_idle &= idle;", ""),
+    m(SERVER, "            if server.defer_idle {", "            if false {"),
+    m(
+        SERVER,
+        "                server.runtime = 0;\n                return;",
+        "                return;",
+    ),
+    m(SERVER, "            server.defer_idle = idle;", ""),
+];

@@ -2,7 +2,7 @@
 /*
  * Oracle for the queues and timers of the deadline class: a kernel tree's own deadline.c, cpudeadline.c and rbtree.c whole, and
  * rt.c and cpupri.c for what they share, around eight CPUs. Each has beside its deadline tasks a fair task that runs where
- * no other does.
+ * no other does, and from 6.12 on a fair server, if it has a runtime. Then fair tasks come and go, and what they run is told.
  *
  * Replaced: what `l0/shim/classes.h` says; the core's steps between classes are written after core.c. Root domains do not
  * change. A timer fires when the test program says.
@@ -73,7 +73,7 @@ bool dl_task_needs_bw_move(struct task_struct *task, const struct cpumask *mask)
 #define dl_bandwidth_enabled() 0
 #define sysctl_sched_rt_runtime_unused
 #define dl_policy(policy) ((policy) == SCHED_DEADLINE)
-#define idle_rq(rq) ((rq)->curr == (rq)->idle && !(rq)->has_fair)
+#define idle_rq(rq) ((rq)->curr == (rq)->idle && !(rq)->nr_running)
 #define trace_sched_dl_replenish_tp(...) ((void)0)
 #define trace_sched_dl_throttle_tp(...) ((void)0)
 #define trace_sched_dl_update_tp(...) ((void)0)
@@ -113,6 +113,7 @@ static struct task_struct tasks[TASKS], idle_tasks[CPUS], fair_tasks[CPUS];
 /* Of each CPU, a task that has left the class: it is fair, and waits or runs. */
 static struct task_struct *left[CPUS];
 static int nr_tasks;
+static bool servers;
 
 static void nothing(struct rq *rq, struct task_struct *task, int flags)
 {
@@ -124,8 +125,14 @@ static void nothing_to_update(struct rq *rq)
 
 static const struct sched_class fair_sched_class = { .wakeup_preempt = nothing, .check_preempt_curr = nothing,
 						     .update_curr = nothing_to_update };
+#if FORM == 73
+static void update_curr_idle(struct rq *rq);
+#else
+#define update_curr_idle nothing_to_update
+#endif
 static const struct sched_class idle_sched_class = { .wakeup_preempt = nothing, .check_preempt_curr = nothing,
-						     .update_curr = nothing_to_update };
+						     .update_curr = update_curr_idle };
+#include "idle_extract.h"
 
 static bool is_dl(const struct task_struct *task)
 {
@@ -228,6 +235,57 @@ static void begin(void)
 	}
 }
 
+#if FORM != 1
+static struct task_struct *pick_fair(struct sched_dl_entity *entity)
+{
+	return entity->rq->has_fair ? &fair_tasks[entity->rq->cpu] : NULL;
+}
+
+static void init_server(struct rq *rq, u64 runtime, u64 period)
+{
+	struct sched_dl_entity *server = &rq->fair_server;
+
+	RB_CLEAR_NODE(&server->rb_node);
+	server->dl_timer.function = dl_task_timer;
+	server->inactive_timer.function = inactive_task_timer;
+	server->rq = rq;
+	server->server_pick_task = (void *)pick_fair;
+	dl_server_apply_params(server, runtime, period, true);
+	server->dl_server = server->dl_defer = 1;
+}
+
+/* The first fair task comes, or the last one leaves. */
+static void fair_tasks_come(struct rq *rq, bool come)
+{
+	struct sched_dl_entity *server = &rq->fair_server;
+
+	update_rq_clock(rq);
+	/* What fair tasks run is told. */
+	if (rq->curr == &fair_tasks[rq->cpu])
+		rq->curr->se.exec_start = rq_clock_task(rq);
+	if (come) {
+#if FORM == 12
+		if (!rq->nr_running)
+			dl_server_update_idle_time(rq, rq->curr);
+#endif
+		if (!server->deadline)
+			setup_new_dl_entity(server);
+		dl_server_start(server);
+	}
+	rq->has_fair = come;
+	rq->nr_running += come ? 1 : -1;
+}
+
+static void idle_ends(struct rq *rq)
+{
+#if FORM == 12
+	dl_server_update_idle_time(rq, rq->idle);
+#else
+	update_curr_idle(rq);
+#endif
+}
+#endif
+
 static void set_mask(struct task_struct *task, u64 bits)
 {
 	task->cpus_mask.bits = bits;
@@ -281,11 +339,17 @@ static void schedule(struct rq *rq, int sleeps, int lower)
 #endif
 	if (!next)
 		next = left[rq->cpu];
+	if (servers)
+		lower = rq->has_fair;
 	if (!next)
 		next = lower ? &fair_tasks[rq->cpu] : &idle_tasks[rq->cpu];
 	if (next != prev) {
 #if FORM != 1
 		put_prev(rq, prev, next);
+		if (servers && prev == rq->idle)
+			idle_ends(rq);
+		if (next == rq->idle)
+			next->se.exec_start = rq_clock_task(rq);
 #endif
 		if (is_dl(next))
 			set_next_task_dl(rq, next, true);
@@ -376,13 +440,14 @@ static void fire(struct hrtimer *timer)
 {
 	BUG_ON(!timer->queued || timer->expires > clock_now);
 	timer->queued = 0;
-	BUG_ON(timer->function(timer) != HRTIMER_NORESTART);
+	timer->running = 1;
+	if (timer->function(timer) == HRTIMER_RESTART)
+		timer->queued = 1;
+	timer->running = 0;
 }
 
 static void report(void)
 {
-	word overloaded = 0;
-
 	for (int cpu = 0; cpu < CPUS; cpu++) {
 		struct rq *rq = cpu_rq(cpu);
 		word queue = 0, pushable = 0;
@@ -391,7 +456,7 @@ static void report(void)
 
 		for (node = rb_first(&rq->dl.root.rb_root); node; node = rb_next(node)) {
 			struct sched_dl_entity *entity = rb_entry(node, struct sched_dl_entity, rb_node);
-			int number = container_of(entity, struct task_struct, dl)->number;
+			int number = entity->dl_server ? 99 : container_of(entity, struct task_struct, dl)->number;
 
 			queue = (queue ^ number) * 0x9e3779b97f4a7c15ULL;
 		}
@@ -408,6 +473,19 @@ static void report(void)
 		out(rq->need_resched | rq->nr_running << 1);
 		out(rq->dl.this_bw);
 		out(rq->dl.running_bw);
+#if FORM != 1
+		if (servers) {
+			const struct sched_dl_entity *server = &rq->fair_server;
+
+			out(server->runtime);
+			out(server->deadline);
+			out(server->dl_server_active | server->dl_throttled << 1 | server->dl_defer_armed << 2 |
+			    server->dl_defer_running << 3 | server->dl_defer_idle << 4 |
+			    server->dl_non_contending << 5);
+			out(server->dl_timer.queued ? server->dl_timer.expires : 0);
+			out(server->inactive_timer.queued ? server->inactive_timer.expires : 0);
+		}
+#endif
 	}
 	out(rd.dlo_bits.bits);
 	out(rd.dl_bw.total_bw);
@@ -443,6 +521,11 @@ static void operate(word op, const word *arg)
 	switch (op) {
 	case 0: /* start */
 		capacities_differ = arg[0];
+		servers = arg[2] != 0;
+#if FORM != 1
+		for (int cpu = 0; servers && cpu < CPUS; cpu++)
+			init_server(cpu_rq(cpu), arg[2], arg[3]);
+#endif
 		return;
 	case 1: /* CPU */
 		rq = cpu_rq(arg[0]);
@@ -507,6 +590,26 @@ static void operate(word op, const word *arg)
 	case 12: /* find */
 		out(find_later_rq(&tasks[arg[2]]));
 		break;
+#if FORM != 1
+	case 13: /* fair tasks come or go */
+		fair_tasks_come(rq, arg[2]);
+		break;
+	case 14: /* fair tasks have run */
+		update_rq_clock(rq);
+		if (rq->fair_server.dl_server_active)
+			dl_server_update(&rq->fair_server, arg[2]);
+		break;
+	case 15: /* the idle task's tick */
+		update_rq_clock(rq);
+		update_curr_idle(rq);
+		break;
+	case 16: /* a server's timer */
+		fire(&rq->fair_server.dl_timer);
+		break;
+	case 17: /* its zero-lag time */
+		fire(&rq->fair_server.inactive_timer);
+		break;
+#endif
 	}
 	report();
 }

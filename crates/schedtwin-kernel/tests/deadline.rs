@@ -8,7 +8,10 @@
 mod board;
 
 use board::{Board, Do, MS, fifo, pin, sleep, uniform};
-use schedtwin_kernel::config::{Config, EevdfForm, FrequencyGovernor};
+use schedtwin_kernel::config::{
+    ClassChange, Config, EevdfForm, FairServerForm, FrequencyGovernor, PushOverload, PutPrev,
+    RtBandwidth,
+};
 use schedtwin_types::rng::Rng;
 use schedtwin_types::*;
 
@@ -16,7 +19,9 @@ use schedtwin_types::*;
 fn configs() -> [Config; 2] {
     let config = Config { cpufreq: FrequencyGovernor::Performance, ..Config::linux_6_12() };
     let old = Config {
-        rt_bandwidth: schedtwin_kernel::config::RtBandwidth::Throttling,
+        rt_bandwidth: RtBandwidth::Throttling,
+        push_overload: PushOverload::Migratory,
+        put_prev: PutPrev::BeforePick,
         fair_server_runtime: 0,
         ..config.clone()
     };
@@ -172,6 +177,42 @@ fn who_is_admitted() {
         );
         assert_eq!(class(5), Policy::Normal, "160 + 59 % is too much");
         assert_eq!(class(6), Policy::Deadline, "160 + 15 % is not");
+    }
+}
+
+/// A task has 2 ms each 10 ms. It leaves the class after 3 ms, throttled, and comes back at 11 ms: its timer found it fair at
+/// 10 ms, and its zero-lag time is 15 ms. It runs on until it sleeps, and never again. One that comes back before
+/// its timer, or after its zero-lag time, goes on.
+#[test]
+fn a_task_that_returns_throttled_is_never_picked_again() {
+    let [new, old] = configs();
+    let newest = Config {
+        eevdf_form: EevdfForm::V7_3,
+        fair_server_form: FairServerForm::V7_3,
+        class_change: ClassChange::Preempts,
+        ..new.clone()
+    };
+    for config in [new, old, newest] {
+        let config = Config { hz: 100, ..config };
+        for (fair_for, is_stuck) in [(2 * MS, false), (8 * MS, true), (15 * MS, false)] {
+            let program = vec![
+                reserve(2 * MS, 10 * MS, 0),
+                Do::Run(3 * MS),
+                normal(),
+                Do::Run(fair_for),
+                reserve(2 * MS, 10 * MS, 0),
+                Do::Run(MS / 2),
+                sleep(MS),
+                Do::Run(MS),
+                sleep(MS),
+                Do::Again(7),
+            ];
+            let mut board = start(&config, 1, vec![program]);
+            board.run_until(200 * MS);
+            let later = board.cpu_time(50 * MS, 200 * MS);
+            let had = later.get(&first_child(&board)).copied().unwrap_or(0);
+            assert_eq!(had == 0, is_stuck, "{fair_for}: {had}");
+        }
     }
 }
 

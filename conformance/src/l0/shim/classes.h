@@ -256,7 +256,7 @@ typedef unsigned char u8;
 enum hrtimer_restart { HRTIMER_NORESTART, HRTIMER_RESTART };
 struct hrtimer {
 	ktime_t expires;
-	int queued;
+	int queued, running;
 	enum hrtimer_restart (*function)(struct hrtimer *timer);
 };
 enum { CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD, HRTIMER_MODE_REL, HRTIMER_MODE_ABS_HARD, HRTIMER_MODE_ABS_PINNED_HARD };
@@ -277,12 +277,15 @@ static u64 clock_now;
 #define hrtimer_start(timer, at, mode) \
 	((void)((timer)->expires = (at) + ((mode) <= HRTIMER_MODE_REL ? clock_now : 0), (timer)->queued = 1))
 #define hrtimer_is_queued(timer) ((timer)->queued)
-#define hrtimer_active(timer) ((timer)->queued)
-#define hrtimer_callback_running(timer) 0
+#define hrtimer_active(timer) ((timer)->queued || (timer)->running)
+#define hrtimer_callback_running(timer) ((timer)->running)
 static int hrtimer_try_to_cancel(struct hrtimer *timer)
 {
 	int was = timer->queued;
 
+	/* Its handler may have armed it, which it alone can undo. */
+	if (timer->running)
+		return -1;
 	timer->queued = 0;
 	return was;
 }

@@ -17,7 +17,7 @@
 
 typedef unsigned long long word;
 
-enum { OP_END = 0, OP_BEGIN = 1, OP_FIRST = 2, RECORD_ARGS = 6, OUT_MAX = 128 };
+enum { OP_END = 0, OP_BEGIN = 1, OP_FIRST = 2, RECORD_ARGS = 6, OUT_MAX = 192 };
 
 static word out_words[OUT_MAX];
 static unsigned out_count;

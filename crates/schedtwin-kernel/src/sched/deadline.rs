@@ -109,6 +109,11 @@ impl DlRq {
         &self.queue
     }
 
+    /// `exec_start` of the running deadline task.
+    pub(crate) fn exec_start_mut(&mut self) -> &mut u64 {
+        &mut self.exec_start
+    }
+
     /// `running_bw`.
     pub fn running_bw(&self) -> u64 {
         *self.running_bw

@@ -29,6 +29,9 @@
 //! start the second, at most one of them is queued up to 6.18, and there they are one here. A server whose timer sits on
 //! another CPU is cancelled together with that CPU's clock event, which Linux would let fire for nothing.
 
+#[cfg(any(test, feature = "conformance"))]
+#[doc(hidden)]
+pub mod conformance;
 mod v7_3;
 
 use crate::config::{Config, FairServerForm};
@@ -442,22 +445,25 @@ impl Scheduler {
 
     /// `dl_server_update_idle_time()`: charges idle time to the server as if fair tasks had run.
     /// During newidle balancing `curr` is still the previous task, already charged, so nothing is
-    /// added.
+    /// added. A deadline task that runs on after it was throttled counts as idle, and is not charged for that time.
     fn fair_server_update_idle_time(&mut self, cpu: CpuId) {
-        if self.rq[cpu].fair_server.runtime < 0 || !self.rq[cpu].curr.is_idle() {
-            return;
-        }
+        let class = self.tasks[self.rq[cpu].curr].class;
         let rq = &mut self.rq[cpu];
-        let delta = rq.clock_task as i64 - rq.idle_exec_start as i64;
-        if delta < 0 {
+        let exec_start = match class {
+            Class::Idle => &mut rq.idle_exec_start,
+            Class::Deadline => rq.dl.exec_start_mut(),
+            _ => return,
+        };
+        let delta = rq.clock_task as i64 - *exec_start as i64;
+        if rq.fair_server.runtime < 0 || delta < 0 {
             return;
         }
+        *exec_start = rq.clock_task;
         rq.fair_server.runtime -= delta;
         if rq.fair_server.runtime < 0 {
             rq.fair_server.defer_running = false;
             rq.fair_server.runtime = 0;
         }
-        rq.idle_exec_start = rq.clock_task;
     }
 }
 

@@ -7,10 +7,12 @@
 
 use super::{DL_PRIO, DlNode};
 use crate::Kernel;
+use crate::config::FairServerForm;
 use crate::sched::core::{
     DEQUEUE_MOVE, DEQUEUE_NOCLOCK, DEQUEUE_SAVE, DEQUEUE_SLEEP, ENQUEUE_MIGRATED, ENQUEUE_NOCLOCK,
     ENQUEUE_RESTORE, ENQUEUE_WAKEUP, WF_TTWU,
 };
+pub use crate::sched::fair_server::conformance::ServerState;
 use crate::sched::{Class, OnRq, TaskKind};
 use crate::time::hrtimer::TimerKind;
 use schedtwin_types::{CpuId, CpuMask, DlReservation, Ns, Policy, SchedAttr, TaskId};
@@ -20,8 +22,8 @@ pub struct DlSteps<'a>(pub &'a mut Kernel);
 
 /// A CPU's part of the class.
 pub struct DlState {
-    /// Queued tasks, the earliest deadline first.
-    pub queue: Vec<TaskId>,
+    /// Queued tasks, the earliest deadline first; `None`: the fair server.
+    pub queue: Vec<Option<TaskId>>,
     /// Pushable ones, likewise.
     pub pushable: Vec<TaskId>,
     /// Its earliest deadline in `cpudl`.
@@ -100,17 +102,25 @@ impl DlSteps<'_> {
             k.balance_dl(cpu, prev);
         }
         k.charge_before_pick(cpu, prev);
-        let next = match k.sched.pick_next_dl_entity(cpu) {
-            Some(DlNode::Task(next)) => next,
-            _ => lower,
+        let next = loop {
+            match k.sched.pick_next_dl_entity(cpu) {
+                Some(DlNode::Task(next)) => break next,
+                Some(DlNode::FairServer) if lower.is_idle() => k.fair_server_stop(cpu),
+                _ => break lower,
+            }
         };
         let class = k.sched.tasks[next].class;
         if next != prev {
             if prev_class == Class::Deadline {
                 k.put_prev_task_dl(cpu, prev);
             }
+            if prev.is_idle() {
+                k.fair_server_idle_ends(cpu);
+            }
             if class == Class::Deadline {
                 k.set_next_task_dl(cpu, prev, next, true);
+            } else if next.is_idle() {
+                k.sched.rq[cpu].idle_exec_start = k.sched.rq[cpu].clock_task;
             }
         } else if prev_class == Class::Deadline {
             k.put_prev_set_next_task(cpu, prev, next);
@@ -215,6 +225,61 @@ impl DlSteps<'_> {
         self.0.inactive_task_timer(task);
     }
 
+    /// The first fair task of the CPU is queued, or the last one leaves.
+    pub fn fair(&mut self, comes: bool) {
+        self.update_clock();
+        let cpu = self.cpu();
+        let k = &mut *self.0;
+        if comes {
+            if k.sched.rq[cpu].nr_running == 0 {
+                k.sched.fair_server_before_start(cpu, &k.cx);
+            }
+            k.fair_server_start(cpu);
+            k.sched.add_nr_running(cpu, 1);
+        } else {
+            k.sched.sub_nr_running(cpu, 1);
+        }
+    }
+
+    /// `dl_server_update()`: fair tasks have run for `delta`.
+    pub fn fair_ran(&mut self, delta: i64) {
+        self.update_clock();
+        let cpu = self.cpu();
+        if self.0.sched.rq[cpu].fair_server.is_active() {
+            self.0.fair_server_update(cpu, delta);
+        }
+    }
+
+    /// `task_tick_idle()`.
+    pub fn idle_tick(&mut self) {
+        self.update_clock();
+        self.0.task_tick_idle(self.cpu());
+    }
+
+    /// `dl_server_timer()`, or where there is one timer for both `inactive_task_timer()`.
+    pub fn server_timer(&mut self) {
+        let cpu = self.cpu();
+        let expires = self.server(cpu).timers.into_iter().flatten().min();
+        self.cancel(TimerKind::FairServer(cpu));
+        self.0.fair_server_timer(cpu, expires.expect("the timer runs"));
+    }
+
+    /// `inactive_task_timer()` of the server.
+    pub fn server_zero_lag(&mut self) {
+        let cpu = self.cpu();
+        if self.0.cx.config.fair_server_form == FairServerForm::V7_3 {
+            self.cancel(TimerKind::FairServerInactive(cpu));
+            self.0.fair_server_inactive_timer(cpu);
+        } else {
+            self.server_timer();
+        }
+    }
+
+    /// Returns the fair server of a CPU.
+    pub fn server(&self, cpu: CpuId) -> ServerState {
+        self.0.sched.fair_server_state(cpu, &self.0.time)
+    }
+
     /// `find_later_rq()`.
     pub fn find_later_rq(&mut self, task: TaskId) -> Option<CpuId> {
         self.0.sched.find_later_rq(task, &self.0.cx).map(|found| found.0)
@@ -228,7 +293,7 @@ impl DlSteps<'_> {
             DlNode::FairServer => None,
         };
         DlState {
-            queue: dl.queue.iter().filter_map(task_of).collect(),
+            queue: dl.queue.iter().map(task_of).collect(),
             pushable: dl.pushable.clone(),
             earliest: self.0.sched.rd.cpudl.deadline_of(cpu),
             this_bw: dl.this_bw,
