@@ -2,9 +2,9 @@
 //! Clocks that force others up.
 //!
 //! On some SoCs a fast cluster drags the clock of a slow one along, so that shared caches keep up:
-//! on Pixel 6, while the big cores run at 2.8 GHz the little ones run at 1.4 GHz at least. The
-//! kernel's governor knows nothing of it: the little policy still believes in what it asked for.
-//! So floors apply to the truth (settled frequencies) and not to requests.
+//! on Pixel 6, while the big cores run at 2.8 GHz the little ones run at 1.4 GHz at least. Floors
+//! apply to the truth (settled frequencies) and not to requests. If firmware does it the kernel knows
+//! nothing of it; if the kernel's driver does, `policy->cur` follows (`coupling_by_driver`).
 //!
 //! 1. A [`Coupling`] maps the frequency of domain `from` to the least one of domain `to`.
 //! 2. Couplings have no cycles, and a machine keeps them so ordered that those which raise a domain

@@ -74,6 +74,8 @@ keys! {
         topology: Located<String> = WithoutClass, Text;
         /// `[[coupled]]` is in effect; true
         coupling: bool = May, Switch;
+        /// the kernel's driver does what `[[coupled]]` says, so the kernel knows the clock; false
+        coupling_by_driver: bool = May, Switch;
         /// rt-app's calibration: time of one loop on the strongest core at full speed
         ns_per_loop: Located<u64> = WithoutClass, Whole(1, 1_000_000);
         /// all powers are 0 because none is known; false
@@ -140,7 +142,13 @@ pub(crate) fn read_from(
     root.hint(&core_class::TOP, core_class::help());
     let keys = FileKeys::read(&mut root, &mut faults);
     let FileKeys { name, description, estimated, topology: chosen, ns_per_loop, .. } = keys;
-    let FileKeys { coupling: coupled, power_dependence: dependent, kinds: with_kinds, .. } = keys;
+    let FileKeys {
+        coupling: coupled,
+        coupling_by_driver,
+        power_dependence: dependent,
+        kinds: with_kinds,
+        ..
+    } = keys;
     let estimates = keys.estimates.unwrap_or_default();
     check_marks(("estimates", "an estimate"), &estimates, document, &mut faults);
     let measured = keys.measured.unwrap_or_default();
@@ -256,6 +264,7 @@ pub(crate) fn read_from(
         block,
         smt,
         distances,
+        coupling_by_driver: coupling_by_driver.unwrap_or(false),
         couplings: if coupled.unwrap_or(true) { sure(couplings) } else { Vec::new() },
         power_dependences: dependences,
         l3,

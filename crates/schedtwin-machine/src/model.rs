@@ -43,6 +43,8 @@ pub struct Machine {
     /// Frequencies that domains force upon each other, so ordered that a domain's own floors come
     /// before those that it causes.
     pub couplings: Vec<Coupling>,
+    /// The kernel's driver does what `couplings` say: the kernel knows the clock.
+    pub coupling_by_driver: bool,
     /// Domains whose power depends on the clocks of others; at most one entry a domain.
     pub power_dependences: Vec<PowerDependence>,
     /// How often work uses the cache that all CPUs share; `None` where the file does not say.

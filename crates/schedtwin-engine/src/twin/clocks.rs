@@ -192,6 +192,12 @@ impl<B: Board> Twin<B> {
         for coupling in &machine.couplings {
             if coupling.from == domain {
                 self.retarget(coupling.to, 0);
+                if machine.coupling_by_driver {
+                    let floor = machine.coupled_floor(self.settled.as_slice(), coupling.to);
+                    self.kernel.clock_held(coupling.to.policy(), floor, self.now);
+                    self.kernel.facts_wait(|cpu| self.cpus[cpu].masked_until);
+                    self.after_entry(None, observer);
+                }
             }
         }
     }

@@ -44,6 +44,8 @@ pub struct CpufreqPolicy {
     pub cur: Khz,
     /// The frequency that the driver has asked the hardware for.
     pub requested: Khz,
+    /// The driver holds the clock at this frequency or above, because another domain's runs so fast; 0: it does not.
+    pub(crate) held: Khz,
     /// The driver can switch in scheduler context.
     pub fast_switch: bool,
     /// Any CPU may change it.
@@ -113,6 +115,7 @@ impl CpufreqPolicy {
             cooling_state: 0,
             cur: left,
             requested: left,
+            held: 0,
             table,
             inefficient,
             fast_switch: dt.fast_switch || driver.own,
@@ -266,9 +269,48 @@ impl Cpufreq {
     ) {
         let cost = cx.platform.device_tree.path_costs.frequency_switch;
         sched.charge(cost, cx);
-        cx.fact(FactKind::Frequency { policy: index, khz, requested_at });
         self.cpufreq_driver_target_index(index, khz);
-        self.set_policy_cur(index, khz, sched, cx);
+        self.cpufreq_freq_transition(index, khz, requested_at, sched, cx);
+    }
+
+    /// The driver has changed the clock, or found that it runs as it is to: `cpufreq_freq_transition_end()`. Where it holds the clock higher
+    /// than was asked for, nothing changes.
+    pub(crate) fn cpufreq_freq_transition(
+        &mut self,
+        index: PolicyId,
+        khz: Khz,
+        requested_at: Ns,
+        sched: &mut Scheduler,
+        cx: &mut Context,
+    ) {
+        let policy = &self.policies[index];
+        let now = khz.max(policy.held);
+        if policy.held != 0 && now == policy.cur {
+            return;
+        }
+        cx.fact(FactKind::Frequency { policy: index, khz: now, requested_at });
+        self.set_policy_cur(index, now, sched, cx);
+    }
+}
+
+/// Calls of hardware and of who stands for a driver's insides.
+impl Kernel {
+    /// Another domain's clock has changed, and the driver therefore holds this policy's at `khz` or above: it changes the clock as if it had
+    /// been asked to, and the kernel learns of it.
+    pub fn clock_held(&mut self, index: PolicyId, khz: Khz, now: Ns) {
+        debug_assert!(now >= self.cx.now, "time goes forward");
+        (self.cx.now, self.cx.debt, self.cx.in_irq) = (now, 0, false);
+        let policy = self.cpufreq.policy_mut(index);
+        policy.held = khz;
+        let khz = policy.requested.max(khz);
+        // The end of a call that is under way looks at it.
+        let busy = policy.kthread.as_ref().is_some_and(SugovKthread::calls_driver);
+        if khz == policy.cur || busy {
+            return;
+        }
+        self.cx.this_cpu = policy.cpus.lowest().unwrap_or(CpuId(0));
+        self.cx.fact(FactKind::Frequency { policy: index, khz, requested_at: now });
+        self.cpufreq.set_policy_cur(index, khz, &mut self.sched, &mut self.cx);
     }
 }
 

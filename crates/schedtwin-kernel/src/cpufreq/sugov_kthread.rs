@@ -47,7 +47,7 @@ use crate::config::SugovSlowPath;
 use crate::sched::{OnRq, TaskKind};
 use crate::work::WorkQueues;
 use crate::{Cpufreq, Kernel, Scheduler};
-use schedtwin_types::{FactKind, Khz, Ns, PolicyId, TaskId, TaskState, WakeSource};
+use schedtwin_types::{Khz, Ns, PolicyId, TaskId, TaskState, WakeSource};
 
 /// `SUGOV_KTHREAD_PRIORITY`, where the thread is one of SCHED_FIFO.
 const SUGOV_KTHREAD_PRIORITY: i32 = 50;
@@ -209,7 +209,8 @@ impl Kernel {
         let sugov = &self.cpufreq.policies[index].sugov;
         let (wanted, requested_at) = (sugov.next_freq, sugov.last_freq_update_time);
         let khz = self.cpufreq.driver_frequency(index, wanted);
-        if khz == self.cpufreq.policies[index].cur {
+        let policy = &self.cpufreq.policies[index];
+        if khz == policy.cur && khz == policy.requested {
             self.cpufreq.sugov_work_ends(index);
             return false;
         }
@@ -230,8 +231,8 @@ impl Kernel {
 
     /// `cpufreq_freq_transition_end()`: the driver has returned.
     fn cpufreq_freq_transition_end(&mut self, index: PolicyId, khz: Khz, requested_at: Ns) {
-        self.cx.fact(FactKind::Frequency { policy: index, khz, requested_at });
-        self.cpufreq.set_policy_cur(index, khz, &mut self.sched, &mut self.cx);
+        let Kernel { cpufreq, sched, cx, .. } = self;
+        cpufreq.cpufreq_freq_transition(index, khz, requested_at, sched, cx);
         // A limit that came meanwhile has waited for the call.
         if khz > self.cpufreq.policies[index].limit_max {
             self.cpufreq_policy_apply_limits(index);

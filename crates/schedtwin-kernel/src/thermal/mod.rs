@@ -37,7 +37,7 @@ mod tests;
 
 use crate::Kernel;
 use crate::cpufreq::sugov_kthread::SugovKthread;
-use schedtwin_types::{CpuId, FactKind, Khz, NEVER, Ns, PolicyId};
+use schedtwin_types::{CpuId, Khz, NEVER, Ns, PolicyId};
 
 /// Thermal zones and their governors.
 #[derive(Clone)]
@@ -339,14 +339,15 @@ impl Kernel {
     ///
     /// Differences: at once, where a driver that sleeps takes its time.
     pub(crate) fn cpufreq_driver_target(&mut self, index: PolicyId, khz: Khz) {
-        if self.cpufreq.policy(index).cur == khz {
+        let policy = self.cpufreq.policy(index);
+        if policy.cur == khz && policy.requested == khz {
             return;
         }
         self.cx.this_cpu = self.cpufreq.policy(index).cpus.lowest().unwrap_or(CpuId(0));
         let requested_at = self.cx.now;
-        self.cx.fact(FactKind::Frequency { policy: index, khz, requested_at });
         self.cpufreq.cpufreq_driver_target_index(index, khz);
-        self.cpufreq.set_policy_cur(index, khz, &mut self.sched, &mut self.cx);
+        let Kernel { cpufreq, sched, cx, .. } = self;
+        cpufreq.cpufreq_freq_transition(index, khz, requested_at, sched, cx);
     }
 }
 
