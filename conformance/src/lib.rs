@@ -10,6 +10,7 @@
 
 pub mod amd_pstate;
 pub mod balance;
+pub mod capacity;
 pub mod cfs;
 pub mod dbs;
 pub mod deadline;
@@ -29,12 +30,14 @@ pub mod l1;
 pub mod l2;
 pub mod ladder;
 pub mod menu;
+pub mod nohz;
 pub mod pelt;
 pub mod rational;
 pub mod rt;
 pub mod sched_cache;
 pub mod schedutil;
 pub mod schedutil_4_7;
+pub mod slow_path;
 pub mod states;
 pub mod subjects;
 pub mod teo;

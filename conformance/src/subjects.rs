@@ -3,6 +3,7 @@
 
 use crate::amd_pstate::AmdPstateCpu;
 use crate::balance::{Balance61, Balance73, Balance612, Balance612_95};
+use crate::capacity::{Capacity61, Capacity73, Capacity612, Capacity618};
 use crate::cfs::Cfs;
 use crate::dbs::Dbs;
 use crate::deadline::Deadline;
@@ -20,11 +21,13 @@ use crate::l0::mutate::Mutation;
 use crate::l0::{self, Run, Subject};
 use crate::ladder::Ladder;
 use crate::menu::{Menu5_18, Menu6_12, Menu73, Menu618};
+use crate::nohz::{Nohz61, Nohz73, Nohz612};
 use crate::pelt::{Pelt, Pelt61, Pelt73, Pelt612_95, Pelt618};
 use crate::rt::{Rt61, Rt73, Rt612};
 use crate::sched_cache::SchedCaches;
 use crate::schedutil::{BEFORE_6_8, LINUX_7_3, SINCE_6_8, Schedutil};
 use crate::schedutil_4_7::Schedutil47;
+use crate::slow_path::{SlowPath61, SlowPath73, SlowPath612, SlowPath618};
 use crate::states::{self, States};
 use crate::teo::{Teo, Teo73, Teo618, TeoLate, TeoLatePlain, TeoPatched, TeoRecent};
 use crate::timer_wheel::{TimerWheel61, TimerWheel73, TimerWheel612};
@@ -79,6 +82,9 @@ pub const SUBJECTS: &[Entry] = &[
     of_states::<Balance612_95>(),
     of_states::<Balance612>(),
     of_states::<Balance73>(),
+    of_states::<Nohz61>(),
+    of_states::<Nohz612>(),
+    of_states::<Nohz73>(),
     of_states::<Wakeups61>(),
     of_states::<Wakeups612>(),
     of_states::<Wakeups73>(),
@@ -87,6 +93,14 @@ pub const SUBJECTS: &[Entry] = &[
     of_states::<Feec612>(),
     of_states::<Feec618>(),
     of_states::<Feec73>(),
+    of_states::<Capacity61>(),
+    of_states::<Capacity612>(),
+    of_states::<Capacity618>(),
+    of_states::<Capacity73>(),
+    of_states::<SlowPath61>(),
+    of_states::<SlowPath612>(),
+    of_states::<SlowPath618>(),
+    of_states::<SlowPath73>(),
     of::<Eevdf>(),
     of::<Eevdf618>(),
     of::<Eevdf73>(),

@@ -4,6 +4,7 @@
 
 use schedtwin_conformance::amd_pstate::AmdPstateCpu;
 use schedtwin_conformance::balance::{Balance61, Balance73, Balance612, Balance612_95};
+use schedtwin_conformance::capacity::{Capacity61, Capacity73, Capacity612, Capacity618};
 use schedtwin_conformance::cfs::Cfs;
 use schedtwin_conformance::dbs::Dbs;
 use schedtwin_conformance::deadline_queues::{
@@ -19,12 +20,14 @@ use schedtwin_conformance::intel_pstate::IntelPstate;
 use schedtwin_conformance::l0::{self, Subject};
 use schedtwin_conformance::ladder::{Ladder, LadderForm};
 use schedtwin_conformance::menu::{self, Menu5_18, Menu6_12, Menu73, Menu618};
+use schedtwin_conformance::nohz::{Nohz61, Nohz73, Nohz612};
 use schedtwin_conformance::pelt::{self, Pelt, Pelt61, Pelt73, Pelt612_95, Pelt618, PeltOf};
 use schedtwin_conformance::rational;
 use schedtwin_conformance::rt::{Rt61, Rt73, Rt612};
 use schedtwin_conformance::sched_cache::SchedCaches;
 use schedtwin_conformance::schedutil::{BEFORE_6_8, LINUX_7_3, SINCE_6_8, Schedutil};
 use schedtwin_conformance::schedutil_4_7::Schedutil47;
+use schedtwin_conformance::slow_path::{SlowPath61, SlowPath73, SlowPath612, SlowPath618};
 use schedtwin_conformance::states::{self, States};
 use schedtwin_conformance::teo::{
     Late, Patched, Teo, Teo73, Teo618, TeoLate, TeoLatePlain, TeoPatched, TeoRecent,
@@ -312,6 +315,29 @@ fn golden_states_of_placement_by_energy() {
     golden_states::<Feec73>();
 }
 
+#[test]
+fn golden_states_of_newidle_and_nohz_balancing() {
+    golden_states::<Nohz61>();
+    golden_states::<Nohz612>();
+    golden_states::<Nohz73>();
+}
+
+#[test]
+fn golden_states_of_capacities() {
+    golden_states::<Capacity61>();
+    golden_states::<Capacity612>();
+    golden_states::<Capacity618>();
+    golden_states::<Capacity73>();
+}
+
+#[test]
+fn golden_states_of_the_slow_path() {
+    golden_states::<SlowPath61>();
+    golden_states::<SlowPath612>();
+    golden_states::<SlowPath618>();
+    golden_states::<SlowPath73>();
+}
+
 /// Compares states with the kernel's C; the tree may be of another form.
 fn oracle_of_states<S: States>() {
     let Some(tree) = l0::kernel_tree(S::TREE) else {
@@ -350,6 +376,29 @@ fn placement_by_energy_equals_the_kernels_c() {
     oracle_of_states::<Feec612>();
     oracle_of_states::<Feec618>();
     oracle_of_states::<Feec73>();
+}
+
+#[test]
+fn newidle_and_nohz_balancing_equal_the_kernels_c() {
+    oracle_of_states::<Nohz61>();
+    oracle_of_states::<Nohz612>();
+    oracle_of_states::<Nohz73>();
+}
+
+#[test]
+fn capacities_equal_the_kernels_c() {
+    oracle_of_states::<Capacity61>();
+    oracle_of_states::<Capacity612>();
+    oracle_of_states::<Capacity618>();
+    oracle_of_states::<Capacity73>();
+}
+
+#[test]
+fn the_slow_path_equals_the_kernels_c() {
+    oracle_of_states::<SlowPath61>();
+    oracle_of_states::<SlowPath612>();
+    oracle_of_states::<SlowPath618>();
+    oracle_of_states::<SlowPath73>();
 }
 
 #[test]

@@ -150,9 +150,20 @@ struct cpumask { u64 bits; };
 
 enum cpu_idle_type { CPU_NOT_IDLE, CPU_IDLE, CPU_NEWLY_IDLE };
 
+#ifdef FORM_6_1
+struct util_est { unsigned enqueued, ewma; };
+#define ESTIMATE(avg) ((avg).util_est.enqueued)
+#else
+#define ESTIMATE(avg) ((avg).util_est)
+#endif
 struct sched_avg {
 	unsigned long load_avg, runnable_avg, util_avg;
 	u64 last_update_time;
+#ifdef FORM_6_1
+	struct util_est util_est;
+#else
+	unsigned util_est;
+#endif
 };
 
 struct cfs_rq;
@@ -175,6 +186,9 @@ struct task_struct {
 	struct sched_entity se;
 	int id, cpu, on_rq, idle_policy, nr_cpus_allowed, numa_preferred_nid, sched_task_hot;
 	int recent_used_cpu;
+	unsigned flags, wakee_flips;
+	unsigned long wakee_flip_decay_ts;
+	struct task_struct *last_wakee;
 	u64 util_est;
 	struct sched_cache_group *sched_cache_grp;
 	int preferred_llc, pref_llc_queued;
@@ -193,6 +207,11 @@ struct rq {
 	struct cfs_rq cfs;
 	unsigned nr_running;
 	unsigned long cpu_capacity, arch_capacity, misfit_task_load;
+	struct sched_avg avg_rt, avg_dl, avg_irq, avg_hw;
+	unsigned long pressure, next_balance, last_blocked_load_update_tick;
+	u64 avg_idle, max_idle_balance_cost, rng;
+	int nohz_flags, nohz_idle_balance, idle_balance, nohz_tick_stopped, has_blocked_load;
+	int kicked, still_blocked, resched, nohz_csd;
 	struct root_domain *rd;
 	struct task_struct *curr, *idle;
 	int ttwu_pending, active_balance, push_cpu, active_balance_work, only_sched_idle;
@@ -232,7 +251,7 @@ static struct task_struct *executing_task;
 #define rq_clock_task(rq) ((rq)->clock_task)
 #define update_rq_clock(rq) ((void)0)
 #define idle_get_state(rq) ((rq)->idle_state)
-#define sched_idle_cpu(cpu) (cpu_rq(cpu)->only_sched_idle)
+#define sched_idle_cpu(cpu) sched_idle_rq(cpu_rq(cpu))
 /* Of each CPU: the threads of its core, and its priority. */
 static struct cpumask smt_masks[CPUS_MAX];
 static int asym_priorities[CPUS_MAX], smt_active;
@@ -247,6 +266,21 @@ static int asym_priorities[CPUS_MAX], smt_active;
 #endif
 #define fbq_classify_group(stats) all
 #define fbq_classify_rq(rq) regular
+
+/* A case says that it has only tasks with SCHED_IDLE, or lists its tasks. */
+static int sched_idle_rq(const struct rq *rq)
+{
+	unsigned count = 0;
+
+	if (rq->only_sched_idle || !rq->cfs_tasks.next)
+		return rq->only_sched_idle;
+	for (const struct list_head *at = rq->cfs_tasks.next; at != &rq->cfs_tasks; at = at->next) {
+		if (!container_of(at, struct task_struct, se.group_node)->idle_policy)
+			return 0;
+		count++;
+	}
+	return count && count == rq->nr_running;
+}
 
 static int idle_cpu(int cpu)
 {
@@ -272,11 +306,15 @@ static void account_llc_dequeue(struct rq *rq, struct task_struct *task);
 #endif
 static void deactivate_task(struct rq *rq, struct task_struct *task, int flags)
 {
+	int was_sched_idle = sched_idle_rq(rq);
+
 	account_llc_dequeue(rq, task);
 	list_del_init(&task->se.group_node);
 	rq->nr_running--;
 	rq->cfs.h_nr_queued--;
 	rq->cfs.h_nr_runnable -= !task->se.sched_delayed;
+	if (!was_sched_idle && sched_idle_rq(rq))
+		rq->next_balance = jiffies;
 }
 
 static void attach_task(struct rq *rq, struct task_struct *task)
@@ -286,6 +324,7 @@ static void attach_task(struct rq *rq, struct task_struct *task)
 	rq->nr_running++;
 	rq->cfs.h_nr_queued++;
 	rq->cfs.h_nr_runnable += !task->se.sched_delayed;
+	rq->resched |= rq->curr == rq->idle;
 	/* A migrated task is not cache hot. */
 	task->se.exec_start = 0;
 }
@@ -354,12 +393,13 @@ struct sched_group_capacity {
 struct sched_group {
 	struct sched_group *next;
 	struct cpumask span;
+	struct cpumask balance_mask;
 	unsigned group_weight, cores;
 	struct sched_group_capacity *sgc;
 	int asym_prefer_cpu, flags;
 };
 
-struct sched_domain_shared { int nr_idle_scan, has_idle_cores; unsigned long util_avg, capacity; };
+struct sched_domain_shared { int nr_idle_scan, has_idle_cores, nr_busy_cpus; unsigned long util_avg, capacity; };
 
 struct sched_domain {
 	struct sched_domain *parent, *child;
@@ -367,7 +407,11 @@ struct sched_domain {
 	struct cpumask span;
 	int flags, imb_numa_nr;
 	unsigned imbalance_pct, span_weight, nr_balance_failed, cache_nice_tries;
-	unsigned long balance_interval, min_interval, max_interval;
+	unsigned long balance_interval, min_interval, max_interval, last_balance;
+	unsigned busy_factor, newidle_call, newidle_success, newidle_ratio;
+	u64 max_newidle_lb_cost, newidle_stamp;
+	unsigned long last_decay_max_lb_cost;
+	int nohz_idle;
 	u64 avg_scan_cost;
 	struct sched_domain_shared *shared;
 	unsigned llc_max, llc_counts[CPUS_MAX];
@@ -414,7 +458,6 @@ static unsigned cpu_smt_num_threads = 1, llc_aggr_tolerance = 1, llc_imb_pct, ll
 #define task_has_sched_core(task) 0
 typedef int (*cpu_stop_fn_t)(void *);
 #define sched_energy_enabled() energy_aware
-#define sched_idle_rq(rq) ((rq)->only_sched_idle)
 /* Nobody else balances meanwhile. */
 static int sched_balance_running;
 #define atomic_try_cmpxchg_acquire(at, old, new) (*(at) == *(old) && (*(at) = (new)))

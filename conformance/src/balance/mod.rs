@@ -117,6 +117,26 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("should_we_balance", "should_we_balance"),
     ("sched_balance_rq", "load_balance"),
 ];
+/// Those of newidle balancing and of CPUs without a tick.
+const NOHZ: &[(&str, &str)] = &[
+    ("update_newidle_stats", "update_newidle_stats"),
+    ("update_newidle_cost", "update_newidle_cost"),
+    ("get_sd_balance_interval", "get_sd_balance_interval"),
+    ("update_next_balance", "update_next_balance"),
+    ("sched_balance_domains", "rebalance_domains"),
+    ("set_cpu_sd_state_busy", "set_cpu_sd_state_busy"),
+    ("nohz_balance_exit_idle", "nohz_balance_exit_idle"),
+    ("set_cpu_sd_state_idle", "set_cpu_sd_state_idle"),
+    ("nohz_balance_enter_idle", "nohz_balance_enter_idle"),
+    ("find_new_ilb", "find_new_ilb"),
+    ("kick_ilb", "kick_ilb"),
+    ("nohz_balancer_kick", "nohz_balancer_kick"),
+    ("update_nohz_stats", "update_nohz_stats"),
+    ("_nohz_idle_balance", "_nohz_idle_balance"),
+    ("nohz_run_idle_balance", "nohz_run_idle_balance"),
+    ("nohz_newidle_balance", "nohz_newidle_balance"),
+    ("sched_balance_newidle", "sched_balance_newidle"),
+];
 /// Those of wakeups in 6.1 and 6.12, where they have the same names.
 const WAKEUPS: &[&str] = &[
     "wake_affine_idle",
@@ -171,6 +191,10 @@ impl Form {
 pub fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<PathBuf, String> {
     let fair = states::read_fair(tree)?;
     let form = Form::of(&fair);
+    // What stands in for newidle balancing on machines of one CPU.
+    let stub = extract::function(&fair, "sched_balance_newidle");
+    let stub = stub.filter(|text| text.lines().count() < 6);
+    let fair = stub.map_or(fair.clone(), |stub| fair.replacen(&stub, "", 1));
     let newer = form == Form::V7_3;
     fn of<'a>(
         older: &'a [&'a str],
@@ -179,7 +203,7 @@ pub fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<Pat
     ) -> impl Iterator<Item = &'a str> {
         older.iter().chain(only.iter().filter(move |_| newer)).copied()
     }
-    let names = FUNCTIONS.iter().map(|(newer, older)| match form {
+    let names = FUNCTIONS.iter().chain(NOHZ).map(|(newer, older)| match form {
         Form::V6_1 => *older,
         _ => *newer,
     });
@@ -201,8 +225,9 @@ states::subjects! {
     /// 6.12 before 6.12.117.
     Balance612_95 = "balance-6.12.95", TREE, Form::V6_12_95, balance::LINUX_6_12_95, build_oracle, &[];
     /// 6.12.117 and later.
-    Balance612 = "balance", TREE, Form::V6_12, balance::LINUX_6_12, build_oracle, &[];
+    Balance612 = "balance", TREE, Form::V6_12, balance::LINUX_6_12, build_oracle,
+        mutations::SINCE_6_12;
     /// 7.3.
     Balance73 = "balance-7.3", TREE_7_3, Form::V7_3, balance::LINUX_7_3, build_oracle,
-        mutations::LINUX_7_3;
+        mutations::SINCE_6_12;
 }

@@ -3,8 +3,8 @@
 
 use crate::l0::mutate::{Mutation, m};
 
-/// In the code that 7.3 passes through.
-pub const LINUX_7_3: &[Mutation] = &[
+/// In the code that 6.12 and 7.3 pass through.
+pub const SINCE_6_12: &[Mutation] = &[
     m(
         "sched/fair/balance/src_group.rs",
         "if local.group_type > busiest.group_type {",

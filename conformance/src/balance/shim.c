@@ -9,6 +9,8 @@
  *   shim decisions   who is the busiest, or where does a fork go: nothing moves
  *   shim passes      a whole sched_balance_rq(), and every queue afterwards
  *   shim wakeups     wake_affine() and select_idle_sibling()
+ *   shim newidle     sched_balance_newidle(), as sched/fair/balance/states/nohz.rs draws it
+ *   shim idlers      nohz_balancer_kick(), nohz_balance_enter_idle(), _nohz_idle_balance(), sched_balance_domains()
  *
  * With "threads-" before it, cores have hardware threads: after its first number, a case lists of each CPU
  * the threads of its core, its priority, and whether its cache is said to have an idle core. With "cache-" (behind
@@ -23,8 +25,10 @@ struct lb_env;
 static inline bool sched_asym(struct sched_domain *sd, int dst_cpu, int src_cpu);
 #endif
 
+#include "nohz.h"
 #include "balance_extract.h"
 #include "../states/read.h"
+#include "domains.h"
 
 enum { GROUPS_MAX = 64, TASKS_MAX = 4096 };
 
@@ -69,6 +73,7 @@ static void read_groups(struct sched_domain *domain, int dst)
 		group->sgc->max_capacity = number();
 		group->sgc->imbalance = number();
 		group->span.bits = ((1ULL << weight) - 1) << first;
+		group->balance_mask = group->span;
 		group->group_weight = weight;
 		group->asym_prefer_cpu = first;
 		for (int cpu = first; cpu < first + weight; cpu++) {
@@ -352,6 +357,143 @@ static void pass(char *answer)
 	write_caches(answer);
 }
 
+/* ---- newidle balancing and CPUs without a tick ------------------------------------------------------ */
+
+enum { NEWIDLE, KICK, ENTER_IDLE, WALK, RUN_IDLE, OWN_PASSES };
+
+static struct sched_domain_shared llc_of_this;
+
+static void read_idlers(struct rq *rq)
+{
+	read_signals(rq);
+	int curr = number();
+	rq->ttwu_pending = number();
+	rq->clock_task = number();
+	rq->active_balance = number();
+	rq->next_balance = number();
+	rq->avg_idle = number();
+	rq->idle_stamp = number();
+	rq->max_idle_balance_cost = number();
+	rq->nohz_flags = number();
+	rq->idle_balance = number();
+	rq->nohz_tick_stopped = number();
+	rq->has_blocked_load = number();
+	rq->last_blocked_load_update_tick = number();
+	rq->still_blocked = number();
+	rq->rng = number();
+	read_queue(rq, curr);
+}
+
+static void read_machine(int this, struct root_domain *rd)
+{
+	jiffies = number();
+	clock_now = number();
+	clock_reads = 0;
+	energy_aware = number();
+	rd->overutilized = number();
+	rd->overloaded = number();
+	rd->pd = energy_aware ? rd : NULL;
+	rd->max_cpu_capacity = 1024;
+	FEATURE_NI_RANDOM = number();
+	asym_capacities = number();
+	sched_cluster_active = number();
+	FEATURE_SIS_UTIL = 0;
+	nohz_mask.bits = number();
+	nohz.nr_cpus = cpumask_weight(&nohz_mask);
+	nohz.has_blocked = number();
+	nohz.needs_update = number();
+	nohz.next_balance = number();
+	nohz.next_blocked = number();
+	long long packing = number(), asym = number(), llc = number(), busy = number();
+
+	for (int cpu = 0; cpu < CPUS; cpu++)
+		new_rq(cpu, rd);
+	read_domains();
+	memset(per_cpu_sd_asym_packing, 0, sizeof(per_cpu_sd_asym_packing));
+	memset(per_cpu_sd_asym_cpucapacity, 0, sizeof(per_cpu_sd_asym_cpucapacity));
+	memset(per_cpu_sd_llc_shared, 0, sizeof(per_cpu_sd_llc_shared));
+	memset(per_cpu_sd_llc, 0, sizeof(per_cpu_sd_llc));
+	memset(per_cpu_sd_llc_size, 0, sizeof(per_cpu_sd_llc_size));
+	per_cpu_sd_asym_packing[this] = domain_of(packing);
+	per_cpu_sd_asym_cpucapacity[this] = domain_of(asym);
+	per_cpu_sd_llc[this] = domain_of(llc);
+	llc_of_this.nr_busy_cpus = busy;
+	per_cpu_sd_llc_shared[this] = busy >= 0 ? &llc_of_this : NULL;
+	for (int i = 0; i < nr_domains; i++) {
+		domains[i].max_newidle_lb_cost = number();
+		domains[i].newidle_call = number();
+		domains[i].newidle_success = number();
+		domains[i].newidle_ratio = number();
+		domains[i].newidle_stamp = number();
+		domains[i].last_decay_max_lb_cost = number();
+		domains[i].nohz_idle = number();
+	}
+	if (per_cpu_sd_llc[this])
+		per_cpu_sd_llc[this]->shared = &llc_of_this;
+	for (int cpu = 0; cpu < CPUS; cpu++)
+		read_idlers(cpu_rq(cpu));
+}
+
+static void write_machine(char *answer)
+{
+	answer += sprintf(answer, " %llu %d %d %lu %lu %d", (unsigned long long)nohz_mask.bits,
+			  nohz.has_blocked, nohz.needs_update, nohz.next_balance, nohz.next_blocked,
+			  llc_of_this.nr_busy_cpus);
+	for (int i = 0; i < nr_domains; i++) {
+		struct sched_domain *sd = &domains[i];
+
+		answer += sprintf(answer, " %llu,%u,%u,%u,%llu,%lu,%u,%lu,%lu", sd->max_newidle_lb_cost,
+				  sd->newidle_call, sd->newidle_success, sd->newidle_ratio,
+				  (u64)STAMP_OF(sd), sd->last_decay_max_lb_cost,
+				  sd->nr_balance_failed, sd->balance_interval, sd->last_balance);
+	}
+	for (int cpu = 0; cpu < CPUS; cpu++) {
+		struct rq *rq = cpu_rq(cpu);
+
+		answer += sprintf(answer, " |%lu,%llu,%llu,%d,%lu,%d,%d", rq->next_balance, rq->idle_stamp,
+				  rq->max_idle_balance_cost, rq->nohz_flags, rq->misfit_task_load,
+				  rq->has_blocked_load, rq->kicked);
+		for (struct list_head *at = rq->cfs_tasks.next; at != &rq->cfs_tasks; at = at->next)
+			answer += sprintf(answer, " %d",
+				container_of(at, struct task_struct, se.group_node)->id);
+	}
+}
+
+static void idlers(int kind, char *answer)
+{
+	static char changed[ANSWER_MAX];
+	struct root_domain rd = { 0 };
+	struct rq_flags rf;
+	int this = below(number(), CPUS), flags = number(), resched = number(), pulled = 0;
+	struct rq *rq = cpu_rq(this);
+
+	read_machine(this, &rd);
+	rq->resched = resched;
+	executing_cpu = this;
+	executing_task = rq->curr;
+	switch (kind) {
+	case NEWIDLE:
+		pulled = sched_balance_newidle(rq, &rf);
+		break;
+	case KICK:
+		nohz_balancer_kick(rq);
+		break;
+	case ENTER_IDLE:
+		nohz_balance_enter_idle(this);
+		break;
+	case WALK:
+		_nohz_idle_balance(rq, flags);
+		break;
+	case RUN_IDLE:
+		nohz_run_idle_balance(this);
+		break;
+	default:
+		sched_balance_domains(rq, idle_cpu(this) ? CPU_IDLE : CPU_NOT_IDLE);
+	}
+	write_machine(changed);
+	sprintf(answer, "%d%s", pulled, changed);
+}
+
 /* Of 7.3 they are not compared yet. */
 #ifndef FORM_7_3
 static void wakeup(char *answer)
@@ -446,6 +588,8 @@ int main(int argc, char **argv)
 		read_threads(threads ? 8 : 0);
 		if (!strcmp(what, "passes"))
 			pass(kernels);
+		else if (!strcmp(what, "newidle") || !strcmp(what, "idlers"))
+			idlers(kind, kernels);
 #ifndef FORM_7_3
 		else if (!strcmp(what, "wakeups"))
 			wakeup(kernels);

@@ -75,7 +75,7 @@ pub const LINUX_6_12: &[Mutation] = &[
     ),
     m("sched/demand/fits.rs", "util * 1280 < ", "util * 1280 <= "),
     m(
-        "sched/demand/fits.rs",
+        "sched/hw_pressure.rs",
         "rq.cpufreq_pressure.max(rq.avg_hw",
         "rq.cpufreq_pressure.min(rq.avg_hw",
     ),

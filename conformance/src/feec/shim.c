@@ -9,8 +9,7 @@
  *
  *   shim placements      find_energy_efficient_cpu()
  *
- * Replaced, not compared here: PELT's ageing of the task (the signals are given). Before 6.10 thermal pressure stands
- * for both limits of 6.12, as in the twin.
+ * Replaced, not compared here: PELT's ageing of the task (the signals are given).
  *
  * FORM_MARGIN: the tree is of before 6.0. FORM_6_1: before 6.8.
  */
@@ -139,7 +138,7 @@ static struct task_struct *executing_task;
 #define arch_scale_cpu_capacity(cpu) (cpu_rq(cpu)->cpu_capacity_orig)
 #define hw_load_avg(rq) ((rq)->hw_pressure)
 #define cpufreq_get_pressure(cpu) (cpu_rq(cpu)->frequency_pressure)
-#define arch_scale_thermal_pressure(cpu) max(hw_load_avg(cpu_rq(cpu)), cpufreq_get_pressure(cpu))
+#define arch_scale_thermal_pressure(cpu) (cpu_rq(cpu)->frequency_pressure)
 
 /* ---- domains ------------------------------------------------------------------------------------ */
 

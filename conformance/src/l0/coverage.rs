@@ -37,10 +37,7 @@ pub fn report(
     for block in summary.split("\n\n") {
         let title = block.lines().next().unwrap_or_default();
         let short = title.trim_end_matches('\'').rsplit(['/', '\'']).next().unwrap_or_default();
-        let extracts =
-            ["pelt.h", "fair", "eevdf", "cfs", "schedutil", "uclamp", "balance", "wakeups", "feec"];
-        let extract = short.trim_end_matches("_extract.h");
-        if short == kernels_file || extracts.contains(&extract) {
+        if short == kernels_file || short == "pelt.h" || short.ends_with("_extract.h") {
             text += &format!("{short}\n");
             for line in block.lines().skip(1).filter(|line| !line.starts_with("Creating")) {
                 text += &format!("  {line}\n");

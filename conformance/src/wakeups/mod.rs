@@ -52,7 +52,7 @@ states::subjects! {
     Wakeups61 = "wakeups-6.1", TREE_6_1, Form::V6_1, wakeups::LINUX_6_1, balance::build_oracle, &[];
     /// 6.12.
     Wakeups612 = "wakeups", TREE, Form::V6_12_95 | Form::V6_12, wakeups::LINUX_6_12, balance::build_oracle,
-        &[];
+        mutations::LINUX_6_12;
     /// 7.3.
     Wakeups73 = "wakeups-7.3", TREE_7_3, Form::V7_3, wakeups::LINUX_7_3, build_oracle_7_3,
         mutations::LINUX_7_3;

@@ -20,7 +20,6 @@
 #define rcu_dereference_all(pointer) (pointer)
 #define READ_ONCE(value) (value)
 #define WRITE_ONCE(place, value) ((void)((place) = (value)))
-#define sched_idle_rq(rq) ((rq)->only_sched_idle)
 #define sched_cpu_cookie_match(rq, task) true
 #define __select_idle_cpu select_idle_cpu_of_7_3
 #define nr_cpumask_bits 64u

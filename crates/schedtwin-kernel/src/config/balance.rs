@@ -75,6 +75,15 @@ macro_rules! balance {
             /// Also equal ones where there are clusters, and ones whose core has another busy thread.
             SmallerOrShared = "smaller-or-shared", "7.3";
         }
+        /// The CPUs of a group that count when a fork or exec compares groups.
+        dst_group_stats: choice DstGroupStats {
+            linux "update_sg_wakeup_stats()";
+            unnamed AllowedCpus;
+            /// All.
+            AllCpus = "all-cpus", "up to 6.12.95 and 6.18.38; but for the releases of the other arm";
+            /// Those that the task may use.
+            AllowedCpus = "allowed-cpus", "6.1.192, 6.12.107 and later, 6.18.39 and later, 7.3";
+        }
         /// The idle CPU that balances for all idle CPUs without a tick.
         find_new_ilb: choice FindNewIlb {
             linux "find_new_ilb()";

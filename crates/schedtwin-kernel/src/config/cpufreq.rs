@@ -230,6 +230,19 @@ macro_rules! cpufreq {
             /// arm64 and x86; in the model powerpc as well, unlike in Linux.
             All = "all", "5.7 and later";
         }
+        /// How limits of frequencies lower a CPU's capacity.
+        capacity_pressure: choice CapacityPressure {
+            linux "arch_scale_thermal_pressure(), get_actual_cpu_capacity()";
+            unnamed HwAndCpufreq;
+            /// They do not.
+            None = "none", "up to 5.6";
+            /// Thermal pressure: EAS and clamps look at what is taken now, balancing at its average, which it counts as
+            /// used. Cooling devices and firmware tell it, whichever told last.
+            Thermal = "thermal", "5.7 to 6.9";
+            /// The greater of cpufreq's pressure, as of now, and of the average of what firmware takes is off the capacity
+            /// for all.
+            HwAndCpufreq = "hw-and-cpufreq", "6.10 and later";
+        }
         /// The order of clamps and headroom between utilisation and frequency.
         effective_cpu_util: choice EffectiveCpuUtil {
             linux "effective_cpu_util(), sugov_get_util(), get_next_freq()";

@@ -43,6 +43,7 @@ impl Scheduler {
             rd,
             nohz: Default::default(),
             hw_pressure_told: false,
+            capacity_pressure: config.capacity_pressure,
             cfs_bandwidth_used: false,
             flat_groups: false,
             ext: None,

@@ -13,14 +13,75 @@
 //! Kernel: 6.12.107 drivers/base/arch_topology.c `topology_update_hw_pressure`; kernel/sched/core.c `sched_tick`;
 //! kernel/sched/pelt.c `update_hw_load_avg`, `update_other_load_avgs`; kernel/sched/fair.c `get_actual_cpu_capacity`,
 //! `others_have_blocked`.
-//! Differences: before 6.10 it is thermal pressure, which cpufreq's own limits make, too, and which is subtracted in other
-//! places; here all releases have the form of 6.12. `sched_hw_decay_shift` of a boot is 0.
+//! **Three forms** ([`CapacityPressure`]). Before 6.10 both are thermal pressure: cooling devices and firmware write the
+//! same number, which EAS and clamps take off at once, while `scale_rt_capacity()` counts its average as used.
+//! Before 5.7 nothing of the kind is there.
+//!
+//! Kernel also: 6.1.192 kernel/sched/fair.c `find_energy_efficient_cpu`, `util_fits_cpu`, `scale_rt_capacity`,
+//! `select_idle_capacity`; drivers/thermal/cpufreq_cooling.c `cpufreq_set_cur_state`.
+//! Differences: `sched_hw_decay_shift` of a boot is 0. From 5.7 to 5.13 EAS does not look at it yet; here it does.
 
+use crate::config::{CapacityPressure, Config};
 use crate::sched::pelt;
 use crate::{Cpufreq, Scheduler};
 use schedtwin_types::{CpuId, Khz, PolicyId};
 
 impl Scheduler {
+    /// Takes the form of a configuration.
+    pub(crate) fn set_capacity_pressure(&mut self, config: &Config) {
+        self.capacity_pressure = config.capacity_pressure;
+    }
+
+    /// `get_actual_cpu_capacity()`; before 6.10 the capacity less thermal pressure.
+    #[inline(always)]
+    pub(crate) fn get_actual_cpu_capacity(&self, cpu: CpuId) -> u64 {
+        let rq = &self.rq[cpu];
+        let pressure = match self.capacity_pressure {
+            CapacityPressure::HwAndCpufreq => rq.cpufreq_pressure.max(rq.avg_hw.load_avg),
+            CapacityPressure::Thermal => rq.hw_pressure,
+            CapacityPressure::None => 0,
+        };
+        rq.arch_capacity - pressure
+    }
+
+    /// The capacity by which `select_idle_capacity()` compares CPUs that are too slow.
+    pub(crate) fn averaged_cpu_capacity(&self, cpu: CpuId) -> u64 {
+        match self.capacity_pressure {
+            CapacityPressure::Thermal => {
+                let rq = &self.rq[cpu];
+                rq.arch_capacity - rq.avg_hw.load_avg
+            }
+            CapacityPressure::HwAndCpufreq | CapacityPressure::None => {
+                self.get_actual_cpu_capacity(cpu)
+            }
+        }
+    }
+
+    /// What `scale_rt_capacity()` begins with: a CPU's capacity, and how much of it limits use up.
+    pub(crate) fn capacity_and_pressure(&self, cpu: CpuId) -> (u64, u64) {
+        match self.capacity_pressure {
+            CapacityPressure::Thermal => {
+                (self.arch_scale_cpu_capacity(cpu), self.rq[cpu].avg_hw.load_avg)
+            }
+            CapacityPressure::HwAndCpufreq | CapacityPressure::None => {
+                (self.get_actual_cpu_capacity(cpu), 0)
+            }
+        }
+    }
+
+    /// A cooling device limits the frequency, which takes `pressure` of a CPU's capacity
+    /// (`cpufreq_update_pressure()`; before 6.10 `arch_update_thermal_pressure()`).
+    pub(crate) fn set_cpufreq_pressure(&mut self, cpu: CpuId, pressure: u64) {
+        match self.capacity_pressure {
+            CapacityPressure::HwAndCpufreq => self.rq[cpu].cpufreq_pressure = pressure,
+            CapacityPressure::Thermal => {
+                self.rq[cpu].hw_pressure = pressure;
+                self.hw_pressure_told = true;
+            }
+            CapacityPressure::None => {}
+        }
+    }
+
     /// `arch_update_hw_pressure()`: firmware lets the CPUs of a policy run at `capped_khz` at most.
     pub(crate) fn arch_update_hw_pressure(
         &mut self,
@@ -28,6 +89,9 @@ impl Scheduler {
         capped_khz: Khz,
         cpufreq: &Cpufreq,
     ) {
+        if self.capacity_pressure == CapacityPressure::None {
+            return;
+        }
         let policy = cpufreq.policy(policy);
         for cpu in policy.cpus.iter() {
             let capacity = self.arch_scale_cpu_capacity(cpu);
@@ -51,8 +115,8 @@ impl Scheduler {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::sched::root_domain::tests::kernel;
-    use schedtwin_types::{CpuId, PolicyId};
 
     const OPPS: &[(u32, u64)] = &[(500_000, 100_000), (1_000_000, 300_000), (2_000_000, 900_000)];
 
@@ -74,6 +138,29 @@ mod tests {
         assert!((512..=514).contains(&capacity_at(2 + 32 + 400, 1_000_000)));
         assert!((halfway - 8..=halfway + 8).contains(&capacity_at(2 + 32 + 400 + 32, 2_000_000)));
         assert!((1022..=1024).contains(&capacity_at(2 + 32 + 400 + 500, 2_000_000)));
+    }
+
+    /// Half of a CPU is taken away by a cooling device, just now and three half-lives ago. Before 6.10 EAS sees it at once
+    /// and balancing by and by, as something that uses the CPU; later both see it at once.
+    #[test]
+    fn forms_of_pressure() {
+        let cpu = CpuId(0);
+        for (form, now, at_first, later) in [
+            (CapacityPressure::None, 1024, (1024, 0), (1024, 0)),
+            (CapacityPressure::Thermal, 512, (1024, 0), (1024, 449)),
+            (CapacityPressure::HwAndCpufreq, 512, (512, 0), (512, 0)),
+        ] {
+            let mut kernel = kernel(&[(1, 1024, OPPS)]);
+            kernel.sched.capacity_pressure = form;
+            kernel.sched.rq[cpu].clock_task = 1 << 20;
+            kernel.sched.update_hw_load_avg(cpu);
+            kernel.sched.set_cpufreq_pressure(cpu, 512);
+            assert_eq!(kernel.sched.get_actual_cpu_capacity(cpu), now, "{form:?}");
+            assert_eq!(kernel.sched.capacity_and_pressure(cpu), at_first, "{form:?}");
+            kernel.sched.rq[cpu].clock_task = 97 << 20;
+            kernel.sched.update_hw_load_avg(cpu);
+            assert_eq!(kernel.sched.capacity_and_pressure(cpu), later, "{form:?}");
+        }
     }
 
     /// The greater of both pressures counts, not their sum.

@@ -127,7 +127,7 @@ impl Scheduler {
         // A CPU that is preferred to this one may be idle.
         if let Some(sd) = self.topology.sd_asym_packing[cpu.index()] {
             let mut idle = self.topology[sd].span.and(&self.nohz.idle_cpus_mask).iter();
-            if idle.any(|other| self.sched_asym(sd, other, cpu, cx)) {
+            if idle.any(|other| self.is_preferred_idle(sd, other, cpu, cx)) {
                 return true;
             }
         }
@@ -252,6 +252,12 @@ impl Kernel {
         true
     }
 
+    /// `_nohz_idle_balance()`, for comparisons with the kernel's own C.
+    #[cfg(any(test, feature = "conformance"))]
+    pub(crate) fn walk_for_idle_cpus(&mut self, this_cpu: CpuId, flags: u32) {
+        self._nohz_idle_balance(this_cpu, flags);
+    }
+
     /// `_nohz_idle_balance()`.
     fn _nohz_idle_balance(&mut self, this_cpu: CpuId, flags: u32) {
         let (stats, next) = (flags & NOHZ_STATS_KICK != 0, flags & NOHZ_NEXT_KICK != 0);
@@ -329,8 +335,33 @@ impl Kernel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::AsymPacking;
     use crate::config::CheckMisfitStatus::{AnyMisfit, IfItCanBeHelped};
+    use crate::sched::TaskKind;
     use crate::sched::root_domain::tests::kernel;
+    use crate::sched::topology::parts::{self, Part};
+
+    /// CPU 2 is preferred to CPU 0, but the other thread of its core is busy: that is a reason to kick it up to 6.4 only.
+    #[test]
+    fn a_preferred_cpu_needs_an_idle_core() {
+        let core = |core| Part::of(2, 1024).core(core);
+        for (form, helps) in [(AsymPacking::BusyThreads, true), (AsymPacking::IdleCore, false)] {
+            let mut k = parts::boot(&[core(0), core(1)], false);
+            k.cx.config.asym_packing = form;
+            let task = k.new_task(None, TaskKind::User);
+            for cpu in [0, 3].map(CpuId) {
+                (k.sched.rq[cpu].curr, k.sched.rq[cpu].nr_running) = (task, 1);
+                k.sched.refresh_idle(cpu);
+            }
+            let cpu = CpuId(0);
+            k.sched.topology.asym_priority[2] = 1;
+            let sd = k.sched.topology.domains_of(cpu).last();
+            k.sched.topology.sd_asym_packing[0] = sd;
+            k.sched.topology.sd_llc_shared[0] = None;
+            k.sched.nohz.idle_cpus_mask.insert(CpuId(2));
+            assert_eq!(k.sched.idle_cpus_could_help(cpu, &k.cx), helps, "{form:?}");
+        }
+    }
 
     /// A misfit on the biggest CPU is a reason to kick an idle one in 6.12, in 6.1 only if other classes
     /// take much of that CPU.

@@ -12,7 +12,7 @@ use super::nohz::Nohz;
 use super::root_domain::RootDomain;
 use super::topology::Topology;
 use super::{CfsRq, CfsRqId, EntityId, Rq, SchedEntity, Task};
-use crate::config::CfsTunables;
+use crate::config::{CapacityPressure, CfsTunables};
 use crate::sync::wait::Resume;
 use crate::{Context, Cpufreq};
 use schedtwin_types::arena::{Arena, PerCpu};
@@ -51,6 +51,8 @@ pub struct Scheduler {
     pub(super) base_slice: Ns,
     /// Whether firmware has ever told what it takes away.
     pub(super) hw_pressure_told: bool,
+    /// How limits lower capacities.
+    pub(super) capacity_pressure: CapacityPressure,
     /// Task groups; 0 is the root.
     pub(super) groups: Arena<TaskGroupId, TaskGroup>,
     /// The autogroup of each session; none without autogroups.
@@ -226,11 +228,6 @@ impl Scheduler {
         self.rq[cpu].freq_scale = scale;
     }
 
-    /// `cpufreq_pressure`: the capacity that a frequency limit takes from a CPU.
-    pub(crate) fn set_cpufreq_pressure(&mut self, cpu: CpuId, pressure: u64) {
-        self.rq[cpu].cpufreq_pressure = pressure;
-    }
-
     /// Starts the random sequence of a CPU that newidle balancing draws from.
     pub(crate) fn seed_newidle_random(&mut self, cpu: CpuId, seed: u64) {
         self.rq[cpu].newidle_rnd = seed;
@@ -245,6 +242,7 @@ impl Scheduler {
     pub(crate) fn reconfigure(&mut self, cpufreq: &Cpufreq, cx: &Context) {
         self.stale_demands = StaleDemands::all(cx.platform.device_tree.all_cpus());
         self.needs = cpufreq.needs_for_config(&self.needs, cx);
+        self.set_capacity_pressure(&cx.config);
     }
 }
 

@@ -96,13 +96,6 @@ impl Scheduler {
         self.rq[cpu].arch_capacity
     }
 
-    /// `get_actual_cpu_capacity()`.
-    #[inline(always)]
-    pub(crate) fn get_actual_cpu_capacity(&self, cpu: CpuId) -> u64 {
-        let rq = &self.rq[cpu];
-        rq.arch_capacity - rq.cpufreq_pressure.max(rq.avg_hw.load_avg)
-    }
-
     /// `capacity_of()`.
     #[inline(always)]
     pub(crate) fn capacity_of(&self, cpu: CpuId) -> u64 {

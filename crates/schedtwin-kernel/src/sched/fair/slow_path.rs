@@ -14,10 +14,15 @@
 
 use super::balance::src_group::adjust_numa_imbalance;
 use super::balance::stats::{GroupType, SgLbStats};
+use crate::config::DstGroupStats;
 use crate::sched::OnRq;
 use crate::sched::topology::{DomainId, GroupId, SD_ASYM_CPUCAPACITY, SD_BALANCE_FORK, SD_NUMA};
 use crate::{Activity, Context, Kernel, Scheduler};
 use schedtwin_types::{CpuId, TaskId};
+
+#[cfg(any(test, feature = "conformance"))]
+#[doc(hidden)]
+pub mod states;
 
 impl Kernel {
     /// `sched_balance_find_dst_cpu()`: from domain `sd` of `cpu` downwards. `sd_flag` is
@@ -143,13 +148,17 @@ impl Kernel {
         (!stay).then_some(idlest)
     }
 
-    /// `update_sg_wakeup_stats()`: of the CPUs that the task may use, without the task itself.
+    /// `update_sg_wakeup_stats()`: without the task itself.
     fn read_sg_wakeup_stats(&self, sd: DomainId, sg: GroupId, task: TaskId) -> SgLbStats {
         let domain = &self.sched.topology[sd];
         let group = &self.sched.topology[sg];
         let asym = domain.flags & SD_ASYM_CPUCAPACITY != 0;
         let mut sgs = SgLbStats { group_misfit_task_load: asym as u64, ..SgLbStats::ZERO };
-        for cpu in group.span.and(&self.sched.tasks[task].cpus_mask).iter() {
+        let counted = match self.cx.config.dst_group_stats {
+            DstGroupStats::AllCpus => group.span,
+            DstGroupStats::AllowedCpus => group.span.and(&self.sched.tasks[task].cpus_mask),
+        };
+        for cpu in counted.iter() {
             sgs.group_load += self.sched.cpu_load_without(cpu, task, &self.cx);
             sgs.group_util += self.sched.cpu_util_without(cpu, task, &self.cx);
             sgs.group_runnable += self.sched.cpu_runnable_without(cpu, task);
@@ -280,6 +289,40 @@ impl Context {
             }
             Activity::Poll { .. } => Some(0),
             _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sched::TaskKind;
+    use crate::sched::topology::parts::{self, Part};
+    use schedtwin_types::CpuMask;
+
+    /// Two caches of two CPUs. A child may use CPU 0, which is busy, and CPU 2. Counting CPU 1, which it may not use, its
+    /// own cache is as idle as the other one; without it, the other cache is idler.
+    #[test]
+    fn whose_cpus_count() {
+        let llc = |llc| Part::of(2, 1024).llc(llc);
+        for (form, chosen) in [(DstGroupStats::AllCpus, 0), (DstGroupStats::AllowedCpus, 2)] {
+            let mut kernel = parts::boot(&[llc(0), llc(1)], false);
+            kernel.cx.config.dst_group_stats = form;
+            let (child, other) =
+                (kernel.new_task(None, TaskKind::User), kernel.new_task(None, TaskKind::User));
+            kernel.sched.tasks[child].cpus_mask = CpuMask::from_cpus([CpuId(0), CpuId(2)]);
+            for busy in [0, 3] {
+                let cpu = CpuId(busy);
+                kernel.sched.rq[cpu].curr = other;
+                kernel.sched.rq[cpu].nr_running = 1;
+                kernel.sched.refresh_idle(cpu);
+            }
+            // An idle CPU that has never been busy is not taken.
+            kernel.sched.rq[CpuId(2)].idle_stamp = 1;
+            let cpu = CpuId(0);
+            let sd = kernel.sched.topology.domains_of(cpu).last().unwrap();
+            let found = kernel.sched_balance_find_dst_cpu(sd, child, cpu, cpu, SD_BALANCE_FORK);
+            assert_eq!(found, CpuId(chosen), "{form:?}");
         }
     }
 }

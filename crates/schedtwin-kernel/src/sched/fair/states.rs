@@ -10,15 +10,17 @@
 
 use crate::Kernel;
 use crate::config::{
-    AsymPacking, BalanceFair, CheckMisfitStatus, Config, MisfitFailure, PickBusiestBigger,
-    PickBusiestFull, PickBusiestMisfit, PreferSibling, RunnableBoost, SelectIdleCluster,
-    SiblingImbalance, SmtBalance,
+    AsymPacking, BalanceFair, CheckMisfitStatus, Config, DstGroupStats, MisfitFailure,
+    PickBusiestBigger, PickBusiestFull, PickBusiestMisfit, PreferSibling, RunnableBoost,
+    SelectIdleCluster, SiblingImbalance, SmtBalance,
 };
+use crate::sched::topology::DomainId;
 use schedtwin_types::{CpuId, CpuMask};
 use std::fmt::Write;
 
 pub use super::balance::states as balance;
 pub use super::energy::states as energy;
+pub use super::slow_path::states as slow_path;
 pub use super::wakeup::states as wakeups;
 
 /// The CPUs of a machine.
@@ -79,13 +81,17 @@ pub(super) fn balance_as_6_1(config: &mut Config) {
     config.runnable_boost = RunnableBoost::Off;
     config.smt_balance = SmtBalance::None;
     config.asym_packing = AsymPacking::BusyThreads;
+    config.dst_group_stats = DstGroupStats::AllowedCpus;
 }
 
-/// Makes a kernel of 6.12.95 stay what it is.
-pub(super) fn balance_as_6_12(_: &mut Config) {}
+/// Makes a kernel of 6.12.95 balance as 6.12.107 does.
+pub(super) fn balance_as_6_12(config: &mut Config) {
+    config.dst_group_stats = DstGroupStats::AllowedCpus;
+}
 
-/// 6.12.117: newer than 6.12.95 by what came late.
+/// 6.12.117: newer than 6.12.107 by what came late.
 pub(super) fn balance_as_6_12_117(config: &mut Config) {
+    balance_as_6_12(config);
     config.pick_busiest_bigger = PickBusiestBigger::Always;
 }
 
@@ -133,4 +139,36 @@ pub(super) fn mask_of(bits: u64) -> CpuMask {
 
 pub(super) fn bits_of(mask: &CpuMask) -> u64 {
     mask.iter().map(|c| 1 << c.0).sum()
+}
+
+/// Writes all domains of a machine, by index: capacities of groups, groups, domains, and each CPU's lowest domain.
+pub(super) fn write_domains(k: &Kernel, line: &mut String) {
+    let t = &k.sched.topology;
+    let index = |id: Option<DomainId>| id.map_or(-1, |id| id.0 as i32);
+    write!(line, "{} {} {} ", t.capacities.len(), t.groups.len(), t.domains.len()).unwrap();
+    for sgc in &t.capacities {
+        let (capacity, min, max) = (sgc.capacity, sgc.min_capacity, sgc.max_capacity);
+        let (next_update, imbalance) = (sgc.next_update, sgc.imbalance as u8);
+        write!(line, "{capacity} {min} {max} {next_update} {imbalance} ").unwrap();
+    }
+    for group in &t.groups {
+        let (span, weight, flags) = (bits_of(&group.span), group.group_weight, group.flags);
+        let (balance, preferred) = (bits_of(&group.balance_mask), group.asym_prefer_cpu);
+        let (cores, next, sgc) = (group.cores, group.next.0, group.sgc);
+        write!(line, "{span} {weight} {cores} {flags:x} {balance} {preferred} {sgc} {next} ")
+            .unwrap();
+    }
+    for d in &t.domains {
+        let (flags, pct, numa) = (d.flags, d.imbalance_pct, d.imb_numa_nr);
+        let (parent, child, groups) = (index(d.parent), index(d.child), d.groups.0);
+        let (span, weight) = (bits_of(&d.span), d.span_weight);
+        write!(line, "{flags:x} {pct} {numa} {span} {weight} {parent} {child} {groups} ").unwrap();
+        let (failed, tries, factor) = (d.nr_balance_failed, d.cache_nice_tries, d.busy_factor);
+        let (interval, min, max) = (d.balance_interval, d.min_interval, d.max_interval);
+        let last = d.last_balance;
+        write!(line, "{failed} {tries} {interval} {min} {max} {factor} {last} ").unwrap();
+    }
+    for base in &t.base {
+        write!(line, "{} ", index(*base)).unwrap();
+    }
 }

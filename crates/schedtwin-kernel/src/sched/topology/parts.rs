@@ -26,6 +26,10 @@ impl Part {
         self.cpu.llc = llc;
         self
     }
+    pub(crate) fn node(mut self, node: u16) -> Part {
+        self.cpu.node = node;
+        self
+    }
     pub(crate) fn core(mut self, core: u16) -> Part {
         self.cpu.core = Some(core);
         self

@@ -14,10 +14,6 @@ impl Part {
         self.cpu.package = package;
         self
     }
-    fn node(mut self, node: u16) -> Part {
-        self.cpu.node = node;
-        self
-    }
     fn l2(mut self, l2: u16) -> Part {
         self.cpu.l2 = Some(l2);
         self

@@ -24,10 +24,10 @@ pub(super) fn capacity_greater(a: u64, b: u64) -> bool {
 impl Scheduler {
     /// `scale_rt_capacity()`: what is left of a CPU for fair tasks.
     fn scale_rt_capacity(&self, cpu: CpuId) -> u64 {
-        let max = self.get_actual_cpu_capacity(cpu);
+        let (max, pressure) = self.capacity_and_pressure(cpu);
         let rq = &self.rq[cpu];
         let irq = rq.avg_irq.util_avg;
-        let used = rq.avg_rt.util_avg + rq.avg_dl.util_avg;
+        let used = rq.avg_rt.util_avg + rq.avg_dl.util_avg + pressure;
         if irq >= max || used >= max {
             return 1;
         }

@@ -10,6 +10,8 @@
 //! line.
 
 mod caches;
+pub mod capacity;
+pub mod nohz;
 
 use super::*;
 use crate::Activity;
@@ -23,6 +25,7 @@ use crate::sched::fair::states::{
     Family, NR_CPUS, Random, balance_as_6_1, balance_as_6_12, balance_as_6_12_117, bits_of,
     draw_threads, insert_threads, mask_of,
 };
+use crate::sched::pelt::SchedAvg;
 use crate::sched::topology::parts::{self, Part};
 use crate::sched::topology::{
     GroupId, SD_ASYM_CPUCAPACITY, SD_ASYM_PACKING, SD_NUMA, SD_PREFER_SIBLING,
@@ -329,6 +332,22 @@ fn cfs_tasks(k: &Kernel, cpu: CpuId) -> Vec<TaskId> {
         .collect()
 }
 
+/// The tasks of a CPU as a line lists them.
+fn write_queue(k: &Kernel, cpu: CpuId, line: &mut String) {
+    let queued = cfs_tasks(k, cpu);
+    write!(line, "{} ", queued.len()).unwrap();
+    for task in queued {
+        let (t, se) = (&k.sched.tasks[task], &k.sched.se[k.sched.tasks[task].se]);
+        let (load, util, idle) = (se.avg.load_avg, se.avg.util_avg, t.policy == Policy::Idle);
+        let (start, mask) = (se.exec_start, bits_of(&t.cpus_mask));
+        write!(line, "{task} {load} {util} {start} {mask} {} ", idle as u8).unwrap();
+        if knows_delayed(k) {
+            write!(line, "{} {} ", se.sched_delayed as u8, se.vruntime as i64).unwrap();
+        }
+        *line += &caches::of_task(k, task);
+    }
+}
+
 /// Queues random tasks on all CPUs.
 fn draw_tasks(k: &mut Kernel, r: &mut Random) {
     let crowd = if r.one_in(40) { 5 } else { r.below(5) };
@@ -379,7 +398,7 @@ fn draw_tasks(k: &mut Kernel, r: &mut Random) {
             entity.avg.load_avg = r.below(1100);
             entity.avg.util_avg = r.below(1000);
             entity.avg.util_est = 0;
-            entity.exec_start = NOW - r.below(1_000_000);
+            entity.exec_start = k.cx.now - r.below(1_000_000);
             if knows_delayed(k) {
                 draw_virtual_time(k, cpu, task, r);
             }
@@ -496,18 +515,7 @@ fn pass_case(kernels: &[Kernel], r: &mut Random) -> String {
         let (pending, active) = (rq.ttwu_pending as u8, rq.active_balance as u8);
         write!(line, "{load} {util} {runnable} {nr} {h} {misfit} {capacity} {arch} ").unwrap();
         write!(line, "{curr} {pending} {clock} {active} ").unwrap();
-        let queued = cfs_tasks(k, cpu);
-        write!(line, "{} ", queued.len()).unwrap();
-        for task in queued {
-            let (t, se) = (&k.sched.tasks[task], &k.sched.se[k.sched.tasks[task].se]);
-            let (load, util, idle) = (se.avg.load_avg, se.avg.util_avg, t.policy == Policy::Idle);
-            let (start, mask) = (se.exec_start, bits_of(&t.cpus_mask));
-            write!(line, "{task} {load} {util} {start} {mask} {} ", idle as u8).unwrap();
-            if knows_delayed(k) {
-                write!(line, "{} {} ", se.sched_delayed as u8, se.vruntime as i64).unwrap();
-            }
-            line += &caches::of_task(k, task);
-        }
+        write_queue(k, cpu, &mut line);
     }
     let mut continue_balancing = true;
     let moved = k.sched_balance_rq(dst, sd, idle, &mut continue_balancing);

@@ -481,6 +481,20 @@ impl Scheduler {
         self.sched_use_asym_prio(sd, dst, cx) && self.topology.sched_asym_prefer(dst, src)
     }
 
+    /// Whether the idle CPU `idle` is a reason to balance because it is preferred to `busy`, which executes this. Where the
+    /// numbers of busy threads decide, its core may have one.
+    pub(in crate::sched) fn is_preferred_idle(
+        &self,
+        sd: DomainId,
+        idle: CpuId,
+        busy: CpuId,
+        cx: &Context,
+    ) -> bool {
+        self.topology.sched_asym_prefer(idle, busy)
+            && (cx.config.asym_packing == AsymPacking::BusyThreads
+                || self.sched_use_asym_prio(sd, idle, cx))
+    }
+
     /// Takes over what the statistics say about the whole machine and the cache domain.
     pub(super) fn commit_sd_lb_stats(&mut self, env: &LbEnv, sds: &SdLbStats, cx: &mut Context) {
         self.charge(cx.platform.device_tree.path_costs.balance_per_cpu * sds.cpus_read, cx);

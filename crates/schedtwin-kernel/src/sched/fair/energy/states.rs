@@ -8,7 +8,8 @@
 
 use super::*;
 use crate::config::{
-    EffectiveCpuUtil, EmCpuEnergy, FindEnergyEfficientCpu, RunnableBoost, Uclamp, UtilEstForm,
+    CapacityPressure, EffectiveCpuUtil, EmCpuEnergy, FindEnergyEfficientCpu, RunnableBoost, Uclamp,
+    UtilEstForm,
 };
 use crate::observe::DecisionLog;
 use crate::sched::demand::conformance::DemandSteps;
@@ -36,6 +37,7 @@ fn kernels(form: fn(&mut Config)) -> Vec<Kernel> {
         kernel.cx.config.fair_server_runtime = 0;
         kernel.cx.config.uclamp = Uclamp::KeyOff;
         form(&mut kernel.cx.config);
+        kernel.sched.set_capacity_pressure(&kernel.cx.config);
         kernel.new_task(None, TaskKind::User);
         kernel
     };
@@ -147,11 +149,12 @@ fn draw_cpu(k: &mut Kernel, cpu: CpuId, quiet: bool, r: &mut Random, line: &mut 
     steps.set_clamps(cpu, clamps);
     let rq = &mut k.sched.rq[cpu];
     rq.avg_hw.load_avg = if quiet || r.one_in(2) { 0 } else { r.below(capacity) };
-    rq.cpufreq_pressure = if quiet || r.one_in(2) { 0 } else { r.below(capacity) };
+    let pressure = if quiet || r.one_in(2) { 0 } else { r.below(capacity) };
     rq.cpu_capacity = if r.one_in(2) { capacity } else { 1 + r.below(capacity) };
     let RqClamps::Max(clamps) = &*rq.uclamp else { panic!("clamps are not added up") };
     let (Clamps { min, max }, idle) = (clamps.clamps(), clamps.is_idle() as u8);
-    let (hw, pressure, left) = (rq.avg_hw.load_avg, rq.cpufreq_pressure, rq.cpu_capacity);
+    let (hw, left) = (rq.avg_hw.load_avg, rq.cpu_capacity);
+    k.sched.set_cpufreq_pressure(cpu, pressure);
     write!(
         line,
         "{util} {estimate} {runnable} {rt} {dl} {irq} {running_bw} {} {min} {max} {idle} {hw} {pressure} {left} ",
@@ -235,6 +238,7 @@ fn as_6_1(config: &mut Config) {
     config.em_cpu_energy = EmCpuEnergy::ByFrequency;
     config.util_est = UtilEstForm::EnqueuedAndEwma;
     config.runnable_boost = RunnableBoost::Off;
+    config.capacity_pressure = CapacityPressure::Thermal;
 }
 
 fn as_5_19(config: &mut Config) {

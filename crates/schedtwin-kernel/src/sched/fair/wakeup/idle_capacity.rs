@@ -116,7 +116,7 @@ impl Scheduler {
     /// with the others of that role.
     fn short_of(&self, fits: Fits, cpu: CpuId) -> (&'static str, u64) {
         match fits {
-            Fits::TooSlow => ("idle, too slow", self.get_actual_cpu_capacity(cpu)),
+            Fits::TooSlow => ("idle, too slow", self.averaged_cpu_capacity(cpu)),
             _ => ("idle, too small", self.capacity_of(cpu)),
         }
     }
