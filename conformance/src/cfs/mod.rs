@@ -14,7 +14,7 @@
 mod mutations;
 
 use crate::l0::mutate::{Mutation, Sources};
-use crate::l0::{OpSpec, Out, Record, Subject, TREE_6_1, mix};
+use crate::l0::{OpSpec, Out, Record, Subject, TREE_6_1, mix, oracle};
 use schedtwin_kernel::Kernel;
 use schedtwin_kernel::config::{
     CfsTunables, Config, FairClass, Features, FrequencyGovernor, UtilEstForm, UtilEstUpdate,
@@ -483,7 +483,7 @@ impl Subject for Cfs {
         std::fs::write(&file, macros)
             .map_err(|error| format!("write {}: {error}", file.display()))?;
         let text = crate::eevdf::cut_out(tree, &[], &[], FAIR_FUNCTIONS)?;
-        crate::eevdf::build(tree, build_dir, flags, ("cfs", "cfs"), &text)
+        oracle::compile_with_rbtree(tree, build_dir, flags, ("cfs", "cfs"), &text)
     }
 }
 

@@ -17,7 +17,7 @@ mod draw;
 mod mutations;
 
 use crate::l0::mutate::{Mutation, Sources};
-use crate::l0::{ARGS, OpSpec, Out, Record, Subject, TREE, TREE_6_1, TREE_7_3, extract};
+use crate::l0::{OpSpec, Out, Record, Subject, TREE, TREE_6_1, TREE_7_3, extract, oracle};
 use crate::rt::{bits_of, copy_without_includes, extract_classes, machine, mask_of};
 use extract::Pieces;
 use schedtwin_kernel::Kernel;
@@ -361,7 +361,7 @@ impl<const FORM: u8, const SERVERS: bool> Subject for DeadlineQueues<FORM, SERVE
         }
         idle.write(build_dir, "idle_extract.h")?;
         let form = format!("-DFORM={FORM}");
-        crate::eevdf::build(
+        oracle::compile_with_rbtree(
             tree,
             build_dir,
             &[flags, &[&form]].concat(),
@@ -370,5 +370,3 @@ impl<const FORM: u8, const SERVERS: bool> Subject for DeadlineQueues<FORM, SERVE
         )
     }
 }
-
-const _: () = assert!(ARGS >= 5, "an operation has five arguments");

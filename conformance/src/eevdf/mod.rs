@@ -542,7 +542,7 @@ impl Subject for Eevdf {
 
     fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<PathBuf, String> {
         let text = cut_out(tree, SCHED_MACROS, FAIR_MACROS, FAIR_FUNCTIONS)?;
-        build(tree, build_dir, flags, ("eevdf", Self::NAME), &text)
+        oracle::compile_with_rbtree(tree, build_dir, flags, ("eevdf", Self::NAME), &text)
     }
 }
 
@@ -591,32 +591,6 @@ pub(crate) fn cut_out(
         }
     }
     Ok(text)
-}
-
-/// Compiles `FOLDER/shim.c` with `NAME_extract.h` and the tree's own red-black trees.
-pub(crate) fn build(
-    tree: &Path,
-    build_dir: &Path,
-    flags: &[&str],
-    (folder, name): (&str, &str),
-    text: &str,
-) -> Result<PathBuf, String> {
-    let write = |file: &Path, text: &str| {
-        std::fs::write(file, text).map_err(|error| format!("write {}: {error}", file.display()))
-    };
-    write(&build_dir.join(format!("{name}_extract.h")), text)?;
-    // What else these headers include is empty.
-    let linux = build_dir.join("linux");
-    std::fs::create_dir_all(&linux)
-        .map_err(|error| format!("create {}: {error}", linux.display()))?;
-    for header in ["rbtree.h", "rbtree_types.h", "rbtree_augmented.h"] {
-        write(&linux.join(header), &read(tree, &format!("include/linux/{header}"))?)?;
-    }
-    let include = format!("-I{}", build_dir.display());
-    let flags: Vec<&str> = flags.iter().copied().chain([include.as_str()]).collect();
-    let shim = format!("{folder}/shim.c");
-    let quoted = [build_dir, &tree.join("lib"), &tree.join("kernel/sched")];
-    oracle::compile(&shim, &quoted, build_dir, &flags)
 }
 
 /// Weight and inverse of one of the 40 nice values.

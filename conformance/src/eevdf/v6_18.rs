@@ -8,9 +8,9 @@
 //! there, and the oracle's too unless it is asked for what is written (`--as-written`).
 
 use super::v7_3::FAIR_MACROS;
-use super::{Eevdf, build, cut_out, mutations, read};
+use super::{Eevdf, cut_out, mutations, read};
 use crate::l0::mutate::{Mutation, Sources};
-use crate::l0::{AS_WRITTEN, OpSpec, Out, Record, Subject, TREE_6_18, extract};
+use crate::l0::{AS_WRITTEN, OpSpec, Out, Record, Subject, TREE_6_18, extract, oracle};
 use schedtwin_kernel::config::EevdfForm;
 use schedtwin_types::rng::Rng;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ impl Subject for Eevdf618 {
             + &slices("cfs_rq_min_slice")?
             + &slices("cfs_rq_max_slice")?;
         let flags = [flags, &["-DKERNEL_6_18"]].concat();
-        build(tree, build_dir, &flags, ("eevdf", Self::NAME), &text)
+        oracle::compile_with_rbtree(tree, build_dir, &flags, ("eevdf", Self::NAME), &text)
     }
 }
 

@@ -5,9 +5,9 @@
 //! Without groups 7.3's one timeline for all tasks of a CPU is the root's, so its functions are compared as they stand. Levels
 //! of groups are not in the world; what they leave to a task is drawn.
 
-use super::{Eevdf, build, cut_out, mutations, read};
+use super::{Eevdf, cut_out, mutations, read};
 use crate::l0::mutate::{Mutation, Sources};
-use crate::l0::{OpSpec, Out, Record, Subject, TREE_7_3, extract};
+use crate::l0::{OpSpec, Out, Record, Subject, TREE_7_3, extract, oracle};
 use schedtwin_kernel::config::EevdfForm;
 use schedtwin_types::rng::Rng;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,13 @@ impl<const FLAT: bool> Subject for Eevdf73Of<FLAT> {
         let text =
             calc_delta + &actions + &cut_out(tree, SCHED_MACROS, FAIR_MACROS, FAIR_FUNCTIONS)?;
         let form: &[&str] = if FLAT { &["-DKERNEL_7_3", "-DFLAT"] } else { &["-DKERNEL_7_3"] };
-        build(tree, build_dir, &[flags, form].concat(), ("eevdf", "eevdf-7.3"), &text)
+        oracle::compile_with_rbtree(
+            tree,
+            build_dir,
+            &[flags, form].concat(),
+            ("eevdf", "eevdf-7.3"),
+            &text,
+        )
     }
 }
 

@@ -35,6 +35,35 @@ pub fn compile(
     Ok(binary)
 }
 
+/// Compiles `FOLDER/shim.c` with `NAME_extract.h` and the tree's own red-black trees.
+pub fn compile_with_rbtree(
+    tree: &Path,
+    build_dir: &Path,
+    flags: &[&str],
+    (folder, name): (&str, &str),
+    text: &str,
+) -> Result<PathBuf, String> {
+    let write = |file: &Path, text: &str| {
+        std::fs::write(file, text).map_err(|error| format!("write {}: {error}", file.display()))
+    };
+    write(&build_dir.join(format!("{name}_extract.h")), text)?;
+    // What else these headers include is empty.
+    let linux = build_dir.join("linux");
+    std::fs::create_dir_all(&linux)
+        .map_err(|error| format!("create {}: {error}", linux.display()))?;
+    for header in ["rbtree.h", "rbtree_types.h", "rbtree_augmented.h"] {
+        write(
+            &linux.join(header),
+            &super::extract::read(tree, &format!("include/linux/{header}"))?,
+        )?;
+    }
+    let include = format!("-I{}", build_dir.display());
+    let flags: Vec<&str> = flags.iter().copied().chain([include.as_str()]).collect();
+    let shim = format!("{folder}/shim.c");
+    let quoted = [build_dir, &tree.join("lib"), &tree.join("kernel/sched")];
+    compile(&shim, &quoted, build_dir, &flags)
+}
+
 /// Appends one sequence in the oracle's format.
 pub fn encode(records: &[Record], verbose: bool, bytes: &mut Vec<u8>) {
     let mut put = |op: u64, args: &[u64]| {
