@@ -4,7 +4,7 @@
 //! **Two kinds.** *Decisions*: `sched_balance_find_src_group` and `_rq` with the imbalance and what
 //! they write to the root domain, or `sched_balance_find_dst_group` and `_cpu` for a fork. *Passes*: a
 //! whole `sched_balance_rq`, then every queue in order, the counters and the stopper. `shim.c` also answers
-//! *wakeups* of 6.1 and 6.12 ([`crate::wakeups`]).
+//! *wakeups* of 6.1 and 6.12 ([`crate::wakeups`]), and newidle and NOHZ balancing ([`crate::nohz`]).
 //!
 //! Each kind also on machines whose cores have hardware threads, with priorities of CPUs as asymmetric
 //! packing has them; those of 7.3 also where processes prefer one of several caches.

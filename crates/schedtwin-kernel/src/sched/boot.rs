@@ -9,6 +9,7 @@ use super::demand::uclamp::{RqClamps, UclampKey};
 use super::fair::bandwidth::CfsRqBandwidth;
 use super::fair::group::TaskGroup;
 use super::fair::sched_cache::CacheAffinity;
+use super::hw_pressure;
 use super::pelt::{Removed, RqClockPelt, SchedAvg};
 use super::root_domain::RootDomain;
 use super::rt::RtRq;
@@ -43,7 +44,7 @@ impl Scheduler {
             rd,
             nohz: Default::default(),
             hw_pressure_told: false,
-            capacity_pressure: config.capacity_pressure,
+            capacity_pressure: hw_pressure::form(config),
             cfs_bandwidth_used: false,
             flat_groups: false,
             ext: None,

@@ -26,10 +26,15 @@ use crate::sched::pelt;
 use crate::{Cpufreq, Scheduler};
 use schedtwin_types::{CpuId, Khz, PolicyId};
 
+/// Returns the form of a configuration.
+pub(super) fn form(config: &Config) -> CapacityPressure {
+    config.capacity_pressure
+}
+
 impl Scheduler {
     /// Takes the form of a configuration.
     pub(crate) fn set_capacity_pressure(&mut self, config: &Config) {
-        self.capacity_pressure = config.capacity_pressure;
+        self.capacity_pressure = form(config);
     }
 
     /// `get_actual_cpu_capacity()`; before 6.10 the capacity less thermal pressure.
