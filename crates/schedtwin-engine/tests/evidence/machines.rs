@@ -90,3 +90,24 @@ fn votes_move_power_and_nothing_else() {
     assert_eq!(power(&with, "mid"), power(&without, "mid"));
     assert!(power(&with, "little") > 1.2 * power(&without, "little"));
 }
+
+/// While a big core runs at full speed the little clock is held up; the kernel knows of it if its driver does that, and says so in
+/// `cpu_frequency`.
+#[test]
+fn a_driver_that_couples_clocks_tells_the_kernel() {
+    let tasks = r#""busy": { "loop": 1, "cpus": [7], "run": 40000000 },
+        "light": { "loop": 200, "cpus": [0], "run": 10, "timer": { "ref": "t", "period": 5000 } }"#;
+    let told = |machine: &str| {
+        let result =
+            run(&written(machine, "linux-6.12:schedutil.rate_limit_us=500", tasks, SECOND), 1);
+        let labels = [("domain", "little"), ("over", "changes")];
+        let in_truth = metric(&result, "freq_mean", "mean", &[("domain", "little")]);
+        (metric(&result, "freq_mean", "mean", &labels), in_truth)
+    };
+    let (by_hardware, by_driver) = (told("pixel6"), told("pixel6:coupling_by_driver=true"));
+    // The clock is the same.
+    assert!((1_300.0..1_402.0).contains(&by_hardware.1), "{by_hardware:?}");
+    assert!((by_hardware.1 - by_driver.1).abs() < 20.0, "{by_hardware:?} {by_driver:?}");
+    // What the kernel says of it is not: with the driver it follows each step of the big clock.
+    assert!(by_driver.0 > by_hardware.0 + 100.0, "{by_hardware:?} {by_driver:?}");
+}
