@@ -51,7 +51,6 @@ pub use cpudl::Cpudl;
 pub use dl_bw::DlBw;
 pub use entity::{DlEntity, Update, dl_entity_overflow, dl_time_before, to_ratio};
 
-use crate::config::ClassChange;
 use crate::sched::core::{
     DEQUEUE_MOVE, DEQUEUE_SAVE, DEQUEUE_SLEEP, ENQUEUE_REPLENISH, ENQUEUE_RESTORE, ENQUEUE_WAKEUP,
 };
@@ -163,10 +162,7 @@ impl Context {
     /// The flag of an enqueue that lets a deadline which has passed begin anew: any change, or since 7.3 one of class or
     /// reservation.
     fn begins_new_instance(&self) -> u32 {
-        match self.config.class_change {
-            ClassChange::Switched => ENQUEUE_RESTORE,
-            ClassChange::Preempts => DEQUEUE_MOVE,
-        }
+        if self.class_changes_preempt() { DEQUEUE_MOVE } else { ENQUEUE_RESTORE }
     }
 }
 

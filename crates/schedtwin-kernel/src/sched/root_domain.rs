@@ -4,12 +4,21 @@
 //! Kernel: 6.12.95 kernel/sched/{sched.h, topology.c}, kernel/power/energy_model.c.
 //! Differences: one root domain, no cpusets.
 
-use crate::config::Config;
+use crate::Context;
+use crate::config::{Config, PushOverload};
 use crate::device_tree::DeviceTree;
 use crate::sched::deadline::{Cpudl, DlBw};
 use crate::sched::fair::energy::em_cost;
 use crate::sched::rt::RtPeriod;
 use schedtwin_types::{CpuId, CpuMask};
+
+impl Context {
+    /// Whether a CPU is overloaded with tasks of a class as soon as one waits that may move; up to 6.6 it is if it has two, and one of all may
+    /// move.
+    pub(crate) fn pushable_overloads(&self) -> bool {
+        self.config.push_overload == PushOverload::Pushable
+    }
+}
 
 /// The root domain.
 #[derive(Clone, Debug, Default)]

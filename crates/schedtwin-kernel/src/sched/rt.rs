@@ -21,7 +21,7 @@ mod tests;
 
 pub use bandwidth::RtPeriod;
 
-use crate::config::{PushOverload, RtTask};
+use crate::config::RtTask;
 use crate::cpufreq::hook::CLASS_QUEUE;
 use crate::sched::core::{DEQUEUE_MOVE, DEQUEUE_SAVE, ENQUEUE_HEAD};
 use crate::sched::demand::signal::Signal;
@@ -115,7 +115,7 @@ impl Scheduler {
         list.retain(|e| e.1 != task);
         let at = list.partition_point(|e| e.0 <= prio);
         list.insert(at, (prio, task));
-        if cx.config.push_overload == PushOverload::Pushable {
+        if cx.pushable_overloads() {
             self.rd.rto_mask.insert(cpu);
         }
     }
@@ -124,14 +124,14 @@ impl Scheduler {
     fn dequeue_pushable_task(&mut self, cpu: CpuId, task: TaskId, cx: &Context) {
         let list = &mut self.rq[cpu].rt.pushable;
         list.retain(|e| e.1 != task);
-        if list.is_empty() && cx.config.push_overload == PushOverload::Pushable {
+        if list.is_empty() && cx.pushable_overloads() {
             self.rd.rto_mask.remove(cpu);
         }
     }
 
     /// `update_rt_migration()`: up to 6.6 a CPU is overloaded if it has two RT tasks, and one of all may move.
     fn update_rt_migration(&mut self, cpu: CpuId, cx: &Context) {
-        if cx.config.push_overload == PushOverload::Migratory {
+        if !cx.pushable_overloads() {
             let (queue, tasks) = (&self.rq[cpu].rt.queue, &self.tasks);
             let migratory = || queue.iter().any(|entry| tasks[entry.1].nr_cpus_allowed > 1);
             self.rd.rto_mask.set(cpu, queue.len() > 1 && migratory());

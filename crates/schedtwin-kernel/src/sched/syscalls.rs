@@ -29,6 +29,13 @@ use schedtwin_types::{CpuId, CpuMask, Errno, Policy, SchedAttr, TaskId};
 /// Bounds of a custom slice: 10 ticks at HZ = 1000 … a tenth of one at HZ = 100.
 const SLICE_NS: std::ops::RangeInclusive<u64> = 100_000..=100_000_000;
 
+impl Context {
+    /// Whether a task that rises to another class reschedules its CPU, and a changed reservation is judged by how its deadline moved (7.3).
+    pub(crate) fn class_changes_preempt(&self) -> bool {
+        self.config.class_change == ClassChange::Preempts
+    }
+}
+
 impl Kernel {
     /// `__sched_setscheduler()` of the running task by itself.
     #[inline(never)]
@@ -108,15 +115,14 @@ impl Kernel {
 
     /// `DEQUEUE_MOVE`, if its place in the queue may change.
     pub(crate) fn moves_of(&self, class: Class, prio_changes: bool) -> u32 {
-        let deadline =
-            class == Class::Deadline && self.cx.config.class_change == ClassChange::Preempts;
+        let deadline = class == Class::Deadline && self.cx.class_changes_preempt();
         if prio_changes || deadline { DEQUEUE_MOVE } else { 0 }
     }
 
     /// `get_prio_dl()`: the deadline before a change within the class, up to date in 7.3.
     pub(crate) fn get_prio_dl(&mut self, cpu: CpuId, task: TaskId, class: Class) -> u64 {
         let stays = class == Class::Deadline && self.sched.tasks[task].class == class;
-        if stays && self.cx.config.class_change == ClassChange::Preempts {
+        if stays && self.cx.class_changes_preempt() {
             self.update_curr_dl(cpu);
         }
         self.sched.tasks[task].dl.deadline
@@ -161,7 +167,7 @@ impl Kernel {
                 Class::Idle | Class::Stop => unreachable!("no policy of a user's"),
             }
         }
-        if old_class != class && self.cx.config.class_change == ClassChange::Preempts {
+        if old_class != class && self.cx.class_changes_preempt() {
             match class {
                 Class::Fair => self.switched_to_fair(task),
                 Class::Deadline => {

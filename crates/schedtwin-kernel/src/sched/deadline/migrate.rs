@@ -10,7 +10,6 @@
 //! `pull_dl_task`, cpudeadline.c `cpudl_find`.
 //! Differences: no task is migration-disabled, and a push never has to retry, since nobody can interfere.
 
-use crate::config::{ClassChange, PushOverload};
 use crate::sched::core::WF_TTWU;
 use crate::sched::deadline::{DlNode, dl_time_before};
 use crate::sched::{Class, OnRq};
@@ -25,14 +24,14 @@ impl Scheduler {
         let entity = &tasks[task].dl;
         let at = list.partition_point(|other| !entity.preempts(&tasks[*other].dl));
         list.insert(at, task);
-        if cx.config.push_overload == PushOverload::Pushable {
+        if cx.pushable_overloads() {
             self.rd.dlo_mask.insert(cpu);
         }
     }
 
     /// `update_dl_migration()`: up to 6.6 a CPU is overloaded if it has two deadline tasks, and one of all may move.
     pub(super) fn update_dl_migration(&mut self, cpu: CpuId, cx: &Context) {
-        if cx.config.push_overload == PushOverload::Migratory {
+        if !cx.pushable_overloads() {
             let (queue, tasks) = (self.rq[cpu].dl.queue(), &self.tasks);
             let may_move = |node: &DlNode| match node {
                 DlNode::Task(task) => tasks[*task].nr_cpus_allowed > 1,
@@ -51,7 +50,7 @@ impl Scheduler {
             return;
         }
         list.retain(|other| *other != task);
-        if list.is_empty() && cx.config.push_overload == PushOverload::Pushable {
+        if list.is_empty() && cx.pushable_overloads() {
             self.rd.dlo_mask.remove(cpu);
         }
     }
@@ -310,10 +309,10 @@ impl Kernel {
     /// (`old_deadline`).
     pub(crate) fn prio_changed_dl(&mut self, cpu: CpuId, task: TaskId, old_deadline: u64) {
         let deadline = self.sched.tasks[task].dl.deadline;
-        let pulls = match self.cx.config.class_change {
-            ClassChange::Switched => !self.sched.rd.dlo_mask.contains(cpu),
-            ClassChange::Preempts if deadline == old_deadline => return,
-            ClassChange::Preempts => dl_time_before(old_deadline, deadline),
+        let pulls = match self.cx.class_changes_preempt() {
+            false => !self.sched.rd.dlo_mask.contains(cpu),
+            true if deadline == old_deadline => return,
+            true => dl_time_before(old_deadline, deadline),
         };
         // earliest_dl.curr, which is 0 if nobody is queued.
         let earliest = self.sched.rd.cpudl.deadline_of(cpu).unwrap_or(0);
