@@ -201,13 +201,13 @@ pub const LINUX_6_1: &[Mutation] = &[
 
 /// Those of what only 7.3 has.
 pub const LINUX_7_3: &[Mutation] = &[
-    m(MIGRATE, "ClassChange::Preempts if deadline == old_deadline => return,", ""),
+    m(MIGRATE, "true if deadline == old_deadline => return,", ""),
     m(
         MIGRATE,
         "=> dl_time_before(old_deadline, deadline),",
         "=> dl_time_before(deadline, old_deadline),",
     ),
-    m(CLASS, "ClassChange::Preempts => DEQUEUE_MOVE,", "ClassChange::Preempts => ENQUEUE_RESTORE,"),
+    m(CLASS, "{ DEQUEUE_MOVE }", "{ ENQUEUE_RESTORE }"),
     m("sched/syscalls.rs", "            self.wakeup_preempt(cpu, task, 0);", ""),
     m("sched/syscalls.rs", "            self.update_curr_dl(cpu);", ""),
     m("sched/syscalls.rs", "if prio_changes || deadline {", "if prio_changes {"),

@@ -16,10 +16,10 @@ pub const RT: &[Mutation] = &[
     ),
     m(
         CLASS,
-        "list.insert(at, (prio, task));\n        if cx.config.push_overload == PushOverload::Pushable",
-        "list.insert(at, (prio, task));\n        if cx.config.push_overload != PushOverload::Pushable",
+        "list.insert(at, (prio, task));\n        if cx.pushable_overloads()",
+        "list.insert(at, (prio, task));\n        if !cx.pushable_overloads()",
     ),
-    m(CLASS, "if list.is_empty() && cx.config", "if list.len() < 2 && cx.config"),
+    m(CLASS, "if list.is_empty() && cx.pushable", "if list.len() < 2 && cx.pushable"),
     m(
         CLASS,
         "convert_prio(rt.highest_prio());\n    }\n\n    /// `rt_task_fits",

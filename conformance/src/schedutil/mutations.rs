@@ -42,7 +42,7 @@ pub const SINCE_6_8: &[Mutation] = &[
     m(THREAD, "if khz == policy.cur && khz == policy.requested {", "if false {"),
     m(THREAD, "if khz == policy.cur && khz == policy.requested {", "if khz <= policy.cur {"),
     m(THREAD, "self.cpufreq.cpufreq_driver_target_index(index, khz);", ""),
-    m(THREAD, "self.cpufreq.set_policy_cur(index, khz, &mut self.sched, &mut self.cx);", ""),
+    m(THREAD, "cpufreq.cpufreq_freq_transition(index, khz, requested_at, sched, cx);", ""),
     m(UTIL, "irq + self.cpu_bw_dl(cpu)).max", "self.cpu_bw_dl(cpu)).max"),
     m(UTIL, "util + (util >> 2)", "util + util / 5"),
     m(UTIL, "=> self.arch_scale_cpu_capacity(hook),", "=> self.arch_scale_cpu_capacity(j),"),
