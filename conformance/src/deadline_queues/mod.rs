@@ -18,13 +18,10 @@ mod mutations;
 
 use crate::l0::mutate::{Mutation, Sources};
 use crate::l0::{OpSpec, Out, Record, Subject, TREE, TREE_6_1, TREE_7_3, extract, oracle};
-use crate::rt::{bits_of, copy_without_includes, extract_classes, machine, mask_of};
+use crate::rt::{bits_of, config_of, copy_without_includes, extract_classes, machine, mask_of};
 use extract::Pieces;
 use schedtwin_kernel::Kernel;
-use schedtwin_kernel::config::{
-    ClassChange, Config, EevdfForm, FairServerForm, FrequencyGovernor, PushOverload, PutPrev,
-    RtBandwidth, RtTask,
-};
+use schedtwin_kernel::config::FairServerForm;
 use schedtwin_kernel::sched::Class;
 use schedtwin_kernel::sched::deadline::conformance::DlSteps;
 use schedtwin_kernel::sched::rt::conformance::RtSteps;
@@ -91,24 +88,11 @@ pub type FairServer73 = DeadlineQueues<LINUX_7_3, true>;
 
 impl<const FORM: u8, const SERVERS: bool> DeadlineQueues<FORM, SERVERS> {
     fn boot(number: u64, runtime: u64, period: u64) -> Kernel {
-        let mut config = Config::linux_6_12();
-        config.cpufreq = FrequencyGovernor::Performance;
+        let mut config = config_of(FORM);
         (config.fair_server_runtime, config.fair_server_period) = (runtime, period.max(1));
-        config.hz = 250;
         config.rt_runtime = None;
-        match FORM {
-            LINUX_6_1 => {
-                config.rt_bandwidth = RtBandwidth::Throttling;
-                config.rt_task = RtTask::OrDeadline;
-                config.push_overload = PushOverload::Migratory;
-                config.put_prev = PutPrev::BeforePick;
-            }
-            LINUX_7_3 => {
-                config.eevdf_form = EevdfForm::V7_3;
-                config.class_change = ClassChange::Preempts;
-                config.fair_server_form = FairServerForm::V7_3;
-            }
-            _ => {}
+        if FORM == LINUX_7_3 {
+            config.fair_server_form = FairServerForm::V7_3;
         }
         Kernel::boot(machine(number), config)
     }

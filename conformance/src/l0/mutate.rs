@@ -27,6 +27,18 @@ pub const fn m(file: &'static str, from: &'static str, to: &'static str) -> Muta
     Mutation { file, from, to }
 }
 
+/// What forms share, and what one has besides; `N` in all.
+pub const fn join<const N: usize>(shared: &[Mutation], own: &[Mutation]) -> [Mutation; N] {
+    assert!(shared.len() + own.len() == N);
+    let mut all = [m("", "", ""); N];
+    let mut at = 0;
+    while at < N {
+        all[at] = if at < shared.len() { shared[at] } else { own[at - shared.len()] };
+        at += 1;
+    }
+    all
+}
+
 /// The sources of ours from which the program with a wrong token in it is compiled.
 pub struct Sources {
     /// The folders of `conformance/src` that the subject needs beside this one.

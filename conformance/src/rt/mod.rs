@@ -113,28 +113,34 @@ pub(crate) fn bits_of(mask: &CpuMask) -> u64 {
     mask.iter().map(|cpu| 1 << cpu.0).sum()
 }
 
+/// What RT and deadline classes of a release are, on clocks that stay.
+pub(crate) fn config_of(form: u8) -> Config {
+    let mut config = Config::linux_6_12();
+    config.cpufreq = FrequencyGovernor::Performance;
+    config.hz = 250;
+    match form {
+        LINUX_6_1 => {
+            config.rt_bandwidth = RtBandwidth::Throttling;
+            config.rt_task = RtTask::OrDeadline;
+            config.push_overload = PushOverload::Migratory;
+            config.put_prev = PutPrev::BeforePick;
+        }
+        LINUX_7_3 => {
+            config.eevdf_form = EevdfForm::V7_3;
+            config.class_change = ClassChange::Preempts;
+        }
+        _ => {}
+    }
+    config
+}
+
 impl<const FORM: u8> Rt<FORM> {
     fn boot(arg: &[u64; ARGS]) -> Kernel {
-        let mut config = Config::linux_6_12();
-        config.cpufreq = FrequencyGovernor::Performance;
+        let mut config = config_of(FORM);
         config.fair_server_runtime = 0;
-        config.hz = 250;
         config.features.rt_push_ipi = arg[0] != 0;
         config.rt_runtime = Some(arg[2]);
         config.rt_period = arg[3];
-        match FORM {
-            LINUX_6_1 => {
-                config.rt_bandwidth = RtBandwidth::Throttling;
-                config.rt_task = RtTask::OrDeadline;
-                config.push_overload = PushOverload::Migratory;
-                config.put_prev = PutPrev::BeforePick;
-            }
-            LINUX_7_3 => {
-                config.eevdf_form = EevdfForm::V7_3;
-                config.class_change = ClassChange::Preempts;
-            }
-            _ => {}
-        }
         Kernel::boot(machine(arg[4]), config)
     }
 

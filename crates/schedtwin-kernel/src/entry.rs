@@ -325,12 +325,19 @@ impl Kernel {
 impl Context {
     #[inline]
     fn begin(&mut self, cpu: CpuId, now: Ns, in_irq: bool) {
-        debug_assert!(now >= self.now, "time goes forward");
-        self.now = now;
+        self.begin_on_no_cpu(now);
         self.this_cpu = cpu;
         self.in_irq = in_irq;
-        self.debt = 0;
         self.platform.dirty.insert(cpu);
+    }
+
+    /// An entry that no CPU executes (see [`Kernel::facts_wait`]): nobody pays for it.
+    #[inline]
+    pub(crate) fn begin_on_no_cpu(&mut self, now: Ns) {
+        debug_assert!(now >= self.now, "time goes forward");
+        self.now = now;
+        self.in_irq = false;
+        self.debt = 0;
     }
 
     /// The entry ends: what it has cost is to be paid.

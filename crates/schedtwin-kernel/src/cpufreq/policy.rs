@@ -298,8 +298,7 @@ impl Kernel {
     /// Another domain's clock has changed, and the driver therefore holds this policy's at `khz` or above: it changes the clock as if it had
     /// been asked to, and the kernel learns of it.
     pub fn clock_held(&mut self, index: PolicyId, khz: Khz, now: Ns) {
-        debug_assert!(now >= self.cx.now, "time goes forward");
-        (self.cx.now, self.cx.debt, self.cx.in_irq) = (now, 0, false);
+        self.cx.begin_on_no_cpu(now);
         let policy = self.cpufreq.policy_mut(index);
         policy.held = khz;
         let khz = policy.requested.max(khz);

@@ -267,10 +267,7 @@ impl Kernel {
 
     /// `thermal_zone_device_update()`: the sensor of zone `zone` says `temperature`.
     pub fn thermal_zone_device_update(&mut self, zone: usize, now: Ns, temperature: MilliCelsius) {
-        debug_assert!(now >= self.cx.now, "time goes forward");
-        self.cx.now = now;
-        self.cx.debt = 0;
-        self.cx.in_irq = false;
+        self.cx.begin_on_no_cpu(now);
         let z = &mut self.thermal.zones[zone];
         z.last_temperature = z.temperature;
         z.temperature = Some(temperature);
