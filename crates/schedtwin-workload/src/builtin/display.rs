@@ -67,6 +67,7 @@ use super::measured::{DO_FRAME, DRAW_FRAME, INVALIDATE, REFRESH, burst};
 use super::script::{Device, Flag, Grid, Register, Script, Step, fifo, nice};
 use schedtwin_types::Ns;
 
+const NS_PER_S: Ns = 1_000_000_000;
 const NS_PER_MS: Ns = 1_000_000;
 /// How long before the vsync that its frame is meant for surfaceflinger wakes up, and how long before surfaceflinger the app:
 /// the product's configuration of Pixel 6 (`debug.sf.late.sf.duration` and `app.duration`), the same at each refresh rate [S].
@@ -88,10 +89,57 @@ pub(super) struct Settings {
     pub refresh: Ns,
     /// Work a frame, per cent of the measured.
     pub frame_work: u64,
+    /// Work of surfaceflinger and the composer, per cent of the measured.
+    pub compositor_work: u64,
     /// The GPU's mean time a frame.
     pub gpu: Ns,
     /// Whether the app's threads have a session of hints (`super::hints`).
     pub hints: bool,
+    /// Whether what the app draws is a page in a web view (`super::webview`).
+    pub page: Option<Page>,
+}
+
+impl Settings {
+    /// An app whose frames cost what was measured, at 60 Hz, without hints.
+    pub fn new(ui_name: &'static str) -> Settings {
+        Settings {
+            ui_name,
+            refresh: NS_PER_S / 60,
+            frame_work: 100,
+            compositor_work: 100,
+            gpu: 2 * NS_PER_MS,
+            hints: false,
+            page: None,
+        }
+    }
+}
+
+/// What the app's threads and those of a page in a web view tell each other in a frame.
+#[derive(Clone, Copy)]
+pub(super) struct Page {
+    /// A message for the page; frames that it is told of, and frames that are demanded of it.
+    pub message: Flag,
+    pub begins: Register,
+    pub demands: Register,
+    /// The UI thread hears what the page will do in the frame, and RenderThread has what it shows.
+    pub begun: Flag,
+    pub frame: Flag,
+    /// The UI thread is told of the frame's size and place.
+    pub metadata: Register,
+    /// It is told that a part of the page is done, and tells who waits for it.
+    pub finished: Register,
+    pub done: Flag,
+    /// RenderThread has the display compositor put the frame together, and runs the tasks that this gives it.
+    pub viz: Flag,
+    pub viz_task: Flag,
+}
+
+impl Page {
+    pub fn new(script: &mut Script) -> Page {
+        let [begins, demands, metadata, finished] = std::array::from_fn(|_| script.register(0));
+        let [message, begun, frame, done, viz, viz_task] = std::array::from_fn(|_| script.flag(0));
+        Page { message, begins, demands, begun, frame, metadata, finished, done, viz, viz_task }
+    }
 }
 
 /// The interface of the pipeline for other parts of the script.
@@ -234,7 +282,7 @@ pub(super) fn add(script: &mut Script, settings: &Settings) -> Display {
     ui_thread(script, &shared, settings);
     let gpu = gpu(script, &shared);
     render_thread(script, &shared, settings, gpu);
-    compositor(script, &shared);
+    compositor(script, &shared, settings.compositor_work);
     input(script, &shared);
     shared.display
 }
@@ -296,11 +344,37 @@ fn ui_thread(script: &mut Script, s: &Shared, settings: &Settings) {
     let ask = s.display.ask();
     let answer = [Step::Set(s.answer_due, 1), Step::Post(s.dispatcher)];
     let d = &s.display;
+    let before = match settings.page {
+        Some(page) => vec![
+            Step::WorkShare(work, 20),
+            Step::Add(page.begins, 1),
+            Step::Post(page.message),
+            Step::WorkShare(work, 30),
+            Step::Wait(page.begun),
+            Step::WorkShare(work, 25),
+            Step::Add(page.demands, 1),
+            Step::Post(page.message),
+            Step::WorkShare(work, 10),
+        ],
+        None => vec![Step::WorkShare(work, 85)],
+    };
     script
         .thread(settings.ui_name, nice(-10))
         .of("app")
         .then(&[Step::Wait(d.ui_event)])
         .if_set(d.launch, |launch| launch.then(&[Step::WorkRest(d.launch), Step::Post(d.launched)]))
+        .when(settings.page, |told, page| {
+            told.if_set(page.metadata, |told| {
+                told.then(&[Step::Set(page.metadata, 0), Step::Work(burst(15_000))])
+            })
+            .if_set(page.finished, |told| {
+                told.then(&[
+                    Step::Take(page.finished),
+                    Step::Work(Amount::Uniform(50_000, 250_000)),
+                    Step::Post(page.done),
+                ])
+            })
+        })
         .if_set(s.input_due, |input| {
             let input = input.then(&[Step::Set(s.input_due, 0), Step::Work(burst(25_000))]);
             // Motion waits for the next frame, which answers it; a key is answered at once.
@@ -323,11 +397,9 @@ fn ui_thread(script: &mut Script, s: &Shared, settings: &Settings) {
                     Step::WorkRest(d.ui_extra),
                     Step::WorkShare(d.ui_own, 100),
                     Step::Draw(work, Amount::Table(&DO_FRAME, settings.frame_work), d.ui_percent),
-                    Step::WorkShare(work, 85),
-                    Step::Post(s.draw),
-                    Step::Wait(s.synced),
-                    Step::WorkShare(work, 15),
                 ])
+                .then(&before)
+                .then(&[Step::Post(s.draw), Step::Wait(s.synced), Step::WorkShare(work, 15)])
                 .hints(s.session, |session| [Step::HintTake(session)])
         })
         .for_ever();
@@ -340,6 +412,15 @@ fn render_thread(script: &mut Script, s: &Shared, settings: &Settings, gpu: Devi
     let gpu_time = Amount::Uniform(settings.gpu * 6 / 10, settings.gpu * 14 / 10);
     let drawing = Amount::Table(&DRAW_FRAME, settings.frame_work);
     let waits_since = script.register(0);
+    // What a page shows, put together with the display compositor's thread.
+    let page = match settings.page {
+        Some(page) => {
+            let viz = [Step::Post(page.viz), Step::Wait(page.viz_task)];
+            let task = [Step::WorkShare(work, 10), viz[0], viz[1]];
+            [&[Step::Wait(page.frame)][..], &viz, &task, &task].concat()
+        }
+        None => Vec::new(),
+    };
     script
         .thread("RenderThread", nice(-10))
         .of("app")
@@ -365,9 +446,10 @@ fn render_thread(script: &mut Script, s: &Shared, settings: &Settings, gpu: Devi
             |older| older.then(&[Step::Copy(s.taken, s.released_before)]),
             |last| last.then(&[Step::Copy(s.taken, s.released)]),
         )
+        .then(&page)
         .then(&[
             Step::WorkShare(s.display.render_own, 100),
-            Step::WorkShare(work, 55),
+            Step::WorkShare(work, if page.is_empty() { 55 } else { 35 }),
             Step::Start(gpu, gpu_time, s.display.gpu_percent, s.taken),
             Step::WorkShare(work, 35),
             // queueBuffer
@@ -417,7 +499,7 @@ fn gpu(script: &mut Script, s: &Shared) -> Device {
 }
 
 /// surfaceflinger, the composer, and the display's threads and interrupts.
-fn compositor(script: &mut Script, s: &Shared) {
+fn compositor(script: &mut Script, s: &Shared, work: u64) {
     let [shown, event] = std::array::from_fn(|_| script.flag(0));
     let period = s.refresh;
     let vsync_irq = script.device("display", 1, &[event, shown]);
@@ -426,16 +508,16 @@ fn compositor(script: &mut Script, s: &Shared) {
         .thread("surfaceflinger", fifo(1))
         .then(&[Step::Wait(s.latch)])
         .if_set(s.queued, |queued| {
-            let queued = queued.then(&[Step::Work(Amount::Table(&INVALIDATE, 100))]);
+            let queued = queued.then(&[Step::Work(Amount::Table(&INVALIDATE, work))]);
             // A buffer that the GPU still draws into is left for the next vsync.
             queued.if_set(s.signalled, |drawn| {
                 drawn.then(&[
                     Step::Take(s.queued),
                     Step::Take(s.signalled),
-                    Step::Work(Amount::Table(&REFRESH, 60)),
+                    Step::Work(Amount::Table(&REFRESH, 60 * work / 100)),
                     Step::Post(s.compose),
                     Step::Wait(s.composed),
-                    Step::Work(Amount::Table(&REFRESH, 40)),
+                    Step::Work(Amount::Table(&REFRESH, 40 * work / 100)),
                     // The buffer that is shown until then.
                     Step::Copy(s.released_before, s.released),
                     Step::SetNext(s.released, Grid { period, phase: 0 }),
@@ -450,7 +532,7 @@ fn compositor(script: &mut Script, s: &Shared) {
         .thread("HwBinder:composer", fifo(1))
         .then(&[
             Step::Wait(s.compose),
-            Step::Work(burst(133_100)),
+            Step::Work(burst(133_100 * work / 100)),
             Step::Post(s.commit),
             Step::Post(s.composed),
         ])

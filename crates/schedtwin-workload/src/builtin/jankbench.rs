@@ -246,11 +246,11 @@ pub(super) fn build_activities(
     let display = display::add(
         &mut script,
         &Settings {
-            ui_name,
             refresh: NS_PER_S / values.whole("hz"),
             frame_work: values.whole("frame-work"),
             gpu: values.whole("gpu-us") * NS_PER_US,
             hints,
+            ..Settings::new(ui_name)
         },
     );
     if values.whole("background") == 1 {

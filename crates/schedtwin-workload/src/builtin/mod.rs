@@ -37,6 +37,7 @@ mod speedometer;
 mod tbench;
 mod uibench;
 mod vm_guest_idle;
+mod webview;
 
 pub(crate) use benchmark::Benchmark;
 pub use options::{OptionKind, WorkloadOption};

@@ -463,6 +463,14 @@ impl ThreadSteps<'_> {
         }
     }
 
+    /// The steps of a part that a workload has or has not.
+    pub fn when<T>(self, part: Option<T>, steps: impl FnOnce(Self, T) -> Self) -> Self {
+        match part {
+            Some(part) => steps(self, part),
+            None => self,
+        }
+    }
+
     /// The first step follows.
     pub fn for_ever(self) {
         let first = self.script.threads.last().expect("a thread").first_step;

@@ -97,8 +97,7 @@ fn build(values: &Values, host: &Host) -> Script {
     let mut script = Script::new(host.cpu_capacity.len());
     let refresh = NS_PER_S / values.whole("hz");
     let hints = values.whole("hints") == 1;
-    let settings =
-        Settings { ui_name: "droid.chrome", refresh, frame_work: 40, gpu: 2 * NS_PER_MS, hints };
+    let settings = Settings { refresh, frame_work: 40, hints, ..Settings::new("droid.chrome") };
     let display = display::add(&mut script, &settings);
     if values.whole("background") == 1 {
         background::add(&mut script);
