@@ -57,7 +57,7 @@ impl Subject for Eevdf618 {
 }
 
 /// The macros that are taken out of `sched.h`; those of `fair.c` are 7.3's.
-const SCHED_MACROS: &[&str] = &[
+pub(crate) const SCHED_MACROS: &[&str] = &[
     "scale_load",
     "scale_load_down",
     "DEQUEUE_SLEEP",
@@ -73,7 +73,7 @@ const SCHED_MACROS: &[&str] = &[
     "ENQUEUE_INITIAL",
     "ENQUEUE_DELAYED",
 ];
-const FAIR_FUNCTIONS: &[&str] = &[
+pub(crate) const FAIR_FUNCTIONS: &[&str] = &[
     // Weights.
     "__update_inv_weight",
     "__calc_delta",

@@ -37,6 +37,8 @@
 //! time that a queue is throttled without tasks is left out in every release, as in 6.12 (before, it counted). Before 6.6 a queue
 //! that is throttled while a task is picked makes the kernel put back all levels of the running task, here those that differ.
 
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod hierarchy;
 mod pool;
 mod queue;

@@ -102,7 +102,7 @@ impl Kernel {
 
     /// `throttle_cfs_rq_work()`: the task leaves its queue if that is throttled. Whether it does.
     #[inline(never)]
-    fn throttle_cfs_rq_work(&mut self, cpu: CpuId, task: TaskId) -> bool {
+    pub(super) fn throttle_cfs_rq_work(&mut self, cpu: CpuId, task: TaskId) -> bool {
         let t = &self.sched.tasks[task];
         let cfs_rq = self.sched.se[t.se].cfs_rq;
         let throttled = self.sched.cfs[cfs_rq].bandwidth.throttle_count != 0;
