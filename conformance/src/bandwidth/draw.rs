@@ -124,7 +124,12 @@ impl<const FORM: u8> BandwidthOf<FORM> {
         let cpus = 0..CPUS as u64;
         let leaving: Vec<u64> = cpus.clone().filter(|cpu| self.leaves(*cpu as usize)).collect();
         if !leaving.is_empty() && !rng.one_in(6) {
-            return Record::new(SCHEDULE, &[now, rng.pick(&leaving), 0]);
+            let cpu = rng.pick(&leaving);
+            // Another CPU may be faster than the switch.
+            if self.kernel.inside().tasks[self.curr(cpu as usize)].throttled && rng.one_in(8) {
+                return Record::new(MOVE, &[now, cpu, rng.below(self.nr_groups() as u64 + 1)]);
+            }
+            return Record::new(SCHEDULE, &[now, cpu, 0]);
         }
         let told: Vec<u64> = cpus
             .clone()

@@ -249,8 +249,7 @@ impl<const FORM: u8> Subject for BandwidthOf<FORM> {
         OpSpec { name: "csd", args: &["now", "cpu"] },
         OpSpec { name: "limit", args: &["now", "this", "quota", "period", "burst", "group"] },
     ];
-    const SOURCES: Sources =
-        Sources { modules: &["fair", "eevdf", "cfs", "rational", "bandwidth"], kernel: None };
+    const SOURCES: Sources = Sources { modules: &["fair", "eevdf", "bandwidth"], kernel: None };
     const MUTATIONS: &'static [Mutation] = match FORM {
         LINUX_6_12 => mutations::BANDWIDTH,
         LINUX_6_18 => mutations::BANDWIDTH_6_18,

@@ -22,7 +22,7 @@ impl Subject for Eevdf618 {
     const NAME: &'static str = "eevdf-6.18";
     const TREE: &'static str = TREE_6_18;
     const OPS: &'static [OpSpec] = Eevdf::OPS;
-    const SOURCES: Sources = Sources { modules: &["eevdf"], kernel: None };
+    const SOURCES: Sources = Sources { modules: &["fair", "eevdf"], kernel: None };
     const MUTATIONS: &'static [Mutation] = mutations::EEVDF_6_18;
     const GOLDEN_SHOWN: u64 = 1;
     const GOLDEN_CASES: u64 = 10_000;

@@ -25,7 +25,7 @@ impl<const FLAT: bool> Subject for Eevdf73Of<FLAT> {
     const NAME: &'static str = if FLAT { "eevdf-7.3-flat" } else { "eevdf-7.3" };
     const TREE: &'static str = TREE_7_3;
     const OPS: &'static [OpSpec] = Eevdf::OPS;
-    const SOURCES: Sources = Sources { modules: &["eevdf"], kernel: None };
+    const SOURCES: Sources = Sources { modules: &["fair", "eevdf"], kernel: None };
     const MUTATIONS: &'static [Mutation] =
         if FLAT { mutations::EEVDF_7_3_FLAT } else { mutations::EEVDF_7_3 };
     const GOLDEN_SHOWN: u64 = 1;
