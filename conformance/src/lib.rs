@@ -10,6 +10,7 @@
 
 pub mod amd_pstate;
 pub mod balance;
+pub mod bandwidth;
 pub mod capacity;
 pub mod cfs;
 pub mod dbs;

@@ -3,6 +3,7 @@
 
 use crate::amd_pstate::AmdPstateCpu;
 use crate::balance::{Balance61, Balance73, Balance612, Balance612_95};
+use crate::bandwidth::{Bandwidth, Bandwidth73, Bandwidth618};
 use crate::capacity::{Capacity61, Capacity73, Capacity612, Capacity618};
 use crate::cfs::Cfs;
 use crate::dbs::Dbs;
@@ -124,6 +125,9 @@ pub const SUBJECTS: &[Entry] = &[
     of::<Groups>(),
     of::<Groups61>(),
     of::<Groups73>(),
+    of::<Bandwidth>(),
+    of::<Bandwidth618>(),
+    of::<Bandwidth73>(),
     of::<SchedCaches>(),
     of::<DeadlineQueues61>(),
     of::<DeadlineQueues612>(),

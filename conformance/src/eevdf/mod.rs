@@ -15,7 +15,7 @@
 //! builds a copy of the crate.
 
 mod mutations;
-mod taken;
+pub(crate) mod taken;
 pub mod v6_18;
 pub mod v7_3;
 

@@ -2,7 +2,7 @@
 //! The parts of 6.12 from which the comparison is compiled.
 
 /// The macros that are taken out of `sched.h` …
-pub(super) const SCHED_MACROS: &[&str] = &[
+pub(crate) const SCHED_MACROS: &[&str] = &[
     "scale_load",
     "scale_load_down",
     "DEQUEUE_SLEEP",
@@ -18,9 +18,9 @@ pub(super) const SCHED_MACROS: &[&str] = &[
     "ENQUEUE_DELAYED",
 ];
 /// … and of `fair.c`, in an order in which it compiles.
-pub(super) const FAIR_MACROS: &[&str] =
+pub(crate) const FAIR_MACROS: &[&str] =
     &["WMULT_CONST", "WMULT_SHIFT", "__node_2_se", "vruntime_gt"];
-pub(super) const FAIR_FUNCTIONS: &[&str] = &[
+pub(crate) const FAIR_FUNCTIONS: &[&str] = &[
     // Weights.
     "__update_inv_weight",
     "__calc_delta",

@@ -22,7 +22,7 @@ impl Subject for Eevdf618 {
     const NAME: &'static str = "eevdf-6.18";
     const TREE: &'static str = TREE_6_18;
     const OPS: &'static [OpSpec] = Eevdf::OPS;
-    const SOURCES: Sources = Sources { modules: &["eevdf"], kernel: None };
+    const SOURCES: Sources = Sources { modules: &["fair", "eevdf"], kernel: None };
     const MUTATIONS: &'static [Mutation] = mutations::EEVDF_6_18;
     const GOLDEN_SHOWN: u64 = 1;
     const GOLDEN_CASES: u64 = 10_000;
@@ -57,7 +57,7 @@ impl Subject for Eevdf618 {
 }
 
 /// The macros that are taken out of `sched.h`; those of `fair.c` are 7.3's.
-const SCHED_MACROS: &[&str] = &[
+pub(crate) const SCHED_MACROS: &[&str] = &[
     "scale_load",
     "scale_load_down",
     "DEQUEUE_SLEEP",
@@ -73,7 +73,7 @@ const SCHED_MACROS: &[&str] = &[
     "ENQUEUE_INITIAL",
     "ENQUEUE_DELAYED",
 ];
-const FAIR_FUNCTIONS: &[&str] = &[
+pub(crate) const FAIR_FUNCTIONS: &[&str] = &[
     // Weights.
     "__update_inv_weight",
     "__calc_delta",

@@ -25,7 +25,7 @@ impl<const FLAT: bool> Subject for Eevdf73Of<FLAT> {
     const NAME: &'static str = if FLAT { "eevdf-7.3-flat" } else { "eevdf-7.3" };
     const TREE: &'static str = TREE_7_3;
     const OPS: &'static [OpSpec] = Eevdf::OPS;
-    const SOURCES: Sources = Sources { modules: &["eevdf"], kernel: None };
+    const SOURCES: Sources = Sources { modules: &["fair", "eevdf"], kernel: None };
     const MUTATIONS: &'static [Mutation] =
         if FLAT { mutations::EEVDF_7_3_FLAT } else { mutations::EEVDF_7_3 };
     const GOLDEN_SHOWN: u64 = 1;
@@ -65,7 +65,7 @@ impl<const FLAT: bool> Subject for Eevdf73Of<FLAT> {
 }
 
 /// The macros that are taken out of `sched.h` …
-const SCHED_MACROS: &[&str] = &[
+pub(crate) const SCHED_MACROS: &[&str] = &[
     "scale_load",
     "scale_load_down",
     "DEQUEUE_SLEEP",
@@ -83,9 +83,9 @@ const SCHED_MACROS: &[&str] = &[
     "ENQUEUE_QUEUED",
 ];
 /// … and of `fair.c`, in an order in which it compiles.
-pub(super) const FAIR_MACROS: &[&str] =
+pub(crate) const FAIR_MACROS: &[&str] =
     &["WMULT_CONST", "WMULT_SHIFT", "vruntime_cmp", "vruntime_op", "__node_2_se"];
-const FAIR_FUNCTIONS: &[&str] = &[
+pub(crate) const FAIR_FUNCTIONS: &[&str] = &[
     // Virtual time.
     "calc_delta_fair",
     "min_vruntime",

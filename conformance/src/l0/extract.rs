@@ -102,6 +102,11 @@ impl Pieces {
         self.0 += text;
     }
 
+    /// Returns their text.
+    pub fn into_text(self) -> String {
+        self.0
+    }
+
     /// Writes them to a file that a shim includes.
     pub fn write(&self, build_dir: &Path, name: &str) -> Result<(), String> {
         let file = build_dir.join(name);

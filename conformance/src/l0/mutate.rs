@@ -122,18 +122,22 @@ pub fn report(
     if unchanged.contains(&true) {
         return Err("the unchanged code does not pass".to_string());
     }
-    for mutation in plan.mutations {
+    for (at, mutation) in plan.mutations.iter().enumerate() {
         let caught = run(plan, Some(mutation), (oracle, build_dir), (seed, cases), limit)?;
         missed += caught.contains(&false) as usize;
+        let mut line = String::new();
         for (judge, caught) in plan.judges.iter().zip(caught) {
-            table += &format!("  {judge} {}", if caught { "caught" } else { "MISSED" });
+            line += &format!("  {judge} {}", if caught { "caught" } else { "MISSED" });
         }
-        table += &format!(
+        line += &format!(
             "  {}: {} -> {}\n",
             mutation.file,
             mutation.from.replace('\n', " "),
             mutation.to.replace('\n', " ")
         );
+        // Each takes a minute or two.
+        eprint!("{} of {count}:{line}", at + 1);
+        table += &line;
     }
     table += &format!("{} of {count} caught by all", count - missed);
     Ok((table, missed))

@@ -83,15 +83,29 @@ impl Kernel {
                 self.sync.mutex_preempt(cpu, arrived, &mut self.sched);
             }
             self.sched.cache_work_is_preempted(self.sched.rq(cpu).curr, mode);
+            self.sched.preempted_in(self.sched.rq(cpu).curr, mode);
             self.schedule(true);
         } else if mode == Mode::User && self.sched.rq(cpu).need_resched_lazy {
             self.sched.cache_work_is_preempted(self.sched.rq(cpu).curr, mode);
+            self.sched.preempted_in(self.sched.rq(cpu).curr, mode);
             self.schedule(true);
-        } else if mode == Mode::User && self.sched.has_cache_work(self.sched.rq(cpu).curr) {
-            self.sched.task_cache_work(cpu, self.sched.rq(cpu).curr, &mut self.cx);
+        } else if mode == Mode::User {
+            self.do_task_work(cpu);
         }
         if self.cx.config.features.hrtick {
             self.time.hrtimer_rearm_deferred(cpu, &mut self.cx);
+        }
+    }
+
+    /// `task_work_run()` of a task that an interrupt has met in user space.
+    #[inline(always)]
+    fn do_task_work(&mut self, cpu: CpuId) {
+        let curr = self.sched.rq(cpu).curr;
+        if self.sched.has_cache_work(curr) {
+            self.sched.task_cache_work(cpu, curr, &mut self.cx);
+        }
+        if self.sched.has_throttle_work(curr) {
+            self.do_throttle_work(cpu, true);
         }
     }
 
@@ -132,11 +146,14 @@ impl Kernel {
         } else if self.sched.rq(cpu).need_resched_lazy {
             // Not before: a call that goes on is kernel mode.
             self.preempt_point(cpu, now);
-        } else if self.sched.has_cache_work(task) {
+        } else if self.sched.has_cache_work(task) || self.sched.has_throttle_work(task) {
             self.cx.begin(cpu, now, false);
-            self.sched.task_cache_work(cpu, task, &mut self.cx);
+            if self.sched.has_cache_work(task) {
+                self.sched.task_cache_work(cpu, task, &mut self.cx);
+            }
+            self.do_throttle_work(cpu, false);
             self.cx.end();
-            if self.cx.debt == 0 {
+            if self.cx.debt == 0 && self.sched.rq(cpu).curr == task {
                 return UserReturn::ToUser(self.sched.task(task).outcome);
             }
         } else {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Empty definitions of what functions of the fair class call beyond the matter in hand: groups and
- * bandwidth control (not configured), the fair server, statistics.
+ * bandwidth control (not configured, but for WITH_BANDWIDTH), the fair server, statistics.
  */
 static void update_load_add(struct load_weight *load, unsigned long weight)
 {
@@ -21,6 +21,7 @@ static void update_load_set(struct load_weight *load, unsigned long weight)
 	load->inv_weight = 0;
 }
 
+#ifndef WITH_BANDWIDTH
 #define cfs_rq_throttled(cfs) 0
 #define throttled_hierarchy(cfs) 0
 #define check_enqueue_throttle(cfs) ((void)0)
@@ -28,6 +29,8 @@ static void update_load_set(struct load_weight *load, unsigned long weight)
 #define account_cfs_rq_runtime(cfs, delta) 0
 #define return_cfs_rq_runtime(cfs) ((void)0)
 #define list_add_leaf_cfs_rq(cfs) ((void)0)
+#define update_rq_clock(rq) ((void)0)
+#endif
 #define assert_list_leaf_cfs_rq(rq) ((void)0)
 #define se_update_runnable(se) ((void)0)
 #define update_cfs_group(se) ((void)0)
@@ -48,7 +51,6 @@ static void update_load_set(struct load_weight *load, unsigned long weight)
 #define dl_server_update(server, delta) ((void)0)
 #define dl_server_update_idle_time(rq, task) ((void)0)
 #define dl_server_start(server) ((void)0)
-#define update_rq_clock(rq) ((void)0)
 #define rq_clock_skip_update(rq) ((void)0)
 #define account_numa_enqueue(rq, task) ((void)0)
 #define account_numa_dequeue(rq, task) ((void)0)

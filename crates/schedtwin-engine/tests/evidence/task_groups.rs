@@ -133,7 +133,9 @@ fn groups_have_limits() {
         "one": { "instance": 2, "taskgroup": "/a/one", "run": 100000000 },
         "two": { "taskgroup": "/two", "run": 100000000 } },
         "taskgroups": { "/a": { "cpu.max": "25000 100000" }"#;
-    for kernel in [EEVDF, "linux-5.18", "linux-6.6:fair_group_sched=true"] {
+    let kernels =
+        [EEVDF, "linux-5.18", "linux-6.6:fair_group_sched=true", "linux-6.18", "linux-7.3"];
+    for kernel in kernels {
         let scenario = written("uniform8", kernel, hogs, 4 * SECOND);
         let options = RunOptions { verify: true, ..Default::default() };
         let result = scenario.run(1, options).unwrap();

@@ -168,6 +168,18 @@ macro_rules! fair {
             range 1..=4_294_967 us;
             unnamed 5_000;
         }
+        /// `cpu.max`: what leaves a CPU's queues when a group has used up its runtime there.
+        cfs_throttle: choice CfsThrottle {
+            linux "throttle_cfs_rq(), throttle_cfs_rq_work()";
+            unnamed Queue;
+            /// The group's entity, with all tasks below it, at the next pick.
+            Queue = "queue", "up to 6.17";
+            /// Each task, on its way back to user space. A queue is throttled when a task is picked from it or put
+            /// back.
+            TaskAtPick = "task-at-pick", "6.18.y";
+            /// Each task, on its way back to user space. A queue is throttled as soon as a charge finds no runtime.
+            TaskAtCharge = "task-at-charge", "7.3";
+        }
         /// `cpu.max`: the CPU that unthrottles a run queue.
         cfs_unthrottle: choice CfsUnthrottle {
             linux "distribute_cfs_runtime()";

@@ -114,6 +114,7 @@ impl CfsRq {
             tg_runnable_avg_contrib: 0,
             last_update_tg_load_avg: 0,
             on_list: false,
+            throttled_limbo_list: Vec::new(),
             bandwidth: CfsRqBandwidth::default(),
         }
     }

@@ -51,6 +51,8 @@ pub const DEQUEUE_MOVE: u32 = 0x04;
 pub const DEQUEUE_SPECIAL: u32 = 0x10;
 /// `DEQUEUE_DELAYED`.
 pub const DEQUEUE_DELAYED: u32 = 0x200;
+/// `DEQUEUE_THROTTLE`.
+pub const DEQUEUE_THROTTLE: u32 = 0x800;
 
 /// `WF_EXEC`.
 pub const WF_EXEC: u32 = 0x02;
@@ -475,10 +477,15 @@ impl Kernel {
     pub(crate) fn schedule(&mut self, preempt: bool) {
         let cpu = self.cx.this_cpu;
         self.schedule_once(preempt);
-        while self.sched.rq[cpu].need_resched && !self.sched.rq[cpu].curr.is_idle() {
-            self.schedule_once(true);
+        loop {
+            while self.sched.rq[cpu].need_resched && !self.sched.rq[cpu].curr.is_idle() {
+                self.schedule_once(true);
+            }
+            self.sched.cache_work_after_switch(cpu, &mut self.cx);
+            if !self.throttle_work_after_switch(cpu) {
+                break;
+            }
         }
-        self.sched.cache_work_after_switch(cpu, &mut self.cx);
     }
 
     /// `__schedule()`.
@@ -840,6 +847,9 @@ impl Kernel {
             sleep_timer_on: None,
             kind,
             exiting: false,
+            throttled: false,
+            throttle_work: false,
+            preempted_in_user: false,
         });
         self.sched.set_task_rq(id, cpu);
         self.sync.reserve(self.sched.tasks.len());

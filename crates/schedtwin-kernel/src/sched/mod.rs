@@ -212,6 +212,8 @@ pub struct CfsRq {
     pub on_list: bool,
     /// Its share of the runtime of its group's `cpu.max`.
     pub bandwidth: fair::bandwidth::CfsRqBandwidth,
+    /// Tasks that throttling has taken out, the last one first to return.
+    pub throttled_limbo_list: Vec<TaskId>,
 }
 
 /// Scheduling class of a task.
@@ -329,6 +331,12 @@ pub struct Task {
     pub on_rq: OnRq,
     /// Waits for I/O.
     pub in_iowait: bool,
+    /// Its group's `cpu.max` has taken it out of its queue, into the limbo list.
+    pub throttled: bool,
+    /// `sched_throttle_work` is pending: it looks at its queue before it goes on in user space.
+    pub throttle_work: bool,
+    /// An interrupt has preempted it in user space; only told where groups have limits.
+    pub preempted_in_user: bool,
     /// Their number.
     pub nr_cpus_allowed: u32,
     /// Kernel priority: −1 DEADLINE, 0..=98 RT, 100..=139 fair.

@@ -62,7 +62,9 @@ impl Kernel {
                     t.state
                 );
             }
-            if t.on_rq == OnRq::Queued && t.class == Class::Fair {
+            self.sched.verify_limbo(task);
+            let in_limbo = self.sched.is_in_limbo(task);
+            if t.on_rq == OnRq::Queued && t.class == Class::Fair && !in_limbo {
                 assert!(self.sched.se[t.se].on_rq, "{task:?} is queued, its entity is not");
             }
             assert!(t.on_rq != OnRq::Migrating, "{task:?} was left in the middle of a migration");
@@ -100,7 +102,8 @@ impl Kernel {
         }
         let fair = |task: &TaskId| {
             let t = &self.sched.tasks[*task];
-            t.class == Class::Fair && t.cpu == cpu && t.on_rq == OnRq::Queued
+            let queued = t.on_rq == OnRq::Queued && !self.sched.is_in_limbo(*task);
+            t.class == Class::Fair && t.cpu == cpu && queued
         };
         let listed = self.sched.tasks.ids().skip(1).filter(fair).count();
         assert_eq!(count, listed, "{cpu:?}: cfs_tasks");
@@ -175,6 +178,9 @@ impl Scheduler {
                 continue;
             }
             assert_eq!(t.cpu, cfs.cpu, "{task:?} is queued on another CPU");
+            if self.is_in_limbo(task) {
+                continue;
+            }
             let se = &self.se[t.se];
             // To the queues above an idle group it counts as idle.
             let above = std::iter::successors(Some(t.se), |se| self.se[*se].parent);
@@ -186,7 +192,7 @@ impl Scheduler {
             // To those above a throttled group it does not count.
             let above = std::iter::successors(Some(t.se), |se| self.se[*se].parent);
             let mut below = above.map(|se| self.se[se].cfs_rq).take_while(|queue| *queue != id);
-            if below.any(|queue| self.cfs[queue].bandwidth.throttled) {
+            if below.any(|queue| self.cfs[queue].bandwidth.dequeued) {
                 continue;
             }
             queued += 1;
@@ -223,10 +229,10 @@ impl Scheduler {
         if let Some(&se) = self.groups[cfs.group].se.get(cfs.cpu.index()) {
             let se = &self.se[se];
             // A group with a queued entity competes above; an empty one may wait for its dequeue.
-            let throttled = cfs.bandwidth.throttled;
-            assert!(se.on_rq || entities == 0 || throttled, "{what:?}: the group is not queued");
+            let dequeued = cfs.bandwidth.dequeued;
+            assert!(se.on_rq || entities == 0 || dequeued, "{what:?}: the group is not queued");
             assert!(!se.on_rq || se.sched_delayed == (entities == 0), "{what:?}: delayed");
-            let stands_still = cfs.bandwidth.throttle_count != 0;
+            let stands_still = cfs.bandwidth.pelt_clock_throttled;
             let decays = cfs.on_list || entities == 0 || stands_still;
             assert!(decays, "{what:?}: its averages would not decay");
             self.verify_cfs_bandwidth(id, time);

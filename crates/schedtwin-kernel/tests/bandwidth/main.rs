@@ -7,17 +7,22 @@
 #[path = "../harness/mod.rs"]
 mod harness;
 mod random;
+mod task;
 
 use harness::{Board, MS, cfs_config, config, device_tree};
-use schedtwin_kernel::config::{CfsPeriodTimer, CfsTunables, CfsUnthrottle, Config};
+use schedtwin_kernel::config::{
+    CalcDelta, CfsPeriodTimer, CfsThrottle, CfsTunables, CfsUnthrottle, Config, EevdfForm,
+    GroupTree, LagLimit,
+};
 use schedtwin_kernel::sched::CfsRqId;
 use schedtwin_kernel::sched::fair::bandwidth::CpuStat;
 use schedtwin_types::*;
 
 const ROOT: CfsRqId = CfsRqId(0);
 
-/// 6.12 and 6.1, with periods that begin at multiples of themselves.
-fn configs() -> [Config; 2] {
+/// With periods that begin at multiples of themselves: 6.12 and 6.1, whose queues leave as a whole, and 6.18, 7.3 and 7.3 with
+/// groups that nest, whose tasks leave one by one.
+fn configs() -> [Config; 5] {
     let eevdf = Config {
         fair_group_sched: true,
         base_slice_unscaled: 2_800_000,
@@ -36,7 +41,25 @@ fn configs() -> [Config; 2] {
         cfs_unthrottle: CfsUnthrottle::Remote,
         ..cfs_config(tunables)
     };
-    [eevdf, cfs]
+    let at_pick = Config {
+        cfs_throttle: CfsThrottle::TaskAtPick,
+        eevdf_form: EevdfForm::V6_18,
+        ..eevdf.clone()
+    };
+    let nested = Config {
+        cfs_throttle: CfsThrottle::TaskAtCharge,
+        eevdf_form: EevdfForm::V7_3,
+        calc_delta: CalcDelta::Division,
+        lag_limit: LagLimit::MaxSliceAndTick,
+        ..eevdf.clone()
+    };
+    let flat = Config { group_tree: GroupTree::Flat, ..nested.clone() };
+    [eevdf, cfs, at_pick, nested, flat]
+}
+
+/// Whether tasks leave one by one.
+fn by_task(config: &Config) -> bool {
+    config.cfs_throttle != CfsThrottle::Queue
 }
 
 /// Groups, each (group above, quota in ms of 100 ms; 0: no limit); the first is number 1.
@@ -98,7 +121,9 @@ fn a_throttled_group_weighs_nothing() {
         let (outer, inner) = (cfs(&board, 1, 0), cfs(&board, 2, 0));
         assert!(outer.bandwidth.throttled && !inner.bandwidth.throttled);
         assert_eq!((outer.bandwidth.throttle_count, inner.bandwidth.throttle_count), (1, 1));
-        assert_eq!((outer.h_nr_queued, inner.h_nr_queued), (2, 1), "its own queue keeps its tasks");
+        // A whole queue keeps its tasks; one whose tasks have left has none.
+        let left = if by_task(&config) { (0, 0) } else { (2, 1) };
+        assert_eq!((outer.h_nr_queued, inner.h_nr_queued), left);
         let before = (outer.avg.util_avg, inner.avg.load_avg, outer.avg.last_update_time);
         assert!(before.0 > 0 && before.1 > 0);
         board.run_until(98 * MS);
@@ -193,7 +218,7 @@ fn slack_goes_back() {
         let mut board = board(1, &config, &[(0, 20)], scenario);
         board.run_until(110 * MS);
         let left = cfs(&board, 1, 0).bandwidth.runtime_remaining;
-        assert_eq!(left, MS as i64, "{:?}", config.fair);
+        assert_eq!(left, MS as i64, "{:?} {:?}", config.cfs_throttle, config.group_tree);
         let pool = board.kernel.inside().groups[TaskGroupId(1)].bandwidth.runtime;
         // It ran 0.5 ms, and what the way to the group's queue took.
         assert!((18 * MS..=18 * MS + 500_000).contains(&pool), "{pool}");
@@ -208,7 +233,7 @@ fn the_timer_stops() {
         let mut board = board(1, &config, &[(0, 20)], scenario);
         let active = |b: &Board| b.kernel.inside().groups[TaskGroupId(1)].bandwidth.period_active;
         board.run_until(150 * MS);
-        assert!(active(&board));
+        assert!(active(&board), "{:?} {:?}", config.cfs_throttle, config.group_tree);
         board.run_until(350 * MS);
         assert!(!active(&board), "two periods without a request");
         board.run_until(1_100 * MS);

@@ -5,7 +5,8 @@
 //!
 //! **Idea.** A group has a pool of runtime that a timer fills with its quota each period. A run queue of the group takes
 //! runtime from the pool a slice at a time, and pays what its tasks use from that. When it has used up its slice and the pool
-//! is empty, its entity leaves the queue above, with all tasks below it, until the timer brings new runtime.
+//! is empty, it is *throttled* until the timer brings new runtime: its entity leaves the queue above with all tasks below it
+//! (up to 6.17, `queue.rs`), or its tasks leave one by one, each on its way back to user space (`task.rs`).
 //!
 //! ```text
 //!  quota 20 ms, period 100 ms, one hog                                          ▲ the period timer
@@ -17,13 +18,13 @@
 //!
 //! **Terms.** *Quota*: what the pool gets each period. *Burst*: how much the pool may keep beyond it. *Slice*: what a queue
 //! asks for at once (`sched_cfs_bandwidth_slice_us`, 5 ms). *Remaining*: what a queue has left of it; negative, if a tick came
-//! late. *Hierarchy throttled*: the queue or one above it is throttled (`throttle_count`); its PELT clock stands still.
+//! late. *Hierarchy throttled*: the queue or one above it is throttled (`throttle_count`, `hierarchy.rs`).
 //!
 //! **Algorithm.**
 //! 1. Charge: what the running entity of a level has run is taken off that level's queue. At 0 it asks the pool for a slice;
 //!    without an answer the CPU is told to reschedule.
-//! 2. Throttle, when a task is put back or picked: the queue asks once more, for as much as makes 1 ns. If it gets none, its
-//!    entity is dequeued, and its tasks are no longer counted above. A queue that gets its first task does the same.
+//! 2. Throttle, when a task is put back or picked: the queue asks once more, for as much as makes 1 ns. If it gets none, it is
+//!    throttled. A queue that gets its first task does the same. In 7.3 the charge itself throttles.
 //! 3. Period timer: the pool is filled, and queues that wait get as much as makes 1 ns each, in the order in which they were
 //!    throttled. They take a slice when they run. Without a use for it the timer stops after two periods.
 //! 4. A queue that loses its last task gives back what it has beyond 1 ms. If somebody waits and the pool has more than a slice,
@@ -31,23 +32,25 @@
 //!
 //! Kernel: 6.12.95 kernel/sched/fair.c `__account_cfs_rq_runtime`, `throttle_cfs_rq`, `unthrottle_cfs_rq`,
 //! `distribute_cfs_runtime`, `do_sched_cfs_period_timer`, `do_sched_cfs_slack_timer`, kernel/sched/core.c
-//! `tg_set_cfs_bandwidth`; 6.1.192 where [`CfsUnthrottle`] says so.
+//! `tg_set_cfs_bandwidth`; 6.1.192 where [`CfsUnthrottle`] says so, 6.18 and 7.3.4 where tasks leave one by one.
 //! Differences: entries are atomic, so the timer's handler never finds its next period begun, and no period is stretched. The
 //! time that a queue is throttled without tasks is left out in every release, as in 6.12 (before, it counted). Before 6.6 a queue
 //! that is throttled while a task is picked makes the kernel put back all levels of the running task, here those that differ.
 
+#[cfg(feature = "conformance")]
+pub mod conformance;
+mod hierarchy;
 mod pool;
+mod queue;
+mod task;
 
 pub use pool::{CfsBandwidth, CfsRqBandwidth, CpuStat, DEFAULT_CFS_PERIOD, PeriodTimer};
 
-use crate::arena::Id;
 use crate::config::{CfsPeriodTimer, CfsUnthrottle};
 use crate::sched::CfsRqId;
-use crate::sched::core::{DEQUEUE_DELAYED, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_WAKEUP};
-use crate::sched::fair::load_avg::UPDATE_TG;
 use crate::time::hrtimer::{TimerKind, hrtimer_forward};
 use crate::{Context, Cpuidle, Kernel, Scheduler, Time};
-use schedtwin_types::{CpuId, IpiKind, Ns, TaskGroupId};
+use schedtwin_types::{CpuId, IpiKind, Ns, TaskGroupId, TaskId};
 
 /// `min_bandwidth_expiration`: nothing is handed out so shortly before the next period.
 const MIN_BANDWIDTH_EXPIRATION: i64 = 2_000_000;
@@ -90,7 +93,7 @@ impl Kernel {
             let cfs_rq = self.sched.groups[group].cfs_rq[cpu.index()];
             let own = &mut self.sched.cfs[cfs_rq].bandwidth;
             own.runtime_enabled = quota.is_some();
-            own.runtime_remaining = 0;
+            own.runtime_remaining = i64::from(self.cx.throttles_tasks());
             if own.throttled {
                 self.unthrottle_cfs_rq(cfs_rq);
             }
@@ -99,16 +102,23 @@ impl Kernel {
 
     // ---- what a queue may run -------------------------------------------------------------------
 
-    /// `account_cfs_rq_runtime()`: the running entity of a queue has run for `delta` ns.
+    /// `account_cfs_rq_runtime()`: the running entity of a queue has run for `delta` ns. Returns whether the queue is throttled,
+    /// where charges decide that.
     #[inline]
-    pub(super) fn account_cfs_rq_runtime(&mut self, cfs_rq: CfsRqId, delta: u64) {
+    pub(super) fn account_cfs_rq_runtime(&mut self, cfs_rq: CfsRqId, delta: u64) -> bool {
         let own = &mut self.sched.cfs[cfs_rq].bandwidth;
         if !own.runtime_enabled {
-            return;
+            return false;
         }
         own.runtime_remaining -= delta as i64;
-        if own.runtime_remaining > 0 || own.throttled {
-            return;
+        if own.runtime_remaining > 0 {
+            return false;
+        }
+        if self.cx.throttles_at_charge() {
+            return own.throttled || self.throttle_cfs_rq(cfs_rq);
+        }
+        if own.throttled {
+            return false;
         }
         let slice = self.cx.config.cfs_bandwidth_slice;
         if !self.sched.assign_cfs_rq_runtime(cfs_rq, slice, &mut self.time, &mut self.cx)
@@ -116,17 +126,33 @@ impl Kernel {
         {
             self.sched.resched_curr(self.sched.cpu_of(cfs_rq), &mut self.cpuidle, &mut self.cx);
         }
+        false
+    }
+
+    /// `set_next_task_fair()`: each level of the task that is switched to gets runtime.
+    #[inline(never)]
+    pub(super) fn assign_runtime_to(&mut self, next: TaskId) {
+        let mut throttled = false;
+        let mut level = Some(self.sched.tasks[next].se);
+        while let Some(se) = level {
+            throttled |= self.account_cfs_rq_runtime(self.sched.se[se].cfs_rq, 0);
+            level = self.sched.se[se].parent;
+        }
+        if throttled {
+            self.task_throttle_setup_work(next);
+        }
     }
 
     /// `check_enqueue_throttle()`: a queue has got its first entity.
-    pub(super) fn check_enqueue_throttle(&mut self, cfs_rq: CfsRqId) {
+    fn check_enqueue_throttle(&mut self, cfs_rq: CfsRqId) {
         let cfs = &self.sched.cfs[cfs_rq];
-        // What runs is looked at when it is put back.
+        // What runs is looked at when it is charged or put back.
         if !cfs.bandwidth.runtime_enabled || cfs.curr.is_some() || cfs.bandwidth.throttled {
             return;
         }
         self.account_cfs_rq_runtime(cfs_rq, 0);
-        if self.sched.cfs[cfs_rq].bandwidth.runtime_remaining <= 0 {
+        if !self.cx.throttles_at_charge() && self.sched.cfs[cfs_rq].bandwidth.runtime_remaining <= 0
+        {
             self.throttle_cfs_rq(cfs_rq);
         }
     }
@@ -134,11 +160,11 @@ impl Kernel {
     /// `check_cfs_rq_runtime()`: throttles a queue that has nothing left; whether it is throttled.
     pub(super) fn check_cfs_rq_runtime(&mut self, cfs_rq: CfsRqId) -> bool {
         let own = &self.sched.cfs[cfs_rq].bandwidth;
-        if !own.runtime_enabled || own.runtime_remaining > 0 {
+        if !own.runtime_enabled || own.runtime_remaining > 0 || self.cx.throttles_at_charge() {
             return false;
         }
         // A queue that is already throttled was made to run all the same, by a change of a task's
-        // attributes.
+        // attributes, or because its tasks leave one by one.
         own.throttled || self.throttle_cfs_rq(cfs_rq)
     }
 
@@ -146,64 +172,53 @@ impl Kernel {
 
     /// `throttle_cfs_rq()`; `false`: there was something left after all.
     fn throttle_cfs_rq(&mut self, cfs_rq: CfsRqId) -> bool {
-        if self.sched.assign_cfs_rq_runtime(cfs_rq, 1, &mut self.time, &mut self.cx) {
+        let cfs = &self.sched.cfs[cfs_rq];
+        let (cpu, group) = (cfs.cpu, cfs.group);
+        let by_task = self.cx.throttles_tasks();
+        // A charge asks for the running entity, which goes on with what it gets.
+        let charged = self.cx.throttles_at_charge() && self.sched.curr_on_rq(cfs_rq).is_some();
+        let target = if charged { self.cx.config.cfs_bandwidth_slice } else { 1 };
+        if self.sched.assign_cfs_rq_runtime(cfs_rq, target, &mut self.time, &mut self.cx) {
             return false;
         }
-        let (cpu, group) = (self.sched.cpu_of(cfs_rq), self.sched.cfs[cfs_rq].group);
         self.sched.groups[group].bandwidth.throttled.push(cfs_rq);
-        self.sched.tg_throttle_down(group, cpu);
-
-        let cfs = &self.sched.cfs[cfs_rq];
-        let (queued, delayed) = (cfs.h_nr_queued, cfs.h_nr_delayed);
-        let (runnable, mut idle) = (cfs.h_nr_runnable, cfs.h_nr_idle);
-        let mut level = Some(self.sched.groups[group].se[cpu.index()]);
-        let mut parent_stays = false;
-        while let Some(se) = level
-            && self.sched.se[se].on_rq
-        {
-            let above = self.sched.se[se].cfs_rq;
-            if parent_stays {
-                self.update_load_avg(above, se, 0);
-                self.sched.se_update_runnable(se);
-            } else {
-                // It leaves at once, eligible or not.
-                let delayed = if self.sched.se[se].sched_delayed { DEQUEUE_DELAYED } else { 0 };
-                self.dequeue_entity(above, se, DEQUEUE_SLEEP | DEQUEUE_SPECIAL | delayed);
-            }
-            if self.sched.se_is_idle(se) {
-                idle = queued;
-            }
-            let cfs = &mut self.sched.cfs[above];
-            cfs.h_nr_queued -= queued;
-            cfs.h_nr_runnable -= runnable;
-            cfs.h_nr_delayed -= delayed;
-            cfs.h_nr_idle -= idle;
-            parent_stays |= cfs.load_weight != 0;
-            level = self.sched.se[se].parent;
+        self.sched.tg_throttle_down(group, cpu, !by_task);
+        if !by_task {
+            self.dequeue_throttled_queue(cfs_rq);
         }
-        if level.is_none() {
-            self.sched.sub_nr_running(cpu, queued);
+        self.sched.cfs[cfs_rq].bandwidth.throttled = true;
+        if charged {
+            self.task_throttle_setup_work(self.sched.rq[cpu].curr);
         }
-        let clock = self.sched.rq[cpu].clock;
-        let cfs = &mut self.sched.cfs[cfs_rq];
-        cfs.bandwidth.throttled = true;
-        cfs.bandwidth.throttled_clock = (cfs.nr_queued != 0).then_some(clock);
         true
     }
 
-    /// `unthrottle_cfs_rq()`.
+    /// `unthrottle_cfs_rq()`. Where tasks leave one by one, those that still run may have used up what the queue got.
     fn unthrottle_cfs_rq(&mut self, cfs_rq: CfsRqId) {
         let (cpu, group) = (self.sched.cpu_of(cfs_rq), self.sched.cfs[cfs_rq].group);
-        self.sched.cfs[cfs_rq].bandwidth.throttled = false;
         self.sched.update_rq_clock(cpu, &self.cx);
+        if self.cx.throttles_tasks() {
+            if self.cx.throttles_at_charge() {
+                self.update_curr(cfs_rq);
+            }
+            let own = &self.sched.cfs[cfs_rq].bandwidth;
+            if own.runtime_enabled && own.runtime_remaining <= 0 {
+                return;
+            }
+        }
+        let own = &mut self.sched.cfs[cfs_rq].bandwidth;
+        own.throttled = false;
+        let dequeued = std::mem::take(&mut own.dequeued);
         let clock = self.sched.rq[cpu].clock;
         let since = self.sched.cfs[cfs_rq].bandwidth.throttled_clock.take();
         let pool = &mut self.sched.groups[group].bandwidth;
         pool.stat.throttled_time += since.map_or(0, |since| clock - since);
         pool.throttled.retain(|id| *id != cfs_rq);
-        self.sched.tg_unthrottle_up(group, cpu);
+        self.tg_unthrottle_up(group, cpu);
         if self.sched.cfs[cfs_rq].load_weight != 0 {
-            self.queue_unthrottled(cpu, cfs_rq);
+            if dequeued {
+                self.enqueue_unthrottled_queue(cfs_rq);
+            }
         } else if self.sched.cfs[cfs_rq].on_list {
             // Nothing to run, but something to decay, and to tell those above of.
             let mut level = self.sched.groups[group].se.get(cpu.index()).copied();
@@ -220,60 +235,38 @@ impl Kernel {
         }
     }
 
-    /// The middle of `unthrottle_cfs_rq()`: what is on the queue counts again above, up to the next one that is throttled.
-    fn queue_unthrottled(&mut self, cpu: CpuId, cfs_rq: CfsRqId) {
-        let root = CfsRqId::root(cpu);
-        let queued_before = self.sched.cfs[root].h_nr_queued;
-        let cfs = &self.sched.cfs[cfs_rq];
-        let (queued, delayed) = (cfs.h_nr_queued, cfs.h_nr_delayed);
-        let (runnable, mut idle) = (cfs.h_nr_runnable, cfs.h_nr_idle);
-        let mut level = Some(self.sched.groups[cfs.group].se[cpu.index()]);
-        let mut parent_is_queued = false;
-        while let Some(se) = level {
-            let above = self.sched.se[se].cfs_rq;
-            parent_is_queued |= self.sched.se[se].on_rq && !self.sched.se[se].sched_delayed;
-            if parent_is_queued {
-                self.update_load_avg(above, se, UPDATE_TG);
-                self.sched.se_update_runnable(se);
-            } else {
-                if self.sched.se[se].sched_delayed {
-                    self.dequeue_entity(above, se, DEQUEUE_SLEEP | DEQUEUE_DELAYED);
-                }
-                self.enqueue_entity(above, se, ENQUEUE_WAKEUP);
-            }
-            if self.sched.se_is_idle(se) {
-                idle = queued;
-            }
-            let cfs = &mut self.sched.cfs[above];
-            cfs.h_nr_queued += queued;
-            cfs.h_nr_runnable += runnable;
-            cfs.h_nr_delayed += delayed;
-            cfs.h_nr_idle += idle;
-            if cfs.bandwidth.throttled {
-                return;
-            }
-            level = self.sched.se[se].parent;
-        }
-        if queued_before == 0 && self.sched.cfs[root].h_nr_queued != 0 {
-            self.fair_server_start(cpu);
-        }
-        self.sched.add_nr_running(cpu, queued);
-    }
-
     /// The end of `enqueue_entity()`: a queue has got its first entity.
     pub(super) fn queue_begins(&mut self, cfs_rq: CfsRqId) {
         if self.sched.cfs_bandwidth_used() {
             self.check_enqueue_throttle(cfs_rq);
             let cfs = &mut self.sched.cfs[cfs_rq];
-            if cfs.bandwidth.throttle_count != 0 {
-                if cfs.bandwidth.throttled {
-                    let clock = self.sched.rq[cfs.cpu].clock;
-                    cfs.bandwidth.throttled_clock.get_or_insert(clock);
+            if cfs.bandwidth.pelt_clock_throttled {
+                if self.cx.throttles_tasks() {
+                    self.sched.pelt_clock_goes_on(cfs_rq);
+                } else {
+                    if cfs.bandwidth.throttled {
+                        let clock = self.sched.rq[cfs.cpu].clock;
+                        cfs.bandwidth.throttled_clock.get_or_insert(clock);
+                    }
+                    return;
                 }
-                return;
             }
         }
         self.sched.list_add_leaf_cfs_rq(cfs_rq);
+    }
+
+    /// The end of `dequeue_entity()`: a queue may have lost its last entity.
+    #[inline(never)]
+    pub(super) fn queue_may_end(&mut self, cfs_rq: CfsRqId) {
+        let cfs = &self.sched.cfs[cfs_rq];
+        if cfs.nr_queued != 0 {
+            return;
+        }
+        let stops = cfs.bandwidth.throttle_count != 0 && self.cx.throttles_tasks();
+        self.sched.update_idle_cfs_rq_clock_pelt(cfs_rq);
+        if stops {
+            self.sched.pelt_clock_stops(cfs_rq);
+        }
     }
 
     /// `sched_cfs_period_timer()`, on the executing CPU.
@@ -333,28 +326,39 @@ impl Kernel {
         let mut at = 0;
         let mut throttled = false;
         while let Some(&cfs_rq) = self.sched.groups[group].bandwidth.throttled.get(at) {
-            let pool = &mut self.sched.groups[group].bandwidth;
-            if pool.runtime == 0 {
+            if self.sched.groups[group].bandwidth.runtime == 0 {
                 throttled = true;
                 break;
             }
             at += 1;
-            let cfs = &mut self.sched.cfs[cfs_rq];
+            let cfs = &self.sched.cfs[cfs_rq];
+            let cpu = cfs.cpu;
             if cfs.bandwidth.csd_queued {
                 continue;
             }
-            if !pool.hand_out(&mut cfs.bandwidth) {
+            if self.cx.throttles_at_charge() && cfs.curr.is_some() {
+                self.sched.update_rq_clock(cpu, &self.cx);
+                self.update_curr(cfs_rq);
+            }
+            let pool = &mut self.sched.groups[group].bandwidth;
+            if !pool.hand_out(&mut self.sched.cfs[cfs_rq].bandwidth) {
                 throttled = true;
                 continue;
             }
-            let cpu = cfs.cpu;
             match self.cx.config.cfs_unthrottle {
                 CfsUnthrottle::Remote => {
                     // It leaves the list.
                     at -= 1;
                     self.unthrottle_cfs_rq(cfs_rq);
                 }
-                CfsUnthrottle::OwnCpu if cpu == self.cx.this_cpu => local = Some(cfs_rq),
+                CfsUnthrottle::OwnCpu if cpu == self.cx.this_cpu => {
+                    // An interrupt for another queue of this CPU is on its way, and sees to this one, too.
+                    if self.cx.throttles_at_charge() && self.sched.csd_is_pending(cpu, &self.cx) {
+                        self.sched.list_for_csd(cfs_rq, self.cx.now);
+                    } else {
+                        local = Some(cfs_rq);
+                    }
+                }
                 CfsUnthrottle::OwnCpu => {
                     self.sched.unthrottle_cfs_rq_async(cfs_rq, &mut self.cpuidle, &mut self.cx)
                 }
@@ -431,84 +435,6 @@ impl Scheduler {
         }
     }
 
-    /// Whether `group` is `top` or below it.
-    fn is_group_below(&self, group: TaskGroupId, top: TaskGroupId) -> bool {
-        std::iter::successors(Some(group), |g| self.groups[*g].parent).any(|g| g == top)
-    }
-
-    /// `tg_throttle_down()`, from a group to those below it: their PELT clocks stop.
-    fn tg_throttle_down(&mut self, top: TaskGroupId, cpu: CpuId) {
-        let now = self.rq_clock_pelt(cpu);
-        for index in top.index()..self.groups.len() {
-            let group = TaskGroupId::from_index(index);
-            if !self.is_group_below(group, top) {
-                continue;
-            }
-            let cfs_rq = self.groups[group].cfs_rq[cpu.index()];
-            let own = &mut self.cfs[cfs_rq].bandwidth;
-            if own.throttle_count == 0 {
-                own.throttled_clock_pelt = now;
-                self.list_del_leaf_cfs_rq(cfs_rq);
-            }
-            self.cfs[cfs_rq].bandwidth.throttle_count += 1;
-        }
-    }
-
-    /// `tg_unthrottle_up()`, from the lowest groups to `top`: their PELT clocks go on.
-    fn tg_unthrottle_up(&mut self, top: TaskGroupId, cpu: CpuId) {
-        let now = self.rq_clock_pelt(cpu);
-        for index in (top.index()..self.groups.len()).rev() {
-            let group = TaskGroupId::from_index(index);
-            if !self.is_group_below(group, top) {
-                continue;
-            }
-            let cfs_rq = self.groups[group].cfs_rq[cpu.index()];
-            let own = &mut self.cfs[cfs_rq].bandwidth;
-            own.throttle_count -= 1;
-            if own.throttle_count == 0 {
-                own.throttled_clock_pelt_time += now - own.throttled_clock_pelt;
-                if !self.cfs_rq_is_decayed(cfs_rq, self.rq[cpu].leaf_cfs_rqs.len()) {
-                    self.list_add_leaf_cfs_rq(cfs_rq);
-                }
-            }
-        }
-    }
-
-    // ---- time -----------------------------------------------------------------------------------
-
-    /// `throttled_hierarchy()`: the queue or one above it is throttled.
-    #[inline(always)]
-    pub(super) fn throttled_hierarchy(&self, cfs_rq: CfsRqId) -> bool {
-        self.cfs_bandwidth_used() && self.cfs[cfs_rq].bandwidth.throttle_count != 0
-    }
-
-    /// `cfs_rq_clock_pelt()`: the PELT clock of a CPU, less the time in which the queue was throttled.
-    #[inline(always)]
-    pub(crate) fn cfs_rq_clock_pelt(&self, cfs_rq: CfsRqId) -> u64 {
-        let cfs = &self.cfs[cfs_rq];
-        let now = self.rq_clock_pelt(cfs.cpu);
-        if self.cfs_bandwidth_used() { cfs.bandwidth.clock_pelt(now) } else { now }
-    }
-
-    /// `update_idle_cfs_rq_clock_pelt()`: a queue has become empty.
-    pub(super) fn update_idle_cfs_rq_clock_pelt(&mut self, cfs_rq: CfsRqId) {
-        let own = &mut self.cfs[cfs_rq].bandwidth;
-        let throttled = own.throttle_count != 0;
-        own.throttled_pelt_idle = if throttled { u64::MAX } else { own.throttled_clock_pelt_time };
-    }
-
-    /// `sync_throttle()`: a new group below one that is throttled.
-    pub(super) fn sync_throttle(&mut self, group: TaskGroupId) {
-        let Some(parent) = self.groups[group].parent else { return };
-        for cpu in self.rq.ids() {
-            let above = self.groups[parent].cfs_rq[cpu.index()];
-            let throttle_count = self.cfs[above].bandwidth.throttle_count;
-            let now = self.rq_clock_pelt(cpu);
-            let own = &mut self.cfs[self.groups[group].cfs_rq[cpu.index()]].bandwidth;
-            (own.throttle_count, own.throttled_clock_pelt) = (throttle_count, now);
-        }
-    }
-
     // ---- handing out ----------------------------------------------------------------------------
 
     /// `start_cfs_bandwidth()`, on the executing CPU.
@@ -551,12 +477,20 @@ impl Scheduler {
         cpuidle: &mut Cpuidle,
         cx: &mut Context,
     ) {
-        let at = cx.local_clock();
+        self.list_for_csd(cfs_rq, cx.local_clock());
+        self.send_ipi(self.cpu_of(cfs_rq), IpiKind::WakeList, cpuidle, cx);
+    }
+
+    /// Puts a queue on its CPU's `cfsb_csd_list`.
+    fn list_for_csd(&mut self, cfs_rq: CfsRqId, at: Ns) {
         let cfs = &mut self.cfs[cfs_rq];
         cfs.bandwidth.csd_queued = true;
-        let cpu = cfs.cpu;
-        self.rq[cpu].unthrottle_list.push(UnthrottleEntry { cfs_rq, at });
-        self.send_ipi(cpu, IpiKind::WakeList, cpuidle, cx);
+        self.rq[cfs.cpu].unthrottle_list.push(UnthrottleEntry { cfs_rq, at });
+    }
+
+    /// Whether the list has something on it now.
+    fn csd_is_pending(&self, cpu: CpuId, cx: &Context) -> bool {
+        self.rq[cpu].unthrottle_list.iter().any(|entry| entry.at <= cx.now)
     }
 
     // ---- verification ---------------------------------------------------------------------------
@@ -581,16 +515,19 @@ impl Scheduler {
         assert_eq!(group.period_active, timer, "{what:?}: period timer");
         assert_eq!(group.slack_started, queued(TimerKind::CfsSlack(cfs.group)), "{what:?}: slack");
         if own.throttled {
-            let se = self.groups[cfs.group].se[cfs.cpu.index()];
-            assert!(!self.se[se].on_rq, "{what:?}: a throttled group competes");
             assert!(timer, "{what:?}: throttled for ever");
             assert!(
                 own.runtime_remaining <= 0 || own.csd_queued,
                 "{what:?}: throttled with runtime"
             );
+        }
+        if own.dequeued {
+            let se = self.groups[cfs.group].se[cfs.cpu.index()];
+            assert!(own.throttled && !self.se[se].on_rq, "{what:?}: a throttled group competes");
             let timed = cfs.nr_queued == 0 || own.throttled_clock.is_some();
             assert!(timed, "{what:?}: throttled_clock");
         }
-        assert!(!cfs.on_list || own.throttle_count == 0, "{what:?}: its averages decay");
+        assert!(!own.pelt_clock_throttled || own.throttle_count != 0, "{what:?}: its clock stands");
+        assert!(!cfs.on_list || !own.pelt_clock_throttled, "{what:?}: its averages decay");
     }
 }

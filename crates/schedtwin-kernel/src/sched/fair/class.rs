@@ -23,8 +23,8 @@ use super::{Pick, scale_load_down};
 use crate::config::IowaitHook;
 use crate::observe::{DecisionLog, DecisionObserver};
 use crate::sched::core::{
-    DEQUEUE_DELAYED, DEQUEUE_SAVE, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_DELAYED,
-    ENQUEUE_MIGRATED, ENQUEUE_RESTORE, ENQUEUE_WAKEUP,
+    DEQUEUE_DELAYED, DEQUEUE_SAVE, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, DEQUEUE_THROTTLE,
+    ENQUEUE_DELAYED, ENQUEUE_MIGRATED, ENQUEUE_RESTORE, ENQUEUE_WAKEUP,
 };
 use crate::sched::fair::load_avg::{DO_ATTACH, DO_DETACH, UPDATE_TG};
 use crate::sched::pelt::{self, Learns};
@@ -156,7 +156,7 @@ impl Scheduler {
         }
     }
 
-    /// Lets `change` work on the counters of a task's hierarchy, up to a queue that is throttled.
+    /// Lets `change` work on the counters of a task's hierarchy, up to a queue whose entity throttling has taken out.
     pub(super) fn for_each_level(
         &mut self,
         mut se: EntityId,
@@ -166,7 +166,7 @@ impl Scheduler {
             let cfs_rq = self.se[se].cfs_rq;
             change(&mut self.cfs[cfs_rq]);
             match self.se[se].parent {
-                Some(parent) if !self.cfs[cfs_rq].bandwidth.throttled => se = parent,
+                Some(parent) if !self.cfs[cfs_rq].bandwidth.dequeued => se = parent,
                 _ => break,
             }
         }
@@ -269,7 +269,8 @@ impl Kernel {
             self.sched.account_mm_sched(cpu, curr, delta, &self.cx);
         }
         if self.sched.cfs_bandwidth_used() {
-            self.account_cfs_rq_runtime(cfs_rq, delta);
+            // Not the timeline, where one is for all groups.
+            self.account_cfs_rq_runtime(self.sched.se[curr].cfs_rq, delta);
         }
         if self.sched.flat_groups() && !is_task {
             return;
@@ -326,6 +327,9 @@ impl Kernel {
         let (se, in_iowait, mut idle) = (t.se, t.in_iowait, (t.policy == Policy::Idle) as u32);
         let moving = t.on_rq == OnRq::Migrating || flags & ENQUEUE_RESTORE != 0;
         let root = CfsRqId::root(cpu);
+        if self.sched.task_is_throttled(task) && self.enqueue_throttled_task(task) {
+            return;
+        }
         let delayed = self.sched.se[se].sched_delayed;
         if !(delayed && moving) && self.cx.config.features.util_est {
             let own = &self.sched.se[se].avg;
@@ -375,7 +379,7 @@ impl Kernel {
             }
             let cfs = &mut self.sched.cfs[cfs_rq];
             idle = cfs.count_in(still_delayed, idle);
-            throttled = cfs.bandwidth.throttled;
+            throttled = cfs.bandwidth.dequeued;
             if throttled {
                 break;
             }
@@ -422,7 +426,7 @@ impl Kernel {
         self.sched.clear_buddies(cfs_rq, se);
         self.sched.before_delaying(cfs_rq, se, &self.cx);
         if flags & DEQUEUE_DELAYED == 0 {
-            let delay = sleep && flags & DEQUEUE_SPECIAL == 0;
+            let delay = sleep && flags & (DEQUEUE_SPECIAL | DEQUEUE_THROTTLE) == 0;
             if self.cx.config.features.delay_dequeue
                 && delay
                 && !self.sched.entity_eligible(cfs_rq, se)
@@ -455,8 +459,8 @@ impl Kernel {
         if flags & DEQUEUE_DELAYED != 0 {
             self.sched.clear_delayed(se);
         }
-        if self.sched.cfs_bandwidth_used() && self.sched.cfs[cfs_rq].nr_queued == 0 {
-            self.sched.update_idle_cfs_rq_clock_pelt(cfs_rq);
+        if self.sched.cfs_bandwidth_used() {
+            self.queue_may_end(cfs_rq);
         }
         true
     }
@@ -469,6 +473,7 @@ impl Kernel {
         let was_sched_idle = self.sched.sched_idle_mask.contains(cpu);
         let sleep = flags & DEQUEUE_SLEEP != 0;
         let finishing = flags & DEQUEUE_DELAYED != 0;
+        let throttles = flags & DEQUEUE_THROTTLE != 0;
         let entity = &self.sched.se[se];
         // A delayed group stands for no task: its tasks have been counted out before.
         let task = entity.my_q.is_none().then_some(entity.task);
@@ -504,14 +509,17 @@ impl Kernel {
             if cfs.idle {
                 idle = tasks;
             }
-            throttled = cfs.bandwidth.throttled;
+            throttled = cfs.bandwidth.dequeued;
             if throttled {
                 break;
             }
             let occupied = cfs.load_weight != 0;
-            let hierarchy_throttled = cfs.bandwidth.throttle_count != 0;
+            let stands_still = cfs.bandwidth.pelt_clock_throttled;
+            if throttles {
+                self.sched.record_throttle_clock(cfs_rq);
+            }
             if let Some(parent) = parent {
-                if occupied && !parent_stays && sleep && !hierarchy_throttled {
+                if occupied && !parent_stays && sleep && !stands_still {
                     // It sleeps within its slice: another task of the group shall get what is left
                     // of it.
                     self.sched.set_next_buddy(parent);
@@ -542,6 +550,10 @@ impl Kernel {
     }
 
     pub(crate) fn dequeue_task_fair(&mut self, cpu: CpuId, task: TaskId, flags: u32) -> bool {
+        if self.sched.task_is_throttled(task) {
+            self.dequeue_throttled_task(task, flags);
+            return true;
+        }
         let t = &self.sched.tasks[task];
         let (se, root) = (t.se, CfsRqId::root(cpu));
         let moving = t.on_rq == OnRq::Migrating || flags & DEQUEUE_SAVE != 0;
@@ -597,6 +609,7 @@ impl Kernel {
             if self.sched.cfs[cfs_rq].nr_queued == 0 {
                 return None;
             }
+            let mut throttled = false;
             loop {
                 if let Some(curr) = self.sched.cfs[cfs_rq].curr
                     && self.sched.se[curr].on_rq
@@ -604,7 +617,10 @@ impl Kernel {
                     self.update_curr(cfs_rq);
                 }
                 if self.sched.cfs_bandwidth_used() && self.check_cfs_rq_runtime(cfs_rq) {
-                    continue 'again;
+                    if !self.cx.throttles_tasks() {
+                        continue 'again;
+                    }
+                    throttled = true;
                 }
                 let picked = self.sched.pick_next_entity(cfs_rq, true, see, &self.cx);
                 let se = picked.expect("a queue that is not empty has a best");
@@ -615,7 +631,13 @@ impl Kernel {
                 }
                 match self.sched.se[se].my_q {
                     Some(below) => cfs_rq = below,
-                    None => return Some(self.sched.se[se].task),
+                    None => {
+                        let task = self.sched.se[se].task;
+                        if throttled {
+                            self.task_throttle_setup_work(task);
+                        }
+                        return Some(task);
+                    }
                 }
             }
         }
@@ -680,10 +702,10 @@ impl Kernel {
         let mut level = Some(self.sched.tasks[next].se);
         while let Some(se) = level {
             self.set_next_entity(se, first);
-            if self.sched.cfs_bandwidth_used() {
-                self.account_cfs_rq_runtime(self.sched.se[se].cfs_rq, 0);
-            }
             level = self.sched.se[se].parent;
+        }
+        if self.sched.cfs_bandwidth_used() {
+            self.assign_runtime_to(next);
         }
         self.next_task_is_set(cpu, next, first);
     }
@@ -767,12 +789,11 @@ impl Kernel {
         if curr == task {
             return;
         }
-        let (preempt, rule) =
-            if self.sched.throttled_hierarchy(self.sched.se[self.sched.tasks[task].se].cfs_rq) {
-                (false, PreemptionRule::Throttled)
-            } else {
-                self.wakeup_preempts(cpu, task, curr, wake_flags)
-            };
+        let (preempt, rule) = if self.sched.throttled_wakee(task, &self.cx) {
+            (false, PreemptionRule::Throttled)
+        } else {
+            self.wakeup_preempts(cpu, task, curr, wake_flags)
+        };
         if self.cx.wants_decisions() {
             self.cx.record(Decision::Preemption { task, curr, preempt, rule });
         }

@@ -28,7 +28,8 @@
 //!
 //! Kernel: 7.3.4 kernel/sched/fair.c `enqueue_hierarchy`, `dequeue_hierarchy`, `__dequeue_task`, `set_next_task_fair`,
 //! `put_prev_task_fair`, `task_tick_fair`, `reweight_eevdf`, `__calc_prop_weight`.
-//! Differences: where a group has a limit (`cpu.max`), the hierarchies of all CPUs nest, as before 7.3.
+//! Differences: where a group has a limit (`cpu.max`) and its queue is throttled as a whole (`cfs_throttle`, not 7.3's), the
+//! hierarchies of all CPUs nest.
 
 use super::NICE_0_LOAD;
 use super::eevdf::sums_full_weights;
@@ -36,7 +37,8 @@ use super::group::MIN_SHARES;
 use crate::config::GroupTree;
 use crate::observe::DecisionObserver;
 use crate::sched::core::{
-    DEQUEUE_DELAYED, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_MIGRATED, ENQUEUE_WAKEUP,
+    DEQUEUE_DELAYED, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, DEQUEUE_THROTTLE, ENQUEUE_MIGRATED,
+    ENQUEUE_WAKEUP,
 };
 use crate::sched::fair::load_avg::{DO_ATTACH, DO_DETACH, UPDATE_TG};
 use crate::sched::{CfsRq, CfsRqId, EntityId, LoadWeight, OnRq, SchedEntity};
@@ -90,7 +92,7 @@ impl Scheduler {
         let flat = cx.config.group_tree == GroupTree::Flat
             && sums_full_weights(&cx.config)
             && self.has_groups()
-            && !self.cfs_bandwidth_used();
+            && (!self.cfs_bandwidth_used() || cx.throttles_tasks());
         if flat == self.flat_groups() {
             return;
         }
@@ -306,7 +308,8 @@ impl Kernel {
         self.sched.clear_buddies(timeline, se);
         self.update_curr(timeline);
         self.sched.before_delaying(timeline, se, &self.cx);
-        let delay = sleep && flags & (DEQUEUE_SPECIAL | DEQUEUE_DELAYED) == 0;
+        let at_once = DEQUEUE_SPECIAL | DEQUEUE_THROTTLE | DEQUEUE_DELAYED;
+        let delay = sleep && flags & at_once == 0;
         if self.cx.config.features.delay_dequeue
             && delay
             && !self.sched.entity_eligible(timeline, se)
@@ -341,6 +344,7 @@ impl Kernel {
     /// look: `clear_delayed()` comes after them.
     fn dequeue_hierarchy(&mut self, se: EntityId, mut flags: u32) {
         let finishing = flags & DEQUEUE_DELAYED != 0;
+        let throttles = flags & DEQUEUE_THROTTLE != 0;
         let moves_delayed =
             !finishing && flags & DEQUEUE_SLEEP == 0 && self.sched.se[se].sched_delayed;
         let mut idle = (self.sched.tasks[self.sched.se[se].task].policy == Policy::Idle) as u32;
@@ -366,6 +370,9 @@ impl Kernel {
             if cfs.idle {
                 idle = 1;
             }
+            if throttles {
+                self.sched.record_throttle_clock(cfs_rq);
+            }
             flags = (flags | DEQUEUE_SLEEP) & !(DEQUEUE_DELAYED | DEQUEUE_SPECIAL);
             level = self.sched.se[id].parent;
         }
@@ -389,7 +396,14 @@ impl Kernel {
             let (cpu, task) = (cfs.cpu, entity.task);
             self.sched.task_is_dequeued(cpu, se, task);
         }
+        let limited = self.sched.cfs_bandwidth_used();
+        if limited {
+            self.sched.return_cfs_rq_runtime(cfs_rq, &mut self.time, &mut self.cx);
+        }
         self.update_cfs_group(se);
+        if limited {
+            self.queue_may_end(cfs_rq);
+        }
     }
 
     // ---- pick, put, set, tick -------------------------------------------------------------------
@@ -469,6 +483,9 @@ impl Kernel {
                 weight = self.sched.calc_prop_weight(id, weight);
             }
             level = self.sched.se[id].parent;
+        }
+        if self.sched.cfs_bandwidth_used() {
+            self.assign_runtime_to(next);
         }
         self.sched.cfs[timeline].curr = Some(se);
         if on_rq {

@@ -87,6 +87,10 @@ pub fn sched_weight_from_cgroup(weight: u16) -> u64 {
 pub struct TaskGroup {
     /// The group above; `None` for the root.
     pub parent: Option<TaskGroupId>,
+    /// The newest group below it.
+    pub first_child: Option<TaskGroupId>,
+    /// The next older group below the same one.
+    pub next_sibling: Option<TaskGroupId>,
     /// `cpu.shares` (1024 by default), `<< 10`.
     pub shares: u64,
     /// The sum of the CPUs' contributions.
@@ -111,6 +115,8 @@ impl TaskGroup {
         let cfs_rq = (0..nr_cpus).map(|cpu| CfsRqId::root(CpuId(cpu as u16))).collect();
         TaskGroup {
             parent: None,
+            first_child: None,
+            next_sibling: None,
             shares: NICE_0_LOAD,
             load_avg: 0,
             runnable_avg: 0,
@@ -170,6 +176,8 @@ impl Scheduler {
         let shares = shares.clamp(MIN_SHARES as u64, MAX_SHARES) << 10;
         let group = TaskGroup {
             parent: Some(parent),
+            first_child: None,
+            next_sibling: self.groups[parent].first_child,
             shares,
             load_avg: 0,
             runnable_avg: 0,
@@ -181,6 +189,7 @@ impl Scheduler {
         };
         let pushed = self.groups.push(group);
         debug_assert_eq!(pushed, id);
+        self.groups[parent].first_child = Some(id);
         self.sync_throttle(id);
         self.choose_group_tree(cx);
         // online_fair_sched_group(): attached from the start; before time begins there is nothing to age.
@@ -357,7 +366,7 @@ impl Scheduler {
     }
 
     fn list_add_leaf_unless_throttled(&mut self, cfs_rq: CfsRqId) {
-        if !self.throttled_hierarchy(cfs_rq) {
+        if !self.cfs[cfs_rq].bandwidth.pelt_clock_throttled {
             self.list_add_leaf_cfs_rq(cfs_rq);
         }
     }
@@ -571,7 +580,7 @@ impl Kernel {
     /// `propagate_entity_cfs_rq()`: all levels above learn at once.
     fn propagate_entity_cfs_rq(&mut self, se: EntityId) {
         let own = self.sched.se[se].cfs_rq;
-        if self.sched.cfs[own].bandwidth.throttled {
+        if self.sched.cfs[own].bandwidth.dequeued {
             return;
         }
         self.sched.list_add_leaf_unless_throttled(own);
@@ -579,7 +588,7 @@ impl Kernel {
         while let Some(se) = level {
             let cfs_rq = self.sched.se[se].cfs_rq;
             self.update_load_avg(cfs_rq, se, UPDATE_TG);
-            if self.sched.cfs[cfs_rq].bandwidth.throttled {
+            if self.sched.cfs[cfs_rq].bandwidth.dequeued {
                 return;
             }
             self.sched.list_add_leaf_unless_throttled(cfs_rq);
@@ -597,7 +606,8 @@ impl Kernel {
 
     #[inline(never)]
     fn follow_group_load(&mut self, se: EntityId, my_q: CfsRqId) {
-        if self.sched.cfs[my_q].load_weight != 0 && !self.sched.throttled_hierarchy(my_q) {
+        let cfs = &self.sched.cfs[my_q];
+        if cfs.load_weight != 0 && !cfs.bandwidth.pelt_clock_throttled {
             let shares = self.sched.calc_group_shares(my_q, &self.cx);
             if self.sched.se[se].load.weight != shares {
                 self.reweight_entity(se, shares);
@@ -682,6 +692,7 @@ impl Kernel {
         }
         self.put_prev_entity(pse);
         self.set_next_entity(se, true);
+        self.assign_runtime_at_switch(next);
         self.next_task_is_set(cpu, next, true);
     }
 

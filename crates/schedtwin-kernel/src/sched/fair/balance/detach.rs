@@ -78,11 +78,7 @@ impl Kernel {
         {
             return false;
         }
-        // throttled_lb_pair(). Tasks of 7.3 leave throttled queues one by one, so it asks for the destination's only; here
-        // they stay.
-        if [env.src_cpu, env.dst_cpu].iter().any(|cpu| {
-            self.sched.throttled_hierarchy(self.sched.groups[t.group].cfs_rq[cpu.index()])
-        }) {
+        if self.sched.throttled_lb(task, [env.src_cpu, env.dst_cpu], &self.cx) {
             return false;
         }
         if sd.nr_balance_failed == 0

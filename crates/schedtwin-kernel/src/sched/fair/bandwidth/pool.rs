@@ -179,15 +179,19 @@ pub enum PeriodTimer {
 pub struct CfsRqBandwidth {
     /// Its group has a limit.
     pub runtime_enabled: bool,
-    /// It is throttled: its entity is not queued.
+    /// It is throttled: nobody below it may use the CPU, once all have left.
     pub throttled: bool,
+    /// Its entity has left the queue above, with all below it (up to 6.17).
+    pub dequeued: bool,
+    /// Its PELT clock stands still.
+    pub pelt_clock_throttled: bool,
     /// It waits for its CPU to let it go on (`throttled_csd_list`).
     pub(super) csd_queued: bool,
     /// Number of throttled queues among it and those above.
     pub throttle_count: u32,
     /// The runtime that is left, ns.
     pub runtime_remaining: i64,
-    /// Since when it has been throttled with tasks, by `rq.clock`.
+    /// Since when tasks have been waiting for it to be unthrottled, by `rq.clock`.
     pub(super) throttled_clock: Option<u64>,
     /// PELT clock of its CPU when its own stopped.
     pub(super) throttled_clock_pelt: u64,
@@ -195,12 +199,4 @@ pub struct CfsRqBandwidth {
     pub(super) throttled_clock_pelt_time: u64,
     /// The same when it became empty; [`u64::MAX`]: it was throttled (`throttled_pelt_idle`).
     pub throttled_pelt_idle: u64,
-}
-
-impl CfsRqBandwidth {
-    /// The queue's PELT clock when that of the CPU is `now`.
-    pub(super) fn clock_pelt(&self, now: u64) -> u64 {
-        let now = if self.throttle_count != 0 { self.throttled_clock_pelt } else { now };
-        now - self.throttled_clock_pelt_time
-    }
 }
