@@ -39,6 +39,8 @@ use crate::wakeups::{Wakeups61, Wakeups73, Wakeups612};
 pub struct Entry {
     /// Its name.
     pub name: &'static str,
+    /// The environment variable that names its kernel tree.
+    pub tree: &'static str,
     /// The actions that can be done with it.
     pub run: Run,
     /// Wrong tokens that it must notice.
@@ -46,11 +48,11 @@ pub struct Entry {
 }
 
 const fn of<S: Subject>() -> Entry {
-    Entry { name: S::NAME, run: l0::run::<S>, mutations: S::MUTATIONS }
+    Entry { name: S::NAME, tree: S::TREE, run: l0::run::<S>, mutations: S::MUTATIONS }
 }
 
 const fn of_states<S: States + 'static>() -> Entry {
-    Entry { name: S::NAME, run: states::run::<S>, mutations: S::MUTATIONS }
+    Entry { name: S::NAME, tree: S::TREE, run: states::run::<S>, mutations: S::MUTATIONS }
 }
 
 /// All of them.
