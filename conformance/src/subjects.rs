@@ -16,6 +16,7 @@ use crate::eevdf::v7_3::{Eevdf73, Eevdf73Flat};
 use crate::feec::{Feec61, Feec73, Feec519, Feec612, Feec618};
 use crate::groups::{Groups, Groups61, Groups73};
 use crate::haltpoll::{Haltpoll, Haltpoll61};
+use crate::hrtimer::{Hrtimers61, Hrtimers73, Hrtimers612, Hrtimers618};
 use crate::intel_pstate::IntelPstate;
 use crate::l0::mutate::Mutation;
 use crate::l0::{self, Run, Subject};
@@ -138,6 +139,10 @@ pub const SUBJECTS: &[Entry] = &[
     of::<TimerWheel61>(),
     of::<TimerWheel612>(),
     of::<TimerWheel73>(),
+    of::<Hrtimers61>(),
+    of::<Hrtimers612>(),
+    of::<Hrtimers618>(),
+    of::<Hrtimers73>(),
 ];
 
 #[cfg(test)]
