@@ -81,9 +81,9 @@ pub struct HrtimerBase {
     left_armed: Ns,
     /// Whether the clock event is left alone until the interrupt or the switch ends.
     rearm: Rearm,
-    /// The timer that the interrupt came for, while its timers run. Only this one, not yet overwritten, of `next_timer`
-    /// matters to a timer that is not queued.
-    came_for: Option<TimerKind>,
+    /// `next_timer` while timers of an interrupt run and until the clock event is armed again: the timer that the interrupt came for,
+    /// and then the earliest that was left. At other times it is the earliest timer, and nothing reads this.
+    next_timer: Option<TimerKind>,
 }
 
 /// Work left to do at the end of a timer interrupt, or of the switch at its end
@@ -112,7 +112,7 @@ impl HrtimerBase {
             queue: Vec::with_capacity(count),
             left_armed: NEVER,
             rearm: Rearm::Done,
-            came_for: None,
+            next_timer: None,
         }
     }
 
@@ -164,6 +164,10 @@ impl HrtimerBase {
         self.queue.last()
     }
 
+    fn first_kind(&self) -> Option<TimerKind> {
+        self.first().map(|timer| timer.kind)
+    }
+
     /// Returns the tasks that sleep here, for verification.
     pub(crate) fn sleepers(&self) -> impl Iterator<Item = TaskId> + '_ {
         self.queue.iter().filter_map(|t| match t.kind {
@@ -208,17 +212,22 @@ impl HrtimerBase {
     fn take_lazily(&mut self, kind: TimerKind) -> Option<usize> {
         let armed = self.armed();
         let place = self.take(kind)?;
-        self.left_armed = if armed < self.next_event() { armed } else { NEVER };
+        // It was the earliest: the clock event stays, also for another timer of the same expiry that is moved later.
+        if place == self.queue.len() {
+            self.left_armed = armed;
+        }
         Some(place)
     }
 
     /// `TIF_HRTIMER_REARM`: the clock event waits for the end of the interrupt, or of the switch.
     fn defer_rearm(&mut self) {
         self.rearm = Rearm::Cached;
+        self.next_timer = self.first_kind();
     }
 
     /// `__hrtimer_rearm_deferred()`. A hrtick that was cancelled meanwhile is looked for only if a timer was started, too.
     pub fn rearm_deferred(&mut self) {
+        self.next_timer = None;
         if std::mem::take(&mut self.rearm) == Rearm::Update {
             self.left_armed = NEVER;
         }
@@ -336,7 +345,12 @@ impl Time {
 
     /// `hrtimer_try_to_cancel()`.
     pub(crate) fn hrtimer_cancel(&mut self, cpu: CpuId, kind: TimerKind, cx: &mut Context) {
-        if self.timers[cpu].remove(kind) {
+        let base = &mut self.timers[cpu];
+        if base.remove(kind) {
+            let looked_up = cx.config.hrtimer_target == HrtimerTarget::NohzTarget;
+            if looked_up && base.next_timer == Some(kind) {
+                base.next_timer = base.first_kind();
+            }
             self.program_clock_event(cpu, cx);
         }
     }
@@ -355,10 +369,10 @@ impl Time {
 
 impl Kernel {
     /// Where a timer is queued that was on `last` before: [`Time::nohz_timer_target`], unless the release keeps it here, or
-    /// it is the one that this CPU's interrupt came for.
+    /// it is what this CPU's interrupt came for.
     pub(crate) fn hrtimer_target(&self, kind: TimerKind, expires: Ns, last: CpuId) -> CpuId {
         let this = self.cx.this_cpu;
-        if last == this && self.time.timers[this].came_for == Some(kind) {
+        if last == this && self.time.timers[this].next_timer == Some(kind) {
             return this;
         }
         let stays = match self.cx.config.hrtimer_target {
@@ -392,7 +406,7 @@ impl Kernel {
         let now = self.cx.now;
         self.time.local_timers_off.remove(cpu);
         self.time.timers[cpu].left_armed = NEVER;
-        self.time.timers[cpu].came_for = self.time.timers[cpu].first().map(|timer| timer.kind);
+        self.time.timers[cpu].next_timer = self.time.timers[cpu].first_kind();
         while let Some(timer) = self.time.timers[cpu].queue.last().copied() {
             if timer.soft_expires > now {
                 break;
@@ -402,7 +416,7 @@ impl Kernel {
             self.sched.charge(cost, &mut self.cx);
             run(self, cpu, timer);
         }
-        self.time.timers[cpu].came_for = None;
+        self.time.timers[cpu].next_timer = None;
         if self.cx.config.features.hrtick {
             self.time.timers[cpu].defer_rearm();
         }
@@ -413,6 +427,54 @@ impl Kernel {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn sleeper(task: u32, expires: Ns) -> Hrtimer {
+        Hrtimer { expires, soft_expires: expires, kind: TimerKind::Sleeper(TaskId(task)) }
+    }
+
+    /// 7.3: a timer that is started again keeps its place as long as the order allows it.
+    #[test]
+    fn a_timer_that_is_started_again_keeps_its_place() {
+        let check = |expires: Ns, expected: [u32; 4]| {
+            let mut base = HrtimerBase::default();
+            for (task, expires) in [(1, 10), (2, 15), (3, 20), (4, 20)] {
+                base.insert(sleeper(task, expires));
+            }
+            let place = base.take(TimerKind::Sleeper(TaskId(2))).expect("it is queued");
+            base.insert_at(place, sleeper(2, expires));
+            let order = base.queue.iter().rev().map(|timer| match timer.kind {
+                TimerKind::Sleeper(task) => task.0,
+                _ => unreachable!("all are sleepers"),
+            });
+            assert_eq!(order.collect::<Vec<_>>(), expected, "{expires}");
+        };
+        check(9, [2, 1, 3, 4]);
+        check(10, [1, 2, 3, 4]);
+        check(15, [1, 2, 3, 4]);
+        // Elsewhere it would be behind 4.
+        check(20, [1, 2, 3, 4]);
+        check(21, [1, 3, 4, 2]);
+    }
+
+    /// The clock event of a lazily cancelled timer stays, also if another one of the same expiry is moved.
+    #[test]
+    fn a_lazily_cancelled_timer_leaves_the_clock_event() {
+        let mut base = HrtimerBase::default();
+        base.insert(Hrtimer { expires: 10, soft_expires: 10, kind: TimerKind::Hrtick });
+        base.insert(sleeper(1, 10));
+        base.remove_lazily(TimerKind::Hrtick);
+        assert_eq!(base.armed(), 10);
+        base.remove(TimerKind::Sleeper(TaskId(1)));
+        base.insert(sleeper(1, 20));
+        assert_eq!((base.next_event(), base.armed()), (20, 10));
+        // One that was not the earliest leaves nothing.
+        let mut base = HrtimerBase::default();
+        base.insert(sleeper(1, 10));
+        base.insert(Hrtimer { expires: 10, soft_expires: 10, kind: TimerKind::Hrtick });
+        base.remove_lazily(TimerKind::Hrtick);
+        base.remove(TimerKind::Sleeper(TaskId(1)));
+        assert_eq!(base.armed(), NEVER);
+    }
 
     #[test]
     fn equal_expiries_keep_their_order() {
