@@ -24,6 +24,7 @@ pub mod frequency;
 pub mod ftrace;
 pub mod groups;
 pub mod haltpoll;
+pub mod hrtimer;
 pub mod idle;
 pub mod intel_pstate;
 pub mod l0;

@@ -4,6 +4,7 @@
 use clap::{Parser, Subcommand};
 use schedtwin_conformance::cfs::Cfs;
 use schedtwin_conformance::eevdf::Eevdf;
+use schedtwin_conformance::l0::mutate::Range;
 use schedtwin_conformance::l0::{Action, Asked};
 use schedtwin_conformance::subjects::SUBJECTS;
 use schedtwin_conformance::{l1, l2, rational};
@@ -83,8 +84,11 @@ enum Of {
 
 #[derive(clap::Args)]
 struct Arithmetic {
-    #[arg(value_parser = clap::builder::PossibleValuesParser::new(SUBJECTS.iter().map(|subject| subject.name)))]
-    subject: String,
+    #[arg(required_unless_present = "list", value_parser = clap::builder::PossibleValuesParser::new(SUBJECTS.iter().map(|subject| subject.name)))]
+    subject: Option<String>,
+    /// Prints each subject, the variable that names its tree, and the number of its mutations
+    #[arg(long, exclusive = true)]
+    list: bool,
     #[command(flatten)]
     action: Chosen,
     /// How many sequences of operations [default: 1000000, or 100000 for --coverage and --mutate]
@@ -93,6 +97,9 @@ struct Arithmetic {
     /// With the number of a sequence it determines that sequence
     #[arg(long, value_name = "N", default_value = "1", value_parser = number)]
     seed: u64,
+    /// Of --mutate: the numbers of mutations, such as 7, 7..12 or 7.. [default: 1..]
+    #[arg(long, value_name = "RANGE", requires = "mutate")]
+    mutations: Option<Range>,
     /// Compares with what is written where we differ by declaration: pelt, eevdf-6.18
     #[arg(long)]
     as_written: bool,
@@ -105,7 +112,7 @@ struct Chosen {
     /// Which branches of the kernel's file are taken
     #[arg(long)]
     coverage: bool,
-    /// Whether wrong tokens in our code are noticed
+    /// Whether wrong tokens in our code are noticed: a line for each, as it ends
     #[arg(long)]
     mutate: bool,
     /// Checks the golden vectors
@@ -121,7 +128,15 @@ fn number(text: &str) -> Result<u64, std::num::ParseIntError> {
     text.replace('_', "").parse()
 }
 
+fn list_subjects() -> i32 {
+    for subject in SUBJECTS {
+        println!("{} {} {}", subject.name, subject.tree, subject.mutations.len());
+    }
+    0
+}
+
 fn arithmetic(chosen: &Arithmetic) -> i32 {
+    let Some(name) = &chosen.subject else { return list_subjects() };
     let Chosen { coverage, mutate, golden, write_golden } = chosen.action;
     let action = match (coverage, mutate, golden, write_golden) {
         (true, ..) => Action::Coverage,
@@ -130,9 +145,10 @@ fn arithmetic(chosen: &Arithmetic) -> i32 {
         (.., true) => Action::WriteGolden,
         _ => Action::Compare,
     };
-    let Arithmetic { cases, seed, as_written, .. } = *chosen;
-    let asked = Asked { action, cases, seed, as_written };
-    let subject = SUBJECTS.iter().find(|it| it.name == chosen.subject).expect("a known subject");
+    let Arithmetic { cases, seed, as_written, mutations, .. } = *chosen;
+    let mutations = mutations.unwrap_or_default();
+    let asked = Asked { action, cases, seed, as_written, mutations };
+    let subject = SUBJECTS.iter().find(|it| it.name == name).expect("a known subject");
     (subject.run)(&asked).unwrap_or_else(|error| {
         eprintln!("{error}");
         2
@@ -167,7 +183,8 @@ mod tests {
         Arguments::command().debug_assert();
         for line in [
             "x l0 pelt --cases 1_000 --seed 2",
-            "x l0 teo-6.3 --mutate",
+            "x l0 teo-6.3 --mutate --mutations 3..",
+            "x l0 --list",
             "x rational eevdf",
             "x l1 --totals",
             "x l1 fair --misses a.trace.txt",
@@ -178,7 +195,12 @@ mod tests {
         ] {
             assert!(Arguments::try_parse_from(line.split(' ')).is_ok(), "{line}");
         }
-        for line in ["x l0 nothing", "x l0 pelt --golden --mutate", "x judge --boots 0 a.wl.txt"] {
+        for line in [
+            "x l0 nothing",
+            "x l0 pelt --golden --mutate",
+            "x l0 pelt --mutations 3",
+            "x judge --boots 0 a.wl.txt",
+        ] {
             assert!(Arguments::try_parse_from(line.split(' ')).is_err(), "{line}");
         }
     }

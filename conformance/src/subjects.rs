@@ -17,6 +17,7 @@ use crate::eevdf::v7_3::{Eevdf73, Eevdf73Flat};
 use crate::feec::{Feec61, Feec73, Feec519, Feec612, Feec618};
 use crate::groups::{Groups, Groups61, Groups73};
 use crate::haltpoll::{Haltpoll, Haltpoll61};
+use crate::hrtimer::{Hrtimers61, Hrtimers73, Hrtimers612, Hrtimers618};
 use crate::intel_pstate::IntelPstate;
 use crate::l0::mutate::Mutation;
 use crate::l0::{self, Run, Subject};
@@ -40,6 +41,8 @@ use crate::wakeups::{Wakeups61, Wakeups73, Wakeups612};
 pub struct Entry {
     /// Its name.
     pub name: &'static str,
+    /// The environment variable that names its kernel tree.
+    pub tree: &'static str,
     /// The actions that can be done with it.
     pub run: Run,
     /// Wrong tokens that it must notice.
@@ -47,11 +50,11 @@ pub struct Entry {
 }
 
 const fn of<S: Subject>() -> Entry {
-    Entry { name: S::NAME, run: l0::run::<S>, mutations: S::MUTATIONS }
+    Entry { name: S::NAME, tree: S::TREE, run: l0::run::<S>, mutations: S::MUTATIONS }
 }
 
 const fn of_states<S: States + 'static>() -> Entry {
-    Entry { name: S::NAME, run: states::run::<S>, mutations: S::MUTATIONS }
+    Entry { name: S::NAME, tree: S::TREE, run: states::run::<S>, mutations: S::MUTATIONS }
 }
 
 /// All of them.
@@ -140,6 +143,10 @@ pub const SUBJECTS: &[Entry] = &[
     of::<TimerWheel61>(),
     of::<TimerWheel612>(),
     of::<TimerWheel73>(),
+    of::<Hrtimers61>(),
+    of::<Hrtimers612>(),
+    of::<Hrtimers618>(),
+    of::<Hrtimers73>(),
 ];
 
 #[cfg(test)]

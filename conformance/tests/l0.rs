@@ -15,6 +15,7 @@ use schedtwin_conformance::eevdf::v6_18::Eevdf618;
 use schedtwin_conformance::eevdf::v7_3::{Eevdf73, Eevdf73Flat};
 use schedtwin_conformance::feec::{Feec61, Feec73, Feec519, Feec612, Feec618};
 use schedtwin_conformance::haltpoll::{Haltpoll, Haltpoll61, HaltpollForm};
+use schedtwin_conformance::hrtimer::{Hrtimers61, Hrtimers73, Hrtimers612, Hrtimers618};
 use schedtwin_conformance::idle::{Form, World, tree_has_form};
 use schedtwin_conformance::intel_pstate::IntelPstate;
 use schedtwin_conformance::l0::{self, Subject};
@@ -161,6 +162,22 @@ fn timer_wheel_golden_vectors() {
     golden::<TimerWheel61>();
     golden::<TimerWheel612>();
     golden::<TimerWheel73>();
+}
+
+#[test]
+fn hrtimer_golden_vectors() {
+    golden::<Hrtimers61>();
+    golden::<Hrtimers612>();
+    golden::<Hrtimers618>();
+    golden::<Hrtimers73>();
+}
+
+#[test]
+fn hrtimers_and_the_tick_equal_the_kernels_c() {
+    oracle::<Hrtimers61>(3_000);
+    oracle::<Hrtimers612>(3_000);
+    oracle::<Hrtimers618>(3_000);
+    oracle::<Hrtimers73>(3_000);
 }
 
 #[test]

@@ -107,6 +107,11 @@ impl Pieces {
         self.0
     }
 
+    /// The pieces until here.
+    pub fn text_so_far(&self) -> &str {
+        &self.0
+    }
+
     /// Writes them to a file that a shim includes.
     pub fn write(&self, build_dir: &Path, name: &str) -> Result<(), String> {
         let file = build_dir.join(name);

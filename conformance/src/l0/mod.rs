@@ -415,6 +415,8 @@ pub struct Asked {
     /// Take our declared differences back on the kernel's side, so that sequences that show them differ: of PELT a run queue's sum
     /// beyond 32 bits (`sched/pelt/attach.rs`), of 6.18's EEVDF slices that are no more (`sched/fair/eevdf/v6_18.rs`).
     pub as_written: bool,
+    /// The mutations to make.
+    pub mutations: mutate::Range,
 }
 
 /// The actions on a subject: exit code 0 equal, 1 different.
@@ -422,7 +424,7 @@ pub type Run = fn(&Asked) -> Result<i32, String>;
 
 /// The actions on a subject of sequences.
 pub fn run<S: Subject>(asked: &Asked) -> Result<i32, String> {
-    let Asked { action, cases, seed, as_written } = *asked;
+    let Asked { action, cases, seed, as_written, mutations } = *asked;
     if action == Action::Golden {
         println!("{}", golden::check::<S>()?);
         return Ok(0);
@@ -442,9 +444,8 @@ pub fn run<S: Subject>(asked: &Asked) -> Result<i32, String> {
         Action::Mutate => {
             let oracle = S::build_oracle(&tree, dir.path(), &["-O2"])?;
             let cases = cases.unwrap_or(100_000);
-            let (table, missed) =
-                mutate::report(&mutate::plan::<S>(), &oracle, dir.path(), seed, cases)?;
-            println!("{table}");
+            let plan = mutate::plan::<S>();
+            let missed = mutate::report(&plan, &oracle, dir.path(), (seed, cases), mutations)?;
             Ok((missed != 0) as i32)
         }
         Action::WriteGolden => {

@@ -2,14 +2,19 @@
 //! Whether the comparison notices a wrong token: mutations of our own code.
 //!
 //! Each mutation replaces one piece of text in a copy of our source. The copy and these very tests
-//! are compiled with `rustc`, and must disagree with the golden vectors and with the oracle; those of the
+//! are compiled ([`mutant`]), and must disagree with the golden vectors and with the oracle; those of the
 //! fair class also with the model in fractions ([`crate::rational`]).
+//!
+//! A line is printed as each mutation ends. Its number in the list names it: `--mutations 7..12` runs these, `7..`
+//! goes on where a run has been ended.
+
+mod mutant;
 
 use super::Subject;
-use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::{Duration, Instant};
+use mutant::{Copy, Outcome};
+use std::io::Write;
+use std::path::Path;
+use std::time::Instant;
 
 /// A replacement in a file of `crates/schedtwin-kernel/src`.
 #[derive(Clone, Copy)]
@@ -64,7 +69,7 @@ pub struct Plan<'a> {
     pub sources: &'a Sources,
     /// Its wrong tokens.
     pub mutations: &'a [Mutation],
-    /// The judges. One that sees no difference prints its name and "equal".
+    /// The judges. Each prints its name and "equal", or what it has noticed.
     pub judges: &'a [&'a str],
     /// The body of the program: `oracle`, `seed` and `cases` are its arguments.
     pub driver: String,
@@ -80,9 +85,12 @@ pub fn plan<S: Subject>() -> Plan<'static> {
             format!("|| rational::compare::<{world}, rational::{world}>(seed, cases / 50)");
         driver += &judge("fractions", &compare);
     }
-    driver += &format!(
-        "let found = l0::compare::<{world}>(oracle, seed, cases, true).unwrap();\n\
-         if found.differing == 0 {{ println!(\"oracle equal\"); }}\n"
+    driver += &judge(
+        "oracle",
+        &format!(
+            "|| match l0::compare::<{world}>(oracle, seed, cases, true)?.first_difference {{\n\
+             None => Ok(()),\nSome(difference) => Err(difference),\n}}"
+        ),
     );
     let judges: &[&str] = match fractions {
         true => &["golden", "oracle", "fractions"],
@@ -96,237 +104,169 @@ pub fn path_in_driver<S>() -> String {
     std::any::type_name::<S>().replace("schedtwin_conformance::", "")
 }
 
-/// Returns driver code by which `name` judges: `check` returns a result, or panics.
+/// Returns driver code by which `name` judges: `check` returns a result with a text as its error, or panics.
 pub fn judge(name: &str, check: &str) -> String {
     format!(
-        "let judged = std::panic::catch_unwind({check});\n\
-         if matches!(judged, Ok(Ok(_))) {{ println!(\"{name} equal\"); }}\n"
+        "let judged: std::thread::Result<Result<_, String>> = std::panic::catch_unwind({check});\n\
+         match judged {{\n\
+         Ok(Ok(_)) => println!(\"{name} equal\"),\n\
+         Ok(Err(text)) => println!(\"{name} noticed: {{}}\", text.lines().next().unwrap_or_default()),\n\
+         Err(_) => println!(\"{name} noticed: a panic\"),\n}}\n"
     )
 }
 
-/// Applies every mutation and runs the checks on it: a table, and how many went unnoticed.
+/// The mutations that are asked for: numbers of the list, from 1 on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// The first.
+    pub first: usize,
+    /// The last.
+    pub last: usize,
+}
+
+impl Default for Range {
+    fn default() -> Range {
+        Range { first: 1, last: usize::MAX }
+    }
+}
+
+impl std::str::FromStr for Range {
+    type Err = String;
+
+    /// `7`, `7..12` or `7..`.
+    fn from_str(text: &str) -> Result<Range, String> {
+        let number = |text: &str| {
+            text.parse().map_err(|_| format!("'{text}' is no number; write 7, 7..12 or 7.."))
+        };
+        let range = match text.split_once("..") {
+            None => Range { first: number(text)?, last: number(text)? },
+            Some((first, "")) => Range { first: number(first)?, last: usize::MAX },
+            Some((first, last)) => Range { first: number(first)?, last: number(last)? },
+        };
+        match range.first {
+            0 => Err("the first mutation is 1".to_string()),
+            first if first > range.last => Err(format!("{first} is after {}", range.last)),
+            _ => Ok(range),
+        }
+    }
+}
+
+/// Applies the mutations one after the other, runs the checks on each and prints what came of it. Returns how many are not caught by all
+/// judges.
 pub fn report(
     plan: &Plan<'_>,
     oracle: &Path,
     build_dir: &Path,
-    seed: u64,
-    cases: u64,
-) -> Result<(String, usize), String> {
-    let count = plan.mutations.len();
-    let mut table = format!("{count} mutations of our {}:\n", plan.name);
-    let mut missed = 0;
-    // Unchanged code must pass, or a failure would mean nothing.
-    let started = Instant::now();
-    let unchanged = run(plan, None, (oracle, build_dir), (seed, cases), None)?;
-    let limit = Some((started.elapsed() * PATIENCE).max(LEAST_LIMIT));
-    if unchanged.contains(&true) {
-        return Err("the unchanged code does not pass".to_string());
-    }
-    for (at, mutation) in plan.mutations.iter().enumerate() {
-        let caught = run(plan, Some(mutation), (oracle, build_dir), (seed, cases), limit)?;
-        missed += caught.contains(&false) as usize;
-        let mut line = String::new();
-        for (judge, caught) in plan.judges.iter().zip(caught) {
-            line += &format!("  {judge} {}", if caught { "caught" } else { "MISSED" });
-        }
-        line += &format!(
-            "  {}: {} -> {}\n",
-            mutation.file,
-            mutation.from.replace('\n', " "),
-            mutation.to.replace('\n', " ")
-        );
-        // Each takes a minute or two.
-        eprint!("{} of {count}:{line}", at + 1);
-        table += &line;
-    }
-    table += &format!("{} of {count} caught by all", count - missed);
-    Ok((table, missed))
-}
-
-/// A wrong token that makes an endless loop is noticed after so many times of what the unchanged code takes, compilation included.
-const PATIENCE: u32 = 5;
-const LEAST_LIMIT: Duration = Duration::from_secs(60);
-
-/// Which judges notice the mutation. One that has not answered within the limit does.
-fn run(
-    plan: &Plan<'_>,
-    mutation: Option<&Mutation>,
-    (oracle, build_dir): (&Path, &Path),
     (seed, cases): (u64, u64),
-    limit: Option<Duration>,
-) -> Result<Vec<bool>, String> {
-    let binary = build(plan, mutation, build_dir)?;
-    let said = build_dir.join("said.txt");
-    let failed = |error: std::io::Error| format!("run {}: {error}", binary.display());
-    let mut command = Command::new(&binary);
-    command.arg(oracle).arg(seed.to_string()).arg(cases.to_string());
-    let mut child = command.stdout(File::create(&said).map_err(failed)?).spawn().map_err(failed)?;
+    range: Range,
+) -> Result<usize, String> {
+    let count = plan.mutations.len();
+    if range.first > count {
+        return Err(format!("{} has {count} mutations", plan.name));
+    }
     let started = Instant::now();
-    while child.try_wait().map_err(failed)?.is_none() {
-        if limit.is_some_and(|limit| started.elapsed() > limit) {
-            child.kill().and_then(|()| child.wait()).map_err(failed)?;
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(20));
+    let mut copy = Copy::new(plan, oracle, build_dir, (seed, cases))?;
+    // Unchanged code must pass, or a failure would mean nothing.
+    match copy.judge(None)? {
+        Outcome::Judged(noticed) if noticed.iter().all(Option::is_none) => {}
+        outcome => return Err(format!("the unchanged code does not pass: {outcome:?}")),
     }
-    // A panic is a noticed difference too.
-    let text = std::fs::read_to_string(&said).map_err(failed)?;
-    Ok(plan.judges.iter().map(|judge| !text.contains(&format!("{judge} equal"))).collect())
+    say(&format!(
+        "{count} mutations of our {}; the unchanged code passes{}",
+        plan.name,
+        took(started)
+    ));
+    let mut tally = [0; 3];
+    let chosen = range.first..=range.last.min(count);
+    for number in chosen.clone() {
+        let mutation = &plan.mutations[number - 1];
+        let started = Instant::now();
+        let outcome = copy.judge(Some(mutation))?;
+        let (verdict, kind) = verdict(plan, &outcome);
+        tally[kind] += 1;
+        let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        say(&format!(
+            "{number:>3}/{count} {verdict}{}; {}: {} -> {}",
+            took(started),
+            mutation.file,
+            one_line(mutation.from),
+            one_line(mutation.to)
+        ));
+    }
+    let [caught, partly, not] = tally;
+    say(&format!(
+        "{caught} of {} caught by all, {partly} by some, {not} not{}",
+        chosen.count(),
+        took(started)
+    ));
+    Ok(partly + not)
 }
 
-/// All files of a folder, as paths from it on.
-fn files(source: &Path) -> std::io::Result<Vec<String>> {
-    let mut files = Vec::new();
-    let mut directories = vec![source.to_path_buf()];
-    while let Some(directory) = directories.pop() {
-        for entry in std::fs::read_dir(&directory)? {
-            let path = entry?.path();
-            if path.is_dir() {
-                directories.push(path);
-            } else if let Ok(file) = path.strip_prefix(source) {
-                files.push(file.to_string_lossy().into_owned());
-            }
-        }
+/// Words for an outcome; 0: all judges have noticed it, 1: some, 2: none, or it does not compile.
+fn verdict(plan: &Plan<'_>, outcome: &Outcome) -> (String, usize) {
+    let noticed = match outcome {
+        Outcome::Refused(why) => return (format!("DOES NOT COMPILE ({why})"), 2),
+        Outcome::Judged(noticed) => noticed,
+    };
+    let each = plan.judges.iter().zip(noticed).map(|(judge, noticed)| match noticed {
+        Some(noticed) => format!("{judge}: {noticed}"),
+        None => format!("{judge}: EQUAL"),
+    });
+    let each = each.collect::<Vec<_>>().join("; ");
+    match (noticed.iter().all(Option::is_some), noticed.iter().any(Option::is_some)) {
+        (true, _) => (format!("caught ({each})"), 0),
+        (_, true) => (format!("PARTLY CAUGHT ({each})"), 1),
+        _ => (format!("SURVIVED ({each})"), 2),
     }
-    Ok(files)
 }
 
-/// Has the crate that the kernel's rests on compiled, with what it depends on; how the compiler is told of it.
-fn types(dir: &Path) -> Result<Vec<String>, String> {
-    let (manifest, target) = (super::home().join("Cargo.toml"), dir.join("types"));
-    let cargo = std::env::var("CARGO").unwrap_or("cargo".to_string());
-    let status = Command::new(&cargo)
-        .args(["build", "--quiet", "--package", "schedtwin-types", "--manifest-path"])
-        .arg(manifest)
-        .arg("--target-dir")
-        .arg(&target)
-        .status()
-        .map_err(|error| format!("run {cargo}: {error}"))?;
-    if !status.success() {
-        return Err("schedtwin-types cannot be built; why stands above".to_string());
-    }
-    let built = target.join("debug").display().to_string();
-    let library = format!("schedtwin_types={built}/libschedtwin_types.rlib");
-    Ok(["-L", &format!("dependency={built}/deps"), "--extern", &library].map(String::from).to_vec())
+fn took(since: Instant) -> String {
+    format!(", {:.1} s", since.elapsed().as_secs_f64())
 }
 
-/// Compiles the mutated files, and these modules against them.
-fn build(plan: &Plan<'_>, mutation: Option<&Mutation>, dir: &Path) -> Result<PathBuf, String> {
-    let crates = super::home().join("../crates");
-    let source = crates.join("schedtwin-kernel/src");
-    let copy = dir.join("src");
-    let say = |what: &Path| {
-        let what = what.display().to_string();
-        move |error: std::io::Error| format!("{what}: {error}")
-    };
-    let files = match plan.sources.kernel {
-        Some(only) => {
-            let mut all = Vec::new();
-            for file in only.files {
-                match file.strip_suffix('/') {
-                    // A folder: all that is in it.
-                    Some(folder) => {
-                        let inside = files(&source.join(folder)).map_err(say(&source))?;
-                        all.extend(inside.iter().map(|file| format!("{folder}/{file}")));
-                    }
-                    None => all.push(file.to_string()),
-                }
-            }
-            all
-        }
-        None => files(&source).map_err(say(&source))?,
-    };
-    for file in files {
-        let from = source.join(&file);
-        let mut text = std::fs::read_to_string(&from).map_err(say(&from))?;
-        if let Some(mutation) = mutation.filter(|mutation| mutation.file == file) {
-            let places = text.matches(mutation.from).count();
-            if places != 1 {
-                return Err(format!("{file}: '{}' is there {places} times", mutation.from));
-            }
-            text = text.replace(mutation.from, mutation.to);
-        }
-        // What they include is where it was.
-        let kernels = super::home().join("../kernels/").display().to_string();
-        text = text.replace("../../kernels/", &kernels);
-        // Their unit tests are not part of this.
-        text = text.replace("#[cfg(test)]\nmod tests;", "");
-        let to = copy.join(&file);
-        std::fs::create_dir_all(to.parent().expect("has a directory")).map_err(say(&to))?;
-        std::fs::write(&to, text).map_err(say(&to))?;
-    }
-    let write = |path: &Path, text: &str| std::fs::write(path, text).map_err(say(path));
-    let library = copy.join("lib.rs");
-    if let Some(only) = plan.sources.kernel {
-        write(&library, only.library)?;
-    }
-    let driver = dir.join("driver.rs");
-    let modules: String = ["l0"]
-        .iter()
-        .chain(plan.sources.modules)
-        .map(|name| {
-            let path = super::home().join("src").join(name).join("mod.rs");
-            format!("#[path = {path:?}]\nmod {name};\n")
-        })
-        .collect();
-    let body = &plan.driver;
-    write(
-        &driver,
-        &format!(
-            "#![allow(dead_code)]\n{modules}fn main() {{\n\
-             let args: Vec<String> = std::env::args().collect();\n\
-             let oracle = std::path::Path::new(&args[1]);\n\
-             let (seed, cases): (u64, u64) = (args[2].parse().unwrap(), args[3].parse().unwrap());\n\
-             {body}}}\n"
-        ),
-    )?;
-    let rustc = |arguments: &[&str]| -> Result<(), String> {
-        let compiler = std::env::var("RUSTC").unwrap_or("rustc".to_string());
-        let output = Command::new(&compiler)
-            .args(["--edition", "2024", "-Copt-level=2", "-Coverflow-checks=on", "--cap-lints"])
-            .args(["allow", "--cfg", "feature=\"conformance\""])
-            .args(arguments)
-            .env("CARGO_MANIFEST_DIR", super::home())
-            .current_dir(dir)
-            .output()
-            .map_err(|error| format!("run {compiler}: {error}"))?;
-        if output.status.success() {
-            return Ok(());
-        }
-        Err(format!("{arguments:?}:\n{}", String::from_utf8_lossy(&output.stderr)))
-    };
-    let library = library.to_string_lossy();
-    let rlib = |name: &str, path: &str, externs: &[&str]| {
-        let (crate_name, output) = (format!("--crate-name={name}"), format!("lib{name}.rlib"));
-        let arguments = ["--crate-type=rlib", &crate_name, "-o", &output, path];
-        rustc(&[&arguments, externs].concat())
-    };
-    let types = types(dir)?;
-    let types: Vec<&str> = types.iter().map(String::as_str).collect();
-    rlib("schedtwin_kernel", &library, &types)?;
-    let kernel =
-        ["--extern", "schedtwin_kernel=libschedtwin_kernel.rlib", "-L", ".", "-o", "driver"];
-    rustc(&[&kernel, types.as_slice(), &[&driver.to_string_lossy()]].concat())?;
-    Ok(dir.join("driver"))
+/// Prints a line at once, also where standard output is a file.
+fn say(line: &str) {
+    let mut stdout = std::io::stdout().lock();
+    // Nobody may be reading any more; the exit code still tells.
+    let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::teo::Teo;
+    use std::time::Duration;
 
     /// The driver builds, and the golden vectors alone tell a wrong token from none.
     #[test]
     fn a_wrong_token_is_noticed_without_a_tree() {
         let dir = super::super::BuildDir::new("mutate-test").unwrap();
-        let no_oracle = Path::new("/no/oracle");
         let plan = plan::<Teo>();
-        let noticed = |mutation, limit| {
-            run(&plan, mutation, (no_oracle, dir.path()), (1, 1), limit).unwrap()[0]
+        let mut copy = Copy::new(&plan, Path::new("/no/oracle"), dir.path(), (1, 1)).unwrap();
+        let mut golden = |mutation| match copy.judge(mutation).unwrap() {
+            Outcome::Judged(noticed) => noticed[0].clone(),
+            refused => panic!("{refused:?}"),
         };
-        assert!(!noticed(None, None));
-        assert!(noticed(Some(&Teo::MUTATIONS[0]), None));
+        assert_eq!(golden(None), None);
+        assert!(golden(Some(&Teo::MUTATIONS[0])).is_some());
+        // It has been taken out again.
+        assert_eq!(golden(None), None);
+        let wrong = m(Teo::MUTATIONS[0].file, Teo::MUTATIONS[0].from, "§");
+        assert!(matches!(copy.judge(Some(&wrong)), Ok(Outcome::Refused(_))));
         // Judges that do not answer within the limit have noticed it.
-        assert!(noticed(None, Some(Duration::ZERO)));
+        copy.limit = Some(Duration::ZERO);
+        let outcome = copy.judge(None).unwrap();
+        assert_eq!(outcome, Outcome::Judged(vec![Some("no answer in time".to_string()); 2]));
+    }
+
+    #[test]
+    fn ranges_are_read() {
+        let read = |text: &str| text.parse::<Range>().map(|range| (range.first, range.last));
+        assert_eq!(read("7"), Ok((7, 7)));
+        assert_eq!(read("7..12"), Ok((7, 12)));
+        assert_eq!(read("7.."), Ok((7, usize::MAX)));
+        for wrong in ["", "0", "x", "..", "..4", "9..3", "1..x"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -123,32 +123,55 @@ pub fn compile(
 pub fn compare<S: States>(oracle: &Path, seed: u64, cases: u64) -> Result<(String, bool), String> {
     let (mut text, mut equal) = (String::new(), true);
     for family in S::FAMILIES {
-        let mut child = Command::new(oracle)
-            .arg(format!("{}{}", family.name, family.states))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|error| format!("run {}: {error}", oracle.display()))?;
-        let mut stdin = std::io::BufWriter::new(child.stdin.take().expect("stdin is piped"));
-        let mut line = (family.start)(seed);
-        for _ in 0..cases / family.share {
-            // An oracle that ends early says why.
-            if writeln!(stdin, "{}", line()).is_err() {
-                break;
-            }
-        }
-        drop(stdin);
-        let output = child
-            .wait_with_output()
-            .map_err(|error| format!("wait for {}: {error}", oracle.display()))?;
-        text += &String::from_utf8_lossy(&output.stdout);
-        match output.status.code() {
-            Some(0) => {}
-            Some(1) => equal = false,
-            _ => return Err(text + "the oracle failed"),
-        }
+        let (answer, same) = compare_family(family, oracle, seed, cases)?;
+        text += &answer;
+        equal &= same;
     }
     Ok((text, equal))
+}
+
+/// The first family and case that differ, if any does.
+pub fn first_difference<S: States>(oracle: &Path, seed: u64, cases: u64) -> Result<(), String> {
+    for family in S::FAMILIES {
+        let (text, equal) = compare_family(family, oracle, seed, cases)?;
+        if !equal {
+            let case = text.lines().find(|line| line.starts_with("case ")).unwrap_or_default();
+            return Err(format!("{}{} {case}", family.name, family.states));
+        }
+    }
+    Ok(())
+}
+
+fn compare_family(
+    family: &Family,
+    oracle: &Path,
+    seed: u64,
+    cases: u64,
+) -> Result<(String, bool), String> {
+    let mut child = Command::new(oracle)
+        .arg(format!("{}{}", family.name, family.states))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("run {}: {error}", oracle.display()))?;
+    let mut stdin = std::io::BufWriter::new(child.stdin.take().expect("stdin is piped"));
+    let mut line = (family.start)(seed);
+    for _ in 0..cases / family.share {
+        // An oracle that ends early says why.
+        if writeln!(stdin, "{}", line()).is_err() {
+            break;
+        }
+    }
+    drop(stdin);
+    let output = child
+        .wait_with_output()
+        .map_err(|error| format!("wait for {}: {error}", oracle.display()))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    match output.status.code() {
+        Some(0) => Ok((text, true)),
+        Some(1) => Ok((text, false)),
+        _ => Err(text + "the oracle failed"),
+    }
 }
 
 fn golden_file<S: States>() -> PathBuf {
@@ -156,14 +179,14 @@ fn golden_file<S: States>() -> PathBuf {
 }
 
 /// Returns the golden file's lines of the families.
-fn digests<S: States>() -> String {
+fn digests<S: States>() -> impl Iterator<Item = String> {
     let line = |family: &Family| {
         let (mut hash, mut line) = (Fnv1a::new(), (family.start)(GOLDEN_SEED));
         let cases = GOLDEN_CASES / family.share;
         (0..cases).for_each(|_| hash.extend((line() + "\n").bytes()));
-        format!("{}{} {cases} {:#018x}\n", family.name, family.states, hash.digest())
+        format!("{}{} {cases} {:#018x}", family.name, family.states, hash.digest())
     };
-    S::FAMILIES.iter().map(line).collect()
+    S::FAMILIES.iter().map(line)
 }
 
 /// Checks our code against the golden file.
@@ -172,9 +195,11 @@ pub fn check<S: States>() -> Result<String, String> {
     let text = std::fs::read_to_string(&path)
         .map_err(|error| format!("read {}: {error}", path.display()))?;
     let lines = text.lines().filter(|line| line.contains(" 0x") && !line.starts_with('#'));
-    for (kernels, ours) in lines.clone().zip(digests::<S>().lines()) {
+    for (kernels, ours) in lines.clone().zip(digests::<S>()) {
         if kernels != ours {
-            return Err(format!("{}: kernel {kernels}, ours {ours}", S::NAME));
+            let (family, kernels) = kernels.split_once(' ').unwrap_or((kernels, ""));
+            let ours = ours.trim_start_matches(family);
+            return Err(format!("{family} differ\n  kernel {kernels}\n  ours  {ours}"));
         }
     }
     if lines.count() != S::FAMILIES.len() {
@@ -197,8 +222,8 @@ fn write_golden<S: States>(oracle: &Path, version: &str) -> Result<String, Strin
          # Written by `schedtwin-conformance l0 {name} --write-golden`.\n\
          tree {version}\n\
          seed {GOLDEN_SEED}\n\
-         {}",
-        digests::<S>()
+         {}\n",
+        digests::<S>().collect::<Vec<_>>().join("\n")
     );
     std::fs::write(&path, text).map_err(|error| format!("write {}: {error}", path.display()))?;
     Ok(format!("wrote {}", path.display()))
@@ -231,9 +256,8 @@ pub fn run<S: States + 'static>(asked: &Asked) -> Result<i32, String> {
         Action::Mutate => {
             let oracle = build(&["-O2"])?;
             let cases = cases(CASES_OF_MANY);
-            let (table, missed) =
-                mutate::report(&plan::<S>(), &oracle, dir.path(), asked.seed, cases)?;
-            println!("{table}");
+            let seed = (asked.seed, cases);
+            let missed = mutate::report(&plan::<S>(), &oracle, dir.path(), seed, asked.mutations)?;
             Ok((missed != 0) as i32)
         }
         Action::WriteGolden => {
@@ -251,10 +275,7 @@ pub fn run<S: States + 'static>(asked: &Asked) -> Result<i32, String> {
 /// How mutations of the subject are judged.
 fn plan<S: States>() -> mutate::Plan<'static> {
     let states = mutate::path_in_driver::<S>();
-    let equal = format!(
-        "|| match states::compare::<{states}>(oracle, seed, cases) {{\n\
-         Ok((_, true)) => Ok(()),\nother => Err(format!(\"{{other:?}}\")),\n}}"
-    );
+    let equal = format!("|| states::first_difference::<{states}>(oracle, seed, cases)");
     let golden = mutate::judge("golden", &format!("states::check::<{states}>"));
     mutate::Plan {
         name: S::NAME,

@@ -14,6 +14,15 @@ macro_rules! sleep {
             /// The same CPU if the timer was there before and the tick runs or a task waits, else the nearest busy one.
             TickRunning = "tick-running", "7.3";
         }
+        /// The place of a queued timer that is started again, among timers of the same expiry.
+        hrtimer_restart: choice HrtimerRestart {
+            linux "hrtimer_can_update_in_place()";
+            unnamed Behind;
+            /// Behind them.
+            Behind = "behind", "up to 6.18";
+            /// Its own, if that is between an earlier or equal and a later or equal expiry.
+            InPlace = "in-place", "7.3";
+        }
         /// The CPU that expires a timer of the wheel which is not pinned.
         timer_migration: choice TimerTarget {
             linux "get_nohz_timer_target(); timer_migration.c";

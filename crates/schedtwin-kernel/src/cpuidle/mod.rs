@@ -202,7 +202,7 @@ impl Kernel {
         }
         let (state, stop_tick) = self.cpuidle_select(cpu);
         if stop_tick || self.cpuidle.cpus[cpu].tick.tick_stopped {
-            self.tick_nohz_idle_stop_tick(cpu);
+            self.tick_nohz_idle_stop_tick(cpu, self.rcu.needs_cpu(cpu));
         } else {
             self.tick_nohz_idle_retain_tick(cpu);
         }

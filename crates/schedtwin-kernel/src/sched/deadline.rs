@@ -299,7 +299,7 @@ impl Kernel {
         }
         let kind = TimerKind::DlTask(task);
         if !self.time.base(self.sched.tasks[task].dl.dl_timer_on).is_queued(kind) {
-            let on = self.hrtimer_target(at, self.sched.tasks[task].dl.dl_timer_on);
+            let on = self.hrtimer_target(kind, at, self.sched.tasks[task].dl.dl_timer_on);
             self.sched.tasks[task].dl.dl_timer_on = on;
             self.time.hrtimer_start(on, at, at, kind, &mut self.cx);
         }

@@ -187,7 +187,7 @@ impl Kernel {
             return;
         }
         let last = server.timer_on;
-        let on = if server.callback_running { last } else { self.hrtimer_target(at, last) };
+        let on = if server.callback_running { last } else { self.hrtimer_target(kind, at, last) };
         self.sched.rq[cpu].fair_server.timer_on = on;
         self.time.hrtimer_start(on, at, at, kind, &mut self.cx);
     }

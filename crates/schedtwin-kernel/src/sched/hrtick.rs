@@ -187,8 +187,7 @@ impl Scheduler {
     fn hrtick_cond_restart(&self, cpu: CpuId, time: &mut Time, cx: &mut Context) {
         if self.hrtick_needs_rearm(cpu, time) {
             let at = self.rq[cpu].hrtick.time;
-            time.base_mut(cpu).remove_lazily(TimerKind::Hrtick);
-            time.hrtimer_start(cpu, at, at, TimerKind::Hrtick, cx);
+            time.hrtimer_restart_lazily(cpu, at, TimerKind::Hrtick, cx);
         }
     }
 

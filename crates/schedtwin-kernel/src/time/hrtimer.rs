@@ -14,12 +14,12 @@
 //!
 //! Kernel: 6.12.95 kernel/time/hrtimer.c `hrtimer_interrupt`, `__hrtimer_run_queues`.
 //! Differences: one clock base, CLOCK_MONOTONIC. A sorted array, not a red-black tree; equal expiries
-//! keep their order of insertion, as the tree does. Sleepers stay on the CPU where they slept: their
+//! keep their order of insertion, as the tree does, and in 7.3 a timer that is started again may keep its place among them. Sleepers stay on the CPU where they slept: their
 //! CPU is never idle when they arm (`get_nohz_timer_target` moves timers of idle CPUs only). What is due
 //! by the end of the handlers' own costs waits for the next interrupt, where Linux looks again. What 7.3 leaves out of access
 //! to the clock event is left out for the hrtick only, where it costs an interrupt without a timer.
 
-use crate::config::HrtimerTarget;
+use crate::config::{HrtimerRestart, HrtimerTarget};
 use crate::system::SourceId;
 use crate::{Context, Kernel, Scheduler, Time, sorted};
 use schedtwin_types::{CpuId, NEVER, Ns, TaskGroupId, TaskId, WakeSource};
@@ -81,6 +81,9 @@ pub struct HrtimerBase {
     left_armed: Ns,
     /// Whether the clock event is left alone until the interrupt or the switch ends.
     rearm: Rearm,
+    /// `next_timer` while timers of an interrupt run and until the clock event is armed again: the timer that the interrupt came for,
+    /// and then the earliest that was left. At other times it is the earliest timer, and nothing reads this.
+    next_timer: Option<TimerKind>,
 }
 
 /// Work left to do at the end of a timer interrupt, or of the switch at its end
@@ -105,7 +108,12 @@ impl Default for HrtimerBase {
 impl HrtimerBase {
     /// Makes an empty base with space for `count` timers.
     pub fn with_capacity(count: usize) -> HrtimerBase {
-        HrtimerBase { queue: Vec::with_capacity(count), left_armed: NEVER, rearm: Rearm::Done }
+        HrtimerBase {
+            queue: Vec::with_capacity(count),
+            left_armed: NEVER,
+            rearm: Rearm::Done,
+            next_timer: None,
+        }
     }
 
     /// Makes space for `count` more timers than are queued.
@@ -120,16 +128,29 @@ impl HrtimerBase {
         sorted::insert(&mut self.queue, timer, |other| other.expires <= timer.expires);
     }
 
+    /// Queues a timer at `place`, where it was before, if the order allows it (`hrtimer_can_update_in_place`).
+    fn insert_at(&mut self, place: usize, timer: Hrtimer) {
+        let (later, earlier) = self.queue.split_at(place);
+        let fits = later.last().is_none_or(|next| timer.expires <= next.expires)
+            && earlier.first().is_none_or(|previous| timer.expires >= previous.expires);
+        match fits {
+            true => self.queue.insert(place, timer),
+            false => self.insert(timer),
+        }
+    }
+
     /// Takes a timer out; whether it was queued.
     #[inline]
     pub fn remove(&mut self, kind: TimerKind) -> bool {
-        match self.queue.iter().rposition(|t| t.kind == kind) {
-            Some(at) => {
-                sorted::remove(&mut self.queue, at);
-                true
-            }
-            None => false,
-        }
+        self.take(kind).is_some()
+    }
+
+    /// Takes a timer out, and returns its place.
+    #[inline]
+    fn take(&mut self, kind: TimerKind) -> Option<usize> {
+        let place = self.queue.iter().rposition(|t| t.kind == kind)?;
+        sorted::remove(&mut self.queue, place);
+        Some(place)
     }
 
     /// Takes out the timers that are not wanted any more.
@@ -141,6 +162,10 @@ impl HrtimerBase {
     #[inline]
     pub fn first(&self) -> Option<&Hrtimer> {
         self.queue.last()
+    }
+
+    fn first_kind(&self) -> Option<TimerKind> {
+        self.first().map(|timer| timer.kind)
     }
 
     /// Returns the tasks that sleep here, for verification.
@@ -156,9 +181,14 @@ impl HrtimerBase {
         self.queue.iter().any(|t| t.kind == kind)
     }
 
+    /// A timer, if it is queued.
+    pub fn timer(&self, kind: TimerKind) -> Option<Hrtimer> {
+        self.queue.iter().rfind(|t| t.kind == kind).copied()
+    }
+
     /// Hard expiry of a timer, if it is queued.
     pub fn expires(&self, kind: TimerKind) -> Option<Ns> {
-        self.queue.iter().rfind(|t| t.kind == kind).map(|t| t.expires)
+        self.timer(kind).map(|t| t.expires)
     }
 
     /// Hard expiry of the earliest timer ([`NEVER`]: none).
@@ -175,19 +205,29 @@ impl HrtimerBase {
 
     /// Takes a timer out that is not worth an access to the device (`HRTIMER_MODE_LAZY_REARM`).
     pub fn remove_lazily(&mut self, kind: TimerKind) {
+        self.take_lazily(kind);
+    }
+
+    /// The same, and returns its place.
+    fn take_lazily(&mut self, kind: TimerKind) -> Option<usize> {
         let armed = self.armed();
-        if self.remove(kind) {
-            self.left_armed = if armed < self.next_event() { armed } else { NEVER };
+        let place = self.take(kind)?;
+        // It was the earliest: the clock event stays, also for another timer of the same expiry that is moved later.
+        if place == self.queue.len() {
+            self.left_armed = armed;
         }
+        Some(place)
     }
 
     /// `TIF_HRTIMER_REARM`: the clock event waits for the end of the interrupt, or of the switch.
     fn defer_rearm(&mut self) {
         self.rearm = Rearm::Cached;
+        self.next_timer = self.first_kind();
     }
 
     /// `__hrtimer_rearm_deferred()`. A hrtick that was cancelled meanwhile is looked for only if a timer was started, too.
     pub fn rearm_deferred(&mut self) {
+        self.next_timer = None;
         if std::mem::take(&mut self.rearm) == Rearm::Update {
             self.left_armed = NEVER;
         }
@@ -257,20 +297,60 @@ impl Time {
         kind: TimerKind,
         cx: &mut Context,
     ) {
+        self.enqueue(cpu, Hrtimer { expires: hard, soft_expires: soft, kind }, None, cx);
+    }
+
+    /// Queues a timer, if it can be at its former place, and programs the clock event.
+    fn enqueue(&mut self, cpu: CpuId, timer: Hrtimer, place: Option<usize>, cx: &mut Context) {
         let base = &mut self.timers[cpu];
-        if hard < base.left_armed {
+        if timer.expires < base.left_armed {
             base.left_armed = NEVER;
         }
         if base.rearm == Rearm::Cached {
             base.rearm = Rearm::Update;
         }
-        base.insert(Hrtimer { expires: hard, soft_expires: soft, kind });
+        match place {
+            Some(place) if cx.config.hrtimer_restart == HrtimerRestart::InPlace => {
+                base.insert_at(place, timer);
+            }
+            _ => base.insert(timer),
+        }
         self.program_clock_event(cpu, cx);
+    }
+
+    /// `hrtimer_start_range_ns()` of a timer that may be queued on `cpu`, and stays there.
+    pub(crate) fn hrtimer_restart(
+        &mut self,
+        cpu: CpuId,
+        soft: Ns,
+        hard: Ns,
+        kind: TimerKind,
+        cx: &mut Context,
+    ) {
+        let place = self.timers[cpu].take(kind);
+        self.enqueue(cpu, Hrtimer { expires: hard, soft_expires: soft, kind }, place, cx);
+    }
+
+    /// The same of a timer that is not worth an access to the device (`HRTIMER_MODE_LAZY_REARM`).
+    pub(crate) fn hrtimer_restart_lazily(
+        &mut self,
+        cpu: CpuId,
+        expires: Ns,
+        kind: TimerKind,
+        cx: &mut Context,
+    ) {
+        let place = self.timers[cpu].take_lazily(kind);
+        self.enqueue(cpu, Hrtimer { expires, soft_expires: expires, kind }, place, cx);
     }
 
     /// `hrtimer_try_to_cancel()`.
     pub(crate) fn hrtimer_cancel(&mut self, cpu: CpuId, kind: TimerKind, cx: &mut Context) {
-        if self.timers[cpu].remove(kind) {
+        let base = &mut self.timers[cpu];
+        if base.remove(kind) {
+            let looked_up = cx.config.hrtimer_target == HrtimerTarget::NohzTarget;
+            if looked_up && base.next_timer == Some(kind) {
+                base.next_timer = base.first_kind();
+            }
             self.program_clock_event(cpu, cx);
         }
     }
@@ -288,9 +368,13 @@ impl Time {
 }
 
 impl Kernel {
-    /// Where a timer is queued that was on `last` before: [`Kernel::nohz_timer_target`], unless the release keeps it here.
-    pub(crate) fn hrtimer_target(&self, expires: Ns, last: CpuId) -> CpuId {
+    /// Where a timer is queued that was on `last` before: [`Time::nohz_timer_target`], unless the release keeps it here, or
+    /// it is what this CPU's interrupt came for.
+    pub(crate) fn hrtimer_target(&self, kind: TimerKind, expires: Ns, last: CpuId) -> CpuId {
         let this = self.cx.this_cpu;
+        if last == this && self.time.timers[this].next_timer == Some(kind) {
+            return this;
+        }
         let stays = match self.cx.config.hrtimer_target {
             HrtimerTarget::NohzTarget => false,
             HrtimerTarget::TickRunning => {
@@ -309,10 +393,20 @@ impl Kernel {
 
     /// `hrtimer_interrupt()` on the executing CPU.
     pub(crate) fn hrtimer_interrupt(&mut self) {
+        self.hrtimer_interrupt_with(Kernel::run_hrtimer);
+    }
+
+    /// The same, with other handlers: `run` is called with a timer that has been taken out of the queue.
+    #[inline]
+    pub(crate) fn hrtimer_interrupt_with(
+        &mut self,
+        mut run: impl FnMut(&mut Kernel, CpuId, Hrtimer),
+    ) {
         let cpu = self.cx.this_cpu;
         let now = self.cx.now;
         self.time.local_timers_off.remove(cpu);
         self.time.timers[cpu].left_armed = NEVER;
+        self.time.timers[cpu].next_timer = self.time.timers[cpu].first_kind();
         while let Some(timer) = self.time.timers[cpu].queue.last().copied() {
             if timer.soft_expires > now {
                 break;
@@ -320,8 +414,9 @@ impl Kernel {
             self.time.timers[cpu].queue.pop();
             let cost = self.cx.platform.device_tree.path_costs.hrtimer;
             self.sched.charge(cost, &mut self.cx);
-            self.run_hrtimer(cpu, timer);
+            run(self, cpu, timer);
         }
+        self.time.timers[cpu].next_timer = None;
         if self.cx.config.features.hrtick {
             self.time.timers[cpu].defer_rearm();
         }
@@ -332,6 +427,54 @@ impl Kernel {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn sleeper(task: u32, expires: Ns) -> Hrtimer {
+        Hrtimer { expires, soft_expires: expires, kind: TimerKind::Sleeper(TaskId(task)) }
+    }
+
+    /// 7.3: a timer that is started again keeps its place as long as the order allows it.
+    #[test]
+    fn a_timer_that_is_started_again_keeps_its_place() {
+        let check = |expires: Ns, expected: [u32; 4]| {
+            let mut base = HrtimerBase::default();
+            for (task, expires) in [(1, 10), (2, 15), (3, 20), (4, 20)] {
+                base.insert(sleeper(task, expires));
+            }
+            let place = base.take(TimerKind::Sleeper(TaskId(2))).expect("it is queued");
+            base.insert_at(place, sleeper(2, expires));
+            let order = base.queue.iter().rev().map(|timer| match timer.kind {
+                TimerKind::Sleeper(task) => task.0,
+                _ => unreachable!("all are sleepers"),
+            });
+            assert_eq!(order.collect::<Vec<_>>(), expected, "{expires}");
+        };
+        check(9, [2, 1, 3, 4]);
+        check(10, [1, 2, 3, 4]);
+        check(15, [1, 2, 3, 4]);
+        // Elsewhere it would be behind 4.
+        check(20, [1, 2, 3, 4]);
+        check(21, [1, 3, 4, 2]);
+    }
+
+    /// The clock event of a lazily cancelled timer stays, also if another one of the same expiry is moved.
+    #[test]
+    fn a_lazily_cancelled_timer_leaves_the_clock_event() {
+        let mut base = HrtimerBase::default();
+        base.insert(Hrtimer { expires: 10, soft_expires: 10, kind: TimerKind::Hrtick });
+        base.insert(sleeper(1, 10));
+        base.remove_lazily(TimerKind::Hrtick);
+        assert_eq!(base.armed(), 10);
+        base.remove(TimerKind::Sleeper(TaskId(1)));
+        base.insert(sleeper(1, 20));
+        assert_eq!((base.next_event(), base.armed()), (20, 10));
+        // One that was not the earliest leaves nothing.
+        let mut base = HrtimerBase::default();
+        base.insert(sleeper(1, 10));
+        base.insert(Hrtimer { expires: 10, soft_expires: 10, kind: TimerKind::Hrtick });
+        base.remove_lazily(TimerKind::Hrtick);
+        base.remove(TimerKind::Sleeper(TaskId(1)));
+        assert_eq!(base.armed(), NEVER);
+    }
 
     #[test]
     fn equal_expiries_keep_their_order() {

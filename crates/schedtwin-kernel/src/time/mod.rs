@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `kernel/time/`: high-resolution timers, the timer wheel and the tick.
 
+#[cfg(feature = "conformance")]
+#[doc(hidden)]
+pub mod conformance;
 pub mod hrtimer;
 pub mod tick_broadcast;
 pub mod tick_sched;

@@ -62,9 +62,8 @@ impl Kernel {
         }
     }
 
-    /// `tick_nohz_idle_stop_tick()`.
-    pub(crate) fn tick_nohz_idle_stop_tick(&mut self, cpu: CpuId) {
-        let needs_tick = self.rcu.needs_cpu(cpu);
+    /// `tick_nohz_idle_stop_tick()`. `needs_tick`: RCU waits on this CPU.
+    pub(crate) fn tick_nohz_idle_stop_tick(&mut self, cpu: CpuId, needs_tick: bool) {
         let ts = &mut self.cpuidle.cpu_mut(cpu).tick;
         let expires = match ts.timer_expires.take() {
             Some(expires) => expires,
@@ -92,9 +91,10 @@ impl Kernel {
         if !was_stopped {
             self.quiet_vmstat(cpu);
         }
-        self.time.hrtimer_cancel(cpu, TimerKind::SchedTick, &mut self.cx);
-        if expires != NEVER {
-            self.time.hrtimer_start(cpu, expires, expires, TimerKind::SchedTick, &mut self.cx);
+        let (time, tick, cx) = (&mut self.time, TimerKind::SchedTick, &mut self.cx);
+        match expires {
+            NEVER => time.hrtimer_cancel(cpu, tick, cx),
+            expires => time.hrtimer_restart(cpu, expires, expires, tick, cx),
         }
         if !was_stopped {
             self.sched.nohz_balance_enter_idle(cpu, &self.cx);
@@ -237,8 +237,7 @@ impl Time {
         // tick_nohz_restart(): where it would have gone on.
         let last = ts.last_tick;
         self.timer_clear_idle(cpu);
-        self.timers[cpu].remove(TimerKind::SchedTick);
         let next = hrtimer_forward(last, cx.local_clock(), cx.tick_nsec);
-        self.hrtimer_start(cpu, next, next, TimerKind::SchedTick, cx);
+        self.hrtimer_restart(cpu, next, next, TimerKind::SchedTick, cx);
     }
 }

@@ -132,11 +132,12 @@ impl Kernel {
             return;
         }
         let at = self.cx.local_clock() + zero_lag_in as u64;
-        let on = self.hrtimer_target(at, self.sched.tasks[task].dl.inactive_timer_on);
+        let kind = TimerKind::DlInactive(task);
+        let on = self.hrtimer_target(kind, at, self.sched.tasks[task].dl.inactive_timer_on);
         let dl = &mut self.sched.tasks[task].dl;
         dl.non_contending = true;
         dl.inactive_timer_on = on;
-        self.time.hrtimer_start(on, at, at, TimerKind::DlInactive(task), &mut self.cx);
+        self.time.hrtimer_start(on, at, at, kind, &mut self.cx);
     }
 
     /// `inactive_task_timer()`.

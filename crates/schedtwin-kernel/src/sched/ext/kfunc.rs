@@ -761,9 +761,10 @@ impl<'a> Kfuncs<'a> {
         let kernel = &mut *self.kernel;
         let at = if absolute { ns } else { kernel.cx.local_clock().saturating_add(ns) };
         let this = kernel.cx.this_cpu;
-        let on = if pinned { this } else { kernel.hrtimer_target(at, this) };
+        let kind = TimerKind::ScxTimer(timer);
+        let on = if pinned { this } else { kernel.hrtimer_target(kind, at, this) };
         kernel.sched.scx_mut().timers[timer as usize].on = Some(on);
-        kernel.time.hrtimer_start(on, at, at, TimerKind::ScxTimer(timer), &mut kernel.cx);
+        kernel.time.hrtimer_start(on, at, at, kind, &mut kernel.cx);
     }
 
     /// `bpf_timer_cancel()`; whether it was queued.

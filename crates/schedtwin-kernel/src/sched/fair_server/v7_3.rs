@@ -70,9 +70,10 @@ impl Kernel {
 
     /// `hrtimer_start()` of the timer for the zero-lag time.
     pub(super) fn fair_server_arm_inactive(&mut self, cpu: CpuId, at: Ns) {
-        let on = self.hrtimer_target(at, self.sched.rq[cpu].fair_server.inactive_on);
+        let kind = TimerKind::FairServerInactive(cpu);
+        let on = self.hrtimer_target(kind, at, self.sched.rq[cpu].fair_server.inactive_on);
         self.sched.rq[cpu].fair_server.inactive_on = on;
-        self.time.hrtimer_start(on, at, at, TimerKind::FairServerInactive(cpu), &mut self.cx);
+        self.time.hrtimer_start(on, at, at, kind, &mut self.cx);
     }
 
     /// `inactive_task_timer()`: the zero-lag time of a stopped server has come.
