@@ -118,9 +118,9 @@ pub(super) fn build<const FORM: u8>(
         before.add(extract::function, &fair[last..], &["__calc_delta"])?;
     }
     after.add(extract::function, &core, &["tg_set_cfs_bandwidth"])?;
-    let text = before.into_text()
+    let text = before.text_so_far().to_string()
         + &cut_out(tree, &sched_macros, fair_macros, &functions)?
-        + &after.into_text();
+        + after.text_so_far();
     oracle::compile_with_rbtree(
         tree,
         build_dir,

@@ -102,11 +102,6 @@ impl Pieces {
         self.0 += text;
     }
 
-    /// Returns their text.
-    pub fn into_text(self) -> String {
-        self.0
-    }
-
     /// The pieces until here.
     pub fn text_so_far(&self) -> &str {
         &self.0
