@@ -442,10 +442,11 @@ static void write_machine(char *answer)
 	for (int i = 0; i < nr_domains; i++) {
 		struct sched_domain *sd = &domains[i];
 
-		answer += sprintf(answer, " %llu,%u,%u,%u,%llu,%lu,%u,%lu,%lu", sd->max_newidle_lb_cost,
+		answer += sprintf(answer, " %llu,%u,%u,%u,%llu,%lu,%u,%lu,%lu,%d", sd->max_newidle_lb_cost,
 				  sd->newidle_call, sd->newidle_success, sd->newidle_ratio,
 				  (u64)STAMP_OF(sd), sd->last_decay_max_lb_cost,
-				  sd->nr_balance_failed, sd->balance_interval, sd->last_balance);
+				  sd->nr_balance_failed, sd->balance_interval, sd->last_balance,
+				  sd->nohz_idle);
 	}
 	for (int cpu = 0; cpu < CPUS; cpu++) {
 		struct rq *rq = cpu_rq(cpu);

@@ -79,7 +79,6 @@ pub const LINUX_6_12: &[Mutation] = &[
         "rq.cpufreq_pressure.max(rq.avg_hw",
         "rq.cpufreq_pressure.min(rq.avg_hw",
     ),
-    m("sched/demand/uclamp/max.rs", "min > actual {", "min >= actual {"),
     m("sched/demand/uclamp/max.rs", "(!uncapped && max <= arch)", "(!uncapped && max < arch)"),
     m("sched/demand/uclamp/max.rs", "if self.idle { before }", "if self.idle { task }"),
     m("sched/fair/energy/fits.rs", "MaxSpareCap::MayBeZero => -1,", "MaxSpareCap::MayBeZero => 0,"),

@@ -528,7 +528,13 @@ impl<const RELEASE: u8> Hrtimers<RELEASE> {
     }
 
     fn draw_start(&mut self, rng: &mut Rng) -> Record {
-        let (cpu, delay) = (self.cpu, self.distance(rng));
+        let (cpu, mut delay) = (self.cpu, self.distance(rng));
+        if rng.one_in(4)
+            && let Some(first) = self.look(|steps| steps.first())
+        {
+            // As the earliest one here, so that several expire at the same time.
+            delay = first.expires.saturating_sub(self.now).min(1 << 40);
+        }
         if RELEASE == V7_3 && cpu == HRTICK_CPU && rng.one_in(2) {
             return Record::new(START, &[HRTICK as u64, delay, 0, 1]);
         }
@@ -549,8 +555,12 @@ impl<const RELEASE: u8> Hrtimers<RELEASE> {
         if RELEASE == V7_3 && self.cpu == HRTICK_CPU && rng.one_in(2) {
             return Record::new(CANCEL, &[HRTICK as u64]);
         }
-        let slot = rng.below(TIMERS as u64);
         let cpu = self.cpu;
+        // The earliest one here, or any.
+        let slot = match self.look(|steps| steps.first()).map(|timer| timer.kind) {
+            Some(TimerKind::ScxTimer(first)) if rng.one_in(2) => first.into(),
+            _ => rng.below(TIMERS as u64),
+        };
         match self.queued(slot as usize) {
             Some((on, ..)) if on != cpu => Record::new(WITHOUT, &[]),
             _ => Record::new(CANCEL, &[slot]),

@@ -18,11 +18,6 @@ pub const LINUX_6_12: &[Mutation] = &[
     m("sched/fair/slow_path.rs", "if new_cpu == cpu {", "if new_cpu != cpu {"),
     m(
         "sched/fair/slow_path.rs",
-        "self.sched.topology[*d].span_weight < domain.span_weight",
-        "self.sched.topology[*d].span_weight + 1 < domain.span_weight",
-    ),
-    m(
-        "sched/fair/slow_path.rs",
         "self.sched.topology[*d].flags & sd_flag != 0",
         "self.sched.topology[*d].flags & sd_flag == 0",
     ),

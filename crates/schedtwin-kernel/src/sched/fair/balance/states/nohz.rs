@@ -50,7 +50,7 @@ fn draw_machine(k: &mut Kernel, this: CpuId, r: &mut Random) {
         rq.avg_idle = r.of(&[0, 1, 3, 6, 600_000]);
         rq.idle_stamp = r.below(1000);
         rq.max_idle_balance_cost = r.of(&[0, 2, 500_000]);
-        rq.nohz_flags = r.of(&[0, 0, 4, 4, 2, 8]);
+        rq.nohz_flags = r.of(&[0, 0, 4, 4, 2, 8, 6, 12]);
         rq.idle_balance = r.one_in(4);
         rq.has_blocked_load = r.one_in(2);
         rq.last_blocked_load_update_tick = jiffies - r.below(2);
@@ -177,8 +177,10 @@ fn answer(k: &Kernel, this: CpuId, line: &mut String) {
         let by_time = k.cx.config.newidle_rate == NewidleRate::SuccessAndTime;
         let stamp = if by_time { stamp } else { 0 };
         let (failed, interval, last) = (d.nr_balance_failed, d.balance_interval, d.last_balance);
+        let idle = d.nohz_idle as u8;
         write!(line, " {cost},{call},{success},{ratio},{stamp},{decay},{failed},{interval},{last}")
             .unwrap();
+        write!(line, ",{idle}").unwrap();
     }
     for cpu in k.cx.platform.device_tree.all_cpus().iter() {
         let rq = &k.sched.rq[cpu];
