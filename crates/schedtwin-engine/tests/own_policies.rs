@@ -178,7 +178,7 @@ fn decisions_are_carried_out_in_the_policys_words() {
 /// A target becomes a frequency of the table, on domains of both kinds of drivers, and stays within limits.
 #[test]
 fn a_target_becomes_a_frequency_of_the_table() {
-    for machine in ["pixel6", "juno-r2"] {
+    for machine in ["pixel6:coupling=false", "juno-r2"] {
         let governor = |_: &FrequencyDomain| Always(Some(1));
         let kernel = base().with_frequency_governor("slow", governor).unwrap();
         let scenario = scenario(machine, kernel);

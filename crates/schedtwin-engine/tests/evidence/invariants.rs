@@ -116,6 +116,8 @@ struct Invariants {
     domains: Vec<(Ns, u64, u128)>,
     /// Of which so many are clock domains, the first ones.
     nr_clocks: usize,
+    /// The driver changes a clock that another one holds.
+    coupling_by_driver: bool,
     overutilized: bool,
     switches: u64,
     ticks: u64,
@@ -152,6 +154,7 @@ impl Invariants {
             tasks: vec![],
             domains: vec![(0, 0, 0); nr_domains(scenario)],
             nr_clocks: scenario.machine().domains.len(),
+            coupling_by_driver: scenario.machine().coupling_by_driver,
             overutilized: false,
             switches: 0,
             ticks: 0,
@@ -399,7 +402,10 @@ impl Observer for Invariants {
             let is_exit = matches!(kind, FactKind::IdleExit { .. });
             let in_irq = c.in_irq || matches!(kind, FactKind::IrqEntry { .. });
             let polls = state == 0 && c.polls && in_irq;
-            self.must(is_exit || polls, fact, "a sleeping CPU does nothing but wake up");
+            // What a driver changes with another clock is told on the first CPU of the policy, whoever runs the driver.
+            let by_driver = self.coupling_by_driver && matches!(kind, FactKind::Frequency { .. });
+            let sleeps = is_exit || polls || by_driver;
+            self.must(sleeps, fact, "a sleeping CPU does nothing but wake up");
         }
         match kind {
             FactKind::Switch { prev, next, prev_state } => {
