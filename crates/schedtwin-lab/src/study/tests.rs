@@ -398,7 +398,10 @@ fn the_documented_study_runs() {
 #[test]
 fn paths_are_as_seen_from_the_file() {
     let text = DEMO
-        .replace("machine = \"pixel6:coupling_by_driver=false\"", "machine = \"./phone.toml:settle_us=50\"")
+        .replace(
+            "machine = \"pixel6:coupling_by_driver=false\"",
+            "machine = \"./phone.toml:settle_us=50\"",
+        )
         .replace("\"linux-5.18+runnable-boost\"", "\"./k.toml+../p.toml+runnable-boost:hz=100\"")
         .replace("workload = \"no-such-workload\"", "workload = \"../app.json\"")
         .replace("workload = \"ui-phone\"", "workload = \"jankbench --tests ./x\"");

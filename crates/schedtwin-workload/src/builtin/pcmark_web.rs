@@ -18,7 +18,7 @@
 //! 10,000 runs, the last 800 of them with four seeds each), and stay as they are.
 //!
 //! Differences: 12 per cent of the measured work of the display's compositors, which that search takes, is less than another phone's
-//! GPU composer would explain; the large cores hardly rest in WFI (0.1 instead of 11.7 %), because waits of 0.5 to 1.5 ms among
+//! GPU composer would explain; the large cores hardly rest in WFI (0.9 instead of 11.7 %), because waits of 0.5 to 1.5 ms among
 //! frames of 16.7 ms are nothing that the idle governor foresees.
 
 use super::amount::Amount;
