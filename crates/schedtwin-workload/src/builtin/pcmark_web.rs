@@ -15,7 +15,7 @@
 //! the time [S]. R4 is half of R1, R5 (ten characters, without the pauses of a typist) and R7 as much as R1 [E]. Ten rounds make the
 //! 102 s that an iteration took [D]. `part-ms`, the work of R1 at capacity 1024, and `frame-work` are estimates and fitted on
 //! base values. The other works are estimates too [E]: they were found together in a search on the 31 base values (some
-//! 10,000 runs, the last 800 of them with four seeds each), and stay as they are.
+//! 7,000 runs, 800 of them the last 200 settings with four seeds each), and stay as they are.
 //!
 //! Differences: 12 per cent of the measured work of the display's compositors, which that search takes, is less than another phone's
 //! GPU composer would explain; the large cores hardly rest in WFI (0.9 instead of 11.7 %), because waits of 0.5 to 1.5 ms among
