@@ -457,10 +457,7 @@ impl ThreadSteps<'_> {
         session: Option<Session>,
         steps: impl FnOnce(Session) -> [Step; N],
     ) -> Self {
-        match session {
-            Some(session) => self.then(&steps(session)),
-            None => self,
-        }
+        self.when(session, |thread, session| thread.then(&steps(session)))
     }
 
     /// The steps of a part that a workload has or has not.
