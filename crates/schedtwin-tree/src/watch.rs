@@ -510,6 +510,9 @@ fn message(slot: &Slot, label: &Label, what: &str, lines: &[(&str, &str)]) -> St
 const BAD_INPUT: c_int = 2;
 
 /// Ends the program with a message. Only the first caller's message is printed; others wait here for the end.
+///
+/// The end is `_exit`, not `exit`: Rust's clean-up frees the alternate stack of the main thread, on which that
+/// thread may stand in [`handler`], and then a second signal would end the program before its exit code is set.
 fn fatal(message: &str) -> ! {
     static ENDS: AtomicBool = AtomicBool::new(false);
     if ENDS.swap(true, Ordering::AcqRel) {
@@ -518,7 +521,8 @@ fn fatal(message: &str) -> ! {
         }
     }
     eprintln!("{message}");
-    std::process::exit(BAD_INPUT)
+    // SAFETY: _exit has no preconditions.
+    unsafe { libc::_exit(BAD_INPUT) }
 }
 
 /// Called by the C when it cannot go on: ends the program with its text and a number.
