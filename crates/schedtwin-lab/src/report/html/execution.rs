@@ -45,7 +45,8 @@ pub fn all(ran: &Ran) -> Markup {
     }
 }
 
-fn picture(name: &str, colour: &str, execution: &Execution) -> Markup {
+/// One execution: who sat where, and the stage.
+pub(super) fn picture(name: &str, colour: &str, execution: &Execution) -> Markup {
     let nr_cpus = execution.tasks.iter().map(|task| task.ran.len()).max().unwrap_or(0);
     let most = execution.tasks.len().clamp(1, 5) as f64;
     html! {

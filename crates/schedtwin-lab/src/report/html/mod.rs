@@ -9,6 +9,8 @@
 mod domains;
 mod execution;
 mod figures;
+#[cfg(test)]
+mod positions;
 mod sweep;
 mod table;
 mod timeline;
