@@ -15,7 +15,7 @@ use crate::study::run::{Calibrated, Ready};
 use crate::study::spec::Assignment;
 
 /// The calibrations that are compiled in: name of the study and text.
-const BUILT_IN: [(&str, &str); 5] = [
+const BUILT_IN: [(&str, &str); 6] = [
     ("daytrader-power10", include_str!("../../studies/calibrations/daytrader-power10.toml")),
     ("geekbench5-pixel6", include_str!("../../studies/calibrations/geekbench5-pixel6.toml")),
     ("jankbench-pixel6", include_str!("../../studies/calibrations/jankbench-pixel6.toml")),
@@ -23,6 +23,7 @@ const BUILT_IN: [(&str, &str); 5] = [
         "geekbench5-fridge-pixel6",
         include_str!("../../studies/calibrations/geekbench5-fridge-pixel6.toml"),
     ),
+    ("messaging-i7-3630qm", include_str!("../../studies/calibrations/messaging-i7-3630qm.toml")),
     ("pcmark-web-pixel6", include_str!("../../studies/calibrations/pcmark-web-pixel6.toml")),
 ];
 
@@ -434,6 +435,15 @@ mod tests {
     /// within its bounds.
     #[test]
     fn the_built_in_calibrations_may_be_used() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/studies/calibrations");
+        let mut files: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().replace(".toml", ""))
+            .collect();
+        let mut names: Vec<String> = BUILT_IN.iter().map(|(name, _)| name.to_string()).collect();
+        files.sort();
+        names.sort();
+        assert_eq!(names, files, "each file is compiled in");
         for (name, _) in BUILT_IN {
             let study = crate::study::load(name).unwrap();
             let calibration = of_study(name).unwrap().expect("it is built in");
