@@ -57,10 +57,6 @@ const OVERTAKEN_PERCENT_MAX: u64 = 8;
 /// that one each time (`boosted-sleeper`: 16 % of the wakeups on a Juno r2).
 const OVERTAKEN_PERCENT_WITHOUT_WAKE_LISTS_MAX: u64 = 20;
 
-/// Not so on a fast desktop of 32 hardware threads, some of which look for work at any time: without wake lists up to 38 % are
-/// (`geekbench5`), so there is no bound.
-const LOOKS_FOR_WORK: &str = "ryzen-5950x ";
-
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
     Queued,
@@ -78,6 +74,8 @@ struct Watched {
     name: String,
     /// `None` until `sched_wakeup_new`, or until the first fact of a task that exists from the boot.
     stage: Option<Stage>,
+    /// It has been forked and did not run yet.
+    is_new: bool,
     cpu: CpuId,
     since: Ns,
     /// Since when it belongs to `cpu`.
@@ -122,9 +120,10 @@ struct Invariants {
     switches: u64,
     ticks: u64,
     wakeups: u64,
-    /// Stamps against the order of what happened, see [`DEBT_MAX`]: of a waking and its wakeup, and of a
-    /// wakeup and its switch.
-    overtaken: [u64; 2],
+    /// Stamps against the order of what happened, see [`DEBT_MAX`]: of a waking and its wakeup, of a
+    /// wakeup and its switch, and of a fork and its first switch on a CPU that polls. Such a CPU sees the new
+    /// task at once, and the fork goes on for some 20 us (74 of 74 on a ryzen-5950x).
+    overtaken: [u64; 3],
 }
 
 impl Invariants {
@@ -159,7 +158,7 @@ impl Invariants {
             switches: 0,
             ticks: 0,
             wakeups: 0,
-            overtaken: [0; 2],
+            overtaken: [0; 3],
         }
     }
 
@@ -231,7 +230,9 @@ impl Invariants {
             if !task.name.starts_with("migration/") {
                 self.must(task.stage == Some(Stage::Queued), fact, "who enters was queued");
                 self.must(task.cpu == cpu, fact, "who enters was queued here");
-                self.in_order(1, fact, task.since, "wakeup comes before the switch");
+                let pair = if task.is_new && c.polls { 2 } else { 1 };
+                self.in_order(pair, fact, task.since, "wakeup comes before the switch");
+                self.task_mut(next).is_new = false;
                 let waited = at.saturating_sub(task.since);
                 self.must(waited <= WAIT_MAX, fact, "nobody is forgotten");
                 if prev.is_idle() {
@@ -278,7 +279,7 @@ impl Invariants {
     /// The end: closes what is open and compares with what the meter says.
     fn finish(mut self, scenario: &Scenario, result: &RunResult) {
         let end = result.simulated_ns;
-        let [wakeups, switches] = self.overtaken;
+        let [wakeups, switches, _] = self.overtaken;
         assert_eq!(wakeups, 0, "{}: woken before the waking", self.name);
         // Where many CPUs look for work, a burst is taken by many of them.
         let percent = match scenario.kernel().config.features.ttwu_queue {
@@ -286,15 +287,10 @@ impl Invariants {
             false => OVERTAKEN_PERCENT_WITHOUT_WAKE_LISTS_MAX,
         };
         let most = self.wakeups * percent / 100 + 3 + self.cpus.len() as u64 / 5;
-        // A fork looks at each CPU: with 256 that takes longer than the chosen one needs to wake up.
-        let bounded = self.cpus.len() < 256 || scenario.kernel().config.features.ttwu_queue;
-        let bounded = bounded
-            && (scenario.kernel().config.features.ttwu_queue
-                || !self.name.starts_with(LOOKS_FOR_WORK));
         // Threads that talk wake each other all the time, one interrupt of a disk wakes many, and idle hardware threads look for
         // work meanwhile.
         let workload = scenario.provenance().workload;
-        let bounded = bounded && !TALKING.iter().any(|name| workload.starts_with(name));
+        let bounded = !TALKING.iter().any(|name| workload.starts_with(name));
         assert!(
             !bounded || switches <= most,
             "{}: {switches} of {} wakeups",
@@ -377,6 +373,7 @@ impl Observer for Invariants {
         if self.tasks.is_empty() {
             // Number 0: the idle tasks.
             self.tasks.push(Watched {
+                is_new: false,
                 name: "swapper".into(),
                 stage: None,
                 cpu: CpuId(0),
@@ -438,6 +435,7 @@ impl Observer for Invariants {
                     self.in_order(0, fact, watched.waking_at, "waking comes before wakeup");
                 }
                 let task = self.task_mut(task);
+                task.is_new = new;
                 (task.stage, task.since, task.cpu) = (Some(Stage::Queued), at, target);
             }
             FactKind::Migrate { task, from, to } => {
