@@ -23,9 +23,12 @@
 //!
 //! - `task_hot()`: the tick that preempts a task is the one that kicks an idle CPU, so the task that waits has just run and is hot. It stays until
 //!   `nr_balance_failed` exceeds `cache_nice_tries`: two passes in vain, an interval each.
+//! - One busiest queue: a pass looks at the queue of one CPU. If those who wait there are pinned and who runs is not, it takes nobody and
+//!   looks at no other (`LBF_ALL_PINNED` is not set). It pushes who runs once `nr_balance_failed` exceeds `cache_nice_tries` by more than
+//!   two (`imbalanced_active_balance`).
 //! - `nohz.next_balance`: a pass fills a CPU and then takes the *busy* interval of it for the next kick (`rebalance_domains`, `_nohz_idle_balance`). If
 //!   the CPU is idle again before its next tick, `nohz_balance_enter_idle` finds `nohz_tick_stopped` still set and does not ask for an update
-//!   (`needs_update`), so nobody is kicked for up to sixteen intervals.
+//!   (`needs_update`), so nobody is kicked before that time, which the rule reads: at most sixteen intervals. It holds again a tick later.
 //!
 //! Kernel: 6.12 and 7.3 kernel/sched/fair.c `entity_lag`, `get_sd_balance_interval`, `task_hot`, `can_migrate_task`, `nohz_balance_enter_idle`; 6.1 has the
 //! same.
@@ -118,12 +121,16 @@ impl Ruled {
         }
     }
 
-    /// How long a CPU may be idle while another has too much, ns. `ticked`: its last visit of work saw a tick.
-    fn longest_idle(&self, ticked: bool) -> Ns {
+    /// How long a CPU may be idle while another has too much, ns.
+    fn longest_idle(&self) -> Ns {
+        self.interval(1) + WAY
+    }
+
+    /// The longest balance interval of a CPU, ns; of a busy one with [`BUSY_FACTOR`].
+    fn interval(&self, factor: Ns) -> Ns {
         // get_sd_balance_interval(): the weight of the domain in ms, up to twice that; jiffies are rounded up.
         let longest = 2 * self.nr_cpus as Ns * 1_000_000;
-        let factor = if ticked { 1 } else { BUSY_FACTOR };
-        (factor * longest).next_multiple_of(self.tick) + WAY
+        (factor * longest).next_multiple_of(self.tick)
     }
 
     /// Generates the one of a seed and runs it: what is broken, if something is.
@@ -204,6 +211,8 @@ struct Wasted {
     since: Ns,
     /// Passes that found the waiting task just preempted, so hot in its cache, and left it.
     in_vain: u32,
+    /// `nohz.next_balance`, the last that was seen meanwhile, ns: nobody is kicked before.
+    no_kick_before: Ns,
 }
 
 /// `sd->cache_nice_tries` of a domain that shares a cache: so many passes may fail, and the one behind them, before a hot task is taken.
@@ -226,6 +235,8 @@ struct Rules<'a> {
     ticked: Vec<bool>,
     /// Of each CPU that is idle while another has too much: since when, and how often it looked in vain.
     wasted: Vec<Option<Wasted>>,
+    /// `nohz.next_balance`, and from when on it allows kicks, ns.
+    next_balance: (Ns, Ns),
 }
 
 impl Rules<'_> {
@@ -237,6 +248,7 @@ impl Rules<'_> {
             since: vec![0; ruled.nr_cpus],
             ticked: vec![true; ruled.nr_cpus],
             wasted: vec![None; ruled.nr_cpus],
+            next_balance: (0, 0),
         }
     }
 
@@ -330,6 +342,15 @@ impl Rules<'_> {
         })
     }
 
+    /// Whether on some CPU who waits is pinned, and who runs is not.
+    fn has_pinned_waiters(&self) -> bool {
+        (0..self.ruled.nr_cpus).any(|cpu| {
+            let runs = self.running[cpu].index();
+            let waits = |id: usize| id != runs && self.places[id].pinned.is_some();
+            self.places[runs].pinned.is_none() && self.competing(cpu).any(waits)
+        })
+    }
+
     /// The second rule.
     fn look(&mut self, at: Ns) {
         for cpu in 0..self.ruled.nr_cpus {
@@ -339,9 +360,18 @@ impl Rules<'_> {
                 self.wasted[cpu] = None;
                 continue;
             }
-            let wasted = *self.wasted[cpu].get_or_insert(Wasted { since: at, in_vain: 0 });
+            let wasted = *self.wasted[cpu].get_or_insert(Wasted {
+                since: at,
+                in_vain: 0,
+                no_kick_before: 0,
+            });
             let time = at.saturating_sub(wasted.since);
-            let allowed = self.ruled.longest_idle(self.ticked[cpu]);
+            let mut allowed = self.ruled.longest_idle();
+            if !self.ticked[cpu] {
+                // The kick comes with the next tick of a busy CPU.
+                let kicked = wasted.no_kick_before + self.ruled.tick + WAY;
+                allowed = allowed.max(kicked.saturating_sub(wasted.since));
+            }
             assert!(
                 time <= allowed,
                 "rules: cpu{cpu} is idle at {at} while another has two tasks, {time} of {allowed} ns ({wasted:?})"
@@ -349,15 +379,28 @@ impl Rules<'_> {
         }
     }
 
-    /// Sees passes of balancing that found a task, but none that they would take.
+    /// Sees passes of balancing that found a task, but none that they would take, and when kicks are due.
     fn passes(&mut self, twin: &Twin) {
         let kernel = twin.kernel().inside();
+        // An update may find that the time has passed.
+        let next = kernel.nohz.next_balance * self.ruled.tick;
+        if next != self.next_balance.0 {
+            self.next_balance = (next, next.max(twin.now()));
+        }
+        let no_kick_before = self.next_balance.1;
+        let tries = CACHE_NICE_TRIES + if self.has_pinned_waiters() { 3 } else { 1 };
         for (cpu, wasted) in self.wasted.iter_mut().enumerate() {
             let Some(wasted) = wasted else { continue };
+            wasted.no_kick_before = no_kick_before;
+            let most = wasted.since + self.ruled.interval(BUSY_FACTOR) + self.ruled.tick;
+            assert!(
+                self.ticked[cpu] || no_kick_before <= most,
+                "rules: no kick before {no_kick_before}, at most {most} for cpu{cpu}"
+            );
             let sd = kernel.topology.domains_of(CpuId(cpu as u16)).next();
             let failed = sd.map_or(0, |sd| kernel.topology[sd].nr_balance_failed);
-            if failed > wasted.in_vain && failed <= CACHE_NICE_TRIES + 1 {
-                *wasted = Wasted { since: twin.now(), in_vain: failed };
+            if failed > wasted.in_vain && failed <= tries {
+                *wasted = Wasted { since: twin.now(), in_vain: failed, no_kick_before };
             }
         }
     }

@@ -12,6 +12,7 @@ use crate::device_tree::DeviceTree;
 use crate::sched::fair::balance::CpuIdleType;
 use crate::sched::fair::energy::EnergyEstimate;
 use crate::sched::fair::group::TaskGroup;
+use crate::sched::nohz::Nohz;
 use crate::sched::root_domain::RootDomain;
 use crate::sched::topology::{DomainId, Topology};
 use crate::sched::{CfsRq, CfsRqId, EntityId, Rq, SchedEntity, Task};
@@ -118,6 +119,8 @@ inside! {
         topology: Topology,
         /// The root domain.
         rd: RootDomain,
+        /// What all CPUs share of balancing idle ones.
+        nohz: Nohz,
         /// CPUs idle in the sense of `idle_cpu()`.
         idle_mask: CpuMask,
     }

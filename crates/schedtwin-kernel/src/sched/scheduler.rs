@@ -255,4 +255,5 @@ crate::inside::opened!(Scheduler {
     topology: Topology,
     rd: RootDomain,
     idle_mask: CpuMask,
+    nohz: super::nohz::Nohz,
 });
