@@ -3,7 +3,7 @@
 
 use crate::amd_pstate::AmdPstateCpu;
 use crate::balance::{Balance61, Balance73, Balance612, Balance612_95};
-use crate::bandwidth::{Bandwidth, Bandwidth73, Bandwidth618};
+use crate::bandwidth::{Bandwidth, Bandwidth61, Bandwidth73, Bandwidth618};
 use crate::capacity::{Capacity61, Capacity73, Capacity612, Capacity618};
 use crate::cfs::Cfs;
 use crate::dbs::Dbs;
@@ -128,6 +128,7 @@ pub const SUBJECTS: &[Entry] = &[
     of::<Groups>(),
     of::<Groups61>(),
     of::<Groups73>(),
+    of::<Bandwidth61>(),
     of::<Bandwidth>(),
     of::<Bandwidth618>(),
     of::<Bandwidth73>(),

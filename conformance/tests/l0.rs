@@ -4,7 +4,7 @@
 
 use schedtwin_conformance::amd_pstate::AmdPstateCpu;
 use schedtwin_conformance::balance::{Balance61, Balance73, Balance612, Balance612_95};
-use schedtwin_conformance::bandwidth::{Bandwidth, Bandwidth73, Bandwidth618};
+use schedtwin_conformance::bandwidth::{Bandwidth, Bandwidth61, Bandwidth73, Bandwidth618};
 use schedtwin_conformance::capacity::{Capacity61, Capacity73, Capacity612, Capacity618};
 use schedtwin_conformance::cfs::Cfs;
 use schedtwin_conformance::dbs::Dbs;
@@ -146,6 +146,7 @@ fn deadline_queues_equal_the_kernels_c() {
 
 #[test]
 fn golden_vectors_of_cpu_max() {
+    golden::<Bandwidth61>();
     golden::<Bandwidth>();
     golden::<Bandwidth618>();
     golden::<Bandwidth73>();
@@ -153,6 +154,7 @@ fn golden_vectors_of_cpu_max() {
 
 #[test]
 fn cpu_max_equals_the_kernels_c() {
+    oracle::<Bandwidth61>(2_000);
     oracle::<Bandwidth>(2_000);
     oracle::<Bandwidth618>(2_000);
     oracle::<Bandwidth73>(2_000);

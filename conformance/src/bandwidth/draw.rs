@@ -2,8 +2,8 @@
 //! Random sequences of what happens to groups with limits.
 
 use super::{
-    BandwidthOf, CPUS, CSD, GROUP, GROUPS_MAX, LIMIT, LINUX_6_12, MIGRATE, MOVE, NO_LIMIT, PERIOD,
-    REQUEUE, RETURN, SCHEDULE, SLACK, START, TASK, TASKS_MAX, TICK, WAKE,
+    BandwidthOf, CPUS, CSD, GROUP, GROUPS_MAX, LIMIT, MIGRATE, MOVE, NO_LIMIT, PERIOD, REQUEUE,
+    RETURN, SCHEDULE, SLACK, START, TASK, TASKS_MAX, TICK, WAKE, by_task,
 };
 use crate::l0::Record;
 use schedtwin_kernel::sched::OnRq;
@@ -187,7 +187,7 @@ impl<const FORM: u8> BandwidthOf<FORM> {
             0..=2 => Record::new(SCHEDULE, &[now, cpu, if rng.one_in(8) { 2 } else { 1 }]),
             3 => Record::new(SCHEDULE, &[now, cpu, 0]),
             4 => Record::new(MOVE, &[now, cpu, rng.below(self.nr_groups() as u64 + 1)]),
-            5 if FORM != LINUX_6_12 => Record::new(RETURN, &[now, cpu]),
+            5 if by_task(FORM) => Record::new(RETURN, &[now, cpu]),
             _ => Record::new(TICK, &[now, cpu]),
         }
     }

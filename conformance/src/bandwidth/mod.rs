@@ -16,12 +16,13 @@ mod draw;
 mod mutations;
 mod taken;
 
+use crate::cfs;
 use crate::l0::mutate::{Mutation, Sources};
-use crate::l0::{OpSpec, Out, Record, Subject, TREE, TREE_6_18, TREE_7_3, mix};
+use crate::l0::{OpSpec, Out, Record, Subject, TREE, TREE_6_1, TREE_6_18, TREE_7_3, mix};
 use schedtwin_kernel::Kernel;
 use schedtwin_kernel::config::{
-    CalcDelta, CfsPeriodTimer, CfsThrottle, Config, EevdfForm, FrequencyGovernor, GroupShares,
-    GroupTree, LagLimit,
+    CalcDelta, CfsPeriodTimer, CfsThrottle, CfsThrottledTime, CfsTunables, CfsUnthrottle, Config,
+    EevdfForm, FairClass, FrequencyGovernor, GroupShares, GroupTree, LagLimit, PutPrev,
 };
 use schedtwin_kernel::device_tree::DeviceTree;
 use schedtwin_kernel::sched::fair::bandwidth::conformance::BandwidthSteps;
@@ -64,7 +65,19 @@ const LINUX_6_12: u8 = 0;
 const LINUX_6_18: u8 = 1;
 /// A form of [`BandwidthOf`].
 const LINUX_7_3: u8 = 2;
+/// A form of [`BandwidthOf`].
+const LINUX_6_1: u8 = 3;
 
+/// The features of 6.1 that are on: all of [`cfs::features`] but NEXT_BUDDY, without util_est.
+const FEATURES_6_1: u64 = 0b111_1011;
+
+/// Whether tasks leave a throttled queue one by one.
+const fn by_task(form: u8) -> bool {
+    matches!(form, LINUX_6_18 | LINUX_7_3)
+}
+
+/// Queues leave as a whole. With CFS, and without interrupts that unthrottle.
+pub type Bandwidth61 = BandwidthOf<LINUX_6_1>;
 /// Queues leave as a whole.
 pub type Bandwidth = BandwidthOf<LINUX_6_12>;
 /// Tasks leave one by one, and queues are throttled when tasks are picked or put back.
@@ -94,7 +107,20 @@ impl<const FORM: u8> BandwidthOf<FORM> {
         // With three CPUs that is 700 us.
         config.base_slice_unscaled = 350_000;
         config.hz = 250;
-        if FORM != LINUX_6_12 {
+        if FORM == LINUX_6_1 {
+            config.fair = FairClass::Cfs;
+            config.cfs = CfsTunables {
+                latency: 6_000_000,
+                min_granularity: 750_000,
+                wakeup_granularity: 1_000_000,
+                idle_min_granularity: 750_000,
+            };
+            config.features = cfs::features(FEATURES_6_1);
+            config.put_prev = PutPrev::BeforePick;
+            config.cfs_unthrottle = CfsUnthrottle::Remote;
+            config.cfs_throttled_time = CfsThrottledTime::Whole;
+        }
+        if by_task(FORM) {
             config.lag_limit = LagLimit::MaxSliceAndTick;
         }
         if FORM == LINUX_6_18 {
@@ -231,8 +257,9 @@ fn counts(cfs: &CfsRq) -> u64 {
 }
 
 impl<const FORM: u8> Subject for BandwidthOf<FORM> {
-    const NAME: &'static str = ["bandwidth", "bandwidth-6.18", "bandwidth-7.3"][FORM as usize];
-    const TREE: &'static str = [TREE, TREE_6_18, TREE_7_3][FORM as usize];
+    const NAME: &'static str =
+        ["bandwidth", "bandwidth-6.18", "bandwidth-7.3", "bandwidth-6.1"][FORM as usize];
+    const TREE: &'static str = [TREE, TREE_6_18, TREE_7_3, TREE_6_1][FORM as usize];
     const OPS: &'static [OpSpec] = &[
         OpSpec { name: "start", args: &["slice_us"] },
         OpSpec { name: "group", args: &["parent"] },
@@ -251,6 +278,7 @@ impl<const FORM: u8> Subject for BandwidthOf<FORM> {
     ];
     const SOURCES: Sources = Sources { modules: &["fair", "eevdf", "bandwidth"], kernel: None };
     const MUTATIONS: &'static [Mutation] = match FORM {
+        LINUX_6_1 => mutations::BANDWIDTH_6_1,
         LINUX_6_12 => mutations::BANDWIDTH,
         LINUX_6_18 => mutations::BANDWIDTH_6_18,
         _ => mutations::BANDWIDTH_7_3,

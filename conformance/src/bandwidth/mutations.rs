@@ -37,8 +37,27 @@ pub(super) const BANDWIDTH: &[Mutation] = &join::<13>(
             "self.sched.se[se].on_rq && !self.sched.se[se].sched_delayed",
             "self.sched.se[se].on_rq",
         ),
-        m(QUEUE, "(cfs.nr_queued != 0).then_some(clock)", "Some(clock)"),
+        m(QUEUE, "(always || cfs.nr_queued != 0).then_some(clock)", "Some(clock)"),
         m(HIERARCHY, "(stops || cfs.nr_queued == 0)", "cfs.nr_queued == 0"),
+    ],
+);
+
+/// Mutations of 6.1's form.
+pub(super) const BANDWIDTH_6_1: &[Mutation] = &join::<13>(
+    SHARED,
+    &[
+        m(QUEUE, "cfs.h_nr_runnable -= runnable;", ""),
+        m(QUEUE, "parent_stays |= cfs.load_weight != 0;", ""),
+        m(QUEUE, "if cfs.bandwidth.dequeued {", "if false {"),
+        m(QUEUE, "always || cfs.nr_queued != 0", "cfs.nr_queued != 0"),
+        m(
+            BANDWIDTH_RS,
+            "cfs[cfs_rq].curr.is_some() && self.check_cfs_rq",
+            "cfs[cfs_rq].curr.is_none() && self.check_cfs_rq",
+        ),
+        m(BANDWIDTH_RS, "self.put_prev_task_fair(cpu, self.sched.rq[cpu].curr);", ""),
+        m(BANDWIDTH_RS, "                    at -= 1;\n", ""),
+        m(CLASS, "!(first && self.cx.puts_back_before_pick())", "true"),
     ],
 );
 

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The parts of a tree from which the comparison is compiled.
 
-use super::{LINUX_6_12, LINUX_6_18};
+use super::{LINUX_6_1, LINUX_6_12, LINUX_6_18, by_task};
+use crate::cfs;
 use crate::eevdf::{cut_out, taken, v6_18, v7_3};
 use crate::l0::extract::{self, Pieces};
 use crate::l0::oracle;
 use std::path::{Path, PathBuf};
 
 /// Levels of groups.
-const HIERARCHY: &[&str] = &["is_same_group", "se_is_idle"];
+const HIERARCHY: &[&str] = &["is_same_group"];
+/// … of EEVDF; CFS names it among its own.
+const IDLE: &[&str] = &["se_is_idle"];
 /// … where each has a timeline of its own.
 const NESTED: &[&str] = &["find_matching_se"];
 /// What every release has of bandwidth control, before throttling …
@@ -33,14 +36,13 @@ const BY_TASK: &[&str] = &[
     "record_throttle_clock",
 ];
 /// … and after it.
-const THROTTLING: &[&str] = &[
-    "tg_unthrottle_up",
-    "tg_throttle_down",
-    "throttle_cfs_rq",
-    "unthrottle_cfs_rq",
-    "__cfsb_csd_unthrottle",
-    "__unthrottle_cfs_rq_async",
-    "unthrottle_cfs_rq_async",
+const THROTTLING: &[&str] =
+    &["tg_unthrottle_up", "tg_throttle_down", "throttle_cfs_rq", "unthrottle_cfs_rq"];
+/// … whose queues their own CPUs unthrottle …
+const BY_INTERRUPT: &[&str] =
+    &["__cfsb_csd_unthrottle", "__unthrottle_cfs_rq_async", "unthrottle_cfs_rq_async"];
+/// … when runtime is handed out …
+const HANDING_OUT: &[&str] = &[
     "distribute_cfs_runtime",
     "do_sched_cfs_period_timer",
     "runtime_refresh_within",
@@ -63,6 +65,7 @@ const CONSTANTS: &[&str] = &[
 ];
 /// Flags beside those of the comparison of EEVDF.
 const MORE_MACROS: &[&str] = &["DEQUEUE_MOVE", "ENQUEUE_MOVE"];
+const MORE_MACROS_6_1: &[&str] = &["ENQUEUE_MOVE"];
 
 /// Compiles the oracle of a form.
 pub(super) fn build<const FORM: u8>(
@@ -78,39 +81,53 @@ pub(super) fn build<const FORM: u8>(
     before.add(extract::function, &core, &["walk_tg_tree_from", "tg_nop"])?;
     before.add(extract::statement, &fair, CONSTANTS)?;
     before.add(extract::function, &pelt, &["update_idle_cfs_rq_clock_pelt"])?;
-    if FORM != LINUX_6_12 {
+    if by_task(FORM) {
         before.add(extract::block, &fair, &["enum preempt_wakeup_action"])?;
     }
-    let (sched_macros, fair_macros, class, by_task, form): (_, _, _, &[&str], &[&str]) = match FORM
-    {
+    let (sched_macros, fair_macros, class, form): (_, _, _, &[&str]) = match FORM {
+        LINUX_6_1 => (
+            [cfs::taken::SCHED_MACROS, MORE_MACROS_6_1].concat(),
+            cfs::taken::FAIR_MACROS,
+            cfs::taken::FAIR_FUNCTIONS,
+            &["-DKERNEL_6_1"],
+        ),
         LINUX_6_12 => {
             before.add(extract::function, &fair, &["set_next_buddy"])?;
-            (taken::SCHED_MACROS, taken::FAIR_MACROS, taken::FAIR_FUNCTIONS, &[], &[])
+            let macros = [taken::SCHED_MACROS, MORE_MACROS].concat();
+            (macros, taken::FAIR_MACROS, taken::FAIR_FUNCTIONS, &[])
         }
         LINUX_6_18 => (
-            v6_18::SCHED_MACROS,
+            [v6_18::SCHED_MACROS, MORE_MACROS].concat(),
             v7_3::FAIR_MACROS,
             v6_18::FAIR_FUNCTIONS,
-            BY_TASK,
             &["-DKERNEL_6_18", "-DLIMITS_IN_US"],
         ),
         _ => (
-            v7_3::SCHED_MACROS,
+            [v7_3::SCHED_MACROS, MORE_MACROS].concat(),
             v7_3::FAIR_MACROS,
             v7_3::FAIR_FUNCTIONS,
-            BY_TASK,
             &["-DKERNEL_7_3", "-DLIMITS_IN_US"],
         ),
     };
-    let at_pick = by_task.is_empty() || FORM == LINUX_6_18;
-    let (nested, charge, check, switch) = match at_pick {
-        true => (NESTED, CHARGE_6_12, CHECK_6_12, SWITCH_6_12),
-        false => (&[][..], &[][..], &[][..], &[][..]),
-    };
-    let functions =
-        [HIERARCHY, nested, RUNTIME, charge, CHARGE, by_task, THROTTLING, check, class, switch]
-            .concat();
-    let sched_macros = [sched_macros, MORE_MACROS].concat();
+    let at_pick = !by_task(FORM) || FORM == LINUX_6_18;
+    let none: &[&str] = &[];
+    let only = |condition: bool, names| if condition { names } else { none };
+    let functions = [
+        HIERARCHY,
+        only(FORM != LINUX_6_1, IDLE),
+        only(at_pick, NESTED),
+        RUNTIME,
+        only(at_pick, CHARGE_6_12),
+        CHARGE,
+        only(by_task(FORM), BY_TASK),
+        THROTTLING,
+        only(FORM != LINUX_6_1, BY_INTERRUPT),
+        HANDING_OUT,
+        only(at_pick, CHECK_6_12),
+        class,
+        only(at_pick, SWITCH_6_12),
+    ]
+    .concat();
     let mut after = Pieces::default();
     if !at_pick {
         // Of the two forms of this function the last is that of 64 bits.

@@ -12,6 +12,7 @@
 //! `pick_next_task_fair()` itself is the shim's: the pick, and the switch if it is another task.
 
 mod mutations;
+pub(crate) mod taken;
 
 use crate::l0::mutate::{Mutation, Sources};
 use crate::l0::{OpSpec, Out, Record, Subject, TREE_6_1, mix, oracle};
@@ -91,7 +92,7 @@ fn boot(tunables: CfsTunables, features: Features) -> Kernel {
 }
 
 /// The bits of `CONFIG`.
-fn features(bits: u64) -> Features {
+pub(crate) fn features(bits: u64) -> Features {
     let bit = |number: u32| bits >> number & 1 != 0;
     Features {
         gentle_fair_sleepers: bit(0),
@@ -478,108 +479,16 @@ impl Subject for Cfs {
 
     fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<PathBuf, String> {
         // pelt.c needs the macros, and the functions need pelt.c.
-        let macros = crate::eevdf::macros(tree, SCHED_MACROS, FAIR_MACROS)?;
+        let macros = crate::eevdf::macros(tree, taken::SCHED_MACROS, taken::FAIR_MACROS)?;
         let file = build_dir.join("cfs_macros.h");
         std::fs::write(&file, macros)
             .map_err(|error| format!("write {}: {error}", file.display()))?;
-        let text = crate::eevdf::cut_out(tree, &[], &[], FAIR_FUNCTIONS)?;
+        let functions =
+            [taken::PELT_FUNCTIONS, taken::FAIR_FUNCTIONS, taken::MORE_FUNCTIONS].concat();
+        let text = crate::eevdf::cut_out(tree, &[], &[], &functions)?;
         oracle::compile_with_rbtree(tree, build_dir, flags, ("cfs", "cfs"), &text)
     }
 }
-
-/// The macros that are taken out of `sched.h` …
-const SCHED_MACROS: &[&str] = &[
-    "scale_load",
-    "scale_load_down",
-    "DEQUEUE_SLEEP",
-    "DEQUEUE_SAVE",
-    "DEQUEUE_MOVE",
-    "DEQUEUE_NOCLOCK",
-    "ENQUEUE_WAKEUP",
-    "ENQUEUE_RESTORE",
-    "ENQUEUE_NOCLOCK",
-    "ENQUEUE_MIGRATED",
-];
-/// … and of `fair.c`, in an order in which it compiles.
-const FAIR_MACROS: &[&str] = &[
-    "WMULT_CONST",
-    "WMULT_SHIFT",
-    "__node_2_se",
-    "add_positive",
-    "sub_positive",
-    "UTIL_EST_MARGIN",
-];
-const FAIR_FUNCTIONS: &[&str] = &[
-    // PELT and util_est.
-    "enqueue_load_avg",
-    "dequeue_load_avg",
-    "update_cfs_rq_load_avg",
-    "attach_entity_load_avg",
-    "detach_entity_load_avg",
-    "update_load_avg",
-    "task_util",
-    "_task_util_est",
-    "util_est_enqueue",
-    "util_est_dequeue",
-    "within_margin",
-    "util_est_update",
-    // Weights.
-    "__update_inv_weight",
-    "__calc_delta",
-    "calc_delta_fair",
-    // Virtual time and the tree.
-    "max_vruntime",
-    "min_vruntime",
-    "entity_before",
-    "update_min_vruntime",
-    "__entity_less",
-    "__enqueue_entity",
-    "__dequeue_entity",
-    "__pick_first_entity",
-    "__pick_next_entity",
-    // Slices and placement.
-    "se_is_idle",
-    "sched_idle_cfs_rq",
-    "__sched_period",
-    "sched_slice",
-    "sched_vslice",
-    "update_curr",
-    "entity_is_long_sleeper",
-    "place_entity",
-    // Entities.
-    "account_entity_enqueue",
-    "account_entity_dequeue",
-    "enqueue_entity",
-    "__clear_buddies_last",
-    "__clear_buddies_next",
-    "__clear_buddies_skip",
-    "clear_buddies",
-    "dequeue_entity",
-    "check_preempt_tick",
-    "set_next_entity",
-    "wakeup_gran",
-    "wakeup_preempt_entity",
-    "pick_next_entity",
-    "put_prev_entity",
-    "entity_tick",
-    "reweight_entity",
-    // Tasks.
-    "sched_idle_rq",
-    "enqueue_task_fair",
-    "dequeue_task_fair",
-    "set_last_buddy",
-    "set_next_buddy",
-    "set_skip_buddy",
-    "check_preempt_wakeup",
-    "pick_task_fair",
-    "put_prev_task_fair",
-    "set_next_task_fair",
-    "yield_task_fair",
-    "task_tick_fair",
-    "task_fork_fair",
-    "migrate_task_rq_fair",
-    "reweight_task",
-];
 
 /// A distance in virtual time: small, a few periods, sometimes far.
 fn near(rng: &mut Rng) -> u64 {

@@ -157,12 +157,6 @@ struct sched_entity *__pick_first_entity(struct cfs_rq *cfs_rq);
 
 /* ---- the world --------------------------------------------------------------------------------- */
 
-static word fold(word digest, word value)
-{
-	digest = (digest ^ value) * 0x9e3779b97f4a7c15ULL;
-	return digest ^ digest >> 32;
-}
-
 static word number_of(const struct task_struct *task)
 {
 	return task == NULL || task == &idle_task ? 0 : (word)(task - tasks) + 1;

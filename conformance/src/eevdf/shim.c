@@ -8,12 +8,9 @@
  * of the kernel is in this file. fair_left_out.h has what those functions call and is left out.
  *
  * With FLAT tasks get weights in the timeline that are not their own. With KERNEL_7_3 or KERNEL_6_18 it is for a tree of that
- * release, in which some things have other names (the macros below) and queues a buddy; tasks have a protection, in 7.3 beside
+ * release, in which some things have other names (eevdf_idioms.h) and queues a buddy; tasks have a protection, in 7.3 beside
  * their lag and a weight of their own.
  */
-#if defined(KERNEL_7_3) || defined(KERNEL_6_18)
-#define SINCE_6_18 1
-#endif
 #define MAX_T_AS_WRITTEN
 #include "kernel_types.h"
 #include "protocol.h"
@@ -23,68 +20,9 @@
 #define TASKS_MAX 48
 
 #include "fair_idioms.h"
+#include "eevdf_idioms.h"
 
-/* ---- entities, tasks, queues ------------------------------------------------------------------- */
-
-struct load_weight { unsigned long weight; u32 inv_weight; };
-struct sched_avg { unsigned long load_avg; u64 load_sum; };
-
-struct sched_entity {
-	struct load_weight load;
-	struct rb_node run_node;
-	u64 deadline, min_vruntime, min_slice, vruntime, slice;
-#ifdef KERNEL_7_3
-	s64 vlag;
-	struct load_weight h_load;
-	u64 max_slice, vprot;
-#else
-	union { s64 vlag; u64 vprot; };
-	u64 max_slice;
-#endif
-	u64 exec_start, sum_exec_runtime, prev_sum_exec_runtime;
-	struct list_head group_node;
-	unsigned char on_rq, sched_delayed, rel_deadline, custom_slice;
-	struct sched_avg avg;
-};
-
-#ifdef SINCE_6_18
-#define nr_running_of(cfs) ((cfs)->nr_queued)
-#define h_nr_delayed_of(cfs) ((cfs)->h_nr_queued - (cfs)->h_nr_runnable)
-#define idle_h_nr_of(cfs) ((cfs)->h_nr_idle)
-#define sum_of(cfs) ((cfs)->sum_w_vruntime)
-#define weights_of(cfs) ((cfs)->sum_weight)
-struct cfs_rq {
-	struct load_weight load;
-	unsigned int nr_queued, h_nr_queued, h_nr_runnable, h_nr_idle, sum_shift;
-	s64 sum_w_vruntime;
-	u64 sum_weight, zero_vruntime;
-	struct rb_root_cached tasks_timeline;
-	struct sched_entity *curr, *next, *h_curr;
-	/* Bandwidth control names them; nothing reads them. */
-	u64 throttled_clock_pelt;
-	int pelt_clock_throttled;
-};
-#else
-#define nr_running_of(cfs) ((cfs)->nr_running)
-#define h_nr_delayed_of(cfs) ((cfs)->h_nr_delayed)
-#define idle_h_nr_of(cfs) ((cfs)->idle_h_nr_running)
-#define sum_of(cfs) ((cfs)->avg_vruntime)
-#define weights_of(cfs) ((cfs)->avg_load)
-struct cfs_rq {
-	struct load_weight load;
-	unsigned int nr_running, h_nr_queued, h_nr_runnable, h_nr_delayed;
-	unsigned int idle_nr_running, idle_h_nr_running;
-	s64 avg_vruntime;
-	u64 avg_load, zero_vruntime;
-	struct rb_root_cached tasks_timeline;
-	struct sched_entity *curr, *next;
-	/* Bandwidth control names them; nothing reads them. */
-	u64 throttled_clock, throttled_clock_self;
-};
-#endif
-
-struct sched_class { int unused; };
-const struct sched_class fair_sched_class, idle_sched_class;
+/* ---- tasks, the run queue ---------------------------------------------------------------------- */
 
 struct task_struct {
 	struct sched_entity se;
@@ -105,45 +43,15 @@ struct rq {
 	int fair_server;
 };
 
-enum { POLICY_NORMAL = 0, POLICY_BATCH = 3, POLICY_IDLE = 5 };
-enum { TASK_ON_RQ_QUEUED = 1, TASK_ON_RQ_MIGRATING = 2 };
-
 static struct rq this_rq;
 static struct task_struct tasks[TASKS_MAX], idle_task;
 static unsigned nr_tasks;
 static unsigned long jiffies;
 static u64 sysctl_sched_base_slice, tick_nsec, features;
 
-#define TICK_NSEC tick_nsec
-#define NICE_0_LOAD (1024UL << 10)
-
-/* The bits of `features`, in the order of the test program. */
-enum { BIT_PLACE_LAG, BIT_PLACE_DEADLINE_INITIAL, BIT_PLACE_REL_DEADLINE, BIT_RUN_TO_PARITY,
-       BIT_PREEMPT_SHORT, BIT_DELAY_DEQUEUE, BIT_DELAY_ZERO, BIT_WAKEUP_PREEMPTION };
-/* Off by default; and no entity is ever nominated. */
-#define BIT_NEXT_BUDDY 63
-#define BIT_PARANOID_AVG 63
-#ifdef SINCE_6_18
-#define BIT_PICK_BUDDY 62
-#else
-#define BIT_PICK_BUDDY 63
-#endif
-#define sched_feat(feature) (features >> BIT_##feature & 1)
-
-#define SCHED_CPUFREQ_IOWAIT 1
-#define UPDATE_TG 1
-#define DO_ATTACH 4
-#define DO_DETACH 8
-#define WF_FORK 4
-#define WF_SYNC 16
-#define WF_TTWU 8
-#define WF_RQ_SELECTED 128
-#define UPDATE_UTIL_EST 16
-
 /* One level: no groups. */
 #define for_each_sched_entity(se) for (; se; se = NULL)
 #define entity_is_task(se) 1
-#define task_of(entity) container_of(entity, struct task_struct, se)
 #define parent_entity(se) ((struct sched_entity *)NULL)
 #define group_cfs_rq(se) ((struct cfs_rq *)NULL)
 #define cfs_rq_of(se) (&this_rq.cfs)
@@ -153,79 +61,19 @@ enum { BIT_PLACE_LAG, BIT_PLACE_DEADLINE_INITIAL, BIT_PLACE_REL_DEADLINE, BIT_RU
 #define cfs_rq_is_idle(cfs) 0
 #define se_is_idle(se) task_has_idle_policy(task_of(se))
 #define find_matching_se(se, pse) ((void)0)
-#define task_has_idle_policy(task) ((task)->policy == POLICY_IDLE)
-#define normal_policy(policy) ((policy) == POLICY_NORMAL)
-#define task_on_rq_queued(task) ((task)->on_rq == TASK_ON_RQ_QUEUED)
-#define task_on_rq_migrating(task) ((task)->on_rq == TASK_ON_RQ_MIGRATING)
 #define test_tsk_need_resched(task) (this_rq.need_resched)
-#define resched_curr(rq) ((void)((rq)->need_resched = true))
 #define rq_clock_task(rq) ((rq)->clock_task)
-#define add_nr_running(rq, count) ((void)((rq)->nr_running += (count)))
-#define sub_nr_running(rq, count) ((void)((rq)->nr_running -= (count)))
-#define __block_task(rq, task) ((void)((task)->on_rq = 0))
-
+#define update_idle_cfs_rq_clock_pelt(cfs) ((void)0)
 #ifdef SINCE_6_18
-#define div64_long(a, b) ((s64)(a) / (s64)(b))
-#define max(a, b) ({ __typeof__(a) a_ = (a); __typeof__(b) b_ = (b); a_ > b_ ? a_ : b_; })
-#define MIN_SHARES (1UL << 1)
-#define fallthrough ((void)0)
-#define sum_w_vruntime_add_paranoid(cfs, se) ((void)0)
-#define CONFIG_64BIT 1
-#define CONFIG_ARCH_SUPPORTS_INT128 1
 #define IS_ENABLED(option) 0
-#define normalized_sysctl_sched_base_slice sysctl_sched_base_slice
-#define sysctl_sched_migration_cost 500000
 #define task_is_throttled(task) false
 #define enqueue_throttled_task(task) false
 #define dequeue_throttled_task(task, flags) ((void)0)
 #define task_throttle_setup_work(task) ((void)0)
 #define record_throttle_clock(cfs) ((void)0)
-#define resched_curr_lazy(rq) resched_curr(rq)
-#define sched_core_enabled(rq) 0
-#define sched_balance_newidle(rq, flags) 0
-#define RETRY_TASK ((struct task_struct *)-1)
-#define __must_hold(lock)
-#define account_llc_enqueue(rq, task) ((void)0)
-#define account_llc_dequeue(rq, task) ((void)0)
-#define pref_llc_running_inc(rq, task) ((void)0)
-#define pref_llc_running_dec(rq, task) ((void)0)
-#define trace_sched_stat_runtime(task, delta) ((void)0)
-#define account_group_exec_runtime(task, delta) ((void)0)
-#define account_mm_sched(rq, task, delta) ((void)0)
-#define cgroup_account_cputime(task, delta) ((void)0)
-#define task_tick_cache(rq, task) ((void)0)
-struct rq_flags { int unused; };
 #else
 #define set_next_buddy(se) ((void)0)
-#define CONFIG_6_12 1
 #endif
-
-#include "fair_left_out.h"
-#define update_load_avg(cfs, se, flags) ((void)0)
-#define update_idle_cfs_rq_clock_pelt(cfs) ((void)0)
-#define util_est_enqueue(cfs, task) ((void)0)
-#define util_est_dequeue(cfs, task) ((void)0)
-#define util_est_update(cfs, task, sleep) ((void)0)
-#define dequeue_load_avg(cfs, se) ((void)0)
-#define enqueue_load_avg(cfs, se) ((void)0)
-#define get_pelt_divider(avg) 1
-#define se_weight(se) 0
-
-#ifdef SINCE_6_18
-#ifdef KERNEL_6_18
-static u64 cfs_rq_min_slice(struct cfs_rq *cfs_rq);
-#endif
-static u64 cfs_rq_max_slice(struct cfs_rq *cfs_rq);
-u64 avg_vruntime(struct cfs_rq *cfs_rq);
-#endif
-#ifdef KERNEL_7_3
-static bool __dequeue_task(struct rq *rq, struct task_struct *p, int flags);
-#else
-static int dequeue_entities(struct rq *rq, struct sched_entity *se, int flags);
-static void requeue_delayed_entity(struct sched_entity *se);
-#endif
-static void clear_buddies(struct cfs_rq *cfs_rq, struct sched_entity *se);
-struct sched_entity *__pick_root_entity(struct cfs_rq *cfs_rq);
 
 #ifdef KERNEL_7_3
 #include "eevdf-7.3_extract.h"
@@ -245,35 +93,10 @@ struct sched_entity *__pick_root_entity(struct cfs_rq *cfs_rq);
 #endif
 
 #if defined(KERNEL_6_18) && !defined(AS_WRITTEN)
-/* Of the entities that are there, not of what nodes remember. */
-static u64 extreme_slice(struct cfs_rq *cfs, bool longest)
-{
-	struct rb_node *at = rb_first_cached(&cfs->tasks_timeline);
-	u64 found = longest ? 0 : ~0ULL;
-
-	for (struct sched_entity *se = cfs->curr && cfs->curr->on_rq ? cfs->curr : NULL; se || at;) {
-		if (!se) {
-			se = __node_2_se(at);
-			at = rb_next(at);
-		}
-		if (longest ? se->slice > found : se->slice < found)
-			found = se->slice;
-		se = NULL;
-	}
-	return found;
-}
-
-static u64 cfs_rq_min_slice(struct cfs_rq *cfs) { return extreme_slice(cfs, false); }
-static u64 cfs_rq_max_slice(struct cfs_rq *cfs) { return extreme_slice(cfs, true); }
+#include "eevdf_slices.h"
 #endif
 
 /* ---- the world --------------------------------------------------------------------------------- */
-
-static word fold(word digest, word value)
-{
-	digest = (digest ^ value) * 0x9e3779b97f4a7c15ULL;
-	return digest ^ digest >> 32;
-}
 
 static word number_of(const struct task_struct *task)
 {

@@ -189,6 +189,15 @@ macro_rules! fair {
             /// The run queue's own CPU, after an interrupt.
             OwnCpu = "own-cpu", "6.3 and later";
         }
+        /// `cpu.max`: the time that counts as throttled, where the group's entity leaves.
+        cfs_throttled_time: choice CfsThrottledTime {
+            linux "throttle_cfs_rq(), cfs_rq->throttled_clock";
+            unnamed WithTasks;
+            /// All the time from throttling to unthrottling.
+            Whole = "whole", "up to 6.5";
+            /// The time during which a task waits in the queue.
+            WithTasks = "with-tasks", "6.6 and later";
+        }
         /// `cpu.max`: the beginning of a group's periods.
         cfs_period_timer: choice CfsPeriodTimer {
             linux "init_cfs_bandwidth()";

@@ -53,6 +53,7 @@ macro_rules! rt {
             linux "put_prev_task_balance(), put_prev_set_next_task()";
             unnamed WithNext;
             /// Before the next one is picked, which may be the same. An RT or deadline task that goes on pushes others away.
+            /// A pick throttles only queues of the fair task that ran, and a switch asks for no runtime (`cpu.max`).
             BeforePick = "before-pick", "up to 6.11";
             /// When another one has been picked.
             WithNext = "with-next", "6.12 and later";

@@ -701,7 +701,7 @@ impl Kernel {
 
     /// `put_prev_set_next_task()`.
     pub(crate) fn put_prev_set_next_task(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
-        if prev == next && !self.put_back_before_pick(prev) {
+        if prev == next && !self.put_back_before_pick(cpu, prev) {
             return;
         }
         match self.sched.tasks[prev].class {
@@ -734,10 +734,14 @@ impl Kernel {
     }
 
     /// Whether a task that is picked again was put back for that, so that it looks again who else could be pushed. With a fair
-    /// task this changes nothing.
-    fn put_back_before_pick(&self, prev: TaskId) -> bool {
+    /// task this changes nothing, unless the pick has throttled its group.
+    fn put_back_before_pick(&self, cpu: CpuId, prev: TaskId) -> bool {
         self.cx.config.put_prev == PutPrev::BeforePick
-            && matches!(self.sched.tasks[prev].class, Class::Rt | Class::Deadline)
+            && match self.sched.tasks[prev].class {
+                Class::Rt | Class::Deadline => true,
+                Class::Fair => self.was_put_back_by_pick(cpu, prev),
+                Class::Stop | Class::Idle | Class::Ext => false,
+            }
     }
 
     /// `task_tick` of the running task's class.

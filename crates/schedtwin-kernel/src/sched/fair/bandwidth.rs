@@ -32,10 +32,9 @@
 //!
 //! Kernel: 6.12.95 kernel/sched/fair.c `__account_cfs_rq_runtime`, `throttle_cfs_rq`, `unthrottle_cfs_rq`,
 //! `distribute_cfs_runtime`, `do_sched_cfs_period_timer`, `do_sched_cfs_slack_timer`, kernel/sched/core.c
-//! `tg_set_cfs_bandwidth`; 6.1.192 where [`CfsUnthrottle`] says so, 6.18 and 7.3.4 where tasks leave one by one.
-//! Differences: entries are atomic, so the timer's handler never finds its next period begun, and no period is stretched. The
-//! time that a queue is throttled without tasks is left out in every release, as in 6.12 (before, it counted). Before 6.6 a queue
-//! that is throttled while a task is picked makes the kernel put back all levels of the running task, here those that differ.
+//! `tg_set_cfs_bandwidth`; 6.1.192 where [`CfsUnthrottle`], [`PutPrev`] and
+//! [`CfsThrottledTime`](crate::config::CfsThrottledTime) say so, 6.18 and 7.3.4 where tasks leave one by one.
+//! Differences: entries are atomic, so the timer's handler never finds its next period begun, and no period is stretched.
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
@@ -46,8 +45,8 @@ mod task;
 
 pub use pool::{CfsBandwidth, CfsRqBandwidth, CpuStat, DEFAULT_CFS_PERIOD, PeriodTimer};
 
-use crate::config::{CfsPeriodTimer, CfsUnthrottle};
-use crate::sched::CfsRqId;
+use crate::config::{CfsPeriodTimer, CfsUnthrottle, PutPrev};
+use crate::sched::{CfsRqId, Class};
 use crate::time::hrtimer::{TimerKind, hrtimer_forward};
 use crate::{Context, Cpuidle, Kernel, Scheduler, Time};
 use schedtwin_types::{CpuId, IpiKind, Ns, TaskGroupId, TaskId};
@@ -64,6 +63,14 @@ pub struct UnthrottleEntry {
     cfs_rq: CfsRqId,
     /// The time when it was put there, by the clock of the CPU that did it.
     at: Ns,
+}
+
+impl Context {
+    /// Whether the task that ran is put back before the next one is picked.
+    #[inline(always)]
+    pub(super) fn puts_back_before_pick(&self) -> bool {
+        self.config.put_prev == PutPrev::BeforePick
+    }
 }
 
 impl Kernel {
@@ -166,6 +173,29 @@ impl Kernel {
         // A queue that is already throttled was made to run all the same, by a change of a task's
         // attributes, or because its tasks leave one by one.
         own.throttled || self.throttle_cfs_rq(cfs_rq)
+    }
+
+    /// The test of a pick on its way down: whether the queue is throttled. Where the running task is put back before a pick,
+    /// only its own queues are tested. The first that is throttled puts the task back on all levels, and the pick begins anew,
+    /// without a test.
+    pub(super) fn throttles_at_pick(&mut self, cpu: CpuId, cfs_rq: CfsRqId) -> bool {
+        if !self.cx.puts_back_before_pick() {
+            return self.check_cfs_rq_runtime(cfs_rq);
+        }
+        let throttled = self.sched.cfs[cfs_rq].curr.is_some() && self.check_cfs_rq_runtime(cfs_rq);
+        if throttled {
+            self.put_prev_task_fair(cpu, self.sched.rq[cpu].curr);
+        }
+        throttled
+    }
+
+    /// Whether the pick that goes on has put back the fair task that ran ([`Kernel::throttles_at_pick`]).
+    #[inline(always)]
+    pub(in crate::sched) fn was_put_back_by_pick(&self, cpu: CpuId, prev: TaskId) -> bool {
+        self.sched.cfs_bandwidth_used()
+            && self.sched.cfs[CfsRqId::root(cpu)].curr.is_none()
+            && self.sched.tasks[prev].class == Class::Fair
+            && !self.sched.flat_groups()
     }
 
     // ---- throttling -----------------------------------------------------------------------------

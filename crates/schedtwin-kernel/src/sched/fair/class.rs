@@ -616,7 +616,7 @@ impl Kernel {
                 {
                     self.update_curr(cfs_rq);
                 }
-                if self.sched.cfs_bandwidth_used() && self.check_cfs_rq_runtime(cfs_rq) {
+                if self.sched.cfs_bandwidth_used() && self.throttles_at_pick(cpu, cfs_rq) {
                     if !self.cx.throttles_tasks() {
                         continue 'again;
                     }
@@ -648,7 +648,9 @@ impl Kernel {
         loop {
             if let Some(next) = self.pick_task_fair(cpu) {
                 let common = self.sched.has_groups() && self.sched.tasks[prev].class == Class::Fair;
-                if next == prev {
+                if self.was_put_back_by_pick(cpu, prev) {
+                    self.put_prev_set_next_task(cpu, prev, next);
+                } else if next == prev {
                     self.repicked(cpu, next);
                 } else if common {
                     self.put_prev_set_next_task_fair(cpu, prev, next);
@@ -668,6 +670,9 @@ impl Kernel {
     pub(crate) fn put_prev_task_fair(&mut self, cpu: CpuId, prev: TaskId) {
         if self.sched.flat_groups() {
             return self.put_prev_flat(cpu, prev, None);
+        }
+        if self.was_put_back_by_pick(cpu, prev) {
+            return;
         }
         let mut level = Some(self.sched.tasks[prev].se);
         while let Some(se) = level {
@@ -704,7 +709,7 @@ impl Kernel {
             self.set_next_entity(se, first);
             level = self.sched.se[se].parent;
         }
-        if self.sched.cfs_bandwidth_used() {
+        if self.sched.cfs_bandwidth_used() && !(first && self.cx.puts_back_before_pick()) {
             self.assign_runtime_to(next);
         }
         self.next_task_is_set(cpu, next, first);

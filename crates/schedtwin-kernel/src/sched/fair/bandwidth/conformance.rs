@@ -108,7 +108,10 @@ impl BandwidthSteps<'_> {
             }
         }
         let next = self.0.pick_task_fair(cpu).unwrap_or(TaskId::IDLE);
+        let put_back = !prev.is_idle() && self.0.was_put_back_by_pick(cpu, prev);
         match (prev.is_idle(), next.is_idle()) {
+            (false, false) if put_back => self.0.set_next_task_fair(cpu, next, true),
+            (false, false) if next == prev => self.0.repicked(cpu, next),
             _ if next == prev => {}
             (false, false) => self.0.put_prev_set_next_task_fair(cpu, prev, next),
             (false, true) => self.0.put_prev_task_fair(cpu, prev),

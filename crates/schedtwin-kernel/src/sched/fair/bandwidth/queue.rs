@@ -16,6 +16,7 @@
 //! Kernel: 6.12.95 kernel/sched/fair.c `throttle_cfs_rq`, `unthrottle_cfs_rq`; the order of steps is 6.1.192's, too.
 
 use crate::Kernel;
+use crate::config::CfsThrottledTime;
 use crate::sched::CfsRqId;
 use crate::sched::core::{DEQUEUE_DELAYED, DEQUEUE_SLEEP, DEQUEUE_SPECIAL, ENQUEUE_WAKEUP};
 use crate::sched::fair::load_avg::UPDATE_TG;
@@ -56,9 +57,10 @@ impl Kernel {
             self.sched.sub_nr_running(cpu, queued);
         }
         let clock = self.sched.rq[cpu].clock;
+        let always = self.cx.config.cfs_throttled_time == CfsThrottledTime::Whole;
         let cfs = &mut self.sched.cfs[cfs_rq];
         cfs.bandwidth.dequeued = true;
-        cfs.bandwidth.throttled_clock = (cfs.nr_queued != 0).then_some(clock);
+        cfs.bandwidth.throttled_clock = (always || cfs.nr_queued != 0).then_some(clock);
     }
 
     /// The walk of `unthrottle_cfs_rq()`: what is on the queue counts again above, up to the next one that is throttled.
