@@ -5,7 +5,7 @@
 //! most one pending event, so moving or cancelling an event is writing a number. The order is (time, slot),
 //! never the history of insertion; slots are numbered so that simultaneous events have a documented order:
 //! frequency domains first, then the interrupts of their drivers, then those of the workload's devices, then CPU by
-//! CPU in the order of [`CpuSlot`], then the broadcast timer, then heat, then the limits of power, then processors that choose their frequency.
+//! CPU in the order of [`CpuSlot`], then the broadcast timer, then heat, then the limits of power, then processors that choose their frequency, then the end of a turn.
 //!
 //! [`FlatBoard`] is a min-tree over keys `time << SLOT_BITS | slot`. Four keys that lie together are a group, whose smallest is
 //! one of the four keys of the group above, so the next event is the smallest of the topmost group, and a change walks up
@@ -95,6 +95,8 @@ pub struct Slots {
     pub power_limit: bool,
     /// Then the grid on which processors choose their frequency, where they do.
     pub hwp: bool,
+    /// Then the end of a CPU's turn, on machines whose CPUs take turns.
+    pub turns: bool,
     /// The first slot of a CPU.
     first_cpu: usize,
 }
@@ -108,7 +110,7 @@ impl Slots {
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.hwp_slot() + usize::from(self.hwp)
+        self.turn_slot() + usize::from(self.turns)
     }
 
     /// The slot of the broadcast timer.
@@ -129,6 +131,11 @@ impl Slots {
     /// The slot of processors that choose.
     pub fn hwp_slot(&self) -> usize {
         self.power_limit_slot() + usize::from(self.power_limit)
+    }
+
+    /// The slot of the end of a turn.
+    pub fn turn_slot(&self) -> usize {
+        self.hwp_slot() + usize::from(self.hwp)
     }
 
     /// A CPU's slot.
@@ -166,6 +173,7 @@ impl Slots {
                 let cpu = CpuId((at / CpuSlot::COUNT) as u16);
                 Slot::Cpu(cpu, CpuSlot::ALL[at % CpuSlot::COUNT])
             }
+            Some(_) if self.turns && slot == self.turn_slot() => Slot::TurnEnd,
             Some(_) if self.hwp && slot == self.hwp_slot() => Slot::Hwp,
             Some(_) if self.power_limit && slot == self.power_limit_slot() => Slot::PowerLimit,
             Some(_) if self.heat && slot == self.heat_slot() => Slot::Heat,
@@ -193,6 +201,8 @@ pub enum Slot {
     PowerLimit,
     /// Processors choose their frequency.
     Hwp,
+    /// A CPU's turn is over.
+    TurnEnd,
 }
 
 /// A board: implemented fast, and plainly for the reference twin.

@@ -39,6 +39,7 @@ mod polling;
 mod scx;
 mod silicon;
 mod task_groups;
+mod turns;
 mod work;
 
 use crate::board::{Board, CpuSlot, FlatBoard, LATEST, Slot, Slots};
@@ -172,6 +173,7 @@ fn slots_of(machine: &Machine, kernel: &Kernel, nr_devices: usize) -> Slots {
     assert!(nr_devices <= DEVICES_MAX, "a workload has at most {DEVICES_MAX} devices");
     let mut slots = Slots::new(nr_domains, nr_drivers, nr_devices, machine.nr_cpus());
     slots.hwp = hardware.hints(PolicyId(0)).is_some();
+    slots.turns = machine.turns.is_some();
     slots.broadcast = machine.broadcast.as_ref().is_some_and(|device| !device.hrtimer);
     slots
 }
@@ -212,6 +214,10 @@ struct TaskState {
     busy_until: Ns,
     /// Where its caches are: the CPU that it ran on last; kept where distances cost something.
     ran_on: Option<CpuId>,
+    /// Where CPUs take turns: the program passes the turn once it is back from its call.
+    passes_turn: bool,
+    /// Where CPUs take turns: its work consists of pieces, after each of which it passes the turn.
+    in_pieces: bool,
 }
 
 /// A run in progress.
@@ -243,6 +249,8 @@ pub struct Twin<B = FlatBoard> {
     choices: Vec<hwp::Choice>,
     system: SystemDevices,
     block: BlockDevices,
+    /// Whose turn it is, where CPUs take turns.
+    turns: Option<turns::Turn>,
     meter: Meter,
     /// Buffer for the tasks that the handlers of one interrupt wake.
     device_wakes: Vec<FutexId>,
@@ -363,6 +371,7 @@ impl<B: Board> Twin<B> {
             choices: Vec::new(),
             system: SystemDevices::new(devices),
             block,
+            turns: machine.turns.as_ref().map(turns::Turn::new),
             machine,
             kernel,
             programs,
@@ -393,6 +402,8 @@ impl<B: Board> Twin<B> {
             thread: None,
             busy_until: 0,
             ran_on: None,
+            passes_turn: false,
+            in_pieces: false,
         });
         let kernel_threads: Vec<TaskId> = self.kernel.kernel_threads().collect();
         for id in kernel_threads {
@@ -510,11 +521,18 @@ impl<B: Board> Twin<B> {
         };
         let kind = thread.and_then(|thread| self.machine.kind(self.programs.work_kind(thread)));
         let kind = kind.map_or(0, |kind| kind + 1);
-        let (remaining, reserve, busy_until) = (0, 0, 0);
-        let ran_on = None;
-        let state =
-            TaskState { remaining, reserve, mode, kind, stalls: 0, thread, busy_until, ran_on };
-        self.tasks.push(state);
+        self.tasks.push(TaskState {
+            remaining: 0,
+            reserve: 0,
+            mode,
+            kind,
+            stalls: 0,
+            thread,
+            busy_until: 0,
+            ran_on: None,
+            passes_turn: false,
+            in_pieces: false,
+        });
     }
 
     /// Simulated time.
@@ -544,7 +562,11 @@ impl<B: Board> Twin<B> {
         debug_assert!(at >= self.now, "time goes forward");
         self.now = at;
         self.events += 1;
-        match self.slots.name(slot) {
+        let source = self.slots.name(slot);
+        if self.turns.is_some() && self.waits_for_turn(source, slot) {
+            return true;
+        }
+        match source {
             Slot::Domain(domain) => self.clock_step(domain, observer),
             // Linux leaves interrupts that nobody moves to the first CPU.
             Slot::Driver => {
@@ -567,6 +589,10 @@ impl<B: Board> Twin<B> {
             Slot::Heat => self.heat_step(observer),
             Slot::PowerLimit => self.power_limit_step(),
             Slot::Hwp => self.hwp_step(),
+            Slot::TurnEnd => self.turn_ends(),
+        }
+        if self.turns.is_some() {
+            self.look_at_turn(source);
         }
         if self.eager {
             self.look_at_everything();
@@ -595,13 +621,17 @@ impl<B: Board> Twin<B> {
         let c = &mut self.cpus[cpu];
         c.pending.insert(line);
         let executes = matches!(c.phase, Phase::Task(_) | Phase::IdleLoop | Phase::Poll { .. });
-        if executes && now >= c.masked_until {
+        let has_turn = self.turns.as_ref().is_none_or(|turn| turn.takes(cpu, line));
+        if executes && now >= c.masked_until && has_turn {
             // The line's slot is set again when its wires are read after the entry.
             self.deliver(cpu, observer);
             return;
         }
         self.board.set(slot, NEVER);
         match c.phase {
+            Phase::Task(_) | Phase::IdleLoop | Phase::Poll { .. } if self.turns.is_some() => {
+                self.comes_in_turn(cpu);
+            }
             Phase::Task(_) | Phase::IdleLoop | Phase::Poll { .. } => {
                 let until = c.masked_until;
                 self.board.set(self.slots.cpu(cpu, CpuSlot::Unmask), until);
@@ -736,6 +766,9 @@ impl<B: Board> Twin<B> {
                 let at = self.work_done_at(cpu);
                 self.board.set(work_slot, at);
                 self.board.set(idle_slot, NEVER);
+                if self.turns.is_some() {
+                    self.piece_begins(cpu);
+                }
             }
             Activity::IdleLoop => {
                 c.phase = Phase::IdleLoop;

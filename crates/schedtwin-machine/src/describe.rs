@@ -49,6 +49,7 @@ impl Machine {
         self.describe_smt(&mut out);
         self.describe_block(&mut out);
         self.describe_distances(&mut out);
+        self.describe_turns(&mut out);
         self.describe_power_domains(&mut out);
         self.describe_power_limits(&mut out);
         self.describe_heat(&mut out);
@@ -384,6 +385,16 @@ impl Machine {
             table.add_row(vec![key.to_string(), thousandths(refill), format!("+{ipi}")]);
         }
         let _ = writeln!(out, "{table}");
+    }
+
+    fn describe_turns(&self, out: &mut String) {
+        let Some(turns) = &self.turns else { return };
+        let measure = if turns.work_by_clock { "the clock" } else { "its own turns" };
+        let _ = writeln!(
+            out,
+            "\nCPUs execute in turns, one at a time: a program passes the turn after {} us of work,\n  which it measures by {measure}",
+            thousandths(turns.piece_ns)
+        );
     }
 
     fn describe_power_domains(&self, out: &mut String) {

@@ -24,6 +24,7 @@
 //! | `[power_limit.NAME]` | may be left out; how firmware holds clocks back, see `power_limit` |
 //! | `[broadcast]` | may be left out; the timer for CPUs whose own timers stop, see `broadcast` |
 //! | `[[block]]` | may be left out; block devices, see `block` |
+//! | `[turns]` | that CPUs execute one at a time, see `turns` |
 //! | `[smt]` | only where CPUs share a core; what they share, see `smt` |
 //! | `[distance]` | may be left out; what migrations and interrupts cost by distance, see `distance` |
 //! | `[[coupled]]` | `from`, `to`, `floor = [{ at_khz, min_khz }, ...]` |
@@ -51,7 +52,7 @@ use crate::keys::{keys, list, upto};
 use crate::{CoreType, Coupling, Cpu, FloorStep, FrequencyDomain, Interrupts, Machine, PathCosts};
 use crate::{
     block, broadcast, choices, core_class, core_type, coupling, dependence, distance, domain, heat,
-    l3, oddities, power_domain, power_limit, smt, speed, topology,
+    l3, oddities, power_domain, power_limit, smt, speed, topology, turns,
 };
 
 /// The most keys of a file that are marked as estimates; a table's name marks all of it.
@@ -180,6 +181,8 @@ pub(crate) fn read_from(
     let distances = root
         .optional_table("distance", &mut faults)
         .and_then(|table| distance::read(table, &mut faults));
+    let turns =
+        root.optional_table("turns", &mut faults).and_then(|table| turns::read(table, &mut faults));
     let tables = root.named_tables("topologies", &mut faults);
     let topology = topology::read(tables, chosen.as_ref(), &cpus, &mut faults);
     let threads = topology.as_ref().and_then(|topology| topology.first_smt_core());
@@ -264,6 +267,7 @@ pub(crate) fn read_from(
         block,
         smt,
         distances,
+        turns,
         coupling_by_driver: coupling_by_driver.unwrap_or(false),
         couplings: if coupled.unwrap_or(true) { sure(couplings) } else { Vec::new() },
         power_dependences: dependences,

@@ -14,7 +14,7 @@ use crate::costs::{self, PathCosts};
 use crate::{
     block, broadcast, core_class, core_type, dependence, distance, domain, file, heat, l3,
 };
-use crate::{power_domain, power_limit, smt, speed, switching, topology};
+use crate::{power_domain, power_limit, smt, speed, switching, topology, turns};
 
 /// Returns all tables, in the order of the document.
 pub fn tables() -> Vec<Table> {
@@ -69,6 +69,7 @@ pub fn tables() -> Vec<Table> {
         l3::L3Keys::table(),
         work,
         smt::SmtKeys::table(),
+        turns::TurnsKeys::table(),
         distance::DistanceKeys::table(),
         line_ns,
         ipi_ns,

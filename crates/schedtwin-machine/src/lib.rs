@@ -21,6 +21,7 @@
 //! | `choices` | settings that change several values together |
 //! | `smt` | what hardware threads of a core share |
 //! | `l3` | accesses to the cache that all CPUs share |
+//! | `turns` | CPUs that execute one at a time, as those of an emulator do |
 //! | `distance` | what it costs that CPUs are apart: refills after migrations, interrupts |
 //! | `describe` | the text of `show machine` |
 //! | `block` | block devices |
@@ -64,6 +65,7 @@ mod smt;
 mod speed;
 mod switching;
 mod topology;
+mod turns;
 
 pub use block::{BlockDevice, MAX_BLOCK_DEVICES, ServiceTime};
 pub use broadcast::Broadcast;
@@ -93,3 +95,4 @@ pub use speed::{
 };
 pub use switching::{LateRequests, MAILBOX, Switching};
 pub use topology::{Architecture, KernelTopology};
+pub use turns::Turns;

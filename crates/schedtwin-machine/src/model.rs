@@ -13,7 +13,7 @@ use schedtwin_types::{Capacity, ClockDomainId, CpuId, Khz, Ns, PowerDomainId};
 
 use crate::{
     BlockDevice, Broadcast, Coupling, Distances, Heat, Interrupts, KernelTopology, L3, PathCosts,
-    PowerDependence, PowerDomain, PowerLimit, Smt, Switching, WorkKind,
+    PowerDependence, PowerDomain, PowerLimit, Smt, Switching, Turns, WorkKind,
 };
 
 /// The most idle states of a CPU (`CPUIDLE_STATE_MAX` of include/linux/cpuidle.h).
@@ -63,6 +63,8 @@ pub struct Machine {
     pub smt: Option<Smt>,
     /// The costs of distance between CPUs; `None`: nothing.
     pub distances: Option<Distances>,
+    /// The way in which CPUs take turns; `None`: all execute at the same time.
+    pub turns: Option<Turns>,
     /// Kinds of work that do not follow the capacities; empty where the file switches them off.
     pub kinds: Vec<WorkKind>,
     /// The costs of the kernel's paths.

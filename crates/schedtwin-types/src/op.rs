@@ -19,6 +19,9 @@ pub enum Op {
     /// So many thousandths of the time of work from here on, at the highest frequency, are waits for memory, which no clock
     /// shortens. Takes no time, and the thread is asked again at once.
     Stalls(u16),
+    /// Let the other CPUs have the turn, where CPUs execute in turns (`cpu_relax()`; on arm64 `yield`). Takes no time, and
+    /// the thread is asked again.
+    Relax,
     /// Enter the kernel.
     Call(Syscall),
     /// Tell the meter something; takes no time, and the thread is asked again at once.

@@ -160,7 +160,7 @@ impl<B: Board> Twin<B> {
             let now = self.now;
             let c = &mut self.cpus[cpu];
             c.masked_until = c.masked_until.max(now) + ns;
-            c.since = c.since.max(now) + ns;
+            c.since = c.since.max(now).saturating_add(ns);
             let until = c.masked_until;
             if !c.pending.is_empty() {
                 self.board.set(self.slots.cpu(cpu, CpuSlot::Unmask), until);

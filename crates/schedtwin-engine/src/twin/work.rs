@@ -9,7 +9,7 @@
 //!
 //! Work is counted with 20 fractional bits; a CPU's rate follows its frequency and the kind of work that runs.
 
-use super::{MAX_OPS_AT_ONCE, MAX_PIECE, Phase, Twin};
+use super::{MAX_OPS_AT_ONCE, MAX_PIECE, Phase, Twin, turns};
 use crate::board::{Board, CpuSlot};
 use crate::twin::Observer;
 use schedtwin_kernel::hardware::{NewTask, UserReturn};
@@ -119,6 +119,9 @@ impl<B: Board> Twin<B> {
         match c.phase {
             Phase::Task(task) => {
                 let t = &self.tasks[task.index()];
+                if self.turns.is_some() && !self.work_goes_on(cpu, t) {
+                    return NEVER;
+                }
                 c.since.saturating_add(t.remaining.div_ceil(c.rate)).max(t.busy_until)
             }
             _ => NEVER,
@@ -152,6 +155,7 @@ impl<B: Board> Twin<B> {
         };
         match self.kernel.return_to_user(cpu, self.now) {
             UserReturn::InKernel => self.after_entry(Some(cpu), observer),
+            UserReturn::ToUser(_) if self.passes_turn(task) => self.turn_ends(),
             UserReturn::ToUser(outcome) => {
                 self.next_operation(cpu, task, thread, outcome, observer);
             }
@@ -176,13 +180,20 @@ impl<B: Board> Twin<B> {
                     self.tasks[task.index()].stalls = permille.min(1000).into();
                     self.choose_rate(cpu);
                 }
-                Op::Compute { work: 0, .. } => {}
+                Op::Relax if self.turns.is_some() => {
+                    self.turn_ends();
+                    return;
+                }
+                Op::Relax | Op::Compute { work: 0, .. } => {}
                 Op::Compute { work, mode } => {
                     let t = &mut self.tasks[task.index()];
                     let piece = work.min(MAX_PIECE);
                     t.remaining = piece << RATE_SHIFT;
                     t.reserve = work - piece;
                     t.mode = mode;
+                    if self.turns.is_some() {
+                        self.work_begins(cpu, task, work);
+                    }
                     let at = self.work_done_at(cpu);
                     self.board.set(self.slots.cpu(cpu, CpuSlot::Work), at);
                     self.sync_devices();
@@ -191,6 +202,9 @@ impl<B: Board> Twin<B> {
                 Op::Call(call) => {
                     if O::DECISIONS && matches!(call, Syscall::SchedSetattr(_)) {
                         self.log_because(NeedCause::SchedSetattr(task));
+                    }
+                    if self.turns.is_some() {
+                        self.tasks[task.index()].passes_turn = turns::moves_data(&call);
                     }
                     let effect = self.kernel.syscall(cpu, self.now, call);
                     if let Some(prio) = effect.new_prio {

@@ -61,3 +61,4 @@ mod sched_cache;
 mod slow_path;
 mod smt;
 mod task_groups;
+mod turns;

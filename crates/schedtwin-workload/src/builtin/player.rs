@@ -612,6 +612,7 @@ impl Player {
                 self.crews[crew.0 as usize].waiting.push((flag, moment));
             }
             Step::RaiseAll(crew) => return self.raise_all(at, index, crew, now),
+            Step::Relax => return Some(Op::Relax),
             Step::LockCpu => {
                 self.threads[at].state = State::AsksCpu;
                 return Some(Op::Call(Syscall::Getcpu));

@@ -270,7 +270,8 @@ fn crew(
         .thread("schbench", nice(0))
         .group("message threads")
         .of("schbench")
-        .then(&[user, Step::RaiseAll(list), Step::Wait(posted)])
+        // The message thread of the emulated board passes the turn before it looks for the next.
+        .then(&[user, Step::RaiseAll(list), Step::Relax, Step::Wait(posted)])
         .then(pause)
         .for_ever();
     for _ in 0..workers {

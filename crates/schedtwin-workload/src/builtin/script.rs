@@ -171,6 +171,8 @@ pub(crate) enum Step {
     Enlist(Crew, Flag, Register),
     /// Raises the flags of all on a crew's list, latest first, and empties it.
     RaiseAll(Crew),
+    /// Lets the other CPUs have the turn, where CPUs execute in turns.
+    Relax,
     /// Takes the lock of the CPU that it runs on; spins until it has it.
     LockCpu,
     /// Gives it back.

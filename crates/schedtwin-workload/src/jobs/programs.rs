@@ -265,7 +265,7 @@ impl Jobs {
         }
         match op {
             Op::Call(call) => Op::Call(self.call(at, call)),
-            Op::Compute { .. } | Op::Stalls(_) | Op::Mark(_) | Op::Exit => op,
+            Op::Compute { .. } | Op::Stalls(_) | Op::Relax | Op::Mark(_) | Op::Exit => op,
         }
     }
 

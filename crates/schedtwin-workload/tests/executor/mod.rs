@@ -113,7 +113,7 @@ impl Executor {
             let op = self.programs.next(thread, outcome, time);
             see(time, thread, op, &self.programs);
             match op {
-                Op::Mark(_) | Op::Stalls(_) => {
+                Op::Mark(_) | Op::Stalls(_) | Op::Relax => {
                     // Asked again at once, before anything else.
                     self.events.insert((time, order), (thread, Outcome::Done));
                 }
