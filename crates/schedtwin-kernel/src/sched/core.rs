@@ -253,6 +253,14 @@ impl Scheduler {
     }
 }
 
+impl Context {
+    /// Whether the task that ran is put back before the next one is picked.
+    #[inline(always)]
+    pub(crate) fn puts_back_before_pick(&self) -> bool {
+        self.config.put_prev == PutPrev::BeforePick
+    }
+}
+
 impl Kernel {
     // ---- queueing -----------------------------------------------------------------------------
 
@@ -724,7 +732,7 @@ impl Kernel {
 
     /// What putting back the task that ran does to the pick, where that comes first: it may be throttled.
     pub(crate) fn charge_before_pick(&mut self, cpu: CpuId, prev: TaskId) {
-        if self.cx.config.put_prev == PutPrev::BeforePick {
+        if self.cx.puts_back_before_pick() {
             match self.sched.tasks[prev].class {
                 Class::Rt => self.update_curr_rt(cpu),
                 Class::Deadline => self.update_curr_dl(cpu),
@@ -736,7 +744,7 @@ impl Kernel {
     /// Whether a task that is picked again was put back for that, so that it looks again who else could be pushed. With a fair
     /// task this changes nothing, unless the pick has throttled its group.
     fn put_back_before_pick(&self, cpu: CpuId, prev: TaskId) -> bool {
-        self.cx.config.put_prev == PutPrev::BeforePick
+        self.cx.puts_back_before_pick()
             && match self.sched.tasks[prev].class {
                 Class::Rt | Class::Deadline => true,
                 Class::Fair => self.was_put_back_by_pick(cpu, prev),

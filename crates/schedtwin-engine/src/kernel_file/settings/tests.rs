@@ -6,9 +6,9 @@ use crate::kernel_file::{KernelFile, write};
 use proptest::prelude::*;
 use schedtwin_input::Source;
 use schedtwin_kernel::config::{
-    AmdPstateForm, AsymPacking, BlkComplete, CapacityPressure, CfsPeriodTimer, CfsUnthrottle,
-    DstGroupStats, HaltpollShrink, InitUtilWeight, MigrateSePeltLag, PackageDomain, PushOverload,
-    PutPrev, RtTask, SmtBalance, TgLoadAvg, TimerTarget,
+    AmdPstateForm, AsymPacking, BlkComplete, CapacityPressure, CfsPeriodTimer, CfsThrottledTime,
+    CfsUnthrottle, DstGroupStats, HaltpollShrink, InitUtilWeight, MigrateSePeltLag, PackageDomain,
+    PushOverload, PutPrev, RtTask, SmtBalance, TgLoadAvg, TimerTarget,
 };
 
 /// A kernel file of the first day, before eleven of today's settings existed and `balance` was cut.
@@ -112,6 +112,7 @@ fn a_file_of_the_first_day_means_what_it_meant() {
         asym_packing: AsymPacking::IdleCore,
         cfs_unthrottle: CfsUnthrottle::OwnCpu,
         cfs_period_timer: CfsPeriodTimer::Random,
+        cfs_throttled_time: CfsThrottledTime::WithTasks,
         package_domain: PackageDomain::Pkg,
         timer_migration: TimerTarget::Hierarchy,
         blk_complete: BlkComplete::SharesCacheAndCapacity,

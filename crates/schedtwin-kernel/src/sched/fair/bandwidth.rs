@@ -32,7 +32,7 @@
 //!
 //! Kernel: 6.12.95 kernel/sched/fair.c `__account_cfs_rq_runtime`, `throttle_cfs_rq`, `unthrottle_cfs_rq`,
 //! `distribute_cfs_runtime`, `do_sched_cfs_period_timer`, `do_sched_cfs_slack_timer`, kernel/sched/core.c
-//! `tg_set_cfs_bandwidth`; 6.1.192 where [`CfsUnthrottle`], [`PutPrev`] and
+//! `tg_set_cfs_bandwidth`; 6.1.192 where [`CfsUnthrottle`], [`PutPrev`](crate::config::PutPrev) and
 //! [`CfsThrottledTime`](crate::config::CfsThrottledTime) say so, 6.18 and 7.3.4 where tasks leave one by one.
 //! Differences: entries are atomic, so the timer's handler never finds its next period begun, and no period is stretched.
 
@@ -45,7 +45,7 @@ mod task;
 
 pub use pool::{CfsBandwidth, CfsRqBandwidth, CpuStat, DEFAULT_CFS_PERIOD, PeriodTimer};
 
-use crate::config::{CfsPeriodTimer, CfsUnthrottle, PutPrev};
+use crate::config::{CfsPeriodTimer, CfsUnthrottle};
 use crate::sched::{CfsRqId, Class};
 use crate::time::hrtimer::{TimerKind, hrtimer_forward};
 use crate::{Context, Cpuidle, Kernel, Scheduler, Time};
@@ -63,14 +63,6 @@ pub struct UnthrottleEntry {
     cfs_rq: CfsRqId,
     /// The time when it was put there, by the clock of the CPU that did it.
     at: Ns,
-}
-
-impl Context {
-    /// Whether the task that ran is put back before the next one is picked.
-    #[inline(always)]
-    pub(super) fn puts_back_before_pick(&self) -> bool {
-        self.config.put_prev == PutPrev::BeforePick
-    }
 }
 
 impl Kernel {
