@@ -3,17 +3,24 @@
 
 use std::collections::BTreeSet;
 
+use schedtwin_input::Source;
 use schedtwin_machine::keys::{self, Kind};
 use schedtwin_machine::{builtin_names, builtin_source, keys_asked};
 
-/// Each table that some built-in machine has, asked by its reader; keys of tables are tables.
+/// Each table that some built-in machine has, and `[turns]`, asked by its reader; keys of tables are tables.
 #[test]
 fn readers_ask_for_what_is_declared() {
     let tables = keys::tables();
     let paths: Vec<Vec<&str>> = tables.iter().map(|table| segments(table.path)).collect();
     let mut asked: BTreeSet<(usize, String)> = BTreeSet::new();
-    for (name, _) in builtin_names() {
-        for (path, key) in keys_asked(&builtin_source(name).unwrap()).unwrap() {
+    let names = builtin_names().into_iter().map(|(name, _)| name);
+    let mut sources: Vec<_> = names.map(|name| (name, builtin_source(name).unwrap())).collect();
+    // A table that no built-in machine has.
+    let uniform8 = builtin_source("uniform8").unwrap();
+    let turns = format!("{}\n[turns]\npiece_ns = 1\nwork_by_clock = true\n", uniform8.text);
+    sources.push(("turns", Source::new("turns.toml", turns)));
+    for (name, source) in &sources {
+        for (path, key) in keys_asked(source).unwrap() {
             let path = segments(&path).join(".");
             if path.starts_with("work.") && path.ends_with(".factor_permille") {
                 continue; // its keys are the names of cores
