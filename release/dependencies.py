@@ -58,8 +58,9 @@ def table(packages: dict[str, dict]) -> None:
 
 
 def version(text: str) -> tuple:
-    number, _, pre = text.strip().partition("-")
-    parts = [int(part) for part in re.findall(r"\d+", number.split("+")[0])]
+    # What follows a plus does not count.
+    number, _, pre = text.strip().partition("+")[0].partition("-")
+    parts = [int(part) for part in re.findall(r"\d+", number)]
     return (*parts, *[0] * (3 - len(parts)), 0 if pre else 1)
 
 

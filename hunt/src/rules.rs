@@ -211,8 +211,6 @@ struct Wasted {
     since: Ns,
     /// Passes that found the waiting task just preempted, so hot in its cache, and left it.
     in_vain: u32,
-    /// `nohz.next_balance`, the last that was seen meanwhile, ns: nobody is kicked before.
-    no_kick_before: Ns,
 }
 
 /// `sd->cache_nice_tries` of a domain that shares a cache: so many passes may fail, and the one behind them, before a hot task is taken.
@@ -235,8 +233,10 @@ struct Rules<'a> {
     ticked: Vec<bool>,
     /// Of each CPU that is idle while another has too much: since when, and how often it looked in vain.
     wasted: Vec<Option<Wasted>>,
-    /// `nohz.next_balance`, and from when on it allows kicks, ns.
-    next_balance: (Ns, Ns),
+    /// `nohz.next_balance`, ns.
+    next_balance: Ns,
+    /// Nobody is kicked before: that, or the update that found it past, ns.
+    no_kick_before: Ns,
 }
 
 impl Rules<'_> {
@@ -248,7 +248,8 @@ impl Rules<'_> {
             since: vec![0; ruled.nr_cpus],
             ticked: vec![true; ruled.nr_cpus],
             wasted: vec![None; ruled.nr_cpus],
-            next_balance: (0, 0),
+            next_balance: 0,
+            no_kick_before: 0,
         }
     }
 
@@ -360,16 +361,12 @@ impl Rules<'_> {
                 self.wasted[cpu] = None;
                 continue;
             }
-            let wasted = *self.wasted[cpu].get_or_insert(Wasted {
-                since: at,
-                in_vain: 0,
-                no_kick_before: 0,
-            });
+            let wasted = *self.wasted[cpu].get_or_insert(Wasted { since: at, in_vain: 0 });
             let time = at.saturating_sub(wasted.since);
             let mut allowed = self.ruled.longest_idle();
             if !self.ticked[cpu] {
                 // The kick comes with the next tick of a busy CPU.
-                let kicked = wasted.no_kick_before + self.ruled.tick + WAY;
+                let kicked = self.no_kick_before + self.ruled.tick + WAY;
                 allowed = allowed.max(kicked.saturating_sub(wasted.since));
             }
             assert!(
@@ -382,16 +379,14 @@ impl Rules<'_> {
     /// Sees passes of balancing that found a task, but none that they would take, and when kicks are due.
     fn passes(&mut self, twin: &Twin) {
         let kernel = twin.kernel().inside();
-        // An update may find that the time has passed.
         let next = kernel.nohz.next_balance * self.ruled.tick;
-        if next != self.next_balance.0 {
-            self.next_balance = (next, next.max(twin.now()));
+        if next != self.next_balance {
+            (self.next_balance, self.no_kick_before) = (next, next.max(twin.now()));
         }
-        let no_kick_before = self.next_balance.1;
+        let no_kick_before = self.no_kick_before;
         let tries = CACHE_NICE_TRIES + if self.has_pinned_waiters() { 3 } else { 1 };
         for (cpu, wasted) in self.wasted.iter_mut().enumerate() {
             let Some(wasted) = wasted else { continue };
-            wasted.no_kick_before = no_kick_before;
             let most = wasted.since + self.ruled.interval(BUSY_FACTOR) + self.ruled.tick;
             assert!(
                 self.ticked[cpu] || no_kick_before <= most,
@@ -400,7 +395,7 @@ impl Rules<'_> {
             let sd = kernel.topology.domains_of(CpuId(cpu as u16)).next();
             let failed = sd.map_or(0, |sd| kernel.topology[sd].nr_balance_failed);
             if failed > wasted.in_vain && failed <= tries {
-                *wasted = Wasted { since: twin.now(), in_vain: failed, no_kick_before };
+                *wasted = Wasted { since: twin.now(), in_vain: failed };
             }
         }
     }

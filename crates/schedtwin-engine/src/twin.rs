@@ -220,6 +220,24 @@ struct TaskState {
     in_pieces: bool,
 }
 
+impl TaskState {
+    /// A task that has nothing to do.
+    fn new(thread: Option<ThreadId>, mode: Mode, kind: usize) -> TaskState {
+        TaskState {
+            remaining: 0,
+            reserve: 0,
+            mode,
+            kind,
+            stalls: 0,
+            thread,
+            busy_until: 0,
+            ran_on: None,
+            passes_turn: false,
+            in_pieces: false,
+        }
+    }
+}
+
 /// A run in progress.
 #[derive(Clone)]
 pub struct Twin<B = FlatBoard> {
@@ -393,18 +411,7 @@ impl<B: Board> Twin<B> {
     /// Announces what exists at boot: tasks, clocks, and the first latencies of each CPU. `first` is the
     /// task of the workload's main thread.
     fn start(&mut self, first: TaskId) {
-        self.tasks.push(TaskState {
-            remaining: 0,
-            reserve: 0,
-            mode: Mode::Kernel,
-            kind: 0,
-            stalls: 0,
-            thread: None,
-            busy_until: 0,
-            ran_on: None,
-            passes_turn: false,
-            in_pieces: false,
-        });
+        self.tasks.push(TaskState::new(None, Mode::Kernel, 0));
         let kernel_threads: Vec<TaskId> = self.kernel.kernel_threads().collect();
         for id in kernel_threads {
             self.add_kernel_thread(id);
@@ -521,18 +528,7 @@ impl<B: Board> Twin<B> {
         };
         let kind = thread.and_then(|thread| self.machine.kind(self.programs.work_kind(thread)));
         let kind = kind.map_or(0, |kind| kind + 1);
-        self.tasks.push(TaskState {
-            remaining: 0,
-            reserve: 0,
-            mode,
-            kind,
-            stalls: 0,
-            thread,
-            busy_until: 0,
-            ran_on: None,
-            passes_turn: false,
-            in_pieces: false,
-        });
+        self.tasks.push(TaskState::new(thread, mode, kind));
     }
 
     /// Simulated time.

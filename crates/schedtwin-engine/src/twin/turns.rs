@@ -233,15 +233,18 @@ impl<B: Board> Twin<B> {
 
     /// Whether the work of a CPU's task goes on by the clock.
     fn work_counts(&self, cpu: CpuId) -> bool {
-        let by_clock = self.turns.as_ref().is_some_and(|turn| turn.work_by_clock);
         let Phase::Task(task) = self.cpus[cpu].phase else { return false };
-        by_clock && self.tasks[task.index()].in_pieces
+        self.works_by_clock(&self.tasks[task.index()])
+    }
+
+    /// Whether a task's work goes on by the clock while it has any.
+    fn works_by_clock(&self, task: &TaskState) -> bool {
+        task.in_pieces && self.turns.as_ref().is_some_and(|turn| turn.work_by_clock)
     }
 
     /// Whether a CPU will find its task's work done without losing the turn before.
     pub(super) fn work_goes_on(&self, cpu: CpuId, task: &TaskState) -> bool {
-        let by_clock = self.turns.as_ref().is_some_and(|turn| turn.work_by_clock);
-        self.executes(cpu) && !(by_clock && task.in_pieces && task.remaining > 0)
+        self.executes(cpu) && !(task.remaining > 0 && self.works_by_clock(task))
     }
 
     /// Whether a program, back from its call, passes the turn now.

@@ -49,6 +49,11 @@ fn spans(shapes: &[Shape]) -> Vec<[f64; 2]> {
         .collect()
 }
 
+/// An attribute of those shapes that have it.
+fn each<'a>(shapes: &'a [Shape], name: &str) -> Vec<&'a str> {
+    shapes.iter().filter_map(|shape| shape.get(name)).map(String::as_str).collect()
+}
+
 fn of_class<'a>(shapes: &'a [Shape], class: &str) -> Vec<&'a Shape> {
     shapes.iter().filter(|shape| shape.get("class").is_some_and(|own| own == class)).collect()
 }
@@ -94,7 +99,7 @@ fn an_interval_stands_on_its_scale() {
     assert!(shapes(&picture, "interval", "path")[0].is_empty(), "nothing lies beyond the scale");
     for (class, colour) in [("good", "var(--good)"), ("bad", "var(--bad)"), ("", "var(--plain)")] {
         let rects = shapes(&drawn(1.0, [0.0, 2.0], None, class), "interval", "rect").remove(0);
-        let marks: Vec<_> = rects.iter().filter_map(|rect| rect.get("fill")).collect();
+        let marks = each(&rects, "fill");
         assert_eq!(marks, [colour, colour]);
     }
 }
@@ -154,7 +159,7 @@ fn powers_are_stacked_beside_the_greatest_sum() {
     let pictures = shapes(&page, "shares", "rect");
     assert_eq!(spans(&pictures[0]), [[0.0, 250.0], [250.0, 1000.0]]);
     assert_eq!(spans(&pictures[1]), [[0.0, 125.0], [125.0, 500.0]]);
-    let colours: Vec<_> = pictures[0].iter().filter_map(|rect| rect.get("fill")).collect();
+    let colours = each(&pictures[0], "fill");
     assert_eq!(colours, ["var(--k2)", "var(--k3)"]);
     assert!(
         page.0.contains("<div>400.0 mW</div>") && page.0.contains("<div>200.0 mW</div>"),
@@ -191,7 +196,7 @@ fn time_at_frequencies_is_shaded_by_frequency() {
     let page = figures::rest(&kernels(1), &rows);
     let rects = shapes(&page, "shares", "rect").remove(0);
     assert_eq!(spans(&rects), [[0.0, 250.0], [250.0, 750.0]], "a share of nothing has no piece");
-    let shades: Vec<_> = rects.iter().filter_map(|rect| rect.get("fill-opacity")).collect();
+    let shades = each(&rects, "fill-opacity");
     // 0.08 + 0.87 of the highest, which is 2 GHz.
     assert_eq!(shades, ["0.30", "0.52"]);
     assert!(page.0.contains("<div>750.0 MHz</div>"), "{}", page.0);
@@ -216,7 +221,7 @@ fn idle_states_are_stacked_from_shallow_to_deep() {
     let page = figures::rest(&kernels(1), &[state("WFI", 20.0), state("c2", 70.0)]);
     let rects = shapes(&page, "shares", "rect").remove(0);
     assert_eq!(spans(&rects), [[0.0, 200.0], [200.0, 900.0]]);
-    let shades: Vec<_> = rects.iter().filter_map(|rect| rect.get("fill-opacity")).collect();
+    let shades = each(&rects, "fill-opacity");
     assert_eq!(shades, ["0.57", "0.90"]);
     assert!(page.0.contains("<div>10.00% busy</div>"), "{}", page.0);
     assert!(
@@ -281,7 +286,7 @@ fn a_longest_wait_is_drawn_in_its_window() {
     assert!(of_class(&lanes[0], "wait").is_empty() && of_class(&lanes[2], "wait").is_empty());
     let wait = of_class(&lanes[1], "wait")[0];
     assert_eq!((wait["x"].as_str(), wait["width"].as_str()), ("250.0", "250.0"));
-    let fills: Vec<_> = lanes[1].iter().filter_map(|rect| rect.get("fill")).collect();
+    let fills = each(&lanes[1], "fill");
     assert_eq!(fills, ["var(--plain)", "var(--bad)"]);
     let clocks = shapes(&page, "frequency of ", "path");
     // From 1 at the top to 19 at the bottom of the box.
@@ -349,7 +354,7 @@ fn an_execution_is_drawn_in_hundredths() {
     let lanes = shapes(&page, "recorded, CPU ", "rect");
     assert_eq!(spans(&lanes[0]), [[0.0, 250.0], [250.0, 500.0], [500.0, 750.0]]);
     assert_eq!(spans(&lanes[1]), [[900.0, 1000.0]]);
-    let dark: Vec<_> = lanes[0].iter().filter_map(|rect| rect.get("fill-opacity")).collect();
+    let dark = each(&lanes[0], "fill-opacity");
     assert_eq!(dark, ["0.25", "0.50", "0.25"], "of four tasks");
     // The clock before the stage is that at its beginning, and a change at its end is outside. The top is the highest that was ever seen.
     let clock = &shapes(&page, "clock", "path")[0][0]["d"];
