@@ -276,7 +276,8 @@ impl<const FORM: u8> Subject for BandwidthOf<FORM> {
         OpSpec { name: "csd", args: &["now", "cpu"] },
         OpSpec { name: "limit", args: &["now", "this", "quota", "period", "burst", "group"] },
     ];
-    const SOURCES: Sources = Sources { modules: &["fair", "eevdf", "bandwidth"], kernel: None };
+    const SOURCES: Sources =
+        Sources { modules: &["fair", "eevdf", "cfs", "bandwidth"], kernel: None };
     const MUTATIONS: &'static [Mutation] = match FORM {
         LINUX_6_1 => mutations::BANDWIDTH_6_1,
         LINUX_6_12 => mutations::BANDWIDTH,

@@ -76,8 +76,8 @@ pub use attach::{
 pub use clock::{RqClockPelt, scale_irq_capacity};
 pub use util_est::{
     _task_util_est, Learns, UTIL_AVG_UNCHANGED, UTIL_EST_MARGIN, UTIL_EST_WEIGHT_SHIFT,
-    task_util_est, util_est_dequeue, util_est_enqueue, util_est_learns, util_est_limit,
-    util_est_update, util_est_update_enqueued_and_ewma, util_est_update_form,
+    task_util_est, util_est_dequeue, util_est_enqueue, util_est_learns, util_est_leaves_twice,
+    util_est_limit, util_est_update, util_est_update_enqueued_and_ewma, util_est_update_form,
 };
 
 /// `SCHED_CAPACITY_SHIFT`: capacities and utilisations are fractions of `1 << 10`.

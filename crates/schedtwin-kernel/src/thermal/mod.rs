@@ -300,6 +300,8 @@ impl Kernel {
             amd.update_limits(policy.table[0], policy.limit_max);
         }
         self.cpufreq_update_pressure(index);
+        // No CPU executes this: what follows is told of the policy's first.
+        self.cx.this_cpu = self.cpufreq.policy(index).cpus.lowest().unwrap_or(CpuId(0));
         self.cpufreq_governor_limits(index);
     }
 
@@ -340,7 +342,6 @@ impl Kernel {
         if policy.cur == khz && policy.requested == khz {
             return;
         }
-        self.cx.this_cpu = self.cpufreq.policy(index).cpus.lowest().unwrap_or(CpuId(0));
         let requested_at = self.cx.now;
         self.cpufreq.cpufreq_driver_target_index(index, khz);
         let Kernel { cpufreq, sched, cx, .. } = self;

@@ -558,12 +558,14 @@ impl Kernel {
         let (se, root) = (t.se, CfsRqId::root(cpu));
         let moving = t.on_rq == OnRq::Migrating || flags & DEQUEUE_SAVE != 0;
         let util_est = self.cx.config.features.util_est;
-        if util_est && !(self.sched.se[se].sched_delayed && moving) {
+        let delayed = self.sched.se[se].sched_delayed;
+        let twice = pelt::util_est_leaves_twice(self.cx.config.util_est_update) && !moving;
+        if util_est && (!delayed || twice) {
             let own = &self.sched.se[se].avg;
             self.sched.cfs[root].avg.change(cpu, &mut self.sched.stale_demands, |avg| {
                 pelt::util_est_dequeue(avg, own);
             });
-            if self.cx.uclamp_sums() {
+            if !delayed && self.cx.uclamp_sums() {
                 self.sched.util_est_uclamp_dequeue(cpu, task);
             }
         }

@@ -84,6 +84,15 @@ pub fn util_est_learns(when: UtilEstUpdate) -> Learns {
     }
 }
 
+/// Whether a delayed sleeper that changes its class is counted out again, as in 6.12; it was when it began to sleep.
+#[inline(always)]
+pub fn util_est_leaves_twice(when: UtilEstUpdate) -> bool {
+    match when {
+        UtilEstUpdate::AfterDequeue | UtilEstUpdate::BeforeDequeue => true,
+        UtilEstUpdate::BeforeDequeueUnlimited | UtilEstUpdate::InDequeue => false,
+    }
+}
+
 /// The largest utilisation from which a task may learn to need less: 6.18 and later have no limit.
 #[inline(always)]
 pub fn util_est_limit(when: UtilEstUpdate, arch_capacity: u64) -> u64 {
