@@ -559,8 +559,8 @@ impl Kernel {
         let moving = t.on_rq == OnRq::Migrating || flags & DEQUEUE_SAVE != 0;
         let util_est = self.cx.config.features.util_est;
         let delayed = self.sched.se[se].sched_delayed;
-        let twice = pelt::util_est_leaves_twice(self.cx.config.util_est_update) && !moving;
-        if util_est && (!delayed || twice) {
+        let twice = || !moving && pelt::util_est_leaves_twice(self.cx.config.util_est_update);
+        if util_est && (!delayed || twice()) {
             let own = &self.sched.se[se].avg;
             self.sched.cfs[root].avg.change(cpu, &mut self.sched.stale_demands, |avg| {
                 pelt::util_est_dequeue(avg, own);

@@ -44,7 +44,8 @@
 //! Differences: runnable boosting has the posted form in every kernel that has any. A kernel that keeps two numbers
 //! for an estimate clamps the larger one. Effective clamps are those of the moment: as posted they are noted when a task
 //! is forked, moved to another group or given clamps, so that a change of class alone would leave them. Averages have 64
-//! bits as ever: as posted `util_avg` has 32, and a sum of groups that falls below zero would wrap.
+//! bits as ever: as posted `util_avg` has 32, and a sum of groups that falls below zero would wrap. A delayed sleeper that changes
+//! its class leaves the sum of estimates once, also where Linux takes its plain estimate out twice (6.12).
 
 use super::RqClamps;
 use super::max::Clamps;
