@@ -229,5 +229,5 @@ states::subjects! {
         mutations::SINCE_6_12;
     /// 7.3.
     Balance73 = "balance-7.3", TREE_7_3, Form::V7_3, balance::LINUX_7_3, build_oracle,
-        mutations::SINCE_6_12;
+        mutations::LINUX_7_3;
 }

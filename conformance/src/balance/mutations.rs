@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Wrong tokens that the states must notice.
 
-use crate::l0::mutate::{Mutation, m};
+use crate::l0::mutate::{Mutation, join, m};
 
 /// In the code that 6.12 and 7.3 pass through.
 pub const SINCE_6_12: &[Mutation] = &[
@@ -103,11 +103,6 @@ pub const SINCE_6_12: &[Mutation] = &[
         "if env.loops >= env.loop_max {",
     ),
     m(
-        "sched/fair/balance/detach.rs",
-        "if sd.nr_balance_failed == 0",
-        "if sd.nr_balance_failed != 0",
-    ),
-    m(
         "sched/fair/balance/pass.rs",
         "domain.balance_interval < domain.max_interval",
         "domain.balance_interval <= domain.max_interval",
@@ -150,3 +145,13 @@ pub const SINCE_6_12: &[Mutation] = &[
     ),
     m("sched/fair/slow_path.rs", "if load < min_load {", "if load <= min_load {"),
 ];
+
+/// In the code that 7.3 passes through.
+pub const LINUX_7_3: &[Mutation] = &join::<32>(
+    SINCE_6_12,
+    &[m(
+        "sched/fair/balance/detach.rs",
+        "if sd.nr_balance_failed == 0",
+        "if sd.nr_balance_failed != 0",
+    )],
+);

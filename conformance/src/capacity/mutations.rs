@@ -24,7 +24,6 @@ pub const LINUX_6_12: &[Mutation] = &[
         "rq.cpufreq_pressure.max(rq.avg_hw",
         "rq.cpufreq_pressure.min(rq.avg_hw",
     ),
-    m("sched/fair/balance/capacity.rs", "if irq >= max ||", "if irq > max ||"),
     m("sched/fair/balance/capacity.rs", "|| used >= max {", "|| used > max + 1 {"),
     m(
         "sched/fair/balance/capacity.rs",

@@ -4,10 +4,10 @@
 use super::{
     AFFINITY, CPU, CPUS, DeadlineQueues, FAIR, FAIR_RAN, FIND, IDLE_TICK, LEAVE, REPLENISH,
     RESERVE, SCHEDULE, SERVER_TIMER, SERVER_ZERO_LAG, START, TASK, TASKS_MAX, TICK, WAKE, YIELD,
-    ZERO_LAG, bits_of,
+    ZERO_LAG,
 };
 use crate::l0::Record;
-use crate::rt::{bits, draw_mask};
+use crate::rt::{bits, draw_domains, draw_mask};
 use schedtwin_kernel::sched::rt::conformance::RtSteps;
 use schedtwin_kernel::sched::{Class, OnRq};
 use schedtwin_types::rng::Rng;
@@ -52,14 +52,12 @@ impl<const FORM: u8, const SERVERS: bool> DeadlineQueues<FORM, SERVERS> {
         Record::new(START, &[(machine == 1) as u64, machine, runtime, period])
     }
 
-    pub(super) fn draw_cpu(&mut self, number: u16) -> Record {
+    pub(super) fn draw_cpu(&mut self, number: u16, rng: &mut Rng) -> Record {
         let cpu = CpuId(number);
         let capacity = self.kernel.inside().rq[cpu].arch_capacity;
         let mut args = [number as u64, capacity, 0, 0, 0, 0];
         let domains = RtSteps(&mut self.kernel).domains(cpu);
-        for (arg, (span, wakes)) in args[2..5].iter_mut().zip(domains) {
-            *arg = bits_of(&span) | (wakes as u64) << 63;
-        }
+        args[2..5].copy_from_slice(&draw_domains(domains, rng));
         Record { op: CPU, args }
     }
 
@@ -90,8 +88,20 @@ impl<const FORM: u8, const SERVERS: bool> DeadlineQueues<FORM, SERVERS> {
         Some(Record::new(op, &[now, rng.below(CPUS as u64), task]))
     }
 
+    /// When something happens: at once, soon, or at and just after a server's deadline.
+    fn draw_now(&mut self, rng: &mut Rng) -> u64 {
+        if SERVERS && rng.one_in(8) {
+            let deadline = self.steps().server(CpuId(rng.below(CPUS as u64) as u16)).deadline;
+            let late = rng.pick(&[0, 0, 1, 999, 1_000]);
+            if (self.now..self.now + (1 << 24)).contains(&deadline) {
+                return deadline + late;
+            }
+        }
+        self.now + if rng.one_in(4) { 0 } else { rng.magnitude(22) }
+    }
+
     pub(super) fn draw_step(&mut self, rng: &mut Rng) -> Record {
-        let now = self.now + if rng.one_in(4) { 0 } else { rng.magnitude(22) };
+        let now = self.draw_now(rng);
         if let Some(timer) = self.draw_timer(now, rng) {
             return timer;
         }
@@ -122,13 +132,18 @@ impl<const FORM: u8, const SERVERS: bool> DeadlineQueues<FORM, SERVERS> {
     }
 
     /// What fair tasks and the idle task of a CPU do.
-    fn draw_of_fair(&self, now: u64, cpu: u64, rng: &mut Rng) -> Record {
+    fn draw_of_fair(&mut self, now: u64, cpu: u64, rng: &mut Rng) -> Record {
+        let left = self.steps().server(CpuId(cpu as u16)).runtime;
         let has_fair = self.has_fair[cpu as usize];
         let idle = self.curr(cpu as usize).is_idle();
         match rng.below(4) {
             0 => Record::new(FAIR, &[now, cpu, !has_fair as u64]),
             1 if idle => Record::new(IDLE_TICK, &[now, cpu]),
-            1 | 2 if has_fair => Record::new(FAIR_RAN, &[now, cpu, 1 + rng.magnitude(23)]),
+            1 | 2 if has_fair => {
+                let exactly = left > 0 && rng.one_in(4);
+                let delta = if exactly { left as u64 } else { 1 + rng.magnitude(23) };
+                Record::new(FAIR_RAN, &[now, cpu, delta])
+            }
             _ => Record::new(SCHEDULE, &[now, cpu, 0, 0]),
         }
     }

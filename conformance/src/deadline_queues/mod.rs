@@ -18,7 +18,9 @@ mod mutations;
 
 use crate::l0::mutate::{Mutation, Sources};
 use crate::l0::{OpSpec, Out, Record, Subject, TREE, TREE_6_1, TREE_7_3, extract, oracle};
-use crate::rt::{bits_of, config_of, copy_without_includes, extract_classes, machine, mask_of};
+use crate::rt::{
+    bits_of, config_of, copy_without_includes, extract_classes, machine, mask_of, wakes_of,
+};
 use extract::Pieces;
 use schedtwin_kernel::Kernel;
 use schedtwin_kernel::config::FairServerForm;
@@ -246,7 +248,9 @@ impl<const FORM: u8, const SERVERS: bool> Subject for DeadlineQueues<FORM, SERVE
                 return;
             }
             CPU => {
-                let task = self.steps().new_task(CpuId(arg[0] as u16), CpuMask::first(CPUS), None);
+                let cpu = CpuId(arg[0] as u16);
+                RtSteps(&mut self.kernel).set_wake_affine(cpu, &wakes_of(&arg[2..5]));
+                let task = self.steps().new_task(cpu, CpuMask::first(CPUS), None);
                 self.fair.push(task);
                 return;
             }
@@ -310,7 +314,7 @@ impl<const FORM: u8, const SERVERS: bool> Subject for DeadlineQueues<FORM, SERVE
             return Some(self.draw_start(rng));
         }
         if step <= CPUS as u64 {
-            return Some(self.draw_cpu(step as u16 - 1));
+            return Some(self.draw_cpu(step as u16 - 1, rng));
         }
         let step = step - 1 - CPUS as u64;
         if step < self.planned {

@@ -8,14 +8,15 @@ use super::{
 use crate::l0::Record;
 use schedtwin_kernel::sched::{Class, OnRq};
 use schedtwin_types::rng::Rng;
-use schedtwin_types::{CpuId, TaskId};
+use schedtwin_types::{CpuId, CpuMask, TaskId};
 
-/// RT priorities of most tasks: few, so that equals meet.
+/// RT priorities of most tasks; of each sequence three of them, so that equals meet.
 const PRIORITIES: [u64; 8] = [0, 1, 40, 41, 50, 50, 97, 98];
 
 impl<const FORM: u8> Rt<FORM> {
     pub(super) fn draw_start(&mut self, rng: &mut Rng) -> Record {
         (self.machine, self.planned) = (rng.below(3), 3 + rng.below(TASKS_MAX - 2));
+        self.priorities = [0; 3].map(|_| rng.pick(&PRIORITIES));
         let (runtime, period) = match rng.below(6) {
             _ if FORM != LINUX_6_1 => (PERIOD_NS / 20 * 19, PERIOD_NS),
             0 => (PERIOD_NS / 20 * 19, PERIOD_NS),
@@ -32,10 +33,7 @@ impl<const FORM: u8> Rt<FORM> {
         let cpu = CpuId(number);
         let capacity = self.kernel.inside().rq[cpu].arch_capacity;
         let mut args = [number as u64, capacity, 0, 0, 0, rng.below(4)];
-        let domains = self.steps().domains(cpu);
-        for (arg, (span, wakes)) in args[2..5].iter_mut().zip(domains) {
-            *arg = bits_of(&span) | (wakes as u64) << 63;
-        }
+        args[2..5].copy_from_slice(&draw_domains(self.steps().domains(cpu), rng));
         Record { op: CPU, args }
     }
 
@@ -43,7 +41,7 @@ impl<const FORM: u8> Rt<FORM> {
         let mask = draw_mask(rng);
         let cpu = bits(mask).nth(rng.below(mask.count_ones() as u64) as usize).expect("a CPU");
         let clamp = rng.pick(&[0, 300, 301, 700, 1024]);
-        Record::new(TASK, &[cpu, draw_priority(rng), 1 + rng.below(2), mask, clamp])
+        Record::new(TASK, &[cpu, self.draw_priority(rng), 1 + rng.below(2), mask, clamp])
     }
 
     pub(super) fn draw_step(&mut self, rng: &mut Rng) -> Record {
@@ -97,6 +95,10 @@ impl<const FORM: u8> Rt<FORM> {
         Record::new(SCHEDULE, &[now, cpu as u64, 0, rng.below(2)])
     }
 
+    fn draw_priority(&self, rng: &mut Rng) -> u64 {
+        if rng.one_in(4) { rng.below(99) } else { rng.pick(&self.priorities) }
+    }
+
     /// What the running task of a CPU does, of a CPU that runs an RT task where there is one.
     fn draw_of_running(&self, now: u64, rng: &mut Rng) -> Record {
         let has_rt = |cpu: &u64| self.number_of(self.curr(*cpu as usize)) != 0;
@@ -105,7 +107,7 @@ impl<const FORM: u8> Rt<FORM> {
             return Record::new(SCHEDULE, &[now, rng.below(CPUS as u64), 0, rng.below(2)]);
         }
         let cpu = rng.pick(&runs);
-        let (prio, policy) = (draw_priority(rng), 1 + rng.below(2));
+        let (prio, policy) = (self.draw_priority(rng), 1 + rng.below(2));
         if self.class(self.curr(cpu as usize)) != Class::Rt {
             return match rng.below(2) {
                 0 => Record::new(PRIORITY, &[now, cpu, prio, policy]),
@@ -115,7 +117,11 @@ impl<const FORM: u8> Rt<FORM> {
         match rng.below(16) {
             0..=4 => Record::new(SCHEDULE, &[now, cpu, 1, rng.below(2)]),
             5 => Record::new(SCHEDULE, &[now, cpu, 0, rng.below(2)]),
-            6..=10 => Record::new(TICK, &[now, cpu]),
+            6..=10 => {
+                // The slice of SCHED_RR is 25 ticks.
+                let count = if rng.one_in(2) { 1 } else { rng.below(60) };
+                Record::new(TICK, &[now, cpu, count])
+            }
             11 => Record::new(YIELD, &[now, cpu]),
             12 => Record::new(AFFINITY, &[now, cpu, draw_mask(rng) | 1 << cpu]),
             13 | 14 => Record::new(PRIORITY, &[now, cpu, prio, policy]),
@@ -138,6 +144,11 @@ pub(crate) fn draw_mask(rng: &mut Rng) -> u64 {
     }
 }
 
-fn draw_priority(rng: &mut Rng) -> u64 {
-    if rng.one_in(4) { rng.below(99) } else { rng.pick(&PRIORITIES) }
+/// The domains of a CPU, which has three at most. Wakeups may not stay within one in eight.
+pub(crate) fn draw_domains(domains: Vec<(CpuMask, bool)>, rng: &mut Rng) -> [u64; 3] {
+    let mut drawn = [0; 3];
+    for (arg, (span, wakes)) in drawn.iter_mut().zip(domains) {
+        *arg = bits_of(&span) | ((wakes && !rng.one_in(8)) as u64) << 63;
+    }
+    drawn
 }

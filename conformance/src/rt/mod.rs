@@ -12,7 +12,7 @@
 mod draw;
 mod mutations;
 
-pub(crate) use draw::{bits, draw_mask};
+pub(crate) use draw::{bits, draw_domains, draw_mask};
 
 use crate::l0::mutate::{Mutation, Sources};
 use crate::l0::{ARGS, OpSpec, Out, Record, Subject, TREE, TREE_6_1, TREE_7_3, extract, oracle};
@@ -70,12 +70,14 @@ pub struct Rt<const FORM: u8> {
     /// Of each CPU, beside the tasks by number: the one that runs where no other does, and the one above them.
     fair: Vec<TaskId>,
     deadline: Vec<TaskId>,
-    /// The priority that a task which has left the class had.
-    left_prio: Vec<i32>,
+    /// The priority and policy that a task which has left the class had.
+    left: Vec<(i32, Policy)>,
     now: u64,
     /// Generator only: tasks to come, and the number of the machine.
     planned: u64,
     machine: u64,
+    /// Generator only: RT priorities of most tasks.
+    priorities: [u64; 3],
 }
 
 /// The RT class of 6.1, with throttling.
@@ -107,6 +109,11 @@ fn policy(number: u64) -> Policy {
 
 pub(crate) fn mask_of(bits: u64) -> CpuMask {
     (0..CPUS as u16).filter(|cpu| bits >> cpu & 1 != 0).map(CpuId).collect()
+}
+
+/// Of the domains of an operation `cpu`, whether wakeups may stay within each.
+pub(crate) fn wakes_of(domains: &[u64]) -> [bool; 3] {
+    [0, 1, 2].map(|level| domains[level] >> 63 != 0)
 }
 
 pub(crate) fn bits_of(mask: &CpuMask) -> u64 {
@@ -175,8 +182,8 @@ impl<const FORM: u8> Rt<FORM> {
         };
         self.steps().schedule(sleeps, lower);
         if has_left && self.curr(cpu) != prev {
-            let prio = self.left_prio[self.number_of(prev) as usize - 1];
-            self.steps().rejoin_asleep(prev, prio);
+            let (prio, policy) = self.left[self.number_of(prev) as usize - 1];
+            self.steps().rejoin_asleep(prev, prio, policy);
         }
     }
 
@@ -234,7 +241,7 @@ impl<const FORM: u8> Subject for Rt<FORM> {
         OpSpec { name: "task", args: &["cpu", "prio", "policy", "mask", "clamp"] },
         OpSpec { name: "wake", args: &["now", "this", "task"] },
         OpSpec { name: "schedule", args: &["now", "cpu", "sleeps", "fair"] },
-        OpSpec { name: "tick", args: &["now", "cpu"] },
+        OpSpec { name: "tick", args: &["now", "cpu", "count"] },
         OpSpec { name: "yield", args: &["now", "cpu"] },
         OpSpec { name: "affinity", args: &["now", "cpu", "mask"] },
         OpSpec { name: "priority", args: &["now", "cpu", "prio", "policy"] },
@@ -258,10 +265,11 @@ impl<const FORM: u8> Subject for Rt<FORM> {
             tasks: Vec::new(),
             fair: Vec::new(),
             deadline: Vec::new(),
-            left_prio: Vec::new(),
+            left: Vec::new(),
             now: 0,
             planned: 0,
             machine: 0,
+            priorities: [0; 3],
         }
     }
 
@@ -277,6 +285,7 @@ impl<const FORM: u8> Subject for Rt<FORM> {
             START => return self.start(arg),
             CPU => {
                 let cpu = CpuId(arg[0] as u16);
+                self.steps().set_wake_affine(cpu, &wakes_of(&arg[2..5]));
                 let masks = [1, 2].map(|bit| {
                     if arg[5] & bit != 0 { CpuMask::of(cpu) } else { CpuMask::first(CPUS) }
                 });
@@ -295,7 +304,7 @@ impl<const FORM: u8> Subject for Rt<FORM> {
                 let task = self.steps().new_task_of(cpu, Class::Rt, prio as i32, policy, mask);
                 self.steps().clamp(task, clamp as u16);
                 self.tasks.push(task);
-                self.left_prio.push(prio as i32);
+                self.left.push((prio as i32, policy));
                 return;
             }
             WAKE => {
@@ -303,14 +312,15 @@ impl<const FORM: u8> Subject for Rt<FORM> {
                 self.steps().wake(task);
             }
             SCHEDULE => self.schedule(cpu, arg[2] != 0, arg[3] != 0),
-            TICK => self.steps().tick(),
+            TICK => self.steps().ticks(arg[2]),
             YIELD => self.steps().yield_task(),
             AFFINITY => self.steps().set_affinity(mask_of(arg[2])),
             PRIORITY => self.steps().set_priority(arg[2] as i32, policy(arg[3])),
             LEAVE => {
                 let curr = self.curr(cpu);
                 let number = self.number_of(curr) as usize - 1;
-                self.left_prio[number] = self.kernel.inside().tasks[curr].prio;
+                let task = &self.kernel.inside().tasks[curr];
+                self.left[number] = (task.prio, task.policy);
                 self.steps().leave();
             }
             INTERRUPT => self.steps().push_interrupt(),

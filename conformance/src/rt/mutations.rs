@@ -6,7 +6,8 @@ use crate::l0::mutate::{Mutation, m};
 const CLASS: &str = "sched/rt.rs";
 const BANDWIDTH: &str = "sched/rt/bandwidth.rs";
 
-/// Mutations of the class.
+/// Mutations of the class. Not in it, because nothing can notice them where nobody interferes: what Linux asks again
+/// after it has taken a second lock.
 pub const RT: &[Mutation] = &[
     m(CLASS, "!= DEQUEUE_SAVE\n}", "!= DEQUEUE_MOVE\n}"),
     m(
@@ -73,12 +74,6 @@ pub const RT: &[Mutation] = &[
     ),
     m(
         CLASS,
-        "if prio < self.rq[target].rt.highest_prio() => target",
-        "if prio <= self.rq[target].rt.highest_prio() => target",
-    ),
-    m(CLASS, "map_or(0, |last| last.index() + 1)", "map_or(0, |last| last.index())"),
-    m(
-        CLASS,
         "if cpu != cx.this_cpu {\n                    return Some(cpu);",
         "if true {\n                    return Some(cpu);",
     ),
@@ -92,11 +87,6 @@ pub const RT: &[Mutation] = &[
     ),
     m(CLASS, "(kept.is_none() || rt.queue.is_empty())", "true"),
     m(CLASS, "Some(place) => place,", "Some(place) if place > 9 => place, Some(_) => 0,"),
-    m(
-        CLASS,
-        "if self.sched.rq[cpu].curr != task && self.sched.tasks[task].nr_cpus_allowed > 1 {\n            self.sched.enqueue_pushable",
-        "if self.sched.tasks[task].nr_cpus_allowed > 1 {\n            self.sched.enqueue_pushable",
-    ),
     m(CLASS, "(move_entity(flags) || rt.queue.is_empty())", "true"),
     m(CLASS, "self.sched.dequeue_pushable_task(cpu, task, &self.cx);\n        true", "true"),
     m(
@@ -120,11 +110,6 @@ pub const RT: &[Mutation] = &[
         "if self.sched.tasks[next].prio < self.sched.tasks[curr].prio {",
         "if self.sched.tasks[next].prio <= self.sched.tasks[curr].prio {",
     ),
-    m(
-        CLASS,
-        "highest_prio() <= self.sched.tasks[next].prio {",
-        "highest_prio() < self.sched.tasks[next].prio {",
-    ),
     m(CLASS, "self.sched.resched_curr(target, &mut self.cpuidle, &mut self.cx);", ""),
     m(
         CLASS,
@@ -147,11 +132,6 @@ pub const RT: &[Mutation] = &[
         "if !on_rt_rq && self.sched.rq[cpu].rt.highest_prio() >= self",
     ),
     m(CLASS, "others.remove(cpu);\n        if others.is_empty() {", "if others.is_empty() {"),
-    m(
-        CLASS,
-        "if next_prio >= self.sched.rq[cpu].rt.highest_prio() {",
-        "if next_prio > self.sched.rq[cpu].rt.highest_prio() {",
-    ),
     m(CLASS, "&& prio >= self.sched.tasks[src_curr].prio\n", "\n"),
     m(CLASS, "== OnRq::Queued && self.sched.rq[cpu].rt.queue.is_empty() {", "== OnRq::Queued {"),
     m(

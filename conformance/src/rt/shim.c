@@ -401,7 +401,8 @@ static void operate(word op, const word *arg)
 	case 5: /* tick */
 		BUG_ON(!is_rt(rq->curr));
 		update_rq_clock(rq);
-		task_tick_rt(rq, rq->curr, 0);
+		for (word count = arg[2]; count; count--)
+			task_tick_rt(rq, rq->curr, 0);
 		break;
 	case 6: /* yield */
 		BUG_ON(!is_rt(rq->curr));

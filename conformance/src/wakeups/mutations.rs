@@ -50,11 +50,6 @@ const SHARED: &[Mutation] = &[
     ),
     m(
         "sched/fair/wakeup.rs",
-        "if prev != target && share_cache(self, prev)",
-        "if share_cache(self, prev)",
-    ),
-    m(
-        "sched/fair/wakeup.rs",
         "            && recent != target\n",
         "            && recent == target\n",
     ),
@@ -66,7 +61,7 @@ const SHARED: &[Mutation] = &[
 ];
 
 /// In the code that 6.12 passes through.
-pub const LINUX_6_12: &[Mutation] = &join::<16>(
+pub const LINUX_6_12: &[Mutation] = &join::<15>(
     SHARED,
     &[
         m(
@@ -79,7 +74,7 @@ pub const LINUX_6_12: &[Mutation] = &join::<16>(
 );
 
 /// In the code that 7.3 passes through.
-pub const LINUX_7_3: &[Mutation] = &join::<20>(
+pub const LINUX_7_3: &[Mutation] = &join::<19>(
     SHARED,
     &[
         m(

@@ -23,6 +23,9 @@ pub use super::energy::states as energy;
 pub use super::slow_path::states as slow_path;
 pub use super::wakeup::states as wakeups;
 
+/// Loads of all CPUs of a group, in some states: equal in several groups, or apart by just a percentage that counts or the
+/// margin of a fork.
+pub(super) const EVEN_LOADS: [u64; 9] = [750, 1000, 1000, 1100, 1102, 1170, 1174, 1250, 1256];
 /// The CPUs of a machine.
 pub(super) const NR_CPUS: u16 = 8;
 

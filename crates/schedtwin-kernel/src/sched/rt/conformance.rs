@@ -124,16 +124,18 @@ impl RtSteps<'_> {
     }
 
     /// A task that has left the class sleeps, and is one of it again.
-    pub fn rejoin_asleep(&mut self, task: TaskId, prio: i32) {
+    pub fn rejoin_asleep(&mut self, task: TaskId, prio: i32, policy: Policy) {
         let t = &mut self.0.sched.tasks[task];
-        (t.class, t.prio, t.on_rq) = (Class::Rt, prio, OnRq::No);
+        (t.class, t.prio, t.policy, t.on_rq) = (Class::Rt, prio, policy, OnRq::No);
     }
 
-    /// `task_tick_rt()`.
-    pub fn tick(&mut self) {
+    /// `task_tick_rt()`, so many times.
+    pub fn ticks(&mut self, count: u64) {
         self.update_clock();
         let (cpu, curr) = (self.cpu(), self.curr());
-        self.0.task_tick_rt(cpu, curr);
+        for _ in 0..count {
+            self.0.task_tick_rt(cpu, curr);
+        }
     }
 
     /// `yield_task_rt()`.
@@ -251,6 +253,18 @@ impl RtSteps<'_> {
             level: *cpupri,
             throttled: **throttled,
             time: *rt_time,
+        }
+    }
+
+    /// Says of each of a CPU's domains, the smallest first, whether wakeups may stay within it.
+    pub fn set_wake_affine(&mut self, cpu: CpuId, wakes: &[bool]) {
+        let topology = &mut self.0.sched.topology;
+        let mut level = topology.base[cpu.index()];
+        for wakes in wakes {
+            let Some(id) = level else { return };
+            let sd = &mut topology.domains[id.0 as usize];
+            sd.flags = sd.flags & !SD_WAKE_AFFINE | if *wakes { SD_WAKE_AFFINE } else { 0 };
+            level = sd.parent;
         }
     }
 

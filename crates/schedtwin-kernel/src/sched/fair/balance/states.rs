@@ -22,8 +22,8 @@ use crate::config::{
 use crate::sched::CfsRqId;
 use crate::sched::TaskKind;
 use crate::sched::fair::states::{
-    Family, NR_CPUS, Random, balance_as_6_1, balance_as_6_12, balance_as_6_12_117, bits_of,
-    draw_threads, insert_threads, mask_of,
+    EVEN_LOADS, Family, NR_CPUS, Random, balance_as_6_1, balance_as_6_12, balance_as_6_12_117,
+    bits_of, draw_threads, insert_threads, mask_of,
 };
 use crate::sched::pelt::SchedAvg;
 use crate::sched::topology::parts::{self, Part};
@@ -231,6 +231,7 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
         env.cpus.remove(excluded);
     }
     let groups = groups_by_cpu(k, sd);
+    let even = r.one_in(6).then(|| [0; NR_CPUS as usize].map(|_| r.of(&EVEN_LOADS)));
     for g in &groups {
         k.sched.topology[*g].flags = r.group_flags(smt);
         let (weight, sgc) = (k.sched.topology[*g].group_weight as u64, k.sched.topology[*g].sgc);
@@ -238,7 +239,7 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
         sgc.min_capacity = 200 + r.below(824);
         sgc.max_capacity = sgc.min_capacity + r.below(1025 - sgc.min_capacity);
         let mean = (sgc.min_capacity + sgc.max_capacity) / 2;
-        sgc.capacity = weight * if r.one_in(2) { 1024 } else { mean };
+        sgc.capacity = weight * if even.is_some() || r.one_in(2) { 1024 } else { mean };
         sgc.imbalance = r.one_in(12);
     }
     let fork = r.one_in(2);
@@ -273,7 +274,14 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
         let cfs = &mut k.sched.cfs[CfsRqId::root(cpu)];
         (cfs.h_nr_queued, cfs.h_nr_delayed) = (h, delayed as u32);
         cfs.h_nr_runnable = h - cfs.h_nr_delayed;
-        let (arch, capacity) = draw_signals(k, cpu, r);
+        let (mut arch, mut capacity) = draw_signals(k, cpu, r);
+        let rq = &mut k.sched.rq[cpu];
+        if let Some(loads) = even {
+            (arch, capacity) = (1024, 1024);
+            (rq.arch_capacity, rq.cpu_capacity) = (arch, capacity);
+            let llc = k.sched.topology.sd_llc_id[cpu.index()];
+            k.sched.cfs[CfsRqId::root(cpu)].avg.load_avg = loads[llc.index()];
+        }
         let busy = nr > 0 || r.one_in(5);
         let rq = &mut k.sched.rq[cpu];
         rq.nr_running = nr;
@@ -375,7 +383,7 @@ fn draw_tasks(k: &mut Kernel, r: &mut Random) {
             k.activate_task(cpu, task, 0);
             queued.push(task);
         }
-        if nr > 0 && !r.one_in(8) {
+        if nr > 0 && !r.one_in(4) {
             let curr = r.of(&queued);
             k.put_prev_set_next_task(cpu, TaskId::IDLE, curr);
             k.sched.rq[cpu].curr = curr;

@@ -12,7 +12,8 @@ use crate::config::{BalanceDelayed, Config, GroupIsOverloaded, SchedIdleCpus, Ut
 use crate::sched::core::{WF_EXEC, WF_FORK, WF_SYNC, WF_TTWU};
 use crate::sched::fair::balance::states::capacity::hierarchies;
 use crate::sched::fair::states::{
-    Family, NR_CPUS, Random, balance_as_6_1, balance_as_6_12_117, mask_of, write_domains,
+    EVEN_LOADS, Family, NR_CPUS, Random, balance_as_6_1, balance_as_6_12_117, mask_of,
+    write_domains,
 };
 use crate::sched::pelt::SchedAvg;
 use crate::sched::topology::{SD_BALANCE_EXEC, SD_BALANCE_WAKE, SD_WAKE_AFFINE};
@@ -40,7 +41,7 @@ fn kernels(form: fn(&mut Config)) -> Vec<Kernel> {
 }
 
 /// Flags and numbers of every domain, and what groups have.
-fn draw_domains(k: &mut Kernel, r: &mut Random) {
+fn draw_domains(k: &mut Kernel, even: bool, r: &mut Random) {
     const TOGGLED: [u32; 5] =
         [SD_BALANCE_FORK, SD_BALANCE_EXEC, SD_BALANCE_WAKE, SD_WAKE_AFFINE, SD_ASYM_CPUCAPACITY];
     for domain in &mut k.sched.topology.domains {
@@ -58,6 +59,10 @@ fn draw_domains(k: &mut Kernel, r: &mut Random) {
         sgc.capacity = if r.one_in(2) { 2048 } else { 200 + r.below(4000) };
         sgc.imbalance = r.one_in(10);
     }
+    let topology = &mut k.sched.topology;
+    for group in topology.groups.iter().filter(|_| even) {
+        topology.capacities[group.sgc].capacity = 1024 * group.group_weight as u64;
+    }
 }
 
 /// A CPU's queue and signals; what runs on it is `curr`, if anything.
@@ -65,7 +70,7 @@ fn draw_cpu(
     k: &mut Kernel,
     cpu: CpuId,
     curr: TaskId,
-    tasks: u32,
+    (tasks, load): (u32, Option<u64>),
     r: &mut Random,
     line: &mut String,
 ) {
@@ -85,7 +90,7 @@ fn draw_cpu(
     (cfs.h_nr_queued, cfs.h_nr_delayed, cfs.h_nr_runnable) = (h, delayed, h - delayed);
     cfs.h_nr_idle = if only_idle_policy { nr } else { 0 };
     *cfs.avg = SchedAvg {
-        load_avg: r.below(4000),
+        load_avg: load.unwrap_or(r.below(4000)),
         util_avg: r.below(1100),
         runnable_avg: r.below(3000),
         util_est: r.below(1100) as u32,
@@ -93,10 +98,10 @@ fn draw_cpu(
         ..SchedAvg::default()
     };
     let avg = *cfs.avg;
-    let arch = if r.one_in(2) { 1024 } else { 200 + r.below(825) };
+    let arch = if load.is_some() || r.one_in(2) { 1024 } else { 200 + r.below(825) };
     let rq = &mut k.sched.rq[cpu];
     rq.arch_capacity = arch;
-    rq.cpu_capacity = if r.one_in(3) { 1 + r.below(arch) } else { arch };
+    rq.cpu_capacity = if load.is_none() && r.one_in(3) { 1 + r.below(arch) } else { arch };
     rq.nr_running = nr;
     rq.curr = curr;
     rq.ttwu_pending = r.one_in(12);
@@ -157,7 +162,9 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
     let flags = kind | if kind == WF_TTWU && r.one_in(3) { WF_SYNC } else { 0 };
     k.cx.now = (100 + r.below(300)) * TICK;
     (k.cx.this_cpu, k.cx.debt) = (this, 0);
-    draw_domains(k, r);
+    // So that loads of groups are equal, or differ by just a percentage.
+    let even = r.one_in(6).then(|| [0; NR_CPUS as usize].map(|_| r.of(&EVEN_LOADS)));
+    draw_domains(k, even.is_some(), r);
     k.sched.rd.energy_aware = r.one_in(3);
     k.sched.rd.overutilized = r.one_in(2);
     // Without utilisation EAS leaves a task where it is, if it is asked.
@@ -220,7 +227,9 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
             _ if r.one_in(3) => TaskId::IDLE,
             _ => other,
         };
-        draw_cpu(k, cpu, curr, tasks, r, &mut line);
+        // In pairs, which are the lowest domains of most of these machines.
+        let load = even.map(|loads| loads[cpu.index() / 2]);
+        draw_cpu(k, cpu, curr, (tasks, load), r, &mut line);
     }
     let waker = k.sched.rq[this].curr;
     draw_wakees(k, this, waker, task, r, &mut line);

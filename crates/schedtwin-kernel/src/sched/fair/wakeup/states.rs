@@ -115,7 +115,12 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
     let allowed = if r.one_in(2) { 255 } else { r.mask() };
     k.sched.tasks[task].cpus_mask = mask_of(allowed);
     k.sched.tasks[task].recent_used_cpu = recent;
-    let (util, load, current_load) = (r.below(1100), r.below(2048), r.below(2048));
+    // So that loads are equal in some states.
+    let unloaded = r.one_in(6);
+    let (util, mut load, current_load) = (r.below(1100), r.below(2048), r.below(2048));
+    if unloaded {
+        load = 0;
+    }
     for (task, util, load) in [(task, util, load), (current, 0, current_load)] {
         let se = k.sched.tasks[task].se;
         k.sched.se[se].avg =
@@ -150,7 +155,7 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
         let cfs = &mut k.sched.cfs[root];
         (cfs.h_nr_queued, cfs.h_nr_runnable) = (nr, nr);
         cfs.h_nr_idle = if state == 1 { nr } else { 0 };
-        cfs.avg.load_avg = r.below(3000);
+        cfs.avg.load_avg = if unloaded { r.of(&[0, 0, 500]) } else { r.below(3000) };
         // Keeps the masks in step.
         k.sched.add_nr_running(cpu, 0);
         if let Some(shared) = k.sched.topology.sd_llc_shared[cpu.index()]
