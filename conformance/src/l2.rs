@@ -12,6 +12,7 @@
 //! ([`execution`]), and [`spread`] says when they agree. `--with` gives the twin another kernel or machine than the one
 //! recorded, for negative controls: they must miss the bars.
 
+pub mod births;
 pub mod execution;
 pub mod figures;
 pub mod judge;
@@ -92,17 +93,44 @@ pub fn read_workload(path: &Path) -> Result<BoardWorkload, Diagnostics> {
     BoardWorkload::parse(&read_source(path)?)
 }
 
+/// What `of` finds in each recording.
+fn recorded<T: Send>(
+    files: &[PathBuf],
+    workload: &BoardWorkload,
+    of: fn(&Execution, &BoardWorkload) -> T,
+) -> Result<Vec<T>, String> {
+    let one = |path: &PathBuf| {
+        let execution = Execution::recorded(path, workload)
+            .map_err(|fault| format!("{}: {fault}", path.display()))?;
+        Ok(of(&execution, workload))
+    };
+    files.par_iter().map(one).collect()
+}
+
 /// The figures of recordings.
 pub fn figures_recorded(
     files: &[PathBuf],
     workload: &BoardWorkload,
 ) -> Result<Vec<Vec<Figure>>, String> {
-    let one = |path: &PathBuf| {
-        let execution = Execution::recorded(path, workload)
-            .map_err(|fault| format!("{}: {fault}", path.display()))?;
-        Ok(figures::figures(&execution, workload))
-    };
-    files.par_iter().map(one).collect()
+    recorded(files, workload, figures::figures)
+}
+
+/// What `of` finds in each of `runs` runs of the twin beside so many recordings.
+fn of_twin<T: Send>(
+    workload: &BoardWorkload,
+    (runs, recordings): (u64, u64),
+    variant: &Variant,
+    of: fn(&Execution, &BoardWorkload) -> T,
+) -> Result<Vec<T>, Diagnostics> {
+    // What the twin refuses, it refuses for every seed.
+    workload.scenario(Seeds::of_run(1, recordings), variant)?;
+    (1..=runs)
+        .into_par_iter()
+        .map(|run| {
+            let execution = Execution::of_twin(workload, Seeds::of_run(run, recordings), variant)?;
+            Ok(of(&execution, workload))
+        })
+        .collect()
 }
 
 /// The figures of `runs` runs of the twin beside so many recordings.
@@ -112,15 +140,7 @@ pub fn figures_of_twin(
     recordings: u64,
     variant: &Variant,
 ) -> Result<Vec<Vec<Figure>>, Diagnostics> {
-    // What the twin refuses, it refuses for every seed.
-    workload.scenario(Seeds::of_run(1, recordings), variant)?;
-    (1..=runs)
-        .into_par_iter()
-        .map(|run| {
-            let execution = Execution::of_twin(workload, Seeds::of_run(run, recordings), variant)?;
-            Ok(figures::figures(&execution, workload))
-        })
-        .collect()
+    of_twin(workload, (runs, recordings), variant, figures::figures)
 }
 
 /// A table of figures.
@@ -183,17 +203,28 @@ pub fn beside(variant: &Variant, files: &[PathBuf]) -> Result<Variant, String> {
     Ok(variant.beside(machine.kernel_name()))
 }
 
-/// One workload: its rows, or why there are none.
-pub fn side_by_side(path: &Path, seeds: u64, variant: &Variant) -> Result<Vec<Row>, String> {
+/// One workload: its rows and its table of births, or why there are none.
+pub fn side_by_side(
+    path: &Path,
+    seeds: u64,
+    variant: &Variant,
+) -> Result<(Vec<Row>, String), String> {
     let workload = read_workload(path).map_err(|faults| faults.to_string())?;
     let files = recordings_of(path).map_err(|error| format!("{}: {error}", path.display()))?;
     if files.is_empty() {
         return Err(format!("{}: no recordings beside it (NAME.N.trace.txt.xz)", path.display()));
     }
     let variant = &beside(variant, &files)?;
-    let twin = figures_of_twin(&workload, seeds, files.len() as u64, variant)
-        .map_err(|faults| faults.to_string())?;
-    Ok(spread::compare(&figures_recorded(&files, &workload)?, &twin))
+    let both = |execution: &Execution, workload: &BoardWorkload| {
+        (figures::figures(execution, workload), births::first_cpus(execution, workload))
+    };
+    let (twin, twin_born): (Vec<_>, Vec<_>) =
+        of_twin(&workload, (seeds, files.len() as u64), variant, both)
+            .map_err(|faults| faults.to_string())?
+            .into_iter()
+            .unzip();
+    let (recorded, born): (Vec<_>, Vec<_>) = recorded(&files, &workload, both)?.into_iter().unzip();
+    Ok((spread::compare(&recorded, &twin), births::print(&born, &twin_born)))
 }
 
 fn write_traces(path: &Path, folder: &Path, seeds: u64, variant: &Variant) -> Result<(), String> {
@@ -245,11 +276,14 @@ pub fn main(options: &Options) -> i32 {
             return 2;
         }
         match side_by_side(&path, seeds, &variant) {
-            Ok(rows) => {
+            Ok((rows, births)) => {
                 let score = Score::of(&rows);
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 print_score(name.trim_end_matches(".wl.txt"), score);
                 println!("{}", print_table(&rows, quiet));
+                if !quiet {
+                    println!("{births}");
+                }
                 every = every.plus(score);
                 match score.counts() {
                     true => total = total.plus(score),

@@ -63,6 +63,8 @@ pub struct Execution {
     pub seen: Vec<Seen>,
     /// The task of the workload that a thread belongs to; others have none.
     pub task_of: BTreeMap<Pid, usize>,
+    /// Threads and the CPUs on which they began, in that order.
+    pub born: Vec<(Pid, usize)>,
     /// When the work began.
     pub start: Ns,
     /// When it was over.
@@ -99,6 +101,10 @@ impl Execution {
                 }
                 TraceEventKind::Waking { task, .. } => What::Waking(task.pid),
                 TraceEventKind::Wakeup { task, .. } => What::Wakeup(task.pid),
+                TraceEventKind::WakeupNew { task, target: Some(target) } => {
+                    found.born.push((task.pid, target.index()));
+                    continue;
+                }
                 TraceEventKind::Idle { cpu, state } => What::Idle(cpu.index(), state),
                 TraceEventKind::Frequency { cpu, khz } => What::Frequency(cpu.index(), khz),
                 TraceEventKind::IdleMiss { below, .. } => What::Miss(below),

@@ -152,7 +152,7 @@ fn judge(arguments: &Arguments) -> Result<bool, String> {
         &super::recordings_of(&quiet).map_err(|e| e.to_string())?,
     )?;
     println!("\nExecutions: {} and the recordings", workload.kernel_spec(&variant));
-    let rows = side_by_side(&quiet, arguments.options.seeds, &variant)?;
+    let (rows, _) = side_by_side(&quiet, arguments.options.seeds, &variant)?;
     let score = Score::of(&rows);
     print!("{}", print_table(&rows, false));
     print_score(&workload.name, score);

@@ -20,6 +20,13 @@
 //!
 //! Beside the workload runs the one kernel thread of the board that wakes CPUs by itself, as a task ([`KWORKER`]).
 //!
+//! Threads are made by the board's init, as there: where a thread begins, and with which estimate, follows from what the boot
+//! has left behind on the CPUs. The boot itself is a task that does the same steps ([`BOOT_US`], [`POOLS`], [`FILES`]):
+//!
+//! ```text
+//!   boot, 320 ms ──► kworkers ──► each CPU in turn, if its fair server is stopped ──► reads and writes files ──► the threads
+//! ```
+//!
 //! Differences: the board calls the kernel for each wake, here only if somebody waits; a thread changes its
 //! attributes at its start, not a second before; numbers that are drawn repeat after [`PHASES_MAX`] loops; the
 //! kernel thread sleeps on a timer of its own, where the board has the timer wheel and a queue of work.
@@ -34,7 +41,7 @@ use schedtwin_workload::Workload;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// When the work begins: a second after the tasks are made, and a shift by the seed.
+/// When the work begins, and a shift by the seed.
 pub const START_NS: Ns = 1_000_000_000;
 /// The shift, as in the board's init.
 pub const SHIFT_NS: Ns = 1_234_567;
@@ -47,6 +54,21 @@ const PHASES_MAX: usize = 2048;
 /// since the wheel rounds up; it runs for 25 us where EAS puts it, mostly a big CPU at 851 MHz, which is 7 us of work.
 /// The kworkers of the CPUs are the kernel's (`stat_interval_ms`).
 const KWORKER: (u64, u64, u32) = (1020, 1024, 7);
+
+/// The task of the board's init.
+const INIT: &str = "init";
+/// How long kernel and init work before the steps below, us. [E]: the threads are made 325 to 467 ms after the clock's start.
+const BOOT_US: u64 = 320_000;
+/// CPUs whose pools of work make a second worker shortly before the threads, when the buffers of the trace are resized on each CPU. A
+/// worker comes with the estimate of a new task, and its CPU keeps that for a while. By the workers' pids in the recordings, which
+/// are the last before those of the threads; the others' are older (of CPUs 4 and 7 one, mostly 7).
+const POOLS: [u32; 4] = [1, 2, 4, 5];
+/// What init does on a CPU to stop its fair server, us. [E]
+const FAIR_SERVER_US: u64 = 100;
+/// Reads and writes of files of the host: how many, the work of each and the wait after it, us. [E]
+const FILES: (u32, u32, u32) = (300, 20, 80);
+/// Longer than any run, us.
+const NEVER_US: u64 = 1_000_000_000;
 
 /// Which start and which drawn numbers, those of a recording; and what the twin itself draws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,11 +253,11 @@ impl BoardWorkload {
         faults.into_result(())
     }
 
-    /// The rt-app file of a run whose threads are made `born_us` after the beginning: rt-app counts from then.
+    /// The rt-app file of a run whose first thread, init, is made `born_us` after the beginning: rt-app counts from then.
     pub fn rt_app(&self, seeds: Seeds, born_us: u64) -> String {
         let start_us = self.start(seeds) / 1000 - born_us;
         let mut tasks = Map::new();
-        let mut number = 0;
+        let (mut number, mut births) = (0, Map::new());
         for task in &self.tasks {
             for index in 0..task.count {
                 let random = Random::of_thread(number, seeds.board);
@@ -251,7 +273,9 @@ impl BoardWorkload {
                 };
                 let semaphore = semaphore(&task.name.text, index);
                 let value = thread.value(start_us + u64::from(offset), &semaphore);
-                tasks.insert(format!("{}.{index}", task.name.text), value);
+                let name = format!("{}.{index}", task.name.text);
+                births.insert(format!("fork{number}"), json!(name));
+                tasks.insert(name, value);
                 for run in thread.children {
                     let child = json!({ "instance": 0, "loop": 1, "run": run });
                     tasks.insert(child_name(task, run), child);
@@ -261,11 +285,35 @@ impl BoardWorkload {
         }
         let (first_ms, period_ms, run) = KWORKER;
         let kworker = json!({
-            "instance": 1, "loop": -1, "delay": first_ms * 1000 - born_us, "run": run,
+            "instance": 0, "loop": -1, "delay": first_ms * 1000 - born_us, "run": run,
             "timer": { "ref": "unique", "period": period_ms * 1000 } });
         tasks.insert("kworker".into(), kworker);
+        for cpu in POOLS {
+            let worker =
+                json!({ "instance": 0, "loop": 1, "cpus": [cpu], "run": 5, "sleep": NEVER_US });
+            tasks.insert(worker_name(cpu), worker);
+        }
+        tasks.insert(INIT.into(), self.init(births));
         // Work is in microseconds at full capacity.
         json!({ "global": { "calibration": "largest" }, "tasks": tasks }).to_string()
+    }
+
+    /// The board's init, which makes the threads.
+    fn init(&self, births: Map<String, Value>) -> Value {
+        let mut phases = Map::new();
+        phases.insert("boot".into(), json!({ "runtime": BOOT_US }));
+        let workers = POOLS.map(|cpu| (format!("fork{cpu}"), json!(worker_name(cpu))));
+        phases.insert("kworker".into(), json!({ "fork": "kworker" }));
+        phases.insert("workers".into(), workers.into_iter().collect());
+        for cpu in (0..NR_CPUS).filter(|_| !self.fair_server) {
+            let phase = json!({ "cpus": [cpu], "runtime": FAIR_SERVER_US });
+            phases.insert(format!("fair_server{cpu}"), phase);
+        }
+        let (count, run, sleep) = FILES;
+        let files = json!({ "cpus": cpus(0), "loop": count, "run": run, "sleep": sleep });
+        phases.insert("files".into(), files);
+        phases.insert("births".into(), Value::Object(births));
+        json!({ "instance": 1, "loop": 1, "phases": phases })
     }
 
     /// The scenario of a run, whose work begins at [`BoardWorkload::start`].
@@ -286,7 +334,7 @@ impl BoardWorkload {
         let mut birth = Birth::default();
         twin.introduce(&mut birth);
         while birth.at.is_none() && twin.step(&mut birth) {}
-        let born = birth.at.expect("threads are born before they work");
+        let born = birth.at.expect("init is born before it works");
         assert!(born < START_NS, "born within a second");
         of(born / 1000)
     }
@@ -302,8 +350,7 @@ struct Birth {
 impl Observer for Birth {
     const DECISIONS: bool = false;
     fn task(&mut self, id: TaskId, name: &str, _: i32) {
-        // The first thread's number is 0.
-        if self.first.is_none() && name.ends_with(".0-0") {
+        if self.first.is_none() && name == "init-0" {
             self.first = Some(id);
         }
     }
@@ -322,6 +369,11 @@ impl Observer for Birth {
 /// The semaphore that counts a thread's wakes.
 fn semaphore(task: &str, index: u32) -> String {
     format!("{task}.{index}")
+}
+
+/// The second worker of a CPU's pool.
+fn worker_name(cpu: u32) -> String {
+    format!("worker.{cpu}")
 }
 
 fn child_name(task: &BoardTask, run: i64) -> String {
@@ -346,7 +398,7 @@ impl Thread<'_> {
     fn value(&mut self, start_us: u64, semaphore: &str) -> Value {
         let task = self.task;
         let mut value =
-            json!({ "instance": 1, "loop": -1, "delay": start_us, "cpus": cpus(task.mask) });
+            json!({ "instance": 0, "loop": -1, "delay": start_us, "cpus": cpus(task.mask) });
         match task.fifo {
             Some(priority) => {
                 value["policy"] = json!("SCHED_FIFO");
