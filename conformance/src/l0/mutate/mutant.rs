@@ -7,6 +7,7 @@
 use super::{Mutation, Plan};
 use crate::l0::home;
 use std::fs::File;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -158,18 +159,24 @@ impl<'a> Copy<'a> {
         let failed = |error: std::io::Error| format!("run {}: {error}", binary.display());
         let mut command = Command::new("sh");
         command.args(["-c", &format!("ulimit -v {MEMORY_KIB}; exec \"$0\" \"$@\"")]);
-        command.arg(&binary).args(&self.arguments).stderr(Stdio::null());
+        command.arg(&binary).args(&self.arguments).stderr(Stdio::null()).process_group(0);
         let mut child =
             command.stdout(File::create(&said).map_err(failed)?).spawn().map_err(failed)?;
         let started = Instant::now();
         let mut otherwise = "a crash";
-        while child.try_wait().map_err(failed)?.is_none() {
+        let status = loop {
+            if let Some(status) = child.try_wait().map_err(failed)? {
+                break status;
+            }
             if self.limit.is_some_and(|limit| started.elapsed() > limit) {
-                child.kill().and_then(|()| child.wait()).map_err(failed)?;
+                child.kill().map_err(failed)?;
                 otherwise = "no answer in time";
-                break;
+                break child.wait().map_err(failed)?;
             }
             std::thread::sleep(Duration::from_millis(20));
+        };
+        if !status.success() {
+            kill_group(child.id());
         }
         let text = std::fs::read_to_string(&said).map_err(failed)?;
         let noticed = |judge: &&str| {
@@ -182,6 +189,12 @@ impl<'a> Copy<'a> {
         };
         Ok(self.plan.judges.iter().map(noticed).collect())
     }
+}
+
+/// Ends what is left of a driver's process group: a kernel's C that a wrong token has sent into an endless loop outlives the driver.
+fn kill_group(leader: u32) {
+    let group = format!("-{leader}");
+    let _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status();
 }
 
 /// The source of the kernel crate.
