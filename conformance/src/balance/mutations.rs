@@ -94,11 +94,6 @@ pub const SINCE_6_12: &[Mutation] = &[
     ),
     m(
         "sched/fair/balance/detach.rs",
-        "if self.sched.rq[src].nr_running <= 1 {\n",
-        "if self.sched.rq[src].nr_running < 1 {\n",
-    ),
-    m(
-        "sched/fair/balance/detach.rs",
         "if env.loops > env.loop_max {",
         "if env.loops >= env.loop_max {",
     ),
@@ -147,7 +142,7 @@ pub const SINCE_6_12: &[Mutation] = &[
 ];
 
 /// In the code that 7.3 passes through.
-pub const LINUX_7_3: &[Mutation] = &join::<32>(
+pub const LINUX_7_3: &[Mutation] = &join::<31>(
     SINCE_6_12,
     &[m(
         "sched/fair/balance/detach.rs",

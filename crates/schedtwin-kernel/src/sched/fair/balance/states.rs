@@ -261,13 +261,15 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
     draw_child(k, sd, r, &mut line);
     draw_cluster(k, r, &mut line);
     write_groups(k, &groups, &mut line);
-    let crowd = r.below(4);
+    // Loads are compared where groups are overloaded.
+    let crowd = if even.is_some() && r.one_in(2) { 4 } else { r.below(4) };
     for cpu in all.iter() {
         let nr = match crowd {
             0 => r.below(2),
             1 => r.below(3),
             2 => 1 + r.below(3),
-            _ => r.below(5),
+            3 => r.below(5),
+            _ => 2 + r.below(2),
         } as u32;
         let h = if r.one_in(6) { nr.saturating_sub(1) } else { nr };
         let delayed = if knows_delayed(k) && r.one_in(3) { r.below(h as u64 + 1) } else { 0 };
@@ -280,7 +282,11 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
             (arch, capacity) = (1024, 1024);
             (rq.arch_capacity, rq.cpu_capacity) = (arch, capacity);
             let llc = k.sched.topology.sd_llc_id[cpu.index()];
-            k.sched.cfs[CfsRqId::root(cpu)].avg.load_avg = loads[llc.index()];
+            let avg = &mut k.sched.cfs[CfsRqId::root(cpu)].avg;
+            avg.load_avg = loads[llc.index()];
+            if crowd == 4 {
+                avg.runnable_avg = h as u64 * 1000;
+            }
         }
         let busy = nr > 0 || r.one_in(5);
         let rq = &mut k.sched.rq[cpu];
