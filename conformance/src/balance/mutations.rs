@@ -17,11 +17,6 @@ pub const SINCE_6_12: &[Mutation] = &[
     ),
     m(
         "sched/fair/balance/src_group.rs",
-        "if local.avg_load >= sds.avg_load() {",
-        "if local.avg_load > sds.avg_load() {",
-    ),
-    m(
-        "sched/fair/balance/src_group.rs",
         "self.sibling_imbalance(env, sds, group, cx) > 1",
         "self.sibling_imbalance(env, sds, group, cx) > 0",
     ),
@@ -125,11 +120,6 @@ pub const SINCE_6_12: &[Mutation] = &[
     m("sched/fair/slow_path.rs", "1024 * (pct - 100) / 100", "1024 * pct / 100"),
     m(
         "sched/fair/slow_path.rs",
-        "idlest_sgs.avg_load >= local_sgs.avg_load + margin",
-        "idlest_sgs.avg_load > local_sgs.avg_load + margin",
-    ),
-    m(
-        "sched/fair/slow_path.rs",
         "local_sgs.idle_cpus >= idlest_sgs.idle_cpus",
         "local_sgs.idle_cpus > idlest_sgs.idle_cpus",
     ),
@@ -142,7 +132,7 @@ pub const SINCE_6_12: &[Mutation] = &[
 ];
 
 /// In the code that 7.3 passes through.
-pub const LINUX_7_3: &[Mutation] = &join::<31>(
+pub const LINUX_7_3: &[Mutation] = &join::<29>(
     SINCE_6_12,
     &[m(
         "sched/fair/balance/detach.rs",
