@@ -164,6 +164,8 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
     (k.cx.this_cpu, k.cx.debt) = (this, 0);
     // So that loads of groups are equal, or differ by just a percentage.
     let even = r.one_in(6).then(|| [0; NR_CPUS as usize].map(|_| r.of(&EVEN_LOADS)));
+    // The lowest domains of most of these machines are pairs, their nodes have four.
+    let block = r.of(&[2, 4]);
     draw_domains(k, even.is_some(), r);
     k.sched.rd.energy_aware = r.one_in(3);
     k.sched.rd.overutilized = r.one_in(2);
@@ -227,8 +229,7 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
             _ if r.one_in(3) => TaskId::IDLE,
             _ => other,
         };
-        // In pairs, which are the lowest domains of most of these machines.
-        let load = even.map(|loads| loads[cpu.index() / 2]);
+        let load = even.map(|loads| loads[cpu.index() / block]);
         draw_cpu(k, cpu, curr, (tasks, load), r, &mut line);
     }
     let waker = k.sched.rq[this].curr;
