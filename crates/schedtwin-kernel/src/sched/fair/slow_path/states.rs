@@ -92,7 +92,7 @@ fn draw_cpu(
     *cfs.avg = SchedAvg {
         load_avg: load.unwrap_or(r.below(4000)),
         util_avg: r.below(1100),
-        runnable_avg: r.below(3000),
+        runnable_avg: if load.is_some() { 3000 } else { r.below(3000) },
         util_est: r.below(1100) as u32,
         last_update_time: LAST_UPDATE,
         ..SchedAvg::default()
@@ -163,7 +163,7 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
     k.cx.now = (100 + r.below(300)) * TICK;
     (k.cx.this_cpu, k.cx.debt) = (this, 0);
     // So that loads of groups are equal, or differ by just a percentage.
-    let even = r.one_in(6).then(|| [0; NR_CPUS as usize].map(|_| r.of(&EVEN_LOADS)));
+    let even = r.one_in(4).then(|| [0; NR_CPUS as usize].map(|_| r.of(&EVEN_LOADS)));
     // The lowest domains of most of these machines are pairs, their nodes have four.
     let block = r.of(&[2, 4]);
     draw_domains(k, even.is_some(), r);
@@ -174,7 +174,7 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
     let top = k.sched.topology.domains_of(this).last();
     k.sched.topology.sd_asym_cpucapacity[this.index()] = top.filter(|_| eas);
     k.sched.topology.sd_llc_size[this.index()] = 1 + r.below(6) as u32;
-    let allowed = if r.one_in(2) { 255 } else { r.mask() };
+    let allowed = if even.is_some() || r.one_in(2) { 255 } else { r.mask() };
     let counted = kind == WF_EXEC || !r.one_in(3);
     let two_numbers = k.cx.config.util_est == UtilEstForm::EnqueuedAndEwma;
     let ewma = if eas || !two_numbers { 0 } else { r.below(1100) as u32 };
@@ -217,7 +217,9 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
     write_domains(k, &mut line);
     let crowd = r.below(4);
     for cpu in k.cx.platform.device_tree.all_cpus().iter() {
+        // Loads are compared where groups are overloaded.
         let tasks = match crowd {
+            _ if even.is_some() => 2 + r.below(2),
             0 => r.below(2),
             1 => r.below(3),
             2 => 1 + r.below(3),
