@@ -31,7 +31,7 @@ pub fn print(recorded: &[Vec<usize>], twin: &[Vec<usize>]) -> String {
     for thread in 0..threads {
         let sides = [recorded, twin].map(|runs| shares(runs, thread));
         common += sides[0].iter().zip(sides[1]).map(|(a, b)| a.min(b)).sum::<f64>();
-        let [ours, theirs] = sides.map(|shares| {
+        let [recorded, twin] = sides.map(|shares| {
             let mut cpus: Vec<(usize, f64)> =
                 shares.into_iter().enumerate().filter(|(_, share)| *share > 0.0).collect();
             cpus.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -39,7 +39,8 @@ pub fn print(recorded: &[Vec<usize>], twin: &[Vec<usize>]) -> String {
                 cpus.iter().map(|(cpu, share)| format!("{cpu} {:.0} %", share * 100.0)).collect();
             listed.join(", ")
         });
-        writeln!(text, "  thread {:<7} {ours:<46} {theirs}", thread + 1).expect("memory takes it");
+        writeln!(text, "  thread {:<7} {recorded:<46} {twin}", thread + 1)
+            .expect("memory takes it");
     }
     let common = 100.0 * common / threads.max(1) as f64;
     text + &format!("  in common: {common:.0} %\n")

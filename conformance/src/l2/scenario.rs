@@ -350,7 +350,7 @@ struct Birth {
 impl Observer for Birth {
     const DECISIONS: bool = false;
     fn task(&mut self, id: TaskId, name: &str, _: i32) {
-        if self.first.is_none() && name == "init-0" {
+        if self.first.is_none() && name.strip_suffix("-0") == Some(INIT) {
             self.first = Some(id);
         }
     }
@@ -371,9 +371,9 @@ fn semaphore(task: &str, index: u32) -> String {
     format!("{task}.{index}")
 }
 
-/// The second worker of a CPU's pool.
+/// The second worker of a CPU's pool, as the kernel calls it: no task of a board has such a name.
 fn worker_name(cpu: u32) -> String {
-    format!("worker.{cpu}")
+    format!("kworker/{cpu}:1")
 }
 
 fn child_name(task: &BoardTask, run: i64) -> String {

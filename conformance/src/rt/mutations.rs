@@ -7,7 +7,7 @@ const CLASS: &str = "sched/rt.rs";
 const BANDWIDTH: &str = "sched/rt/bandwidth.rs";
 
 /// Mutations of the class. Not in it, because nothing can notice them where nobody interferes: what Linux asks again
-/// after it has taken a second lock.
+/// after it has taken a second lock, and what the same operation takes back.
 pub const RT: &[Mutation] = &[
     m(CLASS, "!= DEQUEUE_SAVE\n}", "!= DEQUEUE_MOVE\n}"),
     m(

@@ -23,9 +23,6 @@ pub use super::energy::states as energy;
 pub use super::slow_path::states as slow_path;
 pub use super::wakeup::states as wakeups;
 
-/// Loads of all CPUs of a group, in some states: equal in several groups, or apart by just a percentage that counts or the
-/// margin of a fork.
-pub(super) const EVEN_LOADS: [u64; 9] = [750, 1000, 1000, 1100, 1102, 1170, 1174, 1250, 1256];
 /// The CPUs of a machine.
 pub(super) const NR_CPUS: u16 = 8;
 
@@ -64,6 +61,12 @@ impl Random {
     }
     pub(super) fn cpu(&mut self) -> CpuId {
         CpuId(self.below(NR_CPUS as u64) as u16)
+    }
+    /// Loads of the CPUs of groups that are compared: equal in several, or apart by just a percentage that counts or the
+    /// margin of a fork.
+    pub(super) fn even_loads(&mut self) -> [u64; NR_CPUS as usize] {
+        const LOADS: [u64; 9] = [750, 1000, 1000, 1100, 1102, 1170, 1174, 1250, 1256];
+        [0; NR_CPUS as usize].map(|_| self.of(&LOADS))
     }
     pub(super) fn mask(&mut self) -> u64 {
         1 + self.below(255)

@@ -22,8 +22,8 @@ use crate::config::{
 use crate::sched::CfsRqId;
 use crate::sched::TaskKind;
 use crate::sched::fair::states::{
-    EVEN_LOADS, Family, NR_CPUS, Random, balance_as_6_1, balance_as_6_12, balance_as_6_12_117,
-    bits_of, draw_threads, insert_threads, mask_of,
+    Family, NR_CPUS, Random, balance_as_6_1, balance_as_6_12, balance_as_6_12_117, bits_of,
+    draw_threads, insert_threads, mask_of,
 };
 use crate::sched::pelt::SchedAvg;
 use crate::sched::topology::parts::{self, Part};
@@ -231,7 +231,7 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
         env.cpus.remove(excluded);
     }
     let groups = groups_by_cpu(k, sd);
-    let even = r.one_in(6).then(|| [0; NR_CPUS as usize].map(|_| r.of(&EVEN_LOADS)));
+    let even = r.one_in(6).then(|| r.even_loads());
     for g in &groups {
         k.sched.topology[*g].flags = r.group_flags(smt);
         let (weight, sgc) = (k.sched.topology[*g].group_weight as u64, k.sched.topology[*g].sgc);
@@ -262,14 +262,15 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
     draw_cluster(k, r, &mut line);
     write_groups(k, &groups, &mut line);
     // Loads are compared where groups are overloaded.
-    let crowd = if even.is_some() && r.one_in(2) { 4 } else { r.below(4) };
+    let packed = even.is_some() && r.one_in(2);
+    let crowd = if packed { 0 } else { r.below(4) };
     for cpu in all.iter() {
         let nr = match crowd {
+            _ if packed => 2 + r.below(2),
             0 => r.below(2),
             1 => r.below(3),
             2 => 1 + r.below(3),
-            3 => r.below(5),
-            _ => 2 + r.below(2),
+            _ => r.below(5),
         } as u32;
         let h = if r.one_in(6) { nr.saturating_sub(1) } else { nr };
         let delayed = if knows_delayed(k) && r.one_in(3) { r.below(h as u64 + 1) } else { 0 };
@@ -277,19 +278,18 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
         (cfs.h_nr_queued, cfs.h_nr_delayed) = (h, delayed as u32);
         cfs.h_nr_runnable = h - cfs.h_nr_delayed;
         let (mut arch, mut capacity) = draw_signals(k, cpu, r);
-        let rq = &mut k.sched.rq[cpu];
         if let Some(loads) = even {
             (arch, capacity) = (1024, 1024);
-            (rq.arch_capacity, rq.cpu_capacity) = (arch, capacity);
             let llc = k.sched.topology.sd_llc_id[cpu.index()];
             let avg = &mut k.sched.cfs[CfsRqId::root(cpu)].avg;
             avg.load_avg = loads[llc.index()];
-            if crowd == 4 {
+            if packed {
                 avg.runnable_avg = h as u64 * 1000;
             }
         }
         let busy = nr > 0 || r.one_in(5);
         let rq = &mut k.sched.rq[cpu];
+        (rq.arch_capacity, rq.cpu_capacity) = (arch, capacity);
         rq.nr_running = nr;
         rq.curr = if busy { TaskId(1) } else { TaskId::IDLE };
         rq.idle_stamp = r.of(&[0, 5, 9]);

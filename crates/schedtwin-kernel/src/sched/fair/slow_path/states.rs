@@ -12,8 +12,7 @@ use crate::config::{BalanceDelayed, Config, GroupIsOverloaded, SchedIdleCpus, Ut
 use crate::sched::core::{WF_EXEC, WF_FORK, WF_SYNC, WF_TTWU};
 use crate::sched::fair::balance::states::capacity::hierarchies;
 use crate::sched::fair::states::{
-    EVEN_LOADS, Family, NR_CPUS, Random, balance_as_6_1, balance_as_6_12_117, mask_of,
-    write_domains,
+    Family, NR_CPUS, Random, balance_as_6_1, balance_as_6_12_117, mask_of, write_domains,
 };
 use crate::sched::pelt::SchedAvg;
 use crate::sched::topology::{SD_BALANCE_EXEC, SD_BALANCE_WAKE, SD_WAKE_AFFINE};
@@ -59,9 +58,11 @@ fn draw_domains(k: &mut Kernel, even: bool, r: &mut Random) {
         sgc.capacity = if r.one_in(2) { 2048 } else { 200 + r.below(4000) };
         sgc.imbalance = r.one_in(10);
     }
-    let topology = &mut k.sched.topology;
-    for group in topology.groups.iter().filter(|_| even) {
-        topology.capacities[group.sgc].capacity = 1024 * group.group_weight as u64;
+    if even {
+        let topology = &mut k.sched.topology;
+        for group in &topology.groups {
+            topology.capacities[group.sgc].capacity = 1024 * group.group_weight as u64;
+        }
     }
 }
 
@@ -163,7 +164,7 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
     k.cx.now = (100 + r.below(300)) * TICK;
     (k.cx.this_cpu, k.cx.debt) = (this, 0);
     // So that loads of groups are equal, or differ by just a percentage.
-    let even = r.one_in(4).then(|| [0; NR_CPUS as usize].map(|_| r.of(&EVEN_LOADS)));
+    let even = r.one_in(4).then(|| r.even_loads());
     // The lowest domains of most of these machines are pairs, their nodes have four.
     let block = r.of(&[2, 4]);
     draw_domains(k, even.is_some(), r);

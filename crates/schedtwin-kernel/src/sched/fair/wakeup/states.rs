@@ -117,10 +117,8 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
     k.sched.tasks[task].recent_used_cpu = recent;
     // So that loads are equal in some states.
     let unloaded = r.one_in(6);
-    let (util, mut load, current_load) = (r.below(1100), r.below(2048), r.below(2048));
-    if unloaded {
-        load = 0;
-    }
+    let (util, load, current_load) = (r.below(1100), r.below(2048), r.below(2048));
+    let load = if unloaded { 0 } else { load };
     for (task, util, load) in [(task, util, load), (current, 0, current_load)] {
         let se = k.sched.tasks[task].se;
         k.sched.se[se].avg =
