@@ -613,7 +613,9 @@ int main(void)
 
 	FILE *meta = fopen("/mnt/meta.txt", "w");
 	if (!meta) { printf("no /mnt/meta.txt\n"); reboot(RB_POWER_OFF); }
-	put(TRACING "buffer_size_kb", "65536"); put(TRACING "trace_clock", "mono"); put("/proc/sys/kernel/printk", "4"); put(DEBUG "sched/verbose", "Y");
+	/* Another clock empties the buffers. */
+	int from_boot = getenv("from_boot") != 0;
+	put(TRACING "buffer_size_kb", "65536"); if (!from_boot) put(TRACING "trace_clock", "mono"); put("/proc/sys/kernel/printk", "4"); put(DEBUG "sched/verbose", "Y");
 	struct workload wl = read_workload();
 	describe(meta);
 	enable_events(wl.probes);
@@ -622,7 +624,8 @@ int main(void)
 	if (talk.groups) { pin(1); price(meta); pin(0); }
 	if (ask.pairs) { lo_up(); price_of_byte(meta); }
 	if (talk.groups || ask.pairs || crew_of.crews) sleep_to(start_ns);
-	put(TRACING "trace", " "); put(TRACING "tracing_on", "1");
+	if (!from_boot) put(TRACING "trace", " ");
+	put(TRACING "tracing_on", "1");
 	for (int i = 0; i < task_count; i++) start_thread(body, &tasks[i]);
 	if (talk.groups) messages(meta); else if (ask.pairs) asks(meta); else if (crew_of.crews) works(meta); else sleep_to(start_ns + wl.seconds * 1000000000ull);
 	put(TRACING "tracing_on", "0"); stop = 1;

@@ -16,6 +16,7 @@ pub mod births;
 pub mod execution;
 pub mod figures;
 pub mod judge;
+pub mod paths;
 pub mod scenario;
 pub mod spread;
 pub mod what_if;

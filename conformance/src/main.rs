@@ -45,6 +45,8 @@ enum Command {
     ///
     /// Exit code: 0 both bars are met, 1 one is missed, 2 something cannot be read.
     WhatIf(l2::what_if::Options),
+    /// Costs of the kernel's paths, in the twin and recorded
+    Paths(l2::paths::Options),
     /// Executions and decisions, with a kernel tree of your own
     Judge(l2::judge::Options),
 }
@@ -168,6 +170,7 @@ fn main() {
         Command::SchedExt(options) => l1::ext::main(&options),
         Command::SideBySide(options) => l2::main(&options),
         Command::WhatIf(options) => l2::what_if::main(&options),
+        Command::Paths(options) => l2::paths::main(&options),
         Command::Judge(options) => l2::judge::main(&options),
     };
     std::process::exit(code);

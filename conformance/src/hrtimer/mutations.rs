@@ -34,7 +34,7 @@ pub const LINUX_6_12: &[Mutation] = &[
         "if last == this && self.time.timers[this].next_timer == Some(kind) {",
         "if false {",
     ),
-    m(HRTIMER, "if looked_up && base.next_timer == Some(kind) {", "if false {"),
+    m(HRTIMER, "if looked_up {", "if false {"),
     m(HRTIMER, "self.time.timers[cpu].next_timer = None;", ""),
     m(HRTIMER, "if timer.soft_expires > now {", "if timer.soft_expires >= now {"),
     m(HRTIMER, "if timer.soft_expires > now {", "if timer.expires > now {"),
@@ -156,7 +156,13 @@ pub const LINUX_7_3: &[Mutation] = &[
         "std::mem::take(&mut self.rearm) == Rearm::Update",
         "std::mem::take(&mut self.rearm) != Rearm::Done",
     ),
-    m(HRTIMER, "self.next_timer = self.first_kind();", ""),
+    m(
+        HRTIMER,
+        "self.rearm = Rearm::Cached;\n        self.next_timer = self.first_kind();",
+        "self.rearm = Rearm::Cached;",
+    ),
+    m(HRTIMER, "self.rearm == Rearm::Cached && local {", "false {"),
+    m(HRTIMER, "self.rearm == Rearm::Cached && local {", "self.rearm == Rearm::Cached {"),
     m(
         HRTIMER,
         "        self.next_timer = None;\n        if std::mem::take",

@@ -18,18 +18,22 @@
 //! The board's seed shifts the common start by 1.234567 ms a seed and chooses the numbers that are drawn: runs of the twin
 //! take those of the recordings in turn ([`Seeds`]), with the tick where it was.
 //!
-//! Beside the workload runs the one kernel thread of the board that wakes CPUs by itself, as a task ([`KWORKER`]).
-//!
 //! Threads are made by the board's init, as there: where a thread begins, and with which estimate, follows from what the boot
-//! has left behind on the CPUs. The boot itself is a task that does the same steps ([`BOOT_US`], [`POOLS`], [`FILES`]):
+//! has left behind on the CPUs. The boot itself is a task that does the same steps. They and their times are those of three boots
+//! of 7.3 that were recorded from their first instant on (`trace_event=` on the command line), of no comparison:
 //!
 //! ```text
-//!   boot, 320 ms ──► kworkers ──► each CPU in turn, if its fair server is stopped ──► reads and writes files ──► the threads
+//!   0.000  boots, then resizes the trace's buffers     [`BOOT`]
+//!   0.292  a work on each CPU adds its buffer's pages  [`POOLS`]
+//!          on each CPU in turn, stops its fair server, if the workload says so
+//!   0.293  reads the workload from the host            [`READS`]
+//!   0.312  waits for RCU, when events are switched on  [`RCU_US`]
+//!   0.332  writes what it has found out to the host    [`WRITES`]
+//!   0.350  makes the threads
 //! ```
 //!
 //! Differences: the board calls the kernel for each wake, here only if somebody waits; a thread changes its
-//! attributes at its start, not a second before; numbers that are drawn repeat after [`PHASES_MAX`] loops; the
-//! kernel thread sleeps on a timer of its own, where the board has the timer wheel and a queue of work.
+//! attributes at its start, not a second before; numbers that are drawn repeat after [`PHASES_MAX`] loops.
 
 use super::workload::{Amount, BoardTask, BoardWorkload, NR_CPUS, Random, Step, Then};
 use schedtwin_engine::Scenario;
@@ -48,25 +52,31 @@ pub const SHIFT_NS: Ns = 1_234_567;
 /// Phases that loops with changing numbers are written out to.
 const PHASES_MAX: usize = 2048;
 
-/// The board's kernel thread that runs by itself, `kworker/u32`: first run and period in ms, work in us.
-///
-/// From the recordings with full probes (`timer_start`, `sched_switch`): its timer is armed for 250 jiffies and comes after 1024 ms,
-/// since the wheel rounds up; it runs for 25 us where EAS puts it, mostly a big CPU at 851 MHz, which is 7 us of work.
-/// The kworkers of the CPUs are the kernel's (`stat_interval_ms`).
-const KWORKER: (u64, u64, u32) = (1020, 1024, 7);
-
 /// The task of the board's init.
 const INIT: &str = "init";
-/// How long kernel and init work before the steps below, us. [E]: the threads are made 325 to 467 ms after the clock's start.
-const BOOT_US: u64 = 320_000;
-/// CPUs whose pools of work make a second worker shortly before the threads, when the buffers of the trace are resized on each CPU. A
-/// worker comes with the estimate of a new task, and its CPU keeps that for a while. By the workers' pids in the recordings, which
-/// are the last before those of the threads; the others' are older (of CPUs 4 and 7 one, mostly 7).
+/// Where kernel and init work before the steps below, and how long, us. The last is the clearing of pages, 130 ms.
+const BOOT: [(u32, u64); 4] = [(0, 14_000), (4, 24_000), (7, 80_000), (6, 164_000)];
+/// Where init goes on: it stayed there, also after sleeps.
+const BOOT_CPU: u32 = BOOT[3].0;
+/// CPUs whose pools make their second worker for the work on the trace's buffers. It comes with the estimate of a new task, and its
+/// CPU keeps that for a while. By the workers' pids in the recordings, which are the last before those of the threads; the
+/// others' are older (of CPUs 4 and 7 one, mostly 7).
 const POOLS: [u32; 4] = [1, 2, 4, 5];
 /// What init does on a CPU to stop its fair server, us. [E]
 const FAIR_SERVER_US: u64 = 100;
-/// Reads and writes of files of the host: how many, the work of each and the wait after it, us. [E]
-const FILES: (u32, u32, u32) = (300, 20, 80);
+/// Reads of the host's files: how many, the work of each and the wait after it, us.
+const READS: (u32, u32, u32) = (8, 10, 1000);
+/// The wait for a grace period, us.
+const RCU_US: u32 = 22_000;
+/// Writes of such files: how many, how long init works before each, and the wait after it, us.
+const WRITES: (u32, u32, u32) = (5, 2500, 500);
+/// The kworker that each of them wakes, and where it was mostly.
+const WRITER: &str = "kworker/u32:0";
+const WRITER_CPU: u32 = 7;
+/// The grace period that goes on when the threads are made: how often its thread looks, the work of each look and the wait after
+/// it, us. Then its callbacks have a kworker run on init's CPU and one on CPU 0.
+const GRACE_PERIOD: (u32, u32, u32) = (5, 5, 8000);
+const RCU: &str = "rcu_preempt";
 /// Longer than any run, us.
 const NEVER_US: u64 = 1_000_000_000;
 
@@ -162,10 +172,13 @@ impl BoardWorkload {
         if self.latency_us != 500 {
             set("transition_latency_us", self.latency_us.to_string());
         }
-        if self.probes {
-            for (key, value) in super::costs::PRINTING {
-                set(&format!("path_costs.{key}_ns"), value.to_string());
-            }
+        let of_release: &[(&str, u64)] = match variant.kernel_name() {
+            "linux-7.3" => &super::costs::LINUX_7_3,
+            _ => &[],
+        };
+        let printing: &[(&str, u64)] = if self.probes { &super::costs::PRINTING } else { &[] };
+        for (key, value) in of_release.iter().chain(printing) {
+            set(&format!("path_costs.{key}_ns"), value.to_string());
         }
         settings.extend(variant.machine.iter().cloned());
         spelled("rig8".into(), settings)
@@ -179,6 +192,9 @@ impl BoardWorkload {
         set("fair_group_sched", "false".into());
         // The default of vm.stat_interval.
         set("stat_interval_ms", "1000".into());
+        // No device of the board interrupts, but in 7.3 timers and IPIs count as well, and seeds are made.
+        let counts = if variant.kernel_name() == "linux-7.3" { "all" } else { "devices" };
+        set("interrupt_randomness", counts.into());
         if self.idle_governor != "teo" {
             set("cpuidle", self.idle_governor.clone());
         }
@@ -283,16 +299,28 @@ impl BoardWorkload {
                 number += 1;
             }
         }
-        let (first_ms, period_ms, run) = KWORKER;
-        let kworker = json!({
-            "instance": 0, "loop": -1, "delay": first_ms * 1000 - born_us, "run": run,
-            "timer": { "ref": "unique", "period": period_ms * 1000 } });
-        tasks.insert("kworker".into(), kworker);
-        for cpu in POOLS {
-            let worker =
-                json!({ "instance": 0, "loop": 1, "cpus": [cpu], "run": 5, "sleep": NEVER_US });
+        for cpu in 0..NR_CPUS {
+            let worker = match POOLS.contains(&cpu) {
+                true => {
+                    json!({ "instance": 0, "loop": 1, "cpus": [cpu], "run": 5, "sleep": NEVER_US })
+                }
+                false => {
+                    let name = worker_name(cpu);
+                    json!({ "instance": 0, "loop": -1, "cpus": [cpu], "sem_wait": name, "run": 5 })
+                }
+            };
             tasks.insert(worker_name(cpu), worker);
         }
+        let (count, run, period) = GRACE_PERIOD;
+        let rcu = json!({ "instance": 0, "loop": 1, "phases": {
+            "wait": { "sem_wait": RCU },
+            "grace_period": { "loop": count, "run": run, "sleep": period },
+            "callbacks": { "sem_post": worker_name(BOOT_CPU), "sleep": period },
+            "other": { "sem_post": worker_name(0), "sleep": NEVER_US } } });
+        tasks.insert(RCU.into(), rcu);
+        let writer = json!({
+            "instance": 0, "loop": -1, "cpus": [WRITER_CPU], "sem_wait": WRITER, "run": 5 });
+        tasks.insert(WRITER.into(), writer);
         tasks.insert(INIT.into(), self.init(births));
         // Work is in microseconds at full capacity.
         json!({ "global": { "calibration": "largest" }, "tasks": tasks }).to_string()
@@ -301,18 +329,35 @@ impl BoardWorkload {
     /// The board's init, which makes the threads.
     fn init(&self, births: Map<String, Value>) -> Value {
         let mut phases = Map::new();
-        phases.insert("boot".into(), json!({ "runtime": BOOT_US }));
-        let workers = POOLS.map(|cpu| (format!("fork{cpu}"), json!(worker_name(cpu))));
-        phases.insert("kworker".into(), json!({ "fork": "kworker" }));
-        phases.insert("workers".into(), workers.into_iter().collect());
+        let older = (0..NR_CPUS).filter(|cpu| !POOLS.contains(cpu));
+        let older = older.map(|cpu| (format!("fork{cpu}"), json!(worker_name(cpu))));
+        let older =
+            older.chain([("fork".to_string(), json!(WRITER)), ("forkr".to_string(), json!(RCU))]);
+        phases.insert("older".into(), older.collect());
+        for (cpu, us) in BOOT {
+            phases.insert(format!("boot{cpu}"), json!({ "cpus": [cpu], "runtime": us }));
+        }
+        let workers = (0..NR_CPUS).map(|cpu| {
+            let how = if POOLS.contains(&cpu) { "fork" } else { "sem_post" };
+            (format!("{how}{cpu}"), json!(worker_name(cpu)))
+        });
+        let workers = std::iter::once(("cpus".to_string(), cpus(0))).chain(workers);
+        phases.insert("workers".into(), workers.collect());
         for cpu in (0..NR_CPUS).filter(|_| !self.fair_server) {
             let phase = json!({ "cpus": [cpu], "runtime": FAIR_SERVER_US });
             phases.insert(format!("fair_server{cpu}"), phase);
         }
-        let (count, run, sleep) = FILES;
-        let files = json!({ "cpus": cpus(0), "loop": count, "run": run, "sleep": sleep });
-        phases.insert("files".into(), files);
+        let (count, run, sleep) = READS;
+        let reads = json!({ "cpus": [BOOT_CPU], "loop": count, "run": run, "sleep": sleep });
+        phases.insert("reads".into(), reads);
+        phases.insert("rcu".into(), json!({ "cpus": [BOOT_CPU], "sleep": RCU_US }));
+        let (count, runtime, sleep) = WRITES;
+        let writes = json!({
+            "cpus": [BOOT_CPU], "loop": count, "runtime": runtime, "sem_post": WRITER, "sleep": sleep });
+        phases.insert("writes".into(), writes);
+        phases.insert("anywhere".into(), json!({ "cpus": cpus(0), "run": 1 }));
         phases.insert("births".into(), Value::Object(births));
+        phases.insert("rcu_tail".into(), json!({ "sem_post": RCU }));
         json!({ "instance": 1, "loop": 1, "phases": phases })
     }
 
@@ -576,8 +621,8 @@ mod tests {
         let plain = Variant::default();
         assert_eq!(wl.machine_spec(&plain), "rig8:fast_switch=false,transition_latency_us=5000");
         let expected = "linux-6.12:cpuidle=menu,eevdf.base_slice_unscaled_ns=750000,\
-            fair_group_sched=false,fair_server.runtime_us=0,features.run_to_parity=false,schedutil.rate_limit_us=900,\
-            stat_interval_ms=1000";
+            fair_group_sched=false,fair_server.runtime_us=0,features.run_to_parity=false,interrupt_randomness=devices,\
+            schedutil.rate_limit_us=900,stat_interval_ms=1000";
         assert_eq!(wl.kernel_spec(&plain), expected);
         let mut variant = Variant::default();
         variant.add("linux-6.12+runnable-boost:cpuidle=teo,hz=1000").unwrap();

@@ -495,11 +495,10 @@ impl<B: Board> Twin<B> {
         (self.programs.thread_name(thread).to_string(), self.programs.task_name(thread))
     }
 
-    /// `migration/N` and `kworker/N` of a CPU, `sugov:N` of a frequency domain that begins with that CPU.
+    /// `migration/N` of a CPU, `sugov:N` of a frequency domain that begins with that CPU.
     fn kernel_thread_name(&self, id: TaskId) -> String {
         match self.kernel.task_stat(id).kind {
             TaskKind::Stopper { cpu } => format!("migration/{cpu}"),
-            TaskKind::StatKworker { cpu } => format!("kworker/{cpu}"),
             TaskKind::Sugov { policy } => {
                 let first = self.machine.domains[policy.clock_domain()].cpus.iter().min();
                 format!("sugov:{}", first.expect("a domain has CPUs"))

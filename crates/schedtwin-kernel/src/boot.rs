@@ -112,6 +112,7 @@ impl Kernel {
             workqueues: Default::default(),
             softirqs: crate::softirq::Softirqs::new(nr_cpus),
             rcu: Default::default(),
+            random: Default::default(),
             system: Default::default(),
             own,
             cx: Context::new(device_tree, config),
@@ -143,6 +144,8 @@ impl Kernel {
         }
         self.sugov_kthreads_create();
         self.vmstat_init();
+        self.random_init();
+        self.kworkers_were_born();
         // It has made the domains, and sleeps since.
         if self.cx.keeps_idle_core() {
             self.sched.count_idle(CpuId(0));

@@ -9,6 +9,7 @@ use crate::sched::TaskKind;
 use crate::system::SourceId;
 use crate::time::hrtimer::{Hrtimer, TimerKind};
 use crate::time::timer::TimerFunction;
+use crate::work::workqueue::WorkStruct;
 use schedtwin_types::{CpuId, IrqLine, IrqLines, Ns, WakeSource};
 
 /// A function that serves an interrupt of the CPU.
@@ -60,7 +61,6 @@ impl Kernel {
             TimerKind::RtPeriod => self.sched_rt_period_timer(timer.expires),
             TimerKind::CfsPeriod(group) => self.sched_cfs_period_timer(group, timer.expires),
             TimerKind::CfsSlack(group) => self.sched_cfs_slack_timer(group),
-            TimerKind::StatShepherd => self.vmstat_shepherd(),
             TimerKind::Hrtick => self.hrtick(cpu),
             TimerKind::Broadcast => self.broadcast_hrtimer(),
             TimerKind::ScxTimer(index) => self.scx_timer(index),
@@ -77,6 +77,28 @@ impl Kernel {
                 self.wake_up_kthread(task, WakeSource::Timer);
             }
             TimerFunction::Source(source) => self.source_fires(source),
+            TimerFunction::DelayedWork(work) => self.delayed_work_timer_fn(work),
+            TimerFunction::MixInterruptRandomness(cpu) => self.mix_interrupt_randomness(cpu),
+        }
+    }
+
+    /// The running kworker begins a work (`worker->current_func`): the work may be queued again from here on.
+    pub(crate) fn work_starts(&mut self, work: WorkStruct) {
+        match work {
+            WorkStruct::Source(source) => self.source_starts(source),
+            WorkStruct::VmstatShepherd => self.vmstat_shepherd(),
+            WorkStruct::VmstatUpdate(cpu) => self.vmstat_update(cpu),
+            WorkStruct::CrngReseed => self.crng_reseed(),
+        }
+    }
+
+    /// It has done it.
+    pub(crate) fn work_done(&mut self, work: WorkStruct) {
+        match work {
+            WorkStruct::Source(source) => self.source_done(source),
+            WorkStruct::VmstatShepherd => self.vmstat_shepherd_done(),
+            WorkStruct::VmstatUpdate(cpu) => self.vmstat_update_done(cpu),
+            WorkStruct::CrngReseed => {}
         }
     }
 
@@ -84,7 +106,6 @@ impl Kernel {
     pub(crate) fn run_kthread(&mut self, cpu: CpuId) -> Ns {
         match self.sched.task(self.sched.rq(cpu).curr).kind {
             TaskKind::Stopper { .. } => self.cpu_stopper_thread(),
-            TaskKind::StatKworker { .. } => self.vmstat_update(),
             TaskKind::Kworker { worker, .. } => self.worker_thread(worker.into()),
             TaskKind::Source { source, .. } => self.source_thread(SourceId(source)),
             TaskKind::Rcu { thread } => self.rcu_thread(thread),

@@ -65,6 +65,7 @@ impl Kernel {
         if lines != clock_event {
             self.handle_ipis(cpu, lines);
         }
+        self.add_interrupt_randomness(cpu, lines);
         if self.softirqs.is_pending(cpu) {
             self.do_softirq(cpu);
         } else if self.sched.take_sched_softirq(cpu) {

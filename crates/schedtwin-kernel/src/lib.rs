@@ -29,6 +29,7 @@ pub mod hardware;
 pub mod inside;
 pub mod observe;
 pub mod policy;
+mod random;
 mod rcu;
 pub mod sched;
 mod softirq;
@@ -104,6 +105,7 @@ pub struct Kernel {
     work: WorkQueues,
     workqueues: work::workqueue::Workqueues,
     softirqs: softirq::Softirqs,
+    random: random::Random,
     rcu: rcu::Rcu,
     system: system::System,
     own: OwnPolicies,

@@ -12,7 +12,7 @@
 //!
 //! Kernel: 6.12.95 kernel/softirq.c `handle_softirqs`, `run_ksoftirqd`.
 //! Differences: SCHED is kept by the scheduler. The two milliseconds are counted by the clock, not in jiffies. In
-//! 6.1 interrupts leave softirqs to a `ksoftirqd` that is runnable; the model's 6.1 does not. A system without a description
+//! 6.1 interrupts leave softirqs to a `ksoftirqd` that is runnable; the model's 6.1 does not. A kernel without timers of the wheel
 //! has no `ksoftirqd`, and needs none: it raises SCHED only.
 
 use crate::Kernel;
@@ -53,7 +53,7 @@ pub(crate) struct Softirqs {
     pending: Vec<u16>,
     /// The sources whose handlers a CPU's softirqs run.
     sources: Vec<Vec<(Softirq, SourceId)>>,
-    /// `ksoftirqd/N`; none without a system's description.
+    /// `ksoftirqd/N`; none without timers of the wheel.
     ksoftirqd: Vec<TaskId>,
 }
 
@@ -91,8 +91,11 @@ impl Softirqs {
 }
 
 impl Kernel {
-    /// Makes `ksoftirqd/N`.
+    /// Makes `ksoftirqd/N`, unless there are some.
     pub(crate) fn spawn_ksoftirqd(&mut self) {
+        if !self.softirqs.ksoftirqd.is_empty() {
+            return;
+        }
         for c in 0..self.sched.nr_cpus() {
             let cpu = CpuId(c as u16);
             let task = self.new_task(None, TaskKind::Ksoftirqd { cpu });

@@ -24,6 +24,7 @@ use crate::time::hrtimer::TimerKind;
 use crate::time::timer::wheel::TimerId;
 use crate::time::timer::{TimerFlags, TimerFunction};
 pub use crate::work::workqueue::Queue;
+use crate::work::workqueue::WorkStruct;
 use crate::{Context, Kernel};
 use schedtwin_types::draw::{Draws, from_quantiles, in_range};
 use schedtwin_types::{CpuId, CpuMask, Ns, TaskId, TaskState, WakeSource, Work};
@@ -328,7 +329,7 @@ impl Kernel {
             Handler::Work(queue) => {
                 if self.system.at(source).owes == 0 {
                     self.system.at(source).owes = 1;
-                    self.queue_work_on(source, queue, cpu.unwrap_or(this));
+                    self.queue_work_on(WorkStruct::Source(source), queue, cpu.unwrap_or(this));
                 }
             }
             Handler::Thread { .. } => {

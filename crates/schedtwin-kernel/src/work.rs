@@ -15,8 +15,8 @@ pub struct WorkQueues {
     irq_work_raised: PerCpu<PolicyMask>,
     /// CPUs whose interrupt is to switch the frequency of their domain.
     fast_switch_raised: CpuMask,
-    /// The work of each CPU's kworker; none without an interval.
-    stat_works: Vec<vmstat::StatWork>,
+    /// Statistics of memory; `None` without an interval.
+    vmstat: Option<vmstat::Vmstat>,
 }
 
 impl WorkQueues {
@@ -25,7 +25,7 @@ impl WorkQueues {
         WorkQueues {
             irq_work_raised: vec![PolicyMask::EMPTY; nr_cpus].into_iter().collect(),
             fast_switch_raised: CpuMask::EMPTY,
-            stat_works: Vec::new(),
+            vmstat: None,
         }
     }
 

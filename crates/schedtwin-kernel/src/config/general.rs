@@ -89,6 +89,18 @@ macro_rules! general {
             range 0..=120_000 ms;
             unnamed 0;
         }
+        /// The interrupts whose times fill a CPU's random pool, which arms a timer on that CPU once a second; and a kworker
+        /// makes new seeds. As other housekeeping this is left out unless asked for.
+        interrupt_randomness: choice InterruptRandomness {
+            linux "drivers/char/random.c, kernel/irq/";
+            unnamed Off;
+            /// None, and no new seeds.
+            Off = "off", "none";
+            /// Those of devices.
+            Devices = "devices", "6.12 to 6.18";
+            /// A CPU's own as well, timer and IPIs, but on x86.
+            All = "all", "7.3";
+        }
         }
     };
 }

@@ -249,11 +249,6 @@ pub enum TaskKind {
         /// The policy whose frequency it changes.
         policy: PolicyId,
     },
-    /// The kworker that folds a CPU's statistics (`kworker/N`, `vmstat_update()`).
-    StatKworker {
-        /// Its CPU.
-        cpu: CpuId,
-    },
     /// A kworker of a pool (`worker_thread()`).
     Kworker {
         /// Its number among all.
@@ -288,8 +283,7 @@ impl TaskKind {
     /// `kthread_is_per_cpu()`: a kernel thread that must not leave its CPU.
     pub fn is_per_cpu_kthread(self) -> bool {
         match self {
-            TaskKind::Stopper { .. } | TaskKind::StatKworker { .. } => true,
-            TaskKind::Ksoftirqd { .. } => true,
+            TaskKind::Stopper { .. } | TaskKind::Ksoftirqd { .. } => true,
             TaskKind::Kworker { bound, .. } | TaskKind::Source { bound, .. } => bound,
             TaskKind::Swapper | TaskKind::Sugov { .. } => false,
             TaskKind::Rcu { .. } | TaskKind::ExtProgram | TaskKind::User => false,

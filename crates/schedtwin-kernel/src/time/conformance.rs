@@ -140,6 +140,7 @@ impl TimeSteps<'_> {
     /// Makes the wheel with a timer that is pinned and one that is not.
     pub fn make_wheel(&mut self) -> [TimerId; 2] {
         self.0.time.init_timers(&self.0.cx);
+        self.0.time.count_jiffies_from_boot(&self.0.cx);
         [true, false].map(|pinned| {
             let flags = TimerFlags { pinned, ..TimerFlags::default() };
             self.0.time.timer_setup(TimerFunction::Source(SourceId(0)), flags)

@@ -45,8 +45,6 @@ pub enum TimerKind {
     CfsPeriod(TaskGroupId),
     /// `sched_cfs_slack_timer` of a task group.
     CfsSlack(TaskGroupId),
-    /// The first round of `vmstat_shepherd`.
-    StatShepherd,
     /// `bctimer`: it serves as the broadcast device.
     Broadcast,
     /// An hrtimer of the system's description.
@@ -95,7 +93,7 @@ enum Rearm {
     Done,
     /// The clock event is to be armed for what the interrupt left as the earliest timer (`deferred_expires_next`).
     Cached,
-    /// A timer has been started since, so the earliest one is looked up again (`deferred_needs_update`).
+    /// A timer has been started since, or the earliest one cancelled, so it is looked up again (`deferred_needs_update`).
     Update,
 }
 
@@ -143,6 +141,20 @@ impl HrtimerBase {
     #[inline]
     pub fn remove(&mut self, kind: TimerKind) -> bool {
         self.take(kind).is_some()
+    }
+
+    /// `hrtimer_try_to_cancel()`; whether it was queued. `looked_up`: the release looks for the next timer at once; `local`: this
+    /// CPU does it.
+    fn cancel(&mut self, kind: TimerKind, looked_up: bool, local: bool) -> bool {
+        let was_queued = self.remove(kind);
+        if was_queued && self.next_timer == Some(kind) {
+            if looked_up {
+                self.next_timer = self.first_kind();
+            } else if self.rearm == Rearm::Cached && local {
+                self.rearm = Rearm::Update;
+            }
+        }
+        was_queued
     }
 
     /// Takes a timer out, and returns its place.
@@ -345,12 +357,8 @@ impl Time {
 
     /// `hrtimer_try_to_cancel()`.
     pub(crate) fn hrtimer_cancel(&mut self, cpu: CpuId, kind: TimerKind, cx: &mut Context) {
-        let base = &mut self.timers[cpu];
-        if base.remove(kind) {
-            let looked_up = cx.config.hrtimer_target == HrtimerTarget::NohzTarget;
-            if looked_up && base.next_timer == Some(kind) {
-                base.next_timer = base.first_kind();
-            }
+        let looked_up = cx.config.hrtimer_target == HrtimerTarget::NohzTarget;
+        if self.timers[cpu].cancel(kind, looked_up, cpu == cx.this_cpu) {
             self.program_clock_event(cpu, cx);
         }
     }
@@ -454,6 +462,28 @@ mod tests {
         // Elsewhere it would be behind 4.
         check(20, [1, 2, 3, 4]);
         check(21, [1, 3, 4, 2]);
+    }
+
+    /// 7.3: after an interrupt the clock event that a hrtick has left is looked up again if the earliest timer is cancelled.
+    #[test]
+    fn a_deferred_clock_event_follows_a_cancelled_timer() {
+        let armed = |cancelled: u32, local: bool| {
+            let mut base = HrtimerBase::default();
+            base.insert(sleeper(1, 10));
+            base.insert(Hrtimer { expires: 10, soft_expires: 10, kind: TimerKind::Hrtick });
+            base.insert(sleeper(2, 20));
+            base.insert(sleeper(3, 30));
+            base.defer_rearm();
+            base.left_armed = 10;
+            base.remove(TimerKind::Hrtick);
+            assert!(base.cancel(TimerKind::Sleeper(TaskId(cancelled)), false, local));
+            base.rearm_deferred();
+            base.remove(TimerKind::Sleeper(TaskId(1)));
+            base.armed()
+        };
+        assert_eq!(armed(1, true), 20);
+        assert_eq!(armed(3, true), 10, "it was not the earliest");
+        assert_eq!(armed(1, false), 10, "another CPU does not look");
     }
 
     /// The clock event of a lazily cancelled timer stays, also if another one of the same expiry is moved.

@@ -88,9 +88,6 @@ impl Kernel {
         }
         let was_stopped = std::mem::replace(&mut ts.tick_stopped, true);
         ts.next_tick = expires;
-        if !was_stopped {
-            self.quiet_vmstat(cpu);
-        }
         let (time, tick, cx) = (&mut self.time, TimerKind::SchedTick, &mut self.cx);
         match expires {
             NEVER => time.hrtimer_cancel(cpu, tick, cx),
@@ -138,7 +135,6 @@ impl Kernel {
             self.sched.note_idle_at_tick(cpu);
             self.sched.sched_balance_trigger(cpu, &mut self.cpuidle, &mut self.cx);
         }
-        self.vmstat_tick(cpu);
     }
 }
 

@@ -17,8 +17,10 @@
 //!
 //! Kernel: 6.12.95 kernel/time/timer.c `__mod_timer`, `add_timer_on`, `trigger_dyntick_cpu`, `run_timer_softirq`; 6.1.192
 //! `get_target_base`.
-//! Differences: jiffies count from boot, Linux's from −300 s, so buckets of 64 jiffies and more and whole seconds begin
-//! at other times. All CPUs are housekeeping CPUs. The wheel exists only where something uses it.
+//! Jiffies count from boot in the rest of the kernel; here they begin five minutes before their 32 bits are full, as in Linux,
+//! since buckets and whole seconds begin where they do.
+//!
+//! Differences: all CPUs are housekeeping CPUs. The wheel exists only where something uses it.
 
 pub mod bases;
 pub mod wheel;
@@ -26,6 +28,7 @@ pub mod wheel;
 use super::timer_migration::TimerMigration;
 use crate::config::TimerTarget;
 use crate::system::SourceId;
+use crate::work::workqueue::WorkStruct;
 use crate::{Context, Kernel, Time};
 use bases::{Armed, CpuBases, DEF, GLOBAL, LOCAL, NEVER, TmigrCall, mod_timer};
 use schedtwin_types::{CpuId, TaskId};
@@ -38,6 +41,10 @@ pub enum TimerFunction {
     ProcessTimeout(TaskId),
     /// A timer of the system's description.
     Source(SourceId),
+    /// `delayed_work_timer_fn`: a work is due, on the queue of the CPU that says so.
+    DelayedWork(WorkStruct),
+    /// `mix_interrupt_randomness` of a CPU.
+    MixInterruptRandomness(CpuId),
 }
 
 /// The kind of a timer.
@@ -61,6 +68,8 @@ struct Setup {
 /// The timers of all CPUs.
 #[derive(Clone, Debug)]
 pub struct TimerWheel {
+    /// `INITIAL_JIFFIES`: those at boot.
+    initial: u64,
     cpus: Vec<CpuBases>,
     timers: Timers,
     setups: Vec<Setup>,
@@ -70,14 +79,22 @@ pub struct TimerWheel {
     running: Option<TimerId>,
 }
 
+/// `INITIAL_JIFFIES`, 32 bits of which wrap around five minutes after boot, and the one that has passed when the clock begins (the
+/// board's recordings).
+fn initial_jiffies(hz: u64) -> u64 {
+    (1 << 32) - 300 * hz + 1
+}
+
 impl TimerWheel {
     /// Empty bases.
     fn new(cx: &Context) -> TimerWheel {
         let hierarchy = cx.has_timer_hierarchy();
         let tree = cx.device_tree();
-        let bases = || CpuBases::new(lvl_depth(cx.hz()), cx.jiffies(), hierarchy);
+        let initial = initial_jiffies(cx.hz());
+        let bases = || CpuBases::new(lvl_depth(cx.hz()), initial + cx.jiffies(), hierarchy);
         let nodes: Vec<usize> = tree.cpus.iter().map(|cpu| cpu.node.into()).collect();
         TimerWheel {
+            initial,
             cpus: nodes.iter().map(|_| bases()).collect(),
             timers: Timers::default(),
             setups: Vec::new(),
@@ -85,6 +102,12 @@ impl TimerWheel {
             migration: (hierarchy && nodes.len() > 1).then(|| TimerMigration::new(&nodes)),
             running: None,
         }
+    }
+
+    /// `jiffies`, as Linux counts them.
+    #[inline]
+    fn jiffies(&self, cx: &Context) -> u64 {
+        self.initial + cx.jiffies()
     }
 
     fn base_of(&self, flags: TimerFlags) -> usize {
@@ -145,6 +168,17 @@ impl Time {
         self.wheel.get_or_insert_with(|| Box::new(TimerWheel::new(cx)));
     }
 
+    /// Lets the wheel's jiffies count from boot, as those of the C that it is compared with.
+    #[cfg(feature = "conformance")]
+    pub(crate) fn count_jiffies_from_boot(&mut self, cx: &Context) {
+        let wheel = self.wheel.as_mut().expect("the wheel is made");
+        wheel.initial = 0;
+        let hierarchy = wheel.cpus[0].has_global();
+        for bases in &mut wheel.cpus {
+            *bases = CpuBases::new(lvl_depth(cx.hz()), cx.jiffies(), hierarchy);
+        }
+    }
+
     /// `timer_setup()`.
     pub(crate) fn timer_setup(&mut self, function: TimerFunction, flags: TimerFlags) -> TimerId {
         let wheel = self.wheel.as_mut().expect("the wheel is made before its timers");
@@ -168,13 +202,17 @@ impl Time {
     /// Whether a tick of `cpu` has to raise the TIMER softirq (`run_local_timers`).
     #[inline]
     pub(crate) fn timers_are_due(&self, cpu: CpuId, cx: &Context) -> bool {
-        self.wheel.as_ref().is_some_and(|wheel| wheel.is_due(cpu, cx.jiffies()))
+        self.wheel.as_ref().is_some_and(|wheel| wheel.is_due(cpu, wheel.jiffies(cx)))
     }
 
     /// `get_next_timer_interrupt()`, or with `stops` `timer_base_try_to_set_idle()`: the jiffy of the next event.
     #[inline]
     pub(crate) fn next_timer_event(&mut self, cpu: CpuId, basej: u64, stops: bool) -> u64 {
-        self.wheel.as_mut().map_or(NEVER, |wheel| wheel.next_event(cpu, basej, stops))
+        let Some(wheel) = &mut self.wheel else { return NEVER };
+        match wheel.next_event(cpu, wheel.initial + basej, stops) {
+            NEVER => NEVER,
+            expires => expires - wheel.initial,
+        }
     }
 
     /// Whether the bases of a CPU are marked idle; `None`: there are none.
@@ -229,8 +267,8 @@ impl Kernel {
 
     /// Arms a timer on `to`, and wakes that CPU if it sleeps beyond it (`trigger_dyntick_cpu`).
     fn arm_timer(&mut self, timer: TimerId, expires: u64, to: CpuId) {
-        let jiffies = self.cx.jiffies();
         let wheel = self.time.wheel.as_mut().expect("a timer is in the wheel");
+        let (jiffies, expires) = (wheel.jiffies(&self.cx), wheel.initial + expires);
         let Setup { flags, cpu, base, .. } = wheel.setups[timer.0 as usize];
         let to_base = wheel.base_of(flags);
         let places = ((cpu.index(), base), (to.index(), to_base));
@@ -249,8 +287,9 @@ impl Kernel {
 
     /// `round_jiffies_relative()` of a delay, as seen by `cpu`: a jiffy.
     pub(crate) fn round_jiffies_after(&self, delay: u64, cpu: CpuId) -> u64 {
-        let now = self.cx.jiffies();
-        round_jiffies_common(now + delay, cpu.index() as u64, false, now, self.cx.hz())
+        let (initial, now) = (initial_jiffies(self.cx.hz()), self.cx.jiffies());
+        let (jiffies, cpu) = (initial + now, cpu.index() as u64);
+        round_jiffies_common(jiffies + delay, cpu, false, jiffies, self.cx.hz()) - initial
     }
 
     /// `run_timer_softirq()`.
@@ -263,9 +302,9 @@ impl Kernel {
 
     /// `__run_timer_base()`: on the executing CPU, whose base it need not be.
     fn run_timer_base(&mut self, cpu: CpuId, base: usize) {
-        let jiffies = self.cx.jiffies();
         loop {
             let wheel = self.time.wheel.as_mut().expect("a softirq comes from a timer");
+            let jiffies = wheel.jiffies(&self.cx);
             let of = &mut wheel.cpus[cpu.index()].bases[base];
             let Some(timer) = of.expire_next(jiffies, &mut wheel.timers) else { break };
             wheel.running = Some(timer);
@@ -279,7 +318,8 @@ impl Kernel {
 
     /// `tmigr_handle_remote()`: expires the due global timers of idle CPUs.
     fn tmigr_handle_remote(&mut self, this: CpuId) {
-        let jiffies = self.cx.jiffies();
+        let wheel = self.time.wheel.as_ref().expect("a softirq comes from a timer");
+        let jiffies = wheel.jiffies(&self.cx);
         let all = |kernel: &mut Kernel, f: &mut dyn FnMut(&mut TimerMigration)| {
             let wheel = kernel.time.wheel.as_mut().expect("a softirq comes from a timer");
             wheel.migration.as_mut().map(f).is_some()

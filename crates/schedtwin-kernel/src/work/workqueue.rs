@@ -30,7 +30,8 @@
 use crate::Kernel;
 use crate::sched::TaskKind;
 use crate::system::{SourceId, ThreadClass};
-use schedtwin_types::{CpuId, CpuMask, TaskId, TaskState, WakeSource};
+use crate::work::vmstat;
+use schedtwin_types::{CpuId, CpuMask, TaskId, TaskState, WakeSource, Work};
 use std::collections::VecDeque;
 
 /// Workers of a bound pool.
@@ -55,13 +56,26 @@ pub enum Queue {
     },
 }
 
+/// A work (`struct work_struct`): its function, and what that is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkStruct {
+    /// A source of the system's description.
+    Source(SourceId),
+    /// `vmstat_shepherd`.
+    VmstatShepherd,
+    /// `vmstat_update` of a CPU.
+    VmstatUpdate(CpuId),
+    /// `crng_reseed`.
+    CrngReseed,
+}
+
 /// `struct worker_pool`.
 #[derive(Clone, Debug)]
 struct WorkerPool {
     /// Its CPU; `None`: unbound.
     cpu: Option<CpuId>,
     high: bool,
-    worklist: VecDeque<SourceId>,
+    worklist: VecDeque<WorkStruct>,
     /// The idle workers, in the order in which they went idle.
     idle: Vec<usize>,
     nr_running: u32,
@@ -74,9 +88,20 @@ struct Worker {
     pool: usize,
     /// Its number in its pool.
     id: usize,
-    current: Option<SourceId>,
+    current: Option<WorkStruct>,
     /// It is among the idle ones, perhaps woken already.
     idle: bool,
+}
+
+impl WorkStruct {
+    /// The queue of a delayed work (`delayed_work.wq`).
+    fn queue(self) -> Queue {
+        match self {
+            WorkStruct::VmstatShepherd | WorkStruct::VmstatUpdate(_) => vmstat::QUEUE,
+            WorkStruct::CrngReseed => crate::random::QUEUE,
+            WorkStruct::Source(_) => unreachable!("a source has a timer of its own"),
+        }
+    }
 }
 
 /// All pools and workers.
@@ -154,16 +179,37 @@ impl Kernel {
         }
     }
 
+    /// The workers that there are were made on CPU 0, where the kernel boots, and have slept since, but for those of CPU 0
+    /// itself, which have run often.
+    pub(crate) fn kworkers_were_born(&mut self) {
+        for worker in &self.workqueues.workers {
+            if self.workqueues.pools[worker.pool].cpu != Some(CpuId(0)) {
+                self.sched.slept_since_birth(worker.task, CpuId(0));
+            }
+        }
+    }
+
     /// `__queue_work()` of a work that does not wait yet, for the pool of `cpu` if that is a bound one.
-    pub(crate) fn queue_work_on(&mut self, source: SourceId, queue: Queue, cpu: CpuId) {
+    pub(crate) fn queue_work_on(&mut self, work: WorkStruct, queue: Queue, cpu: CpuId) {
         let mut pool = self.workqueues.pool(queue, cpu);
         // The same work never runs twice at once.
-        let doing = self.workqueues.workers.iter().find(|w| w.current == Some(source));
+        let doing = self.workqueues.workers.iter().find(|w| w.current == Some(work));
         if let Some(worker) = doing {
             pool = worker.pool;
         }
-        self.workqueues.pools[pool].worklist.push_back(source);
+        self.workqueues.pools[pool].worklist.push_back(work);
         self.kick_pool(pool);
+    }
+
+    /// `delayed_work_timer_fn()`.
+    pub(crate) fn delayed_work_timer_fn(&mut self, work: WorkStruct) {
+        self.queue_work_on(work, work.queue(), self.cx.this_cpu);
+    }
+
+    /// A work of the kernel's own begins: it costs `cost`, and takes time whatever the machine says.
+    pub(crate) fn charge_work(&mut self, cost: Work) {
+        self.sched.charge(cost, &mut self.cx);
+        self.cx.debt = self.cx.debt.max(1);
     }
 
     /// `kick_pool()`.
@@ -182,8 +228,8 @@ impl Kernel {
     pub(crate) fn worker_thread(&mut self, worker: usize) {
         let cpu = self.cx.this_cpu;
         let pool = self.workqueues.workers[worker].pool;
-        if let Some(source) = self.workqueues.workers[worker].current.take() {
-            self.source_done(source);
+        if let Some(work) = self.workqueues.workers[worker].current.take() {
+            self.work_done(work);
             if self.sched.rq(cpu).need_resched {
                 self.schedule(true);
                 return;
@@ -198,9 +244,9 @@ impl Kernel {
         // keep_working()
         let of = &mut self.workqueues.pools[pool];
         let next = if of.nr_running <= 1 { of.worklist.pop_front() } else { None };
-        if let Some(source) = next {
-            self.workqueues.workers[worker].current = Some(source);
-            self.source_starts(source);
+        if let Some(work) = next {
+            self.workqueues.workers[worker].current = Some(work);
+            self.work_starts(work);
             self.kick_pool(pool);
             return;
         }

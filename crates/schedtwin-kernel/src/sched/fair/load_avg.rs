@@ -270,6 +270,13 @@ impl Scheduler {
         );
     }
 
+    /// A task that was made on an idle `cpu` and has slept since then for long: of the utilisation that it began with
+    /// ([`pelt::post_init_entity_util_avg`]) the estimate is left.
+    pub(crate) fn slept_since_birth(&mut self, task: TaskId, cpu: CpuId) {
+        let born_with = self.arch_scale_cpu_capacity(cpu) / 2;
+        self.se[self.tasks[task].se].avg.util_est = born_with as u32 | pelt::UTIL_AVG_UNCHANGED;
+    }
+
     /// `util_est_update()` of a task that goes to sleep.
     #[inline(always)]
     pub(crate) fn util_est_update(&mut self, cpu: CpuId, se: EntityId, cx: &Context) {
