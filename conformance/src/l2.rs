@@ -22,6 +22,7 @@ pub mod spread;
 pub mod what_if;
 pub mod workload;
 
+mod boot;
 mod costs;
 
 use crate::l1::machine::Machine;
