@@ -21,7 +21,11 @@ pub const LINUX_6_12: &[Mutation] = &[
     ),
     m(HRTIMER, "if !self.idle_cpu(this) {", "if self.idle_cpu(this) {"),
     m(HRTIMER, "level = sd.parent;", "break;"),
-    m(HRTIMER, "let mut level = self.topology().base[this.index()];", "let mut level = None;"),
+    m(
+        HRTIMER,
+        "let mut level = self.topology().base[this.index()];",
+        "let mut level = self.topology().base[this.index()].filter(|_| false);",
+    ),
     m(HRTIMER, "expires < self.timers[target].armed();", "expires <= self.timers[target].armed();"),
     m(HRTIMER, "if sooner { cx.this_cpu } else { target }", "target"),
     m(
@@ -95,7 +99,6 @@ pub const LINUX_6_12: &[Mutation] = &[
         "next.saturating_mul(cx.tick_nsec).min(timer_expires)",
         "next.saturating_mul(cx.tick_nsec)",
     ),
-    m(TICK, "unwrap_or(true) }", "unwrap_or(false) }"),
     m(TICK, "if at == NEVER { i64::MAX - now }", "if at == NEVER { i64::MAX }"),
     m(
         TICK,

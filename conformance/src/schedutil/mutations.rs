@@ -38,7 +38,7 @@ pub const SINCE_6_8: &[Mutation] = &[
     m(THREAD, "sugov.work_in_progress = true;", ""),
     m(THREAD, "            policy.sugov.work_in_progress = false;", ""),
     m(THREAD, "thread.queued = true;", "thread.queued = thread.call.is_none();"),
-    m(THREAD, "(sugov.next_freq, sugov", "(self.policies[index].requested, sugov"),
+    m(THREAD, "(sugov.next_freq, sugov", "(self.cpufreq.policies[index].requested, sugov"),
     m(THREAD, "if khz == policy.cur && khz == policy.requested {", "if false {"),
     m(THREAD, "if khz == policy.cur && khz == policy.requested {", "if khz <= policy.cur {"),
     m(THREAD, "self.cpufreq.cpufreq_driver_target_index(index, khz);", ""),
