@@ -10,6 +10,9 @@
 //! nearest busy CPU if this one is idle (`get_nohz_timer_target`), since 6.9 always this one, whose timers another CPU expires while
 //! it is idle ([`super::timer_migration`]). A timer that its own handler arms again stays in its base.
 //!
+//! **Jiffies** count from boot in the rest of the kernel. Here they begin five minutes before their 32 bits are full, as in Linux,
+//! because that decides where buckets and whole seconds begin.
+//!
 //! | file | content |
 //! |---|---|
 //! | `wheel.rs` | buckets, next expiry, expiry |
@@ -17,9 +20,6 @@
 //!
 //! Kernel: 6.12.95 kernel/time/timer.c `__mod_timer`, `add_timer_on`, `trigger_dyntick_cpu`, `run_timer_softirq`; 6.1.192
 //! `get_target_base`.
-//! Jiffies count from boot in the rest of the kernel; here they begin five minutes before their 32 bits are full, as in Linux,
-//! since buckets and whole seconds begin where they do.
-//!
 //! Differences: all CPUs are housekeeping CPUs. The wheel exists only where something uses it.
 
 pub mod bases;
