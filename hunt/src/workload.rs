@@ -13,7 +13,7 @@ pub enum Workload {
 
 /// Models that fit short runs, with options whose values are asked for.
 type Options = &'static [(&'static str, u64, u64)];
-const MODELS: [(&str, Options); 17] = [
+const MODELS: [(&str, Options); 18] = [
     ("periodic", &[("-f", 1, 5000), ("-t", 0, 64), ("-d", 0, 100), ("--together", 0, 1)]),
     ("ui-phone", &[]),
     ("w1", &[]),
@@ -51,6 +51,7 @@ const MODELS: [(&str, Options); 17] = [
     ("schbench-old", &[("-m", 1, 3), ("-t", 1, 20), ("-s", 0, 30_000), ("-c", 1, 30_000)]),
     ("netperf", &[("--instances", 1, 12), ("--request", 1, 60_000), ("--response", 1, 60_000)]),
     ("tbench", &[("-c", 1, 12)]),
+    ("shell", &[("-c", 1, 8), ("-j", 1, 12), ("-l", 1, 60)]),
     (
         "daytrader",
         &[

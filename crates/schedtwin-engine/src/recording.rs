@@ -320,6 +320,7 @@ impl Feed {
             TraceEventKind::Fork { parent, child_comm, child } => {
                 builder.fork(at, parent, names.text(child_comm), child);
             }
+            TraceEventKind::Exec { pid, old_pid } => builder.exec(at, old_pid, pid),
             TraceEventKind::Idle { cpu, state } => builder.idle(at, cpu.index(), state),
             TraceEventKind::Frequency { cpu, khz } => builder.frequency(at, cpu.index(), khz),
             TraceEventKind::Affinity { pid, cpus } => builder.affinity(pid, mask_of_bits(cpus)),
@@ -348,6 +349,7 @@ impl Feed {
                 | Kind::Wakeup { .. }
                 | Kind::WakeupNew { .. }
                 | Kind::Fork { .. }
+                | Kind::Exec { .. }
                 | Kind::Exit { .. }
                 | Kind::Idle { .. }
                 | Kind::Frequency { .. }
@@ -471,6 +473,7 @@ fn path_costs(machine: &Machine) -> PathCosts {
         wake: costs.syscall_ns + costs.wakeup_ns + search + costs.ipi_send_ns,
         sleep: costs.syscall_ns + costs.schedule_ns + costs.context_switch_ns,
         fork: costs.syscall_ns + costs.fork_ns,
+        exec: costs.syscall_ns,
         exit: costs.exit_ns + costs.schedule_ns,
         priority: costs.syscall_ns,
     }

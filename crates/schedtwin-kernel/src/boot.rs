@@ -112,7 +112,7 @@ impl Kernel {
             workqueues: Default::default(),
             softirqs: crate::softirq::Softirqs::new(nr_cpus),
             rcu: Default::default(),
-            random: Default::default(),
+            random: None,
             system: Default::default(),
             own,
             cx: Context::new(device_tree, config),

@@ -247,6 +247,7 @@ impl Kernel {
                 let prio = self.sched.task(new).prio;
                 effect.child = Some(NewTask { task: new, thread, prio });
             }
+            Syscall::Execve => self.sched_exec(task),
             Syscall::PipeWrite { pipe, bytes } => self.pipe_write(task, pipe, bytes, None),
             Syscall::PipeRead { pipe, bytes } => self.pipe_read(task, pipe, bytes, false),
             Syscall::Socketpair { first, second, kind, sndbuf } => {

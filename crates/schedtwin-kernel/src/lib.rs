@@ -105,7 +105,7 @@ pub struct Kernel {
     work: WorkQueues,
     workqueues: work::workqueue::Workqueues,
     softirqs: softirq::Softirqs,
-    random: random::Random,
+    random: Option<random::Random>,
     rcu: rcu::Rcu,
     system: system::System,
     own: OwnPolicies,

@@ -58,12 +58,12 @@ struct FastPool {
 }
 
 /// The random number generator.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Random {
-    /// `irq_randomness`: the pools of all CPUs; none if it is left out.
+    /// `irq_randomness`: the pools of all CPUs.
     pools: Vec<FastPool>,
     /// The timer of `crng_reseed`.
-    next_reseed: Option<TimerId>,
+    next_reseed: TimerId,
 }
 
 /// `crng_reseed_interval()`, jiffies.
@@ -93,27 +93,31 @@ impl Kernel {
         if self.cx.config.interrupt_randomness == InterruptRandomness::Off {
             return;
         }
-        self.time.init_timers(&self.cx);
-        self.spawn_ksoftirqd();
+        self.init_timers();
         let flags = TimerFlags { deferrable: false, pinned: true };
-        for c in 0..self.sched.nr_cpus() {
+        let mut pool = |c| {
             let function = TimerFunction::MixInterruptRandomness(CpuId(c as u16));
             let mix = self.time.timer_setup(function, flags);
-            self.random.pools.push(FastPool { count: 0, in_flight: false, last: None, mix });
-        }
+            FastPool { count: 0, in_flight: false, last: None, mix }
+        };
+        let pools = (0..self.sched.nr_cpus()).map(&mut pool).collect();
         self.workqueue_init(QUEUE, 1);
         let function = TimerFunction::DelayedWork(WorkStruct::CrngReseed);
         let next_reseed = self.time.timer_setup(function, TimerFlags::default());
-        self.random.next_reseed = Some(next_reseed);
+        self.random = Some(Random { pools, next_reseed });
         self.add_timer_on(next_reseed, crng_reseed_interval(0, self.cx.hz()), CpuId(0));
     }
 
     /// `add_interrupt_randomness()`, for interrupts that the executing CPU has handled.
     #[inline]
     pub(crate) fn add_interrupt_randomness(&mut self, cpu: CpuId, lines: IrqLines) {
-        if !self.random.pools.is_empty() {
+        if self.random.is_some() {
             self.add_to_pool(cpu, lines);
         }
+    }
+
+    fn fast_pool(&mut self, cpu: CpuId) -> &mut FastPool {
+        &mut self.random.as_mut().expect("its timers are made with it").pools[cpu.index()]
     }
 
     fn add_to_pool(&mut self, cpu: CpuId, lines: IrqLines) {
@@ -122,9 +126,9 @@ impl Kernel {
         let counts =
             |line: &&IrqLine| lines.contains(**line) && (own_count || DEVICES.contains(line));
         let interrupts = IrqLine::ALL.iter().filter(counts).count() as u32;
-        let jiffies = self.cx.jiffies();
-        let pool = &mut self.random.pools[cpu.index()];
-        if pool.adds(interrupts, jiffies, self.cx.hz()) {
+        let (jiffies, hz) = (self.cx.jiffies(), self.cx.hz());
+        let pool = self.fast_pool(cpu);
+        if pool.adds(interrupts, jiffies, hz) {
             let mix = pool.mix;
             self.add_timer_on(mix, jiffies, cpu);
         }
@@ -133,7 +137,7 @@ impl Kernel {
     /// `mix_interrupt_randomness()`.
     pub(crate) fn mix_interrupt_randomness(&mut self, cpu: CpuId) {
         let jiffies = self.cx.jiffies();
-        let pool = &mut self.random.pools[cpu.index()];
+        let pool = self.fast_pool(cpu);
         (pool.count, pool.in_flight, pool.last) = (0, false, Some(jiffies));
     }
 }
@@ -141,7 +145,7 @@ impl Kernel {
 impl Kernel {
     /// `crng_reseed()`: arms its timer, then makes a new seed.
     pub(crate) fn crng_reseed(&mut self) {
-        let timer = self.random.next_reseed.expect("its work has a timer");
+        let timer = self.random.as_ref().expect("its work is made with it").next_reseed;
         let interval = crng_reseed_interval(self.cx.now / 1_000_000_000, self.cx.hz());
         self.mod_timer(timer, self.cx.jiffies() + interval);
         self.charge_work(2 * self.cx.platform.device_tree.path_costs.syscall);

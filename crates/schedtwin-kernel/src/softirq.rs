@@ -18,6 +18,7 @@
 use crate::Kernel;
 use crate::sched::TaskKind;
 use crate::system::{SourceId, ThreadClass};
+use crate::time::timer::initial_jiffies;
 use schedtwin_types::{CpuId, CpuMask, Ns, TaskId, TaskState, WakeSource};
 
 /// `MAX_SOFTIRQ_TIME`.
@@ -91,8 +92,14 @@ impl Softirqs {
 }
 
 impl Kernel {
+    /// Makes the timer wheel, before its first timer, and the threads of the softirq that runs it.
+    pub(crate) fn init_timers(&mut self) {
+        self.time.init_timers(initial_jiffies(self.cx.hz()), &self.cx);
+        self.spawn_ksoftirqd();
+    }
+
     /// Makes `ksoftirqd/N`, unless there are some.
-    pub(crate) fn spawn_ksoftirqd(&mut self) {
+    fn spawn_ksoftirqd(&mut self) {
         if !self.softirqs.ksoftirqd.is_empty() {
             return;
         }

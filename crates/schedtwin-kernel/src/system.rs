@@ -188,8 +188,7 @@ impl System {
 impl Kernel {
     /// Registers what the system does beside its workload, before time begins. `seed` determines what is drawn.
     pub fn register_system(&mut self, description: &SystemDescription, seed: u64) {
-        self.time.init_timers(&self.cx);
-        self.spawn_ksoftirqd();
+        self.init_timers();
         if let Some(rcu) = &description.rcu {
             self.rcu_init(rcu, seed);
         }

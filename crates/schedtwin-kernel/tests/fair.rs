@@ -270,6 +270,24 @@ fn a_running_task_is_moved_by_the_stopper() {
     ");
 }
 
+/// `execve` looks for a CPU as a new task does, without the caller: one that is alone stays, one that shares its CPU goes
+/// where there is room, a real-time task stays in any case.
+#[test]
+fn a_task_that_executes_a_program_goes_where_a_new_one_would() {
+    for (tasks, expected) in [
+        ("a @0: run 1ms, exec, run 2ms", "cpu0 ........\ncpu1 aaaaaa..\n"),
+        ("a @0: run 1ms, exec, run 2ms\nb @0: cpus 1, [run 1s]", "cpu0 ..aaaa..\ncpu1 aabbbbbb\n"),
+        (
+            "a @0: fifo 10, run 1ms, exec, run 2ms\nb @0: cpus 1, [run 1s]",
+            "cpu0 ........\ncpu1 aaaaaabb\n",
+        ),
+    ] {
+        let mut board = Board::new(2, tasks);
+        board.run_until(8 * MS);
+        assert_eq!(board.timeline(MS / 2, 0, 4 * MS), expected, "{tasks}");
+    }
+}
+
 /// Two works for one stopper: both are done.
 #[test]
 fn a_stopper_does_all_its_works() {
@@ -282,7 +300,10 @@ fn a_stopper_does_all_its_works() {
     kernel.inside_mut().tasks[b].cpus_mask = mask;
     kernel.inside_mut().rq[CpuId(0)].active_balance = true;
     kernel.inside_mut().rq[CpuId(0)].push_cpu = CpuId(1);
-    kernel.stop_one_cpu_nowait(CpuId(0), StopWork::Migrate { task: b, dest_cpu: CpuId(1) });
+    kernel.stop_one_cpu_nowait(
+        CpuId(0),
+        StopWork::Migrate { task: b, dest_cpu: CpuId(1), pending: true },
+    );
     kernel.stop_one_cpu_nowait(CpuId(0), StopWork::ActiveBalance { llc: false });
     board.run_until(20 * MS);
     assert_eq!(board.kernel.inside().tasks[b].cpu, CpuId(1), "the first work was done");

@@ -123,6 +123,9 @@ pub enum Syscall {
         /// The process that it belongs to: one that has threads (`CLONE_VM | CLONE_THREAD`), or a new one.
         process: ProcessId,
     },
+    /// `execve()`, as far as the scheduler is asked (`sched_exec()`): the caller looks for a CPU as a new task does, and goes
+    /// on there. Reading and mapping the program is the caller's own work, before the call and after it.
+    Execve,
     /// `write()` to a pipe; blocks while it is full.
     PipeWrite {
         /// Which pipe.

@@ -73,6 +73,7 @@ fn story(recording: &Recording) -> Vec<String> {
             Op::Mark(Mark::JobDone { released }) => {
                 format!("done, released {:.0}", (released as f64 - begin as f64) / 1e3)
             }
+            Op::Call(Syscall::Execve) => "exec".to_owned(),
             Op::Exit => "exit".to_owned(),
             _ => unreachable!("a replay does nothing else: {op:?}"),
         };
@@ -347,6 +348,25 @@ fn forked_threads_are_started_by_their_parent_and_inherit() {
         assert_eq!((of(&format!("b affinity {all}")), of(&format!("c affinity {all}"))), (1, 1));
         assert_eq!((recording.recorded().forked, recording.recorded().pinned), (2, 1), "{event}");
     }
+}
+
+/// A program is executed 85 us of the thread's own time before the event that tells of it, whatever CPUs it has seen since, and the
+/// thread has another number from then on if it was not its process's first.
+#[test]
+fn programs_are_executed_before_the_event_that_tells_it() {
+    let recording = record(&silicon(1024), |builder| {
+        let parent = seen("sh", 1);
+        builder.switch(0, 0, None, WANTS_MORE, Some(parent));
+        builder.fork(MS, 1, "sh", 2);
+        builder.switch(2 * MS, 0, Some(parent), SLEEPS, Some(seen("sh", 2)));
+        builder.exec(3 * MS, 2, 7);
+        builder.switch(4 * MS, 0, Some(seen("ls", 7)), DIES, None);
+    });
+    let lines = story(&recording);
+    let child: Vec<&str> =
+        lines.iter().filter_map(|line| line.split_once(" sh ").map(|at| at.1)).collect();
+    assert_eq!(child, [""; 0], "{lines:#?}");
+    assert_eq!(recording.recorded().executed, 1);
 }
 
 #[test]

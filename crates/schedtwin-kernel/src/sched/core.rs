@@ -16,6 +16,7 @@
 
 use crate::config::{BalanceFair, PutPrev, TtwuQueueCond};
 use crate::sched::deadline::DlNode;
+use crate::sched::stop::StopWork;
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, SchedEntity, Task, TaskKind, WakeListEntry};
 use crate::{Activity, Context, Cpuidle, Kernel, Scheduler};
 use schedtwin_types::{
@@ -889,6 +890,18 @@ impl Kernel {
         self.cx.fact(FactKind::Wakeup { task, target: cpu, new: true });
         self.wakeup_preempt(cpu, task, WF_FORK);
         self.task_woken(cpu, task);
+    }
+
+    /// `sched_exec()` of the running task: it goes on where a new task would begin.
+    pub(crate) fn sched_exec(&mut self, task: TaskId) {
+        let cpu = self.sched.tasks[task].cpu;
+        let dest_cpu = match self.sched.tasks[task].class {
+            Class::Fair => self.select_task_rq_fair(task, cpu, WF_EXEC),
+            _ => cpu,
+        };
+        if dest_cpu != cpu {
+            self.stop_one_cpu_nowait(cpu, StopWork::Migrate { task, dest_cpu, pending: false });
+        }
     }
 
     /// `do_exit()` of the running task.

@@ -3,7 +3,7 @@
 //!
 //! Works queue up for it, first come first served, and it does them all before it sleeps. At most two can
 //! wait: one active balance (`rq.active_balance` keeps a second from being asked for) and one affinity
-//! change (its caller does not run before it is done).
+//! change or `execve` (its caller does not run before it is done).
 //!
 //! Kernel: 6.12.95 kernel/sched/stop_task.c, kernel/stop_machine.c, kernel/sched/core.c `migration_cpu_stop`.
 //! Differences: the stopper's wakeup is not stated as a fact and costs nothing of its own.
@@ -22,12 +22,14 @@ pub enum StopWork {
     },
     /// `softlockup_fn`: only shows that the stopper runs.
     Softlockup,
-    /// `migration_cpu_stop`: move a task whose affinity has changed.
+    /// `migration_cpu_stop`: move a task whose affinity has changed, or that executes another program.
     Migrate {
         /// Which task.
         task: TaskId,
         /// Where to.
         dest_cpu: CpuId,
+        /// `set_affinity_pending`: only off a CPU that it may not use.
+        pending: bool,
     },
 }
 
@@ -91,8 +93,8 @@ impl Kernel {
             match work {
                 StopWork::Softlockup => {}
                 StopWork::ActiveBalance { llc } => self.active_load_balance_cpu_stop(cpu, llc),
-                StopWork::Migrate { task, dest_cpu } => {
-                    self.migration_cpu_stop(cpu, task, dest_cpu)
+                StopWork::Migrate { task, dest_cpu, pending } => {
+                    self.migration_cpu_stop(cpu, task, dest_cpu, pending)
                 }
             }
         }
@@ -102,9 +104,10 @@ impl Kernel {
     }
 
     /// `migration_cpu_stop()`, `move_queued_task()`.
-    fn migration_cpu_stop(&mut self, cpu: CpuId, task: TaskId, dest_cpu: CpuId) {
+    fn migration_cpu_stop(&mut self, cpu: CpuId, task: TaskId, dest_cpu: CpuId, pending: bool) {
         let t = &self.sched.tasks[task];
-        if t.cpu != cpu || t.cpus_mask.contains(cpu) || t.on_rq != OnRq::Queued {
+        let stays = pending && t.cpus_mask.contains(cpu);
+        if t.cpu != cpu || stays || !t.cpus_mask.contains(dest_cpu) || t.on_rq != OnRq::Queued {
             return;
         }
         self.sched.update_rq_clock(cpu, &self.cx);

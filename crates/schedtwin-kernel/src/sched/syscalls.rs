@@ -247,7 +247,7 @@ impl Kernel {
         self.set_running(cpu, task);
 
         if !mask.contains(cpu) {
-            self.stop_one_cpu_nowait(cpu, StopWork::Migrate { task, dest_cpu });
+            self.stop_one_cpu_nowait(cpu, StopWork::Migrate { task, dest_cpu, pending: true });
         }
         Ok(())
     }

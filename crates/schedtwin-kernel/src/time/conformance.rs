@@ -137,10 +137,9 @@ impl TimeSteps<'_> {
         self.0.time.timers[self.cpu()].next_event_without_tick()
     }
 
-    /// Makes the wheel with a timer that is pinned and one that is not.
+    /// Makes the wheel with a timer that is pinned and one that is not. Its jiffies count from boot, as those of the C.
     pub fn make_wheel(&mut self) -> [TimerId; 2] {
-        self.0.time.init_timers(&self.0.cx);
-        self.0.time.count_jiffies_from_boot(&self.0.cx);
+        self.0.time.init_timers(0, &self.0.cx);
         [true, false].map(|pinned| {
             let flags = TimerFlags { pinned, ..TimerFlags::default() };
             self.0.time.timer_setup(TimerFunction::Source(SourceId(0)), flags)

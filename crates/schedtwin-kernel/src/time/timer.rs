@@ -81,16 +81,15 @@ pub struct TimerWheel {
 
 /// `INITIAL_JIFFIES`, 32 bits of which wrap around five minutes after boot, and the one that has passed when the clock begins (the
 /// board's recordings).
-fn initial_jiffies(hz: u64) -> u64 {
+pub(crate) fn initial_jiffies(hz: u64) -> u64 {
     (1 << 32) - 300 * hz + 1
 }
 
 impl TimerWheel {
     /// Empty bases.
-    fn new(cx: &Context) -> TimerWheel {
+    fn new(initial: u64, cx: &Context) -> TimerWheel {
         let hierarchy = cx.has_timer_hierarchy();
         let tree = cx.device_tree();
-        let initial = initial_jiffies(cx.hz());
         let bases = || CpuBases::new(lvl_depth(cx.hz()), initial + cx.jiffies(), hierarchy);
         let nodes: Vec<usize> = tree.cpus.iter().map(|cpu| cpu.node.into()).collect();
         TimerWheel {
@@ -163,20 +162,9 @@ impl TimerWheel {
 }
 
 impl Time {
-    /// Makes the wheel, before its first timer.
-    pub(crate) fn init_timers(&mut self, cx: &Context) {
-        self.wheel.get_or_insert_with(|| Box::new(TimerWheel::new(cx)));
-    }
-
-    /// Lets the wheel's jiffies count from boot, as those of the C that it is compared with.
-    #[cfg(feature = "conformance")]
-    pub(crate) fn count_jiffies_from_boot(&mut self, cx: &Context) {
-        let wheel = self.wheel.as_mut().expect("the wheel is made");
-        wheel.initial = 0;
-        let hierarchy = wheel.cpus[0].has_global();
-        for bases in &mut wheel.cpus {
-            *bases = CpuBases::new(lvl_depth(cx.hz()), cx.jiffies(), hierarchy);
-        }
+    /// Makes the wheel, whose jiffies are `initial` at boot, before its first timer.
+    pub(crate) fn init_timers(&mut self, initial: u64, cx: &Context) {
+        self.wheel.get_or_insert_with(|| Box::new(TimerWheel::new(initial, cx)));
     }
 
     /// `timer_setup()`.

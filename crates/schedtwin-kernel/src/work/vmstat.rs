@@ -55,8 +55,7 @@ impl Kernel {
             return;
         }
         let nr_cpus = self.sched.nr_cpus();
-        self.time.init_timers(&self.cx);
-        self.spawn_ksoftirqd();
+        self.init_timers();
         self.workqueue_init(QUEUE, 2);
         let mut timer = |work, pinned| {
             let flags = TimerFlags { deferrable: true, pinned };

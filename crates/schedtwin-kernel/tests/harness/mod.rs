@@ -153,6 +153,7 @@ fn step(text: &str) -> Step {
         "recv" => call(Syscall::Recv { socket: SocketId(number(1)), bytes: number(2) }),
         "poll" => call(Syscall::Poll { file: File::Socket(SocketId(number(1))) }),
         "group" => call(Syscall::CgroupAttach { group: TaskGroupId(number(1)) }),
+        "exec" => call(Syscall::Execve),
         "setsid" => call(Syscall::Setsid { session: SessionId(number(1)) }),
         "cpus" => call(Syscall::SchedSetaffinity { mask: cpu_list(words[1]) }),
         "nice" => Step::Attr(AttrChange::Nice(words[1].parse().unwrap())),

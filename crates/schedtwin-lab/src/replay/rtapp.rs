@@ -236,6 +236,7 @@ impl Lost {
         for (count, what) in [
             (recorded.priority_changes, "changes of priority"),
             (recorded.forked, "threads that begin within the recording: here all begin at once"),
+            (recorded.executed, "programs executed, for which the kernel looked for a CPU anew"),
         ] {
             if count > 0 {
                 sentences.push(format!("{count} {what}"));

@@ -33,6 +33,7 @@ pub(crate) mod player;
 mod rate;
 mod schbench;
 pub(crate) mod script;
+mod shell;
 mod speedometer;
 mod tbench;
 mod uibench;
@@ -111,6 +112,7 @@ const BENCHMARKS: &[&dyn Benchmark] = &[
     &tbench::Tbench,
     &daytrader::Daytrader,
     &fio::Fio,
+    &shell::Shell,
     &periodic::Periodic,
     &periodic::Idle,
 ];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Plays a [`Script`]: threads, their shared memory and the devices of one run.
 //!
-//! Thread 0 starts all others and then sleeps for the run's duration, or until a thread says that the
+//! Thread 0 starts all others but those that another thread starts, and then sleeps for the run's duration, or until a thread says that the
 //! workload is over. Every other thread takes its place (affinity, class, priority) and goes through
 //! its steps. What takes no time (raising a flag that nobody waits for, setting a register) is done at
 //! once; what takes time is answered to the twin.
@@ -17,7 +17,9 @@ use super::benchmark::{Benchmark, Counted};
 use super::deliveries::Deliveries;
 use super::frames::Frames;
 use super::hints::Hints;
-use super::script::{Crew, Delivery, Device, End, Flag, Grid, Pair, Queue, Register, Script, Step};
+use super::script::{
+    self, Crew, Delivery, Device, End, Flag, Grid, Pair, Queue, Register, Script, Step,
+};
 use crate::program::memory::Semaphore;
 use schedtwin_types::draw::Draws;
 use schedtwin_types::metric::Metric;
@@ -45,6 +47,8 @@ const MAIN_FUTEX: FutexId = FutexId(0);
 /// How a thread stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
+    /// Not there: not born yet, or it has ended.
+    Absent,
     Born,
     Placed,
     Going,
@@ -68,6 +72,10 @@ struct Thread {
     moment: Ns,
     /// The clamp that it has from a session of hints.
     util_min: Option<u16>,
+}
+
+impl Thread {
+    const ABSENT: Thread = Thread { state: State::Absent, step: 0, moment: 0, util_min: None };
 }
 
 /// The next action of thread 0.
@@ -154,16 +162,10 @@ impl Player {
             draws: Draws::new(seed, &device.name, "again"),
             times: 0,
         };
-        let thread = |thread: &super::script::ThreadScript| Thread {
-            state: State::Born,
-            step: thread.first_step,
-            moment: 0,
-            util_min: None,
-        };
         Player {
             benchmark,
             main: Main::Born,
-            threads: script.threads.iter().map(thread).collect(),
+            threads: vec![Thread::ABSENT; script.threads.len()],
             flags: script.flags.iter().map(|value| Semaphore::of(*value)).collect(),
             registers: script.registers.clone(),
             queues: vec![VecDeque::new(); script.nr_queues as usize],
@@ -328,10 +330,10 @@ impl Player {
             self.main = Main::Clone { next: 0 };
         }
         if let Main::Clone { next } = self.main {
-            if (next as usize) < self.threads.len() {
-                self.main = Main::Clone { next: next + 1 };
-                let process = self.process_of(next);
-                return Op::Call(Syscall::Clone { thread: ThreadId(next + 1), process });
+            let mut rest = (next..).zip(&self.script.threads[next as usize..]);
+            if let Some((thread, _)) = rest.find(|(_, thread)| !thread.later) {
+                self.main = Main::Clone { next: thread + 1 };
+                return self.clone_thread(thread);
             }
             self.main = Main::Wait;
         }
@@ -344,6 +346,15 @@ impl Player {
         }
         self.main = Main::Done;
         Op::Exit
+    }
+
+    fn clone_thread(&mut self, at: u32) -> Op {
+        let thread = &mut self.threads[at as usize];
+        assert!(thread.state == State::Absent, "a thread is there once at a time");
+        let step = self.script.threads[at as usize].first_step;
+        *thread = Thread { state: State::Born, step, ..Thread::ABSENT };
+        let process = self.process_of(at);
+        Op::Call(Syscall::Clone { thread: ThreadId(at + 1), process })
     }
 
     /// Thread 0 is a process of its own; then come those of several threads, then those of one.
@@ -370,6 +381,7 @@ impl Player {
 
     fn next_of(&mut self, at: usize, outcome: Outcome, now: Ns) -> Op {
         match self.threads[at].state {
+            State::Absent => unreachable!("a thread that is not there does nothing"),
             State::Born => {
                 self.threads[at].state = State::Placed;
                 if let Some(mask) = self.script.threads[at].cpus {
@@ -637,7 +649,12 @@ impl Player {
                 let (op, bytes) = (BlockOp::Flush, 0);
                 return Some(Op::Call(Syscall::BlockIo { device, op, bytes }));
             }
-            Step::Leave => return Some(Op::Exit),
+            Step::Clone(script::Thread(child)) => return Some(self.clone_thread(child)),
+            Step::Exec => return Some(Op::Call(Syscall::Execve)),
+            Step::Leave => {
+                self.threads[at].state = State::Absent;
+                return Some(Op::Exit);
+            }
             Step::End => return Some(self.end()),
         }
         None

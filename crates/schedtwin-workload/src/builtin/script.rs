@@ -60,6 +60,10 @@ pub(crate) enum Channel {
     Sockets(SocketKind, u32),
 }
 
+/// A thread's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Thread(pub u32);
+
 /// Two connected sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pair {
@@ -179,6 +183,10 @@ pub(crate) enum Step {
     UnlockCpu,
     /// A job is done that should have begun at the moment in a register.
     Job(Register),
+    /// Starts a thread that is made later ([`ThreadSteps::later`]), and that is not there now.
+    Clone(Thread),
+    /// Executes another program: what reading and mapping it costs is work before and after.
+    Exec,
     /// The thread ends.
     Leave,
     /// A device interrupts after so long and delivers, whatever else it has to do: an answer of somebody far away.
@@ -223,6 +231,8 @@ pub(crate) struct ThreadScript {
     pub attributes: SchedAttr,
     /// Where it may run; `None`: everywhere.
     pub cpus: Option<CpuMask>,
+    /// Another thread starts it, not thread 0 at the beginning.
+    pub later: bool,
     pub first_step: u32,
 }
 
@@ -354,6 +364,7 @@ impl Script {
             process: None,
             attributes,
             cpus: None,
+            later: false,
             first_step: self.steps.len() as u32,
         });
         ThreadSteps { script: self }
@@ -387,6 +398,17 @@ impl ThreadSteps<'_> {
     pub fn cpus(self, cpus: CpuMask) -> Self {
         self.script.threads.last_mut().expect("a thread").cpus = Some(cpus);
         self
+    }
+
+    /// Another thread starts it, as often as it likes ([`Step::Clone`]), and it ends in between.
+    pub fn later(self) -> Self {
+        self.script.threads.last_mut().expect("a thread").later = true;
+        self
+    }
+
+    /// Its number.
+    pub fn number(&self) -> Thread {
+        Thread(self.script.threads.len() as u32 - 1)
     }
 
     /// More steps.

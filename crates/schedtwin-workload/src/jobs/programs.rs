@@ -321,6 +321,7 @@ impl Jobs {
             | Syscall::SchedSetattr(_)
             | Syscall::SchedSetaffinity { .. }
             | Syscall::Setsid { .. }
+            | Syscall::Execve
             | Syscall::BlockIo { .. }
             | Syscall::Write { .. }
             | Syscall::Getcpu => call,

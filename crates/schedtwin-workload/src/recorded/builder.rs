@@ -36,6 +36,10 @@ use std::sync::Arc;
 /// Open slices of a thread that are followed.
 const SLICES_MAX: usize = 256;
 
+/// From the choice of a CPU in `execve` to `sched_process_exec`, of the caller's own time: 110 us from the call to the event,
+/// less 25 us from the call to the stopper where one is moved, medians (Linux 6.18, an EPYC guest).
+const EXEC_REST_NS: Ns = 85_000;
+
 /// Different frequencies of a CPU that are kept.
 const FREQUENCIES_KEPT: usize = 64;
 
@@ -145,6 +149,8 @@ pub(super) enum RawStep {
     Clamps(u16, u16),
     /// Starts the thread of that index.
     Clone(u32),
+    /// Executes another program.
+    Exec,
     /// Goes on once the sleep of that number has begun: see [`Builder`].
     After(u32),
     /// A frame begins or ends: the number of its slice.
@@ -546,6 +552,37 @@ impl Builder {
             self.born(at, parent, thread);
         }
         self.priority(thread, task.prio);
+    }
+
+    /// `sched_process_exec` of the running thread, which has the number `pid` from now on. It chose its CPU
+    /// [`EXEC_REST_NS`] ago.
+    pub fn exec(&mut self, at: Ns, old_pid: u32, pid: u32) {
+        let Some(thread) = self.running(Waker::Task(old_pid)) else { return };
+        self.account(at, thread);
+        self.by_pid.insert(pid, thread);
+        let rest = self.take_back(EXEC_REST_NS, thread);
+        self.push(thread, RawStep::Exec);
+        if let Some(rest) = rest {
+            self.push(thread, rest);
+        }
+    }
+
+    /// Takes so much off the end of what a thread has just run, as far as that is one step.
+    fn take_back(&mut self, last_ns: Ns, thread: u32) -> Option<RawStep> {
+        match self.threads[thread as usize].steps.last_mut()? {
+            RawStep::Cycles { cpu, cycles } => {
+                let khz = u64::from(self.cpus[usize::from(*cpu)].khz);
+                let last = last_ns.saturating_mul(khz).min(*cycles);
+                *cycles -= last;
+                Some(RawStep::Cycles { cpu: *cpu, cycles: last })
+            }
+            RawStep::Time { cpu, ns } => {
+                let last = last_ns.min(*ns);
+                *ns -= last;
+                Some(RawStep::Time { cpu: *cpu, ns: last })
+            }
+            _ => None,
+        }
     }
 
     fn born(&mut self, at: Ns, parent: Option<u32>, thread: u32) {

@@ -47,6 +47,8 @@ pub struct PathCosts {
     pub sleep: Work,
     /// Of a fork.
     pub fork: Work,
+    /// Of executing another program, up to the choice of a CPU.
+    pub exec: Work,
     /// Of an exit.
     pub exit: Work,
     /// Of changing the own priority, which the recorded thread did not do itself.
@@ -61,6 +63,7 @@ impl PathCosts {
             Step::Wait { .. } | Step::Until { .. } => self.sleep,
             Step::Priority(_) | Step::Affinity(_) | Step::Clamps(..) => self.priority,
             Step::Clone(_) => self.fork,
+            Step::Exec => self.exec,
             Step::Exit => self.exit,
             // A preemption is recorded there, and the twin charges a sleep.
             Step::After(_) => self.sleep,
@@ -396,6 +399,10 @@ impl<'a> Compiler<'a> {
             }
             RawStep::Clamps(min, max) => Step::Clamps(min, max),
             RawStep::Clone(child) => Step::Clone(ThreadId(self.numbers[child as usize]? + 1)),
+            RawStep::Exec => {
+                self.recorded.executed += 1;
+                Step::Exec
+            }
             RawStep::Exit => Step::Exit,
             RawStep::FrameBegin(slice) => Step::FrameBegin(slice),
             RawStep::FrameEnd(slice) => {

@@ -169,6 +169,8 @@ pub struct Recorded {
     pub first_seen: u64,
     /// Threads that other replayed threads start.
     pub forked: u64,
+    /// Times that a thread executed another program.
+    pub executed: u64,
     /// Events that contradict what was known: a lost event between them, or a damaged trace.
     pub contradictions: u64,
     /// Changes of priority.
@@ -293,6 +295,8 @@ pub(crate) enum Step {
     /// Take these utilisation clamps.
     Clamps(u16, u16),
     Clone(ThreadId),
+    /// Execute another program.
+    Exec,
     /// Go on once another thread has come to a sleep: a number among [`Code::handovers`].
     After(u32),
     /// A frame begins or ends: the number of its slice.

@@ -426,6 +426,7 @@ impl Replay {
                     child_thread.bound = bound;
                     return Op::Call(clone(child));
                 }
+                Step::Exec => return Op::Call(Syscall::Execve),
                 Step::Exit => return Op::Exit,
             }
         }

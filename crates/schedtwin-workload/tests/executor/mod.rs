@@ -160,6 +160,7 @@ impl Executor {
             | Syscall::SchedSetattr(_)
             | Syscall::SchedSetaffinity { .. }
             | Syscall::CgroupAttach { .. }
+            | Syscall::Execve
             | Syscall::Write { .. } => {
                 self.at(time + 1, thread, Outcome::Done);
             }

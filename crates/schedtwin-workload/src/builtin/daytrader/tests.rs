@@ -24,11 +24,14 @@ fn values(options: &str) -> Values {
 fn threads_and_users_are_those_asked_for() {
     let script = Daytrader.build(&values("-j 4 -u 10"), &host(6));
     let count = |group: &str| script.threads.iter().filter(|thread| thread.group == group).count();
-    assert_eq!(["selector", "web", "gc", "jit"].map(count), [4, 4 * 3, 4 * 6, 4 * 7]);
+    let groups = ["main", "selector", "web", "gc", "jit"];
+    assert_eq!(groups.map(count), [4, 4, 4 * 3, 4 * 6, 4 * 7]);
+    let at_once = script.threads.iter().filter(|thread| !thread.later).map(|thread| &*thread.group);
+    assert_eq!(at_once.collect::<Vec<_>>(), ["main"; 4], "who makes the others");
     assert_eq!(script.arrivals.len(), 10);
     assert!(script.arrivals.windows(2).all(|two| two[0].1 != two[1].1));
     let few = Daytrader.build(&values("--workers 2 --gc-threads 3"), &host(6));
-    assert_eq!(few.threads.len(), 1 + 2 + 3 + 7);
+    assert_eq!(few.threads.len(), 1 + 1 + 2 + 3 + 7);
 }
 
 /// Queues lie evenly over the CPUs, or side by side; those that a machine has not go round.

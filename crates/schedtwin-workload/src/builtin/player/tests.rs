@@ -148,6 +148,7 @@ fn draws_depend_on_seed_thread_and_ordinal_alone() {
         }
         script.thread("c", SchedAttr::default()).then(&[Step::Work(amount)]).for_ever();
         let mut player = Player::new(&Test, Arc::new(script), seed, 0, None);
+        player.clone_thread(others as u32);
         let thread = ThreadId(others as u32 + 1);
         (0..8).map(|_| player.next(thread, Outcome::Done, 0)).collect::<Vec<_>>()
     };
@@ -171,4 +172,30 @@ fn a_result_that_a_benchmark_does_not_bring_is_a_bug() {
     let mut script = Script::new(1);
     script.recorded = vec!["part"];
     let _ = Player::new(&Test, Arc::new(script), 1, 0, None).results();
+}
+
+/// A thread that is made later is left out at the beginning, and its maker may make it again once it has ended.
+#[test]
+fn a_thread_makes_another_as_often_as_it_likes() {
+    let mut script = Script::new(2);
+    let child = script.thread("child", SchedAttr::default()).later();
+    let number = child.number();
+    child.then(&[Step::Exec, Step::Work(Amount::Fixed(5)), Step::Leave]).for_ever();
+    let steps = [Step::Clone(number), Step::Work(Amount::Fixed(9))];
+    script.thread("parent", SchedAttr::default()).then(&steps).for_ever();
+    let mut player = Player::new(&Test, Arc::new(script), 1, 0, None);
+    let clone = |player: &Player, thread: ThreadId| {
+        let process = player.process_of(thread.0 - 1);
+        Op::Call(Syscall::Clone { thread, process })
+    };
+    assert_eq!(player.next(ThreadId(0), Outcome::Started, 0), clone(&player, SECOND));
+    let wait = Op::Call(Syscall::FutexWait { futex: MAIN_FUTEX });
+    assert_eq!(player.next(ThreadId(0), Outcome::Done, 0), wait);
+    for life in [Outcome::Started, Outcome::Done] {
+        assert_eq!(player.next(SECOND, life, 0), clone(&player, FIRST));
+        assert_eq!(player.next(FIRST, Outcome::Started, 0), Op::Call(Syscall::Execve));
+        assert_eq!(player.next(FIRST, Outcome::Done, 0), work(5));
+        assert_eq!(player.next(FIRST, Outcome::Done, 0), Op::Exit);
+        assert_eq!(player.next(SECOND, Outcome::Done, 0), work(9));
+    }
 }

@@ -153,7 +153,12 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
         let cfs = &mut k.sched.cfs[root];
         (cfs.h_nr_queued, cfs.h_nr_runnable) = (nr, nr);
         cfs.h_nr_idle = if state == 1 { nr } else { 0 };
-        cfs.avg.load_avg = if unloaded { r.of(&[0, 0, 500]) } else { r.below(3000) };
+        cfs.avg.load_avg = match unloaded {
+            true => r.of(&[0, 0, 500]),
+            // All load of the waker's CPU may be the waker's.
+            false if cpu == this && r.one_in(4) => current_load,
+            false => r.below(3000),
+        };
         // Keeps the masks in step.
         k.sched.add_nr_running(cpu, 0);
         if let Some(shared) = k.sched.topology.sd_llc_shared[cpu.index()]

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Where processes and threads begin and where they execute their programs: recordings of a shell and of a Java machine beside
+//! their replays (conformance/recordings/README.md, `births`).
+
+use std::path::Path;
+use std::process::Command;
+
+/// The limit of `schedtwin replay` for counts and shares.
+const WITHIN: f64 = 0.2;
+
+#[derive(Debug, Default)]
+struct Births {
+    all: f64,
+    /// Those on the CPU of whoever made the thread.
+    on_makers_cpu: f64,
+    /// Switches to a stopper: a task that executes a program is moved by it.
+    to_stoppers: f64,
+}
+
+impl Births {
+    fn of(trace: &str) -> Births {
+        let mut found = Births::default();
+        for line in trace.lines() {
+            if let Some((before, event)) = line.split_once(" sched_wakeup_new: ") {
+                let (_, cpu) = before.split_once('[').expect("each line names its CPU");
+                let (_, target) = event.split_once("target_cpu=").expect("a new task has a CPU");
+                found.all += 1.0;
+                found.on_makers_cpu += f64::from(u8::from(cpu[..3] == target[..3]));
+            }
+            let stopper = line.contains(" sched_switch: ") && line.contains("next_comm=migration/");
+            found.to_stoppers += f64::from(u8::from(stopper));
+        }
+        found
+    }
+
+    fn share(&self) -> f64 {
+        self.on_makers_cpu / self.all
+    }
+}
+
+/// A recording, and its replay on the kernel and the machine that recorded it.
+fn both(name: &str) -> [Births; 2] {
+    let recordings =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/recordings/births");
+    let recording = recordings.join(format!("{name}.dat.xz"));
+    let out = tempfile::tempdir().expect("a folder");
+    let schedtwin = |arguments: &[&Path]| {
+        let done = Command::new(env!("CARGO_BIN_EXE_schedtwin")).args(arguments).output();
+        let done = done.expect("it starts");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    };
+    let [recorded, replayed] = ["recorded.txt", "replayed.txt"].map(|name| out.path().join(name));
+    schedtwin(&["convert".as_ref(), &recording, &recorded]);
+    let (machine, kernel) = (recordings.join("machine.toml"), recordings.join("kernel.toml"));
+    let [replay, m, k, n, one, trace] = ["replay", "-m", "-k", "-n", "1", "--trace"].map(Path::new);
+    schedtwin(&[replay, &recording, m, &machine, k, &kernel, n, one, trace, &replayed]);
+    [recorded, replayed].map(|path| Births::of(&std::fs::read_to_string(path).expect("a trace")))
+}
+
+/// A thousand processes of a shell: as many begin on the shell's CPU as in the recording, and as many are moved when they
+/// execute their program. Without `execve` it is one in fifteen of these.
+#[test]
+fn processes_of_a_shell_begin_where_they_did() {
+    let [recorded, replayed] = both("shell");
+    assert!(recorded.all > 1000.0 && recorded.to_stoppers > 100.0, "{recorded:?}");
+    for (what, recorded, replayed) in [
+        ("share of births on the shell's CPU", recorded.share(), replayed.share()),
+        ("switches to a stopper", recorded.to_stoppers, replayed.to_stoppers),
+    ] {
+        let off = (replayed / recorded - 1.0).abs();
+        assert!(off <= WITHIN, "{what}: {replayed}, recorded {recorded}");
+    }
+}
+
+/// Nearly all threads of a Java machine begin elsewhere than on the CPU of the thread that makes them: five in six at least, in both.
+#[test]
+fn threads_of_a_java_machine_leave_their_makers_cpu() {
+    for births in both("jvm") {
+        assert!(births.all > 80.0 && births.share() < 1.0 / 6.0, "{births:?}");
+    }
+}
