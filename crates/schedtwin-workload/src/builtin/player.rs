@@ -66,6 +66,8 @@ enum State {
 
 #[derive(Clone, Debug)]
 struct Thread {
+    /// Its script.
+    script: u32,
     state: State,
     step: u32,
     /// The moment that it last slept until.
@@ -75,7 +77,9 @@ struct Thread {
 }
 
 impl Thread {
-    const ABSENT: Thread = Thread { state: State::Absent, step: 0, moment: 0, util_min: None };
+    fn absent(script: u32) -> Thread {
+        Thread { script, state: State::Absent, step: 0, moment: 0, util_min: None }
+    }
 }
 
 /// The next action of thread 0.
@@ -165,7 +169,7 @@ impl Player {
         Player {
             benchmark,
             main: Main::Born,
-            threads: vec![Thread::ABSENT; script.threads.len()],
+            threads: (0..script.threads.len() as u32).map(Thread::absent).collect(),
             flags: script.flags.iter().map(|value| Semaphore::of(*value)).collect(),
             registers: script.registers.clone(),
             queues: vec![VecDeque::new(); script.nr_queues as usize],
@@ -189,14 +193,14 @@ impl Player {
     pub fn name(&self, thread: ThreadId) -> &str {
         match thread.index().checked_sub(1) {
             None => self.benchmark.name(),
-            Some(at) => &self.script.threads[at].name,
+            Some(at) => &self.script_of(at).name,
         }
     }
 
     pub fn group(&self, thread: ThreadId) -> &str {
         match thread.index().checked_sub(1) {
             None => self.benchmark.name(),
-            Some(at) => &self.script.threads[at].group,
+            Some(at) => &self.script_of(at).group,
         }
     }
 
@@ -348,19 +352,34 @@ impl Player {
         Op::Exit
     }
 
-    fn clone_thread(&mut self, at: u32) -> Op {
-        let thread = &mut self.threads[at as usize];
-        assert!(thread.state == State::Absent, "a thread is there once at a time");
-        let step = self.script.threads[at as usize].first_step;
-        *thread = Thread { state: State::Born, step, ..Thread::ABSENT };
-        let process = self.process_of(at);
-        Op::Call(Syscall::Clone { thread: ThreadId(at + 1), process })
+    fn script_of(&self, at: usize) -> &script::ThreadScript {
+        &self.script.threads[self.threads[at].script as usize]
+    }
+
+    /// Starts a thread of that script: one that is absent, or another one while all are still on their way out.
+    fn clone_thread(&mut self, script: u32) -> Op {
+        let is_free = |thread: &Thread| thread.script == script && thread.state == State::Absent;
+        let more = self.script.threads.len();
+        let at = match is_free(&self.threads[script as usize]) {
+            true => script as usize,
+            false => {
+                let free = self.threads[more..].iter().position(is_free);
+                free.map_or(self.threads.len(), |free| more + free)
+            }
+        };
+        if at == self.threads.len() {
+            self.threads.push(Thread::absent(script));
+        }
+        let step = self.script.threads[script as usize].first_step;
+        self.threads[at] = Thread { state: State::Born, step, ..Thread::absent(script) };
+        let thread = ThreadId(at as u32 + 1);
+        Op::Call(Syscall::Clone { thread, process: self.process_of(at as u32) })
     }
 
     /// Thread 0 is a process of its own; then come those of several threads, then those of one.
     fn process_of(&self, at: u32) -> ProcessId {
         let shared = self.script.processes.len() as u32;
-        ProcessId(1 + self.script.threads[at as usize].process.unwrap_or(shared + at))
+        ProcessId(1 + self.script_of(at as usize).process.unwrap_or(shared + at))
     }
 
     /// Devices that come by themselves come for the first time after a part of their gap.
@@ -384,14 +403,14 @@ impl Player {
             State::Absent => unreachable!("a thread that is not there does nothing"),
             State::Born => {
                 self.threads[at].state = State::Placed;
-                if let Some(mask) = self.script.threads[at].cpus {
+                if let Some(mask) = self.script_of(at).cpus {
                     return Op::Call(Syscall::SchedSetaffinity { mask });
                 }
                 return self.next_of(at, outcome, now);
             }
             State::Placed => {
                 self.threads[at].state = State::Going;
-                let attributes = self.script.threads[at].attributes;
+                let attributes = self.script_of(at).attributes;
                 if attributes != SchedAttr::default() {
                     return Op::Call(Syscall::SchedSetattr(attributes));
                 }
@@ -440,7 +459,7 @@ impl Player {
                 return op;
             }
         }
-        panic!("thread {} does not let time pass", self.script.threads[at].name);
+        panic!("thread {} does not let time pass", self.script_of(at).name);
     }
 
     fn waits_for(&self, at: usize) -> Flag {
@@ -565,7 +584,7 @@ impl Player {
                 let clamp = Some(self.hints[session.0 as usize].clamp(now));
                 if self.threads[at].util_min != clamp {
                     self.threads[at].util_min = clamp;
-                    let attributes = self.script.threads[at].attributes;
+                    let attributes = self.script_of(at).attributes;
                     let clamped = SchedAttr { util_min: clamp, ..attributes };
                     return Some(Op::Call(Syscall::SchedSetattr(clamped)));
                 }

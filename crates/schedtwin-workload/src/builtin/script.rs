@@ -183,7 +183,7 @@ pub(crate) enum Step {
     UnlockCpu,
     /// A job is done that should have begun at the moment in a register.
     Job(Register),
-    /// Starts a thread that is made later ([`ThreadSteps::later`]), and that is not there now.
+    /// Starts a thread that is made later ([`ThreadSteps::later`]).
     Clone(Thread),
     /// Executes another program: what reading and mapping it costs is work before and after.
     Exec,

@@ -174,7 +174,8 @@ fn a_result_that_a_benchmark_does_not_bring_is_a_bug() {
     let _ = Player::new(&Test, Arc::new(script), 1, 0, None).results();
 }
 
-/// A thread that is made later is left out at the beginning, and its maker may make it again once it has ended.
+/// A thread that is made later is left out at the beginning, and its maker may make it again: the same if it has ended, else
+/// another.
 #[test]
 fn a_thread_makes_another_as_often_as_it_likes() {
     let mut script = Script::new(2);
@@ -198,4 +199,13 @@ fn a_thread_makes_another_as_often_as_it_likes() {
         assert_eq!(player.next(FIRST, Outcome::Done, 0), Op::Exit);
         assert_eq!(player.next(SECOND, Outcome::Done, 0), work(9));
     }
+    let third = ThreadId(3);
+    for thread in [FIRST, third] {
+        assert!(
+            matches!(player.next(SECOND, Outcome::Done, 0), Op::Call(Syscall::Clone { thread: made, .. }) if made == thread)
+        );
+        assert_eq!(player.next(SECOND, Outcome::Done, 0), work(9));
+    }
+    assert_eq!((player.name(third), player.nr_threads()), ("child", 4));
+    assert_eq!(player.next(third, Outcome::Started, 0), Op::Call(Syscall::Execve));
 }
