@@ -12,8 +12,8 @@
 //! waits for all connections of its machine and hands requests over; a *worker* handles one from its first byte to its last, and
 //! sleeps for each query. A thread is *in Java* unless it waits outside of a lock; a *stop* begins when none is.
 //!
-//! A machine's first thread, `java-N`, makes all others of it, as in a recording of OpenJDK 17, whose `java` made 84 of 84
-//! threads.
+//! A machine's first thread, `java-N`, makes all others of it, as in recordings of OpenJDK 17, whose main thread makes 83 of 83
+//! (`conformance/recordings/births`).
 //!
 //! **Algorithm** of a request, and who wakes whom:
 //! 1. The network interrupts the CPU of the user's queue, whose handler wakes the selector. That wakes the worker that has waited for

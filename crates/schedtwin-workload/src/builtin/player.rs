@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Plays a [`Script`]: threads, their shared memory and the devices of one run.
 //!
-//! Thread 0 starts all others but those that another thread starts, and then sleeps for the run's duration, or until a thread says that the
-//! workload is over. Every other thread takes its place (affinity, class, priority) and goes through
+//! Thread 0 starts all others but those that another thread starts, and then sleeps for the run's duration, or until a
+//! thread says that the workload is over. Every other thread takes its place (affinity, class, priority) and goes through
 //! its steps. What takes no time (raising a flag that nobody waits for, setting a register) is done at
 //! once; what takes time is answered to the twin.
 //!
