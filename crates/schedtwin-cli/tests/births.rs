@@ -39,7 +39,7 @@ impl Births {
 }
 
 /// A recording, and its replay on the kernel and the machine that recorded it.
-fn both(name: &str) -> [Births; 2] {
+fn both(name: &str, kernel: &str) -> [Births; 2] {
     let recordings =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/recordings/births");
     let recording = recordings.join(format!("{name}.dat.xz"));
@@ -51,31 +51,44 @@ fn both(name: &str) -> [Births; 2] {
     };
     let [recorded, replayed] = ["recorded.txt", "replayed.txt"].map(|name| out.path().join(name));
     schedtwin(&["convert".as_ref(), &recording, &recorded]);
-    let (machine, kernel) = (recordings.join("machine.toml"), recordings.join("kernel.toml"));
+    let (machine, kernel) = (recordings.join("machine.toml"), recordings.join(kernel));
     let [replay, m, k, n, one, trace] = ["replay", "-m", "-k", "-n", "1", "--trace"].map(Path::new);
     schedtwin(&[replay, &recording, m, &machine, k, &kernel, n, one, trace, &replayed]);
     [recorded, replayed].map(|path| Births::of(&std::fs::read_to_string(path).expect("a trace")))
+}
+
+fn assert_near(what: &str, [recorded, replayed]: [f64; 2]) {
+    let off = (replayed / recorded - 1.0).abs();
+    assert!(off <= WITHIN, "{what}: {replayed}, recorded {recorded}");
 }
 
 /// A thousand processes of a shell: as many begin on the shell's CPU as in the recording, and as many are moved when they
 /// execute their program. Without `execve` it is one in fifteen of these.
 #[test]
 fn processes_of_a_shell_begin_where_they_did() {
-    let [recorded, replayed] = both("shell");
+    let sides = both("shell", "kernel.toml");
+    let [recorded, _] = &sides;
     assert!(recorded.all > 1000.0 && recorded.to_stoppers > 100.0, "{recorded:?}");
-    for (what, recorded, replayed) in [
-        ("share of births on the shell's CPU", recorded.share(), replayed.share()),
-        ("switches to a stopper", recorded.to_stoppers, replayed.to_stoppers),
-    ] {
-        let off = (replayed / recorded - 1.0).abs();
-        assert!(off <= WITHIN, "{what}: {replayed}, recorded {recorded}");
+    assert_near("births on the shell's CPU", sides.each_ref().map(Births::share));
+    assert_near("switches to a stopper", sides.each_ref().map(|side| side.to_stoppers));
+}
+
+/// Under 7.3 fewer begin there than under 6.12, in both. How many are moved is not compared: docs/validation.md.
+#[test]
+fn fewer_processes_begin_on_the_shell_s_cpu_under_7_3() {
+    let (before, after) = (both("shell", "kernel.toml"), both("shell-7.3", "kernel-7.3.toml"));
+    assert_near("births on the shell's CPU", after.each_ref().map(Births::share));
+    for (before, after) in std::iter::zip(before, after) {
+        let (before, after) = (before.share(), after.share());
+        assert!(after < 0.85 * before, "{before} under 6.12, {after} under 7.3");
     }
 }
 
-/// Nearly all threads of a Java machine begin elsewhere than on the CPU of the thread that makes them: five in six at least, in both.
+/// Nearly all threads of a Java machine begin elsewhere than on the CPU of the thread that makes them: five in six at least,
+/// in both.
 #[test]
 fn threads_of_a_java_machine_leave_their_makers_cpu() {
-    for births in both("jvm") {
+    for births in both("jvm", "kernel.toml") {
         assert!(births.all > 80.0 && births.share() < 1.0 / 6.0, "{births:?}");
     }
 }
