@@ -418,7 +418,11 @@ impl Subject for Eevdf {
             }
             REWEIGHT => {
                 subject = numbered(&self.tasks);
-                self.steps().reweight_in_timeline(subject.expect("a task"), c);
+                let task = subject.expect("a task");
+                match self.flat {
+                    true => self.steps().reweight_in_timeline(task, c),
+                    false => self.steps().reweight_entity(task, c),
+                }
             }
             _ => panic!("unknown operation {}", record.op),
         }
@@ -474,6 +478,12 @@ impl Subject for Eevdf {
             // A group that weighs as much as three tasks, or any part of it.
             let weight = self.entity(task).load.weight * (1 + rng.below(3072)) / 1024;
             return op(REWEIGHT, &[delta, number, weight.max(2)]);
+        }
+        // As a group's entity, which alone changes its weight where it is; in 7.3 that moves nothing.
+        let is_there = self.entity(task).on_rq && !self.entity(task).sched_delayed;
+        if self.form == EevdfForm::V6_18 && is_there && rng.one_in(12) {
+            let load = self.entity(task).load.weight * (1 + rng.below(3072)) / 1024;
+            return op(REWEIGHT, &[delta, number, load.max(2)]);
         }
         if rng.one_in(50) {
             return op(WEIGHT, &[delta, rng.below(40)]);

@@ -353,12 +353,14 @@ static void operate(word op, const word *arg)
 		task = this_rq.curr;
 		block(task, 1);
 		break;
-#ifdef FLAT
-	case OP_FIRST + 12: /* a weight in the timeline, as groups above might leave it */
+	case OP_FIRST + 12: /* a weight in the timeline, as groups above might leave it, or the entity's own */
 		task = task_by_number(arg[1]);
+#ifdef FLAT
 		reweight_eevdf(&this_rq.cfs, &task->se, arg[2], task->se.on_rq);
-		break;
+#else
+		reweight_entity(&this_rq.cfs, &task->se, arg[2]);
 #endif
+		break;
 	default:
 		fprintf(stderr, "unknown operation %llu\n", op);
 		exit(2);

@@ -122,6 +122,12 @@ impl FairSteps<'_> {
         self.0.sched.reweight_in_timeline(timeline, se, weight, queued, &self.0.cx);
     }
 
+    /// `reweight_entity()`, as changes of a group's weight use it.
+    pub fn reweight_entity(&mut self, task: TaskId, weight: u64) {
+        self.0.cx.this_cpu = self.1;
+        self.0.reweight_entity(self.0.sched.tasks[task].se, weight);
+    }
+
     /// Gives an entity other virtual times where it is, queued or not. No function of the kernel: it takes
     /// over what a recording says.
     pub fn adopt(&mut self, task: TaskId, vruntime: u64, deadline: u64, vlag: i64) {

@@ -330,7 +330,8 @@ impl Scheduler {
         }
         let entity = &mut self.se[se];
         entity.vruntime = average.wrapping_sub(lag as u64);
-        if features.place_rel_deadline && entity.rel_deadline {
+        // Without PLACE_REL_DEADLINE only 6.18's change of weight makes a deadline relative.
+        if entity.rel_deadline {
             entity.deadline = entity.deadline.wrapping_add(entity.vruntime);
             entity.rel_deadline = false;
             return;

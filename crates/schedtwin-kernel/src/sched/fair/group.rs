@@ -616,7 +616,7 @@ impl Kernel {
     }
 
     /// `reweight_entity()` where it stands, queued or not.
-    fn reweight_entity(&mut self, se: EntityId, weight: u64) {
+    pub(super) fn reweight_entity(&mut self, se: EntityId, weight: u64) {
         let cfs_rq = self.sched.se[se].cfs_rq;
         let curr = self.sched.cfs[cfs_rq].curr == Some(se);
         let on_rq = self.sched.se[se].on_rq;

@@ -21,14 +21,14 @@
 //! buddy.
 //!
 //! **Weights.** An entity whose weight changes is placed anew where it is queued: its lag, rescaled and within its limit, is
-//! inflated as at any other placement. What is left of its protection is rescaled, too.
+//! inflated as at any other placement. What is left of its protection would be rescaled, too; but of a running entity the lag is
+//! computed first, into the same storage, and goes on as its mark.
 //!
 //! Kernel: 6.18.44 kernel/sched/fair.c `set_protect_slice`, `update_protect_slice`, `wakeup_preempt_fair`, `pick_next_entity`,
 //! `reweight_entity`.
 //! Differences: the longest slice of a queue is that of the entities that are there; Linux keeps it
 //! in the nodes of its tree, of which one that has just been inserted can still hold the value of
-//! an earlier time, so that a lag's limit can be smaller there. Whether a running entity is
-//! protected while its weight changes is asked before its lag takes the storage.
+//! an earlier time, so that a lag's limit can be smaller there.
 
 use super::{Reweighted, before};
 use crate::sched::core::WF_FORK;
@@ -99,14 +99,15 @@ impl Scheduler {
     ) -> Reweighted {
         let cfs_rq = self.se[se].cfs_rq;
         let lag = self.entity_lag(cfs_rq, average, se, cx);
-        let protected = self.cfs[cfs_rq].curr == Some(se) && self.se[se].is_protected_6_18();
+        let curr = self.cfs[cfs_rq].curr == Some(se);
         let entity = &mut self.se[se];
         let old = entity.load.weight;
-        let protection = protected.then(|| {
+        // The lag takes the mark's place before the mark is asked for.
+        entity.vlag = lag;
+        let protection = (curr && entity.is_protected_6_18()).then(|| {
             let left = (entity.vlag as u64).wrapping_sub(entity.vruntime);
             rescaled(left as i64, old, weight) as u64
         });
-        entity.vlag = lag;
         entity.deadline = entity.deadline.wrapping_sub(entity.vruntime);
         entity.rel_deadline = true;
         entity.rescale_6_18(weight);

@@ -107,7 +107,8 @@ fn who_waits_is_placed_with_its_inflated_lag() {
     assert_eq!(kernel.sched.avg_vruntime(CfsRqId::root(CPU)), ZERO);
 }
 
-/// The running entity counts in the average and in the weights already, with its new weight.
+/// The running entity counts in the average and in the weights already, with its new weight. Its protection is lost: its lag is
+/// computed first, into the same storage.
 #[test]
 fn who_runs_is_placed_among_others_that_include_it() {
     let (mut kernel, all) = queue(&[(1_000, 2_800), (-1_000, 2_800)], true);
@@ -116,7 +117,8 @@ fn who_runs_is_placed_among_others_that_include_it() {
     halve(&mut kernel, all[0], true);
     let entity = &kernel.sched.se[all[0]];
     assert_eq!(entity.vruntime, ZERO + 2_333_332);
-    assert_eq!(entity.vlag as u64, entity.vruntime + 2_000 * US);
+    assert_eq!(entity.vlag, -2_000_000);
+    assert!(!entity.is_protected_6_18());
 }
 
 #[test]
