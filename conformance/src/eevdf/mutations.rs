@@ -56,7 +56,7 @@ pub const EEVDF_6_18: &[Mutation] = &[
     m(FILE_6_18, "self.min_slice(cfs_rq).unwrap_or(entity.slice)", "entity.slice"),
     m(FILE_6_18, "false => cx.config.base_slice_unscaled", "false => entity.slice"),
     m(FILE_6_18, "vprot = earlier(vprot, entity", "vprot = earlier(entity.deadline + 1, entity"),
-    m(FILE_6_18, "self.cfs[cfs_rq].curr == Some(se) && self", "self"),
+    m(FILE_6_18, "(curr && entity.is_protected_6_18())", "entity.is_protected_6_18()"),
     m(FILE_6_18, "(entity.vlag as u64).wrapping_sub(entity.vruntime)", "entity.vlag as u64"),
     m(FILE_6_18, "entity.deadline.wrapping_sub(entity.vruntime)", "entity.deadline"),
     m(FILE_6_18, "self.cfs[cfs_rq].nr_queued -= 1;", ""),
