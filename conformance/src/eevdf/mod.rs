@@ -474,16 +474,17 @@ impl Subject for Eevdf {
         let number = rng.below(self.tasks.len() as u64);
         let task = self.tasks[number as usize];
         let curr = self.curr();
-        if self.flat && rng.one_in(6) {
+        // In one timeline by the groups above; in 6.18 as a group's entity, which alone changes its weight where it is.
+        let is_there = self.entity(task).on_rq && !self.entity(task).sched_delayed;
+        let one_in = match self.form {
+            _ if self.flat => Some(6),
+            EevdfForm::V6_18 if is_there => Some(12),
+            _ => None,
+        };
+        if one_in.is_some_and(|n| rng.one_in(n)) {
             // A group that weighs as much as three tasks, or any part of it.
             let weight = self.entity(task).load.weight * (1 + rng.below(3072)) / 1024;
             return op(REWEIGHT, &[delta, number, weight.max(2)]);
-        }
-        // As a group's entity, which alone changes its weight where it is; in 7.3 that moves nothing.
-        let is_there = self.entity(task).on_rq && !self.entity(task).sched_delayed;
-        if self.form == EevdfForm::V6_18 && is_there && rng.one_in(12) {
-            let load = self.entity(task).load.weight * (1 + rng.below(3072)) / 1024;
-            return op(REWEIGHT, &[delta, number, load.max(2)]);
         }
         if rng.one_in(50) {
             return op(WEIGHT, &[delta, rng.below(40)]);

@@ -10,11 +10,11 @@ const WITHIN: f64 = 0.2;
 
 #[derive(Debug, Default)]
 struct Births {
-    all: f64,
+    all: u32,
     /// Those on the CPU of whoever made the thread.
-    on_makers_cpu: f64,
+    on_makers_cpu: u32,
     /// Switches to a stopper: a task that executes a program is moved by it.
-    to_stoppers: f64,
+    to_stoppers: u32,
 }
 
 impl Births {
@@ -24,17 +24,17 @@ impl Births {
             if let Some((before, event)) = line.split_once(" sched_wakeup_new: ") {
                 let (_, cpu) = before.split_once('[').expect("each line names its CPU");
                 let (_, target) = event.split_once("target_cpu=").expect("a new task has a CPU");
-                found.all += 1.0;
-                found.on_makers_cpu += f64::from(u8::from(cpu[..3] == target[..3]));
+                found.all += 1;
+                found.on_makers_cpu += u32::from(cpu[..3] == target[..3]);
             }
             let stopper = line.contains(" sched_switch: ") && line.contains("next_comm=migration/");
-            found.to_stoppers += f64::from(u8::from(stopper));
+            found.to_stoppers += u32::from(stopper);
         }
         found
     }
 
     fn share(&self) -> f64 {
-        self.on_makers_cpu / self.all
+        f64::from(self.on_makers_cpu) / f64::from(self.all)
     }
 }
 
@@ -68,9 +68,9 @@ fn assert_near(what: &str, [recorded, replayed]: [f64; 2]) {
 fn processes_of_a_shell_begin_where_they_did() {
     let sides = both("shell", "kernel.toml");
     let [recorded, _] = &sides;
-    assert!(recorded.all > 1000.0 && recorded.to_stoppers > 100.0, "{recorded:?}");
+    assert!(recorded.all > 1000 && recorded.to_stoppers > 100, "{recorded:?}");
     assert_near("births on the shell's CPU", sides.each_ref().map(Births::share));
-    assert_near("switches to a stopper", sides.each_ref().map(|side| side.to_stoppers));
+    assert_near("switches to a stopper", sides.each_ref().map(|side| side.to_stoppers.into()));
 }
 
 /// Under 7.3 fewer begin there than under 6.12, in both. How many are moved is not compared: docs/validation.md.
@@ -89,6 +89,6 @@ fn fewer_processes_begin_on_the_shell_s_cpu_under_7_3() {
 #[test]
 fn threads_of_a_java_machine_leave_their_makers_cpu() {
     for births in both("jvm", "kernel.toml") {
-        assert!(births.all > 80.0 && births.share() < 1.0 / 6.0, "{births:?}");
+        assert!(births.all > 80 && births.share() < 1.0 / 6.0, "{births:?}");
     }
 }
