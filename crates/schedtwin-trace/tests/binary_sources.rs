@@ -31,10 +31,16 @@ fn there_is(tool: &str) -> bool {
     found.is_ok()
 }
 
-fn output(tool: &str, arguments: &[&str], path: &Path) -> String {
-    let output =
-        Command::new(tool).args(arguments).arg(path).stderr(Stdio::null()).output().unwrap();
-    String::from_utf8_lossy(&output.stdout).into_owned()
+/// What a tool prints of a recording. None if the tool fails or prints nothing, which it then says: that is no matter of
+/// our reader, and nothing can be compared.
+fn output(tool: &str, arguments: &[&str], path: &Path) -> Option<String> {
+    let output = Command::new(tool).args(arguments).arg(path).output().unwrap();
+    let said = output.status.success() && !output.stdout.is_empty();
+    if !said {
+        let error = String::from_utf8_lossy(&output.stderr);
+        eprintln!("SKIPPED {}: {tool} ended with {}: {error}", path.display(), output.status);
+    }
+    said.then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// The events of each name, as a source counts them; its events are read to the end.
@@ -104,8 +110,16 @@ fn trace_dat_has_the_events_that_trace_cmd_reports_in_each_version_and_packing()
     let folder = tempfile::tempdir().unwrap();
     for packed in packed_recordings() {
         let path = unpacked(folder.path(), &packed);
-        let expected = of_report(&output("trace-cmd", &["report", "-R", "-i"], &path));
-        assert!(expected.values().sum::<u64>() > 1000, "{expected:?}");
+        let Some(report) = output("trace-cmd", &["report", "-R", "-i"], &path) else {
+            continue;
+        };
+        let expected = of_report(&report);
+        let head: Vec<_> = report.lines().take(5).collect();
+        if expected.is_empty() {
+            eprintln!("SKIPPED {}: trace-cmd shows no event: {head:#?}", path.display());
+            continue;
+        }
+        assert!(expected.values().sum::<u64>() > 1000, "{expected:?} in {head:#?}");
         let mut versions = vec![path.clone()];
         for (version, packing) in [("6", "none"), ("7", "none"), ("7", "zstd"), ("7", "zlib")] {
             let to = folder.path().join(format!("{version}-{packing}.dat"));
@@ -176,7 +190,10 @@ fn perf_data_has_the_events_that_perf_prints_plain_packed_and_from_a_pipe() {
             eprintln!("SKIPPED {name}: perf cannot record here");
             continue;
         }
-        let expected = of_script(&output("perf", &["script", "-F", "event", "-i"], &path));
+        let Some(script) = output("perf", &["script", "-F", "event", "-i"], &path) else {
+            continue;
+        };
+        let expected = of_script(&script);
         assert!(
             expected.get("sched_switch").is_some_and(|count| *count > 10),
             "{name}: {expected:?}"
