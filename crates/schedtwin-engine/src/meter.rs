@@ -744,11 +744,16 @@ impl Meter {
     /// fill the span; a task runs on one CPU; the energy booked never falls. For tests.
     pub fn verify(&self, now: Ns) {
         let mut running: Vec<TaskId> = Vec::new();
+        let mut booked_ns: Vec<Ns> = vec![0; self.cpus.len()];
+        for of_task in self.run_ns.chunks_exact(self.cpus.len()) {
+            for (booked, ns) in booked_ns.iter_mut().zip(of_task) {
+                *booked += ns;
+            }
+        }
         for (index, cpu) in self.cpus.iter().enumerate() {
             let until = now.max(cpu.since);
             let (span, open) = (self.in_window(0, until), self.in_window(cpu.since, until));
-            let booked: Ns = self.run_ns[index..].iter().step_by(self.cpus.len()).sum();
-            assert_eq!(booked + open, span, "cpu{index}: its tasks fill the span");
+            assert_eq!(booked_ns[index] + open, span, "cpu{index}: its tasks fill the span");
             assert!(cpu.too_deep + cpu.too_shallow <= cpu.idle_exits, "cpu{index}: idle misses");
             if !cpu.running.is_idle() {
                 running.push(cpu.running);
@@ -756,11 +761,14 @@ impl Meter {
         }
         running.sort_unstable();
         assert!(running.windows(2).all(|pair| pair[0] != pair[1]), "a task runs on two CPUs");
-        for index in 0..self.cpus.len() {
-            let cpu = CpuId(index as u16);
-            let here = |task: &&TaskMeter| !task.kernel && task.queued_on == Some(cpu);
-            let count = self.tasks.iter().filter(here).count();
-            assert_eq!(self.contention.runnable(index) as usize, count, "cpu{index}: runnable");
+        let mut runnable = vec![0; self.cpus.len()];
+        for task in self.tasks.iter().filter(|task| !task.kernel) {
+            if let Some(cpu) = task.queued_on {
+                runnable[cpu.index()] += 1;
+            }
+        }
+        for (index, count) in runnable.into_iter().enumerate() {
+            assert_eq!(self.contention.runnable(index), count, "cpu{index}: runnable");
         }
         for latencies in [&self.waking, &self.wakeup] {
             let count = |parts: &[Distribution]| parts.iter().map(Distribution::count).sum::<u64>();

@@ -249,8 +249,8 @@ impl Scheduler {
         self.rq[cpu].dl.queue.first().copied()
     }
 
-    /// Asserts what the class keeps of a CPU.
-    pub(crate) fn verify_dl(&self, cpu: CpuId, time: &Time) {
+    /// Asserts what the class keeps of a CPU; `here` are the CPU's tasks.
+    pub(crate) fn verify_dl(&self, cpu: CpuId, here: &[TaskId], time: &Time) {
         let queue = &self.rq[cpu].dl.queue;
         for node in queue {
             let DlNode::Task(task) = *node else { continue };
@@ -262,24 +262,25 @@ impl Scheduler {
             let [a, b] = [pair[0], pair[1]].map(|node| self.deadline_of(cpu, node));
             assert!(!dl_time_before(b, a), "{cpu:?}: order of deadlines");
         }
-        let runnable = |t: &&crate::sched::Task| {
-            t.class == Class::Deadline && t.cpu == cpu && t.on_rq == OnRq::Queued
-        };
-        let tasks = self.tasks.iter().filter(runnable).filter(|t| !t.dl.throttled).count();
+        let of_class =
+            here.iter().copied().filter(|task| self.tasks[*task].class == Class::Deadline);
+        let of_class: Vec<TaskId> = of_class.collect();
+        let tasks = of_class.iter().map(|task| &self.tasks[*task]);
+        let tasks = tasks.filter(|t| t.on_rq == OnRq::Queued && !t.dl.throttled).count();
         let server = self.rq[cpu].fair_server.is_queued() as usize;
         assert_eq!(queue.len(), tasks + server, "{cpu:?}: deadline entities");
         let first = queue.first().map(|node| self.deadline_of(cpu, *node));
         assert_eq!(self.rd.cpudl.deadline_of(cpu), first, "{cpu:?}: earliest deadline");
-        for task in self.tasks.ids().filter(|task| self.tasks[*task].cpu == cpu) {
+        for &task in &of_class {
             let t = &self.tasks[task];
-            if t.class == Class::Deadline && t.dl.throttled {
+            if t.dl.throttled {
                 let timer = TimerKind::DlTask(task);
                 let waits = time.base(t.dl.dl_timer_on).is_queued(timer);
                 assert!(waits || t.dl.stranded, "{task:?} is throttled for ever");
             }
         }
         self.verify_dl_pushable(cpu);
-        self.verify_dl_bandwidth(cpu);
+        self.verify_dl_bandwidth(cpu, &of_class);
         if cpu == CpuId(0) {
             self.rd.cpudl.verify();
         }

@@ -3,17 +3,36 @@
 //!
 //! Called after every event by the reference twin and in tests; a difference is a bug.
 
-use crate::sched::{CfsRqId, Class, EntityId, OnRq, TaskKind, pelt};
+use crate::sched::{CfsRqId, Class, OnRq, TaskKind, pelt};
 use crate::sync::wait::Resume;
 use crate::time::hrtimer::TimerKind;
 use crate::{Context, Kernel, Scheduler, Time};
+use schedtwin_types::arena::Arena;
 use schedtwin_types::{CpuId, NEVER, TaskGroupId, TaskId, TaskState};
+
+/// What a fair run queue's own entities (`load_weight`, `nr_queued`) and the tasks of the hierarchy below add up to.
+#[derive(Default)]
+struct Sums {
+    load_weight: u64,
+    nr_queued: u32,
+    h_nr_queued: u32,
+    h_nr_delayed: u32,
+    h_nr_idle: u32,
+    estimate: u64,
+}
 
 impl Kernel {
     /// Asserts that all sums, counters and masks are what the tasks and entities say.
     pub fn verify(&self) {
+        let sums = self.sched.sums_of_cfs_rqs();
+        let mut by_cpu: Vec<TaskId> = self.sched.tasks.ids().collect();
+        by_cpu.sort_by_key(|task| self.sched.tasks[*task].cpu);
+        let mut left = &by_cpu[..];
         for cpu in self.sched.rq.ids() {
-            self.verify_cpu(cpu);
+            let nr = left.iter().take_while(|task| self.sched.tasks[**task].cpu == cpu).count();
+            let here;
+            (here, left) = left.split_at(nr);
+            self.verify_cpu(cpu, here, &sums);
         }
         self.cpufreq.verify_sugov(&self.sched, &self.work);
         self.sched.verify_sched_cache();
@@ -46,16 +65,24 @@ impl Kernel {
             waiting.extend(self.sched.rq[cpu].wake_list.iter().map(|entry| entry.task));
             waiting.extend(self.time.base(cpu).sleepers());
         }
+        let mut waits: Arena<TaskId, usize> = self.sched.tasks.iter().map(|_| 0).collect();
+        for task in waiting {
+            waits[task] += 1;
+        }
+        let mut running: Vec<TaskId> = self.sched.rq.iter().map(|rq| rq.curr).collect();
+        running.retain(|task| !task.is_idle());
+        running.sort_unstable();
+        if let Some(pair) = running.windows(2).find(|pair| pair[0] == pair[1]) {
+            panic!("{:?} runs on two CPUs", pair[0]);
+        }
         for task in self.sched.tasks.ids().skip(1) {
             let t = &self.sched.tasks[task];
-            let running_on = self.sched.rq.ids().filter(|&c| self.sched.rq[c].curr == task).count();
-            assert!(running_on <= 1, "{task:?} runs on {running_on} CPUs");
             if t.kind == TaskKind::User {
                 // A sleeper waits for one thing; a task that waits for nothing has lost its wakeup.
                 // A delayed sleeper is queued, and waits none the less.
                 let asleep =
                     matches!(t.state, TaskState::Interruptible | TaskState::Uninterruptible);
-                let waits = waiting.iter().filter(|w| **w == task).count();
+                let waits = waits[task];
                 assert_eq!(
                     waits, asleep as usize,
                     "{task:?} is {:?} and waits for {waits}",
@@ -71,14 +98,12 @@ impl Kernel {
         }
     }
 
-    fn verify_cpu(&self, cpu: CpuId) {
+    /// `here`: the tasks whose CPU it is.
+    fn verify_cpu(&self, cpu: CpuId, here: &[TaskId], sums: &Arena<CfsRqId, Sums>) {
         let rq = &self.sched.rq[cpu];
         for group in self.sched.groups.ids() {
-            self.sched.verify_cfs_rq(
-                self.sched.groups[group].cfs_rq[cpu.index()],
-                &self.time,
-                &self.cx,
-            );
+            let id = self.sched.groups[group].cfs_rq[cpu.index()];
+            self.sched.verify_cfs_rq(id, &sums[id], &self.time, &self.cx);
         }
         if self.sched.flat_groups() {
             self.sched.verify_flat(cpu, &self.cx);
@@ -87,8 +112,8 @@ impl Kernel {
 
         self.verify_demand(cpu);
         self.sched.verify_need(cpu, &self.cpufreq, &self.cx);
-        self.sched.verify_uclamp(cpu);
-        self.sched.verify_dl(cpu, &self.time);
+        self.sched.verify_uclamp(cpu, here);
+        self.sched.verify_dl(cpu, here, &self.time);
 
         let mut count = 0;
         let mut at = rq.cfs_tasks_head;
@@ -103,9 +128,9 @@ impl Kernel {
         let fair = |task: &TaskId| {
             let t = &self.sched.tasks[*task];
             let queued = t.on_rq == OnRq::Queued && !self.sched.is_in_limbo(*task);
-            t.class == Class::Fair && t.cpu == cpu && queued
+            !task.is_idle() && t.class == Class::Fair && queued
         };
-        let listed = self.sched.tasks.ids().skip(1).filter(fair).count();
+        let listed = here.iter().filter(|task| fair(task)).count();
         assert_eq!(count, listed, "{cpu:?}: cfs_tasks");
         assert_eq!(rq.cfs_tasks_tail, last, "{cpu:?}: cfs_tasks tail");
 
@@ -119,9 +144,9 @@ impl Kernel {
             let t = &self.sched.tasks[*task];
             // A task woken towards another CPU is on its wake list, and waits no more.
             let woken = || rq.wake_list.iter().any(|w| w.task == *task) && t.sched_remote_wakeup;
-            t.in_iowait && t.cpu == cpu && t.on_rq == OnRq::No && !woken()
+            t.in_iowait && t.on_rq == OnRq::No && !woken()
         };
-        let io_waiters = self.sched.tasks.ids().filter(waits_for_io).count();
+        let io_waiters = here.iter().filter(|task| waits_for_io(task)).count();
         assert_eq!(rq.nr_iowait as usize, io_waiters, "{cpu:?}: nr_iowait");
         self.cpuidle.cpu(cpu).governor.verify();
         let polls = matches!(self.cx.platform.wires[cpu].activity, crate::Activity::Poll { .. });
@@ -162,54 +187,73 @@ impl Scheduler {
         self.se[self.tasks[task].se].sched_delayed
     }
 
-    /// A fair run queue: its own entities, and the tasks of the hierarchy below.
-    fn verify_cfs_rq(&self, id: CfsRqId, time: &Time, cx: &Context) {
-        let cfs = &self.cfs[id];
-        let what = (cfs.cpu, cfs.group);
-        let is_below = |se: EntityId| {
-            let mut above = std::iter::successors(Some(se), |se| self.se[*se].parent);
-            above.any(|se| self.se[se].cfs_rq == id)
-        };
-        let (mut queued, mut delayed, mut idle, mut estimate) = (0, 0, 0, 0u64);
+    /// The tasks whose CPU it is.
+    #[cfg(test)]
+    pub(crate) fn tasks_of(&self, cpu: CpuId) -> Vec<TaskId> {
+        self.tasks.ids().filter(|task| self.tasks[*task].cpu == cpu).collect()
+    }
+
+    /// What the tasks and entities of each fair run queue add up to.
+    fn sums_of_cfs_rqs(&self) -> Arena<CfsRqId, Sums> {
+        let mut all: Arena<CfsRqId, Sums> = self.cfs.iter().map(|_| Sums::default()).collect();
         for task in self.tasks.ids().skip(1) {
             let t = &self.tasks[task];
             assert_eq!(t.group, self.autogroup_task_group(task), "{task:?}: its group");
-            if t.class != Class::Fair || t.on_rq != OnRq::Queued || !is_below(t.se) {
+            if t.class != Class::Fair || t.on_rq != OnRq::Queued {
                 continue;
             }
-            assert_eq!(t.cpu, cfs.cpu, "{task:?} is queued on another CPU");
-            if self.is_in_limbo(task) {
-                continue;
+            let in_limbo = self.is_in_limbo(task);
+            let delayed = self.se[t.se].sched_delayed;
+            let estimate = if delayed { 0 } else { pelt::_task_util_est(&self.se[t.se].avg) };
+            let mut is_idle = t.policy == schedtwin_types::Policy::Idle;
+            let mut dequeued = false;
+            let path = || std::iter::successors(Some(t.se), |se| self.se[*se].parent);
+            for (depth, se) in path().enumerate() {
+                let id = self.se[se].cfs_rq;
+                let cfs = &self.cfs[id];
+                // With flat groups all of the path is on one queue.
+                if path().take(depth).any(|below| self.se[below].cfs_rq == id) {
+                    continue;
+                }
+                assert_eq!(t.cpu, cfs.cpu, "{task:?} is queued on another CPU");
+                if in_limbo {
+                    continue;
+                }
+                let sums = &mut all[id];
+                sums.estimate += estimate;
+                // To the queues above a throttled group it does not count.
+                if !dequeued {
+                    sums.h_nr_queued += 1;
+                    sums.h_nr_delayed += u32::from(delayed);
+                    sums.h_nr_idle += u32::from(is_idle);
+                }
+                dequeued |= cfs.bandwidth.dequeued;
+                // To those above an idle group it counts as idle.
+                is_idle |= self.groups[cfs.group].idle;
             }
-            let se = &self.se[t.se];
-            // To the queues above an idle group it counts as idle.
-            let above = std::iter::successors(Some(t.se), |se| self.se[*se].parent);
-            let mut below = above.map(|se| self.se[se].cfs_rq).take_while(|queue| *queue != id);
-            let in_idle_group = below.any(|queue| self.groups[self.cfs[queue].group].idle);
-            if !se.sched_delayed {
-                estimate += pelt::_task_util_est(&se.avg);
-            }
-            // To those above a throttled group it does not count.
-            let above = std::iter::successors(Some(t.se), |se| self.se[*se].parent);
-            let mut below = above.map(|se| self.se[se].cfs_rq).take_while(|queue| *queue != id);
-            if below.any(|queue| self.cfs[queue].bandwidth.dequeued) {
-                continue;
-            }
-            queued += 1;
-            delayed += se.sched_delayed as u32;
-            idle += (in_idle_group || t.policy == schedtwin_types::Policy::Idle) as u32;
         }
-        assert_eq!(cfs.h_nr_queued, queued, "{what:?}: h_nr_queued");
-        assert_eq!(cfs.h_nr_delayed, delayed, "{what:?}: h_nr_delayed");
-        assert_eq!(cfs.h_nr_runnable, queued - delayed, "{what:?}: h_nr_runnable");
-        assert_eq!(cfs.h_nr_idle, idle, "{what:?}: idle_h_nr_running");
-        if cx.config.features.util_est && cfs.group == TaskGroupId::ROOT {
-            assert_eq!(cfs.avg.util_est as u64, estimate, "{what:?}: util_est");
+        for se in self.se.iter().filter(|se| se.on_rq) {
+            let sums = &mut all[se.cfs_rq];
+            sums.load_weight += se.load.weight;
+            sums.nr_queued += 1;
         }
+        all
+    }
 
-        let own = self.se.iter().filter(|se| se.cfs_rq == id && se.on_rq);
-        let (load, entities) = own.fold((0, 0), |(load, n), se| (load + se.load.weight, n + 1));
-        assert_eq!(cfs.load_weight, load, "{what:?}: weight");
+    /// A fair run queue: its own entities, and the tasks of the hierarchy below.
+    fn verify_cfs_rq(&self, id: CfsRqId, sums: &Sums, time: &Time, cx: &Context) {
+        let cfs = &self.cfs[id];
+        let what = (cfs.cpu, cfs.group);
+        assert_eq!(cfs.h_nr_queued, sums.h_nr_queued, "{what:?}: h_nr_queued");
+        assert_eq!(cfs.h_nr_delayed, sums.h_nr_delayed, "{what:?}: h_nr_delayed");
+        let runnable = sums.h_nr_queued - sums.h_nr_delayed;
+        assert_eq!(cfs.h_nr_runnable, runnable, "{what:?}: h_nr_runnable");
+        assert_eq!(cfs.h_nr_idle, sums.h_nr_idle, "{what:?}: idle_h_nr_running");
+        if cx.config.features.util_est && cfs.group == TaskGroupId::ROOT {
+            assert_eq!(cfs.avg.util_est as u64, sums.estimate, "{what:?}: util_est");
+        }
+        let entities = sums.nr_queued;
+        assert_eq!(cfs.load_weight, sums.load_weight, "{what:?}: weight");
         assert_eq!(cfs.nr_queued, entities, "{what:?}: nr_queued");
         let running = cfs.curr.is_some_and(|c| self.se[c].on_rq) as usize;
         if !self.flat_groups() {

@@ -289,18 +289,16 @@ impl Scheduler {
     }
 
     /// Asserts that the sums are those of the tasks.
-    pub(super) fn verify_dl_bandwidth(&self, cpu: CpuId) {
+    pub(super) fn verify_dl_bandwidth(&self, cpu: CpuId, here: &[TaskId]) {
         let dl = &self.rq[cpu].dl;
-        let here = || self.tasks.iter().filter(|t| t.cpu == cpu && t.class == Class::Deadline);
-        let woken_here = |task: &TaskId| self.rq[cpu].wake_list.iter().any(|w| w.task == *task);
         // A task on its way here after a migration is not counted yet.
-        let ids = self.tasks.ids().filter(woken_here);
-        let coming: u64 = ids
+        let woken_here = self.rq[cpu].wake_list.iter().map(|w| w.task);
+        let coming: u64 = woken_here
             .filter(|task| self.tasks[*task].class == Class::Deadline)
             .filter(|task| self.tasks[*task].sched_remote_wakeup)
             .map(|task| bandwidth_of(&self.tasks[task].dl))
             .sum();
-        let all: u64 = here().map(|t| bandwidth_of(&t.dl)).sum();
+        let all: u64 = here.iter().map(|task| bandwidth_of(&self.tasks[*task].dl)).sum();
         let server = self.rq[cpu].fair_server.bandwidth();
         assert_eq!(dl.this_bw, all - coming + server, "{cpu:?}: this_bw");
         assert!(*dl.running_bw <= dl.this_bw, "{cpu:?}: running_bw above this_bw");

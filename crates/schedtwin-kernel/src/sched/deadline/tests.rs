@@ -24,7 +24,7 @@ fn wake(kernel: &mut Kernel, task: TaskId) {
     let cpu = kernel.sched.tasks[task].cpu;
     kernel.enqueue_task_dl(cpu, task, ENQUEUE_WAKEUP);
     kernel.sched.tasks[task].on_rq = OnRq::Queued;
-    kernel.sched.verify_dl(cpu, &kernel.time);
+    kernel.sched.verify_dl(cpu, &kernel.sched.tasks_of(cpu), &kernel.time);
 }
 
 /// The rate of what is left is compared in steps of 1024 ns, so two wakeups of one instant share a deadline.

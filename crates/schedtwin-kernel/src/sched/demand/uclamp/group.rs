@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(of(&kernel), clamps(0, 307));
         kernel.sched.cpu_uclamp_write(app, None, Some(1000), &kernel.cx);
         assert_eq!(of(&kernel), clamps(0, 102));
-        kernel.sched.verify_uclamp(CPU);
+        kernel.sched.verify_uclamp(CPU, &kernel.sched.tasks_of(CPU));
         kernel.sched.cpu_uclamp_write(inner, Some(500), None, &kernel.cx);
         assert_eq!(of(&kernel), clamps(0, 102), "the group above allows no minimum");
         kernel.sched.cpu_uclamp_write(app, Some(500), None, &kernel.cx);
@@ -242,7 +242,7 @@ mod tests {
         let other = kernel.sched.new_task_group(TaskGroupId::ROOT, 1024, &kernel.cx);
         kernel.sched.cpu_uclamp_write(other, Some(9000), None, &kernel.cx);
         assert_eq!(of(&kernel), clamps(51, 102));
-        kernel.sched.verify_uclamp(CPU);
+        kernel.sched.verify_uclamp(CPU, &kernel.sched.tasks_of(CPU));
     }
 
     /// Clamps that are all reduced to 0.8: of tasks, of groups, but not those that are none.

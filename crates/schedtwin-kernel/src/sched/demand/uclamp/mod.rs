@@ -439,9 +439,9 @@ impl Scheduler {
         }
     }
 
-    /// Asserts that a run queue counts the tasks that say they are counted, and adds up what they add.
-    pub(crate) fn verify_uclamp(&self, cpu: CpuId) {
-        let here = self.tasks.ids().filter(|&task| self.tasks[task].cpu == cpu);
+    /// Asserts that a run queue counts the tasks that say they are counted, and adds up what they add; `here` are the CPU's.
+    pub(crate) fn verify_uclamp(&self, cpu: CpuId, here: &[TaskId]) {
+        let here = here.iter().copied();
         match &*self.rq[cpu].uclamp {
             RqClamps::Max(rq) => rq.verify(here.filter_map(|task| self.tasks[task].uclamp.active)),
             RqClamps::Sum(rq) => rq.verify(here.map(|task| {

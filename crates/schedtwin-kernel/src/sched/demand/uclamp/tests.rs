@@ -95,7 +95,7 @@ fn a_task_asks() {
         let mut ask = |util_min, util_max| {
             let attr = SchedAttr { util_min, util_max, ..SchedAttr::default() };
             kernel.sched_setattr(p, attr).unwrap();
-            kernel.sched.verify_uclamp(CPU);
+            kernel.sched.verify_uclamp(CPU, &kernel.sched.tasks_of(CPU));
             kernel.sched.tasks[p].uclamp.active
         };
         assert_eq!(ask(Some(300), Some(500)), expected);
@@ -123,11 +123,11 @@ fn the_effective_value_is_frozen() {
     kernel.activate_task(CPU, p, ENQUEUE_WAKEUP);
     kernel.sched.tasks[p].uclamp_req = UclampRequest { min: Some(900), max: None };
     assert_eq!(kernel.sched.uclamp_eff_value(p, &kernel.cx), Clamps { min: 300, max: 600 });
-    kernel.sched.verify_uclamp(CPU);
+    kernel.sched.verify_uclamp(CPU, &kernel.sched.tasks_of(CPU));
     kernel.deactivate_task(CPU, p, 0);
     assert_eq!(kernel.sched.rq[CPU].uclamp.clamps(), Clamps { min: 0, max: 600 });
     assert_eq!(kernel.sched.uclamp_eff_value(p, &kernel.cx), Clamps { min: 900, max: 1024 });
-    kernel.sched.verify_uclamp(CPU);
+    kernel.sched.verify_uclamp(CPU, &kernel.sched.tasks_of(CPU));
 }
 
 /// A waking task with a minimum of 512: what the governor is asked for during its enqueue, and next time.
@@ -188,7 +188,7 @@ fn a_delayed_task_has_left() {
         kernel.sched.se[se].sched_delayed = false;
         kernel.sched.uclamp_rq_inc_after(CPU, p, ENQUEUE_DELAYED, &kernel.cx);
         assert_eq!(kernel.sched.rq[CPU].uclamp.clamps().min, 300, "{order:?}");
-        kernel.sched.verify_uclamp(CPU);
+        kernel.sched.verify_uclamp(CPU, &kernel.sched.tasks_of(CPU));
     }
 }
 
@@ -256,7 +256,7 @@ fn back_to_the_default() {
                 Clamps { min, max },
                 "{calls:?}, step {step}"
             );
-            kernel.sched.verify_uclamp(CPU);
+            kernel.sched.verify_uclamp(CPU, &kernel.sched.tasks_of(CPU));
         }
     };
     check(&[

@@ -74,7 +74,7 @@ fn biases_add_up() {
     for &p in &capped {
         assert_eq!(kernel.sched.tasks[p].uclamp.sums.bias, -190);
         wake(&mut kernel, BIG, p);
-        kernel.sched.verify_uclamp(BIG);
+        kernel.sched.verify_uclamp(BIG, &kernel.sched.tasks_of(BIG));
     }
     assert_eq!(sums(&kernel, BIG).bias, -760);
     assert_eq!(kernel.sched.cfs[CfsRqId::root(BIG)].avg.util_avg, 1200);
@@ -167,7 +167,7 @@ fn negative_bias() {
         assert_eq!(clamped_util(&kernel, BIG), 200);
         assert!(kernel.dequeue_task(BIG, p, DEQUEUE_SLEEP));
         kernel.sched.finish_block_task(p);
-        kernel.sched.verify_uclamp(BIG);
+        kernel.sched.verify_uclamp(BIG, &kernel.sched.tasks_of(BIG));
         assert_eq!(clamped_util(&kernel, BIG), expected, "{form:?}");
         assert_eq!(kernel.sched.task_util(p), expected, "{form:?}");
         // The sum never says less than the average.
@@ -192,7 +192,7 @@ fn a_capped_task_does_not_throttle_its_neighbour() {
         // 512 · wmult · weight >> 32 is 512; C's clamp makes no cap of what reaches it, rounding aside.
         let util = clamped_util(&kernel, BIG);
         assert!(util.abs_diff(expected) <= 1, "{form:?}: {util}");
-        kernel.sched.verify_uclamp(BIG);
+        kernel.sched.verify_uclamp(BIG, &kernel.sched.tasks_of(BIG));
     }
     // A is gone, and B notes its own demand at its next refresh.
     let mut kernel = boot(tracked);
@@ -243,7 +243,7 @@ fn estimates_are_clamped() {
         wake(&mut kernel, BIG, p);
         assert_eq!(sums(&kernel, BIG).util_est, expected, "{form:?}");
         assert_eq!(kernel.sched.cfs[CfsRqId::root(BIG)].avg.util_est, 300);
-        kernel.sched.verify_uclamp(BIG);
+        kernel.sched.verify_uclamp(BIG, &kernel.sched.tasks_of(BIG));
     }
 }
 
@@ -298,7 +298,8 @@ fn verify_finds_a_factor_whose_owner_has_left() {
         kernel.sched.util_bias_update(here, &kernel.cx);
         assert_eq!(sums(&kernel, BIG).max_factor_of, Some(here));
         kernel.sched.change_sums(BIG, |sums| break_it(sums, away));
-        let verified = std::panic::AssertUnwindSafe(|| kernel.sched.verify_uclamp(BIG));
+        let here = kernel.sched.tasks_of(BIG);
+        let verified = std::panic::AssertUnwindSafe(|| kernel.sched.verify_uclamp(BIG, &here));
         std::panic::catch_unwind(verified).is_err()
     };
     assert!(!found(|_, _| {}));

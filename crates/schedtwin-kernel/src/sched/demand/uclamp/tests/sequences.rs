@@ -202,7 +202,7 @@ impl Play {
 
     fn verify(&mut self) {
         for cpu in [CpuId(0), CpuId(1)] {
-            self.kernel.sched.verify_uclamp(cpu);
+            self.kernel.sched.verify_uclamp(cpu, &self.kernel.sched.tasks_of(cpu));
             self.kernel.verify_demand(cpu);
             self.verify_util_est(cpu);
         }
