@@ -48,23 +48,42 @@ pub fn report(
     Ok(text)
 }
 
-/// Lines of the annotated source whose branches or code were never reached.
+/// Functions of the annotated source that were never called; of the others, lines whose branches or code were never reached.
 fn not_taken(build_dir: &Path, file: &str) -> String {
     let annotated = std::fs::read_to_string(build_dir.join(format!("{file}.gcov")));
     let Ok(annotated) = annotated else { return String::new() };
-    let mut text = String::new();
-    let mut line_number = "";
+    let (mut never_called, mut text) = (Vec::new(), String::new());
+    let (mut line_number, mut code) = ("", "");
+    let mut function = "";
     for line in annotated.lines() {
+        if let Some((name, calls)) =
+            line.strip_prefix("function ").and_then(|line| line.split_once(" called "))
+        {
+            function = if calls.starts_with("0 ") {
+                never_called.push(name);
+                ""
+            } else {
+                name
+            };
+            continue;
+        }
         let mut fields = line.splitn(3, ':');
         let count = fields.next().unwrap_or_default().trim();
         if let Some(number) = fields.next() {
             line_number = number.trim();
+            code = fields.next().unwrap_or_default().trim();
+        }
+        if function.is_empty() {
+            continue;
         }
         if count == "#####" {
-            text += &format!("  line {line_number} never executed\n");
+            text += &format!("  line {line_number}, {function}: never executed: {code}\n");
         } else if line.starts_with("branch") && line.contains("taken 0") {
-            text += &format!("  line {line_number}: {}\n", line.trim());
+            text += &format!("  line {line_number}, {function}: {}: {code}\n", line.trim());
         }
     }
-    text
+    match never_called.as_slice() {
+        [] => text,
+        names => format!("  functions never called: {}\n{text}", names.join(", ")),
+    }
 }
