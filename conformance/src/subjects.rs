@@ -15,7 +15,7 @@ use crate::eevdf::Eevdf;
 use crate::eevdf::v6_18::Eevdf618;
 use crate::eevdf::v7_3::{Eevdf73, Eevdf73Flat};
 use crate::feec::{Feec61, Feec73, Feec519, Feec612, Feec618};
-use crate::groups::{Groups, Groups61, Groups73};
+use crate::groups::{Groups, Groups61, Groups73, Groups618};
 use crate::haltpoll::{Haltpoll, Haltpoll61};
 use crate::hrtimer::{Hrtimers61, Hrtimers73, Hrtimers612, Hrtimers618};
 use crate::intel_pstate::IntelPstate;
@@ -33,7 +33,7 @@ use crate::slow_path::{SlowPath61, SlowPath73, SlowPath612, SlowPath618};
 use crate::states::{self, States};
 use crate::teo::{Teo, Teo73, Teo618, TeoLate, TeoLatePlain, TeoPatched, TeoRecent};
 use crate::timer_wheel::{TimerWheel61, TimerWheel73, TimerWheel612};
-use crate::uclamp::max::Max;
+use crate::uclamp::max::{self, Max};
 use crate::uclamp::sum::Sum;
 use crate::wakeups::{Wakeups61, Wakeups73, Wakeups612};
 
@@ -121,12 +121,15 @@ pub const SUBJECTS: &[Entry] = &[
     of::<AmdPstateCpu<2>>(),
     of::<IntelPstate<false>>(),
     of::<IntelPstate<true>>(),
-    of::<Max<false>>(),
-    of::<Max<true>>(),
+    of::<Max<{ max::LINUX_6_12 }>>(),
+    of::<Max<{ max::LINUX_6_1 }>>(),
+    of::<Max<{ max::LINUX_6_18 }>>(),
+    of::<Max<{ max::LINUX_7_3 }>>(),
     of::<Sum>(),
     of::<Deadline>(),
     of::<Groups>(),
     of::<Groups61>(),
+    of::<Groups618>(),
     of::<Groups73>(),
     of::<Bandwidth61>(),
     of::<Bandwidth>(),

@@ -10,7 +10,9 @@
 mod mutations;
 
 use crate::l0::mutate::{KernelFiles, Mutation, Sources};
-use crate::l0::{ARGS, OpSpec, Out, Record, Subject, TREE, TREE_6_1, TREE_7_3, extract, oracle};
+use crate::l0::{
+    ARGS, OpSpec, Out, Record, Subject, TREE, TREE_6_1, TREE_6_18, TREE_7_3, extract, oracle,
+};
 use schedtwin_kernel::config::{GroupShares, TgLoadAvg};
 use schedtwin_kernel::sched::CfsRqId;
 use schedtwin_kernel::sched::fair::bandwidth::{CfsBandwidth, CfsRqBandwidth, PeriodTimer};
@@ -71,6 +73,8 @@ const FILES: KernelFiles = KernelFiles {
 pub type Groups = GroupsOf<LINUX_6_12>;
 /// The same of a tree before 6.4, such as 6.1: throttled queues go on one after the other.
 pub type Groups61 = GroupsOf<LINUX_6_1>;
+/// The same of 6.18.
+pub type Groups618 = GroupsOf<LINUX_6_18>;
 /// The same of 7.3: shares in the five forms of `cgroup_mode`, and what the CPUs tell of their runnable tasks.
 pub type Groups73 = GroupsOf<LINUX_7_3>;
 
@@ -79,7 +83,9 @@ pub const LINUX_6_1: u8 = 0;
 /// A form of [`GroupsOf`].
 pub const LINUX_6_12: u8 = 1;
 /// A form of [`GroupsOf`].
-pub const LINUX_7_3: u8 = 2;
+pub const LINUX_6_18: u8 = 2;
+/// A form of [`GroupsOf`].
+pub const LINUX_7_3: u8 = 3;
 
 /// Linux's numbers of `cgroup_mode`.
 const MODES: [GroupShares; 5] =
@@ -123,8 +129,8 @@ impl<const FORM: u8> GroupsOf<FORM> {
 }
 
 impl<const FORM: u8> Subject for GroupsOf<FORM> {
-    const NAME: &'static str = ["groups-6.1", "groups", "groups-7.3"][FORM as usize];
-    const TREE: &'static str = [TREE_6_1, TREE, TREE_7_3][FORM as usize];
+    const NAME: &'static str = ["groups-6.1", "groups", "groups-6.18", "groups-7.3"][FORM as usize];
+    const TREE: &'static str = [TREE_6_1, TREE, TREE_6_18, TREE_7_3][FORM as usize];
     const OPS: &'static [OpSpec] = &[
         OpSpec {
             name: "shares",
@@ -320,7 +326,7 @@ impl<const FORM: u8> Subject for GroupsOf<FORM> {
         let file = build_dir.join("groups_extract.h");
         std::fs::write(&file, text)
             .map_err(|error| format!("write {}: {error}", file.display()))?;
-        let form: &[&str] = [&["-DFORM_6_1"][..], &[], &["-DFORM_7_3"]][FORM as usize];
+        let form: &[&str] = [&["-DFORM_6_1"][..], &[], &[], &["-DFORM_7_3"]][FORM as usize];
         oracle::compile("groups/shim.c", &[build_dir], build_dir, &[flags, form].concat())
     }
 }

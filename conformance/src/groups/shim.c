@@ -74,6 +74,7 @@ static int slack_timer_started, goes_on;
 #define rcu_read_lock() ((void)0)
 #define rcu_read_unlock() ((void)0)
 #define SCHED_WARN_ON(condition) do { if (condition) abort(); } while (0)
+#define WARN_ON_ONCE(condition) SCHED_WARN_ON(condition)
 #define smp_processor_id() 0
 #define tg_cfs_bandwidth(tg) (&(tg)->cfs_bandwidth)
 #define start_cfs_bandwidth(bandwidth) ((void)0)
@@ -113,7 +114,6 @@ static const int sched_prio_to_weight[] = { 88761 };
 #define rq_clock(rq) clock_now
 #define update_rq_clock(rq) ((void)0)
 #define update_curr(queue) ((void)0)
-#define WARN_ON_ONCE(condition) SCHED_WARN_ON(condition)
 #define cpu_rq(cpu) (&the_rq)
 #define guard(lock) guard_##lock
 #define guard_rcu() ((void)0)

@@ -43,7 +43,7 @@ macro_rules! menu_mutations {
 /// Mutations of menu of 4.20 to 6.5.
 pub const MENU_5_18: &[Mutation] = menu_mutations![
     m(MENU_5_18_FILE, "nr_iowaiters > 0", "nr_iowaiters > 1"),
-    m(MENU_5_18_FILE, "shortest >= timer_us", "shortest > timer_us"),
+    m(MENU_5_18_FILE, "shortest >= timer_us", "shortest < timer_us"),
     m(MENU_5_18_FILE, "(1 + 10 * input", "(1 + 9 * input"),
     m(
         MENU_5_18_FILE,
@@ -81,7 +81,7 @@ pub const MENU_6_18: &[Mutation] = &[
     m(
         MENU_6_18_FILE,
         "v7_3::typical_interval_us(menu), None",
-        "v6_12::typical_interval_us(menu), None",
+        "menu.typical_interval_us(|_, longest| longest == 0), None",
     ),
     m(
         MENU_6_18_FILE,

@@ -49,7 +49,7 @@ pub const TEO_6_18: &[Mutation] = &[
         "input.tick_nsec as u64 >= measured_ns",
     ),
     m(TEO_6_18_FILE, "decay(&mut self.total);", ""),
-    m(TEO_6_18_FILE, "return u64::MAX;", "return u64::MAX >> 1 & 0xffff_ffff;"),
+    m(TEO_6_18_FILE, "return u64::MAX;", "return residency_ns;"),
     m(TEO_6_18_FILE, "residency_ns >= latency_ns", "residency_ns > latency_ns"),
     m(TEO_6_18_FILE, "residency_ns - latency_ns / 2", "residency_ns - latency_ns"),
     m(TEO_6_18_FILE, "measured_ns < RESIDENCY", "measured_ns <= RESIDENCY"),

@@ -18,7 +18,9 @@
 
 use super::{CPU_NAMES, CPUS, FLAGS, GROUPS, TASK_NAMES, TASKS, mutations};
 use crate::l0::mutate::{Mutation, Sources};
-use crate::l0::{OpSpec, Out, Record, Subject, extract, oracle};
+use crate::l0::{
+    OpSpec, Out, Record, Subject, TREE, TREE_6_1, TREE_6_18, TREE_7_3, extract, oracle,
+};
 use schedtwin_kernel::Kernel;
 use schedtwin_kernel::config::{Config, EffectiveCpuUtil, RunnableBoost, Uclamp, UclampOrder};
 use schedtwin_kernel::device_tree::DeviceTree;
@@ -42,8 +44,17 @@ const CPU: usize = 8;
 const TASK: usize = 9;
 const ASK: usize = 10;
 
-/// Three CPUs whose tasks have clamps. `OLD`: before 6.8.
-pub struct Max<const OLD: bool> {
+/// A form of [`Max`].
+pub const LINUX_6_1: u8 = 0;
+/// A form of [`Max`].
+pub const LINUX_6_12: u8 = 1;
+/// A form of [`Max`]: since 6.16 a task is counted before its class hears of it.
+pub const LINUX_6_18: u8 = 2;
+/// A form of [`Max`]: like 6.18's.
+pub const LINUX_7_3: u8 = 3;
+
+/// Three CPUs whose tasks have clamps.
+pub struct Max<const FORM: u8> {
     kernel: Kernel,
     tasks: [TaskId; TASKS],
     buckets: usize,
@@ -52,7 +63,7 @@ pub struct Max<const OLD: bool> {
 }
 
 /// A kernel, its tasks queued nowhere.
-fn boot(old: bool, args: &[u64; crate::l0::ARGS]) -> (Kernel, [TaskId; TASKS]) {
+fn boot(form: u8, args: &[u64; crate::l0::ARGS]) -> (Kernel, [TaskId; TASKS]) {
     let [buckets, key, rt_default, util_min, util_max, _] = *args;
     let opps = &[(1_000_000, 1000)];
     let device_tree = DeviceTree::of_domains(&[(CPUS as u16, 1024, opps)]);
@@ -64,13 +75,16 @@ fn boot(old: bool, args: &[u64; crate::l0::ARGS]) -> (Kernel, [TaskId; TASKS]) {
         uclamp_min_rt_default: rt_default as u32,
         uclamp_util_min: util_min as u32,
         uclamp_util_max: util_max as u32,
-        uclamp_order: UclampOrder::AfterEnqueue,
+        uclamp_order: if form == LINUX_6_12 {
+            UclampOrder::AfterEnqueue
+        } else {
+            UclampOrder::BeforeEnqueue
+        },
         ..Config::linux_6_12()
     };
-    if old {
+    if form == LINUX_6_1 {
         config.effective_cpu_util = EffectiveCpuUtil::HeadroomLast;
         config.runnable_boost = RunnableBoost::Off;
-        config.uclamp_order = UclampOrder::BeforeEnqueue;
     }
     let mut kernel = Kernel::boot(device_tree, config);
     // Another default of RT tasks turns the key on; here the sequence says whether it is, as in `max.c`.
@@ -90,7 +104,9 @@ fn boot(old: bool, args: &[u64; crate::l0::ARGS]) -> (Kernel, [TaskId; TASKS]) {
 
 const BOOT_DEFAULT: [u64; crate::l0::ARGS] = [5, 0, 1024, 1024, 1024, 0];
 
-impl<const OLD: bool> Max<OLD> {
+impl<const FORM: u8> Max<FORM> {
+    const OLD: bool = FORM == LINUX_6_1;
+
     fn report(&mut self, result: u64, cpu: CpuId, out: &mut Out) {
         let steps = ClampSteps(&mut self.kernel);
         out.word("", "result", result);
@@ -149,9 +165,9 @@ const BUCKETS: [&str; 20] = [
     "bucket16", "bucket17", "bucket18", "bucket19",
 ];
 
-impl<const OLD: bool> Subject for Max<OLD> {
-    const NAME: &'static str = if OLD { "uclamp-6.1" } else { "uclamp" };
-    const TREE: &'static str = if OLD { crate::l0::TREE_6_1 } else { crate::l0::TREE };
+impl<const FORM: u8> Subject for Max<FORM> {
+    const NAME: &'static str = ["uclamp-6.1", "uclamp", "uclamp-6.18", "uclamp-7.3"][FORM as usize];
+    const TREE: &'static str = [TREE_6_1, TREE, TREE_6_18, TREE_7_3][FORM as usize];
 
     const OPS: &'static [OpSpec] = &[
         OpSpec { name: "boot", args: &["buckets", "key", "rt_default", "util_min", "util_max"] },
@@ -168,14 +184,17 @@ impl<const OLD: bool> Subject for Max<OLD> {
     ];
 
     const SOURCES: Sources = Sources { modules: &["uclamp"], kernel: None };
-    const MUTATIONS: &'static [Mutation] =
-        if OLD { mutations::MAX_BEFORE_6_8 } else { mutations::MAX_SINCE_6_8 };
+    const MUTATIONS: &'static [Mutation] = match FORM {
+        LINUX_6_1 => mutations::MAX_BEFORE_6_8,
+        LINUX_6_12 => mutations::MAX_SINCE_6_8,
+        _ => mutations::MAX_SINCE_6_16,
+    };
 
     const GOLDEN_SHOWN: u64 = 3;
     const GOLDEN_CASES: u64 = 3_000;
 
     fn new() -> Self {
-        let (kernel, tasks) = boot(OLD, &BOOT_DEFAULT);
+        let (kernel, tasks) = boot(FORM, &BOOT_DEFAULT);
         Max { kernel, tasks, buckets: 5, length: 0 }
     }
 
@@ -187,7 +206,7 @@ impl<const OLD: bool> Subject for Max<OLD> {
         let mut result = 0;
         match record.op {
             BOOT => {
-                (self.kernel, self.tasks) = boot(OLD, &record.args);
+                (self.kernel, self.tasks) = boot(FORM, &record.args);
                 (self.buckets, cpu) = (a as usize, CpuId(0));
             }
             ENQUEUE => {
@@ -254,7 +273,7 @@ impl<const OLD: bool> Subject for Max<OLD> {
                 out.word("", "rt_fits", answers.rt_fits as u64);
                 out.word("", "demand_with", answers.demand_with);
                 out.word("", "demand_without", answers.demand_without);
-                if OLD {
+                if Self::OLD {
                     out.word("", "util_of_queue", answers.util_of_queue);
                     out.word("", "util_with_task", answers.util_with_task);
                 }
@@ -291,7 +310,7 @@ impl<const OLD: bool> Subject for Max<OLD> {
                 record(ENQUEUE, [task, home.0 as u64, 1, 0, 0, 0])
             }
             0..=5 => {
-                let delays = !OLD && !delayed && rng.one_in(3);
+                let delays = !Self::OLD && !delayed && rng.one_in(3);
                 record(DEQUEUE, [task, delays as u64, 0, 0, 0, 0])
             }
             6..=7 => record(ATTRIBUTES, self.attributes(task, rng)),
@@ -330,8 +349,8 @@ impl<const OLD: bool> Subject for Max<OLD> {
     fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<PathBuf, String> {
         let files = super::Files::read(tree)?;
         let old = extract::function(&files.governor, "sugov_effective_cpu_perf").is_none();
-        if old != OLD {
-            let other = if OLD { "uclamp" } else { "uclamp-6.1" };
+        if old != Self::OLD {
+            let other = if Self::OLD { "uclamp" } else { "uclamp-6.1" };
             return Err(format!("this tree is of the other form: l0 {other}"));
         }
         let mut structs = super::Cut::default();
@@ -349,6 +368,9 @@ impl<const OLD: bool> Subject for Max<OLD> {
             &files.sched_h,
             &["uclamp_rq_get", "uclamp_rq_set", "uclamp_rq_is_idle", "uclamp_is_used"],
         )?;
+        if matches!(FORM, LINUX_6_18 | LINUX_7_3) {
+            text.functions(&files.sched_h, &["sched_uclamp_enable"])?;
+        }
         text.functions(&small, &["uclamp_none", "uclamp_bucket_id", "uclamp_se_set"])?;
         text.functions(
             &files.sched_h,
@@ -360,7 +382,7 @@ impl<const OLD: bool> Subject for Max<OLD> {
         text.functions(&files.attributes, super::ATTRIBUTES)?;
         text.macros(&files.fair, &["lsub_positive", "fits_capacity"])?;
         text.functions(&files.fair, &["task_util", "_task_util_est", "task_util_est"])?;
-        if OLD {
+        if Self::OLD {
             text.functions(&files.sched_h, &["cpu_util_cfs"])?;
             text.functions(&files.fair, &["cpu_util_next"])?;
             text.functions(&files.sched_h, &["uclamp_rq_util_with"])?;
@@ -369,7 +391,7 @@ impl<const OLD: bool> Subject for Max<OLD> {
         }
         text.functions(&files.sched_h, &["uclamp_rq_is_capped"])?;
         text.functions(&files.hook_h, &["map_util_perf"])?;
-        if !OLD {
+        if !Self::OLD {
             text.functions(&files.governor, &["sugov_effective_cpu_perf"])?;
         }
         text.functions(&files.fair, &["util_fits_cpu", "task_fits_cpu", "cpu_overutilized"])?;
@@ -377,7 +399,7 @@ impl<const OLD: bool> Subject for Max<OLD> {
         text.functions(&files.fair, &["eenv_pd_max_util"])?;
         text.functions(&files.rt, &["rt_task_fits_capacity"])?;
         text.write(build_dir, "uclamp_extract.h")?;
-        let form: &[&str] = if OLD { &["-DFORM_6_1"] } else { &[] };
+        let form: &[&str] = if Self::OLD { &["-DFORM_6_1"] } else { &[] };
         oracle::compile("uclamp/max.c", &[build_dir], build_dir, &[flags, form].concat())
     }
 }

@@ -53,6 +53,12 @@ pub const MAX_SINCE_6_8: &[Mutation] = &[
     m(GROUP, "self.uclamp_update_active_tasks(group, cx);", ""),
 ];
 
+/// Mutations of what differs since 6.16.
+pub const MAX_SINCE_6_16: &[Mutation] = &[
+    m(CLAMP, "if self.uclamp_is_counted(cx) && cx.uclamp_joins_before_enqueue()", "if false"),
+    m(CLAMP, "sched_delayed && flags & ENQUEUE_DELAYED == 0;", "sched_delayed;"),
+];
+
 /// Mutations of max aggregation before 6.8.
 pub const MAX_BEFORE_6_8: &[Mutation] = &[
     m(MAX, "Some(own) if self.idle => own", "Some(own) if false => own"),

@@ -49,6 +49,7 @@ static bool warn(bool condition, const char *text)
 	return condition;
 }
 #define SCHED_WARN_ON(condition) warn(!!(condition), #condition)
+#define WARN_ON_ONCE(condition) SCHED_WARN_ON(condition)
 #define no_guard(...) ((void)0)
 #define guard(name) no_guard
 #define mutex_lock(mutex) ((void)0)

@@ -74,6 +74,26 @@ impl Random {
     }
 }
 
+/// Whether it has the form of 6.1 and not that of 5.19.
+fn is_6_1(config: &Config) -> bool {
+    config.em_cpu_energy == EmCpuEnergy::ByFrequency
+        && config.find_energy_efficient_cpu != FindEnergyEfficientCpu::Margin
+}
+
+/// Makes frequencies some that a utilisation asks for exactly.
+fn frequencies_of_utilisations(opps: &mut [(u32, u64)], capacity: u64) {
+    let top = u64::from(opps.last().expect("a domain has a frequency").0);
+    let mut below = 0;
+    for (khz, _) in opps {
+        let util = u64::from(*khz) * capacity / top;
+        let asked = (top * util / capacity) as u32;
+        if asked > below {
+            *khz = asked;
+        }
+        below = *khz;
+    }
+}
+
 /// Splits the CPUs into performance domains, the one of the highest CPU first, and writes them.
 fn draw_domains(k: &mut Kernel, r: &mut Random, line: &mut String) {
     let mut first = 0;
@@ -87,13 +107,16 @@ fn draw_domains(k: &mut Kernel, r: &mut Random, line: &mut String) {
         // The lowest frequency leaves a performance of one at least.
         let (mut khz, mut power) = (100_000 + r.below(400_000) as u32, 0);
         let step = r.of(&[4, 300, 900]);
-        let opps: Vec<(u32, u64)> = (0..1 + r.below(6))
+        let mut opps: Vec<(u32, u64)> = (0..1 + r.below(6))
             .map(|_| {
                 khz += 1 + r.below(500_000) as u32;
                 power += 1000 * (1 + r.below(step));
                 (khz, power)
             })
             .collect();
+        if is_6_1(&k.cx.config) && r.one_in(2) {
+            frequencies_of_utilisations(&mut opps, capacity);
+        }
         let states = perf_states(&k.cx.config, capacity, &opps);
         let skip_inefficiencies = states.iter().any(|s| s.inefficient) && !r.one_in(4);
         for cpu in span.iter() {
