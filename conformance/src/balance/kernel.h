@@ -194,6 +194,7 @@ struct task_struct {
 	int preferred_llc, pref_llc_queued;
 	const int *sched_class;
 	struct cpumask mask, *cpus_ptr;
+	unsigned long clamps[2];
 };
 
 /* What a process prefers. */
@@ -505,8 +506,6 @@ static u64 scanned, scan_ns;
 	(per_cpu_sd_llc_shared[cpu]->has_idle_cores = (value))))
 #define UCLAMP_MIN 0
 #define UCLAMP_MAX 1
-#define uclamp_eff_value(task, clamp) ((clamp) == UCLAMP_MAX ? 1024 : 0)
-#define util_fits_cpu(util, min, max, cpu) leaves_a_fifth(util, cpu)
 #define get_actual_cpu_capacity(cpu) arch_scale_cpu_capacity(cpu)
 #define capacity_orig_of(cpu) arch_scale_cpu_capacity(cpu)
 #define thermal_load_avg(rq) 0

@@ -69,6 +69,8 @@ const FUNCTIONS_7_3: &[&str] = &[
     "update_llc_busiest",
     "alb_stop_fn",
 ];
+/// The macro that only wakeups up to 6.12 need; 7.3's is in `kernel.h`.
+const MACROS_OF_WAKEUPS: &[&str] = &["fits_capacity"];
 /// Functions by their names in 6.12 and, where those differ, in 6.1; `""`: not there.
 const FUNCTIONS: &[(&str, &str)] = &[
     // Hardware threads.
@@ -139,6 +141,7 @@ const NOHZ: &[(&str, &str)] = &[
 ];
 /// Those of wakeups in 6.1 and 6.12, where they have the same names.
 const WAKEUPS: &[&str] = &[
+    "util_fits_cpu",
     "wake_affine_idle",
     "wake_affine_weight",
     "wake_affine",
@@ -208,10 +211,12 @@ pub fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<Pat
         _ => *newer,
     });
     let functions = FUNCTIONS_7_3.iter().filter(|_| newer).copied().chain(names);
+    let actual = matches!(form, Form::V6_12_95 | Form::V6_12).then_some("get_actual_cpu_capacity");
+    let functions = functions.chain(actual);
     let functions = functions.chain(WAKEUPS.iter().filter(|_| !newer).copied());
     let pieces = Extract {
         blocks: of(BLOCKS, BLOCKS_7_3, newer).collect(),
-        macros: of(MACROS, MACROS_7_3, newer).collect(),
+        macros: of(MACROS, if newer { MACROS_7_3 } else { MACROS_OF_WAKEUPS }, true).collect(),
         functions: functions.filter(|name| !name.is_empty()).collect(),
     };
     let flags: Vec<&str> = flags.iter().copied().chain(form.flag()).collect();

@@ -26,6 +26,9 @@ static inline bool sched_asym(struct sched_domain *sd, int dst_cpu, int src_cpu)
 #endif
 
 #include "nohz.h"
+#ifndef FORM_7_3
+#include "clamps.h"
+#endif
 #include "balance_extract.h"
 #include "../states/read.h"
 #include "domains.h"
@@ -514,6 +517,9 @@ static void wakeup(char *answer)
 	task.util_est = number();
 	task.se.avg.load_avg = number();
 	waker.se.avg.load_avg = number();
+	uclamp_used = number();
+	task.clamps[UCLAMP_MIN] = number();
+	task.clamps[UCLAMP_MAX] = number();
 	asym_capacities = number();
 	asym.span.bits = number();
 	domain.imbalance_pct = number();
@@ -535,6 +541,8 @@ static void wakeup(char *answer)
 		rq->cfs.avg.load_avg = number();
 		rq->cpu_capacity = number();
 		rq->arch_capacity = number();
+		rq->avg_hw.load_avg = number();
+		rq->pressure = number();
 		llcs[cpu].span.bits = number();
 		llcs[cpu].span_weight = cpumask_weight(&llcs[cpu].span);
 		llcs[cpu].groups = &clusters[cpu];

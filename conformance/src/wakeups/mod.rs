@@ -2,10 +2,10 @@
 //! Wakeup placement against the kernel's own C: whole decisions on random states.
 //!
 //! *Wakeups*: `wake_affine` and `select_idle_sibling` with all that the latter calls, on machines with and
-//! without hardware threads, where capacities differ and where not. Up to 6.12 with what SIS_PROP spends; in
+//! without hardware threads, where capacities differ and where not, of tasks with and without clamps. Up to 6.12 with what SIS_PROP spends; in
 //! 7.3 with a limit of the search of each cache and of the domain with all capacities.
 //!
-//! **Not compared here:** clamps (L0 `uclamp` has them) and what `balance/kernel.h` lists as replaced.
+//! **Not compared here:** what `balance/kernel.h` lists as replaced.
 
 mod mutations;
 
@@ -19,6 +19,8 @@ use std::path::{Path, PathBuf};
 /// The functions that are taken out of `fair.c`, in an order in which it compiles.
 const FUNCTIONS: &[&str] = &[
     "is_core_idle",
+    "get_actual_cpu_capacity",
+    "util_fits_cpu",
     "choose_sched_idle_rq",
     "choose_idle_cpu",
     "wake_affine_idle",
@@ -40,7 +42,7 @@ fn build_oracle_7_3(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<Pat
     let fair = states::read_fair(tree)?;
     let pieces = Extract {
         blocks: vec!["enum asym_fits_state"],
-        macros: Vec::new(),
+        macros: vec!["fits_capacity"],
         functions: FUNCTIONS.to_vec(),
     };
     states::compile("wakeups", &fair, &pieces, build_dir, flags)

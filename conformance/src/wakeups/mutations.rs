@@ -61,7 +61,7 @@ const SHARED: &[Mutation] = &[
 ];
 
 /// In the code that 6.12 passes through.
-pub const LINUX_6_12: &[Mutation] = &join::<15>(
+pub const LINUX_6_12: &[Mutation] = &join::<16>(
     SHARED,
     &[
         m(
@@ -70,11 +70,16 @@ pub const LINUX_6_12: &[Mutation] = &join::<15>(
             "(fits == best_fits && cap >= best_cap)",
         ),
         m("sched/fair/wakeup/idle_capacity.rs", "if fits > best_fits ||", "if fits < best_fits ||"),
+        m(
+            "sched/fair/wakeup/idle_capacity.rs",
+            "(\"idle, too slow\", self.averaged_cpu_capacity(cpu))",
+            "(\"idle, too slow\", self.capacity_of(cpu))",
+        ),
     ],
 );
 
 /// In the code that 7.3 passes through.
-pub const LINUX_7_3: &[Mutation] = &join::<19>(
+pub const LINUX_7_3: &[Mutation] = &join::<21>(
     SHARED,
     &[
         m(
@@ -106,6 +111,16 @@ pub const LINUX_7_3: &[Mutation] = &join::<19>(
             "sched/fair/wakeup/idle_capacity.rs",
             "if has_idle_core && best_rank > rank::COMPLETE_MISFIT",
             "if has_idle_core && best_rank >= rank::COMPLETE_MISFIT",
+        ),
+        m(
+            "sched/fair/wakeup/idle_capacity.rs",
+            "(\"idle, too slow\", self.averaged_cpu_capacity(cpu))",
+            "(\"idle, too slow\", self.capacity_of(cpu))",
+        ),
+        m(
+            "sched/fair/wakeup/idle_capacity.rs",
+            "(rank::THREAD_TOO_SLOW, role, cap)",
+            "(rank::THREAD_MISFIT, role, cap)",
         ),
     ],
 );

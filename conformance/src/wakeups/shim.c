@@ -13,6 +13,7 @@
  * Prints the first differences and a summary; exits with 1 if there are any, 2 on a bad line.
  */
 #include "../balance/kernel.h"
+#include "../balance/clamps.h"
 
 /* What 7.3 asks otherwise than the kernels of the balancer's oracle. */
 #undef test_idle_cores
@@ -70,6 +71,9 @@ static void wakeup(int idle_policy, char *answer)
 	task.util_est = number();
 	task.se.avg.load_avg = number();
 	waker.se.avg.load_avg = number();
+	uclamp_used = number();
+	task.clamps[UCLAMP_MIN] = number();
+	task.clamps[UCLAMP_MAX] = number();
 	asym_capacities = number();
 	asym.span.bits = number();
 	domain.imbalance_pct = number();
@@ -92,6 +96,8 @@ static void wakeup(int idle_policy, char *answer)
 		rq->cfs.avg.load_avg = number();
 		rq->cpu_capacity = number();
 		rq->arch_capacity = number();
+		rq->avg_hw.load_avg = number();
+		rq->pressure = number();
 		llcs[cpu].span.bits = number();
 		llcs[cpu].span_weight = cpumask_weight(&llcs[cpu].span);
 		llcs[cpu].groups = &clusters[cpu];

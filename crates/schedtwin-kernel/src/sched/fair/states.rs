@@ -14,6 +14,7 @@ use crate::config::{
     PickBusiestBigger, PickBusiestFull, PickBusiestMisfit, PreferSibling, RunnableBoost,
     SelectIdleCluster, SiblingImbalance, SmtBalance,
 };
+use crate::sched::demand::uclamp::max::Clamps;
 use crate::sched::topology::DomainId;
 use schedtwin_types::{CpuId, CpuMask};
 use std::fmt::Write;
@@ -67,6 +68,13 @@ impl Random {
     pub(super) fn even_loads(&mut self) -> [u64; NR_CPUS as usize] {
         const LOADS: [u64; 9] = [750, 1000, 1000, 1100, 1102, 1170, 1174, 1250, 1256];
         [0; NR_CPUS as usize].map(|_| self.of(&LOADS))
+    }
+    /// Clamps that a task may ask for.
+    pub(super) fn clamps(&mut self) -> Clamps {
+        let min = if self.one_in(2) { 0 } else { self.below(1025) as u32 };
+        let max = if self.one_in(2) { 1024 } else { self.below(1025) as u32 };
+        // An inverted pair is legal where it is an aggregate.
+        Clamps { min, max: if self.one_in(8) { max } else { max.max(min) } }
     }
     pub(super) fn mask(&mut self) -> u64 {
         1 + self.below(255)

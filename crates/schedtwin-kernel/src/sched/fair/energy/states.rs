@@ -55,13 +55,6 @@ impl Random {
         }
     }
 
-    fn clamps(&mut self) -> Clamps {
-        let min = if self.one_in(2) { 0 } else { self.below(1025) as u32 };
-        let max = if self.one_in(2) { 1024 } else { self.below(1025) as u32 };
-        // An inverted pair is legal where it is an aggregate.
-        Clamps { min, max: if self.one_in(8) { max } else { max.max(min) } }
-    }
-
     /// Clamps of a queue; one without tasks may retain a maximum.
     fn queue_clamps(&mut self) -> UclampRq {
         let mut rq = UclampRq::default();

@@ -6,9 +6,13 @@
 
 use super::*;
 use crate::config::{
-    Config, IdleCoreUnseen, SchedIdleCpus, SdShared, SelectIdleCapacity, SelectIdleCluster,
+    CapacityPressure, Config, IdleCoreUnseen, SchedIdleCpus, SdShared, SelectIdleCapacity,
+    SelectIdleCluster, Uclamp,
 };
 use crate::sched::CfsRqId;
+use crate::sched::demand::conformance::DemandSteps;
+use crate::sched::demand::uclamp::UclampRequest;
+use crate::sched::demand::uclamp::conformance::ClampSteps;
 use crate::sched::fair::states::{
     Family, Random, balance_as_6_1, balance_as_6_12, bits_of, draw_threads, has_idle_cores,
     insert_threads, mask_of,
@@ -49,7 +53,9 @@ fn machines_with_threads() -> Vec<Vec<Part>> {
 fn kernels(machines: &[Vec<Part>], balance: fn(&mut Config)) -> Vec<Kernel> {
     let kernel = |parts: &Vec<Part>| {
         let mut kernel = parts::boot(parts, false);
+        kernel.cx.config.uclamp = Uclamp::KeyOff;
         balance(&mut kernel.cx.config);
+        kernel.sched.set_capacity_pressure(&kernel.cx.config);
         let config = Config { sched_cluster: true, ..(*kernel.cx.config).clone() };
         kernel.sched.topology = Topology::build(&machine(parts), &config);
         if config.sd_shared == SdShared::CachesAndCapacities {
@@ -115,6 +121,14 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
     let allowed = if r.one_in(2) { 255 } else { r.mask() };
     k.sched.tasks[task].cpus_mask = mask_of(allowed);
     k.sched.tasks[task].recent_used_cpu = recent;
+    let clamped = r.one_in(2);
+    DemandSteps(k).turn_uclamp_key(clamped);
+    let wish = r.clamps();
+    k.sched.tasks[task].uclamp_req = UclampRequest {
+        min: (!r.one_in(3)).then_some(wish.min as u16),
+        max: (!r.one_in(3)).then_some(wish.max as u16),
+    };
+    let clamps = ClampSteps(k).task(task).effective;
     // So that loads are equal in some states.
     let unloaded = r.one_in(6);
     let (util, load, current_load) = (r.below(1100), r.below(2048), r.below(2048));
@@ -125,10 +139,13 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
             crate::sched::pelt::SchedAvg { util_avg: util, load_avg: load, ..Default::default() };
     }
     let mut line = format!(
-        "{} {this} {prev} {recent} {} {allowed} {util} {load} {current_load} {} {asym_span} {} {} {} {} \
+        "{} {this} {prev} {recent} {} {allowed} {util} {load} {current_load} {} {} {} {} {asym_span} {} {} {} {} \
          {stamp} {avg_idle} {scan_cost} {} {} {} ",
         idle_policy as u8,
         sync as u8,
+        clamped as u8,
+        clamps.min,
+        clamps.max,
         k.sched.topology.asym_cpucapacity as u8,
         k.sched.topology[sd].imbalance_pct,
         k.cx.config.features.sis_util as u8,
@@ -147,6 +164,8 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
         let rq = &mut k.sched.rq[cpu];
         rq.arch_capacity = arch;
         rq.cpu_capacity = arch - r.below(100);
+        rq.avg_hw.load_avg = if r.one_in(2) { 0 } else { r.below(arch) };
+        let pressure = if r.one_in(2) { 0 } else { r.below(arch) };
         rq.curr = if state == 0 { TaskId::IDLE } else { current };
         rq.nr_running = nr;
         let root = CfsRqId::root(cpu);
@@ -159,6 +178,7 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
             false if cpu == this && r.one_in(4) => current_load,
             false => r.below(3000),
         };
+        k.sched.set_cpufreq_pressure(cpu, pressure);
         // Keeps the masks in step.
         k.sched.add_nr_running(cpu, 0);
         if let Some(shared) = k.sched.topology.sd_llc_shared[cpu.index()]
@@ -174,10 +194,10 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
         let cluster = cluster.map_or(0, |group| bits_of(&group.span));
         let (llc, share) = (t.sd_llc_id[cpu.index()], t.sd_share_id[cpu.index()]);
         let (rq, load) = (&k.sched.rq[cpu], k.sched.cfs[root].avg.load_avg);
-        let (capacity, arch) = (rq.cpu_capacity, rq.arch_capacity);
+        let (capacity, arch, hw) = (rq.cpu_capacity, rq.arch_capacity, rq.avg_hw.load_avg);
         write!(
             line,
-            "{state} {nr} {load} {capacity} {arch} {span} {cluster} {llc} {share} {scan} "
+            "{state} {nr} {load} {capacity} {arch} {hw} {pressure} {span} {cluster} {llc} {share} {scan} "
         )
         .unwrap();
     }
@@ -222,6 +242,11 @@ fn wakeups(
     Box::new(move || case(&mut kernels, &mut r))
 }
 
+fn wake_as_6_1(config: &mut Config) {
+    balance_as_6_1(config);
+    config.capacity_pressure = CapacityPressure::Thermal;
+}
+
 /// Makes wakeups of a kernel of 6.12.95 those of 7.3.4, where the topmost domain may claim an object of its own.
 fn wake_as_7_3(config: &mut Config) {
     config.select_idle_capacity = SelectIdleCapacity::SisUtil;
@@ -249,7 +274,7 @@ macro_rules! families {
 }
 
 families! {
-    LINUX_6_1 = balance_as_6_1;
+    LINUX_6_1 = wake_as_6_1;
     LINUX_6_12 = balance_as_6_12;
     LINUX_7_3 = wake_as_7_3;
 }
