@@ -35,7 +35,7 @@ use schedtwin_conformance::teo::{
     Late, Patched, Teo, Teo73, Teo618, TeoLate, TeoLatePlain, TeoPatched, TeoRecent,
 };
 use schedtwin_conformance::timer_wheel::{TimerWheel61, TimerWheel73, TimerWheel612};
-use schedtwin_conformance::uclamp::max::Max;
+use schedtwin_conformance::uclamp::max::{self, Max};
 use schedtwin_conformance::uclamp::sum::Sum;
 use schedtwin_conformance::wakeups::{Wakeups61, Wakeups73, Wakeups612};
 
@@ -199,8 +199,10 @@ fn hrtimers_and_the_tick_equal_the_kernels_c() {
 
 #[test]
 fn golden_vectors_of_clamps() {
-    golden::<Max<false>>();
-    golden::<Max<true>>();
+    golden::<Max<{ max::LINUX_6_1 }>>();
+    golden::<Max<{ max::LINUX_6_12 }>>();
+    golden::<Max<{ max::LINUX_6_18 }>>();
+    golden::<Max<{ max::LINUX_7_3 }>>();
     golden::<Sum>();
 }
 
@@ -308,8 +310,10 @@ fn timer_wheel_against_the_kernel() {
 
 #[test]
 fn clamps_equal_the_kernels_c() {
-    oracle::<Max<false>>(5_000);
-    oracle::<Max<true>>(5_000);
+    oracle::<Max<{ max::LINUX_6_1 }>>(5_000);
+    oracle::<Max<{ max::LINUX_6_12 }>>(5_000);
+    oracle::<Max<{ max::LINUX_6_18 }>>(5_000);
+    oracle::<Max<{ max::LINUX_7_3 }>>(5_000);
     oracle::<Sum>(5_000);
 }
 
