@@ -2,7 +2,7 @@
 //! The subjects of [`crate::l0`] by name: what the command line offers.
 
 use crate::amd_pstate::AmdPstateCpu;
-use crate::balance::{Balance61, Balance73, Balance612, Balance612_95};
+use crate::balance::{Balance61, Balance73, Balance612, Balance612_95, Balance618};
 use crate::bandwidth::{Bandwidth, Bandwidth61, Bandwidth73, Bandwidth618};
 use crate::capacity::{Capacity61, Capacity73, Capacity612, Capacity618};
 use crate::cfs::Cfs;
@@ -23,7 +23,7 @@ use crate::l0::mutate::Mutation;
 use crate::l0::{self, Run, Subject};
 use crate::ladder::Ladder;
 use crate::menu::{Menu5_18, Menu6_12, Menu73, Menu618};
-use crate::nohz::{Nohz61, Nohz73, Nohz612};
+use crate::nohz::{Nohz61, Nohz73, Nohz612, Nohz618};
 use crate::pelt::{Pelt, Pelt61, Pelt73, Pelt612_95, Pelt618};
 use crate::rt::{Rt61, Rt73, Rt612};
 use crate::sched_cache::SchedCaches;
@@ -85,9 +85,11 @@ pub const SUBJECTS: &[Entry] = &[
     of_states::<Balance61>(),
     of_states::<Balance612_95>(),
     of_states::<Balance612>(),
+    of_states::<Balance618>(),
     of_states::<Balance73>(),
     of_states::<Nohz61>(),
     of_states::<Nohz612>(),
+    of_states::<Nohz618>(),
     of_states::<Nohz73>(),
     of_states::<Wakeups61>(),
     of_states::<Wakeups612>(),

@@ -22,6 +22,10 @@ enum { CPUS_MAX = 64 };
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
+#if defined(FORM_6_18) || defined(FORM_7_3)
+#define SINCE_6_18 1
+#endif
+
 #define CONFIG_SMP 1
 #define CONFIG_NUMA 1
 #define CONFIG_SCHED_SMT 1
@@ -260,7 +264,7 @@ static int asym_priorities[CPUS_MAX], smt_active;
 #define sched_smt_active() smt_active
 #define sched_asym_prefer(a, b) (asym_priorities[a] > asym_priorities[b])
 /* Undecided. */
-#ifdef FORM_7_3
+#ifdef SINCE_6_18
 #define migrate_degrades_locality(task, env) 0
 #else
 #define migrate_degrades_locality(task, env) (-1)
@@ -435,19 +439,36 @@ struct sched_domain {
 #define sched_balance_rq load_balance
 #endif
 
-#ifdef FORM_7_3
-/* What only 7.3 asks for. Proxies, throttled groups and NUMA balancing are absent. */
-#define CONFIG_SCHED_CACHE 1
+#ifdef SINCE_6_18
+/* What only 6.18 and 7.3 ask for. Proxies, throttled groups and NUMA balancing are absent. */
 enum { FEATURE_PLACE_LAG = 1 };
-#define __maybe_unused __attribute__((unused))
 #define WARN_ON(condition) WARN_ON_ONCE(condition)
 #define READ_ONCE(value) (value)
 #define task_current(rq, task) ((rq)->curr == (task))
 #define task_current_donor(rq, task) ((rq)->curr == (task))
 #define task_is_blocked(task) 0
 #define lb_throttled_hierarchy(task, cpu) 0
-#define rcu_dereference_all(pointer) (pointer)
 #define update_lb_imbalance_stat(env, domain, idle) ((void)0)
+/* Nobody else balances meanwhile. */
+static int sched_balance_running;
+#define atomic_try_cmpxchg_acquire(at, old, new) (*(at) == *(old) && (*(at) = (new)))
+#define atomic_set_release(at, value) ((void)(*(at) = (value)))
+#define nr_cpu_ids CPUS_MAX
+#define cpumask_first_and_and(a, b, c) \
+	cpumask_first(&(struct cpumask){ (a)->bits & (b)->bits & (c)->bits })
+#endif
+
+#ifdef FORM_6_18
+/* The queue of a task's group, of which there is one. */
+#define task_cfs_rq(task) (&task_rq(task)->cfs)
+#define nr_queued h_nr_queued
+#endif
+
+#ifdef FORM_7_3
+/* What only 7.3 asks for. */
+#define CONFIG_SCHED_CACHE 1
+#define __maybe_unused __attribute__((unused))
+#define rcu_dereference_all(pointer) (pointer)
 /* Whether a machine has several caches, its limits, and what processes prefer. */
 static int sched_cache_active;
 static unsigned cpu_smt_num_threads = 1, llc_aggr_tolerance = 1, llc_imb_pct, llc_overaggr_pct;
@@ -459,14 +480,7 @@ static unsigned cpu_smt_num_threads = 1, llc_aggr_tolerance = 1, llc_imb_pct, ll
 #define task_has_sched_core(task) 0
 typedef int (*cpu_stop_fn_t)(void *);
 #define sched_energy_enabled() energy_aware
-/* Nobody else balances meanwhile. */
-static int sched_balance_running;
-#define atomic_try_cmpxchg_acquire(at, old, new) (*(at) == *(old) && (*(at) = (new)))
-#define atomic_set_release(at, value) ((void)(*(at) = (value)))
 #define scoped_guard(lock, object) if (1)
-#define nr_cpu_ids CPUS_MAX
-#define cpumask_first_and_and(a, b, c) \
-	cpumask_first(&(struct cpumask){ (a)->bits & (b)->bits & (c)->bits })
 #define cpumask_weight_and(a, b) cpumask_weight(&(struct cpumask){ (a)->bits & (b)->bits })
 #endif
 
@@ -524,7 +538,7 @@ static int __select_idle_cpu(int cpu, struct task_struct *task)
 	return available_idle_cpu(cpu) || sched_idle_cpu(cpu) ? cpu : -1;
 }
 
-#ifdef FORM_7_3
+#ifdef SINCE_6_18
 /* Whether the queue's average virtual runtime has reached the entity's; all weigh the same. */
 static int entity_eligible(struct cfs_rq *cfs, struct sched_entity *se)
 {

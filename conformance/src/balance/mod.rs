@@ -9,15 +9,15 @@
 //! Each kind also on machines whose cores have hardware threads, with priorities of CPUs as asymmetric
 //! packing has them; those of 7.3 also where processes prefer one of several caches.
 //!
-//! **Four forms.** 6.1 has `load_balance`, `find_busiest_group` and so on; 7.3 is known by what only it has,
-//! and 6.12 before 6.12.117 by what it lacks.
+//! **Forms.** 6.1 has `load_balance`, `find_busiest_group` and so on; 7.3 and 6.18 are known by what only they have,
+//! 6.18 before 6.18.39 and 6.12 before 6.12.117 by what they lack.
 //!
 //! **Not compared here:** what `kernel.h` beside the shim lists as replaced.
 
 mod mutations;
 
 use crate::l0::mutate::{Mutation, Sources};
-use crate::l0::{TREE, TREE_6_1, TREE_7_3, extract};
+use crate::l0::{TREE, TREE_6_1, TREE_6_18, TREE_7_3, extract};
 use crate::states::{self, Extract};
 use schedtwin_kernel::sched::fair::states::{Family, balance};
 use std::path::{Path, PathBuf};
@@ -42,9 +42,10 @@ const MACROS: &[&str] = &[
 /// The macros and blocks that only 7.3 has.
 const MACROS_7_3: &[&str] = &["LBF_LLC_PINNED", "LBF_ACTIVE_LB_LLC", "util_greater"];
 const BLOCKS_7_3: &[&str] = &["enum llc_mig"];
-/// And functions, before the others.
+/// What 6.18 and 7.3 have before the other functions.
+const INELIGIBLE: &str = "task_is_ineligible_on_dst_cpu";
+/// And functions of 7.3, before the others.
 const FUNCTIONS_7_3: &[&str] = &[
-    "task_is_ineligible_on_dst_cpu",
     "choose_sched_idle_rq",
     // Caches that processes prefer.
     "llc_id",
@@ -162,19 +163,28 @@ pub enum Form {
     V6_12_95,
     /// From 6.12.117 on.
     V6_12,
+    /// 6.18 before 6.18.39.
+    V6_18,
+    /// From 6.18.39 on: forks count allowed CPUs only, which no families of 6.18 do.
+    V6_18_39,
     /// 7.3.
     V7_3,
 }
 
 impl Form {
-    /// Returns the form of a tree's `fair.c`: by the names of functions, and what that one asks for which picks
-    /// the busiest group.
+    /// Returns the form of a tree's `fair.c`: by the names of functions, what that one asks for which picks
+    /// the busiest group, and which CPUs count for a fork.
     pub fn of(fair: &str) -> Form {
         if extract::function(fair, "sched_balance_rq").is_none() {
             return Form::V6_1;
         }
-        if extract::function(fair, "task_is_ineligible_on_dst_cpu").is_some() {
+        if extract::function(fair, "can_migrate_llc").is_some() {
             return Form::V7_3;
+        }
+        if extract::function(fair, INELIGIBLE).is_some() {
+            let stats = extract::function(fair, "update_sg_wakeup_stats").unwrap_or_default();
+            let allowed = stats.contains("for_each_cpu_and");
+            return if allowed { Form::V6_18_39 } else { Form::V6_18 };
         }
         let pick = extract::function(fair, "update_sd_pick_busiest").unwrap_or_default();
         if pick.contains("dst_core_idle") { Form::V6_12 } else { Form::V6_12_95 }
@@ -184,6 +194,7 @@ impl Form {
     fn flag(self) -> Option<&'static str> {
         match self {
             Form::V6_1 => Some("-DFORM_6_1"),
+            Form::V6_18 | Form::V6_18_39 => Some("-DFORM_6_18"),
             Form::V7_3 => Some("-DFORM_7_3"),
             Form::V6_12_95 | Form::V6_12 => None,
         }
@@ -210,9 +221,11 @@ pub fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<Pat
         Form::V6_1 => *older,
         _ => *newer,
     });
-    let functions = FUNCTIONS_7_3.iter().filter(|_| newer).copied().chain(names);
-    let actual = matches!(form, Form::V6_12_95 | Form::V6_12).then_some("get_actual_cpu_capacity");
-    let functions = functions.chain(actual);
+    let ineligible = extract::function(&fair, INELIGIBLE).map(|_| INELIGIBLE);
+    let first = ineligible.into_iter().chain(FUNCTIONS_7_3.iter().filter(|_| newer).copied());
+    let functions = first.chain(names);
+    let actual = extract::function(&fair, "get_actual_cpu_capacity");
+    let functions = functions.chain(actual.filter(|_| !newer).map(|_| "get_actual_cpu_capacity"));
     let functions = functions.chain(WAKEUPS.iter().filter(|_| !newer).copied());
     let pieces = Extract {
         blocks: of(BLOCKS, BLOCKS_7_3, newer).collect(),
@@ -232,6 +245,9 @@ states::subjects! {
     /// 6.12.117 and later.
     Balance612 = "balance", TREE, Form::V6_12, balance::LINUX_6_12, build_oracle,
         mutations::SINCE_6_12;
+    /// 6.18 before 6.18.39.
+    Balance618 = "balance-6.18", TREE_6_18, Form::V6_18, balance::LINUX_6_18, build_oracle,
+        mutations::LINUX_6_18;
     /// 7.3.
     Balance73 = "balance-7.3", TREE_7_3, Form::V7_3, balance::LINUX_7_3, build_oracle,
         mutations::LINUX_7_3;

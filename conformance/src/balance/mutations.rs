@@ -131,6 +131,49 @@ pub const SINCE_6_12: &[Mutation] = &[
     m("sched/fair/slow_path.rs", "if load < min_load {", "if load <= min_load {"),
 ];
 
+/// In the code that is 6.18's own, or that it has with 7.3.
+pub const LINUX_6_18: &[Mutation] = &[
+    // Groups of bigger CPUs.
+    m(
+        "sched/fair/balance/stats.rs",
+        "let spared_always = cx.config.pick_busiest_bigger == PickBusiestBigger::Always;",
+        "let spared_always = cx.config.pick_busiest_bigger != PickBusiestBigger::Always;",
+    ),
+    m(
+        "sched/fair/balance/stats.rs",
+        "sgs.group_type > GroupType::FullyBusy || !bigger()",
+        "sgs.group_type >= GroupType::FullyBusy || !bigger()",
+    ),
+    m(
+        "sched/fair/balance/stats.rs",
+        "cx.config.pick_busiest_bigger == PickBusiestBigger::Always\n            && self.has_smt()",
+        "cx.config.pick_busiest_bigger != PickBusiestBigger::Always\n            && self.has_smt()",
+    ),
+    // Delayed tasks.
+    m(
+        "sched/fair/balance/detach.rs",
+        "BalanceDelayed::LoadOnly => cfs.h_nr_runnable,",
+        "BalanceDelayed::LoadOnly => cfs.h_nr_queued,",
+    ),
+    m(
+        "sched/fair/balance/detach.rs",
+        "env.migration_type != MigrationType::Load\n",
+        "env.migration_type == MigrationType::Load\n",
+    ),
+    // Tasks that would have to wait.
+    m(
+        "sched/fair/balance/detach.rs",
+        ".cfs_rq[dst.index()]].nr_queued",
+        ".cfs_rq[self.tasks[task].cpu.index()]].nr_queued",
+    ),
+    m("sched/fair/balance/detach.rs", "&& !self.entity_eligible(", "&& self.entity_eligible("),
+    m(
+        "sched/fair/balance/detach.rs",
+        "if sd.nr_balance_failed == 0",
+        "if sd.nr_balance_failed != 0",
+    ),
+];
+
 /// In the code that 7.3 passes through.
 pub const LINUX_7_3: &[Mutation] = &join::<29>(
     SINCE_6_12,

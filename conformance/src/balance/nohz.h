@@ -38,14 +38,16 @@ static struct {
 static int FEATURE_NI_RANDOM, FEATURE_NI_RATE = 1;
 static unsigned long max_load_balance_interval = HZ * 8 / 10;
 static struct sched_domain *per_cpu_sd_asym_packing[CPUS_MAX];
-/* Nobody else balances meanwhile. */
 #ifdef FORM_7_3
 #define STAMP_OF(domain) ((domain)->newidle_stamp)
 #else
-static int sched_balance_running;
-#define atomic_set_release(at, value) ((void)(*(at) = (value)))
 /* Nobody looks at it. */
 #define STAMP_OF(domain) 0
+#endif
+/* Nobody else balances meanwhile. */
+#ifndef SINCE_6_18
+static int sched_balance_running;
+#define atomic_set_release(at, value) ((void)(*(at) = (value)))
 #endif
 static int balancing;
 #define spin_trylock(lock) 1

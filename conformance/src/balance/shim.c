@@ -186,7 +186,7 @@ static void read_signals(struct rq *rq)
 	rq->cfs.avg.runnable_avg = number();
 	rq->nr_running = number();
 	rq->cfs.h_nr_queued = number();
-#ifdef FORM_7_3
+#ifdef SINCE_6_18
 	rq->cfs.h_nr_runnable = number();
 #endif
 	rq->misfit_task_load = number();
@@ -281,7 +281,7 @@ static void read_queue(struct rq *rq, int curr)
 		task->nr_cpus_allowed = 2;
 		task->idle_policy = number();
 		task->on_rq = 1;
-#ifdef FORM_7_3
+#ifdef SINCE_6_18
 		task->se.sched_delayed = number();
 		task->se.vruntime = number();
 #endif

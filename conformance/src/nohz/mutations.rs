@@ -135,6 +135,22 @@ pub const LINUX_6_12: &[Mutation] = &[
     ),
 ];
 
+/// Where 6.18 is as 7.3, and where it is not.
+pub const LINUX_6_18: &[Mutation] = &[
+    m(
+        "sched/fair/balance/detach.rs",
+        "BalanceDelayed::LoadOnly => cfs.h_nr_runnable,",
+        "BalanceDelayed::LoadOnly => cfs.h_nr_queued,",
+    ),
+    m("sched/nohz.rs", "FindNewIlb::IdleCore if self.has_smt()", "_ if self.has_smt()"),
+    m(
+        "sched/fair/balance/newidle.rs",
+        "let by_time = self.cx.config.newidle_rate == NewidleRate::SuccessAndTime;",
+        "let by_time = self.cx.config.newidle_rate != NewidleRate::SuccessAndTime;",
+    ),
+    m("sched/nohz.rs", "if self.nohz.nr_cpus == 0 {", "if self.nohz.nr_cpus <= 1 {"),
+];
+
 /// In the code that only 7.3 passes through.
 pub const LINUX_7_3: &[Mutation] = &[
     m("sched/fair/balance.rs", ">> 22);", ">> 21);"),

@@ -77,11 +77,16 @@ fn kernels(balance: fn(&mut Config)) -> Vec<Kernel> {
     machines.iter().map(kernel).collect()
 }
 
-/// 7.3, as far as decisions and passes go.
-fn balance_as_7_3(config: &mut Config) {
-    balance_as_6_12_117(config);
+/// 6.18 before 6.18.39.
+fn balance_as_6_18(config: &mut Config) {
     config.balance_delayed = BalanceDelayed::LoadOnly;
     config.migrate_ineligible = MigrateIneligible::AfterFailure;
+}
+
+/// 7.3, as far as decisions and passes go.
+fn balance_as_7_3(config: &mut Config) {
+    balance_as_6_18(config);
+    balance_as_6_12_117(config);
     config.group_is_overloaded = GroupIsOverloaded::ByOverutilization;
     config.group_misfit = GroupMisfit::Helped;
     config.find_src_rq = FindSrcRq::SmallerOrShared;
@@ -132,13 +137,13 @@ fn draw_child(k: &mut Kernel, sd: DomainId, r: &mut Random, line: &mut String) {
 
 /// 7.3 asks whether there are clusters: draws and writes that.
 fn draw_cluster(k: &mut Kernel, r: &mut Random, line: &mut String) {
-    if knows_delayed(k) {
+    if k.cx.config.find_src_rq == FindSrcRq::SmallerOrShared {
         k.sched.topology.cluster = r.one_in(2);
         write!(line, "{} ", k.sched.topology.cluster as u8).unwrap();
     }
 }
 
-/// The fair tasks of a CPU, and for 7.3 those that are not delayed.
+/// The fair tasks of a CPU, and for 6.18 and 7.3 those that are not delayed.
 fn counts(k: &Kernel, cpu: CpuId) -> String {
     let cfs = &k.sched.cfs[CfsRqId::root(cpu)];
     match knows_delayed(k) {
@@ -221,7 +226,7 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
     }
     k.sched.topology.sd_balance_shared[dst.index()] = Some(0);
     k.sched.topology.shared[0].nr_idle_scan = u32::MAX;
-    if knows_delayed(k) {
+    if k.cx.config.sd_shared == SdShared::CachesAndCapacities {
         k.sched.topology[sd].shared = llc_sized.then_some(0);
     }
     let mut env = LbEnv::new(sd, dst, r.idle());
@@ -420,7 +425,7 @@ fn draw_tasks(k: &mut Kernel, r: &mut Random) {
     }
 }
 
-/// Draws the state that 7.3 also looks at: where tasks stand in virtual time, and whether one waits
+/// Draws the state that 6.18 and 7.3 also look at: where tasks stand in virtual time, and whether one waits
 /// for a better lag only.
 fn draw_virtual_time(k: &mut Kernel, cpu: CpuId, task: TaskId, r: &mut Random) {
     let (root, se) = (CfsRqId::root(cpu), k.sched.tasks[task].se);
@@ -595,6 +600,7 @@ families! {
     LINUX_6_12 = [
         "": kernels(balance_as_6_12_117), "threads-": kernels_with_threads(balance_as_6_12_117),
     ];
+    LINUX_6_18 = ["": kernels(balance_as_6_18), "threads-": kernels_with_threads(balance_as_6_18)];
     LINUX_7_3 = [
         "": kernels(balance_as_7_3), "threads-": kernels_with_threads(balance_as_7_3),
         "cache-": caches::kernels(false), "threads-cache-": caches::kernels(true),

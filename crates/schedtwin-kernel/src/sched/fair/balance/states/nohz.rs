@@ -287,6 +287,14 @@ fn as_7_3(config: &mut Config) {
     config.balance_fair = BalanceFair::InPick;
 }
 
+/// What families change in a kernel of 6.12.95, by the built-in kernel nearest to them.
+pub const FORMS: &[(&str, fn(&mut Config))] = &[
+    ("linux-6.1", balance_as_6_1),
+    ("linux-6.12", balance_as_6_12_117),
+    ("linux-6.18", balance_as_6_18),
+    ("linux-7.3", as_7_3),
+];
+
 /// Declares the families of a form.
 macro_rules! families {
     ($( $name:ident = $form:path; )*) => {
@@ -311,5 +319,6 @@ macro_rules! families {
 families! {
     LINUX_6_1 = balance_as_6_1;
     LINUX_6_12 = balance_as_6_12_117;
+    LINUX_6_18 = balance_as_6_18;
     LINUX_7_3 = as_7_3;
 }
