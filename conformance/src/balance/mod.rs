@@ -210,13 +210,8 @@ pub fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<Pat
     let stub = stub.filter(|text| text.lines().count() < 6);
     let fair = stub.map_or(fair.clone(), |stub| fair.replacen(&stub, "", 1));
     let newer = form == Form::V7_3;
-    fn of<'a>(
-        older: &'a [&'a str],
-        only: &'a [&'a str],
-        newer: bool,
-    ) -> impl Iterator<Item = &'a str> {
-        older.iter().chain(only.iter().filter(move |_| newer)).copied()
-    }
+    let (blocks, macros) =
+        if newer { (BLOCKS_7_3, MACROS_7_3) } else { (&[][..], MACROS_OF_WAKEUPS) };
     let names = FUNCTIONS.iter().chain(NOHZ).map(|(newer, older)| match form {
         Form::V6_1 => *older,
         _ => *newer,
@@ -228,8 +223,8 @@ pub fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<Pat
     let functions = functions.chain(actual.filter(|_| !newer).map(|_| "get_actual_cpu_capacity"));
     let functions = functions.chain(WAKEUPS.iter().filter(|_| !newer).copied());
     let pieces = Extract {
-        blocks: of(BLOCKS, BLOCKS_7_3, newer).collect(),
-        macros: of(MACROS, if newer { MACROS_7_3 } else { MACROS_OF_WAKEUPS }, true).collect(),
+        blocks: [BLOCKS, blocks].concat(),
+        macros: [MACROS, macros].concat(),
         functions: functions.filter(|name| !name.is_empty()).collect(),
     };
     let flags: Vec<&str> = flags.iter().copied().chain(form.flag()).collect();

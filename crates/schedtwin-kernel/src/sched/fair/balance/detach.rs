@@ -3,12 +3,12 @@
 //!
 //! Candidates are taken from the end of the source's list, those that ran least recently, and the
 //! unsuitable go to the front. A task is left if it may not run on the destination, runs, or ran within
-//! the last half millisecond (its cache is hot), unless passes have failed too often; since 7.3 also if it would have
-//! to wait where it is, as long as the destination is busy and no pass has failed, and if it should stay in its
+//! the last half millisecond (its cache is hot), unless passes have failed too often; since 6.18 also if it would have
+//! to wait where it is, as long as the destination is busy and no pass has failed, since 7.3 if it should stay in its
 //! last-level cache (`llc.rs`). Each task moved
 //! lessens the imbalance by its load, its utilisation or 1; the one that crosses 0 still moves.
 //!
-//! Kernel: 6.12.95 and 7.3.4 kernel/sched/fair.c `can_migrate_task`, `task_hot`, `detach_tasks`, `attach_tasks`.
+//! Kernel: 6.12.95, 6.18.35 and 7.3.4 kernel/sched/fair.c `can_migrate_task`, `task_hot`, `detach_tasks`, `attach_tasks`.
 //! Differences: no core cookies, no NUMA locality. `CONFIG_PREEMPTION` is taken
 //! to be `preempt=full`; a kernel with `PREEMPT_DYNAMIC` has it in all modes, and then newidle passes
 //! move one task at most also with `preempt=none`.

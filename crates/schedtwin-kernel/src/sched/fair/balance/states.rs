@@ -17,7 +17,7 @@ use super::*;
 use crate::Activity;
 use crate::config::{
     BalanceDelayed, Config, FindSrcRq, GroupIsOverloaded, GroupMisfit, MigrateIneligible,
-    PreferSibling, SdShared,
+    PickBusiestBigger, PreferSibling, SdShared,
 };
 use crate::sched::CfsRqId;
 use crate::sched::TaskKind;
@@ -91,6 +91,13 @@ fn balance_as_7_3(config: &mut Config) {
     config.group_misfit = GroupMisfit::Helped;
     config.find_src_rq = FindSrcRq::SmallerOrShared;
     config.sd_shared = SdShared::CachesAndCapacities;
+}
+
+/// Whether all groups but the destination's are to be full, with CPUs that may be bigger: only 6.18's cases have them
+/// so often that the rule about bigger groups decides between two.
+fn draw_full(k: &Kernel, r: &mut Random) -> bool {
+    let among_equal = k.cx.config.pick_busiest_bigger == PickBusiestBigger::AmongEqualTypes;
+    among_equal && knows_delayed(k) && r.one_in(6)
 }
 
 fn knows_delayed(k: &Kernel) -> bool {
@@ -247,6 +254,11 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
         sgc.capacity = weight * if even.is_some() || r.one_in(2) { 1024 } else { mean };
         sgc.imbalance = r.one_in(12);
     }
+    let full = draw_full(k, r);
+    if full {
+        k.sched.topology[sd].flags |= SD_ASYM_CPUCAPACITY;
+    }
+    let own_group = k.sched.topology[k.sched.topology[sd].groups].span;
     let fork = r.one_in(2);
     let domain = &k.sched.topology[sd];
     let mut line = format!(
@@ -271,6 +283,7 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
     let crowd = if packed { 0 } else { r.below(4) };
     for cpu in all.iter() {
         let nr = match crowd {
+            _ if full => !own_group.contains(cpu) as u64,
             _ if packed => 2 + r.below(2),
             0 => r.below(2),
             1 => r.below(3),
@@ -291,6 +304,9 @@ fn decision_case(kernels: &mut [Kernel], r: &mut Random) -> String {
             if packed {
                 avg.runnable_avg = h as u64 * 1000;
             }
+        }
+        if full {
+            k.sched.cfs[CfsRqId::root(cpu)].avg.util_avg = 1024;
         }
         let busy = nr > 0 || r.one_in(5);
         let rq = &mut k.sched.rq[cpu];
