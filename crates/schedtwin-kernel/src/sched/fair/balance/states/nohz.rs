@@ -287,8 +287,11 @@ fn as_7_3(config: &mut Config) {
     config.balance_fair = BalanceFair::InPick;
 }
 
+/// Makes a kernel of 6.12.95 one of another form.
+type Change = fn(&mut Config);
+
 /// What families change in a kernel of 6.12.95, by the built-in kernel nearest to them.
-pub const FORMS: &[(&str, fn(&mut Config))] = &[
+pub const FORMS: &[(&str, Change)] = &[
     ("linux-6.1", balance_as_6_1),
     ("linux-6.12", balance_as_6_12_117),
     ("linux-6.18", balance_as_6_18),
