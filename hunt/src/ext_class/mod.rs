@@ -199,7 +199,12 @@ impl ExtClass {
     /// Follows these steps. Panics at the first that differs.
     pub fn follow(&mut self, steps: Vec<Step>) {
         self.script.extend(steps);
-        while !self.script.is_empty() && !self.ended {
+        while !self.ended {
+            // A server's timer charges the running task, and that may be all.
+            self.charged();
+            if self.script.is_empty() {
+                break;
+            }
             let step = self.next();
             self.begin(step);
             self.verify();
