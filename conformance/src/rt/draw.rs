@@ -17,11 +17,12 @@ impl<const FORM: u8> Rt<FORM> {
     pub(super) fn draw_start(&mut self, rng: &mut Rng) -> Record {
         (self.machine, self.planned) = (rng.below(3), 3 + rng.below(TASKS_MAX - 2));
         self.priorities = [0; 3].map(|_| rng.pick(&PRIORITIES));
-        let (runtime, period) = match rng.below(6) {
+        let (runtime, period) = match rng.below(if FORM == LINUX_6_1 { 7 } else { 6 }) {
             _ if FORM != LINUX_6_1 => (PERIOD_NS / 20 * 19, PERIOD_NS),
             0 => (PERIOD_NS / 20 * 19, PERIOD_NS),
             1 => (PERIOD_NS, PERIOD_NS),
             2 => (1_000, 1_000_000),
+            3 => (2_000_000, 2_000_000),
             _ => (3_000_000 + 1_000 * rng.below(6_000), 10_000_000),
         };
         let by_interrupt = !rng.one_in(3);
