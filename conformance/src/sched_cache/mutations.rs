@@ -9,15 +9,14 @@ const ROOM: &str = "sched/fair/balance/llc/limits.rs";
 /// Mutations of cache-aware scheduling.
 pub const SCHED_CACHE: &[Mutation] = &[
     m(OCCUPANCY, "value >> n }", "value >> (n - 1) }"),
-    m(OCCUPANCY, "wrapping_mul(1280)", "wrapping_mul(1281)"),
+    m(OCCUPANCY, "wrapping_mul(1280)", "wrapping_mul(1366)"),
     m(OCCUPANCY, "wrapping_mul(1024)", "wrapping_mul(1028)"),
-    m(OCCUPANCY, "        100.. => return true,", "        99.. => return true,"),
+    m(OCCUPANCY, "        100.. => return true,", "        100.. => return false,"),
     m(OCCUPANCY, "nr_running.wrapping_mul(smt_threads as u64)", "nr_running"),
     m(OCCUPANCY, "(scale * llc_size) as u64", "llc_size as u64"),
     m(OCCUPANCY, "(llc_size >> 2).clamp(2, 8)", "(llc_size >> 1).clamp(2, 8)"),
     m(OCCUPANCY, "(llc_size >> 2).clamp(2, 8)", "(llc_size >> 2).clamp(1, 8)"),
     m(OCCUPANCY, "group.nr_threads <= 1 ||", "group.nr_threads < 1 ||"),
-    m(OCCUPANCY, "if late > 0 {", "if late >= 0 {"),
     m(OCCUPANCY, "(late as u64).div_ceil(period)", "(late as u64) / period + 1"),
     m(OCCUPANCY, "own.epoch_next += epochs * period;", "own.epoch_next = jiffies + period;"),
     m(OCCUPANCY, "own.time.runtime = shr(own.time.runtime, epochs);", ""),

@@ -15,7 +15,6 @@ const LOAD: &str = "sched/fair/load_avg.rs";
 pub const MAX_SINCE_6_8: &[Mutation] = &[
     m(MAX, "bucket.tasks == 1 || value > bucket.value", "bucket.tasks == 1"),
     m(MAX, "bucket.tasks == 1 || value > bucket.value", "value > bucket.value"),
-    m(MAX, "bucket.tasks != 0 || bucket.value < self.value", "bucket.value < self.value"),
     m(MAX, "SCHED_CAPACITY_SCALE as u32 + buckets / 2", "SCHED_CAPACITY_SCALE as u32"),
     m(
         MAX,
@@ -39,12 +38,6 @@ pub const MAX_SINCE_6_8: &[Mutation] = &[
     m(CLAMP, "let keeps = gives && !resets_min &&", "let keeps = gives &&"),
     m(CLAMP, "kept_min.filter(|_| t.class != Class::Rt)", "kept_min"),
     m(CLAMP, "min: min.min(limits.min)", "min"),
-    m(
-        CLAMP,
-        "self.uclamp_rq_inc(cpu, task, flags & !ENQUEUE_DELAYED, cx)",
-        "self.uclamp_rq_inc(cpu, task, 0, cx)",
-    ),
-    m(CLAMP, "            && !self.se[self.tasks[task].se].sched_delayed\n", ""),
     m(CLAMP, "if delayed || !self", "if !self"),
     m(GROUP, "task.min.clamp(min, max)", "task.min.max(min)"),
     m(GROUP, "task.max.clamp(min, max)", "task.max.min(max)"),
