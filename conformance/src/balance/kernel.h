@@ -473,7 +473,6 @@ static int sched_balance_running;
 static int sched_cache_active;
 static unsigned cpu_smt_num_threads = 1, llc_aggr_tolerance = 1, llc_imb_pct, llc_overaggr_pct;
 #define sched_cache_enabled() sched_cache_active
-#define fits_capacity(value, max) ((value) * 1280 < (max) * 1024)
 #define get_nr_threads(task) ((task)->sched_cache_grp->nr_threads)
 #define task_llc(task) per_cpu(sd_llc_id, task_cpu(task))
 #define task_util(task) ((unsigned long)(task)->util_est)

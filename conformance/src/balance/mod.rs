@@ -38,6 +38,7 @@ const MACROS: &[&str] = &[
     "LBF_SOME_PINNED",
     "LBF_ACTIVE_LB",
     "MAX_PINNED_INTERVAL",
+    "fits_capacity",
 ];
 /// The macros and blocks that only 7.3 has.
 const MACROS_7_3: &[&str] = &["LBF_LLC_PINNED", "LBF_ACTIVE_LB_LLC", "util_greater"];
@@ -70,8 +71,6 @@ const FUNCTIONS_7_3: &[&str] = &[
     "update_llc_busiest",
     "alb_stop_fn",
 ];
-/// The macro that only wakeups up to 6.12 need; 7.3's is in `kernel.h`.
-const MACROS_OF_WAKEUPS: &[&str] = &["fits_capacity"];
 /// Functions by their names in 6.12 and, where those differ, in 6.1; `""`: not there.
 const FUNCTIONS: &[(&str, &str)] = &[
     // Hardware threads.
@@ -210,8 +209,7 @@ pub fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<Pat
     let stub = stub.filter(|text| text.lines().count() < 6);
     let fair = stub.map_or(fair.clone(), |stub| fair.replacen(&stub, "", 1));
     let newer = form == Form::V7_3;
-    let (blocks, macros) =
-        if newer { (BLOCKS_7_3, MACROS_7_3) } else { (&[][..], MACROS_OF_WAKEUPS) };
+    let (blocks, macros) = if newer { (BLOCKS_7_3, MACROS_7_3) } else { (&[][..], &[][..]) };
     let names = FUNCTIONS.iter().chain(NOHZ).map(|(newer, older)| match form {
         Form::V6_1 => *older,
         _ => *newer,

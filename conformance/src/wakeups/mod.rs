@@ -2,8 +2,9 @@
 //! Wakeup placement against the kernel's own C: whole decisions on random states.
 //!
 //! *Wakeups*: `wake_affine` and `select_idle_sibling` with all that the latter calls, on machines with and
-//! without hardware threads, where capacities differ and where not, of tasks with and without clamps. Up to 6.12 with what SIS_PROP spends; in
-//! 7.3 with a limit of the search of each cache and of the domain with all capacities.
+//! without hardware threads, where capacities differ and where not, of tasks with and without clamps. Up to
+//! 6.12 with what SIS_PROP spends; in 7.3 with a limit of the search of each cache and of the domain with all
+//! capacities.
 //!
 //! **Not compared here:** what `balance/kernel.h` lists as replaced.
 

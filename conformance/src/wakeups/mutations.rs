@@ -60,6 +60,13 @@ const SHARED: &[Mutation] = &[
     ),
 ];
 
+/// By what CPUs that are too slow for a minimum are compared, where capacities differ.
+const TOO_SLOW: Mutation = m(
+    "sched/fair/wakeup/idle_capacity.rs",
+    "(\"idle, too slow\", self.averaged_cpu_capacity(cpu))",
+    "(\"idle, too slow\", self.capacity_of(cpu))",
+);
+
 /// In the code that 6.12 passes through.
 pub const LINUX_6_12: &[Mutation] = &join::<16>(
     SHARED,
@@ -70,11 +77,7 @@ pub const LINUX_6_12: &[Mutation] = &join::<16>(
             "(fits == best_fits && cap >= best_cap)",
         ),
         m("sched/fair/wakeup/idle_capacity.rs", "if fits > best_fits ||", "if fits < best_fits ||"),
-        m(
-            "sched/fair/wakeup/idle_capacity.rs",
-            "(\"idle, too slow\", self.averaged_cpu_capacity(cpu))",
-            "(\"idle, too slow\", self.capacity_of(cpu))",
-        ),
+        TOO_SLOW,
     ],
 );
 
@@ -112,11 +115,7 @@ pub const LINUX_7_3: &[Mutation] = &join::<21>(
             "if has_idle_core && best_rank > rank::COMPLETE_MISFIT",
             "if has_idle_core && best_rank >= rank::COMPLETE_MISFIT",
         ),
-        m(
-            "sched/fair/wakeup/idle_capacity.rs",
-            "(\"idle, too slow\", self.averaged_cpu_capacity(cpu))",
-            "(\"idle, too slow\", self.capacity_of(cpu))",
-        ),
+        TOO_SLOW,
         m(
             "sched/fair/wakeup/idle_capacity.rs",
             "(rank::THREAD_TOO_SLOW, role, cap)",

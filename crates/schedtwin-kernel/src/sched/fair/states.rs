@@ -14,6 +14,7 @@ use crate::config::{
     PickBusiestBigger, PickBusiestFull, PickBusiestMisfit, PreferSibling, RunnableBoost,
     SelectIdleCluster, SiblingImbalance, SmtBalance,
 };
+use crate::sched::demand::uclamp::UclampRequest;
 use crate::sched::demand::uclamp::max::Clamps;
 use crate::sched::topology::DomainId;
 use schedtwin_types::{CpuId, CpuMask};
@@ -75,6 +76,14 @@ impl Random {
         let max = if self.one_in(2) { 1024 } else { self.below(1025) as u32 };
         // An inverted pair is legal where it is an aggregate.
         Clamps { min, max: if self.one_in(8) { max } else { max.max(min) } }
+    }
+    /// The request of a task that asks for both clamps, one or none.
+    pub(super) fn uclamp_request(&mut self) -> UclampRequest {
+        let clamps = self.clamps();
+        UclampRequest {
+            min: (!self.one_in(3)).then_some(clamps.min as u16),
+            max: (!self.one_in(3)).then_some(clamps.max as u16),
+        }
     }
     pub(super) fn mask(&mut self) -> u64 {
         1 + self.below(255)

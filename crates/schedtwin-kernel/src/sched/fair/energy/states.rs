@@ -13,9 +13,9 @@ use crate::config::{
 };
 use crate::observe::DecisionLog;
 use crate::sched::demand::conformance::DemandSteps;
+use crate::sched::demand::uclamp::RqClamps;
 use crate::sched::demand::uclamp::conformance::ClampSteps;
 use crate::sched::demand::uclamp::max::{Clamps, UclampRq};
-use crate::sched::demand::uclamp::{RqClamps, UclampRequest};
 use crate::sched::fair::states::{Family, NR_CPUS, Random, bits_of, mask_of};
 use crate::sched::pelt::{SchedAvg, UTIL_AVG_UNCHANGED};
 use crate::sched::root_domain::perf_states;
@@ -195,14 +195,11 @@ fn draw_task(k: &mut Kernel, task: TaskId, r: &mut Random, line: &mut String) {
         ..SchedAvg::default()
     };
     let flag = if r.one_in(2) { UTIL_AVG_UNCHANGED } else { 0 };
-    let clamps = r.clamps();
+    let request = r.uclamp_request();
     let t = &mut k.sched.tasks[task];
     (t.cpu, t.cpus_mask) = (last, mask_of(allowed));
     t.on_rq = if queued { OnRq::Queued } else { OnRq::No };
-    t.uclamp_req = UclampRequest {
-        min: (!r.one_in(3)).then_some(clamps.min as u16),
-        max: (!r.one_in(3)).then_some(clamps.max as u16),
-    };
+    t.uclamp_req = request;
     k.sched.se[t.se].avg = SchedAvg { util_est: avg.util_est | flag, ..avg };
     k.sched.rq[k.cx.this_cpu].curr = if current { task } else { TaskId::IDLE };
     let Clamps { min, max } = ClampSteps(k).task(task).effective;

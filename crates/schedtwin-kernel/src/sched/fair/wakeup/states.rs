@@ -11,7 +11,6 @@ use crate::config::{
 };
 use crate::sched::CfsRqId;
 use crate::sched::demand::conformance::DemandSteps;
-use crate::sched::demand::uclamp::UclampRequest;
 use crate::sched::demand::uclamp::conformance::ClampSteps;
 use crate::sched::fair::states::{
     Family, Random, balance_as_6_1, balance_as_6_12, bits_of, draw_threads, has_idle_cores,
@@ -123,11 +122,7 @@ fn case(kernels: &mut [Kernel], r: &mut Random) -> String {
     k.sched.tasks[task].recent_used_cpu = recent;
     let clamped = r.one_in(2);
     DemandSteps(k).turn_uclamp_key(clamped);
-    let wish = r.clamps();
-    k.sched.tasks[task].uclamp_req = UclampRequest {
-        min: (!r.one_in(3)).then_some(wish.min as u16),
-        max: (!r.one_in(3)).then_some(wish.max as u16),
-    };
+    k.sched.tasks[task].uclamp_req = r.uclamp_request();
     let clamps = ClampSteps(k).task(task).effective;
     // So that loads are equal in some states.
     let unloaded = r.one_in(6);
