@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Every built-in machine with every built-in workload and kernel, many seeds each: what a user tries first.
+//! Every built-in machine with every built-in workload and kernel, without patches and with each: what a user tries first.
+//!
+//! They are numbered. A pass goes through all machines, kernels and workloads once; pass 0 is without patches, the next passes
+//! have one patch each, and then it begins again. A pass has a seed of its own, so no number runs the same twice.
 
-use crate::check;
+use crate::check::{self, Outcome};
 use schedtwin_engine::Scenario;
+use schedtwin_engine::kernel_file::KernelFile;
 use schedtwin_lab::crash::caught;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// One second: long enough for most of what a workload does.
 const DURATION_NS: u64 = 1_000_000_000;
@@ -13,73 +15,91 @@ const DURATION_NS: u64 = 1_000_000_000;
 const TALKING_NS: u64 = 20_000_000;
 /// The workloads whose threads do.
 const TALKING: [&str; 4] = ["messaging", "hackbench", "netperf", "tbench"];
+/// A prime number, longer than what is built in: a part of a pass has something of everything.
+const STRIDE: u64 = 1_000_003;
 
-/// The results of all of them.
-#[derive(Debug, Default)]
-pub struct Sweep {
-    /// Scenarios: machine, kernel and workload.
-    pub scenarios: u64,
-    /// Runs: scenarios times seeds.
-    pub runs: u64,
-    /// Events of all runs.
-    pub events: u64,
-    /// Scenarios that the readers do not take, with the reason.
-    pub refused: Vec<String>,
-    /// The faults found, with a command that repeats each.
-    pub findings: Vec<String>,
+/// The names of all that is built in.
+#[derive(Debug)]
+pub struct BuiltIn {
+    machines: Vec<String>,
+    kernels: Vec<String>,
+    workloads: Vec<String>,
+    patches: Vec<String>,
 }
 
-/// Machine, kernel and workload of each scenario.
-pub fn scenarios() -> Vec<[String; 3]> {
-    let mut all = Vec::new();
-    for (machine, _) in schedtwin_engine::list_machines() {
-        for (kernel, _) in schedtwin_engine::list_kernels() {
-            for (workload, _) in schedtwin_engine::list_workloads() {
-                all.push([machine.clone(), kernel.clone(), workload]);
-            }
+/// A run of what is built in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Of a built-in machine.
+    pub machine: String,
+    /// Of a built-in kernel, perhaps with a patch.
+    pub kernel: String,
+    /// Of a built-in workload.
+    pub workload: String,
+    /// The seed of the run.
+    pub seed: u64,
+    /// How long to simulate.
+    pub duration_ns: u64,
+}
+
+fn first<T>(list: Vec<(String, T)>) -> Vec<String> {
+    list.into_iter().map(|(name, _)| name).collect()
+}
+
+impl BuiltIn {
+    /// Lists them.
+    pub fn list() -> BuiltIn {
+        BuiltIn {
+            machines: first(schedtwin_engine::list_machines()),
+            kernels: first(schedtwin_engine::list_kernels()),
+            workloads: first(schedtwin_engine::list_workloads()),
+            patches: first(schedtwin_engine::list_patches()),
         }
     }
-    all
-}
 
-/// Runs all of them with seeds from 1 to `seeds`, on that many threads. A scenario's first finding ends that scenario. `ended` is
-/// called at the end of each.
-pub fn sweep(seeds: u64, threads: usize, ended: &(impl Fn() + Sync)) -> Sweep {
-    let all = scenarios();
-    let (sweep, next) = (Mutex::new(Sweep::default()), AtomicUsize::new(0));
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some(names) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    one(names, seeds, &sweep);
-                    ended();
-                }
-            });
+    /// The runs of a pass.
+    pub fn pass(&self) -> u64 {
+        [&self.machines, &self.kernels, &self.workloads].map(|l| l.len() as u64).iter().product()
+    }
+
+    /// The run of a number; `None`: its kernel does not take the pass's patch.
+    pub fn run(&self, number: u64) -> Option<Run> {
+        let (pass, at) = (number / self.pass(), number % self.pass());
+        let at = (at * STRIDE % self.pass()) as usize;
+        let (at, machine) = (at / self.machines.len(), at % self.machines.len());
+        let (workload, kernel) = (at / self.kernels.len(), at % self.kernels.len());
+        let workload = self.workloads[workload].clone();
+        let mut kernel = self.kernels[kernel].clone();
+        let patch = pass as usize % (self.patches.len() + 1);
+        if patch > 0 {
+            kernel = format!("{kernel}+{}", self.patches[patch - 1]);
+            KernelFile::load(&kernel).ok()?;
         }
-    });
-    sweep.into_inner().expect("nobody panics while adding")
+        let talks = TALKING.contains(&workload.as_str());
+        let duration_ns = if talks { TALKING_NS } else { DURATION_NS };
+        let machine = self.machines[machine].clone();
+        Some(Run { machine, kernel, workload, seed: pass + 1, duration_ns })
+    }
 }
 
-fn one([machine, kernel, workload]: &[String; 3], seeds: u64, sweep: &Mutex<Sweep>) {
-    let names = format!("-m {machine} -k {kernel} -w {workload}");
-    let adding = || sweep.lock().expect("nobody panics while adding");
-    let duration = if TALKING.contains(&workload.as_str()) { TALKING_NS } else { DURATION_NS };
-    let scenario = match Scenario::new(machine, kernel, workload, Some(duration)) {
-        Ok(scenario) => scenario,
-        Err(faults) => return adding().refused.push(format!("{names}: {}", faults.0[0].message)),
-    };
-    adding().scenarios += 1;
-    for seed in 1..=seeds {
-        match caught(|| check::once(&scenario, seed)) {
-            Ok(events) => {
-                let mut sweep = adding();
-                sweep.runs += 1;
-                sweep.events += events;
-            }
-            Err(panic) => {
-                let again = format!("schedtwin run {names} --seed {seed} --duration {duration}ns");
-                return adding().findings.push(format!("{panic}\n  again: {again}"));
-            }
+impl Run {
+    /// The command that runs it.
+    pub fn command(&self) -> String {
+        let Run { machine, kernel, workload, seed, duration_ns } = self;
+        format!(
+            "schedtwin run -m {machine} -k {kernel} -w {workload} --seed {seed} --duration {duration_ns}ns"
+        )
+    }
+
+    /// Runs it, watched.
+    pub fn check(&self) -> Outcome {
+        let duration = Some(self.duration_ns);
+        match Scenario::new(&self.machine, &self.kernel, &self.workload, duration) {
+            Err(faults) => Outcome::Refused(faults.0[0].message.clone()),
+            Ok(scenario) => match caught(|| check::once(&scenario, self.seed)) {
+                Ok(events) => Outcome::Ran(Vec::new(), events),
+                Err(panic) => Outcome::Finding(panic),
+            },
         }
     }
 }
@@ -87,26 +107,48 @@ fn one([machine, kernel, workload]: &[String; 3], seeds: u64, sweep: &Mutex<Swee
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
-    fn every_name_loads() {
-        let sweep = sweep(0, 2, &|| {});
-        // A workload that names CPU 4 is not for two CPUs, one that reads a disk not for a machine without one.
-        let (disks, refused): (Vec<_>, Vec<_>) =
-            sweep.refused.iter().partition(|why| why.contains("the machine has no block device"));
-        let (not_for_it, refused): (Vec<&String>, Vec<_>) =
-            refused.into_iter().partition(|why| why.contains("the machine has CPUs 0 to 1"));
-        assert_eq!(refused, Vec::<&String>::new());
-        let [machines, kernels, workloads] = [
-            schedtwin_engine::list_machines(),
-            schedtwin_engine::list_kernels(),
-            schedtwin_engine::list_workloads(),
-        ]
-        .map(|list| list.len() as u64);
-        let all = machines * kernels * workloads;
-        assert_eq!(sweep.scenarios + (not_for_it.len() + disks.len()) as u64, all);
-        assert!(disks.iter().all(|why| why.contains("-w fio")), "{disks:?}");
+    fn a_pass_has_each_once_and_every_name_loads() {
+        let built_in = BuiltIn::list();
+        let mut seen = BTreeSet::new();
+        let (mut small, mut no_disk) = (0, 0);
+        for number in 0..built_in.pass() {
+            let run = built_in.run(number).expect("it has no patch");
+            let command = run.command();
+            assert!(seen.insert(command.clone()), "{command}");
+            let duration = Some(run.duration_ns);
+            let Err(faults) = Scenario::new(&run.machine, &run.kernel, &run.workload, duration)
+            else {
+                continue;
+            };
+            // A workload that names CPU 4 is not for two CPUs, one that reads a disk not for a machine without one.
+            let why = &faults.0[0].message;
+            if why.contains("the machine has CPUs 0 to 1") {
+                small += 1;
+            } else {
+                assert!(why.contains("the machine has no block device"), "{command}: {why}");
+                assert!(run.workload.starts_with("fio"), "{command}");
+                no_disk += 1;
+            }
+        }
         // Four workloads do.
-        assert!(not_for_it.len() as u64 <= 4 * kernels, "{}", not_for_it.len());
+        assert!(small <= 4 * built_in.kernels.len(), "{small}");
+        assert!(no_disk < seen.len() / 10, "{no_disk}");
+    }
+
+    #[test]
+    fn a_pass_has_one_patch_and_a_seed_of_its_own() {
+        let built_in = BuiltIn::list();
+        for (pass, patch) in (1..).zip(&built_in.patches) {
+            let of_pass = |number| built_in.run(pass * built_in.pass() + number);
+            let run = (0..built_in.pass()).find_map(of_pass).expect("a kernel takes it");
+            assert!(run.kernel.ends_with(&format!("+{patch}")), "{run:?}");
+            assert_eq!(run.seed, pass + 1);
+        }
+        let around = built_in.run(built_in.pass() * (built_in.patches.len() as u64 + 1));
+        let around = around.expect("it has no patch");
+        assert!(!around.kernel.contains('+') && around.seed > 1, "{around:?}");
     }
 }

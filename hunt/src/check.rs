@@ -208,42 +208,40 @@ fn from_outside(scenario: &Scenario, seed: u64, result: &RunResult, seen: &[Seen
 }
 
 fn adds_up(scenario: &Scenario, json: &serde_json::Value, seen: &[Seen]) {
-    let span = json["simulated_ns"].as_u64().expect("JSON: simulated_ns");
-    // Before a warm-up is over nothing is counted.
-    let warmup = metric(json, "warmup", &[]).unwrap_or(0.0);
-    if warmup == 0.0 {
-        let tasks = json["tasks"].as_array().expect("JSON: tasks");
-        let task_ns = |task: &serde_json::Value, cpu: usize| {
-            task["cpu_time_by_cpu_ns"][cpu].as_u64().expect("JSON: cpu_time_by_cpu_ns")
-        };
-        for task in tasks {
-            let ns = |key: &str| task[key].as_u64().expect("JSON: ns");
-            let (user, system) = (ns("utime_ns"), ns("stime_ns"));
-            assert_eq!(user + system, ns("cpu_time_ns"), "JSON: utime + stime of {}", task["name"]);
-        }
-        for cpu in json["cpus"].as_array().expect("JSON: cpus") {
-            let busy = cpu["busy_ns"].as_u64().expect("JSON: busy_ns");
-            let idle = cpu["idle_ns"].as_array().expect("JSON: idle_ns");
-            let idle: u64 = idle.iter().map(|ns| ns.as_u64().expect("JSON: ns")).sum();
-            let clock = cpu["frequency_ns"].as_array().expect("JSON: frequency_ns");
-            let clock: u64 = clock.iter().map(|f| f["time_ns"].as_u64().expect("JSON: ns")).sum();
-            assert_eq!(clock, span, "JSON: times of the clock of cpu{} add up", cpu["cpu"]);
-            let index = cpu["cpu"].as_u64().expect("JSON: cpu") as usize;
-            let run: u64 = tasks.iter().map(|task| task_ns(task, index)).sum();
-            assert_eq!(busy, run, "JSON: tasks of cpu{index} add up");
-            // A state may hold less and a shallower one more than the kernel asked for; together they hold all of it. While
-            // a CPU polls it also takes interrupts, which are no idle time.
-            let rested = &seen[index].rested;
-            let polls = scenario.machine().idle_states(CpuId(index as u16));
-            let polls = polls.first().is_some_and(|state| state.polling);
-            let asked: u64 = rested.iter().map(|(ns, _)| ns).sum();
-            assert!(idle <= asked, "JSON: cpu{index} is idle {idle} of {asked}");
-            assert!(polls || idle == asked, "JSON: idle states of cpu{index}: {idle} of {asked}");
-            // The rest are paths of the kernel in the idle task.
-            let paths = cpu["idle_loop_ns"].as_u64().expect("JSON: idle_loop_ns");
-            assert_eq!(idle + paths, seen[index].idle_ns, "JSON: idle task of cpu{index}");
-            assert_eq!(busy + idle + paths, span, "JSON: times of cpu{index} add up");
-        }
+    let warmup_s = metric(json, "warmup", &[]).expect("JSON: warmup");
+    let end = json["simulated_ns"].as_u64().expect("JSON: simulated_ns");
+    let span = end.saturating_sub((warmup_s * 1e9).round() as u64);
+    let tasks = json["tasks"].as_array().expect("JSON: tasks");
+    let task_ns = |task: &serde_json::Value, cpu: usize| {
+        task["cpu_time_by_cpu_ns"][cpu].as_u64().expect("JSON: cpu_time_by_cpu_ns")
+    };
+    for task in tasks {
+        let ns = |key: &str| task[key].as_u64().expect("JSON: ns");
+        let (user, system) = (ns("utime_ns"), ns("stime_ns"));
+        assert_eq!(user + system, ns("cpu_time_ns"), "JSON: utime + stime of {}", task["name"]);
+    }
+    for cpu in json["cpus"].as_array().expect("JSON: cpus") {
+        let busy = cpu["busy_ns"].as_u64().expect("JSON: busy_ns");
+        let idle = cpu["idle_ns"].as_array().expect("JSON: idle_ns");
+        let idle: u64 = idle.iter().map(|ns| ns.as_u64().expect("JSON: ns")).sum();
+        let clock = cpu["frequency_ns"].as_array().expect("JSON: frequency_ns");
+        let clock: u64 = clock.iter().map(|f| f["time_ns"].as_u64().expect("JSON: ns")).sum();
+        assert_eq!(clock, span, "JSON: times of the clock of cpu{} add up", cpu["cpu"]);
+        let index = cpu["cpu"].as_u64().expect("JSON: cpu") as usize;
+        let run: u64 = tasks.iter().map(|task| task_ns(task, index)).sum();
+        assert_eq!(busy, run, "JSON: tasks of cpu{index} add up");
+        // A state may hold less and a shallower one more than the kernel asked for; together they hold all of it. While
+        // a CPU polls it also takes interrupts, which are no idle time.
+        let rested = &seen[index].rested;
+        let polls = scenario.machine().idle_states(CpuId(index as u16));
+        let polls = polls.first().is_some_and(|state| state.polling);
+        let asked: u64 = rested.iter().sum();
+        assert!(idle <= asked, "JSON: cpu{index} is idle {idle} of {asked}");
+        assert!(polls || idle == asked, "JSON: idle states of cpu{index}: {idle} of {asked}");
+        // The rest are paths of the kernel in the idle task.
+        let paths = cpu["idle_loop_ns"].as_u64().expect("JSON: idle_loop_ns");
+        assert_eq!(idle + paths, seen[index].idle_ns, "JSON: idle task of cpu{index}");
+        assert_eq!(busy + idle + paths, span, "JSON: times of cpu{index} add up");
     }
     let Some(all) = metric(json, "energy", &[]) else { return };
     let parts = energy_of_parts(scenario, json);

@@ -4,7 +4,7 @@
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::time::{ClockId, clock_gettime};
-use schedtwin_hunt::built_in;
+use schedtwin_hunt::built_in::BuiltIn;
 use schedtwin_hunt::check::{Outcome, check};
 use schedtwin_hunt::cover::Cover;
 use schedtwin_hunt::rules::Ruled;
@@ -52,9 +52,10 @@ struct Arguments {
     /// Fail if an arm of a variation point, or a kind of scenario, was not reached
     #[arg(long)]
     complete: bool,
-    /// Instead: every built-in machine, kernel and workload for 1 s, with so many seeds each
-    #[arg(long, value_name = "SEEDS")]
-    built_in: Option<u64>,
+    /// Instead: every built-in machine, kernel and workload for 1 s, then with each patch, then again with other seeds; the seed
+    /// is where to go on, and without a count or time it is one pass
+    #[arg(long)]
+    built_in: bool,
     /// Print the scenario instead of running it
     #[arg(long)]
     show: bool,
@@ -96,10 +97,9 @@ fn main() -> ExitCode {
         println!("{}\n{}\n{}", texts.kernel, texts.machine, texts.workload);
         return ExitCode::SUCCESS;
     }
-    if let Some(seeds) = arguments.built_in {
-        return built_in(seeds, arguments.threads);
-    }
-    let count = arguments.count.unwrap_or(if arguments.time.is_some() { u64::MAX } else { 1 });
+    let built_in = arguments.built_in.then(BuiltIn::list);
+    let whole = built_in.as_ref().map_or(1, BuiltIn::pass);
+    let count = arguments.count.unwrap_or(if arguments.time.is_some() { u64::MAX } else { whole });
     let began = Instant::now();
     let hunt = Mutex::new(Hunt::default());
     let bar = bar((count < u64::MAX).then_some(count));
@@ -108,19 +108,28 @@ fn main() -> ExitCode {
         for _ in 0..arguments.threads {
             scope.spawn(|| {
                 loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    let over = arguments.time.is_some_and(|time| began.elapsed() >= time);
-                    if number >= count || over {
+                    // Whoever takes a number runs it, so none is left out when the time is over.
+                    if arguments.time.is_some_and(|time| began.elapsed() >= time) {
                         break;
                     }
-                    one(arguments.seed.wrapping_add(number), &arguments, &hunt);
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= count {
+                        break;
+                    }
+                    let seed = arguments.seed.wrapping_add(number);
+                    match &built_in {
+                        Some(built_in) => one_built_in(built_in, seed, &arguments, &hunt),
+                        None => one(seed, &arguments, &hunt),
+                    }
                     bar.inc(1);
                 }
             });
         }
     });
     bar.finish_and_clear();
-    report(&hunt.into_inner().expect("nobody panics while adding"), &arguments, began.elapsed())
+    let hunt = hunt.into_inner().expect("nobody panics while adding");
+    let tried = next.into_inner().min(count);
+    report(&hunt, tried, &arguments, began.elapsed())
 }
 
 /// Runs scenarios that were written down.
@@ -151,107 +160,102 @@ fn bar(scenarios: Option<u64>) -> ProgressBar {
     bar.with_style(style)
 }
 
-/// Runs everything that is built in.
-fn built_in(seeds: u64, threads: usize) -> ExitCode {
-    let began = Instant::now();
-    let bar = bar(Some(built_in::scenarios().len() as u64));
-    let sweep = built_in::sweep(seeds, threads, &|| bar.inc(1));
-    bar.finish_and_clear();
-    for refused in &sweep.refused {
-        println!("refused: {refused}");
-    }
-    for finding in &sweep.findings {
-        println!("{finding}");
-    }
-    println!(
-        "{} scenarios of what is built in, {seeds} seeds each: {} runs ({} events), {} scenarios refused, {} with a finding; {:.0} s",
-        sweep.scenarios,
-        sweep.runs,
-        sweep.events,
-        sweep.refused.len(),
-        sweep.findings.len(),
-        began.elapsed().as_secs_f64()
-    );
-    match sweep.findings.is_empty() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
-    }
-}
-
 /// CPU time of this process.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Runs one scenario under the eyes of a watchdog.
-fn watched(texts: &Texts, seed: u64, arguments: &Arguments, folder: &Path) -> Outcome {
+/// Runs one scenario under the eyes of a watchdog; `again` is the command that repeats it.
+fn watched(again: &str, threads: usize, check: impl FnOnce() -> Outcome) -> Outcome {
     let (done, waits) = std::sync::mpsc::channel::<()>();
     // All threads share this clock.
-    let over = cpu_time() + HANGS_AFTER * arguments.threads as u32;
+    let over = cpu_time() + HANGS_AFTER * threads as u32;
     std::thread::scope(|scope| {
         scope.spawn(move || {
             while waits.recv_timeout(LOOKS_EVERY) == Err(RecvTimeoutError::Timeout) {
                 if cpu_time() > over {
-                    eprintln!(
-                        "seed {seed} hangs; again: cargo run -p schedtwin-hunt -- --seed {seed}"
-                    );
+                    eprintln!("a scenario hangs; again: {again}");
                     std::process::exit(1);
                 }
             }
         });
-        let outcome = check(texts, folder);
+        let outcome = check();
         drop(done);
         outcome
     })
+}
+
+/// The command that repeats a random scenario.
+fn command_of(seed: u64) -> String {
+    format!("cargo run -p schedtwin-hunt -- --seed {seed}")
 }
 
 fn one(seed: u64, arguments: &Arguments, hunt: &Mutex<Hunt>) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut tape = Tape::of_seed(seed);
     let texts = Texts::generate(&mut tape);
-    let outcome = watched(&texts, seed, arguments, folder.path());
+    let command = command_of(seed);
+    let outcome = watched(&command, arguments.threads, || check(&texts, folder.path()));
+    let adding = || hunt.lock().expect("nobody panics while adding");
     if seed.is_multiple_of(RULES_EVERY) {
         let broken = Ruled::broken_by(seed, folder.path());
-        let mut hunt = hunt.lock().expect("nobody panics while adding");
-        hunt.ruled += 1;
+        adding().ruled += 1;
         if let Some(finding) = broken {
-            *hunt.findings.entry(kind_of(&finding)).or_default() += 1;
-            println!(
-                "seed {seed}: {finding}\n  again: cargo run -p schedtwin-hunt -- --seed {seed}"
-            );
+            adding().found(seed, &finding, &command);
         }
     }
+    let finding = adding().add(seed, &outcome, tape.marks(), &command);
+    if let Some((kind, finding)) = finding {
+        let what = format!("{finding}\nFound by: {command}");
+        write_down(&tape, &kind, &what, &arguments.keep, folder.path());
+    }
+}
+
+fn one_built_in(built_in: &BuiltIn, seed: u64, arguments: &Arguments, hunt: &Mutex<Hunt>) {
     let adding = || hunt.lock().expect("nobody panics while adding");
-    match outcome {
-        Outcome::Ran(settings, events) => {
-            let mut hunt = adding();
-            hunt.ran += 1;
-            hunt.events += events;
-            hunt.cover.add(&settings, tape.marks());
-        }
-        Outcome::Cut => adding().cut += 1,
-        Outcome::Refused(why) => *adding().refused.entry(why).or_default() += 1,
-        Outcome::Finding(finding) => {
-            let kind = kind_of(&finding);
-            let seen = {
-                let mut hunt = adding();
-                let seen = hunt.findings.entry(kind.clone()).or_default();
-                *seen += 1;
-                *seen
-            };
-            let command = format!("cargo run -p schedtwin-hunt -- --seed {seed}");
-            println!("seed {seed}: {finding}\n  again: {command}");
-            if seen == 1 {
-                write_down(
-                    &tape,
-                    &kind,
-                    &format!("{finding}\nFound by: {command}"),
-                    &arguments.keep,
-                    folder.path(),
-                );
+    let Some(run) = built_in.run(seed.saturating_sub(1)) else {
+        *adding().refused.entry("the kernel does not take the patch".to_string()).or_default() += 1;
+        return;
+    };
+    let watch = format!("cargo run -p schedtwin-hunt -- --built-in --seed {seed} --count 1");
+    let command = format!("{}; watched: {watch}", run.command());
+    let outcome = watched(&command, arguments.threads, || run.check());
+    adding().add(seed, &outcome, &[], &command);
+}
+
+impl Hunt {
+    /// Adds how a scenario went. Returns the kind and the text of a finding that is the first of its kind.
+    fn add(
+        &mut self,
+        seed: u64,
+        outcome: &Outcome,
+        marks: &[&'static str],
+        again: &str,
+    ) -> Option<(String, String)> {
+        match outcome {
+            Outcome::Ran(settings, events) => {
+                self.ran += 1;
+                self.events += events;
+                self.cover.add(settings, marks);
+            }
+            Outcome::Cut => self.cut += 1,
+            Outcome::Refused(why) => *self.refused.entry(why.clone()).or_default() += 1,
+            Outcome::Finding(finding) => {
+                let (kind, count) = self.found(seed, finding, again);
+                return (count == 1).then(|| (kind, finding.clone()));
             }
         }
+        None
+    }
+
+    /// Tells and counts a finding. Returns its kind, and how many of this kind there are.
+    fn found(&mut self, seed: u64, finding: &str, again: &str) -> (String, u64) {
+        println!("seed {seed}: {finding}\n  again: {again}");
+        let kind = kind_of(finding);
+        let count = self.findings.entry(kind.clone()).or_default();
+        *count += 1;
+        (kind, *count)
     }
 }
 
@@ -292,18 +296,22 @@ fn write_down(tape: &Tape, kind: &str, what: &str, keep: &Path, folder: &Path) {
     }
 }
 
-fn report(hunt: &Hunt, arguments: &Arguments, took: Duration) -> ExitCode {
+fn report(hunt: &Hunt, tried: u64, arguments: &Arguments, took: Duration) -> ExitCode {
     let refused: u64 = hunt.refused.values().sum();
-    println!("what scenarios that ran have:\n{}", hunt.cover.text());
+    if !arguments.built_in {
+        println!("what scenarios that ran have:\n{}", hunt.cover.text());
+    }
     let mut commonest: Vec<(&String, &u64)> = hunt.refused.iter().collect();
     commonest.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
     for (why, count) in commonest.into_iter().take(12) {
         println!("  refused {count} times: {why}");
     }
     println!(
-        "seeds from {}: {} scenarios ran in every way ({} events each way), {refused} were refused, {} were cut; {} more ran under rules; {} kinds of findings; {:.0} s",
+        "seeds {} to {}: {} scenarios ran {} ({} events each), {refused} were refused, {} were cut; {} more ran under rules; {} kinds of findings; {:.0} s",
         arguments.seed,
+        arguments.seed.wrapping_add(tried).wrapping_sub(1),
         hunt.ran,
+        if arguments.built_in { "watched" } else { "in every way" },
         hunt.events,
         hunt.cut,
         hunt.ruled,

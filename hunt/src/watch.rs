@@ -6,7 +6,8 @@
 
 use schedtwin_engine::result::RunResult;
 use schedtwin_engine::twin::Observer;
-use schedtwin_types::{DecisionRecord, Fact, FactKind, Ns, PowerSource, TaskId, TaskState};
+use schedtwin_types::{DecisionRecord, Fact, FactKind, Ns, PowerSource, TaskId, TaskState, metric};
+use std::ops::Range;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
@@ -39,34 +40,47 @@ impl Cpu {
         }
     }
 
-    /// Time of all tasks but the idle one, and of that, until the end.
-    fn times(&self, end: Ns) -> (Ns, Ns) {
+    /// Time of all tasks but the idle one, and of that, within the window.
+    fn times(&self, window: &Range<Ns>) -> (Ns, Ns) {
         let (mut busy, mut idle, mut since) = (0, 0, 0);
-        for (at, was_idle) in self.left.iter().chain([&(end, self.running.is_idle())]) {
-            *if *was_idle { &mut idle } else { &mut busy } += end.min(*at) - end.min(since);
+        for (at, was_idle) in self.left.iter().chain([&(window.end, self.running.is_idle())]) {
+            *if *was_idle { &mut idle } else { &mut busy } += within(window, since, *at);
             since = *at;
         }
         (busy, idle)
     }
 
-    /// By idle state: time from its way in to its way out until the end, and how often.
-    fn rested(&self, end: Ns) -> Vec<(Ns, u64)> {
+    /// By idle state: time from its way in to its way out within the window.
+    fn rested(&self, window: &Range<Ns>) -> Vec<Ns> {
         let states = self.rests.iter().map(|(state, ..)| state + 1).max().unwrap_or(0);
-        let mut rested = vec![(0, 0); states];
+        let mut rested = vec![0; states];
         for (state, since, until) in &self.rests {
-            rested[*state].0 += end.min(*until).saturating_sub(end.min(*since));
-            rested[*state].1 += 1;
+            rested[*state] += within(window, *since, *until);
         }
         rested
     }
+}
+
+/// How much of the time from `since` to `until` the window has.
+fn within(window: &Range<Ns>, since: Ns, until: Ns) -> Ns {
+    let clamped = |at: Ns| at.clamp(window.start, window.end);
+    clamped(until) - clamped(since)
+}
+
+/// The time that a result counts: from the end of the warm-up to the end of the run.
+pub fn window_of(result: &RunResult) -> Range<Ns> {
+    let row = result.metrics.iter().find(|row| row.name == metric::WARMUP.name);
+    let warmup_s = row.and_then(|row| row.value).expect("watch: warmup");
+    // A run may end before.
+    ((warmup_s * 1e9).round() as Ns).min(result.simulated_ns)..result.simulated_ns
 }
 
 /// The state of a CPU that facts alone tell.
 pub struct Seen {
     /// Time of the idle task.
     pub idle_ns: Ns,
-    /// By idle state: time between asking for it and being back, and how often.
-    pub rested: Vec<(Ns, u64)>,
+    /// By idle state: time between asking for it and being back.
+    pub rested: Vec<Ns>,
 }
 
 /// The state that has been seen.
@@ -93,14 +107,15 @@ impl Watch {
 
     /// The end: what is open is closed, and the sums are those that the result tells. Returns by CPU what was seen.
     pub fn finish(mut self, result: &RunResult) -> Vec<Seen> {
-        let end = result.simulated_ns;
+        let window = window_of(result);
         let mut seen = Vec::with_capacity(self.cpus.len());
         for (index, cpu) in self.cpus.iter_mut().enumerate() {
-            cpu.leave_idle(end);
-            let (busy_ns, idle_ns) = cpu.times(end);
-            assert_eq!(busy_ns + idle_ns, end, "watch: cpu{index} run + idle = span");
+            cpu.leave_idle(window.end);
+            let (busy_ns, idle_ns) = cpu.times(&window);
+            let span = window.end - window.start;
+            assert_eq!(busy_ns + idle_ns, span, "watch: cpu{index} run + idle = span");
             assert_eq!(busy_ns, result.cpus[index].busy_ns, "watch: cpu{index} busy time");
-            seen.push(Seen { idle_ns, rested: cpu.rested(end) });
+            seen.push(Seen { idle_ns, rested: cpu.rested(&window) });
         }
         let told: u64 = result.tasks.iter().map(|task| task.switches).sum();
         assert!(told <= self.switches, "watch: {told} switches to tasks of {}", self.switches);
