@@ -36,7 +36,7 @@ use schedtwin_kernel::config::{Config, retired};
 use schedtwin_kernel::policy::Policies;
 pub use schedtwin_tree::ExtOptions;
 use schedtwin_types::printable;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 pub use tree::TreeCode;
 pub use write::write;
 
@@ -60,6 +60,12 @@ const BUILTIN: [(&str, &str); 17] = [
     ("linux-7.3-gki", include_str!("../kernels/linux-7.3-gki.toml")),
     ("linux-7.3", include_str!("../kernels/linux-7.3.toml")),
 ];
+
+/// The built-in kernels as sources, in the order of [`BUILTIN`].
+static BUILTIN_SOURCES: LazyLock<Vec<Arc<Source>>> = LazyLock::new(|| {
+    let source = |(name, text)| Source::new(format!("<built in> {name}"), text);
+    BUILTIN.into_iter().map(source).collect()
+});
 
 /// Returns the built-in kernel with Android's settings that is nearest to a kernel: of its release, or the newest.
 pub(crate) fn android_of(identity: &str) -> &'static str {
@@ -290,8 +296,8 @@ fn source_of(name: &Word) -> Result<Arc<Source>, Diagnostics> {
 
 /// The file of a built-in kernel, which `at` names.
 fn builtin(name: &str, at: &Location) -> Result<Arc<Source>, Diagnostics> {
-    if let Some((known, text)) = BUILTIN.iter().find(|(known, _)| *known == name) {
-        return Ok(Source::new(format!("<built in> {known}"), *text));
+    if let Some(at) = BUILTIN.iter().position(|(known, _)| *known == name) {
+        return Ok(BUILTIN_SOURCES[at].clone());
     }
     let known = || BUILTIN.iter().map(|(known, _)| *known);
     let help = match nearest_release(name).or_else(|| did_you_mean(name, known())) {

@@ -176,9 +176,16 @@ impl TomlDocument {
 
     /// The value at a path such as `schedutil.rate_limit_us`; `None` if there is none.
     pub fn get(&self, path: &str) -> Option<&Node> {
-        let steps = key_path::parse(path).ok()?;
         let mut node = &self.root;
-        for step in steps {
+        // Most paths have keys only, and are asked for often.
+        if !path.contains(['[', ' ']) {
+            for key in path.split('.') {
+                let Value::Table(table) = &node.value else { return None };
+                node = &table.0.get(key)?.node;
+            }
+            return Some(node);
+        }
+        for step in key_path::parse(path).ok()? {
             node = match (&node.value, &step.kind) {
                 (Value::Table(table), StepKind::Key(key)) => &table.0.get(key)?.node,
                 (Value::Array(items), StepKind::Index(index)) => items.get(*index)?,

@@ -24,7 +24,7 @@ use schedtwin_input::{
     read_source,
 };
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The key that names the file to extend.
 pub(super) const KEY: &str = "extends";
@@ -36,6 +36,7 @@ const OWN: [&str; 4] = [KEY, "name", "description", "captured"];
 const FILES_MAX: usize = 16;
 
 /// A kernel file with all that it inherits.
+#[derive(Clone)]
 pub(super) struct Resolved {
     /// Every setting, at the place where it was written.
     pub document: TomlDocument,
@@ -43,8 +44,20 @@ pub(super) struct Resolved {
     pub files: Vec<Arc<Source>>,
 }
 
-/// Reads what a file extends, and lays the file over it. `None`: there is no document, and `faults` say why.
+/// Reads what a file extends, and lays the file over it. `None`: there is no document, and `faults` say why. A built-in file
+/// is read once.
 pub(super) fn resolve(source: &Arc<Source>, faults: &mut Diagnostics) -> Option<Resolved> {
+    static BUILTIN: [OnceLock<Resolved>; super::BUILTIN.len()] =
+        [const { OnceLock::new() }; super::BUILTIN.len()];
+    let Some(at) = super::BUILTIN_SOURCES.iter().position(|built_in| Arc::ptr_eq(built_in, source))
+    else {
+        return read(source, faults);
+    };
+    let resolved = || read(source, &mut Diagnostics::new()).expect("a test reads built-in kernels");
+    Some(BUILTIN[at].get_or_init(resolved).clone())
+}
+
+fn read(source: &Arc<Source>, faults: &mut Diagnostics) -> Option<Resolved> {
     let mut files: Vec<(Arc<Source>, TomlDocument)> = Vec::new();
     let mut next = Some(source.clone());
     while let Some(source) = next {

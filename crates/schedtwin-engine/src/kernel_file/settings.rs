@@ -15,6 +15,7 @@ use schedtwin_input::{
     did_you_mean,
 };
 use schedtwin_kernel::config::{Arm, Config, Kind, Setting, Value, With, retired};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Puts what a setting of an older file means in its place.
@@ -134,7 +135,9 @@ pub(super) fn read(
     reader.check_at_most();
     let Reader { values, faults, .. } = reader;
     top.finish(faults);
-    let value = |path: &str| values.iter().find(|(p, _)| *p == path).map(|(_, value)| value);
+    let values: BTreeMap<&str, &Value> =
+        values.iter().map(|(path, value)| (*path, value)).collect();
+    let value = |path: &str| values.get(path).copied();
     let all = Config::settings();
     let complete = all
         .iter()
@@ -308,11 +311,12 @@ impl Reader<'_, '_> {
 
 /// The newest built-in kernel with an arm.
 fn kernel_with(path: &str, word: &str) -> Option<&'static str> {
-    let has = |text: &str| {
-        let resolved = extends::resolve(&Source::new("", text), &mut Diagnostics::new())?;
+    let has = |source: &Arc<Source>| {
+        let resolved = extends::resolve(source, &mut Diagnostics::new())?;
         Some(resolved.document.get(path)?.value == Toml::String(word.to_string()))
     };
-    super::builtin_texts().filter(|(_, text)| has(text) == Some(true)).map(|(name, _)| name).last()
+    let at = super::BUILTIN_SOURCES.iter().rposition(|source| has(source) == Some(true))?;
+    Some(super::BUILTIN[at].0)
 }
 
 /// A value as its declaration wants it.

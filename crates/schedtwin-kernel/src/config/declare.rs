@@ -37,6 +37,8 @@
 //! value: the twin's behaviour before the setting existed. So an older file keeps its meaning, and its results do
 //! not move. Settings without `unnamed` existed from the beginning, and every file names them.
 
+use std::collections::BTreeMap;
+
 /// A value as kernel files have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
@@ -207,10 +209,9 @@ impl Setting {
     }
 
     /// Whether it exists in a kernel of these values, of which each has its path.
-    pub(super) fn exists_with(&self, values: &[(&'static str, Value)]) -> bool {
-        self.only.as_ref().is_none_or(|only| {
-            values.iter().any(|(path, value)| *path == only.path && only.allows(value))
-        })
+    pub(super) fn exists_with(&self, values: &BTreeMap<&'static str, Value>) -> bool {
+        let allows = |only: &With| values.get(only.path).is_some_and(|value| only.allows(value));
+        self.only.as_ref().is_none_or(allows)
     }
 
     /// The number that `value` spells, if it is one within the range; of a [`Kind::Integer`] whose `none` is a

@@ -53,6 +53,7 @@ pub use declare::{Arm, Kind, Setting, Value, With};
 pub use features::Features;
 pub use retired::{Retired, retired};
 use schedtwin_types::Ns;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 pub use tables::{CfsTunables, LlcBalancing, PmQos, Schedutil};
 
@@ -93,16 +94,18 @@ impl Config {
 
     /// The setting of a path; `None`: no setting is declared there.
     pub fn setting(path: &str) -> Option<&'static Setting> {
-        Config::settings().iter().find(|setting| setting.path == path)
+        static BY_PATH: LazyLock<BTreeMap<&str, &Setting>> =
+            LazyLock::new(|| Config::settings().iter().map(|s| (s.path, s)).collect());
+        BY_PATH.get(path).copied()
     }
 
     /// The configuration of which `value` gives the value of each path, of the right kind and in its range; not
     /// asked for settings that do not exist with the arms that it gives.
     pub fn new(mut value: impl FnMut(&'static str) -> Value) -> Config {
-        let mut given: Vec<(&'static str, Value)> = Vec::new();
+        let mut given: BTreeMap<&'static str, Value> = BTreeMap::new();
         // Points first: whether another setting exists depends on them.
         for setting in Config::settings().iter().filter(|setting| setting.only.is_none()) {
-            given.push((setting.path, value(setting.path)));
+            given.insert(setting.path, value(setting.path));
         }
         for setting in Config::settings() {
             if setting.only.is_none() {
@@ -110,12 +113,9 @@ impl Config {
             }
             let exists = setting.exists_with(&given);
             let otherwise = || setting.otherwise.clone().expect("declared with `only`");
-            given.push((setting.path, if exists { value(setting.path) } else { otherwise() }));
+            given.insert(setting.path, if exists { value(setting.path) } else { otherwise() });
         }
-        Config::from_values(&mut |path| {
-            let found = given.iter().find(|(given, _)| *given == path);
-            found.expect("every path is a setting's").1.clone()
-        })
+        Config::from_values(&mut |path| given.get(path).expect("every path is a setting's").clone())
     }
 
     /// The values of all settings that exist in this kernel, as its file has them.
@@ -129,10 +129,10 @@ impl Config {
     /// assert_eq!(of("cfs.latency_ns"), None);
     /// ```
     pub fn values(&self) -> Vec<(&'static Setting, Value)> {
-        let mut all: Vec<(&'static str, Value)> = Vec::new();
-        self.put_values(&mut |path, value| all.push((path, value)));
+        let mut all: BTreeMap<&'static str, Value> = BTreeMap::new();
+        self.put_values(&mut |path, value| drop(all.insert(path, value)));
         let settings = Config::settings().iter();
-        let value = |path: &str| all.iter().find(|(p, _)| *p == path).expect("declared").1.clone();
+        let value = |path: &str| all.get(path).expect("declared").clone();
         settings.filter(|s| s.exists_with(&all)).map(|s| (s, value(s.path))).collect()
     }
 
