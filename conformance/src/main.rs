@@ -4,7 +4,7 @@
 use clap::{Parser, Subcommand};
 use schedtwin_conformance::cfs::Cfs;
 use schedtwin_conformance::eevdf::Eevdf;
-use schedtwin_conformance::l0::mutate::Range;
+use schedtwin_conformance::l0::mutate::{Range, say};
 use schedtwin_conformance::l0::{Action, Asked};
 use schedtwin_conformance::subjects::SUBJECTS;
 use schedtwin_conformance::{l1, l2, rational};
@@ -132,7 +132,7 @@ fn number(text: &str) -> Result<u64, std::num::ParseIntError> {
 
 fn list_subjects() -> i32 {
     for subject in SUBJECTS {
-        println!("{} {} {}", subject.name, subject.tree, subject.mutations.len());
+        say(&format!("{} {} {}", subject.name, subject.tree, subject.mutations.len()));
     }
     0
 }

@@ -9,10 +9,9 @@
  *   shim refreshes       update_group_capacity() of one domain of a CPU, or of all from the lowest up
  */
 #include "../balance/kernel.h"
+#include "../balance/clamps.h"
 
 #undef update_group_capacity
-#undef get_actual_cpu_capacity
-#undef thermal_load_avg
 #undef capacity_orig_of
 #define HZ 250
 /* At this HZ a jiffy is 4 ms. */
@@ -20,9 +19,6 @@
 #define clamp(value, low, high) min(max(value, low), high)
 #define SD_OVERLAP 0x2000
 #define READ_ONCE(value) (value)
-#define hw_load_avg(rq) ((rq)->avg_hw.load_avg)
-#define thermal_load_avg(rq) ((rq)->avg_hw.load_avg)
-#define cpufreq_get_pressure(cpu) (cpu_rq(cpu)->pressure)
 #define trace_sched_cpu_capacity_tp(rq) ((void)0)
 
 static unsigned long max_load_balance_interval = HZ * 8 / 10;

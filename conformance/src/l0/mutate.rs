@@ -225,7 +225,7 @@ fn took(since: Instant) -> String {
 }
 
 /// Prints a line at once, also where standard output is a file.
-fn say(line: &str) {
+pub fn say(line: &str) {
     let mut stdout = std::io::stdout().lock();
     // Nobody may be reading any more; the exit code still tells.
     let _ = writeln!(stdout, "{line}").and_then(|()| stdout.flush());
