@@ -110,6 +110,8 @@ pub struct Hrtimers<const RELEASE: u8> {
     need_resched: bool,
     /// The interrupt of this CPU has left its clock event to be armed.
     deferred: bool,
+    /// In this sequence most timers expire together, and their handlers are about each other.
+    together: bool,
 }
 
 fn kind_of(slot: usize) -> TimerKind {
@@ -335,7 +337,7 @@ impl<const RELEASE: u8> Subject for Hrtimers<RELEASE> {
         _ => mutations::LINUX_7_3,
     };
     const GOLDEN_SHOWN: u64 = 2;
-    const GOLDEN_CASES: u64 = 4_000;
+    const GOLDEN_CASES: u64 = 6_000;
 
     fn new() -> Self {
         Hrtimers {
@@ -349,6 +351,7 @@ impl<const RELEASE: u8> Subject for Hrtimers<RELEASE> {
             cpu: CpuId(0),
             need_resched: false,
             deferred: false,
+            together: false,
         }
     }
 
@@ -358,6 +361,7 @@ impl<const RELEASE: u8> Subject for Hrtimers<RELEASE> {
         match record.op {
             BOOT => {
                 self.now = arg[0];
+                self.together = arg[0].is_multiple_of(4);
                 self.wheel = (arg[1] != 0).then(|| self.steps().make_wheel());
             }
             PASS => {
@@ -485,6 +489,9 @@ impl<const RELEASE: u8> Subject for Hrtimers<RELEASE> {
             START => return Some(self.draw_start(rng)),
             CANCEL => return Some(self.draw_cancel(rng)),
             SCRIPT => {
+                if self.together && rng.one_in(2) {
+                    return Some(self.draw_chain(rng));
+                }
                 let (slot, what) = (rng.below(TIMERS as u64), rng.below(4));
                 // A handler that forwards a timer with slack might not come to an end.
                 let slack = self.queued(slot as usize).is_some_and(|(_, soft, hard)| soft != hard);
@@ -527,9 +534,21 @@ impl<const RELEASE: u8> Hrtimers<RELEASE> {
         }
     }
 
+    /// A handler of four that follow each other: the timer that the interrupt came for goes on, the next one cancels it, so the third
+    /// takes its place, which the fourth starts again.
+    fn draw_chain(&mut self, rng: &mut Rng) -> Record {
+        let slot = rng.below(4);
+        let (what, other) =
+            [(DO_FORWARD, 0), (DO_CANCEL, 0), (DO_NOTHING, 0), (DO_START, 2)][slot as usize];
+        let slack = self.queued(slot as usize).is_some_and(|(_, soft, hard)| soft != hard);
+        let what = if slack && what == DO_FORWARD { DO_NOTHING } else { what };
+        Record::new(SCRIPT, &[slot, what, 1 + self.distance(rng), other])
+    }
+
     fn draw_start(&mut self, rng: &mut Rng) -> Record {
         let (cpu, mut delay) = (self.cpu, self.distance(rng));
-        if rng.one_in(4)
+        let at_once = if self.together { !rng.one_in(4) } else { rng.one_in(4) };
+        if at_once
             && let Some(first) = self.look(|steps| steps.first())
         {
             // As the earliest one here, so that several expire at the same time.
@@ -538,7 +557,11 @@ impl<const RELEASE: u8> Hrtimers<RELEASE> {
         if RELEASE == V7_3 && cpu == HRTICK_CPU && rng.one_in(2) {
             return Record::new(START, &[HRTICK as u64, delay, 0, 1]);
         }
-        let slot = rng.below(TIMERS as u64);
+        let mut slot = rng.below(TIMERS as u64);
+        if self.together && rng.one_in(2) {
+            let free = (0..TIMERS).find(|slot| self.queued(*slot).is_none());
+            slot = free.map_or(slot, |slot| slot as u64);
+        }
         let mut pinned = rng.one_in(3);
         match self.queued(slot as usize) {
             // It goes on here, or another operation has to take it out first.

@@ -31,11 +31,6 @@ pub const LINUX_6_12: &[Mutation] = &[
     m(
         HRTIMER,
         "if last == this && self.time.timers[this].next_timer == Some(kind) {",
-        "if self.time.timers[this].next_timer == Some(kind) {",
-    ),
-    m(
-        HRTIMER,
-        "if last == this && self.time.timers[this].next_timer == Some(kind) {",
         "if false {",
     ),
     m(HRTIMER, "if looked_up {", "if false {"),
