@@ -22,10 +22,10 @@ use crate::intel_pstate::IntelPstate;
 use crate::l0::mutate::Mutation;
 use crate::l0::{self, Run, Subject};
 use crate::ladder::Ladder;
-use crate::menu::{Menu5_18, Menu6_12, Menu73, Menu618};
+use crate::menu::{Menu4_20, Menu5_18, Menu6_12, Menu73, Menu618};
 use crate::nohz::{Nohz61, Nohz73, Nohz612, Nohz618};
 use crate::pelt::{Pelt, Pelt61, Pelt73, Pelt612_95, Pelt618};
-use crate::rt::{Rt61, Rt73, Rt612};
+use crate::rt::{Rt61, Rt63, Rt73, Rt612};
 use crate::sched_cache::SchedCaches;
 use crate::schedutil::{BEFORE_6_8, LINUX_7_3, SINCE_6_8, Schedutil};
 use crate::schedutil_4_7::Schedutil47;
@@ -78,6 +78,7 @@ pub const SUBJECTS: &[Entry] = &[
     of::<Ladder>(),
     of::<Haltpoll>(),
     of::<Haltpoll61>(),
+    of::<Menu4_20>(),
     of::<Menu5_18>(),
     of::<Menu6_12>(),
     of::<Menu618>(),
@@ -121,6 +122,7 @@ pub const SUBJECTS: &[Entry] = &[
     of::<AmdPstateCpu<0>>(),
     of::<AmdPstateCpu<1>>(),
     of::<AmdPstateCpu<2>>(),
+    of::<AmdPstateCpu<3>>(),
     of::<IntelPstate<false>>(),
     of::<IntelPstate<true>>(),
     of::<Max<{ max::LINUX_6_12 }>>(),
@@ -144,6 +146,7 @@ pub const SUBJECTS: &[Entry] = &[
     of::<FairServer612>(),
     of::<FairServer73>(),
     of::<Rt61>(),
+    of::<Rt63>(),
     of::<Rt612>(),
     of::<Rt73>(),
     of::<TimerWheel61>(),

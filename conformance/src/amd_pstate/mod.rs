@@ -9,7 +9,9 @@ mod mutations;
 
 use crate::l0::extract::Pieces;
 use crate::l0::mutate::{KernelFiles, Mutation, Sources};
-use crate::l0::{OpSpec, Out, Record, Subject, TREE, TREE_6_1, TREE_7_3, extract, oracle};
+use crate::l0::{
+    OpSpec, Out, Record, Subject, TREE, TREE_6_1, TREE_6_3, TREE_7_3, extract, oracle,
+};
 use schedtwin_kernel::cpufreq::amd_pstate::{AmdPstate, Form, Levels, Request};
 use schedtwin_types::rng::Rng;
 use std::path::{Path, PathBuf};
@@ -25,9 +27,10 @@ const FILES: KernelFiles = KernelFiles {
     files: &["cpufreq/amd_pstate.rs"],
 };
 
-const FORMS: [Form; 3] = [Form::Unlimited, Form::Limited, Form::ByNominal];
+const FORMS: [Form; 4] = [Form::Unlimited, Form::Limited, Form::ByNominal, Form::FloorIsHighest];
+const NAMES: [&str; 4] = ["amd_pstate-6.1", "amd_pstate", "amd_pstate-7.3", "amd_pstate-6.3"];
 
-/// One CPU; `FORM`: 0 against 6.1, 1 against 6.12, 2 against 7.3.
+/// One CPU; `FORM`: 0 against 6.1, 1 against 6.12, 2 against 7.3, 3 against 6.3.
 pub struct AmdPstateCpu<const FORM: usize> {
     cpu: AmdPstate,
     levels: Levels,
@@ -57,8 +60,8 @@ impl<const FORM: usize> AmdPstateCpu<FORM> {
 }
 
 impl<const FORM: usize> Subject for AmdPstateCpu<FORM> {
-    const NAME: &'static str = ["amd_pstate-6.1", "amd_pstate", "amd_pstate-7.3"][FORM];
-    const TREE: &'static str = [TREE_6_1, TREE, TREE_7_3][FORM];
+    const NAME: &'static str = NAMES[FORM];
+    const TREE: &'static str = [TREE_6_1, TREE, TREE_7_3, TREE_6_3][FORM];
 
     const OPS: &'static [OpSpec] = &[
         OpSpec {
@@ -170,10 +173,14 @@ impl<const FORM: usize> Subject for AmdPstateCpu<FORM> {
         let of = |name: &str| extract::function(&text, name).unwrap_or_default();
         let form = match (of("freq_to_perf").is_empty(), of("amd_pstate_update_min_max_limit")) {
             (false, _) => 2,
-            (true, limits) => usize::from(!limits.is_empty()),
+            (true, limits) if !limits.is_empty() => 1,
+            _ if of("amd_pstate_adjust_perf").contains("min_perf = READ_ONCE(cpudata->highest") => {
+                3
+            }
+            _ => 0,
         };
         if form != FORM {
-            let other = ["amd_pstate-6.1", "amd_pstate", "amd_pstate-7.3"][form];
+            let other = NAMES[form];
             return Err(format!("this tree's driver is of another form: l0 {other}"));
         }
         let mut pieces = Pieces::default();

@@ -9,7 +9,7 @@ const UNLIMITED: &[Mutation] = &[
     m(FILE, "(perf < capacity)", "(perf <= capacity + 1)"),
     m(FILE, "(highest * perf).div_ceil(capacity)", "(highest * perf / capacity)"),
     m(FILE, "of(target).unwrap_or(highest)", "of(target).unwrap_or(self.levels.nominal)"),
-    m(FILE, "of(floor).unwrap_or(self.levels.lowest)", "of(floor).unwrap_or(highest)"),
+    m(FILE, "of(floor).unwrap_or(without)", "of(floor).unwrap_or(highest)"),
     m(FILE, "(min.max(self.levels.lowest_nonlinear), highest)", "(min, highest)"),
     m(FILE, "* highest + max_khz / 2) / max_khz", "* highest) / max_khz"),
     m(FILE, "self.update(lowest,", "self.update(highest,"),
@@ -30,7 +30,7 @@ const LIMITED: &[Mutation] = &[
     m(FILE, "of(min_khz).max(self.levels.lowest)", "of(min_khz)"),
     m(FILE, "(min, of(max_khz).max(min))", "(min, of(max_khz))"),
     m(FILE, "self.max_limit_khz = max_khz;", ""),
-    m(FILE, "of(floor).unwrap_or(self.levels.lowest)", "of(floor).unwrap_or(highest)"),
+    m(FILE, "of(floor).unwrap_or(without)", "of(floor).unwrap_or(highest)"),
     m(FILE, "(min.max(self.levels.lowest_nonlinear), highest)", "(min, highest)"),
     m(FILE, "let min = within(min, self.min_limit, self.max_limit);", ""),
     m(FILE, "let max = within(max, self.min_limit, self.max_limit);", ""),
@@ -61,4 +61,10 @@ const BY_NOMINAL: &[Mutation] = &[
 ];
 
 /// By form.
-pub const OF_FORM: [&[Mutation]; 3] = [UNLIMITED, LIMITED, BY_NOMINAL];
+const FLOOR_IS_HIGHEST: &[Mutation] = &[
+    m(FILE, "if at_first { highest }", "if !at_first { highest }"),
+    m(FILE, "(perf < capacity)", "(perf <= capacity + 1)"),
+];
+
+/// By form, in the order of the subject's.
+pub const OF_FORM: [&[Mutation]; 4] = [UNLIMITED, LIMITED, BY_NOMINAL, FLOOR_IS_HIGHEST];

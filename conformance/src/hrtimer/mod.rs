@@ -548,9 +548,7 @@ impl<const RELEASE: u8> Hrtimers<RELEASE> {
     fn draw_start(&mut self, rng: &mut Rng) -> Record {
         let (cpu, mut delay) = (self.cpu, self.distance(rng));
         let at_once = if self.together { !rng.one_in(4) } else { rng.one_in(4) };
-        if at_once
-            && let Some(first) = self.look(|steps| steps.first())
-        {
+        if at_once && let Some(first) = self.look(|steps| steps.first()) {
             // As the earliest one here, so that several expire at the same time.
             delay = first.expires.saturating_sub(self.now).min(1 << 40);
         }

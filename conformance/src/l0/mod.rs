@@ -189,6 +189,8 @@ pub const AS_WRITTEN: &str = "-DAS_WRITTEN";
 pub const TREE: &str = "SCHEDTWIN_KERNEL_TREE";
 /// The variable that names a tree of 5.14 to 5.19.
 pub const TREE_5_19: &str = "SCHEDTWIN_KERNEL_TREE_5_19";
+/// The variable that names a tree of 6.3.
+pub const TREE_6_3: &str = "SCHEDTWIN_KERNEL_TREE_6_3";
 /// Names a tree of Linux 6.1, of the subjects that are older than 6.12.
 pub const TREE_6_1: &str = "SCHEDTWIN_KERNEL_TREE_6_1";
 /// The variable that names a tree of 6.18.

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! menu's forms against the kernel's menu: of 4.20 to 6.5, of 6.6 to 6.12, of 6.18, and of 7.3.
+//! menu's forms against the kernel's menu: of 4.20 to 6.5, of 6.1.192, of 6.6 to 6.12, of 6.18, and of 7.3.
 
 mod mutations;
 
 use crate::idle::{Form, IDLE_FILES, World};
 use crate::l0::mutate::{Mutation, Sources};
-use crate::l0::{Out, TREE, TREE_6_1, TREE_6_18, TREE_7_3};
-use mutations::{MENU_5_18, MENU_6_12, MENU_6_18, MENU_7_3};
-use schedtwin_kernel::cpuidle::menu::{DECADES, INTERVALS, MenuCpu, v5_18, v6_12, v6_18, v7_3};
+use crate::l0::{Out, TREE, TREE_6_1, TREE_6_3, TREE_6_18, TREE_7_3};
+use mutations::{MENU_4_20, MENU_5_18, MENU_6_12, MENU_6_18, MENU_7_3};
+use schedtwin_kernel::cpuidle::menu::{
+    DECADES, INTERVALS, MenuCpu, v4_20, v5_18, v6_12, v6_18, v7_3,
+};
 use schedtwin_kernel::cpuidle::states::{Reflection, SelectInput, SleepLength};
 
 /// menu of 4.20 to 6.5.
-pub type Menu5_18 = World<Waiters>;
+pub type Menu4_20 = World<Waiters<true>>;
+/// menu of 6.1.192.
+pub type Menu5_18 = World<Waiters<false>>;
 /// menu of 6.6 to 6.12.
 pub type Menu6_12 = World<Plain<LINUX_6_12>>;
 /// menu of 6.18.
@@ -26,8 +30,8 @@ pub const LINUX_6_18: usize = 1;
 /// Of 7.3.
 pub const LINUX_7_3: usize = 2;
 
-/// The form with I/O waiters.
-pub struct Waiters(MenuCpu);
+/// The form with I/O waiters; `EARLY`: what the driver refuses is not noted.
+pub struct Waiters<const EARLY: bool>(MenuCpu);
 /// The forms without, by release.
 pub struct Plain<const FORM: usize>(MenuCpu);
 
@@ -49,18 +53,18 @@ fn report(menu: &MenuCpu, buckets: usize, out: &mut Out) {
     }
 }
 
-impl Form for Waiters {
-    const NAME: &'static str = "menu-5.18";
-    const TREE: &'static str = TREE_6_1;
+impl<const EARLY: bool> Form for Waiters<EARLY> {
+    const NAME: &'static str = if EARLY { "menu-4.20" } else { "menu-5.18" };
+    const TREE: &'static str = if EARLY { TREE_6_3 } else { TREE_6_1 };
     const SHIM: &'static str = "menu/shim.c";
     const FILE: &'static str = "menu.c";
     const SOURCES: Sources = Sources { modules: &["idle", "menu"], kernel: Some(&IDLE_FILES) };
-    const MUTATIONS: &'static [Mutation] = MENU_5_18;
+    const MUTATIONS: &'static [Mutation] = if EARLY { MENU_4_20 } else { MENU_5_18 };
     const GOLDEN_SHOWN: u64 = 3;
     const MENU: bool = true;
 
     fn is_form(text: &str) -> bool {
-        text.contains("nr_iowait_cpu")
+        text.contains("nr_iowait_cpu") && text.contains("UINT_MAX);") != EARLY
     }
 
     fn new() -> Self {
@@ -72,7 +76,10 @@ impl Form for Waiters {
         input: &SelectInput,
         sleep_length: &mut impl FnMut() -> SleepLength,
     ) -> (usize, bool) {
-        let selection = v5_18::select(&mut self.0, input, sleep_length);
+        let selection = match EARLY {
+            true => v4_20::select(&mut self.0, input, sleep_length),
+            false => v5_18::select(&mut self.0, input, sleep_length),
+        };
         (selection.idx, selection.stop_tick)
     }
 

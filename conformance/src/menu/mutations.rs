@@ -40,6 +40,10 @@ macro_rules! menu_mutations {
     ] };
 }
 
+/// In what 4.20 does before it chooses.
+pub const MENU_4_20: &[Mutation] =
+    &[m("cpuidle/menu/v4_20.rs", "if menu.needs_update {", "if true {")];
+
 /// Mutations of menu of 4.20 to 6.5.
 pub const MENU_5_18: &[Mutation] = menu_mutations![
     m(MENU_5_18_FILE, "nr_iowaiters > 0", "nr_iowaiters > 1"),

@@ -2,8 +2,8 @@
 //! Random sequences of what happens to the RT class of a machine.
 
 use super::{
-    AFFINITY, CPU, CPUS, DEADLINE, FIND, INTERRUPT, LEAVE, LINUX_6_1, PERIOD, PERIOD_NS, PRIORITY,
-    Rt, SCHEDULE, START, TASK, TASKS_MAX, TICK, WAKE, YIELD, bits_of,
+    AFFINITY, CPU, CPUS, DEADLINE, FIND, INTERRUPT, LEAVE, PERIOD, PERIOD_NS, PRIORITY, Rt,
+    SCHEDULE, START, TASK, TASKS_MAX, TICK, WAKE, YIELD, bits_of,
 };
 use crate::l0::Record;
 use schedtwin_kernel::sched::{Class, OnRq};
@@ -17,8 +17,8 @@ impl<const FORM: u8> Rt<FORM> {
     pub(super) fn draw_start(&mut self, rng: &mut Rng) -> Record {
         (self.machine, self.planned) = (rng.below(3), 3 + rng.below(TASKS_MAX - 2));
         self.priorities = [0; 3].map(|_| rng.pick(&PRIORITIES));
-        let (runtime, period) = match rng.below(if FORM == LINUX_6_1 { 7 } else { 6 }) {
-            _ if FORM != LINUX_6_1 => (PERIOD_NS / 20 * 19, PERIOD_NS),
+        let (runtime, period) = match rng.below(if Self::THROTTLES { 7 } else { 6 }) {
+            _ if !Self::THROTTLES => (PERIOD_NS / 20 * 19, PERIOD_NS),
             0 => (PERIOD_NS / 20 * 19, PERIOD_NS),
             1 => (PERIOD_NS, PERIOD_NS),
             2 => (1_000, 1_000_000),
@@ -46,9 +46,9 @@ impl<const FORM: u8> Rt<FORM> {
     }
 
     pub(super) fn draw_step(&mut self, rng: &mut Rng) -> Record {
-        let longest = if FORM == LINUX_6_1 { 23 } else { 20 };
+        let longest = if Self::THROTTLES { 23 } else { 20 };
         let now = self.now + if rng.one_in(4) { 0 } else { rng.magnitude(longest) };
-        if FORM == LINUX_6_1
+        if Self::THROTTLES
             && let (true, due) = self.steps().period_timer()
             && due <= now
             && !rng.one_in(3)

@@ -15,11 +15,14 @@ mod mutations;
 pub(crate) use draw::{bits, draw_domains, draw_mask};
 
 use crate::l0::mutate::{Mutation, Sources};
-use crate::l0::{ARGS, OpSpec, Out, Record, Subject, TREE, TREE_6_1, TREE_7_3, extract, oracle};
+use crate::l0::{
+    ARGS, OpSpec, Out, Record, Subject, TREE, TREE_6_1, TREE_6_3, TREE_7_3, extract, oracle,
+};
 use extract::Pieces;
 use schedtwin_kernel::Kernel;
 use schedtwin_kernel::config::{
     ClassChange, Config, EevdfForm, FrequencyGovernor, PushOverload, PutPrev, RtBandwidth, RtTask,
+    RtoNextCpu,
 };
 use schedtwin_kernel::device_tree::DeviceTree;
 use schedtwin_kernel::sched::Class;
@@ -58,6 +61,8 @@ const POLICIES: [(u64, Policy); 2] = [(1, Policy::Fifo), (2, Policy::Rr)];
 
 /// Linux 6.1.
 pub const LINUX_6_1: u8 = 1;
+/// As 6.1, with an interrupt that also visits its sender.
+pub const LINUX_6_3: u8 = 3;
 /// Linux 6.12.
 pub const LINUX_6_12: u8 = 12;
 /// Linux 7.3.
@@ -82,6 +87,8 @@ pub struct Rt<const FORM: u8> {
 
 /// The RT class of 6.1, with throttling.
 pub type Rt61 = Rt<LINUX_6_1>;
+/// That of 6.3.
+pub type Rt63 = Rt<LINUX_6_3>;
 /// That of 6.12.
 pub type Rt612 = Rt<LINUX_6_12>;
 /// That of 7.3.
@@ -126,7 +133,9 @@ pub(crate) fn config_of(form: u8) -> Config {
     config.cpufreq = FrequencyGovernor::Performance;
     config.hz = 250;
     match form {
-        LINUX_6_1 => {
+        LINUX_6_1 | LINUX_6_3 => {
+            let visits = if form == LINUX_6_3 { RtoNextCpu::Any } else { RtoNextCpu::Others };
+            config.rto_next_cpu = visits;
             config.rt_bandwidth = RtBandwidth::Throttling;
             config.rt_task = RtTask::OrDeadline;
             config.push_overload = PushOverload::Migratory;
@@ -142,6 +151,9 @@ pub(crate) fn config_of(form: u8) -> Config {
 }
 
 impl<const FORM: u8> Rt<FORM> {
+    /// Whether RT tasks are throttled.
+    const THROTTLES: bool = matches!(FORM, LINUX_6_1 | LINUX_6_3);
+
     fn boot(arg: &[u64; ARGS]) -> Kernel {
         let mut config = config_of(FORM);
         config.fair_server_runtime = 0;
@@ -199,7 +211,7 @@ impl<const FORM: u8> Rt<FORM> {
             let rq = &self.kernel.inside().rq[CpuId(cpu as u16)];
             let bits = rq.need_resched as u64 | (rq.nr_running as u64) << 1;
             out.word(name, "state", bits);
-            if FORM == LINUX_6_1 {
+            if Self::THROTTLES {
                 out.word(name, "throttled", state.throttled as u64);
                 out.word(name, "rt_time", state.time);
             }
@@ -209,7 +221,7 @@ impl<const FORM: u8> Rt<FORM> {
         out.word("rd", "rto_mask", bits_of(&rd.rto_mask));
         out.word("rd", "rto_cpu", rd.rto_cpu.map_or(u64::MAX, |cpu| cpu.0 as u64));
         out.word("rd", "irq_works", works);
-        if FORM == LINUX_6_1 {
+        if Self::THROTTLES {
             let (active, expires) = self.steps().period_timer();
             out.word("period", "active", active as u64);
             out.word("period", "expires", expires);
@@ -224,11 +236,13 @@ impl<const FORM: u8> Rt<FORM> {
 impl<const FORM: u8> Subject for Rt<FORM> {
     const NAME: &'static str = match FORM {
         LINUX_6_1 => "rt-6.1",
+        LINUX_6_3 => "rt-6.3",
         LINUX_7_3 => "rt-7.3",
         _ => "rt",
     };
     const TREE: &'static str = match FORM {
         LINUX_6_1 => TREE_6_1,
+        LINUX_6_3 => TREE_6_3,
         LINUX_7_3 => TREE_7_3,
         _ => TREE,
     };
@@ -254,6 +268,7 @@ impl<const FORM: u8> Subject for Rt<FORM> {
     const SOURCES: Sources = Sources { modules: &["rt"], kernel: None };
     const MUTATIONS: &'static [Mutation] = match FORM {
         LINUX_6_1 => mutations::LINUX_6_1,
+        LINUX_6_3 => mutations::LINUX_6_3,
         _ => mutations::RT,
     };
     const GOLDEN_SHOWN: u64 = 2;
@@ -359,7 +374,8 @@ impl<const FORM: u8> Subject for Rt<FORM> {
 
     fn build_oracle(tree: &Path, build_dir: &Path, flags: &[&str]) -> Result<PathBuf, String> {
         extract_classes(tree, build_dir)?;
-        let form = format!("-DFORM={FORM}");
+        // For the shim 6.3 is as 6.1.
+        let form = format!("-DFORM={}", if FORM == LINUX_6_3 { LINUX_6_1 } else { FORM });
         oracle::compile("rt/shim.c", &[build_dir], build_dir, &[flags, &[&form]].concat())
     }
 }

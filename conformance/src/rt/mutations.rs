@@ -190,3 +190,7 @@ pub const LINUX_6_1: &[Mutation] = &[
     m(BANDWIDTH, "self.sched.add_nr_running(cpu, count);", ""),
     m("sched/core.rs", "== PutPrev::BeforePick\n", "!= PutPrev::BeforePick\n"),
 ];
+
+/// Where 6.3 differs from 6.1.
+pub const LINUX_6_3: &[Mutation] =
+    &[m(CLASS, "|| cx.config.rto_next_cpu == RtoNextCpu::Any {", "|| false {")];

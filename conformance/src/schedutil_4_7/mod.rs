@@ -146,8 +146,8 @@ impl Subject for Schedutil47 {
         m(GOVERNOR, "sugov.next_freq = Khz::MAX;", ""),
         m(GOVERNOR, "delta < sugov.freq_update_delay_ns", "delta <= sugov.freq_update_delay_ns"),
         m(GOVERNOR, "age > cx.tick_nsec as i64", "age >= cx.tick_nsec as i64"),
-        m(GOVERNOR, "other.util * max > other.max * util", "other.util * max >= other.max * util"),
-        m(GOVERNOR, "policy.sugov.last_freq_update_time as i64 -", "self.now as i64 -"),
+        m(GOVERNOR, "other.util * max > other.max * util", "other.util * max < other.max * util"),
+        m(GOVERNOR, "policy.sugov.last_freq_update_time as i64 -", "cx.now as i64 -"),
         m(THREAD, "self.cpufreq.sugov_work_ends(index);\n        true", "true"),
     ];
 

@@ -6,7 +6,7 @@ mod mutations;
 
 use crate::idle::{Form, IDLE_FILES, World};
 use crate::l0::mutate::{Mutation, Sources};
-use crate::l0::{Out, TREE_6_1, TREE_6_18, TREE_7_3};
+use crate::l0::{Out, TREE_6_1, TREE_6_3, TREE_6_18, TREE_7_3};
 use mutations::{TEO, TEO_6_6, TEO_6_18, TEO_7_3, TEO_RECENT, TEO_UTIL};
 use schedtwin_kernel::config::TeoUtil;
 use schedtwin_kernel::cpuidle::states::{CPUIDLE_STATE_MAX, Reflection, SelectInput, SleepLength};
@@ -35,7 +35,7 @@ pub const PATCHES: [(&str, &str, TeoUtil); 5] = [
     ("teo-v2", "SCHEDTWIN_KERNEL_TREE_TEO_V2", TeoUtil::V2),
     ("teo-v3", "SCHEDTWIN_KERNEL_TREE_TEO_V3", TeoUtil::V3),
     ("teo-v4", "SCHEDTWIN_KERNEL_TREE_TEO_V4", TeoUtil::V4),
-    ("teo-6.3", "SCHEDTWIN_KERNEL_TREE_6_3", TeoUtil::V6_3),
+    ("teo-6.3", TREE_6_3, TeoUtil::V6_3),
 ];
 
 /// teo of 6.6, as released or since the revert.

@@ -112,10 +112,12 @@ macro_rules! cpufreq {
         amd_pstate: choice AmdPstateForm {
             linux "amd_pstate_adjust_perf(), amd_pstate_update()";
             unnamed Limited;
-            /// Performance may be asked for beyond the limits of the policy; a floor of the whole capacity is none.
-            Unlimited = "unlimited", "5.17 to 6.7";
+            /// Performance may be asked for beyond the limits of the policy; a floor of the whole capacity is the highest level.
+            FloorIsHighest = "floor-is-highest", "5.17 to 6.5, seen in 5.19 and 6.3.8";
+            /// The same, but a floor of the whole capacity is none.
+            Unlimited = "unlimited", "6.1.192";
             /// Requests are kept within the limits; a floor of the whole capacity is none.
-            Limited = "limited", "6.8 to 6.14";
+            Limited = "limited", "6.6.57, 6.8 to 6.14";
             /// Levels follow from the nominal frequency; a floor lifts the upper limit.
             ByNominal = "by-nominal", "6.15 and later";
         }

@@ -64,7 +64,9 @@ macro_rules! cpuidle {
         menu: choice MenuForm {
             linux "drivers/cpuidle/governors/menu.c";
             /// Twelve buckets of correction factors, I/O waiters count; always reads the sleep length.
-            V5_18 = "5.18", "4.20 to 6.5";
+            V4_20 = "4.20", "4.20 to 6.5, seen in 5.19 and 6.3.8";
+            /// As 4.20; where the driver refuses a state, an interval that never counts is noted.
+            V5_18 = "5.18", "6.1.192";
             /// Six buckets; reads the sleep length only where the pattern of intervals does not decide.
             V6_12 = "6.12", "6.6 to 6.12";
             /// As 6.12, but outliers that are too short can be left out of the pattern of intervals, too.

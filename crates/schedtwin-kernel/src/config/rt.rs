@@ -48,6 +48,15 @@ macro_rules! rt {
             /// A task of the class is queued that does not run and may run elsewhere.
             Pushable = "pushable", "6.7 and later";
         }
+        /// The CPUs that the interrupt for pushing RT tasks visits.
+        rto_next_cpu: choice RtoNextCpu {
+            linux "rto_next_cpu()";
+            unnamed Others;
+            /// All that have RT tasks for others to pull, also the one that sends it.
+            Any = "any", "up to 6.6, seen in 5.19, 6.3.8 and 6.6.57";
+            /// Never the one that sends it.
+            Others = "others", "6.1.176, 6.12.107, 6.18.35, 7.3";
+        }
         /// When the task that ran is put back into its queue.
         put_prev: choice PutPrev {
             linux "put_prev_task_balance(), put_prev_set_next_task()";

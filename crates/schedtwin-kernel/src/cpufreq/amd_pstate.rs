@@ -4,11 +4,11 @@
 //! **Idea.** The processor knows levels of performance, 255 the highest, and takes three of them: the lowest that it may choose, the desired
 //! one, and the highest. Performance that is asked for is a share of a capacity, and rounded up; a frequency is rounded to the nearest level.
 //!
-//! **What differs by release.** Up to 6.7 the limits of the policy count for nobody. Since 6.8 requests are kept within them. Up to 6.14 a floor of the
-//! whole capacity counts as none: the lowest level stands in for it. Since 6.15 levels follow from the nominal frequency, not from the
-//! highest one.
+//! **What differs by release.** Up to 6.7 the limits of the policy count for nobody. Since 6.8 requests are kept within them. At first a floor of the
+//! whole capacity is the highest level; after a fix, and up to 6.14, it counts as none: the lowest level stands in for it. Since 6.15 it is
+//! the highest again, and levels follow from the nominal frequency, not from the highest one.
 //!
-//! Kernel: 6.1.192, 6.12.117, 7.3.4 drivers/cpufreq/amd-pstate.c `amd_pstate_adjust_perf`, `amd_pstate_update_freq`, `amd_pstate_update`,
+//! Kernel: 6.1.192, 6.3.8, 6.12.117, 7.3.4 drivers/cpufreq/amd-pstate.c `amd_pstate_adjust_perf`, `amd_pstate_update_freq`, `amd_pstate_update`,
 //! `amd_pstate_update_min_max_limit`, `freq_to_perf`, `perf_to_freq`. Which release first had a form, between these: their commits.
 //! Differences: active and guided modes are no part of this; boost is never switched off.
 
@@ -17,7 +17,9 @@ use schedtwin_types::Khz;
 /// A form of the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// 5.17 to 6.7.
+    /// 5.17 to 6.7 as they were released.
+    FloorIsHighest,
+    /// The same with the fix of stable releases.
     Unlimited,
     /// 6.8 to 6.14.
     Limited,
@@ -83,7 +85,7 @@ impl AmdPstate {
     /// `amd_pstate_update_min_max_limit()`: the policy's limits have changed.
     pub fn update_limits(&mut self, min_khz: Khz, max_khz: Khz) {
         (self.min_limit, self.max_limit) = match self.form {
-            Form::Unlimited => return,
+            Form::FloorIsHighest | Form::Unlimited => return,
             Form::Limited => {
                 let of = |khz: Khz| {
                     u64::from(khz) * self.levels.highest / u64::from(self.levels.max_khz)
@@ -104,7 +106,9 @@ impl AmdPstate {
         let (min, max) = match self.form {
             Form::ByNominal => (of(floor).unwrap_or(highest).max(self.min_limit), self.max_limit),
             _ => {
-                let min = of(floor).unwrap_or(self.levels.lowest);
+                let at_first = self.form == Form::FloorIsHighest;
+                let without = if at_first { highest } else { self.levels.lowest };
+                let min = of(floor).unwrap_or(without);
                 (min.max(self.levels.lowest_nonlinear), highest)
             }
         };
@@ -127,7 +131,7 @@ impl AmdPstate {
     fn update(&self, min: u64, desired: u64, max: u64) -> Request {
         let nominal = if self.levels.boost { u64::MAX } else { self.levels.nominal };
         match self.form {
-            Form::Unlimited => {
+            Form::FloorIsHighest | Form::Unlimited => {
                 let desired = within(desired, min, max);
                 let khz = (desired * u64::from(self.levels.max_khz) / max) as Khz;
                 Request { min, desired, max, khz }

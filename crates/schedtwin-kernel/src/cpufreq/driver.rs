@@ -88,6 +88,7 @@ pub(super) fn amd_pstate(config: &Config, table: &[Khz]) -> Option<Box<AmdPstate
         return None;
     }
     let form = match config.amd_pstate {
+        AmdPstateForm::FloorIsHighest => Form::FloorIsHighest,
         AmdPstateForm::Unlimited => Form::Unlimited,
         AmdPstateForm::Limited => Form::Limited,
         AmdPstateForm::ByNominal => Form::ByNominal,

@@ -44,7 +44,9 @@ pub enum Governor {
     TeoRecentLate(teo::v6_6::TeoCpu),
     /// Some teo, and a share of what it chooses.
     Gradual(Gradual, Box<Governor>),
-    /// menu of 5.18.
+    /// menu of 4.20.
+    MenuWaitersEarly(MenuCpu),
+    /// menu of 6.1.192.
     MenuWaiters(MenuCpu),
     /// menu of 6.12.
     Menu(MenuCpu),
@@ -99,6 +101,7 @@ impl Governor {
                 }
             }
             IdleGovernor::Menu => match config.menu {
+                MenuForm::V4_20 => Governor::MenuWaitersEarly(Default::default()),
                 MenuForm::V5_18 => Governor::MenuWaiters(Default::default()),
                 MenuForm::V6_12 => Governor::Menu(Default::default()),
                 MenuForm::V6_18 => Governor::MenuShortOutliers(Default::default()),
@@ -162,6 +165,9 @@ impl Governor {
                 let rule = if state == choice.state { choice.rule } else { IdleRule::UnusedShare };
                 Choice { state, rule, ..choice }
             }
+            Governor::MenuWaitersEarly(menu) => {
+                of_menu(menu::v4_20::select(menu, input, sleep_length))
+            }
             Governor::MenuWaiters(menu) => of_menu(menu::v5_18::select(menu, input, sleep_length)),
             Governor::Menu(menu) => of_menu(menu::v6_12::select(menu, input, sleep_length)),
             Governor::MenuShortOutliers(menu) => {
@@ -200,7 +206,8 @@ impl Governor {
             Governor::TeoRecent(teo) => teo.reflect(stay),
             Governor::TeoRecentLate(teo) => teo.reflect(stay),
             Governor::Gradual(_, teo) => teo.reflect(stay),
-            Governor::MenuWaiters(menu)
+            Governor::MenuWaitersEarly(menu)
+            | Governor::MenuWaiters(menu)
             | Governor::Menu(menu)
             | Governor::MenuShortOutliers(menu)
             | Governor::MenuOutliers(menu) => {
@@ -250,7 +257,8 @@ impl Governor {
                 );
             }
             Governor::Haltpoll(_) => {}
-            Governor::MenuWaiters(menu)
+            Governor::MenuWaitersEarly(menu)
+            | Governor::MenuWaiters(menu)
             | Governor::Menu(menu)
             | Governor::MenuShortOutliers(menu)
             | Governor::MenuOutliers(menu) => {
@@ -292,6 +300,8 @@ mod tests {
         let gradual = of(G::Teo, T::V6_12, U::Gradual, old);
         assert!(matches!(&gradual, Governor::Gradual(_, teo) if matches!(**teo, Governor::Teo(_))));
         assert!(matches!(of(G::Menu, T::V6_12, U::Off, old), Governor::MenuWaiters(_)));
+        let early = of(G::Menu, T::V6_12, U::Off, M::V4_20);
+        assert!(matches!(early, Governor::MenuWaitersEarly(_)));
         assert!(matches!(of(G::Menu, T::V6_12, U::Off, plain), Governor::Menu(_)));
         let short = of(G::Menu, T::V6_12, U::Off, M::V6_18);
         assert!(matches!(short, Governor::MenuShortOutliers(_)));

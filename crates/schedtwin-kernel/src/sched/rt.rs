@@ -21,7 +21,7 @@ mod tests;
 
 pub use bandwidth::RtPeriod;
 
-use crate::config::RtTask;
+use crate::config::{RtTask, RtoNextCpu};
 use crate::cpufreq::hook::CLASS_QUEUE;
 use crate::sched::core::{DEQUEUE_MOVE, DEQUEUE_SAVE, ENQUEUE_HEAD};
 use crate::sched::demand::signal::Signal;
@@ -340,14 +340,14 @@ impl Scheduler {
     }
 
     /// `rto_next_cpu()`: the next overloaded CPU of the round, ascending; at the end another round if one
-    /// has been asked for meanwhile. Never the executing CPU. Every request begins at most one round, and
+    /// has been asked for meanwhile. Never the executing CPU, where the release leaves it out. Every request begins at most one round, and
     /// a round passes each CPU once, so it ends.
     fn rto_next_cpu(&mut self, cx: &Context) -> Option<CpuId> {
         loop {
             let mut from = self.rd.rto_cpu.map_or(0, |last| last.index() + 1);
             while let Some(cpu) = self.rd.rto_mask.next_from(from) {
                 self.rd.rto_cpu = Some(cpu);
-                if cpu != cx.this_cpu {
+                if cpu != cx.this_cpu || cx.config.rto_next_cpu == RtoNextCpu::Any {
                     return Some(cpu);
                 }
                 from = cpu.index() + 1;

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use schedtwin_input::Source;
 use schedtwin_kernel::config::{
     AmdPstateForm, AsymPacking, BlkComplete, CapacityPressure, CfsPeriodTimer, CfsThrottledTime,
-    CfsUnthrottle, DstGroupStats, HaltpollShrink, InitUtilWeight, MigrateSePeltLag, PackageDomain,
-    PushOverload, PutPrev, RtTask, SmtBalance, TgLoadAvg, TimerTarget,
+    CfsUnthrottle, DstGroupStats, HaltpollShrink, InitUtilWeight, MenuForm, MigrateSePeltLag,
+    PackageDomain, PushOverload, PutPrev, RtTask, RtoNextCpu, SmtBalance, TgLoadAvg, TimerTarget,
 };
 
 /// A kernel file of the first day, before eleven of today's settings existed and `balance` was cut.
@@ -101,6 +101,8 @@ fn a_file_of_the_first_day_means_what_it_meant() {
     let expected = Config {
         haltpoll_shrink: HaltpollShrink::Closed,
         amd_pstate: AmdPstateForm::Limited,
+        menu: MenuForm::V5_18,
+        rto_next_cpu: RtoNextCpu::Others,
         init_util_weight: InitUtilWeight::ScaledDown,
         tg_load_avg: TgLoadAvg::OncePerMs,
         migrate_se_pelt_lag: MigrateSePeltLag::Decayed,

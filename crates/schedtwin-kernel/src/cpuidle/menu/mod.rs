@@ -21,7 +21,8 @@
 //!
 //! | releases | form |
 //! |---|---|
-//! | 4.20 to 6.5 | [`v5_18`]: asks the timers first; twelve buckets, half of them with I/O waiters |
+//! | 4.20 to 6.5 | [`v4_20`]: as 5.18, but nothing is noted where the driver refuses a state |
+//! | 6.1.192 | [`v5_18`]: asks the timers first; twelve buckets, half of them with I/O waiters |
 //! | 6.6 to 6.12 | [`v6_12`]: asks the timers only if the typical interval leaves something open |
 //! | 6.18 | [`v6_18`]: as that; short sleeps can be left out of the typical interval, too |
 //! | 7.3 | [`v7_3`]: as 6.12; short sleeps can be left out of the typical interval as well as long ones |
@@ -43,6 +44,7 @@
 //! - `last_state_idx` and whether polling gave up live here, not in the device. Who could notice: a run
 //!   that changes governors on the way; the twin has none.
 
+pub mod v4_20;
 pub mod v5_18;
 pub mod v6_12;
 pub mod v6_18;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! menu as of Linux 4.20 to 6.5: the timers are asked first, and I/O waiters count.
+//! menu as of Linux 6.1.192: the timers are asked first, and I/O waiters count.
 //!
 //! **Algorithm** ([`select`]; the two guesses are those of [`super`]):
 //! 1. Count the last sleep, if one was reflected.
@@ -47,7 +47,7 @@
 //! assert_eq!(chosen, [(1, SelectRule::Timer), (0, SelectRule::Interactivity)]);
 //! ```
 //!
-//! **Kernel:** Linux 6.1, `drivers/cpuidle/governors/menu.c`, unchanged since 5.18 in what it decides.
+//! **Kernel:** Linux 6.1.192, `drivers/cpuidle/governors/menu.c`; [`super::v4_20`] is without its fix.
 //! **Differences:** see [`super`].
 
 use super::{DECADES, MenuCpu, SelectRule, Selection, only_state_0, tick_decision, which_bucket};
