@@ -36,6 +36,7 @@ pub(crate) const IDLE_FILES: KernelFiles = KernelFiles {
         "cpuidle/haltpoll.rs",
         "cpuidle/ladder.rs",
         "cpuidle/menu/mod.rs",
+        "cpuidle/menu/v4_20.rs",
         "cpuidle/menu/v5_18.rs",
         "cpuidle/menu/v6_12.rs",
         "cpuidle/menu/v6_18.rs",
