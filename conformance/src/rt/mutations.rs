@@ -72,11 +72,7 @@ pub const RT: &[Mutation] = &[
         "Some(target) if !occupied && !self.rt_task_fits_capacity(task, target, cx) => cpu,",
         "",
     ),
-    m(
-        CLASS,
-        "if cpu != cx.this_cpu {\n                    return Some(cpu);",
-        "if true {\n                    return Some(cpu);",
-    ),
+    m(CLASS, "if cpu != cx.this_cpu || cx.config.rto_next_cpu == RtoNextCpu::Any {", "if true {"),
     m(CLASS, "self.rd.rto_loop = self.rd.rto_loop_next;\n", "return None;\n"),
     m(CLASS, "self.rd.rto_loop_next += 1;", ""),
     m(CLASS, "if self.rd.rto_cpu.is_none()\n", "if true\n"),
