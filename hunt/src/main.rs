@@ -186,16 +186,11 @@ fn watched(again: &str, threads: usize, check: impl FnOnce() -> Outcome) -> Outc
     })
 }
 
-/// The command that repeats a random scenario.
-fn command_of(seed: u64) -> String {
-    format!("cargo run -p schedtwin-hunt -- --seed {seed}")
-}
-
 fn one(seed: u64, arguments: &Arguments, hunt: &Mutex<Hunt>) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut tape = Tape::of_seed(seed);
     let texts = Texts::generate(&mut tape);
-    let command = command_of(seed);
+    let command = format!("cargo run -p schedtwin-hunt -- --seed {seed}");
     let outcome = watched(&command, arguments.threads, || check(&texts, folder.path()));
     let adding = || hunt.lock().expect("nobody panics while adding");
     if seed.is_multiple_of(RULES_EVERY) {

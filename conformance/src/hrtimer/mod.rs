@@ -69,6 +69,15 @@ const DO_FORWARD: u64 = 1;
 const DO_START: u64 = 2;
 const DO_CANCEL: u64 = 3;
 
+/// Handlers that follow each other, as timer, what it does, and to which: the timer that the interrupt came for goes on, the next one
+/// cancels it, so the third takes its place, which the fourth starts again.
+const CHAIN: [(u64, u64, Option<u64>); 4] = [
+    (0, DO_FORWARD, Some(0)),
+    (1, DO_CANCEL, Some(0)),
+    (2, DO_NOTHING, Some(0)),
+    (3, DO_START, Some(2)),
+];
+
 /// The release that is compared.
 const V6_1: u8 = 0;
 const V6_12: u8 = 1;
@@ -489,15 +498,16 @@ impl<const RELEASE: u8> Subject for Hrtimers<RELEASE> {
             START => return Some(self.draw_start(rng)),
             CANCEL => return Some(self.draw_cancel(rng)),
             SCRIPT => {
-                if self.together && rng.one_in(2) {
-                    return Some(self.draw_chain(rng));
-                }
-                let (slot, what) = (rng.below(TIMERS as u64), rng.below(4));
+                let (slot, what, other) = match self.together && rng.one_in(2) {
+                    true => CHAIN[rng.below(CHAIN.len() as u64) as usize],
+                    false => (rng.below(TIMERS as u64), rng.below(4), None),
+                };
                 // A handler that forwards a timer with slack might not come to an end.
                 let slack = self.queued(slot as usize).is_some_and(|(_, soft, hard)| soft != hard);
                 let what = if slack && what == DO_FORWARD { DO_NOTHING } else { what };
                 let value = 1 + self.distance(rng);
-                args[..4].copy_from_slice(&[slot, what, value, rng.below(TIMERS as u64)]);
+                let other = other.unwrap_or_else(|| rng.below(TIMERS as u64));
+                args[..4].copy_from_slice(&[slot, what, value, other]);
             }
             FORWARD => {
                 let interval = 1 + rng.magnitude(24);
@@ -532,17 +542,6 @@ impl<const RELEASE: u8> Hrtimers<RELEASE> {
             0 => Record::new(RETAIN, &[]),
             _ => Record { op: STOP, args: self.answers(true, rng) },
         }
-    }
-
-    /// A handler of four that follow each other: the timer that the interrupt came for goes on, the next one cancels it, so the third
-    /// takes its place, which the fourth starts again.
-    fn draw_chain(&mut self, rng: &mut Rng) -> Record {
-        let slot = rng.below(4);
-        let (what, other) =
-            [(DO_FORWARD, 0), (DO_CANCEL, 0), (DO_NOTHING, 0), (DO_START, 2)][slot as usize];
-        let slack = self.queued(slot as usize).is_some_and(|(_, soft, hard)| soft != hard);
-        let what = if slack && what == DO_FORWARD { DO_NOTHING } else { what };
-        Record::new(SCRIPT, &[slot, what, 1 + self.distance(rng), other])
     }
 
     fn draw_start(&mut self, rng: &mut Rng) -> Record {

@@ -47,14 +47,14 @@ pub(super) struct Resolved {
 /// Reads what a file extends, and lays the file over it. `None`: there is no document, and `faults` say why. A built-in file
 /// is read once.
 pub(super) fn resolve(source: &Arc<Source>, faults: &mut Diagnostics) -> Option<Resolved> {
-    static BUILTIN: [OnceLock<Resolved>; super::BUILTIN.len()] =
+    static RESOLVED: [OnceLock<Resolved>; super::BUILTIN.len()] =
         [const { OnceLock::new() }; super::BUILTIN.len()];
     let Some(at) = super::BUILTIN_SOURCES.iter().position(|built_in| Arc::ptr_eq(built_in, source))
     else {
         return read(source, faults);
     };
     let resolved = || read(source, &mut Diagnostics::new()).expect("a test reads built-in kernels");
-    Some(BUILTIN[at].get_or_init(resolved).clone())
+    Some(RESOLVED[at].get_or_init(resolved).clone())
 }
 
 fn read(source: &Arc<Source>, faults: &mut Diagnostics) -> Option<Resolved> {
