@@ -32,6 +32,7 @@ pub mod timeline;
 pub mod tune;
 pub mod twin;
 pub mod value;
+pub mod verdict;
 
 pub use check::check_file;
 pub use measured::{Labels, Measured, Row};

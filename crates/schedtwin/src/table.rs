@@ -11,6 +11,7 @@ use schedtwin_lab::compare::Subject;
 use schedtwin_lab::select::Key;
 use schedtwin_lab::selector::Selector;
 use schedtwin_lab::twin::Column;
+use schedtwin_lab::verdict::RunTroubles;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use std::collections::BTreeMap;
 
@@ -32,6 +33,8 @@ pub struct Run {
     pub simulated_ns: u64,
     /// What the run had to say: what was ignored, which limit ended it.
     pub notices: Vec<String>,
+    /// What ended it, and which properties it broke.
+    pub(crate) troubles: RunTroubles,
     /// The number of its machine and workload among the experiment's.
     pub(crate) group: usize,
     /// The number of its kernel.
@@ -299,6 +302,7 @@ impl Builder {
 
     /// Adds what a run of a group measured.
     pub fn run(&mut self, group: usize, column: usize, seed: u64, result: RunResult) {
+        let troubles = RunTroubles::of(&result);
         let number = u32::try_from(self.runs.len()).expect("fewer than 2^32 runs");
         let Group { machine, workload, kernels, .. } = &self.groups[group];
         self.runs.push(Run {
@@ -308,6 +312,7 @@ impl Builder {
             seed,
             digest: result.digest,
             simulated_ns: result.simulated_ns,
+            troubles,
             notices: result.notices,
             group,
             column,
