@@ -48,9 +48,9 @@ use crate::firmware;
 use crate::heat::Heat;
 use crate::meter::{Activity as Silicon, Meter};
 use crate::negotiation::Negotiation;
-use crate::result::SCX_ENDED;
 use crate::power_limit::PowerLimits;
 use crate::recording;
+use crate::result::SCX_ENDED;
 use crate::system_file::SystemFile;
 use block::BlockDevices;
 use clocks::Clock;
@@ -907,7 +907,8 @@ impl<B: Board> Twin<B> {
     /// Ends the run: the meter's results.
     pub fn finish(mut self) -> crate::result::RunResult {
         let simulated_ns = self.end;
-        let mut ended: Vec<String> = self.programs.limit_reached().map(str::to_string).into_iter().collect();
+        let mut ended: Vec<String> =
+            self.programs.limit_reached().map(str::to_string).into_iter().collect();
         ended.extend(self.late_end());
         self.notices.extend(scx::idle(&self.kernel, self.now, &self.scx_name));
         let named = |task| self.meter.task_name(task);

@@ -247,11 +247,7 @@ pub fn words(breach: &Breach) -> String {
         1 => String::new(),
         count => format!("; {count} times in that run"),
     };
-    format!(
-        "{who} {did} {length} from {} on, {how} (bound {}{more})",
-        time(*since),
-        time(*bound)
-    )
+    format!("{who} {did} {length} from {} on, {how} (bound {}{more})", time(*since), time(*bound))
 }
 
 /// `4.87 s`, `120 ms`.
@@ -303,8 +299,10 @@ mod tests {
         assert_eq!(found.shared.len(), 1);
         assert_eq!(
             found.failures("B"),
-            ["B breaks starvation (1 runs): worker-3 waited at least 4.87 s (until the end) from 100 ms on, on CPU 1, \
-              where hog ran (bound 1.00 s; 2 times in that run)"]
+            [
+                "B breaks starvation (1 runs): worker-3 waited at least 4.87 s (until the end) from 100 ms on, on CPU 1, \
+              where hog ran (bound 1.00 s; 2 times in that run)"
+            ]
         );
         assert_eq!(verdict(&with(&[], &[]), 1).word(), Word::Headlines);
     }

@@ -127,8 +127,8 @@ impl Bounds {
         };
         let property = Property::named(name.trim())
             .ok_or_else(|| format!("{name:?} is no property; there are {}", Property::names()))?;
-        let bound: crate::Duration = time.trim().parse()
-            .map_err(|fault: String| format!("{time:?} is no time: {fault}"))?;
+        let bound: crate::Duration =
+            time.trim().parse().map_err(|fault: String| format!("{time:?} is no time: {fault}"))?;
         if bound.ns() == 0 {
             return Err("a bound is above 0".to_string());
         }

@@ -522,7 +522,14 @@ impl Meter {
             if waited > self.waits.bounds.of(Property::Starvation) {
                 let instead = self.cpus[cpu.index()].running;
                 let task = TaskId(index as u32);
-                self.waits.long.push(LongWait { task, cpu, since, until: end, open: true, instead });
+                self.waits.long.push(LongWait {
+                    task,
+                    cpu,
+                    since,
+                    until: end,
+                    open: true,
+                    instead,
+                });
             }
         }
         for index in 0..self.waits.cpus.len() {

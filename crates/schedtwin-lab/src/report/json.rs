@@ -58,7 +58,10 @@ fn comparison_fields(schema: &'static str, comparison: &Comparison) -> Vec<(&'st
         ("identical_executions", json!(comparison.identical_executions)),
         ("notices", json!(comparison.notices)),
         ("crashes", comparison.crashes.iter().map(crash).collect()),
-        ("verdict", (0..comparison.kernels.len()).map(|kernel| verdict(comparison, kernel)).collect()),
+        (
+            "verdict",
+            (0..comparison.kernels.len()).map(|kernel| verdict(comparison, kernel)).collect(),
+        ),
         ("metrics", Value::Array(metrics)),
     ]
 }

@@ -87,7 +87,10 @@ fn of(
         moved.extend(other);
         if !moved.is_empty() {
             let most = named * 2;
-            sentences.push(format!("Whatever became of that, in total: {}.", list(moved, most, of_change)));
+            sentences.push(format!(
+                "Whatever became of that, in total: {}.",
+                list(moved, most, of_change)
+            ));
         }
         return sentences.join(" ");
     }

@@ -86,7 +86,8 @@ impl Scheduler {
             // The root group has no limit, and no queues of its own here.
             let queue = self.groups[group].cfs_rq.get(cpu.index());
             let own = queue.map(|cfs_rq| &self.cfs[*cfs_rq].bandwidth);
-            since = since.max(own.map_or(0, |own| if own.throttled { NEVER } else { own.unthrottled_at }));
+            since = since
+                .max(own.map_or(0, |own| if own.throttled { NEVER } else { own.unthrottled_at }));
             level = self.groups[group].parent;
         }
         since
