@@ -229,12 +229,13 @@ fn understand(arguments: &Compare) -> Result<Understood, Failure> {
     }
     let mut groups: Vec<Vec<Column>> = Vec::new();
     let duration = arguments.duration.map(Duration::ns);
+    let bounds = crate::search::bounds(&arguments.bounds)?;
     for machine in each_once(&arguments.machines) {
         for workload in each_once(&arguments.workloads) {
             let mut columns = Vec::new();
             for kernel in each_once(&kernels) {
                 let scenario = Scenario::new(machine, kernel, workload, duration);
-                let scenario = faults.absorb(scenario);
+                let scenario = faults.absorb(scenario).map(|of| of.with_bounds(bounds.clone()));
                 columns
                     .extend(scenario.map(|scenario| Column { kernel: kernel.clone(), scenario }));
             }

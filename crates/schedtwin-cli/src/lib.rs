@@ -25,6 +25,7 @@ mod profile;
 mod record;
 mod replay;
 mod run;
+mod search;
 mod settings;
 mod shell;
 mod show;
@@ -66,6 +67,9 @@ pub fn run_command(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Run(run) => run::run(run),
         Command::Compare(compare) => compare::compare(compare),
         Command::Aa(aa) => compare::aa(aa),
+        Command::Bisect(arguments) => search::bisect(&arguments),
+        Command::Shrink(arguments) => search::shrink(&arguments),
+        Command::Hunt(arguments) => search::hunt(&arguments),
         Command::List(list) => list::list(list.what),
         Command::Show(show) => show::show(show.what),
         Command::Check(check) => show::check(&check.files),

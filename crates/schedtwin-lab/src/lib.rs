@@ -20,6 +20,7 @@ mod provenance;
 pub mod replay;
 pub mod report;
 pub mod schema;
+pub mod search;
 pub mod select;
 pub mod selector;
 pub mod stats;

@@ -10,8 +10,8 @@
 //!
 //! # Who is hurt
 //!
-//! Looked at are the rows of each task (with all its threads), scheduling class and cgroup whose metric has a direction. Many
-//! are looked at, so each must be as clear as one alone would have to be after Bonferroni's correction: p times their number
+//! Looked at are throughput, duration of frames, slack, wakeup latency, run_delay, missed deadlines and starved waits of each
+//! task (with all its threads), scheduling class and cgroup. Many are looked at, so each must be as clear as one alone would have to be after Bonferroni's correction: p times their number
 //! is below 0.05. A change of less than a hundredth hurts nobody. The row with the largest change for the worse is named.
 //! A workload of one class has none: its headlines say it all.
 
@@ -19,6 +19,18 @@ use schedtwin_engine::result::{Better, Breach, Property, RunResult};
 
 use crate::compare::{ComparedRow, Comparison};
 use crate::stats::Difference;
+
+/// What tells of a class that it is hurt: each kind of harm once, so that few rows are looked at.
+const HARMS: [(&str, &[&str]); 8] = [
+    ("throughput", &["mean"]),
+    ("frame_duration", &["mean", "p99"]),
+    ("job_duration", &["mean", "p99"]),
+    ("slack", &["mean"]),
+    ("wakeup_latency", &["mean", "p99"]),
+    ("run_delay", &["sum"]),
+    ("deadline_misses", &["sum"]),
+    ("starved", &["sum"]),
+];
 
 /// Labels that name a class of threads or a cgroup.
 const CLASSES: [&str; 3] = ["task", "group", "class"];
@@ -179,7 +191,9 @@ pub fn verdict(comparison: &Comparison, kernel: usize) -> Verdict<'_> {
 
 /// Whether the row is of a class of threads or a cgroup, and has a direction.
 fn is_of_a_class(row: &ComparedRow) -> bool {
-    row.row.better != Better::Neutral
+    let harm =
+        |(name, stats): &(&str, &[&str])| *name == row.row.name && stats.contains(&row.row.stat);
+    HARMS.iter().any(harm)
         && !row.doubtful
         && matches!(&row.row.labels[..], [(label, _)] if CLASSES.contains(label))
 }
@@ -219,7 +233,8 @@ fn hurt(comparison: &Comparison, kernel: usize) -> Option<Hurt<'_>> {
         })
         .collect();
     // Work that is not done counts before waits, and the larger harm first.
-    worse.sort_by(|a, b| b.2.total_cmp(&a.2));
+    let work = |row: &ComparedRow| row.row.name == HARMS[0].0;
+    worse.sort_by(|a, b| (work(b.0), b.2).partial_cmp(&(work(a.0), a.2)).expect("no NaN"));
     let &(row, difference, _) = worse.first()?;
     let mut others: Vec<&str> = worse.iter().filter_map(|(row, ..)| class_of(row)).collect();
     others.sort_unstable();

@@ -151,7 +151,33 @@ struct QueueChange {
     waiting_rt: i32,
 }
 
+impl QueueChange {
+    /// A task begins (1) or ends (-1) to wait.
+    fn wait(waiting: i32, waiting_rt: i32) -> QueueChange {
+        QueueChange { queued: 0, waiting, waiting_rt }
+    }
+}
+
 impl Waits {
+    /// A wait begins or ends in a switch on `cpu`, of a task that is queued there, as a rule: that is part of the switch's
+    /// change `by`.
+    #[inline(always)]
+    fn waits(
+        &mut self,
+        at: Ns,
+        queued_on: Option<CpuId>,
+        cpu: CpuId,
+        change: QueueChange,
+        by: &mut QueueChange,
+    ) {
+        if queued_on == Some(cpu) {
+            by.waiting += change.waiting;
+            by.waiting_rt += change.waiting_rt;
+        } else if let Some(other) = queued_on {
+            self.change(at, other, change);
+        }
+    }
+
     pub(super) fn new(cpus: usize, window_start: Ns, bounds: Bounds) -> Waits {
         let queue = CpuQueue {
             now: window_start,
@@ -397,8 +423,8 @@ impl Meter {
         if leaving.counts() {
             if stays {
                 leaving.waits_since = at;
-                let here = i32::from(leaving.queued_on == Some(cpu));
-                (by.waiting, by.waiting_rt) = (here, here * i32::from(leaving.rt));
+                let (of, rt) = (leaving.queued_on, i32::from(leaving.rt));
+                self.waits.waits(at.min(end), of, cpu, QueueChange::wait(1, rt), &mut by);
             } else if leaving.queued_on == Some(cpu) {
                 leaving.queued_on = None;
                 by.queued = -1;
@@ -414,15 +440,13 @@ impl Meter {
             queue.runs_fair = !entering.rt;
             let since = std::mem::replace(&mut entering.waits_since, NEVER);
             if since != NEVER {
-                if entering.queued_on == Some(cpu) {
-                    by.waiting -= 1;
-                    by.waiting_rt -= i32::from(entering.rt);
-                }
+                let (of, rt) = (entering.queued_on, i32::from(entering.rt));
+                self.waits.waits(at.min(end), of, cpu, QueueChange::wait(-1, -rt), &mut by);
                 let start = since.max(self.waits.window_start);
                 let waited = at.min(end).saturating_sub(start);
                 entering.run_delay_ns += waited;
                 entering.longest_wait_ns = entering.longest_wait_ns.max(waited);
-                queue.run_delay_ns += waited;
+                self.waits.cpus[cpu.index()].run_delay_ns += waited;
                 if waited > self.waits.bounds.of(Property::Starvation) {
                     self.waits.long_wait(LongWait {
                         task: next,

@@ -29,8 +29,12 @@ pub fn sentences(
     name: impl Fn(usize) -> String,
 ) -> Vec<String> {
     let others = comparison.kernels.len().saturating_sub(1);
+    let base_alone = of_the_baseline(comparison, &name);
     if comparison.seeds.len() < 2 || others == 0 || others > MOST_KERNELS {
-        return Vec::new();
+        // One seed has no interval, and many kernels no space; what is broken is told all the same.
+        let grave_of =
+            |kernel: usize| grave(&verdict::verdict(comparison, kernel), &name(kernel), &name(0));
+        return base_alone.into_iter().chain((1..=others).flat_map(grave_of)).collect();
     }
     // Of rows that were asked for by name there are no headlines.
     let (extent, what) = match extent {
@@ -39,7 +43,8 @@ pub fn sentences(
     };
     let shown = shown_rows(comparison, extent);
     let named = if others > 1 { NAMED_OF_SEVERAL } else { NAMED };
-    (1..=others).map(|kernel| of(comparison, (&shown.rows, what), kernel, &name, named)).collect()
+    let said = (1..=others).map(|kernel| of(comparison, (&shown.rows, what), kernel, &name, named));
+    base_alone.into_iter().chain(said).collect()
 }
 
 /// A row as a sentence tells it.
@@ -117,6 +122,24 @@ fn of(
         sentences.push(format!("Doubtful, so not judged: {names}."));
     }
     sentences.join(" ")
+}
+
+/// What the baseline alone breaks: a kernel that is no better than it may be good.
+fn of_the_baseline(comparison: &Comparison, name: impl Fn(usize) -> String) -> Option<String> {
+    let base = verdict::verdict(comparison, 0);
+    let alone = |property| {
+        let others = comparison.troubles.iter().skip(1);
+        others.clone().all(|of| of.runs_with(property) == 0)
+    };
+    let broken: Vec<_> = base.broken.iter().filter(|(breach, _)| alone(breach.property)).collect();
+    let (breach, runs) = broken.first()?;
+    Some(format!(
+        "The baseline {} itself breaks {} in {runs} of {} runs, the others never: {}.",
+        name(0),
+        breach.property,
+        base.runs,
+        verdict::words(breach)
+    ))
 }
 
 /// What comes before the headlines: ends of runs, broken properties, who is hurt most.
