@@ -699,6 +699,8 @@ pub enum Kind {
     Workloads,
     /// What systems do beside their workload
     Systems,
+    /// Properties: name, bound, the metric that counts breaches, meaning
+    Properties,
     /// Metrics: name, unit, meaning
     Metrics,
     /// Published experiments

@@ -3,7 +3,9 @@
 
 use schedtwin_engine::kernel_file::{Kind as SettingKind, With, settings};
 use schedtwin_lab::schema;
+use schedtwin_types::Duration;
 use schedtwin_types::metric::METRICS;
+use schedtwin_types::property::Property;
 
 use crate::arguments::Kind;
 use crate::failure::Failure;
@@ -13,6 +15,7 @@ pub fn list(what: Option<Kind>) -> Result<(), Failure> {
     let text = match what {
         Some(Kind::Points) => points(),
         Some(Kind::Metrics) => metrics(),
+        Some(Kind::Properties) => properties(),
         Some(Kind::Studies) => study::list(),
         Some(kind) => names(&entries(kind), ""),
         None => [
@@ -37,8 +40,22 @@ pub fn entries(kind: Kind) -> Vec<(String, String)> {
         Kind::Workloads => schedtwin_engine::list_workloads(),
         Kind::Systems => schedtwin_engine::list_systems(),
         Kind::Schemas => schema::names().map(|name| (name.to_string(), String::new())).collect(),
-        Kind::Points | Kind::Metrics | Kind::Studies => Vec::new(),
+        Kind::Points | Kind::Properties | Kind::Metrics | Kind::Studies => Vec::new(),
     }
+}
+
+/// Every property: its bound, the metric that counts its breaches, and what it forbids.
+pub fn properties() -> String {
+    let line = |property: &Property| {
+        let bound = Duration::from_ns(property.default_bound());
+        format!(
+            "{:<19} longer than {bound:<6} {:<18} {}\n",
+            property.name(),
+            property.metric().name,
+            property.means()
+        )
+    };
+    Property::ALL.iter().map(line).collect()
 }
 
 /// Every setting, as a list that reads well in a terminal and as Markdown: choices with their arms, numbers with

@@ -38,6 +38,9 @@ const CLASSES: [&str; 3] = ["task", "group", "class"];
 /// What people call a change: below a hundredth of the baseline nobody is hurt.
 const LEAST_HARM_PCT: f64 = 1.0;
 
+/// Two differences that happen to be equal have no spread: fewer seeds accuse nobody.
+const LEAST_SEEDS: usize = 3;
+
 /// What went wrong in the runs of one kernel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Troubles {
@@ -199,7 +202,7 @@ fn is_of_a_class(row: &ComparedRow) -> bool {
 }
 
 fn hurt(comparison: &Comparison, kernel: usize) -> Option<Hurt<'_>> {
-    if kernel == 0 {
+    if kernel == 0 || comparison.seeds.len() < LEAST_SEEDS {
         return None;
     }
     let looked: Vec<(&ComparedRow, &Difference)> = comparison

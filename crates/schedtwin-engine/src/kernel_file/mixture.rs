@@ -2,8 +2,9 @@
 //! Kernels between two kernels: some settings of one, the others of the other.
 //!
 //! Settings depend on each other: one may exist only with an arm of another one. A mixture takes each setting from the kernel
-//! that the set says; where that kernel has no such setting, from the other one; and if neither has it, what its declaration
-//! says for kernels without it. So every mixture is a kernel.
+//! that the set says. Where that kernel has no such setting it takes what the declaration says for kernel files that do not
+//! name it, and else the other kernel's. So every mixture is a kernel, and a setting that exists only with an arm of the bad
+//! kernel is told apart from that arm.
 
 use super::KernelFile;
 use schedtwin_kernel::config::{Config, Value};
@@ -60,19 +61,13 @@ impl<'a> Mixture<'a> {
     pub fn mixed(&self, set: &[usize]) -> KernelFile {
         let of_bad: Vec<&str> = set.iter().map(|at| self.differing[*at].path).collect();
         let config = Config::new(|path| {
-            let order = match of_bad.contains(&path) {
+            let [own, other] = match of_bad.contains(&path) {
                 true => [&self.bad_values, &self.good_values],
                 false => [&self.good_values, &self.bad_values],
             };
-            let value = order.iter().find_map(|values| values.get(path));
-            let setting = || Config::setting(path).expect("every path is a setting's");
-            value
-                .or(setting().unnamed.as_ref())
-                .or(setting().otherwise.as_ref())
-                .cloned()
-                .unwrap_or_else(|| {
-                    panic!("{path} has no value in either kernel and none by declaration")
-                })
+            let declared = Config::setting(path).and_then(|setting| setting.unnamed.as_ref());
+            let value = own.get(path).or(declared).or_else(|| other.get(path));
+            value.cloned().expect("a setting that exists has a value in one of the two")
         });
         let base = if set.len() == self.differing.len() { self.bad } else { self.good };
         let names: Vec<String> = set

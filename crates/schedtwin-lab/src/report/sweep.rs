@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use schedtwin_input::Diagnostics;
 use schedtwin_types::metric::{Better, Kind, Labels, declared};
+use schedtwin_types::property::Property;
 
 use super::cells::{number, plain_table, wrap};
 use crate::select::Key;
@@ -101,7 +102,10 @@ impl Shown {
         Ok(Shown {
             names: names(swept),
             measured: picked.into_iter().map(of).collect(),
-            on_front: axes.as_ref().map_or(Vec::new(), |axes| pareto(axes, &rivals, &seeds)),
+            on_front: axes.as_ref().map_or(Vec::new(), |axes| {
+                let broken = breakers(swept, runs, &keys, &columns, &rivals);
+                pareto(axes, &rivals, &seeds, &broken)
+            }),
             seeds,
             axes,
             rivals,
@@ -257,7 +261,7 @@ fn table(names: &[Vec<String>], metrics: &[Vec<String>], on_front: &[bool]) -> S
 
 /// The rule by which a setting is on the front.
 pub(super) const FRONT: &str = "no other setting of the same machine and workload is better in one of the two metrics and at least as \
-     good in the other";
+     good in the other; a setting that breaks a property which another keeps is never on it";
 
 /// What is said of a race beside it.
 pub(super) const BEHIND: &str = "; a setting with fewer seeds than others is for certain worse than a rival in both, and was left behind";
@@ -355,10 +359,35 @@ fn column(sweep: &Sweep, runs: &[Run], title: &str) -> Measured {
     }
 }
 
+/// Which settings break a property that a rival keeps: no trade-off makes up for that.
+fn breakers(
+    swept: &Sweep,
+    runs: &[Run],
+    keys: &[Key],
+    columns: &[Title],
+    rivals: &[usize],
+) -> Vec<bool> {
+    let mut broken = vec![false; swept.settings.len()];
+    for property in Property::ALL {
+        let whole = |(name, _, labels, kind): &Key| {
+            *name == property.metric().name && labels.is_empty() && *kind == Kind::One
+        };
+        let Some(at) = keys.iter().position(whole) else { continue };
+        let counted = column(swept, runs, &columns[at].0);
+        let breaks = |at: usize| counted.means[at].as_ref().is_some_and(|mean| mean.mean > 0.0);
+        for setting in (0..broken.len()).filter(|at| breaks(*at)) {
+            let mut others = (0..broken.len()).filter(|at| rivals[*at] == rivals[setting]);
+            broken[setting] |= others.any(|at| counted.means[at].is_some() && !breaks(at));
+        }
+    }
+    broken
+}
+
 /// Which settings no rival beats: at least as good in both, better in one. Those that a race left behind are none of them.
-fn pareto([x, y]: &[Measured; 2], rivals: &[usize], seeds: &[u64]) -> Vec<bool> {
+fn pareto([x, y]: &[Measured; 2], rivals: &[usize], seeds: &[u64], broken: &[bool]) -> Vec<bool> {
     let most = seeds.iter().max().copied().unwrap_or_default();
-    let point = |at: usize| Some((x.cost(at)?, y.cost(at)?)).filter(|_| seeds[at] == most);
+    let counts = |at: usize| seeds[at] == most && !broken[at];
+    let point = |at: usize| Some((x.cost(at)?, y.cost(at)?)).filter(|_| counts(at));
     let points: Vec<Option<(f64, f64)>> = (0..x.means.len()).map(point).collect();
     let beats = |a: &(f64, f64), b: &(f64, f64)| a.0 <= b.0 && a.1 <= b.1 && a != b;
     let on_front = |at: usize| {
@@ -411,9 +440,18 @@ mod tests {
         let power = [Some(1.0), Some(2.0), Some(3.0), Some(3.0), None];
         let score = [Some(10.0), Some(9.0), Some(12.0), Some(12.0), Some(99.0)];
         let axes = [measured(Better::Lower, &power), measured(Better::Higher, &score)];
-        assert_eq!(pareto(&axes, &[0; 5], &[3; 5]), [true, false, true, true, false]);
-        assert_eq!(pareto(&axes, &[0; 5], &[3, 3, 2, 3, 3]), [true, false, false, true, false]);
+        let kept = [false; 5];
+        assert_eq!(pareto(&axes, &[0; 5], &[3; 5], &kept), [true, false, true, true, false]);
+        assert_eq!(
+            pareto(&axes, &[0; 5], &[3, 3, 2, 3, 3], &kept),
+            [true, false, false, true, false]
+        );
         // Who has no rival is not beaten.
-        assert_eq!(pareto(&axes, &[0, 1, 0, 0, 1], &[3; 5]), [true, true, true, true, false]);
+        let broken = [true, false, false, false, false];
+        assert!(!pareto(&axes, &[0; 5], &[3; 5], &broken)[0], "it breaks a property");
+        assert_eq!(
+            pareto(&axes, &[0, 1, 0, 0, 1], &[3; 5], &kept),
+            [true, true, true, true, false]
+        );
     }
 }
