@@ -3,7 +3,7 @@
 //! the command does for its worker: it writes the outputs that were named on the command line, and draws the progress.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use schedtwin_engine::outside::{self, OutsideFiles};
@@ -21,9 +21,28 @@ fn with_files(change: impl FnOnce(&mut OutsideFiles)) {
     change(FILES.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default());
 }
 
-/// Notes an output that is going to be written.
-pub fn writes(path: &Path) {
-    with_files(|files| files.output(path));
+/// Notes an output that is going to be written. `false`: another output is the same file, and one would be lost.
+#[must_use]
+pub fn writes(path: &Path) -> bool {
+    let mut is_new = true;
+    with_files(|files| {
+        is_new = !files.outputs().any(|other| same(other, path));
+        files.output(path);
+    });
+    is_new
+}
+
+/// Whether two paths name the same file, that need not be there; what is no file, as `/dev/null`, takes everything.
+fn same(a: &Path, b: &Path) -> bool {
+    let place = |path: &Path| -> Option<PathBuf> {
+        if let Ok(whole) = path.canonicalize() {
+            return whole.is_file().then_some(whole);
+        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
+        Some(folder.join(path.file_name()?))
+    };
+    matches!((place(a), place(b)), (Some(a), Some(b)) if a == b)
 }
 
 /// Notes a file that is going to be appended to, and removed.

@@ -7,6 +7,7 @@
 
 mod arguments;
 mod bar;
+mod bounded;
 mod calibrate_machine;
 mod capture;
 mod compare;

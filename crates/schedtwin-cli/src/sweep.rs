@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedtwin sweep`: many settings, a line a run; `schedtwin merge`: shards of one as a whole.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,6 +17,7 @@ use schedtwin_types::printable;
 
 use crate::arguments::{Merge, Sweep};
 use crate::bar::Bar;
+use crate::bounded;
 use crate::compare::{check_seeds, distinct, no_crashes, with_threads, write_page};
 use crate::confine::{appends, confined, keeps_in};
 use crate::failure::{Failure, warn_of};
@@ -163,10 +163,7 @@ fn format(path: &Path) -> Result<Format, Failure> {
 fn read(path: &Path) -> Result<Part, Failure> {
     let failed = |error| Failure::of_file("read", path, &error);
     let name = output::shown(path);
-    if fs::metadata(path).map_err(failed)?.len() > MOST_BYTES {
-        return Err(Failure::bad(format!("{name}: more than 4 GiB")));
-    }
-    let part = Part::read(fs::read(path).map_err(failed)?, format(path)?);
+    let part = Part::read(bounded::read(path, MOST_BYTES).map_err(failed)?, format(path)?);
     part.map_err(|message| Failure::bad(format!("{name}: {message}")))
 }
 

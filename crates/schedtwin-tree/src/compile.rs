@@ -7,7 +7,8 @@
 //! loads half of one; who deletes the folder loses time only.
 //!
 //! **The compiler's inputs** are copies of files of the tree and our own, in a folder made for one compilation. The compiler says what it
-//! included (`-MD`), and an object that includes anything else is refused.
+//! included (gcc's `SUNPRO_DEPENDENCIES`), and an object that includes anything else is refused. clang has no such list of all units: there
+//! the confinement alone keeps it to the system's files.
 
 use crate::offered::{self, HEADERS};
 use crate::sources::Sources;
@@ -25,7 +26,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// How the kernel builds C (`Makefile`), as far as it decides what a program means: types may alias, signed numbers
 /// wrap, a null pointer may be looked at. What would be a warning there but calls for what is not offered is an error.
-const FLAGS: [&str; 26] = [
+const FLAGS: [&str; 25] = [
     "-std=gnu11",
     "-O2",
     "-g",
@@ -56,8 +57,6 @@ const FLAGS: [&str; 26] = [
     "-Wl,-z,relro,-z,now",
     // Names in a table that says how many there are (`object.rs`).
     "-Wl,--hash-style=sysv",
-    // What has been included.
-    "-MD",
 ];
 
 /// Where the tree's files lie while they are compiled: a name that no message has by chance.
@@ -282,6 +281,8 @@ fn compile(job: &Job, compiler: &Compiler, cache: &Path, to: &Path) -> Result<Ve
     // A variable may name files to read, or plug-ins to load.
     command.env_clear().env("LC_ALL", "C");
     command.envs(std::env::vars_os().filter(|(name, _)| name == "PATH"));
+    // A list of all that gcc includes, of all units: -MD has the last one's alone.
+    command.env("SUNPRO_DEPENDENCIES", INCLUDED);
     confine::compiler(&mut command, folder.path()).map_err(kept)?;
     let output = command
         .output()
@@ -327,27 +328,40 @@ fn compile(job: &Job, compiler: &Compiler, cache: &Path, to: &Path) -> Result<Ve
 /// What units of a scheduler's own are called while they are compiled.
 const UNIT: &str = "THE-UNIT-";
 
+/// The list of what has been included.
+const INCLUDED: &str = "included.list";
+
 /// A file that the compiler has included, by what it says itself, from outside of the folder in which it works.
 fn included_from_outside(folder: &Path) -> std::io::Result<Option<String>> {
     const LIST_BYTES_MAX: u64 = 16 << 20;
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.extension().is_none_or(|ending| ending != "d") {
-            continue;
-        }
-        let mut list = String::new();
-        fs::File::open(&path)?.take(LIST_BYTES_MAX).read_to_string(&mut list)?;
-        let inputs = list.split_once(": ").map_or("", |(_, inputs)| inputs);
-        let inside = |input: &str| {
-            !input.split('/').any(|part| part == "..")
-                && (!input.starts_with('/') || Path::new(input).starts_with(folder))
+    let list = match fs::File::open(folder.join(INCLUDED)) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        list => list?,
+    };
+    let mut text = Vec::new();
+    list.take(LIST_BYTES_MAX).read_to_end(&mut text)?;
+    // By words alone: there are no links in the folder.
+    let inside = |input: &str| {
+        let input = match input.strip_prefix('/') {
+            Some(_) => Path::new(input).strip_prefix(folder).ok().and_then(Path::to_str),
+            None => Some(input),
         };
-        let words = inputs.split_whitespace().filter(|word| *word != "\\");
-        if let Some(outside) = words.into_iter().find(|word| !inside(word)) {
-            return Ok(Some(outside.to_string()));
-        }
-    }
-    Ok(None)
+        let mut depth = 0_i32;
+        input.is_some_and(|input| {
+            input.split('/').all(|part| {
+                depth += match part {
+                    "" | "." => 0,
+                    ".." => -1,
+                    _ => 1,
+                };
+                depth >= 0
+            })
+        })
+    };
+    // `unit.o: file \` and lines with more files.
+    let text = String::from_utf8_lossy(&text);
+    let outside = text.split_whitespace().find(|word| !inside(word));
+    Ok(outside.map(str::to_string))
 }
 
 /// Returns the fault that the compiler's output means here.

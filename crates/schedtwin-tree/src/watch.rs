@@ -28,6 +28,7 @@ use crate::{Fault, lines, worker};
 use schedtwin_types::printable;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_long, c_void};
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -584,7 +585,8 @@ fn fatal(message: &str) -> ! {
             std::thread::park();
         }
     }
-    eprintln!("{message}");
+    // Not by the macro, whose output a test harness would keep.
+    let _ = writeln!(io::stderr(), "{message}");
     if worker::is_worker() {
         worker::finish(BAD_INPUT as u8);
     }
@@ -618,7 +620,7 @@ pub(crate) unsafe extern "C" fn warn(file: *const c_char, line: c_int, what: *co
     // SAFETY: `c/` hands over texts that are constants.
     let (file, what) = unsafe { (CStr::from_ptr(file), CStr::from_ptr(what)) };
     let (file, what) = (file.to_string_lossy(), what.to_string_lossy());
-    eprintln!("warning: WARN_ON({what}) at {}:{line}", as_in_tree(&file));
+    let _ = writeln!(io::stderr(), "warning: WARN_ON({what}) at {}:{line}", as_in_tree(&file));
 }
 
 #[cfg(test)]

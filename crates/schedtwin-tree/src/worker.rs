@@ -194,7 +194,8 @@ pub(crate) fn divide(
         .into_iter()
         .for_each(std::mem::forget);
     if let Err(error) = entered {
-        eprintln!(
+        let _ = writeln!(
+            io::stderr(),
             "error: failed to confine the C of a tree: {error}\n  help: SCHEDTWIN_CONFINE=off runs it with all that you may do"
         );
         finish(BAD_INPUT);
@@ -596,7 +597,8 @@ impl Supervisor<'_> {
     fn limits(&self) -> Result<(), Why> {
         let silent = self.heard.elapsed();
         let used = self.processor_time().saturating_sub(self.used);
-        if silent > GRACE && used > self.limit + GRACE {
+        // By both: many threads use much time while a busy machine lets the one that speaks wait.
+        if silent > self.limit + GRACE && used > self.limit {
             let what = format!("has computed for {} s without getting on", used.as_secs());
             return Err(Why::Worker(what));
         }

@@ -10,6 +10,7 @@ use super::units::Units;
 use super::userland;
 use crate::built::Built;
 use crate::compile::{self, Job, Own};
+use crate::elf;
 use crate::ext_setting::{ExtSetting, OF_ALL};
 use crate::fault::Refusal;
 use crate::options::{ExtOptions, OPTIONS_FILE};
@@ -90,7 +91,7 @@ impl ExtCode {
             defines: &defines,
         })?;
         let symbols = Symbols::of(built.code.object());
-        let maps = Map::all(&symbols);
+        let maps = Map::all(&symbols, &elf::sizes(built.code.object()));
         let code = ExtCode {
             built,
             on_switch: None,

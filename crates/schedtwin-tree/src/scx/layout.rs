@@ -219,6 +219,7 @@ pub(super) type DefineMap = unsafe extern "C" fn(
     c_int,
     c_int,
     *mut c_void,
+    c_int,
     *mut c_void,
 ) -> *mut c_void;
 
