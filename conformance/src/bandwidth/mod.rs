@@ -23,6 +23,7 @@ use schedtwin_kernel::Kernel;
 use schedtwin_kernel::config::{
     CalcDelta, CfsPeriodTimer, CfsThrottle, CfsThrottledTime, CfsTunables, CfsUnthrottle, Config,
     EevdfForm, FairClass, FrequencyGovernor, GroupShares, GroupTree, LagLimit, PutPrev,
+    ReweightEntity,
 };
 use schedtwin_kernel::device_tree::DeviceTree;
 use schedtwin_kernel::sched::fair::bandwidth::conformance::BandwidthSteps;
@@ -125,6 +126,7 @@ impl<const FORM: u8> BandwidthOf<FORM> {
         }
         if FORM == LINUX_6_18 {
             config.eevdf_form = EevdfForm::V6_18;
+            config.reweight_entity = ReweightEntity::Placed;
             config.cfs_throttle = CfsThrottle::TaskAtPick;
         }
         if FORM == LINUX_7_3 {

@@ -24,7 +24,7 @@ use crate::l0::mutate::{Mutation, Sources};
 use crate::l0::{OpSpec, Out, Record, Subject, extract, mix, oracle};
 use schedtwin_kernel::Kernel;
 use schedtwin_kernel::config::{
-    CalcDelta, Config, EevdfForm, FrequencyGovernor, GroupTree, LagLimit,
+    CalcDelta, Config, EevdfForm, FrequencyGovernor, GroupTree, LagLimit, ReweightEntity,
 };
 use schedtwin_kernel::sched::TaskKind;
 use schedtwin_kernel::sched::core::{
@@ -85,6 +85,10 @@ impl std::ops::DerefMut for Eevdf {
 fn boot(base_slice: u64, tick_nsec: u64, form: EevdfForm, flat: bool) -> Kernel {
     let mut config = Config::linux_6_12();
     config.eevdf_form = form;
+    if form == EevdfForm::V6_18 {
+        // The trees at hand are older than 6.18.45.
+        config.reweight_entity = ReweightEntity::Placed;
+    }
     if form != EevdfForm::V6_12 {
         config.lag_limit = LagLimit::MaxSliceAndTick;
     }

@@ -83,6 +83,15 @@ pub enum Command {
     /// Run kernels with the same seeds and print the differences, with intervals
     #[command(after_help = COMPARE_EXAMPLES, allow_negative_numbers = true)]
     Compare(Compare),
+    /// Find which of the settings that differ between two kernels make the second one worse
+    #[command(after_help = BISECT_EXAMPLES)]
+    Bisect(Bisect),
+    /// Make a workload smaller while the second kernel still breaks a property that the first keeps
+    #[command(after_help = SHRINK_EXAMPLES)]
+    Shrink(Shrink),
+    /// Look for a workload under which a kernel breaks a property that another one keeps; shrink and bisect it
+    #[command(after_help = HUNT_EXAMPLES)]
+    Hunt(Hunt),
     /// Print the events and decisions of a record, with the reason for each decision
     #[command(after_help = EXPLAIN_EXAMPLES, allow_negative_numbers = true)]
     Explain(Explain),
@@ -402,6 +411,8 @@ pub struct Run {
     #[arg(long, hide_short_help = true)]
     pub verify: bool,
     #[command(flatten)]
+    pub bounds: BoundArguments,
+    #[command(flatten)]
     pub printing: Printing,
 }
 
@@ -512,6 +523,8 @@ pub struct Compare {
     /// Threads; no result depends on the number [default: one per CPU]
     #[arg(long, alias = "jobs", value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
     pub threads: Option<u64>,
+    #[command(flatten)]
+    pub bounds: BoundArguments,
     #[command(flatten)]
     pub printing: Printing,
 }
@@ -752,6 +765,121 @@ pub struct Check {
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 }
+
+/// Which property a search is about, and its bound.
+#[derive(Args)]
+pub struct Searched {
+    /// The property: starvation, lock-held, priority-inversion, work-conservation, clock-held or idle-stuck [default: the
+    /// gravest that is broken]
+    #[arg(long, value_name = "PROPERTY")]
+    pub property: Option<String>,
+    #[command(flatten)]
+    pub bounds: BoundArguments,
+}
+
+/// Bounds of properties.
+#[derive(Args)]
+pub struct BoundArguments {
+    /// From which length an interval breaks a property, e.g. starvation=500ms; may be given again (`schedtwin list properties`)
+    #[arg(long = "bound", value_name = "PROPERTY=TIME")]
+    pub bounds: Vec<String>,
+}
+
+#[derive(Args)]
+pub struct Bisect {
+    #[command(flatten)]
+    pub subject: Subject,
+    /// The kernel that is good, then the one that is bad
+    #[arg(short, long = "kernel", value_name = "KERNEL", required = true)]
+    pub kernels: Vec<String>,
+    /// Instead of a property: the metric that differs, e.g. wakeup_latency.p99; a kernel is bad if its mean is nearer to the
+    /// bad kernel's than to the good one's
+    #[arg(long, value_name = "METRIC", conflicts_with = "property")]
+    pub metric: Option<String>,
+    /// Runs of each kernel, for --metric
+    #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(1..=1_000), default_value_t = 3, requires = "metric")]
+    pub iterations: u64,
+    #[command(flatten)]
+    pub searched: Searched,
+    /// The seed
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+#[derive(Args)]
+pub struct Shrink {
+    #[command(flatten)]
+    pub subject: Subject,
+    /// The kernel that keeps the property, then the one that breaks it
+    #[arg(short, long = "kernel", value_name = "KERNEL", required = true)]
+    pub kernels: Vec<String>,
+    #[command(flatten)]
+    pub searched: Searched,
+    /// The seed
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Write machine.toml and workload.json into this folder
+    #[arg(short, long, value_name = "FOLDER", default_value = "shrunk")]
+    pub output: PathBuf,
+}
+
+#[derive(Args)]
+pub struct Hunt {
+    /// The kernel that may break something
+    #[arg(value_name = "KERNEL")]
+    pub kernel: String,
+    /// The kernel that has to keep it
+    #[arg(long, value_name = "KERNEL")]
+    pub against: String,
+    #[command(flatten)]
+    pub searched: Searched,
+    /// How long to hunt: 10m, 8h
+    #[arg(long = "for", value_name = "TIME", default_value = "10m")]
+    pub time: Duration,
+    /// The first seed; each case is a function of its seed
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Seeds to try at most [default: as many as the time has]
+    #[arg(long)]
+    pub count: Option<u64>,
+    /// Threads; the finding does not depend on the number [default: one per CPU]
+    #[arg(long, alias = "jobs", value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
+    pub threads: Option<u64>,
+    /// Write machine.toml and workload.json of what is found into this folder
+    #[arg(short, long, value_name = "FOLDER", default_value = "found")]
+    pub output: PathBuf,
+    /// No progress on stderr
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+const BISECT_EXAMPLES: &str = "Examples:
+  schedtwin bisect -m pixel6 -w app.json -k linux-6.12 -k linux-6.18
+  schedtwin bisect -m uniform8 -w 'schbench -m 2 -t 4' -k linux-6.12 -k linux-7.3 --metric wakeup_latency.p99
+
+Settings are put from the bad kernel into the good one: each alone, then, if none suffices, by delta debugging. Printed are the
+smallest set, whether setting it back heals the bad kernel, and the first decision that differs with it. Of kernels whose C
+differs (tree=, scx=) only the settings are bisected.
+
+Exit codes: 0 a cause was found; 1 the kernels do not differ in what was asked; 2 bad input.";
+
+const SHRINK_EXAMPLES: &str = "Examples:
+  schedtwin shrink -m pixel6 -w app.json -k linux-6.12 -k linux-6.18 -o small
+
+The workload is an rt-app file without comments and with each name once. Tried are fewer CPUs, tasks, phases, events, cgroups and
+instances, shorter times and rounder numbers. The files of the smallest case that still shows it are written, and the command
+that runs it is printed.
+
+Exit codes: 0 it was shrunk; 1 the kernels do not differ in a property; 2 bad input.";
+
+const HUNT_EXAMPLES: &str = "Examples:
+  schedtwin hunt --against linux-6.12 linux-6.18:reweight_entity=placed
+  schedtwin hunt --against linux-7.3 'linux-7.3:sched_ext=7.3,scx=mine.bpf.c' --property starvation --bound starvation=300ms
+
+Random machines of 1 to 4 CPUs with random tasks (cgroups, chains of wakeups, policies, limits, affinity, clamps) run under both
+kernels until one shows a property broken by the kernel and kept by the other. It is shrunk, bisected and written.
+
+Exit codes: 0 nothing was found; 1 something was found; 2 bad input.";
 
 #[derive(Args)]
 pub struct Aa {

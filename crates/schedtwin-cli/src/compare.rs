@@ -17,7 +17,7 @@ use schedtwin_lab::sweep::choices::choices;
 use schedtwin_lab::timeline::timelines;
 use schedtwin_lab::twin::{Column, joint_provenance};
 use schedtwin_lab::value::{self, Value};
-use schedtwin_lab::{Progress, compare as lab, crash};
+use schedtwin_lab::{Progress, compare as lab, crash, verdict};
 use schedtwin_trace::{AtomicFile, Destination};
 use schedtwin_types::Duration;
 use schedtwin_types::printable;
@@ -141,6 +141,14 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
         .extend(comparisons.iter().flat_map(|comparison| failed_schedulers(&comparison.notices)));
     for (comparison, verdicts) in comparisons.iter().zip(verdicts?) {
         let from = &comparison.provenance;
+        if !conditions.is_empty() {
+            // A gate that was asked for does not open for what the baseline would not do.
+            let judged = (1..comparison.kernels.len()).flat_map(|kernel| {
+                let found = verdict::verdict(comparison, kernel);
+                found.failures(&comparison.kernels[kernel])
+            });
+            findings.extend(judged);
+        }
         let place = match groups.len() {
             1 => String::new(),
             _ => printable::line(&format!("{}, {}: ", from.machine, from.workload)).into_owned(),
@@ -226,12 +234,13 @@ fn understand(arguments: &Compare) -> Result<Understood, Failure> {
     }
     let mut groups: Vec<Vec<Column>> = Vec::new();
     let duration = arguments.duration.map(Duration::ns);
+    let bounds = crate::search::bounds(&arguments.bounds)?;
     for machine in each_once(&arguments.machines) {
         for workload in each_once(&arguments.workloads) {
             let mut columns = Vec::new();
             for kernel in each_once(&kernels) {
                 let scenario = Scenario::new(machine, kernel, workload, duration);
-                let scenario = faults.absorb(scenario);
+                let scenario = faults.absorb(scenario).map(|of| of.with_bounds(bounds.clone()));
                 columns
                     .extend(scenario.map(|scenario| Column { kernel: kernel.clone(), scenario }));
             }

@@ -45,6 +45,11 @@ fn same(a: &Path, b: &Path) -> bool {
     matches!((place(a), place(b)), (Some(a), Some(b)) if a == b)
 }
 
+/// Notes a folder in which results are going to be written, whose names are not known yet.
+pub fn writes_into(folder: &Path) {
+    with_files(|files| files.outputs_in(folder));
+}
+
 /// Notes a file that is going to be appended to, and removed.
 pub fn appends(path: &Path) {
     with_files(|files| files.journal(path));

@@ -26,6 +26,7 @@ mod profile;
 mod record;
 mod replay;
 mod run;
+mod search;
 mod settings;
 mod shell;
 mod show;
@@ -83,6 +84,9 @@ fn perform(command: Command) -> Result<(), Failure> {
         Command::Run(run) => run::run(run),
         Command::Compare(compare) => compare::compare(compare),
         Command::Aa(aa) => compare::aa(aa),
+        Command::Bisect(arguments) => search::bisect(&arguments),
+        Command::Shrink(arguments) => search::shrink(&arguments),
+        Command::Hunt(arguments) => search::hunt(&arguments),
         Command::List(list) => list::list(list.what),
         Command::Show(show) => show::show(show.what),
         Command::Check(check) => show::check(&check.files),

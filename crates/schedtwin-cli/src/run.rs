@@ -38,8 +38,10 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
         html,
         interruptions,
         verify,
+        bounds,
         printing,
     } = arguments;
+    let bounds = crate::search::bounds(&bounds)?;
     record.as_deref().map_or(Ok(()), is_name_of_a_record)?;
     let detail = trace.as_deref().map_or(Ok(Detail::Facts), |path| detail_of(path, decisions))?;
     if trace.is_some() && trace == record {
@@ -59,7 +61,7 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
     let scenario = faults.absorb(scenario);
     let value = value.and_then(|text| faults.absorb(one_selector(&text)));
     faults.into_result(())?;
-    let scenario = scenario.expect("a scenario that is none is a fault");
+    let scenario = scenario.expect("a scenario that is none is a fault").with_bounds(bounds);
     warn_of(std::iter::once(&scenario));
     for path in trace.iter().chain(&record).chain(&html) {
         writable(path)?;

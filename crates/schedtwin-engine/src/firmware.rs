@@ -11,6 +11,7 @@ use schedtwin_machine::{
     KernelTopology, L3, Machine, PowerDependence, PowerDomain, RATE_SHIFT, ThermalGovernor,
     TripType,
 };
+use schedtwin_types::property::Bounds;
 use schedtwin_types::{ClockDomainId, CpuId, CpuMask, PowerDomainId};
 use schedtwin_workload::WORK_KIND;
 
@@ -264,6 +265,7 @@ pub fn meter_setup(machine: &Machine) -> MeterSetup {
         l3: machine.l3.and_then(|l3| meter_l3(machine, l3)),
         heats: machine.heat.is_some() || !machine.power_limits.is_empty(),
         warmup_ns: 0,
+        bounds: Bounds::default(),
     }
 }
 

@@ -18,6 +18,7 @@
 
 mod differences;
 mod extends;
+pub mod mixture;
 mod own;
 mod patch;
 pub(crate) mod scx;

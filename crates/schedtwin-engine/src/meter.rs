@@ -46,7 +46,6 @@
 pub mod chain_log;
 mod cluster_idle;
 mod columns;
-mod contention;
 mod digest;
 pub(crate) mod distribution;
 mod l3;
@@ -58,23 +57,25 @@ mod tests;
 mod truth;
 mod usage;
 mod visits;
+mod waits;
 
 use crate::result::{CpuResult, Metric, TaskResult};
 use chain_log::ChainLog;
 use cluster_idle::ClusterIdle;
-use contention::Contention;
 use digest::{Digest, code};
 use distribution::Distribution;
 use l3::L3Truth;
 pub use l3::MeterL3;
 use need::Needs;
 use schedtwin_types::arena::Arena;
+use schedtwin_types::property::{Bounds, Breach, Property};
 use schedtwin_types::{
     ClockDomainId, CpuId, Fact, FactKind, IpiKind, Khz, Mark, NEVER, Ns, PowerDomainId,
     PowerSource, TaskId, TaskState,
 };
 use std::collections::BTreeMap;
 use truth::Truth;
+use waits::Waits;
 
 /// The facts that the meter needs of a machine, without the machine's own types.
 #[derive(Clone, Debug, Default)]
@@ -91,6 +92,8 @@ pub struct MeterSetup {
     pub heats: bool,
     /// Length of the warm-up, which is not measured, ns.
     pub warmup_ns: Ns,
+    /// The bound of each property.
+    pub bounds: Bounds,
 }
 
 /// A CPU.
@@ -255,6 +258,18 @@ struct CpuMeter {
     too_deep: u64,
     too_shallow: u64,
     irq_ns: Ns,
+    /// The last `cpu_idle`: whether the tick was stopped, and how long it lasted.
+    tick_stopped: bool,
+    residency_ns: Ns,
+    stuck: Stuck,
+}
+
+/// Shallow idle periods with a stopped tick that were longer than the bound.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stuck {
+    count: u64,
+    longest: Ns,
+    until: Ns,
 }
 
 /// The meter's state of a task.
@@ -271,6 +286,8 @@ struct TaskMeter {
     migrations: u64,
     preemptions: u64,
     jobs: u64,
+    /// Jobs that had begun and are not done at the end.
+    open_jobs: u64,
     /// Time at the work of its program, in the window.
     user_ns: Ns,
     /// `None`: it has completed no job under `SCHED_DEADLINE`.
@@ -278,12 +295,39 @@ struct TaskMeter {
     dl_throttles: u64,
     /// Where it is queued or running.
     queued_on: Option<CpuId>,
+    on_cpu: bool,
+    /// RT or DEADLINE.
+    rt: bool,
+    /// Since when it is queued and does not run, or `NEVER` (`waits.rs`).
+    waits_since: Ns,
+    /// Its waits, in the window.
+    run_delay_ns: Ns,
+    longest_wait_ns: Ns,
+    /// Those beyond the bound of starvation.
+    starved: u64,
+    /// Kernel priority: -1 DEADLINE, 0..=99 RT, 100..=139 fair.
+    prio: i32,
+    /// Number of its cgroup in [`Meter::cgroups`], from 1 on; 0: the root.
+    cgroup: u32,
 }
 
 impl TaskMeter {
     fn new(group: usize) -> TaskMeter {
         let group = group as u32;
-        TaskMeter { waking_at: NEVER, wakeup_at: NEVER, group, ..TaskMeter::default() }
+        TaskMeter {
+            waking_at: NEVER,
+            wakeup_at: NEVER,
+            waits_since: NEVER,
+            prio: 120,
+            group,
+            ..TaskMeter::default()
+        }
+    }
+
+    /// Whether it is of the workload: neither an idle task nor the kernel's own.
+    #[inline(always)]
+    fn counts(&self) -> bool {
+        !self.kernel
     }
 }
 
@@ -375,12 +419,17 @@ pub struct Meter {
     wakeup: Latencies,
     groups: Vec<GroupMeter>,
     group_by_name: BTreeMap<String, usize>,
+    /// Paths of the workload's cgroups that have tasks at the end.
+    cgroups: Vec<String>,
+    /// Threads that wait at the end for a lock that was not given back, and the longest of these waits.
+    locks_held: u64,
+    lock_held: Option<Breach>,
     /// Names of the clusters, by number.
     clusters: Vec<String>,
     cluster_idle: Vec<ClusterIdle>,
     /// Per frequency domain, of `cpu_frequency`: their sum, kHz, and their count.
     khz_told: Arena<ClockDomainId, (u64, u64)>,
-    contention: Contention,
+    waits: Waits,
     overutilized: bool,
     overutilized_since: Ns,
     overutilized_ns: Ns,
@@ -410,6 +459,9 @@ impl Meter {
                 too_deep: 0,
                 too_shallow: 0,
                 irq_ns: 0,
+                tick_stopped: false,
+                residency_ns: 0,
+                stuck: Stuck::default(),
             });
         }
         let cluster_idle = (0..clusters.len()).map(|cluster| {
@@ -426,7 +478,7 @@ impl Meter {
             digest: Digest::new(),
             counts: Counts::default(),
             // The idle tasks belong to no group: they are never woken and never done.
-            tasks: vec![TaskMeter::new(u32::MAX as usize)],
+            tasks: vec![TaskMeter { kernel: true, ..TaskMeter::new(u32::MAX as usize) }],
             names: vec![Some("swapper".to_owned())],
             run_ns: vec![0; cpus.len()],
             cpus,
@@ -435,7 +487,10 @@ impl Meter {
             groups: Vec::new(),
             group_by_name: BTreeMap::new(),
             clusters,
-            contention: Contention::new(setup.cpus.len(), setup.warmup_ns),
+            cgroups: Vec::new(),
+            locks_held: 0,
+            lock_held: None,
+            waits: Waits::new(setup.cpus.len(), setup.warmup_ns, setup.bounds.clone()),
             overutilized: false,
             overutilized_since: 0,
             overutilized_ns: 0,
@@ -482,6 +537,13 @@ impl Meter {
         self.digest.absorb(0, code::TASK_CREATED, 0, 0, u64::from(id.0));
     }
 
+    /// From now on, intervals longer than these break properties.
+    pub fn bound_by(&mut self, bounds: Bounds) {
+        self.waits.bound_by(bounds.clone());
+        self.needs.bound_by(&bounds);
+        self.setup.bounds = bounds;
+    }
+
     /// The run ends at `end`, which no booked time has passed yet.
     pub fn ends_at(&mut self, end: Ns) {
         self.end = end;
@@ -490,6 +552,76 @@ impl Meter {
     /// A task is a thread of the kernel's own: its time counts, its latencies are nobody's.
     pub fn kernel_thread(&mut self, id: TaskId) {
         self.tasks[id.index()].kernel = true;
+    }
+
+    /// The kernel priority of a task: -1 DEADLINE, 0..=99 RT, 100..=139 fair.
+    pub fn task_prio(&mut self, id: TaskId, prio: i32) {
+        // What waits keeps the class with which it is counted.
+        let task = &mut self.tasks[id.index()];
+        task.prio = prio;
+        if task.waits_since == NEVER {
+            task.rt = prio < 100;
+        }
+    }
+
+    /// A task is in the cgroup with this path when the run ends.
+    pub fn task_cgroup(&mut self, id: TaskId, path: &str) {
+        let known = self.cgroups.iter().position(|cgroup| cgroup == path);
+        let at = known.unwrap_or_else(|| {
+            self.cgroups.push(path.to_owned());
+            self.cgroups.len() - 1
+        });
+        self.tasks[id.index()].cgroup = at as u32 + 1;
+    }
+
+    /// A job that was released then is not done at the end. It counts as a frame with its age, a lower bound, if that is
+    /// longer than any that is done: a shorter one says nothing yet.
+    pub fn open_job(&mut self, id: TaskId, released: Ns, end: Ns) {
+        let task = &mut self.tasks[id.index()];
+        task.open_jobs += 1;
+        let frames = &mut self.groups[task.group as usize].frames;
+        let age = end.saturating_sub(released);
+        if released >= self.window_start && frames.max().is_none_or(|max| age as f64 > max) {
+            frames.record(age);
+        }
+    }
+
+    /// A thread waits at the end for a lock that `holder` has.
+    pub fn open_lock(&mut self, waiter: TaskId, holder: (&str, bool), since: Ns, end: Ns) {
+        let bound = self.setup.bounds.of(Property::LockHeld);
+        let age = end.saturating_sub(since);
+        if age <= bound {
+            return;
+        }
+        self.locks_held += 1;
+        if self.lock_held.as_ref().is_some_and(|worst| worst.longest >= age) {
+            return;
+        }
+        let (name, ended) = holder;
+        let ended = if ended { ", which has ended" } else { "" };
+        let group = self.groups.get(self.tasks[waiter.index()].group as usize);
+        self.lock_held = Some(Breach {
+            property: Property::LockHeld,
+            count: 0,
+            longest: age,
+            open: true,
+            since,
+            who: self.task_name(waiter).unwrap_or_default(),
+            group: group.map_or_else(String::new, |group| group.name.clone()),
+            how: format!("for a lock that {name} has{ended}"),
+            bound,
+        });
+    }
+
+    /// The properties that were broken, the gravest first. After [`Meter::finish`].
+    pub fn broken(&self, end: Ns) -> Vec<Breach> {
+        let mut broken = self.broken_waits();
+        broken.extend(self.needs.broken(&self.setup, end));
+        broken.extend(self.broken_idle());
+        let held = self.lock_held.clone();
+        broken.extend(held.map(|breach| Breach { count: self.locks_held, ..breach }));
+        broken.sort_by_key(|breach| breach.property);
+        broken
     }
 
     /// Takes in one fact.
@@ -502,8 +634,9 @@ impl Meter {
             FactKind::Switch { prev, next, prev_state } => {
                 self.switch(at, cpu, prev, next);
                 let stays = matches!(prev_state, TaskState::Running | TaskState::Preempted);
+                self.queues_switch(at, cpu, prev, next, stays);
                 if !stays {
-                    self.queued(at, prev, None);
+                    self.queue_task(at, prev, None);
                 }
             }
             FactKind::Waking { task, source, .. } => {
@@ -514,19 +647,21 @@ impl Meter {
             FactKind::Wakeup { task, target, new } => {
                 // A new task was not asleep, so it has no latency of waking up.
                 self.tasks[task.index()].wakeup_at = if new { NEVER } else { at };
-                self.queued(at, task, Some(target));
+                self.queue_task(at, task, Some(target));
             }
             FactKind::Migrate { task, to, .. } => {
                 self.tasks[task.index()].migrations += counted;
                 self.counts.migrations += counted;
                 if self.tasks[task.index()].queued_on.is_some() {
-                    self.queued(at, task, Some(to));
+                    self.queue_task(at, task, Some(to));
                 }
             }
-            FactKind::IdleEnter { state, .. } => {
+            FactKind::IdleEnter { state, tick_stopped } => {
+                self.cpus[cpu.index()].tick_stopped = tick_stopped;
                 self.idle_level(at, cpu, usize::from(state) + 1);
             }
-            FactKind::IdleExit { .. } => {
+            FactKind::IdleExit { residency_ns, .. } => {
+                self.cpus[cpu.index()].residency_ns = residency_ns;
                 self.cpus[cpu.index()].idle_exits += counted;
                 self.idle_level(at, cpu, 0);
             }
@@ -534,6 +669,9 @@ impl Meter {
                 let meter = &mut self.cpus[cpu.index()];
                 meter.too_shallow += counted & u64::from(below);
                 meter.too_deep += counted & u64::from(!below);
+                if below && meter.residency_ns > self.setup.bounds.of(Property::IdleStuck) {
+                    self.stuck(at, cpu, counted);
+                }
             }
             FactKind::Frequency { policy, khz, requested_at } => {
                 let domain = policy.clock_domain();
@@ -543,6 +681,7 @@ impl Meter {
             }
             FactKind::Tick => {
                 self.counts.ticks += counted;
+                self.tick_looks(cpu);
             }
             FactKind::Ipi { kind, .. } => {
                 self.counts.ipis[kind as usize] += counted;
@@ -571,6 +710,36 @@ impl Meter {
         }
         let digest = &mut self.digest;
         fact.kind.digest(|code, small, word| digest.absorb(at, code, cpu.0, small, word));
+    }
+
+    /// A CPU was in a state for too long in which it should have been in a deeper one, and no tick could correct it.
+    #[cold]
+    fn stuck(&mut self, at: Ns, cpu: CpuId, counted: u64) {
+        let meter = &mut self.cpus[cpu.index()];
+        if !meter.tick_stopped || counted == 0 {
+            return;
+        }
+        meter.stuck.count += 1;
+        if meter.residency_ns > meter.stuck.longest {
+            (meter.stuck.longest, meter.stuck.until) = (meter.residency_ns, at);
+        }
+    }
+
+    fn broken_idle(&self) -> Option<Breach> {
+        let count = self.cpus.iter().map(|cpu| cpu.stuck.count).sum();
+        let stuck = self.cpus.iter().map(|cpu| cpu.stuck).enumerate();
+        let (cpu, worst) = stuck.max_by_key(|(_, stuck)| stuck.longest)?;
+        (count > 0).then(|| Breach {
+            property: Property::IdleStuck,
+            count,
+            longest: worst.longest,
+            open: false,
+            since: worst.until.saturating_sub(worst.longest),
+            who: format!("CPU {cpu}"),
+            group: String::new(),
+            how: "in a shallow state with its tick stopped".to_string(),
+            bound: self.setup.bounds.of(Property::IdleStuck),
+        })
     }
 
     /// The part of a time that is in the window; none of one that goes back.
@@ -734,7 +903,6 @@ impl Meter {
         }
         self.close_overutilized(end);
         self.cluster_idle.iter_mut().for_each(|cluster| cluster.close(end));
-        self.contention.finish(end);
         self.truth.close(end);
         let span_ns = end.max(self.window_start) - self.window_start;
         (report::metrics(self, span_ns), report::tasks(self), report::cpus(self))
@@ -761,14 +929,17 @@ impl Meter {
         }
         running.sort_unstable();
         assert!(running.windows(2).all(|pair| pair[0] != pair[1]), "a task runs on two CPUs");
-        let mut runnable = vec![0; self.cpus.len()];
+        let mut runnable = vec![(0, 0); self.cpus.len()];
         for task in self.tasks.iter().filter(|task| !task.kernel) {
             if let Some(cpu) = task.queued_on {
-                runnable[cpu.index()] += 1;
+                let (queued, waiting): &mut (u32, u32) = &mut runnable[cpu.index()];
+                *queued += 1;
+                *waiting += u32::from(task.waits_since != NEVER);
+                assert!(task.on_cpu != (task.waits_since != NEVER), "queued: runs or waits");
             }
         }
-        for (index, count) in runnable.into_iter().enumerate() {
-            assert_eq!(self.contention.runnable(index), count, "cpu{index}: runnable");
+        for (index, counts) in runnable.into_iter().enumerate() {
+            assert_eq!(self.waits.queued(index), counts, "cpu{index}: queued, waiting");
         }
         for latencies in [&self.waking, &self.wakeup] {
             let count = |parts: &[Distribution]| parts.iter().map(Distribution::count).sum::<u64>();

@@ -3,6 +3,7 @@
 
 use schedtwin_types::Ns;
 pub use schedtwin_types::metric::{Better, Kind, Metric};
+pub use schedtwin_types::property::{Bounds, Breach, Property};
 
 /// How a notice begins that says that a scheduler of sched_ext was unloaded with an error: a failure of the run.
 pub const SCX_ENDED: &str = "sched_ext: a scheduler was unloaded";
@@ -63,6 +64,10 @@ pub struct RunResult {
     pub simulated_ns: Ns,
     /// Events taken from the board.
     pub events: u64,
+    /// What ended the run before its time, or kept it from ending: in words.
+    pub ended: Vec<String>,
+    /// Properties that were broken, the gravest first.
+    pub broken: Vec<Breach>,
     /// Outcomes worth knowing: what was ignored, which limit ended the run.
     pub notices: Vec<String>,
 }

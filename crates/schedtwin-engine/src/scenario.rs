@@ -14,6 +14,7 @@ use schedtwin_kernel::device_tree::DomainTable;
 use schedtwin_machine::{Architecture, Machine};
 use schedtwin_trace::{Detail, Format, GrowingFile, Meta, Sink};
 use schedtwin_types::fnv::Fnv1a;
+use schedtwin_types::property::Bounds;
 use schedtwin_types::{CpuMask, Duration, Ns};
 use schedtwin_workload::{Host, Programs, Workload};
 use std::io;
@@ -49,6 +50,8 @@ pub struct Scenario {
     groups_on: bool,
     /// Machine, kernel and workload as they were spelled, and the duration that was asked for.
     spelled: Spelled,
+    /// The intervals that break a property are longer.
+    bounds: Bounds,
 }
 
 #[derive(Clone)]
@@ -266,7 +269,19 @@ impl Scenario {
             host,
             duration,
             groups_on,
+            bounds: Bounds::default(),
         })
+    }
+
+    /// The same, with other bounds of properties.
+    pub fn with_bounds(mut self, bounds: Bounds) -> Scenario {
+        self.bounds = bounds;
+        self
+    }
+
+    /// The bounds of properties.
+    pub fn bounds(&self) -> &Bounds {
+        &self.bounds
     }
 
     /// How long a run simulates, if that is known before.
@@ -355,7 +370,9 @@ impl Scenario {
         let kernel = (self.kernel.config.clone(), &self.kernel.policies);
         let system = self.system.as_deref();
         let (machine, end) = (self.machine.clone(), end.min(LATEST));
-        Twin::with_system(machine, kernel, system, programs, seed, end).asked_for(self.duration)
+        Twin::with_system(machine, kernel, system, programs, seed, end)
+            .bounded_by(&self.bounds)
+            .asked_for(self.duration)
     }
 
     /// Runs it.

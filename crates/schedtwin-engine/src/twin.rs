@@ -40,6 +40,7 @@ mod scx;
 mod silicon;
 mod task_groups;
 mod turns;
+mod waits;
 mod work;
 
 use crate::board::{Board, CpuSlot, FlatBoard, LATEST, Slot, Slots};
@@ -49,6 +50,7 @@ use crate::meter::{Activity as Silicon, Meter};
 use crate::negotiation::Negotiation;
 use crate::power_limit::PowerLimits;
 use crate::recording;
+use crate::result::SCX_ENDED;
 use crate::system_file::SystemFile;
 use block::BlockDevices;
 use clocks::Clock;
@@ -60,6 +62,7 @@ use schedtwin_kernel::{Activity, Kernel};
 use schedtwin_machine::{Machine, PERMILLE};
 use schedtwin_types::arena::{Arena, PerCpu};
 use schedtwin_types::draw::{Purpose, draw};
+use schedtwin_types::property::{Bounds, Property};
 use schedtwin_types::{
     ClockDomainId, CpuId, DecisionRecord, Duration, Fact, FactKind, FutexId, IrqLine, IrqLines,
     Khz, Mode, NEVER, NeedChain, Ns, PolicyId, PowerSource, TaskId, ThreadId, Work,
@@ -267,6 +270,8 @@ pub struct Twin<B = FlatBoard> {
     choices: Vec<hwp::Choice>,
     system: SystemDevices,
     block: BlockDevices,
+    /// Clocks follow what tasks need; else none is held below it.
+    follows_need: bool,
     /// Whose turn it is, where CPUs take turns.
     turns: Option<turns::Turn>,
     meter: Meter,
@@ -330,6 +335,7 @@ impl<B: Board> Twin<B> {
         let mut device_tree = firmware::device_tree(&machine, programs.nr_threads());
         firmware::disable_idle_states(&machine, &mut device_tree, &config.cpuidle_disable);
         let tick = config.tick_nsec();
+        let follows_need = config.runs_schedutil();
         let mut kernel = Kernel::boot_with(device_tree, config, policies);
         let mut devices = Vec::new();
         if let Some(system) = system {
@@ -391,6 +397,7 @@ impl<B: Board> Twin<B> {
             choices: Vec::new(),
             system: SystemDevices::new(devices),
             block,
+            follows_need,
             turns: machine.turns.as_ref().map(turns::Turn::new),
             machine,
             kernel,
@@ -530,6 +537,7 @@ impl<B: Board> Twin<B> {
         assert_eq!(id.index(), self.tasks.len(), "tasks are made in order");
         self.meter.task_created(id, name, group);
         let mode = if thread.is_some() {
+            self.meter.task_prio(id, self.kernel.task_stat(id).prio);
             Mode::User
         } else {
             self.meter.kernel_thread(id);
@@ -719,6 +727,9 @@ impl<B: Board> Twin<B> {
             self.log_facts();
         }
         self.kernel.clear_facts();
+        if self.meter.has_questions() {
+            self.judge_waits();
+        }
         if self.kernel.broadcast_changed() {
             self.sync_broadcast();
         }
@@ -865,6 +876,16 @@ impl<B: Board> Twin<B> {
         self.meter.ends_at(self.end);
     }
 
+    /// The intervals that break a property are those longer than its bound. Before the run begins.
+    pub fn bounded_by(mut self, bounds: &Bounds) -> Twin<B> {
+        let mut bounds = bounds.clone();
+        if !self.follows_need {
+            bounds.lift(Property::ClockHeld);
+        }
+        self.meter.bound_by(bounds);
+        self
+    }
+
     /// A run that takes much longer than this tells so.
     pub fn asked_for(mut self, duration: Option<Ns>) -> Twin<B> {
         self.asked = duration;
@@ -886,13 +907,15 @@ impl<B: Board> Twin<B> {
     /// Ends the run: the meter's results.
     pub fn finish(mut self) -> crate::result::RunResult {
         let simulated_ns = self.end;
-        if let Some(limit) = self.programs.limit_reached() {
-            self.notices.push(limit.to_string());
-        }
-        self.notices.extend(self.late_end());
+        let mut ended: Vec<String> =
+            self.programs.limit_reached().map(str::to_string).into_iter().collect();
+        ended.extend(self.late_end());
         self.notices.extend(scx::idle(&self.kernel, self.now, &self.scx_name));
         let named = |task| self.meter.task_name(task);
-        self.notices.extend(scx::end(&self.kernel, self.end, &self.scx_name, named));
+        let unloaded = scx::end(&self.kernel, self.end, &self.scx_name, named);
+        let failed = unloaded.as_ref().filter(|notice| notice.starts_with(SCX_ENDED)).cloned();
+        self.notices.extend(ended.iter().cloned().chain(unloaded));
+        ended.extend(failed);
         let digest = self.meter.digest();
         self.now = simulated_ns;
         for c in 0..self.cpus.len() {
@@ -900,7 +923,12 @@ impl<B: Board> Twin<B> {
         }
         self.heat_flows(simulated_ns);
         let stalls = self.stall_metrics();
+        self.meter.waits_end(simulated_ns);
+        self.judge_waits();
+        self.name_cgroups();
+        self.tell_what_is_open(simulated_ns);
         let (mut metrics, tasks, cpus) = self.meter.finish(simulated_ns);
+        let broken = self.meter.broken(simulated_ns);
         metrics.extend(governor_calls::metrics(self.kernel.hardware(), &self.machine));
         metrics.extend(task_groups::metrics(&self.kernel, &self.programs));
         metrics.extend(scx::metrics(&self.kernel, simulated_ns));
@@ -922,6 +950,8 @@ impl<B: Board> Twin<B> {
             digest,
             simulated_ns,
             events: self.events,
+            ended,
+            broken,
             notices: self.notices,
         }
     }

@@ -18,7 +18,9 @@ pub use crate::sched::TaskKind;
 pub use crate::sched::fair::bandwidth::{CpuStat, DEFAULT_CFS_PERIOD};
 use crate::thermal::MilliCelsius;
 use crate::{Kernel, Wires};
-use schedtwin_types::{CpuId, FutexId, Khz, Ns, Outcome, PolicyId, TaskGroupId, TaskId, ThreadId};
+use schedtwin_types::{
+    CpuId, CpuMask, FutexId, Khz, NEVER, Ns, Outcome, PolicyId, TaskGroupId, TaskId, ThreadId,
+};
 
 /// A read-only view of what hardware sees.
 #[derive(Clone, Copy)]
@@ -158,6 +160,28 @@ impl Kernel {
     pub fn task_stat(&self, task: TaskId) -> TaskStat {
         let t = self.sched.task(task);
         TaskStat { kind: t.kind, prio: t.prio }
+    }
+
+    /// The CPUs that a runnable task may move to now; none while the `cpu.max` of its cgroup keeps it from running, or its
+    /// reservation is used up.
+    pub fn may_move_to(&self, task: TaskId) -> CpuMask {
+        let t = self.sched.task(task);
+        let held = t.throttled || t.dl.waits_for_period() || self.sched.throttled_task(task);
+        if held { CpuMask::EMPTY } else { t.cpus_mask }
+    }
+
+    /// Since when neither a `cpu.max` nor a reservation keeps a runnable task from running on `cpu`: `NEVER` while one does.
+    pub fn free_since(&self, task: TaskId, cpu: CpuId) -> Ns {
+        let t = self.sched.task(task);
+        if t.throttled || t.dl.waits_for_period() {
+            return NEVER;
+        }
+        self.sched.unthrottled_since(task, cpu)
+    }
+
+    /// The cgroup of a task (its session's group does not count).
+    pub fn cgroup_of(&self, task: TaskId) -> TaskGroupId {
+        self.sched.task(task).cgroup
     }
 
     /// The kernel's own threads, in the order in which they were made.

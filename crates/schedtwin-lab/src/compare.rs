@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicU64;
 
 use rayon::prelude::*;
 use schedtwin_engine::result::{Metric, RunResult};
-use schedtwin_types::Ns;
+use schedtwin_types::{Ns, metric};
 
 use crate::Progress;
 use crate::crash::Crash;
@@ -22,6 +22,7 @@ use crate::measured::{Measured, Row};
 use crate::provenance::Provenance;
 use crate::stats::{self, Difference, Estimate};
 use crate::stopping::{Iterations, Look};
+use crate::verdict::{RunTroubles, Troubles};
 
 /// A thing that can be run with a seed: the twin's scenario, or a stand-in in tests.
 pub trait Subject: Sync {
@@ -85,6 +86,8 @@ pub struct Comparison {
     pub identical_executions: Vec<usize>,
     /// Things worth knowing, each once: what runs reported, a precision that was not reached.
     pub notices: Vec<String>,
+    /// Per kernel: what ended runs, and which properties they broke.
+    pub troubles: Vec<Troubles>,
     /// Runs that panicked: their samples are undefined.
     pub crashes: Vec<Crash>,
 }
@@ -111,9 +114,11 @@ pub fn compare<S: Subject>(
     progress: &Progress,
 ) -> io::Result<Comparison> {
     progress.expect_runs(plan.first_runs(subjects.len()));
-    let look = |rows: &[Row]| plan.iterations.look(&judge(rows.to_vec()));
-    let Sampled { rows, digests, seeds, notices, crashes } =
+    let span = if subjects[0].duration().is_some() { Span::Asked } else { Span::OfTheWork };
+    let look = |rows: &[Row]| plan.iterations.look(&judge(rows.to_vec(), span));
+    let Sampled { rows, digests, seeds, mut notices, troubles, crashes } =
         sample(subjects, plan, progress, look)?;
+    notices.extend(told_of_spans(&rows, span));
     let identical = |kernel: &Vec<Option<u64>>| {
         kernel.iter().zip(&digests[0]).filter(|(a, b)| a.is_some() && a == b).count()
     };
@@ -122,7 +127,8 @@ pub fn compare<S: Subject>(
         kernels: subjects.iter().map(|s| s.name().to_string()).collect(),
         commits: subjects.iter().map(Subject::commits).collect(),
         seeds,
-        rows: judge(rows),
+        rows: judge(rows, span),
+        troubles,
         identical_executions: digests.iter().map(identical).collect(),
         notices,
         crashes,
@@ -139,6 +145,8 @@ pub struct Sampled {
     pub seeds: Vec<u64>,
     /// Things worth knowing, each once.
     pub notices: Vec<String>,
+    /// By kernel: what ended runs, and which properties they broke.
+    pub troubles: Vec<Troubles>,
     /// Runs that panicked, in the order of the seeds.
     pub crashes: Vec<Crash>,
 }
@@ -165,6 +173,7 @@ pub fn sample<S: Subject>(
     let mut measured = Measured::new(subjects.len());
     let mut digests: Vec<Vec<Option<u64>>> = vec![Vec::new(); subjects.len()];
     let mut notices: Vec<String> = Vec::new();
+    let mut troubles = vec![Troubles::default(); subjects.len()];
     let mut crashes = Vec::new();
     let mut done = 0;
     let mut wanted = plan.iterations.first();
@@ -188,6 +197,7 @@ pub fn sample<S: Subject>(
                 };
                 measured.add(kernel, seed_number, outcome.metrics);
                 digests[kernel].push(Some(outcome.digest));
+                troubles[kernel].add(outcome.troubles);
                 for notice in outcome.notices {
                     if !notices.contains(&notice) {
                         notices.push(notice);
@@ -212,11 +222,13 @@ pub fn sample<S: Subject>(
         digests,
         seeds: (0..done as u64).map(|i| plan.first_seed + i).collect(),
         notices,
+        troubles,
         crashes,
     })
 }
 
 struct Outcome {
+    troubles: RunTroubles,
     metrics: Vec<Metric>,
     digest: u64,
     notices: Vec<String>,
@@ -234,7 +246,12 @@ fn run_batch<S: Subject>(
     };
     attempt_all(subjects, seed(0)..=seed(seeds - 1), progress, |mut result| {
         many_parts::summarise(&mut result.metrics);
-        Outcome { metrics: result.metrics, digest: result.digest, notices: result.notices }
+        Outcome {
+            troubles: RunTroubles::of(&result),
+            metrics: result.metrics,
+            digest: result.digest,
+            notices: result.notices,
+        }
     })
 }
 
@@ -255,13 +272,64 @@ pub fn attempt_all<S: Subject, T: Send>(
         .collect()
 }
 
-/// Turns rows of samples into estimates and paired differences to the first kernel.
-pub fn judge(rows: Vec<Row>) -> Vec<ComparedRow> {
+/// What decides how long runs are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Span {
+    /// A duration that was asked for: a run that goes on longer has not done more of what was asked.
+    Asked,
+    /// The work: a slower kernel takes longer, and its sums are what the work costs.
+    OfTheWork,
+}
+
+/// Runs of the same seed differ in length if one is longer than the other by more than a hundredth.
+fn differs(a: f64, b: f64) -> bool {
+    (a - b).abs() > 0.01 * a.min(b)
+}
+
+/// By kernel and seed: how much longer the run is than the baseline's of the same seed; `None` where all are as long, or the
+/// length is the work's own.
+fn stretches(rows: &[Row], span: Span) -> Option<Vec<Vec<f64>>> {
+    let elapsed = rows.iter().find(|row| row.name == metric::ELAPSED.name && row.is_whole())?;
+    let (base, mut differ) = (&elapsed.samples[0], false);
+    let stretch = |(a, b): (&Option<f64>, &Option<f64>)| match (a, b) {
+        (Some(a), Some(b)) if *a > 0.0 && *b > 0.0 && differs(*a, *b) => b / a,
+        _ => 1.0,
+    };
+    let of = |samples: &Vec<Option<f64>>| base.iter().zip(samples).map(stretch).collect();
+    let stretches: Vec<Vec<f64>> = elapsed.samples.iter().map(of).collect();
+    differ |= stretches.iter().flatten().any(|stretch| *stretch != 1.0);
+    (differ && span == Span::Asked).then_some(stretches)
+}
+
+/// Says that changes of sums are per second, where they are.
+pub fn told_of_spans(rows: &[Row], span: Span) -> Option<String> {
+    stretches(rows, span)?;
+    Some(
+        "runs of a seed did not last equally long (see elapsed): the changes of energy, counts and other sums are of their \
+         values per second"
+            .to_string(),
+    )
+}
+
+/// Turns rows of samples into estimates and paired differences to the first kernel. Of runs of different length for the same
+/// duration, sums that grow with time are compared per second.
+pub fn judge(rows: Vec<Row>, span: Span) -> Vec<ComparedRow> {
+    let stretches = stretches(&rows, span);
     rows.into_iter()
         .map(|row| {
+            let grows = metric::declared(row.name).is_some_and(|of| of.grows_with_time(row.stat));
+            let per_second = stretches.as_ref().filter(|_| grows);
+            let difference = |kernel: usize, samples: &Vec<Option<f64>>| match per_second {
+                None => stats::paired(&row.samples[0], samples),
+                Some(stretches) => {
+                    let scaled = samples.iter().zip(&stretches[kernel]);
+                    let scaled: Vec<_> = scaled.map(|(s, by)| s.map(|s| s / by)).collect();
+                    stats::paired(&row.samples[0], &scaled)
+                }
+            };
             let cell = |(kernel, samples): (usize, &Vec<Option<f64>>)| Cell {
                 estimate: stats::estimate(samples),
-                difference: (kernel > 0).then(|| stats::paired(&row.samples[0], samples)).flatten(),
+                difference: (kernel > 0).then(|| difference(kernel, samples)).flatten(),
             };
             let cells = row.samples.iter().enumerate().map(cell).collect();
             ComparedRow { row, cells, doubtful: false }

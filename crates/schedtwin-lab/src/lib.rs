@@ -20,6 +20,7 @@ mod provenance;
 pub mod replay;
 pub mod report;
 pub mod schema;
+pub mod search;
 pub mod select;
 pub mod selector;
 pub mod stats;
@@ -32,6 +33,7 @@ pub mod timeline;
 pub mod tune;
 pub mod twin;
 pub mod value;
+pub mod verdict;
 
 pub use check::check_file;
 pub use measured::{Labels, Measured, Row};

@@ -764,12 +764,15 @@ mod tests {
             Row { samples, ..Row::of(&metric) }
         };
         let mut comparison = crate::report::example::comparison();
-        comparison.rows = crate::compare::judge(vec![
-            row("cpu_time", "sum", None, [3.0, 2.5]),
-            row("cpu_time", "sum", Some("0"), [2.0, 0.75]),
-            row("cpu_time", "sum", Some("1"), [1.0, 1.75]),
-            row("replayed_work", "share", None, [99.0, 98.0]),
-        ]);
+        comparison.rows = crate::compare::judge(
+            vec![
+                row("cpu_time", "sum", None, [3.0, 2.5]),
+                row("cpu_time", "sum", Some("0"), [2.0, 0.75]),
+                row("cpu_time", "sum", Some("1"), [1.0, 1.75]),
+                row("replayed_work", "share", None, [99.0, 98.0]),
+            ],
+            crate::compare::Span::Asked,
+        );
         let board = Board {
             capacities: vec![120, 1024],
             domains: vec![("little".into(), vec![0], 1000), ("big".into(), vec![1], 2000)],

@@ -61,6 +61,8 @@ impl Subject for Synthetic {
         let exponential = -uniform(&mut random).ln();
         simulated.store(1_000_000_000, Ordering::Relaxed);
         Ok(RunResult {
+            ended: Vec::new(),
+            broken: Vec::new(),
             metrics: vec![
                 metric::ELAPSED.value("sum", vec![], Some(self.mean + self.deviation * normal)),
                 metric::WAKEUP_LATENCY.value(

@@ -172,6 +172,7 @@ fn named(bytes: &[u8]) -> &Path {
 #[derive(Debug, Default)]
 pub struct OutsideFiles {
     outputs: Vec<PathBuf>,
+    output_folders: Vec<PathBuf>,
     journals: Vec<PathBuf>,
     folders: Vec<PathBuf>,
     open: BTreeMap<u32, AtomicFile>,
@@ -187,6 +188,11 @@ impl OutsideFiles {
     /// A result of the command.
     pub fn output(&mut self, path: &Path) {
         self.outputs.push(path.to_path_buf());
+    }
+
+    /// A folder for results of the command: any file directly in it.
+    pub fn outputs_in(&mut self, folder: &Path) {
+        self.output_folders.push(folder.to_path_buf());
     }
 
     /// The results of the command.
@@ -240,9 +246,13 @@ impl OutsideFiles {
         };
         match *kind {
             CREATE | REPLACE if self.open.len() < OPEN_MAX => {
-                known(&self.outputs)?;
+                // A file in a folder replaces what is there: nobody has named a link.
+                let within = self.output_folders.iter().any(|folder| is_directly_in(path, folder));
+                if !within {
+                    known(&self.outputs)?;
+                }
                 let file = match *kind {
-                    CREATE => AtomicFile::create(path)?,
+                    CREATE if !within => AtomicFile::create(path)?,
                     _ => AtomicFile::replace(path)?,
                 };
                 self.opened = self.opened.wrapping_add(1);
@@ -287,6 +297,16 @@ impl OutsideFiles {
     }
 }
 
+/// Whether a path is that of a visible file directly in a folder.
+fn is_directly_in(path: &Path, folder: &Path) -> bool {
+    let Ok(inside) = path.strip_prefix(folder) else { return false };
+    let parts: Vec<Component> = inside.components().collect();
+    match parts[..] {
+        [Component::Normal(name)] => !name.as_encoded_bytes().starts_with(b"."),
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -324,7 +344,14 @@ mod tests {
         files.serve(&request(PUT, &kept, b"kept")).expect("kept");
         assert_eq!(files.serve(&request(READ, &kept, b"")).expect("read"), b"kept");
         std::os::unix::fs::symlink(&other, cache.join("ab").join("ef.json.gz")).expect("linked");
+        let results = folder.path().join("results");
+        fs::create_dir(&results).expect("made");
+        files.outputs_in(&results);
+        files.serve(&request(CREATE, &results.join("a.json"), b"")).expect("it is in the folder");
         for (kind, path) in [
+            (CREATE, &results.join("../other")),
+            (CREATE, &results.join(".hidden")),
+            (CREATE, &results.join("b/a.json")),
             (CREATE, &other),
             (REPLACE, &other),
             (READ, &other),

@@ -21,6 +21,7 @@ mod irq;
 pub mod metric;
 mod op;
 pub mod printable;
+pub mod property;
 pub mod rng;
 mod rule;
 pub mod wildcard;

@@ -285,6 +285,19 @@ impl DeclaredMetric {
         self
     }
 
+    /// Whether a value of that stat grows with the time that is measured, as energy and counts do: runs of different length
+    /// are compared per second.
+    ///
+    /// ```
+    /// use schedtwin_types::metric;
+    /// assert!(metric::ENERGY.grows_with_time("sum") && metric::RUN_DELAY.grows_with_time("sum"));
+    /// assert!(!metric::POWER.grows_with_time("mean") && !metric::STARVED.grows_with_time("sum"));
+    /// ```
+    pub fn grows_with_time(&self, stat: &str) -> bool {
+        let a_breach = crate::property::Property::ALL.iter().any(|p| p.metric().name == self.name);
+        stat == "sum" && self.section != Performance && !a_breach
+    }
+
     /// A value of it.
     ///
     /// # Panics
@@ -394,6 +407,33 @@ metrics! {
         .labels(&[WHOLE, &["task"], &["cluster"], &["source"]])
         .headline(&["mean", "p99"], &[])
         .more(&["max"], &["p99"]);
+    /// runnable time without a CPU, preempted time included (run_delay of schedstat), all tasks
+    RUN_DELAY = metric("run_delay", "ms", Lower, Latency)
+        .stats(&["sum", "max"])
+        .labels(&[WHOLE, &["task"], &["class"], &["group"], &["cpu"]])
+        .more(&["max"], &[]);
+    /// share of time with a task that waits for a CPU, as PSI's cpu "some" in /proc/pressure
+    PSI_CPU_SOME = metric("psi_cpu_some", "%", Lower, Latency);
+    /// jobs that had begun and were not done at the end
+    OPEN_JOBS = metric("open_jobs", "count", Neutral, Performance)
+        .stats(SUM)
+        .labels(&[WHOLE, &["task"]]);
+    /// property starvation: waits for a CPU beyond its bound, also those that never ended
+    STARVED = metric("starved", "count", Lower, Latency)
+        .stats(SUM)
+        .labels(&[WHOLE, &["task"]]);
+    /// property lock-held: threads that wait at the end for a lock that was not given back
+    LOCK_HELD = metric("lock_held", "count", Lower, Latency).stats(SUM);
+    /// property priority-inversion: RT or DEADLINE tasks that waited while a fair one ran
+    PRIORITY_INVERTED = metric("priority_inverted", "count", Lower, Latency).stats(SUM);
+    /// property work-conservation: idle CPUs beside a queue, beyond its bound
+    CPUS_WASTED = metric("cpus_wasted", "count", Lower, Scheduling).stats(SUM);
+    /// longest time that a task waited behind another one beside an idle CPU that it may use
+    WASTED_CPU_TIME = metric("wasted_cpu_time", "ms", Lower, Scheduling).stats(&["sum", "max"]);
+    /// property clock-held: times at which a clock stayed below the need, beyond its bound
+    CLOCK_HELD = metric("clock_held", "count", Lower, Frequency).stats(SUM);
+    /// property idle-stuck: shallow idle periods with a stopped tick, beyond its bound
+    IDLE_STUCK = metric("idle_stuck", "count", Lower, Idle).stats(SUM);
     /// share of time that CPUs were idle while a task that slept there waited for I/O
     IOWAIT = metric("iowait", "%", Neutral, Idle).more(MEAN, &[]).only("workloads with block I/O");
     /// share of idle periods that ended before their state paid off; of=all: of those of all CPUs

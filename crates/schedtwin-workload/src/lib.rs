@@ -39,7 +39,7 @@ mod thread_settings;
 mod workload;
 
 pub use builtin::{OptionKind, WorkloadOption, builtin_names, builtin_options};
-pub use program::{WORK_KIND, code};
+pub use program::{LockWait, WORK_KIND, code};
 pub use programs::Programs;
 pub use thread_settings::{ThreadChanges, ThreadSetting, ThreadValue, WORDS, class_of, list_of};
 pub use workload::{Host, Workload};

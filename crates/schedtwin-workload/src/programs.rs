@@ -3,7 +3,7 @@
 
 use crate::builtin::player::Player;
 use crate::jobs::Jobs;
-use crate::program;
+use crate::program::{self, LockWait};
 use crate::recorded::{Done, Position, Replay};
 use schedtwin_types::metric::Metric;
 use schedtwin_types::{
@@ -175,6 +175,22 @@ impl Programs {
             Kind::Recorded(replay) => replay.finished(),
             Kind::Benchmark(player) => player.finished(),
             Kind::Jobs(jobs) => jobs.finished(),
+        }
+    }
+
+    /// Threads whose job has begun and is not done, with the time of its release; of rt-app files.
+    pub fn open_jobs(&self) -> Vec<(ThreadId, Ns)> {
+        match &self.0 {
+            Kind::RtApp(programs) => programs.open_jobs(),
+            Kind::Recorded(_) | Kind::Benchmark(_) | Kind::Jobs(_) => Vec::new(),
+        }
+    }
+
+    /// Threads that wait for a mutex of user space; of rt-app files.
+    pub fn lock_waits(&self) -> Vec<LockWait> {
+        match &self.0 {
+            Kind::RtApp(programs) => programs.lock_waits(),
+            Kind::Recorded(_) | Kind::Benchmark(_) | Kind::Jobs(_) => Vec::new(),
         }
     }
 

@@ -4,8 +4,9 @@
 use crate::Crash;
 use crate::table::{Group, Table};
 use schedtwin_lab::Measured;
-use schedtwin_lab::compare::{self, judge};
+use schedtwin_lab::compare::{self, Span, judge, told_of_spans};
 use schedtwin_lab::report::{self, Extent, Format};
+use schedtwin_lab::verdict::Troubles;
 use std::fmt;
 
 /// The kernels of one machine and workload against the first of them. It prints as `schedtwin compare` does.
@@ -73,11 +74,13 @@ impl Table {
         seeds.dedup();
         let mut measured = Measured::new(group.kernels.len());
         let mut digests = vec![vec![None; seeds.len()]; group.kernels.len()];
+        let mut troubles = vec![Troubles::default(); group.kernels.len()];
         let mut notices: Vec<String> = Vec::new();
         for (run, metrics) in of_group() {
             let seed = seeds.binary_search(&run.seed).expect("it is one of them");
             measured.add(run.column, seed, metrics);
             digests[run.column][seed] = Some(run.digest);
+            troubles[run.column].add(run.troubles.clone());
             for notice in &run.notices {
                 if !notices.contains(notice) {
                     notices.push(notice.clone());
@@ -87,11 +90,18 @@ impl Table {
         let identical = |kernel: &Vec<Option<u64>>| {
             kernel.iter().zip(&digests[0]).filter(|(a, b)| a.is_some() && a == b).count()
         };
+        let span = match group.provenance.duration_ns {
+            Some(_) => Span::Asked,
+            None => Span::OfTheWork,
+        };
+        let rows = measured.rows(seeds.len());
+        notices.extend(told_of_spans(&rows, span));
         Some(Comparison(compare::Comparison {
             provenance: group.provenance.clone(),
             kernels: group.kernels.clone(),
             commits: group.commits.clone(),
-            rows: judge(measured.rows(seeds.len())),
+            rows: judge(rows, span),
+            troubles,
             identical_executions: digests.iter().map(identical).collect(),
             seeds,
             notices,

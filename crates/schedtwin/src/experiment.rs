@@ -14,6 +14,7 @@ use schedtwin_lab::moment::moments;
 use schedtwin_lab::report::{self, Extent, RunReport};
 use schedtwin_lab::timeline::timelines;
 use schedtwin_lab::twin::{Column, joint_provenance, provenance};
+use schedtwin_lab::verdict::RunTroubles;
 use schedtwin_lab::{Progress, many_parts};
 use schedtwin_trace::Format;
 use schedtwin_trace::explain::Query;
@@ -185,6 +186,7 @@ impl Experiment {
                 })?;
                 all.extend(outcomes.into_iter().map(|outcome| {
                     outcome.map(|result| Measured {
+                        troubles: RunTroubles::of(&result),
                         digest: result.digest,
                         simulated_ns: result.simulated_ns,
                         notices: result.notices,

@@ -14,11 +14,13 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use schedtwin_engine::outside::{self, OutsideFiles};
+use schedtwin_engine::result::{Breach, Property};
 use schedtwin_engine::worker::{self, Service};
 use schedtwin_engine::{Difference, Scenario, confine};
 use schedtwin_lab::Progress;
 use schedtwin_lab::crash::Crash;
 use schedtwin_lab::sweep::part::Run as SweepRun;
+use schedtwin_lab::verdict::RunTroubles;
 use schedtwin_types::metric::{self, Kind, Metric};
 use serde_json::{Value, json};
 
@@ -181,6 +183,7 @@ pub(crate) struct Measured {
     pub simulated_ns: u64,
     pub notices: Vec<String>,
     pub metrics: Vec<Metric>,
+    pub troubles: RunTroubles,
 }
 
 /// A run that ended, or one that panicked.
@@ -191,7 +194,9 @@ impl Travels for Outcome {
         match self {
             Ok(run) => {
                 let metrics: Vec<Value> = run.metrics.iter().map(pack_metric).collect();
-                json!([run.digest, run.simulated_ns, run.notices, metrics])
+                let broken: Vec<Value> = run.troubles.broken.iter().map(pack_breach).collect();
+                let ended = &run.troubles.ended;
+                json!([run.digest, run.simulated_ns, run.notices, metrics, ended, broken])
             }
             Err(crash) => crash.pack(),
         }
@@ -207,8 +212,37 @@ impl Travels for Outcome {
             simulated_ns: value.get(1)?.as_u64()?,
             notices: texts(value.get(2)?)?,
             metrics: metrics.collect::<Option<_>>()?,
+            troubles: RunTroubles {
+                ended: texts(value.get(4)?)?,
+                broken: value
+                    .get(5)?
+                    .as_array()?
+                    .iter()
+                    .map(unpack_breach)
+                    .collect::<Option<_>>()?,
+            },
         }))
     }
+}
+
+fn pack_breach(breach: &Breach) -> Value {
+    let Breach { property, count, longest, open, since, who, group, how, bound } = breach;
+    json!([property.name(), count, longest, open, since, who, group, how, bound])
+}
+
+fn unpack_breach(value: &Value) -> Option<Breach> {
+    let name = value.get(0)?.as_str()?;
+    Some(Breach {
+        property: *Property::ALL.iter().find(|property| property.name() == name)?,
+        count: value.get(1)?.as_u64()?,
+        longest: value.get(2)?.as_u64()?,
+        open: value.get(3)?.as_bool()?,
+        since: value.get(4)?.as_u64()?,
+        who: text(value.get(5)?)?,
+        group: text(value.get(6)?)?,
+        how: text(value.get(7)?)?,
+        bound: value.get(8)?.as_u64()?,
+    })
 }
 
 /// A value travels as its bits: no digit of it is lost.
@@ -331,17 +365,33 @@ mod tests {
         let run = Measured {
             digest: u64::MAX,
             simulated_ns: 5,
+            troubles: RunTroubles {
+                ended: vec!["by itself".to_string()],
+                broken: vec![Breach {
+                    property: Property::ALL[0],
+                    count: 2,
+                    longest: 3,
+                    open: true,
+                    since: 4,
+                    who: "a".to_string(),
+                    group: String::new(),
+                    how: "b".to_string(),
+                    bound: 5,
+                }],
+            },
             notices: vec!["it ended \u{1b}".to_string()],
             metrics: vec![value.clone(), declared.value("sum", Vec::new(), None)],
         };
         let crash = Crash { seed: 3, kernel: "k".into(), message: "m".into(), command: "c".into() };
         let all: Vec<Outcome> = vec![Ok(run), Err(crash.clone())];
+        let troubles = all[0].as_ref().ok().map(|run| run.troubles.clone());
         let way = all.pack().to_string();
         let back = Vec::<Outcome>::unpack(serde_json::from_str(&way).expect("JSON"));
         let back = back.expect("they are results");
         let Ok(run) = &back[0] else { panic!("it ended") };
         assert_eq!((run.digest, run.metrics.len()), (u64::MAX, 2));
         assert_eq!(run.metrics[0], value);
+        assert_eq!(Some(&run.troubles), troubles.as_ref());
         assert_eq!(back[1].as_ref().err(), Some(&crash));
     }
 

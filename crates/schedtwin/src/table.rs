@@ -11,6 +11,7 @@ use schedtwin_lab::compare::Subject;
 use schedtwin_lab::select::Key;
 use schedtwin_lab::selector::Selector;
 use schedtwin_lab::twin::Column;
+use schedtwin_lab::verdict::RunTroubles;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use std::collections::BTreeMap;
 
@@ -34,6 +35,8 @@ pub struct Run {
     pub simulated_ns: u64,
     /// What the run had to say: what was ignored, which limit ended it.
     pub notices: Vec<String>,
+    /// What ended it, and which properties it broke.
+    pub(crate) troubles: RunTroubles,
     /// The number of its machine and workload among the experiment's.
     pub(crate) group: usize,
     /// The number of its kernel.
@@ -310,6 +313,7 @@ impl Builder {
             seed,
             digest: result.digest,
             simulated_ns: result.simulated_ns,
+            troubles: result.troubles,
             notices: result.notices,
             group,
             column,

@@ -44,6 +44,7 @@ use super::MeterSetup;
 use super::chain_log::{ChainLog, DomainLog};
 use super::distribution::Distribution;
 use schedtwin_types::arena::Arena;
+use schedtwin_types::property::{Bounds, Breach, Property};
 use schedtwin_types::{ChainEnd, ClockDomainId, CpuId, NeedCause, Ns};
 
 /// The needs of all domains.
@@ -75,6 +76,9 @@ pub(super) struct DomainNeed {
     asked: Vec<FrequencyRequest>,
     /// Chains of more and of less, by [`Open::more`].
     chains: [Chains; 2],
+    /// Chains of more that took longer than the bound of [`Property::ClockHeld`].
+    held: Held,
+    bound: Ns,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -132,6 +136,8 @@ impl Needs {
             open: None,
             asked: Vec::with_capacity(domain.opps.len()),
             chains: [Chains::new(), Chains::new()],
+            held: Held::default(),
+            bound: setup.bounds.of(Property::ClockHeld),
         });
         Needs {
             window_start: setup.warmup_ns,
@@ -234,6 +240,39 @@ impl Needs {
         domain.asked.retain(|asked| asked.more);
     }
 
+    pub(super) fn bound_by(&mut self, bounds: &Bounds) {
+        for domain in self.domains.iter_mut() {
+            domain.bound = bounds.of(Property::ClockHeld);
+        }
+    }
+
+    /// The property that no clock is held below its need for longer than the bound: chains of more that took longer, or
+    /// still go on.
+    pub(super) fn broken(&self, setup: &MeterSetup, end: Ns) -> Option<Breach> {
+        let bound = setup.bounds.of(Property::ClockHeld);
+        let mut worst: Option<(Held, &str)> = None;
+        let mut count = 0;
+        for (id, domain) in self.domains.iter_ids() {
+            let held = domain.held_at_the_end(self.window_start, end, bound);
+            count += held.count;
+            if held.count > 0 && worst.is_none_or(|(other, _)| held.longest > other.longest) {
+                worst = Some((held, &setup.domains[id].name));
+            }
+        }
+        let (held, name) = worst?;
+        Some(Breach {
+            property: Property::ClockHeld,
+            count,
+            longest: held.longest,
+            open: held.open,
+            since: held.since,
+            who: format!("the clock of {name}"),
+            group: String::new(),
+            how: "below what its CPUs needed".to_string(),
+            bound,
+        })
+    }
+
     /// Asserts what must be so after every event.
     pub(super) fn verify(&self) {
         for (id, domain) in self.domains.iter_ids() {
@@ -272,7 +311,38 @@ fn highest(cpus: &[usize], members: &[usize]) -> usize {
     members.iter().map(|cpu| cpus[*cpu]).max().unwrap_or(0)
 }
 
+/// Chains of more that took longer than the bound.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    count: u64,
+    longest: Ns,
+    since: Ns,
+    open: bool,
+}
+
+impl Held {
+    fn add(&mut self, since: Ns, until: Ns, open: bool) {
+        self.count += 1;
+        if until - since > self.longest {
+            (self.longest, self.since, self.open) = (until - since, since, open);
+        }
+    }
+}
+
 impl DomainNeed {
+    /// The chains that took longer than the bound, those included that go on at the end.
+    fn held_at_the_end(&self, window_start: Ns, end: Ns, bound: Ns) -> Held {
+        let mut held = self.held;
+        let open = self.open.iter().filter(|open| open.more).map(|open| open.need_at);
+        let asked = self.asked.iter().filter(|asked| asked.more).map(|asked| asked.need_at);
+        for since in open.chain(asked).map(|since| since.max(window_start)) {
+            if end.saturating_sub(since) > bound {
+                held.add(since, end, true);
+            }
+        }
+        held
+    }
+
     /// Chains of more (or less).
     pub(super) fn chains(&self, more: bool) -> &Chains {
         &self.chains[usize::from(more)]
@@ -333,6 +403,7 @@ impl DomainNeed {
 
     fn settle(&mut self, at: Ns, counted: bool, mut log: Option<&mut DomainLog>) {
         let (chains, clock) = (&mut self.chains, self.clock);
+        let (held, bound) = (&mut self.held, self.bound);
         let mut index = 0;
         self.asked.retain(|asked| {
             let settled = answers(asked.more, clock, asked.opp);
@@ -345,6 +416,9 @@ impl DomainNeed {
                 chains.need_to_request.record(asked.requested_at - asked.need_at);
                 chains.request_to_settled.record(at - asked.requested_at);
                 chains.need_to_settled.record(at - asked.need_at);
+                if asked.more && at - asked.need_at > bound {
+                    held.add(asked.need_at, at, false);
+                }
             }
             if let Some(log) = &mut log {
                 log.asked_ends(index, at, ChainEnd::Settled);

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::result::{CpuResult, Metric, TaskResult};
 use schedtwin_types::metric::{self, DeclaredMetric, Labels};
+use schedtwin_types::property::Property;
 use schedtwin_types::{IpiKind, Ns, PowerDomainId};
 
 /// Reads one count of a CPU or a task.
@@ -97,6 +98,7 @@ pub(super) fn metrics(meter: &Meter, span_ns: Ns) -> Vec<Metric> {
     latencies(&mut sheet, meter, &meter.waking);
     sheet.metric(&metric::WAKEUP_LATENCY);
     latencies(&mut sheet, meter, &meter.wakeup);
+    run_delay(&mut sheet, meter);
     idle(&mut sheet, meter, span_ns);
     frequency(&mut sheet, meter, span_ns);
     needs(&mut sheet, meter);
@@ -121,6 +123,12 @@ fn progress(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
     sheet.add("mean", vec![], per_second(frames.count()));
     for group in &meter.groups {
         sheet.add("mean", label("task", &group.name), per_second(group.frames.count()));
+    }
+
+    sheet.metric(&metric::OPEN_JOBS);
+    sheet.count(vec![], meter.tasks.iter().map(|task| task.open_jobs).sum());
+    for (group, sum) in meter.groups.iter().zip(sum_by_group(meter, |_, task| task.open_jobs)) {
+        sheet.count(label("task", &group.name), sum);
     }
 
     sheet.metric(&metric::FRAME_DURATION);
@@ -210,6 +218,62 @@ fn latencies(sheet: &mut Sheet, meter: &Meter, latencies: &Latencies) {
 /// The CPUs of each cluster.
 fn members(meter: &Meter, cluster: usize) -> impl Iterator<Item = usize> + '_ {
     (0..meter.cpus.len()).filter(move |cpu| meter.cpus[*cpu].cluster as usize == cluster)
+}
+
+/// Waits for a CPU, with those that had not ended, and the counts of properties that were broken.
+fn run_delay(sheet: &mut Sheet, meter: &Meter) {
+    sheet.metric(&metric::RUN_DELAY);
+    let mut add = |labels: Labels, part: &dyn Fn(&TaskMeter) -> bool| {
+        let tasks = || meter.tasks.iter().filter(|task| task.counts() && part(task));
+        let sum: Ns = tasks().map(|task| task.run_delay_ns).sum();
+        let longest = tasks().map(|task| task.longest_wait_ns).max().unwrap_or(0);
+        sheet.add("sum", labels.clone(), Some(sum as f64 / NS_PER_MS));
+        sheet.add("max", labels, Some(longest as f64 / NS_PER_MS));
+    };
+    add(vec![], &|_| true);
+    for (at, group) in meter.groups.iter().enumerate() {
+        add(label("task", &group.name), &|task| task.group as usize == at);
+    }
+    type ClassOf = fn(i32) -> bool;
+    let classes: [(&str, ClassOf); 3] = [
+        ("deadline", |prio| prio < 0),
+        ("rt", |prio| (0..100).contains(&prio)),
+        ("fair", |prio| prio >= 100),
+    ];
+    for (class, of) in classes {
+        add(label("class", class), &|task| of(task.prio));
+    }
+    for (at, path) in meter.cgroups.iter().enumerate() {
+        add(label("group", path), &|task| task.cgroup as usize == at + 1);
+    }
+    for cpu in 0..meter.cpus.len() {
+        let ns = meter.waits.run_delay_ns(cpu) as f64;
+        sheet.add("sum", label("cpu", cpu), Some(ns / NS_PER_MS));
+    }
+    sheet.metric(&metric::PSI_CPU_SOME);
+    let (some, all) = meter.waits.psi_some();
+    sheet.add("mean", vec![], percent(some, all));
+    sheet.metric(&metric::STARVED);
+    sheet.count(vec![], meter.waits.breaches(Property::Starvation));
+    for (group, sum) in meter.groups.iter().zip(sum_by_group(meter, |_, task| task.starved)) {
+        sheet.count(label("task", &group.name), sum);
+    }
+    sheet.metric(&metric::LOCK_HELD);
+    sheet.count(vec![], meter.locks_held);
+    sheet.metric(&metric::PRIORITY_INVERTED);
+    sheet.count(vec![], meter.waits.breaches(Property::PriorityInversion));
+    sheet.metric(&metric::CPUS_WASTED);
+    sheet.count(vec![], meter.waits.breaches(Property::WorkConservation));
+    sheet.metric(&metric::WASTED_CPU_TIME);
+    let (sum, longest) = meter.waits.wasted();
+    sheet.add("sum", vec![], Some(sum as f64 / NS_PER_MS));
+    sheet.add("max", vec![], Some(longest as f64 / NS_PER_MS));
+    let broken = meter.broken(meter.end);
+    let count = |property| broken.iter().find(|b| b.property == property).map_or(0, |b| b.count);
+    sheet.metric(&metric::CLOCK_HELD);
+    sheet.count(vec![], count(Property::ClockHeld));
+    sheet.metric(&metric::IDLE_STUCK);
+    sheet.count(vec![], count(Property::IdleStuck));
 }
 
 fn idle(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
@@ -507,7 +571,7 @@ fn shares(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
 
     // The share of time with two or more runnable tasks on a CPU.
     sheet.metric(&metric::CONTENTION);
-    let contended = |cpu: usize| u128::from(meter.contention.contended_ns(cpu));
+    let contended = |cpu: usize| u128::from(meter.waits.contended_ns(cpu));
     sheet.add("mean", vec![], percent(cpus.clone().map(contended).sum(), span_of(cpus.len())));
     for (cluster, name) in meter.clusters.iter().enumerate() {
         let sum = members(meter, cluster).map(contended).sum();

@@ -50,6 +50,7 @@ fn setup(warmup_ns: Ns) -> MeterSetup {
         l3: None,
         heats: true,
         warmup_ns,
+        bounds: Bounds::default(),
     }
 }
 

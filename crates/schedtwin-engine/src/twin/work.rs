@@ -209,6 +209,7 @@ impl<B: Board> Twin<B> {
                     let effect = self.kernel.syscall(cpu, self.now, call);
                     if let Some(prio) = effect.new_prio {
                         observer.task_prio(self.now, task, prio);
+                        self.meter.task_prio(task, prio);
                     }
                     if let Some(NewTask { task, thread, prio }) = effect.child {
                         let (name, group) = self.names(thread);

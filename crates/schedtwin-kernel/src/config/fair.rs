@@ -50,6 +50,17 @@ macro_rules! fair {
             /// lag is measured when a task blocks, and from then on only rises, up to 0.
             V7_3 = "7.3", "7.3";
         }
+        /// A change of a queued entity's weight (nice, shares of groups), in the form of 6.18.
+        reweight_entity: choice ReweightEntity {
+            linux "reweight_entity()";
+            only EevdfForm in [V6_18] else InPlace;
+            unnamed InPlace;
+            /// Lag and deadline keep their worth at the average virtual runtime of before.
+            InPlace = "in-place", "6.12.y, 6.18.y from .45 on, 7.0 and later";
+            /// The entity is placed anew, though the average counts it already: with each change its lag grows, and tasks
+            /// beside a group whose shares change often starve.
+            Placed = "placed", "6.13 to 6.19, 6.18.y up to .44";
+        }
         /// The limit of the lag that a task keeps when it leaves its queue.
         lag_limit: choice LagLimit {
             key "eevdf.lag_limit";

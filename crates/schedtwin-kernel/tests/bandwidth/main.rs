@@ -12,7 +12,7 @@ mod task;
 use harness::{Board, MS, cfs_config, config, device_tree};
 use schedtwin_kernel::config::{
     CalcDelta, CfsPeriodTimer, CfsThrottle, CfsTunables, CfsUnthrottle, Config, EevdfForm,
-    GroupTree, LagLimit,
+    GroupTree, LagLimit, ReweightEntity,
 };
 use schedtwin_kernel::sched::CfsRqId;
 use schedtwin_kernel::sched::fair::bandwidth::CpuStat;
@@ -44,6 +44,7 @@ fn configs() -> [Config; 5] {
     let at_pick = Config {
         cfs_throttle: CfsThrottle::TaskAtPick,
         eevdf_form: EevdfForm::V6_18,
+        reweight_entity: ReweightEntity::Placed,
         ..eevdf.clone()
     };
     let nested = Config {

@@ -71,6 +71,11 @@ impl<'a> Change<'a> {
         !matches!(self.unit, Told::Own(_))
     }
 
+    /// The ends of the interval, each to stand in a sentence.
+    pub fn whole_ends(&self) -> Option<[String; 2]> {
+        Some(self.ends?.map(|value| Change { value, ends: None, ..*self }.whole()))
+    }
+
     /// Half the width of the interval.
     fn half(&self) -> Option<f64> {
         self.ends.map(|[low, high]| (high - low) / 2.0)

@@ -4,7 +4,7 @@
 use schedtwin_engine::result::RunResult;
 use schedtwin_types::metric::declared;
 
-use crate::compare::{Comparison, Subject, judge};
+use crate::compare::{Comparison, Span, Subject, judge};
 use crate::measured::{Labels, Row};
 use crate::replay::trust::{Aspect, Figure, Limit, Trust};
 use crate::replay::{Fidelity, LeftOut, Pair, Replayed, Verdict};
@@ -82,7 +82,8 @@ pub fn of_kernels(kernels: &[&str]) -> Comparison {
         kernels: kernels.iter().map(|k| k.to_string()).collect(),
         commits: Vec::new(),
         seeds: (1..=5).collect(),
-        rows: judge(rows),
+        rows: judge(rows, Span::Asked),
+        troubles: Vec::new(),
         identical_executions: kernels
             .iter()
             .enumerate()

@@ -5,7 +5,7 @@
 //! and printed with the fewest digits that read back as the same number; what is undefined is null. One line per metric,
 //! task and CPU: a file can be compared with `diff` and searched with `grep`.
 
-use schedtwin_engine::result::{Better, RunResult};
+use schedtwin_engine::result::{Better, Breach, RunResult};
 use serde_json::{Map, Value, json};
 
 use super::RunReport;
@@ -58,8 +58,49 @@ fn comparison_fields(schema: &'static str, comparison: &Comparison) -> Vec<(&'st
         ("identical_executions", json!(comparison.identical_executions)),
         ("notices", json!(comparison.notices)),
         ("crashes", comparison.crashes.iter().map(crash).collect()),
+        (
+            "verdict",
+            (0..comparison.kernels.len()).map(|kernel| verdict(comparison, kernel)).collect(),
+        ),
         ("metrics", Value::Array(metrics)),
     ]
+}
+
+/// The conclusion on a kernel, in the order in which it is told: what ended, what is broken, who is hurt.
+fn verdict(comparison: &Comparison, kernel: usize) -> Value {
+    let found = crate::verdict::verdict(comparison, kernel);
+    let ended: Vec<Value> =
+        found.ended.iter().map(|(what, runs)| json!({"what": what, "runs": runs})).collect();
+    let in_runs = |broken: &[&(Breach, usize)]| -> Vec<Value> {
+        let of = |(of, runs): &&(Breach, usize)| {
+            let mut value = breach(of);
+            value["runs"] = json!(runs);
+            value
+        };
+        broken.iter().map(of).collect()
+    };
+    let hurt = found.hurt.map(|hurt| {
+        let row = &hurt.row.row;
+        json!({
+            "name": row.name, "stat": row.stat, "labels": labels(&row.labels), "unit": row.unit,
+            "diff": hurt.difference.diff, "diff_pct": hurt.difference.diff_pct,
+            "diff_ci95": hurt.difference.ci95, "rows_looked_at": hurt.of, "others": hurt.others,
+        })
+    });
+    json!({
+        "kernel": comparison.kernels[kernel], "word": found.word().text(), "runs": found.runs,
+        "ended": ended, "broken": in_runs(&found.broken), "also_of_baseline": in_runs(&found.shared),
+        "hurt": hurt,
+    })
+}
+
+/// A broken property.
+fn breach(breach: &Breach) -> Value {
+    json!({
+        "property": breach.property.name(), "count": breach.count, "longest_ns": breach.longest,
+        "open": breach.open, "since_ns": breach.since, "who": breach.who, "task": breach.group,
+        "how": breach.how, "bound_ns": breach.bound,
+    })
 }
 
 /// A run that panicked.
@@ -114,7 +155,8 @@ fn named((name, stat, labels, kind): Key, unit: &str, better: Better) -> Map<Str
 
 pub fn run(report: &RunReport) -> String {
     let RunReport { provenance: from, kernel, seed, result } = report;
-    let RunResult { metrics, tasks, cpus, digest, simulated_ns, events, notices } = result;
+    let RunResult { metrics, tasks, cpus, digest, simulated_ns, events, ended, broken, notices } =
+        result;
     let mut provenance = provenance(from, &[*seed]);
     provenance.insert("kernel".into(), json!(kernel));
     let metrics = metrics.iter().map(|m| {
@@ -147,6 +189,8 @@ pub fn run(report: &RunReport) -> String {
         // 64 bits do not fit the numbers of most JSON readers.
         ("digest", json!(format!("{digest:016x}"))),
         ("notices", json!(notices)),
+        ("ended", json!(ended)),
+        ("broken", broken.iter().map(breach).collect()),
         ("metrics", metrics.collect()),
         ("tasks", tasks.collect()),
         ("cpus", cpus.collect()),

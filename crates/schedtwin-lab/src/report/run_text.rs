@@ -7,6 +7,7 @@ use super::cells::{
     further, number, plain_table, provenance_lines, section, shown_metrics, value, wrap,
 };
 use super::{Extent, RunReport};
+use crate::verdict;
 
 const WIDTH: usize = 100;
 
@@ -24,6 +25,10 @@ pub fn render(report: &RunReport, extent: Extent) -> String {
         provenance.machine, provenance.workload, result.events
     );
     let mut text = wrap(&line, WIDTH, "  ");
+    for grave in graves(result) {
+        text.push('\n');
+        text.push_str(&wrap(&grave, WIDTH, "  "));
+    }
     let left_out = metrics(result, extent, &mut text);
     // Who named metrics wants nothing else.
     if extent != Extent::Chosen {
@@ -41,6 +46,14 @@ pub fn render(report: &RunReport, extent: Extent) -> String {
     }
     text.push_str(&format!("execution: {:016x}\n", result.digest));
     text
+}
+
+/// What ended the run or kept it from ending, and the properties that it broke: before any number.
+fn graves(result: &RunResult) -> Vec<String> {
+    let ended = result.ended.iter().map(|what| format!("NOT AS ASKED: {what}"));
+    let broken = result.broken.iter();
+    let broken = broken.map(|b| format!("BROKEN: {}: {}", b.property, verdict::words(b)));
+    ended.chain(broken).collect()
 }
 
 fn metrics(result: &RunResult, extent: Extent, text: &mut String) -> Option<String> {

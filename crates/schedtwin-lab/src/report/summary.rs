@@ -11,6 +11,7 @@ use super::Extent;
 use super::cells::shown_rows;
 use super::change::Change;
 use crate::compare::{ComparedRow, Comparison};
+use crate::verdict;
 
 /// Changes that a sentence names, beside one other kernel; of several kernels there is space for
 /// fewer of each.
@@ -28,8 +29,12 @@ pub fn sentences(
     name: impl Fn(usize) -> String,
 ) -> Vec<String> {
     let others = comparison.kernels.len().saturating_sub(1);
+    let base_alone = of_the_baseline(comparison, &name);
     if comparison.seeds.len() < 2 || others == 0 || others > MOST_KERNELS {
-        return Vec::new();
+        // One seed has no interval, and many kernels no space; what is broken is told all the same.
+        let grave_of =
+            |kernel: usize| grave(&verdict::verdict(comparison, kernel), &name(kernel), &name(0));
+        return base_alone.into_iter().chain((1..=others).flat_map(grave_of)).collect();
     }
     // Of rows that were asked for by name there are no headlines.
     let (extent, what) = match extent {
@@ -38,7 +43,8 @@ pub fn sentences(
     };
     let shown = shown_rows(comparison, extent);
     let named = if others > 1 { NAMED_OF_SEVERAL } else { NAMED };
-    (1..=others).map(|kernel| of(comparison, (&shown.rows, what), kernel, &name, named)).collect()
+    let said = (1..=others).map(|kernel| of(comparison, (&shown.rows, what), kernel, &name, named));
+    base_alone.into_iter().chain(said).collect()
 }
 
 /// A row as a sentence tells it.
@@ -74,8 +80,25 @@ fn of(
             _ => worse.push(told),
         }
     }
-    let mut sentences = Vec::new();
+    let found = verdict::verdict(comparison, kernel);
+    let mut sentences = grave(&found, &name, &base);
+    let totals = found.word() != verdict::Word::Headlines;
     let of_change = |told: &Told| format!("{} {}", told.title, told.change);
+    if totals {
+        // Nobody calls a kernel better that breaks something or hurts somebody.
+        let mut moved: Vec<Told> = Vec::new();
+        moved.extend(better);
+        moved.extend(worse);
+        moved.extend(other);
+        if !moved.is_empty() {
+            let most = named * 2;
+            sentences.push(format!(
+                "Whatever became of that, in total: {}.",
+                list(moved, most, of_change)
+            ));
+        }
+        return sentences.join(" ");
+    }
     let mut changed: Vec<String> = Vec::new();
     if !better.is_empty() {
         changed.push(format!("better: {}", list(better, named, of_change)));
@@ -99,6 +122,75 @@ fn of(
         sentences.push(format!("Doubtful, so not judged: {names}."));
     }
     sentences.join(" ")
+}
+
+/// What the baseline alone breaks: a kernel that is no better than it may be good.
+fn of_the_baseline(comparison: &Comparison, name: impl Fn(usize) -> String) -> Option<String> {
+    let base = verdict::verdict(comparison, 0);
+    let alone = |property| {
+        let others = comparison.troubles.iter().skip(1);
+        others.clone().all(|of| of.runs_with(property) == 0)
+    };
+    let broken: Vec<_> = base.broken.iter().filter(|(breach, _)| alone(breach.property)).collect();
+    let (breach, runs) = broken.first()?;
+    Some(format!(
+        "The baseline {} itself breaks {} in {runs} of {} runs, the others never: {}.",
+        name(0),
+        breach.property,
+        base.runs,
+        verdict::words(breach)
+    ))
+}
+
+/// What comes before the headlines: ends of runs, broken properties, who is hurt most.
+fn grave(found: &verdict::Verdict<'_>, name: &str, base: &str) -> Vec<String> {
+    let in_runs = |runs: usize| match found.runs {
+        all if all == runs => format!("in all {all} runs"),
+        all => format!("in {runs} of {all} runs"),
+    };
+    let mut sentences = Vec::new();
+    for (what, runs) in &found.ended {
+        sentences.push(format!("{name} did not run as asked, {}: {what}.", in_runs(*runs)));
+    }
+    for (breach, runs) in &found.broken {
+        sentences.push(format!(
+            "{name} breaks {}, which {base} keeps, {}: {}.",
+            breach.property,
+            in_runs(*runs),
+            verdict::words(breach)
+        ));
+    }
+    if let Some(hurt) = &found.hurt {
+        let change = Change::of(hurt.difference, hurt.row.row.unit);
+        let ends = change.whole_ends();
+        let ends = ends.map_or_else(String::new, |[low, high]| format!(" (95% {low} to {high})"));
+        let others = match hurt.others {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        sentences.push(format!(
+            "{name} hurts {} most: {} {}{ends}{others}; {} rows of threads and cgroups were looked at.",
+            class(hurt.row),
+            format_args!("{} {}", hurt.row.row.name, hurt.row.row.stat),
+            change.whole(),
+            hurt.of
+        ));
+    }
+    if !found.shared.is_empty() {
+        let names: Vec<&str> = found.shared.iter().map(|(b, _)| b.property.name()).collect();
+        sentences.push(format!("{name} and {base} both break {}.", names.join(", ")));
+    }
+    sentences
+}
+
+/// `task worker`, `cgroup /a/b`, `class rt`.
+fn class(row: &ComparedRow) -> String {
+    let labels = row.row.labels.iter();
+    let words = labels.map(|(label, value)| {
+        let label = if *label == "group" { "cgroup" } else { label };
+        format!("{label} {value}")
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// The clearest few, in their order, and how many more there are.

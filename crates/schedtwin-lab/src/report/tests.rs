@@ -116,7 +116,7 @@ fn little_data_is_said_to_be_little() {
         row.samples.iter_mut().for_each(|samples| samples.truncate(1));
         row
     });
-    single.rows = crate::compare::judge(rows.collect());
+    single.rows = crate::compare::judge(rows.collect(), crate::compare::Span::Asked);
     let text = comparison(&single, Format::Text, Extent::Headlines);
     assert!(text.contains("One seed: no interval"), "{text}");
     assert!(!text.contains("+-") && !text.contains("* better"), "{text}");

@@ -36,6 +36,9 @@ use schedtwin_types::Ns;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mutex {
     state: u8,
+    /// The thread that took it last, and since when others may wait for it.
+    holder: u32,
+    contended_since: Ns,
 }
 
 const FREE: u8 = 0;
@@ -43,20 +46,31 @@ const LOCKED: u8 = 1;
 const CONTENDED: u8 = 2;
 
 impl Mutex {
-    /// The first attempt; whether the caller now has it. If not it must wait.
-    pub fn lock(&mut self) -> bool {
+    /// The first attempt of thread `by`; whether it now has it. If not it must wait.
+    pub fn lock(&mut self, by: usize, now: Ns) -> bool {
         if self.state == FREE {
-            self.state = LOCKED;
-            true
-        } else {
-            self.state = CONTENDED;
-            false
+            (self.state, self.holder) = (LOCKED, by as u32);
+            return true;
         }
+        if self.state == LOCKED {
+            self.contended_since = now;
+        }
+        self.state = CONTENDED;
+        false
     }
 
     /// An attempt of a thread that has waited, or comes from a condition.
-    pub fn lock_contended(&mut self) -> bool {
-        std::mem::replace(&mut self.state, CONTENDED) == FREE
+    pub fn lock_contended(&mut self, by: usize, now: Ns) -> bool {
+        let taken = std::mem::replace(&mut self.state, CONTENDED) == FREE;
+        if taken {
+            (self.holder, self.contended_since) = (by as u32, now);
+        }
+        taken
+    }
+
+    /// The thread that has it, and since when others may wait for it; `None`: nobody has it.
+    pub fn held(&self) -> Option<(usize, Ns)> {
+        (self.state != FREE).then_some((self.holder as usize, self.contended_since))
     }
 
     /// Whether a waiter must be woken.
@@ -210,12 +224,12 @@ mod tests {
     #[test]
     fn an_uncontended_mutex_makes_no_call_and_a_contended_one_wakes() {
         let mut mutex = Mutex::default();
-        assert!(mutex.lock());
+        assert!(mutex.lock(0, 5));
         assert!(!mutex.unlock());
-        assert!(mutex.lock());
-        assert!(!mutex.lock(), "held by another");
+        assert!(mutex.lock(0, 5));
+        assert!(!mutex.lock(0, 5), "held by another");
         assert!(mutex.unlock(), "a waiter must be woken");
-        assert!(mutex.lock_contended());
+        assert!(mutex.lock_contended(1, 9));
         assert!(mutex.unlock(), "after waiting nobody knows whether others wait");
         assert!(mutex.is_free());
     }

@@ -72,6 +72,19 @@ pub const WORK_KIND: &str = "rt-app";
 /// rather than an `Option`, so that an operation is written where its reader finds it.
 pub(crate) const NO_TIME: Op = Op::Compute { work: 0, mode: Mode::User };
 
+/// A thread that waits for a mutex.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockWait {
+    /// Which.
+    pub waiter: ThreadId,
+    /// The thread that has the mutex.
+    pub holder: ThreadId,
+    /// That thread has ended without giving it back.
+    pub holder_ended: bool,
+    /// Since when others may wait for that thread.
+    pub since: Ns,
+}
+
 /// All threads of a workload with their user memory. A clone goes on independently.
 #[derive(Clone, Debug)]
 pub struct Programs {
@@ -205,6 +218,31 @@ impl Programs {
         self.running = false;
     }
 
+    /// Threads whose job has begun and is not done, with the time of its release.
+    pub fn open_jobs(&self) -> Vec<(ThreadId, Ns)> {
+        let threads = self.threads.iter().enumerate();
+        let open = threads.filter(|(_, thread)| thread.working && thread.state != State::Dead);
+        open.map(|(at, thread)| (ThreadId(at as u32 + 1), thread.released)).collect()
+    }
+
+    /// Threads that wait for a mutex.
+    pub fn lock_waits(&self) -> Vec<LockWait> {
+        let waits = self.threads.iter().enumerate().filter_map(|(at, thread)| {
+            let Instruction::Lock { mutex } = self.code.instructions.get(thread.pc as usize)?
+            else {
+                return None;
+            };
+            let (holder, since) = self.mutexes[*mutex as usize].held()?;
+            (thread.state == State::LockRetry).then(|| LockWait {
+                waiter: ThreadId(at as u32 + 1),
+                holder: ThreadId(holder as u32 + 1),
+                holder_ended: self.threads[holder].state == State::Dead,
+                since,
+            })
+        });
+        waits.collect()
+    }
+
     /// Whether every thread has exited.
     pub fn finished(&self) -> bool {
         self.main == Main::Done
@@ -334,7 +372,7 @@ impl Programs {
                 let Instruction::Lock { mutex } = self.instruction(at) else {
                     unreachable!("waits for no mutex")
                 };
-                if self.mutexes[mutex as usize].lock_contended() {
+                if self.mutexes[mutex as usize].lock_contended(at, now) {
                     self.advance(at);
                     return NO_TIME;
                 }
@@ -348,7 +386,7 @@ impl Programs {
                 }
                 wait(self.condition_futex(condition))
             }
-            State::Relock => self.relock(at),
+            State::Relock => self.relock(at, now),
             State::Chunk => self.chunk(at, now),
             State::Slept => {
                 let end = self.threads[at].reference;
@@ -513,7 +551,7 @@ impl Programs {
                 Op::Mark(Mark::Slack { slack_ns })
             }
             Instruction::Lock { mutex } => {
-                if self.mutexes[mutex as usize].lock() {
+                if self.mutexes[mutex as usize].lock(at, now) {
                     self.advance(at);
                     return NO_TIME;
                 }
@@ -696,11 +734,11 @@ impl Programs {
         }
     }
 
-    fn relock(&mut self, at: usize) -> Op {
+    fn relock(&mut self, at: usize, now: Ns) -> Op {
         let Instruction::ConditionWait { condition, mutex } = self.instruction(at) else {
             unreachable!("waits for no condition")
         };
-        if !self.mutexes[mutex as usize].lock_contended() {
+        if !self.mutexes[mutex as usize].lock_contended(at, now) {
             return wait(self.mutex_futex(mutex));
         }
         let woken_at = self.conditions[condition as usize].woken_at;

@@ -120,6 +120,11 @@ pub struct DlEntity {
 }
 
 impl DlEntity {
+    /// It has used its runtime up, and a timer will give it the next period's.
+    pub fn waits_for_period(&self) -> bool {
+        self.throttled && !self.stranded
+    }
+
     /// `__setparam_dl()`. Deadline and runtime of the current period stay.
     pub fn set_reservation(&mut self, reserved: &DlReservation) {
         self.dl_runtime = reserved.runtime;

@@ -230,6 +230,7 @@ impl Kernel {
         }
         let own = &mut self.sched.cfs[cfs_rq].bandwidth;
         own.throttled = false;
+        own.unthrottled_at = self.cx.now;
         let dequeued = std::mem::take(&mut own.dequeued);
         let clock = self.sched.rq[cpu].clock;
         let since = self.sched.cfs[cfs_rq].bandwidth.throttled_clock.take();

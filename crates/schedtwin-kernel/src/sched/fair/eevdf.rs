@@ -40,7 +40,7 @@ mod v6_18;
 mod v7_3;
 
 use super::scale_load_down;
-use crate::config::{Config, EevdfForm, LagLimit};
+use crate::config::{Config, EevdfForm, LagLimit, ReweightEntity};
 use crate::observe::DecisionObserver;
 use crate::sched::core::{DEQUEUE_DELAYED, DEQUEUE_SLEEP, ENQUEUE_INITIAL};
 use crate::sched::{CfsRq, CfsRqId, EntityId, LoadWeight, SchedEntity, TimelineNode};
@@ -216,7 +216,7 @@ impl Scheduler {
         weight: u64,
         cx: &Context,
     ) -> Reweighted {
-        if cx.config.eevdf_form == EevdfForm::V6_18 {
+        if cx.config.reweight_entity == ReweightEntity::Placed {
             return self.reweight_eevdf_6_18(se, average, weight, cx);
         }
         let cfs_rq = self.se[se].cfs_rq;
@@ -230,6 +230,10 @@ impl Scheduler {
         let rescaled = |virtual_time: i64| virtual_time.wrapping_mul(old) / weight as i32 as i64;
         if average != entity.vruntime {
             entity.vruntime = average.wrapping_sub(rescaled(lag) as u64);
+        }
+        if cx.config.eevdf_form == EevdfForm::V6_18 {
+            // The lag is stored where the mark of a protected slice was, and goes on as the mark.
+            entity.vlag = rescaled(lag);
         }
         let left = entity.deadline.wrapping_sub(average) as i64;
         entity.deadline = average.wrapping_add(rescaled(left) as u64);

@@ -20,7 +20,7 @@
 use super::CfsRqBandwidth;
 use crate::sched::CfsRqId;
 use crate::{Kernel, Scheduler};
-use schedtwin_types::{CpuId, TaskGroupId};
+use schedtwin_types::{CpuId, NEVER, Ns, TaskGroupId, TaskId};
 
 impl Kernel {
     /// `tg_unthrottle_up()`, groups below before those above: where nothing else is throttled, clocks go on, and tasks that had
@@ -68,6 +68,29 @@ impl Scheduler {
     #[inline(always)]
     pub(super) fn throttled_hierarchy(&self, cfs_rq: CfsRqId) -> bool {
         self.cfs_bandwidth_used() && self.cfs[cfs_rq].bandwidth.throttle_count != 0
+    }
+
+    /// Whether the queue of a task, or one above it, is throttled.
+    pub(crate) fn throttled_task(&self, task: TaskId) -> bool {
+        self.throttled_hierarchy(self.se[self.tasks[task].se].cfs_rq)
+    }
+
+    /// Since when no queue of the task's groups on `cpu` is throttled; `NEVER` while one is.
+    pub(crate) fn unthrottled_since(&self, task: TaskId, cpu: CpuId) -> Ns {
+        if !self.cfs_bandwidth_used() {
+            return 0;
+        }
+        let mut since = 0;
+        let mut level = Some(self.tasks[task].cgroup);
+        while let Some(group) = level {
+            // The root group has no limit, and no queues of its own here.
+            let queue = self.groups[group].cfs_rq.get(cpu.index());
+            let own = queue.map(|cfs_rq| &self.cfs[*cfs_rq].bandwidth);
+            since = since
+                .max(own.map_or(0, |own| if own.throttled { NEVER } else { own.unthrottled_at }));
+            level = self.groups[group].parent;
+        }
+        since
     }
 
     /// `sync_throttle()`: a new group below one that is throttled. Its first task lets the clock go on where tasks leave one by

@@ -181,6 +181,8 @@ pub struct CfsRqBandwidth {
     pub runtime_enabled: bool,
     /// It is throttled: nobody below it may use the CPU, once all have left.
     pub throttled: bool,
+    /// When it was last unthrottled.
+    pub(super) unthrottled_at: Ns,
     /// Its entity has left the queue above, with all below it (up to 6.17).
     pub dequeued: bool,
     /// Its PELT clock stands still.

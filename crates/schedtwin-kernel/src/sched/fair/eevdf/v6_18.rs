@@ -20,7 +20,7 @@
 //! shorter slice needs no more), and the protection is moved nearer. A short wakee becomes no
 //! buddy.
 //!
-//! **Weights.** An entity whose weight changes is placed anew where it is queued: its lag, rescaled and within its limit, is
+//! **Weights.** Up to 6.18.44 (`reweight_entity = "placed"`) an entity whose weight changes is placed anew where it is queued: its lag, rescaled and within its limit, is
 //! inflated as at any other placement. What is left of its protection would be rescaled, too; but of a running entity the lag is
 //! computed first, into the same storage, and goes on as its mark.
 //!

@@ -2,7 +2,7 @@
 //! Protection and changes of weight, worked out by hand.
 
 use super::*;
-use crate::config::{Config, EevdfForm, FrequencyGovernor, LagLimit};
+use crate::config::{Config, EevdfForm, FrequencyGovernor, LagLimit, ReweightEntity};
 use crate::device_tree::DeviceTree;
 use crate::sched::TaskKind;
 use crate::sched::core::{ENQUEUE_NOCLOCK, ENQUEUE_WAKEUP};
@@ -21,6 +21,7 @@ fn queue(entities: &[(i64, u64)], runs: bool) -> (Kernel, Vec<EntityId>) {
         DeviceTree { nr_threads_hint: entities.len(), ..cpu },
         Config {
             eevdf_form: EevdfForm::V6_18,
+            reweight_entity: ReweightEntity::Placed,
             lag_limit: LagLimit::MaxSliceAndTick,
             base_slice_unscaled: 2_800 * US,
             cpufreq: FrequencyGovernor::Performance,

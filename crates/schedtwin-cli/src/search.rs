@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! `schedtwin bisect`, `shrink` and `hunt`: what breaks a property, by which settings, and the smallest case of it.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration as WallTime, Instant};
+
+use schedtwin_engine::Scenario;
+use schedtwin_engine::kernel_file::KernelFile;
+use schedtwin_engine::kernel_file::mixture::Mixture;
+use schedtwin_engine::result::{Bounds, Breach, Property};
+use schedtwin_engine::worker;
+use schedtwin_input::Diagnostics;
+use schedtwin_lab::search::bisect::{self, Bisected};
+use schedtwin_lab::search::hunt::{self, Found};
+use schedtwin_lab::search::shrink::{self, Shrunk};
+use schedtwin_lab::search::{Answer, Case, MachineGiven, Question, WorkloadGiven, rt_app_text};
+use schedtwin_lab::selector::Selector;
+use schedtwin_lab::twin::Column;
+use schedtwin_lab::{Progress, value, verdict};
+use schedtwin_types::{Duration, printable};
+
+use crate::arguments::{Bisect, BoundArguments, Hunt, Searched, Shrink};
+use crate::compare::{with_threads, write_page};
+use crate::confine::confined;
+use crate::failure::Failure;
+use crate::output;
+use crate::run::one_selector;
+
+/// Seeds that are run between two looks at the clock, for each thread.
+const BATCH: u64 = 8;
+
+/// The bounds of the command line.
+pub fn bounds(arguments: &BoundArguments) -> Result<Bounds, Failure> {
+    let mut bounds = Bounds::default();
+    for text in &arguments.bounds {
+        bounds.set(text).map_err(|why| Failure::bad(format!("--bound {text}: {why}")))?;
+    }
+    Ok(bounds)
+}
+
+fn question(searched: &Searched) -> Result<Question, Failure> {
+    let property = searched.property.as_deref().map(|name| {
+        Property::named(name).ok_or_else(|| {
+            Failure::bad(format!("{name:?} is no property; there are {}", Property::names()))
+        })
+    });
+    Ok(Question { property: property.transpose()?, bounds: bounds(&searched.bounds)? })
+}
+
+/// The good and the bad kernel.
+fn pair(kernels: &[String]) -> Result<[KernelFile; 2], Failure> {
+    let [good, bad] = kernels else {
+        return Err(Failure::bad("two kernels are needed: -k GOOD -k BAD"));
+    };
+    let mut faults = Diagnostics::new();
+    let (good, bad) = (KernelFile::load(good), KernelFile::load(bad));
+    let both = (faults.absorb(good), faults.absorb(bad));
+    faults.into_result(())?;
+    let (Some(good), Some(bad)) = both else { return Err(Failure::bad("a kernel is missing")) };
+    Ok([good, bad])
+}
+
+pub fn bisect(arguments: &Bisect) -> Result<(), Failure> {
+    let Bisect { subject, kernels, metric, iterations, searched, seed } = arguments;
+    let [good, bad] = pair(kernels)?;
+    let case = Case {
+        machine: MachineGiven::Named(subject.machine.clone()),
+        workload: WorkloadGiven::Named(subject.workload.clone()),
+        seed: *seed,
+        duration: subject.duration.map(Duration::ns),
+    };
+    case.scenario(&good)?;
+    case.scenario(&bad)?;
+    confined()?;
+    let mixture = Mixture::new(&good, &bad);
+    if mixture.differing.is_empty() {
+        return Err(Failure::bad("the kernels have the same settings: there is nothing to bisect"));
+    }
+    let (text, found) = match metric {
+        Some(metric) => {
+            let selector = one_selector(metric)?;
+            by_metric(&case, &mixture, [&good, &bad], &selector, *iterations)?
+        }
+        None => {
+            let question = question(searched)?;
+            let breach = parted(&case, &question, &good, &bad)?;
+            let same = Question { property: Some(breach.property), ..question };
+            let found = bisect::find(&mixture, |kernel| {
+                matches!(same.ask(&case, kernel), Answer::Broken(_))
+            });
+            (broken_text(&breach, &good, &bad), found)
+        }
+    };
+    let text = text + &cause_text(&found) + &difference_text(&case, &mixture, &found, &good);
+    output::print(&text)
+}
+
+/// The breach that parts the kernels, or why there is none.
+fn parted(
+    case: &Case,
+    question: &Question,
+    good: &KernelFile,
+    bad: &KernelFile,
+) -> Result<Breach, Failure> {
+    let names = [good, bad].map(|kernel| printable::line(&kernel.identity).into_owned());
+    let [good_name, bad_name] = &names;
+    let asked = question.property.map_or("every property".to_string(), |of| of.to_string());
+    let breach = match question.ask(case, bad) {
+        Answer::Broken(breach) => breach,
+        Answer::Kept => {
+            return Err(Failure::Failed(vec![format!(
+                "{bad_name} keeps {asked} with seed {} (bounds: --bound)",
+                case.seed
+            )]));
+        }
+        Answer::Unknown(why) => {
+            return Err(Failure::Failed(vec![format!("nothing is known of {bad_name}: {why}")]));
+        }
+    };
+    let same = Question { property: Some(breach.property), ..question.clone() };
+    match same.ask(case, good) {
+        Answer::Kept => Ok(breach),
+        Answer::Broken(_) => {
+            Err(Failure::Failed(vec![format!("both break {}: {good_name}, too", breach.property)]))
+        }
+        Answer::Unknown(why) => {
+            Err(Failure::Failed(vec![format!("nothing is known of {good_name}: {why}")]))
+        }
+    }
+}
+
+/// A kernel is bad if its mean is nearer to the bad kernel's.
+fn by_metric(
+    case: &Case,
+    mixture: &Mixture<'_>,
+    [good, bad]: [&KernelFile; 2],
+    selector: &Selector,
+    iterations: u64,
+) -> Result<(String, Bisected), Failure> {
+    let mean = |kernel: &KernelFile| -> Option<f64> {
+        let scenario = case.scenario(kernel).ok()?;
+        let column = Column { kernel: kernel.identity.clone(), scenario };
+        let seeds = case.seed..=case.seed + (iterations - 1);
+        let known = value::of_runs(&column, seeds, selector, &Progress::new()).ok()?.ok()?;
+        Some(known.value)
+    };
+    let unmeasured = || Failure::bad("the metric is not measured under both kernels");
+    let (from, to) = (mean(good).ok_or_else(unmeasured)?, mean(bad).ok_or_else(unmeasured)?);
+    if from == to {
+        return Err(Failure::Failed(vec![format!("it is {from} under both kernels")]));
+    }
+    let is_bad = |kernel: &KernelFile| {
+        mean(kernel).is_some_and(|mean| (mean - to).abs() < (mean - from).abs())
+    };
+    let found = bisect::find(mixture, is_bad);
+    let text = format!(
+        "{} is {from:.6} under {}, and {to:.6} under {}.\n",
+        selector.text(),
+        printable::line(&good.identity),
+        printable::line(&bad.identity)
+    );
+    Ok((text, found))
+}
+
+fn broken_text(breach: &Breach, good: &KernelFile, bad: &KernelFile) -> String {
+    let [good, bad] = [good, bad].map(|kernel| printable::line(&kernel.identity));
+    let words = verdict::words(breach);
+    format!("{bad} breaks {}, which {good} keeps: {words}.\n", breach.property)
+}
+
+fn cause_text(found: &Bisected) -> String {
+    let Bisected { differing, cause, also_alone, heals, asked } = found;
+    let list = |set: &[usize]| {
+        let lines = set.iter().map(|at| format!("  {}\n", differing[*at].text()));
+        lines.collect::<String>()
+    };
+    let mut text = format!(
+        "\nCause, of {} settings that differ ({asked} kernels were asked):\n{}",
+        differing.len(),
+        list(cause)
+    );
+    if !also_alone.is_empty() {
+        text.push_str(&format!("Each of these suffices alone, too:\n{}", list(also_alone)));
+    }
+    text.push_str(match (heals.len(), cause.len()) {
+        (healing, of) if healing == of && of == 1 => "Set back alone, it heals the bad kernel.\n",
+        (healing, of) if healing == of => "Each of them, set back alone, heals the bad kernel.\n",
+        (0, _) => {
+            "Set back alone, none heals the bad kernel: others of its settings suffice, too.\n"
+        }
+        _ => "Not each of them heals the bad kernel when it alone is set back.\n",
+    });
+    text
+}
+
+/// The first decision that differs with the cause alone.
+fn difference_text(
+    case: &Case,
+    mixture: &Mixture<'_>,
+    found: &Bisected,
+    good: &KernelFile,
+) -> String {
+    let scenarios =
+        [good.clone(), mixture.mixed(&found.cause)].map(|kernel| case.scenario(&kernel));
+    let [Ok(left), Ok(right)] = scenarios else { return String::new() };
+    let first = |a: &Scenario, b: &Scenario| schedtwin_engine::first_difference(a, b, case.seed);
+    let Some(difference) = first(&left, &right) else { return String::new() };
+    let mut text = format!("\nThe first decision that differs is at {}:\n", time(difference.at));
+    for (name, decisions, what) in [
+        ("good", &difference.decisions_left, &difference.left),
+        ("with the cause", &difference.decisions_right, &difference.right),
+    ] {
+        text.push_str(&format!("  {name}\n"));
+        for line in decisions.iter().chain([what]).flat_map(|entry| entry.lines()) {
+            text.push_str(&format!("    {line}\n"));
+        }
+    }
+    text
+}
+
+fn time(ns: u64) -> String {
+    format!("{}.{:09} s", ns / 1_000_000_000, ns % 1_000_000_000)
+}
+
+pub fn shrink(arguments: &Shrink) -> Result<(), Failure> {
+    let Shrink { subject, kernels, searched, seed, output } = arguments;
+    let [good, bad] = pair(kernels)?;
+    let question = question(searched)?;
+    let text = fs::read_to_string(&subject.workload)
+        .map_err(|error| Failure::of_file("read", Path::new(&subject.workload), &error))?;
+    let workload = WorkloadGiven::rt_app(&text).map_err(|error| {
+        let what = "shrink takes an rt-app file that is plain JSON, without comments";
+        Failure::bad(format!("{}: {error}; {what}", subject.workload))
+    })?;
+    let case = Case {
+        machine: MachineGiven::Named(subject.machine.clone()),
+        workload,
+        seed: *seed,
+        duration: subject.duration.map(Duration::ns),
+    };
+    case.scenario(&good)?;
+    case.scenario(&bad)?;
+    folder(output)?;
+    confined()?;
+    let breach = parted(&case, &question, &good, &bad)?;
+    let (text, _) = shrunk_and_written(case, &question, &breach, &good, &bad, output)?;
+    output::print(&text)
+}
+
+/// Shrinks a case that parts the kernels, writes its files, and tells of it.
+fn shrunk_and_written(
+    case: Case,
+    question: &Question,
+    breach: &Breach,
+    good: &KernelFile,
+    bad: &KernelFile,
+    folder: &Path,
+) -> Result<(String, Case), Failure> {
+    let same = Question { property: Some(breach.property), ..question.clone() };
+    let Shrunk { case, tried } = shrink::shrink(case, |case| same.parts(case, good, bad).is_some());
+    let breach = same.parts(&case, good, bad).unwrap_or_else(|| breach.clone());
+    let robust = (1..=20)
+        .filter(|seed| same.parts(&Case { seed: *seed, ..case.clone() }, good, bad).is_some());
+    let robust = robust.count();
+    let machine = match &case.machine {
+        MachineGiven::Named(name) => name.clone(),
+        MachineGiven::Text(text) => {
+            write_page(&folder.join("machine.toml"), text)?;
+            output::shown(&folder.join("machine.toml")).to_string()
+        }
+    };
+    let WorkloadGiven::RtApp(root) = &case.workload else {
+        return Err(Failure::bad("shrink takes rt-app files"));
+    };
+    let text = rt_app_text(root);
+    let path = folder.join("workload.json");
+    write_page(&path, &text)?;
+    let duration = case.duration.map(|ns| format!(" --duration {}", Duration::from_ns(ns).word()));
+    let mut told = broken_text(&breach, good, bad);
+    told.push_str(&format!(
+        "\n{text}\nShrunk in {tried} steps; it shows with {robust} of the seeds 1 to 20.\n\n  schedtwin compare -m {machine} -w {} -k '{}' -k '{}'{} -n 2\n",
+        output::shown(&path),
+        good.identity,
+        bad.identity,
+        duration.unwrap_or_default(),
+    ));
+    Ok((told, case))
+}
+
+/// Makes the folder for findings.
+fn folder(path: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(path).map_err(|error| Failure::of_file("make the folder", path, &error))?;
+    crate::confine::writes_into(path);
+    Ok(())
+}
+
+pub fn hunt(arguments: &Hunt) -> Result<(), Failure> {
+    let Hunt { kernel, against, searched, time, seed, count, threads, output, quiet } = arguments;
+    let [good, bad] = pair(&[against.clone(), kernel.clone()])?;
+    let question = question(searched)?;
+    folder(output)?;
+    confined()?;
+    let (begin, limit) = (Instant::now(), WallTime::from_nanos(time.ns()));
+    let found = with_threads(*threads, || {
+        let batch = BATCH * rayon_threads();
+        let mut tried = 0;
+        loop {
+            let left = count.map_or(batch, |count| batch.min(count - tried));
+            if left == 0 || begin.elapsed() >= limit {
+                return (None, tried);
+            }
+            let found = hunt::batch(seed.saturating_add(tried), left, &question, &good, &bad);
+            tried += left;
+            if !quiet && !worker::is_worker() {
+                eprint!("\r{tried} cases, {} s ", begin.elapsed().as_secs());
+            }
+            if found.is_some() {
+                return (found, tried);
+            }
+        }
+    })?;
+    if !quiet && !worker::is_worker() {
+        eprintln!();
+    }
+    let (Some(Found { seed, case, breach }), tried) = found else {
+        let (tried, names) = (found.1, [&good, &bad].map(|k| printable::line(&k.identity)));
+        let [good, bad] = names;
+        return output::print(&format!(
+            "In {tried} cases from seed {seed} on {bad} broke nothing that {good} keeps.\n"
+        ));
+    };
+    let (mut text, case) = shrunk_and_written(case, &question, &breach, &good, &bad, output)?;
+    let mixture = Mixture::new(&good, &bad);
+    let same = Question { property: Some(breach.property), ..question };
+    if !mixture.differing.is_empty() {
+        let is_bad = |kernel: &KernelFile| matches!(same.ask(&case, kernel), Answer::Broken(_));
+        let found = bisect::find(&mixture, is_bad);
+        text.push_str(&cause_text(&found));
+        text.push_str(&difference_text(&case, &mixture, &found, &good));
+    }
+    text.push_str(&format!("\nFound by case {seed} after {tried} cases.\n"));
+    output::print(&text)?;
+    let bad = printable::line(&bad.identity).into_owned();
+    Err(Failure::Failed(vec![format!("{bad} breaks {}", breach.property)]))
+}
+
+fn rayon_threads() -> u64 {
+    std::thread::available_parallelism().map_or(1, |count| count.get() as u64)
+}

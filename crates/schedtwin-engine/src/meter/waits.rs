@@ -1,0 +1,696 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Waits for a CPU: who is runnable and does not run, for how long, and what CPUs did meanwhile.
+//!
+//! # Terms
+//!
+//! * A task is *queued* on a CPU from its `sched_wakeup` to the switch in which it goes to sleep, and *waits* while it is
+//!   queued and does not run. Both end and begin anew on another CPU when it migrates; the wait goes on.
+//! * `run_delay`: the sum of its waits, after a preemption as after a wakeup (`sched_info.run_delay`). A wait that has not
+//!   ended when the run ends counts with its age.
+//! * *contention*: two or more tasks are queued on a CPU; what runnable boosting reacts to.
+//! * PSI's cpu `some`: a task waits on a CPU (`PSI_CPU_SOME`: `NR_RUNNING > oncpu`). CPUs are weighted with the time in which
+//!   they are not idle, in periods of 2 s, as `collect_percpu_times()` does.
+//! * *wasted CPU*: a CPU is idle while a task waits behind another one on a CPU of its own and may run on the idle one. The
+//!   tick of the busy CPU notices it (one with two tasks always has a tick); it then counts from the moment on from which
+//!   both were so, and ends when the queue is down to one task, no CPU is idle, or a tick finds nobody who may move.
+//!
+//! The kernel's own threads neither wait nor are queued here.
+//!
+//! ```text
+//!  queued     1        2           1     2    1     0
+//!         ────┼────────┼───────────┼─────┼────┼─────┼──►
+//!                      |contended  |     |    |
+//! ```
+//!
+//! # Bounds
+//!
+//! [`Property`] says which intervals break a property. Time in which the task's cgroup is throttled is nobody's fault: the
+//! engine, which can ask the kernel, says since when a long wait is without one ([`Meter::judge_waits`]).
+//!
+//! # Differences
+//!
+//! CPUs stamp out of order by the kernel time that one of them owes. Each CPU's own time only goes forward here, so intervals
+//! of a CPU never overlap.
+//!
+//! Kernel: 6.12 kernel/sched/stats.h `sched_info_arrive`, `sched_info_enqueue`; kernel/sched/psi.c `test_states`,
+//! `collect_percpu_times`.
+
+use super::{Meter, WAKE_SOURCES};
+use schedtwin_types::property::{Bounds, Breach, Property};
+use schedtwin_types::{CpuId, CpuMask, NEVER, Ns, TaskId};
+
+/// `psi_period`: CPUs are weighted anew after it.
+const PSI_PERIOD: Ns = 2_000_000_000;
+
+/// Long waits that may be noticed within one entry of the kernel: it switches one CPU, and few are woken by it.
+const LONG_WAITS: usize = 64;
+
+/// Queued tasks of a CPU.
+#[derive(Clone, Debug)]
+struct CpuQueue {
+    /// Its time, which only goes forward; the window's beginning at first.
+    now: Ns,
+    queued: u32,
+    waiting: u32,
+    /// RT and DEADLINE tasks among those that wait.
+    waiting_rt: u32,
+    /// It runs its idle task.
+    idle: bool,
+    /// It runs a fair task of the workload.
+    runs_fair: bool,
+    /// Time with two or more queued, in the window.
+    contended_ns: Ns,
+    /// Of the present period of PSI: time with a task that waits, and time that is not idle.
+    some_ns: Ns,
+    busy_ns: Ns,
+    /// Waits that ended here.
+    run_delay_ns: Ns,
+    /// Since when there are two or more.
+    crowded_since: Ns,
+    /// Since when a task waits behind another one beside an idle CPU; `NEVER`: none was noticed.
+    wasted_since: Ns,
+    /// The idle period of the machine in which that began, and the last tick that found it so.
+    wasted_period: u64,
+    wasted_seen: Ns,
+    /// The task that waits and the idle CPU.
+    wasted_by: (TaskId, CpuId),
+    /// Since when an RT or DEADLINE task waits while a fair one runs.
+    inverted_since: Ns,
+}
+
+/// An interval that was longer than its bound, before anybody has asked whose fault it is.
+#[derive(Clone, Copy, Debug)]
+pub struct LongWait {
+    /// The task.
+    pub task: TaskId,
+    /// Where it waited last.
+    pub cpu: CpuId,
+    since: Ns,
+    until: Ns,
+    open: bool,
+    instead: TaskId,
+}
+
+/// Breaches of a property: how many, and the longest.
+#[derive(Clone, Copy, Debug, Default)]
+struct Breaches {
+    count: u64,
+    longest: Ns,
+    since: Ns,
+    open: bool,
+    task: Option<TaskId>,
+    cpu: CpuId,
+    /// The task that ran, or the CPU that was idle.
+    instead: Option<TaskId>,
+    idle: Option<CpuId>,
+}
+
+impl Breaches {
+    fn add(&mut self, since: Ns, until: Ns, open: bool) -> bool {
+        self.count += 1;
+        let longest = self.count == 1 || until - since > self.longest;
+        if longest {
+            (self.longest, self.since, self.open) = (until - since, since, open);
+        }
+        longest
+    }
+}
+
+/// Waits of all CPUs.
+#[derive(Clone, Debug)]
+pub(super) struct Waits {
+    cpus: Vec<CpuQueue>,
+    bounds: Bounds,
+    window_start: Ns,
+    /// CPUs that run their idle task and have nobody queued.
+    idle: CpuMask,
+    nr_idle: u32,
+    /// Since when a CPU is idle, until when one was, and which such period it is.
+    idle_since: Ns,
+    idle_until: Ns,
+    idle_period: u64,
+    long: Vec<LongWait>,
+    /// A tick has found a queue beside an idle CPU.
+    look: Option<CpuId>,
+    wasted_ns: Ns,
+    wasted_longest: Ns,
+    starved: Breaches,
+    wasted: Breaches,
+    inverted: Breaches,
+    /// PSI: when the period ends, and the sums of those before, ns.
+    psi_ends: Ns,
+    psi_some_ns: u128,
+    psi_ns: u128,
+}
+
+/// A change of what a CPU has.
+#[derive(Clone, Copy, Default)]
+struct QueueChange {
+    queued: i32,
+    waiting: i32,
+    waiting_rt: i32,
+}
+
+impl QueueChange {
+    /// A task begins (1) or ends (-1) to wait.
+    fn wait(waiting: i32, waiting_rt: i32) -> QueueChange {
+        QueueChange { queued: 0, waiting, waiting_rt }
+    }
+}
+
+impl Waits {
+    /// A wait begins or ends in a switch on `cpu`, of a task that is queued there, as a rule: that is part of the switch's
+    /// change `by`.
+    #[inline(always)]
+    fn waits(
+        &mut self,
+        at: Ns,
+        queued_on: Option<CpuId>,
+        cpu: CpuId,
+        change: QueueChange,
+        by: &mut QueueChange,
+    ) {
+        if queued_on == Some(cpu) {
+            by.waiting += change.waiting;
+            by.waiting_rt += change.waiting_rt;
+        } else if let Some(other) = queued_on {
+            self.change(at, other, change);
+        }
+    }
+
+    pub(super) fn new(cpus: usize, window_start: Ns, bounds: Bounds) -> Waits {
+        let queue = CpuQueue {
+            now: window_start,
+            queued: 0,
+            waiting: 0,
+            waiting_rt: 0,
+            idle: true,
+            runs_fair: false,
+            contended_ns: 0,
+            some_ns: 0,
+            busy_ns: 0,
+            run_delay_ns: 0,
+            crowded_since: NEVER,
+            wasted_since: NEVER,
+            wasted_period: 0,
+            wasted_seen: 0,
+            wasted_by: (TaskId::IDLE, CpuId(0)),
+            inverted_since: NEVER,
+        };
+        Waits {
+            cpus: vec![queue; cpus],
+            bounds,
+            window_start,
+            idle: CpuMask::first(cpus),
+            nr_idle: cpus as u32,
+            idle_since: 0,
+            idle_until: NEVER,
+            idle_period: 0,
+            long: Vec::with_capacity(LONG_WAITS),
+            look: None,
+            wasted_ns: 0,
+            wasted_longest: 0,
+            starved: Breaches::default(),
+            wasted: Breaches::default(),
+            inverted: Breaches::default(),
+            psi_ends: window_start + PSI_PERIOD,
+            psi_some_ns: 0,
+            psi_ns: 0,
+        }
+    }
+
+    pub(super) fn bound_by(&mut self, bounds: Bounds) {
+        self.bounds = bounds;
+    }
+
+    /// Books the time of `cpu` up to `at`, then changes its queue.
+    #[inline(always)]
+    fn change(&mut self, at: Ns, cpu: CpuId, by: QueueChange) {
+        let queue = &mut self.cpus[cpu.index()];
+        queue.advance(at);
+        let before = queue.queued;
+        queue.queued = before.wrapping_add_signed(by.queued);
+        queue.waiting = queue.waiting.wrapping_add_signed(by.waiting);
+        queue.waiting_rt = queue.waiting_rt.wrapping_add_signed(by.waiting_rt);
+        if queue.queued < 2 {
+            queue.crowded_since = NEVER;
+            if queue.wasted_since != NEVER {
+                self.waste_ends(at, cpu, false);
+            }
+        } else if before < 2 {
+            queue.crowded_since = at;
+        }
+        self.look_at_idle(at, cpu);
+        let queue = &mut self.cpus[cpu.index()];
+        if (queue.waiting_rt != 0 && queue.runs_fair) != (queue.inverted_since != NEVER) {
+            self.inversion_changes(at, cpu);
+        }
+    }
+
+    /// Keeps the set of idle CPUs.
+    #[inline(always)]
+    fn look_at_idle(&mut self, at: Ns, cpu: CpuId) {
+        let queue = &self.cpus[cpu.index()];
+        let idle = queue.idle && queue.queued == 0;
+        if idle == self.idle.contains(cpu) {
+            return;
+        }
+        self.idle.set(cpu, idle);
+        if idle {
+            self.nr_idle += 1;
+            if self.nr_idle == 1 {
+                (self.idle_since, self.idle_until) = (at, NEVER);
+                self.idle_period += 1;
+            }
+        } else {
+            self.nr_idle -= 1;
+            if self.nr_idle == 0 {
+                self.idle_until = at;
+            }
+        }
+    }
+
+    #[cold]
+    fn inversion_changes(&mut self, at: Ns, cpu: CpuId) {
+        let queue = &mut self.cpus[cpu.index()];
+        let since = std::mem::replace(&mut queue.inverted_since, NEVER);
+        if since == NEVER {
+            queue.inverted_since = at;
+            return;
+        }
+        self.inverted_for(since, at, cpu, false);
+    }
+
+    fn inverted_for(&mut self, since: Ns, at: Ns, cpu: CpuId, open: bool) {
+        let since = since.max(self.window_start);
+        if at.saturating_sub(since) > self.bounds.of(Property::PriorityInversion)
+            && self.inverted.add(since, at, open)
+        {
+            self.inverted.cpu = cpu;
+        }
+    }
+
+    /// The queue of `cpu` and the idle CPUs part: what has lasted until `at` counts.
+    #[cold]
+    fn waste_ends(&mut self, at: Ns, cpu: CpuId, open: bool) {
+        let queue = &mut self.cpus[cpu.index()];
+        let since = std::mem::replace(&mut queue.wasted_since, NEVER).max(self.window_start);
+        // When an idle period ended is known of the last one only; of others, until when a tick has seen it.
+        let same = queue.wasted_period == self.idle_period;
+        let idle_until = if same { self.idle_until } else { queue.wasted_seen };
+        let until = at.min(idle_until.max(since));
+        let length = until.saturating_sub(since);
+        self.wasted_ns += length;
+        self.wasted_longest = self.wasted_longest.max(length);
+        let (task, idle) = queue.wasted_by;
+        if length > self.bounds.of(Property::WorkConservation)
+            && self.wasted.add(since, until, open)
+        {
+            (self.wasted.task, self.wasted.cpu, self.wasted.idle) = (Some(task), cpu, Some(idle));
+        }
+    }
+
+    /// PSI: the CPUs are weighted with the time in which they were not idle.
+    #[cold]
+    fn psi_period_ends(&mut self, at: Ns) {
+        let (mut some, mut all, mut longest) = (0u128, 0u128, 0);
+        for queue in &mut self.cpus {
+            queue.advance(at);
+            some += u128::from(queue.some_ns) * u128::from(queue.busy_ns);
+            all += u128::from(queue.busy_ns);
+            (queue.some_ns, queue.busy_ns) = (0, 0);
+            longest = longest.max(queue.now);
+        }
+        self.psi_some_ns += some / all.max(1);
+        self.psi_ns += u128::from(PSI_PERIOD.min(at.saturating_sub(self.psi_ends - PSI_PERIOD)));
+        self.psi_ends = at + PSI_PERIOD;
+    }
+
+    /// How long `cpu` had two or more queued tasks, in the window.
+    pub(super) fn contended_ns(&self, cpu: usize) -> Ns {
+        self.cpus[cpu].contended_ns
+    }
+
+    /// Time for which tasks waited that got `cpu` then, in the window.
+    pub(super) fn run_delay_ns(&self, cpu: usize) -> Ns {
+        self.cpus[cpu].run_delay_ns
+    }
+
+    /// Shares of the window, thousandths of a percent: PSI's cpu `some`.
+    pub(super) fn psi_some(&self) -> (u128, u128) {
+        (self.psi_some_ns, self.psi_ns)
+    }
+
+    /// Sum and longest of the wasted time, ns.
+    pub(super) fn wasted(&self) -> (Ns, Ns) {
+        (self.wasted_ns, self.wasted_longest)
+    }
+
+    /// Intervals beyond the bound.
+    pub(super) fn breaches(&self, property: Property) -> u64 {
+        match property {
+            Property::Starvation => self.starved.count,
+            Property::WorkConservation => self.wasted.count,
+            Property::PriorityInversion => self.inverted.count,
+            _ => 0,
+        }
+    }
+
+    /// How many tasks are queued on `cpu`, and how many of them wait.
+    pub(super) fn queued(&self, cpu: usize) -> (u32, u32) {
+        (self.cpus[cpu].queued, self.cpus[cpu].waiting)
+    }
+}
+
+impl CpuQueue {
+    #[inline(always)]
+    fn advance(&mut self, at: Ns) {
+        let at = at.max(self.now);
+        let passed = at - self.now;
+        self.now = at;
+        self.contended_ns += if self.queued >= 2 { passed } else { 0 };
+        self.some_ns += if self.waiting != 0 { passed } else { 0 };
+        self.busy_ns += if self.idle && self.queued == 0 { 0 } else { passed };
+    }
+}
+
+impl Meter {
+    /// `task` is queued on `cpu` from now on, or nowhere.
+    #[inline(always)]
+    pub(super) fn queue_task(&mut self, at: Ns, task: TaskId, cpu: Option<CpuId>) {
+        let meter = &mut self.tasks[task.index()];
+        let before = std::mem::replace(&mut meter.queued_on, cpu);
+        if before == cpu || meter.kernel {
+            return;
+        }
+        let waited = meter.waits_since != NEVER;
+        let waits = cpu.is_some() && !meter.on_cpu;
+        let rt = i32::from(meter.rt);
+        if waits && !waited {
+            meter.waits_since = at;
+        }
+        if !waits && waited {
+            // It was taken off its queue without having run.
+            meter.waits_since = NEVER;
+        }
+        let at = at.min(self.end);
+        if let Some(before) = before {
+            let waiting = -i32::from(waited);
+            let by = QueueChange { queued: -1, waiting, waiting_rt: waiting * rt };
+            self.waits.change(at, before, by);
+        }
+        if let Some(cpu) = cpu {
+            let waiting = i32::from(waits);
+            let by = QueueChange { queued: 1, waiting, waiting_rt: waiting * rt };
+            self.waits.change(at, cpu, by);
+        }
+    }
+
+    /// `next` gets `cpu` from `prev`, which stays queued or not.
+    #[inline(always)]
+    pub(super) fn queues_switch(
+        &mut self,
+        at: Ns,
+        cpu: CpuId,
+        prev: TaskId,
+        next: TaskId,
+        stays: bool,
+    ) {
+        let mut by = QueueChange::default();
+        let end = self.end;
+        let leaving = &mut self.tasks[prev.index()];
+        leaving.on_cpu = false;
+        if leaving.counts() {
+            if stays {
+                leaving.waits_since = at;
+                let (of, rt) = (leaving.queued_on, i32::from(leaving.rt));
+                self.waits.waits(at.min(end), of, cpu, QueueChange::wait(1, rt), &mut by);
+            } else if leaving.queued_on == Some(cpu) {
+                leaving.queued_on = None;
+                by.queued = -1;
+            }
+        }
+        let entering = &mut self.tasks[next.index()];
+        entering.on_cpu = true;
+        let queue = &mut self.waits.cpus[cpu.index()];
+        queue.advance(at.min(end));
+        queue.idle = next.is_idle();
+        queue.runs_fair = false;
+        if entering.counts() {
+            queue.runs_fair = !entering.rt;
+            let since = std::mem::replace(&mut entering.waits_since, NEVER);
+            if since != NEVER {
+                let (of, rt) = (entering.queued_on, i32::from(entering.rt));
+                self.waits.waits(at.min(end), of, cpu, QueueChange::wait(-1, -rt), &mut by);
+                let start = since.max(self.waits.window_start);
+                let waited = at.min(end).saturating_sub(start);
+                entering.run_delay_ns += waited;
+                entering.longest_wait_ns = entering.longest_wait_ns.max(waited);
+                self.waits.cpus[cpu.index()].run_delay_ns += waited;
+                if waited > self.waits.bounds.of(Property::Starvation) {
+                    self.waits.long_wait(LongWait {
+                        task: next,
+                        cpu,
+                        since: start,
+                        until: at,
+                        open: false,
+                        instead: prev,
+                    });
+                }
+            }
+        }
+        self.waits.change(at.min(end), cpu, by);
+        if at >= self.waits.psi_ends && at < end {
+            self.waits.psi_period_ends(at);
+        }
+    }
+
+    /// A tick of `cpu`: does a task wait there behind another one beside an idle CPU?
+    #[inline(always)]
+    pub(super) fn tick_looks(&mut self, cpu: CpuId) {
+        let queue = &self.waits.cpus[cpu.index()];
+        if queue.queued >= 2 && (self.waits.nr_idle != 0 || queue.wasted_since != NEVER) {
+            self.waits.look = Some(cpu);
+        }
+    }
+
+    /// Whether the engine should ask the kernel: of a queue beside an idle CPU, or of a long wait.
+    #[inline(always)]
+    pub fn has_questions(&self) -> bool {
+        self.waits.look.is_some() || !self.waits.long.is_empty()
+    }
+
+    /// Answers what [`Meter::has_questions`] asks. `allowed`: the CPUs that a task may move to now, none if it is throttled;
+    /// `free_since`: since when no group of a task is throttled on a CPU.
+    pub fn judge_waits(
+        &mut self,
+        at: Ns,
+        allowed: impl Fn(TaskId) -> CpuMask,
+        free_since: impl Fn(TaskId, CpuId) -> Ns,
+    ) {
+        if let Some(cpu) = self.waits.look.take() {
+            let idle = self.waits.idle;
+            let waiting = self.tasks.iter().enumerate().filter(|(_, task)| {
+                task.queued_on == Some(cpu) && task.waits_since != NEVER && task.counts()
+            });
+            let mut stranded = waiting.filter_map(|(index, _)| {
+                let task = TaskId(index as u32);
+                Some((task, allowed(task).and(&idle).lowest()?))
+            });
+            let found = stranded.next();
+            drop(stranded);
+            self.waits.tick_finds(at.min(self.end), cpu, found);
+        }
+        while let Some(wait) = self.waits.long.pop() {
+            let since = wait.since.max(free_since(wait.task, wait.cpu));
+            let until = wait.until.min(self.end);
+            if until.saturating_sub(since) <= self.waits.bounds.of(Property::Starvation) {
+                continue;
+            }
+            self.tasks[wait.task.index()].starved += 1;
+            let starved = &mut self.waits.starved;
+            if starved.add(since, until, wait.open) {
+                (starved.task, starved.cpu) = (Some(wait.task), wait.cpu);
+                starved.instead = Some(wait.instead);
+            }
+        }
+    }
+
+    /// The run ends at `end`: what still waits, waits with its age.
+    pub fn waits_end(&mut self, end: Ns) {
+        for (index, task) in self.tasks.iter_mut().enumerate() {
+            let since = std::mem::replace(&mut task.waits_since, NEVER);
+            if since == NEVER || !task.counts() {
+                continue;
+            }
+            let since = since.max(self.waits.window_start);
+            let waited = end.saturating_sub(since);
+            task.run_delay_ns += waited;
+            task.longest_wait_ns = task.longest_wait_ns.max(waited);
+            let Some(cpu) = task.queued_on else { continue };
+            // As with jobs: a wakeup that has led to no switch counts with its age if that is the longest.
+            let group = task.group as usize;
+            if task.wakeup_at != NEVER {
+                let age = end.saturating_sub(task.wakeup_at);
+                let longest = self.wakeup.by_group[group].max();
+                if longest.is_none_or(|max| age as f64 > max) {
+                    let cluster = self.cpus[cpu.index()].cluster as usize;
+                    let place = cluster * WAKE_SOURCES + task.source as usize;
+                    self.wakeup.record(group, place, age);
+                    if task.waking_at != NEVER {
+                        self.waking.record(group, place, end.saturating_sub(task.waking_at));
+                    }
+                }
+            }
+            self.waits.cpus[cpu.index()].run_delay_ns += waited;
+            if waited > self.waits.bounds.of(Property::Starvation) {
+                let instead = self.cpus[cpu.index()].running;
+                let task = TaskId(index as u32);
+                self.waits.long.push(LongWait {
+                    task,
+                    cpu,
+                    since,
+                    until: end,
+                    open: true,
+                    instead,
+                });
+            }
+        }
+        for index in 0..self.waits.cpus.len() {
+            let cpu = CpuId(index as u16);
+            self.waits.cpus[index].advance(end);
+            if self.waits.cpus[index].wasted_since != NEVER {
+                self.waits.waste_ends(end, cpu, true);
+            }
+            let since = std::mem::replace(&mut self.waits.cpus[index].inverted_since, NEVER);
+            if since != NEVER {
+                self.waits.inverted_for(since, end, cpu, true);
+            }
+        }
+        self.waits.psi_period_ends(end);
+    }
+
+    /// The properties of waits that were broken, in words.
+    pub(super) fn broken_waits(&self) -> Vec<Breach> {
+        let mut broken = Vec::new();
+        let name = |task: TaskId| self.task_name(task).unwrap_or_default();
+        for (property, found) in [
+            (Property::Starvation, &self.waits.starved),
+            (Property::PriorityInversion, &self.waits.inverted),
+            (Property::WorkConservation, &self.waits.wasted),
+        ] {
+            if found.count == 0 {
+                continue;
+            }
+            let cpu = found.cpu;
+            let how = match (property, found.instead, found.idle) {
+                (Property::Starvation, Some(task), _) if task.is_idle() => {
+                    format!("on CPU {cpu}, which was idle")
+                }
+                (Property::Starvation, Some(task), _) => {
+                    format!("on CPU {cpu}, where {} ran", name(task))
+                }
+                (Property::WorkConservation, _, Some(idle)) => {
+                    format!("on CPU {cpu} while CPU {idle} was idle")
+                }
+                _ => format!("on CPU {cpu}, where a fair task ran"),
+            };
+            let task = found.task.and_then(|task| self.tasks.get(task.index()));
+            let group = task.and_then(|task| self.groups.get(task.group as usize));
+            broken.push(Breach {
+                property,
+                count: found.count,
+                longest: found.longest,
+                open: found.open,
+                since: found.since,
+                who: found.task.map_or_else(|| "an RT task".to_string(), name),
+                group: group.map_or_else(String::new, |group| group.name.clone()),
+                how,
+                bound: self.waits.bounds.of(property),
+            });
+        }
+        broken
+    }
+}
+
+impl Waits {
+    #[cold]
+    fn long_wait(&mut self, wait: LongWait) {
+        // The engine takes them after each entry; beyond the reserve they are the same story.
+        if self.long.len() < LONG_WAITS {
+            self.long.push(wait);
+        }
+    }
+
+    /// A tick of `cpu` has found a task that waits behind another one, and an idle CPU that it may use; or none.
+    fn tick_finds(&mut self, at: Ns, cpu: CpuId, found: Option<(TaskId, CpuId)>) {
+        let queue = &self.cpus[cpu.index()];
+        let goes_on = queue.wasted_since != NEVER && queue.wasted_period == self.idle_period;
+        if queue.wasted_since != NEVER && !(goes_on && found.is_some()) {
+            self.waste_ends(at, cpu, false);
+        }
+        let Some(found) = found else { return };
+        let (since, period) = (self.idle_since, self.idle_period);
+        let queue = &mut self.cpus[cpu.index()];
+        if queue.wasted_since == NEVER {
+            queue.wasted_since = queue.crowded_since.max(since);
+            queue.wasted_period = period;
+            queue.wasted_by = found;
+        }
+        queue.wasted_seen = at;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waits(cpus: usize, window_start: Ns) -> Waits {
+        Waits::new(cpus, window_start, Bounds::default())
+    }
+
+    #[test]
+    fn time_with_two_or_more_counts_once_and_only_in_the_window() {
+        let mut waits = waits(2, 100);
+        let cpu = CpuId(1);
+        let by = |queued| QueueChange { queued, ..QueueChange::default() };
+        for (at, queued) in [(10, 1), (20, 1), (60, -1), (70, 1), (120, 1)] {
+            waits.change(at, cpu, by(queued));
+        }
+        // Two from 70 on, three from 120 on, two again from 150 on, one from 170 on.
+        waits.change(150, cpu, by(-1));
+        waits.change(170, cpu, by(-1));
+        assert_eq!((waits.contended_ns(1), waits.queued(1).0), (70, 1));
+        // A stamp from another CPU that is behind: no time counts twice.
+        waits.change(200, cpu, by(1));
+        waits.change(190, cpu, by(1));
+        waits.change(230, cpu, by(-1));
+        assert_eq!((waits.contended_ns(1), waits.contended_ns(0)), (100, 0));
+    }
+
+    #[test]
+    fn a_wasted_cpu_counts_from_when_both_were_so() {
+        let mut waits = waits(2, 0);
+        let busy = CpuId(0);
+        let queued = |queued| QueueChange { queued, ..QueueChange::default() };
+        let ms = |ms: u64| ms * 1_000_000;
+        waits.cpus[0].idle = false;
+        waits.change(ms(1), busy, queued(1));
+        waits.change(ms(3), busy, queued(1));
+        waits.tick_finds(ms(4), busy, Some((TaskId(7), CpuId(1))));
+        waits.tick_finds(ms(60), busy, Some((TaskId(7), CpuId(1))));
+        waits.change(ms(80), busy, queued(-1));
+        assert_eq!(waits.wasted(), (ms(77), ms(77)));
+        assert_eq!(waits.breaches(Property::WorkConservation), 0);
+        // Nobody may move any more: a tick ends it. Then CPU 1 has work, which ends it, too.
+        waits.change(ms(100), busy, queued(1));
+        waits.tick_finds(ms(104), busy, Some((TaskId(7), CpuId(1))));
+        waits.tick_finds(ms(210), busy, None);
+        assert_eq!(waits.breaches(Property::WorkConservation), 1);
+        assert_eq!(waits.wasted(), (ms(187), ms(110)));
+        waits.tick_finds(ms(300), busy, Some((TaskId(7), CpuId(1))));
+        waits.change(ms(302), CpuId(1), queued(1));
+        waits.tick_finds(ms(308), busy, None);
+        assert_eq!(waits.wasted().1, ms(302 - 100), "until the other CPU had work");
+    }
+}

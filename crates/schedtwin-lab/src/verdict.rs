@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! What a comparison concludes, the gravest first.
+//!
+//! A kernel that starves a few tasks can have better totals: the others get their CPU. So a verdict asks, in this order:
+//!
+//! 1. what ended a run, or kept it from ending;
+//! 2. which properties ([`Property`]) were broken, under this kernel and not under the baseline;
+//! 3. which thread class or cgroup was hurt most, beyond chance, whatever became of the totals;
+//! 4. only then, the headlines. A kernel is *better* only if the first three found nothing.
+//!
+//! # Who is hurt
+//!
+//! Looked at are throughput, duration of frames, slack, wakeup latency, run_delay, missed deadlines and starved waits of each
+//! task (with all its threads), scheduling class and cgroup. Many are looked at, so each must be as clear as one alone would have to be after Bonferroni's correction: p times their number
+//! is below 0.05. A change of less than a hundredth hurts nobody. The row with the largest change for the worse is named.
+//! A workload of one class has none: its headlines say it all.
+
+use schedtwin_engine::result::{Better, Breach, Property, RunResult};
+
+use crate::compare::{ComparedRow, Comparison};
+use crate::stats::Difference;
+
+/// What tells of a class that it is hurt: each kind of harm once, so that few rows are looked at.
+const HARMS: [(&str, &[&str]); 8] = [
+    ("throughput", &["mean"]),
+    ("frame_duration", &["mean", "p99"]),
+    ("job_duration", &["mean", "p99"]),
+    ("slack", &["mean"]),
+    ("wakeup_latency", &["mean", "p99"]),
+    ("run_delay", &["sum"]),
+    ("deadline_misses", &["sum"]),
+    ("starved", &["sum"]),
+];
+
+/// Labels that name a class of threads or a cgroup.
+const CLASSES: [&str; 3] = ["task", "group", "class"];
+
+/// What people call a change: below a hundredth of the baseline nobody is hurt.
+const LEAST_HARM_PCT: f64 = 1.0;
+
+/// What went wrong in the runs of one kernel.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Troubles {
+    /// Runs that were looked at.
+    pub runs: usize,
+    /// What ended runs, or kept them from ending: in the words of the first such run, and how many there were.
+    pub ended: Vec<(String, usize)>,
+    /// The worst breach of each property that was broken, the gravest property first, and how many runs broke it.
+    pub broken: Vec<(Breach, usize)>,
+}
+
+/// The part of a result that [`Troubles`] keeps.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunTroubles {
+    /// What ended the run, or kept it from ending.
+    pub ended: Vec<String>,
+    /// Its breaches.
+    pub broken: Vec<Breach>,
+}
+
+impl RunTroubles {
+    /// Those of a result.
+    pub fn of(result: &RunResult) -> RunTroubles {
+        RunTroubles { ended: result.ended.clone(), broken: result.broken.clone() }
+    }
+}
+
+impl Troubles {
+    /// Adds a run's.
+    pub fn add(&mut self, run: RunTroubles) {
+        self.runs += 1;
+        for ended in run.ended {
+            // The same end has another time with each seed: what comes before the first comma or colon tells them apart.
+            let kind = |text: &str| text.split([',', ':']).next().unwrap_or_default().to_string();
+            match self.ended.iter_mut().find(|(other, _)| kind(other) == kind(&ended)) {
+                Some((_, runs)) => *runs += 1,
+                None => self.ended.push((ended, 1)),
+            }
+        }
+        for breach in run.broken {
+            match self.broken.iter_mut().find(|(other, _)| other.property == breach.property) {
+                Some((worst, runs)) => {
+                    *runs += 1;
+                    if breach.longest > worst.longest {
+                        *worst = breach;
+                    }
+                }
+                None => self.broken.push((breach, 1)),
+            }
+        }
+        self.broken.sort_by_key(|(breach, _)| breach.property);
+    }
+
+    /// The runs that broke a property.
+    pub fn runs_with(&self, property: Property) -> usize {
+        let found = self.broken.iter().find(|(breach, _)| breach.property == property);
+        found.map_or(0, |(_, runs)| *runs)
+    }
+}
+
+/// A thread class or cgroup that a kernel hurts.
+#[derive(Clone, Copy, Debug)]
+pub struct Hurt<'a> {
+    /// The row with the largest change for the worse.
+    pub row: &'a ComparedRow,
+    /// That change.
+    pub difference: &'a Difference,
+    /// How many rows were looked at.
+    pub of: usize,
+    /// Rows of other classes that are worse beyond chance, too.
+    pub others: usize,
+}
+
+/// What is said of a kernel against the baseline.
+#[derive(Clone, Debug)]
+pub struct Verdict<'a> {
+    /// What ended runs here and not in as many runs of the baseline.
+    pub ended: Vec<&'a (String, usize)>,
+    /// Properties broken here, and in no run of the baseline.
+    pub broken: Vec<&'a (Breach, usize)>,
+    /// Properties that the baseline breaks, too.
+    pub shared: Vec<&'a (Breach, usize)>,
+    /// Who is hurt most.
+    pub hurt: Option<Hurt<'a>>,
+    /// How many runs there were.
+    pub runs: usize,
+}
+
+/// A verdict in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// A run ended or did not end, or a property was broken that the baseline keeps.
+    Broken,
+    /// A thread class or cgroup is hurt.
+    Hurts,
+    /// Nothing of that: the headlines decide.
+    Headlines,
+}
+
+impl Word {
+    /// As JSON has it.
+    pub fn text(self) -> &'static str {
+        match self {
+            Word::Broken => "broken",
+            Word::Hurts => "hurts",
+            Word::Headlines => "headlines",
+        }
+    }
+}
+
+impl Verdict<'_> {
+    /// In one word.
+    pub fn word(&self) -> Word {
+        if !self.ended.is_empty() || !self.broken.is_empty() {
+            Word::Broken
+        } else if self.hurt.is_some() {
+            Word::Hurts
+        } else {
+            Word::Headlines
+        }
+    }
+
+    /// One line for each end and each newly broken property, for the end of a command that was asked to judge.
+    pub fn failures(&self, kernel: &str) -> Vec<String> {
+        let ended = self.ended.iter().map(|(what, runs)| format!("{kernel}: {what} ({runs} runs)"));
+        let broken = self.broken.iter().map(|(breach, runs)| {
+            format!("{kernel} breaks {} ({runs} runs): {}", breach.property, words(breach))
+        });
+        ended.chain(broken).collect()
+    }
+}
+
+/// The verdict on a kernel of a comparison; the baseline's own has what it ends and breaks itself.
+pub fn verdict(comparison: &Comparison, kernel: usize) -> Verdict<'_> {
+    let none = || (Vec::new(), Vec::new(), Vec::new(), 0);
+    let (ended, broken, shared, runs) = match comparison.troubles.get(kernel) {
+        None => none(),
+        Some(here) => {
+            let base = (kernel > 0).then(|| &comparison.troubles[0]);
+            let kept = |property| base.is_none_or(|base| base.runs_with(property) == 0);
+            let (broken, shared): (Vec<_>, Vec<_>) =
+                here.broken.iter().partition(|(breach, _)| kept(breach.property));
+            let base_ended: usize = base.map_or(0, |base| base.ended.iter().map(|e| e.1).sum());
+            let mine: usize = here.ended.iter().map(|ended| ended.1).sum();
+            let ended = here.ended.iter().filter(|_| mine > base_ended).collect();
+            (ended, broken, shared, here.runs)
+        }
+    };
+    Verdict { ended, broken, shared, hurt: hurt(comparison, kernel), runs }
+}
+
+/// Whether the row is of a class of threads or a cgroup, and has a direction.
+fn is_of_a_class(row: &ComparedRow) -> bool {
+    let harm =
+        |(name, stats): &(&str, &[&str])| *name == row.row.name && stats.contains(&row.row.stat);
+    HARMS.iter().any(harm)
+        && !row.doubtful
+        && matches!(&row.row.labels[..], [(label, _)] if CLASSES.contains(label))
+}
+
+fn hurt(comparison: &Comparison, kernel: usize) -> Option<Hurt<'_>> {
+    if kernel == 0 {
+        return None;
+    }
+    let looked: Vec<(&ComparedRow, &Difference)> = comparison
+        .rows
+        .iter()
+        .filter(|row| is_of_a_class(row))
+        .filter_map(|row| Some((row, row.cells[kernel].difference.as_ref()?)))
+        .filter(|(_, difference)| difference.p.is_some())
+        .collect();
+    let mut classes: Vec<&str> = looked.iter().filter_map(|(row, _)| class_of(row)).collect();
+    classes.sort_unstable();
+    classes.dedup();
+    if classes.len() < 2 {
+        return None;
+    }
+    let of = looked.len();
+    let mut worse: Vec<(&ComparedRow, &Difference, f64)> = looked
+        .into_iter()
+        .filter(|(_, difference)| difference.p.is_some_and(|p| p * (of as f64) < 0.05))
+        .filter_map(|(row, difference)| {
+            // A row that was zero has no percent: it has become worse beyond all measure.
+            let pct = difference.diff_pct.unwrap_or(f64::INFINITY.copysign(difference.diff));
+            let harm = if row.row.better == Better::Higher { -pct } else { pct };
+            // A loss of work cannot exceed 100 %: it is as many times as long for the same work.
+            let harm = if row.row.better == Better::Higher && harm < 100.0 {
+                100.0 * harm / (100.0 - harm)
+            } else {
+                harm
+            };
+            (harm >= LEAST_HARM_PCT).then_some((row, difference, harm))
+        })
+        .collect();
+    // Work that is not done counts before waits, and the larger harm first.
+    let work = |row: &ComparedRow| row.row.name == HARMS[0].0;
+    worse.sort_by(|a, b| (work(b.0), b.2).partial_cmp(&(work(a.0), a.2)).expect("no NaN"));
+    let &(row, difference, _) = worse.first()?;
+    let mut others: Vec<&str> = worse.iter().filter_map(|(row, ..)| class_of(row)).collect();
+    others.sort_unstable();
+    others.dedup();
+    Some(Hurt { row, difference, of, others: others.len() - 1 })
+}
+
+fn class_of(row: &ComparedRow) -> Option<&str> {
+    row.row.labels.first().map(|(_, value)| value.as_str())
+}
+
+/// `worker-3 waited 4.87 s (still at the end; the bound is 1 s) on CPU 1, where hog ran`.
+pub fn words(breach: &Breach) -> String {
+    let Breach { property, count, longest, open, since, who, how, bound, .. } = breach;
+    let did = match property {
+        Property::Starvation => "waited",
+        Property::LockHeld => "waited",
+        Property::PriorityInversion | Property::WorkConservation => "waited",
+        Property::ClockHeld => "was",
+        Property::IdleStuck => "was",
+    };
+    let length = time(*longest);
+    let length = if *open { format!("at least {length} (until the end)") } else { length };
+    let more = match count {
+        1 => String::new(),
+        count => format!("; {count} times in that run"),
+    };
+    format!("{who} {did} {length} from {} on, {how} (bound {}{more})", time(*since), time(*bound))
+}
+
+/// `4.87 s`, `120 ms`.
+fn time(ns: u64) -> String {
+    match ns {
+        0..1_000_000 => format!("{} us", ns / 1000),
+        1_000_000..1_000_000_000 => format!("{} ms", ns / 1_000_000),
+        _ => format!("{:.2} s", ns as f64 / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::example;
+
+    fn breach(property: Property, longest: u64) -> Breach {
+        Breach {
+            property,
+            count: 2,
+            longest,
+            open: true,
+            since: 100_000_000,
+            who: "worker-3".into(),
+            group: "worker".into(),
+            how: "on CPU 1, where hog ran".into(),
+            bound: 1_000_000_000,
+        }
+    }
+
+    fn with(base: &[Breach], other: &[Breach]) -> Comparison {
+        let mut comparison = example::comparison();
+        comparison.troubles = vec![Troubles::default(); 2];
+        for (kernel, broken) in [base, other].into_iter().enumerate() {
+            comparison.troubles[kernel]
+                .add(RunTroubles { ended: Vec::new(), broken: broken.to_vec() });
+        }
+        comparison
+    }
+
+    #[test]
+    fn what_only_this_kernel_breaks_comes_first() {
+        let starved = breach(Property::Starvation, 4_870_000_000);
+        let wasted = breach(Property::WorkConservation, 200_000_000);
+        let comparison = with(&[wasted.clone()], &[wasted, starved]);
+        let found = verdict(&comparison, 1);
+        assert_eq!(found.word(), Word::Broken);
+        assert_eq!(found.broken.len(), 1);
+        assert_eq!(found.shared.len(), 1);
+        assert_eq!(
+            found.failures("B"),
+            [
+                "B breaks starvation (1 runs): worker-3 waited at least 4.87 s (until the end) from 100 ms on, on CPU 1, \
+              where hog ran (bound 1.00 s; 2 times in that run)"
+            ]
+        );
+        assert_eq!(verdict(&with(&[], &[]), 1).word(), Word::Headlines);
+    }
+
+    #[test]
+    fn of_each_property_the_worst_run_is_kept() {
+        let mut troubles = Troubles::default();
+        for longest in [3, 9, 5] {
+            let broken = vec![breach(Property::Starvation, longest)];
+            troubles.add(RunTroubles { ended: vec!["it ended, at 4 s".into()], broken });
+        }
+        troubles.add(RunTroubles::default());
+        assert_eq!((troubles.runs, troubles.runs_with(Property::Starvation)), (4, 3));
+        assert_eq!(troubles.broken[0].0.longest, 9);
+        assert_eq!(troubles.ended, [("it ended, at 4 s".to_string(), 3)]);
+    }
+}
