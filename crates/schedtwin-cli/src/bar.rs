@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use bytesize::ByteSize;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use schedtwin_engine::worker;
 use schedtwin_lab::Progress;
 
 /// Work that is done sooner shows nothing.
@@ -29,44 +30,128 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// Starts to watch, unless `quiet` or stderr is no terminal.
+    /// Starts to watch, unless `quiet` or stderr is no terminal. A worker tells its supervisor, which knows whether it is one.
     pub fn watch(progress: &Arc<Progress>, quiet: bool) -> Bar {
-        if quiet || !io::stderr().is_terminal() {
+        if quiet || !(io::stderr().is_terminal() || worker::is_worker()) {
             return Bar { stop: None, thread: None };
         }
         let (stop, stopped) = mpsc::channel::<()>();
         let (progress, started) = (progress.clone(), Instant::now());
-        let thread = std::thread::spawn(move || {
+        let watch = move || {
             if stopped.recv_timeout(APPEARS_AFTER) != Err(RecvTimeoutError::Timeout) {
                 return;
             }
-            let style = ProgressStyle::with_template("{bar:40} {msg}")
-                .expect("the template is well formed");
-            let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr())
-                .with_style(style);
+            let mut drawn = Drawn::new();
             while stopped.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
-                bar.set_message(message(&progress, started.elapsed()));
-                bar.set_position((progress.fraction() * STEPS as f64) as u64);
+                let state = State::of(&progress, started.elapsed());
+                match worker::is_worker() {
+                    true => worker::progress(&state.bytes()),
+                    false => drawn.show(&state),
+                }
             }
-            bar.finish_and_clear();
-        });
-        Bar { stop: Some(stop), thread: Some(thread) }
+            drawn.clear();
+            worker::progress(&[]);
+        };
+        // Without a thread nothing is drawn.
+        let thread = std::thread::Builder::new().spawn(watch).ok();
+        Bar { stop: Some(stop), thread }
     }
 }
 
-/// `13%  52/400 runs  ETA 8s`. The ETA assumes that the rest goes as what is done: runs are alike.
-fn message(progress: &Progress, elapsed: Duration) -> String {
-    let fraction = progress.fraction();
-    let eta = match fraction {
-        ..0.001 => "ETA unknown".to_string(),
-        _ => format!("ETA {:.0}s", elapsed.as_secs_f64() * (1.0 - fraction) / fraction),
-    };
-    let (done, expected) = (progress.done_runs(), progress.expected_runs());
-    let written = match progress.written().load(Ordering::Relaxed) {
-        0 => String::new(),
-        bytes => format!("  {} written", ByteSize::b(bytes).display().si()),
-    };
-    format!("{:>3.0}%  {done}/{expected} runs{written}  {eta}", 100.0 * fraction)
+/// How far the work is.
+struct State {
+    /// In [`STEPS`].
+    position: u64,
+    done: u64,
+    expected: u64,
+    written: u64,
+    elapsed_ms: u64,
+}
+
+impl State {
+    fn of(progress: &Progress, elapsed: Duration) -> State {
+        State {
+            position: (progress.fraction() * STEPS as f64) as u64,
+            done: progress.done_runs(),
+            expected: progress.expected_runs(),
+            written: progress.written().load(Ordering::Relaxed),
+            elapsed_ms: elapsed.as_millis() as u64,
+        }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let State { position, done, expected, written, elapsed_ms } = *self;
+        [position, done, expected, written, elapsed_ms]
+            .into_iter()
+            .flat_map(u64::to_le_bytes)
+            .collect()
+    }
+
+    fn read(bytes: &[u8]) -> Option<State> {
+        let (numbers, []) = bytes.as_chunks::<8>() else { return None };
+        let numbers: Vec<u64> = numbers.iter().map(|number| u64::from_le_bytes(*number)).collect();
+        let [position, done, expected, written, elapsed_ms] = numbers[..] else { return None };
+        Some(State { position: position.min(STEPS), done, expected, written, elapsed_ms })
+    }
+
+    /// `13%  52/400 runs  ETA 8s`. The ETA assumes that the rest goes as what is done: runs are alike.
+    fn message(&self) -> String {
+        let fraction = self.position as f64 / STEPS as f64;
+        let eta = match fraction {
+            ..0.001 => "ETA unknown".to_string(),
+            _ => {
+                let elapsed_s = self.elapsed_ms as f64 / 1e3;
+                format!("ETA {:.0}s", elapsed_s * (1.0 - fraction) / fraction)
+            }
+        };
+        let written = match self.written {
+            0 => String::new(),
+            bytes => format!("  {} written", ByteSize::b(bytes).display().si()),
+        };
+        let (done, expected) = (self.done, self.expected);
+        format!("{:>3.0}%  {done}/{expected} runs{written}  {eta}", 100.0 * fraction)
+    }
+}
+
+/// The bar on the terminal, from its first drawing on.
+pub struct Drawn(Option<ProgressBar>);
+
+impl Drawn {
+    /// Nothing is drawn yet.
+    pub fn new() -> Drawn {
+        Drawn(None)
+    }
+
+    /// Draws what a worker tells; nothing: it has ended.
+    pub fn draw(&mut self, bytes: &[u8]) {
+        match State::read(bytes) {
+            Some(state) if io::stderr().is_terminal() => self.show(&state),
+            _ => self.clear(),
+        }
+    }
+
+    fn show(&mut self, state: &State) {
+        let bar = self.0.get_or_insert_with(|| {
+            let style = ProgressStyle::with_template("{bar:40} {msg}")
+                .expect("the template is well formed");
+            ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr())
+                .with_style(style)
+        });
+        bar.set_message(state.message());
+        bar.set_position(state.position);
+    }
+
+    fn clear(&mut self) {
+        if let Some(bar) = self.0.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for Drawn {
+    fn drop(&mut self) {
+        self.clear();
+    }
 }
 
 impl Drop for Bar {

@@ -201,7 +201,12 @@ fn table(
 
 pub fn write_page(path: &Path, page: impl AsRef<[u8]>) -> Result<(), Failure> {
     interrupt::guard(path);
-    let written = AtomicFile::create(path).and_then(|file| file.commit_with(page.as_ref()));
+    // Names of traces and files stand in pages; what acts on a terminal is shown as in every text.
+    let bytes = page.as_ref();
+    let is_page = bytes.starts_with(b"<!DOCTYPE html>");
+    let shown = std::str::from_utf8(bytes).ok().filter(|_| is_page).map(printable::lines);
+    let bytes = shown.as_deref().map_or(bytes, str::as_bytes);
+    let written = AtomicFile::create(path).and_then(|file| file.commit_with(bytes));
     written.map_err(|error| Failure::of_file("write", path, &error))
 }
 

@@ -1,34 +1,93 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The command confines itself before it asks a user's C anything ([`schedtwin_engine::confine`]): afterwards it writes only beneath the
-//! folders of its outputs.
+//! The command never loads a user's C: a confined worker does, and performs the rest of it ([`schedtwin_engine::worker`]). Here is what
+//! the command does for its worker: it writes the outputs that were named on the command line, and draws the progress.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use schedtwin_engine::{Confined, Fault, confine};
+use schedtwin_engine::outside::{self, OutsideFiles};
+use schedtwin_engine::worker::{self, Service, Side};
+use schedtwin_engine::{Fault, confine};
 
+use crate::bar::Drawn;
 use crate::failure::Failure;
-use crate::output::tell;
+use crate::interrupt;
 
-/// Folders of what this process is about to write.
-static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+/// What this process is about to write.
+static FILES: Mutex<Option<OutsideFiles>> = Mutex::new(None);
 
-/// Notes a folder in which an output is going to be written.
-pub fn writes_into(folder: &Path) {
-    FOLDERS.lock().unwrap_or_else(PoisonError::into_inner).push(folder.to_path_buf());
+fn with_files(change: impl FnOnce(&mut OutsideFiles)) {
+    change(FILES.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default());
 }
 
-/// Confines the process if there is C of the user's. Called when every output is known, and before any thread is started.
+/// Notes an output that is going to be written. `false`: another output is the same file, and one would be lost.
+#[must_use]
+pub fn writes(path: &Path) -> bool {
+    let mut is_new = true;
+    with_files(|files| {
+        is_new = !files.outputs().any(|other| same(other, path));
+        files.output(path);
+    });
+    is_new
+}
+
+/// Whether two paths name the same file, that need not be there; what is no file, as `/dev/null`, takes everything.
+fn same(a: &Path, b: &Path) -> bool {
+    let place = |path: &Path| -> Option<PathBuf> {
+        if let Ok(whole) = path.canonicalize() {
+            return whole.is_file().then_some(whole);
+        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
+        Some(folder.join(path.file_name()?))
+    };
+    matches!((place(a), place(b)), (Some(a), Some(b)) if a == b)
+}
+
+/// Notes a folder in which results are going to be written, whose names are not known yet.
+pub fn writes_into(folder: &Path) {
+    with_files(|files| files.outputs_in(folder));
+}
+
+/// Notes a file that is going to be appended to, and removed.
+pub fn appends(path: &Path) {
+    with_files(|files| files.journal(path));
+}
+
+/// Notes a folder of kept results.
+pub fn keeps_in(folder: &Path) {
+    with_files(|files| files.folder(folder));
+}
+
+/// The supervisor's service.
+struct Desk {
+    files: OutsideFiles,
+    bar: Drawn,
+}
+
+impl Service for Desk {
+    fn request(&mut self, request: &[u8]) -> io::Result<Vec<u8>> {
+        self.files.serve(request)
+    }
+
+    fn progress(&mut self, progress: &[u8]) {
+        self.bar.draw(progress);
+    }
+}
+
+/// Divides the process if there is C of the user's. Called when every input has been read and every output is known, and before any
+/// thread is started. The supervisor comes back with [`Failure::Ended`], when all is done.
 pub fn confined() -> Result<(), Failure> {
-    let folders = FOLDERS.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    match confine::enter(&folders) {
-        Ok(Confined::SystemCalls) => {
-            tell(
-                "note: this kernel has no Landlock: the C of the tree may read and write your files",
-            );
+    let files = FILES.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
+    files.outputs().for_each(interrupt::guard);
+    match confine::enter(&mut Desk { files, bar: Drawn::new() }) {
+        Ok(Side::Whole) => Ok(()),
+        Ok(Side::Worker) => {
+            outside::divert(worker::request);
             Ok(())
         }
-        Ok(Confined::NoNeed | Confined::Full) => Ok(()),
+        Ok(Side::Supervisor(code)) => Err(Failure::Ended(code)),
         Err(faults) => {
             let told = |fault: &Fault| match &fault.help {
                 Some(help) => format!("{}\n  help: {help}", fault.message),

@@ -20,6 +20,8 @@ pub enum Failure {
     Failed(Vec<String>),
     /// The reader of stdout has gone: there is nobody to tell.
     NobodyReads,
+    /// The worker has done and told everything; its exit code.
+    Ended(u8),
 }
 
 impl Failure {
@@ -51,6 +53,7 @@ impl Failure {
                 1
             }
             Failure::NobodyReads => 0,
+            Failure::Ended(code) => *code,
         }
     }
 }

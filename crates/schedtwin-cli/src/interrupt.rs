@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use schedtwin_engine::worker;
 use schedtwin_trace::{remove_abandoned, remove_partials};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -25,6 +26,8 @@ pub fn install() {
     let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP]) else { return };
     std::thread::spawn(move || {
         let Some(signal) = signals.forever().next() else { return };
+        // First, so that nothing is written any more.
+        worker::kill();
         if let Ok(outputs) = OUTPUTS.lock() {
             outputs.iter().for_each(|path| remove_partials(path));
         }

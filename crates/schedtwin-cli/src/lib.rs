@@ -7,6 +7,7 @@
 
 mod arguments;
 mod bar;
+mod bounded;
 mod calibrate_machine;
 mod capture;
 mod compare;
@@ -38,6 +39,7 @@ use std::ffi::OsString;
 use clap::Parser;
 
 use crate::arguments::{Arguments, Calibrate, CalibrateWhat, Command, Import, ImportWhat};
+use crate::failure::Failure;
 
 /// Runs the command with these arguments, the first of which is its name; returns the exit code.
 ///
@@ -63,7 +65,22 @@ pub fn run_command(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         interrupt::install();
     }
     schedtwin_engine::confine::defer();
-    let outcome = match arguments.command {
+    // A worker's panic is told as its exit code: without that, its supervisor would take it for the doing of the C.
+    let code = std::panic::catch_unwind(|| match perform(arguments.command) {
+        Ok(()) => 0,
+        Err(failure) => failure.report(),
+    });
+    if schedtwin_engine::worker::is_worker() {
+        schedtwin_engine::worker::finish(code.unwrap_or(PANICKED));
+    }
+    code.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// The exit code of a panic, which is Rust's.
+const PANICKED: u8 = 101;
+
+fn perform(command: Command) -> Result<(), Failure> {
+    let outcome = match command {
         Command::Run(run) => run::run(run),
         Command::Compare(compare) => compare::compare(compare),
         Command::Aa(aa) => compare::aa(aa),
@@ -96,10 +113,7 @@ pub fn run_command(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Man { directory } => shell::man(&directory),
     };
     // A command that only looks at a kernel has asked its C nothing yet.
-    match outcome.and_then(|()| confine::confined()) {
-        Ok(()) => 0,
-        Err(failure) => failure.report(),
-    }
+    outcome.and_then(|()| confine::confined())
 }
 
 /// What the binary links, with licences and their texts: written by `release/licences.py`.

@@ -25,7 +25,9 @@ use schedtwin_live::judge::{Counts, Method, control, floor, judge as judge_rows}
 use schedtwin_live::report::{Judgement, OfSetting};
 use schedtwin_live::rows::Rows;
 use schedtwin_workload::Workload;
-use std::fs;
+
+/// The largest rt-app file.
+const WORK_BYTES_MAX: u64 = 64 << 20;
 
 /// Of a quiet machine unrelated threads take at most so much of one CPU, %.
 const QUIET_PCT: f64 = 5.0;
@@ -72,6 +74,9 @@ fn record(arguments: &LiveRecord) -> Result<(), Failure> {
     }
     match folder.read_seal().map_err(Failure::bad)? {
         Some(_) => measure::measure(&folder, quiet),
+        None if folder.check_whole("basis", &folder.plan().map_err(Failure::bad)?).is_err() => {
+            measure::basis(&folder, quiet)
+        }
         None => Err(Failure::bad(
             "the first setting is recorded: now `schedtwin live predict`, then this again",
         )),
@@ -98,8 +103,8 @@ fn begin(folder: &Folder, work: &LiveWork) -> Result<(), Failure> {
     let parsed = settings.iter().map(|line| parse(line)).collect::<Result<Vec<_>, _>>()?;
     let planned = match &work.workload {
         Some(path) => {
-            let text =
-                fs::read_to_string(path).map_err(|error| Failure::of_file("read", path, &error))?;
+            let text = crate::bounded::read_to_string(path, WORK_BYTES_MAX)
+                .map_err(|error| Failure::of_file("read", path, &error))?;
             let workload = Workload::from_path_or_name(&path.to_string_lossy())?;
             for setting in &parsed {
                 workload.with_thread_settings(&setting.threads)?;
@@ -132,6 +137,7 @@ fn judge(arguments: &LiveJudge) -> Result<(), Failure> {
 
 fn judged(folder: &Folder, json: bool) -> Result<(), Failure> {
     let plan = folder.plan().map_err(Failure::bad)?;
+    folder.check_whole("measured", &plan).map_err(Failure::bad)?;
     let measured = folder.runs("measured").map_err(Failure::bad)?;
     let prediction = folder.check_seal(&measured).map_err(Failure::bad)?;
     let seal = folder.read_seal().map_err(Failure::bad)?.expect("it was checked");

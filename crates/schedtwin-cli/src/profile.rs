@@ -43,9 +43,12 @@ pub fn profile(arguments: &Profile) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The longest list of symbols: that of a kernel with everything built in has a quarter of it.
+const SYMBOLS_BYTES_MAX: u64 = 256 << 20;
+
 /// Reads `/proc/kallsyms` or a copy of it.
 fn symbols(path: &Path) -> Result<Symbols, Failure> {
-    let text = std::fs::read_to_string(path);
+    let text = crate::bounded::read_to_string(path, SYMBOLS_BYTES_MAX);
     let symbols = Symbols::parse(&text.map_err(|error| Failure::of_file("read", path, &error))?);
     if symbols.is_empty() {
         return Err(Failure::bad(format!(

@@ -20,7 +20,7 @@ use schedtwin_types::Duration;
 use crate::arguments::Run;
 use crate::bar::Bar;
 use crate::compare::{check_seeds, no_crashes, write_page};
-use crate::confine::{confined, writes_into};
+use crate::confine::{confined, writes};
 use crate::failure::{Failure, warn_of};
 use crate::{interrupt, output};
 
@@ -174,7 +174,12 @@ pub fn is_name_of_a_record(path: &Path) -> Result<(), Failure> {
 /// Says before the run what would fail after it.
 pub fn writable(path: &Path) -> Result<(), Failure> {
     let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    writes_into(directory);
+    if !writes(path) {
+        return Err(Failure::bad(format!(
+            "failed to write {}: two outputs name this file",
+            output::shown(path)
+        )));
+    }
     if path.is_dir() {
         return Err(Failure::bad(format!(
             "failed to write {}: it is a directory",

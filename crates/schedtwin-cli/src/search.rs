@@ -9,6 +9,7 @@ use schedtwin_engine::Scenario;
 use schedtwin_engine::kernel_file::KernelFile;
 use schedtwin_engine::kernel_file::mixture::Mixture;
 use schedtwin_engine::result::{Bounds, Breach, Property};
+use schedtwin_engine::worker;
 use schedtwin_input::Diagnostics;
 use schedtwin_lab::search::bisect::{self, Bisected};
 use schedtwin_lab::search::hunt::{self, Found};
@@ -315,7 +316,7 @@ pub fn hunt(arguments: &Hunt) -> Result<(), Failure> {
             }
             let found = hunt::batch(seed.saturating_add(tried), left, &question, &good, &bad);
             tried += left;
-            if !quiet {
+            if !quiet && !worker::is_worker() {
                 eprint!("\r{tried} cases, {} s ", begin.elapsed().as_secs());
             }
             if found.is_some() {
@@ -323,7 +324,7 @@ pub fn hunt(arguments: &Hunt) -> Result<(), Failure> {
             }
         }
     })?;
-    if !quiet {
+    if !quiet && !worker::is_worker() {
         eprintln!();
     }
     let (Some(Found { seed, case, breach }), tried) = found else {

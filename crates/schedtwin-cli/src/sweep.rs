@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedtwin sweep`: many settings, a line a run; `schedtwin merge`: shards of one as a whole.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use schedtwin_input::Diagnostics;
 use schedtwin_lab::given::Given;
 use schedtwin_lab::selector::Selector;
 use schedtwin_lab::sweep::cache::Cache;
-use schedtwin_lab::sweep::journal::Journal;
+use schedtwin_lab::sweep::journal::{self, Journal};
 use schedtwin_lab::sweep::part::{self, Form, Format, Part, Run};
 use schedtwin_lab::sweep::{self as lab, Shard, SweepSpec};
 use schedtwin_lab::{Progress, report};
@@ -18,8 +17,9 @@ use schedtwin_types::printable;
 
 use crate::arguments::{Merge, Sweep};
 use crate::bar::Bar;
+use crate::bounded;
 use crate::compare::{check_seeds, distinct, no_crashes, with_threads, write_page};
-use crate::confine::{confined, writes_into};
+use crate::confine::{appends, confined, keeps_in};
 use crate::failure::{Failure, warn_of};
 use crate::interrupt;
 use crate::output;
@@ -59,7 +59,7 @@ pub fn sweep(arguments: Sweep) -> Result<(), Failure> {
         writable(path)?;
         interrupt::guard(path);
     }
-    arguments.cache.as_deref().into_iter().for_each(writes_into);
+    arguments.cache.as_deref().into_iter().for_each(keeps_in);
     let cache = arguments.cache.as_deref().map(|folder| {
         Cache::open(folder).map_err(|error| Failure::of_file("keep runs in", folder, &error))
     });
@@ -73,14 +73,17 @@ pub fn sweep(arguments: Sweep) -> Result<(), Failure> {
         None => None,
     };
     let known = arguments.from.as_deref().map(|path| runs_in(path, &swept)).transpose()?;
+    let journal = match written {
+        Some((path, _)) if !arguments.race => {
+            appends(&journal::journal_of(path));
+            open_journal(path, &swept, shard)?
+        }
+        _ => Journal::of(known.unwrap_or_default()),
+    };
     confined()?;
     if arguments.race {
         return race(&arguments, &swept, &shown.concat(), &front, cache.as_ref());
     }
-    let journal = match written {
-        Some((path, _)) => open_journal(path, &swept, shard)?,
-        None => Journal::of(known.unwrap_or_default()),
-    };
     let (all, done) = (swept.runs_of(shard), journal.len());
     if done > 0 && !arguments.quiet {
         output::tell(&format!("{done} of {all} runs are done already"));
@@ -160,10 +163,7 @@ fn format(path: &Path) -> Result<Format, Failure> {
 fn read(path: &Path) -> Result<Part, Failure> {
     let failed = |error| Failure::of_file("read", path, &error);
     let name = output::shown(path);
-    if fs::metadata(path).map_err(failed)?.len() > MOST_BYTES {
-        return Err(Failure::bad(format!("{name}: more than 4 GiB")));
-    }
-    let part = Part::read(fs::read(path).map_err(failed)?, format(path)?);
+    let part = Part::read(bounded::read(path, MOST_BYTES).map_err(failed)?, format(path)?);
     part.map_err(|message| Failure::bad(format!("{name}: {message}")))
 }
 

@@ -248,6 +248,36 @@ fn revisions_are_listed_in_braces() {
     }
 }
 
+/// An array of maps that begins with none has memory for its map alone, as scx_pair's: its maps are made when they are looked up.
+#[test]
+fn an_array_of_maps_may_begin_empty() {
+    if !there_is_a_compiler() {
+        eprintln!("skipped: there is no compiler");
+        return;
+    }
+    let text = "#include <scx/common.bpf.h>\nchar _license[] SEC(\"license\") = \"GPL\";\n\
+        struct {\n\t__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);\n\t__uint(max_entries, 64);\n\t__type(key, s32);\n\
+        \t__array(values, struct {\n\t\t__uint(type, BPF_MAP_TYPE_QUEUE);\n\t\t__uint(max_entries, 64);\n\
+        \t\t__type(value, u32);\n\t});\n} queues SEC(\".maps\");\n\
+        u64 behind[64] = { 1, 2, 3, 4, 5, 6, 7, 8 };\n\
+        void BPF_STRUCT_OPS(one_enqueue, struct task_struct *p, u64 enq_flags)\n{\n\
+        \ts32 key = 5;\n\tu32 pid = p->pid, first = 0;\n\
+        \tvoid *queue = bpf_map_lookup_elem(&queues, &key);\n\n\
+        \tif (!queue || bpf_map_push_elem(queue, &pid, 0) || bpf_map_pop_elem(queue, &first) || first != pid)\n\
+        \t\tscx_bpf_error(\"no queue\");\n\
+        \tscx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, enq_flags);\n}\n\
+        SCX_OPS_DEFINE(one, .enqueue = (void *)one_enqueue, .name = \"one\");\n";
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("one.bpf.c");
+    fs::write(&file, text).expect("written");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_schedtwin"));
+    command.args(["run", "-m", "pixel6", "-w", "hackbench", "--duration", "20ms", "-k"]);
+    command.arg(format!("linux-7.3:scx={}", file.display()));
+    command.env("SCHEDTWIN_CACHE", folder.path().join("cache"));
+    let output = command.output().expect("the binary starts");
+    assert!(output.status.success(), "{}", said(&output));
+}
+
 /// One changed line of a scheduler of sched_ext, between two revisions, shows as the first decision that differs.
 #[test]
 fn a_changed_line_of_a_scheduler_is_the_first_difference() {

@@ -28,7 +28,8 @@ pub mod twin;
 
 pub use schedtwin_kernel::policy;
 pub use schedtwin_machine::keys as machine_keys;
-pub use schedtwin_tree::{Confined, Fault, confine};
+pub use schedtwin_trace::outside;
+pub use schedtwin_tree::{Fault, confine, worker};
 
 pub use difference::{Difference, first_difference};
 pub use domains::describe_domains;

@@ -494,6 +494,18 @@ impl Scenario {
         })
     }
 
+    /// Whether C of the user's decides in it.
+    pub fn has_foreign_code(&self) -> bool {
+        !self.kernel.code.is_empty()
+    }
+
+    /// Whether policies decide in it that belong to the program that made it.
+    pub fn has_own_policies(&self) -> bool {
+        let of_tree = |name: &str| self.kernel.code.iter().any(|code| code.name == name);
+        let names = self.kernel.policies.names();
+        names.iter().any(|(_, name)| !is_built_in(name) && !of_tree(name))
+    }
+
     /// The profile of the system, as text; empty without one.
     fn system_text(&self) -> &str {
         self.system.as_ref().map_or("", |system| system.fingerprint_text())

@@ -96,6 +96,26 @@ impl Progress {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
+    /// Whether that was called.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// So many runs are complete, as another process with a copy of this has counted.
+    pub fn done_elsewhere(&self, runs: u64) {
+        self.done.fetch_max(runs.min(self.expected_runs()), Ordering::Relaxed);
+    }
+
+    /// Runs that panicked in another process.
+    pub fn crashed_elsewhere(&self, crashes: Vec<Crash>) {
+        let mut known = self.crashes.lock().expect("nobody panics while adding one");
+        for crash in crashes {
+            if !known.contains(&crash) {
+                known.push(crash);
+            }
+        }
+    }
+
     /// Performs one run of a subject. A run that panics is kept among the crashes, too.
     pub fn attempt<S: Subject + ?Sized>(
         &self,

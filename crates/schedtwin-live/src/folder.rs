@@ -274,6 +274,37 @@ impl Folder {
         Ok(runs)
     }
 
+    /// The names of all runs of `basis` or `measured`, in the order in which they are made, with setting and round.
+    pub fn names(part: &str, plan: &Plan) -> Vec<(String, usize, usize)> {
+        let rounds = 0..plan.runs;
+        match part {
+            "basis" => rounds.map(|round| (format!("basis/{round:02}"), 0, round)).collect(),
+            _ => rounds
+                .flat_map(|round| (0..plan.settings.len()).map(move |setting| (setting, round)))
+                .map(|(setting, round)| (format!("{part}/{setting}-{round:02}"), setting, round))
+                .collect(),
+        }
+    }
+
+    /// Whether a run has come to its end: what it was is written last.
+    pub fn is_done(&self, name: &str) -> bool {
+        self.has(&format!("{name}.json"))
+    }
+
+    /// Refuses a part that is not whole: its plan says how many runs it has.
+    pub fn check_whole(&self, part: &str, plan: &Plan) -> Result<(), Fault> {
+        let names = Folder::names(part, plan);
+        let done = names.iter().filter(|(name, ..)| self.is_done(name)).count();
+        match done == names.len() {
+            true => Ok(()),
+            false => Err(format!(
+                "{} has {done} of {} runs: it was interrupted; `schedtwin live record` goes on where it stopped",
+                self.join(part).display(),
+                names.len()
+            )),
+        }
+    }
+
     /// Writes a prediction and seals it.
     pub fn seal(&self, prediction: &Prediction) -> Result<Seal, Fault> {
         if self.has("measured") {

@@ -18,6 +18,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tempfile::{TempDir, TempPath};
 
+use crate::outside::{self, Remote};
+
 /// Bytes collected before a write reaches the operating system.
 const BUFFER_BYTES: usize = 256 * 1024;
 
@@ -53,7 +55,7 @@ pub trait Destination: Write {
 /// ```
 #[derive(Debug)]
 pub struct AtomicFile {
-    file: BufWriter<File>,
+    file: BufWriter<Bytes>,
     /// Where the bytes are, if not in place already. Declared after `file`, so that an abandoned file is closed
     /// before it is removed.
     temporary: Option<TempPath>,
@@ -63,12 +65,49 @@ pub struct AtomicFile {
     written: Arc<AtomicU64>,
 }
 
+/// Where the bytes go.
+#[derive(Debug)]
+enum Bytes {
+    Here(File),
+    /// To the process that has files ([`crate::outside`]).
+    There(Remote),
+}
+
+impl Write for Bytes {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Bytes::Here(file) => file.write(bytes),
+            Bytes::There(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Bytes::Here(file) => file.flush(),
+            Bytes::There(file) => file.flush(),
+        }
+    }
+}
+
 impl AtomicFile {
+    fn there(path: &Path, replace: bool) -> io::Result<AtomicFile> {
+        let file = Bytes::There(Remote::open(path, replace)?);
+        Ok(AtomicFile {
+            file: BufWriter::with_capacity(BUFFER_BYTES, file),
+            temporary: None,
+            path: path.to_path_buf(),
+            written: Arc::default(),
+        })
+    }
+
     /// Opens a temporary file in the directory of `path`.
     ///
     /// Something at `path` that is no regular file (a pipe, `/dev/null`) is written directly. A
     /// symbolic link is followed: its target is replaced.
     pub fn create(path: &Path) -> io::Result<AtomicFile> {
+        if outside::is_diverted() {
+            return AtomicFile::there(path, false);
+        }
         let path = match fs::metadata(path) {
             Ok(found) if found.is_dir() => {
                 return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory"));
@@ -76,7 +115,7 @@ impl AtomicFile {
             Ok(found) if !found.is_file() => {
                 let file = OpenOptions::new().write(true).open(path)?;
                 return Ok(AtomicFile {
-                    file: BufWriter::with_capacity(BUFFER_BYTES, file),
+                    file: BufWriter::with_capacity(BUFFER_BYTES, Bytes::Here(file)),
                     temporary: None,
                     path: path.to_path_buf(),
                     written: Arc::default(),
@@ -92,6 +131,9 @@ impl AtomicFile {
     ///
     /// For a path that the user did not name: a folder that somebody else made may have a link there.
     pub fn replace(path: &Path) -> io::Result<AtomicFile> {
+        if outside::is_diverted() {
+            return AtomicFile::there(path, true);
+        }
         let path = path.to_path_buf();
         let prefix = partial_prefix(&path)
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"))?;
@@ -102,7 +144,7 @@ impl AtomicFile {
             .suffix(PARTIAL)
             .make_in(directory_of(&path), open)?
             .into_parts();
-        let file = BufWriter::with_capacity(BUFFER_BYTES, file);
+        let file = BufWriter::with_capacity(BUFFER_BYTES, Bytes::Here(file));
         Ok(AtomicFile { file, temporary: Some(temporary), path, written: Arc::default() })
     }
 
@@ -158,9 +200,11 @@ impl Write for AtomicFile {
 
 impl Destination for AtomicFile {
     fn commit(self) -> io::Result<()> {
-        let AtomicFile { mut file, temporary, path, .. } = self;
-        file.flush()?;
-        drop(file);
+        let AtomicFile { file, temporary, path, .. } = self;
+        match file.into_inner().map_err(io::IntoInnerError::into_error)? {
+            Bytes::There(file) => return file.commit(),
+            Bytes::Here(file) => drop(file),
+        }
         match temporary {
             Some(temporary) => Ok(temporary.persist(path)?),
             None => Ok(()),

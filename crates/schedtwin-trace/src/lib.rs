@@ -49,6 +49,7 @@ pub mod ftrace_read;
 mod ftrace_text;
 pub mod marker;
 mod open;
+pub mod outside;
 pub mod packed;
 pub mod perf_data;
 pub mod perfetto;

@@ -249,7 +249,8 @@ struct cgroup *scx_bpf_task_cgroup(struct task_struct *p)
 {
 	int pid = pid_of(p);
 
-	return pid < 0 ? NULL : ask->cgroup(call, CGROUP_OF_TASK, pid);
+	/* As the kernel's: that of the root where there is none, never NULL. */
+	return ask->cgroup(call, CGROUP_OF_TASK, pid < 0 ? 0 : pid);
 }
 
 struct cgroup *bpf_cgroup_from_id(u64 id) { return ask->cgroup(call, CGROUP_BY_ID, id); }

@@ -67,7 +67,7 @@ struct entry {
 #define BUCKETS 256
 
 OFFERED struct schedtwin_map *schedtwin_scx_define_map(void **object, int type, int key, int value, int entries, void ***values,
-						       struct schedtwin_map *inner)
+						       int given, struct schedtwin_map *inner)
 {
 	struct schedtwin_map *map = schedtwin_allocate(sizeof(*map));
 
@@ -76,8 +76,12 @@ OFFERED struct schedtwin_map *schedtwin_scx_define_map(void **object, int type, 
 	map->value = value;
 	map->stride = (value + 7) & ~7;
 	map->entries = entries;
-	map->values = values;
 	map->inner = inner;
+	if (type == BPF_MAP_TYPE_ARRAY_OF_MAPS) {
+		/* The object has memory for those that it begins with alone. */
+		map->values = schedtwin_allocate(entries * sizeof(*map->values));
+		memcpy(map->values, values, (given < entries ? given : entries) * sizeof(*map->values));
+	}
 	if (object)
 		*object = map;
 	return map;
@@ -140,7 +144,7 @@ void *schedtwin_map_lookup(void *object, void const *key, int cpu)
 		if (!map->values[index] && map->inner) {
 			map->values[index] = schedtwin_allocate(sizeof(void *));
 			*map->values[index] = schedtwin_scx_define_map(NULL, map->inner->type, map->inner->key, map->inner->value,
-								       map->inner->entries, NULL, NULL);
+								       map->inner->entries, NULL, 0, NULL);
 		}
 		return map->values[index];
 	}

@@ -5,7 +5,8 @@ use crate::Fault;
 use crate::compile::{self, Job};
 use crate::confine;
 use crate::memory::Code;
-use crate::watch::Label;
+use crate::object::Elf;
+use crate::watch::{self, Label};
 use std::sync::Arc;
 
 /// A compiled governor.
@@ -27,15 +28,23 @@ pub(crate) fn path_in(folder: &str, file: &str) -> String {
 
 impl Built {
     pub(crate) fn new(job: &Job) -> Result<Built, Fault> {
+        watch::check_limit()?;
         let object = compile::object(job)?;
         confine::compiled();
         // Schedulers of the scx repository have the same file in folders of their own.
         let path = job.path.strip_suffix("/src/bpf/main.bpf.c").unwrap_or(job.path);
         let file = path.rsplit('/').next().unwrap_or(path);
         let name = format!("{file} of {}", job.tree.spelled());
-        let label = Label::new(name.clone(), object.path.clone());
+        let elf = Elf::read(&object.bytes).map_err(|what| {
+            Fault::new(
+                format!("{name} cannot be loaded: {what}"),
+                "what the compiler made of a governor runs nothing by itself and needs nothing",
+            )
+        })?;
+        let label = Label::new(name.clone(), object.bytes.clone());
         let rule = String::leak(format!("{file} of the tree"));
-        Ok(Built { name, hash: object.hash, code: Arc::new(Code::new(object.path, label)), rule })
+        let code = Arc::new(Code::new(object.bytes, elf, label));
+        Ok(Built { name, hash: object.hash, code, rule })
     }
 
     pub(crate) fn does_not_start(&self, error: i32, help: &str) -> Fault {

@@ -1,24 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! From a governor's sources to a shared object: the compiler, the cache, and what an error of the compiler means.
 //!
-//! The cache holds one object for each content: sources, our headers, compiler, flags. It is `SCHEDTWIN_CACHE`, else
-//! `$XDG_CACHE_HOME/schedtwin`, else `~/.cache/schedtwin`. An object appears there by a rename, so that nobody ever
+//! The cache holds one object for each content: sources, our headers, compiler, flags, under their BLAKE3 hash, which nobody can make
+//! collide. It is `SCHEDTWIN_CACHE`, else `$XDG_CACHE_HOME/schedtwin`, else `~/.cache/schedtwin`; only the user may read and write it, and
+//! an object that somebody else may have written is compiled again. An object appears there by a rename, so that nobody ever
 //! loads half of one; who deletes the folder loses time only.
+//!
+//! **The compiler's inputs** are copies of files of the tree and our own, in a folder made for one compilation. The compiler says what it
+//! included (gcc's `SUNPRO_DEPENDENCIES`), and an object that includes anything else is refused. clang has no such list of all units: there
+//! the confinement alone keeps it to the system's files.
 
 use crate::offered::{self, HEADERS};
 use crate::sources::Sources;
 use crate::{Fault, Tree, confine};
 use schedtwin_input::did_you_mean;
 use schedtwin_types::fnv::Fnv1a;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// How the kernel builds C (`Makefile`), as far as it decides what a program means: types may alias, signed numbers
 /// wrap, a null pointer may be looked at. What would be a warning there but calls for what is not offered is an error.
-const FLAGS: [&str; 24] = [
+const FLAGS: [&str; 25] = [
     "-std=gnu11",
     "-O2",
     "-g",
@@ -47,6 +55,8 @@ const FLAGS: [&str; 24] = [
     // Nothing is left to be found when it is loaded; what is not to be written is sealed then.
     "-Wl,-z,defs",
     "-Wl,-z,relro,-z,now",
+    // Names in a table that says how many there are (`object.rs`).
+    "-Wl,--hash-style=sysv",
 ];
 
 /// Where the tree's files lie while they are compiled: a name that no message has by chance.
@@ -58,8 +68,8 @@ const LINES_SHOWN: usize = 10;
 /// A compiled governor.
 #[derive(Clone, Debug)]
 pub(crate) struct Object {
-    /// The shared object in the cache.
-    pub(crate) path: PathBuf,
+    /// The shared object.
+    pub(crate) bytes: Arc<[u8]>,
     /// Of everything that decides what it does: sources, our C, definitions.
     pub(crate) hash: u64,
 }
@@ -96,28 +106,72 @@ pub(crate) struct Own<'a> {
     pub(crate) include: Option<&'a str>,
 }
 
+/// Most bytes of an object.
+const OBJECT_BYTES_MAX: u64 = 64 << 20;
+
+/// Objects that this process has, by the hash of their content: a confined process can neither compile nor read.
+static READY: Mutex<BTreeMap<[u8; 32], Arc<[u8]>>> = Mutex::new(BTreeMap::new());
+
 /// Compiles, unless the cache has it.
 pub(crate) fn object(job: &Job) -> Result<Object, Fault> {
-    let hash = content_hash(job);
+    let mut short = Fnv1a::new();
+    let mut key = blake3::Hasher::new();
+    content(job, &mut |bytes| {
+        short.extend((bytes.len() as u64).to_le_bytes());
+        short.extend(bytes.iter().copied());
+        key.update(&(bytes.len() as u64).to_le_bytes());
+        key.update(bytes);
+    });
+    let hash = short.digest();
+    let content = *key.finalize().as_bytes();
+    let ready = || READY.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(bytes) = ready().get(&content) {
+        return Ok(Object { bytes: bytes.clone(), hash });
+    }
+    if confine::is_confined() {
+        return Err(Fault::new(
+            format!("{} of {} is not compiled yet", job.path, job.tree.spelled()),
+            "C is compiled before the first run; name each such kernel by itself, without a search",
+        ));
+    }
     let compiler = Compiler::find()?;
-    let mut key = Fnv1a::of(hash.to_le_bytes());
-    key.extend(compiler.version.bytes());
-    FLAGS.iter().for_each(|flag| key.extend(flag.bytes().chain([0])));
+    key.update(compiler.version.as_bytes());
+    for flag in FLAGS {
+        key.update(flag.as_bytes()).update(&[0]);
+    }
     let cache = cache_folder()?;
     let stem = job.path.rsplit('/').next().unwrap_or(job.path).trim_end_matches(".c");
-    let path = cache.join(format!("{stem}-{key:x}.so"));
-    if !path.is_file() {
-        compile(job, &compiler, &cache, &path)?;
-    }
-    Ok(Object { path, hash })
+    let path = cache.join(format!("{stem}-{}.so", key.finalize().to_hex()));
+    let bytes = match kept(&path) {
+        Some(bytes) => bytes,
+        None => compile(job, &compiler, &cache, &path)?,
+    };
+    let bytes: Arc<[u8]> = bytes.into();
+    ready().insert(content, bytes.clone());
+    Ok(Object { bytes, hash })
 }
 
-fn content_hash(job: &Job) -> u64 {
-    let mut hash = Fnv1a::new();
-    let mut add = |bytes: &[u8]| {
-        hash.extend((bytes.len() as u64).to_le_bytes());
-        hash.extend(bytes.iter().copied());
-    };
+/// An object of the cache; `None`: there is none, or somebody else may have written it.
+fn kept(path: &Path) -> Option<Vec<u8>> {
+    const OTHERS_MAY_WRITE: u32 = 0o022;
+    let file = fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(path)
+        .ok()?;
+    let about = file.metadata().ok()?;
+    // SAFETY: geteuid has no preconditions.
+    let own = about.uid() == unsafe { libc::geteuid() } && about.mode() & OTHERS_MAY_WRITE == 0;
+    if !about.is_file() || !own || about.len() > OBJECT_BYTES_MAX {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(OBJECT_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// Hands over all that decides what an object does, but for compiler and flags.
+fn content(job: &Job, add: &mut dyn FnMut(&[u8])) {
     for (path, text) in &job.sources.files {
         add(path.as_bytes());
         add(text);
@@ -134,7 +188,6 @@ fn content_hash(job: &Job) -> u64 {
         add(own.include.unwrap_or_default().as_bytes());
     }
     job.defines.iter().for_each(|define| add(define.as_bytes()));
-    hash.digest()
 }
 
 /// The system's C compiler.
@@ -175,7 +228,8 @@ pub(crate) fn cache_folder() -> Result<PathBuf, Fault> {
         return Err(Fault::new("there is no folder to keep compiled governors in", help));
     };
     let folder = folder.join("tree");
-    match fs::create_dir_all(&folder) {
+    // Only the user's: what lies there is run.
+    match fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder) {
         Ok(()) => Ok(folder),
         Err(error) => Err(in_cache(&folder, &error)),
     }
@@ -189,7 +243,7 @@ pub(crate) fn in_cache(folder: &Path, error: &dyn std::fmt::Display) -> Fault {
     )
 }
 
-fn compile(job: &Job, compiler: &Compiler, cache: &Path, to: &Path) -> Result<(), Fault> {
+fn compile(job: &Job, compiler: &Compiler, cache: &Path, to: &Path) -> Result<Vec<u8>, Fault> {
     let kept = |error: std::io::Error| in_cache(cache, &error);
     let folder = tempfile::Builder::new().prefix("compile-").tempdir_in(cache).map_err(kept)?;
     let write = |path: &str, text: &[u8]| -> std::io::Result<()> {
@@ -208,8 +262,9 @@ fn compile(job: &Job, compiler: &Compiler, cache: &Path, to: &Path) -> Result<()
     if let Units::Own(Own { paths, above, include }) = job.units {
         folders.extend(include.map(|include| format!("{STAGE}/{include}")));
         for (at, path) in paths.iter().enumerate() {
+            // The line that the linker names is the tree's.
             let text = format!("{above}#include \"{STAGE}/{path}\"\n");
-            let unit = format!("unit-{at}.c");
+            let unit = format!("{UNIT}{at}.c");
             write(&unit, text.as_bytes()).map_err(kept)?;
             units.push(unit);
         }
@@ -222,7 +277,12 @@ fn compile(job: &Job, compiler: &Compiler, cache: &Path, to: &Path) -> Result<()
     command.args(job.defines.iter().map(|define| format!("-D{define}")));
     command.arg(format!("-DGOVERNOR_FILE=\"{STAGE}/{}\"", job.path));
     command.args(["-o", "object.so"]).args(units).arg("runtime.c");
-    command.current_dir(folder.path()).env("LC_ALL", "C");
+    command.current_dir(folder.path()).stdin(Stdio::null());
+    // A variable may name files to read, or plug-ins to load.
+    command.env_clear().env("LC_ALL", "C");
+    command.envs(std::env::vars_os().filter(|(name, _)| name == "PATH"));
+    // A list of all that gcc includes, of all units: -MD has the last one's alone.
+    command.env("SUNPRO_DEPENDENCIES", INCLUDED);
     confine::compiler(&mut command, folder.path()).map_err(kept)?;
     let output = command
         .output()
@@ -230,8 +290,25 @@ fn compile(job: &Job, compiler: &Compiler, cache: &Path, to: &Path) -> Result<()
     if !output.status.success() {
         return Err(not_compiled(job, &output));
     }
+    if let Some(outside) = included_from_outside(folder.path()).map_err(kept)? {
+        return Err(Fault::new(
+            format!(
+                "{} of {} includes {outside}, which is not in its tree",
+                job.path,
+                job.tree.spelled()
+            ),
+            "a governor is compiled from files of its tree alone",
+        ));
+    }
     let object = folder.path().join("object.so");
-    if let Some(what) = confine::runs_when_loaded(&fs::read(&object).map_err(kept)?) {
+    let made = fs::OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(&object);
+    let mut bytes = Vec::new();
+    made.and_then(|file| file.take(OBJECT_BYTES_MAX + 1).read_to_end(&mut bytes)).map_err(kept)?;
+    if bytes.len() as u64 > OBJECT_BYTES_MAX {
+        let message = format!("{} of {} makes a huge object", job.path, job.tree.spelled());
+        return Err(Fault::new(message, "a governor's variables are small"));
+    }
+    if let Some(what) = confine::runs_when_loaded(&bytes) {
         return Err(Fault::new(
             format!(
                 "{} of {} has {what}, which would run before anything is asked",
@@ -241,13 +318,56 @@ fn compile(job: &Job, compiler: &Compiler, cache: &Path, to: &Path) -> Result<()
             "kernel code starts by an initcall; take it out",
         ));
     }
-    fs::rename(object, to).map_err(kept)
+    // Written anew: what the compiler made has rights and an owner of its own.
+    let mut kept_object = tempfile::NamedTempFile::new_in(cache).map_err(kept)?;
+    kept_object.write_all(&bytes).map_err(kept)?;
+    kept_object.persist(to).map_err(|error| kept(error.error))?;
+    Ok(bytes)
+}
+
+/// What units of a scheduler's own are called while they are compiled.
+const UNIT: &str = "THE-UNIT-";
+
+/// The list of what has been included.
+const INCLUDED: &str = "included.list";
+
+/// A file that the compiler has included, by what it says itself, from outside of the folder in which it works.
+fn included_from_outside(folder: &Path) -> std::io::Result<Option<String>> {
+    const LIST_BYTES_MAX: u64 = 16 << 20;
+    let list = match fs::File::open(folder.join(INCLUDED)) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        list => list?,
+    };
+    let mut text = Vec::new();
+    list.take(LIST_BYTES_MAX).read_to_end(&mut text)?;
+    // By words alone: there are no links in the folder.
+    let inside = |input: &str| {
+        let input = match input.strip_prefix('/') {
+            Some(_) => Path::new(input).strip_prefix(folder).ok().and_then(Path::to_str),
+            None => Some(input),
+        };
+        let mut depth = 0_i32;
+        input.is_some_and(|input| {
+            input.split('/').all(|part| {
+                depth += match part {
+                    "" | "." => 0,
+                    ".." => -1,
+                    _ => 1,
+                };
+                depth >= 0
+            })
+        })
+    };
+    // `unit.o: file \` and lines with more files.
+    let text = String::from_utf8_lossy(&text);
+    let outside = text.split_whitespace().find(|word| !inside(word));
+    Ok(outside.map(str::to_string))
 }
 
 /// Returns the fault that the compiler's output means here.
 fn not_compiled(job: &Job, output: &Output) -> Fault {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let said = said.replace(&format!("{STAGE}/"), "");
+    let said = as_the_user_knows(&said, job);
     let wanting = Wanting::of(&said);
     let from = said.lines().position(is_error).unwrap_or(0);
     let lines: Vec<&str> = said.lines().skip(from).take(LINES_SHOWN).collect();
@@ -265,6 +385,24 @@ fn not_compiled(job: &Job, output: &Output) -> Fault {
         message.push_str(&format!("\n  ... and {more} more lines"));
     }
     Fault::new(message, wanting.help())
+}
+
+/// The compiler's words with the user's names for files: what is between them and the compiler is ours alone.
+fn as_the_user_knows(said: &str, job: &Job) -> String {
+    let mut said = said.replace(&format!("{STAGE}/"), "");
+    if let Units::Own(own) = job.units {
+        // The last first: `THE-UNIT-1` begins `THE-UNIT-10`.
+        for (at, path) in own.paths.iter().enumerate().rev() {
+            // Its own lines are those that come before the file.
+            let lines_above = own.above.lines().count() + 1;
+            for line in 1..=lines_above {
+                said = said.replace(&format!("{UNIT}{at}.c:{line}:"), &format!("{path}:1:"));
+            }
+            said = said.replace(&format!("{UNIT}{at}.c"), path);
+            said = said.replace(&format!("{UNIT}{at}"), path);
+        }
+    }
+    said
 }
 
 fn is_error(line: &str) -> bool {

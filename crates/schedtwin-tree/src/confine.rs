@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a user's C may reach: nothing but what it computes with.
 //!
-//! **Two places.** The compiler runs as a child that may read the system's programs and libraries, write its own folder, and use so much
-//! time and memory ([`compiler`]). A process that has called [`defer`] asks the C nothing until it has confined itself ([`enter`]): then it
-//! may read the system and the cache of compiled objects, write beneath the folders of its own outputs, and open no socket.
+//! **Two places.** The *compiler* runs as a child that may read the system's programs and libraries, write its own folder, and use so much
+//! time and memory ([`compiler`]). The *C* is loaded in a worker alone ([`crate::worker`]), which has confined itself before
+//! ([`Confinement`]): it opens no file at all, starts no process, sends no signal, and has four pipes.
 //!
-//! **By whom.** Landlock keeps from files, from TCP, and from signals to other processes; seccomp from the system calls that Landlock
-//! does not know ([`REFUSED`]). Both work without rights, last until the process ends, and hold for its children. A kernel without Landlock
-//! (before 5.13, or switched off) confines by seccomp alone; [`enter`] says so.
+//! **By whom.** seccomp admits the system calls that are on a list ([`ALLOWED`]) and refuses all others, also those that are newer than
+//! this program. No call of the worker's list names a file or another process, so it holds on kernels without Landlock (before 5.13, or
+//! switched off) too; with it, a second wall keeps from files, from TCP, and from signals. Capabilities are dropped. All of it works without
+//! rights, lasts until the process ends, and holds for its threads.
 //!
-//! **How much.** No more memory than the machine has, counted by addresses. How long is the user's to say: Ctrl-C ends the C as well.
+//! **How much.** The worker has as much memory as the machine, counted by addresses, writes no file and has no core dump. Time: see
+//! [`crate::watch`] and the limits of the supervisor.
 //!
-//! **What is left.** The C shares the process's memory: it can spoil results of this run. It can write beneath the folders of the outputs, so
-//! these should hold nothing else. Before anything is confined an object is only loaded, and one that would run code then is refused
-//! ([`runs_when_loaded`]).
+//! **What is left.** The C shares the worker's memory: it can spoil the results of its own run, write anything into the outputs that the
+//! command named, and compute until it is interrupted if it forges that it gets on.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -24,16 +25,17 @@ use std::sync::{Mutex, PoisonError};
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr,
-    RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
+    RulesetCreated, RulesetCreatedAttr, RulesetError, Scope, path_beneath_rules,
 };
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule,
 };
 
-use crate::{Confined, Fault, elf};
+use crate::worker::{self, Divided, Service, Side, Text};
+use crate::{Fault, elf, watch};
 
-/// Programs, libraries and what the loader reads; folders that are not there are left out.
+/// Programs, libraries and what the loader reads, for the compiler; folders that are not there are left out.
 const SYSTEM: [&str; 10] = [
     "/usr",
     "/bin",
@@ -47,104 +49,158 @@ const SYSTEM: [&str; 10] = [
     "/etc/ld.so.conf.d",
 ];
 
-/// What a process reads about itself and the machine, how many CPUs there are for example.
-const MACHINE: [&str; 4] =
-    ["/proc/self", "/proc/cpuinfo", "/sys/devices/system/cpu", "/sys/fs/cgroup"];
-
-/// Both may be read and written.
-const DEVICES: [&str; 2] = ["/dev/null", "/dev/tty"];
+/// May be read and written.
+const DEVICES: [&str; 1] = ["/dev/null"];
 
 /// The rules of Landlock that are asked for; a kernel that knows fewer applies those.
 const RULES: ABI = ABI::V6;
 
 /// Most seconds of CPU time, bytes of memory and bytes of a file for the compiler.
-const COMPILER_LIMITS: [(i32, u64); 3] = [
+const COMPILER_LIMITS: [(i32, u64); 4] = [
     (libc::RLIMIT_CPU as i32, 300),
     (libc::RLIMIT_AS as i32, 8 << 30),
     (libc::RLIMIT_FSIZE as i32, 256 << 20),
+    (libc::RLIMIT_CORE as i32, 0),
 ];
 
-/// System calls that are refused: sockets, others' memory, the kernel's insides, and changes to files that Landlock lets pass.
-const REFUSED: &[libc::c_long] = &[
-    libc::SYS_socket,
-    libc::SYS_connect,
-    libc::SYS_bind,
-    libc::SYS_ptrace,
-    libc::SYS_process_vm_readv,
-    libc::SYS_process_vm_writev,
-    libc::SYS_pidfd_getfd,
-    libc::SYS_bpf,
-    libc::SYS_perf_event_open,
-    libc::SYS_io_uring_setup,
-    libc::SYS_userfaultfd,
-    libc::SYS_keyctl,
-    libc::SYS_add_key,
-    libc::SYS_request_key,
-    libc::SYS_mount,
-    libc::SYS_umount2,
-    libc::SYS_pivot_root,
-    libc::SYS_chroot,
-    libc::SYS_unshare,
-    libc::SYS_setns,
-    libc::SYS_kexec_load,
-    libc::SYS_init_module,
-    libc::SYS_finit_module,
-    libc::SYS_fchmod,
-    libc::SYS_fchmodat,
-    libc::SYS_fchown,
-    libc::SYS_fchownat,
-    libc::SYS_setxattr,
-    libc::SYS_lsetxattr,
-    libc::SYS_fsetxattr,
-    libc::SYS_removexattr,
-    libc::SYS_lremovexattr,
-    libc::SYS_fremovexattr,
-    libc::SYS_utimensat,
+/// Limits of the worker beside its memory: it makes no file, and has the descriptors that it has.
+const WORKER_LIMITS: [(i32, u64); 3] = [
+    (libc::RLIMIT_FSIZE as i32, 0),
+    (libc::RLIMIT_CORE as i32, 0),
+    (libc::RLIMIT_NOFILE as i32, 4),
+];
+
+/// The worker's system calls: memory, threads of its own, time, its pipes. Those with conditions are in [`conditions`].
+pub(crate) const ALLOWED: &[libc::c_long] = &[
+    libc::SYS_read,
+    libc::SYS_write,
+    libc::SYS_writev,
+    libc::SYS_mmap,
+    libc::SYS_munmap,
+    libc::SYS_mremap,
+    libc::SYS_mprotect,
+    libc::SYS_madvise,
+    libc::SYS_brk,
+    libc::SYS_futex,
+    libc::SYS_set_robust_list,
+    libc::SYS_rseq,
+    libc::SYS_getpid,
+    libc::SYS_gettid,
+    libc::SYS_sched_yield,
+    libc::SYS_clock_gettime,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_nanosleep,
+    libc::SYS_restart_syscall,
+    libc::SYS_getrandom,
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_sigaltstack,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+];
+
+/// The compiler's system calls: besides those above, programs and files, which Landlock keeps to its folder and the system's.
+const COMPILER: &[libc::c_long] = &[
+    libc::SYS_openat,
+    libc::SYS_close,
+    libc::SYS_close_range,
+    libc::SYS_pread64,
+    libc::SYS_pwrite64,
+    libc::SYS_readv,
+    libc::SYS_lseek,
+    libc::SYS_fstat,
+    libc::SYS_newfstatat,
+    libc::SYS_statx,
+    libc::SYS_statfs,
+    libc::SYS_fstatfs,
+    libc::SYS_faccessat,
+    libc::SYS_faccessat2,
+    libc::SYS_readlinkat,
+    libc::SYS_getcwd,
+    libc::SYS_getdents64,
+    libc::SYS_unlinkat,
+    libc::SYS_renameat,
+    libc::SYS_renameat2,
+    libc::SYS_mkdirat,
+    libc::SYS_ftruncate,
+    libc::SYS_fallocate,
+    libc::SYS_fadvise64,
+    libc::SYS_copy_file_range,
+    libc::SYS_sendfile,
+    libc::SYS_fcntl,
+    libc::SYS_dup,
+    libc::SYS_dup3,
+    libc::SYS_pipe2,
+    libc::SYS_execve,
+    libc::SYS_wait4,
+    libc::SYS_waitid,
+    libc::SYS_umask,
+    libc::SYS_chdir,
+    libc::SYS_fchdir,
+    libc::SYS_getppid,
+    libc::SYS_getuid,
+    libc::SYS_geteuid,
+    libc::SYS_getgid,
+    libc::SYS_getegid,
+    libc::SYS_getrusage,
+    libc::SYS_times,
+    libc::SYS_sysinfo,
+    libc::SYS_uname,
+    libc::SYS_ppoll,
+    libc::SYS_pselect6,
+    libc::SYS_set_tid_address,
+    libc::SYS_msync,
+    libc::SYS_mincore,
+    libc::SYS_getcpu,
+    libc::SYS_membarrier,
 ];
 
 /// The older forms of them.
 #[cfg(target_arch = "x86_64")]
-const REFUSED_OLD: &[libc::c_long] = &[
-    libc::SYS_chmod,
-    libc::SYS_chown,
-    libc::SYS_lchown,
-    libc::SYS_utime,
-    libc::SYS_utimes,
-    libc::SYS_futimesat,
+const COMPILER_OLD: &[libc::c_long] = &[
+    libc::SYS_open,
+    libc::SYS_creat,
+    libc::SYS_stat,
+    libc::SYS_lstat,
+    libc::SYS_access,
+    libc::SYS_readlink,
+    libc::SYS_unlink,
+    libc::SYS_rename,
+    libc::SYS_mkdir,
+    libc::SYS_rmdir,
+    libc::SYS_dup2,
+    libc::SYS_pipe,
+    libc::SYS_vfork,
+    libc::SYS_fork,
+    libc::SYS_poll,
+    libc::SYS_select,
+    libc::SYS_arch_prctl,
+    libc::SYS_getpgrp,
+    libc::SYS_time,
+    libc::SYS_getrlimit,
 ];
 #[cfg(not(target_arch = "x86_64"))]
-const REFUSED_OLD: &[libc::c_long] = &[];
-
-/// Requests of `ioctl` that type into the terminal, as if the user had.
-const TYPES_INTO_TERMINAL: [libc::Ioctl; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
+const COMPILER_OLD: &[libc::c_long] = &[];
 
 /// A first question to a governor, which waits until the process is confined.
 type Trial = Box<dyn FnOnce() -> Result<(), Fault> + Send>;
 
 /// `None`: nothing waits, the C is asked at once.
 static WAITING: Mutex<Option<Vec<Trial>>> = Mutex::new(None);
-static CONFINED: AtomicBool = AtomicBool::new(false);
 /// There is C to be asked.
 static LOADED: AtomicBool = AtomicBool::new(false);
 
-/// From now on governors are only compiled; they are asked after [`enter`]. For a process that belongs to one command.
+/// From now on governors are only compiled; they are loaded in a worker, after [`enter`]. For a process that belongs to one command.
 pub fn defer() {
     if !is_off() {
         waiting().get_or_insert_default();
     }
 }
 
-/// Folders of trees: a command may load another kernel when it is confined already.
-static TREES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
-
-/// Notes a folder that is read for a tree.
-pub(crate) fn reads(folder: &Path) {
-    TREES.lock().unwrap_or_else(PoisonError::into_inner).push(folder.to_path_buf());
-}
-
-/// Whether files outside of the system's can no longer be read, the user's settings of git for example.
+/// Whether this is a worker, where nothing can be read or started any more.
 pub(crate) fn is_confined() -> bool {
-    CONFINED.load(Ordering::Relaxed)
+    worker::is_worker()
 }
 
 fn waiting() -> std::sync::MutexGuard<'static, Option<Vec<Trial>>> {
@@ -168,55 +224,145 @@ pub(crate) fn trial(ask: impl FnOnce() -> Result<(), Fault> + Send + 'static) ->
     ask()
 }
 
-/// A last look before the C is asked: whoever forgot [`enter`] gets the confinement of a process without outputs.
+/// A last look before an object is loaded: a command that forgot [`enter`] is a bug, and loads nothing.
+///
+/// # Panics
+/// If C is to be loaded outside of a worker.
 pub(crate) fn before_asking() {
-    if waiting().is_some() && !is_confined() {
-        // What could not be confined was to be told by who forgot it.
-        let _ = confined(&[]);
-    }
+    assert!(
+        waiting().is_none() || is_confined(),
+        "C of a tree is loaded in a confined process alone"
+    );
 }
 
-/// Confines the process, if it has compiled C: it may write beneath `folders` from now on. Then asks the governors that waited. Threads that
-/// run already are confined by seccomp alone, so it is called before there are any.
+/// Divides the process, if it has compiled C ([`worker::divide`]): the worker confines itself and asks the governors that waited, and the
+/// supervisor serves it until its end. Called when every input has been read, and before there are threads that hold anything.
 ///
 /// # Errors
 /// If the kernel refuses, or a governor does not start; all of them.
-pub fn enter(folders: &[PathBuf]) -> Result<Confined, Vec<Fault>> {
-    if waiting().is_none() || !LOADED.load(Ordering::Relaxed) {
-        return Ok(Confined::NoNeed);
+pub fn enter(service: &mut dyn Service) -> Result<Side, Vec<Fault>> {
+    if waiting().is_none() || !LOADED.load(Ordering::Relaxed) || is_confined() {
+        return Ok(Side::Whole);
     }
-    let confined = confined(folders).map_err(|error| {
-        vec![Fault::new(
-            format!("failed to confine the C of a tree: {error}"),
-            "SCHEDTWIN_CONFINE=off runs it with all that you may do",
-        )]
-    })?;
     let trials = waiting().as_mut().map(std::mem::take).unwrap_or_default();
-    let faults: Vec<Fault> = trials.into_iter().filter_map(|trial| trial().err()).collect();
-    if faults.is_empty() { Ok(confined) } else { Err(faults) }
+    match worker::divide(service, watch::limit(), Text::Shown)
+        .map_err(|error| vec![no_process(&error)])?
+    {
+        Divided::Supervisor(ended) => Ok(Side::Supervisor(ended.code)),
+        Divided::Worker => {
+            watch::start();
+            let faults: Vec<Fault> = trials.into_iter().filter_map(|trial| trial().err()).collect();
+            if faults.is_empty() { Ok(Side::Worker) } else { Err(faults) }
+        }
+    }
 }
 
-fn confined(folders: &[PathBuf]) -> io::Result<Confined> {
-    let cache = crate::compile::cache_folder().map_err(|fault| io::Error::other(fault.message))?;
-    let trees = TREES.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let readable = SYSTEM.iter().chain(&MACHINE).map(PathBuf::from).chain([cache]).chain(trees);
-    let rules = rules(readable, folders.iter().cloned()).map_err(io::Error::other)?;
-    let status = rules.restrict_self().map_err(io::Error::other)?;
-    seccompiler::apply_filter_all_threads(&filter()?).map_err(io::Error::other)?;
-    if let Some(memory) = memory() {
-        limit(libc::RLIMIT_AS as i32, memory);
+fn no_process(error: &io::Error) -> Fault {
+    Fault::new(
+        format!("failed to make a process for the C of a tree: {error}"),
+        "SCHEDTWIN_CONFINE=off runs it with all that you may do",
+    )
+}
+
+/// Performs `work` in a worker, and returns its results as bytes: for a program that goes on. As [`enter`] otherwise: what `work` needs has
+/// been read before. The worker has this thread alone, so it must not wait for others of the program.
+///
+/// # Errors
+/// What went wrong, in words: in `work`, in a governor that does not start, in the C.
+pub fn isolated(
+    service: &mut dyn Service,
+    work: impl FnOnce() -> Result<Vec<u8>, String>,
+) -> Result<Vec<u8>, String> {
+    let trials = waiting().as_mut().map(std::mem::take).unwrap_or_default();
+    match worker::divide(service, watch::limit(), Text::Kept) {
+        Err(error) => Err(no_process(&error).message),
+        Ok(Divided::Supervisor(ended)) if ended.code == 0 => Ok(ended.results),
+        Ok(Divided::Supervisor(ended)) => {
+            let own = String::from_utf8_lossy(&ended.results);
+            let told = format!("{}{own}", ended.told);
+            let told = told.trim_end();
+            let told = told.strip_prefix("error: ").unwrap_or(told);
+            Err(schedtwin_types::printable::lines(told).into_owned())
+        }
+        Ok(Divided::Worker) => {
+            let work = std::panic::AssertUnwindSafe(|| {
+                watch::start();
+                let faults: Vec<String> = trials
+                    .into_iter()
+                    .filter_map(|trial| trial().err())
+                    .map(|f| f.message)
+                    .collect();
+                if faults.is_empty() { work() } else { Err(faults.join("\n")) }
+            });
+            match std::panic::catch_unwind(work) {
+                Ok(Ok(results)) => worker::hand_over(0, &results),
+                Ok(Err(message)) => worker::hand_over(FAILED, message.as_bytes()),
+                Err(_) => {
+                    worker::hand_over(FAILED, b"it panicked: this is a bug, please report it")
+                }
+            }
+        }
     }
-    CONFINED.store(true, Ordering::Relaxed);
-    Ok(match status.ruleset {
-        RulesetStatus::NotEnforced => Confined::SystemCalls,
-        _ => Confined::Full,
-    })
+}
+
+/// The exit code of a worker whose work failed.
+const FAILED: u8 = 1;
+
+/// What confines a worker, made while memory and files are there as usual.
+pub(crate) struct Confinement {
+    memory: Option<u64>,
+}
+
+impl Confinement {
+    pub(crate) fn prepare() -> Confinement {
+        Confinement { memory: memory() }
+    }
+
+    /// Confines this process, which has one thread, for good.
+    pub(crate) fn enter(self) -> io::Result<()> {
+        // Landlock asks for a descriptor of its own; the limits come behind it.
+        let nothing = std::iter::empty::<PathBuf>;
+        let rules = rules(nothing(), nothing()).map_err(io::Error::other)?;
+        rules.restrict_self().map_err(io::Error::other)?;
+        drop_capabilities()?;
+        if let Some(memory) = self.memory {
+            limit(libc::RLIMIT_AS as i32, memory);
+        }
+        WORKER_LIMITS.iter().for_each(|(resource, most)| limit(*resource, *most));
+        let filters = [filter(&[ALLOWED], true)?, no_clone3()?];
+        // A second filter has to be admitted by the first.
+        let [strict, absent] = &filters;
+        seccompiler::apply_filter(absent).map_err(io::Error::other)?;
+        seccompiler::apply_filter(strict).map_err(io::Error::other)
+    }
+}
+
+/// Gives up what root has beyond others; without rights it changes nothing.
+fn drop_capabilities() -> io::Result<()> {
+    #[repr(C)]
+    struct Header {
+        version: u32,
+        pid: i32,
+    }
+    const VERSION_3: u32 = 0x2008_0522;
+    let header = Header { version: VERSION_3, pid: 0 };
+    let none = [0u32; 6];
+    // SAFETY: header and sets are whole, in the form of that version.
+    match unsafe { libc::syscall(libc::SYS_capset, &raw const header, none.as_ptr()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// The environment variable that switches all of it off, for compilers that need more than they get.
 const SWITCH: &str = "SCHEDTWIN_CONFINE";
 
-fn is_off() -> bool {
+/// Whether C is loaded in workers alone.
+pub fn is_on() -> bool {
+    !is_off()
+}
+
+pub(crate) fn is_off() -> bool {
     std::env::var_os(SWITCH).is_some_and(|value| value == "off")
 }
 
@@ -230,7 +376,7 @@ pub(crate) fn compiler(command: &mut Command, folder: &Path) -> io::Result<()> {
     let own = program.parent().and_then(Path::parent).filter(|_| program.is_absolute());
     let readable = SYSTEM.iter().map(PathBuf::from).chain(own.map(PathBuf::from));
     let rules = rules(readable, [folder.to_path_buf()].into_iter()).map_err(io::Error::other)?;
-    let filter = filter()?;
+    let filters = [filter(&[ALLOWED, COMPILER, COMPILER_OLD], false)?, no_clone3()?];
     command.env("TMPDIR", folder);
     let mut rules = Some(rules);
     let confine = move || {
@@ -238,7 +384,9 @@ pub(crate) fn compiler(command: &mut Command, folder: &Path) -> io::Result<()> {
         if let Some(rules) = rules.take() {
             rules.restrict_self().map_err(io::Error::other)?;
         }
-        seccompiler::apply_filter(&filter).map_err(io::Error::other)
+        let [strict, absent] = &filters;
+        seccompiler::apply_filter(absent).map_err(io::Error::other)?;
+        seccompiler::apply_filter(strict).map_err(io::Error::other)
     };
     // SAFETY: between fork and exec the closure makes system calls with what was made before: no lock, and no memory but for an error.
     unsafe { command.pre_exec(confine) };
@@ -247,9 +395,17 @@ pub(crate) fn compiler(command: &mut Command, folder: &Path) -> io::Result<()> {
 
 /// Lowers a limit of this process; one that is lower already stays.
 fn limit(resource: i32, most: u64) {
-    let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
-    // SAFETY: the structure is whole, and the call changes this process alone.
-    let _ = unsafe { libc::setrlimit(resource as _, &limit) };
+    let mut before = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure is whole, and the calls concern this process alone.
+    unsafe {
+        if libc::getrlimit(resource as _, &mut before) == 0 {
+            let limit = libc::rlimit {
+                rlim_cur: before.rlim_cur.min(most),
+                rlim_max: before.rlim_max.min(most),
+            };
+            let _ = libc::setrlimit(resource as _, &limit);
+        }
+    }
 }
 
 /// Bytes of memory that the machine has, if it tells.
@@ -264,33 +420,102 @@ fn rules(
     writable: impl Iterator<Item = PathBuf>,
 ) -> Result<RulesetCreated, RulesetError> {
     let all = AccessFs::from_all(RULES);
-    let device = AccessFs::from_file(RULES)
-        & (AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev);
-    Ruleset::default()
+    let rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(all)?
         .handle_access(AccessNet::from_all(RULES))?
         .scope(Scope::from_all(RULES))?
-        .create()?
+        .create()?;
+    let (readable, writable): (Vec<PathBuf>, Vec<PathBuf>) =
+        (readable.collect(), writable.collect());
+    if readable.is_empty() {
+        return Ok(rules);
+    }
+    let device = AccessFs::from_file(RULES)
+        & (AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev);
+    rules
         .add_rules(path_beneath_rules(readable, AccessFs::from_read(RULES)))?
         .add_rules(path_beneath_rules(writable, all))?
         .add_rules(path_beneath_rules(DEVICES, device))
 }
 
-fn filter() -> io::Result<BpfProgram> {
-    let types = |request: &libc::Ioctl| {
-        let is_it = SeccompCmpOp::Eq;
-        let asked =
-            SeccompCondition::new(1, SeccompCmpArgLen::Dword, is_it, *request as u32 as u64)?;
-        SeccompRule::new(vec![asked])
-    };
-    let typing: Result<Vec<SeccompRule>, _> = TYPES_INTO_TERMINAL.iter().map(types).collect();
-    let mut refused: std::collections::BTreeMap<i64, Vec<SeccompRule>> =
-        REFUSED.iter().chain(REFUSED_OLD).map(|call| (*call, Vec::new())).collect();
-    refused.insert(libc::SYS_ioctl, typing.map_err(io::Error::other)?);
+/// A rule: these bits of an argument have this value.
+fn argument(number: u8, mask: u64, value: u64) -> io::Result<SeccompRule> {
+    let is_it = SeccompCmpOp::MaskedEq(mask);
+    let condition = SeccompCondition::new(number, SeccompCmpArgLen::Qword, is_it, value);
+    SeccompRule::new(vec![condition.map_err(io::Error::other)?]).map_err(io::Error::other)
+}
+
+/// System calls that are allowed with certain arguments.
+pub(crate) fn conditions(threads_alone: bool) -> io::Result<Vec<(libc::c_long, Vec<SeccompRule>)>> {
+    const NAMESPACES: u64 = (libc::CLONE_NEWUSER
+        | libc::CLONE_NEWNS
+        | libc::CLONE_NEWPID
+        | libc::CLONE_NEWNET
+        | libc::CLONE_NEWIPC
+        | libc::CLONE_NEWUTS
+        | libc::CLONE_NEWCGROUP) as u64;
+    const THREAD: u64 = (libc::CLONE_VM | libc::CLONE_SIGHAND | libc::CLONE_THREAD) as u64;
+    let mut all = vec![
+        // A name of the thread, for debuggers; of memory, which the C library gives.
+        (
+            libc::SYS_prctl,
+            vec![
+                argument(0, u32::MAX.into(), libc::PR_SET_NAME as u64)?,
+                argument(0, u32::MAX.into(), libc::PR_SET_VMA as u64)?,
+            ],
+        ),
+        // Of this process.
+        (libc::SYS_sched_getaffinity, vec![argument(0, u32::MAX.into(), 0)?]),
+        (
+            libc::SYS_prlimit64,
+            vec![
+                // It reads a limit: there is no new one.
+                SeccompRule::new(vec![condition(0, 0)?, condition(2, 0)?])
+                    .map_err(io::Error::other)?,
+            ],
+        ),
+    ];
+    if threads_alone {
+        all.push((libc::SYS_clone, vec![argument(0, NAMESPACES | THREAD, THREAD)?]));
+        // The watching thread interrupts one of its own process.
+        let own = u64::from(std::process::id());
+        all.push((libc::SYS_tgkill, vec![argument(0, u32::MAX.into(), own)?]));
+    } else {
+        all.push((libc::SYS_clone, vec![argument(0, NAMESPACES, 0)?]));
+    }
+    Ok(all)
+}
+
+fn condition(number: u8, value: u64) -> io::Result<SeccompCondition> {
+    SeccompCondition::new(number, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, value)
+        .map_err(io::Error::other)
+}
+
+/// Allows what is on the lists, and refuses all else.
+fn filter(lists: &[&[libc::c_long]], threads_alone: bool) -> io::Result<BpfProgram> {
+    let mut allowed: std::collections::BTreeMap<i64, Vec<SeccompRule>> =
+        lists.iter().flat_map(|list| list.iter()).map(|call| (*call, Vec::new())).collect();
+    allowed.extend(conditions(threads_alone)?);
+    // Answered by the filter below, which is stricter.
+    allowed.insert(libc::SYS_clone3, Vec::new());
     let refuse = SeccompAction::Errno(libc::EPERM as u32);
+    program(allowed, refuse, SeccompAction::Allow)
+}
+
+/// `clone3` has its flags in memory, where no filter looks: the C library takes `clone` where there is none.
+fn no_clone3() -> io::Result<BpfProgram> {
+    let absent = SeccompAction::Errno(libc::ENOSYS as u32);
+    program([(libc::SYS_clone3, Vec::new())].into(), SeccompAction::Allow, absent)
+}
+
+fn program(
+    rules: std::collections::BTreeMap<i64, Vec<SeccompRule>>,
+    otherwise: SeccompAction,
+    matched: SeccompAction,
+) -> io::Result<BpfProgram> {
     let architecture = std::env::consts::ARCH.try_into().map_err(io::Error::other)?;
-    SeccompFilter::new(refused, SeccompAction::Allow, refuse, architecture)
+    SeccompFilter::new(rules, otherwise, matched, architecture)
         .and_then(TryInto::try_into)
         .map_err(io::Error::other)
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Sections of an ELF file of 64 bits, little endian.
 
+use std::collections::BTreeMap;
+
 /// The contents of a section; `None`: there is none of this name, or the file is broken.
 pub(crate) fn section<'a>(elf: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let sections = number::<8>(elf, 0x28)?;
@@ -19,6 +21,22 @@ pub(crate) fn section<'a>(elf: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let from = usize::try_from(field(index, 0x18)?).ok()?;
     let bytes = usize::try_from(field(index, 0x20)?).ok()?;
     elf.get(from..from.checked_add(bytes)?)
+}
+
+/// The size of each variable, by its name.
+pub(crate) fn sizes(elf: &[u8]) -> BTreeMap<String, u64> {
+    const SYMBOL_BYTES: usize = 24;
+    const STT_OBJECT: u8 = 1;
+    let names = section(elf, ".strtab").unwrap_or_default();
+    let symbols = section(elf, ".symtab").unwrap_or_default();
+    let (symbols, _) = symbols.as_chunks::<SYMBOL_BYTES>();
+    let size = |symbol: &[u8; SYMBOL_BYTES]| {
+        let name =
+            names.get(number::<4>(symbol, 0)? as usize..)?.split(|byte| *byte == 0).next()?;
+        let is_one = symbol[4] & 15 == STT_OBJECT;
+        is_one.then_some((String::from_utf8_lossy(name).into_owned(), number::<8>(symbol, 16)?))
+    };
+    symbols.iter().filter_map(size).collect()
 }
 
 fn number<const BYTES: usize>(elf: &[u8], at: u64) -> Option<u64> {

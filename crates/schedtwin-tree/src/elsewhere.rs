@@ -85,24 +85,95 @@ impl ExtCode {
 
 /// There is no C to confine.
 pub mod confine {
-    use crate::{Confined, Fault};
-    use std::path::PathBuf;
+    use super::worker::{Service, Side};
+    use crate::Fault;
 
     /// Nothing is ever asked.
     pub fn defer() {}
-
-    pub(crate) fn reads(_: &std::path::Path) {}
 
     pub(crate) fn is_confined() -> bool {
         false
     }
 
-    /// Confines nothing.
+    /// There is none to load.
+    pub fn is_on() -> bool {
+        true
+    }
+
+    /// Divides nothing.
     ///
     /// # Errors
     /// Never.
-    pub fn enter(_: &[PathBuf]) -> Result<Confined, Vec<Fault>> {
-        Ok(Confined::NoNeed)
+    pub fn enter(_: &mut dyn Service) -> Result<Side, Vec<Fault>> {
+        Ok(Side::Whole)
+    }
+
+    /// Nothing is isolated.
+    ///
+    /// # Errors
+    /// Those of `work`.
+    pub fn isolated(
+        _: &mut dyn Service,
+        work: impl FnOnce() -> Result<Vec<u8>, String>,
+    ) -> Result<Vec<u8>, String> {
+        work()
+    }
+}
+
+/// There is no worker.
+pub mod worker {
+    use std::io;
+
+    /// As elsewhere.
+    pub trait Service {
+        /// Never asked.
+        ///
+        /// # Errors
+        /// Never.
+        fn request(&mut self, request: &[u8]) -> io::Result<Vec<u8>>;
+
+        /// Never asked.
+        fn progress(&mut self, progress: &[u8]);
+
+        /// Never asked.
+        fn is_cancelled(&self) -> bool {
+            false
+        }
+    }
+
+    /// As elsewhere; only the first is ever there.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Side {
+        /// One process.
+        Whole,
+        /// Never.
+        Worker,
+        /// Never.
+        Supervisor(u8),
+    }
+
+    /// Never.
+    pub fn is_worker() -> bool {
+        false
+    }
+
+    /// There is none.
+    pub fn kill() {}
+
+    /// Nobody hears it.
+    pub fn progress(_: &[u8]) {}
+
+    /// Nobody answers.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn request(_: &[u8]) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Ends the process.
+    pub fn finish(code: u8) -> ! {
+        std::process::exit(i32::from(code))
     }
 }
 

@@ -18,9 +18,8 @@
 //! where the C finds it; when another one is asked, the two change places. Pointers stay right, because an image always
 //! returns to the arena that it was made in. A clone is a copy of the image.
 //!
-//! **Trust.** The code runs in this process. The command `schedtwin` confines itself before it asks the code anything ([`confine`]); a
-//! program that uses the library trusts a tree as much as a program that it starts. Crashes, loops and refusals are noticed
-//! (`watch.rs`).
+//! **Trust.** The command `schedtwin` never loads the code in its own process: a worker, which has confined itself before, does, and
+//! performs the whole command ([`confine`], [`worker`]). Crashes, loops and refusals are noticed (`watch.rs`).
 //!
 //! | module | contents |
 //! |---|---|
@@ -29,13 +28,15 @@
 //! | `offered.rs` | the headers that stand in for the kernel's |
 //! | `compile.rs` | the compiler, the cache, and what an error means |
 //! | `confine.rs` | what the C and its compiler may reach |
+//! | `worker.rs` | the process that loads the C, and the one that watches it |
+//! | `object.rs` | loading an object without running any of it |
 //! | `memory.rs` | arenas and images |
 //! | `watch.rs` | who is asked; crashes, loops, refusals |
 //! | `built.rs` | what governors of every kind have in common |
 //! | `idle.rs`, `frequency.rs` | idle governors; frequency governors |
 //! | `scx/`, `ext_setting.rs` | schedulers of sched_ext; what is set of them |
 //! | `options.rs`, `loaders/` | what their own programs set and offer |
-//! | `symbols.rs`, `elf.rs` | variables of an object: where they are, and their types |
+//! | `symbols.rs`, `lines.rs`, `elf.rs` | variables of an object: where they are, and their types; its lines |
 //!
 //! Only on Linux, with 64 bits; elsewhere it is refused.
 
@@ -59,20 +60,26 @@ mod frequency;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod idle;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod lines;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod memory;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod object;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod scx;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod symbols;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod watch;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+pub mod worker;
 
 #[cfg(any(test, not(all(target_os = "linux", target_pointer_width = "64"))))]
 #[cfg_attr(test, allow(dead_code))]
 mod elsewhere;
 
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
-pub use elsewhere::{ExtCode, FrequencyCode, IdleCode, confine};
+pub use elsewhere::{ExtCode, FrequencyCode, IdleCode, confine, worker};
 pub use ext_setting::{ExtSetting, OF_ALL};
 pub use fault::{Fault, Refusal};
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
@@ -83,14 +90,3 @@ pub use options::{ExtOption, ExtOptions, OPTIONS_FILE};
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 pub use scx::ExtCode;
 pub use tree::Tree;
-
-/// How far a process is confined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Confined {
-    /// There is no C of the user's.
-    NoNeed,
-    /// By Landlock and seccomp.
-    Full,
-    /// By seccomp alone: this kernel has no Landlock.
-    SystemCalls,
-}

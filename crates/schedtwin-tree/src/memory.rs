@@ -13,15 +13,10 @@
 //! are made to be compared.
 
 use crate::Fault;
-use crate::compile::in_cache;
 use crate::confine;
+use crate::object::{Elf, Loaded};
 use crate::watch::{Label, Watched};
-use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::ffi::{c_char, c_int, c_long, c_void};
-use std::fs::File;
-use std::io::{self, Write};
-use std::os::fd::{AsRawFd, FromRawFd};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The memory that a governor may allocate.
@@ -35,7 +30,9 @@ type ToWarn = unsafe extern "C" fn(*const c_char, c_int, *const c_char);
 /// The object of a governor and the copies of it that are loaded.
 pub(crate) struct Code {
     pub(crate) label: &'static Label,
-    object: PathBuf,
+    /// The object's file as it was compiled; nothing is read from the cache later.
+    object: Arc<[u8]>,
+    elf: Elf,
     arenas: Mutex<Vec<Arc<Arena>>>,
 }
 
@@ -46,23 +43,23 @@ impl std::fmt::Debug for Code {
 }
 
 impl Code {
-    pub(crate) fn new(object: PathBuf, label: &'static Label) -> Code {
-        Code { label, object, arenas: Mutex::default() }
+    pub(crate) fn new(object: Arc<[u8]>, elf: Elf, label: &'static Label) -> Code {
+        Code { label, object, elf, arenas: Mutex::default() }
     }
 
     /// The object's file.
-    pub(crate) fn object(&self) -> &std::path::Path {
+    pub(crate) fn object(&self) -> &[u8] {
         &self.object
+    }
+
+    /// The object's memory as it would lie at address 0, without its being loaded.
+    pub(crate) fn data(&self) -> Vec<u8> {
+        self.elf.data(&self.object)
     }
 
     /// A new image, as the object is after it has been loaded. It is resident.
     pub(crate) fn image(&self) -> Result<Image, Fault> {
         confine::before_asking();
-        self.image_of_data()
-    }
-
-    /// The same for who asks nothing of the user's, and may have it before the process is confined.
-    pub(crate) fn image_of_data(&self) -> Result<Image, Fault> {
         let mut arenas = self.arenas.lock().unwrap_or_else(PoisonError::into_inner);
         let unused = arenas.iter().find(|arena| Arc::strong_count(arena) == 1);
         let arena = match unused {
@@ -96,10 +93,8 @@ struct Range {
 
 /// A loaded copy.
 pub(crate) struct Arena {
-    /// Dropped last but one, since functions and ranges point into it.
-    library: Library,
-    /// The copy: no other gets its name while it is loaded.
-    _copy: File,
+    /// Functions and ranges point into it.
+    object: Loaded,
     writable: Vec<Range>,
     heap: *mut u8,
     heap_used: unsafe extern "C" fn() -> usize,
@@ -115,29 +110,13 @@ unsafe impl Send for Arena {}
 // SAFETY: as above.
 unsafe impl Sync for Arena {}
 
-/// A copy of a file that is nowhere but in memory.
-fn in_memory(path: &Path) -> io::Result<File> {
-    // SAFETY: the name is a string of C; the result is checked.
-    let copy = unsafe { libc::memfd_create(c"governor".as_ptr(), libc::MFD_CLOEXEC) };
-    if copy < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor was just made and belongs to nobody else.
-    let mut copy = unsafe { File::from_raw_fd(copy) };
-    copy.write_all(&std::fs::read(path)?)?;
-    Ok(copy)
-}
-
 impl Arena {
     fn load(code: &Code) -> Result<Arena, Fault> {
-        let folder = code.object.parent().expect("the cache is a folder");
-        // The loader knows files by their names, and would hand out the same copy again: each copy is a file of its own, in memory.
-        let copy = in_memory(&code.object).map_err(|error| in_cache(folder, &error))?;
-        let name = format!("/proc/self/fd/{}", copy.as_raw_fd());
-        // SAFETY: the object runs nothing when it is loaded, which was seen when it was compiled. What the user's code does
-        // when it is asked is the user's, see the crate's documentation on trust.
-        let library = unsafe { Library::open(Some(name), RTLD_NOW | RTLD_LOCAL) };
-        let library = library.map_err(|error| in_cache(folder, &error))?;
+        let object = Loaded::new(&code.elf, &code.object, page());
+        let object = object.map_err(|error| Fault {
+            message: format!("no memory for a governor: {error}"),
+            help: None,
+        })?;
         // SAFETY: an anonymous mapping that nobody else knows; the pages in front of and behind the heap are never
         // made accessible, so that what runs over its ends crashes.
         let heap = unsafe {
@@ -158,13 +137,13 @@ impl Arena {
             heap
         };
         let mut arena = Arena {
-            _copy: copy,
-            heap_used: symbol(&library, c"schedtwin_heap_used"),
+            // SAFETY: the function of runtime.c by that name, with these parameters.
+            heap_used: unsafe { symbol(&object, c"schedtwin_heap_used") },
             writable: Vec::new(),
             heap,
             pristine: Vec::new(),
             resident: Mutex::default(),
-            library,
+            object,
         };
         // SAFETY: these are the functions of runtime.c by those names, with these parameters.
         unsafe {
@@ -190,7 +169,8 @@ impl Arena {
     /// # Safety
     /// `F` is the type of that function in `c/`.
     pub(crate) unsafe fn function<F: Copy>(&self, name: &std::ffi::CStr) -> F {
-        symbol(&self.library, name)
+        // SAFETY: as the caller promises.
+        unsafe { symbol(&self.object, name) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Weak<Store>> {
@@ -251,11 +231,16 @@ fn page() -> usize {
 }
 
 /// Every object has the functions of `runtime.c`, and those of the glue that it was compiled with.
-fn symbol<F: Copy>(library: &Library, name: &std::ffi::CStr) -> F {
-    // SAFETY: callers name the type that the function has in `c/`; what is copied out does not outlive the library,
-    // which the arena holds as long as anyone can call it.
-    let found = unsafe { library.get::<F>(name.to_bytes_with_nul()) };
-    *found.unwrap_or_else(|error| panic!("{name:?} is compiled into every governor: {error}"))
+///
+/// # Safety
+/// `F` is the type of that function in `c/`, a pointer; it is not called once the object is gone.
+unsafe fn symbol<F: Copy>(object: &Loaded, name: &std::ffi::CStr) -> F {
+    let text = name.to_str().expect("names are ASCII");
+    let found = object.symbol(text);
+    let found = found.unwrap_or_else(|| panic!("{name:?} is compiled into every governor"));
+    const { assert!(size_of::<F>() == size_of::<*mut u8>()) };
+    // SAFETY: both have the size of a pointer, and the caller names the function's type.
+    unsafe { std::mem::transmute_copy(&found) }
 }
 
 /// The saved contents of an image that is not resident.

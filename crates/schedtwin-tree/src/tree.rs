@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A kernel tree as the user names it: a folder, or a revision of the git repository that it is in.
 //!
-//! Nothing is written to it and nothing checked out: files of a revision come from git's objects.
+//! Nothing is written to it and nothing checked out: files of a revision come from git's objects. Files as they lie there are regular
+//! files of the tree: no link is followed.
 
 use crate::Fault;
 use crate::confine;
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 /// A tree of the kernel's sources.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +21,8 @@ pub struct Tree {
     folder: PathBuf,
     /// The commit, if not the files as they lie there are meant.
     commit: Option<String>,
+    /// Its line, asked for at once: a confined process cannot ask git.
+    commit_line: Option<String>,
 }
 
 impl Tree {
@@ -24,10 +31,27 @@ impl Tree {
     /// # Errors
     /// If there is no such folder, or git knows no such revision in it.
     pub fn find(spelled: &str) -> Result<Tree, Fault> {
+        static FOUND: Mutex<BTreeMap<String, Tree>> = Mutex::new(BTreeMap::new());
+        let found = || FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+        if confine::is_confined() {
+            return found().get(spelled).cloned().ok_or_else(|| {
+                Fault::new(
+                    format!("the tree `{spelled}` has not been read yet"),
+                    "trees are read before the first run; name each such kernel by itself",
+                )
+            });
+        }
+        let tree = Tree::find_now(spelled)?;
+        found().insert(spelled.to_string(), tree.clone());
+        Ok(tree)
+    }
+
+    fn find_now(spelled: &str) -> Result<Tree, Fault> {
         let whole = expand_home(spelled);
+        let folder_alone =
+            |folder| Tree { spelled: spelled.to_string(), folder, commit: None, commit_line: None };
         if whole.is_dir() {
-            confine::reads(&whole);
-            return Ok(Tree { spelled: spelled.to_string(), folder: whole, commit: None });
+            return Ok(folder_alone(whole));
         }
         let (folder, revision) = match spelled.rsplit_once('@') {
             Some((folder, revision)) => (expand_home(folder), Some(revision)),
@@ -50,9 +74,12 @@ impl Tree {
                 format!("`git -C {} log --oneline` lists commits", folder.display()),
             ));
         }
-        confine::reads(&folder);
         let commit = String::from_utf8_lossy(&answer.stdout).trim().to_string();
-        Ok(Tree { spelled: spelled.to_string(), folder, commit: Some(commit) })
+        let arguments = ["log", "-1", "--no-show-signature", "--format=%h %s", &commit];
+        let answer = git(&folder, &arguments).ok().filter(|answer| answer.status.success());
+        let line = answer.map(|answer| String::from_utf8_lossy(&answer.stdout).trim().to_string());
+        let commit_line = line.filter(|line| !line.is_empty());
+        Ok(Tree { commit: Some(commit), commit_line, ..folder_alone(folder) })
     }
 
     /// As the user wrote it.
@@ -63,39 +90,119 @@ impl Tree {
     /// The commit as git abbreviates it, with its subject: `a1b2c3d cpuidle: ...`; `None` where the files as they lie there are meant, or
     /// git does not tell.
     pub fn commit_line(&self) -> Option<String> {
-        let commit = self.commit.as_ref()?;
-        let arguments = ["log", "-1", "--no-show-signature", "--format=%h %s", commit];
-        let answer = git(&self.folder, &arguments).ok().filter(|answer| answer.status.success())?;
-        let line = String::from_utf8_lossy(&answer.stdout).trim().to_string();
-        (!line.is_empty()).then_some(line)
+        self.commit_line.clone()
     }
 
-    /// The text of a file, by its path inside of the tree; `None`: it is not there.
+    /// The text of a file, by its path inside of the tree; `None`: it is not there. Read once a process: what is compiled, hashed and asked
+    /// for again is the same text.
     pub(crate) fn read(&self, path: &str) -> Result<Option<Vec<u8>>, Fault> {
-        let Some(commit) = &self.commit else {
-            let file = self.folder.join(path);
-            return match std::fs::read(&file) {
-                Ok(text) => Ok(Some(text)),
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-                Err(error) => Err(Fault {
-                    message: format!("failed to read {}: {error}", file.display()),
-                    help: None,
+        type Read = BTreeMap<(PathBuf, Option<String>, String), Option<Vec<u8>>>;
+        static READ: Mutex<Read> = Mutex::new(BTreeMap::new());
+        let read = || READ.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (self.folder.clone(), self.commit.clone(), path.to_string());
+        // Only a confined process relies on it: elsewhere a tree may change between two commands of a program.
+        if confine::is_confined() {
+            return match read().get(&key) {
+                Some(text) => Ok(text.clone()),
+                None => Err(Fault {
+                    message: format!("failed to read {path} of {}", self.spelled),
+                    help: Some("files of a tree are read before the first run".to_string()),
                 }),
             };
+        }
+        let text = match &self.commit {
+            Some(commit) => self.read_commit(commit, path)?,
+            None => self.read_file(path).map_err(|error| Fault {
+                message: format!("failed to read {}: {error}", self.folder.join(path).display()),
+                help: None,
+            })?,
         };
-        let answer = git(&self.folder, &["cat-file", "blob", &format!("{commit}:./{path}")])?;
+        read().insert(key, text.clone());
+        Ok(text)
+    }
+
+    /// A regular file below the folder: no link is followed, neither the file nor a folder on the way, so that nothing outside of the tree
+    /// gets into what is compiled.
+    fn read_file(&self, path: &str) -> io::Result<Option<Vec<u8>>> {
+        let mut at = std::fs::File::open(&self.folder)?;
+        let mut parts = path.split('/').filter(|part| !matches!(*part, "" | ".")).peekable();
+        while let Some(part) = parts.next() {
+            if part == ".." {
+                return Err(io::Error::other("`..` may lead out of the tree"));
+            }
+            let name = std::ffi::CString::new(part)?;
+            let kind = if parts.peek().is_some() { libc::O_DIRECTORY } else { libc::O_NONBLOCK };
+            let how = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NOCTTY | kind;
+            // SAFETY: the descriptor is open, and the name is a string of C.
+            let opened = unsafe { libc::openat(at.as_raw_fd(), name.as_ptr(), how) };
+            if opened < 0 {
+                let error = io::Error::last_os_error();
+                return match error.raw_os_error() {
+                    Some(libc::ENOENT) => Ok(None),
+                    // A folder on the way that is a link is none.
+                    Some(libc::ELOOP | libc::ENOTDIR) if is_link(&at, &name) => {
+                        Err(io::Error::other(format!(
+                            "`{part}` is a symbolic link, which may lead out of the tree"
+                        )))
+                    }
+                    Some(libc::ENOTDIR) => Ok(None),
+                    _ => Err(error),
+                };
+            }
+            // SAFETY: the descriptor was just made and belongs to nobody else.
+            at = unsafe { std::fs::File::from_raw_fd(opened) };
+        }
+        if !at.metadata()?.is_file() {
+            return Err(io::Error::other("it is no regular file"));
+        }
+        let mut text = Vec::new();
+        at.take(FILE_BYTES_MAX + 1).read_to_end(&mut text)?;
+        match text.len() as u64 > FILE_BYTES_MAX {
+            true => Err(io::Error::other(TOO_LARGE)),
+            false => Ok(Some(text)),
+        }
+    }
+
+    fn read_commit(&self, commit: &str, path: &str) -> Result<Option<Vec<u8>>, Fault> {
+        let blob = format!("{commit}:./{path}");
+        let size = git(&self.folder, &["cat-file", "-s", &blob])?;
+        if !size.status.success() {
+            return Ok(None);
+        }
+        let bytes = String::from_utf8_lossy(&size.stdout).trim().parse().unwrap_or(u64::MAX);
+        if bytes > FILE_BYTES_MAX {
+            let message = format!("failed to read {path} of {}: {TOO_LARGE}", self.spelled);
+            return Err(Fault { message, help: None });
+        }
+        let answer = git(&self.folder, &["cat-file", "blob", &blob])?;
         Ok(answer.status.success().then_some(answer.stdout))
     }
 }
 
-/// Asks git about a folder, without its taking a lock there.
+/// The largest file of a tree that is compiled: the largest C file of Linux has half of it, and no governor a hundredth.
+const FILE_BYTES_MAX: u64 = 4 << 20;
+const TOO_LARGE: &str = "it has more than 4 MiB";
+
+/// Whether a name in a folder is a symbolic link.
+fn is_link(folder: &std::fs::File, name: &std::ffi::CStr) -> bool {
+    let mut byte = 0u8;
+    // SAFETY: descriptor and name are valid, and one byte fits.
+    let bytes =
+        unsafe { libc::readlinkat(folder.as_raw_fd(), name.as_ptr(), (&raw mut byte).cast(), 1) };
+    bytes >= 0
+}
+
+/// Asks git about a folder, without its taking a lock there, fetching what a partial clone lacks, or starting what the repository's own
+/// settings name.
 fn git(folder: &Path, arguments: &[&str]) -> Result<Output, Fault> {
-    let mut command = Command::new("git");
-    command.arg("-C").arg(folder).args(arguments);
-    command.env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
     if confine::is_confined() {
-        command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
+        return Err(Fault::new("a confined process starts no git", "name each revision by itself"));
     }
+    let mut command = Command::new("git");
+    command.args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]);
+    command.arg("-C").arg(folder).args(arguments).stdin(Stdio::null());
+    command.env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
+    command.env("GIT_NO_LAZY_FETCH", "1").env("GIT_ALLOW_PROTOCOL", "");
     command.output().map_err(|error| {
         Fault::new(
             format!("failed to run git: {error}"),

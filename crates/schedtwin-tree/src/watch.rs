@@ -6,11 +6,16 @@
 //! |---|---|---|
 //! | an invalid address, a division by zero, an index outside of an array | a signal | the message, exit code 2 (a debugger stops at the place before) |
 //! | a loop | a thread looks ten times a second; the limit is processor time within one call | the message, exit code 2 |
+//! | a wait, a thread's end | the same; the limit is [`STILL_MAX`] without processor time | the message, exit code 2 |
 //! | a question that the twin cannot answer | the C calls [`refuse`] | the message, exit code 2 |
 //!
 //! **The message** is written by the watching thread, because a signal handler may do very little: it stores what
-//! happened and waits. Where binutils are installed, `addr2line` adds function and line. The message is printed
-//! once: if several threads fail, one ends the program and the others wait ([`fatal`]).
+//! happened and waits. Function and line come from the object's debug information ([`crate::lines`]). The message is printed
+//! once: if several threads fail, one ends the program and the others wait ([`fatal`]). A thread that does not answer, because the C
+//! ignores its signals, or has ended, is told without its place.
+//!
+//! **In a worker** ([`crate::worker`]) the watching thread also tells the supervisor that no call is at its limit. Without that the
+//! supervisor ends the worker.
 //!
 //! **Limits.** A wild pointer into existing memory is not detected, because C in the same process can write
 //! everywhere. Guard pages around the heap and checks of array bounds detect the usual mistakes. A loop that ends
@@ -19,33 +24,66 @@
 //! The limit is [`LIMIT_S`] seconds of processor time, or the value of the environment variable
 //! `SCHEDTWIN_TREE_LIMIT_S`. It changes no result: a run that ends is the same with any limit.
 
+use crate::{Fault, lines, worker};
 use schedtwin_types::printable;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_long, c_void};
-use std::path::PathBuf;
-use std::process::Command;
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Seconds of processor time that one call may take. The governors of Linux take less than a microsecond.
 const LIMIT_S: u64 = 10;
+/// The most that `SCHEDTWIN_TREE_LIMIT_S` may say: a day.
+const LIMIT_S_MAX: u64 = 86_400;
 /// Interval at which the watching thread looks.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How long a call may take without using processor time: the machine may have others at work, but no call of a governor waits.
+const STILL_MAX: Duration = Duration::from_secs(60);
+/// How long a thread may take to say where it is.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
+
+/// The limit of a call, from the environment when it is asked first.
+static LIMIT: OnceLock<Result<Duration, String>> = OnceLock::new();
+
+/// Refuses a limit that is none.
+pub(crate) fn check_limit() -> Result<(), Fault> {
+    let limit = LIMIT.get_or_init(|| match std::env::var_os("SCHEDTWIN_TREE_LIMIT_S") {
+        None => Ok(Duration::from_secs(LIMIT_S)),
+        Some(text) => {
+            let seconds = text.to_str().and_then(|text| text.parse().ok());
+            let seconds = seconds.filter(|seconds| (1..=LIMIT_S_MAX).contains(seconds));
+            seconds.map(Duration::from_secs).ok_or_else(|| text.to_string_lossy().into_owned())
+        }
+    });
+    limit.as_ref().map(drop).map_err(|text| {
+        Fault::new(
+            format!("SCHEDTWIN_TREE_LIMIT_S is `{}`", printable::line(text)),
+            format!("it is a whole number of seconds, 1 to {LIMIT_S_MAX}"),
+        )
+    })
+}
+
+/// The limit of a call.
+pub(crate) fn limit() -> Duration {
+    let _ = check_limit();
+    LIMIT.get().and_then(|limit| limit.clone().ok()).unwrap_or(Duration::from_secs(LIMIT_S))
+}
 
 /// The label of a governor in messages. Never dropped, so that a signal's handler can rely on it.
 #[derive(Debug)]
 pub(crate) struct Label {
     /// Name in messages, as `teo.c of ~/src/linux`.
     pub(crate) name: String,
-    /// The object file in the cache, which has line numbers.
-    object: PathBuf,
+    /// The object, which has line numbers.
+    object: Arc<[u8]>,
     /// The addresses at which copies of the object are loaded.
     bases: Mutex<Vec<usize>>,
 }
 
 impl Label {
-    pub(crate) fn new(name: String, object: PathBuf) -> &'static Label {
+    pub(crate) fn new(name: String, object: Arc<[u8]>) -> &'static Label {
         let name = printable::line(&name).to_string();
         Box::leak(Box::new(Label { name, object, bases: Mutex::default() }))
     }
@@ -63,18 +101,10 @@ impl Label {
         let base =
             bases.iter().rev().find(|base| (**base..**base + OBJECT_BYTES).contains(&address));
         let Some(base) = base else { return format!("{address:#x}, outside of its code") };
-        let offset = format!("{:#x}", address - base);
-        let lines =
-            Command::new("addr2line").args(["-f", "-e"]).arg(&self.object).arg(&offset).output();
-        let text = lines.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-        let text = text.unwrap_or_default();
-        let mut lines = text.lines();
-        match (lines.next(), lines.next()) {
-            (Some(function), Some(line)) if function != "??" => {
-                let line = line.split(" (").next().unwrap_or(line);
-                format!("{function}(), {}", as_in_tree(line))
-            }
-            _ => format!("offset {offset} of {}", self.object.display()),
+        let offset = address - base;
+        match lines::place(&self.object, offset as u64) {
+            Some((function, line)) => format!("{function}(), {}", as_in_tree(&line)),
+            None => format!("offset {offset:#x} of its object"),
         }
     }
 }
@@ -252,8 +282,8 @@ struct Slot {
     program_counter: AtomicUsize,
     /// The call has reached the limit.
     too_long: AtomicBool,
-    /// The thread's `pthread_t`, which is a number in glibc and a pointer in musl.
-    thread: Mutex<Option<usize>>,
+    /// The thread's number in the kernel.
+    thread: Mutex<Option<libc::pid_t>>,
 }
 
 impl Slot {
@@ -285,8 +315,8 @@ static SLOTS: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
 #[cold]
 fn enrol(here: &Cell<*const Slot>) -> *const Slot {
     let mut slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner);
-    // SAFETY: pthread_self has no preconditions.
-    let me = unsafe { libc::pthread_self() } as usize;
+    // SAFETY: the call has no preconditions.
+    let me = unsafe { libc::syscall(libc::SYS_gettid) } as libc::pid_t;
     let free =
         slots.iter().copied().find(|slot| slot.thread.lock().is_ok_and(|thread| thread.is_none()));
     let slot = free.unwrap_or_else(|| {
@@ -317,11 +347,10 @@ struct Before(c_int, libc::sigaction);
 static BEFORE: OnceLock<Vec<Before>> = OnceLock::new();
 
 /// Installs the handlers and the watching thread, once.
-fn start() {
+pub(crate) fn start() {
     static STARTED: OnceLock<()> = OnceLock::new();
     STARTED.get_or_init(|| {
-        let limit = std::env::var("SCHEDTWIN_TREE_LIMIT_S").ok().and_then(|text| text.parse().ok());
-        let limit = Duration::from_secs(limit.unwrap_or(LIMIT_S));
+        let limit = limit();
         let watching = std::thread::Builder::new().name("watch".into()).spawn(move || watch(limit));
         if let Err(error) = watching {
             eprintln!(
@@ -418,13 +447,19 @@ fn watch(limit: Duration) {
     /// A call that was already running at earlier looks.
     struct Seen {
         calls: u64,
-        since: Duration,
+        /// The thread's processor time, and the time, when it was seen first.
+        used: Duration,
+        since: Instant,
+        /// When the thread was asked where it is.
+        asked: Option<Instant>,
     }
     let mut seen: Vec<Option<Seen>> = Vec::new();
+    let mut looks = 0_u32;
     loop {
         std::thread::sleep(LOOK_EVERY);
         let slots = SLOTS.lock().unwrap_or_else(PoisonError::into_inner).clone();
         seen.resize_with(slots.len(), || None);
+        let mut at_limit = false;
         for (slot, seen) in slots.iter().zip(&mut seen) {
             let label = slot.label.load(Ordering::Acquire);
             // SAFETY: a label is never dropped.
@@ -436,33 +471,50 @@ fn watch(limit: Duration) {
             if signal != 0 {
                 tell(slot, label, signal, limit);
             }
-            let Some(now) = slot.processor_time() else { continue };
+            let now = slot.processor_time();
             let calls = slot.calls.load(Ordering::Relaxed);
             match seen {
                 Some(before) if before.calls == calls => {
-                    if now.saturating_sub(before.since) >= limit {
+                    let used = now.map(|now| now.saturating_sub(before.used));
+                    if used.is_some_and(|used| used >= limit) {
+                        at_limit = true;
                         slot.too_long.store(true, Ordering::Relaxed);
                         slot.ask_where();
+                        let asked = *before.asked.get_or_insert_with(Instant::now);
+                        if asked.elapsed() >= ANSWERS_WITHIN {
+                            tell_too_long(slot, label, limit, None);
+                        }
+                    }
+                    // A thread that the C has ended uses no time any more.
+                    let works = used.is_some_and(|used| used >= ANSWERS_WITHIN);
+                    if before.since.elapsed() >= STILL_MAX.max(limit) && !works {
+                        tell_still(slot, label);
                     }
                 }
-                _ => *seen = Some(Seen { calls, since: now }),
+                _ => {
+                    let used = now.unwrap_or_default();
+                    *seen = Some(Seen { calls, used, since: Instant::now(), asked: None });
+                }
             }
+        }
+        looks = looks.wrapping_add(1);
+        if !at_limit && looks.is_multiple_of(5) {
+            worker::beat();
         }
     }
 }
 
 impl Slot {
-    /// Returns the processor time of the thread so far.
+    /// Returns the processor time of the thread so far; `None`: the thread is gone.
     fn processor_time(&self) -> Option<Duration> {
         // The lock is held during the call, so a thread that ends waits for it.
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut clock: libc::clockid_t = 0;
+        // The clock of a thread by its number, as in include/linux/posix-timers.h: CPUCLOCK_SCHED and CPUCLOCK_PERTHREAD_MASK.
+        const CLOCK_OF_THREAD: libc::pid_t = 2 | 4;
+        let clock = (!(*thread)? << 3) | CLOCK_OF_THREAD;
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the thread lives, because it takes itself out under this lock before it ends.
-        let failed = unsafe {
-            libc::pthread_getcpuclockid((*thread)? as libc::pthread_t, &mut clock) != 0
-                || libc::clock_gettime(clock, &mut time) != 0
-        };
+        // SAFETY: the structure is whole; a number that is nobody's is an error.
+        let failed = unsafe { libc::clock_gettime(clock, &mut time) != 0 };
         (!failed).then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
     }
 
@@ -470,20 +522,33 @@ impl Slot {
     fn ask_where(&self) {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(thread) = *thread {
-            // SAFETY: the thread lives, as above.
-            unsafe { libc::pthread_kill(thread as libc::pthread_t, TOO_LONG) };
+            // SAFETY: a signal to a thread of this process, for which there is a handler; a number that is nobody's is an error.
+            unsafe { libc::syscall(libc::SYS_tgkill, std::process::id(), thread, TOO_LONG) };
         }
     }
+}
+
+/// Writes the message about a call at its limit, with its place if it has said that, and ends the program.
+fn tell_too_long(slot: &Slot, label: &Label, limit: Duration, place: Option<&str>) -> ! {
+    let seconds = limit.as_secs();
+    let what = format!("has computed for {seconds} s in one call, and seems to loop for ever");
+    let place = place.unwrap_or("unknown: its thread takes no signal");
+    let help = "SCHEDTWIN_TREE_LIMIT_S=SECONDS allows more";
+    fatal(&message(slot, label, &what, &[("where", place), ("help", help)]));
+}
+
+/// Writes the message about a call that neither returns nor computes.
+fn tell_still(slot: &Slot, label: &Label) -> ! {
+    let what = format!("has stood still for {} s in one call", STILL_MAX.as_secs());
+    let help = "kernel code does not sleep here, and ends by returning";
+    fatal(&message(slot, label, &what, &[("help", help)]));
 }
 
 /// Writes the message about a signal and ends the program.
 fn tell(slot: &Slot, label: &Label, signal: c_int, limit: Duration) -> ! {
     let place = label.place(slot.program_counter.load(Ordering::Relaxed));
     if signal == TOO_LONG {
-        let seconds = limit.as_secs();
-        let what = format!("has computed for {seconds} s in one call, and seems to loop for ever");
-        let help = "SCHEDTWIN_TREE_LIMIT_S=SECONDS allows more";
-        fatal(&message(slot, label, &what, &[("where", &place), ("help", help)]));
+        tell_too_long(slot, label, limit, Some(&place));
     }
     let why = SIGNALS.iter().find(|(known, _)| *known == signal).map_or("a signal", |(_, why)| why);
     let why = match signal {
@@ -520,7 +585,11 @@ fn fatal(message: &str) -> ! {
             std::thread::park();
         }
     }
-    eprintln!("{message}");
+    // Not by the macro, whose output a test harness would keep.
+    let _ = writeln!(io::stderr(), "{message}");
+    if worker::is_worker() {
+        worker::finish(BAD_INPUT as u8);
+    }
     // SAFETY: _exit has no preconditions.
     unsafe { libc::_exit(BAD_INPUT) }
 }
@@ -551,7 +620,7 @@ pub(crate) unsafe extern "C" fn warn(file: *const c_char, line: c_int, what: *co
     // SAFETY: `c/` hands over texts that are constants.
     let (file, what) = unsafe { (CStr::from_ptr(file), CStr::from_ptr(what)) };
     let (file, what) = (file.to_string_lossy(), what.to_string_lossy());
-    eprintln!("warning: WARN_ON({what}) at {}:{line}", as_in_tree(&file));
+    let _ = writeln!(io::stderr(), "warning: WARN_ON({what}) at {}:{line}", as_in_tree(&file));
 }
 
 #[cfg(test)]

@@ -88,6 +88,9 @@ impl FromStr for Duration {
         if text.parse::<f64>().is_ok() && text != "0" {
             return Err(format!("a duration has a unit: {text}s or {text}ms"));
         }
+        if names_a_unit_twice(text) {
+            return Err(format!("a unit is named twice; {WRITTEN}"));
+        }
         let duration = humantime::parse_duration(text).map_err(|error| match error {
             humantime::DurationError::Empty => WRITTEN.to_string(),
             humantime::DurationError::NumberOverflow => {
@@ -105,9 +108,27 @@ impl FromStr for Duration {
     }
 }
 
+/// Whether a unit stands in a duration more than once: `1s1s` is a slip, not two seconds.
+fn names_a_unit_twice(text: &str) -> bool {
+    let words = text.split(|c: char| c.is_ascii_digit() || c == '.' || c.is_whitespace());
+    let mut units: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let count = units.len();
+    units.sort_unstable();
+    units.dedup();
+    units.len() < count
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_unit_named_twice_is_a_slip() {
+        for text in ["1s1s", "1s 1s", "1m 2s 3m"] {
+            let error = text.parse::<Duration>().expect_err("refused");
+            assert!(error.contains("a unit is named twice"), "{text}: {error}");
+        }
+    }
 
     #[test]
     fn durations_have_units_and_bounds() {
@@ -117,6 +138,7 @@ mod tests {
             (" 1m 30s ", Ok(90_000_000_000)),
             ("1.5s", Ok(1_500_000_000)),
             ("1ns", Ok(1)),
+            ("1s 500ms", Ok(1_500_000_000)),
             ("24h", Ok(86_400_000_000_000)),
             ("24h 1ns", Err("at most 1day")),
             ("99999999999999years", Err("too large")),

@@ -310,6 +310,22 @@ impl DeclaredMetric {
         assert!(known, "{name} declares no labels {:?}", keys().collect::<Vec<_>>());
         Metric { name, unit, stat, labels, kind: Kind::One, value, better }
     }
+
+    /// A value that another process has measured; `None`: the metric declares no such stat, or no such label.
+    pub fn read(
+        &self,
+        stat: &str,
+        labels: Vec<(String, String)>,
+        kind: Kind,
+        value: Option<f64>,
+    ) -> Option<Metric> {
+        let DeclaredMetric { name, unit, better, .. } = *self;
+        let stat = self.stats.iter().find(|known| **known == stat)?;
+        let keys = || self.labels.iter().flat_map(|set| set.iter());
+        let label = |(key, text)| Some((*keys().find(|known| **known == key)?, text));
+        let labels = labels.into_iter().map(label).collect::<Option<Labels>>()?;
+        Some(Metric { name, unit, stat, labels, kind, value, better })
+    }
 }
 
 impl Metric {

@@ -3,6 +3,7 @@
 
 use crate::events::Events;
 use crate::explanation::Explanation;
+use crate::isolated::{Measured, Outcome, isolated, prepare};
 use crate::table::{Builder, Table};
 use crate::{Diagnostics, Duration, Error};
 use schedtwin_engine::{RunOptions, Scenario, first_difference};
@@ -13,9 +14,11 @@ use schedtwin_lab::moment::moments;
 use schedtwin_lab::report::{self, Extent, RunReport};
 use schedtwin_lab::timeline::timelines;
 use schedtwin_lab::twin::{Column, joint_provenance, provenance};
+use schedtwin_lab::verdict::RunTroubles;
 use schedtwin_lab::{Progress, many_parts};
 use schedtwin_trace::Format;
 use schedtwin_trace::explain::Query;
+use std::io;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
@@ -149,10 +152,31 @@ impl Experiment {
     pub fn run_with(&self, progress: &Progress) -> Result<Table, Error> {
         let groups = self.groups()?;
         progress.expect_runs(self.runs());
+        let scenarios = || groups.iter().flatten().map(|column| &column.scenario);
+        let all =
+            isolated(scenarios(), &[], None, Some(progress), || self.attempt(&groups, progress));
+        let mut all = all?.into_iter();
         let mut table = Builder::default();
         for columns in &groups {
             let first = &columns[0].scenario;
             let group = table.group(first, joint_provenance(columns), columns);
+            for seed in self.seeds.clone() {
+                for kernel in 0..columns.len() {
+                    match all.next() {
+                        Some(Ok(run)) => table.run(group, kernel, seed, run),
+                        Some(Err(crash)) => table.crash(group, crash),
+                        None => return Err(io::Error::other("results are missing").into()),
+                    }
+                }
+            }
+        }
+        Ok(table.finish())
+    }
+
+    /// What all runs measured: by group, seed and kernel.
+    fn attempt(&self, groups: &[Vec<Column>], progress: &Progress) -> Result<Vec<Outcome>, Error> {
+        let mut all = Vec::new();
+        for columns in groups {
             let (mut seed, last) = (*self.seeds.start(), *self.seeds.end());
             loop {
                 let end = last.min(seed.saturating_add(BATCH - 1));
@@ -160,21 +184,22 @@ impl Experiment {
                     many_parts::summarise(&mut result.metrics);
                     result
                 })?;
-                for (number, outcome) in outcomes.into_iter().enumerate() {
-                    let (kernel, seed) =
-                        (number % columns.len(), seed + (number / columns.len()) as u64);
-                    match outcome {
-                        Ok(result) => table.run(group, kernel, seed, result),
-                        Err(crash) => table.crash(group, crash),
-                    }
-                }
+                all.extend(outcomes.into_iter().map(|outcome| {
+                    outcome.map(|result| Measured {
+                        troubles: RunTroubles::of(&result),
+                        digest: result.digest,
+                        simulated_ns: result.simulated_ns,
+                        notices: result.notices,
+                        metrics: result.metrics,
+                    })
+                }));
                 if end == last {
                     break;
                 }
                 seed = end + 1;
             }
         }
-        Ok(table.finish())
+        Ok(all)
     }
 
     /// Runs the first two kernels side by side with the first seed, on the first machine under the first workload, and
@@ -198,7 +223,10 @@ impl Experiment {
         let [left, right, ..] = groups[0].as_slice() else {
             return Err(fault("kernels", "a difference is between two kernels").into());
         };
-        let found = first_difference(&left.scenario, &right.scenario, *self.seeds.start());
+        let both = [&left.scenario, &right.scenario];
+        let found = isolated(both.into_iter(), &[], None, None, || {
+            Ok(first_difference(both[0], both[1], *self.seeds.start()))
+        })?;
         let names = [&left.kernel, &right.kernel].map(String::clone);
         Ok(found.map(|difference| Explanation::of_difference(names, difference)))
     }
@@ -225,7 +253,7 @@ impl Experiment {
         let folder = tempfile::tempdir()?;
         let record = folder.path().join("run.record.jsonl");
         let options = RunOptions { record: Some(record.clone()), ..RunOptions::default() };
-        groups[0][0].scenario.run(*self.seeds.start(), options)?;
+        self.run_first(&groups[0][0].scenario, options, &record)?;
         Explanation::of_record(&record, query)
     }
 
@@ -248,13 +276,17 @@ impl Experiment {
     /// ```
     pub fn events(&self, event: &str) -> Result<Events, Error> {
         let groups = self.groups()?;
-        Events::of(&groups[0][0].scenario, *self.seeds.start(), event)
+        let scenario = &groups[0][0].scenario;
+        isolated(std::iter::once(scenario), &[], None, None, || {
+            Events::of(scenario, *self.seeds.start(), event)
+        })
     }
 
     /// Runs the first kernel with the first seed, on the first machine under the first workload, and writes what happens to a
     /// file: a trace or a record, as the ending of its name says.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
         let groups = self.groups()?;
+        let file = path;
         let path = Some(path.to_path_buf());
         let options = match path.as_deref().and_then(Format::from_path) {
             Some(Format::Perfetto | Format::FtraceText) => {
@@ -271,8 +303,20 @@ impl Experiment {
                 return Err(faults.into());
             }
         };
-        groups[0][0].scenario.run(*self.seeds.start(), options)?;
-        Ok(())
+        self.run_first(&groups[0][0].scenario, options, file)
+    }
+
+    /// Runs a scenario with the first seed, which writes a file.
+    fn run_first(
+        &self,
+        scenario: &Scenario,
+        options: RunOptions,
+        file: &Path,
+    ) -> Result<(), Error> {
+        isolated(std::iter::once(scenario), &[file], None, None, || {
+            scenario.run(*self.seeds.start(), options)?;
+            Ok(())
+        })
     }
 
     /// A page about the first machine and workload: of several kernels what `schedtwin compare --html` writes about this
@@ -280,6 +324,11 @@ impl Experiment {
     pub fn page(&self, table: &Table) -> Result<String, Error> {
         let groups = self.groups()?;
         let (columns, seed) = (&groups[0], *self.seeds.start());
+        let scenarios = columns.iter().map(|column| &column.scenario);
+        isolated(scenarios, &[], None, None, || Experiment::page_of(columns, seed, table))
+    }
+
+    fn page_of(columns: &[Column], seed: u64, table: &Table) -> Result<String, Error> {
         let moments = moments(columns, seed);
         let runs = timelines(columns, &moments, seed);
         let domains: Vec<_> = columns.iter().map(|column| column.scenario.domains()).collect();
@@ -299,11 +348,13 @@ impl Experiment {
     pub fn run_text(&self) -> Result<String, Error> {
         let groups = self.groups()?;
         let (column, seed) = (&groups[0][0], *self.seeds.start());
-        let mut result = column.scenario.run(seed, RunOptions::default())?;
-        many_parts::summarise(&mut result.metrics);
-        let (provenance, kernel) = (provenance(&column.scenario), column.kernel.as_str());
-        let told = RunReport { provenance: &provenance, kernel, seed, result: &result };
-        Ok(report::run(&told, report::Format::Text, Extent::Headlines))
+        isolated(std::iter::once(&column.scenario), &[], None, None, || {
+            let mut result = column.scenario.run(seed, RunOptions::default())?;
+            many_parts::summarise(&mut result.metrics);
+            let (provenance, kernel) = (provenance(&column.scenario), column.kernel.as_str());
+            let told = RunReport { provenance: &provenance, kernel, seed, result: &result };
+            Ok(report::run(&told, report::Format::Text, Extent::Headlines))
+        })
     }
 
     /// Whether there is one of each part.
@@ -324,6 +375,7 @@ impl Experiment {
 
     /// The columns of each machine and workload.
     fn groups(&self) -> Result<Vec<Vec<Column>>, Diagnostics> {
+        prepare();
         let mut faults = Diagnostics::new();
         faults.absorb(self.check_parts());
         let machines = loaded(&self.machines, &mut faults);

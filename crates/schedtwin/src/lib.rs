@@ -49,6 +49,7 @@ mod error;
 mod events;
 mod experiment;
 mod explanation;
+mod isolated;
 pub mod sweep;
 mod table;
 

@@ -4,6 +4,7 @@
 //! [`Experiment::sweep`] makes a [`Sweep`] of an experiment. [`Sweep::to_bytes`] and `run_chunk` (feature `arrow`) let a batch
 //! engine perform it anywhere; [`Performed`] is its result, wherever the runs came from.
 
+use crate::isolated::{isolated, prepare};
 use crate::{Error, Experiment, Progress};
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_lab::report;
@@ -17,9 +18,41 @@ use std::path::Path;
 pub use schedtwin_lab::report::{Point, Points};
 pub use schedtwin_lab::sweep::cache::Cache;
 #[cfg(feature = "arrow")]
-pub use schedtwin_lab::sweep::chunk::{Chunk, read as read_chunk, run_chunk};
+pub use schedtwin_lab::sweep::chunk::{Chunk, read as read_chunk};
 pub use schedtwin_lab::sweep::part::Run as SweepRun;
 pub use schedtwin_lab::sweep::{Setting, Shard, Sweep, SweepSpec};
+
+/// Performs runs `range` of the sweep that [`Sweep::to_bytes`] made `spec` of, from bytes to bytes
+/// ([`schedtwin_lab::sweep::chunk::run_chunk`]); kernels with C of the user's in a confined process.
+///
+/// # Errors
+/// If these bytes are no such sweep, it has no such runs, or C of the user's does not let them end.
+#[cfg(feature = "arrow")]
+pub fn run_chunk(spec: &[u8], range: std::ops::Range<u64>) -> Result<Vec<u8>, Diagnostics> {
+    use schedtwin_lab::sweep::chunk;
+    prepare();
+    // Where no kernel can name C, the bytes need not be read twice.
+    let may_have_c = ["tree", "scx", "extends"]
+        .iter()
+        .any(|word| spec.windows(word.len()).any(|at| at == word.as_bytes()));
+    if !may_have_c {
+        return chunk::run_chunk(spec, range);
+    }
+    let sweep = Sweep::from_bytes(spec)?;
+    let done = isolated(sweep.scenarios(), &[], None, None, || {
+        // Bytes as text: each as the character of its number.
+        Ok(chunk::run_chunk(spec, range)?.into_iter().map(char::from).collect::<String>())
+    });
+    let done = done.map_err(|error| match error {
+        Error::Input(faults) => faults,
+        Error::Io(error) => {
+            let mut faults = Diagnostics::new();
+            faults.push_whole(&Source::new("chunk", ""), error.to_string(), None);
+            faults
+        }
+    });
+    Ok(done?.chars().filter_map(|byte| u8::try_from(byte).ok()).collect())
+}
 
 /// The runs of a sweep, in order. It prints as `schedtwin sweep` does.
 #[derive(Clone)]
@@ -47,6 +80,7 @@ impl Experiment {
     /// # Ok::<(), schedtwin::Error>(())
     /// ```
     pub fn sweep(&self) -> Result<Sweep, Error> {
+        prepare();
         self.check_parts()?;
         let seeds = (*self.seeds.start(), self.seeds.end() - self.seeds.start() + 1);
         let duration = self.duration.map(Duration::ns);
@@ -63,7 +97,12 @@ impl Performed {
         progress: &Progress,
     ) -> Result<Performed, Error> {
         progress.expect_runs(sweep.runs());
-        let runs = sweep.perform(Shard::WHOLE, Journal::in_memory(), cache, progress)?;
+        let folder = cache.map(Cache::folder);
+        let (runs, crashes) = isolated(sweep.scenarios(), &[], folder, Some(progress), || {
+            let runs = sweep.perform(Shard::WHOLE, Journal::in_memory(), cache, progress)?;
+            Ok((runs, progress.crashes()))
+        })?;
+        progress.crashed_elsewhere(crashes);
         Ok(Performed { sweep: sweep.clone(), runs })
     }
 

@@ -6,7 +6,7 @@
 
 use crate::{Better, Crash, Error, Kind, Labels, Provenance};
 use schedtwin_engine::Scenario;
-use schedtwin_engine::result::{Metric, RunResult};
+use schedtwin_engine::result::Metric;
 use schedtwin_lab::compare::Subject;
 use schedtwin_lab::select::Key;
 use schedtwin_lab::selector::Selector;
@@ -14,6 +14,8 @@ use schedtwin_lab::twin::Column;
 use schedtwin_lab::verdict::RunTroubles;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use std::collections::BTreeMap;
+
+use crate::isolated::Measured;
 
 /// A run of an experiment.
 #[derive(Clone, Debug, PartialEq)]
@@ -301,8 +303,7 @@ impl Builder {
     }
 
     /// Adds what a run of a group measured.
-    pub fn run(&mut self, group: usize, column: usize, seed: u64, result: RunResult) {
-        let troubles = RunTroubles::of(&result);
+    pub fn run(&mut self, group: usize, column: usize, seed: u64, result: Measured) {
         let number = u32::try_from(self.runs.len()).expect("fewer than 2^32 runs");
         let Group { machine, workload, kernels, .. } = &self.groups[group];
         self.runs.push(Run {
@@ -312,7 +313,7 @@ impl Builder {
             seed,
             digest: result.digest,
             simulated_ns: result.simulated_ns,
-            troubles,
+            troubles: result.troubles,
             notices: result.notices,
             group,
             column,

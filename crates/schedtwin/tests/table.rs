@@ -140,3 +140,54 @@ fn an_explanation_tells_what_was_asked() {
     let json = serde_json::to_value(&parting).unwrap();
     assert_eq!(json["difference"]["at_ns"], difference.at);
 }
+
+/// A program never loads C of a tree: a confined process does, and the results are the same in each way.
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[test]
+fn c_of_a_tree_runs_in_another_process() {
+    if std::process::Command::new("cc").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no C compiler");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let governors = folder.path().join("drivers/cpuidle/governors");
+    std::fs::create_dir_all(&governors).expect("made");
+    let governor = |line: &str| {
+        format!(
+            "#include <linux/cpuidle.h>\nstatic int asked;\n\
+             static int small_select(struct cpuidle_driver *drv, struct cpuidle_device *dev, bool *stop_tick)\n\
+             {{\n\t{line}\n\treturn asked++ % 2;\n}}\n\
+             static struct cpuidle_governor small = {{ .name = \"small\", .select = small_select }};\n\
+             static int __init init_small(void) {{ return cpuidle_register_governor(&small); }}\n\
+             postcore_initcall(init_small);\n"
+        )
+    };
+    std::fs::write(governors.join("small.c"), governor("")).expect("written");
+    let kernel = format!("linux-6.12:tree={},cpuidle=tree/small.c", folder.path().display());
+    let base = || {
+        let base = Experiment::new().machine("uniform8").workload("w1").seeds(1..=2);
+        base.duration(Duration::from_ms(20))
+    };
+    let experiment = |kernel: &str| base().kernels(["linux-6.12", kernel]);
+    let one = experiment(&kernel);
+    let (table, again) = (one.run().expect("it runs"), one.run().expect("it runs"));
+    assert_eq!(table.runs().len(), 4);
+    assert_eq!(table, again);
+    let alone = experiment("linux-6.12:hz=1000").run().expect("it runs here");
+    assert_eq!(table.runs()[0].digest, alone.runs()[0].digest, "the same in either process");
+    assert!(one.first_difference().expect("it runs").is_some());
+    assert!(one.page(&table).expect("it runs").contains("<html"));
+    let mine = base().kernel(kernel.as_str());
+    assert!(!mine.events("sched_switch").expect("it runs").is_empty());
+    assert!(mine.run_text().expect("it runs").contains("power"));
+    let record = folder.path().join("a.record.jsonl");
+    mine.write(&record).expect("it runs");
+    assert!(std::fs::metadata(&record).expect("it is there").len() > 1000);
+    assert!(mine.explain(&Query { limit: 5, ..Query::default() }).is_ok());
+    // C that ends the process ends no program.
+    let end = "__asm__ volatile(\"ud2\");";
+    std::fs::write(governors.join("bad.c"), governor(end)).expect("written");
+    let bad = kernel.replace("small.c", "bad.c");
+    let error = experiment(&bad).run().expect_err("it crashes").to_string();
+    assert!(error.contains("bad.c of") && error.contains("crashed"), "{error}");
+}

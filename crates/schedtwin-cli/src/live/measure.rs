@@ -23,10 +23,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Describes the machine and records the first setting.
 pub fn basis(folder: &Folder, quiet: bool) -> Result<(), Failure> {
     let plan = folder.plan().map_err(Failure::bad)?;
-    describe(folder)?;
-    for round in 0..plan.runs {
-        let name = format!("basis/{round:02}");
-        one(folder, &plan, 0, round, &name, None, quiet)?;
+    if !folder.has("basis") {
+        describe(folder)?;
+    }
+    // What an interrupted one has done stays.
+    for (name, setting, round) in Folder::names("basis", &plan) {
+        if !folder.is_done(&name) {
+            one(folder, &plan, setting, round, &name, None, quiet)?;
+        }
     }
     Ok(())
 }
@@ -37,12 +41,11 @@ pub fn measure(folder: &Folder, quiet: bool) -> Result<(), Failure> {
     let seal = folder.read_seal().map_err(Failure::bad)?;
     let seal =
         seal.ok_or_else(|| Failure::bad("there is no prediction: `schedtwin live predict`"))?;
-    if folder.has("measured") {
+    if folder.check_whole("measured", &plan).is_ok() {
         return Err(Failure::bad("it is measured already: `schedtwin live judge`"));
     }
-    for round in 0..plan.runs {
-        for setting in 0..plan.settings.len() {
-            let name = format!("measured/{setting}-{round:02}");
+    for (name, setting, round) in Folder::names("measured", &plan) {
+        if !folder.is_done(&name) {
             one(folder, &plan, setting, round, &name, Some(&seal), quiet)?;
         }
     }

@@ -21,6 +21,7 @@ use std::process::{Command, Stdio};
 
 pub fn predict(folder: &Folder, twin: &LiveTwin, quiet: bool) -> Result<(), Failure> {
     let plan = folder.plan().map_err(Failure::bad)?;
+    folder.check_whole("basis", &plan).map_err(Failure::bad)?;
     let basis = folder.runs("basis").map_err(Failure::bad)?;
     let Some((first, _)) = basis.first() else {
         return Err(Failure::bad("nothing is recorded: `schedtwin live record`"));
@@ -109,6 +110,10 @@ fn of_setting(
         )
     };
     let file = KernelFile::load(&kernel)?;
+    if !file.code.is_empty() {
+        let message = "a prediction is of a built-in kernel: C of a tree runs in a process that could not seal it";
+        return Err(Failure::bad(message));
+    }
     if settings.threads.iter().any(clamps) && !file.config.uclamp.is_compiled_in() {
         notes.push("the kernel has no utilisation clamps".to_owned());
     }

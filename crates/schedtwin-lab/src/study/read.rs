@@ -213,12 +213,8 @@ fn located<S, T>(at: &Located<S>, parsed: Result<T, String>, f: &mut Diagnostics
 }
 
 fn parse_duration(text: &str) -> Result<u64, String> {
-    let duration = humantime::parse_duration(text)
-        .map_err(|_| "a duration is written 10s, 500ms or 1m 30s".to_string())?;
-    match u64::try_from(duration.as_nanos()) {
-        Ok(ns) if ns > 0 => Ok(ns),
-        _ => Err("a duration is above 0 and below 500 years".to_string()),
-    }
+    // The parser of the command line: what a study may say, a command may, too.
+    text.parse().map(schedtwin_types::Duration::ns)
 }
 
 fn assignments(reader: &mut TableReader, key: &str, f: &mut Diagnostics) -> Vec<Assignment> {

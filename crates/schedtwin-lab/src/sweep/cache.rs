@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use schedtwin_engine::{MODEL_VERSION, Scenario};
+use schedtwin_engine::{MODEL_VERSION, Scenario, outside};
 
 /// Bytes that an entry has at most, unpacked: a thousand CPUs with every metric.
 const ENTRY_BYTES_MAX: u64 = 256 << 20;
@@ -48,6 +48,11 @@ impl Cache {
         Ok(Cache { folder: folder.to_path_buf() })
     }
 
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     fn path(&self, key: &Key) -> PathBuf {
         let name = key.0.to_hex();
         self.folder.join(&name[..2]).join(format!("{}.json.gz", &name[2..]))
@@ -55,9 +60,9 @@ impl Cache {
 
     /// What a run measured.
     pub fn get(&self, key: &Key) -> Option<Vec<(String, String)>> {
-        let packed = fs::File::open(self.path(key)).ok()?;
+        let packed = outside::read(&self.path(key)).ok()?;
         let mut text = String::new();
-        GzDecoder::new(packed).take(ENTRY_BYTES_MAX).read_to_string(&mut text).ok()?;
+        GzDecoder::new(packed.as_slice()).take(ENTRY_BYTES_MAX).read_to_string(&mut text).ok()?;
         serde_json::from_str(&text).ok()
     }
 
@@ -68,18 +73,10 @@ impl Cache {
         measured: impl Iterator<Item = &'f (String, String)>,
     ) -> io::Result<()> {
         let path = self.path(key);
-        if path.exists() {
-            return Ok(());
-        }
-        let folder = path.parent().expect("it lies in a folder");
-        fs::create_dir_all(folder)?;
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        let mut packed = GzEncoder::new(&mut file, Compression::fast());
+        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
         let measured: Vec<&(String, String)> = measured.collect();
         packed.write_all(serde_json::to_string(&measured)?.as_bytes())?;
-        packed.finish()?;
-        file.persist(path)?;
-        Ok(())
+        outside::put(&path, &packed.finish()?)
     }
 }
 

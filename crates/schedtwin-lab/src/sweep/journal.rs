@@ -11,6 +11,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use schedtwin_engine::outside;
 use serde_json::{Value, json};
 
 use super::part::Run;
@@ -90,8 +91,13 @@ impl Journal {
     /// Keeps a run that is done.
     pub fn keep(&mut self, run: Run) -> io::Result<()> {
         if let Some((name, file)) = &mut self.file {
-            let line = json!([run.number, run.fields]).to_string();
-            file.write_all(format!("{line}\n").as_bytes()).map_err(|error| {
+            let line = format!("{}\n", json!([run.number, run.fields]));
+            // A process without files keeps it by somebody else's hand.
+            let kept = match outside::is_diverted() {
+                true => outside::append(name, line.as_bytes()),
+                false => file.write_all(line.as_bytes()),
+            };
+            kept.map_err(|error| {
                 let (name, runs) = (name.display(), self.runs.len());
                 let message = format!(
                     "failed to write {name}: {error}; it keeps {runs} runs: give the command again to go on"
@@ -116,11 +122,12 @@ impl Journal {
     /// The output at `path` is written: its journal is needed no more.
     pub fn remove(path: &Path) {
         // Where it cannot be removed it does no harm: its runs are the output's.
-        let _ = std::fs::remove_file(journal_of(path));
+        let _ = outside::remove(&journal_of(path));
     }
 }
 
-fn journal_of(path: &Path) -> PathBuf {
+/// The journal of an output.
+pub fn journal_of(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".runs");
     name.into()

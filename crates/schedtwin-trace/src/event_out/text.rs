@@ -12,6 +12,7 @@
 use super::{EventSink, Field, Fields, mark};
 use crate::event::{Interrupt, Names, TraceEvent, TraceEventKind};
 use crate::{AtomicFile, Destination};
+use schedtwin_types::printable;
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write};
 
@@ -45,6 +46,8 @@ impl<W: Destination> EventText<W> {
             "" => "<...>",
             comm => comm,
         };
+        // A thread chooses its name, and the text is for terminals.
+        let comm = printable::line(comm);
         let _ = write!(self.line, "{comm:>16}-{:<7} ", context.pid);
         if let Some(tgid) = context.tgid {
             let _ = write!(self.line, "({tgid:>7}) ");
@@ -74,7 +77,7 @@ fn push(line: &mut String, field: Field, names: &Names) {
         Field::Number(value) => write!(line, "{value}"),
         Field::Hex(value) => write!(line, "0x{value:x}"),
         Field::Cpu3(cpu) => write!(line, "{:03}", cpu.0),
-        Field::Name(name) => write!(line, "{}", names.text(name)),
+        Field::Name(name) => write!(line, "{}", printable::line(names.text(name))),
         Field::Word(word) => write!(line, "{word}"),
     };
 }

@@ -319,7 +319,9 @@ unsafe extern "C" fn ask_cgroup(
         2 => call.scx.cgroup(group).and_then(|cgroup| cgroup.parent),
         _ => Some(group),
     };
-    found.map_or(std::ptr::null(), |group| call.cgroup(group))
+    let structure = found.map_or(std::ptr::null(), |group| call.cgroup(group));
+    // scx_bpf_task_cgroup() returns the root where the task has none (any more).
+    if which == 0 && structure.is_null() { call.cgroup(TaskGroupId::ROOT) } else { structure }
 }
 
 unsafe extern "C" fn ask_timer(

@@ -2,7 +2,7 @@
 //! A scheduler's C, compiled, with what is set of it.
 
 use super::TreeExt;
-use super::layout::Entries;
+use super::layout::{Entries, NAME_BYTES, Ops};
 use super::loader::{self, IN_USER_SPACE, SLICES};
 use super::maps::Map;
 use super::programs::{Program, SCHED_SWITCH};
@@ -10,6 +10,7 @@ use super::units::Units;
 use super::userland;
 use crate::built::Built;
 use crate::compile::{self, Job, Own};
+use crate::elf;
 use crate::ext_setting::{ExtSetting, OF_ALL};
 use crate::fault::Refusal;
 use crate::options::{ExtOptions, OPTIONS_FILE};
@@ -89,9 +90,8 @@ impl ExtCode {
             }),
             defines: &defines,
         })?;
-        let object = std::fs::read(built.code.object()).unwrap_or_default();
-        let symbols = Symbols::of(&object);
-        let maps = Map::all(&symbols);
+        let symbols = Symbols::of(built.code.object());
+        let maps = Map::all(&symbols, &elf::sizes(built.code.object()));
         let code = ExtCode {
             built,
             on_switch: None,
@@ -115,13 +115,7 @@ impl ExtCode {
         mut self,
         beside: Option<(Arc<Source>, ExtOptions)>,
     ) -> Result<ExtCode, Refusal> {
-        // Our own function returns where the operations are.
-        let image = self.built.code.image_of_data()?;
-        let entries = Entries::of(&image);
-        let watched = Watched { label: self.built.code.label, question: Question::Boot, cpu: 0 };
-        // SAFETY: as in `scheduler`.
-        let ops = image.ask(watched, || unsafe { *(entries.boot)(MAX_CPUS as u32) });
-        self.name = ops.name();
+        self.name = self.name_in_data().unwrap_or_default();
         let Some((source, options)) = beside else {
             self.options = Arc::new(loader::known(&self.name));
             return Ok(self);
@@ -139,6 +133,17 @@ impl ExtCode {
         }
         self.options = options;
         if faults.is_empty() { Ok(self) } else { Err(Refusal::Faults(faults)) }
+    }
+
+    /// `ops.name`, read from the object's data: nothing of it has been loaded yet.
+    fn name_in_data(&self) -> Option<String> {
+        let data = self.built.code.data();
+        let ops = usize::try_from(self.symbols.get("schedtwin_scx_ops")?.offset()).ok()?;
+        let ops: [u8; 8] = data.get(ops..ops.checked_add(8)?)?.try_into().ok()?;
+        let name = std::mem::offset_of!(Ops, name);
+        let name = usize::try_from(u64::from_le_bytes(ops)).ok()?.checked_add(name)?;
+        let bytes = data.get(name..)?.iter().take(NAME_BYTES).take_while(|byte| **byte != 0);
+        Some(String::from_utf8_lossy(&bytes.copied().collect::<Vec<u8>>()).into_owned())
     }
 
     /// Refuses what compiles and would not be true, all of it at once.

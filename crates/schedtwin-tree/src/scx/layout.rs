@@ -183,7 +183,7 @@ pub(super) struct Ops {
     pub(super) cid_shard_size: u32,
     pub(super) rescue: [u32; 2],
     pub(super) sub_cgroup_id: u64,
-    pub(super) name: [c_char; 128],
+    pub(super) name: [c_char; NAME_BYTES],
 }
 
 // SAFETY: the pointers lead into the object's code, which stays loaded as long as the arena; they are never written.
@@ -219,8 +219,12 @@ pub(super) type DefineMap = unsafe extern "C" fn(
     c_int,
     c_int,
     *mut c_void,
+    c_int,
     *mut c_void,
 ) -> *mut c_void;
+
+/// `SCX_OPS_NAME_LEN`, include/linux/sched/ext.h.
+pub(super) const NAME_BYTES: usize = 128;
 
 /// The functions of `c/scx.c` and `c/scx_maps.c`.
 #[derive(Clone, Copy)]

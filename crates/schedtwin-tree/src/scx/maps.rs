@@ -12,6 +12,7 @@
 
 use super::layout::Entries;
 use crate::symbols::{Shape, Symbols};
+use std::collections::BTreeMap;
 use std::ffi::c_void;
 
 /// `BPF_MAP_TYPE_*` that `c/scx_maps.c` has, beside arenas, which it needs not know.
@@ -37,8 +38,17 @@ pub(super) struct Map {
     /// Where its object is.
     object: u64,
     size: Size,
-    /// Where an array of maps has the maps that it begins with, and what the others are like.
-    values: Option<(u64, Size)>,
+    values: Option<Values>,
+}
+
+/// The maps that an array of maps has.
+#[derive(Clone, Copy, Debug)]
+struct Values {
+    /// Where those are that it begins with, and how many.
+    at: u64,
+    given: u64,
+    /// What the others are like.
+    inner: Size,
 }
 
 /// What a map's structure says.
@@ -72,13 +82,17 @@ impl Size {
 }
 
 impl Map {
-    /// All maps of an object.
-    pub(super) fn all(symbols: &Symbols) -> Vec<Map> {
+    /// All maps of an object, whose variables have these sizes.
+    pub(super) fn all(symbols: &Symbols, sizes: &BTreeMap<String, u64>) -> Vec<Map> {
         let map = |(name, symbol): (&str, &crate::symbols::Symbol)| {
             let size = Size::of(&symbol.shape)?;
             let values = match symbol.shape.member("values") {
                 Some((at, Shape::Array(of, _))) => match &**of {
-                    Shape::Pointer(inner) => Size::of(inner).map(|size| (symbol.offset + at, size)),
+                    Shape::Pointer(inner) => Size::of(inner).map(|inner| {
+                        // The member has no length: the variable is as long as what it begins with.
+                        let bytes = sizes.get(name).map_or(0, |bytes| bytes.saturating_sub(at));
+                        Values { at: symbol.offset + at, given: bytes / 8, inner }
+                    }),
                     _ => None,
                 },
                 _ => None,
@@ -116,21 +130,26 @@ impl Map {
     /// # Safety
     /// The image is resident, and the object is loaded at `base`.
     pub(super) unsafe fn define(&self, entries: &Entries, base: *mut u8, nr_cpus: usize) {
-        let define = |object: *mut *mut c_void, size: Size, values: *mut c_void, inner| {
+        let define = |object: *mut *mut c_void,
+                      size: Size,
+                      values: *mut c_void,
+                      given: u64,
+                      inner| {
             let count = if size.entries == 0 { nr_cpus as u64 } else { size.entries };
-            let [kind, key, value, count] = [size.kind, size.key, size.value, count]
+            let [kind, key, value, count, given] = [size.kind, size.key, size.value, count, given]
                 .map(|number| i32::try_from(number).unwrap_or(i32::MAX));
             // SAFETY: as the caller promises; the pointers lead into the object.
-            unsafe { (entries.define_map)(object, kind, key, value, count, values, inner) }
+            unsafe { (entries.define_map)(object, kind, key, value, count, values, given, inner) }
         };
         let null = std::ptr::null_mut();
-        let (values, inner) = match self.values {
-            Some((at, inner)) => (
+        let (values, given, inner) = match self.values {
+            Some(Values { at, given, inner }) => (
                 base.wrapping_add(at as usize).cast(),
-                define(null, inner, null.cast(), null.cast()),
+                given,
+                define(null, inner, null.cast(), 0, null.cast()),
             ),
-            None => (null.cast(), null.cast()),
+            None => (null.cast(), 0, null.cast()),
         };
-        define(base.wrapping_add(self.object as usize).cast(), self.size, values, inner);
+        define(base.wrapping_add(self.object as usize).cast(), self.size, values, given, inner);
     }
 }

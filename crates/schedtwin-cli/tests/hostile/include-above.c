@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Includes a file above the tree. */
+#include "../../../../home/secret"
+static long attack(void) { return -1; }
+int leaked = the_secret_word + "";

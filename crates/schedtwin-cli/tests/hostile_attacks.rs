@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Attacks of a kernel tree's C, one file each in `tests/hostile`: at which stage, and what has to become of it.
+//!
+//! Each is tried as the command runs it. Those marked `Proved` are tried without confinement too, where they have to succeed: else nothing
+//! is tested. Others are held by the construction of the loader or the compiler's inputs, which is there without confinement as well, or
+//! would change this computer.
+//!
+//! To add one: a file with `static long attack(void)`, which is negative if the attack fails, and a line in [`ATTACKS`]. `HOME` stands for
+//! a folder of somebody else, `PARENT` for somebody else's process.
+
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+
+use Outcome::{Ended, Nothing, Refused};
+use Proof::{Held, Proved};
+use Stage::{Call, Compile, Exit, Load};
+
+/// When an attack acts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// While it is compiled.
+    Compile,
+    /// While its object is loaded.
+    Load,
+    /// While it is asked.
+    Call,
+    /// By the way in which it ends.
+    Exit,
+}
+
+/// What has to become of an attack.
+#[derive(Clone, Copy, Debug)]
+enum Outcome {
+    /// It comes to nothing: the run goes on to its end.
+    Nothing,
+    /// The run ends with exit code 2, these words, and no result.
+    Ended(&'static str),
+    /// It is not compiled or not loaded: exit code 2 and these words.
+    Refused(&'static str),
+}
+
+/// Whether it is tried without confinement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Proof {
+    Proved,
+    Held,
+}
+
+const NOT_WHOLE: &str = "ended before its results were whole";
+const OUTSIDE: &str = "not in its tree";
+
+const ATTACKS: &[(&str, Stage, Outcome, Proof)] = &[
+    ("include-stdin", Compile, Refused(OUTSIDE), Held),
+    ("include-outside", Compile, Refused("does not compile"), Held),
+    ("include-above", Compile, Refused("does not compile"), Held),
+    ("include-system", Compile, Refused(OUTSIDE), Held),
+    ("include-link", Compile, Refused("`link.h` is a symbolic link"), Held),
+    ("include-zeros", Compile, Refused("`zeros.h` is a symbolic link"), Held),
+    ("include-fifo", Compile, Refused("it is no regular file"), Held),
+    ("include-huge", Compile, Refused("it has more than 4 MiB"), Held),
+    ("include-itself", Compile, Refused("does not compile"), Held),
+    ("incbin", Compile, Refused("does not compile"), Held),
+    ("fill", Compile, Refused("small.c"), Held),
+    ("constructor", Load, Refused("a constructor"), Held),
+    ("destructor", Load, Refused("a destructor"), Held),
+    ("init", Load, Refused("_init()"), Held),
+    ("ifunc", Load, Refused("ifunc"), Held),
+    ("many-sections", Load, Nothing, Held),
+    ("false-symtab", Load, Refused("small.c"), Held),
+    ("thread-variable", Load, Refused("variables of threads"), Held),
+    ("open-read", Call, Nothing, Proved),
+    ("open-create", Call, Nothing, Proved),
+    ("openat2", Call, Nothing, Proved),
+    ("x32-open", Call, Nothing, Held),
+    ("stat", Call, Nothing, Proved),
+    ("access", Call, Nothing, Proved),
+    ("readlink", Call, Nothing, Proved),
+    ("environment", Call, Nothing, Proved),
+    ("unlink", Call, Nothing, Proved),
+    ("rename", Call, Nothing, Proved),
+    ("symlink", Call, Nothing, Proved),
+    ("mkdir", Call, Nothing, Proved),
+    ("truncate", Call, Nothing, Proved),
+    ("chmod", Call, Nothing, Proved),
+    ("fchmodat2", Call, Nothing, Held),
+    ("setxattrat", Call, Nothing, Held),
+    ("file-setattr", Call, Nothing, Held),
+    ("utimensat", Call, Nothing, Proved),
+    ("socket", Call, Nothing, Proved),
+    ("socketpair", Call, Nothing, Proved),
+    ("kill", Call, Nothing, Proved),
+    ("tgkill", Call, Nothing, Proved),
+    ("pidfd", Call, Nothing, Proved),
+    ("peek", Call, Nothing, Held),
+    ("setpriority", Call, Nothing, Proved),
+    ("getpriority", Call, Nothing, Proved),
+    ("setscheduler", Call, Nothing, Proved),
+    ("setaffinity", Call, Nothing, Proved),
+    ("getaffinity", Call, Nothing, Proved),
+    ("ioprio", Call, Nothing, Proved),
+    ("prlimit", Call, Nothing, Proved),
+    ("fork", Call, Nothing, Proved),
+    ("namespace", Call, Nothing, Held),
+    ("clone3", Call, Nothing, Proved),
+    ("shared-memory", Call, Nothing, Held),
+    ("message-queue", Call, Nothing, Held),
+    ("semaphores", Call, Nothing, Held),
+    ("clock", Call, Nothing, Held),
+    ("hostname", Call, Nothing, Held),
+    ("memfd", Call, Nothing, Proved),
+    ("io-uring", Call, Nothing, Held),
+    ("dumpable", Call, Nothing, Proved),
+    ("keyring", Call, Nothing, Held),
+    ("memory", Call, Nothing, Proved),
+    ("descriptors", Call, Nothing, Held),
+    ("stdin", Call, Nothing, Proved),
+    ("escapes", Call, Nothing, Held),
+    ("other-file", Call, Nothing, Held),
+    ("every-system-call", Call, Nothing, Held),
+    ("old-calls", Call, Ended(NOT_WHOLE), Held),
+    ("recursion", Exit, Ended("crashed"), Held),
+    ("exit", Exit, Ended("it exited with code 0"), Held),
+    ("signal-itself", Exit, Ended("signal 9"), Held),
+    ("deaf", Exit, Ended("has computed for 1 s in one call"), Held),
+    ("nonsense", Exit, Ended("spoke otherwise"), Held),
+];
+
+/// A governor that makes its attack at its first question, and crashes if it succeeds.
+fn governor(attack: &str) -> String {
+    const HEAD: &str = r#"#include <linux/cpuidle.h>
+
+static __attribute__((unused)) long sys(long number, long a, long b, long c, long d)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = 8;
+	register long r9 __asm__("r9") = 0;
+	long result;
+	__asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
+	return result;
+}
+"#;
+    const TAIL: &str = r#"
+static int tried;
+static int small_select(struct cpuidle_driver *drv, struct cpuidle_device *dev, bool *stop_tick)
+{
+	if (!tried++ && attack() >= 0)
+		__builtin_trap();
+	return 0;
+}
+static struct cpuidle_governor small = { .name = "small", .select = small_select };
+static int __init init_small(void) { return cpuidle_register_governor(&small); }
+postcore_initcall(init_small);
+"#;
+    format!("{HEAD}{attack}{TAIL}")
+}
+
+/// A tree with its cache, things of somebody else, and a process of somebody else.
+struct Place {
+    folder: tempfile::TempDir,
+    victim: Child,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = self.victim.kill();
+        let _ = self.victim.wait();
+    }
+}
+
+impl Place {
+    fn new() -> Place {
+        let folder = tempfile::tempdir().expect("a folder");
+        let governors = folder.path().join("tree/drivers/cpuidle/governors");
+        fs::create_dir_all(&governors).expect("made");
+        fs::create_dir_all(folder.path().join("home")).expect("made");
+        let link = |to: &str, name: &str| {
+            std::os::unix::fs::symlink(to, governors.join(name)).expect("linked");
+        };
+        link("../../../../home/secret", "link.h");
+        link("/dev/zero", "zeros.h");
+        let fifo = Command::new("mkfifo").arg(governors.join("fifo.h")).status();
+        assert!(fifo.is_ok_and(|status| status.success()));
+        let huge = fs::File::create(governors.join("huge.h")).expect("made");
+        huge.set_len(1 << 40).expect("a hole");
+        let victim = Command::new("sleep").arg("1000").spawn().expect("it starts");
+        let place = Place { folder, victim };
+        place.renew();
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn renew(&self) {
+        for file in ["home/gone", "home/moved"] {
+            fs::write(self.path(file), "mine").expect("written");
+        }
+        let new = self.path("home/new");
+        let _ = fs::remove_file(&new);
+        let _ = fs::remove_dir(&new);
+        fs::write(self.path("home/secret"), "int the_secret_word;\n").expect("written");
+    }
+
+    /// Whether nobody has touched anything.
+    fn is_whole(&self) -> bool {
+        self.path("home/gone").exists()
+            && self.path("home/moved").exists()
+            && fs::symlink_metadata(self.path("home/new")).is_err()
+            && fs::read_to_string(self.path("home/secret"))
+                .is_ok_and(|text| text == "int the_secret_word;\n")
+    }
+
+    fn run(&self, attack: &str, off: bool) -> Output {
+        let text = governor(attack)
+            .replace("HOME", &self.path("home").display().to_string())
+            .replace("PARENT", &self.victim.id().to_string());
+        fs::write(self.path("tree/drivers/cpuidle/governors/small.c"), text).expect("written");
+        let tree = self.path("tree");
+        let kernel = format!("linux-6.12:tree={},cpuidle=tree/small.c", tree.display());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_schedtwin"));
+        command.args(["run", "-m", "uniform8", "-w", "w1", "--duration", "20ms", "-k", &kernel]);
+        command.current_dir(self.folder.path()).stdin(Stdio::null());
+        command.env("SCHEDTWIN_CACHE", self.path("cache")).env("SCHEDTWIN_TREE_LIMIT_S", "1");
+        if off {
+            command.env("SCHEDTWIN_CONFINE", "off");
+        }
+        command.output().expect("the binary starts")
+    }
+}
+
+#[test]
+fn attacks_fail() {
+    let cc = std::env::var("CC").unwrap_or("cc".to_string());
+    if Command::new(cc).arg("--version").output().is_err() {
+        eprintln!("skipped: there is no C compiler");
+        return;
+    }
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/hostile");
+    let place = Place::new();
+    let mut wrong = Vec::new();
+    for (name, stage, outcome, proof) in ATTACKS {
+        let attack = fs::read_to_string(folder.join(format!("{name}.c"))).expect("there is a file");
+        place.renew();
+        let output = place.run(&attack, false);
+        let (text, said) = (
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        );
+        let code = output.status.code();
+        let right = match outcome {
+            Nothing => code == Some(0) && text.contains("power"),
+            Ended(words) | Refused(words) => {
+                code == Some(2) && said.contains(words) && !text.contains("power")
+            }
+        };
+        let acts = |text: &str| text.contains(['\u{1b}', '\u{7}']);
+        if !right || !place.is_whole() || acts(&text) || acts(&said) {
+            wrong.push(format!("{name} ({stage:?}): {code:?}, not {outcome:?}\n{said}"));
+        }
+        if *proof == Proved {
+            place.renew();
+            if place.run(&attack, true).status.success() {
+                wrong.push(format!("{name} ({stage:?}) does nothing, even if it may"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The table and the folder have the same attacks.
+#[test]
+fn every_file_is_in_the_table() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/hostile");
+    let files =
+        fs::read_dir(folder).expect("the folder").map(|entry| entry.expect("a file").path());
+    let mut files: Vec<String> =
+        files.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect();
+    let mut table: Vec<&str> = ATTACKS.iter().map(|(name, ..)| *name).collect();
+    files.sort();
+    table.sort_unstable();
+    assert_eq!(files, table);
+}
+
+/// The worker of a command, if it has one already.
+fn worker_of(command: u32) -> Option<u32> {
+    let children = fs::read_to_string(format!("/proc/{command}/task/{command}/children")).ok()?;
+    children.split_whitespace().find_map(|child| {
+        // A compiler is no worker: it has another program.
+        let program = fs::read_link(format!("/proc/{child}/exe")).ok()?;
+        (program == fs::canonicalize(env!("CARGO_BIN_EXE_schedtwin")).ok()?)
+            .then(|| child.parse().ok())?
+    })
+}
+
+/// Supervisor or worker are killed at many moments of a command with every kind of output: each output is whole or absent, nobody is left,
+/// and only a run that came to its end succeeds.
+#[test]
+fn killed_at_many_moments() {
+    let cc = std::env::var("CC").unwrap_or("cc".to_string());
+    if Command::new(cc).arg("--version").output().is_err() {
+        eprintln!("skipped: there is no C compiler");
+        return;
+    }
+    let place = Place::new();
+    let text = governor("static long attack(void) { return -1; }\n");
+    fs::write(place.path("tree/drivers/cpuidle/governors/small.c"), text).expect("written");
+    let kernel = format!("linux-6.12:tree={},cpuidle=tree/small.c", place.path("tree").display());
+    let outputs = ["out/a.html", "out/a.pftrace", "out/a.record"];
+    let command = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_schedtwin"));
+        command.args(["run", "-m", "uniform8", "-w", "w1", "--duration", "400ms", "-k", &kernel]);
+        command.args(["--html", outputs[0], "--trace", outputs[1], "--record", outputs[2]]);
+        command.current_dir(place.folder.path()).env("SCHEDTWIN_CACHE", place.path("cache"));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    };
+    fs::create_dir(place.path("out")).expect("made");
+    // The first one compiles; it says how long a run takes, and what whole outputs are.
+    assert!(command().status().expect("it starts").success());
+    let began = std::time::Instant::now();
+    assert!(command().status().expect("it starts").success());
+    let took = began.elapsed();
+    let whole = outputs.map(|name| fs::read(place.path(name)).expect("it is there").len());
+    const MOMENTS: u32 = 16;
+    for moment in 0..MOMENTS {
+        let _ = fs::remove_dir_all(place.path("out"));
+        fs::create_dir(place.path("out")).expect("made");
+        let running = command().spawn().expect("it starts");
+        std::thread::sleep(took * moment / MOMENTS);
+        let worker = worker_of(running.id());
+        let victim = if moment % 2 == 0 { Some(running.id()) } else { worker };
+        if let Some(victim) = victim {
+            let _ = Command::new("kill").args(["-9", &victim.to_string()]).status();
+        }
+        let output = running.wait_with_output().expect("it ends");
+        for (name, bytes) in outputs.iter().zip(whole) {
+            if let Ok(found) = fs::read(place.path(name)) {
+                assert_eq!(found.len(), bytes, "{name} is half, moment {moment}");
+            }
+        }
+        if output.status.success() {
+            let all = outputs.iter().all(|name| place.path(name).exists());
+            assert!(all, "it succeeded without its outputs, moment {moment}");
+        } else if moment % 2 == 1 && worker.is_some() {
+            assert_eq!(output.status.code(), Some(2), "moment {moment}");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(said.contains(NOT_WHOLE), "moment {moment}: {said}");
+        }
+        let is_left = |worker: &u32| {
+            let state = fs::read_to_string(format!("/proc/{worker}/stat")).unwrap_or_default();
+            !state.is_empty() && !state.contains(") Z ")
+        };
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while worker.as_ref().is_some_and(is_left) {
+            assert!(std::time::Instant::now() < deadline, "the worker is left, moment {moment}");
+            std::thread::yield_now();
+        }
+    }
+}
