@@ -757,6 +757,33 @@ fn a_scheduler_with_maps_timers_and_storage_runs() {
     assert!(text.unwrap_err().to_string().contains("did you mean `misbehave`?"));
 }
 
+/// A loader tells the other thread of a core, once for each CPU; an error of such a program ends the scheduler.
+#[test]
+fn a_loader_tells_the_other_thread_of_each_core() {
+    if !compiles("a_loader_tells_the_other_thread_of_each_core") {
+        return;
+    }
+    let threads = ours("threads.bpf.c").display().to_string();
+    for machine in ["i5-10600k", "uniform8"] {
+        let more = if machine == "uniform8" { ",scx.rodata.nr_cpu_ids=0" } else { "" };
+        let result = verified(machine, "ui-phone", load(&format!("linux-7.3:scx={threads}{more}")));
+        assert_eq!(metric(&result, "scx_errors", ""), 0.0, "{machine}: {:?}", result.notices);
+    }
+    let told = |path: &str, more: &str, expected: &str| {
+        let result =
+            verified("i5-10600k", "ui-phone", load(&format!("linux-7.3:scx={path}{more}")));
+        let told = result.notices.iter().any(|notice| notice.contains(expected));
+        assert!(told, "{expected}: {:?}", result.notices);
+    };
+    let refused = "its program `enable_sibling_cpu` returned -2 (-ENOENT) for CPU 3";
+    told(&threads, ",scx.rodata.refused_cpu=3", refused);
+    // What the twin does not know is not guessed.
+    let text = std::fs::read_to_string(ours("threads.bpf.c")).unwrap();
+    let other = Path::new(env!("CARGO_TARGET_TMPDIR")).join("more_threads.bpf.c");
+    std::fs::write(&other, text.replace("#ifdef SCHEDTWIN_TEST_MORE", "#if 1")).unwrap();
+    told(&other.display().to_string(), "", "also takes `other`, which the twin does not know");
+}
+
 /// What its program would let its user choose, as the file beside it says.
 #[test]
 fn a_scheduler_has_the_options_of_the_file_beside_it() {
@@ -938,7 +965,7 @@ fn schedulers_of_the_scx_repository_run() {
         eprintln!("schedulers_of_the_scx_repository_run: skipped, set {FOLDER} to its scheds/rust");
         return;
     };
-    for name in ["bpfland", "cosmos", "lavd"] {
+    for name in ["bpfland", "cosmos", "flash", "lavd"] {
         let file = folder.join(format!("scx_{name}/src/bpf/main.bpf.c"));
         // Threads share cores on one of them, and there are little and big CPUs on the other.
         for machine in ["pixel6", "i5-10600k"] {

@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 
 /// The deepest nesting of types that is looked at: a map in a map has five levels.
 const DEPTH_MAX: u32 = 8;
+/// As deep as the type of a program's argument is looked at: a pointer, a structure, and its numbers.
+const ARGUMENT_DEPTH: u32 = 3;
 
 type Reader<'a> = EndianSlice<'a, LittleEndian>;
 type Entry<'a> = DebuggingInformationEntry<Reader<'a>>;
@@ -82,6 +84,8 @@ pub(crate) struct Symbols {
     symbols: BTreeMap<String, Symbol>,
     /// Bytes.
     structures: BTreeMap<String, u64>,
+    /// The structure that a function's first argument leads to.
+    arguments: BTreeMap<String, Shape>,
 }
 
 impl Symbols {
@@ -106,6 +110,11 @@ impl Symbols {
     /// The size of a structure, bytes.
     pub(crate) fn structure(&self, name: &str) -> Option<u64> {
         self.structures.get(name).copied()
+    }
+
+    /// The structure to which the first argument of a function leads.
+    pub(crate) fn argument(&self, function: &str) -> Option<&Shape> {
+        self.arguments.get(function)
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Symbol> {
@@ -159,7 +168,15 @@ impl<'d> InUnit<'_, 'd> {
             let entry = child.entry();
             let symbol = match entry.tag() {
                 dw::DW_TAG_variable => self.variable(entry)?,
-                dw::DW_TAG_subprogram => self.function(entry)?,
+                dw::DW_TAG_subprogram => {
+                    let symbol = self.function(entry)?;
+                    if let Some((name, _)) = &symbol
+                        && let Some(argument) = self.first_argument(child)?
+                    {
+                        found.arguments.insert(name.clone(), argument);
+                    }
+                    symbol
+                }
                 dw::DW_TAG_structure_type => {
                     let bytes = entry.attr_value(dw::DW_AT_byte_size);
                     let bytes = bytes.and_then(|value| value.udata_value());
@@ -188,6 +205,23 @@ impl<'d> InUnit<'_, 'd> {
         };
         let name = self.name(entry)?;
         Ok(name.zip(address).map(|(name, offset)| (name, Symbol { offset, shape: Shape::Unknown })))
+    }
+
+    /// The structure that the first argument of a function points to, with members of its own only.
+    fn first_argument(
+        &self,
+        node: EntriesTreeNode<'_, '_, Reader<'d>>,
+    ) -> gimli::Result<Option<Shape>> {
+        let mut children = node.children();
+        while let Some(child) = children.next()? {
+            let entry = child.entry();
+            if entry.tag() == dw::DW_TAG_formal_parameter {
+                let of = entry.attr_value(dw::DW_AT_type);
+                let Shape::Pointer(to) = self.shape_of(of, ARGUMENT_DEPTH)? else { break };
+                return Ok(Some(*to).filter(|to| matches!(to, Shape::Struct(..))));
+            }
+        }
+        Ok(None)
     }
 
     fn variable(&self, entry: &Entry<'d>) -> gimli::Result<Option<(String, Symbol)>> {

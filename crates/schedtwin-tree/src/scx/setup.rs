@@ -3,7 +3,7 @@
 //! to know its memory and the machine's topology.
 
 use super::TreeExt;
-use crate::symbols::Symbol;
+use crate::symbols::{Shape, Symbol};
 use crate::watch::Question;
 use schedtwin_kernel::policy::Kfuncs;
 use schedtwin_types::{CpuId, MAX_CPUS};
@@ -118,6 +118,70 @@ fn unit(met: &mut Vec<(u64, Vec<u16>)>, key: u64, cpu: CpuId) -> usize {
     at
 }
 
+/// The argument of the program that is told siblings. Schedulers have different ones: scx_flash's begins with a level.
+struct SiblingArgument {
+    bytes: usize,
+    cpu: Member,
+    sibling: Member,
+}
+
+/// Offset and bytes of a number in an argument.
+type Member = (usize, usize);
+
+impl SiblingArgument {
+    /// Of the structure that the program declares. A member without a value here would be a guess, so it is refused, but for the
+    /// level: 0, threads of a core, is the only one that there is.
+    fn of(declared: Option<&Shape>) -> Result<SiblingArgument, String> {
+        let Some(Shape::Struct(bytes, members)) = declared else {
+            return Err("takes no structure".to_string());
+        };
+        let number = |name: &str| -> Result<Member, String> {
+            let found = members.iter().find(|(of, ..)| of == name);
+            match found {
+                Some((_, at, Shape::Number(size))) => Ok((*at as usize, *size as usize)),
+                _ => Err(format!("has no number `{name}` in its argument")),
+            }
+        };
+        let known = ["lvl_id", "cpu_id", "sibling_cpu_id"];
+        if let Some((name, ..)) = members.iter().find(|(name, ..)| !known.contains(&&**name)) {
+            return Err(format!("also takes `{name}`, which the twin does not know"));
+        }
+        Ok(SiblingArgument {
+            bytes: *bytes as usize,
+            cpu: number("cpu_id")?,
+            sibling: number("sibling_cpu_id")?,
+        })
+    }
+
+    fn filled(&self, cpu: u16, sibling: Option<u16>) -> Vec<u8> {
+        let mut bytes = vec![0; self.bytes];
+        let sibling = sibling.map_or(-1, i64::from);
+        for ((at, size), value) in [(self.cpu, i64::from(cpu)), (self.sibling, sibling)] {
+            bytes[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
+        }
+        bytes
+    }
+}
+
+/// The first error of two results.
+fn first(earlier: c_int, later: c_int) -> c_int {
+    if earlier == 0 { later } else { earlier }
+}
+
+/// A result of a program, with the kernel's name if it is one of the usual errors.
+fn error_name(result: c_int) -> String {
+    const NAMES: [(c_int, &str); 6] = [
+        (-1, "EPERM"),
+        (-2, "ENOENT"),
+        (-7, "E2BIG"),
+        (-12, "ENOMEM"),
+        (-17, "EEXIST"),
+        (-22, "EINVAL"),
+    ];
+    let name = NAMES.iter().find(|(number, _)| *number == result);
+    name.map_or_else(|| result.to_string(), |(_, name)| format!("{result} (-{name})"))
+}
+
 impl TreeExt {
     /// Runs the programs that the scheduler has of those.
     pub(super) fn run_programs(&mut self, scx: &mut Kfuncs, topology: &Topology) {
@@ -125,35 +189,47 @@ impl TreeExt {
         let (siblings, arena) = (offset(SIBLINGS), ARENA.map(offset));
         if let Some(enable) = siblings
             && topology.cpus.iter().any(|place| place.threads > 1)
+            && let Err(error) = self.enable_siblings(scx, topology, enable)
         {
-            for place in &topology.cpus {
-                for other in topology
-                    .cores
-                    .iter()
-                    .find(|core| core.contains(&place.cpu))
-                    .into_iter()
-                    .flatten()
-                {
-                    let mut pair = [i32::from(place.cpu), i32::from(*other)];
-                    self.run_program(scx, enable, &mut pair);
-                }
-            }
+            return scx.error(format!("its program `{SIBLINGS}` {error}"));
         }
         if let [Some(init), Some(topology_init), Some(alloc_mask), Some(node_init)] = arena {
             self.set_up_arena(scx, topology, [init, topology_init, alloc_mask, node_init]);
         }
     }
 
+    /// Tells the scheduler the other thread of each CPU's core, as `Topology::sibling_cpus()` of scx has them: one each, and
+    /// -1 for a CPU that has its core for itself.
+    fn enable_siblings(
+        &mut self,
+        scx: &mut Kfuncs,
+        topology: &Topology,
+        program: u64,
+    ) -> Result<(), String> {
+        let argument = SiblingArgument::of(self.code.symbols.argument(SIBLINGS))?;
+        for place in &topology.cpus {
+            let mut bytes = argument.filled(place.cpu, place.sibling);
+            let result = self.run_program(scx, program, &mut bytes);
+            if result != 0 {
+                return Err(format!("returned {} for CPU {}", error_name(result), place.cpu));
+            }
+        }
+        Ok(())
+    }
+
     fn set_up_arena(&mut self, scx: &mut Kfuncs, topology: &Topology, programs: [u64; 4]) {
         let [init, topology_init, alloc_mask, node_init] = programs;
         let task_bytes = self.code.symbols.structure("task_ctx").unwrap_or(0);
         let mut failed = self.run_program(scx, init, &mut [STATIC_PAGES, task_bytes]);
-        failed |= self.run_program(scx, topology_init, &mut topology.most_children());
+        failed = first(failed, self.run_program(scx, topology_init, &mut topology.most_children()));
         for (number, cpus) in topology.units() {
             let mut mask = [0_u64; 1];
-            failed |= self.run_program(scx, alloc_mask, &mut mask);
+            failed = first(failed, self.run_program(scx, alloc_mask, &mut mask));
             let at = mask[0] as *mut u64;
-            if failed != 0 || at.is_null() {
+            if failed == 0 && at.is_null() {
+                return scx.error("the arena library has no memory for a mask of CPUs");
+            }
+            if failed != 0 {
                 break;
             }
             let mut bits = [0_u64; MAX_CPUS / 64];
@@ -163,10 +239,14 @@ impl TreeExt {
                 // SAFETY: the image is resident; the program has allocated a bit for each CPU there.
                 unsafe { std::ptr::copy_nonoverlapping(bits.as_ptr(), at, words) };
             });
-            failed |= self.run_program(scx, node_init, &mut [mask[0], 0, number as u64]);
+            let mut node = [mask[0], 0, number as u64];
+            failed = first(failed, self.run_program(scx, node_init, &mut node));
         }
         if failed != 0 {
-            scx.error(format!("the arena library could not be set up ({failed})"));
+            scx.error(format!(
+                "the arena library could not be set up: a program of it returned {}",
+                error_name(failed)
+            ));
         }
     }
 
