@@ -158,7 +158,7 @@ fn judged(
         return Ok(all);
     }
     let mut trusted = replayed.comparison.clone();
-    trusted.rows.retain(|row| replayed.fidelity.trust.doubts(row.row.name).is_empty());
+    trusted.rows.retain(|row| !row.doubtful && !row.not_judged);
     let mut found = Vec::new();
     for condition in conditions {
         // A condition all of whose rows are doubtful names none that are left.
@@ -166,7 +166,7 @@ fn judged(
     }
     for finding in all.iter().filter(|finding| !found.contains(finding)) {
         eprintln!(
-            "warning: does not count, for the replay is doubtful there (--fail-on-doubtful lets it): {finding}"
+            "warning: does not count, for the replay is doubtful or not judged there (--fail-on-doubtful lets it): {finding}"
         );
     }
     Ok(found)

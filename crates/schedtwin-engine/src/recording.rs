@@ -22,8 +22,8 @@ use handlers::Handlers;
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_machine::Machine;
 use schedtwin_trace::event::{
-    EventTask, Interrupt, Left, NameId, Names, Place, SourceFault, SourceReport, StartingThread,
-    TraceEvent, TraceEventKind, TraceHeader, TraceSource,
+    EventTask, Interrupt, Left, Missing, NameId, Names, Place, SourceFault, SourceReport,
+    StartingThread, TraceEvent, TraceEventKind, TraceHeader, TraceSource,
 };
 use schedtwin_trace::sources;
 use schedtwin_types::{CpuId, CpuMask, MAX_CPUS, Ns, Policy, metric};
@@ -32,7 +32,7 @@ use schedtwin_workload::recorded::{
     Builder, Done, Full, Moment, PathCosts, STEPS_MAX, Seen, Silicon, THREADS_MAX, ThreadFacts,
     Waker, frame_slice,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -60,6 +60,14 @@ pub struct TraceSummary {
     pub unused_by_name: BTreeMap<String, u64>,
     /// 1 if the file ends in the middle of an event; it is not among the events.
     pub cut: u64,
+    /// What it lacks behind the cut, where it tells that.
+    pub missing: Option<Missing>,
+    /// Pieces of another machine, as of a guest, that are left out.
+    pub elsewhere: u64,
+    /// What was left out because the buffer of a CPU begins later than others.
+    pub late: LateBuffers,
+    /// Suspends of the machine, whose time nobody has.
+    pub suspends: Suspends,
     /// Lines that are no events, comments and the known headings apart.
     pub foreign: u64,
     /// Events that are a little earlier than the one before.
@@ -68,6 +76,27 @@ pub struct TraceSummary {
     pub lost: u64,
     /// Times the recorder lost events without saying how many.
     pub lost_uncounted: u64,
+}
+
+/// The part of a recording before the buffers of all CPUs have begun: what other CPUs have of it is no whole picture, so it is not
+/// replayed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LateBuffers {
+    /// CPUs whose buffers begin within it.
+    pub cpus: Vec<u16>,
+    /// Events before.
+    pub events: u64,
+    /// How long it is.
+    pub ns: Ns,
+}
+
+/// Suspends of the recorded machine. Its time goes on without them: nobody runs, waits or sleeps then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Suspends {
+    /// How many.
+    pub count: u64,
+    /// How long they took together.
+    pub ns: Ns,
 }
 
 /// A trace, read.
@@ -180,6 +209,7 @@ fn read_with(
         return Err(damaged(name, source.report()));
     }
     let trace = feed.summary(&source);
+    feed.describe_as_told_before(&trace.header.threads);
     let Feed { mut builder, too_long, unknown, waking, ticks, .. } = feed;
     if too_long {
         let help = "--duration replays its beginning only".to_owned();
@@ -260,14 +290,30 @@ struct Feed {
     waking: u64,
     handlers: Handlers,
     ticks: Ticks,
+    late: LateBuffers,
+    /// Events since the beginning of what is replayed.
+    events: u64,
+    suspends: Suspends,
+    /// When the machine fell asleep, by the trace's clock.
+    asleep_since: Option<Ns>,
+    /// What goes on if the beginning moves: of each CPU its frequency, of each thread what it may use and its clamps.
+    khz: Vec<u32>,
+    allowed: BTreeMap<u32, CpuMask>,
+    clamps: BTreeMap<u32, (Option<u16>, Option<u16>)>,
+    told_before: (BTreeMap<u32, CpuMask>, BTreeMap<u32, (Option<u16>, Option<u16>)>),
     /// Events, and those that are not used, by the number of their tracepoint's name.
     counts: Vec<(u64, u64)>,
 }
 
 impl Feed {
     fn event(&mut self, event: &TraceEvent, names: &Names) -> ControlFlow<()> {
-        let at = event.at;
+        let at = self.awake(event);
         self.count(event, names);
+        if event.kind == TraceEventKind::Begins {
+            self.begin_again(at, event.cpu);
+            return ControlFlow::Continue(());
+        }
+        self.events += 1;
         let start = *self.start.get_or_insert(at);
         if self.duration.is_some_and(|duration| at.saturating_sub(start) > duration) {
             return ControlFlow::Break(());
@@ -283,6 +329,7 @@ impl Feed {
             // Clocks go on with the frequency that they have.
             if let TraceEventKind::Frequency { cpu, khz } = event.kind {
                 self.builder.frequency(at, cpu.index(), khz);
+                self.note_khz(cpu, khz);
             }
             return ControlFlow::Continue(());
         }
@@ -322,19 +369,93 @@ impl Feed {
             }
             TraceEventKind::Exec { pid, old_pid } => builder.exec(at, old_pid, pid),
             TraceEventKind::Idle { cpu, state } => builder.idle(at, cpu.index(), state),
-            TraceEventKind::Frequency { cpu, khz } => builder.frequency(at, cpu.index(), khz),
-            TraceEventKind::Affinity { pid, cpus } => builder.affinity(pid, mask_of_bits(cpus)),
-            TraceEventKind::Clamp { pid, min, max } => builder.clamps(pid, min, max),
+            TraceEventKind::Frequency { cpu, khz } => {
+                builder.frequency(at, cpu.index(), khz);
+                self.note_khz(cpu, khz);
+            }
+            TraceEventKind::Affinity { pid, cpus } => {
+                let cpus = mask_of_bits(cpus);
+                builder.affinity(pid, cpus);
+                self.allowed.insert(pid, cpus);
+            }
+            TraceEventKind::Clamp { pid, min, max } => {
+                builder.clamps(pid, min, max);
+                self.clamps.insert(pid, (min, max));
+            }
             TraceEventKind::SliceBegin { name, .. } => {
                 builder.slice_begin(at, event.context.pid, frame_slice(names.text(name)));
             }
             TraceEventKind::SliceEnd { .. } => builder.slice_end(at, event.context.pid),
             TraceEventKind::Lost { .. } => builder.lost(cpu),
-            TraceEventKind::Begins => builder.begins(at, cpu),
             // The last switch tells an exit as well, after what exiting takes.
             _ => {}
         }
-        if builder.full().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        match self.builder.full() {
+            Some(_) => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
+        }
+    }
+
+    /// The time of an event without the suspends before it; while the machine sleeps it stands still.
+    fn awake(&mut self, event: &TraceEvent) -> Ns {
+        if let TraceEventKind::Suspend { begins } = event.kind {
+            match (begins, self.asleep_since) {
+                (true, None) => self.asleep_since = Some(event.at),
+                (false, Some(since)) => {
+                    self.asleep_since = None;
+                    self.suspends.count += 1;
+                    self.suspends.ns += event.at.saturating_sub(since);
+                }
+                _ => {}
+            }
+        }
+        let at = self.asleep_since.map_or(event.at, |since| event.at.min(since));
+        at.saturating_sub(self.suspends.ns)
+    }
+
+    fn note_khz(&mut self, cpu: CpuId, khz: u32) {
+        if cpu.index() >= self.khz.len() {
+            self.khz.resize(cpu.index() + 1, 0);
+        }
+        self.khz[cpu.index()] = khz;
+    }
+
+    /// The events of a CPU are complete from now on only: the recording begins here. Clocks and what threads may do go on.
+    fn begin_again(&mut self, at: Ns, cpu: CpuId) {
+        if self.events > 0 {
+            self.late.cpus.push(cpu.0);
+            self.late.events += std::mem::take(&mut self.events);
+            self.late.ns += at.saturating_sub(self.start.unwrap_or(at));
+        }
+        self.start = Some(at);
+        let before = std::mem::take(&mut self.builder);
+        if before.keeps_moments() {
+            self.builder.keep_moments();
+        }
+        self.builder.time(at);
+        for other in 0..before.nr_cpus().max(cpu.index() + 1) {
+            self.builder.cpu_exists(other);
+        }
+        for (cpu, khz) in self.khz.iter().enumerate().filter(|(_, khz)| **khz > 0) {
+            self.builder.frequency(at, cpu, *khz);
+        }
+        self.told_before = (self.allowed.clone(), self.clamps.clone());
+    }
+
+    /// What events in front of the beginning told of threads that the file does not describe otherwise.
+    fn describe_as_told_before(&mut self, described: &[StartingThread]) {
+        let (mut allowed, mut clamps) = std::mem::take(&mut self.told_before);
+        for thread in described {
+            allowed.remove(&thread.pid);
+            clamps.remove(&thread.pid);
+        }
+        let pids: BTreeSet<u32> = allowed.keys().chain(clamps.keys()).copied().collect();
+        for pid in pids {
+            let clamps = clamps.get(&pid);
+            let clamps = clamps.map(|(min, max)| (min.unwrap_or(0), max.unwrap_or(1024)));
+            let facts = ThreadFacts { policy: None, affinity: allowed.get(&pid).copied(), clamps };
+            self.builder.describe(pid, facts);
+        }
     }
 
     fn count(&mut self, event: &TraceEvent, names: &Names) {
@@ -361,6 +482,7 @@ impl Feed {
                 | Kind::VectorExit { .. }
                 | Kind::Affinity { .. }
                 | Kind::Clamp { .. }
+                | Kind::Suspend { .. }
         );
         let used = match event.kind {
             Kind::SliceBegin { name, .. } => frame_slice(names.text(name)).is_some(),
@@ -380,6 +502,10 @@ impl Feed {
             header: source.header().clone(),
             cut: report.cut,
             foreign: report.foreign,
+            missing: report.missing,
+            elsewhere: report.elsewhere,
+            late: self.late.clone(),
+            suspends: self.suspends,
             disordered: report.disordered,
             lost: report.lost().events,
             lost_uncounted: report.lost().uncounted,

@@ -67,6 +67,8 @@ pub struct ComparedRow {
     pub cells: Vec<Cell>,
     /// It depends on something in which a replay differs too much from its recording.
     pub doubtful: bool,
+    /// The recording does not tell whether a replay differs from it there.
+    pub not_judged: bool,
 }
 
 /// All that a comparison found.
@@ -332,7 +334,7 @@ pub fn judge(rows: Vec<Row>, span: Span) -> Vec<ComparedRow> {
                 difference: (kernel > 0).then(|| difference(kernel, samples)).flatten(),
             };
             let cells = row.samples.iter().enumerate().map(cell).collect();
-            ComparedRow { row, cells, doubtful: false }
+            ComparedRow { row, cells, doubtful: false, not_judged: false }
         })
         .collect()
 }

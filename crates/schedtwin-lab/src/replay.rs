@@ -24,7 +24,7 @@ use crate::compare::{ComparedRow, Comparison, Plan, Subject, compare};
 use crate::measured::Labels;
 use crate::provenance::Provenance;
 use crate::twin::Column;
-use trust::{Aspect, Figure, Limit, Trust};
+use trust::{Aspect, FEW_CPUS, Figure, Gap, LOST_MOST_PCT, Limit, Standing, Trust};
 
 /// A comparison of kernels on recorded work.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +39,9 @@ impl Replayed {
     /// Joins a comparison with its fidelity: rows inherit the doubts of what they depend on.
     pub fn new(mut comparison: Comparison, fidelity: Fidelity) -> Replayed {
         for row in &mut comparison.rows {
-            row.doubtful = !fidelity.trust.doubts(row.row.name).is_empty();
+            let standing = fidelity.trust.standing(row.row.name);
+            row.doubtful = standing == Standing::Doubtful;
+            row.not_judged = standing == Standing::NotJudged;
         }
         Replayed { comparison, fidelity }
     }
@@ -163,6 +165,9 @@ pub struct Fidelity {
     pub trust: Trust,
 }
 
+/// Events of a page of a recorder's buffer: 4 KiB of switches and wakeups of some 60 bytes.
+const PAGE_EVENTS: u64 = 64;
+
 /// Events that a report names of those that were not used.
 pub const UNUSED_NAMED: usize = 5;
 
@@ -239,6 +244,8 @@ struct Board {
     domains: Vec<(String, Vec<u16>, u32)>,
     /// Of each CPU the name of its kind of core.
     core_names: Vec<String>,
+    /// Why its power is no measurement; `None`: it is one.
+    power_estimated: Option<String>,
 }
 
 impl Board {
@@ -254,8 +261,32 @@ impl Board {
             capacities: machine.cpus.iter().map(|cpu| cpu.capacity).collect(),
             domains: domains.collect(),
             core_names: core_names.collect(),
+            power_estimated: power_estimated(machine),
         }
     }
+}
+
+/// Why the power of a machine's CPUs is no measurement: its file marks it so, or has none.
+fn power_estimated(machine: &schedtwin_engine::Machine) -> Option<String> {
+    let points = || machine.domains.iter().flat_map(|domain| &domain.opps);
+    if points().all(|point| point.active_uw == 0) {
+        return Some(format!("no power of {} is known", machine.identity));
+    }
+    let of_power = |path: &&String| {
+        let last = path.rsplit('.').next().unwrap_or(path);
+        let whole = path.matches('.').count() <= 1;
+        match path.split('.').next().unwrap_or(path) {
+            "domain" => {
+                whole || last.starts_with("opp") && !last.ends_with("khz") || last.ends_with("uw")
+            }
+            "core" => *path == "core",
+            // The table's own zeroes are switched-off rails; a named one has a power.
+            "power" => path.contains('.') && !path.contains("states"),
+            _ => false,
+        }
+    };
+    let found = machine.estimates.iter().find(of_power);
+    found.map(|path| format!("the power of {} is estimated (`{path}`)", machine.identity))
 }
 
 fn seconds(ns: Ns) -> f64 {
@@ -321,8 +352,93 @@ fn fidelity(trace: &TraceRecording, board: &Board, comparison: &Comparison) -> F
         kernels: comparison.kernels.clone(),
         verdicts: verdicts(trace, capacities, comparison),
         pairs: pairs(trace, comparison),
-        trust: Trust { figures: figures(trace, board, comparison) },
+        trust: Trust {
+            figures: figures(trace, board, comparison),
+            gaps: gaps(trace, board),
+            bounds: bounds(trace),
+        },
     }
+}
+
+/// What keeps rows from being judged.
+fn gaps(trace: &TraceRecording, board: &Board) -> Vec<Gap> {
+    let (summary, recorded) = (&trace.trace, &trace.recorded);
+    let mut gaps = Vec::new();
+    let mut add = |of_power, text| gaps.push(Gap { of_power, text });
+    let all = summary.events + summary.lost;
+    let of_all = |part: u64| part as f64 * 100.0 > LOST_MOST_PCT * all as f64;
+    if of_all(summary.lost) {
+        add(false, format!("{} of {all} events were lost", summary.lost));
+    }
+    // A loss without a count is at least one of a buffer's page: the recorder only knows that there was one.
+    if of_all(summary.lost_uncounted * PAGE_EVENTS) {
+        let times = summary.lost_uncounted;
+        add(false, format!("events were lost {times} times, the recorder does not say how many"));
+    }
+    let contradictions = recorded.contradictions;
+    if contradictions as f64 * 100.0 > LOST_MOST_PCT * recorded.switches as f64 {
+        let switches = recorded.switches;
+        add(
+            false,
+            format!(
+                "{contradictions} events contradict those before, of {switches} switches: a thread ran on two CPUs, \
+                 or one left that was not there"
+            ),
+        );
+    }
+    if let Some(why) = &board.power_estimated {
+        add(true, why.clone());
+    }
+    gaps
+}
+
+/// What bounds the part of the recording that is replayed, with counts.
+fn bounds(trace: &TraceRecording) -> Vec<String> {
+    let (summary, recorded) = (&trace.trace, &trace.recorded);
+    let mut bounds = Vec::new();
+    let ms = |ns: Ns| format!("{:.1} ms", ns as f64 / 1e6);
+    let late = &summary.late;
+    if late.events > 0 {
+        bounds.push(format!(
+            "the buffer of {} begins later than others: {} events of the {} before are left out",
+            cpus_text(&late.cpus),
+            late.events,
+            ms(late.ns)
+        ));
+    }
+    let suspends = summary.suspends;
+    if suspends.count > 0 {
+        bounds.push(format!(
+            "the machine was suspended {} times, {:.3} s together: that time is nobody's and is left out",
+            suspends.count,
+            seconds(suspends.ns)
+        ));
+    }
+    if summary.cut > 0 {
+        let missing = summary.missing.map_or(String::new(), |missing| format!(": {missing}"));
+        bounds.push(format!("the file is cut in the middle of an event{missing}"));
+    }
+    if summary.lost + summary.lost_uncounted > 0 {
+        let times = match summary.lost_uncounted {
+            0 => String::new(),
+            times => format!(" and {times} times without a count"),
+        };
+        bounds.push(format!("{} events were lost by the recorder{times}", summary.lost));
+    }
+    if recorded.contradictions > 0 {
+        bounds.push(format!(
+            "{} events contradict those before (a thread on two CPUs at once, or one that left and was not there): \
+             the time around them is not replayed",
+            recorded.contradictions
+        ));
+    }
+    if summary.elsewhere > 0 {
+        bounds.push(format!(
+            "{} packets are of another machine, as of a guest, and are left out",
+            summary.elsewhere
+        ));
+    }
+    bounds
 }
 
 /// Returns the figures that limits apply to: of the recording, and of its replay on the first
@@ -331,9 +447,12 @@ fn figures(trace: &TraceRecording, board: &Board, comparison: &Comparison) -> Ve
     let recorded = &trace.recorded;
     let replayed = |name, stat, labels: &Labels| mean_of(comparison, 0, name, stat, labels);
     let mut figures = Vec::new();
-    let mut add = |aspect, limit, name: String, unit, recorded, replayed| {
-        figures.push(Figure { aspect, name, unit, recorded, replayed, limit });
+    let mut add = |aspect, limit, name: String, unit, recorded, replayed, samples| {
+        figures.push(Figure { aspect, name, unit, recorded, replayed, limit, samples });
     };
+    // A run ends with a switch.
+    let runs = Some(recorded.switches);
+    let share_of = if board.capacities.len() > FEW_CPUS { Limit::Relative } else { Limit::Share };
     let latency = if trace.without_waking { "wakeup_latency" } else { "waking_latency" };
     let quantile =
         |all: &[u32], q: usize| all.get(all.len() * q / 100).map(|ns| f64::from(*ns) / 1e3);
@@ -349,7 +468,8 @@ fn figures(trace: &TraceRecording, board: &Board, comparison: &Comparison) -> Ve
                 schedtwin_types::metric::Kind::One,
             ));
             let value = replayed(latency, stat, &labels);
-            add(Aspect::Latency, Limit::Factor, title, "us", quantile(all, q), value);
+            let samples = Some(all.len() as u64);
+            add(Aspect::Latency, Limit::Factor, title, "us", quantile(all, q), value, samples);
         }
     }
     for frames in recorded.frames.iter().filter(|frames| frames.ns.len() >= FRAMES_LEAST) {
@@ -358,11 +478,13 @@ fn figures(trace: &TraceRecording, board: &Board, comparison: &Comparison) -> Ve
             let name = format!("replayed_frame_duration {stat} slice={}", frames.slice);
             let value = replayed("replayed_frame_duration", stat, &labels);
             let recorded = Some(frames.quantile_ms(percent));
-            add(Aspect::Frames, Limit::Factor, name, "ms", recorded, value);
+            let samples = Some(frames.ns.len() as u64);
+            add(Aspect::Frames, Limit::Factor, name, "ms", recorded, value, samples);
         }
         let name = format!("replayed_jank slice={}", frames.slice);
         let value = replayed("replayed_jank", "share", &labels);
-        add(Aspect::Frames, Limit::Share, name, "%", frames.jank_pct(), value);
+        let samples = Some(frames.ns.len() as u64);
+        add(Aspect::Frames, Limit::Share, name, "%", frames.jank_pct(), value, samples);
     }
     let sleeps = recorded.tied_to_waker + recorded.tied_to_time + recorded.unmatched;
     for (aspect, name, count) in [
@@ -371,7 +493,7 @@ fn figures(trace: &TraceRecording, board: &Board, comparison: &Comparison) -> Ve
         (Aspect::Migrations, "migrations", recorded.migrations),
     ] {
         let value = replayed(name, "sum", &vec![]);
-        add(aspect, Limit::Count, name.to_owned(), "count", Some(count as f64), value);
+        add(aspect, Limit::Count, name.to_owned(), "count", Some(count as f64), value, None);
     }
     let of_cpu = |cpu: &u16| {
         let labels = vec![("cpu", cpu.to_string())];
@@ -382,16 +504,20 @@ fn figures(trace: &TraceRecording, board: &Board, comparison: &Comparison) -> Ve
     let (recorded_all, replayed_all): (f64, f64) =
         (kinds.iter().map(|kind| kind.recorded_s).sum(), running.iter().sum());
     let share = |part: f64, whole: f64| (whole > 0.0).then(|| 100.0 * part / whole);
+    let total = (recorded_all > 0.0).then_some(recorded_all);
+    let name = "cpu_time of all CPUs".to_owned();
+    add(Aspect::CpuTime, Limit::Relative, name, "s", total, Some(replayed_all), runs);
     for (kind, running) in kinds.iter().zip(&running) {
         if kinds.len() > 1 {
             let name = format!("share of the CPU time on {}", cpus_text(&kind.cpus));
             let (there, here) =
                 (share(kind.recorded_s, recorded_all), share(*running, replayed_all));
-            add(Aspect::Placement, Limit::Share, name, "%", there, here);
+            add(Aspect::Placement, share_of, name, "%", there, here, runs);
         }
         let name = format!("speed while running of {}, of the highest,", cpus_text(&kind.cpus));
         let here = replayed_speed(kind, board, &replayed);
-        add(Aspect::Frequency, Limit::Share, name, "%", recorded_speed(kind, trace), here);
+        let there = recorded_speed(kind, trace);
+        add(Aspect::Frequency, share_of, name, "%", there, here, runs);
     }
     let [shallow, deep] = recorded
         .idle_ns
@@ -399,9 +525,11 @@ fn figures(trace: &TraceRecording, board: &Board, comparison: &Comparison) -> Ve
         .fold([0, 0], |sum: [Ns; 2], cpu| [sum[0] + cpu[0], sum[1] + cpu[1]]);
     let there = (shallow + deep > 0).then(|| percent(deep, shallow + deep));
     let name = "share of the idle time below the shallowest state".to_owned();
-    add(Aspect::Idle, Limit::Share, name, "%", there, replayed_deep(board, comparison));
+    let states = trace.trace.by_name.get("cpu_idle").copied();
+    add(Aspect::Idle, share_of, name, "%", there, replayed_deep(board, comparison), states);
     let done = replayed("replayed_work", "share", &vec![]);
-    add(Aspect::Work, Limit::Least, "replayed_work".to_owned(), "%", Some(100.0), done);
+    let there = (recorded.work > 0).then_some(100.0);
+    add(Aspect::Work, Limit::Least, "replayed_work".to_owned(), "%", there, done, runs);
     figures
 }
 
@@ -777,6 +905,7 @@ mod tests {
             capacities: vec![120, 1024],
             domains: vec![("little".into(), vec![0], 1000), ("big".into(), vec![1], 2000)],
             core_names: vec!["a".into(), "b".into()],
+            power_estimated: None,
         };
         let found = fidelity(&trace, &board, &comparison);
         assert_eq!((found.threads, found.cpu_time_covered_pct), (1, 60.0));

@@ -43,7 +43,8 @@ mod report;
 pub use kind::{EventTask, FrameSpan, Left, TraceEventKind};
 pub use names::{NameId, Names};
 pub use report::{
-    CpuLosses, Damage, EventCount, Place, SourceFault, SourceReport, StartingThread, TraceHeader,
+    CpuLosses, Damage, EventCount, Missing, Place, SourceFault, SourceReport, StartingThread,
+    TraceHeader,
 };
 
 use schedtwin_types::{CpuId, Ns};

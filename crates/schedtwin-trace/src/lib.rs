@@ -41,6 +41,7 @@
 
 mod atomic_file;
 mod atomic_folder;
+mod chrome_json;
 pub mod convert;
 pub mod event;
 pub mod event_out;

@@ -7,12 +7,14 @@
 //! | zlib, also behind atrace's `TRACE:` | `78 01`, `78 5e`, `78 9c`, `78 da` | `flate2` |
 //! | zstd, several frames | `28 b5 2f fd`, skippable frames | `ruzstd` |
 //! | xz, several streams | `fd 37 7a 58 5a 00` | `lzma-rust2` |
-//! | zip, its first file | `50 4b 03 04` | `flate2`, behind its header |
+//! | zip, its first recording, else its first file | `50 4b 03 04` | `flate2`, see `packed/zip.rs` |
 //!
 //! Up to [`LAYERS_MAX`] wrappers are taken off, one around the other; other packers are refused with the command that unpacks
 //! them. Everything streams: memory is what the decoders need, at most [`XZ_MEMORY_KIB`] or zstd's window of 100 MiB, and
 //! a file that unpacks to more than [`RATIO_MAX`] times its size, [`FREE_BYTES`] apart, is refused
 //! while it is being read: a size that a file states is never believed.
+
+mod zip;
 
 use crate::open_readable;
 use std::cell::Cell;
@@ -32,6 +34,9 @@ const RATIO_MAX: u64 = 1000;
 
 /// Bytes that a file may unpack to however small it is.
 const FREE_BYTES: u64 = 1 << 30;
+
+/// Most bytes of an archive, which is written to a temporary file.
+const ARCHIVE_BYTES_MAX: u64 = 16 << 30;
 
 /// Buffer between two layers, and bytes by which a file is recognised.
 const BUFFER: usize = 1 << 16;
@@ -287,9 +292,24 @@ fn skip_frame(source: &mut Source<'_>) -> io::Result<()> {
     Ok(())
 }
 
+/// The recording of an archive: the archive is written to a temporary file without a name, and its files are looked into.
+fn zip(mut source: Source<'_>) -> io::Result<Box<dyn Read + '_>> {
+    let mut file = tempfile::tempfile()?;
+    let copied = io::copy(&mut source.by_ref().take(ARCHIVE_BYTES_MAX), &mut file)?;
+    if copied == ARCHIVE_BYTES_MAX && !source.fill_buf()?.is_empty() {
+        let gib = ARCHIVE_BYTES_MAX >> 30;
+        return Err(io::Error::other(format!("it is larger than {gib} GiB")));
+    }
+    source.seen.ended.set(false);
+    file.seek(SeekFrom::Start(0))?;
+    let chosen = zip::recording_in(&mut file)?;
+    file.seek(SeekFrom::Start(chosen.unwrap_or(0)))?;
+    first_of_zip(BufReader::with_capacity(BUFFER, file))
+}
+
 /// The first file of an archive, read behind its local header: an archive in a pipe has no directory yet, and a writer that
 /// streamed wrote no size.
-fn zip(mut source: Source<'_>) -> io::Result<Box<dyn Read + '_>> {
+fn first_of_zip<'a>(mut source: impl BufRead + 'a) -> io::Result<Box<dyn Read + 'a>> {
     let mut head = [0; 30];
     source.read_exact(&mut head)?;
     let number = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);

@@ -14,6 +14,7 @@
 //! # Ok::<(), schedtwin_trace::event::SourceFault>(())
 //! ```
 
+use crate::chrome_json::{SystemTraceEvents, is_chrome_json};
 use crate::event::{SourceFault, TraceSource};
 use crate::ftrace_read::FtraceSource;
 use crate::open_readable;
@@ -22,7 +23,7 @@ use crate::perf_data::{PerfData, is_perf_data};
 use crate::perfetto_source::{PerfettoTrace, is_perfetto};
 use crate::trace_dat::{TraceDat, is_trace_dat};
 use std::fs::File;
-use std::io::BufRead;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 /// The input of a format's reader.
@@ -47,7 +48,7 @@ pub struct SourceFormat {
 }
 
 /// All formats.
-pub const FORMATS: [SourceFormat; 4] = [
+pub const FORMATS: [SourceFormat; 5] = [
     SourceFormat {
         name: "trace.dat",
         matches: is_trace_dat,
@@ -62,6 +63,14 @@ pub const FORMATS: [SourceFormat; 4] = [
         name: "Perfetto",
         matches: is_perfetto,
         open: |input| Ok(Box::new(PerfettoTrace::open(input.content.reader)?)),
+    },
+    SourceFormat {
+        name: "Chrome JSON",
+        matches: is_chrome_json,
+        open: |input| {
+            let text = BufReader::new(SystemTraceEvents::new(input.content.reader));
+            Ok(Box::new(FtraceSource::new(text)))
+        },
     },
     SourceFormat {
         name: "ftrace text",

@@ -18,6 +18,8 @@ struct Vendor {
     events: &'static [&'static str],
     /// Beginnings of names of kernel threads that it alone has.
     threads: &'static [&'static str],
+    /// Beginnings of names of chips whose Android kernels have it, in lower case.
+    chips: &'static [&'static str],
 }
 
 const VENDORS: [Vendor; 5] = [
@@ -36,11 +38,13 @@ const VENDORS: [Vendor; 5] = [
             "sched_rt_find_lowest_rq",
         ],
         threads: &["core_ctl/"],
+        chips: &["sm6", "sm7", "sm8", "sdm", "qcom", "qti"],
     },
     Vendor {
         name: "HMP (Qualcomm)",
         events: &["sched_enq_deq_task", "sched_cpu_load", "sched_reset_all_window_stats"],
         threads: &[],
+        chips: &["msm"],
     },
     Vendor {
         name: "EMS (Samsung)",
@@ -56,6 +60,7 @@ const VENDORS: [Vendor; 5] = [
             "halo_select",
         ],
         threads: &[],
+        chips: &["exynos", "s5e"],
     },
     Vendor {
         name: "MediaTek's scheduler",
@@ -66,6 +71,7 @@ const VENDORS: [Vendor; 5] = [
             "sched_task_uclamp",
         ],
         threads: &[],
+        chips: &["mt6", "mt8", "mediatek"],
     },
     Vendor {
         name: "vendor_sched (Google Pixel)",
@@ -80,6 +86,7 @@ const VENDORS: [Vendor; 5] = [
             "set_cpus_allowed_by_task",
         ],
         threads: &[],
+        chips: &["gs1", "gs2", "zuma", "tensor"],
     },
 ];
 
@@ -90,6 +97,8 @@ pub struct Origin {
     pub release: Option<String>,
     /// A vendor's scheduler, and the tracepoint or thread that tells it.
     pub vendor: Option<(&'static str, String)>,
+    /// It is Android's, of which no sign tells the vendor's scheduler.
+    pub android: bool,
     /// The built-in kernel that is nearest to the release, with the settings that the file tells, as `-k` takes it.
     pub nearest: Option<String>,
     /// Ticks per second, and what tells them.
@@ -123,7 +132,10 @@ impl Origin {
             (None, Some(nearest), Some((hz, _))) => Some(with_hz(nearest, hz)),
             (None, nearest, _) => nearest,
         };
-        Origin { vendor: vendor(&events, &threads), nearest, release, hz }
+        let is_android = release.as_deref().is_some_and(|release| release.contains("android"));
+        let chip = trace.header.hardware.as_deref().filter(|_| is_android);
+        let vendor = vendor(&events, &threads).or_else(|| vendor_of_chip(chip?));
+        Origin { android: is_android && vendor.is_none(), vendor, nearest, release, hz }
     }
 
     /// Returns the facts about it that a user should know, a sentence each.
@@ -134,6 +146,14 @@ impl Origin {
                 "recorded under {vendor}, as {sign} tells: no built-in kernel is that one, so placement and \
                  frequencies of the record are not mainline's"
             ));
+        }
+        if self.android {
+            sentences.push(
+                "recorded under an Android kernel: vendors of phones put schedulers of their own into it (WALT of \
+                 Qualcomm, vendor_sched of Google, EMS of Samsung, MediaTek's), and none of their events is recorded to \
+                 tell which, so placement and frequencies of the record may not be mainline's"
+                    .to_owned(),
+            );
         }
         let hz = match self.hz {
             Some((hz, sign)) => format!(
@@ -228,14 +248,28 @@ fn vendor(events: &[&str], threads: &[&str]) -> Option<(&'static str, String)> {
     None
 }
 
+/// The vendor's scheduler that Android kernels of a chip have.
+fn vendor_of_chip(chip: &str) -> Option<(&'static str, String)> {
+    let name = chip.to_ascii_lowercase();
+    let is_of = |vendor: &&Vendor| vendor.chips.iter().any(|begins| name.starts_with(begins));
+    let vendor = VENDORS.iter().find(is_of)?;
+    Some((vendor.name, format!("its chip {chip}")))
+}
+
 /// Major and minor number at the beginning of a release.
 fn version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// The newest built-in kernel that is not newer than the release, else the oldest. Of several of one version: Android's, if
-/// the release is one, or a distribution's, if the release names it; else mainline's.
+/// Releases from 3.0 to a version: 4.0 came after 3.19, 5.0 after 4.20, 6.0 after 5.19, 7.0 after 6.19.
+fn releases_before((major, minor): (u32, u32)) -> i64 {
+    let (major, minor) = (i64::from(major), i64::from(minor));
+    20 * (major - 3) + minor + i64::from(major > 4)
+}
+
+/// The built-in kernel that the fewest releases lie between, the older one of two that are as near. Of several of one version:
+/// Android's, if the release is one, or a distribution's, if the release names it; else mainline's.
 fn nearest(release: &str, builtin: &[String]) -> Option<String> {
     let recorded = version(release)?;
     let flavour = match release {
@@ -251,8 +285,8 @@ fn nearest(release: &str, builtin: &[String]) -> Option<String> {
     let mut known: Vec<_> = builtin.iter().filter_map(known).collect();
     known.retain(|(_, of, _)| of.is_empty() || of == flavour);
     known.sort();
-    let newest = known.iter().rfind(|(of, ..)| *of <= recorded);
-    let (chosen, ..) = newest.or(known.first())?;
+    let distance = |of: (u32, u32)| (releases_before(of) - releases_before(recorded)).abs();
+    let (chosen, ..) = known.iter().min_by_key(|(of, ..)| distance(*of))?;
     let of_version = || known.iter().filter(|(of, ..)| of == chosen);
     let wanted = of_version().find(|(_, of, _)| of == flavour).or_else(|| of_version().next());
     wanted.map(|(_, _, name)| name.clone())
@@ -322,8 +356,9 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_kernel_is_not_newer() {
+    fn the_nearest_kernel_is_the_fewest_releases_away() {
         let builtin: Vec<String> = [
+            "linux-4.7",
             "linux-5.18",
             "linux-5.18-fp",
             "linux-6.1",
@@ -339,8 +374,11 @@ mod tests {
             ("6.12.95+deb13-arm64", Some("linux-6.12-debian")),
             ("6.1.68-android14-11-gabc", Some("linux-6.1-gki")),
             ("6.6.30-android15", Some("linux-6.1-gki")),
-            ("6.18.0", Some("linux-6.12")),
-            ("4.14.117", Some("linux-5.18")),
+            ("6.18.0", Some("linux-7.3")),
+            ("6.17.0", Some("linux-6.12")),
+            ("4.14.117", Some("linux-4.7")),
+            // 8 releases to 5.18, 24 to 4.7.
+            ("5.10.107-android13-4-g0", Some("linux-5.18")),
             ("9.0", Some("linux-7.3")),
             ("unknown", None),
         ] {

@@ -278,3 +278,107 @@ fn capacities_are_read_or_refused() {
         }
     }
 }
+
+/// A thread that works on CPU 0 for 5 of every 16 ms, and one that answers on CPU 1 for 3 of them, from 100 s on; the lines by
+/// their times in us.
+fn work_and_help(rounds: u64) -> Vec<(u64, String)> {
+    let mut lines = Vec::new();
+    let switch = |cpu: u64, from: (&str, u32), state: &str, to: (&str, u32)| {
+        format!(
+            "x-{} [{cpu:03}] d..2. TIME: sched_switch: prev_comm={} prev_pid={} prev_prio=120 prev_state={state} ==> \
+             next_comm={} next_pid={} next_prio=120\n",
+            from.1, from.0, from.1, to.0, to.1
+        )
+    };
+    let woken = |pid: u32, (comm, wakee): (&str, u32)| {
+        format!(
+            "x-{pid} [000] d.h2. TIME: sched_waking: comm={comm} pid={wakee} prio=120 target_cpu=000\n"
+        )
+    };
+    // Names that look like fields.
+    let (work, help) = (("a prev_pid=7", 1001), ("b next_pid=9", 1002));
+    for round in 0..rounds {
+        let at = 100_000_000 + 16_000 * round;
+        lines.push((at, woken(0, work)));
+        lines.push((at + 20, switch(0, ("swapper/0", 0), "R", work)));
+        lines.push((at + 4000, woken(1001, help)));
+        lines.push((at + 4020, switch(1, ("swapper/1", 0), "R", help)));
+        lines.push((at + 5000, switch(0, work, "S", ("swapper/0", 0))));
+        lines.push((at + 7000, switch(1, help, "S", ("swapper/1", 0))));
+    }
+    lines
+}
+
+fn text_of(lines: &[(u64, String)]) -> String {
+    let stamp = |us: u64| format!("{}.{:06}", us / 1_000_000, us % 1_000_000);
+    lines.iter().map(|(at, line)| line.replace("TIME", &stamp(*at))).collect()
+}
+
+/// What ran for how long, ms by name.
+fn ran(trace: &TraceRecording) -> Vec<(String, u64)> {
+    let threads = trace.recorded.threads.iter();
+    threads.map(|thread| (thread.name.to_string(), thread.cpu_time_ns / 1_000_000)).collect()
+}
+
+#[test]
+fn names_that_look_like_fields_are_names() {
+    let trace = read(&text_of(&work_and_help(40)), "pixel6", None);
+    assert_eq!(trace.recorded.contradictions, 0);
+    assert_eq!(ran(&trace), [("a prev_pid=7".into(), 199), ("b next_pid=9".into(), 119)]);
+}
+
+/// Of the time before a CPU's buffer begins only half is known: the replay begins where all have begun.
+#[test]
+fn a_replay_begins_where_all_buffers_have_begun() {
+    let mut lines = work_and_help(40);
+    let begins = 100_000_000 + 16_000 * 20;
+    lines.retain(|(at, line)| *at >= begins || !line.contains("[001]"));
+    let first = lines.iter().position(|(_, line)| line.contains("[001]")).unwrap();
+    lines.insert(
+        0,
+        (
+            begins - 16_000 * 20,
+            "x-0 [000] d..1. TIME: cpu_frequency: state=300000 cpu_id=0\n".into(),
+        ),
+    );
+    lines.insert(first + 1, (0, "##### CPU 1 buffer started ####\n".into()));
+    let trace = read(&text_of(&lines), "pixel6", None);
+    let late = &trace.trace.late;
+    // Four lines a round, a fifth in front, and three of the round in which it begins.
+    assert_eq!((late.cpus.as_slice(), late.events), (&[1][..], 20 * 4 + 1 + 3));
+    assert_eq!(late.ns, 324_020_000);
+    assert_eq!(ran(&trace), [("b next_pid=9".into(), 59), ("a prev_pid=7".into(), 95)]);
+    assert_eq!(trace.recorded.contradictions, 0);
+    assert_eq!(trace.recorded.assumed_frequency_ns / 1_000_000, 59, "CPU 0's clock goes on");
+}
+
+/// The machine sleeps for ten minutes while the thread is on the CPU: nobody works then.
+#[test]
+fn suspended_time_is_nobodys() {
+    let mut lines = work_and_help(40);
+    let at = 100_000_000 + 16_000 * 30 + 2000;
+    lines.iter_mut().filter(|(time, _)| *time > at).for_each(|(time, _)| *time += 600_000_000);
+    let place = lines.iter().position(|(time, _)| *time > at).unwrap();
+    let step = |time: u64, what: &str| {
+        (time, format!("x-1001 [000] ..... TIME: suspend_resume: {what}\n"))
+    };
+    lines.insert(place, step(at + 600_000_000, "machine_suspend[3] end"));
+    lines.insert(place, step(at, "machine_suspend[3] begin"));
+    lines.insert(place, step(at, "suspend_enter[3] begin"));
+    let trace = read(&text_of(&lines), "pixel6", None);
+    let suspends = trace.trace.suspends;
+    assert_eq!((suspends.count, suspends.ns), (1, 600_000_000_000));
+    assert_eq!(ran(&trace), [("a prev_pid=7".into(), 199), ("b next_pid=9".into(), 119)]);
+    assert_eq!(trace.recorded.span_ns, 631_000_000);
+}
+
+/// A thread on two CPUs at once, and one that leaves and was not there.
+#[test]
+fn contradictions_are_counted() {
+    let mut lines = work_and_help(10);
+    for (_, line) in lines.iter_mut().filter(|(_, line)| line.contains("[001]")) {
+        *line = line.replace("b next_pid=9", "a prev_pid=7").replace("1002", "1001");
+    }
+    let trace = read(&text_of(&lines), "pixel6", None);
+    assert!(trace.recorded.contradictions >= 10, "{:?}", trace.recorded);
+}

@@ -130,6 +130,7 @@ mod tests {
             recorded: Some(100.0),
             replayed: Some(*replayed),
             limit: Limit::Factor,
+            samples: None,
         };
         values.iter().map(figure).collect()
     }

@@ -185,7 +185,7 @@ pub fn also_changed(comparison: &Comparison, more: &[(String, &ComparedRow)]) ->
             let Some(difference) = &row.cells[kernel].difference else { continue };
             let Some(p) = difference.p.filter(|p| p * (looked_at as f64) < 0.05) else { continue };
             let change = Change::of(difference, row.row.unit);
-            if change.verdict(row.row.better).is_empty() || row.doubtful {
+            if change.verdict(row.row.better).is_empty() || row.doubtful || row.not_judged {
                 continue;
             }
             let of = if kernels.len() > 1 { format!("{} ", letter(kernel)) } else { String::new() };

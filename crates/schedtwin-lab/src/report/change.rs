@@ -134,11 +134,12 @@ pub fn difference_cells(difference: Option<&Difference>, unit: &str) -> (String,
 }
 
 /// Whether a kernel's change of a row is one for better or worse: a star and a word, nothing within chance, and for a
-/// doubtful row that it is one.
+/// doubtful row, or one that is not judged, that it is one.
 pub fn verdict(row: &ComparedRow, kernel: usize) -> &'static str {
     let Some(difference) = &row.cells[kernel].difference else { return "" };
     match Change::of(difference, row.row.unit).verdict(row.row.better) {
         "" => "",
+        _ if row.not_judged => "? not judged",
         _ if row.doubtful => "? doubtful",
         known => known,
     }

@@ -190,6 +190,8 @@ pub fn replayed() -> Replayed {
             pair("waking_latency", "p90", vec![], "us", None, vec![Some(51.97), Some(50.0)]),
         ],
         trust: Trust {
+            gaps: vec![],
+            bounds: vec!["3 events were lost by the recorder".into()],
             figures: vec![
                 Figure {
                     aspect: Aspect::Latency,
@@ -198,6 +200,7 @@ pub fn replayed() -> Replayed {
                     recorded: Some(19.5),
                     replayed: Some(51.97),
                     limit: Limit::Factor,
+                    samples: None,
                 },
                 Figure {
                     aspect: Aspect::Migrations,
@@ -206,6 +209,7 @@ pub fn replayed() -> Replayed {
                     recorded: Some(100.0),
                     replayed: Some(110.0),
                     limit: Limit::Count,
+                    samples: None,
                 },
                 Figure {
                     aspect: Aspect::Idle,
@@ -214,6 +218,7 @@ pub fn replayed() -> Replayed {
                     recorded: None,
                     replayed: Some(50.0),
                     limit: Limit::Share,
+                    samples: None,
                 },
             ],
         },

@@ -58,6 +58,7 @@ pub fn comparison_with(
             let (change, half) = difference_cells(difference, row.row.unit);
             let change = match verdict(row, kernel) {
                 "" => change,
+                _ if row.not_judged => format!("{change} (not judged)"),
                 _ if row.doubtful => format!("{change} (doubtful)"),
                 _ => format!("**{change}**"),
             };

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::cells::{letter, number, plain_table, printable, wrap};
 use crate::measured::title;
-use crate::replay::trust::Trust;
+use crate::replay::trust::{Standing, Trust};
 use crate::replay::{Fidelity, Pair};
 use schedtwin_engine::recording::{RecordedCluster, cpu_list, cpus_text};
 use schedtwin_types::metric::Kind;
@@ -331,17 +331,31 @@ fn trust(trust: &Trust) -> Value {
             json!({
                 "aspect": f.aspect.word(), "name": f.name, "unit": f.unit, "recorded": f.recorded,
                 "replayed": f.replayed, "ratio": f.ratio(), "limit": f.limit.text(),
-                "within": f.within(),
+                "within": f.within(), "samples": f.samples,
             })
         })
         .collect();
-    json!({"sentence": trust.sentence(), "limits": Trust::limits(), "figures": figures})
+    let gaps: Vec<&str> = trust.gaps.iter().map(|gap| gap.text.as_str()).collect();
+    json!({
+        "sentence": trust.sentence(), "limits": Trust::limits(), "figures": figures,
+        "bounds": trust.bounds, "not_judged": gaps,
+    })
 }
 
-/// Returns the values that a row of the comparison inherits: `trust`, and `doubts` with the figures
-/// that are off.
-pub fn row_trust(trust: &Trust, metric: &str) -> [(&'static str, Value); 2] {
+/// Returns the values that a row of the comparison inherits: how far it may be compared, `doubts` with the figures that are off,
+/// and why it is not judged.
+pub fn row_trust(trust: &Trust, metric: &str) -> [(&'static str, Value); 4] {
     let doubts: Vec<String> = trust.doubts(metric).iter().map(|figure| figure.text()).collect();
-    let word = if doubts.is_empty() { "trusted" } else { "doubtful" };
-    [("trust", json!(word)), ("doubts", json!(doubts))]
+    let standing = trust.standing(metric);
+    // Older readers know the first word as `trusted`.
+    let word = match standing {
+        Standing::Compare => "trusted",
+        other => other.word(),
+    };
+    [
+        ("trust", json!(word)),
+        ("standing", json!(standing.word())),
+        ("doubts", json!(doubts)),
+        ("not_judged", json!(trust.unjudged(metric))),
+    ]
 }

@@ -66,13 +66,14 @@ fn of(
         return format!("{name} executed exactly as {base}: nothing changed.");
     }
     let (mut better, mut worse, mut other, mut unchanged) = (vec![], vec![], vec![], vec![]);
-    let mut doubtful = vec![];
+    let (mut doubtful, mut unknown) = (vec![], vec![]);
     for (title, row) in rows {
         let Some(difference) = &row.cells[kernel].difference else { continue };
         let change = Change::of(difference, row.row.unit);
         let p = difference.p.unwrap_or(1.0);
         let told = Told { title, change: change.whole(), p };
         match (change.verdict(row.row.better), row.row.better) {
+            _ if row.not_judged => unknown.push(told),
             _ if row.doubtful => doubtful.push(told),
             ("", _) => unchanged.push(told),
             (_, Better::Neutral) => other.push(told),
@@ -119,7 +120,11 @@ fn of(
     }
     if !doubtful.is_empty() {
         let names = list(doubtful, named, |told| told.title.to_string());
-        sentences.push(format!("Doubtful, so not judged: {names}."));
+        sentences.push(format!("Doubtful, so no verdict: {names}."));
+    }
+    if !unknown.is_empty() {
+        let names = list(unknown, named, |told| told.title.to_string());
+        sentences.push(format!("Not judged, as the recording does not tell: {names}."));
     }
     sentences.join(" ")
 }

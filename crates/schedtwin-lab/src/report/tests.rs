@@ -281,6 +281,10 @@ fn a_change_is_marked_down_to_what_a_table_shows() {
         let doubted = if word.is_empty() { "" } else { "? doubtful" };
         assert_eq!(change::verdict(&row, 1), doubted, "{percent}");
         row.doubtful = false;
+        row.not_judged = true;
+        let unjudged = if word.is_empty() { "" } else { "? not judged" };
+        assert_eq!(change::verdict(&row, 1), unjudged, "{percent}");
+        row.not_judged = false;
     }
     assert_eq!([0.0, -1.5, 2.0].map(cells::signed), ["0", "-1.500", "+2.000"]);
 }

@@ -291,7 +291,12 @@ impl Ready {
             });
             let cells =
                 differences.map(|difference| Judged { estimate: None, difference }).collect();
-            compared.push(ComparedRow { row: found.clone(), cells, doubtful: false });
+            compared.push(ComparedRow {
+                row: found.clone(),
+                cells,
+                doubtful: false,
+                not_judged: false,
+            });
         }
         compared
     }

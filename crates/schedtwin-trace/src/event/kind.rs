@@ -89,6 +89,11 @@ pub enum TraceEventKind {
         /// How many.
         events: Option<u64>,
     },
+    /// `suspend_resume` of `machine_suspend`: from its beginning to its end the machine sleeps, and with it all tasks.
+    Suspend {
+        /// It begins; else it ends.
+        begins: bool,
+    },
     /// `sched_switch`.
     Switch {
         /// The task that ran; `None` where the file does not tell it, as at the first compact switch of a CPU in Perfetto.

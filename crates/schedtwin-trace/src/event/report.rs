@@ -88,6 +88,33 @@ impl fmt::Display for Damage {
     }
 }
 
+/// What a file that was cut lacks, as far as it tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// Events: the heading says how many there were.
+    Events(u64),
+    /// Bytes of its last packet, and how many of that are there.
+    Bytes {
+        /// Not there.
+        missing: u64,
+        /// There.
+        there: u64,
+    },
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Missing::Events(events) => write!(f, "its heading tells of {events} more events"),
+            Missing::Bytes { missing, there } => write!(
+                f,
+                "its last packet lacks {missing} of {} bytes, and the events in them",
+                missing + there
+            ),
+        }
+    }
+}
+
 /// Events of one CPU that the recorder lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuLosses {
@@ -119,6 +146,10 @@ pub struct SourceReport {
     pub foreign: u64,
     /// 1 if the file ends in the middle of an event; that one is not among the events.
     pub cut: u64,
+    /// How much the file lacks behind its cut, where it tells that.
+    pub missing: Option<Missing>,
+    /// Pieces of another machine, as of a guest, that are left out.
+    pub elsewhere: u64,
     /// Events that are a little earlier than the one before, less than [`STEP_BACK_MAX_NS`].
     pub disordered: u64,
     /// Lost events whose CPU is not told.

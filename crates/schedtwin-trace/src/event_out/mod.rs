@@ -226,6 +226,11 @@ impl Fields {
                 self.hex("timer", timer);
                 self.name("function", function);
             }
+            Kind::Suspend { begins } => {
+                self.word("action", "machine_suspend");
+                self.number("val", 3);
+                self.number("start", u32::from(begins));
+            }
             Kind::BlockedReason { pid, io_wait } => {
                 self.number("pid", pid);
                 self.number("iowait", io_wait);

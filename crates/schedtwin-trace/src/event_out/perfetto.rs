@@ -236,6 +236,7 @@ fn number_of(kind: &TraceEventKind, names: &Names) -> Option<u32> {
         Kind::Wakeup { .. } => 17,
         Kind::BlockedReason { .. } => 18,
         Kind::Waking { .. } => 20,
+        Kind::Suspend { .. } => 481,
         Kind::VectorEntry { name } => {
             if timer(name) {
                 559
@@ -304,6 +305,7 @@ fn body(kind: &TraceEventKind, to: &mut Vec<u8>, names: &Names) {
             b.number(1, state.unwrap_or(u32::MAX));
             b.number(2, cpu.0);
         }
+        Kind::Suspend { begins } => b.number(1, begins),
         Kind::BlockedReason { pid, io_wait } => {
             b.number(1, pid);
             b.number(3, io_wait);

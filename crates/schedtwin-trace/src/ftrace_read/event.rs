@@ -34,7 +34,7 @@ pub(super) enum Decoder {
 use Decoder::{Lenient, Strict};
 
 /// Every tracepoint that is read.
-const TRACEPOINTS: [(&str, Decoder); 49] = [
+const TRACEPOINTS: [(&str, Decoder); 50] = [
     ("sched_switch", Strict(switch)),
     (
         "sched_waking",
@@ -106,6 +106,7 @@ const TRACEPOINTS: [(&str, Decoder); 49] = [
     ("workqueue_execute_start", Lenient(work_start)),
     ("workqueue_execute_end", Lenient(|a| Ok(TraceEventKind::WorkEnd { work: a.work()?.0 }))),
     ("sched_blocked_reason", Lenient(blocked_reason)),
+    ("suspend_resume", Lenient(suspend)),
     ("print", Lenient(mark)),
     ("tracing_mark_write", Lenient(mark)),
     ("0", Lenient(mark)),
@@ -187,7 +188,7 @@ fn switch(a: &mut Arguments<'_>) -> Result<TraceEventKind, String> {
         return short_switch(a).ok_or_else(|| "event sched_switch has an unknown form".to_owned());
     }
     let prev = a.task("prev_comm", "prev_pid", "prev_prio")?;
-    let left = left(a.f.text("prev_state")?).ok_or_else(|| a.f.bad("prev_state"))?;
+    let left = left(a.f.digits("prev_state")?).ok_or_else(|| a.f.bad("prev_state"))?;
     // `==> ` stands between the two in most releases.
     let rest = a.f.rest();
     a.f = Fields::new(a.event, rest.strip_prefix("==> ").unwrap_or(rest));
@@ -219,10 +220,11 @@ fn short_task(text: &str) -> Option<(&str, u32, i32, &str)> {
 }
 
 fn left(state: &str) -> Option<Left> {
-    match state.parse::<u64>() {
-        Ok(bits) => Some(Left::of_bits(bits)),
-        Err(_) => Left::of_letters(state),
-    }
+    let bits = match state.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => state.parse::<u64>().ok(),
+    };
+    bits.map(Left::of_bits).or_else(|| Left::of_letters(state))
 }
 
 fn fork(a: &mut Arguments<'_>) -> Result<TraceEventKind, String> {
@@ -277,9 +279,13 @@ fn clamp(a: &mut Arguments<'_>) -> Result<TraceEventKind, String> {
 }
 
 fn idle(a: &mut Arguments<'_>) -> Result<TraceEventKind, String> {
-    let state: u32 = a.f.number("state")?;
-    // PWR_EVENT_EXIT is -1 as an unsigned number.
-    let state = (state != u32::MAX).then_some(state);
+    // PWR_EVENT_EXIT is -1, which most printers take as an unsigned number.
+    let state: i64 = a.f.number("state")?;
+    let bad = a.f.bad("state");
+    let state = match state {
+        -1 => None,
+        state => Some(u32::try_from(state).map_err(|_| bad)?).filter(|state| *state != u32::MAX),
+    };
     Ok(TraceEventKind::Idle { state, cpu: a.f.cpu_id("cpu_id")? })
 }
 
@@ -374,6 +380,28 @@ fn work_start(a: &mut Arguments<'_>) -> Result<TraceEventKind, String> {
 fn blocked_reason(a: &mut Arguments<'_>) -> Result<TraceEventKind, String> {
     let pid = a.f.number("pid")?;
     Ok(TraceEventKind::BlockedReason { pid, io_wait: a.f.number::<u8>("iowait")? != 0 })
+}
+
+/// `machine_suspend[3] begin`; the other steps of a suspend are no time without a machine.
+fn suspend(a: &mut Arguments<'_>) -> Result<TraceEventKind, String> {
+    // With the names of its fields (the option `fields`): action=machine_suspend val=0x3 (3) start=0x1 (1).
+    if a.all.starts_with("action=") {
+        let action = a.f.text("action")?;
+        let start = a.f.number::<u32>("start")?;
+        return Ok(match action {
+            "machine_suspend" => TraceEventKind::Suspend { begins: start != 0 },
+            _ => TraceEventKind::Other,
+        });
+    }
+    Ok(match a.all.strip_prefix("machine_suspend") {
+        Some(rest) if rest.trim_end().ends_with(" begin") => {
+            TraceEventKind::Suspend { begins: true }
+        }
+        Some(rest) if rest.trim_end().ends_with(" end") => {
+            TraceEventKind::Suspend { begins: false }
+        }
+        _ => TraceEventKind::Other,
+    })
 }
 
 /// Text that a program wrote into the trace; what only looks like a mark is not at fault.

@@ -95,9 +95,6 @@ pub fn parse_line(text: &str) -> Result<Line<'_>, &'static str> {
             }
             continue;
         };
-        if cpu >= CPUS_MAX {
-            return Err("a CPU beyond 1023");
-        }
         // A name may also hold what looks like a pid and a CPU: the time behind them tells.
         let (flags, at, rest) = match stamp(after) {
             Ok(stamp) => stamp,
@@ -107,12 +104,17 @@ pub fn parse_line(text: &str) -> Result<Line<'_>, &'static str> {
             }
         };
         let (event, arguments) = event(rest).ok_or("no event")?;
+        if cpu >= CPUS_MAX {
+            return Err(CPU_BEYOND);
+        }
         return Ok(Line { comm, pid, tgid, cpu, flags, at, event, arguments });
     }
     Err(fault)
 }
 
-const NO_CPU: &str = "no [CPU]";
+pub(super) const NO_CPU: &str = "no [CPU]";
+/// The fault of an event on a CPU that the twin has not: [`CPUS_MAX`].
+pub(super) const CPU_BEYOND: &str = "a CPU beyond 1023";
 
 /// `[006] rest`: the number and the rest.
 fn cpu_at(text: &str) -> Option<(usize, &str)> {
@@ -213,6 +215,20 @@ fn event(text: &str) -> Option<(&str, &str)> {
     Some((event, without_spaces(arguments)))
 }
 
+/// Bytes that a thread's name has at most (`TASK_COMM_LEN` without its end).
+const COMM_MAX: usize = 15;
+
+/// Whether a line is of the kernel's latency format: `ui-7  1d..2.  1234us+:  sched_switch: ...`.
+pub(super) fn is_of_latency_format(text: &str) -> bool {
+    let Some(at) = text.find("us") else { return false };
+    let behind = text[at + 2..].trim_start_matches(['+', '!', '#', '*', '@', '$', ' ']);
+    let digits = text[..at].bytes().rev().take_while(u8::is_ascii_digit).count();
+    digits > 0
+        && behind.starts_with(':')
+        && text[..at - digits].ends_with(' ')
+        && text[..at - digits].contains('-')
+}
+
 /// Reads `key=value` pairs in the order in which the line has them; what is in between is skipped.
 #[derive(Clone, Copy)]
 pub struct Fields<'a> {
@@ -242,22 +258,41 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The value of `key`, which may hold spaces: up to ` next=`.
+    /// The value of `key`, which may hold spaces: up to ` next=`. A thread's name may hold that, too: it ends at the last one that
+    /// its length allows.
     pub fn name(&mut self, key: &str, next: &str) -> Result<&'a str, String> {
         let value = without_spaces(self.rest).strip_prefix(key);
         let value = value.and_then(|v| v.strip_prefix('=')).ok_or_else(|| self.bad(key))?;
         let ends_at = |at: &usize| {
             value[at + 1..].strip_prefix(next).is_some_and(|rest| rest.starts_with('='))
         };
-        let end =
-            memchr_iter(b' ', value.as_bytes()).find(ends_at).ok_or_else(|| self.bad(next))?;
+        let mut ends = memchr_iter(b' ', value.as_bytes()).filter(ends_at);
+        let first = ends.next().ok_or_else(|| self.bad(next))?;
+        let end = ends.take_while(|at| *at <= COMM_MAX).last().unwrap_or(first);
         self.rest = &value[end..];
         Ok(&value[..end])
     }
 
     /// A number.
+    ///
+    /// The kernel's option `fields` prints hexadecimal numbers, of as many bits as the field has, and the decimal one behind:
+    /// `prio=0x78 (120)`.
     pub fn number<T: std::str::FromStr>(&mut self, key: &str) -> Result<T, String> {
-        self.text(key)?.parse().map_err(|_| self.bad(key))
+        let text = self.digits(key)?;
+        text.parse().map_err(|_| self.bad(key))
+    }
+
+    /// The value of `key`; of `0x78 (120)` the decimal number.
+    pub fn digits(&mut self, key: &str) -> Result<&'a str, String> {
+        let text = self.text(key)?;
+        if text.starts_with("0x")
+            && let Some(behind) = without_spaces(self.rest).strip_prefix('(')
+            && let Some((decimal, rest)) = behind.split_once(')')
+        {
+            self.rest = rest;
+            return Ok(decimal);
+        }
+        Ok(text)
     }
 
     /// An address or another hexadecimal number, with or without `0x`.

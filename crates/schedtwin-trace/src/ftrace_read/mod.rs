@@ -6,7 +6,7 @@
 //!
 //! **What is tolerated, and counted.** Unknown events; lines that are no trace lines (the text that a
 //! program wrote into the trace may hold line feeds, and reports begin with headings); lost events
-//! (`CPU:3 [LOST 12 EVENTS]`); a last line that ends in its middle, as in a trace that was cut.
+//! (`CPU:3 [LOST 12 EVENTS]`); a last line that ends in its middle, as in a trace that was cut, with a line feed or without.
 //! **What is damage.** An event of the scheduler without its fields, and a time that goes back by more than
 //! a CPU's buffer can be out of step: the work that follows from them would be wrong. All damage of a file is told,
 //! the first 20 with their line.
@@ -34,11 +34,12 @@ mod line;
 #[cfg(test)]
 mod tests;
 
+use line::{CPU_BEYOND, NO_CPU, is_of_latency_format};
 pub use line::{Fields, Line, parse_line};
 
 use crate::event::{
-    NameId, Names, Place, STEP_BACK_MAX_NS, SourceFault, SourceReport, TraceEvent, TraceEventKind,
-    TraceHeader, TraceSource,
+    Missing, NameId, Names, Place, STEP_BACK_MAX_NS, SourceFault, SourceReport, TraceEvent,
+    TraceEventKind, TraceHeader, TraceSource,
 };
 use event::{Arguments, Decoder, decoder_of};
 use html::Page;
@@ -73,6 +74,10 @@ pub struct FtraceSource<R> {
     notes: Vec<Option<TraceEventKind>>,
     /// An event that follows a note on its CPU.
     pending: Option<TraceEvent>,
+    /// A fault of the latest trace line. If no other follows, the file was cut within it.
+    latest_fault: Option<(NameId, Place, String)>,
+    /// Events in the buffer, as the heading tells it.
+    entries: Option<u64>,
     ended: bool,
 }
 
@@ -99,6 +104,8 @@ impl<R: BufRead> FtraceSource<R> {
             page: Page::Unknown,
             notes: Vec::new(),
             pending: None,
+            latest_fault: None,
+            entries: None,
             ended: false,
         }
     }
@@ -141,6 +148,18 @@ impl<R: BufRead> FtraceSource<R> {
                 self.report.cut = 1;
                 return Ok(Read1::Skipped);
             }
+            Err(CPU_BEYOND) => {
+                // Its events would be missing in the middle of the work.
+                self.flush_fault();
+                let line = self.report.pieces;
+                self.first_foreign.get_or_insert_with(|| format!("line {line}: {CPU_BEYOND}"));
+                let what = format!("{CPU_BEYOND}: no machine of the twin has so many");
+                self.report.damage(Place::Line(line), what);
+                return Ok(Read1::Skipped);
+            }
+            Err(NO_CPU) if self.report.events == 0 && is_of_latency_format(text) => {
+                return Err(SourceFault::Unusable(latency_format("")));
+            }
             Err(why) => {
                 self.report.foreign += 1;
                 let line = self.report.pieces;
@@ -148,6 +167,7 @@ impl<R: BufRead> FtraceSource<R> {
                 return Ok(Read1::Skipped);
             }
         };
+        self.flush_fault();
         let name = self.names.intern(line.event);
         let kind = self.kind(&line, name);
         let place = Place::Line(self.report.pieces);
@@ -164,8 +184,7 @@ impl<R: BufRead> FtraceSource<R> {
                 return Ok(Read1::Skipped);
             }
             Err(what) => {
-                self.report.count(name, true);
-                self.report.damage(place, what);
+                self.latest_fault = Some((name, place, what));
                 return Ok(Read1::Skipped);
             }
         };
@@ -182,6 +201,28 @@ impl<R: BufRead> FtraceSource<R> {
         self.latest = self.latest.max(line.at);
         let context = line.context(self.names.intern(line.comm));
         Ok(Read1::Event(TraceEvent { at: line.at, cpu, name, context, kind }))
+    }
+
+    /// The line with a fault was not the last one: it is damage.
+    fn flush_fault(&mut self) {
+        if let Some((name, place, what)) = self.latest_fault.take() {
+            self.report.count(name, true);
+            self.report.damage(place, what);
+        }
+    }
+
+    /// The end: the only fault of a file, in its last line, is where it was cut.
+    fn end(&mut self) {
+        let only = self.report.events > 0 && self.report.damage_count == 0;
+        if only && self.latest_fault.take().is_some() {
+            self.report.cut = 1;
+        }
+        self.flush_fault();
+        if self.report.cut > 0 {
+            let read = self.report.events;
+            let missing = self.entries.map_or(0, |entries| entries.saturating_sub(read));
+            self.report.missing = (missing > 0).then_some(Missing::Events(missing));
+        }
     }
 
     /// Returns the event of a line, or the name of the field of a known event that cannot be read.
@@ -210,17 +251,18 @@ impl<R: BufRead> FtraceSource<R> {
             if let Some(entries) = comment.strip_prefix("entries-in-buffer/entries-written:") {
                 if let Some((kept, written)) = entries.split_once('/')
                     && let (Some(kept), Some(written)) = (number(kept), number(written))
-                    && written > kept
                 {
-                    self.report.lose(None, Some(written - kept));
+                    self.entries = Some(kept);
+                    if written > kept {
+                        self.report.lose(None, Some(written - kept));
+                    }
                 }
                 let cpus = entries.split_once("#P:").and_then(|(_, cpus)| number(cpus));
                 self.header.nr_cpus = cpus.map(|cpus| cpus as usize).or(self.header.nr_cpus);
             } else if let Some(version) = comment.strip_prefix("latency trace v") {
-                return Err(SourceFault::Unusable(format!(
-                    "it is in the kernel's latency format (version {version}), which leaves out names and times: \
-                     switch the option latency-format off and read the trace again"
-                )));
+                return Err(SourceFault::Unusable(latency_format(&format!(
+                    " (version {version})"
+                ))));
             } else if let Some(rest) = comment.strip_prefix("CPU ")
                 && rest.contains("buffer started")
                 && let Some(cpu) = number(rest).filter(|cpu| *cpu < crate::event::CPUS_MAX as u64)
@@ -277,6 +319,7 @@ impl<R: BufRead> TraceSource for FtraceSource<R> {
                 Ok(Read1::Skipped) => {}
                 Ok(Read1::End) => {
                     self.ended = true;
+                    self.end();
                     if self.report.events == 0 {
                         let first = self.first_foreign.take();
                         let without = match self.page {
@@ -315,6 +358,13 @@ impl<R: BufRead> TraceSource for FtraceSource<R> {
     fn report(&self) -> &SourceReport {
         &self.report
     }
+}
+
+fn latency_format(version: &str) -> String {
+    format!(
+        "it is in the kernel's latency format{version}, which leaves out names and times: \
+         switch the option latency-format off and read the trace again"
+    )
 }
 
 fn no_trace(why: String) -> SourceFault {

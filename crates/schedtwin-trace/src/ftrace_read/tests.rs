@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 use super::*;
-use crate::event::{CpuLosses, EventTask, Interrupt, Left};
+use crate::event::{CpuLosses, EventTask, Interrupt, Left, Missing};
 use crate::sources;
 
 const IDLE: &str = "<idle>-0 [003] d..2 7.000001: ";
@@ -415,9 +415,55 @@ fn long_lines_and_bytes_that_are_no_text_do_no_harm() {
     assert_eq!(seen, [("a\u{fffd}".to_owned(), true), ("b".to_owned(), false)]);
 }
 
+/// The option `fields`, printers of other releases, and names that look like fields.
+#[test]
+fn numbers_and_names_are_read_as_they_are_printed() {
+    let switch = |text: &str| {
+        let (kinds, names) = kinds(&format!("{IDLE}sched_switch: {text}\n"));
+        let [TraceEventKind::Switch { prev: Some(prev), left, next }] = kinds[..] else {
+            panic!("{kinds:?}")
+        };
+        let task = |of: EventTask| (names.text(of.comm).to_owned(), of.pid, of.prio);
+        (task(prev), left, task(next))
+    };
+    let plain = switch(
+        "prev_comm=a prev_pid=7 prev_pid=1001 prev_prio=120 prev_state=D ==> next_comm=b next_pid=0 next_pid=9 next_prio=98",
+    );
+    for other in [
+        "prev_comm=a prev_pid=7 prev_pid=0x3e9 (1001) prev_prio=0x78 (120) prev_state=0x2 (2) next_comm=b next_pid=0 \
+         next_pid=0x9 (9) next_prio=0x62 (98)",
+        "prev_comm=a prev_pid=7 prev_pid=1001 prev_prio=120 prev_state=0x2 ==> next_comm=b next_pid=0 next_pid=9 next_prio=98",
+    ] {
+        assert_eq!(switch(other), plain);
+    }
+    let (prev, next) = (("a prev_pid=7".to_owned(), 1001, 120), ("b next_pid=0".to_owned(), 9, 98));
+    assert_eq!(plain, (prev, Left::Blocked, next));
+    let minus_one = format!("{IDLE}cpu_idle: state=-1 cpu_id=3\n");
+    let unsigned = format!("{IDLE}cpu_idle: state=0xffffffff (4294967295) cpu_id=0x3 (3)\n");
+    assert_eq!(kinds(&minus_one).0, kinds(&unsigned).0);
+    let suspend = |text: &str| kinds(&format!("{IDLE}suspend_resume: {text}\n")).0;
+    for (text, kind) in [
+        ("machine_suspend[3] begin", TraceEventKind::Suspend { begins: true }),
+        (
+            "action=machine_suspend val=0x3 (3) start=0x0 (0)",
+            TraceEventKind::Suspend { begins: false },
+        ),
+        ("dpm_suspend[2] begin", TraceEventKind::Other),
+    ] {
+        assert_eq!(suspend(text), [kind], "{text}");
+    }
+    let latency = "  ui-7   1d..2. 5000001us+:  cpu_idle: state=1 cpu_id=1\n";
+    assert!(read(latency).1.unwrap_err().contains("switch the option latency-format off"));
+    let far = format!(
+        "{IDLE}cpu_idle: state=1 cpu_id=3\na-1 [1024] d..2 7.000001: cpu_idle: state=1 cpu_id=1024\n"
+    );
+    let report = read(&far).1.unwrap();
+    assert_eq!(report.damages[0].what, "a CPU beyond 1023: no machine of the twin has so many");
+}
+
 /// A trace that was cut ends in the middle of a line, wherever that is. Damage before it is damage.
 #[test]
-fn only_a_last_line_without_end_may_be_cut() {
+fn only_a_last_line_may_be_cut() {
     let whole = format!("{IDLE}cpu_idle: state=1 cpu_id=3\n");
     let switch = format!(
         "{IDLE}sched_switch: prev_comm=a b prev_pid=5 prev_prio=120 prev_state=S ==> next_comm=c next_pid=6 next_prio=1"
@@ -432,7 +478,12 @@ fn only_a_last_line_without_end_may_be_cut() {
     }
     assert_eq!(read(&format!("{whole}{switch}")).1.unwrap().cut, 0);
     let damaged = format!("{}\n", &switch[..80]);
-    assert_eq!(read(&format!("{whole}{damaged}")).1.unwrap().damage_count, 1);
+    let report = read(&format!("{whole}{damaged}")).1.unwrap();
+    assert_eq!((report.cut, report.damage_count, report.events), (1, 0, 1), "a line feed behind");
+    let heading = "# entries-in-buffer/entries-written: 30/30   #P:4\n";
+    let report = read(&format!("{heading}{whole}{damaged}")).1.unwrap();
+    assert_eq!(report.missing, Some(Missing::Events(29)));
+    assert_eq!(read(&format!("{damaged}{damaged}")).1.unwrap().damage_count, 2);
     assert_eq!(read(&format!("{damaged}{whole}")).1.unwrap().damage_count, 1);
     assert!(read(&switch[..80]).1.is_err());
 }

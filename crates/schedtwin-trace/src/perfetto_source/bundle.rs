@@ -6,7 +6,7 @@
 //! being unknown: pid 0.
 
 use super::messages::{
-    Bundle, CompactSched, Fork, NameNumbers, NumberName, Numbers, Rename, Switch,
+    Bundle, CompactSched, Fork, NameNumbers, NumberName, Numbers, Rename, SuspendResume, Switch,
 };
 use crate::event::{
     CPUS_MAX, EventContext, EventTask, Interrupt, NameId, Names, SourceReport, TraceEvent,
@@ -112,6 +112,8 @@ const GENERIC: u32 = 327;
 pub struct CpuState {
     /// The task that runs; `None`: unknown.
     running: Option<EventTask>,
+    /// It is known since when its events are complete.
+    begun: bool,
 }
 
 /// Reads bundles; keeps what they share.
@@ -185,7 +187,11 @@ impl Reader {
         let mut switch_at = compact.switch_timestamp.first().copied().unwrap_or(0);
         let mut waking_at = compact.waking_timestamp.first().copied().unwrap_or(0);
         raw.sort_by_key(|event| event.at);
-        let lost = bundle.lost_events == Some(true) || !bundle.error.is_empty();
+        // Its first bundle says since when; what other CPUs have before is no whole picture.
+        let begins = bundle.previous_bundle_end_timestamp.or(bundle.last_read_event_timestamp);
+        let begins = begins.filter(|at| *at > 0 && !std::mem::replace(&mut state.begun, true));
+        state.begun = true;
+        let mut lost = bundle.lost_events == Some(true) || !bundle.error.is_empty();
         if lost {
             state.running = None;
         }
@@ -200,7 +206,12 @@ impl Reader {
             else {
                 break;
             };
-            if lost && events.is_empty() {
+            if let Some(begins) = begins.filter(|_| events.is_empty()) {
+                let (at, context) = (begins.min(at), EventContext::default());
+                let kind = TraceEventKind::Begins;
+                events.push(TraceEvent { at, cpu, name: NameId::NONE, context, kind });
+            }
+            if std::mem::take(&mut lost) {
                 let kind = TraceEventKind::Lost { events: None };
                 let context = EventContext::default();
                 events.push(TraceEvent { at, cpu, name: NameId::NONE, context, kind });
@@ -425,6 +436,20 @@ impl Reader {
                 match event.number {
                     21 => TraceEventKind::VectorEntry { name },
                     _ => TraceEventKind::VectorExit { name },
+                }
+            }
+            // The short form is written for suspends of the machine alone.
+            481 => {
+                let start = Numbers::decode(body).ok()?.first.unwrap_or(0);
+                TraceEventKind::Suspend { begins: start != 0 }
+            }
+            113 => {
+                let step = SuspendResume::decode(body).ok()?;
+                match step.action.as_deref() {
+                    Some(b"machine_suspend") => {
+                        TraceEventKind::Suspend { begins: step.start.unwrap_or(0) != 0 }
+                    }
+                    _ => TraceEventKind::Other,
                 }
             }
             559 => TraceEventKind::VectorEntry { name: names.intern("local_timer") },

@@ -168,6 +168,21 @@ pub struct Bundle {
     pub ftrace_clock: Option<i32>,
     #[prost(bytes = "bytes", repeated, tag = "8")]
     pub error: Vec<Bytes>,
+    /// As the next one, of older recorders.
+    #[prost(uint64, optional, tag = "9")]
+    pub last_read_event_timestamp: Option<u64>,
+    /// The CPU's events are complete from then on; told with each of its bundles.
+    #[prost(uint64, optional, tag = "10")]
+    pub previous_bundle_end_timestamp: Option<u64>,
+}
+
+/// `SuspendResumeFtraceEvent`, and the shorter form, which has the last field alone under the number 1.
+#[derive(Clone, PartialEq, Message)]
+pub struct SuspendResume {
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    pub action: Option<Bytes>,
+    #[prost(uint32, optional, tag = "3")]
+    pub start: Option<u32>,
 }
 
 /// The fields of a bundle that are needed before its turn.

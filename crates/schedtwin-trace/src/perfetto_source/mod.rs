@@ -21,8 +21,8 @@ mod messages;
 mod tests;
 
 use crate::event::{
-    CPUS_MAX, EventContext, FrameSpan, Names, Place, SourceFault, SourceReport, StartingThread,
-    TraceEvent, TraceEventKind, TraceHeader, TraceSource,
+    CPUS_MAX, EventContext, FrameSpan, Missing, Names, Place, SourceFault, SourceReport,
+    StartingThread, TraceEvent, TraceEventKind, TraceHeader, TraceSource,
 };
 use bundle::{CpuState, Reader};
 use messages::{
@@ -31,7 +31,7 @@ use messages::{
 };
 use prost::Message;
 use prost::bytes::Bytes;
-use prost::encoding::{DecodeContext, decode_key, decode_varint, skip_field};
+use prost::encoding::{DecodeContext, decode_key, decode_varint, encode_varint, skip_field};
 use schedtwin_types::{CpuId, Ns};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
@@ -100,7 +100,6 @@ pub struct PerfettoTrace<R> {
     default_clocks: BTreeMap<u32, u32>,
     overruns: BTreeMap<u64, u64>,
     threads: BTreeMap<u32, usize>,
-    other_machine: bool,
     other_clock: bool,
     latest: Ns,
 }
@@ -146,7 +145,6 @@ impl<R: BufRead> PerfettoTrace<R> {
             default_clocks: BTreeMap::new(),
             overruns: BTreeMap::new(),
             threads: BTreeMap::new(),
-            other_machine: false,
             other_clock: false,
             latest: 0,
         })
@@ -179,6 +177,11 @@ impl<R: BufRead> PerfettoTrace<R> {
         if (bytes.len() as u64) < length {
             // Usual where a recording crashed, or was copied while it ran.
             self.report.cut = 1;
+            let there = bytes.len() as u64;
+            self.report.missing = Some(Missing::Bytes { missing: length - there, there });
+            if let Some(whole) = whole_part(&bytes).filter(|_| self.report.elsewhere == 0) {
+                self.packet(Bytes::from(whole), begin, false);
+            }
             return Ok(false);
         }
         self.packet(Bytes::from(bytes), begin, false);
@@ -237,6 +240,54 @@ impl<R: BufRead> PerfettoTrace<R> {
     }
 }
 
+/// The packet of which a file has only the beginning, without what is cut: fields that are whole, and of the bundle of events
+/// that the cut goes through its own whole fields. `None`: nothing of it is whole.
+fn whole_part(bytes: &[u8]) -> Option<Vec<u8>> {
+    const EVENTS: u64 = 1 << 3 | 2;
+    let (end, tail) = whole_fields(bytes);
+    let mut whole = bytes[..end].to_vec();
+    if let Some((EVENTS, content)) = tail {
+        let (end, _) = whole_fields(content);
+        if end > 0 {
+            encode_varint(EVENTS, &mut whole);
+            encode_varint(end as u64, &mut whole);
+            whole.extend_from_slice(&content[..end]);
+        }
+    }
+    (!whole.is_empty()).then_some(whole)
+}
+
+/// Where the last whole field of a message ends, and the tag of the one that is cut with as much of its content as there is.
+fn whole_fields(bytes: &[u8]) -> (usize, Option<(u64, &[u8])>) {
+    let mut end = 0;
+    loop {
+        let mut rest = &bytes[end..];
+        let (Ok(tag), true) = (decode_varint(&mut rest), !rest.is_empty()) else {
+            return (end, None);
+        };
+        let size = match tag & 7 {
+            0 => match decode_varint(&mut rest) {
+                Ok(_) => 0,
+                Err(_) => return (end, None),
+            },
+            1 => 8,
+            2 => match decode_varint(&mut rest) {
+                Ok(size) => size,
+                Err(_) => return (end, None),
+            },
+            5 => 4,
+            _ => return (end, None),
+        };
+        if size > rest.len() as u64 {
+            return (end, (tag & 7 == 2).then_some((tag, rest)));
+        }
+        end = bytes.len() - rest.len() + size as usize;
+        if end == bytes.len() {
+            return (end, None);
+        }
+    }
+}
+
 impl<R> PerfettoTrace<R> {
     /// Takes a packet in; `packed`: it was in another one.
     fn packet(&mut self, bytes: Bytes, at: u64, packed: bool) {
@@ -249,14 +300,7 @@ impl<R> PerfettoTrace<R> {
             Err(error) => return damage(&mut self.report, "a packet", error),
         };
         if packet.machine.unwrap_or(0) != 0 {
-            self.report.foreign += 1;
-            if packet.ftrace_events.is_some() && !self.other_machine {
-                self.other_machine = true;
-                self.report.damage(
-                    Place::Byte(at),
-                    "events of another machine, as of a guest, are left out",
-                );
-            }
+            self.report.elsewhere += 1;
             return;
         }
         let sequence = packet.sequence.unwrap_or(0);

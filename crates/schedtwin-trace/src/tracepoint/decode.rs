@@ -223,6 +223,10 @@ enum Body {
         state: Number,
         below: Number,
     },
+    Suspend {
+        action: Number,
+        start: Number,
+    },
     IrqEntry {
         irq: Number,
         handler: Text,
@@ -550,6 +554,15 @@ impl Decoder {
                 pid: read.pid(pid)?,
                 io_wait: read.number(io_wait)? != 0,
             },
+            Body::Suspend { action, start } => {
+                let action = self.string(read.number(action)? as u64);
+                match read.names.text(action) {
+                    "machine_suspend" => {
+                        TraceEventKind::Suspend { begins: read.number(start)? != 0 }
+                    }
+                    _ => TraceEventKind::Other,
+                }
+            }
             Body::Marker { text } => {
                 let text = text.read(record).ok_or(Undecoded::Short(plan.name))?;
                 marker::parse(text, read.names).unwrap_or(TraceEventKind::Other)
@@ -792,6 +805,9 @@ fn body(system: &str, f: &Fields, names: &mut Names) -> Result<Body, String> {
         "workqueue_execute_end" => Body::WorkEnd { work: f.number("work")? },
         "sched_blocked_reason" => {
             Body::BlockedReason { pid: f.number("pid")?, io_wait: f.number("io_wait")? }
+        }
+        "suspend_resume" => {
+            Body::Suspend { action: f.number("action")?, start: f.number("start")? }
         }
         "print" if system == "ftrace" => Body::Marker { text: f.text("buf")? },
         "tracing_mark_write" if f.format.field("buf").is_some() => {

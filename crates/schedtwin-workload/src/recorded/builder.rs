@@ -299,6 +299,11 @@ impl Builder {
         self.notes.want();
     }
 
+    /// Whether it does.
+    pub fn keeps_moments(&self) -> bool {
+        self.notes.wanted()
+    }
+
     /// Something was recorded at `at`: the recording reaches from the first to the last time given
     /// here. Comes before the event itself, for every line of the trace.
     #[inline]

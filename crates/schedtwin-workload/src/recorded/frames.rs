@@ -11,13 +11,14 @@ use schedtwin_types::Ns;
 
 /// Beginnings of the names of slices that are frames: of applications (`Choreographer`, `DrawFrame` of the render thread) and
 /// of the compositor.
-pub const FRAME_SLICES: [&str; 6] = [
+pub const FRAME_SLICES: [&str; 7] = [
     "Choreographer#doFrame",
     "DrawFrame",
     "handleMessageInvalidate",
     "handleMessageRefresh",
     "onMessageInvalidate",
     "onMessageRefresh",
+    "doFrame",
 ];
 
 /// The number of a slice's name among [`FRAME_SLICES`], if it is a frame.

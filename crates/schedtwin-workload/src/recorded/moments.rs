@@ -51,6 +51,10 @@ impl Notes {
         self.wanted = true;
     }
 
+    pub(super) fn wanted(&self) -> bool {
+        self.wanted
+    }
+
     /// A thread runs after that sleep.
     pub(super) fn runs(&mut self, sleep: Option<u32>, at: Ns, cpu: u16, prev: Option<u16>) {
         let Some(note) = self.note(sleep) else { return };

@@ -235,6 +235,10 @@ impl Reader {
                         global = self.global(inner);
                     }
                 }
+                // Its oldest files have a count of mutexes here, which rt-app still takes.
+                "resources" if matches!(member.value.kind, Kind::Integer(_)) => {
+                    self.integer(member, 0..=1_000_000, "a count of resources");
+                }
                 "resources" => {
                     if let Some(inner) = self.object(member) {
                         self.resources(inner);

@@ -46,7 +46,7 @@ pub fn comparison(
     domains: &[DomainTable],
 ) -> String {
     let length = super::cells::simulated_text(comparison);
-    compared_page("compare", comparison, length, html! {}, (runs, moments), domains)
+    compared_page("compare", comparison, length, (Vec::new(), html! {}), (runs, moments), domains)
 }
 
 /// A replay as a page: its comparison, and how far each kernel's replay is the recording.
@@ -75,14 +75,15 @@ pub fn replay(
             @for sentence in super::replay::sentences(fidelity) { li { (sentence) } }
         }
     };
-    compared_page("replay", comparison, Some(length), section, (runs, moments), domains)
+    let above = fidelity.trust.lead_and_bounds();
+    compared_page("replay", comparison, Some(length), (above, section), (runs, moments), domains)
 }
 
 fn compared_page(
     command: &str,
     comparison: &Comparison,
     length: Option<String>,
-    section: Markup,
+    (above, section): (Vec<String>, Markup),
     (runs, moments): (&Timelines, &[Moment]),
     domains: &[DomainTable],
 ) -> String {
@@ -97,6 +98,7 @@ fn compared_page(
                 @if let Some(length) = length { ", " (length) } }
             @let named: Vec<String> = (0..comparison.kernels.len()).map(|kernel| comparison.named(kernel)).collect();
             (kernels(&named))
+            @for said in &above { p.verdict { (said) } }
             @let scales = Scales::of(comparison);
             h2 { "What changed" }
             @for said in super::summary::sentences(comparison, Extent::Headlines, letter) { p.verdict { (said) } }
