@@ -310,7 +310,7 @@ mod tests {
     fn what_only_this_kernel_breaks_comes_first() {
         let starved = breach(Property::Starvation, 4_870_000_000);
         let wasted = breach(Property::WorkConservation, 200_000_000);
-        let comparison = with(&[wasted.clone()], &[wasted, starved]);
+        let comparison = with(std::slice::from_ref(&wasted), &[wasted.clone(), starved]);
         let found = verdict(&comparison, 1);
         assert_eq!(found.word(), Word::Broken);
         assert_eq!(found.broken.len(), 1);

@@ -54,12 +54,11 @@ pub fn batch(
     bad: &KernelFile,
 ) -> Option<Found> {
     let seeds: Vec<u64> = (first..first.saturating_add(seeds)).collect();
-    let found = seeds.into_par_iter().with_max_len(1).find_map_first(|seed| {
+    seeds.into_par_iter().with_max_len(1).find_map_first(|seed| {
         let case = case_of(seed, question);
         let breach = question.parts(&case, good, bad)?;
         Some(Found { seed, case, breach })
-    });
-    found
+    })
 }
 
 /// The case of a seed. It lasts as long as the bounds that are asked for need.
