@@ -277,6 +277,11 @@ const EARLY_NAMES: usize = 5;
 /// The longest recording, as the longest run of the command line: sums of time over a thousand CPUs fit 64 bits.
 const LONGEST: Ns = 24 * 3600 * 1_000_000_000;
 
+/// The CPUs that threads may use, by pid.
+type AllowedByPid = BTreeMap<u32, CpuMask>;
+/// Lower and upper clamps of threads, by pid.
+type ClampsByPid = BTreeMap<u32, (Option<u16>, Option<u16>)>;
+
 /// Hands events to the builder.
 #[derive(Default)]
 struct Feed {
@@ -298,9 +303,10 @@ struct Feed {
     asleep_since: Option<Ns>,
     /// What goes on if the beginning moves: of each CPU its frequency, of each thread what it may use and its clamps.
     khz: Vec<u32>,
-    allowed: BTreeMap<u32, CpuMask>,
-    clamps: BTreeMap<u32, (Option<u16>, Option<u16>)>,
-    told_before: (BTreeMap<u32, CpuMask>, BTreeMap<u32, (Option<u16>, Option<u16>)>),
+    allowed: AllowedByPid,
+    clamps: ClampsByPid,
+    /// Those at the beginning.
+    told_before: (AllowedByPid, ClampsByPid),
     /// Events, and those that are not used, by the number of their tracepoint's name.
     counts: Vec<(u64, u64)>,
 }
