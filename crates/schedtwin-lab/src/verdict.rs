@@ -198,6 +198,7 @@ fn is_of_a_class(row: &ComparedRow) -> bool {
         |(name, stats): &(&str, &[&str])| *name == row.row.name && stats.contains(&row.row.stat);
     HARMS.iter().any(harm)
         && !row.doubtful
+        && !row.not_judged
         && matches!(&row.row.labels[..], [(label, _)] if CLASSES.contains(label))
 }
 
