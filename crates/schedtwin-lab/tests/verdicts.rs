@@ -50,13 +50,13 @@ fn a_kernel_that_starves_is_not_better() {
 #[test]
 fn the_starvation_is_bisected_to_its_setting() {
     let mut bounds = Bounds::default();
-    bounds.set("starvation=400ms").unwrap();
+    bounds.set("starvation=500ms").unwrap();
     let question = Question { property: Some(Property::Starvation), bounds };
     let case = Case {
         machine: MachineGiven::Named("uniform8".into()),
         workload: WorkloadGiven::Named(STARVATION.into()),
         seed: 1,
-        duration: Some(1_000_000_000),
+        duration: Some(2_000_000_000),
     };
     let [good, bad] = ["linux-6.12", BEFORE].map(|kernel| KernelFile::load(kernel).unwrap());
     assert!(question.parts(&case, &good, &bad).is_some());

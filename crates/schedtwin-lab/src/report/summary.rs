@@ -83,36 +83,24 @@ fn of(
     }
     let found = verdict::verdict(comparison, kernel);
     let mut sentences = grave(&found, &name, &base);
-    let totals = found.word() != verdict::Word::Headlines;
+    // Nobody calls a kernel better that breaks something or hurts somebody.
+    let calls_better = found.word() == verdict::Word::Headlines;
+    let [good, bad] = if calls_better { ["better", "worse"] } else { ["improved", "worsened"] };
     let of_change = |told: &Told| format!("{} {}", told.title, told.change);
-    if totals {
-        // Nobody calls a kernel better that breaks something or hurts somebody.
-        let mut moved: Vec<Told> = Vec::new();
-        moved.extend(better);
-        moved.extend(worse);
-        moved.extend(other);
-        if !moved.is_empty() {
-            let most = named * 2;
-            sentences.push(format!(
-                "Whatever became of that, in total: {}.",
-                list(moved, most, of_change)
-            ));
-        }
-        return sentences.join(" ");
-    }
     let mut changed: Vec<String> = Vec::new();
     if !better.is_empty() {
-        changed.push(format!("better: {}", list(better, named, of_change)));
+        changed.push(format!("{good}: {}", list(better, named, of_change)));
     }
     if !worse.is_empty() {
-        changed.push(format!("worse: {}", list(worse, named, of_change)));
+        changed.push(format!("{bad}: {}", list(worse, named, of_change)));
     }
     if !other.is_empty() {
         changed.push(format!("different: {}", list(other, named, of_change)));
     }
     sentences.push(match changed.is_empty() {
         true => format!("{name} against {base}: no {what} changed beyond chance."),
-        false => format!("{name} against {base} is {}.", changed.join("; ")),
+        false if calls_better => format!("{name} against {base} is {}.", changed.join("; ")),
+        false => format!("Of the {what}s, {}.", changed.join("; ")),
     });
     if !unchanged.is_empty() && !changed.is_empty() {
         let names = list(unchanged, named, |told| told.title.to_string());
