@@ -296,8 +296,8 @@ struct TaskMeter {
     /// Where it is queued or running.
     queued_on: Option<CpuId>,
     on_cpu: bool,
-    /// RT or DEADLINE.
-    rt: bool,
+    /// How its wait counts, by its class ([`waits::wait_unit`]).
+    wait_unit: u64,
     /// Since when it is queued and does not run, or `NEVER` (`waits.rs`).
     waits_since: Ns,
     /// Its waits, in the window.
@@ -319,6 +319,7 @@ impl TaskMeter {
             wakeup_at: NEVER,
             waits_since: NEVER,
             prio: 120,
+            wait_unit: waits::wait_unit(false),
             group,
             ..TaskMeter::default()
         }
@@ -560,7 +561,7 @@ impl Meter {
         let task = &mut self.tasks[id.index()];
         task.prio = prio;
         if task.waits_since == NEVER {
-            task.rt = prio < 100;
+            task.wait_unit = waits::wait_unit(prio < 100);
         }
     }
 
@@ -635,9 +636,6 @@ impl Meter {
                 self.switch(at, cpu, prev, next);
                 let stays = matches!(prev_state, TaskState::Running | TaskState::Preempted);
                 self.queues_switch(at, cpu, prev, next, stays);
-                if !stays {
-                    self.queue_task(at, prev, None);
-                }
             }
             FactKind::Waking { task, source, .. } => {
                 let meter = &mut self.tasks[task.index()];

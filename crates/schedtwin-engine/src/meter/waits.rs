@@ -51,11 +51,12 @@ struct CpuQueue {
     /// Its time, which only goes forward; the window's beginning at first.
     now: Ns,
     queued: u32,
-    waiting: u32,
-    /// RT and DEADLINE tasks among those that wait.
-    waiting_rt: u32,
+    /// Tasks that wait, in the low half, and the RT and DEADLINE tasks among them, in the high one ([`wait_unit`]).
+    waiting: u64,
     /// It runs its idle task.
     idle: bool,
+    /// It is in the set of idle CPUs.
+    is_in_idle: bool,
     /// It runs a fair task of the workload.
     runs_fair: bool,
     /// Time with two or more queued, in the window.
@@ -130,6 +131,8 @@ pub(super) struct Waits {
     idle_until: Ns,
     idle_period: u64,
     long: Vec<LongWait>,
+    /// The engine is to ask the kernel about one of these two.
+    asks: bool,
     /// A tick has found a queue beside an idle CPU.
     look: Option<CpuId>,
     wasted_ns: Ns,
@@ -143,19 +146,16 @@ pub(super) struct Waits {
     psi_ns: u128,
 }
 
-/// A change of what a CPU has.
+/// One task that waits, as [`CpuQueue::waiting`] counts it: an RT or DEADLINE task counts in both halves.
+pub(super) const fn wait_unit(rt: bool) -> u64 {
+    1 | (rt as u64) << 32
+}
+
+/// A change of what a CPU has. The waiting tasks wrap: a change may take some away.
 #[derive(Clone, Copy, Default)]
 struct QueueChange {
     queued: i32,
-    waiting: i32,
-    waiting_rt: i32,
-}
-
-impl QueueChange {
-    /// A task begins (1) or ends (-1) to wait.
-    fn wait(waiting: i32, waiting_rt: i32) -> QueueChange {
-        QueueChange { queued: 0, waiting, waiting_rt }
-    }
+    waiting: u64,
 }
 
 impl Waits {
@@ -167,14 +167,13 @@ impl Waits {
         at: Ns,
         queued_on: Option<CpuId>,
         cpu: CpuId,
-        change: QueueChange,
+        waiting: u64,
         by: &mut QueueChange,
     ) {
         if queued_on == Some(cpu) {
-            by.waiting += change.waiting;
-            by.waiting_rt += change.waiting_rt;
+            by.waiting = by.waiting.wrapping_add(waiting);
         } else if let Some(other) = queued_on {
-            self.change(at, other, change);
+            self.change(at, other, QueueChange { queued: 0, waiting });
         }
     }
 
@@ -183,8 +182,8 @@ impl Waits {
             now: window_start,
             queued: 0,
             waiting: 0,
-            waiting_rt: 0,
             idle: true,
+            is_in_idle: true,
             runs_fair: false,
             contended_ns: 0,
             some_ns: 0,
@@ -207,6 +206,7 @@ impl Waits {
             idle_until: NEVER,
             idle_period: 0,
             long: Vec::with_capacity(LONG_WAITS),
+            asks: false,
             look: None,
             wasted_ns: 0,
             wasted_longest: 0,
@@ -226,12 +226,21 @@ impl Waits {
     /// Books the time of `cpu` up to `at`, then changes its queue.
     #[inline(always)]
     fn change(&mut self, at: Ns, cpu: CpuId, by: QueueChange) {
+        self.cpus[cpu.index()].advance(at);
+        self.apply(at, cpu, by);
+    }
+
+    /// Changes the queue of `cpu`, whose time is booked.
+    #[inline(always)]
+    fn apply(&mut self, at: Ns, cpu: CpuId, by: QueueChange) {
         let queue = &mut self.cpus[cpu.index()];
-        queue.advance(at);
         let before = queue.queued;
         queue.queued = before.wrapping_add_signed(by.queued);
-        queue.waiting = queue.waiting.wrapping_add_signed(by.waiting);
-        queue.waiting_rt = queue.waiting_rt.wrapping_add_signed(by.waiting_rt);
+        queue.waiting = queue.waiting.wrapping_add(by.waiting);
+        let inverted = queue.waiting >> 32 != 0 && queue.runs_fair;
+        let inversion_changes = inverted != (queue.inverted_since != NEVER);
+        let idle = queue.idle && queue.queued == 0;
+        let idle_changes = idle != queue.is_in_idle;
         if queue.queued < 2 {
             queue.crowded_since = NEVER;
             if queue.wasted_since != NEVER {
@@ -240,21 +249,18 @@ impl Waits {
         } else if before < 2 {
             queue.crowded_since = at;
         }
-        self.look_at_idle(at, cpu);
-        let queue = &mut self.cpus[cpu.index()];
-        if (queue.waiting_rt != 0 && queue.runs_fair) != (queue.inverted_since != NEVER) {
+        if idle_changes {
+            self.idle_changes(at, cpu, idle);
+        }
+        if inversion_changes {
             self.inversion_changes(at, cpu);
         }
     }
 
     /// Keeps the set of idle CPUs.
     #[inline(always)]
-    fn look_at_idle(&mut self, at: Ns, cpu: CpuId) {
-        let queue = &self.cpus[cpu.index()];
-        let idle = queue.idle && queue.queued == 0;
-        if idle == self.idle.contains(cpu) {
-            return;
-        }
+    fn idle_changes(&mut self, at: Ns, cpu: CpuId, idle: bool) {
+        self.cpus[cpu.index()].is_in_idle = idle;
         self.idle.set(cpu, idle);
         if idle {
             self.nr_idle += 1;
@@ -358,7 +364,7 @@ impl Waits {
 
     /// How many tasks are queued on `cpu`, and how many of them wait.
     pub(super) fn queued(&self, cpu: usize) -> (u32, u32) {
-        (self.cpus[cpu].queued, self.cpus[cpu].waiting)
+        (self.cpus[cpu].queued, self.cpus[cpu].waiting as u32)
     }
 }
 
@@ -385,7 +391,7 @@ impl Meter {
         }
         let waited = meter.waits_since != NEVER;
         let waits = cpu.is_some() && !meter.on_cpu;
-        let rt = i32::from(meter.rt);
+        let unit = meter.wait_unit;
         if waits && !waited {
             meter.waits_since = at;
         }
@@ -395,13 +401,13 @@ impl Meter {
         }
         let at = at.min(self.end);
         if let Some(before) = before {
-            let waiting = -i32::from(waited);
-            let by = QueueChange { queued: -1, waiting, waiting_rt: waiting * rt };
+            let waiting = if waited { unit.wrapping_neg() } else { 0 };
+            let by = QueueChange { queued: -1, waiting };
             self.waits.change(at, before, by);
         }
         if let Some(cpu) = cpu {
-            let waiting = i32::from(waits);
-            let by = QueueChange { queued: 1, waiting, waiting_rt: waiting * rt };
+            let waiting = if waits { unit } else { 0 };
+            let by = QueueChange { queued: 1, waiting };
             self.waits.change(at, cpu, by);
         }
     }
@@ -423,11 +429,13 @@ impl Meter {
         if leaving.counts() {
             if stays {
                 leaving.waits_since = at;
-                let (of, rt) = (leaving.queued_on, i32::from(leaving.rt));
-                self.waits.waits(at.min(end), of, cpu, QueueChange::wait(1, rt), &mut by);
+                let (of, unit) = (leaving.queued_on, leaving.wait_unit);
+                self.waits.waits(at.min(end), of, cpu, unit, &mut by);
             } else if leaving.queued_on == Some(cpu) {
                 leaving.queued_on = None;
                 by.queued = -1;
+            } else {
+                self.queue_task(at, prev, None);
             }
         }
         let entering = &mut self.tasks[next.index()];
@@ -437,11 +445,11 @@ impl Meter {
         queue.idle = next.is_idle();
         queue.runs_fair = false;
         if entering.counts() {
-            queue.runs_fair = !entering.rt;
+            queue.runs_fair = entering.wait_unit == wait_unit(false);
             let since = std::mem::replace(&mut entering.waits_since, NEVER);
             if since != NEVER {
-                let (of, rt) = (entering.queued_on, i32::from(entering.rt));
-                self.waits.waits(at.min(end), of, cpu, QueueChange::wait(-1, -rt), &mut by);
+                let (of, unit) = (entering.queued_on, entering.wait_unit.wrapping_neg());
+                self.waits.waits(at.min(end), of, cpu, unit, &mut by);
                 let start = since.max(self.waits.window_start);
                 let waited = at.min(end).saturating_sub(start);
                 entering.run_delay_ns += waited;
@@ -459,7 +467,7 @@ impl Meter {
                 }
             }
         }
-        self.waits.change(at.min(end), cpu, by);
+        self.waits.apply(at.min(end), cpu, by);
         if at >= self.waits.psi_ends && at < end {
             self.waits.psi_period_ends(at);
         }
@@ -471,13 +479,14 @@ impl Meter {
         let queue = &self.waits.cpus[cpu.index()];
         if queue.queued >= 2 && (self.waits.nr_idle != 0 || queue.wasted_since != NEVER) {
             self.waits.look = Some(cpu);
+            self.waits.asks = true;
         }
     }
 
     /// Whether the engine should ask the kernel: of a queue beside an idle CPU, or of a long wait.
     #[inline(always)]
     pub fn has_questions(&self) -> bool {
-        self.waits.look.is_some() || !self.waits.long.is_empty()
+        self.waits.asks
     }
 
     /// Answers what [`Meter::has_questions`] asks. `allowed`: the CPUs that a task may move to now, none if it is throttled;
@@ -488,6 +497,7 @@ impl Meter {
         allowed: impl Fn(TaskId) -> CpuMask,
         free_since: impl Fn(TaskId, CpuId) -> Ns,
     ) {
+        self.waits.asks = false;
         if let Some(cpu) = self.waits.look.take() {
             let idle = self.waits.idle;
             let waiting = self.tasks.iter().enumerate().filter(|(_, task)| {
@@ -619,6 +629,7 @@ impl Waits {
         // The engine takes them after each entry; beyond the reserve they are the same story.
         if self.long.len() < LONG_WAITS {
             self.long.push(wait);
+            self.asks = true;
         }
     }
 
