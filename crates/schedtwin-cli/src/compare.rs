@@ -412,7 +412,7 @@ fn push_indented(text: &mut String, lines: &[String]) {
 }
 
 /// `1.250000123 s`.
-fn seconds(ns: u64) -> String {
+pub fn seconds(ns: u64) -> String {
     format!("{}.{:09} s", ns / 1_000_000_000, ns % 1_000_000_000)
 }
 

@@ -21,7 +21,7 @@ use schedtwin_lab::{Progress, value, verdict};
 use schedtwin_types::{Duration, printable};
 
 use crate::arguments::{Bisect, BoundArguments, Hunt, Searched, Shrink};
-use crate::compare::{with_threads, write_page};
+use crate::compare::{seconds, with_threads, write_page};
 use crate::confine::confined;
 use crate::failure::Failure;
 use crate::output;
@@ -206,7 +206,7 @@ fn difference_text(
     let [Ok(left), Ok(right)] = scenarios else { return String::new() };
     let first = |a: &Scenario, b: &Scenario| schedtwin_engine::first_difference(a, b, case.seed);
     let Some(difference) = first(&left, &right) else { return String::new() };
-    let mut text = format!("\nThe first decision that differs is at {}:\n", time(difference.at));
+    let mut text = format!("\nThe first decision that differs is at {}:\n", seconds(difference.at));
     for (name, decisions, what) in [
         ("good", &difference.decisions_left, &difference.left),
         ("with the cause", &difference.decisions_right, &difference.right),
@@ -217,10 +217,6 @@ fn difference_text(
         }
     }
     text
-}
-
-fn time(ns: u64) -> String {
-    format!("{}.{:09} s", ns / 1_000_000_000, ns % 1_000_000_000)
 }
 
 pub fn shrink(arguments: &Shrink) -> Result<(), Failure> {

@@ -296,7 +296,7 @@ struct TaskMeter {
     /// Where it is queued or running.
     queued_on: Option<CpuId>,
     on_cpu: bool,
-    /// How its wait counts, by its class ([`waits::wait_unit`]).
+    /// Its wait as the queue counts it, by its class ([`waits::wait_unit`]).
     wait_unit: u64,
     /// Since when it is queued and does not run, or `NEVER` (`waits.rs`).
     waits_since: Ns,

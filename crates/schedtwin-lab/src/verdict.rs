@@ -254,11 +254,11 @@ fn class_of(row: &ComparedRow) -> Option<&str> {
 pub fn words(breach: &Breach) -> String {
     let Breach { property, count, longest, open, since, who, how, bound, .. } = breach;
     let did = match property {
-        Property::Starvation => "waited",
-        Property::LockHeld => "waited",
-        Property::PriorityInversion | Property::WorkConservation => "waited",
-        Property::ClockHeld => "was",
-        Property::IdleStuck => "was",
+        Property::Starvation
+        | Property::LockHeld
+        | Property::PriorityInversion
+        | Property::WorkConservation => "waited",
+        Property::ClockHeld | Property::IdleStuck => "was",
     };
     let length = time(*longest);
     let length = if *open { format!("at least {length} (until the end)") } else { length };

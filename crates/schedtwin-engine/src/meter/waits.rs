@@ -332,7 +332,7 @@ impl Waits {
         self.psi_ends = at + PSI_PERIOD;
     }
 
-    /// How long `cpu` had two or more queued tasks, in the window.
+    /// The time with two or more queued tasks on `cpu`, in the window.
     pub(super) fn contended_ns(&self, cpu: usize) -> Ns {
         self.cpus[cpu].contended_ns
     }
@@ -362,7 +362,7 @@ impl Waits {
         }
     }
 
-    /// How many tasks are queued on `cpu`, and how many of them wait.
+    /// The number of tasks that are queued on `cpu`, and of those that wait.
     pub(super) fn queued(&self, cpu: usize) -> (u32, u32) {
         (self.cpus[cpu].queued, self.cpus[cpu].waiting as u32)
     }
