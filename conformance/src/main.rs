@@ -4,7 +4,7 @@
 use clap::{Parser, Subcommand};
 use schedtwin_conformance::cfs::Cfs;
 use schedtwin_conformance::eevdf::Eevdf;
-use schedtwin_conformance::l0::mutate::{Range, say};
+use schedtwin_conformance::l0::mutate::{Mutation, Range, say};
 use schedtwin_conformance::l0::{Action, Asked};
 use schedtwin_conformance::subjects::SUBJECTS;
 use schedtwin_conformance::{l1, l2, rational};
@@ -86,11 +86,14 @@ enum Of {
 
 #[derive(clap::Args)]
 struct Arithmetic {
-    #[arg(required_unless_present = "list", value_parser = clap::builder::PossibleValuesParser::new(SUBJECTS.iter().map(|subject| subject.name)))]
+    #[arg(required_unless_present_any = ["list", "list_mutations"], value_parser = clap::builder::PossibleValuesParser::new(SUBJECTS.iter().map(|subject| subject.name)))]
     subject: Option<String>,
     /// Prints each subject, the variable that names its tree, and the number of its mutations
     #[arg(long, exclusive = true)]
     list: bool,
+    /// Prints each mutation as a JSON array: subject, number, file, what is there, what is put there
+    #[arg(long, exclusive = true)]
+    list_mutations: bool,
     #[command(flatten)]
     action: Chosen,
     /// How many sequences of operations [default: 1000000, or 100000 for --coverage and --mutate]
@@ -130,15 +133,23 @@ fn number(text: &str) -> Result<u64, std::num::ParseIntError> {
     text.replace('_', "").parse()
 }
 
-fn list_subjects() -> i32 {
+fn list_subjects(mutations: bool) -> i32 {
     for subject in SUBJECTS {
+        if mutations {
+            for (index, mutation) in subject.mutations.iter().enumerate() {
+                let Mutation { file, from, to } = mutation;
+                let entry = serde_json::json!([subject.name, index + 1, file, from, to]);
+                say(&entry.to_string());
+            }
+            continue;
+        }
         say(&format!("{} {} {}", subject.name, subject.tree, subject.mutations.len()));
     }
     0
 }
 
 fn arithmetic(chosen: &Arithmetic) -> i32 {
-    let Some(name) = &chosen.subject else { return list_subjects() };
+    let Some(name) = &chosen.subject else { return list_subjects(chosen.list_mutations) };
     let Chosen { coverage, mutate, golden, write_golden } = chosen.action;
     let action = match (coverage, mutate, golden, write_golden) {
         (true, ..) => Action::Coverage,

@@ -13,6 +13,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use Outcome::{Ended, Nothing, Refused};
 use Proof::{Held, Proved};
@@ -234,9 +235,7 @@ impl Place {
 
 #[test]
 fn attacks_fail() {
-    let cc = std::env::var("CC").unwrap_or("cc".to_string());
-    if Command::new(cc).arg("--version").output().is_err() {
-        eprintln!("skipped: there is no C compiler");
+    if !has_compiler() {
         return;
     }
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/hostile");
@@ -296,68 +295,148 @@ fn worker_of(command: u32) -> Option<u32> {
     })
 }
 
-/// Supervisor or worker are killed at many moments of a command with every kind of output: each output is whole or absent, nobody is left,
-/// and only a run that came to its end succeeds.
-#[test]
-fn killed_at_many_moments() {
-    let cc = std::env::var("CC").unwrap_or("cc".to_string());
-    if Command::new(cc).arg("--version").output().is_err() {
-        eprintln!("skipped: there is no C compiler");
-        return;
+/// A command with every kind of output, whose C attacks nobody.
+struct Victim {
+    place: Place,
+    kernel: String,
+}
+
+/// What a command writes, in the folder `out`.
+const OF_RUN: [&str; 3] = ["out/a.html", "out/a.pftrace", "out/a.record"];
+const OF_COMPARE: [&str; 2] = ["out/b.html", "out/b.txt"];
+const OF_SWEEP: [&str; 2] = ["out/c.csv", "out/c.html"];
+
+impl Victim {
+    fn new() -> Victim {
+        let place = Place::new();
+        let text = governor("static long attack(void) { return -1; }\n");
+        fs::write(place.path("tree/drivers/cpuidle/governors/small.c"), text).expect("written");
+        let tree = place.path("tree").display().to_string();
+        Victim { kernel: format!("linux-6.12:tree={tree},cpuidle=tree/small.c"), place }
     }
-    let place = Place::new();
-    let text = governor("static long attack(void) { return -1; }\n");
-    fs::write(place.path("tree/drivers/cpuidle/governors/small.c"), text).expect("written");
-    let kernel = format!("linux-6.12:tree={},cpuidle=tree/small.c", place.path("tree").display());
-    let outputs = ["out/a.html", "out/a.pftrace", "out/a.record"];
-    let command = || {
+
+    fn command(&self, kind: usize) -> (Command, &'static [&'static str]) {
+        let common = ["-m", "uniform8", "-w", "w1", "-k", &self.kernel, "--duration"];
         let mut command = Command::new(env!("CARGO_BIN_EXE_schedtwin"));
-        command.args(["run", "-m", "uniform8", "-w", "w1", "--duration", "400ms", "-k", &kernel]);
-        command.args(["--html", outputs[0], "--trace", outputs[1], "--record", outputs[2]]);
-        command.current_dir(place.folder.path()).env("SCHEDTWIN_CACHE", place.path("cache"));
+        let outputs: &[&str] = match kind {
+            0 => {
+                command.arg("run").args(common).args(["400ms", "--html", OF_RUN[0]]);
+                command.args(["--trace", OF_RUN[1], "--record", OF_RUN[2]]);
+                &OF_RUN
+            }
+            1 => {
+                command.arg("compare").args(common).args(["100ms", "-k", "linux-6.12", "-n", "3"]);
+                command.args(["--html", OF_COMPARE[0], "-o", OF_COMPARE[1]]);
+                &OF_COMPARE
+            }
+            _ => {
+                command.arg("sweep").args(common).args(["100ms", "-n", "4", "-q"]);
+                command.args(["--cache", "runs", "-o", OF_SWEEP[0], "--html", OF_SWEEP[1]]);
+                &OF_SWEEP
+            }
+        };
+        command.current_dir(self.place.folder.path());
+        command.env("SCHEDTWIN_CACHE", self.place.path("cache"));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command
-    };
-    fs::create_dir(place.path("out")).expect("made");
-    // The first one compiles; it says how long a run takes, and what whole outputs are.
-    assert!(command().status().expect("it starts").success());
-    let began = std::time::Instant::now();
-    assert!(command().status().expect("it starts").success());
-    let took = began.elapsed();
-    let whole = outputs.map(|name| fs::read(place.path(name)).expect("it is there").len());
-    const MOMENTS: u32 = 16;
-    for moment in 0..MOMENTS {
-        let _ = fs::remove_dir_all(place.path("out"));
-        fs::create_dir(place.path("out")).expect("made");
-        let running = command().spawn().expect("it starts");
-        std::thread::sleep(took * moment / MOMENTS);
-        let worker = worker_of(running.id());
-        let victim = if moment % 2 == 0 { Some(running.id()) } else { worker };
-        if let Some(victim) = victim {
-            let _ = Command::new("kill").args(["-9", &victim.to_string()]).status();
+        (command, outputs)
+    }
+
+    /// Nothing of what an earlier command has written.
+    fn renew(&self) {
+        for folder in ["out", "runs"] {
+            let _ = fs::remove_dir_all(self.place.path(folder));
         }
-        let output = running.wait_with_output().expect("it ends");
-        for (name, bytes) in outputs.iter().zip(whole) {
-            if let Ok(found) = fs::read(place.path(name)) {
-                assert_eq!(found.len(), bytes, "{name} is half, moment {moment}");
+        fs::create_dir(self.place.path("out")).expect("made");
+    }
+
+    /// Supervisor or worker are killed at so many moments of each command: each output is whole or absent, nobody is left, only a
+    /// command that came to its end succeeds, and one that is given again has the whole outputs.
+    fn killed_at(&self, moments: u32) {
+        for kind in 0..3 {
+            // The first one compiles; the second says how long a command takes, and what whole outputs are.
+            self.renew();
+            assert!(self.command(kind).0.status().expect("it starts").success());
+            self.renew();
+            let began = Instant::now();
+            let (mut command, outputs) = self.command(kind);
+            assert!(command.status().expect("it starts").success());
+            let took = began.elapsed();
+            let read = |name: &&str| fs::read(self.place.path(name));
+            let whole: Vec<Vec<u8>> =
+                outputs.iter().map(|name| read(name).expect("it is there")).collect();
+            for moment in 0..moments {
+                self.renew();
+                // As irregular as random ones, and nowhere two alike.
+                let share = (f64::from(moment) * 0.618_033_988_75).fract();
+                let running = self.command(kind).0.spawn().expect("it starts");
+                std::thread::sleep(took.mul_f64(share));
+                let worker = worker_of(running.id());
+                let victim = if moment % 2 == 0 { Some(running.id()) } else { worker };
+                if let Some(victim) = victim {
+                    let _ = Command::new("kill").args(["-9", &victim.to_string()]).status();
+                }
+                let output = running.wait_with_output().expect("it ends");
+                let at = format!("command {kind}, moment {moment}");
+                for (name, whole) in outputs.iter().zip(&whole) {
+                    if let Ok(found) = read(name) {
+                        assert_eq!(found.len(), whole.len(), "{name} is half, {at}");
+                    }
+                }
+                let is_there = |name: &&str| self.place.path(name).exists();
+                if output.status.success() {
+                    assert!(outputs.iter().all(is_there), "it succeeded without its outputs, {at}");
+                } else if moment % 2 == 1 && worker.is_some() {
+                    assert_eq!(output.status.code(), Some(2), "{at}");
+                    let said = String::from_utf8_lossy(&output.stderr);
+                    assert!(said.contains(NOT_WHOLE), "{at}: {said}");
+                }
+                let deadline = Instant::now() + Duration::from_secs(10);
+                while worker.as_ref().is_some_and(is_left) {
+                    assert!(Instant::now() < deadline, "the worker is left, {at}");
+                    std::thread::yield_now();
+                }
+                // What it left does not keep the next one from its end.
+                if moment % 8 == 0 {
+                    assert!(self.command(kind).0.status().expect("it starts").success(), "{at}");
+                    let all = outputs.iter().zip(&whole);
+                    let differs = |(name, whole): &(&&str, &Vec<u8>)| {
+                        read(name).expect("it is there").len() != whole.len()
+                    };
+                    assert!(!all.clone().any(|pair| differs(&pair)), "given again: {at}");
+                }
             }
         }
-        if output.status.success() {
-            let all = outputs.iter().all(|name| place.path(name).exists());
-            assert!(all, "it succeeded without its outputs, moment {moment}");
-        } else if moment % 2 == 1 && worker.is_some() {
-            assert_eq!(output.status.code(), Some(2), "moment {moment}");
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert!(said.contains(NOT_WHOLE), "moment {moment}: {said}");
-        }
-        let is_left = |worker: &u32| {
-            let state = fs::read_to_string(format!("/proc/{worker}/stat")).unwrap_or_default();
-            !state.is_empty() && !state.contains(") Z ")
-        };
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
-        while worker.as_ref().is_some_and(is_left) {
-            assert!(std::time::Instant::now() < deadline, "the worker is left, moment {moment}");
-            std::thread::yield_now();
+    }
+}
+
+fn is_left(worker: &u32) -> bool {
+    let state = fs::read_to_string(format!("/proc/{worker}/stat")).unwrap_or_default();
+    !state.is_empty() && !state.contains(") Z ")
+}
+
+fn has_compiler() -> bool {
+    let cc = std::env::var("CC").unwrap_or("cc".to_string());
+    let there = Command::new(cc).arg("--version").output().is_ok();
+    if !there {
+        eprintln!("skipped: there is no C compiler");
+    }
+    there
+}
+
+#[test]
+fn killed_at_some_moments() {
+    if has_compiler() {
+        Victim::new().killed_at(6);
+    }
+}
+
+mod long {
+    use super::*;
+
+    #[test]
+    fn killed_at_a_hundred_moments() {
+        if has_compiler() {
+            Victim::new().killed_at(34);
         }
     }
 }

@@ -11,10 +11,13 @@ use std::collections::VecDeque;
 /// How many facts before the parting are shown.
 const CONTEXT: usize = 12;
 
+/// How many are kept: a CPU's stamps may lie behind those of facts that came before.
+const KEPT: usize = 3 * CONTEXT;
+
 /// The first difference of two runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// When.
+    /// When: the earliest time of what differs.
     pub at: Ns,
     /// The event on the left.
     pub left: String,
@@ -24,7 +27,7 @@ pub struct Difference {
     pub decisions_left: Vec<String>,
     /// And on the right.
     pub decisions_right: Vec<String>,
-    /// The last events that both had in common.
+    /// The last events that both had in common, in the order of their times, none of them later than `at`.
     pub context: Vec<String>,
 }
 
@@ -41,7 +44,7 @@ impl Memory {
     /// A new event begins.
     fn turn_page(&mut self) {
         for fact in self.facts.drain(..) {
-            if self.past.len() == CONTEXT {
+            if self.past.len() == KEPT {
                 self.past.pop_front();
             }
             self.past.push_back(fact);
@@ -107,27 +110,37 @@ pub fn first_difference(a: &Scenario, b: &Scenario, seed: u64) -> Option<Differe
             return None;
         }
         if !same {
-            let parted = |mine: &Memory, other: &Memory, more: bool| {
+            let parted = |mine: &Memory, other: &Memory| {
                 let at = mine.facts.iter().zip(&other.facts).position(|(l, r)| l != r);
-                match at.or((mine.facts.len() > other.facts.len()).then_some(other.facts.len())) {
-                    Some(at) => mine.teller.fact(&mine.facts[at]),
-                    None if !more => "the run is over".to_string(),
-                    None => "nothing else differs in this event".to_string(),
-                }
+                at.or((mine.facts.len() > other.facts.len()).then_some(other.facts.len()))
+                    .map(|at| mine.facts[at])
             };
             // The first one that comes to something else.
             let first = decided_left.iter().zip(&decided_right).take_while(|(l, r)| l == r).count();
+            let told = |mine: &Memory, other: &Memory, more: bool| match parted(mine, other) {
+                Some(fact) => mine.teller.fact(&fact),
+                None if !more => "the run is over".to_string(),
+                None => "nothing else differs in this event".to_string(),
+            };
             let decisions = |memory: &Memory| {
                 let parted = memory.decisions.get(first);
                 parted.into_iter().map(|d| memory.teller.decision(d)).collect()
             };
+            let both = [(&seen_left, &seen_right), (&seen_right, &seen_left)];
+            let facts = both.iter().filter_map(|(mine, other)| Some(parted(mine, other)?.at));
+            let decided = both.iter().filter_map(|(mine, _)| Some(mine.decisions.get(first)?.at));
+            let at = facts.chain(decided).min();
+            let at = at.unwrap_or_else(|| left.now().min(right.now()));
+            let mut context: Vec<&Fact> = seen_left.past.iter().filter(|f| f.at <= at).collect();
+            context.sort_by_key(|fact| fact.at);
+            let skipped = context.len().saturating_sub(CONTEXT);
             return Some(Difference {
-                at: left.now().min(right.now()),
-                left: parted(&seen_left, &seen_right, more_left),
-                right: parted(&seen_right, &seen_left, more_right),
+                at,
+                left: told(&seen_left, &seen_right, more_left),
+                right: told(&seen_right, &seen_left, more_right),
                 decisions_left: decisions(&seen_left),
                 decisions_right: decisions(&seen_right),
-                context: seen_left.past.iter().map(|f| seen_left.teller.fact(f)).collect(),
+                context: context[skipped..].iter().map(|f| seen_left.teller.fact(f)).collect(),
             });
         }
     }

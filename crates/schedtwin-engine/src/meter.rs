@@ -48,6 +48,7 @@ mod cluster_idle;
 mod columns;
 mod digest;
 pub(crate) mod distribution;
+mod fairness;
 mod l3;
 mod need;
 mod power_domain;
@@ -64,6 +65,7 @@ use chain_log::ChainLog;
 use cluster_idle::ClusterIdle;
 use digest::{Digest, code};
 use distribution::Distribution;
+use fairness::Fairness;
 use l3::L3Truth;
 pub use l3::MeterL3;
 use need::Needs;
@@ -300,6 +302,10 @@ struct TaskMeter {
     wait_unit: u64,
     /// Since when it is queued and does not run, or `NEVER` (`waits.rs`).
     waits_since: Ns,
+    /// Since when it is queued there, without a sleep.
+    queued_at: Ns,
+    /// What it had at the last look at its CPU (`fairness.rs`).
+    seen: fairness::Seen,
     /// Its waits, in the window.
     run_delay_ns: Ns,
     longest_wait_ns: Ns,
@@ -431,6 +437,7 @@ pub struct Meter {
     /// Per frequency domain, of `cpu_frequency`: their sum, kHz, and their count.
     khz_told: Arena<ClockDomainId, (u64, u64)>,
     waits: Waits,
+    fairness: Fairness,
     overutilized: bool,
     overutilized_since: Ns,
     overutilized_ns: Ns,
@@ -491,6 +498,7 @@ impl Meter {
             cgroups: Vec::new(),
             locks_held: 0,
             lock_held: None,
+            fairness: Fairness::new(setup.cpus.len()),
             waits: Waits::new(setup.cpus.len(), setup.warmup_ns, setup.bounds.clone()),
             overutilized: false,
             overutilized_since: 0,
@@ -679,7 +687,7 @@ impl Meter {
             }
             FactKind::Tick => {
                 self.counts.ticks += counted;
-                self.tick_looks(cpu);
+                self.tick_looks(at, cpu);
             }
             FactKind::Ipi { kind, .. } => {
                 self.counts.ipis[kind as usize] += counted;

@@ -33,6 +33,9 @@ pub const LONGEST_RUN: Ns = 3_600 * 1_000_000_000;
 /// events; a run is cut this much after the duration.
 const GRACE: Ns = 10 * 1_000_000_000;
 
+/// A shorter wait is no stall, however short the run.
+const SHORTEST_WATCHDOG: Ns = 1_000_000_000;
+
 /// How often progress is told: every so many events.
 const PROGRESS_EVERY: u64 = 4096;
 
@@ -367,7 +370,14 @@ impl Scenario {
             Some(duration) => duration.saturating_add(GRACE),
             None => LONGEST_RUN,
         };
-        let kernel = (self.kernel.config.clone(), &self.kernel.policies);
+        // Half of the run, so that it looks, and has seen, before the run ends.
+        let watchdog = self.duration.map(|duration| (duration / 2).max(SHORTEST_WATCHDOG));
+        let policies = self.kernel.policies.clone();
+        let policies = match watchdog {
+            Some(most) => policies.with_watchdog_at_most(most),
+            None => policies,
+        };
+        let kernel = (self.kernel.config.clone(), &policies);
         let system = self.system.as_deref();
         let (machine, end) = (self.machine.clone(), end.min(LATEST));
         Twin::with_system(machine, kernel, system, programs, seed, end)

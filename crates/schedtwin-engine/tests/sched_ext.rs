@@ -272,7 +272,7 @@ fn a_scheduler_comes_while_tasks_run_and_goes() {
         let log = Arc::new(Mutex::new(Vec::new()));
         let of_run = Log(log.clone());
         let kernel = load(release).with_ext_scheduler("log", move || of_run.clone()).unwrap();
-        let loading = ExtLoading { at: 300 * MS, until: Some(600 * MS) };
+        let loading = ExtLoading { at: 300 * MS, until: Some(600 * MS), watchdog_most: None };
         let hogs = hogs("comes", &[0, 0]);
         let result = verified("uniform8", &hogs, kernel.with_ext_loading(loading));
         assert_eq!(metric(&result, "scx_errors", ""), 0.0);

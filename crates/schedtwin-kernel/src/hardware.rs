@@ -16,6 +16,7 @@ pub use crate::cpufreq::hints::Hints;
 pub use crate::cpufreq::hook::RequestCounts;
 pub use crate::sched::TaskKind;
 pub use crate::sched::fair::bandwidth::{CpuStat, DEFAULT_CFS_PERIOD};
+pub use crate::sched::fair::entitled::TaskShare;
 use crate::thermal::MilliCelsius;
 use crate::{Kernel, Wires};
 use schedtwin_types::{

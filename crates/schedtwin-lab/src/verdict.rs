@@ -259,6 +259,7 @@ pub fn words(breach: &Breach) -> String {
         | Property::PriorityInversion
         | Property::WorkConservation => "waited",
         Property::ClockHeld | Property::IdleStuck => "was",
+        Property::Fairness => "was owed",
     };
     let length = time(*longest);
     let length = if *open { format!("at least {length} (until the end)") } else { length };

@@ -17,6 +17,7 @@ use schedtwin_engine::board::FlatBoard;
 use schedtwin_engine::twin::{Observer, Twin};
 use schedtwin_engine::{Scenario, recording};
 use schedtwin_input::Diagnostics;
+use schedtwin_lab::verdict::RunTroubles;
 use schedtwin_trace::event::{Left, SourceFault, TraceEventKind};
 use schedtwin_trace::sources;
 use schedtwin_types::{DecisionRecord, Fact, FactKind, Ns, PowerSource, TaskId, TaskState};
@@ -344,7 +345,12 @@ impl Observer for Watch {
 }
 
 /// The figures of a run of the twin: of threads of these classes, `from` on.
-pub fn of_twin(scenario: &Scenario, seed: u64, classes: &BTreeSet<String>, from: Ns) -> Rows {
+pub fn of_twin(
+    scenario: &Scenario,
+    seed: u64,
+    classes: &BTreeSet<String>,
+    from: Ns,
+) -> (Rows, RunTroubles) {
     let collector = Collector { from, ..Collector::default() };
     let mut watch = Watch {
         collector,
@@ -362,7 +368,7 @@ pub fn of_twin(scenario: &Scenario, seed: u64, classes: &BTreeSet<String>, from:
     if joules > 0.0 && !rows.is_empty() {
         rows.insert(Key::energy(), joules);
     }
-    rows
+    (rows, RunTroubles::of(&twin.finish()))
 }
 
 /// A recording as work for the twin, and when its first moment is in a run.
@@ -430,7 +436,7 @@ mod tests {
         let scenario =
             Scenario::new("uniform8", "linux-6.18", file.to_str().unwrap(), None).unwrap();
         let classes = BTreeSet::from(["ui".to_owned(), "hogs".to_owned()]);
-        let mut direct = of_twin(&scenario, 1, &classes, 0);
+        let mut direct = of_twin(&scenario, 1, &classes, 0).0;
         let joules = direct.remove(&Key::energy()).expect("the machine has power");
         let trace = folder.path().join("t.txt");
         let options = schedtwin_engine::RunOptions {

@@ -202,7 +202,7 @@ pub enum DecisionLine {
     Frequency {
         policy: u16,
         inputs: Vec<InputLine>,
-        util: u64,
+        util: Option<u64>,
         raw_khz: Khz,
         khz: Khz,
         previous_khz: Khz,

@@ -42,8 +42,9 @@ pub enum Decision {
         policy: PolicyId,
         /// Per CPU of the domain: the inputs.
         inputs: Vec<FrequencyInput>,
-        /// Utilisation of the domain with headroom and limits applied.
-        util: u64,
+        /// Utilisation of the domain with headroom and limits applied; `None`: a governor's own C has computed it, and it is
+        /// not known.
+        util: Option<u64>,
         /// `get_next_freq` before the table.
         raw_khz: Khz,
         /// The table frequency that follows.

@@ -424,6 +424,8 @@ metrics! {
         .labels(&[WHOLE, &["task"]]);
     /// property lock-held: threads that wait at the end for a lock that was not given back
     LOCK_HELD = metric("lock_held", "count", Lower, Latency).stats(SUM);
+    /// property fairness: tasks that were owed CPU time by those beside them, beyond its bound
+    OWED = metric("owed", "count", Lower, Scheduling).stats(SUM);
     /// property priority-inversion: RT or DEADLINE tasks that waited while a fair one ran
     PRIORITY_INVERTED = metric("priority_inverted", "count", Lower, Latency).stats(SUM);
     /// property work-conservation: idle CPUs beside a queue, beyond its bound

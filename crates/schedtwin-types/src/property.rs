@@ -5,7 +5,7 @@
 //!
 //! A total can improve while somebody starves. So each property is an *interval* with a bound: "no runnable task waits longer
 //! than 1 s". A longer interval is a breach, whether it has ended or not: what never ends counts with its age, as a lower
-//! bound.
+//! bound. Of fairness it is the time that a task is owed.
 //!
 //! # Bounds
 //!
@@ -69,6 +69,8 @@ properties! {
     Starvation = "starvation", STARVED, 1000 ms;
     /// a thread waits for a lock that its holder does not give back before the run ends
     LockHeld = "lock-held", LOCK_HELD, 1000 ms;
+    /// a task is owed CPU time by tasks of its cgroup that are queued beside it, as their weights divide it
+    Fairness = "fairness", OWED, 500 ms;
     /// an RT or DEADLINE task waits on a CPU that runs a fair task
     PriorityInversion = "priority-inversion", PRIORITY_INVERTED, 100 ms;
     /// a task waits behind another one while a CPU that it may use is idle

@@ -202,6 +202,8 @@ rules! {
         Deepest = "teo: deepest enabled state",
         /// Wakeups before the deeper states' residency prevail: the state that half of them reached.
         Intercepts = "teo: early wakeups prevail",
+        /// Early wakeups prevail, but the tick is stopped: no state that pays for less than a tick comes into question.
+        TickStopped = "teo: early wakeups prevail, but the tick is stopped: deep all the same",
         /// A deeper state would take too long to leave.
         LatencyLimit = "teo: latency limit",
         /// The next timer comes before the residency of a deeper state.

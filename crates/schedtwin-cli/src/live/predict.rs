@@ -9,6 +9,7 @@ use crate::output::tell;
 use crate::settings::parse;
 use schedtwin_engine::Scenario;
 use schedtwin_engine::kernel_file::KernelFile;
+use schedtwin_lab::verdict::{self, Troubles};
 use schedtwin_live::folder::{Folder, Plan, Predicted, Prediction, Work};
 use schedtwin_live::judge::Method;
 use schedtwin_live::rows::{Rows, descendants, of_twin, replayed};
@@ -117,6 +118,7 @@ fn of_setting(
     if settings.threads.iter().any(clamps) && !file.config.uclamp.is_compiled_in() {
         notes.push("the kernel has no utilisation clamps".to_owned());
     }
+    let mut troubles = Troubles::default();
     let runs: Vec<Rows> = works
         .works
         .iter()
@@ -126,9 +128,16 @@ fn of_setting(
                 None => workload.with_thread_settings(&settings.threads),
             };
             let scenario = Scenario::with_workload(machine, &kernel, workload, None)?;
-            Ok(of_twin(&scenario, *seed, &works.classes, *from))
+            let (rows, trouble) = of_twin(&scenario, *seed, &works.classes, *from);
+            troubles.add(trouble);
+            Ok(rows)
         })
         .collect::<Result<_, schedtwin_input::Diagnostics>>()?;
+    // Above the figures: what the twin expects to break.
+    for (breach, runs) in &troubles.broken {
+        let what = verdict::words(breach);
+        notes.push(format!("predicted to break {} in {runs} runs: {what}", breach.property));
+    }
     Ok(Predicted { method, notes, runs })
 }
 

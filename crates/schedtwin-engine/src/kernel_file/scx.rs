@@ -111,7 +111,8 @@ impl ScxRequest {
 
     fn loading(&self) -> ExtLoading {
         let ns = |of: &Option<(u64, Location)>| of.as_ref().map(|(ms, _)| ms * 1_000_000);
-        ExtLoading { at: ns(&self.load).unwrap_or(0), until: ns(&self.unload) }
+        let at = ns(&self.load).unwrap_or(0);
+        ExtLoading { at, until: ns(&self.unload), watchdog_most: None }
     }
 
     /// Loads the scheduler into the kernel.

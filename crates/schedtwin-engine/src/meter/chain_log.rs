@@ -409,7 +409,7 @@ mod tests {
                         decision: Decision::Frequency {
                             policy: DOMAIN.policy(),
                             inputs: Vec::new(),
-                            util: 0,
+                            util: Some(0),
                             raw_khz: 0,
                             khz: 1,
                             previous_khz: 1,

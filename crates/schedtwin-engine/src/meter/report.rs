@@ -260,6 +260,8 @@ fn run_delay(sheet: &mut Sheet, meter: &Meter) {
     }
     sheet.metric(&metric::LOCK_HELD);
     sheet.count(vec![], meter.locks_held);
+    sheet.metric(&metric::OWED);
+    sheet.count(vec![], meter.fairness.owed.count);
     sheet.metric(&metric::PRIORITY_INVERTED);
     sheet.count(vec![], meter.waits.breaches(Property::PriorityInversion));
     sheet.metric(&metric::CPUS_WASTED);

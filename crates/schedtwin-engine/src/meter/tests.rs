@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Scenarios computed by hand, and properties of random streams of events.
 
+mod fairness;
 mod shares;
 
 use super::*;

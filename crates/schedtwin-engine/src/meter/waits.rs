@@ -36,14 +36,30 @@
 //! `collect_percpu_times`.
 
 use super::{Meter, WAKE_SOURCES};
+use schedtwin_kernel::hardware::TaskShare;
 use schedtwin_types::property::{Bounds, Breach, Property};
 use schedtwin_types::{CpuId, CpuMask, NEVER, Ns, TaskId};
 
 /// `psi_period`: CPUs are weighted anew after it.
 const PSI_PERIOD: Ns = 2_000_000_000;
 
+/// A task that waits longer than so many turns of all tasks of its CPU starves: placement, lag and slices of a tick take some.
+const TURNS: Ns = 10;
+
+/// RT tasks leave a twentieth of the time to fair ones (`sched_rt_runtime_us`, the fair server).
+const RT_LEAVES: Ns = 20;
+
 /// Long waits that may be noticed within one entry of the kernel: it switches one CPU, and few are woken by it.
 const LONG_WAITS: usize = 64;
+
+/// Two or more tasks are queued.
+const CONTENDED: u8 = 1;
+/// A task waits.
+const SOME: u8 = 2;
+/// It runs its idle task, and nobody is queued.
+const IDLE: u8 = 4;
+/// An RT or DEADLINE task waits while a fair one runs.
+const INVERTED: u8 = 8;
 
 /// Queued tasks of a CPU.
 #[derive(Clone, Debug)]
@@ -55,15 +71,16 @@ struct CpuQueue {
     waiting: u64,
     /// It runs its idle task.
     idle: bool,
-    /// It is in the set of idle CPUs.
-    is_in_idle: bool,
     /// It runs a fair task of the workload.
     runs_fair: bool,
-    /// Time with two or more queued, in the window.
+    /// When an RT or DEADLINE task last ran.
+    ran_rt: Ns,
+    /// What of [`CONTENDED`], [`SOME`], [`IDLE`] and [`INVERTED`] it is.
+    state: u8,
+    /// Time in each of the first three, of the present period of PSI.
+    spent: [Ns; 8],
+    /// Time with two or more queued, in the window, up to that period.
     contended_ns: Ns,
-    /// Of the present period of PSI: time with a task that waits, and time that is not idle.
-    some_ns: Ns,
-    busy_ns: Ns,
     /// Waits that ended here.
     run_delay_ns: Ns,
     /// Since when there are two or more.
@@ -94,13 +111,13 @@ pub struct LongWait {
 
 /// Breaches of a property: how many, and the longest.
 #[derive(Clone, Copy, Debug, Default)]
-struct Breaches {
-    count: u64,
+pub(super) struct Breaches {
+    pub(super) count: u64,
     longest: Ns,
     since: Ns,
     open: bool,
-    task: Option<TaskId>,
-    cpu: CpuId,
+    pub(super) task: Option<TaskId>,
+    pub(super) cpu: CpuId,
     /// The task that ran, or the CPU that was idle.
     instead: Option<TaskId>,
     idle: Option<CpuId>,
@@ -114,6 +131,16 @@ impl Breaches {
             (self.longest, self.since, self.open) = (until - since, since, open);
         }
         longest
+    }
+
+    /// An amount that grows: a breach the first time at which it is beyond the bound.
+    pub(super) fn amounts_to(&mut self, amount: Ns, since: Ns, new: bool) -> bool {
+        self.count += u64::from(new);
+        let most = amount > self.longest;
+        if most {
+            (self.longest, self.since) = (amount, since);
+        }
+        most
     }
 }
 
@@ -131,10 +158,12 @@ pub(super) struct Waits {
     idle_until: Ns,
     idle_period: u64,
     long: Vec<LongWait>,
-    /// The engine is to ask the kernel about one of these two.
+    /// The engine is to ask the kernel about one of these three.
     asks: bool,
     /// A tick has found a queue beside an idle CPU.
     look: Option<CpuId>,
+    /// A tick has found a queue, and it is time to look at its shares.
+    look_at_shares: Option<CpuId>,
     wasted_ns: Ns,
     wasted_longest: Ns,
     starved: Breaches,
@@ -183,11 +212,11 @@ impl Waits {
             queued: 0,
             waiting: 0,
             idle: true,
-            is_in_idle: true,
             runs_fair: false,
+            ran_rt: 0,
+            state: IDLE,
+            spent: [0; 8],
             contended_ns: 0,
-            some_ns: 0,
-            busy_ns: 0,
             run_delay_ns: 0,
             crowded_since: NEVER,
             wasted_since: NEVER,
@@ -208,6 +237,7 @@ impl Waits {
             long: Vec::with_capacity(LONG_WAITS),
             asks: false,
             look: None,
+            look_at_shares: None,
             wasted_ns: 0,
             wasted_longest: 0,
             starved: Breaches::default(),
@@ -234,25 +264,31 @@ impl Waits {
     #[inline(always)]
     fn apply(&mut self, at: Ns, cpu: CpuId, by: QueueChange) {
         let queue = &mut self.cpus[cpu.index()];
-        let before = queue.queued;
-        queue.queued = before.wrapping_add_signed(by.queued);
+        queue.queued = queue.queued.wrapping_add_signed(by.queued);
         queue.waiting = queue.waiting.wrapping_add(by.waiting);
-        let inverted = queue.waiting >> 32 != 0 && queue.runs_fair;
-        let inversion_changes = inverted != (queue.inverted_since != NEVER);
-        let idle = queue.idle && queue.queued == 0;
-        let idle_changes = idle != queue.is_in_idle;
-        if queue.queued < 2 {
-            queue.crowded_since = NEVER;
-            if queue.wasted_since != NEVER {
+        let state = u8::from(queue.queued >= 2) * CONTENDED
+            | u8::from(queue.waiting != 0) * SOME
+            | u8::from(queue.idle && queue.queued == 0) * IDLE
+            | u8::from(queue.waiting >> 32 != 0 && queue.runs_fair) * INVERTED;
+        let changed = std::mem::replace(&mut queue.state, state) ^ state;
+        if changed & (CONTENDED | INVERTED) != 0 {
+            self.contention_changes(at, cpu, state, changed);
+        }
+        if changed & IDLE != 0 {
+            self.idle_changes(at, cpu, state & IDLE != 0);
+        }
+    }
+
+    #[inline(never)]
+    fn contention_changes(&mut self, at: Ns, cpu: CpuId, state: u8, changed: u8) {
+        if changed & CONTENDED != 0 {
+            let queue = &mut self.cpus[cpu.index()];
+            queue.crowded_since = if state & CONTENDED != 0 { at } else { NEVER };
+            if state & CONTENDED == 0 && queue.wasted_since != NEVER {
                 self.waste_ends(at, cpu, false);
             }
-        } else if before < 2 {
-            queue.crowded_since = at;
         }
-        if idle_changes {
-            self.idle_changes(at, cpu, idle);
-        }
-        if inversion_changes {
+        if changed & INVERTED != 0 {
             self.inversion_changes(at, cpu);
         }
     }
@@ -260,7 +296,6 @@ impl Waits {
     /// Keeps the set of idle CPUs.
     #[inline(always)]
     fn idle_changes(&mut self, at: Ns, cpu: CpuId, idle: bool) {
-        self.cpus[cpu.index()].is_in_idle = idle;
         self.idle.set(cpu, idle);
         if idle {
             self.nr_idle += 1;
@@ -322,9 +357,11 @@ impl Waits {
         let (mut some, mut all, mut longest) = (0u128, 0u128, 0);
         for queue in &mut self.cpus {
             queue.advance(at);
-            some += u128::from(queue.some_ns) * u128::from(queue.busy_ns);
-            all += u128::from(queue.busy_ns);
-            (queue.some_ns, queue.busy_ns) = (0, 0);
+            let busy = u128::from(queue.spent(|state| state & IDLE == 0));
+            some += u128::from(queue.spent(|state| state & SOME != 0)) * busy;
+            all += busy;
+            queue.contended_ns += queue.spent(|state| state & CONTENDED != 0);
+            queue.spent = [0; 8];
             longest = longest.max(queue.now);
         }
         self.psi_some_ns += some / all.max(1);
@@ -334,7 +371,8 @@ impl Waits {
 
     /// The time with two or more queued tasks on `cpu`, in the window.
     pub(super) fn contended_ns(&self, cpu: usize) -> Ns {
-        self.cpus[cpu].contended_ns
+        let queue = &self.cpus[cpu];
+        queue.contended_ns + queue.spent(|state| state & CONTENDED != 0)
     }
 
     /// Time for which tasks waited that got `cpu` then, in the window.
@@ -372,11 +410,13 @@ impl CpuQueue {
     #[inline(always)]
     fn advance(&mut self, at: Ns) {
         let at = at.max(self.now);
-        let passed = at - self.now;
+        self.spent[usize::from(self.state & 7)] += at - self.now;
         self.now = at;
-        self.contended_ns += if self.queued >= 2 { passed } else { 0 };
-        self.some_ns += if self.waiting != 0 { passed } else { 0 };
-        self.busy_ns += if self.idle && self.queued == 0 { 0 } else { passed };
+    }
+
+    /// Time in the states that are meant, of the present period of PSI.
+    fn spent(&self, meant: impl Fn(u8) -> bool) -> Ns {
+        (0u8..8).zip(self.spent).filter(|(state, _)| meant(*state)).map(|(_, ns)| ns).sum()
     }
 }
 
@@ -389,6 +429,7 @@ impl Meter {
         if before == cpu || meter.kernel {
             return;
         }
+        meter.queued_at = at;
         let waited = meter.waits_since != NEVER;
         let waits = cpu.is_some() && !meter.on_cpu;
         let unit = meter.wait_unit;
@@ -426,7 +467,11 @@ impl Meter {
         let end = self.end;
         let leaving = &mut self.tasks[prev.index()];
         leaving.on_cpu = false;
-        if leaving.counts() {
+        let (rt, waiter) = (leaving.wait_unit >> 32 != 0, leaving.counts());
+        if rt {
+            self.waits.cpus[cpu.index()].ran_rt = at;
+        }
+        if waiter {
             if stays {
                 leaving.waits_since = at;
                 let (of, unit) = (leaving.queued_on, leaving.wait_unit);
@@ -473,31 +518,44 @@ impl Meter {
         }
     }
 
-    /// A tick of `cpu`: does a task wait there behind another one beside an idle CPU?
+    /// A tick of `cpu`: does a task wait there behind another one beside an idle CPU? Does each get its share?
     #[inline(always)]
-    pub(super) fn tick_looks(&mut self, cpu: CpuId) {
+    pub(super) fn tick_looks(&mut self, at: Ns, cpu: CpuId) {
         let queue = &self.waits.cpus[cpu.index()];
-        if queue.queued >= 2 && (self.waits.nr_idle != 0 || queue.wasted_since != NEVER) {
+        if queue.queued < 2 {
+            return;
+        }
+        if self.waits.nr_idle != 0 || queue.wasted_since != NEVER {
             self.waits.look = Some(cpu);
+            self.waits.asks = true;
+        }
+        if self.fairness.is_due(at, cpu) {
+            self.waits.look_at_shares = Some(cpu);
             self.waits.asks = true;
         }
     }
 
-    /// Whether the engine should ask the kernel: of a queue beside an idle CPU, or of a long wait.
+    /// Whether the engine should ask the kernel: of a queue beside an idle CPU, of shares, or of a long wait.
     #[inline(always)]
     pub fn has_questions(&self) -> bool {
         self.waits.asks
     }
 
     /// Answers what [`Meter::has_questions`] asks. `allowed`: the CPUs that a task may move to now, none if it is throttled;
-    /// `free_since`: since when no group of a task is throttled on a CPU.
+    /// `free_since`: since when no group of a task is throttled on a CPU; `share_of`: what a fair task has had;
+    /// `turn_of`: in what time each of the tasks of its CPU has had a turn by weights alone; `None`: it is no fair task.
     pub fn judge_waits(
         &mut self,
         at: Ns,
         allowed: impl Fn(TaskId) -> CpuMask,
         free_since: impl Fn(TaskId, CpuId) -> Ns,
+        share_of: impl Fn(TaskId) -> Option<TaskShare>,
+        turn_of: impl Fn(TaskId, &[TaskId]) -> Option<Ns>,
     ) {
         self.waits.asks = false;
+        if let Some(cpu) = self.waits.look_at_shares.take() {
+            self.look_at_shares(at, cpu, share_of);
+        }
         if let Some(cpu) = self.waits.look.take() {
             let idle = self.waits.idle;
             let waiting = self.tasks.iter().enumerate().filter(|(_, task)| {
@@ -514,7 +572,10 @@ impl Meter {
         while let Some(wait) = self.waits.long.pop() {
             let since = wait.since.max(free_since(wait.task, wait.cpu));
             let until = wait.until.min(self.end);
-            if until.saturating_sub(since) <= self.waits.bounds.of(Property::Starvation) {
+            let waited = until.saturating_sub(since);
+            if waited <= self.waits.bounds.of(Property::Starvation)
+                || waited <= self.explained_wait(&wait, &turn_of)
+            {
                 continue;
             }
             self.tasks[wait.task.index()].starved += 1;
@@ -523,6 +584,30 @@ impl Meter {
                 (starved.task, starved.cpu) = (Some(wait.task), wait.cpu);
                 starved.instead = Some(wait.instead);
             }
+        }
+    }
+
+    /// The longest wait that priorities and weights alone explain, whatever the kernel makes of them.
+    fn explained_wait(
+        &self,
+        wait: &LongWait,
+        turn_of: impl Fn(TaskId, &[TaskId]) -> Option<Ns>,
+    ) -> Ns {
+        let waits = &self.tasks[wait.task.index()];
+        let instead = self.tasks.get(wait.instead.index()).map_or(120, |task| task.prio);
+        let ran_rt = self.waits.cpus[wait.cpu.index()].ran_rt;
+        let queued: Vec<TaskId> = (0..self.tasks.len())
+            .filter(|at| self.tasks[*at].queued_on == Some(wait.cpu) && self.tasks[*at].counts())
+            .map(|at| TaskId(at as u32))
+            .collect();
+        match turn_of(wait.task, &queued) {
+            Some(turn) if instead < 100 || ran_rt > wait.since => {
+                turn.saturating_mul(TURNS * RT_LEAVES)
+            }
+            Some(turn) => turn.saturating_mul(TURNS),
+            // An RT task waits for those of its priority and above as long as they run.
+            None if instead <= waits.prio => NEVER,
+            None => 0,
         }
     }
 
@@ -586,6 +671,7 @@ impl Meter {
         let name = |task: TaskId| self.task_name(task).unwrap_or_default();
         for (property, found) in [
             (Property::Starvation, &self.waits.starved),
+            (Property::Fairness, &self.fairness.owed),
             (Property::PriorityInversion, &self.waits.inverted),
             (Property::WorkConservation, &self.waits.wasted),
         ] {
@@ -599,6 +685,9 @@ impl Meter {
                 }
                 (Property::Starvation, Some(task), _) => {
                     format!("on CPU {cpu}, where {} ran", name(task))
+                }
+                (Property::Fairness, ..) => {
+                    format!("on CPU {cpu}, by tasks of its cgroup beside it")
                 }
                 (Property::WorkConservation, _, Some(idle)) => {
                     format!("on CPU {cpu} while CPU {idle} was idle")

@@ -330,10 +330,11 @@ impl Cpufreq {
         &self,
         index: PolicyId,
         inputs: Vec<FrequencyInput>,
-        util: u64,
+        util: impl Into<Option<u64>>,
         choice: &FrequencyChoice,
         cx: &mut Context,
     ) {
+        let util = util.into();
         let previous_khz = match self.policies[index].sugov.next_freq {
             0 => self.policies[index].cur,
             khz => khz,

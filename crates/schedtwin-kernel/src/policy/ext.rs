@@ -44,6 +44,8 @@ pub struct ExtProperties {
     pub flags: u64,
     /// `timeout_ms`: how long a task may wait before the scheduler is unloaded; 0: 30 s, the most.
     pub timeout_ms: u32,
+    /// That time is the user's wish: a short run does not shorten it.
+    pub timeout_is_the_users: bool,
     /// `dispatch_max_batch`: how many tasks one call of `dispatch` may insert; 0: 32.
     pub dispatch_max_batch: u32,
     /// It has `update_idle`, so that the class keeps no masks of idle CPUs (`SCX_OPS_KEEP_BUILTIN_IDLE`: it does).
@@ -63,6 +65,8 @@ pub struct ExtLoading {
     pub at: Ns,
     /// When its user unloads it.
     pub until: Option<Ns>,
+    /// The watchdog waits no longer than this, unless the user has said how long: in a run of 5 s one of 30 s sees nothing.
+    pub watchdog_most: Option<Ns>,
 }
 
 impl Default for ExtProperties {
@@ -70,6 +74,7 @@ impl Default for ExtProperties {
         ExtProperties {
             flags: 0,
             timeout_ms: 0,
+            timeout_is_the_users: false,
             dispatch_max_batch: 0,
             tracks_idle: false,
             traces_switches: false,

@@ -64,6 +64,8 @@ pub struct GovernorView<'a> {
     decides: Cell<bool>,
     /// It was told that the executing CPU may not change the domain.
     elsewhere: Cell<bool>,
+    /// What it wanted before the table, last.
+    raw_khz: Cell<Option<Khz>>,
 }
 
 impl GovernorView<'_> {
@@ -137,6 +139,7 @@ impl GovernorView<'_> {
 
     /// `cpufreq_driver_resolve_freq()`.
     pub fn resolve(&self, policy: PolicyId, khz: Khz) -> Khz {
+        self.raw_khz.set(Some(khz));
         self.kernel.cpufreq.policy(policy).resolve(khz)
     }
 
@@ -200,10 +203,11 @@ impl Kernel {
             told: Cell::new(None),
             decides: Cell::new(false),
             elsewhere: Cell::new(false),
+            raw_khz: Cell::new(None),
         };
         let call = HookCall { cpu, policy: index, time, flags };
         let decided = custom.policy.update_util(&call, &view);
-        let GovernorView { decides, elsewhere, told, .. } = view;
+        let GovernorView { decides, elsewhere, told, raw_khz, .. } = view;
         if let Some(told) = told.get() {
             self.keep_demands(told, &kept);
         }
@@ -228,9 +232,10 @@ impl Kernel {
                 .iter()
                 .map(|cpu| self.cpufreq.frequency_input(cpu, &self.sched, &self.cx))
                 .collect();
-            let highest = inputs.iter().map(|input| input.perf).max().unwrap_or(0);
-            let choice = FrequencyChoice { raw_khz: khz, khz, cached_raw_khz: khz, rule };
-            self.cpufreq.record_frequency(index, inputs, highest, &choice, &mut self.cx);
+            // Its own utilisation stays in the governor.
+            let raw_khz = raw_khz.get().unwrap_or(khz);
+            let choice = FrequencyChoice { raw_khz, khz, cached_raw_khz: raw_khz, rule };
+            self.cpufreq.record_frequency(index, inputs, None, &choice, &mut self.cx);
         }
         if decided.is_some() {
             let sugov = &mut self.cpufreq.policy_mut(index).sugov;

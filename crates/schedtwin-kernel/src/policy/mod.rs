@@ -56,6 +56,7 @@ pub(crate) use idle::{CustomIdle, CustomMachineIdle};
 pub(crate) use machine_frequency::CustomMachineFrequency;
 pub(crate) use placement::CustomPlacement;
 
+use schedtwin_types::Ns;
 use std::fmt;
 use std::sync::Arc;
 
@@ -177,9 +178,15 @@ impl Policies {
         self
     }
 
+    /// The watchdog of sched_ext waits no longer than this, unless the user has said how long.
+    pub fn with_watchdog_at_most(mut self, most: Ns) -> Policies {
+        self.ext_loading.watchdog_most = Some(most);
+        self
+    }
+
     /// When the scheduler of sched_ext is loaded and unloaded, in words; `None`: it is always there.
     pub fn ext_loading_text(&self) -> Option<String> {
-        let ExtLoading { at, until } = self.ext_loading;
+        let ExtLoading { at, until, .. } = self.ext_loading;
         let ms = |at: u64| format!("{} ms", at / 1_000_000);
         let until = until.map(|until| format!("unloaded at {}", ms(until)));
         let loaded = (at > 0).then(|| format!("loaded at {}", ms(at)));

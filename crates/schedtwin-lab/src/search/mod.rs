@@ -132,19 +132,21 @@ pub enum Answer {
 impl Question {
     /// Asks a kernel.
     pub fn ask(&self, case: &Case, kernel: &KernelFile) -> Answer {
-        let scenario = match caught(|| case.scenario(kernel)) {
-            Ok(Ok(scenario)) => scenario.with_bounds(self.bounds.clone()),
-            Ok(Err(faults)) => {
-                let first = faults.0.first().map(|fault| fault.message.clone());
-                return Answer::Unknown(first.unwrap_or_default());
-            }
-            Err(panic) => return Answer::Unknown(panic),
-        };
-        match caught(|| run(&scenario, case.seed)) {
-            Ok(Some(broken)) => self.answer(broken),
-            Ok(None) => Answer::Unknown(format!("more than {MOST_EVENTS} events")),
-            Err(panic) => Answer::Unknown(panic),
+        match self.breaches(case, kernel) {
+            Ok(broken) => self.answer(broken),
+            Err(unknown) => Answer::Unknown(unknown),
         }
+    }
+
+    /// Every property that a kernel breaks, whichever is asked for; or why nothing is known.
+    pub fn breaches(&self, case: &Case, kernel: &KernelFile) -> Result<Vec<Breach>, String> {
+        let scenario = caught(|| case.scenario(kernel))?.map_err(|faults| {
+            let first = faults.0.first().map(|fault| fault.message.clone());
+            first.unwrap_or_default()
+        })?;
+        let scenario = scenario.with_bounds(self.bounds.clone());
+        let broken = caught(|| run(&scenario, case.seed))?;
+        broken.ok_or_else(|| format!("more than {MOST_EVENTS} events"))
     }
 
     fn answer(&self, broken: Vec<Breach>) -> Answer {

@@ -6,7 +6,8 @@
 //! 1. the machine: one of few CPUs in its place;
 //! 2. the duration: half, while that does;
 //! 3. members of the rt-app file, from whole tasks down to single events and attributes, in blocks (`ddmin`);
-//! 4. numbers: instances down to 1, others to one digit, then halved.
+//! 4. instances of several tasks at once: what wakes each other comes in equal numbers;
+//! 5. numbers: instances down to 1, others to one digit, then halved.
 //!
 //! Rounds go on until one changes nothing, or the attempts are used up. What cannot be read or run is no smaller case.
 
@@ -53,6 +54,7 @@ pub fn shrink(case: Case, shows: impl FnMut(&Case) -> bool) -> Shrunk {
         shrinker.machine();
         shrinker.duration();
         shrinker.members();
+        shrinker.instances();
         shrinker.numbers();
         if shrinker.best == before || shrinker.left == 0 {
             return Shrunk { case: shrinker.best, tried: ATTEMPTS - shrinker.left };
@@ -132,6 +134,30 @@ impl<F: FnMut(&Case) -> bool> Shrinker<F> {
                 if value.is_object() {
                     paths.push(path.iter().chain([name]).cloned().collect());
                 }
+            }
+        }
+    }
+
+    /// Lowers the instances of all tasks together, then of each two of them: to 1, and by 1.
+    fn instances(&mut self) {
+        let WorkloadGiven::RtApp(root) = &self.best.workload else { return };
+        let mut counts = Vec::new();
+        numbers_of(root, &mut Vec::new(), &mut counts);
+        counts.retain(|(path, number)| path.ends_with(&["instance".to_string()]) && *number > 1);
+        let pairs = (0..counts.len()).flat_map(|a| (a + 1..counts.len()).map(move |b| vec![a, b]));
+        let sets: Vec<Vec<usize>> =
+            [(0..counts.len()).collect()].into_iter().chain(pairs).collect();
+        for set in sets.iter().filter(|set| set.len() > 1) {
+            for by in [i64::MAX, 1] {
+                let WorkloadGiven::RtApp(root) = &self.best.workload else { return };
+                let mut candidate = root.clone();
+                for (path, _) in set.iter().map(|at| &counts[*at]) {
+                    let Some(place) = at_path_mut(&mut candidate, path) else { continue };
+                    let fewer = place.as_i64().map_or(1, |number| number.saturating_sub(by).max(1));
+                    *place = Value::Number(Number::from(fewer));
+                }
+                let case = self.with_workload(candidate);
+                self.try_it(case);
             }
         }
     }
@@ -227,6 +253,30 @@ mod tests {
         assert_eq!(root["tasks"], json!({"b": {"run": 1000}}));
         assert!(tried < 100, "{tried}");
         assert!(case.duration < Some(2_000_000_000));
+    }
+
+    #[test]
+    fn those_that_wake_each_other_become_fewer_together() {
+        let task = |instance: i64| json!({"instance": instance, "loop": -1, "run": 10});
+        let case = Case {
+            machine: MachineGiven::Text(small_machine(1)),
+            workload: WorkloadGiven::RtApp(
+                json!({"tasks": {"a": task(3), "b": task(3), "c": task(4)}}),
+            ),
+            seed: 1,
+            duration: Some(100_000_000),
+        };
+        let count = |root: &Value, name: &str| {
+            let task = &root["tasks"][name];
+            task.get("instance").map_or(i64::from(task.is_object()), |n| n.as_i64().unwrap())
+        };
+        let shown = |case: &Case| {
+            let WorkloadGiven::RtApp(root) = &case.workload else { return false };
+            count(root, "a") == count(root, "b") && count(root, "a") > 0 && count(root, "c") > 0
+        };
+        let Shrunk { case, .. } = shrink(case, shown);
+        let WorkloadGiven::RtApp(root) = &case.workload else { panic!() };
+        assert_eq!(["a", "b", "c"].map(|name| count(root, name)), [1, 1, 1]);
     }
 
     #[test]

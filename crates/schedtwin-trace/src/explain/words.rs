@@ -63,7 +63,11 @@ impl Listing<'_> {
                     let until = limited_until.map(|at| format!(" until {}", chain::clock(at)));
                     return head(at, cpu, "frequency", &(text + &until.unwrap_or_default()));
                 }
-                let steps = format!("util {util} -> raw {raw_khz} kHz -> table {khz} kHz");
+                let util = util.map_or_else(
+                    || "util of the governor's own C: not known".to_string(),
+                    |util| format!("util {util}"),
+                );
+                let steps = format!("{util} -> raw {raw_khz} kHz -> table {khz} kHz");
                 head(at, cpu, "frequency", &text)
                     + &signals(inputs)
                     + &format!("{:INDENT$}    {steps}\n", "")

@@ -112,7 +112,9 @@ fn fill<'a>(decision: &'a RecordedDecision, to: &mut Details<'_>) -> (&'static s
             to.number("previous_khz", *previous_khz);
             // Refused before anything was looked at.
             if !inputs.is_empty() {
-                to.number("util", *util);
+                if let Some(util) = util {
+                    to.number("util", *util);
+                }
                 to.number("raw_khz", *raw_khz);
                 to.elements("inputs", inputs, input);
             }

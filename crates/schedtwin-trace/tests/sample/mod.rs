@@ -131,7 +131,7 @@ pub fn decisions() -> Vec<DecisionRecord> {
         Decision::Frequency {
             policy: PolicyId(0),
             inputs: vec![input(0, 100, 250, 317), input(1, 5, 5, 62)],
-            util: 396,
+            util: Some(396),
             raw_khz: 1_650_123,
             khz: 1_803_000,
             previous_khz: 1_197_000,

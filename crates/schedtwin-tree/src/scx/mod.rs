@@ -154,6 +154,7 @@ impl ExtScheduler for TreeExt {
         ExtProperties {
             flags: self.flags(),
             timeout_ms: self.code.timeout_ms.unwrap_or(self.ops.timeout_ms),
+            timeout_is_the_users: self.code.timeout_ms.is_some(),
             dispatch_max_batch: self.ops.dispatch_max_batch,
             tracks_idle: self.ops.update_idle.is_some(),
             traces_switches: self.code.on_switch.is_some(),

@@ -320,6 +320,8 @@ impl TeoCpu {
         if let Some((idx, duration_ns)) = self.state_that_half_reached(input, &found, below) {
             if idx != deepest {
                 found.rule = SelectRule::Intercepts;
+            } else if input.tick_stopped {
+                found.rule = SelectRule::TickStopped;
             }
             (found.idx, found.duration_ns) = (idx, duration_ns);
         }

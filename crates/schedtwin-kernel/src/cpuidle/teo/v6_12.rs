@@ -278,6 +278,8 @@ impl TeoCpu {
                 idx = state_that_half_reached(&self.state_bins, input, deepest, idx_intercept_sum);
                 if idx != deepest {
                     rule = SelectRule::Intercepts;
+                } else if input.tick_stopped {
+                    rule = SelectRule::TickStopped;
                 }
                 if idx == 0 {
                     let asked = Some(sleep_length().sleep_length_ns);

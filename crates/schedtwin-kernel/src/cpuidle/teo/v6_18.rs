@@ -238,6 +238,8 @@ impl TeoCpu {
                 idx = state_that_half_reached(bins, input, deepest, below.intercepts);
                 if idx != deepest {
                     rule = SelectRule::Intercepts;
+                } else if input.tick_stopped {
+                    rule = SelectRule::TickStopped;
                 }
             }
             if idx > below.constraint_idx {

@@ -188,6 +188,11 @@ impl Kernel {
             0 => WATCHDOG_MAX_MS,
             asked => asked,
         };
+        let timeout = Ns::from(timeout_ms) * 1_000_000;
+        let timeout = match loading.watchdog_most {
+            Some(most) if !properties.timeout_is_the_users => timeout.min(most),
+            _ => timeout,
+        };
         let mut ext = Box::new(Ext {
             form,
             flags,
@@ -204,7 +209,7 @@ impl Kernel {
                 asked => asked as usize,
             },
             op_cost: properties.op_cost_ns,
-            timeout: (Ns::from(timeout_ms) * 1_000_000).div_ceil(self.cx.tick_nsec),
+            timeout: timeout.div_ceil(self.cx.tick_nsec),
             dsqs: Dsqs::new(nr_cpus, nr_nodes, now),
             tasks: Vec::new(),
             rqs: (0..nr_cpus)

@@ -30,6 +30,7 @@ pub mod conformance;
 pub(crate) mod discipline;
 pub mod eevdf;
 pub mod energy;
+pub mod entitled;
 pub mod flat;
 pub mod group;
 pub mod load_avg;
