@@ -61,7 +61,6 @@ fn run(mut arguments: impl Iterator<Item = String>) -> Result<ExitCode, String> 
         if kept.is_some() {
             let found = (1..=cases)
                 .into_par_iter()
-                .with_max_len(1)
                 .find_map_any(|seed| lines(seed).ok()?.1.into_iter().find(is_new));
             if let Some(line) = found {
                 println!("{line}");

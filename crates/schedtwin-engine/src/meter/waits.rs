@@ -550,7 +550,7 @@ impl Meter {
         allowed: impl Fn(TaskId) -> CpuMask,
         free_since: impl Fn(TaskId, CpuId) -> Ns,
         share_of: impl Fn(TaskId) -> Option<TaskShare>,
-        turn_of: impl Fn(TaskId, &[TaskId]) -> Option<Ns>,
+        turn_of: impl Fn(TaskId, &[TaskId], Ns) -> Option<Ns>,
     ) {
         self.waits.asks = false;
         if let Some(cpu) = self.waits.look_at_shares.take() {
@@ -591,22 +591,26 @@ impl Meter {
     fn explained_wait(
         &self,
         wait: &LongWait,
-        turn_of: impl Fn(TaskId, &[TaskId]) -> Option<Ns>,
+        turn_of: impl Fn(TaskId, &[TaskId], Ns) -> Option<Ns>,
     ) -> Ns {
         let waits = &self.tasks[wait.task.index()];
         let instead = self.tasks.get(wait.instead.index()).map_or(120, |task| task.prio);
         let ran_rt = self.waits.cpus[wait.cpu.index()].ran_rt;
-        let queued: Vec<TaskId> = (0..self.tasks.len())
-            .filter(|at| self.tasks[*at].queued_on == Some(wait.cpu) && self.tasks[*at].counts())
-            .map(|at| TaskId(at as u32))
-            .collect();
-        match turn_of(wait.task, &queued) {
+        // Who sleeps at this moment has had turns, too.
+        let competes = |at: &usize| {
+            let ran = self.run_ns[at * self.cpus.len() + wait.cpu.index()] > 0;
+            self.tasks[*at].counts() && (ran || self.tasks[*at].queued_on == Some(wait.cpu))
+        };
+        let competing: Vec<TaskId> =
+            (0..self.tasks.len()).filter(competes).map(|at| TaskId(at as u32)).collect();
+        match turn_of(wait.task, &competing, wait.since) {
             Some(turn) if instead < 100 || ran_rt > wait.since => {
                 turn.saturating_mul(TURNS * RT_LEAVES)
             }
             Some(turn) => turn.saturating_mul(TURNS),
-            // An RT task waits for those of its priority and above as long as they run.
-            None if instead <= waits.prio => NEVER,
+            // An RT task waits for those of its priority and above as long as they run; between them, fair tasks have what RT
+            // tasks leave.
+            None if instead <= waits.prio || ran_rt > wait.since => NEVER,
             None => 0,
         }
     }

@@ -11,7 +11,7 @@ impl<B: Board> Twin<B> {
     pub(super) fn judge_waits(&mut self) {
         let Twin { kernel, meter, now, .. } = self;
         let may_move_to = |task| kernel.may_move_to(task);
-        let turn_of = |task, queued: &[TaskId]| kernel.turn_of(task, queued);
+        let turn_of = |task, competing: &[TaskId], since| kernel.turn_of(task, competing, since);
         let free_since = |task, cpu| kernel.free_since(task, cpu);
         meter.judge_waits(*now, may_move_to, free_since, |task| kernel.share_of(task), turn_of);
     }

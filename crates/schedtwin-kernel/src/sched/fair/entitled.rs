@@ -5,7 +5,7 @@
 use super::weight_of;
 use crate::Kernel;
 use crate::sched::{Class, EntityId, Task};
-use schedtwin_types::{Ns, TaskId};
+use schedtwin_types::{Ns, TaskId, TaskState};
 
 /// What a fair task has had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,17 +31,23 @@ impl Kernel {
         })
     }
 
-    /// The time in which everybody in `queued`, the tasks on the CPU of `task`, has had a turn by weights alone: the longest
+    /// The time in which everybody in `competing`, the tasks of the CPU of `task`, has had a turn by weights alone from `since` on: the longest
     /// slice, divided by the part that `task` has. `None` if it is no fair task.
     ///
     /// The part is the product over the levels of its cgroups: its own weight, or its group's `cpu.weight` divided by the CPUs
     /// on which the group has tasks, of the sum with the full weights of those beside it.
-    pub fn turn_of(&self, task: TaskId, queued: &[TaskId]) -> Option<Ns> {
+    pub fn turn_of(&self, task: TaskId, competing: &[TaskId], since: Ns) -> Option<Ns> {
         if self.sched.task(task).class != Class::Fair {
             return None;
         }
-        let is_fair = |other: &&TaskId| self.sched.task(**other).class == Class::Fair;
-        let fair: Vec<TaskId> = queued.iter().filter(is_fair).copied().collect();
+        let is_fair = |other: &&TaskId| {
+            let other = self.sched.task(**other);
+            // Who has ended competed as long as it ran.
+            let there =
+                other.state != TaskState::Dead || self.sched.se[other.se].exec_start > since;
+            other.class == Class::Fair && there
+        };
+        let fair: Vec<TaskId> = competing.iter().filter(is_fair).copied().collect();
         let cfs = 4 * self.cx.config.cfs.latency;
         let slices = fair.iter().map(|task| self.sched.se[self.sched.task(*task).se].slice);
         let slice = slices.max().unwrap_or(0).max(cfs).max(self.cx.tick_nsec);
