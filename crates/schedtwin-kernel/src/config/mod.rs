@@ -19,6 +19,7 @@
 //! | `sleep.rs` | timers, pipes, block devices |
 //! | `ext.rs` | sched_ext |
 //! | `tables.rs` | what files have in tables: schedutil's tunables, CFS's, latency limits |
+//! | `bugs.rs` | wrong rules of releases that were corrected since, off everywhere |
 //! | `retired.rs` | what older files had, and what it means now |
 //! | `reference.rs` | the configuration of tests |
 
@@ -44,11 +45,14 @@ mod uclamp;
 mod ext;
 #[macro_use]
 mod sleep;
+#[macro_use]
+mod bugs;
 mod features;
 mod reference;
 mod retired;
 mod tables;
 
+pub use bugs::Bugs;
 pub use declare::{Arm, Kind, Setting, Value, With};
 pub use features::Features;
 pub use retired::{Retired, retired};
@@ -71,7 +75,7 @@ macro_rules! config {
 }
 
 // Each file passes its declarations on to the next one.
-general! { [cpufreq cpuidle fair placement balance rt uclamp sleep ext config] }
+general! { [cpufreq cpuidle fair placement balance rt uclamp sleep ext bugs config] }
 
 impl Config {
     /// Every setting, in the order of their declaration.

@@ -406,6 +406,34 @@ impl Scheduler {
         }
     }
 
+    /// A running idle entity gives way to a wakee that is not idle.
+    pub(super) fn idle_gives_way(&mut self, se: EntityId, cx: &Context) -> (bool, PreemptionRule) {
+        if !cx.config.bugs.protected_idle_task {
+            self.cancel_protect_slice(se, cx);
+        }
+        (true, PreemptionRule::IdleGivesWay)
+    }
+
+    /// What the policies of the two tasks decide where they are asked before their groups.
+    #[inline(always)]
+    pub(super) fn decided_by_policies(
+        &mut self,
+        task: TaskId,
+        curr: TaskId,
+        se: EntityId,
+        cx: &Context,
+    ) -> Option<(bool, PreemptionRule)> {
+        if !cx.config.bugs.idle_preempt_by_task {
+            return None;
+        }
+        match (self.tasks[curr].policy, self.tasks[task].policy) {
+            (Policy::Idle, Policy::Idle) => Some((false, PreemptionRule::BatchDoesNotPreempt)),
+            (Policy::Idle, _) => Some(self.idle_gives_way(se, cx)),
+            (_, Policy::Normal) => None,
+            _ => Some((false, PreemptionRule::BatchDoesNotPreempt)),
+        }
+    }
+
     /// The end of `update_curr()`: if the slice is used up, or the running entity has lost its claim, it
     /// is somebody else's turn.
     pub(super) fn charge_request(
@@ -587,10 +615,12 @@ impl Kernel {
         }
         let (se, pse) =
             self.sched.find_matching_se(self.sched.tasks[curr].se, self.sched.tasks[task].se);
+        if let Some(decided) = self.sched.decided_by_policies(task, curr, se, &self.cx) {
+            return Err(decided);
+        }
         let (curr_is_idle, task_is_idle) = (self.sched.se_is_idle(se), self.sched.se_is_idle(pse));
         if curr_is_idle && !task_is_idle {
-            self.sched.cancel_protect_slice(se, &self.cx);
-            return Err((true, PreemptionRule::IdleGivesWay));
+            return Err(self.sched.idle_gives_way(se, &self.cx));
         }
         if curr_is_idle != task_is_idle {
             return Err((false, PreemptionRule::IdleDoesNotPreempt));

@@ -607,7 +607,8 @@ impl Kernel {
     #[inline(never)]
     fn follow_group_load(&mut self, se: EntityId, my_q: CfsRqId) {
         let cfs = &self.sched.cfs[my_q];
-        if cfs.load_weight != 0 && !cfs.bandwidth.pelt_clock_throttled {
+        let counts = cfs.load_weight != 0 || self.cx.config.bugs.delayed_group_weight;
+        if counts && !cfs.bandwidth.pelt_clock_throttled {
             let shares = self.sched.calc_group_shares(my_q, &self.cx);
             if self.sched.se[se].load.weight != shares {
                 self.reweight_entity(se, shares);
