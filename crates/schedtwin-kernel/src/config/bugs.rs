@@ -57,5 +57,74 @@ declare! { []
             linux "dl_server_timer()";
             unnamed false;
         }
+        /// A cap does not lift the rule that keeps the clock of a CPU that has not been idle, where the CPU has a clock of its
+        /// own: a capped task keeps a high clock. 5.3 to 5.17; corrected in 5.18 by 7a17e1db1265.
+        hold_above_cap: switch {
+            linux "sugov_update_single_freq()";
+            unnamed false;
+        }
+        /// A changed limit does not lift that rule either: a busy CPU asks for the old frequency until it has been idle. 4.18
+        /// to 5.2; corrected in 5.3 by 600f5badb78c. Only where schedutil switches by itself; a thread's driver
+        /// gets new limits at once.
+        hold_above_limit: switch {
+            linux "sugov_update_single(), sugov_update_single_freq()";
+            unnamed false;
+        }
+        /// Where utilisation does not scale with the clock, requests refer to the present frequency without a quarter on top, so
+        /// that none is above it. 6.8-rc1; corrected in 6.8 by e37617c8e53a. Only with `effective_cpu_util = "clamp-last"`
+        /// and without frequency invariance.
+        no_headroom_without_invariance: switch {
+            linux "get_capacity_ref_freq()";
+            unnamed false;
+        }
+        /// At boot a run queue counts as one with tasks: the caps of its first tasks have no effect until all of them have
+        /// left. 5.9 to 5.15; corrected in 5.16 by 315c4f884800.
+        first_cap_ignored: switch {
+            linux "init_uclamp_rq()";
+            unnamed false;
+        }
+        /// The cap that an idle run queue retains of its last task counts beside that of a task that is being placed there. 5.3
+        /// to 5.13; corrected in 5.14 by 3e1493f46390.
+        idle_clamp_counts: switch {
+            linux "uclamp_rq_util_with()";
+            unnamed false;
+        }
+        /// A clamped utilisation has to fit into 80 % of a CPU, as one without clamps has: a minimum of 1024 fits nowhere. And
+        /// a CPU counts as overutilised whatever its tasks' caps are. 5.3 to 6.1; corrected in 6.2 by 48d5e9daa8b7,
+        /// b48e16a69792, 244226035a1f and c56ab1b3506b.
+        clamps_with_margin: switch {
+            linux "task_fits_capacity(), find_energy_efficient_cpu(), cpu_overutilized()";
+            unnamed false;
+        }
+        /// A CPU that was saturated and goes idle after a task of RT or DEADLINE gives idle time back that it did not
+        /// have: utilisations never fall. 5.4 to 6.17; corrected in 6.18 by 17e3e88ed0b6.
+        lost_idle_time_unseen: switch {
+            linux "pick_next_task_fair(), update_idle_rq_clock_pelt()";
+            unnamed false;
+        }
+        /// A task's util_est leaves its CPU's sum after the dequeue, in which schedutil still counts it. 4.17 to 5.11; corrected
+        /// in 5.12 by 8c1f560c1ea3.
+        util_est_leaves_late: switch {
+            linux "dequeue_task_fair()";
+            unnamed false;
+        }
+        /// A change of a queued entity's weight leaves its virtual runtime where it is, so that its lag is worth more or less
+        /// than before. 6.6; corrected in 6.7 by eab03c23c2a1. EEVDF only.
+        reweight_keeps_vruntime: switch {
+            linux "reweight_entity()";
+            unnamed false;
+        }
+        /// A fair task that becomes `SCHED_IDLE` gets its new weight without a change of its queue's load, its lag or its
+        /// own load. 4.15 to 6.10; corrected in 6.11 by d32960528702.
+        idle_policy_keeps_load: switch {
+            linux "set_load_weight()";
+            unnamed false;
+        }
+        /// A new task's first enqueue can make its domain overutilised, with the utilisation that is guessed for it. 5.0 to
+        /// 5.9; corrected in 5.10 by 8e1ac4299a6e.
+        fork_overutilises: switch {
+            linux "enqueue_task_fair()";
+            unnamed false;
+        }
     }
 }

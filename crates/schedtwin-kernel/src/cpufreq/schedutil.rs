@@ -160,16 +160,21 @@ impl CpufreqPolicy {
             self.resolve(raw_khz)
         };
         if hold && khz < sugov.next_freq && !sugov.need_freq_update {
-            return FrequencyChoice {
-                raw_khz,
-                khz: sugov.next_freq,
-                cached_raw_khz: sugov.cached_raw_freq,
-                rule: FrequencyRule::Held,
-            };
+            return self.held(raw_khz);
         }
         let rule =
             if khz == sugov.next_freq { FrequencyRule::Unchanged } else { FrequencyRule::Changed };
         FrequencyChoice { raw_khz, khz, cached_raw_khz: raw_khz, rule }
+    }
+
+    /// The frequency stays, since the domain's only CPU has not been idle.
+    fn held(&self, raw_khz: Khz) -> FrequencyChoice {
+        FrequencyChoice {
+            raw_khz,
+            khz: self.sugov.next_freq,
+            cached_raw_khz: self.sugov.cached_raw_freq,
+            rule: FrequencyRule::Held,
+        }
     }
 }
 
@@ -275,7 +280,8 @@ impl Kernel {
         }
         let hold = policy.is_single
             && !self.sched.scx_switched_all()
-            && !self.sched.uclamp_rq_is_capped(cpu, &self.cx)
+            && (self.cx.config.bugs.hold_above_cap
+                || !self.sched.uclamp_rq_is_capped(cpu, &self.cx))
             && self.cpufreq.sugov_hold_freq(cpu, &self.cpuidle);
         if self.cpufreq.policies[index].adjust_perf && self.cpufreq.sugov_forms.invariant {
             self.cpufreq.sugov_adjust_perf(
@@ -293,7 +299,10 @@ impl Kernel {
         (policy.sugov.util, policy.sugov.capacity) = (util, capacity);
         let forms = self.cpufreq.sugov_forms;
         let reference = reference_frequency(policy, forms);
-        let choice = policy.decide_frequency(perf, capacity, hold, reference, forms.raw);
+        let mut choice = policy.decide_frequency(perf, capacity, hold, reference, forms.raw);
+        if self.cx.config.bugs.hold_above_limit && hold && choice.khz < policy.sugov.next_freq {
+            choice = policy.held(choice.raw_khz);
+        }
         if S::ON {
             let cpus = policy.cpus;
             cpus.iter().for_each(|j| {

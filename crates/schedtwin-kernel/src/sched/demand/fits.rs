@@ -115,7 +115,7 @@ impl Scheduler {
     /// can do never uses it up.
     #[inline(always)]
     pub(crate) fn util_exceeds(&self, util: u64, cpu: CpuId, cx: &Context) -> bool {
-        if !self.uclamp_is_used() {
+        if !self.uclamp_is_used() || self.clamps_have_margin() {
             return !self.fits_capacity(util, cpu);
         }
         match &*self.rq[cpu].uclamp {
@@ -194,6 +194,10 @@ impl Scheduler {
         let fits = self.fits_capacity(util, cpu);
         if !self.uclamp_is_used() {
             return Fits::of(fits);
+        }
+        if self.clamps_have_margin() {
+            let clamped = util.min(clamps.max.into()).max(clamps.min.into());
+            return Fits::of(self.fits_capacity(clamped, cpu));
         }
         let (arch, actual) = (self.arch_scale_cpu_capacity(cpu), self.get_actual_cpu_capacity(cpu));
         clamps.fits(fits, util, arch, actual)

@@ -216,6 +216,10 @@ impl Scheduler {
         weight: u64,
         cx: &Context,
     ) -> Reweighted {
+        if cx.config.bugs.reweight_keeps_vruntime {
+            self.rescale_deadline(se, weight);
+            return Reweighted::InPlace;
+        }
         if cx.config.reweight_entity == ReweightEntity::Placed {
             return self.reweight_eevdf_6_18(se, average, weight, cx);
         }
@@ -242,6 +246,16 @@ impl Scheduler {
             entity.vprot = average.wrapping_add(rescaled(left) as u64);
         }
         Reweighted::InPlace
+    }
+
+    /// What is left of a queued entity's slice follows the weight that it gets, and its virtual runtime stays.
+    pub(super) fn rescale_deadline(&mut self, se: EntityId, weight: u64) {
+        let entity = &mut self.se[se];
+        let left = entity.deadline.wrapping_sub(entity.vruntime) as i64;
+        let old = entity.virtual_load().weight as i64;
+        // div_s64() takes a 32-bit divisor.
+        let rescaled = left.wrapping_mul(old) / weight as i32 as i64;
+        entity.deadline = entity.vruntime.wrapping_add(rescaled as u64);
     }
 
     /// The end of `reweight_entity()` of a queued entity, which has its new weight and is out of the timeline.
