@@ -126,5 +126,84 @@ declare! { []
             linux "enqueue_task_fair()";
             unnamed false;
         }
+        /// Within a last-level cache, too, an idle CPU pulls the utilisation that it has capacity for, and not tasks until both
+        /// sides have as many. 5.5 to 5.9; corrected in 5.10 by 16b0a7a1a0af.
+        util_imbalance_in_llc: switch {
+            linux "calculate_imbalance()";
+            unnamed false;
+        }
+        /// The amount that a fully busy group pulls is computed also where its load is above the average: the difference wraps,
+        /// and load goes towards the busier side. 5.5 to 6.2; corrected in 6.3 by 91dcf1e8068e.
+        imbalance_overflows: switch {
+            linux "calculate_imbalance()";
+            unnamed false;
+        }
+        /// An idle CPU does not look whether the only fair task of another one has little of it beside RT, DEADLINE and
+        /// interrupts. 5.5 to 5.19; corrected in 6.0 by c82a69629c53. Where capacities do not differ.
+        reduced_capacity_ignored: switch {
+            linux "update_sg_lb_stats()";
+            unnamed false;
+        }
+        /// An idle CPU that balances for others gives up as soon as it is asked to reschedule, which is how a polling CPU
+        /// is told that it has been kicked. 5.8 to 6.12; corrected in 6.13 by ff47a0acfcce.
+        ilb_abort_by_need_resched: switch {
+            linux "_nohz_idle_balance()";
+            unnamed false;
+        }
+        /// A task's load in the hierarchy may be 0: then moving it does not lessen an imbalance, and as a misfit it gets no
+        /// help. Up to 5.7; corrected in 5.8 by 01cfcde9c26d.
+        h_load_zero: switch {
+            linux "detach_tasks(), update_misfit_status()";
+            unnamed false;
+        }
+        /// A newidle pass that moves nothing raises its domain's cost by half, up to the cost of a migration, and soon no
+        /// idle time is long enough for another one. 6.17 and 6.18 up to .2; corrected in 6.19 by d206fbad9328.
+        newidle_cost_raised_by_failure: switch {
+            linux "sched_balance_newidle()";
+            unnamed false;
+        }
+        /// `cpu.max`: a queue that is throttled is the first to get runtime, not the last; with little to hand out the others
+        /// wait for ever. 3.17 to 4.18; corrected in 4.19 by baa9be4ffb55.
+        throttled_first: switch {
+            linux "throttle_cfs_rq()";
+            unnamed false;
+        }
+        /// `cpu.max`: what a queue has left of its slice is lost when the next period begins. 4.18 to 5.3; corrected in 5.4 by
+        /// de53fd7aedb1.
+        slices_expire: switch {
+            linux "expire_cfs_rq_runtime()";
+            unnamed false;
+        }
+        /// A group's queue of less than the smallest weight counts as without load, so its group gets the least share. Up to
+        /// 5.6; corrected in 5.7 by 26cf52229efc. Here in the group's share alone, not in the averages of load, in which such an
+        /// entity still weighs something.
+        group_load_zero: switch {
+            linux "scale_load_down(), calc_group_shares()";
+            unnamed false;
+        }
+        /// The tick is stopped before the idle state is chosen: a CPU that expects to be woken soon, and is not, stays in a
+        /// shallow state until its next timer. Up to 4.16; corrected in 4.17 by 554c8aa8ecad and its series.
+        tick_stopped_first: switch {
+            linux "tick_nohz_idle_enter(), cpuidle_idle_call()";
+            unnamed false;
+        }
+        /// The polling state has no limit: it lasts until somebody asks for the CPU. Up to 4.16; corrected in 4.17 by
+        /// a37b969a61c1.
+        poll_without_limit: switch {
+            linux "poll_idle()";
+            unnamed false;
+        }
+        /// The polling state lasts as long as the first deeper state needs to be worth it, and be that only 2 µs. 4.20 to 5.9;
+        /// corrected in 5.10 by 7a25759eaa04.
+        poll_too_short: switch {
+            linux "cpuidle_poll_time()";
+            unnamed false;
+        }
+        /// menu takes a state in place of polling also if leaving it takes longer than the sleep that it predicts. 6.17;
+        /// corrected in 6.18 by db86f55bf81a. Forms from 6.12 on.
+        menu_drops_polling: switch {
+            linux "menu_select()";
+            unnamed false;
+        }
     }
 }

@@ -313,7 +313,10 @@ impl Scheduler {
     fn calc_group_shares(&self, cfs_rq: CfsRqId, cx: &Context) -> u64 {
         let cfs = &self.cfs[cfs_rq];
         let group = &self.groups[cfs.group];
-        let load = scale_load_down(cfs.load_weight).max(cfs.avg.load_avg);
+        let mut load = scale_load_down(cfs.load_weight).max(cfs.avg.load_avg);
+        if cx.config.bugs.group_load_zero && cfs.load_weight >> 10 == 0 {
+            load = 0;
+        }
         let whole = GroupLoad {
             shares: group.shares,
             load_avg: group.load_avg,

@@ -202,7 +202,10 @@ impl Scheduler {
             return of(MigrationType::Task, 1);
         }
         if local.group_type == GroupType::HasSpare {
-            if busiest.group_type > GroupType::FullyBusy && domain.flags & SD_SHARE_LLC == 0 {
+            let spans_caches = domain.flags & SD_SHARE_LLC == 0;
+            if busiest.group_type > GroupType::FullyBusy
+                && (spans_caches || cx.config.bugs.util_imbalance_in_llc)
+            {
                 let room = local.group_capacity.saturating_sub(local.group_util);
                 if room == 0 && env.idle.is_idle() {
                     return of(MigrationType::Task, 1);
@@ -230,7 +233,8 @@ impl Scheduler {
         if local.group_type < GroupType::Overloaded {
             // Pulling will overload it, so load is what to compare.
             local.avg_load = local.load_per_capacity();
-            if local.avg_load >= busiest.avg_load || local.avg_load >= average {
+            let above_average = local.avg_load >= average && !cx.config.bugs.imbalance_overflows;
+            if local.avg_load >= busiest.avg_load || above_average {
                 return (None, 0);
             }
         }
