@@ -8,8 +8,7 @@ use std::fmt::Write;
 /// last. Wrong rules that a kernel could put back, and does not, are left out.
 pub fn write(name: &str, description: &str, config: &Config) -> String {
     let mut text = format!("name = {}\ndescription = {}\n\n", quoted(name), quoted(description));
-    let mut values = config.values();
-    values.retain(|(setting, value)| !setting.is_bug() || setting.unnamed.as_ref() != Some(value));
+    let values = config.told_values();
     let mut tables = vec![""];
     for (setting, _) in &values {
         let (table, _) = setting.table_and_key();

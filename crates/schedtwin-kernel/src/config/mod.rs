@@ -140,6 +140,23 @@ impl Config {
         settings.filter(|s| s.exists_with(&all)).map(|s| (s, value(s.path))).collect()
     }
 
+    /// The same without the wrong rules that the kernel does not have: what is worth telling of it.
+    ///
+    /// ```
+    /// use schedtwin_kernel::config::{Bugs, Config};
+    ///
+    /// let correct = Config::linux_6_12();
+    /// let bugs = Bugs { slices_expire: true, ..Bugs::default() };
+    /// let wrong = Config { bugs, ..correct.clone() };
+    /// assert_eq!(wrong.told_values().len(), correct.told_values().len() + 1);
+    /// ```
+    pub fn told_values(&self) -> Vec<(&'static Setting, Value)> {
+        let told = |(setting, value): &(&Setting, Value)| {
+            !setting.is_bug() || setting.unnamed.as_ref() != Some(value)
+        };
+        self.values().into_iter().filter(told).collect()
+    }
+
     /// Length of a tick, nanoseconds (`TICK_NSEC`).
     pub fn tick_nsec(&self) -> Ns {
         (1_000_000_000 + self.hz as u64 / 2) / self.hz as u64

@@ -35,9 +35,9 @@ pub mod conformance;
 mod v7_3;
 
 use crate::config::{Config, FairServerForm};
-use crate::sched::{CfsRqId, Class};
 use crate::sched::deadline::dl_bw::dl_bw_capacity;
 use crate::sched::deadline::{DlNode, dl_entity_overflow, dl_time_before, to_ratio};
+use crate::sched::{CfsRqId, Class};
 use crate::time::hrtimer::{TimerKind, hrtimer_forward};
 use crate::{Context, Cpuidle, Kernel, Scheduler, Time};
 use schedtwin_types::{CpuId, Ns};

@@ -334,6 +334,24 @@ mod tests {
         }
     }
 
+    /// What a run queue without tasks retains counts for nobody, and before the first task it is nothing.
+    #[test]
+    fn a_cap_counts_from_the_first_task_to_the_last() {
+        let task = Clamps { min: 0, max: 300 };
+        let after_one = |bugs: Bugs| {
+            let mut rq = UclampRq::default().with_bugs(&bugs);
+            rq.inc(Clamps { min: 0, max: 600 });
+            let first = rq.clamps().max;
+            rq.dec(Clamps { min: 0, max: 600 });
+            (first, rq.with(Some(task)).max, rq.join((0, 600), task).1)
+        };
+        assert_eq!(after_one(Bugs::default()), (600, 300, 300));
+        let first = Bugs { first_cap_ignored: true, ..Bugs::default() };
+        assert_eq!(after_one(first), (1024, 300, 300));
+        let idle = Bugs { idle_clamp_counts: true, ..Bugs::default() };
+        assert_eq!(after_one(idle), (600, 600, 600));
+    }
+
     /// `(join?, (min, max), aggregate, idle)`
     type Step = (bool, (u32, u32), (u32, u32), bool);
 
