@@ -6,9 +6,10 @@ mod board;
 #[allow(dead_code, reason = "it serves other files too")]
 mod harness;
 
-use board::{Do, fifo, machine, pin};
+use board::{Do, fifo, machine, pin, sleep, uniform};
 use harness::{Board, MS, device_tree};
-use schedtwin_kernel::config::{Bugs, CfsPeriodTimer, Config};
+use schedtwin_kernel::config::{Bugs, CfsPeriodTimer, Config, Uclamp};
+use schedtwin_kernel::sched::CfsRqId;
 use schedtwin_types::*;
 
 fn with_groups(bugs: Bugs) -> Config {
@@ -130,4 +131,96 @@ fn a_fair_server_is_charged_in_time() {
     let wrong = Bugs { fair_server_scaled: true, ..Bugs::default() };
     let wrong: Ns = starved(wrong, hog()).into_iter().sum();
     assert!((200..=320).contains(&correct) && wrong > 3 * correct, "{correct} {wrong}");
+}
+
+/// A fair task that comes back when an RT hog has come, after the timer has found nobody.
+#[test]
+fn a_fair_server_starts_again() {
+    let had = |bugs| {
+        let fair = vec![pin(0), Do::Run(5 * MS), sleep(2_000 * MS), Do::Run(20_000 * MS)];
+        let hog = vec![pin(0), Do::Start(fair), sleep(500 * MS), fifo(50), Do::Run(20_000 * MS)];
+        let config = Config { bugs, ..Config::linux_6_12() };
+        let mut board = board::Board::new(uniform(1), config, hog);
+        board.run_until(6_000 * MS);
+        board.cpu_time(1_500 * MS, 6_000 * MS).get(&3).copied().unwrap_or(0) / MS
+    };
+    let correct = had(Bugs::default());
+    let wrong = had(Bugs { fair_server_stuck: true, ..Bugs::default() });
+    assert!((150..=260).contains(&correct) && wrong == 0, "{correct} {wrong}");
+}
+
+/// A hog is capped while it runs, on a CPU with a clock of its own.
+#[test]
+fn a_cap_lowers_a_busy_cpus_clock() {
+    let opps: &[(u32, u64)] = &[(500_000, 100_000), (1_000_000, 300_000), (2_000_000, 900_000)];
+    let clock = |bugs| {
+        let capped = SchedAttr { util_max: Some(200), ..SchedAttr::default() };
+        let hog =
+            vec![Do::Run(200 * MS), Do::Call(Syscall::SchedSetattr(capped)), Do::Run(20_000 * MS)];
+        let config =
+            Config { fair_server_runtime: 0, uclamp: Uclamp::On, bugs, ..Config::linux_6_12() };
+        let mut board = board::Board::new(machine(&[(1, 1024, opps)]), config, hog);
+        board.run_until(1_000 * MS);
+        let khz = |fact: &Fact| match fact.kind {
+            FactKind::Frequency { khz, .. } => Some(khz),
+            _ => None,
+        };
+        board.facts.iter().rev().find_map(khz)
+    };
+    assert_eq!(clock(Bugs::default()), Some(500_000));
+    let wrong = Bugs { hold_above_cap: true, ..Bugs::default() };
+    assert_eq!(clock(wrong), Some(2_000_000));
+}
+
+/// An RT task takes more than half of CPU 0, though never at a tick, and CPU 1 is idle.
+#[test]
+fn a_reduced_capacity_is_noticed() {
+    let ran = |bugs| {
+        let scenario = "r @500us: fifo 10, cpus 0, [run 2500us, sleep 1500us]
+            h @0: cpus 0, run 20ms, cpus 0-1, [run 1s]";
+        let mut board = Board::with(device_tree(2), with_groups(bugs), scenario);
+        board.run_until(2_000 * MS);
+        board.cpu_time("h") / MS
+    };
+    let correct = ran(Bugs::default());
+    let wrong = ran(Bugs { reduced_capacity_ignored: true, ..Bugs::default() });
+    assert!(correct > 1_800 && wrong < 1_000, "{correct} {wrong}");
+}
+
+/// Load that a queue keeps of a task that has become `SCHED_IDLE`.
+#[test]
+fn an_idle_policy_takes_load_off() {
+    let load = |bugs| {
+        let scenario = "a @0: run 200ms, policy idle, [run 1s]\nb @0: [run 1s]";
+        let mut board = Board::with(device_tree(1), with_groups(bugs), scenario);
+        let mut most = 0;
+        for ms in 500..520 {
+            board.run_until(ms * MS);
+            if board.se("a").load.weight == 3 << 10 {
+                most = most.max(board.kernel.inside().cfs[CfsRqId::root(CpuId(0))].avg.load_avg);
+            }
+        }
+        most
+    };
+    let correct = load(Bugs::default());
+    let wrong = load(Bugs { idle_policy_keeps_load: true, ..Bugs::default() });
+    assert!(correct < 1_030 && wrong > 1_130, "{correct} {wrong}");
+}
+
+/// A heavy group whose only child is as light as can be, on four CPUs, beside a normal one.
+#[test]
+fn a_light_child_leaves_its_parent_its_weight() {
+    let share = |bugs| {
+        let line = |group: usize, cpu: usize| {
+            format!("{} @0: group {group}, cpus {cpu}, [run 1s]\n", group * 10 + cpu)
+        };
+        let scenario: String = (0..4).flat_map(|cpu| [line(2, cpu), line(3, cpu)]).collect();
+        let groups = [(0, 102_400), (1, 2), (0, 1024)];
+        let mut board = Board::with_groups(4, &with_groups(bugs), &groups, &scenario);
+        board.run_until(2_000 * MS);
+        (0..4).map(|cpu| board.cpu_time(&(20 + cpu).to_string())).sum::<Ns>() / (80 * MS)
+    };
+    let correct = share(Bugs::default());
+    let wrong = share(Bugs { group_load_zero: true, ..Bugs::default() });
+    assert!(correct > 90 && wrong < 40, "{correct} {wrong}");
 }

@@ -27,7 +27,8 @@ declare! { []
     struct Bugs in "bugs." {
         /// A group whose last task has left gets the weight that follows from its remaining load, though its entity may
         /// still wait for a delayed dequeue: what it owes or is owed then grows in virtual time. 6.12; corrected in 6.13 by
-        /// 66951e4860d3. Needs groups that nest: in one timeline for all, group entities are not delayed.
+        /// 66951e4860d3. With one timeline for all groups no group's entity is
+        /// delayed, and only averages of load move.
         delayed_group_weight: switch {
             linux "update_cfs_group()";
             unnamed false;
@@ -77,8 +78,8 @@ declare! { []
             linux "get_capacity_ref_freq()";
             unnamed false;
         }
-        /// At boot a run queue counts as one with tasks: the caps of its first tasks have no effect until all of them have
-        /// left. 5.9 to 5.15; corrected in 5.16 by 315c4f884800.
+        /// At boot a run queue counts as one with tasks: caps have no effect until a task without one was the last to
+        /// leave. 5.9 to 5.15; corrected in 5.16 by 315c4f884800.
         first_cap_ignored: switch {
             linux "init_uclamp_rq()";
             unnamed false;
@@ -112,6 +113,20 @@ declare! { []
         /// than before. 6.6; corrected in 6.7 by eab03c23c2a1. EEVDF only.
         reweight_keeps_vruntime: switch {
             linux "reweight_entity()";
+            unnamed false;
+        }
+        /// The average virtual runtime by which a queued entity is reweighted is that without the entity, and without the time
+        /// that the running one has had since it was last charged. 6.7 and 6.8; corrected in 6.9 by afae8002b4fd and
+        /// 11b1b8bc2b98. EEVDF with groups that nest.
+        reweight_stale_average: switch {
+            linux "reweight_entity(), reweight_eevdf()";
+            unnamed false;
+        }
+        /// An entity that is placed anew because its weight changes still counts among those in the queue, so that its lag is
+        /// inflated although nobody else is there. 6.13 to 6.15; corrected in 6.16 by c70fc32f4443. Only with
+        /// `reweight_entity = "placed"`.
+        placed_entity_counts: switch {
+            linux "reweight_entity(), place_entity()";
             unnamed false;
         }
         /// A fair task that becomes `SCHED_IDLE` gets its new weight without a change of its queue's load, its lag or its

@@ -575,6 +575,25 @@ mod tests {
         assert!(!policy.commit(2_000, &choice(600)) && !policy.need_freq_update);
     }
 
+    /// A limit lowers the clock of a CPU that has not been idle.
+    #[test]
+    fn a_limit_is_heard_at_once() {
+        let next = |hold_above_limit| {
+            let mut kernel = kernel(&[(1, 1024, OPPS)]);
+            kernel.cx.config.bugs.hold_above_limit = hold_above_limit;
+            kernel.inside_mut().rq[CpuId(0)].avg_rt.util_avg = 900;
+            for limit in [2_000_000, 1_000_000] {
+                kernel.cpufreq.policies[PolicyId(0)].limit_max = limit;
+                kernel.cpufreq.policies[PolicyId(0)].sugov.limits_changed = true;
+                kernel.inside_mut().rq[CpuId(0)].clock += 10_000_000;
+                kernel.sched.stale_demands_mut().mark(CpuId(0));
+                kernel.sugov_update(CpuId(0), 0);
+            }
+            kernel.cpufreq.policies[PolicyId(0)].sugov.next_freq
+        };
+        assert_eq!([false, true].map(next), [1_000_000, 2_000_000]);
+    }
+
     /// A fair server that starts is heard at once, although the last change was just now.
     #[test]
     fn the_fair_servers_floor_ignores_the_rate_limit() {

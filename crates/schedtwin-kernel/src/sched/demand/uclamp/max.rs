@@ -347,7 +347,8 @@ mod tests {
         };
         assert_eq!(after_one(Bugs::default()), (600, 300, 300));
         let first = Bugs { first_cap_ignored: true, ..Bugs::default() };
-        assert_eq!(after_one(first), (1024, 300, 300));
+        // It has not left as one whose cap was the queue's.
+        assert_eq!(after_one(first), (1024, 1024, 600));
         let idle = Bugs { idle_clamp_counts: true, ..Bugs::default() };
         assert_eq!(after_one(idle), (600, 600, 600));
     }

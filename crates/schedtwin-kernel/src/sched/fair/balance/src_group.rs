@@ -275,6 +275,35 @@ mod tests {
         }
     }
 
+    /// Of the overloaded group's load what is above the average, though the local group is above it, too.
+    #[test]
+    fn who_is_above_the_average_pulls_nothing() {
+        use crate::sched::fair::balance::stats::SgLbStats;
+        use crate::sched::topology::parts::{self, Part};
+        let mut k = parts::boot(&[Part::of(1, 1024), Part::of(1, 1024)], false);
+        let sd = k.sched.topology.base[0].expect("two CPUs");
+        let env = LbEnv::new(sd, CpuId(0), CpuIdleType::NotIdle);
+        let stats = |group_type, load| SgLbStats {
+            group_type,
+            group_load: load,
+            group_capacity: 1024,
+            avg_load: load,
+            ..SgLbStats::ZERO
+        };
+        let local = k.sched.topology[sd].groups;
+        let mut sds = k.sched.read_sd_lb_stats(&env, &k.cx);
+        (sds.local, sds.busiest) = (local, Some(k.sched.topology[local].next));
+        sds.local_stat = stats(GroupType::FullyBusy, 3000);
+        sds.busiest_stat = stats(GroupType::Overloaded, 4000);
+        // A third group is idle.
+        (sds.total_load, sds.total_capacity) = (7000, 3 * 1024);
+        let mut pulls = |overflows| {
+            k.cx.config.bugs.imbalance_overflows = overflows;
+            k.sched.calculate_imbalance(&env, &sds, &k.cx).1
+        };
+        assert_eq!([false, true].map(&mut pulls), [0, 4000 - 7000 / 3]);
+    }
+
     #[test]
     fn a_pair_of_tasks_may_stay_on_a_node() {
         assert_eq!(adjust_numa_imbalance(2, 1, 4), 0);
