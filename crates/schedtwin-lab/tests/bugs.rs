@@ -116,7 +116,7 @@ impl Bug {
             Column { kernel: kernel.to_string(), scenario: scenario.with_bounds(self.bounds()) }
         });
         let seeds = number(&self.file, "seeds").unwrap_or(5);
-        let plan = Plan { first_seed: 1, iterations: Iterations::Fixed(seeds) };
+        let plan = Plan { first_seed: 1, iterations: Iterations::Fixed(seeds as usize) };
         let found = compare(&columns, &plan, joint_provenance(&columns), &Progress::new()).unwrap();
         let said = report::conclusions(&found);
         first_sentence(said.first().expect("a verdict")).to_string()
