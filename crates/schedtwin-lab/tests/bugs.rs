@@ -182,11 +182,13 @@ impl Bug {
             0 => "(not asked)".to_string(),
             _ => seen.cause.iter().map(|at| format!("`{at}`")).collect::<Vec<_>>().join(", "),
         };
+        // How many rows were looked at is of no interest here.
+        let line = seen.line.split("; ").filter(|part| !part.ends_with("were looked at"));
         let cells = [
             format!("{}: {}", self.name, self.text("what")),
             self.text("fix").to_string(),
             self.text("releases").to_string(),
-            seen.line.clone(),
+            line.collect::<Vec<_>>().join("; "),
             cause,
         ];
         format!("| {} |\n", cells.map(|cell| cell.replace('|', "/")).join(" | "))
