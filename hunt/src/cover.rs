@@ -126,11 +126,13 @@ impl Cover {
 
 /// The variation points with the words of their arms.
 fn points() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
-    settings().iter().filter_map(|setting| match &setting.kind {
-        Kind::Choice { arms, .. } => {
-            Some((setting.path, arms.iter().map(|arm| arm.word).collect()))
+    settings().iter().filter(|setting| !setting.is_bug()).filter_map(|setting| {
+        match &setting.kind {
+            Kind::Choice { arms, .. } => {
+                Some((setting.path, arms.iter().map(|arm| arm.word).collect()))
+            }
+            _ => None,
         }
-        _ => None,
     })
 }
 

@@ -3,7 +3,7 @@
 //!
 //! The settings follow from their declarations, so every variation point and tunable takes part as
 //! soon
-//! as it exists. What a kernel refuses (an arm that needs another point's) is left out again.
+//! as it exists, but those that put a corrected bug back. What a kernel refuses (an arm that needs another point's) is left out again.
 
 use crate::tape::Tape;
 use schedtwin_engine::kernel_file::{KernelFile, settings};
@@ -24,14 +24,16 @@ pub fn kernel(tape: &mut Tape) -> String {
             name = with;
         }
     }
+    // What is drawn: not the wrong rules that are put back by name, which break what hunts check.
+    let drawn: Vec<&Setting> = settings().iter().filter(|setting| !setting.is_bug()).collect();
     let is_point = |setting: &&Setting| matches!(setting.kind, Kind::Choice { .. });
-    let points: Vec<&Setting> = settings().iter().filter(is_point).collect();
+    let points: Vec<&Setting> = drawn.iter().copied().filter(is_point).collect();
     let mut listed = String::new();
     for _ in 0..*tape.pick(&[0, 1, 4, 8, 16, 32]) {
         // Half of them are arms of variation points: there are many tunables.
         let setting = match tape.percent(50) {
             true => *tape.pick(&points),
-            false => tape.pick(settings()),
+            false => *tape.pick(&drawn),
         };
         let comma = if listed.is_empty() { "" } else { "," };
         let more = format!("{listed}{comma}{}={}", setting.path, value(tape, setting));

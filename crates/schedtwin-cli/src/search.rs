@@ -12,12 +12,12 @@ use schedtwin_engine::result::{Bounds, Breach, Property};
 use schedtwin_engine::worker;
 use schedtwin_input::Diagnostics;
 use schedtwin_lab::search::bisect::{self, Bisected};
+use schedtwin_lab::search::by_metric::{self, ByMetric, NoPair};
 use schedtwin_lab::search::hunt::{self, Found};
 use schedtwin_lab::search::shrink::{self, Shrunk};
 use schedtwin_lab::search::{Answer, Case, MachineGiven, Question, WorkloadGiven, rt_app_text};
 use schedtwin_lab::selector::Selector;
-use schedtwin_lab::twin::Column;
-use schedtwin_lab::{Progress, value, verdict};
+use schedtwin_lab::verdict;
 use schedtwin_types::{Duration, printable};
 
 use crate::arguments::{Bisect, BoundArguments, Hunt, Searched, Shrink};
@@ -80,7 +80,7 @@ pub fn bisect(arguments: &Bisect) -> Result<(), Failure> {
     let (text, found) = match metric {
         Some(metric) => {
             let selector = one_selector(metric)?;
-            by_metric(&case, &mixture, [&good, &bad], &selector, *iterations)?
+            metric_text(&case, &mixture, [&good, &bad], &selector, *iterations)?
         }
         None => {
             let question = question(searched)?;
@@ -130,30 +130,23 @@ fn parted(
     }
 }
 
-/// A kernel is bad if its mean is nearer to the bad kernel's.
-fn by_metric(
+/// What a metric's means are under both kernels, and what parts them.
+fn metric_text(
     case: &Case,
     mixture: &Mixture<'_>,
     [good, bad]: [&KernelFile; 2],
     selector: &Selector,
     iterations: u64,
 ) -> Result<(String, Bisected), Failure> {
-    let mean = |kernel: &KernelFile| -> Option<f64> {
-        let scenario = case.scenario(kernel).ok()?;
-        let column = Column { kernel: kernel.identity.clone(), scenario };
-        let seeds = case.seed..=case.seed + (iterations - 1);
-        let known = value::of_runs(&column, seeds, selector, &Progress::new()).ok()?.ok()?;
-        Some(known.value)
-    };
-    let unmeasured = || Failure::bad("the metric is not measured under both kernels");
-    let (from, to) = (mean(good).ok_or_else(unmeasured)?, mean(bad).ok_or_else(unmeasured)?);
-    if from == to {
-        return Err(Failure::Failed(vec![format!("it is {from} under both kernels")]));
-    }
-    let is_bad = |kernel: &KernelFile| {
-        mean(kernel).is_some_and(|mean| (mean - to).abs() < (mean - from).abs())
-    };
-    let found = bisect::find(mixture, is_bad);
+    let ByMetric { good: from, bad: to, found } =
+        by_metric::find(case, mixture, [good, bad], selector, iterations).map_err(
+            |why| match why {
+                NoPair::Unmeasured => Failure::bad("the metric is not measured under both kernels"),
+                NoPair::Equal(mean) => {
+                    Failure::Failed(vec![format!("it is {mean} under both kernels")])
+                }
+            },
+        )?;
     let text = format!(
         "{} is {from:.6} under {}, and {to:.6} under {}.\n",
         selector.text(),

@@ -237,7 +237,7 @@ impl KernelFile {
         if !self.policies.names().is_empty() {
             text.push('\n');
         }
-        let values = self.config.values();
+        let values = self.config.told_values();
         let width = values.iter().map(|(setting, _)| setting.path.len()).max().unwrap_or(0);
         let longest = values.iter().map(|(_, value)| value.to_string().len()).max().unwrap_or(0);
         for (setting, value) in &values {

@@ -5,10 +5,10 @@ use schedtwin_kernel::config::{Config, Value};
 use std::fmt::Write;
 
 /// The text of a kernel file: every setting that exists in the kernel, in the order of their declarations, tables
-/// last.
+/// last. Wrong rules that a kernel could put back, and does not, are left out.
 pub fn write(name: &str, description: &str, config: &Config) -> String {
     let mut text = format!("name = {}\ndescription = {}\n\n", quoted(name), quoted(description));
-    let values = config.values();
+    let values = config.told_values();
     let mut tables = vec![""];
     for (setting, _) in &values {
         let (table, _) = setting.table_and_key();

@@ -208,6 +208,18 @@ impl Setting {
         self.path.split_once('.').unwrap_or(("", self.path))
     }
 
+    /// Whether it puts a wrong rule of earlier releases back (`config/bugs.rs`): such a setting is asked for by name.
+    /// Nothing draws it at random, and files are written without it while it is off.
+    ///
+    /// ```
+    /// let settings = schedtwin_kernel::config::Config::settings();
+    /// assert!(settings.iter().any(|setting| setting.is_bug()));
+    /// assert!(settings.iter().filter(|s| s.is_bug()).all(|s| s.unnamed == Some(false.into())));
+    /// ```
+    pub fn is_bug(&self) -> bool {
+        self.table_and_key().0 == "bugs"
+    }
+
     /// Whether it exists in a kernel of these values, of which each has its path.
     pub(super) fn exists_with(&self, values: &BTreeMap<&'static str, Value>) -> bool {
         let allows = |only: &With| values.get(only.path).is_some_and(|value| only.allows(value));

@@ -19,6 +19,7 @@
 //! | `sleep.rs` | timers, pipes, block devices |
 //! | `ext.rs` | sched_ext |
 //! | `tables.rs` | what files have in tables: schedutil's tunables, CFS's, latency limits |
+//! | `bugs.rs` | wrong rules of releases that were corrected since, off everywhere |
 //! | `retired.rs` | what older files had, and what it means now |
 //! | `reference.rs` | the configuration of tests |
 
@@ -44,11 +45,14 @@ mod uclamp;
 mod ext;
 #[macro_use]
 mod sleep;
+#[macro_use]
+mod bugs;
 mod features;
 mod reference;
 mod retired;
 mod tables;
 
+pub use bugs::Bugs;
 pub use declare::{Arm, Kind, Setting, Value, With};
 pub use features::Features;
 pub use retired::{Retired, retired};
@@ -71,7 +75,7 @@ macro_rules! config {
 }
 
 // Each file passes its declarations on to the next one.
-general! { [cpufreq cpuidle fair placement balance rt uclamp sleep ext config] }
+general! { [cpufreq cpuidle fair placement balance rt uclamp sleep ext bugs config] }
 
 impl Config {
     /// Every setting, in the order of their declaration.
@@ -134,6 +138,23 @@ impl Config {
         let settings = Config::settings().iter();
         let value = |path: &str| all.get(path).expect("declared").clone();
         settings.filter(|s| s.exists_with(&all)).map(|s| (s, value(s.path))).collect()
+    }
+
+    /// The same without the wrong rules that the kernel does not have: what is worth telling of it.
+    ///
+    /// ```
+    /// use schedtwin_kernel::config::{Bugs, Config};
+    ///
+    /// let correct = Config::linux_6_12();
+    /// let bugs = Bugs { slices_expire: true, ..Bugs::default() };
+    /// let wrong = Config { bugs, ..correct.clone() };
+    /// assert_eq!(wrong.told_values().len(), correct.told_values().len() + 1);
+    /// ```
+    pub fn told_values(&self) -> Vec<(&'static Setting, Value)> {
+        let told = |(setting, value): &(&Setting, Value)| {
+            !setting.is_bug() || setting.unnamed.as_ref() != Some(value)
+        };
+        self.values().into_iter().filter(told).collect()
     }
 
     /// Length of a tick, nanoseconds (`TICK_NSEC`).

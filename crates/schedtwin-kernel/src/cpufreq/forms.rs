@@ -50,7 +50,8 @@ impl SugovForms {
             requests_restart,
             drops_while_busy: config.sugov_work == SugovWork::Drop || config.runs_sampling(),
             invariant,
-            present_and_quarter: headroom_on_present_clock(config),
+            present_and_quarter: headroom_on_present_clock(config)
+                && !config.bugs.no_headroom_without_invariance,
             only_demand_counts: invariant && !requests_restart,
         }
     }

@@ -160,16 +160,21 @@ impl CpufreqPolicy {
             self.resolve(raw_khz)
         };
         if hold && khz < sugov.next_freq && !sugov.need_freq_update {
-            return FrequencyChoice {
-                raw_khz,
-                khz: sugov.next_freq,
-                cached_raw_khz: sugov.cached_raw_freq,
-                rule: FrequencyRule::Held,
-            };
+            return self.held(raw_khz);
         }
         let rule =
             if khz == sugov.next_freq { FrequencyRule::Unchanged } else { FrequencyRule::Changed };
         FrequencyChoice { raw_khz, khz, cached_raw_khz: raw_khz, rule }
+    }
+
+    /// The frequency stays, since the domain's only CPU has not been idle.
+    fn held(&self, raw_khz: Khz) -> FrequencyChoice {
+        FrequencyChoice {
+            raw_khz,
+            khz: self.sugov.next_freq,
+            cached_raw_khz: self.sugov.cached_raw_freq,
+            rule: FrequencyRule::Held,
+        }
     }
 }
 
@@ -275,7 +280,8 @@ impl Kernel {
         }
         let hold = policy.is_single
             && !self.sched.scx_switched_all()
-            && !self.sched.uclamp_rq_is_capped(cpu, &self.cx)
+            && (self.cx.config.bugs.hold_above_cap
+                || !self.sched.uclamp_rq_is_capped(cpu, &self.cx))
             && self.cpufreq.sugov_hold_freq(cpu, &self.cpuidle);
         if self.cpufreq.policies[index].adjust_perf && self.cpufreq.sugov_forms.invariant {
             self.cpufreq.sugov_adjust_perf(
@@ -293,7 +299,10 @@ impl Kernel {
         (policy.sugov.util, policy.sugov.capacity) = (util, capacity);
         let forms = self.cpufreq.sugov_forms;
         let reference = reference_frequency(policy, forms);
-        let choice = policy.decide_frequency(perf, capacity, hold, reference, forms.raw);
+        let mut choice = policy.decide_frequency(perf, capacity, hold, reference, forms.raw);
+        if self.cx.config.bugs.hold_above_limit && hold && choice.khz < policy.sugov.next_freq {
+            choice = policy.held(choice.raw_khz);
+        }
         if S::ON {
             let cpus = policy.cpus;
             cpus.iter().for_each(|j| {
@@ -565,6 +574,25 @@ mod tests {
         policy.limits_changed = true;
         assert!(policy.should_update(2_000) && policy.need_freq_update);
         assert!(!policy.commit(2_000, &choice(600)) && !policy.need_freq_update);
+    }
+
+    /// A limit lowers the clock of a CPU that has not been idle.
+    #[test]
+    fn a_limit_is_heard_at_once() {
+        let next = |hold_above_limit| {
+            let mut kernel = kernel(&[(1, 1024, OPPS)]);
+            kernel.cx.config.bugs.hold_above_limit = hold_above_limit;
+            kernel.inside_mut().rq[CpuId(0)].avg_rt.util_avg = 900;
+            for limit in [2_000_000, 1_000_000] {
+                kernel.cpufreq.policies[PolicyId(0)].limit_max = limit;
+                kernel.cpufreq.policies[PolicyId(0)].sugov.limits_changed = true;
+                kernel.inside_mut().rq[CpuId(0)].clock += 10_000_000;
+                kernel.sched.stale_demands_mut().mark(CpuId(0));
+                kernel.sugov_update(CpuId(0), 0);
+            }
+            kernel.cpufreq.policies[PolicyId(0)].sugov.next_freq
+        };
+        assert_eq!([false, true].map(next), [1_000_000, 2_000_000]);
     }
 
     /// A fair server that starts is heard at once, although the last change was just now.

@@ -100,13 +100,17 @@ impl Governor {
                     None => teo,
                 }
             }
-            IdleGovernor::Menu => match config.menu {
-                MenuForm::V4_20 => Governor::MenuWaitersEarly(Default::default()),
-                MenuForm::V5_18 => Governor::MenuWaiters(Default::default()),
-                MenuForm::V6_12 => Governor::Menu(Default::default()),
-                MenuForm::V6_18 => Governor::MenuShortOutliers(Default::default()),
-                MenuForm::V7_3 => Governor::MenuOutliers(Default::default()),
-            },
+            IdleGovernor::Menu => {
+                let drops_polling = config.bugs.menu_drops_polling;
+                let menu = MenuCpu { drops_polling, ..MenuCpu::default() };
+                match config.menu {
+                    MenuForm::V4_20 => Governor::MenuWaitersEarly(menu),
+                    MenuForm::V5_18 => Governor::MenuWaiters(menu),
+                    MenuForm::V6_12 => Governor::Menu(menu),
+                    MenuForm::V6_18 => Governor::MenuShortOutliers(menu),
+                    MenuForm::V7_3 => Governor::MenuOutliers(menu),
+                }
+            }
             IdleGovernor::Ladder => Governor::Ladder(LadderCpu::new(states)),
             IdleGovernor::Haltpoll => Governor::Haltpoll(HaltpollCpu::of(config)),
             IdleGovernor::Shallow => Governor::Shallow,

@@ -200,8 +200,15 @@ impl Kernel {
             self.leave_idle(cpu);
             return;
         }
+        let tick_first = self.cx.config.bugs.tick_stopped_first;
+        if tick_first {
+            self.tick_nohz_idle_stop_tick(cpu, self.rcu.needs_cpu(cpu));
+        }
         let (state, stop_tick) = self.cpuidle_select(cpu);
-        if stop_tick || self.cpuidle.cpus[cpu].tick.tick_stopped {
+        if tick_first {
+            // The governor's question is not for the tick.
+            self.cpuidle.cpus[cpu].tick.timer_expires = None;
+        } else if stop_tick || self.cpuidle.cpus[cpu].tick.tick_stopped {
             self.tick_nohz_idle_stop_tick(cpu, self.rcu.needs_cpu(cpu));
         } else {
             self.tick_nohz_idle_retain_tick(cpu);
@@ -221,7 +228,7 @@ impl Kernel {
         self.cx.fact(FactKind::IdleEnter { state, tick_stopped });
         let idle = &mut self.cpuidle.cpus[cpu];
         self.cx.platform.wires[cpu].activity = if idle.states[state as usize].polling {
-            Activity::Poll { until: at + idle.poll_time(self.cx.tick_nsec) }
+            Activity::Poll { until: at + idle.poll_time(self.cx.tick_nsec, &self.cx.config.bugs) }
         } else {
             Activity::Idle { state }
         };
@@ -252,7 +259,8 @@ impl Kernel {
         let input = SelectInput {
             states,
             latency_req_ns: *latency_req_ns,
-            tick_stopped: tick.tick_stopped,
+            // A governor that cannot keep the tick does not know of it.
+            tick_stopped: tick.tick_stopped && !self.cx.config.bugs.tick_stopped_first,
             tick_nsec: self.cx.tick_nsec as i64,
             now,
             last_residency_ns: *last_residency_ns,

@@ -30,22 +30,28 @@
 //! states that watch the flag asleep (MWAIT) are left by an interrupt.
 
 use super::CpuIdle;
+use crate::config::Bugs;
 use crate::{Activity, Context, Cpuidle, Kernel, Scheduler};
 use schedtwin_types::{CpuId, IpiKind, IrqLine, Ns};
 
 /// No residency below this is a limit (`CPUIDLE_POLL_MIN`).
 const CPUIDLE_POLL_MIN: Ns = 10_000;
+/// Stands for no limit, an hour: every idle period ends before.
+const NO_POLL_LIMIT: Ns = 3_600_000_000_000;
 
 impl CpuIdle {
     /// How long to poll (`cpuidle_poll_time()`).
-    pub(super) fn poll_time(&mut self, tick_nsec: Ns) -> Ns {
+    pub(super) fn poll_time(&mut self, tick_nsec: Ns, bugs: &Bugs) -> Ns {
+        if bugs.poll_without_limit {
+            return NO_POLL_LIMIT;
+        }
         let CpuIdle { governor, states, poll_limit_ns, .. } = self;
         // The governor's own limit is the device's as well.
         let limit_ns = governor.poll_limit_ns().unwrap_or(poll_limit_ns);
         if *limit_ns == 0 {
             // CPUIDLE_POLL_MAX
             let max = tick_nsec / 16;
-            let worth = |ns: &Ns| *ns >= CPUIDLE_POLL_MIN;
+            let worth = |ns: &Ns| *ns >= CPUIDLE_POLL_MIN || bugs.poll_too_short;
             let deeper = states[1..].iter().filter(|s| !s.disabled).map(|s| s.target_residency_ns);
             *limit_ns = deeper.filter(worth).map(|ns| ns.min(max)).next().unwrap_or(max);
         }
@@ -134,10 +140,17 @@ mod tests {
             let poll = IdleStateParams { polling: true, ..IdleStateParams::default() };
             let states = [vec![poll], deeper].concat();
             let mut idle = CpuIdle::new(states, Governor::Shallow, i64::MAX);
-            assert_eq!(idle.poll_time(TICK), limit_us * 1000);
+            assert_eq!(idle.poll_time(TICK, &Bugs::default()), limit_us * 1000);
             // It stays, whatever is switched off or on afterwards.
             idle.states.iter_mut().for_each(|state| state.disabled ^= true);
-            assert_eq!(idle.poll_time(TICK), limit_us * 1000);
+            assert_eq!(idle.poll_time(TICK, &Bugs::default()), limit_us * 1000);
         }
+        let poll = IdleStateParams { polling: true, ..IdleStateParams::default() };
+        let states = vec![poll, state(2, on), state(20, on)];
+        let short = Bugs { poll_too_short: true, ..Bugs::default() };
+        let idle = CpuIdle::new(states, Governor::Shallow, i64::MAX);
+        assert_eq!(idle.clone().poll_time(TICK, &short), 2_000);
+        let endless = Bugs { poll_without_limit: true, ..Bugs::default() };
+        assert!(idle.clone().poll_time(TICK, &endless) > 1000 * TICK);
     }
 }

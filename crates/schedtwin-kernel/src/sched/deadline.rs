@@ -167,6 +167,13 @@ impl Context {
 }
 
 impl Scheduler {
+    /// `dl_scaled_delta_exec()`: what `delta` of running costs at a CPU's clock and capacity.
+    #[inline(always)]
+    pub(super) fn scaled_charge(&self, cpu: CpuId, delta: i64) -> i64 {
+        let rq = &self.rq[cpu];
+        DlEntity::scaled_delta_exec(delta, rq.freq_scale, rq.arch_capacity)
+    }
+
     /// Makes a task of schedutil one of the class (`sugov_kthread_create`). It sleeps.
     pub(crate) fn make_special_dl(&mut self, task: TaskId) {
         let t = &mut self.tasks[task];
@@ -393,14 +400,13 @@ impl Kernel {
 
     /// `update_curr_dl_se()` of the running task.
     fn update_curr_dl_se(&mut self, cpu: CpuId, curr: TaskId, delta: i64) {
-        let rq = &self.sched.rq[cpu];
-        let (scale_freq, scale_cpu) = (rq.freq_scale, rq.arch_capacity);
+        let charge = self.sched.scaled_charge(cpu, delta);
         let dl = &mut self.sched.tasks[curr].dl;
         if delta > 0 {
             if dl.special {
                 return;
             }
-            dl.runtime -= DlEntity::scaled_delta_exec(delta, scale_freq, scale_cpu);
+            dl.runtime -= charge;
         } else if !dl.yielded {
             return;
         }

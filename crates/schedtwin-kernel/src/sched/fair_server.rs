@@ -35,9 +35,9 @@ pub mod conformance;
 mod v7_3;
 
 use crate::config::{Config, FairServerForm};
-use crate::sched::Class;
 use crate::sched::deadline::dl_bw::dl_bw_capacity;
 use crate::sched::deadline::{DlNode, dl_entity_overflow, dl_time_before, to_ratio};
+use crate::sched::{CfsRqId, Class};
 use crate::time::hrtimer::{TimerKind, hrtimer_forward};
 use crate::{Context, Cpuidle, Kernel, Scheduler, Time};
 use schedtwin_types::{CpuId, Ns};
@@ -132,6 +132,28 @@ impl FairServer {
         if !self.defer_running {
             self.throttled = true;
             self.defer_armed = true;
+        }
+    }
+
+    /// `replenish_dl_entity()`.
+    fn replenish(&mut self, clock: u64) {
+        if self.defer_armed && self.overflows(clock) {
+            self.deadline = clock + self.dl_period;
+            self.runtime = self.dl_runtime as i64;
+        }
+        while self.runtime <= 0 {
+            self.deadline += self.dl_period;
+            self.runtime += self.dl_runtime as i64;
+        }
+        if self.deadline < clock {
+            self.new_period(clock);
+        }
+        self.throttled = false;
+        if self.defer_armed {
+            self.defer_armed = false;
+        } else if !self.defer_running && (clock as i64) < self.deadline as i64 - self.runtime {
+            self.defer_armed = true;
+            self.throttled = true;
         }
     }
 
@@ -290,11 +312,12 @@ impl Kernel {
         let clock = self.sched.rq[cpu].clock;
         // Only 7.3 comes here from an idle CPU.
         let idle = self.sched.idle_cpu(cpu);
+        let charge = self.sched.fair_server_charge(cpu, delta, &self.cx);
         let server = &mut self.sched.rq[cpu].fair_server;
         if server.dl_runtime == 0 {
             return;
         }
-        server.runtime -= delta;
+        server.runtime -= charge;
         server.defer_idle &= idle;
         if server.runtime > 0 {
             return;
@@ -333,7 +356,7 @@ impl Kernel {
     pub(crate) fn fair_server_idle_ends(&mut self, cpu: CpuId) {
         match self.cx.config.fair_server_form {
             FairServerForm::V6_12 | FairServerForm::V6_18 => {
-                self.sched.fair_server_update_idle_time(cpu)
+                self.sched.fair_server_update_idle_time(cpu, &self.cx)
             }
             FairServerForm::V7_3 => self.update_curr_idle(cpu),
         }
@@ -349,26 +372,7 @@ impl Kernel {
     /// `replenish_dl_entity()` and the queueing after it.
     fn fair_server_replenish(&mut self, cpu: CpuId) {
         let clock = self.sched.rq[cpu].clock;
-        let server = &mut self.sched.rq[cpu].fair_server;
-        if server.defer_armed && server.overflows(clock) {
-            server.deadline = clock + server.dl_period;
-            server.runtime = server.dl_runtime as i64;
-        }
-        while server.runtime <= 0 {
-            server.deadline += server.dl_period;
-            server.runtime += server.dl_runtime as i64;
-        }
-        if server.deadline < clock {
-            server.new_period(clock);
-        }
-        server.throttled = false;
-        if server.defer_armed {
-            server.defer_armed = false;
-        } else if !server.defer_running && (clock as i64) < server.deadline as i64 - server.runtime
-        {
-            server.defer_armed = true;
-            server.throttled = true;
-        }
+        self.sched.rq[cpu].fair_server.replenish(clock);
         self.fair_server_enqueue(cpu);
     }
 
@@ -384,6 +388,13 @@ impl Kernel {
             return;
         }
         self.sched.update_rq_clock(cpu, &self.cx);
+        if self.cx.config.bugs.fair_server_stuck
+            && self.sched.cfs[CfsRqId::root(cpu)].h_nr_queued == 0
+        {
+            let clock = self.sched.rq[cpu].clock;
+            self.sched.rq[cpu].fair_server.replenish(clock);
+            return;
+        }
         if !one_timer && self.fair_server_timer_charges(cpu) {
             return;
         }
@@ -413,6 +424,15 @@ impl Kernel {
 }
 
 impl Scheduler {
+    /// What `delta` of fair or idle time takes off the runtime.
+    #[inline(always)]
+    fn fair_server_charge(&self, cpu: CpuId, delta: i64, cx: &Context) -> i64 {
+        match cx.config.bugs.fair_server_scaled {
+            true => self.scaled_charge(cpu, delta),
+            false => delta,
+        }
+    }
+
     fn fair_server_cancel_timer(&self, cpu: CpuId, time: &mut Time, cx: &mut Context) {
         let server = &self.rq[cpu].fair_server;
         if !server.callback_running {
@@ -439,14 +459,14 @@ impl Scheduler {
     /// `enqueue_task_fair()`: the first task of an idle CPU, before the server starts.
     pub(crate) fn fair_server_before_start(&mut self, cpu: CpuId, cx: &Context) {
         if cx.config.fair_server_form != FairServerForm::V7_3 {
-            self.fair_server_update_idle_time(cpu);
+            self.fair_server_update_idle_time(cpu, cx);
         }
     }
 
     /// `dl_server_update_idle_time()`: charges idle time to the server as if fair tasks had run.
     /// During newidle balancing `curr` is still the previous task, already charged, so nothing is
     /// added. A deadline task that runs on after it was throttled counts as idle, and is not charged for that time.
-    fn fair_server_update_idle_time(&mut self, cpu: CpuId) {
+    fn fair_server_update_idle_time(&mut self, cpu: CpuId, cx: &Context) {
         let class = self.tasks[self.rq[cpu].curr].class;
         let rq = &mut self.rq[cpu];
         let exec_start = match class {
@@ -459,7 +479,9 @@ impl Scheduler {
             return;
         }
         *exec_start = rq.clock_task;
-        rq.fair_server.runtime -= delta;
+        let charge = self.fair_server_charge(cpu, delta, cx);
+        let rq = &mut self.rq[cpu];
+        rq.fair_server.runtime -= charge;
         if rq.fair_server.runtime < 0 {
             rq.fair_server.defer_running = false;
             rq.fair_server.runtime = 0;

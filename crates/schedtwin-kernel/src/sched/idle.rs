@@ -3,6 +3,7 @@
 //!
 //! Kernel: 6.12.95 kernel/sched/idle.c. The idle loop itself is in [`crate::cpuidle`].
 
+use crate::sched::Class;
 use crate::{Context, Cpuidle, Kernel, Scheduler};
 use schedtwin_types::{CpuId, Ns};
 
@@ -14,7 +15,12 @@ impl Scheduler {
         if self.has_smt() {
             self.update_idle_core(cpu, cx);
         }
-        self.update_idle_rq_clock_pelt(cpu);
+        // `rq.curr` is the task that goes.
+        let unseen = cx.config.bugs.lost_idle_time_unseen
+            && self.tasks[self.rq[cpu].curr].class > Class::Fair;
+        if !unseen {
+            self.update_idle_rq_clock_pelt(cpu);
+        }
         let rq = &mut self.rq[cpu];
         rq.idle_exec_start = rq.clock_task;
         cpuidle.cpu_mut(cpu).idle_since = cx.now;

@@ -278,7 +278,9 @@ impl Kernel {
             if !self.sched.idle_cpu(cpu) {
                 continue;
             }
-            if !self.sched.idle_cpu(this_cpu) && self.sched.rq[this_cpu].need_resched {
+            let has_work =
+                !self.sched.idle_cpu(this_cpu) || self.cx.config.bugs.ilb_abort_by_need_resched;
+            if has_work && self.sched.rq[this_cpu].need_resched {
                 has_blocked_load |= stats;
                 self.sched.nohz.needs_update |= next;
                 aborted = true;

@@ -90,7 +90,8 @@ impl Kernel {
         }
         // set_load_weight(): through the old class, also if the weight stays.
         let load = fair::weight_of(attr.policy, nice);
-        if old_class == Class::Fair {
+        let skipped = self.cx.config.bugs.idle_policy_keeps_load && attr.policy == Policy::Idle;
+        if old_class == Class::Fair && !skipped {
             self.sched.reweight_task(se, load, &self.cx);
         } else {
             self.sched.se[se].load = load;

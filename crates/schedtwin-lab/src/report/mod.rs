@@ -89,6 +89,12 @@ impl Default for Layout {
     }
 }
 
+/// What the report of a comparison says before its table: a text for each kernel but the first, the
+/// gravest first. Kernels are called A, B, and so on.
+pub fn conclusions(comparison: &Comparison) -> Vec<String> {
+    summary::sentences(comparison, Extent::Headlines, cells::letter)
+}
+
 /// The report of a comparison.
 pub fn comparison(comparison: &Comparison, format: Format, extent: Extent) -> String {
     comparison_in(comparison, format, extent, Layout::default())

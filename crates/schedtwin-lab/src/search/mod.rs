@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Finds what breaks a property: [`hunt`] finds a workload, [`shrink`] makes it small, [`bisect`] finds the settings that cause it.
+//! Finds what breaks a property: [`hunt`] finds a workload, [`shrink`] makes it small, [`bisect`] finds the settings that cause it, and [`by_metric`] those that cause the change of a metric.
 //!
 //! All three ask one question again and again ([`Question`]): does this kernel break the property, and does that one keep it?
 //! The question names the property, so that a search does not slip from one fault to another, and it asks for more than the
@@ -8,6 +8,7 @@
 //! References: Zeller and Hildebrandt, Simplifying and Isolating Failure-Inducing Input (2002), for `ddmin`.
 
 pub mod bisect;
+pub mod by_metric;
 pub mod hunt;
 pub mod shrink;
 

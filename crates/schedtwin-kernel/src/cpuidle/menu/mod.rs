@@ -81,6 +81,8 @@ pub struct MenuCpu {
     pub bucket: u8,
     /// Time to the next timer at the last selection, ns; `KTIME_MAX` if it was not asked for.
     pub next_timer_ns: u64,
+    /// A state whose exit latency exceeds the prediction may take the place of polling (`bugs.menu_drops_polling`).
+    pub drops_polling: bool,
     /// Share of the time to the timer that was slept, in 1/8192. The second half, with I/O waiters, is
     /// used by [`v5_18`] only.
     pub correction_factor: [u32; 2 * DECADES],
@@ -99,6 +101,7 @@ impl Default for MenuCpu {
             interval_ptr: 0,
             bucket: 0,
             next_timer_ns: 0,
+            drops_polling: false,
             correction_factor: [(RESOLUTION * DECAY) as u32; 2 * DECADES],
             intervals: [0; INTERVALS],
         }

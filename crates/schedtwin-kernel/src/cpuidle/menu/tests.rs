@@ -233,6 +233,14 @@ fn sleeping_rather_than_spinning() {
     let x86 = [poll(), state(1, 2), state(10, 20)];
     let sleeps = (1, false, S::NoPolling);
     check(short, input(&x86), (50_000, 900), sleeps, sleeps, false);
+    // Leaving takes longer than that: not in place of polling.
+    let slow = [poll(), state(3, 4), state(10, 20)];
+    let far = || SleepLength { sleep_length_ns: 50_000_000, delta_tick_ns: 900_000 };
+    let chosen = |drops_polling| {
+        let menu = MenuCpu { drops_polling, ..remembers(short) };
+        v6_12::decide(&menu, &input(&slow), &mut far.clone()).idx
+    };
+    assert_eq!([false, true].map(chosen), [0, 1]);
     // Not a cheap one in 6.12: it pays after 15 us only.
     let x86 = [poll(), state(1, 15)];
     check(short, input(&x86), (50_000, 900), sleeps, spins, false);

@@ -134,7 +134,7 @@ pub(super) fn decide_from(
         if shallower.polling
             && state.residency_ns() < RESIDENCY_THRESHOLD_NS
             && state.target_residency_ns <= next_timer_ns
-            && state.exit_latency_ns <= predicted_ns
+            && (state.exit_latency_ns <= predicted_ns || menu.drops_polling)
         {
             predicted_ns = state.target_residency_ns;
             idx = Some(i);

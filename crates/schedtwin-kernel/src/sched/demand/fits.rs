@@ -115,7 +115,7 @@ impl Scheduler {
     /// can do never uses it up.
     #[inline(always)]
     pub(crate) fn util_exceeds(&self, util: u64, cpu: CpuId, cx: &Context) -> bool {
-        if !self.uclamp_is_used() {
+        if !self.uclamp_is_used() || self.clamps_have_margin() {
             return !self.fits_capacity(util, cpu);
         }
         match &*self.rq[cpu].uclamp {
@@ -195,6 +195,10 @@ impl Scheduler {
         if !self.uclamp_is_used() {
             return Fits::of(fits);
         }
+        if self.clamps_have_margin() {
+            let clamped = util.min(clamps.max.into()).max(clamps.min.into());
+            return Fits::of(self.fits_capacity(clamped, cpu));
+        }
         let (arch, actual) = (self.arch_scale_cpu_capacity(cpu), self.get_actual_cpu_capacity(cpu));
         clamps.fits(fits, util, arch, actual)
     }
@@ -244,8 +248,21 @@ impl Kernel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, Uclamp};
+    use crate::config::{Bugs, Config, Uclamp};
     use crate::sched::root_domain::tests::little_and_big;
+
+    /// With the margin a minimum of 1024 fits nowhere, and no cap helps a CPU that is used up.
+    #[test]
+    fn clamps_fit_without_a_margin() {
+        let big = CpuId(1);
+        for (with_margin, fits) in [(false, Fits::Yes), (true, Fits::No)] {
+            let bugs = Bugs { clamps_with_margin: with_margin, ..Bugs::default() };
+            let config = Config { uclamp: Uclamp::On, bugs, ..Config::linux_6_12() };
+            let kernel = little_and_big(config);
+            let boosted = TaskDemand::of_clamps(100, 1024, 1024);
+            assert_eq!(kernel.sched.fits_cpu(&boosted, big), fits, "{with_margin}");
+        }
+    }
 
     #[test]
     fn fitness() {

@@ -110,6 +110,11 @@ impl Kernel {
             return false;
         }
         own.runtime_remaining -= delta as i64;
+        if self.cx.config.bugs.slices_expire {
+            let cfs = &mut self.sched.cfs[cfs_rq];
+            self.sched.groups[cfs.group].bandwidth.expire(&mut cfs.bandwidth);
+        }
+        let own = &mut self.sched.cfs[cfs_rq].bandwidth;
         if own.runtime_remaining > 0 {
             return false;
         }
@@ -203,7 +208,9 @@ impl Kernel {
         if self.sched.assign_cfs_rq_runtime(cfs_rq, target, &mut self.time, &mut self.cx) {
             return false;
         }
-        self.sched.groups[group].bandwidth.throttled.push(cfs_rq);
+        let waiting = &mut self.sched.groups[group].bandwidth.throttled;
+        let at = if self.cx.config.bugs.throttled_first { 0 } else { waiting.len() };
+        waiting.insert(at, cfs_rq);
         self.sched.tg_throttle_down(group, cpu, !by_task);
         if !by_task {
             self.dequeue_throttled_queue(cfs_rq);
@@ -453,6 +460,9 @@ impl Scheduler {
             return;
         }
         let (group, slice) = (cfs.group, cx.config.cfs_bandwidth_slice);
+        if cx.config.bugs.slices_expire {
+            self.groups[group].bandwidth.expire(&mut cfs.bandwidth);
+        }
         if self.groups[group].bandwidth.give_back(&mut cfs.bandwidth, slice) {
             self.start_cfs_slack_bandwidth(group, time, cx);
         }

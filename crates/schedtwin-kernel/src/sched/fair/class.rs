@@ -398,7 +398,7 @@ impl Kernel {
         if self.cx.uclamp_sums() {
             self.util_bias_enqueue(cpu, task);
         }
-        if !task_new && !throttled {
+        if (!task_new || self.cx.config.bugs.fork_overutilises) && !throttled {
             self.sched.check_update_overutilized_status(cpu, &mut self.cx);
         }
         if self.cx.config.features.hrtick {
@@ -560,7 +560,10 @@ impl Kernel {
         let util_est = self.cx.config.features.util_est;
         let delayed = self.sched.se[se].sched_delayed;
         let twice = || !moving && pelt::util_est_leaves_twice(self.cx.config.util_est_update);
-        if util_est && (!delayed || twice()) {
+        let leaves = util_est && (!delayed || twice());
+        // The estimate by which it was counted: the dequeue may make another.
+        let late = self.cx.config.bugs.util_est_leaves_late.then(|| self.sched.se[se].avg);
+        if leaves && late.is_none() {
             let own = &self.sched.se[se].avg;
             self.sched.cfs[root].avg.change(cpu, &mut self.sched.stale_demands, |avg| {
                 pelt::util_est_dequeue(avg, own);
@@ -575,6 +578,14 @@ impl Kernel {
             self.sched.util_est_update(cpu, se, &self.cx);
         }
         let dequeued = self.dequeue_entities(cpu, se, flags);
+        if leaves && let Some(own) = late {
+            self.sched.cfs[root].avg.change(cpu, &mut self.sched.stale_demands, |avg| {
+                pelt::util_est_dequeue(avg, &own);
+            });
+            if !delayed && self.cx.uclamp_sums() {
+                self.sched.util_est_uclamp_dequeue(cpu, task);
+            }
+        }
         if sleeps && learns == Learns::After {
             self.sched.util_est_update(cpu, se, &self.cx);
         }

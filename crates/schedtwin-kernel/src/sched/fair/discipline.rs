@@ -345,6 +345,14 @@ impl Kernel {
         curr: bool,
     ) -> Option<u64> {
         match self.cx.config.fair {
+            FairClass::Eevdf if self.cx.config.bugs.reweight_stale_average => {
+                if curr {
+                    self.update_curr(cfs_rq);
+                } else {
+                    self.sched.timeline_remove(cfs_rq, se);
+                }
+                Some(self.sched.avg_vruntime(cfs_rq))
+            }
             FairClass::Eevdf => {
                 self.update_curr(cfs_rq);
                 let average = self.sched.avg_vruntime(cfs_rq);

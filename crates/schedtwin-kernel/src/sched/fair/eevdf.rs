@@ -216,6 +216,10 @@ impl Scheduler {
         weight: u64,
         cx: &Context,
     ) -> Reweighted {
+        if cx.config.bugs.reweight_keeps_vruntime {
+            self.rescale_deadline(se, weight);
+            return Reweighted::InPlace;
+        }
         if cx.config.reweight_entity == ReweightEntity::Placed {
             return self.reweight_eevdf_6_18(se, average, weight, cx);
         }
@@ -242,6 +246,16 @@ impl Scheduler {
             entity.vprot = average.wrapping_add(rescaled(left) as u64);
         }
         Reweighted::InPlace
+    }
+
+    /// What is left of a queued entity's slice follows the weight that it gets, and its virtual runtime stays.
+    pub(super) fn rescale_deadline(&mut self, se: EntityId, weight: u64) {
+        let entity = &mut self.se[se];
+        let left = entity.deadline.wrapping_sub(entity.vruntime) as i64;
+        let old = entity.virtual_load().weight as i64;
+        // div_s64() takes a 32-bit divisor.
+        let rescaled = left.wrapping_mul(old) / weight as i32 as i64;
+        entity.deadline = entity.vruntime.wrapping_add(rescaled as u64);
     }
 
     /// The end of `reweight_entity()` of a queued entity, which has its new weight and is out of the timeline.
@@ -403,6 +417,34 @@ impl Scheduler {
                 EevdfForm::V6_18 => entity.vlag = entity.vruntime as i64,
                 EevdfForm::V7_3 => entity.vprot = entity.vruntime,
             }
+        }
+    }
+
+    /// A running idle entity gives way to a wakee that is not idle.
+    pub(super) fn idle_gives_way(&mut self, se: EntityId, cx: &Context) -> (bool, PreemptionRule) {
+        if !cx.config.bugs.protected_idle_task {
+            self.cancel_protect_slice(se, cx);
+        }
+        (true, PreemptionRule::IdleGivesWay)
+    }
+
+    /// What the policies of the two tasks decide where they are asked before their groups.
+    #[inline(always)]
+    pub(super) fn decided_by_policies(
+        &mut self,
+        task: TaskId,
+        curr: TaskId,
+        se: EntityId,
+        cx: &Context,
+    ) -> Option<(bool, PreemptionRule)> {
+        if !cx.config.bugs.idle_preempt_by_task {
+            return None;
+        }
+        match (self.tasks[curr].policy, self.tasks[task].policy) {
+            (Policy::Idle, Policy::Idle) => Some((false, PreemptionRule::BatchDoesNotPreempt)),
+            (Policy::Idle, _) => Some(self.idle_gives_way(se, cx)),
+            (_, Policy::Normal) => None,
+            _ => Some((false, PreemptionRule::BatchDoesNotPreempt)),
         }
     }
 
@@ -587,10 +629,12 @@ impl Kernel {
         }
         let (se, pse) =
             self.sched.find_matching_se(self.sched.tasks[curr].se, self.sched.tasks[task].se);
+        if let Some(decided) = self.sched.decided_by_policies(task, curr, se, &self.cx) {
+            return Err(decided);
+        }
         let (curr_is_idle, task_is_idle) = (self.sched.se_is_idle(se), self.sched.se_is_idle(pse));
         if curr_is_idle && !task_is_idle {
-            self.sched.cancel_protect_slice(se, &self.cx);
-            return Err((true, PreemptionRule::IdleGivesWay));
+            return Err(self.sched.idle_gives_way(se, &self.cx));
         }
         if curr_is_idle != task_is_idle {
             return Err((false, PreemptionRule::IdleDoesNotPreempt));

@@ -175,21 +175,26 @@ impl Scheduler {
         if !curr {
             self.timeline_remove(timeline, se);
         }
-        let entity = &mut self.se[se];
-        entity.vlag = lag;
-        entity.deadline = entity.deadline.wrapping_sub(average);
-        entity.rel_deadline = true;
-        if protected {
-            entity.vprot = entity.vprot.wrapping_sub(average);
+        if cx.config.bugs.reweight_keeps_vruntime {
+            self.rescale_deadline(se, weight);
+            self.se[se].timeline_load = Some(now);
+        } else {
+            let entity = &mut self.se[se];
+            entity.vlag = lag;
+            entity.deadline = entity.deadline.wrapping_sub(average);
+            entity.rel_deadline = true;
+            if protected {
+                entity.vprot = entity.vprot.wrapping_sub(average);
+            }
+            entity.rescale(old, weight, protected);
+            entity.timeline_load = Some(now);
+            if protected {
+                entity.vprot = entity.vprot.wrapping_add(average);
+            }
+            entity.deadline = entity.deadline.wrapping_add(average);
+            entity.rel_deadline = false;
+            entity.vruntime = average.wrapping_sub(entity.vlag as u64);
         }
-        entity.rescale(old, weight, protected);
-        entity.timeline_load = Some(now);
-        if protected {
-            entity.vprot = entity.vprot.wrapping_add(average);
-        }
-        entity.deadline = entity.deadline.wrapping_add(average);
-        entity.rel_deadline = false;
-        entity.vruntime = average.wrapping_sub(entity.vlag as u64);
         if !curr {
             self.timeline_insert(timeline, se);
         }

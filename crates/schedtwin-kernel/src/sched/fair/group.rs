@@ -313,7 +313,10 @@ impl Scheduler {
     fn calc_group_shares(&self, cfs_rq: CfsRqId, cx: &Context) -> u64 {
         let cfs = &self.cfs[cfs_rq];
         let group = &self.groups[cfs.group];
-        let load = scale_load_down(cfs.load_weight).max(cfs.avg.load_avg);
+        let mut load = scale_load_down(cfs.load_weight).max(cfs.avg.load_avg);
+        if cx.config.bugs.group_load_zero && cfs.load_weight >> 10 == 0 {
+            load = 0;
+        }
         let whole = GroupLoad {
             shares: group.shares,
             load_avg: group.load_avg,
@@ -607,7 +610,8 @@ impl Kernel {
     #[inline(never)]
     fn follow_group_load(&mut self, se: EntityId, my_q: CfsRqId) {
         let cfs = &self.sched.cfs[my_q];
-        if cfs.load_weight != 0 && !cfs.bandwidth.pelt_clock_throttled {
+        let counts = cfs.load_weight != 0 || self.cx.config.bugs.delayed_group_weight;
+        if counts && !cfs.bandwidth.pelt_clock_throttled {
             let shares = self.sched.calc_group_shares(my_q, &self.cx);
             if self.sched.se[se].load.weight != shares {
                 self.reweight_entity(se, shares);

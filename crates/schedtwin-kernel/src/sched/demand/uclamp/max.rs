@@ -40,6 +40,7 @@
 //! `uclamp_rq_max_value`, `uclamp_idle_value`; kernel/sched/fair.c `util_fits_cpu`; kernel/sched/sched.h
 //! `uclamp_rq_util_with`, `uclamp_rq_is_capped`.
 
+use crate::config::Bugs;
 use crate::sched::SCHED_CAPACITY_SCALE;
 use crate::sched::demand::fits::Fits;
 
@@ -133,6 +134,8 @@ pub struct UclampRq {
     max: Aggregate,
     /// `UCLAMP_FLAG_IDLE`: no task is counted, `max` is retained.
     idle: bool,
+    /// What is retained counts beside the clamps of a task that is being placed (`bugs.idle_clamp_counts`).
+    retained_counts: bool,
 }
 
 impl Aggregate {
@@ -195,7 +198,20 @@ impl UclampRq {
             min: Aggregate::new(Clamps::NONE.min, sorting),
             max: Aggregate::new(Clamps::NONE.max, sorting),
             idle: true,
+            retained_counts: false,
         }
+    }
+
+    /// With the wrong rules of a kernel.
+    pub(super) fn with_bugs(self, bugs: &Bugs) -> UclampRq {
+        let Bugs { first_cap_ignored, idle_clamp_counts, .. } = *bugs;
+        UclampRq { idle: !first_cap_ignored, retained_counts: idle_clamp_counts, ..self }
+    }
+
+    /// Whether only a placed task's own clamps count.
+    #[inline(always)]
+    fn has_no_say(&self) -> bool {
+        self.idle && !self.retained_counts
     }
 
     /// Returns the clamps that the run queue asks for.
@@ -247,7 +263,7 @@ impl UclampRq {
     pub(super) fn with(&self, task: Option<Clamps>) -> Clamps {
         match task {
             None => self.clamps(),
-            Some(own) if self.idle => own,
+            Some(own) if self.has_no_say() => own,
             Some(own) => own.aggregated(self.clamps()),
         }
     }
@@ -255,13 +271,13 @@ impl UclampRq {
     /// The clamps that hold for a task which EAS puts here to see whether it fits. A run queue without tasks
     /// has none: then those hold that were found on the CPU `before` it in its domain.
     pub(in crate::sched::demand) fn with_in_search(&self, task: Clamps, before: Clamps) -> Clamps {
-        if self.idle { before } else { task.aggregated(self.clamps()) }
+        if self.has_no_say() { before } else { task.aggregated(self.clamps()) }
     }
 
     /// Adds a task's clamps to a floor and a cap that include the run queue's clamps already.
     pub(super) fn join(&self, (min, max): (u64, u64), task: Clamps) -> (u64, u64) {
         let (own_min, own_max) = (task.min as u64, task.max as u64);
-        (min.max(own_min), if self.idle { own_max } else { max.max(own_max) })
+        (min.max(own_min), if self.has_no_say() { own_max } else { max.max(own_max) })
     }
 
     /// `uclamp_rq_is_capped()`: whether `util` is at the cap.
@@ -316,6 +332,25 @@ mod tests {
         ] {
             assert_eq!(Sorting::new(5).bucket_id(value), bucket, "{value}");
         }
+    }
+
+    /// What a run queue without tasks retains counts for nobody, and before the first task it is nothing.
+    #[test]
+    fn a_cap_counts_from_the_first_task_to_the_last() {
+        let task = Clamps { min: 0, max: 300 };
+        let after_one = |bugs: Bugs| {
+            let mut rq = UclampRq::default().with_bugs(&bugs);
+            rq.inc(Clamps { min: 0, max: 600 });
+            let first = rq.clamps().max;
+            rq.dec(Clamps { min: 0, max: 600 });
+            (first, rq.with(Some(task)).max, rq.join((0, 600), task).1)
+        };
+        assert_eq!(after_one(Bugs::default()), (600, 300, 300));
+        let first = Bugs { first_cap_ignored: true, ..Bugs::default() };
+        // It has not left as one whose cap was the queue's.
+        assert_eq!(after_one(first), (1024, 1024, 600));
+        let idle = Bugs { idle_clamp_counts: true, ..Bugs::default() };
+        assert_eq!(after_one(idle), (600, 600, 600));
     }
 
     /// `(join?, (min, max), aggregate, idle)`

@@ -85,7 +85,9 @@ impl RqClamps {
     /// As at boot: no task.
     pub(crate) fn new(config: &Config) -> RqClamps {
         match config.uclamp_aggregation {
-            UclampAggregation::Max => RqClamps::Max(max::UclampRq::new(config.uclamp_buckets)),
+            UclampAggregation::Max => {
+                RqClamps::Max(max::UclampRq::new(config.uclamp_buckets).with_bugs(&config.bugs))
+            }
             UclampAggregation::Sum => RqClamps::Sum(sum::UclampRq::default()),
         }
     }
@@ -127,7 +129,11 @@ impl RqClamps {
 
 /// The static key `sched_uclamp_used`.
 #[derive(Clone, Copy, Debug)]
-pub struct UclampKey(bool);
+pub struct UclampKey {
+    used: bool,
+    /// Clamps have to fit with a migration's margin, as utilisations do (`bugs.clamps_with_margin`).
+    with_margin: bool,
+}
 
 impl UclampKey {
     /// As of boot. Writing a system-wide limit or another default of RT tasks counts as use
@@ -136,11 +142,12 @@ impl UclampKey {
         let scale = SCHED_CAPACITY_SCALE as u32;
         let limited = system_clamps(config) != Clamps { min: scale, max: scale }
             || config.uclamp_min_rt_default != scale;
-        UclampKey(match config.uclamp {
+        let used = match config.uclamp {
             Uclamp::CompiledOut => false,
             Uclamp::KeyOff => limited,
             Uclamp::On => true,
-        })
+        };
+        UclampKey { used, with_margin: config.bugs.clamps_with_margin }
     }
 }
 
@@ -184,7 +191,13 @@ impl Scheduler {
     /// `uclamp_is_used()`: the static key `sched_uclamp_used`.
     #[inline(always)]
     pub(in crate::sched::demand) fn uclamp_is_used(&self) -> bool {
-        self.sched_uclamp_used.0
+        self.sched_uclamp_used.used
+    }
+
+    /// Whether a clamped utilisation has to fit as one without clamps does.
+    #[inline(always)]
+    pub(in crate::sched::demand) fn clamps_have_margin(&self) -> bool {
+        self.sched_uclamp_used.with_margin
     }
 
     /// `uclamp_validate()`: whether the task may ask for this. A minimum above the maximum is refused, and so is
@@ -246,7 +259,7 @@ impl Scheduler {
 
     /// `static_branch_enable(&sched_uclamp_used)`; only a comparison turns it off.
     pub(super) fn set_uclamp_key(&mut self, on: bool, cx: &Context) {
-        if std::mem::replace(&mut self.sched_uclamp_used.0, on) != on {
+        if std::mem::replace(&mut self.sched_uclamp_used.used, on) != on {
             self.stale_demands = StaleDemands::all(cx.platform.device_tree.all_cpus());
         }
     }

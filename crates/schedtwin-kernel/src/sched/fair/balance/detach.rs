@@ -60,6 +60,11 @@ impl Scheduler {
             && !self.entity_eligible(self.timeline_of(se), se)
     }
 
+    /// Returns the load of a task that balancing moves or helps: not 0 even if the load is.
+    pub(super) fn balanced_h_load(&self, task: TaskId, cx: &Context) -> u64 {
+        self.task_h_load(task, cx).max(u64::from(!cx.config.bugs.h_load_zero))
+    }
+
     /// Returns the number of fair tasks that a CPU has for balancing.
     #[inline(always)]
     pub(crate) fn h_nr_running(&self, cpu: CpuId, cx: &Context) -> u32 {
@@ -166,7 +171,7 @@ impl Kernel {
             }
             let share = self.can_migrate_task(task, env).then(|| match env.migration_type {
                 MigrationType::Load => {
-                    let load = self.sched.task_h_load(task, &self.cx).max(1);
+                    let load = self.sched.balanced_h_load(task, &self.cx);
                     (shr_bound(load, failed) <= env.imbalance as u64).then_some(load as i64)
                 }
                 MigrationType::Util => {

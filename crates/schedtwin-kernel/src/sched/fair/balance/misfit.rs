@@ -34,9 +34,8 @@ impl Kernel {
             };
             t.nr_cpus_allowed != 1 && !nowhere_bigger && !self.task_fits_cpu(*p, cpu)
         });
-        // Not 0 even if the load is.
         self.sched.rq[cpu].misfit_task_load =
-            misfit.map_or(0, |p| self.sched.task_h_load(p, &self.cx).max(1));
+            misfit.map_or(0, |p| self.sched.balanced_h_load(p, &self.cx));
     }
 }
 

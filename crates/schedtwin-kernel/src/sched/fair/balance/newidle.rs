@@ -109,9 +109,16 @@ impl Kernel {
                 let domain_cost = (t1 - t0).max(1);
                 curr_cost += domain_cost;
                 t0 = t1;
+                let cost = match pulled {
+                    0 if self.cx.config.bugs.newidle_cost_raised_by_failure => {
+                        let most = self.cx.config.migration_cost.saturating_add(200);
+                        (3 * self.sched.topology[sd].max_newidle_lb_cost / 2).clamp(1, most)
+                    }
+                    _ => domain_cost,
+                };
                 let success = weight * (pulled != 0) as u32;
                 let (domain, now) = (&mut self.sched.topology[sd], by_time.then_some(t1));
-                update_newidle_cost(domain, domain_cost, success, now, (jiffies, hz));
+                update_newidle_cost(domain, cost, success, now, (jiffies, hz));
             }
             if pulled != 0 || !continue_balancing {
                 break;

@@ -202,7 +202,10 @@ impl Scheduler {
             return of(MigrationType::Task, 1);
         }
         if local.group_type == GroupType::HasSpare {
-            if busiest.group_type > GroupType::FullyBusy && domain.flags & SD_SHARE_LLC == 0 {
+            let spans_caches = domain.flags & SD_SHARE_LLC == 0;
+            if busiest.group_type > GroupType::FullyBusy
+                && (spans_caches || cx.config.bugs.util_imbalance_in_llc)
+            {
                 let room = local.group_capacity.saturating_sub(local.group_util);
                 if room == 0 && env.idle.is_idle() {
                     return of(MigrationType::Task, 1);
@@ -230,7 +233,8 @@ impl Scheduler {
         if local.group_type < GroupType::Overloaded {
             // Pulling will overload it, so load is what to compare.
             local.avg_load = local.load_per_capacity();
-            if local.avg_load >= busiest.avg_load || local.avg_load >= average {
+            let above_average = local.avg_load >= average && !cx.config.bugs.imbalance_overflows;
+            if local.avg_load >= busiest.avg_load || above_average {
                 return (None, 0);
             }
         }
@@ -269,6 +273,35 @@ mod tests {
             assert_eq!(got, expected, "{lc} {bc} {local} {busiest}");
             assert_eq!(sibling_imbalance(false, (lc, local), (bc, busiest)), 0);
         }
+    }
+
+    /// Of the overloaded group's load what is above the average, though the local group is above it, too.
+    #[test]
+    fn who_is_above_the_average_pulls_nothing() {
+        use crate::sched::fair::balance::stats::SgLbStats;
+        use crate::sched::topology::parts::{self, Part};
+        let mut k = parts::boot(&[Part::of(1, 1024), Part::of(1, 1024)], false);
+        let sd = k.sched.topology.base[0].expect("two CPUs");
+        let env = LbEnv::new(sd, CpuId(0), CpuIdleType::NotIdle);
+        let stats = |group_type, load| SgLbStats {
+            group_type,
+            group_load: load,
+            group_capacity: 1024,
+            avg_load: load,
+            ..SgLbStats::ZERO
+        };
+        let local = k.sched.topology[sd].groups;
+        let mut sds = k.sched.read_sd_lb_stats(&env, &k.cx);
+        (sds.local, sds.busiest) = (local, Some(k.sched.topology[local].next));
+        sds.local_stat = stats(GroupType::FullyBusy, 3000);
+        sds.busiest_stat = stats(GroupType::Overloaded, 4000);
+        // A third group is idle.
+        (sds.total_load, sds.total_capacity) = (7000, 3 * 1024);
+        let mut pulls = |overflows| {
+            k.cx.config.bugs.imbalance_overflows = overflows;
+            k.sched.calculate_imbalance(&env, &sds, &k.cx).1
+        };
+        assert_eq!([false, true].map(&mut pulls), [0, 4000 - 7000 / 3]);
     }
 
     #[test]

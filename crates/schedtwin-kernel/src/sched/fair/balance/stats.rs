@@ -325,7 +325,11 @@ impl Scheduler {
                 sgs.group_misfit_task_load = rq.misfit_task_load;
                 sds.overloaded = true;
             }
-        } else if env.idle.is_idle() && h_nr_running == 1 && self.check_cpu_capacity(cpu, env.sd) {
+        } else if env.idle.is_idle()
+            && h_nr_running == 1
+            && !cx.config.bugs.reduced_capacity_ignored
+            && self.check_cpu_capacity(cpu, env.sd)
+        {
             sgs.group_misfit_task_load = sgs.group_misfit_task_load.max(load);
         }
     }

@@ -105,6 +105,7 @@ impl CfsBandwidth {
 
     /// `__assign_cfs_rq_runtime()` once the timer runs: a queue asks for as much as makes `target`; whether it may run.
     pub fn assign(&mut self, queue: &mut CfsRqBandwidth, target: Ns) -> bool {
+        queue.of_period = self.stat.nr_periods;
         let wanted = (target as i64 - queue.runtime_remaining) as u64;
         let mut amount = wanted;
         if self.quota.is_some() {
@@ -116,6 +117,29 @@ impl CfsBandwidth {
         }
         queue.runtime_remaining += amount as i64;
         queue.runtime_remaining > 0
+    }
+
+    /// `expire_cfs_rq_runtime()`, which is no more: what a queue has of an earlier period is lost.
+    ///
+    /// ```
+    /// use schedtwin_kernel::sched::fair::bandwidth::{CfsBandwidth, CfsRqBandwidth};
+    ///
+    /// let mut pool = CfsBandwidth::default();
+    /// pool.quota = Some(10_000_000);
+    /// let mut queue = CfsRqBandwidth::default();
+    /// pool.begin_period(1);
+    /// pool.assign(&mut queue, 5_000_000);
+    /// queue.runtime_remaining -= 1_000_000;
+    /// pool.expire(&mut queue);
+    /// assert_eq!(queue.runtime_remaining, 4_000_000);
+    /// pool.begin_period(1);
+    /// pool.expire(&mut queue);
+    /// assert_eq!(queue.runtime_remaining, 0);
+    /// ```
+    pub fn expire(&self, queue: &mut CfsRqBandwidth) {
+        if queue.runtime_remaining > 0 && queue.of_period != self.stat.nr_periods {
+            queue.runtime_remaining = 0;
+        }
     }
 
     /// `__return_cfs_rq_runtime()`: a queue without entities gives back what it has beyond 1 ms; whether what has gathered
@@ -135,6 +159,7 @@ impl CfsBandwidth {
 
     /// One turn of `distribute_cfs_runtime()`: a queue that waits gets as much as makes 1 ns; whether it may go on.
     pub fn hand_out(&mut self, queue: &mut CfsRqBandwidth) -> bool {
+        queue.of_period = self.stat.nr_periods;
         let wanted = (1 - queue.runtime_remaining) as u64;
         let amount = wanted.min(self.runtime);
         self.runtime -= amount;
@@ -193,6 +218,8 @@ pub struct CfsRqBandwidth {
     pub throttle_count: u32,
     /// The runtime that is left, ns.
     pub runtime_remaining: i64,
+    /// The period in which it got some last, by the group's count.
+    pub(super) of_period: u64,
     /// Since when tasks have been waiting for it to be unthrottled, by `rq.clock`.
     pub(super) throttled_clock: Option<u64>,
     /// PELT clock of its CPU when its own stopped.

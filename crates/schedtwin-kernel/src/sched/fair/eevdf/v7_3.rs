@@ -182,10 +182,12 @@ impl Kernel {
             (se, pse) = self.sched.find_matching_se(se, pse);
         }
         let cfs_rq = self.sched.timeline_of(se);
+        if let Some(decided) = self.sched.decided_by_policies(task, curr, se, &self.cx) {
+            return decided;
+        }
         let (curr_is_idle, task_is_idle) = (self.sched.se_is_idle(se), self.sched.se_is_idle(pse));
         if curr_is_idle && !task_is_idle {
-            self.sched.cancel_protect_slice(se, &self.cx);
-            return (true, PreemptionRule::IdleGivesWay);
+            return self.sched.idle_gives_way(se, &self.cx);
         }
         self.update_curr_of_class(cpu);
         let short = features.preempt_short && self.sched.se[pse].slice < self.sched.se[se].slice;
