@@ -27,8 +27,7 @@ declare! { []
     struct Bugs in "bugs." {
         /// A group whose last task has left gets the weight that follows from its remaining load, though its entity may
         /// still wait for a delayed dequeue: what it owes or is owed then grows in virtual time. 6.12; corrected in 6.13 by
-        /// 66951e4860d3. With one timeline for all groups no group's entity is
-        /// delayed, and only averages of load move.
+        /// 66951e4860d3. With one timeline for all groups no group's entity is delayed, and only averages of load move.
         delayed_group_weight: switch {
             linux "update_cfs_group()";
             unnamed false;
@@ -40,8 +39,8 @@ declare! { []
             unnamed false;
         }
         /// A wakeup compares the policies of the two tasks before it looks at their groups' `cpu.idle`: a normal task of an idle
-        /// group preempts a `SCHED_IDLE` task of a normal group. 5.15 to 6.11; corrected in 6.12 by faa42d29419d. CFS
-        /// always does so here.
+        /// group preempts a `SCHED_IDLE` task of a normal group, which in its turn waits for it. 5.15 to 6.11; corrected in
+        /// 6.12 by faa42d29419d. CFS always does so here.
         idle_preempt_by_task: switch {
             linux "check_preempt_wakeup_fair(), wakeup_preempt_fair()";
             unnamed false;
@@ -120,13 +119,6 @@ declare! { []
         /// 11b1b8bc2b98. EEVDF with groups that nest.
         reweight_stale_average: switch {
             linux "reweight_entity(), reweight_eevdf()";
-            unnamed false;
-        }
-        /// An entity that is placed anew because its weight changes still counts among those in the queue, so that its lag is
-        /// inflated although nobody else is there. 6.13 to 6.15; corrected in 6.16 by c70fc32f4443. Only with
-        /// `reweight_entity = "placed"`.
-        placed_entity_counts: switch {
-            linux "reweight_entity(), place_entity()";
             unnamed false;
         }
         /// A fair task that becomes `SCHED_IDLE` gets its new weight without a change of its queue's load, its lag or its

@@ -136,6 +136,8 @@ pub struct UclampRq {
     idle: bool,
     /// What is retained counts beside the clamps of a task that is being placed (`bugs.idle_clamp_counts`).
     retained_counts: bool,
+    /// It was not `idle` at boot (`bugs.first_cap_ignored`), so that its maximum may be nobody's.
+    first_cap_ignored: bool,
 }
 
 impl Aggregate {
@@ -199,13 +201,15 @@ impl UclampRq {
             max: Aggregate::new(Clamps::NONE.max, sorting),
             idle: true,
             retained_counts: false,
+            first_cap_ignored: false,
         }
     }
 
     /// With the wrong rules of a kernel.
     pub(super) fn with_bugs(self, bugs: &Bugs) -> UclampRq {
         let Bugs { first_cap_ignored, idle_clamp_counts, .. } = *bugs;
-        UclampRq { idle: !first_cap_ignored, retained_counts: idle_clamp_counts, ..self }
+        let retained_counts = idle_clamp_counts;
+        UclampRq { idle: !first_cap_ignored, retained_counts, first_cap_ignored, ..self }
     }
 
     /// Whether only a placed task's own clamps count.
@@ -299,6 +303,9 @@ impl UclampRq {
         }
         assert_eq!(self.min.buckets.map(|b| b.tasks), counts[0], "tasks by their minimum");
         assert_eq!(self.max.buckets.map(|b| b.tasks), counts[1], "tasks by their maximum");
+        if self.first_cap_ignored {
+            return;
+        }
         assert_eq!(self.idle, counts[0] == [0; UCLAMP_BUCKETS_MAX], "UCLAMP_FLAG_IDLE");
         let Clamps { min, max } = self.clamps();
         assert!(min >= asked.min && max >= asked.max, "{self:?}: a task asks for {asked:?}");

@@ -122,10 +122,9 @@ impl Scheduler {
         protection: Option<u64>,
         cx: &Context,
     ) {
-        let counted = u32::from(!cx.config.bugs.placed_entity_counts);
-        self.cfs[cfs_rq].nr_queued -= counted;
+        self.cfs[cfs_rq].nr_queued -= 1;
         self.place_entity(cfs_rq, se, 0, cx);
-        self.cfs[cfs_rq].nr_queued += counted;
+        self.cfs[cfs_rq].nr_queued += 1;
         if let Some(protection) = protection {
             let entity = &mut self.se[se];
             entity.vlag = entity.vruntime.wrapping_add(protection) as i64;
