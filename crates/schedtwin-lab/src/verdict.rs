@@ -35,6 +35,9 @@ const HARMS: [(&str, &[&str]); 8] = [
 /// Labels that name a class of threads or a cgroup.
 const CLASSES: [&str; 3] = ["task", "group", "class"];
 
+/// The thread that starts the others: its waits hurt nobody.
+const STARTER: &str = "rt-app";
+
 /// What people call a change: below a hundredth of the baseline nobody is hurt.
 const LEAST_HARM_PCT: f64 = 1.0;
 
@@ -123,6 +126,8 @@ pub struct Verdict<'a> {
     pub broken: Vec<&'a (Breach, usize)>,
     /// Properties that the baseline breaks, too.
     pub shared: Vec<&'a (Breach, usize)>,
+    /// The same of the baseline.
+    pub of_baseline: Vec<&'a (Breach, usize)>,
     /// Who is hurt most.
     pub hurt: Option<Hurt<'a>>,
     /// How many runs there were.
@@ -189,7 +194,10 @@ pub fn verdict(comparison: &Comparison, kernel: usize) -> Verdict<'_> {
             (ended, broken, shared, here.runs)
         }
     };
-    Verdict { ended, broken, shared, hurt: hurt(comparison, kernel), runs }
+    let base = comparison.troubles.first().map_or(&[][..], |base| &base.broken[..]);
+    let also = |of: &&(Breach, usize)| shared.iter().any(|(own, _)| own.property == of.0.property);
+    let of_baseline = base.iter().filter(also).collect();
+    Verdict { ended, broken, shared, of_baseline, hurt: hurt(comparison, kernel), runs }
 }
 
 /// Whether the row is of a class of threads or a cgroup, and has a direction.
@@ -199,7 +207,7 @@ fn is_of_a_class(row: &ComparedRow) -> bool {
     HARMS.iter().any(harm)
         && !row.doubtful
         && !row.not_judged
-        && matches!(&row.row.labels[..], [(label, _)] if CLASSES.contains(label))
+        && matches!(&row.row.labels[..], [(label, of)] if CLASSES.contains(label) && of != STARTER)
 }
 
 fn hurt(comparison: &Comparison, kernel: usize) -> Option<Hurt<'_>> {

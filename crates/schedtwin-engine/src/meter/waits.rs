@@ -109,6 +109,14 @@ pub struct LongWait {
     instead: TaskId,
 }
 
+/// A task that waits behind another one beside an idle CPU that it may use.
+#[derive(Clone, Copy, Debug)]
+struct Stranded {
+    task: TaskId,
+    free: CpuId,
+    since: Ns,
+}
+
 /// Breaches of a property: how many, and the longest.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Breaches {
@@ -561,12 +569,15 @@ impl Meter {
             let waiting = self.tasks.iter().enumerate().filter(|(_, task)| {
                 task.queued_on == Some(cpu) && task.waits_since != NEVER && task.counts()
             });
-            let mut stranded = waiting.filter_map(|(index, _)| {
+            let stranded = waiting.filter_map(|(index, waits)| {
                 let task = TaskId(index as u32);
-                Some((task, allowed(task).and(&idle).lowest()?))
+                Some(Stranded {
+                    task,
+                    free: allowed(task).and(&idle).lowest()?,
+                    since: waits.waits_since,
+                })
             });
-            let found = stranded.next();
-            drop(stranded);
+            let found = stranded.min_by_key(|stranded| stranded.since);
             self.waits.tick_finds(at.min(self.end), cpu, found);
         }
         while let Some(wait) = self.waits.long.pop() {
@@ -727,7 +738,7 @@ impl Waits {
     }
 
     /// A tick of `cpu` has found a task that waits behind another one, and an idle CPU that it may use; or none.
-    fn tick_finds(&mut self, at: Ns, cpu: CpuId, found: Option<(TaskId, CpuId)>) {
+    fn tick_finds(&mut self, at: Ns, cpu: CpuId, found: Option<Stranded>) {
         let queue = &self.cpus[cpu.index()];
         let goes_on = queue.wasted_since != NEVER && queue.wasted_period == self.idle_period;
         if queue.wasted_since != NEVER && !(goes_on && found.is_some()) {
@@ -737,9 +748,10 @@ impl Waits {
         let (since, period) = (self.idle_since, self.idle_period);
         let queue = &mut self.cpus[cpu.index()];
         if queue.wasted_since == NEVER {
-            queue.wasted_since = queue.crowded_since.max(since);
+            // Others may have crowded the queue that may not leave it.
+            queue.wasted_since = queue.crowded_since.max(since).max(found.since);
             queue.wasted_period = period;
-            queue.wasted_by = found;
+            queue.wasted_by = (found.task, found.free);
         }
         queue.wasted_seen = at;
     }
@@ -778,23 +790,32 @@ mod tests {
         let busy = CpuId(0);
         let queued = |queued| QueueChange { queued, ..QueueChange::default() };
         let ms = |ms: u64| ms * 1_000_000;
+        let found = |since| Some(Stranded { task: TaskId(7), free: CpuId(1), since });
         waits.cpus[0].idle = false;
         waits.change(ms(1), busy, queued(1));
         waits.change(ms(3), busy, queued(1));
-        waits.tick_finds(ms(4), busy, Some((TaskId(7), CpuId(1))));
-        waits.tick_finds(ms(60), busy, Some((TaskId(7), CpuId(1))));
+        waits.tick_finds(ms(4), busy, found(0));
+        waits.tick_finds(ms(60), busy, found(0));
         waits.change(ms(80), busy, queued(-1));
         assert_eq!(waits.wasted(), (ms(77), ms(77)));
         assert_eq!(waits.breaches(Property::WorkConservation), 0);
         // Nobody may move any more: a tick ends it. Then CPU 1 has work, which ends it, too.
         waits.change(ms(100), busy, queued(1));
-        waits.tick_finds(ms(104), busy, Some((TaskId(7), CpuId(1))));
+        waits.tick_finds(ms(104), busy, found(0));
         waits.tick_finds(ms(210), busy, None);
         assert_eq!(waits.breaches(Property::WorkConservation), 1);
         assert_eq!(waits.wasted(), (ms(187), ms(110)));
-        waits.tick_finds(ms(300), busy, Some((TaskId(7), CpuId(1))));
+        waits.tick_finds(ms(300), busy, found(0));
         waits.change(ms(302), CpuId(1), queued(1));
         waits.tick_finds(ms(308), busy, None);
         assert_eq!(waits.wasted().1, ms(302 - 100), "until the other CPU had work");
+        // The queue has long been crowded by others: it counts from when this one waits.
+        waits.change(ms(400), CpuId(1), queued(-1));
+        waits.cpus[1].idle = true;
+        waits.change(ms(400), CpuId(1), queued(0));
+        waits.tick_finds(ms(904), busy, found(ms(900)));
+        let before = waits.wasted().0;
+        waits.change(ms(910), busy, queued(-1));
+        assert_eq!(waits.wasted().0 - before, ms(10));
     }
 }

@@ -34,7 +34,7 @@ pub fn sentences(
         // One seed has no interval, and many kernels no space; what is broken is told all the same.
         let grave_of =
             |kernel: usize| grave(&verdict::verdict(comparison, kernel), &name(kernel), &name(0));
-        return base_alone.into_iter().chain((1..=others).flat_map(grave_of)).collect();
+        return (1..=others).flat_map(grave_of).chain(base_alone).collect();
     }
     // Of rows that were asked for by name there are no headlines.
     let (extent, what) = match extent {
@@ -44,7 +44,7 @@ pub fn sentences(
     let shown = shown_rows(comparison, extent);
     let named = if others > 1 { NAMED_OF_SEVERAL } else { NAMED };
     let said = (1..=others).map(|kernel| of(comparison, (&shown.rows, what), kernel, &name, named));
-    base_alone.into_iter().chain(said).collect()
+    said.chain(base_alone).collect()
 }
 
 /// A row as a sentence tells it.
@@ -52,6 +52,8 @@ struct Told<'a> {
     title: &'a str,
     change: String,
     p: f64,
+    /// Of the change, percent; a row that was zero has no percent.
+    size: f64,
 }
 
 fn of(
@@ -71,7 +73,8 @@ fn of(
         let Some(difference) = &row.cells[kernel].difference else { continue };
         let change = Change::of(difference, row.row.unit);
         let p = difference.p.unwrap_or(1.0);
-        let told = Told { title, change: change.whole(), p };
+        let size = difference.diff_pct.map_or(f64::INFINITY, f64::abs);
+        let told = Told { title, change: change.whole(), p, size };
         match (change.verdict(row.row.better), row.row.better) {
             _ if row.not_judged => unknown.push(told),
             _ if row.doubtful => doubtful.push(told),
@@ -87,13 +90,16 @@ fn of(
     let calls_better = found.word() == verdict::Word::Headlines;
     let [good, bad] = if calls_better { ["better", "worse"] } else { ["improved", "worsened"] };
     let of_change = |told: &Told| format!("{} {}", told.title, told.change);
-    let mut changed: Vec<String> = Vec::new();
-    if !better.is_empty() {
-        changed.push(format!("{good}: {}", list(better, named, of_change)));
+    // The larger change says what the kernel is.
+    let largest = |all: &[Told]| all.iter().map(|told| told.size).fold(-1.0, f64::max);
+    let mut changed: Vec<(f64, String)> = Vec::new();
+    for (word, all) in [(good, better), (bad, worse)] {
+        if !all.is_empty() {
+            changed.push((largest(&all), format!("{word}: {}", list(all, named, of_change))));
+        }
     }
-    if !worse.is_empty() {
-        changed.push(format!("{bad}: {}", list(worse, named, of_change)));
-    }
+    changed.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut changed: Vec<String> = changed.into_iter().map(|(_, text)| text).collect();
     if !other.is_empty() {
         changed.push(format!("different: {}", list(other, named, of_change)));
     }
@@ -170,7 +176,17 @@ fn grave(found: &verdict::Verdict<'_>, name: &str, base: &str) -> Vec<String> {
         ));
     }
     if !found.shared.is_empty() {
-        let names: Vec<&str> = found.shared.iter().map(|(b, _)| b.property.name()).collect();
+        let names = found.shared.iter().zip(&found.of_baseline).map(|((here, _), (there, _))| {
+            let property = here.property;
+            match here.count == there.count {
+                true => property.to_string(),
+                false => format!(
+                    "{property} (at worst {} and {} times in a run)",
+                    here.count, there.count
+                ),
+            }
+        });
+        let names: Vec<String> = names.collect();
         sentences.push(format!("{name} and {base} both break {}.", names.join(", ")));
     }
     sentences
