@@ -61,8 +61,8 @@ pub const LINUX_6_1: &[Mutation] = &[
     ),
     m(
         "sched/demand/uclamp/max.rs",
-        "Some(own) if self.idle => own,",
-        "Some(own) if !self.idle => own,",
+        "Some(own) if self.has_no_say() => own,",
+        "Some(own) if !self.has_no_say() => own,",
     ),
 ];
 
@@ -80,7 +80,11 @@ pub const LINUX_6_12: &[Mutation] = &[
         "rq.cpufreq_pressure.min(rq.avg_hw",
     ),
     m("sched/demand/uclamp/max.rs", "(!uncapped && max <= arch)", "(!uncapped && max < arch)"),
-    m("sched/demand/uclamp/max.rs", "if self.idle { before }", "if self.idle { task }"),
+    m(
+        "sched/demand/uclamp/max.rs",
+        "if self.has_no_say() { before }",
+        "if self.has_no_say() { task }",
+    ),
     m("sched/fair/energy/fits.rs", "MaxSpareCap::MayBeZero => -1,", "MaxSpareCap::MayBeZero => 0,"),
     m(
         "sched/fair/energy/fits.rs",

@@ -33,7 +33,7 @@ pub const MAX_SINCE_6_8: &[Mutation] = &[
     m(MAX, "(!uncapped && max <= arch)", "(max <= arch)"),
     m(MAX, "(!uncapped && max <= arch)", "(!uncapped && max < arch)"),
     m(MAX, "util < min && min > actual", "util < min && min >= actual"),
-    m(MAX, "if self.idle { own_max } else { max.max(own_max) }", "max.max(own_max)"),
+    m(MAX, "if self.has_no_say() { own_max } else { max.max(own_max) }", "max.max(own_max)"),
     m(CLAMP, "if !resets && of(", "if of("),
     m(CLAMP, "let keeps = gives && !resets_min &&", "let keeps = gives &&"),
     m(CLAMP, "kept_min.filter(|_| t.class != Class::Rt)", "kept_min"),
@@ -54,7 +54,7 @@ pub const MAX_SINCE_6_16: &[Mutation] = &[
 
 /// Mutations of max aggregation before 6.8.
 pub const MAX_BEFORE_6_8: &[Mutation] = &[
-    m(MAX, "Some(own) if self.idle => own", "Some(own) if false => own"),
+    m(MAX, "Some(own) if self.has_no_say() => own", "Some(own) if false => own"),
     m(MAX, "None => self.clamps(),", "None => Clamps::NONE,"),
     m(CLAMP, "util.min(max as u64).max(min as u64)", "util.max(min as u64).min(max as u64)"),
     m(CLAMP, "if self.uclamp_is_counted(cx) && cx.uclamp_joins_before_enqueue()", "if false"),

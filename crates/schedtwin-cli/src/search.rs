@@ -12,11 +12,12 @@ use schedtwin_engine::result::{Bounds, Breach, Property};
 use schedtwin_engine::worker;
 use schedtwin_input::Diagnostics;
 use schedtwin_lab::search::bisect::{self, Bisected};
-use schedtwin_lab::search::by_metric::{self, ByMetric, NoPair};
+use schedtwin_lab::search::by_metric::{self, NoPair};
 use schedtwin_lab::search::hunt::{self, Found};
 use schedtwin_lab::search::shrink::{self, Shrunk};
 use schedtwin_lab::search::{Answer, Case, MachineGiven, Question, WorkloadGiven, rt_app_text};
 use schedtwin_lab::selector::Selector;
+use schedtwin_lab::value::Value;
 use schedtwin_lab::verdict;
 use schedtwin_types::{Duration, printable};
 
@@ -138,7 +139,7 @@ fn metric_text(
     selector: &Selector,
     iterations: u64,
 ) -> Result<(String, Bisected), Failure> {
-    let ByMetric { good: from, bad: to, found } =
+    let by =
         by_metric::find(case, mixture, [good, bad], selector, iterations).map_err(
             |why| match why {
                 NoPair::Unmeasured => Failure::bad("the metric is not measured under both kernels"),
@@ -147,12 +148,22 @@ fn metric_text(
                 }
             },
         )?;
-    let text = format!(
-        "{} is {from:.6} under {}, and {to:.6} under {}.\n",
+    let of = |mean: Value| match mean.half_width {
+        Some(half) => format!("{:.6} (95% +-{half:.6})", mean.value),
+        None => format!("{:.6}", mean.value),
+    };
+    let mut text = format!(
+        "{} is {} under {}, and {} under {}.\n",
         selector.text(),
+        of(by.good),
         printable::line(&good.identity),
+        of(by.bad),
         printable::line(&bad.identity)
     );
+    if by.may_be_chance() {
+        text.push_str("The intervals overlap: chance may have made the difference, so ask for more runs (-n).\n");
+    }
+    let found = by.found;
     Ok((text, found))
 }
 

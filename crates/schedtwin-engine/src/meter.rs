@@ -542,6 +542,7 @@ impl Meter {
         }
         assert!(self.names[index].is_none(), "{id:?} is created once");
         self.tasks[index] = TaskMeter::new(group_index);
+        self.fairness.make_room(self.tasks.len());
         self.names[index] = Some(name.to_owned());
         self.digest.absorb(0, code::TASK_CREATED, 0, 0, u64::from(id.0));
     }

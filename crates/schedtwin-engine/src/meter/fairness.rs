@@ -54,6 +54,11 @@ impl Fairness {
         Fairness { looked: vec![NEVER; cpus], beside: Vec::new(), owed: Breaches::default() }
     }
 
+    /// There are so many tasks: a look allocates nothing.
+    pub(super) fn make_room(&mut self, tasks: usize) {
+        self.beside.reserve(tasks.saturating_sub(self.beside.len()));
+    }
+
     /// Whether it is time for a look at `cpu`.
     #[inline(always)]
     pub(super) fn is_due(&self, at: Ns, cpu: CpuId) -> bool {

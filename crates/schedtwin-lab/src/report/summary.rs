@@ -99,13 +99,14 @@ fn of(
         }
     }
     changed.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let verb = if changed.len() > 1 { "is a trade-off, " } else { "is " };
     let mut changed: Vec<String> = changed.into_iter().map(|(_, text)| text).collect();
     if !other.is_empty() {
         changed.push(format!("different: {}", list(other, named, of_change)));
     }
     sentences.push(match changed.is_empty() {
         true => format!("{name} against {base}: no {what} changed beyond chance."),
-        false if calls_better => format!("{name} against {base} is {}.", changed.join("; ")),
+        false if calls_better => format!("{name} against {base} {verb}{}.", changed.join("; ")),
         false => format!("Of the {what}s, {}.", changed.join("; ")),
     });
     if !unchanged.is_empty() && !changed.is_empty() {

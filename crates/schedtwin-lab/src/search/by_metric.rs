@@ -8,9 +8,10 @@ use schedtwin_engine::kernel_file::mixture::Mixture;
 
 use super::bisect::{self, Bisected};
 use super::{Case, caught};
+use crate::Progress;
 use crate::selector::Selector;
 use crate::twin::Column;
-use crate::{Progress, value};
+use crate::value::{self, Value};
 
 /// Why there is nothing to bisect.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,11 +26,19 @@ pub enum NoPair {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ByMetric {
     /// The good kernel's mean.
-    pub good: f64,
+    pub good: Value,
     /// The bad kernel's mean.
-    pub bad: f64,
+    pub bad: Value,
     /// The settings.
     pub found: Bisected,
+}
+
+impl ByMetric {
+    /// Whether the means' 95 % intervals overlap: chance may have made the difference.
+    pub fn may_be_chance(&self) -> bool {
+        let both = self.good.half_width.zip(self.bad.half_width);
+        both.is_some_and(|(a, b)| (self.good.value - self.bad.value).abs() <= a + b)
+    }
 }
 
 /// Bisects a metric over `iterations` seeds from the case's on.
@@ -40,19 +49,20 @@ pub fn find(
     selector: &Selector,
     iterations: u64,
 ) -> Result<ByMetric, NoPair> {
-    let mean = |kernel: &KernelFile| -> Option<f64> {
+    let mean = |kernel: &KernelFile| -> Option<Value> {
         let scenario = caught(|| case.scenario(kernel)).ok()?.ok()?;
         let column = Column { kernel: kernel.identity.clone(), scenario };
         let seeds = case.seed..=case.seed + (iterations - 1);
         let known = caught(|| value::of_runs(&column, seeds, selector, &Progress::new())).ok()?;
-        Some(known.ok()?.ok()?.value)
+        known.ok()?.ok()
     };
     let (good, bad) = (mean(good).ok_or(NoPair::Unmeasured)?, mean(bad).ok_or(NoPair::Unmeasured)?);
-    if good == bad {
-        return Err(NoPair::Equal(good));
+    if good.value == bad.value {
+        return Err(NoPair::Equal(good.value));
     }
     let is_bad = |kernel: &KernelFile| {
-        mean(kernel).is_some_and(|mean| (mean - bad).abs() < (mean - good).abs())
+        mean(kernel)
+            .is_some_and(|mean| (mean.value - bad.value).abs() < (mean.value - good.value).abs())
     };
     Ok(ByMetric { good, bad, found: bisect::find(mixture, is_bad) })
 }
