@@ -45,9 +45,9 @@ fn same(a: &Path, b: &Path) -> bool {
     matches!((place(a), place(b)), (Some(a), Some(b)) if a == b)
 }
 
-/// Notes a folder in which results are going to be written, whose names are not known yet.
-pub fn writes_into(folder: &Path) {
-    with_files(|files| files.outputs_in(folder));
+/// Notes a file that may be written, beside what the user has named: it replaces what is there.
+pub fn may_write(path: &Path) {
+    with_files(|files| files.may_output(path));
 }
 
 /// Notes a file that is going to be appended to, and removed.
@@ -55,10 +55,8 @@ pub fn appends(path: &Path) {
     with_files(|files| files.journal(path));
 }
 
-/// Notes a folder of kept results.
-pub fn keeps_in(folder: &Path) {
-    with_files(|files| files.folder(folder));
-}
+/// The exit code of a command that came to its end, and has found what it was asked to tell.
+const FOUND: u8 = 1;
 
 /// The supervisor's service.
 struct Desk {
@@ -69,6 +67,14 @@ struct Desk {
 impl Service for Desk {
     fn request(&mut self, request: &[u8]) -> io::Result<Vec<u8>> {
         self.files.serve(request)
+    }
+
+    fn end(&mut self, code: u8) -> io::Result<()> {
+        match code {
+            0 => self.files.finish(true),
+            FOUND => self.files.finish(false),
+            _ => Ok(()),
+        }
     }
 
     fn progress(&mut self, progress: &[u8]) {

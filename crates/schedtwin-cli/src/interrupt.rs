@@ -37,8 +37,9 @@ pub fn install() {
 
 /// Notes that `path` is going to be written.
 pub fn guard(path: &Path) {
-    // Links are followed when writing: the temporary file is beside the target.
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    remove_abandoned(&path);
-    OUTPUTS.lock().expect("nothing panics while it holds the list").push(path);
+    // Links are followed when writing: the temporary file is beside the target, or, where they are not, beside the link.
+    for path in [Some(path.to_path_buf()), fs::canonicalize(path).ok()].into_iter().flatten() {
+        remove_abandoned(&path);
+        OUTPUTS.lock().expect("nothing panics while it holds the list").push(path);
+    }
 }

@@ -173,13 +173,18 @@ pub fn is_name_of_a_record(path: &Path) -> Result<(), Failure> {
 
 /// Says before the run what would fail after it.
 pub fn writable(path: &Path) -> Result<(), Failure> {
-    let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !writes(path) {
         return Err(Failure::bad(format!(
             "failed to write {}: two outputs name this file",
             output::shown(path)
         )));
     }
+    can_be_written(path)
+}
+
+/// As [`writable`], of what is no output itself.
+pub fn can_be_written(path: &Path) -> Result<(), Failure> {
+    let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if path.is_dir() {
         return Err(Failure::bad(format!(
             "failed to write {}: it is a directory",

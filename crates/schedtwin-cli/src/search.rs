@@ -23,10 +23,14 @@ use schedtwin_types::{Duration, printable};
 
 use crate::arguments::{Bisect, BoundArguments, Hunt, Searched, Shrink};
 use crate::compare::{seconds, with_threads, write_page};
-use crate::confine::confined;
+use crate::confine::{confined, may_write};
 use crate::failure::Failure;
 use crate::output;
 use crate::run::one_selector;
+
+/// The files of a finding.
+const MACHINE_FILE: &str = "machine.toml";
+const WORKLOAD_FILE: &str = "workload.json";
 
 /// Seeds that are run between two looks at the clock, for each thread.
 const BATCH: u64 = 8;
@@ -270,15 +274,16 @@ fn shrunk_and_written(
     let machine = match &case.machine {
         MachineGiven::Named(name) => name.clone(),
         MachineGiven::Text(text) => {
-            write_page(&folder.join("machine.toml"), text)?;
-            output::shown(&folder.join("machine.toml")).to_string()
+            let path = folder.join(MACHINE_FILE);
+            write_page(&path, text)?;
+            output::shown(&path).to_string()
         }
     };
     let WorkloadGiven::RtApp(root) = &case.workload else {
         return Err(Failure::bad("shrink takes rt-app files"));
     };
     let text = rt_app_text(root);
-    let path = folder.join("workload.json");
+    let path = folder.join(WORKLOAD_FILE);
     write_page(&path, &text)?;
     let duration = case.duration.map(|ns| format!(" --duration {}", Duration::from_ns(ns).word()));
     let mut told = broken_text(&breach, good, bad);
@@ -295,7 +300,7 @@ fn shrunk_and_written(
 /// Makes the folder for findings.
 fn folder(path: &Path) -> Result<(), Failure> {
     fs::create_dir_all(path).map_err(|error| Failure::of_file("make the folder", path, &error))?;
-    crate::confine::writes_into(path);
+    [MACHINE_FILE, WORKLOAD_FILE].iter().for_each(|name| may_write(&path.join(name)));
     Ok(())
 }
 

@@ -30,7 +30,7 @@ use crate::compare::{check_seeds, no_crashes, with_threads, write_page};
 use crate::confine::confined;
 use crate::failure::Failure;
 use crate::output;
-use crate::run::writable;
+use crate::run::{can_be_written, writable};
 
 pub fn study(arguments: StudyArguments) -> Result<(), Failure> {
     match arguments.action {
@@ -251,7 +251,7 @@ pub fn calibrate(arguments: Calibrate) -> Result<(), Failure> {
     // A folder of calibrations is made, but not the folder that it belongs in: that may be a typing error.
     let missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.is_dir();
     if let Some(folder) = path.parent().filter(missing) {
-        writable(folder)?;
+        can_be_written(folder)?;
         std::fs::create_dir_all(folder)
             .map_err(|error| Failure::of_file("make", folder, &error))?;
     }

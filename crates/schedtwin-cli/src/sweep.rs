@@ -19,7 +19,7 @@ use crate::arguments::{Merge, Sweep};
 use crate::bar::Bar;
 use crate::bounded;
 use crate::compare::{check_seeds, distinct, no_crashes, with_threads, write_page};
-use crate::confine::{appends, confined, keeps_in};
+use crate::confine::{appends, confined};
 use crate::failure::{Failure, warn_of};
 use crate::interrupt;
 use crate::output;
@@ -59,8 +59,11 @@ pub fn sweep(arguments: Sweep) -> Result<(), Failure> {
         writable(path)?;
         interrupt::guard(path);
     }
-    arguments.cache.as_deref().into_iter().for_each(keeps_in);
-    let cache = arguments.cache.as_deref().map(|folder| {
+    if arguments.cache.is_some() && swept.has_foreign_code() && !arguments.quiet {
+        output::tell("a sweep with the C of a tree keeps no runs: --cache is not used");
+    }
+    let cache = arguments.cache.as_deref().filter(|_| !swept.has_foreign_code());
+    let cache = cache.map(|folder| {
         Cache::open(folder).map_err(|error| Failure::of_file("keep runs in", folder, &error))
     });
     let cache = cache.transpose()?;

@@ -216,20 +216,35 @@ impl Place {
     }
 
     fn run(&self, attack: &str, off: bool) -> Output {
+        let mut command = self.command(attack, "linux-6.12", |kernel| {
+            ["run", "-m", "uniform8", "-w", "w1", "--duration", "20ms", "-k", kernel]
+                .map(String::from)
+                .to_vec()
+        });
+        if off {
+            command.env("SCHEDTWIN_CONFINE", "off");
+        }
+        command.output().expect("the binary starts")
+    }
+
+    /// A command whose arguments have the kernel `base` with the attack's C.
+    fn command(
+        &self,
+        attack: &str,
+        base: &str,
+        arguments: impl Fn(&str) -> Vec<String>,
+    ) -> Command {
         let text = governor(attack)
             .replace("HOME", &self.path("home").display().to_string())
             .replace("PARENT", &self.victim.id().to_string());
         fs::write(self.path("tree/drivers/cpuidle/governors/small.c"), text).expect("written");
         let tree = self.path("tree");
-        let kernel = format!("linux-6.12:tree={},cpuidle=tree/small.c", tree.display());
+        let kernel = format!("{base}:tree={},cpuidle=tree/small.c", tree.display());
         let mut command = Command::new(env!("CARGO_BIN_EXE_schedtwin"));
-        command.args(["run", "-m", "uniform8", "-w", "w1", "--duration", "20ms", "-k", &kernel]);
+        command.args(arguments(&kernel));
         command.current_dir(self.folder.path()).stdin(Stdio::null());
         command.env("SCHEDTWIN_CACHE", self.path("cache")).env("SCHEDTWIN_TREE_LIMIT_S", "1");
-        if off {
-            command.env("SCHEDTWIN_CONFINE", "off");
-        }
-        command.output().expect("the binary starts")
+        command
     }
 }
 
@@ -282,6 +297,143 @@ fn every_file_is_in_the_table() {
     files.sort();
     table.sort_unstable();
     assert_eq!(files, table);
+}
+
+/// Asks the supervisor: a kind of request, a number, and bytes; what it replies begins in `answer`. Negative if it refuses.
+const ASK: &str = r#"
+static unsigned int answer;
+static __attribute__((unused)) long ask(char kind, unsigned int number, const char *bytes, unsigned int count)
+{
+	static char frame[512], reply[512];
+	unsigned int length = count + 5, at;
+
+	frame[0] = 'r';
+	for (at = 0; at < 4; at++) {
+		frame[1 + at] = length >> 8 * at;
+		frame[6 + at] = number >> 8 * at;
+	}
+	frame[5] = kind;
+	for (at = 0; at < count; at++)
+		frame[10 + at] = bytes[at];
+	sys(1, 3, (long)frame, 10 + count, 0);
+	sys(0, 0, (long)reply, 5, 0);
+	length = *(unsigned int *)(reply + 1);
+	if (length)
+		sys(0, 0, (long)(reply + 5), length, 0);
+	answer = *(unsigned int *)(reply + 5);
+	return reply[0] ? -1 : 0;
+}
+static __attribute__((unused)) long written(const char *path, unsigned int length)
+{
+	if (ask('c', length, path, length) < 0)
+		return -1;
+	ask('w', answer, "forged", 6);
+	return ask('k', answer, "", 0);
+}
+"#;
+
+/// A run that does not end well leaves the files that its outputs would replace, and nothing beside them.
+#[test]
+fn a_failed_run_replaces_nothing() {
+    if !has_compiler() {
+        return;
+    }
+    let place = Place::new();
+    let crash = "static long attack(void) { written(\"out/a.html\", 10); return 0; }";
+    let end = "static long attack(void) { sys(1, 3, (long)\"e\\1\\0\\0\\0\\0\", 6, 0); return sys(231, 0, 0, 0, 0); }";
+    let fail = "static long attack(void) { written(\"out/a.html\", 10); sys(1, 3, (long)\"e\\1\\0\\0\\0\\2\", 6, 0); \
+                return sys(231, 2, 0, 0, 0); }";
+    for (name, attack, words) in [
+        ("commits and crashes", crash, "crashed"),
+        ("says that all is written", end, "has not written out/a.html"),
+        ("commits and fails", fail, ""),
+    ] {
+        let _ = fs::remove_dir_all(place.path("out"));
+        fs::create_dir(place.path("out")).expect("made");
+        fs::write(place.path("out/a.html"), "before").expect("written");
+        let arguments = |kernel: &str| {
+            ["run", "-m", "uniform8", "-w", "w1", "--duration", "20ms", "--html", "out/a.html"]
+                .into_iter()
+                .chain(["-k", kernel])
+                .map(String::from)
+                .collect()
+        };
+        let attack = format!("{ASK}{attack}");
+        let output = place.command(&attack, "linux-6.12", arguments).output().expect("it starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{name}: {said}");
+        assert!(said.contains(words), "{name}: {said}");
+        let text = fs::read_to_string(place.path("out/a.html")).expect("it is there");
+        assert_eq!(text, "before", "{name}");
+        assert_eq!(fs::read_dir(place.path("out")).expect("it is there").count(), 1, "{name}");
+    }
+}
+
+/// A sweep with C keeps no run, neither by the twin nor by the C, which could forge those of every kernel.
+#[test]
+fn nothing_gets_into_a_folder_of_kept_runs() {
+    if !has_compiler() {
+        return;
+    }
+    let place = Place::new();
+    let attack = format!(
+        "{ASK}static long attack(void) {{ ask('p', 13, \"./bin/evil.shx\", 14); \
+         ask('p', 23, \"./ab/cdefcdefcd.json.gzx\", 24); return ask('g', 11, \"home/secret\", 11); }}"
+    );
+    let arguments = |kernel: &str| {
+        ["sweep", "-m", "uniform8", "-w", "w1", "--duration", "20ms", "-n", "1", "--cache", "."]
+            .into_iter()
+            .chain(["-k", "linux-6.12", "-k", kernel])
+            .map(String::from)
+            .collect()
+    };
+    let before = fs::read_dir(place.folder.path()).expect("it is there").count();
+    let output = place.command(&attack, "linux-6.12", arguments).output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("--cache is not used"), "{said}");
+    // The cache of objects alone.
+    let after = fs::read_dir(place.folder.path()).expect("it is there").count();
+    assert_eq!(after, before + 1, "{said}");
+}
+
+/// A hunt writes two files into its folder; its C none but these, and no others through them.
+#[test]
+fn a_folder_of_findings_has_no_others() {
+    if !has_compiler() {
+        return;
+    }
+    let place = Place::new();
+    fs::create_dir(place.path("out")).expect("made");
+    fs::write(place.path("out/victim.sh"), "mine").expect("written");
+    std::os::unix::fs::symlink(place.path("home/secret"), place.path("out/machine.toml"))
+        .expect("linked");
+    let attack = format!(
+        "{ASK}static long attack(void) {{ written(\"out/machine.toml\", 16); \
+         return written(\"out/victim.sh\", 13); }}"
+    );
+    let arguments = |kernel: &str| {
+        [
+            "hunt",
+            kernel,
+            "--against",
+            "linux-6.12",
+            "-o",
+            "out",
+            "--count",
+            "2",
+            "--threads",
+            "1",
+            "-q",
+        ]
+        .map(String::from)
+        .to_vec()
+    };
+    let output = place.command(&attack, "linux-6.12", arguments).output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert_eq!(fs::read_to_string(place.path("out/victim.sh")).expect("it is there"), "mine");
+    assert!(place.is_whole(), "a link was followed");
 }
 
 /// The worker of a command, if it has one already.

@@ -5,13 +5,16 @@
 //! supervisor has an [`OutsideFiles`], which knows the files of the command, and [`OutsideFiles::serve`]s requests. A request that names
 //! another file is refused: it may have been made by somebody else's code.
 //!
+//! **Results come at the end.** What the worker commits stays a temporary file until the worker has said that it succeeded
+//! ([`OutsideFiles::finish`]): a run that fails later leaves what was there before. Journals are removed after that only.
+//!
 //! A request is a byte for its kind, then numbers and texts, each text with its length in front. Its reply is bytes; most have none.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::path::{Component, Path, PathBuf};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::atomic_file::{AtomicFile, Destination};
@@ -23,9 +26,7 @@ static SEND: OnceLock<Send> = OnceLock::new();
 
 /// The largest piece of a file in one request.
 pub(crate) const PIECE_BYTES: usize = 1 << 20;
-/// The largest kept result that is read, or made by another process: they have a thousandth of it.
-const READ_BYTES_MAX: u64 = 3 << 20;
-/// Most files that a worker has open at once. A command writes three.
+/// Most files that a worker has open or committed at once. A command writes three.
 const OPEN_MAX: usize = 16;
 
 const CREATE: u8 = b'c';
@@ -33,8 +34,6 @@ const REPLACE: u8 = b'r';
 const WRITE: u8 = b'w';
 const COMMIT: u8 = b'k';
 const ABANDON: u8 = b'a';
-const READ: u8 = b'g';
-const PUT: u8 = b'p';
 const APPEND: u8 = b'l';
 const REMOVE: u8 = b'd';
 
@@ -107,46 +106,6 @@ impl Drop for Remote {
     }
 }
 
-/// Reads a file, here or there.
-pub fn read(path: &Path) -> io::Result<Vec<u8>> {
-    if is_diverted() {
-        return ask(READ, path, &[]);
-    }
-    read_here(path)
-}
-
-fn read_here(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(READ_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > READ_BYTES_MAX {
-        true => Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is too large")),
-        false => Ok(bytes),
-    }
-}
-
-/// Makes a file with its folder, whole or not at all; one that is there stays, and one that would not be read is not made.
-pub fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if bytes.len() as u64 > READ_BYTES_MAX {
-        return Ok(());
-    }
-    if is_diverted() {
-        return ask(PUT, path, bytes).map(drop);
-    }
-    put_here(path, bytes)
-}
-
-fn put_here(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if path.exists() {
-        return Ok(());
-    }
-    let folder = path.parent().expect("it lies in a folder");
-    fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(bytes)?;
-    file.persist(path)?;
-    Ok(())
-}
-
 /// Puts bytes behind a file of this command that is there; only for a diverted process.
 pub fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
     ask(APPEND, path, bytes).map(drop)
@@ -168,15 +127,25 @@ fn named(bytes: &[u8]) -> &Path {
     return Path::new(std::str::from_utf8(bytes).unwrap_or_default());
 }
 
+/// A file that a command writes.
+#[derive(Debug)]
+struct Output {
+    path: PathBuf,
+    /// Nobody has named this path: what is there is replaced, and no link followed. It need not be written.
+    unnamed: bool,
+}
+
 /// The files that a command writes, for a worker that performs it.
 #[derive(Debug, Default)]
 pub struct OutsideFiles {
-    outputs: Vec<PathBuf>,
-    output_folders: Vec<PathBuf>,
+    outputs: Vec<Output>,
     journals: Vec<PathBuf>,
-    folders: Vec<PathBuf>,
-    open: BTreeMap<u32, AtomicFile>,
+    open: BTreeMap<u32, (PathBuf, AtomicFile)>,
     opened: u32,
+    /// Whole, and not yet under their names.
+    committed: Vec<(PathBuf, AtomicFile)>,
+    /// Journals that go when the results are there.
+    removed: Vec<PathBuf>,
 }
 
 impl OutsideFiles {
@@ -187,27 +156,22 @@ impl OutsideFiles {
 
     /// A result of the command.
     pub fn output(&mut self, path: &Path) {
-        self.outputs.push(path.to_path_buf());
+        self.outputs.push(Output { path: path.to_path_buf(), unnamed: false });
     }
 
-    /// A folder for results of the command: any file directly in it.
-    pub fn outputs_in(&mut self, folder: &Path) {
-        self.output_folders.push(folder.to_path_buf());
+    /// A file that the command may write, whose name the user has not given: it replaces what is there.
+    pub fn may_output(&mut self, path: &Path) {
+        self.outputs.push(Output { path: path.to_path_buf(), unnamed: true });
     }
 
-    /// The results of the command.
+    /// All files that the command may write.
     pub fn outputs(&self) -> impl Iterator<Item = &Path> {
-        self.outputs.iter().map(PathBuf::as_path)
+        self.outputs.iter().map(|output| output.path.as_path())
     }
 
     /// A file that the command appends to, and removes.
     pub fn journal(&mut self, path: &Path) {
         self.journals.push(path.to_path_buf());
-    }
-
-    /// A folder of kept results.
-    pub fn folder(&mut self, path: &Path) {
-        self.folders.push(path.to_path_buf());
     }
 
     /// Does what a request asks for, if it concerns a file of the command.
@@ -221,12 +185,15 @@ impl OutsideFiles {
         let number = u32::from_le_bytes(number.try_into().expect("4 bytes"));
         match *kind {
             WRITE => {
-                let file = self.open.get_mut(&number).ok_or_else(nonsense)?;
+                let (_, file) = self.open.get_mut(&number).ok_or_else(nonsense)?;
                 return file.write_all(rest).map(|()| Vec::new());
             }
             COMMIT => {
-                let file = self.open.remove(&number).ok_or_else(nonsense)?;
-                return file.commit().map(|()| Vec::new());
+                let (path, mut file) = self.open.remove(&number).ok_or_else(nonsense)?;
+                // A full disk is told to who has written it.
+                file.flush()?;
+                self.committed.push((path, file));
+                return Ok(Vec::new());
             }
             ABANDON => {
                 self.open.remove(&number);
@@ -240,70 +207,59 @@ impl OutsideFiles {
             let message = format!("{} is no file of this command", path.display());
             io::Error::new(io::ErrorKind::PermissionDenied, message)
         };
-        let known = |files: &[PathBuf]| match files.iter().any(|file| file == path) {
+        let journal = |journals: &[PathBuf]| match journals.iter().any(|file| file == path) {
             true => Ok(()),
             false => Err(refused()),
         };
         match *kind {
-            CREATE | REPLACE if self.open.len() < OPEN_MAX => {
-                // A file in a folder replaces what is there: nobody has named a link.
-                let within = self.output_folders.iter().any(|folder| is_directly_in(path, folder));
-                if !within {
-                    known(&self.outputs)?;
-                }
-                let file = match *kind {
-                    CREATE if !within => AtomicFile::create(path)?,
+            CREATE | REPLACE if self.open.len() + self.committed.len() < OPEN_MAX => {
+                let output = self.outputs.iter().find(|output| output.path == path);
+                let file = match (output.ok_or_else(refused)?.unnamed, *kind) {
+                    (false, CREATE) => AtomicFile::create(path)?,
                     _ => AtomicFile::replace(path)?,
                 };
                 self.opened = self.opened.wrapping_add(1);
-                self.open.insert(self.opened, file);
+                self.open.insert(self.opened, (path.to_path_buf(), file));
                 Ok(self.opened.to_le_bytes().to_vec())
             }
-            READ if self.keeps(path) => read_here(path),
-            PUT if self.keeps(path) => put_here(path, bytes).map(|()| Vec::new()),
             APPEND => {
-                known(&self.journals)?;
+                journal(&self.journals)?;
                 let mut file = OpenOptions::new().append(true).open(path)?;
                 file.write_all(bytes).map(|()| Vec::new())
             }
             REMOVE => {
-                known(&self.journals)?;
-                fs::remove_file(path).map(|()| Vec::new())
+                journal(&self.journals)?;
+                self.removed.push(path.to_path_buf());
+                Ok(Vec::new())
             }
-            READ | PUT => Err(refused()),
             _ => Err(nonsense()),
         }
     }
 
-    /// Whether a path is that of a kept result: `FOLDER/ab/name.json.gz`, where no folder is a link.
-    fn keeps(&self, path: &Path) -> bool {
-        let plain = |name: &OsStr| {
-            let bytes = name.as_encoded_bytes();
-            !bytes.starts_with(b".")
-                && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'.')
+    /// Gives committed files their names and removes journals: the worker has ended well. `whole`: it says that nothing is missing.
+    /// Without this call they are dropped.
+    ///
+    /// # Errors
+    /// If a file cannot be written, or, of a whole end, an output is missing that the user has named.
+    pub fn finish(&mut self, whole: bool) -> io::Result<()> {
+        let is_missing = |output: &&Output| {
+            !output.unnamed && !self.committed.iter().any(|(path, _)| *path == output.path)
         };
-        self.folders.iter().any(|folder| {
-            let Ok(inside) = path.strip_prefix(folder) else { return false };
-            let parts: Vec<Component> = inside.components().collect();
-            let names = parts.iter().all(|part| match part {
-                Component::Normal(name) => plain(name),
-                _ => false,
-            });
-            let is_link =
-                |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
-            let above = path.parent();
-            parts.len() == 2 && names && !is_link(path) && !above.is_some_and(is_link)
-        })
-    }
-}
-
-/// Whether a path is that of a visible file directly in a folder.
-fn is_directly_in(path: &Path, folder: &Path) -> bool {
-    let Ok(inside) = path.strip_prefix(folder) else { return false };
-    let parts: Vec<Component> = inside.components().collect();
-    match parts[..] {
-        [Component::Normal(name)] => !name.as_encoded_bytes().starts_with(b"."),
-        _ => false,
+        if whole && let Some(missing) = self.outputs.iter().find(is_missing) {
+            let message = format!("it has not written {}", missing.path.display());
+            return Err(io::Error::other(message));
+        }
+        for (path, file) in std::mem::take(&mut self.committed) {
+            file.commit().map_err(|error| {
+                let message = format!("failed to write {}: {error}", path.display());
+                io::Error::new(error.kind(), message)
+            })?;
+        }
+        for journal in std::mem::take(&mut self.removed) {
+            // Where it cannot be removed it does no harm: its runs are the output's.
+            let _ = fs::remove_file(journal);
+        }
+        Ok(())
     }
 }
 
@@ -323,43 +279,36 @@ mod tests {
     #[test]
     fn only_files_of_the_command_are_served() {
         let folder = tempfile::tempdir().expect("a folder");
-        let [output, other, cache, journal] =
-            ["out.html", "other", "cache", "out.csv.runs"].map(|name| folder.path().join(name));
+        let [output, other, found, journal] = ["out.html", "other", "found.json", "out.csv.runs"]
+            .map(|name| folder.path().join(name));
         let mut files = OutsideFiles::new();
         files.output(&output);
+        files.may_output(&found);
         files.journal(&journal);
-        files.folder(&cache);
         fs::write(&journal, "1\n").expect("written");
         fs::write(&other, "mine").expect("written");
-        let number = files.serve(&request(CREATE, &output, b"")).expect("it is an output");
-        let piece = |kind: u8, bytes: &[u8]| [&[kind][..], &number, bytes].concat();
-        files.serve(&piece(WRITE, b"half")).expect("written");
-        assert!(!output.exists(), "it appears whole");
-        files.serve(&piece(COMMIT, b"")).expect("committed");
-        assert_eq!(fs::read(&output).expect("read"), b"half");
-        assert!(files.serve(&piece(WRITE, b"more")).is_err(), "it is closed");
+        std::os::unix::fs::symlink(&other, &found).expect("linked");
+        let open = |files: &mut OutsideFiles, path: &Path| {
+            files.serve(&request(CREATE, path, b"")).expect("it is an output")
+        };
+        let piece = |number: &[u8], kind: u8, bytes: &[u8]| [&[kind][..], number, bytes].concat();
+        let number = open(&mut files, &output);
+        files.serve(&piece(&number, WRITE, b"half")).expect("written");
+        files.serve(&piece(&number, COMMIT, b"")).expect("committed");
+        assert!(files.serve(&piece(&number, WRITE, b"more")).is_err(), "it is closed");
+        let number = open(&mut files, &found);
+        files.serve(&piece(&number, WRITE, b"found")).expect("written");
+        files.serve(&piece(&number, COMMIT, b"")).expect("committed");
         files.serve(&request(APPEND, &journal, b"2\n")).expect("appended");
         assert_eq!(fs::read(&journal).expect("read"), b"1\n2\n");
-        let kept = cache.join("ab").join("cd.json.gz");
-        files.serve(&request(PUT, &kept, b"kept")).expect("kept");
-        assert_eq!(files.serve(&request(READ, &kept, b"")).expect("read"), b"kept");
-        std::os::unix::fs::symlink(&other, cache.join("ab").join("ef.json.gz")).expect("linked");
-        let results = folder.path().join("results");
-        fs::create_dir(&results).expect("made");
-        files.outputs_in(&results);
-        files.serve(&request(CREATE, &results.join("a.json"), b"")).expect("it is in the folder");
+        files.serve(&request(REMOVE, &journal, b"")).expect("it will be removed");
+        assert!(!output.exists() && journal.exists(), "nothing before the end");
         for (kind, path) in [
-            (CREATE, &results.join("../other")),
-            (CREATE, &results.join(".hidden")),
-            (CREATE, &results.join("b/a.json")),
+            (CREATE, &folder.path().join("b/out.html")),
+            (CREATE, &folder.path().join("./other")),
             (CREATE, &other),
             (REPLACE, &other),
-            (READ, &other),
-            (READ, &output),
-            (READ, &cache.join("ab/../../other")),
-            (READ, &cache.join("ab").join("ef.json.gz")),
-            (PUT, &cache.join("ab/.hidden")),
-            (PUT, &cache.join("other")),
+            (CREATE, &journal),
             (APPEND, &output),
             (APPEND, &other),
             (REMOVE, &output),
@@ -371,6 +320,28 @@ mod tests {
         for bytes in [&b""[..], b"c", b"c\xff\xff\xff\xffx", b"zzzzzz", b"w\0\0\0\0"] {
             assert!(files.serve(bytes).is_err(), "{bytes:?}");
         }
-        assert_eq!(fs::read(&other).expect("read"), b"mine");
+        files.finish(true).expect("all is there");
+        assert_eq!(fs::read(&output).expect("read"), b"half");
+        assert_eq!(fs::read(&found).expect("read"), b"found");
+        assert!(!journal.exists());
+        assert_eq!(fs::read(&other).expect("read"), b"mine", "no link is followed");
+    }
+
+    /// A run that fails after it has committed a file leaves the one that was there.
+    #[test]
+    fn results_of_a_run_that_fails_are_dropped() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [first, second] = ["a", "b"].map(|name| folder.path().join(name));
+        fs::write(&first, "before").expect("written");
+        let mut files = OutsideFiles::new();
+        files.output(&first);
+        files.output(&second);
+        let number = files.serve(&request(CREATE, &first, b"")).expect("it is an output");
+        files.serve(&[b"k", &number[..]].concat()).expect("committed");
+        let error = files.finish(true).expect_err("the second is missing");
+        assert!(error.to_string().contains("it has not written"), "{error}");
+        drop(files);
+        assert_eq!(fs::read_to_string(&first).expect("read"), "before");
+        assert_eq!(fs::read_dir(folder.path()).expect("it is there").count(), 1);
     }
 }

@@ -42,6 +42,13 @@ pub trait Service {
     /// Shows how far the work is; bytes as the worker gave them to [`progress`].
     fn progress(&mut self, progress: &[u8]);
 
+    /// The worker has ended, and has said its end with this exit code: gives the files that it has committed their names, if it has
+    /// succeeded.
+    ///
+    /// # Errors
+    /// If they cannot be written, or one is missing.
+    fn end(&mut self, code: u8) -> io::Result<()>;
+
     /// Whether nobody wants the results any more: the worker is ended.
     fn is_cancelled(&self) -> bool {
         false
@@ -437,7 +444,10 @@ impl Supervisor<'_> {
             self.tell(&lines);
         }
         let code = match (ended, self.end) {
-            (Ok(()), Some(code)) => code,
+            (Ok(()), Some(code)) => match self.service.end(code) {
+                Ok(()) => code,
+                Err(error) => self.failed(&format!("left no whole results: {error}")),
+            },
             (Ok(()), None) => {
                 self.failed(&format!("ended before its results were whole: {status}"))
             }

@@ -153,8 +153,7 @@ impl Experiment {
         let groups = self.groups()?;
         progress.expect_runs(self.runs());
         let scenarios = || groups.iter().flatten().map(|column| &column.scenario);
-        let all =
-            isolated(scenarios(), &[], None, Some(progress), || self.attempt(&groups, progress));
+        let all = isolated(scenarios(), &[], Some(progress), || self.attempt(&groups, progress));
         let mut all = all?.into_iter();
         let mut table = Builder::default();
         for columns in &groups {
@@ -224,7 +223,7 @@ impl Experiment {
             return Err(fault("kernels", "a difference is between two kernels").into());
         };
         let both = [&left.scenario, &right.scenario];
-        let found = isolated(both.into_iter(), &[], None, None, || {
+        let found = isolated(both.into_iter(), &[], None, || {
             Ok(first_difference(both[0], both[1], *self.seeds.start()))
         })?;
         let names = [&left.kernel, &right.kernel].map(String::clone);
@@ -277,7 +276,7 @@ impl Experiment {
     pub fn events(&self, event: &str) -> Result<Events, Error> {
         let groups = self.groups()?;
         let scenario = &groups[0][0].scenario;
-        isolated(std::iter::once(scenario), &[], None, None, || {
+        isolated(std::iter::once(scenario), &[], None, || {
             Events::of(scenario, *self.seeds.start(), event)
         })
     }
@@ -313,7 +312,7 @@ impl Experiment {
         options: RunOptions,
         file: &Path,
     ) -> Result<(), Error> {
-        isolated(std::iter::once(scenario), &[file], None, None, || {
+        isolated(std::iter::once(scenario), &[file], None, || {
             scenario.run(*self.seeds.start(), options)?;
             Ok(())
         })
@@ -325,7 +324,7 @@ impl Experiment {
         let groups = self.groups()?;
         let (columns, seed) = (&groups[0], *self.seeds.start());
         let scenarios = columns.iter().map(|column| &column.scenario);
-        isolated(scenarios, &[], None, None, || Experiment::page_of(columns, seed, table))
+        isolated(scenarios, &[], None, || Experiment::page_of(columns, seed, table))
     }
 
     fn page_of(columns: &[Column], seed: u64, table: &Table) -> Result<String, Error> {
@@ -348,7 +347,7 @@ impl Experiment {
     pub fn run_text(&self) -> Result<String, Error> {
         let groups = self.groups()?;
         let (column, seed) = (&groups[0][0], *self.seeds.start());
-        isolated(std::iter::once(&column.scenario), &[], None, None, || {
+        isolated(std::iter::once(&column.scenario), &[], None, || {
             let mut result = column.scenario.run(seed, RunOptions::default())?;
             many_parts::summarise(&mut result.metrics);
             let (provenance, kernel) = (provenance(&column.scenario), column.kernel.as_str());

@@ -56,6 +56,13 @@ impl Service for Desk<'_> {
         }
     }
 
+    fn end(&mut self, code: u8) -> io::Result<()> {
+        match code {
+            0 => self.files.finish(true),
+            _ => Ok(()),
+        }
+    }
+
     fn is_cancelled(&self) -> bool {
         self.progress.is_some_and(Progress::is_cancelled)
     }
@@ -65,7 +72,6 @@ impl Service for Desk<'_> {
 pub(crate) fn isolated<'s, T: Travels + Send>(
     scenarios: impl Iterator<Item = &'s Scenario>,
     outputs: &[&Path],
-    cache: Option<&Path>,
     progress: Option<&Progress>,
     work: impl FnOnce() -> Result<T, Error> + Send,
 ) -> Result<T, Error> {
@@ -83,7 +89,6 @@ pub(crate) fn isolated<'s, T: Travels + Send>(
     }
     let mut files = OutsideFiles::new();
     outputs.iter().for_each(|path| files.output(path));
-    cache.into_iter().for_each(|folder| files.folder(folder));
     let mut desk = Desk { files, progress };
     let packed = confine::isolated(&mut desk, || {
         outside::divert(worker::request);

@@ -39,7 +39,7 @@ pub fn run_chunk(spec: &[u8], range: std::ops::Range<u64>) -> Result<Vec<u8>, Di
         return chunk::run_chunk(spec, range);
     }
     let sweep = Sweep::from_bytes(spec)?;
-    let done = isolated(sweep.scenarios(), &[], None, None, || {
+    let done = isolated(sweep.scenarios(), &[], None, || {
         // Bytes as text: each as the character of its number.
         Ok(chunk::run_chunk(spec, range)?.into_iter().map(char::from).collect::<String>())
     });
@@ -90,25 +90,29 @@ impl Experiment {
 }
 
 impl Performed {
-    /// Performs a sweep on all CPUs of this computer; a cache spares the runs that it has.
+    /// Performs a sweep on all CPUs of this computer; a cache spares the runs that it has. With C of a tree it is not used: that C
+    /// could forge what is kept.
     pub fn here(
         sweep: &Sweep,
         cache: Option<&Cache>,
         progress: &Progress,
     ) -> Result<Performed, Error> {
         progress.expect_runs(sweep.runs());
-        let folder = cache.map(Cache::folder);
-        let (runs, crashes) = isolated(sweep.scenarios(), &[], folder, Some(progress), || {
+        let cache = cache.filter(|_| !sweep.has_foreign_code());
+        let (runs, crashes) = isolated(sweep.scenarios(), &[], Some(progress), || {
             let runs = sweep.perform(Shard::WHOLE, Journal::in_memory(), cache, progress)?;
             Ok((runs, progress.crashes()))
         })?;
         progress.crashed_elsewhere(crashes);
-        Ok(Performed { sweep: sweep.clone(), runs })
+        Ok(Performed::of(sweep, runs))
     }
 
-    /// The sweep of runs that were performed elsewhere, in any order.
+    /// The sweep of runs that were performed elsewhere, in any order. Numbers that it does not have are passed over: what comes from
+    /// another process may say anything.
     pub fn of(sweep: &Sweep, mut runs: Vec<SweepRun>) -> Performed {
+        runs.retain(|run| run.number < sweep.runs());
         runs.sort_by_key(|run| run.number);
+        runs.dedup_by_key(|run| run.number);
         Performed { sweep: sweep.clone(), runs }
     }
 

@@ -4,6 +4,8 @@
 //! A run's key is the BLAKE3 hash of everything that determines it: version, model, machine, kernel, workload, duration and
 //! seed, each with its length. Nothing else is asked of an entry, so sweeps, shards and computers may share a folder.
 //! An entry is a file of packed JSON that appears whole or not at all; one that cannot be read is performed again.
+//!
+//! A sweep with C of a tree keeps nothing: its runs are measured in one process with that C, which could forge any of them.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -12,10 +14,12 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use schedtwin_engine::{MODEL_VERSION, Scenario, outside};
+use schedtwin_engine::{MODEL_VERSION, Scenario};
 
 /// Bytes that an entry has at most, unpacked: a thousand CPUs with every metric.
 const ENTRY_BYTES_MAX: u64 = 256 << 20;
+/// Bytes that it has at most as it is kept: entries have a thousandth of it.
+const PACKED_BYTES_MAX: u64 = 3 << 20;
 
 /// A folder of results.
 #[derive(Clone, Debug)]
@@ -48,11 +52,6 @@ impl Cache {
         Ok(Cache { folder: folder.to_path_buf() })
     }
 
-    /// Its folder.
-    pub fn folder(&self) -> &Path {
-        &self.folder
-    }
-
     fn path(&self, key: &Key) -> PathBuf {
         let name = key.0.to_hex();
         self.folder.join(&name[..2]).join(format!("{}.json.gz", &name[2..]))
@@ -60,9 +59,9 @@ impl Cache {
 
     /// What a run measured.
     pub fn get(&self, key: &Key) -> Option<Vec<(String, String)>> {
-        let packed = outside::read(&self.path(key)).ok()?;
+        let packed = fs::File::open(self.path(key)).ok()?.take(PACKED_BYTES_MAX);
         let mut text = String::new();
-        GzDecoder::new(packed.as_slice()).take(ENTRY_BYTES_MAX).read_to_string(&mut text).ok()?;
+        GzDecoder::new(packed).take(ENTRY_BYTES_MAX).read_to_string(&mut text).ok()?;
         serde_json::from_str(&text).ok()
     }
 
@@ -76,7 +75,17 @@ impl Cache {
         let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
         let measured: Vec<&(String, String)> = measured.collect();
         packed.write_all(serde_json::to_string(&measured)?.as_bytes())?;
-        outside::put(&path, &packed.finish()?)
+        let packed = packed.finish()?;
+        // Entries that would not be read are not made, and those that are there stay.
+        if packed.len() as u64 > PACKED_BYTES_MAX || path.exists() {
+            return Ok(());
+        }
+        let folder = path.parent().expect("it lies in a folder");
+        fs::create_dir_all(folder)?;
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(&packed)?;
+        file.persist(path)?;
+        Ok(())
     }
 }
 

@@ -68,6 +68,8 @@ pub struct Sweep {
     pub seeds: u64,
     first_seed: u64,
     spec: SweepSpec,
+    /// Whether C of the user's decides in any run.
+    foreign_code: bool,
 }
 
 /// A machine, a kernel or a workload that was loaded, with the values of its keys that vary.
@@ -173,7 +175,10 @@ impl Sweep {
             }
         }
         let (seeds, first_seed) = (spec.seeds, spec.first_seed);
-        faults.into_result(Sweep { settings, varies, seeds, first_seed, spec: spec.clone() })
+        let foreign = |setting: &Setting| setting.column.scenario.has_foreign_code();
+        let foreign_code = settings.iter().any(foreign);
+        let spec = spec.clone();
+        faults.into_result(Sweep { settings, varies, seeds, first_seed, spec, foreign_code })
     }
 
     /// Returns the scenarios that run, without the seeds.
@@ -308,8 +313,17 @@ impl Sweep {
         Some(Run { number, fields })
     }
 
+    /// Whether C of the user's decides in any run. Such a sweep keeps none: its runs are measured in one process with that C, which
+    /// could forge each of them.
+    pub fn has_foreign_code(&self) -> bool {
+        self.foreign_code
+    }
+
     /// Keeps what a run measured, for other sweeps with such a run.
     pub fn keep(&self, run: &Run, cache: &Cache) -> io::Result<()> {
+        if self.foreign_code || run.number >= self.runs() {
+            return Ok(());
+        }
         let (setting, seed) = self.run(run.number);
         let Some(key) = Key::of(&setting.column.scenario, seed) else { return Ok(()) };
         let own = self.own_fields(run.number);
