@@ -63,7 +63,8 @@ fn scheduler(tape: &mut Tape) -> String {
         tape.mark("kernel: a scheduler of sched_ext with a mistake");
         name = tape.pick(&Fault::ALL).0;
     }
-    let mut spelled = format!("scx={name}");
+    // A short run does not shorten the watchdog: RT tasks may keep others waiting.
+    let mut spelled = format!("scx={name},scx.timeout_ms=30000");
     // Most runs take 100 ms to 2 s.
     if tape.percent(25) {
         tape.mark("kernel: a scheduler of sched_ext that is loaded late");

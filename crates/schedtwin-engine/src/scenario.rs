@@ -374,8 +374,8 @@ impl Scenario {
         let watchdog = self.duration.map(|duration| (duration / 2).max(SHORTEST_WATCHDOG));
         let policies = self.kernel.policies.clone();
         let policies = match watchdog {
-            Some(most) => policies.with_watchdog_at_most(most),
-            None => policies,
+            Some(most) if !policies.has_watchdog() => policies.with_watchdog_at_most(most),
+            _ => policies,
         };
         let kernel = (self.kernel.config.clone(), &policies);
         let system = self.system.as_deref();

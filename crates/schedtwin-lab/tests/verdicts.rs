@@ -79,3 +79,30 @@ fn a_lock_that_nobody_gives_back_is_told() {
     assert!(breach.who.starts_with("b-") && breach.how.contains("which has ended"), "{breach:?}");
     assert!(result.ended[0].contains("were simulated for a duration of 3s"), "{:?}", result.ended);
 }
+
+/// Nice 19 beside nice -20 has 15 of 88,776 parts: it waits for seconds, and nobody starves it.
+#[test]
+fn what_weights_explain_is_no_starvation() {
+    let task = |name: &str, nice: i32| {
+        format!(r#""{name}": {{ "priority": {nice}, "cpus": [0], "loop": -1, "run": 5000 }}"#)
+    };
+    let text = |light: i32| {
+        format!(r#"{{ "tasks": {{ {}, {} }} }}"#, task("heavy", -20), task("light", light))
+    };
+    let broken = |text: &str| {
+        let case = Case {
+            machine: MachineGiven::Named("uniform8".into()),
+            workload: WorkloadGiven::rt_app(text).unwrap(),
+            seed: 1,
+            duration: Some(3_000_000_000),
+        };
+        let scenario = case.scenario(&KernelFile::load("linux-7.3").unwrap()).unwrap();
+        let result = scenario.run(1, schedtwin_engine::RunOptions::default()).unwrap();
+        let waits = result.metrics.iter().find(|m| (m.name, m.stat) == ("run_delay", "max"));
+        (result.broken, waits.and_then(|metric| metric.value).unwrap())
+    };
+    let (found, longest_ms) = broken(&text(19));
+    assert!(longest_ms > 1_000.0, "{longest_ms}");
+    assert_eq!(found, []);
+    assert!(broken(&text(-20)).1 < 100.0, "equal weights take turns");
+}

@@ -202,6 +202,7 @@ pub enum DecisionLine {
     Frequency {
         policy: u16,
         inputs: Vec<InputLine>,
+        #[serde(with = "known")]
         util: Option<u64>,
         raw_khz: Khz,
         khz: Khz,
@@ -499,6 +500,27 @@ impl From<&Decision> for DecisionLine {
                 rule: rule.text().into(),
                 candidates: candidates.iter().map(PickLine::from).collect(),
             },
+        }
+    }
+}
+
+/// A number that may not be known: `null` in text; in a packed record, whose shape has only numbers there, the highest one.
+mod known {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    const UNKNOWN: u64 = u64::MAX;
+
+    pub fn serialize<S: Serializer>(value: &Option<u64>, to: S) -> Result<S::Ok, S::Error> {
+        match to.is_human_readable() {
+            true => value.serialize(to),
+            false => value.unwrap_or(UNKNOWN).serialize(to),
+        }
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+        match from.is_human_readable() {
+            true => Option::deserialize(from),
+            false => Ok(Some(u64::deserialize(from)?).filter(|value| *value != UNKNOWN)),
         }
     }
 }

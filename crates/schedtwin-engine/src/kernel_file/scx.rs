@@ -129,11 +129,15 @@ impl ScxRequest {
             let mut faults = Diagnostics::new();
             for (setting, at) in &self.settings {
                 let message = match setting {
+                    ExtSetting::TimeoutMs(ms) => {
+                        let most = u64::from(*ms) * 1_000_000;
+                        kernel.policies = kernel.policies.with_watchdog_at_most(most);
+                        continue;
+                    }
                     ExtSetting::Option(option, _) => format!("there is no setting `scx.{option}`"),
                     _ => format!("`{name}` has no settings"),
                 };
-                let help =
-                    "built-in schedulers have scx.load_ms and scx.unload_ms, those in C more";
+                let help = "built-in schedulers have scx.timeout_ms, scx.load_ms and scx.unload_ms, those in C more";
                 faults.push_at(at, message, Some(help.into()));
             }
             if !faults.is_empty() {

@@ -178,6 +178,11 @@ impl Policies {
         self
     }
 
+    /// Whether it is said how long the watchdog of sched_ext waits.
+    pub fn has_watchdog(&self) -> bool {
+        self.ext_loading.watchdog_most.is_some()
+    }
+
     /// The watchdog of sched_ext waits no longer than this, unless the user has said how long.
     pub fn with_watchdog_at_most(mut self, most: Ns) -> Policies {
         self.ext_loading.watchdog_most = Some(most);

@@ -150,7 +150,7 @@ fn each_rule_decides_once() {
     check(&even, &i, far(), (2, true, S::Deepest, T::LongSleep, true));
     // With the tick stopped, nothing shallower pays for a tick.
     let stopped = SelectInput { tick_stopped: true, ..i };
-    check(&early, &stopped, far(), (2, true, S::Deepest, T::AlreadyStopped, true));
+    check(&early, &stopped, far(), (2, true, S::TickStopped, T::AlreadyStopped, true));
 
     // Latency limits: state 1 at most; then state 0, without asking the timers.
     let limit = SelectInput { latency_req_ns: 230_000, ..i };
