@@ -62,6 +62,11 @@ const ATTACKS: &[(&str, Stage, Outcome, Proof)] = &[
     ("include-zeros", Compile, Refused("`zeros.h` is a symbolic link"), Held),
     ("include-fifo", Compile, Refused("it is no regular file"), Held),
     ("include-huge", Compile, Refused("it has more than 4 MiB"), Held),
+    ("include-many", Compile, Refused("more than 128 files"), Held),
+    ("include-stdout", Compile, Refused(OUTSIDE), Held),
+    ("include-stderr", Compile, Refused(OUTSIDE), Held),
+    ("messages", Compile, Refused("does not compile"), Held),
+    ("lto", Compile, Nothing, Held),
     ("include-itself", Compile, Refused("does not compile"), Held),
     ("incbin", Compile, Refused("does not compile"), Held),
     ("fill", Compile, Refused("small.c"), Held),
@@ -71,6 +76,8 @@ const ATTACKS: &[(&str, Stage, Outcome, Proof)] = &[
     ("ifunc", Load, Refused("ifunc"), Held),
     ("many-sections", Load, Nothing, Held),
     ("false-symtab", Load, Refused("small.c"), Held),
+    ("long-name", Load, Refused("the names of its symbols are too long"), Held),
+    ("false-dynsym", Load, Refused("has no schedtwin_"), Held),
     ("thread-variable", Load, Refused("variables of threads"), Held),
     ("open-read", Call, Nothing, Proved),
     ("open-create", Call, Nothing, Proved),
@@ -80,6 +87,7 @@ const ATTACKS: &[(&str, Stage, Outcome, Proof)] = &[
     ("access", Call, Nothing, Proved),
     ("readlink", Call, Nothing, Proved),
     ("environment", Call, Nothing, Proved),
+    ("environment-heap", Call, Nothing, Held),
     ("unlink", Call, Nothing, Proved),
     ("rename", Call, Nothing, Proved),
     ("symlink", Call, Nothing, Proved),
@@ -109,6 +117,7 @@ const ATTACKS: &[(&str, Stage, Outcome, Proof)] = &[
     ("shared-memory", Call, Nothing, Held),
     ("message-queue", Call, Nothing, Held),
     ("semaphores", Call, Nothing, Held),
+    ("cpu-clock", Call, Nothing, Proved),
     ("clock", Call, Nothing, Held),
     ("hostname", Call, Nothing, Held),
     ("memfd", Call, Nothing, Proved),
@@ -186,6 +195,9 @@ impl Place {
         assert!(fifo.is_ok_and(|status| status.success()));
         let huge = fs::File::create(governors.join("huge.h")).expect("made");
         huge.set_len(1 << 40).expect("a hole");
+        for at in 0..140 {
+            fs::write(governors.join(format!("many{at}.h")), "").expect("written");
+        }
         let victim = Command::new("sleep").arg("1000").spawn().expect("it starts");
         let place = Place { folder, victim };
         place.renew();
@@ -216,11 +228,7 @@ impl Place {
     }
 
     fn run(&self, attack: &str, off: bool) -> Output {
-        let mut command = self.command(attack, "linux-6.12", |kernel| {
-            ["run", "-m", "uniform8", "-w", "w1", "--duration", "20ms", "-k", kernel]
-                .map(String::from)
-                .to_vec()
-        });
+        let mut command = self.command(attack, "linux-6.12", short_run);
         if off {
             command.env("SCHEDTWIN_CONFINE", "off");
         }
@@ -244,6 +252,8 @@ impl Place {
         command.args(arguments(&kernel));
         command.current_dir(self.folder.path()).stdin(Stdio::null());
         command.env("SCHEDTWIN_CACHE", self.path("cache")).env("SCHEDTWIN_TREE_LIMIT_S", "1");
+        // Long, so that little of a freed copy is overwritten at once.
+        command.env("A_SECRET", format!("it is {}", "-what-the-user-keeps-to-himself".repeat(10)));
         command
     }
 }
@@ -434,6 +444,103 @@ fn a_folder_of_findings_has_no_others() {
     assert!(output.status.success(), "{said}");
     assert_eq!(fs::read_to_string(place.path("out/victim.sh")).expect("it is there"), "mine");
     assert!(place.is_whole(), "a link was followed");
+}
+
+/// Arguments of a short run.
+fn short_run(kernel: &str) -> Vec<String> {
+    ["run", "-m", "uniform8", "-w", "w1", "--duration", "20ms", "-k", kernel]
+        .map(String::from)
+        .to_vec()
+}
+
+/// The compiler gets no descriptor that the command was given.
+#[test]
+fn a_compiler_inherits_no_descriptor() {
+    if !has_compiler() {
+        return;
+    }
+    let place = Place::new();
+    let attack =
+        "__asm__(\".include \\\"/dev/fd/7\\\"\\n\");\nstatic long attack(void) { return -1; }\n";
+    let command = place.command(attack, "linux-6.12", short_run);
+    let mut with_pipe = Command::new("sh");
+    with_pipe.args(["-c", "cat home/secret | { exec \"$0\" \"$@\" 7<&0 0</dev/null; }"]);
+    with_pipe.arg(command.get_program()).args(command.get_args());
+    with_pipe.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = with_pipe.current_dir(place.folder.path()).output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("does not compile") && !said.contains("the_secret_word"), "{said}");
+}
+
+/// A compiler of the user's own brings the compiler, and not the folders around it.
+#[test]
+fn a_compiler_brings_nothing_of_its_folder() {
+    if !has_compiler() {
+        return;
+    }
+    let place = Place::new();
+    for folder in ["home/bin", "home/tools"] {
+        fs::create_dir(place.path(folder)).expect("made");
+        let compiler = place.path(folder).join("gcc");
+        fs::write(&compiler, "#!/bin/sh\nexec cc \"$@\"\n").expect("written");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(&compiler, mode).expect("it may be run");
+        let steal = "__asm__(\".pushsection .data\\n.incbin \\\"HOME/secret\\\"\\n.popsection\\n\");\n\
+                     static long attack(void) { return -1; }\n";
+        for (attack, code) in [("static long attack(void) { return -1; }\n", 0), (steal, 2)] {
+            let mut command = place.command(attack, "linux-6.12", short_run);
+            let output = command.env("CC", &compiler).output().expect("it starts");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(code), "{folder}: {said}");
+        }
+    }
+}
+
+/// A folder of compiled C in which others may write is none.
+#[test]
+fn a_cache_of_others_is_refused() {
+    if !has_compiler() {
+        return;
+    }
+    let place = Place::new();
+    fs::create_dir_all(place.path("cache/tree")).expect("made");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    fs::set_permissions(place.path("cache/tree"), mode).expect("others may write");
+    let output = place.run("static long attack(void) { return -1; }\n", false);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("others may write there"), "{said}");
+}
+
+/// Types that lead to each other without end are refused, or read as far as anybody asks.
+#[test]
+fn types_without_end_are_bounded() {
+    if !has_compiler() {
+        return;
+    }
+    let place = Place::new();
+    let manifest = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let shared = manifest.join("../schedtwin-engine/tests/schedulers/shared.bpf.c");
+    let shared = fs::read_to_string(shared).expect("it is there");
+    let members: String = (0..400).map(|at| format!("struct wide *m{at};\n")).collect();
+    let wide = format!("struct wide {{\n{members}}};\nstruct wide wide[2];\n");
+    let names: String = (1..40_000).map(|at| format!("typedef n{} n{at};\n", at - 1)).collect();
+    let chain = format!("typedef int n0;\n{names}n39999 chain;\n");
+    for (name, types, variable, code) in
+        [("wide", wide, "wide[1].m0 == 0", 2), ("chain", chain, "chain == 0", 0)]
+    {
+        let used = format!("{types}long uses_{name}(void) {{ return {variable}; }}\n");
+        let file = place.path(&format!("{name}.bpf.c"));
+        fs::write(&file, format!("{shared}{used}")).expect("written");
+        let kernel = format!("linux-6.12:scx={}", file.display());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_schedtwin"));
+        command.args(short_run(&kernel)).env("SCHEDTWIN_CACHE", place.path("cache"));
+        let output = command.output().expect("the binary starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{name}: {said}");
+        assert!(code == 0 || said.contains("its types are too large"), "{name}: {said}");
+    }
 }
 
 /// The worker of a command, if it has one already.

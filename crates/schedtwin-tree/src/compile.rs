@@ -12,21 +12,23 @@
 
 use crate::offered::{self, HEADERS};
 use crate::sources::Sources;
-use crate::{Fault, Tree, confine};
+use crate::{Fault, Tree, confine, program};
 use schedtwin_input::did_you_mean;
 use schedtwin_types::fnv::Fnv1a;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{Read, Write};
+use std::os::unix::fs::FileExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 /// How the kernel builds C (`Makefile`), as far as it decides what a program means: types may alias, signed numbers
 /// wrap, a null pointer may be looked at. What would be a warning there but calls for what is not offered is an error.
-const FLAGS: [&str; 25] = [
+const FLAGS: [&str; 26] = [
     "-std=gnu11",
     "-O2",
     "-g",
@@ -39,6 +41,8 @@ const FLAGS: [&str; 25] = [
     "-fwrapv",
     "-fno-delete-null-pointer-checks",
     "-fno-common",
+    // No plug-in of the linker reads what the code says about how it was compiled.
+    "-fno-lto",
     "-fno-stack-protector",
     // As in the kernel: no vectors, whose moves would want the alignment that a scheduler only promises.
     "-mgeneral-regs-only",
@@ -61,6 +65,20 @@ const FLAGS: [&str; 25] = [
 
 /// Where the tree's files lie while they are compiled: a name that no message has by chance.
 pub(crate) const STAGE: &str = "THE-TREE";
+
+/// The variables that the compiler gets: others may name files to read, or plug-ins to load.
+const VARIABLES: [&str; 1] = ["PATH"];
+
+/// How long a compilation may take, on a clock on the wall: beside the limit of processor time, for what only waits.
+const COMPILED_WITHIN: Duration = Duration::from_secs(600);
+/// How long a compiler may take to say which it is.
+const VERSION_WITHIN: Duration = Duration::from_secs(60);
+/// A folder of a compilation that is older was left by a process that was killed.
+const LEFT_AFTER: Duration = Duration::from_secs(3600);
+
+/// Most bytes of the compiler's messages that are read, and most characters of a line.
+const MESSAGES_BYTES_MAX: usize = 1 << 20;
+const LINE_MAX: usize = 1000;
 
 /// Most lines of the compiler that a fault shows.
 const LINES_SHOWN: usize = 10;
@@ -153,16 +171,13 @@ pub(crate) fn object(job: &Job) -> Result<Object, Fault> {
 
 /// An object of the cache; `None`: there is none, or somebody else may have written it.
 fn kept(path: &Path) -> Option<Vec<u8>> {
-    const OTHERS_MAY_WRITE: u32 = 0o022;
     let file = fs::OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
         .open(path)
         .ok()?;
     let about = file.metadata().ok()?;
-    // SAFETY: geteuid has no preconditions.
-    let own = about.uid() == unsafe { libc::geteuid() } && about.mode() & OTHERS_MAY_WRITE == 0;
-    if !about.is_file() || !own || about.len() > OBJECT_BYTES_MAX {
+    if !about.is_file() || !is_own(&about) || about.len() > OBJECT_BYTES_MAX {
         return None;
     }
     let mut bytes = Vec::new();
@@ -202,11 +217,11 @@ impl Compiler {
         let named = std::env::var("CC").ok().filter(|cc| !cc.trim().is_empty());
         let spelled = named.unwrap_or_else(|| "cc".to_string());
         let words: Vec<String> = spelled.split_whitespace().map(str::to_string).collect();
-        let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).arg("--version").env("LC_ALL", "C");
+        let mut command = program::new(&words[0], &VARIABLES);
+        command.args(&words[1..]).arg("--version");
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
         let help = "a governor from a tree needs one: install gcc or clang, or name one by the environment variable CC";
-        let output = command
-            .output()
+        let output = program::run(&mut command, VERSION_WITHIN, MESSAGES_BYTES_MAX)
             .map_err(|error| Fault::new(format!("no C compiler: `{spelled}`: {error}"), help))?;
         if !output.status.success() {
             let message = format!("no C compiler: `{spelled} --version` fails: {}", output.status);
@@ -229,10 +244,19 @@ pub(crate) fn cache_folder() -> Result<PathBuf, Fault> {
     };
     let folder = folder.join("tree");
     // Only the user's: what lies there is run.
-    match fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder) {
-        Ok(()) => Ok(folder),
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+    match made.and_then(|()| fs::metadata(&folder)) {
+        Ok(about) if is_own(&about) => Ok(folder),
+        Ok(_) => Err(in_cache(&folder, &"others may write there, or it belongs to another user")),
         Err(error) => Err(in_cache(&folder, &error)),
     }
+}
+
+/// Whether nobody else may write it.
+fn is_own(about: &fs::Metadata) -> bool {
+    const OTHERS_MAY_WRITE: u32 = 0o022;
+    // SAFETY: geteuid has no preconditions.
+    about.uid() == unsafe { libc::geteuid() } && about.mode() & OTHERS_MAY_WRITE == 0
 }
 
 /// The fault of a cache that cannot be used.
@@ -245,7 +269,8 @@ pub(crate) fn in_cache(folder: &Path, error: &dyn std::fmt::Display) -> Fault {
 
 fn compile(job: &Job, compiler: &Compiler, cache: &Path, to: &Path) -> Result<Vec<u8>, Fault> {
     let kept = |error: std::io::Error| in_cache(cache, &error);
-    let folder = tempfile::Builder::new().prefix("compile-").tempdir_in(cache).map_err(kept)?;
+    remove_left(cache);
+    let folder = tempfile::Builder::new().prefix(FOLDER).tempdir_in(cache).map_err(kept)?;
     let write = |path: &str, text: &[u8]| -> std::io::Result<()> {
         let path = folder.path().join(path);
         fs::create_dir_all(path.parent().expect("it is in the folder"))?;
@@ -269,26 +294,34 @@ fn compile(job: &Job, compiler: &Compiler, cache: &Path, to: &Path) -> Result<Ve
             units.push(unit);
         }
     }
-    let mut command = Command::new(&compiler.words[0]);
+    let mut command = program::new(&compiler.words[0], &VARIABLES);
     command.args(&compiler.words[1..]).args(FLAGS);
+    if !compiler.version.contains("clang") {
+        command.arg("-fno-use-linker-plugin");
+    }
     command.arg(format!("-ffile-prefix-map={}=.", folder.path().display()));
     command.args(folders.iter().map(|folder| format!("-I{folder}")));
     command.args(["-iquote", "quoted", "-iquote", "."]);
     command.args(job.defines.iter().map(|define| format!("-D{define}")));
     command.arg(format!("-DGOVERNOR_FILE=\"{STAGE}/{}\"", job.path));
     command.args(["-o", "object.so"]).args(units).arg("runtime.c");
-    command.current_dir(folder.path()).stdin(Stdio::null());
-    // A variable may name files to read, or plug-ins to load.
-    command.env_clear().env("LC_ALL", "C");
-    command.envs(std::env::vars_os().filter(|(name, _)| name == "PATH"));
+    // Neither is a pipe: what includes `/dev/stdout` would wait for itself.
+    let messages = folder.path().join("messages.txt");
+    let messages = fs::File::options().read(true).append(true).create_new(true).open(messages);
+    let messages = messages.map_err(kept)?;
+    command.current_dir(folder.path());
+    command.stdout(Stdio::null()).stderr(messages.try_clone().map_err(kept)?);
     // A list of all that gcc includes, of all units: -MD has the last one's alone.
     command.env("SUNPRO_DEPENDENCIES", INCLUDED);
     confine::compiler(&mut command, folder.path()).map_err(kept)?;
-    let output = command
-        .output()
-        .map_err(|error| Fault::new(format!("failed to run the C compiler: {error}"), "see CC"))?;
+    let output = program::run(&mut command, COMPILED_WITHIN, 0).map_err(|error| {
+        let (path, tree) = (job.path, job.tree.spelled());
+        Fault::new(format!("failed to run the C compiler for {path} of {tree}: {error}"), "see CC")
+    })?;
     if !output.status.success() {
-        return Err(not_compiled(job, &output));
+        let mut said = vec![0; MESSAGES_BYTES_MAX];
+        let bytes = messages.read_at(&mut said, 0).map_err(kept)?;
+        return Err(not_compiled(job, &String::from_utf8_lossy(&said[..bytes])));
     }
     if let Some(outside) = included_from_outside(folder.path()).map_err(kept)? {
         return Err(Fault::new(
@@ -323,6 +356,21 @@ fn compile(job: &Job, compiler: &Compiler, cache: &Path, to: &Path) -> Result<Ve
     kept_object.write_all(&bytes).map_err(kept)?;
     kept_object.persist(to).map_err(|error| kept(error.error))?;
     Ok(bytes)
+}
+
+/// What the folders of compilations begin with.
+const FOLDER: &str = "compile-";
+
+/// Removes the folders of compilations that a killed process has left.
+fn remove_left(cache: &Path) {
+    for entry in fs::read_dir(cache).into_iter().flatten().flatten() {
+        let is_one = entry.file_name().as_encoded_bytes().starts_with(FOLDER.as_bytes());
+        let Ok(about) = entry.metadata() else { continue };
+        let age = about.modified().ok().and_then(|at| SystemTime::now().duration_since(at).ok());
+        if is_one && about.is_dir() && age.is_some_and(|age| age > LEFT_AFTER) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 /// What units of a scheduler's own are called while they are compiled.
@@ -365,9 +413,9 @@ fn included_from_outside(folder: &Path) -> std::io::Result<Option<String>> {
 }
 
 /// Returns the fault that the compiler's output means here.
-fn not_compiled(job: &Job, output: &Output) -> Fault {
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let said = as_the_user_knows(&said, job);
+fn not_compiled(job: &Job, said: &str) -> Fault {
+    let cut = |line: &str| line.chars().take(LINE_MAX).chain(['\n']).collect::<String>();
+    let said = as_the_user_knows(&said.lines().map(cut).collect::<String>(), job);
     let wanting = Wanting::of(&said);
     let from = said.lines().position(is_error).unwrap_or(0);
     let lines: Vec<&str> = said.lines().skip(from).take(LINES_SHOWN).collect();

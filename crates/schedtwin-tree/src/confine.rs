@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What a user's C may reach: nothing but what it computes with.
 //!
-//! **Two places.** The *compiler* runs as a child that may read the system's programs and libraries, write its own folder, and use so much
+//! **Two places.** The *compiler* runs without capabilities as a child that may read the system's programs and libraries, write its own folder, and use so much
 //! time and memory ([`compiler`]). The *C* is loaded in a worker alone ([`crate::worker`]), which has confined itself before
 //! ([`Confinement`]): it opens no file at all, starts no process, sends no signal, and has four pipes.
 //!
@@ -87,8 +87,6 @@ pub(crate) const ALLOWED: &[libc::c_long] = &[
     libc::SYS_getpid,
     libc::SYS_gettid,
     libc::SYS_sched_yield,
-    libc::SYS_clock_gettime,
-    libc::SYS_clock_nanosleep,
     libc::SYS_nanosleep,
     libc::SYS_restart_syscall,
     libc::SYS_getrandom,
@@ -371,15 +369,16 @@ pub(crate) fn compiler(command: &mut Command, folder: &Path) -> io::Result<()> {
     if is_off() {
         return Ok(());
     }
-    let program = Path::new(command.get_program());
-    // A compiler that does not lie with the system's: its folder and that beside it, `bin` and `lib`.
-    let own = program.parent().and_then(Path::parent).filter(|_| program.is_absolute());
-    let readable = SYSTEM.iter().map(PathBuf::from).chain(own.map(PathBuf::from));
+    let own = own_folders(Path::new(command.get_program()));
+    let readable = SYSTEM.iter().map(PathBuf::from).chain(own);
     let rules = rules(readable, [folder.to_path_buf()].into_iter()).map_err(io::Error::other)?;
     let filters = [filter(&[ALLOWED, COMPILER, COMPILER_OLD], false)?, no_clone3()?];
-    command.env("TMPDIR", folder);
+    // It works there. The way to it may need rights that it has no more.
+    command.env("TMPDIR", ".");
     let mut rules = Some(rules);
     let confine = move || {
+        worker::leave_at_exec(3)?;
+        drop_capabilities()?;
         COMPILER_LIMITS.iter().for_each(|(resource, most)| limit(*resource, *most));
         if let Some(rules) = rules.take() {
             rules.restrict_self().map_err(io::Error::other)?;
@@ -391,6 +390,22 @@ pub(crate) fn compiler(command: &mut Command, folder: &Path) -> io::Result<()> {
     // SAFETY: between fork and exec the closure makes system calls with what was made before: no lock, and no memory but for an error.
     unsafe { command.pre_exec(confine) };
     Ok(())
+}
+
+/// What a compiler may read that does not lie with the system's: itself, and, if it lies in a `bin`, the folders of programs, libraries
+/// and headers beside that. Not those of the home folder.
+fn own_folders(program: &Path) -> Vec<PathBuf> {
+    const BESIDE: [&str; 5] = ["bin", "lib", "lib64", "libexec", "include"];
+    let program = Some(program).filter(|program| program.is_absolute());
+    let Some(program) = program.and_then(|program| program.canonicalize().ok()) else {
+        return Vec::new();
+    };
+    let home = std::env::var_os("HOME").and_then(|home| Path::new(&home).canonicalize().ok());
+    let bin = program.parent().filter(|folder| folder.ends_with("bin"));
+    let above = bin.and_then(Path::parent);
+    let above = above.filter(|above| above.parent().is_some() && Some(*above) != home.as_deref());
+    let beside = above.into_iter().flat_map(|above| BESIDE.map(|name| above.join(name)));
+    [program.clone()].into_iter().chain(beside).collect()
 }
 
 /// Lowers a limit of this process; one that is lower already stays.
@@ -465,6 +480,9 @@ pub(crate) fn conditions(threads_alone: bool) -> io::Result<Vec<(libc::c_long, V
                 argument(0, u32::MAX.into(), libc::PR_SET_VMA as u64)?,
             ],
         ),
+        // No clock of another process's processor time: those have negative numbers, and so have those of own threads.
+        (libc::SYS_clock_gettime, own_clocks()?),
+        (libc::SYS_clock_nanosleep, own_clocks()?),
         // Of this process.
         (libc::SYS_sched_getaffinity, vec![argument(0, u32::MAX.into(), 0)?]),
         (
@@ -485,6 +503,13 @@ pub(crate) fn conditions(threads_alone: bool) -> io::Result<Vec<(libc::c_long, V
         all.push((libc::SYS_clone, vec![argument(0, NAMESPACES, 0)?]));
     }
     Ok(all)
+}
+
+/// A clock whose number is positive, or that of a thread, which the kernel gives to its own process alone.
+fn own_clocks() -> io::Result<Vec<SeccompRule>> {
+    const NEGATIVE: u64 = 1 << 31;
+    const OF_A_THREAD: u64 = 1 << 2;
+    Ok(vec![argument(0, NEGATIVE, 0)?, argument(0, OF_A_THREAD, OF_A_THREAD)?])
 }
 
 fn condition(number: u8, value: u64) -> io::Result<SeccompCondition> {

@@ -23,20 +23,29 @@ pub(crate) fn section<'a>(elf: &'a [u8], name: &str) -> Option<&'a [u8]> {
     elf.get(from..from.checked_add(bytes)?)
 }
 
+/// The most that the names of an object's symbols may have together: schedulers have a hundredth.
+pub(crate) const NAMES_BYTES_MAX: usize = 16 << 20;
+
 /// The size of each variable, by its name.
 pub(crate) fn sizes(elf: &[u8]) -> BTreeMap<String, u64> {
     const SYMBOL_BYTES: usize = 24;
     const STT_OBJECT: u8 = 1;
+    // What is behind belongs to no scheduler.
+    let mut names_bytes = 0;
     let names = section(elf, ".strtab").unwrap_or_default();
     let symbols = section(elf, ".symtab").unwrap_or_default();
     let (symbols, _) = symbols.as_chunks::<SYMBOL_BYTES>();
-    let size = |symbol: &[u8; SYMBOL_BYTES]| {
+    let mut size = |symbol: &[u8; SYMBOL_BYTES]| {
         let name =
             names.get(number::<4>(symbol, 0)? as usize..)?.split(|byte| *byte == 0).next()?;
+        names_bytes += name.len();
+        if names_bytes > NAMES_BYTES_MAX {
+            return None;
+        }
         let is_one = symbol[4] & 15 == STT_OBJECT;
         is_one.then_some((String::from_utf8_lossy(name).into_owned(), number::<8>(symbol, 16)?))
     };
-    symbols.iter().filter_map(size).collect()
+    symbols.iter().filter_map(|symbol| size(symbol)).collect()
 }
 
 fn number<const BYTES: usize>(elf: &[u8], at: u64) -> Option<u64> {

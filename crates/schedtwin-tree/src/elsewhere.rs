@@ -136,6 +136,12 @@ pub mod worker {
         fn progress(&mut self, progress: &[u8]);
 
         /// Never asked.
+        ///
+        /// # Errors
+        /// Never.
+        fn end(&mut self, code: u8) -> io::Result<()>;
+
+        /// Never asked.
         fn is_cancelled(&self) -> bool {
             false
         }
@@ -157,8 +163,10 @@ pub mod worker {
         false
     }
 
-    /// There is none.
-    pub fn kill() {}
+    /// There is no worker, but git may run.
+    pub fn kill() {
+        crate::program::kill();
+    }
 
     /// Nobody hears it.
     pub fn progress(_: &[u8]) {}

@@ -44,6 +44,7 @@ mod ext_setting;
 mod fault;
 mod offered;
 mod options;
+mod program;
 mod sources;
 mod tree;
 

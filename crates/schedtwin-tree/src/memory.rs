@@ -15,7 +15,7 @@
 use crate::Fault;
 use crate::confine;
 use crate::object::{Elf, Loaded};
-use crate::watch::{Label, Watched};
+use crate::watch::{Label, Watched, refuse_here};
 use std::ffi::{c_char, c_int, c_long, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -237,7 +237,8 @@ fn page() -> usize {
 unsafe fn symbol<F: Copy>(object: &Loaded, name: &std::ffi::CStr) -> F {
     let text = name.to_str().expect("names are ASCII");
     let found = object.symbol(text);
-    let found = found.unwrap_or_else(|| panic!("{name:?} is compiled into every governor"));
+    // It is compiled into every governor: this one has spoilt its own tables.
+    let found = found.unwrap_or_else(|| refuse_here(&format!("error: the object has no {text}()")));
     const { assert!(size_of::<F>() == size_of::<*mut u8>()) };
     // SAFETY: both have the size of a pointer, and the caller names the function's type.
     unsafe { std::mem::transmute_copy(&found) }

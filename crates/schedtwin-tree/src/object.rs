@@ -46,6 +46,8 @@ const DT_RELR: u64 = 36;
 
 const RELA_BYTES: u64 = 24;
 const SYMBOL_BYTES: u64 = 24;
+/// Most bytes of a symbol's name.
+const NAME_BYTES_MAX: usize = 4096;
 const STT_GNU_IFUNC: u64 = 10;
 
 /// The machine, and its relocations: the address of the object plus an addend; the address of a symbol; the same, plus an addend.
@@ -169,6 +171,7 @@ impl Elf {
             Some((name, info & 15, number::<2>(&image, at + 6)?, number::<8>(&image, at + 8)?))
         };
         let count = number::<4>(&image, get(DT_HASH)?.checked_add(4)?)?;
+        let mut names_bytes = 0;
         for index in 1..count {
             let (name, kind, section, value) = symbol(index)?;
             if section == 0 {
@@ -178,6 +181,10 @@ impl Elf {
                 return refused("it has an ifunc resolver");
             }
             let name = names.get(name as usize..)?.split(|byte| *byte == 0).next()?;
+            names_bytes += name.len();
+            if name.len() > NAME_BYTES_MAX || names_bytes > crate::elf::NAMES_BYTES_MAX {
+                return refused("the names of its symbols are too long");
+            }
             if value < elf.span {
                 elf.symbols.insert(String::from_utf8_lossy(name).into_owned(), value);
             }

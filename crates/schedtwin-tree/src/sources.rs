@@ -8,6 +8,10 @@ use std::collections::BTreeMap;
 
 /// Most files that a governor may consist of.
 const FILES_MAX: usize = 128;
+/// The most that they may have together: all of `kernel/sched` has a tenth of it.
+const ALL_BYTES_MAX: usize = 32 << 20;
+/// Most names that a file and what it includes may include. Most of them are not in the tree.
+const NAMES_MAX: usize = 2048;
 
 /// Files by their paths inside of the tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,6 +40,8 @@ impl Sources {
         let Some(text) = tree.read(path)? else {
             return Err(not_there(tree, path));
         };
+        let mut bytes: usize = self.files.values().map(Vec::len).sum::<usize>() + text.len();
+        let mut names = 0;
         let mut open = vec![(path.to_string(), text)];
         while let Some((path, text)) = open.pop() {
             let quoted = includes(&text, ['"', '"']).into_iter();
@@ -51,17 +57,23 @@ impl Sources {
                 if known {
                     continue;
                 }
+                names += 1;
+                if names > NAMES_MAX {
+                    return Err(too_many(&format!("{NAMES_MAX} names")));
+                }
                 if let Some(text) = tree.read(&found)? {
+                    bytes += text.len();
                     open.push((found, text));
+                }
+                // Before the next one is read.
+                if self.files.len() + open.len() >= FILES_MAX {
+                    return Err(too_many(&format!("{FILES_MAX} files of its tree")));
+                }
+                if bytes > ALL_BYTES_MAX {
+                    return Err(too_many("32 MiB of its tree"));
                 }
             }
             self.files.insert(path, text);
-            if self.files.len() > FILES_MAX {
-                return Err(Fault::new(
-                    format!("the file includes more than {FILES_MAX} files of its tree"),
-                    "a governor is a file with a few headers of its own",
-                ));
-            }
         }
         Ok(())
     }
@@ -80,6 +92,13 @@ impl Sources {
         let word = word.as_bytes();
         self.files.values().any(|text| text.windows(word.len()).any(|at| at == word))
     }
+}
+
+fn too_many(what: &str) -> Fault {
+    Fault::new(
+        format!("the file includes more than {what}"),
+        "a governor is a file with a few headers of its own",
+    )
 }
 
 /// Returns the fault of a missing file: it lists the content of that folder, if that was found out.

@@ -4,17 +4,27 @@
 //! A map of BPF says its sizes in the types of a structure's members, and a loader writes variables by name, elements and
 //! members: both ask for types, which only the debug information has.
 
+use crate::Fault;
 use crate::elf;
 use gimli::{
     AttributeValue, DebuggingInformationEntry, Dwarf, EndianSlice, EntriesTreeNode, LittleEndian,
     Operation, Unit, UnitOffset, constants as dw,
 };
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 /// The deepest nesting of types that is looked at: a map in a map has five levels.
 const DEPTH_MAX: u32 = 8;
 /// As deep as the type of a program's argument is looked at: a pointer, a structure, and its numbers.
 const ARGUMENT_DEPTH: u32 = 3;
+/// Most steps from a type to what it is made of: names, qualifiers, pointers, elements, members. Types of schedulers have ten.
+const STEPS_MAX: u32 = 64;
+/// The most that an object's debug information may unfold to: types, members, and names by their bytes.
+const UNFOLDED_MAX: usize = 1 << 18;
+/// Bytes of a name that count as much as a type.
+const NAME_BYTES_EACH: usize = 64;
+/// Longer names are none: nobody asks for them.
+const NAME_BYTES_MAX: usize = 4096;
 
 type Reader<'a> = EndianSlice<'a, LittleEndian>;
 type Entry<'a> = DebuggingInformationEntry<Reader<'a>>;
@@ -40,7 +50,7 @@ impl Shape {
         match self {
             Shape::Number(bytes) | Shape::Struct(bytes, _) => *bytes,
             Shape::Pointer(_) => 8,
-            Shape::Array(of, count) => of.bytes() * count,
+            Shape::Array(of, count) => of.bytes().saturating_mul(*count),
             Shape::Unknown => 0,
         }
     }
@@ -53,7 +63,7 @@ impl Shape {
                 return Some((*offset, shape));
             }
             let (inner, found) = of.is_empty().then(|| shape.member(name)).flatten()?;
-            Some((offset + inner, found))
+            Some((offset.saturating_add(inner), found))
         })
     }
 }
@@ -90,8 +100,12 @@ pub(crate) struct Symbols {
 
 impl Symbols {
     /// Of an ELF file; none if it has no debug information.
-    pub(crate) fn of(object: &[u8]) -> Symbols {
+    ///
+    /// # Errors
+    /// If it would unfold to more than memory is for.
+    pub(crate) fn of(object: &[u8]) -> Result<Symbols, Fault> {
         let mut found = Symbols::default();
+        let left = Cell::new(UNFOLDED_MAX);
         let section = |id: gimli::SectionId| -> Result<Reader, gimli::Error> {
             Ok(EndianSlice::new(elf::section(object, id.name()).unwrap_or_default(), LittleEndian))
         };
@@ -100,11 +114,17 @@ impl Symbols {
             while let Ok(Some(header)) = headers.next() {
                 if let Ok(unit) = dwarf.unit(header) {
                     // A unit that cannot be read has no symbols that could be asked for.
-                    let _ = InUnit { dwarf: &dwarf, unit: &unit }.read(&mut found);
+                    let _ = InUnit { dwarf: &dwarf, unit: &unit, left: &left }.read(&mut found);
+                }
+                if left.get() == 0 {
+                    return Err(Fault::new(
+                        "its types are too large",
+                        "a scheduler's types are structures that lead to few others",
+                    ));
                 }
             }
         }
-        found
+        Ok(found)
     }
 
     /// The size of a structure, bytes.
@@ -136,12 +156,13 @@ impl Symbols {
                 let (index, behind) = behind.split_once(']')?;
                 let Shape::Array(of, count) = shape else { return None };
                 let index: u64 = index.parse().ok().filter(|index| index < count)?;
-                (offset, shape, rest) = (offset + index * of.bytes(), of, behind);
+                let within = index.saturating_mul(of.bytes());
+                (offset, shape, rest) = (offset.saturating_add(within), of, behind);
             } else {
                 let behind = rest.strip_prefix('.')?;
                 let end = behind.find(['.', '[']).unwrap_or(behind.len());
                 let (at, of) = shape.member(&behind[..end])?;
-                (offset, shape, rest) = (offset + at, of, &behind[end..]);
+                (offset, shape, rest) = (offset.saturating_add(at), of, &behind[end..]);
             }
         }
         while let Shape::Array(of, _) = shape {
@@ -158,9 +179,20 @@ impl Symbols {
 struct InUnit<'a, 'd> {
     dwarf: &'a Dwarf<Reader<'d>>,
     unit: &'a Unit<Reader<'d>>,
+    /// How much more may be unfolded.
+    left: &'a Cell<usize>,
 }
 
 impl<'d> InUnit<'_, 'd> {
+    /// Takes from what may be unfolded; the error ends the reading of the unit.
+    fn unfold(&self, count: usize) -> gimli::Result<()> {
+        self.left.set(self.left.get().saturating_sub(count));
+        match self.left.get() {
+            0 => Err(gimli::Error::Io),
+            _ => Ok(()),
+        }
+    }
+
     fn read(&self, found: &mut Symbols) -> gimli::Result<()> {
         let mut tree = self.unit.entries_tree(None)?;
         let mut children = tree.root()?.children();
@@ -195,6 +227,10 @@ impl<'d> InUnit<'_, 'd> {
     fn name(&self, entry: &Entry<'d>) -> gimli::Result<Option<String>> {
         let Some(value) = entry.attr_value(dw::DW_AT_name) else { return Ok(None) };
         let text = self.dwarf.attr_string(self.unit, value)?;
+        if text.len() > NAME_BYTES_MAX {
+            return Ok(None);
+        }
+        self.unfold(1 + text.len() / NAME_BYTES_EACH)?;
         Ok(Some(text.to_string_lossy().into_owned()))
     }
 
@@ -217,7 +253,9 @@ impl<'d> InUnit<'_, 'd> {
             let entry = child.entry();
             if entry.tag() == dw::DW_TAG_formal_parameter {
                 let of = entry.attr_value(dw::DW_AT_type);
-                let Shape::Pointer(to) = self.shape_of(of, ARGUMENT_DEPTH)? else { break };
+                let Shape::Pointer(to) = self.shape_of(of, (ARGUMENT_DEPTH, STEPS_MAX))? else {
+                    break;
+                };
                 return Ok(Some(*to).filter(|to| matches!(to, Shape::Struct(..))));
             }
         }
@@ -243,18 +281,26 @@ impl<'d> InUnit<'_, 'd> {
         let Some(name) = self.name(about)? else { return Ok(None) };
         // An array may have got its length only at its definition.
         let of = entry.attr_value(dw::DW_AT_type).or(about.attr_value(dw::DW_AT_type));
-        let shape = self.shape_of(of, DEPTH_MAX)?;
+        let shape = self.shape_of(of, (DEPTH_MAX, STEPS_MAX))?;
         Ok(Some((name, Symbol { offset, shape })))
     }
 
-    fn shape_of(&self, of: Option<AttributeValue<Reader<'d>>>, depth: u32) -> gimli::Result<Shape> {
+    /// The shape of a type as far as so many levels and steps.
+    fn shape_of(
+        &self,
+        of: Option<AttributeValue<Reader<'d>>>,
+        (depth, steps): (u32, u32),
+    ) -> gimli::Result<Shape> {
         match of {
-            Some(AttributeValue::UnitRef(at)) if depth > 0 => self.shape(at, depth),
+            Some(AttributeValue::UnitRef(at)) if depth > 0 && steps > 0 => {
+                self.shape(at, depth, steps - 1)
+            }
             _ => Ok(Shape::Unknown),
         }
     }
 
-    fn shape(&self, at: UnitOffset, depth: u32) -> gimli::Result<Shape> {
+    fn shape(&self, at: UnitOffset, depth: u32, steps: u32) -> gimli::Result<Shape> {
+        self.unfold(1)?;
         let mut tree = self.unit.entries_tree(Some(at))?;
         let node = tree.root()?;
         let entry = node.entry();
@@ -264,15 +310,17 @@ impl<'d> InUnit<'_, 'd> {
         match entry.tag() {
             dw::DW_TAG_base_type | dw::DW_TAG_enumeration_type => Ok(Shape::Number(bytes)),
             dw::DW_TAG_typedef | dw::DW_TAG_volatile_type | dw::DW_TAG_const_type => {
-                self.shape_of(of, depth)
+                self.shape_of(of, (depth, steps))
             }
-            dw::DW_TAG_pointer_type => Ok(Shape::Pointer(Box::new(self.shape_of(of, depth - 1)?))),
+            dw::DW_TAG_pointer_type => {
+                Ok(Shape::Pointer(Box::new(self.shape_of(of, (depth - 1, steps))?)))
+            }
             dw::DW_TAG_array_type => {
-                let element = self.shape_of(of, depth)?;
+                let element = self.shape_of(of, (depth, steps))?;
                 self.array(element, node)
             }
             dw::DW_TAG_structure_type | dw::DW_TAG_union_type => {
-                Ok(Shape::Struct(bytes, self.members(node, depth - 1)?))
+                Ok(Shape::Struct(bytes, self.members(node, (depth - 1, steps))?))
             }
             _ => Ok(Shape::Unknown),
         }
@@ -287,10 +335,14 @@ impl<'d> InUnit<'_, 'd> {
         let mut children = node.children();
         while let Some(child) = children.next()? {
             let entry = child.entry();
+            self.unfold(1)?;
             if entry.tag() == dw::DW_TAG_subrange_type {
                 let number = |name| entry.attr_value(name).and_then(|value| value.udata_value());
                 let last = number(dw::DW_AT_upper_bound).map(|last| last.wrapping_add(1));
                 counts.push(number(dw::DW_AT_count).or(last).unwrap_or(0));
+            }
+            if counts.len() > STEPS_MAX as usize {
+                return Ok(Shape::Unknown);
             }
         }
         let shape = counts.into_iter().rev();
@@ -300,18 +352,19 @@ impl<'d> InUnit<'_, 'd> {
     fn members(
         &self,
         node: EntriesTreeNode<'_, '_, Reader<'d>>,
-        depth: u32,
+        left: (u32, u32),
     ) -> gimli::Result<Vec<(String, u64, Shape)>> {
         let mut members = Vec::new();
         let mut children = node.children();
         while let Some(child) = children.next()? {
             let entry = child.entry();
+            self.unfold(1)?;
             if entry.tag() != dw::DW_TAG_member {
                 continue;
             }
             let at = entry.attr_value(dw::DW_AT_data_member_location);
             let at = at.and_then(|value| value.udata_value()).unwrap_or(0);
-            let shape = self.shape_of(entry.attr_value(dw::DW_AT_type), depth)?;
+            let shape = self.shape_of(entry.attr_value(dw::DW_AT_type), left)?;
             members.push((self.name(entry)?.unwrap_or_default(), at, shape));
         }
         Ok(members)
@@ -356,7 +409,7 @@ mod tests {
     #[test]
     fn what_is_no_object_has_no_symbols() {
         for text in [&b""[..], b"\x7fELF", &[0xff; 200]] {
-            assert_eq!(Symbols::of(text).iter().count(), 0);
+            assert_eq!(Symbols::of(text).expect("it is small").iter().count(), 0);
         }
     }
 }

@@ -5,13 +5,14 @@
 //! files of the tree: no link is followed.
 
 use crate::Fault;
-use crate::confine;
+use crate::{confine, program};
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 /// A tree of the kernel's sources.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -192,18 +193,26 @@ fn is_link(folder: &std::fs::File, name: &std::ffi::CStr) -> bool {
     bytes >= 0
 }
 
-/// Asks git about a folder, without its taking a lock there, fetching what a partial clone lacks, or starting what the repository's own
-/// settings name.
+/// What git needs to find its programs and the user's settings, such as which repositories of others may be read.
+const VARIABLES: [&str; 6] =
+    ["PATH", "HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "SUDO_UID"];
+
+/// How long git may take over one answer. It takes milliseconds, and seconds from a cold disk.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(120);
+
+/// Asks git about a folder, without its taking a lock there, fetching what a partial clone lacks, starting what the repository's own
+/// settings name, or taking one object for another.
 fn git(folder: &Path, arguments: &[&str]) -> Result<Output, Fault> {
     if confine::is_confined() {
         return Err(Fault::new("a confined process starts no git", "name each revision by itself"));
     }
-    let mut command = Command::new("git");
+    let mut command = program::new("git", &VARIABLES);
     command.args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]);
-    command.arg("-C").arg(folder).args(arguments).stdin(Stdio::null());
-    command.env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
+    command.args(["-c", "log.mailmap=false"]).arg("-C").arg(folder).args(arguments);
+    command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_NO_REPLACE_OBJECTS", "1");
     command.env("GIT_NO_LAZY_FETCH", "1").env("GIT_ALLOW_PROTOCOL", "");
-    command.output().map_err(|error| {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    program::run(&mut command, ANSWERS_WITHIN, 2 * FILE_BYTES_MAX as usize).map_err(|error| {
         Fault::new(
             format!("failed to run git: {error}"),
             "a revision of a tree is read by git; tree=PATH without @REVISION does without it",

@@ -22,7 +22,7 @@
 //! succeeded, a length, bytes. What comes from the worker may be forged by the C and is treated so: lengths are bounded, text is made
 //! printable, and the supervisor's service decides which files may be written.
 
-use crate::confine;
+use crate::{confine, program};
 use schedtwin_types::printable;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -106,8 +106,9 @@ pub fn is_worker() -> bool {
     IS_WORKER.load(Ordering::Relaxed)
 }
 
-/// Ends the worker, if there is one: for a supervisor that is about to exit.
+/// Ends the worker, or a compiler, if there is one: for a supervisor that is about to exit.
 pub fn kill() {
+    program::kill();
     let worker = WORKER.load(Ordering::Acquire);
     if worker > 0 {
         // SAFETY: kill has no preconditions. The number is that of a child that has not been waited for.
@@ -169,6 +170,7 @@ pub(crate) fn divide(
     // Both are found out while files may be read.
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get());
     let confinement = confine::Confinement::prepare();
+    let own = std::process::id();
     // SAFETY: the child goes on with Rust code. Locks that another thread holds at this moment would stay locked in it: the C
     // library's are handled by itself, and ours are not held by threads that the callers of `enter` have (one that waits for signals).
     let child = unsafe { libc::fork() };
@@ -194,7 +196,7 @@ pub(crate) fn divide(
         return Ok(Divided::Supervisor(ended));
     }
     let parts = [&replies, &text_out, &errors_out, &frames_out].map(|end| end.as_raw_fd());
-    let entered = become_worker(parts).and_then(|()| confinement.enter());
+    let entered = become_worker(parts, own).and_then(|()| confinement.enter());
     IS_WORKER.store(true, Ordering::Relaxed);
     // The descriptors have been closed, and their numbers are others' now.
     [replies, to_worker, text, text_out, errors, errors_out, frames, frames_out]
@@ -213,14 +215,15 @@ pub(crate) fn divide(
 }
 
 /// Leaves the child of a fork with its four pipes, an empty environment, a session of its own, and an end with its parent.
-fn become_worker(ends: [i32; 4]) -> io::Result<()> {
+fn become_worker(ends: [i32; 4], parent: u32) -> io::Result<()> {
     let check = |result: i32| match result {
         -1 => Err(io::Error::last_os_error()),
         result => Ok(result),
     };
+    program::end_with(parent)?;
+    unmap_shared()?;
     // SAFETY: these calls change this process alone; every pointer leads to something whole.
     unsafe {
-        check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0))?;
         check(libc::setsid())?;
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGPIPE, libc::SIGQUIT] {
             libc::signal(signal, libc::SIG_IGN);
@@ -235,6 +238,41 @@ fn become_worker(ends: [i32; 4]) -> io::Result<()> {
         }
         close_from(FRAMES + 1);
         wipe_environment();
+    }
+    Ok(())
+}
+
+/// Gives up memory that is shared with other processes or with files: a program of the library may have some.
+fn unmap_shared() -> io::Result<()> {
+    let maps = std::fs::read_to_string("/proc/self/maps")?;
+    let shared = maps.lines().filter_map(|line| {
+        let (range, rest) = line.split_once(' ')?;
+        let (from, to) = range.split_once('-')?;
+        let number = |text: &str| usize::from_str_radix(text, 16).ok();
+        (rest.as_bytes().get(3) == Some(&b's')).then_some((number(from)?, number(to)?))
+    });
+    for (from, to) in shared.collect::<Vec<_>>() {
+        // SAFETY: what is shared belongs to the program, and none of it goes on in this process but what was given to it as work.
+        if unsafe { libc::munmap(from as *mut libc::c_void, to - from) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+/// Descriptors from `first` on are closed when a program is executed. For the time between fork and exec: it takes no memory.
+pub(crate) fn leave_at_exec(first: i32) -> io::Result<()> {
+    // SAFETY: the calls change flags of descriptors of this process, which is about to execute a program.
+    unsafe {
+        if libc::syscall(libc::SYS_close_range, first, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) == 0 {
+            return Ok(());
+        }
+        // Before Linux 5.11.
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit);
+        for number in first..limit.rlim_cur.min(1 << 20) as i32 {
+            libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC);
+        }
     }
     Ok(())
 }
@@ -438,7 +476,7 @@ impl Supervisor<'_> {
         let status = self.wait();
         // What the worker had said by then.
         while let Some(lines) = rest(&ended, &mut text) {
-            let _ = io::stdout().write_all(lines.as_bytes()).and_then(|()| io::stdout().flush());
+            let _ = self.print(&lines);
         }
         while let Some(lines) = rest(&ended, &mut errors) {
             self.tell(&lines);
@@ -460,6 +498,15 @@ impl Supervisor<'_> {
         };
         let told = self.told.take().unwrap_or_default();
         Ended { code, results: std::mem::take(&mut self.results), told }
+    }
+
+    /// Prints lines on stdout. A program's own stdout is none of the C.
+    fn print(&self, lines: &str) -> io::Result<()> {
+        if self.told.is_some() {
+            return Ok(());
+        }
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(lines.as_bytes()).and_then(|()| stdout.flush())
     }
 
     /// Shows lines on stderr, or keeps them.
@@ -504,8 +551,7 @@ impl Supervisor<'_> {
             }
             if ready[1] {
                 let lines = text.read()?;
-                let mut stdout = io::stdout().lock();
-                match stdout.write_all(lines.as_bytes()).and_then(|()| stdout.flush()) {
+                match self.print(&lines) {
                     Ok(()) => {}
                     // The worker learns of it as it would from the pipe itself.
                     Err(error) if error.kind() == io::ErrorKind::BrokenPipe => text.from = None,
@@ -674,4 +720,38 @@ fn wait_for(sources: [Option<&File>; 3]) -> [bool; 3] {
     // SAFETY: the list is whole.
     let count = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as _, LOOK_EVERY_MS) };
     polled.map(|one| count > 0 && one.fd >= 0 && one.revents != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Memory that a program shares is not the worker's.
+    #[test]
+    fn shared_memory_is_given_up() {
+        let (protection, flags) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+        // SAFETY: an anonymous mapping that nobody else knows.
+        let shared = unsafe { libc::mmap(std::ptr::null_mut(), 4096, protection, flags, -1, 0) };
+        assert_ne!(shared, libc::MAP_FAILED);
+        // SAFETY: the child makes system calls, reads one file, and ends.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let given_up = unmap_shared().is_ok();
+            let mut page = 0u8;
+            // SAFETY: the call looks whether the page is there.
+            let is_there = unsafe { libc::mincore(shared, 1, (&raw mut page).cast()) } == 0;
+            // SAFETY: _exit has no preconditions.
+            unsafe { libc::_exit(i32::from(!given_up || is_there)) };
+        }
+        let mut status = 0;
+        // SAFETY: the child is ours, and the number fits.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0);
+        // SAFETY: the mapping was just made, and this process still has it.
+        unsafe {
+            shared.cast::<u8>().write(1);
+            libc::munmap(shared, 4096);
+        }
+    }
 }

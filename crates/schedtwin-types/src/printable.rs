@@ -8,7 +8,8 @@ use std::borrow::Cow;
 
 /// Whether a character shows itself and does nothing else.
 fn only_shows(c: char) -> bool {
-    !c.is_control() && !matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    !c.is_control()
+        && !matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn keep(text: &str, kept: impl Fn(char) -> bool) -> Cow<'_, str> {
@@ -45,8 +46,10 @@ mod tests {
     #[test]
     fn every_character_that_acts_is_replaced() {
         let acts = (0u8..32).chain([127]).map(char::from).chain('\u{80}'..='\u{9f}');
-        for c in
-            acts.chain(['\u{2028}', '\u{2029}', '\u{202a}', '\u{202e}', '\u{2066}', '\u{2069}'])
+        let marks = ['\u{61c}', '\u{200e}', '\u{200f}'];
+        for c in acts
+            .chain(marks)
+            .chain(['\u{2028}', '\u{2029}', '\u{202a}', '\u{202e}', '\u{2066}', '\u{2069}'])
         {
             assert_eq!(line(&format!("a{c}b")), "a?b", "{c:?}");
             let stays = c == '\n' || c == '\t';

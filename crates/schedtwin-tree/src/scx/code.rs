@@ -90,7 +90,10 @@ impl ExtCode {
             }),
             defines: &defines,
         })?;
-        let symbols = Symbols::of(built.code.object());
+        let symbols = Symbols::of(built.code.object()).map_err(|fault| Fault {
+            message: format!("{file} of {}: {}", tree.spelled(), fault.message),
+            ..fault
+        })?;
         let maps = Map::all(&symbols, &elf::sizes(built.code.object()));
         let code = ExtCode {
             built,
