@@ -532,15 +532,18 @@ fn who_is_hurt_comes_before_the_headlines() {
 fn reports_begin_with_what_changed() {
     let compared = nobody_hurt();
     let text = comparison(&compared, Format::Text, Extent::Headlines);
-    let said = "B against A is better: frame_duration mean -29.4% and jank -2.60 pt; worse: power domain=cpu +3.71%.";
+    let said = "B against A is a trade-off, better: frame_duration mean -29.4% and jank -2.60 pt; worse: power domain=cpu \
+                +3.71%.";
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words(&text).contains(said), "{text}");
     assert!(text.find("B against A").unwrap() < text.find("B vs A").unwrap(), "before the table");
     let markdown = comparison(&compared, Format::Markdown, Extent::Headlines);
-    assert!(markdown.contains("linux-5.18+runnable-boost against linux-5.18 is better"));
+    assert!(
+        markdown.contains("linux-5.18+runnable-boost against linux-5.18 is a trade-off, better")
+    );
     assert!(
         html::comparison(&compared, &Timelines::default(), &[], &[])
-            .contains("B against A is better: ")
+            .contains("B against A is a trade-off, better: ")
     );
 
     let mut three = example::of_kernels(&["a", "b", "c"]);

@@ -7,7 +7,8 @@
 //! 2. the duration: half, while that does;
 //! 3. members of the rt-app file, from whole tasks down to single events and attributes, in blocks (`ddmin`);
 //! 4. instances of several tasks at once: what wakes each other comes in equal numbers;
-//! 5. numbers: instances down to 1, others to one digit, then halved.
+//! 5. one instance less, for an affinity or a longer run of one task: fewer threads are smaller, whatever else is said;
+//! 6. numbers: instances down to 1, others to one digit, then halved.
 //!
 //! Rounds go on until one changes nothing, or the attempts are used up. What cannot be read or run is no smaller case.
 
@@ -55,6 +56,7 @@ pub fn shrink(case: Case, shows: impl FnMut(&Case) -> bool) -> Shrunk {
         shrinker.duration();
         shrinker.members();
         shrinker.instances();
+        shrinker.trades();
         shrinker.numbers();
         if shrinker.best == before || shrinker.left == 0 {
             return Shrunk { case: shrinker.best, tried: ATTEMPTS - shrinker.left };
@@ -159,6 +161,48 @@ impl<F: FnMut(&Case) -> bool> Shrinker<F> {
                 let case = self.with_workload(candidate);
                 self.try_it(case);
             }
+        }
+    }
+
+    /// One instance less of a task, where another task that is pinned, or runs longer at a time, keeps what was shown.
+    fn trades(&mut self) {
+        let mut at = 0;
+        loop {
+            let WorkloadGiven::RtApp(root) = &self.best.workload else { return };
+            let mut counts = Vec::new();
+            numbers_of(root, &mut Vec::new(), &mut counts);
+            counts.retain(|(path, n)| path.ends_with(&["instance".to_string()]) && *n > 1);
+            let Some((path, number)) = counts.get(at).cloned() else { return };
+            let names: Vec<String> = match root.get("tasks").and_then(Value::as_object) {
+                Some(tasks) => tasks.keys().cloned().collect(),
+                None => return,
+            };
+            let mut candidates = Vec::new();
+            for name in &names {
+                let mut fewer = root.clone();
+                if let Some(place) = at_path_mut(&mut fewer, &path) {
+                    *place = Value::from(number - 1);
+                }
+                let mut pinned = fewer.clone();
+                let tasks = |of: &mut Value| of["tasks"][name].as_object_mut().map(std::mem::take);
+                if let Some(mut task) = tasks(&mut pinned).filter(|task| !task.contains_key("cpus"))
+                {
+                    task.insert("cpus".into(), Value::from(vec![0]));
+                    pinned["tasks"][name] = Value::Object(task);
+                    candidates.push(pinned);
+                }
+                if let Some(run) = fewer["tasks"][name].get_mut("run")
+                    && let Some(us) = run.as_i64().filter(|us| *us < 10)
+                {
+                    *run = Value::from(us * 20);
+                    candidates.push(fewer);
+                }
+            }
+            let taken = candidates.into_iter().any(|candidate| {
+                let case = self.with_workload(candidate);
+                self.try_it(case)
+            });
+            at += usize::from(!taken);
         }
     }
 
