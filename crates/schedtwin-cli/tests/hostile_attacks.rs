@@ -644,6 +644,7 @@ impl Victim {
     /// Supervisor or worker are killed at so many moments of each command: each output is whole or absent, nobody is left, only a
     /// command that came to its end succeeds, and one that is given again has the whole outputs.
     fn killed_at(&self, moments: u32) {
+        let mut workers = 0;
         for kind in 0..3 {
             // The first one compiles; the second says how long a command takes, and what whole outputs are.
             self.renew();
@@ -663,6 +664,7 @@ impl Victim {
                 let running = self.command(kind).0.spawn().expect("it starts");
                 std::thread::sleep(took.mul_f64(share));
                 let worker = worker_of(running.id());
+                workers += u32::from(worker.is_some());
                 let victim = if moment % 2 == 0 { Some(running.id()) } else { worker };
                 if let Some(victim) = victim {
                     let _ = Command::new("kill").args(["-9", &victim.to_string()]).status();
@@ -698,6 +700,7 @@ impl Victim {
                 }
             }
         }
+        assert!(workers > 0, "no worker was found, so none was killed");
     }
 }
 
