@@ -12,7 +12,7 @@ use schedtwin_engine::{Fault, confine};
 
 use crate::bar::Drawn;
 use crate::failure::Failure;
-use crate::interrupt;
+use crate::{interrupt, output};
 
 /// What this process is about to write.
 static FILES: Mutex<Option<OutsideFiles>> = Mutex::new(None);
@@ -87,6 +87,9 @@ impl Service for Desk {
 pub fn confined() -> Result<(), Failure> {
     let files = FILES.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
     files.outputs().for_each(interrupt::guard);
+    if let Some(lacks) = confine::lacks().filter(|_| !worker::is_worker()) {
+        output::tell(&format!("warning: {lacks}"));
+    }
     match confine::enter(&mut Desk { files, bar: Drawn::new() }) {
         Ok(Side::Whole) => Ok(()),
         Ok(Side::Worker) => {

@@ -513,6 +513,37 @@ fn a_cache_of_others_is_refused() {
     assert!(said.contains("others may write there"), "{said}");
 }
 
+/// A repository whose author lets git take one file for another is read as it was committed.
+#[test]
+fn git_takes_no_object_for_another() {
+    let has_git = Command::new("git").arg("--version").output().is_ok();
+    if !has_compiler() || !has_git {
+        return;
+    }
+    let place = Place::new();
+    let at_head = |kernel: &str| short_run(&kernel.replace("/tree,", "/tree@HEAD,"));
+    let attack = "static long attack(void) { return -1; }\n";
+    let mut command = place.command(attack, "linux-6.12", at_head);
+    let git = |arguments: &[&str]| {
+        let mut git = Command::new("git");
+        git.args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]);
+        let output = git.arg("-C").arg(place.path("tree")).args(arguments).output();
+        let output = output.expect("git starts");
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8_lossy(&output.stdout).trim().to_string()
+    };
+    let file = "drivers/cpuidle/governors/small.c";
+    git(&["init", "-q"]);
+    git(&["add", file]);
+    git(&["commit", "-q", "-m", "one"]);
+    fs::write(place.path("other.c"), "#error replaced\n").expect("written");
+    let other = git(&["hash-object", "-w", "../other.c"]);
+    git(&["replace", &git(&["rev-parse", &format!("HEAD:{file}")]), &other]);
+    let output = command.output().expect("the binary starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+}
+
 /// Types that lead to each other without end are refused, or read as far as anybody asks.
 #[test]
 fn types_without_end_are_bounded() {
@@ -547,9 +578,11 @@ fn types_without_end_are_bounded() {
 fn worker_of(command: u32) -> Option<u32> {
     let children = fs::read_to_string(format!("/proc/{command}/task/{command}/children")).ok()?;
     children.split_whitespace().find_map(|child| {
-        // A compiler is no worker: it has another program.
+        // A compiler is no worker: it has no session of its own, and another program once it has been executed.
+        let stat = fs::read_to_string(format!("/proc/{child}/stat")).ok()?;
+        let session = stat.rsplit(") ").next()?.split(' ').nth(3)?.to_string();
         let program = fs::read_link(format!("/proc/{child}/exe")).ok()?;
-        (program == fs::canonicalize(env!("CARGO_BIN_EXE_schedtwin")).ok()?)
+        (session == child && program == fs::canonicalize(env!("CARGO_BIN_EXE_schedtwin")).ok()?)
             .then(|| child.parse().ok())?
     })
 }
@@ -611,6 +644,7 @@ impl Victim {
     /// Supervisor or worker are killed at so many moments of each command: each output is whole or absent, nobody is left, only a
     /// command that came to its end succeeds, and one that is given again has the whole outputs.
     fn killed_at(&self, moments: u32) {
+        let mut workers = 0;
         for kind in 0..3 {
             // The first one compiles; the second says how long a command takes, and what whole outputs are.
             self.renew();
@@ -630,6 +664,7 @@ impl Victim {
                 let running = self.command(kind).0.spawn().expect("it starts");
                 std::thread::sleep(took.mul_f64(share));
                 let worker = worker_of(running.id());
+                workers += u32::from(worker.is_some());
                 let victim = if moment % 2 == 0 { Some(running.id()) } else { worker };
                 if let Some(victim) = victim {
                     let _ = Command::new("kill").args(["-9", &victim.to_string()]).status();
@@ -665,6 +700,7 @@ impl Victim {
                 }
             }
         }
+        assert!(workers > 0, "no worker was found, so none was killed");
     }
 }
 

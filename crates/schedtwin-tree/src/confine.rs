@@ -355,6 +355,19 @@ fn drop_capabilities() -> io::Result<()> {
 /// The environment variable that switches all of it off, for compilers that need more than they get.
 const SWITCH: &str = "SCHEDTWIN_CONFINE";
 
+/// What this kernel lacks for the confinement of what has been compiled here, in words.
+pub fn lacks() -> Option<&'static str> {
+    const VERSION: u32 = 1;
+    let nothing = std::ptr::null::<libc::c_void>();
+    // SAFETY: with this flag the call returns a number, and reads nothing.
+    let version =
+        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, nothing, 0_usize, VERSION) };
+    let compiled = is_on() && LOADED.load(Ordering::Relaxed);
+    (compiled && version < 1).then_some(
+        "this kernel has no Landlock: the compiler of a tree's C could read and write your files",
+    )
+}
+
 /// Whether C is loaded in workers alone.
 pub fn is_on() -> bool {
     !is_off()

@@ -35,7 +35,7 @@ pub(crate) fn sizes(elf: &[u8]) -> BTreeMap<String, u64> {
     let names = section(elf, ".strtab").unwrap_or_default();
     let symbols = section(elf, ".symtab").unwrap_or_default();
     let (symbols, _) = symbols.as_chunks::<SYMBOL_BYTES>();
-    let mut size = |symbol: &[u8; SYMBOL_BYTES]| {
+    let size = |symbol: &[u8; SYMBOL_BYTES]| {
         let name =
             names.get(number::<4>(symbol, 0)? as usize..)?.split(|byte| *byte == 0).next()?;
         names_bytes += name.len();
@@ -45,7 +45,7 @@ pub(crate) fn sizes(elf: &[u8]) -> BTreeMap<String, u64> {
         let is_one = symbol[4] & 15 == STT_OBJECT;
         is_one.then_some((String::from_utf8_lossy(name).into_owned(), number::<8>(symbol, 16)?))
     };
-    symbols.iter().filter_map(|symbol| size(symbol)).collect()
+    symbols.iter().filter_map(size).collect()
 }
 
 fn number<const BYTES: usize>(elf: &[u8], at: u64) -> Option<u64> {

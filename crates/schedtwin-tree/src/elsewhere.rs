@@ -100,6 +100,11 @@ pub mod confine {
         true
     }
 
+    /// Nothing is compiled.
+    pub fn lacks() -> Option<&'static str> {
+        None
+    }
+
     /// Divides nothing.
     ///
     /// # Errors

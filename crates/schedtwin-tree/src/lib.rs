@@ -27,6 +27,7 @@
 //! | `sources.rs` | a file of it, with those that it includes |
 //! | `offered.rs` | the headers that stand in for the kernel's |
 //! | `compile.rs` | the compiler, the cache, and what an error means |
+//! | `program.rs` | other programs with limits: the compiler, git |
 //! | `confine.rs` | what the C and its compiler may reach |
 //! | `worker.rs` | the process that loads the C, and the one that watches it |
 //! | `object.rs` | loading an object without running any of it |
