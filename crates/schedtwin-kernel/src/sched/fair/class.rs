@@ -27,7 +27,7 @@ use crate::sched::core::{
     ENQUEUE_DELAYED, ENQUEUE_MIGRATED, ENQUEUE_RESTORE, ENQUEUE_WAKEUP,
 };
 use crate::sched::fair::load_avg::{DO_ATTACH, DO_DETACH, UPDATE_TG};
-use crate::sched::pelt::{self, Learns};
+use crate::sched::pelt::{self, Learns, SchedAvg};
 use crate::sched::{CfsRq, CfsRqId, Class, EntityId, LoadWeight, OnRq};
 use crate::{Context, Kernel, Scheduler};
 use schedtwin_types::{CpuId, Decision, Ns, Policy, PreemptionRule, TaskId};
@@ -561,9 +561,10 @@ impl Kernel {
         let delayed = self.sched.se[se].sched_delayed;
         let twice = || !moving && pelt::util_est_leaves_twice(self.cx.config.util_est_update);
         let leaves = util_est && (!delayed || twice());
+        let late = self.cx.config.bugs.util_est_leaves_late;
         // The estimate by which it was counted: the dequeue may make another.
-        let late = self.cx.config.bugs.util_est_leaves_late.then(|| self.sched.se[se].avg);
-        if leaves && late.is_none() {
+        let util_est_before = self.sched.se[se].avg.util_est;
+        if leaves && !late {
             let own = &self.sched.se[se].avg;
             self.sched.cfs[root].avg.change(cpu, &mut self.sched.stale_demands, |avg| {
                 pelt::util_est_dequeue(avg, own);
@@ -578,18 +579,26 @@ impl Kernel {
             self.sched.util_est_update(cpu, se, &self.cx);
         }
         let dequeued = self.dequeue_entities(cpu, se, flags);
-        if leaves && let Some(own) = late {
-            self.sched.cfs[root].avg.change(cpu, &mut self.sched.stale_demands, |avg| {
-                pelt::util_est_dequeue(avg, &own);
-            });
-            if !delayed && self.cx.uclamp_sums() {
-                self.sched.util_est_uclamp_dequeue(cpu, task);
-            }
+        if leaves && late {
+            self.util_est_leaves_late(cpu, task, util_est_before, delayed);
         }
         if sleeps && learns == Learns::After {
             self.sched.util_est_update(cpu, se, &self.cx);
         }
         dequeued
+    }
+
+    /// `bugs.util_est_leaves_late`: the sleeping task's estimate is taken off when the governor has been asked.
+    #[cold]
+    fn util_est_leaves_late(&mut self, cpu: CpuId, task: TaskId, util_est: u32, delayed: bool) {
+        let own = SchedAvg { util_est, ..SchedAvg::default() };
+        let root = CfsRqId::root(cpu);
+        self.sched.cfs[root].avg.change(cpu, &mut self.sched.stale_demands, |avg| {
+            pelt::util_est_dequeue(avg, &own);
+        });
+        if !delayed && self.cx.uclamp_sums() {
+            self.sched.util_est_uclamp_dequeue(cpu, task);
+        }
     }
 
     // ---- pick, put, set -----------------------------------------------------------------------
