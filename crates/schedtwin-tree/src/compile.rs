@@ -562,6 +562,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn only_old_folders_of_compilations_are_removed() {
+        let cache = tempfile::tempdir().expect("a folder");
+        let [old, new, other] =
+            ["compile-old", "compile-new", "other"].map(|name| cache.path().join(name));
+        for folder in [&old, &new, &other] {
+            fs::create_dir(folder).expect("made");
+        }
+        let long_ago = SystemTime::now() - 2 * LEFT_AFTER;
+        for folder in [&old, &other] {
+            let folder = fs::File::open(folder).expect("it is there");
+            folder.set_modified(long_ago).expect("it is ours");
+        }
+        remove_left(cache.path());
+        assert_eq!([old, new, other].map(|folder| folder.exists()), [false, true, true]);
+    }
+
+    #[test]
     fn compilers_are_understood() {
         for (line, what) in [
             (
