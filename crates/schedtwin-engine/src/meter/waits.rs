@@ -185,7 +185,7 @@ pub(super) struct Waits {
 
 /// One task that waits, as [`CpuQueue::waiting`] counts it: an RT or DEADLINE task counts in both halves.
 pub(super) const fn wait_unit(rt: bool) -> u64 {
-    1 | (rt as u64) << 32
+    1 | ((rt as u64) << 32)
 }
 
 /// A change of what a CPU has. The waiting tasks wrap: a change may take some away.
@@ -274,10 +274,10 @@ impl Waits {
         let queue = &mut self.cpus[cpu.index()];
         queue.queued = queue.queued.wrapping_add_signed(by.queued);
         queue.waiting = queue.waiting.wrapping_add(by.waiting);
-        let state = u8::from(queue.queued >= 2) * CONTENDED
-            | u8::from(queue.waiting != 0) * SOME
-            | u8::from(queue.idle && queue.queued == 0) * IDLE
-            | u8::from(queue.waiting >> 32 != 0 && queue.runs_fair) * INVERTED;
+        let state = (u8::from(queue.queued >= 2) * CONTENDED)
+            | (u8::from(queue.waiting != 0) * SOME)
+            | (u8::from(queue.idle && queue.queued == 0) * IDLE)
+            | (u8::from(queue.waiting >> 32 != 0 && queue.runs_fair) * INVERTED);
         let changed = std::mem::replace(&mut queue.state, state) ^ state;
         if changed & (CONTENDED | INVERTED) != 0 {
             self.contention_changes(at, cpu, state, changed);
