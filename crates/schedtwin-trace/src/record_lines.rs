@@ -202,7 +202,7 @@ pub enum DecisionLine {
     Frequency {
         policy: u16,
         inputs: Vec<InputLine>,
-        #[serde(with = "known")]
+        #[borsh(serialize_with = "known::serialize", deserialize_with = "known::deserialize")]
         util: Option<u64>,
         raw_khz: Khz,
         khz: Khz,
@@ -504,24 +504,20 @@ impl From<&Decision> for DecisionLine {
     }
 }
 
-/// A number that may not be known: `null` in text; in a packed record, whose shape has only numbers there, the highest one.
+/// A number that may not be known, in a packed record, whose shape has a number there: the highest one.
 mod known {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use borsh::{BorshDeserialize, BorshSerialize};
+    use std::io::{self, Read, Write};
 
     const UNKNOWN: u64 = u64::MAX;
 
-    pub fn serialize<S: Serializer>(value: &Option<u64>, to: S) -> Result<S::Ok, S::Error> {
-        match to.is_human_readable() {
-            true => value.serialize(to),
-            false => value.unwrap_or(UNKNOWN).serialize(to),
-        }
+    pub fn serialize<W: Write>(value: &Option<u64>, to: &mut W) -> io::Result<()> {
+        value.unwrap_or(UNKNOWN).serialize(to)
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
-        match from.is_human_readable() {
-            true => Option::deserialize(from),
-            false => Ok(Some(u64::deserialize(from)?).filter(|value| *value != UNKNOWN)),
-        }
+    pub fn deserialize<R: Read>(from: &mut R) -> io::Result<Option<u64>> {
+        let value = u64::deserialize_reader(from)?;
+        Ok((value != UNKNOWN).then_some(value))
     }
 }
 
