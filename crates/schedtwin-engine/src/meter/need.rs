@@ -558,6 +558,38 @@ mod tests {
         }
     }
 
+    /// A clock far above the need counts while busy CPUs have ticks, up to the request that answers.
+    #[test]
+    fn a_clock_far_above_the_need_is_seen_by_ticks() {
+        let opps: Vec<MeterOpp> = (1..=5)
+            .map(|n| MeterOpp {
+                khz: n * 100_000,
+                active_uw: 0,
+                wfi_uw: 0,
+                static_uw: 0,
+                idle_static_uw: 0,
+            })
+            .collect();
+        let ms = 1_000_000;
+        let longest = |need: usize, gap: Ns, answered: Ns| {
+            let mut needs = needs(0);
+            feed(&mut needs, &[(0, Need(CPU0, 4)), (0, Request(4)), (0, Clock(4))]);
+            feed(&mut needs, &[(ms, Need(CPU0, need))]);
+            for tick in 1..100 {
+                let at = tick * gap;
+                if at >= answered {
+                    needs.requested(at, DOMAIN, need);
+                }
+                needs.busy_tick(at, DOMAIN, &opps);
+            }
+            needs.domains[DOMAIN].above.found.longest / ms
+        };
+        assert_eq!(longest(0, 4 * ms, NEVER), 98 * 4);
+        assert_eq!(longest(0, 4 * ms, 200 * ms), 49 * 4 - 4, "up to the answer");
+        assert_eq!(longest(3, 4 * ms, NEVER), 0, "500 MHz is not far above 400");
+        assert_eq!(longest(0, 30 * ms, NEVER), 0, "it is idle between the ticks");
+    }
+
     const NOTHING: (u64, [u128; 3], u64) = (0, [0; 3], 0);
 
     /// Each case by hand: what chains of more have seen, then those of less.

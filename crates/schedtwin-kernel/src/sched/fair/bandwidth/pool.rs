@@ -258,3 +258,30 @@ pub struct CfsRqBandwidth {
     /// The same when it became empty; [`u64::MAX`]: it was throttled (`throttled_pelt_idle`).
     pub throttled_pelt_idle: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A group that is throttled with usage below its quota, less what queues may hold back.
+    #[test]
+    fn a_period_is_judged_by_what_was_used_in_it() {
+        let mut pool = CfsBandwidth { quota: Some(20_000_000), ..CfsBandwidth::default() };
+        let end = |pool: &mut CfsBandwidth, used: Ns, throttled: bool| {
+            pool.stat.usage += used;
+            pool.throttled = if throttled { vec![CfsRqId(1)] } else { Vec::new() };
+            pool.judge_period(1, 10_000_000);
+            (pool.stat.nr_early, pool.stat.longest_early / DEFAULT_CFS_PERIOD)
+        };
+        assert_eq!(end(&mut pool, 20_000_000, true), (0, 0));
+        assert_eq!(end(&mut pool, 10_000_000, true), (0, 0), "the rest may be with the queues");
+        assert_eq!(end(&mut pool, 9_000_000, true), (1, 1));
+        assert_eq!(end(&mut pool, 9_000_000, true), (2, 2));
+        assert_eq!(end(&mut pool, 9_000_000, false), (2, 2), "nobody waits");
+        assert_eq!(end(&mut pool, 9_000_000, true), (3, 2));
+        // Two periods at least: the first one's quota, and one that has begun since.
+        assert_eq!(pool.most_usage(5_000_000), Some(45_000_000));
+        pool.stat.nr_periods = 3;
+        assert_eq!(pool.most_usage(0), Some(100_000_000));
+    }
+}
