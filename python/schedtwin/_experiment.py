@@ -155,7 +155,7 @@ class Run(_Measured):
 
     def value(self, metric: str) -> float:
         """The value of a metric: `"power.mean"`."""
-        return _value(self._table, metric, None).value
+        return _value(self._table, metric).value
 
     @property
     def digest(self) -> int:
@@ -204,7 +204,8 @@ class Comparison(_Measured):
 
     def value(self, metric: str) -> Value:
         """The difference of the second kernel to the first: `"power.mean"`."""
-        return _value(self._table, metric, self.kernels[:2])
+        value, error = self._comparison.value(metric)
+        return Value(value, error, Table(self._table.select(metric))["unit"][0])
 
     def first_difference(self) -> FirstDifference | None:
         """Where the first two kernels part, in the run with the first seed; None: they execute identically."""
@@ -233,7 +234,7 @@ def _name(given: Any) -> str:
     return name
 
 
-def _value(table: _native.Table, metric: str, kernels: Sequence[str] | None) -> Value:
+def _value(table: _native.Table, metric: str) -> Value:
     rows = table.values(metric)
     unit = Table(table.select(metric))["unit"][0]
     samples: dict[str, dict[int, float | None]] = {}
@@ -242,12 +243,7 @@ def _value(table: _native.Table, metric: str, kernels: Sequence[str] | None) -> 
         if seed in told:
             raise ValueError(f"{metric} means several rows; name its stat and labels: 'power.mean,domain=big'")
         told[seed] = value
-    if kernels is None:
-        known = _native.estimate([value for told in samples.values() for value in told.values()])
-    else:
-        base, other = (samples.get(kernel, {}) for kernel in kernels)
-        seeds = sorted(base.keys() & other.keys())
-        known = _native.paired([base[seed] for seed in seeds], [other[seed] for seed in seeds])
+    known = _native.estimate([value for told in samples.values() for value in told.values()])
     if known is None:
         raise ValueError(f"{metric} has no value")
     return Value(known[0], known[1], unit)

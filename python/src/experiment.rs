@@ -7,6 +7,9 @@ use crate::{background, errors, given, sweep};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use schedtwin::{Duration, Extent, Format, Query};
+use schedtwin_input::Diagnostics;
+use schedtwin_lab::selector::Selector;
+use schedtwin_lab::value;
 use schedtwin_types::CpuId;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -181,6 +184,18 @@ impl Comparison {
     /// A row for each metric and kernel.
     fn batch(&self) -> Batch {
         Batch(self.0.to_arrow())
+    }
+
+    /// The difference of the second kernel to the first in one metric, as the table has it, and half of its 95 % interval.
+    fn value(&self, metric: &str) -> PyResult<(f64, Option<f64>)> {
+        let fault = |faults: Diagnostics| PyValueError::new_err(faults.to_string());
+        let selectors = Selector::parse_list(metric).map_err(fault)?;
+        let [selector] = selectors.as_slice() else {
+            return Err(PyValueError::new_err("one metric is meant"));
+        };
+        let known = value::of_comparison(self.0.as_lab(), selector).map_err(fault)?;
+        let first = known.first().ok_or_else(|| PyValueError::new_err("there is one kernel"))?;
+        Ok((first.value, first.half_width))
     }
 
     /// What the command prints.

@@ -54,13 +54,6 @@ fn estimate(samples: Vec<Option<f64>>) -> Known {
     Some(known(estimate.mean, estimate.ci95))
 }
 
-/// The mean of paired differences.
-#[pyfunction]
-fn paired(base: Vec<Option<f64>>, other: Vec<Option<f64>>) -> Known {
-    let difference = schedtwin_lab::stats::paired(&base, &other)?;
-    Some(known(difference.diff, difference.ci95))
-}
-
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let rusts_own = std::panic::take_hook();
@@ -76,7 +69,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(built_in, module)?)?;
     module.add_function(wrap_pyfunction!(choices, module)?)?;
     module.add_function(wrap_pyfunction!(estimate, module)?)?;
-    module.add_function(wrap_pyfunction!(paired, module)?)?;
     module.add_function(wrap_pyfunction!(given::toml_text, module)?)?;
     module.add_function(wrap_pyfunction!(given::duration_ns, module)?)?;
     module.add_function(wrap_pyfunction!(sweep::run_chunk, module)?)?;
