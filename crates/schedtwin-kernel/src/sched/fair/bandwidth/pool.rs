@@ -181,9 +181,8 @@ impl CfsBandwidth {
     /// For judging: a period ends, in which `held` ns of runtime may have stayed with the queues. It is no part of the kernel.
     pub(super) fn judge_period(&mut self, overrun: u64, held: Ns) {
         let used = self.stat.usage - std::mem::replace(&mut self.usage_before, self.stat.usage);
-        let early = overrun == 1
-            && !self.throttled.is_empty()
-            && self.quota.is_some_and(|quota| used + held < quota);
+        let waits = !self.throttled.is_empty();
+        let early = overrun == 1 && waits && self.quota.is_some_and(|quota| used + held < quota);
         self.early_for = if early { self.early_for + self.period } else { 0 };
         self.stat.nr_early += u64::from(early);
         self.stat.longest_early = self.stat.longest_early.max(self.early_for);
