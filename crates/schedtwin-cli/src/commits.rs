@@ -59,6 +59,9 @@ enum Said {
     Nothing(String),
 }
 
+/// Whether what a commit says is bad.
+type IsBad = Box<dyn Fn(&Said) -> bool>;
+
 /// Runs one commit.
 fn ask(arguments: &Bisect, kernel: &str) -> Result<Said, Failure> {
     let Bisect { subject, metric, iterations, searched, seed, .. } = arguments;
@@ -106,7 +109,7 @@ pub fn bisect(arguments: &Bisect, commits: &Commits) -> Result<(), Failure> {
     let failed = |text: String| Err(Failure::Failed(vec![text]));
     let asked = arguments.searched.property.as_deref();
     // What makes a commit bad, and what is said of that.
-    let (is_bad, what): (Box<dyn Fn(&Said) -> bool>, String) = match (&of_good, &of_bad) {
+    let (is_bad, what): (IsBad, String) = match (&of_good, &of_bad) {
         (Said::Nothing(why), _) => return failed(format!("nothing is known of {good}: {why}")),
         (_, Said::Nothing(why)) => return failed(format!("nothing is known of {bad}: {why}")),
         (Said::Number(from), Said::Number(to)) if from == to => {
@@ -138,7 +141,7 @@ pub fn bisect(arguments: &Bisect, commits: &Commits) -> Result<(), Failure> {
         // The nearest to the middle that compiles; the last one does.
         let candidates = (0..2 * (last - first)).map(|step: usize| {
             let half = step.div_ceil(2);
-            if step % 2 == 0 { middle.saturating_sub(half) } else { middle + half }
+            if step.is_multiple_of(2) { middle.saturating_sub(half) } else { middle + half }
         });
         let Some(at) = candidates.filter(|at| (first..last).contains(at)).find(known) else {
             break;
