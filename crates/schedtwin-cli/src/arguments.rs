@@ -771,8 +771,7 @@ pub struct Check {
 /// Which property a search is about, and its bound.
 #[derive(Args)]
 pub struct Searched {
-    /// The property: starvation, lock-held, priority-inversion, work-conservation, clock-held or idle-stuck [default: the
-    /// gravest that is broken]
+    /// The property (`schedtwin list properties`) [default: the gravest that is broken]
     #[arg(long, value_name = "PROPERTY")]
     pub property: Option<String>,
     #[command(flatten)]
@@ -858,10 +857,13 @@ pub struct Hunt {
 const BISECT_EXAMPLES: &str = "Examples:
   schedtwin bisect -m pixel6 -w app.json -k linux-6.12 -k linux-6.18
   schedtwin bisect -m uniform8 -w 'schbench -m 2 -t 4' -k linux-6.12 -k linux-7.3 --metric wakeup_latency.p99
+  schedtwin bisect -m pixel6 -w ui-phone -k 'linux-7.3:tree=~/linux@v7.2,cpuidle=tree/teo.c' \\
+      -k 'linux-7.3:tree=~/linux@master,cpuidle=tree/teo.c' --metric power.mean
 
 Settings are put from the bad kernel into the good one: each alone, then, if none suffices, by delta debugging. Printed are the
-smallest set, whether setting it back heals the bad kernel, and the first decision that differs with it. Of kernels whose C
-differs (tree=, scx=) only the settings are bisected.
+smallest set, whether setting it back heals the bad kernel, and the first decision that differs with it. Kernels that differ in
+the commit of a tree alone (tree=PATH@GOOD, tree=PATH@BAD) are bisected by commits: printed is the first bad one. Of kernels
+whose C differs otherwise (tree=, scx=) only the settings are bisected.
 
 Exit codes: 0 a cause was found; 1 the kernels do not differ in what was asked; 2 bad input.";
 

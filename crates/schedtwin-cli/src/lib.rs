@@ -10,6 +10,7 @@ mod bar;
 mod bounded;
 mod calibrate_machine;
 mod capture;
+mod commits;
 mod compare;
 mod confine;
 mod convert;

@@ -22,6 +22,7 @@ use schedtwin_lab::verdict;
 use schedtwin_types::{Duration, printable};
 
 use crate::arguments::{Bisect, BoundArguments, Hunt, Searched, Shrink};
+use crate::commits::{self, Commits};
 use crate::compare::{seconds, with_threads, write_page};
 use crate::confine::{confined, may_write};
 use crate::failure::Failure;
@@ -68,6 +69,9 @@ fn pair(kernels: &[String]) -> Result<[KernelFile; 2], Failure> {
 
 pub fn bisect(arguments: &Bisect) -> Result<(), Failure> {
     let Bisect { subject, kernels, metric, iterations, searched, seed } = arguments;
+    if let Some(commits) = Commits::of(kernels) {
+        return commits::bisect(arguments, &commits);
+    }
     let [good, bad] = pair(kernels)?;
     let case = Case {
         machine: MachineGiven::Named(subject.machine.clone()),

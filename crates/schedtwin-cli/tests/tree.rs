@@ -465,3 +465,41 @@ fn a_change_that_no_governor_sees_is_told() {
     let told = String::from_utf8_lossy(&output.stdout).replace("\n  ", " ");
     assert!(told.contains("is the same C in both trees"), "{told}");
 }
+
+/// Of six commits, one of which does not compile, the first that needs more power.
+#[test]
+fn commits_are_bisected() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = |at: usize| match at {
+        0..=3 => governor("", &format!("/* {at} */ if (late) *stop_tick = false;")),
+        4 => governor("", "nonsense here"),
+        _ => governor("", &format!("/* {at} */ if (late) return 1;")),
+    };
+    let kernel = written(folder.path(), &text(0));
+    if !there_is_a_compiler() || !repository(folder.path(), "commit 0") {
+        eprintln!("skipped: there is no git or no compiler");
+        return;
+    }
+    for at in 1..=6 {
+        written(folder.path(), &text(at));
+        assert!(committed(folder.path(), &format!("commit {at}")));
+    }
+    let bisect = |with: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_schedtwin"));
+        command.args(["bisect", "-m", "pixel6", "-w", "ui-phone", "--duration", "300ms"]);
+        for revision in ["HEAD~6", "HEAD"] {
+            command.args(["-k", &kernel.replace(",cpuidle", &format!("@{revision},cpuidle"))]);
+        }
+        command.args(with).env("SCHEDTWIN_CACHE", folder.path().join("cache"));
+        command.output().expect("the binary starts")
+    };
+    let output = bisect(&["--metric", "power.mean", "-n", "1"]);
+    assert!(output.status.success(), "{}", said(&output));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("The first bad one is") && text.contains("commit 5"), "{text}");
+    assert!(text.contains("commit 4"), "it may be the one that does not compile: {text}");
+    assert!(!text.contains("commit 3") && !text.contains("commit 6"), "{text}");
+    let output = bisect(&["--property", "starvation"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).contains("breaks nothing that HEAD~6 keeps"), "{}", said(&output));
+}

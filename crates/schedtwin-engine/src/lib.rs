@@ -29,7 +29,7 @@ pub mod twin;
 pub use schedtwin_kernel::policy;
 pub use schedtwin_machine::keys as machine_keys;
 pub use schedtwin_trace::outside;
-pub use schedtwin_tree::{Fault, confine, worker};
+pub use schedtwin_tree::{Fault, Tree, confine, worker};
 
 pub use difference::{Difference, first_difference};
 pub use domains::describe_domains;

@@ -437,6 +437,8 @@ pub struct Meter {
     /// Per frequency domain, of `cpu_frequency`: their sum, kHz, and their count.
     khz_told: Arena<ClockDomainId, (u64, u64)>,
     waits: Waits,
+    /// Breaches of cgroups with a `cpu.max`.
+    of_limits: Vec<Breach>,
     fairness: Fairness,
     overutilized: bool,
     overutilized_since: Ns,
@@ -498,6 +500,7 @@ impl Meter {
             cgroups: Vec::new(),
             locks_held: 0,
             lock_held: None,
+            of_limits: Vec::new(),
             fairness: Fairness::new(setup.cpus.len()),
             waits: Waits::new(setup.cpus.len(), setup.warmup_ns, setup.bounds.clone()),
             overutilized: false,
@@ -623,10 +626,50 @@ impl Meter {
         });
     }
 
+    /// What became of the cgroup with this path and a `cpu.max`: for how long it was throttled at a time with usage below that,
+    /// in periods, and by how much it used more.
+    pub fn limited(&mut self, path: &str, (early_for, nr_early): (Ns, u64), beyond: Ns) {
+        let amounts = [
+            (
+                Property::ThrottledEarly,
+                early_for,
+                nr_early,
+                "in periods in which it used less than its cpu.max",
+            ),
+            (Property::Bandwidth, beyond, 1, "more than its cpu.max"),
+        ];
+        for (property, longest, count, how) in amounts {
+            let bound = self.setup.bounds.of(property);
+            if longest > bound {
+                self.of_limits.push(Breach {
+                    property,
+                    count,
+                    longest,
+                    open: false,
+                    since: 0,
+                    who: format!("cgroup {path}"),
+                    group: String::new(),
+                    how: how.to_string(),
+                    bound,
+                });
+            }
+        }
+    }
+
+    /// Cgroups with a limit that break a property.
+    fn of_limits(&self, property: Property) -> u64 {
+        self.of_limits.iter().filter(|breach| breach.property == property).count() as u64
+    }
+
     /// The properties that were broken, the gravest first. After [`Meter::finish`].
     pub fn broken(&self, end: Ns) -> Vec<Breach> {
         let mut broken = self.broken_waits();
+        for property in [Property::ThrottledEarly, Property::Bandwidth] {
+            let all = self.of_limits.iter().filter(|breach| breach.property == property);
+            broken.extend(all.max_by_key(|breach| breach.longest).cloned());
+        }
         broken.extend(self.needs.broken(&self.setup, end));
+        broken.extend(self.needs.broken_above(&self.setup));
         broken.extend(self.broken_idle());
         let held = self.lock_held.clone();
         broken.extend(held.map(|breach| Breach { count: self.locks_held, ..breach }));
@@ -689,6 +732,10 @@ impl Meter {
             FactKind::Tick => {
                 self.counts.ticks += counted;
                 self.tick_looks(at, cpu);
+                if !self.cpus[cpu.index()].running.is_idle() {
+                    let domain = self.setup.cpus[cpu.index()].domain;
+                    self.needs.busy_tick(at, domain, &self.setup.domains[domain].opps);
+                }
             }
             FactKind::Ipi { kind, .. } => {
                 self.counts.ipis[kind as usize] += counted;

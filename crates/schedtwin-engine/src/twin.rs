@@ -881,6 +881,7 @@ impl<B: Board> Twin<B> {
         let mut bounds = bounds.clone();
         if !self.follows_need {
             bounds.lift(Property::ClockHeld);
+            bounds.lift(Property::ClockAbove);
         }
         self.meter.bound_by(bounds);
         self
@@ -927,6 +928,7 @@ impl<B: Board> Twin<B> {
         self.judge_waits();
         self.name_cgroups();
         self.tell_what_is_open(simulated_ns);
+        self.tell_of_limits();
         let (mut metrics, tasks, cpus) = self.meter.finish(simulated_ns);
         let broken = self.meter.broken(simulated_ns);
         metrics.extend(governor_calls::metrics(self.kernel.hardware(), &self.machine));

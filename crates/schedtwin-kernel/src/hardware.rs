@@ -157,6 +157,13 @@ impl Kernel {
         bandwidth.quota.map(|_| bandwidth.stat)
     }
 
+    /// By how much a group with a limit has used more CPU time than that allows, ns.
+    pub fn beyond_limit(&self, group: TaskGroupId) -> Ns {
+        let bandwidth = &self.sched.group(group).bandwidth;
+        let most = bandwidth.most_usage(self.held_by_queues());
+        most.map_or(0, |most| bandwidth.stat.usage.saturating_sub(most))
+    }
+
     /// Returns what user space can read about a task.
     pub fn task_stat(&self, task: TaskId) -> TaskStat {
         let t = self.sched.task(task);

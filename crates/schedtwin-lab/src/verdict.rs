@@ -263,10 +263,13 @@ pub fn words(breach: &Breach) -> String {
     let Breach { property, count, longest, open, since, who, how, bound, .. } = breach;
     let did = match property {
         Property::Starvation
+        | Property::LatencyBound
         | Property::LockHeld
         | Property::PriorityInversion
         | Property::WorkConservation => "waited",
-        Property::ClockHeld | Property::IdleStuck => "was",
+        Property::ClockHeld | Property::ClockAbove | Property::IdleStuck => "was",
+        Property::ThrottledEarly => "was throttled",
+        Property::Bandwidth => "used",
         Property::Fairness => "was owed",
     };
     let length = time(*longest);

@@ -88,6 +88,37 @@ impl Tree {
         &self.spelled
     }
 
+    /// The commits after `good` up to `bad` that touch the scheduler, frequency or idle code, the oldest first; the last one is `bad`
+    /// itself.
+    ///
+    /// # Errors
+    /// If git does not know one of them, or `bad` does not follow from `good`.
+    pub fn commits_between(folder: &str, good: &str, bad: &str) -> Result<Vec<String>, Fault> {
+        let [good, bad] =
+            [good, bad].map(|revision| Tree::find_now(&format!("{folder}@{revision}")));
+        let (good, bad) = (good?, bad?);
+        let (Some(from), Some(to)) = (&good.commit, &bad.commit) else {
+            return Err(Fault::new("there are no commits", "tree=PATH@GOOD and tree=PATH@BAD"));
+        };
+        let range = format!("{from}..{to}");
+        let list = ["rev-list", "--reverse", "--topo-order", "--end-of-options", &range, "--"];
+        let paths = ["kernel/sched", "drivers/cpuidle", "drivers/cpufreq", "include/linux"];
+        let answer = git(&good.folder, &[&list[..], &paths[..]].concat())?;
+        let text = String::from_utf8_lossy(&answer.stdout).into_owned();
+        let mut commits: Vec<String> = text.lines().map(str::to_string).collect();
+        if !answer.status.success() || commits.is_empty() {
+            let message = format!(
+                "git lists no commit of that code between `{}` and `{}`",
+                good.spelled, bad.spelled
+            );
+            return Err(Fault::new(message, "the bad commit follows from the good one"));
+        }
+        if commits.last() != Some(to) {
+            commits.push(to.clone());
+        }
+        Ok(commits)
+    }
+
     /// The commit as git abbreviates it, with its subject: `a1b2c3d cpuidle: ...`; `None` where the files as they lie there are meant, or
     /// git does not tell.
     pub fn commit_line(&self) -> Option<String> {

@@ -424,6 +424,12 @@ metrics! {
         .labels(&[WHOLE, &["task"]]);
     /// property lock-held: threads that wait at the end for a lock that was not given back
     LOCK_HELD = metric("lock_held", "count", Lower, Latency).stats(SUM);
+    /// property latency-bound: waits beyond its bound that slices and weights do not explain
+    LATE = metric("late", "count", Lower, Latency).stats(SUM);
+    /// property throttled-early: cgroups throttled for long with usage below their cpu.max
+    THROTTLED_EARLY = metric("throttled_early", "count", Lower, Scheduling).stats(SUM);
+    /// property bandwidth: cgroups that used more than their cpu.max, beyond its bound
+    BANDWIDTH_EXCEEDED = metric("bandwidth_exceeded", "count", Lower, Scheduling).stats(SUM);
     /// property fairness: tasks that were owed CPU time by those beside them, beyond its bound
     OWED = metric("owed", "count", Lower, Scheduling).stats(SUM);
     /// property priority-inversion: RT or DEADLINE tasks that waited while a fair one ran
@@ -434,6 +440,8 @@ metrics! {
     WASTED_CPU_TIME = metric("wasted_cpu_time", "ms", Lower, Scheduling).stats(&["sum", "max"]);
     /// property clock-held: times at which a clock stayed below the need, beyond its bound
     CLOCK_HELD = metric("clock_held", "count", Lower, Frequency).stats(SUM);
+    /// property clock-above: times at which a clock stayed far above the need of busy CPUs
+    CLOCK_ABOVE = metric("clock_above", "count", Lower, Frequency).stats(SUM);
     /// property idle-stuck: shallow idle periods with a stopped tick, beyond its bound
     IDLE_STUCK = metric("idle_stuck", "count", Lower, Idle).stats(SUM);
     /// share of time that CPUs were idle while a task that slept there waited for I/O

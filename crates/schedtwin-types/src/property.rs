@@ -5,7 +5,7 @@
 //!
 //! A total can improve while somebody starves. So each property is an *interval* with a bound: "no runnable task waits longer
 //! than 1 s". A longer interval is a breach, whether it has ended or not: what never ends counts with its age, as a lower
-//! bound. Of fairness it is the time that a task is owed.
+//! bound. Of fairness and bandwidth it is an amount of CPU time.
 //!
 //! # Bounds
 //!
@@ -69,14 +69,22 @@ properties! {
     Starvation = "starvation", STARVED, 1000 ms;
     /// a thread waits for a lock that its holder does not give back before the run ends
     LockHeld = "lock-held", LOCK_HELD, 1000 ms;
+    /// a fair task waits for longer than ten turns of everybody on its CPU, by slices and weights
+    LatencyBound = "latency-bound", LATE, 250 ms;
     /// a task is owed CPU time by tasks of its cgroup that are queued beside it, as their weights divide it
     Fairness = "fairness", OWED, 500 ms;
+    /// a cgroup is throttled in periods in which it used less than its cpu.max
+    ThrottledEarly = "throttled-early", THROTTLED_EARLY, 200 ms;
+    /// a cgroup uses more CPU time than its cpu.max
+    Bandwidth = "bandwidth", BANDWIDTH_EXCEEDED, 20 ms;
     /// an RT or DEADLINE task waits on a CPU that runs a fair task
     PriorityInversion = "priority-inversion", PRIORITY_INVERTED, 100 ms;
     /// a task waits behind another one while a CPU that it may use is idle
     WorkConservation = "work-conservation", CPUS_WASTED, 100 ms;
     /// a clock is below what its CPUs need, and the governor could raise it
     ClockHeld = "clock-held", CLOCK_HELD, 100 ms;
+    /// a clock is far above what its busy CPUs need, and the governor could lower it
+    ClockAbove = "clock-above", CLOCK_ABOVE, 100 ms;
     /// a CPU stays in a shallow idle state with its tick stopped, while a deeper one would pay off
     IdleStuck = "idle-stuck", IDLE_STUCK, 100 ms;
 }

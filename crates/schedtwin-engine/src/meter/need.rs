@@ -40,12 +40,12 @@
 //! An entry of the kernel is atomic: a need and a request of the same entry are 0 apart. Where another domain forces a higher
 //! frequency, less is never settled, and the chain counts nowhere.
 
-use super::MeterSetup;
 use super::chain_log::{ChainLog, DomainLog};
 use super::distribution::Distribution;
+use super::{MeterOpp, MeterSetup};
 use schedtwin_types::arena::Arena;
 use schedtwin_types::property::{Bounds, Breach, Property};
-use schedtwin_types::{ChainEnd, ClockDomainId, CpuId, NeedCause, Ns};
+use schedtwin_types::{ChainEnd, ClockDomainId, CpuId, NEVER, NeedCause, Ns};
 
 /// The needs of all domains.
 #[derive(Clone, Debug)]
@@ -79,7 +79,24 @@ pub(super) struct DomainNeed {
     /// Chains of more that took longer than the bound of [`Property::ClockHeld`].
     held: Held,
     bound: Ns,
+    /// What busy CPUs have seen of a clock that is far above the need.
+    above: Above,
 }
+
+/// A clock far above the need of its CPUs while one of them works: as their ticks see it.
+#[derive(Clone, Copy, Debug)]
+struct Above {
+    /// Since when ticks have seen it, and the last one that did; `NEVER`: they have not.
+    since: Ns,
+    seen: Ns,
+    found: Held,
+}
+
+/// The request is far above the need from half as much again on.
+const FAR: (u64, u64) = (3, 2);
+
+/// Ticks of busy CPUs that lie farther apart have an idle time between them.
+const BUSY_GAP: Ns = 20_000_000;
 
 #[derive(Clone, Copy, Debug)]
 struct Open {
@@ -138,6 +155,7 @@ impl Needs {
             chains: [Chains::new(), Chains::new()],
             held: Held::default(),
             bound: setup.bounds.of(Property::ClockHeld),
+            above: Above { since: NEVER, seen: 0, found: Held::default() },
         });
         Needs {
             window_start: setup.warmup_ns,
@@ -240,6 +258,37 @@ impl Needs {
         domain.asked.retain(|asked| asked.more);
     }
 
+    /// A CPU of `domain` has its tick and works: is the clock that is asked for far above the need, and no request answers that?
+    #[inline]
+    pub(super) fn busy_tick(&mut self, at: Ns, domain: ClockDomainId, opps: &[MeterOpp]) {
+        let domain = &mut self.domains[domain];
+        let khz = |opp: usize| opps.get(opp).map_or(0, |opp| u64::from(opp.khz));
+        let is_less = domain.open.is_some_and(|open| !open.more);
+        if !is_less || khz(domain.requested) * FAR.1 < khz(domain.need) * FAR.0 {
+            domain.above.since = NEVER;
+            return;
+        }
+        domain.above.tick(at, self.window_start);
+    }
+
+    /// The property that no clock stays far above its need while its CPUs work.
+    pub(super) fn broken_above(&self, setup: &MeterSetup) -> Option<Breach> {
+        let bound = setup.bounds.of(Property::ClockAbove);
+        let of = self.domains.iter_ids().map(|(id, domain)| (domain.above.found, id));
+        let (found, id) = of.max_by_key(|(found, _)| found.longest)?;
+        (found.longest > bound).then(|| Breach {
+            property: Property::ClockAbove,
+            count: 1,
+            longest: found.longest,
+            open: false,
+            since: found.since,
+            who: format!("the clock of {}", setup.domains[id].name),
+            group: String::new(),
+            how: "far above what its CPUs needed while they worked".to_string(),
+            bound,
+        })
+    }
+
     pub(super) fn bound_by(&mut self, bounds: &Bounds) {
         for domain in self.domains.iter_mut() {
             domain.bound = bounds.of(Property::ClockHeld);
@@ -325,6 +374,19 @@ impl Held {
         self.count += 1;
         if until - since > self.longest {
             (self.longest, self.since, self.open) = (until - since, since, open);
+        }
+    }
+}
+
+impl Above {
+    fn tick(&mut self, at: Ns, window_start: Ns) {
+        if self.since == NEVER || at.saturating_sub(self.seen) > BUSY_GAP {
+            self.since = at.max(window_start);
+        }
+        self.seen = at;
+        let lasted = at.saturating_sub(self.since);
+        if lasted > self.found.longest {
+            (self.found.longest, self.found.since) = (lasted, self.since);
         }
     }
 }
@@ -494,6 +556,38 @@ mod tests {
             }
             needs.verify();
         }
+    }
+
+    /// A clock far above the need counts while busy CPUs have ticks, up to the request that answers.
+    #[test]
+    fn a_clock_far_above_the_need_is_seen_by_ticks() {
+        let opps: Vec<MeterOpp> = (1..=5)
+            .map(|n| MeterOpp {
+                khz: n * 100_000,
+                active_uw: 0,
+                wfi_uw: 0,
+                static_uw: 0,
+                idle_static_uw: 0,
+            })
+            .collect();
+        let ms = 1_000_000;
+        let longest = |need: usize, gap: Ns, answered: Ns| {
+            let mut needs = needs(0);
+            feed(&mut needs, &[(0, Need(CPU0, 4)), (0, Request(4)), (0, Clock(4))]);
+            feed(&mut needs, &[(ms, Need(CPU0, need))]);
+            for tick in 1..100 {
+                let at = tick * gap;
+                if at >= answered {
+                    needs.requested(at, DOMAIN, need);
+                }
+                needs.busy_tick(at, DOMAIN, &opps);
+            }
+            needs.domains[DOMAIN].above.found.longest / ms
+        };
+        assert_eq!(longest(0, 4 * ms, NEVER), 98 * 4);
+        assert_eq!(longest(0, 4 * ms, 200 * ms), 49 * 4 - 4, "up to the answer");
+        assert_eq!(longest(3, 4 * ms, NEVER), 0, "500 MHz is not far above 400");
+        assert_eq!(longest(0, 30 * ms, NEVER), 0, "it is idle between the ticks");
     }
 
     const NOTHING: (u64, [u128; 3], u64) = (0, [0; 3], 0);

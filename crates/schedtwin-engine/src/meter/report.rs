@@ -260,6 +260,12 @@ fn run_delay(sheet: &mut Sheet, meter: &Meter) {
     }
     sheet.metric(&metric::LOCK_HELD);
     sheet.count(vec![], meter.locks_held);
+    sheet.metric(&metric::LATE);
+    sheet.count(vec![], meter.waits.breaches(Property::LatencyBound));
+    sheet.metric(&metric::THROTTLED_EARLY);
+    sheet.count(vec![], meter.of_limits(Property::ThrottledEarly));
+    sheet.metric(&metric::BANDWIDTH_EXCEEDED);
+    sheet.count(vec![], meter.of_limits(Property::Bandwidth));
     sheet.metric(&metric::OWED);
     sheet.count(vec![], meter.fairness.owed.count);
     sheet.metric(&metric::PRIORITY_INVERTED);
@@ -274,6 +280,8 @@ fn run_delay(sheet: &mut Sheet, meter: &Meter) {
     let count = |property| broken.iter().find(|b| b.property == property).map_or(0, |b| b.count);
     sheet.metric(&metric::CLOCK_HELD);
     sheet.count(vec![], count(Property::ClockHeld));
+    sheet.metric(&metric::CLOCK_ABOVE);
+    sheet.count(vec![], count(Property::ClockAbove));
     sheet.metric(&metric::IDLE_STUCK);
     sheet.count(vec![], count(Property::IdleStuck));
 }

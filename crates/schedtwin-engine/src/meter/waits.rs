@@ -175,8 +175,11 @@ pub(super) struct Waits {
     wasted_ns: Ns,
     wasted_longest: Ns,
     starved: Breaches,
+    late: Breaches,
     wasted: Breaches,
     inverted: Breaches,
+    /// The shorter bound of the two that a wait has.
+    shortest_long: Ns,
     /// PSI: when the period ends, and the sums of those before, ns.
     psi_ends: Ns,
     psi_some_ns: u128,
@@ -186,6 +189,11 @@ pub(super) struct Waits {
 /// One task that waits, as [`CpuQueue::waiting`] counts it: an RT or DEADLINE task counts in both halves.
 pub(super) const fn wait_unit(rt: bool) -> u64 {
     1 | ((rt as u64) << 32)
+}
+
+/// The shorter of the bounds that a wait for a CPU has.
+fn shortest_long(bounds: &Bounds) -> Ns {
+    bounds.of(Property::Starvation).min(bounds.of(Property::LatencyBound))
 }
 
 /// A change of what a CPU has. The waiting tasks wrap: a change may take some away.
@@ -235,7 +243,6 @@ impl Waits {
         };
         Waits {
             cpus: vec![queue; cpus],
-            bounds,
             window_start,
             idle: CpuMask::first(cpus),
             nr_idle: cpus as u32,
@@ -249,6 +256,9 @@ impl Waits {
             wasted_ns: 0,
             wasted_longest: 0,
             starved: Breaches::default(),
+            late: Breaches::default(),
+            shortest_long: shortest_long(&bounds),
+            bounds,
             wasted: Breaches::default(),
             inverted: Breaches::default(),
             psi_ends: window_start + PSI_PERIOD,
@@ -258,6 +268,7 @@ impl Waits {
     }
 
     pub(super) fn bound_by(&mut self, bounds: Bounds) {
+        self.shortest_long = shortest_long(&bounds);
         self.bounds = bounds;
     }
 
@@ -402,6 +413,7 @@ impl Waits {
     pub(super) fn breaches(&self, property: Property) -> u64 {
         match property {
             Property::Starvation => self.starved.count,
+            Property::LatencyBound => self.late.count,
             Property::WorkConservation => self.wasted.count,
             Property::PriorityInversion => self.inverted.count,
             _ => 0,
@@ -508,7 +520,7 @@ impl Meter {
                 entering.run_delay_ns += waited;
                 entering.longest_wait_ns = entering.longest_wait_ns.max(waited);
                 self.waits.cpus[cpu.index()].run_delay_ns += waited;
-                if waited > self.waits.bounds.of(Property::Starvation) {
+                if waited > self.waits.shortest_long {
                     self.waits.long_wait(LongWait {
                         task: next,
                         cpu,
@@ -584,16 +596,23 @@ impl Meter {
             let since = wait.since.max(free_since(wait.task, wait.cpu));
             let until = wait.until.min(self.end);
             let waited = until.saturating_sub(since);
-            if waited <= self.waits.bounds.of(Property::Starvation)
-                || waited <= self.explained_wait(&wait, &turn_of)
+            if waited <= self.waits.shortest_long || waited <= self.explained_wait(&wait, &turn_of)
             {
                 continue;
             }
-            self.tasks[wait.task.index()].starved += 1;
-            let starved = &mut self.waits.starved;
-            if starved.add(since, until, wait.open) {
-                (starved.task, starved.cpu) = (Some(wait.task), wait.cpu);
-                starved.instead = Some(wait.instead);
+            let found = if waited > self.waits.bounds.of(Property::Starvation) {
+                self.tasks[wait.task.index()].starved += 1;
+                &mut self.waits.starved
+            } else if waited > self.waits.bounds.of(Property::LatencyBound)
+                && self.tasks[wait.task.index()].prio >= 100
+            {
+                &mut self.waits.late
+            } else {
+                continue;
+            };
+            if found.add(since, until, wait.open) {
+                (found.task, found.cpu) = (Some(wait.task), wait.cpu);
+                found.instead = Some(wait.instead);
             }
         }
     }
@@ -653,7 +672,7 @@ impl Meter {
                 }
             }
             self.waits.cpus[cpu.index()].run_delay_ns += waited;
-            if waited > self.waits.bounds.of(Property::Starvation) {
+            if waited > self.waits.shortest_long {
                 let instead = self.cpus[cpu.index()].running;
                 let task = TaskId(index as u32);
                 self.waits.long.push(LongWait {
@@ -686,6 +705,7 @@ impl Meter {
         let name = |task: TaskId| self.task_name(task).unwrap_or_default();
         for (property, found) in [
             (Property::Starvation, &self.waits.starved),
+            (Property::LatencyBound, &self.waits.late),
             (Property::Fairness, &self.fairness.owed),
             (Property::PriorityInversion, &self.waits.inverted),
             (Property::WorkConservation, &self.waits.wasted),
@@ -695,10 +715,12 @@ impl Meter {
             }
             let cpu = found.cpu;
             let how = match (property, found.instead, found.idle) {
-                (Property::Starvation, Some(task), _) if task.is_idle() => {
+                (Property::Starvation | Property::LatencyBound, Some(task), _)
+                    if task.is_idle() =>
+                {
                     format!("on CPU {cpu}, which was idle")
                 }
-                (Property::Starvation, Some(task), _) => {
+                (Property::Starvation | Property::LatencyBound, Some(task), _) => {
                     format!("on CPU {cpu}, where {} ran", name(task))
                 }
                 (Property::Fairness, ..) => {

@@ -3,7 +3,7 @@
 
 use super::Twin;
 use crate::board::Board;
-use schedtwin_types::{Ns, TaskId};
+use schedtwin_types::{Ns, TaskGroupId, TaskId};
 
 impl<B: Board> Twin<B> {
     /// Answers the meter's questions (`meter/waits.rs`).
@@ -31,6 +31,18 @@ impl<B: Board> Twin<B> {
             if let Some(waiter) = task_of(&self.tasks, wait.waiter) {
                 let holder = (self.programs.thread_name(wait.holder), wait.holder_ended);
                 self.meter.open_lock(waiter, holder, wait.since, end);
+            }
+        }
+    }
+
+    /// Tells the meter what became of the limits of cgroups.
+    pub(super) fn tell_of_limits(&mut self) {
+        for (at, path) in self.programs.task_group_paths().iter().enumerate() {
+            // Group 0 is the root.
+            let group = TaskGroupId(at as u32 + 1);
+            if let Some(stat) = self.kernel.cpu_stat(group) {
+                let early = (stat.longest_early, stat.nr_early);
+                self.meter.limited(path, early, self.kernel.beyond_limit(group));
             }
         }
     }

@@ -110,6 +110,8 @@ impl Kernel {
             return false;
         }
         own.runtime_remaining -= delta as i64;
+        let group = self.sched.cfs[cfs_rq].group;
+        self.sched.groups[group].bandwidth.stat.usage += delta;
         if self.cx.config.bugs.slices_expire {
             let cfs = &mut self.sched.cfs[cfs_rq];
             self.sched.groups[cfs.group].bandwidth.expire(&mut cfs.bandwidth);
@@ -306,6 +308,8 @@ impl Kernel {
         let next = hrtimer_forward(expires, self.cx.now, bandwidth.period);
         let overrun = (next - expires) / bandwidth.period;
         (bandwidth.expires, bandwidth.callback_running) = (next, true);
+        let held = self.held_by_queues();
+        self.sched.groups[group].bandwidth.judge_period(overrun, held);
         let idle = self.do_sched_cfs_period_timer(group, overrun);
         let bandwidth = &mut self.sched.groups[group].bandwidth;
         bandwidth.callback_running = false;
@@ -320,6 +324,13 @@ impl Kernel {
                 &mut self.cx,
             );
         }
+    }
+
+    /// For judging: what queues may hold back, or have run beyond their runtime: a slice and a tick each, and a slice of the pool.
+    pub(crate) fn held_by_queues(&self) -> Ns {
+        let cpus = self.sched.nr_cpus() as u64;
+        let slice = self.cx.config.cfs_bandwidth_slice;
+        cpus * (slice + self.cx.tick_nsec) + slice
     }
 
     /// `do_sched_cfs_period_timer()`; `true`: nobody needs the timer.

@@ -39,6 +39,12 @@ pub struct CpuStat {
     pub nr_bursts: u64,
     /// The runtime used beyond the quota, ns.
     pub burst_time: Ns,
+    /// `usage_usec`, in ns: what its tasks have run.
+    pub usage: Ns,
+    /// Periods at whose end it was throttled, although usage and what queues may hold back are below the quota.
+    pub nr_early: u64,
+    /// The longest sequence of such periods, ns.
+    pub longest_early: Ns,
 }
 
 /// `struct cfs_bandwidth`: of a group.
@@ -64,6 +70,9 @@ pub struct CfsBandwidth {
     pub(super) callback_running: bool,
     /// The slack timer is queued.
     pub(super) slack_started: bool,
+    /// `stat.usage` when the period began, and for how long periods have been such as [`CpuStat::nr_early`] counts, ns.
+    pub(super) usage_before: Ns,
+    pub(super) early_for: Ns,
     /// Run queues that are throttled, first come first served.
     pub throttled: Vec<CfsRqId>,
     /// The counters of `cpu.stat`.
@@ -84,6 +93,8 @@ impl Default for CfsBandwidth {
             expires: 0,
             callback_running: false,
             slack_started: false,
+            usage_before: 0,
+            early_for: 0,
             throttled: Vec::new(),
             stat: CpuStat::default(),
         }
@@ -167,6 +178,23 @@ impl CfsBandwidth {
         queue.runtime_remaining > 0
     }
 
+    /// For judging: a period ends, in which `held` ns of runtime may have stayed with the queues. It is no part of the kernel.
+    pub(super) fn judge_period(&mut self, overrun: u64, held: Ns) {
+        let used = self.stat.usage - std::mem::replace(&mut self.usage_before, self.stat.usage);
+        let waits = !self.throttled.is_empty();
+        let early = overrun == 1 && waits && self.quota.is_some_and(|quota| used + held < quota);
+        self.early_for = if early { self.early_for + self.period } else { 0 };
+        self.stat.nr_early += u64::from(early);
+        self.stat.longest_early = self.stat.longest_early.max(self.early_for);
+    }
+
+    /// For judging: the most that may have been used by now, `held` ns of which stayed with the queues.
+    pub fn most_usage(&self, held: Ns) -> Option<Ns> {
+        let quota = self.quota?;
+        // The first period begins with a whole quota, and another may have begun since the timer ran last.
+        Some((self.stat.nr_periods + 2) * quota + self.burst + held)
+    }
+
     /// `do_sched_cfs_period_timer()` up to the point where it hands out. `overrun`: periods that have passed.
     pub fn begin_period(&mut self, overrun: u64) -> PeriodTimer {
         if self.quota.is_none() {
@@ -228,4 +256,31 @@ pub struct CfsRqBandwidth {
     pub(super) throttled_clock_pelt_time: u64,
     /// The same when it became empty; [`u64::MAX`]: it was throttled (`throttled_pelt_idle`).
     pub throttled_pelt_idle: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A group that is throttled with usage below its quota, less what queues may hold back.
+    #[test]
+    fn a_period_is_judged_by_what_was_used_in_it() {
+        let mut pool = CfsBandwidth { quota: Some(20_000_000), ..CfsBandwidth::default() };
+        let end = |pool: &mut CfsBandwidth, used: Ns, throttled: bool| {
+            pool.stat.usage += used;
+            pool.throttled = if throttled { vec![CfsRqId(1)] } else { Vec::new() };
+            pool.judge_period(1, 10_000_000);
+            (pool.stat.nr_early, pool.stat.longest_early / DEFAULT_CFS_PERIOD)
+        };
+        assert_eq!(end(&mut pool, 20_000_000, true), (0, 0));
+        assert_eq!(end(&mut pool, 10_000_000, true), (0, 0), "the rest may be with the queues");
+        assert_eq!(end(&mut pool, 9_000_000, true), (1, 1));
+        assert_eq!(end(&mut pool, 9_000_000, true), (2, 2));
+        assert_eq!(end(&mut pool, 9_000_000, false), (2, 2), "nobody waits");
+        assert_eq!(end(&mut pool, 9_000_000, true), (3, 2));
+        // Two periods at least: the first one's quota, and one that has begun since.
+        assert_eq!(pool.most_usage(5_000_000), Some(45_000_000));
+        pool.stat.nr_periods = 3;
+        assert_eq!(pool.most_usage(0), Some(100_000_000));
+    }
 }
