@@ -50,7 +50,7 @@ impl Commits {
     }
 }
 
-/// What a commit says.
+/// The answer of a commit.
 enum Said {
     Number(f64),
     /// The properties that it breaks, with their words.

@@ -139,7 +139,7 @@ fn parted(
     }
 }
 
-/// What a metric's means are under both kernels, and what parts them.
+/// The means of a metric under both kernels as text, and the settings that part them.
 fn metric_text(
     case: &Case,
     mixture: &Mixture<'_>,

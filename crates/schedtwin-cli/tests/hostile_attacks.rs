@@ -593,7 +593,7 @@ struct Victim {
     kernel: String,
 }
 
-/// What a command writes, in the folder `out`.
+/// The files that a command writes, in the folder `out`.
 const OF_RUN: [&str; 3] = ["out/a.html", "out/a.pftrace", "out/a.record"];
 const OF_COMPARE: [&str; 2] = ["out/b.html", "out/b.txt"];
 const OF_SWEEP: [&str; 2] = ["out/c.csv", "out/c.html"];

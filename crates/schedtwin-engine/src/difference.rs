@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 /// How many facts before the parting are shown.
 const CONTEXT: usize = 12;
 
-/// How many are kept: a CPU's stamps may lie behind those of facts that came before.
+/// Facts that are kept: a CPU's stamps may lie behind those of facts that came before.
 const KEPT: usize = 3 * CONTEXT;
 
 /// The first difference of two runs.

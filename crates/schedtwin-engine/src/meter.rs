@@ -304,7 +304,7 @@ struct TaskMeter {
     waits_since: Ns,
     /// Since when it is queued there, without a sleep.
     queued_at: Ns,
-    /// What it had at the last look at its CPU (`fairness.rs`).
+    /// Its share at the last look at its CPU (`fairness.rs`).
     seen: fairness::Seen,
     /// Its waits, in the window.
     run_delay_ns: Ns,
@@ -626,7 +626,7 @@ impl Meter {
         });
     }
 
-    /// What became of the cgroup with this path and a `cpu.max`: for how long it was throttled at a time with usage below that,
+    /// Judges the cgroup with this path and a `cpu.max`: for how long it was throttled at a time with usage below that,
     /// in periods, and by how much it used more.
     pub fn limited(&mut self, path: &str, (early_for, nr_early): (Ns, u64), beyond: Ns) {
         let amounts = [

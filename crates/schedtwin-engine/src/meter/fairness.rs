@@ -25,7 +25,7 @@ use schedtwin_types::{CpuId, NEVER, Ns, TaskId};
 /// Time between two looks at a CPU.
 const PERIOD: Ns = 25_000_000;
 
-/// What a task was found to have.
+/// The share of a task at a look.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
     /// When; with that of its CPU it tells whether this is the last look.

@@ -79,7 +79,7 @@ pub(super) struct DomainNeed {
     /// Chains of more that took longer than the bound of [`Property::ClockHeld`].
     held: Held,
     bound: Ns,
-    /// What busy CPUs have seen of a clock that is far above the need.
+    /// The sight that busy CPUs had of a clock that is far above the need.
     above: Above,
 }
 

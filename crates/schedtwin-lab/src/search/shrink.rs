@@ -143,9 +143,7 @@ impl<F: FnMut(&Case) -> bool> Shrinker<F> {
     /// Lowers the instances of all tasks together, then of each two of them: to 1, and by 1.
     fn instances(&mut self) {
         let WorkloadGiven::RtApp(root) = &self.best.workload else { return };
-        let mut counts = Vec::new();
-        numbers_of(root, &mut Vec::new(), &mut counts);
-        counts.retain(|(path, number)| path.ends_with(&["instance".to_string()]) && *number > 1);
+        let counts = instances_of(root);
         let pairs = (0..counts.len()).flat_map(|a| (a + 1..counts.len()).map(move |b| vec![a, b]));
         let sets: Vec<Vec<usize>> =
             [(0..counts.len()).collect()].into_iter().chain(pairs).collect();
@@ -169,10 +167,7 @@ impl<F: FnMut(&Case) -> bool> Shrinker<F> {
         let mut at = 0;
         loop {
             let WorkloadGiven::RtApp(root) = &self.best.workload else { return };
-            let mut counts = Vec::new();
-            numbers_of(root, &mut Vec::new(), &mut counts);
-            counts.retain(|(path, n)| path.ends_with(&["instance".to_string()]) && *n > 1);
-            let Some((path, number)) = counts.get(at).cloned() else { return };
+            let Some((path, number)) = instances_of(root).get(at).cloned() else { return };
             let names: Vec<String> = match root.get("tasks").and_then(Value::as_object) {
                 Some(tasks) => tasks.keys().cloned().collect(),
                 None => return,
@@ -252,6 +247,14 @@ fn at_path<'a>(root: &'a Value, path: &[String]) -> Option<&'a Value> {
 
 fn at_path_mut<'a>(root: &'a mut Value, path: &[String]) -> Option<&'a mut Value> {
     path.iter().try_fold(root, |value, name| value.get_mut(name))
+}
+
+/// The counts of instances beyond one.
+fn instances_of(root: &Value) -> Vec<(Vec<String>, i64)> {
+    let mut counts = Vec::new();
+    numbers_of(root, &mut Vec::new(), &mut counts);
+    counts.retain(|(path, number)| path.ends_with(&["instance".to_string()]) && *number > 1);
+    counts
 }
 
 fn numbers_of(value: &Value, path: &mut Vec<String>, all: &mut Vec<(Vec<String>, i64)>) {
