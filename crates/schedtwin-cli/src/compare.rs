@@ -199,6 +199,19 @@ fn table(
     })
 }
 
+/// Writes a file piece by piece.
+pub fn write_file(
+    path: &Path,
+    write: impl FnOnce(&mut AtomicFile) -> std::io::Result<()>,
+) -> Result<(), Failure> {
+    interrupt::guard(path);
+    let written = AtomicFile::create(path).and_then(|mut file| {
+        write(&mut file)?;
+        file.commit()
+    });
+    written.map_err(|error| Failure::of_file("write", path, &error))
+}
+
 pub fn write_page(path: &Path, page: impl AsRef<[u8]>) -> Result<(), Failure> {
     interrupt::guard(path);
     // Names of traces and files stand in pages; what acts on a terminal is shown as in every text.

@@ -9,7 +9,8 @@ use schedtwin_lab::given::Given;
 use schedtwin_lab::selector::Selector;
 use schedtwin_lab::sweep::cache::Cache;
 use schedtwin_lab::sweep::journal::{self, Journal};
-use schedtwin_lab::sweep::part::{self, Form, Format, Part, Run};
+use schedtwin_lab::sweep::part::{self, Form, Format, Part};
+use schedtwin_lab::sweep::run::{KnownColumns, Run};
 use schedtwin_lab::sweep::{self as lab, Shard, SweepSpec};
 use schedtwin_lab::{Progress, report};
 use schedtwin_types::Duration;
@@ -18,7 +19,7 @@ use schedtwin_types::printable;
 use crate::arguments::{Merge, Sweep};
 use crate::bar::Bar;
 use crate::bounded;
-use crate::compare::{check_seeds, distinct, no_crashes, with_threads, write_page};
+use crate::compare::{check_seeds, distinct, no_crashes, with_threads, write_file, write_page};
 use crate::confine::{appends, confined};
 use crate::failure::{Failure, warn_of};
 use crate::interrupt;
@@ -116,10 +117,14 @@ pub fn sweep(arguments: Sweep) -> Result<(), Failure> {
         let mut runs = runs;
         if !shown.is_empty() {
             let columns = report::sweep_columns(&runs, &shown)?;
-            runs.iter_mut().for_each(|run| run.keep(&swept.own_columns(), &columns));
+            let mut known = KnownColumns::default();
+            for run in &mut runs {
+                run.keep(&columns);
+                known.share(run);
+            }
         }
         let form = if arguments.wide { Form::Wide } else { Form::Long };
-        write_page(path, part::write(&swept, shard, runs, form, format))?;
+        write_file(path, |file| part::write(&swept, shard, runs, (form, format), file))?;
         Journal::remove(path);
     }
     output::print(&text?)?;
@@ -183,6 +188,6 @@ pub fn merge(arguments: &Merge) -> Result<(), Failure> {
     for path in &arguments.parts {
         parts.push((output::shown(path), read(path)?));
     }
-    let whole = part::merge(&parts, whole_format).map_err(Failure::bad)?;
-    write_page(&arguments.output, &whole)
+    let whole = part::merge(parts).map_err(Failure::bad)?;
+    write_file(&arguments.output, |file| whole.write(None, whole_format, file))
 }

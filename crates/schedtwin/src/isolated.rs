@@ -19,7 +19,7 @@ use schedtwin_engine::worker::{self, Service};
 use schedtwin_engine::{Difference, Scenario, confine};
 use schedtwin_lab::Progress;
 use schedtwin_lab::crash::Crash;
-use schedtwin_lab::sweep::part::Run as SweepRun;
+use schedtwin_lab::sweep::run::Run as SweepRun;
 use schedtwin_lab::verdict::RunTroubles;
 use schedtwin_types::metric::{self, Kind, Metric};
 use serde_json::{Value, json};
@@ -282,13 +282,13 @@ impl Travels for Crash {
 
 impl Travels for SweepRun {
     fn pack(&self) -> Value {
-        json!([self.number, self.fields])
+        json!([self.number, self.fields().collect::<Vec<_>>()])
     }
 
     fn unpack(value: Value) -> Option<SweepRun> {
         let pair = |pair: &Value| Some((text(pair.get(0)?)?, text(pair.get(1)?)?));
-        let fields = value.get(1)?.as_array()?.iter().map(pair).collect::<Option<_>>()?;
-        Some(SweepRun { number: value.get(0)?.as_u64()?, fields })
+        let fields = value.get(1)?.as_array()?.iter().map(pair).collect::<Option<Vec<_>>>()?;
+        Some(SweepRun::new(value.get(0)?.as_u64()?, fields))
     }
 }
 

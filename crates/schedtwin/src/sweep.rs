@@ -19,7 +19,7 @@ pub use schedtwin_lab::report::{Point, Points};
 pub use schedtwin_lab::sweep::cache::Cache;
 #[cfg(feature = "arrow")]
 pub use schedtwin_lab::sweep::chunk::{Chunk, read as read_chunk};
-pub use schedtwin_lab::sweep::part::Run as SweepRun;
+pub use schedtwin_lab::sweep::run::Run as SweepRun;
 pub use schedtwin_lab::sweep::{Setting, Shard, Sweep, SweepSpec};
 
 /// Performs runs `range` of the sweep that [`Sweep::to_bytes`] made `spec` of, from bytes to bytes
@@ -141,7 +141,11 @@ impl Performed {
     /// The content of the file that `schedtwin sweep --output` writes under this name.
     pub fn file(&self, path: &Path) -> Result<Vec<u8>, String> {
         let format = Format::of(path)?;
-        Ok(part::write(&self.sweep, Shard::WHOLE, self.runs.clone(), Form::Long, format))
+        let mut bytes = Vec::new();
+        let how = (Form::Long, format);
+        part::write(&self.sweep, Shard::WHOLE, self.runs.clone(), how, &mut bytes)
+            .expect("a vector takes every write");
+        Ok(bytes)
     }
 
     /// A record batch with the columns of that file.

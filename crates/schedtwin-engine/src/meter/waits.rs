@@ -69,6 +69,8 @@ struct CpuQueue {
     queued: u32,
     /// Tasks that wait, in the low half, and the RT and DEADLINE tasks among them, in the high one ([`wait_unit`]).
     waiting: u64,
+    /// The task whose wait began here last. If one waits here, and this one does, it is that one.
+    waiter: TaskId,
     /// It runs its idle task.
     idle: bool,
     /// It runs a fair task of the workload.
@@ -227,6 +229,7 @@ impl Waits {
             now: window_start,
             queued: 0,
             waiting: 0,
+            waiter: TaskId::IDLE,
             idle: true,
             runs_fair: false,
             ran_rt: 0,
@@ -468,6 +471,7 @@ impl Meter {
         }
         if let Some(cpu) = cpu {
             let waiting = if waits { unit } else { 0 };
+            self.waits.cpus[cpu.index()].waiter = task;
             let by = QueueChange { queued: 1, waiting };
             self.waits.change(at, cpu, by);
         }
@@ -495,6 +499,7 @@ impl Meter {
             if stays {
                 leaving.waits_since = at;
                 let (of, unit) = (leaving.queued_on, leaving.wait_unit);
+                self.waits.cpus[cpu.index()].waiter = prev;
                 self.waits.waits(at.min(end), of, cpu, unit, &mut by);
             } else if leaving.queued_on == Some(cpu) {
                 leaving.queued_on = None;
@@ -577,19 +582,7 @@ impl Meter {
             self.look_at_shares(at, cpu, share_of);
         }
         if let Some(cpu) = self.waits.look.take() {
-            let idle = self.waits.idle;
-            let waiting = self.tasks.iter().enumerate().filter(|(_, task)| {
-                task.queued_on == Some(cpu) && task.waits_since != NEVER && task.counts()
-            });
-            let stranded = waiting.filter_map(|(index, waits)| {
-                let task = TaskId(index as u32);
-                Some(Stranded {
-                    task,
-                    free: allowed(task).and(&idle).lowest()?,
-                    since: waits.waits_since,
-                })
-            });
-            let found = stranded.min_by_key(|stranded| stranded.since);
+            let found = self.stranded_longest(cpu, allowed);
             self.waits.tick_finds(at.min(self.end), cpu, found);
         }
         while let Some(wait) = self.waits.long.pop() {
@@ -615,6 +608,29 @@ impl Meter {
                 found.instead = Some(wait.instead);
             }
         }
+    }
+
+    /// Of the tasks that wait on `cpu` and may run on a CPU that is idle, the one that has waited longest.
+    fn stranded_longest(
+        &self,
+        cpu: CpuId,
+        allowed: impl Fn(TaskId) -> CpuMask,
+    ) -> Option<Stranded> {
+        let stranded = |task: TaskId| {
+            let of = &self.tasks[task.index()];
+            let waits = of.queued_on == Some(cpu) && of.waits_since != NEVER && of.counts();
+            waits.then(|| Some((allowed(task).and(&self.waits.idle).lowest()?, of.waits_since)))
+        };
+        let found = |task, (free, since)| Stranded { task, free, since };
+        let queue = &self.waits.cpus[cpu.index()];
+        if queue.waiting as u32 == 1
+            && let Some(it) = stranded(queue.waiter)
+        {
+            return it.map(|it| found(queue.waiter, it));
+        }
+        let tasks = (0..self.tasks.len()).map(|index| TaskId(index as u32));
+        let all = tasks.filter_map(|task| Some(found(task, stranded(task)??)));
+        all.min_by_key(|stranded| stranded.since)
     }
 
     /// The longest wait that priorities and weights alone explain, whatever the kernel makes of them.

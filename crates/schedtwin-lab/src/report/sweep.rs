@@ -11,7 +11,7 @@ use super::cells::{number, plain_table, wrap};
 use crate::select::Key;
 use crate::selector::Selector;
 use crate::stats::{self, Estimate};
-use crate::sweep::part::Run;
+use crate::sweep::run::{Run, distinct_columns};
 use crate::sweep::{Setting, Sweep};
 
 /// A metric's column with the seeds' mean of each setting.
@@ -303,7 +303,7 @@ type Title = (String, &'static str, &'static str, Labels, Kind);
 /// Every metric that a run has.
 fn titles<'r>(runs: impl Iterator<Item = &'r Run>) -> Vec<Title> {
     let mut all: Vec<&str> = Vec::new();
-    for (column, _) in runs.flat_map(|run| &run.fields) {
+    for column in distinct_columns(runs).into_iter().flatten() {
         if let Err(at) = all.binary_search(&column.as_str()) {
             all.insert(at, column);
         }

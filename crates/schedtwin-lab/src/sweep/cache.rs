@@ -69,11 +69,11 @@ impl Cache {
     pub fn put<'f>(
         &self,
         key: &Key,
-        measured: impl Iterator<Item = &'f (String, String)>,
+        measured: impl Iterator<Item = (&'f str, String)>,
     ) -> io::Result<()> {
         let path = self.path(key);
         let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-        let measured: Vec<&(String, String)> = measured.collect();
+        let measured: Vec<(&str, String)> = measured.collect();
         packed.write_all(serde_json::to_string(&measured)?.as_bytes())?;
         let packed = packed.finish()?;
         // Entries that would not be read are not made, and those that are there stay.
@@ -101,7 +101,8 @@ mod tests {
         let key = |kernel, seed| Key::of(&scenario(kernel), seed).unwrap();
         let measured = [("power.mean".to_string(), "2.5".to_string())];
         assert_eq!(cache.get(&key("linux-6.12", 1)), None);
-        cache.put(&key("linux-6.12", 1), measured.iter()).unwrap();
+        let kept = measured.iter().map(|(column, text)| (column.as_str(), text.clone()));
+        cache.put(&key("linux-6.12", 1), kept).unwrap();
         assert_eq!(cache.get(&key("linux-6.12", 1)).unwrap(), measured);
         assert_eq!(cache.get(&key("linux-6.12", 2)), None);
         assert_eq!(cache.get(&key("linux-6.12:hz=1000", 1)), None);

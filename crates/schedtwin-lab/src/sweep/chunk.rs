@@ -20,7 +20,8 @@ use arrow_ipc::writer::StreamWriter;
 use schedtwin_input::{Diagnostics, Source};
 
 use super::Sweep;
-use super::part::{self, Run};
+use super::part;
+use super::run::{LongRuns, Run};
 use crate::Progress;
 use crate::crash::Crash;
 
@@ -72,7 +73,7 @@ fn sweep_of(spec: &[u8]) -> Result<Arc<Sweep>, Diagnostics> {
 }
 
 /// What a chunk holds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Chunk {
     /// Its runs in order.
     pub runs: Vec<Run>,
@@ -101,26 +102,22 @@ fn batch_of<'r>(
     let (mut of, mut values) = (UInt32Builder::new(), Float64Builder::new());
     let mut crashes = Texts::new();
     for (number, performed) in runs {
-        let fields = match performed {
-            Ok(run) => run.by_column(),
-            Err(_) => BTreeMap::new(),
-        };
         let known = sweep.own_fields(number);
         let known: BTreeMap<&str, &str> =
             known.iter().map(|(key, text)| (key.as_str(), text.as_str())).collect();
         let rows: Vec<([&str; 7], Option<f64>)> = match performed {
-            Ok(_) => fields
-                .iter()
-                .filter(|(column, _)| !own_columns.iter().any(|own| own == *column))
-                .filter_map(|(title, value)| Some((part::long_cells(title)?, value.parse().ok())))
+            Ok(run) => run
+                .metrics()
+                .filter_map(|(title, value)| Some((part::long_cells(title)?, Some(value))))
                 .collect(),
             Err(_) => vec![([""; 7], None)],
         };
         for (cells, value) in rows {
             numbers.append_value(number);
             for (builder, column) in own.iter_mut().zip(&own_columns) {
-                let text = known.get(column.as_str()).or_else(|| fields.get(column.as_str()));
-                builder.append_option(text);
+                let was =
+                    || performed.ok().map(|run| run.was(column)).filter(|was| !was.is_empty());
+                builder.append_option(known.get(column.as_str()).copied().or_else(was));
             }
             seeds.append_value(known["seed"].parse().expect("a seed is a number"));
             let [metric, stat, labels, kind, parts, over, unit] = cells;
@@ -166,15 +163,20 @@ fn encoded(sweep: &Sweep, performed: &[(u64, Result<Run, Crash>)]) -> Vec<u8> {
 pub fn read(bytes: &[u8]) -> Result<Chunk, Diagnostics> {
     let damaged = |error| fault(&format!("this is no chunk of a sweep: {error}"));
     let reader = StreamReader::try_new(Cursor::new(bytes), None);
-    let mut chunk = Chunk::default();
+    let (mut runs, mut crashes) = (LongRuns::default(), Vec::new());
     for batch in reader.map_err(|error| damaged(error.to_string()))? {
         let batch = batch.map_err(|error| damaged(error.to_string()))?;
-        read_batch(&batch, &mut chunk).ok_or_else(|| damaged("its columns are others".into()))?;
+        read_batch(&batch, &mut runs, &mut crashes)
+            .ok_or_else(|| damaged("its columns are others".into()))?;
     }
-    Ok(chunk)
+    Ok(Chunk { runs: runs.finish(), crashes })
 }
 
-fn read_batch(batch: &RecordBatch, chunk: &mut Chunk) -> Option<()> {
+fn read_batch(
+    batch: &RecordBatch,
+    runs: &mut LongRuns,
+    crashes: &mut Vec<(u64, String)>,
+) -> Option<()> {
     let column = |name: &str| batch.column_by_name(name);
     let numbers = column("run")?.as_primitive_opt::<UInt64Type>()?;
     let values = column("value")?.as_primitive_opt::<Float64Type>()?;
@@ -192,27 +194,25 @@ fn read_batch(batch: &RecordBatch, chunk: &mut Chunk) -> Option<()> {
     for row in 0..batch.num_rows() {
         let number = numbers.value(row);
         if !crash(row).is_empty() {
-            chunk.crashes.push((number, crash(row).to_string()));
+            crashes.push((number, crash(row).to_string()));
             continue;
         }
-        if chunk.runs.last().is_none_or(|run| run.number != number) {
-            let mut fields = Vec::new();
-            for name in &own {
+        let was = || {
+            let told = |name: &&str| -> Option<(String, String)> {
                 let told = match *name {
                     "seed" => {
                         column(name)?.as_primitive_opt::<UInt64Type>()?.value(row).to_string()
                     }
                     _ => text(name)?(row).to_string(),
                 };
-                fields.push((name.to_string(), told));
-            }
-            chunk.runs.push(Run { number, fields });
-        }
+                Some((name.to_string(), told))
+            };
+            own.iter().map(told).collect::<Option<Vec<_>>>().ok_or(())
+        };
         let parts = if of.is_null(row) { String::new() } else { of.value(row).to_string() };
         let title =
             part::wide_title([metric(row), stat(row), labels(row), kind(row), &parts, over(row)]);
-        let run = chunk.runs.last_mut().expect("it was put there");
-        run.fields.push((title, values.value(row).to_string()));
+        runs.line(number, was, title, values.value(row)).ok()?;
     }
     Some(())
 }
@@ -239,7 +239,12 @@ mod tests {
         let bytes = sweep.to_bytes().unwrap();
         let whole =
             sweep.perform(Shard::WHOLE, Journal::in_memory(), None, &Progress::new()).unwrap();
-        let file = |runs| part::write(&sweep, Shard::WHOLE, runs, Form::Long, Format::Csv);
+        let file = |runs| {
+            let mut bytes = Vec::new();
+            let how = (Form::Long, Format::Csv);
+            part::write(&sweep, Shard::WHOLE, runs, how, &mut bytes).unwrap();
+            bytes
+        };
         let mut runs = Vec::new();
         for range in [0..4, 4..5, 5..5, 5..9] {
             runs.extend(read(&run_chunk(&bytes, range).unwrap()).unwrap().runs);

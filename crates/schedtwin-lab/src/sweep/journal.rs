@@ -14,24 +14,26 @@ use std::path::{Path, PathBuf};
 use schedtwin_engine::outside;
 use serde_json::{Value, json};
 
-use super::part::Run;
+use super::run::{KnownColumns, Run};
 
 /// The journal of a sweep or a shard of it.
 pub struct Journal {
     /// With its name; `None`: nothing is kept.
     file: Option<(PathBuf, File)>,
     runs: BTreeMap<u64, Run>,
+    columns: KnownColumns,
 }
 
 impl Journal {
     /// A journal that keeps nothing beyond the process.
     pub fn in_memory() -> Journal {
-        Journal { file: None, runs: BTreeMap::new() }
+        Journal::of(Vec::new())
     }
 
     /// The same with runs that are done.
     pub fn of(runs: Vec<Run>) -> Journal {
-        Journal { file: None, runs: runs.into_iter().map(|run| (run.number, run)).collect() }
+        let runs = runs.into_iter().map(|run| (run.number, run)).collect();
+        Journal { file: None, runs, columns: KnownColumns::default() }
     }
 
     /// The journal of what `head` names, for an output at `path`.
@@ -52,13 +54,14 @@ impl Journal {
         }
         let mut lines = BufReader::new(&file).split(b'\n');
         let known = lines.next().transpose()?.is_some_and(|line| line == head.as_bytes());
-        let mut runs = BTreeMap::new();
+        let (mut runs, mut columns) = (BTreeMap::new(), KnownColumns::default());
         let mut good = head.len() as u64 + 1;
         if known {
             for line in lines {
                 let line = line?;
-                let Some(run) = parse(&line) else { break };
+                let Some(mut run) = parse(&line) else { break };
                 good += line.len() as u64 + 1;
+                columns.share(&mut run);
                 runs.insert(run.number, run);
             }
             // What follows the last whole line is what a killed process was about to write.
@@ -70,7 +73,7 @@ impl Journal {
         }
         file.set_len(good)?;
         file.seek(SeekFrom::Start(good))?;
-        Ok(Journal { file: Some((journal_of(path), file)), runs })
+        Ok(Journal { file: Some((journal_of(path), file)), runs, columns })
     }
 
     /// Whether a run is done.
@@ -89,9 +92,9 @@ impl Journal {
     }
 
     /// Keeps a run that is done.
-    pub fn keep(&mut self, run: Run) -> io::Result<()> {
+    pub fn keep(&mut self, mut run: Run) -> io::Result<()> {
         if let Some((name, file)) = &mut self.file {
-            let line = format!("{}\n", json!([run.number, run.fields]));
+            let line = format!("{}\n", json!([run.number, run.fields().collect::<Vec<_>>()]));
             // A process without files keeps it by somebody else's hand.
             let kept = match outside::is_diverted() {
                 true => outside::append(name, line.as_bytes()),
@@ -105,6 +108,7 @@ impl Journal {
                 io::Error::new(error.kind(), message)
             })?;
         }
+        self.columns.share(&mut run);
         self.runs.insert(run.number, run);
         Ok(())
     }
@@ -139,7 +143,7 @@ fn parse(line: &[u8]) -> Option<Run> {
     let text = |value: &Value| value.as_str().map(String::from);
     let field = |pair: &Value| Some((text(pair.get(0)?)?, text(pair.get(1)?)?));
     let fields = fields.as_array()?.iter().map(field).collect::<Option<Vec<_>>>()?;
-    Some(Run { number: number.as_u64()?, fields })
+    Some(Run::new(number.as_u64()?, fields))
 }
 
 #[cfg(test)]
@@ -147,7 +151,7 @@ mod tests {
     use super::*;
 
     fn run(number: u64) -> Run {
-        Run { number, fields: vec![("power.mean".into(), format!("{number}.5"))] }
+        Run::new(number, [("power.mean".to_string(), format!("{number}.5"))])
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub mod journal;
 mod parquet;
 pub mod part;
 mod race;
+pub mod run;
 mod spec;
 
 pub use spec::SweepSpec;
@@ -32,8 +33,8 @@ use crate::many_parts;
 use crate::twin::{Column, provenance};
 use cache::{Cache, Key};
 use journal::Journal;
-use part::Run;
 use rayon::prelude::*;
+use run::Run;
 use schedtwin_engine::Scenario;
 use schedtwin_input::Diagnostics;
 use schedtwin_types::fnv::Fnv1a;
@@ -300,7 +301,7 @@ impl Sweep {
         let (setting, seed) = self.run(number);
         Ok(progress.attempt(&setting.column, seed)?.map(|mut result| {
             many_parts::summarise(&mut result.metrics);
-            Run { number, fields: self.fields(number, result.digest, &result.metrics) }
+            self.measured(number, result.digest, &result.metrics)
         }))
     }
 
@@ -308,9 +309,7 @@ impl Sweep {
     pub fn cached(&self, number: u64, cache: Option<&Cache>) -> Option<Run> {
         let (setting, seed) = self.run(number);
         let measured = cache?.get(&Key::of(&setting.column.scenario, seed)?)?;
-        let mut fields = self.own_fields(number);
-        fields.extend(measured);
-        Some(Run { number, fields })
+        Some(Run::new(number, self.own_fields(number).into_iter().chain(measured)))
     }
 
     /// Whether C of the user's decides in any run. Such a sweep keeps none: its runs are measured in one process with that C, which
@@ -327,23 +326,19 @@ impl Sweep {
         let (setting, seed) = self.run(run.number);
         let Some(key) = Key::of(&setting.column.scenario, seed) else { return Ok(()) };
         let own = self.own_fields(run.number);
-        let measured = run.fields.iter().filter(|field| !own.contains(field));
-        cache.put(&key, measured)
+        let is_own = |column: &str| own.iter().any(|(name, _)| name == column);
+        cache.put(&key, run.fields().filter(|(column, _)| !is_own(column)))
     }
 
-    /// A run's line: what it was, then what it measured.
-    fn fields(&self, number: u64, digest: u64, metrics: &[Metric]) -> Vec<(String, String)> {
-        let mut fields = self.own_fields(number);
-        fields.push(("digest".to_string(), format!("{digest:016x}")));
+    /// A run: what it was, then what it measured.
+    fn measured(&self, number: u64, digest: u64, metrics: &[Metric]) -> Run {
+        let mut own = self.own_fields(number);
+        own.push(("digest".to_string(), format!("{digest:016x}")));
         let value = |metric: &Metric| {
             let value = metric.value.filter(|value| value.is_finite())?;
-            Some((
-                part::title((metric.name, metric.stat, &metric.labels, metric.kind)),
-                value.to_string(),
-            ))
+            Some((part::title((metric.name, metric.stat, &metric.labels, metric.kind)), value))
         };
-        fields.extend(metrics.iter().filter_map(value));
-        fields
+        Run::measured(number, own, metrics.iter().filter_map(value).collect())
     }
 
     /// What a run was.

@@ -5,7 +5,8 @@
 //! the head are in the file's metadata under `schedtwin`, the shard under `schedtwin.shard`. Nothing is compressed but by dictionaries, so
 //! that no further library is needed.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -15,13 +16,14 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::file::writer::SerializedFileWriter;
 use parquet::record::Field;
 use parquet::schema::types::Type;
 
 use crate::crash;
 
-use super::part::{Form, HEAD, LONG, NUMBER, OF, Part, Run, VALUE, wide_title};
+use super::part::{Form, HEAD, LONG, NUMBER, OF, Part, VALUE, long_cells, wide_title};
+use super::run::{KnownColumns, LongRuns, Run};
 
 const SEED: &str = "seed";
 const DIGEST: &str = "digest";
@@ -57,40 +59,66 @@ impl Part {
     }
 }
 
-/// The cells of a column, by line. `numbers` and `lines`: of each run its number and what stands in its columns.
-fn cells<'p>(
-    part: &Part,
-    column: &str,
-    numbers: &'p [String],
-    lines: &'p [BTreeMap<&'p str, &'p str>],
-) -> Vec<Option<&'p str>> {
-    let some = |text: &'p str| Some(text).filter(|text| !text.is_empty());
-    let of_run = |at: usize| match column {
-        NUMBER => Some(numbers[at].as_str()),
-        _ => lines[at].get(column).copied().and_then(some),
+/// Runs whose cells are in memory at once, each a row group of the file.
+const RUNS_AT_ONCE: usize = 256;
+
+/// What a run was, by column.
+fn was<'r>(run: &'r Run, column: &str) -> Option<Cow<'r, str>> {
+    let text = match column {
+        NUMBER => Cow::Owned(run.number.to_string()),
+        _ => Cow::Borrowed(run.was(column)),
     };
-    if part.form == Form::Wide {
-        return (0..lines.len()).map(of_run).collect();
-    }
-    let long = LONG.iter().position(|name| *name == column);
-    let mut out = Vec::new();
-    for (at, line) in lines.iter().enumerate() {
-        let rows = part.long_rows(line).into_iter();
-        out.extend(rows.map(|(cells, value)| match long {
-            Some(place) => some(cells.get(place).copied().unwrap_or(value)),
-            None => of_run(at),
-        }));
-    }
-    out
+    Some(text).filter(|text| !text.is_empty())
 }
 
-/// The whole file.
-pub fn write(part: &Part, shard: Option<&str>) -> Vec<u8> {
-    try_write(part, shard)
-        .expect("a vector takes every write, and values have their columns' types")
+/// The metrics of a run with their cells in a long file.
+fn long_rows(run: &Run) -> impl Iterator<Item = ([&str; 7], f64)> {
+    run.metrics().filter_map(|(title, value)| Some((long_cells(title)?, value)))
 }
 
-fn try_write(part: &Part, shard: Option<&str>) -> Result<Vec<u8>, ParquetError> {
+/// The texts of a column, by line.
+fn texts<'r>(form: Form, runs: &'r [Run], column: &str) -> Vec<Option<Cow<'r, str>>> {
+    let place = LONG.iter().position(|name| *name == column);
+    let of_run = |run: &'r Run| -> Vec<Option<Cow<'r, str>>> {
+        let some = |text: &'r str| Some(Cow::Borrowed(text)).filter(|text| !text.is_empty());
+        match (form, place) {
+            (Form::Wide, _) => vec![was(run, column)],
+            (Form::Long, Some(place)) => {
+                long_rows(run).map(|(cells, _)| some(cells[place])).collect()
+            }
+            (Form::Long, None) => vec![was(run, column); long_rows(run).count()],
+        }
+    };
+    runs.iter().flat_map(of_run).collect()
+}
+
+/// The numbers of a column of what was measured, by line.
+fn numbers(form: Form, runs: &[Run], column: &str) -> Vec<Option<f64>> {
+    let of_run = |run: &Run| -> Vec<Option<f64>> {
+        match form {
+            Form::Wide => vec![run.value(column)],
+            Form::Long => long_rows(run).map(|(_, value)| Some(value)).collect(),
+        }
+    };
+    runs.iter().flat_map(of_run).collect()
+}
+
+/// Writes the whole file.
+pub fn write(part: &Part, shard: Option<&str>, out: &mut (impl Write + Send)) -> io::Result<()> {
+    try_write(part, shard, out).map_err(|error| match error {
+        ParquetError::External(error) => match error.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(error) => io::Error::other(error),
+        },
+        error => io::Error::other(error),
+    })
+}
+
+fn try_write(
+    part: &Part,
+    shard: Option<&str>,
+    out: &mut (impl Write + Send),
+) -> Result<(), ParquetError> {
     let columns = part.typed_columns();
     let field = |(name, holds): &(&str, Holds)| {
         let (physical, logical, repetition) = match holds {
@@ -113,45 +141,49 @@ fn try_write(part: &Part, shard: Option<&str>) -> Result<Vec<u8>, ParquetError> 
     let mut metadata = vec![KeyValue::new(HEAD_KEY.to_string(), part.head.join("\n"))];
     metadata.extend(shard.map(|shard| KeyValue::new(SHARD_KEY.to_string(), shard.to_string())));
     let properties = WriterProperties::builder().set_key_value_metadata(Some(metadata)).build();
-    let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
-    let mut rows = writer.next_row_group()?;
-    let numbers: Vec<String> = part.runs.iter().map(|run| run.number.to_string()).collect();
-    let lines: Vec<BTreeMap<&str, &str>> = part.runs.iter().map(Run::by_column).collect();
-    for (column, holds) in &columns {
-        let texts = cells(part, column, &numbers, &lines);
-        write_column(&mut rows, &texts, *holds)?;
+    let mut writer = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties))?;
+    for runs in part.runs.chunks(RUNS_AT_ONCE) {
+        let mut rows = writer.next_row_group()?;
+        for (column, holds) in &columns {
+            let mut column_writer =
+                rows.next_column()?.ok_or_else(|| ParquetError::General("a column".into()))?;
+            match holds {
+                Holds::Measured => {
+                    let (values, there) = apart(numbers(part.form, runs, column));
+                    column_writer.typed::<DoubleType>().write_batch(&values, Some(&there), None)?;
+                }
+                Holds::Text => {
+                    let (values, there) = apart(texts(part.form, runs, column));
+                    let values: Vec<ByteArray> =
+                        values.iter().map(|text| ByteArray::from(&**text)).collect();
+                    column_writer.typed::<ByteArrayType>().write_batch(
+                        &values,
+                        Some(&there),
+                        None,
+                    )?;
+                }
+                Holds::Count | Holds::Parts => {
+                    let (values, there) = apart(texts(part.form, runs, column));
+                    // Parquet keeps unsigned integers in signed ones of the same bits.
+                    let values: Vec<i64> = values
+                        .iter()
+                        .map(|text| number::<u64>(text).map(|n| n as i64))
+                        .collect::<Result<_, _>>()?;
+                    let there = (*holds == Holds::Parts).then_some(&there[..]);
+                    column_writer.typed::<Int64Type>().write_batch(&values, there, None)?;
+                }
+            }
+            column_writer.close()?;
+        }
+        rows.close()?;
     }
-    rows.close()?;
-    writer.into_inner()
+    writer.finish().map(drop)
 }
 
-fn write_column(
-    rows: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
-    texts: &[Option<&str>],
-    holds: Holds,
-) -> Result<(), ParquetError> {
-    let there: Vec<i16> = texts.iter().map(|text| i16::from(text.is_some())).collect();
-    let texts = texts.iter().copied().flatten();
-    let mut writer = rows.next_column()?.ok_or_else(|| ParquetError::General("a column".into()))?;
-    match holds {
-        Holds::Count | Holds::Parts => {
-            // Parquet keeps unsigned integers in signed ones of the same bits.
-            let values: Vec<i64> = texts
-                .map(|text| number::<u64>(text).map(|n| n as i64))
-                .collect::<Result<_, _>>()?;
-            let there = (holds == Holds::Parts).then_some(&there[..]);
-            writer.typed::<Int64Type>().write_batch(&values, there, None)?;
-        }
-        Holds::Text => {
-            let values: Vec<ByteArray> = texts.map(ByteArray::from).collect();
-            writer.typed::<ByteArrayType>().write_batch(&values, Some(&there), None)?;
-        }
-        Holds::Measured => {
-            let values: Vec<f64> = texts.map(number).collect::<Result<_, _>>()?;
-            writer.typed::<DoubleType>().write_batch(&values, Some(&there), None)?;
-        }
-    }
-    writer.close()
+/// The values that are there, and by line whether one is.
+fn apart<T>(cells: Vec<Option<T>>) -> (Vec<T>, Vec<i16>) {
+    let there = cells.iter().map(|cell| i16::from(cell.is_some())).collect();
+    (cells.into_iter().flatten().collect(), there)
 }
 
 fn number<T: std::str::FromStr>(text: &str) -> Result<T, ParquetError> {
@@ -185,7 +217,8 @@ fn try_read(bytes: Vec<u8>) -> Result<Part, String> {
         Some(first) if first == LONG[0] => Form::Long,
         _ => Form::Wide,
     };
-    let mut runs: Vec<Run> = Vec::new();
+    let (mut runs, mut known, mut long_runs) =
+        (Vec::new(), KnownColumns::default(), LongRuns::default());
     for row in reader.get_row_iter(None).map_err(broken)? {
         let row = row.map_err(broken)?;
         let (mut number, mut fields) = (None, Vec::new());
@@ -203,25 +236,22 @@ fn try_read(bytes: Vec<u8>) -> Result<Part, String> {
             }
         }
         let number = number.ok_or("a line has no number")?;
-        if form == Form::Long {
-            let long = fields.split_off(fields.iter().take_while(|(c, _)| *c != LONG[0]).count());
-            let cell = |name: &str| {
-                let found = long.iter().find(|(column, _)| column == name);
-                found.map_or("", |(_, text)| text.as_str())
-            };
-            let title = wide_title(std::array::from_fn(|at| cell(LONG[at])));
-            let value = (title, cell(VALUE).to_string());
-            match runs.last_mut().filter(|run| run.number == number) {
-                Some(run) => run.fields.push(value),
-                None => {
-                    fields.push(value);
-                    runs.push(Run { number, fields });
-                }
-            }
+        if form == Form::Wide {
+            let mut run = Run::new(number, fields);
+            known.share(&mut run);
+            runs.push(run);
             continue;
         }
-        runs.push(Run { number, fields });
+        let long = fields.split_off(fields.iter().take_while(|(c, _)| *c != LONG[0]).count());
+        let cell = |name: &str| {
+            let found = long.iter().find(|(column, _)| column == name);
+            found.map_or("", |(_, text)| text.as_str())
+        };
+        let title = wide_title(std::array::from_fn(|at| cell(LONG[at])));
+        let value = cell(VALUE).parse().map_err(|_| "a line has no value".to_string())?;
+        long_runs.line::<String>(number, || Ok(fields), title, value)?;
     }
+    runs.extend(long_runs.finish());
     Ok(Part { head, own_columns: columns[1..=digest].to_vec(), runs, form })
 }
 
@@ -240,13 +270,10 @@ mod tests {
         let fields =
             ["machine", SEED, DIGEST, "power.mean"].map(|name| (name.to_string(), "1".to_string()));
         let own_columns = fields[..3].iter().map(|(name, _)| name.clone()).collect();
-        let part = Part {
-            head,
-            own_columns,
-            runs: vec![Run { number: 1, fields: fields.to_vec() }],
-            form: Form::Wide,
-        };
-        let good = write(&part, None);
+        let part =
+            Part { head, own_columns, runs: vec![Run::new(1, fields.to_vec())], form: Form::Wide };
+        let mut good = Vec::new();
+        write(&part, None, &mut good).unwrap();
         assert_eq!(read(good.clone()).unwrap(), part);
         // Every byte turned, every length: an error or some part, never more than the file could hold.
         for at in 0..good.len() {

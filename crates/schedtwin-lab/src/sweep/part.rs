@@ -26,11 +26,13 @@
 //! CSV that know comments skip the head: `pandas.read_csv(FILE, comment="#")`. The same as Parquet: [`Format::Parquet`].
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
 use std::path::Path;
 
 use schedtwin_types::metric::{Kind, declared};
 use schedtwin_types::printable;
 
+use super::run::{KnownColumns, LongRuns, Run, distinct_columns};
 use super::{Shard, Sweep};
 use crate::select::Key;
 
@@ -92,33 +94,8 @@ pub(super) fn wide_title([metric, stat, labels, kind, of, over]: [&str; 6]) -> S
     format!("{metric}.{stat}{labels}{kind}")
 }
 
-/// A run as it was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Run {
-    /// Its number in the sweep.
-    pub number: u64,
-    /// Columns and what stands in them, in any order.
-    pub fields: Vec<(String, String)>,
-}
-
-impl Run {
-    /// Keeps the metrics of these columns, and what the run was.
-    pub fn keep(&mut self, own: &[String], columns: &BTreeSet<String>) {
-        self.fields.retain(|(column, _)| own.contains(column) || columns.contains(column));
-    }
-
-    /// The number in a metric's column; `None`: the run has none there.
-    pub fn value(&self, title: &str) -> Option<f64> {
-        self.fields.iter().find(|(column, _)| column == title)?.1.parse().ok()
-    }
-
-    pub(super) fn by_column(&self) -> BTreeMap<&str, &str> {
-        self.fields.iter().map(|(column, text)| (column.as_str(), text.as_str())).collect()
-    }
-}
-
 /// A file as it was read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Part {
     /// The lines of its head but for the shard's.
     pub(super) head: Vec<String>,
@@ -137,10 +114,16 @@ pub fn title((name, stat, labels, kind): Key) -> String {
     printable::line(&format!("{name}.{stat}{labels}{kind}")).into_owned()
 }
 
-/// The file of some runs of a sweep.
-pub fn write(sweep: &Sweep, shard: Shard, runs: Vec<Run>, form: Form, format: Format) -> Vec<u8> {
+/// Writes the file of some runs of a sweep.
+pub fn write(
+    sweep: &Sweep,
+    shard: Shard,
+    runs: Vec<Run>,
+    (form, format): (Form, Format),
+    out: &mut (impl Write + Send),
+) -> io::Result<()> {
     let part = Part { head: sweep.head(), own_columns: sweep.own_columns(), runs, form };
-    part.write(shard.text().as_deref(), format)
+    part.write(shard.text().as_deref(), format, out)
 }
 
 /// How a file is written.
@@ -169,82 +152,78 @@ impl Format {
 }
 
 impl Part {
-    fn write(&self, shard: Option<&str>, format: Format) -> Vec<u8> {
+    /// Writes the file.
+    pub fn write(
+        &self,
+        shard: Option<&str>,
+        format: Format,
+        out: &mut (impl Write + Send),
+    ) -> io::Result<()> {
         match format {
             Format::Csv => match self.form {
-                Form::Long => self.long_text(shard).into_bytes(),
-                Form::Wide => self.text(shard).into_bytes(),
+                Form::Long => self.long_text(shard, out),
+                Form::Wide => self.text(shard, out),
             },
             #[cfg(feature = "parquet")]
-            Format::Parquet => super::parquet::write(self, shard),
+            Format::Parquet => super::parquet::write(self, shard, out),
         }
     }
 
     /// The columns of all runs: those that every line has, then those of metrics in alphabetical order.
     pub(super) fn columns(&self) -> Vec<&str> {
-        let all = self.runs.iter().flat_map(|run| &run.fields).map(|(column, _)| column.as_str());
-        let metrics: BTreeSet<&str> =
-            all.filter(|column| !self.own_columns.iter().any(|own| own == column)).collect();
+        let lists = distinct_columns(self.runs.iter());
+        let metrics: BTreeSet<&str> = lists.into_iter().flatten().map(String::as_str).collect();
         self.own_columns.iter().map(String::as_str).chain(metrics).collect()
     }
 
-    /// The metrics of a run in the order of their names, with their cells in a long file and the value.
-    pub(super) fn long_rows<'p>(
-        &self,
-        fields: &BTreeMap<&'p str, &'p str>,
-    ) -> Vec<([&'p str; 7], &'p str)> {
-        let metrics =
-            fields.iter().filter(|(column, _)| !self.own_columns.iter().any(|o| o == *column));
-        metrics.filter_map(|(column, value)| Some((long_cells(column)?, *value))).collect()
-    }
-
-    fn long_text(&self, shard: Option<&str>) -> String {
-        let mut writer = csv::Writer::from_writer(Vec::new());
-        let in_memory = "a vector takes every write";
+    fn long_text(&self, shard: Option<&str>, out: &mut impl Write) -> io::Result<()> {
+        let mut writer = csv::Writer::from_writer(out);
         let own = || self.own_columns.iter().map(String::as_str);
         let columns = std::iter::once(NUMBER).chain(own()).chain(LONG).chain([FROM]);
-        writer.write_record(columns).expect(in_memory);
+        writer.write_record(columns)?;
         let shard = shard.map(|shard| format!("{SHARD}{shard}"));
         let head: Vec<&str> = self.head.iter().chain(&shard).map(String::as_str).collect();
         let mut from = head.join(BETWEEN);
         for run in &self.runs {
-            let fields = run.by_column();
             let number = run.number.to_string();
-            for (cells, value) in self.long_rows(&fields) {
-                let own = own().map(|column| fields.get(column).copied().unwrap_or(""));
+            for (title, value) in run.metrics() {
+                let Some(cells) = long_cells(title) else { continue };
+                let value = value.to_string();
+                let own = own().map(|column| run.was(column));
                 let line = std::iter::once(number.as_str()).chain(own).chain(cells);
-                writer.write_record(line.chain([value, &from])).expect(in_memory);
+                writer.write_record(line.chain([value.as_str(), &from]))?;
                 from.clear();
             }
         }
         if !from.is_empty() {
             // A shard without a run still says whose shard it is.
             let columns = self.own_columns.len() + 1 + LONG.len();
-            let line = std::iter::repeat_n("", columns).chain([from.as_str()]);
-            writer.write_record(line).expect(in_memory);
+            writer.write_record(std::iter::repeat_n("", columns).chain([from.as_str()]))?;
         }
-        let lines = writer.into_inner().expect(in_memory);
-        String::from_utf8(lines).expect("only text was written")
+        writer.flush()
     }
 
-    fn text(&self, shard: Option<&str>) -> String {
-        let mut text: String = self.head.iter().map(|line| format!("# {line}\n")).collect();
+    fn text(&self, shard: Option<&str>, out: &mut impl Write) -> io::Result<()> {
+        for line in &self.head {
+            writeln!(out, "# {line}")?;
+        }
         if let Some(shard) = shard {
-            text.push_str(&format!("# {SHARD}{shard}\n"));
+            writeln!(out, "# {SHARD}{shard}")?;
         }
         let columns = self.columns();
-        let mut writer = csv::Writer::from_writer(Vec::new());
-        let in_memory = "a vector takes every write";
-        writer.write_record([NUMBER].iter().chain(&columns)).expect(in_memory);
+        let mut writer = csv::Writer::from_writer(out);
+        writer.write_record([NUMBER].iter().chain(&columns))?;
+        let (own, metrics) = columns.split_at(self.own_columns.len());
         for run in &self.runs {
-            let fields = run.by_column();
             let number = run.number.to_string();
-            let of = |column: &&str| fields.get(column).copied().unwrap_or("");
-            let line = columns.iter().map(of);
-            writer.write_record(std::iter::once(number.as_str()).chain(line)).expect(in_memory);
+            let value = |column: &&str| run.value(column).map(|value| value.to_string());
+            let values: Vec<String> =
+                metrics.iter().map(|column| value(column).unwrap_or_default()).collect();
+            let own = own.iter().map(|column| run.was(column));
+            let line = std::iter::once(number.as_str()).chain(own);
+            writer.write_record(line.chain(values.iter().map(String::as_str)))?;
         }
-        let lines = writer.into_inner().expect(in_memory);
-        text + &String::from_utf8(lines).expect("only text was written")
+        writer.flush()
     }
 
     /// Reads a file.
@@ -278,13 +257,15 @@ impl Part {
         let (Some(digest), Some(NUMBER)) = (digest, columns.first().map(String::as_str)) else {
             return Err("its columns are not those of a sweep".into());
         };
-        let mut runs = Vec::new();
+        let (mut runs, mut known) = (Vec::new(), KnownColumns::default());
         for record in reader.records() {
             let record = record.map_err(|error| error.to_string())?;
             let number = record[0].parse().map_err(|_| format!("`{}` is no run", &record[0]))?;
             let fields = columns.iter().zip(&record).skip(1).filter(|(_, text)| !text.is_empty());
-            let fields = fields.map(|(column, text)| (column.clone(), text.to_string())).collect();
-            runs.push(Run { number, fields });
+            let fields = fields.map(|(column, text)| (column.clone(), text.to_string()));
+            let mut run = Run::new(number, fields);
+            known.share(&mut run);
+            runs.push(run);
         }
         Ok(Part { head, own_columns: columns[1..=digest].to_vec(), runs, form: Form::Wide })
     }
@@ -302,7 +283,7 @@ impl Part {
             return Err("this is no file of a sweep: its columns are not those of one".into());
         };
         let mut head: Vec<String> = Vec::new();
-        let mut runs: Vec<Run> = Vec::new();
+        let mut runs = LongRuns::default();
         for record in reader.records() {
             let record = record.map_err(|error| error.to_string())?;
             let cells: Vec<&str> = record.iter().collect();
@@ -314,20 +295,21 @@ impl Part {
                 continue;
             }
             let number = cells[0].parse().map_err(|_| format!("`{}` is no run", cells[0]))?;
-            if runs.last().is_none_or(|run| run.number != number) {
+            let was = || {
                 let fields = columns[1..own].iter().zip(&cells[1..own]);
                 let fields = fields.filter(|(_, text)| !text.is_empty());
-                let fields = fields.map(|(column, text)| (column.clone(), text.to_string()));
-                runs.push(Run { number, fields: fields.collect() });
-            }
+                Ok(fields.map(|(column, text)| (column.clone(), text.to_string())).collect())
+            };
             let title: [&str; 6] = cells[own..own + 6].try_into().expect("six of them");
-            let value = cells[own + 7].to_string();
-            runs.last_mut().expect("it was put there").fields.push((wide_title(title), value));
+            let value = cells[own + 7].parse::<f64>();
+            let value = value.map_err(|_| format!("`{}` is no number", cells[own + 7]))?;
+            runs.line::<String>(number, was, wide_title(title), value)?;
         }
         if !head.first().is_some_and(|line| line.starts_with(HEAD)) {
             return Err(format!("this is no file of a sweep: `{FROM}` does not say of which"));
         }
-        Ok(Part { head, own_columns: columns[1..own].to_vec(), runs, form: Form::Long })
+        let own_columns = columns[1..own].to_vec();
+        Ok(Part { head, own_columns, runs: runs.finish(), form: Form::Long })
     }
 
     /// How many runs the whole sweep has.
@@ -348,10 +330,10 @@ impl Part {
 }
 
 /// Puts the parts of a sweep together; each has a name for messages. What is wrong is told with the names of the files.
-pub fn merge(parts: &[(String, Part)], format: Format) -> Result<Vec<u8>, String> {
+pub fn merge(parts: Vec<(String, Part)>) -> Result<Part, String> {
     let (first_name, first) = parts.first().ok_or("nothing to merge")?;
-    let mut by_number: BTreeMap<u64, (&str, &Run)> = BTreeMap::new();
-    for (name, part) in parts {
+    let mut by_number: BTreeMap<u64, &str> = BTreeMap::new();
+    for (name, part) in &parts {
         if part.head != first.head {
             return Err(format!("{name} and {first_name} are of different sweeps"));
         }
@@ -359,14 +341,14 @@ pub fn merge(parts: &[(String, Part)], format: Format) -> Result<Vec<u8>, String
             return Err(format!("{name} and {first_name}: one is wide, the other is not"));
         }
         for run in &part.runs {
-            if let Some((other, _)) = by_number.insert(run.number, (name, run)) {
+            if let Some(other) = by_number.insert(run.number, name) {
                 return Err(format!("run {} is in {other} and in {name}", run.number));
             }
         }
     }
     let whole = first.whole().ok_or_else(|| format!("{first_name}: how many runs are there?"))?;
     let missing: Vec<u64> = (0..whole).filter(|run| !by_number.contains_key(run)).take(4).collect();
-    if let Some((run, (name, _))) = by_number.last_key_value().filter(|(run, _)| **run >= whole) {
+    if let Some((run, name)) = by_number.last_key_value().filter(|(run, _)| **run >= whole) {
         return Err(format!("{name}: run {run} of {whole}, which are counted from 0"));
     }
     if !missing.is_empty() {
@@ -375,8 +357,11 @@ pub fn merge(parts: &[(String, Part)], format: Format) -> Result<Vec<u8>, String
         let more = if count as usize > some.len() { ", ..." } else { "" };
         return Err(format!("{count} of {whole} runs are in no part: {}{more}", some.join(", ")));
     }
-    let runs = by_number.into_values().map(|(_, run)| run.clone()).collect();
-    Ok(Part { runs, ..first.clone() }.write(None, format))
+    let mut parts = parts.into_iter().map(|(_, part)| part);
+    let mut merged = parts.next().expect("there is a first");
+    merged.runs.extend(parts.flat_map(|part| part.runs));
+    merged.runs.sort_by_key(|run| run.number);
+    Ok(merged)
 }
 
 #[cfg(test)]
@@ -384,14 +369,15 @@ mod tests {
     use super::*;
 
     fn part(numbers: &[u64]) -> Part {
-        let run = |number: &u64| Run {
-            number: *number,
-            fields: [("seed", "1"), ("digest", "00")]
-                .iter()
-                .chain(&[("energy.sum", "7")][..usize::from(*number == 1)])
-                .chain(&[("power.mean{domain=a,b}", "2.5")])
-                .map(|(column, text)| (column.to_string(), text.to_string()))
-                .collect(),
+        measured(numbers, &[])
+    }
+
+    fn measured(numbers: &[u64], more: &[(&str, &str)]) -> Part {
+        let run = |number: &u64| {
+            let fields = [("seed", "1"), ("digest", "00"), ("power.mean{domain=a,b}", "2.5")];
+            let energy = &[("energy.sum", "7")][..usize::from(*number == 1)];
+            let fields = fields.iter().chain(energy).chain(more);
+            Run::new(*number, fields.map(|(column, text)| (column.to_string(), text.to_string())))
         };
         Part {
             head: vec!["schedtwin sweep 12: 4 runs, version 0".into(), "machine m: 3".into()],
@@ -402,16 +388,23 @@ mod tests {
     }
 
     fn long(numbers: &[u64]) -> Part {
-        let mut part = Part { form: Form::Long, ..part(numbers) };
-        for run in &mut part.runs {
-            run.fields.push(("freq_mean.mean[lowest of 20 domains]".into(), "9".into()));
-        }
-        part
+        let lowest = [("freq_mean.mean[lowest of 20 domains]", "9")];
+        Part { form: Form::Long, ..measured(numbers, &lowest) }
+    }
+
+    fn written(part: &Part, shard: Option<&str>, format: Format) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        part.write(shard, format, &mut bytes).unwrap();
+        bytes
+    }
+
+    fn text(part: &Part, shard: Option<&str>) -> String {
+        String::from_utf8(written(part, shard, Format::Csv)).unwrap()
     }
 
     #[test]
     fn long_parts_make_the_whole_byte_for_byte() {
-        let whole = long(&[0, 1]).long_text(None);
+        let whole = text(&long(&[0, 1]), None);
         assert_eq!(
             whole,
             "run,seed,digest,metric,stat,labels,kind,of,over,unit,value,from\n\
@@ -423,29 +416,29 @@ mod tests {
              1,1,00,power,mean,\"domain=a,b\",one,,,mW,2.5,\n"
         );
         for numbers in [&[0, 1, 2, 3][..], &[2], &[]] {
-            let read = Part::read_text(&long(numbers).long_text(Some("1/2"))).unwrap();
-            assert_eq!(read.long_text(None), long(numbers).long_text(None));
+            let read = Part::read_text(&text(&long(numbers), Some("1/2"))).unwrap();
+            assert_eq!(text(&read, None), text(&long(numbers), None));
         }
         let parts = [("a", &[1, 3][..]), ("b", &[0, 2]), ("c", &[])].map(|(name, numbers)| {
-            let written = long(numbers).write(Some("1/3"), Format::Csv);
+            let written = written(&long(numbers), Some("1/3"), Format::Csv);
             (name.to_string(), Part::read(written, Format::Csv).unwrap())
         });
-        let merged = merge(&parts, Format::Csv).unwrap();
-        assert_eq!(merged, long(&[0, 1, 2, 3]).write(None, Format::Csv));
+        let merged = merge(parts.to_vec()).unwrap();
+        assert_eq!(text(&merged, None), text(&long(&[0, 1, 2, 3]), None));
         #[cfg(feature = "parquet")]
         {
-            let written = long(&[0, 1, 2, 3]).write(None, Format::Parquet);
+            let written = written(&long(&[0, 1, 2, 3]), None, Format::Parquet);
             let read = Part::read(written, Format::Parquet).unwrap();
-            assert_eq!(read.long_text(None), long(&[0, 1, 2, 3]).long_text(None));
+            assert_eq!(text(&read, None), text(&long(&[0, 1, 2, 3]), None));
         }
         let mixed = [("a".to_string(), long(&[0, 1])), ("b".to_string(), part(&[2, 3]))];
-        assert!(merge(&mixed, Format::Csv).unwrap_err().contains("one is wide"));
+        assert!(merge(mixed.to_vec()).unwrap_err().contains("one is wide"));
         assert!(Part::read_text("run,metric,value\n").unwrap_err().contains("no file of a sweep"));
     }
 
     #[test]
     fn parts_make_the_whole_byte_for_byte() {
-        let whole = part(&[0, 1, 2, 3]).text(None);
+        let whole = text(&part(&[0, 1, 2, 3]), None);
         assert_eq!(
             whole,
             "# schedtwin sweep 12: 4 runs, version 0\n# machine m: 3\n\
@@ -460,10 +453,11 @@ mod tests {
 
     fn merges(format: Format) {
         let parts = [("a", &[1, 3][..]), ("b", &[0, 2])].map(|(name, numbers)| {
-            let written = part(numbers).write(Some("1/2"), format);
+            let written = written(&part(numbers), Some("1/2"), format);
             (name.to_string(), Part::read(written, format).unwrap())
         });
-        assert_eq!(merge(&parts, format).unwrap(), part(&[0, 1, 2, 3]).write(None, format));
+        let merged = merge(parts.to_vec()).unwrap();
+        assert_eq!(written(&merged, None, format), written(&part(&[0, 1, 2, 3]), None, format));
     }
 
     #[test]
@@ -471,7 +465,7 @@ mod tests {
         let merged = |parts: &[&[u64]]| {
             let parts: Vec<(String, Part)> =
                 parts.iter().map(|numbers| (format!("{numbers:?}"), part(numbers))).collect();
-            merge(&parts, Format::Csv).unwrap_err()
+            merge(parts).unwrap_err()
         };
         assert_eq!(merged(&[&[0, 2]]), "2 of 4 runs are in no part: 1, 3");
         assert_eq!(merged(&[&[0, 2], &[2]]), "run 2 is in [0, 2] and in [2]");
@@ -479,7 +473,7 @@ mod tests {
         let mut other = part(&[0]);
         other.head[1].push('4');
         let parts = [("a".to_string(), part(&[1])), ("b".to_string(), other)];
-        assert_eq!(merge(&parts, Format::Csv).unwrap_err(), "b and a are of different sweeps");
+        assert_eq!(merge(parts.to_vec()).unwrap_err(), "b and a are of different sweeps");
         assert!(Part::read_text("run,seed\n1,2\n").unwrap_err().contains("no file of a sweep"));
         assert!(Part::read_text("# schedtwin sweep 1: 2 runs\nx,digest\n").is_err());
         assert!(Part::read_text("# schedtwin sweep 1: 2 runs\nrun,digest\nx,1\n").is_err());

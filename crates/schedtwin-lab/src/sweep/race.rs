@@ -18,7 +18,7 @@ use schedtwin_types::metric::Better;
 use super::Sweep;
 use super::cache::Cache;
 use super::journal::Journal;
-use super::part::Run;
+use super::run::Run;
 use crate::Progress;
 use crate::report::axes;
 use crate::selector::Selector;

@@ -10,7 +10,7 @@ use crate::report::cells::number;
 use crate::report::sweep::{BEHIND, FRONT, Measured, Shown, size};
 use crate::selector::Selector;
 use crate::sweep::Sweep;
-use crate::sweep::part::Run;
+use crate::sweep::run::Run;
 
 /// Height of the figure, in its own units.
 const HEIGHT: f64 = 480.0;
