@@ -52,6 +52,7 @@ use crate::tasks::Tasks;
 use crate::wire::{Buffer, Encoded, Space, message, uint, varint};
 use crate::{Destination, Meta, Sink, TaskInfo};
 use bundle::{Bundle, Columns};
+use decisions::Decisions;
 use prost::Message;
 use schedtwin_types::{
     CpuId, CpuMask, DecisionRecord, Fact, IpiKind, IrqLines, Khz, Ns, PerfettoForm, PerfettoValue,
@@ -143,6 +144,7 @@ pub struct Perfetto<D: Destination> {
     /// Whether decisions are written; and the CPUs that have a track for theirs.
     with_decisions: bool,
     deciding: CpuMask,
+    decisions: Decisions,
     /// By power domain: microwatts, and what their events begin with.
     power: Vec<Option<(u64, Encoded)>>,
     overutilized: Option<bool>,
@@ -170,6 +172,7 @@ impl<D: Destination> Perfetto<D> {
             cpu_instants: CpuMask::EMPTY,
             with_decisions: false,
             deciding: CpuMask::EMPTY,
+            decisions: Decisions::default(),
             power: Vec::new(),
             overutilized: None,
             now: 0,
@@ -202,8 +205,9 @@ impl<D: Destination> Perfetto<D> {
             let descriptor = track_descriptor(uuid, Some(track::DECISIONS), &name);
             self.write_packet(SEQUENCE_TRACKS, None, Data::TrackDescriptor(descriptor));
         }
-        let instant = decisions::instant(uuid, cpu, decision, &self.tasks);
-        self.write_packet(SEQUENCE_TRACKS, Some(at), Data::TrackEvent(instant));
+        let to = (&self.tasks, &mut self.packets);
+        self.decisions.write((at, cpu, SEQUENCE_TRACKS), uuid, decision, to);
+        self.packet_ends();
     }
 
     /// Writes the data that a reader needs before the first event.
@@ -266,6 +270,7 @@ impl<D: Destination> Perfetto<D> {
             trusted_packet_sequence_id: Some(sequence),
             sequence_flags: Some(1),
             first_packet_on_sequence: Some(true),
+            interned_data: None,
             data: Some(data),
         };
         self.write_message(&packet);

@@ -23,6 +23,9 @@ pub struct TracePacket {
     /// Whether nothing of the sequence is missing before this packet.
     #[prost(bool, optional, tag = "87")]
     pub first_packet_on_sequence: Option<bool>,
+    /// Texts that later packets of the sequence, and this one, have the numbers of.
+    #[prost(message, optional, tag = "12")]
+    pub interned_data: Option<InternedData>,
     /// The content of the packet.
     #[prost(oneof = "Data", tags = "1, 2, 6, 11, 45, 60")]
     pub data: Option<Data>,
@@ -73,6 +76,7 @@ macro_rules! messages {
             ("TracePacket", "trusted_packet_sequence_id", "10", "uint32, optional"),
             ("TracePacket", "sequence_flags", "13", "uint32, optional"),
             ("TracePacket", "first_packet_on_sequence", "87", "bool, optional"),
+            ("TracePacket", "interned_data", "12", "message, optional"),
             ("TracePacket", "ftrace_events", "1", "message, optional"),
             ("TracePacket", "process_tree", "2", "message, optional"),
             ("TracePacket", "clock_snapshot", "6", "message, optional"),
@@ -171,14 +175,16 @@ messages! {
     }
     /// A value of a counter, or an instant.
     "TrackEvent" TrackEvent {
+        /// Numbers of its categories.
+        category_iids: Vec<u64> = (uint64, repeated) "3";
         /// Details of an instant.
         debug_annotations: Vec<DebugAnnotation> = (message, repeated) "4";
         /// 3 an instant, 4 a counter's value.
         r#type: Option<i32> = (int32, optional) "9";
+        /// The number of its name.
+        name_iid: Option<u64> = (uint64, optional) "10";
         /// On which track.
         track_uuid: Option<u64> = (uint64, optional) "11";
-        /// The kind of an instant, to select by.
-        categories: Vec<String> = (string, repeated) "22";
         /// The name of an instant.
         name: Option<String> = (string, optional) "23";
         /// The value.
@@ -186,6 +192,8 @@ messages! {
     }
     /// A named detail.
     "DebugAnnotation" DebugAnnotation {
+        /// The number of its name.
+        name_iid: Option<u64> = (uint64, optional) "1";
         /// Yes or no.
         bool_value: Option<bool> = (bool, optional) "2";
         /// A number.
@@ -200,6 +208,47 @@ messages! {
         dict_entries: Vec<DebugAnnotation> = (message, repeated) "11";
         /// A list.
         array_values: Vec<DebugAnnotation> = (message, repeated) "12";
+        /// The number of a text.
+        string_value_iid: Option<u64> = (uint64, optional) "17";
+    }
+    /// Texts with numbers, by their use.
+    "InternedData" InternedData {
+        /// Categories of events: the kinds of instants, to select by.
+        event_categories: Vec<EventCategory> = (message, repeated) "1";
+        /// Names of events.
+        event_names: Vec<EventName> = (message, repeated) "2";
+        /// Names of details.
+        debug_annotation_names: Vec<DebugAnnotationName> = (message, repeated) "3";
+        /// Texts of details.
+        debug_annotation_string_values: Vec<InternedString> = (message, repeated) "29";
+    }
+    /// A category.
+    "EventCategory" EventCategory {
+        /// Its number.
+        iid: Option<u64> = (uint64, optional) "1";
+        /// Its name.
+        name: Option<String> = (string, optional) "2";
+    }
+    /// The name of an event.
+    "EventName" EventName {
+        /// Its number.
+        iid: Option<u64> = (uint64, optional) "1";
+        /// The name.
+        name: Option<String> = (string, optional) "2";
+    }
+    /// The name of a detail.
+    "DebugAnnotationName" DebugAnnotationName {
+        /// Its number.
+        iid: Option<u64> = (uint64, optional) "1";
+        /// The name.
+        name: Option<String> = (string, optional) "2";
+    }
+    /// A text.
+    "InternedString" InternedString {
+        /// Its number.
+        iid: Option<u64> = (uint64, optional) "1";
+        /// The text, as bytes.
+        str: Option<Vec<u8>> = (bytes, optional) "2";
     }
     /// Events of one CPU.
     "FtraceEventBundle" FtraceEventBundle {

@@ -295,6 +295,28 @@ impl Buffer {
         }
     }
 
+    /// Reserves two bytes for the length of a message that is often longer than 127; returns where.
+    #[inline]
+    pub(crate) fn long_message_begins(&mut self) -> usize {
+        let start = self.filled;
+        self.append(|space| space.raw([0x80, 0]));
+        start
+    }
+
+    /// Fills in the length of what begins after the two bytes at `start`. A varint may have more bytes than it needs.
+    #[inline]
+    pub(crate) fn long_message_ended(&mut self, start: usize) {
+        let length = self.filled - start - 2;
+        if length < 1 << 14 {
+            self.bytes[start] = length as u8 | 0x80;
+            self.bytes[start + 1] = (length >> 7) as u8;
+        } else {
+            self.bytes.copy_within(start + 2..self.filled, start + 1);
+            self.filled -= 1;
+            self.long_message_ends(start, length);
+        }
+    }
+
     #[cold]
     fn long_message_ends(&mut self, start: usize, length: usize) {
         let content = self.bytes[start + 1..self.filled].to_vec();
@@ -369,6 +391,22 @@ mod tests {
         text: Option<String>,
         #[prost(message, optional, boxed, tag = "491")]
         inner: Option<Box<Outer>>,
+    }
+
+    #[test]
+    fn prost_reads_messages_with_two_bytes_of_length() {
+        for length in (0..=130).chain([16_379, 16_380, 16_381, 16_382, 70_000]) {
+            let inner = Outer { text: Some("x".repeat(length)), ..Outer::default() };
+            let mut buffer = Buffer::default();
+            buffer.append(|space| space.varint(491 << 3 | 2));
+            let start = buffer.long_message_begins();
+            buffer.bytes(5, inner.text.as_deref().expect("set").as_bytes());
+            buffer.long_message_ended(start);
+            buffer.append(|space| space.uint(1, 7));
+            let outer =
+                Outer { unsigned: Some(7), inner: Some(Box::new(inner)), ..Outer::default() };
+            assert_eq!(Outer::decode(buffer.as_bytes()).expect("a message"), outer, "{length}");
+        }
     }
 
     #[test]

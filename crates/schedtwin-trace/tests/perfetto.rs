@@ -129,7 +129,9 @@ fn priorities_are_those_of_the_moment() {
 #[test]
 fn decisions_are_instants_if_asked_for() {
     use prost::Message;
-    use schedtwin_trace::perfetto_messages::{Data, DebugAnnotation, TracePacket, TrackEvent};
+    use schedtwin_trace::perfetto_messages::{
+        Data, DebugAnnotation, InternedData, TracePacket, TrackEvent,
+    };
     #[derive(Clone, PartialEq, Message)]
     struct Trace {
         #[prost(message, repeated, tag = "1")]
@@ -147,15 +149,32 @@ fn decisions_are_instants_if_asked_for() {
     let (plain, explained) = (written(false), written(true));
     assert!(plain.len() < explained.len());
     let trace = Trace::decode(&explained[..]).expect("a trace is a message");
-    let instants: Vec<(u64, TrackEvent)> = (trace.packet.into_iter())
-        .filter_map(|packet| match packet.data {
-            Some(Data::TrackEvent(event)) if !event.categories.is_empty() => {
-                Some((packet.timestamp.expect("an instant has a time"), event))
+    let mut interned = InternedData::default();
+    let mut instants: Vec<(u64, TrackEvent)> = Vec::new();
+    for packet in trace.packet {
+        if let Some(new) = packet.interned_data {
+            interned.event_categories.extend(new.event_categories);
+            interned.event_names.extend(new.event_names);
+            interned.debug_annotation_names.extend(new.debug_annotation_names);
+            interned.debug_annotation_string_values.extend(new.debug_annotation_string_values);
+        }
+        match packet.data {
+            Some(Data::TrackEvent(event)) if !event.category_iids.is_empty() => {
+                assert_eq!(packet.sequence_flags, Some(2), "it refers to what came before");
+                instants.push((packet.timestamp.expect("an instant has a time"), event));
             }
-            _ => None,
-        })
-        .collect();
-    let names: Vec<&str> = instants.iter().map(|(_, event)| event.name()).collect();
+            _ => {}
+        }
+    }
+    let InternedData { event_categories, event_names, .. } = &interned;
+    let event_name = |event: &TrackEvent| {
+        let name = event_names.iter().find(|name| name.iid == event.name_iid).expect("a name");
+        let category = Some(event.category_iids[0]);
+        let category = event_categories.iter().find(|one| one.iid == category).expect("a category");
+        assert!(name.name().starts_with(&format!("{}: ", category.name())));
+        name.name().to_string()
+    };
+    let names: Vec<String> = instants.iter().map(|(_, event)| event_name(event)).collect();
     assert_eq!(
         names,
         [
@@ -172,15 +191,23 @@ fn decisions_are_instants_if_asked_for() {
     let expected: Vec<u64> = sample::decisions().iter().map(|decision| decision.at).collect();
     assert_eq!(times, expected);
     let named = |details: &[DebugAnnotation], name: &str| -> DebugAnnotation {
-        details.iter().find(|detail| detail.name() == name).expect(name).clone()
+        let names = &interned.debug_annotation_names;
+        let number = names.iter().find(|known| known.name() == name).expect(name).iid;
+        details.iter().find(|detail| detail.name_iid == number).cloned().unwrap_or_default()
+    };
+    let text = |detail: DebugAnnotation| -> String {
+        let texts = &interned.debug_annotation_string_values;
+        let text = texts.iter().find(|text| text.iid == detail.string_value_iid).expect("a text");
+        String::from_utf8(text.str().to_vec()).expect("a name")
     };
     let placement = &instants[0].1.debug_annotations;
-    assert_eq!(named(placement, "task_name").string_value(), "ui");
+    assert_eq!(text(named(placement, "task_name")), "ui");
     assert_eq!(named(placement, "chosen").uint_value(), 6);
     let candidates = named(placement, "candidates").array_values;
     assert_eq!(candidates.len(), 3);
     assert_eq!(named(&candidates[1].dict_entries, "energy_delta").uint_value(), 99_999);
-    assert!(candidates[2].dict_entries.iter().all(|detail| detail.name() != "energy_delta"));
+    let none = DebugAnnotation::default();
+    assert_eq!(named(&candidates[2].dict_entries, "energy_delta"), none);
     let pick = named(&instants[6].1.debug_annotations, "candidates").array_values;
     assert_eq!(named(&pick[0].dict_entries, "lag").int_value(), -1_500);
     // The reader of runs passes over them.

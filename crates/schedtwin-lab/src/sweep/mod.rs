@@ -34,7 +34,7 @@ use crate::twin::{Column, provenance};
 use cache::{Cache, Key};
 use journal::Journal;
 use rayon::prelude::*;
-use run::Run;
+use run::{KnownTitles, Run};
 use schedtwin_engine::Scenario;
 use schedtwin_input::Diagnostics;
 use schedtwin_types::fnv::Fnv1a;
@@ -42,7 +42,7 @@ use schedtwin_types::metric::Metric;
 use schedtwin_types::printable;
 use std::io;
 use std::num::NonZeroU64;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// One of the things that are compared.
 #[derive(Clone)]
@@ -71,6 +71,7 @@ pub struct Sweep {
     spec: SweepSpec,
     /// Whether C of the user's decides in any run.
     foreign_code: bool,
+    titles: Arc<Mutex<KnownTitles>>,
 }
 
 /// A machine, a kernel or a workload that was loaded, with the values of its keys that vary.
@@ -179,7 +180,16 @@ impl Sweep {
         let foreign = |setting: &Setting| setting.column.scenario.has_foreign_code();
         let foreign_code = settings.iter().any(foreign);
         let spec = spec.clone();
-        faults.into_result(Sweep { settings, varies, seeds, first_seed, spec, foreign_code })
+        let titles = Arc::default();
+        faults.into_result(Sweep {
+            settings,
+            varies,
+            seeds,
+            first_seed,
+            spec,
+            foreign_code,
+            titles,
+        })
     }
 
     /// Returns the scenarios that run, without the seeds.
@@ -334,11 +344,7 @@ impl Sweep {
     fn measured(&self, number: u64, digest: u64, metrics: &[Metric]) -> Run {
         let mut own = self.own_fields(number);
         own.push(("digest".to_string(), format!("{digest:016x}")));
-        let value = |metric: &Metric| {
-            let value = metric.value.filter(|value| value.is_finite())?;
-            Some((part::title((metric.name, metric.stat, &metric.labels, metric.kind)), value))
-        };
-        Run::measured(number, own, metrics.iter().filter_map(value).collect())
+        Run::of_metrics(number, own, metrics, &self.titles)
     }
 
     /// What a run was.

@@ -2,9 +2,11 @@
 //! A run of a sweep as it is kept: what it was, and its metrics as numbers beside columns that runs share.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use schedtwin_types::metric::declared;
+use schedtwin_types::metric::{Kind, Labels, Metric, declared};
+
+use super::part;
 
 /// Lists of columns that are looked through for one that is known; runs of a setting nearly always have the last one's.
 const LOOKED_THROUGH: usize = 64;
@@ -48,6 +50,22 @@ impl Run {
         Run { number, own, columns: Arc::new(columns), values }
     }
 
+    /// A run that was `own` and measured so much.
+    pub(super) fn of_metrics(
+        number: u64,
+        own: Vec<(String, String)>,
+        metrics: &[Metric],
+        known: &Mutex<KnownTitles>,
+    ) -> Run {
+        let finite = |metric: &Metric| metric.value.filter(|value| value.is_finite());
+        let measured: Vec<&Metric> =
+            metrics.iter().filter(|metric| finite(metric).is_some()).collect();
+        let titles = known.lock().expect("nobody panics while it is held").of(&measured);
+        let value = |at: &usize| finite(measured[*at]).expect("it was filtered");
+        let values = titles.order.iter().map(value).collect();
+        Run { number, own, columns: titles.columns.clone(), values }
+    }
+
     /// What stands in each column: what the run was, then its metrics in the order of their names.
     pub fn fields(&self) -> impl Iterator<Item = (&str, String)> {
         let own = self.own.iter().map(|(column, text)| (column.as_str(), text.clone()));
@@ -86,6 +104,46 @@ impl Run {
 /// Whether a column is a metric's: those of runs have names of machines' and kernels' keys.
 fn is_metric(column: &str) -> bool {
     column.split_once('.').is_some_and(|(name, _)| declared(name).is_some())
+}
+
+/// The metrics of a run as columns.
+#[derive(Debug)]
+struct Titles {
+    /// The metrics, in the order of results.
+    keys: Vec<(&'static str, &'static str, Labels, Kind)>,
+    columns: Columns,
+    /// Which metric is in each column.
+    order: Vec<usize>,
+}
+
+/// Columns of results: the runs of a setting have the same metrics nearly always, and writing their names costs more than a short
+/// run.
+#[derive(Debug, Default)]
+pub(super) struct KnownTitles(Vec<Arc<Titles>>);
+
+impl KnownTitles {
+    fn of(&mut self, metrics: &[&Metric]) -> Arc<Titles> {
+        let same = |titles: &&Arc<Titles>| {
+            let key = |metric: &&Metric| (metric.name, metric.stat, metric.kind);
+            titles.keys.len() == metrics.len()
+                && titles.keys.iter().zip(metrics).all(|((name, stat, labels, kind), metric)| {
+                    (*name, *stat, *kind) == key(metric) && *labels == metric.labels
+                })
+        };
+        if let Some(known) = self.0.iter().rev().take(LOOKED_THROUGH).find(same) {
+            return known.clone();
+        }
+        let key = |metric: &&Metric| (metric.name, metric.stat, metric.labels.clone(), metric.kind);
+        let title =
+            |metric: &&Metric| part::title((metric.name, metric.stat, &metric.labels, metric.kind));
+        let mut order: Vec<(String, usize)> = metrics.iter().map(title).zip(0..).collect();
+        order.sort();
+        let (columns, order) = order.into_iter().unzip();
+        let keys = metrics.iter().map(key).collect();
+        let titles = Arc::new(Titles { keys, columns: Arc::new(columns), order });
+        self.0.push(titles.clone());
+        titles
+    }
 }
 
 /// Columns that runs have: equal ones are there once.
