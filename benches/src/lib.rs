@@ -9,7 +9,7 @@
 //! | `budget` | instructions and nanoseconds of a W1 job by row of the budget |
 //! | `clamps` | instructions of an enqueue and a dequeue, without clamps and with both aggregations |
 //! | `traces` | events of recordings read a second, by format and wrapper |
-//! | `guard` | instructions of a W1 job against the committed number: a guard against regressions |
+//! | `guard` | instructions of a W1 job and of some runs against committed numbers: a guard against regressions |
 //!
 //! **No test here looks at a clock.** Times are printed next to their bars, as ratios to [`floor`] measured
 //! in the same process; only the count of instructions passes or fails.

@@ -77,8 +77,8 @@ pub fn points() -> String {
         if let Some(only) = &setting.only {
             line.push_str(&format!(" {}.", with(only)));
         }
-        if let Some(unnamed) = &setting.unnamed {
-            line.push_str(&format!(" Unless named: `{unnamed}`."));
+        if let Some(default_if_absent) = &setting.default_if_absent {
+            line.push_str(&format!(" Unless named: `{default_if_absent}`."));
         }
         text.push_str(&line);
         text.push('\n');

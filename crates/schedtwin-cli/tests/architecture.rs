@@ -348,7 +348,7 @@ const PARTS: [(&str, &str, &str); 9] = [
     ("Time", "time/mod.rs", ""),
     ("SyncObjects", "sync/mod.rs", ""),
     ("Thermal", "thermal/mod.rs", ""),
-    ("WorkQueues", "work.rs", ""),
+    ("IrqWork", "work.rs", ""),
     ("OwnPolicies", "policy/mod.rs", ""),
 ];
 

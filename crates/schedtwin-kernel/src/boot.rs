@@ -20,7 +20,7 @@ use crate::sync::SyncObjects;
 use crate::thermal::Thermal;
 use crate::time::Time;
 use crate::time::hrtimer::TimerKind;
-use crate::work::WorkQueues;
+use crate::work::IrqWork;
 use crate::{Context, Kernel};
 use schedtwin_types::{CpuId, Ns, PolicyId, TaskId, TaskState};
 
@@ -108,7 +108,7 @@ impl Kernel {
             sync: SyncObjects::new(nr_cpus),
             block: Default::default(),
             thermal: Thermal::new(),
-            work: WorkQueues::new(nr_cpus),
+            work: IrqWork::new(nr_cpus),
             workqueues: Default::default(),
             softirqs: crate::softirq::Softirqs::new(nr_cpus),
             rcu: Default::default(),

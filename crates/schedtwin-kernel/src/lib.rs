@@ -50,7 +50,7 @@ use schedtwin_types::{CpuId, IpiKind, Ns, TaskId, arena};
 use sync::SyncObjects;
 use thermal::Thermal;
 use time::Time;
-use work::WorkQueues;
+use work::IrqWork;
 
 /// The state of a CPU that hardware sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,7 +102,7 @@ pub struct Kernel {
     sync: SyncObjects,
     block: block::Block,
     thermal: Thermal,
-    work: WorkQueues,
+    work: IrqWork,
     workqueues: work::workqueue::Workqueues,
     softirqs: softirq::Softirqs,
     random: Option<random::Random>,

@@ -10,7 +10,7 @@ use schedtwin_types::{CpuId, CpuMask, PolicyId, PolicyMask};
 
 /// Works that wait for their CPU.
 #[derive(Clone)]
-pub struct WorkQueues {
+pub struct IrqWork {
     /// Frequency domains whose irq_work is raised on each CPU (`raised_list`).
     irq_work_raised: PerCpu<PolicyMask>,
     /// CPUs whose interrupt is to switch the frequency of their domain.
@@ -19,10 +19,10 @@ pub struct WorkQueues {
     vmstat: Option<vmstat::Vmstat>,
 }
 
-impl WorkQueues {
+impl IrqWork {
     /// Nothing queued.
-    pub(crate) fn new(nr_cpus: usize) -> WorkQueues {
-        WorkQueues {
+    pub(crate) fn new(nr_cpus: usize) -> IrqWork {
+        IrqWork {
             irq_work_raised: vec![PolicyMask::EMPTY; nr_cpus].into_iter().collect(),
             fast_switch_raised: CpuMask::EMPTY,
             vmstat: None,

@@ -65,7 +65,8 @@ impl<'a> Mixture<'a> {
                 true => [&self.bad_values, &self.good_values],
                 false => [&self.good_values, &self.bad_values],
             };
-            let declared = Config::setting(path).and_then(|setting| setting.unnamed.as_ref());
+            let declared =
+                Config::setting(path).and_then(|setting| setting.default_if_absent.as_ref());
             let value = own.get(path).or(declared).or_else(|| other.get(path));
             value.cloned().expect("a setting that exists has a value in one of the two")
         });

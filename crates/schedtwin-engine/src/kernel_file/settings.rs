@@ -42,12 +42,12 @@ pub(super) fn modernise(document: &mut TomlDocument, faults: &mut Diagnostics) {
 /// Gives every setting that the file does not name the value that its declaration says.
 pub(super) fn complete(document: &mut TomlDocument) {
     for setting in Config::settings() {
-        let Some(unnamed) = &setting.unnamed else { continue };
+        let Some(default_if_absent) = &setting.default_if_absent else { continue };
         let (table, _) = setting.table_and_key();
         let blocked = !table.is_empty()
             && document.get(table).is_some_and(|node| !matches!(node.value, Toml::Table(_)));
         if !blocked && exists(setting, document) == Some(true) {
-            document.put_missing(setting.path, toml(unnamed));
+            document.put_missing(setting.path, toml(default_if_absent));
         }
     }
 }

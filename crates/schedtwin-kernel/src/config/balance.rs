@@ -31,7 +31,7 @@ macro_rules! balance {
         /// The treatment of tasks with a delayed dequeue in balancing.
         balance_delayed: choice BalanceDelayed {
             linux "h_nr_runnable, can_migrate_task()";
-            unnamed LikeOthers;
+            default_if_absent LikeOthers;
             /// Like waiting tasks: they are counted, and moved.
             LikeOthers = "like-others", "6.12.y; before it there are none";
             /// As load only: they do not count as tasks of their CPU, and move only if load is to be moved.
@@ -41,7 +41,7 @@ macro_rules! balance {
         migrate_ineligible: choice MigrateIneligible {
             linux "task_is_ineligible_on_dst_cpu()";
             only FairClass in [Eevdf] else Always;
-            unnamed Always;
+            default_if_absent Always;
             /// It does.
             Always = "always", "up to 6.12.y";
             /// Only after a pass that moved nothing.
@@ -50,7 +50,7 @@ macro_rules! balance {
         /// The condition on which a group counts as overloaded while EAS is possible.
         group_is_overloaded: choice GroupIsOverloaded {
             linux "group_is_overloaded()";
-            unnamed ByTasks;
+            default_if_absent ByTasks;
             /// As without EAS: it has more tasks than CPUs, and their demand exceeds its capacity.
             ByTasks = "by-tasks", "up to 6.18.y";
             /// As `by-tasks`, and one of its CPUs must be overutilized, so that clamps or waiting tasks alone are
@@ -60,7 +60,7 @@ macro_rules! balance {
         /// The misfit tasks that make their group a misfit group.
         group_misfit: choice GroupMisfit {
             linux "update_sg_lb_stats(): group_misfit_task_load";
-            unnamed Any;
+            default_if_absent Any;
             /// All; a destination that cannot help does not pull from the group.
             Any = "any", "up to 6.18.y";
             /// Those that fit the destination better; other misfit tasks do not change the group's type.
@@ -69,7 +69,7 @@ macro_rules! balance {
         /// The CPUs from which balancing takes a single running task where capacities differ.
         find_src_rq: choice FindSrcRq {
             linux "sched_balance_find_src_rq()";
-            unnamed Smaller;
+            default_if_absent Smaller;
             /// Those smaller than the destination.
             Smaller = "smaller", "up to 6.18.y";
             /// Also equal ones where there are clusters, and ones whose core has another busy thread.
@@ -78,7 +78,7 @@ macro_rules! balance {
         /// The CPUs of a group that count when a fork or exec compares groups.
         dst_group_stats: choice DstGroupStats {
             linux "update_sg_wakeup_stats()";
-            unnamed AllowedCpus;
+            default_if_absent AllowedCpus;
             /// All.
             AllCpus = "all-cpus", "up to 6.12.95 and 6.18.38; but for the releases of the other arm";
             /// Those that the task may use.
@@ -87,7 +87,7 @@ macro_rules! balance {
         /// The idle CPU that balances for all idle CPUs without a tick.
         find_new_ilb: choice FindNewIlb {
             linux "find_new_ilb()";
-            unnamed FirstIdle;
+            default_if_absent FirstIdle;
             /// The first.
             FirstIdle = "first-idle", "up to 6.18.y";
             /// The first on a completely idle core, if there is one.
@@ -96,7 +96,7 @@ macro_rules! balance {
         /// The inputs of the probability of a newidle pass over a domain (NI_RANDOM).
         newidle_rate: choice NewidleRate {
             linux "update_newidle_stats(), NI_RATE";
-            unnamed Success;
+            default_if_absent Success;
             /// The share of recent passes that pulled a task.
             Success = "success", "up to 6.18.y";
             /// The share of recent passes that pulled a task, plus 256 in 1024 for each second that the last 512
@@ -107,7 +107,7 @@ macro_rules! balance {
         /// one.
         sched_cache: choice SchedCache {
             linux "CONFIG_SCHED_CACHE, /sys/kernel/debug/sched/llc_balancing/enabled";
-            unnamed Absent;
+            default_if_absent Absent;
             /// They are not.
             Absent = "absent", "up to 6.18.y";
             /// They are, in the cache where the process has run most recently, unless the cache has too many of its
@@ -153,7 +153,7 @@ macro_rules! balance {
         /// threads.
         smt_balance: choice SmtBalance {
             linux "group_smt_balance, should_we_balance()";
-            unnamed Cores;
+            default_if_absent Cores;
             /// Like CPUs: the first idle CPU of a group balances for it.
             None = "none", "up to 6.5";
             /// Other cores pull tasks from a core with two busy threads, and idle cores balance first.
@@ -163,7 +163,7 @@ macro_rules! balance {
         /// shared processors).
         asym_packing: choice AsymPacking {
             linux "sched_asym(), asym_smt_can_pull_tasks()";
-            unnamed IdleCore;
+            default_if_absent IdleCore;
             /// The numbers of busy threads in its core and in the other decide.
             BusyThreads = "busy-threads", "up to 6.4";
             /// Its core must be completely idle.

@@ -25,7 +25,7 @@ macro_rules! cpufreq {
         /// Whether the hook hears of a task that waited for I/O when it is enqueued.
         iowait_hook: choice IowaitHook {
             linux "enqueue_task_fair(): SCHED_CPUFREQ_IOWAIT";
-            unnamed Enqueue;
+            default_if_absent Enqueue;
             /// It does not.
             Absent = "absent", "up to 4.8";
             /// It is called with a flag: schedutil raises the CPU's boost.
@@ -38,7 +38,7 @@ macro_rules! cpufreq {
             linux "/sys/devices/system/cpu/cpufreq/{ondemand,conservative}/sampling_rate";
             range 0..=10_000_000 us;
             only FrequencyGovernor in [Ondemand, Conservative] else 0;
-            unnamed 0;
+            default_if_absent 0;
         }
         /// ondemand, conservative: the load in percent above which the frequency rises; 0: 95 for ondemand, 80 for
         /// conservative.
@@ -47,7 +47,7 @@ macro_rules! cpufreq {
             linux "/sys/devices/system/cpu/cpufreq/{ondemand,conservative}/up_threshold";
             range 0..=100;
             only FrequencyGovernor in [Ondemand, Conservative] else 0;
-            unnamed 0;
+            default_if_absent 0;
         }
         /// ondemand: factor for the time between two samples while the frequency is the highest one. conservative:
         /// only every so many samples without a rise can lower the frequency.
@@ -56,7 +56,7 @@ macro_rules! cpufreq {
             linux "/sys/devices/system/cpu/cpufreq/{ondemand,conservative}/sampling_down_factor";
             range 1..=100_000;
             only FrequencyGovernor in [Ondemand, Conservative] else 1;
-            unnamed 1;
+            default_if_absent 1;
         }
         /// conservative: the load in percent below which the frequency falls.
         dbs_down_threshold: integer u32 {
@@ -64,7 +64,7 @@ macro_rules! cpufreq {
             linux "/sys/devices/system/cpu/cpufreq/conservative/down_threshold";
             range 1..=100;
             only FrequencyGovernor in [Conservative] else 20;
-            unnamed 20;
+            default_if_absent 20;
         }
         /// conservative: the step in percent of the highest frequency; 0: the frequency stays.
         dbs_freq_step: integer u32 {
@@ -72,13 +72,13 @@ macro_rules! cpufreq {
             linux "/sys/devices/system/cpu/cpufreq/conservative/freq_step";
             range 0..=100;
             only FrequencyGovernor in [Conservative] else 5;
-            unnamed 5;
+            default_if_absent 5;
         }
         /// conservative: when it takes the steps down of the periods in which all CPUs of a domain were idle.
         deferred_steps: choice DeferredSteps {
             key "dbs.deferred_steps";
             linux "cs_dbs_update()";
-            unnamed BelowThreshold;
+            default_if_absent BelowThreshold;
             /// At any load.
             AtAnyLoad = "at-any-load", "6.1.192, 6.18.y";
             /// When the load of the sample is below `down_threshold`.
@@ -89,12 +89,12 @@ macro_rules! cpufreq {
             linux "/sys/devices/system/cpu/cpufreq/policy*/scaling_setspeed";
             range 0..=100_000_000;
             only FrequencyGovernor in [Userspace] else 0;
-            unnamed 0;
+            default_if_absent 0;
         }
         /// The cpufreq driver. It takes requests from the governor, or decides by itself.
         scaling_driver: choice CpufreqDriver {
             linux "/sys/devices/system/cpu/cpufreq/policy*/scaling_driver";
-            unnamed Machine;
+            default_if_absent Machine;
             /// The machine's own: it takes frequencies of the machine's table.
             Machine = "machine", "any";
             /// intel_pstate in active mode: the driver decides by the CPU's counters. Every governor except
@@ -111,7 +111,7 @@ macro_rules! cpufreq {
         /// amd-pstate in passive mode: the limits that it keeps, and a floor of the whole capacity.
         amd_pstate: choice AmdPstateForm {
             linux "amd_pstate_adjust_perf(), amd_pstate_update()";
-            unnamed Limited;
+            default_if_absent Limited;
             /// Performance may be asked for beyond the limits of the policy; a floor of the whole capacity is the highest level.
             FloorIsHighest = "floor-is-highest", "5.17 to 6.5, seen in 5.19 and 6.3.8";
             /// The same, but a floor of the whole capacity is none.
@@ -126,7 +126,7 @@ macro_rules! cpufreq {
         /// `energy_performance_preference`.
         hwp: switch {
             linux "intel_pstate=no_hwp";
-            unnamed false;
+            default_if_absent false;
         }
         /// The preference of a processor that chooses its frequency: from performance (0) to energy (255).
         epp: integer u32 {
@@ -134,7 +134,7 @@ macro_rules! cpufreq {
             linux "/sys/devices/system/cpu/cpufreq/policy*/energy_performance_preference";
             range 0..=255;
             only CpufreqDriver in [IntelPstate, AmdPstateEpp] else 128;
-            unnamed 128;
+            default_if_absent 128;
         }
         /// intel_pstate: at most this percentage of the highest frequency.
         pstate_max_perf_pct: integer u32 {
@@ -142,7 +142,7 @@ macro_rules! cpufreq {
             linux "/sys/devices/system/cpu/intel_pstate/max_perf_pct";
             range 1..=100;
             only CpufreqDriver in [IntelPstate, IntelCpufreq] else 100;
-            unnamed 100;
+            default_if_absent 100;
         }
         /// intel_pstate: at least this percentage of the highest frequency; 0: the lowest frequency.
         pstate_min_perf_pct: integer u32 {
@@ -150,7 +150,7 @@ macro_rules! cpufreq {
             linux "/sys/devices/system/cpu/intel_pstate/min_perf_pct";
             range 0..=100;
             only CpufreqDriver in [IntelPstate, IntelCpufreq] else 0;
-            unnamed 0;
+            default_if_absent 0;
         }
         /// schedutil's tunables.
         schedutil: table Schedutil {}
@@ -171,7 +171,7 @@ macro_rules! cpufreq {
         /// domain's clock.
         cpufreq_remote: choice CpufreqRemote {
             linux "cpufreq_update_util(), cpufreq_this_cpu_can_update()";
-            unnamed Allowed;
+            default_if_absent Allowed;
             /// Only the hook of the executing CPU, for its own clock. After a remote wakeup the target CPU calls
             /// its hook at its next event.
             LocalOnly = "local", "4.7 to 4.13";
@@ -185,7 +185,7 @@ macro_rules! cpufreq {
         /// The frequency that schedutil compares with its last request.
         sugov_mapping: choice SugovMapping {
             linux "get_next_freq()";
-            unnamed Resolved;
+            default_if_absent Resolved;
             /// The result of the formula, before the driver rounds it to a frequency of its table.
             Raw = "raw", "4.7";
             /// The driver's frequency, looked up again only when the result of the formula has changed.
@@ -194,7 +194,7 @@ macro_rules! cpufreq {
         /// The event that starts schedutil's rate limit again.
         sugov_rate_limit: choice SugovRateLimit {
             linux "sugov_update_commit(), sugov_update_next_freq()";
-            unnamed Changes;
+            default_if_absent Changes;
             /// Each computed frequency.
             Requests = "requests", "4.7 to 4.11";
             /// Each change of the frequency.
@@ -203,7 +203,7 @@ macro_rules! cpufreq {
         /// schedutil's behaviour while its slow path is at work.
         sugov_work: choice SugovWork {
             linux "sugov_should_update_freq(), sugov_work()";
-            unnamed Amend;
+            default_if_absent Amend;
             /// It drops calls until the driver has returned.
             Drop = "drop", "4.7 to 4.17";
             /// It goes on deciding, and the slow path takes the latest frequency.
@@ -212,7 +212,7 @@ macro_rules! cpufreq {
         /// The thread that calls a driver without fast switch.
         sugov_slow_path: choice SugovSlowPath {
             linux "sugov_irq_work(), sugov_kthread_create()";
-            unnamed Deadline;
+            default_if_absent Deadline;
             /// A kworker on the requesting CPU, a fair task.
             Kworker = "kworker", "4.7 and 4.8", only SugovWork in [Drop];
             /// A thread of SCHED_FIFO 50.
@@ -224,7 +224,7 @@ macro_rules! cpufreq {
         /// frequency counts as half used.
         freq_invariance: choice FreqInvariance {
             linux "arch_scale_freq_invariant()";
-            unnamed All;
+            default_if_absent All;
             /// None: schedutil's formula starts from the present frequency.
             None = "none", "up to 4.13";
             /// arm64.
@@ -235,7 +235,7 @@ macro_rules! cpufreq {
         /// How limits of frequencies lower a CPU's capacity.
         capacity_pressure: choice CapacityPressure {
             linux "arch_scale_thermal_pressure(), get_actual_cpu_capacity()";
-            unnamed HwAndCpufreq;
+            default_if_absent HwAndCpufreq;
             /// They do not.
             None = "none", "up to 5.6";
             /// Thermal pressure: EAS and clamps look at what is taken now, balancing at its average, which it counts as

@@ -37,7 +37,7 @@ macro_rules! cpuidle {
         /// teo's choice for a CPU that is *utilised* when it goes idle (`sched_cpu_util()` above a threshold).
         teo_util: choice TeoUtil {
             linux "teo_cpu_is_utilized()";
-            unnamed Off;
+            default_if_absent Off;
             /// teo does not read utilisation.
             Off = "off", "up to 6.2, 6.11 and later; 6.6.y, 6.10.y since the revert";
             /// The shallowest enabled state, even a polling one; teo's counters do not learn from that sleep.
@@ -58,7 +58,7 @@ macro_rules! cpuidle {
         teo_util_threshold_shift: integer u32 {
             linux "UTIL_THRESHOLD_SHIFT: utilised above the capacity >> this";
             range 0..=10;
-            unnamed 6;
+            default_if_absent 6;
         }
         /// Release of menu's code, for `cpuidle` `menu`.
         menu: choice MenuForm {
@@ -77,7 +77,7 @@ macro_rules! cpuidle {
         /// haltpoll's polling window after it shrinks, for `cpuidle` `haltpoll`.
         haltpoll_shrink: choice HaltpollShrink {
             linux "adjust_poll_limit()";
-            unnamed Closed;
+            default_if_absent Closed;
             /// It is halved.
             Halved = "halved", "up to 6.1";
             /// It is halved; below its first size it becomes 0.
@@ -87,12 +87,12 @@ macro_rules! cpuidle {
         guest_halt_poll_ns: integer Ns {
             linux "/sys/module/haltpoll/parameters/guest_halt_poll_ns";
             range 0..=1_000_000_000 ns;
-            unnamed 200_000;
+            default_if_absent 200_000;
         }
         /// The decision on a CPU with a single idle state.
         single_idle_state: choice SingleIdleState {
             linux "cpuidle_idle_call()";
-            unnamed Governor;
+            default_if_absent Governor;
             /// The governor decides, also about the tick.
             Governor = "governor", "before the fix in 6.1.192, 6.12.117, 6.18.20 and 7.3";
             /// No governor is called; the tick stops after the first tick that comes while the CPU is idle.
@@ -101,7 +101,7 @@ macro_rules! cpuidle {
         /// Idle states that are switched off on all CPUs, by name or number.
         cpuidle_disable: names {
             linux "/sys/devices/system/cpu/cpu*/cpuidle/state*/disable";
-            unnamed "none";
+            default_if_absent "none";
         }
         /// Limits on the exit latency of idle states.
         pm_qos: table PmQos {}

@@ -33,9 +33,9 @@
 //! | `names` | `Vec<String>` | names with `/` between them, or `none` |
 //! | `table T` | `T`, declared in a file of its own | a table |
 //!
-//! **Files that do not name a setting.** A setting that was added after the first kernel files has an `unnamed`
+//! **Files that do not name a setting.** A setting that was added after the first kernel files has an `default_if_absent`
 //! value: the twin's behaviour before the setting existed. So an older file keeps its meaning, and its results do
-//! not move. Settings without `unnamed` existed from the beginning, and every file names them.
+//! not move. Settings without `default_if_absent` existed from the beginning, and every file names them.
 
 use std::collections::BTreeMap;
 
@@ -91,7 +91,7 @@ pub struct Setting {
     /// The values that a file may give.
     pub kind: Kind,
     /// Its value in a file that does not name it; `None`: every file names it.
-    pub unnamed: Option<Value>,
+    pub default_if_absent: Option<Value>,
     /// The arms with which it exists; `None`: always.
     pub only: Option<With>,
     /// Its value where it does not exist.
@@ -164,7 +164,7 @@ impl Setting {
             help: help.trim().to_string(),
             known_by: String::new(),
             kind: Kind::Switch,
-            unnamed: None,
+            default_if_absent: None,
             only: None,
             otherwise: None,
             at_most: None,
@@ -214,7 +214,7 @@ impl Setting {
     /// ```
     /// let settings = schedtwin_kernel::config::Config::settings();
     /// assert!(settings.iter().any(|setting| setting.is_bug()));
-    /// assert!(settings.iter().filter(|s| s.is_bug()).all(|s| s.unnamed == Some(false.into())));
+    /// assert!(settings.iter().filter(|s| s.is_bug()).all(|s| s.default_if_absent == Some(false.into())));
     /// ```
     pub fn is_bug(&self) -> bool {
         self.table_and_key().0 == "bugs"
@@ -334,7 +334,7 @@ macro_rules! choice_type {
         $(key $key:literal;)?
         linux $linux:literal;
         $(only $with:ident in [$($arms:ident),+] else $else:ident;)?
-        $(unnamed $unnamed:ident;)?
+        $(default_if_absent $default_if_absent:ident;)?
         $($(#[doc = $means:literal])+
             $arm:ident = $word:literal, $releases:literal $(, only $other:ident in [$($allowed:ident),+])?;)+
     }) => {
@@ -373,7 +373,7 @@ macro_rules! describe {
         $(key $key:literal;)?
         linux $linux:literal;
         $(only $with:ident in [$($arms:ident),+] else $else:ident;)?
-        $(unnamed $unnamed:ident;)?
+        $(default_if_absent $default_if_absent:ident;)?
         $($(#[doc = $means:literal])+
             $arm:ident = $word:literal, $releases:literal $(, only $other:ident in [$($allowed:ident),+])?;)+
     }) => {
@@ -388,7 +388,7 @@ macro_rules! describe {
                     only: with!($($other in [$($allowed),+])?),
                 }),+],
             },
-            unnamed: optional!($($type::$unnamed.word().into())?),
+            default_if_absent: optional!($($type::$default_if_absent.word().into())?),
             only: with!($($with in [$($arms),+])?),
             otherwise: optional!($($type::$else.word().into())?),
             ..Setting::new($path, $help)
@@ -400,12 +400,12 @@ macro_rules! describe {
         range $min:literal ..= $max:literal $($unit:ident)?;
         $(at_most $most:literal;)?
         $(only $with:ident in [$($arms:ident),+] else $else:literal;)?
-        $(unnamed $unnamed:literal;)?
+        $(default_if_absent $default_if_absent:literal;)?
     }) => {
         $out.push(Setting {
             known_by: $linux.to_string(),
             kind: Kind::Integer { min: $min, max: $max, unit: stringify!($($unit)?), none: None },
-            unnamed: optional!($(Value::from($unnamed))?),
+            default_if_absent: optional!($(Value::from($default_if_absent))?),
             only: with!($($with in [$($arms),+])?),
             otherwise: optional!($(Value::from($else))?),
             at_most: optional!($($most)?),
@@ -419,7 +419,7 @@ macro_rules! describe {
         none $none:literal, $means:literal;
         $(at_most $most:literal;)?
         $(only $with:ident in [$($arms:ident),+];)?
-        $(unnamed $unnamed:literal;)?
+        $(default_if_absent $default_if_absent:literal;)?
     }) => {
         $out.push(Setting {
             known_by: $linux.to_string(),
@@ -429,7 +429,7 @@ macro_rules! describe {
                 unit: stringify!($($unit)?),
                 none: Some((Value::from($none), $means)),
             },
-            unnamed: optional!($(Value::from($unnamed))?),
+            default_if_absent: optional!($(Value::from($default_if_absent))?),
             only: with!($($with in [$($arms),+])?),
             otherwise: with!($($with in [$($arms),+])?).map(|_: With| Value::from($none)),
             at_most: optional!($($most)?),
@@ -439,21 +439,21 @@ macro_rules! describe {
     ($out:ident, $path:expr, $help:expr, $field:ident, switch {
         $(key $key:literal;)?
         linux $linux:literal;
-        $(unnamed $unnamed:literal;)?
+        $(default_if_absent $default_if_absent:literal;)?
     }) => {
         $out.push(Setting {
             known_by: $linux.to_string(),
-            unnamed: optional!($(Value::from($unnamed))?),
+            default_if_absent: optional!($(Value::from($default_if_absent))?),
             ..Setting::new($path, $help)
         })
     };
     ($out:ident, $path:expr, $help:expr, $field:ident, feature {
         $(only $with:ident in [$($arms:ident),+];)?
-        $(unnamed $unnamed:literal;)?
+        $(default_if_absent $default_if_absent:literal;)?
     }) => {
         $out.push(Setting {
             known_by: feature_known_by(stringify!($field)),
-            unnamed: optional!($(Value::from($unnamed))?),
+            default_if_absent: optional!($(Value::from($default_if_absent))?),
             only: with!($($with in [$($arms),+])?),
             otherwise: with!($($with in [$($arms),+])?).map(|_: With| false.into()),
             ..Setting::new($path, $help)
@@ -461,12 +461,12 @@ macro_rules! describe {
     };
     ($out:ident, $path:expr, $help:expr, $field:ident, names {
         linux $linux:literal;
-        $(unnamed $unnamed:literal;)?
+        $(default_if_absent $default_if_absent:literal;)?
     }) => {
         $out.push(Setting {
             known_by: $linux.to_string(),
             kind: Kind::Names,
-            unnamed: optional!($(Value::from($unnamed))?),
+            default_if_absent: optional!($(Value::from($default_if_absent))?),
             ..Setting::new($path, $help)
         })
     };

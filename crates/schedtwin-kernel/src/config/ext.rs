@@ -8,7 +8,7 @@ macro_rules! ext {
         /// The class of schedulers in BPF (`CONFIG_SCHED_CLASS_EXT`).
         sched_ext: choice SchedExt {
             linux "kernel/sched/ext.c, kernel/sched/ext/";
-            unnamed None;
+            default_if_absent None;
             /// There is none.
             None = "none", "up to 6.11";
             /// Tasks are dispatched before the pick (`balance_scx()`), slices change at the call, `ops.dequeue()` comes

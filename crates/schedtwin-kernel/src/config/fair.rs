@@ -20,7 +20,7 @@ macro_rules! fair {
             key "cfs.ideal_runtime";
             linux "check_preempt_tick()";
             only FairClass in [Cfs] else SchedSlice;
-            unnamed SchedSlice;
+            default_if_absent SchedSlice;
             /// Its slice, which can be longer than the latency if the other tasks are lighter.
             SchedSlice = "sched-slice", "up to 6.2, 6.1.y";
             /// Its slice, at most the latency.
@@ -37,7 +37,7 @@ macro_rules! fair {
         eevdf_form: choice EevdfForm {
             linux "pick_eevdf(), update_curr(), wakeup_preempt_fair()";
             only FairClass in [Eevdf] else V6_12;
-            unnamed V6_12;
+            default_if_absent V6_12;
             /// The running task's slice is protected until its deadline; a waking task with a shorter slice
             /// preempts if it wins the pick; the lag of a delayed task is measured when it leaves the queue.
             V6_12 = "6.12", "6.12.y";
@@ -54,7 +54,7 @@ macro_rules! fair {
         reweight_entity: choice ReweightEntity {
             linux "reweight_entity()";
             only EevdfForm in [V6_18] else InPlace;
-            unnamed InPlace;
+            default_if_absent InPlace;
             /// Lag and deadline keep their worth at the average virtual runtime of before.
             InPlace = "in-place", "6.12.y, 6.18.y from .45 on, 7.0 and later";
             /// The entity is placed anew, though the average counts it already: with each change its lag grows, and tasks
@@ -66,7 +66,7 @@ macro_rules! fair {
             key "eevdf.lag_limit";
             linux "entity_lag()";
             only FairClass in [Eevdf] else TwoSlices;
-            unnamed TwoSlices;
+            default_if_absent TwoSlices;
             /// Two slices of its own, at least a tick.
             TwoSlices = "two-slices", "6.6 to 6.12.y, 6.18.y up to .16";
             /// The longest slice in the queue, and a tick.
@@ -76,7 +76,7 @@ macro_rules! fair {
         group_tree: choice GroupTree {
             linux "enqueue_task_fair(), pick_task_fair(), __calc_prop_weight()";
             only FairClass in [Eevdf] else Nested;
-            unnamed Nested;
+            default_if_absent Nested;
             /// Its group's; the group's entity competes in the timeline of the group above.
             Nested = "nested", "up to 6.18.y";
             /// One timeline for the whole CPU, with the weight that remains of the task's own after the shares of
@@ -88,7 +88,7 @@ macro_rules! fair {
             key "eevdf.calc_delta";
             linux "__calc_delta()";
             only FairClass in [Eevdf] else Inverse;
-            unnamed Inverse;
+            default_if_absent Inverse;
             /// Multiplication by the rounded inverse of the weight, without the weight's ten bits of fixed point.
             Inverse = "inverse", "6.6 to 6.18.y";
             /// A 64-bit division.
@@ -120,7 +120,7 @@ macro_rules! fair {
         /// The weight from which a new task's share of its queue's utilisation is computed.
         init_util_weight: choice InitUtilWeight {
             linux "post_init_entity_util_avg()";
-            unnamed ScaledDown;
+            default_if_absent ScaledDown;
             /// The weight with its ten bits of fixed point, divided by a load without them. So on every queue with
             /// load the share reaches its limit, half of the CPU's unused utilisation.
             ScaledUp = "scaled-up", "up to 6.9";
@@ -130,7 +130,7 @@ macro_rules! fair {
         /// The changes after which a queue's `load_sum` is raised to the lowest value that fits its `load_avg`.
         attach_floor: choice AttachFloor {
             linux "enqueue_load_avg()";
-            unnamed Absent;
+            default_if_absent Absent;
             /// Only after load is taken away.
             Absent = "absent", "up to 6.18.y";
             /// After each change.
@@ -139,7 +139,7 @@ macro_rules! fair {
         /// The width in which a group's `runnable_avg` is converted into its entity's `runnable_sum`.
         tg_runnable_sum: choice TgRunnableSum {
             linux "update_tg_cfs_runnable()";
-            unnamed Bits32;
+            default_if_absent Bits32;
             /// 32 bits: it wraps from 88 tasks of one group on a CPU on.
             Bits32 = "32-bits", "up to 6.12.95, 6.18.y";
             /// 64 bits.
@@ -148,7 +148,7 @@ macro_rules! fair {
         /// The changes after which a CPU updates its contribution to a task group's `load_avg`.
         tg_load_avg: choice TgLoadAvg {
             linux "update_tg_load_avg()";
-            unnamed OncePerMs;
+            default_if_absent OncePerMs;
             /// A change of its load by 1/64.
             Always = "always", "up to 6.6";
             /// A change of its load by 1/64, at most once a millisecond.
@@ -159,7 +159,7 @@ macro_rules! fair {
         /// The weight of a task group's entity on a CPU.
         group_shares: choice GroupShares {
             linux "calc_group_shares(), /sys/kernel/debug/sched/cgroup_mode";
-            unnamed Smp;
+            default_if_absent Smp;
             /// The group's weight.
             Up = "up", "7.3, as cgroup_mode";
             /// The group's weight times the CPU's share of the group's load.
@@ -177,12 +177,12 @@ macro_rules! fair {
             key "cfs_bandwidth_slice_us";
             linux "/proc/sys/kernel/sched_cfs_bandwidth_slice_us";
             range 1..=4_294_967 us;
-            unnamed 5_000;
+            default_if_absent 5_000;
         }
         /// `cpu.max`: what leaves a CPU's queues when a group has used up its runtime there.
         cfs_throttle: choice CfsThrottle {
             linux "throttle_cfs_rq(), throttle_cfs_rq_work()";
-            unnamed Queue;
+            default_if_absent Queue;
             /// The group's entity, with all tasks below it, at the next pick.
             Queue = "queue", "up to 6.17";
             /// Each task, on its way back to user space. A queue is throttled when a task is picked from it or put
@@ -194,7 +194,7 @@ macro_rules! fair {
         /// `cpu.max`: the CPU that unthrottles a run queue.
         cfs_unthrottle: choice CfsUnthrottle {
             linux "distribute_cfs_runtime()";
-            unnamed OwnCpu;
+            default_if_absent OwnCpu;
             /// The CPU whose timer has expired.
             Remote = "remote", "up to 6.2, 6.1.y";
             /// The run queue's own CPU, after an interrupt.
@@ -203,7 +203,7 @@ macro_rules! fair {
         /// `cpu.max`: the time that counts as throttled, where the group's entity leaves.
         cfs_throttled_time: choice CfsThrottledTime {
             linux "throttle_cfs_rq(), cfs_rq->throttled_clock";
-            unnamed WithTasks;
+            default_if_absent WithTasks;
             /// All the time from throttling to unthrottling.
             Whole = "whole", "up to 6.5";
             /// The time during which a task waits in the queue.
@@ -212,7 +212,7 @@ macro_rules! fair {
         /// `cpu.max`: the beginning of a group's periods.
         cfs_period_timer: choice CfsPeriodTimer {
             linux "init_cfs_bandwidth()";
-            unnamed Random;
+            default_if_absent Random;
             /// At multiples of the period since boot.
             Aligned = "aligned", "up to 6.3";
             /// At a random time, drawn for each group.
@@ -222,7 +222,7 @@ macro_rules! fair {
         /// CPU is idle.
         migrate_se_pelt_lag: choice MigrateSePeltLag {
             linux "migrate_task_rq_fair()";
-            unnamed Decayed;
+            default_if_absent Decayed;
             /// As of the queue's last update: the task arrives with the signals with which it fell asleep.
             Forgotten = "forgotten", "up to 5.19";
             /// Decayed by an estimate of the time since then.

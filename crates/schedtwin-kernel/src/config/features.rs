@@ -36,7 +36,7 @@ declare! { []
         /// No slice is shorter than min_granularity.
         base_slice: feature { only FairClass in [Cfs]; }
         /// The moving average of util_est rises at once (before 6.8).
-        util_est_fastup: feature { only UtilEstForm in [EnqueuedAndEwma]; unnamed false; }
+        util_est_fastup: feature { only UtilEstForm in [EnqueuedAndEwma]; default_if_absent false; }
         /// Idle time limits the scan for an idle CPU (5.18; present and off in 6.1).
         sis_prop: feature { only FairClass in [Cfs]; }
         /// Utilisation limits the scan for an idle CPU (6.0 and later).
@@ -60,9 +60,9 @@ declare! { []
         /// Time in interrupts counts against a CPU's capacity (`avg_irq`).
         nontask_capacity: feature {}
         /// A timer ends the running task's slice if others wait (as in 7.3, where x86 and riscv have it on).
-        hrtick: feature { only EevdfForm in [V7_3]; unnamed false; }
+        hrtick: feature { only EevdfForm in [V7_3]; default_if_absent false; }
         /// A timer ends the running deadline task's runtime; needs `hrtick`.
-        hrtick_dl: feature { only EevdfForm in [V7_3]; unnamed false; }
+        hrtick_dl: feature { only EevdfForm in [V7_3]; default_if_absent false; }
         /// A CPU whose priority falls does not pull RT tasks; it asks the CPUs with waiting RT tasks by an
         /// interrupt to push one.
         rt_push_ipi: feature {}

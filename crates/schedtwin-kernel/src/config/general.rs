@@ -35,7 +35,7 @@ macro_rules! general {
         /// The tasks of a session are a task group, unless they were put into another one. Needs `fair_group_sched`.
         sched_autogroup: switch {
             linux "CONFIG_SCHED_AUTOGROUP and /proc/sys/kernel/sched_autogroup_enabled";
-            unnamed false;
+            default_if_absent false;
         }
         /// The package of a CPU where firmware describes the topology by a cpu-map.
         cpu_map_package: choice CpuMapPackage {
@@ -48,7 +48,7 @@ macro_rules! general {
         /// The name of the domain level that spans the CPUs of a node.
         package_domain: choice PackageDomain {
             linux "its name in /sys/kernel/debug/sched/domains";
-            unnamed Pkg;
+            default_if_absent Pkg;
             /// Named after the die.
             Die = "DIE", "up to 6.6";
             /// Named after the package.
@@ -57,7 +57,7 @@ macro_rules! general {
         /// The threads that share a level 2 cache on powerpc machines whose big cores consist of two small cores.
         powerpc_l2: choice PowerpcL2 {
             linux "arch/powerpc/kernel/smp.c";
-            unnamed SmallCore;
+            default_if_absent SmallCore;
             /// Those of the big core; its cache is then the last-level cache (level CACHE).
             BigCore = "big-core", "up to 5.10; wide-llc";
             /// Those of the small core, as in the hardware.
@@ -66,7 +66,7 @@ macro_rules! general {
         /// Whether the children of a domain with unequal CPUs spread tasks evenly (`SD_PREFER_SIBLING`).
         asym_child_prefer_sibling: choice AsymChildPreferSibling {
             linux "sd_init()";
-            unnamed Cleared;
+            default_if_absent Cleared;
             /// They do not.
             Cleared = "cleared", "up to 6.18.y";
             /// They do, like those of other domains.
@@ -87,13 +87,13 @@ macro_rules! general {
             key "stat_interval_ms";
             linux "/proc/sys/vm/stat_interval, in ms; 0: no kworkers";
             range 0..=120_000 ms;
-            unnamed 0;
+            default_if_absent 0;
         }
         /// The interrupts whose times fill a CPU's random pool, which arms a timer on that CPU once a second; and a kworker
         /// makes new seeds. As other housekeeping this is left out unless asked for.
         interrupt_randomness: choice InterruptRandomness {
             linux "drivers/char/random.c, kernel/irq/";
-            unnamed Off;
+            default_if_absent Off;
             /// None, and no new seeds.
             Off = "off", "none";
             /// Those of devices.

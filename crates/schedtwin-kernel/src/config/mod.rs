@@ -152,7 +152,7 @@ impl Config {
     /// ```
     pub fn told_values(&self) -> Vec<(&'static Setting, Value)> {
         let told = |(setting, value): &(&Setting, Value)| {
-            !setting.is_bug() || setting.unnamed.as_ref() != Some(value)
+            !setting.is_bug() || setting.default_if_absent.as_ref() != Some(value)
         };
         self.values().into_iter().filter(told).collect()
     }

@@ -21,7 +21,7 @@ macro_rules! placement {
         max_spare_cap: choice MaxSpareCap {
             linux "find_energy_efficient_cpu(): max_spare_cap, prev_spare_cap";
             only FindEnergyEfficientCpu in [Fits] else MayBeZero;
-            unnamed MayBeZero;
+            default_if_absent MayBeZero;
             /// It cannot: EAS ignores CPUs that capped tasks fill.
             AboveZero = "above-zero", "6.2 to 6.6; the first patch of uclamp-sum goes back to it";
             /// It can, if the task fits.
@@ -39,7 +39,7 @@ macro_rules! placement {
         /// The order in which a wakeup looks for an idle CPU in the target's cache domain.
         select_idle_scan: choice SelectIdleScan {
             linux "select_idle_sibling()";
-            unnamed SmtFirst;
+            default_if_absent SmtFirst;
             /// First an idle core, if there is one; then an idle CPU from the target on, for at most a 512th of the
             /// average idle time; then an idle thread of the target's core.
             SmtLast = "smt-last", "5.11";
@@ -50,7 +50,7 @@ macro_rules! placement {
         /// The CPU that a wakeup remembers as the recently used one.
         recent_used_cpu: choice RecentUsedCpu {
             linux "select_idle_sibling(), select_task_rq_fair(): recent_used_cpu";
-            unnamed Prev;
+            default_if_absent Prev;
             /// The CPU on which the task last woke another task that could be pulled there; after its use, prev.
             Waker = "waker", "5.11";
             /// The CPU that the task used before prev.
@@ -59,7 +59,7 @@ macro_rules! placement {
         /// Whether `wake_affine` compares how busy two caches are before it compares loads.
         idler_llc: choice IdlerLlc {
             linux "the features WA_IDLER_LLC and WA_WAKER, as posted";
-            unnamed Absent;
+            default_if_absent Absent;
             /// It does not.
             Absent = "absent", "all releases";
             /// It does, and takes the cache with the smaller share of busy CPUs; in a tie the waker's if the wakeup
@@ -78,7 +78,7 @@ macro_rules! placement {
         /// The CPUs that a wakeup looks at where capacities differ and EAS does not decide.
         select_idle_capacity: choice SelectIdleCapacity {
             linux "select_idle_capacity(), asym_fits_cpu()";
-            unnamed WholeDomain;
+            default_if_absent WholeDomain;
             /// All CPUs of the domain that contains every capacity, until one fits.
             WholeDomain = "whole-domain", "5.7 to 6.18.y";
             /// As many as SIS_UTIL allows; where cores have hardware threads, completely idle cores first.
@@ -87,7 +87,7 @@ macro_rules! placement {
         /// The waking tasks for which a CPU with only `SCHED_IDLE` tasks is as good as an idle one.
         sched_idle_cpus: choice SchedIdleCpus {
             linux "sched_idle_cpu(), choose_sched_idle_rq()";
-            unnamed ForAll;
+            default_if_absent ForAll;
             /// Every task.
             ForAll = "for-all", "5.6 to 6.18.y";
             /// Tasks of other policies.
@@ -97,7 +97,7 @@ macro_rules! placement {
         /// look at.
         idle_core_unseen: choice IdleCoreUnseen {
             linux "select_idle_cpu(): set_idle_cores()";
-            unnamed Forgotten;
+            default_if_absent Forgotten;
             /// It is cleared, because the search finds no idle core.
             Forgotten = "forgotten", "5.12 to 6.18.y";
             /// It stays.
@@ -106,7 +106,7 @@ macro_rules! placement {
         /// The domains whose CPUs share a mark for idle cores and the number of CPUs that a wakeup may scan.
         sd_shared: choice SdShared {
             linux "struct sched_domain_shared, sd_balance_shared";
-            unnamed Caches;
+            default_if_absent Caches;
             /// Last-level caches. Before the first balance pass a wakeup scans no CPU.
             Caches = "caches", "4.9 to 6.18.y";
             /// Last-level caches, and the lowest domain that contains every capacity unless it is a NUMA domain;
@@ -117,7 +117,7 @@ macro_rules! placement {
         /// The end of an idle period that enters `avg_idle`, with which newidle balancing compares its cost.
         avg_idle: choice AvgIdle {
             linux "ttwu_do_activate(), put_prev_task_idle(), update_rq_avg_idle()";
-            unnamed AtWakeup;
+            default_if_absent AtWakeup;
             /// The next wakeup that queues a task on the CPU, even if the CPU has run others before.
             AtWakeup = "at-wakeup", "up to 6.18.y";
             /// The switch from the idle task, whatever its cause.

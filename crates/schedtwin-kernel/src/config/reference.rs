@@ -21,8 +21,10 @@ impl Config {
         let config = Config::new(|path| match named.iter().find(|(named, _)| named == path) {
             Some((_, value)) => value.clone(),
             None => {
-                let unnamed = Config::setting(path).and_then(|setting| setting.unnamed.clone());
-                unnamed.unwrap_or_else(|| panic!("kernels/linux-6.12.toml names `{path}`"))
+                let default_if_absent =
+                    Config::setting(path).and_then(|setting| setting.default_if_absent.clone());
+                default_if_absent
+                    .unwrap_or_else(|| panic!("kernels/linux-6.12.toml names `{path}`"))
             }
         });
         // Without task groups: so is the C compiled that these tests are compared with.

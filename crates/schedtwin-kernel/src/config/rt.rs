@@ -17,7 +17,7 @@ macro_rules! rt {
         fair_server_form: choice FairServerForm {
             linux "dl_server_update_idle(), update_curr_dl_se()";
             only RtBandwidth in [FairServer] else V6_12;
-            unnamed V6_12;
+            default_if_absent V6_12;
             /// Idle time is charged when the CPU leaves the idle task. On a CPU that stays idle the server finally
             /// becomes runnable, and finds no task.
             V6_12 = "6.12", "6.12";
@@ -33,7 +33,7 @@ macro_rules! rt {
         /// Whether a running deadline task counts as an RT task when an RT task is placed.
         rt_task: choice RtTask {
             linux "rt_task() in select_task_rq_rt()";
-            unnamed RtOnly;
+            default_if_absent RtOnly;
             /// It does: the woken RT task looks for another CPU.
             OrDeadline = "or-deadline", "up to 6.11";
             /// It does not: the woken RT task waits behind schedutil's thread.
@@ -42,7 +42,7 @@ macro_rules! rt {
         /// The CPUs that have RT or deadline tasks for others to pull.
         push_overload: choice PushOverload {
             linux "rt_rq->overloaded, dl_rq->overloaded";
-            unnamed Pushable;
+            default_if_absent Pushable;
             /// Two tasks of the class are queued, the running one among them, and one of all may run elsewhere.
             Migratory = "migratory", "up to 6.6";
             /// A task of the class is queued that does not run and may run elsewhere.
@@ -51,7 +51,7 @@ macro_rules! rt {
         /// The CPUs that the interrupt for pushing RT tasks visits.
         rto_next_cpu: choice RtoNextCpu {
             linux "rto_next_cpu()";
-            unnamed Others;
+            default_if_absent Others;
             /// All that have RT tasks for others to pull, also the one that sends it.
             Any = "any", "up to 6.6, seen in 5.19, 6.3.8 and 6.6.57";
             /// Never the one that sends it.
@@ -60,7 +60,7 @@ macro_rules! rt {
         /// When the task that ran is put back into its queue.
         put_prev: choice PutPrev {
             linux "put_prev_task_balance(), put_prev_set_next_task()";
-            unnamed WithNext;
+            default_if_absent WithNext;
             /// Before the next one is picked, which may be the same. An RT or deadline task that goes on pushes others away.
             /// A pick throttles only queues of the fair task that ran, and a switch asks for no runtime (`cpu.max`).
             BeforePick = "before-pick", "up to 6.11";
@@ -70,7 +70,7 @@ macro_rules! rt {
         /// What follows when a running task changes its class.
         class_change: choice ClassChange {
             linux "check_class_changed(), sched_change_end()";
-            unnamed Switched;
+            default_if_absent Switched;
             /// The classes are told. A task that rises goes on.
             Switched = "switched", "up to 6.18";
             /// The class that it leaves is told before it is in another. It is looked at as if it had been woken, so a task

@@ -8,7 +8,7 @@ macro_rules! sleep {
         /// The CPU for a timer that code on an idle CPU arms.
         hrtimer_target: choice HrtimerTarget {
             linux "hrtimer_prefer_local()";
-            unnamed NohzTarget;
+            default_if_absent NohzTarget;
             /// The nearest busy one.
             NohzTarget = "nohz-target", "up to 6.18";
             /// The same CPU if the timer was there before and the tick runs or a task waits, else the nearest busy one.
@@ -17,7 +17,7 @@ macro_rules! sleep {
         /// The place of a queued timer that is started again, among timers of the same expiry.
         hrtimer_restart: choice HrtimerRestart {
             linux "hrtimer_can_update_in_place()";
-            unnamed Behind;
+            default_if_absent Behind;
             /// Behind them.
             Behind = "behind", "up to 6.18";
             /// Its own, if that is between an earlier or equal and a later or equal expiry.
@@ -26,7 +26,7 @@ macro_rules! sleep {
         /// The CPU that expires a timer of the wheel which is not pinned.
         timer_migration: choice TimerTarget {
             linux "get_nohz_timer_target(); timer_migration.c";
-            unnamed Hierarchy;
+            default_if_absent Hierarchy;
             /// The CPU that armed it, or the nearest busy one if that was idle.
             BusyCpu = "busy-cpu", "up to 6.8";
             /// The CPU that armed it; while that is idle another one, if any is awake.
@@ -35,7 +35,7 @@ macro_rules! sleep {
         /// A sleep whose end, without slack, has already passed.
         expired_sleep: choice ExpiredSleep {
             linux "hrtimer_start_range_ns_user()";
-            unnamed Armed;
+            default_if_absent Armed;
             /// The timer is armed, and fires at once if the slack has passed, too.
             Armed = "armed", "up to 6.18";
             /// The task does not sleep if its timer would be the CPU's next event.
@@ -44,7 +44,7 @@ macro_rules! sleep {
         /// The reads of a pipe that wake a writer, and the effect of a poll on later writes.
         pipe_wakes: choice PipeWakes {
             linux "anon_pipe_read(), pipe_poll()";
-            unnamed WasFull;
+            default_if_absent WasFull;
             /// Every read of a full pipe. After a poll each write wakes a reader.
             WasFull = "was-full", "5.11 to 6.12";
             /// Reads that free a page of a full pipe. After a poll each write wakes a reader.
@@ -55,7 +55,7 @@ macro_rules! sleep {
         /// The CPUs on which a request of a block device completes without a call to the CPU that submitted it.
         blk_complete: choice BlkComplete {
             linux "blk_mq_complete_need_ipi()";
-            unnamed SharesCacheAndCapacity;
+            default_if_absent SharesCacheAndCapacity;
             /// Those that share its last-level cache.
             SharesCache = "shares-cache", "up to 6.8";
             /// Those that share its last-level cache and have its capacity.
@@ -65,7 +65,7 @@ macro_rules! sleep {
         rq_affinity: integer u32 {
             linux "/sys/block/*/queue/rq_affinity";
             range 0..=2;
-            unnamed 1;
+            default_if_absent 1;
         }
         }
     };

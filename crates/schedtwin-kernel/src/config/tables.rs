@@ -27,14 +27,14 @@ declare! { []
             linux "/dev/cpu_dma_latency";
             range 0..=2_000_000_000 us;
             none "none", "no limit";
-            unnamed "none";
+            default_if_absent "none";
         }
         /// Of each CPU's device; 0 is no latency at all.
         resume_latency_us: limit u32 {
             linux "/sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us (0 here: \"n/a\" there)";
             range 0..=2_000_000_000 us;
             none "none", "no limit";
-            unnamed "none";
+            default_if_absent "none";
         }
     }
 }
@@ -49,7 +49,7 @@ declare! { []
             linux "/sys/kernel/debug/sched/llc_balancing/aggr_tolerance";
             range 0..=100;
             only SchedCache in [Llc] else 0;
-            unnamed 1;
+            default_if_absent 1;
         }
         /// Jiffies after which earlier running time counts half, and the preferred cache of a process is determined
         /// again.
@@ -58,14 +58,14 @@ declare! { []
             range 0..=1_000_000;
             none "HZ/100", "a hundredth of a second";
             only SchedCache in [Llc];
-            unnamed "HZ/100";
+            default_if_absent "HZ/100";
         }
         /// Epochs after which a process loses its preferred cache, unless it was determined again.
         epoch_affinity_timeout: integer u32 {
             linux "/sys/kernel/debug/sched/llc_balancing/epoch_affinity_timeout";
             range 0..=1_000_000;
             only SchedCache in [Llc] else 0;
-            unnamed 5;
+            default_if_absent 5;
         }
         /// The utilisation, in per cent, up to which a cache always takes tasks; half as much again without
         /// hardware threads.
@@ -73,7 +73,7 @@ declare! { []
             linux "/sys/kernel/debug/sched/llc_balancing/overaggr_pct";
             range 0..=1_000;
             only SchedCache in [Llc] else 0;
-            unnamed 50;
+            default_if_absent 50;
         }
         /// The percentage by which a cache must exceed another one to count as busier, where one of them is above
         /// `overaggr_pct`.
@@ -81,7 +81,7 @@ declare! { []
             linux "/sys/kernel/debug/sched/llc_balancing/imb_pct";
             range 0..=1_000;
             only SchedCache in [Llc] else 0;
-            unnamed 20;
+            default_if_absent 20;
         }
     }
 }

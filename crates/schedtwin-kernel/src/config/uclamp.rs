@@ -32,7 +32,7 @@ macro_rules! uclamp {
         /// The combination of the clamps of a run queue's tasks.
         uclamp_aggregation: choice UclampAggregation {
             linux "rq.uclamp; cfs_rq.avg.util_avg_bias";
-            unnamed Max;
+            default_if_absent Max;
             /// The largest minimum and the largest maximum, counted in buckets.
             Max = "max", "5.3 and later";
             /// Each task's utilisation is clamped by itself, and the queue adds up the changes.
@@ -43,7 +43,7 @@ macro_rules! uclamp {
             key "uclamp_sum.util_est_uclamp";
             linux "struct sched_avg.util_est_uclamp";
             only UclampAggregation in [Sum] else Absent;
-            unnamed Tracked;
+            default_if_absent Tracked;
             /// They are not: clamped utilisation is without estimates.
             Absent = "absent", "none; not posted either";
             /// They are.
@@ -54,7 +54,7 @@ macro_rules! uclamp {
             key "uclamp_sum.negative_bias";
             linux "propagate_negative_bias()";
             only UclampAggregation in [Sum] else Removed;
-            unnamed Propagated;
+            default_if_absent Propagated;
             /// Its bias only: the queue's clamped utilisation jumps up and decays from there.
             Removed = "removed", "none; the series without its seventh patch";
             /// The part of its utilisation that its cap hid, so that the clamped utilisation decays.
@@ -65,7 +65,7 @@ macro_rules! uclamp {
             key "uclamp_sum.max_uclamp_factor";
             linux "rq.max_uclamp_factor";
             only UclampAggregation in [Sum] else Absent;
-            unnamed Tracked;
+            default_if_absent Tracked;
             /// It does, and the CPU may be too slow for the other task.
             Absent = "absent", "none; as posted in June 2024";
             /// It does not lower the task below its fair share beside the task with the highest demand for its
@@ -78,7 +78,7 @@ macro_rules! uclamp {
             key "uclamp_sum.enqueue_hook";
             linux "util_bias_enqueue() in enqueue_task_fair()";
             only UclampAggregation in [Sum] else Always;
-            unnamed Boosted;
+            default_if_absent Boosted;
             /// After every enqueue.
             Always = "always", "none; as posted in June 2024";
             /// After an enqueue of a task whose utilisation is raised.
@@ -90,20 +90,20 @@ macro_rules! uclamp {
         uclamp_scale_permille: integer u32 {
             linux "none: user space scales the clamps that it sets";
             range 1..=1000;
-            unnamed 1000;
+            default_if_absent 1000;
         }
         /// The limit for all minimum clamps.
         uclamp_util_min: integer u32 {
             linux "/proc/sys/kernel/sched_util_clamp_min";
             range 0..=1024;
             at_most "uclamp_util_max";
-            unnamed 1024;
+            default_if_absent 1024;
         }
         /// The limit for all maximum clamps.
         uclamp_util_max: integer u32 {
             linux "/proc/sys/kernel/sched_util_clamp_max";
             range 0..=1024;
-            unnamed 1024;
+            default_if_absent 1024;
         }
         /// Max aggregation: the number of buckets in which a run queue counts its tasks' clamps (20 in Android's
         /// common kernels).
@@ -111,7 +111,7 @@ macro_rules! uclamp {
             linux "CONFIG_UCLAMP_BUCKETS_COUNT";
             range 5..=20;
             only UclampAggregation in [Max] else 5;
-            unnamed 5;
+            default_if_absent 5;
         }
         }
     };

@@ -45,7 +45,7 @@
 
 use crate::config::SugovSlowPath;
 use crate::sched::{OnRq, TaskKind};
-use crate::work::WorkQueues;
+use crate::work::IrqWork;
 use crate::{Cpufreq, Kernel, Scheduler};
 use schedtwin_types::{Khz, Ns, PolicyId, TaskId, TaskState, WakeSource};
 
@@ -262,7 +262,7 @@ impl Cpufreq {
     }
 
     /// Asserts that each work in progress is on its way to the thread, and that none is lost there.
-    pub(crate) fn verify_sugov(&self, sched: &Scheduler, work: &WorkQueues) {
+    pub(crate) fn verify_sugov(&self, sched: &Scheduler, work: &IrqWork) {
         for index in self.policies.ids() {
             let policy = &self.policies[index];
             let Some(thread) = &policy.kthread else {

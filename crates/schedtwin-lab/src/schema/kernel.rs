@@ -72,7 +72,7 @@ fn of_table(table: &str) -> impl Iterator<Item = &'static Setting> {
 
 /// Every file names it.
 fn is_required(setting: &Setting) -> bool {
-    setting.unnamed.is_none() && setting.only.is_none()
+    setting.default_if_absent.is_none() && setting.only.is_none()
 }
 
 fn object(properties: Map<String, Json>, required: &[&str]) -> Json {
@@ -131,8 +131,8 @@ fn property(setting: &Setting) -> Json {
             }
         }
     }
-    if let Some(unnamed) = &setting.unnamed {
-        schema.insert("default".into(), json_of(unnamed));
+    if let Some(default_if_absent) = &setting.default_if_absent {
+        schema.insert("default".into(), json_of(default_if_absent));
     }
     Json::Object(schema)
 }
@@ -160,8 +160,8 @@ fn conditions(
 fn chooses(with: &With) -> Json {
     let point = setting(with.path).expect("declared");
     let holds = json!({ with.path: { "enum": with.words } });
-    match &point.unnamed {
-        Some(unnamed) if with.allows(unnamed) => json!({ "properties": holds }),
+    match &point.default_if_absent {
+        Some(default_if_absent) if with.allows(default_if_absent) => json!({ "properties": holds }),
         _ => json!({ "properties": holds, "required": [with.path] }),
     }
 }
@@ -179,7 +179,7 @@ fn existence(with: &With) -> Json {
             continue;
         }
         absent.insert(key.into(), json!(false));
-        if setting.unnamed.is_none() {
+        if setting.default_if_absent.is_none() {
             required.push(key);
         }
     }
@@ -187,7 +187,8 @@ fn existence(with: &With) -> Json {
         let (ours, others): (Vec<_>, Vec<_>) =
             of_table(table).partition(|setting| setting.only.as_ref() == Some(with));
         let keys = |of: &[&Setting]| of.iter().map(|s| s.table_and_key().1).collect::<Vec<_>>();
-        let named: Vec<&Setting> = ours.iter().copied().filter(|s| s.unnamed.is_none()).collect();
+        let named: Vec<&Setting> =
+            ours.iter().copied().filter(|s| s.default_if_absent.is_none()).collect();
         if !named.is_empty() {
             required.push(table);
             present.insert(table.into(), json!({ "required": keys(&named) }));

@@ -166,9 +166,9 @@ fn declarations_are_sound() {
             assert!(arms(setting)[..at].iter().all(|other| other.word != arm.word), "{path}");
             assert!(arm.means.ends_with('.') && !arm.releases.is_empty(), "{path}: {}", arm.word);
         }
-        if let Some(unnamed) = &setting.unnamed {
+        if let Some(default_if_absent) = &setting.default_if_absent {
             let at = Location::new(&Source::new("", ""), 0..0);
-            let node = Node { at, value: toml(unnamed) };
+            let node = Node { at, value: toml(default_if_absent) };
             let mut faults = Diagnostics::new();
             assert!(check(setting, &node, &mut faults).is_some(), "{path}: {faults}");
         }
