@@ -3,8 +3,6 @@
 //!
 //! Texts are `bytes`: the writer does not check them, and a name that the kernel cut may end inside a character. Parts
 //! that only some packets have, and events, are kept as bytes until they are needed.
-//!
-//! Events with fields of the same types at the same numbers share a message, named after its shape.
 
 use prost::Message;
 use prost::bytes::Bytes;
@@ -176,15 +174,6 @@ pub struct Bundle {
     pub previous_bundle_end_timestamp: Option<u64>,
 }
 
-/// `SuspendResumeFtraceEvent`, and the shorter form, which has the last field alone under the number 1.
-#[derive(Clone, PartialEq, Message)]
-pub struct SuspendResume {
-    #[prost(bytes = "bytes", optional, tag = "1")]
-    pub action: Option<Bytes>,
-    #[prost(uint32, optional, tag = "3")]
-    pub start: Option<u32>,
-}
-
 /// The fields of a bundle that are needed before its turn.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub struct BundleHead {
@@ -221,84 +210,6 @@ pub struct CompactSched {
     pub waking_comm_index: Vec<u32>,
     #[prost(uint32, repeated, tag = "12")]
     pub waking_common_flags: Vec<u32>,
-}
-
-/// `SchedSwitchFtraceEvent`.
-#[derive(Clone, PartialEq, Message)]
-pub struct Switch {
-    #[prost(bytes = "bytes", optional, tag = "1")]
-    pub prev_comm: Option<Bytes>,
-    #[prost(int32, optional, tag = "2")]
-    pub prev_pid: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub prev_prio: Option<i32>,
-    #[prost(int64, optional, tag = "4")]
-    pub prev_state: Option<i64>,
-    #[prost(bytes = "bytes", optional, tag = "5")]
-    pub next_comm: Option<Bytes>,
-    #[prost(int32, optional, tag = "6")]
-    pub next_pid: Option<i32>,
-    #[prost(int32, optional, tag = "7")]
-    pub next_prio: Option<i32>,
-}
-
-/// A name and numbers: `sched_waking`, `sched_migrate_task`, `sched_process_exit` and the like.
-#[derive(Clone, PartialEq, Message)]
-pub struct NameNumbers {
-    #[prost(bytes = "bytes", optional, tag = "1")]
-    pub name: Option<Bytes>,
-    #[prost(int64, optional, tag = "2")]
-    pub second: Option<i64>,
-    #[prost(int64, optional, tag = "3")]
-    pub third: Option<i64>,
-    #[prost(int64, optional, tag = "4")]
-    pub fourth: Option<i64>,
-    #[prost(int64, optional, tag = "5")]
-    pub fifth: Option<i64>,
-}
-
-/// Numbers only: `cpu_idle`, `softirq_entry`, `hrtimer_start` and the like.
-#[derive(Clone, Copy, PartialEq, Message)]
-pub struct Numbers {
-    #[prost(int64, optional, tag = "1")]
-    pub first: Option<i64>,
-    #[prost(int64, optional, tag = "2")]
-    pub second: Option<i64>,
-    #[prost(int64, optional, tag = "3")]
-    pub third: Option<i64>,
-    #[prost(int64, optional, tag = "4")]
-    pub fourth: Option<i64>,
-}
-
-/// A number, a name and a number: `print`, `irq_handler_entry`, `task_newtask`.
-#[derive(Clone, PartialEq, Message)]
-pub struct NumberName {
-    #[prost(int64, optional, tag = "1")]
-    pub first: Option<i64>,
-    #[prost(bytes = "bytes", optional, tag = "2")]
-    pub name: Option<Bytes>,
-    #[prost(int64, optional, tag = "3")]
-    pub third: Option<i64>,
-}
-
-/// `TaskRenameFtraceEvent`.
-#[derive(Clone, PartialEq, Message)]
-pub struct Rename {
-    #[prost(int32, optional, tag = "1")]
-    pub pid: Option<i32>,
-    #[prost(bytes = "bytes", optional, tag = "3")]
-    pub newcomm: Option<Bytes>,
-}
-
-/// `SchedProcessForkFtraceEvent`.
-#[derive(Clone, PartialEq, Message)]
-pub struct Fork {
-    #[prost(int32, optional, tag = "2")]
-    pub parent_pid: Option<i32>,
-    #[prost(bytes = "bytes", optional, tag = "3")]
-    pub child_comm: Option<Bytes>,
-    #[prost(int32, optional, tag = "4")]
-    pub child_pid: Option<i32>,
 }
 
 /// `FrameTimelineEvent`.

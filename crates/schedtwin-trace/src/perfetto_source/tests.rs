@@ -2,8 +2,8 @@
 //! Traces made of messages: both forms of events, packed packets, losses, damage.
 
 use super::messages::{
-    Bundle, Clock, ClockSnapshot, CompactSched, DisplayFrame, FrameEnd, FrameTimeline, NameNumbers,
-    NumberName, Numbers, Packet, ProcessTree, Switch, SystemInfo, Thread, Utsname,
+    Bundle, Clock, ClockSnapshot, CompactSched, DisplayFrame, FrameEnd, FrameTimeline, Packet,
+    ProcessTree, SystemInfo, Thread, Utsname,
 };
 use super::{PerfettoTrace, is_perfetto};
 use crate::event::listing::{read_to_the_end, shown};
@@ -11,6 +11,64 @@ use crate::event::{Interrupt, Left, TraceEvent, TraceEventKind, TraceSource};
 use prost::Message;
 use prost::bytes::Bytes;
 use std::io::{Cursor, Read};
+
+/// `SchedSwitchFtraceEvent`.
+#[derive(Clone, PartialEq, Message)]
+struct Switch {
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    prev_comm: Option<Bytes>,
+    #[prost(int32, optional, tag = "2")]
+    prev_pid: Option<i32>,
+    #[prost(int32, optional, tag = "3")]
+    prev_prio: Option<i32>,
+    #[prost(int64, optional, tag = "4")]
+    prev_state: Option<i64>,
+    #[prost(bytes = "bytes", optional, tag = "5")]
+    next_comm: Option<Bytes>,
+    #[prost(int32, optional, tag = "6")]
+    next_pid: Option<i32>,
+    #[prost(int32, optional, tag = "7")]
+    next_prio: Option<i32>,
+}
+
+/// A name and numbers: `sched_waking`, `sched_migrate_task`, `sched_process_exit` and the like.
+#[derive(Clone, PartialEq, Message)]
+struct NameNumbers {
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    name: Option<Bytes>,
+    #[prost(int64, optional, tag = "2")]
+    second: Option<i64>,
+    #[prost(int64, optional, tag = "3")]
+    third: Option<i64>,
+    #[prost(int64, optional, tag = "4")]
+    fourth: Option<i64>,
+    #[prost(int64, optional, tag = "5")]
+    fifth: Option<i64>,
+}
+
+/// Numbers only: `cpu_idle`, `softirq_entry`, `hrtimer_start` and the like.
+#[derive(Clone, Copy, PartialEq, Message)]
+struct Numbers {
+    #[prost(int64, optional, tag = "1")]
+    first: Option<i64>,
+    #[prost(int64, optional, tag = "2")]
+    second: Option<i64>,
+    #[prost(int64, optional, tag = "3")]
+    third: Option<i64>,
+    #[prost(int64, optional, tag = "4")]
+    fourth: Option<i64>,
+}
+
+/// A number, a name and a number: `print`, `irq_handler_entry`, `task_newtask`.
+#[derive(Clone, PartialEq, Message)]
+struct NumberName {
+    #[prost(int64, optional, tag = "1")]
+    first: Option<i64>,
+    #[prost(bytes = "bytes", optional, tag = "2")]
+    name: Option<Bytes>,
+    #[prost(int64, optional, tag = "3")]
+    third: Option<i64>,
+}
 
 fn text(text: &'static str) -> Option<Bytes> {
     Some(Bytes::from_static(text.as_bytes()))
