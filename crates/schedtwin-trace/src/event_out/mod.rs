@@ -15,6 +15,8 @@
 
 mod perfetto;
 mod tables;
+#[cfg(test)]
+mod tests;
 mod text;
 mod trace_dat;
 

@@ -263,10 +263,10 @@ fn suspend(text: &str, mut values: Values) -> Option<Values> {
 fn mark(text: &str, names: &mut Names) -> TraceEventKind {
     let text = text.strip_prefix("tracing_mark_write:").unwrap_or(text);
     let text = text.trim_start_matches(' ');
-    let kind = marker::parse(text.as_bytes(), names).or_else(|| {
+    let kind = marker::parse_text(text, names).or_else(|| {
         // An address or a symbol may come first.
         let (place, text) = text.split_once(": ")?;
-        (!place.contains(' ')).then(|| marker::parse(text.as_bytes(), names)).flatten()
+        (!place.contains(' ')).then(|| marker::parse_text(text, names)).flatten()
     });
     kind.unwrap_or(TraceEventKind::Other)
 }

@@ -393,3 +393,32 @@ fn text_that_begins_with_a_line_feed_is_no_trace() {
     assert!(!is_perfetto(b"\n\n\n\n"));
     assert!(!is_perfetto(b""));
 }
+
+/// Columns do not tell the thread before the first switch; no format that the trace is converted to loses the switch.
+#[test]
+fn the_first_switch_of_each_cpu_is_converted() {
+    use crate::event_out::{EventPerfetto, EventSink, EventText, EventTraceDat, write_events};
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.txt", "a.dat", "a.pftrace"] {
+        let path = folder.path().join(name);
+        let mut source = PerfettoTrace::open(Cursor::new(file(&packets()))).unwrap();
+        let header = source.header().clone();
+        let sink: Box<dyn EventSink> = match name {
+            "a.txt" => Box::new(EventText::create(&path, 2).unwrap()),
+            "a.dat" => Box::new(EventTraceDat::create(&path, &header).unwrap()),
+            _ => Box::new(EventPerfetto::create(&path, &header).unwrap()),
+        };
+        let written = write_events(&mut source, sink).unwrap();
+        assert!(written.dropped.iter().all(|(event, _)| event != "sched_switch"), "{written:?}");
+        let (events, source) = read_to_the_end(crate::sources::open(&path).unwrap()).unwrap();
+        assert_eq!(source.report().damage_count, 0, "{:?}", source.report().damages);
+        let firsts = events.iter().filter_map(|event| match event.kind {
+            TraceEventKind::Switch { prev: None, left, next } => {
+                Some((event.at, event.cpu.0, left, next.pid))
+            }
+            _ => None,
+        });
+        let firsts: Vec<_> = firsts.collect();
+        assert_eq!(firsts, [(100, 0, Left::Asleep, 7), (300, 1, Left::Asleep, 7)], "{name}");
+    }
+}
