@@ -213,12 +213,13 @@ impl<D: Destination> Perfetto<D> {
         let kernel = self.meta.provenance.iter().find(|(key, _)| key == "kernel");
         let release = kernel.and_then(|(_, name)| uname_release(name));
         let utsname = Utsname {
-            sysname: Some("Linux".to_string()),
-            version: Some("schedtwin".to_string()),
-            release: Some(release.unwrap_or_else(|| "6.12.0".to_string())),
-            machine: Some("schedtwin".to_string()),
+            sysname: Some("Linux".into()),
+            version: Some("schedtwin".into()),
+            release: Some(release.map_or("6.12.0".into(), Into::into)),
+            machine: Some("schedtwin".into()),
         };
-        let info = SystemInfo { utsname: Some(utsname), num_cpus: Some(self.meta.nr_cpus as u32) };
+        let num_cpus = Some(self.meta.nr_cpus as u32);
+        let info = SystemInfo { utsname: Some(utsname), num_cpus, ..SystemInfo::default() };
         self.write_first(SEQUENCE_FTRACE, None, Data::SystemInfo(info));
         let clock = |id| Clock { clock_id: Some(id), timestamp: Some(0) };
         let clocks = ClockSnapshot {
@@ -229,7 +230,7 @@ impl<D: Destination> Perfetto<D> {
         let process = Process {
             pid: Some(PROCESS),
             ppid: Some(0),
-            cmdline: vec![format!("schedtwin: {}", self.meta.title)],
+            cmdline: vec![format!("schedtwin: {}", self.meta.title).into()],
         };
         let tree = ProcessTree { processes: vec![process], threads: Vec::new() };
         self.write_packet(SEQUENCE_FTRACE, Some(0), Data::ProcessTree(tree));
@@ -608,7 +609,7 @@ impl<D: Destination> Sink for Perfetto<D> {
         self.tasks.insert(info);
         let thread = Thread {
             tid: Some(info.id.0 as i32),
-            name: Some(info.name.clone()),
+            name: Some(info.name.clone().into()),
             tgid: Some(PROCESS),
         };
         let tree = ProcessTree { processes: Vec::new(), threads: vec![thread] };

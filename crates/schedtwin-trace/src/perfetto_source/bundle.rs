@@ -5,12 +5,12 @@
 //! Where that is unknown, at a CPU's first switch and after a loss, `prev` is `None`. A waking before it is kept, its waker
 //! being unknown: pid 0.
 
-use super::messages::{Bundle, CompactSched};
 use crate::event::{
     CPUS_MAX, EventContext, EventTask, Interrupt, NameId, Names, SourceReport, TraceEvent,
     TraceEventKind,
 };
 use crate::marker;
+use crate::perfetto_messages::{CompactSched, FtraceEventBundle as Bundle};
 use crate::tracepoint::decode::left;
 use crate::tracepoint::row::{FIELDS_MAX, MACHINE_SUSPEND, Tracepoint, Type, Values, vector};
 use crate::tracepoint::table::TRACEPOINTS;
@@ -284,7 +284,11 @@ impl Reader {
     }
 
     /// Decodes an event; returns `None` if it is damaged.
-    fn event(&mut self, event: &RawEvent, names: &mut Names) -> Option<(NameId, TraceEventKind)> {
+    pub fn event(
+        &mut self,
+        event: &RawEvent,
+        names: &mut Names,
+    ) -> Option<(NameId, TraceEventKind)> {
         let (name, row) = self.known(event.number, names);
         let kind = match (event.number, row) {
             (MARK, _) => {
@@ -362,15 +366,17 @@ fn cpu_of(cpu: i64) -> Option<CpuId> {
 
 /// An `FtraceEvent`: its head, and the one message that it holds. The message's number says which event it is, also
 /// where we have no type for it, which a derived message would drop.
-struct RawEvent<'a> {
-    at: Ns,
+pub struct RawEvent<'a> {
+    /// When.
+    pub at: Ns,
     pid: u32,
     number: u32,
     body: &'a [u8],
 }
 
 impl<'a> RawEvent<'a> {
-    fn read(mut rest: &'a [u8]) -> Option<RawEvent<'a>> {
+    /// Reads it; returns `None` if it is damaged.
+    pub fn read(mut rest: &'a [u8]) -> Option<RawEvent<'a>> {
         let mut event = RawEvent { at: 0, pid: 0, number: 0, body: &[] };
         while !rest.is_empty() {
             match field(&mut rest)? {

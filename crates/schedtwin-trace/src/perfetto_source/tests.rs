@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Traces made of messages: both forms of events, packed packets, losses, damage.
 
-use super::messages::{
-    Bundle, Clock, ClockSnapshot, CompactSched, DisplayFrame, FrameEnd, FrameTimeline, Packet,
-    ProcessTree, SystemInfo, Thread, Utsname,
-};
+use super::messages::{DisplayFrame, FrameEnd, FrameTimeline, Packet};
 use super::{PerfettoTrace, is_perfetto};
 use crate::event::listing::{read_to_the_end, shown};
 use crate::event::{Interrupt, Left, TraceEvent, TraceEventKind, TraceSource};
+use crate::perfetto_messages::{
+    Clock, ClockSnapshot, CompactSched, FtraceEventBundle as Bundle, ProcessTree, SystemInfo,
+    Thread, Utsname,
+};
 use prost::Message;
 use prost::bytes::Bytes;
 use std::io::{Cursor, Read};
@@ -309,9 +310,10 @@ fn a_trace_that_is_cut_or_changed_anywhere_is_no_panic_and_what_is_whole_is_read
 fn frames_come_in_the_clock_of_the_events() {
     let clocks = |boot, mono| ClockSnapshot {
         clocks: vec![
-            Clock { id: Some(6), timestamp: Some(boot) },
-            Clock { id: Some(3), timestamp: Some(mono) },
+            Clock { clock_id: Some(6), timestamp: Some(boot) },
+            Clock { clock_id: Some(3), timestamp: Some(mono) },
         ],
+        ..ClockSnapshot::default()
     };
     let begin = FrameTimeline {
         actual_display: Some(DisplayFrame {
@@ -362,7 +364,7 @@ fn the_header_says_who_was_recorded() {
         ..ProcessTree::default()
     };
     let system = SystemInfo {
-        utsname: Some(Utsname { release: text("4.9.0-android") }),
+        utsname: Some(Utsname { release: text("4.9.0-android"), ..Utsname::default() }),
         num_cpus: Some(8),
         ..SystemInfo::default()
     };
