@@ -84,11 +84,6 @@ pub(crate) const TYPE_COUNTER: i32 = 4;
 const SEQUENCE_FTRACE: u32 = 1;
 const SEQUENCE_TRACKS: u32 = 2;
 
-/// `enum trace_flag_type`, `include/linux/trace_events.h`: the context of a waking.
-const TRACE_FLAG_IRQS_OFF: u8 = 0x01;
-pub(crate) const TRACE_FLAG_HARDIRQ: u8 = 0x08;
-pub(crate) const TRACE_FLAG_SOFTIRQ: u8 = 0x10;
-
 /// Numbers of tracks. Small ones are short in the file.
 pub(crate) mod track {
     /// Parent of the CPUs' tracks.

@@ -13,11 +13,12 @@
 //! and balance passes that moved nothing are missing; so are samples of signals that changed
 //! nothing.
 
-use crate::event::{Names, TraceEventKind};
-use crate::perfetto::{PROCESS, TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ, TYPE_COUNTER, track};
+use crate::event::{Interrupt, Names, TraceEventKind};
+use crate::perfetto::{PROCESS, TYPE_COUNTER, track};
 use crate::perfetto_messages::{CompactSched, Data, FtraceEventBundle, TracePacket, TrackEvent};
 use crate::perfetto_source::bundle::{RawEvent, Reader};
 use crate::tasks::{DEFAULT_PRIO, TASKS_MAX, Tasks};
+use crate::tracepoint::flags;
 use crate::{Meta, TaskInfo};
 use prost::Message;
 use schedtwin_types::{
@@ -310,17 +311,15 @@ impl Decoder {
         for index in 0..count {
             at = at.wrapping_add(columns.waking_timestamp[index]);
             named(columns.waking_comm_index[index])?;
-            let flags = columns.waking_common_flags[index];
+            let flags = columns.waking_common_flags[index] as u8;
             let task = task(columns.waking_pid[index])?;
             self.see_prio(task, columns.waking_prio[index]);
             let kind = FactKind::Waking {
                 task,
-                source: if flags & u32::from(TRACE_FLAG_HARDIRQ) != 0 {
-                    WakeSource::Timer
-                } else if flags & u32::from(TRACE_FLAG_SOFTIRQ) != 0 {
-                    WakeSource::Kernel
-                } else {
-                    WakeSource::Task
+                source: match flags::context(Some(flags)).interrupt {
+                    Interrupt::Hardirq => WakeSource::Timer,
+                    Interrupt::Softirq => WakeSource::Kernel,
+                    Interrupt::Task | Interrupt::Unknown => WakeSource::Task,
                 },
                 prev_cpu: self.cpu(i64::from(columns.waking_target_cpu[index]))?,
             };

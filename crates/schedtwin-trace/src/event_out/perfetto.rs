@@ -11,6 +11,7 @@ use super::{EventSink, Rows, Taken};
 use crate::event::{
     EventTask, Interrupt, Left, NameId, Names, TraceEvent, TraceEventKind, TraceHeader,
 };
+use crate::tracepoint::flags;
 use crate::tracepoint::row::{ABSENT, FIELDS_MAX, MACHINE_SUSPEND, Tracepoint, Type, Values};
 use crate::wire::{message, uint, varint};
 use crate::{AtomicFile, Destination};
@@ -26,11 +27,6 @@ const THREADS_MOST: usize = 1 << 16;
 
 /// The sequence of our packets; 0 is no number.
 const SEQUENCE: u64 = 1;
-
-/// `TRACE_FLAG_*` of the kernel.
-const IRQS_OFF: u64 = 1;
-const HARDIRQ: u64 = 8;
-const SOFTIRQ: u64 = 0x10;
 
 /// Writes events for Perfetto.
 pub struct EventPerfetto<W: Destination> {
@@ -207,13 +203,8 @@ impl Bundle {
 
     fn waking(&mut self, event: &TraceEvent, task: EventTask, target: u64, names: &Names) {
         let comm = self.comm(task.comm, names);
-        let level = match event.context.interrupt {
-            Interrupt::Hardirq => HARDIRQ,
-            Interrupt::Softirq => SOFTIRQ,
-            Interrupt::Task | Interrupt::Unknown => 0,
-        };
-        let irqs = if event.context.irqs_off == Some(true) { IRQS_OFF } else { 0 };
-        self.wakings.push(Waking { at: event.at, task, target, comm, flags: level | irqs });
+        let flags = flags::of(&event.context) & !flags::NEED_RESCHED;
+        self.wakings.push(Waking { at: event.at, task, target, comm, flags: flags.into() });
     }
 }
 

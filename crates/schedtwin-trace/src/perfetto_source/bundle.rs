@@ -6,22 +6,16 @@
 //! being unknown: pid 0.
 
 use crate::event::{
-    CPUS_MAX, EventContext, EventTask, Interrupt, NameId, Names, SourceReport, TraceEvent,
-    TraceEventKind,
+    CPUS_MAX, EventContext, EventTask, NameId, Names, SourceReport, TraceEvent, TraceEventKind,
 };
 use crate::marker;
 use crate::perfetto_messages::{CompactSched, FtraceEventBundle as Bundle};
 use crate::tracepoint::decode::left;
+use crate::tracepoint::flags;
 use crate::tracepoint::row::{FIELDS_MAX, MACHINE_SUSPEND, Tracepoint, Type, Values, vector};
 use crate::tracepoint::table::TRACEPOINTS;
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 use schedtwin_types::{CpuId, Ns};
-
-/// Bits of `common_flags`.
-const FLAG_IRQS_OFF: u32 = 0x01;
-const FLAG_HARDIRQ: u32 = 0x08;
-const FLAG_SOFTIRQ: u32 = 0x10;
-const FLAG_NMI: u32 = 0x40;
 
 /// Events of which the number is all that is known.
 const NAMES: [(u32, &str); 29] = [
@@ -69,6 +63,123 @@ pub struct CpuState {
     begun: bool,
 }
 
+/// The events of a bundle that are not in columns, in the order of time.
+fn raw_events<'a>(bundle: &'a Bundle, damages: &mut Vec<String>) -> Vec<RawEvent<'a>> {
+    let mut raw = Vec::with_capacity(bundle.event.len());
+    for event in &bundle.event {
+        match RawEvent::read(event) {
+            Some(event) => raw.push(event),
+            None => damages.push("an event that cannot be read".to_owned()),
+        }
+    }
+    raw.sort_by_key(|event| event.at);
+    raw
+}
+
+/// The columns of a bundle: `sched_switch` and `sched_waking`, row by row.
+struct Columns<'a> {
+    compact: &'a CompactSched,
+    comms: Vec<NameId>,
+    switches: Rows<'a>,
+    wakings: Rows<'a>,
+}
+
+/// Where the next row of some columns is.
+struct Rows<'a> {
+    /// Each from the one before.
+    times: &'a [u64],
+    /// Rows that all columns have.
+    count: usize,
+    next: usize,
+    at: Ns,
+}
+
+impl<'a> Rows<'a> {
+    fn new(times: &'a [u64], others: [usize; 4]) -> Rows<'a> {
+        let count = others.into_iter().fold(times.len(), usize::min);
+        Rows { times, count, next: 0, at: times.first().copied().unwrap_or(0) }
+    }
+
+    /// The time of the next row.
+    fn at(&self) -> Option<Ns> {
+        (self.next < self.count).then_some(self.at)
+    }
+
+    /// Passes over the next row; its index.
+    fn take(&mut self) -> usize {
+        self.next += 1;
+        if let Some(more) = self.times.get(self.next) {
+            self.at = self.at.saturating_add(*more);
+        }
+        self.next - 1
+    }
+}
+
+/// The context in which a thread runs that is known, or not.
+fn context_of(running: Option<EventTask>) -> EventContext {
+    let (pid, comm) = running.map_or((0, NameId::NONE), |task| (task.pid, task.comm));
+    EventContext { pid, comm, ..EventContext::default() }
+}
+
+impl<'a> Columns<'a> {
+    fn new(compact: &'a CompactSched, names: &mut Names) -> Columns<'a> {
+        let comms = compact.intern_table.iter().map(|name| names.intern_bytes(name)).collect();
+        let switches = [
+            compact.switch_prev_state.len(),
+            compact.switch_next_pid.len(),
+            compact.switch_next_prio.len(),
+            compact.switch_next_comm_index.len(),
+        ];
+        let wakings = [
+            compact.waking_pid.len(),
+            compact.waking_target_cpu.len(),
+            compact.waking_prio.len(),
+            compact.waking_comm_index.len(),
+        ];
+        let switches = Rows::new(&compact.switch_timestamp, switches);
+        let wakings = Rows::new(&compact.waking_timestamp, wakings);
+        Columns { compact, comms, switches, wakings }
+    }
+
+    fn are_of_different_lengths(&self) -> bool {
+        [&self.switches, &self.wakings].iter().any(|rows| rows.count < rows.times.len())
+    }
+
+    fn task(&self, pid: i32, comm: u32, prio: i32) -> Option<EventTask> {
+        let comm = *self.comms.get(comm as usize)?;
+        Some(EventTask { comm, pid: u32::try_from(pid).ok()?, prio })
+    }
+
+    /// The next `sched_waking`.
+    fn waking(&mut self, state: &CpuState) -> Result<(EventContext, TraceEventKind), String> {
+        let (row, compact) = (self.wakings.take(), self.compact);
+        let task = self
+            .task(compact.waking_pid[row], compact.waking_comm_index[row], compact.waking_prio[row])
+            .ok_or("a sched_waking whose name or pid is out of range")?;
+        let told = flags::context(compact.waking_common_flags.get(row).map(|flags| *flags as u8));
+        let running = context_of(state.running);
+        let context =
+            EventContext { interrupt: told.interrupt, irqs_off: told.irqs_off, ..running };
+        let target = cpu_of(i64::from(compact.waking_target_cpu[row]));
+        Ok((context, TraceEventKind::Waking { task, target }))
+    }
+
+    /// The next `sched_switch`.
+    fn switch(
+        &mut self,
+        state: &mut CpuState,
+        modern: bool,
+    ) -> Result<(EventContext, TraceEventKind), String> {
+        let (row, compact) = (self.switches.take(), self.compact);
+        let (pid, comm) = (compact.switch_next_pid[row], compact.switch_next_comm_index[row]);
+        let next = self.task(pid, comm, compact.switch_next_prio[row]);
+        let prev = std::mem::replace(&mut state.running, next);
+        let next = next.ok_or("a sched_switch whose name or pid is out of range")?;
+        let left = left(compact.switch_prev_state[row] as u64, modern);
+        Ok((context_of(prev), TraceEventKind::Switch { prev, left, next }))
+    }
+}
+
 /// Reads bundles; keeps what they share.
 pub struct Reader {
     /// `prev_state` is that of Linux 4.14 or newer.
@@ -113,42 +224,14 @@ impl Reader {
     ) -> Vec<String> {
         let mut damages = Vec::new();
         events.clear();
-        let mut raw = Vec::with_capacity(bundle.event.len());
-        for event in &bundle.event {
-            match RawEvent::read(event) {
-                Some(event) => raw.push(event),
-                None => damages.push("an event that cannot be read".to_owned()),
-            }
-        }
+        let raw = raw_events(bundle, &mut damages);
         let empty = CompactSched::default();
-        let compact = bundle.compact_sched.as_ref().unwrap_or(&empty);
-        let switches = compact
-            .switch_timestamp
-            .len()
-            .min(compact.switch_prev_state.len())
-            .min(compact.switch_next_pid.len())
-            .min(compact.switch_next_prio.len())
-            .min(compact.switch_next_comm_index.len());
-        let wakings = compact
-            .waking_timestamp
-            .len()
-            .min(compact.waking_pid.len())
-            .min(compact.waking_target_cpu.len())
-            .min(compact.waking_prio.len())
-            .min(compact.waking_comm_index.len());
-        if switches < compact.switch_timestamp.len() || wakings < compact.waking_timestamp.len() {
+        let mut columns = Columns::new(bundle.compact_sched.as_ref().unwrap_or(&empty), names);
+        if columns.are_of_different_lengths() {
             damages.push(
                 "columns of events of different lengths; what they all have is used".to_owned(),
             );
         }
-        let comms: Vec<NameId> =
-            compact.intern_table.iter().map(|name| names.intern_bytes(name)).collect();
-        let comm = |index: u32| comms.get(index as usize).copied();
-        // Three lists, each in order, are merged; the state has to go through them in the order of time.
-        let (mut next_raw, mut next_switch, mut next_waking) = (0, 0, 0);
-        let mut switch_at = compact.switch_timestamp.first().copied().unwrap_or(0);
-        let mut waking_at = compact.waking_timestamp.first().copied().unwrap_or(0);
-        raw.sort_by_key(|event| event.at);
         // Its first bundle says since when; what other CPUs have before is no whole picture.
         let begins = bundle.previous_bundle_end_timestamp.or(bundle.last_read_event_timestamp);
         let begins = begins.filter(|at| *at > 0 && !std::mem::replace(&mut state.begun, true));
@@ -157,104 +240,66 @@ impl Reader {
         if lost {
             state.running = None;
         }
+        // Three lists, each in order, are merged; the state has to go through them in the order of time.
+        let mut next_raw = raw.iter().peekable();
         loop {
             let times = [
-                (next_waking < wakings).then_some(waking_at),
-                (next_raw < raw.len()).then(|| raw[next_raw].at),
-                (next_switch < switches).then_some(switch_at),
+                columns.wakings.at(),
+                next_raw.peek().map(|event| event.at),
+                columns.switches.at(),
             ];
-            let Some((at, which)) =
-                times.iter().enumerate().filter_map(|(which, at)| Some(((*at)?, which))).min()
+            let times = times.iter().enumerate();
+            let Some((at, which)) = times.filter_map(|(which, at)| Some(((*at)?, which))).min()
             else {
                 break;
             };
+            let note = |at, kind| {
+                let context = EventContext::default();
+                TraceEvent { at, cpu, name: NameId::NONE, context, kind }
+            };
             if let Some(begins) = begins.filter(|_| events.is_empty()) {
-                let (at, context) = (begins.min(at), EventContext::default());
-                let kind = TraceEventKind::Begins;
-                events.push(TraceEvent { at, cpu, name: NameId::NONE, context, kind });
+                events.push(note(begins.min(at), TraceEventKind::Begins));
             }
             if std::mem::take(&mut lost) {
-                let kind = TraceEventKind::Lost { events: None };
-                let context = EventContext::default();
-                events.push(TraceEvent { at, cpu, name: NameId::NONE, context, kind });
+                events.push(note(at, TraceEventKind::Lost { events: None }));
             }
-            match which {
-                0 => {
-                    let index = next_waking;
-                    next_waking += 1;
-                    if let Some(more) = compact.waking_timestamp.get(next_waking) {
-                        waking_at = waking_at.saturating_add(*more);
-                    }
-                    let pid = u32::try_from(compact.waking_pid[index]);
-                    let (Ok(pid), Some(comm)) = (pid, comm(compact.waking_comm_index[index]))
-                    else {
-                        damages.push("a sched_waking whose name or pid is out of range".to_owned());
-                        continue;
-                    };
-                    let flags = compact.waking_common_flags.get(index).copied();
-                    let context = EventContext {
-                        pid: state.running.map_or(0, |task| task.pid),
-                        comm: state.running.map_or(NameId::NONE, |task| task.comm),
-                        interrupt: interrupt(flags),
-                        irqs_off: flags.map(|flags| flags & FLAG_IRQS_OFF != 0),
-                        ..EventContext::default()
-                    };
-                    let task = EventTask { comm, pid, prio: compact.waking_prio[index] };
-                    let target = cpu_of(i64::from(compact.waking_target_cpu[index]));
-                    let kind = TraceEventKind::Waking { task, target };
-                    let name = self.waking;
-                    report.count(name, false);
+            let read = match (which, next_raw.peek()) {
+                (0, _) => columns.waking(state).map(|(context, kind)| (self.waking, context, kind)),
+                (1, Some(event)) => {
+                    let read = self.raw(event, state, names);
+                    next_raw.next();
+                    read
+                }
+                _ => columns
+                    .switch(state, self.modern)
+                    .map(|(context, kind)| (self.switch, context, kind)),
+            };
+            match read {
+                Ok((name, context, kind)) => {
+                    report.count(name, matches!(kind, TraceEventKind::Other));
                     events.push(TraceEvent { at, cpu, name, context, kind });
                 }
-                1 => {
-                    let event = &raw[next_raw];
-                    next_raw += 1;
-                    match self.event(event, names) {
-                        Some((name, kind)) => {
-                            let unused = matches!(kind, TraceEventKind::Other);
-                            report.count(name, unused);
-                            if let TraceEventKind::Switch { next, .. } = kind {
-                                state.running = Some(next);
-                            }
-                            let context =
-                                EventContext { pid: event.pid, ..EventContext::default() };
-                            events.push(TraceEvent { at, cpu, name, context, kind });
-                        }
-                        None => {
-                            let (name, _) = self.known(event.number, names);
-                            damages.push(format!("a {} that cannot be read", names.text(name)));
-                        }
-                    }
-                }
-                _ => {
-                    let index = next_switch;
-                    next_switch += 1;
-                    if let Some(more) = compact.switch_timestamp.get(next_switch) {
-                        switch_at = switch_at.saturating_add(*more);
-                    }
-                    let pid = u32::try_from(compact.switch_next_pid[index]);
-                    let (Ok(pid), Some(comm)) = (pid, comm(compact.switch_next_comm_index[index]))
-                    else {
-                        damages.push("a sched_switch whose name or pid is out of range".to_owned());
-                        state.running = None;
-                        continue;
-                    };
-                    let next = EventTask { comm, pid, prio: compact.switch_next_prio[index] };
-                    let prev = state.running.replace(next);
-                    let context = EventContext {
-                        pid: prev.map_or(0, |task| task.pid),
-                        comm: prev.map_or(NameId::NONE, |task| task.comm),
-                        ..EventContext::default()
-                    };
-                    let left = left(compact.switch_prev_state[index] as u64, self.modern);
-                    let kind = TraceEventKind::Switch { prev, left, next };
-                    let name = self.switch;
-                    report.count(name, false);
-                    events.push(TraceEvent { at, cpu, name, context, kind });
-                }
+                Err(damage) => damages.push(damage),
             }
         }
         damages
+    }
+
+    /// Reads an event that is not in columns.
+    fn raw(
+        &mut self,
+        event: &RawEvent,
+        state: &mut CpuState,
+        names: &mut Names,
+    ) -> Result<(NameId, EventContext, TraceEventKind), String> {
+        let Some((name, kind)) = self.event(event, names) else {
+            let (name, _) = self.known(event.number, names);
+            return Err(format!("a {} that cannot be read", names.text(name)));
+        };
+        if let TraceEventKind::Switch { next, .. } = kind {
+            state.running = Some(next);
+        }
+        Ok((name, EventContext { pid: event.pid, ..EventContext::default() }, kind))
     }
 
     /// The name of an event by its number, and its row if it is read.
@@ -348,15 +393,6 @@ impl Reader {
             kept += 1;
         }
         Some(Some(values))
-    }
-}
-
-fn interrupt(flags: Option<u32>) -> Interrupt {
-    match flags {
-        None => Interrupt::Unknown,
-        Some(flags) if flags & (FLAG_HARDIRQ | FLAG_NMI) != 0 => Interrupt::Hardirq,
-        Some(flags) if flags & FLAG_SOFTIRQ != 0 => Interrupt::Softirq,
-        Some(_) => Interrupt::Task,
     }
 }
 

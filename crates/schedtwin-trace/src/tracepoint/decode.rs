@@ -13,9 +13,10 @@
 //! interrupts come from `printk_formats`, where the file has it.
 
 use super::fields::{ByteOrder, Number, Text};
+use super::flags;
 use super::format::Format;
 use super::row::{ABSENT, Field, MACHINE_SUSPEND, Tracepoint, Type, Values, vector};
-use crate::event::{EventContext, Interrupt, Left, NameId, Names, TraceEventKind};
+use crate::event::{EventContext, Left, NameId, Names, TraceEventKind};
 use crate::marker;
 use std::collections::BTreeMap;
 
@@ -24,13 +25,6 @@ const FUNCTIONS_KEPT: usize = 1 << 14;
 
 /// Tracepoints that a file may define.
 pub const FORMATS_MAX: usize = 1 << 16;
-
-/// `common_flags`: interrupts off, to be rescheduled, in a hardware interrupt, in a softirq, in an NMI.
-const FLAG_IRQS_OFF: i64 = 0x01;
-const FLAG_NEED_RESCHED: i64 = 0x04;
-const FLAG_HARDIRQ: i64 = 0x08;
-const FLAG_SOFTIRQ: i64 = 0x10;
-const FLAG_NMI: i64 = 0x40;
 
 /// The bit of `prev_state` for "preempted" since Linux 4.14: 0x40 is a parked thread from then on.
 const PREEMPTED_SINCE_4_14: u64 = 0x100;
@@ -343,7 +337,7 @@ pub fn left(bits: u64, modern: bool) -> Left {
 #[inline]
 fn context(common: &Common, record: &[u8]) -> Option<EventContext> {
     let flags = match &common.flags {
-        Some(flags) => Some(flags.read(record)?),
+        Some(flags) => Some(flags.read(record)? as u8),
         None => None,
     };
     let preempt_count = match &common.preempt_count {
@@ -353,16 +347,8 @@ fn context(common: &Common, record: &[u8]) -> Option<EventContext> {
     };
     Some(EventContext {
         pid: u32::try_from(common.pid.read(record)?).unwrap_or(0),
-        interrupt: match flags {
-            None => Interrupt::Unknown,
-            Some(flags) if flags & (FLAG_HARDIRQ | FLAG_NMI) != 0 => Interrupt::Hardirq,
-            Some(flags) if flags & FLAG_SOFTIRQ != 0 => Interrupt::Softirq,
-            Some(_) => Interrupt::Task,
-        },
-        need_resched: flags.is_some_and(|flags| flags & FLAG_NEED_RESCHED != 0),
-        irqs_off: flags.map(|flags| flags & FLAG_IRQS_OFF != 0),
         preempt_count,
-        ..EventContext::default()
+        ..flags::context(flags)
     })
 }
 

@@ -12,6 +12,7 @@
 //! | [`row`] | how a row of it and the values of an event are used |
 //! | [`format`] | which fields a tracepoint has, and where |
 //! | [`fields`] | the value of a field of a record |
+//! | [`flags`] | the state of the CPU that a record tells |
 //! | [`ring_buffer`] | the records of a page, their times, and what was lost |
 //! | [`metadata`] | the formats and layouts that a file carries |
 //! | [`decode`] | the event that a record is |
@@ -23,6 +24,7 @@ pub mod decode;
 pub mod fields;
 #[cfg(test)]
 pub mod fixtures;
+pub mod flags;
 pub mod format;
 pub mod metadata;
 pub mod ring_buffer;

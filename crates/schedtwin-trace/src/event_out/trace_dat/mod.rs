@@ -24,6 +24,7 @@ use crate::event::{
 };
 use crate::trace_dat::notes::{self, NotesText};
 use crate::trace_dat::write::{CpuPages, OPTION_UNAME, OPTION_VERSION, Texts, write};
+use crate::tracepoint::flags;
 use crate::tracepoint::row::{ABSENT, Field, MACHINE_SUSPEND, Tracepoint, Type};
 use crate::{AtomicFile, Destination};
 use pages::{PAGE_BYTES, Pages, RECORD_BYTES_MAX};
@@ -53,12 +54,6 @@ const ADDRESS_STEP: u64 = 64;
 
 /// The made-up address of the string [`MACHINE_SUSPEND`].
 const SUSPEND_STRING: u64 = FIRST_STRING - ADDRESS_STEP;
-
-/// `TRACE_FLAG_*` of the kernel.
-const IRQS_OFF: u8 = 1;
-const NEED_RESCHED: u8 = 4;
-const HARDIRQ: u8 = 8;
-const SOFTIRQ: u8 = 0x10;
 
 /// Names of threads that are kept for `saved_cmdlines`.
 const CMDLINES_MAX: usize = 1 << 16;
@@ -178,7 +173,7 @@ impl<W: Destination> EventTraceDat<W> {
         record.clear();
         record.resize(*bytes, 0);
         record[..2].copy_from_slice(&id.to_ne_bytes());
-        record[2] = flags(&event.context);
+        record[2] = flags::of(&event.context);
         record[3] = event.context.preempt_count.unwrap_or(0);
         record[4..COMMON_BYTES].copy_from_slice(&event.context.pid.to_ne_bytes());
         match taken {
@@ -300,16 +295,6 @@ fn clock(of_source: Option<&str>) -> &str {
         Some("boot") => "mono",
         Some(clock) => clock,
     }
-}
-
-fn flags(context: &EventContext) -> u8 {
-    let level = match context.interrupt {
-        Interrupt::Task | Interrupt::Unknown => 0,
-        Interrupt::Softirq => SOFTIRQ,
-        Interrupt::Hardirq => HARDIRQ,
-    };
-    let irqs = if context.irqs_off == Some(true) { IRQS_OFF } else { 0 };
-    level | irqs | if context.need_resched { NEED_RESCHED } else { 0 }
 }
 
 impl<W: Destination> EventSink for EventTraceDat<W> {
