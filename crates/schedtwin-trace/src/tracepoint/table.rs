@@ -181,3 +181,27 @@ tracepoints! {
     // `print` as some reports have it.
     ("0", ftrace, Lenient, 0) Other {}
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tracepoint::row::FIELDS_MAX;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn names_and_numbers_are_unique_and_small() {
+        let (mut names, mut numbers) = (BTreeSet::new(), BTreeSet::new());
+        for row in TRACEPOINTS {
+            assert!(names.insert(row.name), "{}", row.name);
+            assert!(row.perfetto == 0 || numbers.insert(row.perfetto), "{}", row.name);
+            assert!(row.fields.len() < FIELDS_MAX, "{}", row.name);
+            let mut keys = BTreeSet::new();
+            for field in row.fields {
+                assert!((field.perfetto as usize) < FIELDS_MAX, "{} {}", row.name, field.name);
+                assert!(!field.label.is_empty() && keys.insert(field.name), "{}", row.name);
+            }
+            // Ticks count to the field before.
+            assert!(row.fields.first().is_none_or(|field| field.ty != Type::Ticks), "{}", row.name);
+        }
+    }
+}

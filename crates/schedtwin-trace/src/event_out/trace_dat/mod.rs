@@ -151,9 +151,10 @@ impl<W: Destination> EventTraceDat<W> {
         })
     }
 
-    /// Notes the tracepoint of an event at its first; `false`: its records are of another tracepoint.
+    /// Notes the tracepoint of an event at its first; `false`: its records are of another tracepoint, or there are too many.
     fn see(&mut self, event: NameId, row: Option<&'static Tracepoint>, names: &Names) -> bool {
-        let next = FIRST_ID + self.tracepoints.len() as u16;
+        let next = u16::try_from(usize::from(FIRST_ID) + self.tracepoints.len());
+        let Ok(next) = next else { return false };
         let known = self.tracepoints.entry(event).or_insert_with(|| {
             let name = names.text(event).to_owned();
             let id = if row.is_none() && name == "print" { PRINT_ID } else { next };
