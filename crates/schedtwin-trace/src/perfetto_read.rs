@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Reads back the Perfetto traces that schedtwin writes.
 //!
-//! It shares the message types with the writer's cold packets, but none of its hand encoding, and
-//! so checks it. It understands what [`crate::perfetto`] writes; other traces are refused, since
+//! It shares the message types with the writer's cold packets, and reads events as the reader of
+//! recordings does, but shares none of the writer's hand encoding, and so checks it. It understands what [`crate::perfetto`] writes; other traces are refused, since
 //! their tracks mean other things.
 //!
 //! **Algorithm.** Packets are read and decoded one by one; the facts of a packet are handed over in

@@ -2,8 +2,9 @@
 //! Events for Perfetto: ftrace bundles by CPU, as its own recorder writes them.
 //!
 //! `sched_waking` goes into the compact columns where the source tells whether an interrupt was handled, as only these have
-//! flags; every other event is an `FtraceEvent`. All CPUs are written together after every [`BATCH`] events, so that
-//! packets are out of order by no more than that. Timers, work items and events of unknown fields have no place here.
+//! flags, and so does a `sched_switch` from a thread that is not known, as only these can be without it; every other event is
+//! an `FtraceEvent` of the numbers in the table of tracepoints. All CPUs are written together after every [`BATCH`] events, so
+//! that packets are out of order by no more than that. Timers, work items and events of unknown fields have no place here.
 //!
 //! References: perfetto, protos/perfetto/trace/ftrace/ftrace_event_bundle.proto and ftrace_event.proto.
 

@@ -2,7 +2,8 @@
 //! Events as tables: a file for each tracepoint, with the columns that LISA gives its data frames.
 //!
 //! `Time` is in seconds; `__cpu`, `__pid` and `__comm` say where and in whose context the event was recorded; the other columns
-//! are the tracepoint's fields by the kernel's names. A field that some event does not tell is empty there.
+//! are the tracepoint's fields, those of its row in the table of tracepoints, by their keys in the kernel's text. A field that
+//! some event does not tell is empty there.
 //!
 //! | [`TableFormat`] | file | needs |
 //! |---|---|---|

@@ -2,8 +2,8 @@
 //! Events as a trace.dat, version 6: trace-cmd, KernelShark and LISA read it, and `schedtwin replay`.
 //!
 //! Algorithm:
-//! 1. The first event of a tracepoint decides which fields its records have ([`records`]); an event that has others is left
-//!    out and counted.
+//! 1. Records have the fields of their row in the table of tracepoints ([`records`]). A field that an event does not tell is
+//!    −1; an event that a record cannot hold is left out and counted.
 //! 2. Records go into pages of their CPU, which wait in a temporary file ([`pages`]). A loss begins a page that says so.
 //! 3. The end writes the formats, the names of functions and strings, and then all pages CPU by CPU.
 //!
