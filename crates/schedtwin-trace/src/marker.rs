@@ -13,67 +13,62 @@
 //!
 //! Any other text is no event here. The same text arrives from `trace_marker` in every binary format.
 
-use crate::event::{CPUS_MAX, NameId, Names, TraceEventKind};
+use crate::event::{CPUS_MAX, Names, TraceEventKind};
 use schedtwin_types::CpuId;
 
 /// Parses the text of a marker; returns `None` if it has none of the known forms.
 pub fn parse(text: &[u8], names: &mut Names) -> Option<TraceEventKind> {
-    let text = text.trim_ascii_end();
-    if text.len() > 1 && text[1] != b'|' {
-        return frequency(text);
+    match std::str::from_utf8(text) {
+        Ok(text) => parse_text(text, names),
+        Err(_) => parse_text(&String::from_utf8_lossy(text), names),
     }
-    let (kind, rest) = text.split_first()?;
-    let mut parts = rest.get(1..).unwrap_or(b"").splitn(2, |byte| *byte == b'|');
-    let tgid = number(parts.next().unwrap_or(b""));
-    let tail = parts.next().unwrap_or(b"");
+}
+
+/// As [`parse`], of text.
+pub fn parse_text(text: &str, names: &mut Names) -> Option<TraceEventKind> {
+    let text = text.trim_ascii_end();
+    let (kind, rest) = text.split_at_checked(1)?;
+    let Some(rest) = rest.strip_prefix('|').or_else(|| rest.is_empty().then_some("")) else {
+        return frequency(text);
+    };
+    let (tgid, tail) = rest.split_once('|').unwrap_or((rest, ""));
+    let tgid = tgid.trim_ascii().parse().ok();
     Some(match kind {
-        b'B' => TraceEventKind::SliceBegin { tgid: tgid?, name: minor(names, tail) },
-        b'E' => TraceEventKind::SliceEnd { tgid: tgid.unwrap_or(0) },
-        b'S' | b'F' | b'G' | b'H' => {
+        "B" => TraceEventKind::SliceBegin { tgid: tgid?, name: names.intern_minor(tail) },
+        "E" => TraceEventKind::SliceEnd { tgid: tgid.unwrap_or(0) },
+        "S" | "F" | "G" | "H" => {
             let (name, cookie) = name_and_number(tail)?;
             let tgid = tgid?;
             // `G` names track and slice, `H` only the track: they meet by the track.
-            let name = match kind {
-                b'G' => &name[..name.iter().position(|byte| *byte == b'|')?],
-                _ => name,
-            };
-            let name = minor(names, name);
+            let name = if kind == "G" { name.split_once('|')?.0 } else { name };
+            let name = names.intern_minor(name);
             match kind {
-                b'S' | b'G' => TraceEventKind::AsyncBegin { tgid, name, cookie },
+                "S" | "G" => TraceEventKind::AsyncBegin { tgid, name, cookie },
                 _ => TraceEventKind::AsyncEnd { tgid, name, cookie },
             }
         }
-        b'C' => {
+        "C" => {
             let (name, value) = name_and_number(tail)?;
-            TraceEventKind::Counter { tgid: tgid?, name: minor(names, name), value }
+            TraceEventKind::Counter { tgid: tgid?, name: names.intern_minor(name), value }
         }
-        b'I' => TraceEventKind::Instant { tgid: tgid?, name: minor(names, tail) },
-        b'N' => {
-            let at = tail.iter().position(|byte| *byte == b'|')?;
-            TraceEventKind::Instant { tgid: tgid?, name: minor(names, &tail[at + 1..]) }
+        "I" => TraceEventKind::Instant { tgid: tgid?, name: names.intern_minor(tail) },
+        "N" => {
+            let (_, name) = tail.split_once('|')?;
+            TraceEventKind::Instant { tgid: tgid?, name: names.intern_minor(name) }
         }
         _ => return None,
     })
 }
 
 /// Parses `name|number`. A name may hold the separator: the number is cut from the right.
-fn name_and_number(text: &[u8]) -> Option<(&[u8], i64)> {
-    let at = text.iter().rposition(|byte| *byte == b'|')?;
-    Some((&text[..at], number(&text[at + 1..])?))
-}
-
-/// Names of slices need not end.
-fn minor(names: &mut Names, name: &[u8]) -> NameId {
-    names.intern_minor(&String::from_utf8_lossy(name))
-}
-
-fn number<T: std::str::FromStr>(digits: &[u8]) -> Option<T> {
-    std::str::from_utf8(digits).ok()?.trim().parse().ok()
+fn name_and_number(text: &str) -> Option<(&str, i64)> {
+    let (name, number) = text.rsplit_once('|')?;
+    Some((name, number.trim_ascii().parse().ok()?))
 }
 
 /// A frequency of devlib.
-fn frequency(text: &[u8]) -> Option<TraceEventKind> {
-    let (name, fields) = std::str::from_utf8(text).ok()?.split_once(':')?;
+fn frequency(text: &str) -> Option<TraceEventKind> {
+    let (name, fields) = text.split_once(':')?;
     let key = match name {
         "cpu_frequency" => "state",
         "cpu_frequency_devlib" => "frequency",

@@ -85,11 +85,6 @@ pub(crate) const TYPE_COUNTER: i32 = 4;
 const SEQUENCE_FTRACE: u32 = 1;
 const SEQUENCE_TRACKS: u32 = 2;
 
-/// `enum trace_flag_type`, `include/linux/trace_events.h`: the context of a waking.
-const TRACE_FLAG_IRQS_OFF: u8 = 0x01;
-pub(crate) const TRACE_FLAG_HARDIRQ: u8 = 0x08;
-pub(crate) const TRACE_FLAG_SOFTIRQ: u8 = 0x10;
-
 /// Numbers of tracks. Small ones are short in the file.
 pub(crate) mod track {
     /// Parent of the CPUs' tracks.
@@ -217,12 +212,13 @@ impl<D: Destination> Perfetto<D> {
         let kernel = self.meta.provenance.iter().find(|(key, _)| key == "kernel");
         let release = kernel.and_then(|(_, name)| uname_release(name));
         let utsname = Utsname {
-            sysname: Some("Linux".to_string()),
-            version: Some("schedtwin".to_string()),
-            release: Some(release.unwrap_or_else(|| "6.12.0".to_string())),
-            machine: Some("schedtwin".to_string()),
+            sysname: Some("Linux".into()),
+            version: Some("schedtwin".into()),
+            release: Some(release.map_or("6.12.0".into(), Into::into)),
+            machine: Some("schedtwin".into()),
         };
-        let info = SystemInfo { utsname: Some(utsname), num_cpus: Some(self.meta.nr_cpus as u32) };
+        let num_cpus = Some(self.meta.nr_cpus as u32);
+        let info = SystemInfo { utsname: Some(utsname), num_cpus, ..SystemInfo::default() };
         self.write_first(SEQUENCE_FTRACE, None, Data::SystemInfo(info));
         let clock = |id| Clock { clock_id: Some(id), timestamp: Some(0) };
         let clocks = ClockSnapshot {
@@ -233,7 +229,7 @@ impl<D: Destination> Perfetto<D> {
         let process = Process {
             pid: Some(PROCESS),
             ppid: Some(0),
-            cmdline: vec![format!("schedtwin: {}", self.meta.title)],
+            cmdline: vec![format!("schedtwin: {}", self.meta.title).into()],
         };
         let tree = ProcessTree { processes: vec![process], threads: Vec::new() };
         self.write_packet(SEQUENCE_FTRACE, Some(0), Data::ProcessTree(tree));
@@ -613,7 +609,7 @@ impl<D: Destination> Sink for Perfetto<D> {
         self.tasks.insert(info);
         let thread = Thread {
             tid: Some(info.id.0 as i32),
-            name: Some(info.name.clone()),
+            name: Some(info.name.clone().into()),
             tgid: Some(PROCESS),
         };
         let tree = ProcessTree { processes: Vec::new(), threads: vec![thread] };

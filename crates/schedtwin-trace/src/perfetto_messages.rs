@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The Perfetto packets that we write and read back, as prost message types.
+//! The Perfetto packets that we write, and those of any tool that have the same messages, as prost message types.
 //!
 //! Written by hand rather than generated: the official schema has over 5,000 fields, of which
 //! these are the few needed. Names and numbers are those of `protos/perfetto/trace/` in the
 //! Perfetto repository; a test compares every one of them with the schema in the PyPI package
-//! `perfetto`, through [`FIELDS`].
+//! `perfetto`, through [`FIELDS`]. Numbers of single events are in the table of tracepoints.
+//!
+//! Texts that recordings of any tool hold are `bytes`: their writers do not check them, and a name that the kernel cut may end
+//! inside a character.
 
+use prost::bytes::Bytes;
 use prost::{Message, Oneof};
 
 /// `perfetto.protos.TracePacket`: one element of a trace.
@@ -93,19 +97,23 @@ messages! {
     "SystemInfo" SystemInfo {
         /// As `uname` reports it.
         utsname: Option<Utsname> = (message, optional) "1";
+        /// The recording program's version.
+        tracing_service_version: Option<Bytes> = (bytes = "bytes", optional) "4";
         /// Number of CPUs.
         num_cpus: Option<u32> = (uint32, optional) "8";
+        /// The hardware.
+        android_soc_model: Option<Bytes> = (bytes = "bytes", optional) "9";
     }
     /// `struct utsname`.
     "Utsname" Utsname {
         /// `Linux`.
-        sysname: Option<String> = (string, optional) "1";
+        sysname: Option<Bytes> = (bytes = "bytes", optional) "1";
         /// The output of `uname -v`.
-        version: Option<String> = (string, optional) "2";
+        version: Option<Bytes> = (bytes = "bytes", optional) "2";
         /// `6.12.0`.
-        release: Option<String> = (string, optional) "3";
+        release: Option<Bytes> = (bytes = "bytes", optional) "3";
         /// `aarch64`.
-        machine: Option<String> = (string, optional) "4";
+        machine: Option<Bytes> = (bytes = "bytes", optional) "4";
     }
     /// Readings of several clocks at one instant.
     "ClockSnapshot" ClockSnapshot {
@@ -135,14 +143,14 @@ messages! {
         /// Its parent's number.
         ppid: Option<i32> = (int32, optional) "2";
         /// Its command line.
-        cmdline: Vec<String> = (string, repeated) "3";
+        cmdline: Vec<Bytes> = (bytes = "bytes", repeated) "3";
     }
     /// A thread.
     "ProcessTree.Thread" Thread {
         /// Its number: the task's.
         tid: Option<i32> = (int32, optional) "1";
         /// Its name.
-        name: Option<String> = (string, optional) "2";
+        name: Option<Bytes> = (bytes = "bytes", optional) "2";
         /// Its process.
         tgid: Option<i32> = (int32, optional) "3";
     }
@@ -254,10 +262,20 @@ messages! {
     "FtraceEventBundle" FtraceEventBundle {
         /// Which CPU.
         cpu: Option<u32> = (uint32, optional) "1";
-        /// Events other than the compact ones.
-        event: Vec<FtraceEvent> = (message, repeated) "2";
+        /// Events other than the compact ones, each an `FtraceEvent`, undecoded.
+        event: Vec<Bytes> = (bytes = "bytes", repeated) "2";
+        /// Whether events were lost before these.
+        lost_events: Option<bool> = (bool, optional) "3";
         /// Switches and wakings, in columns.
         compact_sched: Option<CompactSched> = (message, optional) "4";
+        /// `FtraceClock`: 0 the default, that of boot.
+        ftrace_clock: Option<i32> = (int32, optional) "5";
+        /// Faults that the recorder found in the kernel's pages, undecoded.
+        error: Vec<Bytes> = (bytes = "bytes", repeated) "8";
+        /// As the next one, of older recorders.
+        last_read_event_timestamp: Option<u64> = (uint64, optional) "9";
+        /// The CPU's events are complete from then on; told with each of its bundles.
+        previous_bundle_end_timestamp: Option<u64> = (uint64, optional) "10";
     }
     /// `sched_switch` and `sched_waking` in columns: entry i of each column is event i.
     "FtraceEventBundle.CompactSched" CompactSched {
@@ -270,7 +288,7 @@ messages! {
         /// `sched_switch`: with which priority.
         switch_next_prio: Vec<i32> = (int32, repeated) "4";
         /// Names, that the `comm_index` columns point into.
-        intern_table: Vec<String> = (string, repeated) "5";
+        intern_table: Vec<Bytes> = (bytes = "bytes", repeated) "5";
         /// `sched_switch`: name of who gets the CPU.
         switch_next_comm_index: Vec<u32> = (uint32, repeated) "6";
         /// `sched_waking`: time since the one before in this bundle, nanoseconds.
@@ -285,107 +303,5 @@ messages! {
         waking_comm_index: Vec<u32> = (uint32, repeated) "11";
         /// `sched_waking`: in which context, as `enum trace_flag_type`.
         waking_common_flags: Vec<u32> = (uint32, repeated) "12";
-    }
-    /// One event of ftrace; exactly one of the payloads is present.
-    "FtraceEvent" FtraceEvent {
-        /// When, BOOTTIME, nanoseconds.
-        timestamp: Option<u64> = (uint64, optional) "1";
-        /// The task that was running.
-        pid: Option<u32> = (uint32, optional) "2";
-        /// A frequency change of one CPU.
-        cpu_frequency: Option<CpuFrequency> = (message, optional) "11";
-        /// A CPU goes idle or comes back.
-        cpu_idle: Option<CpuIdle> = (message, optional) "13";
-        /// A task is runnable.
-        sched_wakeup: Option<SchedWakeup> = (message, optional) "17";
-        /// An inter-processor interrupt is sent.
-        ipi_raise: Option<IpiRaise> = (message, optional) "23";
-        /// An interrupt begins.
-        irq_handler_entry: Option<IrqHandlerEntry> = (message, optional) "36";
-        /// An interrupt ends.
-        irq_handler_exit: Option<IrqHandlerExit> = (message, optional) "37";
-        /// A new task is runnable.
-        sched_wakeup_new: Option<SchedWakeup> = (message, optional) "114";
-        /// A task exits.
-        sched_process_exit: Option<SchedProcessExit> = (message, optional) "238";
-        /// A task changes its CPU.
-        sched_migrate_task: Option<SchedMigrateTask> = (message, optional) "491";
-        /// A high-resolution timer has expired: the tick.
-        hrtimer_expire_entry: Option<HrtimerExpireEntry> = (message, optional) "553";
-    }
-    /// A frequency change of one CPU.
-    "CpuFrequencyFtraceEvent" CpuFrequency {
-        /// kHz.
-        state: Option<u32> = (uint32, optional) "1";
-        /// Which CPU.
-        cpu_id: Option<u32> = (uint32, optional) "2";
-    }
-    /// A CPU goes idle or comes back.
-    "CpuIdleFtraceEvent" CpuIdle {
-        /// The idle state's index, or 4294967295 for the way back.
-        state: Option<u32> = (uint32, optional) "1";
-        /// Which CPU.
-        cpu_id: Option<u32> = (uint32, optional) "2";
-    }
-    /// A task is runnable. `sched_wakeup_new` has the same fields.
-    "SchedWakeupFtraceEvent" SchedWakeup {
-        /// Its name.
-        comm: Option<String> = (string, optional) "1";
-        /// The task's pid.
-        pid: Option<i32> = (int32, optional) "2";
-        /// Its priority.
-        prio: Option<i32> = (int32, optional) "3";
-        /// Where it is queued.
-        target_cpu: Option<i32> = (int32, optional) "5";
-    }
-    /// A task changes its CPU.
-    "SchedMigrateTaskFtraceEvent" SchedMigrateTask {
-        /// Its name.
-        comm: Option<String> = (string, optional) "1";
-        /// The task's pid.
-        pid: Option<i32> = (int32, optional) "2";
-        /// Its priority.
-        prio: Option<i32> = (int32, optional) "3";
-        /// From where.
-        orig_cpu: Option<i32> = (int32, optional) "4";
-        /// Where to.
-        dest_cpu: Option<i32> = (int32, optional) "5";
-    }
-    /// A task exits.
-    "SchedProcessExitFtraceEvent" SchedProcessExit {
-        /// Its name.
-        comm: Option<String> = (string, optional) "1";
-        /// The task's pid.
-        pid: Option<i32> = (int32, optional) "2";
-        /// Its process.
-        tgid: Option<i32> = (int32, optional) "3";
-        /// Its priority.
-        prio: Option<i32> = (int32, optional) "4";
-    }
-    /// An inter-processor interrupt is sent.
-    "IpiRaiseFtraceEvent" IpiRaise {
-        /// Bit set of CPUs 0..32.
-        target_cpus: Option<u32> = (uint32, optional) "1";
-        /// The purpose of the IPI.
-        reason: Option<String> = (string, optional) "2";
-    }
-    /// An interrupt begins.
-    "IrqHandlerEntryFtraceEvent" IrqHandlerEntry {
-        /// Its number.
-        irq: Option<i32> = (int32, optional) "1";
-        /// Its name.
-        name: Option<String> = (string, optional) "2";
-    }
-    /// An interrupt ends.
-    "IrqHandlerExitFtraceEvent" IrqHandlerExit {
-        /// Its number.
-        irq: Option<i32> = (int32, optional) "1";
-        /// 1: `IRQ_HANDLED`.
-        ret: Option<i32> = (int32, optional) "2";
-    }
-    /// A high-resolution timer has expired.
-    "HrtimerExpireEntryFtraceEvent" HrtimerExpireEntry {
-        /// When, nanoseconds.
-        now: Option<i64> = (int64, optional) "2";
     }
 }

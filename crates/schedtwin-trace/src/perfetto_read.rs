@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Reads back the Perfetto traces that schedtwin writes.
 //!
-//! It shares the message types with the writer's cold packets, but none of its hand encoding, and
-//! so checks it. It understands what [`crate::perfetto`] writes; other traces are refused, since
+//! It shares the message types with the writer's cold packets, and reads events as the reader of
+//! recordings does, but shares none of the writer's hand encoding, and so checks it. It understands what [`crate::perfetto`] writes; other traces are refused, since
 //! their tracks mean other things.
 //!
 //! **Algorithm.** Packets are read and decoded one by one; the facts of a packet are handed over in
@@ -13,16 +13,18 @@
 //! and balance passes that moved nothing are missing; so are samples of signals that changed
 //! nothing.
 
-use crate::perfetto::{PROCESS, TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ, TYPE_COUNTER, track};
-use crate::perfetto_messages::{
-    CompactSched, Data, FtraceEvent, FtraceEventBundle, TracePacket, TrackEvent,
-};
+use crate::event::{Interrupt, Names, TraceEventKind};
+use crate::perfetto::{PROCESS, TYPE_COUNTER, track};
+use crate::perfetto_messages::{CompactSched, Data, FtraceEventBundle, TracePacket, TrackEvent};
+use crate::perfetto_source::bundle::{RawEvent, Reader};
 use crate::tasks::{DEFAULT_PRIO, TASKS_MAX, Tasks};
+use crate::tracepoint::flags;
 use crate::{Meta, TaskInfo};
 use prost::Message;
 use schedtwin_types::{
     CpuId, CpuMask, Fact, FactKind, IpiKind, MAX_CPUS, Ns, PolicyId, TaskId, TaskState, WakeSource,
 };
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, BufRead, Read};
 
@@ -85,7 +87,7 @@ pub enum Event {
 /// Reads a trace and hands each event to `each`, in time order within each packet.
 pub fn read(input: impl BufRead, each: &mut dyn FnMut(Event)) -> Result<Contents, ReadError> {
     let mut packets = Packets { input, number: 0, bytes: Vec::new() };
-    let mut decoder = Decoder::default();
+    let mut decoder = Decoder::new();
     loop {
         let packet = match packets.next() {
             Ok(Some(packet)) => packet,
@@ -163,24 +165,40 @@ enum Owner {
     Task(TaskId),
 }
 
-#[derive(Default)]
 struct Decoder {
+    names: Names,
+    reader: Reader,
     contents: Contents,
     tasks: Tasks,
     current: Vec<TaskId>,
     cpu_signals: Vec<[u32; 3]>,
-    task_signals: std::collections::BTreeMap<TaskId, [u32; 3]>,
+    task_signals: BTreeMap<TaskId, [u32; 3]>,
     /// A sample of which more values may follow: when, whose, the last signal seen.
     sample: Option<(Ns, Owner, usize)>,
     facts: Vec<Fact>,
 }
 
 impl Decoder {
+    fn new() -> Decoder {
+        let mut names = Names::new();
+        Decoder {
+            reader: Reader::new(&mut names),
+            names,
+            contents: Contents::default(),
+            tasks: Tasks::default(),
+            current: Vec::new(),
+            cpu_signals: Vec::new(),
+            task_signals: BTreeMap::new(),
+            sample: None,
+            facts: Vec::new(),
+        }
+    }
+
     fn packet(&mut self, packet: TracePacket, each: &mut dyn FnMut(Event)) -> Result<(), String> {
         let first = self.contents.meta.nr_cpus == 0;
         match packet.data {
             Some(Data::SystemInfo(info)) => {
-                let ours = info.utsname.is_some_and(|name| name.version() == "schedtwin");
+                let ours = info.utsname.is_some_and(|name| name.version() == b"schedtwin");
                 let cpus = info.num_cpus.unwrap_or(0) as usize;
                 if !ours || cpus == 0 || cpus > MAX_CPUS {
                     return Err("not a trace that schedtwin wrote".to_string());
@@ -201,7 +219,8 @@ impl Decoder {
                     let id = task(thread.tid())?;
                     // Until an event shows it: then the first priority seen is the task's.
                     let prio = self.tasks.get(id).map_or(PRIO_UNKNOWN, |known| known.prio);
-                    self.tasks.insert(&TaskInfo { id, name: thread.name().to_string(), prio });
+                    let name = String::from_utf8_lossy(thread.name()).into_owned();
+                    self.tasks.insert(&TaskInfo { id, name, prio });
                 }
             }
             Some(Data::TrackDescriptor(descriptor)) => {
@@ -237,9 +256,11 @@ impl Decoder {
 
     fn bundle(&mut self, bundle: &FtraceEventBundle) -> Result<(), String> {
         let cpu = self.cpu(i64::from(bundle.cpu()))?;
-        for event in &bundle.event {
-            let kind = self.event(cpu, event)?;
-            let at = event.timestamp();
+        for bytes in &bundle.event {
+            let event = RawEvent::read(bytes).ok_or("an event that cannot be read")?;
+            let kind = self.reader.event(&event, &mut self.names);
+            let (_, kind) = kind.ok_or("an event that cannot be read")?;
+            let (at, kind) = (event.at, self.event(cpu, event.at, kind)?);
             self.facts.extend(kind.map(|kind| Fact { at, cpu, kind }));
         }
         if let Some(compact) = &bundle.compact_sched {
@@ -290,17 +311,15 @@ impl Decoder {
         for index in 0..count {
             at = at.wrapping_add(columns.waking_timestamp[index]);
             named(columns.waking_comm_index[index])?;
-            let flags = columns.waking_common_flags[index];
+            let flags = columns.waking_common_flags[index] as u8;
             let task = task(columns.waking_pid[index])?;
             self.see_prio(task, columns.waking_prio[index]);
             let kind = FactKind::Waking {
                 task,
-                source: if flags & u32::from(TRACE_FLAG_HARDIRQ) != 0 {
-                    WakeSource::Timer
-                } else if flags & u32::from(TRACE_FLAG_SOFTIRQ) != 0 {
-                    WakeSource::Kernel
-                } else {
-                    WakeSource::Task
+                source: match flags::context(Some(flags)).interrupt {
+                    Interrupt::Hardirq => WakeSource::Timer,
+                    Interrupt::Softirq => WakeSource::Kernel,
+                    Interrupt::Task | Interrupt::Unknown => WakeSource::Task,
                 },
                 prev_cpu: self.cpu(i64::from(columns.waking_target_cpu[index]))?,
             };
@@ -310,61 +329,59 @@ impl Decoder {
     }
 
     /// The fact that an event shows; `None` for a further CPU of a frequency change.
-    fn event(&mut self, cpu: CpuId, event: &FtraceEvent) -> Result<Option<FactKind>, String> {
-        if let Some(change) = &event.cpu_frequency {
-            let changed = self.cpu(i64::from(change.cpu_id()))?;
-            let policies = &self.contents.meta.policy_cpus;
-            let policy = policies.iter().position(|cpus| cpus.contains(changed));
-            let first = policy.is_none_or(|policy| policies[policy].lowest() == Some(changed));
-            let policy = PolicyId(policy.map_or(changed.0, |policy| policy as u16));
-            let requested_at = event.timestamp();
-            let kind = FactKind::Frequency { policy, khz: change.state(), requested_at };
-            return Ok(first.then_some(kind));
-        }
-        Ok(Some(if let Some(idle) = &event.cpu_idle {
-            match u8::try_from(idle.state()) {
-                Ok(state) => FactKind::IdleEnter { state, tick_stopped: false },
-                Err(_) if idle.state() == FactKind::PWR_EVENT_EXIT => {
-                    FactKind::IdleExit { state: 0, residency_ns: 0 }
-                }
-                Err(_) => return Err(format!("idle state {}", idle.state())),
+    fn event(
+        &mut self,
+        cpu: CpuId,
+        at: Ns,
+        event: TraceEventKind,
+    ) -> Result<Option<FactKind>, String> {
+        let known = |cpu: CpuId| self.cpu(cpu.0.into());
+        Ok(Some(match event {
+            TraceEventKind::Frequency { cpu, khz } => {
+                let changed = known(cpu)?;
+                let policies = &self.contents.meta.policy_cpus;
+                let policy = policies.iter().position(|cpus| cpus.contains(changed));
+                let first = policy.is_none_or(|policy| policies[policy].lowest() == Some(changed));
+                let policy = PolicyId(policy.map_or(changed.0, |policy| policy as u16));
+                return Ok(first.then_some(FactKind::Frequency { policy, khz, requested_at: at }));
             }
-        } else if let Some(wakeup) = event.sched_wakeup.as_ref().or(event.sched_wakeup_new.as_ref())
-        {
-            let task = task(wakeup.pid())?;
-            self.see_prio(task, wakeup.prio());
-            let target = self.cpu(i64::from(wakeup.target_cpu()))?;
-            FactKind::Wakeup { task, target, new: event.sched_wakeup_new.is_some() }
-        } else if let Some(migration) = &event.sched_migrate_task {
-            FactKind::Migrate {
-                task: task(migration.pid())?,
-                from: self.cpu(i64::from(migration.orig_cpu()))?,
-                to: self.cpu(i64::from(migration.dest_cpu()))?,
+            TraceEventKind::Idle { state: Some(state), .. } => {
+                let state = u8::try_from(state).map_err(|_| format!("idle state {state}"))?;
+                FactKind::IdleEnter { state, tick_stopped: false }
             }
-        } else if let Some(exit) = &event.sched_process_exit {
-            FactKind::Exit { task: task(exit.pid())? }
-        } else if event.hrtimer_expire_entry.is_some() {
-            FactKind::Tick
-        } else if let Some(raise) = &event.ipi_raise {
-            let reason = raise.reason();
-            let (name, far) = match reason.rsplit_once(" to CPU ") {
-                Some((name, cpu)) => (name, Some(cpu)),
-                None => (reason, None),
-            };
-            let kind = IpiKind::ALL.into_iter().find(|kind| kind.reason() == name);
-            let kind = kind.ok_or_else(|| format!("an IPI `{reason}`"))?;
-            let target = match far {
-                Some(cpu) => cpu.parse().map_err(|_| format!("an IPI `{reason}`"))?,
-                None => i64::from(raise.target_cpus().trailing_zeros()),
-            };
-            FactKind::Ipi { target: self.cpu(target)?, kind }
-        } else if let Some(entry) = &event.irq_handler_entry {
-            let lines = u16::try_from(entry.irq()).map_err(|_| format!("irq {}", entry.irq()))?;
-            FactKind::IrqEntry { lines: lines.into() }
-        } else if event.irq_handler_exit.is_some() {
-            FactKind::IrqExit { spent_ns: 0 }
-        } else {
-            return Err(format!("an event on CPU {cpu} that schedtwin does not write"));
+            TraceEventKind::Idle { state: None, .. } => {
+                FactKind::IdleExit { state: 0, residency_ns: 0 }
+            }
+            TraceEventKind::Wakeup { task: woken, target }
+            | TraceEventKind::WakeupNew { task: woken, target } => {
+                let new = matches!(event, TraceEventKind::WakeupNew { .. });
+                let target = known(target.ok_or("a wakeup without a CPU")?)?;
+                let task = task(woken.pid)?;
+                self.see_prio(task, woken.prio);
+                FactKind::Wakeup { task, target, new }
+            }
+            TraceEventKind::Migrate { task: moved, from, to } => {
+                FactKind::Migrate { task: task(moved.pid)?, from: known(from)?, to: known(to)? }
+            }
+            TraceEventKind::Exit { pid } => FactKind::Exit { task: task(pid)? },
+            TraceEventKind::HrtimerExpire { .. } => FactKind::Tick,
+            TraceEventKind::IpiSend { to, reason } => {
+                let reason = self.names.text(reason);
+                let bad = || format!("an IPI `{reason}`");
+                // A mask has no place for a far CPU.
+                let (name, to) = match reason.rsplit_once(" to CPU ") {
+                    Some((name, far)) => (name, far.parse().map_err(|_| bad())?),
+                    None => (reason, i64::from(to.ok_or_else(bad)?.0)),
+                };
+                let kind = IpiKind::ALL.into_iter().find(|kind| kind.reason() == name);
+                FactKind::Ipi { target: self.cpu(to)?, kind: kind.ok_or_else(bad)? }
+            }
+            TraceEventKind::IrqEntry { irq, .. } => {
+                let lines = u16::try_from(irq).map_err(|_| format!("irq {irq}"))?;
+                FactKind::IrqEntry { lines: lines.into() }
+            }
+            TraceEventKind::IrqExit { .. } => FactKind::IrqExit { spent_ns: 0 },
+            _ => return Err(format!("an event on CPU {cpu} that schedtwin does not write")),
         }))
     }
 
@@ -489,7 +506,8 @@ impl Decoder {
 /// The priority of a task that no event has shown yet.
 const PRIO_UNKNOWN: i32 = i32::MIN;
 
-fn task(pid: i32) -> Result<TaskId, String> {
+fn task(pid: impl Into<i64>) -> Result<TaskId, String> {
+    let pid = pid.into();
     match u32::try_from(pid) {
         Ok(number) if number < TASKS_MAX => Ok(TaskId(number)),
         _ => Err(format!("task {pid} is not within 0..{TASKS_MAX}")),

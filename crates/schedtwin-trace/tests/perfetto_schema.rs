@@ -7,6 +7,7 @@
 mod sample;
 
 use schedtwin_trace::perfetto_messages::FIELDS;
+use schedtwin_trace::tracepoint::table::TRACEPOINTS;
 use schedtwin_trace::{Perfetto, Sink};
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -38,6 +39,8 @@ fn the_official_schema_agrees() {
         let number = number.trim_matches('"');
         fields.push_str(&format!("{message} {field} {number} {kind}\n"));
     }
+    let of_table = rows_of_the_table();
+    fields.push_str(&of_table);
     // A script that skips does not read its input: that pipe may be broken.
     let _ = child.stdin.take().expect("piped").write_all(fields.as_bytes());
     let output = child.wait_with_output().expect("a result");
@@ -51,7 +54,23 @@ fn the_official_schema_agrees() {
         "ok {} TYPE_COUNTER=11 TYPE_INSTANT=10 cpu_frequency=4 cpu_idle=3 hrtimer_expire_entry=1 \
          ipi_raise=2 irq_handler_entry=1 irq_handler_exit=1 sched_migrate_task=1 \
          sched_process_exit=1 sched_switch=6 sched_wakeup=1 sched_wakeup_new=1 sched_waking=3\n",
-        FIELDS.len(),
+        FIELDS.len() + of_table.lines().count(),
     );
     assert_eq!(answer, expected, "{python} exited with {}", output.status);
+}
+
+/// The numbers in the table of tracepoints, in lines as the script reads them.
+fn rows_of_the_table() -> String {
+    let mut lines = String::new();
+    // The text of programs has messages that the marker's reader knows.
+    for row in TRACEPOINTS.iter().filter(|row| row.perfetto != 0 && !row.is_mark()) {
+        let words = row.name.split('_').map(|word| word[..1].to_uppercase() + &word[1..]);
+        let message = words.collect::<String>() + "FtraceEvent";
+        lines += &format!("FtraceEvent {} {} message, optional\n", row.name, row.perfetto);
+        for field in row.fields.iter().filter(|field| field.perfetto != 0) {
+            let kind = if field.ty.is_text() { "string" } else { "varint" };
+            lines += &format!("{message} {} {} {kind}, optional\n", field.name, field.perfetto);
+        }
+    }
+    lines
 }

@@ -61,6 +61,26 @@ impl Left {
         })
     }
 
+    /// The number in `prev_state`, as Linux has it since 4.14.
+    pub fn bits(self) -> u64 {
+        match self {
+            Left::Runnable => 0,
+            Left::Asleep => 1,
+            Left::Blocked => 2,
+            Left::Dead => 0x10,
+        }
+    }
+
+    /// The letter in `prev_state`.
+    pub fn letter(self) -> &'static str {
+        match self {
+            Left::Runnable => "R",
+            Left::Asleep => "S",
+            Left::Blocked => "D",
+            Left::Dead => "X",
+        }
+    }
+
     /// It sleeps, in whatever way.
     pub fn sleeps(self) -> bool {
         matches!(self, Left::Asleep | Left::Blocked)

@@ -8,11 +8,15 @@
 //! | [`EventPerfetto`] | binary protobuf | ui.perfetto.dev, `schedtwin replay` |
 //! | [`EventTraceDat`] | trace.dat of version 6 | trace-cmd, KernelShark, LISA, `schedtwin replay` |
 //!
-//! An event has the fields of its tracepoint that [`crate::event::TraceEventKind`] keeps ([`Fields`]); fields and events that
-//! nothing here reads are lost, and [`Written`] counts them.
+//! An event has the fields of its tracepoint that [`crate::event::TraceEventKind`] keeps, as the table of tracepoints
+//! ([`crate::tracepoint::table`]) has them; fields and events that nothing here reads are lost, and [`Written`] counts them.
+//! Nothing is filled in: a name that text cannot be without is `<...>`, as ftrace has it, and the thread that a CPU ran
+//! before, where the source does not tell it, has the number −1.
 
 mod perfetto;
 mod tables;
+#[cfg(test)]
+mod tests;
 mod text;
 mod trace_dat;
 
@@ -21,10 +25,9 @@ pub use tables::{EventTables, TableFormat};
 pub use text::EventText;
 pub use trace_dat::EventTraceDat;
 
-use crate::event::{
-    EventTask, Left, NameId, Names, SourceFault, TraceEvent, TraceEventKind, TraceSource,
-};
-use schedtwin_types::CpuId;
+use crate::event::{NameId, Names, SourceFault, TraceEvent, TraceEventKind, TraceSource};
+use crate::tracepoint::row::{Tracepoint, Values};
+use crate::tracepoint::table::TRACEPOINTS;
 use std::io;
 
 /// Takes the events of a source, in their order.
@@ -79,175 +82,62 @@ pub fn write_events(
     Ok(written)
 }
 
-/// A field's value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Field {
-    Number(i64),
-    Hex(u64),
-    /// A CPU in three digits.
-    Cpu3(CpuId),
-    Name(NameId),
-    Word(&'static str),
+/// A name that is not known, as ftrace prints it.
+const UNKNOWN: &str = "<...>";
+
+/// An event as the writers take it.
+enum Taken {
+    /// Text of a program.
+    Mark(String),
+    /// The values of a tracepoint's fields.
+    Row(&'static Tracepoint, Values),
+    /// Neither: it is written in another way, or not at all.
+    Other,
 }
 
-/// The fields of an event by their names in the kernel's format, in its order.
+/// Finds the rows of events in the table of tracepoints.
 #[derive(Clone, Debug, Default)]
-struct Fields(Vec<(&'static str, Field)>);
-
-impl Fields {
-    fn number(&mut self, name: &'static str, value: impl Into<i64>) {
-        self.0.push((name, Field::Number(value.into())));
-    }
-
-    fn hex(&mut self, name: &'static str, value: u64) {
-        self.0.push((name, Field::Hex(value)));
-    }
-
-    fn name(&mut self, name: &'static str, value: NameId) {
-        self.0.push((name, Field::Name(value)));
-    }
-
-    fn word(&mut self, name: &'static str, value: &'static str) {
-        self.0.push((name, Field::Word(value)));
-    }
-
-    fn task(&mut self, [comm, pid, prio]: [&'static str; 3], task: EventTask) {
-        self.name(comm, task.comm);
-        self.number(pid, task.pid);
-        self.number(prio, task.prio);
-    }
-
-    fn woken(&mut self, task: EventTask, target: Option<CpuId>) {
-        self.task(["comm", "pid", "prio"], task);
-        if let Some(target) = target {
-            self.0.push(("target_cpu", Field::Cpu3(target)));
-        }
-    }
-
-    /// Fills in the fields of an event; `false`: it has none that are kept, or it is a mark of a program.
-    fn fill(&mut self, kind: &TraceEventKind) -> bool {
-        use TraceEventKind as Kind;
-        self.0.clear();
-        match *kind {
-            Kind::Switch { prev: Some(prev), left, next } => {
-                self.task(["prev_comm", "prev_pid", "prev_prio"], prev);
-                self.word("prev_state", letter(left));
-                self.task(["next_comm", "next_pid", "next_prio"], next);
-            }
-            Kind::Waking { task, target }
-            | Kind::Wakeup { task, target }
-            | Kind::WakeupNew { task, target } => self.woken(task, target),
-            Kind::Migrate { task, from, to } => {
-                self.task(["comm", "pid", "prio"], task);
-                self.number("orig_cpu", from.0);
-                self.number("dest_cpu", to.0);
-            }
-            Kind::Fork { parent, child_comm, child } => {
-                self.word("comm", "parent");
-                self.number("pid", parent);
-                self.name("child_comm", child_comm);
-                self.number("child_pid", child);
-            }
-            Kind::Exit { pid } | Kind::Free { pid } => {
-                self.word("comm", "exited");
-                self.number("pid", pid);
-                self.number("prio", 120);
-            }
-            Kind::Exec { pid, old_pid } => {
-                self.word("filename", "-");
-                self.number("pid", pid);
-                self.number("old_pid", old_pid);
-            }
-            Kind::NewTask { pid, comm, clone_flags } => {
-                self.number("pid", pid);
-                self.name("comm", comm);
-                self.hex("clone_flags", clone_flags);
-            }
-            Kind::Rename { pid, comm } => {
-                self.number("pid", pid);
-                self.word("oldcomm", "-");
-                self.name("newcomm", comm);
-                self.number("oom_score_adj", 0);
-            }
-            Kind::PiPriority { pid, from, to } => {
-                self.word("comm", "-");
-                self.number("pid", pid);
-                self.number("oldprio", from);
-                self.number("newprio", to);
-            }
-            Kind::Clamp { pid, min: Some(min), max: Some(max) } => {
-                self.number("pid", pid);
-                self.number("uclamp_min", min);
-                self.number("uclamp_max", max);
-            }
-            Kind::Frequency { cpu, khz } => {
-                self.number("state", khz);
-                self.number("cpu_id", cpu.0);
-            }
-            Kind::FrequencyLimits { cpu, min_khz, max_khz } => {
-                self.number("min", min_khz);
-                self.number("max", max_khz);
-                self.number("cpu_id", cpu.0);
-            }
-            Kind::Idle { cpu, state } => {
-                self.number("state", state.unwrap_or(u32::MAX));
-                self.number("cpu_id", cpu.0);
-            }
-            Kind::IdleMiss { cpu, state, below } => {
-                self.number("cpu_id", cpu.0);
-                self.number("state", state);
-                self.word("type", if below { "below" } else { "above" });
-            }
-            Kind::IrqEntry { irq, handler } => {
-                self.number("irq", irq);
-                self.name("name", handler);
-            }
-            Kind::IrqExit { irq } => {
-                self.number("irq", irq);
-                self.word("ret", "handled");
-            }
-            Kind::SoftirqRaise { vector }
-            | Kind::SoftirqEntry { vector }
-            | Kind::SoftirqExit { vector } => self.number("vec", vector),
-            Kind::HrtimerStart { timer, function, expires } => {
-                self.hex("hrtimer", timer);
-                self.name("function", function);
-                self.number("expires", expires as i64);
-            }
-            Kind::HrtimerCancel { timer } | Kind::HrtimerDone { timer } => {
-                self.hex("hrtimer", timer);
-            }
-            Kind::HrtimerExpire { timer, function } => {
-                self.hex("hrtimer", timer);
-                self.name("function", function);
-            }
-            Kind::TimerCancel { timer } | Kind::TimerDone { timer } => self.hex("timer", timer),
-            Kind::TimerExpire { timer, function } => {
-                self.hex("timer", timer);
-                self.name("function", function);
-            }
-            Kind::Suspend { begins } => {
-                self.word("action", "machine_suspend");
-                self.number("val", 3);
-                self.number("start", u32::from(begins));
-            }
-            Kind::BlockedReason { pid, io_wait } => {
-                self.number("pid", pid);
-                self.number("iowait", io_wait);
-            }
-            _ => return false,
-        }
-        true
-    }
+struct Rows {
+    /// By the number of their name; `None`: not looked up yet.
+    by_name: Vec<Option<Option<&'static Tracepoint>>>,
 }
 
-/// The letter of a state, as `prev_state` has it.
-fn letter(left: Left) -> &'static str {
-    match left {
-        Left::Runnable => "R",
-        Left::Asleep => "S",
-        Left::Blocked => "D",
-        Left::Dead => "X",
+impl Rows {
+    /// Takes an event: by the row of its name; where that is not usable or of another kind, by the first usable row of its
+    /// kind.
+    fn take(
+        &mut self,
+        event: &TraceEvent,
+        names: &Names,
+        usable: fn(&Tracepoint) -> bool,
+    ) -> Taken {
+        if let Some(mark) = mark(&event.kind, names) {
+            return Taken::Mark(mark);
+        }
+        let index = event.name.index();
+        if index >= self.by_name.len() {
+            self.by_name.resize(index + 1, None);
+        }
+        let of_name = self.by_name[index]
+            .get_or_insert_with(|| Tracepoint::named_or_vector(names.text(event.name)));
+        let mut values = Values::default();
+        let mut takes = |row: &Tracepoint| {
+            !row.is_mark() && usable(row) && (row.take)(&event.kind, &mut values)
+        };
+        let row = match *of_name {
+            Some(row) if takes(row) => Some(row),
+            Some(mark) if mark.is_mark() && usable(mark) => None,
+            _ if event.kind == TraceEventKind::Other => None,
+            _ => TRACEPOINTS.iter().find(|row| takes(row)),
+        };
+        match (row, event.kind) {
+            (Some(row), _) => Taken::Row(row, values),
+            // As devlib marks it.
+            (None, TraceEventKind::Frequency { cpu, khz }) => {
+                Taken::Mark(format!("cpu_frequency: state={khz} cpu_id={}", cpu.0))
+            }
+            (None, _) => Taken::Other,
+        }
     }
 }
 

@@ -2,15 +2,18 @@
 //! Events for Perfetto: ftrace bundles by CPU, as its own recorder writes them.
 //!
 //! `sched_waking` goes into the compact columns where the source tells whether an interrupt was handled, as only these have
-//! flags; every other event is an `FtraceEvent`. All CPUs are written together after every [`BATCH`] events, so that
-//! packets are out of order by no more than that. Timers, work items and events of unknown fields have no place here.
+//! flags, and so does a `sched_switch` from a thread that is not known, as only these can be without it; every other event is
+//! an `FtraceEvent` of the numbers in the table of tracepoints. All CPUs are written together after every [`BATCH`] events, so
+//! that packets are out of order by no more than that. Timers, work items and events of unknown fields have no place here.
 //!
 //! References: perfetto, protos/perfetto/trace/ftrace/ftrace_event_bundle.proto and ftrace_event.proto.
 
-use super::{EventSink, mark};
+use super::{EventSink, Rows, Taken};
 use crate::event::{
     EventTask, Interrupt, Left, NameId, Names, TraceEvent, TraceEventKind, TraceHeader,
 };
+use crate::tracepoint::flags;
+use crate::tracepoint::row::{ABSENT, FIELDS_MAX, MACHINE_SUSPEND, Tracepoint, Type, Values};
 use crate::wire::{message, uint, varint};
 use crate::{AtomicFile, Destination};
 use schedtwin_types::Ns;
@@ -26,11 +29,6 @@ const THREADS_MOST: usize = 1 << 16;
 /// The sequence of our packets; 0 is no number.
 const SEQUENCE: u64 = 1;
 
-/// `TRACE_FLAG_*` of the kernel.
-const IRQS_OFF: u64 = 1;
-const HARDIRQ: u64 = 8;
-const SOFTIRQ: u64 = 0x10;
-
 /// Writes events for Perfetto.
 pub struct EventPerfetto<W: Destination> {
     out: BufWriter<W>,
@@ -39,6 +37,7 @@ pub struct EventPerfetto<W: Destination> {
     packet: Vec<u8>,
     /// Of each thread its process and its name.
     threads: BTreeMap<u32, (u32, String)>,
+    rows: Rows,
 }
 
 /// What waits to be written of a CPU.
@@ -48,6 +47,8 @@ struct Bundle {
     /// Fields `event` of the bundle.
     events: Vec<u8>,
     wakings: Vec<Waking>,
+    /// Switches whose previous thread is not known.
+    switches: Vec<Switch>,
     comms: Vec<NameId>,
     comm_texts: Vec<String>,
 }
@@ -58,6 +59,13 @@ struct Waking {
     target: u64,
     comm: u64,
     flags: u64,
+}
+
+struct Switch {
+    at: Ns,
+    left: Left,
+    next: EventTask,
+    comm: u64,
 }
 
 impl EventPerfetto<AtomicFile> {
@@ -79,6 +87,7 @@ impl<W: Destination> EventPerfetto<W> {
             waiting: 0,
             packet: Vec::new(),
             threads: BTreeMap::new(),
+            rows: Rows::default(),
         };
         for thread in &header.threads {
             if let Some(tgid) = thread.tgid {
@@ -121,7 +130,7 @@ impl<W: Destination> EventPerfetto<W> {
     fn flush(&mut self) -> io::Result<()> {
         for cpu in 0..self.cpus.len() {
             let bundle = std::mem::take(&mut self.cpus[cpu]);
-            if bundle.events.is_empty() && bundle.wakings.is_empty() {
+            if bundle.is_empty() {
                 self.cpus[cpu].lost = bundle.lost;
                 continue;
             }
@@ -140,218 +149,112 @@ impl<W: Destination> EventPerfetto<W> {
 }
 
 impl Bundle {
+    fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.wakings.is_empty() && self.switches.is_empty()
+    }
+
     fn write(&self, cpu: usize, to: &mut Vec<u8>) {
         uint(to, 1, cpu as u64);
         to.extend(&self.events);
         if self.lost {
             uint(to, 3, 1);
         }
-        if self.wakings.is_empty() {
+        if self.comms.is_empty() {
             return;
         }
         message(to, 4, |compact| {
             for comm in &self.comm_texts {
                 message(compact, 5, |text| text.extend(comm.as_bytes()));
             }
-            let mut before = 0;
-            let mut column = |number, value: &dyn Fn(&Waking) -> u64| {
-                message(compact, number, |to| {
-                    self.wakings.iter().for_each(|waking| varint(to, value(waking)));
-                });
-            };
-            column(8, &|waking| u64::from(waking.task.pid));
-            column(9, &|waking| waking.target);
-            column(10, &|waking| i64::from(waking.task.prio) as u64);
-            column(11, &|waking| waking.comm);
-            column(12, &|waking| waking.flags);
-            message(compact, 7, |to| {
-                for waking in &self.wakings {
-                    // Times in the order of the source may step back a little; the columns cannot.
-                    let at = waking.at.max(before);
-                    varint(to, at - before);
-                    before = at;
-                }
-            });
+            if !self.wakings.is_empty() {
+                let wakings = &self.wakings;
+                column(compact, 8, wakings, |waking| u64::from(waking.task.pid));
+                column(compact, 9, wakings, |waking| waking.target);
+                column(compact, 10, wakings, |waking| i64::from(waking.task.prio) as u64);
+                column(compact, 11, wakings, |waking| waking.comm);
+                column(compact, 12, wakings, |waking| waking.flags);
+                times(compact, 7, wakings, |waking| waking.at);
+            }
+            if !self.switches.is_empty() {
+                let switches = &self.switches;
+                column(compact, 2, switches, |switch| switch.left.bits());
+                column(compact, 3, switches, |switch| u64::from(switch.next.pid));
+                column(compact, 4, switches, |switch| i64::from(switch.next.prio) as u64);
+                column(compact, 6, switches, |switch| switch.comm);
+                times(compact, 1, switches, |switch| switch.at);
+            }
         });
     }
 
-    fn waking(&mut self, event: &TraceEvent, task: EventTask, target: u64, names: &Names) {
-        let known = self.comms.iter().position(|comm| *comm == task.comm);
-        let comm = known.unwrap_or_else(|| {
-            self.comms.push(task.comm);
-            self.comm_texts.push(names.text(task.comm).to_owned());
+    /// The place of a name among those of the columns.
+    fn comm(&mut self, name: NameId, names: &Names) -> u64 {
+        let known = self.comms.iter().position(|comm| *comm == name);
+        known.unwrap_or_else(|| {
+            self.comms.push(name);
+            self.comm_texts.push(names.text(name).to_owned());
             self.comms.len() - 1
-        }) as u64;
-        let level = match event.context.interrupt {
-            Interrupt::Hardirq => HARDIRQ,
-            Interrupt::Softirq => SOFTIRQ,
-            Interrupt::Task | Interrupt::Unknown => 0,
+        }) as u64
+    }
+
+    /// A switch from a thread that is not known: only the columns can be without it.
+    fn switch(&mut self, at: Ns, left: Left, next: EventTask, names: &Names) {
+        let comm = self.comm(next.comm, names);
+        self.switches.push(Switch { at, left, next, comm });
+    }
+
+    fn waking(&mut self, event: &TraceEvent, task: EventTask, target: u64, names: &Names) {
+        let comm = self.comm(task.comm, names);
+        let flags = flags::of(&event.context) & !flags::NEED_RESCHED;
+        self.wakings.push(Waking { at: event.at, task, target, comm, flags: flags.into() });
+    }
+}
+
+/// Writes a column.
+fn column<T>(to: &mut Vec<u8>, number: u32, events: &[T], value: fn(&T) -> u64) {
+    message(to, number, |to| events.iter().for_each(|event| varint(to, value(event))));
+}
+
+/// Writes the column of times: each is told from the one before.
+fn times<T>(to: &mut Vec<u8>, number: u32, events: &[T], at: fn(&T) -> Ns) {
+    let mut before = 0;
+    message(to, number, |to| {
+        for event in events {
+            // Times in the order of the source may step back a little; the columns cannot.
+            let at = at(event).max(before);
+            varint(to, at - before);
+            before = at;
+        }
+    });
+}
+
+/// Whether an event of that tracepoint has a place in the trace. Timers and work items are named by addresses, of which a
+/// source knows only the names.
+fn has_place(row: &Tracepoint) -> bool {
+    row.perfetto != 0 && !row.is_mark() && !matches!(row.system, "timer" | "workqueue")
+}
+
+/// Appends the fields of an event; `false`: the message cannot tell one of them.
+fn body(row: &Tracepoint, values: &Values, to: &mut Vec<u8>, names: &Names) -> bool {
+    for number in 1..FIELDS_MAX as u32 {
+        let mut fields = row.with_values(values);
+        let Some((field, value, _)) = fields.find(|(field, ..)| field.perfetto == number) else {
+            continue;
         };
-        let irqs = if event.context.irqs_off == Some(true) { IRQS_OFF } else { 0 };
-        self.wakings.push(Waking { at: event.at, task, target, comm, flags: level | irqs });
-    }
-}
-
-/// `TASK_*`.
-fn state(left: Left) -> u64 {
-    match left {
-        Left::Runnable => 0,
-        Left::Asleep => 1,
-        Left::Blocked => 2,
-        Left::Dead => 0x10,
-    }
-}
-
-/// The fields of an event's message.
-struct Body<'a> {
-    to: &'a mut Vec<u8>,
-    names: &'a Names,
-}
-
-impl Body<'_> {
-    fn number(&mut self, number: u32, value: impl Into<i64>) {
-        uint(self.to, number, value.into() as u64);
-    }
-
-    fn name(&mut self, number: u32, name: NameId) {
-        message(self.to, number, |to| to.extend(self.names.text(name).as_bytes()));
-    }
-
-    fn task(&mut self, first: u32, task: EventTask) {
-        self.name(first, task.comm);
-        self.number(first + 1, task.pid);
-        self.number(first + 2, task.prio);
-    }
-}
-
-/// The number of an event's message; `None`: it has none here.
-fn number_of(kind: &TraceEventKind, names: &Names) -> Option<u32> {
-    use TraceEventKind as Kind;
-    let timer = |name: NameId| names.text(name) == "local_timer";
-    Some(match *kind {
-        Kind::Switch { prev: Some(_), .. } => 4,
-        Kind::Frequency { .. } => 11,
-        Kind::FrequencyLimits { .. } => 12,
-        Kind::Idle { .. } => 13,
-        Kind::Wakeup { .. } => 17,
-        Kind::BlockedReason { .. } => 18,
-        Kind::Waking { .. } => 20,
-        Kind::Suspend { .. } => 481,
-        Kind::VectorEntry { name } => {
-            if timer(name) {
-                559
-            } else {
-                21
+        match field.ty {
+            Type::Mask if !(0..32).contains(&value) => return false,
+            Type::Mask => uint(to, number, 1 << value),
+            Type::Suspend => message(to, number, |to| to.extend(MACHINE_SUSPEND.as_bytes())),
+            Type::Vector => uint(to, number, 0),
+            Type::IdleState => uint(to, number, u64::from(value as u32)),
+            Type::Target if value == ABSENT => {}
+            ty if ty.is_text() => {
+                let text = names.text(NameId(value as u32));
+                message(to, number, |to| to.extend(text.as_bytes()));
             }
+            _ => uint(to, number, value as u64),
         }
-        Kind::VectorExit { name } => {
-            if timer(name) {
-                560
-            } else {
-                22
-            }
-        }
-        Kind::IpiSend { to: Some(to), .. } if to.0 < 32 => 23,
-        Kind::SoftirqEntry { .. } => 24,
-        Kind::SoftirqExit { .. } => 25,
-        Kind::SoftirqRaise { .. } => 26,
-        Kind::IrqEntry { .. } => 36,
-        Kind::IrqExit { .. } => 37,
-        Kind::WakeupNew { .. } => 114,
-        Kind::NewTask { .. } => 235,
-        Kind::Rename { .. } => 236,
-        Kind::Exec { .. } => 237,
-        Kind::Exit { .. } => 238,
-        Kind::Fork { .. } => 239,
-        Kind::Free { .. } => 240,
-        Kind::PiPriority { .. } => 353,
-        Kind::Migrate { .. } => 491,
-        _ => return None,
-    })
-}
-
-/// Appends the fields of an event that has a number.
-fn body(kind: &TraceEventKind, to: &mut Vec<u8>, names: &Names) {
-    use TraceEventKind as Kind;
-    let mut b = Body { to, names };
-    match *kind {
-        Kind::Switch { prev, left, next } => {
-            b.task(1, prev.expect("it has one"));
-            uint(b.to, 4, state(left));
-            b.task(5, next);
-        }
-        Kind::Waking { task, target }
-        | Kind::Wakeup { task, target }
-        | Kind::WakeupNew { task, target } => {
-            b.task(1, task);
-            b.number(4, 1);
-            b.number(5, target.map_or(0, |cpu| cpu.0));
-        }
-        Kind::Migrate { task, from, to } => {
-            b.task(1, task);
-            b.number(4, from.0);
-            b.number(5, to.0);
-        }
-        Kind::Frequency { cpu, khz } => {
-            b.number(1, khz);
-            b.number(2, cpu.0);
-        }
-        Kind::FrequencyLimits { cpu, min_khz, max_khz } => {
-            b.number(1, min_khz);
-            b.number(2, max_khz);
-            b.number(3, cpu.0);
-        }
-        Kind::Idle { cpu, state } => {
-            b.number(1, state.unwrap_or(u32::MAX));
-            b.number(2, cpu.0);
-        }
-        Kind::Suspend { begins } => b.number(1, begins),
-        Kind::BlockedReason { pid, io_wait } => {
-            b.number(1, pid);
-            b.number(3, io_wait);
-        }
-        Kind::VectorEntry { name } | Kind::VectorExit { name } => match names.text(name) {
-            "local_timer" => b.number(1, 0),
-            _ => b.name(1, name),
-        },
-        Kind::IpiSend { to: cpu, reason } => {
-            uint(b.to, 1, 1 << cpu.map_or(0, |cpu| cpu.0));
-            b.name(2, reason);
-        }
-        Kind::SoftirqRaise { vector }
-        | Kind::SoftirqEntry { vector }
-        | Kind::SoftirqExit { vector } => b.number(1, vector),
-        Kind::IrqEntry { irq, handler } => {
-            b.number(1, irq);
-            b.name(2, handler);
-        }
-        Kind::IrqExit { irq } => b.number(1, irq),
-        Kind::NewTask { pid, comm, clone_flags } => {
-            b.number(1, pid);
-            b.name(2, comm);
-            uint(b.to, 3, clone_flags);
-        }
-        Kind::Rename { pid, comm } => {
-            b.number(1, pid);
-            b.name(3, comm);
-        }
-        Kind::Exec { pid, old_pid } => {
-            b.number(2, pid);
-            b.number(3, old_pid);
-        }
-        Kind::Exit { pid } | Kind::Free { pid } => b.number(2, pid),
-        Kind::Fork { parent, child_comm, child } => {
-            b.number(2, parent);
-            b.name(3, child_comm);
-            b.number(4, child);
-        }
-        Kind::PiPriority { pid, from, to } => {
-            b.number(2, to);
-            b.number(3, from);
-            b.number(4, pid);
-        }
-        _ => unreachable!("it has a number"),
     }
+    true
 }
 
 impl<W: Destination> EventSink for EventPerfetto<W> {
@@ -373,21 +276,31 @@ impl<W: Destination> EventSink for EventPerfetto<W> {
                 let target = u64::from(target.map_or(0, |cpu| cpu.0));
                 self.bundle(cpu).waking(event, task, target, names);
             }
-            kind => {
-                let mark = mark(&kind, names);
-                let number = match &mark {
-                    Some(_) => Some(3),
-                    None => number_of(&kind, names),
-                };
-                let Some(number) = number else { return Ok(false) };
-                message(&mut self.bundle(cpu).events, 2, |to| {
+            TraceEventKind::Switch { prev: None, left, next } => {
+                self.bundle(cpu).switch(event.at, left, next, names);
+            }
+            _ => {
+                let taken = self.rows.take(event, names, has_place);
+                let events = &mut self.bundle(cpu).events;
+                let begin = events.len();
+                let mut whole = true;
+                message(events, 2, |to| {
                     uint(to, 1, event.at);
                     uint(to, 2, u64::from(context.pid));
-                    message(to, number, |to| match &mark {
-                        Some(mark) => message(to, 2, |text| text.extend(mark.as_bytes())),
-                        None => body(&kind, to, names),
-                    });
+                    match &taken {
+                        Taken::Mark(mark) => message(to, 3, |to| {
+                            message(to, 2, |text| text.extend(mark.as_bytes()));
+                        }),
+                        Taken::Row(row, values) => {
+                            message(to, row.perfetto, |to| whole = body(row, values, to, names));
+                        }
+                        Taken::Other => whole = false,
+                    }
                 });
+                if !whole {
+                    events.truncate(begin);
+                    return Ok(false);
+                }
             }
         }
         self.waiting += 1;

@@ -9,8 +9,9 @@
 //! The group of flags is left out where the source does not tell whether an interrupt was handled, as `trace-cmd report`
 //! does, so that a reader does not take "unknown" for "no".
 
-use super::{EventSink, Field, Fields, mark};
-use crate::event::{Interrupt, Names, TraceEvent, TraceEventKind};
+use super::{EventSink, Rows, Taken, UNKNOWN};
+use crate::event::{Interrupt, Left, NameId, Names, TraceEvent, TraceEventKind};
+use crate::tracepoint::row::{ABSENT, Field, MACHINE_SUSPEND, Tracepoint, Type, Values};
 use crate::{AtomicFile, Destination};
 use schedtwin_types::printable;
 use std::fmt::Write as _;
@@ -20,7 +21,7 @@ use std::io::{self, BufWriter, Write};
 pub struct EventText<W: Destination> {
     out: BufWriter<W>,
     line: String,
-    fields: Fields,
+    rows: Rows,
 }
 
 impl EventText<AtomicFile> {
@@ -35,7 +36,7 @@ impl<W: Destination> EventText<W> {
     pub fn new(out: W, nr_cpus: usize) -> io::Result<EventText<W>> {
         let mut out = BufWriter::with_capacity(1 << 16, out);
         writeln!(out, "cpus={nr_cpus}")?;
-        Ok(EventText { out, line: String::new(), fields: Fields::default() })
+        Ok(EventText { out, line: String::new(), rows: Rows::default() })
     }
 
     /// `comm-pid [cpu] flags time: name: `.
@@ -43,7 +44,7 @@ impl<W: Destination> EventText<W> {
         let context = &event.context;
         let comm = match names.text(context.comm) {
             "" if context.pid == 0 => "<idle>",
-            "" => "<...>",
+            "" => UNKNOWN,
             comm => comm,
         };
         // A thread chooses its name, and the text is for terminals.
@@ -71,14 +72,63 @@ impl<W: Destination> EventText<W> {
     }
 }
 
-/// A value as the kernel prints it.
-fn push(line: &mut String, field: Field, names: &Names) {
-    let _ = match field {
-        Field::Number(value) => write!(line, "{value}"),
-        Field::Hex(value) => write!(line, "0x{value:x}"),
-        Field::Cpu3(cpu) => write!(line, "{:03}", cpu.0),
-        Field::Name(name) => write!(line, "{}", printable::line(names.text(name))),
-        Field::Word(word) => write!(line, "{word}"),
+/// Appends the fields of a tracepoint; `false`: text cannot be without one that is absent.
+fn push_fields(line: &mut String, row: &Tracepoint, values: &Values, names: &Names) -> bool {
+    let begin = line.len();
+    for (field, value, _) in row.with_values(values) {
+        let absent = value == ABSENT;
+        match field.ty {
+            Type::Behind => continue,
+            Type::Target | Type::AnyCpu if absent => continue,
+            Type::U16 | Type::Cpu | Type::Mask if absent => return false,
+            _ => {}
+        }
+        push_label(line, field.label, line.len() == begin);
+        push_value(line, field, value, names);
+        match field.label.as_bytes()[0] {
+            b'(' => line.push(')'),
+            b'[' => line.push(']'),
+            _ => {}
+        }
+    }
+    true
+}
+
+/// Appends what stands before a value: a key and `=`, or literal text.
+fn push_label(line: &mut String, label: &str, first: bool) {
+    match label {
+        _ if first || label.starts_with([' ', ':']) => {}
+        "next_comm" => line.push_str(" ==> "),
+        _ => line.push(' '),
+    }
+    line.push_str(label);
+    if !label.ends_with(['(', ' ', '=']) {
+        line.push('=');
+    }
+}
+
+/// Appends a value as the kernel prints it.
+fn push_value(line: &mut String, field: &Field, value: i64, names: &Names) {
+    let name = || printable::line(names.text(NameId(value as u32)));
+    let _ = match field.ty {
+        Type::Unkept => write!(line, "{UNKNOWN}"),
+        Type::Comm if value == ABSENT => write!(line, "{UNKNOWN}"),
+        Type::PrevPid | Type::I32 if value == ABSENT => write!(line, "-1"),
+        Type::Comm | Type::Text | Type::Reason => write!(line, "{}", name()),
+        ty if ty.is_function() => write!(line, "{}", name()),
+        Type::Hex | Type::Address | Type::Work => write!(line, "0x{value:x}"),
+        Type::Time => write!(line, "{}", value as u64),
+        Type::Target => write!(line, "{value:03}"),
+        Type::State => write!(line, "{}", Left::of_bits(value as u64).letter()),
+        Type::IdleState => write!(line, "{}", value as u32),
+        Type::Below => write!(line, "{}", if value != 0 { "below" } else { "above" }),
+        Type::Suspend => write!(line, "{MACHINE_SUSPEND}"),
+        Type::Vector | Type::Callsite => write!(line, "0"),
+        Type::Mask => {
+            let _ = write!(line, "{:08x}", 1_u32 << (value % 32));
+            (0..value / 32).try_for_each(|_| line.write_str(",00000000"))
+        }
+        _ => write!(line, "{value}"),
     };
 }
 
@@ -96,49 +146,16 @@ impl<W: Destination> EventSink for EventText<W> {
             Kind::Begins => {
                 let _ = write!(self.line, "##### CPU {} buffer started ####", event.cpu.0);
             }
-            Kind::VectorEntry { name } | Kind::VectorExit { name } => {
+            _ => {
                 self.begin(event, names);
-                match names.text(event.name).starts_with("ipi_") {
-                    true => drop(write!(self.line, "({})", names.text(name))),
-                    false => self.line.push_str("vector=0"),
-                }
-            }
-            Kind::IpiSend { to: Some(to), .. } if names.text(event.name) == "ipi_send_cpu" => {
-                self.begin(event, names);
-                let _ = write!(self.line, "cpu={}", to.0);
-            }
-            Kind::IpiSend { to: Some(to), reason } if names.text(event.name) == "ipi_raise" => {
-                self.begin(event, names);
-                let (word, bit) = (to.0 / 32, to.0 % 32);
-                let _ = write!(self.line, "target_mask={:08x}", 1u32 << bit);
-                (0..word).for_each(|_| self.line.push_str(",00000000"));
-                let _ = write!(self.line, " ({})", names.text(reason));
-            }
-            Kind::WorkStart { work, function } => {
-                self.begin(event, names);
-                let _ =
-                    write!(self.line, "work struct 0x{work:x}: function {}", names.text(function));
-            }
-            Kind::WorkEnd { work } => {
-                self.begin(event, names);
-                let _ = write!(self.line, "work struct 0x{work:x}");
-            }
-            kind => {
-                self.begin(event, names);
-                if let Some(mark) = mark(&kind, names) {
-                    self.line.push_str(&mark);
-                } else if self.fields.fill(&kind) {
-                    for (index, (name, field)) in self.fields.0.iter().enumerate() {
-                        let between = match *name {
-                            _ if index == 0 => "",
-                            "next_comm" => " ==> ",
-                            _ => " ",
-                        };
-                        let _ = write!(self.line, "{between}{name}=");
-                        push(&mut self.line, *field, names);
+                match self.rows.take(event, names, |_| true) {
+                    Taken::Mark(mark) => self.line.push_str(&mark),
+                    Taken::Row(row, values) => {
+                        if !push_fields(&mut self.line, row, &values, names) {
+                            return Ok(false);
+                        }
                     }
-                } else {
-                    return Ok(false);
+                    Taken::Other => return Ok(false),
                 }
             }
         }

@@ -171,20 +171,35 @@ fn stamp(text: &str) -> Result<(&str, Ns, &str), &'static str> {
     let rest = rest.strip_prefix(' ').ok_or("no time")?;
     let (seconds, fraction) = split_at_byte(stamp, b'.')
         .ok_or("a time without a fraction; record with trace_clock local")?;
-    let number = |digits: &str| match digits.bytes().all(|b| b.is_ascii_digit()) {
-        true => digits.parse::<u64>().map_err(|_| "no time"),
-        false => Err("no time"),
-    };
     let ns_of_fraction = match fraction.len() {
         6 => 1_000,
         9 => 1,
         _ => return Err("a time in neither microseconds nor nanoseconds"),
     };
-    let at = number(seconds)?
-        .checked_mul(1_000_000_000)
-        .and_then(|ns| ns.checked_add(number(fraction).ok()? * ns_of_fraction))
+    let at = number(seconds)
+        .and_then(|seconds| seconds.checked_mul(1_000_000_000))
+        .and_then(|ns| ns.checked_add(number(fraction)? * ns_of_fraction))
         .ok_or("no time")?;
     Ok((flags, at, rest))
+}
+
+/// A number that is nothing but digits. The library's own parser would look at each of them twice more.
+fn number(digits: &str) -> Option<u64> {
+    /// As many digits as always fit.
+    const FIT: usize = 19;
+    let mut value = 0_u64;
+    for byte in digits.bytes() {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value.wrapping_mul(10).wrapping_add(digit.into());
+    }
+    match digits.len() {
+        0 => None,
+        1..=FIT => Some(value),
+        _ => digits.parse().ok(),
+    }
 }
 
 /// `event: arguments`, or perf's `system:event: arguments`, which a number (the period) may precede.

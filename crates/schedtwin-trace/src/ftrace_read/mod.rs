@@ -41,7 +41,7 @@ use crate::event::{
     Missing, NameId, Names, Place, STEP_BACK_MAX_NS, SourceFault, SourceReport, TraceEvent,
     TraceEventKind, TraceHeader, TraceSource,
 };
-use event::{Arguments, Decoder, decoder_of};
+use crate::tracepoint::row::Tracepoint;
 use html::Page;
 use schedtwin_types::{CpuId, Ns};
 use std::borrow::Cow;
@@ -67,8 +67,8 @@ pub struct FtraceSource<R> {
     first_foreign: Option<String>,
     /// The latest time.
     latest: Ns,
-    /// How events are read, by the number of their name; `None`: not looked up yet.
-    decoders: Vec<Option<Decoder>>,
+    /// Rows of the table of tracepoints, by the number of their name; `None`: not looked up yet.
+    rows: Vec<Option<Option<&'static Tracepoint>>>,
     page: Page,
     /// Of each CPU: its buffer begins, which its next event tells the time of; or it has lost that many events.
     notes: Vec<Option<TraceEventKind>>,
@@ -100,7 +100,7 @@ impl<R: BufRead> FtraceSource<R> {
             searched: 0,
             first_foreign: None,
             latest: 0,
-            decoders: Vec::new(),
+            rows: Vec::new(),
             page: Page::Unknown,
             notes: Vec::new(),
             pending: None,
@@ -227,15 +227,12 @@ impl<R: BufRead> FtraceSource<R> {
 
     /// Returns the event of a line, or the name of the field of a known event that cannot be read.
     fn kind(&mut self, line: &Line<'_>, name: NameId) -> Result<TraceEventKind, String> {
-        if name.index() >= self.decoders.len() {
-            self.decoders.resize(name.index() + 1, None);
+        if name.index() >= self.rows.len() {
+            self.rows.resize(name.index() + 1, None);
         }
-        let decoder = *self.decoders[name.index()].get_or_insert_with(|| decoder_of(line.event));
-        let mut arguments = Arguments::new(line.event, line.arguments, &mut self.names);
-        match decoder {
-            Decoder::Strict(read) => read(&mut arguments),
-            Decoder::Lenient(read) => Ok(read(&mut arguments).unwrap_or(TraceEventKind::Other)),
-            Decoder::None => Ok(TraceEventKind::Other),
+        match self.rows[name.index()].get_or_insert_with(|| Tracepoint::named(line.event)) {
+            Some(row) => event::read(row, line.event, line.arguments, &mut self.names),
+            None => Ok(TraceEventKind::Other),
         }
     }
 

@@ -5,10 +5,9 @@
 //! after the other. Those are encoded as they come. Rows of columns wait until the bundle is written: one pass over them
 //! fills all columns and numbers the names, and the buffers of that pass serve all CPUs.
 
-use super::{
-    BATCH, PROCESS, SEQUENCE_FTRACE, TRACE_FLAG_HARDIRQ, TRACE_FLAG_IRQS_OFF, TRACE_FLAG_SOFTIRQ,
-};
+use super::{BATCH, PROCESS, SEQUENCE_FTRACE};
 use crate::tasks::{DEFAULT_PRIO, Tasks};
+use crate::tracepoint::flags::{HARDIRQ, IRQS_OFF, SOFTIRQ};
 use crate::wire::{Buffer, Column, Encoded, Space, bytes_len, varint_len};
 use schedtwin_types::{
     CpuId, CpuMask, IpiKind, IrqLine, IrqLines, Khz, Ns, PerfettoValue, TaskId, TaskState,
@@ -352,9 +351,9 @@ impl Columns {
                     prios.push(prio);
                     name.push(place);
                     flags.push(u64::from(match source {
-                        WakeSource::Task => TRACE_FLAG_IRQS_OFF,
-                        WakeSource::Timer => TRACE_FLAG_IRQS_OFF | TRACE_FLAG_HARDIRQ,
-                        WakeSource::Kernel => TRACE_FLAG_IRQS_OFF | TRACE_FLAG_SOFTIRQ,
+                        WakeSource::Task => IRQS_OFF,
+                        WakeSource::Timer => IRQS_OFF | HARDIRQ,
+                        WakeSource::Kernel => IRQS_OFF | SOFTIRQ,
                     }));
                     woken_at = row.at;
                 }

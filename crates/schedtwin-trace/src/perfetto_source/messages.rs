@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The messages of Perfetto that recordings of any tool hold, as far as they are read.
+//! The messages of Perfetto that recordings of any tool hold, as far as they are read and we do not write them; the others
+//! are in [`crate::perfetto_messages`].
 //!
-//! Texts are `bytes`: the writer does not check them, and a name that the kernel cut may end inside a character. Parts
-//! that only some packets have, and events, are kept as bytes until they are needed.
-//!
-//! Events with fields of the same types at the same numbers share a message, named after its shape.
+//! Parts that only some packets have are kept as bytes until they are needed.
 
 use prost::Message;
 use prost::bytes::Bytes;
@@ -51,71 +49,6 @@ pub struct PacketDefaults {
     pub timestamp_clock: Option<u32>,
 }
 
-/// `ClockSnapshot`.
-#[derive(Clone, PartialEq, Message)]
-pub struct ClockSnapshot {
-    #[prost(message, repeated, tag = "1")]
-    pub clocks: Vec<Clock>,
-}
-
-/// `ClockSnapshot.Clock`.
-#[derive(Clone, Copy, PartialEq, Message)]
-pub struct Clock {
-    #[prost(uint32, optional, tag = "1")]
-    pub id: Option<u32>,
-    #[prost(uint64, optional, tag = "2")]
-    pub timestamp: Option<u64>,
-}
-
-/// `ProcessTree`.
-#[derive(Clone, PartialEq, Message)]
-pub struct ProcessTree {
-    #[prost(message, repeated, tag = "1")]
-    pub processes: Vec<Process>,
-    #[prost(message, repeated, tag = "2")]
-    pub threads: Vec<Thread>,
-}
-
-/// `ProcessTree.Process`.
-#[derive(Clone, PartialEq, Message)]
-pub struct Process {
-    #[prost(int32, optional, tag = "1")]
-    pub pid: Option<i32>,
-    #[prost(bytes = "bytes", repeated, tag = "3")]
-    pub cmdline: Vec<Bytes>,
-}
-
-/// `ProcessTree.Thread`.
-#[derive(Clone, PartialEq, Message)]
-pub struct Thread {
-    #[prost(int32, optional, tag = "1")]
-    pub tid: Option<i32>,
-    #[prost(bytes = "bytes", optional, tag = "2")]
-    pub name: Option<Bytes>,
-    #[prost(int32, optional, tag = "3")]
-    pub tgid: Option<i32>,
-}
-
-/// `SystemInfo`.
-#[derive(Clone, PartialEq, Message)]
-pub struct SystemInfo {
-    #[prost(message, optional, tag = "1")]
-    pub utsname: Option<Utsname>,
-    #[prost(bytes = "bytes", optional, tag = "4")]
-    pub tracing_service_version: Option<Bytes>,
-    #[prost(uint32, optional, tag = "8")]
-    pub num_cpus: Option<u32>,
-    #[prost(bytes = "bytes", optional, tag = "9")]
-    pub soc_model: Option<Bytes>,
-}
-
-/// `Utsname`.
-#[derive(Clone, PartialEq, Message)]
-pub struct Utsname {
-    #[prost(bytes = "bytes", optional, tag = "3")]
-    pub release: Option<Bytes>,
-}
-
 /// `CpuInfo`.
 #[derive(Clone, PartialEq, Message)]
 pub struct CpuInfo {
@@ -153,38 +86,6 @@ pub struct CpuStats {
     pub dropped_events: Option<u64>,
 }
 
-/// `FtraceEventBundle`.
-#[derive(Clone, PartialEq, Message)]
-pub struct Bundle {
-    #[prost(uint32, optional, tag = "1")]
-    pub cpu: Option<u32>,
-    #[prost(bytes = "bytes", repeated, tag = "2")]
-    pub event: Vec<Bytes>,
-    #[prost(bool, optional, tag = "3")]
-    pub lost_events: Option<bool>,
-    #[prost(message, optional, tag = "4")]
-    pub compact_sched: Option<CompactSched>,
-    #[prost(int32, optional, tag = "5")]
-    pub ftrace_clock: Option<i32>,
-    #[prost(bytes = "bytes", repeated, tag = "8")]
-    pub error: Vec<Bytes>,
-    /// As the next one, of older recorders.
-    #[prost(uint64, optional, tag = "9")]
-    pub last_read_event_timestamp: Option<u64>,
-    /// The CPU's events are complete from then on; told with each of its bundles.
-    #[prost(uint64, optional, tag = "10")]
-    pub previous_bundle_end_timestamp: Option<u64>,
-}
-
-/// `SuspendResumeFtraceEvent`, and the shorter form, which has the last field alone under the number 1.
-#[derive(Clone, PartialEq, Message)]
-pub struct SuspendResume {
-    #[prost(bytes = "bytes", optional, tag = "1")]
-    pub action: Option<Bytes>,
-    #[prost(uint32, optional, tag = "3")]
-    pub start: Option<u32>,
-}
-
 /// The fields of a bundle that are needed before its turn.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub struct BundleHead {
@@ -192,113 +93,6 @@ pub struct BundleHead {
     pub cpu: Option<u32>,
     #[prost(int32, optional, tag = "5")]
     pub ftrace_clock: Option<i32>,
-}
-
-/// `FtraceEventBundle.CompactSched`.
-#[derive(Clone, PartialEq, Message)]
-pub struct CompactSched {
-    #[prost(uint64, repeated, tag = "1")]
-    pub switch_timestamp: Vec<u64>,
-    #[prost(int64, repeated, tag = "2")]
-    pub switch_prev_state: Vec<i64>,
-    #[prost(int32, repeated, tag = "3")]
-    pub switch_next_pid: Vec<i32>,
-    #[prost(int32, repeated, tag = "4")]
-    pub switch_next_prio: Vec<i32>,
-    #[prost(bytes = "bytes", repeated, tag = "5")]
-    pub intern_table: Vec<Bytes>,
-    #[prost(uint32, repeated, tag = "6")]
-    pub switch_next_comm_index: Vec<u32>,
-    #[prost(uint64, repeated, tag = "7")]
-    pub waking_timestamp: Vec<u64>,
-    #[prost(int32, repeated, tag = "8")]
-    pub waking_pid: Vec<i32>,
-    #[prost(int32, repeated, tag = "9")]
-    pub waking_target_cpu: Vec<i32>,
-    #[prost(int32, repeated, tag = "10")]
-    pub waking_prio: Vec<i32>,
-    #[prost(uint32, repeated, tag = "11")]
-    pub waking_comm_index: Vec<u32>,
-    #[prost(uint32, repeated, tag = "12")]
-    pub waking_common_flags: Vec<u32>,
-}
-
-/// `SchedSwitchFtraceEvent`.
-#[derive(Clone, PartialEq, Message)]
-pub struct Switch {
-    #[prost(bytes = "bytes", optional, tag = "1")]
-    pub prev_comm: Option<Bytes>,
-    #[prost(int32, optional, tag = "2")]
-    pub prev_pid: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub prev_prio: Option<i32>,
-    #[prost(int64, optional, tag = "4")]
-    pub prev_state: Option<i64>,
-    #[prost(bytes = "bytes", optional, tag = "5")]
-    pub next_comm: Option<Bytes>,
-    #[prost(int32, optional, tag = "6")]
-    pub next_pid: Option<i32>,
-    #[prost(int32, optional, tag = "7")]
-    pub next_prio: Option<i32>,
-}
-
-/// A name and numbers: `sched_waking`, `sched_migrate_task`, `sched_process_exit` and the like.
-#[derive(Clone, PartialEq, Message)]
-pub struct NameNumbers {
-    #[prost(bytes = "bytes", optional, tag = "1")]
-    pub name: Option<Bytes>,
-    #[prost(int64, optional, tag = "2")]
-    pub second: Option<i64>,
-    #[prost(int64, optional, tag = "3")]
-    pub third: Option<i64>,
-    #[prost(int64, optional, tag = "4")]
-    pub fourth: Option<i64>,
-    #[prost(int64, optional, tag = "5")]
-    pub fifth: Option<i64>,
-}
-
-/// Numbers only: `cpu_idle`, `softirq_entry`, `hrtimer_start` and the like.
-#[derive(Clone, Copy, PartialEq, Message)]
-pub struct Numbers {
-    #[prost(int64, optional, tag = "1")]
-    pub first: Option<i64>,
-    #[prost(int64, optional, tag = "2")]
-    pub second: Option<i64>,
-    #[prost(int64, optional, tag = "3")]
-    pub third: Option<i64>,
-    #[prost(int64, optional, tag = "4")]
-    pub fourth: Option<i64>,
-}
-
-/// A number, a name and a number: `print`, `irq_handler_entry`, `task_newtask`.
-#[derive(Clone, PartialEq, Message)]
-pub struct NumberName {
-    #[prost(int64, optional, tag = "1")]
-    pub first: Option<i64>,
-    #[prost(bytes = "bytes", optional, tag = "2")]
-    pub name: Option<Bytes>,
-    #[prost(int64, optional, tag = "3")]
-    pub third: Option<i64>,
-}
-
-/// `TaskRenameFtraceEvent`.
-#[derive(Clone, PartialEq, Message)]
-pub struct Rename {
-    #[prost(int32, optional, tag = "1")]
-    pub pid: Option<i32>,
-    #[prost(bytes = "bytes", optional, tag = "3")]
-    pub newcomm: Option<Bytes>,
-}
-
-/// `SchedProcessForkFtraceEvent`.
-#[derive(Clone, PartialEq, Message)]
-pub struct Fork {
-    #[prost(int32, optional, tag = "2")]
-    pub parent_pid: Option<i32>,
-    #[prost(bytes = "bytes", optional, tag = "3")]
-    pub child_comm: Option<Bytes>,
-    #[prost(int32, optional, tag = "4")]
-    pub child_pid: Option<i32>,
 }
 
 /// `FrameTimelineEvent`.

@@ -15,7 +15,7 @@
 //! **Left out:** events of other machines (guests), track events of programs, power rails, sampled counters.
 //! Events before `tracing_started` are kept, other than by the trace processor.
 
-mod bundle;
+pub(crate) mod bundle;
 mod messages;
 #[cfg(test)]
 mod tests;
@@ -24,11 +24,11 @@ use crate::event::{
     CPUS_MAX, EventContext, FrameSpan, Missing, Names, Place, SourceFault, SourceReport,
     StartingThread, TraceEvent, TraceEventKind, TraceHeader, TraceSource,
 };
-use bundle::{CpuState, Reader};
-use messages::{
-    Bundle, BundleHead, ClockSnapshot, CpuInfo, FrameTimeline, FtraceStats, Packet, ProcessTree,
-    SystemInfo,
+use crate::perfetto_messages::{
+    ClockSnapshot, FtraceEventBundle as Bundle, ProcessTree, SystemInfo,
 };
+use bundle::{CpuState, Reader};
+use messages::{BundleHead, CpuInfo, FrameTimeline, FtraceStats, Packet};
 use prost::Message;
 use prost::bytes::Bytes;
 use prost::encoding::{DecodeContext, decode_key, decode_varint, encode_varint, skip_field};
@@ -487,7 +487,7 @@ impl<R> PerfettoTrace<R> {
             .clocks
             .iter()
             .take(256)
-            .filter_map(|clock| Some((clock.id?, clock.timestamp?)))
+            .filter_map(|clock| Some((clock.clock_id?, clock.timestamp?)))
             .collect();
     }
 
@@ -535,7 +535,7 @@ impl<R> PerfettoTrace<R> {
         if let Some(cpus) = info.num_cpus {
             self.header.nr_cpus = Some((cpus as usize).min(CPUS_MAX));
         }
-        self.header.hardware = info.soc_model.map(text).or(self.header.hardware.take());
+        self.header.hardware = info.android_soc_model.map(text).or(self.header.hardware.take());
         self.header.tool = info.tracing_service_version.map(text).or(self.header.tool.take());
     }
 

@@ -1,16 +1,75 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Traces made of messages: both forms of events, packed packets, losses, damage.
 
-use super::messages::{
-    Bundle, Clock, ClockSnapshot, CompactSched, DisplayFrame, FrameEnd, FrameTimeline, NameNumbers,
-    NumberName, Numbers, Packet, ProcessTree, Switch, SystemInfo, Thread, Utsname,
-};
+use super::messages::{DisplayFrame, FrameEnd, FrameTimeline, Packet};
 use super::{PerfettoTrace, is_perfetto};
 use crate::event::listing::{read_to_the_end, shown};
 use crate::event::{Interrupt, Left, TraceEvent, TraceEventKind, TraceSource};
+use crate::perfetto_messages::{
+    Clock, ClockSnapshot, CompactSched, FtraceEventBundle as Bundle, ProcessTree, SystemInfo,
+    Thread, Utsname,
+};
 use prost::Message;
 use prost::bytes::Bytes;
 use std::io::{Cursor, Read};
+
+/// `SchedSwitchFtraceEvent`.
+#[derive(Clone, PartialEq, Message)]
+struct Switch {
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    prev_comm: Option<Bytes>,
+    #[prost(int32, optional, tag = "2")]
+    prev_pid: Option<i32>,
+    #[prost(int32, optional, tag = "3")]
+    prev_prio: Option<i32>,
+    #[prost(int64, optional, tag = "4")]
+    prev_state: Option<i64>,
+    #[prost(bytes = "bytes", optional, tag = "5")]
+    next_comm: Option<Bytes>,
+    #[prost(int32, optional, tag = "6")]
+    next_pid: Option<i32>,
+    #[prost(int32, optional, tag = "7")]
+    next_prio: Option<i32>,
+}
+
+/// A name and numbers: `sched_waking`, `sched_migrate_task`, `sched_process_exit` and the like.
+#[derive(Clone, PartialEq, Message)]
+struct NameNumbers {
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    name: Option<Bytes>,
+    #[prost(int64, optional, tag = "2")]
+    second: Option<i64>,
+    #[prost(int64, optional, tag = "3")]
+    third: Option<i64>,
+    #[prost(int64, optional, tag = "4")]
+    fourth: Option<i64>,
+    #[prost(int64, optional, tag = "5")]
+    fifth: Option<i64>,
+}
+
+/// Numbers only: `cpu_idle`, `softirq_entry`, `hrtimer_start` and the like.
+#[derive(Clone, Copy, PartialEq, Message)]
+struct Numbers {
+    #[prost(int64, optional, tag = "1")]
+    first: Option<i64>,
+    #[prost(int64, optional, tag = "2")]
+    second: Option<i64>,
+    #[prost(int64, optional, tag = "3")]
+    third: Option<i64>,
+    #[prost(int64, optional, tag = "4")]
+    fourth: Option<i64>,
+}
+
+/// A number, a name and a number: `print`, `irq_handler_entry`, `task_newtask`.
+#[derive(Clone, PartialEq, Message)]
+struct NumberName {
+    #[prost(int64, optional, tag = "1")]
+    first: Option<i64>,
+    #[prost(bytes = "bytes", optional, tag = "2")]
+    name: Option<Bytes>,
+    #[prost(int64, optional, tag = "3")]
+    third: Option<i64>,
+}
 
 fn text(text: &'static str) -> Option<Bytes> {
     Some(Bytes::from_static(text.as_bytes()))
@@ -251,9 +310,10 @@ fn a_trace_that_is_cut_or_changed_anywhere_is_no_panic_and_what_is_whole_is_read
 fn frames_come_in_the_clock_of_the_events() {
     let clocks = |boot, mono| ClockSnapshot {
         clocks: vec![
-            Clock { id: Some(6), timestamp: Some(boot) },
-            Clock { id: Some(3), timestamp: Some(mono) },
+            Clock { clock_id: Some(6), timestamp: Some(boot) },
+            Clock { clock_id: Some(3), timestamp: Some(mono) },
         ],
+        ..ClockSnapshot::default()
     };
     let begin = FrameTimeline {
         actual_display: Some(DisplayFrame {
@@ -304,7 +364,7 @@ fn the_header_says_who_was_recorded() {
         ..ProcessTree::default()
     };
     let system = SystemInfo {
-        utsname: Some(Utsname { release: text("4.9.0-android") }),
+        utsname: Some(Utsname { release: text("4.9.0-android"), ..Utsname::default() }),
         num_cpus: Some(8),
         ..SystemInfo::default()
     };
@@ -334,4 +394,33 @@ fn text_that_begins_with_a_line_feed_is_no_trace() {
     ));
     assert!(!is_perfetto(b"\n\n\n\n"));
     assert!(!is_perfetto(b""));
+}
+
+/// Columns do not tell the thread before the first switch; no format that the trace is converted to loses the switch.
+#[test]
+fn the_first_switch_of_each_cpu_is_converted() {
+    use crate::event_out::{EventPerfetto, EventSink, EventText, EventTraceDat, write_events};
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.txt", "a.dat", "a.pftrace"] {
+        let path = folder.path().join(name);
+        let mut source = PerfettoTrace::open(Cursor::new(file(&packets()))).unwrap();
+        let header = source.header().clone();
+        let sink: Box<dyn EventSink> = match name {
+            "a.txt" => Box::new(EventText::create(&path, 2).unwrap()),
+            "a.dat" => Box::new(EventTraceDat::create(&path, &header).unwrap()),
+            _ => Box::new(EventPerfetto::create(&path, &header).unwrap()),
+        };
+        let written = write_events(&mut source, sink).unwrap();
+        assert!(written.dropped.iter().all(|(event, _)| event != "sched_switch"), "{written:?}");
+        let (events, source) = read_to_the_end(crate::sources::open(&path).unwrap()).unwrap();
+        assert_eq!(source.report().damage_count, 0, "{:?}", source.report().damages);
+        let firsts = events.iter().filter_map(|event| match event.kind {
+            TraceEventKind::Switch { prev: None, left, next } => {
+                Some((event.at, event.cpu.0, left, next.pid))
+            }
+            _ => None,
+        });
+        let firsts: Vec<_> = firsts.collect();
+        assert_eq!(firsts, [(100, 0, Left::Asleep, 7), (300, 1, Left::Asleep, 7)], "{name}");
+    }
 }

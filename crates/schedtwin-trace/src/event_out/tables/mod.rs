@@ -2,7 +2,8 @@
 //! Events as tables: a file for each tracepoint, with the columns that LISA gives its data frames.
 //!
 //! `Time` is in seconds; `__cpu`, `__pid` and `__comm` say where and in whose context the event was recorded; the other columns
-//! are the tracepoint's fields by the kernel's names. A field that some event does not tell is empty there.
+//! are the tracepoint's fields, those of its row in the table of tracepoints, by their keys in the kernel's text. A field that
+//! some event does not tell is empty there.
 //!
 //! | [`TableFormat`] | file | needs |
 //! |---|---|---|
@@ -18,9 +19,10 @@ mod csv_file;
 #[cfg(feature = "parquet")]
 mod parquet;
 
-use super::{EventSink, Field, Fields, mark};
+use super::{EventSink, Rows as EventRows, Taken};
 use crate::AtomicFolder;
-use crate::event::{NameId, Names, TraceEvent};
+use crate::event::{Left, NameId, Names, TraceEvent};
+use crate::tracepoint::row::{ABSENT, Field, Tracepoint, Type};
 use schedtwin_types::Ns;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -100,15 +102,15 @@ pub struct EventTables {
     folder: AtomicFolder,
     format: TableFormat,
     tables: BTreeMap<NameId, Table>,
-    fields: Fields,
+    events: EventRows,
     /// Names of the files, without case: some file systems tell none apart by it.
     files: BTreeSet<String>,
 }
 
 struct Table {
     rows: Box<dyn Rows>,
-    /// After the first four.
-    columns: Vec<(&'static str, Holds)>,
+    /// The tracepoint; `None`: text of programs.
+    of: Option<&'static Tracepoint>,
 }
 
 impl EventTables {
@@ -118,7 +120,7 @@ impl EventTables {
             folder: AtomicFolder::create(folder)?,
             format,
             tables: BTreeMap::new(),
-            fields: Fields::default(),
+            events: EventRows::default(),
             files: BTreeSet::new(),
         })
     }
@@ -132,24 +134,38 @@ const FIRST: [(&str, Holds); 4] = [
     ("__comm", Holds::Text),
 ];
 
-impl Field {
-    fn holds(self) -> Holds {
-        match self {
-            Field::Number(_) | Field::Cpu3(_) => Holds::Number,
-            Field::Hex(_) => Holds::Unsigned,
-            Field::Name(_) | Field::Word(_) => Holds::Text,
-        }
-    }
+/// The column of text of programs.
+const MARK: (&str, Holds) = ("buf", Holds::Text);
 
-    fn cell(self, names: &Names) -> Cell<'_> {
-        match self {
-            Field::Number(value) => Cell::Number(value),
-            Field::Cpu3(cpu) => Cell::Number(cpu.0.into()),
-            Field::Hex(value) => Cell::Unsigned(value),
-            Field::Name(name) => Cell::Text(names.text(name)),
-            Field::Word(word) => Cell::Text(word),
+/// The column of a field, by its key in text, or else by its name in the kernel's format; `None`: its value is not kept.
+fn column(field: &Field) -> Option<(&'static str, Holds)> {
+    let is_key = field.label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let name = if is_key && field.ty != Type::Mask { field.label } else { field.name };
+    let holds = match field.ty {
+        Type::Hex | Type::Address | Type::Work | Type::Time | Type::Ticks | Type::Mask => {
+            Holds::Unsigned
         }
-    }
+        Type::Comm | Type::State | Type::Below | Type::Vector => Holds::Text,
+        ty if ty.is_text() || ty.is_function() => Holds::Text,
+        _ => Holds::Number,
+    };
+    (field.ty.is_kept() && field.ty != Type::Callsite).then_some((name, holds))
+}
+
+/// The cell of a field's value; `before` is the value of the field before it.
+fn cell<'a>(field: &Field, value: i64, before: i64, names: &'a Names) -> Option<Cell<'a>> {
+    let (_, holds) = column(field)?;
+    Some(match (field.ty, holds) {
+        (Type::Ticks, _) => Cell::Unsigned(before.wrapping_sub(value) as u64),
+        (Type::State, _) => Cell::Text(Left::of_bits(value as u64).letter()),
+        (Type::Below, _) => Cell::Text(if value != 0 { "below" } else { "above" }),
+        (Type::IdleState, _) => Cell::Number((value as u32).into()),
+        (Type::Hex | Type::Address | Type::Work | Type::Time, _) => Cell::Unsigned(value as u64),
+        _ if value == ABSENT => Cell::Absent,
+        (Type::Mask, _) => 1_u64.checked_shl(value as u32).map_or(Cell::Absent, Cell::Unsigned),
+        (_, Holds::Text) => Cell::Text(names.text(NameId(value as u32))),
+        _ => Cell::Number(value),
+    })
 }
 
 /// A tracepoint's name as that of a file which is not among `taken` yet.
@@ -163,42 +179,51 @@ fn file_name(event: &str, ending: &str, taken: &mut BTreeSet<String>) -> String 
     free.next().expect("numbers do not end")
 }
 
+impl EventTables {
+    /// The table of a tracepoint, which begins with its first event. `None`: its events are of another tracepoint.
+    fn table(
+        &mut self,
+        event: NameId,
+        of: Option<&'static Tracepoint>,
+        names: &Names,
+    ) -> io::Result<Option<&mut Table>> {
+        if !self.tables.contains_key(&event) {
+            let name = file_name(names.text(event), self.format.ending(), &mut self.files);
+            let fields = of.map_or(&[][..], |row| row.fields).iter().filter_map(column);
+            let mark = of.is_none().then_some(MARK);
+            let all: Vec<_> = FIRST.into_iter().chain(fields).chain(mark).collect();
+            let rows = self.format.start(self.folder.file(&name)?, &all)?;
+            self.tables.insert(event, Table { rows, of });
+        }
+        let table = self.tables.get_mut(&event);
+        Ok(table.filter(|table| table.of.map(|row| row.name) == of.map(|row| row.name)))
+    }
+}
+
 impl EventSink for EventTables {
     fn event(&mut self, event: &TraceEvent, names: &Names) -> io::Result<bool> {
-        let mark = mark(&event.kind, names);
-        if mark.is_none() && !self.fields.fill(&event.kind) {
-            return Ok(false);
-        }
-        if !self.tables.contains_key(&event.name) {
-            let ending = self.format.ending();
-            let name = file_name(names.text(event.name), ending, &mut self.files);
-            let columns: Vec<(&str, Holds)> = match &mark {
-                Some(_) => vec![("buf", Holds::Text)],
-                None => self.fields.0.iter().map(|(name, field)| (*name, field.holds())).collect(),
-            };
-            let all: Vec<_> = FIRST.iter().chain(&columns).copied().collect();
-            let rows = self.format.start(self.folder.file(&name)?, &all)?;
-            self.tables.insert(event.name, Table { rows, columns });
-        }
-        let table = self.tables.get_mut(&event.name).expect("it was just made");
+        let taken = self.events.take(event, names, |_| true);
         let mut cells = vec![
             Cell::Seconds(event.at),
             Cell::Number(event.cpu.0.into()),
             Cell::Number(event.context.pid.into()),
             Cell::Text(names.text(event.context.comm)),
         ];
-        for (column, holds) in &table.columns {
-            let field = self
-                .fields
-                .0
-                .iter()
-                .find(|(name, field)| name == column && field.holds() == *holds);
-            cells.push(match (&mark, field) {
-                (Some(mark), _) => Cell::Text(mark),
-                (None, Some((_, field))) => field.cell(names),
-                (None, None) => Cell::Absent,
-            });
-        }
+        let of = match &taken {
+            Taken::Mark(mark) => {
+                cells.push(Cell::Text(mark));
+                None
+            }
+            Taken::Row(row, values) => {
+                let fields = row.with_values(values);
+                cells.extend(
+                    fields.filter_map(|(field, value, before)| cell(field, value, before, names)),
+                );
+                Some(*row)
+            }
+            Taken::Other => return Ok(false),
+        };
+        let Some(table) = self.table(event.name, of, names)? else { return Ok(false) };
         table.rows.row(&cells)?;
         Ok(true)
     }

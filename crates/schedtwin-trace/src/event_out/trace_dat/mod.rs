@@ -2,8 +2,8 @@
 //! Events as a trace.dat, version 6: trace-cmd, KernelShark and LISA read it, and `schedtwin replay`.
 //!
 //! Algorithm:
-//! 1. The first event of a tracepoint decides which fields its records have ([`records`]); an event that has others is left
-//!    out and counted.
+//! 1. Records have the fields of their row in the table of tracepoints ([`records`]). A field that an event does not tell is
+//!    −1; an event that a record cannot hold is left out and counted.
 //! 2. Records go into pages of their CPU, which wait in a temporary file ([`pages`]). A loss begins a page that says so.
 //! 3. The end writes the formats, the names of functions and strings, and then all pages CPU by CPU.
 //!
@@ -18,15 +18,17 @@
 mod pages;
 mod records;
 
-use super::{EventSink, mark};
+use super::{EventSink, Rows, Taken, UNKNOWN};
 use crate::event::{
     EventContext, Interrupt, NameId, Names, StartingThread, TraceEvent, TraceEventKind, TraceHeader,
 };
 use crate::trace_dat::notes::{self, NotesText};
 use crate::trace_dat::write::{CpuPages, OPTION_UNAME, OPTION_VERSION, Texts, write};
+use crate::tracepoint::flags;
+use crate::tracepoint::row::{ABSENT, Field, MACHINE_SUSPEND, Tracepoint, Type};
 use crate::{AtomicFile, Destination};
 use pages::{PAGE_BYTES, Pages, RECORD_BYTES_MAX};
-use records::{COMMON_BYTES, Row, Type, Value};
+use records::{COMMON_BYTES, Form};
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter};
 
@@ -50,39 +52,58 @@ const FIRST_FUNCTION: u64 = 0xffff_8000_0100_0000;
 const FIRST_STRING: u64 = 0xffff_8000_0900_0000;
 const ADDRESS_STEP: u64 = 64;
 
-/// `TRACE_FLAG_*` of the kernel.
-const IRQS_OFF: u8 = 1;
-const NEED_RESCHED: u8 = 4;
-const HARDIRQ: u8 = 8;
-const SOFTIRQ: u8 = 0x10;
+/// The made-up address of the string [`MACHINE_SUSPEND`].
+const SUSPEND_STRING: u64 = FIRST_STRING - ADDRESS_STEP;
 
 /// Names of threads that are kept for `saved_cmdlines`.
 const CMDLINES_MAX: usize = 1 << 16;
 
 /// A tracepoint that has occurred.
-struct Tracepoint {
+struct Occurred {
     id: u16,
-    system: &'static str,
+    /// Its row in the table; `None`: text of programs.
+    row: Option<&'static Tracepoint>,
     name: String,
-    fields: Vec<(&'static str, Type)>,
+    fields: Vec<(&'static str, Form)>,
     offsets: Vec<usize>,
     bytes: usize,
 }
 
-/// Addresses that names were given.
+/// Addresses that names were given, made up: of functions, and of strings.
 struct Addresses {
-    by_name: BTreeMap<NameId, u64>,
-    first: u64,
+    functions: BTreeMap<NameId, u64>,
+    strings: BTreeMap<NameId, u64>,
+    /// Texts of these names, as a source's names are at hand with events only.
+    texts: BTreeMap<NameId, String>,
 }
 
 impl Addresses {
-    fn of(&mut self, name: NameId, names: &Names) -> u64 {
-        let hex = names.text(name).strip_prefix("0x");
+    /// The number in a field of 64 bits.
+    fn number(&mut self, ty: Type, value: i64, before: i64, names: &Names) -> u64 {
+        let name = if value == ABSENT { NameId::NONE } else { NameId(value as u32) };
+        let (known, first) = match ty {
+            Type::Reason => (&mut self.strings, FIRST_STRING),
+            ty if ty.is_function() => (&mut self.functions, FIRST_FUNCTION),
+            Type::Suspend => return SUSPEND_STRING,
+            Type::Callsite => return 0,
+            Type::Ticks => return before.wrapping_sub(value) as u64,
+            _ => return value as u64,
+        };
+        let text = names.text(name);
+        let hex = text.strip_prefix("0x");
         if let Some(address) = hex.and_then(|hex| u64::from_str_radix(hex, 16).ok()) {
             return address;
         }
-        let next = self.first + ADDRESS_STEP * self.by_name.len() as u64;
-        *self.by_name.entry(name).or_insert(next)
+        let next = first + ADDRESS_STEP * known.len() as u64;
+        self.texts.entry(name).or_insert_with(|| text.to_owned());
+        *known.entry(name).or_insert(next)
+    }
+
+    /// A line for each address of a name.
+    fn lines(&self, of: &BTreeMap<NameId, u64>, line: impl Fn(u64, &str) -> String) -> String {
+        let mut by_address: Vec<_> = of.iter().map(|(name, address)| (*address, name)).collect();
+        by_address.sort_unstable();
+        by_address.iter().map(|(address, name)| line(*address, &self.texts[*name])).collect()
     }
 }
 
@@ -92,14 +113,11 @@ pub struct EventTraceDat<W: Destination> {
     header: TraceHeader,
     pages: Pages,
     /// By the numbers of their names.
-    tracepoints: BTreeMap<NameId, Tracepoint>,
+    tracepoints: BTreeMap<NameId, Occurred>,
     with_flags: Option<bool>,
-    functions: Addresses,
-    strings: Addresses,
-    /// Texts of the names that got addresses, as a source's names are at hand with events only.
-    texts: BTreeMap<NameId, String>,
+    addresses: Addresses,
     comms: BTreeMap<u32, String>,
-    row: Row,
+    rows: Rows,
     record: Vec<u8>,
 }
 
@@ -122,89 +140,82 @@ impl<W: Destination> EventTraceDat<W> {
             pages: Pages::new()?,
             tracepoints: BTreeMap::new(),
             with_flags: None,
-            functions: Addresses { by_name: BTreeMap::new(), first: FIRST_FUNCTION },
-            strings: Addresses { by_name: BTreeMap::new(), first: FIRST_STRING },
-            texts: BTreeMap::new(),
+            addresses: Addresses {
+                functions: BTreeMap::new(),
+                strings: BTreeMap::new(),
+                texts: BTreeMap::new(),
+            },
             comms: BTreeMap::new(),
-            row: Row::new(),
+            rows: Rows::default(),
             record: Vec::new(),
         })
     }
 
-    /// The tracepoint of an event, made at its first; `None`: its records have other fields.
-    fn tracepoint(&mut self, event: &TraceEvent, names: &Names) -> Option<&Tracepoint> {
-        let row = &self.row;
-        if !self.tracepoints.contains_key(&event.name) {
-            let name = names.text(event.name).to_owned();
-            let marks = row.first().is_some_and(|(name, ..)| *name == "ip");
-            let (id, system) = match marks {
-                true if name == "print" => (PRINT_ID, "ftrace"),
-                true => (FIRST_ID + self.tracepoints.len() as u16, "ftrace"),
-                false => (
-                    FIRST_ID + self.tracepoints.len() as u16,
-                    records::system_of(&name, &event.kind),
-                ),
-            };
-            let fields: Vec<_> = row.iter().map(|(name, ty, _)| (*name, *ty)).collect();
-            let (offsets, bytes) = records::offsets(fields.iter().map(|(_, ty)| *ty));
-            let tracepoint = Tracepoint { id, system, name, fields, offsets, bytes };
-            self.tracepoints.insert(event.name, tracepoint);
-        }
-        let known = &self.tracepoints[&event.name];
-        let same = known.fields.len() == row.len()
-            && known.fields.iter().zip(row).all(|(a, b)| *a == (b.0, b.1));
-        same.then_some(known)
+    /// Notes the tracepoint of an event at its first; `false`: its records are of another tracepoint, or there are too many.
+    fn see(&mut self, event: NameId, row: Option<&'static Tracepoint>, names: &Names) -> bool {
+        let next = u16::try_from(usize::from(FIRST_ID) + self.tracepoints.len());
+        let Ok(next) = next else { return false };
+        let known = self.tracepoints.entry(event).or_insert_with(|| {
+            let name = names.text(event).to_owned();
+            let id = if row.is_none() && name == "print" { PRINT_ID } else { next };
+            let fields = records::fields(row);
+            let (offsets, bytes) = records::offsets(fields.iter().map(|(_, form)| *form));
+            Occurred { id, row, name, fields, offsets, bytes }
+        });
+        known.row.map(|row| row.name) == row.map(|row| row.name)
     }
 
-    /// Encodes the row; `false`: it is too long for a page.
-    fn encode(&mut self, event: &TraceEvent, mark: Option<&str>, names: &Names) -> bool {
-        let Some(Tracepoint { id, offsets, bytes, .. }) = self.tracepoints.get(&event.name) else {
+    /// Encodes an event; `false`: it is too long for a page, or a field is absent that a record cannot be without.
+    fn encode(&mut self, event: &TraceEvent, taken: &Taken, names: &Names) -> bool {
+        let Some(Occurred { id, offsets, bytes, .. }) = self.tracepoints.get(&event.name) else {
             return false;
         };
         let record = &mut self.record;
         record.clear();
         record.resize(*bytes, 0);
         record[..2].copy_from_slice(&id.to_ne_bytes());
-        record[2] = flags(&event.context);
+        record[2] = flags::of(&event.context);
         record[3] = event.context.preempt_count.unwrap_or(0);
         record[4..COMMON_BYTES].copy_from_slice(&event.context.pid.to_ne_bytes());
-        for ((_, ty, value), at) in self.row.iter().zip(offsets) {
-            let number = match value {
-                Value::Number(number) => *number,
-                Value::Address(name) => {
-                    let of_string = self.row[0].0 == "reason";
-                    let addresses = if of_string { &mut self.strings } else { &mut self.functions };
-                    if !self.texts.contains_key(name) {
-                        self.texts.insert(*name, names.text(*name).to_owned());
-                    }
-                    addresses.of(*name, names) as i64
-                }
-                Value::Name(_) => 0,
-            };
-            let at = *at;
-            match (ty, value) {
-                (Type::Comm, Value::Name(name)) => {
-                    let comm = records::comm(names, *name);
-                    record[at..at + comm.len()].copy_from_slice(&comm);
-                }
-                (Type::Text, Value::Name(name)) => {
-                    let (start, text) = (record.len(), names.text(*name).as_bytes());
-                    let length = text.len() + 1;
-                    record.extend(text);
-                    record.push(0);
-                    let place = (length as u32) << 16 | start as u32;
-                    record[at..at + 4].copy_from_slice(&place.to_ne_bytes());
-                }
-                (Type::Rest, _) => {
-                    record.truncate(at);
-                    record.extend(mark.unwrap_or_default().as_bytes());
-                    record.push(0);
-                }
-                (Type::I32 | Type::U32, _) => {
-                    record[at..at + 4].copy_from_slice(&(number as u32).to_ne_bytes());
-                }
-                _ => record[at..at + 8].copy_from_slice(&number.to_ne_bytes()),
+        match taken {
+            Taken::Mark(mark) => {
+                record.truncate(offsets[1]);
+                record.extend(mark.as_bytes());
+                record.push(0);
             }
+            Taken::Row(row, values) => {
+                let mut offsets = offsets.iter();
+                for (field, value, before) in row.with_values(values) {
+                    let Some(form) = records::form(field) else { continue };
+                    let Some(&at) = offsets.next() else { return false };
+                    let name = || names.text(NameId(value as u32));
+                    match form {
+                        Form::Comm => {
+                            let name = if value == ABSENT { UNKNOWN } else { name() };
+                            let comm = records::comm(name);
+                            record[at..at + comm.len()].copy_from_slice(&comm);
+                        }
+                        Form::Text => {
+                            let start = record.len();
+                            record.extend(name().as_bytes());
+                            record.push(0);
+                            let place = ((record.len() - start) as u32) << 16 | start as u32;
+                            record[at..at + 4].copy_from_slice(&place.to_ne_bytes());
+                        }
+                        Form::I32 | Form::U32 => {
+                            let Some(number) = records::number(field.ty, value) else {
+                                return false;
+                            };
+                            record[at..at + 4].copy_from_slice(&number.to_ne_bytes());
+                        }
+                        _ => {
+                            let number = self.addresses.number(field.ty, value, before, names);
+                            record[at..at + 8].copy_from_slice(&number.to_ne_bytes());
+                        }
+                    }
+                }
+            }
+            Taken::Other => return false,
         }
         record.resize(record.len().next_multiple_of(4), 0);
         record.len() <= RECORD_BYTES_MAX
@@ -223,22 +234,23 @@ impl<W: Destination> EventTraceDat<W> {
     }
 
     fn texts(&self) -> Texts {
-        let format = |tracepoint: &Tracepoint| {
-            let Tracepoint { id, name, fields, .. } = tracepoint;
-            records::format_text(name, *id, fields, self.with_flags != Some(false)).into_bytes()
-        };
+        let with_flags = self.with_flags != Some(false);
         let mut systems: BTreeMap<&str, Vec<Vec<u8>>> = BTreeMap::new();
-        for tracepoint in self.tracepoints.values() {
-            systems.entry(tracepoint.system).or_default().push(format(tracepoint));
+        let mut suspends = false;
+        for Occurred { id, name, row, fields, .. } in self.tracepoints.values() {
+            let format = records::format_text(name, *id, fields, with_flags).into_bytes();
+            systems.entry(row.map_or("ftrace", |row| row.system)).or_default().push(format);
+            let is_step = |field: &Field| field.ty == Type::Suspend;
+            suspends |= row.is_some_and(|row| row.fields.iter().any(is_step));
         }
         let ftrace_formats = systems.remove("ftrace").unwrap_or_default();
-        let lines = |addresses: &Addresses, line: &dyn Fn(u64, &str) -> String| -> Vec<u8> {
-            let mut by_address: Vec<_> =
-                addresses.by_name.iter().map(|(name, address)| (*address, name)).collect();
-            by_address.sort_unstable();
-            let texts = by_address.iter().map(|(address, name)| line(*address, &self.texts[*name]));
-            texts.collect::<String>().into_bytes()
-        };
+        let string = |address: u64, text: &str| format!("{address:#x} : \"{text}\"\n");
+        let mut strings = self.addresses.lines(&self.addresses.strings, string);
+        if suspends {
+            strings += &string(SUSPEND_STRING, MACHINE_SUSPEND);
+        }
+        let function = |address, name: &str| format!("{address:016x} t {name}\n");
+        let functions = self.addresses.lines(&self.addresses.functions, function);
         let cmdlines = self.comms.iter().map(|(pid, comm)| format!("{pid} {comm}\n"));
         let mut options = vec![(OPTION_VERSION, b"schedtwin\0".to_vec())];
         if let Some(release) = &self.header.release {
@@ -253,10 +265,8 @@ impl<W: Destination> EventTraceDat<W> {
                 .into_iter()
                 .map(|(system, formats)| (system.to_owned(), formats))
                 .collect(),
-            kallsyms: lines(&self.functions, &|address, name| format!("{address:016x} t {name}\n")),
-            printk_formats: lines(&self.strings, &|address, text| {
-                format!("{address:#x} : \"{text}\"\n")
-            }),
+            kallsyms: functions.into_bytes(),
+            printk_formats: strings.into_bytes(),
             saved_cmdlines: cmdlines.collect::<String>().into_bytes(),
             trace_clock: format!("[{}]", clock(self.header.clock.as_deref())).into_bytes(),
             options,
@@ -288,16 +298,6 @@ fn clock(of_source: Option<&str>) -> &str {
     }
 }
 
-fn flags(context: &EventContext) -> u8 {
-    let level = match context.interrupt {
-        Interrupt::Task | Interrupt::Unknown => 0,
-        Interrupt::Softirq => SOFTIRQ,
-        Interrupt::Hardirq => HARDIRQ,
-    };
-    let irqs = if context.irqs_off == Some(true) { IRQS_OFF } else { 0 };
-    level | irqs | if context.need_resched { NEED_RESCHED } else { 0 }
-}
-
 impl<W: Destination> EventSink for EventTraceDat<W> {
     fn event(&mut self, event: &TraceEvent, names: &Names) -> io::Result<bool> {
         match event.kind {
@@ -309,26 +309,22 @@ impl<W: Destination> EventSink for EventTraceDat<W> {
             TraceEventKind::Begins => return Ok(true),
             _ => {}
         }
-        let mark = mark(&event.kind, names);
-        let filled = match &mark {
-            Some(_) => {
-                self.row.clear();
-                self.row.push(("ip", Type::Pointer, Value::Number(0)));
-                self.row.push(("buf", Type::Rest, Value::Number(0)));
-                true
-            }
-            None => {
-                records::fill(&event.kind, &mut self.row)
-                    || records::fill_interrupt(&event.kind, names.text(event.name), &mut self.row)
-            }
+        let taken = self.rows.take(event, names, |_| true);
+        let row = match &taken {
+            Taken::Mark(_) => None,
+            Taken::Row(row, _) => Some(*row),
+            Taken::Other => return Ok(false),
         };
-        if !filled || self.tracepoint(event, names).is_none() {
+        if !self.see(event.name, row, names) {
             return Ok(false);
         }
-        let told = event.context.interrupt != Interrupt::Unknown;
-        self.with_flags.get_or_insert(told);
+        // A CPU's first switch in Perfetto's columns tells less than all others.
+        if !matches!(event.kind, TraceEventKind::Switch { prev: None, .. }) {
+            let told = event.context.interrupt != Interrupt::Unknown;
+            self.with_flags.get_or_insert(told);
+        }
         self.see_comm(&event.context, names);
-        if !self.encode(event, mark.as_deref(), names) {
+        if !self.encode(event, &taken, names) {
             return Ok(false);
         }
         self.pages.record(event.cpu.index(), event.at, &self.record)?;
