@@ -247,7 +247,7 @@ impl Interpreter {
         let thread = &mut self.threads[at];
         thread.advance();
         if thread.cpus == cpus {
-            return NO_TIME;
+            return self.phase_attributes(at);
         }
         thread.cpus = cpus;
         Op::Call(Syscall::SchedSetaffinity { mask: cpus })
@@ -257,7 +257,7 @@ impl Interpreter {
         self.advance(at);
         match self.code.phases[self.threads[at].phase as usize].attributes {
             Some(change) => self.set_attributes(at, &change),
-            None => NO_TIME,
+            None => self.phase_group(at),
         }
     }
 
