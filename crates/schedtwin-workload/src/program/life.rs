@@ -60,7 +60,10 @@ impl Interpreter {
             }
             Instruction::Clone(thread) => {
                 self.advance(at);
-                return self.start_another(at, thread);
+                return match self.code.recording {
+                    Some(_) => self.start(thread.index(), Some(at)),
+                    None => self.start_another(at, thread),
+                };
             }
             Instruction::Exec => {
                 self.advance(at);
@@ -101,18 +104,20 @@ impl Interpreter {
         index
     }
 
-    /// Starts a thread that is not there.
+    /// Starts a thread that is not there. A damaged recording may start one twice: it goes on where it is.
     pub(super) fn start(&mut self, index: usize, parent: Option<usize>) -> Op {
         if let Some(parent) = parent {
             let parent = self.threads[parent].clone();
             self.threads[index].inherit(&parent);
         }
-        let task = &self.code.tasks[self.threads[index].task as usize];
+        let thread = &mut self.threads[index];
+        if thread.state == State::Absent {
+            thread.state = State::Execute;
+        }
         let own = self.code.processes + index as u32;
-        self.threads[index].released = 0;
-        self.threads[index].goto(task.entry);
-        let (thread, process) = (ThreadId(index as u32), task.process.unwrap_or(own));
-        Op::Call(Syscall::Clone { thread, process: ProcessId(process) })
+        let process = self.code.tasks[thread.task as usize].process.unwrap_or(own);
+        let (thread, process) = (ThreadId(index as u32), ProcessId(process));
+        Op::Call(Syscall::Clone { thread, process })
     }
 
     /// `fork` of a task, unless there are too many threads.

@@ -7,7 +7,7 @@
 //! [`Interpreter`] holds the program counter of every thread and the user memory they share. The twin
 //! asks a thread for its next operation whenever the last one is over, at the current time; the
 //! thread changes user memory as it goes and answers with what takes time: work, a system call, or
-//! the end. Nothing is random, nothing is allocated between forks.
+//! the end. Nothing is random but the keyed draws of models, nothing is allocated between forks.
 //!
 //! # The life of a thread of an rt-app file
 //!

@@ -278,6 +278,8 @@ impl Interpreter {
         };
         let mut places = std::iter::once(first).chain(more..self.threads.len());
         let index = places.find(is_free).unwrap_or_else(|| self.create(task, false));
+        let thread = &mut self.threads[index];
+        (thread.pc, thread.released) = (self.code.tasks[task as usize].entry, 0);
         self.start(index, Some(at))
     }
 

@@ -548,8 +548,8 @@ pub(super) fn recording(code: &Code) -> &RecordingCode {
     code.recording.as_ref().expect("a recording is compiled into its code")
 }
 
-/// A digest over the text of all that is replayed: names the input. The text is that of the first release, so that a recording
-/// keeps its name: threads' first three instructions are none of it, nor is the last.
+/// A digest over the text of all that is replayed: names the input. The text has the form of earlier versions, so that a
+/// recording keeps its name; the instructions that each thread begins and ends with are no part of it.
 fn fingerprint(code: &Code) -> String {
     let mut hash = Fnv1a::new();
     write_text(&mut hash, code).expect("a hash takes everything");
