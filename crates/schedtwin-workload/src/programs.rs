@@ -2,7 +2,7 @@
 //! The running threads of a workload, or of several beside each other as jobs of a shell.
 //!
 //! A workload alone keeps its numbers. With jobs, thread 0 is the shell: it starts the first thread of each job and waits.
-//! What jobs number is then numbered anew, in turn: thread, process, futex,
+//! Their numbers are then given anew, in turn: thread, process, futex,
 //! pipe and socket `i` of job `k` of `n` are number `i · n + k` of all, behind the shell's own.
 //!
 //! ```text
@@ -48,7 +48,7 @@ struct Job {
     beginning: Beginning,
 }
 
-/// What jobs have in common.
+/// The things that jobs have in common.
 #[derive(Clone, Debug)]
 pub(crate) struct Shell {
     /// Of each cgroup the one above.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! From the script of a built-in workload to instructions: one for each step, at the same place.
 //!
-//! Behind the steps follows what a thread does before its first one, where that is something (affinity, class, priority), and
+//! Behind the steps follow the beginnings of threads that have one (affinity, class, priority), and
 //! at last thread 0: it starts all others but those that another thread starts, and then sleeps for the run's duration, or until a
 //! thread says that the workload is over.
 
@@ -118,7 +118,7 @@ impl Lowering {
             name: thread.group.clone(),
             comm: Some(thread.name.as_str().into()),
             entry,
-            attributes: AttributeCode::into(thread.attributes),
+            attributes: AttributeCode::of(thread.attributes),
             cpus: thread.cpus.unwrap_or(CpuMask::EMPTY),
             later: thread.later,
             // Thread 0 is a process of its own.

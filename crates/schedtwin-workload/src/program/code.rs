@@ -477,13 +477,13 @@ pub struct Code {
     pub work_kind: &'static str,
     /// The number of the first mutex's futex.
     pub first_futex: u32,
-    /// How long the workload prepares itself after its start; not to be measured.
+    /// The time that the workload prepares itself after its start; not to be measured.
     pub warmup: Ns,
     /// The value of each register at the beginning.
     pub registers: Vec<u64>,
-    /// How many values are recorded under each number, if that is known.
+    /// The count of values that are recorded under each number; 0 if it is not known.
     pub records: Vec<usize>,
-    /// How many processes several threads share, thread 0's not counted: those of one thread are numbered behind them.
+    /// Number of processes that several threads share, thread 0's not counted: those of one thread are numbered behind them.
     pub processes: u32,
     /// Number of pipes.
     pub pipes: u32,
@@ -506,7 +506,7 @@ pub struct Code {
     /// Names of the tests whose frames are counted, and the display's period.
     pub(crate) tests: Vec<&'static str>,
     pub(crate) refresh: Ns,
-    /// Which frames are jank.
+    /// The rule for jank.
     pub(crate) jank: Rule,
     /// The benchmark that makes results of what is counted.
     pub(crate) benchmark: Option<&'static dyn Benchmark>,
@@ -590,7 +590,7 @@ pub struct AttributeCode {
 
 impl AttributeCode {
     /// The change of new parameters into these.
-    pub(crate) fn into(attributes: SchedAttr) -> AttributeCode {
+    pub(crate) fn of(attributes: SchedAttr) -> AttributeCode {
         let SchedAttr { policy, nice, rt_priority, slice, util_min, util_max, dl, .. } = attributes;
         let is_rt = matches!(policy, Policy::Fifo | Policy::Rr);
         let priority = Some(if is_rt { rt_priority as i8 } else { nice });

@@ -29,7 +29,7 @@ pub(crate) struct Delivery {
 /// A device.
 #[derive(Clone, Debug)]
 pub(crate) struct DeviceCode {
-    /// Which CPU its interrupt goes to.
+    /// The CPU that its interrupt goes to.
     pub cpu: CpuId,
     /// The semaphores that its handler posts.
     pub posts: Vec<Flag>,

@@ -133,7 +133,7 @@ pub(crate) struct Interpreter {
     crews: Vec<Waiting>,
     /// Locks of CPUs: the thread that has each.
     cpu_locks: Vec<Option<u32>>,
-    /// How often each amount was drawn.
+    /// Times that each amount was drawn.
     times: Vec<u64>,
     frames: Frames,
     hints: Vec<Hints>,
@@ -189,7 +189,7 @@ impl Interpreter {
         interpreter
     }
 
-    /// What the threads execute.
+    /// The code that the threads execute.
     pub fn code(&self) -> &Code {
         &self.code
     }

@@ -335,7 +335,7 @@ impl Interpreter {
         self.recorded_job(at).unwrap_or(wait(END_FUTEX))
     }
 
-    /// What precedes a sleep: the end of a job, and wakers that wait for the sleep.
+    /// Ends a job before a sleep, and lets wakers go on that wait for the sleep.
     fn comes_to_sleep(&mut self, at: usize) -> Option<Op> {
         self.recorded_job(at).or_else(|| self.arrives(at))
     }

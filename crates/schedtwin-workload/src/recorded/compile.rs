@@ -148,7 +148,7 @@ struct Compiler<'a> {
     recorded: Recorded,
     instructions: Vec<Instruction>,
     tasks: Vec<TaskCode>,
-    /// How many frames of each slice end.
+    /// The count of frames of each slice that end.
     nr_frames: [usize; FRAME_SLICES.len()],
     code: RecordingCode,
     /// Of each recorded thread its number among the replayed ones.

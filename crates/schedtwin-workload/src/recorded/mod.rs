@@ -273,7 +273,7 @@ impl Checked for Recording {
     }
 }
 
-/// How much of a recording is done.
+/// The part of a recording that is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
     /// Work that is done, ns at capacity 1024.
