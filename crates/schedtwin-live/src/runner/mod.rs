@@ -183,7 +183,7 @@ impl Shared {
             t_zero: OnceLock::new(),
             mutexes: (0..code.mutexes).map(|_| Mutex::default()).collect(),
             conditions: (0..code.conditions).map(|_| Condition::default()).collect(),
-            semaphores: (0..code.semaphores).map(|_| Semaphore::default()).collect(),
+            semaphores: code.semaphores.iter().map(|_| Semaphore::default()).collect(),
             timers: code.timers.iter().map(|_| Guarded::new(None)).collect(),
             barriers: code
                 .barriers
@@ -352,7 +352,7 @@ impl Thread {
             Instruction::Compute { work } => shared.speed.work(work),
             Instruction::ComputeUntil { chunk, target_us } => {
                 let began = now(CLOCK);
-                while (now(CLOCK) - began) / 1000 < target_us {
+                while (now(CLOCK) - began) / 1000 < u64::from(target_us) {
                     shared.speed.work(chunk);
                 }
             }
@@ -374,7 +374,7 @@ impl Thread {
             Instruction::SemaphorePost { semaphore } => {
                 shared.semaphores[semaphore as usize].post();
             }
-            Instruction::SemaphoreWait { semaphore } => {
+            Instruction::SemaphoreWait { semaphore, .. } => {
                 shared.semaphores[semaphore as usize].wait(|| !shared.is_running());
             }
             Instruction::Yield => sched_yield(),
@@ -387,10 +387,7 @@ impl Thread {
             // A share of memory cannot be asked of real work: the loop is all that runs.
             Instruction::Stalls { .. } => {}
             Instruction::BlockIo { .. } => unreachable!("this host has no block device"),
-            Instruction::Event { .. }
-            | Instruction::PhaseEnd
-            | Instruction::BarrierArrive { .. }
-            | Instruction::Fork { .. } => unreachable!("they choose what follows"),
+            other => unreachable!("{other:?} is no event of a file, or chooses what follows"),
         }
     }
 

@@ -8,16 +8,17 @@
 //! A run goes through three of its methods:
 //!
 //! ```text
-//! -w 'name --option 5'  ─ options ─► Values ─ build ─► Script ─ the player plays it ─► Counted ─ results ─► metrics
+//! -w 'name --option 5'  ─ options ─► Values ─ build ─► Script ─ compiled, executed ─► Counted ─ results ─► metrics
 //! ```
 //!
 //! Frames are counted by the workload, because the rule that calls one jank is the app's; how long frames take is
 //! the meter's `frame_duration`, which sees every mark.
 
+use super::compile;
 use super::frames::FrameCount;
 use super::options::{self, Values, WorkloadOption};
-use super::player::Player;
 use super::script::Script;
+use crate::program::Interpreter;
 use crate::workload::Checked;
 use crate::{Host, Programs};
 use schedtwin_input::{Diagnostics, Source};
@@ -127,9 +128,10 @@ impl Checked for Chosen {
             faults.push(&source, 0..self.canonical.len(), message, Some(help.to_string()));
             return Err(faults);
         }
-        let script = Arc::new(self.benchmark.build(&self.values, host));
+        let script = self.benchmark.build(&self.values, host);
         let warmup = self.benchmark.warmup(&self.values);
-        Ok(Player::new(self.benchmark, script, seed, warmup, duration).into())
+        let code = compile::compile(self.benchmark, script, seed, warmup, duration);
+        Ok(Interpreter::new(Arc::new(code), host.cpu_capacity.len()).into())
     }
 }
 

@@ -62,10 +62,20 @@
 //! and 14.7 published); with three buffers the performance governor's is 8.7 (4.4 published). Who could notice: studies of late frames.
 
 use super::amount::Amount;
-use super::hints::Session;
 use super::measured::{DO_FRAME, DRAW_FRAME, INVALIDATE, REFRESH, burst};
-use super::script::{Device, Flag, Grid, Register, Script, Step, fifo, nice};
+use super::options::WorkloadOption;
+use super::script::{Device, Flag, Grid, Register, Script, Session, Step, fifo, nice};
 use schedtwin_types::Ns;
+
+/// Whether there are hints ([`crate::program::hints`]).
+pub(super) const HINTS: WorkloadOption = WorkloadOption::count(
+    None,
+    "hints",
+    "",
+    0,
+    (0, 1),
+    "1: uclamp_min follows frame times, as performance hints (ADPF) have it on a phone",
+);
 
 const NS_PER_S: Ns = 1_000_000_000;
 const NS_PER_MS: Ns = 1_000_000;
@@ -93,7 +103,7 @@ pub(super) struct Settings {
     pub compositor_work: u64,
     /// The GPU's mean time a frame.
     pub gpu: Ns,
-    /// Whether the app's threads have a session of hints (`super::hints`).
+    /// Whether the app's threads have a session of hints (`crate::program::hints`).
     pub hints: bool,
     /// Whether what the app draws is a page in a web view (`super::webview`).
     pub page: Option<Page>,

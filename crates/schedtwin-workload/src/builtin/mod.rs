@@ -4,24 +4,21 @@
 //! A benchmark model is a module here with the benchmark's name, which implements [`Benchmark`].
 //! It writes a [`script::Script`]: threads with
 //! the class and priority that they have on real devices, what they wait for and whom they wake, how much they
-//! compute (measured distributions, [`amount`]), and the devices that interrupt. [`player`] plays it.
+//! compute (measured distributions, [`amount`]), and the devices that interrupt. [`compile`] makes instructions of it.
 //!
 //! A model takes the options of the program that it models in the same string (`-w 'periodic -f 73 -t 12'`, see
 //! [`options`]). Numbers that nobody has measured are marked [E], those that follow from others [D], measured
 //! ones [S]. What may be fitted is an option, marked as a free parameter; nothing else is.
 
-pub(crate) mod amount;
 mod background;
 pub(crate) mod benchmark;
 mod browser;
+mod compile;
 mod cpusets;
 mod daytrader;
-mod deliveries;
 mod display;
 mod fio;
-pub(crate) mod frames;
 mod geekbench5;
-mod hints;
 mod jankbench;
 mod measured;
 mod messaging;
@@ -29,7 +26,6 @@ mod netperf;
 pub(crate) mod options;
 mod pcmark_web;
 mod periodic;
-pub(crate) mod player;
 mod rate;
 mod schbench;
 pub(crate) mod script;
@@ -40,6 +36,7 @@ mod uibench;
 mod vm_guest_idle;
 mod webview;
 
+use crate::program::{amount, frames};
 pub(crate) use benchmark::Benchmark;
 pub use options::{OptionKind, WorkloadOption};
 

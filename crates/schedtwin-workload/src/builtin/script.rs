@@ -19,37 +19,16 @@
 //! device                 |==== 2 ms ====> interrupt: Post done
 //! ```
 //!
-//! A script is built for one machine; [`super::player`] plays it.
+//! A script is built for one machine; [`super::compile`] makes instructions of it.
 
 use super::amount::Amount;
 use super::frames::Rule;
-use super::hints::Session;
+pub(crate) use crate::program::code::{Crew, Device, Flag, Grid, Pair, Queue, Register, Session};
+pub(crate) use crate::program::devices::Delivery;
+pub(crate) use schedtwin_types::File as End;
 use schedtwin_types::{
     BlockDeviceId, CpuId, CpuMask, Ns, PipeId, Policy, SchedAttr, SocketId, SocketKind,
 };
-
-/// A semaphore in user memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Flag(pub u32);
-
-/// A shared number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Register(pub u32);
-
-/// A device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Device(pub u32);
-
-/// A list of threads that wait to be woken all together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Crew(pub u32);
-
-/// One end of a channel; a pipe has one for both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    Pipe(PipeId),
-    Socket(SocketId),
-}
 
 /// The connection of two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,38 +43,11 @@ pub(crate) enum Channel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Thread(pub u32);
 
-/// Two connected sockets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Pair {
-    pub kind: SocketKind,
-    pub sndbuf: u32,
-}
-
-/// Numbers that are taken out in the order in which they were put in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Queue(pub u32);
-
-/// The flag that a device posts when it interrupts, and the queue that gets the moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Delivery {
-    /// The flag that its handler posts.
-    pub flag: Flag,
-    /// Where the moment of the interrupt goes.
-    pub moment: Option<Queue>,
-}
-
 /// A place in a thread's steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Label(u32);
 
-/// A grid of moments: `phase`, `phase + period`, ... after the workload's beginning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Grid {
-    pub period: Ns,
-    pub phase: Ns,
-}
-
-/// One step of a thread.
+/// One step of a thread. Those with the name of an [`Instruction`](crate::program::code::Instruction) are documented there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Computes.
@@ -114,52 +66,35 @@ pub(crate) enum Step {
     Wait(Flag),
     /// Adds one to a flag.
     Post(Flag),
-    /// Adds one to a flag that is down.
     Raise(Flag),
     /// Gives a device something to do, for so long times the per cent in a register; it begins when it is
     /// through with what it has, and not before the moment in the second register.
     Start(Device, Amount, Register, Register),
     /// A device is to interrupt at the next moment of a grid.
     StartUntil(Device, Grid),
-    /// Sets a register.
     Set(Register, u64),
-    /// Adds to a register.
     Add(Register, u64),
     /// Draws an amount into a register.
     SetDrawn(Register, Amount),
-    /// Sets a register to what is in another.
     Copy(Register, Register),
-    /// Takes one from a register, which is not 0.
     Take(Register),
     /// Sets a register to the present moment, or to that which the thread last slept until.
     Now(Register),
-    /// Sets a register to the next moment of a grid.
     SetNext(Register, Grid),
-    /// Goes on elsewhere.
     Jump(Label),
-    /// Goes on elsewhere if a register is 0.
     JumpIfZero(Register, Label),
-    /// A frame begins, intended for the moment in a register.
     FrameBegin(Register),
-    /// The oldest frame under way is on its way to the display.
     FrameEnd,
-    /// Frames that begin from now on count for a test, or for none.
     Count(Option<u16>),
-    /// Sets a register to the present moment, whatever the thread slept until.
     Clock(Register),
-    /// A thing measured took from the moment in a register until now.
     Record(u16, Register),
     /// A number for the results.
     RecordAmount(u16, u64),
-    /// A frame of a session of hints begins.
     HintBegin(Session),
     /// Sets a register to the present moment, for [`Step::HintWaited`].
     HintClock(Register),
-    /// Its oldest frame has waited since the moment in a register.
     HintWaited(Session, Register),
-    /// Its oldest frame is done.
     HintEnd(Session),
-    /// Takes over the session's clamp, where the thread has another one.
     HintTake(Session),
     /// Computes in the kernel.
     KernelWork(Amount),
@@ -167,41 +102,28 @@ pub(crate) enum Step {
     Write(End, u32),
     /// Reads until it has so many bytes.
     Read(End, u32),
-    /// Sleeps until something can be read.
     Poll(End),
-    /// Spins until so long after the moment in a register, ns.
     Spin(Register, Ns),
-    /// Puts the thread on a crew's list: its flag, and where the moment of its waking goes.
     Enlist(Crew, Flag, Register),
-    /// Raises the flags of all on a crew's list, latest first, and empties it.
     RaiseAll(Crew),
-    /// Lets the other CPUs have the turn, where CPUs execute in turns.
     Relax,
-    /// Takes the lock of the CPU that it runs on; spins until it has it.
     LockCpu,
-    /// Gives it back.
     UnlockCpu,
-    /// A job is done that should have begun at the moment in a register.
     Job(Register),
     /// Starts a thread that is made later ([`ThreadSteps::later`]).
     Clone(Thread),
-    /// Executes another program: what reading and mapping it costs is work before and after.
     Exec,
     /// The thread ends.
     Leave,
     /// A device interrupts after so long and delivers, whatever else it has to do: an answer of somebody far away.
     Later(Device, Amount, Delivery),
-    /// Puts a register's number into a queue.
     Put(Queue, Register),
-    /// Takes the next number of a queue, which has one, into a register.
     Get(Queue, Register),
-    /// Posts a flag as often as a register says, with one call, and sets that to 0.
     PostAll(Flag, Register),
     /// Requests to a block device, so many of a hundred of them reads: the device, the size, the share.
     BlockIo(BlockDeviceId, u32, u64),
     /// A request that makes all writes before it lasting.
     Flush(BlockDeviceId),
-    /// The workload is over.
     End,
 }
 
@@ -317,13 +239,13 @@ impl Script {
         let cpu = if usize::from(cpu) < self.nr_cpus { CpuId(cpu) } else { CpuId(0) };
         let posts = posts.to_vec();
         self.devices.push(DeviceScript { name: name.to_owned(), cpu, posts, again: None });
-        Device(self.devices.len() as u32 - 1)
+        Device(self.devices.len() as u16 - 1)
     }
 
     /// A device that interrupts by itself, time and again.
     pub fn source(&mut self, name: &str, cpu: u16, posts: &[Flag], every: Amount) -> Device {
         let device = self.device(name, cpu, posts);
-        self.devices[device.0 as usize].again = Some(every);
+        self.devices[usize::from(device.0)].again = Some(every);
         device
     }
 

@@ -23,7 +23,7 @@ use super::display::{self, Settings};
 use super::measured::burst;
 use super::options::{Values, WorkloadOption};
 use super::script::{Grid, Script, Step, nice};
-use super::{background, benchmark, cpusets, hints};
+use super::{background, benchmark, cpusets};
 use crate::Host;
 use schedtwin_types::Ns;
 use schedtwin_types::metric::{DeclaredMetric, Metric};
@@ -53,7 +53,7 @@ const OPTIONS: &[WorkloadOption] = &[
     WorkloadOption::count(None, "hz", "Hz", 60, (30, 240), "the display's refresh rate"),
     background::OPTION,
     cpusets::OPTION,
-    hints::OPTION,
+    display::HINTS,
 ];
 
 /// Speedometer 2.1.

@@ -18,7 +18,7 @@ use super::jankbench::{
 };
 use super::options::{Values, WorkloadOption};
 use super::script::Script;
-use super::{background, benchmark, cpusets, frames, hints};
+use super::{background, benchmark, cpusets, display, frames};
 use crate::Host;
 use schedtwin_types::metric::{DeclaredMetric, Metric};
 
@@ -56,7 +56,7 @@ const OPTIONS: &[WorkloadOption] = &[
     GPU_US,
     background::OPTION,
     cpusets::OPTION,
-    hints::OPTION,
+    display::HINTS,
 ];
 
 /// UiBench.

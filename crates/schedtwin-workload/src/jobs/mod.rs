@@ -23,14 +23,10 @@
 //! Differences: threads of a benchmark that is over while other jobs go on end with their next step; a real process takes them along at
 //! once. What several jobs reserve for `SCHED_DEADLINE` is checked for each by itself.
 
-mod programs;
-
-pub(crate) use programs::Jobs;
-
+use crate::programs::{Shell, Start};
 use crate::rtapp::{compile, taskgroups};
 use crate::workload::Checked;
 use crate::{Host, Programs, Workload, builtin};
-use programs::{Groups, Start};
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_types::draw::{Purpose, draw};
 use schedtwin_types::{Ns, SessionId, TaskGroupFiles};
@@ -297,6 +293,10 @@ impl Checked for Line {
             }
         }
         faults.into_result(())?;
-        Ok(Jobs::new(programs, starts, Groups::new(folders, files), sessions).into())
+        let (above, paths) = folders.into_iter().unzip();
+        let shell = Shell { above, paths, files, sessions, next: 0 };
+        let mut placed = programs.into_iter().zip(starts);
+        let first = placed.next().expect("a line has a job");
+        Ok(Programs::beside(first, placed, shell))
     }
 }

@@ -3,12 +3,13 @@
 //!
 //! # Idea
 //!
-//! [`Programs`] holds the program counter of every thread and the user memory they share. The twin
+//! Every workload is compiled into the instructions of [`code`]: rt-app files, models of benchmarks, recordings.
+//! [`Interpreter`] holds the program counter of every thread and the user memory they share. The twin
 //! asks a thread for its next operation whenever the last one is over, at the current time; the
 //! thread changes user memory as it goes and answers with what takes time: work, a system call, or
-//! the end. Nothing is random, nothing is allocated between forks.
+//! the end. Nothing is random but the keyed draws of models, nothing is allocated between forks.
 //!
-//! # A thread's life, as in rt-app
+//! # The life of a thread of an rt-app file
 //!
 //! 1. Thread 0 (`rt-app`) clones all threads, sleeps for `duration` if there is one, then sets
 //!    `continue_running` to 0 and wakes everybody who waits; then it joins all threads.
@@ -40,33 +41,41 @@
 //! hang there); an event that neither works nor calls the kernel costs [`crate::EVENT_WORK`] when the next
 //! one begins; rt-app's log, memory locking and trace markers take no time.
 
+pub(crate) mod amount;
 pub mod code;
-mod main_thread;
-pub(crate) mod memory;
+pub(crate) mod devices;
+pub(crate) mod frames;
+pub(crate) mod hints;
+mod life;
+mod memory;
+mod models;
+pub(crate) mod recording;
 mod thread;
 
-use crate::MAX_THREADS;
-use code::{AttributeCode, Code, FORKS_MAX, Instruction};
-use main_thread::Main;
+use crate::builtin::benchmark::Counted;
+use code::{Code, Instruction};
+use devices::DeviceState;
+use frames::Frames;
+use hints::Hints;
 use memory::{Condition, Mutex, Semaphore, Timer};
-use schedtwin_types::{
-    FutexId, Mark, Mode, Ns, Op, Outcome, ProcessId, SchedAttr, Syscall, TaskGroupFiles,
-    TaskGroupId, ThreadId,
-};
+use models::Waiting;
+use recording::Replayed;
+use schedtwin_types::metric::Metric;
+use schedtwin_types::{CpuId, CpuMask, FutexId, Mark, Mode, Ns, Op, Outcome, Syscall, ThreadId};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use thread::{State, Thread};
-
-/// rt-app is one process, and all that it starts are its threads.
-const PROCESS: ProcessId = ProcessId(0);
 
 /// The start barrier's futex; main's waiting for an exit; then mutexes, conditions, semaphores.
 const START_FUTEX: FutexId = FutexId(0);
 const JOIN_FUTEX: FutexId = FutexId(1);
-const FIRST_FUTEX: u32 = 2;
-/// Steps of a thread in one call of [`Programs::next_in_time`]: who calls counts the calls, so that a loop without end is
+/// Where threads wait for the end of a workload that is no rt-app file.
+const END_FUTEX: FutexId = FutexId(0);
+pub(crate) const FIRST_FUTEX: u32 = 2;
+/// Steps of a thread in one call of [`Interpreter::next_in_time`]: who calls counts the calls, so that a loop without end is
 /// noticed. An iteration has a handful.
 pub(crate) const STEPS_AT_ONCE: u32 = 1000;
-/// All of rt-app's work is its loop, see [`Programs::work_kind`].
+/// All of rt-app's work is its loop, see [`crate::Programs::work_kind`].
 pub const WORK_KIND: &str = "rt-app";
 /// A step that takes no time and asks for nothing: no program means work of 0. A value of its own kind
 /// rather than an `Option`, so that an operation is written where its reader finds it.
@@ -87,18 +96,22 @@ pub struct LockWait {
 
 /// All threads of a workload with their user memory. A clone goes on independently.
 #[derive(Clone, Debug)]
-pub struct Programs {
+pub(crate) struct Interpreter {
     code: Arc<Code>,
-    /// rt-app's threads, from thread 1.
+    /// Thread 0 first.
     threads: Vec<Thread>,
     names: Vec<Arc<str>>,
-    main: Main,
+    all_cpus: CpuMask,
+    /// When the workload begins.
+    begin: Ns,
     /// rt-app's `continue_running`.
     running: bool,
+    /// A thread of a model has said that the workload is over.
+    over: bool,
+    finished: bool,
     /// Threads at the start barrier.
     arrived: u32,
     t_zero: Ns,
-    exited: u32,
     mutexes: Vec<Mutex>,
     conditions: Vec<Condition>,
     semaphores: Vec<Semaphore>,
@@ -110,45 +123,78 @@ pub struct Programs {
     /// How often each task was forked.
     forks: Vec<u32>,
     limit_reached: Option<&'static str>,
+    /// The outcome of the present thread's last operation.
+    outcome: Outcome,
+    registers: Vec<u64>,
+    /// Recorded durations, by their numbers.
+    records: Vec<Vec<Ns>>,
+    replayed: Replayed,
+    queues: Vec<VecDeque<u64>>,
+    crews: Vec<Waiting>,
+    /// Locks of CPUs: the thread that has each.
+    cpu_locks: Vec<Option<u32>>,
+    /// Times that each amount was drawn.
+    times: Vec<u64>,
+    frames: Frames,
+    hints: Vec<Hints>,
+    devices: Vec<DeviceState>,
+    /// Whether a device's next interrupt has changed.
+    devices_changed: bool,
 }
 
-impl Programs {
-    pub(crate) fn new(code: Arc<Code>) -> Programs {
-        let count = code.start.len() as u32;
-        let mut programs = Programs {
-            threads: Vec::with_capacity(count as usize),
-            names: vec![Arc::from("rt-app")],
-            main: Main::Clone { next: 0 },
+impl Interpreter {
+    /// The threads of a workload on a machine with so many CPUs, before their start.
+    pub fn new(code: Arc<Code>, nr_cpus: usize) -> Interpreter {
+        let all_cpus = CpuMask::first(nr_cpus);
+        let timer = |absolute: &bool| Timer { next: None, absolute: *absolute };
+        let count = code.start.len();
+        let mut main = Thread::new(0, code.main, all_cpus);
+        main.state = State::Execute;
+        let mut interpreter = Interpreter {
+            threads: Vec::with_capacity(count + 1),
+            names: vec![code.main_name.clone()],
+            all_cpus,
+            begin: 0,
             running: true,
+            over: false,
+            finished: false,
             arrived: 0,
             t_zero: 0,
-            exited: 0,
             mutexes: vec![Mutex::default(); code.mutexes as usize],
             conditions: vec![Condition::default(); code.conditions as usize],
-            semaphores: vec![Semaphore::default(); code.semaphores as usize],
-            timers: code
-                .timers
-                .iter()
-                .map(|absolute| Timer { next: None, absolute: *absolute })
-                .collect(),
+            semaphores: code.semaphores.iter().map(|value| Semaphore::of(*value)).collect(),
+            timers: code.timers.iter().map(timer).collect(),
             own_timers: Vec::new(),
             barriers: code.barriers.iter().map(|(_, users)| i64::from(*users) - 1).collect(),
             forks: vec![0; code.tasks.len()],
             limit_reached: None,
+            outcome: Outcome::Started,
+            registers: code.registers.clone(),
+            records: code.records.iter().map(|count| Vec::with_capacity(*count)).collect(),
+            replayed: code.recording.as_ref().map(Replayed::new).unwrap_or_default(),
+            queues: vec![VecDeque::new(); code.queues as usize],
+            crews: vec![Waiting::default(); code.crews as usize],
+            cpu_locks: vec![None; nr_cpus],
+            times: vec![0; code.amounts.len()],
+            frames: Frames::new(code.tests.len(), code.refresh, code.jank),
+            hints: code.sessions.iter().map(|target| Hints::new(*target)).collect(),
+            devices: code.devices.iter().map(|_| DeviceState::new()).collect(),
+            devices_changed: false,
             code: code.clone(),
         };
+        interpreter.threads.push(main);
         for task in &code.start {
-            programs.create(*task, None);
+            interpreter.create(*task, false);
         }
-        programs
+        interpreter
     }
 
-    /// Thread 0: rt-app's own. It starts all others.
-    pub fn main(&self) -> ThreadId {
-        ThreadId(0)
+    /// The code that the threads execute.
+    pub fn code(&self) -> &Code {
+        &self.code
     }
 
-    /// The name of a thread as `comm` shows it: `<task>-<index>`, for a forked thread
+    /// The name of a thread as `comm` shows it: `<task>-<index>` of an rt-app file, for a forked thread
     /// `<task>-<index>-<fork>`, at most 15 bytes.
     ///
     /// Cut, where the real rt-app keeps the name `rt-app` if the kernel finds a name too long:
@@ -157,72 +203,45 @@ impl Programs {
         &self.names[thread.index()]
     }
 
-    /// The task of a thread, as it is called in the file; `rt-app` for thread 0.
+    /// The name under which measurements of a thread are summed.
     pub fn task_name(&self, thread: ThreadId) -> &str {
-        match thread.index().checked_sub(1) {
-            Some(at) => &self.code.tasks[self.threads[at].task as usize].name,
-            None => &self.names[0],
+        match thread.index() {
+            0 => &self.names[0],
+            at => &self.code.tasks[self.threads[at].task as usize].name,
         }
     }
 
-    /// Returns the kind of work that a thread does, by the name that machines know it by.
-    pub fn work_kind(&self, _thread: ThreadId) -> &str {
-        WORK_KIND
-    }
-
-    /// Threads that exist so far, thread 0 included. Forks add some, up to [`MAX_THREADS`] + 1.
+    /// Threads that exist so far or are known to come, thread 0 included.
     pub fn nr_threads(&self) -> usize {
-        self.threads.len() + 1
+        self.threads.len()
     }
 
     /// Futexes, numbered from 0; never changes.
     pub fn nr_futexes(&self) -> usize {
-        (FIRST_FUTEX + self.code.mutexes + self.code.conditions + self.code.semaphores) as usize
+        let own = self.code.recording.as_ref().map_or(0, |recording| recording.threads.len());
+        self.thread_futex(1).0 as usize + own
     }
 
-    /// Pipes, numbered from 0; never changes.
-    pub fn nr_pipes(&self) -> usize {
-        0
-    }
-
-    /// Whether a thread makes requests to block devices.
-    pub fn uses_block_devices(&self) -> bool {
-        let mut all = self.code.instructions.iter();
-        all.any(|instruction| matches!(instruction, Instruction::BlockIo { .. }))
-    }
-
-    /// Whether some of its work waits for memory.
-    pub fn stalls(&self) -> bool {
-        let mut all = self.code.instructions.iter();
-        all.any(|instruction| matches!(instruction, Instruction::Stalls { .. }))
-    }
-
-    /// Of each task group but the root, the group above it.
-    pub fn task_groups(&self) -> &[TaskGroupId] {
-        &self.code.task_groups
-    }
-
-    /// Of each task group but the root, its path.
-    pub fn task_group_paths(&self) -> &[String] {
-        &self.code.task_group_paths
-    }
-
-    /// Returns the values that are written into the files of task groups before the start.
-    pub fn task_group_files(&self) -> &[TaskGroupFiles] {
-        &self.code.group_files
-    }
-
-    /// Sets rt-app's `continue_running` to 0: threads end when they look the next time. Who sleeps
-    /// is woken only by thread 0, when its own sleep of `duration` is over.
+    /// Ends the workload: threads of an rt-app file end when they look the next time, and who sleeps
+    /// is woken only by thread 0, when its own sleep of `duration` is over; of other workloads, thread 0 ends the run with
+    /// its next step.
     pub fn shutdown(&mut self) {
-        self.running = false;
+        if !self.code.phases.is_empty() {
+            self.running = false;
+            return;
+        }
+        self.over = true;
+        self.threads[0].goto(self.code.instructions.len() as u32 - 1);
     }
 
-    /// Threads whose job has begun and is not done, with the time of its release.
+    /// Threads whose job has begun and is not done, with the time of its release; none of a recording.
     pub fn open_jobs(&self) -> Vec<(ThreadId, Ns)> {
+        if self.code.recording.is_some() {
+            return Vec::new();
+        }
         let threads = self.threads.iter().enumerate();
-        let open = threads.filter(|(_, thread)| thread.working && thread.state != State::Dead);
-        open.map(|(at, thread)| (ThreadId(at as u32 + 1), thread.released)).collect()
+        let open = threads.filter(|(_, thread)| thread.working && thread.state != State::Absent);
+        open.map(|(at, thread)| (ThreadId(at as u32), thread.released)).collect()
     }
 
     /// Threads that wait for a mutex.
@@ -234,18 +253,18 @@ impl Programs {
             };
             let (holder, since) = self.mutexes[*mutex as usize].held()?;
             (thread.state == State::LockRetry).then(|| LockWait {
-                waiter: ThreadId(at as u32 + 1),
-                holder: ThreadId(holder as u32 + 1),
-                holder_ended: self.threads[holder].state == State::Dead,
+                waiter: ThreadId(at as u32),
+                holder: ThreadId(holder as u32),
+                holder_ended: self.threads[holder].state == State::Absent,
                 since,
             })
         });
         waits.collect()
     }
 
-    /// Whether every thread has exited.
+    /// Whether thread 0 has ended the workload.
     pub fn finished(&self) -> bool {
-        self.main == Main::Done
+        self.finished
     }
 
     /// The bound that the workload ran into, if it did: no more threads, though it asked for one.
@@ -254,28 +273,95 @@ impl Programs {
         self.limit_reached
     }
 
+    /// When the workload begins; 0 before the run has.
+    pub fn begin(&self) -> Ns {
+        self.begin
+    }
+
+    /// The counts and records of the run.
+    pub fn counted(&self) -> Counted<'_> {
+        let (tests, frames) = (&self.code.tests[..], &self.frames.tests[..]);
+        Counted { tests, frames, recorded: &self.records, registers: &self.registers }
+    }
+
+    /// Returns the benchmark's own results at the end.
+    ///
+    /// # Panics
+    /// If it gives a metric that it has not told to bring.
+    pub fn results(&self) -> Vec<Metric> {
+        let Some(benchmark) = self.code.benchmark else { return Vec::new() };
+        let metrics = benchmark.results(&self.counted());
+        for Metric { name, .. } in &metrics {
+            let brings = benchmark.metrics().iter().any(|metric| metric.name == *name);
+            assert!(brings, "{} does not bring {name}", benchmark.name());
+        }
+        metrics
+    }
+
+    /// The progress of a recording.
+    pub fn replayed(&self) -> &Replayed {
+        &self.replayed
+    }
+
+    // ---- devices ------------------------------------------------------------------------------
+
+    pub fn nr_devices(&self) -> usize {
+        self.devices.len() + self.replayed.lines.len()
+    }
+
+    pub fn device_cpu(&self, device: usize) -> CpuId {
+        self.code.devices.get(device).map_or_else(|| self.line_cpu(device), |device| device.cpu)
+    }
+
+    /// When a device interrupts next.
+    pub fn device_at(&self, device: usize) -> Ns {
+        self.devices.get(device).map_or_else(|| self.line_at(device), DeviceState::at)
+    }
+
+    /// Whether some device's next interrupt has changed since the last call.
+    #[inline]
+    pub fn take_devices_changed(&mut self) -> bool {
+        std::mem::take(&mut self.devices_changed)
+    }
+
+    /// A device's interrupt is handled: pushes the futexes that its handler wakes one waiter of.
+    pub fn device_interrupt(&mut self, device: usize, now: Ns, wakes: &mut Vec<FutexId>) {
+        if device < self.devices.len() {
+            self.model_interrupt(device, now, wakes);
+        } else {
+            self.line_interrupt(device, now, wakes);
+        }
+    }
+
+    // ---- threads ------------------------------------------------------------------------------
+
     /// Returns the next operation of `thread`, now that its last operation is over.
     ///
     /// The first call for a thread comes with [`Outcome::Started`]. A [`Op::Mark`] takes no time:
     /// the thread is asked again at once.
-    pub fn next(&mut self, thread: ThreadId, _outcome: Outcome, now: Ns) -> Op {
-        match thread.index().checked_sub(1) {
-            None => self.next_of_main(),
-            Some(at) => loop {
-                let op = self.step(at, now);
-                if !matches!(op, Op::Compute { work: 0, .. }) {
-                    return op;
-                }
-            },
+    pub fn next(&mut self, thread: ThreadId, outcome: Outcome, now: Ns) -> Op {
+        self.outcome = outcome;
+        for _ in 0..STEPS_AT_ONCE {
+            let op = self.step(thread.index(), now);
+            if !matches!(op, Op::Compute { work: 0, .. }) {
+                return op;
+            }
         }
+        NO_TIME
     }
 
-    /// As [`Programs::next`], but hands marks over on the way, without being asked again.
+    /// As [`Interpreter::next`], but hands marks over on the way, without being asked again.
     #[inline]
-    pub fn next_in_time(&mut self, thread: ThreadId, now: Ns, mut mark: impl FnMut(Mark)) -> Op {
-        let Some(at) = thread.index().checked_sub(1) else { return self.next_of_main() };
+    pub fn next_in_time(
+        &mut self,
+        thread: ThreadId,
+        outcome: Outcome,
+        now: Ns,
+        mut mark: impl FnMut(Mark),
+    ) -> Op {
+        self.outcome = outcome;
         for _ in 0..STEPS_AT_ONCE {
-            match self.step(at, now) {
+            match self.step(thread.index(), now) {
                 Op::Compute { work: 0, .. } => {}
                 Op::Mark(said) => mark(said),
                 op => return op,
@@ -284,52 +370,21 @@ impl Programs {
         NO_TIME
     }
 
-    /// Adds a thread of `task`, created by `parent` (or by thread 0).
-    fn create(&mut self, task: u32, parent: Option<usize>) {
-        let index = self.threads.len();
-        let code = self.code.clone();
-        let definition = &code.tasks[task as usize];
-        let (attributes, cpus, group) = match parent.map(|at| &self.threads[at]) {
-            Some(parent) => (parent.attributes, parent.cpus, parent.group),
-            None => (SchedAttr::default(), code.all_cpus, TaskGroupId::ROOT),
-        };
-        let fork = parent.map(|_| self.forks[task as usize]);
-        self.names.push(Arc::from(code::thread_name(&definition.name, index, fork)));
-        self.threads.push(Thread {
-            state: State::Born,
-            quiet: false,
-            working: false,
-            forked: parent.is_some(),
-            pc: 0,
-            task,
-            phase: definition.first_phase,
-            phase_loop: 0,
-            task_loop: 0,
-            locks: 0,
-            first_own_timer: self.own_timers.len() as u32,
-            released: 0,
-            reference: 0,
-            t_first: 0,
-            attributes,
-            group,
-            cpus,
-            default_cpus: cpus,
-        });
-        self.own_timers.extend(
-            definition.timers.iter().map(|absolute| Timer { next: None, absolute: *absolute }),
-        );
-    }
-
     fn mutex_futex(&self, mutex: u32) -> FutexId {
-        FutexId(FIRST_FUTEX + mutex)
+        FutexId(self.code.first_futex + mutex)
     }
 
     fn condition_futex(&self, condition: u32) -> FutexId {
-        FutexId(FIRST_FUTEX + self.code.mutexes + condition)
+        FutexId(self.code.first_futex + self.code.mutexes + condition)
     }
 
     fn semaphore_futex(&self, semaphore: u32) -> FutexId {
-        FutexId(FIRST_FUTEX + self.code.mutexes + self.code.conditions + semaphore)
+        self.condition_futex(self.code.conditions + semaphore)
+    }
+
+    /// The futex of a thread's own.
+    fn thread_futex(&self, at: usize) -> FutexId {
+        self.semaphore_futex(self.code.semaphores.len() as u32 + at as u32 - 1)
     }
 
     /// One step of a thread: an operation, or [`NO_TIME`].
@@ -344,29 +399,6 @@ impl Programs {
                 thread.release(expiry);
                 thread.advance();
                 Op::Mark(Mark::WakeupLatency { latency_ns: now.saturating_sub(expiry) })
-            }
-            State::Iteration => self.iteration(at),
-            State::IterationAttributes => {
-                let phase = &self.code.phases[self.threads[at].phase as usize];
-                let attributes = phase.attributes;
-                self.threads[at].state = State::IterationGroup;
-                match attributes {
-                    Some(change) => self.set_attributes(at, &change),
-                    None => NO_TIME,
-                }
-            }
-            State::IterationGroup => {
-                let thread = &mut self.threads[at];
-                let phase = &self.code.phases[thread.phase as usize];
-                thread.pc = phase.first_instruction;
-                thread.state = State::Execute;
-                match phase.group {
-                    Some(group) if group != thread.group => {
-                        thread.group = group;
-                        Op::Call(Syscall::CgroupAttach { group })
-                    }
-                    _ => NO_TIME,
-                }
             }
             State::LockRetry => {
                 let Instruction::Lock { mutex } = self.instruction(at) else {
@@ -395,7 +427,7 @@ impl Programs {
                 NO_TIME
             }
             State::SemaphoreWoken => {
-                let Instruction::SemaphoreWait { semaphore } = self.instruction(at) else {
+                let Instruction::SemaphoreWait { semaphore, .. } = self.instruction(at) else {
                     unreachable!("waits for no semaphore")
                 };
                 if self.semaphores[semaphore as usize].wait_again(!self.running) {
@@ -407,91 +439,18 @@ impl Programs {
                 wait(self.semaphore_futex(semaphore))
             }
             State::Write => self.write(at),
-            State::Born => self.born(at, now),
-            State::Started => {
-                let delay = self.code.tasks[self.threads[at].task as usize].delay;
-                let t_first = self.t_zero + delay;
-                let thread = &mut self.threads[at];
-                thread.t_first = t_first;
-                thread.released = now.max(t_first);
-                thread.state = State::Delayed;
-                if delay == 0 {
-                    return NO_TIME;
-                }
-                Op::Call(Syscall::NanosleepUntil { until: t_first })
-            }
-            State::Delayed => {
-                let attributes = self.code.tasks[self.threads[at].task as usize].attributes;
-                self.threads[at].state = State::Iteration;
-                self.set_attributes(at, &attributes)
-            }
-            State::Ending => {
-                let thread = &mut self.threads[at];
-                thread.state = State::LastWake;
-                let plain =
-                    SchedAttr { policy: Default::default(), rt_priority: 0, ..thread.attributes };
-                if thread.attributes == plain {
-                    return NO_TIME;
-                }
-                thread.attributes = plain;
-                Op::Call(Syscall::SchedSetattr(plain))
-            }
-            State::LastWake => {
-                self.threads[at].state = State::Dead;
-                self.exited += 1;
-                if self.main == (Main::Join { thread: at as u32, sleeping: true }) {
-                    // The kernel does this when it clears the thread's id; main wakes up no earlier.
-                    self.main = Main::Join { thread: at as u32, sleeping: false };
-                    return wake(JOIN_FUTEX, 1);
-                }
-                NO_TIME
-            }
-            State::Dead => Op::Exit,
+            // All are named, so that no range is checked on the way.
+            State::Joins
+            | State::Absent
+            | State::Worked
+            | State::Timed
+            | State::Waits
+            | State::HandsOver
+            | State::Over
+            | State::Reads
+            | State::AsksCpu
+            | State::SpinsFor => self.resume(at, now),
         }
-    }
-
-    fn born(&mut self, at: usize, now: Ns) -> Op {
-        self.threads[at].state = State::Started;
-        if at == 0 {
-            self.t_zero = now;
-        }
-        if self.threads[at].forked {
-            return NO_TIME;
-        }
-        self.arrived += 1;
-        match (self.arrived, self.code.start.len() as u32) {
-            (1, 1) => NO_TIME,
-            (arrived, all) if arrived == all => wake(START_FUTEX, u32::MAX),
-            _ => wait(START_FUTEX),
-        }
-    }
-
-    fn iteration(&mut self, at: usize) -> Op {
-        let thread = &self.threads[at];
-        let task = &self.code.tasks[thread.task as usize];
-        if !self.running || Some(thread.task_loop) == task.loops {
-            self.threads[at].state = State::Ending;
-            return NO_TIME;
-        }
-        let cpus = self.code.phases[thread.phase as usize].cpus.unwrap_or(thread.default_cpus);
-        let thread = &mut self.threads[at];
-        thread.state = State::IterationAttributes;
-        if thread.cpus == cpus {
-            return NO_TIME;
-        }
-        thread.cpus = cpus;
-        Op::Call(Syscall::SchedSetaffinity { mask: cpus })
-    }
-
-    fn set_attributes(&mut self, at: usize, change: &AttributeCode) -> Op {
-        let thread = &mut self.threads[at];
-        let new = change.applied_to(thread.attributes);
-        if new == thread.attributes {
-            return NO_TIME;
-        }
-        thread.attributes = new;
-        thread.quiet = false;
-        Op::Call(Syscall::SchedSetattr(new))
     }
 
     #[inline]
@@ -614,8 +573,11 @@ impl Programs {
                 self.threads[at].quiet = false;
                 wake(self.semaphore_futex(semaphore), 1)
             }
-            Instruction::SemaphoreWait { semaphore } => {
+            Instruction::SemaphoreWait { semaphore, releases } => {
                 if !self.running || self.semaphores[semaphore as usize].wait() {
+                    if releases {
+                        self.release(at, now);
+                    }
                     self.advance(at);
                     return NO_TIME;
                 }
@@ -648,30 +610,25 @@ impl Programs {
                 self.phase_end(at);
                 NO_TIME
             }
+            Instruction::PhaseCpus => self.phase_cpus(at),
+            Instruction::PhaseAttributes => self.phase_attributes(at),
+            Instruction::PhaseGroup => self.phase_group(at),
+            other => self.model(at, other, now),
         }
     }
 
-    fn phase_end(&mut self, at: usize) {
-        let code = &self.code;
-        let thread = &mut self.threads[at];
-        let task = &code.tasks[thread.task as usize];
-        let ended = thread.phase;
-        // Counts that nobody compares (of a loop for ever) may wrap.
-        thread.phase_loop = thread.phase_loop.wrapping_add(1);
-        if Some(thread.phase_loop) == code.phases[ended as usize].loops {
-            thread.phase_loop = 0;
-            thread.phase += 1;
-            if thread.phase == task.end_phase {
-                thread.phase = task.first_phase;
-                thread.task_loop = thread.task_loop.wrapping_add(1);
-            }
-        }
-        if thread.phase == ended && self.running && Some(thread.task_loop) != task.loops {
-            // The same phase again: its affinity and parameters are in force already.
-            thread.pc = code.phases[ended as usize].first_instruction;
-            thread.state = State::Execute;
-        } else {
-            thread.state = State::Iteration;
+    /// Goes on in a state that no thread of an rt-app file has between its events.
+    #[inline(never)]
+    fn resume(&mut self, at: usize, now: Ns) -> Op {
+        match self.threads[at].state {
+            State::Joins => self.join(at),
+            State::Absent => Op::Exit,
+            State::Worked => self.worked(at),
+            State::Over => wait(END_FUTEX),
+            State::Reads => self.reads(at),
+            State::AsksCpu => self.lock_cpu(at),
+            State::SpinsFor => self.spins_for(at),
+            _ => self.recorded(at, self.instruction(at), now),
         }
     }
 
@@ -679,7 +636,7 @@ impl Programs {
         let Instruction::ComputeUntil { chunk, target_us } = self.instruction(at) else {
             unreachable!("computes until no time")
         };
-        if (now - self.threads[at].reference) / 1000 < target_us {
+        if (now - self.threads[at].reference) / 1000 < u64::from(target_us) {
             return Op::Compute { work: chunk, mode: Mode::User };
         }
         self.advance(at);
@@ -754,24 +711,6 @@ impl Programs {
         }
         self.threads[at].quiet = false;
         wake(self.condition_futex(condition), u32::MAX)
-    }
-
-    fn fork(&mut self, at: usize, task: u32) -> Op {
-        self.advance(at);
-        if self.forks[task as usize] >= FORKS_MAX || self.threads.len() >= MAX_THREADS {
-            self.limit_reached = Some(if self.threads.len() >= MAX_THREADS {
-                "\"fork\" would make more threads than the workload may have"
-            } else {
-                "\"fork\" would make more than 1024 threads of one task, rt-app's limit"
-            });
-            self.running = false;
-            return NO_TIME;
-        }
-        self.create(task, Some(at));
-        self.forks[task as usize] += 1;
-        self.threads[at].quiet = false;
-        let thread = ThreadId(self.threads.len() as u32);
-        Op::Call(Syscall::Clone { thread, process: PROCESS })
     }
 }
 

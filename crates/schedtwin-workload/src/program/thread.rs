@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! One of rt-app's threads: where it is in its program, and what it does by itself.
+//! A thread: the place in its program, and what it does by itself.
 
 use super::NO_TIME;
-use super::code::EventKind;
+use super::code::{ENDING, EventKind};
 use crate::EVENT_WORK;
 use schedtwin_types::{CpuMask, Mark, Mode, Ns, Op, Policy, SchedAttr, TaskGroupId};
 
-/// Where a thread is, between two operations.
+/// The state of a thread between two operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    Born,
-    Started,
-    Delayed,
-    Iteration,
-    IterationAttributes,
-    IterationGroup,
+    /// Not there: not born yet, or it has ended.
+    Absent,
     /// At the instruction `pc`.
     Execute,
     /// Woken from a mutex.
@@ -32,9 +28,24 @@ pub(super) enum State {
     SemaphoreWoken,
     /// A call of `iorun` is over.
     Write,
-    Ending,
-    LastWake,
-    Dead,
+    /// Thread 0 waits for the end of the thread `reference`.
+    Joins,
+    /// Recorded work is done.
+    Worked,
+    /// Sleeps until the time of its instruction.
+    Timed,
+    /// Sleeps for the ticket of its instruction.
+    Waits,
+    /// Sleeps until another thread has come to a sleep.
+    HandsOver,
+    /// Has no more of its recording.
+    Over,
+    /// Has read, and lacks `reference` bytes less what it got.
+    Reads,
+    /// Has asked which CPU it runs on, to lock that.
+    AsksCpu,
+    /// Spins for the lock of the CPU `reference`.
+    SpinsFor,
 }
 
 #[derive(Clone, Debug)]
@@ -54,7 +65,7 @@ pub(super) struct Thread {
     pub(super) locks: i32,
     pub(super) first_own_timer: u32,
     pub(super) released: Ns,
-    /// An expiry, the beginning of a `runtime`, or what an `iorun` has written.
+    /// An expiry, the beginning of a `runtime`, what an `iorun` has written, a count, bytes or a CPU.
     pub(super) reference: Ns,
     pub(super) t_first: Ns,
     pub(super) attributes: SchedAttr,
@@ -65,6 +76,42 @@ pub(super) struct Thread {
 }
 
 impl Thread {
+    /// A thread at its first instruction that is not there yet.
+    pub(super) fn new(task: u32, pc: u32, all_cpus: CpuMask) -> Thread {
+        Thread {
+            state: State::Absent,
+            quiet: false,
+            working: false,
+            forked: false,
+            pc,
+            task,
+            phase: 0,
+            phase_loop: 0,
+            task_loop: 0,
+            locks: 0,
+            first_own_timer: 0,
+            released: 0,
+            reference: 0,
+            t_first: 0,
+            attributes: SchedAttr::default(),
+            cpus: all_cpus,
+            default_cpus: all_cpus,
+            group: TaskGroupId::ROOT,
+        }
+    }
+
+    /// Gives it what a new thread has of the one that starts it.
+    pub(super) fn inherit(&mut self, parent: &Thread) {
+        (self.attributes, self.group) = (parent.attributes, parent.group);
+        (self.cpus, self.default_cpus) = (parent.cpus, parent.cpus);
+    }
+
+    /// Goes on elsewhere.
+    pub(super) fn goto(&mut self, pc: u32) {
+        self.pc = pc;
+        self.state = State::Execute;
+    }
+
     /// To the next instruction.
     #[inline]
     pub(super) fn advance(&mut self) {
@@ -109,7 +156,7 @@ impl Thread {
     ) -> Op {
         if !running {
             if self.locks <= 0 {
-                self.state = State::Ending;
+                self.pc = ENDING;
                 return NO_TIME;
             }
             if !matches!(kind, EventKind::Lock | EventKind::Unlock) {

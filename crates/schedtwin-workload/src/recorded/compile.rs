@@ -6,11 +6,14 @@ use super::frames;
 use super::jobs::{Collector, Jobs};
 use super::moments::Moment;
 use super::{
-    ANSWER_MOST_NS, Code, DeviceInterrupt, Excluded, FRAME_SLICES, Frames, LATENCIES_LEAST,
-    LATENCY_NAMES, Recorded, RecordedThread, Recording, Step, ThreadCode, Ticket, WARMUP,
-    WARMUP_PER_THREAD,
+    ANSWER_MOST_NS, Excluded, FRAME_SLICES, Frames, LATENCIES_LEAST, LATENCY_NAMES, Recorded,
+    RecordedThread, Recording, WARMUP, WARMUP_PER_THREAD,
 };
 use crate::ThreadChanges;
+use crate::program::code::{Code, Instruction, Register, TaskCode};
+use crate::program::recording::{
+    DeviceInterrupt, RecordedThreadCode, RecordingCode, Ticket, attributes, clamps_of,
+};
 use schedtwin_types::fnv::Fnv1a;
 use schedtwin_types::{CpuId, CpuMask, MAX_CPUS, Ns, Policy, ThreadId, Work};
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,17 +59,19 @@ pub struct PathCosts {
 }
 
 impl PathCosts {
-    fn of(&self, step: &Step) -> Work {
+    fn of(&self, step: &Instruction) -> Work {
         match step {
-            Step::Work(_) | Step::FrameBegin(_) | Step::FrameEnd(_) => 0,
-            Step::Post { .. } => self.wake,
-            Step::Wait { .. } | Step::Until { .. } => self.sleep,
-            Step::Priority(_) | Step::Affinity(_) | Step::Clamps(..) => self.priority,
-            Step::Clone(_) => self.fork,
-            Step::Exec => self.exec,
-            Step::Exit => self.exit,
+            Instruction::Post { .. } => self.wake,
+            Instruction::Wait { .. } | Instruction::Until { .. } => self.sleep,
+            Instruction::Priority(_) | Instruction::Affinity(_) | Instruction::Clamps(..) => {
+                self.priority
+            }
+            Instruction::Clone(_) => self.fork,
+            Instruction::Exec => self.exec,
+            Instruction::Exit => self.exit,
             // A preemption is recorded there, and the twin charges a sleep.
-            Step::After(_) => self.sleep,
+            Instruction::After(_) => self.sleep,
+            _ => 0,
         }
     }
 }
@@ -141,7 +146,11 @@ struct Compiler<'a> {
     builder: &'a Builder,
     silicon: &'a Silicon,
     recorded: Recorded,
-    code: Code,
+    instructions: Vec<Instruction>,
+    tasks: Vec<TaskCode>,
+    /// The count of frames of each slice that end.
+    nr_frames: [usize; FRAME_SLICES.len()],
+    code: RecordingCode,
     /// Of each recorded thread its number among the replayed ones.
     numbers: Vec<Option<u32>>,
     /// Of each sleep its ticket, if it is tied to a replayed waker.
@@ -156,17 +165,13 @@ struct Compiler<'a> {
 
 impl<'a> Compiler<'a> {
     fn new(builder: &'a Builder, silicon: &'a Silicon, recorded: Recorded) -> Compiler<'a> {
-        let mut count = 0;
+        let mut count: u32 = 0;
         let mut numbers = Vec::with_capacity(recorded.threads.len());
         for thread in &recorded.threads {
             numbers.push(thread.excluded.is_none().then_some(count));
             count += u32::from(thread.excluded.is_none());
         }
-        let mut code = Code {
-            span: recorded.span_ns,
-            warmup: WARMUP + WARMUP_PER_THREAD * Ns::from(count),
-            ..Code::default()
-        };
+        let mut code = RecordingCode { span: recorded.span_ns, ..RecordingCode::default() };
         let start = builder.start.unwrap_or(0);
         let mut tickets = Vec::with_capacity(builder.sleeps.len());
         let mut posts = vec![None; builder.wakeups.len()];
@@ -196,6 +201,9 @@ impl<'a> Compiler<'a> {
             builder,
             silicon,
             recorded,
+            instructions: Vec::new(),
+            tasks: Vec::new(),
+            nr_frames: [0; FRAME_SLICES.len()],
             code,
             numbers,
             tickets,
@@ -264,14 +272,15 @@ impl<'a> Compiler<'a> {
     /// Adds a recorded thread, unless it is left out.
     fn thread(&mut self, index: u32, thread: &Thread) {
         let Some(number) = self.numbers[index as usize] else { return };
-        let first = self.code.steps.len() as u32;
-        let mut run = Run { paths: self.silicon.paths, work: 0, owed: 0, taken_off: 0 };
+        let entry = self.instructions.len() as u32;
+        self.instructions.extend([Instruction::Bind, Instruction::Assume]);
+        let mut run = Run { paths: self.silicon.paths, work: 0, owed: 0, taken_off: 0, worked: 0 };
         let forked = thread.forked.filter(|(parent, _)| self.numbers[*parent as usize].is_some());
         if forked.is_none() && !matches!(thread.steps.first(), Some(RawStep::Sleep(_))) {
             // Who runs at the beginning begins with it; a child of a thread that is left out, at its birth.
             let start = self.builder.start.unwrap_or(0);
             let born = thread.forked.map_or(0, |(_, at)| at.saturating_sub(start));
-            self.code.steps.push(Step::Until { at: born, least: 0 });
+            self.instructions.push(Instruction::Until { at: born, least: 0 });
         }
         let mut jobs = Collector::new(start_of(self.builder, thread));
         for raw in &thread.steps {
@@ -283,11 +292,11 @@ impl<'a> Compiler<'a> {
             self.recorded.work += work;
             run.work += work;
             jobs.step(raw, work, self.builder);
-            let step = self.step(raw);
+            let step = self.step(number, raw);
             if let Some(step) = step {
-                run.flush_before(step, &mut self.code);
-                let at = self.code.steps.len() as u32;
-                self.code.steps.push(step);
+                run.flush_before(step, &mut self.instructions);
+                let at = self.instructions.len() as u32;
+                self.instructions.push(step);
                 if let RawStep::Sleep(sleep) = *raw {
                     let notes = &self.builder.notes;
                     let moment = notes.moment(sleep, (number, at), self.builder, &self.numbers);
@@ -298,27 +307,30 @@ impl<'a> Compiler<'a> {
                 && let Some(handover) = self.handovers.get(sleep)
             {
                 // A sleep without end is the end of the code.
-                run.flush(&mut self.code);
-                let at = self.code.steps.len() as u32 - u32::from(step.is_some());
+                run.flush(&mut self.instructions);
+                let at = self.instructions.len() as u32 - u32::from(step.is_some());
                 self.code.handovers[*handover as usize].1 = at;
             }
         }
-        run.flush(&mut self.code);
+        run.flush(&mut self.instructions);
+        self.instructions.push(Instruction::Over);
+        self.code.work += run.worked;
         self.recorded.threads[index as usize].jobs = jobs.finish();
         self.recorded.paths_taken_off += run.taken_off;
         let (affinity, policy, clamps) = self.facts(thread);
         self.recorded.forked += u64::from(forked.is_some());
         self.recorded.first_seen += u64::from(forked.is_none());
-        self.code.threads.push(ThreadCode {
-            name: thread.name.clone(),
-            first,
-            end: self.code.steps.len() as u32,
-            prio: thread.first_prio,
-            affinity,
-            policy,
-            clamps,
-            forked: forked.is_some(),
-            changes: ThreadChanges::default(),
+        let changes = ThreadChanges::default();
+        let prio = thread.first_prio;
+        self.code.threads.push(RecordedThreadCode { prio, affinity, policy, clamps, changes });
+        self.tasks.push(TaskCode {
+            name: thread.name.to_string(),
+            comm: Some(thread.name.clone()),
+            entry,
+            later: forked.is_some(),
+            // Recordings do not say which threads are of one process, so each is one of its own.
+            process: None,
+            ..TaskCode::default()
         });
     }
 
@@ -338,10 +350,10 @@ impl<'a> Compiler<'a> {
             Some(_) => bound,
             None => by_name(),
         };
-        let suggested = super::programs::attributes(thread.first_prio, None).policy;
+        let suggested = attributes(thread.first_prio, None).policy;
         let policy = policy.filter(|policy| *policy != suggested);
         self.recorded.policies += u64::from(policy.is_some());
-        let limits = |clamps: (u16, u16)| clamps != super::programs::clamps_of(thread.first_prio);
+        let limits = |clamps: (u16, u16)| clamps != clamps_of(thread.first_prio);
         self.recorded.clamped += u64::from(clamps.is_some_and(limits));
         (cpus.and_then(|cpus| self.mask(cpus)), policy, clamps)
     }
@@ -360,11 +372,11 @@ impl<'a> Compiler<'a> {
     }
 
     /// Returns the step that a recorded step becomes, if it is more than work.
-    fn step(&mut self, raw: &RawStep) -> Option<Step> {
+    fn step(&mut self, number: u32, raw: &RawStep) -> Option<Instruction> {
         let start = self.builder.start.unwrap_or(0);
         Some(match *raw {
             RawStep::Cycles { .. } | RawStep::Time { .. } => return None,
-            RawStep::Wake(wakeup) => Step::Post { ticket: self.posts[wakeup as usize]? },
+            RawStep::Wake(wakeup) => Instruction::Post { ticket: self.posts[wakeup as usize]? },
             RawStep::Sleep(sleep) => match self.builder.sleeps[sleep as usize].end {
                 SleepEnd::Wakeup(wakeup) => match self.tickets[sleep as usize] {
                     Some(ticket) => {
@@ -372,19 +384,19 @@ impl<'a> Compiler<'a> {
                         self.recorded.tied_to_waker += u64::from(!by_device);
                         self.recorded.tied_to_time += u64::from(by_device);
                         self.recorded.by_device += u64::from(by_device);
-                        Step::Wait { ticket }
+                        Instruction::Wait { ticket }
                     }
                     None => {
                         self.recorded.tied_to_time += 1;
                         let at = self.builder.wakeups[wakeup as usize].at;
                         let least =
                             answer_ns(&self.builder.sleeps[sleep as usize], at).unwrap_or(0);
-                        Step::Until { at: at.saturating_sub(start), least }
+                        Instruction::Until { at: at.saturating_sub(start), least }
                     }
                 },
                 SleepEnd::Unmatched { at, first } => {
                     self.recorded.unmatched += u64::from(!first);
-                    Step::Until { at: at.saturating_sub(start), least: 0 }
+                    Instruction::Until { at: at.saturating_sub(start), least: 0 }
                 }
                 SleepEnd::Open => {
                     // The last step: behind it a thread sleeps for ever.
@@ -392,27 +404,29 @@ impl<'a> Compiler<'a> {
                     return None;
                 }
             },
-            RawStep::Priority(prio) => Step::Priority(prio),
+            RawStep::Priority(prio) => Instruction::Priority(prio),
             RawStep::Affinity(mask) => {
                 let cpus = self.builder.masks[mask as usize];
-                Step::Affinity(self.mask(cpus).filter(|_| self.silicon.same_numbers)?)
+                Instruction::Affinity(self.mask(cpus).filter(|_| self.silicon.same_numbers)?)
             }
-            RawStep::Clamps(min, max) => Step::Clamps(min, max),
-            RawStep::Clone(child) => Step::Clone(ThreadId(self.numbers[child as usize]? + 1)),
+            RawStep::Clamps(min, max) => Instruction::Clamps(min, max),
+            RawStep::Clone(child) => {
+                Instruction::Clone(ThreadId(self.numbers[child as usize]? + 1))
+            }
             RawStep::Exec => {
                 self.recorded.executed += 1;
-                Step::Exec
+                Instruction::Exec
             }
-            RawStep::Exit => Step::Exit,
-            RawStep::FrameBegin(slice) => Step::FrameBegin(slice),
+            RawStep::Exit => Instruction::Exit,
+            RawStep::FrameBegin(slice) => Instruction::Clock(frame_register(number, slice)),
             RawStep::FrameEnd(slice) => {
-                self.code.nr_frames += 1;
-                Step::FrameEnd(slice)
+                self.nr_frames[usize::from(slice)] += 1;
+                Instruction::Record(u16::from(slice), frame_register(number, slice))
             }
             RawStep::After(sleep) => {
                 let handover = *self.handovers.get(&sleep)?;
                 self.recorded.handovers += 1;
-                Step::After(handover)
+                Instruction::After(handover)
             }
         })
     }
@@ -423,8 +437,31 @@ impl<'a> Compiler<'a> {
         self.recorded.waking_latency_ns = replayed.map(|(_, ns)| *ns).collect();
         self.recorded.waking_latency_ns.sort_unstable();
         self.recorded.latency_by_name = self.latency_by_name();
-        let fingerprint = fingerprint(&self.code);
-        let (code, recorded) = (Arc::new(self.code), Arc::new(self.recorded));
+        let (count, span) = (self.tasks.len(), self.code.span);
+        let warmup = WARMUP + WARMUP_PER_THREAD * count as Ns;
+        let main = self.instructions.len() as u32;
+        self.instructions.extend([
+            Instruction::Begin(warmup),
+            Instruction::StartThreads,
+            Instruction::SleepUntil(span),
+            Instruction::Finish,
+        ]);
+        let code = Code {
+            instructions: self.instructions,
+            start: (0..count as u32).collect(),
+            tasks: self.tasks,
+            main_name: "replay".into(),
+            main,
+            work_kind: "recorded",
+            first_futex: 1,
+            warmup,
+            registers: vec![0; count * FRAME_SLICES.len()],
+            records: self.nr_frames.to_vec(),
+            recording: Some(self.code),
+            ..Code::default()
+        };
+        let fingerprint = fingerprint(&code);
+        let (code, recorded) = (Arc::new(code), Arc::new(self.recorded));
         Recording { code, recorded, fingerprint, moments: self.moments.into() }
     }
 }
@@ -435,8 +472,8 @@ impl Compiler<'_> {
         let mut by_name: BTreeMap<Arc<str>, Vec<u32>> = BTreeMap::new();
         for &(thread, ns) in &self.builder.latencies {
             if let Some(number) = self.numbers[thread as usize] {
-                let name = &self.code.threads[number as usize].name;
-                by_name.entry(name.clone()).or_default().push(ns);
+                let name = self.tasks[number as usize].comm.clone().unwrap_or_default();
+                by_name.entry(name).or_default().push(ns);
             }
         }
         let mut by_name: Vec<_> = by_name.into_iter().collect();
@@ -466,22 +503,24 @@ struct Run {
     /// Path costs that are still to be taken off.
     owed: Work,
     taken_off: Work,
+    /// Work of the run's instructions.
+    worked: u128,
 }
 
 impl Run {
-    fn flush_before(&mut self, step: Step, code: &mut Code) {
+    fn flush_before(&mut self, step: Instruction, instructions: &mut Vec<Instruction>) {
         self.owed += self.paths.of(&step);
-        self.flush(code);
+        self.flush(instructions);
     }
 
-    fn flush(&mut self, code: &mut Code) {
+    fn flush(&mut self, instructions: &mut Vec<Instruction>) {
         let off = self.work.min(self.owed);
         let work = std::mem::take(&mut self.work) - off;
         self.owed -= off;
         self.taken_off += off;
         if work > 0 {
-            code.steps.push(Step::Work(work));
-            code.work += u128::from(work);
+            instructions.push(Instruction::Work(work));
+            self.worked += u128::from(work);
         }
     }
 }
@@ -496,9 +535,75 @@ fn cpu_in_name(comm: &str) -> Option<u16> {
     rest.split(':').next()?.parse().ok()
 }
 
-/// A digest over the text of all that is replayed: names the input.
+/// The register for the beginning of a thread's frame of that slice.
+fn frame_register(number: u32, slice: u8) -> Register {
+    Register(number * FRAME_SLICES.len() as u32 + u32::from(slice))
+}
+
+/// The recording that code was compiled from.
+///
+/// # Panics
+/// If it is none.
+pub(super) fn recording(code: &Code) -> &RecordingCode {
+    code.recording.as_ref().expect("a recording is compiled into its code")
+}
+
+/// A digest over the text of all that is replayed: names the input. The text has the form of earlier versions, so that a
+/// recording keeps its name; the instructions that each thread begins and ends with are no part of it.
 fn fingerprint(code: &Code) -> String {
     let mut hash = Fnv1a::new();
-    write!(hash, "{code:?}").expect("a hash takes everything");
+    write_text(&mut hash, code).expect("a hash takes everything");
     format!("{hash:016x}")
+}
+
+fn write_text(text: &mut Fnv1a, code: &Code) -> std::fmt::Result {
+    let of = recording(code);
+    // A thread's beginning and end are three instructions.
+    let numbered = |number: usize, at: u32| at - 3 * number as u32 - 2;
+    let ends = code.tasks.iter().skip(1).map(|task| task.entry).chain([code.main]);
+    let ends: Vec<u32> = ends.collect();
+    write!(text, "Code {{ threads: [")?;
+    for (number, (thread, task)) in of.threads.iter().zip(&code.tasks).enumerate() {
+        let RecordedThreadCode { prio, affinity, policy, clamps, changes } = thread;
+        let (first, end) = (numbered(number, task.entry + 2), numbered(number, ends[number] - 1));
+        write!(
+            text,
+            "{}ThreadCode {{ name: {:?}, first: {first}, end: {end}, prio: {prio}, affinity: {affinity:?}, policy: {policy:?}, \
+             clamps: {clamps:?}, forked: {}, changes: {changes:?} }}",
+            if number > 0 { ", " } else { "" },
+            task.name,
+            task.later,
+        )?;
+    }
+    write!(text, "], steps: [")?;
+    let mut separator = "";
+    for instruction in &code.instructions[..code.main as usize] {
+        match instruction {
+            Instruction::Bind | Instruction::Assume | Instruction::Over => continue,
+            Instruction::Clock(Register(register)) => {
+                write!(text, "{separator}FrameBegin({})", *register as usize % FRAME_SLICES.len())?;
+            }
+            Instruction::Record(slice, _) => write!(text, "{separator}FrameEnd({slice})")?,
+            other => write!(text, "{separator}{other:?}")?,
+        }
+        separator = ", ";
+    }
+    let handovers = of.handovers.iter().map(|&(thread, at)| match at {
+        u32::MAX => (thread, at),
+        at => (thread, numbered(thread as usize, at)),
+    });
+    write!(
+        text,
+        "], tickets: {:?}, masks: {:?}, handovers: {:?}, nr_frames: {}, frame_periods: {:?}, interrupts: {:?}, span: {}, \
+         warmup: {}, work: {} }}",
+        of.tickets,
+        of.masks,
+        handovers.collect::<Vec<_>>(),
+        code.records.iter().sum::<usize>(),
+        of.frame_periods,
+        of.interrupts,
+        of.span,
+        code.warmup,
+        of.work,
+    )
 }

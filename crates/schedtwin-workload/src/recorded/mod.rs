@@ -54,22 +54,21 @@ mod compile;
 mod frames;
 mod jobs;
 mod moments;
-mod programs;
 
 pub use builder::{Builder, Frequencies, Full, Seen, ThreadFacts, Waker};
 pub use compile::{PathCosts, RecordedCpu, Silicon};
 pub use frames::{FRAME_SLICES, Frames, frame_slice};
 pub use jobs::{Jobs, Period};
 pub use moments::{Moment, Position};
-pub use programs::Done;
-pub(crate) use programs::Replay;
 
+use crate::program::Interpreter;
+use crate::program::code::Code;
 use crate::thread_settings::unmatched;
 use crate::workload::{Changed, Checked};
 use crate::{Host, Programs, ThreadChanges, ThreadSetting};
 use schedtwin_input::Diagnostics;
-use schedtwin_types::{CpuMask, Ns, Policy, ThreadId, Work};
-use std::collections::BTreeSet;
+use schedtwin_types::{Ns, Work};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// From the start of the threads to the beginning of the recording, ns, and [`WARMUP_PER_THREAD`]
@@ -226,7 +225,7 @@ impl Recording {
 
     /// From the start of a run to its end.
     pub fn duration(&self) -> Ns {
-        self.code.warmup + self.code.span
+        self.code.warmup + compile::recording(&self.code).span
     }
 }
 
@@ -244,15 +243,18 @@ impl Checked for Recording {
         let replayed = self.recorded.threads.iter().filter(|thread| thread.excluded.is_none());
         let is_meant = |pid: u32| pids.is_none_or(|pids| pids.contains(&pid));
         let meant: Vec<bool> = replayed.map(|thread| is_meant(thread.pid)).collect();
-        let of_code = self.code.threads.iter().zip(&meant);
+        let of_code = self.code.tasks.iter().zip(&meant);
         let names = of_code.filter(|(_, meant)| **meant).map(|(thread, _)| &*thread.name);
         let faults = unmatched(settings, names);
         if !faults.is_empty() {
             return Some(Err(faults));
         }
         let mut code = (*self.code).clone();
-        for (thread, _) in code.threads.iter_mut().zip(meant).filter(|(_, meant)| *meant) {
-            thread.changes = ThreadChanges::of(&thread.name, settings);
+        let threads = code.recording.iter_mut().flat_map(|recording| &mut recording.threads);
+        for ((thread, task), meant) in threads.zip(&code.tasks).zip(meant) {
+            if meant {
+                thread.changes = ThreadChanges::of(&task.name, settings);
+            }
         }
         let said: Vec<String> = settings.iter().map(ToString::to_string).collect();
         let fingerprint = format!("{} {}", self.fingerprint, said.join("; "));
@@ -267,102 +269,40 @@ impl Checked for Recording {
         _seed: u64,
         _duration: Option<Ns>,
     ) -> Result<Programs, Diagnostics> {
-        Ok(Replay::new(self.code.clone(), host.cpu_capacity.len()).into())
+        Ok(Interpreter::new(self.code.clone(), host.cpu_capacity.len()).into())
     }
 }
 
-/// One step of a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    Work(Work),
-    /// Post the ticket of a sleep.
-    Post {
-        ticket: u32,
-    },
-    /// Sleep until the ticket is posted.
-    Wait {
-        ticket: u32,
-    },
-    /// Sleep until a time after the recording's beginning, and for at least that long: see [`ANSWER_MOST_NS`].
-    Until {
-        at: Ns,
-        least: u32,
-    },
-    /// Take the kernel's priority.
-    Priority(i32),
-    /// Use these CPUs only: a number among [`Code::masks`].
-    Affinity(u32),
-    /// Take these utilisation clamps.
-    Clamps(u16, u16),
-    Clone(ThreadId),
-    /// Execute another program.
-    Exec,
-    /// Go on once another thread has come to a sleep: a number among [`Code::handovers`].
-    After(u32),
-    /// A frame begins or ends: the number of its slice.
-    FrameBegin(u8),
-    FrameEnd(u8),
-    Exit,
-}
-
-/// All threads of a recording.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Code {
-    pub threads: Vec<ThreadCode>,
-    pub steps: Vec<Step>,
-    /// By their numbers.
-    pub tickets: Vec<Ticket>,
-    /// Sets of CPUs that threads are bound to.
-    pub masks: Vec<CpuMask>,
-    /// Thread and step that a hand-over waits for.
-    pub handovers: Vec<(u32, u32)>,
-    /// Frames that end, and the recorded period of each slice.
-    pub nr_frames: usize,
-    pub frame_periods: [Ns; FRAME_SLICES.len()],
-    /// Interrupts of devices, in the order of their times.
-    pub interrupts: Vec<DeviceInterrupt>,
-    pub span: Ns,
-    pub warmup: Ns,
-    /// Work of all steps.
-    pub work: u128,
-}
-
-/// A ticket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ticket {
-    /// Index of the thread whose sleep it is for.
-    pub sleeper: u32,
-    /// A device posts it as an answer, on that CPU and so long after it was asked.
-    pub answer: Option<(u16, u32)>,
-}
-
-/// An interrupt of a device that wakes a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct DeviceInterrupt {
-    /// After the recording's beginning.
-    pub at: Ns,
-    pub cpu: u16,
-    /// The ticket that it posts.
-    pub ticket: u32,
-}
-
-/// A thread.
+/// The part of a recording that is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ThreadCode {
-    pub name: Arc<str>,
-    pub first: u32,
-    /// Behind the last step.
-    pub end: u32,
-    /// At its start.
-    pub prio: i32,
-    /// The CPUs that it may use, a number among [`Code::masks`]; `None`: all.
-    pub affinity: Option<u32>,
-    /// Its policy, where it is told; else the one that its priority suggests.
-    pub policy: Option<Policy>,
-    /// Its clamps, where they are told.
-    pub clamps: Option<(u16, u16)>,
-    /// Another thread starts it.
-    pub forked: bool,
-    /// Settings that were put over the recorded ones.
-    pub changes: ThreadChanges,
+pub struct Done {
+    /// Work that is done, ns at capacity 1024.
+    pub work: u128,
+    /// All of it, path costs taken off.
+    pub work_recorded: u128,
+    /// Recorded sleeps in which the thread slept: it does not if what it waits for is there already.
+    pub sleeps: u64,
+    /// Those in which it did not, by the name of the thread: the most first.
+    pub early: Vec<(Arc<str>, u64)>,
+    /// Frames by slice.
+    pub frames: Vec<Frames>,
+}
+
+impl Done {
+    /// The progress of a run; `None`: its threads are not those of a recording.
+    pub(crate) fn of(interpreter: &Interpreter) -> Option<Done> {
+        let recording = interpreter.code().recording.as_ref()?;
+        let mut by_name: BTreeMap<Arc<str>, u64> = BTreeMap::new();
+        for (name, early) in interpreter.early().filter(|(_, early)| *early > 0) {
+            *by_name.entry(name.clone()).or_default() += u64::from(early);
+        }
+        let mut early: Vec<_> = by_name.into_iter().collect();
+        early.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let records = interpreter.counted().recorded.iter().enumerate();
+        let durations =
+            records.flat_map(|(slice, all)| all.iter().map(move |ns| (slice as u8, *ns)));
+        let frames = Frames::of(durations, &recording.frame_periods);
+        let (work, sleeps) = (interpreter.replayed().work, interpreter.replayed().sleeps);
+        Some(Done { work, work_recorded: recording.work, sleeps, early, frames })
+    }
 }

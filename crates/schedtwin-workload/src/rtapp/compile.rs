@@ -19,8 +19,11 @@
 //! Difference: the real calibration measures, and finds a value a little above or below.
 
 use super::model::{Attributes, Calibration, CpuList, Event, Loops, Model, PolicyName, Task};
-use crate::program::code::{AttributeCode, Code, EventKind, Instruction, PhaseCode, TaskCode};
-use crate::{EVENT_WORK, Host, NO_BLOCK_DEVICE};
+use crate::program::FIRST_FUTEX;
+use crate::program::code::{
+    AttributeCode, Code, EventKind, Instruction, LIFE, PhaseCode, TaskCode,
+};
+use crate::{EVENT_WORK, Host, NO_BLOCK_DEVICE, WORK_KIND};
 use schedtwin_input::Diagnostics;
 use schedtwin_types::{BlockDeviceId, CpuMask, Ns, Policy, TaskGroupFiles, TaskGroupId, Work};
 
@@ -77,14 +80,14 @@ pub(crate) fn compile(
     let (folders, group_of_path) = cgroups(&model.task_groups);
     let group = |number: Option<u32>| number.map(|number| group_of_path[number as usize]);
     let mut code = Code {
-        instructions: Vec::new(),
-        phases: Vec::new(),
-        tasks: Vec::new(),
-        start: Vec::new(),
+        instructions: LIFE.to_vec(),
+        main_name: "rt-app".into(),
+        work_kind: WORK_KIND,
+        first_futex: FIRST_FUTEX,
         duration,
         mutexes: model.mutexes.len() as u32,
         conditions: model.conditions.len() as u32,
-        semaphores: model.semaphores.len() as u32,
+        semaphores: vec![0; model.semaphores.len()],
         timers: model.timers.iter().map(|t| t.absolute).collect(),
         barriers: model.barriers.iter().map(|b| (b.condition, b.users)).collect(),
         task_groups: folders.iter().map(|(above, _)| *above).collect(),
@@ -98,6 +101,7 @@ pub(crate) fn compile(
             })
             .collect(),
         all_cpus: CpuMask::first(cpus),
+        ..Code::default()
     };
     for (number, task) in model.tasks.iter().enumerate() {
         let first_phase = code.phases.len() as u32;
@@ -120,8 +124,22 @@ pub(crate) fn compile(
             end_phase: code.phases.len() as u32,
             attributes: attributes(&task.attributes),
             timers: task.timers.iter().map(|t| t.absolute).collect(),
+            // rt-app is one process, and all that it starts are its threads.
+            process: Some(0),
+            ..TaskCode::default()
         });
     }
+    code.main = code.instructions.len() as u32;
+    code.instructions.push(Instruction::StartThreads);
+    if let Some(duration) = duration {
+        code.instructions.extend([
+            Instruction::Sleep { duration },
+            Instruction::Stop,
+            Instruction::WakeConditions,
+            Instruction::WakeSemaphores,
+        ]);
+    }
+    code.instructions.extend([Instruction::Join, Instruction::Finish]);
     Ok(code)
 }
 
@@ -346,7 +364,7 @@ impl Lowering<'_> {
             Event::Runtime { us } => {
                 // Looking at the clock is work too, even where the calibration makes 32 us no loop.
                 let chunk = self.work(RUNTIME_CHUNK_US).max(EVENT_WORK);
-                out.push(Instruction::ComputeUntil { chunk, target_us: u64::from(us) });
+                out.push(Instruction::ComputeUntil { chunk, target_us: us });
             }
             Event::Sleep { us } => {
                 out.push(Instruction::Sleep { duration: u64::from(us) * NS_PER_US })
@@ -396,7 +414,7 @@ impl Lowering<'_> {
                 out.push(Instruction::SemaphorePost { semaphore })
             }
             Event::SemaphoreWait { semaphore } => {
-                out.push(Instruction::SemaphoreWait { semaphore })
+                out.push(Instruction::SemaphoreWait { semaphore, releases: false })
             }
             Event::Io { device, op, bytes, count } => {
                 let device = self.block_devices[device as usize];

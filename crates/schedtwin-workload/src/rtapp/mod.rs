@@ -35,9 +35,10 @@ pub(crate) mod reader;
 mod task;
 pub(crate) mod taskgroups;
 
+use crate::program::Interpreter;
 use crate::program::code::Code;
 use crate::workload::{Changed, Checked};
-use crate::{Host, Programs, ThreadSetting, program};
+use crate::{Host, Programs, ThreadSetting};
 use model::{Attributes, Loops, Model, PolicyName};
 use schedtwin_input::Diagnostics;
 use schedtwin_types::Ns;
@@ -114,6 +115,6 @@ impl Checked for Model {
         duration: Option<Ns>,
     ) -> Result<Programs, Diagnostics> {
         let code = compile::compile(self, host, duration)?;
-        Ok(program::Programs::new(Arc::new(code)).into())
+        Ok(Interpreter::new(Arc::new(code), host.cpu_capacity.len()).into())
     }
 }

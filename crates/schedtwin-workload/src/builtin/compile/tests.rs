@@ -2,9 +2,27 @@
 //! Scripts of these tests are their own.
 
 use super::*;
+use crate::builtin::benchmark::Counted;
 use crate::builtin::options::{Values, WorkloadOption};
+use crate::builtin::script::Flag;
+use crate::program::Interpreter;
 use crate::{Host, Programs};
-use schedtwin_types::metric::{self, DeclaredMetric};
+use schedtwin_types::metric::{self, DeclaredMetric, Metric};
+use schedtwin_types::{CpuId, FutexId, NEVER, Op, Outcome, ProcessId, Syscall};
+use std::sync::Arc;
+
+/// Where thread 0 waits for the end.
+const MAIN_FUTEX: FutexId = FutexId(0);
+
+fn futex_of(flag: Flag) -> FutexId {
+    FutexId(flag.0 + 1)
+}
+
+/// A script's threads before their start.
+fn interpreter(script: Script, seed: u64, warmup: Ns) -> Interpreter {
+    let nr_cpus = script.nr_cpus;
+    Interpreter::new(Arc::new(compile(&Test, script, seed, warmup, None)), nr_cpus)
+}
 
 /// Scripts of these tests are their own; it brings jank alone, and counts the tests.
 #[derive(Debug)]
@@ -43,17 +61,20 @@ impl Benchmark for Test {
     }
 }
 
-fn player(script: Script) -> Player {
-    let mut player = Player::new(&Test, Arc::new(script), 1, 0, None);
-    for thread in 0..player.threads.len() {
+/// A script whose threads have been started; each is a process of its own.
+fn player(script: Script) -> Interpreter {
+    let mut player = interpreter(script, 1, 0);
+    for thread in 1..player.nr_threads() as u32 {
         let op = player.next(ThreadId(0), Outcome::Started, 0);
-        let process = player.process_of(thread as u32);
-        let thread = ThreadId(thread as u32 + 1);
-        assert_eq!(op, Op::Call(Syscall::Clone { thread, process }));
+        assert_eq!(op, clone(thread));
     }
     let wait = Op::Call(Syscall::FutexWait { futex: MAIN_FUTEX });
     assert_eq!(player.next(ThreadId(0), Outcome::Done, 0), wait);
     player
+}
+
+fn clone(thread: u32) -> Op {
+    Op::Call(Syscall::Clone { thread: ThreadId(thread), process: ProcessId(thread) })
 }
 
 const FIRST: ThreadId = ThreadId(1);
@@ -147,8 +168,10 @@ fn draws_depend_on_seed_thread_and_ordinal_alone() {
             script.thread(name, SchedAttr::default()).then(&steps).for_ever();
         }
         script.thread("c", SchedAttr::default()).then(&[Step::Work(amount)]).for_ever();
-        let mut player = Player::new(&Test, Arc::new(script), seed, 0, None);
-        player.clone_thread(others as u32);
+        let mut player = interpreter(script, seed, 0);
+        for _ in 0..=others {
+            player.next(ThreadId(0), Outcome::Done, 0);
+        }
         let thread = ThreadId(others as u32 + 1);
         (0..8).map(|_| player.next(thread, Outcome::Done, 0)).collect::<Vec<_>>()
     };
@@ -159,7 +182,7 @@ fn draws_depend_on_seed_thread_and_ordinal_alone() {
 fn results_and_warmup_are_the_benchmarks() {
     let mut script = Script::new(1);
     script.tests = vec!["one", "two"];
-    let player = Player::new(&Test, Arc::new(script), 1, 7, None);
+    let player = interpreter(script, 1, 7);
     let programs = Programs::from(player);
     assert_eq!(programs.warmup(), 7);
     let names: Vec<_> = programs.results().iter().map(|metric| metric.name).collect();
@@ -171,7 +194,7 @@ fn results_and_warmup_are_the_benchmarks() {
 fn a_result_that_a_benchmark_does_not_bring_is_a_bug() {
     let mut script = Script::new(1);
     script.recorded = vec!["part"];
-    let _ = Player::new(&Test, Arc::new(script), 1, 0, None).results();
+    let _ = interpreter(script, 1, 0).results();
 }
 
 /// A thread that is made later is left out at the beginning, and its maker may make it again: the same if it has ended, else
@@ -184,16 +207,12 @@ fn a_thread_makes_another_as_often_as_it_likes() {
     child.then(&[Step::Exec, Step::Work(Amount::Fixed(5)), Step::Leave]).for_ever();
     let steps = [Step::Clone(number), Step::Work(Amount::Fixed(9))];
     script.thread("parent", SchedAttr::default()).then(&steps).for_ever();
-    let mut player = Player::new(&Test, Arc::new(script), 1, 0, None);
-    let clone = |player: &Player, thread: ThreadId| {
-        let process = player.process_of(thread.0 - 1);
-        Op::Call(Syscall::Clone { thread, process })
-    };
-    assert_eq!(player.next(ThreadId(0), Outcome::Started, 0), clone(&player, SECOND));
+    let mut player = interpreter(script, 1, 0);
+    assert_eq!(player.next(ThreadId(0), Outcome::Started, 0), clone(2));
     let wait = Op::Call(Syscall::FutexWait { futex: MAIN_FUTEX });
     assert_eq!(player.next(ThreadId(0), Outcome::Done, 0), wait);
     for life in [Outcome::Started, Outcome::Done] {
-        assert_eq!(player.next(SECOND, life, 0), clone(&player, FIRST));
+        assert_eq!(player.next(SECOND, life, 0), clone(1));
         assert_eq!(player.next(FIRST, Outcome::Started, 0), Op::Call(Syscall::Execve));
         assert_eq!(player.next(FIRST, Outcome::Done, 0), work(5));
         assert_eq!(player.next(FIRST, Outcome::Done, 0), Op::Exit);
@@ -206,6 +225,6 @@ fn a_thread_makes_another_as_often_as_it_likes() {
         );
         assert_eq!(player.next(SECOND, Outcome::Done, 0), work(9));
     }
-    assert_eq!((player.name(third), player.nr_threads()), ("child", 4));
+    assert_eq!((player.thread_name(third), player.nr_threads()), ("child", 4));
     assert_eq!(player.next(third, Outcome::Started, 0), Op::Call(Syscall::Execve));
 }

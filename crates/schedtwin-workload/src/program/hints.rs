@@ -38,19 +38,8 @@
 //! - The HAL's boost after eight missed frames (up to 722), its hint for the first frame of an app, the sessions of SurfaceFlinger
 //!   and the boosts of the GPU are left out.
 
-use super::options::WorkloadOption;
 use schedtwin_types::Ns;
 use std::collections::VecDeque;
-
-/// Whether there are hints.
-pub(super) const OPTION: WorkloadOption = WorkloadOption::count(
-    None,
-    "hints",
-    "",
-    0,
-    (0, 1),
-    "1: uclamp_min follows frame times, as performance hints (ADPF) have it on a phone",
-);
 
 const NS_PER_MS: Ns = 1_000_000;
 /// The unit of errors.
@@ -73,10 +62,6 @@ const STALE_TARGETS: Ns = 15;
 const REPORT_TARGETS: Ns = 10;
 /// Frames that a session can have under way: as many as there are buffers, and one.
 const UNDER_WAY_MAX: usize = 16;
-
-/// A session's number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Session(pub u32);
 
 /// A session of hints.
 #[derive(Clone, Debug)]
