@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedtwin compare`: kernels against each other; `schedtwin aa`: a kernel against itself.
 
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -213,14 +214,12 @@ pub fn write_file(
 }
 
 pub fn write_page(path: &Path, page: impl AsRef<[u8]>) -> Result<(), Failure> {
-    interrupt::guard(path);
     // Names of traces and files stand in pages; what acts on a terminal is shown as in every text.
     let bytes = page.as_ref();
     let is_page = bytes.starts_with(b"<!DOCTYPE html>");
     let shown = std::str::from_utf8(bytes).ok().filter(|_| is_page).map(printable::lines);
     let bytes = shown.as_deref().map_or(bytes, str::as_bytes);
-    let written = AtomicFile::create(path).and_then(|file| file.commit_with(bytes));
-    written.map_err(|error| Failure::of_file("write", path, &error))
+    write_file(path, |file| file.write_all(bytes))
 }
 
 /// The request of the arguments, understood.

@@ -106,10 +106,7 @@ fn batch_of<'r>(
         let known: BTreeMap<&str, &str> =
             known.iter().map(|(key, text)| (key.as_str(), text.as_str())).collect();
         let rows: Vec<([&str; 7], Option<f64>)> = match performed {
-            Ok(run) => run
-                .metrics()
-                .filter_map(|(title, value)| Some((part::long_cells(title)?, Some(value))))
-                .collect(),
+            Ok(run) => part::long_rows(run).map(|(cells, value)| (cells, Some(value))).collect(),
             Err(_) => vec![([""; 7], None)],
         };
         for (cells, value) in rows {

@@ -22,7 +22,7 @@ use parquet::schema::types::Type;
 
 use crate::crash;
 
-use super::part::{Form, HEAD, LONG, NUMBER, OF, Part, VALUE, long_cells, wide_title};
+use super::part::{Form, HEAD, LONG, NUMBER, OF, Part, VALUE, long_rows, wide_title};
 use super::run::{KnownColumns, LongRuns, Run};
 
 const SEED: &str = "seed";
@@ -62,18 +62,13 @@ impl Part {
 /// Runs whose cells are in memory at once, each a row group of the file.
 const RUNS_AT_ONCE: usize = 256;
 
-/// What a run was, by column.
+/// Content of a column that is no metric's, if there is any.
 fn was<'r>(run: &'r Run, column: &str) -> Option<Cow<'r, str>> {
     let text = match column {
         NUMBER => Cow::Owned(run.number.to_string()),
         _ => Cow::Borrowed(run.was(column)),
     };
     Some(text).filter(|text| !text.is_empty())
-}
-
-/// The metrics of a run with their cells in a long file.
-fn long_rows(run: &Run) -> impl Iterator<Item = ([&str; 7], f64)> {
-    run.metrics().filter_map(|(title, value)| Some((long_cells(title)?, value)))
 }
 
 /// The texts of a column, by line.

@@ -66,7 +66,7 @@ const FROM: &str = "from";
 const BETWEEN: &str = "; ";
 
 /// A metric's column of a wide file as the cells of a long one, but for the value.
-pub(super) fn long_cells(title: &str) -> Option<[&str; 7]> {
+fn long_cells(title: &str) -> Option<[&str; 7]> {
     let (named, kind) = match title.strip_suffix(']').and_then(|title| title.rsplit_once('[')) {
         Some((named, kind)) => (named, kind),
         None => (title, "one"),
@@ -82,6 +82,11 @@ pub(super) fn long_cells(title: &str) -> Option<[&str; 7]> {
     let over = words.next().and_then(|parts| parts.strip_suffix('s')).unwrap_or("");
     let unit = declared(metric).map_or("", |metric| metric.unit);
     Some([metric, stat, labels, kind, of, over, unit])
+}
+
+/// The metrics of a run with their cells in a long file.
+pub(super) fn long_rows(run: &Run) -> impl Iterator<Item = ([&str; 7], f64)> {
+    run.metrics().filter_map(|(title, value)| Some((long_cells(title)?, value)))
 }
 
 /// The converse of [`long_cells`].
@@ -186,8 +191,7 @@ impl Part {
         let mut from = head.join(BETWEEN);
         for run in &self.runs {
             let number = run.number.to_string();
-            for (title, value) in run.metrics() {
-                let Some(cells) = long_cells(title) else { continue };
+            for (cells, value) in long_rows(run) {
                 let value = value.to_string();
                 let own = own().map(|column| run.was(column));
                 let line = std::iter::once(number.as_str()).chain(own).chain(cells);

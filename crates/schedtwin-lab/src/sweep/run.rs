@@ -66,7 +66,7 @@ impl Run {
         Run { number, own, columns: titles.columns.clone(), values }
     }
 
-    /// What stands in each column: what the run was, then its metrics in the order of their names.
+    /// Each column with its content: what the run was, then its metrics in the order of their names.
     pub fn fields(&self) -> impl Iterator<Item = (&str, String)> {
         let own = self.own.iter().map(|(column, text)| (column.as_str(), text.clone()));
         own.chain(self.metrics().map(|(column, value)| (column, value.to_string())))
@@ -82,7 +82,7 @@ impl Run {
         &self.columns
     }
 
-    /// What the run was by a column that is no metric's; empty: nothing is known.
+    /// Content of a column that is no metric's; empty: nothing is known.
     pub fn was(&self, column: &str) -> &str {
         self.own.iter().find(|(own, _)| own == column).map_or("", |(_, text)| text)
     }

@@ -184,7 +184,7 @@ impl<'a> Arguments<'a> {
         Ok(work as i64)
     }
 
-    /// What follows a work item: `function=f`, `function f` or nothing.
+    /// The end of a work item's line: `function=f`, `function f` or nothing.
     fn work_function(&mut self) -> i64 {
         let function = self.f.rest().strip_prefix("function").unwrap_or("");
         let function = function.trim_start_matches([' ', '=']);
@@ -243,7 +243,7 @@ fn short_task(text: &str) -> Option<(ShortTask<'_>, &str)> {
     })
 }
 
-/// How a task leaves, from the number or the letters in `prev_state`, as a value.
+/// The state in which a task leaves, from the number or the letters in `prev_state`, as a value.
 fn left(state: &str) -> Option<i64> {
     let bits = match state.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),

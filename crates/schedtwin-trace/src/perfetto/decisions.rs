@@ -62,13 +62,13 @@ impl Texts {
     }
 }
 
-/// What decisions have written so far, and their buffers.
+/// Texts that decisions have written so far, and their buffers.
 #[derive(Default)]
 pub(super) struct Decisions {
     /// Rules, by the number of their kind.
     rules: Texts,
     texts: Texts,
-    /// What is new in [`Decisions::texts`] and elsewhere, as fields of `InternedData`.
+    /// New entries of [`Decisions::texts`] and others, as fields of `InternedData`.
     new: Buffer,
     event: Buffer,
 }

@@ -87,7 +87,7 @@ pub enum Type {
     AnyCpu,
     /// A set of CPUs; kept if it is one.
     Mask,
-    /// How a thread leaves: `prev_state`.
+    /// The state in which a thread leaves: `prev_state`.
     State,
     /// An idle state; −1: left.
     IdleState,
