@@ -339,6 +339,10 @@ mod tests {
             ("ipi_ns = { llc = 10, machine = 9 }", "less than a nearer level's 10"),
             ("ipi_ns = { llc = 100001 }", "more than 100000"),
             ("ipi_ns = { l3 = 1 }", "l3"),
+            ("overlap_permille = 500", "nobody says what a line takes"),
+            ("overlap_permille = 1001\nline_ns = { llc = 10 }\nrefill_lines = 1", "more than 1000"),
+            ("lines = { pipe = 1001 }", "`pipe` is more than 1000"),
+            ("lines = { pip = 1 }", "pip"),
             ("refill_ns = 1", "refill_ns"),
         ] {
             let faults = read(&format!("[distance]\n{table}\n")).unwrap_err();
