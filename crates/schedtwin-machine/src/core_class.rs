@@ -43,7 +43,6 @@ use schedtwin_input::{Entry, Located, Location, Node, Table, TomlDocument, Value
 use schedtwin_types::CpuMask;
 
 use crate::costs::MAX_COST_NS;
-use crate::cpu_list;
 use crate::keys::{keys, words as one_of};
 
 /// The known values of a class.
@@ -251,7 +250,7 @@ fn fill_groups(
             continue;
         };
         let told = classes.iter().find(|(known, _)| known == core).map(|(_, told)| told.clone());
-        let Ok(cpus) = cpu_list::parse(cpus) else { continue };
+        let Ok(cpus) = CpuMask::parse_list(cpus) else { continue };
         if let Some(told) = told.as_ref().filter(|_| alone)
             && add(group, "capacity", &told.at, Value::Integer(1024))
         {
@@ -273,7 +272,7 @@ fn fill_clocks(
     let mut max_khz = None;
     for (name, domain) in tables_of(root, "domain") {
         let Some(Value::String(cpus)) = value(domain, "cpus") else { continue };
-        let Ok(cpus) = cpu_list::parse(cpus) else { continue };
+        let Ok(cpus) = CpuMask::parse_list(cpus) else { continue };
         let group = groups.iter().find(|group| group.cpus.intersects(&cpus));
         let told = group.and_then(|group| group.told.clone());
         let Some(Value::Array(opps)) = value_mut(domain, "opp") else { continue };

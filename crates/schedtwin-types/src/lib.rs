@@ -11,6 +11,7 @@
 
 pub mod arena;
 mod chain;
+mod cpu_list;
 mod decision;
 pub mod draw;
 mod duration;

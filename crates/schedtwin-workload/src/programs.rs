@@ -15,8 +15,8 @@ use crate::program::{Interpreter, LockWait, NO_TIME, STEPS_AT_ONCE};
 use crate::recorded::{Done, Position};
 use schedtwin_types::metric::Metric;
 use schedtwin_types::{
-    CpuId, File, FutexId, Mark, Ns, Op, Outcome, PipeId, ProcessId, SessionId, SocketId, Syscall,
-    TaskGroupFiles, TaskGroupId, ThreadId,
+    CpuId, CpuMask, File, FutexId, Mark, Ns, Op, Outcome, PipeId, ProcessId, SessionId, SocketId,
+    Syscall, TaskGroupFiles, TaskGroupId, ThreadId,
 };
 
 /// Where the shell waits.
@@ -29,6 +29,8 @@ pub(crate) struct Start {
     pub session: Option<SessionId>,
     /// Its cgroup.
     pub cgroup: Option<TaskGroupId>,
+    /// The CPUs that it is bound to.
+    pub cpus: Option<CpuMask>,
     /// Of each group that its workload names, the number among those of all jobs.
     pub groups: Vec<TaskGroupId>,
 }
@@ -38,6 +40,7 @@ pub(crate) struct Start {
 enum Beginning {
     Setsid,
     Cgroup,
+    Taskset,
     Workload,
 }
 
@@ -358,9 +361,15 @@ impl Programs {
             }
         }
         if job.beginning == Beginning::Cgroup {
-            job.beginning = Beginning::Workload;
+            job.beginning = Beginning::Taskset;
             if let Some(group) = job.start.cgroup {
                 return Op::Call(Syscall::CgroupAttach { group });
+            }
+        }
+        if job.beginning == Beginning::Taskset {
+            job.beginning = Beginning::Workload;
+            if let Some(mask) = job.start.cpus {
+                return Op::Call(Syscall::SchedSetaffinity { mask });
             }
             outcome = Outcome::Started;
         }

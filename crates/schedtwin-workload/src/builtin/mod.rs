@@ -28,6 +28,7 @@ mod pcmark_web;
 mod periodic;
 mod rate;
 mod schbench;
+mod sched_pipe;
 pub(crate) mod script;
 mod shell;
 mod speedometer;
@@ -105,6 +106,7 @@ const BENCHMARKS: &[&dyn Benchmark] = &[
     &messaging::Hackbench,
     &schbench::Schbench,
     &schbench::SchbenchOld,
+    &sched_pipe::SchedPipe,
     &netperf::Netperf,
     &tbench::Tbench,
     &daytrader::Daytrader,

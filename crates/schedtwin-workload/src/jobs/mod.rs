@@ -15,6 +15,7 @@
 //! | `setsid` | the job leads a session of its own, as a terminal's shell or a service does |
 //! | `autogroup=NICE` | the nice value of that session's autogroup (`/proc/PID/autogroup`), −20 to 19 |
 //! | `cgroup=/PATH` | the job starts in this cgroup, which is made if nobody else does |
+//! | `taskset=0-3,6` | the job and all that it starts run on these CPUs, as under `taskset -c` |
 //! | `FILE=VALUE` | what is written into a file of that cgroup, as in `"taskgroups"` of an rt-app file; `cpu.max=QUOTA/PERIOD` |
 //!
 //! Without `setsid` a job stays in the session of the shell, as every workload does that is given alone. Jobs begin together, in their
@@ -29,7 +30,7 @@ use crate::workload::Checked;
 use crate::{Host, Programs, Workload, builtin};
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_types::draw::{Purpose, draw};
-use schedtwin_types::{Ns, SessionId, TaskGroupFiles};
+use schedtwin_types::{CpuMask, Ns, SessionId, TaskGroupFiles};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -44,6 +45,14 @@ struct Job {
     session: Option<i8>,
     cgroup: Option<String>,
     files: Option<TaskGroupFiles>,
+    taskset: Option<Taskset>,
+}
+
+/// CPUs that a job is bound to.
+#[derive(Debug)]
+struct Taskset {
+    cpus: CpuMask,
+    span: Range<usize>,
 }
 
 /// All jobs of a line.
@@ -64,7 +73,7 @@ pub(crate) fn is_line(spec: &str) -> bool {
 
 fn is_setting(word: &str) -> bool {
     word == "setsid"
-        || ["autogroup=", "cgroup=", "cpu."].iter().any(|begin| word.starts_with(begin))
+        || ["autogroup=", "cgroup=", "taskset=", "cpu."].iter().any(|begin| word.starts_with(begin))
 }
 
 /// Reads a line of jobs; all faults of all jobs at once.
@@ -105,6 +114,9 @@ pub(crate) fn read(spec: &str) -> Result<Workload, Diagnostics> {
     for job in &jobs {
         let start = format!("{:?} {:?} {:?}\n", job.session, job.cgroup, job.files);
         bytes.extend_from_slice(start.as_bytes());
+        if let Some(taskset) = &job.taskset {
+            bytes.extend_from_slice(format!("taskset {}\n", taskset.cpus).as_bytes());
+        }
         bytes.extend_from_slice(job.workload.bytes());
         pending.0.extend(job.workload.pending().0.iter().cloned());
     }
@@ -139,7 +151,7 @@ fn words(spec: &str, span: Range<usize>) -> impl Iterator<Item = Range<usize>> {
 fn job(source: &Arc<Source>, span: Range<usize>) -> Result<Job, Diagnostics> {
     let spec = &source.text;
     let mut faults = Diagnostics::new();
-    let (mut setsid, mut nice, mut cgroup) = (false, None, None);
+    let (mut setsid, mut nice, mut cgroup, mut taskset) = (false, None, None, None);
     let mut files: Vec<(Range<usize>, Range<usize>)> = Vec::new();
     let mut rest = span.end..span.end;
     for word in words(spec, span.clone()) {
@@ -165,6 +177,13 @@ fn job(source: &Arc<Source>, span: Range<usize>) -> Result<Job, Diagnostics> {
                 }
             },
             "cgroup" => cgroup = Some(value),
+            "taskset" => match CpuMask::parse_list(&spec[value.clone()]) {
+                Ok(cpus) => taskset = Some(Taskset { cpus, span: value }),
+                Err(message) => {
+                    let help = Some("write CPUs as 0-3,6".to_owned());
+                    faults.push(source, value, message, help);
+                }
+            },
             _ => files.push((key, value)),
         }
     }
@@ -196,7 +215,8 @@ fn job(source: &Arc<Source>, span: Range<usize>) -> Result<Job, Diagnostics> {
     let workload = faults.absorb(Workload::from_path_or_name(&padded));
     faults.into_result(())?;
     let workload = workload.expect("its faults have been told");
-    Ok(Job { workload, session: setsid.then(|| nice.map_or(0, |(_, nice)| nice)), cgroup, files })
+    let session = setsid.then(|| nice.map_or(0, |(_, nice)| nice));
+    Ok(Job { workload, session, cgroup, files, taskset })
 }
 
 impl Checked for Line {
@@ -256,6 +276,13 @@ impl Checked for Line {
             };
             programs.extend(faults.absorb(workload.instantiate(host, seed)));
         }
+        let nr_cpus = host.cpu_capacity.len();
+        for Taskset { cpus, span } in self.jobs.iter().filter_map(|job| job.taskset.as_ref()) {
+            if let Some(absent) = cpus.next_from(nr_cpus) {
+                let message = format!("there is no CPU {}: the machine has {nr_cpus}", absent.0);
+                faults.push(&self.source, span.clone(), message, None);
+            }
+        }
         if !faults.is_empty() {
             return Err(faults);
         }
@@ -282,7 +309,8 @@ impl Checked for Line {
                 sessions.push(nice);
                 SessionId(sessions.len() as u32 - 1)
             });
-            starts.push(Start { session, cgroup, groups });
+            let cpus = job.taskset.as_ref().map(|taskset| taskset.cpus);
+            starts.push(Start { session, cgroup, cpus, groups });
         }
         for (at, written) in files.iter().enumerate() {
             if files[..at].iter().any(|earlier| earlier.group == written.group) {
