@@ -58,7 +58,8 @@ pub fn probe(arguments: &CalibrateMachine) -> Result<(), Failure> {
             here.cpus.len()
         )
     });
-    tell(surroundings.trim_end());
+    // How busy the machine is comes first, before anybody waits.
+    output::print(&surroundings)?;
     warnings.iter().for_each(|warning| tell(warning));
     let request = Request {
         machine: &here,
@@ -78,7 +79,7 @@ pub fn probe(arguments: &CalibrateMachine) -> Result<(), Failure> {
     let text = given.as_ref().map_or("", |given| given.source.text.as_str());
     let failed = |why| Failure::bad(format!("failed to make the table [distance]: {why}"));
     let changed = with_distance(text, &values).map_err(failed)?;
-    let mut out = surroundings;
+    let mut out = String::new();
     if let Some(Load { stolen, .. }) = during.filter(|during| during.stolen >= 1.0) {
         let _ = writeln!(out, "{stolen:.0} % of the CPUs' time was stolen meanwhile.");
     }
@@ -171,7 +172,7 @@ fn list(cpus: &[usize]) -> String {
 fn table(findings: &Findings) -> String {
     let mut out = format!(
         "\n{:<8} {:<9} {:<26} {:>9}   {:>9} .. {:<9} {:<9} {}\n",
-        "class", "CPUs", "quantity", "median", "min", "max", "", "repetitions"
+        "class", "CPUs", "quantity", "median", "min", "max", "unit", "repetitions"
     );
     let mut any_unsteady = false;
     for row in &findings.rows {
@@ -202,9 +203,26 @@ fn table(findings: &Findings) -> String {
         );
     }
     for sentence in &findings.left_out {
-        let _ = writeln!(out, "\nNot measured: {sentence}.");
+        out.push('\n');
+        out.push_str(&wrapped(&format!("Not measured: {sentence}.")));
     }
     out
+}
+
+/// A sentence in lines of 100 characters.
+fn wrapped(sentence: &str) -> String {
+    let (mut out, mut width) = (String::new(), 0);
+    for word in sentence.split_whitespace() {
+        let length = word.chars().count();
+        let separator = match width {
+            0 => "",
+            _ if width + 1 + length > 100 => "\n",
+            _ => " ",
+        };
+        width = if separator == "\n" { 0 } else { width + separator.len() } + length;
+        let _ = write!(out, "{separator}{word}");
+    }
+    out + "\n"
 }
 
 /// A number with three digits or more.
@@ -267,7 +285,7 @@ fn with_distance(text: &str, values: &Values) -> Result<DocumentMut, String> {
         );
     }
     above.push_str(
-        "# ns one way by store and load; not by compare-and-swap, which some CPUs execute in a shared\n\
+        "# ns a transfer by store and load; not by compare-and-swap, which some CPUs execute in a shared\n\
          # cache at one time for every distance, and in which a waiting CPU takes the line away\n",
     );
     for line in &values.line_ns {
@@ -355,7 +373,7 @@ overlap_permille = 650 # a chain of lines against line_ns: median 650 of 2, 600 
 handover_lines = 2 # a ticket lock's hand-over: median 2.30 of 1, 2.30 .. 2.30; unsteady
 # measured by schedtwin calibrate machine --probe
 # copied lines wait 25 permille of line_ns: median 25.0 of 1, 25.0 .. 25.0
-# ns one way by store and load; not by compare-and-swap, which some CPUs execute in a shared
+# ns a transfer by store and load; not by compare-and-swap, which some CPUs execute in a shared
 # cache at one time for every distance, and in which a waiting CPU takes the line away
 # llc: median 15.0 of 3, 14.0 .. 16.0; compare-and-swap 21.0
 # machine: median 140 of 1, 140 .. 140

@@ -2,8 +2,8 @@
 //! Share of a line's time for which a path waits that reads lines another CPU has just written.
 //!
 //! The follower writes 16 lines, the leader reads them in an order in which each names the next, so that misses cannot
-//! overlap and no prefetcher guesses them. `overlap_permille` is the time of a line of that chain against a line one way:
-//! one way also has to take the line away from the reader, which the chain does not wait for.
+//! overlap and no prefetcher guesses them. `overlap_permille` is the time of a line of that chain against `line_ns`, which
+//! is also made of stores that take a line away from its reader; the chain does not wait for those.
 //!
 //! ```text
 //! CPU 1 writes   L0 -> L3 -> L2 -> L13 -> ... (16 lines, each with the number of the next)

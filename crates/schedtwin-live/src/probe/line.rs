@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Time of a line one way: half of a round trip between two CPUs.
+//! Time of a line's transfer between two CPUs.
 //!
-//! By store and load, each CPU writes a line of its own and reads the other's. By compare-and-swap, both change one line in
-//! turn, as most published matrices do.
+//! By store and load, each CPU writes a line of its own and waits for the other's. A round trip is four transfers, one after
+//! the other: a store first takes its line away from the CPU that has been reading it, and then that CPU fetches it again.
+//! By compare-and-swap, both change one line in turn, as most published matrices do. Also failed attempts take the whole
+//! line, so a round trip is two transfers.
 //!
 //! ```text
-//! store and load           compare-and-swap
-//! CPU 0: store a           CPU 0: 0 -> 1 succeeds
-//! CPU 1: sees a, store b   CPU 1: 1 -> 2 succeeds
-//! CPU 0: sees b ...        CPU 0: 2 -> 3 succeeds ...
+//! store and load, a quarter             compare-and-swap, half
+//! CPU 0   store a: takes a from CPU 1   CPU 0   0 -> 1: takes the line from CPU 1
+//! CPU 1   load a: fetches a             CPU 1   1 -> 2: takes the line from CPU 0
+//!         store b: takes b from CPU 0   CPU 0   2 -> 3 ...
+//! CPU 0   load b: fetches b ...
 //! ```
 //!
-//! Machine files get the first one. Compare-and-swap misleads: some CPUs execute atomics in the last-level cache and show the
-//! same time at every distance (Kunpeng 920: 34.5 ns within a cluster and 35.7 outside), and failed attempts of the one that
-//! waits take the line away from the other. The kernel's paths mostly load and store.
+//! Machine files get the first one. Compare-and-swap misleads: some CPUs execute atomics in a shared cache and show the
+//! same time at every distance (Kunpeng 920: 34.5 ns within a cluster and 35.7 outside, while messages within a cluster
+//! are 1 µs faster), and how often a CPU that waits takes the line for nothing depends on its arbiter: two runs of one
+//! machine had 24 and 124 ns, and loads that had not slowed down. The kernel's paths mostly load and store.
+//!
+//! Differences: a store that takes a line and a load that fetches one need not take the same time; this is their mean. What
+//! a path waits for, which mostly loads, is `overlap_permille` of it.
 
 use super::pinned::{Line, Turns, on_two};
 use super::{Effort, Quantity, Sample};
@@ -43,7 +50,7 @@ pub(super) fn store_and_load(
                 turn += 1;
                 turns.pass(turn);
             }
-            [one_way(now(CLOCK) - began, trips)]
+            [transfer_ns(now(CLOCK) - began, 4 * trips)]
         })
     };
     let [line] = on_two(cpus, || Ok(Turns::default()), lead, follow)?;
@@ -77,14 +84,13 @@ pub(super) fn compare_and_swap(
             for _ in 0..trips {
                 next();
             }
-            [one_way(now(CLOCK) - began, trips)]
+            [transfer_ns(now(CLOCK) - began, 2 * trips)]
         })
     };
     let [line] = on_two(cpus, || Ok(Line::default()), lead, follow)?;
     Ok(vec![(Quantity::CompareAndSwap, line)])
 }
 
-/// Half of a round trip, ns.
-fn one_way(elapsed: u64, trips: u64) -> f64 {
-    elapsed as f64 / (2 * trips) as f64
+fn transfer_ns(elapsed: u64, transfers: u64) -> f64 {
+    elapsed as f64 / transfers as f64
 }

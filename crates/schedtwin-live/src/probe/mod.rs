@@ -57,23 +57,23 @@ use std::io;
 /// A quantity that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// A line one way, by store and load over two lines, ns.
+    /// Transfer of a line, by store and load over two lines, ns.
     Line,
-    /// A line one way, by compare-and-swap of one line, ns.
+    /// Transfer of a line, by compare-and-swap of one, ns.
     CompareAndSwap,
     /// A line of a chain of dependent loads, ns.
     Chain,
-    /// The chain's line of the line one way, ‰.
+    /// The chain's line as a share of a transfer, ‰.
     Overlap,
     /// A line of 64 bytes of a copy from the other CPU, ns.
     Copy,
     /// A line of 64 bytes of a copy of own data, ns.
     CopyOwn,
-    /// Time by which a copied line from the other CPU takes longer than an own one, of the line one way, ‰.
+    /// Time by which a copied line from the other CPU takes longer than an own one, as a share of a transfer, ‰.
     CopyShare,
     /// Time by which a lock's hand-over to the other CPU lengthens a section, ns.
     Handover,
-    /// The hand-over in lines one way.
+    /// The hand-over in transfers.
     HandoverLines,
     /// Time of a message, ns.
     Message(Primitive),

@@ -24,8 +24,8 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// Some ten seconds for each distance on a quiet machine.
-    pub const FULL: Effort = Effort { repetitions: 11, batches: 21, trips: 1000, rounds: 3 };
+    /// Some seconds for two CPUs, less than a minute for a server with every class of pairs.
+    pub const FULL: Effort = Effort { repetitions: 21, batches: 31, trips: 1000, rounds: 3 };
 
     /// The least that has every row.
     pub const TINY: Effort = Effort { repetitions: 2, batches: 1, trips: 8, rounds: 1 };
