@@ -194,10 +194,10 @@ pub struct CalibrateMachine {
     #[arg(long)]
     pub probe: bool,
     /// With --probe: measure messages and wakeups between CPUs in a virtual machine, too
-    #[arg(long, requires = "probe")]
+    #[arg(long, requires = "probe", conflicts_with = "recording")]
     pub in_guest: bool,
     /// With --probe: no progress on stderr
-    #[arg(short, long, requires = "probe")]
+    #[arg(short, long, requires = "probe", conflicts_with = "recording")]
     pub quiet: bool,
 }
 

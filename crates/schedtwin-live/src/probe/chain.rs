@@ -11,7 +11,7 @@
 //! ```
 
 use super::pinned::{Line, Turns, on_two};
-use super::{Effort, Quantity, Sample};
+use super::{Effort, Quantity, Samples};
 use crate::runner::clock::{CLOCK, now};
 use std::hint::black_box;
 use std::io;
@@ -48,7 +48,7 @@ impl Chain {
     }
 }
 
-pub(super) fn measure(cpus: [usize; 2], effort: &Effort) -> io::Result<Vec<(Quantity, Sample)>> {
+pub(super) fn measure(cpus: [usize; 2], effort: &Effort) -> io::Result<Samples> {
     let walks = u64::from(effort.share(8));
     let turns_in_all = u64::from(effort.batches_in_all()) * walks;
     let follow = |chain: &Chain| {

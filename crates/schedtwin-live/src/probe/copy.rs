@@ -8,7 +8,7 @@
 
 use super::chain::{clock_ns, of_each};
 use super::pinned::{Turns, on_two};
-use super::{Effort, Quantity, Sample};
+use super::{Effort, Quantity, Samples};
 use crate::runner::clock::{CLOCK, now};
 use std::hint::black_box;
 use std::io;
@@ -40,7 +40,7 @@ impl Shared {
 }
 
 /// Measures a copied line from the other CPU, an own one, and the difference, all ns.
-pub(super) fn measure(cpus: [usize; 2], effort: &Effort) -> io::Result<Vec<(Quantity, Sample)>> {
+pub(super) fn measure(cpus: [usize; 2], effort: &Effort) -> io::Result<Samples> {
     let copies = u64::from(effort.share(8));
     let turns_in_all = u64::from(effort.batches_in_all()) * copies;
     let follow = |shared: &Shared| {

@@ -14,7 +14,7 @@
 //! seen. A CPU that polls while idle gets no interrupt, and looks like one that is awake.
 
 use super::pinned::{Line, on_two, pin};
-use super::{Effort, Quantity, Sample};
+use super::{Effort, Quantity, Sample, Samples};
 use crate::attributes::Attributes;
 use crate::runner::clock::{CLOCK, now};
 use rustix::event::{EventfdFlags, eventfd};
@@ -32,10 +32,7 @@ use std::thread::{self, JoinHandle};
 const PAUSE: Ns = 200_000;
 
 /// Measures with a reader on an idle CPU, and a `write()` that nobody reads.
-pub(super) fn of_idle_cpu(
-    cpus: [usize; 2],
-    effort: &Effort,
-) -> io::Result<Vec<(Quantity, Sample)>> {
+pub(super) fn of_idle_cpu(cpus: [usize; 2], effort: &Effort) -> io::Result<Samples> {
     let [write, runs, alone] = measure(cpus, effort)?;
     Ok(vec![
         (Quantity::WriteIdle, write),
@@ -45,10 +42,7 @@ pub(super) fn of_idle_cpu(
 }
 
 /// Measures with a reader on a CPU that a [`Spinner`] keeps awake.
-pub(super) fn of_awake_cpu(
-    cpus: [usize; 2],
-    effort: &Effort,
-) -> io::Result<Vec<(Quantity, Sample)>> {
+pub(super) fn of_awake_cpu(cpus: [usize; 2], effort: &Effort) -> io::Result<Samples> {
     let [write, runs, _] = measure(cpus, effort)?;
     Ok(vec![(Quantity::WriteAwake, write), (Quantity::RunsAwake, runs)])
 }

@@ -23,15 +23,12 @@
 //! a path waits for, which mostly loads, is `overlap_permille` of it.
 
 use super::pinned::{Line, Turns, on_two};
-use super::{Effort, Quantity, Sample};
+use super::{Effort, Quantity, Samples};
 use crate::runner::clock::{CLOCK, now};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-pub(super) fn store_and_load(
-    cpus: [usize; 2],
-    effort: &Effort,
-) -> io::Result<Vec<(Quantity, Sample)>> {
+pub(super) fn store_and_load(cpus: [usize; 2], effort: &Effort) -> io::Result<Samples> {
     let (batches, trips) = (u64::from(effort.batches_in_all()), u64::from(effort.trips));
     let follow = |turns: &Turns| {
         // Each batch begins with a trip that is not timed: the other one may have been preempted.
@@ -57,10 +54,7 @@ pub(super) fn store_and_load(
     Ok(vec![(Quantity::Line, line)])
 }
 
-pub(super) fn compare_and_swap(
-    cpus: [usize; 2],
-    effort: &Effort,
-) -> io::Result<Vec<(Quantity, Sample)>> {
+pub(super) fn compare_and_swap(cpus: [usize; 2], effort: &Effort) -> io::Result<Samples> {
     let (batches, trips) = (u64::from(effort.batches_in_all()), u64::from(effort.trips));
     let swap = |word: &AtomicU64, from: u64| {
         while word.compare_exchange(from, from + 1, Ordering::AcqRel, Ordering::Relaxed).is_err() {}

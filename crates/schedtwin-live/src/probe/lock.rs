@@ -19,7 +19,7 @@
 //! Differences: an MCS queue, from the third CPU on, moves a line more.
 
 use super::pinned::{Line, Turns, on_two};
-use super::{Effort, Quantity, Sample};
+use super::{Effort, Quantity, Samples};
 use crate::runner::clock::{CLOCK, now};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -79,7 +79,7 @@ impl Tickets {
     }
 }
 
-pub(super) fn measure(cpus: [usize; 2], effort: &Effort) -> io::Result<Vec<(Quantity, Sample)>> {
+pub(super) fn measure(cpus: [usize; 2], effort: &Effort) -> io::Result<Samples> {
     let (batches, sections) = (u64::from(effort.batches_in_all()), u64::from(effort.trips));
     let follow = |shared: &Shared| {
         for batch in 1..=batches {

@@ -15,7 +15,7 @@
 //! CPU time is the process's, as `getrusage()` has it; switches are those of both threads, voluntary or not.
 
 use super::pinned::{Line, on_two};
-use super::{Effort, Quantity, Sample};
+use super::{Effort, Quantity, Samples};
 use crate::runner::clock::{CLOCK, now};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
@@ -72,7 +72,7 @@ struct Files {
 #[derive(Debug)]
 enum Medium {
     Files { leader: Files, follower: Files },
-    Word(Line<AtomicU32>),
+    Word(Box<Line<AtomicU32>>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -84,7 +84,7 @@ enum Side {
 impl Medium {
     fn open(primitive: Primitive) -> io::Result<Medium> {
         let ((leader_from, follower_to), (follower_from, leader_to)) = match primitive {
-            Primitive::Futex => return Ok(Medium::Word(Line::default())),
+            Primitive::Futex => return Ok(Medium::Word(Box::default())),
             Primitive::Pipe => (pipe_with(PipeFlags::CLOEXEC)?, pipe_with(PipeFlags::CLOEXEC)?),
             Primitive::Socket => {
                 let (leader, follower) = socketpair(
@@ -152,7 +152,7 @@ pub(super) fn measure(
     primitive: Primitive,
     cpus: [usize; 2],
     effort: &Effort,
-) -> io::Result<Vec<(Quantity, Sample)>> {
+) -> io::Result<Samples> {
     let trips = effort.share(20);
     let trips_in_all = effort.batches_in_all() * (trips + 1);
     let make = || Ok(Shared { medium: Medium::open(primitive)?, follower: AtomicI32::new(0) });

@@ -129,6 +129,9 @@ impl fmt::Display for Quantity {
     }
 }
 
+/// Quantities of one measurement; the first decides whether it is steady.
+type Samples = Vec<(Quantity, Sample)>;
+
 /// A quantity of a pair of CPUs.
 #[derive(Clone, Debug)]
 pub struct Row {
@@ -222,7 +225,7 @@ impl Findings {
         &mut self,
         distance: Option<Distance>,
         cpus: [usize; 2],
-        (samples, is_steady): (Vec<(Quantity, Sample)>, bool),
+        (samples, is_steady): (Samples, bool),
     ) {
         let row = |(quantity, sample)| Row { distance, cpus, quantity, sample, is_steady };
         self.rows.extend(samples.into_iter().map(row));
@@ -236,7 +239,7 @@ fn lines(
     cpus: [usize; 2],
     effort: &Effort,
 ) -> io::Result<()> {
-    let steadily = |measure: fn([usize; 2], &Effort) -> io::Result<Vec<(Quantity, Sample)>>| {
+    let steadily = |measure: fn([usize; 2], &Effort) -> io::Result<Samples>| {
         sample::steadily(effort, || measure(cpus, effort))
     };
     let (line, is_steady) = steadily(line::store_and_load)?;

@@ -4,7 +4,7 @@
 //! A mean would follow the one batch in which another thread had the CPU. Medians of batches do not: a repetition is one,
 //! and the spread between repetitions is what the machine itself does (clocks, the home of a line, a busy neighbour).
 
-use super::Quantity;
+use super::Samples;
 use std::io;
 
 /// Spread of repetitions, (largest - smallest) / median, up to which a measurement is steady.
@@ -120,8 +120,8 @@ impl Sample {
 /// that quantity, and whether it is steady.
 pub(super) fn steadily(
     effort: &Effort,
-    mut measure: impl FnMut() -> io::Result<Vec<(Quantity, Sample)>>,
-) -> io::Result<(Vec<(Quantity, Sample)>, bool)> {
+    mut measure: impl FnMut() -> io::Result<Samples>,
+) -> io::Result<(Samples, bool)> {
     let mut best = measure()?;
     for _ in 1..effort.rounds {
         if best[0].1.relative_spread() <= STEADY_WITHIN {
@@ -139,6 +139,7 @@ pub(super) fn steadily(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::probe::Quantity;
 
     #[test]
     fn a_repetition_is_the_median_of_its_batches_and_the_first_does_not_count() {
