@@ -3,8 +3,8 @@
 
 use schedtwin_input::Diagnostics;
 use schedtwin_kernel::device_tree::{
-    self as dt, BroadcastDevice, DeviceTree, DtCpu, DtIdleState, DtPolicy, DtThermalZone,
-    DtTopology, DtTrip, PathCosts,
+    self as dt, BroadcastDevice, DeviceTree, DtCoherence, DtCpu, DtIdleState, DtPolicy,
+    DtThermalZone, DtTopology, DtTrip, PathCosts,
 };
 use schedtwin_machine::{
     Architecture, Broadcast, CostScale, DriverWait, FrequencyDomain, Heat, IdlePower,
@@ -109,8 +109,24 @@ pub fn device_tree(machine: &Machine, nr_threads_hint: usize) -> DeviceTree {
             poll: costs.poll_ns,
             copy_per_kib: costs.copy_per_kib_ns,
         },
+        coherence: coherence(machine),
         nr_threads_hint,
     }
+}
+
+/// Returns what lines that CPUs take from each other cost.
+fn coherence(machine: &Machine) -> Option<DtCoherence> {
+    let told = machine.distances.as_ref()?.coherence.as_ref()?;
+    let cpus = || (0..machine.cpus.len()).map(|cpu| CpuId(cpu as u16));
+    let line = |to, from| told.line_ns[machine.distance(to, from) as usize];
+    Some(DtCoherence {
+        line_ns: cpus().map(|to| cpus().map(|from| line(to, from)).collect()).collect(),
+        overlap_permille: told.overlap_permille,
+        copy_permille: told.copy_permille,
+        handover_lines: told.handover_lines,
+        rq_locks: told.rq_locks,
+        lines: told.lines.clone(),
+    })
 }
 
 fn topology(told: &KernelTopology) -> DtTopology {

@@ -34,6 +34,7 @@ mod devices;
 mod governor_calls;
 mod hwp;
 mod latency;
+mod lines;
 mod needs;
 mod polling;
 mod scx;
@@ -935,6 +936,7 @@ impl<B: Board> Twin<B> {
         metrics.extend(task_groups::metrics(&self.kernel, &self.programs));
         metrics.extend(scx::metrics(&self.kernel, simulated_ns));
         metrics.extend(self.iowait_metric(simulated_ns));
+        metrics.extend(self.line_wait_metrics(simulated_ns));
         metrics.extend(self.programs.results());
         if self.programs.counts_requests() {
             metrics.extend(crate::requests::metrics(&metrics, self.cpus.len()));

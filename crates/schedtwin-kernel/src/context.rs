@@ -5,6 +5,7 @@
 //! An entry sets it at its start. A function that takes no `&mut Context` charges no time, states no fact and
 //! sends no interrupt.
 
+use crate::coherence::Coherence;
 use crate::config::Config;
 use crate::device_tree::DeviceTree;
 use crate::{Activity, BootConfig, Wires};
@@ -38,6 +39,8 @@ pub struct Context {
     pub(crate) irq_time_unaccounted: Ns,
     /// Decisions that the recorder has not read yet.
     pub(crate) decisions: Vec<DecisionRecord>,
+    /// Which CPU has which lines; `None`: lines of other CPUs cost nothing.
+    pub(crate) coherence: Option<Box<Coherence>>,
     /// The variation points and tunables, as of boot.
     pub(crate) config: BootConfig,
 }
@@ -92,6 +95,7 @@ impl Context {
             want_signals: false,
             decisions: Vec::new(),
             want_decisions: false,
+            coherence: device_tree.coherence.as_ref().map(|told| Box::new(Coherence::new(told))),
             config: BootConfig::new(config),
             platform: Platform {
                 wires: (0..nr_cpus).map(|_| wires()).collect(),

@@ -12,7 +12,7 @@ pub use crate::sched::topology::table::{
 };
 pub use crate::thermal::{DtThermalZone, DtTrip, Governor as ThermalGovernor, TripType};
 pub use crate::time::tick_broadcast::BroadcastDevice;
-use schedtwin_types::{Capacity, CpuId, CpuMask, Khz, Ns};
+use schedtwin_types::{Capacity, CpuId, CpuMask, Khz, LineCounts, Ns};
 
 /// The tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub struct DeviceTree {
     pub topology: DtTopology,
     /// Costs of kernel paths.
     pub path_costs: PathCosts,
+    /// Costs of lines that CPUs take from each other; `None`: nothing.
+    pub coherence: Option<DtCoherence>,
     /// Number of threads and futexes to allocate space for at the start.
     pub nr_threads_hint: usize,
 }
@@ -231,6 +233,24 @@ pub struct PathCosts {
     pub copy_per_kib: u64,
 }
 
+/// Costs of cache lines that CPUs take from each other, see [`crate::coherence`]. They are times: no clock of a CPU
+/// changes them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DtCoherence {
+    /// Time to fetch a line, by the CPU that fetches it, then by the one that wrote it last.
+    pub line_ns: Vec<Vec<Ns>>,
+    /// The share of that time for which a path waits, since it fetches several lines at once.
+    pub overlap_permille: u64,
+    /// The same share for each line of a payload.
+    pub copy_permille: u64,
+    /// Lines that are fetched one after the other when a lock passes to a CPU that spins for it.
+    pub handover_lines: u64,
+    /// Whether the locks of run queues are waited for.
+    pub rq_locks: bool,
+    /// Lines of each object.
+    pub lines: LineCounts,
+}
+
 impl DtCpu {
     /// A CPU whose package, node and last-level cache are the first ones, without clusters and threads.
     pub const fn new(capacity: Capacity, policy: usize) -> DtCpu {
@@ -297,6 +317,7 @@ impl DeviceTree {
             idle_tables: vec![vec![DtIdleState::new(1_000, 1_000)]],
             topology: DtTopology::default(),
             path_costs: PathCosts::default(),
+            coherence: None,
             nr_threads_hint: 8,
         }
     }

@@ -385,6 +385,15 @@ impl Machine {
             table.add_row(vec![key.to_string(), thousandths(refill), format!("+{ipi}")]);
         }
         let _ = writeln!(out, "{table}");
+        if let Some(coherence) = &distances.coherence {
+            let lines: Vec<String> =
+                coherence.waits().map(|(key, ns)| format!("{key} {ns}")).collect();
+            let _ = writeln!(
+                out,
+                "  a kernel path waits for a line that another CPU wrote last, ns: {}",
+                lines.join(", ")
+            );
+        }
     }
 
     fn describe_turns(&self, out: &mut String) {

@@ -9,7 +9,11 @@
 //! refill_lines = 100                                  # cache lines that a task fetches after it has moved
 //! line_ns = { llc = 20, node = 100, machine = 200 }   # what fetching one takes, by where it comes from
 //! ipi_ns = { node = 80, machine = 180 }               # what is added to the latency of an interrupt, by where it comes from
+//! overlap_permille = 600                              # share of line_ns for which a path of the kernel waits
 //! ```
+//!
+//! The kernel's own lines move between CPUs, too. With `overlap_permille`, a path pays for each line that another CPU has
+//! written last; `[distance.lines]` says how many an object has, which was counted in Linux's source.
 //!
 //! Where from: the least that the two CPUs share.
 //!
@@ -31,13 +35,16 @@
 //! threads and new tasks refill nothing. Memory has no distance: the data of a task are nowhere but in caches.
 
 use schedtwin_input::{Diagnostics, Located, TableReader};
-use schedtwin_types::{CpuId, Ns};
+use schedtwin_types::{CpuId, LineCounts, Ns};
 
 use crate::Machine;
-use crate::keys::{Table, keys, upto};
+use crate::keys::{Key, Need, Table, keys, upto};
 
 /// The largest number of lines, and the longest time of one or of an interrupt, ns.
 const MAX: u64 = 100_000;
+
+/// The largest number of lines of an object.
+const MAX_COUNT: u64 = 1_000;
 
 /// The least that two CPUs share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,6 +76,33 @@ pub struct Distances {
     pub refill_ns: [Ns; Distance::COUNT],
     /// The extra time of an interrupt from so far, ns; never falling.
     pub ipi_ns: [Ns; Distance::COUNT],
+    /// What the kernel's own lines cost; `None`: nothing.
+    pub coherence: Option<Coherence>,
+}
+
+/// Costs of lines that the kernel's paths take from other CPUs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Coherence {
+    /// Time to fetch a line from so far, ns; never falling.
+    pub line_ns: [Ns; Distance::COUNT],
+    /// The share of it that a path waits for each line, ‰.
+    pub overlap_permille: u64,
+    /// The share of it that a path waits for each line of a payload, ‰.
+    pub copy_permille: u64,
+    /// Lines that are fetched when a lock passes to a CPU that spins for it.
+    pub handover_lines: u64,
+    /// Whether the locks of run queues are waited for.
+    pub rq_locks: bool,
+    /// Lines of each object.
+    pub lines: LineCounts,
+}
+
+impl Coherence {
+    /// The name of each distance with the time that a path waits for a line, ns, from near to far.
+    pub(crate) fn waits(&self) -> impl Iterator<Item = (&'static str, Ns)> + '_ {
+        let wait = |ns: &Ns| ns * self.overlap_permille / 1000;
+        LevelKeys::names().into_iter().zip(self.line_ns.iter().map(wait))
+    }
 }
 
 impl Distances {
@@ -117,6 +151,14 @@ keys! {
     struct DistanceKeys in "distance" {
         /// cache lines that a task fetches after a migration
         refill_lines: Located<u64> = May, upto(MAX);
+        /// share of a line's time that a kernel path waits for each line that another CPU wrote last; left out, such lines cost nothing
+        overlap_permille: Located<u64> = May, Whole(0, 1000);
+        /// share of a line's time that it waits for each line of a payload, which is fetched ahead; 25
+        copy_permille: Located<u64> = May, Whole(0, 1000);
+        /// lines that are fetched one after the other when a lock passes to a CPU that spins for it; 2
+        handover_lines: Located<u64> = May, Whole(0, 100);
+        /// with `overlap_permille`: CPUs wait for the lock of a run queue that another one has; true
+        rq_locks: bool = May, Switch;
     }
 }
 
@@ -138,14 +180,27 @@ keys! {
     }
 }
 
-/// The two tables of levels, for the schema and the document.
-pub(crate) fn level_tables() -> [Table; 2] {
+/// The table of lines and the two of levels, for the schema and the document.
+pub(crate) fn more_tables() -> [Table; 3] {
+    let keys = LineCounts::default().entries().into_iter().map(|(name, help, count)| Key {
+        name,
+        need: Need::May,
+        kind: upto(MAX_COUNT),
+        unit: None,
+        help: format!("{help}; {count}"),
+    });
+    let lines = Table {
+        path: "distance.lines",
+        help: "cache lines that a kernel path fetches of each object that another CPU wrote last; counted in Linux 6.12 to 6.18",
+        keys: keys.collect(),
+    };
     let of = |path, help| {
         let mut table = Table { path, help, ..LevelKeys::table() };
         table.keys.iter_mut().for_each(|key| key.unit = Some("ns"));
         table
     };
     [
+        lines,
         of(
             "distance.line_ns",
             "time to fetch a cache line, by the smallest group that both CPUs share; a level that is left out has the value of the nearer one",
@@ -160,7 +215,24 @@ pub(crate) fn level_tables() -> [Table; 2] {
 /// Reads the table.
 pub(crate) fn read(mut table: TableReader<'_>, faults: &mut Diagnostics) -> Option<Distances> {
     let had = faults.0.len();
-    let DistanceKeys { refill_lines: lines } = DistanceKeys::read(&mut table, faults);
+    let DistanceKeys {
+        refill_lines: lines,
+        overlap_permille,
+        copy_permille,
+        handover_lines,
+        rq_locks,
+    } = DistanceKeys::read(&mut table, faults);
+    let mut upto = |key: &str, value: Option<Located<u64>>, most: u64, without: u64| {
+        let Some(value) = value else { return without };
+        if value.value > most {
+            faults.push_at(&value.at, format!("`{key}` is more than {most}"), None);
+        }
+        value.value
+    };
+    let overlap_at = overlap_permille.as_ref().map(|overlap| overlap.at.clone());
+    let overlap_permille = upto("overlap_permille", overlap_permille, 1000, 0);
+    let copy_permille = upto("copy_permille", copy_permille, 1000, 25);
+    let handover_lines = upto("handover_lines", handover_lines, 100, 2);
     if let Some(lines) = lines.as_ref().filter(|lines| lines.value > MAX) {
         faults.push_at(&lines.at, format!("more than {MAX} lines"), None);
     }
@@ -173,12 +245,44 @@ pub(crate) fn read(mut table: TableReader<'_>, faults: &mut Diagnostics) -> Opti
         let help = "write `refill_lines = 100`".to_string();
         faults.push_at(&table.location_of("line_ns"), "nobody says how many lines", Some(help));
     }
+    if let (None, Some(at)) = (&line_ns, &overlap_at) {
+        let help = "write `line_ns = { llc = 20 }`".to_string();
+        faults.push_at(at, "nobody says what a line takes", Some(help));
+    }
     let line_ns = by_distance(line_ns, faults);
+    let counts = table.optional_table("lines", faults);
+    let counts = line_counts(counts, faults);
     let ipi = table.optional_table("ipi_ns", faults);
     let ipi_ns = by_distance(ipi, faults);
     table.finish(faults);
     let lines = lines.map_or(0, |lines| lines.value);
-    (faults.0.len() == had).then(|| Distances { refill_ns: line_ns.map(|ns| ns * lines), ipi_ns })
+    (faults.0.len() == had).then(|| Distances {
+        refill_ns: line_ns.map(|ns| ns * lines),
+        ipi_ns,
+        coherence: (overlap_permille > 0).then_some(Coherence {
+            line_ns,
+            overlap_permille,
+            copy_permille,
+            handover_lines,
+            rq_locks: rq_locks.unwrap_or(true),
+            lines: counts,
+        }),
+    })
+}
+
+/// Reads `[distance.lines]`.
+fn line_counts(table: Option<TableReader<'_>>, faults: &mut Diagnostics) -> LineCounts {
+    let mut counts = LineCounts::default();
+    let Some(mut table) = table else { return counts };
+    for (name, ..) in LineCounts::default().entries() {
+        let Some(told) = table.optional::<Located<u64>>(name, faults) else { continue };
+        if told.value > MAX_COUNT {
+            faults.push_at(&told.at, format!("`{name}` is more than {MAX_COUNT}"), None);
+        }
+        *counts.by_name(name) = told.value;
+    }
+    table.finish(faults);
+    counts
 }
 
 fn by_distance(table: Option<TableReader<'_>>, faults: &mut Diagnostics) -> [Ns; Distance::COUNT] {
@@ -235,6 +339,10 @@ mod tests {
             ("ipi_ns = { llc = 10, machine = 9 }", "less than a nearer level's 10"),
             ("ipi_ns = { llc = 100001 }", "more than 100000"),
             ("ipi_ns = { l3 = 1 }", "l3"),
+            ("overlap_permille = 500", "nobody says what a line takes"),
+            ("overlap_permille = 1001\nline_ns = { llc = 10 }\nrefill_lines = 1", "more than 1000"),
+            ("lines = { pipe = 1001 }", "`pipe` is more than 1000"),
+            ("lines = { pip = 1 }", "pip"),
             ("refill_ns = 1", "refill_ns"),
         ] {
             let faults = read(&format!("[distance]\n{table}\n")).unwrap_err();

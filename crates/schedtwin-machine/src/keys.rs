@@ -46,7 +46,7 @@ pub fn tables() -> Vec<Table> {
         unit: Some("ns"),
         help: share.map_or(help.to_string(), |share| format!("{help}; {share} % of `syscall_ns`")),
     }));
-    let [line_ns, ipi_ns] = distance::level_tables();
+    let [lines, line_ns, ipi_ns] = distance::more_tables();
     let choices = Table {
         path: "choices.*.*",
         help: "values that change together: `-m pixel6:capacities=late`; the first name becomes a key at the top of the file; at most 64 options",
@@ -73,6 +73,7 @@ pub fn tables() -> Vec<Table> {
         distance::DistanceKeys::table(),
         line_ns,
         ipi_ns,
+        lines,
         broadcast::BroadcastKeys::table(),
         block::BlockKeys::table(),
         power_domain::PowerDomainKeys::table(),

@@ -77,7 +77,7 @@ pub use costs::{CostScale, Interrupts, PathCosts};
 pub use coupling::{Coupling, FloorStep};
 pub use dependence::{DependenceTable, DependentPower, PowerDependence};
 pub use describe::EnergyModelRow;
-pub use distance::{Distance, Distances};
+pub use distance::{Coherence, Distance, Distances};
 pub use heat::{
     CoolingMap, Heat, HeatEdge, HeatNode, ThermalGovernor, ThermalZone, Trip, TripType,
 };

@@ -23,19 +23,26 @@ fn every_built_in_machine_loads_and_describes_itself() {
             "altra-2p160",
             "epyc-milan-2x64",
             "i5-10600k",
+            "i7-10700",
             "i7-3630qm",
+            "i7-4790",
+            "icelake-2s",
             "juno-r2",
+            "kunpeng-920",
             "laptop-8c16t",
             "pixel6",
             "pixel9",
             "power10-8core",
             "rig8",
+            "rk3399",
+            "rpi4",
             "ryzen-5950x",
             "sm8150",
             "sm8250",
             "spr-2s224",
             "uniform8",
-            "x86-2cpu-hz100"
+            "x86-2cpu-hz100",
+            "xeon-8260-2s"
         ]
     );
     for (name, description) in names {
@@ -61,13 +68,21 @@ fn servers_and_laptops_have_the_published_topologies() {
         ("epyc-milan-2x64:topology=nps2", [128, 16, 2, 4]),
         ("epyc-milan-2x64:topology=nps4", [128, 16, 2, 8]),
         ("i5-10600k", [6, 1, 1, 1]),
+        ("i7-10700", [8, 1, 1, 1]),
         ("i7-3630qm", [4, 1, 1, 1]),
+        ("i7-4790", [4, 1, 1, 1]),
+        ("icelake-2s", [64, 2, 2, 2]),
+        ("kunpeng-920", [128, 4, 2, 4]),
+        ("kunpeng-920:part=node", [32, 1, 1, 1]),
+        ("kunpeng-920:part=node24", [24, 1, 1, 1]),
         ("laptop-8c16t", [8, 1, 1, 1]),
         ("power10-8core", [16, 16, 1, 1]),
         ("power10-8core:topology=hemispheres", [16, 16, 1, 1]),
         ("ryzen-5950x", [16, 2, 1, 1]),
         ("spr-2s224", [112, 2, 2, 2]),
         ("x86-2cpu-hz100", [2, 1, 1, 1]),
+        ("xeon-8260-2s", [48, 4, 2, 4]),
+        ("xeon-8260-2s:topology=snc-off", [48, 2, 2, 2]),
     ] {
         let machine = Machine::load(spec).unwrap();
         let parts = |of: fn(&schedtwin_machine::Cpu) -> u16| {
@@ -418,8 +433,9 @@ fn settings_that_make_no_machine_point_at_the_command_line() {
         (
             "toaster",
             "<command line>:1:1: there is no machine `toaster`\n  \
-             help: built in: `altra-2p160`, `epyc-milan-2x64`, `i5-10600k`, `i7-3630qm`, `juno-r2`, \
-             `laptop-8c16t`, `pixel6`, `pixel9`, `power10-8core`, `rig8`, `ryzen-5950x`, `sm8150`, `sm8250`, `spr-2s224`, `uniform8`, `x86-2cpu-hz100`; a path ends in .toml or contains `/`",
+             help: built in: `altra-2p160`, `epyc-milan-2x64`, `i5-10600k`, `i7-10700`, `i7-3630qm`, `i7-4790`, \
+             `icelake-2s`, `juno-r2`, `kunpeng-920`, `laptop-8c16t`, `pixel6`, `pixel9`, `power10-8core`, `rig8`, `rk3399`, \
+             `rpi4`, `ryzen-5950x`, `sm8150`, `sm8250`, `spr-2s224`, `uniform8`, `x86-2cpu-hz100`, `xeon-8260-2s`; a path ends in .toml or contains `/`",
         ),
         ("no/such.toml", "no/such.toml: there is no such file"),
         (

@@ -18,6 +18,12 @@ fn readers_ask_for_what_is_declared() {
     // A table that no built-in machine has.
     let uniform8 = builtin_source("uniform8").unwrap();
     let turns = format!("{}\n[turns]\npiece_ns = 1\nwork_by_clock = true\n", uniform8.text);
+    let lines = format!(
+        "{}\n[distance]\nrefill_lines = 1\noverlap_permille = 500\ncopy_permille = 1\nhandover_lines = 1\n\
+         rq_locks = true\nline_ns = {{ llc = 1 }}\n[distance.lines]\nlook = 1\n",
+        uniform8.text
+    );
+    sources.push(("lines", Source::new("lines.toml", lines)));
     sources.push(("turns", Source::new("turns.toml", turns)));
     for (name, source) in &sources {
         for (path, key) in keys_asked(source).unwrap() {
@@ -91,6 +97,22 @@ fn numbers_have_units() {
             "reclaim_distance",
             "capacity",
             "refill_lines",
+            "handover_lines",
+            "look",
+            "run_queue",
+            "group_level",
+            "task",
+            "task_state",
+            "wake_list",
+            "load_avg",
+            "llc",
+            "pipe",
+            "socket_queue",
+            "skb",
+            "wmem",
+            "tcp",
+            "udp",
+            "futex",
             "cpu",
             "queues",
             "depth",

@@ -18,6 +18,7 @@ mod fact;
 pub mod fnv;
 mod ids;
 mod irq;
+mod lines;
 pub mod metric;
 mod op;
 pub mod printable;
@@ -39,6 +40,7 @@ pub use ids::{
     WordIter,
 };
 pub use irq::{IrqLine, IrqLines};
+pub use lines::LineCounts;
 pub use op::{
     BlockOp, CpuMax, DlReservation, Errno, File, GroupWeight, Mark, Mode, Op, Outcome, Policy,
     SchedAttr, SocketKind, Syscall, TaskGroupFiles,

@@ -568,6 +568,11 @@ metrics! {
         .more(MEAN, &[]);
     /// share of CPU time in which tasks ran, by mode: user, or system with interrupts
     CPU_USAGE = metric("cpu_usage", "%", Neutral, Scheduling).labels(&[&["mode"]]);
+    /// share of CPU time in which kernel paths waited for lines of other CPUs, or for a run queue's lock
+    LINE_WAIT = metric("line_wait", "%", Lower, Scheduling)
+        .labels(&[WHOLE, &["lines"]])
+        .more(MEAN, MEAN)
+        .only("machines with overlap_permille in [distance]");
     /// share of CPU time with two or more runnable tasks on the CPU
     CONTENTION = metric("contention", "%", Lower, Scheduling)
         .labels(&[WHOLE, &["cluster"]])

@@ -8,7 +8,7 @@ use crate::{Context, Cpuidle, Kernel, Scheduler};
 use schedtwin_types::{CpuId, Ns};
 
 impl Scheduler {
-    fn install_idle_task(&mut self, cpu: CpuId, cpuidle: &mut Cpuidle, cx: &Context) {
+    fn install_idle_task(&mut self, cpu: CpuId, cpuidle: &mut Cpuidle, cx: &mut Context) {
         if cx.keeps_idle_core() {
             self.count_idle(cpu);
         }
@@ -27,7 +27,7 @@ impl Scheduler {
     }
 
     /// `__update_idle_core()`: where the CPU was the last of its core to be busy, wakeups have an idle core to look for.
-    fn update_idle_core(&mut self, cpu: CpuId, cx: &Context) {
+    fn update_idle_core(&mut self, cpu: CpuId, cx: &mut Context) {
         if cx.keeps_idle_core() {
             return self.find_idle_core(cpu);
         }
@@ -36,6 +36,7 @@ impl Scheduler {
             && self.is_core_idle(cpu)
         {
             self.topology.shared[shared].has_idle_cores = true;
+            self.fetch(cx, |lines, at| lines.llc_word(shared, true, at));
         }
     }
 
@@ -53,7 +54,7 @@ impl Kernel {
         if self.sched.scx_enabled() {
             self.scx_update_idle(cpu, true, true);
         }
-        self.sched.install_idle_task(cpu, &mut self.cpuidle, &self.cx);
+        self.sched.install_idle_task(cpu, &mut self.cpuidle, &mut self.cx);
     }
 
     /// `put_prev_task_idle()`.

@@ -18,6 +18,7 @@ pub mod pelt;
 mod preempt;
 pub mod root_domain;
 pub mod rq_clock;
+mod rq_lock;
 pub mod rt;
 mod scheduler;
 mod static_keys;

@@ -14,6 +14,7 @@
 //! workload, at the instant of the call. A waiter's priority is that at its call, as there.
 
 use crate::Kernel;
+use crate::coherence::LastWriter;
 use schedtwin_types::{FutexId, Outcome, TaskId, TaskState, WakeSource};
 
 /// `MAX_RT_PRIO`: the priority of everybody who is not a real-time task.
@@ -24,6 +25,8 @@ const MAX_RT_PRIO: i32 = 100;
 pub struct Futexes {
     /// Per futex: first and last waiter.
     queues: Vec<Option<(TaskId, TaskId)>>,
+    /// Per futex: who has written its lines last.
+    lines: Vec<LastWriter>,
     /// Per task: the waiter behind it, and its own priority.
     waiters: Vec<(Option<TaskId>, i32)>,
 }
@@ -98,10 +101,24 @@ impl Kernel {
     #[inline(never)]
     pub(crate) fn futex_wait(&mut self, task: TaskId, futex: FutexId) {
         let prio = self.sched.task(task).prio.min(MAX_RT_PRIO);
+        self.futex_lines(futex);
         self.sync.futexes.wait(futex, task, prio);
         self.sched.set_task_state(task, TaskState::Interruptible);
         self.sched.set_outcome(task, Outcome::Done);
         self.schedule(false);
+    }
+
+    /// The caller waits for the futex's lines.
+    #[inline(always)]
+    fn futex_lines(&mut self, futex: FutexId) {
+        if self.cx.has_coherence() {
+            let lines = &mut self.sync.futexes.lines;
+            if lines.len() <= futex.0 as usize {
+                lines.resize(futex.0 as usize + 1, LastWriter::default());
+            }
+            let wait = self.cx.take_lines(&mut lines[futex.0 as usize], |count| count.futex);
+            self.sched.owe(wait, &mut self.cx);
+        }
     }
 
     /// `futex(FUTEX_WAKE)`; how many were woken. A device's handler wakes by `source` Kernel, through a wait queue
@@ -109,6 +126,7 @@ impl Kernel {
     #[inline(never)]
     pub(crate) fn futex_wake(&mut self, futex: FutexId, count: u32, source: WakeSource) -> u32 {
         let mut woken = 0;
+        self.futex_lines(futex);
         while woken < count {
             let Some(task) = self.sync.futexes.take(futex) else { break };
             self.try_to_wake_up(task, 0, source);

@@ -29,7 +29,8 @@
 
 use super::socket::{SK_MEM_DEFAULT, Skb, truesize};
 use super::wait::{Blocked, Hint};
-use crate::{Context, Kernel, Scheduler, SyncObjects};
+use crate::coherence::LastWriter;
+use crate::{Kernel, SyncObjects};
 use schedtwin_types::{Outcome, SocketId, TaskId};
 
 /// Twice ten segments of 64 KiB as the kernel counts them.
@@ -72,13 +73,15 @@ impl Kernel {
         let Some((peer, size)) = self.sync.tcp_sendable(id) else { return false };
         let cost = self.cx.platform.device_tree.path_costs.tcp;
         self.sched.charge(cost, &mut self.cx);
+        let from = self.cx.as_writer();
         let socket = self.sync.sockets.get(id);
         socket.unsent -= size;
         let other = self.sync.sockets.get(peer);
-        other.queue.push_back(Skb { len: size, truesize: size });
+        other.queue.push_back(Skb { len: size, truesize: size, from });
         other.queued += size;
         self.in_softirq(|kernel| {
             kernel.sched.charge(cost, &mut kernel.cx);
+            kernel.lines_of_send(id);
             kernel.sock_def_readable(peer);
         });
         true
@@ -87,10 +90,11 @@ impl Kernel {
     /// `tcp_recvmsg()`: bytes read; `None`: there is nothing.
     pub(super) fn tcp_recvmsg(&mut self, id: SocketId, bytes: u32) -> Option<u32> {
         let socket = self.sync.sockets.get(id);
-        let mut copied = 0;
+        let (mut copied, mut from) = (0, LastWriter::default());
         while copied < bytes
             && let Some(first) = socket.queue.front_mut()
         {
+            from = first.from;
             let chunk = first.len.min(bytes - copied);
             first.len -= chunk;
             copied += chunk;
@@ -106,6 +110,7 @@ impl Kernel {
         let peer = socket.peer;
         self.sched.charge(self.cx.platform.device_tree.path_costs.tcp, &mut self.cx);
         self.sched.charge_copy(copied, &mut self.cx);
+        self.lines_of_recv(id, from, copied);
         let sender = self.sync.sockets.get(peer);
         sender.wmem -= copied;
         if sender.unsent > 0 || sender.nospace {
@@ -139,16 +144,32 @@ impl Kernel {
         let peer = socket.peer;
         self.in_softirq(|kernel| {
             kernel.sched.charge(cost, &mut kernel.cx);
+            kernel.lines_of_send(id);
+            let from = kernel.cx.as_writer();
             let other = kernel.sync.sockets.get(peer);
             if other.rmem > SK_MEM_DEFAULT {
                 kernel.sync.sockets.get(id).dropped += u64::from(bytes);
                 return;
             }
             other.rmem += truesize;
-            other.queue.push_back(Skb { len: bytes, truesize });
+            other.queue.push_back(Skb { len: bytes, truesize, from });
             other.queued += bytes;
             kernel.sock_def_readable(peer);
         });
+    }
+
+    /// `udp_recvmsg()`: one datagram, whose end is lost if it is longer; `None`: there is none.
+    pub(super) fn udp_recvmsg(&mut self, id: SocketId, bytes: u32) -> Option<u32> {
+        let socket = self.sync.sockets.get(id);
+        let Skb { len, truesize, from } = socket.queue.pop_front()?;
+        socket.rmem -= truesize;
+        socket.queued -= len;
+        socket.read += u64::from(len);
+        let copied = len.min(bytes);
+        self.sched.charge(self.cx.platform.device_tree.path_costs.udp, &mut self.cx);
+        self.sched.charge_copy(copied, &mut self.cx);
+        self.lines_of_recv(id, from, copied);
+        Some(copied)
     }
 
     /// `do_softirq()` at the end of a network path: what it costs is interrupt time of this CPU.
@@ -168,24 +189,5 @@ impl SyncObjects {
         let (peer, unsent) = (sockets.get(id).peer, sockets.get(id).unsent);
         let size = unsent.min(TCP_WINDOW.saturating_sub(sockets.get(peer).queued));
         (size > 0).then_some((peer, size))
-    }
-
-    /// `udp_recvmsg()`: one datagram, whose end is lost if it is longer; `None`: there is none.
-    pub(super) fn udp_recvmsg(
-        &mut self,
-        id: SocketId,
-        bytes: u32,
-        sched: &mut Scheduler,
-        cx: &mut Context,
-    ) -> Option<u32> {
-        let socket = self.sockets.get(id);
-        let Skb { len, truesize } = socket.queue.pop_front()?;
-        socket.rmem -= truesize;
-        socket.queued -= len;
-        socket.read += u64::from(len);
-        let copied = len.min(bytes);
-        sched.charge(cx.platform.device_tree.path_costs.udp, cx);
-        sched.charge_copy(copied, cx);
-        Some(copied)
     }
 }

@@ -36,9 +36,10 @@
 //! kernel/locking/osq_lock.c; kernel/locking/qspinlock.c.
 //! Differences: what a call does under the lock is seen by others from the call's beginning on. Who spins goes on
 //! spinning to the end also if its CPU is to reschedule, or the owner is preempted meanwhile. Memory that moves between
-//! caches with a lock is part of the section's cost.
+//! caches with a lock is part of the section's cost, and counted where the machine says what a line costs (`coherence.rs`).
 
 use super::wait::{Blocked, Resume};
+use crate::coherence::LastWriter;
 use crate::{Context, Kernel, Scheduler, SyncObjects};
 use schedtwin_types::{
     CpuId, IpiKind, IrqLine, IrqLines, Ns, PipeId, SocketId, TaskId, TaskState, WakeSource,
@@ -50,13 +51,15 @@ use std::collections::VecDeque;
 pub(crate) struct SpinLock {
     /// When the last of those who have it or spin for it lets go.
     pub free_at: Ns,
+    /// Who that is.
+    pub holder: LastWriter,
 }
 
 /// A mutex.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mutex {
-    /// When the last of those who have it or spin for it lets go.
-    free_at: Ns,
+    /// Those who have it or spin for it.
+    spinning: SpinLock,
     /// The task that holds it without being on a CPU.
     owner: Option<TaskId>,
     /// `wait_list`: who sleeps, first come first served.
@@ -96,9 +99,9 @@ impl Kernel {
     /// The last `hold` ns of the path were under `lock`, which may have to be waited for first.
     pub(super) fn spin_locked(&mut self, lock: impl Fn(&mut Self) -> &mut SpinLock, hold: Ns) {
         if hold > 0 {
-            let free_at = lock(self).free_at;
-            self.sched.spin_until(free_at, hold, &mut self.cx);
-            lock(self).free_at = self.cx.local_clock();
+            let taken = *lock(self);
+            self.sched.spin_for(taken, hold, &mut self.cx);
+            *lock(self) = self.cx.holds_spinlock();
         }
     }
 
@@ -128,13 +131,13 @@ impl Kernel {
     /// `mutex_unlock()`: the last `hold` ns of the path were under the mutex, which may have to be waited for first.
     pub(super) fn mutex_unlock(&mut self, id: MutexId, hold: Ns) {
         if hold > 0 && !self.cx.platform.device_tree.path_costs.one_at_a_time {
-            let free_at = self.sync.mutex(id).free_at;
-            self.sched.spin_until(free_at, hold, &mut self.cx);
+            let taken = self.sync.mutex(id).spinning;
+            self.sched.spin_for(taken, hold, &mut self.cx);
             let until = self.cx.local_clock();
             let task = self.sched.rq(self.cx.this_cpu).curr;
             self.sync.sections[self.cx.this_cpu] =
                 Some(Section { task, lock: id, from: until - hold, until });
-            self.sync.mutex(id).free_at = until;
+            self.sync.mutex(id).spinning = self.cx.holds_spinlock();
         }
         self.mutex_wake(id);
     }
@@ -156,18 +159,27 @@ impl Kernel {
         let at = self.cx.local_clock();
         let mutex = self.sync.mutex(id);
         mutex.owner = None;
-        mutex.free_at = mutex.free_at.max(at);
+        mutex.spinning.free_at = mutex.spinning.free_at.max(at);
         self.mutex_wake(id);
     }
 }
 
 impl Scheduler {
-    /// Spins until `free_at`, if the last `hold` ns of the path lie before it.
-    pub(super) fn spin_until(&mut self, free_at: Ns, hold: Ns, cx: &mut Context) {
+    /// Spins until `lock` is free, if the last `hold` ns of the path lie before that.
+    pub(super) fn spin_for(&mut self, lock: SpinLock, hold: Ns, cx: &mut Context) {
         if !cx.platform.device_tree.path_costs.one_at_a_time {
-            let wait = free_at.saturating_sub(cx.local_clock() - hold.min(cx.debt));
-            self.owe(wait, cx);
+            let wait = lock.free_at.saturating_sub(cx.local_clock() - hold.min(cx.debt));
+            if wait > 0 {
+                self.owe(wait + cx.handover(lock.holder), cx);
+            }
         }
+    }
+}
+
+impl Context {
+    /// A spinlock that the executing CPU has had until now.
+    pub(super) fn holds_spinlock(&self) -> SpinLock {
+        SpinLock { free_at: self.local_clock(), holder: self.as_writer() }
     }
 }
 

@@ -19,8 +19,9 @@
 use super::lock::{Mutex, MutexId};
 use super::wait::{Blocked, Hint, WaitQueue};
 use crate::Kernel;
+use crate::coherence::LastWriter;
 use crate::config::PipeWakes;
-use schedtwin_types::{Outcome, PipeId, Syscall, TaskId};
+use schedtwin_types::{Ns, Outcome, PipeId, Syscall, TaskId};
 use std::collections::VecDeque;
 
 /// `PIPE_DEF_BUFFERS`.
@@ -46,6 +47,10 @@ struct Pipe {
     readers: WaitQueue,
     /// `wr_wait`.
     writers: WaitQueue,
+    /// Who has written its lines last.
+    lines: LastWriter,
+    /// Who has written its last data.
+    data: LastWriter,
     /// Somebody has polled it.
     poll_usage: bool,
     /// Bytes written, and read.
@@ -159,6 +164,7 @@ impl Kernel {
         if !self.mutex_lock(task, MutexId::Pipe(id), blocked) {
             return;
         }
+        let mut fetched = self.pipe_lines(id);
         let pipe = self.sync.pipes.get(id);
         let was_full = pipe.is_full();
         let (taken, freed) = pipe.take(bytes);
@@ -170,9 +176,12 @@ impl Kernel {
         }
         pipe.read += u64::from(taken);
         let more = resumed && !pipe.buffers.is_empty();
+        let payload = self.cx.fetch_payload(pipe.data, taken);
+        self.sched.owe(payload, &mut self.cx);
+        fetched += payload;
         self.sched.charge(self.cx.platform.device_tree.path_costs.pipe, &mut self.cx);
         self.sched.charge_copy(taken, &mut self.cx);
-        self.pipe_unlock(id, taken);
+        self.pipe_unlock(id, taken, fetched);
         self.sched.set_outcome(task, Outcome::Value(u64::from(taken)));
         let wake_writer = match self.cx.config.pipe_wakes {
             PipeWakes::WasFull => was_full,
@@ -204,15 +213,17 @@ impl Kernel {
         if !self.mutex_lock(task, MutexId::Pipe(id), blocked) {
             return;
         }
+        let fetched = self.pipe_lines(id);
         self.sched.charge(self.cx.platform.device_tree.path_costs.pipe, &mut self.cx);
         let pipe = self.sync.pipes.get(id);
+        pipe.data = self.cx.as_writer();
         let was_empty = pipe.buffers.is_empty();
         let put = pipe.put(bytes - done, resumed.is_none());
         pipe.written += u64::from(put);
         done += put;
         let poll_usage = pipe.poll_usage && self.cx.config.pipe_wakes != PipeWakes::PageFreed;
         self.sched.charge_copy(put, &mut self.cx);
-        self.pipe_unlock(id, put);
+        self.pipe_unlock(id, put, fetched);
         if done < bytes {
             if was_empty {
                 self.wake_reader(id);
@@ -231,12 +242,20 @@ impl Kernel {
         }
     }
 
-    /// Reading or writing so many bytes was under the mutex.
-    fn pipe_unlock(&mut self, id: PipeId, bytes: u32) {
+    /// The caller waits for the pipe's lines; how long.
+    fn pipe_lines(&mut self, id: PipeId) -> Ns {
+        let lines = &mut self.sync.pipes.get(id).lines;
+        let wait = self.cx.take_lines(lines, |count| count.pipe);
+        self.sched.owe(wait, &mut self.cx);
+        wait
+    }
+
+    /// Reading or writing so many bytes was under the mutex, and what it has `fetched` took so long.
+    fn pipe_unlock(&mut self, id: PipeId, bytes: u32, fetched: Ns) {
         let costs = &self.cx.platform.device_tree.path_costs;
         let hold = self.cx.time_of(costs.pipe_lock.min(costs.pipe));
         let copy = if hold > 0 { self.cx.time_of(self.cx.copy_cost(bytes)) } else { 0 };
-        self.mutex_unlock(MutexId::Pipe(id), hold + copy);
+        self.mutex_unlock(MutexId::Pipe(id), hold + copy + fetched);
     }
 
     fn wake_reader(&mut self, id: PipeId) {

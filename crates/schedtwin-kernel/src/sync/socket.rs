@@ -19,8 +19,9 @@
 
 use super::lock::{Mutex, MutexId, SpinLock};
 use super::wait::{Blocked, WaitQueue};
+use crate::coherence::LastWriter;
 use crate::{Context, Kernel, Scheduler, SyncObjects};
-use schedtwin_types::{Outcome, SocketId, SocketKind, Syscall, TaskId};
+use schedtwin_types::{LineCounts, Ns, Outcome, SocketId, SocketKind, Syscall, TaskId};
 use std::collections::VecDeque;
 
 /// `sysctl_wmem_default` and `sysctl_rmem_default`: `SKB_TRUESIZE(256) * 256`.
@@ -43,6 +44,8 @@ pub(super) struct Skb {
     pub len: u32,
     /// The memory that it takes.
     pub truesize: u32,
+    /// Who has written it.
+    pub from: LastWriter,
 }
 
 /// `skb->truesize` of a message whose linear part has `linear` bytes and whose pages have `paged`.
@@ -50,6 +53,15 @@ pub(super) fn truesize(linear: u32, paged: u32) -> u32 {
     let head = linear.next_multiple_of(CACHE_LINE) + SHARED_INFO;
     let head = if head <= SMALL_HEAD { SMALL_HEAD } else { head.next_power_of_two() };
     head + SK_BUFF + paged
+}
+
+/// Lines of an end's queue, or of its half of a connection.
+fn queue_lines(kind: SocketKind, counts: &LineCounts) -> u64 {
+    match kind {
+        SocketKind::UnixStream => counts.socket_queue,
+        SocketKind::TcpLoopback => counts.tcp,
+        SocketKind::UdpLoopback => counts.udp,
+    }
 }
 
 /// One end of a connection.
@@ -69,6 +81,12 @@ pub(super) struct Socket {
     pub queue_lock: SpinLock,
     /// `u->iolock`: one reader at a time.
     pub iolock: Mutex,
+    /// Who has written the lines of its queue last, or those of its connection.
+    pub lines: LastWriter,
+    /// Who has last counted the memory of what it has sent.
+    pub wmem_line: LastWriter,
+    /// Who has freed the last message that it received.
+    pub freed: LastWriter,
     /// Bytes on the queue.
     pub queued: u32,
     /// Bytes of TCP that the peer's window has had no space for.
@@ -182,6 +200,9 @@ impl SyncObjects {
                 queue: VecDeque::new(),
                 queue_lock: SpinLock::default(),
                 iolock: Mutex::default(),
+                lines: LastWriter::default(),
+                wmem_line: LastWriter::default(),
+                freed: LastWriter::default(),
                 queued: 0,
                 unsent: 0,
                 nospace: false,
@@ -220,9 +241,7 @@ impl Kernel {
         let taken = match kind {
             SocketKind::UnixStream => self.unix_stream_read(id, bytes),
             SocketKind::TcpLoopback => self.tcp_recvmsg(id, bytes),
-            SocketKind::UdpLoopback => {
-                self.sync.udp_recvmsg(id, bytes, &mut self.sched, &mut self.cx)
-            }
+            SocketKind::UdpLoopback => self.udp_recvmsg(id, bytes),
         };
         match taken {
             Some(taken) => self.sched.set_outcome(task, Outcome::Value(u64::from(taken))),
@@ -235,6 +254,42 @@ impl Kernel {
                 self.block(task, blocked);
             }
         }
+    }
+
+    /// The caller waits for the lines that sending a message from `id` needs, those under the lock of the receiver's
+    /// queue first; how long for these.
+    pub(super) fn lines_of_send(&mut self, id: SocketId) -> Ns {
+        if !self.cx.has_coherence() {
+            return 0;
+        }
+        let kind = self.sync.sockets.get(id).kind;
+        let peer = self.sync.sockets.get(id).peer;
+        let wmem_line = &mut self.sync.sockets.get(id).wmem_line;
+        let mut wait = self.cx.take_lines(wmem_line, |count| count.wmem);
+        let receiver = self.sync.sockets.get(peer);
+        // The memory of a message comes from where others were freed.
+        let mut freed = receiver.freed;
+        wait += self.cx.take_lines(&mut freed, |count| count.skb);
+        let queue = self.cx.take_lines(&mut receiver.lines, |count| queue_lines(kind, count));
+        self.sched.owe(wait + queue, &mut self.cx);
+        queue
+    }
+
+    /// The same for receiving `bytes` of a message that `from` has written, and for giving its memory back.
+    pub(super) fn lines_of_recv(&mut self, id: SocketId, mut from: LastWriter, bytes: u32) -> Ns {
+        if !self.cx.has_coherence() {
+            return 0;
+        }
+        let mut wait = self.cx.fetch_payload(from, bytes);
+        wait += self.cx.take_lines(&mut from, |count| count.skb);
+        let socket = self.sync.sockets.get(id);
+        let (kind, peer) = (socket.kind, socket.peer);
+        socket.freed = self.cx.as_writer();
+        let queue = self.cx.take_lines(&mut socket.lines, |count| queue_lines(kind, count));
+        let wmem_line = &mut self.sync.sockets.get(peer).wmem_line;
+        wait += self.cx.take_lines(wmem_line, |count| count.wmem);
+        self.sched.owe(wait + queue, &mut self.cx);
+        queue
     }
 
     /// `sock_def_readable()`.

@@ -22,7 +22,7 @@ use super::lock::MutexId;
 use super::socket::{SHARED_INFO, Skb, truesize};
 use super::wait::{Blocked, Hint};
 use crate::Kernel;
-use schedtwin_types::{Outcome, SocketId, TaskId};
+use schedtwin_types::{Ns, Outcome, SocketId, TaskId};
 
 /// `SKB_MAX_HEAD(0)`: what fits into the page of a message's linear part.
 const MAX_HEAD: u32 = PAGE - SHARED_INFO;
@@ -54,12 +54,13 @@ impl Kernel {
             socket.sent += u64::from(size);
             let peer = socket.peer;
             let other = self.sync.sockets.get(peer);
-            other.queue.push_back(Skb { len: size, truesize });
+            other.queue.push_back(Skb { len: size, truesize, from: self.cx.as_writer() });
             other.queued += size;
             blocked.done += size;
             self.sched.charge(self.cx.platform.device_tree.path_costs.unix_socket, &mut self.cx);
             self.sched.charge_copy(size, &mut self.cx);
-            self.unix_queue_lock(peer);
+            let fetched = self.lines_of_send(id);
+            self.unix_queue_lock(peer, fetched);
             self.sock_def_readable(peer);
         }
         self.sched.set_outcome(task, Outcome::Value(u64::from(bytes)));
@@ -76,11 +77,12 @@ impl Kernel {
             let chunk = first.len.min(bytes - copied);
             first.len -= chunk;
             copied += chunk;
-            let Skb { len, truesize } = *first;
+            let Skb { len, truesize, from } = *first;
             socket.queued -= chunk;
             socket.read += u64::from(chunk);
             self.sched.charge(self.cx.platform.device_tree.path_costs.unix_socket, &mut self.cx);
-            self.unix_queue_lock(id);
+            let fetched = self.lines_of_recv(id, from, chunk);
+            self.unix_queue_lock(id, fetched);
             if len == 0 {
                 self.sync.sockets.get(id).queue.pop_front();
                 self.unix_write_space(peer, truesize);
@@ -92,10 +94,11 @@ impl Kernel {
         (copied > 0).then_some(copied)
     }
 
-    /// `unix_state_lock()` of a receiver and the lock of its queue, which senders and the receiver take for each message.
-    fn unix_queue_lock(&mut self, id: SocketId) {
+    /// `unix_state_lock()` of a receiver and the lock of its queue, which senders and the receiver take for each message;
+    /// `fetched`: how long its lines took.
+    fn unix_queue_lock(&mut self, id: SocketId, fetched: Ns) {
         let costs = &self.cx.platform.device_tree.path_costs;
-        let hold = self.cx.time_of(costs.unix_lock.min(costs.unix_socket));
+        let hold = self.cx.time_of(costs.unix_lock.min(costs.unix_socket)) + fetched;
         self.spin_locked(move |kernel| &mut kernel.sync.sockets.get(id).queue_lock, hold);
     }
 

@@ -90,8 +90,8 @@ impl Kernel {
         };
         // Who wakes holds the queue's lock until the last waiter is on its way.
         let WaitQueue { waiters, lock } = queue(self);
-        let (nobody, free_at) = (waiters.is_empty(), lock.free_at);
-        self.sched.spin_until(free_at, 0, &mut self.cx);
+        let (nobody, lock) = (waiters.is_empty(), *lock);
+        self.sched.spin_for(lock, 0, &mut self.cx);
         if nobody {
             return;
         }
@@ -101,8 +101,7 @@ impl Kernel {
                 break;
             }
         }
-        let until = self.cx.local_clock();
-        queue(self).lock.free_at = until;
+        queue(self).lock = self.cx.holds_spinlock();
     }
 
     /// The caller, which stands on a wait queue, sleeps. Woken, it goes on with its call.

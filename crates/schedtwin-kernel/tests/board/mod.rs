@@ -54,6 +54,7 @@ pub fn machine(domains: &[DtDomain]) -> DeviceTree {
     DeviceTree {
         idle_tables: vec![vec![DtIdleState::new(1_000, 1_000), DtIdleState::new(200_000, 2 * MS)]],
         path_costs: PathCosts { constant_time: true, interrupt: IRQ_NS, ..PathCosts::default() },
+        coherence: None,
         ..DeviceTree::of_domains(domains)
     }
 }

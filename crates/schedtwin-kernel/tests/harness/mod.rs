@@ -241,6 +241,7 @@ pub fn device_tree(nr_cpus: usize) -> DeviceTree {
     DeviceTree {
         idle_tables: vec![vec![DtIdleState::new(0, 0)]],
         path_costs: PathCosts { constant_time: true, ..PathCosts::default() },
+        coherence: None,
         ..DeviceTree::of_domains(&[(nr_cpus as u16, 1024, &[(1_000_000, 100_000)])])
     }
 }

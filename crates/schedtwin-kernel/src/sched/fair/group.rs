@@ -279,13 +279,13 @@ impl Scheduler {
 
     /// `update_tg_load_avg()`: this CPU's contribution to the group's load.
     #[inline(always)]
-    pub(super) fn update_tg_load_avg(&mut self, cfs_rq: CfsRqId, cx: &Context) {
+    pub(super) fn update_tg_load_avg(&mut self, cfs_rq: CfsRqId, cx: &mut Context) {
         if self.is_of_group(cfs_rq) {
             self.contribute_to_group(cfs_rq, cx);
         }
     }
 
-    fn contribute_to_group(&mut self, cfs_rq: CfsRqId, cx: &Context) {
+    fn contribute_to_group(&mut self, cfs_rq: CfsRqId, cx: &mut Context) {
         let form = cx.config.tg_load_avg;
         let now = match contributes_by_rq_clock(form) {
             true => self.rq[self.cpu_of(cfs_rq)].clock,
@@ -305,6 +305,8 @@ impl Scheduler {
             cfs.tg_load_avg_contrib = load.0;
             cfs.tg_runnable_avg_contrib = runnable.1.wrapping_add_signed(runnable_delta);
             cfs.last_update_tg_load_avg = now;
+            let group = cfs.group;
+            self.fetch(cx, |lines, at| lines.group_load(group, true, at));
         }
     }
 
@@ -564,7 +566,7 @@ impl Kernel {
         let cfs_rq = self.sched.se[se].cfs_rq;
         self.update_load_avg(cfs_rq, se, 0);
         self.attach_entity_load_avg(cfs_rq, se);
-        self.sched.update_tg_load_avg(cfs_rq, &self.cx);
+        self.sched.update_tg_load_avg(cfs_rq, &mut self.cx);
         self.propagate_entity_cfs_rq(se);
     }
 
@@ -576,7 +578,7 @@ impl Kernel {
         let cfs_rq = self.sched.se[se].cfs_rq;
         self.update_load_avg(cfs_rq, se, 0);
         self.detach_entity_load_avg(cfs_rq, se);
-        self.sched.update_tg_load_avg(cfs_rq, &self.cx);
+        self.sched.update_tg_load_avg(cfs_rq, &mut self.cx);
         self.propagate_entity_cfs_rq(se);
     }
 
@@ -612,6 +614,8 @@ impl Kernel {
         let cfs = &self.sched.cfs[my_q];
         let counts = cfs.load_weight != 0 || self.cx.config.bugs.delayed_group_weight;
         if counts && !cfs.bandwidth.pelt_clock_throttled {
+            let group = cfs.group;
+            self.sched.fetch(&mut self.cx, |lines, at| lines.group_load(group, false, at));
             let shares = self.sched.calc_group_shares(my_q, &self.cx);
             if self.sched.se[se].load.weight != shares {
                 self.reweight_entity(se, shares);
@@ -709,7 +713,7 @@ impl Kernel {
             let cfs_rq = self.sched.rq[cpu].leaf_cfs_rqs[at];
             let now = self.sched.cfs_rq_clock_pelt(cfs_rq);
             if self.sched.update_cfs_rq_load_avg(now, cfs_rq) {
-                self.sched.update_tg_load_avg(cfs_rq, &self.cx);
+                self.sched.update_tg_load_avg(cfs_rq, &mut self.cx);
             }
             let se = self.sched.groups[self.sched.cfs[cfs_rq].group].se[cpu.index()];
             let avg = &self.sched.se[se].avg;

@@ -50,14 +50,14 @@ impl Kernel {
         }
         if !known && flags & DO_ATTACH != 0 {
             self.attach_entity_load_avg(cfs_rq, se);
-            self.sched.update_tg_load_avg(cfs_rq, &self.cx);
+            self.sched.update_tg_load_avg(cfs_rq, &mut self.cx);
         } else if flags & DO_DETACH != 0 {
             self.detach_entity_load_avg(cfs_rq, se);
-            self.sched.update_tg_load_avg(cfs_rq, &self.cx);
+            self.sched.update_tg_load_avg(cfs_rq, &mut self.cx);
         } else if decayed {
             self.cfs_rq_util_change(cfs_rq);
             if flags & UPDATE_TG != 0 {
-                self.sched.update_tg_load_avg(cfs_rq, &self.cx);
+                self.sched.update_tg_load_avg(cfs_rq, &mut self.cx);
             }
         }
     }

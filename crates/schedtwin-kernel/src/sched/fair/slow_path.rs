@@ -46,6 +46,10 @@ impl Kernel {
             self.cx.platform.device_tree.path_costs.select_per_cpu * cpus_read,
             &mut self.cx,
         );
+        if self.cx.has_coherence() {
+            let read = self.sched.topology[sd].span;
+            self.sched.fetch(&mut self.cx, |lines, at| lines.looks_at(&read, at));
+        }
         chosen
     }
 

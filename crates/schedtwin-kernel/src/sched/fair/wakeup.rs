@@ -33,7 +33,7 @@ use crate::observe::{DecisionLog, DecisionObserver};
 use crate::sched::core::{WF_SYNC, WF_TTWU};
 use crate::sched::topology::{DomainId, IdleCore, SD_WAKE_AFFINE};
 use crate::{Context, Kernel, Scheduler};
-use schedtwin_types::{Candidate, CpuId, Decision, PlacementRule, TaskId};
+use schedtwin_types::{Candidate, CpuId, CpuMask, Decision, PlacementRule, TaskId};
 
 use super::energy::Choice;
 
@@ -49,7 +49,7 @@ enum Placement {
 #[derive(Default)]
 struct PlacementEffects {
     /// CPUs that a scan looked at.
-    looked_at: u32,
+    looked_at: Looked,
     /// Threads of prev's core that were looked at before it.
     looked_at_threads: u32,
     /// Domains whose energy EAS has computed.
@@ -68,6 +68,22 @@ struct PlacementEffects {
     all_busy: bool,
     /// SIS_PROP has limited the scan.
     budget: Option<ScanBudget>,
+}
+
+/// CPUs that were looked at: how many times one was, and which. Where lines of other CPUs cost nothing, nobody asks for the
+/// latter, and a scan leaves it out.
+#[derive(Clone, Copy, Default)]
+struct Looked {
+    count: u32,
+    cpus: CpuMask,
+}
+
+impl Looked {
+    #[inline(always)]
+    fn at(&mut self, cpu: CpuId) {
+        self.count += 1;
+        self.cpus.insert(cpu);
+    }
 }
 
 /// The waker's idle time that SIS_PROP leaves, and the domain whose scan cost it compares that
@@ -324,13 +340,41 @@ impl Scheduler {
             self.charge(cost * effects.looked_at_threads as u64, cx);
         }
         let before = cx.local_clock();
-        if effects.looked_at != 0 {
+        if effects.looked_at.count != 0 {
             let cost = cx.platform.device_tree.path_costs.select_per_cpu;
-            self.charge(cost * effects.looked_at as u64, cx);
+            self.charge(cost * effects.looked_at.count as u64, cx);
+        }
+        if cx.has_coherence() {
+            self.fetch_what_was_looked_at(task, prev, &effects, cx);
         }
         if let Some(budget) = effects.budget {
             self.account_scan(budget, cx.local_clock() - before, cx);
         }
+    }
+
+    /// The lines of other CPUs that the decision has read.
+    #[inline(never)]
+    fn fetch_what_was_looked_at(
+        &mut self,
+        task: TaskId,
+        prev: CpuId,
+        effects: &PlacementEffects,
+        cx: &mut Context,
+    ) {
+        let mut cpus = effects.looked_at.cpus;
+        cpus.insert(prev);
+        if effects.used_recent {
+            cpus.insert(self.tasks[task].recent_used_cpu);
+        }
+        let shared = self.topology.sd_balance_shared[prev.index()].filter(|_| self.has_smt());
+        self.fetch(cx, |lines, mut at| {
+            let mut wait = lines.looks_at(&cpus, at);
+            if let Some(shared) = shared {
+                at.advance(wait);
+                wait += lines.llc_word(shared, effects.no_idle_core.is_some(), at);
+            }
+            wait
+        });
     }
 
     pub(crate) fn looked_at(&self, cpu: CpuId, role: &'static str, cx: &Context) -> Candidate {

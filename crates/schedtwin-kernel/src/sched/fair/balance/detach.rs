@@ -126,6 +126,7 @@ impl Kernel {
     /// `detach_task()`.
     fn detach_task(&mut self, task: TaskId, env: &LbEnv) {
         self.sched.charge(self.cx.platform.device_tree.path_costs.migrate_task, &mut self.cx);
+        self.sched.fetch(&mut self.cx, |lines, at| lines.task_moves(task, at));
         self.deactivate_task(env.src_cpu, task, DEQUEUE_NOCLOCK);
         self.set_task_cpu(task, env.dst_cpu);
     }
@@ -153,6 +154,7 @@ impl Kernel {
         if env.imbalance <= 0 {
             return 0;
         }
+        let section = self.sched.lock_rq_of_group(src, 0, &mut self.cx);
         let failed = self.sched.topology[env.sd].nr_balance_failed;
         let mut detached = 0;
         while let Some(task) = self.sched.rq[src].cfs_tasks_tail {
@@ -201,6 +203,7 @@ impl Kernel {
                 break;
             }
         }
+        self.sched.unlock_rq_after_detach(src, section, &mut self.cx);
         detached
     }
 

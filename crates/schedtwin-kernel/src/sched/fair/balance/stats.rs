@@ -502,6 +502,10 @@ impl Scheduler {
     /// Takes over what the statistics say about the whole machine and the cache domain.
     pub(super) fn commit_sd_lb_stats(&mut self, env: &LbEnv, sds: &SdLbStats, cx: &mut Context) {
         self.charge(cx.platform.device_tree.path_costs.balance_per_cpu * sds.cpus_read, cx);
+        if cx.has_coherence() {
+            let read = self.topology[env.sd].span.and(&env.cpus);
+            self.fetch(cx, |lines, at| lines.looks_at(&read, at));
+        }
         if self.topology[env.sd].parent.is_none() {
             self.rd.overloaded = sds.overloaded;
             self.set_rd_overutilized(sds.overutilized, cx);

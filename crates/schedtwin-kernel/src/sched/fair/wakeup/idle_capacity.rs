@@ -92,7 +92,7 @@ impl Scheduler {
         let mut best = None;
         let (mut best_fits, mut best_cap) = (Fits::No, 0);
         for cpu in cpus.iter_wrapping_from(target) {
-            effects.looked_at += 1;
+            effects.looked_at.at(cpu);
             if !self.choose_idle_cpu(cpu, task, cx) {
                 see.candidate(|| self.looked_at(cpu, "busy", cx));
                 continue;
@@ -154,7 +154,7 @@ impl Scheduler {
                     return best;
                 }
             }
-            effects.looked_at += 1;
+            effects.looked_at.at(cpu);
             if !self.choose_idle_cpu(cpu, task, cx) {
                 see.candidate(|| self.looked_at(cpu, "busy", cx));
                 continue;
@@ -264,7 +264,7 @@ mod tests {
                     &mut (),
                     &kernel.cx,
                 );
-                (found.map(|cpu| cpu.0), effects.looked_at)
+                (found.map(|cpu| cpu.0), effects.looked_at.count)
             });
             assert_eq!(got, expected, "{form:?}");
         }

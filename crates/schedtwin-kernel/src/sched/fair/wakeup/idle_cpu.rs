@@ -15,7 +15,7 @@
 //! Kernel: 6.12.95, 6.1.192 and 7.3.4 kernel/sched/fair.c `select_idle_cpu`; 5.18 is taken to scan as 6.1.192 does with its
 //! features.
 
-use super::{PlacementEffects, ScanBudget};
+use super::{Looked, PlacementEffects, ScanBudget};
 use crate::config::{IdleCoreUnseen, SchedIdleCpus, SelectIdleCluster};
 use crate::observe::DecisionObserver;
 use crate::sched::fair::energy::Choice;
@@ -167,7 +167,7 @@ impl Scheduler {
         start: CpuId,
         task: TaskId,
         left: &mut u32,
-        looked_at: &mut u32,
+        looked_at: &mut Looked,
         see: &mut S,
         cx: &Context,
     ) -> Option<CpuId> {
@@ -181,7 +181,12 @@ impl Scheduler {
         // The allowance ends before the CPU that uses it up.
         let (looked, found) = if way < *left { (way, found) } else { (*left - 1, None) };
         *left = left.saturating_sub(way);
-        *looked_at += looked;
+        looked_at.count += looked;
+        if cx.has_coherence() {
+            for cpu in cpus.iter_wrapping_from(start).take(looked as usize) {
+                looked_at.cpus.insert(cpu);
+            }
+        }
         if S::ON {
             for cpu in cpus.iter_wrapping_from(start).take(looked as usize) {
                 let role = if found == Some(cpu) { "idle" } else { "busy" };

@@ -34,6 +34,7 @@ impl Scheduler {
         let threads = self.topology.smt_mask[target.index()].and(&self.tasks[task].cpus_mask);
         for cpu in threads.iter().filter(|cpu| *cpu != target) {
             effects.looked_at_threads += 1;
+            effects.looked_at.cpus.insert(cpu);
             if self.choose_idle_cpu(cpu, task, cx) {
                 see.candidate(|| self.looked_at(cpu, "idle thread", cx));
                 return Some(cpu);
@@ -66,13 +67,13 @@ impl Scheduler {
                 }
                 let threads = self.topology.smt_mask[core.index()];
                 if threads.is_subset(&self.idle_mask) {
-                    effects.looked_at += threads.weight();
+                    threads.iter().for_each(|cpu| effects.looked_at.at(cpu));
                     self.take_idle_core(core, effects, cx);
                     see.candidate(|| self.looked_at(core, "idle core", cx));
                     return Some((core, PlacementRule::SelectIdleCore));
                 }
                 for cpu in threads.iter() {
-                    effects.looked_at += 1;
+                    effects.looked_at.at(cpu);
                     let idle = self.idle_cpu(cpu);
                     let takes = idle || self.choose_idle_cpu(cpu, task, cx);
                     if first_idle.is_none() && takes && cpus.contains(cpu) {

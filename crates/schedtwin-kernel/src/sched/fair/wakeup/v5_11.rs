@@ -79,6 +79,7 @@ impl Scheduler {
             }
             let threads = self.topology.smt_mask[core.index()];
             effects.looked_at_threads += threads.weight();
+            effects.looked_at.cpus = effects.looked_at.cpus.or(&threads);
             if threads.is_subset(&self.idle_mask) {
                 self.take_idle_core(core, effects, cx);
                 see.candidate(|| self.looked_at(core, "idle core", cx));
