@@ -98,18 +98,12 @@ pub fn probe(arguments: &CalibrateMachine) -> Result<(), Failure> {
     output::print(&out)?;
     let Some(output) = output else { return Ok(()) };
     // What is written has to be a machine.
-    let known = with_distance(text, &known_to_readers(&values)).map_err(failed)?;
-    Machine::from_source(&Source::new(shown(output), known.to_string()), &[])?;
-    let written = AtomicFile::create(output)
-        .and_then(|file| file.commit_with(changed.to_string().as_bytes()));
+    let changed = changed.to_string();
+    Machine::from_source(&Source::new(shown(output), changed.clone()), &[])?;
+    let written = AtomicFile::create(output).and_then(|file| file.commit_with(changed.as_bytes()));
     written.map_err(|error| Failure::of_file("write", output, &error))?;
     tell(&format!("{}: the costs of distances are measured now", shown(output)));
     Ok(())
-}
-
-/// The values whose keys the reader of machine files knows; it refuses a key that it does not.
-fn known_to_readers(values: &Values) -> Values {
-    Values { line_ns: values.line_ns.clone(), ..Values::default() }
 }
 
 /// Describes this machine as `schedtwin capture` does.
@@ -266,6 +260,7 @@ fn with_distance(text: &str, values: &Values) -> Result<DocumentMut, String> {
     let mut paths = Vec::new();
     let counts = [
         ("overlap_permille", &values.overlap_permille, "a chain of lines against line_ns"),
+        ("copy_permille", &values.copy_permille, "what a copied line adds to an own one, likewise"),
         ("handover_lines", &values.handover_lines, "a ticket lock's hand-over"),
     ];
     for (key, measured, of) in counts {
@@ -277,20 +272,26 @@ fn with_distance(text: &str, values: &Values) -> Result<DocumentMut, String> {
     }
     let mut line_ns = InlineTable::new();
     let mut above = String::from("# measured by schedtwin calibrate machine --probe\n");
-    if let Some(Value { written, sample, is_steady }) = &values.copy_permille {
-        let _ = writeln!(
-            above,
-            "# copied lines wait {written} permille of line_ns: {}",
-            spread(sample, *is_steady)
-        );
-    }
     above.push_str(
         "# ns a transfer by store and load; not by compare-and-swap, which some CPUs execute in a shared\n\
          # cache at one time for every distance, and in which a waiting CPU takes the line away\n",
     );
-    for line in &values.line_ns {
-        line_ns.insert(line.key(), (line.value.written as i64).into());
-        let _ = writeln!(above, "# {}", line_comment(line));
+    let before = table.get("line_ns").and_then(Item::as_table_like);
+    for distance in probe::DISTANCES {
+        let key = probe::key(distance);
+        if let Some(line) = values.line_ns.iter().find(|line| line.distance == distance) {
+            line_ns.insert(key, (line.value.written as i64).into());
+            let _ = writeln!(above, "# {}", line_comment(line));
+        } else if let Some(ns) = before.and_then(|before| before.get(key)?.as_integer()) {
+            // Times never fall with distance, and those that were measured are right.
+            let mut measured = values.line_ns.iter();
+            let farther = measured.find(|line| line.distance > distance);
+            let nearer = values.line_ns.iter().rfind(|line| line.distance < distance);
+            let written = |line: &LineValue| line.value.written as i64;
+            let kept = ns.min(farther.map_or(ns, written)).max(nearer.map_or(0, written));
+            line_ns.insert(key, kept.into());
+            let _ = writeln!(above, "# {key}: not measured, was {ns}");
+        }
     }
     put(table, "line_ns", value(line_ns), &above);
     paths.push("distance.line_ns".to_owned());
@@ -370,9 +371,9 @@ mod tests {
 [distance]
 refill_lines = 100 # estimate: the probe does not measure it
 overlap_permille = 650 # a chain of lines against line_ns: median 650 of 2, 600 .. 700
+copy_permille = 25 # what a copied line adds to an own one, likewise: median 25.0 of 1, 25.0 .. 25.0
 handover_lines = 2 # a ticket lock's hand-over: median 2.30 of 1, 2.30 .. 2.30; unsteady
 # measured by schedtwin calibrate machine --probe
-# copied lines wait 25 permille of line_ns: median 25.0 of 1, 25.0 .. 25.0
 # ns a transfer by store and load; not by compare-and-swap, which some CPUs execute in a shared
 # cache at one time for every distance, and in which a waiting CPU takes the line away
 # llc: median 15.0 of 3, 14.0 .. 16.0; compare-and-swap 21.0
@@ -413,19 +414,40 @@ percent = 50
     }
 
     #[test]
+    fn distances_that_were_not_measured_stay_between_those_that_were() {
+        let kept = |before: &str| {
+            let text = format!("[distance]\nrefill_lines = 1\nline_ns = {{ {before} }}\n");
+            let document = with_distance(&text, &probe::values(&rows())).unwrap();
+            document["distance"]["line_ns"].to_string().trim().to_owned()
+        };
+        // Measured are llc and machine.
+        assert_eq!(
+            kept("core = 8, llc = 47, node = 90, machine = 300"),
+            "{ core = 8, llc = 15, node = 90, machine = 140 }"
+        );
+        assert_eq!(
+            kept("cluster = 20, node = 10, package = 200"),
+            "{ cluster = 15, llc = 15, node = 15, package = 140, machine = 140 }"
+        );
+    }
+
+    #[test]
     fn every_built_in_machine_can_be_probed() {
         let values = probe::values(&rows());
         for (name, _) in schedtwin_machine::builtin_names() {
             let text = &Machine::load(name).unwrap().source.text;
-            let document = with_distance(text, &values).unwrap();
-            let measured =
-                document.get("measured").and_then(Item::as_array).map(toml_edit::Array::len);
-            assert_eq!(measured, Some(3), "{name}");
-            let known = with_distance(text, &known_to_readers(&values)).unwrap().to_string();
-            let again = Machine::from_source(&Source::new(name, known), &[]);
+            let document = with_distance(text, &values).unwrap().to_string();
+            let again = Machine::from_source(&Source::new(name, document), &[]);
             let again = again.unwrap_or_else(|faults| panic!("{name}: {faults}"));
+            assert!(again.measured.iter().any(|path| path == "distance.line_ns"), "{name}");
             let lines = again.distances.unwrap();
             assert!(lines.refill(Distance::Machine) >= lines.refill(Distance::Cache), "{name}");
+            let coherence = lines.coherence.unwrap();
+            assert_eq!(
+                (coherence.overlap_permille, coherence.copy_permille, coherence.handover_lines),
+                (650, 25, 2),
+                "{name}"
+            );
         }
     }
 

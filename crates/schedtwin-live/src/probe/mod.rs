@@ -45,7 +45,7 @@ mod surroundings;
 mod values;
 
 pub use message::Primitive;
-pub use pairs::{Pairs, choose, key};
+pub use pairs::{DISTANCES, Pairs, choose, key};
 pub use sample::{Effort, STEADY_WITHIN, Sample};
 pub use surroundings::{Busy, Load, allowed_cpus, guest, quota};
 pub use values::{LineValue, Value, Values, values};

@@ -14,7 +14,7 @@ use schedtwin_machine::{Distance, Machine};
 use schedtwin_types::CpuId;
 
 /// All distances from near to far.
-const ALL: [Distance; Distance::COUNT] = [
+pub const DISTANCES: [Distance; Distance::COUNT] = [
     Distance::Core,
     Distance::Cluster,
     Distance::Cache,
@@ -54,7 +54,7 @@ pub fn choose(machine: &Machine, cpus: &[usize]) -> Vec<Pairs> {
             classes[distance as usize].push([one, other]);
         }
     }
-    let chosen = ALL.into_iter().zip(classes).filter(|(_, all)| !all.is_empty());
+    let chosen = DISTANCES.into_iter().zip(classes).filter(|(_, all)| !all.is_empty());
     let chosen = chosen.map(|(distance, all)| {
         let mut pairs = vec![all[0], all[all.len() / 2], all[all.len() - 1]];
         pairs.dedup();
