@@ -17,8 +17,9 @@
 //! **Steps**
 //! 1. CPUs that the process may use, and how busy they are (`surroundings.rs`).
 //! 2. Of each class of pairs the first, the middle and the last (`pairs.rs`).
-//! 3. A repetition is the median of a few batches; a batch takes well below a millisecond, so most of them run between two
-//!    interruptions by other threads. The first repetition warms up and is dropped (`sample.rs`).
+//! 3. A repetition is the median of a few batches. A batch takes a millisecond or two at most, those of lines much less, so
+//!    that most of them run between two interruptions by other threads. The first repetition warms up and is dropped
+//!    (`sample.rs`).
 //! 4. A measurement whose repetitions are too far apart is made again, [`Effort::rounds`] times at most. What stays so is
 //!    marked, and the round with the smallest spread is kept.
 //! 5. The values of a machine file are medians over the repetitions of all pairs of a class (`values.rs`).
