@@ -78,7 +78,7 @@ pub fn probe(arguments: &CalibrateMachine) -> Result<(), Failure> {
     let values = probe::values(&findings.rows);
     let text = given.as_ref().map_or("", |given| given.source.text.as_str());
     let failed = |why| Failure::bad(format!("failed to make the table [distance]: {why}"));
-    let changed = with_distance(text, &values).map_err(failed)?;
+    let changed = with_distance(text, &values, guest.is_some()).map_err(failed)?;
     let mut out = String::new();
     if let Some(Load { stolen, .. }) = during.filter(|during| during.stolen >= 1.0) {
         let _ = writeln!(out, "{stolen:.0} % of the CPUs' time was stolen meanwhile.");
@@ -134,7 +134,11 @@ fn surroundings(
         );
     }
     if let Some(sign) = guest {
-        let _ = write!(out, " This is a virtual machine ({sign}).");
+        let _ = write!(
+            out,
+            "\nThis is a virtual machine ({sign}). Its classes are what the\n\
+             hypervisor says, and it may move CPUs meanwhile: probe again, and distrust lines that jump."
+        );
     }
     out.push('\n');
     let before = Busy::read(root);
@@ -241,7 +245,7 @@ fn spread(sample: &Sample, is_steady: bool) -> String {
 }
 
 /// A machine file's text with measured keys of `[distance]`; of an empty text, the table alone.
-fn with_distance(text: &str, values: &Values) -> Result<DocumentMut, String> {
+fn with_distance(text: &str, values: &Values, is_guest: bool) -> Result<DocumentMut, String> {
     let mut document: DocumentMut =
         text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
     let is_new = !document.contains_key("distance");
@@ -271,7 +275,8 @@ fn with_distance(text: &str, values: &Values) -> Result<DocumentMut, String> {
         paths.push(format!("distance.{key}"));
     }
     let mut line_ns = InlineTable::new();
-    let mut above = String::from("# measured by schedtwin calibrate machine --probe\n");
+    let place = if is_guest { ", in a virtual machine" } else { "" };
+    let mut above = format!("# measured by schedtwin calibrate machine --probe{place}\n");
     above.push_str(
         "# ns a transfer by store and load; not by compare-and-swap, which some CPUs execute in a shared\n\
          # cache at one time for every distance, and in which a waiting CPU takes the line away\n",
@@ -366,14 +371,14 @@ mod tests {
 
     #[test]
     fn the_table_alone_can_be_pasted() {
-        let document = with_distance("", &probe::values(&rows())).unwrap();
+        let document = with_distance("", &probe::values(&rows()), true).unwrap();
         let expected = "\
 [distance]
 refill_lines = 100 # estimate: the probe does not measure it
 overlap_permille = 650 # a chain of lines against line_ns: median 650 of 2, 600 .. 700
 copy_permille = 25 # what a copied line adds to an own one, likewise: median 25.0 of 1, 25.0 .. 25.0
 handover_lines = 2 # a ticket lock's hand-over: median 2.30 of 1, 2.30 .. 2.30; unsteady
-# measured by schedtwin calibrate machine --probe
+# measured by schedtwin calibrate machine --probe, in a virtual machine
 # ns a transfer by store and load; not by compare-and-swap, which some CPUs execute in a shared
 # cache at one time for every distance, and in which a waiting CPU takes the line away
 # llc: median 15.0 of 3, 14.0 .. 16.0; compare-and-swap 21.0
@@ -400,7 +405,8 @@ ipi_ns = { machine = 253 }
 [path_costs]
 percent = 50
 ";
-        let document = with_distance(text, &probe::values(&rows()[..1])).unwrap().to_string();
+        let document =
+            with_distance(text, &probe::values(&rows()[..1]), false).unwrap().to_string();
         for kept in ["# Between sockets.", "refill_lines = 80 # read", "ipi_ns = { machine = 253 }"]
         {
             assert!(document.contains(kept), "{kept}: {document}");
@@ -410,14 +416,14 @@ percent = 50
         let marks = "estimates = [\n  \"distance.refill_lines\",\n  \"distance.ipi_ns\",\n]\n\
                      measured = [\n  \"distance.line_ns\",\n]\n";
         assert!(document.contains(marks), "{document}");
-        assert!(with_distance("distance = 1", &probe::values(&rows())).is_err());
+        assert!(with_distance("distance = 1", &probe::values(&rows()), false).is_err());
     }
 
     #[test]
     fn distances_that_were_not_measured_stay_between_those_that_were() {
         let kept = |before: &str| {
             let text = format!("[distance]\nrefill_lines = 1\nline_ns = {{ {before} }}\n");
-            let document = with_distance(&text, &probe::values(&rows())).unwrap();
+            let document = with_distance(&text, &probe::values(&rows()), false).unwrap();
             document["distance"]["line_ns"].to_string().trim().to_owned()
         };
         // Measured are llc and machine.
@@ -436,7 +442,7 @@ percent = 50
         let values = probe::values(&rows());
         for (name, _) in schedtwin_machine::builtin_names() {
             let text = &Machine::load(name).unwrap().source.text;
-            let document = with_distance(text, &values).unwrap().to_string();
+            let document = with_distance(text, &values, false).unwrap().to_string();
             let again = Machine::from_source(&Source::new(name, document), &[]);
             let again = again.unwrap_or_else(|faults| panic!("{name}: {faults}"));
             assert!(again.measured.iter().any(|path| path == "distance.line_ns"), "{name}");

@@ -16,8 +16,11 @@
 //!
 //! Machine files get the first one. Compare-and-swap misleads: some CPUs execute atomics in a shared cache and show the
 //! same time at every distance (Kunpeng 920: 34.5 ns within a cluster and 35.7 outside, while messages within a cluster
-//! are 1 µs faster), and how often a CPU that waits takes the line for nothing depends on its arbiter: two runs of one
-//! machine had 24 and 124 ns, and loads that had not slowed down. The kernel's paths mostly load and store.
+//! are 1 µs faster), and how often a CPU that waits takes the line for nothing depends on its arbiter. The kernel's paths
+//! mostly load and store.
+//!
+//! In a guest the distance itself may change: a hypervisor moves CPUs between caches. Both values and the chain of loads
+//! then jump together (2 CPUs of a Zen 5, a shared cache by sysfs: 25 ns in most runs, 126 in others).
 //!
 //! Differences: a store that takes a line and a load that fetches one need not take the same time; this is their mean. What
 //! a path waits for, which mostly loads, is `overlap_permille` of it.
