@@ -26,7 +26,7 @@ use crate::run::writable;
 /// Lines of a refill where the file does not say: as all machines here have it, an estimate.
 const REFILL_LINES: i64 = 100;
 
-/// How long the machine is watched before it is measured.
+/// Time for which the machine is watched before it is measured.
 const WATCHED: std::time::Duration = std::time::Duration::from_millis(500);
 
 /// Share of the CPUs' time that others use or have stolen, %, from which on measurements suffer.
@@ -119,7 +119,7 @@ fn describe_here() -> Result<Machine, Failure> {
     Ok(Machine::from_source(&Source::new("<this machine>", text), &[])?)
 }
 
-/// What may disturb: CPUs, guest, load; and the counters of busy time when the measurement begins.
+/// Possible disturbances (CPUs, guest, load), and the counters of busy time when the measurement begins.
 fn surroundings(
     root: &Path,
     cpus: &[usize],

@@ -68,7 +68,7 @@ struct Files {
     to: OwnedFd,
 }
 
-/// What both sides share.
+/// State that both sides share.
 #[derive(Debug)]
 enum Medium {
     Files { leader: Files, follower: Files },

@@ -164,7 +164,7 @@ pub struct Findings {
     pub left_out: Vec<String>,
 }
 
-/// What is measured where.
+/// CPUs and length of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// Description of this machine, for the distances of its CPUs.

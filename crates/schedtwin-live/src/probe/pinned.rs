@@ -24,7 +24,7 @@ impl<T> Deref for Line<T> {
 
 /// Signals of two threads in turn, each a number in a line of its own.
 ///
-/// Who waits spins without a pause instruction, which alone would take longer than a line. It ends because the other one
+/// A waiting thread spins without a pause instruction, which alone would take longer than a line. It ends because the other one
 /// runs on another CPU.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
