@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `schedtwin calibrate machine`: costs that a recording of a machine shows go into its file.
+//! `schedtwin calibrate machine`: costs that a recording of a machine shows go into its file; `--probe` is in `probe.rs`.
 //!
 //! The file keeps its comments and its order. Each value that is written has its spread beside it, and its path stands
 //! in the list `measured` and no longer among the `estimates`. What the recording does not show stays as it was.
@@ -15,25 +15,29 @@ use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value, value};
 use crate::arguments::CalibrateMachine;
 use crate::failure::Failure;
 use crate::output::{self, shown, tell};
+use crate::probe;
 use crate::run::writable;
 
 pub fn calibrate(arguments: &CalibrateMachine) -> Result<(), Failure> {
-    let machine = Machine::load(&arguments.machine)?;
-    let target = target(arguments, &machine)?;
+    let (Some(recording), Some(name)) = (&arguments.recording, &arguments.machine) else {
+        return probe::probe(arguments);
+    };
+    let machine = Machine::load(name)?;
+    let target = target(arguments, name, &machine)?;
     if let Some(target) = &target {
         writable(target)?;
     }
-    let measured = measure_costs(&arguments.recording, &machine)?;
+    let measured = measure_costs(recording, &machine)?;
     output::print(&table(&measured))?;
     if measured.keys.is_empty() {
         return Err(Failure::bad(format!(
             "{} shows no cost of {}: it needs sched_waking, sched_switch and cpu_idle of the machine itself",
-            shown(&arguments.recording),
+            shown(recording),
             machine.identity
         )));
     }
     let Some(target) = target else { return Ok(()) };
-    let text = with_measured(&machine.source.text, &measured.keys, &arguments.recording)
+    let text = with_measured(&machine.source.text, &measured.keys, recording)
         .map_err(|why| Failure::bad(format!("failed to write {}: {why}", shown(&target))))?;
     // What is written has to be a machine.
     Machine::from_source(&Source::new(shown(&target), text.clone()), &[])?;
@@ -44,23 +48,25 @@ pub fn calibrate(arguments: &CalibrateMachine) -> Result<(), Failure> {
 }
 
 /// The file that is written; `None`: none.
-fn target(arguments: &CalibrateMachine, machine: &Machine) -> Result<Option<PathBuf>, Failure> {
+fn target(
+    arguments: &CalibrateMachine,
+    name: &str,
+    machine: &Machine,
+) -> Result<Option<PathBuf>, Failure> {
     if arguments.dry_run {
         return Ok(None);
     }
     if !machine.settings.is_empty() {
         return Err(Failure::bad(format!(
-            "the settings of {} are in no file: name the machine without them",
-            arguments.machine
+            "the settings of {name} are in no file: name the machine without them"
         )));
     }
     match &arguments.output {
         Some(path) => Ok(Some(path.clone())),
         None if machine.source.name.starts_with("<built in>") => Err(Failure::bad(format!(
-            "{} is built in: say with -o FILE.toml where the calibrated machine goes",
-            arguments.machine
+            "{name} is built in: say with -o FILE.toml where the calibrated machine goes"
         ))),
-        None => Ok(Some(PathBuf::from(&arguments.machine))),
+        None => Ok(Some(PathBuf::from(name))),
     }
 }
 
@@ -122,7 +128,8 @@ fn with_measured(text: &str, keys: &[MeasuredKey], from: &Path) -> Result<String
             None => set_exit(&mut document, key, &comment)?,
         }
     }
-    mark(&mut document, keys);
+    let paths: Vec<String> = keys.iter().map(|key| key.path.clone()).collect();
+    mark(&mut document, &paths, &[]);
     Ok(document.to_string())
 }
 
@@ -168,19 +175,23 @@ fn set_in(state: &mut dyn TableLike, name: &str, key: &MeasuredKey) {
     state.insert(name, value(key.value as i64));
 }
 
-/// Moves the keys from the estimates to what was measured.
-fn mark(document: &mut DocumentMut, keys: &[MeasuredKey]) {
+/// Moves the paths of keys from the estimates to what was measured, and adds others to the estimates.
+pub fn mark(document: &mut DocumentMut, paths: &[String], estimated: &[&str]) {
     let listed = |document: &DocumentMut, name| -> Vec<String> {
         let list = document.get(name).and_then(Item::as_array);
         let texts = list.map(|list| list.iter().filter_map(Value::as_str).map(str::to_owned));
         texts.map_or(Vec::new(), Iterator::collect)
     };
-    let is_measured = |path: &str| keys.iter().any(|key| key.path == path);
-    let costs = document.get("path_costs").and_then(Item::as_table_like);
-    let costs: Vec<String> = costs.map_or(Vec::new(), |costs| {
-        let paths = costs.iter().filter(|(name, _)| name.ends_with("_ns"));
-        paths.map(|(name, _)| format!("path_costs.{name}")).collect()
-    });
+    let is_measured = |path: &str| paths.iter().any(|measured| measured == path);
+    let keys_of = |table: &str, counts: fn(&str) -> bool| -> Vec<String> {
+        let keys = document.get(table).and_then(Item::as_table_like);
+        keys.map_or(Vec::new(), |keys| {
+            let names = keys.iter().map(|(name, _)| name).filter(|name| counts(name));
+            names.map(|name| format!("{table}.{name}")).collect()
+        })
+    };
+    let costs = keys_of("path_costs", |name| name.ends_with("_ns"));
+    let distances = keys_of("distance", |_| true);
     let mut estimates = Vec::new();
     for path in listed(document, "estimates") {
         match path.as_str() {
@@ -188,14 +199,22 @@ fn mark(document: &mut DocumentMut, keys: &[MeasuredKey]) {
             "path_costs" => {
                 estimates.extend(costs.iter().filter(|path| !is_measured(path)).cloned());
             }
+            "distance" if distances.iter().any(|path| is_measured(path)) => {
+                estimates.extend(distances.iter().filter(|path| !is_measured(path)).cloned());
+            }
             path if is_measured(path) => {}
             _ => estimates.push(path),
         }
     }
+    for path in estimated {
+        if !estimates.iter().any(|listed| listed == path) {
+            estimates.push((*path).to_owned());
+        }
+    }
     let mut measured = listed(document, "measured");
-    for key in keys {
-        if !measured.contains(&key.path) {
-            measured.push(key.path.clone());
+    for path in paths {
+        if !measured.contains(path) {
+            measured.push(path.clone());
         }
     }
     if listed(document, "estimates") != estimates {

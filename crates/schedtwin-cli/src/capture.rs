@@ -16,6 +16,9 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use crate::failure::Failure;
 use crate::output;
@@ -33,6 +36,25 @@ const NOT_CAPTURED: &str = "captured = false";
 
 pub fn capture() -> Result<(), Failure> {
     output::print(&script())
+}
+
+/// Writes what this machine says of itself into a directory: `machine.toml` and `kernel.toml`.
+pub fn describe(directory: &Path) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::bad(format!("failed to capture: {error}"));
+    let mut shell = Command::new("sh")
+        .args(["-s", "--"])
+        .arg(directory)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .map_err(failed)?;
+    if let Some(mut input) = shell.stdin.take() {
+        input.write_all(script().as_bytes()).map_err(failed)?;
+    }
+    match shell.wait().map_err(failed)? {
+        status if status.success() => Ok(()),
+        status => Err(Failure::bad(format!("failed to capture this machine: {status}"))),
+    }
 }
 
 /// A release as numbers, of a built-in kernel that is called by its release alone.

@@ -23,6 +23,7 @@ mod live;
 mod output;
 mod parting;
 mod percent;
+mod probe;
 mod profile;
 mod record;
 mod replay;

@@ -104,6 +104,14 @@ fn bad_input_is_refused_with_what_to_do() {
         ("study run".into(), "<NAME>"),
         ("calibrate x --dry-run".into(), "there is no study `x`"),
         ("calibrate messaging-altra".into(), "nothing of messaging-altra may be fitted"),
+        ("calibrate machine".into(), "<TRACE>"),
+        ("calibrate machine a.dat --probe".into(), "cannot be used with"),
+        ("calibrate machine a.dat -m pixel6 --in-guest".into(), "cannot be used with"),
+        ("calibrate machine -m pixel6 --in-guest".into(), "--probe"),
+        ("calibrate machine --probe -o out.toml".into(), "--machine"),
+        ("calibrate machine --probe -m pixl6".into(), "did you mean `pixel6`"),
+        ("calibrate machine --probe -m pixel6:settle_us=1 -o out.toml".into(), "are in no file"),
+        ("calibrate machine --probe -m pixel6 -o no/where/a.toml".into(), "there is no directory"),
         ("study run uibench-pixel9 --calibration no.toml".into(), "there is no such file"),
         (format!("tune {w1} --setting hz=1..2 --metric power --to 1"), "a parameter begins with"),
         (format!("tune {w1} --setting kernel.hz=2..1 --metric power --to 1"), "ends above where"),
@@ -159,6 +167,7 @@ fn help_teaches_at_every_level() {
         "study run --help",
         "study stability --help",
         "calibrate --help",
+        "calibrate machine --help",
         "tune --help",
     ] {
         let outcome = schedtwin(&arguments.split(' ').collect::<Vec<_>>());

@@ -6,6 +6,7 @@
 //! | [`settings`] | reads, applies and puts back settings of this machine |
 //! | [`runner`] | runs an rt-app file on this machine, from the instructions that the twin interprets |
 //! | [`attributes`] | parameters of any thread |
+//! | [`probe`] | measures what communication between CPUs costs |
 //! | [`rows`] | the figures of a run, of the machine or of the twin |
 //! | [`rapl`] | the energy that this machine counts |
 //! | [`judge`] | the rule by which predictions are judged |
@@ -15,6 +16,7 @@
 pub mod attributes;
 pub mod folder;
 pub mod judge;
+pub mod probe;
 pub mod rapl;
 pub mod report;
 pub mod rows;

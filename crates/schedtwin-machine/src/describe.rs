@@ -84,7 +84,7 @@ impl Machine {
     /// that it leaves out.
     fn describe_estimates(&self, out: &mut String) {
         describe_paths("estimates (the file says why)", &self.estimates, out);
-        describe_paths("measured in a recording", &self.measured, out);
+        describe_paths("measured by schedtwin calibrate machine", &self.measured, out);
         let left_out = "left out: estimates by the class of the cores (docs/machine-files.md)";
         describe_paths(left_out, &self.left_out, out);
     }

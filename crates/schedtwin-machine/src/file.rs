@@ -8,7 +8,7 @@
 //! | `name`, `description` | for people |
 //! | `estimated` | may be left out; how many lines hold estimates, as `schedtwin capture` counts them |
 //! | `estimates` | may be left out; the keys, by their paths, whose values are estimates: `["core.zen3.idle[1].exit_ns", "interrupts"]` |
-//! | `measured` | may be left out; the keys whose values `schedtwin calibrate machine` measured in a recording, by their paths |
+//! | `measured` | may be left out; the keys whose values `schedtwin calibrate machine` measured, by their paths |
 //! | `topology` | which of `[topologies.NAME]` is in use |
 //! | `coupling` | whether the `[[coupled]]` clocks are coupled; `true` if left out |
 //! | `ns_per_loop` | rt-app's calibration |
@@ -69,7 +69,7 @@ keys! {
         estimated: u64 = May, upto(i64::MAX as u64);
         /// paths of keys whose values are estimates, `["smt", "domain.cpu.opp"]`; `show machine` lists them
         estimates: Vec<Located<String>> = May, list(Text);
-        /// paths of keys that `schedtwin calibrate machine` measured in a recording; they are no estimates
+        /// paths of keys that `schedtwin calibrate machine` measured; they are no estimates
         measured: Vec<Located<String>> = May, list(Text);
         /// the `[topologies.NAME]` that is in use
         topology: Located<String> = WithoutClass, Text;

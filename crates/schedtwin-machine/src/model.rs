@@ -77,7 +77,7 @@ pub struct Machine {
     pub estimated: u64,
     /// Paths of the keys that the file marks as estimates; a table's path stands for all of its keys.
     pub estimates: Vec<String>,
-    /// Paths of the keys that were measured in a recording.
+    /// Paths of the keys that `schedtwin calibrate machine` measured.
     pub measured: Vec<String>,
     /// Paths of the keys that the file leaves out and the classes of its cores stand for: estimates.
     pub left_out: Vec<String>,

@@ -29,6 +29,7 @@ Examples:
   schedtwin calibrate ./my-study.toml               writes ./calibrations/my-study.toml
   schedtwin study run jankbench-pixel6 --calibration studies/calibrations/jankbench-pixel6.toml
   schedtwin calibrate machine work.dat -m my.toml   costs of a machine, from a recording of it
+  schedtwin calibrate machine --probe               costs of communication between the CPUs of this machine
 The fitter gets base values only and gives the same bytes on every computer. A calibration is refused
 under another version of the model.";
 
@@ -37,7 +38,13 @@ Examples:
   schedtwin calibrate machine work.dat -m machine.toml --dry-run
   schedtwin calibrate machine work.dat -m machine.toml      exit latencies and kernel paths, measured
   schedtwin calibrate machine t.pftrace -m pixel6 -o my-pixel6.toml
-Keys that are written are listed in the file as `measured`, each with its spread; the rest stays estimated.";
+  schedtwin calibrate machine --probe                       lines, locks and messages between the CPUs here
+  schedtwin calibrate machine --probe -m my.toml -o my-measured.toml
+  taskset -c 0,8 schedtwin calibrate machine --probe        between two CPUs of your choice
+Keys that are written are listed in the file as `measured`, each with its spread; the rest stays estimated.
+--probe takes a minute or less, needs no root, and wants a machine without other work: what stays unsteady
+is marked. Distances are those of sysfs, as `schedtwin capture` reads them. It prints a table, and [distance]
+to paste; only -o writes a file. In virtual machines it leaves out what goes through the hypervisor.";
 
 const STABILITY_EXAMPLES: &str = "\
 Examples:
@@ -164,7 +171,7 @@ pub struct Calibrate {
 
 #[derive(Subcommand)]
 pub enum CalibrateWhat {
-    /// Measure what a recording shows of its machine's costs, and write it into the machine's file
+    /// Measure costs of a machine, in a recording of it or on the machine itself, and write them into its file
     #[command(after_help = CALIBRATE_MACHINE_EXAMPLES)]
     Machine(CalibrateMachine),
 }
@@ -172,17 +179,26 @@ pub enum CalibrateWhat {
 #[derive(Args)]
 pub struct CalibrateMachine {
     /// A recording of that machine, with sched_waking, sched_switch, cpu_idle and, if it can be, interrupts
-    #[arg(value_name = "TRACE")]
-    pub recording: PathBuf,
+    #[arg(value_name = "TRACE", required_unless_present = "probe", conflicts_with = "probe")]
+    pub recording: Option<PathBuf>,
     /// The machine: NAME or a path
-    #[arg(short, long, value_name = "MACHINE")]
-    pub machine: String,
-    /// Where the file with the measured values goes [default: the machine's own file]
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "MACHINE", required_unless_present = "probe")]
+    pub machine: Option<String>,
+    /// Where the file with the measured values goes [default: the machine's own file; with --probe: nowhere]
+    #[arg(short, long, value_name = "FILE", requires = "machine")]
     pub output: Option<PathBuf>,
     /// Print what was measured, and write nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// Measure here, without a recording, what communication between CPUs costs
+    #[arg(long)]
+    pub probe: bool,
+    /// With --probe: measure messages and wakeups between CPUs in a virtual machine, too
+    #[arg(long, requires = "probe", conflicts_with = "recording")]
+    pub in_guest: bool,
+    /// With --probe: no progress on stderr
+    #[arg(short, long, requires = "probe", conflicts_with = "recording")]
+    pub quiet: bool,
 }
 
 /// The forms of a study's result.

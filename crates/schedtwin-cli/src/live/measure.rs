@@ -12,7 +12,6 @@ use schedtwin_live::settings::{Applied, Planned, Settings, plan, thread_changes}
 use schedtwin_workload::code::Code;
 use schedtwin_workload::{Workload, class_of};
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -24,7 +23,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 pub fn basis(folder: &Folder, quiet: bool) -> Result<(), Failure> {
     let plan = folder.plan().map_err(Failure::bad)?;
     if !folder.has("basis") {
-        describe(folder)?;
+        capture::describe(&folder.join("."))?;
     }
     // What an interrupted one has done stays.
     for (name, setting, round) in Folder::names("basis", &plan) {
@@ -50,25 +49,6 @@ pub fn measure(folder: &Folder, quiet: bool) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// Writes what the machine says of itself.
-fn describe(folder: &Folder) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::bad(format!("failed to capture: {error}"));
-    let mut shell = Command::new("sh")
-        .args(["-s", "--"])
-        .arg(folder.join("."))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn()
-        .map_err(failed)?;
-    if let Some(mut input) = shell.stdin.take() {
-        input.write_all(capture::script().as_bytes()).map_err(failed)?;
-    }
-    match shell.wait().map_err(failed)? {
-        status if status.success() => Ok(()),
-        status => Err(Failure::bad(format!("failed to capture this machine: {status}"))),
-    }
 }
 
 /// Records one run under a setting.

@@ -24,7 +24,7 @@
 //! there is no log and no trace marker; pages are not locked; a `calibration` number is taken to be that of the
 //! machine that the instructions were compiled for.
 
-mod clock;
+pub(crate) mod clock;
 mod sync;
 mod work;
 
