@@ -82,6 +82,7 @@ pub fn device_tree(machine: &Machine, nr_threads_hint: usize) -> DeviceTree {
             constant_time: costs.scale == CostScale::Time,
             running_clocks: costs.running_clocks,
             one_at_a_time: costs.one_at_a_time,
+            after_wakeup_permille: costs.after_wakeup_permille,
             syscall: costs.syscall_ns,
             schedule: costs.schedule_ns,
             context_switch: costs.context_switch_ns,

@@ -40,7 +40,7 @@ use kernel_file::KernelFile;
 use schedtwin_input::{Diagnostics, FileKind, read_source};
 pub use schedtwin_machine::Machine;
 use schedtwin_types::printable;
-pub use schedtwin_workload::{OptionKind, Workload, WorkloadOption};
+pub use schedtwin_workload::{OptionKind, Workload, WorkloadOption, job_names};
 use std::path::Path;
 
 /// The built-in machines: name and description.

@@ -149,6 +149,8 @@ struct Costs {
     line: Vec<u32>,
     nr_cpus: usize,
     counts: LineCounts,
+    /// The whole time of a line by what a path waits for it, `<< 10`.
+    whole: u64,
     handover_lines: u64,
     copy_permille: u64,
     rq_locks: bool,
@@ -172,6 +174,13 @@ impl Costs {
         line * lines >> 10
     }
 
+    /// How long a line is under way that a path waits `line` for: nothing else fetches it meanwhile, whatever else this path
+    /// does at the same time.
+    #[inline]
+    fn transfer(&self, line: u64) -> Ns {
+        line * self.whole >> 20
+    }
+
     /// Reads watched lines.
     #[inline]
     fn read(&self, watched: &mut Watched, lines: u64, at: OnPath) -> Ns {
@@ -181,7 +190,7 @@ impl Costs {
         }
         watched.readers.insert(at.cpu);
         watched.farthest = watched.farthest.max(line as u32);
-        watched.fetches.take(at.clock, line >> 10) + (line * lines >> 10)
+        watched.fetches.take(at.clock, self.transfer(line)) + (line * lines >> 10)
     }
 
     /// Writes watched lines, so many of which have to be fetched for that if another CPU wrote them.
@@ -192,7 +201,7 @@ impl Costs {
         watched.writer.0 = at.cpu.0;
         watched.readers = CpuMask::EMPTY;
         if line > 0 {
-            watched.fetches.take(at.clock, line >> 10) + (line * lines >> 10)
+            watched.fetches.take(at.clock, self.transfer(line)) + (line * lines >> 10)
         } else {
             // Nothing to fetch, but those who have copies are asked to drop them.
             u64::from(others) >> 10
@@ -242,6 +251,7 @@ impl Coherence {
                 line: told.line_ns.iter().flatten().map(wait).collect(),
                 nr_cpus,
                 counts: told.lines.clone(),
+                whole: (1000 << 10) / told.overlap_permille.max(1),
                 handover_lines: told.handover_lines,
                 copy_permille: told.copy_permille,
                 rq_locks: told.rq_locks,
@@ -299,7 +309,8 @@ impl Coherence {
         let lock = &mut self.rq[cpu].lock;
         let mut wait = lock.take(at.clock.saturating_sub(hold), hold);
         if wait > 0 {
-            let handover = self.costs.line(at.cpu, before) * self.costs.handover_lines >> 10;
+            let line = self.costs.line(at.cpu, before);
+            let handover = self.costs.transfer(line) * self.costs.handover_lines;
             lock.until += handover;
             wait += handover;
         }
@@ -384,7 +395,8 @@ impl Context {
     /// The time in which a lock passes from its last holder to the executing CPU.
     pub(crate) fn handover(&self, holder: LastWriter) -> Ns {
         self.coherence.as_ref().map_or(0, |coherence| {
-            coherence.costs.line(self.this_cpu, holder) * coherence.costs.handover_lines >> 10
+            let costs = &coherence.costs;
+            costs.transfer(costs.line(self.this_cpu, holder)) * costs.handover_lines
         })
     }
 
@@ -445,9 +457,9 @@ mod tests {
         let mut lines = two_caches();
         let zero = CpuMask::of(CpuId(0));
         assert_eq!(lines.rq_changes(CpuId(0), 0, on(0, 0)), 0);
-        // All at the same time: three lines each, and a line's time for each who came before.
+        // All at the same time: three lines each, and the whole time of a line for each who came before.
         let waits: Vec<Ns> = (1..4).map(|cpu| lines.looks_at(&zero, on(cpu, 1000))).collect();
-        assert_eq!(waits, [30, 30 + 10, 30 + 20]);
+        assert_eq!(waits, [30, 30 + 20, 30 + 40]);
         assert_eq!(lines.looks_at(&zero, on(1, 1000)), 0, "it has them");
         assert_eq!(lines.rq_changes(CpuId(0), 0, on(0, 2000)), 10);
         assert_eq!(lines.rq_changes(CpuId(0), 0, on(0, 2000)), 0, "nobody has read them since");
@@ -466,12 +478,12 @@ mod tests {
         for nth in 0..4 {
             let at = on(nth, 1000 + hold);
             let wait = lines.rq_lock(CpuId(0), before, hold, at);
-            assert_eq!(wait, u64::from(nth) * (hold + 2 * 10), "CPU {nth}");
+            assert_eq!(wait, u64::from(nth) * (hold + 2 * 20), "CPU {nth}");
             before = LastWriter(nth);
         }
         // Who was done before the others began has not waited; who comes when all are done does not.
         assert_eq!(lines.rq_lock(CpuId(0), before, hold, on(5, 1000)), 0);
-        let done = 1000 + 4 * hold + 3 * 20;
+        let done = 1000 + 4 * hold + 3 * 40;
         assert_eq!(lines.rq_lock(CpuId(0), before, hold, on(5, done + hold)), 0);
     }
 }

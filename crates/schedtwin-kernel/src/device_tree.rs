@@ -179,6 +179,8 @@ pub struct PathCosts {
     pub running_clocks: bool,
     /// CPUs enter the kernel one at a time, as an emulator runs them: no lock is ever found taken.
     pub one_at_a_time: bool,
+    /// The share of what sending a message costs, through a pipe or a socket, that comes after the reader is woken.
+    pub after_wakeup_permille: u64,
     /// Entry to and exit from a system call, with its usual small work.
     pub syscall: u64,
     /// `__schedule` that picks without switching, and the switch itself.

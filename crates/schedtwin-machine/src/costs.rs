@@ -32,6 +32,8 @@ keys! {
         running_clocks: bool = May, Switch;
         /// CPUs enter the kernel one at a time, as an emulator runs them; false
         one_at_a_time: bool = May, Switch;
+        /// share of what sending costs, through a pipe or a socket, that comes after the reader is woken; 0
+        after_wakeup_permille: Located<u64> = May, Whole(0, 1000);
     }
 }
 
@@ -90,6 +92,8 @@ macro_rules! path_costs {
             /// `one_at_a_time = true`: CPUs enter the kernel one at a time, as an emulator runs them, so that no lock is ever
             /// found taken; false unless given.
             pub one_at_a_time: bool,
+            /// `after_wakeup_permille`: the share of what sending costs that comes after the reader is woken.
+            pub after_wakeup_permille: u64,
             $($(#[doc = $doc])+ pub $field: Work,)*
         }
 
@@ -97,7 +101,7 @@ macro_rules! path_costs {
             /// A machine whose kernel costs nothing but the 1 ns of every system call: for tests of
             /// policies.
             pub fn free() -> PathCosts {
-                PathCosts { syscall_ns: 1, ..PathCosts { scale: CostScale::Work, running_clocks: false, one_at_a_time: false, $($field: 0,)* } }
+                PathCosts { syscall_ns: 1, ..PathCosts { scale: CostScale::Work, running_clocks: false, one_at_a_time: false, after_wakeup_permille: 0, $($field: 0,)* } }
             }
 
             /// Name, value and meaning of each cost, in the order of the type.
@@ -115,8 +119,17 @@ macro_rules! path_costs {
 
             /// Reads `[path_costs]`.
             pub(crate) fn read(mut table: TableReader<'_>, faults: &mut Diagnostics) -> Option<PathCosts> {
-                let PathCostKeys { scale, percent, running_clocks, one_at_a_time } =
-                    PathCostKeys::read(&mut table, faults);
+                let PathCostKeys {
+                    scale,
+                    percent,
+                    running_clocks,
+                    one_at_a_time,
+                    after_wakeup_permille,
+                } = PathCostKeys::read(&mut table, faults);
+                if let Some(told) = after_wakeup_permille.as_ref().filter(|told| told.value > 1000) {
+                    faults.push_at(&told.at, "a share is at most 1000", None);
+                }
+                let after_wakeup_permille = after_wakeup_permille.map_or(0, |told| told.value);
                 let scale = scale.and_then(|scale| read_scale(&scale, faults));
                 let percent = percent.and_then(|percent| read_percent(&percent, faults));
                 let running_clocks = running_clocks.unwrap_or(false);
@@ -131,7 +144,7 @@ macro_rules! path_costs {
                     Cost::Given(ns) => ns,
                     Cost::OfSyscall(_) => unreachable!("a system call's cost is required"),
                 };
-                Some(PathCosts { scale: scale?, running_clocks, one_at_a_time, $($field: costs.$field?.ns(syscall) * percent / 100,)* }.at_least_one())
+                Some(PathCosts { scale: scale?, running_clocks, one_at_a_time, after_wakeup_permille, $($field: costs.$field?.ns(syscall) * percent / 100,)* }.at_least_one())
             }
         }
 

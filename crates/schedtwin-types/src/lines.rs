@@ -63,10 +63,10 @@ line_counts! {
     skb = 6,
     /// of a socket whose memory is counted: `sk_wmem_alloc`
     wmem = 1,
-    /// of a TCP connection over loopback; an estimate
-    tcp = 20,
-    /// of a UDP socket over loopback; an estimate
-    udp = 10,
+    /// of an end of a TCP connection over loopback, by the groups of `tcp_sock` and `sock` that Linux documents
+    tcp = 10,
+    /// of a UDP socket over loopback, likewise
+    udp = 6,
     /// of a futex: bucket, waiter, word, wake queue
     futex = 5,
 }

@@ -39,6 +39,7 @@ mod thread_settings;
 mod workload;
 
 pub use builtin::{OptionKind, WorkloadOption, builtin_names, builtin_options};
+pub use jobs::job_names;
 pub use program::{LockWait, WORK_KIND, code};
 pub use programs::Programs;
 pub use thread_settings::{ThreadChanges, ThreadSetting, ThreadValue, WORDS, class_of, list_of};

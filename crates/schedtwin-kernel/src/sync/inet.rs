@@ -71,8 +71,8 @@ impl Kernel {
     /// `tcp_write_xmit()` and the receiver's softirq: sends as much as the window has space for.
     fn tcp_push(&mut self, id: SocketId) -> bool {
         let Some((peer, size)) = self.sync.tcp_sendable(id) else { return false };
-        let cost = self.cx.platform.device_tree.path_costs.tcp;
-        self.sched.charge(cost, &mut self.cx);
+        let (before, after) = self.cx.around_wakeup(self.cx.platform.device_tree.path_costs.tcp);
+        self.sched.charge(before, &mut self.cx);
         let from = self.cx.as_writer();
         let socket = self.sync.sockets.get(id);
         socket.unsent -= size;
@@ -80,10 +80,12 @@ impl Kernel {
         other.queue.push_back(Skb { len: size, truesize: size, from });
         other.queued += size;
         self.in_softirq(|kernel| {
-            kernel.sched.charge(cost, &mut kernel.cx);
+            kernel.sched.charge(before, &mut kernel.cx);
             kernel.lines_of_send(id);
             kernel.sock_def_readable(peer);
+            kernel.sched.charge(after, &mut kernel.cx);
         });
+        self.sched.charge(after, &mut self.cx);
         true
     }
 
@@ -134,8 +136,8 @@ impl Kernel {
 
     /// `udp_sendmsg()`.
     pub(super) fn udp_sendmsg(&mut self, task: TaskId, id: SocketId, bytes: u32) {
-        let cost = self.cx.platform.device_tree.path_costs.udp;
-        self.sched.charge(cost, &mut self.cx);
+        let (before, after) = self.cx.around_wakeup(self.cx.platform.device_tree.path_costs.udp);
+        self.sched.charge(before, &mut self.cx);
         self.sched.charge_copy(bytes, &mut self.cx);
         self.sched.set_outcome(task, Outcome::Value(u64::from(bytes)));
         let truesize = truesize(bytes.min(3_776), bytes.saturating_sub(3_776));
@@ -143,7 +145,7 @@ impl Kernel {
         socket.sent += u64::from(bytes);
         let peer = socket.peer;
         self.in_softirq(|kernel| {
-            kernel.sched.charge(cost, &mut kernel.cx);
+            kernel.sched.charge(before, &mut kernel.cx);
             kernel.lines_of_send(id);
             let from = kernel.cx.as_writer();
             let other = kernel.sync.sockets.get(peer);
@@ -155,7 +157,9 @@ impl Kernel {
             other.queue.push_back(Skb { len: bytes, truesize, from });
             other.queued += bytes;
             kernel.sock_def_readable(peer);
+            kernel.sched.charge(after, &mut kernel.cx);
         });
+        self.sched.charge(after, &mut self.cx);
     }
 
     /// `udp_recvmsg()`: one datagram, whose end is lost if it is longer; `None`: there is none.

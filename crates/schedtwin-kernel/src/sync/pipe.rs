@@ -214,7 +214,8 @@ impl Kernel {
             return;
         }
         let fetched = self.pipe_lines(id);
-        self.sched.charge(self.cx.platform.device_tree.path_costs.pipe, &mut self.cx);
+        let (before, after) = self.cx.around_wakeup(self.cx.platform.device_tree.path_costs.pipe);
+        self.sched.charge(before, &mut self.cx);
         let pipe = self.sync.pipes.get(id);
         pipe.data = self.cx.as_writer();
         let was_empty = pipe.buffers.is_empty();
@@ -228,6 +229,7 @@ impl Kernel {
             if was_empty {
                 self.wake_reader(id);
             }
+            self.sched.charge(after, &mut self.cx);
             self.sync.pipes.get(id).writers.add_exclusive(task);
             self.block(task, Blocked { done, ..blocked });
             return;
@@ -240,6 +242,7 @@ impl Kernel {
         if room {
             self.wake_writer(id);
         }
+        self.sched.charge(after, &mut self.cx);
     }
 
     /// The caller waits for the pipe's lines; how long.

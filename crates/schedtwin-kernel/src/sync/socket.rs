@@ -306,6 +306,12 @@ impl Scheduler {
 }
 
 impl Context {
+    /// The parts of what sending costs that come before the reader is woken, and after.
+    pub(super) fn around_wakeup(&self, cost: u64) -> (u64, u64) {
+        let after = cost * self.platform.device_tree.path_costs.after_wakeup_permille / 1000;
+        (cost - after, after)
+    }
+
     /// The work of copying so many bytes.
     pub(super) fn copy_cost(&self, bytes: u32) -> u64 {
         self.platform.device_tree.path_costs.copy_per_kib * u64::from(bytes) / 1024

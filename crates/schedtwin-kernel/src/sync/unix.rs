@@ -57,11 +57,14 @@ impl Kernel {
             other.queue.push_back(Skb { len: size, truesize, from: self.cx.as_writer() });
             other.queued += size;
             blocked.done += size;
-            self.sched.charge(self.cx.platform.device_tree.path_costs.unix_socket, &mut self.cx);
+            let cost = self.cx.platform.device_tree.path_costs.unix_socket;
+            let (before, after) = self.cx.around_wakeup(cost);
+            self.sched.charge(before, &mut self.cx);
             self.sched.charge_copy(size, &mut self.cx);
             let fetched = self.lines_of_send(id);
             self.unix_queue_lock(peer, fetched);
             self.sock_def_readable(peer);
+            self.sched.charge(after, &mut self.cx);
         }
         self.sched.set_outcome(task, Outcome::Value(u64::from(bytes)));
     }

@@ -7,7 +7,7 @@
 //!
 //! Rows that share machine, workload and settings are measured by the same runs: a **setup**.
 
-use schedtwin_engine::Scenario;
+use schedtwin_engine::{Scenario, job_names};
 use schedtwin_input::{Diagnostics, Spec};
 
 use crate::study::Study;
@@ -55,10 +55,11 @@ impl Registry {
                 }
             }
         }
-        let name = workload.split([' ', ':']).next().unwrap_or_default();
-        let is_path = workload.contains('/') || workload.ends_with(".json");
-        if !is_path && !self.workloads.iter().any(|known| known == name) {
-            missing.push(format!("workload {name}"));
+        for name in job_names(workload) {
+            let is_path = name.contains('/') || name.ends_with(".json");
+            if !is_path && !self.workloads.iter().any(|known| known == name) {
+                missing.push(format!("workload {name}"));
+            }
         }
         missing
     }

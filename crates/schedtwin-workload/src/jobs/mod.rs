@@ -71,6 +71,14 @@ pub(crate) fn is_line(spec: &str) -> bool {
     spec.split_whitespace().any(|word| word == "&") || words.next().is_some_and(is_setting)
 }
 
+/// The name of the workload of each job of a line, or the one that is named alone.
+pub fn job_names(spec: &str) -> impl Iterator<Item = &str> {
+    spec.split('&').filter_map(|job| {
+        let first = job.split_whitespace().find(|word| !is_setting(word))?;
+        first.split(':').next()
+    })
+}
+
 fn is_setting(word: &str) -> bool {
     word == "setsid"
         || ["autogroup=", "cgroup=", "taskset=", "cpu."].iter().any(|begin| word.starts_with(begin))
