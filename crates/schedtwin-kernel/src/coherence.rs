@@ -171,14 +171,14 @@ impl Costs {
     fn take(&self, cpu: CpuId, object: &mut LastWriter, lines: u64) -> Ns {
         let line = self.line(cpu, *object);
         object.0 = cpu.0;
-        line * lines >> 10
+        (line * lines) >> 10
     }
 
     /// How long a line is under way that a path waits `line` for: nothing else fetches it meanwhile, whatever else this path
     /// does at the same time.
     #[inline]
     fn transfer(&self, line: u64) -> Ns {
-        line * self.whole >> 20
+        (line * self.whole) >> 20
     }
 
     /// Reads watched lines.
@@ -190,7 +190,7 @@ impl Costs {
         }
         watched.readers.insert(at.cpu);
         watched.farthest = watched.farthest.max(line as u32);
-        watched.fetches.take(at.clock, self.transfer(line)) + (line * lines >> 10)
+        watched.fetches.take(at.clock, self.transfer(line)) + ((line * lines) >> 10)
     }
 
     /// Writes watched lines, so many of which have to be fetched for that if another CPU wrote them.
@@ -201,7 +201,7 @@ impl Costs {
         watched.writer.0 = at.cpu.0;
         watched.readers = CpuMask::EMPTY;
         if line > 0 {
-            watched.fetches.take(at.clock, self.transfer(line)) + (line * lines >> 10)
+            watched.fetches.take(at.clock, self.transfer(line)) + ((line * lines) >> 10)
         } else {
             // Nothing to fetch, but those who have copies are asked to drop them.
             u64::from(others) >> 10
@@ -239,7 +239,7 @@ impl Coherence {
     pub(crate) fn new(told: &DtCoherence) -> Coherence {
         let nr_cpus = told.line_ns.len();
         let wait =
-            |ns: &Ns| ((ns * told.overlap_permille << 10) / 1000).min(u32::MAX as u64) as u32;
+            |ns: &Ns| (((ns * told.overlap_permille) << 10) / 1000).min(u32::MAX as u64) as u32;
         let rq = || RqLines {
             look: Watched::NEW,
             body: LastWriter::NOBODY,
@@ -262,6 +262,11 @@ impl Coherence {
             shared: Vec::new(),
             waited: [0; Waited::ALL.len()],
         }
+    }
+
+    /// How long CPUs have waited so far, for each of [`Waited::ALL`].
+    pub(crate) fn waited(&self) -> [Ns; Waited::ALL.len()] {
+        self.waited
     }
 
     #[inline]
@@ -389,7 +394,7 @@ impl Context {
         let lines = u64::from(bytes.div_ceil(64));
         let costs = &coherence.costs;
         let line = costs.line(self.this_cpu, writer) * costs.copy_permille / 1000;
-        coherence.count(Waited::Message, lines * line >> 10)
+        coherence.count(Waited::Message, (lines * line) >> 10)
     }
 
     /// The time in which a lock passes from its last holder to the executing CPU.
@@ -403,14 +408,6 @@ impl Context {
     /// The executing CPU as the last writer of something.
     pub(crate) fn as_writer(&self) -> LastWriter {
         LastWriter(self.this_cpu.0)
-    }
-}
-
-impl crate::Kernel {
-    /// How long CPUs have waited for each other's lines and for run queues' locks so far; `None`: the machine has no costs
-    /// of that.
-    pub fn waited(&self) -> Option<[Ns; Waited::ALL.len()]> {
-        self.cx.coherence.as_ref().map(|coherence| coherence.waited)
     }
 }
 

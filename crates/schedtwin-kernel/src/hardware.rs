@@ -11,6 +11,7 @@
 //! Tests and the comparison with the kernel's own C look further in, by [`crate::inside`].
 
 pub use crate::block::{BlockDevice, IssuedRequest, RequestId};
+pub use crate::coherence::Waited;
 pub use crate::cpufreq::counts::Counts;
 pub use crate::cpufreq::hints::Hints;
 pub use crate::cpufreq::hook::RequestCounts;
@@ -98,6 +99,12 @@ impl<'a> HardwareView<'a> {
     /// waited for I/O.
     pub fn iowait(self, cpu: CpuId) -> Option<Ns> {
         self.kernel.block.iowait(cpu)
+    }
+
+    /// How long CPUs have waited for each other's lines and for run queues' locks so far, for each of [`Waited::ALL`];
+    /// `None`: on this machine that costs nothing.
+    pub fn waited(self) -> Option<[Ns; Waited::ALL.len()]> {
+        self.kernel.cx.coherence.as_ref().map(|coherence| coherence.waited())
     }
 
     /// How many thermal zones there are: each has a sensor of its number.

@@ -18,7 +18,7 @@
 mod block;
 mod boot;
 mod boot_config;
-pub mod coherence;
+mod coherence;
 pub mod config;
 mod context;
 pub mod cpufreq;

@@ -281,6 +281,8 @@ fn whoever_talks_comes_to_an_end() {
     for (workload, result_of, stat) in [
         ("messaging -g 1 -l 2", "time", "sum"),
         ("netperf -l 1", "trans_rate", "mean"),
+        ("sched-pipe -l 1000", "trans_rate", "mean"),
+        ("sched-pipe -l 1000 -T", "trans_rate", "mean"),
         ("netperf -l 1 -t UDP_RR", "trans_rate", "mean"),
         ("tbench -t 1", "tbench_throughput", "mean"),
         ("schbench -r 1 -n 1", "average_rps", "mean"),

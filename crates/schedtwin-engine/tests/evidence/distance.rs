@@ -51,7 +51,7 @@ fn refills_grow_with_the_distance() {
 /// A task that stays where it is refills nothing, whatever a line takes.
 #[test]
 fn who_stays_refills_nothing() {
-    let far = "epyc-milan-2x64:distance.line_ns.llc=90000,distance.line_ns.node=90000,distance.line_ns.package=90000,distance.line_ns.machine=90000";
+    let far = "epyc-milan-2x64:distance.line_ns.llc=90000,distance.line_ns.node=90000,distance.line_ns.machine=90000";
     let found = refills(far, 0);
     assert!((8_900_000..9_100_000).contains(&found), "{found} ns: its first move, and no more");
 }

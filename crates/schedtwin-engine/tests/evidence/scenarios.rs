@@ -47,7 +47,7 @@ pub fn built_in(kernel: &str, duration: Ns) -> Vec<(String, Scenario)> {
             // Threads that talk do in milliseconds what others do in a second; 400 of them are more than it needs.
             let (workload, duration) = match workload.as_str() {
                 "messaging" | "hackbench" => (format!("{workload} -g 1"), duration / 50),
-                "netperf" | "tbench" => (workload, duration / 50),
+                "netperf" | "tbench" | "sched-pipe" => (workload, duration / 50),
                 // What is shorter than the warm-up measures nothing.
                 "daytrader" => (format!("{workload} --warmup-ms 0"), duration),
                 _ => (workload, duration),
