@@ -568,7 +568,7 @@ metrics! {
         .more(MEAN, &[]);
     /// share of CPU time in which tasks ran, by mode: user, or system with interrupts
     CPU_USAGE = metric("cpu_usage", "%", Neutral, Scheduling).labels(&[&["mode"]]);
-    /// share of CPU time in which kernel paths waited for lines of other CPUs, or for a run queue's lock
+    /// share of CPU time in which kernel paths wait for others' cache lines or a run queue's lock
     LINE_WAIT = metric("line_wait", "%", Lower, Scheduling)
         .labels(&[WHOLE, &["lines"]])
         .more(MEAN, MEAN)
@@ -668,7 +668,7 @@ metrics! {
         .headline(MEAN, &[])
         .only("schbench")
         .primary();
-    /// netperf: transactions per second, of all instances; sched-pipe: operations per second
+    /// netperf: transactions per second, of all instances; sched-pipe: operations
     TRANS_RATE = metric("trans_rate", "1/s", Higher, Performance)
         .headline(MEAN, &[])
         .only("netperf, sched-pipe")

@@ -45,6 +45,7 @@ mod domains;
 mod governors;
 mod idle;
 mod invariants;
+mod lines;
 mod machines;
 mod metamorphic;
 mod metrics;
