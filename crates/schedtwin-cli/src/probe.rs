@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use schedtwin_input::Source;
+use schedtwin_lab::report;
 use schedtwin_live::probe::{
     self, Busy, Effort, Findings, LineValue, Load, Request, STEADY_WITHIN, Sample, Value, Values,
 };
@@ -202,25 +203,9 @@ fn table(findings: &Findings) -> String {
     }
     for sentence in &findings.left_out {
         out.push('\n');
-        out.push_str(&wrapped(&format!("Not measured: {sentence}.")));
+        out.push_str(&report::wrap(&format!("Not measured: {sentence}."), 100, ""));
     }
     out
-}
-
-/// A sentence in lines of 100 characters.
-fn wrapped(sentence: &str) -> String {
-    let (mut out, mut width) = (String::new(), 0);
-    for word in sentence.split_whitespace() {
-        let length = word.chars().count();
-        let separator = match width {
-            0 => "",
-            _ if width + 1 + length > 100 => "\n",
-            _ => " ",
-        };
-        width = if separator == "\n" { 0 } else { width + separator.len() } + length;
-        let _ = write!(out, "{separator}{word}");
-    }
-    out + "\n"
 }
 
 /// A number with three digits or more.

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! CPU 0 wakes a task that slept on CPU 9, and queues it there:
-//!   CPU 0   task_state 5, run_queue 12, task 9 lines from CPU 9
+//!   CPU 0   task_state 5, run_queue 12 lines from CPU 9; the task's others count as its own then
 //!   CPU 9   leaves idle: run_queue 12, task 9 lines from CPU 0
 //! ```
 //!
@@ -73,7 +73,7 @@ impl InUse {
 #[derive(Clone, Debug)]
 struct Watched {
     writer: LastWriter,
-    /// Who has read them since.
+    /// CPUs that have read them since.
     readers: CpuMask,
     /// Time of a line between the writer and the farthest of these, `<< 10`.
     farthest: u32,
@@ -113,7 +113,7 @@ impl OnPath {
     }
 }
 
-/// What waits are for.
+/// The causes of waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waited {
     /// Lines of a task.
@@ -142,7 +142,7 @@ impl Waited {
     ];
 }
 
-/// What lines cost on this machine.
+/// The costs of lines on this machine.
 #[derive(Clone, Debug)]
 struct Costs {
     /// Time that a CPU waits for a line of another, `<< 10`: by the one that waits, then by the other.
@@ -174,8 +174,8 @@ impl Costs {
         (line * lines) >> 10
     }
 
-    /// How long a line is under way that a path waits `line` for: nothing else fetches it meanwhile, whatever else this path
-    /// does at the same time.
+    /// The time for which a line is under way that a path waits `line` for: nothing else fetches it meanwhile, whatever else
+    /// this path does at the same time.
     #[inline]
     fn transfer(&self, line: u64) -> Ns {
         (line * self.whole) >> 20
@@ -213,7 +213,7 @@ impl Costs {
     }
 }
 
-/// Who wrote what last.
+/// The last writer of each object of the scheduler.
 #[derive(Clone, Debug)]
 pub(crate) struct Coherence {
     costs: Costs,
@@ -264,7 +264,7 @@ impl Coherence {
         }
     }
 
-    /// How long CPUs have waited so far, for each of [`Waited::ALL`].
+    /// The time that CPUs have waited so far, for each of [`Waited::ALL`].
     pub(crate) fn waited(&self) -> [Ns; Waited::ALL.len()] {
         self.waited
     }
@@ -301,7 +301,7 @@ impl Coherence {
         self.count(Waited::RunQueue, wait)
     }
 
-    /// Who has changed the run queue of `cpu` last.
+    /// The CPU that has changed the run queue of `cpu` last.
     pub(crate) fn rq_holder(&self, cpu: CpuId) -> LastWriter {
         self.rq[cpu].body
     }

@@ -101,7 +101,7 @@ impl<'a> HardwareView<'a> {
         self.kernel.block.iowait(cpu)
     }
 
-    /// How long CPUs have waited for each other's lines and for run queues' locks so far, for each of [`Waited::ALL`];
+    /// The time that CPUs have waited for each other's lines and run queues' locks so far, for each of [`Waited::ALL`];
     /// `None`: on this machine that costs nothing.
     pub fn waited(self) -> Option<[Ns; Waited::ALL.len()]> {
         self.kernel.cx.coherence.as_ref().map(|coherence| coherence.waited())

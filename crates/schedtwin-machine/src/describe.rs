@@ -380,20 +380,12 @@ impl Machine {
     fn describe_distances(&self, out: &mut String) {
         let Some(distances) = &self.distances else { return };
         let _ = writeln!(out, "\ndistances: the least that two CPUs share");
-        let mut table = table(&["share", "refill us", "interrupt ns"]);
-        for (key, refill, ipi) in distances.rows() {
-            table.add_row(vec![key.to_string(), thousandths(refill), format!("+{ipi}")]);
+        let mut table = table(&["share", "refill us", "interrupt ns", "kernel's line ns"]);
+        for (key, refill, ipi, line) in distances.rows() {
+            let line = format!("+{line}");
+            table.add_row(vec![key.to_string(), thousandths(refill), format!("+{ipi}"), line]);
         }
         let _ = writeln!(out, "{table}");
-        if let Some(coherence) = &distances.coherence {
-            let lines: Vec<String> =
-                coherence.waits().map(|(key, ns)| format!("{key} {ns}")).collect();
-            let _ = writeln!(
-                out,
-                "  a kernel path waits for a line that another CPU wrote last, ns: {}",
-                lines.join(", ")
-            );
-        }
     }
 
     fn describe_turns(&self, out: &mut String) {

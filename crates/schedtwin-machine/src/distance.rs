@@ -76,7 +76,7 @@ pub struct Distances {
     pub refill_ns: [Ns; Distance::COUNT],
     /// The extra time of an interrupt from so far, ns; never falling.
     pub ipi_ns: [Ns; Distance::COUNT],
-    /// What the kernel's own lines cost; `None`: nothing.
+    /// The costs of the kernel's own lines; `None`: nothing.
     pub coherence: Option<Coherence>,
 }
 
@@ -97,14 +97,6 @@ pub struct Coherence {
     pub lines: LineCounts,
 }
 
-impl Coherence {
-    /// The name of each distance with the time that a path waits for a line, ns, from near to far.
-    pub(crate) fn waits(&self) -> impl Iterator<Item = (&'static str, Ns)> + '_ {
-        let wait = |ns: &Ns| ns * self.overlap_permille / 1000;
-        LevelKeys::names().into_iter().zip(self.line_ns.iter().map(wait))
-    }
-}
-
 impl Distances {
     /// Time of a refill.
     #[inline]
@@ -118,10 +110,15 @@ impl Distances {
         self.ipi_ns[distance as usize]
     }
 
-    /// The name of each distance with its refill and what it adds to an interrupt, from near to far.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = (&'static str, Ns, Ns)> + '_ {
-        let values = self.refill_ns.iter().zip(&self.ipi_ns);
-        LevelKeys::names().into_iter().zip(values).map(|(key, (refill, ipi))| (key, *refill, *ipi))
+    /// The name of each distance with its refill, what it adds to an interrupt, and how long a kernel path waits for a line,
+    /// from near to far.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&'static str, Ns, Ns, Ns)> + '_ {
+        let line = |at: usize| {
+            let of = |coherence: &Coherence| coherence.line_ns[at] * coherence.overlap_permille;
+            self.coherence.as_ref().map_or(0, of) / 1000
+        };
+        let row = move |(at, key)| (key, self.refill_ns[at], self.ipi_ns[at], line(at));
+        LevelKeys::names().into_iter().enumerate().map(row)
     }
 }
 
@@ -222,17 +219,10 @@ pub(crate) fn read(mut table: TableReader<'_>, faults: &mut Diagnostics) -> Opti
         handover_lines,
         rq_locks,
     } = DistanceKeys::read(&mut table, faults);
-    let mut upto = |key: &str, value: Option<Located<u64>>, most: u64, without: u64| {
-        let Some(value) = value else { return without };
-        if value.value > most {
-            faults.push_at(&value.at, format!("`{key}` is more than {most}"), None);
-        }
-        value.value
-    };
     let overlap_at = overlap_permille.as_ref().map(|overlap| overlap.at.clone());
-    let overlap_permille = upto("overlap_permille", overlap_permille, 1000, 0);
-    let copy_permille = upto("copy_permille", copy_permille, 1000, 25);
-    let handover_lines = upto("handover_lines", handover_lines, 100, 2);
+    let overlap_permille = at_most(1000, "overlap_permille", overlap_permille, faults).unwrap_or(0);
+    let copy_permille = at_most(1000, "copy_permille", copy_permille, faults).unwrap_or(25);
+    let handover_lines = at_most(100, "handover_lines", handover_lines, faults).unwrap_or(2);
     if let Some(lines) = lines.as_ref().filter(|lines| lines.value > MAX) {
         faults.push_at(&lines.at, format!("more than {MAX} lines"), None);
     }
@@ -270,16 +260,29 @@ pub(crate) fn read(mut table: TableReader<'_>, faults: &mut Diagnostics) -> Opti
     })
 }
 
+/// The value of a key that is at most `most`.
+fn at_most(
+    most: u64,
+    key: &str,
+    told: Option<Located<u64>>,
+    faults: &mut Diagnostics,
+) -> Option<u64> {
+    let told = told?;
+    if told.value > most {
+        faults.push_at(&told.at, format!("`{key}` is more than {most}"), None);
+    }
+    Some(told.value)
+}
+
 /// Reads `[distance.lines]`.
 fn line_counts(table: Option<TableReader<'_>>, faults: &mut Diagnostics) -> LineCounts {
     let mut counts = LineCounts::default();
     let Some(mut table) = table else { return counts };
     for (name, ..) in LineCounts::default().entries() {
-        let Some(told) = table.optional::<Located<u64>>(name, faults) else { continue };
-        if told.value > MAX_COUNT {
-            faults.push_at(&told.at, format!("`{name}` is more than {MAX_COUNT}"), None);
+        let told = table.optional(name, faults);
+        if let Some(count) = at_most(MAX_COUNT, name, told, faults) {
+            *counts.by_name(name) = count;
         }
-        *counts.by_name(name) = told.value;
     }
     table.finish(faults);
     counts

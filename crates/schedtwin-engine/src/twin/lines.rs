@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How long kernel paths waited for each other's cache lines.
+//! Time that kernel paths waited for each other's cache lines.
 
 use super::Twin;
 use crate::board::Board;

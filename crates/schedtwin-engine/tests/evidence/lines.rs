@@ -6,7 +6,7 @@ use crate::scenarios::{SECOND, metric, run, written};
 const MACHINE: &str = "epyc-milan-2x64";
 const KERNEL: &str = "linux-6.12:cpufreq=performance";
 
-/// How long a sleeper of CPU `other` waits, woken by a task of CPU 0, ns; `line`: the time of a line between the sockets.
+/// The wait of a sleeper of CPU `other`, woken by a task of CPU 0, ns; `line`: the time of a line between the sockets.
 fn latency(other: u16, line: u64) -> f64 {
     let tasks = format!(
         r#""waker": {{ "loop": 100, "cpus": [0], "run": 4545, "sleep": 1000, "resume": "other" }},

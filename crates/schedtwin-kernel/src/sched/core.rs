@@ -384,10 +384,10 @@ impl Kernel {
             self.sched.push_wake_list(cpu, task, &self.cx);
             self.sched.send_ipi(cpu, IpiKind::WakeList, &mut self.cpuidle, &mut self.cx);
         } else {
-            let section = self.sched.lock_rq(cpu, task, &mut self.cx);
+            let section = self.sched.lock_rq_for(cpu, task, &mut self.cx);
             self.sched.update_rq_clock(cpu, &self.cx);
             self.ttwu_do_activate(cpu, task, flags);
-            self.sched.unlock_rq(cpu, section, &mut self.cx);
+            self.sched.unlock_rq_after_wakeup(cpu, section, &mut self.cx);
         }
         true
     }
@@ -397,7 +397,7 @@ impl Kernel {
         let cpu = self.sched.tasks[task].cpu;
         let se = self.sched.tasks[task].se;
         let running = self.sched.rq[cpu].curr == task;
-        let section = self.sched.lock_rq(cpu, task, &mut self.cx);
+        let section = self.sched.lock_rq_for(cpu, task, &mut self.cx);
         self.sched.update_rq_clock(cpu, &self.cx);
         if self.sched.se[se].sched_delayed {
             self.enqueue_task(cpu, task, ENQUEUE_NOCLOCK | ENQUEUE_DELAYED);
@@ -406,7 +406,7 @@ impl Kernel {
             self.wakeup_preempt(cpu, task, wake_flags);
         }
         self.sched.ttwu_do_wakeup(task, &mut self.cx);
-        self.sched.unlock_rq(cpu, section, &mut self.cx);
+        self.sched.unlock_rq_after_wakeup(cpu, section, &mut self.cx);
     }
 
     /// `select_task_rq()`.
@@ -447,10 +447,10 @@ impl Kernel {
         }
         for index in 0..arrived {
             let task = self.sched.rq[cpu].wake_list[index].task;
-            let section = self.sched.lock_rq(cpu, task, &mut self.cx);
+            let section = self.sched.lock_rq_for(cpu, task, &mut self.cx);
             let flags = if self.sched.tasks[task].sched_remote_wakeup { WF_MIGRATED } else { 0 };
             self.ttwu_do_activate(cpu, task, flags);
-            self.sched.unlock_rq(cpu, section, &mut self.cx);
+            self.sched.unlock_rq_after_wakeup(cpu, section, &mut self.cx);
         }
         let rq = &mut self.sched.rq[cpu];
         rq.wake_list.drain(..arrived);
@@ -513,7 +513,7 @@ impl Kernel {
         let prev = self.sched.rq[cpu].curr;
         let cost = self.cx.platform.device_tree.path_costs.schedule;
         self.sched.charge(cost, &mut self.cx);
-        let holder = self.sched.lock_rq_for_switch(cpu, &mut self.cx);
+        let section = self.sched.lock_rq(cpu, 0, &mut self.cx);
         if self.cx.config.features.hrtick {
             self.sched.hrtick_schedule_enter(cpu);
         }
@@ -539,7 +539,7 @@ impl Kernel {
         self.sched.rq[cpu].next_class = self.sched.tasks[next].class;
         self.cx.platform.dirty.insert(cpu);
         if next == prev {
-            self.sched.unlock_rq_after_switch(cpu, holder, None, &mut self.cx);
+            self.sched.unlock_rq_after_switch(cpu, section, None, &mut self.cx);
             self.switch_ends(cpu);
             return;
         }
@@ -558,7 +558,7 @@ impl Kernel {
         }
         let cost = self.cx.platform.device_tree.path_costs.context_switch;
         self.sched.charge(cost, &mut self.cx);
-        self.sched.unlock_rq_after_switch(cpu, holder, Some(next), &mut self.cx);
+        self.sched.unlock_rq_after_switch(cpu, section, Some(next), &mut self.cx);
         self.cx.fact(FactKind::Switch { prev, next, prev_state: state });
         if self.cx.want_signals {
             self.sched.cpu_signals_fact(cpu, &mut self.cx);
@@ -896,14 +896,14 @@ impl Kernel {
         // __set_task_cpu(): no migration of anything, the task has never been anywhere.
         self.sched.tasks[task].cpu = cpu;
         self.sched.set_task_rq(task, cpu);
-        let section = self.sched.lock_rq(cpu, task, &mut self.cx);
+        let section = self.sched.lock_rq_for(cpu, task, &mut self.cx);
         self.sched.update_rq_clock(cpu, &self.cx);
         self.sched.post_init_entity_util_avg(task, &self.cx);
         self.activate_task(cpu, task, ENQUEUE_NOCLOCK | ENQUEUE_INITIAL);
         self.cx.fact(FactKind::Wakeup { task, target: cpu, new: true });
         self.wakeup_preempt(cpu, task, WF_FORK);
         self.task_woken(cpu, task);
-        self.sched.unlock_rq(cpu, section, &mut self.cx);
+        self.sched.unlock_rq_after_wakeup(cpu, section, &mut self.cx);
     }
 
     /// `sched_exec()` of the running task: it goes on where a new task would begin.

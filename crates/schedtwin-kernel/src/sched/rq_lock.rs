@@ -11,94 +11,82 @@ use crate::{Context, Scheduler};
 use schedtwin_types::{CpuId, Ns, TaskId};
 
 /// A section under the lock of a run queue.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct RqSection {
-    /// Who had the run queue before.
+    /// The holder before.
     before: LastWriter,
     /// The debt at its beginning.
     begun: Ns,
 }
 
 impl Scheduler {
-    /// `rq_lock()` of `cpu`, in order to queue `task` there.
+    /// `rq_lock()` of `cpu`, in order to change queues so many `levels` of groups deep.
     #[inline(always)]
-    pub(crate) fn lock_rq(&mut self, cpu: CpuId, task: TaskId, cx: &mut Context) -> RqSection {
-        if cx.coherence.is_none() {
-            return RqSection { before: LastWriter::default(), begun: 0 };
+    pub(crate) fn lock_rq(&mut self, cpu: CpuId, levels: u32, cx: &mut Context) -> RqSection {
+        let mut section = RqSection { begun: cx.debt, ..RqSection::default() };
+        self.fetch(cx, |lines, at| {
+            section.before = lines.rq_holder(cpu);
+            lines.rq_changes(cpu, levels, at)
+        });
+        section
+    }
+
+    /// The same, in order to queue `task` there.
+    #[inline(always)]
+    pub(crate) fn lock_rq_for(&mut self, cpu: CpuId, task: TaskId, cx: &mut Context) -> RqSection {
+        if !cx.has_coherence() {
+            return RqSection::default();
         }
-        let section = self.lock_rq_of_group(cpu, self.se[self.tasks[task].se].depth, cx);
+        let section = self.lock_rq(cpu, self.se[self.tasks[task].se].depth, cx);
         self.fetch(cx, |lines, at| lines.task_moves(task, at));
         section
     }
 
-    /// The same, to change queues so many levels deep.
-    #[inline(never)]
-    pub(crate) fn lock_rq_of_group(
+    /// `rq_unlock()`: the path since the lock was taken, and `work` of what was charged before, were under it.
+    #[inline(always)]
+    pub(crate) fn unlock_rq(
         &mut self,
         cpu: CpuId,
-        levels: u32,
+        section: RqSection,
+        work: u64,
         cx: &mut Context,
-    ) -> RqSection {
-        let (begun, mut before) = (cx.debt, LastWriter::default());
-        self.fetch(cx, |lines, at| {
-            before = lines.rq_holder(cpu);
-            lines.rq_changes(cpu, levels, at)
-        });
-        RqSection { before, begun }
-    }
-
-    /// `rq_unlock()` after a wakeup: half of its path was under the lock.
-    #[inline(always)]
-    pub(crate) fn unlock_rq(&mut self, cpu: CpuId, section: RqSection, cx: &mut Context) {
-        if cx.coherence.is_some() {
-            let wakeup = cx.time_of(cx.platform.device_tree.path_costs.wakeup / 2);
-            let hold = cx.debt - section.begun + wakeup;
+    ) {
+        if cx.has_coherence() {
+            let hold = cx.debt - section.begun + cx.time_of(work);
             self.fetch(cx, |lines, at| lines.rq_lock(cpu, section.before, hold, at));
         }
     }
 
-    /// `__schedule()` takes the lock of the CPU's own run queue; who had it before.
+    /// `rq_unlock()` at the end of a wakeup: half of what a wakeup costs was under the lock.
     #[inline(always)]
-    pub(crate) fn lock_rq_for_switch(&mut self, cpu: CpuId, cx: &mut Context) -> LastWriter {
-        let mut before = LastWriter::default();
-        self.fetch(cx, |lines, at| {
-            before = lines.rq_holder(cpu);
-            lines.rq_changes(cpu, 0, at)
-        });
-        before
+    pub(crate) fn unlock_rq_after_wakeup(
+        &mut self,
+        cpu: CpuId,
+        section: RqSection,
+        cx: &mut Context,
+    ) {
+        let wakeup = cx.platform.device_tree.path_costs.wakeup;
+        self.unlock_rq(cpu, section, wakeup / 2, cx);
     }
 
-    /// The lock is given back by `finish_task_switch()`, after the switch to `next`, or without one.
+    /// `finish_lock_switch()` after the switch to `next`, or without one.
     #[inline(always)]
     pub(crate) fn unlock_rq_after_switch(
         &mut self,
         cpu: CpuId,
-        before: LastWriter,
+        section: RqSection,
         next: Option<TaskId>,
         cx: &mut Context,
     ) {
-        if cx.coherence.is_some() {
+        if cx.has_coherence() {
             let costs = &cx.platform.device_tree.path_costs;
             let switch = next.map_or(0, |_| costs.context_switch);
             let hold = cx.time_of(costs.schedule + switch);
             self.fetch(cx, |lines, at| {
                 let moved = next.filter(|next| !next.is_idle());
                 let wait = moved.map_or(0, |next| lines.task_moves(next, at));
-                wait + lines.rq_lock(cpu, before, hold + wait, at)
+                wait + lines.rq_lock(cpu, section.before, hold + wait, at)
             });
-        }
-    }
-
-    /// A balance pass has the lock of the busiest run queue while it detaches tasks; `begun`: the debt before.
-    pub(crate) fn unlock_rq_after_detach(
-        &mut self,
-        cpu: CpuId,
-        section: RqSection,
-        cx: &mut Context,
-    ) {
-        if cx.coherence.is_some() {
-            let hold = cx.debt - section.begun;
-            self.fetch(cx, |lines, at| lines.rq_lock(cpu, section.before, hold, at));
         }
     }
 }

@@ -25,7 +25,7 @@ const MAX_RT_PRIO: i32 = 100;
 pub struct Futexes {
     /// Per futex: first and last waiter.
     queues: Vec<Option<(TaskId, TaskId)>>,
-    /// Per futex: who has written its lines last.
+    /// Per futex: the last writer of its lines.
     lines: Vec<LastWriter>,
     /// Per task: the waiter behind it, and its own priority.
     waiters: Vec<(Option<TaskId>, i32)>,

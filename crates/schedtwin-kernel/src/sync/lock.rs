@@ -51,7 +51,7 @@ use std::collections::VecDeque;
 pub(crate) struct SpinLock {
     /// When the last of those who have it or spin for it lets go.
     pub free_at: Ns,
-    /// Who that is.
+    /// The CPU that does.
     pub holder: LastWriter,
 }
 

@@ -47,9 +47,9 @@ struct Pipe {
     readers: WaitQueue,
     /// `wr_wait`.
     writers: WaitQueue,
-    /// Who has written its lines last.
+    /// The last writer of its lines.
     lines: LastWriter,
-    /// Who has written its last data.
+    /// The writer of its last data.
     data: LastWriter,
     /// Somebody has polled it.
     poll_usage: bool,

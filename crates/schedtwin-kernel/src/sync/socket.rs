@@ -44,7 +44,7 @@ pub(super) struct Skb {
     pub len: u32,
     /// The memory that it takes.
     pub truesize: u32,
-    /// Who has written it.
+    /// Its writer.
     pub from: LastWriter,
 }
 
@@ -81,11 +81,11 @@ pub(super) struct Socket {
     pub queue_lock: SpinLock,
     /// `u->iolock`: one reader at a time.
     pub iolock: Mutex,
-    /// Who has written the lines of its queue last, or those of its connection.
+    /// The last writer of the lines of its queue, or of its connection.
     pub lines: LastWriter,
-    /// Who has last counted the memory of what it has sent.
+    /// The CPU that has last counted the memory of its messages.
     pub wmem_line: LastWriter,
-    /// Who has freed the last message that it received.
+    /// The CPU that has freed the last message that it received.
     pub freed: LastWriter,
     /// Bytes on the queue.
     pub queued: u32,

@@ -27,7 +27,7 @@ mod sweep;
 mod tests;
 mod tune;
 
-pub use cells::{choose_metrics, choose_rows};
+pub use cells::{choose_metrics, choose_rows, wrap};
 pub(crate) use cells::{number, signed, totals_of};
 use schedtwin_engine::result::RunResult;
 pub use sweep::{Point, Points, axes, columns as sweep_columns, points as sweep_points, sweep};

@@ -154,7 +154,7 @@ impl Kernel {
         if env.imbalance <= 0 {
             return 0;
         }
-        let section = self.sched.lock_rq_of_group(src, 0, &mut self.cx);
+        let section = self.sched.lock_rq(src, 0, &mut self.cx);
         let failed = self.sched.topology[env.sd].nr_balance_failed;
         let mut detached = 0;
         while let Some(task) = self.sched.rq[src].cfs_tasks_tail {
@@ -203,7 +203,7 @@ impl Kernel {
                 break;
             }
         }
-        self.sched.unlock_rq_after_detach(src, section, &mut self.cx);
+        self.sched.unlock_rq(src, section, 0, &mut self.cx);
         detached
     }
 
