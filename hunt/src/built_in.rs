@@ -123,9 +123,12 @@ mod tests {
             else {
                 continue;
             };
-            // A workload that names CPU 4 is not for two CPUs, one that reads a disk not for a machine without one.
+            // A workload that names CPU 4 is not for two or four CPUs, one that reads a disk not for a machine without
+            // one.
             let why = &faults.0[0].message;
-            if why.contains("the machine has CPUs 0 to 1") {
+            if why.contains("the machine has CPUs 0 to 1")
+                || why.contains("the machine has CPUs 0 to 3")
+            {
                 small += 1;
             } else {
                 assert!(why.contains("the machine has no block device"), "{command}: {why}");
@@ -133,8 +136,8 @@ mod tests {
                 no_disk += 1;
             }
         }
-        // Four workloads do.
-        assert!(small <= 4 * built_in.kernels.len(), "{small}");
+        // Four workloads do, on two machines.
+        assert!(small <= 2 * 4 * built_in.kernels.len(), "{small}");
         assert!(no_disk < seen.len() / 10, "{no_disk}");
     }
 
