@@ -126,6 +126,9 @@ struct Chosen {
     /// Writes them anew
     #[arg(long)]
     write_golden: bool,
+    /// How many instructions the kernel's functions take while two tasks wake each other: cfs, eevdf
+    #[arg(long)]
+    instructions: bool,
 }
 
 /// Digits, which may be grouped: 1_000_000.
@@ -150,12 +153,13 @@ fn list_subjects(mutations: bool) -> i32 {
 
 fn arithmetic(chosen: &Arithmetic) -> i32 {
     let Some(name) = &chosen.subject else { return list_subjects(chosen.list_mutations) };
-    let Chosen { coverage, mutate, golden, write_golden } = chosen.action;
+    let Chosen { coverage, mutate, golden, write_golden, instructions } = chosen.action;
     let action = match (coverage, mutate, golden, write_golden) {
         (true, ..) => Action::Coverage,
         (_, true, ..) => Action::Mutate,
         (_, _, true, _) => Action::Golden,
         (.., true) => Action::WriteGolden,
+        _ if instructions => Action::Instructions,
         _ => Action::Compare,
     };
     let Arithmetic { cases, seed, as_written, mutations, .. } = *chosen;
@@ -198,6 +202,7 @@ mod tests {
         for line in [
             "x l0 pelt --cases 1_000 --seed 2",
             "x l0 teo-6.3 --mutate --mutations 3..",
+            "x l0 eevdf --instructions",
             "x l0 --list",
             "x rational eevdf",
             "x l1 --totals",

@@ -15,7 +15,8 @@ mod mutations;
 pub(crate) mod taken;
 
 use crate::l0::mutate::{Mutation, Sources};
-use crate::l0::{OpSpec, Out, Record, Subject, TREE_6_1, mix, oracle};
+use crate::l0::instructions::TurnOps;
+use crate::l0::{ARGS, OpSpec, Out, Record, Subject, TREE_6_1, mix, oracle};
 use schedtwin_kernel::Kernel;
 use schedtwin_kernel::config::{
     CfsTunables, Config, FairClass, Features, FrequencyGovernor, UtilEstForm, UtilEstUpdate,
@@ -238,6 +239,16 @@ impl Subject for Cfs {
         OpSpec { name: "slice", args: &["delta", "task", "other"] },
     ];
 
+    const TURNS: Option<TurnOps> = Some(TurnOps {
+        begin: &[
+            Record { op: CONFIG, args: [6_000_000, 750_000, 1_000_000, 750_000, 0b1_1111_1011, 1] },
+            Record { op: START, args: [0; ARGS] },
+        ],
+        task: || Record::new(TASK, &[1 << 20, 1 << 22]),
+        wake: |delta, task| Record::new(WAKE, &[delta, task]),
+        schedule: |delta, sleeps| Record::new(SCHEDULE, &[delta, sleeps.into()]),
+        tick: |delta| Record::new(TICK, &[delta]),
+    });
     const SOURCES: Sources = fair::SOURCES;
     const MUTATIONS: &'static [Mutation] = mutations::CFS;
     const GOLDEN_SHOWN: u64 = 1;

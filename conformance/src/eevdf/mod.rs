@@ -20,6 +20,7 @@ pub mod v6_18;
 pub mod v7_3;
 
 use crate::fair::{self, CPU, World, one_cpu};
+use crate::l0::instructions::TurnOps;
 use crate::l0::mutate::{Mutation, Sources};
 use crate::l0::{OpSpec, Out, Record, Subject, extract, mix, oracle};
 use schedtwin_kernel::Kernel;
@@ -316,6 +317,13 @@ impl Subject for Eevdf {
         OpSpec { name: "reweight", args: &["delta", "task", "weight"] },
     ];
 
+    const TURNS: Option<TurnOps> = Some(TurnOps {
+        begin: &[Record { op: CONFIG, args: [700_000, 1_000_000, 255, 0, 1, 0] }],
+        task: || Record::new(TASK, &[1 << 20, 1 << 22]),
+        wake: |delta, task| Record::new(WAKE, &[delta, task]),
+        schedule: |delta, sleeps| Record::new(SCHEDULE, &[delta, sleeps.into()]),
+        tick: |delta| Record::new(TICK, &[delta]),
+    });
     const SOURCES: Sources = fair::SOURCES;
     const MUTATIONS: &'static [Mutation] = mutations::EEVDF;
     const GOLDEN_SHOWN: u64 = 1;

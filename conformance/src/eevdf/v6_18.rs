@@ -9,6 +9,7 @@
 
 use super::v7_3::FAIR_MACROS;
 use super::{Eevdf, cut_out, mutations, read};
+use crate::l0::instructions::TurnOps;
 use crate::l0::mutate::{Mutation, Sources};
 use crate::l0::{AS_WRITTEN, OpSpec, Out, Record, Subject, TREE_6_18, extract, oracle};
 use schedtwin_kernel::config::EevdfForm;
@@ -22,6 +23,7 @@ impl Subject for Eevdf618 {
     const NAME: &'static str = "eevdf-6.18";
     const TREE: &'static str = TREE_6_18;
     const OPS: &'static [OpSpec] = Eevdf::OPS;
+    const TURNS: Option<TurnOps> = Eevdf::TURNS;
     const SOURCES: Sources = Sources { modules: &["fair", "eevdf"], kernel: None };
     const MUTATIONS: &'static [Mutation] = mutations::EEVDF_6_18;
     const GOLDEN_SHOWN: u64 = 1;

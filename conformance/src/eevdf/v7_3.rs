@@ -6,6 +6,7 @@
 //! of groups are not in the world; what they leave to a task is drawn.
 
 use super::{Eevdf, cut_out, mutations, read};
+use crate::l0::instructions::TurnOps;
 use crate::l0::mutate::{Mutation, Sources};
 use crate::l0::{OpSpec, Out, Record, Subject, TREE_7_3, extract, oracle};
 use schedtwin_kernel::config::EevdfForm;
@@ -25,6 +26,7 @@ impl<const FLAT: bool> Subject for Eevdf73Of<FLAT> {
     const NAME: &'static str = if FLAT { "eevdf-7.3-flat" } else { "eevdf-7.3" };
     const TREE: &'static str = TREE_7_3;
     const OPS: &'static [OpSpec] = Eevdf::OPS;
+    const TURNS: Option<TurnOps> = Eevdf::TURNS;
     const SOURCES: Sources = Sources { modules: &["fair", "eevdf"], kernel: None };
     const MUTATIONS: &'static [Mutation] =
         if FLAT { mutations::EEVDF_7_3_FLAT } else { mutations::EEVDF_7_3 };

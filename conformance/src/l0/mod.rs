@@ -29,6 +29,7 @@
 pub mod coverage;
 pub mod extract;
 pub mod golden;
+pub mod instructions;
 pub mod mutate;
 pub mod oracle;
 
@@ -133,6 +134,9 @@ pub trait Subject: Sized {
     const GOLDEN_SHOWN: u64;
     /// How many sequences the digest of the golden vectors covers.
     const GOLDEN_CASES: u64 = 20_000;
+
+    /// The operations with which tasks take turns, of queues of the fair class.
+    const TURNS: Option<instructions::TurnOps> = None;
 
     /// An empty world.
     fn new() -> Self;
@@ -403,6 +407,8 @@ pub enum Action {
     Golden,
     /// Write them anew.
     WriteGolden,
+    /// How many instructions the kernel's functions take.
+    Instructions,
 }
 
 /// The request of the user.
@@ -453,6 +459,11 @@ pub fn run<S: Subject>(asked: &Asked) -> Result<i32, String> {
         Action::WriteGolden => {
             let oracle = S::build_oracle(&tree, dir.path(), &["-O2"])?;
             println!("{}", golden::write::<S>(&oracle, &version, seed)?);
+            Ok(0)
+        }
+        Action::Instructions => {
+            let oracle = S::build_oracle(&tree, dir.path(), instructions::FLAGS)?;
+            println!("{}", instructions::report::<S>(&oracle, dir.path(), &version)?);
             Ok(0)
         }
         Action::Compare | Action::Golden => {

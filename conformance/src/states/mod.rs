@@ -14,7 +14,8 @@
 //! each family's first lines, written after the kernel's C has agreed with all of them.
 
 use crate::l0::{
-    Action, Asked, BuildDir, coverage, extract, home, kernel_tree, mutate, oracle, tree_version,
+    Action, Asked, BuildDir, coverage, extract, home, instructions, kernel_tree, mutate, oracle,
+    tree_version,
 };
 use extract::Pieces;
 use schedtwin_kernel::sched::fair::states::Family;
@@ -264,6 +265,7 @@ pub fn run<S: States + 'static>(asked: &Asked) -> Result<i32, String> {
             println!("{}", write_golden::<S>(&build(&["-O2"])?, &version)?);
             Ok(0)
         }
+        Action::Instructions => Err(instructions::no_turns(S::NAME)),
         Action::Compare | Action::Golden => {
             let (text, equal) = compare::<S>(&build(&["-O2"])?, asked.seed, cases(CASES))?;
             print!("{} against {version}, seed {}\n{text}", S::NAME, asked.seed);

@@ -109,6 +109,7 @@ pub fn device_tree(machine: &Machine, nr_threads_hint: usize) -> DeviceTree {
             udp: costs.udp_ns,
             poll: costs.poll_ns,
             copy_per_kib: costs.copy_per_kib_ns,
+            kilo_instruction: costs.kilo_instruction_ns,
         },
         coherence: coherence(machine),
         nr_threads_hint,

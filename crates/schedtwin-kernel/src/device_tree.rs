@@ -233,6 +233,8 @@ pub struct PathCosts {
     pub poll: u64,
     /// Copying 1024 bytes from or to user memory.
     pub copy_per_kib: u64,
+    /// 1,000 instructions of the fair class beyond those of CFS without groups.
+    pub kilo_instruction: u64,
 }
 
 /// Costs of cache lines that CPUs take from each other, see [`crate::coherence`]. They are times: no clock of a CPU

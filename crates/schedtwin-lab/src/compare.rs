@@ -16,6 +16,7 @@ use schedtwin_engine::result::{Metric, RunResult};
 use schedtwin_types::{Ns, metric};
 
 use crate::Progress;
+use crate::balancing::WidestLevel;
 use crate::crash::Crash;
 use crate::many_parts;
 use crate::measured::{Measured, Row};
@@ -34,6 +35,10 @@ pub trait Subject: Sync {
     }
     /// How long a run simulates, where that is known before.
     fn duration(&self) -> Option<Ns>;
+    /// How its CPUs balance at the widest level; `None`: they do not, or nobody knows.
+    fn widest_level(&self) -> Option<WidestLevel> {
+        None
+    }
     /// One run; stores the simulated ns so far into `simulated` now and then.
     fn run(&self, seed: u64, simulated: Arc<AtomicU64>) -> io::Result<RunResult>;
     /// Returns the command that repeats one run alone.
@@ -121,6 +126,7 @@ pub fn compare<S: Subject>(
     let Sampled { rows, digests, seeds, mut notices, troubles, crashes } =
         sample(subjects, plan, progress, look)?;
     notices.extend(told_of_spans(&rows, span));
+    notices.extend(subjects[0].widest_level().and_then(|level| level.warning(&rows)));
     let identical = |kernel: &Vec<Option<u64>>| {
         kernel.iter().zip(&digests[0]).filter(|(a, b)| a.is_some() && a == b).count()
     };

@@ -6,6 +6,7 @@
 //! experiments beside what the twin says of them, [`calibrate`] fits what nobody published, and [`tune`] looks for the value of one setting.
 
 pub mod aa;
+pub mod balancing;
 pub mod calibrate;
 mod check;
 pub mod compare;

@@ -10,6 +10,7 @@ use schedtwin_engine::{RunOptions, Scenario};
 use schedtwin_types::Ns;
 
 use crate::Provenance;
+use crate::balancing::WidestLevel;
 use crate::compare::Subject;
 
 /// One column of a comparison: a scenario under the name of its kernel.
@@ -43,6 +44,10 @@ impl Subject for Column {
 
     fn command(&self, seed: u64) -> String {
         self.scenario.command(seed)
+    }
+
+    fn widest_level(&self) -> Option<WidestLevel> {
+        WidestLevel::of(&self.scenario.domains())
     }
 
     fn run(&self, seed: u64, simulated: Arc<AtomicU64>) -> io::Result<RunResult> {

@@ -205,6 +205,8 @@ path_costs! {
     poll_ns or 100,
     /// copying 1024 bytes from or to user memory
     copy_per_kib_ns or 25,
+    /// 1,000 instructions of the fair class, beyond those of CFS without groups
+    kilo_instruction_ns or 0,
 }
 
 impl PathCosts {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Cache lines between CPUs: how much longer a wakeup takes from afar, against the lines of its path.
+//! Cache lines between CPUs: how much longer a wakeup takes from afar, against the lines of its path. And the instructions of
+//! the fair class, against those that were counted.
 
-use crate::scenarios::{SECOND, metric, run, written};
+use crate::scenarios::{SECOND, metric, run, scenario, written};
 
 const MACHINE: &str = "epyc-milan-2x64";
 const KERNEL: &str = "linux-6.12:cpufreq=performance";
@@ -32,4 +33,43 @@ fn a_wakeup_from_afar_pays_for_the_lines_of_its_path() {
 #[test]
 fn a_wakeup_from_nearby_pays_nothing_for_it() {
     assert_eq!(latency(1, 304), latency(1, 704));
+}
+
+/// A message between two tasks on one CPU, ns; `kilo`: the cost of 1,000 instructions of the fair class.
+fn message(kernel: &str, group: &str, kilo: u64) -> f64 {
+    const LOOPS: u32 = 1000;
+    let machine = format!("laptop-8c16t:path_costs.kilo_instruction_ns={kilo}");
+    let kernel = format!("{kernel}:cpufreq=performance");
+    let workload = format!("{group} taskset=0 sched-pipe -l {LOOPS}");
+    let result = run(&scenario(&machine, &kernel, workload.trim_start(), None), 1);
+    1e9 * metric(&result, "elapsed", "sum", &[]) / f64::from(2 * LOOPS)
+}
+
+/// What instructions of the fair class add to a message, ns for each ns of one: on one CPU one task wakes the other and sleeps.
+fn instructions(kernel: &str, group: &str) -> f64 {
+    message(kernel, group, 1000) - message(kernel, group, 0)
+}
+
+/// Counted in the kernels' C. CFS: the tree of the woken one beside the waker. EEVDF, where the sleeper stays queued: the test for
+/// preemption and the switch, whose tree is of two.
+#[test]
+fn a_message_costs_the_instructions_of_its_fair_class() {
+    for (kernel, expected) in
+        [("linux-6.3", 9.0), ("linux-6.12", 80.0 + 155.0), ("linux-7.3", 167.0 + 22.0 + 265.0)]
+    {
+        let found = instructions(kernel, "");
+        assert!((found - expected).abs() <= 0.1 * expected, "{kernel}: {found}, not {expected}");
+    }
+}
+
+/// A level that stays queued has its averages and shares twice, and is picked through.
+#[test]
+fn each_level_of_groups_costs_its_instructions() {
+    let expected = 2.0 * 179.0 + 56.0;
+    let [none, one, three] =
+        ["", "cgroup=/a", "cgroup=/a/b/c"].map(|group| instructions("linux-6.3", group));
+    for (found, levels) in [(one - none, 1.0), (three - none, 3.0)] {
+        let error = (found / levels - expected).abs();
+        assert!(error <= 0.05 * expected, "{found} of {levels} levels of {expected}");
+    }
 }

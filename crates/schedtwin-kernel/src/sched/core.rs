@@ -272,7 +272,10 @@ impl Kernel {
         }
         self.sched.uclamp_rq_inc_before(cpu, task, flags, &self.cx);
         match self.sched.tasks[task].class {
-            Class::Fair => self.enqueue_task_fair(cpu, task, flags),
+            Class::Fair => {
+                self.enqueue_task_fair(cpu, task, flags);
+                self.charge_enqueue_fair(task, flags & ENQUEUE_DELAYED != 0);
+            }
             Class::Rt => self.enqueue_task_rt(cpu, task, flags),
             Class::Stop => self.sched.enqueue_task_stop(cpu),
             Class::Ext => self.enqueue_task_scx(cpu, task, flags),
@@ -289,7 +292,11 @@ impl Kernel {
         }
         self.sched.uclamp_rq_dec(cpu, task, &self.cx);
         match self.sched.tasks[task].class {
-            Class::Fair => self.dequeue_task_fair(cpu, task, flags),
+            Class::Fair => {
+                let dequeued = self.dequeue_task_fair(cpu, task, flags);
+                self.charge_dequeue_fair(task, !dequeued);
+                dequeued
+            }
             Class::Rt => self.dequeue_task_rt(cpu, task, flags),
             Class::Stop => self.sched.dequeue_task_stop(cpu),
             Class::Ext => self.dequeue_task_scx(cpu, task, flags),
@@ -558,6 +565,7 @@ impl Kernel {
         }
         let cost = self.cx.platform.device_tree.path_costs.context_switch;
         self.sched.charge(cost, &mut self.cx);
+        self.charge_switch_fair(next);
         self.sched.unlock_rq_after_switch(cpu, section, Some(next), &mut self.cx);
         self.cx.fact(FactKind::Switch { prev, next, prev_state: state });
         if self.cx.want_signals {

@@ -80,7 +80,10 @@ impl Kernel {
             self.sched.resched_curr(cpu, &mut self.cpuidle, &mut self.cx);
         } else if class == compared && class == curr_class {
             match class {
-                Class::Fair => self.check_preempt_wakeup_fair(cpu, task, wake_flags),
+                Class::Fair => {
+                    self.check_preempt_wakeup_fair(cpu, task, wake_flags);
+                    self.charge_preempt_fair();
+                }
                 Class::Rt => {
                     self.sched.wakeup_preempt_rt(cpu, task, &mut self.cpuidle, &mut self.cx)
                 }

@@ -27,6 +27,7 @@
 //!
 //! Kernel: kernel/sched/fair.c, 6.12.95 for EEVDF, 6.1.192 for CFS.
 
+use super::own_code::Instructions;
 use crate::config::{Config, FairClass};
 use crate::observe::DecisionObserver;
 use crate::sched::{CfsRq, CfsRqId, EntityId, SchedEntity};
@@ -36,6 +37,14 @@ use schedtwin_types::{CpuId, Ns, PickRule, PreemptionRule, SchedAttr, TaskId};
 /// Returns the order in which a kernel's run queues keep their timelines.
 pub(crate) fn of(config: &Config) -> FairClass {
     config.fair
+}
+
+/// Returns how many instructions the class takes.
+pub(super) fn instructions(cx: &Context) -> &'static Instructions {
+    match cx.config.fair {
+        FairClass::Eevdf => super::eevdf::instructions(cx),
+        FairClass::Cfs => &super::own_code::CFS,
+    }
 }
 
 impl CfsRq {

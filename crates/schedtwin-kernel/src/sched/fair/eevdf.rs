@@ -39,6 +39,7 @@ mod tests;
 mod v6_18;
 mod v7_3;
 
+use super::own_code::{self, Instructions};
 use super::scale_load_down;
 use crate::config::{Config, EevdfForm, LagLimit, ReweightEntity};
 use crate::observe::DecisionObserver;
@@ -59,6 +60,14 @@ pub(super) enum Reweighted {
 /// Whether weights in a queue's sums have all of their bits: 7.3 scales none of them down.
 pub(crate) fn sums_full_weights(config: &Config) -> bool {
     config.eevdf_form == EevdfForm::V7_3
+}
+
+/// Returns how many instructions the class takes. 6.18's form has the counts of 6.12's.
+pub(super) fn instructions(cx: &Context) -> &'static Instructions {
+    match cx.config.eevdf_form {
+        EevdfForm::V6_12 | EevdfForm::V6_18 => &own_code::V6_12,
+        EevdfForm::V7_3 => &own_code::V7_3,
+    }
 }
 
 /// `entity_before()` on deadlines.

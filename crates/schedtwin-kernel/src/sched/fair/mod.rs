@@ -8,6 +8,7 @@
 //! | `discipline.rs` | where EEVDF and CFS differ in these |
 //! | `eevdf.rs` | virtual time of 6.6 and later: lag, eligibility, deadlines, placement, picking |
 //! | `cfs.rs` | virtual time before: slices of a period, granularities, buddies |
+//! | `own_code.rs` | instructions of this code in Linux, beyond those of CFS |
 //! | `pick.rs` | what a record says of a pick |
 //! | `group.rs` | task groups: weights, propagation, moving a task |
 //! | `flat.rs` | one timeline for all groups of a CPU |
@@ -34,6 +35,7 @@ pub mod entitled;
 pub mod flat;
 pub mod group;
 pub mod load_avg;
+mod own_code;
 mod pick;
 #[doc(hidden)]
 pub mod sched_cache;

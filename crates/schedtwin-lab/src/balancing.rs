@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Whether runs are long enough for load balancing to have a say.
+
+use schedtwin_engine::DomainTable;
+use schedtwin_types::{Duration, Ns, metric};
+
+use crate::measured::Row;
+
+/// How often CPUs balance at the widest level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WidestLevel {
+    name: &'static str,
+    nr_cpus: u64,
+    interval_ms: u64,
+    busy_factor: u64,
+}
+
+/// From this mean utilisation on, most CPUs balance as busy ones do, in %.
+const BUSY: f64 = 50.0;
+
+impl WidestLevel {
+    /// The widest level of a machine; `None`: its CPUs do not balance.
+    pub fn of(table: &DomainTable) -> Option<WidestLevel> {
+        let level = table.levels.last()?;
+        let domain = level.domains.iter().max_by_key(|domain| domain.span.weight())?;
+        Some(WidestLevel {
+            name: level.name,
+            nr_cpus: domain.span.weight().into(),
+            interval_ms: domain.min_interval_ms,
+            busy_factor: domain.busy_factor.into(),
+        })
+    }
+
+    /// `get_sd_balance_interval()`: its longest value is 100 ms for each CPU.
+    fn interval(&self, busy: bool) -> Ns {
+        let factor = if busy { self.busy_factor } else { 1 };
+        (self.interval_ms * factor).min(100 * self.nr_cpus) * 1_000_000
+    }
+
+    /// Warns if the shortest of the runs ends before each CPU has balanced once at this level.
+    pub(crate) fn warning(&self, rows: &[Row]) -> Option<String> {
+        let whole = |of: &'static metric::DeclaredMetric| {
+            let row = rows.iter().find(|row| row.name == of.name && row.is_whole())?;
+            Some(row.samples.iter().flatten().flatten().copied())
+        };
+        let shortest = whole(&metric::ELAPSED)?.min_by(f64::total_cmp)?;
+        let busy = whole(&metric::UTILIZATION)?.any(|percent| percent >= BUSY);
+        let interval = self.interval(busy);
+        (shortest * 1e9 < interval as f64).then(|| {
+            format!(
+                "runs are shorter than {}, the time between two load balances of {} CPUs over all {} ({}): tasks may still be \
+                 where they began. With a longer --duration, or more work, they spread",
+                Duration::from_ns(interval),
+                if busy { "busy" } else { "idle" },
+                self.nr_cpus,
+                self.name
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedtwin_types::metric::{Better, Kind};
+
+    fn row(of: &metric::DeclaredMetric, stat: &'static str, samples: &[f64]) -> Row {
+        Row {
+            name: of.name,
+            stat,
+            unit: "",
+            labels: Default::default(),
+            kind: Kind::One,
+            better: Better::Neutral,
+            samples: vec![samples.iter().map(|sample| Some(*sample)).collect()],
+        }
+    }
+
+    #[test]
+    fn the_shortest_run_is_held_against_the_interval() {
+        let level = WidestLevel { name: "NUMA", nr_cpus: 160, interval_ms: 160, busy_factor: 16 };
+        let warning = |elapsed: &[f64], utilization: f64| {
+            let rows = [
+                row(&metric::ELAPSED, "sum", elapsed),
+                row(&metric::UTILIZATION, "mean", &[utilization]),
+            ];
+            level.warning(&rows)
+        };
+        assert_eq!(warning(&[0.2, 3.0], 10.0), None);
+        assert!(warning(&[0.15, 3.0], 10.0).expect("0.16 s").contains("160ms"));
+        assert!(warning(&[2.5, 3.0], 70.0).expect("2.56 s").contains("2s 560ms"));
+        assert_eq!(warning(&[2.6, 3.0], 70.0), None);
+    }
+}
