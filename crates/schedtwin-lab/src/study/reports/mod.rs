@@ -127,7 +127,7 @@ impl Kind {
             Kind::PreemptionModel => "preemption-model",
             Kind::RealTime => "rt",
             Kind::Tick => "tick",
-            Kind::SchedExt => "sched_ext",
+            Kind::SchedExt => "sched-ext",
         }
     }
 
