@@ -238,7 +238,7 @@ pub enum DocumentFormat {
     Text,
     /// A table for web pages
     Markdown,
-    /// Everything, see schedtwin show schema study
+    /// Everything, see schedtwin show schema study (of reports: schema reports)
     Json,
 }
 

@@ -194,20 +194,7 @@ fn markdown(board: &Scoreboard) -> String {
     text.extend(legend().iter().map(|line| format!("- {}\n", escape(line))));
     let heading = ["report", "difference", "published, %", "first result", "present result"];
     let mut rows = vec![heading.map(str::to_string).to_vec()];
-    for study in &board.studies {
-        let head = head(study);
-        let name = format!("{} ({}, {})", study.name, head.kind.word(), head.year);
-        for claim in claims(study) {
-            let first = markdown_result(&claim, &board.first);
-            let present = match head.status.why() {
-                Some(why) => format!("{}: {why}", head.status.word()),
-                None if head.kept_aside => "kept aside".to_string(),
-                None => markdown_result(&claim, &board.present),
-            };
-            let published = percent(claim.published_pct, claim.noise_pct);
-            rows.push(vec![name.clone(), title(&claim), published, first, present]);
-        }
-    }
+    rows.extend(board.studies.iter().flat_map(|study| markdown_rows(study, board)));
     text.push('\n');
     text.push_str(&markdown_table(rows));
     text.push_str("\nReports of words, without a number for a difference: ");
@@ -218,6 +205,24 @@ fn markdown(board: &Scoreboard) -> String {
         if words.is_empty() { "none".into() } else { words.join("; ") }
     ));
     text
+}
+
+/// A line for each difference; the reason why a report does not run stands in its first line.
+fn markdown_rows(study: &Study, board: &Scoreboard) -> Vec<Vec<String>> {
+    let head = head(study);
+    let name = format!("{} ({}, {})", study.name, head.kind.word(), head.year);
+    let row = |(at, claim): (usize, &Claim)| {
+        let present = match (head.status.why(), at) {
+            (Some(why), 0) => format!("{}: {why}", head.status.word()),
+            (Some(_), _) => head.status.word().to_string(),
+            (None, _) if head.kept_aside => "kept aside".to_string(),
+            (None, _) => markdown_result(claim, &board.present),
+        };
+        let published = percent(claim.published_pct, claim.noise_pct);
+        let first = markdown_result(claim, &board.first);
+        vec![name.clone(), title(claim), published, first, present]
+    };
+    claims(study).iter().enumerate().map(row).collect()
 }
 
 fn of_words(study: &Study) -> String {

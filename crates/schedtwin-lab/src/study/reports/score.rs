@@ -68,9 +68,11 @@ impl Claim<'_> {
         ledger.find(&self.study.name, &self.row.id, self.kernel())
     }
 
-    /// The twin's base value divided by the published one.
+    /// The twin's base value divided by the published one, if it is of the same day as the result.
     pub fn level(&self, ledger: &Ledger) -> Option<f64> {
-        ledger.find(&self.study.name, &self.row.id, self.base()?)?.level
+        let day = &self.result(ledger)?.date;
+        let base = ledger.find(&self.study.name, &self.row.id, self.base()?)?;
+        base.level.filter(|_| base.date == *day)
     }
 
     /// The words of a verdict on it.

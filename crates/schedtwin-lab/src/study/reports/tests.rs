@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use schedtwin_input::Source;
+use schedtwin_types::metric::METRICS;
 
 use super::ledger::{Entry, Ledger, by_id};
 use super::score::{Tally, claims};
@@ -105,6 +106,11 @@ fn every_report_of_the_directory_is_built_in_and_can_run_or_says_why_not() {
         if head.status == Status::Runs {
             let ready = Ready::new(study, Vec::new(), false, &registry);
             assert_eq!(ready.waits_for(), [""; 0], "{name}");
+            for row in &ready.study().rows {
+                let metric = row.twin.as_ref().map_or(&row.metric, |twin| &twin.name);
+                let known = METRICS.iter().any(|declared| declared.name == metric.as_str());
+                assert!(known, "{name}: there is no metric {metric}");
+            }
         }
     }
 }
