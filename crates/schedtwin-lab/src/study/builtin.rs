@@ -37,9 +37,9 @@ const REPORTS: &[(&str, &str)] = texts![
     "D01" "D02" "D03" "D04" "D05" "D06" "D07" "D08" "D09" "D10"
     "D11" "D12" "D13" "D14" "D15" "D16" "D17" "D18" "D19" "D20"
     "D21" "D22" "D23" "D24" "D25" "D26" "D27" "D28" "D29" "D30"
-    "D31" "N01" "N02" "N03" "N04" "N05" "N06" "N07" "N08" "R1"
-    "R2" "R3" "R4" "R6" "R7" "R8" "R9" "R10" "R11" "R13"
-    "R14" "R15" "R16" "R17" "R18" "R19" "R20"
+    "D31" "N01" "N02" "N03" "N04" "N05" "N06" "N07" "N08" "N09"
+    "N10" "N11" "R1" "R2" "R3" "R4" "R6" "R7" "R8" "R9"
+    "R10" "R11" "R13" "R14" "R15" "R16" "R17" "R18" "R19" "R20"
 ];
 
 const FIRST_RESULTS: &str = include_str!("../../studies/reports/first-results.csv");
