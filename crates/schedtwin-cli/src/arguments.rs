@@ -31,7 +31,7 @@ pub use live::{
 use study::{CALIBRATE_EXAMPLES, STUDY_EXAMPLES};
 pub use study::{
     Calibrate, CalibrateMachine, CalibrateWhat, DocumentFormat, Stability, StudyAction,
-    StudyArguments, StudyRun,
+    StudyArguments, StudyList, StudyRun,
 };
 use sweep::{MERGE_EXAMPLES, SWEEP_EXAMPLES};
 pub use sweep::{Merge, Sweep};

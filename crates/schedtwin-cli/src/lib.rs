@@ -27,6 +27,7 @@ mod probe;
 mod profile;
 mod record;
 mod replay;
+mod reports;
 mod run;
 mod search;
 mod settings;

@@ -13,7 +13,7 @@ use schedtwin_lab::calibrate::{
 };
 use schedtwin_lab::compare::Plan;
 use schedtwin_lab::report::{self, Format, Rerun, Studies};
-use schedtwin_lab::stopping::Iterations;
+use schedtwin_lab::stopping::{DEFAULT_ITERATIONS, Iterations};
 use schedtwin_lab::study::prepare::Registry;
 use schedtwin_lab::study::run::{Calibrated, Ready};
 use schedtwin_lab::study::{self as lab, Role, Study, builtin, load};
@@ -30,11 +30,13 @@ use crate::compare::{check_seeds, no_crashes, with_threads, write_page};
 use crate::confine::confined;
 use crate::failure::Failure;
 use crate::output;
+use crate::reports;
 use crate::run::{can_be_written, writable};
 
 pub fn study(arguments: StudyArguments) -> Result<(), Failure> {
     match arguments.action {
-        StudyAction::List => output::print(&list()),
+        StudyAction::List(list) if list.reports => reports::list(&list),
+        StudyAction::List(_) => output::print(&list()),
         StudyAction::Show { name, file: true, .. } => output::print(&load(&name)?.source.text),
         StudyAction::Show { name, file: false, base } => {
             let study = load(&name)?;
@@ -42,6 +44,7 @@ pub fn study(arguments: StudyArguments) -> Result<(), Failure> {
             let ready = Ready::new(study, Vec::new(), false, &Registry::built_in());
             output::print(&report::study(ready.study(), ready.setups()))
         }
+        StudyAction::Run(run) if run.reports => reports::run(&run),
         StudyAction::Run(run) => self::run(run),
         StudyAction::Stability(arguments) => stability(arguments),
     }
@@ -67,8 +70,8 @@ pub fn list() -> String {
 }
 
 fn run(arguments: StudyRun) -> Result<(), Failure> {
-    let most =
-        if arguments.precision.is_some() { arguments.max_iterations } else { arguments.iterations };
+    let iterations = arguments.iterations.unwrap_or(DEFAULT_ITERATIONS as u64);
+    let most = if arguments.precision.is_some() { arguments.max_iterations } else { iterations };
     check_seeds(arguments.seed, most)?;
     let iterations = match arguments.precision {
         Some(half_width_pct) => Iterations::Precision { half_width_pct, most: most as usize },
@@ -348,7 +351,7 @@ fn dry(study: &Study, base: &BaseOnly, effort: Effort, path: &Path) -> String {
 }
 
 impl StudyRun {
-    fn format(&self) -> Format {
+    pub fn format(&self) -> Format {
         match self.format {
             DocumentFormat::Text => Format::Text,
             DocumentFormat::Markdown => Format::Markdown,

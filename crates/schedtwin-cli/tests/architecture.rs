@@ -587,23 +587,31 @@ fn no_code_compares_release_numbers() {
     }
 }
 
-/// docs/variation-points.md ends with what `schedtwin list points` prints. `BLESS=1` writes it there.
-#[test]
-fn the_document_of_variation_points_lists_them_all() {
-    let path = root().join("docs/variation-points.md");
-    let output = Command::new(env!("CARGO_BIN_EXE_schedtwin"))
-        .args(["list", "points"])
-        .output()
-        .expect("it runs");
+/// A document ends with what a command prints. `BLESS=1` writes it there.
+fn document_ends_with_output(document: &str, command: &[&str]) {
+    let path = root().join(document);
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_schedtwin")).args(command).output().expect("it runs");
     let printed = String::from_utf8(output.stdout).expect("text");
-    let document = fs::read_to_string(&path).expect("docs/variation-points.md");
-    let marker = "<!-- output of schedtwin list points -->\n";
-    let start = document.find(marker).expect("the marker") + marker.len();
+    let text = fs::read_to_string(&path).expect("the document");
+    let marker = format!("<!-- output of schedtwin {} -->\n", command.join(" "));
+    let start = text.find(&marker).expect("the marker") + marker.len();
     if std::env::var_os("BLESS").is_some() {
-        fs::write(&path, format!("{}{printed}", &document[..start])).expect("can be written");
+        fs::write(&path, format!("{}{printed}", &text[..start])).expect("can be written");
         return;
     }
-    assert_eq!(&document[start..], printed, "run with BLESS=1 to renew the list");
+    assert!(text[start..] == printed, "{document}: run with BLESS=1 to renew its end");
+}
+
+#[test]
+fn the_document_of_variation_points_lists_them_all() {
+    document_ends_with_output("docs/variation-points.md", &["list", "points"]);
+}
+
+/// The table of first and present results is what the files of results say.
+#[test]
+fn the_document_of_reports_has_their_results() {
+    document_ends_with_output("docs/reports.md", &["study", "list", "--reports", "--results"]);
 }
 
 /// The schema of kernel files is the one that `schedtwin show schema kernel` makes. `BLESS=1` writes it.

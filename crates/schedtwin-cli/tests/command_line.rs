@@ -294,6 +294,78 @@ fn studies_are_listed_and_none_waits() {
     assert!(shown.contains("+-0.0173") && shown.contains("perf stat"), "{shown}");
 }
 
+/// A report of one's own: its first result stays when it runs again with other seeds.
+#[test]
+fn reports_are_recorded_and_first_results_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("X1.toml");
+    let text = r#"
+name = "X1"
+description = "a faster tick"
+published = "nowhere"
+about = "made up"
+machine = "uniform8"
+workload = "periodic -t 4"
+duration = "200ms"
+[report]
+kind = "tick"
+year = 2025
+sources = ["https://example.org/"]
+status = "runs"
+seeds = 2
+[[column]]
+kernel = "linux-6.12"
+[[column]]
+kernel = "linux-6.12:hz=1000"
+[[row]]
+id = "1"
+metric = "ticks"
+stat = "sum"
+unit = "count"
+better = "lower"
+cells = [
+  { kernel = "linux-6.12", role = "base", value = 20 },
+  { kernel = "linux-6.12:hz=1000", role = "patched", diff_pct = 200 },
+]
+"#;
+    std::fs::write(&path, text).unwrap();
+    let (report, into) = (path.to_str().unwrap(), folder.path().to_str().unwrap());
+    let run = |seed: &str| {
+        let ran = schedtwin(&[
+            "study",
+            "run",
+            "--reports",
+            report,
+            "--record",
+            into,
+            "--seed",
+            seed,
+            "-q",
+        ]);
+        assert!(ran.code == 0 && ran.stdout.contains("X1 (tick, 2025): a faster tick"), "{ran:?}");
+        let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+        [read("first-results.csv"), read("present-results.csv")]
+    };
+    let [first, present] = run("1");
+    assert!(first == present && first.lines().count() == 3, "{first}");
+    let [again, now] = run("7");
+    assert_eq!(again, first);
+    assert_ne!(now, present);
+    for (arguments, message) in [
+        (["--reports", "jankbench-pixel6"], "jankbench-pixel6 is no report"),
+        (["--reports", "R999"], "there is no study `R999`"),
+        (["--reports", "--kind=idel"], "did you mean `idle`?"),
+        (["jankbench-pixel6", "--kept-aside"], "--reports"),
+    ] {
+        let refused = schedtwin(&[&["study", "run"][..], &arguments[..]].concat());
+        assert!(refused.code == 2 && refused.stderr.contains(message), "{refused:?}");
+    }
+    let listed = schedtwin(&["study", "list", "--reports", "--kind", "preemption"]).stdout;
+    assert!(listed.contains("D30  preemption        2024  refused: "), "{listed}");
+    let shown = schedtwin(&["study", "show", "R2"]).stdout;
+    assert!(shown.contains("report: preemption, 2023, runs"), "{shown}");
+}
+
 #[test]
 fn lists_name_what_runs() {
     let all = schedtwin(&["list"]).stdout;

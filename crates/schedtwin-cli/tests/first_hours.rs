@@ -337,6 +337,11 @@ fn files_of_another_kind_are_named_and_what_is_not_modelled_is_refused() {
                 2,
                 "exists only with cpufreq=ondemand or conservative",
             ),
+            (
+                "run -m uniform8 -w w1 -k linux-6.12:features.next_buddy=true",
+                2,
+                "Linux has it with EEVDF as well",
+            ),
             ("show kernel linux-6.12 linux-6.12-debian", 0, "sched_autogroup"),
         ],
     );

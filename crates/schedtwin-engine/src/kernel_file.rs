@@ -354,6 +354,14 @@ fn where_listed(mut faults: Diagnostics, path: &str, kernel: &str) -> Diagnostic
         if let Some(With { path: point, words }) =
             Config::setting(path).and_then(|s| s.only.as_ref())
         {
+            // Linux has it with other arms as well, as its declaration says.
+            let declared = Config::setting(path).map(|setting| setting.help.as_str());
+            if let Some(help) = declared.filter(|help| help.contains("is not modelled")) {
+                fault.message =
+                    format!("`{path}` is modelled only with {point}={}", words.join(" or "));
+                fault.help = Some(help.to_string());
+                continue;
+            }
             fault.message = format!("`{path}` exists only with {point}={}", words.join(" or "));
             fault.help = Some(format!("set {point}={} before it", words[0]));
             continue;

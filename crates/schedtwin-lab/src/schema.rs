@@ -7,11 +7,12 @@ pub mod machine;
 use std::borrow::Cow;
 
 /// Name and text of every schema, in the order of a listing.
-const SCHEMAS: [(&str, &str); 6] = [
+const SCHEMAS: [(&str, &str); 7] = [
     ("schedtwin.run/1", include_str!("../schemas/schedtwin.run.schema.json")),
     ("schedtwin.compare/1", include_str!("../schemas/schedtwin.compare.schema.json")),
     ("schedtwin.replay/1", include_str!("../schemas/schedtwin.replay.schema.json")),
     ("schedtwin.study/1", include_str!("../schemas/schedtwin.study.schema.json")),
+    ("schedtwin.reports/1", include_str!("../schemas/schedtwin.reports.schema.json")),
     ("schedtwin.stability/1", include_str!("../schemas/schedtwin.stability.schema.json")),
     ("schedtwin.record/1", include_str!("../schemas/schedtwin.record.schema.json")),
 ];

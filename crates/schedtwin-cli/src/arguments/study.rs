@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use schedtwin_lab::stopping::{DEFAULT_ITERATIONS, MOST_ITERATIONS};
+use schedtwin_lab::study::reports::Kind;
 
 use super::MOST_THREADS;
 use crate::percent;
@@ -16,6 +17,7 @@ Examples:
   schedtwin study run jankbench-pixel6 -n 10        published and simulated numbers, with a verdict per row
   schedtwin study run ./my-study.toml --format markdown
   schedtwin study run --all --format json           every study that can run
+  schedtwin study run --reports --kind preemption   published changes on a scoreboard, see docs/reports.md
 
 Verdicts: agree (same sign, 0.5 to 2 times the published difference, or both within the noise);
 direction (same sign only); disagree; inconclusive. Base values are no predictions.
@@ -59,7 +61,21 @@ Examples:
   schedtwin study run jankbench-pixel6 --html jankbench.html
   schedtwin study run jankbench-pixel6 --sensitivity --format markdown    each variant
   schedtwin study run --all --base -q     every base value, and how many are met within 10 and 25 %
-  schedtwin study run --all --format json";
+  schedtwin study run --all --format json
+  schedtwin study run --reports                           every report that can run, on one scoreboard
+  schedtwin study run --reports --kind preemption R2 R4   some of them
+  schedtwin study run --reports ./mine.toml               a report of your own
+  schedtwin study run --reports --record studies/reports  into the files that docs/reports.md is made of
+
+A report is a study of a published change with a table [report]. Of the differences that the publication
+is sure of, the scoreboard counts those whose sign is right and those within a factor of two, and base
+values within 25 %. docs/reports.md has the rule, and how to enter a report.";
+
+const STUDY_LIST_EXAMPLES: &str = "\
+Examples:
+  schedtwin study list
+  schedtwin study list --reports --kind idle
+  schedtwin study list --reports --results     first and present results of all reports";
 
 #[derive(Args)]
 pub struct StudyArguments {
@@ -69,8 +85,9 @@ pub struct StudyArguments {
 
 #[derive(Subcommand)]
 pub enum StudyAction {
-    /// The built-in studies
-    List,
+    /// The built-in studies, or the reports
+    #[command(after_help = STUDY_LIST_EXAMPLES)]
+    List(StudyList),
     /// The published numbers, the runs, the fitted parameters and the variants of a study
     Show {
         /// NAME or a path
@@ -88,6 +105,19 @@ pub enum StudyAction {
     /// Run a study repeatedly with other seeds and count its verdicts
     #[command(after_help = STABILITY_EXAMPLES)]
     Stability(Stability),
+}
+
+#[derive(Args)]
+pub struct StudyList {
+    /// The reports: published changes as small studies, with kind, year and whether each can run
+    #[arg(long)]
+    pub reports: bool,
+    /// Only reports of this kind: preemption, placement, idle, ...
+    #[arg(long, requires = "reports", value_parser = Kind::parse)]
+    pub kind: Option<Kind>,
+    /// The table of first and present results, in Markdown, as docs/reports.md has it
+    #[arg(long, requires = "reports")]
+    pub results: bool,
 }
 
 #[derive(Args)]
@@ -208,22 +238,34 @@ pub enum DocumentFormat {
     Text,
     /// A table for web pages
     Markdown,
-    /// Everything, see schedtwin show schema study
+    /// Everything, see schedtwin show schema study (of reports: schema reports)
     Json,
 }
 
 #[derive(Args)]
 pub struct StudyRun {
-    /// Built-in studies or paths of study files
-    #[arg(value_name = "NAME", required_unless_present = "all", conflicts_with = "all")]
+    /// Built-in studies or paths of study files; with --reports: reports by id or path
+    #[arg(value_name = "NAME", required_unless_present_any = ["all", "reports"], conflicts_with = "all")]
     pub names: Vec<String>,
     /// Every built-in study that can run
     #[arg(long)]
     pub all: bool,
-    /// Runs of each kernel, with seeds SEED, SEED+1, ...
+    /// Reports on one scoreboard: those that are named, else all
+    #[arg(long, conflicts_with_all = ["all", "precision", "base", "sensitivity", "calibration", "html"])]
+    pub reports: bool,
+    /// Only reports of this kind: preemption, placement, idle, ...
+    #[arg(long, requires = "reports", value_parser = Kind::parse)]
+    pub kind: Option<Kind>,
+    /// Also run the reports that were put aside unseen
+    #[arg(long, requires = "reports")]
+    pub kept_aside: bool,
+    /// Write the results into DIR: present-results.csv, and into first-results.csv those of cells without any
+    #[arg(long, requires = "reports", value_name = "DIR")]
+    pub record: Option<PathBuf>,
+    /// Runs of each kernel, with seeds SEED, SEED+1, ... [default: 10; of reports what the file says, else 5]
     #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(1..=MOST_ITERATIONS as u64),
-          default_value_t = DEFAULT_ITERATIONS as u64, conflicts_with = "precision", value_name = "RUNS")]
-    pub iterations: u64,
+          conflicts_with = "precision", value_name = "RUNS")]
+    pub iterations: Option<u64>,
     /// Add seeds until the differences of the main rows have intervals this narrow (95% half-width), e.g. 1%
     #[arg(long, value_parser = percent::parse_percent, value_name = "PERCENT")]
     pub precision: Option<f64>,

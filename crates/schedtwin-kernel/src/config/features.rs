@@ -27,7 +27,7 @@ declare! { []
         gentle_fair_sleepers: feature { only FairClass in [Cfs]; }
         /// A new task waits for one slice before it runs.
         start_debit: feature { only FairClass in [Cfs]; }
-        /// The pick prefers the last woken task even if it did not preempt.
+        /// The pick prefers the last woken task even if it did not preempt. Linux has it with EEVDF as well, from 6.6 on and by another rule from 6.19 on; that form is not modelled.
         next_buddy: feature { only FairClass in [Cfs]; }
         /// The pick prefers a preempted task afterwards.
         last_buddy: feature { only FairClass in [Cfs]; }

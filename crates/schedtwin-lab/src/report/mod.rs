@@ -17,6 +17,7 @@ mod markdown;
 mod mmtests;
 mod replay;
 mod run_text;
+mod scoreboard;
 mod sensitivity;
 mod stability;
 mod study;
@@ -40,6 +41,7 @@ use crate::replay::Replayed;
 use crate::stopping::Iterations;
 use crate::study::Study;
 use crate::study::prepare::Setup;
+use crate::study::reports::ledger::Ledger;
 use crate::study::run::{Ran, Ready};
 use crate::study::stability::Stability;
 
@@ -204,6 +206,24 @@ pub fn studies(studies: &Studies, format: Format) -> String {
         Format::Markdown => study::markdown(studies),
         Format::Json | Format::Csv => study_json::studies(studies),
     }
+}
+
+/// Reports with their results.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scoreboard {
+    /// The reports.
+    pub studies: Vec<Study>,
+    /// The first results.
+    pub first: Ledger,
+    /// The present results.
+    pub present: Ledger,
+    /// Name of the reports that should run and cannot, and what each waits for.
+    pub waiting: Vec<(String, Vec<String>)>,
+}
+
+/// The scoreboard of reports. As text it has the present results, else the first ones, too.
+pub fn scoreboard(board: &Scoreboard, format: Format) -> String {
+    scoreboard::render(board, format)
 }
 
 /// On what the signs of studies depend: a table for each kernel that something is predicted of. JSON and CSV as

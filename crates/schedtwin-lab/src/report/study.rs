@@ -9,6 +9,7 @@ use crate::crash;
 use crate::stats::Difference;
 use crate::study::power::{Powers, power};
 use crate::study::prepare::{Setup, waits_for};
+use crate::study::reports::Head;
 use crate::study::run::{Beside, Ran, summary};
 use crate::study::{Published, Role, Study};
 
@@ -349,6 +350,7 @@ pub fn show(study: &Study, setups: &[Setup]) -> String {
     text.push_str(&wrap(&study.published, WIDTH, "  "));
     text.push('\n');
     text.push_str(&wrap(&study.about.replace('\n', " "), WIDTH, ""));
+    text.extend(study.report.as_ref().map(report_head));
     let waits = waits_for(setups);
     if !waits.is_empty() {
         text.push_str(&format!("\nwaits for: {}\n", waits.join(", ")));
@@ -360,7 +362,9 @@ pub fn show(study: &Study, setups: &[Setup]) -> String {
         text.extend(column.against.as_ref().map(|against| format!("  against {against}")));
         text.push('\n');
     }
-    text.push_str("\nwhat runs\n");
+    if !setups.is_empty() {
+        text.push_str("\nwhat runs\n");
+    }
     for setup in setups {
         text.push_str(&format!("  -m '{}' -w '{}'\n", setup.machine, setup.workload));
         text.extend(setup.scenarios.iter().map(|column| format!("    -k '{}'\n", column.kernel)));
@@ -462,6 +466,23 @@ pub fn show(study: &Study, setups: &[Setup]) -> String {
             text.extend(lines.iter().map(|line| format!("  {}", wrap(line, WIDTH - 2, "    "))));
         }
     }
+    text
+}
+
+/// The table `[report]` in words.
+fn report_head(head: &Head) -> String {
+    let kept = if head.kept_aside { ", kept aside" } else { "" };
+    let kind = head.kind.word();
+    let mut text = format!("\nreport: {kind}, {}, {}{kept}\n", head.year, head.status.word());
+    let mut line = |title: &str, items: &[String]| {
+        if !items.is_empty() {
+            text.push_str(&wrap(&format!("{title}: {}", items.join("; ")), WIDTH, "  "));
+        }
+    };
+    line("why", &head.status.why().map(str::to_string).into_iter().collect::<Vec<_>>());
+    line("not known", &head.unknown);
+    line("assumed", &head.assumed);
+    text.extend(head.sources.iter().map(|address| format!("{address}\n")));
     text
 }
 

@@ -122,6 +122,29 @@ fn little_data_is_said_to_be_little() {
     assert!(!text.contains("+-") && !text.contains("* better"), "{text}");
 }
 
+/// The shipped reports with their results, in each form.
+#[test]
+fn the_scoreboard_is_what_the_schema_says() {
+    use crate::study::{builtin, load};
+
+    let names = builtin::reports();
+    let studies = names.map(|name| load(name).unwrap_or_else(|faults| panic!("{faults}")));
+    let [first, present] = builtin::results();
+    let waiting = vec![("x".into(), vec!["workload y".into()])];
+    let board = super::Scoreboard { studies: studies.collect(), first, present, waiting };
+    let document: Value = serde_json::from_str(&super::scoreboard(&board, Format::Json)).unwrap();
+    assert_eq!(errors("schedtwin.reports/1", &document), [""; 0]);
+    let all = &document["first"]["all"];
+    let of = |key: &str| all[key].as_u64().expect("a count");
+    assert_eq!(of("sign") + of("wrong") + of("inconclusive"), of("sure"));
+    assert_eq!(of("reports"), board.studies.len() as u64);
+    let text = super::scoreboard(&board, Format::Text);
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    assert!(text.contains("D30: refused: it measures the cost of a system call"), "{text}");
+    let markdown = super::scoreboard(&board, Format::Markdown);
+    assert!(markdown.contains("| R2 (preemption, 2023) |"), "{markdown}");
+}
+
 /// A study with values, with words, with what is missing and with what was fitted.
 #[test]
 fn studies_are_what_the_schema_says() {

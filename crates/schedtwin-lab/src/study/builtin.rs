@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use schedtwin_input::Source;
 
+use crate::study::reports::ledger::Ledger;
+
 /// Name and text, in the order of the publications.
 const STUDIES: [(&str, &str); 14] = [
     ("jankbench-pixel6", include_str!("../../studies/jankbench-pixel6.toml")),
@@ -23,13 +25,45 @@ const STUDIES: [(&str, &str); 14] = [
     ("messaging-i7-3630qm", include_str!("../../studies/messaging-i7-3630qm.toml")),
 ];
 
+/// Name and text of reports, by name.
+macro_rules! texts {
+    ($($id:literal)*) => {
+        &[$(($id, include_str!(concat!("../../studies/reports/", $id, ".toml")))),*]
+    };
+}
+
+/// The reports: studies/reports.
+const REPORTS: &[(&str, &str)] = texts![
+    "D01" "D02" "D03" "D04" "D05" "D06" "D07" "D08" "D09" "D10"
+    "D11" "D12" "D13" "D14" "D15" "D16" "D17" "D18" "D19" "D20"
+    "D21" "D22" "D23" "D24" "D25" "D26" "D27" "D28" "D29" "D30"
+    "D31" "N01" "N02" "N03" "N04" "N05" "N06" "N07" "N08" "N09"
+    "N10" "N11" "R1" "R2" "R3" "R4" "R6" "R7" "R8" "R9"
+    "R10" "R11" "R13" "R14" "R15" "R16" "R17" "R18" "R19" "R20"
+];
+
+const FIRST_RESULTS: &str = include_str!("../../studies/reports/first-results.csv");
+const PRESENT_RESULTS: &str = include_str!("../../studies/reports/present-results.csv");
+
 /// The names.
 pub fn names() -> impl Iterator<Item = &'static str> {
     STUDIES.iter().map(|(name, _)| *name)
 }
 
-/// The file of a built-in study.
+/// The names of the built-in reports.
+pub fn reports() -> impl Iterator<Item = &'static str> {
+    REPORTS.iter().map(|(name, _)| *name)
+}
+
+/// The first results of reports, and the present ones.
+pub fn results() -> [Ledger; 2] {
+    [("first-results.csv", FIRST_RESULTS), ("present-results.csv", PRESENT_RESULTS)].map(
+        |(name, text)| Ledger::read(name, text).expect("the built-in results are read by a test"),
+    )
+}
+
+/// The file of a built-in study or report.
 pub fn source(name: &str) -> Option<Arc<Source>> {
-    let (name, text) = STUDIES.iter().find(|(known, _)| *known == name)?;
+    let (name, text) = STUDIES.iter().chain(REPORTS).find(|(known, _)| *known == name)?;
     Some(Source::new(format!("<built in> {name}"), *text))
 }

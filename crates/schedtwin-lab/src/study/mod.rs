@@ -15,6 +15,7 @@
 //! | [`prepare`] | the scenarios of a study, or what it waits for |
 //! | [`run`] | runs them, and sets the published and the twin's numbers side by side |
 //! | [`verdict`] | agree, direction, disagree, inconclusive: the rule |
+//! | [`reports`] | small studies of published changes, with first and present results |
 //! | [`execution`] | recordings of what a board did beside what the twin does |
 //! | [`stability`] | would another set of seeds give the same verdicts? |
 
@@ -23,6 +24,7 @@ pub mod execution;
 pub mod power;
 pub mod prepare;
 mod read;
+pub mod reports;
 pub mod run;
 pub mod spec;
 pub mod stability;
@@ -73,6 +75,8 @@ pub struct Study {
     pub fits: Vec<Fit>,
     /// Variants of the set-up, on which the signs shall not depend.
     pub variants: Vec<Variant>,
+    /// The head of a report; other studies have none.
+    pub report: Option<reports::Head>,
 }
 
 /// A setting with its reason.
@@ -171,7 +175,7 @@ pub struct Cell {
     pub role: Role,
     /// The published content.
     pub published: Published,
-    /// Its own half-width, in the unit of the row, where published.
+    /// Its own half-width where published: in the unit of the row, of a `diff_pct` in points.
     pub noise: Option<f64>,
     /// Where it stands in the file.
     pub at: schedtwin_input::Location,

@@ -36,6 +36,7 @@ use schedtwin_input::{
 
 use crate::study::execution::judge::Executed;
 use crate::study::execution::recorded::{self, Recording};
+use crate::study::reports::{self, Status};
 use crate::study::spec::{Assignment, parse_parameter};
 use crate::study::{
     Cell, Column, Direction, Explained, Fit, Noise, OverRuns, Published, Role, Row, Selector,
@@ -98,8 +99,13 @@ pub fn read(source: &Arc<Source>) -> Result<Study, Diagnostics> {
     let description = file.required("description", f);
     let published = file.required("published", f);
     let about = file.required("about", f);
-    let machine = file.required("machine", f);
-    let workload = file.required("workload", f);
+    let report = file.optional_table("report", f).and_then(|table| reports::head(table, f));
+    // A report that cannot run may lack the machine or the workload that would be needed.
+    let runs = report.as_ref().is_none_or(|report| report.status == Status::Runs);
+    let [machine, workload] = ["machine", "workload"].map(|key| match runs {
+        true => file.required(key, f),
+        false => Some(file.optional(key, f).unwrap_or_default()),
+    });
     let duration_ns = file
         .optional::<Located<String>>("duration", f)
         .and_then(|text| located(&text, parse_duration(&text.value), f));
@@ -170,6 +176,7 @@ pub fn read(source: &Arc<Source>) -> Result<Study, Diagnostics> {
         executions,
         fits,
         variants,
+        report,
     })
 }
 

@@ -23,6 +23,7 @@ use crate::stats::{self, Difference, Estimate};
 use crate::stopping::{Iterations, Look, worst_primary};
 use crate::study::execution::judge::{self, Subject};
 use crate::study::prepare::{Registry, Setup, setups};
+use crate::study::reports::Status;
 use crate::study::spec::Assignment;
 use crate::study::verdict::{self, TwinDiff, Verdict};
 use crate::study::{Cell, Noise, OverRuns, Published, Role, Row, Selector, Study, base_cells};
@@ -145,7 +146,12 @@ impl Ready {
             .chain(calibrated.iter().map(|one| &one.set))
             .cloned()
             .collect();
-        let main = setups(&study, &settings, &[], registry);
+        // A report that is known not to run has names of kernels that nobody has to have.
+        let runs = study.report.as_ref().is_none_or(|head| head.status == Status::Runs);
+        let main = match runs {
+            true => setups(&study, &settings, &[], registry),
+            false => Vec::new(),
+        };
         let variants: Vec<Vec<Setup>> = study
             .variants
             .iter()
@@ -174,6 +180,9 @@ impl Ready {
     pub fn waits_for(&self) -> Vec<String> {
         let mut all = crate::study::prepare::waits_for(&self.setups);
         all.extend(self.executions.iter().flat_map(Subject::waits_for).cloned());
+        let status = self.study.report.as_ref().map(|head| &head.status);
+        let why = status.and_then(|status| Some(format!("{}: {}", status.word(), status.why()?)));
+        all.extend(why);
         all.sort();
         all.dedup();
         all
@@ -482,14 +491,15 @@ fn value(cell: &Cell) -> Option<f64> {
 /// The published difference and its noise, both in percent of the base.
 ///
 /// The noise of two cells with half-widths of their own is their sum in quadrature. One that is assumed for
-/// the row is the spread of the same measurement on other days, and taken as it is. Of two the larger counts.
+/// the row is the spread of the same measurement on other days, and taken as it is. Of two the larger counts. A
+/// published difference has its own half-width, in points.
 pub(super) fn published_difference(
     row: &Row,
     base: Option<&Cell>,
     cell: &Cell,
 ) -> (Option<f64>, Option<f64>) {
     if let Published::DiffPct(percent) = cell.published {
-        return (Some(percent), None);
+        return (Some(percent), cell.noise);
     }
     let pair = base.and_then(|base| Some((base, value(base)?, value(cell)?)));
     let Some((base, from, to)) = pair.filter(|(_, from, _)| *from != 0.0) else {

@@ -94,6 +94,28 @@ const RT_APP_FILES: &[RtAppFile] = &[
     ),
 ];
 
+/// An rt-app file of a report, which is named by its path in the repository.
+macro_rules! report_file {
+    ($path:literal) => {
+        RtAppFile {
+            name: $path,
+            description: "of a report",
+            text: include_str!(concat!("../../", $path)),
+        }
+    };
+}
+
+/// The rt-app files that reports name. They are compiled in, so that a report runs anywhere; lists
+/// leave them out.
+const REPORT_FILES: &[RtAppFile] = &[
+    report_file!("workloads/reports/cyclictest-nice-minus-19.json"),
+    report_file!("workloads/reports/cyclictest-nice-0.json"),
+    report_file!("workloads/reports/cyclictest-nice-19.json"),
+    report_file!("workloads/reports/fibtest.json"),
+    report_file!("workloads/reports/short-slices.json"),
+    report_file!("workloads/reports/six-on-juno.json"),
+];
+
 /// Every benchmark, in the order in which lists show them.
 const BENCHMARKS: &[&dyn Benchmark] = &[
     &jankbench::Jankbench,
@@ -163,7 +185,8 @@ pub fn builtin_options(name: &str) -> Option<&'static [WorkloadOption]> {
 
 /// A built-in by name.
 pub(crate) fn builtin(name: &str) -> Option<Builtin> {
-    builtins().find(|builtin| builtin.name() == name)
+    let of_reports = REPORT_FILES.iter().map(Builtin::RtApp);
+    builtins().chain(of_reports).find(|builtin| builtin.name() == name)
 }
 
 #[cfg(test)]
