@@ -70,6 +70,7 @@ pub fn device_tree(machine: &Machine, nr_threads_hint: usize) -> DeviceTree {
                         exit_latency: s.kernel_exit_latency_ns,
                         target_residency: s.target_residency_ns,
                         polling: s.polling,
+                        monitors: s.mwait,
                         // Without a device nobody could wake the CPU: its own timer does, see MODEL.md.
                         timer_stop: s.local_timer_stops && machine.broadcast.is_some(),
                         disabled: false,

@@ -95,7 +95,9 @@ impl Kernel {
             };
             let IdleCpu { cpu, states, .. } = cpu;
             let mut idle = CpuIdle::new(states, governor, config.pm_qos.latency_req_ns());
-            idle.timer_stop = device_tree.idle_states(cpu).iter().map(|s| s.timer_stop).collect();
+            let states = device_tree.idle_states(cpu).iter();
+            idle.monitors = states.clone().map(|s| s.monitors).collect();
+            idle.timer_stop = states.map(|s| s.timer_stop).collect();
             idle
         };
         let needs = Needs::new(&policies, &device_tree, &config);

@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::device_tree::DeviceTree;
 use crate::{Activity, BootConfig, Wires};
 use schedtwin_types::arena::PerCpu;
-use schedtwin_types::{CpuId, CpuMask, DecisionRecord, Fact, FutexId, IpiKind, NEVER, Ns};
+use schedtwin_types::{CpuId, CpuMask, DecisionRecord, Fact, FutexId, IpiKind, IrqLines, NEVER, Ns};
 
 /// The current entry, and what the kernel was booted with.
 #[derive(Clone)]
@@ -81,6 +81,7 @@ impl Context {
             clock_event_at: NEVER,
             ipi_at: [NEVER; IpiKind::COUNT],
             ipi_from: [CpuId(0); IpiKind::COUNT],
+            written: IrqLines::default(),
             activity: Activity::IdleLoop,
             debt: 0,
         };

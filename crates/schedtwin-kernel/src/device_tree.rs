@@ -148,6 +148,8 @@ pub struct DtIdleState {
     pub target_residency: Ns,
     /// The CPU spins, watching `need_resched` (`CPUIDLE_FLAG_POLLING`); only state 0 may.
     pub polling: bool,
+    /// The CPU watches `need_resched` asleep (MWAIT).
+    pub monitors: bool,
     /// The CPU's timer stops (`CPUIDLE_FLAG_TIMER_STOP`).
     pub timer_stop: bool,
     /// Switched off from the start (`/sys/devices/system/cpu/cpuN/cpuidle/stateM/disable`).
@@ -161,6 +163,7 @@ impl DtIdleState {
             exit_latency,
             target_residency,
             polling: false,
+            monitors: false,
             timer_stop: false,
             disabled: false,
         }

@@ -20,20 +20,30 @@ impl Kernel {
         self.cx.end();
     }
 
-    /// Interrupts have woken a CPU from its idle state.
+    /// Interrupts, or a write to the flag that it watches, have woken a CPU from its idle state.
     pub fn idle_exit(&mut self, cpu: CpuId, now: Ns, lines: IrqLines) {
-        self.cx.begin(cpu, now, true);
+        let interrupts = self.cpuidle.take_writes(cpu, lines, &mut self.cx);
+        self.cx.begin(cpu, now, !interrupts.is_empty());
         self.cpuidle_exit();
-        self.handle_interrupts(lines, Mode::Kernel);
+        if interrupts.is_empty() {
+            self.idle_after_write();
+        } else {
+            self.handle_interrupts(interrupts, Mode::Kernel);
+        }
         self.cx.end();
     }
 
     /// Silicon or firmware has refused the idle state that a CPU asked for: it never slept, and takes the
     /// interrupts that wait.
     pub fn idle_refused(&mut self, cpu: CpuId, now: Ns, lines: IrqLines) {
-        self.cx.begin(cpu, now, true);
+        let interrupts = self.cpuidle.take_writes(cpu, lines, &mut self.cx);
+        self.cx.begin(cpu, now, !interrupts.is_empty());
         self.cpuidle_refused();
-        self.handle_interrupts(lines, Mode::Kernel);
+        if interrupts.is_empty() {
+            self.idle_after_write();
+        } else {
+            self.handle_interrupts(interrupts, Mode::Kernel);
+        }
         self.cx.end();
     }
 

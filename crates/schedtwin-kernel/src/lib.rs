@@ -47,7 +47,7 @@ use cpufreq::Cpufreq;
 use cpuidle::Cpuidle;
 use policy::OwnPolicies;
 use sched::Scheduler;
-use schedtwin_types::{CpuId, IpiKind, Ns, TaskId, arena};
+use schedtwin_types::{CpuId, IpiKind, IrqLines, Ns, TaskId, arena};
 use sync::SyncObjects;
 use thermal::Thermal;
 use time::Time;
@@ -62,6 +62,8 @@ pub struct Wires {
     pub ipi_at: [Ns; IpiKind::COUNT],
     /// Per kind: who sent it last.
     pub ipi_from: [CpuId; IpiKind::COUNT],
+    /// Which of those in flight are no interrupts but writes to the flag that the CPU watches asleep.
+    pub written: IrqLines,
     /// The activity of the CPU once its debt is paid.
     pub activity: Activity,
     /// Kernel time that the CPU still owes, nanoseconds from the time of its last entry. Written when

@@ -13,8 +13,8 @@
 //! `power` is what the CPU draws: `"wfi"` (the WFI curve), `"30%"` or `"4.5%"` (of it), `"off"`, `"active"` (as if it
 //! were busy) or `"46.3% active"`. May be left out: `kernel_exit_ns` (entry + exit, as the device tree's binding
 //! has it), `exit_ipi_ns`, `exit_device_ns` (`exit_ns`: the way out after the CPU's own timer), `entry_nj`,
-//! `exit_nj` (0), `abort_nj` (`entry_nj`), `abort_ns`, `deep`, `polling`, `refuses_pending`, `local_timer_stops`,
-//! `core`, `cluster`, `package` (false).
+//! `exit_nj` (0), `abort_nj` (`entry_nj`), `abort_ns`, `deep`, `polling`, `mwait`, `refuses_pending`,
+//! `local_timer_stops`, `core`, `cluster`, `package` (false).
 //!
 //! A polling state has no way in: `entry_ns` is 0.
 //!
@@ -70,6 +70,8 @@ keys! {
         polling: Located<bool> = May, Switch;
         /// the hardware refuses the entry while an interrupt waits; false
         refuses_pending: bool = May, Switch;
+        /// the CPU sleeps on a flag of its idle task: another CPU wakes it by a write, without an interrupt; false
+        mwait: bool = May, Switch;
         /// the CPU's timer stops (see `[broadcast]`); false
         local_timer_stops: bool = May, Switch;
         /// the state of a whole core, entered when all its threads have requested it; false
@@ -163,7 +165,7 @@ fn read_state(
 ) -> Option<IdleState> {
     let keys = StateKeys::read(&mut row, faults);
     let StateKeys { name, residency_us: residency, power, kernel_exit_ns: kernel_exit, .. } = keys;
-    let StateKeys { deep, polling, refuses_pending, local_timer_stops, .. } = keys;
+    let StateKeys { deep, polling, mwait, refuses_pending, local_timer_stops, .. } = keys;
     let StateKeys { core, cluster, package, .. } = keys;
     let second = |key: &str, value: Option<Located<u64>>, faults: &mut Diagnostics| {
         within(key, value, MAX_LATENCY_NS, "a second", faults)
@@ -261,6 +263,7 @@ fn read_state(
         deep: deep.unwrap_or(false),
         polling,
         refuses_pending: refuses_pending.unwrap_or(false),
+        mwait: mwait.unwrap_or(false),
         local_timer_stops: local_timer_stops.unwrap_or(false),
         shared,
     })

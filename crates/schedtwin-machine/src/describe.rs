@@ -294,6 +294,7 @@ impl Machine {
                 for (set, note) in [
                     (state.deep, "deep"),
                     (state.polling, "polls"),
+                    (state.mwait, "watches a flag"),
                     (state.refuses_pending, "refuses pending interrupts"),
                     (state.local_timer_stops, "timer stops"),
                     (state.shared == Shared::Core, "of the whole core"),

@@ -213,6 +213,8 @@ pub struct IdleState {
     pub deep: bool,
     /// Whether the CPU polls `need_resched` (`CPUIDLE_FLAG_POLLING`): only the first state may.
     pub polling: bool,
+    /// Whether the CPU watches `need_resched` asleep (MWAIT), so that others wake it without an interrupt.
+    pub mwait: bool,
     /// Whether an entry that an interrupt aborts counts as refused, as far as the kernel is told: firmware
     /// that looks for pending interrupts and returns an error.
     pub refuses_pending: bool,

@@ -123,6 +123,12 @@ impl IrqLines {
         self.0 & other.0 != 0
     }
 
+    /// The lines that are not in `other`.
+    #[inline(always)]
+    pub const fn without(self, other: IrqLines) -> IrqLines {
+        IrqLines(self.0 & !other.0)
+    }
+
     /// Whether there is no line.
     #[inline(always)]
     pub const fn is_empty(self) -> bool {

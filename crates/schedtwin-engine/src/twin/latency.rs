@@ -39,7 +39,8 @@ impl<B: Board> Twin<B> {
                 continue;
             }
             if !c.pending.contains(IrqLine::ipi(kind)) {
-                let latency = c.ipi_latency;
+                let written = wires.written.contains(IrqLine::ipi(kind));
+                let latency = if written { 0 } else { c.ipi_latency };
                 let at = match sent {
                     NEVER => NEVER,
                     sent => {

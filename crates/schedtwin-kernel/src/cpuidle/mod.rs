@@ -90,6 +90,8 @@ pub struct CpuIdle {
     poll_limit_ns: Ns,
     /// Calls that came while polling, for which no interrupt was sent (`call_single_queue`).
     pending_calls: IrqLines,
+    /// Per state: whether the CPU watches `need_resched` in it asleep; none is like all false.
+    pub monitors: Vec<bool>,
     /// Per state: whether the CPU's timer stops in it (`CPUIDLE_FLAG_TIMER_STOP`); none is like all false.
     pub timer_stop: Vec<bool>,
     /// `broadcast` of `cpuidle_enter_state()`: during this stay the broadcast device keeps the CPU's event. Not so in a state
@@ -133,6 +135,7 @@ impl CpuIdle {
             latency_req_ns,
             poll_limit_ns: 0,
             pending_calls: IrqLines::default(),
+            monitors: Vec::new(),
             timer_stop: Vec::new(),
             broadcast: false,
             rejected: 0,
@@ -348,6 +351,11 @@ impl Kernel {
         let poll_time_limit = !self.sched.rq(cpu).need_resched;
         self.cpuidle_exit();
         self.idle_round_ends(cpu, poll_time_limit);
+    }
+
+    /// The state in which the CPU watched the flag is over: it has been written.
+    pub(crate) fn idle_after_write(&mut self) {
+        self.idle_round_ends(self.cx.this_cpu, false);
     }
 
     /// A round of the idle loop ends: the governor hears of the stay, if there was one, and then the loop is

@@ -26,13 +26,15 @@
 //! kernel/smp.c `flush_smp_call_function_queue`, kernel/sched/core.c `set_nr_if_polling`; the same in 6.1.
 //! Differences: the clock is looked at all the time, not every 201 turns of the loop: who counts the
 //! microseconds beyond the limit notices (up to 7 where a turn is 140 cycles long). The flag is set in the
-//! loop only, not on the whole way round the idle loop, where an interrupt is sent that Linux saves; and
-//! states that watch the flag asleep (MWAIT) are left by an interrupt.
+//! loop only, not on the whole way round the idle loop, where an interrupt is sent that Linux saves.
+//!
+//! **Asleep.** A state that MWAIT enters (`mwait_idle_with_hints()`) watches the flag as well. A write ends it as an interrupt
+//! would, after the way out of the state; no interrupt is sent, none is taken.
 
 use super::CpuIdle;
 use crate::config::Bugs;
 use crate::{Activity, Context, Cpuidle, Kernel, Scheduler};
-use schedtwin_types::{CpuId, IpiKind, IrqLine, Ns};
+use schedtwin_types::{CpuId, IpiKind, IrqLine, IrqLines, NEVER, Ns};
 
 /// No residency below this is a limit (`CPUIDLE_POLL_MIN`).
 const CPUIDLE_POLL_MIN: Ns = 10_000;
@@ -77,6 +79,15 @@ impl Context {
         self.platform.dirty.insert(cpu);
         true
     }
+
+    /// Writes the flag that a CPU watches asleep, which then wakes.
+    fn write_flag(&mut self, cpu: CpuId, kind: IpiKind) {
+        let (at, from) = (self.local_clock(), self.this_cpu);
+        let wires = &mut self.platform.wires[cpu];
+        (wires.ipi_at[kind as usize], wires.ipi_from[kind as usize]) = (at, from);
+        wires.written.insert(IrqLine::ipi(kind));
+        self.platform.dirty.insert(cpu);
+    }
 }
 
 impl Cpuidle {
@@ -88,12 +99,41 @@ impl Cpuidle {
         sched: &mut Scheduler,
         cx: &mut Context,
     ) -> bool {
-        if !cx.polls(cpu) {
-            return false;
+        if cx.polls(cpu) {
+            sched.set_need_resched(cpu);
+            self.cpus[cpu].pending_calls.insert(IrqLine::ipi(kind));
+            return true;
         }
-        sched.set_need_resched(cpu);
-        self.cpus[cpu].pending_calls.insert(IrqLine::ipi(kind));
-        true
+        let asleep = self.monitors(cpu, cx);
+        if asleep {
+            sched.set_need_resched(cpu);
+            cx.write_flag(cpu, kind);
+        }
+        asleep
+    }
+
+    /// Whether a CPU watches the flag asleep.
+    #[inline]
+    fn monitors(&self, cpu: CpuId, cx: &Context) -> bool {
+        let Activity::Idle { state } = cx.platform.wires[cpu].activity else { return false };
+        self.cpus[cpu].monitors.get(usize::from(state)) == Some(&true)
+    }
+
+    /// A CPU is awake, with `lines`: of them and of what is in flight, writes become calls that wait. The interrupts.
+    #[inline]
+    pub(crate) fn take_writes(&mut self, cpu: CpuId, lines: IrqLines, cx: &mut Context) -> IrqLines {
+        let wires = &mut cx.platform.wires[cpu];
+        if wires.written.is_empty() {
+            return lines;
+        }
+        let written = std::mem::take(&mut wires.written);
+        for kind in IpiKind::ALL.into_iter().filter(|kind| written.contains(IrqLine::ipi(*kind))) {
+            wires.ipi_at[kind as usize] = NEVER;
+            if kind != IpiKind::Reschedule {
+                self.cpus[cpu].pending_calls.insert(IrqLine::ipi(kind));
+            }
+        }
+        lines.without(written)
     }
 }
 
