@@ -69,6 +69,12 @@ pub struct TaskView {
     pub reenq_reason: ReenqReason,
     /// `scx.runnable_at`, jiffies.
     pub runnable_at: u64,
+    /// `utime + stime`: ticks that came while it ran, since the scheduler is there.
+    pub ticked: Ns,
+    /// `nvcsw`, since the scheduler is there.
+    pub voluntary_switches: u64,
+    /// `nivcsw`, since the scheduler is there.
+    pub involuntary_switches: u64,
 }
 
 /// A walk over a user DSQ (`bpf_iter_scx_dsq`): tasks that come after its start are left out, and tasks that go are passed
@@ -535,6 +541,14 @@ impl<'a> Kfuncs<'a> {
         self.kernel.cx.this_cpu
     }
 
+    /// Does something as if it were on another CPU: a loader runs a program there.
+    pub fn on_cpu<R>(&mut self, cpu: CpuId, act: impl FnOnce(&mut Kfuncs) -> R) -> R {
+        let here = std::mem::replace(&mut self.kernel.cx.this_cpu, cpu);
+        let result = act(self);
+        self.kernel.cx.this_cpu = here;
+        result
+    }
+
     /// `bpf_get_current_task_btf()`: the task that runs on this CPU.
     pub fn current(&self) -> TaskId {
         self.kernel.sched.rq[self.kernel.cx.this_cpu].curr
@@ -633,6 +647,9 @@ impl<'a> Kfuncs<'a> {
             immed: entity.immed,
             reenq_reason: entity.reenq_reason,
             runnable_at: entity.runnable_at,
+            ticked: entity.ticks * self.kernel.cx.tick_nsec,
+            voluntary_switches: entity.context_switches[0],
+            involuntary_switches: entity.context_switches[1],
         }
     }
 
