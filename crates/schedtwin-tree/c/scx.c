@@ -109,6 +109,12 @@ bool scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_fl
 	return pid >= 0 && ask->insert(call, pid, dsq_of(dsq_id), slice, 0, enq_flags, false);
 }
 
+/* As 6.13 to 6.18 had it: a scheduler declares it itself. */
+void scx_bpf_dsq_insert___v1(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags)
+{
+	scx_bpf_dsq_insert(p, dsq_id, slice, enq_flags);
+}
+
 bool scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 dsq_id, u64 slice, u64 vtime, u64 enq_flags)
 {
 	int pid = pid_of(p);
@@ -179,7 +185,7 @@ struct cpumask const *scx_bpf_get_idle_smtmask(void) { return mask_of(MASK_SMT);
 struct cpumask const *scx_bpf_get_possible_cpumask(void) { return mask_of(MASK_POSSIBLE); }
 u32 scx_bpf_nr_node_ids(void) { return ask->number(call, NUMBER_NODES, 0); }
 s32 scx_bpf_cpu_node(s32 cpu) { return ask->number(call, NUMBER_NODE_OF, cpu); }
-s32 cpu_llc_id(s32 cpu) { return ask->number(call, NUMBER_LLC, cpu); }
+s32 schedtwin_llc_id(s32 cpu) { return ask->number(call, NUMBER_LLC, cpu); }
 
 u32 schedtwin_reenqueue_local(void) { return ask->number(call, NUMBER_REENQUEUED, 0); }
 void scx_bpf_dsq_reenq(u64 dsq_id, u64 flags) { ask->act(call, ACT_REENQUEUE, dsq_of(dsq_id), flags); }

@@ -189,8 +189,25 @@ long schedtwin_map_update(void *object, void const *key, void const *value, u64 
 	return 0;
 }
 
-/* What a loader puts into a map of numbers. */
-OFFERED void schedtwin_scx_fill_map(void *object, u32 key, u32 value) { schedtwin_map_update(object, &key, &value, BPF_ANY); }
+/* What a loader puts into the value of a map: a number of so many bytes at an offset. A new value is all zeros. */
+OFFERED void schedtwin_scx_fill_map(void *object, void const *key, u32 offset, u32 bytes, u64 number)
+{
+	struct schedtwin_map *map = *(struct schedtwin_map **)object;
+	char *value = schedtwin_map_lookup(object, key, -1);
+
+	if (!value && is_hash(map)) {
+		struct entry **at = find(map, key);
+
+		if (map->count >= (u32)map->entries)
+			return;
+		*at = schedtwin_new(sizeof(**at) + map->stride + map->key);
+		map->count++;
+		memcpy((*at)->bytes + map->stride, key, map->key);
+		value = (*at)->bytes;
+	}
+	if (value && offset + bytes <= (u32)map->value)
+		memcpy(value + offset, &number, bytes);
+}
 
 long schedtwin_map_delete(void *object, void const *key)
 {

@@ -39,6 +39,8 @@ pub(super) struct Map {
     object: u64,
     size: Size,
     values: Option<Values>,
+    /// What a value is like.
+    value: Shape,
 }
 
 /// The maps that an array of maps has.
@@ -97,7 +99,11 @@ impl Map {
                 },
                 _ => None,
             };
-            Some(Map { name: name.to_string(), object: symbol.offset, size, values })
+            let value = match symbol.shape.member("value") {
+                Some((_, Shape::Pointer(of))) => (**of).clone(),
+                _ => Shape::Unknown,
+            };
+            Some(Map { name: name.to_string(), object: symbol.offset, size, values, value })
         };
         symbols.iter().filter_map(map).collect()
     }
@@ -114,6 +120,26 @@ impl Map {
                 names.join(", ")
             )
         })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What a value is like.
+    pub(super) fn value(&self) -> &Shape {
+        &self.value
+    }
+
+    /// The bytes of a key that is spelled as numbers: as many of 32 bits as are given, else one as long as a key.
+    pub(super) fn key(&self, numbers: &str) -> Option<Vec<u8>> {
+        let numbers: Option<Vec<i64>> =
+            numbers.split(',').map(|number| number.trim().parse().ok()).collect();
+        let bytes = match &numbers?[..] {
+            [one] if self.size.key <= 8 => one.to_le_bytes()[..self.size.key as usize].to_vec(),
+            several => several.iter().flat_map(|one| (*one as u32).to_le_bytes()).collect(),
+        };
+        (bytes.len() as u64 == self.size.key).then_some(bytes)
     }
 
     /// Whether it keeps something of each task.

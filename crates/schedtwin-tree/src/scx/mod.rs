@@ -11,8 +11,11 @@
 //! | `layout.rs` | structures that the C and the twin share |
 //! | `mirror.rs` | tasks and cgroups as the C sees them |
 //! | `maps.rs`, `programs.rs` | the maps and the programs that it declares |
+//! | `names.rs` | what our header leaves out, as it defines that itself |
 //! | `units.rs` | the files that it consists of |
-//! | `setup.rs`, `lavd.rs` | programs that loaders run before; the tables of scx_lavd |
+//! | `meaning.rs` | BPF's meaning of C where native C has another |
+//! | `topology.rs` | the machine as loaders see it |
+//! | `setup.rs`, `lavd.rs` | programs that loaders run; the tables of scx_lavd |
 //! | `mod.rs` | its callbacks |
 //! | `ask.rs` | the kernel's functions that it calls |
 
@@ -22,9 +25,12 @@ mod lavd;
 mod layout;
 mod loader;
 mod maps;
+mod meaning;
 mod mirror;
+mod names;
 mod programs;
 mod setup;
+mod topology;
 mod units;
 mod userland;
 
@@ -42,6 +48,7 @@ use schedtwin_kernel::policy::{
 };
 use schedtwin_types::{CpuId, CpuMask, TaskGroupId, TaskId};
 use std::ffi::{c_int, c_void};
+use topology::{Machine, Topology};
 use userland::Userland;
 
 /// A scheduler at work.
@@ -105,6 +112,14 @@ impl TreeExt {
     fn flags(&self) -> u64 {
         let code = &self.code;
         code.flags.or(code.options.flags).unwrap_or(self.ops.flags) | code.more_flags
+    }
+
+    /// Runs the programs that its loader runs when it is attached.
+    fn attached(&mut self, scx: &mut Kfuncs) {
+        let machine = Machine::of(Topology::of(scx));
+        if let Err(what) = self.run_steps(scx, &machine, true) {
+            scx.error(what);
+        }
     }
 
     /// A CPU as the scheduler numbers it.
@@ -437,10 +452,15 @@ impl ExtScheduler for TreeExt {
         }
         let Some(init) = self.ops.init else {
             scx.absent();
+            self.attached(scx);
             return 0;
         };
         // SAFETY: the image is resident.
-        self.call(scx, Question::Init, |_| unsafe { init() })
+        let result = self.call(scx, Question::Init, |_| unsafe { init() });
+        if result == 0 {
+            self.attached(scx);
+        }
+        result
     }
 
     fn exit(&mut self, scx: &mut Kfuncs) {

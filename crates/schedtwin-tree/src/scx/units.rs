@@ -4,7 +4,7 @@
 //! | tree | scheduler | further units | headers as `<...>` that are not ours |
 //! |---|---|---|---|
 //! | the kernel's `tools/sched_ext` | one file | none | none |
-//! | the scx repository | `scheds/rust/NAME/src/bpf/main.bpf.c` | `add_source()` in `build.rs` | `scheds/include` |
+//! | the scx repository | `scheds/rust/NAME/src/bpf/main.bpf.c`, `NAME.bpf.c` | `add_source()` in `build.rs` | `scheds/include` |
 
 use crate::offered::is_offered;
 use crate::sources::Sources;
@@ -32,7 +32,7 @@ impl Units {
         if !file.starts_with(SCHEDULERS) {
             return Ok(Units { sources: Sources::gather(tree, file)?, paths, include: None });
         }
-        if let Some(folder) = file.strip_suffix("src/bpf/main.bpf.c")
+        if let Some((folder, _)) = file.rsplit_once("src/bpf/")
             && let Some(text) = tree.read(&format!("{folder}build.rs"))?
         {
             let text = String::from_utf8_lossy(&text);
