@@ -1046,15 +1046,16 @@ fn schedulers_of_the_scx_repository_run() {
         "scx_chaos/src/bpf/main.bpf.c",
         "scx_cosmos/src/bpf/main.bpf.c",
         "scx_flash/src/bpf/main.bpf.c",
-        "../experimental/scx_flow/src/bpf/main.bpf.c",
         "scx_forge/src/bpf/main.bpf.c",
         "scx_lavd/src/bpf/main.bpf.c",
         "scx_p2dq/src/bpf/main.bpf.c",
         "scx_pandemonium/src/bpf/main.bpf.c",
+        "scx_rusty/src/bpf/main.bpf.c",
         "scx_tickless/src/bpf/main.bpf.c",
     ];
-    for name in files {
-        let file = folder.join(name);
+    let flow = folder.parent().map(|above| above.join("experimental/scx_flow/src/bpf/main.bpf.c"));
+    for file in files.iter().map(|name| folder.join(name)).chain(flow) {
+        let name = file.display().to_string();
         // Threads share cores on one of them, and there are little and big CPUs on the other.
         for machine in ["pixel6", "i5-10600k"] {
             let spec = format!("linux-7.3:scx={}", file.display());

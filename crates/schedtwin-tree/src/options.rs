@@ -39,8 +39,17 @@ const FLAGS: [(&str, u64); 8] = [
 ];
 /// Settings that all schedulers have.
 const TAKEN: [&str; 6] = ["timeout_ms", "op_ns", "flags", "load_ms", "unload_ms", "rodata"];
-const KEYS: [&str; 8] =
-    ["name", "flags", "sets", "machine", "arena_task", "defines", "leaves_off", "options"];
+const KEYS: [&str; 9] = [
+    "name",
+    "flags",
+    "flags_on_nodes",
+    "sets",
+    "machine",
+    "arena_task",
+    "defines",
+    "leaves_off",
+    "options",
+];
 const STEP_KEYS: [&str; 8] = ["for", "if", "set", "run", "with", "on", "after_init", "refuse"];
 const OPTION_KEYS: [&str; 7] = ["help", "unit", "default", "min", "max", "writes", "flag"];
 
@@ -65,6 +74,8 @@ pub struct ExtOptions {
     pub name: String,
     /// `SCX_OPS_*` in the place of the C's.
     pub flags: Option<u64>,
+    /// Further ones on machines with several nodes.
+    pub flags_on_nodes: u64,
     /// Variables that it always sets.
     pub sets: Vec<(String, i64)>,
     /// What it makes of the machine, in this order.
@@ -191,6 +202,9 @@ impl Reader<'_> {
             match key {
                 "name" => all.name = self.text(&prop.value).unwrap_or_default(),
                 "flags" => all.flags = self.flags(&prop.value),
+                "flags_on_nodes" => {
+                    all.flags_on_nodes = self.flags(&prop.value).unwrap_or_default();
+                }
                 "sets" => all.sets = self.numbers(&prop.value),
                 "machine" => all.machine = self.steps(&prop.value),
                 "arena_task" => all.arena_task = self.text(&prop.value),

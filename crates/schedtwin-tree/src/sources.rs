@@ -143,7 +143,7 @@ fn includes(text: &[u8], [open, close]: [char; 2]) -> Vec<String> {
 }
 
 /// The path of `name` as seen from the file `path`, with `.` and `..` taken out.
-fn sibling(path: &str, name: &str) -> String {
+pub(crate) fn sibling(path: &str, name: &str) -> String {
     let mut parts: Vec<&str> = path.split('/').collect();
     parts.pop();
     for part in name.split('/') {

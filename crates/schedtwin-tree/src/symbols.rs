@@ -84,6 +84,24 @@ impl Shape {
         }
     }
 
+    /// The offsets of the pointers of these names within what begins at an offset.
+    pub(crate) fn pointers(&self, names: &BTreeSet<String>, offset: u64) -> Vec<u64> {
+        match self {
+            Shape::Struct(_, members) => {
+                let of = |(name, at, shape): &(String, u64, Shape)| match shape {
+                    Shape::Pointer(_) if names.contains(name) => vec![offset + at],
+                    _ => shape.pointers(names, offset + at),
+                };
+                members.iter().flat_map(of).collect()
+            }
+            Shape::Array(of, count) if !of.pointers(names, 0).is_empty() => {
+                let each = |at| of.pointers(names, offset + at * of.bytes());
+                (0..(*count).min(64)).flat_map(each).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// The places of the numbers of 64 bits that begin at an offset: one, or an array of them.
     pub(crate) fn words(&self, offset: u64) -> Vec<Place> {
         let word = |offset| Place { offset, bytes: 8 };

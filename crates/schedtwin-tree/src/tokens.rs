@@ -2,7 +2,7 @@
 //! The text of a preprocessed unit as words and brackets, each with the space before it, so that it can be written again line by line.
 
 /// The deepest nesting of brackets: macros within macros of schedulers have fifty.
-const DEPTH_MAX: usize = 512;
+pub(crate) const DEPTH_MAX: u32 = 512;
 
 /// Operators of more than one character, the longest first.
 const OPERATORS: [&str; 22] = [
@@ -19,17 +19,33 @@ pub(crate) struct Item<'t> {
     pub(crate) text: &'t str,
     /// Of a bracket: its content, and the space before its end.
     pub(crate) inner: Option<(Vec<Item<'t>>, &'t str)>,
+    /// How many brackets are within each other.
+    depth: u32,
+}
+
+/// The deepest of some items.
+pub(crate) fn depth(items: &[Item<'_>]) -> u32 {
+    items.iter().map(|item| item.depth).max().unwrap_or(0)
 }
 
 impl<'t> Item<'t> {
     /// A piece of text that the source does not have.
     pub(crate) fn piece(text: &'t str) -> Item<'t> {
-        Item { before: "", text, inner: None }
+        Item { before: "", text, inner: None, depth: 0 }
     }
 
     /// Items that stand together as one operand: their own text begins and ends with a bracket.
     pub(crate) fn operand(items: Vec<Item<'t>>) -> Item<'t> {
-        Item { before: "", text: "", inner: Some((items, "")) }
+        let depth = 1 + depth(&items);
+        Item { before: "", text: "", inner: Some((items, "")), depth }
+    }
+
+    /// Changes what stands in a bracket.
+    pub(crate) fn change(&mut self, change: impl FnOnce(Vec<Item<'t>>) -> Vec<Item<'t>>) {
+        if let Some((inner, _)) = &mut self.inner {
+            *inner = change(std::mem::take(inner));
+            self.depth = 1 + depth(inner);
+        }
     }
 
     /// Whether it is this word or operator.
@@ -72,30 +88,33 @@ pub(crate) fn items(text: &str) -> Result<Vec<Item<'_>>, String> {
     let mut here = Vec::new();
     let mut at = 0;
     loop {
-        let word_at = at + space(&text[at..]);
+        let word_at = at + space(&text[at..], at == 0);
         let (before, rest) = (&text[at..word_at], &text[word_at..]);
         if rest.is_empty() {
-            here.push(Item { before, text: "", inner: None });
+            here.push(Item { before, text: "", inner: None, depth: 0 });
             break;
         }
         let word = &rest[..word_bytes(rest)];
         at = word_at + word.len();
         match word {
-            "(" | "[" | "{" if open.len() >= DEPTH_MAX => {
+            "(" | "[" | "{" if open.len() as u32 >= DEPTH_MAX => {
                 return Err(format!("it has more than {DEPTH_MAX} brackets within each other"));
             }
             "(" | "[" | "{" => {
-                open.push((Item { before, text: word, inner: None }, std::mem::take(&mut here)));
+                let item = Item { before, text: word, inner: None, depth: 1 };
+                open.push((item, std::mem::take(&mut here)));
             }
             ")" | "]" | "}" => {
                 let Some((mut item, outer)) = open.pop().filter(|(item, _)| fits(item.text, word))
                 else {
                     return Err(format!("a `{word}` closes nothing"));
                 };
-                item.inner = Some((std::mem::replace(&mut here, outer), before));
+                let inner = std::mem::replace(&mut here, outer);
+                item.depth = 1 + depth(&inner);
+                item.inner = Some((inner, before));
                 here.push(item);
             }
-            _ => here.push(Item { before, text: word, inner: None }),
+            _ => here.push(Item { before, text: word, inner: None, depth: 0 }),
         }
     }
     match open.last() {
@@ -118,18 +137,16 @@ fn fits(open: &str, close: &str) -> bool {
 }
 
 /// Bytes of space, with whole lines that begin with `#`: marks of lines, and pragmas.
-fn space(text: &str) -> usize {
+fn space(text: &str, mut line_begins: bool) -> usize {
     let mut at = 0;
-    let mut line_begins = true;
-    for line in text.split_inclusive('\n') {
-        let blank = line.len() - line.trim_start().len();
-        if blank == line.len() {
-            at += line.len();
-            line_begins = line.ends_with('\n');
-        } else if line_begins && line[blank..].starts_with('#') {
-            at += line.len();
+    while let Some(c) = text[at..].chars().next() {
+        if c == '#' && line_begins {
+            at += text[at..].find('\n').unwrap_or(text.len() - at);
+        } else if c.is_whitespace() {
+            line_begins |= c == '\n';
+            at += c.len_utf8();
         } else {
-            return at + blank;
+            break;
         }
     }
     at

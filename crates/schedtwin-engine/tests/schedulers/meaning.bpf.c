@@ -29,6 +29,18 @@ struct row {
 	u64 sum;
 };
 static struct row rows[3];
+
+struct keeper {
+	u64 count;
+	struct bpf_cpumask __kptr *mask;
+	void *other;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4);
+	__type(key, u32);
+	__type(value, struct keeper);
+} keepers SEC(".maps");
 static u64 last_ticks;
 UEI_DEFINE(uei);
 
@@ -73,6 +85,23 @@ static void members(u32 inside, u32 outside)
 	WANT((u64)MEMBER_VPTR(rows[2], .sum), (u64)&rows[2].sum);
 }
 
+/* An update of a map leaves the pointers alone that the map owns. */
+s32 BPF_STRUCT_OPS_SLEEPABLE(meaning_init)
+{
+	struct bpf_cpumask *made = bpf_cpumask_create();
+	struct keeper local = { .count = 1, .mask = (void *)1, .other = made }, *kept;
+	u32 key = 3;
+
+	bpf_map_update_elem(&keepers, &key, &local, BPF_ANY);
+	kept = bpf_map_lookup_elem(&keepers, &key);
+	if (!kept || kept->mask || kept->other != made)
+		return -EINVAL;
+	bpf_kptr_xchg(&kept->mask, made);
+	local.count = 2;
+	bpf_map_update_elem(&keepers, &key, &local, BPF_EXIST);
+	return kept->mask == made && kept->count == 2 ? 0 : -EINVAL;
+}
+
 void BPF_STRUCT_OPS(meaning_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	divisions(p->pid + 1000);
@@ -108,5 +137,6 @@ SCX_OPS_DEFINE(meaning_ops,
 	       .enqueue		= (void *)meaning_enqueue,
 	       .stopping	= (void *)meaning_stopping,
 	       .running		= (void *)meaning_running,
+	       .init		= (void *)meaning_init,
 	       .exit		= (void *)meaning_exit,
 	       .name		= "meaning");

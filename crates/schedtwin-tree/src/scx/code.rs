@@ -80,6 +80,7 @@ impl ExtCode {
             sources.files.values().map(|text| String::from_utf8_lossy(text)).collect();
         let programs: Vec<Program> = texts.iter().flat_map(|text| Program::all(text)).collect();
         defines.extend(names::left_out(texts.iter().map(|text| &**text)));
+        let kptrs = names::kptrs(texts.iter().map(|text| &**text));
         let options = match &beside {
             Some((_, options)) => options.clone(),
             None => loader::known(scheduler_of(file).unwrap_or_default()),
@@ -102,7 +103,7 @@ impl ExtCode {
             message: format!("{file} of {}: {}", tree.spelled(), fault.message),
             ..fault
         })?;
-        let maps = Map::all(&symbols, &elf::sizes(built.code.object()));
+        let maps = Map::all(&symbols, &elf::sizes(built.code.object()), &kptrs);
         let code = ExtCode {
             built,
             on_switch: None,

@@ -186,7 +186,7 @@ fn of_every_loader(nr_cpus: usize) -> Vec<Value> {
 }
 
 /// The programs of known schedulers, as files of options. Read from their sources; `sets` and defaults are theirs without options.
-const KNOWN: [&str; 16] = [
+const KNOWN: [&str; 17] = [
     include_str!("../../loaders/beerland.options.json"),
     include_str!("../../loaders/bpfland.options.json"),
     include_str!("../../loaders/cake.options.json"),
@@ -201,6 +201,7 @@ const KNOWN: [&str; 16] = [
     include_str!("../../loaders/pair.options.json"),
     include_str!("../../loaders/pandemonium.options.json"),
     include_str!("../../loaders/qmap.options.json"),
+    include_str!("../../loaders/rusty.options.json"),
     include_str!("../../loaders/simple.options.json"),
     include_str!("../../loaders/tickless.options.json"),
 ];

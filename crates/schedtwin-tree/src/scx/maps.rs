@@ -12,7 +12,7 @@
 
 use super::layout::Entries;
 use crate::symbols::{Shape, Symbols};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_void;
 
 /// `BPF_MAP_TYPE_*` that `c/scx_maps.c` has, beside arenas, which it needs not know.
@@ -41,6 +41,8 @@ pub(super) struct Map {
     values: Option<Values>,
     /// What a value is like.
     value: Shape,
+    /// Where it has pointers that the map owns.
+    owned: Vec<u64>,
 }
 
 /// The maps that an array of maps has.
@@ -84,8 +86,12 @@ impl Size {
 }
 
 impl Map {
-    /// All maps of an object, whose variables have these sizes.
-    pub(super) fn all(symbols: &Symbols, sizes: &BTreeMap<String, u64>) -> Vec<Map> {
+    /// All maps of an object, whose variables have these sizes, and whose kptrs these names.
+    pub(super) fn all(
+        symbols: &Symbols,
+        sizes: &BTreeMap<String, u64>,
+        kptrs: &BTreeSet<String>,
+    ) -> Vec<Map> {
         let map = |(name, symbol): (&str, &crate::symbols::Symbol)| {
             let size = Size::of(&symbol.shape)?;
             let values = match symbol.shape.member("values") {
@@ -103,7 +109,9 @@ impl Map {
                 Some((_, Shape::Pointer(of))) => (**of).clone(),
                 _ => Shape::Unknown,
             };
-            Some(Map { name: name.to_string(), object: symbol.offset, size, values, value })
+            let (name, object) = (name.to_string(), symbol.offset);
+            let owned = value.pointers(kptrs, 0);
+            Some(Map { name, object, size, values, value, owned })
         };
         symbols.iter().filter_map(map).collect()
     }
@@ -177,5 +185,9 @@ impl Map {
             None => (null.cast(), 0, null.cast()),
         };
         define(base.wrapping_add(self.object as usize).cast(), self.size, values, given, inner);
+        for at in &self.owned {
+            // SAFETY: as above; the object leads to its map now.
+            unsafe { (entries.own)(base.wrapping_add(self.object as usize).cast(), *at as u32) };
+        }
     }
 }

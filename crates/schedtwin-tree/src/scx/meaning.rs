@@ -23,7 +23,7 @@ use crate::tokens::{self, Item};
 use std::collections::BTreeSet;
 
 /// Changes with the result for the same text: compiled objects are kept by it.
-pub(crate) const VERSION: &str = "meaning of BPF, 1";
+pub(crate) const VERSION: &str = "meaning of BPF, 2";
 
 /// A quotient and a remainder of `schedtwin_left` and `schedtwin_right`.
 const LEFT: &str = "(__extension__ ({ __auto_type schedtwin_left = +(";
@@ -75,21 +75,29 @@ const TYPES: [&str; 21] = [
 /// Words whose operand may be a type.
 const SIZES: [&str; 5] = ["sizeof", "_Alignof", "__alignof__", "__alignof", "alignof"];
 
-/// Rewrites a preprocessed unit; in words, if its brackets do not fit.
+/// The most that divisions and brackets may stand within each other.
+const DEPTH_MAX: u32 = 2 * tokens::DEPTH_MAX;
+/// The most assignments that one may have within it.
+const ASSIGNED_MAX: u32 = 64;
+
+/// Rewrites a preprocessed unit; in words, if its brackets do not fit, or if too many divisions stand within each other.
 pub(crate) fn rewrite(text: &str) -> Result<String, String> {
     let items = tokens::items(text)?;
-    let types = types(&items);
+    let mut rewriter = Rewriter { types: types(&items), assigned: 0, too_deep: false };
     let mut to = Vec::with_capacity(items.len());
     let mut statement: Vec<Item> = Vec::new();
     for item in items {
         let ends = item.is(";") || is_body(&statement, &item);
         statement.push(item);
         if ends {
-            to.extend(file_level(std::mem::take(&mut statement), &types));
+            to.extend(rewriter.file_level(std::mem::take(&mut statement)));
         }
     }
     to.extend(statement);
-    Ok(tokens::text(&to))
+    match rewriter.too_deep {
+        true => Err("too many divisions stand within each other".to_string()),
+        false => Ok(tokens::text(&to)),
+    }
 }
 
 /// Whether a bracket is the body of the function that a statement begins to define.
@@ -98,29 +106,6 @@ fn is_body(statement: &[Item], item: &Item) -> bool {
     let is_function = arguments.within("(").is_some()
         && (name.is_word() && !name.text.starts_with("__attribute") || name.within("(").is_some());
     item.within("{").is_some() && is_function && !statement.iter().any(|item| item.is("="))
-}
-
-/// A statement outside of functions, or a function.
-fn file_level<'t>(mut statement: Vec<Item<'t>>, types: &BTreeSet<&str>) -> Vec<Item<'t>> {
-    let has = |word: &str| statement.iter().any(|item| item.is(word));
-    let is_function = statement.iter().any(|item| item.within("(").is_some());
-    let declared_only = has("extern") && !is_function;
-    let is_constant = (has("=") || declared_only) && !has("volatile") && !has("typedef");
-    for item in &mut statement {
-        if item.is("const") && !is_constant {
-            item.blank();
-        }
-        if let Some((inner, _)) = &mut item.inner {
-            without_const(inner);
-        }
-    }
-    if let Some((last, head)) = statement.split_last_mut()
-        && is_body(head, last)
-        && let Some((inner, _)) = &mut last.inner
-    {
-        *inner = divisions(std::mem::take(inner), types);
-    }
-    statement
 }
 
 fn without_const(items: &mut [Item]) {
@@ -161,50 +146,105 @@ fn types<'t>(items: &[Item<'t>]) -> BTreeSet<&'t str> {
     found
 }
 
-/// The items of a function with its divisions rewritten, those in brackets first.
-fn divisions<'t>(mut items: Vec<Item<'t>>, types: &BTreeSet<&str>) -> Vec<Item<'t>> {
-    for at in 0..items.len() {
-        let asserts = at > 0 && items[at - 1].is("_Static_assert");
-        if let Some((inner, _)) = &mut items[at].inner
-            && !asserts
-        {
-            *inner = divisions(std::mem::take(inner), types);
-        }
-    }
-    level(items, types)
+/// A unit that is being rewritten.
+struct Rewriter<'t> {
+    /// The names of types.
+    types: BTreeSet<&'t str>,
+    /// How many assignments the one at hand stands within.
+    assigned: u32,
+    too_deep: bool,
 }
 
-/// Items with the divisions rewritten that stand in no further brackets.
-fn level<'t>(mut items: Vec<Item<'t>>, types: &BTreeSet<&str>) -> Vec<Item<'t>> {
-    let mut done: Vec<Item<'t>> = Vec::with_capacity(items.len());
-    let mut in_case = false;
-    let mut at = 0;
-    while at < items.len() {
-        let operator = if items[at].inner.is_none() { items[at].text } else { "" };
-        in_case = operator == "case" || in_case && !matches!(operator, ":" | ";");
-        let (end, left) = match operator {
-            "/" | "%" => (factor_end(&items, at + 1, types), chain_start(&done, types)),
-            "/=" | "%=" => (assigned_end(&items, at + 1), factor_start(&done, done.len(), types)),
-            _ => (at, done.len()),
-        };
-        if in_case || end <= at + 1 || is_constant(&items[at + 1..end], types) {
-            done.push(std::mem::replace(&mut items[at], Item::piece("")));
-            at += 1;
-            continue;
+impl<'t> Rewriter<'t> {
+    /// A statement outside of functions, or a function.
+    fn file_level(&mut self, mut statement: Vec<Item<'t>>) -> Vec<Item<'t>> {
+        let has = |word: &str| statement.iter().any(|item| item.is(word));
+        let is_function = statement.iter().any(|item| item.within("(").is_some());
+        let declared_only = has("extern") && !is_function;
+        let is_constant = (has("=") || declared_only) && !has("volatile") && !has("typedef");
+        for item in &mut statement {
+            if item.is("const") && !is_constant {
+                item.blank();
+            }
+            if let Some((inner, _)) = &mut item.inner {
+                without_const(inner);
+            }
         }
-        let left = done.split_off(left);
-        let right = items[at + 1..end].iter_mut();
-        let right = right.map(|item| std::mem::replace(item, Item::piece(""))).collect();
-        let result = if operator.starts_with('/') { QUOTIENT } else { REMAINDER };
-        done.push(divided(left, level(right, types), result, operator.ends_with('=')));
-        at = end;
+        if let Some((last, head)) = statement.split_last_mut()
+            && is_body(head, last)
+        {
+            last.change(|inner| self.divisions(inner));
+        }
+        statement
     }
-    done
+
+    /// The items of a function with its divisions rewritten, those in brackets first.
+    fn divisions(&mut self, mut items: Vec<Item<'t>>) -> Vec<Item<'t>> {
+        for at in 0..items.len() {
+            if at == 0 || !items[at - 1].is("_Static_assert") {
+                items[at].change(|inner| self.divisions(inner));
+            }
+        }
+        self.level(items)
+    }
+
+    /// Items with the divisions rewritten that stand in no further brackets.
+    fn level(&mut self, mut items: Vec<Item<'t>>) -> Vec<Item<'t>> {
+        let mut done: Vec<Item<'t>> = Vec::with_capacity(items.len());
+        let mut in_case = false;
+        let mut at = 0;
+        while at < items.len() {
+            let operator = if items[at].inner.is_none() { items[at].text } else { "" };
+            in_case = operator == "case" || in_case && !matches!(operator, ":" | ";");
+            let stored = matches!(operator, "/=" | "%=");
+            let end = match operator {
+                "/" | "%" => factor_end(&items, at + 1, &self.types),
+                _ if stored => assigned_end(&items, at + 1),
+                _ => at,
+            };
+            if in_case || end <= at + 1 || is_constant(&items[at + 1..end], &self.types) {
+                done.push(std::mem::replace(&mut items[at], Item::piece("")));
+                at += 1;
+                continue;
+            }
+            let start = match stored {
+                true => factor_start(&done, done.len(), &self.types),
+                false => chain_start(&done, &self.types),
+            };
+            let left = done.split_off(start);
+            let right = items[at + 1..end].iter_mut();
+            let right: Vec<Item> =
+                right.map(|item| std::mem::replace(item, Item::piece(""))).collect();
+            let right = if stored { self.assigned(right) } else { right };
+            let result = if operator.starts_with('/') { QUOTIENT } else { REMAINDER };
+            // The lines before the operator stay.
+            let mut between = std::mem::replace(&mut items[at], Item::piece(""));
+            between.blank();
+            let operand = divided(left, between, right, result, stored);
+            self.too_deep |= tokens::depth(std::slice::from_ref(&operand)) > DEPTH_MAX;
+            if self.too_deep {
+                return done;
+            }
+            done.push(operand);
+            at = end;
+        }
+        done
+    }
+
+    /// What is assigned, which may have assignments within it.
+    fn assigned(&mut self, items: Vec<Item<'t>>) -> Vec<Item<'t>> {
+        self.assigned += 1;
+        self.too_deep |= self.assigned > ASSIGNED_MAX;
+        let items = if self.too_deep { items } else { self.level(items) };
+        self.assigned -= 1;
+        items
+    }
 }
 
 /// The expression for a division.
 fn divided<'t>(
     left: Vec<Item<'t>>,
+    between: Item<'t>,
     right: Vec<Item<'t>>,
     result: &'static str,
     stored: bool,
@@ -218,7 +258,7 @@ fn divided<'t>(
         items.push(Item::piece(LEFT));
         items.extend(left);
     }
-    items.push(Item::piece(RIGHT));
+    items.extend([between, Item::piece(RIGHT)]);
     items.extend(right);
     items.push(Item::piece(result));
     if stored {
@@ -331,7 +371,12 @@ fn factor_start(items: &[Item], end: usize, types: &BTreeSet<&str>) -> usize {
 }
 
 /// Whether an operand ends at an item.
-fn is_operand(items: &[Item], at: usize, types: &BTreeSet<&str>) -> bool {
+fn is_operand(items: &[Item], mut at: usize, types: &BTreeSet<&str>) -> bool {
+    let passes = |item: &Item| item.inner.is_none() && matches!(item.text, "" | "++" | "--");
+    while passes(&items[at]) {
+        let Some(before) = at.checked_sub(1) else { return false };
+        at = before;
+    }
     let item = &items[at];
     let controls = || {
         let before = at.checked_sub(1).map(|at| items[at].text);
@@ -342,9 +387,7 @@ fn is_operand(items: &[Item], at: usize, types: &BTreeSet<&str>) -> bool {
         _ if item.is_word() => !KEYWORDS.contains(&item.text) && !SIZES.contains(&item.text),
         "(" => item.inner.is_some() && !is_type(item, types) && !controls(),
         "[" => true,
-        "" if item.inner.is_some() => true,
-        "" => at > 0 && is_operand(items, at - 1, types),
-        "++" | "--" => at > 0 && is_operand(items, at - 1, types),
+        "" => true,
         _ => false,
     }
 }
@@ -400,6 +443,45 @@ mod tests {
         ] {
             check(expression, expected);
         }
+    }
+
+    #[test]
+    fn too_many_divisions_are_refused() {
+        for (repeated, end) in [(" / b", ""), (" / 4", ""), (" /= b", ""), (" / (b", ")")] {
+            for count in [40, 20_000] {
+                let (begin, end) = (repeated.repeat(count), end.repeat(count));
+                let whole = format!("int f(void) {{ x = a{begin}{end}; }}\n");
+                // Those by 4 stay.
+                let is_good = count == 40 || repeated == " / 4";
+                assert_eq!(rewrite(&whole).is_ok(), is_good, "{count} times{repeated}");
+            }
+        }
+        let signs = "++ ".repeat(20_000);
+        assert!(rewrite(&format!("int f(void) {{ x = a {signs} - b / c; }}\n")).is_ok());
+    }
+
+    /// Foreign text is rewritten or refused, whatever it is, and its lines stay.
+    #[test]
+    fn any_text_is_rewritten_or_refused() {
+        const WORDS: [&str; 24] = [
+            "a", "7", "/", "%", "/=", "%=", "(", ")", "[", "]", "{", "}", "*", "->", "++",
+            "sizeof", "int", "case", ":", ";", "\n", "if", "\"x", "= ",
+        ];
+        let mut state = 1_u64;
+        let mut next = |count: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as usize % count
+        };
+        let mut rewritten = 0;
+        for _ in 0..20_000 {
+            let words: Vec<&str> = (0..next(12)).map(|_| WORDS[next(WORDS.len())]).collect();
+            let whole = format!("int f(void) {{ {} }}\n", words.join(" "));
+            if let Ok(text) = rewrite(&whole) {
+                assert_eq!(text.lines().count(), whole.lines().count(), "{whole}");
+                rewritten += 1;
+            }
+        }
+        assert!(rewritten > 2_000, "{rewritten}");
     }
 
     #[test]

@@ -178,6 +178,15 @@ impl ExtScheduler for TreeExt {
         }
     }
 
+    fn properties_on(&self, nr_nodes: usize) -> ExtProperties {
+        let properties = self.properties();
+        let more = match (nr_nodes, self.code.flags) {
+            (2.., None) => self.code.options.flags_on_nodes,
+            _ => 0,
+        };
+        ExtProperties { flags: properties.flags | more, ..properties }
+    }
+
     fn select_cpu(&mut self, scx: &mut Kfuncs, task: TaskId, prev: CpuId, wake_flags: u64) -> i32 {
         let Some(select_cpu) = self.ops.select_cpu else {
             scx.absent();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Names that the twin's header has and a scheduler may define itself: `SCHEDTWIN_WITHOUT_NAME` takes them out of the header.
+//! Names in the text of a scheduler: of pointers that maps own, and of what the twin's header has and the scheduler may define itself,
+//! which `SCHEDTWIN_WITHOUT_NAME` takes out of the header.
 
 use super::programs::without_comments;
 use std::collections::BTreeSet;
@@ -19,6 +20,23 @@ pub(super) fn left_out<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<String> 
     let texts: Vec<String> = texts.map(without_comments).collect();
     let defined = |name: &&str| texts.iter().any(|text| defines(text, name));
     names.into_iter().filter(defined).map(|name| format!("{WITHOUT}{name}=1")).collect()
+}
+
+/// The names of pointers that maps own: `struct bpf_cpumask __kptr *mask`. Debug information does not tell them from others.
+pub(super) fn kptrs<'t>(texts: impl Iterator<Item = &'t str>) -> BTreeSet<String> {
+    const MARK: &str = "__kptr";
+    let mut names = BTreeSet::new();
+    for text in texts {
+        let text = without_comments(text);
+        let behind =
+            text.split(MARK).skip(1).filter_map(|rest| rest.trim_start().strip_prefix('*'));
+        let name = |rest: &str| {
+            let rest = rest.trim_start();
+            rest[..rest.find(|c| !in_word(c)).unwrap_or(rest.len())].to_string()
+        };
+        names.extend(behind.map(name).filter(|name| !name.is_empty()));
+    }
+    names
 }
 
 /// Whether a text without comments defines a function: a type, its name, its arguments, its body.
@@ -46,5 +64,12 @@ mod tests {
         let text = "/* min(x) { */\nstatic u64 max(u64 a, u64 b)\n{\n\treturn min(a, b);\n}\n\
                     #define is_migration_disabled(p) {0}\nint xmin(int a) { if (min(1)) { } }\n";
         assert_eq!(left_out([text].into_iter()), ["SCHEDTWIN_WITHOUT_max=1"]);
+    }
+
+    #[test]
+    fn pointers_that_maps_own_are_found() {
+        let text = "struct x { struct bpf_cpumask __kptr *a; struct node __kptr  * b, *c; struct y *d; };\n\
+                    #define __kptr\n/* __kptr *e */";
+        assert_eq!(kptrs([text].into_iter()), ["a".to_string(), "b".to_string()].into());
     }
 }

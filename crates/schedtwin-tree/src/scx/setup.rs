@@ -104,8 +104,8 @@ impl TreeExt {
         topology: &Topology,
     ) -> Result<(), String> {
         let offset = |name: &str| self.code.symbols.get(name).map(Symbol::offset);
-        let [Some(init), Some(topology_init), Some(alloc_mask), Some(node_init)] =
-            ARENA.map(offset)
+        // Older libraries are not told the sizes of levels.
+        let [Some(init), topology_init, Some(alloc_mask), Some(node_init)] = ARENA.map(offset)
         else {
             return Ok(());
         };
@@ -116,7 +116,10 @@ impl TreeExt {
             _ => Err(format!("its program `{name}` returned {}", error_name(result))),
         };
         told(ARENA[0], self.run_program(scx, init, &mut [STATIC_PAGES, task_bytes]))?;
-        told(ARENA[1], self.run_program(scx, topology_init, &mut topology.most_children()))?;
+        if let Some(topology_init) = topology_init {
+            let result = self.run_program(scx, topology_init, &mut topology.most_children());
+            told(ARENA[1], result)?;
+        }
         for (number, cpus) in topology.units() {
             let mut mask = [0_u64; 1];
             told(ARENA[2], self.run_program(scx, alloc_mask, &mut mask))?;

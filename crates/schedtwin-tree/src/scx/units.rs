@@ -7,7 +7,7 @@
 //! | the scx repository | `scheds/rust/NAME/src/bpf/main.bpf.c`, `NAME.bpf.c` | `add_source()` in `build.rs` | `scheds/include` |
 
 use crate::offered::is_offered;
-use crate::sources::Sources;
+use crate::sources::{Sources, sibling};
 use crate::{Fault, Tree};
 
 /// Where the scx repository has its schedulers and its headers.
@@ -39,10 +39,12 @@ impl Units {
             let named =
                 text.split("add_source(\"").skip(1).filter_map(|rest| rest.split('"').next());
             for name in named {
-                match name.strip_prefix(LINK) {
-                    Some(library) if is_ours(library) => {}
-                    Some(library) => paths.push(format!("lib/{library}")),
-                    None => paths.push(format!("{folder}{name}")),
+                let path = match name.strip_prefix(LINK) {
+                    Some(library) => format!("lib/{library}"),
+                    None => sibling(&format!("{folder}build.rs"), name),
+                };
+                if !path.strip_prefix("lib/").is_some_and(is_ours) {
+                    paths.push(path);
                 }
             }
         }

@@ -485,6 +485,15 @@ impl<'a> Kfuncs<'a> {
         self.kernel.scx_pick_idle_cpu(mask, here, flags)
     }
 
+    /// `scx_bpf_pick_idle_cpu_node()`: likewise, of this node first where idle CPUs are kept node by node.
+    pub fn pick_idle_cpu_node(&mut self, mask: &CpuMask, node: u16, flags: u64) -> Option<CpuId> {
+        if !self.idle_is_tracked("pick_idle_cpu_node") {
+            return None;
+        }
+        let near = self.node_cpus(node).lowest().unwrap_or(self.kernel.cx.this_cpu);
+        self.kernel.scx_pick_idle_cpu(mask, near, flags)
+    }
+
     /// `scx_bpf_pick_any_cpu()`: likewise, and any CPU of the mask if none idles.
     pub fn pick_any_cpu(&mut self, mask: &CpuMask, flags: u64) -> Option<CpuId> {
         let here = self.kernel.cx.this_cpu;
@@ -518,6 +527,23 @@ impl<'a> Kfuncs<'a> {
         match self.kernel.sched.has_smt() {
             true => self.ext().idle_smtmask(),
             false => self.ext().idle_cpumask(),
+        }
+    }
+
+    /// `scx_bpf_get_idle_cpumask_node()`: of a node where idle CPUs are kept node by node, else of all.
+    pub fn idle_cpumask_node(&self, node: u16) -> CpuMask {
+        self.within_node(self.idle_cpumask(), node)
+    }
+
+    /// `scx_bpf_get_idle_smtmask_node()`.
+    pub fn idle_smtmask_node(&self, node: u16) -> CpuMask {
+        self.within_node(self.idle_smtmask(), node)
+    }
+
+    fn within_node(&self, idle: CpuMask, node: u16) -> CpuMask {
+        match self.ext().flags & super::SCX_OPS_BUILTIN_IDLE_PER_NODE {
+            0 => idle,
+            _ => idle.and(&self.node_cpus(node)),
         }
     }
 

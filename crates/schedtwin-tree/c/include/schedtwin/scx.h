@@ -672,6 +672,13 @@ s32 scx_bpf_pick_any_cpu(const struct cpumask *mask, u64 flags);
 bool scx_bpf_test_and_clear_cpu_idle(s32 cpu);
 const struct cpumask *scx_bpf_get_idle_cpumask(void);
 const struct cpumask *scx_bpf_get_idle_smtmask(void);
+/* Of a node with SCX_OPS_BUILTIN_IDLE_PER_NODE, else of all CPUs. */
+const struct cpumask *schedtwin_idle_mask_of(int node, bool smt);
+#define scx_bpf_get_idle_cpumask_node(node) schedtwin_idle_mask_of(node, false)
+#define scx_bpf_get_idle_smtmask_node(node) schedtwin_idle_mask_of(node, true)
+s32 schedtwin_pick_idle_of(const struct cpumask *mask, int node, u64 flags, bool any);
+#define scx_bpf_pick_idle_cpu_node(mask, node, flags) schedtwin_pick_idle_of(mask, node, flags, false)
+#define scx_bpf_pick_any_cpu_node(mask, node, flags) schedtwin_pick_idle_of(mask, node, flags, true)
 #define scx_bpf_put_idle_cpumask(mask) ((void)(mask))
 const struct cpumask *scx_bpf_get_possible_cpumask(void);
 #define scx_bpf_get_online_cpumask() scx_bpf_get_possible_cpumask()
@@ -691,6 +698,13 @@ void scx_bpf_kick_cpu(s32 cpu, u64 flags);
 s32 scx_bpf_task_cpu(const struct task_struct *p);
 bool scx_bpf_task_running(const struct task_struct *p);
 struct task_struct *scx_bpf_cpu_curr(s32 cpu);
+/* A run queue as schedulers before 6.18 read it. */
+struct rq {
+	struct task_struct *curr;
+};
+struct rq *scx_bpf_cpu_rq(s32 cpu);
+/* Some releases of the library look here whether a program is bound to its CPU; none is. */
+#define scx_lib_init() 0
 bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice);
 bool scx_bpf_task_set_dsq_vtime(struct task_struct *p, u64 vtime);
 u32 scx_bpf_cpuperf_cap(s32 cpu);
@@ -812,7 +826,15 @@ s32 scx_bpf_sub_caps(u64 cgroup_id, u64 caps, struct scx_cmask *to);
 /* ---- reading the kernel's memory ------------------------------------------------------------------------------------- */
 
 /* A bad pointer reads as 0; the only one that a scheduler gets here is NULL. */
-#define SCHEDTWIN_READ(from, member) ({ typeof(from) from_ = (from); from_ ? from_->member : (typeof(from_->member))0; })
+#define SCHEDTWIN_READ(from, member) ({ \
+	typeof(from) from_ = (from); \
+	struct { \
+		typeof((from)->member) value; \
+	} read_ = {}; \
+	if (from_) \
+		__builtin_memcpy(&read_, &from_->member, sizeof(read_.value)); \
+	read_.value; \
+})
 #define SCHEDTWIN_READ_2(from, a, b) SCHEDTWIN_READ(SCHEDTWIN_READ(from, a), b)
 #define SCHEDTWIN_READ_3(from, a, b, c) SCHEDTWIN_READ(SCHEDTWIN_READ_2(from, a, b), c)
 #define SCHEDTWIN_NTH(from, a, b, c, which, ...) which
@@ -860,10 +882,10 @@ void scx_bpf_events(struct scx_event_stats *to, size_t bytes);
 #define __COMPAT_scx_bpf_task_cgroup(p) scx_bpf_task_cgroup(p)
 #define __COMPAT_scx_bpf_dsq_peek(dsq_id) scx_bpf_dsq_peek(dsq_id)
 #define __COMPAT_scx_bpf_cpu_curr(cpu) scx_bpf_cpu_curr(cpu)
-#define __COMPAT_scx_bpf_get_idle_cpumask_node(node) scx_bpf_get_idle_cpumask()
-#define __COMPAT_scx_bpf_get_idle_smtmask_node(node) scx_bpf_get_idle_smtmask()
-#define __COMPAT_scx_bpf_pick_idle_cpu_node(mask, node, flags) scx_bpf_pick_idle_cpu(mask, flags)
-#define __COMPAT_scx_bpf_pick_any_cpu_node(mask, node, flags) scx_bpf_pick_any_cpu(mask, flags)
+#define __COMPAT_scx_bpf_get_idle_cpumask_node(node) scx_bpf_get_idle_cpumask_node(node)
+#define __COMPAT_scx_bpf_get_idle_smtmask_node(node) scx_bpf_get_idle_smtmask_node(node)
+#define __COMPAT_scx_bpf_pick_idle_cpu_node(mask, node, flags) scx_bpf_pick_idle_cpu_node(mask, node, flags)
+#define __COMPAT_scx_bpf_pick_any_cpu_node(mask, node, flags) scx_bpf_pick_any_cpu_node(mask, node, flags)
 #define __COMPAT_scx_bpf_nr_node_ids() scx_bpf_nr_node_ids()
 #define __COMPAT_scx_bpf_cpu_node(cpu) scx_bpf_cpu_node(cpu)
 #define __COMPAT_is_enq_cpu_selected(flags) (((flags) & SCX_ENQ_CPU_SELECTED) != 0)
