@@ -276,6 +276,19 @@ impl Entries {
 }
 
 impl Ops {
+    /// Its name and numbers alone.
+    pub(super) fn without_callbacks(&self) -> Ops {
+        // SAFETY: all of them are pointers that may be null, functions that may be absent, and numbers.
+        let empty: Ops = unsafe { std::mem::zeroed() };
+        Ops {
+            dispatch_max_batch: self.dispatch_max_batch,
+            flags: self.flags,
+            timeout_ms: self.timeout_ms,
+            name: self.name,
+            ..empty
+        }
+    }
+
     pub(super) fn name(&self) -> String {
         let bytes = self.name.iter().map(|byte| *byte as u8).take_while(|byte| *byte != 0);
         String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned()

@@ -452,6 +452,12 @@ impl ExtScheduler for TreeExt {
 
     fn init(&mut self, scx: &mut Kfuncs) -> i32 {
         self.load(scx);
+        // What its loader does not load hears of nothing until it is unloaded.
+        if scx.exit_info().is_some() {
+            self.ops = self.ops.without_callbacks();
+            self.code.on_switch = None;
+            return 0;
+        }
         if let (Some(init_cids), true) = (self.ops.init_cids, self.cids.is_some()) {
             // SAFETY: the image is resident.
             let result = self.call(scx, Question::Init, |_| unsafe { init_cids() });
