@@ -112,6 +112,9 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(machine_init)
 
 void BPF_STRUCT_OPS(machine_enable, struct task_struct *p)
 {
+	/* One that its loader has refused hears of nothing. */
+	if (!enabled)
+		__builtin_trap();
 	if (!started_on)
 		scx_bpf_error("not started");
 }
