@@ -787,6 +787,77 @@ fn a_loader_tells_the_other_thread_of_each_core() {
     told(&other.display().to_string(), "", "also takes `other`, which the twin does not know");
 }
 
+/// A division by zero, and other things that C means in BPF alone: the scheduler itself compares them.
+#[test]
+fn c_means_what_it_means_in_bpf() {
+    if !compiles("c_means_what_it_means_in_bpf") {
+        return;
+    }
+    let spec = format!("linux-7.3:scx={}", ours("meaning.bpf.c").display());
+    for machine in ["pixel6", "i5-10600k"] {
+        let result = verified(machine, "ui-phone", load(&spec));
+        assert_eq!(metric(&result, "scx_errors", ""), 0.0, "{machine}: {:?}", result.notices);
+        assert!(metric(&result, "scx_dispatches", "enqueue") > 10.0);
+    }
+    // What the compiler has for a constant cannot be set.
+    let fault = KernelFile::load(&format!("{spec},scx.rodata.fixed=8")).unwrap_err().to_string();
+    assert!(fault.contains("`fixed` of meaning.bpf.c"), "{fault}");
+    assert!(fault.contains("is constant: it keeps its value"), "{fault}");
+}
+
+/// What its program makes of the machine, as the file beside it says; what is wrong with that is told.
+#[test]
+fn a_loader_s_tables_and_programs_come_from_a_file() {
+    if !compiles("a_loader_s_tables_and_programs_come_from_a_file") {
+        return;
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("machine");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::copy(ours("machine.bpf.c"), folder.join("machine.bpf.c")).unwrap();
+    let path = folder.join("machine.bpf.c").display().to_string();
+    let text = std::fs::read_to_string(ours("machine.options.json")).unwrap();
+    let load = |text: &str| {
+        std::fs::write(folder.join("machine.options.json"), text).unwrap();
+        KernelFile::load(&format!("linux-7.3:scx={path}"))
+    };
+    for machine in ["pixel6", "i5-10600k", "ryzen-5950x"] {
+        let result = verified(machine, "ui-phone", load(&text).unwrap());
+        assert_eq!(metric(&result, "scx_errors", ""), 0.0, "{machine}: {:?}", result.notices);
+    }
+    // What happens when the machine is met.
+    for (before, after, expected) in [
+        ("\"level\": 3", "\"level\": 2", "`enable_cpu` returned -22 (-EINVAL) for CPU 0"),
+        ("\"cpu\": \"cpu\"", "\"cpu\": \"cpu - 1\"", "returned -2 (-ENOENT) for CPU 0"),
+        (", \"level\": 3", "", "`enable_cpu` also takes `level`, which the twin does not know"),
+        (", \"on\": \"slowest_cpu\"", "", "`start` returned -22 (-EINVAL)"),
+        (", \"after_init\": true", "", "`start` returned -22 (-EINVAL)"),
+        (
+            "\"run\": \"look\"",
+            "\"if\": \"cpus > 3\", \"refuse\": \"few CPUs\"",
+            "few CPUs: the machine has",
+        ),
+    ] {
+        let kernel = load(&text.replace(before, after)).unwrap();
+        let result = verified("i5-10600k", "ui-phone", kernel);
+        let told = result.notices.iter().any(|notice| notice.contains(expected));
+        assert!(told, "{expected}: {:?}", result.notices);
+    }
+    // What is told before.
+    for (before, after, expected) in [
+        ("order[rank]", "ordre[rank]", "machine.options.json:4:"),
+        ("order[rank]", "ordre[rank]", "did you mean `order`?"),
+        ("\"look\"", "\"loook\"", "has no program `loook`"),
+        ("\"fastest\"", "\"fast\"", "there is no `fast` here"),
+        ("\"for\": \"llc\"", "\"for\": \"lcl\"", "a machine has no `lcl`"),
+        ("mask(big)", "mask(big", "`mask(big` is not `mask(...)`"),
+        ("\"own_cpus > 1\"", "\"own_cpus >\"", "it ends too early"),
+        ("\"run\": \"look\"", "\"on\": 3", "a step with one of `set`, `run` and `refuse`"),
+    ] {
+        let fault = load(&text.replace(before, after)).expect_err(expected).to_string();
+        assert!(fault.contains(expected), "{expected}: {fault}");
+    }
+}
+
 /// What its program would let its user choose, as the file beside it says.
 #[test]
 fn a_scheduler_has_the_options_of_the_file_beside_it() {
@@ -968,8 +1039,23 @@ fn schedulers_of_the_scx_repository_run() {
         eprintln!("schedulers_of_the_scx_repository_run: skipped, set {FOLDER} to its scheds/rust");
         return;
     };
-    for name in ["bpfland", "cosmos", "flash", "lavd"] {
-        let file = folder.join(format!("scx_{name}/src/bpf/main.bpf.c"));
+    let files = [
+        "scx_beerland/src/bpf/main.bpf.c",
+        "scx_bpfland/src/bpf/main.bpf.c",
+        "scx_cake/src/bpf/cake.bpf.c",
+        "scx_chaos/src/bpf/main.bpf.c",
+        "scx_cosmos/src/bpf/main.bpf.c",
+        "scx_flash/src/bpf/main.bpf.c",
+        "scx_forge/src/bpf/main.bpf.c",
+        "scx_lavd/src/bpf/main.bpf.c",
+        "scx_p2dq/src/bpf/main.bpf.c",
+        "scx_pandemonium/src/bpf/main.bpf.c",
+        "scx_rusty/src/bpf/main.bpf.c",
+        "scx_tickless/src/bpf/main.bpf.c",
+    ];
+    let flow = folder.parent().map(|above| above.join("experimental/scx_flow/src/bpf/main.bpf.c"));
+    for file in files.iter().map(|name| folder.join(name)).chain(flow) {
+        let name = file.display().to_string();
         // Threads share cores on one of them, and there are little and big CPUs on the other.
         for machine in ["pixel6", "i5-10600k"] {
             let spec = format!("linux-7.3:scx={}", file.display());

@@ -109,6 +109,12 @@ bool scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_fl
 	return pid >= 0 && ask->insert(call, pid, dsq_of(dsq_id), slice, 0, enq_flags, false);
 }
 
+/* As 6.13 to 6.18 had it: a scheduler declares it itself. */
+void scx_bpf_dsq_insert___v1(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags)
+{
+	scx_bpf_dsq_insert(p, dsq_id, slice, enq_flags);
+}
+
 bool scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 dsq_id, u64 slice, u64 vtime, u64 enq_flags)
 {
 	int pid = pid_of(p);
@@ -176,10 +182,27 @@ static struct cpumask const *mask_of(int which)
 
 struct cpumask const *scx_bpf_get_idle_cpumask(void) { return mask_of(MASK_IDLE); }
 struct cpumask const *scx_bpf_get_idle_smtmask(void) { return mask_of(MASK_SMT); }
+/* A node's number plus one, above two bits for the question. What is no node, as NUMA_NO_NODE, is more than any. */
+static int of_node(int node) { return (node < 0 || node > 4095 ? 4096 : node + 1) << 2; }
+
+struct cpumask const *schedtwin_idle_mask_of(int node, bool smt)
+{
+	static struct cpumask of_nodes[2][16];
+	struct cpumask *to = &of_nodes[smt][(unsigned int)node % 16];
+
+	ask->mask(call, of_node(node) | smt, to);
+	return to;
+}
+
+s32 schedtwin_pick_idle_of(struct cpumask const *mask, int node, u64 flags, bool any)
+{
+	return ask->pick(call, mask, flags, of_node(node) | any);
+}
+
 struct cpumask const *scx_bpf_get_possible_cpumask(void) { return mask_of(MASK_POSSIBLE); }
 u32 scx_bpf_nr_node_ids(void) { return ask->number(call, NUMBER_NODES, 0); }
 s32 scx_bpf_cpu_node(s32 cpu) { return ask->number(call, NUMBER_NODE_OF, cpu); }
-s32 cpu_llc_id(s32 cpu) { return ask->number(call, NUMBER_LLC, cpu); }
+s32 schedtwin_llc_id(s32 cpu) { return ask->number(call, NUMBER_LLC, cpu); }
 
 u32 schedtwin_reenqueue_local(void) { return ask->number(call, NUMBER_REENQUEUED, 0); }
 void scx_bpf_dsq_reenq(u64 dsq_id, u64 flags) { ask->act(call, ACT_REENQUEUE, dsq_of(dsq_id), flags); }
@@ -188,6 +211,19 @@ void scx_bpf_kick_cpu(s32 cpu, u64 flags) { ask->act(call, ACT_KICK, cpu, flags)
 s32 scx_bpf_task_cpu(struct task_struct const *p) { return ask->number(call, NUMBER_CPU_OF, p->pid); }
 bool scx_bpf_task_running(struct task_struct const *p) { return ask->number(call, NUMBER_RUNS, p->pid); }
 struct task_struct *scx_bpf_cpu_curr(s32 cpu) { return ask->task(call, TASK_CURR, cpu); }
+
+struct rq *scx_bpf_cpu_rq(s32 cpu)
+{
+	static struct rq queues[SCHEDTWIN_NR_CPUS];
+
+	if ((u32)cpu >= schedtwin_nr_cpus) {
+		scx_bpf_error("invalid CPU %d", cpu);
+		return NULL;
+	}
+	queues[cpu].curr = scx_bpf_cpu_curr(cpu);
+	return &queues[cpu];
+}
+
 bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice) { return ask->set(call, p->pid, SET_SLICE, slice); }
 bool scx_bpf_task_set_dsq_vtime(struct task_struct *p, u64 vtime) { return ask->set(call, p->pid, SET_VTIME, vtime); }
 u32 scx_bpf_cpuperf_cap(s32 cpu) { return ask->number(call, NUMBER_CAP, cpu); }

@@ -42,6 +42,8 @@ void schedtwin_drop(void *memory)
 
 /* ---- maps ------------------------------------------------------------------------------------------------------------- */
 
+#define OWNED_MAX 16
+
 struct schedtwin_map {
 	int type, key, value, entries;
 	/* Bytes from a value to the next. */
@@ -54,6 +56,8 @@ struct schedtwin_map {
 	/* Storages: their values by the number of the task or of the cgroup. */
 	void **by_number;
 	u32 capacity;
+	/* Where its values have pointers that the map owns (kptrs): an update leaves them alone. */
+	u32 owned[OWNED_MAX], owned_count;
 	/* Arrays of maps: those that the scheduler has put in, and what the others are like. */
 	void ***values;
 	struct schedtwin_map *inner;
@@ -85,6 +89,28 @@ OFFERED struct schedtwin_map *schedtwin_scx_define_map(void **object, int type, 
 	if (object)
 		*object = map;
 	return map;
+}
+
+OFFERED void schedtwin_scx_own(void **object, u32 offset)
+{
+	struct schedtwin_map *map = *object;
+
+	if (map->owned_count == OWNED_MAX)
+		schedtwin_refuse("more pointers in a value of a map than are offered:", OWNED_MAX);
+	map->owned[map->owned_count++] = offset;
+}
+
+/* Copies a value, but for the pointers that the map owns. */
+static void put_value(struct schedtwin_map *map, char *to, char const *value)
+{
+	u64 owned[OWNED_MAX];
+	u32 i;
+
+	for (i = 0; i < map->owned_count; i++)
+		memcpy(&owned[i], to + map->owned[i], sizeof(u64));
+	memcpy(to, value, map->value);
+	for (i = 0; i < map->owned_count; i++)
+		memcpy(to + map->owned[i], &owned[i], sizeof(u64));
 }
 
 static char *memory_of(struct schedtwin_map *map)
@@ -170,7 +196,7 @@ long schedtwin_map_update(void *object, void const *key, void const *value, u64 
 			return -E2BIG;
 		if (flags == BPF_NOEXIST)
 			return -EEXIST;
-		memcpy(there, value, map->value);
+		put_value(map, there, value);
 		return 0;
 	}
 	at = find(map, key);
@@ -185,12 +211,29 @@ long schedtwin_map_update(void *object, void const *key, void const *value, u64 
 		map->count++;
 		memcpy((*at)->bytes + map->stride, key, map->key);
 	}
-	memcpy((*at)->bytes, value, map->value);
+	put_value(map, (*at)->bytes, value);
 	return 0;
 }
 
-/* What a loader puts into a map of numbers. */
-OFFERED void schedtwin_scx_fill_map(void *object, u32 key, u32 value) { schedtwin_map_update(object, &key, &value, BPF_ANY); }
+/* What a loader puts into the value of a map: a number of so many bytes at an offset. A new value is all zeros. */
+OFFERED void schedtwin_scx_fill_map(void *object, void const *key, u32 offset, u32 bytes, u64 number)
+{
+	struct schedtwin_map *map = *(struct schedtwin_map **)object;
+	char *value = schedtwin_map_lookup(object, key, -1);
+
+	if (!value && is_hash(map)) {
+		struct entry **at = find(map, key);
+
+		if (map->count >= (u32)map->entries)
+			return;
+		*at = schedtwin_new(sizeof(**at) + map->stride + map->key);
+		map->count++;
+		memcpy((*at)->bytes + map->stride, key, map->key);
+		value = (*at)->bytes;
+	}
+	if (value && offset + bytes <= (u32)map->value)
+		memcpy(value + offset, &number, bytes);
+}
 
 long schedtwin_map_delete(void *object, void const *key)
 {

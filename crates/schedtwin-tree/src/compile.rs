@@ -22,7 +22,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -122,7 +122,24 @@ pub(crate) struct Own<'a> {
     pub(crate) above: &'static str,
     /// A folder of the tree that has headers.
     pub(crate) include: Option<&'a str>,
+    /// A step between preprocessor and compiler.
+    pub(crate) step: Step,
 }
+
+/// A step between preprocessor and compiler.
+#[derive(Clone, Copy)]
+pub(crate) struct Step {
+    /// Names what it does: changes with that.
+    pub(crate) version: &'static str,
+    /// Rewrites a unit; in words, if it cannot.
+    pub(crate) rewrite: fn(&str) -> Result<String, String>,
+}
+
+/// Most bytes of a preprocessed unit.
+const UNIT_BYTES_MAX: u64 = 64 << 20;
+
+/// Flags that are for linking alone.
+const LINKS: [&str; 4] = ["-shared", "-Wl,-z,defs", "-Wl,-z,relro,-z,now", "-Wl,--hash-style=sysv"];
 
 /// Most bytes of an object.
 const OBJECT_BYTES_MAX: u64 = 64 << 20;
@@ -201,6 +218,7 @@ fn content(job: &Job, add: &mut dyn FnMut(&[u8])) {
         own.paths.iter().for_each(|path| add(path.as_bytes()));
         add(own.above.as_bytes());
         add(own.include.unwrap_or_default().as_bytes());
+        add(own.step.version.as_bytes());
     }
     job.defines.iter().for_each(|define| add(define.as_bytes()));
 }
@@ -271,72 +289,21 @@ fn compile(job: &Job, compiler: &Compiler, cache: &Path, to: &Path) -> Result<Ve
     let kept = |error: std::io::Error| in_cache(cache, &error);
     remove_left(cache);
     let folder = tempfile::Builder::new().prefix(FOLDER).tempdir_in(cache).map_err(kept)?;
-    let write = |path: &str, text: &[u8]| -> std::io::Result<()> {
-        let path = folder.path().join(path);
-        fs::create_dir_all(path.parent().expect("it is in the folder"))?;
-        fs::File::create(path)?.write_all(text)
-    };
-    for (path, text) in offered::files() {
-        write(&path, text.as_bytes()).map_err(kept)?;
-    }
-    for (path, text) in &job.sources.files {
-        write(&format!("{STAGE}/{path}"), text).map_err(kept)?;
-    }
-    let mut units: Vec<String> = job.glue.iter().map(|glue| glue.to_string()).collect();
-    let mut folders = vec!["include".to_string()];
-    if let Units::Own(Own { paths, above, include }) = job.units {
-        folders.extend(include.map(|include| format!("{STAGE}/{include}")));
-        for (at, path) in paths.iter().enumerate() {
-            // The line that the linker names is the tree's.
-            let text = format!("{above}#include \"{STAGE}/{path}\"\n");
-            let unit = format!("{UNIT}{at}.c");
-            write(&unit, text.as_bytes()).map_err(kept)?;
-            units.push(unit);
-        }
-    }
-    let mut command = program::new(&compiler.words[0], &VARIABLES);
-    command.args(&compiler.words[1..]).args(FLAGS);
-    if !compiler.version.contains("clang") {
-        command.arg("-fno-use-linker-plugin");
-    }
-    command.arg(format!("-ffile-prefix-map={}=.", folder.path().display()));
-    command.args(folders.iter().map(|folder| format!("-I{folder}")));
-    command.args(["-iquote", "quoted", "-iquote", "."]);
-    command.args(job.defines.iter().map(|define| format!("-D{define}")));
-    command.arg(format!("-DGOVERNOR_FILE=\"{STAGE}/{}\"", job.path));
-    command.args(["-o", "object.so"]).args(units).arg("runtime.c");
+    let staged = stage(job, folder.path()).map_err(kept)?;
     // Neither is a pipe: what includes `/dev/stdout` would wait for itself.
     let messages = folder.path().join("messages.txt");
     let messages = fs::File::options().read(true).append(true).create_new(true).open(messages);
-    let messages = messages.map_err(kept)?;
-    command.current_dir(folder.path());
-    command.stdout(Stdio::null()).stderr(messages.try_clone().map_err(kept)?);
-    // A list of all that gcc includes, of all units: -MD has the last one's alone.
-    command.env("SUNPRO_DEPENDENCIES", INCLUDED);
-    confine::compiler(&mut command, folder.path()).map_err(kept)?;
-    let output = program::run(&mut command, COMPILED_WITHIN, 0).map_err(|error| {
-        let (path, tree) = (job.path, job.tree.spelled());
-        Fault::new(format!("failed to run the C compiler for {path} of {tree}: {error}"), "see CC")
-    })?;
-    if !output.status.success() {
-        let mut said = vec![0; MESSAGES_BYTES_MAX];
-        let bytes = messages.read_at(&mut said, 0).map_err(kept)?;
-        return Err(not_compiled(job, &String::from_utf8_lossy(&said[..bytes])));
+    let running =
+        Running { job, compiler, folder: folder.path(), messages: messages.map_err(kept)? };
+    let mut units: Vec<String> = job.glue.iter().map(|glue| glue.to_string()).collect();
+    if let Units::Own(own) = job.units {
+        units.extend(running.rewritten(&staged, own.step).map_err(|fault| fault.of(cache))?);
     }
-    if let Some(outside) = included_from_outside(folder.path()).map_err(kept)? {
-        return Err(Fault::new(
-            format!(
-                "{} of {} includes {outside}, which is not in its tree",
-                job.path,
-                job.tree.spelled()
-            ),
-            "a governor is compiled from files of its tree alone",
-        ));
-    }
+    let mut command = running.command(FLAGS.iter());
+    command.args(["-o", "object.so"]).args(units).arg("runtime.c");
+    running.run(command).map_err(|fault| fault.of(cache))?;
     let object = folder.path().join("object.so");
-    let made = fs::OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(&object);
-    let mut bytes = Vec::new();
-    made.and_then(|file| file.take(OBJECT_BYTES_MAX + 1).read_to_end(&mut bytes)).map_err(kept)?;
+    let bytes = read_made(&object, OBJECT_BYTES_MAX).map_err(kept)?;
     if bytes.len() as u64 > OBJECT_BYTES_MAX {
         let message = format!("{} of {} makes a huge object", job.path, job.tree.spelled());
         return Err(Fault::new(message, "a governor's variables are small"));
@@ -356,6 +323,156 @@ fn compile(job: &Job, compiler: &Compiler, cache: &Path, to: &Path) -> Result<Ve
     kept_object.write_all(&bytes).map_err(kept)?;
     kept_object.persist(to).map_err(|error| kept(error.error))?;
     Ok(bytes)
+}
+
+/// Writes all files into the folder of a compilation. Returns the units that are the tree's own.
+fn stage(job: &Job, folder: &Path) -> std::io::Result<Vec<String>> {
+    let write = |path: &str, text: &[u8]| -> std::io::Result<()> {
+        let path = folder.join(path);
+        fs::create_dir_all(path.parent().expect("it is in the folder"))?;
+        fs::File::create(path)?.write_all(text)
+    };
+    for (path, text) in offered::files() {
+        write(&path, text.as_bytes())?;
+    }
+    for (path, text) in &job.sources.files {
+        write(&format!("{STAGE}/{path}"), text)?;
+    }
+    let mut units = Vec::new();
+    if let Units::Own(own) = job.units {
+        for (at, path) in own.paths.iter().enumerate() {
+            // The line that the linker names is the tree's.
+            let text = format!("{}#include \"{STAGE}/{path}\"\n", own.above);
+            let unit = format!("{UNIT}{at}.c");
+            write(&unit, text.as_bytes())?;
+            units.push(unit);
+        }
+    }
+    Ok(units)
+}
+
+/// Reads what a compiler has made, at most a byte more than `most`.
+fn read_made(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
+    let made = fs::OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(path)?;
+    let mut bytes = Vec::new();
+    made.take(most + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Why a step of a compilation failed.
+enum Failure {
+    Fault(Fault),
+    Kept(std::io::Error),
+}
+
+impl Failure {
+    fn of(self, cache: &Path) -> Fault {
+        match self {
+            Failure::Fault(fault) => fault,
+            Failure::Kept(error) => in_cache(cache, &error),
+        }
+    }
+}
+
+/// A compilation in its folder.
+struct Running<'a> {
+    job: &'a Job<'a>,
+    compiler: &'a Compiler,
+    folder: &'a Path,
+    messages: fs::File,
+}
+
+impl Running<'_> {
+    /// The compiler with flags, folders of headers and definitions.
+    fn command<'f>(&self, flags: impl Iterator<Item = &'f &'static str>) -> Command {
+        let Running { job, compiler, folder, .. } = self;
+        let mut folders = vec!["include".to_string()];
+        if let Units::Own(own) = job.units {
+            folders.extend(own.include.map(|include| format!("{STAGE}/{include}")));
+        }
+        let mut command = program::new(&compiler.words[0], &VARIABLES);
+        command.args(&compiler.words[1..]).args(flags);
+        if !compiler.version.contains("clang") {
+            command.arg("-fno-use-linker-plugin");
+        }
+        command.arg(format!("-ffile-prefix-map={}=.", folder.display()));
+        command.args(folders.iter().map(|folder| format!("-I{folder}")));
+        command.args(["-iquote", "quoted", "-iquote", "."]);
+        command.args(job.defines.iter().map(|define| format!("-D{define}")));
+        command.arg(format!("-DGOVERNOR_FILE=\"{STAGE}/{}\"", job.path));
+        command
+    }
+
+    /// Runs the compiler, confined.
+    fn run(&self, command: Command) -> Result<(), Failure> {
+        if !self.tells(command)? {
+            return Err(Failure::Fault(not_compiled(self.job, &self.said()?)));
+        }
+        let Some(outside) = included_from_outside(self.folder).map_err(Failure::Kept)? else {
+            return Ok(());
+        };
+        let (path, tree) = (self.job.path, self.job.tree.spelled());
+        Err(Failure::Fault(Fault::new(
+            format!("{path} of {tree} includes {outside}, which is not in its tree"),
+            "a governor is compiled from files of its tree alone",
+        )))
+    }
+
+    /// Runs the compiler, confined; whether it made what it was asked for.
+    fn tells(&self, mut command: Command) -> Result<bool, Failure> {
+        command.current_dir(self.folder);
+        let messages = self.messages.try_clone().map_err(Failure::Kept)?;
+        command.stdout(Stdio::null()).stderr(messages);
+        // A list of all that gcc includes, of all units: -MD has the last one's alone.
+        command.env("SUNPRO_DEPENDENCIES", INCLUDED);
+        confine::compiler(&mut command, self.folder).map_err(Failure::Kept)?;
+        let output = program::run(&mut command, COMPILED_WITHIN, 0).map_err(|error| {
+            let (path, tree) = (self.job.path, self.job.tree.spelled());
+            let message = format!("failed to run the C compiler for {path} of {tree}: {error}");
+            Failure::Fault(Fault::new(message, "see CC"))
+        })?;
+        Ok(output.status.success())
+    }
+
+    /// The compiler's messages.
+    fn said(&self) -> Result<String, Failure> {
+        let mut said = vec![0; MESSAGES_BYTES_MAX];
+        let bytes = self.messages.read_at(&mut said, 0).map_err(Failure::Kept)?;
+        Ok(String::from_utf8_lossy(&said[..bytes]).into_owned())
+    }
+
+    /// Preprocesses units and rewrites them. What is wrong with any of them is told for all.
+    fn rewritten(&self, units: &[String], step: Step) -> Result<Vec<String>, Failure> {
+        let mut good = true;
+        let preprocessed = |unit: &str| format!("{}.pre.i", unit.trim_end_matches(".c"));
+        for unit in units {
+            let mut command = self.command(FLAGS.iter().filter(|flag| !LINKS.contains(flag)));
+            command.args(["-E", "-o", &preprocessed(unit), unit]);
+            good &= self.tells(command)?;
+        }
+        if !good {
+            return Err(Failure::Fault(not_compiled(self.job, &self.said()?)));
+        }
+        let mut rewritten = Vec::new();
+        for unit in units {
+            let path = self.folder.join(preprocessed(unit));
+            let bytes = read_made(&path, UNIT_BYTES_MAX).map_err(Failure::Kept)?;
+            let text = if bytes.len() as u64 > UNIT_BYTES_MAX {
+                Err("it is huge when it has been preprocessed".to_string())
+            } else {
+                (step.rewrite)(&String::from_utf8_lossy(&bytes))
+            };
+            let text = text.map_err(|what| {
+                let (path, tree) = (self.job.path, self.job.tree.spelled());
+                let message = format!("{path} of {tree} does not compile: {what}");
+                Failure::Fault(Fault::new(message, "brackets close in the order that they open in"))
+            })?;
+            let name = format!("{}.i", unit.trim_end_matches(".c"));
+            fs::write(self.folder.join(&name), text).map_err(Failure::Kept)?;
+            rewritten.push(name);
+        }
+        Ok(rewritten)
+    }
 }
 
 /// What the folders of compilations begin with.
@@ -447,6 +564,7 @@ fn as_the_user_knows(said: &str, job: &Job) -> String {
                 said = said.replace(&format!("{UNIT}{at}.c:{line}:"), &format!("{path}:1:"));
             }
             said = said.replace(&format!("{UNIT}{at}.c"), path);
+            said = said.replace(&format!("{UNIT}{at}.i"), path);
             said = said.replace(&format!("{UNIT}{at}"), path);
         }
     }

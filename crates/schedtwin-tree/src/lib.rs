@@ -37,16 +37,20 @@
 //! | `idle.rs`, `frequency.rs` | idle governors; frequency governors |
 //! | `scx/`, `ext_setting.rs` | schedulers of sched_ext; what is set of them |
 //! | `options.rs`, `loaders/` | what their own programs set and offer |
+//! | `steps.rs`, `expression.rs` | what they make of the machine |
+//! | `tokens.rs` | the text of a preprocessed unit, to be rewritten |
 //! | `symbols.rs`, `lines.rs`, `elf.rs` | variables of an object: where they are, and their types; its lines |
 //!
 //! Only on Linux, with 64 bits; elsewhere it is refused.
 
+mod expression;
 mod ext_setting;
 mod fault;
 mod offered;
 mod options;
 mod program;
 mod sources;
+mod steps;
 mod tree;
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
@@ -72,6 +76,8 @@ mod scx;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod symbols;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod tokens;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod watch;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 pub mod worker;
@@ -82,6 +88,7 @@ mod elsewhere;
 
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 pub use elsewhere::{ExtCode, FrequencyCode, IdleCode, confine, worker};
+pub use expression::{Expression, Operator};
 pub use ext_setting::{ExtSetting, OF_ALL};
 pub use fault::{Fault, Refusal};
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
@@ -91,4 +98,5 @@ pub use idle::IdleCode;
 pub use options::{ExtOption, ExtOptions, OPTIONS_FILE};
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 pub use scx::ExtCode;
+pub use steps::{Action, Part, Path, Run, Step, Value};
 pub use tree::Tree;

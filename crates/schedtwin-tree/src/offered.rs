@@ -77,7 +77,7 @@ pub(crate) const HEADERS: [&str; 55] = [
 ];
 
 /// Headers that a scheduler of sched_ext may include as `<...>`. Each leads to everything that is offered to those.
-const SCX_HEADERS: [&str; 19] = [
+const SCX_HEADERS: [&str; 20] = [
     "bpf/bpf_core_read.h",
     "bpf/bpf_helpers.h",
     "bpf/bpf_tracing.h",
@@ -89,6 +89,7 @@ const SCX_HEADERS: [&str; 19] = [
     "lib/pmu.h",
     "limits.h",
     "scx/bpf_arena_common.bpf.h",
+    "scx/bpf_arena_spin_lock.h",
     "scx/common.bpf.h",
     "scx/compat.bpf.h",
     "scx/enums.bpf.h",

@@ -11,9 +11,11 @@
 //! }
 //! ```
 //!
-//! A value that is given, or else the default, is written times the number that stands beside the variable. Programs of known
+//! `machine` is what it makes of the machine ([`crate::steps`]). A value that is given, or else the default, is written times the number that stands beside the variable. Programs of known
 //! schedulers are such files, too (`loaders/`).
 
+use crate::expression::Expression;
+use crate::steps::{Action, PARTS, Part, Path, Run, Step, Value as Written};
 use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
@@ -37,7 +39,18 @@ const FLAGS: [(&str, u64); 8] = [
 ];
 /// Settings that all schedulers have.
 const TAKEN: [&str; 6] = ["timeout_ms", "op_ns", "flags", "load_ms", "unload_ms", "rodata"];
-const KEYS: [&str; 5] = ["name", "flags", "sets", "leaves_off", "options"];
+const KEYS: [&str; 9] = [
+    "name",
+    "flags",
+    "flags_on_nodes",
+    "sets",
+    "machine",
+    "arena_task",
+    "defines",
+    "leaves_off",
+    "options",
+];
+const STEP_KEYS: [&str; 8] = ["for", "if", "set", "run", "with", "on", "after_init", "refuse"];
 const OPTION_KEYS: [&str; 7] = ["help", "unit", "default", "min", "max", "writes", "flag"];
 
 /// JSON, with comments.
@@ -61,8 +74,16 @@ pub struct ExtOptions {
     pub name: String,
     /// `SCX_OPS_*` in the place of the C's.
     pub flags: Option<u64>,
+    /// Further ones on machines with several nodes.
+    pub flags_on_nodes: u64,
     /// Variables that it always sets.
     pub sets: Vec<(String, i64)>,
+    /// What it makes of the machine, in this order.
+    pub machine: Vec<Step>,
+    /// The structure of which the arena library keeps one for each task; none: `task_ctx`.
+    pub arena_task: Option<String>,
+    /// What it is compiled with: `NAME` or `NAME=VALUE`.
+    pub defines: Vec<String>,
     /// Tracing programs that an option of it leaves off.
     pub leaves_off: Vec<String>,
     /// Its options.
@@ -181,7 +202,13 @@ impl Reader<'_> {
             match key {
                 "name" => all.name = self.text(&prop.value).unwrap_or_default(),
                 "flags" => all.flags = self.flags(&prop.value),
+                "flags_on_nodes" => {
+                    all.flags_on_nodes = self.flags(&prop.value).unwrap_or_default();
+                }
                 "sets" => all.sets = self.numbers(&prop.value),
+                "machine" => all.machine = self.steps(&prop.value),
+                "arena_task" => all.arena_task = self.text(&prop.value),
+                "defines" => all.defines = self.defines(&prop.value),
                 "leaves_off" => all.leaves_off = self.texts(&prop.value),
                 _ => all.options = self.options(&prop.value),
             }
@@ -284,6 +311,122 @@ impl Reader<'_> {
         let named = object.properties.iter();
         named
             .filter_map(|prop| Some((prop.name.as_str().to_string(), self.number(&prop.value)?)))
+            .collect()
+    }
+
+    fn defines(&mut self, value: &Value) -> Vec<String> {
+        let defines = self.texts(value);
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '=';
+        for define in defines.iter().filter(|define| !define.chars().all(is_plain)) {
+            let message = format!("`{define}` is no definition");
+            self.fault(span(value), message, "NAME or NAME=VALUE, of letters, digits and _");
+        }
+        defines
+    }
+
+    fn steps(&mut self, value: &Value) -> Vec<Step> {
+        let Value::Array(array) = value else {
+            self.wants(value, "an array of steps", None::<()>);
+            return Vec::new();
+        };
+        array.elements.iter().filter_map(|element| self.step(element)).collect()
+    }
+
+    fn step(&mut self, value: &Value) -> Option<Step> {
+        let Value::Object(object) = value else {
+            return self.wants(value, "a step: an object with `set` or `run`", None);
+        };
+        let members = self.members(object, &STEP_KEYS);
+        let of = |key: &str| members.iter().find(|(k, _)| *k == key).map(|(_, prop)| &prop.value);
+        let part = match of("for") {
+            Some(value) => self.part(value)?,
+            None => Part::Machine,
+        };
+        let names = part.names();
+        let condition = match of("if") {
+            Some(value) => Some(self.expression(value, &names)?),
+            None => None,
+        };
+        let action = match (of("set"), of("run"), of("refuse")) {
+            (Some(set), None, None) => Action::Set(self.writes(set, &names)),
+            (None, None, Some(why)) => Action::Refuse(self.text(why)?),
+            (None, Some(run), None) => Action::Run(Run {
+                program: self.text(run)?,
+                with: match of("with") {
+                    Some(with) => self.arguments(with, &names),
+                    None => Vec::new(),
+                },
+                on: match of("on") {
+                    Some(value) => Some(self.expression(value, &names)?),
+                    None => None,
+                },
+                after_init: match of("after_init") {
+                    Some(value) => self.number(value)? != 0,
+                    None => false,
+                },
+            }),
+            _ => return self.wants(value, "a step with one of `set`, `run` and `refuse`", None),
+        };
+        Some(Step { part, condition, action })
+    }
+
+    fn part(&mut self, value: &Value) -> Option<Part> {
+        let name = self.text(value)?;
+        let known = PARTS.iter().find(|(known, _)| *known == name);
+        if known.is_none() {
+            let names = PARTS.map(|(name, _)| name);
+            let help =
+                did_you_mean_or(&name, names, || Some(format!("there are {}", names.join(", "))));
+            let message = format!("a machine has no `{name}`");
+            self.fault(span(value), message, &help.unwrap_or_default());
+        }
+        known.map(|(_, part)| *part)
+    }
+
+    /// The text of an expression: a string, or a number alone.
+    fn expression_text(&mut self, value: &Value) -> Option<String> {
+        match value {
+            Value::StringLit(_) => self.text(value),
+            _ => self.number(value).map(|number| number.to_string()),
+        }
+    }
+
+    /// What a text reads as, or a fault at it.
+    fn read<R>(&mut self, at: Range<usize>, read: Result<R, (String, String)>) -> Option<R> {
+        read.map_err(|(message, help)| self.fault(at, message, &help)).ok()
+    }
+
+    fn expression(&mut self, value: &Value, names: &[&str]) -> Option<Expression> {
+        let text = self.expression_text(value)?;
+        self.read(span(value), Expression::read(&text, names))
+    }
+
+    fn writes(&mut self, value: &Value, names: &[&str]) -> Vec<(Path, Written)> {
+        let Value::Object(object) = value else {
+            self.wants(value, "an object of values by variables", None::<()>);
+            return Vec::new();
+        };
+        let mut all = Vec::new();
+        for prop in &object.properties {
+            let path = self.read(span(&prop.name), Path::read(prop.name.as_str(), names));
+            let text = self.expression_text(&prop.value);
+            let value =
+                text.and_then(|text| self.read(span(&prop.value), Written::read(&text, names)));
+            all.extend(path.zip(value));
+        }
+        all
+    }
+
+    fn arguments(&mut self, value: &Value, names: &[&str]) -> Vec<(String, Expression)> {
+        let Value::Object(object) = value else {
+            self.wants(value, "an object of values by members", None::<()>);
+            return Vec::new();
+        };
+        let of = |(name, value): (String, Option<Expression>)| Some((name, value?));
+        let properties = object.properties.iter();
+        properties
+            .map(|prop| (prop.name.as_str().to_string(), self.expression(&prop.value, names)))
+            .filter_map(of)
             .collect()
     }
 

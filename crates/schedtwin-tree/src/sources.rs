@@ -4,6 +4,7 @@
 use crate::offered::{is_offered, is_quoted};
 use crate::{Fault, Tree};
 use schedtwin_input::did_you_mean;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Most files that a governor may consist of.
@@ -37,7 +38,7 @@ impl Sources {
         if self.files.contains_key(path) {
             return Ok(());
         }
-        let Some(text) = tree.read(path)? else {
+        let Some(text) = tree.read(&real_path(path))? else {
             return Err(not_there(tree, path));
         };
         let mut bytes: usize = self.files.values().map(Vec::len).sum::<usize>() + text.len();
@@ -45,7 +46,13 @@ impl Sources {
         let mut open = vec![(path.to_string(), text)];
         while let Some((path, text)) = open.pop() {
             let quoted = includes(&text, ['"', '"']).into_iter();
+            // By their path, too, what we offer is ours.
+            let is_ours = |found: &String| {
+                let rest = include.and_then(|folder| found.strip_prefix(folder)?.strip_prefix('/'));
+                rest.is_some_and(is_offered)
+            };
             let beside = quoted.filter(|name| !is_quoted(name)).map(|name| sibling(&path, &name));
+            let beside = beside.filter(|found| !is_ours(found));
             let angle = include.iter().flat_map(|folder| {
                 let names = includes(&text, ['<', '>']).into_iter();
                 names.filter(|name| !is_offered(name)).map(move |name| format!("{folder}/{name}"))
@@ -61,7 +68,7 @@ impl Sources {
                 if names > NAMES_MAX {
                     return Err(too_many(&format!("{NAMES_MAX} names")));
                 }
-                if let Some(text) = tree.read(&found)? {
+                if let Some(text) = tree.read(&real_path(&found))? {
                     bytes += text.len();
                     open.push((found, text));
                 }
@@ -92,6 +99,17 @@ impl Sources {
         let word = word.as_bytes();
         self.files.values().any(|text| text.windows(word.len()).any(|at| at == word))
     }
+}
+
+/// Where a file is that a link leads to: the scx repository has the folders of schedulers in those of others, by the names of the others.
+fn real_path(path: &str) -> Cow<'_, str> {
+    const SCHEDULERS: &str = "scheds/rust/";
+    const INSIDE: &str = "/src/bpf/scx_";
+    let linked = path.strip_prefix(SCHEDULERS).and_then(|rest| {
+        let (name, file) = rest.split_once(INSIDE)?.1.split_once('/')?;
+        Some(format!("{SCHEDULERS}scx_{name}/src/bpf/{file}"))
+    });
+    linked.map_or(Cow::Borrowed(path), Cow::Owned)
 }
 
 fn too_many(what: &str) -> Fault {
@@ -125,7 +143,7 @@ fn includes(text: &[u8], [open, close]: [char; 2]) -> Vec<String> {
 }
 
 /// The path of `name` as seen from the file `path`, with `.` and `..` taken out.
-fn sibling(path: &str, name: &str) -> String {
+pub(crate) fn sibling(path: &str, name: &str) -> String {
     let mut parts: Vec<&str> = path.split('/').collect();
     parts.pop();
     for part in name.split('/') {
@@ -153,5 +171,8 @@ mod tests {
         );
         assert_eq!(sibling("a/b/c.c", "../x/./y.h"), "a/x/y.h");
         assert_eq!(sibling("c.c", "../../y.h"), "y.h", "nothing outside of the tree");
+        let linked = "scheds/rust/scx_chaos/src/bpf/scx_p2dq/types.h";
+        assert_eq!(real_path(linked), "scheds/rust/scx_p2dq/src/bpf/types.h");
+        assert_eq!(real_path("a/src/bpf/scx_p2dq/types.h"), "a/src/bpf/scx_p2dq/types.h");
     }
 }

@@ -11,7 +11,7 @@ use gimli::{
     Operation, Unit, UnitOffset, constants as dw,
 };
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The deepest nesting of types that is looked at: a map in a map has five levels.
 const DEPTH_MAX: u32 = 8;
@@ -52,6 +52,65 @@ impl Shape {
             Shape::Pointer(_) => 8,
             Shape::Array(of, count) => of.bytes().saturating_mul(*count),
             Shape::Unknown => 0,
+        }
+    }
+
+    /// What indices and members lead to, such as `[1].id`, and how far it is from the beginning.
+    pub(crate) fn at(&self, path: &str) -> Option<(u64, &Shape)> {
+        let (mut offset, mut shape, mut rest) = (0_u64, self, path);
+        while !rest.is_empty() {
+            if let Some(behind) = rest.strip_prefix('[') {
+                let (index, behind) = behind.split_once(']')?;
+                let Shape::Array(of, count) = shape else { return None };
+                let index: u64 = index.parse().ok().filter(|index| index < count)?;
+                let within = index.saturating_mul(of.bytes());
+                (offset, shape, rest) = (offset.saturating_add(within), of, behind);
+            } else {
+                let behind = rest.strip_prefix('.')?;
+                let end = behind.find(['.', '[']).unwrap_or(behind.len());
+                let (at, of) = shape.member(&behind[..end])?;
+                (offset, shape, rest) = (offset.saturating_add(at), of, &behind[end..]);
+            }
+        }
+        Some((offset, shape))
+    }
+
+    /// The place of a number that begins at an offset; of an array its first element.
+    pub(crate) fn number(&self, offset: u64) -> Option<Place> {
+        match self {
+            Shape::Array(of, _) => of.number(offset),
+            Shape::Number(bytes) => Some(Place { offset, bytes: *bytes }),
+            _ => None,
+        }
+    }
+
+    /// The offsets of the pointers of these names within what begins at an offset.
+    pub(crate) fn pointers(&self, names: &BTreeSet<String>, offset: u64) -> Vec<u64> {
+        match self {
+            Shape::Struct(_, members) => {
+                let of = |(name, at, shape): &(String, u64, Shape)| match shape {
+                    Shape::Pointer(_) if names.contains(name) => vec![offset + at],
+                    _ => shape.pointers(names, offset + at),
+                };
+                members.iter().flat_map(of).collect()
+            }
+            Shape::Array(of, count) if !of.pointers(names, 0).is_empty() => {
+                let each = |at| of.pointers(names, offset + at * of.bytes());
+                (0..(*count).min(64)).flat_map(each).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The places of the numbers of 64 bits that begin at an offset: one, or an array of them.
+    pub(crate) fn words(&self, offset: u64) -> Vec<Place> {
+        let word = |offset| Place { offset, bytes: 8 };
+        match self {
+            Shape::Number(8) => vec![word(offset)],
+            Shape::Array(of, count) if **of == Shape::Number(8) => {
+                (0..*count).map(|at| word(offset.saturating_add(8 * at))).collect()
+            }
+            _ => Vec::new(),
         }
     }
 
@@ -96,6 +155,8 @@ pub(crate) struct Symbols {
     structures: BTreeMap<String, u64>,
     /// The structure that a function's first argument leads to.
     arguments: BTreeMap<String, Shape>,
+    /// Variables that the compiler may take for their first values.
+    constants: BTreeSet<String>,
 }
 
 impl Symbols {
@@ -137,6 +198,11 @@ impl Symbols {
         self.arguments.get(function)
     }
 
+    /// Whether a variable keeps its first value: nobody can write it, and the compiler has it.
+    pub(crate) fn is_constant(&self, name: &str) -> bool {
+        self.constants.contains(name)
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<&Symbol> {
         self.symbols.get(name)
     }
@@ -148,30 +214,19 @@ impl Symbols {
     /// The place that a path names, such as `slice_ns`, `pair_cpu[3]`, `ctxs[1].id`; of an array without an index its first
     /// element. `None`: there is no such place.
     pub(crate) fn place(&self, path: &str) -> Option<Place> {
+        let (offset, shape) = self.shape(path)?;
+        shape.number(offset)
+    }
+
+    /// What a path names, and where it is; of a constant nothing.
+    pub(crate) fn shape(&self, path: &str) -> Option<(u64, &Shape)> {
         let end = path.find(['.', '[']).unwrap_or(path.len());
+        if self.is_constant(&path[..end]) {
+            return None;
+        }
         let symbol = self.symbols.get(&path[..end])?;
-        let (mut offset, mut shape, mut rest) = (symbol.offset, &symbol.shape, &path[end..]);
-        while !rest.is_empty() {
-            if let Some(behind) = rest.strip_prefix('[') {
-                let (index, behind) = behind.split_once(']')?;
-                let Shape::Array(of, count) = shape else { return None };
-                let index: u64 = index.parse().ok().filter(|index| index < count)?;
-                let within = index.saturating_mul(of.bytes());
-                (offset, shape, rest) = (offset.saturating_add(within), of, behind);
-            } else {
-                let behind = rest.strip_prefix('.')?;
-                let end = behind.find(['.', '[']).unwrap_or(behind.len());
-                let (at, of) = shape.member(&behind[..end])?;
-                (offset, shape, rest) = (offset.saturating_add(at), of, &behind[end..]);
-            }
-        }
-        while let Shape::Array(of, _) = shape {
-            shape = of;
-        }
-        match shape {
-            Shape::Number(bytes) => Some(Place { offset, bytes: *bytes }),
-            _ => None,
-        }
+        let (within, shape) = symbol.shape.at(&path[end..])?;
+        Some((symbol.offset.saturating_add(within), shape))
     }
 }
 
@@ -199,7 +254,13 @@ impl<'d> InUnit<'_, 'd> {
         while let Some(child) = children.next()? {
             let entry = child.entry();
             let symbol = match entry.tag() {
-                dw::DW_TAG_variable => self.variable(entry)?,
+                dw::DW_TAG_variable => {
+                    let variable = self.variable(entry)?;
+                    if let Some((name, _, true)) = &variable {
+                        found.constants.insert(name.clone());
+                    }
+                    variable.map(|(name, symbol, _)| (name, symbol))
+                }
                 dw::DW_TAG_subprogram => {
                     let symbol = self.function(entry)?;
                     if let Some((name, _)) = &symbol
@@ -262,7 +323,8 @@ impl<'d> InUnit<'_, 'd> {
         Ok(None)
     }
 
-    fn variable(&self, entry: &Entry<'d>) -> gimli::Result<Option<(String, Symbol)>> {
+    /// A variable, and whether it is constant.
+    fn variable(&self, entry: &Entry<'d>) -> gimli::Result<Option<(String, Symbol, bool)>> {
         let Some(AttributeValue::Exprloc(location)) = entry.attr_value(dw::DW_AT_location) else {
             return Ok(None);
         };
@@ -281,8 +343,26 @@ impl<'d> InUnit<'_, 'd> {
         let Some(name) = self.name(about)? else { return Ok(None) };
         // An array may have got its length only at its definition.
         let of = entry.attr_value(dw::DW_AT_type).or(about.attr_value(dw::DW_AT_type));
+        let constant = self.is_constant(of)?;
         let shape = self.shape_of(of, (DEPTH_MAX, STEPS_MAX))?;
-        Ok(Some((name, Symbol { offset, shape })))
+        Ok(Some((name, Symbol { offset, shape }, constant)))
+    }
+
+    /// Whether a type is constant, or an array of such.
+    fn is_constant(&self, mut of: Option<AttributeValue<Reader<'d>>>) -> gimli::Result<bool> {
+        for _ in 0..STEPS_MAX {
+            let Some(AttributeValue::UnitRef(at)) = of else { return Ok(false) };
+            self.unfold(1)?;
+            let entry = self.unit.entry(at)?;
+            match entry.tag() {
+                dw::DW_TAG_const_type => return Ok(true),
+                dw::DW_TAG_typedef | dw::DW_TAG_volatile_type | dw::DW_TAG_array_type => {
+                    of = entry.attr_value(dw::DW_AT_type);
+                }
+                _ => return Ok(false),
+            }
+        }
+        Ok(false)
     }
 
     /// The shape of a type as far as so many levels and steps.

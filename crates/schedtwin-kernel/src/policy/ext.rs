@@ -133,6 +133,10 @@ pub trait ExtScheduler: CloneExtScheduler + Send + Sync {
     fn properties(&self) -> ExtProperties {
         ExtProperties::default()
     }
+    /// Flags and limits on a machine with so many nodes.
+    fn properties_on(&self, _nr_nodes: usize) -> ExtProperties {
+        self.properties()
+    }
     /// The CPU for a task that wakes up or is new; it may dispatch the task directly.
     fn select_cpu(&mut self, scx: &mut Kfuncs, task: TaskId, prev: CpuId, wake_flags: u64) -> i32 {
         scx.absent();

@@ -284,8 +284,8 @@ impl OwnPolicies {
     }
 
     /// What the scheduler of sched_ext says of itself; `None`: there is none.
-    pub(crate) fn ext_properties(&self) -> Option<ExtProperties> {
-        self.ext.as_ref().map(|ext| ext.policy.properties())
+    pub(crate) fn ext_properties(&self, nr_nodes: usize) -> Option<ExtProperties> {
+        self.ext.as_ref().map(|ext| ext.policy.properties_on(nr_nodes))
     }
 
     /// When it is there.

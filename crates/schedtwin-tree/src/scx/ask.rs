@@ -230,6 +230,13 @@ unsafe extern "C" fn ask_select_cpu(
     }
 }
 
+/// A node that the C names by its number plus one; `NUMA_NO_NODE`: the one of this CPU.
+fn node_of(call: &Call, number: c_int) -> u16 {
+    let nodes = call.scx.nr_node_ids() as c_int;
+    let here = call.scx.cpu_node(call.scx.this_cpu());
+    if (1..=nodes).contains(&number) { (number - 1) as u16 } else { here }
+}
+
 unsafe extern "C" fn ask_pick(call: *mut c_void, mask: *const Mask, flags: u64, how: c_int) -> i32 {
     // SAFETY: see above; the mask may be null.
     let (call, mask) = unsafe { (of(call), mask.as_ref()) };
@@ -238,7 +245,13 @@ unsafe extern "C" fn ask_pick(call: *mut c_void, mask: *const Mask, flags: u64, 
         0 => cpu_or_none(call.scx.pick_idle_cpu(&cpus, flags)),
         1 => cpu_or_none(call.scx.pick_any_cpu(&cpus, flags)),
         2 => cpu_or_none(call.scx.any_distribute(&cpus)),
-        _ => call.scx.test_and_clear_cpu_idle(flags as i32).into(),
+        3 => call.scx.test_and_clear_cpu_idle(flags as i32).into(),
+        _ => {
+            let node = node_of(call, how >> 2);
+            let idle = call.scx.pick_idle_cpu_node(&cpus, node, flags);
+            let any = how & 3 == 1;
+            cpu_or_none(idle.or_else(|| call.scx.any_distribute(&cpus).filter(|_| any)))
+        }
     }
 }
 
@@ -248,7 +261,14 @@ unsafe extern "C" fn ask_mask(call: *mut c_void, which: c_int, to: *mut Mask) {
     *to = Mask::of(&match which {
         0 => call.scx.idle_cpumask(),
         1 => call.scx.idle_smtmask(),
-        _ => call.scx.possible_cpus(),
+        2 => call.scx.possible_cpus(),
+        _ => {
+            let node = node_of(call, which >> 2);
+            match which & 3 {
+                0 => call.scx.idle_cpumask_node(node),
+                _ => call.scx.idle_smtmask_node(node),
+            }
+        }
     });
 }
 

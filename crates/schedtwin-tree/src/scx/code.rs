@@ -8,6 +8,7 @@ use super::maps::Map;
 use super::programs::{Program, SCHED_SWITCH};
 use super::units::Units;
 use super::userland;
+use super::{meaning, names};
 use crate::built::Built;
 use crate::compile::{self, Job, Own};
 use crate::elf;
@@ -15,6 +16,7 @@ use crate::ext_setting::{ExtSetting, OF_ALL};
 use crate::fault::Refusal;
 use crate::options::{ExtOptions, OPTIONS_FILE};
 use crate::sources::Sources;
+use crate::steps::Action;
 use crate::symbols::{Place, Symbol, Symbols};
 use crate::watch::{Question, Watched};
 use crate::{Fault, Tree};
@@ -25,8 +27,9 @@ use std::sync::Arc;
 
 /// Our own units beside a scheduler's.
 const GLUE: [&str; 3] = ["scx.c", "scx_maps.c", "scx_masks.c"];
-/// What a unit of the scheduler begins with. What a loader writes before it loads a scheduler is const to the scheduler.
-const ABOVE: &str = "#include <schedtwin/scx.h>\n#define const\n";
+/// What a unit of the scheduler begins with. Each unit may say its license.
+const ABOVE: &str =
+    "#include <schedtwin/scx.h>\n#define _license __attribute__((__weak__)) _license\n";
 /// Where a tree has its helpers for sets of CPUs by topology.
 const CID_FILE: &str = "include/scx/cid.bpf.h";
 
@@ -73,11 +76,16 @@ impl ExtCode {
             defines.push(format!("SCHEDTWIN_CID_FILE=\"{}/{CID_FILE}\"", compile::STAGE));
         }
         let beside = options_beside(tree, file, &mut sources)?;
-        let programs: Vec<Program> = sources
-            .files
-            .values()
-            .flat_map(|text| Program::all(&String::from_utf8_lossy(text)))
-            .collect();
+        let texts: Vec<_> =
+            sources.files.values().map(|text| String::from_utf8_lossy(text)).collect();
+        let programs: Vec<Program> = texts.iter().flat_map(|text| Program::all(text)).collect();
+        defines.extend(names::left_out(texts.iter().map(|text| &**text)));
+        let kptrs = names::kptrs(texts.iter().map(|text| &**text));
+        let options = match &beside {
+            Some((_, options)) => options.clone(),
+            None => loader::known(scheduler_of(file).unwrap_or_default()),
+        };
+        defines.extend(options.defines);
         let built = Built::new(&Job {
             tree,
             path: file,
@@ -87,6 +95,7 @@ impl ExtCode {
                 paths: &units.paths,
                 above: ABOVE,
                 include: units.include,
+                step: compile::Step { version: meaning::VERSION, rewrite: meaning::rewrite },
             }),
             defines: &defines,
         })?;
@@ -94,7 +103,7 @@ impl ExtCode {
             message: format!("{file} of {}: {}", tree.spelled(), fault.message),
             ..fault
         })?;
-        let maps = Map::all(&symbols, &elf::sizes(built.code.object()));
+        let maps = Map::all(&symbols, &elf::sizes(built.code.object()), &kptrs);
         let code = ExtCode {
             built,
             on_switch: None,
@@ -134,8 +143,38 @@ impl ExtCode {
                 faults.push(&source, at, fault.message, fault.help);
             }
         }
+        for (written, fault) in self.unknown_in_steps(&options) {
+            let quoted = format!("\"{written}\"");
+            let at = source.text.find(&quoted).map_or(0..0, |at| at..at + quoted.len());
+            faults.push(&source, at, fault.message, fault.help);
+        }
         self.options = options;
         if faults.is_empty() { Ok(self) } else { Err(Refusal::Faults(faults)) }
+    }
+
+    /// Variables, maps and programs of the steps that the scheduler does not have.
+    fn unknown_in_steps(&self, options: &ExtOptions) -> Vec<(String, Fault)> {
+        let mut unknown = Vec::new();
+        for step in &options.machine {
+            match &step.action {
+                Action::Set(sets) => {
+                    for (path, _) in sets {
+                        if self.symbols.get(path.root()).is_none()
+                            && let Err(fault) = self.place(path.root())
+                        {
+                            unknown.push((path.text.clone(), fault));
+                        }
+                    }
+                }
+                Action::Run(run) if self.symbols.get(&run.program).is_none() => {
+                    let message = format!("{} has no program `{}`", self.name(), run.program);
+                    let help = "programs that a loader runs are functions of SEC(\"syscall\")";
+                    unknown.push((run.program.clone(), Fault::new(message, help)));
+                }
+                _ => {}
+            }
+        }
+        unknown
     }
 
     /// `ops.name`, read from the object's data: nothing of it has been loaded yet.
@@ -159,6 +198,10 @@ impl ExtCode {
         }
         self.has_program = has_program;
         for Program { section, function, optional } in programs {
+            if !has(&&*function) {
+                // Of a file that is not compiled, or compiled without it.
+                continue;
+            }
             if section == SCHED_SWITCH {
                 // Loaders run an optional one where it can do what `cpu_release` is for.
                 if !optional || form.reenqueues_anywhere {
@@ -254,6 +297,10 @@ impl ExtCode {
             );
             return Err(Fault::new(format!("{} has no variable `{name}`", self.name()), help));
         };
+        if self.symbols.is_constant(name) {
+            let message = format!("`{name}` of {} is constant: it keeps its value", self.name());
+            return Err(Fault::new(message, "what loaders write is `const volatile`"));
+        }
         let Some(place) = self.symbols.place(path) else {
             let message = format!("`{path}` of {} is no number", self.name());
             let help = match &symbol.shape {
@@ -312,6 +359,12 @@ impl ExtCode {
             program_pid: 0,
         })
     }
+}
+
+/// The name of a scheduler of the scx repository by its file: its own name is known only when it is compiled.
+fn scheduler_of(file: &str) -> Option<&str> {
+    let (folder, _) = file.rsplit_once("/src/bpf/")?;
+    folder.rsplit('/').next()?.strip_prefix("scx_")
 }
 
 /// The file of options beside a scheduler, which decides as much as its C.

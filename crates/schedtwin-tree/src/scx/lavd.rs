@@ -5,28 +5,19 @@
 //! **Terms.** *Compute domain*: CPUs of one kind (big, little) below one cache. *Order*: in which CPUs become active as the
 //! load grows; one order for performance, one to save power.
 //!
-//! Written from what the table means; scx at 7a58a3a1a, `scheds/rust/scx_lavd/src/cpu_order.rs`, `main.rs`, and for
-//! kinds of CPUs `rust/scx_utils/src/topology.rs`. Differences: sizes of caches, which decide between CPUs of equal
+//! Written from what the table means; scx at 7a58a3a1a, `scheds/rust/scx_lavd/src/cpu_order.rs`, `main.rs`. Differences: sizes of caches, which decide between CPUs of equal
 //! capacity, count as equal.
 
 use super::loader::Value;
-use super::setup::{Place, Topology};
-use schedtwin_kernel::policy::Kfuncs;
+use super::topology::{Cpu, Place, Topology};
 use std::collections::BTreeMap;
+
+/// `ops.name` of the scheduler.
+pub(super) const NAME: &str = "lavd";
 
 /// `LAVD_PCO_STATE_MAX`, `LAVD_CPDOM_MAX_NR`.
 const PCO_STATES: usize = 11;
 const CPDOM_MAX: usize = 128;
-
-/// A CPU with its kind.
-#[derive(Clone, Copy)]
-struct Cpu {
-    place: Place,
-    /// 1024: the largest.
-    capacity: u64,
-    big: bool,
-    turbo: bool,
-}
 
 /// Which compute domain a CPU is in: node, cache, cache within the node, big.
 type DomainKey = (usize, usize, usize, bool);
@@ -37,9 +28,8 @@ struct Domain {
 }
 
 /// Writes all tables.
-pub(super) fn tables(scx: &Kfuncs, values: &mut Vec<Value>) {
-    let topology = Topology::of(scx);
-    let mut cpus = kinds(&topology);
+pub(super) fn tables(topology: &Topology, values: &mut Vec<Value>) {
+    let mut cpus = topology.kinds();
     let little = cpus.iter().any(|cpu| !cpu.big);
     let mut write = |path: String, value: u64| values.push((path, value));
     write("nr_llcs".into(), topology.nr_llcs() as u64);
@@ -56,22 +46,6 @@ pub(super) fn tables(scx: &Kfuncs, values: &mut Vec<Value>) {
     cpus.sort_by_key(for_performance);
     orders(&cpus, &saving, &mut write);
     domains(&cpus, &mut write);
-}
-
-/// The kinds of the CPUs: big ones have at least the mean capacity where the largest has 1.3 times the smallest, and are
-/// turbo ones if they have the most.
-fn kinds(topology: &Topology) -> Vec<Cpu> {
-    let capacities = || topology.cpus.iter().map(|place| u64::from(place.capacity));
-    let (most, least) = (capacities().max().unwrap_or(1024), capacities().min().unwrap_or(1024));
-    let mean = capacities().sum::<u64>() / topology.cpus.len().max(1) as u64;
-    let differ = 10 * most >= 13 * least;
-    let of = |place: &Place| {
-        let raw = u64::from(place.capacity);
-        let turbo = mean < most && raw == most;
-        let big = turbo || !differ || raw >= mean;
-        Cpu { place: *place, capacity: raw * 1024 / most, big, turbo }
-    };
-    topology.cpus.iter().map(of).collect()
 }
 
 fn for_performance(cpu: &Cpu) -> impl Ord + use<> {

@@ -23,6 +23,13 @@ pub(super) struct TaskStruct {
     pub(super) comm: [c_char; 16],
     pub(super) scx: SchedExtEntity,
     pub(super) sum_exec_runtime: u64,
+    pub(super) avg: [u64; 3],
+    pub(super) utime: u64,
+    pub(super) stime: u64,
+    pub(super) nvcsw: u64,
+    pub(super) nivcsw: u64,
+    pub(super) stats: [u64; 2],
+    pub(super) mempolicy: *const c_void,
     pub(super) mm: *const c_void,
     pub(super) real_parent: *const c_void,
     pub(super) cpus_ptr: *const Mask,
@@ -236,7 +243,8 @@ pub(super) struct Entries {
     pub(super) uses_cids: unsafe extern "C" fn() -> bool,
     pub(super) number_cids: unsafe extern "C" fn(*const u16, u32),
     pub(super) define_map: DefineMap,
-    pub(super) fill_map: unsafe extern "C" fn(*mut c_void, u32, u32),
+    pub(super) own: unsafe extern "C" fn(*mut c_void, u32),
+    pub(super) fill_map: unsafe extern "C" fn(*mut c_void, *const c_void, u32, u32, u64),
     pub(super) push: unsafe extern "C" fn(*mut c_void, *const c_void, u64) -> c_long,
     pub(super) pop: unsafe extern "C" fn(*mut c_void, *mut c_void, bool) -> c_long,
     pub(super) forget: unsafe extern "C" fn(*mut *mut c_void, u32),
@@ -256,6 +264,7 @@ impl Entries {
                 uses_cids: arena.function(c"schedtwin_scx_uses_cids"),
                 number_cids: arena.function(c"schedtwin_scx_number_cids"),
                 define_map: arena.function(c"schedtwin_scx_define_map"),
+                own: arena.function(c"schedtwin_scx_own"),
                 fill_map: arena.function(c"schedtwin_scx_fill_map"),
                 push: arena.function(c"schedtwin_map_push"),
                 pop: arena.function(c"schedtwin_map_pop"),
@@ -267,6 +276,19 @@ impl Entries {
 }
 
 impl Ops {
+    /// Its name and numbers alone.
+    pub(super) fn without_callbacks(&self) -> Ops {
+        // SAFETY: all of them are pointers that may be null, functions that may be absent, and numbers.
+        let empty: Ops = unsafe { std::mem::zeroed() };
+        Ops {
+            dispatch_max_batch: self.dispatch_max_batch,
+            flags: self.flags,
+            timeout_ms: self.timeout_ms,
+            name: self.name,
+            ..empty
+        }
+    }
+
     pub(super) fn name(&self) -> String {
         let bytes = self.name.iter().map(|byte| *byte as u8).take_while(|byte| *byte != 0);
         String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned()

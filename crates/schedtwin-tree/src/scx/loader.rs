@@ -2,16 +2,18 @@
 //! What a scheduler's own program does before it loads it.
 //!
 //! Settings are the names of variables. Some have a value by their name: how many CPUs there are, and the slice of 20 ms
-//! that loaders set. Known schedulers have a file of options ([`KNOWN`]), and some a row of [`LOADERS`] for what depends on
-//! the machine.
+//! that loaders set. Known schedulers have a file of options ([`KNOWN`]), which also says what their programs make of the machine and
+//! which programs they run; the tables of scx_lavd are a program of their own (`lavd.rs`).
 
-use super::setup::Topology;
+use super::maps::Map;
+use super::topology::{Machine, Topology, Valued};
 use super::{Cids, TreeExt, lavd, userland};
 use crate::options::ExtOptions;
-use crate::symbols::{Place, Symbol};
+use crate::steps::{Action, Path, Step, Value as Written};
+use crate::symbols::{Place, Symbols};
 use schedtwin_input::Source;
 use schedtwin_kernel::policy::{Kfuncs, SCX_SLICE_DFL};
-use schedtwin_types::CpuId;
+use std::sync::LazyLock;
 
 /// Variables by which a scheduler and its program in user space share decisions.
 pub(super) const IN_USER_SPACE: [&str; 1] = ["usersched_pid"];
@@ -20,60 +22,160 @@ pub(super) const CPU_COUNTS: [&str; 4] = ["nr_cpu_ids", "nr_cpus", "num_possible
 /// Names that loaders give the slice, nanoseconds.
 pub(super) const SLICES: [&str; 3] = ["slice_ns", "cgrp_slice_ns", "slice_max"];
 
-/// The map in which a loader says the node of each CPU.
-const NODES: &str = "cpu_node_map";
-
 /// A value, and the place that it is written to: a variable, an element or a member of it.
 pub(super) type Value = (String, u64);
 
+/// Something that a loader writes.
+enum Write {
+    /// Into a variable.
+    Variable(Place, u64),
+    /// Into the entry of a map with this key: a place within its value.
+    Entry { map: u64, key: Vec<u8>, place: Place, value: u64 },
+}
+
 impl TreeExt {
-    /// Makes the maps, and writes what the scheduler's own program would. Variables that the scheduler does not have are
-    /// left out: its versions have different ones.
+    /// Makes the maps, writes what the scheduler's own program would, and runs the programs that it runs. Variables, maps and programs
+    /// that the scheduler does not have are left out: its versions have different ones.
     pub(super) fn load(&mut self, scx: &mut Kfuncs) {
         let nr_cpus = scx.nr_cpu_ids();
-        let code = &self.code;
-        let loader = Loader::of(&self.ops.name());
-        let mut values = of_every_loader(nr_cpus);
-        values.extend(code.options.unasked().map(|(path, value)| (path, value as u64)));
-        if code.has_program {
-            values.push((userland::PID.to_string(), self.program_pid.into()));
-        }
-        if let Some(loader) = loader {
-            (loader.tables)(scx, &mut values);
-        }
-        let named =
-            values.iter().filter_map(|(path, value)| Some((code.symbols.place(path)?, *value)));
-        let writes: Vec<(Place, u64)> = named.chain(code.writes.iter().copied()).collect();
-        let (entries, maps) = (self.entries, code.maps.clone());
-        let nodes = code.symbols.get(NODES).map(Symbol::offset);
-        let filled: Vec<(u64, u32, u32)> = (0..nr_cpus)
-            .filter_map(|cpu| Some((nodes?, cpu as u32, scx.cpu_node(CpuId(cpu as u16)).into())))
-            .collect();
+        let machine = Machine::of(Topology::of(scx));
+        let writes = self.writes(&machine);
+        let (entries, maps) = (self.entries, self.code.maps.clone());
         // SAFETY: the image is resident.
         let uses_cids = self.image.ask(self.watched, || unsafe { (entries.uses_cids)() });
         let cids = Cids::of(scx);
         self.image.ask(self.watched, || {
             // SAFETY: the image is resident; each place is the object's, of that size, and writable: the variables that
-            // are const to the scheduler are compiled as plain ones.
+            // loaders write are compiled as plain ones, and others are refused.
             unsafe {
                 let base = (entries.base)();
                 (entries.boot)(nr_cpus as u32);
                 (entries.number_cids)(cids.to_cpu.as_ptr(), nr_cpus as u32);
                 maps.iter().for_each(|map| map.define(&entries, base, nr_cpus));
-                for (map, key, value) in &filled {
-                    (entries.fill_map)(base.add(*map as usize).cast(), *key, *value);
-                }
-                for (place, value) in writes {
-                    place.write(base, value);
+                for write in writes {
+                    match write {
+                        Write::Variable(place, value) => place.write(base, value),
+                        Write::Entry { map, key, place, value } => {
+                            let object = base.add(map as usize).cast();
+                            let (at, bytes) = (place.offset as u32, place.bytes as u32);
+                            (entries.fill_map)(object, key.as_ptr().cast(), at, bytes, value);
+                        }
+                    }
                 }
             }
         });
         self.cids = uses_cids.then_some(cids);
-        self.run_programs(scx, &Topology::of(scx));
-        if let Some(refusal) = loader.and_then(|loader| (loader.refuses)(scx)) {
-            scx.error(refusal);
+        let done = self.run_steps(scx, &machine, false);
+        if let Err(what) = done.and_then(|()| self.set_up_arena(scx, machine.topology())) {
+            scx.error(what);
         }
     }
+
+    /// Runs the programs that its loader runs before `init` or after it; in words, if one fails, or if it would not load the scheduler.
+    pub(super) fn run_steps(
+        &mut self,
+        scx: &mut Kfuncs,
+        machine: &Machine,
+        after_init: bool,
+    ) -> Result<(), String> {
+        let options = self.code.options.clone();
+        for step in steps(&options) {
+            for of in machine.parts(step.part).iter().filter(|of| applies(step, of)) {
+                match &step.action {
+                    Action::Run(run) if run.after_init == after_init => {
+                        self.run_step(scx, run, step.part, of)?;
+                    }
+                    Action::Refuse(why) if !after_init => {
+                        return Err(format!("{why}: the machine has {} CPUs", scx.nr_cpu_ids()));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// All that is written before the programs run; what the user has set comes last.
+    fn writes(&self, machine: &Machine) -> Vec<Write> {
+        let code = &self.code;
+        let mut values = of_every_loader(machine.topology().cpus.len());
+        values.extend(code.options.unasked().map(|(path, value)| (path, value as u64)));
+        if code.has_program {
+            values.push((userland::PID.to_string(), self.program_pid.into()));
+        }
+        if self.ops.name() == lavd::NAME {
+            lavd::tables(machine.topology(), &mut values);
+        }
+        let place =
+            |(path, value): &Value| Some(Write::Variable(code.symbols.place(path)?, *value));
+        let mut writes: Vec<Write> = values.iter().filter_map(place).collect();
+        for step in steps(&code.options) {
+            let Action::Set(sets) = &step.action else { continue };
+            for of in machine.parts(step.part).iter().filter(|of| applies(step, of)) {
+                let written = sets.iter().flat_map(|(path, value)| {
+                    written(&code.symbols, &code.maps, path, value, (machine, of))
+                });
+                writes.extend(written);
+            }
+        }
+        writes.extend(code.writes.iter().map(|(place, value)| Write::Variable(*place, *value)));
+        writes
+    }
+}
+
+/// The steps of every loader, but for programs that the scheduler's own file runs, and those of that file.
+fn steps(options: &ExtOptions) -> impl Iterator<Item = &Step> {
+    let runs = |step: &Step| match &step.action {
+        Action::Run(run) => Some(run.program.clone()),
+        _ => None,
+    };
+    let own: Vec<String> = options.machine.iter().filter_map(runs).collect();
+    let of_every = EVERY.machine.iter();
+    let of_every = of_every.filter(move |step| runs(step).is_none_or(|run| !own.contains(&run)));
+    of_every.chain(&options.machine)
+}
+
+fn applies(step: &Step, of: &Valued) -> bool {
+    step.condition.as_ref().is_none_or(|condition| condition.value(&of.values) != 0)
+}
+
+/// What is written for a part of the machine.
+fn written(
+    symbols: &Symbols,
+    maps: &[Map],
+    path: &Path,
+    value: &Written,
+    (machine, of): (&Machine, &Valued),
+) -> Vec<Write> {
+    let path = path.with(&of.values);
+    let root = path.split(['.', '[']).next().unwrap_or(&path);
+    let map = maps.iter().find(|map| map.name() == root);
+    let entry = map.and_then(|map| {
+        let (key, rest) = path[root.len()..].strip_prefix('[')?.split_once(']')?;
+        Some((map.object(), map.key(key)?, map.value().at(rest)?))
+    });
+    let Some((offset, shape)) = (match &entry {
+        Some((_, _, place)) => Some(*place),
+        None if map.is_some() => None,
+        None => symbols.shape(&path),
+    }) else {
+        return Vec::new();
+    };
+    let words: Vec<(Place, u64)> = match value {
+        Written::Number(number) => {
+            let value = number.value(&of.values) as u64;
+            shape.number(offset).into_iter().map(|place| (place, value)).collect()
+        }
+        Written::Mask(filter) => {
+            let mask = machine.mask(&of.cpus, filter.as_ref());
+            shape.words(offset).into_iter().zip(mask).collect()
+        }
+    };
+    let write = |(place, value)| match &entry {
+        Some((map, key, _)) => Write::Entry { map: *map, key: key.clone(), place, value },
+        None => Write::Variable(place, value),
+    };
+    words.into_iter().map(write).collect()
 }
 
 /// The values that go by the names of variables alone.
@@ -84,88 +186,38 @@ fn of_every_loader(nr_cpus: usize) -> Vec<Value> {
 }
 
 /// The programs of known schedulers, as files of options. Read from their sources; `sets` and defaults are theirs without options.
-const KNOWN: [&str; 8] = [
+const KNOWN: [&str; 17] = [
+    include_str!("../../loaders/beerland.options.json"),
     include_str!("../../loaders/bpfland.options.json"),
+    include_str!("../../loaders/cake.options.json"),
     include_str!("../../loaders/central.options.json"),
+    include_str!("../../loaders/chaos.options.json"),
     include_str!("../../loaders/cosmos.options.json"),
+    include_str!("../../loaders/flash.options.json"),
     include_str!("../../loaders/flatcg.options.json"),
+    include_str!("../../loaders/forge.options.json"),
     include_str!("../../loaders/lavd.options.json"),
+    include_str!("../../loaders/p2dq.options.json"),
     include_str!("../../loaders/pair.options.json"),
+    include_str!("../../loaders/pandemonium.options.json"),
     include_str!("../../loaders/qmap.options.json"),
+    include_str!("../../loaders/rusty.options.json"),
     include_str!("../../loaders/simple.options.json"),
+    include_str!("../../loaders/tickless.options.json"),
 ];
+
+fn read(text: &str) -> ExtOptions {
+    let source = Source::new("<built in>", text);
+    ExtOptions::read(&source).unwrap_or_else(|faults| panic!("{faults}"))
+}
+
+/// What every loader does for a scheduler that has these variables, maps and programs.
+static EVERY: LazyLock<ExtOptions> =
+    LazyLock::new(|| read(include_str!("../../loaders/every.options.json")));
 
 /// The program of the scheduler that calls itself so; of an unknown one nothing is known.
 pub(super) fn known(name: &str) -> ExtOptions {
-    let all = KNOWN.iter().map(|text| {
-        let source = Source::new("<built in>", *text);
-        ExtOptions::read(&source).unwrap_or_else(|faults| panic!("{faults}"))
-    });
-    all.into_iter().find(|options| options.name == name).unwrap_or_default()
-}
-
-/// What the program of a known scheduler makes of the machine.
-struct Loader {
-    /// `ops.name`.
-    name: &'static str,
-    tables: fn(&Kfuncs, &mut Vec<Value>),
-    /// Why it would not load it on this machine.
-    refuses: fn(&Kfuncs) -> Option<String>,
-}
-
-const LOADERS: [Loader; 4] = [
-    Loader { name: "bpfland", tables: by_capacity, refuses: nothing },
-    Loader { name: "cosmos", tables: by_capacity, refuses: nothing },
-    Loader { name: "lavd", tables: lavd::tables, refuses: nothing },
-    Loader { name: "pair", tables: in_pairs, refuses: odd_cpus },
-];
-
-fn nothing(_: &Kfuncs) -> Option<String> {
-    None
-}
-
-fn odd_cpus(scx: &Kfuncs) -> Option<String> {
-    let count = scx.nr_cpu_ids();
-    (count % 2 == 1).then(|| format!("scx_pair requires an even CPU count, got {count}"))
-}
-
-/// The first half of the CPUs with the second one.
-fn in_pairs(scx: &Kfuncs, values: &mut Vec<Value>) {
-    let half = scx.nr_cpu_ids() / 2;
-    for cpu in 0..2 * half {
-        let (pair, second) = (cpu % half, cpu / half);
-        values.push((format!("pair_cpu[{cpu}]"), ((cpu + half) % (2 * half)) as u64));
-        values.push((format!("pair_id[{cpu}]"), pair as u64));
-        values.push((format!("in_pair_idx[{cpu}]"), second as u64));
-    }
-}
-
-/// Capacities and the order of the CPUs by them.
-fn by_capacity(scx: &Kfuncs, values: &mut Vec<Value>) {
-    let cpus = || (0..scx.nr_cpu_ids()).map(|cpu| CpuId(cpu as u16));
-    let smt = cpus().any(|cpu| scx.smt_mask(cpu).weight() > 1);
-    let largest = cpus().map(|cpu| scx.cpuperf_cap(cpu)).max().unwrap_or(1024);
-    let same = cpus().all(|cpu| scx.cpuperf_cap(cpu) == largest);
-    let mut write = |path: String, value: u64| values.push((path, value));
-    write("smt_enabled".into(), smt.into());
-    write("numa_enabled".into(), (scx.nr_node_ids() > 1).into());
-    write("nr_node_ids".into(), scx.nr_node_ids() as u64);
-    write("all_cpus_same_capacity".into(), same.into());
-    for cpu in cpus() {
-        let capacity = u64::from(scx.cpuperf_cap(cpu)) * 1024 / u64::from(largest);
-        write(format!("cpu_capacity[{}]", cpu.index()), capacity);
-    }
-    let mut order: Vec<CpuId> = cpus().collect();
-    order.sort_by_key(|cpu| std::cmp::Reverse(scx.cpuperf_cap(*cpu)));
-    for (at, cpu) in order.into_iter().enumerate() {
-        write(format!("preferred_cpus[{at}]"), cpu.0.into());
-    }
-}
-
-impl Loader {
-    fn of(name: &str) -> Option<&'static Loader> {
-        LOADERS.iter().find(|loader| loader.name == name)
-    }
+    KNOWN.iter().map(|text| read(text)).find(|options| options.name == name).unwrap_or_default()
 }
 
 impl Place {
@@ -181,5 +233,17 @@ impl Place {
             let to = base.add(self.offset as usize);
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, count);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_known_programs_can_be_read() {
+        let names: Vec<String> = KNOWN.iter().map(|text| read(text).name).collect();
+        assert!(names.is_sorted() && names.iter().all(|name| !name.is_empty()), "{names:?}");
+        assert!(!EVERY.machine.is_empty());
     }
 }

@@ -12,7 +12,7 @@
 
 use super::layout::Entries;
 use crate::symbols::{Shape, Symbols};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_void;
 
 /// `BPF_MAP_TYPE_*` that `c/scx_maps.c` has, beside arenas, which it needs not know.
@@ -39,6 +39,10 @@ pub(super) struct Map {
     object: u64,
     size: Size,
     values: Option<Values>,
+    /// What a value is like.
+    value: Shape,
+    /// Where it has pointers that the map owns.
+    owned: Vec<u64>,
 }
 
 /// The maps that an array of maps has.
@@ -82,8 +86,12 @@ impl Size {
 }
 
 impl Map {
-    /// All maps of an object, whose variables have these sizes.
-    pub(super) fn all(symbols: &Symbols, sizes: &BTreeMap<String, u64>) -> Vec<Map> {
+    /// All maps of an object, whose variables have these sizes, and whose kptrs these names.
+    pub(super) fn all(
+        symbols: &Symbols,
+        sizes: &BTreeMap<String, u64>,
+        kptrs: &BTreeSet<String>,
+    ) -> Vec<Map> {
         let map = |(name, symbol): (&str, &crate::symbols::Symbol)| {
             let size = Size::of(&symbol.shape)?;
             let values = match symbol.shape.member("values") {
@@ -97,7 +105,13 @@ impl Map {
                 },
                 _ => None,
             };
-            Some(Map { name: name.to_string(), object: symbol.offset, size, values })
+            let value = match symbol.shape.member("value") {
+                Some((_, Shape::Pointer(of))) => (**of).clone(),
+                _ => Shape::Unknown,
+            };
+            let (name, object) = (name.to_string(), symbol.offset);
+            let owned = value.pointers(kptrs, 0);
+            Some(Map { name, object, size, values, value, owned })
         };
         symbols.iter().filter_map(map).collect()
     }
@@ -114,6 +128,26 @@ impl Map {
                 names.join(", ")
             )
         })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What a value is like.
+    pub(super) fn value(&self) -> &Shape {
+        &self.value
+    }
+
+    /// The bytes of a key that is spelled as numbers: as many of 32 bits as are given, else one as long as a key.
+    pub(super) fn key(&self, numbers: &str) -> Option<Vec<u8>> {
+        let numbers: Option<Vec<i64>> =
+            numbers.split(',').map(|number| number.trim().parse().ok()).collect();
+        let bytes = match &numbers?[..] {
+            [one] if self.size.key <= 8 => one.to_le_bytes()[..self.size.key as usize].to_vec(),
+            several => several.iter().flat_map(|one| (*one as u32).to_le_bytes()).collect(),
+        };
+        (bytes.len() as u64 == self.size.key).then_some(bytes)
     }
 
     /// Whether it keeps something of each task.
@@ -151,5 +185,9 @@ impl Map {
             None => (null.cast(), 0, null.cast()),
         };
         define(base.wrapping_add(self.object as usize).cast(), self.size, values, given, inner);
+        for at in &self.owned {
+            // SAFETY: as above; the object leads to its map now.
+            unsafe { (entries.own)(base.wrapping_add(self.object as usize).cast(), *at as u32) };
+        }
     }
 }

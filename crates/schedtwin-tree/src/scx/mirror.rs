@@ -197,6 +197,9 @@ pub(super) unsafe fn write_task(to: *mut TaskStruct, view: &TaskView) {
     to.scx.flags =
         u32::from(view.queued) | u32::from(view.immed) << 5 | (view.reenq_reason as u32) << 12;
     to.sum_exec_runtime = view.sum_exec_runtime;
+    // What a thread of the workload does counts as its own code, also within the kernel.
+    (to.utime, to.stime) = if kernel { (0, view.ticked) } else { (view.ticked, 0) };
+    (to.nvcsw, to.nivcsw) = (view.voluntary_switches, view.involuntary_switches);
     // A thread of the workload has memory of its own; only whether there is any can be asked.
     to.mm = if kernel { std::ptr::null() } else { std::ptr::from_ref(&to.cpus_mask).cast() };
 }

@@ -11,8 +11,11 @@
 //! | `layout.rs` | structures that the C and the twin share |
 //! | `mirror.rs` | tasks and cgroups as the C sees them |
 //! | `maps.rs`, `programs.rs` | the maps and the programs that it declares |
+//! | `names.rs` | what our header leaves out, as it defines that itself |
 //! | `units.rs` | the files that it consists of |
-//! | `setup.rs`, `lavd.rs` | programs that loaders run before; the tables of scx_lavd |
+//! | `meaning.rs` | BPF's meaning of C where native C has another |
+//! | `topology.rs` | the machine as loaders see it |
+//! | `setup.rs`, `lavd.rs` | programs that loaders run; the tables of scx_lavd |
 //! | `mod.rs` | its callbacks |
 //! | `ask.rs` | the kernel's functions that it calls |
 
@@ -22,9 +25,12 @@ mod lavd;
 mod layout;
 mod loader;
 mod maps;
+mod meaning;
 mod mirror;
+mod names;
 mod programs;
 mod setup;
+mod topology;
 mod units;
 mod userland;
 
@@ -42,6 +48,7 @@ use schedtwin_kernel::policy::{
 };
 use schedtwin_types::{CpuId, CpuMask, TaskGroupId, TaskId};
 use std::ffi::{c_int, c_void};
+use topology::{Machine, Topology};
 use userland::Userland;
 
 /// A scheduler at work.
@@ -107,6 +114,14 @@ impl TreeExt {
         code.flags.or(code.options.flags).unwrap_or(self.ops.flags) | code.more_flags
     }
 
+    /// Runs the programs that its loader runs when it is attached.
+    fn attached(&mut self, scx: &mut Kfuncs) {
+        let machine = Machine::of(Topology::of(scx));
+        if let Err(what) = self.run_steps(scx, &machine, true) {
+            scx.error(what);
+        }
+    }
+
     /// A CPU as the scheduler numbers it.
     fn number_of(&self, cpu: CpuId) -> i32 {
         self.cids.as_ref().map_or(cpu.0, |cids| cids.of_cpu[cpu.index()]).into()
@@ -161,6 +176,15 @@ impl ExtScheduler for TreeExt {
             op_cost_ns: self.code.op_cost_ns,
             has_program: self.code.has_program,
         }
+    }
+
+    fn properties_on(&self, nr_nodes: usize) -> ExtProperties {
+        let properties = self.properties();
+        let more = match (nr_nodes, self.code.flags) {
+            (2.., None) => self.code.options.flags_on_nodes,
+            _ => 0,
+        };
+        ExtProperties { flags: properties.flags | more, ..properties }
     }
 
     fn select_cpu(&mut self, scx: &mut Kfuncs, task: TaskId, prev: CpuId, wake_flags: u64) -> i32 {
@@ -428,6 +452,12 @@ impl ExtScheduler for TreeExt {
 
     fn init(&mut self, scx: &mut Kfuncs) -> i32 {
         self.load(scx);
+        // What its loader does not load hears of nothing until it is unloaded.
+        if scx.exit_info().is_some() {
+            self.ops = self.ops.without_callbacks();
+            self.code.on_switch = None;
+            return 0;
+        }
         if let (Some(init_cids), true) = (self.ops.init_cids, self.cids.is_some()) {
             // SAFETY: the image is resident.
             let result = self.call(scx, Question::Init, |_| unsafe { init_cids() });
@@ -437,10 +467,15 @@ impl ExtScheduler for TreeExt {
         }
         let Some(init) = self.ops.init else {
             scx.absent();
+            self.attached(scx);
             return 0;
         };
         // SAFETY: the image is resident.
-        self.call(scx, Question::Init, |_| unsafe { init() })
+        let result = self.call(scx, Question::Init, |_| unsafe { init() });
+        if result == 0 {
+            self.attached(scx);
+        }
+        result
     }
 
     fn exit(&mut self, scx: &mut Kfuncs) {

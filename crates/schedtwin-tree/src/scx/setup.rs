@@ -1,171 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Programs that a loader runs before the scheduler is attached: threads of a core, and the arena library of scx, which wants
-//! to know its memory and the machine's topology.
+//! Programs that a loader runs (`SEC("syscall")`): those of its file of options, and those of the arena library of scx, which wants to
+//! know its memory and the machine's topology.
+//!
+//! The argument of a program is a structure, whose size and members are those of the debug information. A member without a value would be
+//! a guess, so it is refused, as is a program that returns another value than 0.
 
 use super::TreeExt;
+use super::topology::{Topology, Valued};
+use crate::steps::{Part, Run};
 use crate::symbols::{Shape, Symbol};
 use crate::watch::Question;
 use schedtwin_kernel::policy::Kfuncs;
 use schedtwin_types::{CpuId, MAX_CPUS};
 use std::ffi::{c_int, c_void};
 
-/// The program that loaders run for each pair of a core's threads.
-const SIBLINGS: &str = "enable_sibling_cpu";
 /// Programs of the arena library.
 const ARENA: [&str; 4] =
     ["arena_init", "arena_topology_init", "arena_alloc_mask", "arena_topology_node_init"];
+/// The structure of which it keeps one for each task, unless the file of options says another.
+const ARENA_TASK: &str = "task_ctx";
 /// `STATIC_ALLOC_PAGES_GRANULARITY`.
 const STATIC_PAGES: u64 = 8;
 
-/// The machine as loaders see it: units within units, numbered as they come in the order of CPUs.
-pub(super) struct Topology {
-    pub(super) cpus: Vec<Place>,
-    /// CPUs of each node, cache and core.
-    nodes: Vec<Vec<u16>>,
-    llcs: Vec<Vec<u16>>,
-    cores: Vec<Vec<u16>>,
-}
-
-/// Where a CPU is. `..._in_...`: its number within the unit above.
-#[derive(Clone, Copy)]
-pub(super) struct Place {
-    pub(super) cpu: u16,
-    pub(super) node: usize,
-    pub(super) llc: usize,
-    pub(super) llc_in_node: usize,
-    pub(super) core_in_llc: usize,
-    pub(super) thread_in_core: usize,
-    pub(super) threads: usize,
-    /// The other thread of its core.
-    pub(super) sibling: Option<u16>,
-    pub(super) capacity: u32,
-}
-
-impl Topology {
-    pub(super) fn of(scx: &Kfuncs) -> Topology {
-        let (mut nodes, mut llcs, mut cores) = (Vec::new(), Vec::new(), Vec::new());
-        let mut by_node: Vec<CpuId> = (0..scx.nr_cpu_ids()).map(|cpu| CpuId(cpu as u16)).collect();
-        by_node.sort_by_key(|cpu| (scx.cpu_node(*cpu), *cpu));
-        let mut cpus = Vec::new();
-        for cpu in by_node {
-            let (node, llc) = (scx.cpu_node(cpu), scx.llc_id(cpu));
-            let threads = scx.smt_mask(cpu);
-            let core = threads.lowest().unwrap_or(cpu);
-            let node_at = unit(&mut nodes, node.into(), cpu);
-            let llc_at = unit(&mut llcs, (u64::from(node) << 32) | u64::from(llc.0), cpu);
-            let core_at = unit(&mut cores, core.0.into(), cpu);
-            let in_unit = |of: &[(u64, Vec<u16>)], above: &[u16], at: usize| {
-                of[..at].iter().filter(|(_, cpus)| above.contains(&cpus[0])).count()
-            };
-            let order: Vec<u16> = threads.iter().map(|cpu| cpu.0).collect();
-            let thread_in_core = order.iter().position(|other| *other == cpu.0).unwrap_or(0);
-            // Of more than two threads the first two are each other's.
-            let sibling = match thread_in_core {
-                0 => order.get(1).copied(),
-                1 => Some(order[0]),
-                _ => None,
-            };
-            cpus.push(Place {
-                cpu: cpu.0,
-                node: node_at,
-                llc: llc_at,
-                llc_in_node: in_unit(&llcs, &nodes[node_at].1, llc_at),
-                core_in_llc: in_unit(&cores, &llcs[llc_at].1, core_at),
-                thread_in_core,
-                threads: order.len(),
-                sibling,
-                capacity: scx.cpuperf_cap(cpu),
-            });
-        }
-        let cpus_of =
-            |units: Vec<(u64, Vec<u16>)>| units.into_iter().map(|(_, cpus)| cpus).collect();
-        Topology { cpus, nodes: cpus_of(nodes), llcs: cpus_of(llcs), cores: cpus_of(cores) }
-    }
-
-    pub(super) fn nr_llcs(&self) -> usize {
-        self.llcs.len()
-    }
-
-    /// The most units that one of the level above has, from the machine down to a thread.
-    fn most_children(&self) -> [u32; 5] {
-        let most = |above: &[Vec<u16>], of: &[Vec<u16>]| {
-            let within =
-                |above: &Vec<u16>| of.iter().filter(|cpus| above.contains(&cpus[0])).count();
-            above.iter().map(within).max().unwrap_or(0) as u32
-        };
-        let threads = self.cores.iter().map(Vec::len).max().unwrap_or(0) as u32;
-        let nodes = self.nodes.len() as u32;
-        [nodes, most(&self.nodes, &self.llcs), most(&self.llcs, &self.cores), threads, 0]
-    }
-
-    /// All units from the machine down to a thread: their numbers and CPUs.
-    fn units(&self) -> impl Iterator<Item = (usize, Vec<u16>)> {
-        let all = (0, self.cpus.iter().map(|place| place.cpu).collect());
-        let levels = [&self.nodes, &self.llcs, &self.cores];
-        let units = levels.into_iter().flat_map(|level| level.iter().cloned().enumerate());
-        let threads = (0..self.cpus.len()).map(|cpu| (cpu, vec![cpu as u16]));
-        std::iter::once(all).chain(units).chain(threads)
-    }
-}
-
-/// The place of a unit among those that have been met, with the CPU added to it.
-fn unit(met: &mut Vec<(u64, Vec<u16>)>, key: u64, cpu: CpuId) -> usize {
-    let at = met.iter().position(|(known, _)| *known == key).unwrap_or(met.len());
-    if at == met.len() {
-        met.push((key, Vec::new()));
-    }
-    met[at].1.push(cpu.0);
-    at
-}
-
-/// The argument of the program that is told siblings. Schedulers have different ones: scx_flash's begins with a level.
-struct SiblingArgument {
-    bytes: usize,
-    cpu: Member,
-    sibling: Member,
-}
-
-/// Offset and bytes of a number in an argument.
-type Member = (usize, usize);
-
-impl SiblingArgument {
-    /// Of the structure that the program declares. A member without a value here would be a guess, so it is refused, but for the
-    /// level: 0, threads of a core, is the only one that there is.
-    fn of(declared: Option<&Shape>) -> Result<SiblingArgument, String> {
-        let Some(Shape::Struct(bytes, members)) = declared else {
-            return Err("takes no structure".to_string());
-        };
-        let number = |name: &str| -> Result<Member, String> {
-            let found = members.iter().find(|(of, ..)| of == name);
-            match found {
-                Some((_, at, Shape::Number(size))) => Ok((*at as usize, *size as usize)),
-                _ => Err(format!("has no number `{name}` in its argument")),
-            }
-        };
-        let known = ["lvl_id", "cpu_id", "sibling_cpu_id"];
-        if let Some((name, ..)) = members.iter().find(|(name, ..)| !known.contains(&&**name)) {
+/// The bytes of an argument of the declared structure, with values for its members; in words, if they do not fit.
+fn argument(declared: Option<&Shape>, with: &[(String, i64)]) -> Result<Vec<u8>, String> {
+    let Some(Shape::Struct(size, members)) = declared else {
+        let takes_none = declared.is_none() && with.is_empty();
+        return if takes_none { Ok(Vec::new()) } else { Err("takes no structure".to_string()) };
+    };
+    let mut bytes = vec![0; *size as usize];
+    for (name, at, shape) in members {
+        let Some((_, value)) = with.iter().find(|(known, _)| known == name) else {
             return Err(format!("also takes `{name}`, which the twin does not know"));
-        }
-        Ok(SiblingArgument {
-            bytes: *bytes as usize,
-            cpu: number("cpu_id")?,
-            sibling: number("sibling_cpu_id")?,
-        })
+        };
+        let Shape::Number(size @ 1..=8) = shape else {
+            return Err(format!("takes `{name}`, which is no number"));
+        };
+        let (at, size) = (*at as usize, *size as usize);
+        let place = bytes.get_mut(at..at + size).ok_or_else(|| format!("has a broken `{name}`"))?;
+        place.copy_from_slice(&value.to_le_bytes()[..size]);
     }
-
-    fn filled(&self, cpu: u16, sibling: Option<u16>) -> Vec<u8> {
-        let mut bytes = vec![0; self.bytes];
-        let sibling = sibling.map_or(-1, i64::from);
-        for ((at, size), value) in [(self.cpu, i64::from(cpu)), (self.sibling, sibling)] {
-            bytes[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
-        }
-        bytes
-    }
-}
-
-/// The first error of two results.
-fn first(earlier: c_int, later: c_int) -> c_int {
-    if earlier == 0 { later } else { earlier }
+    Ok(bytes)
 }
 
 /// A result of a program, with the kernel's name if it is one of the usual errors.
@@ -182,55 +57,75 @@ fn error_name(result: c_int) -> String {
     name.map_or_else(|| result.to_string(), |(_, name)| format!("{result} (-{name})"))
 }
 
+/// ` for CPU 3`.
+fn for_whom(part: Part, of: &Valued) -> String {
+    let name = match part {
+        Part::Machine | Part::Rank => return String::new(),
+        Part::Cpu => "CPU",
+        Part::Core => "the core of CPU",
+        Part::Llc => "the cache of CPU",
+        Part::Node => "the node of CPU",
+    };
+    format!(" for {name} {}", of.cpus[0])
+}
+
 impl TreeExt {
-    /// Runs the programs that the scheduler has of those.
-    pub(super) fn run_programs(&mut self, scx: &mut Kfuncs, topology: &Topology) {
-        let offset = |name: &str| self.code.symbols.get(name).map(Symbol::offset);
-        let (siblings, arena) = (offset(SIBLINGS), ARENA.map(offset));
-        if let Some(enable) = siblings
-            && topology.cpus.iter().any(|place| place.threads > 1)
-            && let Err(error) = self.enable_siblings(scx, topology, enable)
-        {
-            return scx.error(format!("its program `{SIBLINGS}` {error}"));
-        }
-        if let [Some(init), Some(topology_init), Some(alloc_mask), Some(node_init)] = arena {
-            self.set_up_arena(scx, topology, [init, topology_init, alloc_mask, node_init]);
+    /// Runs a program of a file of options for a part of the machine; in words, if it fails. One that the scheduler does not have is
+    /// left out: its versions have different ones.
+    pub(super) fn run_step(
+        &mut self,
+        scx: &mut Kfuncs,
+        run: &Run,
+        part: Part,
+        of: &Valued,
+    ) -> Result<(), String> {
+        let name = &run.program;
+        let Some(offset) = self.code.symbols.get(name).map(Symbol::offset) else { return Ok(()) };
+        let with: Vec<(String, i64)> =
+            run.with.iter().map(|(name, value)| (name.clone(), value.value(&of.values))).collect();
+        let bytes = argument(self.code.symbols.argument(name), &with);
+        let mut bytes = bytes.map_err(|what| format!("its program `{name}` {what}"))?;
+        let on = run.on.as_ref().map(|on| CpuId(on.value(&of.values) as u16));
+        let on = on.filter(|on| on.index() < scx.nr_cpu_ids()).unwrap_or(scx.this_cpu());
+        let result = scx.on_cpu(on, |scx| self.run_program(scx, offset, &mut bytes));
+        match result {
+            0 => Ok(()),
+            _ => {
+                let (error, whom) = (error_name(result), for_whom(part, of));
+                Err(format!("its program `{name}` returned {error}{whom}"))
+            }
         }
     }
 
-    /// Tells the scheduler the other thread of each CPU's core, as `Topology::sibling_cpus()` of scx has them: one each, and
-    /// -1 for a CPU that has its core for itself.
-    fn enable_siblings(
+    /// Sets up the arena library, if the scheduler has it; in words, if a program of it fails.
+    pub(super) fn set_up_arena(
         &mut self,
         scx: &mut Kfuncs,
         topology: &Topology,
-        program: u64,
     ) -> Result<(), String> {
-        let argument = SiblingArgument::of(self.code.symbols.argument(SIBLINGS))?;
-        for place in &topology.cpus {
-            let mut bytes = argument.filled(place.cpu, place.sibling);
-            let result = self.run_program(scx, program, &mut bytes);
-            if result != 0 {
-                return Err(format!("returned {} for CPU {}", error_name(result), place.cpu));
-            }
+        let offset = |name: &str| self.code.symbols.get(name).map(Symbol::offset);
+        // Older libraries are not told the sizes of levels.
+        let [Some(init), topology_init, Some(alloc_mask), Some(node_init)] = ARENA.map(offset)
+        else {
+            return Ok(());
+        };
+        let task = self.code.options.arena_task.as_deref().unwrap_or(ARENA_TASK);
+        let task_bytes = self.code.symbols.structure(task).unwrap_or(0);
+        let told = |name: &str, result: c_int| match result {
+            0 => Ok(()),
+            _ => Err(format!("its program `{name}` returned {}", error_name(result))),
+        };
+        told(ARENA[0], self.run_program(scx, init, &mut [STATIC_PAGES, task_bytes]))?;
+        if let Some(topology_init) = topology_init {
+            let result = self.run_program(scx, topology_init, &mut topology.most_children());
+            told(ARENA[1], result)?;
         }
-        Ok(())
-    }
-
-    fn set_up_arena(&mut self, scx: &mut Kfuncs, topology: &Topology, programs: [u64; 4]) {
-        let [init, topology_init, alloc_mask, node_init] = programs;
-        let task_bytes = self.code.symbols.structure("task_ctx").unwrap_or(0);
-        let mut failed = self.run_program(scx, init, &mut [STATIC_PAGES, task_bytes]);
-        failed = first(failed, self.run_program(scx, topology_init, &mut topology.most_children()));
         for (number, cpus) in topology.units() {
             let mut mask = [0_u64; 1];
-            failed = first(failed, self.run_program(scx, alloc_mask, &mut mask));
+            told(ARENA[2], self.run_program(scx, alloc_mask, &mut mask))?;
             let at = mask[0] as *mut u64;
-            if failed == 0 && at.is_null() {
-                return scx.error("the arena library has no memory for a mask of CPUs");
-            }
-            if failed != 0 {
-                break;
+            if at.is_null() {
+                return Err(format!("its program `{}` has no memory for a mask", ARENA[2]));
             }
             let mut bits = [0_u64; MAX_CPUS / 64];
             cpus.iter().for_each(|cpu| bits[usize::from(*cpu) / 64] |= 1 << (cpu % 64));
@@ -240,26 +135,43 @@ impl TreeExt {
                 unsafe { std::ptr::copy_nonoverlapping(bits.as_ptr(), at, words) };
             });
             let mut node = [mask[0], 0, number as u64];
-            failed = first(failed, self.run_program(scx, node_init, &mut node));
+            told(ARENA[3], self.run_program(scx, node_init, &mut node))?;
         }
-        if failed != 0 {
-            scx.error(format!(
-                "the arena library could not be set up: a program of it returned {}",
-                error_name(failed)
-            ));
-        }
+        Ok(())
     }
 
     /// Runs a program with its arguments.
     fn run_program<T>(&mut self, scx: &mut Kfuncs, offset: u64, arguments: &mut [T]) -> c_int {
-        type Run = unsafe extern "C" fn(*mut c_void) -> c_int;
+        type Program = unsafe extern "C" fn(*mut c_void) -> c_int;
         let base = self.entries.base;
         self.call(scx, Question::Init, |_| {
             // SAFETY: the image is resident; the function is the object's, and takes the arguments of its loader.
             unsafe {
-                let run: Run = std::mem::transmute(base().add(offset as usize));
+                let run: Program = std::mem::transmute(base().add(offset as usize));
                 run(arguments.as_mut_ptr().cast())
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_filled_by_the_members_of_their_type() {
+        let member = |name: &str, at, bytes| (name.to_string(), at, Shape::Number(bytes));
+        let members = vec![member("cpu", 4, 4), member("level", 0, 2)];
+        let declared = Shape::Struct(8, members);
+        let with = |names: &[(&str, i64)]| {
+            let with: Vec<(String, i64)> =
+                names.iter().map(|(name, value)| (name.to_string(), *value)).collect();
+            argument(Some(&declared), &with)
+        };
+        let filled = with(&[("cpu", -1), ("level", 0x1_0203), ("of_another_version", 9)]);
+        assert_eq!(filled, Ok(vec![3, 2, 0, 0, 255, 255, 255, 255]));
+        assert!(with(&[("cpu", 3)]).unwrap_err().contains("also takes `level`"));
+        assert_eq!(argument(None, &[]), Ok(Vec::new()));
+        assert!(argument(None, &[("cpu".to_string(), 1)]).is_err());
     }
 }

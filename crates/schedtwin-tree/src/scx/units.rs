@@ -4,10 +4,10 @@
 //! | tree | scheduler | further units | headers as `<...>` that are not ours |
 //! |---|---|---|---|
 //! | the kernel's `tools/sched_ext` | one file | none | none |
-//! | the scx repository | `scheds/rust/NAME/src/bpf/main.bpf.c` | `add_source()` in `build.rs` | `scheds/include` |
+//! | the scx repository | `scheds/rust/NAME/src/bpf/main.bpf.c`, `NAME.bpf.c` | `add_source()` in `build.rs` | `scheds/include` |
 
 use crate::offered::is_offered;
-use crate::sources::Sources;
+use crate::sources::{Sources, sibling};
 use crate::{Fault, Tree};
 
 /// Where the scx repository has its schedulers and its headers.
@@ -32,17 +32,19 @@ impl Units {
         if !file.starts_with(SCHEDULERS) {
             return Ok(Units { sources: Sources::gather(tree, file)?, paths, include: None });
         }
-        if let Some(folder) = file.strip_suffix("src/bpf/main.bpf.c")
+        if let Some((folder, _)) = file.rsplit_once("src/bpf/")
             && let Some(text) = tree.read(&format!("{folder}build.rs"))?
         {
             let text = String::from_utf8_lossy(&text);
             let named =
                 text.split("add_source(\"").skip(1).filter_map(|rest| rest.split('"').next());
             for name in named {
-                match name.strip_prefix(LINK) {
-                    Some(library) if is_ours(library) => {}
-                    Some(library) => paths.push(format!("lib/{library}")),
-                    None => paths.push(format!("{folder}{name}")),
+                let path = match name.strip_prefix(LINK) {
+                    Some(library) => format!("lib/{library}"),
+                    None => sibling(&format!("{folder}build.rs"), name),
+                };
+                if !path.strip_prefix("lib/").is_some_and(is_ours) {
+                    paths.push(path);
                 }
             }
         }

@@ -153,7 +153,7 @@ impl Kernel {
         }
     }
 
-    /// The tracepoint `sched_switch`, if the scheduler listens.
+    /// Counts a switch, voluntary if the task blocks; the tracepoint `sched_switch`, if the scheduler listens.
     pub(crate) fn scx_trace_switch(
         &mut self,
         preempt: bool,
@@ -168,6 +168,9 @@ impl Kernel {
             TaskState::Uninterruptible => 2,
             TaskState::Dead => 0x80,
         };
+        if let Some(entity) = self.sched.scx_mut().tasks.get_mut(prev.index()) {
+            entity.context_switches[usize::from(prev_state == 0)] += 1;
+        }
         if self.sched.scx().traces_switches {
             self.scx_call(None, |ops, scx| ops.sched_switch(scx, preempt, prev, next, prev_state));
         }

@@ -437,6 +437,8 @@ impl Kernel {
     pub(crate) fn task_tick_scx(&mut self, cpu: CpuId, curr: TaskId) {
         self.sched.scx_mut().note(Step::Tick { cpu, task: curr });
         self.update_curr_scx(cpu);
+        // account_process_tick() comes before the class's tick.
+        self.sched.scx_task_mut(curr).ticks += 1;
         let ext = self.sched.scx_mut();
         if ext.bypass {
             ext.set_task_slice(curr, 0);

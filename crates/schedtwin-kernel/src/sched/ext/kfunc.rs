@@ -69,6 +69,12 @@ pub struct TaskView {
     pub reenq_reason: ReenqReason,
     /// `scx.runnable_at`, jiffies.
     pub runnable_at: u64,
+    /// `utime + stime`: ticks that came while it ran, since the scheduler is there.
+    pub ticked: Ns,
+    /// `nvcsw`, since the scheduler is there.
+    pub voluntary_switches: u64,
+    /// `nivcsw`, since the scheduler is there.
+    pub involuntary_switches: u64,
 }
 
 /// A walk over a user DSQ (`bpf_iter_scx_dsq`): tasks that come after its start are left out, and tasks that go are passed
@@ -479,6 +485,15 @@ impl<'a> Kfuncs<'a> {
         self.kernel.scx_pick_idle_cpu(mask, here, flags)
     }
 
+    /// `scx_bpf_pick_idle_cpu_node()`: likewise, of this node first where idle CPUs are kept node by node.
+    pub fn pick_idle_cpu_node(&mut self, mask: &CpuMask, node: u16, flags: u64) -> Option<CpuId> {
+        if !self.idle_is_tracked("pick_idle_cpu_node") {
+            return None;
+        }
+        let near = self.node_cpus(node).lowest().unwrap_or(self.kernel.cx.this_cpu);
+        self.kernel.scx_pick_idle_cpu(mask, near, flags)
+    }
+
     /// `scx_bpf_pick_any_cpu()`: likewise, and any CPU of the mask if none idles.
     pub fn pick_any_cpu(&mut self, mask: &CpuMask, flags: u64) -> Option<CpuId> {
         let here = self.kernel.cx.this_cpu;
@@ -515,6 +530,23 @@ impl<'a> Kfuncs<'a> {
         }
     }
 
+    /// `scx_bpf_get_idle_cpumask_node()`: of a node where idle CPUs are kept node by node, else of all.
+    pub fn idle_cpumask_node(&self, node: u16) -> CpuMask {
+        self.within_node(self.idle_cpumask(), node)
+    }
+
+    /// `scx_bpf_get_idle_smtmask_node()`.
+    pub fn idle_smtmask_node(&self, node: u16) -> CpuMask {
+        self.within_node(self.idle_smtmask(), node)
+    }
+
+    fn within_node(&self, idle: CpuMask, node: u16) -> CpuMask {
+        match self.ext().flags & super::SCX_OPS_BUILTIN_IDLE_PER_NODE {
+            0 => idle,
+            _ => idle.and(&self.node_cpus(node)),
+        }
+    }
+
     // ---- CPUs ---------------------------------------------------------------------------------
 
     /// `scx_bpf_kick_cpu()`.
@@ -533,6 +565,14 @@ impl<'a> Kfuncs<'a> {
     /// `bpf_get_smp_processor_id()`.
     pub fn this_cpu(&self) -> CpuId {
         self.kernel.cx.this_cpu
+    }
+
+    /// Does something as if it were on another CPU: a loader runs a program there.
+    pub fn on_cpu<R>(&mut self, cpu: CpuId, act: impl FnOnce(&mut Kfuncs) -> R) -> R {
+        let here = std::mem::replace(&mut self.kernel.cx.this_cpu, cpu);
+        let result = act(self);
+        self.kernel.cx.this_cpu = here;
+        result
     }
 
     /// `bpf_get_current_task_btf()`: the task that runs on this CPU.
@@ -633,6 +673,9 @@ impl<'a> Kfuncs<'a> {
             immed: entity.immed,
             reenq_reason: entity.reenq_reason,
             runnable_at: entity.runnable_at,
+            ticked: entity.ticks * self.kernel.cx.tick_nsec,
+            voluntary_switches: entity.context_switches[0],
+            involuntary_switches: entity.context_switches[1],
         }
     }
 

@@ -154,7 +154,9 @@ impl Kernel {
 
     /// The user's scheduler, if there is one: loaded before time begins, or at its time.
     pub(crate) fn scx_load(&mut self) {
-        let Some(properties) = self.own.ext_properties() else { return };
+        let nodes = self.cx.platform.device_tree.cpus.iter().map(|cpu| usize::from(cpu.node));
+        let nr_nodes = nodes.max().map_or(1, |last| last + 1);
+        let Some(properties) = self.own.ext_properties(nr_nodes) else { return };
         let loading = self.own.ext_loading();
         let program = properties.has_program.then(|| self.scx_make_program());
         self.scx_alloc(&properties, loading);

@@ -213,6 +213,10 @@ pub struct ExtEntity {
     reenq_reason: ReenqReason,
     /// How often it has been, since it ran.
     reenq_cnt: u32,
+    /// Ticks that came while it ran, by which `utime` and `stime` are counted.
+    ticks: u64,
+    /// `nvcsw`, `nivcsw`, since the scheduler is there.
+    context_switches: [u64; 2],
 }
 
 impl Default for ExtEntity {
@@ -246,6 +250,8 @@ impl Default for ExtEntity {
             immed: false,
             reenq_reason: ReenqReason::None,
             reenq_cnt: 0,
+            ticks: 0,
+            context_switches: [0; 2],
         }
     }
 }

@@ -99,8 +99,11 @@ enum {
 #endif
 #define container_of(pointer, type, member) ((type *)((char *)(pointer) - __builtin_offsetof(type, member)))
 #define offsetof(type, member) __builtin_offsetof(type, member)
-#ifndef min
+/* What a scheduler defines itself, SCHEDTWIN_WITHOUT_name says: it has no such name from here. */
+#if !defined(min) && !defined(SCHEDTWIN_WITHOUT_min)
 #define min(a, b) ({ typeof(a) a_ = (a); typeof(b) b_ = (b); a_ < b_ ? a_ : b_; })
+#endif
+#if !defined(max) && !defined(SCHEDTWIN_WITHOUT_max)
 #define max(a, b) ({ typeof(a) a_ = (a); typeof(b) b_ = (b); a_ > b_ ? a_ : b_; })
 #endif
 
@@ -120,10 +123,10 @@ enum {
 
 #define ARRAY_ELEM_PTR(array, index, count) \
 	((u64)(index) < (u64)(count) && (u64)(index) < ARRAY_SIZE(array) ? &(array)[index] : NULL)
-/* An element of an array, `[index]`; NULL outside of it. The index is looked at once. */
-#define MEMBER_VPTR(array, index) ({ \
-	u64 offset_ = (u64)&((typeof(&(array)[0]))0) index; \
-	offset_ < sizeof(array) ? (typeof(&(array)[0]))((char *)(array) + offset_) : NULL; \
+/* What `.member`, `[index]` or several of them lead to within a variable; NULL outside of it. Indices are looked at once. */
+#define MEMBER_VPTR(base, member) ({ \
+	u64 offset_ = __builtin_offsetof(struct { typeof(base) base_; }, base_ member); \
+	offset_ < sizeof(base) ? (typeof((base) member) *)((char *)&(base) + offset_) : NULL; \
 })
 /* The loader of a scheduler makes these as long as the machine has CPUs. */
 #define RESIZABLE_ARRAY(section, name) name[SCHEDTWIN_NR_CPUS]
@@ -162,8 +165,26 @@ struct sched_ext_entity {
 	u64 ddsp_dsq_id, ddsp_enq_flags;
 };
 
+/* Of the fair class, which does not follow tasks of another one: all 0 for those that it never had. */
+struct sched_avg {
+	unsigned long load_avg, runnable_avg, util_avg;
+};
 struct sched_entity {
 	u64 sum_exec_runtime;
+	struct sched_avg avg;
+};
+/* Counted with schedstats alone, which are off. */
+struct sched_statistics {
+	u64 nr_wakeups, nr_wakeups_sync;
+};
+enum { MPOL_DEFAULT, MPOL_PREFERRED, MPOL_BIND, MPOL_INTERLEAVE, MPOL_LOCAL, MPOL_PREFERRED_MANY };
+/* Tasks have none. */
+struct mempolicy {
+	unsigned short mode, flags;
+	struct {
+		unsigned long bits[1];
+	} nodes;
+	int home_node;
 };
 
 struct mm_struct;
@@ -183,6 +204,11 @@ struct task_struct {
 	char comm[16];
 	struct sched_ext_entity scx;
 	struct sched_entity se;
+	/* By ticks; switches since the scheduler is there. */
+	u64 utime, stime;
+	unsigned long nvcsw, nivcsw;
+	struct sched_statistics stats;
+	struct mempolicy *mempolicy;
 	struct mm_struct *mm;
 	struct task_struct *real_parent;
 	const struct cpumask *cpus_ptr;
@@ -433,7 +459,9 @@ static inline u32 log2_u32(u32 v) { return v ? 32 - __builtin_clz(v) : 0; }
 static inline u32 log2_u64(u64 v) { return v ? 64 - __builtin_clzll(v) : 0; }
 static inline int ctzll(u64 v) { return v ? __builtin_ctzll(v) : 64; }
 static inline u64 div_round_up_u64(u64 a, u64 b) { return (a + b - 1) / b; }
+#ifndef SCHEDTWIN_WITHOUT_is_migration_disabled
 static inline bool is_migration_disabled(const struct task_struct *p) { return p->migration_disabled != 0; }
+#endif
 void *memset(void *, int, size_t);
 void *memcpy(void *, const void *, size_t);
 int strncmp(const char *, const char *, size_t);
@@ -644,6 +672,13 @@ s32 scx_bpf_pick_any_cpu(const struct cpumask *mask, u64 flags);
 bool scx_bpf_test_and_clear_cpu_idle(s32 cpu);
 const struct cpumask *scx_bpf_get_idle_cpumask(void);
 const struct cpumask *scx_bpf_get_idle_smtmask(void);
+/* Of a node with SCX_OPS_BUILTIN_IDLE_PER_NODE, else of all CPUs. */
+const struct cpumask *schedtwin_idle_mask_of(int node, bool smt);
+#define scx_bpf_get_idle_cpumask_node(node) schedtwin_idle_mask_of(node, false)
+#define scx_bpf_get_idle_smtmask_node(node) schedtwin_idle_mask_of(node, true)
+s32 schedtwin_pick_idle_of(const struct cpumask *mask, int node, u64 flags, bool any);
+#define scx_bpf_pick_idle_cpu_node(mask, node, flags) schedtwin_pick_idle_of(mask, node, flags, false)
+#define scx_bpf_pick_any_cpu_node(mask, node, flags) schedtwin_pick_idle_of(mask, node, flags, true)
 #define scx_bpf_put_idle_cpumask(mask) ((void)(mask))
 const struct cpumask *scx_bpf_get_possible_cpumask(void);
 #define scx_bpf_get_online_cpumask() scx_bpf_get_possible_cpumask()
@@ -652,7 +687,10 @@ const struct cpumask *scx_bpf_get_possible_cpumask(void);
 u32 scx_bpf_nr_node_ids(void);
 s32 scx_bpf_cpu_node(s32 cpu);
 /* The first CPU of the last-level cache: sd_llc_id. */
-s32 cpu_llc_id(s32 cpu);
+s32 schedtwin_llc_id(s32 cpu);
+#define cpu_llc_id(cpu) schedtwin_llc_id(cpu)
+/* Preferred cores (`sched_core_priority`): a kernel that has none does not know the name. */
+#define cpu_priority(cpu) ((void)(cpu), -ENOENT)
 u32 schedtwin_reenqueue_local(void);
 #define scx_bpf_reenqueue_local() schedtwin_reenqueue_local()
 #define scx_bpf_reenqueue_local_from_anywhere() schedtwin_reenqueue_local()
@@ -660,6 +698,13 @@ void scx_bpf_kick_cpu(s32 cpu, u64 flags);
 s32 scx_bpf_task_cpu(const struct task_struct *p);
 bool scx_bpf_task_running(const struct task_struct *p);
 struct task_struct *scx_bpf_cpu_curr(s32 cpu);
+/* A run queue as schedulers before 6.18 read it. */
+struct rq {
+	struct task_struct *curr;
+};
+struct rq *scx_bpf_cpu_rq(s32 cpu);
+/* Some releases of the library look here whether a program is bound to its CPU; none is. */
+#define scx_lib_init() 0
 bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice);
 bool scx_bpf_task_set_dsq_vtime(struct task_struct *p, u64 vtime);
 u32 scx_bpf_cpuperf_cap(s32 cpu);
@@ -678,9 +723,20 @@ bool schedtwin_in_interrupt(void);
 #define bpf_in_nmi() false
 #define bpf_in_serving_softirq() false
 u32 bpf_get_prandom_u32(void);
+#ifndef SCHEDTWIN_WITHOUT_get_prandom_u64
+static inline u64 get_prandom_u64(void)
+{
+	u64 high = bpf_get_prandom_u32();
+
+	return high << 32 | bpf_get_prandom_u32();
+}
+#endif
 #define bpf_get_smp_processor_id() schedtwin_cpu
+#define bpf_get_numa_node_id() scx_bpf_cpu_node(schedtwin_cpu)
 struct task_struct *bpf_get_current_task_btf(void);
 struct task_struct *bpf_task_from_pid(s32 pid);
+#define bpf_get_current_comm(to, bytes) \
+	(memcpy(to, bpf_get_current_task_btf()->comm, (bytes) < TASK_COMM_LEN ? (bytes) : TASK_COMM_LEN), 0)
 #define bpf_get_current_pid_tgid() \
 	({ struct task_struct *p_ = bpf_get_current_task_btf(); (u64)p_->tgid << 32 | (u32)p_->pid; })
 #define bpf_task_acquire(p) (p)
@@ -709,6 +765,16 @@ struct cpufreq_policy {
 	} cpuinfo;
 	u32 max;
 };
+/* Walks that a reader in user space starts, of which there is none. */
+struct seq_file;
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+#define bpf_seq_write(seq, data, bytes) ((void)(seq), (void)(data), 0)
 #define bpf_per_cpu_ptr(variable, cpu) ((void)(variable), (void)(cpu), (void *)NULL)
 struct trace_entry {
 	u16 type;
@@ -760,7 +826,15 @@ s32 scx_bpf_sub_caps(u64 cgroup_id, u64 caps, struct scx_cmask *to);
 /* ---- reading the kernel's memory ------------------------------------------------------------------------------------- */
 
 /* A bad pointer reads as 0; the only one that a scheduler gets here is NULL. */
-#define SCHEDTWIN_READ(from, member) ({ typeof(from) from_ = (from); from_ ? from_->member : (typeof(from_->member))0; })
+#define SCHEDTWIN_READ(from, member) ({ \
+	typeof(from) from_ = (from); \
+	struct { \
+		typeof((from)->member) value; \
+	} read_ = {}; \
+	if (from_) \
+		__builtin_memcpy(&read_, &from_->member, sizeof(read_.value)); \
+	read_.value; \
+})
 #define SCHEDTWIN_READ_2(from, a, b) SCHEDTWIN_READ(SCHEDTWIN_READ(from, a), b)
 #define SCHEDTWIN_READ_3(from, a, b, c) SCHEDTWIN_READ(SCHEDTWIN_READ_2(from, a, b), c)
 #define SCHEDTWIN_NTH(from, a, b, c, which, ...) which
@@ -808,10 +882,10 @@ void scx_bpf_events(struct scx_event_stats *to, size_t bytes);
 #define __COMPAT_scx_bpf_task_cgroup(p) scx_bpf_task_cgroup(p)
 #define __COMPAT_scx_bpf_dsq_peek(dsq_id) scx_bpf_dsq_peek(dsq_id)
 #define __COMPAT_scx_bpf_cpu_curr(cpu) scx_bpf_cpu_curr(cpu)
-#define __COMPAT_scx_bpf_get_idle_cpumask_node(node) scx_bpf_get_idle_cpumask()
-#define __COMPAT_scx_bpf_get_idle_smtmask_node(node) scx_bpf_get_idle_smtmask()
-#define __COMPAT_scx_bpf_pick_idle_cpu_node(mask, node, flags) scx_bpf_pick_idle_cpu(mask, flags)
-#define __COMPAT_scx_bpf_pick_any_cpu_node(mask, node, flags) scx_bpf_pick_any_cpu(mask, flags)
+#define __COMPAT_scx_bpf_get_idle_cpumask_node(node) scx_bpf_get_idle_cpumask_node(node)
+#define __COMPAT_scx_bpf_get_idle_smtmask_node(node) scx_bpf_get_idle_smtmask_node(node)
+#define __COMPAT_scx_bpf_pick_idle_cpu_node(mask, node, flags) scx_bpf_pick_idle_cpu_node(mask, node, flags)
+#define __COMPAT_scx_bpf_pick_any_cpu_node(mask, node, flags) scx_bpf_pick_any_cpu_node(mask, node, flags)
 #define __COMPAT_scx_bpf_nr_node_ids() scx_bpf_nr_node_ids()
 #define __COMPAT_scx_bpf_cpu_node(cpu) scx_bpf_cpu_node(cpu)
 #define __COMPAT_is_enq_cpu_selected(flags) (((flags) & SCX_ENQ_CPU_SELECTED) != 0)
