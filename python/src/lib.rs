@@ -25,7 +25,7 @@ fn command(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
 fn built_in(what: &str) -> Vec<(String, String)> {
     match what {
         "machines" => schedtwin_engine::list_machines(),
-        "kernels" => schedtwin_engine::list_kernels(),
+        "kernels" => schedtwin_engine::list_releases(),
         "patches" => schedtwin_engine::list_patches(),
         "workloads" => schedtwin_engine::list_workloads(),
         _ => Vec::new(),

@@ -35,7 +35,7 @@ pub fn list(what: Option<Kind>) -> Result<(), Failure> {
 pub fn entries(kind: Kind) -> Vec<(String, String)> {
     match kind {
         Kind::Machines => schedtwin_engine::list_machines(),
-        Kind::Kernels => schedtwin_engine::list_kernels(),
+        Kind::Kernels => schedtwin_engine::list_releases(),
         Kind::Patches => schedtwin_engine::list_patches(),
         Kind::Workloads => schedtwin_engine::list_workloads(),
         Kind::Systems => schedtwin_engine::list_systems(),
@@ -79,6 +79,9 @@ pub fn points() -> String {
         }
         if let Some(default_if_absent) = &setting.default_if_absent {
             line.push_str(&format!(" Unless named: `{default_if_absent}`."));
+        }
+        for (value, releases) in &setting.releases {
+            line.push_str(&format!(" `{value}`: {releases}."));
         }
         text.push_str(&line);
         text.push('\n');

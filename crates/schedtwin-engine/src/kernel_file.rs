@@ -11,6 +11,7 @@
 //! | `settings.rs` | from settings to a `Config`, by their declarations in `schedtwin_kernel::config` |
 //! | `extends.rs` | a file that says what differs from another one |
 //! | `write.rs` | from a `Config` to a kernel file |
+//! | `release.rs` | releases without a file, composed from the histories of the settings |
 //! | `patch.rs` | patches |
 //! | `own.rs` | the user's own policies in a kernel |
 //! | `tree.rs` | governors from a kernel tree |
@@ -21,6 +22,7 @@ mod extends;
 pub mod mixture;
 mod own;
 mod patch;
+mod release;
 pub(crate) mod scx;
 mod settings;
 mod tree;
@@ -64,16 +66,20 @@ const BUILTIN: [(&str, &str); 17] = [
 
 /// The built-in kernels as sources, in the order of [`BUILTIN`].
 static BUILTIN_SOURCES: LazyLock<Vec<Arc<Source>>> = LazyLock::new(|| {
-    let source = |(name, text)| Source::new(format!("<built in> {name}"), text);
+    let source = |(name, text)| Source::new(format!("{}{name}", release::PREFIX), text);
     BUILTIN.into_iter().map(source).collect()
 });
 
-/// Returns the built-in kernel with Android's settings that is nearest to a kernel: of its release, or the newest.
-pub(crate) fn android_of(identity: &str) -> &'static str {
+/// Returns the kernel with Android's settings that is nearest to a kernel: of its release, or the newest.
+pub(crate) fn android_of(identity: &str) -> String {
     let end = identity.find(['+', ':']).unwrap_or(identity.len());
-    let release = identity[..end].trim_end_matches("-debian");
-    let is_gki = |name: &&str| name.strip_suffix("-gki").is_some_and(|base| base == release);
-    BUILTIN.iter().map(|(name, _)| *name).find(is_gki).unwrap_or("linux-7.3-gki")
+    let release = identity[..end].trim_end_matches("-debian").trim_end_matches(".0");
+    let name = format!("{release}-gki");
+    let has_file = BUILTIN.iter().any(|(known, _)| *known == name);
+    match has_file || release::is_composed(&name) {
+        true => name,
+        false => "linux-7.3-gki".to_string(),
+    }
 }
 
 /// A kernel: a configuration and where it came from.
@@ -95,18 +101,25 @@ pub struct KernelFile {
     pub warnings: Diagnostics,
 }
 
-/// The built-in kernels: name and description.
+/// The built-in kernels that have a file: name and description.
 pub fn builtin_names() -> Vec<(String, String)> {
-    BUILTIN
-        .iter()
-        .map(|(name, _)| {
-            let kernel = KernelFile::load(name).expect("built-in kernels are read by a test");
-            (name.to_string(), kernel.description)
-        })
-        .collect()
+    BUILTIN.iter().map(|(name, _)| described(name.to_string())).collect()
 }
 
-/// The built-in kernels: name and the text of the file, which says what differs from the one that it extends.
+/// The kernels that have a name, with a file or composed, by release: name and description.
+pub fn release_names() -> Vec<(String, String)> {
+    let files = BUILTIN.iter().map(|(name, _)| name.to_string());
+    let mut names: Vec<String> = files.chain(release::names()).collect();
+    names.sort_by_cached_key(|name| release::order(name));
+    names.into_iter().map(described).collect()
+}
+
+fn described(name: String) -> (String, String) {
+    let kernel = KernelFile::load(&name).expect("built-in kernels are read by a test");
+    (name, kernel.description)
+}
+
+/// The built-in kernels that have a file: name and its text, which says what differs from the one that it extends.
 pub fn builtin_texts() -> impl Iterator<Item = (&'static str, &'static str)> {
     BUILTIN.into_iter()
 }
@@ -183,6 +196,7 @@ impl KernelFile {
             let set = document.set(&by_linux_name(setting));
             faults
                 .absorb(set.map_err(|faults| where_listed(faults, &setting.key.text, &name.text)));
+            settings::take_over(&setting.key.text, &mut document, &files);
             settings::complete(&mut document);
         }
         settings::leave(&mut document, &files);
@@ -224,7 +238,10 @@ impl KernelFile {
     pub fn describe(&self) -> String {
         let [identity, description] =
             [&self.identity, &self.description].map(|t| printable::line(t));
-        let mut text = format!("kernel {identity}\n{description}\n\n");
+        let mut text = format!("kernel {identity}\n{description}\n");
+        let built_in = self.source.name.strip_prefix(release::PREFIX);
+        text.extend(built_in.and_then(release::about));
+        text.push('\n');
         for (mechanism, name) in self.policies.names() {
             let of_tree = self.code.iter().find(|code| code.name == name);
             let code = of_tree.map_or_else(|| name.to_string(), TreeCode::text);
@@ -300,9 +317,13 @@ fn builtin(name: &str, at: &Location) -> Result<Arc<Source>, Diagnostics> {
     if let Some(at) = BUILTIN.iter().position(|(known, _)| *known == name) {
         return Ok(BUILTIN_SOURCES[at].clone());
     }
+    if let Some(composed) = release::source(name) {
+        return Ok(composed);
+    }
     let known = || BUILTIN.iter().map(|(known, _)| *known);
-    let help = match nearest_release(name).or_else(|| did_you_mean(name, known())) {
-        Some(near) => format!("did you mean `{near}`? (`schedtwin list kernels` lists all)"),
+    let near = || did_you_mean(name, known()).map(|near| format!("did you mean `{near}`?"));
+    let help = match release::nearest(name).or_else(near) {
+        Some(near) => format!("{near} (`schedtwin list kernels` lists all)"),
         None if name.contains(',') => {
             "several kernels are several options: -k linux-6.1 -k linux-6.12; settings stand behind a colon: \
              linux-6.12:hz=100"
@@ -313,19 +334,6 @@ fn builtin(name: &str, at: &Location) -> Result<Arc<Source>, Diagnostics> {
     let mut faults = Diagnostics::new();
     faults.push_at(at, format!("there is no kernel `{name}`"), Some(help));
     Err(faults)
-}
-
-/// The built-in release nearest to `linux-X.Y`, the older of two; `None`: the name is no release's.
-fn nearest_release(name: &str) -> Option<&'static str> {
-    let order = |name: &str| {
-        let (major, minor) = name.strip_prefix("linux-")?.split_once('.')?;
-        let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
-        // No series has had more than twenty releases.
-        (major < 100 && minor < 20).then(|| 20 * major + minor)
-    };
-    let wanted = order(name)?;
-    let releases = BUILTIN.iter().filter_map(|(known, _)| Some((order(known)?, *known)));
-    releases.min_by_key(|(number, _)| number.abs_diff(wanted)).map(|(_, known)| known)
 }
 
 /// A setting in place under the name that this project gives it, if it was named as Linux does: `RUN_TO_PARITY`,
@@ -390,6 +398,8 @@ mod tests {
             ("linux-6.12-debian", "linux-6.12-gki"),
             ("linux-7.3:hz=1000", "linux-7.3-gki"),
             ("linux-5.18", "linux-7.3-gki"),
+            ("linux-5.10", "linux-5.10-gki"),
+            ("linux-6.12.0", "linux-6.12-gki"),
             ("mine.toml", "linux-7.3-gki"),
         ] {
             assert_eq!(android_of(identity), android, "{identity}");
@@ -406,7 +416,7 @@ mod tests {
 
     #[test]
     fn all_built_in_kernels_and_patches_are_read() {
-        for (name, description) in builtin_names().into_iter().chain(patch_names()) {
+        for (name, description) in release_names().into_iter().chain(patch_names()) {
             assert!(!description.is_empty(), "{name}");
         }
     }
@@ -456,19 +466,28 @@ mod tests {
     #[test]
     fn a_kernel_has_the_tables_of_its_own_arms_only() {
         assert_eq!(KernelFile::load("linux-6.3").unwrap().config.fair, FairClass::Cfs);
-        for (spec, class, kernel) in [
-            ("linux-6.3:fair=eevdf", "eevdf", "linux-7.3"),
-            ("linux-6.12:fair=cfs", "cfs", "linux-6.3"),
-        ] {
-            let faults = KernelFile::load(spec).unwrap_err();
-            assert_eq!(faults.0.len(), 1, "{faults}");
-            let text = faults.to_string();
-            let message = format!("`{class}` needs settings of its own: `[{class}]`, `[features]`");
-            assert!(text.contains(&message), "{text}");
-            assert!(text.contains(&format!("start from `{kernel}`")), "{text}");
-        }
-        let two = KernelFile::load("linux-6.12:fair=cfs,hz=0").unwrap_err();
-        assert_eq!(two.0.len(), 2, "other faults are told all the same: {two}");
+        let text = "name = \"m\"\ndescription = \"m\"\nextends = \"linux-6.3\"\nfair = \"eevdf\"\n";
+        let spec = Spec::parse_kernel("mine").unwrap();
+        let faults = KernelFile::from_source(&Source::new("m.toml", text), &spec).unwrap_err();
+        let text = faults.to_string();
+        assert!(text.contains("`eevdf` needs settings of its own: `[eevdf]`"), "{text}");
+        assert!(text.contains("start from `linux-7.3`"), "{text}");
+    }
+
+    #[test]
+    fn a_class_that_is_chosen_in_place_brings_what_only_it_has() {
+        let config = |spec: &str| KernelFile::load(spec).unwrap().config;
+        let (eevdf, first) = (config("linux-6.3:fair=eevdf"), config("linux-6.6"));
+        assert_eq!(eevdf.base_slice_unscaled, first.base_slice_unscaled);
+        assert!(eevdf.features.run_to_parity && !eevdf.features.preempt_short);
+        assert_eq!(eevdf.cfs, Default::default());
+        let own = config("linux-6.3:fair=eevdf,eevdf.base_slice_unscaled_ns=500000");
+        assert_eq!(own.base_slice_unscaled, 500_000);
+        let (cfs, last) = (config("linux-6.12:fair=cfs"), config("linux-6.3"));
+        assert_eq!(cfs.cfs, last.cfs);
+        assert_eq!(cfs.base_slice_unscaled, 0);
+        let faults = KernelFile::load("linux-6.12:fair=cfs,hz=0").unwrap_err();
+        assert_eq!(faults.0.len(), 1, "{faults}");
     }
 
     #[test]

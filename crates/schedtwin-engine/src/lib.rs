@@ -56,9 +56,14 @@ pub fn builtin_machine(name: &str) -> Option<std::sync::Arc<schedtwin_input::Sou
     schedtwin_machine::builtin_source(name)
 }
 
-/// The built-in kernels.
+/// The built-in kernels that have a file, the newest last.
 pub fn list_kernels() -> Vec<(String, String)> {
     kernel_file::builtin_names()
+}
+
+/// All kernels that have a name: those with a file and the composed ones, by release.
+pub fn list_releases() -> Vec<(String, String)> {
+    kernel_file::release_names()
 }
 
 /// The built-in patches.

@@ -6,6 +6,7 @@
 //! | [`modernise`] | a setting that was cut into others since becomes those |
 //! | [`complete`] | a setting that the file does not name gets the value that its declaration says |
 //! | patches, settings in place | replace values |
+//! | [`take_over`] | an arm that was chosen in place brings the settings that only it has from a kernel that has it |
 //! | [`leave`] | where they chose another arm, what belonged to the old one goes |
 //! | [`read`] | every value is checked, all faults at once |
 
@@ -50,6 +51,50 @@ pub(super) fn complete(document: &mut TomlDocument) {
             document.put_missing(setting.path, toml(default_if_absent));
         }
     }
+}
+
+/// Gives the settings that exist only with the arm that was chosen in place, and that neither the file nor a declaration gives,
+/// the values of a built-in kernel with that arm: `linux-6.3:fair=eevdf` has the slice and the features of the first EEVDF
+/// kernel, `linux-6.12:fair=cfs` the tunables of the last CFS kernel.
+pub(super) fn take_over(path: &str, document: &mut TomlDocument, files: &[Arc<Source>]) {
+    let Some(point) = Config::setting(path) else { return };
+    if !is_chosen_later(document, path, files) {
+        return;
+    }
+    let lacking: Vec<&'static str> = lacking(point, document).collect();
+    if lacking.is_empty() {
+        return;
+    }
+    let Some(Toml::String(word)) = document.get(path).map(|node| node.value.clone()) else {
+        return;
+    };
+    let newest = arms(point).last().is_some_and(|arm| arm.word == word);
+    let has = |source: &&Arc<Source>| {
+        let resolved = extends::resolve(source, &mut Diagnostics::new())?.document;
+        (resolved.get(path)?.value == Toml::String(word.clone())).then_some(resolved)
+    };
+    let mut kernels = super::BUILTIN_SOURCES.iter();
+    let from =
+        if newest { kernels.find_map(|k| has(&k)) } else { kernels.rev().find_map(|k| has(&k)) };
+    for path in lacking {
+        if let Some(node) = from.as_ref().and_then(|from| from.get(path)) {
+            document.put_missing(path, node.value.clone());
+        }
+    }
+}
+
+/// The settings that exist with the chosen arm of a point, and have no value.
+fn lacking<'a>(
+    point: &'a Setting,
+    document: &'a TomlDocument,
+) -> impl Iterator<Item = &'static str> + 'a {
+    let lacks = |setting: &&Setting| {
+        let Some(only) = &setting.only else { return false };
+        only.path == point.path
+            && is_with(only, document) == Some(true)
+            && document.get(setting.path).is_none()
+    };
+    Config::settings().iter().filter(lacks).map(|setting| setting.path)
 }
 
 /// Removes the values of `files` that do not exist with an arm that was chosen behind them, by a file that extends
@@ -167,14 +212,7 @@ impl Reader<'_, '_> {
             if !is_chosen_later(self.document, point.path, first) {
                 continue;
             }
-            let lacking = |setting: &&Setting| {
-                let Some(only) = &setting.only else { return false };
-                only.path == point.path
-                    && is_with(only, self.document) == Some(true)
-                    && self.document.get(setting.path).is_none()
-            };
-            let lacking: Vec<&'static str> =
-                Config::settings().iter().filter(lacking).map(|setting| setting.path).collect();
+            let lacking: Vec<&'static str> = lacking(point, self.document).collect();
             if lacking.is_empty() {
                 continue;
             }

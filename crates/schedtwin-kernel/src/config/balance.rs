@@ -23,19 +23,19 @@ macro_rules! balance {
             /// Tasks of any class: the CPU balances when no task at all is runnable.
             NoTask = "no-task", "up to 6.11";
             /// Fair tasks: the CPU balances when none is runnable, even if tasks of higher classes are.
-            NoFairTask = "no-fair-task", "6.12.y, 6.18.y";
+            NoFairTask = "no-fair-task", "6.12 to 6.18";
             /// Tasks of any class; the CPU balances within the pick, when no higher class has a task and delayed
             /// tasks have left.
-            InPick = "in-pick", "7.3";
+            InPick = "in-pick", "6.19 and later";
         }
         /// The treatment of tasks with a delayed dequeue in balancing.
         balance_delayed: choice BalanceDelayed {
             linux "h_nr_runnable, can_migrate_task()";
             default_if_absent LikeOthers;
             /// Like waiting tasks: they are counted, and moved.
-            LikeOthers = "like-others", "6.12.y; before it there are none";
+            LikeOthers = "like-others", "up to 6.13 (before 6.12 there are none)";
             /// As load only: they do not count as tasks of their CPU, and move only if load is to be moved.
-            LoadOnly = "load-only", "6.18 and later";
+            LoadOnly = "load-only", "6.14 and later";
         }
         /// Whether a busy CPU pulls tasks that are not eligible in their queue.
         migrate_ineligible: choice MigrateIneligible {
@@ -43,26 +43,26 @@ macro_rules! balance {
             only FairClass in [Eevdf] else Always;
             default_if_absent Always;
             /// It does.
-            Always = "always", "up to 6.12.y";
+            Always = "always", "up to 6.13";
             /// Only after a pass that moved nothing.
-            AfterFailure = "after-failure", "6.18 and later";
+            AfterFailure = "after-failure", "6.14 and later";
         }
         /// The condition on which a group counts as overloaded while EAS is possible.
         group_is_overloaded: choice GroupIsOverloaded {
             linux "group_is_overloaded()";
             default_if_absent ByTasks;
             /// As without EAS: it has more tasks than CPUs, and their demand exceeds its capacity.
-            ByTasks = "by-tasks", "up to 6.18.y";
+            ByTasks = "by-tasks", "up to 7.0";
             /// As `by-tasks`, and one of its CPUs must be overutilized, so that clamps or waiting tasks alone are
             /// not enough.
-            ByOverutilization = "by-overutilization", "7.3";
+            ByOverutilization = "by-overutilization", "7.1 and later";
         }
         /// The misfit tasks that make their group a misfit group.
         group_misfit: choice GroupMisfit {
             linux "update_sg_lb_stats(): group_misfit_task_load";
             default_if_absent Any;
             /// All; a destination that cannot help does not pull from the group.
-            Any = "any", "up to 6.18.y";
+            Any = "any", "up to 7.1";
             /// Those that fit the destination better; other misfit tasks do not change the group's type.
             Helped = "helped", "7.3";
         }
@@ -71,7 +71,7 @@ macro_rules! balance {
             linux "sched_balance_find_src_rq()";
             default_if_absent Smaller;
             /// Those smaller than the destination.
-            Smaller = "smaller", "up to 6.18.y";
+            Smaller = "smaller", "up to 7.1";
             /// Also equal ones where there are clusters, and ones whose core has another busy thread.
             SmallerOrShared = "smaller-or-shared", "7.3";
         }
@@ -80,16 +80,16 @@ macro_rules! balance {
             linux "update_sg_wakeup_stats()";
             default_if_absent AllowedCpus;
             /// All.
-            AllCpus = "all-cpus", "up to 6.12.95 and 6.18.38; but for the releases of the other arm";
+            AllCpus = "all-cpus", "up to 6.18";
             /// Those that the task may use.
-            AllowedCpus = "allowed-cpus", "6.1.192, 6.12.107 and later, 6.18.39 and later, 7.3";
+            AllowedCpus = "allowed-cpus", "6.19 and later; 6.1.y from .192 on (or earlier), 6.12.y from .107 on, 6.18.y from .39 on";
         }
         /// The idle CPU that balances for all idle CPUs without a tick.
         find_new_ilb: choice FindNewIlb {
             linux "find_new_ilb()";
             default_if_absent FirstIdle;
             /// The first.
-            FirstIdle = "first-idle", "up to 6.18.y";
+            FirstIdle = "first-idle", "up to 7.1";
             /// The first on a completely idle core, if there is one.
             IdleCore = "idle-core", "7.3";
         }
@@ -98,10 +98,10 @@ macro_rules! balance {
             linux "update_newidle_stats(), NI_RATE";
             default_if_absent Success;
             /// The share of recent passes that pulled a task.
-            Success = "success", "up to 6.18.y";
+            Success = "success", "up to 7.0";
             /// The share of recent passes that pulled a task, plus 256 in 1024 for each second that the last 512
             /// tries took.
-            SuccessAndTime = "success-and-time", "7.3";
+            SuccessAndTime = "success-and-time", "7.1 and later";
         }
         /// Whether threads of a process are gathered in one last-level cache. No effect on machines with a single
         /// one.
@@ -109,7 +109,7 @@ macro_rules! balance {
             linux "CONFIG_SCHED_CACHE, /sys/kernel/debug/sched/llc_balancing/enabled";
             default_if_absent Absent;
             /// They are not.
-            Absent = "absent", "up to 6.18.y";
+            Absent = "absent", "up to 7.1";
             /// They are, in the cache where the process has run most recently, unless the cache has too many of its
             /// threads or too much load.
             Llc = "llc", "7.3";
@@ -137,9 +137,9 @@ macro_rules! balance {
         pick_busiest_bigger: choice PickBusiestBigger {
             linux "update_sd_pick_busiest()";
             /// It has the same type as the busiest group so far; from the first fully busy group tasks are pulled.
-            AmongEqualTypes = "among-equal-types", "5.14 and later, 6.12.95, 6.18.y; but for the releases of the other arm";
+            AmongEqualTypes = "among-equal-types", "5.14 to 7.1";
             /// None: it is always left alone.
-            Always = "always", "6.1.192, 6.12.117, 7.3";
+            Always = "always", "7.3; 6.1.y from .192 on (or earlier), 6.12.y from .117 on (or earlier)";
         }
         /// The busiest of several fully busy groups.
         pick_busiest_full: choice PickBusiestFull {

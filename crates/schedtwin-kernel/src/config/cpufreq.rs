@@ -80,9 +80,9 @@ macro_rules! cpufreq {
             linux "cs_dbs_update()";
             default_if_absent BelowThreshold;
             /// At any load.
-            AtAnyLoad = "at-any-load", "6.1.192, 6.18.y";
+            AtAnyLoad = "at-any-load", "up to 7.1";
             /// When the load of the sample is below `down_threshold`.
-            BelowThreshold = "below-threshold", "6.12.117, 7.3";
+            BelowThreshold = "below-threshold", "7.3; 6.12.y from .117 on (or earlier)";
         }
         /// userspace: the frequency in kHz. A domain takes its lowest frequency that is not below it.
         scaling_setspeed: integer u32 {
@@ -99,25 +99,25 @@ macro_rules! cpufreq {
             Machine = "machine", "any";
             /// intel_pstate in active mode: the driver decides by the CPU's counters. Every governor except
             /// performance selects its powersave algorithm.
-            IntelPstate = "intel_pstate", "4.15 and later; x86 whose CPUs have clocks of their own";
+            IntelPstate = "intel_pstate", "4.15 and later (x86 whose CPUs have clocks of their own)";
             /// intel_pstate in passive mode: it takes any frequency in steps of 100 MHz from a governor.
-            IntelCpufreq = "intel_cpufreq", "4.14 and later; x86 whose CPUs have clocks of their own";
+            IntelCpufreq = "intel_cpufreq", "4.14 and later (x86 whose CPUs have clocks of their own)";
             /// amd-pstate in passive mode: it takes any of 255 steps of performance. schedutil asks for performance
             /// directly (`adjust_perf`), other governors for a frequency.
-            AmdPstate = "amd-pstate", "5.17 and later; x86 whose CPUs have clocks of their own";
+            AmdPstate = "amd-pstate", "5.17 and later (x86 whose CPUs have clocks of their own)";
             /// amd-pstate in active mode: the processor chooses within limits, by `energy_performance_preference`.
-            AmdPstateEpp = "amd-pstate-epp", "6.3 and later; x86 whose CPUs have clocks of their own";
+            AmdPstateEpp = "amd-pstate-epp", "6.3 and later (x86 whose CPUs have clocks of their own)";
         }
         /// amd-pstate in passive mode: the limits that it keeps, and a floor of the whole capacity.
         amd_pstate: choice AmdPstateForm {
             linux "amd_pstate_adjust_perf(), amd_pstate_update()";
             default_if_absent Limited;
             /// Performance may be asked for beyond the limits of the policy; a floor of the whole capacity is the highest level.
-            FloorIsHighest = "floor-is-highest", "5.17 to 6.5, seen in 5.19 and 6.3.8";
+            FloorIsHighest = "floor-is-highest", "5.17 to 6.5 (seen in 5.19 and 6.3.8)";
             /// The same, but a floor of the whole capacity is none.
-            Unlimited = "unlimited", "6.1.192";
+            Unlimited = "unlimited", "6.1.y from .192 on (or earlier)";
             /// Requests are kept within the limits; a floor of the whole capacity is none.
-            Limited = "limited", "6.6.57, 6.8 to 6.14";
+            Limited = "limited", "6.8 to 6.14; 6.6.y from .57 on (or earlier)";
             /// Levels follow from the nominal frequency; a floor lifts the upper limit.
             ByNominal = "by-nominal", "6.15 and later";
         }
@@ -177,7 +177,7 @@ macro_rules! cpufreq {
             LocalOnly = "local", "4.7 to 4.13";
             /// A CPU of the same domain calls the hook at once. A CPU of another domain calls it after the decision
             /// about preemption, only if nothing is preempted, and an interrupt to the target CPU makes the change.
-            AfterPreemption = "after-preemption", "schedutil-remote";
+            AfterPreemption = "after-preemption", "none (the patch schedutil-remote)";
             /// The hook of the CPU whose utilisation changed, from any CPU. The governor drops the call if the
             /// executing CPU may not change the domain's clock.
             Allowed = "allowed", "4.14 and later";
@@ -189,7 +189,7 @@ macro_rules! cpufreq {
             /// The result of the formula, before the driver rounds it to a frequency of its table.
             Raw = "raw", "4.7";
             /// The driver's frequency, looked up again only when the result of the formula has changed.
-            Resolved = "resolved", "4.8 and later; schedutil-opp-mapping";
+            Resolved = "resolved", "4.8 and later (and the patch schedutil-opp-mapping)";
         }
         /// The event that starts schedutil's rate limit again.
         sugov_rate_limit: choice SugovRateLimit {
@@ -198,7 +198,7 @@ macro_rules! cpufreq {
             /// Each computed frequency.
             Requests = "requests", "4.7 to 4.11";
             /// Each change of the frequency.
-            Changes = "changes", "4.12 and later; schedutil-opp-mapping";
+            Changes = "changes", "4.12 and later (and the patch schedutil-opp-mapping)";
         }
         /// schedutil's behaviour while its slow path is at work.
         sugov_work: choice SugovWork {
@@ -254,7 +254,7 @@ macro_rules! cpufreq {
             Passed = "passed", "4.7";
             /// First clamps; then DEADLINE and interrupts are added; then a quarter of headroom on everything, the
             /// boost after I/O included. Of several CPUs the one with the largest share of its capacity counts.
-            HeadroomLast = "headroom-last", "5.0 to 6.7";
+            HeadroomLast = "headroom-last", "4.19 to 6.7";
             /// First a quarter of headroom on the actual utilisation, then minimum and maximum. Of several CPUs the
             /// highest utilisation counts.
             ClampLast = "clamp-last", "6.8 and later";

@@ -20,6 +20,7 @@
 //!     range 0..=4_194_304 us;                                 what a file may say, in which unit
 //!     at_most "fair_server.period_us";                        no more than another number
 //!     only RtBandwidth in [FairServer] else 0;                it exists with these arms; its value elsewhere
+//!     releases 950_000 "up to 6.18";                          a value of some releases (`history.rs`)
 //! }
 //! ```
 //!
@@ -98,6 +99,9 @@ pub struct Setting {
     pub otherwise: Option<Value>,
     /// The path of a number that this one must not exceed.
     pub at_most: Option<&'static str>,
+    /// The values that releases changed, with the releases that have them, in the words of `history.rs`; a point's are its
+    /// arms'.
+    pub releases: Vec<(Value, &'static str)>,
 }
 
 /// The values that a file may give to a setting.
@@ -168,6 +172,7 @@ impl Setting {
             only: None,
             otherwise: None,
             at_most: None,
+            releases: Vec::new(),
         }
     }
 
@@ -401,9 +406,11 @@ macro_rules! describe {
         $(at_most $most:literal;)?
         $(only $with:ident in [$($arms:ident),+] else $else:literal;)?
         $(default_if_absent $default_if_absent:literal;)?
+        $(releases $of:literal $releases:literal;)*
     }) => {
         $out.push(Setting {
             known_by: $linux.to_string(),
+            releases: vec![$((Value::from($of), $releases)),*],
             kind: Kind::Integer { min: $min, max: $max, unit: stringify!($($unit)?), none: None },
             default_if_absent: optional!($(Value::from($default_if_absent))?),
             only: with!($($with in [$($arms),+])?),
@@ -420,9 +427,11 @@ macro_rules! describe {
         $(at_most $most:literal;)?
         $(only $with:ident in [$($arms:ident),+];)?
         $(default_if_absent $default_if_absent:literal;)?
+        $(releases $of:literal $releases:literal;)*
     }) => {
         $out.push(Setting {
             known_by: $linux.to_string(),
+            releases: vec![$((Value::from($of), $releases)),*],
             kind: Kind::Integer {
                 min: $min,
                 max: $max,
@@ -440,9 +449,11 @@ macro_rules! describe {
         $(key $key:literal;)?
         linux $linux:literal;
         $(default_if_absent $default_if_absent:literal;)?
+        $(releases $of:literal $releases:literal;)*
     }) => {
         $out.push(Setting {
             known_by: $linux.to_string(),
+            releases: vec![$((Value::from($of), $releases)),*],
             default_if_absent: optional!($(Value::from($default_if_absent))?),
             ..Setting::new($path, $help)
         })
@@ -450,9 +461,11 @@ macro_rules! describe {
     ($out:ident, $path:expr, $help:expr, $field:ident, feature {
         $(only $with:ident in [$($arms:ident),+];)?
         $(default_if_absent $default_if_absent:literal;)?
+        $(releases $of:literal $releases:literal;)*
     }) => {
         $out.push(Setting {
             known_by: feature_known_by(stringify!($field)),
+            releases: vec![$((Value::from($of), $releases)),*],
             default_if_absent: optional!($(Value::from($default_if_absent))?),
             only: with!($($with in [$($arms),+])?),
             otherwise: with!($($with in [$($arms),+])?).map(|_: With| false.into()),

@@ -32,6 +32,8 @@ macro_rules! fair {
             linux "/sys/kernel/debug/sched/base_slice_ns, before scaling by CPUs";
             range 10_000..=1_000_000_000 ns;
             only FairClass in [Eevdf] else 0;
+            releases 750_000 "6.6 to 6.14";
+            releases 700_000 "6.15 and later; 6.12.y from .27 on (or earlier, assumed)";
         }
         /// Release of EEVDF's rules.
         eevdf_form: choice EevdfForm {
@@ -40,11 +42,11 @@ macro_rules! fair {
             default_if_absent V6_12;
             /// The running task's slice is protected until its deadline; a waking task with a shorter slice
             /// preempts if it wins the pick; the lag of a delayed task is measured when it leaves the queue.
-            V6_12 = "6.12", "6.12.y";
+            V6_12 = "6.12", "6.6 to 6.16 (assumed outside 6.12)";
             /// The running task's slice is protected for as long as the shortest slice in the queue, once per
             /// switch; a waking task with a shorter slice preempts if it wins the pick without protection, new and
             /// delayed tasks do not; a change of weight places the entity anew.
-            V6_18 = "6.18", "6.18.y from .33 on";
+            V6_18 = "6.18", "6.18.y from .33 on, 6.19 and 7.0; 6.17 and 6.18 (assumed), 7.1 (assumed: its lag is already that of 7.3)";
             /// The running task's slice is protected until the task with the shortest slice would have its turn,
             /// once per switch; a waking task with a shorter slice preempts if it is eligible, new tasks do not;
             /// lag is measured when a task blocks, and from then on only rises, up to 0.
@@ -56,10 +58,10 @@ macro_rules! fair {
             only EevdfForm in [V6_18] else InPlace;
             default_if_absent InPlace;
             /// Lag and deadline keep their worth at the average virtual runtime of before.
-            InPlace = "in-place", "6.12.y, 6.18.y from .45 on, 7.0 and later";
+            InPlace = "in-place", "up to 6.12; 6.18.y from .45 on; 7.1 and later";
             /// The entity is placed anew, though the average counts it already: with each change its lag grows, and tasks
             /// beside a group whose shares change often starve.
-            Placed = "placed", "6.13 to 6.19, 6.18.y up to .44";
+            Placed = "placed", "6.13 to 7.0";
         }
         /// The limit of the lag that a task keeps when it leaves its queue.
         lag_limit: choice LagLimit {
@@ -68,9 +70,9 @@ macro_rules! fair {
             only FairClass in [Eevdf] else TwoSlices;
             default_if_absent TwoSlices;
             /// Two slices of its own, at least a tick.
-            TwoSlices = "two-slices", "6.6 to 6.12.y, 6.18.y up to .16";
+            TwoSlices = "two-slices", "6.6 to 6.19";
             /// The longest slice in the queue, and a tick.
-            MaxSliceAndTick = "max-slice-and-tick", "6.18.y from .17 on, 7.3";
+            MaxSliceAndTick = "max-slice-and-tick", "7.0 and later; 6.18.y from .17 on, 6.19.y from .9 on (or earlier)";
         }
         /// The timeline in which a task competes with tasks of other groups.
         group_tree: choice GroupTree {
@@ -78,7 +80,7 @@ macro_rules! fair {
             only FairClass in [Eevdf] else Nested;
             default_if_absent Nested;
             /// Its group's; the group's entity competes in the timeline of the group above.
-            Nested = "nested", "up to 6.18.y";
+            Nested = "nested", "up to 7.1";
             /// One timeline for the whole CPU, with the weight that remains of the task's own after the shares of
             /// its groups.
             Flat = "flat", "7.3";
@@ -90,9 +92,9 @@ macro_rules! fair {
             only FairClass in [Eevdf] else Inverse;
             default_if_absent Inverse;
             /// Multiplication by the rounded inverse of the weight, without the weight's ten bits of fixed point.
-            Inverse = "inverse", "6.6 to 6.18.y";
+            Inverse = "inverse", "6.6 to 7.0";
             /// A 64-bit division.
-            Division = "division", "7.3";
+            Division = "division", "7.1 and later";
         }
         /// Scheduler features.
         features: table Features {}
@@ -110,12 +112,12 @@ macro_rules! fair {
             /// With the utilisation as of this dequeue.
             AfterDequeue = "after-dequeue", "up to 6.11";
             /// With the utilisation of the last update before it.
-            BeforeDequeue = "before-dequeue", "6.12";
+            BeforeDequeue = "before-dequeue", "6.12 to 6.15";
             /// As `before-dequeue`, and also for a task whose utilisation exceeds its CPU's capacity.
-            BeforeDequeueUnlimited = "before-dequeue-unlimited", "6.18";
+            BeforeDequeueUnlimited = "before-dequeue-unlimited", "6.16 to 7.0";
             /// As the last step of the dequeue's update of averages, even if the dequeue is delayed, and also for a
             /// task whose utilisation exceeds its CPU's capacity.
-            InDequeue = "in-dequeue", "7.3";
+            InDequeue = "in-dequeue", "7.1 and later";
         }
         /// The weight from which a new task's share of its queue's utilisation is computed.
         init_util_weight: choice InitUtilWeight {
@@ -132,18 +134,18 @@ macro_rules! fair {
             linux "enqueue_load_avg()";
             default_if_absent Absent;
             /// Only after load is taken away.
-            Absent = "absent", "up to 6.18.y";
+            Absent = "absent", "up to 6.19";
             /// After each change.
-            Raised = "raised", "7.3";
+            Raised = "raised", "7.0 and later";
         }
         /// The width in which a group's `runnable_avg` is converted into its entity's `runnable_sum`.
         tg_runnable_sum: choice TgRunnableSum {
             linux "update_tg_cfs_runnable()";
             default_if_absent Bits32;
             /// 32 bits: it wraps from 88 tasks of one group on a CPU on.
-            Bits32 = "32-bits", "up to 6.12.95, 6.18.y";
+            Bits32 = "32-bits", "up to 7.1";
             /// 64 bits.
-            Bits64 = "64-bits", "6.1.192, 6.12.117, 7.3";
+            Bits64 = "64-bits", "7.3; 6.1.y from .192 on (or earlier), 6.12.y from .117 on (or earlier)";
         }
         /// The changes after which a CPU updates its contribution to a task group's `load_avg`.
         tg_load_avg: choice TgLoadAvg {
@@ -152,7 +154,7 @@ macro_rules! fair {
             /// A change of its load by 1/64.
             Always = "always", "up to 6.6";
             /// A change of its load by 1/64, at most once a millisecond.
-            OncePerMs = "once-per-ms", "6.7 to 6.18.y";
+            OncePerMs = "once-per-ms", "6.7 to 7.1";
             /// As `once-per-ms`, and also a change of its `runnable_avg` by 1/64, which the group adds up as well.
             WithRunnable = "with-runnable", "7.3";
         }
@@ -161,16 +163,16 @@ macro_rules! fair {
             linux "calc_group_shares(), /sys/kernel/debug/sched/cgroup_mode";
             default_if_absent Smp;
             /// The group's weight.
-            Up = "up", "7.3, as cgroup_mode";
+            Up = "up", "none (7.3, by cgroup_mode)";
             /// The group's weight times the CPU's share of the group's load.
-            Smp = "smp", "up to 6.18.y; 7.3, as cgroup_mode";
+            Smp = "smp", "up to 7.1 (7.3, by cgroup_mode)";
             /// As `smp`, times the number of the group's runnable tasks, at most the number of CPUs. Needs
             /// `tg_load_avg = "with-runnable"`, which counts the tasks.
             Concur = "concur", "7.3";
             /// As `smp`, times the number of CPUs, at most the weight of nice -20.
-            Max = "max", "7.3, as cgroup_mode";
+            Max = "max", "none (7.3, by cgroup_mode)";
             /// As `concur`, without the limit to the number of CPUs.
-            Tasks = "tasks", "7.3, as cgroup_mode";
+            Tasks = "tasks", "none (7.3, by cgroup_mode)";
         }
         /// `cpu.max`: the runtime that a run queue takes from its group's pool at once.
         cfs_bandwidth_slice: integer Ns {
@@ -187,7 +189,7 @@ macro_rules! fair {
             Queue = "queue", "up to 6.17";
             /// Each task, on its way back to user space. A queue is throttled when a task is picked from it or put
             /// back.
-            TaskAtPick = "task-at-pick", "6.18.y";
+            TaskAtPick = "task-at-pick", "6.18 to 7.1";
             /// Each task, on its way back to user space. A queue is throttled as soon as a charge finds no runtime.
             TaskAtCharge = "task-at-charge", "7.3";
         }
@@ -235,12 +237,12 @@ macro_rules! fair {
             /// It does not.
             Off = "off", "up to 6.4";
             /// It raises util_avg and util_est, which counts a waking task twice.
-            WithUtilEst = "with-util-est", "6.5.0, and as posted";
+            WithUtilEst = "with-util-est", "6.5.0 (and as posted)";
             /// It raises util_avg. For a task that is being placed only its utilisation is added or subtracted.
-            On = "on", "6.5.y, 6.6 and later, up to 6.12.95 and 6.18.39";
+            On = "on", "6.5.y, 6.6 to 7.0";
             /// It raises util_avg. For a task that is being placed its `runnable_avg` is added or subtracted as
             /// well.
-            WithTask = "with-task", "6.12.107 and later, 6.18.y from .40 on, 7.3; not yet 6.12.95";
+            WithTask = "with-task", "7.1 and later; 6.12.y from .107 on (or from .96 on), 6.18.y from .40 on";
         }
         }
     };

@@ -59,7 +59,7 @@ macro_rules! general {
             linux "arch/powerpc/kernel/smp.c";
             default_if_absent SmallCore;
             /// Those of the big core; its cache is then the last-level cache (level CACHE).
-            BigCore = "big-core", "up to 5.10; wide-llc";
+            BigCore = "big-core", "up to 5.10 (and the patch wide-llc)";
             /// Those of the small core, as in the hardware.
             SmallCore = "small-core", "5.11 and later";
         }
@@ -68,7 +68,7 @@ macro_rules! general {
             linux "sd_init()";
             default_if_absent Cleared;
             /// They do not.
-            Cleared = "cleared", "up to 6.18.y";
+            Cleared = "cleared", "up to 7.1";
             /// They do, like those of other domains.
             Kept = "kept", "7.3";
         }
@@ -95,7 +95,7 @@ macro_rules! general {
             linux "drivers/char/random.c, kernel/irq/";
             default_if_absent Off;
             /// None, and no new seeds.
-            Off = "off", "none";
+            Off = "off", "any (the twin leaves it out unless asked)";
             /// Those of devices.
             Devices = "devices", "6.12 to 6.18";
             /// A CPU's own as well, timer and IPIs, but on x86.

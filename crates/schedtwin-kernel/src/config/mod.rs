@@ -21,6 +21,7 @@
 //! | `tables.rs` | what files have in tables: schedutil's tunables, CFS's, latency limits |
 //! | `bugs.rs` | wrong rules of releases that were corrected since, off everywhere |
 //! | `retired.rs` | what older files had, and what it means now |
+//! | `history.rs` | the releases that have a form, and the form that a release has |
 //! | `reference.rs` | the configuration of tests |
 
 #[macro_use]
@@ -48,6 +49,7 @@ mod sleep;
 #[macro_use]
 mod bugs;
 mod features;
+mod history;
 mod reference;
 mod retired;
 mod tables;
@@ -55,6 +57,7 @@ mod tables;
 pub use bugs::Bugs;
 pub use declare::{Arm, Kind, Setting, Value, With};
 pub use features::Features;
+pub use history::{Form, Release};
 pub use retired::{Retired, retired};
 use schedtwin_types::Ns;
 use std::collections::BTreeMap;

@@ -8,6 +8,8 @@ macro_rules! placement {
         /// Whether the kernel may use EAS.
         energy_aware: switch {
             linux "/proc/sys/kernel/sched_energy_aware";
+            releases false "up to 4.20";
+            releases true "5.0 and later";
         }
         /// The CPUs that EAS compares, and the saving that it asks for.
         find_energy_efficient_cpu: choice FindEnergyEfficientCpu {
@@ -15,7 +17,7 @@ macro_rules! placement {
             /// The saving must exceed 1/16 of the total energy. A CPU without spare capacity is no candidate.
             Margin = "margin", "5.14 to 5.19";
             /// Any saving is enough. CPUs where the task fits better come first, then the lowest energy decides.
-            Fits = "fits", "6.1.y, 6.2 and later";
+            Fits = "fits", "6.2 and later; 6.1.y; 6.0 (assumed: no margin, but clamps are not asked)";
         }
         /// Whether a CPU that has no spare capacity can be EAS's candidate.
         max_spare_cap: choice MaxSpareCap {
@@ -23,9 +25,9 @@ macro_rules! placement {
             only FindEnergyEfficientCpu in [Fits] else MayBeZero;
             default_if_absent MayBeZero;
             /// It cannot: EAS ignores CPUs that capped tasks fill.
-            AboveZero = "above-zero", "6.2 to 6.6; the first patch of uclamp-sum goes back to it";
+            AboveZero = "above-zero", "up to 6.6 (the first patch of uclamp-sum goes back to it)";
             /// It can, if the task fits.
-            MayBeZero = "may-be-zero", "6.7 and later; late in 6.1.y and 6.6.y";
+            MayBeZero = "may-be-zero", "6.7 and later; 6.1.y from .192 on (or earlier), 6.6.y from .139 on (or earlier)";
         }
         /// The condition on which the target CPU of a wakeup activates the task itself, by its wake list and an
         /// interrupt.
@@ -42,7 +44,7 @@ macro_rules! placement {
             default_if_absent SmtFirst;
             /// First an idle core, if there is one; then an idle CPU from the target on, for at most a 512th of the
             /// average idle time; then an idle thread of the target's core.
-            SmtLast = "smt-last", "5.11";
+            SmtLast = "smt-last", "up to 5.11 (read in 4.19 and 5.11)";
             /// First an idle thread of prev's core; then, from the CPU after the target on, an idle core or an idle
             /// CPU.
             SmtFirst = "smt-first", "5.13 and later";
@@ -52,7 +54,7 @@ macro_rules! placement {
             linux "select_idle_sibling(), select_task_rq_fair(): recent_used_cpu";
             default_if_absent Prev;
             /// The CPU on which the task last woke another task that could be pulled there; after its use, prev.
-            Waker = "waker", "5.11";
+            Waker = "waker", "up to 5.15 (read in 4.19 and 5.11)";
             /// The CPU that the task used before prev.
             Prev = "prev", "5.16 and later";
         }
@@ -61,26 +63,26 @@ macro_rules! placement {
             linux "the features WA_IDLER_LLC and WA_WAKER, as posted";
             default_if_absent Absent;
             /// It does not.
-            Absent = "absent", "all releases";
+            Absent = "absent", "any";
             /// It does, and takes the cache with the smaller share of busy CPUs; in a tie the waker's if the wakeup
             /// is synchronous.
-            Fraction = "fraction", "the patch of February 2021";
+            Fraction = "fraction", "none (the patch of February 2021)";
             /// It takes the waker's cache if any of its CPUs is idle, else decides by the share of busy CPUs.
-            WakerFirst = "waker-first", "that patch with WA_WAKER";
+            WakerFirst = "waker-first", "none (that patch with WA_WAKER)";
             /// It takes the waker's cache if fewer of its CPUs are busy than it has cores, else decides by the
             /// share of busy CPUs.
-            WakerCores = "waker-cores", "its second version, of March 2021";
+            WakerCores = "waker-cores", "none (its second version, of March 2021)";
             /// It takes an idle CPU or a known idle core of prev's cache (of the waker's, if the wakeup is
             /// synchronous), then of the other cache, then decides by the share of busy CPUs. Busy CPUs are counted
             /// at each switch.
-            IdleCore = "idle-core", "the series, third version, of May 2021";
+            IdleCore = "idle-core", "none (the series, third version, of May 2021)";
         }
         /// The CPUs that a wakeup looks at where capacities differ and EAS does not decide.
         select_idle_capacity: choice SelectIdleCapacity {
             linux "select_idle_capacity(), asym_fits_cpu()";
             default_if_absent WholeDomain;
             /// All CPUs of the domain that contains every capacity, until one fits.
-            WholeDomain = "whole-domain", "5.7 to 6.18.y";
+            WholeDomain = "whole-domain", "5.7 to 7.1";
             /// As many as SIS_UTIL allows; where cores have hardware threads, completely idle cores first.
             SisUtil = "sis-util", "7.3";
         }
@@ -89,9 +91,9 @@ macro_rules! placement {
             linux "sched_idle_cpu(), choose_sched_idle_rq()";
             default_if_absent ForAll;
             /// Every task.
-            ForAll = "for-all", "5.6 to 6.18.y";
+            ForAll = "for-all", "5.6 to 7.0";
             /// Tasks of other policies.
-            ForOthers = "for-others", "7.3";
+            ForOthers = "for-others", "7.1 and later";
         }
         /// The mark "this cache has an idle core" when the task may run on none of the CPUs that a search would
         /// look at.
@@ -99,7 +101,7 @@ macro_rules! placement {
             linux "select_idle_cpu(): set_idle_cores()";
             default_if_absent Forgotten;
             /// It is cleared, because the search finds no idle core.
-            Forgotten = "forgotten", "5.12 to 6.18.y";
+            Forgotten = "forgotten", "5.12 to 7.1";
             /// It stays.
             Kept = "kept", "7.3";
         }
@@ -108,7 +110,7 @@ macro_rules! placement {
             linux "struct sched_domain_shared, sd_balance_shared";
             default_if_absent Caches;
             /// Last-level caches. Before the first balance pass a wakeup scans no CPU.
-            Caches = "caches", "4.9 to 6.18.y";
+            Caches = "caches", "4.9 to 7.1";
             /// Last-level caches, and the lowest domain that contains every capacity unless it is a NUMA domain;
             /// that domain then has the mark. Before the first balance pass a wakeup may scan 512 CPUs in a cache
             /// and 32 in that domain.
@@ -119,9 +121,9 @@ macro_rules! placement {
             linux "ttwu_do_activate(), put_prev_task_idle(), update_rq_avg_idle()";
             default_if_absent AtWakeup;
             /// The next wakeup that queues a task on the CPU, even if the CPU has run others before.
-            AtWakeup = "at-wakeup", "up to 6.18.y";
+            AtWakeup = "at-wakeup", "up to 6.19";
             /// The switch from the idle task, whatever its cause.
-            AtSwitch = "at-switch", "7.3";
+            AtSwitch = "at-switch", "7.0 and later";
         }
         /// The place where a wakeup looks for an idle CPU on a machine with clusters.
         select_idle_cluster: choice SelectIdleCluster {

@@ -20,15 +20,15 @@ macro_rules! rt {
             default_if_absent V6_12;
             /// Idle time is charged when the CPU leaves the idle task. On a CPU that stays idle the server finally
             /// becomes runnable, and finds no task.
-            V6_12 = "6.12", "6.12";
+            V6_12 = "6.12", "6.12 (as of .95); 6.13 to 6.16 (assumed)";
             /// Idle time is charged when the CPU leaves the idle task. A runnable server does not count as a task,
             /// so an idle CPU ignores it; a server that used its runtime up too late for its timer begins a new
             /// period.
-            V6_18 = "6.18", "6.18.y from .44 on";
+            V6_18 = "6.18", "6.18.y from .44 on; 6.17 and 6.18 (assumed)";
             /// Idle time is charged like fair time, also by ticks; a server whose runtime was used up by idle time
             /// stops at its timer. A runnable server does not count as a task; a server that used its runtime up
             /// too late for its timer begins a new period.
-            V7_3 = "7.3", "7.3";
+            V7_3 = "7.3", "6.19 and later";
         }
         /// Whether a running deadline task counts as an RT task when an RT task is placed.
         rt_task: choice RtTask {
@@ -53,9 +53,9 @@ macro_rules! rt {
             linux "rto_next_cpu()";
             default_if_absent Others;
             /// All that have RT tasks for others to pull, also the one that sends it.
-            Any = "any", "up to 6.6, seen in 5.19, 6.3.8 and 6.6.57";
+            Any = "any", "up to 6.19 (seen in 5.19, 6.3.8, 6.6.57 and 6.14)";
             /// Never the one that sends it.
-            Others = "others", "6.1.176, 6.12.107, 6.18.35, 7.3";
+            Others = "others", "7.0 and later; 6.1.y from .176 on (or earlier), 6.12.y from .95 on (or earlier), 6.18.y from .14 on, 6.19.y from .9 on (or earlier)";
         }
         /// When the task that ran is put back into its queue.
         put_prev: choice PutPrev {
@@ -72,10 +72,10 @@ macro_rules! rt {
             linux "check_class_changed(), sched_change_end()";
             default_if_absent Switched;
             /// The classes are told. A task that rises goes on.
-            Switched = "switched", "up to 6.18";
+            Switched = "switched", "up to 6.19";
             /// The class that it leaves is told before it is in another. It is looked at as if it had been woken, so a task
             /// that rises reschedules its CPU.
-            Preempts = "preempts", "7.3";
+            Preempts = "preempts", "7.0 and later";
         }
         /// The time for which RT tasks may run in each period; without a limit they can starve other tasks.
         rt_runtime: limit Ns {
@@ -84,6 +84,8 @@ macro_rules! rt {
             range 1..=4_000_000 us;
             none -1, "no limit";
             at_most "rt_period_us";
+            releases 950_000 "up to 7.1";
+            releases 1_000_000 "7.3";
         }
         /// The period of `rt_runtime_us`.
         rt_period: integer Ns {

@@ -10,18 +10,18 @@ macro_rules! sleep {
             linux "hrtimer_prefer_local()";
             default_if_absent NohzTarget;
             /// The nearest busy one.
-            NohzTarget = "nohz-target", "up to 6.18";
+            NohzTarget = "nohz-target", "up to 7.0";
             /// The same CPU if the timer was there before and the tick runs or a task waits, else the nearest busy one.
-            TickRunning = "tick-running", "7.3";
+            TickRunning = "tick-running", "7.1 and later";
         }
         /// The place of a queued timer that is started again, among timers of the same expiry.
         hrtimer_restart: choice HrtimerRestart {
             linux "hrtimer_can_update_in_place()";
             default_if_absent Behind;
             /// Behind them.
-            Behind = "behind", "up to 6.18";
+            Behind = "behind", "up to 7.0";
             /// Its own, if that is between an earlier or equal and a later or equal expiry.
-            InPlace = "in-place", "7.3";
+            InPlace = "in-place", "7.1 and later";
         }
         /// The CPU that expires a timer of the wheel which is not pinned.
         timer_migration: choice TimerTarget {
@@ -37,7 +37,7 @@ macro_rules! sleep {
             linux "hrtimer_start_range_ns_user()";
             default_if_absent Armed;
             /// The timer is armed, and fires at once if the slack has passed, too.
-            Armed = "armed", "up to 6.18";
+            Armed = "armed", "up to 7.1";
             /// The task does not sleep if its timer would be the CPU's next event.
             Refused = "refused", "7.3";
         }
@@ -46,9 +46,9 @@ macro_rules! sleep {
             linux "anon_pipe_read(), pipe_poll()";
             default_if_absent WasFull;
             /// Every read of a full pipe. After a poll each write wakes a reader.
-            WasFull = "was-full", "5.11 to 6.12";
+            WasFull = "was-full", "5.11 to 6.13";
             /// Reads that free a page of a full pipe. After a poll each write wakes a reader.
-            PageFreedOrPolled = "page-freed-or-polled", "6.18";
+            PageFreedOrPolled = "page-freed-or-polled", "6.14 to 7.1";
             /// Reads that free a page of a full pipe. A poll without EPOLLET has no effect.
             PageFreed = "page-freed", "7.3";
         }

@@ -25,7 +25,7 @@ macro_rules! uclamp {
         uclamp_order: choice UclampOrder {
             linux "enqueue_task()";
             /// Before the class enqueues the task, so the governor sees them.
-            BeforeEnqueue = "before-enqueue", "up to 6.11; from 6.16";
+            BeforeEnqueue = "before-enqueue", "up to 6.11, 6.16 and later";
             /// After the class has enqueued the task: the governor runs before, with the clamps of the other tasks.
             AfterEnqueue = "after-enqueue", "6.12 to 6.15";
         }
@@ -34,9 +34,9 @@ macro_rules! uclamp {
             linux "rq.uclamp; cfs_rq.avg.util_avg_bias";
             default_if_absent Max;
             /// The largest minimum and the largest maximum, counted in buckets.
-            Max = "max", "5.3 and later";
+            Max = "max", "any";
             /// Each task's utilisation is clamped by itself, and the queue adds up the changes.
-            Sum = "sum", "none; posted in June 2024 and March 2025";
+            Sum = "sum", "none (posted in June 2024 and March 2025)";
         }
         /// Sum aggregation: whether estimates are clamped and added up beside utilisation.
         util_est_uclamp: choice UtilEstUclamp {
@@ -45,9 +45,9 @@ macro_rules! uclamp {
             only UclampAggregation in [Sum] else Absent;
             default_if_absent Tracked;
             /// They are not: clamped utilisation is without estimates.
-            Absent = "absent", "none; not posted either";
+            Absent = "absent", "none (not posted either)";
             /// They are.
-            Tracked = "tracked", "none; as posted";
+            Tracked = "tracked", "none (as posted)";
         }
         /// Sum aggregation: the amount that a capped task subtracts from its queue when it leaves.
         negative_bias: choice NegativeBias {
@@ -56,9 +56,9 @@ macro_rules! uclamp {
             only UclampAggregation in [Sum] else Removed;
             default_if_absent Propagated;
             /// Its bias only: the queue's clamped utilisation jumps up and decays from there.
-            Removed = "removed", "none; the series without its seventh patch";
+            Removed = "removed", "none (the series without its seventh patch)";
             /// The part of its utilisation that its cap hid, so that the clamped utilisation decays.
-            Propagated = "propagated", "none; as posted";
+            Propagated = "propagated", "none (as posted)";
         }
         /// Sum aggregation: whether a cap also holds while an uncapped task competes for the CPU.
         max_uclamp_factor: choice MaxUclampFactor {
@@ -67,10 +67,10 @@ macro_rules! uclamp {
             only UclampAggregation in [Sum] else Absent;
             default_if_absent Tracked;
             /// It does, and the CPU may be too slow for the other task.
-            Absent = "absent", "none; as posted in June 2024";
+            Absent = "absent", "none (as posted in June 2024)";
             /// It does not lower the task below its fair share beside the task with the highest demand for its
             /// weight.
-            Tracked = "tracked", "none; as posted in March 2025";
+            Tracked = "tracked", "none (as posted in March 2025)";
         }
         /// Sum aggregation: the enqueues after which the governor is called once more, when the task's bias has
         /// joined the queue's.
@@ -80,9 +80,9 @@ macro_rules! uclamp {
             only UclampAggregation in [Sum] else Always;
             default_if_absent Boosted;
             /// After every enqueue.
-            Always = "always", "none; as posted in June 2024";
+            Always = "always", "none (as posted in June 2024)";
             /// After an enqueue of a task whose utilisation is raised.
-            Boosted = "boosted", "none; as posted in March 2025";
+            Boosted = "boosted", "none (as posted in March 2025)";
         }
         /// A factor for each clamp that a task or a group asks for. Sum aggregation adds the headroom of a quarter
         /// to clamped values, so its authors reduced clamps to 0.8. A maximum of 1024 means no clamp and is not

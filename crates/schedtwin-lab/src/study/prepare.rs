@@ -30,7 +30,7 @@ impl Registry {
             |of: Vec<(String, String)>| of.into_iter().map(|(name, _)| name).collect::<Vec<_>>();
         Registry {
             machines: names(schedtwin_engine::list_machines()),
-            kernels: names(schedtwin_engine::list_kernels()),
+            kernels: names(schedtwin_engine::list_releases()),
             patches: names(schedtwin_engine::list_patches()),
             workloads: names(schedtwin_engine::list_workloads()),
         }
