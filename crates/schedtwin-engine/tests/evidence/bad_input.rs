@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 /// The files that the built-in machines, kernels and workloads are made of.
 fn our_files(folder: &str) -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
-    let mut files: Vec<PathBuf> =
-        std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let entries = std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> = entries.filter(|path| path.is_file()).collect();
     files.sort();
     assert!(!files.is_empty());
     files
