@@ -14,8 +14,8 @@
 mod mutations;
 pub(crate) mod taken;
 
-use crate::l0::mutate::{Mutation, Sources};
 use crate::l0::instructions::TurnOps;
+use crate::l0::mutate::{Mutation, Sources};
 use crate::l0::{ARGS, OpSpec, Out, Record, Subject, TREE_6_1, mix, oracle};
 use schedtwin_kernel::Kernel;
 use schedtwin_kernel::config::{

@@ -10,7 +10,9 @@ use crate::config::Config;
 use crate::device_tree::DeviceTree;
 use crate::{Activity, BootConfig, Wires};
 use schedtwin_types::arena::PerCpu;
-use schedtwin_types::{CpuId, CpuMask, DecisionRecord, Fact, FutexId, IpiKind, IrqLines, NEVER, Ns};
+use schedtwin_types::{
+    CpuId, CpuMask, DecisionRecord, Fact, FutexId, IpiKind, IrqLines, NEVER, Ns,
+};
 
 /// The current entry, and what the kernel was booted with.
 #[derive(Clone)]

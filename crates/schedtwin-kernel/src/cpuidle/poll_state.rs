@@ -121,7 +121,12 @@ impl Cpuidle {
 
     /// A CPU is awake, with `lines`: of them and of what is in flight, writes become calls that wait. The interrupts.
     #[inline]
-    pub(crate) fn take_writes(&mut self, cpu: CpuId, lines: IrqLines, cx: &mut Context) -> IrqLines {
+    pub(crate) fn take_writes(
+        &mut self,
+        cpu: CpuId,
+        lines: IrqLines,
+        cx: &mut Context,
+    ) -> IrqLines {
         let wires = &mut cx.platform.wires[cpu];
         if wires.written.is_empty() {
             return lines;
