@@ -42,9 +42,9 @@ fn names_of_linux_are_understood_or_explained() {
     all(
         folder().path(),
         &[
-            ("run -m uniform8 -w w1 -k linux-6.13", 2, "did you mean `linux-6.12`?"),
-            ("run -m uniform8 -w w1 -k linux-5.15", 2, "did you mean `linux-5.18`?"),
-            ("run -m uniform8 -w w1 -k linux-7.9", 2, "did you mean `linux-7.3`?"),
+            ("run -m uniform8 -w w1 --duration 10ms -k linux-6.13", 0, "linux-6.13"),
+            ("run -m uniform8 -w w1 -k linux-5.3", 2, "linux-5.4"),
+            ("run -m uniform8 -w w1 -k linux-7.9", 2, "linux-7.3"),
             ("run -m uniform8 -w w1 --duration 10ms -k linux-6.12:RUN_TO_PARITY=false", 0, "w1"),
             ("run -m uniform8 -w w1 --duration 10ms -k linux-6.12:CONFIG_HZ=1000", 0, "w1"),
             ("show kernel linux-6.12:sched_rt_runtime_us=500000", 0, "500000"),
