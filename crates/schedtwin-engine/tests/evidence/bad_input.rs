@@ -55,10 +55,10 @@ fn faults_say_what_and_where() {
         ),
         (
             "uniform8",
-            "linux-6.13",
+            "linux-6.20",
             "w1",
             None,
-            &["<command line>:1:1: there is no kernel `linux-6.13`"],
+            &["<command line>:1:1: there is no kernel `linux-6.20`"],
         ),
         ("uniform8", KERNEL, "w2", None, &["<command line>:1:1: unknown workload \"w2\"", "w1"]),
         ("uniform8", KERNEL, "", None, &["<command line>:1:1: unknown workload"]),
@@ -72,10 +72,10 @@ fn faults_say_what_and_where() {
         // All three at once.
         (
             "pixle6",
-            "linux-6.9",
+            "linux-6.20",
             "w",
             None,
-            &["no machine `pixle6`", "no kernel `linux-6.9`", "workload \"w\""],
+            &["no machine `pixle6`", "no kernel `linux-6.20`", "workload \"w\""],
         ),
         (
             "uniform8:colour=3",
