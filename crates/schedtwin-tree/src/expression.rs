@@ -15,6 +15,8 @@ use schedtwin_input::did_you_mean_or;
 
 /// The deepest nesting.
 const DEPTH_MAX: u32 = 32;
+/// The longest text: operators of one precedence nest without brackets, one for every two characters.
+const BYTES_MAX: usize = 1000;
 
 /// A computation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +58,9 @@ impl Expression {
     /// # Errors
     /// In words: what is wrong with it, and what would be right.
     pub(crate) fn read(text: &str, names: &[&str]) -> Result<Expression, (String, String)> {
+        if text.len() > BYTES_MAX {
+            return Err((format!("it is longer than {BYTES_MAX} bytes"), "split it".into()));
+        }
         let mut reader = Reader { rest: text.trim_start(), names, depth: 0 };
         let expression = reader.choice()?;
         match reader.rest {
@@ -283,5 +288,7 @@ mod tests {
         let fault = Expression::read("thread", &["threads"]).unwrap_err();
         assert_eq!(fault.1, "did you mean `threads`?");
         assert!(Expression::read(&"(".repeat(99), &[]).unwrap_err().0.contains("deeply"));
+        let long = format!("0{}", "+1".repeat(1_000_000));
+        assert_eq!(Expression::read(&long, &[]).unwrap_err().0, "it is longer than 1000 bytes");
     }
 }
