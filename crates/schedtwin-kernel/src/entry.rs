@@ -22,23 +22,21 @@ impl Kernel {
 
     /// Interrupts, or a write to the flag that it watches, have woken a CPU from its idle state.
     pub fn idle_exit(&mut self, cpu: CpuId, now: Ns, lines: IrqLines) {
-        let interrupts = self.cpuidle.take_writes(cpu, lines, &mut self.cx);
-        self.cx.begin(cpu, now, !interrupts.is_empty());
-        self.cpuidle_exit();
-        if interrupts.is_empty() {
-            self.idle_after_write();
-        } else {
-            self.handle_interrupts(interrupts, Mode::Kernel);
-        }
-        self.cx.end();
+        self.idle_ends(cpu, now, lines, Kernel::cpuidle_exit);
     }
 
     /// Silicon or firmware has refused the idle state that a CPU asked for: it never slept, and takes the
     /// interrupts that wait.
     pub fn idle_refused(&mut self, cpu: CpuId, now: Ns, lines: IrqLines) {
+        self.idle_ends(cpu, now, lines, Kernel::cpuidle_refused);
+    }
+
+    /// A CPU is no longer in the idle state that it asked for, which `tell` notes.
+    #[inline(always)]
+    fn idle_ends(&mut self, cpu: CpuId, now: Ns, lines: IrqLines, tell: impl FnOnce(&mut Kernel)) {
         let interrupts = self.cpuidle.take_writes(cpu, lines, &mut self.cx);
         self.cx.begin(cpu, now, !interrupts.is_empty());
-        self.cpuidle_refused();
+        tell(self);
         if interrupts.is_empty() {
             self.idle_after_write();
         } else {
