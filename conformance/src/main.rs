@@ -126,7 +126,7 @@ struct Chosen {
     /// Writes them anew
     #[arg(long)]
     write_golden: bool,
-    /// How many instructions the kernel's functions take while two tasks wake each other: cfs, eevdf
+    /// Counts the instructions of the kernel's functions while two tasks wake each other: cfs, eevdf
     #[arg(long)]
     instructions: bool,
 }

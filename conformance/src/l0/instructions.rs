@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! How many instructions the kernel's own functions take: the oracle, compiled as for a comparison, under callgrind.
+//! Counts the instructions of the kernel's own functions: the oracle, compiled as for a comparison, under callgrind.
 //!
 //! A turn is a message between two tasks on one CPU: one wakes the other and goes to sleep. Beside them are `hogs`, which never
 //! sleep. What is counted is x86-64 code of the compiler at hand; tracing, statistics and locks are not in the oracle.
@@ -25,7 +25,7 @@ pub struct TurnOps {
     pub tick: fn(u64) -> Record,
 }
 
-/// How the oracle is compiled: as the kernel is, but functions that are called once keep their names.
+/// Flags for the compiler: the kernel's, but functions that are called once keep their names.
 pub const FLAGS: &[&str] =
     &["-O2", "-fno-inline-functions-called-once", "-fno-partial-inlining", "-fno-ipa-cp"];
 
@@ -82,7 +82,7 @@ fn turns<S: Subject>(ops: TurnOps, hogs: u64) -> Vec<Record> {
     records
 }
 
-/// What the kernel's text calls, and is not the kernel's here.
+/// Functions that the kernel's text calls, and that are not the kernel's here.
 const NOT_THEIRS: [&str; 2] = ["schedule", "strcmp"];
 
 /// Calls of a function and the instructions within it and what it calls.

@@ -407,7 +407,7 @@ pub enum Action {
     Golden,
     /// Write them anew.
     WriteGolden,
-    /// How many instructions the kernel's functions take.
+    /// Count the instructions of the kernel's functions.
     Instructions,
 }
 

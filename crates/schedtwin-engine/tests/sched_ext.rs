@@ -805,7 +805,7 @@ fn c_means_what_it_means_in_bpf() {
     assert!(fault.contains("is constant: it keeps its value"), "{fault}");
 }
 
-/// What its program makes of the machine, as the file beside it says; what is wrong with that is told.
+/// A scheduler's view of the machine is what the file beside it says; mistakes in that file are told.
 #[test]
 fn a_loader_s_tables_and_programs_come_from_a_file() {
     if !compiles("a_loader_s_tables_and_programs_come_from_a_file") {

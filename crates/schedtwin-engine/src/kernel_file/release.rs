@@ -147,7 +147,7 @@ fn release_of(name: &str) -> Option<Release> {
     Release::parse(name.strip_prefix("linux-")?.split('-').next()?)
 }
 
-/// What is to be known of a composed kernel: where it comes from, what is assumed, what is missing. `None`: it is none.
+/// Tells where a composed kernel comes from, which settings are assumed, which rules are missing. `None`: it is none.
 pub(super) fn about(name: &str) -> Option<String> {
     let composition = Composition::of(name)?;
     let mut text = format!(
@@ -160,7 +160,7 @@ pub(super) fn about(name: &str) -> Option<String> {
             composition.seen
         ));
     }
-    let assumed = composition.assumed();
+    let assumed = composition.assumed(&composition.config());
     if !assumed.is_empty() {
         let count = assumed.len();
         text.push_str(&format!("Assumed ({count}, no source was read): {}.\n", assumed.join(", ")));
@@ -236,9 +236,8 @@ impl Composition {
         value.expect("the neighbour has every setting that no history decides").clone()
     }
 
-    /// The paths of the settings whose form in this release no declaration tells.
-    fn assumed(&self) -> Vec<&'static str> {
-        let config = self.config();
+    /// The paths of the settings of its configuration whose form in this release no declaration tells.
+    fn assumed(&self, config: &Config) -> Vec<&'static str> {
         let is_assumed = |path: &str| {
             let setting = Config::setting(path).expect("declared");
             setting.form_in(self.release).is_some_and(|form| form.assumed)
@@ -262,7 +261,7 @@ impl Composition {
         let [cpufreq, cpuidle] = [config.cpufreq.word(), config.cpuidle.word()];
         let name = self.name.strip_prefix("linux-").unwrap_or(&self.name);
         let last = if self.release.is_last() { ", its last stable release" } else { "" };
-        let assumed = match self.assumed().len() {
+        let assumed = match self.assumed(&config).len() {
             0 => String::new(),
             count => format!(", {count} assumed"),
         };

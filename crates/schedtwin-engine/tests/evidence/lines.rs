@@ -45,7 +45,7 @@ fn message(kernel: &str, group: &str, kilo: u64) -> f64 {
     1e9 * metric(&result, "elapsed", "sum", &[]) / f64::from(2 * LOOPS)
 }
 
-/// What instructions of the fair class add to a message, ns for each ns of one: on one CPU one task wakes the other and sleeps.
+/// The time that instructions of the fair class add to a message, ns for each ns of one: on one CPU one task wakes the other and sleeps.
 fn instructions(kernel: &str, group: &str) -> f64 {
     message(kernel, group, 1000) - message(kernel, group, 0)
 }

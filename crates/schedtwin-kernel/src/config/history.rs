@@ -28,7 +28,10 @@
 //! assert_eq!(at("7.1"), Value::from("before-enqueue"));
 //! ```
 
+use super::Config;
 use super::declare::{Kind, Setting, Value};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// A release of Linux: 6.12.95, or the last stable one of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -203,20 +206,26 @@ impl Setting {
             let narrow = if told { span.width as i32 } else { -(span.width as i32) };
             (told, std::cmp::Reverse(span.distance(release)), narrow, span.from <= release)
         };
-        let spans = self.spans();
-        let (value, span) = spans.iter().rev().max_by_key(|(_, span)| rank(span))?;
+        let (value, span) = self.spans().iter().rev().max_by_key(|(_, span)| rank(span))?;
         let assumed = span.assumed || !span.contains(release);
         Some(Form { value: value.clone(), assumed })
     }
 
     /// Whether a release can have a value: the declaration does not say otherwise.
     pub fn is_possible_in(&self, release: Release, value: &Value) -> bool {
-        let spans = self.spans();
-        let mut of_value = spans.iter().filter(|(word, _)| word == value).peekable();
+        let mut of_value = self.spans().iter().filter(|(word, _)| word == value).peekable();
         of_value.peek().is_none() || of_value.any(|(_, span)| span.contains(release))
     }
 
-    fn spans(&self) -> Vec<(Value, Span)> {
+    /// Each value with the releases that its declaration names.
+    fn spans(&self) -> &'static [(Value, Span)] {
+        static ALL: LazyLock<BTreeMap<&str, Vec<(Value, Span)>>> = LazyLock::new(|| {
+            Config::settings().iter().map(|setting| (setting.path, setting.read_spans())).collect()
+        });
+        &ALL[self.path]
+    }
+
+    fn read_spans(&self) -> Vec<(Value, Span)> {
         let read = |(value, text): (Value, &str)| {
             let spans = parse(text)
                 .unwrap_or_else(|item| panic!("`{}`: `{item}` names no releases", self.path));
@@ -229,7 +238,6 @@ impl Setting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
 
     fn release(text: &str) -> Release {
         Release::parse(text).unwrap()
