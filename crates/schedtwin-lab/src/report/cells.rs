@@ -286,6 +286,9 @@ pub fn printable(text: &str) -> String {
     schedtwin_types::printable::line(text).into_owned()
 }
 
+/// Width of text: as wide as mails are.
+pub const WIDTH: usize = 100;
+
 /// Breaks a line at spaces so that it has at most `width` columns where words allow.
 pub fn wrap(line: &str, width: usize, indent: &str) -> String {
     let mut text = String::new();

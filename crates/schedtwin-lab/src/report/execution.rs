@@ -3,14 +3,11 @@
 
 use serde_json::{Value, json};
 
-use super::cells::{letter, plain_table, wrap};
+use super::cells::{WIDTH, letter, plain_table, wrap};
 use super::markdown::escape;
 use crate::study::execution::distance::Compared;
 use crate::study::execution::judge::{Judged, Summary, summary, unit_of_distance};
 use crate::study::run::Ran;
-
-/// As wide as mails are.
-const WIDTH: usize = 100;
 
 /// The figures of an execution under a kernel: figure, recorded, twin, distance, limit, in or out.
 pub fn cells(judged: &Judged) -> Vec<[String; 6]> {

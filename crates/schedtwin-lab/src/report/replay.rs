@@ -3,15 +3,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::cells::{letter, number, plain_table, printable, wrap};
+use super::cells::{WIDTH, letter, number, plain_table, printable, wrap};
 use crate::measured::title;
 use crate::replay::trust::{Standing, Trust};
 use crate::replay::{Fidelity, Pair};
 use schedtwin_engine::recording::{RecordedCluster, cpu_list, cpus_text};
 use schedtwin_types::metric::Kind;
-
-/// Width of text, as of the comparison.
-const WIDTH: usize = 100;
 
 /// Kernels beside each other in the table; more continue below.
 const KERNELS_BESIDE: usize = 3;

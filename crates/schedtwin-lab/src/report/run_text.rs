@@ -4,12 +4,10 @@
 use schedtwin_engine::result::{CpuResult, RunResult, TaskResult};
 
 use super::cells::{
-    further, number, plain_table, provenance_lines, section, shown_metrics, value, wrap,
+    WIDTH, further, number, plain_table, provenance_lines, section, shown_metrics, value, wrap,
 };
 use super::{Extent, RunReport};
 use crate::verdict;
-
-const WIDTH: usize = 100;
 
 /// The widest that a column of titles is made.
 const WIDEST: usize = 1000;

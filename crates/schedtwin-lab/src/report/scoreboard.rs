@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::cells::{number, plain_table, wrap};
+use super::cells::{WIDTH, number, plain_table, wrap};
 use super::json;
 use super::markdown::escape;
 use super::{Format, Scoreboard};
@@ -14,9 +14,6 @@ use crate::study::reports::score::{
 };
 use crate::study::reports::{Head, Status};
 use crate::study::{Published, Study};
-
-/// As wide as mails are.
-const WIDTH: usize = 100;
 
 pub fn render(board: &Scoreboard, format: Format) -> String {
     match format {

@@ -5,14 +5,12 @@
 //! interval leaves out zero. Only such a sign counts for or against a conclusion; the last line is the answer.
 
 use super::Studies;
-use super::cells::{letter, plain_table, wrap};
+use super::cells::{WIDTH, letter, plain_table, wrap};
 use super::markdown::escape;
 use super::study::{difference_text, robust_text};
 use crate::stats::Difference;
 use crate::study::run::{Beside, Ran};
 use crate::study::spec::Assignment;
-
-const WIDTH: usize = 100;
 
 /// One cell: what is written, and whether the sign is known.
 pub type Entry = (String, bool);

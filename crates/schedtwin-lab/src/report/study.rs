@@ -2,7 +2,7 @@
 //! Studies for readers: the published and the twin's numbers side by side, as text and as Markdown.
 
 use super::Studies;
-use super::cells::{letter, number, plain_table, provenance_lines, seeds_text, wrap};
+use super::cells::{WIDTH, letter, number, plain_table, provenance_lines, seeds_text, wrap};
 use super::change::difference_cells;
 use super::markdown::escape;
 use crate::crash;
@@ -12,9 +12,6 @@ use crate::study::prepare::{Setup, waits_for};
 use crate::study::reports::Head;
 use crate::study::run::{Beside, Ran, summary};
 use crate::study::{Published, Role, Study};
-
-/// As wide as mails are.
-const WIDTH: usize = 100;
 
 pub fn text(studies: &Studies) -> String {
     let mut text = String::new();
