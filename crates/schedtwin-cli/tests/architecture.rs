@@ -314,7 +314,7 @@ fn unsafe_code_is_in_one_crate() {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).expect("the manifest");
     assert!(manifest.contains("unsafe_code = \"forbid\""), "the workspace forbids it");
     let mut members: Vec<PathBuf> =
-        ["conformance", "benches", "hunt"].map(|m| root().join(m)).into();
+        ["conformance", "benches", "hunt", "web", "xtask"].map(|m| root().join(m)).into();
     members
         .extend(fs::read_dir(root().join("crates")).expect("crates").flatten().map(|e| e.path()));
     for member in members {

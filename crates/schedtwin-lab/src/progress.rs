@@ -6,6 +6,7 @@
 //! Progress only reports; nothing that is computed depends on it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -37,12 +38,27 @@ pub struct Progress {
     crashes: Mutex<Vec<Crash>>,
     cancelled: AtomicBool,
     written: Arc<AtomicU64>,
+    listener: Option<Listener>,
+}
+
+/// Somebody who is told of each completed run.
+struct Listener(Box<dyn Fn(&Progress) + Send + Sync>);
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Listener")
+    }
 }
 
 impl Progress {
     /// Nothing expected, nothing done.
     pub fn new() -> Progress {
         Progress::default()
+    }
+
+    /// Calls `listener` after each completed run, on the thread that performed it: for a program without a second thread to watch.
+    pub fn told_to(listener: impl Fn(&Progress) + Send + Sync + 'static) -> Progress {
+        Progress { listener: Some(Listener(Box::new(listener))), ..Progress::default() }
     }
 
     /// Announces further runs.
@@ -83,6 +99,9 @@ impl Progress {
         let result = run(simulated);
         self.active().remove(&number);
         self.done.fetch_add(1, Ordering::Relaxed);
+        if let Some(Listener(tell)) = &self.listener {
+            tell(self);
+        }
         result
     }
 
@@ -168,5 +187,18 @@ mod tests {
         assert_eq!((progress.fraction(), progress.done_runs()), (0.5, 1));
         progress.one_run(None, |_| assert_eq!(progress.fraction(), 0.5));
         assert_eq!(progress.fraction(), 1.0);
+    }
+
+    #[test]
+    fn a_listener_hears_of_each_run() {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let list = heard.clone();
+        let progress = Progress::told_to(move |progress| {
+            list.lock().unwrap().push((progress.done_runs(), progress.expected_runs()));
+        });
+        progress.expect_runs(2);
+        progress.one_run(None, |_| ());
+        progress.one_run(None, |_| ());
+        assert_eq!(*heard.lock().unwrap(), [(1, 2), (2, 2)]);
     }
 }

@@ -79,10 +79,43 @@ pub struct Timelines {
     pub parted: Option<(Ns, [String; 2])>,
 }
 
-struct Keep {
-    most: usize,
+/// The decisions of some windows of a run, in words.
+struct Told {
     windows: Vec<[Ns; 2]>,
     teller: Teller,
+    decisions: Vec<(Ns, u16, String)>,
+}
+
+impl Told {
+    fn new(column: &Column, seed: u64, windows: Vec<[Ns; 2]>) -> Told {
+        let mut teller = Teller::default();
+        teller.header(&column.scenario.meta(seed));
+        Told { windows, teller, decisions: Vec::new() }
+    }
+}
+
+impl Observer for Told {
+    const DECISIONS: bool = true;
+    fn task(&mut self, id: TaskId, name: &str, prio: i32) {
+        self.teller.task(&TaskInfo { id, name: name.to_string(), prio });
+    }
+    fn fact(&mut self, _: &Fact) {}
+    fn decision(&mut self, decision: DecisionRecord) {
+        let at = decision.at;
+        if self.decisions.len() < TOLD
+            && self.windows.iter().any(|[from, to]| (*from..=*to).contains(&at))
+        {
+            let words = self.teller.decision(&decision);
+            self.decisions.push((at, decision.cpu.0, flush_left(&words)));
+        }
+    }
+    fn power(&mut self, _: Ns, _: PowerSource, _: u64) {}
+    fn settled(&mut self, _: Ns) {}
+}
+
+struct Keep {
+    most: usize,
+    told: Told,
     names: BTreeMap<TaskId, u16>,
     tasks: Vec<String>,
     running: Vec<(TaskId, Ns)>,
@@ -90,7 +123,6 @@ struct Keep {
     lanes: Vec<Vec<Stay>>,
     pieces: usize,
     frequencies: Vec<Vec<(Ns, u32)>>,
-    told: Vec<(Ns, u16, String)>,
 }
 
 impl Keep {
@@ -109,7 +141,7 @@ impl Keep {
 impl Observer for Keep {
     const DECISIONS: bool = true;
     fn task(&mut self, id: TaskId, name: &str, prio: i32) {
-        self.teller.task(&TaskInfo { id, name: name.to_string(), prio });
+        self.told.task(id, name, prio);
         if let Ok(number) = u16::try_from(self.tasks.len()) {
             self.names.insert(id, number);
             self.tasks.push(name.to_string());
@@ -130,13 +162,7 @@ impl Observer for Keep {
         }
     }
     fn decision(&mut self, decision: DecisionRecord) {
-        let at = decision.at;
-        if self.told.len() < TOLD
-            && self.windows.iter().any(|[from, to]| (*from..=*to).contains(&at))
-        {
-            let words = self.teller.decision(&decision);
-            self.told.push((at, decision.cpu.0, flush_left(&words)));
-        }
+        self.told.decision(decision);
     }
     fn power(&mut self, _: Ns, _: PowerSource, _: u64) {}
     fn settled(&mut self, _: Ns) {}
@@ -176,6 +202,16 @@ pub fn timelines(columns: &[Column], moments: &[Moment], seed: u64) -> Timelines
     Timelines { seed, of, parted }
 }
 
+/// The decisions of a run in a window of time: when, on which CPU, and their words. At most 1,500, and the run ends with the window.
+pub fn decisions(column: &Column, seed: u64, window: [Ns; 2]) -> Vec<(Ns, u16, String)> {
+    let mut told = Told::new(column, seed, vec![window]);
+    let mut twin: Twin<FlatBoard> = column.scenario.twin(seed);
+    twin.record_decisions();
+    twin.introduce(&mut told);
+    while twin.now() <= window[1] && twin.step(&mut told) {}
+    told.decisions
+}
+
 /// Words of a listing without its indent.
 fn flush_left(words: &str) -> String {
     const INDENT: &str = "    ";
@@ -186,12 +222,9 @@ fn flush_left(words: &str) -> String {
 fn timeline(column: &Column, seed: u64, windows: Vec<[Ns; 2]>, most: usize) -> Timeline {
     let machine = column.scenario.machine();
     let cpus = machine.nr_cpus();
-    let mut teller = Teller::default();
-    teller.header(&column.scenario.meta(seed));
     let mut keep = Keep {
         most,
-        windows,
-        teller,
+        told: Told::new(column, seed, windows),
         names: BTreeMap::new(),
         tasks: Vec::new(),
         running: vec![(TaskId::IDLE, 0); cpus],
@@ -199,7 +232,6 @@ fn timeline(column: &Column, seed: u64, windows: Vec<[Ns; 2]>, most: usize) -> T
         lanes: vec![Vec::new(); cpus],
         pieces: 0,
         frequencies: vec![Vec::new(); machine.domains.len()],
-        told: Vec::new(),
     };
     let mut twin: Twin<FlatBoard> = column.scenario.twin(seed);
     twin.record_decisions();
@@ -220,7 +252,7 @@ fn timeline(column: &Column, seed: u64, windows: Vec<[Ns; 2]>, most: usize) -> T
         tasks: keep.tasks,
         lanes: keep.lanes,
         domains: domains.collect(),
-        told: keep.told,
+        told: keep.told.decisions,
         wait: None,
     }
 }
@@ -260,6 +292,18 @@ mod tests {
         let lane = &timeline.lanes[usize::from(moment.cpu)];
         let stay = lane.iter().find(|stay| stay.span[0] == moment.runs_at).unwrap();
         assert_eq!(timeline.tasks[usize::from(stay.task)], moment.task);
+    }
+
+    #[test]
+    fn decisions_of_any_window_are_told() {
+        let scenario =
+            Scenario::new("pixel6", "linux-5.18", "ui-phone", Some(300_000_000)).unwrap();
+        let column = Column { kernel: "linux-5.18".into(), scenario };
+        let window = [150_000_000, 160_000_000];
+        let told = decisions(&column, 1, window);
+        assert!(told.iter().any(|(_, _, words)| words.contains("placement")));
+        assert!(told.iter().all(|(at, ..)| (window[0]..=window[1]).contains(at)));
+        assert_eq!(told, timeline(&column, 1, vec![window], PIECES).told);
     }
 
     #[test]

@@ -8,7 +8,8 @@ use schedtwin_input::Diagnostics;
 use schedtwin_types::metric::Kind;
 
 use crate::Progress;
-use crate::compare::{Comparison, Subject, attempt_all};
+use crate::compare::{ComparedRow, Comparison, Subject, attempt_all};
+use crate::report;
 use crate::select::Key;
 use crate::selector::Selector;
 use crate::stats::{self, Estimate};
@@ -60,11 +61,32 @@ pub fn of_runs<S: Subject>(
     }))
 }
 
-/// The paired difference of each other kernel to the first.
-pub fn of_comparison(of: &Comparison, selector: &Selector) -> Result<Vec<Value>, Diagnostics> {
+/// The one row of a comparison that is meant.
+pub fn row<'c>(of: &'c Comparison, selector: &Selector) -> Result<&'c ComparedRow, Diagnostics> {
     let keys: Vec<Key> =
         of.rows.iter().map(|r| (r.row.name, r.row.stat, &r.row.labels, r.row.kind)).collect();
-    let cells = &of.rows[only(&keys, selector)?].cells;
+    Ok(&of.rows[only(&keys, selector)?])
+}
+
+/// The mean of a kernel as a sentence has it: a number and its unit.
+pub fn mean_words(row: &ComparedRow, kernel: usize) -> Option<String> {
+    let text = report::value(Some(row.cells.get(kernel)?.estimate?.mean), row.row.unit);
+    Some(match row.row.unit {
+        "count" | "" => text,
+        "%" => format!("{text} %"),
+        unit => format!("{text} {unit}"),
+    })
+}
+
+/// The change of a kernel against the baseline as a sentence has it: in percent of it.
+pub fn change_words(row: &ComparedRow, kernel: usize) -> Option<String> {
+    let percent = row.cells.get(kernel)?.difference?.diff_pct?;
+    Some(format!("{} %", report::signed(percent)))
+}
+
+/// The paired difference of each other kernel to the first.
+pub fn of_comparison(of: &Comparison, selector: &Selector) -> Result<Vec<Value>, Diagnostics> {
+    let cells = &row(of, selector)?.cells;
     let difference = |cell: &crate::compare::Cell| {
         let difference = cell.difference.as_ref().ok_or_else(|| undefined(selector))?;
         Ok(Value::new(difference.diff, difference.ci95))

@@ -11,7 +11,6 @@
 //! A request is a byte for its kind, then numbers and texts, each text with its length in front. Its reply is bytes; most have none.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -122,7 +121,7 @@ pub fn remove(path: &Path) -> io::Result<()> {
 /// A name as it was sent.
 fn named(bytes: &[u8]) -> &Path {
     #[cfg(unix)]
-    return Path::new(<OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes));
+    return Path::new(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes));
     #[cfg(not(unix))]
     return Path::new(std::str::from_utf8(bytes).unwrap_or_default());
 }

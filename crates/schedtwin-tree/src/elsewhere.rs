@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Where no C can be loaded: everything is refused.
 
-use crate::{ExtSetting, Fault, Refusal, Tree};
+#[cfg(unix)]
+use crate::Tree;
+use crate::{ExtSetting, Fault, Refusal};
 use schedtwin_kernel::policy::{
     ExtScheduler, GovernedDomain, IdleCpu, LoaderForm, MachineFrequencyGovernor,
     MachineIdleGovernor,
 };
+
+/// What cannot be had. Behind a private field, callers are checked as they are where it can.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Never {}
 
 /// Declares what cannot be built here, with the functions of what is built elsewhere.
 macro_rules! refused {
     ($code:ident, $place:ty, $governor:ident) => {
         /// A governor's C, which this system cannot load.
         #[derive(Clone, Debug)]
-        pub enum $code {}
+        pub struct $code(Never);
 
         impl $code {
             /// Refuses.
@@ -25,17 +31,17 @@ macro_rules! refused {
 
             /// There is none.
             pub fn name(&self) -> &str {
-                match *self {}
+                match self.0 {}
             }
 
             /// There is none.
             pub fn hash(&self) -> u64 {
-                match *self {}
+                match self.0 {}
             }
 
             /// There is none.
             pub fn govern(&self, _: &[$place]) -> Box<dyn $governor> {
-                match *self {}
+                match self.0 {}
             }
         }
     };
@@ -46,7 +52,7 @@ refused!(FrequencyCode, GovernedDomain, MachineFrequencyGovernor);
 
 /// A scheduler's C, which this system cannot load.
 #[derive(Clone, Debug)]
-pub enum ExtCode {}
+pub struct ExtCode(Never);
 
 impl ExtCode {
     /// Refuses.
@@ -59,27 +65,56 @@ impl ExtCode {
 
     /// There is none.
     pub fn with(self, _: &ExtSetting) -> Result<ExtCode, Fault> {
-        match self {}
+        match self.0 {}
     }
 
     /// There is none.
     pub fn name(&self) -> &str {
-        match *self {}
+        match self.0 {}
     }
 
     /// There is none.
     pub fn hash(&self) -> u64 {
-        match *self {}
+        match self.0 {}
     }
 
     /// There are none.
     pub fn options(&self) -> Vec<String> {
-        match *self {}
+        match self.0 {}
     }
 
     /// There is none.
     pub fn scheduler(&self) -> Box<dyn ExtScheduler> {
-        match *self {}
+        match self.0 {}
+    }
+}
+
+/// A tree of the kernel's sources, which a system without files, such as a page in a browser, does not have.
+#[cfg(not(unix))]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tree(Never);
+
+#[cfg(not(unix))]
+impl Tree {
+    /// Refuses.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn find(spelled: &str) -> Result<Tree, Fault> {
+        Err(Fault::new(
+            format!("there is no kernel tree `{spelled}` here: this system reads none"),
+            "the built-in forms run everywhere; the command `schedtwin` on Linux reads trees",
+        ))
+    }
+
+    /// There is none.
+    pub fn spelled(&self) -> &str {
+        match self.0 {}
+    }
+
+    /// There is none.
+    pub fn commit_line(&self) -> Option<String> {
+        match self.0 {}
     }
 }
 
@@ -91,6 +126,7 @@ pub mod confine {
     /// Nothing is ever asked.
     pub fn defer() {}
 
+    #[cfg(unix)]
     pub(crate) fn is_confined() -> bool {
         false
     }
@@ -170,6 +206,7 @@ pub mod worker {
 
     /// There is no worker, but git may run.
     pub fn kill() {
+        #[cfg(unix)]
         crate::program::kill();
     }
 

@@ -46,11 +46,16 @@
 mod expression;
 mod ext_setting;
 mod fault;
-mod offered;
 mod options;
-mod program;
-mod sources;
 mod steps;
+
+#[cfg(unix)]
+mod offered;
+#[cfg(unix)]
+mod program;
+#[cfg(unix)]
+mod sources;
+#[cfg(unix)]
 mod tree;
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
@@ -86,6 +91,8 @@ pub mod worker;
 #[cfg_attr(test, allow(dead_code))]
 mod elsewhere;
 
+#[cfg(not(unix))]
+pub use elsewhere::Tree;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 pub use elsewhere::{ExtCode, FrequencyCode, IdleCode, confine, worker};
 pub use expression::{Expression, Operator};
@@ -99,4 +106,5 @@ pub use options::{ExtOption, ExtOptions, OPTIONS_FILE};
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 pub use scx::ExtCode;
 pub use steps::{Action, Part, Path, Run, Step, Value};
+#[cfg(unix)]
 pub use tree::Tree;

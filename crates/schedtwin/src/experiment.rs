@@ -2,7 +2,7 @@
 //! What is to be run: every machine with every kernel, every workload and every seed.
 
 use crate::events::Events;
-use crate::explanation::Explanation;
+use crate::explanation::{Decision, Explanation};
 use crate::isolated::{Measured, Outcome, isolated, prepare};
 use crate::table::{Builder, Table};
 use crate::{Diagnostics, Duration, Error};
@@ -12,7 +12,7 @@ use schedtwin_lab::compare::attempt_all;
 use schedtwin_lab::given::{Given, GivenKernel, GivenMachine, GivenWorkload, Input};
 use schedtwin_lab::moment::moments;
 use schedtwin_lab::report::{self, Extent, RunReport};
-use schedtwin_lab::timeline::timelines;
+use schedtwin_lab::timeline::{self, timelines};
 use schedtwin_lab::twin::{Column, joint_provenance, provenance};
 use schedtwin_lab::verdict::RunTroubles;
 use schedtwin_lab::{Progress, many_parts};
@@ -254,6 +254,32 @@ impl Experiment {
         let options = RunOptions { record: Some(record.clone()), ..RunOptions::default() };
         self.run_first(&groups[0][0].scenario, options, &record)?;
         Explanation::of_record(&record, query)
+    }
+
+    /// Runs the kernel of this number with the first seed, on the first machine under the first workload, and tells what it
+    /// decided in a window of time, both ends in nanoseconds: at most 1,500 decisions, in words.
+    ///
+    /// ```
+    /// use schedtwin::{Duration, Experiment};
+    /// let experiment = Experiment::new()
+    ///     .machine("pixel6")
+    ///     .kernel("linux-6.12")
+    ///     .workload("ui-phone")
+    ///     .duration(Duration::from_ms(100));
+    /// let decisions = experiment.decisions(0, [50_000_000, 60_000_000])?;
+    /// assert!(decisions.iter().any(|decision| decision.words.contains("placement")));
+    /// # Ok::<(), schedtwin::Error>(())
+    /// ```
+    pub fn decisions(&self, kernel: usize, window: [u64; 2]) -> Result<Vec<Decision>, Error> {
+        let groups = self.groups()?;
+        let Some(column) = groups[0].get(kernel) else {
+            let message = format!("there is no kernel {kernel}: the first is 0");
+            return Err(fault("kernels", &message).into());
+        };
+        isolated(std::iter::once(&column.scenario), &[], None, || {
+            let told = timeline::decisions(column, *self.seeds.start(), window);
+            Ok(told.into_iter().map(Decision::from).collect())
+        })
     }
 
     /// Runs the first kernel with the first seed, on the first machine under the first workload, and takes all events of a

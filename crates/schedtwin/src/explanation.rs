@@ -9,6 +9,23 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
+/// A decision of the scheduler, a governor or the load balancer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// Nanoseconds since the start.
+    pub at_ns: u64,
+    /// The CPU that decided.
+    pub cpu: u16,
+    /// What it decided and by which values, as `schedtwin explain` tells it.
+    pub words: String,
+}
+
+impl From<(u64, u16, String)> for Decision {
+    fn from((at_ns, cpu, words): (u64, u16, String)) -> Decision {
+        Decision { at_ns, cpu, words }
+    }
+}
+
 /// Why two kernels part, or what a record tells of a time, a task or a CPU. It prints as the command line does.
 #[derive(Clone, Debug)]
 pub struct Explanation {

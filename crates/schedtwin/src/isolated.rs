@@ -26,6 +26,7 @@ use serde_json::{Value, json};
 
 use crate::Error;
 use crate::events::{Events, Field};
+use crate::explanation::Decision;
 
 /// Kernels that are loaded from now on have their C compiled, and not loaded.
 pub(crate) fn prepare() {
@@ -307,6 +308,17 @@ impl Travels for Difference {
             decisions_right: texts(value.get(4)?)?,
             context: texts(value.get(5)?)?,
         })
+    }
+}
+
+impl Travels for Decision {
+    fn pack(&self) -> Value {
+        json!([self.at_ns, self.cpu, self.words])
+    }
+
+    fn unpack(value: Value) -> Option<Decision> {
+        let cpu = u16::try_from(value.get(1)?.as_u64()?).ok()?;
+        Some(Decision { at_ns: value.get(0)?.as_u64()?, cpu, words: text(value.get(2)?)? })
     }
 }
 

@@ -57,7 +57,7 @@ pub use comparison::Comparison;
 pub use error::Error;
 pub use events::{Events, Field};
 pub use experiment::Experiment;
-pub use explanation::Explanation;
+pub use explanation::{Decision, Explanation};
 pub use schedtwin_engine::difference::Difference;
 pub use schedtwin_engine::kernel_file::KernelFile;
 pub use schedtwin_engine::{Machine, Workload};

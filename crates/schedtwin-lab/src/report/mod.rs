@@ -29,7 +29,7 @@ mod tests;
 mod tune;
 
 pub use cells::{choose_metrics, choose_rows, wrap};
-pub(crate) use cells::{number, signed, totals_of};
+pub(crate) use cells::{number, signed, totals_of, value};
 use schedtwin_engine::result::RunResult;
 pub use sweep::{Point, Points, axes, columns as sweep_columns, points as sweep_points, sweep};
 pub use tune::tuned;

@@ -160,9 +160,21 @@ for (const box of document.querySelectorAll(".timeline")) (async () => {
       } else lines.push(`CPU ${cpu}: idle${stay && stay.idle[2] >= 0 ? `, state ${stay.idle[2]}` : ""}`);
     }
     // What was decided on this CPU in this time and a millisecond before, or anywhere at this time.
-    const near = kernel.told.filter(([at, on]) => at >= begin - 1000 && at <= stop + 100 && (cpu < 0 || on === cpu));
-    if (near.length) lines.push("", ...near.slice(-40).map(entry => entry[2]));
-    else lines.push("", `schedtwin explain FILE --at ${seconds(time)}s --window 1ms${cpu >= 0 ? ` --cpu ${cpu}` : ""}`, "prints what was decided here; FILE is what run --record wrote.");
+    const window = [begin - 1000, stop + 100], on = entry => cpu < 0 || entry[1] === cpu;
+    const near = kernel.told.filter(entry => entry[0] >= window[0] && entry[0] <= window[1] && on(entry));
+    const say = entries => { why.textContent = [...lines, "", ...entries.slice(-40).map(entry => entry[2])].join("\n"); };
+    if (near.length) return say(near);
+    // Beside the twin itself, it is asked.
+    const ask = parent.askTwin;
+    if (ask) {
+      why.textContent = [...lines, "", "asking the twin"].join("\n");
+      ask(number, ...window).then(entries => {
+        const told = entries.filter(on);
+        say(told.length ? told : [[0, 0, "nothing was decided here"]]);
+      }, fault => say([[0, 0, fault.message]]));
+      return;
+    }
+    lines.push("", `schedtwin explain FILE --at ${seconds(time)}s --window 1ms${cpu >= 0 ? ` --cpu ${cpu}` : ""}`, "prints what was decided here; FILE is what run --record wrote.");
     why.textContent = lines.join("\n");
   };
   for (const run of runs) {

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The playground as a person meets it, in headless Chromium, from a folder: no server, three widths, keyboard alone.
+//
+//   cargo xtask web && npm --prefix web/test ci && npm --prefix web/test test
+//
+// CHROMIUM is the browser, else /usr/bin/chromium. DIGESTS is what the engine's example `digests` printed: then forty of its
+// runs are performed in the page and have to be the same.
+import assert from "node:assert/strict";
+import { readFileSync, readdirSync } from "node:fs";
+import { createRequire } from "node:module";
+import { after, before, test } from "node:test";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const built = `${process.env.CARGO_TARGET_DIR ?? `${root}target`}/web`;
+const address = name => { const [file, hash = ""] = name.split("#"); return `${pathToFileURL(`${built}/${file}`).href}#${hash}`; };
+const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+const SMALL = { machine: "pixel6", kernels: ["linux-6.12-gki", "linux-6.12-gki:hz=1000"], workload: "ui-phone", seconds: 0.3, seeds: 2 };
+
+let browser;
+before(async () => {
+  browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+  });
+});
+after(() => browser.close());
+
+// A page of the playground, with what went wrong in it; nothing may.
+const open = async (name, options = {}) => {
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  const faults = [];
+  page.on("pageerror", error => faults.push(error.message));
+  page.on("request", request => { if (!/^(file|blob|data):/.test(request.url())) faults.push(`it asks ${request.url()}`); });
+  await page.goto(address(name));
+  await page.getByRole("button", { name: "Run" }).and(page.locator(":enabled")).waitFor();
+  return { page, close: async () => { assert.deepEqual(faults, []); await context.close(); } };
+};
+
+// Fills the form and runs it; the frame of the result.
+const experiment = async (page, wanted) => {
+  await page.getByLabel("Machine").selectOption(wanted.machine);
+  await page.getByLabel("Workload, with its options").fill(wanted.workload);
+  await page.getByLabel("Seconds").fill(String(wanted.seconds));
+  await page.getByLabel("Seeds").fill(String(wanted.seeds));
+  for (const [at, kernel] of wanted.kernels.entries()) await page.getByLabel(`Kernel ${"ABC"[at]}`, { exact: true }).fill(kernel);
+  await page.getByRole("button", { name: "Run" }).click();
+  return drawn(page);
+};
+const drawn = async page => {
+  await page.getByText(/runs in .* s, drawn in/).waitFor({ timeout: 120_000 });
+  const frame = page.frameLocator("iframe");
+  await frame.getByRole("heading", { name: "What changed" }).waitFor();
+  return frame;
+};
+const accessible = async page => {
+  await page.addScriptTag({ path: axe });
+  for (const frame of page.frames()) if (frame !== page.mainFrame()) await frame.addScriptTag({ path: axe });
+  const { violations } = await page.evaluate(() => window.axe.run());
+  assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes.map(node => node.target).join("; ")}`), []);
+};
+
+test("runs have the same digests as everywhere", { skip: process.env.DIGESTS ? false : "DIGESTS names no file" }, async () => {
+  const lines = readFileSync(process.env.DIGESTS, "utf8").trim().split("\n").map(line => {
+    const [, digest, machine, kernel, workload, ms, seed] = /^(\w+) .* ns  (\S+) (\S+) (.+) (\d+) ms seed (\d+)$/.exec(line);
+    return { digest, asked: [machine, kernel, workload, Number(ms), Number(seed)] };
+  });
+  const chosen = lines.filter((_, at) => at % Math.floor(lines.length / 40) === 0).slice(0, 40);
+  assert.equal(chosen.length, 40);
+  const { page, close } = await open("index.html");
+  for (const { digest, asked } of chosen) assert.equal(await page.evaluate(asked => window.schedtwin.ask("digest", asked), asked), digest, asked.join(" "));
+  await close();
+});
+
+for (const [width, scheme] of [[1280, "light"], [800, "dark"], [390, "dark"]]) {
+  test(`at ${width} pixels: verdict, table, timeline, nothing beyond the edge`, async () => {
+    const { page, close } = await open("index.html", { viewport: { width, height: 900 }, colorScheme: scheme });
+    const frame = await experiment(page, SMALL);
+    await frame.locator(".verdict").first().waitFor();
+    await frame.locator("canvas").first().waitFor();
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "the page scrolls sideways");
+    assert.ok(await frame.locator("html").evaluate(html => html.scrollWidth <= html.clientWidth), "the result scrolls sideways");
+    await accessible(page);
+    if (process.env.PICTURES) await page.screenshot({ path: `${process.env.PICTURES}/playground-${width}-${scheme}.png`, fullPage: true });
+    await close();
+  });
+}
+
+test("a click on the timeline tells decisions, and why the kernels part", async () => {
+  const { page, close } = await open("index.html");
+  const frame = await experiment(page, SMALL);
+  const canvas = frame.locator("canvas").first();
+  await canvas.scrollIntoViewIfNeeded();
+  const box = await canvas.boundingBox();
+  for (let part = 0.3; part < 0.9; part += 0.05) {
+    await canvas.click({ position: { x: 64 + (box.width - 64) * part, y: 50 } });
+    await frame.locator(".why", { hasNotText: "asking the twin" }).filter({ hasText: "CPU 0" }).waitFor();
+    if (/cpuidle|placement|schedutil/.test(await frame.locator(".why").textContent())) break;
+  }
+  assert.match(await frame.locator(".why").textContent(), /cpuidle|placement|schedutil/);
+  await page.getByRole("button", { name: "First difference" }).click();
+  await page.locator(".parts", { hasText: /first difference at/ }).waitFor();
+  await close();
+});
+
+test("the link holds the whole experiment", async () => {
+  const { page, close } = await open("index.html");
+  const frame = await experiment(page, { ...SMALL, seeds: 3 });
+  const said = await frame.locator(".verdict").first().textContent();
+  const link = page.url();
+  assert.match(link, /#1\.[\d.]+\.[\w-]+$/);
+  await close();
+  const other = await open(`index.html${link.slice(link.indexOf("#"))}`);
+  const again = await drawn(other.page);
+  assert.equal(await again.locator(".verdict").first().textContent(), said);
+  assert.equal(await other.page.getByLabel("Seeds").inputValue(), "3");
+  await other.close();
+});
+
+test("a run ends at once when asked, and another one begins", async () => {
+  const { page, close } = await open("index.html");
+  await page.getByLabel("Seconds").fill("600");
+  await page.getByLabel("Seeds").fill("100");
+  await page.getByRole("button", { name: "Run" }).click();
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.getByRole("alert").filter({ hasText: "stopped" }).waitFor();
+  await experiment(page, SMALL);
+  await close();
+});
+
+test("a trace is replayed", async () => {
+  const { page, close } = await open("index.html");
+  await page.getByText("A workload of your own").click();
+  await page.getByLabel("Replay a trace instead").setInputFiles(`${root}crates/schedtwin-cli/tests/replay/pipeline.txt`);
+  const frame = await experiment(page, { ...SMALL, kernels: ["linux-6.12", "linux-7.3"] });
+  await frame.getByRole("heading", { name: "How far the replays are the recording" }).waitFor();
+  await page.getByText(/^schedtwin replay pipeline.txt -m pixel6/).waitFor();
+  await page.getByRole("button", { name: "Without the trace" }).click();
+  await experiment(page, SMALL);
+  await close();
+});
+
+test("faults stand beside the form, all at once", async () => {
+  const { page, close } = await open("index.html");
+  await page.getByLabel("Kernel A", { exact: true }).fill("linux-6.12:hz=0");
+  await page.getByLabel("Kernel B", { exact: true }).fill("linux-6.20");
+  await page.getByRole("button", { name: "Run" }).click();
+  await page.getByRole("alert").filter({ hasText: "`hz` is 0" }).filter({ hasText: "linux-6.20" }).waitFor();
+  await close();
+});
+
+test("the keyboard alone changes a setting, runs and reads the timeline", async () => {
+  const { page, close } = await open("index.html");
+  const reach = async locator => {
+    for (let presses = 0; presses < 60; presses++) {
+      if (await locator.evaluate(element => element === element.ownerDocument.activeElement && element.ownerDocument.hasFocus())) return;
+      await page.keyboard.press("Tab");
+    }
+    assert.fail("the keyboard does not reach it");
+  };
+  await reach(page.getByLabel("Change one setting of A"));
+  await page.keyboard.type("hz");
+  await reach(page.getByLabel("to", { exact: true }));
+  await page.keyboard.type("100");
+  await reach(page.getByRole("button", { name: "Add as a kernel" }));
+  await page.keyboard.press("Enter");
+  assert.match(await page.getByLabel("Kernel C", { exact: true }).inputValue(), /hz=100$/);
+  await reach(page.getByRole("button", { name: "Run" }));
+  await page.keyboard.press("Enter");
+  const frame = await drawn(page);
+  await reach(frame.locator("canvas").first());
+  const before = await frame.locator(".timeline output").textContent();
+  await page.keyboard.press("+");
+  assert.notEqual(await frame.locator(".timeline output").textContent(), before);
+  await close();
+});
+
+test("lessons show their numbers and run their experiment", async () => {
+  const names = readdirSync(built).filter(name => name.startsWith("lesson-"));
+  assert.ok(names.length >= 10, `${names}`);
+  const listed = await (await browser.newPage()).goto(address("lessons.html")).then(answer => answer.text());
+  for (const name of names) {
+    assert.ok(listed.includes(name));
+    const { page, close } = await open(name, { viewport: { width: 390, height: 900 } });
+    assert.doesNotMatch(await page.locator("article").textContent(), /\{\{/);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name} scrolls sideways`);
+    await accessible(page);
+    if (name === names[0]) {
+      await page.getByRole("button", { name: "Run" }).click();
+      await drawn(page);
+      if (process.env.PICTURES) await page.screenshot({ path: `${process.env.PICTURES}/lesson-390.png`, fullPage: true });
+    }
+    await close();
+  }
+});

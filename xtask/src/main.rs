@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Commands for contributors: `cargo xtask` lists them.
+
+mod lessons;
+mod web;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Commands for those who work on schedtwin
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Build the playground and its lessons as static pages: target/web/index.html
+    Web {
+        /// Say why and succeed where the compiler has no target for WebAssembly
+        #[arg(long)]
+        if_possible: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().command {
+        Command::Web { if_possible } => web::build(if_possible),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
