@@ -74,6 +74,19 @@ test("runs have the same digests as everywhere", { skip: process.env.DIGESTS ? f
   await close();
 });
 
+test("how long ten seconds of a phone take is told", async t => {
+  const { page, close } = await open("index.html");
+  const asked = ["pixel6", "linux-7.3-gki", "ui-phone", 10_000, 1];
+  const ms = await page.evaluate(async asked => {
+    await window.schedtwin.ask("digest", asked);
+    const began = performance.now();
+    await window.schedtwin.ask("digest", asked);
+    return performance.now() - began;
+  }, asked);
+  t.diagnostic(`${asked.join(" ")}: ${(ms / 1e3).toFixed(2)} s`);
+  await close();
+});
+
 for (const [width, scheme] of [[1280, "light"], [800, "dark"], [390, "dark"]]) {
   test(`at ${width} pixels: verdict, table, timeline, nothing beyond the edge`, async () => {
     const { page, close } = await open("index.html", { viewport: { width, height: 900 }, colorScheme: scheme });

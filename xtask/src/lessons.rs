@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use pulldown_cmark::{Event, Parser};
+use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use schedtwin_web::lesson::Lesson;
 
 /// Where documents that a lesson names are found.
@@ -36,7 +36,7 @@ pub fn write(folder: &Path, out: &Path) -> Result<usize, String> {
             p { (lesson.head.question) }
             details { summary { "The answer" } (markdown(&filled.answer)) }
             p.legend { "Numbers in this text come from the experiment below, run when the page was built." }
-            nav { @for other in near.into_iter().flatten() {
+            nav aria-label="Other lessons" { @for other in near.into_iter().flatten() {
                 a href=(other.0) { (other.1.head.title) } " "
             } a href="lessons.html" { "All lessons" } }
         };
@@ -66,7 +66,7 @@ fn page(title: &str, body: Markup, request: Option<&str>) -> String {
                 link rel="stylesheet" href="style.css";
             }
             body {
-                header { a href="index.html" { b { "schedtwin" } } nav { a href="index.html" { "Playground" } " " a href="lessons.html" { "Lessons" } } }
+                header { a href="index.html" { b { "schedtwin" } } nav aria-label="Pages" { a href="index.html" { "Playground" } " " a href="lessons.html" { "Lessons" } } }
                 main {
                     article { (body) }
                     @if let Some(request) = request { div #playground data-request=(request) {} }
@@ -81,16 +81,17 @@ fn page(title: &str, body: Markup, request: Option<&str>) -> String {
     .into_string()
 }
 
-/// Markdown as HTML: HTML within it is shown as text, and documents of the project are named, not linked.
+/// Markdown as HTML: HTML within it is shown as text, and documents of the project, which are not beside the page, are named, not linked.
 fn markdown(text: &str) -> Markup {
-    let events = Parser::new(text).map(|event| match event {
-        Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
-        Event::Start(pulldown_cmark::Tag::Link { dest_url, .. })
-            if dest_url.starts_with(DOCUMENTS) =>
-        {
-            Event::Start(pulldown_cmark::Tag::Emphasis)
+    let mut is_document = false;
+    let events = Parser::new(text).filter_map(|event| match event {
+        Event::Html(text) | Event::InlineHtml(text) => Some(Event::Text(text)),
+        Event::Start(Tag::Link { ref dest_url, .. }) => {
+            is_document = dest_url.starts_with(DOCUMENTS);
+            (!is_document).then_some(event)
         }
-        other => other,
+        Event::End(TagEnd::Link) => (!is_document).then_some(event),
+        other => Some(other),
     });
     let mut html = String::new();
     pulldown_cmark::html::push_html(&mut html, events);
