@@ -2,6 +2,8 @@
 //! Commands for contributors: `cargo xtask` lists them.
 
 mod lessons;
+#[cfg(feature = "site")]
+mod site;
 mod web;
 
 use clap::{Parser, Subcommand};
@@ -23,11 +25,16 @@ enum Command {
         #[arg(long)]
         if_possible: bool,
     },
+    /// Build the documents as a book with a search, links checked, beside the playground if that is built: target/site/index.html
+    #[cfg(feature = "site")]
+    Site,
 }
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Web { if_possible } => web::build(if_possible),
+        #[cfg(feature = "site")]
+        Command::Site => site::build(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -23,7 +23,7 @@ use crate::lessons;
 const TARGET: &str = "wasm32-unknown-unknown";
 
 /// The project's folder.
-fn root() -> &'static Path {
+pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the project")
 }
 
@@ -67,7 +67,8 @@ fn has_target() -> Result<bool, String> {
     Ok(Path::new(String::from_utf8_lossy(&answer.stdout).trim()).is_dir())
 }
 
-fn target_folder() -> PathBuf {
+/// Where cargo builds.
+pub fn target_folder() -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {
         Some(folder) => PathBuf::from(folder),
         None => root().join("target"),

@@ -2,8 +2,8 @@
 //! A run as a page shows it: who ran when on each CPU, the idle state between, the clocks, and, where a reader looks first, the
 //! decisions in `explain`'s words.
 //!
-//! Decisions are many: only those around the longest wait and around the first difference are kept. A run that has more
-//! pieces than a page can bear is kept from its beginning up to there.
+//! Decisions are many: only those around the longest wait and around the first difference are kept. Of a run that has more
+//! pieces than a page can bear the beginning is kept piece by piece, and of the rest how busy each CPU was over time.
 
 use std::collections::BTreeMap;
 
@@ -27,13 +27,18 @@ const TOLD: usize = 1_500;
 /// Told before and after the first difference.
 const AROUND: Ns = 10_000_000;
 
+/// Bins of the whole run at most; at least half as many once a run is longer than so many of the first width.
+const BINS: usize = 400;
+
 /// A run of one kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeline {
     /// The kernel.
     pub kernel: String,
-    /// Up to when it is shown.
+    /// Up to when it is shown piece by piece.
     pub to: Ns,
+    /// How busy each CPU was over the whole run.
+    pub busy: Busy,
     /// The tasks' names.
     pub tasks: Vec<String>,
     /// Of every CPU who ran, in order.
@@ -44,6 +49,42 @@ pub struct Timeline {
     pub told: Vec<(Ns, u16, String)>,
     /// The longest wait: when the task was woken, when it ran, and where.
     pub wait: Option<(Ns, Ns, u16)>,
+}
+
+/// How long each CPU ran tasks, by intervals of equal length. The run's length need not be known: when the bins are full, two become one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Busy {
+    /// The length of an interval.
+    pub width: Ns,
+    /// When the run ended.
+    pub end: Ns,
+    /// Of each CPU the time in each interval.
+    pub lanes: Vec<Vec<Ns>>,
+}
+
+impl Busy {
+    fn new(cpus: usize) -> Busy {
+        Busy { width: 1_000_000, end: 0, lanes: vec![vec![0; BINS]; cpus] }
+    }
+
+    fn add(&mut self, cpu: usize, [from, to]: [Ns; 2]) {
+        while to > self.width * BINS as Ns {
+            self.width *= 2;
+            for lane in &mut self.lanes {
+                for at in 0..BINS / 2 {
+                    lane[at] = lane[2 * at] + lane[2 * at + 1];
+                }
+                lane[BINS / 2..].fill(0);
+            }
+        }
+        let mut from = from;
+        while from < to {
+            let bin = from / self.width;
+            let until = to.min((bin + 1) * self.width);
+            self.lanes[cpu][bin as usize] += until - from;
+            from = until;
+        }
+    }
 }
 
 /// A frequency domain.
@@ -115,6 +156,9 @@ impl Observer for Told {
 
 struct Keep {
     most: usize,
+    /// When there were so many pieces.
+    full: Option<Ns>,
+    busy: Busy,
     told: Told,
     names: BTreeMap<TaskId, u16>,
     tasks: Vec<String>,
@@ -131,7 +175,8 @@ impl Keep {
         if task == TaskId::IDLE || since >= at {
             return;
         }
-        let Some(task) = self.names.get(&task) else { return };
+        self.busy.add(cpu, [since, at]);
+        let Some(task) = self.names.get(&task).filter(|_| self.full.is_none()) else { return };
         self.pieces += 1;
         let after_idle = self.idle[cpu].take();
         self.lanes[cpu].push(Stay { span: [since, at], task: *task, after_idle });
@@ -155,10 +200,15 @@ impl Observer for Keep {
                 self.running[cpu] = (next, fact.at);
             }
             FactKind::IdleEnter { state, .. } => self.idle[cpu] = Some(state),
-            FactKind::Frequency { policy, khz, .. } => {
+            FactKind::Frequency { policy, khz, .. } if self.full.is_none() => {
                 self.frequencies[policy.index()].push((fact.at, khz));
             }
             _ => {}
+        }
+        if self.pieces >= self.most && self.full.is_none() {
+            (0..self.lanes.len()).for_each(|cpu| self.close(cpu, fact.at));
+            self.running.iter_mut().for_each(|(_, since)| *since = fact.at.max(*since));
+            self.full = Some(fact.at);
         }
     }
     fn decision(&mut self, decision: DecisionRecord) {
@@ -166,9 +216,6 @@ impl Observer for Keep {
     }
     fn power(&mut self, _: Ns, _: PowerSource, _: u64) {}
     fn settled(&mut self, _: Ns) {}
-    fn enough(&self) -> bool {
-        self.pieces >= self.most
-    }
 }
 
 /// The runs of some kernels with a seed; `moments`: their longest waits.
@@ -224,6 +271,8 @@ fn timeline(column: &Column, seed: u64, windows: Vec<[Ns; 2]>, most: usize) -> T
     let cpus = machine.nr_cpus();
     let mut keep = Keep {
         most,
+        full: None,
+        busy: Busy::new(cpus),
         told: Told::new(column, seed, windows),
         names: BTreeMap::new(),
         tasks: Vec::new(),
@@ -236,11 +285,12 @@ fn timeline(column: &Column, seed: u64, windows: Vec<[Ns; 2]>, most: usize) -> T
     let mut twin: Twin<FlatBoard> = column.scenario.twin(seed);
     twin.record_decisions();
     twin.introduce(&mut keep);
-    while !keep.enough() && twin.step(&mut keep) {}
-    let to = twin.now();
+    while twin.step(&mut keep) {}
+    keep.busy.end = twin.now();
     for cpu in 0..cpus {
-        keep.close(cpu, to);
+        keep.close(cpu, keep.busy.end);
     }
+    let to = keep.full.unwrap_or(keep.busy.end);
     let domains = machine.domains.iter().zip(keep.frequencies).map(|(domain, clocks)| Domain {
         name: domain.name.clone(),
         first_cpu: domain.cpus.first().map_or(0, |cpu| cpu.0),
@@ -249,6 +299,7 @@ fn timeline(column: &Column, seed: u64, windows: Vec<[Ns; 2]>, most: usize) -> T
     Timeline {
         kernel: column.kernel.clone(),
         to,
+        busy: keep.busy,
         tasks: keep.tasks,
         lanes: keep.lanes,
         domains: domains.collect(),
@@ -314,5 +365,26 @@ mod tests {
         let short = timeline(&column, 1, Vec::new(), 50);
         assert!(short.lanes.iter().flatten().count() < 80 && short.to < 300_000_000);
         assert!(short.told.is_empty());
+        // How busy each CPU was is kept to the end, and is what the pieces of the whole run add up to.
+        let whole = timeline(&column, 1, Vec::new(), PIECES);
+        assert_eq!(short.busy, whole.busy);
+        assert!(short.busy.end >= 300_000_000 && whole.to == short.busy.end);
+        for (lane, stays) in whole.busy.lanes.iter().zip(&whole.lanes) {
+            let ran: Ns = stays.iter().map(|stay| stay.span[1] - stay.span[0]).sum();
+            assert_eq!(lane.iter().sum::<Ns>(), ran);
+        }
+    }
+
+    #[test]
+    fn full_bins_become_wider() {
+        let mut busy = Busy::new(1);
+        busy.add(0, [500_000, 2_500_000]);
+        assert_eq!(busy.lanes[0][..4], [500_000, 1_000_000, 500_000, 0]);
+        busy.add(0, [799_000_000, 801_000_000]);
+        assert_eq!(busy.width, 4_000_000);
+        assert_eq!(
+            (busy.lanes[0][0], busy.lanes[0][199], busy.lanes[0][200]),
+            (2_000_000, 1_000_000, 1_000_000)
+        );
     }
 }

@@ -174,7 +174,7 @@ fn compared(comparison: &Comparison, scales: &Scales) -> Markup {
         @if let Some(note) = shown.further(Extent::More) { p.legend { (note) } }
         p.legend { "Change in % of the first kernel (temperatures in K, shares in points: pt), with half the width of its 95% "
             "interval over the seeds. The bar is that interval; the runs behind it show when you point at it. Its scale is of its kind: to each side "
-            (scales.words()) "; an arrow at the end: it goes on beyond. " b.good { "Green" } " and " b.bad { "red" } ": p < 0.05 in the paired t-test, for better or worse. "
+            (scales.words()) ", stretched about zero by square roots; an arrow at the end: it goes on beyond. " b.good { "Green" } " and " b.bad { "red" } ": p < 0.05 in the paired t-test, for better or worse. "
             "Where nothing changed 1 row in 20 is marked by chance." }
     }
 }
@@ -256,7 +256,7 @@ fn study(ran: &Ran) -> Markup {
                 }
             }
         } }
-        p.legend { "Differences in % of the base. The bar is the 95% interval of the twin's (an arrow: it goes on beyond the scale), the open mark what was published." }
+        p.legend { "Differences in % of the base. The bar is the 95% interval of the twin's on a scale that is stretched about zero by square roots (an arrow: it goes on beyond the scale), the open mark what was published." }
         @for table in super::sensitivity::tables(ran) {
             h3 { "On what the signs depend: " (letter(table.kernel)) " " (study.columns[table.kernel].kernel) }
             div.wide { table {

@@ -88,11 +88,11 @@ fn drawn(percent: f64, ci95: [f64; 2], published: Option<f64>, class: &'static s
 
 #[test]
 fn an_interval_stands_on_its_scale() {
-    let picture = drawn(-5.0, [-8.0, 2.0], Some(4.0), "good");
+    let picture = drawn(-3.6, [-6.4, 2.5], Some(4.9), "good");
     let rects = shapes(&picture, "interval", "rect").remove(0);
-    // The scale reaches from -10 to 10: 50 units a per cent, zero in the middle. A mark is centred on its value.
-    assert_eq!(spans(&rects), [[100.0, 600.0], [244.0, 256.0]]);
-    assert_eq!(of_class(&rects, "published")[0]["x"], "692.0");
+    // The scale reaches from -10 to 10 by square roots: a quarter of 10 is half of the way. A mark is centred on its value.
+    assert_eq!(spans(&rects), [[100.0, 750.0], [194.0, 206.0]]);
+    assert_eq!(of_class(&rects, "published")[0]["x"], "842.0");
     assert_eq!(of_class(&rects, "all")[0]["width"], "1000");
     let zero = &shapes(&picture, "interval", "line")[0][0];
     assert_eq!((zero["x1"].as_str(), zero["x2"].as_str()), ("500", "500"));
@@ -114,7 +114,7 @@ fn what_lies_beyond_a_scale_is_at_its_edge_with_an_arrow() {
     assert_eq!(spans(&shapes(&low, "interval", "rect")[0]), [[0.0, 4.0], [0.0, 12.0]]);
     assert_eq!(of_class(&shapes(&low, "interval", "rect")[0], "published")[0]["x"], "2.0");
     assert_eq!(arrows(&low), ["M0 10"]);
-    let high = drawn(40.0, [9.99, 10.0], Some(11.0), "");
+    let high = drawn(40.0, [9.98, 10.0], Some(11.0), "");
     assert_eq!(spans(&shapes(&high, "interval", "rect")[0]), [[999.5, 1003.5], [988.0, 1000.0]]);
     assert_eq!(of_class(&shapes(&high, "interval", "rect")[0], "published")[0]["x"], "982.0");
     assert_eq!(arrows(&high), ["M1000 10"]);

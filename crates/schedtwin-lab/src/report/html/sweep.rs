@@ -81,8 +81,14 @@ fn picture(
     if points.is_empty() {
         return html! { p { "No setting has both of " (x.title()) " and " (y.title()) ": there is no figure." } };
     }
-    let along = Axis::of(points.iter().map(|point| point.1), WIDTH);
-    let upwards = Axis::of(points.iter().map(|point| point.2), HEIGHT);
+    // The ends of the error bars are within the figure.
+    let ends = |metric: &Measured, setting: usize| {
+        let estimate = metric.means[setting].as_ref();
+        estimate.map(|estimate| estimate.ci95.unwrap_or([estimate.mean; 2]))
+    };
+    let all = |metric| points.iter().filter_map(move |point| ends(metric, point.0)).flatten();
+    let along = Axis::of(all(x), WIDTH);
+    let upwards = Axis::of(all(y), HEIGHT);
     let place = |x: f64, y: f64| (along.place(x), HEIGHT - upwards.place(y));
 
     // From the best in x to the best in y. Between two settings the front is a step: what they have reached, not a line
@@ -100,15 +106,19 @@ fn picture(
     }
     html! {
         h2 { (y.title()) " over " (x.title()) }
-        p.axis { span { (y.title()) ": " (number(upwards.to)) } }
-        div.plot {
+        p.axis { span { (y.title()) ", " (y.unit) } }
+        div.plot data-x=(format!("{}, {}", x.title(), x.unit)) data-y=(format!("{}, {}", y.title(), y.unit)) {
             svg viewBox="0 0 1000 480" role="img" aria-label=(format!("{} over {}", y.title(), x.title())) {
                 rect.track x="0" y="0" width="1000" height="480" {}
+                @for tick in along.ticks() { @let across = at(along.place(tick)); line.grid x1=(across) x2=(across) y1="0" y2="480" {} }
+                @for tick in upwards.ticks() { @let down = at(HEIGHT - upwards.place(tick)); line.grid x1="0" x2="1000" y1=(down) y2=(down) {} }
                 path.freq d=(path) {}
                 @for (setting, of_x, of_y) in &points {
                     @let (across, down) = place(*of_x, *of_y);
+                    @if let Some([low, high]) = ends(x, *setting) { line.error x1=(at(along.place(low))) x2=(at(along.place(high))) y1=(at(down)) y2=(at(down)) {} }
+                    @if let Some([low, high]) = ends(y, *setting) { line.error x1=(at(across)) x2=(at(across)) y1=(at(HEIGHT - upwards.place(low))) y2=(at(HEIGHT - upwards.place(high))) {} }
                     @let fill = if on_front[*setting] { "var(--seq)" } else { "var(--plain)" };
-                    circle cx=(at(across)) cy=(at(down)) r="9" fill=(fill) fill-opacity="0.75" {
+                    circle cx=(at(across)) cy=(at(down)) r="7" fill=(fill) fill-opacity="0.75" {
                         title { (setting + 1) ": " (names[*setting].join(", ")) ": " (number(*of_x)) ", " (number(*of_y)) }
                     }
                 }
@@ -117,10 +127,11 @@ fn picture(
                 @let (across, down) = place(*of_x, *of_y);
                 span style=(format!("left:{:.2}%;top:{:.2}%", across / WIDTH * 100.0, down / HEIGHT * 100.0)) { (setting + 1) }
             }
+            @for tick in upwards.ticks() { span.up style=(format!("left:0;top:{:.2}%", 100.0 - upwards.place(tick) / HEIGHT * 100.0)) { (number(tick)) } }
         }
-        p.axis { span { (number(upwards.from)) } }
-        p.axis { span { (number(along.from)) } span { (x.title()) } span { (number(along.to)) } }
-        p.legend { "A point is a setting (hover for its name). A line is a front: " (FRONT) ". Its settings have their number in the table." }
+        div.ticks { @for tick in along.ticks() { span style=(format!("left:{:.2}%", along.place(tick) / WIDTH * 100.0)) { (number(tick)) } } }
+        p.axis { span {} span { (x.title()) ", " (x.unit) } span {} }
+        p.legend { "A point is a setting (hover for its name) with the 95% intervals of its means. A line is a front: " (FRONT) ". Its settings have their number in the table." }
     }
 }
 
@@ -142,6 +153,16 @@ impl Axis {
         Axis { from: least - free, to: most + free, length }
     }
 
+    /// Some four to nine round values within it.
+    fn ticks(&self) -> Vec<f64> {
+        let rough = (self.to - self.from) / 6.0;
+        let power = 10f64.powf(rough.log10().floor());
+        let step = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power);
+        let step = step.into_iter().find(|step| *step >= rough).unwrap_or(10.0 * power);
+        let (first, last) = ((self.from / step).ceil() as i64, (self.to / step).floor() as i64);
+        (first..=last).map(|tick| tick as f64 * step).collect()
+    }
+
     fn place(&self, value: f64) -> f64 {
         (value - self.from) / (self.to - self.from) * self.length
     }
@@ -155,6 +176,7 @@ mod tests {
     fn an_axis_has_margins_and_one_value_is_in_its_middle() {
         let axis = Axis::of([3.0, 1.0, 2.0].into_iter(), 1000.0);
         assert_eq!([1.0, 2.0, 3.0].map(|value| axis.place(value).round()), [40.0, 500.0, 960.0]);
+        assert_eq!(axis.ticks(), [1.0, 1.5, 2.0, 2.5, 3.0]);
         for alone in [0.0, 7.0, -7.0] {
             assert_eq!(Axis::of([alone].into_iter(), 480.0).place(alone), 240.0);
         }

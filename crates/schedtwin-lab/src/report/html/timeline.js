@@ -6,7 +6,7 @@ for (const box of document.querySelectorAll(".timeline")) (async () => {
   const why = box.querySelector(".why"), said = box.querySelector("output"), choice = box.querySelector("select");
   const CPU = 15, CLOCK = 16, LEFT = 64, HEAD = 20;
   const style = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  let from = 0, to = Math.max(...data.kernels.map(kernel => kernel.to));
+  let from = 0, to = Math.max(...data.kernels.map(kernel => kernel.end));
   const end = to;
   const runs = data.kernels.map((kernel, number) => {
     const lanes = kernel.lanes.map(flat => {
@@ -75,6 +75,13 @@ for (const box of document.querySelectorAll(".timeline")) (async () => {
         const y = rows[cpu];
         pen.fillStyle = muted;
         pen.fillText(`CPU ${cpu}`, 2, y + 11);
+        // Behind the last piece how busy the CPU was.
+        pen.fillStyle = seq;
+        const { busy, bin } = kernel, share = busy[cpu] ?? [];
+        for (let at = Math.floor(Math.max(from, kernel.to) / bin); at < share.length && at * bin < to; at++) {
+          const begin = Math.max(LEFT, x(Math.max(at * bin, kernel.to))), high = Math.min(1, share[at] / 100) * (CPU - 2);
+          if (share[at]) pen.fillRect(begin, y + CPU - 2 - high, Math.max(.8, Math.min(width, x((at + 1) * bin)) - begin), high);
+        }
         let painted = -1;
         for (let at = after(stays, from); at < stays.length && stays[at].idle[0] < to; at++) {
           const stay = stays[at], [since, until, state] = stay.idle;
@@ -145,6 +152,18 @@ for (const box of document.querySelectorAll(".timeline")) (async () => {
       const run = runs.find(run => run.kernel.wait), [woken, ran, cpu] = run.kernel.wait;
       show(woken - (ran - woken), ran + (ran - woken));
       tell(run, ran + 1, cpu);
+    },
+    // All kernels below each other, as they are shown.
+    save: () => {
+      const all = runs.map(run => run.canvas), whole = document.createElement("canvas");
+      whole.width = Math.max(...all.map(one => one.width));
+      whole.height = all.reduce((sum, one) => sum + one.height, 0);
+      const pen = whole.getContext("2d");
+      pen.fillStyle = style("--bg");
+      pen.fillRect(0, 0, whole.width, whole.height);
+      let y = 0;
+      for (const one of all) { pen.drawImage(one, 0, y); y += one.height; }
+      whole.toBlob(picture => saveAs(picture, "timeline.png"));
     },
     parted: () => { show(data.parted - 3000, data.parted + 3000); tell(runs[0], data.parted, -1); },
   };

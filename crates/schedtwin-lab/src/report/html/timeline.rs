@@ -8,6 +8,7 @@
 //! { "kernels": [{ "name", "to": us, "tasks": [name, ...],
 //!     "lanes": [[gap, idle state + 1, length, task, ...] by CPU], "clocks": [[name, first CPU, [gap, MHz, ...]], ...],
 //!     "told": [[us, CPU, words], ...],
+//!     "end": us, "bin": us, "busy": [[percent by bin, ...] by CPU],
 //!     "wait": [woken us, runs us, CPU] }], "parted": us }
 //! ```
 
@@ -21,7 +22,7 @@ use schedtwin_types::Ns;
 use serde_json::{Value, json};
 
 use crate::report::cells::{letter, number};
-use crate::timeline::{Domain, Timeline, Timelines};
+use crate::timeline::{Busy, Domain, Timeline, Timelines};
 
 fn us(ns: Ns) -> u64 {
     ns / 1000
@@ -47,12 +48,13 @@ pub fn all(timelines: &Timelines) -> Markup {
                 button type="button" data-do="all" { "all" }
                 @if timelines.of.iter().any(|one| one.wait.is_some()) { button type="button" data-do="wait" { "longest wait" } }
                 @if timelines.parted.is_some() { button type="button" data-do="parted" { "first difference" } }
+                button type="button" data-do="save" { "save as PNG" }
                 label { "Task " select { option value="" { "all" } } }
                 output {}
             }
             div.canvases {}
             p.legend { "Drag to pan, turn the wheel to zoom, click to see who ran and why. Each lane is a CPU; the line above the lanes of a domain is its clock, "
-                "the pale ground an idle state: the deeper, the paler. Of a run with more than a page can bear the beginning is shown. "
+                "the pale ground an idle state: the deeper, the paler. Of a run with more than a page can bear the beginning is shown so, and of the rest how busy each CPU was. "
                 "Decisions are kept around the longest wait and the first difference; elsewhere a click gives the command that prints them." }
             pre.why tabindex="0" aria-live="polite" {}
         }
@@ -67,6 +69,14 @@ fn packed(timelines: &Timelines) -> String {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(text.to_string().as_bytes()).expect("memory takes it");
     BASE64.encode(&encoder.finish().expect("memory takes it"))
+}
+
+/// Of each CPU how busy it was, percent by interval, up to the end of the run.
+fn busy(timeline: &Timeline) -> Vec<Vec<u64>> {
+    let Busy { width, end, lanes } = &timeline.busy;
+    let bins = end.div_ceil(*width) as usize;
+    let percent = |ns: &Ns| (ns * 100).div_ceil(*width);
+    lanes.iter().map(|lane| lane[..bins.min(lane.len())].iter().map(percent).collect()).collect()
 }
 
 fn one(timeline: &Timeline) -> Value {
@@ -100,6 +110,9 @@ fn one(timeline: &Timeline) -> Value {
         "lanes": timeline.lanes.iter().map(lane).collect::<Vec<_>>(),
         "clocks": timeline.domains.iter().map(domain).collect::<Vec<_>>(),
         "told": told.collect::<Vec<_>>(),
+        "end": us(timeline.busy.end),
+        "bin": us(timeline.busy.width),
+        "busy": if timeline.to < timeline.busy.end { busy(timeline) } else { Vec::new() },
         "wait": timeline.wait.map(|(woken, runs, cpu)| json!([us(woken), us(runs), cpu])),
     })
 }
