@@ -27,7 +27,7 @@ pub fn calibrate(arguments: &CalibrateMachine) -> Result<(), Failure> {
     if let Some(target) = &target {
         writable(target)?;
     }
-    let measured = measure_costs(recording, &machine)?;
+    let measured = measure_costs(recording, &machine, arguments.force)?;
     output::print(&table(&measured))?;
     if measured.keys.is_empty() {
         return Err(Failure::bad(format!(

@@ -80,6 +80,12 @@ pub const FORMATS: [SourceFormat; 5] = [
     },
 ];
 
+/// Everything that is read, and the next step, for who has another file.
+pub const KNOWN: &str = "recordings are trace.dat (trace-cmd, schedtwin record), perf.data, Perfetto, Chrome's JSON with \
+    systemTraceEvents, or text: /sys/kernel/tracing/trace, trace-cmd report, atrace, perf script, systrace's page; a perf directory, \
+    a copy of tracefs with per_cpu/cpu0/trace_pipe_raw; plain or in gzip, zlib, zstd, xz, zip, tar. To make one: \
+    schedtwin record";
+
 /// Most bytes of a packed recording, or of one from a pipe, that a reader has to seek in: they go to a temporary file.
 pub(crate) const SPOOLED_BYTES_MAX: u64 = 64 << 30;
 

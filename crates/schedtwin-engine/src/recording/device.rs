@@ -289,6 +289,24 @@ fn is_the_machine(builder: &Builder, machine: &Machine, observed: &[Vec<usize>])
         && observed.iter().all(one_capacity)
 }
 
+/// Whether most of the recorded frequencies are no operating points of the machine, and its chip is not the machine's with other
+/// numbers of CPUs either. Clocks that were hardly seen tell nothing.
+pub(super) fn has_other_frequencies(builder: &Builder, machine: &Machine) -> bool {
+    let observed = clusters(builder);
+    let cpus = 0..builder.nr_cpus().min(machine.nr_cpus());
+    let (mut all, mut others) = (0, 0);
+    for cpu in cpus {
+        let khz = &builder.frequencies(cpu).khz;
+        if khz.len() < FEW_FREQUENCIES {
+            continue;
+        }
+        let domain = &machine.domains[domain_of(machine, cpu)];
+        all += khz.len();
+        others += khz.iter().filter(|khz| domain.opp_of(**khz).is_none()).count();
+    }
+    2 * others > all && matched(builder, machine, &observed).1 != How::Tables
+}
+
 /// How clusters were matched with domains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
