@@ -116,12 +116,21 @@ fn head_inside(head: &[u8]) -> Option<Vec<u8>> {
     Some(inside)
 }
 
-/// Packers that are not read: their first bytes, what they are, and what unpacks them.
-const OTHERS: [(&[u8], &str, &str); 3] = [
-    (b"BZh", "packed with bzip2", "bzcat FILE | schedtwin replay - ..."),
-    (b"\x04\x22\x4d\x18", "packed with lz4", "lz4 -dc FILE | schedtwin replay - ..."),
-    (b"PK\x05\x06", "an empty zip archive", "another file"),
+/// Forms that are not read: their first bytes, what they are, and what to do.
+const OTHERS: [(&[u8], &str, &str); 5] = [
+    (b"BZh", "packed with bzip2", "make it readable with bzcat FILE | schedtwin replay - ..."),
+    (
+        b"\x04\x22\x4d\x18",
+        "packed with lz4",
+        "make it readable with lz4 -dc FILE | schedtwin replay - ...",
+    ),
+    (b"PK\x05\x06", "an empty zip archive", "take another file"),
+    (b"\xff\xfe", UTF_16, ICONV),
+    (b"\xfe\xff", UTF_16, ICONV),
 ];
+
+const UTF_16: &str = "text in UTF-16, as PowerShell's > writes it";
+const ICONV: &str = "make it readable with iconv -f utf-16 -t utf-8 FILE | schedtwin replay - ...";
 
 /// The header that atrace writes in front of its packed data (`atrace -z`).
 const ATRACE: &[u8] = b"TRACE:\n";
@@ -154,7 +163,7 @@ fn unpack_member<'a>(
         let begins = &head[packed_at..];
         if let Some((_, what, remedy)) = OTHERS.iter().find(|(magic, ..)| begins.starts_with(magic))
         {
-            return Err(io::Error::other(format!("it is {what}: make it readable with {remedy}")));
+            return Err(io::Error::other(format!("it is {what}: {remedy}")));
         }
         let wrapper = wrapper_of(begins);
         let rest = io::Read::chain(Cursor::new(head.clone()), reader);

@@ -162,6 +162,7 @@ fn task(text: &str) -> Option<(&str, u32, Option<u32>)> {
 }
 
 /// `flags seconds.fraction: rest`, with or without flags.
+#[inline]
 pub(super) fn stamp(text: &str) -> Result<(&str, Ns, &str), &'static str> {
     let text = without_spaces(text);
     let (mut flags, mut rest) = ("", text);
@@ -206,9 +207,11 @@ pub(super) fn number(digits: &str) -> Option<u64> {
 
 /// `event: arguments`, or perf's `system:event: arguments`, which a number (the period) may precede, or the time since the line
 /// before (`trace-cmd report --ts-diff`: `(+5180)`).
+#[inline]
 pub(super) fn event(text: &str) -> Option<(&str, &str)> {
     let mut text = without_spaces(text);
-    if text.starts_with("(+")
+    // The bytes themselves: a comparison of texts is a call for each line.
+    if matches!(text.as_bytes(), [b'(', b'+', ..])
         && let Some((_, rest)) = split_at_byte(text, b')')
     {
         text = without_spaces(rest);

@@ -24,7 +24,7 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// Files of an archive that are looked into.
-const FILES_MAX: usize = 4096;
+const FILES_MAX: usize = 1 << 14;
 /// Entries of an archive that are passed over on the way.
 const ENTRIES_MAX: usize = 1 << 20;
 /// Longest name of a file.
@@ -112,7 +112,8 @@ impl Member {
             8 => Box::new(flate2::bufread::DeflateDecoder::new(reader.take(packed))),
             93 => super::zstd_frames(Box::new(reader.take(packed))),
             method => {
-                return Err(io::Error::other(format!("its method {method} is unknown: unzip it")));
+                let why = format!("its method {method} is unknown: unpack it first (unzip, 7z x)");
+                return Err(io::Error::other(why));
             }
         };
         Ok(Box::new(Checked { content, crc: flate2::Crc::new(), expected: crc }))
@@ -222,6 +223,9 @@ impl<T> Candidates<T> {
             return Ok(self.found.remove(0).1);
         }
         let before = self.before_name;
+        if self.is_empty() {
+            return Err(choice("it has no files".to_owned()));
+        }
         if self.best == 0 {
             let (all, sample) = (self.all, list(&self.sample, self.all));
             let first = self.sample.first().map_or("NAME", String::as_str);

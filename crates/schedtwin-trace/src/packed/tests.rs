@@ -92,7 +92,12 @@ fn what_cannot_be_unpacked_says_why() {
         (&method, "its packed data (zip) is damaged: its method 93 is unknown"),
         (b"BZh9", "it is packed with bzip2: make it readable with bzcat FILE |"),
         (b"\x04\x22\x4d\x18", "it is packed with lz4"),
-        (b"PK\x05\x06", "it is an empty zip archive"),
+        (b"PK\x05\x06", "it is an empty zip archive: take another file"),
+        (
+            b"\xff\xfe#\0 \0",
+            "it is text in UTF-16, as PowerShell's > writes it: make it readable with iconv",
+        ),
+        (&tar_of(&[], false), "it has no files"),
         (b"\x17\x08Dtracing6\0", "it ends at byte 12, within the byte order"),
         (b"PERFILE2", "it ends at byte 8, within its head"),
     ] {
