@@ -28,7 +28,7 @@ pub fn calibrate(arguments: &CalibrateMachine) -> Result<(), Failure> {
         writable(target)?;
     }
     let measured = measure_costs(recording, &machine, arguments.force)?;
-    output::print(&table(&measured))?;
+    output::print_fit(&table(&measured))?;
     if measured.keys.is_empty() {
         return Err(Failure::bad(format!(
             "{} shows no cost of {}: it needs sched_waking, sched_switch and cpu_idle of the machine itself",

@@ -964,7 +964,9 @@ mod tests {
         comparison: &Comparison,
         name: &str,
     ) -> Vec<(&'static str, Option<f64>)> {
-        let pairs = pairs(trace, board, comparison).into_iter().filter(|pair| pair.name == name);
+        let pairs = pairs(trace, &Board::default(), comparison)
+            .into_iter()
+            .filter(|pair| pair.name == name);
         pairs.map(|pair| (pair.stat, pair.recorded)).collect()
     }
 }

@@ -58,10 +58,11 @@ mod tests {
 
     #[test]
     fn rails_are_the_domains_that_their_names_say() {
-        let rail = |name: &str, subsystem: &str| PowerRail {
-            name: name.to_owned(),
-            subsystem: subsystem.to_owned(),
-            ..PowerRail::default()
+        let rail = |name: &str, subsystem: &str| {
+            let mut rail = PowerRail::default();
+            rail.name.push_str(name);
+            rail.subsystem.push_str(subsystem);
+            rail
         };
         for (rail, fed) in [
             (rail("S2M_VDD_CPUCL2", "CPU"), Some("big")),
