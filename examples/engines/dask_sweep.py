@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A sweep on Dask: `client.get_executor()` is an executor as any other.
 
-    pip install schedtwin "dask[distributed]"
-    python dask_sweep.py [SCHEDULER_ADDRESS]      without an address: two workers on this computer
+    pip install ./python "dask[distributed]"              in a checkout
+    python examples/engines/dask_sweep.py [SCHEDULER_ADDRESS]      without an address: two workers on this computer
 
 Dask hands a chunk out again if its worker is lost; chunks depend on their arguments alone, so the result is the same.
 """

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A sweep on Ray: an executor in ten lines.
 
-    pip install schedtwin ray
-    python ray_sweep.py [CLUSTER_ADDRESS]      without an address: two workers on this computer
+    pip install ./python ray                              in a checkout
+    python examples/engines/ray_sweep.py [CLUSTER_ADDRESS]      without an address: two workers on this computer
 
 Ray performs a chunk again if its worker is lost; chunks depend on their arguments alone, so the result is the same.
 """

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The front of power against frame time over ten settings of schedutil, EAS and teo, by Optuna and by random search.
 
-    pip install schedtwin optuna matplotlib
-    python front.py [--runs 600] [--figure front.svg]
+    pip install ./python optuna matplotlib                in a checkout
+    python examples/optuna/front.py [--runs 600] [--figure front.svg]
 
 Both searches have the same budget, counted in runs of the twin. A setting begins with two seeds; it gets more, up to six, while
 it is not worse than some other setting in both metrics beyond the intervals: so a bad setting costs a third of a good one.

@@ -11,11 +11,12 @@ use schedtwin_trace::sources;
 
 const MAGIC: &[u8] = b"\xfd7zXZ\0";
 
-/// First bytes of files that are read as they are: xz, gzip, zstd, zip, zlib.
+/// First bytes of files that are read as they are: xz, gzip, zstd, zip, zlib; beside them tar.
 const MAGICS: [&[u8]; 5] = [MAGIC, b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"\x78\x9c"];
 
 fuzz_target!(|bytes: &[u8]| {
-    let wrapped = MAGICS.iter().any(|magic| bytes.starts_with(magic));
+    let is_tar = bytes.get(257..262) == Some(b"ustar");
+    let wrapped = is_tar || MAGICS.iter().any(|magic| bytes.starts_with(magic));
     let file = if wrapped { bytes.to_vec() } else { packed(bytes) };
     if let Ok(mut source) = sources::read(&file[..]) {
         while let Ok(Some(_)) = source.next_event() {}

@@ -13,7 +13,7 @@ on every computer.
 from __future__ import annotations
 
 from . import _native
-from ._errors import CrashWarning, Error, Fault, InputError
+from ._errors import CrashWarning, Error, Fault, InputError, PolicyError
 from ._experiment import Comparison, Explanation, FirstDifference, Run, Value, compare, run
 from ._inputs import (
     FrequencyGovernor,
@@ -25,7 +25,7 @@ from ._inputs import (
     Workload,
     replay,
 )
-from ._sweep import Front, Sweep, chunk_spec, run_chunk, sweep
+from ._sweep import Figure, Front, Sweep, chunk_spec, run_chunk, sweep
 from ._table import Table
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "Error",
     "Explanation",
     "Fault",
+    "Figure",
     "FirstDifference",
     "FrequencyGovernor",
     "Front",
@@ -42,6 +43,7 @@ __all__ = [
     "Kernel",
     "Machine",
     "Placement",
+    "PolicyError",
     "Recording",
     "Run",
     "Sweep",

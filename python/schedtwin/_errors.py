@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["CrashWarning", "Error", "Fault", "InputError"]
+__all__ = ["CrashWarning", "Error", "Fault", "InputError", "PolicyError"]
 
 
 class Error(Exception):
@@ -41,6 +41,22 @@ class InputError(Error, ValueError):
 
     def __str__(self) -> str:
         return "\n" + self._text if "\n" in self._text else self._text
+
+
+class PolicyError(Error):
+    """A policy written in Python raised something, or returned what is no decision. The exception itself is its `__cause__`."""
+
+    policy: str
+    """The class of the policy."""
+    method: str
+    """The method that was called."""
+
+    def __init__(self, policy: str, method: str, what: str) -> None:
+        super().__init__(policy, method, what)
+        self.policy, self.method, self._what = policy, method, what
+
+    def __str__(self) -> str:
+        return f"{self.policy}.{self.method}: {self._what}"
 
 
 class CrashWarning(UserWarning):

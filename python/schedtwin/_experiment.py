@@ -102,7 +102,10 @@ class _Measured:
 
     @property
     def runs(self) -> Table:
-        """A row for each run and metric: machine, kernel, workload, seed, metric, stat, unit, labels, value."""
+        """A row for each run and metric. Columns: `machine`, `kernel`, `workload` (text), `seed` (whole number), `metric`,
+        `stat`, `unit`, `kind` (text), `of`, `over` (parts that a row sums up), `better` (lower, higher or None), one for each
+        kind of label such as `label.task` or `label.domain` (text, None where the row has none), and `value` (number, None
+        where it is undefined). `schedtwin list metrics` says what each metric is."""
         return Table(self._table.batch())
 
     def select(self, selector: str) -> Table:
@@ -125,10 +128,14 @@ class _Measured:
 
 
 class Run(_Measured):
-    """One run: what it measured, and what happened in it."""
+    """One run, or several with their seeds: what was measured, and what happened in the first one."""
 
-    def __init__(self, experiment: _native.Experiment, progress: ProgressLike) -> None:
+    seeds: list[int]
+    """The seeds, one for each run."""
+
+    def __init__(self, experiment: _native.Experiment, seeds: Sequence[int], progress: ProgressLike) -> None:
         super().__init__(experiment, progress)
+        self.seeds = list(seeds)
         self._text: str | None = None
 
     def events(self, event: str) -> Table:
@@ -154,13 +161,22 @@ class Run(_Measured):
         self._experiment.write(os.fspath(path))
 
     def value(self, metric: str) -> float:
-        """The value of a metric: `"power.mean"`."""
-        return _value(self._table, metric).value
+        """The value of a metric: `"power.mean"`; of several runs their mean."""
+        return self.estimate(metric).value
+
+    def estimate(self, metric: str) -> Value:
+        """The mean of a metric over the seeds, with half the width of its 95 % interval."""
+        return _value(self._table, metric)
 
     @property
     def digest(self) -> int:
-        """Digest over everything that happened: equal digests are equal executions."""
+        """Digest over everything that happened in the first run: equal digests are equal executions."""
         return self._table.digests()[0]
+
+    @property
+    def digests(self) -> list[int]:
+        """The digest of each run."""
+        return self._table.digests()
 
     def __str__(self) -> str:
         if self._text is None:
@@ -195,7 +211,11 @@ class Comparison(_Measured):
 
     @property
     def table(self) -> Table:
-        """A row for each metric and kernel: mean with its 95 % interval, and the difference to the first kernel with its own."""
+        """A row for each metric and kernel: mean with its 95 % interval, and the difference to the first kernel with its own.
+
+        Columns: `metric`, `stat`, `unit`, `labels`, `kernel` (text); `n` (runs); `mean`, `low`, `high` (its interval), `diff`,
+        `diff_low`, `diff_high` (to the first kernel, in the unit), `diff_pct`, `p` (numbers, None where there is none);
+        `significant` (True, False or None)."""
         return Table(self._comparison.batch())
 
     def text(self, format: str = "text", extent: str = "headlines") -> str:
@@ -255,12 +275,26 @@ def run(
     kernel: KernelLike = "linux-7.3",
     *,
     seed: int = 1,
+    seeds: int | range | None = None,
     duration: Duration = None,
     progress: ProgressLike = None,
 ) -> Run:
-    """Runs a workload on a kernel on a machine."""
+    """Runs a workload on a kernel on a machine.
+
+    `seed` is that of one run. `seeds` asks for several: a number of runs, with seeds from `seed` on, or a range of them. Then
+    `runs` has the rows of all, `value()` and `estimate()` are means over them; events, explanations and files are of the first.
+    """
+    if isinstance(seeds, range):
+        if seeds.step != 1 or len(seeds) < 1:
+            raise ValueError("seeds are consecutive: range(start, stop)")
+        if seed != 1:
+            raise ValueError("seed= and a range of seeds= say the same: give one of them")
+        first, count = seeds.start, len(seeds)
+    else:
+        first, count = seed, 1 if seeds is None else seeds
     parts = [machine_of(machine)], [kernel_of(kernel)], [workload_of(workload)]
-    return Run(_native.Experiment(*parts, seed, 1, nanoseconds(duration)), progress)
+    experiment = _native.Experiment(*parts, first, count, nanoseconds(duration))
+    return Run(experiment, range(first, first + count), progress)
 
 
 def compare(

@@ -31,26 +31,66 @@ _Native: TypeAlias = str | tuple[str, str] | _native.Recording | _native.OwnKern
 
 
 class IdleGovernor(Protocol):
-    """Chooses idle states of one CPU. Slow: for experiments."""
+    """Chooses idle states of one CPU. Slow: for experiments.
+
+    It is made by `idle(cpu=, capacity=, states=)`: the CPU's number, its capacity (of 1024), and its states as below.
+    A method `reflect(stay)`, if there is one, hears of the end of each idle period: `state` (the index that was entered),
+    `got_tick` (the tick ended it), `now_ns`, `last_residency_ns`.
+    """
 
     def select(self, input: dict[str, Any]) -> tuple[int, bool, str]:
-        """Returns the index of a state, whether the tick may stop, and why in a few words."""
+        """Returns the index of a state, whether the tick may stop, and why in a few words.
+
+        `input` has these keys:
+
+        - `states`: a list of dicts, the shallowest state first, with `exit_latency_ns`, `target_residency_ns`, `polling`, `disabled`
+        - `sleep_length_ns`: time to the next timer, if the tick stops; `delta_tick_ns`: to the next tick
+        - `latency_req_ns`: the longest exit latency that is allowed
+        - `tick_stopped`: whether the tick is stopped already; `tick_nsec`: the tick's period
+        - `now_ns`: the time; `last_residency_ns`: how long the CPU's last idle period was
+        """
         ...
 
 
 class FrequencyGovernor(Protocol):
-    """Chooses the frequency of one domain. Slow: for experiments."""
+    """Chooses the frequency of one domain. Slow: for experiments.
+
+    It is made by `frequency(domain=, cpus=, table_khz=, rate_limit_ns=)`: the domain's number, its CPUs, its frequencies
+    rising, and the least time between two changes.
+    """
 
     def update_util(self, view: dict[str, Any]) -> tuple[int, str] | None:
-        """Returns the frequency wanted in kHz and why; None: it stays."""
+        """Returns the frequency wanted in kHz and why; None: it stays.
+
+        `view` has these keys:
+
+        - `now_ns`: the time; `cpu`: the CPU whose utilisation changed; `iowait`: a task that waited for I/O woke up
+        - `limits_changed`: by heat or a user; `max_khz`: the highest frequency that is allowed now
+        - `table_khz`: the domain's frequencies, rising; `current_khz`: what was asked for last
+        - `cpus`: a list of dicts, one for each CPU of the domain, with `cpu`, `demand` (utilisation with clamps and headroom,
+          of `capacity`), `util` (without them), `capacity`, `nr_running`, `idle_ns` (how long it is idle; None: it is
+          busy), `khz` (what schedutil would want for its demand)
+        """
         ...
 
 
 class Placement(Protocol):
-    """Chooses CPUs of fair tasks that wake up, start or execute. Slow: for experiments."""
+    """Chooses CPUs of fair tasks that wake up, start or execute. Slow: for experiments.
+
+    It is made by `placement()`, once for the machine.
+    """
 
     def select_task_rq(self, view: dict[str, Any]) -> tuple[int, str] | None:
-        """Returns a CPU and why; None: as the kernel would."""
+        """Returns a CPU and why; None: as the kernel would.
+
+        `view` has these keys:
+
+        - `kind`: `"wakeup"`, `"fork"` or `"exec"`
+        - `task`: its number; `prev`: the CPU where it ran last; `util_avg`, `util_est`; `nice`
+        - `this_cpu`: the waker's; `sync`: the waker is about to sleep; `overutilized`: EAS does not place now
+        - `cpus`: a list of dicts, one for each CPU that the task may use, with `cpu`, `idle`, `idle_state` (None: it is busy),
+          `nr_running`, `util`, `capacity` (what is left beside RT tasks, interrupts and heat), `capacity_max`
+        """
         ...
 
 
@@ -105,7 +145,9 @@ class Kernel(_Input):
         """This kernel with policies of your own, which are called once for each CPU, frequency domain, or machine.
 
         `idle(cpu=, capacity=, states=)` makes an `IdleGovernor`, `frequency(domain=, cpus=, table_khz=, rate_limit_ns=)` a
-        `FrequencyGovernor`, `placement()` a `Placement`. A policy reads nothing but its arguments: then runs repeat.
+        `FrequencyGovernor`, `placement()` a `Placement`; `help(schedtwin.IdleGovernor)` and the others list what they are asked
+        with. A policy reads nothing but its arguments: then runs repeat. What a policy raises, or returns wrongly, is
+        raised by `run` or `compare` as `PolicyError`, with its class and method.
 
         This is slow, 3 to 16 times slower than a built-in policy, and such runs use one CPU. What shall stay is
         written in Rust: CONTRIBUTING.md, "Write your own policy".
@@ -151,7 +193,8 @@ def replay(
     recorded_on: MachineLike | None = None,
     duration: str | float | timedelta | None = None,
 ) -> Recording:
-    """The work of a trace (ftrace text, trace.dat, perf.data, Perfetto; packed or not) as a workload for `machine`.
+    """The work of a trace (ftrace text, trace.dat, perf.data, Perfetto; packed, in an archive or a folder) as a workload for
+    `machine`.
 
     `recorded_on` names the machine that the trace is of, if it is another one.
     """

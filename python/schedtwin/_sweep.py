@@ -25,7 +25,7 @@ from ._inputs import (
 from ._progress import Progress, ProgressLike
 from ._table import Table, framed
 
-__all__ = ["Sweep", "chunk_spec", "run_chunk", "sweep"]
+__all__ = ["Figure", "Sweep", "chunk_spec", "run_chunk", "sweep"]
 
 CHUNK_S = 20.0
 """A chunk takes about so long: long against what an engine needs to hand it out, short against what a lost worker costs."""
@@ -62,11 +62,14 @@ class Sweep:
 
     @property
     def runs(self) -> Table:
-        """A row for each run and metric."""
+        """A row for each run and metric. Columns: `run`, `machine`, `kernel`, `workload`, one for each setting that varies
+        (numbers where all its values are), `seed`, `metric`, `stat`, `labels`, `kind`, `of`, `over`, `unit`, `value`, `crash`."""
         return Table(self._native.batch())
 
     def front(self, x: str, y: str) -> Front:
-        """Every setting by two metrics, and which of them no other one beats in both."""
+        """Every setting by two metrics, and which of them no other one beats in both. Columns: `machine`, `kernel`, `workload`,
+        one for each setting that varies (numbers where all its values are), each metric's mean and, in the column with
+        ` +-` behind its name, half the width of its 95 % interval; `front` (True or False)."""
         return Front(self._native, x, y)
 
     def file(self, path: str | os.PathLike[str] = "sweep.csv") -> bytes:
@@ -79,9 +82,16 @@ class Sweep:
         with open(path, "wb") as file:
             file.write(content)
 
-    def page(self) -> str:
-        """A whole HTML page with the table of all settings."""
-        return self._native.page()
+    def page(self, x: str | None = None, y: str | None = None) -> str:
+        """A whole HTML page with the table of all settings; with two metrics also their figure, whether or not a front is
+        wanted."""
+        if (x is None) != (y is None):
+            raise ValueError("a figure has two metrics: page(x, y)")
+        return self._native.page() if x is None or y is None else self._native.page((x, y))
+
+    def figure(self, x: str, y: str) -> Figure:
+        """The figure of two metrics, a point for each setting: a notebook shows it."""
+        return Figure(self.page(x, y))
 
     def __str__(self) -> str:
         return str(self._native)
@@ -91,6 +101,21 @@ class Sweep:
 
     def _repr_html_(self) -> str:
         return framed(self.page())
+
+
+class Figure:
+    """A page with a figure: a notebook shows it, `page` is its HTML."""
+
+    def __init__(self, page: str) -> None:
+        self.page = page
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes the page to a file."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.page)
+
+    def _repr_html_(self) -> str:
+        return framed(self.page, 760)
 
 
 class Front(Table):

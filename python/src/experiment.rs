@@ -61,15 +61,16 @@ impl Experiment {
     #[pyo3(signature = (progress=None))]
     fn run(&self, py: Python<'_>, progress: Option<&Bound<'_, PyAny>>) -> PyResult<Table> {
         let experiment = self.experiment.clone();
-        let table = background::run(py, progress, move |told| experiment.run_with(told))?;
-        policies::raise(&self.failures)?;
+        let table =
+            self.done(background::run(py, progress, move |told| experiment.run_with(told)))?;
         Ok(Table(Arc::new(table)))
     }
 
     /// Where the first two kernels part.
     fn first_difference(&self, py: Python<'_>) -> PyResult<Option<Explanation>> {
         let experiment = self.experiment.clone();
-        let found = background::run(py, None, move |_| experiment.first_difference())?;
+        let found =
+            self.done(background::run(py, None, move |_| experiment.first_difference()))?;
         Ok(found.map(Explanation))
     }
 
@@ -87,37 +88,47 @@ impl Experiment {
         let cpu = cpu.map(CpuId);
         let query = Query { at: at_ns, window_ns, task, cpu, limit, ..Query::default() };
         let experiment = self.experiment.clone();
-        background::run(py, None, move |_| experiment.explain(&query)).map(Explanation)
+        let explained = background::run(py, None, move |_| experiment.explain(&query));
+        self.done(explained).map(Explanation)
     }
 
     /// All events of a name.
     fn events(&self, py: Python<'_>, event: String) -> PyResult<Batch> {
         let experiment = self.experiment.clone();
-        background::run(py, None, move |_| Ok(experiment.events(&event)?.to_arrow())).map(Batch)
+        let events = background::run(py, None, move |_| Ok(experiment.events(&event)?.to_arrow()));
+        self.done(events).map(Batch)
     }
 
     /// Writes a trace or a record of the first run.
     fn write(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let experiment = self.experiment.clone();
-        background::run(py, None, move |_| experiment.write(&path))
+        self.done(background::run(py, None, move |_| experiment.write(&path)))
     }
 
     /// A page about the first machine and workload.
     fn page(&self, py: Python<'_>, table: &Table) -> PyResult<String> {
         let (experiment, table) = (self.experiment.clone(), table.0.clone());
-        background::run(py, None, move |_| experiment.page(&table))
+        self.done(background::run(py, None, move |_| experiment.page(&table)))
     }
 
     /// The first run as the command prints it.
     fn run_text(&self, py: Python<'_>) -> PyResult<String> {
         let experiment = self.experiment.clone();
-        background::run(py, None, move |_| experiment.run_text())
+        self.done(background::run(py, None, move |_| experiment.run_text()))
     }
 
     /// The experiment as a sweep.
     fn sweep(&self, py: Python<'_>) -> PyResult<sweep::Sweep> {
         let made = py.detach(|| self.experiment.sweep());
         made.map(|sweep| sweep::Sweep(Arc::new(sweep))).map_err(|error| errors::of(py, error))
+    }
+}
+
+impl Experiment {
+    /// What came out of runs; what a policy failed with comes first.
+    fn done<T>(&self, result: PyResult<T>) -> PyResult<T> {
+        policies::raise(&self.failures)?;
+        result
     }
 }
 

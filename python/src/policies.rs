@@ -2,9 +2,12 @@
 //! Policies written in Python: for experiments. Each decision takes the interpreter's lock and some microseconds, so a run is
 //! 3 to 16 times slower, and runs do not scale with CPUs.
 //!
-//! An exception in a policy ends its run; [`raise`] hands it to the caller after the others have ended.
+//! An exception in a policy, or a decision that is none, ends its run; [`raise`] hands it to the caller after the others have
+//! ended: a `PolicyError` with the policy's class and method, whose cause is the exception.
 
 use crate::errors;
+use pyo3::conversion::FromPyObjectOwned;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use schedtwin::{Given, GivenKernel, KernelFile};
@@ -101,22 +104,56 @@ impl Clone for Own {
 impl Own {
     /// The policy for a place that `place` describes.
     fn at(&self, place: impl Fn(Python<'_>) -> PyResult<Bound<'_, PyDict>>) -> Own {
-        let made = Python::attach(|py| self.object.call(py, (), Some(&place(py)?)));
+        let made = Python::attach(|py| {
+            let made = place(py).and_then(|place| self.object.call(py, (), Some(&place)));
+            made.map_err(|error| failed(self.object.bind(py), "__call__", error))
+        });
         Own { object: Arc::new(self.checked(made)), failure: self.failure.clone() }
     }
 
-    /// The value, or the end of this run.
+    /// The value, or the end of this run. No panic: that would be told as a bug.
     fn checked<T>(&self, result: PyResult<T>) -> T {
         result.unwrap_or_else(|error| {
-            let said = error.to_string();
+            let said = format!("a policy written in Python failed: {error}");
             self.failure.lock().expect("nobody panics with it").get_or_insert(error);
-            panic!("a policy written in Python failed: {said}")
+            std::panic::resume_unwind(Box::new(said))
         })
     }
 
-    fn asked<T>(&self, ask: impl FnOnce(Python<'_>, &Bound<'_, PyAny>) -> PyResult<T>) -> T {
-        self.checked(Python::attach(|py| ask(py, self.object.bind(py))))
+    /// What a method of the policy answers.
+    fn asked<T>(
+        &self,
+        method: &str,
+        ask: impl FnOnce(Python<'_>, &Bound<'_, PyAny>) -> PyResult<T>,
+    ) -> T {
+        self.checked(Python::attach(|py| {
+            let policy = self.object.bind(py);
+            ask(py, policy).map_err(|error| failed(policy, method, error))
+        }))
     }
+}
+
+/// The package's exception for what a policy raised.
+fn failed(policy: &Bound<'_, PyAny>, method: &str, error: PyErr) -> PyErr {
+    let py = policy.py();
+    let name = |of: &Bound<'_, PyAny>| of.getattr("__qualname__")?.extract::<String>();
+    // What makes policies is a class or a function, and has a name of its own.
+    let class = name(policy).or_else(|_| name(policy.get_type().as_any()));
+    let class = class.unwrap_or_else(|_| "policy".to_owned());
+    let told = errors::made(py, "PolicyError", (class, method, error.to_string()));
+    told.set_cause(py, Some(error));
+    told
+}
+
+/// A decision of that type, or what it should have been.
+fn decided<'py, T: FromPyObjectOwned<'py>>(
+    decision: &Bound<'py, PyAny>,
+    returns: &str,
+) -> PyResult<T> {
+    decision.extract::<T>().map_err(|_| {
+        let shown = decision.repr().map_or_else(|_| "?".to_owned(), |repr| repr.to_string());
+        PyTypeError::new_err(format!("it returned {shown}; it has to return {returns}"))
+    })
 }
 
 /// A rule as the kernel keeps it: for ever, and each once.
@@ -176,7 +213,7 @@ impl IdleGovernor for Own {
         sleep_length: &mut dyn FnMut() -> SleepLength,
     ) -> IdleDecision {
         let timer = sleep_length();
-        let (state, stop_tick, rule) = self.asked(|py, policy| {
+        let (state, stop_tick, rule) = self.asked("select", |py, policy| {
             let told = PyDict::new(py);
             told.set_item("states", states(py, input.states)?)?;
             told.set_item("sleep_length_ns", timer.sleep_length_ns)?;
@@ -187,13 +224,22 @@ impl IdleGovernor for Own {
             told.set_item("now_ns", input.now)?;
             told.set_item("last_residency_ns", input.last_residency_ns)?;
             let decision = policy.call_method1("select", (told,))?;
-            decision.extract::<(usize, bool, String)>()
+            let returns = "(index of a state, whether the tick may stop, why)";
+            let decision: (usize, bool, String) = decided(&decision, returns)?;
+            match input.states.len() {
+                count if decision.0 < count => Ok(decision),
+                count => {
+                    let last = count.saturating_sub(1);
+                    let why = format!("there is no state {}: there are 0 to {last}", decision.0);
+                    Err(PyValueError::new_err(why))
+                }
+            }
         });
         IdleDecision { state, stop_tick, rule: kept(&rule) }
     }
 
     fn reflect(&mut self, stay: &Reflection) {
-        self.asked(|py, policy| {
+        self.asked("reflect", |py, policy| {
             if !policy.hasattr("reflect")? {
                 return Ok(());
             }
@@ -209,7 +255,7 @@ impl IdleGovernor for Own {
 
 impl FrequencyGovernor for Own {
     fn update_util(&mut self, view: &PolicyView) -> Option<FrequencyDecision> {
-        let decision = self.asked(|py, policy| {
+        let decision = self.asked("update_util", |py, policy| {
             let told = PyDict::new(py);
             told.set_item("now_ns", view.now)?;
             told.set_item("cpu", view.cpu.0)?;
@@ -232,7 +278,7 @@ impl FrequencyGovernor for Own {
             }
             told.set_item("cpus", cpus)?;
             let decision = policy.call_method1("update_util", (told,))?;
-            decision.extract::<Option<(_, String)>>()
+            decided::<Option<(_, String)>>(&decision, "(kHz, why) or None")
         });
         decision.map(|(khz, rule)| FrequencyDecision { khz, rule: kept(&rule) })
     }
@@ -240,7 +286,7 @@ impl FrequencyGovernor for Own {
 
 impl Placement for Own {
     fn select_task_rq(&mut self, view: &WakeupView) -> Option<PlacementDecision> {
-        let decision = self.asked(|py, policy| {
+        let decision = self.asked("select_task_rq", |py, policy| {
             let told = PyDict::new(py);
             let kind = match view.kind {
                 PlacementKind::Wakeup => "wakeup",
@@ -270,7 +316,13 @@ impl Placement for Own {
             }
             told.set_item("cpus", cpus)?;
             let decision = policy.call_method1("select_task_rq", (told,))?;
-            decision.extract::<Option<(_, String)>>()
+            let decision: Option<(u16, String)> = decided(&decision, "(CPU, why) or None")?;
+            match &decision {
+                Some((cpu, _)) if view.cpus().all(|seen| seen.cpu.0 != *cpu) => {
+                    Err(PyValueError::new_err(format!("the task may not use a CPU {cpu}")))
+                }
+                _ => Ok(decision),
+            }
         });
         decision.map(|(cpu, rule)| PlacementDecision { cpu: CpuId(cpu), rule: kept(&rule) })
     }

@@ -229,11 +229,78 @@ def test_policies_in_python(app: dict[str, Any]) -> None:
     assert "deepest until the timer" in str(told) and "lowest idle" in str(told)
 
 
-def test_an_exception_in_a_policy_comes_out(app: dict[str, Any]) -> None:
-    class Broken:
+def test_a_mistake_of_a_policy_names_its_class_and_method(app: dict[str, Any]) -> None:
+    class Raises:
         def select_task_rq(self, view: dict[str, Any]) -> tuple[int, str] | None:
-            raise KeyError("no such CPU")
+            raise KeyError("no such key")
 
-    own = st.Kernel("linux-7.3").with_policies("broken", placement=Broken)
-    with pytest.raises(KeyError, match="no such CPU"):
-        st.run("pixel6", app, own, **SMALL)
+    class Forgets:
+        def select_task_rq(self, view: dict[str, Any]) -> Any:
+            return view["prev"]
+
+    class Elsewhere:
+        def select_task_rq(self, view: dict[str, Any]) -> tuple[int, str] | None:
+            return 99, "far"
+
+    class TooDeep(Deepest):
+        def select(self, input: dict[str, Any]) -> tuple[int, bool, str]:
+            return len(input["states"]), True, "deeper"
+
+    class NoArguments:
+        def __init__(self) -> None:
+            pass
+
+    for given, said, cause in [
+        ({"placement": Raises}, r"Raises\.select_task_rq: KeyError: 'no such key'", KeyError),
+        ({"placement": Forgets}, r"Forgets\.select_task_rq: .* returned \d+; it has to return \(CPU, why\) or None", TypeError),
+        ({"placement": Elsewhere}, r"Elsewhere\.select_task_rq: .* may not use a CPU 99", ValueError),
+        ({"idle": TooDeep}, r"TooDeep\.select: .* there is no state", ValueError),
+        ({"idle": NoArguments}, r"NoArguments\.__call__: TypeError", TypeError),
+    ]:
+        own = st.Kernel("linux-7.3").with_policies("broken", **given)
+        with pytest.raises(st.PolicyError, match=said) as caught:
+            st.run("pixel6", app, own, **SMALL)
+        assert isinstance(caught.value.__cause__, cause)
+        assert caught.value.policy.endswith(said.split("\\")[0]) and caught.value.method in said
+        with pytest.raises(st.PolicyError, match=said):
+            st.compare("pixel6", app, ["linux-7.3", own], seeds=2, **SMALL)
+
+
+def test_several_seeds_of_one_kernel(app: dict[str, Any]) -> None:
+    r = st.run("pixel6", app, seeds=3, **SMALL)
+    assert (r.seeds, len(r.digests), r.digests[0] == r.digest) == ([1, 2, 3], 3, True)
+    assert sorted(set(r.runs["seed"])) == [1, 2, 3]
+    estimate = r.estimate("power.mean")
+    rows = [row["value"] for row in r.select("power.mean")]
+    assert estimate.value == pytest.approx(sum(rows) / 3) == pytest.approx(r.value("power.mean"))
+    assert estimate.error is not None and estimate.error > 0
+    later = st.run("pixel6", app, seeds=range(2, 4), **SMALL)
+    assert later.digests == r.digests[1:] and later.seeds == [2, 3]
+    assert st.run("pixel6", app, seed=2, **SMALL).digests == later.digests[:1]
+    for seeds in (range(1, 5, 2), range(3, 3)):
+        with pytest.raises(ValueError, match="consecutive"):
+            st.run("pixel6", app, seeds=seeds)
+
+
+def test_numbers_are_columns_of_numbers_and_a_figure_needs_no_front(app: dict[str, Any]) -> None:
+    g = st.sweep("pixel6", app, "linux-7.3:hz={250,1000}", seeds=1, **SMALL)
+    names = [name for name in g.front("power", "wakeup_latency.p99").columns if name.endswith("hz")]
+    assert len(names) == 1
+    assert sorted(g.front("power", "wakeup_latency.p99")[names[0]]) == [250, 1000]
+    assert set(g.runs[names[0]]) == {250, 1000}
+    figure = g.figure("power", "wakeup_latency.p99")
+    assert figure.page.startswith("<!DOCTYPE html>") and "<iframe" in figure._repr_html_()
+    with pytest.raises(ValueError, match="two metrics"):
+        g.page("power")
+
+
+def test_help_lists_the_keys_of_policies_and_the_columns() -> None:
+    for policy, method, keys in [
+        (st.IdleGovernor, "select", ["states", "sleep_length_ns", "tick_stopped", "last_residency_ns"]),
+        (st.FrequencyGovernor, "update_util", ["cpus", "demand", "table_khz", "current_khz"]),
+        (st.Placement, "select_task_rq", ["kind", "this_cpu", "capacity_max", "idle_state"]),
+    ]:
+        told = getattr(policy, method).__doc__
+        assert all(f"`{key}`" in told for key in keys), told
+    for of, columns in [(st.Run.runs, ["label.task", "value"]), (st.Comparison.table, ["diff_pct", "significant"])]:
+        assert all(f"`{column}`" in of.__doc__ for column in columns)

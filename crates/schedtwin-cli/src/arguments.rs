@@ -11,18 +11,19 @@ mod tune;
 use std::path::PathBuf;
 
 use bytesize::ByteSize;
-use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use schedtwin_engine::output::MaxSize;
 use schedtwin_input::Diagnostics;
-use schedtwin_lab::report::{Extent, Format, Layout};
+use schedtwin_lab::report::{self, Extent, Format, Layout};
 use schedtwin_lab::selector::Selector;
 use schedtwin_lab::stopping::{DEFAULT_ITERATIONS, MOST_ITERATIONS};
 use schedtwin_trace::event_out::TableFormat;
 use schedtwin_types::{Duration, Ns};
 
-use crate::percent;
+use crate::failure::Failure;
+use crate::{percent, terminal};
 use import::IMPORT_EXAMPLES;
-pub use import::{Import, ImportWattson, ImportWhat};
+pub use import::{Import, ImportMachine, ImportWattson, ImportWhat};
 use live::{LIVE_EXAMPLES, SETTINGS_EXAMPLES};
 pub use live::{
     Live, LiveAction, LiveFolder, LiveJudge, LivePredict, LiveRecord, LiveRun, LiveTwin, LiveWork,
@@ -75,6 +76,22 @@ pub struct Arguments {
     pub command: Command,
 }
 
+/// The command line, its help for a terminal of that width.
+pub fn command(width: usize) -> clap::Command {
+    let width = width.min(terminal::HELP_WIDEST);
+    fitted(Arguments::command().max_term_width(terminal::HELP_WIDEST), width)
+}
+
+/// The command and all below it, whose examples are broken so that they fit.
+fn fitted(command: clap::Command, width: usize) -> clap::Command {
+    let examples = command.get_after_help().map(|text| terminal::fit_to(&text.to_string(), width));
+    let command = command.mut_subcommands(|below| fitted(below, width));
+    match examples {
+        Some(examples) => command.after_help(examples),
+        None => command,
+    }
+}
+
 #[derive(Subcommand)]
 pub enum Command {
     /// Run one workload on one kernel and print what was measured
@@ -112,7 +129,11 @@ pub enum Command {
     Check(Check),
     /// Print a shell script that a device runs to describe itself: a machine and a kernel file
     #[command(after_help = CAPTURE_EXAMPLES)]
-    Capture,
+    Capture {
+        /// Print the script even to a terminal
+        #[arg(long)]
+        print: bool,
+    },
     /// Record this machine through tracefs, with no other program, for replay: a trace.dat
     #[command(after_help = RECORD_EXAMPLES)]
     Record(Record),
@@ -125,7 +146,7 @@ pub enum Command {
     /// Apply a kernel's settings to this machine, as far as a running Linux can switch them, and put them back
     #[command(after_help = SETTINGS_EXAMPLES)]
     Settings(SettingsArguments),
-    /// Put measured values of other tools into a machine file
+    /// Make a machine file of what other tools know, or put measured values into one
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(Import),
     /// Run published experiments and print the published numbers beside the twin's
@@ -319,12 +340,33 @@ pub struct Printing {
     /// Show only these rows, in every format: NAME[.STAT][,LABEL=VALUE...]; may be given again
     #[arg(long = "metric", value_name = "NAME,...", conflicts_with_all = ["more", "per_cpu", "all"])]
     metrics: Vec<String>,
+    /// Width of the text in columns, e.g. 72 for a commit message [default: the terminal's, else 100]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(40..=1000), value_name = "COLUMNS")]
+    width: Option<u16>,
     /// No progress bar and no notes on stderr
     #[arg(short, long)]
     pub quiet: bool,
 }
 
 impl Printing {
+    /// The columns that text may take.
+    pub fn width(&self) -> usize {
+        terminal::report_width(self.width)
+    }
+
+    /// The layout of a table of text.
+    pub fn layout(&self) -> Layout {
+        Layout { width: self.width(), ..Layout::default() }
+    }
+
+    /// Refuses a width of what is no text.
+    pub fn check_width(&self) -> Result<(), Failure> {
+        match self.width.is_some() && self.format() != Format::Text {
+            true => Err(Failure::bad("--width is for tables of text, not for this --format")),
+            false => Ok(()),
+        }
+    }
+
     pub fn format(&self) -> Format {
         self.format.into()
     }
@@ -495,7 +537,7 @@ pub struct Compare {
     #[arg(long = "fail-if", value_name = "CONDITION")]
     pub fail_if: Vec<String>,
     /// Print the first decision where the executions of the first seed diverge, and the reason, instead of a table
-    #[arg(long, conflicts_with_all = ["fail_if", "format", "html", "more", "per_cpu", "all", "metrics"])]
+    #[arg(long, conflicts_with_all = ["fail_if", "format", "html", "more", "per_cpu", "all", "metrics", "width"])]
     pub first_difference: bool,
     /// Print one number instead of a table, for optimisers: the difference of the second kernel to the first, and half the width
     /// of its 95% interval; a line for each other kernel
@@ -507,10 +549,6 @@ pub struct Compare {
     /// Write the result to this file instead of stdout
     #[arg(short, long, value_name = "FILE", conflicts_with = "first_difference")]
     pub output: Option<PathBuf>,
-    /// Width of the text in columns, e.g. 72 for a commit message [default: 100]
-    #[arg(long, value_parser = clap::value_parser!(u16).range(40..=1000), value_name = "COLUMNS",
-          conflicts_with = "first_difference")]
-    pub width: Option<u16>,
     /// In the text: means with their standard deviation over the seeds, without the interval of the difference
     #[arg(long, conflicts_with = "first_difference")]
     pub stddev: bool,
@@ -542,15 +580,19 @@ impl Compare {
 
     /// The layout of the text.
     pub fn layout(&self) -> Layout {
-        let Layout { width, .. } = Layout::default();
-        let width = self.width.map_or(width, usize::from);
+        // A file is as wide as a mail.
+        let width = match &self.output {
+            Some(_) => self.printing.width.map_or(report::WIDTH, usize::from),
+            None => self.printing.width(),
+        };
         Layout { width, stddev: self.stddev, mmtests: self.mmtests }
     }
 
     /// An option for the text format that is given with another format; `None`: there is none.
     pub fn misplaced(&self) -> Option<&'static str> {
         let text = self.printing.format() == Format::Text;
-        let given = [(self.width.is_some(), "--width"), (self.stddev, "--stddev")];
+        let width = self.printing.width.is_some();
+        let given = [(width, "--width"), (self.stddev, "--stddev")];
         let mut given = given.into_iter().chain([(self.mmtests, "--mmtests")]);
         given.find(|(given, _)| *given && !text).map(|(_, option)| option)
     }
@@ -957,10 +999,34 @@ impl From<Tables> for TableFormat {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use super::*;
 
     #[test]
     fn the_command_line_is_well_formed() {
-        super::Arguments::command().debug_assert();
+        Arguments::command().debug_assert();
+    }
+
+    /// Every line of every help fits, but for words that are longer than a line.
+    #[test]
+    fn help_is_as_wide_as_asked() {
+        fn check(mut command: clap::Command, width: usize, path: &str) {
+            for text in [command.render_help(), command.render_long_help()] {
+                for line in text.to_string().lines() {
+                    let breaks = line.trim_start().contains(' ');
+                    let fits = line.chars().count() <= width || !breaks;
+                    assert!(fits, "{path}: {} columns: {line}", line.chars().count());
+                }
+            }
+            for below in command.get_subcommands() {
+                check(
+                    below.clone().term_width(width),
+                    width,
+                    &format!("{path} {}", below.get_name()),
+                );
+            }
+        }
+        for width in [72, 100] {
+            check(command(width).term_width(width), width, "schedtwin");
+        }
     }
 }

@@ -27,8 +27,8 @@ pub fn calibrate(arguments: &CalibrateMachine) -> Result<(), Failure> {
     if let Some(target) = &target {
         writable(target)?;
     }
-    let measured = measure_costs(recording, &machine)?;
-    output::print(&table(&measured))?;
+    let measured = measure_costs(recording, &machine, arguments.force)?;
+    output::print_fit(&table(&measured))?;
     if measured.keys.is_empty() {
         return Err(Failure::bad(format!(
             "{} shows no cost of {}: it needs sched_waking, sched_switch and cpu_idle of the machine itself",

@@ -21,7 +21,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::failure::Failure;
-use crate::output;
+use crate::{output, terminal};
 
 const SCRIPT: &str = include_str!("capture.sh");
 
@@ -34,8 +34,29 @@ const COSTS_OF: &str = "pixel6";
 /// The line of a kernel file that no device gets.
 const NOT_CAPTURED: &str = "captured = false";
 
-pub fn capture() -> Result<(), Failure> {
-    output::print(&script())
+/// What a terminal gets instead of thousands of lines.
+const USE: &str = "\
+schedtwin capture prints a shell script that a device runs to
+describe itself: the script reads sysfs, debugfs and procfs, and writes
+machine.toml and kernel.toml. Give it to a shell or to a file:
+
+this machine, into this folder:
+  schedtwin capture | sudo sh -s -- .
+another machine:
+  schedtwin capture | ssh HOST sudo sh -s -- /tmp/capture
+a phone:
+  schedtwin capture | adb shell su 0 sh -s -- /data/local/tmp/capture
+to copy and run it:
+  schedtwin capture > capture.sh
+to read it here:
+  schedtwin capture --print
+";
+
+pub fn capture(print: bool) -> Result<(), Failure> {
+    match terminal::width() {
+        Some(_) if !print => output::print_fit(USE),
+        _ => output::print(&script()),
+    }
 }
 
 /// Writes what this machine says of itself into a directory: `machine.toml` and `kernel.toml`.

@@ -169,7 +169,7 @@ pub fn bisect(arguments: &Bisect, commits: &Commits) -> Result<(), Failure> {
             (first..=last).for_each(|at| text.push_str(&format!("  {}\n", line(at))));
         }
     }
-    output::print(&text)
+    output::print_fit(&text)
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use schedtwin_lab::aa::{FalseAlarms, calibrate};
 use schedtwin_lab::compare::{Comparison, Plan};
 use schedtwin_lab::fail_if::{Condition, Verdict};
 use schedtwin_lab::moment::moments;
+use schedtwin_lab::report::html::Part;
 use schedtwin_lab::report::{self, Format};
 use schedtwin_lab::selector::Selector;
 use schedtwin_lab::stopping::{Goal, Iterations};
@@ -41,7 +42,6 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
     }
     if groups.len() > 1 {
         let given = [
-            (arguments.html.is_some(), "--html"),
             (arguments.first_difference, "--first-difference"),
             (arguments.value.is_some(), "--value"),
         ];
@@ -118,13 +118,7 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
         }
     }
     let page = match &arguments.html {
-        Some(path) => {
-            let columns = &groups[0];
-            let moments = moments(columns, arguments.seed);
-            let domains: Vec<_> = columns.iter().map(|column| column.scenario.domains()).collect();
-            let runs = timelines(columns, &moments, arguments.seed);
-            write_page(path, report::html::comparison(&comparisons[0], &runs, &moments, &domains))
-        }
+        Some(path) => write_page(path, page(&comparisons, &groups, arguments.seed)),
         None => Ok(()),
     };
     // Conditions are judged even if nobody reads the table: the exit code may be all that is wanted.
@@ -160,6 +154,21 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
     // What was measured has been printed, whatever became of the file.
     page?;
     if findings.is_empty() { printed } else { Err(Failure::Failed(findings)) }
+}
+
+/// The page of one comparison or of several.
+fn page(comparisons: &[Comparison], groups: &[Vec<Column>], seed: u64) -> String {
+    let part = |(comparison, columns): (_, &Vec<Column>)| {
+        let moments = moments(columns, seed);
+        let domains = columns.iter().map(|column| column.scenario.domains()).collect();
+        let runs = timelines(columns, &moments, seed);
+        Part { comparison, runs, moments, domains }
+    };
+    let parts: Vec<Part> = comparisons.iter().zip(groups).map(part).collect();
+    match &parts[..] {
+        [one] => report::html::comparison(one.comparison, &one.runs, &one.moments, &one.domains),
+        several => report::html::comparisons(several),
+    }
 }
 
 /// Conditions as they were written, and what became of them.

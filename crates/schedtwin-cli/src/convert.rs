@@ -53,6 +53,11 @@ pub fn convert(arguments: &Convert) -> Result<(), Failure> {
         return Err(Failure::bad(message));
     }
     writable(to)?;
+    // A folder, or a file of an archive, is no run's.
+    let (is_record, is_run): (fn(&Path) -> _, fn(&Path) -> _) = match from.is_file() {
+        true => (is_record, is_run),
+        false => (|_| Ok(false), |_| Ok(false)),
+    };
     let same = from.canonicalize().is_ok_and(|from| to.canonicalize().is_ok_and(|to| from == to));
     if same {
         let message = format!("failed to convert {}: OUT is the same file", shown(from));
@@ -101,7 +106,11 @@ fn run(from: &Path, to: &Path, format: Format, detail: Detail) -> Result<(), Fai
 }
 
 fn unreadable(from: &Path, fault: &SourceFault) -> Failure {
-    Failure::bad(format!("failed to convert {}: {fault}", shown(from)))
+    let help = match fault {
+        SourceFault::Io(_) => String::new(),
+        SourceFault::Unusable(_) => format!("\nhelp: {}", sources::KNOWN),
+    };
+    Failure::bad(format!("failed to convert {}: {fault}{help}", shown(from)))
 }
 
 /// The events of a recording, as a trace.

@@ -35,13 +35,14 @@ mod shell;
 mod show;
 mod study;
 mod sweep;
+mod terminal;
 mod tune;
 
 use std::ffi::OsString;
 
-use clap::Parser;
+use clap::FromArgMatches;
 
-use crate::arguments::{Arguments, Calibrate, CalibrateWhat, Command, Import, ImportWhat};
+use crate::arguments::{Arguments, Calibrate, CalibrateWhat, Command};
 use crate::failure::Failure;
 
 /// Runs the command with these arguments, the first of which is its name; returns the exit code.
@@ -54,7 +55,9 @@ pub fn run_command(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         let text = format!("schedtwin {}\n\n{LICENCES}", env!("CARGO_PKG_VERSION"));
         return output::print(&text).err().map_or(0, |failure| failure.report());
     }
-    let arguments = match Arguments::try_parse_from(&arguments) {
+    let command = arguments::command(terminal::width().unwrap_or(terminal::HELP_WIDEST));
+    let parsed = command.try_get_matches_from(&arguments);
+    let arguments = match parsed.and_then(|parsed| Arguments::from_arg_matches(&parsed)) {
         Ok(parsed) => parsed,
         Err(said) => {
             // Help and versions come this way, too. Nobody may be reading them.
@@ -94,12 +97,10 @@ fn perform(command: Command) -> Result<(), Failure> {
         Command::Show(show) => show::show(show.what),
         Command::Check(check) => show::check(&check.files),
         Command::Explain(explain) => explain::explain(explain),
-        Command::Capture => capture::capture(),
+        Command::Capture { print } => capture::capture(print),
         Command::Record(arguments) => record::record(arguments),
         Command::Profile(arguments) => profile::profile(&arguments),
-        Command::Import(Import { what: ImportWhat::Wattson(arguments) }) => {
-            import::wattson(&arguments)
-        }
+        Command::Import(import) => import::import(&import.what),
         Command::Live(live) => live::live(live.action),
         Command::Settings(arguments) => settings::settings(arguments.action),
         Command::Study(study) => study::study(study),

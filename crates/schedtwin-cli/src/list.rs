@@ -28,7 +28,7 @@ pub fn list(what: Option<Kind>) -> Result<(), Failure> {
         .map(|(title, kind)| format!("{title}\n{}", names(&entries(kind), "  ")))
         .join("\n"),
     };
-    output::print(&text)
+    output::print_fit(&text)
 }
 
 /// Name and description of everything of a kind.

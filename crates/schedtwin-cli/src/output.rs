@@ -10,12 +10,18 @@ use std::path::Path;
 use schedtwin_types::printable;
 
 use crate::failure::Failure;
+use crate::terminal;
 
 /// Writes a whole result. What would act on a terminal is shown as `?`: names in it come from anywhere.
 pub fn print(text: &str) -> Result<(), Failure> {
     let text = printable::lines(text);
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(failure)
+}
+
+/// As [`print`], its long lines broken where they go to a terminal.
+pub fn print_fit(text: &str) -> Result<(), Failure> {
+    print(&terminal::fit(text))
 }
 
 /// A path as part of a line.

@@ -21,7 +21,7 @@ pub fn print(column: &Column, trace: &TraceRecording, seed: u64) -> Result<(), F
         let kernel = printable::line(&column.kernel);
         Failure::Failed(vec![format!("{kernel}, seed {seed}: panicked: {panic}")])
     })?;
-    output::print(&text(&column.kernel, seed, &found))
+    output::print_fit(&text(&column.kernel, seed, &found))
 }
 
 fn text(kernel: &str, seed: u64, found: &Parting) -> String {

@@ -34,6 +34,7 @@ use crate::{interrupt, output, parting};
 
 pub fn replay(arguments: Replay) -> Result<(), Failure> {
     check_seeds(arguments.seed, arguments.iterations)?;
+    arguments.printing.check_width()?;
     arguments.record.as_deref().map_or(Ok(()), is_name_of_a_record)?;
     for path in arguments.trace.iter().chain(&arguments.record).chain(&arguments.html) {
         writable(path)?;
@@ -103,7 +104,12 @@ pub fn replay(arguments: Replay) -> Result<(), Failure> {
         report::choose_rows(&mut replayed.comparison, &selectors)?;
     }
     let printing = &arguments.printing;
-    let printed = output::print(&report::replay(&replayed, printing.format(), printing.extent()));
+    let printed = output::print(&report::replay_in(
+        &replayed,
+        printing.format(),
+        printing.extent(),
+        printing.layout(),
+    ));
     let mut failed = crash::lines(&progress.crashes());
     failed.extend(findings?);
     page?;
@@ -142,7 +148,7 @@ fn halves(arguments: &Replay, whole: &TraceRecording) -> Result<(), Failure> {
     if !failed.is_empty() {
         return Err(Failure::Failed(failed));
     }
-    output::print(&lab::halves::Halves::of(&figures[0], &figures[1]).text())
+    output::print_fit(&lab::halves::Halves::of(&figures[0], &figures[1]).text())
 }
 
 /// Returns the objections of the conditions. Rows that are doubtful are not judged unless asked;

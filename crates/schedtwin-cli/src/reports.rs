@@ -23,8 +23,8 @@ use crate::bar::Bar;
 use crate::compare::{check_seeds, no_crashes, with_threads};
 use crate::confine::confined;
 use crate::failure::Failure;
-use crate::output;
 use crate::run::writable;
+use crate::{output, terminal};
 
 /// The files of results in the directory of `--record`.
 const FILES: [&str; 2] = ["first-results.csv", "present-results.csv"];
@@ -34,7 +34,11 @@ pub fn list(arguments: &StudyList) -> Result<(), Failure> {
     if arguments.results {
         let [first, present] = builtin::results();
         let board = Scoreboard { studies, first, present, waiting: Vec::new() };
-        return output::print(&report::scoreboard(&board, Format::Markdown));
+        return output::print(&report::scoreboard(
+            &board,
+            Format::Markdown,
+            terminal::report_width(None),
+        ));
     }
     let width = studies.iter().map(|study| study.name.len()).max().unwrap_or(0);
     let mut text = String::new();
@@ -48,7 +52,7 @@ pub fn list(arguments: &StudyList) -> Result<(), Failure> {
             head.year, study.description
         ));
     }
-    output::print(&text)
+    output::print_fit(&text)
 }
 
 /// The named reports, else all that are built in; of one kind if it is given.
@@ -101,7 +105,7 @@ pub fn run(arguments: &StudyRun) -> Result<(), Failure> {
         record(files, &present)?;
     }
     let board = Scoreboard { studies, first: builtin::results()[0].clone(), present, waiting };
-    output::print(&report::scoreboard(&board, arguments.format()))
+    output::print(&report::scoreboard(&board, arguments.format(), terminal::report_width(None)))
 }
 
 /// Runs the reports, and returns their results.

@@ -41,6 +41,7 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
         bounds,
         printing,
     } = arguments;
+    printing.check_width()?;
     let bounds = crate::search::bounds(&bounds)?;
     record.as_deref().map_or(Ok(()), is_name_of_a_record)?;
     let detail = trace.as_deref().map_or(Ok(Detail::Facts), |path| detail_of(path, decisions))?;
@@ -83,7 +84,7 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
     if interruptions {
         let found = scenario.interruptions(seed);
         let tables: Vec<String> = found.iter().map(|kind| kind.table()).collect();
-        return output::print(&tables.join("\n"));
+        return output::print_fit(&tables.join("\n"));
     }
     let progress = Arc::new(Progress::new());
     progress.expect_runs(1);
@@ -119,7 +120,12 @@ pub fn run(arguments: Run) -> Result<(), Failure> {
         report::choose_metrics(&mut result, &selectors)?;
     }
     let report = RunReport { provenance: &provenance, kernel: &kernel, seed, result: &result };
-    let printed = output::print(&report::run(&report, printing.format(), printing.extent()));
+    let printed = output::print(&report::run_in(
+        &report,
+        printing.format(),
+        printing.extent(),
+        printing.width(),
+    ));
     // What was measured has been printed, whatever became of the file.
     page?;
     let failed = failed_schedulers(&result.notices);

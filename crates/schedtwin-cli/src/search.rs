@@ -102,7 +102,7 @@ pub fn bisect(arguments: &Bisect) -> Result<(), Failure> {
         }
     };
     let text = text + &cause_text(&found) + &difference_text(&case, &mixture, &found, &good);
-    output::print(&text)
+    output::print_fit(&text)
 }
 
 /// The breach that parts the kernels, or why there is none.
@@ -253,7 +253,7 @@ pub fn shrink(arguments: &Shrink) -> Result<(), Failure> {
     confined()?;
     let breach = parted(&case, &question, &good, &bad)?;
     let (text, _) = shrunk_and_written(case, &question, &breach, &good, &bad, output)?;
-    output::print(&text)
+    output::print_fit(&text)
 }
 
 /// Shrinks a case that parts the kernels, writes its files, and tells of it.
@@ -353,7 +353,7 @@ pub fn hunt(arguments: &Hunt) -> Result<(), Failure> {
         text.push_str(&difference_text(&case, &mixture, &found, &good));
     }
     text.push_str(&format!("\nFound by case {seed} after {tried} cases.\n"));
-    output::print(&text)?;
+    output::print_fit(&text)?;
     let bad = printable::line(&bad.identity).into_owned();
     Err(Failure::Failed(vec![format!("{bad} breaks {}", breach.property)]))
 }

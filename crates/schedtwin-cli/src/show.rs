@@ -14,6 +14,11 @@ use crate::list::entries;
 use crate::output;
 
 pub fn show(what: Shown) -> Result<(), Failure> {
+    // A file is what it is.
+    let is_file = matches!(
+        what,
+        Shown::Machine { file: true, .. } | Shown::Kernel { file: true, .. } | Shown::Schema { .. }
+    );
     let text = match what {
         Shown::Machine { name, file: true, .. } => match schedtwin_engine::builtin_machine(&name) {
             Some(source) => source.text.clone(),
@@ -42,7 +47,7 @@ pub fn show(what: Shown) -> Result<(), Failure> {
             None => return Err(unknown("schema", &name, &entries(Kind::Schemas))),
         },
     };
-    output::print(&text)
+    if is_file { output::print(&text) } else { output::print_fit(&text) }
 }
 
 fn unknown(what: &str, name: &str, known: &[(String, String)]) -> Failure {
@@ -93,7 +98,7 @@ pub fn check(files: &[PathBuf]) -> Result<(), Failure> {
             }
         }
     }
-    let printed = output::print(&text);
+    let printed = output::print_fit(&text);
     unreadable.into_result(())?;
     if wrong.is_empty() { printed } else { Err(Failure::Failed(wrong)) }
 }

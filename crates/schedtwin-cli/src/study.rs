@@ -29,20 +29,24 @@ use crate::bar::Bar;
 use crate::compare::{check_seeds, no_crashes, with_threads, write_page};
 use crate::confine::confined;
 use crate::failure::Failure;
-use crate::output;
 use crate::reports;
 use crate::run::{can_be_written, writable};
+use crate::{output, terminal};
 
 pub fn study(arguments: StudyArguments) -> Result<(), Failure> {
     match arguments.action {
         StudyAction::List(list) if list.reports => reports::list(&list),
-        StudyAction::List(_) => output::print(&list()),
+        StudyAction::List(_) => output::print_fit(&list()),
         StudyAction::Show { name, file: true, .. } => output::print(&load(&name)?.source.text),
         StudyAction::Show { name, file: false, base } => {
             let study = load(&name)?;
             let study = if base { study.base_only() } else { study };
             let ready = Ready::new(study, Vec::new(), false, &Registry::built_in());
-            output::print(&report::study(ready.study(), ready.setups()))
+            output::print(&report::study(
+                ready.study(),
+                ready.setups(),
+                terminal::report_width(None),
+            ))
         }
         StudyAction::Run(run) if run.reports => reports::run(&run),
         StudyAction::Run(run) => self::run(run),
@@ -109,9 +113,10 @@ fn run(arguments: StudyRun) -> Result<(), Failure> {
         let all: Vec<_> = ready.iter().map(of).collect();
         page = write_page(path, report::html::studies(&studies, &all));
     }
+    let width = terminal::report_width(None);
     let printed = output::print(&match arguments.sensitivity {
-        true => report::sensitivity(&studies, arguments.format()),
-        false => report::studies(&studies, arguments.format()),
+        true => report::sensitivity(&studies, arguments.format(), width),
+        false => report::studies_in(&studies, arguments.format(), width),
     });
     no_crashes(&progress)?;
     page?;
@@ -249,7 +254,7 @@ pub fn calibrate(arguments: Calibrate) -> Result<(), Failure> {
     let path = arguments.output.clone().unwrap_or_else(|| calibrate::path_of(name));
     let effort = Effort { seeds: arguments.iterations as usize, ..Effort::default() };
     if arguments.dry_run {
-        return output::print(&dry(&study, &base, effort, &path));
+        return output::print_fit(&dry(&study, &base, effort, &path));
     }
     // A folder of calibrations is made, but not the folder that it belongs in: that may be a typing error.
     let missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.is_dir();
@@ -274,7 +279,7 @@ pub fn calibrate(arguments: Calibrate) -> Result<(), Failure> {
     };
     file.and_then(|file| file.commit_with(found.text().as_bytes()))
         .map_err(|error| Failure::of_file("write", &path, &error))?;
-    output::print(&fitted(&found, &path))
+    output::print_fit(&fitted(&found, &path))
 }
 
 /// Returns the found values, how well they are determined, and how well they meet the base values.

@@ -49,7 +49,7 @@ pub fn tune(arguments: Tune) -> Result<(), Failure> {
         let again = best.scenario.command(arguments.seed);
         text.push_str(&format!("\nto run it: {}\n", printable::line(&again)));
     }
-    let printed = output::print(&text);
+    let printed = output::print_fit(&text);
     match tuned.best {
         Some(_) => printed,
         None => Err(Failure::Failed(vec![format!(

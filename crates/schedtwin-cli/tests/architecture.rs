@@ -197,7 +197,9 @@ fn code_of(folder: &str) -> Vec<(PathBuf, String)> {
         if path.extension().is_none_or(|extension| extension != "rs") {
             continue;
         }
-        let is_test = path.components().any(|part| part.as_os_str() == "tests")
+        // The checkout itself may lie in a folder of that name.
+        let within = path.strip_prefix(root()).expect("below the root");
+        let is_test = within.components().any(|part| part.as_os_str() == "tests")
             || path.file_name().is_some_and(|name| name == "tests.rs");
         if is_test {
             continue;

@@ -26,7 +26,7 @@ fn one_table_has_a_row_for_each_machine_and_workload() {
     let rows = |word: &str| text.lines().filter(|line| line.contains(word)).count();
     assert_eq!(
         text.lines().next(),
-        Some("4 comparisons, 3 runs each, paired (seeds 1-3), 50ms simulated")
+        Some("4 comparisons, 3 runs each, paired (seeds 1-3), 50 ms simulated")
     );
     assert_eq!(text.lines().filter(|line| line.contains(" vs A")).count(), 1, "one head\n{text}");
     assert_eq!(rows("schedtwin 0"), 1, "one footer\n{text}");
@@ -106,9 +106,30 @@ fn other_formats_have_all_comparisons() {
     let csv = good(&format!("{asks} --format csv"));
     assert_eq!(csv.lines().count(), 1 + 4, "{csv}");
     assert_eq!(csv.matches("model_version").count(), 1, "one head");
-    let html = compare(&format!("{asks} --html page.html"));
-    assert_eq!(html.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&html.stderr).contains("--html is for one machine"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("page.html");
+    let html = compare(&format!("{asks} --html {}", path.display()));
+    assert!(html.status.success(), "{}", String::from_utf8_lossy(&html.stderr));
+    let page = std::fs::read_to_string(path).expect("it is written");
+    for part in ["2 comparisons", "href=\"#part-1\"", "id=\"part-1\"", "uniform8, w1", "pixel6, w1"]
+    {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
+/// A commit message has 72 columns: metrics get a line of their own then. Notes of one machine name it.
+#[test]
+fn three_machines_fit_a_commit_message() {
+    let asks = format!("-m uniform8 -m epyc-milan-2x64 -m xeon-8260-2s -w w1 {KERNELS} --width 72");
+    let text = good(&asks);
+    let table = text.split("\n\n").nth(3).expect("a table");
+    assert!(table.lines().all(|line| line.chars().count() <= 72), "{table}");
+    for row in ["power, mW\n  uniform8 ", "\n  epyc-milan-2x64 ", "idle_too_deep, %\n"] {
+        assert!(text.contains(row), "{row}: {text}");
+    }
+    assert!(text.starts_with("3 comparisons under w1, 3 runs each"), "{text}");
+    let unwrapped = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(unwrapped.contains("uniform8: power"), "trust names its machine: {unwrapped}");
 }
 
 #[test]

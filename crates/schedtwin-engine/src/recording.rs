@@ -11,6 +11,7 @@ mod costs;
 mod device;
 mod handlers;
 mod origin;
+mod other_machine;
 mod parting;
 mod profile;
 #[cfg(test)]
@@ -43,6 +44,7 @@ pub use device::{Capacities, Device, FEW_FREQUENCIES, RecordedCluster, cpu_list,
 pub use origin::Origin;
 pub use parting::{Differences, First, Kind, Parting, parting};
 pub use profile::{ExtractedProfile, ProfileOptions, Symbols, profile};
+pub use schedtwin_trace::event::PowerRail;
 pub use schedtwin_workload::recorded::{Excluded, Recorded, RecordedThread};
 
 /// The counts of events and lines in a file.
@@ -630,11 +632,7 @@ fn refusal(name: &str, message: impl Into<String>, help: Option<String>) -> Diag
 fn unreadable(name: &str, fault: &SourceFault) -> Diagnostics {
     match fault {
         SourceFault::Io(error) => refusal(name, format!("cannot be read: {error}"), None),
-        SourceFault::Unusable(why) => {
-            let help = "expected the text of /sys/kernel/tracing/trace, trace-cmd report, atrace or perf script, \
-                        or a page of systrace; plain or packed with gzip, zstd, xz or zip";
-            refusal(name, why, Some(help.to_owned()))
-        }
+        SourceFault::Unusable(why) => refusal(name, why, Some(sources::KNOWN.to_owned())),
     }
 }
 

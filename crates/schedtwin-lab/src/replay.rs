@@ -7,6 +7,7 @@
 //! that the twin has not. They tell how far to trust the table.
 
 pub mod halves;
+mod rails;
 pub mod rtapp;
 pub mod trust;
 
@@ -351,7 +352,7 @@ fn fidelity(trace: &TraceRecording, board: &Board, comparison: &Comparison) -> F
         clusters: trace.clusters.clone(),
         kernels: comparison.kernels.clone(),
         verdicts: verdicts(trace, capacities, comparison),
-        pairs: pairs(trace, comparison),
+        pairs: pairs(trace, board, comparison),
         trust: Trust {
             figures: figures(trace, board, comparison),
             gaps: gaps(trace, board),
@@ -595,7 +596,7 @@ fn replayed_deep(board: &Board, comparison: &Comparison) -> Option<f64> {
 }
 
 /// Returns the measurements that exist both in a recording and in its replay.
-fn pairs(trace: &TraceRecording, comparison: &Comparison) -> Vec<Pair> {
+fn pairs(trace: &TraceRecording, board: &Board, comparison: &Comparison) -> Vec<Pair> {
     let recorded = &trace.recorded;
     let mut pairs = Vec::new();
     let mut add = |name, stat, labels: Vec<(&'static str, String)>, unit, value: Option<f64>| {
@@ -632,6 +633,7 @@ fn pairs(trace: &TraceRecording, comparison: &Comparison) -> Vec<Pair> {
     for (stat, q) in [("p50", 50), ("p90", 90), ("p99", 99)] {
         add(latency, stat, vec![], "us", quantile(q));
     }
+    pairs.extend(rails::pairs(&trace.trace.header.rails, board, comparison));
     pairs
 }
 
@@ -962,7 +964,9 @@ mod tests {
         comparison: &Comparison,
         name: &str,
     ) -> Vec<(&'static str, Option<f64>)> {
-        let pairs = pairs(trace, comparison).into_iter().filter(|pair| pair.name == name);
+        let pairs = pairs(trace, &Board::default(), comparison)
+            .into_iter()
+            .filter(|pair| pair.name == name);
         pairs.map(|pair| (pair.stat, pair.recorded)).collect()
     }
 }

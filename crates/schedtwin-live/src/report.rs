@@ -6,6 +6,7 @@ use maud::{Markup, html};
 use schedtwin_lab::report::html::page;
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::time::{Duration, SystemTime};
 
 /// A whole judgement.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +42,13 @@ pub struct OfSetting {
     pub judged: Vec<Judged>,
     /// The machine as its own prophet.
     pub floor: Counts,
+}
+
+/// A time, ns after 1970, as a date: `2026-11-29 11:08:42.123 UTC`.
+fn date(ns: u64) -> String {
+    let time = SystemTime::UNIX_EPOCH + Duration::from_nanos(ns);
+    let text = humantime::format_rfc3339_millis(time).to_string();
+    text.replace('T', " ").replace('Z', " UTC")
 }
 
 impl Judgement {
@@ -114,7 +122,7 @@ impl Judgement {
         for trouble in &self.troubles {
             let _ = writeln!(text, "not as it was asked: {trouble}");
         }
-        let _ = writeln!(text, "sealed {} ns after 1970, blake3 {}", self.seal.1, self.seal.0);
+        let _ = writeln!(text, "sealed {}, blake3 {}", date(self.seal.1), self.seal.0);
         let _ = writeln!(text, "{RULE}");
         text
     }
@@ -174,7 +182,7 @@ impl Judgement {
                 h2 { "Where this comes from" }
                 ul {
                     @for trouble in &self.troubles { li { b.bad { "not as it was asked: " (trouble) } } }
-                    li { "prediction sealed " (self.seal.1) " ns after 1970, blake3 " (self.seal.0) }
+                    li { "prediction sealed " (date(self.seal.1)) ", blake3 " (self.seal.0) }
                 }
             },
         )

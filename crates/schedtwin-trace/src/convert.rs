@@ -90,7 +90,7 @@ impl Kind {
             [] => Kind::Empty,
             // The tag of a trace's first packet.
             [0x0a, ..] => Kind::Perfetto,
-            [b'{', ..] => Kind::Record,
+            [b'{', ..] if !is_of_chrome(head) => Kind::Record,
             _ if head.starts_with(PACKED_BEGINS) => Kind::Record,
             [0x17, 0x08, 0x44, b't', b'r', ..] => Kind::TraceDat,
             // gzip, xz, zstd.
@@ -100,6 +100,12 @@ impl Kind {
             _ => Kind::Other,
         }
     }
+}
+
+/// Whether JSON is Chrome's and no record.
+fn is_of_chrome(head: &[u8]) -> bool {
+    const KEY: &[u8] = b"traceEvents\"";
+    head.windows(KEY.len()).any(|at| at.eq_ignore_ascii_case(KEY))
 }
 
 fn damaged(message: String) -> io::Error {

@@ -38,10 +38,12 @@ mod kind;
 #[cfg(test)]
 pub(crate) mod listing;
 mod names;
+mod rail;
 mod report;
 
 pub use kind::{EventTask, FrameSpan, Left, TraceEventKind};
 pub use names::{NameId, Names};
+pub use rail::PowerRail;
 pub use report::{
     CpuLosses, Damage, EventCount, Missing, Place, SourceFault, SourceReport, StartingThread,
     TraceHeader,

@@ -46,6 +46,7 @@ pub mod convert;
 pub mod event;
 pub mod event_out;
 pub mod explain;
+mod folder;
 pub mod ftrace_read;
 mod ftrace_text;
 pub mod marker;

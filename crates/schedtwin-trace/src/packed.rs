@@ -7,23 +7,27 @@
 //! | zlib, also behind atrace's `TRACE:` | `78 01`, `78 5e`, `78 9c`, `78 da` | `flate2` |
 //! | zstd, several frames | `28 b5 2f fd`, skippable frames | `ruzstd` |
 //! | xz, several streams | `fd 37 7a 58 5a 00` | `lzma-rust2` |
-//! | zip, its first recording, else its first file | `50 4b 03 04` | `flate2`, see `packed/zip.rs` |
+//! | zip, the recording in it | `50 4b 03 04` | `flate2`, `ruzstd`, see `packed/archive.rs` |
+//! | tar, the same | `ustar` at byte 257 | `packed/archive.rs` |
 //!
-//! Up to [`LAYERS_MAX`] wrappers are taken off, one around the other; other packers are refused with the command that unpacks
+//! Up to [`LAYERS_MAX`] wrappers and as many archives are taken off, one around the other; other packers are refused with the command that unpacks
 //! them. Everything streams: memory is what the decoders need, at most [`XZ_MEMORY_KIB`] or zstd's window of 100 MiB, and
 //! a file that unpacks to more than [`RATIO_MAX`] times its size, [`FREE_BYTES`] apart, is refused
 //! while it is being read: a size that a file states is never believed.
 
-mod zip;
+mod archive;
+
+pub use archive::{Candidates, split};
 
 use crate::open_readable;
+use archive::Choice;
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::rc::Rc;
 
-/// Wrappers that are taken off a file.
+/// Wrappers that are taken off a file, and archives beside them: a `tar.gz` may hold a packed trace.
 pub const LAYERS_MAX: usize = 2;
 
 /// The most memory that `xz` may take, KiB: twice what `xz -9` needs.
@@ -69,40 +73,88 @@ impl Unpacked<'_> {
     }
 }
 
-/// Wrappers, their first bytes and their decoders.
-const WRAPPERS: [(&str, &[u8], Decode); 8] = [
-    ("gzip", b"\x1f\x8b", gzip),
-    ("zstd", b"\x28\xb5\x2f\xfd", zstd),
-    ("xz", b"\xfd7zXZ\0", xz),
-    ("zip", b"PK\x03\x04", zip),
-    ("zlib", b"\x78\x01", zlib),
-    ("zlib", b"\x78\x5e", zlib),
-    ("zlib", b"\x78\x9c", zlib),
-    ("zlib", b"\x78\xda", zlib),
+/// Wrappers, their first bytes and their decoders; an archive is none, see [`archive`].
+const WRAPPERS: [(&str, &[u8], Option<Decode>); 8] = [
+    ("gzip", b"\x1f\x8b", Some(gzip)),
+    ("zstd", b"\x28\xb5\x2f\xfd", Some(zstd)),
+    ("xz", b"\xfd7zXZ\0", Some(xz)),
+    (ZIP, b"PK\x03\x04", None),
+    ("zlib", b"\x78\x01", Some(zlib)),
+    ("zlib", b"\x78\x5e", Some(zlib)),
+    ("zlib", b"\x78\x9c", Some(zlib)),
+    ("zlib", b"\x78\xda", Some(zlib)),
 ];
+
+const ZIP: &str = "zip";
+const TAR: &str = "tar";
+
+fn is_archive(name: &str) -> bool {
+    matches!(name, ZIP | TAR)
+}
 
 type Decode = for<'a> fn(Source<'a>) -> io::Result<Box<dyn Read + 'a>>;
 
-/// Packers that are not read: their first bytes, what they are, and what unpacks them.
-const OTHERS: [(&[u8], &str, &str); 3] = [
-    (b"BZh", "packed with bzip2", "bzcat FILE | schedtwin replay - ..."),
-    (b"\x04\x22\x4d\x18", "packed with lz4", "lz4 -dc FILE | schedtwin replay - ..."),
-    (b"PK\x05\x06", "an empty zip archive", "another file"),
+/// The wrapper that begins with these bytes.
+fn wrapper_of(begins: &[u8]) -> Option<(&'static str, Option<Decode>)> {
+    let skippable = matches!(begins, [b'\x50'..=b'\x5f', 0x2a, 0x4d, 0x18, ..]);
+    let wrapper = WRAPPERS
+        .iter()
+        .find(|(name, magic, _)| begins.starts_with(magic) || (skippable && *name == "zstd"));
+    let wrapper = wrapper.map(|(name, _, decode)| (*name, *decode));
+    wrapper.or_else(|| archive::is_tar(begins).then_some((TAR, None)))
+}
+
+/// The first bytes within packed ones, as far as they come; `None`: they are not packed. Of an archive none.
+fn head_inside(head: &[u8]) -> Option<Vec<u8>> {
+    let (_, decode) = wrapper_of(head)?;
+    let source = Source { inner: Box::new(head), seen: Rc::default() };
+    let mut inside = Vec::new();
+    if let Some(Ok(decoder)) = decode.map(|decode| decode(source)) {
+        // The end is missing; what came before it is there.
+        let _ = decoder.take(HEAD as u64).read_to_end(&mut inside);
+    }
+    Some(inside)
+}
+
+/// Forms that are not read: their first bytes, what they are, and what to do.
+const OTHERS: [(&[u8], &str, &str); 5] = [
+    (b"BZh", "packed with bzip2", "make it readable with bzcat FILE | schedtwin replay - ..."),
+    (
+        b"\x04\x22\x4d\x18",
+        "packed with lz4",
+        "make it readable with lz4 -dc FILE | schedtwin replay - ...",
+    ),
+    (b"PK\x05\x06", "an empty zip archive", "take another file"),
+    (b"\xff\xfe", UTF_16, ICONV),
+    (b"\xfe\xff", UTF_16, ICONV),
 ];
+
+const UTF_16: &str = "text in UTF-16, as PowerShell's > writes it";
+const ICONV: &str = "make it readable with iconv -f utf-16 -t utf-8 FILE | schedtwin replay - ...";
 
 /// The header that atrace writes in front of its packed data (`atrace -z`).
 const ATRACE: &[u8] = b"TRACE:\n";
 
-/// Opens a file and takes its wrappers off; `-` is standard input.
+/// Opens a file and takes its wrappers off; `-` is standard input, `ARCHIVE:NAME` a file of an archive.
 pub fn open(path: &Path) -> io::Result<Unpacked<'static>> {
     if path.as_os_str() == "-" {
         return unpack(BufReader::with_capacity(BUFFER, io::stdin()));
     }
-    unpack(BufReader::with_capacity(BUFFER, open_readable(path)?))
+    let (path, member) = split(path);
+    let file = BufReader::with_capacity(BUFFER, open_readable(&path)?);
+    unpack_member(file, member.as_deref())
 }
 
 /// Takes the wrappers off.
 pub fn unpack<'a>(input: impl BufRead + 'a) -> io::Result<Unpacked<'a>> {
+    unpack_member(input, None)
+}
+
+/// As [`unpack`]; of the first archive the file that is named.
+fn unpack_member<'a>(
+    input: impl BufRead + 'a,
+    mut wanted: Option<&str>,
+) -> io::Result<Unpacked<'a>> {
     let mut reader: Box<dyn BufRead + 'a> = Box::new(input);
     let mut wrappers = Vec::new();
     loop {
@@ -111,29 +163,34 @@ pub fn unpack<'a>(input: impl BufRead + 'a) -> io::Result<Unpacked<'a>> {
         let begins = &head[packed_at..];
         if let Some((_, what, remedy)) = OTHERS.iter().find(|(magic, ..)| begins.starts_with(magic))
         {
-            return Err(io::Error::other(format!("it is {what}: make it readable with {remedy}")));
+            return Err(io::Error::other(format!("it is {what}: {remedy}")));
         }
-        let skippable = matches!(begins, [b'\x50'..=b'\x5f', 0x2a, 0x4d, 0x18, ..]);
-        let wrapper = WRAPPERS
-            .iter()
-            .find(|(name, magic, _)| begins.starts_with(magic) || (skippable && *name == "zstd"));
+        let wrapper = wrapper_of(begins);
         let rest = io::Read::chain(Cursor::new(head.clone()), reader);
-        let Some((name, _, decode)) = wrapper else {
+        let Some((name, decode)) = wrapper else {
+            if let Some(wanted) = wanted {
+                let why = format!("it is no archive that could hold {wanted}");
+                return Err(io::Error::other(why));
+            }
             return Ok(Unpacked { reader: Box::new(rest), head, wrappers });
         };
-        if wrappers.len() == LAYERS_MAX {
+        if wrappers.iter().filter(|of| is_archive(of) == is_archive(name)).count() == LAYERS_MAX {
             return Err(io::Error::other(format!(
                 "it is packed {} times ({}, {name}): unpack it first",
-                LAYERS_MAX + 1,
+                wrappers.len() + 1,
                 wrappers.join(", ")
             )));
         }
-        wrappers.push(*name);
+        wrappers.push(name);
         let mut rest: Box<dyn BufRead + 'a> = Box::new(rest);
         io::copy(&mut rest.by_ref().take(packed_at as u64), &mut io::sink())?;
         let seen = Rc::new(Seen::default());
         let source = Source { inner: rest, seen: seen.clone() };
-        let bounded = match decode(source) {
+        let decoder = match decode {
+            Some(decode) => decode(source),
+            None => archive(source, name, wanted.take()),
+        };
+        let bounded = match decoder {
             Ok(decoder) => Bounded { decoder, seen, name, out: 0 },
             Err(error) => return Err(told(error, &seen, name)),
         };
@@ -142,7 +199,7 @@ pub fn unpack<'a>(input: impl BufRead + 'a) -> io::Result<Unpacked<'a>> {
 }
 
 /// The first bytes, as many as there are up to [`HEAD`]: a pipe hands out a few at a time.
-fn head_of(reader: &mut impl Read) -> io::Result<Vec<u8>> {
+pub fn head_of(reader: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut head = Vec::with_capacity(HEAD);
     reader.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
     Ok(head)
@@ -218,6 +275,9 @@ impl Read for Bounded<'_> {
 
 /// A decoder's error: the file ends too early, or it is damaged.
 fn told(error: io::Error, seen: &Seen, name: &str) -> io::Error {
+    if error.get_ref().is_some_and(|inner| inner.is::<Choice>()) {
+        return error;
+    }
     if error.kind() == io::ErrorKind::UnexpectedEof || seen.ended.get() {
         return io::Error::other("the file is cut short: its packed data ends too early");
     }
@@ -238,6 +298,12 @@ fn xz(source: Source<'_>) -> io::Result<Box<dyn Read + '_>> {
 
 fn zstd(source: Source<'_>) -> io::Result<Box<dyn Read + '_>> {
     Ok(Box::new(ZstdFrames { source: Some(source), frame: None }))
+}
+
+/// As [`zstd`], of a file of an archive.
+fn zstd_frames(inner: Box<dyn BufRead>) -> Box<dyn Read> {
+    let source = Source { inner, seen: Rc::default() };
+    Box::new(ZstdFrames { source: Some(source), frame: None })
 }
 
 /// Frames of zstd, one after the other.
@@ -292,8 +358,13 @@ fn skip_frame(source: &mut Source<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// The recording of an archive: the archive is written to a temporary file without a name, and its files are looked into.
-fn zip(mut source: Source<'_>) -> io::Result<Box<dyn Read + '_>> {
+/// The recording of an archive, or the file that is wanted of it: the archive is written to a temporary file without a name, in
+/// which its files are found.
+fn archive<'a>(
+    mut source: Source<'a>,
+    name: &str,
+    wanted: Option<&str>,
+) -> io::Result<Box<dyn Read + 'a>> {
     let mut file = tempfile::tempfile()?;
     let copied = io::copy(&mut source.by_ref().take(ARCHIVE_BYTES_MAX), &mut file)?;
     if copied == ARCHIVE_BYTES_MAX && !source.fill_buf()?.is_empty() {
@@ -301,15 +372,12 @@ fn zip(mut source: Source<'_>) -> io::Result<Box<dyn Read + '_>> {
         return Err(io::Error::other(format!("it is larger than {gib} GiB")));
     }
     source.seen.ended.set(false);
-    file.seek(SeekFrom::Start(0))?;
-    let chosen = zip::recording_in(&mut file)?;
-    file.seek(SeekFrom::Start(chosen.unwrap_or(0)))?;
-    first_of_zip(BufReader::with_capacity(BUFFER, file))
+    archive::content(file, name == ZIP, wanted)
 }
 
 /// The first file of an archive, read behind its local header: an archive in a pipe has no directory yet, and a writer that
 /// streamed wrote no size.
-fn first_of_zip<'a>(mut source: impl BufRead + 'a) -> io::Result<Box<dyn Read + 'a>> {
+fn first_of_zip(mut source: impl BufRead + 'static) -> io::Result<Box<dyn Read>> {
     let mut head = [0; 30];
     source.read_exact(&mut head)?;
     let number = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);

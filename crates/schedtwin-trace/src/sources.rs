@@ -16,6 +16,7 @@
 
 use crate::chrome_json::{SystemTraceEvents, is_chrome_json};
 use crate::event::{SourceFault, TraceSource};
+use crate::folder;
 use crate::ftrace_read::FtraceSource;
 use crate::open_readable;
 use crate::packed::{self, Unpacked, unpack};
@@ -79,8 +80,14 @@ pub const FORMATS: [SourceFormat; 5] = [
     },
 ];
 
+/// Everything that is read, and the next step, for who has another file.
+pub const KNOWN: &str = "recordings are trace.dat (trace-cmd, schedtwin record), perf.data, Perfetto, Chrome's JSON with \
+    systemTraceEvents, or text: /sys/kernel/tracing/trace, trace-cmd report, atrace, perf script, systrace's page; a perf directory, \
+    a copy of tracefs with per_cpu/cpu0/trace_pipe_raw; plain or in gzip, zlib, zstd, xz, zip, tar. To make one: \
+    schedtwin record";
+
 /// Most bytes of a packed recording, or of one from a pipe, that a reader has to seek in: they go to a temporary file.
-const SPOOLED_BYTES_MAX: u64 = 64 << 30;
+pub(crate) const SPOOLED_BYTES_MAX: u64 = 64 << 30;
 
 /// The content as a file in which one can seek.
 fn seekable(input: Input<'_>) -> std::io::Result<File> {
@@ -90,8 +97,11 @@ fn seekable(input: Input<'_>) -> std::io::Result<File> {
     }
 }
 
-/// Opens a recording; `-` is standard input.
+/// Opens a recording; `-` is standard input, `ARCHIVE:NAME` a file of an archive. A folder may be one, too.
 pub fn open(path: &Path) -> Opened<'static> {
+    if path.is_dir() {
+        return folder::open(path);
+    }
     let content = packed::open(path)?;
     let plain = content.wrappers.is_empty() && path.as_os_str() != "-";
     let file = plain.then(|| open_readable(path)).transpose()?;

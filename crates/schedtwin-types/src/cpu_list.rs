@@ -3,6 +3,15 @@
 
 use crate::{CpuId, CpuMask, MAX_CPUS};
 
+/// The limit of this build, and what to do.
+const LIMIT: &str = if cfg!(feature = "nr-cpus-1024") {
+    "a machine has at most 1024 CPUs, numbered from 0"
+} else {
+    "a machine has at most 256 CPUs, numbered from 0; a build with --features nr-cpus-1024 has 1024"
+};
+
+const _: () = assert!(MAX_CPUS == if cfg!(feature = "nr-cpus-1024") { 1024 } else { 256 });
+
 impl CpuMask {
     /// Reads such a list; no CPU twice, and one at least.
     pub fn parse_list(text: &str) -> Result<CpuMask, String> {
@@ -33,11 +42,9 @@ fn number(text: &str) -> Result<u16, String> {
     let text = text.trim();
     match text.parse::<u16>() {
         Ok(cpu) if usize::from(cpu) < MAX_CPUS => Ok(cpu),
-        Ok(cpu) => {
-            Err(format!("CPU {cpu}: a machine has at most {MAX_CPUS} CPUs, numbered from 0"))
-        }
+        Ok(cpu) => Err(format!("CPU {cpu}: {LIMIT}")),
         Err(_) if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) => {
-            Err(format!("CPU {text}: a machine has at most {MAX_CPUS} CPUs, numbered from 0"))
+            Err(format!("CPU {text}: {LIMIT}"))
         }
         Err(_) => Err(format!("`{text}` is not the number of a CPU")),
     }
@@ -65,7 +72,7 @@ mod tests {
         }
         for text in [MAX_CPUS.to_string(), "0-99999999999".to_string()] {
             let told = CpuMask::parse_list(&text).unwrap_err();
-            let limit = format!(": a machine has at most {MAX_CPUS} CPUs, numbered from 0");
+            let limit = format!(": {LIMIT}");
             assert!(told.to_string().ends_with(&limit), "{told}");
         }
     }

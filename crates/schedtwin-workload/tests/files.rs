@@ -233,6 +233,8 @@ fn what_json_c_and_workgen_accept_is_accepted() {
         "\u{feff}{ \"tasks\": { \"a\": { \"run\": 1 } } }",
         "{ \"tasks\": { \"\u{e9}\u{1f600}long-name-of-a-task\": { \"run\": 1 } } }",
         "{ \"global\": { \"log_size\": \"Disable\", \"ftrace\": true, \"frag\": 1 }, \"tasks\": { \"a\": { \"run\": 1, \"loop\": 2147483647 } } }",
+        "{ \"resources\": 0, \"tasks\": { \"a\": { \"run\": 1 } } }",
+        "{ \"resources\": null, \"tasks\": { \"a\": { \"run\": 1 } } }",
         "{ \"resources\": { \"m\": { \"type\": \"mutex\" }, \"w\": { \"type\": \"signal\", \"target\": \"x\" } }, \"tasks\": { \"a\": { \"runtime0\": 2147483647, \"phases_not\": 1 } } }",
     ] {
         let path = std::env::temp_dir().join(format!(
@@ -250,6 +252,30 @@ fn what_json_c_and_workgen_accept_is_accepted() {
             read.unwrap_or_else(|e| panic!("{text}: {e}"));
         }
     }
+}
+
+/// A template is no workload yet: its placeholders are named as such, quoted or not.
+#[test]
+fn placeholders_of_templates_say_what_to_do() {
+    let name = format!("schedtwin-template-{}.json", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    for value in [
+        "\"@LOAD@\"",
+        "\"{{ load }}\"",
+        "{{ load }}",
+        "@LOAD@",
+        "${LOAD}",
+        "\"%(load)s\"",
+        "<load>",
+    ] {
+        std::fs::write(&path, format!("{{ \"tasks\": {{ \"a\": {{ \"run\": {value} }} }} }}"))
+            .unwrap();
+        let read = Workload::from_path_or_name(path.to_str().unwrap())
+            .and_then(|workload| workload.instantiate(&host(4), 1));
+        let told = read.map(drop).unwrap_err().to_string();
+        assert!(told.contains("this looks like a template"), "{value}: {told}");
+    }
+    std::fs::remove_file(&path).unwrap();
 }
 
 #[test]

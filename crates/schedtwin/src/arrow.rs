@@ -10,10 +10,11 @@ use crate::table::Table;
 use arrow_array::builder::{
     BooleanBuilder, Float64Builder, Int64Builder, StringDictionaryBuilder, UInt64Builder,
 };
+use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    ArrayRef, DictionaryArray, Float64Array, Int32Array, RecordBatch, StringArray, UInt32Array,
-    UInt64Array,
+    Array, ArrayRef, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch,
+    StringArray, UInt32Array, UInt64Array,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -50,6 +51,45 @@ fn words<'w>(
     let keys: Int32Array = of_row.map(|of| keys[of]).collect();
     let words = Arc::new(StringArray::from_iter_values(words));
     Arc::new(DictionaryArray::new(keys, words))
+}
+
+/// As [`words`], an entry a row; a column of numbers alone is one of numbers.
+fn numbers_or_words(said: &[Option<&str>]) -> ArrayRef {
+    let known = || said.iter().flatten();
+    if known().next().is_some() && known().all(|text| text.parse::<i64>().is_ok()) {
+        let numbers = said.iter().map(|text| text.and_then(|text| text.parse::<i64>().ok()));
+        return Arc::new(numbers.collect::<Int64Array>());
+    }
+    let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
+    if known().next().is_some() && known().all(|text| number(text).is_some()) {
+        let numbers = said.iter().map(|text| text.and_then(number));
+        return Arc::new(numbers.collect::<Float64Array>());
+    }
+    words(said.iter().copied(), 0..said.len())
+}
+
+/// The batch, whose columns of these names are numbers where they hold nothing else.
+#[must_use]
+pub(crate) fn with_numbers(batch: &RecordBatch, names: &[String]) -> RecordBatch {
+    let mut columns = Columns::default();
+    for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
+        let texts =
+            column.as_dictionary_opt::<Int32Type>().filter(|_| names.contains(field.name()));
+        let array = texts.map_or_else(
+            || column.clone(),
+            |texts| {
+                let words = texts.values().as_string::<i32>();
+                let said: Vec<Option<&str>> = texts
+                    .keys()
+                    .iter()
+                    .map(|key| key.map(|key| words.value(key as usize)))
+                    .collect();
+                numbers_or_words(&said)
+            },
+        );
+        columns.push(field.name(), array, field.is_nullable());
+    }
+    columns.batch()
 }
 
 impl Table {
@@ -202,7 +242,7 @@ impl Events {
 }
 
 impl crate::sweep::Performed {
-    /// Every setting by two metrics, as a record batch: what the setting is, the means with the half widths of their 95 %
+    /// Every setting by two metrics, as a record batch: what the setting is (numbers where all its values are), the means with the half widths of their 95 %
     /// intervals, and `front`.
     pub fn points_to_arrow(&self, x: &str, y: &str) -> Result<RecordBatch, crate::Error> {
         let told = self.points(x, y)?;
@@ -218,7 +258,10 @@ impl crate::sweep::Performed {
         columns.push("kernel", of(&|setting| &setting.kernel), false);
         columns.push("workload", of(&|setting| &setting.workload), false);
         for (at, key) in sweep.varies.iter().enumerate() {
-            columns.push(key, of(&|setting| &setting.values[at]), false);
+            let said: Vec<Option<&str>> = points()
+                .map(|point| Some(sweep.settings[point.setting].values[at].as_str()))
+                .collect();
+            columns.push(key, numbers_or_words(&said), false);
         }
         for (at, title) in told.titles.iter().enumerate() {
             let means: Float64Array =

@@ -148,10 +148,11 @@ impl Performed {
         Ok(bytes)
     }
 
-    /// A record batch with the columns of that file.
+    /// A record batch with the columns of that file; settings whose values are all numbers are columns of numbers.
     #[cfg(feature = "arrow")]
     pub fn to_arrow(&self) -> arrow_array::RecordBatch {
-        schedtwin_lab::sweep::chunk::batch(&self.sweep, &self.runs)
+        let batch = schedtwin_lab::sweep::chunk::batch(&self.sweep, &self.runs);
+        crate::arrow::with_numbers(&batch, &self.sweep.varies)
     }
 }
 

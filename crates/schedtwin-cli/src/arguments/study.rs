@@ -220,6 +220,9 @@ pub struct CalibrateMachine {
     /// Print what was measured, and write nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// Measure although the recording looks like another machine's
+    #[arg(long, conflicts_with = "probe")]
+    pub force: bool,
     /// Measure here, without a recording, what communication between CPUs costs
     #[arg(long)]
     pub probe: bool,

@@ -30,8 +30,9 @@
 //! Differences: exits that a timer causes have no stamp of their cause and are taken to last as long as those that another
 //! CPU causes, where the file does not tell them apart; entry latencies are not measured.
 
+use super::other_machine::{self, Seen};
 use super::{Device, device, unreadable};
-use schedtwin_input::Diagnostics;
+use schedtwin_input::{Diagnostics, Source};
 use schedtwin_machine::{CostScale, Machine};
 use schedtwin_trace::event::{NameId, TraceEvent, TraceEventKind, TraceSource};
 use schedtwin_trace::sources;
@@ -102,11 +103,16 @@ pub struct MeasuredCosts {
     pub missing: Vec<String>,
 }
 
-/// Measures the costs of the machine that a recording was made on.
-pub fn measure_costs(path: &Path, machine: &Machine) -> Result<MeasuredCosts, Diagnostics> {
+/// Measures the costs of the machine that a recording was made on. A recording that is of another machine is refused, with
+/// all signs of it; `any`: it is taken all the same.
+pub fn measure_costs(
+    path: &Path,
+    machine: &Machine,
+    any: bool,
+) -> Result<MeasuredCosts, Diagnostics> {
     let name = path.display().to_string();
     let open = || sources::open(path).map_err(|fault| unreadable(&name, &fault));
-    let cpus = recorded_cpus(open()?, &name, machine)?;
+    let cpus = recorded_cpus(open()?, &name, machine, any)?;
     measure_events(open()?, &name, machine, &cpus)
 }
 
@@ -115,13 +121,30 @@ fn recorded_cpus(
     mut source: impl TraceSource,
     name: &str,
     machine: &Machine,
+    any: bool,
 ) -> Result<Vec<(RecordedCpu, Option<usize>)>, Diagnostics> {
     let mut builder = Builder::new();
+    let mut seen = Seen::default();
     while let Some(event) = source.next_event().map_err(|fault| unreadable(name, &fault))? {
         builder.cpu_exists(event.cpu.index());
-        if let TraceEventKind::Frequency { cpu, khz } = event.kind {
-            builder.frequency(event.at, cpu.index(), khz);
+        match event.kind {
+            TraceEventKind::Frequency { cpu, khz } => {
+                builder.frequency(event.at, cpu.index(), khz);
+            }
+            TraceEventKind::Idle { cpu, state: Some(state) } => seen.idle(cpu, state),
+            _ => {}
         }
+    }
+    seen.nr_cpus = source.header().nr_cpus;
+    let signs = other_machine::signs(&builder, &seen, machine);
+    if !any && !signs.is_empty() {
+        let help = "name the machine that was recorded (`schedtwin capture` describes it), or give --force";
+        let mut faults = Diagnostics::new();
+        for sign in signs {
+            let what = format!("it is of another machine: {sign}");
+            faults.push_whole(&Source::new(name, ""), what, Some(help.to_owned()));
+        }
+        return Err(faults);
     }
     if builder.nr_cpus() > machine.nr_cpus() {
         let (has, needs) = (machine.nr_cpus(), builder.nr_cpus());

@@ -32,6 +32,9 @@ use std::str::FromStr;
 /// A clock of which fewer frequencies were seen has hardly been seen at its highest.
 pub const FEW_FREQUENCIES: usize = 5;
 
+/// Clusters with few frequencies that are told one by one.
+const FEW_LISTED: usize = 8;
+
 /// Capacity of the largest CPU.
 const FULL_CAPACITY: u32 = 1024;
 
@@ -229,7 +232,19 @@ pub(super) fn silicon(builder: &Builder, device: Device<'_>) -> Result<Silicon, 
     let few = |cluster: &&RecordedCluster| {
         others_clock && (1..FEW_FREQUENCIES).contains(&cluster.frequencies)
     };
-    for cluster in clusters.iter().filter(few) {
+    let few: Vec<&RecordedCluster> = clusters.iter().filter(few).collect();
+    if few.len() > FEW_LISTED {
+        let mut numbers: Vec<u16> = few.iter().flat_map(|cluster| cluster.cpus.clone()).collect();
+        numbers.sort_unstable();
+        assumptions.push(format!(
+            "of the {} clocks of {} fewer than {FEW_FREQUENCIES} different frequencies are recorded: their recorded \
+             time counts as work at full speed there, too much if they can run faster",
+            few.len(),
+            cpus_text(&numbers)
+        ));
+        return Ok(Silicon { cpus, clusters, assumptions, own_numbers });
+    }
+    for cluster in few {
         assumptions.push(format!(
             "of {} only {} different frequenc{} recorded, at most {} MHz: its recorded time counts as work at \
              full speed there, too much if it can run faster",
@@ -287,6 +302,24 @@ fn is_the_machine(builder: &Builder, machine: &Machine, observed: &[Vec<usize>])
     };
     (0..builder.nr_cpus()).all(|cpu| fits(builder, machine, cpu, domain_of(machine, cpu)))
         && observed.iter().all(one_capacity)
+}
+
+/// Whether most of the recorded frequencies are no operating points of the machine, and its chip is not the machine's with other
+/// numbers of CPUs either. Clocks that were hardly seen tell nothing.
+pub(super) fn has_other_frequencies(builder: &Builder, machine: &Machine) -> bool {
+    let observed = clusters(builder);
+    let cpus = 0..builder.nr_cpus().min(machine.nr_cpus());
+    let (mut all, mut others) = (0, 0);
+    for cpu in cpus {
+        let khz = &builder.frequencies(cpu).khz;
+        if khz.len() < FEW_FREQUENCIES {
+            continue;
+        }
+        let domain = &machine.domains[domain_of(machine, cpu)];
+        all += khz.len();
+        others += khz.iter().filter(|khz| domain.opp_of(**khz).is_none()).count();
+    }
+    2 * others > all && matched(builder, machine, &observed).1 != How::Tables
 }
 
 /// How clusters were matched with domains.

@@ -382,3 +382,37 @@ fn contradictions_are_counted() {
     let trace = read(&text_of(&lines), "pixel6", None);
     assert!(trace.recorded.contradictions >= 10, "{:?}", trace.recorded);
 }
+
+/// A recording of another machine would make its costs look measured.
+#[test]
+fn costs_of_another_machine_are_refused_with_all_signs() {
+    let text = |nr_cpus: u32, state: u32, khz: &[u32]| {
+        let mut text = format!("# entries-in-buffer/entries-written: 9/9   #P:{nr_cpus}\n");
+        for (at, khz) in khz.iter().enumerate() {
+            text.push_str(&format!(
+                "a-1 [000] d..2 7.{at:06}: cpu_frequency: state={khz} cpu_id=0\n"
+            ));
+        }
+        text + &format!("a-1 [000] d..2 8.000000: cpu_idle: state={state} cpu_id=0\n")
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.txt");
+    let machine = Machine::load("pixel6").unwrap();
+    let measured = |text: &str, any| {
+        std::fs::write(&path, text).unwrap();
+        measure_costs(&path, &machine, any).map_err(|faults| faults.to_string())
+    };
+    let own: Vec<u32> = machine.domains.iter().next().unwrap().opps.iter().map(|o| o.khz).collect();
+    assert!(measured(&text(8, 1, &own[..6]), false).is_ok());
+    let others = [1_000_001, 1_100_001, 1_200_001, 1_300_001, 1_400_001];
+    let told = measured(&text(4, 3, &others), false).unwrap_err();
+    for sign in [
+        "its machine has 4 CPUs, and pixel6 has 8",
+        "CPU 0 entered idle state 3, and the last of pixel6 there is 1",
+        "most of its frequencies are no operating points of pixel6",
+        "or give --force",
+    ] {
+        assert!(told.contains(sign), "{sign}: {told}");
+    }
+    assert!(measured(&text(4, 3, &others), true).is_ok());
+}

@@ -255,13 +255,32 @@ pub fn seeds_text(seeds: &[u64]) -> String {
     }
 }
 
-/// `, 10s each`, or nothing where the workload decides.
+/// `10 s`, or nothing where the workload decides.
 pub fn duration_text(provenance: &Provenance) -> Option<String> {
-    let duration = std::time::Duration::from_nanos(provenance.duration_ns?);
-    Some(humantime::format_duration(duration).to_string())
+    provenance.duration_ns.map(time)
 }
 
-/// `10s simulated`, of a comparison.
+/// A length of time as people write it: `10 s`, `1.068 s`, `16.67 ms`, `2 min 5 s`.
+pub fn time(ns: u64) -> String {
+    const UNITS: [(u64, &str); 4] =
+        [(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "us"), (1, "ns")];
+    if ns >= 60 * UNITS[0].0 {
+        let seconds = (ns + UNITS[0].0 / 2) / UNITS[0].0;
+        let parts = [(seconds / 3600, "h"), (seconds / 60 % 60, "min"), (seconds % 60, "s")];
+        let parts = parts.iter().filter(|(count, _)| *count > 0);
+        return parts.map(|(n, unit)| format!("{n} {unit}")).collect::<Vec<_>>().join(" ");
+    }
+    let (unit, word) = UNITS.into_iter().find(|(unit, _)| ns >= *unit).unwrap_or(UNITS[3]);
+    let number = number(ns as f64 / unit as f64);
+    let short = if number.contains('.') {
+        number.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        &number
+    };
+    format!("{short} {word}")
+}
+
+/// `10 s simulated`, of a comparison.
 pub fn simulated_text(comparison: &Comparison) -> Option<String> {
     duration_text(&comparison.provenance).map(|duration| format!("{duration} simulated"))
 }
@@ -286,7 +305,7 @@ pub fn printable(text: &str) -> String {
     schedtwin_types::printable::line(text).into_owned()
 }
 
-/// Width of text: as wide as mails are.
+/// Width of text where nothing else is said: as wide as mails are.
 pub const WIDTH: usize = 100;
 
 /// Breaks a line at spaces so that it has at most `width` columns where words allow.
@@ -332,6 +351,23 @@ mod tests {
             (-129.53, "-129.5"),
         ] {
             assert_eq!(number(x), expected);
+        }
+    }
+
+    #[test]
+    fn times_are_as_people_write_them() {
+        for (ns, expected) in [
+            (0, "0 ns"),
+            (999, "999 ns"),
+            (1_067_696_631, "1.068 s"),
+            (10_000_000_000, "10 s"),
+            (500_000_000, "500 ms"),
+            (16_666_667, "16.67 ms"),
+            (59_999_999_999, "60 s"),
+            (125_400_000_000, "2 min 5 s"),
+            (3_600_000_000_000, "1 h"),
+        ] {
+            assert_eq!(time(ns), expected);
         }
     }
 

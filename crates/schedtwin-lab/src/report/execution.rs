@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::cells::{WIDTH, letter, plain_table, wrap};
+use super::cells::{letter, plain_table, wrap};
 use super::markdown::escape;
 use crate::study::execution::distance::Compared;
 use crate::study::execution::judge::{Judged, Summary, summary, unit_of_distance};
@@ -66,7 +66,7 @@ pub fn title(ran: &Ran, judged: &Judged) -> String {
 }
 
 /// All executions as text; empty where there are none.
-pub fn text(ran: &Ran) -> String {
+pub fn text(ran: &Ran, width: usize) -> String {
     if ran.executions.is_empty() {
         return String::new();
     }
@@ -85,7 +85,7 @@ pub fn text(ran: &Ran) -> String {
     let mut last = None;
     for judged in &ran.executions {
         if last != Some(judged.execution) {
-            text.push_str(&wrap(&title(ran, judged), WIDTH, "  "));
+            text.push_str(&wrap(&title(ran, judged), width, "  "));
             last = Some(judged.execution);
         }
         if let Some(why_not) = &judged.why_not {

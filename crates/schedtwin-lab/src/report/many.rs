@@ -7,6 +7,16 @@
 //! power mean  pixel6   ui-phone  mW    347.0  427.4    +23.2%   +-2.8  * worse
 //!             juno-r2  ui-phone  mW    251.0  250.1     -0.4%   +-1.1
 //! ```
+//!
+//! Where that is wider than asked for, a metric has a line of its own, and what all comparisons share (one workload, one
+//! machine) stands in the heading alone:
+//!
+//! ```text
+//!                     A      B    B vs A     95%
+//! power mean, mW
+//!   pixel6        347.0  427.4    +23.2%   +-2.8  * worse
+//!   juno-r2       251.0  250.1     -0.4%   +-1.1
+//! ```
 
 use schedtwin_engine::result::Better;
 use schedtwin_types::metric::declared;
@@ -36,12 +46,13 @@ impl Line<'_> {
     }
 }
 
-/// Whether a row is shown where nothing was asked for by name: what the workload is judged by, and tails of latency.
+/// Whether a row is shown where nothing was asked for by name: what the workload is judged by, tails of latency, and idle states.
 fn is_usual(row: &ComparedRow) -> bool {
     let primary = declared(row.row.name)
         .is_some_and(|metric| metric.primary && metric.headline.whole.contains(&row.row.stat));
     let tail = [("wakeup_latency", "p99"), ("frame_duration", "p99")];
-    row.row.is_whole() && (primary || tail.contains(&(row.row.name, row.row.stat)))
+    let idle = ["idle_too_deep", "idle_too_shallow"].contains(&row.row.name);
+    row.row.is_whole() && (primary || idle || tail.contains(&(row.row.name, row.row.stat)))
 }
 
 /// All rows: metrics in the order of the first comparison that has them, and under each the comparisons in theirs.
@@ -66,6 +77,12 @@ fn heading(all: &[Comparison]) -> String {
     let first = &all[0];
     let same = |of: fn(&Comparison) -> String| all.iter().all(|one| of(one) == of(first));
     let mut line = format!("{} comparisons", all.len());
+    if same(|one| one.provenance.machine.clone()) {
+        line.push_str(&format!(" on {}", first.provenance.machine));
+    }
+    if same(|one| one.provenance.workload.clone()) {
+        line.push_str(&format!(" under {}", first.provenance.workload));
+    }
     if same(|one| seeds_text(&one.seeds)) {
         line.push_str(&match first.seeds.len() {
             1 => format!(", {}", seeds_text(&first.seeds)),
@@ -123,13 +140,48 @@ fn sentences(lines: &[Line], kernels: usize, name: impl Fn(usize) -> String) -> 
     if has_intervals { (1..kernels).map(of).collect() } else { Vec::new() }
 }
 
+/// Texts of the comparisons, each once: with the places that it is of, where it is not of all.
+fn each_once<'a>(
+    all: &'a [Comparison],
+    texts: impl Fn(&'a Comparison) -> Vec<&'a str>,
+) -> Vec<String> {
+    let mut told: Vec<(&str, Vec<usize>)> = Vec::new();
+    for (at, one) in all.iter().enumerate() {
+        for text in texts(one) {
+            match told.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, of)) if of.last() == Some(&at) => {}
+                Some((_, of)) => of.push(at),
+                None => told.push((text, vec![at])),
+            }
+        }
+    }
+    let said = |(text, of): (&str, Vec<usize>)| match of.len() == all.len() {
+        true => text.to_owned(),
+        false => format!("{}: {text}", places(all, &of)),
+    };
+    told.into_iter().map(said).collect()
+}
+
+/// The comparisons in words, by what tells them apart: machines, workloads, or both.
+fn places(all: &[Comparison], of: &[usize]) -> String {
+    let machine = |one: &Comparison| one.provenance.machine.clone();
+    let workload = |one: &Comparison| one.provenance.workload.clone();
+    let same =
+        |word: &dyn Fn(&Comparison) -> String| all.iter().all(|one| word(one) == word(&all[0]));
+    let word = |at: &usize| match (same(&machine), same(&workload)) {
+        (_, true) => machine(&all[*at]),
+        (true, false) => workload(&all[*at]),
+        (false, false) => format!("{} {}", machine(&all[*at]), workload(&all[*at])),
+    };
+    of.iter().map(word).collect::<Vec<_>>().join(", ")
+}
+
 /// One comparison that stands for all in the footer: notes, crashes, and where everything comes from.
 fn joined(all: &[Comparison]) -> Comparison {
     let mut joined = all[0].clone();
     joined.provenance.hashes.clear();
-    let mut clauses: Vec<&str> = Vec::new();
     for one in all {
-        let Provenance { machine, workload, hashes, trust, .. } = &one.provenance;
+        let Provenance { machine, workload, hashes, .. } = &one.provenance;
         for (name, hash) in hashes {
             let name = match name.as_str() {
                 "machine" => format!("machine {machine}"),
@@ -140,19 +192,21 @@ fn joined(all: &[Comparison]) -> Comparison {
                 joined.provenance.hashes.push((name, hash.clone()));
             }
         }
-        for clause in trust.split("; ").filter(|clause| !clause.is_empty()) {
-            if !clauses.contains(&clause) {
-                clauses.push(clause);
-            }
-        }
     }
-    joined.provenance.trust = clauses.join("; ");
+    let clauses = |one: &'_ Comparison| -> Vec<String> {
+        one.provenance
+            .trust
+            .split("; ")
+            .filter(|clause| !clause.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    let clauses: Vec<Vec<String>> = all.iter().map(clauses).collect();
+    let of = |one: &Comparison| all.iter().position(|other| std::ptr::eq(one, other)).unwrap_or(0);
+    let trust = each_once(all, |one| clauses[of(one)].iter().map(String::as_str).collect());
+    joined.provenance.trust = trust.join("; ");
+    joined.notices = each_once(all, |one| one.notices.iter().map(String::as_str).collect());
     for one in &all[1..] {
-        for notice in &one.notices {
-            if !joined.notices.contains(notice) {
-                joined.notices.push(notice.clone());
-            }
-        }
         joined.crashes.extend(one.crashes.clone());
     }
     joined
@@ -173,27 +227,18 @@ pub fn text(all: &[Comparison], extent: Extent, layout: Layout) -> String {
         text.push('\n');
         said.iter().for_each(|said| text.push_str(&wrap(said, layout.width, "  ")));
     }
-    let table = |others: &[usize]| {
-        let mut head = header_cells(others, layout);
-        head.splice(1..1, [String::new(), String::new()]);
-        let mut rows = vec![head];
-        for (at, line) in lines.iter().enumerate() {
-            let again = at > 0 && lines[at - 1].title == line.title;
-            let title = if again { String::new() } else { line.title.clone() };
-            let mut cells = row_cells(&(title, line.row), others, layout);
-            cells.splice(1..1, [line.machine.to_string(), line.workload.to_string()]);
-            rows.push(cells);
-        }
-        let verdicts: Vec<usize> = (0..others.len()).map(|other| 8 + 4 * other).collect();
-        plain_table(rows, 4, &verdicts)
+    let fits = |text: &str| text.lines().all(|line| line.chars().count() <= layout.width);
+    let wide = |others: &[usize]| wide_table(&lines, others, layout);
+    let is_wide = fits(&wide(if kernels.len() > 1 { &[1] } else { &[] }));
+    let table = |others: &[usize]| match is_wide {
+        true => wide(others),
+        false => narrow_table(all, &lines, others, layout),
     };
-    let fits =
-        |others: &[usize]| table(others).lines().all(|line| line.chars().count() <= layout.width);
     let mut blocks: Vec<Vec<usize>> = vec![Vec::new()];
     for kernel in 1..kernels.len() {
         let last = blocks.last_mut().expect("there is always a block");
         last.push(kernel);
-        if last.len() > 1 && !fits(last) {
+        if last.len() > 1 && !fits(&table(last)) {
             last.pop();
             blocks.push(vec![kernel]);
         }
@@ -206,6 +251,58 @@ pub fn text(all: &[Comparison], extent: Extent, layout: Layout) -> String {
     let rows = lines.iter().map(|line| (line.title.clone(), line.row)).collect();
     let shown = Shown::chosen(rows);
     text + &notes(&joined(all), &shown, Extent::Chosen, layout)
+}
+
+/// The table with a line for each row: metric, machine, workload, unit, values.
+fn wide_table(lines: &[Line], others: &[usize], layout: Layout) -> String {
+    let mut head = header_cells(others, layout);
+    head.splice(1..1, [String::new(), String::new()]);
+    let mut rows = vec![head];
+    for (at, line) in lines.iter().enumerate() {
+        let again = at > 0 && lines[at - 1].title == line.title;
+        let title = if again { String::new() } else { line.title.clone() };
+        let mut cells = row_cells(&(title, line.row), others, layout);
+        cells.splice(1..1, [line.machine.to_string(), line.workload.to_string()]);
+        rows.push(cells);
+    }
+    let verdicts: Vec<usize> = (0..others.len()).map(|other| 8 + 4 * other).collect();
+    plain_table(rows, 4, &verdicts)
+}
+
+/// The table with a line for each metric and under it one for each place.
+fn narrow_table(all: &[Comparison], lines: &[Line], others: &[usize], layout: Layout) -> String {
+    let place = |line: &Line| {
+        let of = |one: &Comparison| {
+            one.provenance.machine == line.machine && one.provenance.workload == line.workload
+        };
+        all.iter().position(of).map_or_else(|| line.place(), |at| places(all, &[at]))
+    };
+    let without_unit = |mut cells: Vec<String>| {
+        cells.remove(1);
+        cells
+    };
+    let mut rows = vec![without_unit(header_cells(others, layout))];
+    for line in lines {
+        rows.push(without_unit(row_cells(
+            &(format!("  {}", place(line)), line.row),
+            others,
+            layout,
+        )));
+    }
+    let verdicts: Vec<usize> = (0..others.len()).map(|other| 5 + 4 * other).collect();
+    let table = plain_table(rows, 1, &verdicts);
+    let mut text = String::new();
+    for (at, row) in table.lines().enumerate() {
+        // The first line has the letters of the kernels.
+        if let Some(now) = at.checked_sub(1)
+            && (now == 0 || lines[now - 1].title != lines[now].title)
+        {
+            let (title, unit) = (printable(&lines[now].title), lines[now].row.row.unit);
+            text.push_str(&format!("{title}, {unit}\n"));
+        }
+        text.push_str(&format!("{row}\n"));
+    }
+    text
 }
 
 /// The table as Markdown.
@@ -242,4 +339,31 @@ pub fn markdown(all: &[Comparison], extent: Extent) -> String {
     }
     text.push_str(&format!("\n{}\n\n", super::markdown::LEGEND));
     text + &super::markdown::footer(&joined(all))
+}
+
+/// The table as HTML.
+pub fn html(all: &[Comparison]) -> maud::Markup {
+    let (lines, kernels) = (lines(all, Extent::Headlines), &all[0].kernels);
+    maud::html! {
+        table {
+            tr { th.l { "" } th.l { "machine" } th.l { "workload" } th.l { "" }
+                @for kernel in 0..kernels.len() {
+                    th { (letter(kernel)) }
+                    @if kernel > 0 { th { (letter(kernel)) " vs A" } }
+                } }
+            @for (at, line) in lines.iter().enumerate() { tr {
+                td.l { @if at == 0 || lines[at - 1].title != line.title { (line.title) } }
+                td.l { (line.machine) } td.l { (line.workload) } td.l.muted { (line.row.row.unit) }
+                @for (kernel, cell) in line.row.cells.iter().enumerate() {
+                    td { (value(cell.estimate.map(|e| e.mean), line.row.row.unit)) }
+                    @if kernel > 0 {
+                        @let (change, half) = difference_cells(cell.difference.as_ref(), line.row.row.unit);
+                        @let word = verdict(line.row, kernel);
+                        @let class = if word.contains("better") { "good" } else if word.contains("worse") { "bad" } else { "" };
+                        td class=(class) { (change) @if !half.is_empty() { " ±" (half) } }
+                    }
+                }
+            } }
+        }
+    }
 }

@@ -28,7 +28,7 @@ mod sweep;
 mod tests;
 mod tune;
 
-pub use cells::{choose_metrics, choose_rows, wrap};
+pub use cells::{WIDTH, choose_metrics, choose_rows, time, wrap};
 pub(crate) use cells::{number, signed, totals_of, value};
 use schedtwin_engine::result::RunResult;
 pub use sweep::{Point, Points, axes, columns as sweep_columns, points as sweep_points, sweep};
@@ -87,7 +87,7 @@ pub struct Layout {
 impl Default for Layout {
     fn default() -> Layout {
         // Mails are read in terminals; wider lines get broken by quoting.
-        Layout { width: 100, stddev: false, mmtests: false }
+        Layout { width: cells::WIDTH, stddev: false, mmtests: false }
     }
 }
 
@@ -147,19 +147,23 @@ pub fn judged_json(comparison: &Comparison, verdicts: &[(String, Verdict)]) -> S
 
 /// The report of a replay: of its comparison, with a section on fidelity.
 pub fn replay(replayed: &Replayed, format: Format, extent: Extent) -> String {
+    replay_in(replayed, format, extent, Layout::default())
+}
+
+/// The same, its text in a layout of the user's choice.
+pub fn replay_in(replayed: &Replayed, format: Format, extent: Extent, layout: Layout) -> String {
     let simulated = |comparison: &Comparison| cells::duration_text(&comparison.provenance);
     let Replayed { comparison, fidelity } = replayed;
     match format {
         Format::Text => {
             let length = replay::length(fidelity, simulated(comparison));
-            let section = replay::text(fidelity);
-            let layout = Layout::default();
+            let section = replay::text(fidelity, extent, layout.width);
             let lead = fidelity.trust.lead();
             compare_text::render_with(comparison, extent, layout, Some(length), (&lead, &section))
         }
         Format::Markdown => {
             let length = replay::length(fidelity, simulated(comparison));
-            let section = replay::markdown(fidelity, markdown::escape);
+            let section = replay::markdown(fidelity, extent, markdown::escape);
             markdown::comparison_with(comparison, extent, Some(length), &section)
         }
         Format::Json => json::replay(comparison, replay::json(fidelity), &fidelity.trust),
@@ -182,8 +186,13 @@ pub struct RunReport<'a> {
 
 /// The report of a single run.
 pub fn run(report: &RunReport, format: Format, extent: Extent) -> String {
+    run_in(report, format, extent, cells::WIDTH)
+}
+
+/// The same, its text as wide as the user wants it.
+pub fn run_in(report: &RunReport, format: Format, extent: Extent, width: usize) -> String {
     match format {
-        Format::Text => run_text::render(report, extent),
+        Format::Text => run_text::render(report, extent, width),
         Format::Markdown => markdown::run(report, extent),
         Format::Json => json::run(report),
         Format::Csv => csv::run(report),
@@ -201,8 +210,13 @@ pub struct Studies {
 
 /// The report of studies. They have no CSV: `json` has everything.
 pub fn studies(studies: &Studies, format: Format) -> String {
+    studies_in(studies, format, cells::WIDTH)
+}
+
+/// The same, its text as wide as the user wants it.
+pub fn studies_in(studies: &Studies, format: Format, width: usize) -> String {
     match format {
-        Format::Text => study::text(studies),
+        Format::Text => study::text(studies, width),
         Format::Markdown => study::markdown(studies),
         Format::Json | Format::Csv => study_json::studies(studies),
     }
@@ -222,15 +236,15 @@ pub struct Scoreboard {
 }
 
 /// The scoreboard of reports. As text it has the present results, else the first ones, too.
-pub fn scoreboard(board: &Scoreboard, format: Format) -> String {
-    scoreboard::render(board, format)
+pub fn scoreboard(board: &Scoreboard, format: Format, width: usize) -> String {
+    scoreboard::render(board, format, width)
 }
 
 /// On what the signs of studies depend: a table for each kernel that something is predicted of. JSON and CSV as
 /// [`studies()`] have it.
-pub fn sensitivity(studies: &Studies, format: Format) -> String {
+pub fn sensitivity(studies: &Studies, format: Format, width: usize) -> String {
     match format {
-        Format::Text => sensitivity::text(studies),
+        Format::Text => sensitivity::text(studies, width),
         Format::Markdown => sensitivity::markdown(studies),
         Format::Json | Format::Csv => study_json::studies(studies),
     }
@@ -264,6 +278,6 @@ pub fn stability_line(rerun: &Rerun, row: &Stability) -> String {
 }
 
 /// A study as it stands in its file: what was published, and what would run.
-pub fn study(study: &Study, setups: &[Setup]) -> String {
-    study::show(study, setups)
+pub fn study(study: &Study, setups: &[Setup], width: usize) -> String {
+    study::show(study, setups, width)
 }

@@ -3,7 +3,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::cells::{WIDTH, letter, number, plain_table, printable, wrap};
+use super::Extent;
+use super::cells::{letter, number, plain_table, printable, time, wrap};
 use crate::measured::title;
 use crate::replay::trust::{Standing, Trust};
 use crate::replay::{Fidelity, Pair};
@@ -111,8 +112,7 @@ pub fn sentences(fidelity: &Fidelity) -> Vec<String> {
         share(f.assumed_frequency_pct),
         share(f.paths_taken_off_pct)
     ));
-    let clusters: Vec<String> = f.clusters.iter().map(cluster).collect();
-    sentences.push(format!("recorded clusters: {}", clusters.join("; ")));
+    sentences.push(format!("recorded clusters: {}", clusters(&f.clusters).join("; ")));
     sentences.extend(f.assumptions.iter().map(|assumption| format!("assumed: {assumption}")));
     if f.without_waking {
         sentences.push("no sched_waking is recorded: latencies begin with sched_wakeup".to_owned());
@@ -142,6 +142,37 @@ fn pair_title(pair: &Pair) -> String {
         "sum" => full.replacen(" sum", "", 1),
         _ => full,
     }
+}
+
+/// Clusters that a sentence lists one by one.
+const CLUSTERS_LISTED: usize = 8;
+
+/// The clusters in words; many are summed up by capacity and full speed.
+fn clusters(all: &[RecordedCluster]) -> Vec<String> {
+    if all.len() <= CLUSTERS_LISTED {
+        return all.iter().map(cluster).collect();
+    }
+    let mut kinds: Vec<(u32, u32, Vec<&RecordedCluster>)> = Vec::new();
+    for one in all {
+        let key = (one.capacity, one.full_speed_khz);
+        match kinds.iter_mut().find(|(capacity, khz, _)| (*capacity, *khz) == key) {
+            Some((.., of)) => of.push(one),
+            None => kinds.push((key.0, key.1, vec![one])),
+        }
+    }
+    let kind = |(capacity, full_speed_khz, of): (u32, u32, Vec<&RecordedCluster>)| {
+        let mut cpus: Vec<u16> = of.iter().flat_map(|one| one.cpus.iter().copied()).collect();
+        cpus.sort_unstable();
+        let mhz = of.iter().filter_map(|one| one.highest_khz).map(|khz| khz / 1000);
+        let highest = match (mhz.clone().min(), mhz.max()) {
+            (Some(least), Some(most)) => format!("at most {least} to {most} MHz recorded"),
+            _ => "no frequency recorded".to_owned(),
+        };
+        let (clocks, speed) = (count(of.len() as u64, "clock"), full_speed_khz / 1000);
+        let cpus = cpus_text(&cpus);
+        format!("{cpus} ({clocks}) as capacity {capacity}, {highest}, full speed {speed} MHz")
+    };
+    kinds.into_iter().map(kind).collect()
 }
 
 /// `CPUs 0-3 as capacity 383, at most 850 MHz recorded (3 different)`.
@@ -193,35 +224,59 @@ pub fn pairs(fidelity: &Fidelity) -> Vec<Vec<String>> {
     fidelity.pairs.iter().map(|pair| cells(pair, &kernels)).collect()
 }
 
+/// CPUs that the table lists one by one.
+const CPUS_LISTED: usize = 16;
+
+/// The pairs of a table: CPUs one by one where there are few, else their sum alone, and how many are left out.
+fn listed(fidelity: &Fidelity, extent: Extent) -> (Vec<&Pair>, usize) {
+    let of_cpu = |pair: &&Pair| pair.labels.iter().any(|(label, _)| *label == "cpu");
+    let cpus = fidelity.pairs.iter().filter(of_cpu).count();
+    let all = cpus <= CPUS_LISTED || matches!(extent, Extent::All | Extent::PerCpu);
+    let pairs = fidelity.pairs.iter().filter(|pair| all || !of_cpu(pair));
+    (pairs.collect(), if all { 0 } else { cpus })
+}
+
 /// The section of a text report.
-pub fn text(fidelity: &Fidelity) -> String {
+pub fn text(fidelity: &Fidelity, extent: Extent, width: usize) -> String {
     let kernels: Vec<usize> = (0..fidelity.kernels.len()).collect();
+    let (listed, left_out) = listed(fidelity, extent);
     let others: String = kernels[1..].iter().map(|k| format!(", {}", letter(*k))).collect();
     let mut text = wrap(
         &format!(
             "Fidelity: the recording against its replay on A ({}){others}",
             printable(&fidelity.kernels[0])
         ),
-        WIDTH,
+        width,
         "  ",
     );
-    for block in kernels.chunks(KERNELS_BESIDE) {
+    let table = |block: &[usize]| {
         let mut heads = ["", "", "recorded"].map(str::to_owned).to_vec();
         heads.extend(block.iter().flat_map(|k| [letter(*k), format!("{}/rec", letter(*k))]));
         let mut rows = vec![heads];
-        rows.extend(fidelity.pairs.iter().map(|pair| cells(pair, block)));
+        rows.extend(listed.iter().map(|pair| cells(pair, block)));
+        plain_table(rows, 2, &[])
+    };
+    let fits = |beside: &usize| {
+        let lines = |text: String| text.lines().all(|line| line.chars().count() <= width);
+        kernels.chunks(*beside).all(|block| lines(table(block)))
+    };
+    let beside = (1..=KERNELS_BESIDE).rev().find(fits).unwrap_or(1);
+    for block in kernels.chunks(beside) {
         text.push('\n');
-        text.push_str(&plain_table(rows, 2, &[]));
+        text.push_str(&table(block));
+    }
+    if left_out > 0 {
+        text.push_str(&format!("... cpu_time of {left_out} CPUs: --per-cpu\n"));
     }
     text.push('\n');
     for sentence in verdicts(fidelity).chain(sentences(fidelity)) {
-        text.push_str(&wrap(&sentence, WIDTH, "  "));
+        text.push_str(&wrap(&sentence, width, "  "));
     }
     text
 }
 
 /// The section of a markdown report. `escape`: of text that could be taken for markup.
-pub fn markdown(fidelity: &Fidelity, escape: fn(&str) -> String) -> String {
+pub fn markdown(fidelity: &Fidelity, extent: Extent, escape: fn(&str) -> String) -> String {
     let kernels: Vec<usize> = (0..fidelity.kernels.len()).collect();
     let mut text =
         "\n**Fidelity**: the recording against its replays\n\n| metric | unit | recorded |"
@@ -230,7 +285,7 @@ pub fn markdown(fidelity: &Fidelity, escape: fn(&str) -> String) -> String {
         text.push_str(&format!(" {} | ratio |", escape(kernel)));
     }
     text.push_str(&format!("\n|---|---|---:|{}\n", "---:|---:|".repeat(kernels.len())));
-    for pair in &fidelity.pairs {
+    for pair in listed(fidelity, extent).0 {
         let cells: Vec<String> = cells(pair, &kernels).iter().map(|cell| escape(cell)).collect();
         text.push_str(&format!("| {} |\n", cells.join(" | ")));
     }
@@ -241,12 +296,9 @@ pub fn markdown(fidelity: &Fidelity, escape: fn(&str) -> String) -> String {
     text
 }
 
-/// `3s 15ms recorded, ...`: what the head of a report says of the length.
+/// `3.015 s recorded, ...`: what the head of a report says of the length.
 pub fn length(fidelity: &Fidelity, simulated: Option<String>) -> String {
-    // Finer than anybody reads, but not nothing.
-    let unit = if fidelity.span_ns >= 1_000_000_000 { 1_000_000 } else { 1000 };
-    let span = std::time::Duration::from_nanos(fidelity.span_ns / unit * unit);
-    let recorded = format!("{} recorded", humantime::format_duration(span));
+    let recorded = format!("{} recorded", time(fidelity.span_ns));
     match simulated {
         Some(simulated) => format!("{recorded}, {simulated} simulated"),
         None => recorded,

@@ -4,7 +4,7 @@
 use schedtwin_engine::result::{CpuResult, RunResult, TaskResult};
 
 use super::cells::{
-    WIDTH, further, number, plain_table, provenance_lines, section, shown_metrics, value, wrap,
+    further, number, plain_table, provenance_lines, section, shown_metrics, time, value, wrap,
 };
 use super::{Extent, RunReport};
 use crate::verdict;
@@ -15,17 +15,17 @@ const WIDEST: usize = 1000;
 /// Tasks and CPUs listed unless all are asked for.
 const LISTED: usize = 16;
 
-pub fn render(report: &RunReport, extent: Extent) -> String {
+pub fn render(report: &RunReport, extent: Extent, width: usize) -> String {
     let RunReport { provenance, kernel, seed, result } = report;
-    let simulated = format!("{} s", number(result.simulated_ns as f64 / 1e9));
+    let simulated = time(result.simulated_ns);
     let line = format!(
         "{}, {}, {kernel}, seed {seed}: {simulated} simulated, {} events",
         provenance.machine, provenance.workload, result.events
     );
-    let mut text = wrap(&line, WIDTH, "  ");
+    let mut text = wrap(&line, width, "  ");
     for grave in graves(result) {
         text.push('\n');
-        text.push_str(&wrap(&grave, WIDTH, "  "));
+        text.push_str(&wrap(&grave, width, "  "));
     }
     let left_out = metrics(result, extent, &mut text);
     // Who named metrics wants nothing else.
@@ -40,7 +40,7 @@ pub fn render(report: &RunReport, extent: Extent) -> String {
     for line in
         result.notices.iter().map(|n| format!("note: {n}")).chain(provenance_lines(provenance))
     {
-        text.push_str(&wrap(&line, WIDTH, "  "));
+        text.push_str(&wrap(&line, width, "  "));
     }
     text.push_str(&format!("execution: {:016x}\n", result.digest));
     text

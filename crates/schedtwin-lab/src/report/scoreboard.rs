@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::cells::{WIDTH, number, plain_table, wrap};
+use super::cells::{number, plain_table, wrap};
 use super::json;
 use super::markdown::escape;
 use super::{Format, Scoreboard};
@@ -15,9 +15,9 @@ use crate::study::reports::score::{
 use crate::study::reports::{Head, Status};
 use crate::study::{Published, Study};
 
-pub fn render(board: &Scoreboard, format: Format) -> String {
+pub fn render(board: &Scoreboard, format: Format, width: usize) -> String {
     match format {
-        Format::Text => text(board),
+        Format::Text => text(board, width),
         Format::Markdown => markdown(board),
         Format::Json | Format::Csv => json(board),
     }
@@ -63,7 +63,7 @@ fn result(claim: &Claim, ledger: &Ledger) -> Option<(String, &'static str)> {
     Some((twin, claim.outcome(entry.verdict)))
 }
 
-fn text(board: &Scoreboard) -> String {
+fn text(board: &Scoreboard, width: usize) -> String {
     let mut text = String::new();
     for study in &board.studies {
         let ran = board.present.entries.iter().any(|entry| entry.report == study.name);
@@ -73,7 +73,7 @@ fn text(board: &Scoreboard) -> String {
         let head = head(study);
         let kind = head.kind.word();
         let title = format!("{} ({kind}, {}): {}", study.name, head.year, study.description);
-        text.push_str(&wrap(&title, WIDTH, "  "));
+        text.push_str(&wrap(&title, width, "  "));
         let heading = ["  ", "published", "twin", "", "level"].map(str::to_string).to_vec();
         let mut rows = vec![heading];
         rows.extend(claims(study).iter().map(|claim| text_row(claim, &board.present)));
@@ -82,12 +82,12 @@ fn text(board: &Scoreboard) -> String {
         text.push('\n');
     }
     for (name, reason) in without_results(board) {
-        text.push_str(&wrap(&format!("{name}: {reason}"), WIDTH, "  "));
+        text.push_str(&wrap(&format!("{name}: {reason}"), width, "  "));
     }
     text.push('\n');
     text.push_str(&plain_table(sums(board, &[("", &board.present)]), 1, &[]));
     text.push('\n');
-    text.extend(legend().iter().map(|line| wrap(line, WIDTH, "  ")));
+    text.extend(legend().iter().map(|line| wrap(line, width, "  ")));
     text
 }
 

@@ -5,7 +5,7 @@
 //! interval leaves out zero. Only such a sign counts for or against a conclusion; the last line is the answer.
 
 use super::Studies;
-use super::cells::{WIDTH, letter, plain_table, wrap};
+use super::cells::{letter, plain_table, wrap};
 use super::markdown::escape;
 use super::study::{difference_text, robust_text};
 use crate::stats::Difference;
@@ -85,7 +85,7 @@ fn of_seeds(ran: &Ran) -> String {
 }
 
 /// The tables of all studies in ASCII.
-pub fn text(studies: &Studies) -> String {
+pub fn text(studies: &Studies, width: usize) -> String {
     let mut text = String::new();
     for ran in &studies.ran {
         text.push_str(&format!("{}: {}\n", ran.study.name, of_seeds(ran)));
@@ -109,7 +109,7 @@ pub fn text(studies: &Studies) -> String {
         }
         text.push('\n');
     }
-    text.extend(LEGEND.iter().map(|line| wrap(line, WIDTH, "  ")));
+    text.extend(LEGEND.iter().map(|line| wrap(line, width, "  ")));
     text
 }
 

@@ -2,7 +2,7 @@
 //! Studies for readers: the published and the twin's numbers side by side, as text and as Markdown.
 
 use super::Studies;
-use super::cells::{WIDTH, letter, number, plain_table, provenance_lines, seeds_text, wrap};
+use super::cells::{letter, number, plain_table, provenance_lines, seeds_text, wrap};
 use super::change::difference_cells;
 use super::markdown::escape;
 use crate::crash;
@@ -13,20 +13,20 @@ use crate::study::reports::Head;
 use crate::study::run::{Beside, Ran, summary};
 use crate::study::{Published, Role, Study};
 
-pub fn text(studies: &Studies) -> String {
+pub fn text(studies: &Studies, width: usize) -> String {
     let mut text = String::new();
     for ran in &studies.ran {
-        text.push_str(&one(ran));
+        text.push_str(&one(ran, width));
         text.push('\n');
     }
-    text.push_str(&end(studies).iter().map(|line| wrap(line, WIDTH, "  ")).collect::<String>());
+    text.push_str(&end(studies).iter().map(|line| wrap(line, width, "  ")).collect::<String>());
     text
 }
 
-fn one(ran: &Ran) -> String {
+fn one(ran: &Ran, width: usize) -> String {
     let study = &ran.study;
     let mut text = format!("{}: {}\n", study.name, study.description);
-    text.push_str(&wrap(&study.published, WIDTH, "  "));
+    text.push_str(&wrap(&study.published, width, "  "));
     text.push_str(&format!(
         "{}, {}: {} runs each, paired ({})\n\n",
         study.machine,
@@ -69,8 +69,8 @@ fn one(ran: &Ran) -> String {
         text.push_str(&format!("{line}\n"));
     }
     text.push('\n');
-    text.push_str(&super::execution::text(ran));
-    text.push_str(&notes(ran).iter().map(|note| wrap(note, WIDTH, "  ")).collect::<String>());
+    text.push_str(&super::execution::text(ran, width));
+    text.push_str(&notes(ran).iter().map(|note| wrap(note, width, "  ")).collect::<String>());
     text
 }
 
@@ -342,12 +342,12 @@ pub fn markdown(studies: &Studies) -> String {
     text
 }
 
-pub fn show(study: &Study, setups: &[Setup]) -> String {
+pub fn show(study: &Study, setups: &[Setup], width: usize) -> String {
     let mut text = format!("{}\n{}\n", study.name, study.description);
-    text.push_str(&wrap(&study.published, WIDTH, "  "));
+    text.push_str(&wrap(&study.published, width, "  "));
     text.push('\n');
-    text.push_str(&wrap(&study.about.replace('\n', " "), WIDTH, ""));
-    text.extend(study.report.as_ref().map(report_head));
+    text.push_str(&wrap(&study.about.replace('\n', " "), width, ""));
+    text.extend(study.report.as_ref().map(|head| report_head(head, width)));
     let waits = waits_for(setups);
     if !waits.is_empty() {
         text.push_str(&format!("\nwaits for: {}\n", waits.join(", ")));
@@ -408,7 +408,7 @@ pub fn show(study: &Study, setups: &[Setup]) -> String {
     let nr_columns = rows[0].len();
     text.push_str(&plain_table(rows, 5, if nr_columns > 7 { &[5, 6, 7] } else { &[5, 6] }));
     let told = Powers::of(study).sentence();
-    text.extend(told.map(|told| format!("\n{}", wrap(&told, WIDTH, "  "))));
+    text.extend(told.map(|told| format!("\n{}", wrap(&told, width, "  "))));
     for (title, lines) in [
         (
             "set as in the publication",
@@ -460,20 +460,20 @@ pub fn show(study: &Study, setups: &[Setup]) -> String {
     ] {
         if !lines.is_empty() {
             text.push_str(&format!("\n{title}\n"));
-            text.extend(lines.iter().map(|line| format!("  {}", wrap(line, WIDTH - 2, "    "))));
+            text.extend(lines.iter().map(|line| format!("  {}", wrap(line, width - 2, "    "))));
         }
     }
     text
 }
 
 /// The table `[report]` in words.
-fn report_head(head: &Head) -> String {
+fn report_head(head: &Head, width: usize) -> String {
     let kept = if head.kept_aside { ", kept aside" } else { "" };
     let kind = head.kind.word();
     let mut text = format!("\nreport: {kind}, {}, {}{kept}\n", head.year, head.status.word());
     let mut line = |title: &str, items: &[String]| {
         if !items.is_empty() {
-            text.push_str(&wrap(&format!("{title}: {}", items.join("; ")), WIDTH, "  "));
+            text.push_str(&wrap(&format!("{title}: {}", items.join("; ")), width, "  "));
         }
     };
     line("why", &head.status.why().map(str::to_string).into_iter().collect::<Vec<_>>());

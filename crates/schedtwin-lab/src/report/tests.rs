@@ -132,16 +132,17 @@ fn the_scoreboard_is_what_the_schema_says() {
     let [first, present] = builtin::results();
     let waiting = vec![("x".into(), vec!["workload y".into()])];
     let board = super::Scoreboard { studies: studies.collect(), first, present, waiting };
-    let document: Value = serde_json::from_str(&super::scoreboard(&board, Format::Json)).unwrap();
+    let document: Value =
+        serde_json::from_str(&super::scoreboard(&board, Format::Json, super::WIDTH)).unwrap();
     assert_eq!(errors("schedtwin.reports/1", &document), [""; 0]);
     let all = &document["first"]["all"];
     let of = |key: &str| all[key].as_u64().expect("a count");
     assert_eq!(of("sign") + of("wrong") + of("inconclusive"), of("sure"));
     assert_eq!(of("reports"), board.studies.len() as u64);
-    let text = super::scoreboard(&board, Format::Text);
+    let text = super::scoreboard(&board, Format::Text, super::WIDTH);
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     assert!(text.contains("D30: refused: it measures the cost of a system call"), "{text}");
-    let markdown = super::scoreboard(&board, Format::Markdown);
+    let markdown = super::scoreboard(&board, Format::Markdown, super::WIDTH);
     assert!(markdown.contains("| R2 (preemption, 2023) |"), "{markdown}");
 }
 
@@ -192,7 +193,7 @@ fn studies_are_what_the_schema_says() {
         line.starts_with(" 66.7%  inconclusive  2 power ") && line.ends_with("  (agree 1)"),
         "{line}"
     );
-    let shown = super::study(ready.study(), &[]);
+    let shown = super::study(ready.study(), &[], super::WIDTH);
     let is_row = |line: &str| line.starts_with("  1 ") && line.contains("frame_duration mean");
     assert!(shown.lines().any(is_row), "{shown}");
 
@@ -217,10 +218,10 @@ fn studies_are_what_the_schema_says() {
     );
     let trust = document_of(&all)["provenance"]["trust"].as_str().unwrap().to_string();
     assert!(trust.ends_with(&ran.provenance.trust), "{trust}");
-    let table = super::sensitivity(&all, Format::Markdown);
+    let table = super::sensitivity(&all, Format::Markdown, super::WIDTH);
     assert_eq!(table.matches("| variant |").count(), 1, "the base is not predicted: {table}");
     assert!(
-        super::sensitivity(&all, Format::Text)
+        super::sensitivity(&all, Format::Text, super::WIDTH)
             .contains("demo: 2 runs of each kernel, 2 in variants\n")
     );
     let page = html::studies(&all, &[]);
@@ -234,7 +235,7 @@ fn studies_are_what_the_schema_says() {
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     assert!(studies(&all, Format::Markdown).contains("| 1 | frame_duration mean"));
     // The table of variants: a line each, one with what the study is, one with the answer.
-    let table = super::sensitivity(&all, Format::Markdown);
+    let table = super::sensitivity(&all, Format::Markdown, super::WIDTH);
     for expected in [
         "| variant | 1 frame_duration mean |",
         "| as the study is |",
@@ -243,7 +244,7 @@ fn studies_are_what_the_schema_says() {
     ] {
         assert!(table.contains(expected), "{expected}\n{table}");
     }
-    let text = super::sensitivity(&all, Format::Text);
+    let text = super::sensitivity(&all, Format::Text, super::WIDTH);
     assert!(text.contains("\nas the study is  ") && text.contains("\nslow clocks  "), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
 }

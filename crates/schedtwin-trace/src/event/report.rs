@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Data of a file beside its events, and its faults.
 
-use super::{NameId, Names, STEP_BACK_MAX_NS, TraceEvent};
+use super::{NameId, Names, PowerRail, STEP_BACK_MAX_NS, TraceEvent};
 use schedtwin_types::{CpuId, CpuMask, Ns};
 use std::fmt;
 use std::io;
@@ -34,6 +34,8 @@ pub struct TraceHeader {
     pub frequencies_khz: Vec<Vec<u32>>,
     /// Threads, as they were when the recording began.
     pub threads: Vec<StartingThread>,
+    /// Its power rails, with what they counted.
+    pub rails: Vec<PowerRail>,
     /// Options that our own recorder notes besides, in its order: names and values.
     pub options: Vec<(String, String)>,
 }

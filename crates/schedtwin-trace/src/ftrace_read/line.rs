@@ -11,10 +11,12 @@
 //!
 //! The first form is the kernel's (`/sys/kernel/tracing/trace`), with a column for the thread group
 //! where the option `record-tgid` is on and without flags where `irq-info` is off; the second is `trace-cmd report`'s,
-//! which has no flags unless asked (`-l`); the third is `perf script`'s, which may have `TGID/PID` in place of `PID`.
+//! which has no flags; the third is `perf script`'s, which may have `TGID/PID` in place of `PID`. Lines without
+//! brackets are those of the latency format, see `latency`.
 //! A name may hold spaces, dashes, brackets and `>`, so the line is found from its `[CPU]`: the first
 //! one that follows a pid and that a time follows.
 
+use super::latency;
 use crate::event::{CPUS_MAX, EventContext, Interrupt, NameId};
 use memchr::{memchr, memchr_iter, memrchr};
 use schedtwin_types::{CpuId, Ns};
@@ -109,7 +111,7 @@ pub fn parse_line(text: &str) -> Result<Line<'_>, &'static str> {
         }
         return Ok(Line { comm, pid, tgid, cpu, flags, at, event, arguments });
     }
-    Err(fault)
+    latency::parse(text).unwrap_or(Err(fault))
 }
 
 pub(super) const NO_CPU: &str = "no [CPU]";
@@ -160,7 +162,8 @@ fn task(text: &str) -> Option<(&str, u32, Option<u32>)> {
 }
 
 /// `flags seconds.fraction: rest`, with or without flags.
-fn stamp(text: &str) -> Result<(&str, Ns, &str), &'static str> {
+#[inline]
+pub(super) fn stamp(text: &str) -> Result<(&str, Ns, &str), &'static str> {
     let text = without_spaces(text);
     let (mut flags, mut rest) = ("", text);
     let (word, after) = split_at_byte(text, b' ').ok_or("no time")?;
@@ -184,7 +187,7 @@ fn stamp(text: &str) -> Result<(&str, Ns, &str), &'static str> {
 }
 
 /// A number that is nothing but digits. The library's own parser would look at each of them twice more.
-fn number(digits: &str) -> Option<u64> {
+pub(super) fn number(digits: &str) -> Option<u64> {
     /// As many digits as always fit.
     const FIT: usize = 19;
     let mut value = 0_u64;
@@ -202,9 +205,17 @@ fn number(digits: &str) -> Option<u64> {
     }
 }
 
-/// `event: arguments`, or perf's `system:event: arguments`, which a number (the period) may precede.
-fn event(text: &str) -> Option<(&str, &str)> {
+/// `event: arguments`, or perf's `system:event: arguments`, which a number (the period) may precede, or the time since the line
+/// before (`trace-cmd report --ts-diff`: `(+5180)`).
+#[inline]
+pub(super) fn event(text: &str) -> Option<(&str, &str)> {
     let mut text = without_spaces(text);
+    // The bytes themselves: a comparison of texts is a call for each line.
+    if matches!(text.as_bytes(), [b'(', b'+', ..])
+        && let Some((_, rest)) = split_at_byte(text, b')')
+    {
+        text = without_spaces(rest);
+    }
     if text.starts_with(|c: char| c.is_ascii_digit())
         && let Some((number, rest)) = split_at_byte(text, b' ')
         && number.bytes().all(|b| b.is_ascii_digit())
@@ -232,17 +243,6 @@ fn event(text: &str) -> Option<(&str, &str)> {
 
 /// Bytes that a thread's name has at most (`TASK_COMM_LEN` without its end).
 const COMM_MAX: usize = 15;
-
-/// Whether a line is of the kernel's latency format: `ui-7  1d..2.  1234us+:  sched_switch: ...`.
-pub(super) fn is_of_latency_format(text: &str) -> bool {
-    let Some(at) = text.find("us") else { return false };
-    let behind = text[at + 2..].trim_start_matches(['+', '!', '#', '*', '@', '$', ' ']);
-    let digits = text[..at].bytes().rev().take_while(u8::is_ascii_digit).count();
-    digits > 0
-        && behind.starts_with(':')
-        && text[..at - digits].ends_with(' ')
-        && text[..at - digits].contains('-')
-}
 
 /// Reads `key=value` pairs in the order in which the line has them; what is in between is skipped.
 #[derive(Clone, Copy)]
@@ -350,7 +350,7 @@ fn split_at_byte(text: &str, byte: u8) -> Option<(&str, &str)> {
 }
 
 /// A text without the spaces in front.
-fn without_spaces(text: &str) -> &str {
+pub(super) fn without_spaces(text: &str) -> &str {
     let spaces = text.bytes().take_while(|byte| *byte == b' ').count();
     &text[spaces..]
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Reads trace text: the kernel's own, what `trace-cmd report`, atrace and `perf script` print, and systrace's HTML.
 //!
-//! [`FtraceSource`] streams a file line by line: `line` takes the head of a line apart, `event` its arguments, `html`
-//! finds the trace within a page. Memory grows with names, not with lines.
+//! [`FtraceSource`] streams a file line by line: `line` and `latency` take the head of a line apart, `event` its
+//! arguments, `html` finds the trace within a page. Memory grows with names, not with lines.
 //!
 //! **What is tolerated, and counted.** Unknown events; lines that are no trace lines (the text that a
 //! program wrote into the trace may hold line feeds, and reports begin with headings); lost events
@@ -10,7 +10,8 @@
 //! **What is damage.** An event of the scheduler without its fields, and a time that goes back by more than
 //! a CPU's buffer can be out of step: the work that follows from them would be wrong. All damage of a file is told,
 //! the first 20 with their line.
-//! **What is refused.** Text without any trace line, and the kernel's latency format, whose lines are others.
+//! **What is refused.** Text without any trace line, the latency format when it is verbose, and times that are differences
+//! (`perf script --deltatime`).
 //!
 //! ```
 //! use schedtwin_trace::event::{TraceEventKind, TraceSource};
@@ -30,16 +31,17 @@
 
 mod event;
 mod html;
+mod latency;
 mod line;
 #[cfg(test)]
 mod tests;
 
-use line::{CPU_BEYOND, NO_CPU, is_of_latency_format};
+use line::{CPU_BEYOND, NO_CPU};
 pub use line::{Fields, Line, parse_line};
 
 use crate::event::{
-    Missing, NameId, Names, Place, STEP_BACK_MAX_NS, SourceFault, SourceReport, TraceEvent,
-    TraceEventKind, TraceHeader, TraceSource,
+    CPUS_MAX, Missing, NameId, Names, Place, STEP_BACK_MAX_NS, SourceFault, SourceReport,
+    TraceEvent, TraceEventKind, TraceHeader, TraceSource,
 };
 use crate::tracepoint::row::Tracepoint;
 use html::Page;
@@ -53,6 +55,11 @@ const LINE_MAX: usize = 4096;
 /// Bytes that are read in search of the first trace line, and at most of any line: whatever has none so far is no trace,
 /// and may have no end.
 const SEARCH_MAX: u64 = 64 << 20;
+
+/// Of so many events one may be earlier than the one before it: a trace has fewer, differences of times have more. Fewer
+/// events than the second number tell nothing.
+const DISORDERED_PART: u64 = 8;
+const DISORDERED_LEAST: u64 = 64;
 
 /// Trace text, being read.
 pub struct FtraceSource<R> {
@@ -76,6 +83,9 @@ pub struct FtraceSource<R> {
     pending: Option<TraceEvent>,
     /// A fault of the latest trace line. If no other follows, the file was cut within it.
     latest_fault: Option<(NameId, Place, String)>,
+    /// Events of CPUs that the twin has not, and which damage of the report tells them.
+    beyond: u64,
+    beyond_damage: usize,
     /// Events in the buffer, as the heading tells it.
     entries: Option<u64>,
     ended: bool,
@@ -105,6 +115,8 @@ impl<R: BufRead> FtraceSource<R> {
             notes: Vec::new(),
             pending: None,
             latest_fault: None,
+            beyond: 0,
+            beyond_damage: 0,
             entries: None,
             ended: false,
         }
@@ -149,16 +161,11 @@ impl<R: BufRead> FtraceSource<R> {
                 return Ok(Read1::Skipped);
             }
             Err(CPU_BEYOND) => {
-                // Its events would be missing in the middle of the work.
-                self.flush_fault();
-                let line = self.report.pieces;
-                self.first_foreign.get_or_insert_with(|| format!("line {line}: {CPU_BEYOND}"));
-                let what = format!("{CPU_BEYOND}: no machine of the twin has so many");
-                self.report.damage(Place::Line(line), what);
+                self.beyond();
                 return Ok(Read1::Skipped);
             }
-            Err(NO_CPU) if self.report.events == 0 && is_of_latency_format(text) => {
-                return Err(SourceFault::Unusable(latency_format("")));
+            Err(NO_CPU) if self.report.events == 0 && latency::is_verbose(text) => {
+                return Err(SourceFault::Unusable(VERBOSE.to_owned()));
             }
             Err(why) => {
                 self.report.foreign += 1;
@@ -203,6 +210,18 @@ impl<R: BufRead> FtraceSource<R> {
         Ok(Read1::Event(TraceEvent { at: line.at, cpu, name, context, kind }))
     }
 
+    /// Counts an event of a CPU that the twin has not. It is damage, told once: it is missing in the middle of the work.
+    fn beyond(&mut self) {
+        self.flush_fault();
+        let line = self.report.pieces;
+        self.beyond += 1;
+        if self.beyond == 1 {
+            self.first_foreign.get_or_insert_with(|| format!("line {line}: {CPU_BEYOND}"));
+            self.beyond_damage = self.report.damages.len();
+            self.report.damage(Place::Line(line), beyond_text(1));
+        }
+    }
+
     /// The line with a fault was not the last one: it is damage.
     fn flush_fault(&mut self) {
         if let Some((name, place, what)) = self.latest_fault.take() {
@@ -218,6 +237,21 @@ impl<R: BufRead> FtraceSource<R> {
             self.report.cut = 1;
         }
         self.flush_fault();
+        if let Some(damage) =
+            self.report.damages.get_mut(self.beyond_damage).filter(|_| self.beyond > 1)
+        {
+            damage.what = beyond_text(self.beyond);
+        }
+        if self.report.disordered > self.report.events / DISORDERED_PART
+            && self.report.events >= DISORDERED_LEAST
+        {
+            let (back, events) = (self.report.disordered, self.report.events);
+            let what = format!(
+                "{back} of {events} times are earlier than the one before: they are differences, not times \
+                 (perf script without --deltatime prints times)"
+            );
+            self.report.damage(Place::Line(self.report.pieces), what);
+        }
         if self.report.cut > 0 {
             let read = self.report.events;
             let missing = self.entries.map_or(0, |entries| entries.saturating_sub(read));
@@ -256,13 +290,9 @@ impl<R: BufRead> FtraceSource<R> {
                 }
                 let cpus = entries.split_once("#P:").and_then(|(_, cpus)| number(cpus));
                 self.header.nr_cpus = cpus.map(|cpus| cpus as usize).or(self.header.nr_cpus);
-            } else if let Some(version) = comment.strip_prefix("latency trace v") {
-                return Err(SourceFault::Unusable(latency_format(&format!(
-                    " (version {version})"
-                ))));
             } else if let Some(rest) = comment.strip_prefix("CPU ")
                 && rest.contains("buffer started")
-                && let Some(cpu) = number(rest).filter(|cpu| *cpu < crate::event::CPUS_MAX as u64)
+                && let Some(cpu) = number(rest).filter(|cpu| *cpu < CPUS_MAX as u64)
             {
                 self.note(CpuId(cpu as u16), TraceEventKind::Begins);
             }
@@ -276,7 +306,7 @@ impl<R: BufRead> FtraceSource<R> {
             let words = text[bracket..].split(|c: char| !c.is_ascii_digit());
             let events = words.filter_map(|word| word.parse::<u64>().ok()).next();
             let cpu = text[3..bracket].trim_matches([':', ' ']).parse::<u16>().ok();
-            let cpu = cpu.filter(|cpu| usize::from(*cpu) < crate::event::CPUS_MAX).map(CpuId);
+            let cpu = cpu.filter(|cpu| usize::from(*cpu) < CPUS_MAX).map(CpuId);
             self.report.lose(cpu, events);
             if let Some(cpu) = cpu {
                 self.note(cpu, TraceEventKind::Lost { events });
@@ -357,10 +387,14 @@ impl<R: BufRead> TraceSource for FtraceSource<R> {
     }
 }
 
-fn latency_format(version: &str) -> String {
+const VERBOSE: &str = "it is in the kernel's verbose latency format: switch the option verbose off \
+    (echo 0 > options/verbose) and read the trace again";
+
+fn beyond_text(events: u64) -> String {
     format!(
-        "it is in the kernel's latency format{version}, which leaves out names and times: \
-         switch the option latency-format off and read the trace again"
+        "{events} event{} of CPUs from {CPUS_MAX} on; the twin has at most {CPUS_MAX} CPUs: record fewer \
+         (trace-cmd record -M MASK, or tracing_cpumask)",
+        if events == 1 { "" } else { "s" }
     )
 }
 

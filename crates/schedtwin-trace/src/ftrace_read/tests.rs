@@ -381,8 +381,12 @@ fn what_is_no_trace_is_refused() {
         ),
         (
             "# tracer: nop\n#\n# latency trace v1.1.5 on 6.18.0\n",
-            "it is in the kernel's latency format (version 1.1.5 on 6.18.0), which leaves out names and times: \
-             switch the option latency-format off and read the trace again",
+            "it is not ftrace text: it has no trace line",
+        ),
+        (
+            "  ui   7   1 0 00000000 00000000 [0009f2b3] 651.955ms (+0.020ms): sched_waking: comm=a pid=5\n",
+            "it is in the kernel's verbose latency format: switch the option verbose off \
+             (echo 0 > options/verbose) and read the trace again",
         ),
     ] {
         assert_eq!(read(text).1.unwrap_err(), message);
@@ -452,13 +456,45 @@ fn numbers_and_names_are_read_as_they_are_printed() {
     ] {
         assert_eq!(suspend(text), [kind], "{text}");
     }
-    let latency = "  ui-7   1d..2. 5000001us+:  cpu_idle: state=1 cpu_id=1\n";
-    assert!(read(latency).1.unwrap_err().contains("switch the option latency-format off"));
-    let far = format!(
-        "{IDLE}cpu_idle: state=1 cpu_id=3\na-1 [1024] d..2 7.000001: cpu_idle: state=1 cpu_id=1024\n"
-    );
+}
+
+/// The latency format of the kernel, of `trace-cmd report -l` and of a kernel's log.
+#[test]
+fn heads_of_the_latency_format_are_found() {
+    for (text, comm, pid, cpu, flags, at) in [
+        ("  <idle>-0       0d.h2. 100000000us : x: y", "<idle>", 0, 0, "d.h2.", 100_000_000_000),
+        ("    ui 1-7-9     11d..2.   12us+: x: y", "ui 1-7", 9, 11, "d..2.", 12_000),
+        ("  <idle>-0       2dNs2.  2084.021528: x:  y", "<idle>", 0, 2, "dNs2.", 2_084_021_528_000),
+        ("  <idle>-0       2-0x15  2084.021528040: x: y", "<idle>", 0, 2, "", 2_084_021_528_040),
+        ("<4>[   12.345678]    <...>-7   1d..2. 12us!: x: y", "<...>", 7, 1, "d..2.", 12_000),
+        ("[   12.345678] <...>-7   1d..2. 12us#: x: y", "<...>", 7, 1, "d..2.", 12_000),
+        ("  <idle>-0     [002]  2084.021528: (+5180)  x: y", "<idle>", 0, 2, "", 2_084_021_528_000),
+    ] {
+        let line = parse_line(text).unwrap_or_else(|e| panic!("{text}: {e}"));
+        assert_eq!((line.comm, line.pid, line.cpu, line.flags), (comm, pid, cpu, flags), "{text}");
+        assert_eq!((line.at, line.event, line.arguments), (at, "x", "y"), "{text}");
+    }
+    for text in ["a-1 000d..2. 12: x: y", "a-b 1d..2. 12us: x: y", "a-1 1d 12us : x: y", "- 1"] {
+        assert_eq!(parse_line(text).unwrap_err(), NO_CPU, "{text}");
+    }
+}
+
+/// What the twin has no place for is told once, with its count and what to do.
+#[test]
+fn cpus_beyond_the_limit_and_differences_of_times_are_told_once() {
+    let line = |cpu: usize, at: u64| {
+        format!("a-1 [{cpu:03}] d..2 7.{at:06}: cpu_idle: state=1 cpu_id={}\n", cpu % 1000)
+    };
+    let far: String = (0..30).map(|at| line(1024 * (at % 2) as usize, at)).collect();
     let report = read(&far).1.unwrap();
-    assert_eq!(report.damages[0].what, "a CPU beyond 1023: no machine of the twin has so many");
+    assert_eq!(
+        damages(&report),
+        "line 2: 15 events of CPUs from 1024 on; the twin has at most 1024 CPUs: record fewer \
+         (trace-cmd record -M MASK, or tracing_cpumask)"
+    );
+    let differences: String = (0..100).map(|at| line(0, at * 37 % 50)).collect();
+    let told = damages(&read(&differences).1.unwrap());
+    assert!(told.contains("they are differences, not times"), "{told}");
 }
 
 /// A trace that was cut ends in the middle of a line, wherever that is. Damage before it is damage.

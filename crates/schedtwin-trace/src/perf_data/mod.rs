@@ -5,9 +5,12 @@
 //! 1. [`attrs`] reads the events that were recorded and the layout of their samples; the tracing data of the file give
 //!    the formats of the tracepoints, as in trace.dat.
 //! 2. Records are read one after the other; packed ones are unpacked on the way ([`unpack`]).
-//! 3. They are put into the order of time round by round ([`rounds`]): perf reads the buffers of all CPUs in turn, and what was
+//! 3. They are put into the order of time by rounds ([`rounds`]): perf reads the buffers of all CPUs in turn, and what was
 //!    written before one round ended is complete when the next one has.
 //! 4. The raw part of a sample is the kernel's record, which [`crate::tracepoint`] reads.
+//!
+//! **Directories** (`perf record --threads`) have further records in files of their own, one for each CPU's buffer, in order and
+//! without rounds. Each is a [`Part`]; the earliest record of all parts is next.
 //!
 //! Not the crate linux-perf-data: it sizes buffers by what a header says, so a damaged file of a kilobyte takes
 //! all memory; and it unpacks with a library in C.
@@ -18,7 +21,7 @@
 mod attrs;
 mod rounds;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod unpack;
 
 use crate::event::{
@@ -44,6 +47,10 @@ const PIPE_HEAD_BYTES: u64 = 16;
 
 /// Threads at the start that are kept.
 const THREADS_MAX: usize = 1 << 20;
+
+/// Bytes that are read of a part at a time, and its records that wait to be handed out.
+const PART_BUFFER: usize = 64 << 10;
+const PART_RECORDS: usize = 256;
 
 const RECORD_LOST: u32 = 2;
 const RECORD_COMM: u32 = 3;
@@ -73,11 +80,10 @@ pub fn is_perf_data(head: &[u8]) -> bool {
 
 /// A perf.data that is being read.
 pub struct PerfData<R: Read> {
-    input: BufReader<R>,
+    /// The part that is being read, and the others.
+    part: Part<R>,
+    others: Vec<Part<R>>,
     order: ByteOrder,
-    at: u64,
-    /// Where the records end; `None`: at the end of what comes out of the pipe.
-    end: Option<u64>,
     attrs: Attrs,
     decoder: Decoder,
     /// Tracepoints say what these records say, too.
@@ -87,11 +93,28 @@ pub struct PerfData<R: Read> {
     names: Names,
     header: TraceHeader,
     report: SourceReport,
+    body: Vec<u8>,
+    latest: Ns,
+}
+
+/// A file with records.
+struct Part<R: Read> {
+    input: BufReader<R>,
+    at: u64,
+    /// Where the records end; `None`: at the end of what comes out of the pipe.
+    end: Option<u64>,
     unpacker: Unpacker,
     rounds: Rounds,
-    body: Vec<u8>,
+    /// Its records are in the order of time, without rounds.
+    is_sorted: bool,
     ended: bool,
-    latest: Ns,
+}
+
+impl<R: Read> Part<R> {
+    fn new(input: BufReader<R>, at: u64, is_sorted: bool) -> Part<R> {
+        let (unpacker, rounds) = (Unpacker::default(), Rounds::default());
+        Part { input, at, end: None, unpacker, rounds, is_sorted, ended: false }
+    }
 }
 
 fn unusable(why: impl Into<String>) -> SourceFault {
@@ -115,10 +138,9 @@ impl<R: Read + Seek> PerfData<R> {
         bytes.order = order;
         let head_bytes = bytes.u64("its head")?;
         let mut perf = PerfData {
-            input,
+            part: Part::new(input, PIPE_HEAD_BYTES, false),
+            others: Vec::new(),
             order,
-            at: PIPE_HEAD_BYTES,
-            end: None,
             attrs: Attrs::new(order),
             decoder: Decoder::default(),
             has_fork: false,
@@ -131,10 +153,7 @@ impl<R: Read + Seek> PerfData<R> {
                 ..TraceHeader::default()
             },
             report: SourceReport::default(),
-            unpacker: Unpacker::default(),
-            rounds: Rounds::default(),
             body: Vec::new(),
-            ended: false,
             latest: 0,
         };
         match head_bytes {
@@ -149,9 +168,17 @@ impl<R: Read + Seek> PerfData<R> {
         }
     }
 
+    /// As [`PerfData::open`], of a directory: further files have records alone, each in order.
+    pub fn open_with_parts(data: R, parts: Vec<R>) -> Result<PerfData<R>, SourceFault> {
+        let mut perf = PerfData::open(data)?;
+        let part = |input| Part::new(BufReader::with_capacity(PART_BUFFER, input), 0, true);
+        perf.others = parts.into_iter().map(part).collect();
+        Ok(perf)
+    }
+
     /// The head of a file: events, features, and where the records are.
     fn read_head(&mut self, file_bytes: u64) -> Result<(), SourceFault> {
-        let bytes = &mut Bytes::new(&mut self.input, 16, file_bytes - 16, self.order);
+        let bytes = &mut Bytes::new(&mut self.part.input, 16, file_bytes - 16, self.order);
         let attr_bytes = bytes.u64("its head")?;
         let attrs = (bytes.u64("its head")?, bytes.u64("its head")?);
         let data = (bytes.u64("its head")?, bytes.u64("its head")?);
@@ -206,9 +233,9 @@ impl<R: Read + Seek> PerfData<R> {
             }
         }
         self.check()?;
-        self.input.seek(SeekFrom::Start(data.0))?;
-        self.at = data.0;
-        self.end = Some(table);
+        self.part.input.seek(SeekFrom::Start(data.0))?;
+        self.part.at = data.0;
+        self.part.end = Some(table);
         Ok(())
     }
 
@@ -220,8 +247,8 @@ impl<R: Read + Seek> PerfData<R> {
         if at > file_bytes {
             return Err(unusable(format!("it points to byte {at} and has only {file_bytes}")));
         }
-        self.input.seek(SeekFrom::Start(at))?;
-        Ok(Bytes::new(&mut self.input, at, file_bytes - at, self.order))
+        self.part.input.seek(SeekFrom::Start(at))?;
+        Ok(Bytes::new(&mut self.part.input, at, file_bytes - at, self.order))
     }
 }
 
@@ -236,7 +263,7 @@ fn is_known(feature: u32) -> bool {
 impl<R: Read> PerfData<R> {
     /// Reads the formats of the tracepoints at the present place.
     fn read_tracing_data(&mut self, at: u64, size: u64) -> Result<(), SourceFault> {
-        let bytes = &mut Bytes::new(&mut self.input, at, size, self.order);
+        let bytes = &mut Bytes::new(&mut self.part.input, at, size, self.order);
         let head = metadata::read_head(bytes)?;
         metadata::read_page_layout(bytes, &head)?;
         let found = &mut Found {
@@ -301,16 +328,33 @@ impl<R: Read> PerfData<R> {
         Ok(())
     }
 
-    /// Reads records until some can be handed out; `false` at the end.
+    /// Reads records until the earliest of all can be handed out, and turns to its part; `false` at the end.
     fn read_round(&mut self) -> Result<bool, SourceFault> {
-        while !self.rounds.is_ready() {
-            if self.ended {
+        let mut is_ready = self.read_part()?;
+        for index in 0..self.others.len() {
+            std::mem::swap(&mut self.part, &mut self.others[index]);
+            is_ready |= self.read_part()?;
+            let time = |part: &Part<R>| part.rounds.next_time().unwrap_or(u64::MAX);
+            if time(&self.others[index]) <= time(&self.part) {
+                std::mem::swap(&mut self.part, &mut self.others[index]);
+            }
+        }
+        Ok(is_ready)
+    }
+
+    /// Reads records of the present part until some can be handed out; `false` at its end.
+    fn read_part(&mut self) -> Result<bool, SourceFault> {
+        while !self.part.rounds.is_ready() {
+            if self.part.ended {
                 return Ok(false);
             }
             match self.read_record()? {
+                true if self.part.is_sorted && self.part.rounds.waiting() >= PART_RECORDS => {
+                    self.part.rounds.finish();
+                }
                 true => {}
                 false => {
-                    self.ended = true;
+                    self.part.ended = true;
                     self.end_of_records()?;
                 }
             }
@@ -319,13 +363,13 @@ impl<R: Read> PerfData<R> {
     }
 
     fn end_of_records(&mut self) -> Result<(), SourceFault> {
-        if let Err(why) = self.unpacker.finish() {
-            self.report.damage(Place::Byte(self.at), why);
+        if let Err(why) = self.part.unpacker.finish() {
+            self.report.damage(Place::Byte(self.part.at), why);
         }
         self.unpacked_records()?;
-        self.report.cut |= u64::from(self.unpacker.has_rest());
-        self.rounds.finish();
-        if self.end.is_none() {
+        self.report.cut |= u64::from(self.part.unpacker.has_rest());
+        self.part.rounds.finish();
+        if self.part.end.is_none() && !self.part.is_sorted {
             self.check()?;
         }
         Ok(())
@@ -333,10 +377,10 @@ impl<R: Read> PerfData<R> {
 
     /// Reads one record of the file; `false` at its end.
     fn read_record(&mut self) -> Result<bool, SourceFault> {
-        if self.end.is_some_and(|end| self.at >= end) {
+        if self.part.end.is_some_and(|end| self.part.at >= end) {
             return Ok(false);
         }
-        let begin = self.at;
+        let begin = self.part.at;
         let mut head = [0; 8];
         match self.fill(&mut head)? {
             0 => return Ok(false),
@@ -364,10 +408,10 @@ impl<R: Read> PerfData<R> {
             return Ok(self.cut());
         }
         match kind {
-            RECORD_FINISHED_ROUND => match self.unpacker.round() {
+            RECORD_FINISHED_ROUND => match self.part.unpacker.round() {
                 // What has been unpacked so far is not out of the unpacker yet.
                 true => {}
-                false => self.rounds.finish_round(),
+                false => self.part.rounds.finish_round(),
             },
             RECORD_COMPRESSED | RECORD_COMPRESSED2 => {
                 let data = match kind {
@@ -377,7 +421,7 @@ impl<R: Read> PerfData<R> {
                     }),
                 };
                 let fed = match data {
-                    Some(data) => self.unpacker.feed(data),
+                    Some(data) => self.part.unpacker.feed(data),
                     None => Err("a packed record claims more than it has".to_owned()),
                 };
                 if let Err(why) = fed {
@@ -399,14 +443,15 @@ impl<R: Read> PerfData<R> {
             }
             RECORD_TRACING_DATA => {
                 let size = u64::from(self.order.u32_at(&self.body, 0).unwrap_or(0));
-                self.read_tracing_data(self.at, size)?;
+                self.read_tracing_data(self.part.at, size)?;
                 let padding = size.next_multiple_of(8) - size;
                 self.fill(&mut [0; 8][..padding as usize])?;
-                self.at += size;
+                self.part.at += size;
             }
             RECORD_AUXTRACE => {
                 let size = self.order.u64_at(&self.body, 0).unwrap_or(0);
-                self.at += std::io::copy(&mut (&mut self.input).take(size), &mut std::io::sink())?;
+                self.part.at +=
+                    std::io::copy(&mut (&mut self.part.input).take(size), &mut std::io::sink())?;
             }
             kind => {
                 let body = std::mem::take(&mut self.body);
@@ -419,15 +464,15 @@ impl<R: Read> PerfData<R> {
 
     /// Takes the records that have been unpacked.
     fn unpacked_records(&mut self) -> Result<(), SourceFault> {
-        let begin = self.at;
+        let begin = self.part.at;
         let mut record = std::mem::take(&mut self.body);
         loop {
-            match self.unpacker.next_record(self.order, &mut record) {
+            match self.part.unpacker.next_record(self.order, &mut record) {
                 unpack::Next::Record { kind, misc } => {
                     self.report.pieces += 1;
                     self.record(kind, misc, &record, begin);
                 }
-                unpack::Next::Round => self.rounds.finish_round(),
+                unpack::Next::Round => self.part.rounds.finish_round(),
                 unpack::Next::Damaged => {
                     self.report
                         .damage(Place::Byte(begin), "an unpacked record of less than 8 bytes");
@@ -483,11 +528,11 @@ impl<R: Read> PerfData<R> {
         }
         // A loss without a time happened about now.
         let time = match (kind, sample.time) {
-            (RECORD_LOST | RECORD_LOST_SAMPLES, None | Some(0)) => self.rounds.latest(),
+            (RECORD_LOST | RECORD_LOST_SAMPLES, None | Some(0)) => self.part.rounds.latest(),
             (_, Some(time)) if time > 0 => time,
             _ => return,
         };
-        if !self.rounds.push(Waiting { time, kind, misc }, body) {
+        if !self.part.rounds.push(Waiting { time, kind, misc }, body) {
             self.report.damage(
                 Place::Byte(at),
                 "so many records without an end of a round; their order may be wrong",
@@ -498,14 +543,14 @@ impl<R: Read> PerfData<R> {
     fn fill(&mut self, bytes: &mut [u8]) -> Result<usize, SourceFault> {
         let mut filled = 0;
         while filled < bytes.len() {
-            match self.input.read(&mut bytes[filled..]) {
+            match self.part.input.read(&mut bytes[filled..]) {
                 Ok(0) => break,
                 Ok(count) => filled += count,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        self.at += filled as u64;
+        self.part.at += filled as u64;
         Ok(filled)
     }
 
@@ -523,7 +568,7 @@ impl<R: Read> PerfData<R> {
         let cpu = match sample.cpu {
             Some(cpu) if (cpu as usize) < CPUS_MAX => CpuId(cpu as u16),
             Some(cpu) => {
-                self.report.damage(Place::Byte(self.at), format!("a record of CPU {cpu}"));
+                self.report.damage(Place::Byte(self.part.at), format!("a record of CPU {cpu}"));
                 return None;
             }
             None => CpuId(0),
@@ -598,7 +643,7 @@ impl<R: Read> PerfData<R> {
             }
             Err(undecoded) => {
                 let what = undecoded_text(undecoded, &self.names);
-                self.report.damage(Place::Byte(self.at), what);
+                self.report.damage(Place::Byte(self.part.at), what);
                 None
             }
         }
@@ -613,11 +658,11 @@ impl<R: Read> TraceSource for PerfData<R> {
     fn next_event(&mut self) -> Result<Option<TraceEvent>, SourceFault> {
         while self.read_round()? {
             let mut body = std::mem::take(&mut self.body);
-            let waiting = self.rounds.pop(&mut body);
+            let waiting = self.part.rounds.pop(&mut body);
             let event = waiting.and_then(|waiting| self.event(waiting, &body));
             self.body = body;
             let Some(event) = event else { continue };
-            self.report.follow(&mut self.latest, &event, Place::Byte(self.at));
+            self.report.follow(&mut self.latest, &event, Place::Byte(self.part.at));
             return Ok(Some(event));
         }
         Ok(None)

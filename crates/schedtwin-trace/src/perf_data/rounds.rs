@@ -4,11 +4,18 @@
 //! ```text
 //! round 1:  CPU 0: 1 2     CPU 1: 2 3 4     latest 4
 //! round 2:  CPU 0: 3 4 5   CPU 1: 5 6 7     latest 7
-//!           end of round 2: nothing at or before 4 can come any more, so that is handed out
+//!           end of round 2: nothing at or before 4 should come any more
 //! ```
 //!
-//! A round holds some megabytes. A file that never ends one is handed out by halves beyond [`BYTES_MAX`].
+//! Should: a CPU stamps a record before the record is in its buffer. A virtual CPU that its host takes away in between for 20
+//! ms brings it in a later round, when perf itself would hand it out too late. So rounds wait as long as they have
+//! less than [`WINDOW_BYTES`] together, and a file smaller than that is sorted wholly. Beyond, the older half of them is handed
+//! out, never one of the last two. A file that never ends a round is handed out by halves beyond [`BYTES_MAX`].
 
+use std::collections::VecDeque;
+
+/// Bytes of records that wait, beyond which older rounds are handed out.
+const WINDOW_BYTES: usize = 32 << 20;
 /// Bytes of records that wait for the end of a round.
 const BYTES_MAX: usize = 128 << 20;
 
@@ -56,9 +63,9 @@ pub struct Rounds {
     ready: Store,
     next: usize,
     incoming: Store,
-    /// The latest time of all, and when the round before ended.
+    /// The latest time of all, and when rounds ended whose records wait.
     latest: u64,
-    latest_before: u64,
+    ends: VecDeque<u64>,
 }
 
 impl Rounds {
@@ -66,8 +73,7 @@ impl Rounds {
     pub fn push(&mut self, waiting: Waiting, body: &[u8]) -> bool {
         self.latest = self.latest.max(waiting.time);
         self.incoming.push(waiting, body);
-        if self.incoming.bytes.len() + self.incoming.entries.len() * size_of::<Entry>() < BYTES_MAX
-        {
+        if self.incoming_bytes() < BYTES_MAX {
             return true;
         }
         let mut times: Vec<u64> =
@@ -79,10 +85,29 @@ impl Rounds {
         false
     }
 
-    /// A round has ended: what came before the end of the one before can be handed out.
+    /// A round has ended: if many wait, what came before the end of one in their middle can be handed out.
     pub fn finish_round(&mut self) {
-        self.release(self.latest_before);
-        self.latest_before = self.latest;
+        self.ends.push_back(self.latest);
+        if self.incoming_bytes() < WINDOW_BYTES || self.ends.len() < 2 {
+            return;
+        }
+        let older = (self.ends.len() / 2).max(1);
+        let until = self.ends.drain(..older).next_back().expect("there is one");
+        self.release(until);
+    }
+
+    fn incoming_bytes(&self) -> usize {
+        self.incoming.bytes.len() + self.incoming.entries.len() * size_of::<Entry>()
+    }
+
+    /// How many records wait that cannot be taken yet.
+    pub fn waiting(&self) -> usize {
+        self.incoming.entries.len()
+    }
+
+    /// The time of the record that can be taken next.
+    pub fn next_time(&self) -> Option<u64> {
+        self.ready.entries.get(self.next).map(|entry| entry.waiting.time)
     }
 
     /// There are no more records.
@@ -145,26 +170,46 @@ mod tests {
         times
     }
 
+    fn push(rounds: &mut Rounds, times: &[u64]) {
+        for time in times {
+            assert!(rounds.push(Waiting { time: *time, kind: 9, misc: 0 }, &time.to_le_bytes()));
+        }
+    }
+
     #[test]
-    fn a_round_is_handed_out_when_the_next_one_has_ended() {
+    fn a_small_file_is_sorted_wholly_though_a_record_came_rounds_too_late() {
         let mut rounds = Rounds::default();
-        let push = |rounds: &mut Rounds, times: &[u64]| {
-            for time in times {
-                assert!(
-                    rounds.push(Waiting { time: *time, kind: 9, misc: 0 }, &time.to_le_bytes())
-                );
-            }
-        };
         push(&mut rounds, &[1, 2, 2, 3, 4]);
         rounds.finish_round();
-        assert!(!rounds.is_ready());
         push(&mut rounds, &[3, 4, 5, 5, 6, 7]);
         rounds.finish_round();
-        assert_eq!(taken(&mut rounds), [1, 2, 2, 3, 3, 4, 4]);
-        push(&mut rounds, &[6]);
-        rounds.finish();
-        assert_eq!(taken(&mut rounds), [5, 5, 6, 6, 7]);
+        push(&mut rounds, &[8]);
+        rounds.finish_round();
         assert!(!rounds.is_ready());
+        push(&mut rounds, &[6, 3]);
+        rounds.finish();
+        assert_eq!(taken(&mut rounds), [1, 2, 2, 3, 3, 3, 4, 4, 5, 5, 6, 6, 7, 8]);
+        assert!(!rounds.is_ready());
+    }
+
+    #[test]
+    fn rounds_of_a_large_file_are_handed_out_while_newer_ones_wait() {
+        let mut rounds = Rounds::default();
+        let body = vec![0; 1 << 20];
+        let (mut taken, mut most) = (Vec::new(), 0);
+        for round in 0..200_u64 {
+            // Each round has a record that came five rounds too late.
+            for time in [100 + 2 * round, 100 + 2 * round - 9.min(2 * round)] {
+                assert!(rounds.push(Waiting { time, kind: 9, misc: 0 }, &body));
+            }
+            rounds.finish_round();
+            most = most.max(rounds.incoming_bytes());
+            while let Some(waiting) = rounds.pop(&mut Vec::new()) {
+                taken.push(waiting.time);
+            }
+        }
+        assert!(taken.is_sorted() && taken.len() > 300, "{taken:?}");
+        assert!(most < WINDOW_BYTES + (4 << 20), "{most}");
     }
 
     #[test]

@@ -143,7 +143,8 @@ fn packed_records() -> Vec<u8> {
     data
 }
 
-fn file(data: &[u8]) -> Vec<u8> {
+/// A perf.data with those records.
+pub(crate) fn file(data: &[u8]) -> Vec<u8> {
     let attrs = [attr(fixtures::SWITCH), attr(fixtures::WAKING)];
     let ids = [fixtures::SWITCH, fixtures::WAKING].map(number_of);
     let (ids_at, attrs_at) = (104_u64, 120_u64);
@@ -175,6 +176,17 @@ fn file(data: &[u8]) -> Vec<u8> {
     bytes.extend(tracing);
     bytes.extend(release);
     bytes
+}
+
+/// A directory's `data` and its parts, one for each CPU.
+pub(crate) fn parts() -> Vec<Vec<u8>> {
+    let [main, first, second] = rounds();
+    let of = |records: Vec<Vec<u8>>, cpu: u32| -> Vec<u8> {
+        let at = records.into_iter().filter(|record| record[0] == 9 && record[44] == cpu as u8);
+        at.collect::<Vec<_>>().concat()
+    };
+    let all = [&main[1..], &first, &second].concat();
+    vec![file(&main[0]), of(all.clone(), 0), of(all, 1)]
 }
 
 /// As `perf record -o -` writes it.

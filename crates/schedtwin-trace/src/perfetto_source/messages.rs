@@ -22,6 +22,8 @@ pub struct Packet {
     pub sequence: Option<u32>,
     #[prost(bytes = "bytes", optional, tag = "34")]
     pub ftrace_stats: Option<Bytes>,
+    #[prost(bytes = "bytes", optional, tag = "40")]
+    pub power_rails: Option<Bytes>,
     #[prost(uint32, optional, tag = "42")]
     pub previous_packet_dropped: Option<u32>,
     #[prost(bytes = "bytes", optional, tag = "45")]
@@ -47,6 +49,37 @@ pub struct Packet {
 pub struct PacketDefaults {
     #[prost(uint32, optional, tag = "58")]
     pub timestamp_clock: Option<u32>,
+}
+
+/// `PowerRails`.
+#[derive(Clone, PartialEq, Message)]
+pub struct PowerRails {
+    #[prost(message, repeated, tag = "1")]
+    pub descriptors: Vec<RailDescriptor>,
+    #[prost(message, repeated, tag = "2")]
+    pub counts: Vec<EnergyData>,
+}
+
+/// `PowerRails.RailDescriptor`.
+#[derive(Clone, PartialEq, Message)]
+pub struct RailDescriptor {
+    #[prost(uint32, optional, tag = "1")]
+    pub index: Option<u32>,
+    #[prost(bytes = "bytes", optional, tag = "2")]
+    pub name: Option<Bytes>,
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub subsystem: Option<Bytes>,
+}
+
+/// `PowerRails.EnergyData`.
+#[derive(Clone, Copy, PartialEq, Message)]
+pub struct EnergyData {
+    #[prost(uint32, optional, tag = "1")]
+    pub index: Option<u32>,
+    #[prost(uint64, optional, tag = "2")]
+    pub timestamp_ms: Option<u64>,
+    #[prost(uint64, optional, tag = "3")]
+    pub energy_uws: Option<u64>,
 }
 
 /// `CpuInfo`.

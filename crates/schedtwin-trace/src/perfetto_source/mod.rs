@@ -12,11 +12,12 @@
 //! **Clocks.** Times of events are taken as they are, in the clock of the bundles; a bundle in another clock than
 //! the first one is left out and told. Spans of the frame timeline are moved to that clock by the last snapshot of clocks.
 //!
-//! **Left out:** events of other machines (guests), track events of programs, power rails, sampled counters.
+//! **Left out:** events of other machines (guests), track events of programs, sampled counters.
 //! Events before `tracing_started` are kept, other than by the trace processor.
 
 pub(crate) mod bundle;
 mod messages;
+mod rails;
 #[cfg(test)]
 mod tests;
 
@@ -28,10 +29,11 @@ use crate::perfetto_messages::{
     ClockSnapshot, FtraceEventBundle as Bundle, ProcessTree, SystemInfo,
 };
 use bundle::{CpuState, Reader};
-use messages::{BundleHead, CpuInfo, FrameTimeline, FtraceStats, Packet};
+use messages::{BundleHead, CpuInfo, FrameTimeline, FtraceStats, Packet, PowerRails};
 use prost::Message;
 use prost::bytes::Bytes;
 use prost::encoding::{DecodeContext, decode_key, decode_varint, encode_varint, skip_field};
+use rails::Rails;
 use schedtwin_types::{CpuId, Ns};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
@@ -100,6 +102,7 @@ pub struct PerfettoTrace<R> {
     default_clocks: BTreeMap<u32, u32>,
     overruns: BTreeMap<u64, u64>,
     threads: BTreeMap<u32, usize>,
+    rails: Rails,
     other_clock: bool,
     latest: Ns,
 }
@@ -145,6 +148,7 @@ impl<R: BufRead> PerfettoTrace<R> {
             default_clocks: BTreeMap::new(),
             overruns: BTreeMap::new(),
             threads: BTreeMap::new(),
+            rails: Rails::default(),
             other_clock: false,
             latest: 0,
         })
@@ -330,6 +334,7 @@ impl<R> PerfettoTrace<R> {
         part!(system_info, SystemInfo, "a description of the system", take_system);
         part!(cpu_info, CpuInfo, "a description of CPUs", take_cpus);
         part!(ftrace_stats, FtraceStats, "statistics", take_stats);
+        part!(power_rails, PowerRails, "power rails", take_rails);
         if let Some(bytes) = &packet.frame_timeline {
             match FrameTimeline::decode(bytes.clone()) {
                 Ok(frame) => self.take_frame(&packet, frame, at),
@@ -489,6 +494,10 @@ impl<R> PerfettoTrace<R> {
             .take(256)
             .filter_map(|clock| Some((clock.clock_id?, clock.timestamp?)))
             .collect();
+    }
+
+    fn take_rails(&mut self, rails: PowerRails) {
+        self.rails.take(rails, &mut self.header);
     }
 
     fn take_processes(&mut self, tree: ProcessTree) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Traces made of messages: both forms of events, packed packets, losses, damage.
 
-use super::messages::{DisplayFrame, FrameEnd, FrameTimeline, Packet};
+use super::messages::{
+    DisplayFrame, EnergyData, FrameEnd, FrameTimeline, Packet, PowerRails, RailDescriptor,
+};
 use super::{PerfettoTrace, is_perfetto};
 use crate::event::listing::{read_to_the_end, shown};
 use crate::event::{Interrupt, Left, TraceEvent, TraceEventKind, TraceSource};
@@ -423,4 +425,32 @@ fn the_first_switch_of_each_cpu_is_converted() {
         let firsts: Vec<_> = firsts.collect();
         assert_eq!(firsts, [(100, 0, Left::Asleep, 7), (300, 1, Left::Asleep, 7)], "{name}");
     }
+}
+
+/// Energy counts become each rail's mean; names may come behind them, and a meter may begin anew.
+#[test]
+fn power_rails_are_read() {
+    let rail = |index: u32, name: &'static str| RailDescriptor {
+        index: Some(index),
+        name: Some(Bytes::from_static(name.as_bytes())),
+        subsystem: None,
+    };
+    let count = |index: u32, ms: u64, uws: u64| EnergyData {
+        index: Some(index),
+        timestamp_ms: Some(ms),
+        energy_uws: Some(uws),
+    };
+    let of = |descriptors: Vec<RailDescriptor>, counts: Vec<EnergyData>| Packet {
+        power_rails: Some(PowerRails { descriptors, counts }.encode_to_vec().into()),
+        ..Packet::default()
+    };
+    let mut all = packets();
+    all.push(of(vec![], vec![count(0, 1000, 500), count(7, 1000, 900_000)]));
+    all.push(of(vec![rail(0, "CPUCL0"), rail(7, "CPUCL2")], vec![count(0, 3000, 2500)]));
+    all.push(of(vec![], vec![count(7, 2000, 100), count(7, 2500, 600)]));
+    let (_, source) =
+        read_to_the_end(PerfettoTrace::open(Cursor::new(file(&all))).unwrap()).unwrap();
+    let rails = &source.header().rails;
+    let means: Vec<_> = rails.iter().map(|rail| (&rail.name[..], rail.mean_mw())).collect();
+    assert_eq!(means, [("CPUCL0", Some(1.0)), ("CPUCL2", Some(1.0))]);
 }

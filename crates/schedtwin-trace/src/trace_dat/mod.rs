@@ -23,7 +23,7 @@ mod layout;
 pub mod notes;
 mod stream;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub mod write;
 
 use crate::event::{
@@ -115,6 +115,18 @@ impl<R: Read + Seek> TraceDat<R> {
             }
         }
         trace.current = trace.waiting.pop().map(|Reverse((_, index))| index);
+        Ok(trace)
+    }
+
+    /// As [`TraceDat::open`], of a file that was made of something else: that is its format, and it may have been cut.
+    pub(crate) fn open_as(
+        input: R,
+        format: &'static str,
+        is_cut: bool,
+    ) -> Result<TraceDat<R>, SourceFault> {
+        let mut trace = TraceDat::open(input)?;
+        trace.report.cut = is_cut.into();
+        trace.header.format = format;
         Ok(trace)
     }
 

@@ -11,7 +11,8 @@ use std::io::Cursor;
 const UI: (&str, i32) = ("ui", 7);
 const IDLE: (&str, i32) = ("swapper", 0);
 
-fn texts() -> Texts {
+/// The texts of a small tracefs.
+pub(crate) fn texts() -> Texts {
     let mut text = notes::NotesText::default();
     text.note("lost", 3);
     Texts {
@@ -33,7 +34,7 @@ fn texts() -> Texts {
 }
 
 /// CPU 0 and CPU 2 with events, in turn; CPU 1 without.
-fn cpus() -> Vec<Vec<u8>> {
+pub(crate) fn cpus() -> Vec<Vec<u8>> {
     let mut first = page(None, &[(100, waking(UI, 2)), (300, switch(IDLE, UI))]);
     first.extend(page(Some(5), &[(500, print(7, "B|7|draw")), (700, switch(UI, IDLE))]));
     vec![first, Vec::new(), page(None, &[(200, switch(IDLE, UI)), (600, switch(UI, IDLE))])]

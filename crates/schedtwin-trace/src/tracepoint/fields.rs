@@ -27,6 +27,11 @@ pub enum ByteOrder {
 }
 
 impl ByteOrder {
+    /// That of this computer.
+    pub fn of_host() -> ByteOrder {
+        if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little }
+    }
+
     /// Reads a u16.
     pub fn u16(self, bytes: [u8; 2]) -> u16 {
         match self {

@@ -137,6 +137,12 @@ pub(super) fn parse(text: &str) -> Result<Option<Value>, SyntaxError> {
                 ParseErrorKind::String(ParseStringErrorKind::UnterminatedStringLiteral) => {
                     Some("the string that begins here is never closed".to_owned())
                 }
+                _ if is_placeholder(
+                    text.get(positions.original(range.start)..).unwrap_or_default(),
+                ) =>
+                {
+                    Some(PLACEHOLDER.to_owned())
+                }
                 ParseErrorKind::ExpectedComma => Some("separate the entries with ','".to_owned()),
                 _ => None,
             };
@@ -148,6 +154,19 @@ pub(super) fn parse(text: &str) -> Result<Option<Value>, SyntaxError> {
             })
         }
     }
+}
+
+/// The next step for a file that is no workload yet.
+pub(super) const PLACEHOLDER: &str = "this looks like a template: give a value for its placeholder first (sed, or the tool that fills it in)";
+
+/// Whether a text begins as placeholders of templates do: `@LOAD@`, `{{ load }}`, `${LOAD}`, `%(load)s`, `<load>`.
+pub(super) fn is_placeholder(text: &str) -> bool {
+    let text = text.trim_start_matches(['"', ' ']);
+    let braces = text.strip_prefix('{').is_some_and(|rest| {
+        rest.starts_with(['{', '%'])
+            || rest.trim_start().starts_with(|c: char| c.is_ascii_alphabetic())
+    });
+    braces || ["@", "${", "$", "%(", "<"].iter().any(|mark| text.starts_with(mark))
 }
 
 fn lower_first(text: &str) -> String {

@@ -10,7 +10,7 @@
 //!
 //! `tasks` is read in `task.rs`, events in `event.rs`.
 
-use super::json::{self, Kind, Member, Value, shorten};
+use super::json::{self, Kind, Member, PLACEHOLDER, Value, is_placeholder, shorten};
 use super::model::{Calibration, Global, Model, PolicyName};
 use schedtwin_input::{Diagnostics, Source, did_you_mean_or};
 use schedtwin_types::{MAX_CPUS, TaskGroupFiles};
@@ -239,6 +239,8 @@ impl Reader {
                 "resources" if matches!(member.value.kind, Kind::Integer(_)) => {
                     self.integer(member, 0..=1_000_000, "a count of resources");
                 }
+                // As if it were not there.
+                "resources" if matches!(member.value.kind, Kind::Null) => {}
                 "resources" => {
                     if let Some(inner) = self.object(member) {
                         self.resources(inner);
@@ -595,7 +597,11 @@ impl Reader {
             }
             other => {
                 let message = format!("{what} must be a whole number, not {}", other.describe());
-                self.fault(place.clone(), message, Some(format!("give {unit}")));
+                let help = match other {
+                    Kind::Text(text) if is_placeholder(text) => PLACEHOLDER.to_owned(),
+                    _ => format!("give {unit}"),
+                };
+                self.fault(place.clone(), message, Some(help));
                 None
             }
         }

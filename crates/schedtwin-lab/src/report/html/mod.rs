@@ -19,9 +19,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use schedtwin_engine::DomainTable;
 
-use super::cells::{
-    letter, number, provenance_lines, seeds_text, shown_metrics, shown_rows, value,
-};
+use super::cells::{letter, provenance_lines, seeds_text, shown_metrics, shown_rows, time, value};
 use super::{Extent, RunReport, Studies};
 use crate::compare::Comparison;
 use crate::crash;
@@ -47,6 +45,49 @@ pub fn comparison(
 ) -> String {
     let length = super::cells::simulated_text(comparison);
     compared_page("compare", comparison, length, (Vec::new(), html! {}), (runs, moments), domains)
+}
+
+/// A comparison of a page with several, and what its page has besides.
+pub struct Part<'a> {
+    /// The comparison.
+    pub comparison: &'a Comparison,
+    /// Its first runs over time.
+    pub runs: Timelines,
+    /// The first decisions that differ.
+    pub moments: Vec<Moment>,
+    /// Scheduling domains by kernel.
+    pub domains: Vec<DomainTable>,
+}
+
+/// Comparisons of the same kernels on several machines or under several workloads as a page: one table of all, and behind it the
+/// page of each.
+pub fn comparisons(parts: &[Part<'_>]) -> String {
+    let title = |part: &Part<'_>| {
+        let from = &part.comparison.provenance;
+        format!("{}, {}", from.machine, from.workload)
+    };
+    let all: Vec<Comparison> = parts.iter().map(|part| part.comparison.clone()).collect();
+    let heading = format!("{} comparisons", parts.len());
+    page(
+        &heading,
+        html! {
+            h1 { (heading) }
+            div.wide { (super::many::html(&all)) }
+            ul { @for (at, part) in parts.iter().enumerate() { li { a href=(format!("#part-{at}")) { (title(part)) } } } }
+            @for (at, part) in parts.iter().enumerate() {
+                div id=(format!("part-{at}")) {
+                    (compared_body(
+                        "compare",
+                        part.comparison,
+                        super::cells::simulated_text(part.comparison),
+                        (Vec::new(), html! {}),
+                        (&part.runs, &part.moments),
+                        &part.domains,
+                    ))
+                }
+            }
+        },
+    )
 }
 
 /// A replay as a page: its comparison, and how far each kernel's replay is the recording.
@@ -84,15 +125,26 @@ fn compared_page(
     comparison: &Comparison,
     length: Option<String>,
     (above, section): (Vec<String>, Markup),
-    (runs, moments): (&Timelines, &[Moment]),
+    figures: (&Timelines, &[Moment]),
     domains: &[DomainTable],
 ) -> String {
     let from = &comparison.provenance;
     let title = format!("{}, {}", from.machine, from.workload);
+    page(&title, compared_body(command, comparison, length, (above, section), figures, domains))
+}
+
+fn compared_body(
+    command: &str,
+    comparison: &Comparison,
+    length: Option<String>,
+    (above, section): (Vec<String>, Markup),
+    (runs, moments): (&Timelines, &[Moment]),
+    domains: &[DomainTable],
+) -> Markup {
+    let from = &comparison.provenance;
+    let title = format!("{}, {}", from.machine, from.workload);
     let rows: Vec<_> = comparison.rows.iter().map(|row| row.row.clone()).collect();
-    page(
-        &title,
-        html! {
+    html! {
             h1 { (title) }
             p.muted { "schedtwin " (command) ": " (comparison.seeds.len()) " runs each, paired (" (seeds_text(&comparison.seeds)) ")"
                 @if let Some(length) = length { ", " (length) } }
@@ -117,8 +169,7 @@ fn compared_page(
                 @for notice in &comparison.notices { li { "note: " (notice) } }
                 @for line in provenance_lines(from) { li { (line) } }
             }
-        },
-    )
+    }
 }
 
 /// A run as a page.
@@ -138,7 +189,7 @@ pub fn run(
         &title,
         html! {
             h1 { (title) }
-            p.muted { "schedtwin run: seed " (seed) ", " (number(result.simulated_ns as f64 / 1e9)) " s simulated, "
+            p.muted { "schedtwin run: seed " (seed) ", " (time(result.simulated_ns)) " simulated, "
                 (result.events) " events" }
             (kernels(&names))
             h2 { "What was measured" }

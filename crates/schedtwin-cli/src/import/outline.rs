@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! A machine as far as a description of it goes, and the short machine file that it becomes: the class of each core
+//! fills in the rest as estimates (docs/machine-files.md).
+
+use schedtwin_engine::recording::cpu_list;
+use std::fmt::Write as _;
+
+/// An idle state behind the shallowest one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdleState {
+    pub name: String,
+    pub entry_us: u64,
+    pub exit_us: u64,
+    pub residency_us: u64,
+    pub local_timer_stops: bool,
+}
+
+/// CPUs of one kind: with one capacity and the same idle states.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Core {
+    pub cpus: Vec<u16>,
+    pub capacity: u64,
+    /// `little`, `mid`, `big`, `desktop` or `server`.
+    pub class: &'static str,
+    pub idle: Vec<IdleState>,
+}
+
+/// An operating point; 0: not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Point {
+    pub khz: u64,
+    pub uv: u64,
+    pub em_uw: u64,
+}
+
+/// CPUs with one clock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Domain {
+    pub cpus: Vec<u16>,
+    pub points: Vec<Point>,
+}
+
+/// The machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outline {
+    pub name: String,
+    pub description: String,
+    pub cores: Vec<Core>,
+    pub domains: Vec<Domain>,
+    /// CPUs that share their last cache; none: nobody says.
+    pub caches: Vec<Vec<u16>>,
+    /// What the description does not have, a clause each.
+    pub missing: Vec<String>,
+}
+
+/// The class of cores of that capacity, where the strongest have 1024.
+pub fn class_of(capacity: u64) -> &'static str {
+    match capacity {
+        ..=450 => "little",
+        451..=900 => "mid",
+        _ => "big",
+    }
+}
+
+impl Outline {
+    pub fn nr_cpus(&self) -> usize {
+        self.domains.iter().map(|domain| domain.cpus.len()).sum()
+    }
+
+    /// A name for each kind of core: its class, with a number where a class has several.
+    fn names(&self) -> Vec<String> {
+        let name = |(at, core): (usize, &Core)| {
+            let before = self.cores[..at].iter().filter(|other| other.class == core.class).count();
+            match before {
+                0 => core.class.to_owned(),
+                before => format!("{}{}", core.class, before + 1),
+            }
+        };
+        self.cores.iter().enumerate().map(name).collect()
+    }
+
+    /// The machine file.
+    pub fn text(&self, from: &str) -> String {
+        let known = self.domains.iter().flat_map(|domain| &domain.points).all(|at| at.em_uw > 0);
+        let mut text = format!(
+            "# Made by `schedtwin import` of {}. What it does not have is estimated by the class of each core.\n\
+             name = {}\ndescription = {}\n",
+            from.escape_default(),
+            quoted(&self.name),
+            quoted(&self.description)
+        );
+        if !known {
+            text.push_str("# No power is known: give em_uw, or take powers of Perfetto's Wattson (`schedtwin import wattson`).\n");
+            text.push_str("power_unknown = true\n");
+        }
+        if !self.caches.is_empty() {
+            let all: Vec<u16> = self.caches.iter().flatten().copied().collect();
+            let list = |cpus: &[u16]| format!("\"{}\"", cpu_list(&sorted(cpus)));
+            let caches: Vec<String> = self.caches.iter().map(|cpus| list(cpus)).collect();
+            let _ = write!(
+                text,
+                "topology = \"described\"\n\n[topologies.described]\npackage = [{}]\nllc = [{}]\n",
+                list(&all),
+                caches.join(", ")
+            );
+        }
+        for (name, core) in self.names().iter().zip(&self.cores) {
+            let _ = write!(text, "\n[core.{name}]\nclass = \"{}\"\n", core.class);
+            if !core.idle.is_empty() {
+                text.push_str(&idle(&core.idle));
+            }
+        }
+        for (name, core) in self.names().iter().zip(&self.cores) {
+            let cpus = cpu_list(&core.cpus);
+            let _ = write!(
+                text,
+                "\n[cpu.{name}]\ncpus = \"{cpus}\"\ncore = \"{name}\"\ncapacity = {}\n",
+                core.capacity
+            );
+        }
+        for (at, domain) in self.domains.iter().enumerate() {
+            let _ = write!(
+                text,
+                "\n[domain.policy{}]\n",
+                domain.cpus.first().copied().unwrap_or(at as u16)
+            );
+            let _ = write!(text, "cpus = \"{}\"\nopp = [\n", cpu_list(&domain.cpus));
+            for point in &domain.points {
+                let uv = if point.uv > 0 { format!("uv = {}, ", point.uv) } else { String::new() };
+                let em_uw = if known { point.em_uw } else { 0 };
+                let _ = writeln!(text, "  {{ khz = {}, {uv}em_uw = {em_uw} }},", point.khz);
+            }
+            text.push_str("]\n");
+        }
+        text
+    }
+}
+
+fn sorted(cpus: &[u16]) -> Vec<u16> {
+    let mut cpus = cpus.to_vec();
+    cpus.sort_unstable();
+    cpus
+}
+
+fn idle(states: &[IdleState]) -> String {
+    let mut text =
+        "idle = [\n  { name = \"WFI\", residency_us = 1, exit_ns = 1_000, power = \"wfi\" },\n"
+            .to_owned();
+    for state in states {
+        let stops = if state.local_timer_stops { ", local_timer_stops = true" } else { "" };
+        let _ = writeln!(
+            text,
+            "  {{ name = {}, residency_us = {}, entry_ns = {}, exit_ns = {}, power = \"off\"{stops} }},",
+            quoted(&state.name),
+            state.residency_us,
+            state.entry_us * 1000,
+            state.exit_us * 1000
+        );
+    }
+    text + "]\n"
+}
+
+/// A text as TOML has it.
+fn quoted(text: &str) -> String {
+    toml_edit::Value::from(text).to_string().trim().to_owned()
+}
