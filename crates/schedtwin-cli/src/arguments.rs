@@ -3,6 +3,7 @@
 
 mod import;
 mod live;
+mod score;
 mod study;
 mod sweep;
 pub mod tip;
@@ -29,6 +30,8 @@ pub use live::{
     Live, LiveAction, LiveFolder, LiveJudge, LivePredict, LiveRecord, LiveRun, LiveTwin, LiveWork,
     Perform, RunnerArgument, SettingsAction, SettingsApply, SettingsArguments,
 };
+use score::SCORE_EXAMPLES;
+pub use score::Score;
 use study::{CALIBRATE_EXAMPLES, STUDY_EXAMPLES};
 pub use study::{
     Calibrate, CalibrateMachine, CalibrateWhat, DocumentFormat, Stability, StudyAction,
@@ -161,6 +164,9 @@ pub enum Command {
     /// Run every combination of machines, kernels and workloads, on several computers if wanted
     #[command(after_help = SWEEP_EXAMPLES, allow_negative_numbers = true)]
     Sweep(Sweep),
+    /// Print one number for a kernel: how it does a suite of machines and workloads, for searches
+    #[command(after_help = SCORE_EXAMPLES, allow_negative_numbers = true)]
+    Score(Score),
     /// Merge the shards of a sweep into one file
     #[command(after_help = MERGE_EXAMPLES)]
     Merge(Merge),
@@ -747,6 +753,8 @@ pub enum Kind {
     Metrics,
     /// Published experiments
     Studies,
+    /// Suites of schedtwin score
+    Suites,
     /// Settings of kernels: variation points with their arms and releases, and tunables
     Points,
     /// JSON schemas of outputs, and of machine and kernel files
@@ -793,6 +801,11 @@ pub enum Shown {
     },
     /// What a system does beside its workload, with the origin of each value
     System {
+        /// NAME or a path
+        name: String,
+    },
+    /// The file of a built-in suite, to start your own from
+    Suite {
         /// NAME or a path
         name: String,
     },

@@ -29,6 +29,7 @@ mod record;
 mod replay;
 mod reports;
 mod run;
+mod score;
 mod search;
 mod settings;
 mod shell;
@@ -110,6 +111,7 @@ fn perform(command: Command) -> Result<(), Failure> {
         Command::Calibrate(calibrate) => study::calibrate(calibrate),
         Command::Tune(tune) => tune::tune(tune),
         Command::Sweep(arguments) => sweep::sweep(arguments),
+        Command::Score(arguments) => score::score(&arguments),
         Command::Merge(arguments) => sweep::merge(&arguments),
         Command::Replay(replay) => replay::replay(replay),
         Command::Convert(convert) => convert::convert(&convert),

@@ -39,6 +39,7 @@ pub fn entries(kind: Kind) -> Vec<(String, String)> {
         Kind::Patches => schedtwin_engine::list_patches(),
         Kind::Workloads => schedtwin_engine::list_workloads(),
         Kind::Systems => schedtwin_engine::list_systems(),
+        Kind::Suites => schedtwin_lab::score::list(),
         Kind::Schemas => schema::names().map(|name| (name.to_string(), String::new())).collect(),
         Kind::Points | Kind::Properties | Kind::Metrics | Kind::Studies => Vec::new(),
     }
@@ -135,7 +136,7 @@ fn metrics() -> String {
     text
 }
 
-fn names(entries: &[(String, String)], indent: &str) -> String {
+pub fn names(entries: &[(String, String)], indent: &str) -> String {
     let width = entries.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     let line = |(name, description): &(String, String)| {
         let line = format!("{indent}{name:width$}  {description}");

@@ -42,6 +42,7 @@ pub fn show(what: Shown) -> Result<(), Failure> {
         Shown::Workload { name } => schedtwin_engine::describe_workload(&name)?,
         Shown::Patch { name } => schedtwin_engine::kernel_file::describe_patch(&name)?,
         Shown::System { name } => schedtwin_engine::describe_system(&name)?,
+        Shown::Suite { name } => schedtwin_lab::score::load(&name)?.source.text.clone(),
         Shown::Schema { name } => match schema::text(&name) {
             Some(text) => text.into_owned(),
             None => return Err(unknown("schema", &name, &entries(Kind::Schemas))),

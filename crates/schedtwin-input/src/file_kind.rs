@@ -17,6 +17,8 @@ pub enum FileKind {
     Patch,
     /// Columns and rows of a published table.
     Study,
+    /// Jobs of a score.
+    Suite,
     /// Parameters and what they are fitted to.
     Calibration,
     /// What a system does beside its workload.
@@ -26,7 +28,8 @@ pub enum FileKind {
 }
 
 /// Tables that only files of a kind have.
-const TABLES: [(FileKind, &[&str]); 5] = [
+const TABLES: [(FileKind, &[&str]); 6] = [
+    (FileKind::Suite, &["[[job"]),
     (FileKind::Study, &["[[column", "[[row"]),
     (FileKind::Calibration, &["[[residual", "[[parameter"]),
     (FileKind::Machine, &["[cpu", "[core", "[domain", "[path_costs"]),
@@ -72,6 +75,7 @@ impl FileKind {
             FileKind::Kernel => "-k takes it",
             FileKind::Patch => "-k takes it behind a kernel: -k linux-6.12+FILE",
             FileKind::Study => "`schedtwin study run` takes it",
+            FileKind::Suite => "`schedtwin score` takes it",
             FileKind::Calibration => "`schedtwin study calibrate` takes it",
             FileKind::System => "-w takes it behind a workload: -w 'NAME --system FILE'",
             FileKind::Workload => "-w takes it",
@@ -86,6 +90,7 @@ impl fmt::Display for FileKind {
             FileKind::Kernel => "kernel",
             FileKind::Patch => "patch",
             FileKind::Study => "study",
+            FileKind::Suite => "suite",
             FileKind::Calibration => "calibration",
             FileKind::System => "system",
             FileKind::Workload => "workload",

@@ -7,9 +7,10 @@ use schedtwin_engine::Checked;
 use schedtwin_input::{Diagnostics, FileKind, read_source};
 
 use crate::calibrate::Calibration;
+use crate::score::{self, Prepared};
 use crate::study;
 
-/// Checks a file of any kind: machine, kernel, patch, workload, study, calibration. Warnings and notices if it is right.
+/// Checks a file of any kind: machine, kernel, patch, workload, study, suite, calibration. Warnings and notices if it is right.
 pub fn check_file(path: &Path) -> Result<Checked, Diagnostics> {
     if path.extension().is_none_or(|ending| ending != "toml") {
         return schedtwin_engine::check_file(path);
@@ -17,6 +18,9 @@ pub fn check_file(path: &Path) -> Result<Checked, Diagnostics> {
     let source = read_source(path)?;
     match FileKind::of(&source.text) {
         FileKind::Study => study::load(&path.to_string_lossy()).map(|_| Checked::default()),
+        FileKind::Suite => {
+            Prepared::of(score::load(&path.to_string_lossy())?).map(|_| Checked::default())
+        }
         FileKind::Calibration => {
             let notices = Calibration::read(&source)?.warnings();
             Ok(Checked { notices, ..Checked::default() })

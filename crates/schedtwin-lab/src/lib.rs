@@ -4,6 +4,7 @@
 //! [`compare`] runs kernels × seeds in parallel, [`replay`] does so with the work of a trace, [`stats`] judges the differences, [`report`] prints
 //! them, [`fail_if`] turns them into an exit code, [`aa`] checks that the judging is honest. [`study`] sets published
 //! experiments beside what the twin says of them, [`calibrate`] fits what nobody published, and [`tune`] looks for the value of one setting.
+//! [`score`] is one number of a kernel for searches.
 
 pub mod aa;
 pub mod balancing;
@@ -21,6 +22,7 @@ mod provenance;
 pub mod replay;
 pub mod report;
 pub mod schema;
+pub mod score;
 pub mod search;
 pub mod select;
 pub mod selector;

@@ -7,13 +7,14 @@ pub mod machine;
 use std::borrow::Cow;
 
 /// Name and text of every schema, in the order of a listing.
-const SCHEMAS: [(&str, &str); 7] = [
+const SCHEMAS: [(&str, &str); 8] = [
     ("schedtwin.run/1", include_str!("../schemas/schedtwin.run.schema.json")),
     ("schedtwin.compare/1", include_str!("../schemas/schedtwin.compare.schema.json")),
     ("schedtwin.replay/1", include_str!("../schemas/schedtwin.replay.schema.json")),
     ("schedtwin.study/1", include_str!("../schemas/schedtwin.study.schema.json")),
     ("schedtwin.reports/1", include_str!("../schemas/schedtwin.reports.schema.json")),
     ("schedtwin.stability/1", include_str!("../schemas/schedtwin.stability.schema.json")),
+    ("schedtwin.score/1", include_str!("../schemas/schedtwin.score.schema.json")),
     ("schedtwin.record/1", include_str!("../schemas/schedtwin.record.schema.json")),
 ];
 

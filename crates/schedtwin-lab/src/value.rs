@@ -95,7 +95,7 @@ pub fn of_comparison(of: &Comparison, selector: &Selector) -> Result<Vec<Value>,
 }
 
 /// The one row that is meant.
-fn only(keys: &[Key], selector: &Selector) -> Result<usize, Diagnostics> {
+pub(crate) fn only(keys: &[Key], selector: &Selector) -> Result<usize, Diagnostics> {
     let picked = selector.pick_totals(keys)?;
     match picked.as_slice() {
         [one] => Ok(*one),

@@ -17,6 +17,7 @@ mod markdown;
 mod mmtests;
 mod replay;
 mod run_text;
+mod score;
 mod scoreboard;
 mod sensitivity;
 mod stability;
@@ -31,6 +32,7 @@ mod tune;
 pub use cells::{WIDTH, choose_metrics, choose_rows, time, wrap};
 pub(crate) use cells::{number, signed, totals_of, value};
 use schedtwin_engine::result::RunResult;
+pub use score::{scores, told as score_told};
 pub use sweep::{Point, Points, axes, columns as sweep_columns, points as sweep_points, sweep};
 pub use tune::tuned;
 

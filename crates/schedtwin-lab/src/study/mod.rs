@@ -23,7 +23,7 @@ pub mod builtin;
 pub mod execution;
 pub mod power;
 pub mod prepare;
-mod read;
+pub(crate) mod read;
 pub mod reports;
 pub mod run;
 pub mod spec;

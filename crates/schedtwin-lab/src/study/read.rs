@@ -69,8 +69,8 @@ pub fn load(name: &str) -> Result<Study, Diagnostics> {
 
 /// A number, whole or with a fraction.
 #[derive(Clone, Copy)]
-struct Number {
-    value: f64,
+pub(crate) struct Number {
+    pub(crate) value: f64,
     whole: bool,
 }
 
@@ -215,11 +215,15 @@ impl Study {
 }
 
 /// The value of a text that was understood; else a fault at its place.
-fn located<S, T>(at: &Located<S>, parsed: Result<T, String>, f: &mut Diagnostics) -> Option<T> {
+pub(crate) fn located<S, T>(
+    at: &Located<S>,
+    parsed: Result<T, String>,
+    f: &mut Diagnostics,
+) -> Option<T> {
     parsed.map_err(|message| f.push_at(&at.at, message, None)).ok()
 }
 
-fn parse_duration(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_duration(text: &str) -> Result<u64, String> {
     // The parser of the command line: what a study may say, a command may, too.
     text.parse().map(schedtwin_types::Duration::ns)
 }

@@ -33,6 +33,11 @@ pub struct Key(blake3::Hash);
 impl Key {
     /// The key of a run. `None`: the kernel has policies that are code, whose results cannot be kept.
     pub fn of(scenario: &Scenario, seed: u64) -> Option<Key> {
+        Key::of_part(scenario, seed, "")
+    }
+
+    /// The key of a part of what a run measured: `part` says which, and has all that decides it beside the run. Empty: everything.
+    pub fn of_part(scenario: &Scenario, seed: u64, part: &str) -> Option<Key> {
         let texts = scenario.determining_texts()?;
         let mut hash = blake3::Hasher::new();
         let from =
@@ -41,6 +46,7 @@ impl Key {
             hash.update(&(text.len() as u64).to_le_bytes());
             hash.update(text);
         }
+        hash.update(part.as_bytes());
         Some(Key(hash.finalize()))
     }
 }

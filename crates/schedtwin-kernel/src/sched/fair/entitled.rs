@@ -4,6 +4,7 @@
 
 use super::weight_of;
 use crate::Kernel;
+use crate::sched::ext::SCX_SLICE_DFL;
 use crate::sched::{Class, EntityId, Task};
 use schedtwin_types::{Ns, TaskId, TaskState};
 
@@ -32,12 +33,13 @@ impl Kernel {
     }
 
     /// The time in which everybody in `competing`, the tasks of the CPU of `task`, has had a turn by weights alone from `since` on: the longest
-    /// slice, divided by the part that `task` has. `None` if it is no fair task.
+    /// slice, divided by the part that `task` has. `None` if it is no task that weights divide CPUs among: fair, or sched_ext's.
     ///
     /// The part is the product over the levels of its cgroups: its own weight, or its group's `cpu.weight` divided by the CPUs
     /// on which the group has tasks, of the sum with the full weights of those beside it.
     pub fn turn_of(&self, task: TaskId, competing: &[TaskId], since: Ns) -> Option<Ns> {
-        if self.sched.task(task).class != Class::Fair {
+        let has_weight = |class| matches!(class, Class::Fair | Class::Ext);
+        if !has_weight(self.sched.task(task).class) {
             return None;
         }
         let is_fair = |other: &&TaskId| {
@@ -45,12 +47,14 @@ impl Kernel {
             // Who has ended competed as long as it ran.
             let there =
                 other.state != TaskState::Dead || self.sched.se[other.se].exec_start > since;
-            other.class == Class::Fair && there
+            has_weight(other.class) && there
         };
         let fair: Vec<TaskId> = competing.iter().filter(is_fair).copied().collect();
         let cfs = 4 * self.cx.config.cfs.latency;
         let slices = fair.iter().map(|task| self.sched.se[self.sched.task(*task).se].slice);
-        let slice = slices.max().unwrap_or(0).max(cfs).max(self.cx.tick_nsec);
+        let ext = fair.iter().any(|task| self.sched.task(*task).class == Class::Ext);
+        let ext = if ext { SCX_SLICE_DFL } else { 0 };
+        let slice = slices.max().unwrap_or(0).max(cfs).max(ext).max(self.cx.tick_nsec);
         let mut turn = u128::from(slice);
         let mut own = self.sched.task(task).se;
         loop {
