@@ -4,9 +4,11 @@
 mod lessons;
 #[cfg(feature = "site")]
 mod site;
+mod skeleton;
 mod web;
 
 use clap::{Parser, Subcommand};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Commands for those who work on schedtwin
@@ -25,6 +27,13 @@ enum Command {
         #[arg(long)]
         if_possible: bool,
     },
+    /// Name the functions of the scheduler that a kernel's commits change, their counterparts here, and the text to begin with
+    Skeleton {
+        /// The folder of a git repository of Linux
+        tree: PathBuf,
+        /// Two revisions: A..B
+        range: String,
+    },
     /// Build the documents as a book with a search, links checked, beside the playground if that is built: target/site/index.html
     #[cfg(feature = "site")]
     Site,
@@ -33,6 +42,7 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Web { if_possible } => web::build(if_possible),
+        Command::Skeleton { tree, range } => skeleton::print(&tree, &range),
         #[cfg(feature = "site")]
         Command::Site => site::build(),
     };
