@@ -69,8 +69,7 @@ impl Experiment {
     /// Where the first two kernels part.
     fn first_difference(&self, py: Python<'_>) -> PyResult<Option<Explanation>> {
         let experiment = self.experiment.clone();
-        let found =
-            self.done(background::run(py, None, move |_| experiment.first_difference()))?;
+        let found = self.done(background::run(py, None, move |_| experiment.first_difference()))?;
         Ok(found.map(Explanation))
     }
 

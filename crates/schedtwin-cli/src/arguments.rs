@@ -1025,7 +1025,8 @@ mod tests {
         fn check(mut command: clap::Command, width: usize, path: &str) {
             for text in [command.render_help(), command.render_long_help()] {
                 for line in text.to_string().lines() {
-                    let breaks = line.trim_start().contains(' ');
+                    // Clap breaks every line but this one.
+                    let breaks = line.trim_start().contains(' ') && !line.starts_with("Usage:");
                     let fits = line.chars().count() <= width || !breaks;
                     assert!(fits, "{path}: {} columns: {line}", line.chars().count());
                 }

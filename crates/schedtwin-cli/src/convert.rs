@@ -54,8 +54,9 @@ pub fn convert(arguments: &Convert) -> Result<(), Failure> {
     }
     writable(to)?;
     // A folder, or a file of an archive, is no run's.
-    let is_record = |path: &Path| if path.is_file() { is_record(path) } else { Ok(false) };
-    let is_run = |path: &Path| if path.is_file() { is_run(path) } else { Ok(false) };
+    let is_file = from.is_file();
+    let is_record = |path: &Path| if is_file { is_record(path) } else { Ok(false) };
+    let is_run = |path: &Path| if is_file { is_run(path) } else { Ok(false) };
     let same = from.canonicalize().is_ok_and(|from| to.canonicalize().is_ok_and(|to| from == to));
     if same {
         let message = format!("failed to convert {}: OUT is the same file", shown(from));

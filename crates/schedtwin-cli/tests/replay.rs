@@ -189,5 +189,5 @@ fn bad_traces_and_arguments_are_refused_with_what_to_do() {
     let missing = replay("no/such.txt", &["-k", "linux-6.12"], "");
     assert!(missing.code == 2 && missing.stderr.contains("cannot be read"), "{}", missing.stderr);
     let folder = replay(env!("CARGO_MANIFEST_DIR"), &["-k", "linux-6.12"], "");
-    assert!(folder.stderr.contains("it is a directory"), "{}", folder.stderr);
+    assert!(folder.stderr.contains("no file of this folder looks like"), "{}", folder.stderr);
 }

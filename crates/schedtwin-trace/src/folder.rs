@@ -52,9 +52,9 @@ pub fn open(folder: &Path) -> Opened<'static> {
             candidates.push(name.to_string_lossy().into_owned(), path.clone(), &head);
         }
     }
-    if candidates.is_empty() {
+    if !candidates.is_any_like() {
         return Err(unusable(
-            "it is a folder without files; a folder is a perf directory, a copy of tracefs \
+            "no file of this folder looks like a recording; a folder is a perf directory, a copy of tracefs \
              (per_cpu/cpu0/trace_pipe_raw and events/), or holds a recording",
         ));
     }

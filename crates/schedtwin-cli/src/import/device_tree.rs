@@ -51,7 +51,8 @@ pub fn outline(bytes: &[u8]) -> Result<Outline, String> {
     }
     let largest = cpus.iter().map(|cpu| cpu.capacity).max().unwrap_or(1).max(1);
     for cpu in &mut cpus {
-        cpu.capacity = (cpu.capacity * 1024 / largest).max(1);
+        let scaled = u128::from(cpu.capacity) * 1024 / u128::from(largest);
+        cpu.capacity = u64::try_from(scaled).unwrap_or(1024).max(1);
     }
     let mut missing = Vec::new();
     if cpus.iter().flat_map(|cpu| &cpu.points).any(|point| point.em_uw == 0) {
@@ -111,7 +112,7 @@ fn cpu<'t>(root: &'t Node, node: &'t Node, at: usize) -> Cpu<'t> {
         (None, None) => (2, vec![at as u32]),
     };
     let mhz = points.last().map_or(0, |point| point.khz / 1000);
-    let capacity = u64::from(node.cell("capacity-dmips-mhz").unwrap_or(1024)) * mhz;
+    let capacity = u64::from(node.cell("capacity-dmips-mhz").unwrap_or(1024)).saturating_mul(mhz);
     Cpu { node, points, clock, capacity }
 }
 
@@ -124,7 +125,8 @@ fn point(opp: &Node, coefficient: u32) -> Option<Point> {
 /// The kernel's arithmetic: `coefficient × MHz × V²`, µW.
 fn with_power(khz: u64, uv: u64, coefficient: u32) -> Point {
     let mv = u128::from(uv / 1000);
-    let em_uw = u128::from(coefficient) * u128::from(khz / 1000) * mv * mv / 1_000_000;
+    let uw = u128::from(coefficient) * u128::from(khz / 1000);
+    let em_uw = uw.saturating_mul(mv * mv) / 1_000_000;
     Point { khz, uv, em_uw: u64::try_from(em_uw).unwrap_or(0) }
 }
 
@@ -355,7 +357,7 @@ mod tests {
         let domains: Vec<usize> = machine.domains.iter().map(|domain| domain.cpus.len()).collect();
         assert_eq!(domains, [2, 1]);
         // 100 x 1000 MHz x 0.81 V².
-        assert_eq!(machine.domains.iter().next().unwrap().opps[1].em_uw, 81_000);
+        assert_eq!(machine.domains.iter().next().unwrap().opps[1].em_power_uw, 81_000);
         let states: Vec<usize> = machine.core_types.iter().map(|c| c.idle_states.len()).collect();
         assert_eq!(states, [2, 2]);
         assert_eq!(described.caches, [vec![0, 1], vec![2]]);

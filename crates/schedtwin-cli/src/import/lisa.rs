@@ -231,7 +231,7 @@ mod tests {
         let powers: Vec<Vec<u64>> = machine
             .domains
             .iter()
-            .map(|domain| domain.opps.iter().map(|opp| opp.em_uw).collect())
+            .map(|domain| domain.opps.iter().map(|opp| opp.em_power_uw).collect())
             .collect();
         assert_eq!(powers, [[42_000, 99_500], [200_000, 900_000]]);
     }

@@ -66,9 +66,9 @@ fn raw_buffers_are_read_by_the_formats_beside_them() {
 fn the_only_recording_of_a_folder_is_read_and_of_several_one_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
-    assert!(events(path).unwrap_err().contains("a folder without files"));
+    assert!(events(path).unwrap_err().contains("no file of this folder looks like"));
     put(path, "plat_info.yml", "cpus: 4\n");
-    assert!(events(path).unwrap_err().contains("as in FOLDER/plat_info.yml") || path.exists());
+    assert!(events(path).unwrap_err().contains("no file of this folder looks like"));
     put(path, "trace.txt", "ui-7 [001] d..2 5.000001: cpu_idle: state=1 cpu_id=1\n");
     assert_eq!(events(path).unwrap(), "5000001000 1 cpu_idle\n");
     put(path, "b.txt", "ui-7 [001] d..2 5.000001: cpu_idle: state=1 cpu_id=1\n");

@@ -192,8 +192,13 @@ impl<T> Candidates<T> {
     }
 
     /// Whether there is no file.
-    pub fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.all == 0
+    }
+
+    /// Whether one looks like a recording.
+    pub fn is_any_like(&self) -> bool {
+        self.best > 0
     }
 
     /// Adds a file: its name, and its beginning.
