@@ -108,10 +108,15 @@ pub fn builtin_names() -> Vec<(String, String)> {
 
 /// The kernels that have a name, with a file or composed, by release: name and description.
 pub fn release_names() -> Vec<(String, String)> {
-    let files = BUILTIN.iter().map(|(name, _)| name.to_string());
-    let mut names: Vec<String> = files.chain(release::names()).collect();
+    let mut names: Vec<String> = every_name().collect();
     names.sort_by_cached_key(|name| release::order(name));
     names.into_iter().map(described).collect()
+}
+
+/// The names of the kernels that have a file and of the composed ones, in no order.
+pub(crate) fn every_name() -> impl Iterator<Item = String> {
+    let files = BUILTIN.iter().map(|(name, _)| name.to_string());
+    files.chain(release::names())
 }
 
 fn described(name: String) -> (String, String) {

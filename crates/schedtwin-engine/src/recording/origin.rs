@@ -7,7 +7,7 @@
 //! tracepoints are absent proves nothing: the recorder may not have enabled them.
 
 use super::TraceSummary;
-use crate::kernel_file::{KernelFile, builtin_texts};
+use crate::kernel_file::{KernelFile, every_name};
 use schedtwin_input::{Source, Spec};
 use schedtwin_workload::recorded::Recorded;
 
@@ -115,7 +115,7 @@ impl Origin {
     /// Looks for signs in what was read. `ticks`: ticks per second, as its timers' interrupts tell.
     pub fn of(trace: &TraceSummary, recorded: &Recorded, ticks: Option<u64>) -> Origin {
         let release = trace.header.release.clone();
-        let names: Vec<String> = builtin_texts().map(|(name, _)| name.to_owned()).collect();
+        let names: Vec<String> = every_name().collect();
         let events: Vec<&str> = trace.by_name.keys().map(String::as_str).collect();
         let threads: Vec<&str> = recorded.threads.iter().map(|thread| &*thread.name).collect();
         let nearest = release.as_deref().and_then(|release| nearest(release, &names));
