@@ -3,6 +3,8 @@
 
 mod import;
 mod live;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod score;
 mod study;
 mod sweep;
@@ -29,6 +31,10 @@ pub use live::{
     Live, LiveAction, LiveFolder, LiveJudge, LivePredict, LiveRecord, LiveRun, LiveTwin, LiveWork,
     Perform, RunnerArgument, SettingsAction, SettingsApply, SettingsArguments,
 };
+#[cfg(feature = "mcp")]
+use mcp::MCP_EXAMPLES;
+#[cfg(feature = "mcp")]
+pub use mcp::Mcp;
 use score::SCORE_EXAMPLES;
 pub use score::Score;
 use study::{CALIBRATE_EXAMPLES, STUDY_EXAMPLES};
@@ -146,6 +152,10 @@ pub enum Command {
     /// Print one number for a kernel: how it does a suite of machines and workloads, for searches
     #[command(after_help = SCORE_EXAMPLES, allow_negative_numbers = true)]
     Score(Score),
+    /// Serve agents: tools of the Model Context Protocol over stdin and stdout
+    #[cfg(feature = "mcp")]
+    #[command(after_help = MCP_EXAMPLES)]
+    Mcp(Mcp),
     /// Merge the shards of a sweep into one file
     #[command(after_help = MERGE_EXAMPLES)]
     Merge(Merge),

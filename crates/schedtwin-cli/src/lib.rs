@@ -20,6 +20,8 @@ mod import;
 mod interrupt;
 mod list;
 mod live;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod output;
 mod parting;
 mod percent;
@@ -111,6 +113,8 @@ fn perform(command: Command) -> Result<(), Failure> {
         Command::Tune(tune) => tune::tune(tune),
         Command::Sweep(arguments) => sweep::sweep(arguments),
         Command::Score(arguments) => score::score(&arguments),
+        #[cfg(feature = "mcp")]
+        Command::Mcp(arguments) => mcp::mcp(&arguments),
         Command::Merge(arguments) => sweep::merge(&arguments),
         Command::Replay(replay) => replay::replay(replay),
         Command::Convert(convert) => convert::convert(&convert),

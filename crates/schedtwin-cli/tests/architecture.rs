@@ -58,6 +58,17 @@ fn dependency_directions() {
             ],
         ),
         (
+            "schedtwin-mcp",
+            &[
+                "schedtwin-types",
+                "schedtwin-input",
+                "schedtwin-trace",
+                "schedtwin-engine",
+                "schedtwin-lab",
+                "schedtwin",
+            ],
+        ),
+        (
             "schedtwin-cli",
             &[
                 "schedtwin-types",
@@ -66,6 +77,7 @@ fn dependency_directions() {
                 "schedtwin-lab",
                 "schedtwin-live",
                 "schedtwin-machine",
+                "schedtwin-mcp",
                 "schedtwin-trace",
                 "schedtwin-workload",
             ],

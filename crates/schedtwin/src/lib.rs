@@ -9,6 +9,7 @@
 //! | [`Table`] | what the runs measured: one row for each run, metric, label set and kind |
 //! | [`Explanation`] | why two kernels part, or what a run did at some time, and why |
 //! | [`Events`] | the events of a run, named as ftrace and LISA name them |
+//! | [`score`](fn@score) | one number for a kernel, for searches |
 //! | [`sweep`] | lists of settings, performed here or by a batch engine, and which are best |
 //!
 //! Equal experiments have equal tables, on every computer and with any number of threads.
@@ -50,6 +51,7 @@ mod events;
 mod experiment;
 mod explanation;
 mod isolated;
+mod score;
 pub mod sweep;
 mod table;
 
@@ -69,4 +71,5 @@ pub use schedtwin_lab::{Progress, Provenance};
 pub use schedtwin_trace::explain::Query;
 pub use schedtwin_types::Duration;
 pub use schedtwin_types::metric::{Better, Kind, Labels, Parts};
+pub use score::{Score, ScoreOptions, score};
 pub use table::{Row, Run, Table};

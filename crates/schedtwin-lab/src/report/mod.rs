@@ -29,8 +29,9 @@ mod sweep;
 mod tests;
 mod tune;
 
+pub use cells::number;
 pub use cells::{choose_metrics, choose_rows, wrap};
-pub(crate) use cells::{number, signed, totals_of};
+pub(crate) use cells::{signed, totals_of};
 use schedtwin_engine::result::RunResult;
 pub use score::{scores, told as score_told};
 pub use sweep::{Point, Points, axes, columns as sweep_columns, points as sweep_points, sweep};

@@ -64,7 +64,7 @@ impl Prepared {
     }
 
     /// A run's scenario under a kernel.
-    pub(super) fn scenario(
+    pub fn scenario(
         &self,
         job: usize,
         run: u64,
