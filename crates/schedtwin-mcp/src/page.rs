@@ -12,7 +12,7 @@ pub const PAGE: usize = 6_000;
 /// let text = "one line\ntwo lines\n".repeat(100);
 /// let first = page(&text, 0, 50);
 /// assert!(first.starts_with("one line\n") && first.ends_with("ask again with offset=47)"), "{first}");
-/// assert!(page(&text, 47, 50).starts_with("one line\n"));
+/// assert!(page(&text, 47, 50).starts_with("two lines\n"));
 /// assert!(page(&text, 5_000, 50).contains("ends at 1900"));
 /// ```
 pub fn page(text: &str, offset: usize, most: usize) -> String {

@@ -310,3 +310,40 @@ fn leave(prepared: &Prepared, scored: &mut [Scored], conditions: &Conditions) {
         scored[at].outcome = Outcome::Beaten(scored[rival].kernel.clone());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schedtwin_input::Source;
+
+    /// A race ends a candidate that loses for certain before its last seed, and neither the winner nor one that is alone.
+    #[test]
+    fn a_race_ends_who_loses_and_changes_no_other_number() {
+        let text = r#"
+name = "race"
+description = "of this test"
+baseline = "linux-7.3"
+seeds = 8
+[[job]]
+name = "scrolling"
+machines = ["pixel6"]
+workloads = ["ui-phone"]
+duration = "100ms"
+measure = [{ metric = "power.mean" }]
+"#;
+        let suite = super::super::read::read(&Source::new("race.toml", text)).unwrap();
+        let prepared = Prepared::of(suite).unwrap();
+        let kernels = ["linux-7.3", "linux-7.3:cpufreq=performance"].map(Candidate::named);
+        let scored = |candidates: &[Candidate], race| {
+            let conditions = Conditions { race, ..Conditions::default() };
+            score(&prepared, candidates, &conditions, &Progress::new()).unwrap().unwrap()
+        };
+        let (whole, raced) = (scored(&kernels, false), scored(&kernels, true));
+        assert!(whole[1].score < 90.0, "{}", whole[1].score);
+        assert_eq!((whole[0].score, raced[0].score), (100.0, 100.0));
+        assert_eq!(raced[0].outcome, Outcome::Complete);
+        assert_eq!(raced[1].outcome, Outcome::Beaten("linux-7.3".into()));
+        assert!((FEWEST_SEEDS as usize..8).contains(&raced[1].runs()), "{}", raced[1].runs());
+        assert_eq!(scored(&kernels[1..], true)[0].score, whole[1].score);
+    }
+}
