@@ -294,7 +294,7 @@ struct table {
     fn the_kernel_here_follows_functions_of_linux() {
         let ours = own_sources().expect("sources");
         for name in
-            ["place_entity", "select_idle_sibling", "find_energy_efficient_cpu", "teo_select"]
+            ["place_entity", "select_idle_sibling", "find_energy_efficient_cpu", "pick_eevdf"]
         {
             assert!(!counterparts(name, &ours).is_empty(), "{name}");
         }

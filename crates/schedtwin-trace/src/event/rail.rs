@@ -6,7 +6,8 @@
 /// ```
 /// use schedtwin_trace::event::PowerRail;
 ///
-/// let mut rail = PowerRail { name: "S2M_VDD_CPUCL2".into(), ..PowerRail::default() };
+/// let mut rail = PowerRail::default();
+/// rail.name = "S2M_VDD_CPUCL2".into();
 /// rail.count(1_000, 5_000_000);
 /// rail.count(3_000, 6_200_000);
 /// assert_eq!(rail.mean_mw(), Some(600.0));

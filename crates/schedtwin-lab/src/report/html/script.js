@@ -54,7 +54,7 @@ for (const plot of document.querySelectorAll(".plot")) {
   const shapes = plot.querySelector("svg"), LEFT = 70, BELOW = 60, ABOVE = 24;
   const [, , wide, high] = shapes.getAttribute("viewBox").split(" ").map(Number);
   const picture = () => {
-    const space = "http://www.w3.org/2000/svg", whole = document.createElementNS(space, "svg");
+    const space = shapes.namespaceURI, whole = document.createElementNS(space, "svg");
     const [width, height] = [wide + LEFT + 20, high + ABOVE + BELOW];
     for (const [key, value] of Object.entries({ xmlns: space, viewBox: `0 0 ${width} ${height}`, width, height })) whole.setAttribute(key, value);
     const copy = document.createElementNS(space, "g");

@@ -106,8 +106,8 @@ fn picture(
     }
     html! {
         h2 { (y.title()) " over " (x.title()) }
-        p.axis { span { (y.title()) ", " (y.unit) } }
-        div.plot data-x=(format!("{}, {}", x.title(), x.unit)) data-y=(format!("{}, {}", y.title(), y.unit)) {
+        p.axis { span { (y.title()) } }
+        div.plot data-x=(x.title()) data-y=(y.title()) {
             svg viewBox="0 0 1000 480" role="img" aria-label=(format!("{} over {}", y.title(), x.title())) {
                 rect.track x="0" y="0" width="1000" height="480" {}
                 @for tick in along.ticks() { @let across = at(along.place(tick)); line.grid x1=(across) x2=(across) y1="0" y2="480" {} }
@@ -129,8 +129,8 @@ fn picture(
             }
             @for tick in upwards.ticks() { span.up style=(format!("left:0;top:{:.2}%", 100.0 - upwards.place(tick) / HEIGHT * 100.0)) { (number(tick)) } }
         }
-        div.ticks { @for tick in along.ticks() { span style=(format!("left:{:.2}%", along.place(tick) / WIDTH * 100.0)) { (number(tick)) } } }
-        p.axis { span {} span { (x.title()) ", " (x.unit) } span {} }
+        div.ticks { @for tick in along.ticks() { span.tick style=(format!("left:{:.2}%", along.place(tick) / WIDTH * 100.0)) { (number(tick)) } } }
+        p.axis { span {} span { (x.title()) } span {} }
         p.legend { "A point is a setting (hover for its name) with the 95% intervals of its means. A line is a front: " (FRONT) ". Its settings have their number in the table." }
     }
 }
