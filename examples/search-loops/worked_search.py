@@ -15,16 +15,29 @@ import json
 import os
 import pathlib
 import random
+import re
 import shlex
 import subprocess
 import tempfile
 from typing import Any
 
-BASE = "linux-7.3"
 COMMAND = shlex.split(os.environ.get("SCHEDTWIN", "schedtwin"))
 
 
-def drawn(draw: random.Random) -> str:
+def shown(suite: str) -> str:
+    """The text of a suite."""
+    return subprocess.run([*COMMAND, "show", "suite", suite], check=True, capture_output=True, text=True).stdout
+
+
+def baseline(suite: str) -> str:
+    """The kernel that has 100 in a suite."""
+    found = re.search(r'^baseline = "(.*)"$', shown(suite), re.MULTILINE)
+    if not found:
+        raise SystemExit(f"the suite {suite} names no baseline")
+    return found[1]
+
+
+def drawn(base: str, draw: random.Random) -> str:
     """A kernel with settings at random."""
     settings = {
         "eevdf.base_slice_unscaled_ns": int(200_000 * 30 ** draw.random()),
@@ -33,7 +46,7 @@ def drawn(draw: random.Random) -> str:
         "hz": draw.choice([100, 250, 1000]),
         "cpuidle": draw.choice(["teo", "menu"]),
     }
-    return BASE + ":" + ",".join(f"{key}={value}" for key, value in settings.items())
+    return base + ":" + ",".join(f"{key}={value}" for key, value in settings.items())
 
 
 def scored(suite: str, kernels: list[str]) -> list[dict[str, Any]]:
@@ -48,9 +61,8 @@ def scored(suite: str, kernels: list[str]) -> list[dict[str, Any]]:
 
 def with_other_seeds(suite: str, seed: int, folder: str) -> str:
     """The suite with seeds that no search has seen."""
-    shown = subprocess.run([*COMMAND, "show", "suite", suite], check=True, capture_output=True, text=True).stdout
     path = pathlib.Path(folder) / "other.toml"
-    path.write_text(shown.replace("seeds = 4\n", f"seeds = 12\nfirst_seed = {seed}\n", 1))
+    path.write_text(shown(suite).replace("seeds = 4\n", f"seeds = 12\nfirst_seed = {seed}\n", 1))
     return str(path)
 
 
@@ -62,7 +74,8 @@ def main() -> None:
     options.add_argument("--seed", type=int, default=1)
     given = options.parse_args()
     draw = random.Random(given.seed)
-    kernels = [drawn(draw) for _ in range(given.candidates)]
+    base = baseline(given.suite)
+    kernels = [drawn(base, draw) for _ in range(given.candidates)]
     found = scored(given.suite, kernels)
     out = sum(of["score"] == 0 for of in found)
     best = sorted((of for of in found if of["score"] > 0), key=lambda of: -of["shown"])[:5]
@@ -71,7 +84,7 @@ def main() -> None:
     print(f"{given.suite}: {given.candidates} candidates, {out} of them broke a limit\n")
     print("seen   held out  other seeds   +-    settings")
     for of, other in zip(best, again):
-        settings = of["kernel"].removeprefix(f"{BASE}:")
+        settings = of["kernel"].removeprefix(f"{base}:")
         print(f"{of['shown']:5.1f}  {of['held_out']:8.1f}  {other['score']:11.1f}  {other['half_width'] or 0:4.1f}  {settings}")
 
 
