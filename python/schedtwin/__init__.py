@@ -13,7 +13,7 @@ on every computer.
 from __future__ import annotations
 
 from . import _native
-from ._errors import CrashWarning, Error, Fault, InputError, PolicyError, PolicyError
+from ._errors import CrashWarning, Error, Fault, InputError, PolicyError
 from ._experiment import Comparison, Explanation, FirstDifference, Run, Value, compare, run
 from ._inputs import (
     FrequencyGovernor,

@@ -59,21 +59,5 @@ class PolicyError(Error):
         return f"{self.policy}.{self.method}: {self._what}"
 
 
-class PolicyError(Error):
-    """A policy written in Python raised something, or returned what is no decision. The exception itself is its `__cause__`."""
-
-    policy: str
-    """The class of the policy."""
-    method: str
-    """The method that was called."""
-
-    def __init__(self, policy: str, method: str, what: str) -> None:
-        super().__init__(policy, method, what)
-        self.policy, self.method, self._what = policy, method, what
-
-    def __str__(self) -> str:
-        return f"{self.policy}.{self.method}: {self._what}"
-
-
 class CrashWarning(UserWarning):
     """A run panicked and counts in no number: a bug of schedtwin."""
