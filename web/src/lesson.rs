@@ -36,9 +36,9 @@ pub struct Head {
     workload: String,
     seconds: f64,
     seeds: u64,
-    /// What the reader finds out by changing the experiment.
+    /// The question that the reader answers by changing the experiment.
     pub question: String,
-    /// What it is, with placeholders.
+    /// The answer, with placeholders.
     pub answer: String,
     /// Conditions that its comparison meets.
     holds: Vec<String>,
@@ -121,7 +121,7 @@ fn filled(text: &str, of: &Comparison, faults: &mut Vec<String>) -> String {
     whole
 }
 
-/// What a placeholder stands for: `A power`, `B-A power`.
+/// The words of a placeholder: `A power`, `B-A power`.
 fn number(placeholder: &str, of: &Comparison) -> Result<String, String> {
     let (who, what) = placeholder.split_once(' ').ok_or("it has a letter and a metric")?;
     let mut selectors = Selector::parse_list(what).map_err(|error| error.to_string())?;

@@ -3,6 +3,7 @@
 
 use crate::{Request, page, replay};
 use schedtwin::{Experiment, Progress, Table};
+use schedtwin_engine::scenario::shell_word;
 use schedtwin_lab::report::{self, Extent, Format};
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -14,7 +15,7 @@ pub struct Playground {
     outcome: Outcome,
 }
 
-/// What came of it.
+/// The outcome.
 enum Outcome {
     /// Runs of a workload.
     Ran(Table),
@@ -100,14 +101,16 @@ impl Playground {
         let Request { machine, kernels, workload, seconds, seeds } = &self.request;
         let mut words = vec!["schedtwin".to_string()];
         match (&self.outcome, kernels.as_slice()) {
-            (Outcome::Replayed(name, _), _) => words.extend(["replay".to_string(), quoted(name)]),
+            (Outcome::Replayed(name, _), _) => {
+                words.extend(["replay".to_string(), shell_word(name)])
+            }
             (Outcome::Ran(_), [_]) => words.push("run".to_string()),
             (Outcome::Ran(_), _) => words.push("compare".to_string()),
         }
-        words.push(format!("-m {}", quoted(machine.name())));
-        words.extend(kernels.iter().map(|kernel| format!("-k {}", quoted(kernel.name()))));
+        words.push(format!("-m {}", shell_word(machine.name())));
+        words.extend(kernels.iter().map(|kernel| format!("-k {}", shell_word(kernel.name()))));
         if let Outcome::Ran(_) = &self.outcome {
-            words.push(format!("-w {}", quoted(workload.name())));
+            words.push(format!("-w {}", shell_word(workload.name())));
             words.extend(seconds.map(|seconds| format!("--duration {seconds}s")));
         }
         if words[1] != "run" {
@@ -145,15 +148,6 @@ pub(crate) fn told_to_page() -> Progress {
     Progress::told_to(|progress| {
         page::progressed(progress.done_runs() as f64, progress.expected_runs() as f64);
     })
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_string(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ pub fn print(tree: &Path, range: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What the command prints.
+/// The text that the command prints.
 fn told(
     changed: &[(String, String, &str)],
     ours: &[(PathBuf, String)],

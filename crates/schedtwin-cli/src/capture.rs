@@ -34,7 +34,7 @@ const COSTS_OF: &str = "pixel6";
 /// The line of a kernel file that no device gets.
 const NOT_CAPTURED: &str = "captured = false";
 
-/// What a terminal gets instead of thousands of lines.
+/// Told on a terminal in the place of thousands of lines.
 const USE: &str = "\
 schedtwin capture prints a shell script that a device runs to
 describe itself: the script reads sysfs, debugfs and procfs, and writes

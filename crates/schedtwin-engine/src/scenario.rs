@@ -39,6 +39,15 @@ const SHORTEST_WATCHDOG: Ns = 1_000_000_000;
 /// How often progress is told: every so many events.
 const PROGRESS_EVERY: u64 = 4096;
 
+/// Returns a text as one word of a shell's command: as it is, or in quotes.
+pub fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+".contains(c);
+    match !text.is_empty() && text.chars().all(plain) {
+        true => text.to_string(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
 /// Machine, kernel and workload, validated together. Cheap to clone.
 #[derive(Clone)]
 pub struct Scenario {
@@ -322,14 +331,7 @@ impl Scenario {
     /// Returns the command that repeats the run with this seed.
     pub fn command(&self, seed: u64) -> String {
         let Spelled { machine, kernel, workload, duration } = &self.spelled;
-        let quote = |text: &str| {
-            let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+".contains(c);
-            match !text.is_empty() && text.chars().all(plain) {
-                true => text.to_string(),
-                false => format!("'{}'", text.replace('\'', "'\\''")),
-            }
-        };
-        let (machine, kernel, workload) = (quote(machine), quote(kernel), quote(workload));
+        let [machine, kernel, workload] = [machine, kernel, workload].map(|text| shell_word(text));
         let duration = duration.map(|ns| format!(" --duration {}", Duration::from_ns(ns).word()));
         let duration = duration.unwrap_or_default();
         format!("schedtwin run -m {machine} -k {kernel} -w {workload}{duration} --seed {seed}")

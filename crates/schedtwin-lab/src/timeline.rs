@@ -37,7 +37,7 @@ pub struct Timeline {
     pub kernel: String,
     /// Up to when it is shown piece by piece.
     pub to: Ns,
-    /// How busy each CPU was over the whole run.
+    /// The busy time of each CPU over the whole run.
     pub busy: Busy,
     /// The tasks' names.
     pub tasks: Vec<String>,
@@ -51,7 +51,7 @@ pub struct Timeline {
     pub wait: Option<(Ns, Ns, u16)>,
 }
 
-/// How long each CPU ran tasks, by intervals of equal length. The run's length need not be known: when the bins are full, two become one.
+/// Time in which each CPU ran tasks, by intervals of equal length. The run's length need not be known: when the bins are full, two become one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Busy {
     /// The length of an interval.

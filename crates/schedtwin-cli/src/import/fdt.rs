@@ -11,7 +11,7 @@
 /// The first bytes.
 pub const MAGIC: [u8; 4] = [0xd0, 0x0d, 0xfe, 0xed];
 
-/// How deep nodes lie.
+/// The greatest depth of nodes.
 const DEPTH_MAX: usize = 64;
 
 /// A node, with its properties and the nodes in it.

@@ -49,7 +49,7 @@ pub struct Outline {
     pub domains: Vec<Domain>,
     /// CPUs that share their last cache; none: nobody says.
     pub caches: Vec<Vec<u16>>,
-    /// What the description does not have, a clause each.
+    /// Values that the description does not have, a clause each.
     pub missing: Vec<String>,
 }
 

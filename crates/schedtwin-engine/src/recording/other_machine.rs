@@ -14,7 +14,7 @@ use schedtwin_machine::Machine;
 use schedtwin_types::CpuId;
 use schedtwin_workload::recorded::Builder;
 
-/// What a recording shows of its machine.
+/// The signs that a recording has of its machine.
 #[derive(Default)]
 pub(super) struct Seen {
     /// CPUs that the file tells of.

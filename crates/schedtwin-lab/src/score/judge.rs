@@ -25,7 +25,7 @@ const FEWEST_JOBS: f64 = 5.0;
 /// A task's work counts for so many times the baseline's at most.
 const MOST_SHARE: f64 = 2.0;
 
-/// What ended a candidate.
+/// The reason for which a candidate ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
     /// A property was broken.
@@ -73,7 +73,7 @@ pub struct Judged {
     pub gains: Vec<f64>,
     /// The share of the baseline's work that was done.
     pub work: f64,
-    /// What ends the candidate.
+    /// The reason for which the candidate ends.
     pub fault: Option<Fault>,
 }
 

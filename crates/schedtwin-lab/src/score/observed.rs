@@ -11,7 +11,7 @@ use crate::select::Key;
 use crate::value;
 use crate::verdict::words;
 
-/// What a task group did in a run.
+/// The work of a task group in a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Done {
     /// Its name.
@@ -27,7 +27,7 @@ pub struct Done {
 pub struct Broken {
     /// Which.
     pub property: Property,
-    /// How many intervals beyond the bound.
+    /// The number of intervals beyond the bound.
     pub count: u64,
     /// The longest of them, ns.
     pub longest: u64,
