@@ -8,7 +8,7 @@ use schedtwin_input::Source;
 use crate::study::reports::ledger::Ledger;
 
 /// Name and text, in the order of the publications.
-const STUDIES: [(&str, &str); 14] = [
+const STUDIES: [(&str, &str); 15] = [
     ("jankbench-pixel6", include_str!("../../studies/jankbench-pixel6.toml")),
     ("messaging-altra", include_str!("../../studies/messaging-altra.toml")),
     ("server-neutral-spr", include_str!("../../studies/server-neutral-spr.toml")),
@@ -20,6 +20,7 @@ const STUDIES: [(&str, &str); 14] = [
     ("speedometer-pixel9", include_str!("../../studies/speedometer-pixel9.toml")),
     ("uibench-pixel9", include_str!("../../studies/uibench-pixel9.toml")),
     ("uclamp-scenarios-juno", include_str!("../../studies/uclamp-scenarios-juno.toml")),
+    ("uclamp-scenarios-pixel6", include_str!("../../studies/uclamp-scenarios-pixel6.toml")),
     ("uclamp-enqueue-order", include_str!("../../studies/uclamp-enqueue-order.toml")),
     ("remote-latency-x86", include_str!("../../studies/remote-latency-x86.toml")),
     ("messaging-i7-3630qm", include_str!("../../studies/messaging-i7-3630qm.toml")),

@@ -201,6 +201,7 @@ impl Study {
             row.workload.as_mut().map(see);
         }
         for execution in &mut self.executions {
+            execution.machine.as_mut().map(see);
             execution.workload.as_mut().map(see);
         }
         // What runs, not what it is called: cells name columns.
@@ -365,11 +366,12 @@ fn execution(
         }
         found.cloned()
     });
+    let machine = reader.optional("machine", f);
     let workload = reader.optional("workload", f);
     let kernels: Vec<Located<String>> = reader.required("kernels", f).unwrap_or_default();
     reader.finish(f);
     let columns = kernels.iter().filter_map(|kernel| column_of(kernel, columns, f)).collect();
-    Some(Executed { id: id?, recording: recording?, workload, columns })
+    Some(Executed { id: id?, recording: recording?, machine, workload, columns })
 }
 
 /// The number of the column that a file names.

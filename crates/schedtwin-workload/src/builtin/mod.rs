@@ -81,6 +81,18 @@ const RT_APP_FILES: &[RtAppFile] = &[
     ),
     rtapp_file!("juno-scenario5", "eight busy tasks capped at 110 (Juno r2, uclamp series) (20 s)"),
     rtapp_file!(
+        "pixel6-scenario0",
+        "four busy tasks capped at 31 (Pixel 6, uclamp series) (200 s)"
+    ),
+    rtapp_file!(
+        "pixel6-scenario1",
+        "two busy tasks clamped to 428-429 (Pixel 6, uclamp series) (200 s)"
+    ),
+    rtapp_file!(
+        "pixel6-scenario2",
+        "a small task joins a capped one on CPU 7 (Pixel 6, uclamp series) (20 s)"
+    ),
+    rtapp_file!(
         "boosted-sleeper",
         "a small task with a large uclamp_min that wakes up alone on CPU 4 (10 s)"
     ),

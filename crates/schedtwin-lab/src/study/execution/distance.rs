@@ -11,6 +11,9 @@ use super::{Execution, PARTS, Stage};
 /// A rise of the clock that is taken back within this time is a square wave: three ticks of 4 ms.
 const WAVE: Ns = 12_000_000;
 
+/// Parts of the stage of which each has a mean clock.
+const TENTHS: usize = 10;
+
 /// With fewer changes in a stage their spacing says nothing.
 const FEWEST_CHANGES: usize = 10;
 
@@ -23,6 +26,8 @@ pub enum Figure {
     Crowding,
     /// Changes of seat, a task.
     Moves,
+    /// From the first run of a task to the last, s.
+    Duration,
     /// Changes of the clock in the stage, 1/s.
     FreqChanges,
     /// Median time between two of them, ms.
@@ -33,6 +38,8 @@ pub enum Figure {
     SquareWaves,
     /// `util_avg` of the stage's CPU, mean.
     Util,
+    /// Mean clock in each tenth of the stage, MHz.
+    Clock,
 }
 
 impl Figure {
@@ -42,11 +49,13 @@ impl Figure {
             Figure::CpuShare => "CPU share",
             Figure::Crowding => "crowding",
             Figure::Moves => "moves",
+            Figure::Duration => "duration",
             Figure::FreqChanges => "freq changes",
             Figure::FreqSpacing => "freq spacing",
             Figure::FreqLevels => "freq levels",
             Figure::SquareWaves => "square waves",
             Figure::Util => "util",
+            Figure::Clock => "clock",
         }
     }
 
@@ -56,9 +65,11 @@ impl Figure {
             Figure::CpuShare | Figure::FreqLevels => "%",
             Figure::Crowding => "tasks",
             Figure::Moves => "a task",
+            Figure::Duration => "s",
             Figure::FreqChanges | Figure::SquareWaves => "1/s",
             Figure::FreqSpacing => "ms",
             Figure::Util => "",
+            Figure::Clock => "MHz",
         }
     }
 
@@ -67,7 +78,8 @@ impl Figure {
         let share_of = |share: f64, least: f64| (share * board[0]).max(least);
         match self {
             Figure::CpuShare | Figure::Util => 5.0,
-            Figure::Crowding | Figure::FreqLevels => 10.0,
+            Figure::Crowding | Figure::FreqLevels | Figure::Clock => 10.0,
+            Figure::Duration => share_of(0.15, 0.0),
             Figure::Moves => share_of(0.5, 2.0),
             Figure::FreqChanges | Figure::SquareWaves => share_of(0.2, 2.0),
             Figure::FreqSpacing => share_of(0.2, 1.0),
@@ -133,6 +145,10 @@ fn compare_one(
         let (a, b) = (moves(board), moves(twin));
         put(Figure::Moves, vec![a], vec![b], Some((a - b).abs()));
     }
+    if board.same_work {
+        let [a, b] = [board, twin].map(|one| one.length as f64 / 1e9);
+        put(Figure::Duration, vec![a], vec![b], Some((a - b).abs()));
+    }
     let Some(board) = &board.stage else { return found };
     let twin = twin.stage.as_ref();
     let mut scalar = |figure, of: fn(&Stage) -> Option<f64>| {
@@ -155,6 +171,14 @@ fn compare_one(
     });
     let b = twin.map(|twin| of_parts(&twin.util));
     put(Figure::Util, vec![of_parts(&board.util)], b.into_iter().collect(), distance);
+    let a = clock_in_tenths(board);
+    let b = twin.map(clock_in_tenths);
+    let highest = levels.last().map_or(1.0, |mhz| f64::from(*mhz));
+    let distance = b.as_ref().map(|b| {
+        let apart: f64 = a.iter().zip(b).map(|(a, b)| (a - b).abs()).sum();
+        100.0 * apart / (TENTHS as f64 * highest)
+    });
+    put(Figure::Clock, a, b.unwrap_or_default(), distance);
     found
 }
 
@@ -247,14 +271,31 @@ fn square_waves(stage: &Stage) -> usize {
 fn shares_of_levels(stage: &Stage, levels: &[u32]) -> Vec<f64> {
     let [from, to] = stage.span;
     let mut shares = vec![0.0; levels.len()];
-    for (at, (since, mhz)) in stage.clock.iter().enumerate() {
-        let until = stage.clock.get(at + 1).map_or(to, |next| next.0).min(to);
-        let level = levels.iter().position(|level| level == mhz);
-        let time = until.saturating_sub((*since).max(from));
+    for (mhz, time) in times_at(stage, stage.span) {
+        let level = levels.iter().position(|level| *level == mhz);
         shares[level.expect("all frequencies are listed")] += time as f64;
     }
     let all = (to - from).max(1) as f64;
     shares.iter().map(|time| 100.0 * time / all).collect()
+}
+
+fn clock_in_tenths(stage: &Stage) -> Vec<f64> {
+    let [from, to] = stage.span;
+    let edge = |tenth: usize| from + (to - from) * tenth as Ns / TENTHS as Ns;
+    let mean = |tenth: usize| {
+        let span = [edge(tenth), edge(tenth + 1)];
+        let sum: f64 = times_at(stage, span).map(|(mhz, time)| f64::from(mhz) * time as f64).sum();
+        sum / (span[1] - span[0]).max(1) as f64
+    };
+    (0..TENTHS).map(mean).collect()
+}
+
+/// The frequencies of `span` in their order, MHz, and how long each was held.
+fn times_at(stage: &Stage, [from, to]: [Ns; 2]) -> impl Iterator<Item = (u32, Ns)> {
+    stage.clock.iter().enumerate().map(move |(at, (since, mhz))| {
+        let until = stage.clock.get(at + 1).map_or(to, |next| next.0).min(to);
+        (*mhz, until.saturating_sub((*since).max(from)))
+    })
 }
 
 #[cfg(test)]
@@ -276,7 +317,8 @@ mod tests {
             ran: (0..6).map(|at| if at == *cpu { 1200 / alone(*cpu) } else { 0 }).collect(),
             seats: vec![Some(*cpu); PARTS],
         };
-        Execution { length: 1200, tasks: cpus.iter().map(task).collect(), stage: None }
+        let tasks = cpus.iter().map(task).collect();
+        Execution { length: 1200, same_work: false, tasks, stage: None }
     }
 
     fn distance(of: &[Compared], figure: Figure) -> f64 {
@@ -320,7 +362,8 @@ mod tests {
     }
 
     fn staged(stage: Stage) -> Execution {
-        Execution { length: 1000 * MS, tasks: Vec::new(), stage: Some(stage) }
+        let length = 1000 * MS;
+        Execution { length, same_work: false, tasks: Vec::new(), stage: Some(stage) }
     }
 
     #[test]
@@ -336,6 +379,7 @@ mod tests {
                 (Figure::SquareWaves, 99.0),
                 (Figure::FreqLevels, 50.0),
                 (Figure::Util, 1024.0),
+                (Figure::Clock, 900.0),
             ]
         );
         assert!(same.iter().all(|one| one.distance == Some(0.0)), "{same:?}");
@@ -366,14 +410,40 @@ mod tests {
                 (Figure::SquareWaves, Some(0.0)),
                 (Figure::FreqLevels, Some(50.0)),
                 (Figure::Util, Some(0.0)),
+                (Figure::Clock, Some(20.0)),
             ]
         );
     }
 
     #[test]
+    fn durations_are_compared_where_the_work_is_the_same() {
+        let (mut board, mut twin) = (sitting(&[0, 1]), sitting(&[0, 1]));
+        let has = |found: &[Compared]| found.iter().any(|one| one.figure == Figure::Duration);
+        assert!(!has(&compare(&board, &twin, &domains(), &[])));
+        (board.same_work, board.length, twin.length) = (true, 20_000 * MS, 22_000 * MS);
+        let found = compare(&board, &twin, &domains(), &[]);
+        let duration = found.iter().find(|one| one.figure == Figure::Duration).unwrap();
+        assert_eq!((duration.distance, duration.limit), (Some(2.0), 3.0), "15 %");
+    }
+
+    #[test]
+    fn the_clock_is_compared_by_tenths_of_the_stage() {
+        let ramp = |from: Ns| Stage {
+            span: [from, from + 1000 * MS],
+            clock: vec![(0, 600), (from + 250 * MS, 1200)],
+            util: vec![1024.0; PARTS],
+        };
+        let (board, later) = (staged(ramp(0)), staged(ramp(500 * MS)));
+        let found = compare(&board, &later, &domains(), &[600, 1200]);
+        let clock = found.iter().find(|one| one.figure == Figure::Clock).unwrap();
+        assert_eq!(clock.board[..4], [600.0, 600.0, 900.0, 1200.0]);
+        assert_eq!(clock.distance, Some(0.0), "a stage may begin at another time");
+    }
+
+    #[test]
     fn a_twin_without_a_stage_has_no_distance() {
         let board = staged(waves(5 * MS));
-        let none = Execution { length: 1, tasks: Vec::new(), stage: None };
+        let none = Execution { length: 1, same_work: false, tasks: Vec::new(), stage: None };
         assert!(
             compare(&board, &none, &domains(), &[600, 1200])
                 .iter()

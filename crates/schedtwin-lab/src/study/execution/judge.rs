@@ -23,6 +23,8 @@ pub struct Executed {
     pub id: String,
     /// The recording.
     pub recording: Recording,
+    /// The machine, where it is not the study's.
+    pub machine: Option<String>,
     /// The workload that the twin runs, where it is not the study's workload.
     pub workload: Option<String>,
     /// The study's columns that run it, by number.
@@ -76,7 +78,8 @@ pub(in crate::study) fn subjects(
     let mut subjects = Vec::new();
     for (execution, of) in study.executions.iter().enumerate() {
         let workload = of.workload.as_ref().unwrap_or(&study.workload);
-        let machine = with_settings(&study.machine, Part::Machine, settings);
+        let machine = of.machine.as_ref().unwrap_or(&study.machine);
+        let machine = with_settings(machine, Part::Machine, settings);
         let workload = with_settings(workload, Part::Workload, settings);
         for column in of.columns.iter().copied() {
             let named = &study.columns[column];
@@ -212,7 +215,9 @@ pub fn summary(judged: &[Judged]) -> Summary {
 /// The unit of a distance.
 pub fn unit_of_distance(figure: Figure) -> &'static str {
     match figure {
-        Figure::CpuShare | Figure::FreqLevels | Figure::Crowding | Figure::Util => "%",
+        Figure::CpuShare | Figure::FreqLevels | Figure::Crowding | Figure::Util | Figure::Clock => {
+            "%"
+        }
         other => other.unit(),
     }
 }
@@ -297,7 +302,7 @@ mod tests {
     #[test]
     fn a_stage_has_a_clock_and_a_signal() {
         let one = judged("S4.3.3 max", "linux-6.3", 1);
-        assert_eq!(one.figures.len(), 5, "{one:?}");
+        assert_eq!(one.figures.len(), 6, "{one:?}");
         assert!(one.figures.iter().all(|figure| figure.distance.is_some()), "{one:?}");
         let stage = one.shown.unwrap().stage.unwrap();
         // 250 periods of 10 ms pass before the small task comes.
@@ -309,7 +314,8 @@ mod tests {
     #[test]
     fn a_recording_agrees_with_itself() {
         let domains = [vec![0, 1, 2, 3], vec![4, 5]];
-        for recording in recorded::load("juno-uclamp").unwrap() {
+        let all = ["juno-uclamp", "pixel6-uclamp"].map(|name| recorded::load(name).unwrap());
+        for recording in all.into_iter().flatten() {
             let board = &recording.execution;
             let all = compare(board, board, &domains, &levels([board].into_iter()));
             assert!(!all.is_empty());

@@ -34,6 +34,8 @@ pub const PARTS: usize = 100;
 pub struct Execution {
     /// From the first run of one of its tasks to their last, ns.
     pub length: Ns,
+    /// Whether the tasks did as much work as the workload's file says, so that lengths can be compared.
+    pub same_work: bool,
     /// Its tasks; none where nobody recorded who ran.
     pub tasks: Vec<Task>,
     /// When two tasks shared a CPU, and what its clock and its queue did.
@@ -85,7 +87,7 @@ impl Execution {
                 util: vec![1024.0; stage.util.len()],
             }
         });
-        Execution { length: self.length, tasks: self.tasks.iter().map(still).collect(), stage }
+        Execution { tasks: self.tasks.iter().map(still).collect(), stage, ..*self }
     }
 }
 

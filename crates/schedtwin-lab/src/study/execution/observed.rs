@@ -120,7 +120,8 @@ pub fn observe(column: &Column, recording: &Recording, seed: u64) -> Option<Exec
         let first = there.next()?;
         stage(&watch, [first.0, there.next_back().unwrap_or(first).1])
     });
-    Some(Execution { length: span[1] - span[0], tasks, stage })
+    let same_work = recording.execution.same_work;
+    Some(Execution { length: span[1] - span[0], same_work, tasks, stage })
 }
 
 /// The clock and the signal of the watched CPU in `span`.

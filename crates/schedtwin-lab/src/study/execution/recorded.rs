@@ -13,8 +13,10 @@ use schedtwin_types::Ns;
 use super::{Execution, PARTS, Stage, Task};
 
 /// Name and text of the recordings that are compiled in.
-const BUILT_IN: [(&str, &str); 1] =
-    [("juno-uclamp", include_str!("../../../studies/recordings/juno-uclamp.toml"))];
+const BUILT_IN: [(&str, &str); 2] = [
+    ("juno-uclamp", include_str!("../../../studies/recordings/juno-uclamp.toml")),
+    ("pixel6-uclamp", include_str!("../../../studies/recordings/pixel6-uclamp.toml")),
+];
 
 const US: Ns = 1_000;
 const MS: Ns = 1_000_000;
@@ -84,6 +86,7 @@ fn recording(mut reader: TableReader, f: &mut Diagnostics) -> Option<Recording> 
     let name = reader.required("name", f);
     let about = reader.required("about", f);
     let length_us: Option<u64> = reader.required("length_us", f);
+    let same_work = reader.optional("same_work", f).unwrap_or(false);
     let tasks = reader.tables("tasks", f).into_iter().filter_map(|t| task(t, f)).collect();
     let stage = reader.optional_table("stage", f).and_then(|t| stage(t, f));
     let util: Option<Located<Vec<u64>>> = reader.optional("util", f);
@@ -105,7 +108,8 @@ fn recording(mut reader: TableReader, f: &mut Diagnostics) -> Option<Recording> 
         }
     };
     let (of_stage, stage) = stage.unzip();
-    let execution = Execution { length: length_us?.saturating_mul(US), tasks, stage };
+    let length = length_us?.saturating_mul(US);
+    let execution = Execution { length, same_work, tasks, stage };
     Some(Recording { name: name?, about: about?, of_stage, execution })
 }
 
@@ -164,8 +168,9 @@ mod tests {
 
     #[test]
     fn the_built_in_recordings_are_whole() {
-        let all = load("juno-uclamp").unwrap();
-        assert_eq!(all.len(), 9, "scenario 2 was not recorded under max");
+        let all: Vec<Recording> =
+            BUILT_IN.iter().flat_map(|(name, _)| load(name).unwrap()).collect();
+        assert_eq!(all.len(), 9 + 3, "scenario 2 of juno-uclamp was not recorded under max");
         for recording in &all {
             let Execution { length, tasks, stage } = &recording.execution;
             assert_eq!(tasks.is_empty(), stage.is_some(), "{}", recording.name);
