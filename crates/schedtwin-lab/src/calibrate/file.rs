@@ -11,7 +11,7 @@ use schedtwin_input::{
 
 use crate::calibrate::{BaseOnly, Target};
 use crate::study::Study;
-use crate::study::run::{Calibrated, Ready};
+use crate::study::run::{Calibrated, Ready, Then};
 use crate::study::spec::Assignment;
 
 /// The calibrations that are compiled in: name of the study and text.
@@ -165,6 +165,10 @@ impl Calibration {
             set: parameter.set.clone(),
             fitted_on: self.fitted_on.clone(),
             warnings: parameter.warnings(),
+            then: Then {
+                seeds: self.seeds,
+                values: self.residuals.iter().map(|one| (one.on.clone(), one.twin)).collect(),
+            },
         };
         self.parameters.iter().map(one).collect()
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::cells::{letter, plain_table, wrap};
 use super::markdown::escape;
-use crate::study::execution::distance::Compared;
+use crate::study::execution::distance::{Compared, Figure};
 use crate::study::execution::judge::{Judged, Summary, summary, unit_of_distance};
 use crate::study::run::Ran;
 
@@ -28,25 +28,28 @@ fn cells_of(compared: &Compared) -> [String; 6] {
     };
     [
         format!("{}{}", figure.word(), unit(&format!("({})", figure.unit())).replace(" ()", "")),
-        list(&compared.levels, &compared.board),
-        list(&compared.levels, &compared.twin),
+        list(compared, &compared.board),
+        list(compared, &compared.twin),
         distance,
         rounded(compared.limit),
         word.to_string(),
     ]
 }
 
-/// `25/25/25/25/0/0`, by frequencies `600:40/1200:60`; `-` of nothing.
-fn list(levels: &[u32], values: &[f64]) -> String {
-    let rounded = || values.iter().map(|value| rounded(*value));
-    match (levels, values) {
-        (_, []) => "-".to_string(),
-        ([], _) => rounded().collect::<Vec<_>>().join("/"),
-        (levels, _) => {
-            let cells = levels.iter().zip(rounded()).map(|(mhz, share)| format!("{mhz}:{share}"));
-            cells.collect::<Vec<_>>().join("/")
-        }
-    }
+/// `25/25/25/25/0/0`, by frequencies that either had `600:40/1200:60`; `-` of nothing.
+fn list(of: &Compared, values: &[f64]) -> String {
+    let decimals = |value: &f64| match of.figure {
+        Figure::Clock => format!("{value:.0}"),
+        _ => rounded(*value),
+    };
+    let had = |at: usize| [&of.board, &of.twin].iter().any(|all| all.get(at) > Some(&0.0));
+    let cells = values.iter().enumerate().filter_map(|(at, value)| match of.levels.get(at) {
+        Some(_) if !had(at) => None,
+        Some(mhz) => Some(format!("{mhz}:{}", decimals(value))),
+        None => Some(decimals(value)),
+    });
+    let cells: Vec<String> = cells.collect();
+    if cells.is_empty() { "-".to_string() } else { cells.join("/") }
 }
 
 /// To a tenth: executions are not known better.
@@ -165,8 +168,20 @@ mod tests {
 
     #[test]
     fn shares_by_frequency_say_which() {
-        assert_eq!(list(&[], &[25.0, 74.96]), "25/75");
-        assert_eq!(list(&[600, 1200], &[41.92, 58.08]), "600:41.9/1200:58.1");
-        assert_eq!(list(&[600, 1200], &[]), "-");
+        let of = |figure, levels: &[u32], board: &[f64]| Compared {
+            figure,
+            board: board.to_vec(),
+            twin: Vec::new(),
+            distance: None,
+            limit: 10.0,
+            still: None,
+            levels: levels.to_vec(),
+        };
+        let shown = |one: Compared| list(&one, &one.board);
+        assert_eq!(shown(of(Figure::CpuShare, &[], &[25.0, 74.96])), "25/75");
+        let levels = of(Figure::FreqLevels, &[600, 900, 1200], &[41.92, 0.0, 58.08]);
+        assert_eq!(list(&levels, &levels.twin), "-");
+        assert_eq!(shown(levels), "600:41.9/1200:58.1", "nobody was at 900");
+        assert_eq!(shown(of(Figure::Clock, &[], &[1105.96, 1291.3])), "1106/1291");
     }
 }

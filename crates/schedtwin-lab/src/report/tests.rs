@@ -150,7 +150,7 @@ fn the_scoreboard_is_what_the_schema_says() {
 #[test]
 fn studies_are_what_the_schema_says() {
     use crate::study::prepare::Registry;
-    use crate::study::run::{Calibrated, Ready};
+    use crate::study::run::{Calibrated, Ready, Then};
     use crate::study::spec::Assignment;
     use schedtwin_input::Source;
 
@@ -159,6 +159,25 @@ fn studies_are_what_the_schema_says() {
     let set = Assignment::parse("machine.settle_us=90").unwrap();
     let calibrated =
         vec![Calibrated { fitted_on: vec!["1 base".into()], ..Calibrated::plain(set) }];
+    let then = |value, seeds| {
+        let then = Then { seeds, values: vec![("1 base".into(), value)] };
+        vec![Calibrated { then, ..calibrated[0].clone() }]
+    };
+    let notices = |calibrated: Vec<Calibrated>| {
+        let ready = Ready::new(study.clone(), calibrated, false, &Registry::built_in());
+        let iterations = crate::stopping::Iterations::Fixed(2);
+        let plan = crate::compare::Plan { first_seed: 1, iterations };
+        let ran = ready.run(&plan, &crate::Progress::new()).unwrap();
+        let at = ran.cells.iter().find(|one| (one.row, one.cell) == (0, 0)).unwrap();
+        (at.twin.as_ref().unwrap().mean, ran.notices)
+    };
+    let (mean, none) = notices(calibrated.clone());
+    assert_eq!(none, [""; 0]);
+    assert_eq!(notices(then(mean, 2)).1, [""; 0], "the same values");
+    assert_eq!(notices(then(2.0 * mean, 3)).1, [""; 0], "other seeds say nothing");
+    let stale = notices(then(2.0 * mean, 2)).1.remove(0);
+    assert!(stale.starts_with("stale calibration: 1 of the 1 values"), "{stale}");
+    assert!(stale.contains("1 base by -50.0 %; `schedtwin calibrate demo`"), "{stale}");
     let ready = Ready::new(study, calibrated, true, &Registry::built_in());
     let plan =
         crate::compare::Plan { first_seed: 1, iterations: crate::stopping::Iterations::Fixed(2) };

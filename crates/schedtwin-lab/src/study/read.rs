@@ -144,8 +144,9 @@ pub fn read(source: &Arc<Source>) -> Result<Study, Diagnostics> {
     if columns.is_empty() && f.is_empty() {
         f.push_whole(source, "a study has columns: [[column]] kernel = \"...\"", None);
     }
-    if rows.is_empty() && f.is_empty() {
-        f.push_whole(source, "a study has rows: [[row]] id = \"...\"", None);
+    if rows.is_empty() && executions.is_empty() && f.is_empty() {
+        let message = "a study has rows or executions: [[row]] id = \"...\"";
+        f.push_whole(source, message, None);
     }
     file.finish(f);
     faults.sort();

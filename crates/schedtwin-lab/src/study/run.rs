@@ -42,12 +42,23 @@ pub struct Calibrated {
     pub fitted_on: Vec<String>,
     /// The doubtful points of its value.
     pub warnings: Vec<String>,
+    /// The values that the twin had when the parameter was fitted.
+    pub then: Then,
+}
+
+/// The values of a fit: what the same twin has again.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Then {
+    /// Seeds of each value, from 1.
+    pub seeds: usize,
+    /// By base cell, as `ID KERNEL`: the twin's mean, in the unit of the row.
+    pub values: Vec<(String, f64)>,
 }
 
 impl Calibrated {
     /// A setting, nothing said of where it comes from.
     pub fn plain(set: Assignment) -> Calibrated {
-        Calibrated { set, fitted_on: Vec::new(), warnings: Vec::new() }
+        Calibrated { set, fitted_on: Vec::new(), warnings: Vec::new(), then: Then::default() }
     }
 }
 
@@ -267,7 +278,39 @@ impl Ready {
         let seeds = judge::seeds(plan.first_runs(1));
         let judged = |subject: &Subject| subject.judge(study, plan.first_seed, seeds, progress);
         ran.executions = self.executions.iter().map(judged).collect();
+        ran.notices.extend(self.stale(&ran));
         Ok(ran)
+    }
+
+    /// Says that the twin has other values than when the parameters were fitted, where the seeds are the same.
+    fn stale(&self, ran: &Ran) -> Option<String> {
+        let then = &self.calibrated.first()?.then;
+        if !ran.seeds.iter().copied().eq(1..=then.seeds as u64) {
+            return None;
+        }
+        let now = |name: &str| {
+            let at = base_cells(name, &self.study.columns, &self.study.rows);
+            let found = ran.cells.iter().find(|one| at.first() == Some(&(one.row, one.cell)))?;
+            Some(found.twin.as_ref()?.mean)
+        };
+        let with_now = then.values.iter().filter_map(|(name, value)| {
+            // Occasions of one value are named together, and have one value in the twin.
+            let first = name.split(", ").next().unwrap_or(name);
+            Some((first, *value, now(first)?))
+        });
+        let moved: Vec<(&str, f64, f64)> =
+            with_now.filter(|(_, then, now)| (now - then).abs() > 1e-9 * then.abs()).collect();
+        let by = |(_, then, now): &(&str, f64, f64)| 100.0 * (now - then) / then.abs();
+        let most = moved.iter().max_by(|a, b| by(a).abs().total_cmp(&by(b).abs()))?;
+        Some(format!(
+            "stale calibration: {} of the {} values that it was fitted on have moved since, {} by {:+.1} %; \
+             `schedtwin calibrate {}` fits again",
+            moved.len(),
+            then.values.len(),
+            most.0,
+            by(most),
+            self.study.name,
+        ))
     }
 
     fn measure(

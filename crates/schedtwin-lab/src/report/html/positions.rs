@@ -332,6 +332,7 @@ fn an_execution_is_drawn_in_hundredths() {
     let task = |seats: Vec<Option<u16>>| Task { name: "t".into(), ran: vec![0; 2], seats };
     let execution = Execution {
         length: 1_000,
+        same_work: false,
         tasks: vec![
             task(seats(&|part| (part < 50).then_some(0))),
             task(seats(&|part| (25..75).contains(&part).then_some(0))),

@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn a_recording_agrees_with_itself() {
-        let domains = [vec![0, 1, 2, 3], vec![4, 5]];
+        let domains = [vec![0, 1, 2, 3], vec![4, 5], vec![6, 7]];
         let all = ["juno-uclamp", "pixel6-uclamp"].map(|name| recorded::load(name).unwrap());
         for recording in all.into_iter().flatten() {
             let board = &recording.execution;

@@ -172,7 +172,7 @@ mod tests {
             BUILT_IN.iter().flat_map(|(name, _)| load(name).unwrap()).collect();
         assert_eq!(all.len(), 9 + 3, "scenario 2 of juno-uclamp was not recorded under max");
         for recording in &all {
-            let Execution { length, tasks, stage } = &recording.execution;
+            let Execution { length, tasks, stage, .. } = &recording.execution;
             assert_eq!(tasks.is_empty(), stage.is_some(), "{}", recording.name);
             for task in tasks {
                 let ran: Ns = task.ran.iter().sum();
