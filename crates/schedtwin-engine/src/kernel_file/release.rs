@@ -265,8 +265,12 @@ impl Composition {
             0 => String::new(),
             count => format!(", {count} assumed"),
         };
+        let android = match name.ends_with("-gki") {
+            true => ", clamps in use (20 buckets, RT not boosted), a rate limit of 500 us",
+            false => "",
+        };
         let description = format!(
-            "Linux {name}{last}: {class}{energy}, {cpufreq}, {cpuidle} (composed{assumed})"
+            "Linux {name}{last}: {class}{energy}, {cpufreq}, {cpuidle}{android} (composed{assumed})"
         );
         write(&self.name, &description, &config)
     }
