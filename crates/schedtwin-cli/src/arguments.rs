@@ -353,7 +353,8 @@ pub struct Printing {
     /// Show every metric that has a value, every task and every CPU
     #[arg(long)]
     all: bool,
-    /// Show only these rows, in every format: NAME[.STAT][,LABEL=VALUE...]; may be given again
+    /// Show only these rows, in every format: NAME[.STAT][,LABEL=VALUE...]; may be given again. Where jobs run beside each
+    /// other a task is JOB:NAME, its job counted from 1: run_delay,task=2:periodic
     #[arg(long = "metric", value_name = "NAME,...", conflicts_with_all = ["more", "per_cpu", "all"])]
     metrics: Vec<String>,
     /// Width of the text in columns, e.g. 72 for a commit message [default: the terminal's, else 100]
