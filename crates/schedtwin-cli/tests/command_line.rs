@@ -668,6 +668,18 @@ fn the_first_difference_is_named() {
     assert!(outcome.stdout.contains("] cpu_idle "), "in the words of explain: {}", outcome.stdout);
 }
 
+#[test]
+fn a_run_that_is_all_warm_up_says_so() {
+    let daytrader = ["run", "-m", "power10-8core", "-w", "daytrader -j 1 -u 2", "--duration"];
+    let told = |duration: &str| {
+        let stdout = schedtwin(&[&daytrader[..], &[duration]].concat()).stdout;
+        stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(told("550ms").contains("first 500ms of the workload are warm-up"), "{}", told("550ms"));
+    assert!(told("550ms").contains("take --duration 1s or more"), "{}", told("550ms"));
+    assert!(!told("600ms").contains("warm-up"), "{}", told("600ms"));
+}
+
 /// The first thing that runnable boosting does is to raise a request, also where a slow driver makes it wait; with other seeds a
 /// placement comes first, whose energies count boosted utilisation.
 #[test]
