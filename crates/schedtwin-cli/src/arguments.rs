@@ -371,6 +371,11 @@ impl Printing {
         terminal::report_width(self.width)
     }
 
+    /// The columns that were asked for, or those of the terminal; `None`: lines are as long as they are.
+    pub fn columns(&self) -> Option<usize> {
+        self.width.map(usize::from).or_else(terminal::width)
+    }
+
     /// The layout of a table of text.
     pub fn layout(&self) -> Layout {
         Layout { width: self.width(), ..Layout::default() }
@@ -554,7 +559,7 @@ pub struct Compare {
     #[arg(long = "fail-if", value_name = "CONDITION")]
     pub fail_if: Vec<String>,
     /// Print the first decision where the executions of the first seed diverge, and the reason, instead of a table
-    #[arg(long, conflicts_with_all = ["fail_if", "format", "html", "more", "per_cpu", "all", "metrics", "width"])]
+    #[arg(long, conflicts_with_all = ["fail_if", "format", "html", "more", "per_cpu", "all", "metrics"])]
     pub first_difference: bool,
     /// Print one number instead of a table, for optimisers: the difference of the second kernel to the first, and half the width
     /// of its 95% interval; a line for each other kernel

@@ -669,6 +669,18 @@ fn the_first_difference_is_named() {
 }
 
 #[test]
+fn the_first_difference_is_as_wide_as_asked() {
+    let kernels = ["-k", "linux-6.12", "-k", "linux-6.12:hz=1000"];
+    let widest = |width: &[&str]| {
+        let outcome = small(&[&["compare", "--first-difference"], width].concat(), &kernels);
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        outcome.stdout.lines().map(|line| line.chars().count()).max().unwrap_or(0)
+    };
+    assert!(widest(&[]) > 60, "else there is nothing to break");
+    assert!(widest(&["--width", "60"]) <= 60);
+}
+
+#[test]
 fn a_run_that_is_all_warm_up_says_so() {
     let daytrader = ["run", "-m", "power10-8core", "-w", "daytrader -j 1 -u 2", "--duration"];
     let told = |duration: &str| {
