@@ -681,6 +681,15 @@ fn the_first_difference_is_as_wide_as_asked() {
 }
 
 #[test]
+fn a_study_is_as_wide_as_asked() {
+    let study = ["study", "run", "uclamp-enqueue-order", "-n", "2", "--no-variants", "-q"];
+    let outcome = schedtwin(&[&study[..], &["--width", "72"]].concat());
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let wide = outcome.stdout.lines().find(|line| line.chars().count() > 72);
+    assert_eq!(wide, None, "{}", outcome.stdout);
+}
+
+#[test]
 fn a_run_that_is_all_warm_up_says_so() {
     let daytrader = ["run", "-m", "power10-8core", "-w", "daytrader -j 1 -u 2", "--duration"];
     let told = |duration: &str| {
