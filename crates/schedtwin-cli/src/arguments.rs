@@ -353,7 +353,8 @@ pub struct Printing {
     /// Show every metric that has a value, every task and every CPU
     #[arg(long)]
     all: bool,
-    /// Show only these rows, in every format: NAME[.STAT][,LABEL=VALUE...]; may be given again
+    /// Show only these rows, in every format: NAME[.STAT][,LABEL=VALUE...]; may be given again. Where jobs run beside each
+    /// other a task is JOB:NAME, its job counted from 1: run_delay,task=2:periodic
     #[arg(long = "metric", value_name = "NAME,...", conflicts_with_all = ["more", "per_cpu", "all"])]
     metrics: Vec<String>,
     /// Width of the text in columns, e.g. 72 for a commit message [default: the terminal's, else 100]
@@ -368,6 +369,11 @@ impl Printing {
     /// The columns that text may take.
     pub fn width(&self) -> usize {
         terminal::report_width(self.width)
+    }
+
+    /// The columns that were asked for, or those of the terminal; `None`: lines are as long as they are.
+    pub fn columns(&self) -> Option<usize> {
+        self.width.map(usize::from).or_else(terminal::width)
     }
 
     /// The layout of a table of text.
@@ -553,7 +559,7 @@ pub struct Compare {
     #[arg(long = "fail-if", value_name = "CONDITION")]
     pub fail_if: Vec<String>,
     /// Print the first decision where the executions of the first seed diverge, and the reason, instead of a table
-    #[arg(long, conflicts_with_all = ["fail_if", "format", "html", "more", "per_cpu", "all", "metrics", "width"])]
+    #[arg(long, conflicts_with_all = ["fail_if", "format", "html", "more", "per_cpu", "all", "metrics"])]
     pub first_difference: bool,
     /// Print one number instead of a table, for optimisers: the difference of the second kernel to the first, and half the width
     /// of its 95% interval; a line for each other kernel

@@ -24,7 +24,7 @@ use schedtwin_trace::{AtomicFile, Destination};
 use schedtwin_types::Duration;
 use schedtwin_types::printable;
 
-use crate::arguments::{Aa, Compare};
+use crate::arguments::{Aa, Compare, Printing};
 use crate::bar::Bar;
 use crate::confine::confined;
 use crate::failure::{Failure, warn_of};
@@ -56,7 +56,7 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
     }
     confined()?;
     if arguments.first_difference {
-        return print_first_differences(&groups[0], arguments.seed);
+        return print_first_differences(&groups[0], arguments.seed, &arguments.printing);
     }
     let most = arguments.most_runs();
     check_seeds(arguments.seed, most)?;
@@ -382,9 +382,13 @@ pub fn with_threads<T: Send>(
 }
 
 /// `--first-difference`: instead of a table.
-pub fn print_first_differences(columns: &[Column], seed: u64) -> Result<(), Failure> {
+pub fn print_first_differences(
+    columns: &[Column],
+    seed: u64,
+    printing: &Printing,
+) -> Result<(), Failure> {
     let (text, panics) = first_differences(columns, seed);
-    let printed = output::print(&text);
+    let printed = output::print_within(&text, printing.columns());
     if panics.is_empty() { printed } else { Err(Failure::Failed(panics)) }
 }
 

@@ -24,6 +24,14 @@ pub fn print_fit(text: &str) -> Result<(), Failure> {
     print(&terminal::fit(text))
 }
 
+/// As [`print`], its lines broken to fit so many columns; `None`: they are as long as they are.
+pub fn print_within(text: &str, columns: Option<usize>) -> Result<(), Failure> {
+    match columns {
+        Some(columns) => print(&terminal::fit_to(text, columns)),
+        None => print(text),
+    }
+}
+
 /// A path as part of a line.
 pub fn shown(path: &Path) -> String {
     printable::line(&path.display().to_string()).into_owned()

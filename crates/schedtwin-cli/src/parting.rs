@@ -8,6 +8,7 @@ use schedtwin_lab::crash;
 use schedtwin_lab::twin::Column;
 use schedtwin_types::printable;
 
+use crate::arguments::Printing;
 use crate::failure::Failure;
 use crate::output;
 
@@ -15,13 +16,18 @@ use crate::output;
 const NAMED: usize = 3;
 
 /// Replays the recording, compares, and prints.
-pub fn print(column: &Column, trace: &TraceRecording, seed: u64) -> Result<(), Failure> {
+pub fn print(
+    column: &Column,
+    trace: &TraceRecording,
+    seed: u64,
+    printing: &Printing,
+) -> Result<(), Failure> {
     let found = crash::caught(|| parting(&column.scenario, trace, seed));
     let found = found.map_err(|panic| {
         let kernel = printable::line(&column.kernel);
         Failure::Failed(vec![format!("{kernel}, seed {seed}: panicked: {panic}")])
     })?;
-    output::print_fit(&text(&column.kernel, seed, &found))
+    output::print_within(&text(&column.kernel, seed, &found), printing.columns())
 }
 
 fn text(kernel: &str, seed: u64, found: &Parting) -> String {

@@ -46,10 +46,10 @@ pub fn replay(arguments: Replay) -> Result<(), Failure> {
     confined()?;
     match &columns[..] {
         [alone] if arguments.first_difference => {
-            return parting::print(alone, &trace, arguments.seed);
+            return parting::print(alone, &trace, arguments.seed, &arguments.printing);
         }
         _ if arguments.first_difference => {
-            return print_first_differences(&columns, arguments.seed);
+            return print_first_differences(&columns, arguments.seed, &arguments.printing);
         }
         _ => {}
     }

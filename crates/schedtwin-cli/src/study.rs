@@ -113,11 +113,14 @@ fn run(arguments: StudyRun) -> Result<(), Failure> {
         let all: Vec<_> = ready.iter().map(of).collect();
         page = write_page(path, report::html::studies(&studies, &all));
     }
-    let width = terminal::report_width(None);
-    let printed = output::print(&match arguments.sensitivity {
+    let width = terminal::report_width(arguments.width);
+    let text = match arguments.sensitivity {
         true => report::sensitivity(&studies, arguments.format(), width),
         false => report::studies_in(&studies, arguments.format(), width),
-    });
+    };
+    let is_text = arguments.format() == Format::Text;
+    let columns = arguments.width.map(usize::from).or_else(terminal::width);
+    let printed = output::print_within(&text, columns.filter(|_| is_text));
     no_crashes(&progress)?;
     page?;
     printed

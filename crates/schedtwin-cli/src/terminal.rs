@@ -72,15 +72,23 @@ fn fit_line(line: &str, width: usize, fitted: &mut String) {
     while rest.len() > room {
         let first = rest.iter().take_while(|letter| **letter == ' ').count();
         let fits = rest[..=room].iter().rposition(|letter| *letter == ' ');
+        // A word that is longer than the line is broken behind a slash: paths of sysfs are such words.
+        let slash = || rest[..room].iter().rposition(|letter| *letter == '/').map(|at| at + 1);
         let next = || rest.iter().skip(room).position(|letter| *letter == ' ').map(|at| at + room);
-        let Some(at) = fits.filter(|at| *at > first).or_else(next) else { break };
+        let fits = fits.filter(|at| *at > first);
+        let within = fits.is_none().then(slash).flatten().filter(|at| *at > first + 1);
+        let Some(at) = fits.or(within).or_else(next) else { break };
         fitted.extend(&rest[..at]);
         let behind = rest[at..].iter().take_while(|letter| **letter == ' ').count();
         rest = &rest[at + behind..];
         fitted.truncate(fitted.trim_end_matches(' ').len());
         fitted.push('\n');
-        fitted.extend(std::iter::repeat_n(' ', indent));
-        room = width - indent;
+        // It moves to the left where it then is whole, and its other parts stand below the first one.
+        let word = rest.iter().take_while(|letter| **letter != ' ').count();
+        if within.is_none() || room == width {
+            room = width - indent.min(width.saturating_sub(word).max(lead + 4).min(width / 2));
+        }
+        fitted.extend(std::iter::repeat_n(' ', width - room));
     }
     fitted.extend(rest);
 }
@@ -122,6 +130,14 @@ mod tests {
             (
                 "averyveryverylongwordthathasnospacewithinit b",
                 "averyveryverylongwordthathasnospacewithinit\n    b",
+            ),
+            (
+                "  name           on   /sys/devices/system/cpu/x y",
+                "  name           on\n           /sys/devices/system/cpu/x\n                 y",
+            ),
+            (
+                "  name   /sys/devices/system/cpu/cpufreq/policy0/rate",
+                "  name\n      /sys/devices/system/cpu/\n      cpufreq/policy0/rate",
             ),
         ] {
             assert_eq!(fit_to(line, 36), expected);

@@ -668,6 +668,39 @@ fn the_first_difference_is_named() {
     assert!(outcome.stdout.contains("] cpu_idle "), "in the words of explain: {}", outcome.stdout);
 }
 
+#[test]
+fn the_first_difference_is_as_wide_as_asked() {
+    let kernels = ["-k", "linux-6.12", "-k", "linux-6.12:hz=1000"];
+    let widest = |width: &[&str]| {
+        let outcome = small(&[&["compare", "--first-difference"], width].concat(), &kernels);
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        outcome.stdout.lines().map(|line| line.chars().count()).max().unwrap_or(0)
+    };
+    assert!(widest(&[]) > 60, "else there is nothing to break");
+    assert!(widest(&["--width", "60"]) <= 60);
+}
+
+#[test]
+fn a_study_is_as_wide_as_asked() {
+    let study = ["study", "run", "uclamp-enqueue-order", "-n", "2", "--no-variants", "-q"];
+    let outcome = schedtwin(&[&study[..], &["--width", "72"]].concat());
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let wide = outcome.stdout.lines().find(|line| line.chars().count() > 72);
+    assert_eq!(wide, None, "{}", outcome.stdout);
+}
+
+#[test]
+fn a_run_that_is_all_warm_up_says_so() {
+    let daytrader = ["run", "-m", "power10-8core", "-w", "daytrader -j 1 -u 2", "--duration"];
+    let told = |duration: &str| {
+        let stdout = schedtwin(&[&daytrader[..], &[duration]].concat()).stdout;
+        stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(told("550ms").contains("first 500ms of the workload are warm-up"), "{}", told("550ms"));
+    assert!(told("550ms").contains("take --duration 1s or more"), "{}", told("550ms"));
+    assert!(!told("600ms").contains("warm-up"), "{}", told("600ms"));
+}
+
 /// The first thing that runnable boosting does is to raise a request, also where a slow driver makes it wait; with other seeds a
 /// placement comes first, whose energies count boosted utilisation.
 #[test]

@@ -426,6 +426,35 @@ mod tests {
         }
     }
 
+    /// A kernel of Android is described by all in which it differs from the one that it extends.
+    #[test]
+    fn a_phone_s_kernel_says_what_differs() {
+        const WORDS: [(&str, &str); 7] = [
+            ("cpuidle", "menu"),
+            ("uclamp", "clamps in use"),
+            ("uclamp_min_rt_default", "RT not boosted"),
+            ("uclamp_buckets", "20 buckets"),
+            ("schedutil.rate_limit_us", "a rate limit of 500 us"),
+            ("tg_runnable_sum", "two forms of earlier stable releases"),
+            ("dst_group_stats", "two forms of earlier stable releases"),
+        ];
+        for (name, description) in release_names() {
+            let Some(base) = name.strip_suffix("-gki") else { continue };
+            let [base, own] = [base, &name].map(|name| KernelFile::load(name).unwrap());
+            let differing = mixture::Mixture::new(&base, &own).differing;
+            let paths: Vec<&str> = differing.iter().map(|setting| setting.path).collect();
+            let is_file = BUILTIN.iter().any(|(file, _)| *file == name);
+            let of_a_phone = &WORDS[1..5];
+            for (path, word) in if is_file { &WORDS[..] } else { of_a_phone } {
+                let all = WORDS.iter().filter(|(_, of)| of == word).map(|(path, _)| path);
+                let differs = all.into_iter().any(|path| paths.contains(path));
+                assert_eq!(description.contains(word), differs, "{name}, {path}: {word}?");
+            }
+            let unnamed = paths.iter().find(|path| !WORDS.iter().any(|(known, _)| known == *path));
+            assert!(!is_file || unnamed.is_none(), "{name} says nothing of {unnamed:?}");
+        }
+    }
+
     #[test]
     fn settings_in_place() {
         let kernel =

@@ -58,6 +58,8 @@ pub struct Scenario {
     system: Option<Arc<SystemFile>>,
     host: Host,
     duration: Option<Ns>,
+    /// The beginning that is not measured.
+    warmup: Ns,
     /// Task groups were turned on for a workload that has some.
     groups_on: bool,
     /// Machine, kernel and workload as they were spelled, and the duration that was asked for.
@@ -242,6 +244,11 @@ impl Scenario {
                 format!("its jobs and its system have {devices} devices, of at most {DEVICES_MAX}");
             faults.push_whole(&Source::new("workload", workload.name()), message, None);
         }
+        let warmup = programs.as_ref().map_or(0, |programs| match programs.recording_begins() {
+            0 => programs.warmup(),
+            // It ends with its recording, whatever comes before.
+            _ => 0,
+        });
         let groups = programs.is_some_and(|programs| !programs.task_groups().is_empty());
         // Who wants a kernel without them says so in place.
         let groups_on = groups
@@ -280,6 +287,7 @@ impl Scenario {
             system: system.map(Arc::new),
             host,
             duration,
+            warmup,
             groups_on,
             bounds: Bounds::default(),
         })
@@ -314,6 +322,14 @@ impl Scenario {
             notices.push(format!(
                 "{} has no utilisation clamps (uclamp=compiled-out): util_min and util_max are ignored",
                 self.kernel.identity
+            ));
+        }
+        if let Some(duration) = self.duration.filter(|ns| *ns < self.warmup + self.warmup / 5) {
+            let [duration, warmup, enough] = [duration, self.warmup, 2 * self.warmup]
+                .map(|ns| Duration::from_ns(ns).to_string());
+            notices.push(format!(
+                "the first {warmup} of the workload are warm-up and not measured, so {duration} are too short for most \
+                 metrics: take --duration {enough} or more"
             ));
         }
         let phone = self.machine.cpus.iter().any(|cpu| cpu.capacity < 1024);

@@ -3,8 +3,8 @@
 //!
 //! The idea: a file is parsed into a tree of our own whose nodes say where they came from. A setting
 //! of the command line replaces a node *before* anybody reads the tree, so the same reader checks
-//! both, and the fault of a value that came from the command line points there. Because only what
-//! the file spells out can be set, every file names all its keys (kernels: "no defaults").
+//! both, and the fault of a value that came from the command line points there. A key that the file
+//! leaves out can be set only where its reader says that it knows the key ([`TomlDocument::set_known`]).
 //!
 //! A setting takes the type of what it replaces: `name=7` is text if `name` was text.
 //!
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use toml::de::{DeTable, DeValue};
 
-use crate::key_path::{self, StepKind};
+use crate::key_path::{self, Step, StepKind};
 use crate::suggest::help_for;
 use crate::{Diagnostics, Location, Setting, Source, TableReader};
 
@@ -222,12 +222,36 @@ impl TomlDocument {
 
     /// Puts a setting of the command line in the place of an existing value.
     pub fn set(&mut self, setting: &Setting) -> Result<(), Diagnostics> {
+        self.set_known(setting, &|_| None)
+    }
+
+    /// As [`Self::set`], also where the file has no such value. `known` gives a value of its type for the path of a key or a
+    /// table that the file may have, with `[]` for each index; `None`: there is no such thing.
+    ///
+    /// ```
+    /// use schedtwin_input::{Setting, Source, TomlDocument, Value};
+    /// let mut document = TomlDocument::parse(&Source::new("m.toml", "[costs]\na_ns = 1\n")).unwrap();
+    /// let known = |path: &str| (path == "costs.b_ns").then_some(Value::Integer(0));
+    /// document.set_known(&Setting::parse("costs.b_ns=2").unwrap(), &known).unwrap();
+    /// assert_eq!(document.get("costs.b_ns").unwrap().value, Value::Integer(2));
+    /// assert!(document.set_known(&Setting::parse("costs.c_ns=2").unwrap(), &known).is_err());
+    /// ```
+    pub fn set_known(
+        &mut self,
+        setting: &Setting,
+        known: &dyn Fn(&str) -> Option<Value>,
+    ) -> Result<(), Diagnostics> {
         let mut faults = Diagnostics::new();
-        self.try_set(setting, &mut faults);
+        self.try_set(setting, known, &mut faults);
         faults.into_result(())
     }
 
-    fn try_set(&mut self, setting: &Setting, faults: &mut Diagnostics) {
+    fn try_set(
+        &mut self,
+        setting: &Setting,
+        known: &dyn Fn(&str) -> Option<Value>,
+        faults: &mut Diagnostics,
+    ) {
         let place = &setting.key.at;
         let within = |span: &Range<usize>| {
             Location::new(&place.source, place.span.start + span.start..place.span.start + span.end)
@@ -236,11 +260,24 @@ impl TomlDocument {
             Ok(steps) => steps,
             Err((span, message)) => return faults.push_at(&within(&span), message, None),
         };
+        let pattern = |steps: &[Step]| {
+            steps.iter().fold(String::new(), |path, step| match &step.kind {
+                StepKind::Key(key) => join(&path, key),
+                StepKind::Index(_) => path + "[]",
+            })
+        };
+        let is_known = known(&pattern(&steps)).is_some_and(|like| !matches!(like, Value::Table(_)));
         let mut node = &mut self.root;
         let mut walked = String::new();
-        for step in &steps {
+        for (at, step) in steps.iter().enumerate() {
             match (&mut node.value, &step.kind) {
                 (Value::Table(table), StepKind::Key(key)) => {
+                    let absent = is_known && !table.0.contains_key(key);
+                    if let Some(value) = absent.then(|| known(&pattern(&steps[..=at]))).flatten() {
+                        let key_at = within(&step.span);
+                        let node = Node { at: key_at.clone(), value };
+                        table.0.insert(key.clone(), Entry { key_at, node });
+                    }
                     if !table.0.contains_key(key) {
                         let help = help_for(key, "there is", table.0.keys().map(String::as_str));
                         let what = if walked.is_empty() {

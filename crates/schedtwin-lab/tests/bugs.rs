@@ -3,7 +3,8 @@
 //!
 //! `tests/bugs` has a file for each bug, NAME.toml, and the workload that shows it, NAME.json:
 //!
-//! - `fix`, `releases`, `what`: the commit that mended it, the releases that have it, the wrong rule and its symptom
+//! - `fix`, `what`: the commit that mended it, the wrong rule and its symptom. The releases that have it are those that
+//!   the declaration of its setting names: of the one that `bad` has and `good` has not
 //! - `machine`, `workload` (a built-in one, or the file of another bug; else NAME.json), `duration`, `seeds`, `bounds`
 //! - `good`, `bad`: two kernels that `compare` gets
 //! - `first`: words in the first sentence of the verdict
@@ -20,8 +21,8 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use schedtwin_engine::Scenario;
-use schedtwin_engine::kernel_file::KernelFile;
 use schedtwin_engine::kernel_file::mixture::Mixture;
+use schedtwin_engine::kernel_file::{KernelFile, settings};
 use schedtwin_engine::result::{Bounds, Property};
 use schedtwin_lab::Progress;
 use schedtwin_lab::compare::{Plan, compare};
@@ -106,6 +107,18 @@ impl Bug {
         }
     }
 
+    /// The releases that have it, in the words of the declaration of the setting in which `bad` differs from `good`.
+    fn releases(&self) -> &'static str {
+        let given = |which| self.text(which).split_once(':').map_or("", |(_, all)| all);
+        let good: Vec<&str> = given("good").split(',').collect();
+        let mut own = given("bad").split(',').filter(|setting| !good.contains(setting));
+        let (path, value) = own.next().and_then(|own| own.split_once('=')).expect("a setting");
+        assert_eq!(own.next(), None, "{}: one setting is the bug", self.name);
+        let history = settings().iter().find(|s| s.path == path).expect("declared").history();
+        let of_value = history.iter().find(|(of, _)| of.to_string() == value);
+        of_value.unwrap_or_else(|| panic!("{}: no release has {path}={value}", self.name)).1
+    }
+
     /// The first sentence of the verdict of `compare`.
     fn line(&self) -> String {
         let columns = ["good", "bad"].map(|which| {
@@ -187,7 +200,7 @@ impl Bug {
         let cells = [
             format!("{}: {}", self.name, self.text("what")),
             self.text("fix").to_string(),
-            self.text("releases").to_string(),
+            self.releases().to_string(),
             line.collect::<Vec<_>>().join("; "),
             cause,
         ];
@@ -244,6 +257,15 @@ fn seen(bugs: Vec<Bug>) -> Vec<(Bug, Seen)> {
     let faults: Vec<&String> = seen.iter().flat_map(|(_, seen)| &seen.faults).collect();
     assert!(faults.is_empty(), "{faults:#?}");
     seen
+}
+
+/// The releases of the section of docs/findings.md on tasks beside a busy group are the declaration's.
+#[test]
+fn the_section_on_a_finding_has_the_releases_of_its_declaration() {
+    let (_, before, _) = document();
+    let bug = bugs().into_iter().find(|bug| bug.name == "reweight-placed").unwrap();
+    let line = format!("- **Releases:** {} ", bug.releases());
+    assert!(before.contains(&line), "docs/findings.md has not: {line}");
 }
 
 fn document() -> (PathBuf, String, String) {

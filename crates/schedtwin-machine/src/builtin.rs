@@ -9,7 +9,7 @@ use schedtwin_input::{
     Diagnostics, FileKind, Setting, Source, Spec, TomlDocument, did_you_mean, read_source,
 };
 
-use crate::{Machine, choices, core_class, file};
+use crate::{Machine, choices, core_class, file, keys};
 
 /// Name and text of each built-in machine.
 const BUILTIN: &[(&str, &str)] = &[
@@ -80,17 +80,17 @@ impl Machine {
         let mut faults = Diagnostics::new();
         // What is filled in follows from other values, and can be set itself: faults are noted below.
         for setting in settings {
-            let _noted_below = document.set(setting);
+            let _noted_below = document.set_known(setting, &keys::value_like);
         }
         let mut left_out = core_class::fill(&mut document);
         left_out.retain(|path| settings.iter().all(|setting| setting.key.text != *path));
         for setting in settings {
-            faults.absorb(document.set(setting));
+            faults.absorb(document.set_known(setting, &keys::value_like));
         }
         faults.absorb(choices::apply(&mut document));
         // What was set by its own name wins over what a choice brought.
         for setting in settings {
-            let _noted_above = document.set(setting);
+            let _noted_above = document.set_known(setting, &keys::value_like);
         }
         // Faults of the file come with those of the settings: the user sees all of them at once.
         let machine = faults.absorb(file::read(source, &document));

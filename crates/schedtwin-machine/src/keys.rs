@@ -15,6 +15,7 @@ use crate::{
     block, broadcast, core_class, core_type, dependence, distance, domain, file, heat, l3,
 };
 use crate::{power_domain, power_limit, smt, speed, switching, topology, turns};
+use schedtwin_input::Value;
 
 /// Returns all tables, in the order of the document.
 pub fn tables() -> Vec<Table> {
@@ -85,6 +86,27 @@ pub fn tables() -> Vec<Table> {
         heat::TripKeys::table(),
         choices,
     ]
+}
+
+/// Returns a value of the type that a declared key has, or an empty table for one of the tables with a fixed name; `None`:
+/// nothing of that path is declared. Indexes in the path are `[]`.
+pub(crate) fn value_like(path: &str) -> Option<Value> {
+    let tables = tables();
+    let (within, name) = path.rsplit_once('.').unwrap_or(("", path));
+    let is_within = |table: &&Table| {
+        let steps = |path: &'static str| path.split('.');
+        let given = within.split('.');
+        steps(table.path).count() == given.clone().count()
+            && steps(table.path).zip(given).all(|(step, given)| step == "*" || step == given)
+    };
+    let mut keys = tables.iter().filter(is_within).flat_map(|table| &table.keys);
+    match keys.find(|key| key.name == name) {
+        Some(key) => key.kind.value(),
+        None => tables
+            .iter()
+            .any(|table| table.path == path && !path.is_empty())
+            .then(|| Value::Table(schedtwin_input::Table::default())),
+    }
 }
 
 /// One of these words.
@@ -251,6 +273,17 @@ fn upper(text: &str) -> String {
 }
 
 impl Kind {
+    /// Some value of it; `None`: it is a table.
+    fn value(&self) -> Option<Value> {
+        match self {
+            Text | Kind::Words(_) | Cpus => Some(Value::String(String::new())),
+            Switch => Some(Value::Boolean(false)),
+            Whole(..) => Some(Value::Integer(0)),
+            Kind::List(_) => Some(Value::Array(Vec::new())),
+            Map(..) => None,
+        }
+    }
+
     fn in_words(&self, unit: Option<&str>) -> String {
         let unit = unit.map_or(String::new(), |unit| format!(" {unit}"));
         match self {

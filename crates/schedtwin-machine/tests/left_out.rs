@@ -151,3 +151,30 @@ fn without_a_class_all_must_be_said() {
         "{told}"
     );
 }
+
+#[test]
+fn a_key_that_a_file_leaves_out_can_be_set_in_place() {
+    let cost = |spec: &str| Machine::load(spec).unwrap_or_else(|faults| panic!("{faults}"));
+    let tcp_ns = |spec: &str| cost(spec).path_costs.tcp_ns;
+    assert_ne!(tcp_ns("pixel6"), 777);
+    assert_eq!(tcp_ns("pixel6:path_costs.tcp_ns=777"), 777);
+    // A key of the top, one of a named table, one of a list's tables, one of a table that is not there.
+    for setting in [
+        "estimated=true",
+        "core.cortex-a55.class=little",
+        "core.cortex-a55.idle[1].exit_nj=5",
+        "broadcast.device=x",
+    ] {
+        if let Err(faults) = Machine::load(&format!("pixel6:{setting}")) {
+            assert!(!faults.to_string().contains("there is no setting"), "{faults}");
+        }
+    }
+    for (setting, told) in [
+        ("path_costs.tcp_ms=7", "there is no setting `tcp_ms` in `path_costs`"),
+        ("core.cortex-a5.class=little", "there is no setting `cortex-a5` in `core`"),
+        ("path_costs.tcp_ns=fast", "must be a whole number"),
+    ] {
+        let faults = Machine::load(&format!("pixel6:{setting}")).unwrap_err().to_string();
+        assert!(faults.contains(told), "{setting}: {faults}");
+    }
+}

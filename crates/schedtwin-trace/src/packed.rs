@@ -7,7 +7,7 @@
 //! | zlib, also behind atrace's `TRACE:` | `78 01`, `78 5e`, `78 9c`, `78 da` | `flate2` |
 //! | zstd, several frames | `28 b5 2f fd`, skippable frames | `ruzstd` |
 //! | xz, several streams | `fd 37 7a 58 5a 00` | `lzma-rust2` |
-//! | zip, the recording in it | `50 4b 03 04` | `flate2`, `ruzstd`, see `packed/archive.rs` |
+//! | zip, the recording in it | `50 4b 03 04` | `flate2`, `ruzstd`, `lzma-rust2`, see `packed/archive.rs` |
 //! | tar, the same | `ustar` at byte 257 | `packed/archive.rs` |
 //!
 //! Up to [`LAYERS_MAX`] wrappers and as many archives are taken off, one around the other; other packers are refused with the command that unpacks

@@ -303,6 +303,9 @@ pub struct StudyRun {
     /// Also write an HTML report with figures: one file, which loads nothing from elsewhere
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Width of the text in columns [default: the terminal's, else 100]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(40..=1000), value_name = "COLUMNS")]
+    pub width: Option<u16>,
     /// No progress bar and no notes on stderr
     #[arg(short, long)]
     pub quiet: bool,

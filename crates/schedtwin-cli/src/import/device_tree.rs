@@ -8,14 +8,16 @@
 //! | `operating-points-v2`, `operating-points` | operating points |
 //! | `opp-shared`, or one `clocks`, `qcom,freq-domain`, `performance-domains` | CPUs with one clock |
 //! | `dynamic-power-coefficient` × MHz × V² | `em_uw` |
-//! | `cpu-idle-states` | idle states behind WFI |
+//! | `cpu-idle-states`; of a power domain with one CPU, `domain-idle-states` | idle states behind WFI |
+//! | `domain-idle-states` of a power domain with several CPUs | idle states of a cluster |
 //! | the last of `next-level-cache`, else the clusters of `cpu-map` | CPUs that share their last cache |
 //!
-//! Differences: idle states of clusters (`domain-idle-states`) are left out; operating points that only some chips have
-//! (`opp-supported-hw`) are all taken.
+//! Differences: the power of a cluster's logic is in no tree, so it is 0 here, and a state of a cluster saves only what its
+//! CPUs' deepest state saves; a domain whose CPUs have no deepest state of one name has none of its own here. Operating points
+//! that only some chips have (`opp-supported-hw`) are all taken.
 
 use super::fdt::{self, Node};
-use super::outline::{Core, Domain, IdleState, Outline, Point, class_of};
+use super::outline::{Cluster, Core, Domain, IdleState, Outline, Point, class_of};
 use std::collections::BTreeMap;
 
 /// CPUs of a tree.
@@ -66,14 +68,30 @@ pub fn outline(bytes: &[u8]) -> Result<Outline, String> {
     let model = root.text("model").unwrap_or_default();
     let compatible = root.text("compatible").unwrap_or_else(|| "device".to_owned());
     let description = if model.is_empty() { compatible.clone() } else { model };
-    Ok(Outline {
+    let power = power_domains(&root, &nodes);
+    let mut outline = Outline {
         name: compatible.replace([',', ' ', '/'], "-"),
         description,
-        cores: cores(&root, &cpus),
+        cores: cores(&root, &cpus, &power),
         domains: domains(&cpus),
         caches: caches(&root, &cpus),
+        clusters: Vec::new(),
         missing,
-    })
+    };
+    let several: Vec<Cluster> = power.into_iter().filter(|domain| domain.cpus.len() > 1).collect();
+    let (known, other): (Vec<Cluster>, Vec<Cluster>) =
+        several.into_iter().partition(|domain| outline.deepest_of(&domain.cpus).is_some());
+    outline.clusters = known;
+    if !other.is_empty() {
+        outline.missing.push(format!(
+            "idle states of {} power domains are left out: their CPUs have no deepest state of one name",
+            other.len()
+        ));
+    }
+    if !outline.clusters.is_empty() {
+        outline.missing.push("it has no power of clusters: it is 0".to_owned());
+    }
+    Ok(outline)
 }
 
 /// The nodes of CPUs that are there.
@@ -146,11 +164,13 @@ fn domains(cpus: &[Cpu]) -> Vec<Domain> {
 }
 
 /// CPUs with one capacity and the same idle states.
-fn cores(root: &Node, cpus: &[Cpu]) -> Vec<Core> {
+fn cores(root: &Node, cpus: &[Cpu], power: &[Cluster]) -> Vec<Core> {
     let is_symmetric = cpus.iter().all(|cpu| cpu.capacity == cpus[0].capacity);
     let mut cores: Vec<Core> = Vec::new();
     for (at, cpu) in cpus.iter().enumerate() {
-        let idle = idle_states(root, cpu.node);
+        let mut idle = idle_states(root, &cpu.node.cells("cpu-idle-states"));
+        let own = power.iter().filter(|domain| domain.cpus == [at as u16]);
+        idle.extend(own.flat_map(|domain| domain.states.clone()));
         match cores.iter_mut().find(|core| core.capacity == cpu.capacity && core.idle == idle) {
             Some(core) => core.cpus.push(at as u16),
             None => {
@@ -177,9 +197,41 @@ fn class_of_name(compatible: &str) -> &'static str {
     }
 }
 
-fn idle_states(root: &Node, cpu: &Node) -> Vec<IdleState> {
-    let states =
-        cpu.cells("cpu-idle-states").into_iter().filter_map(|handle| root.by_handle(handle));
+/// Power domains that have idle states, each with the CPUs in it and in the domains below, the smallest first. Domains of the
+/// same CPUs are one.
+fn power_domains(root: &Node, cpus: &[&Node]) -> Vec<Cluster> {
+    /// Domains around a CPU.
+    const LEVELS_MAX: usize = 8;
+    let mut domains: BTreeMap<u32, Vec<u16>> = BTreeMap::new();
+    for (at, cpu) in cpus.iter().enumerate() {
+        let mut next = cpu.cell("power-domains");
+        for _ in 0..LEVELS_MAX {
+            let Some(handle) = next else { break };
+            let members = domains.entry(handle).or_default();
+            if members.last() != Some(&(at as u16)) {
+                members.push(at as u16);
+            }
+            next = root.by_handle(handle).and_then(|domain| domain.cell("power-domains"));
+        }
+    }
+    let mut with_states: Vec<Cluster> = Vec::new();
+    for (handle, cpus) in domains {
+        let states = root.by_handle(handle).map(|domain| domain.cells("domain-idle-states"));
+        let states = idle_states(root, &states.unwrap_or_default());
+        match with_states.iter_mut().find(|other| other.cpus == cpus) {
+            _ if states.is_empty() => {}
+            Some(other) => other.states.extend(states),
+            None => with_states.push(Cluster { cpus, states }),
+        }
+    }
+    with_states.iter_mut().for_each(|domain| domain.states.sort_by_key(|s| s.residency_us));
+    with_states.sort_by_key(|domain| (domain.cpus.len(), domain.cpus.clone()));
+    with_states
+}
+
+/// The idle states of these handles.
+fn idle_states(root: &Node, handles: &[u32]) -> Vec<IdleState> {
+    let states = handles.iter().filter_map(|handle| root.by_handle(*handle));
     let state = |node: &Node| {
         let us = |name| node.cell(name).map(u64::from);
         let exit_us = us("exit-latency-us")?;
@@ -366,6 +418,75 @@ mod tests {
         let text = without_power.text("board.dtb");
         Machine::from_source(&Source::new("m", text.clone()), &[])
             .unwrap_or_else(|faults| panic!("{faults}\n{text}"));
+    }
+
+    /// Two CPUs, each in a power domain of its own, both in that of a cluster, as PSCI's firmware describes them.
+    fn tree_of_domains() -> Vec<u8> {
+        let mut tree = Writer::default();
+        let state = |states: &mut Writer, name: &str, handle: u32, residency: u32| {
+            states.node(name, |state| {
+                state.cells("phandle", &[handle]);
+                state.cells("entry-latency-us", &[100]);
+                state.cells("exit-latency-us", &[300]);
+                state.cells("min-residency-us", &[residency]);
+            });
+        };
+        tree.node("", |root| {
+            root.set("compatible", b"maker,board\0");
+            root.node("cpus", |cpus| {
+                for handle in [1, 2] {
+                    cpus.node(&format!("cpu@{handle}"), |cpu| {
+                        cpu.set("device_type", b"cpu\0");
+                        cpu.cells("phandle", &[handle]);
+                        cpu.cells("operating-points", &[1_000_000, 900_000]);
+                        cpu.cells("power-domains", &[30 + handle]);
+                    });
+                }
+                cpus.node("idle-states", |states| state(states, "cpu-off", 20, 2000));
+                cpus.node("domain-idle-states", |states| {
+                    state(states, "cluster-ret", 21, 3000);
+                    state(states, "cluster-off", 22, 9000);
+                });
+            });
+            root.node("psci", |psci| {
+                for handle in [1, 2] {
+                    psci.node(&format!("power-domain-cpu{handle}"), |domain| {
+                        domain.cells("phandle", &[30 + handle]);
+                        domain.cells("power-domains", &[40]);
+                        domain.cells("domain-idle-states", &[20]);
+                    });
+                }
+                psci.node("power-domain-cluster", |domain| {
+                    domain.cells("phandle", &[40]);
+                    domain.cells("domain-idle-states", &[22, 21]);
+                });
+            });
+        });
+        tree.finish()
+    }
+
+    #[test]
+    fn power_domains_are_idle_states_of_cpus_and_clusters() {
+        let described = outline(&tree_of_domains()).unwrap();
+        let text = described.text("board.dtb");
+        let machine = Machine::from_source(&Source::new("m", text.clone()), &[]);
+        let machine = machine.unwrap_or_else(|faults| panic!("{faults}\n{text}"));
+        let names = |states: &[IdleState]| -> Vec<String> {
+            states.iter().map(|state| state.name.clone()).collect()
+        };
+        assert_eq!(names(&described.cores[0].idle), ["cpu-off"]);
+        let domain = machine.power_domains.iter().next().unwrap();
+        assert_eq!((machine.power_domains.len(), domain.cpus.len()), (1, 2));
+        let states: Vec<(&str, u64, u64)> = domain
+            .states
+            .iter()
+            .map(|s| (s.name.as_str(), s.residency_ns, s.exit_latency_ns))
+            .collect();
+        assert_eq!(
+            states,
+            [("cluster-ret", 3_000_000, 300_000), ("cluster-off", 9_000_000, 300_000)]
+        );
+        assert!(described.missing.iter().any(|what| what.contains("no power of clusters")));
     }
 
     #[test]

@@ -139,6 +139,7 @@ pub fn outline(bytes: &[u8]) -> Result<Outline, String> {
         cores: cores(&capacities),
         domains,
         caches: Vec::new(),
+        clusters: Vec::new(),
         missing,
     })
 }

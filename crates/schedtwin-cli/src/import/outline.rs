@@ -40,6 +40,13 @@ pub struct Domain {
     pub points: Vec<Point>,
 }
 
+/// CPUs with idle states that they have together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cluster {
+    pub cpus: Vec<u16>,
+    pub states: Vec<IdleState>,
+}
+
 /// The machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outline {
@@ -49,6 +56,8 @@ pub struct Outline {
     pub domains: Vec<Domain>,
     /// CPUs that share their last cache; none: nobody says.
     pub caches: Vec<Vec<u16>>,
+    /// Clusters with idle states, which nest or are disjoint.
+    pub clusters: Vec<Cluster>,
     /// Values that the description does not have, a clause each.
     pub missing: Vec<String>,
 }
@@ -132,7 +141,36 @@ impl Outline {
             }
             text.push_str("]\n");
         }
+        for (at, cluster) in self.clusters.iter().enumerate() {
+            let Some(deepest) = self.deepest_of(&cluster.cpus) else { continue };
+            let cpus = cpu_list(&cluster.cpus);
+            let _ = write!(
+                text,
+                "\n[power.cluster{at}]\ncpus = \"{cpus}\"\nuw = 0 # not known\nstates = [\n"
+            );
+            for state in &cluster.states {
+                let _ = writeln!(
+                    text,
+                    "  {{ name = {}, cpus_in = {}, uw = 0, residency_us = {}, exit_ns = {} }},",
+                    quoted(&state.name),
+                    quoted(deepest),
+                    state.residency_us,
+                    state.exit_us * 1000
+                );
+            }
+            text.push_str("]\n");
+        }
         text
+    }
+
+    /// The deepest idle state of these CPUs; `None`: theirs differ, or are not known.
+    pub fn deepest_of(&self, cpus: &[u16]) -> Option<&str> {
+        let has_some = |core: &&Core| core.cpus.iter().any(|cpu| cpus.contains(cpu));
+        let mut names = self.cores.iter().filter(has_some).map(|core| core.idle.last());
+        let first = names.next()??;
+        names
+            .all(|state| state.is_some_and(|s| s.name == first.name))
+            .then_some(first.name.as_str())
     }
 }
 

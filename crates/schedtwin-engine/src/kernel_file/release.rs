@@ -94,7 +94,7 @@ const MISSING: [(&str, &str, &str); 9] = [
     (
         "6.13",
         "6.16",
-        "an entity whose weight changed was placed anew (66951e4860d3); here its lag keeps its worth",
+        "an entity whose weight changed was placed anew (6d71a9c61604); here its lag keeps its worth",
     ),
     ("6.13", "7.2", "sched_ext: its class had forms that are not modelled"),
     (
@@ -265,8 +265,12 @@ impl Composition {
             0 => String::new(),
             count => format!(", {count} assumed"),
         };
+        let android = match name.ends_with("-gki") {
+            true => ", clamps in use (20 buckets, RT not boosted), a rate limit of 500 us",
+            false => "",
+        };
         let description = format!(
-            "Linux {name}{last}: {class}{energy}, {cpufreq}, {cpuidle} (composed{assumed})"
+            "Linux {name}{last}: {class}{energy}, {cpufreq}, {cpuidle}{android} (composed{assumed})"
         );
         write(&self.name, &description, &config)
     }

@@ -258,6 +258,7 @@ fn faults_of_jobs_are_told() {
         ("w1 & w1 & w1 & w1 & w1 & w1 & w1 & w1 & w1", "9 jobs, of at most 8"),
         ("w1 & periodic -x", "<command line>:1:15: workload \"periodic\" has no option \"-x\""),
         ("messaging & messaging -g 2", "both measure"),
+        ("messaging & messaging -g 2", "(periodic, shell, an rt-app file)"),
         ("w1 & no/file.json", "cannot be read"),
     ] {
         let message = tell(EEVDF, line);

@@ -61,7 +61,7 @@ macro_rules! fair {
             InPlace = "in-place", "up to 6.12; 6.18.y from .45 on; 7.1 and later";
             /// The entity is placed anew, though the average counts it already: with each change its lag grows, and tasks
             /// beside a group whose shares change often starve.
-            Placed = "placed", "6.13 to 7.0";
+            Placed = "placed", "6.13 to 7.0; 6.18.y up to .44";
         }
         /// The limit of the lag that a task keeps when it leaves its queue.
         lag_limit: choice LagLimit {

@@ -17,6 +17,8 @@
 //! 2. The narrowest item that contains a release decides: part of a series before a series, that before a range.
 //! 3. A release that no item contains has the form of the nearest series, the older of two, and that is assumed.
 //! 4. A point with an arm that `any` release has is a choice of the build or of the user: history decides nothing.
+//! 5. A wrong rule (`bugs.rs`) is on where an item of `true` decides and off elsewhere. A range of series is that of the
+//!    mainline: it is certain in first releases (6.17.0), and assumed in later ones, which can have got the correction.
 //!
 //! ```
 //! use schedtwin_kernel::config::{Config, Release, Value};
@@ -198,8 +200,11 @@ impl Setting {
 
     /// The form that a release has; `None`: history does not decide it.
     pub fn form_in(&self, release: Release) -> Option<Form> {
-        if self.is_chosen() || self.is_bug() {
+        if self.is_chosen() {
             return None;
+        }
+        if self.is_bug() {
+            return Some(self.wrong_rule_in(release));
         }
         let rank = |span: &Span| {
             let told = span.contains(release);
@@ -209,6 +214,18 @@ impl Setting {
         let (value, span) = self.spans().iter().rev().max_by_key(|(_, span)| rank(span))?;
         let assumed = span.assumed || !span.contains(release);
         Some(Form { value: value.clone(), assumed })
+    }
+
+    /// Whether a release has this wrong rule: the narrowest item that contains it decides.
+    fn wrong_rule_in(&self, release: Release) -> Form {
+        let here = self.spans().iter().filter(|(_, span)| span.contains(release));
+        match here.max_by_key(|(_, span)| span.width) {
+            None => Form { value: false.into(), assumed: false },
+            Some((value, span)) => {
+                let can_be_corrected = span.width == Width::Series && release.stable != 0;
+                Form { value: value.clone(), assumed: span.assumed || can_be_corrected }
+            }
+        }
     }
 
     /// Whether a release can have a value: the declaration does not say otherwise.
@@ -308,6 +325,35 @@ mod tests {
         assert_eq!(form("group_tree", "7.2"), ("nested".to_string(), true), "the older of two");
         assert_eq!(form("group_tree", "7.3"), ("flat".to_string(), false));
         assert_eq!(form("uclamp_order", "6.12.3"), ("after-enqueue".to_string(), false));
+    }
+
+    #[test]
+    fn a_wrong_rule_is_on_in_its_releases_and_assumed_where_it_can_have_been_corrected() {
+        let form = |path: &str, at: &str| {
+            let form = Config::setting(path).unwrap().form_in(release(at)).unwrap();
+            (form.value == true.into(), form.assumed)
+        };
+        for (path, at, expected) in [
+            ("bugs.newidle_cost_raised_by_failure", "6.16", (false, false)),
+            ("bugs.newidle_cost_raised_by_failure", "6.17", (true, false)),
+            ("bugs.newidle_cost_raised_by_failure", "6.18.2", (true, false)),
+            ("bugs.newidle_cost_raised_by_failure", "6.18.3", (false, false)),
+            ("bugs.protected_idle_task", "6.14.0", (true, false)),
+            ("bugs.protected_idle_task", "6.14", (false, false)),
+            ("bugs.protected_idle_task", "6.8", (true, true)),
+            ("bugs.hold_above_cap", "5.10", (true, false)),
+            ("bugs.fair_server_stuck", "6.17.0", (false, false)),
+        ] {
+            assert_eq!(form(path, at), expected, "{path} in {at}");
+        }
+    }
+
+    #[test]
+    fn every_wrong_rule_names_its_releases() {
+        for bug in Config::settings().iter().filter(|setting| setting.is_bug()) {
+            let history = bug.history();
+            assert!(history.iter().any(|(value, _)| *value == true.into()), "{}", bug.path);
+        }
     }
 
     #[test]

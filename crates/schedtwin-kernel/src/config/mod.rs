@@ -19,7 +19,7 @@
 //! | `sleep.rs` | timers, pipes, block devices |
 //! | `ext.rs` | sched_ext |
 //! | `tables.rs` | what files have in tables: schedutil's tunables, CFS's, latency limits |
-//! | `bugs.rs` | wrong rules of releases that were corrected since, off everywhere |
+//! | `bugs.rs` | wrong rules of releases that were corrected since, off in files |
 //! | `retired.rs` | what older files had, and what it means now |
 //! | `history.rs` | the releases that have a form, and the form that a release has |
 //! | `reference.rs` | the configuration of tests |

@@ -3,6 +3,7 @@
 
 use super::Planned;
 use super::journal::Change;
+use schedtwin_engine::scenario::shell_word;
 use schedtwin_types::{Policy, SchedAttr};
 use schedtwin_workload::list_of;
 
@@ -32,19 +33,11 @@ pub fn script(planned: &Planned, title: &str) -> String {
     )
 }
 
-fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
-    match !text.is_empty() && text.chars().all(plain) {
-        true => text.to_owned(),
-        false => format!("'{}'", text.replace('\'', "'\\''")),
-    }
-}
-
 fn lines(change: &Change, forth: bool) -> Vec<String> {
     match change {
         Change::File { path, was, now } => {
             let value = if forth { now } else { was };
-            vec![format!("echo {} > {}", quoted(value), quoted(&path.to_string_lossy()))]
+            vec![format!("echo {} > {}", shell_word(value), shell_word(&path.to_string_lossy()))]
         }
         Change::Thread { tid, name, attr, cpus, .. } => {
             let comment = format!(" # {}", name.replace('\n', " "));

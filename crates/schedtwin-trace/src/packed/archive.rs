@@ -110,9 +110,23 @@ impl Member {
         let content: Box<dyn Read> = match method {
             0 => Box::new(reader.take(packed)),
             8 => Box::new(flate2::bufread::DeflateDecoder::new(reader.take(packed))),
+            14 => {
+                // With an end mark, or as long as the header says, if the writer knew that.
+                let told = if flags & (1 << 1 | 1 << 3) == 0 { number(&head, 22, 4) } else { None };
+                lzma_of_zip(reader.take(packed), told.unwrap_or(u64::MAX))?
+            }
             93 => super::zstd_frames(Box::new(reader.take(packed))),
+            95 => {
+                let limit = super::XZ_MEMORY_KIB;
+                Box::new(lzma_rust2::XzReader::new_mem_limit(reader.take(packed), true, limit))
+            }
             method => {
-                let why = format!("its method {method} is unknown: unpack it first (unzip, 7z x)");
+                let known = METHODS.iter().find(|(number, _)| *number == method);
+                let name = known.map_or(String::new(), |(_, name)| format!(" ({name})"));
+                let why = format!(
+                    "it is packed with method {method}{name} of zip, which is not read: unpack it with 7z x ARCHIVE, and give \
+                     the file in it"
+                );
                 return Err(io::Error::other(why));
             }
         };
@@ -125,6 +139,34 @@ impl Member {
         let content = file.try_clone().and_then(|file| self.open(file));
         content.and_then(|mut content| head_of(&mut content)).unwrap_or_default()
     }
+}
+
+/// Methods of zip that are not read, by number.
+const METHODS: [(u16, &str); 8] = [
+    (1, "shrink"),
+    (6, "implode"),
+    (9, "deflate64"),
+    (12, "bzip2"),
+    (19, "lz77"),
+    (94, "mp3"),
+    (97, "wavpack"),
+    (98, "ppmd"),
+];
+
+/// Content of method 14: the version of the packer and the length of the properties, two bytes each; the properties; LZMA.
+fn lzma_of_zip(mut packed: impl Read + 'static, bytes: u64) -> io::Result<Box<dyn Read>> {
+    let mut head = [0; 9];
+    packed.read_exact(&mut head)?;
+    let [_, _, 5, 0, properties, dictionary @ ..] = head else {
+        return Err(io::Error::other("its LZMA properties are none of zip's"));
+    };
+    let dictionary = u32::from_le_bytes(dictionary);
+    if lzma_rust2::lzma_get_memory_usage_by_props(dictionary, properties)? > super::XZ_MEMORY_KIB {
+        return Err(io::Error::other("it needs more memory than is taken for it: unpack it first"));
+    }
+    let reader =
+        lzma_rust2::LzmaReader::new_with_props(packed, bytes, properties, dictionary, None)?;
+    Ok(Box::new(reader))
 }
 
 /// Content whose checksum is compared at its end.

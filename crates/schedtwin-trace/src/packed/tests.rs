@@ -302,3 +302,33 @@ fn archives_that_lie_do_no_harm() {
         }
     }
 }
+
+/// Archives of [`TEXT`] as Python's `zipfile` writes them, in hexadecimal.
+const ZIP_LZMA: &str = "504b03043f0002000e000000210076a106df4f0000004300000005000000612e747874090405005d000080000011880b07\
+    8161397248fe04df7f4a5ea33ad7c713dbcc6ba903fdde1377f8316384d364078cf1fa7ffe0f47ad6df46e97b66874207ad39bdb5103110964cc82fffffc\
+    8b9c00504b01023f033f0002000e000000210076a106df4f00000043000000050000000000000000000000800100000000612e747874504b05060000000001\
+    00010033000000720000000000";
+const ZIP_BZIP2: &str = "504b03042e0000000c000000210076a106df630000004300000005000000612e747874425a68393141592653592220b40100\
+    0005db80201048037292000aae25de00200054500000006844d2794d34c8fd53d403d46632f674c2a0cb39f5c81581b458845366d5fba1aa5896de2c013a3c9\
+    c9caef92282d00f280b5f1772453850902220b401504b01022e032e0000000c000000210076a106df6300000043000000050000000000000000000000800100\
+    000000612e747874504b0506000000000100010033000000860000000000";
+
+fn of_hex(text: &str) -> Vec<u8> {
+    let byte = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).unwrap();
+    (0..text.len()).step_by(2).map(byte).collect()
+}
+
+#[test]
+fn methods_of_zip_are_read_or_named() {
+    assert_eq!(events(&of_hex(ZIP_LZMA)), Ok(1));
+    let told = events(&of_hex(ZIP_BZIP2)).unwrap_err();
+    assert!(told.contains("method 12 (bzip2)") && told.contains("7z x"), "{told}");
+    let whole = of_hex(ZIP_LZMA);
+    for at in 30..whole.len() - 22 {
+        for byte in [0, 0x7f, 0xff] {
+            let mut damaged = whole.clone();
+            damaged[at] = byte;
+            let _ = events(&damaged);
+        }
+    }
+}

@@ -131,7 +131,7 @@ impl Benchmark for Daytrader {
     }
 
     fn description(&self) -> &'static str {
-        "users before Java machines, the database elsewhere: -j 1 -u 80 (1.5 s)"
+        "users before Java machines, the database elsewhere; by default -j 1 -u 80 (1.5 s)"
     }
 
     fn options(&self) -> &'static [WorkloadOption] {

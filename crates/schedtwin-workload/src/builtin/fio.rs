@@ -53,7 +53,7 @@ impl Benchmark for Fio {
     }
 
     fn description(&self) -> &'static str {
-        "threads that read and write a block device: --numjobs 4 --rwmixread 70 (10 s)"
+        "threads that read and write a block device; by default --numjobs 1 --rwmixread 100 (10 s)"
     }
 
     fn options(&self) -> &'static [WorkloadOption] {

@@ -81,7 +81,7 @@ impl Benchmark for Messaging {
     }
 
     fn description(&self) -> &'static str {
-        "perf bench sched messaging: 20 senders and 20 receivers a group: -t -g 1 -l 2000"
+        "perf bench sched messaging: 20 senders and 20 receivers a group; by default -g 10 -l 100"
     }
 
     fn options(&self) -> &'static [WorkloadOption] {
@@ -124,7 +124,7 @@ impl Benchmark for Hackbench {
     }
 
     fn description(&self) -> &'static str {
-        "hackbench of rt-tests, the same with options of its own: -g 4 -f 28 -l 1000 -T -p"
+        "hackbench of rt-tests, the same with options of its own; by default -g 10 -f 20 -l 100"
     }
 
     fn options(&self) -> &'static [WorkloadOption] {

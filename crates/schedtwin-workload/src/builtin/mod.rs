@@ -219,4 +219,21 @@ mod tests {
             assert!(benchmark.about().ends_with('\n'), "{}", benchmark.name());
         }
     }
+
+    /// Options in a description are what the benchmark does without options, and are said to be.
+    #[test]
+    fn descriptions_name_the_defaults() {
+        for benchmark in BENCHMARKS {
+            let (name, description) = (benchmark.name(), benchmark.description());
+            let (before, options) = description.split_once("; by default ").unwrap_or_default();
+            let told = if options.is_empty() { description } else { before };
+            assert!(!told.contains(" -"), "{name}: whose options are these? {description}");
+            let options = options.split(" (").next().unwrap_or_default();
+            let values = |text: &str| {
+                let source = schedtwin_input::Source::new("description", text);
+                options::read(&source, 0, name, benchmark.options()).expect("options of it")
+            };
+            assert_eq!(values(options), values(""), "{name}: {description}");
+        }
+    }
 }

@@ -53,7 +53,7 @@ impl Benchmark for Netperf {
     }
 
     fn description(&self) -> &'static str {
-        "netperf over loopback, requests and responses: -t UDP_RR --instances 56 (10 s)"
+        "netperf over loopback, requests and responses; by default --instances 1 (10 s)"
     }
 
     fn options(&self) -> &'static [WorkloadOption] {

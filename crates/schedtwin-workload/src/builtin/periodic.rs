@@ -51,7 +51,7 @@ impl Benchmark for Periodic {
     }
 
     fn description(&self) -> &'static str {
-        "threads that work and sleep so many times a second: -f 73 -t 12 (10 s)"
+        "threads that work and sleep so many times a second; by default -f 73 -t 1 (10 s)"
     }
 
     fn options(&self) -> &'static [WorkloadOption] {

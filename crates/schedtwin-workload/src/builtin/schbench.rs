@@ -133,7 +133,7 @@ impl Benchmark for Schbench {
     }
 
     fn description(&self) -> &'static str {
-        "schbench: workers woken by message threads, matrices under a lock a CPU: -m 2 -t 16 (30 s)"
+        "schbench: workers woken by message threads, matrices under a lock a CPU; by default -m 1 (30 s)"
     }
 
     fn options(&self) -> &'static [WorkloadOption] {
@@ -207,7 +207,7 @@ impl Benchmark for SchbenchOld {
     }
 
     fn description(&self) -> &'static str {
-        "schbench of 2016 to 2022: workers that spin, a message thread that sleeps: -m 2 -t 16 (30 s)"
+        "schbench of 2016 to 2022: workers that spin, a message thread that sleeps; by default -m 1 -t 16 (30 s)"
     }
 
     fn options(&self) -> &'static [WorkloadOption] {

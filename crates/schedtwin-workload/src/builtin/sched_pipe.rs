@@ -42,7 +42,7 @@ impl Benchmark for SchedPipe {
     }
 
     fn description(&self) -> &'static str {
-        "perf bench sched pipe: two tasks that wake each other through pipes: -l 100000 -T"
+        "perf bench sched pipe: two tasks that wake each other through pipes; by default -l 1000000"
     }
 
     fn options(&self) -> &'static [WorkloadOption] {

@@ -61,7 +61,7 @@ impl Benchmark for Shell {
     }
 
     fn description(&self) -> &'static str {
-        "a shell that runs pipelines, a new process a command: -l 200 -c 5 -j 1"
+        "a shell that runs pipelines, a new process a command; by default -l 200 -c 5 -j 1"
     }
 
     fn options(&self) -> &'static [WorkloadOption] {

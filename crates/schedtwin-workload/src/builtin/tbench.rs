@@ -69,7 +69,7 @@ impl Benchmark for Tbench {
     }
 
     fn description(&self) -> &'static str {
-        "tbench over loopback: clients of a file server that only answers: -c 56 (10 s)"
+        "tbench over loopback: clients of a file server that only answers; by default -c 1 (10 s)"
     }
 
     fn options(&self) -> &'static [WorkloadOption] {

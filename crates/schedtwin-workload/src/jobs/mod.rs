@@ -106,7 +106,9 @@ pub(crate) fn read(spec: &str) -> Result<Workload, Diagnostics> {
         if let Some((metric, other)) = metrics.iter().find_map(|m| Some((m, before(m)?))) {
             let (own, other) = (job.workload.name(), other.workload.name());
             let message = format!("\"{other}\" and \"{own}\" both measure {metric}");
-            let help = "give one of them a run of its own".to_owned();
+            let help = "one name cannot stand for two jobs: give one of them a run of its own, or take a workload without \
+                        results of its own beside the other (periodic, shell, an rt-app file)"
+                .to_owned();
             faults.push(&source, 0..spec.len(), message, Some(help));
         }
     }
