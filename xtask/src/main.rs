@@ -36,17 +36,7 @@ enum Command {
         range: String,
     },
     /// Make all that a release publishes, into release/out, and try each piece where nothing else is
-    Release {
-        /// Make and try, publish nothing; without it the owner's commands are printed
-        #[arg(long)]
-        dry_run: bool,
-        /// Binary and wheel for this computer's architecture alone
-        #[arg(long)]
-        host_only: bool,
-        /// Pack crates with changes that are not committed
-        #[arg(long)]
-        allow_dirty: bool,
-    },
+    Release(release::Asked),
     /// Build the documents as a book with a search, links checked, beside the playground if that is built: target/site/index.html
     #[cfg(feature = "site")]
     Site,
@@ -56,9 +46,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Web { if_possible } => web::build(if_possible),
         Command::Skeleton { tree, range } => skeleton::print(&tree, &range),
-        Command::Release { dry_run, host_only, allow_dirty } => {
-            release::make(dry_run, host_only, allow_dirty)
-        }
+        Command::Release(asked) => release::make(&asked),
         #[cfg(feature = "site")]
         Command::Site => site::build(),
     };

@@ -30,6 +30,23 @@ const ARCHITECTURES: [&str; 2] = ["x86_64", "aarch64"];
 /// The shells that have completions.
 const SHELLS: [&str; 5] = ["bash", "elvish", "fish", "powershell", "zsh"];
 
+/// The options of `cargo xtask release`.
+#[derive(clap::Args)]
+pub struct Asked {
+    /// Make and try, publish nothing; without it the owner's commands are printed
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Binary and wheel for this computer's architecture alone
+    #[arg(long)]
+    pub host_only: bool,
+    /// Pack crates with changes that are not committed
+    #[arg(long)]
+    pub allow_dirty: bool,
+    /// Pack crates without building them from their packages
+    #[arg(long)]
+    pub no_verify: bool,
+}
+
 /// What a step came to.
 enum Outcome {
     Done(String),
@@ -45,11 +62,11 @@ struct Steps {
 }
 
 /// Makes everything, or says what publishing takes.
-pub fn make(dry_run: bool, host_only: bool, allow_dirty: bool) -> Result<(), String> {
+pub fn make(asked: &Asked) -> Result<(), String> {
     let metadata = metadata(root(), &["--no-deps"])?;
     let (published, kept) = publishing_order(&metadata)?;
     let version = version_of(&metadata, "schedtwin-cli")?;
-    if !dry_run {
+    if !asked.dry_run {
         return Err(format!(
             "publishing is the owner's, by hand, after `cargo xtask release --dry-run`:\n{}",
             owners_steps(&version)
@@ -69,9 +86,8 @@ pub fn make(dry_run: bool, host_only: bool, allow_dirty: bool) -> Result<(), Str
     let mut steps = Steps { out, log, skipped: Vec::new() };
 
     steps.step("versions and changelog", |s| s.state(&version))?;
-    steps
-        .step("crates, packed and built", |s| s.crates(&published, &kept, &version, allow_dirty))?;
-    steps.built(host_only)?;
+    steps.step("crates", |s| s.crates(&published, &kept, &version, asked))?;
+    steps.built(asked.host_only)?;
     let host = std::env::consts::ARCH;
     steps.step("manual pages, completions", |s| s.manual(host, &version))?;
     steps.step("bills of materials", |s| s.materials())?;
@@ -147,14 +163,15 @@ impl Steps {
         published: &[String],
         kept: &[String],
         version: &str,
-        allow_dirty: bool,
+        asked: &Asked,
     ) -> Result<Outcome, String> {
         let mut cargo = Command::new("cargo");
         cargo.args(["package", "--locked"]).env("CARGO_TARGET_DIR", target_folder());
         cargo.args(published.iter().flat_map(|name| ["--package", name]));
-        if allow_dirty {
-            cargo.arg("--allow-dirty");
-        }
+        cargo.args(asked.allow_dirty.then_some("--allow-dirty"));
+        cargo.args(asked.no_verify.then_some("--no-verify"));
+        // It is to compile; nobody runs it.
+        cargo.env("CARGO_PROFILE_DEV_OPT_LEVEL", "0").env("CARGO_PROFILE_DEV_DEBUG", "0");
         self.run(&mut cargo)?;
         let folder = self.out.join("crates");
         make_folder(&folder)?;
@@ -166,9 +183,10 @@ impl Steps {
                 .map_err(|error| format!("{}: {error}", from.display()))?;
         }
         Ok(Outcome::Done(format!(
-            "{} in this order, {:.1} MB: {}; `publish = false`: {}",
+            "{} in this order, {:.1} MB{}: {}; `publish = false`: {}",
             published.len(),
             bytes as f64 / 1e6,
+            if asked.no_verify { ", not built from their packages" } else { "" },
             published.join(" "),
             kept.join(" ")
         )))
@@ -284,42 +302,6 @@ impl Steps {
         tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner"]);
         tar.arg(format!("--mtime={}", time.trim())).arg("-C").arg(folder);
         self.run(tar.arg("-cJf").arg(file).args(names)).map(|_| ())
-    }
-
-    /// Lists what binary and wheel link; CycloneDX's own library checks the lists where it can be had.
-    fn materials(&self) -> Result<Outcome, String> {
-        let mut told = Vec::new();
-        let mut written = Vec::new();
-        for (folder, package, file) in [
-            (root().to_path_buf(), "schedtwin-cli", "schedtwin.cdx.json"),
-            (root().join("python"), "schedtwin-python", "schedtwin-wheel.cdx.json"),
-        ] {
-            let platforms = ARCHITECTURES.map(|one| format!("{one}-unknown-linux-musl"));
-            let asked = platforms.iter().map(|one| metadata(&folder, &["--filter-platform", one]));
-            let asked = asked.collect::<Result<Vec<_>, _>>()?;
-            let bill = materials::bill(&asked, package, &read(&folder.join("Cargo.lock"))?)?;
-            let count = bill["components"].as_array().map_or(0, Vec::len);
-            let text = serde_json::to_string_pretty(&bill).map_err(|error| error.to_string())?;
-            let path = self.out.join(file);
-            write(&path, &(text + "\n"))?;
-            written.push(path);
-            told.push(format!("{file}, {count} components"));
-        }
-        let python = target_folder().join("release-tools/bin/python");
-        let check = "import sys\nfrom cyclonedx.schema import SchemaVersion\n\
-                     from cyclonedx.validation.json import JsonStrictValidator\n\
-                     for path in sys.argv[1:]:\n \
-                     error = JsonStrictValidator(SchemaVersion.V1_5).validate_str(open(path).read())\n \
-                     assert error is None, error\n";
-        let judged =
-            match Command::new(&python).args(["-c", "import cyclonedx, jsonschema"]).output() {
-                Ok(output) if output.status.success() => {
-                    self.run(Command::new(&python).args(["-c", check]).args(&written))?;
-                    "valid CycloneDX 1.5"
-                }
-                _ => "not judged: release-tools has no cyclonedx-python-lib",
-            };
-        Ok(Outcome::Done(format!("{}; {judged}", told.join("; "))))
     }
 
     fn playground(&self, version: &str) -> Result<Outcome, String> {

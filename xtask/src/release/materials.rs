@@ -5,11 +5,54 @@
 //! CycloneDX 1.5 (ECMA-424); package URLs of the type cargo.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
 
 use serde_json::{Value, json};
 
+use super::said::metadata;
+use super::{ARCHITECTURES, Outcome, Steps, read, write};
+use crate::web::{root, target_folder};
+
+impl Steps {
+    /// Lists what binary and wheel link; CycloneDX's own library checks the lists where it can be had.
+    pub(super) fn materials(&self) -> Result<Outcome, String> {
+        let mut told = Vec::new();
+        let mut written = Vec::new();
+        for (folder, package, file) in [
+            (root().to_path_buf(), "schedtwin-cli", "schedtwin.cdx.json"),
+            (root().join("python"), "schedtwin-python", "schedtwin-wheel.cdx.json"),
+        ] {
+            let platforms = ARCHITECTURES.map(|one| format!("{one}-unknown-linux-musl"));
+            let asked = platforms.iter().map(|one| metadata(&folder, &["--filter-platform", one]));
+            let asked = asked.collect::<Result<Vec<_>, _>>()?;
+            let bill = bill(&asked, package, &read(&folder.join("Cargo.lock"))?)?;
+            let count = bill["components"].as_array().map_or(0, Vec::len);
+            let text = serde_json::to_string_pretty(&bill).map_err(|error| error.to_string())?;
+            let path = self.out.join(file);
+            write(&path, &(text + "\n"))?;
+            written.push(path);
+            told.push(format!("{file}, {count} components"));
+        }
+        let python = target_folder().join("release-tools/bin/python");
+        let check = "import sys\nfrom cyclonedx.schema import SchemaVersion\n\
+                     from cyclonedx.validation.json import JsonStrictValidator\n\
+                     for path in sys.argv[1:]:\n \
+                     error = JsonStrictValidator(SchemaVersion.V1_5).validate_str(open(path).read())\n \
+                     assert error is None, error\n";
+        let judged =
+            match Command::new(&python).args(["-c", "import cyclonedx, jsonschema"]).output() {
+                Ok(output) if output.status.success() => {
+                    self.run(Command::new(&python).args(["-c", check]).args(&written))?;
+                    "valid CycloneDX 1.5"
+                }
+                _ => "not judged: release-tools has no cyclonedx-python-lib",
+            };
+        Ok(Outcome::Done(format!("{}; {judged}", told.join("; "))))
+    }
+}
+
 /// Lists what `program` links on any of the platforms that `asked` holds cargo's answers for.
-pub(super) fn bill(asked: &[Value], program: &str, lock: &str) -> Result<Value, String> {
+fn bill(asked: &[Value], program: &str, lock: &str) -> Result<Value, String> {
     let mut components = BTreeMap::new();
     let mut needs: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut start = None;

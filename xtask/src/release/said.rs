@@ -83,7 +83,7 @@ pub(super) fn readme_example(readme: &str) -> Result<(&str, &str), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::release::{files, make, read};
+    use crate::release::{Asked, files, make, read};
     use crate::web::root;
     use serde_json::json;
 
@@ -150,7 +150,8 @@ mod tests {
         let readme = read(&root().join("README.md")).expect("it");
         let (command, shown) = readme_example(&readme).expect("an example");
         assert!(command.starts_with("compare ") && shown.contains("B vs A"));
-        let error = make(false, true, false).expect_err("publishing is refused");
+        let asked = Asked { dry_run: false, host_only: true, allow_dirty: false, no_verify: true };
+        let error = make(&asked).expect_err("publishing is refused");
         assert!(error.contains("cargo publish --workspace"), "{error}");
     }
 }
