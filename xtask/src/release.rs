@@ -18,6 +18,7 @@ mod proof;
 mod said;
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -75,8 +76,14 @@ pub fn make(asked: &Asked) -> Result<(), String> {
     let begun = Instant::now();
     let out = root().join("release/out");
     let log = target_folder().join("release-log.txt");
+    let given = std::env::var_os("PROFILE").map(|path| root().join(path));
     make_folder(&out)?;
     make_folder(&target_folder())?;
+    // What another version left is not part of this one.
+    for old in files(&out)?.into_iter().filter(|old| given.as_ref() != Some(old)) {
+        let removed = if old.is_dir() { fs::remove_dir_all(&old) } else { fs::remove_file(&old) };
+        removed.map_err(|error| format!("{}: {error}", old.display()))?;
+    }
     fs::write(&log, "").map_err(|error| format!("{}: {error}", log.display()))?;
     println!(
         "schedtwin {version} into {}, the tools' output into {}",
@@ -87,7 +94,7 @@ pub fn make(asked: &Asked) -> Result<(), String> {
 
     steps.step("versions and changelog", |s| s.state(&version))?;
     steps.step("crates", |s| s.crates(&published, &kept, &version, asked))?;
-    steps.built(asked.host_only)?;
+    steps.built(asked.host_only, given.as_deref())?;
     let host = std::env::consts::ARCH;
     steps.step("manual pages, completions", |s| s.manual(host, &version))?;
     steps.step("bills of materials", |s| s.materials())?;
@@ -124,8 +131,9 @@ impl Steps {
         work: impl FnOnce(&Steps) -> Result<Outcome, String>,
     ) -> Result<bool, String> {
         let begun = Instant::now();
-        let outcome = work(self).map_err(|error| format!("{name}: {error}"))?;
-        let seconds = begun.elapsed().as_secs_f64();
+        print!("{name}: ");
+        std::io::stdout().flush().map_err(|error| error.to_string())?;
+        let outcome = work(self).inspect_err(|_| println!("failed"))?;
         let (text, is_done) = match outcome {
             Outcome::Done(text) => (text, true),
             Outcome::Skipped(why) => {
@@ -133,7 +141,7 @@ impl Steps {
                 (format!("skipped: {why}"), false)
             }
         };
-        println!("{seconds:7.1} s  {name}: {text}");
+        println!("{text} [{:.1} s]", begun.elapsed().as_secs_f64());
         Ok(is_done)
     }
 
@@ -193,7 +201,7 @@ impl Steps {
     }
 
     /// Binaries and wheels, by `release/build`.
-    fn built(&mut self, host_only: bool) -> Result<(), String> {
+    fn built(&mut self, host_only: bool, given: Option<&Path>) -> Result<(), String> {
         let profile = self.out.join("schedtwin.profdata");
         let tools =
             self.step("zig and maturin from PyPI", |s| match s.build("tools", &[], None) {
@@ -203,9 +211,8 @@ impl Steps {
         if !tools {
             return Ok(());
         }
-        let given = std::env::var_os("PROFILE").map(PathBuf::from);
         self.step("profile of what runs often", |s| {
-            s.build("profile", &[], given.as_deref())?;
+            s.build("profile", &[], given)?;
             sized(&profile)
         })?;
         for architecture in ARCHITECTURES {
