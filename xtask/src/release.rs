@@ -315,7 +315,8 @@ impl Steps {
         if let Some(lacks) = web::lacks()? {
             return Ok(Outcome::Skipped(lacks));
         }
-        web::build(false)?;
+        let this = std::env::current_exe().map_err(|error| error.to_string())?;
+        self.run(Command::new(this).arg("web"))?;
         let file = self.out.join(format!("schedtwin-{version}-playground.tar.xz"));
         self.pack(&file, &target_folder(), &["web"])?;
         sized(&file)
