@@ -2,6 +2,7 @@
 //! Commands for contributors: `cargo xtask` lists them.
 
 mod lessons;
+mod release;
 #[cfg(feature = "site")]
 mod site;
 mod skeleton;
@@ -34,6 +35,8 @@ enum Command {
         /// Two revisions: A..B
         range: String,
     },
+    /// Make all that a release publishes, into release/out, and try each piece where nothing else is
+    Release(release::Asked),
     /// Build the documents as a book with a search, links checked, beside the playground if that is built: target/site/index.html
     #[cfg(feature = "site")]
     Site,
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Web { if_possible } => web::build(if_possible),
         Command::Skeleton { tree, range } => skeleton::print(&tree, &range),
+        Command::Release(asked) => release::make(&asked),
         #[cfg(feature = "site")]
         Command::Site => site::build(),
     };

@@ -29,9 +29,7 @@ pub fn root() -> &'static Path {
 
 /// Builds it, or says what is missing.
 pub fn build(if_possible: bool) -> Result<(), String> {
-    if !has_target()? {
-        let lacks =
-            format!("this compiler has no target {TARGET}: `rustup target add {TARGET}` brings it");
+    if let Some(lacks) = lacks()? {
         if if_possible {
             println!("skipped: {lacks}");
             return Ok(());
@@ -60,11 +58,15 @@ pub fn build(if_possible: bool) -> Result<(), String> {
     Ok(())
 }
 
-fn has_target() -> Result<bool, String> {
+/// Says what this computer lacks for it.
+pub fn lacks() -> Result<Option<String>, String> {
     let mut asked = Command::new("rustc");
     asked.args(["--print", "target-libdir", "--target", TARGET]);
     let answer = asked.output().map_err(|error| format!("failed to run rustc: {error}"))?;
-    Ok(Path::new(String::from_utf8_lossy(&answer.stdout).trim()).is_dir())
+    let is_there = Path::new(String::from_utf8_lossy(&answer.stdout).trim()).is_dir();
+    let lacks =
+        format!("this compiler has no target {TARGET}: `rustup target add {TARGET}` brings it");
+    Ok((!is_there).then_some(lacks))
 }
 
 /// Where cargo builds.

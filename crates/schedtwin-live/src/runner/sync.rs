@@ -147,7 +147,7 @@ impl Semaphore {
     /// Takes one, or sleeps until there is one or `give_up`.
     pub fn wait(&self, give_up: impl Fn() -> bool) {
         let take = |value: u32| value.checked_sub(1);
-        let taken = || self.value.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_ok();
+        let taken = || self.value.0.try_update(Ordering::SeqCst, Ordering::SeqCst, take).is_ok();
         if taken() {
             return;
         }
