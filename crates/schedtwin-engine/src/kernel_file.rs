@@ -361,7 +361,14 @@ fn where_listed(mut faults: Diagnostics, path: &str, kernel: &str) -> Diagnostic
         let mut all = format!("`schedtwin show kernel {kernel}` lists all");
         let at = &fault.source.text[fault.span.clone()];
         let by_name = |declared: &&Setting| declared.names_in_linux().any(|name| name == at);
-        if let Some(meant) = Config::settings().iter().find(by_name) {
+        // `governor` for `scaling_governor`.
+        let tail = format!("_{at}");
+        let by_tail =
+            |declared: &&Setting| declared.names_in_linux().any(|name| name.ends_with(&tail));
+        let settings = Config::settings().iter();
+        if let Some(meant) =
+            settings.clone().find(by_name).or_else(|| settings.clone().find(by_tail))
+        {
             all = format!("here it is `{}` ({}); {all}", meant.path, meant.known_by);
         }
         if let Some(With { path: point, words }) =
@@ -493,6 +500,8 @@ mod tests {
             let help = fault.help.as_deref().unwrap_or_default();
             assert!(help.contains("`schedtwin show kernel linux-6.12` lists all"), "{faults}");
         }
+        let text = KernelFile::load("linux-6.12:governor=performance").unwrap_err().to_string();
+        assert!(text.contains("here it is `cpufreq` (/sys/devices/system/cpu/"), "{text}");
         let text = KernelFile::load("linux-5.18+runable-boost").unwrap_err().to_string();
         assert!(text.contains("did you mean `runnable-boost`"), "{text}");
     }

@@ -378,6 +378,15 @@ impl Scenario {
         firmware::device_tree(&self.machine, 0).domains(&self.kernel.config)
     }
 
+    /// CPUs of the largest last-level cache, if wakeups look for idle CPUs in it only after its first load balance: the
+    /// twin starts as a machine that has just booted.
+    pub fn unscanned_at_first(&self) -> Option<u32> {
+        if self.kernel.config.searches_caches_at_boot() {
+            return None;
+        }
+        self.domains().pointers.iter().map(|row| row.sd_llc_size).max()
+    }
+
     /// A run that has not begun.
     pub fn twin<B: Board>(&self, seed: u64) -> Twin<B> {
         let programs = self
@@ -558,8 +567,12 @@ impl Scenario {
             .filter_map(|(name, hash)| Some((name.to_string(), hash?)))
             .collect(),
             trust: format!(
-                "nothing is fitted; path costs and idle energies are estimates{}{}{}; \
+                "{}; path costs and idle energies are estimates{}{}{}; \
                  absent: caches, memory (MODEL.md){}",
+                match self.machine.fitted.join(", ") {
+                    none if none.is_empty() => "nothing is fitted".to_string(),
+                    keys => format!("fitted to published values: {keys} of the machine"),
+                },
                 match self.machine.measured.len() {
                     0 => String::new(),
                     count =>

@@ -59,10 +59,45 @@ impl WidestLevel {
     }
 }
 
+/// Caches of fewer CPUs balance so soon, or are searched so little, that it hardly counts.
+const FEWEST_CPUS: u32 = 16;
+
+/// Runs of that many balance intervals say little of what wakeups do before the first of them.
+const ENOUGH: u64 = 10;
+
+/// Warns if a short run may be decided by a cache that wakeups do not search at first: the twin starts as a machine that has
+/// just booted.
+pub(crate) fn unscanned_warning(kernel: &str, cpus: u32, rows: &[Row]) -> Option<String> {
+    if cpus < FEWEST_CPUS {
+        return None;
+    }
+    let elapsed = rows.iter().find(|row| row.name == metric::ELAPSED.name && row.is_whole())?;
+    let shortest = elapsed.samples.iter().flatten().flatten().copied().min_by(f64::total_cmp)?;
+    // An idle CPU balances its cache after a millisecond for each of its CPUs.
+    let interval = u64::from(cpus) * 1_000_000;
+    (shortest * 1e9 < (ENOUGH * interval) as f64).then(|| {
+        format!(
+            "{kernel}: until a cache of {cpus} CPUs has been balanced for the first time, after some {}, wakeups look for no idle \
+             CPU in it, as on a machine that has just booted. Take runs of {} or more, or compare kernels with one `sd_shared`",
+            Duration::from_ns(interval),
+            Duration::from_ns(ENOUGH * interval),
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use schedtwin_types::metric::{Better, Kind};
+
+    #[test]
+    fn a_machine_that_has_just_booted_is_told() {
+        let told = |cpus, elapsed| {
+            unscanned_warning("k", cpus, &[row(&metric::ELAPSED, "sum", &[elapsed, 9.0])])
+        };
+        assert!(told(24, 0.02).unwrap().contains("after some 24ms"), "{:?}", told(24, 0.02));
+        assert_eq!((told(24, 0.24), told(8, 0.02)), (None, None));
+    }
 
     fn row(of: &metric::DeclaredMetric, stat: &'static str, samples: &[f64]) -> Row {
         Row {

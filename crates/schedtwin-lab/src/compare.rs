@@ -16,7 +16,7 @@ use schedtwin_engine::result::{Metric, RunResult};
 use schedtwin_types::{Ns, metric};
 
 use crate::Progress;
-use crate::balancing::WidestLevel;
+use crate::balancing::{WidestLevel, unscanned_warning};
 use crate::crash::Crash;
 use crate::many_parts;
 use crate::measured::{Measured, Row};
@@ -37,6 +37,10 @@ pub trait Subject: Sync {
     fn duration(&self) -> Option<Ns>;
     /// How its CPUs balance at the widest level; `None`: they do not, or nobody knows.
     fn widest_level(&self) -> Option<WidestLevel> {
+        None
+    }
+    /// CPUs of a cache that wakeups do not search at first, `Scenario::unscanned_at_first`.
+    fn unscanned_at_first(&self) -> Option<u32> {
         None
     }
     /// One run; stores the simulated ns so far into `simulated` now and then.
@@ -127,6 +131,9 @@ pub fn compare<S: Subject>(
         sample(subjects, plan, progress, look)?;
     notices.extend(told_of_spans(&rows, span));
     notices.extend(subjects[0].widest_level().and_then(|level| level.warning(&rows)));
+    notices.extend(subjects.iter().find_map(|subject| {
+        unscanned_warning(subject.name(), subject.unscanned_at_first()?, &rows)
+    }));
     let identical = |kernel: &Vec<Option<u64>>| {
         kernel.iter().zip(&digests[0]).filter(|(a, b)| a.is_some() && a == b).count()
     };

@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 use schedtwin_engine::board::FlatBoard;
 use schedtwin_engine::twin::{Observer, Twin};
-use schedtwin_types::{CpuId, DecisionRecord, Fact, FactKind, Ns, PowerSource, TaskId};
+use schedtwin_types::{CpuId, DecisionRecord, Fact, FactKind, Ns, PowerSource, TaskId, TaskState};
 
 use crate::crash;
 use crate::twin::Column;
 
-/// Shown before the wakeup and after the wait.
+/// Shown before and after the wait.
 const MARGIN: Ns = 4_000_000;
 
 /// No moment is shown longer than this: of a longer wait the end is what tells.
@@ -36,8 +36,8 @@ pub struct Moment {
     pub task: String,
     /// On which CPU it got to run.
     pub cpu: u16,
-    /// When it was woken.
-    pub woken_at: Ns,
+    /// When it was woken, or lost the CPU to another one.
+    pub ready_at: Ns,
     /// When it got the CPU.
     pub runs_at: Ns,
     /// The interval that is shown, from and to.
@@ -62,7 +62,8 @@ pub struct Piece {
 /// Finds the waits.
 #[derive(Default)]
 struct Search {
-    woken: BTreeMap<TaskId, Ns>,
+    /// Of the tasks that want a CPU and have none: since when.
+    ready: BTreeMap<TaskId, Ns>,
     names: BTreeMap<TaskId, String>,
     waits: BTreeMap<TaskId, Waits>,
 }
@@ -72,7 +73,7 @@ struct Search {
 struct Waits {
     /// All waits together.
     total: Ns,
-    /// The longest: when it was woken, when it ran, where.
+    /// The longest: when it was woken or preempted, when it ran, where.
     longest: (Ns, Ns, CpuId),
 }
 
@@ -95,11 +96,15 @@ impl Observer for Search {
     fn fact(&mut self, fact: &Fact) {
         match fact.kind {
             FactKind::Waking { task, .. } => {
-                self.woken.insert(task, fact.at);
+                self.ready.insert(task, fact.at);
             }
-            FactKind::Switch { next, .. } => {
-                let Some(woken) = self.woken.remove(&next) else { return };
-                let this = (woken, fact.at.max(woken), fact.cpu);
+            FactKind::Switch { prev, next, prev_state } => {
+                if matches!(prev_state, TaskState::Running | TaskState::Preempted) {
+                    self.ready.insert(prev, fact.at);
+                }
+                let ready = self.ready.remove(&next).filter(|_| !next.is_idle());
+                let Some(ready) = ready else { return };
+                let this = (ready, fact.at.max(ready), fact.cpu);
                 let waits = self.waits.entry(next).or_insert(Waits { total: 0, longest: this });
                 waits.total += this.1 - this.0;
                 if this.1 - this.0 > waits.longest.1 - waits.longest.0 {
@@ -180,16 +185,16 @@ pub fn moments(columns: &[Column], seed: u64) -> Vec<Moment> {
     first.into_iter().chain(others).collect()
 }
 
-/// The longest wait of the task that waited most in the run with this seed; `None` if nobody was woken. `of`: the task to
+/// The longest wait of the task that waited most in the run with this seed; `None` if nobody waited. `of`: the task to
 /// look at instead, so that several kernels show the same one.
 pub fn longest_wait(column: &Column, seed: u64, of: Option<&str>) -> Option<Moment> {
     let mut search = Search::default();
     let mut twin: Twin<FlatBoard> = column.scenario.twin(seed);
     twin.introduce(&mut search);
     while twin.step(&mut search) {}
-    let (waiter, Waits { longest: (woken_at, runs_at, cpu), .. }) = search.most(of)?;
+    let (waiter, Waits { longest: (ready_at, runs_at, cpu), .. }) = search.most(of)?;
     let to = runs_at + MARGIN;
-    let window = [woken_at.saturating_sub(MARGIN).max(to.saturating_sub(LONGEST)), to];
+    let window = [ready_at.saturating_sub(MARGIN).max(to.saturating_sub(LONGEST)), to];
     let machine = column.scenario.machine();
     let cpus = machine.nr_cpus();
     let mut keep = Keep {
@@ -213,7 +218,7 @@ pub fn longest_wait(column: &Column, seed: u64, of: Option<&str>) -> Option<Mome
         seed,
         task: search.names.get(&waiter).cloned().unwrap_or_default(),
         cpu: cpu.0,
-        woken_at,
+        ready_at,
         runs_at,
         window,
         lanes: keep.lanes,
@@ -232,7 +237,7 @@ mod tests {
             Scenario::new("pixel6", "linux-5.18", "ui-phone", Some(500_000_000)).unwrap();
         let column = Column { kernel: "linux-5.18".into(), scenario };
         let moment = longest_wait(&column, 1, None).unwrap();
-        assert!(moment.woken_at < moment.runs_at, "{moment:?}");
+        assert!(moment.ready_at < moment.runs_at, "{moment:?}");
         let [from, to] = moment.window;
         assert!(to - from <= LONGEST && from <= moment.runs_at && moment.runs_at < to);
         // The waiter begins to run at the end of its wait, on the CPU that is named.
@@ -251,6 +256,18 @@ mod tests {
             longest_wait(&column, 1, Some(task)).is_some_and(|wait| wait.task == *task)
         });
         assert!(other.is_some(), "another task's wait can be asked for: {moment:?}");
+    }
+
+    /// Tasks that never sleep wait for each other all the time.
+    #[test]
+    fn who_is_preempted_waits() {
+        // Eight tasks that never rest on six CPUs.
+        let second = Some(1_000_000_000);
+        let scenario = Scenario::new("juno-r2", "linux-6.12", "juno-scenario4", second).unwrap();
+        let moment = longest_wait(&Column { kernel: "k".into(), scenario }, 1, None).unwrap();
+        assert!(moment.task.starts_with("thread"), "{moment:?}");
+        let wait = moment.runs_at - moment.ready_at;
+        assert!((2_000_000..20_000_000).contains(&wait), "some slices: {wait}");
     }
 
     #[test]

@@ -233,7 +233,7 @@ pub fn timelines(columns: &[Column], moments: &[Moment], seed: u64) -> Timelines
             parted.as_ref().map(|parted| [parted.at.saturating_sub(AROUND), parted.at + AROUND]),
         );
         let wait = moments.iter().find(|moment| moment.kernel == column.kernel);
-        let wait = wait.map(|moment| (moment.woken_at, moment.runs_at, moment.cpu));
+        let wait = wait.map(|moment| (moment.ready_at, moment.runs_at, moment.cpu));
         let kept = || timeline(column, seed, windows, PIECES / columns.len());
         crash::caught(kept).ok().map(|kept| Timeline { wait, ..kept })
     };

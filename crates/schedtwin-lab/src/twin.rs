@@ -50,6 +50,10 @@ impl Subject for Column {
         WidestLevel::of(&self.scenario.domains())
     }
 
+    fn unscanned_at_first(&self) -> Option<u32> {
+        self.scenario.unscanned_at_first()
+    }
+
     fn run(&self, seed: u64, simulated: Arc<AtomicU64>) -> io::Result<RunResult> {
         self.scenario.run(seed, RunOptions { progress: Some(simulated), ..RunOptions::default() })
     }

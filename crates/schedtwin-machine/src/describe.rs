@@ -85,6 +85,7 @@ impl Machine {
     fn describe_estimates(&self, out: &mut String) {
         describe_paths("estimates (the file says why)", &self.estimates, out);
         describe_paths("measured by schedtwin calibrate machine", &self.measured, out);
+        describe_paths("fitted to published values (the file says which)", &self.fitted, out);
         let left_out = "left out: estimates by the class of the cores (docs/machine-files.md)";
         describe_paths(left_out, &self.left_out, out);
     }

@@ -9,6 +9,7 @@
 //! | `estimated` | may be left out; how many lines hold estimates, as `schedtwin capture` counts them |
 //! | `estimates` | may be left out; the keys, by their paths, whose values are estimates: `["core.zen3.idle[1].exit_ns", "interrupts"]` |
 //! | `measured` | may be left out; the keys whose values `schedtwin calibrate machine` measured, by their paths |
+//! | `fitted` | may be left out; the keys whose values were fitted to published ones, by their paths |
 //! | `topology` | which of `[topologies.NAME]` is in use |
 //! | `coupling` | whether the `[[coupled]]` clocks are coupled; `true` if left out |
 //! | `ns_per_loop` | rt-app's calibration |
@@ -71,6 +72,8 @@ keys! {
         estimates: Vec<Located<String>> = May, list(Text);
         /// paths of keys that `schedtwin calibrate machine` measured; they are no estimates
         measured: Vec<Located<String>> = May, list(Text);
+        /// paths of keys whose values were fitted to published ones; results repeat them
+        fitted: Vec<Located<String>> = May, list(Text);
         /// the `[topologies.NAME]` that is in use
         topology: Located<String> = WithoutClass, Text;
         /// `[[coupled]]` is in effect; true
@@ -154,6 +157,8 @@ pub(crate) fn read_from(
     check_marks(("estimates", "an estimate"), &estimates, document, &mut faults);
     let measured = keys.measured.unwrap_or_default();
     check_marks(("measured", "measured"), &measured, document, &mut faults);
+    let fitted = keys.fitted.unwrap_or_default();
+    check_marks(("fitted", "fitted"), &fitted, document, &mut faults);
     choices::skip(&mut root, document, &mut faults);
     let power_unknown = keys.power_unknown.unwrap_or(false);
     let defaults = Defaults::read(&mut root, power_unknown, &mut faults);
@@ -279,6 +284,7 @@ pub(crate) fn read_from(
         estimated: estimated.unwrap_or(0),
         estimates: estimates.into_iter().map(|path| path.value).collect(),
         measured: measured.into_iter().map(|path| path.value).collect(),
+        fitted: fitted.into_iter().map(|path| path.value).collect(),
         left_out: Vec::new(),
         warnings,
         source: source.clone(),

@@ -79,6 +79,8 @@ pub struct Machine {
     pub estimates: Vec<String>,
     /// Paths of the keys that `schedtwin calibrate machine` measured.
     pub measured: Vec<String>,
+    /// Paths of the keys whose values were fitted to published ones: what rests on them predicts nothing there.
+    pub fitted: Vec<String>,
     /// Paths of the keys that the file leaves out and the classes of its cores stand for: estimates.
     pub left_out: Vec<String>,
     /// Warnings: values that look wrong but are possible.

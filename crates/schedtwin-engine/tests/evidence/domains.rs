@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use schedtwin_engine::Scenario;
 use schedtwin_engine::domains::domains;
 use schedtwin_engine::flag_names;
 use schedtwin_types::CpuMask;
@@ -157,4 +158,16 @@ fn another_machine_has_other_domains() {
     {
         assert!(!differences(named(a), &named(b).machine).is_empty(), "{a} on {b}");
     }
+}
+
+/// The twin starts as a machine that has just booted, and says so where that counts.
+#[test]
+fn caches_are_not_searched_before_their_first_balance() {
+    let of = |machine: &str, kernel: &str| {
+        Scenario::new(machine, kernel, "periodic", None).unwrap().unscanned_at_first()
+    };
+    assert_eq!(of("xeon-8260-2s", "linux-6.12"), Some(24));
+    assert_eq!(of("xeon-8260-2s", "linux-7.3"), None, "it begins with 512 CPUs");
+    assert_eq!(of("xeon-8260-2s", "linux-6.12:features.sis_util=false"), None);
+    assert_eq!(of("uniform8", "linux-6.12"), Some(8));
 }

@@ -229,3 +229,33 @@ fn the_shipped_fits_keep_the_rules() {
     }
     assert!(fitted >= 5, "{fitted}");
 }
+
+mod long {
+    use super::*;
+    use crate::calibrate::of_study;
+    use crate::compare::Plan;
+    use crate::stopping::Iterations;
+    use crate::study::prepare::Registry;
+    use crate::study::run::Ready;
+
+    /// Gives what a run of the base says of the study's calibration.
+    fn stale(name: &str) -> Option<String> {
+        let study = crate::study::load(name).unwrap();
+        let calibrated = of_study(name).unwrap().expect("it is calibrated").calibrated();
+        let seeds = calibrated[0].then.seeds;
+        let ready = Ready::new(study.base_only(), calibrated, false, &Registry::built_in());
+        let plan = Plan { first_seed: 1, iterations: Iterations::Fixed(seeds) };
+        let ran = ready.run(&plan, &Progress::new()).unwrap();
+        ran.notices.into_iter().find(|notice| notice.starts_with("stale"))
+    }
+
+    /// A change of the model that moves a base value asks for a new fit: `schedtwin calibrate NAME`. The other three are
+    /// stale, and `study run` says so; two of them take too long for a test.
+    #[test]
+    fn calibrations_give_what_they_gave() {
+        for name in ["pcmark-web-pixel6", "geekbench5-pixel6", "geekbench5-fridge-pixel6"] {
+            assert_eq!(stale(name), None, "{name}");
+        }
+        assert!(stale("jankbench-pixel6").is_some(), "fitted anew: move it to the others");
+    }
+}

@@ -506,7 +506,7 @@ fn pages_escape_names_and_load_nothing() {
         seed: 1,
         task: "a & b".into(),
         cpu: 0,
-        woken_at: 100,
+        ready_at: 100,
         runs_at: 600,
         window: [0, 1000],
         lanes: vec![vec![piece]],

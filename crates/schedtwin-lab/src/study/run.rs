@@ -463,7 +463,10 @@ impl Ready {
         }
         if !self.calibrated.is_empty() {
             let fitted = "parameters are fitted on base values, see the studies";
-            joined.trust = joined.trust.replace("nothing is fitted", fitted);
+            joined.trust = match joined.trust.strip_prefix("nothing is fitted") {
+                Some(rest) => format!("{fitted}{rest}"),
+                None => format!("{fitted}; {}", joined.trust),
+            };
         }
         joined.machine = self.study.machine.clone();
         joined.workload = self.study.workload.clone();

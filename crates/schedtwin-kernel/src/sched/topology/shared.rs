@@ -44,6 +44,13 @@ fn object(nr_busy_cpus: u32, nr_idle_scan: u32) -> SchedDomainShared {
     }
 }
 
+impl Config {
+    /// Whether a wakeup looks for an idle CPU in a cache that has not been balanced since boot.
+    pub fn searches_caches_at_boot(&self) -> bool {
+        !self.features.sis_util || self.sd_shared != SdShared::Caches
+    }
+}
+
 impl SharedObjects {
     pub(super) fn new(config: &Config, levels: usize, cpus: usize) -> SharedObjects {
         SharedObjects {

@@ -376,7 +376,7 @@ fn one_moment(moment: &Moment) -> Markup {
     let many_clocks = moment.frequencies.len() > many_parts::MANY;
     let fewest_steps = if many_clocks { 2 } else { 1 };
     html! {
-        h3 { (moment.kernel) ", seed " (moment.seed) ": " (moment.task) " waits " (ms(moment.runs_at - moment.woken_at)) }
+        h3 { (moment.kernel) ", seed " (moment.seed) ": " (moment.task) " waits " (ms(moment.runs_at - moment.ready_at)) }
         p.caption { (caption(moment)) }
         div.lanes {
             @for (cpu, lane) in moment.lanes.iter().enumerate().filter(has_lane) {
@@ -390,7 +390,7 @@ fn one_moment(moment: &Moment) -> Markup {
                             fill-opacity=(if piece.is_waiter { "1" } else { "0.55" }) { title { (piece.task) } }
                     }
                     @if cpu == usize::from(moment.cpu) {
-                        rect.wait x=(at(x(moment.woken_at))) y="2" width=(at((x(moment.runs_at) - x(moment.woken_at)).max(1.0))) height="16" {}
+                        rect.wait x=(at(x(moment.ready_at))) y="2" width=(at((x(moment.runs_at) - x(moment.ready_at)).max(1.0))) height="16" {}
                     }
                 }
             }
@@ -410,7 +410,7 @@ fn one_moment(moment: &Moment) -> Markup {
 
 /// In words what a moment shows: who had the CPU while the task waited, and which CPUs had nothing to do.
 fn caption(moment: &Moment) -> String {
-    let [from, to] = [moment.woken_at.max(moment.window[0]), moment.runs_at];
+    let [from, to] = [moment.ready_at.max(moment.window[0]), moment.runs_at];
     let shown = (to - from).max(1);
     let within = |span: [u64; 2]| span[1].min(to).saturating_sub(span[0].max(from));
     let mut ran: Vec<(&str, u64)> = Vec::new();
@@ -482,7 +482,7 @@ mod tests {
             seed: 1,
             task: "ui".into(),
             cpu: 1,
-            woken_at: 1000,
+            ready_at: 1000,
             runs_at: 2000,
             window: [500, 2500],
             lanes: vec![

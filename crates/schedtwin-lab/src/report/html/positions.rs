@@ -258,7 +258,7 @@ fn moment() -> Moment {
         seed: 3,
         task: "ui".into(),
         cpu: 1,
-        woken_at: 1_500_000,
+        ready_at: 1_500_000,
         runs_at: 2_000_000,
         window: [1_000_000, 3_000_000],
         lanes: vec![
