@@ -40,7 +40,7 @@ fn readers_ask_for_what_is_declared() {
             }
         }
     }
-    let choices = ["switch", "capacities", "platform", "part"];
+    let choices = ["switch", "capacities", "platform", "part", "exits", "busy_power"];
     for (at, table) in tables.iter().enumerate() {
         let declared: BTreeSet<&str> = table.keys.iter().map(|key| key.name).collect();
         assert_eq!(declared.len(), table.keys.len(), "{}: a key twice", table.path);
