@@ -48,7 +48,7 @@ pub struct Asked {
     pub no_verify: bool,
 }
 
-/// What a step came to.
+/// The end of a step.
 enum Outcome {
     Done(String),
     /// Something from outside is not to be had; the text says what.

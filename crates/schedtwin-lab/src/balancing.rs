@@ -39,12 +39,8 @@ impl WidestLevel {
 
     /// Warns if the shortest of the runs ends before each CPU has balanced once at this level.
     pub(crate) fn warning(&self, rows: &[Row]) -> Option<String> {
-        let whole = |of: &'static metric::DeclaredMetric| {
-            let row = rows.iter().find(|row| row.name == of.name && row.is_whole())?;
-            Some(row.samples.iter().flatten().flatten().copied())
-        };
-        let shortest = whole(&metric::ELAPSED)?.min_by(f64::total_cmp)?;
-        let busy = whole(&metric::UTILIZATION)?.any(|percent| percent >= BUSY);
+        let shortest = shortest(rows)?;
+        let busy = whole(rows, &metric::UTILIZATION)?.any(|percent| percent >= BUSY);
         let interval = self.interval(busy);
         (shortest * 1e9 < interval as f64).then(|| {
             format!(
@@ -59,6 +55,20 @@ impl WidestLevel {
     }
 }
 
+/// All samples of a metric of the whole machine.
+fn whole<'r>(
+    rows: &'r [Row],
+    of: &metric::DeclaredMetric,
+) -> Option<impl Iterator<Item = f64> + use<'r>> {
+    let row = rows.iter().find(|row| row.name == of.name && row.is_whole())?;
+    Some(row.samples.iter().flatten().flatten().copied())
+}
+
+/// The length of the shortest run, s.
+fn shortest(rows: &[Row]) -> Option<f64> {
+    whole(rows, &metric::ELAPSED)?.min_by(f64::total_cmp)
+}
+
 /// Caches of fewer CPUs balance so soon, or are searched so little, that it hardly counts.
 const FEWEST_CPUS: u32 = 16;
 
@@ -71,8 +81,7 @@ pub(crate) fn unscanned_warning(kernel: &str, cpus: u32, rows: &[Row]) -> Option
     if cpus < FEWEST_CPUS {
         return None;
     }
-    let elapsed = rows.iter().find(|row| row.name == metric::ELAPSED.name && row.is_whole())?;
-    let shortest = elapsed.samples.iter().flatten().flatten().copied().min_by(f64::total_cmp)?;
+    let shortest = shortest(rows)?;
     // An idle CPU balances its cache after a millisecond for each of its CPUs.
     let interval = u64::from(cpus) * 1_000_000;
     (shortest * 1e9 < (ENOUGH * interval) as f64).then(|| {

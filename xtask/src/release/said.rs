@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! What manifests and documents say of a release: the order of crates, the changelog's section, the README's example.
+//! Reads manifests and documents for a release: the order of crates, the changelog's section, the README's example.
 
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
 
-/// What cargo says of the workspace in a folder.
+/// Asks cargo for the workspace in a folder.
 pub(super) fn metadata(folder: &Path, options: &[&str]) -> Result<Value, String> {
     let mut cargo = Command::new("cargo");
     cargo.args(["metadata", "--format-version", "1", "--locked"]).args(options);

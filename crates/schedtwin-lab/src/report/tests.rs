@@ -146,16 +146,15 @@ fn the_scoreboard_is_what_the_schema_says() {
     assert!(markdown.contains("| R2 (preemption, 2023) |"), "{markdown}");
 }
 
-/// A study with values, with words, with what is missing and with what was fitted.
+/// The twin may have moved since a study was fitted.
 #[test]
-fn studies_are_what_the_schema_says() {
+fn a_stale_calibration_is_told() {
     use crate::study::prepare::Registry;
     use crate::study::run::{Calibrated, Ready, Then};
     use crate::study::spec::Assignment;
     use schedtwin_input::Source;
 
-    let text = crate::study::demo_text();
-    let study = crate::study::read(&Source::new("demo.toml", text)).unwrap();
+    let study = crate::study::read(&Source::new("demo.toml", crate::study::demo_text())).unwrap();
     let set = Assignment::parse("machine.settle_us=90").unwrap();
     let calibrated =
         vec![Calibrated { fitted_on: vec!["1 base".into()], ..Calibrated::plain(set) }];
@@ -178,6 +177,21 @@ fn studies_are_what_the_schema_says() {
     let stale = notices(then(2.0 * mean, 2)).1.remove(0);
     assert!(stale.starts_with("stale calibration: 1 of the 1 values"), "{stale}");
     assert!(stale.contains("1 base by -50.0 %; `schedtwin calibrate demo`"), "{stale}");
+}
+
+/// A study with values, with words, with what is missing and with what was fitted.
+#[test]
+fn studies_are_what_the_schema_says() {
+    use crate::study::prepare::Registry;
+    use crate::study::run::{Calibrated, Ready};
+    use crate::study::spec::Assignment;
+    use schedtwin_input::Source;
+
+    let text = crate::study::demo_text();
+    let study = crate::study::read(&Source::new("demo.toml", text)).unwrap();
+    let set = Assignment::parse("machine.settle_us=90").unwrap();
+    let calibrated =
+        vec![Calibrated { fitted_on: vec!["1 base".into()], ..Calibrated::plain(set) }];
     let ready = Ready::new(study, calibrated, true, &Registry::built_in());
     let plan =
         crate::compare::Plan { first_seed: 1, iterations: crate::stopping::Iterations::Fixed(2) };

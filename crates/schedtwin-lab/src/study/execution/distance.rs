@@ -6,7 +6,7 @@
 
 use schedtwin_types::Ns;
 
-use super::{Execution, PARTS, Stage};
+use super::{Execution, PARTS, Stage, edge};
 
 /// A rise of the clock that is taken back within this time is a square wave: three ticks of 4 ms.
 const WAVE: Ns = 12_000_000;
@@ -281,10 +281,8 @@ fn shares_of_levels(stage: &Stage, levels: &[u32]) -> Vec<f64> {
 }
 
 fn clock_in_tenths(stage: &Stage) -> Vec<f64> {
-    let [from, to] = stage.span;
-    let edge = |tenth: usize| from + (to - from) * tenth as Ns / TENTHS as Ns;
     let mean = |tenth: usize| {
-        let span = [edge(tenth), edge(tenth + 1)];
+        let span = [tenth, tenth + 1].map(|at| edge(stage.span, at * PARTS / TENTHS));
         let sum: f64 = times_at(stage, span).map(|(mhz, time)| f64::from(mhz) * time as f64).sum();
         sum / (span[1] - span[0]).max(1) as f64
     };
