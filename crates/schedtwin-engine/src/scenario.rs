@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Version of the model: results of different model versions are not comparable. Raised with every entry
 /// under "Model" in CHANGELOG.md.
-pub const MODEL_VERSION: &str = "3";
+pub const MODEL_VERSION: &str = "4";
 
 /// A run without a duration of its own ends after this much simulated time.
 pub const LONGEST_RUN: Ns = 3_600 * 1_000_000_000;
@@ -379,9 +379,10 @@ impl Scenario {
     }
 
     /// CPUs of the largest last-level cache, if wakeups look for idle CPUs in it only after its first load balance: the
-    /// twin starts as a machine that has just booted.
+    /// machine has just booted (`start`).
     pub fn unscanned_at_first(&self) -> Option<u32> {
-        if self.kernel.config.searches_caches_at_boot() {
+        let config = &self.kernel.config;
+        if config.start.is_settled() || config.searches_caches_at_boot() {
             return None;
         }
         self.domains().pointers.iter().map(|row| row.sd_llc_size).max()

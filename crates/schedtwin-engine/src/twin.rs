@@ -338,6 +338,7 @@ impl<B: Board> Twin<B> {
         let tick = config.tick_nsec();
         let follows_need = config.runs_schedutil();
         let mut kernel = Kernel::boot_with(device_tree, config, policies);
+        kernel.begin();
         let mut devices = Vec::new();
         if let Some(system) = system {
             let description;

@@ -37,6 +37,8 @@ pub struct Context {
     pub(crate) facts: Vec<Fact>,
     /// Time between two ticks (`TICK_NSEC`).
     pub(crate) tick_nsec: Ns,
+    /// `jiffies` when the clock begins.
+    pub(crate) initial_jiffies: u64,
     /// Interrupt time of this entry that `account_irq_time` has not seen.
     pub(crate) irq_time_unaccounted: Ns,
     /// Decisions that the recorder has not read yet.
@@ -94,6 +96,7 @@ impl Context {
             in_irq: false,
             irq_time_unaccounted: 0,
             tick_nsec: config.tick_nsec(),
+            initial_jiffies: 0,
             facts: Vec::with_capacity(256),
             want_signals: false,
             decisions: Vec::new(),

@@ -94,7 +94,8 @@ impl Softirqs {
 impl Kernel {
     /// Makes the timer wheel, before its first timer, and the threads of the softirq that runs it.
     pub(crate) fn init_timers(&mut self) {
-        self.time.init_timers(initial_jiffies(self.cx.hz()), &self.cx);
+        let at_start = initial_jiffies(self.cx.hz());
+        self.time.init_timers(at_start - self.cx.initial_jiffies, &self.cx);
         self.spawn_ksoftirqd();
     }
 

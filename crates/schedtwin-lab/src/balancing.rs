@@ -75,8 +75,8 @@ const FEWEST_CPUS: u32 = 16;
 /// Runs of that many balance intervals say little of what wakeups do before the first of them.
 const ENOUGH: u64 = 10;
 
-/// Warns if a short run may be decided by a cache that wakeups do not search at first: the twin starts as a machine that has
-/// just booted.
+/// Warns if a short run may be decided by a cache that wakeups do not search at first: the machine has just booted
+/// (`start`).
 pub(crate) fn unscanned_warning(kernel: &str, cpus: u32, rows: &[Row]) -> Option<String> {
     if cpus < FEWEST_CPUS {
         return None;
@@ -87,7 +87,7 @@ pub(crate) fn unscanned_warning(kernel: &str, cpus: u32, rows: &[Row]) -> Option
     (shortest * 1e9 < (ENOUGH * interval) as f64).then(|| {
         format!(
             "{kernel}: until a cache of {cpus} CPUs has been balanced for the first time, after some {}, wakeups look for no idle \
-             CPU in it, as on a machine that has just booted. Take runs of {} or more, or compare kernels with one `sd_shared`",
+             CPU in it, since the machine has just booted. Take runs of {} or more, or `start=settled`",
             Duration::from_ns(interval),
             Duration::from_ns(ENOUGH * interval),
         )

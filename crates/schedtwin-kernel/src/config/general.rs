@@ -10,6 +10,16 @@ macro_rules! general {
             linux "CONFIG_HZ";
             range 24..=10_000;
         }
+        /// The past of the machine when the run begins.
+        start: choice StartState {
+            linux "sched_init_smp(), and what an idle machine makes of its state";
+            default_if_absent Settled;
+            /// It has been up for long and idle just before: a wakeup may scan all CPUs of a cache, idle cores are
+            /// known, every load balance is due, and clocks are low unless the governor keeps them high.
+            Settled = "settled", "any";
+            /// It has just booted: up to 7.1 a wakeup scans no CPU before the first load balance.
+            Booted = "booted", "any";
+        }
         /// Kernel preemption.
         preempt: choice Preempt {
             linux "CONFIG_PREEMPT_*, preempt=";

@@ -180,6 +180,13 @@ impl Preempt {
     }
 }
 
+impl StartState {
+    /// Whether the machine has been up for long when the run begins.
+    pub fn is_settled(self) -> bool {
+        self == StartState::Settled
+    }
+}
+
 impl Uclamp {
     /// Whether there are clamps in the build (`CONFIG_UCLAMP_TASK`).
     pub fn is_compiled_in(self) -> bool {

@@ -208,6 +208,28 @@ impl Cpufreq {
         }
     }
 
+    /// Nobody has asked for more than the lowest frequency for long, where a governor follows the load.
+    pub(crate) fn settle(&mut self, sched: &mut Scheduler, cx: &mut Context) {
+        let follows_load = match cx.config.cpufreq {
+            FrequencyGovernor::Schedutil
+            | FrequencyGovernor::Ondemand
+            | FrequencyGovernor::Conservative => !cx.config.scaling_driver.decides(),
+            FrequencyGovernor::Performance
+            | FrequencyGovernor::Powersave
+            | FrequencyGovernor::Userspace => false,
+        };
+        if follows_load {
+            for index in self.policies.ids() {
+                let khz = self.policies[index].table[0];
+                self.cpufreq_driver_target_index(index, khz);
+                self.set_policy_cur(index, khz, sched, cx);
+                if let Some(dbs) = &mut self.policies[index].dbs {
+                    dbs.limits(khz);
+                }
+            }
+        }
+    }
+
     /// The driver hands a frequency to the hardware.
     pub(crate) fn cpufreq_driver_target_index(&mut self, index: PolicyId, khz: Khz) {
         self.policies[index].requested = khz;

@@ -53,7 +53,7 @@ impl Scheduler {
             rq.idle_stamp = 0;
             if cx.config.features.sis_prop {
                 // What it spends, from this jiffy on.
-                rq.wake_stamp = cx.now / cx.tick_nsec;
+                rq.wake_stamp = cx.jiffies();
                 rq.wake_avg_idle = rq.avg_idle / 2;
             }
         }

@@ -28,16 +28,23 @@ impl Scheduler {
 
     /// `__update_idle_core()`: where the CPU was the last of its core to be busy, wakeups have an idle core to look for.
     fn update_idle_core(&mut self, cpu: CpuId, cx: &mut Context) {
-        if cx.keeps_idle_core() {
-            return self.find_idle_core(cpu);
-        }
-        if let Some(shared) = self.topology.sd_balance_shared[cpu.index()]
-            && !self.topology.shared[shared].has_idle_cores
-            && self.is_core_idle(cpu)
-        {
-            self.topology.shared[shared].has_idle_cores = true;
+        if let Some(shared) = self.learn_idle_core(cpu, cx) {
             self.fetch(cx, |lines, at| lines.llc_word(shared, true, at));
         }
+    }
+
+    /// The same without its cost. Returns the object that did not know of an idle core.
+    pub(super) fn learn_idle_core(&mut self, cpu: CpuId, cx: &Context) -> Option<usize> {
+        if cx.keeps_idle_core() {
+            self.find_idle_core(cpu);
+            return None;
+        }
+        let shared = self.topology.sd_balance_shared[cpu.index()]?;
+        if self.topology.shared[shared].has_idle_cores || !self.is_core_idle(cpu) {
+            return None;
+        }
+        self.topology.shared[shared].has_idle_cores = true;
+        Some(shared)
     }
 
     /// `get_cpu_idle_time_us()`: how long the idle task of `cpu` has run since boot, nanoseconds.

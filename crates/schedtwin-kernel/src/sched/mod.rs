@@ -21,6 +21,7 @@ pub mod rq_clock;
 mod rq_lock;
 pub mod rt;
 mod scheduler;
+mod start;
 mod static_keys;
 pub mod stop;
 pub mod syscalls;

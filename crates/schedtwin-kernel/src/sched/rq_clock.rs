@@ -120,7 +120,7 @@ impl Context {
     /// lags while all CPUs sleep.
     #[inline(always)]
     pub(crate) fn jiffies(&self) -> u64 {
-        self.now / self.tick_nsec
+        self.initial_jiffies + self.now / self.tick_nsec
     }
 
     /// `local_clock()` in the middle of a path: the entry's time plus the debt so far.

@@ -167,6 +167,13 @@ impl Time {
         self.wheel.get_or_insert_with(|| Box::new(TimerWheel::new(initial, cx)));
     }
 
+    /// From now on the rest of the kernel counts so many jiffies more, and pending timers are as far away as before.
+    pub(crate) fn keep_timers_from(&mut self, jiffies: u64) {
+        if let Some(wheel) = &mut self.wheel {
+            wheel.initial -= jiffies;
+        }
+    }
+
     /// `timer_setup()`.
     pub(crate) fn timer_setup(&mut self, function: TimerFunction, flags: TimerFlags) -> TimerId {
         let wheel = self.wheel.as_mut().expect("the wheel is made before its timers");

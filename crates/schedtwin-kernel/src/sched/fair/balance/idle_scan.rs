@@ -34,11 +34,24 @@ pub(super) fn nr_idle_scan(sum_util: u64, llc_weight: u64, pct: u64) -> u32 {
 impl Scheduler {
     /// `update_idle_cpu_scan()`.
     pub(super) fn update_idle_cpu_scan(&mut self, env: &LbEnv, sum_util: u64, cx: &Context) {
-        if !cx.config.features.sis_util || env.idle == CpuIdleType::NewlyIdle {
+        if env.idle != CpuIdleType::NewlyIdle {
+            self.limit_idle_scan(env.sd, env.dst_cpu, sum_util, cx);
+        }
+    }
+
+    /// Sets what a pass of `dst` over `sd` sets that is not a newidle one.
+    pub(crate) fn limit_idle_scan(
+        &mut self,
+        sd: DomainId,
+        dst: CpuId,
+        sum_util: u64,
+        cx: &Context,
+    ) {
+        if !cx.config.features.sis_util {
             return;
         }
-        if let Some(shared) = self.limits_scans_of(env.sd, env.dst_cpu, cx) {
-            let domain = &self.topology[env.sd];
+        if let Some(shared) = self.limits_scans_of(sd, dst, cx) {
+            let domain = &self.topology[sd];
             self.topology.shared[shared].nr_idle_scan =
                 nr_idle_scan(sum_util, domain.span_weight as u64, domain.imbalance_pct as u64);
         }
