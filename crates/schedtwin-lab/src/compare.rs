@@ -212,7 +212,7 @@ pub fn sample<S: Subject>(
                 };
                 measured.add(kernel, seed_number, outcome.metrics);
                 digests[kernel].push(Some(outcome.digest));
-                troubles[kernel].add(outcome.troubles);
+                troubles[kernel].add(plan.first_seed + seed_number as u64, outcome.troubles);
                 for notice in outcome.notices {
                     if !notices.contains(&notice) {
                         notices.push(notice);
