@@ -137,7 +137,7 @@ pub struct Hurt<'a> {
     /// The row with the largest change for the worse.
     pub row: &'a ComparedRow,
     /// That change.
-    pub difference: &'a Difference,
+    pub difference: Difference,
     /// How many rows were looked at.
     pub of: usize,
     /// Rows of other classes that are worse beyond chance, too.
@@ -242,11 +242,11 @@ fn hurt(comparison: &Comparison, kernel: usize) -> Option<Hurt<'_>> {
     if kernel == 0 || comparison.seeds.len() < LEAST_SEEDS {
         return None;
     }
-    let looked: Vec<(&ComparedRow, &Difference)> = comparison
+    let looked: Vec<(&ComparedRow, Difference)> = comparison
         .rows
         .iter()
         .filter(|row| is_of_a_class(row))
-        .filter_map(|row| Some((row, row.cells[kernel].difference.as_ref()?)))
+        .filter_map(|row| Some((row, row.told(kernel)?)))
         .filter(|(_, difference)| difference.p.is_some())
         .collect();
     let mut classes: Vec<&str> = looked.iter().filter_map(|(row, _)| class_of(row)).collect();
@@ -256,7 +256,7 @@ fn hurt(comparison: &Comparison, kernel: usize) -> Option<Hurt<'_>> {
         return None;
     }
     let of = looked.len();
-    let mut worse: Vec<(&ComparedRow, &Difference, f64)> = looked
+    let mut worse: Vec<(&ComparedRow, Difference, f64)> = looked
         .into_iter()
         .filter(|(_, difference)| difference.p.is_some_and(|p| p * (of as f64) < 0.05))
         .filter_map(|(row, difference)| {

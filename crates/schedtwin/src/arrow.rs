@@ -173,11 +173,11 @@ impl Comparison {
                 kind => format!("[{kind}]"),
             };
             let labels = format!("{}{kind}", labels.join(","));
-            for (kernel, cell) in self.kernels().iter().zip(&row.cells) {
+            for (at, (kernel, cell)) in self.kernels().iter().zip(&row.cells).enumerate() {
                 let said = [row.row.name, row.row.stat, row.row.unit, &labels, kernel];
                 texts.iter_mut().zip(said).for_each(|(column, text)| column.append_value(text));
                 let mean = cell.estimate.as_ref();
-                let difference = cell.difference.as_ref();
+                let difference = row.told(at);
                 let ends = |ends: Option<[f64; 2]>| [ends.map(|e| e[0]), ends.map(|e| e[1])];
                 let [low, high] = ends(mean.and_then(|mean| mean.ci95));
                 let [diff_low, diff_high] = ends(difference.and_then(|diff| diff.ci95));

@@ -124,7 +124,8 @@ fn compared(row: &ComparedRow, kernels: &[String]) -> Value {
             value.insert("ci95".into(), json!(cell.estimate.and_then(|e| e.ci95)));
             value.insert("samples".into(), json!(row.row.samples[kernel]));
             if kernel > 0 {
-                let difference = cell.difference.as_ref();
+                let told = row.told(kernel);
+                let difference = told.as_ref();
                 value.insert("diff".into(), json!(difference.map(|d| d.diff)));
                 value.insert("diff_pct".into(), json!(difference.and_then(|d| d.diff_pct)));
                 value.insert("diff_ci95".into(), json!(difference.and_then(|d| d.ci95)));

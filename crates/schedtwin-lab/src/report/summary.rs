@@ -70,8 +70,8 @@ fn of(
     let (mut better, mut worse, mut other, mut unchanged) = (vec![], vec![], vec![], vec![]);
     let (mut doubtful, mut unknown) = (vec![], vec![]);
     for (title, row) in rows {
-        let Some(difference) = &row.cells[kernel].difference else { continue };
-        let change = Change::of(difference, row.row.unit);
+        let Some(difference) = row.told(kernel) else { continue };
+        let change = Change::of(&difference, row.row.unit);
         let p = difference.p.unwrap_or(1.0);
         let size = difference.diff_pct.map_or(f64::INFINITY, f64::abs);
         let told = Told { title, change: change.whole(), p, size };
@@ -164,7 +164,7 @@ fn grave(found: &verdict::Verdict<'_>, name: &str, base: &str) -> Vec<String> {
         ));
     }
     if let Some(hurt) = &found.hurt {
-        let change = Change::of(hurt.difference, hurt.row.row.unit);
+        let change = Change::of(&hurt.difference, hurt.row.row.unit);
         let ends = change.whole_ends();
         let ends = ends.map_or_else(String::new, |[low, high]| format!(" (95% {low} to {high})"));
         let others = match hurt.others {
