@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use schedtwin_engine::Scenario;
+use schedtwin_engine::{DecisionKind, KindDifference, Scenario};
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_lab::aa::{FalseAlarms, calibrate};
 use schedtwin_lab::compare::{Comparison, Plan};
@@ -426,8 +426,38 @@ fn first_differences(columns: &[Column], seed: u64) -> (String, Vec<String>) {
             push_indented(&mut text, std::slice::from_ref(what));
         }
         text.push('\n');
+        let run =
+            || schedtwin_engine::first_differences_by_kind(&base.scenario, &other.scenario, seed);
+        match crash::caught(run) {
+            Ok(kinds) => push_kinds(&mut text, &kinds, [&left, &right]),
+            Err(panic) => {
+                findings.push(format!("{left} and {right}, seed {seed}: panicked: {panic}"));
+            }
+        }
     }
     (text, findings)
+}
+
+/// The first difference of each kind of decision, the earliest first.
+fn push_kinds(text: &mut String, found: &[KindDifference], kernels: [&str; 2]) {
+    text.push_str(
+        "  the first decision of each kind that comes to something else (later ones may follow from earlier ones)\n",
+    );
+    for KindDifference { kind, at, left, right } in found {
+        text.push_str(&format!("\n  {}, at {}\n", kind.text(), seconds(*at)));
+        for (kernel, decision) in kernels.into_iter().zip([left, right]) {
+            text.push_str(&format!("    {kernel}\n"));
+            let decision = decision.as_deref().unwrap_or("it takes no such decision");
+            decision.lines().for_each(|line| text.push_str(&format!("      {line}\n")));
+        }
+    }
+    let same =
+        DecisionKind::ALL.into_iter().filter(|kind| !found.iter().any(|of| of.kind == *kind));
+    let same: Vec<&str> = same.map(DecisionKind::text).collect();
+    if !same.is_empty() {
+        text.push_str(&format!("\n  no difference in {}\n", same.join(", ")));
+    }
+    text.push('\n');
 }
 
 fn push_indented(text: &mut String, lines: &[String]) {

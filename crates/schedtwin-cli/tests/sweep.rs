@@ -138,6 +138,26 @@ fn the_table_has_a_row_a_setting() {
     assert!(rows[3..].iter().any(|row| row.ends_with('*')), "{table}");
 }
 
+/// 6.18.44 starves tasks, 6.18.45 does not: the totals of the first one are better, and it is not on the front.
+#[test]
+fn a_setting_that_is_kept_off_the_front_is_named_with_its_property() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let starvation =
+        format!("{}/../schedtwin-lab/tests/starvation.json", env!("CARGO_MANIFEST_DIR"));
+    fs::copy(starvation, folder.join("starvation.json")).expect("it is there");
+    let asks = "sweep -q -n 2 -m uniform8 -w starvation.json -k linux-6.18 -k linux-6.18:reweight_entity=placed \
+                --front power,throughput --html page.html";
+    let table = good(folder, asks);
+    let words = table.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = "broken: 1 of 2 settings broke a property that another one of the same machine and workload kept \
+                linux-6.18:reweight_entity=placed: starvation in 2 of 2 runs, first with seed 1";
+    assert!(words.contains(told), "{table}");
+    assert_eq!(table.lines().filter(|line| line.ends_with(" broken")).count(), 1, "{table}");
+    let page = read(folder, "page.html");
+    assert!(page.contains("starvation in 2 of 2 runs, first with seed 1"), "{page}");
+}
+
 #[test]
 fn the_page_has_a_point_a_setting_and_a_front() {
     let folder = tempfile::tempdir().expect("a folder");

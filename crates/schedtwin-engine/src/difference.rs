@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Where two runs part: the first event after which they are no longer the same.
 
+mod by_kind;
+
 use crate::scenario::Scenario;
 use crate::twin::{Observer, Twin};
+pub use by_kind::{DecisionKind, KindDifference, first_differences_by_kind};
 pub use schedtwin_trace::TaskInfo;
 pub use schedtwin_trace::explain::Teller;
 use schedtwin_types::{Decision, DecisionRecord, Fact, Ns, PowerSource, TaskId};

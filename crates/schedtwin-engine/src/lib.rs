@@ -31,7 +31,9 @@ pub use schedtwin_machine::keys as machine_keys;
 pub use schedtwin_trace::outside;
 pub use schedtwin_tree::{Fault, Tree, confine, worker};
 
-pub use difference::{Difference, first_difference};
+pub use difference::{
+    DecisionKind, Difference, KindDifference, first_difference, first_differences_by_kind,
+};
 pub use domains::describe_domains;
 pub use scenario::{MODEL_VERSION, Provenance, RunOptions, Scenario};
 pub use schedtwin_kernel::device_tree::{DomainRow, DomainTable, flag_names};

@@ -80,6 +80,29 @@ pub struct ComparedRow {
     pub not_judged: bool,
 }
 
+impl ComparedRow {
+    /// The difference of a kernel as it is told. A t-interval is symmetric, so that of scattered values may reach below what
+    /// they can lose: of values that are never negative it ends at -100 %.
+    pub fn told(&self, kernel: usize) -> Option<Difference> {
+        let mut difference = self.cells[kernel].difference?;
+        if let (Some([low, _]), Some([low_pct, _])) =
+            (&mut difference.ci95, &mut difference.ci95_pct)
+            && *low_pct < -100.0
+            && self.is_never_negative()
+        {
+            *low *= -100.0 / *low_pct;
+            *low_pct = -100.0;
+        }
+        Some(difference)
+    }
+
+    fn is_never_negative(&self) -> bool {
+        let declared = metric::declared(self.row.name);
+        declared.is_none_or(|metric| !metric.may_be_negative())
+            && self.row.samples.iter().flatten().flatten().all(|sample| *sample >= 0.0)
+    }
+}
+
 /// All that a comparison found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
@@ -212,7 +235,7 @@ pub fn sample<S: Subject>(
                 };
                 measured.add(kernel, seed_number, outcome.metrics);
                 digests[kernel].push(Some(outcome.digest));
-                troubles[kernel].add(outcome.troubles);
+                troubles[kernel].add(plan.first_seed + seed_number as u64, outcome.troubles);
                 for notice in outcome.notices {
                     if !notices.contains(&notice) {
                         notices.push(notice);
@@ -437,6 +460,35 @@ mod tests {
         assert_eq!((found.crashes.len(), found.identical_executions), (1, vec![1, 0]));
         let elapsed = found.rows.iter().find(|row| row.row.name == "elapsed").unwrap();
         assert!(elapsed.cells[0].estimate.is_some() && elapsed.cells[1].estimate.is_none());
+    }
+
+    #[test]
+    fn of_values_that_are_never_negative_no_interval_is_below_minus_100_percent() {
+        let row = |name: &'static str, samples: [[f64; 3]; 2]| {
+            let metric = metric::declared(name).expect("it is declared");
+            let mut measured = Measured::new(2);
+            for (kernel, of_kernel) in samples.iter().enumerate() {
+                for (seed, value) in of_kernel.iter().enumerate() {
+                    let value = metric.value("mean", Vec::new(), Some(*value));
+                    measured.add(kernel, seed, vec![value]);
+                }
+            }
+            judge(measured.rows(3), Span::Asked).remove(0)
+        };
+        let scattered = [[1.0, 10.0, 4.0], [2.0, 1.0, 3.0]];
+        let of_power = row("power", scattered);
+        let raw = of_power.cells[1].difference.unwrap();
+        assert!(raw.ci95_pct.unwrap()[0] < -100.0, "{raw:?}");
+        let told = of_power.told(1).unwrap();
+        assert_eq!(told.ci95_pct.unwrap()[0], -100.0);
+        assert!((told.ci95.unwrap()[0] + 5.0).abs() < 1e-9, "the baseline's mean: {told:?}");
+        assert_eq!(told.ci95_pct.unwrap()[1], raw.ci95_pct.unwrap()[1]);
+        // Slack may be negative, whatever its samples are.
+        let of_slack = row("slack", scattered);
+        assert_eq!(of_slack.told(1), of_slack.cells[1].difference);
+        // A narrow interval stays.
+        let narrow = row("power", [[1.0, 2.0, 3.0], [1.1, 2.1, 3.2]]);
+        assert_eq!(narrow.told(1), narrow.cells[1].difference);
     }
 
     #[test]

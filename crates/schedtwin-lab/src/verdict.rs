@@ -51,8 +51,31 @@ pub struct Troubles {
     pub runs: usize,
     /// What ended runs, or kept them from ending: in the words of the first such run, and how many there were.
     pub ended: Vec<(String, usize)>,
-    /// The worst breach of each property that was broken, the gravest property first, and how many runs broke it.
-    pub broken: Vec<(Breach, usize)>,
+    /// The properties that were broken, the gravest first.
+    pub broken: Vec<Broken>,
+}
+
+/// A property that runs of one kernel broke.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Broken {
+    /// The worst breach.
+    pub worst: Breach,
+    /// Number of runs that broke the property.
+    pub runs: usize,
+    /// The least seed whose run broke it.
+    pub first_seed: u64,
+    /// The seed of the worst breach.
+    pub worst_seed: u64,
+}
+
+impl Broken {
+    /// `first with seed 3`, and the seed of the worst breach where that is another one.
+    pub fn seeds(&self) -> String {
+        match (self.first_seed, self.worst_seed) {
+            (first, worst) if first == worst => format!("first with seed {first}"),
+            (first, worst) => format!("first with seed {first}, worst with seed {worst}"),
+        }
+    }
 }
 
 /// The part of a result that [`Troubles`] keeps.
@@ -72,8 +95,8 @@ impl RunTroubles {
 }
 
 impl Troubles {
-    /// Adds a run's.
-    pub fn add(&mut self, run: RunTroubles) {
+    /// Adds those of the run with that seed.
+    pub fn add(&mut self, seed: u64, run: RunTroubles) {
         self.runs += 1;
         for ended in run.ended {
             // The same end has another time with each seed: what comes before the first comma or colon tells them apart.
@@ -84,23 +107,27 @@ impl Troubles {
             }
         }
         for breach in run.broken {
-            match self.broken.iter_mut().find(|(other, _)| other.property == breach.property) {
-                Some((worst, runs)) => {
-                    *runs += 1;
-                    if breach.longest > worst.longest {
-                        *worst = breach;
+            match self.broken.iter_mut().find(|of| of.worst.property == breach.property) {
+                Some(of) => {
+                    of.runs += 1;
+                    of.first_seed = of.first_seed.min(seed);
+                    if breach.longest > of.worst.longest {
+                        (of.worst, of.worst_seed) = (breach, seed);
                     }
                 }
-                None => self.broken.push((breach, 1)),
+                None => {
+                    let (first_seed, worst_seed) = (seed, seed);
+                    self.broken.push(Broken { worst: breach, runs: 1, first_seed, worst_seed });
+                }
             }
         }
-        self.broken.sort_by_key(|(breach, _)| breach.property);
+        self.broken.sort_by_key(|of| of.worst.property);
     }
 
     /// The runs that broke a property.
     pub fn runs_with(&self, property: Property) -> usize {
-        let found = self.broken.iter().find(|(breach, _)| breach.property == property);
-        found.map_or(0, |(_, runs)| *runs)
+        let found = self.broken.iter().find(|of| of.worst.property == property);
+        found.map_or(0, |of| of.runs)
     }
 }
 
@@ -110,7 +137,7 @@ pub struct Hurt<'a> {
     /// The row with the largest change for the worse.
     pub row: &'a ComparedRow,
     /// That change.
-    pub difference: &'a Difference,
+    pub difference: Difference,
     /// How many rows were looked at.
     pub of: usize,
     /// Rows of other classes that are worse beyond chance, too.
@@ -123,11 +150,11 @@ pub struct Verdict<'a> {
     /// What ended runs here and not in as many runs of the baseline.
     pub ended: Vec<&'a (String, usize)>,
     /// Properties broken here, and in no run of the baseline.
-    pub broken: Vec<&'a (Breach, usize)>,
+    pub broken: Vec<&'a Broken>,
     /// Properties that the baseline breaks, too.
-    pub shared: Vec<&'a (Breach, usize)>,
+    pub shared: Vec<&'a Broken>,
     /// The same of the baseline.
-    pub of_baseline: Vec<&'a (Breach, usize)>,
+    pub of_baseline: Vec<&'a Broken>,
     /// Who is hurt most.
     pub hurt: Option<Hurt<'a>>,
     /// How many runs there were.
@@ -171,8 +198,9 @@ impl Verdict<'_> {
     /// One line for each end and each newly broken property, for the end of a command that was asked to judge.
     pub fn failures(&self, kernel: &str) -> Vec<String> {
         let ended = self.ended.iter().map(|(what, runs)| format!("{kernel}: {what} ({runs} runs)"));
-        let broken = self.broken.iter().map(|(breach, runs)| {
-            format!("{kernel} breaks {} ({runs} runs): {}", breach.property, words(breach))
+        let broken = self.broken.iter().map(|of| {
+            let (property, runs, seeds) = (of.worst.property, of.runs, of.seeds());
+            format!("{kernel} breaks {property} ({runs} runs, {seeds}): {}", words(&of.worst))
         });
         ended.chain(broken).collect()
     }
@@ -187,7 +215,7 @@ pub fn verdict(comparison: &Comparison, kernel: usize) -> Verdict<'_> {
             let base = (kernel > 0).then(|| &comparison.troubles[0]);
             let kept = |property| base.is_none_or(|base| base.runs_with(property) == 0);
             let (broken, shared): (Vec<_>, Vec<_>) =
-                here.broken.iter().partition(|(breach, _)| kept(breach.property));
+                here.broken.iter().partition(|of| kept(of.worst.property));
             let base_ended: usize = base.map_or(0, |base| base.ended.iter().map(|e| e.1).sum());
             let mine: usize = here.ended.iter().map(|ended| ended.1).sum();
             let ended = here.ended.iter().filter(|_| mine > base_ended).collect();
@@ -195,7 +223,7 @@ pub fn verdict(comparison: &Comparison, kernel: usize) -> Verdict<'_> {
         }
     };
     let base = comparison.troubles.first().map_or(&[][..], |base| &base.broken[..]);
-    let also = |of: &&(Breach, usize)| shared.iter().any(|(own, _)| own.property == of.0.property);
+    let also = |of: &&Broken| shared.iter().any(|own| own.worst.property == of.worst.property);
     let of_baseline = base.iter().filter(also).collect();
     Verdict { ended, broken, shared, of_baseline, hurt: hurt(comparison, kernel), runs }
 }
@@ -214,11 +242,11 @@ fn hurt(comparison: &Comparison, kernel: usize) -> Option<Hurt<'_>> {
     if kernel == 0 || comparison.seeds.len() < LEAST_SEEDS {
         return None;
     }
-    let looked: Vec<(&ComparedRow, &Difference)> = comparison
+    let looked: Vec<(&ComparedRow, Difference)> = comparison
         .rows
         .iter()
         .filter(|row| is_of_a_class(row))
-        .filter_map(|row| Some((row, row.cells[kernel].difference.as_ref()?)))
+        .filter_map(|row| Some((row, row.told(kernel)?)))
         .filter(|(_, difference)| difference.p.is_some())
         .collect();
     let mut classes: Vec<&str> = looked.iter().filter_map(|(row, _)| class_of(row)).collect();
@@ -228,7 +256,7 @@ fn hurt(comparison: &Comparison, kernel: usize) -> Option<Hurt<'_>> {
         return None;
     }
     let of = looked.len();
-    let mut worse: Vec<(&ComparedRow, &Difference, f64)> = looked
+    let mut worse: Vec<(&ComparedRow, Difference, f64)> = looked
         .into_iter()
         .filter(|(_, difference)| difference.p.is_some_and(|p| p * (of as f64) < 0.05))
         .filter_map(|(row, difference)| {
@@ -314,7 +342,7 @@ mod tests {
         comparison.troubles = vec![Troubles::default(); 2];
         for (kernel, broken) in [base, other].into_iter().enumerate() {
             comparison.troubles[kernel]
-                .add(RunTroubles { ended: Vec::new(), broken: broken.to_vec() });
+                .add(1, RunTroubles { ended: Vec::new(), broken: broken.to_vec() });
         }
         comparison
     }
@@ -331,7 +359,7 @@ mod tests {
         assert_eq!(
             found.failures("B"),
             [
-                "B breaks starvation (1 runs): worker-3 waited at least 4.87 s (until the end) from 100 ms on, on CPU 1, \
+                "B breaks starvation (1 runs, first with seed 1): worker-3 waited at least 4.87 s (until the end) from 100 ms on, on CPU 1, \
               where hog ran (bound 1.00 s; 2 times in that run)"
             ]
         );
@@ -343,13 +371,14 @@ mod tests {
     #[test]
     fn of_each_property_the_worst_run_is_kept() {
         let mut troubles = Troubles::default();
-        for longest in [3, 9, 5] {
+        for (seed, longest) in [(7, 3), (8, 9), (5, 5)] {
             let broken = vec![breach(Property::Starvation, longest)];
-            troubles.add(RunTroubles { ended: vec!["it ended, at 4 s".into()], broken });
+            troubles.add(seed, RunTroubles { ended: vec!["it ended, at 4 s".into()], broken });
         }
-        troubles.add(RunTroubles::default());
+        troubles.add(1, RunTroubles::default());
         assert_eq!((troubles.runs, troubles.runs_with(Property::Starvation)), (4, 3));
-        assert_eq!(troubles.broken[0].0.longest, 9);
+        assert_eq!(troubles.broken[0].worst.longest, 9);
+        assert_eq!(troubles.broken[0].seeds(), "first with seed 5, worst with seed 8");
         assert_eq!(troubles.ended, [("it ended, at 4 s".to_string(), 3)]);
     }
 }

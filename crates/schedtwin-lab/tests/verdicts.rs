@@ -32,19 +32,26 @@ fn a_kernel_that_starves_is_not_better() {
     let found = compared(STARVATION, ["linux-6.18", BEFORE]);
     let judged = verdict(&found, 1);
     assert_eq!(judged.word(), Word::Broken);
-    let (breach, runs) = judged.broken[0];
-    assert_eq!((breach.property, *runs, breach.group.as_str()), (Property::Starvation, 2, "free"));
-    assert!(judged.failures(BEFORE)[0].contains("breaks starvation (2 runs): free-"));
+    let (breach, runs) = (&judged.broken[0].worst, judged.broken[0].runs);
+    assert_eq!(judged.broken[0].first_seed, 1);
+    assert_eq!((breach.property, runs, breach.group.as_str()), (Property::Starvation, 2, "free"));
+    assert!(judged.failures(BEFORE)[0].contains("breaks starvation (2 runs, first with seed 1"));
     let text = report::comparison(&found, Format::Text, Extent::Headlines);
     let (lead, table) = text.split_at(text.find("throughput           ").unwrap());
-    assert!(lead.contains("B breaks starvation, which A keeps, in all 2 runs: free-"), "{lead}");
+    assert!(
+        lead.contains("B breaks starvation, which A keeps, in all 2 runs (first with seed 1"),
+        "{lead}"
+    );
     assert!(!lead.contains("better"), "{lead}");
     assert!(table.contains("* better"), "the totals are told all the same: {table}");
     // The other way round nothing is broken, and the baseline's fault is told.
     let back = compared(STARVATION, [BEFORE, "linux-6.18"]);
     assert_ne!(verdict(&back, 1).word(), Word::Broken);
     let text = report::comparison(&back, Format::Text, Extent::Headlines);
-    assert!(text.contains("The baseline A itself breaks starvation in 2 of 2 runs"), "{text}");
+    assert!(
+        text.contains("The baseline A itself breaks starvation in 2 of 2 runs (first with seed 1"),
+        "{text}"
+    );
 }
 
 #[test]

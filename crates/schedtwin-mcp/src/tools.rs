@@ -309,9 +309,10 @@ fn properties(arguments: &Arguments, progress: &Progress) -> Result<String, Stri
         for (ended, runs) in &troubles.ended {
             text.push_str(&format!("  ended in {runs} runs: {ended}\n"));
         }
-        for (breach, runs) in &troubles.broken {
-            let property = breach.property;
-            text.push_str(&format!("  breaks {property} in {runs} runs: {}\n", words(breach)));
+        for broken in &troubles.broken {
+            let (property, runs) = (broken.worst.property, broken.runs);
+            let (seeds, what) = (broken.seeds(), words(&broken.worst));
+            text.push_str(&format!("  breaks {property} in {runs} runs ({seeds}): {what}\n"));
         }
         if troubles.ended.is_empty() && troubles.broken.is_empty() {
             text.push_str("  keeps all properties\n");

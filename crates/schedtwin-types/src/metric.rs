@@ -298,6 +298,11 @@ impl DeclaredMetric {
         stat == "sum" && self.section != Performance && !a_breach
     }
 
+    /// Whether a value may be below zero: time left before a deadline, and temperatures.
+    pub fn may_be_negative(&self) -> bool {
+        self.name == SLACK.name || self.unit == TEMPERATURE.unit
+    }
+
     /// A value of it.
     ///
     /// # Panics

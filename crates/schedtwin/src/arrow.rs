@@ -173,11 +173,11 @@ impl Comparison {
                 kind => format!("[{kind}]"),
             };
             let labels = format!("{}{kind}", labels.join(","));
-            for (kernel, cell) in self.kernels().iter().zip(&row.cells) {
+            for (at, (kernel, cell)) in self.kernels().iter().zip(&row.cells).enumerate() {
                 let said = [row.row.name, row.row.stat, row.row.unit, &labels, kernel];
                 texts.iter_mut().zip(said).for_each(|(column, text)| column.append_value(text));
                 let mean = cell.estimate.as_ref();
-                let difference = cell.difference.as_ref();
+                let difference = row.told(at);
                 let ends = |ends: Option<[f64; 2]>| [ends.map(|e| e[0]), ends.map(|e| e[1])];
                 let [low, high] = ends(mean.and_then(|mean| mean.ci95));
                 let [diff_low, diff_high] = ends(difference.and_then(|diff| diff.ci95));
@@ -243,7 +243,7 @@ impl Events {
 
 impl crate::sweep::Performed {
     /// Every setting by two metrics, as a record batch: what the setting is (numbers where all its values are), the means with the half widths of their 95 %
-    /// intervals, and `front`.
+    /// intervals, `front`, and in `breaks` the properties for which a setting is kept off it, which a rival keeps.
     pub fn points_to_arrow(&self, x: &str, y: &str) -> Result<RecordBatch, crate::Error> {
         let told = self.points(x, y)?;
         let sweep = self.sweep();
@@ -275,6 +275,12 @@ impl crate::sweep::Performed {
         let mut front = BooleanBuilder::new();
         points().for_each(|point| front.append_value(point.on_front));
         columns.push("front", Arc::new(front.finish()), false);
+        let names = |breaks: &[schedtwin_types::property::Property]| {
+            breaks.iter().map(|property| property.name()).collect::<Vec<_>>().join(" ")
+        };
+        let breaks: Vec<String> = points().map(|point| names(&point.breaks)).collect();
+        let said = breaks.iter().map(|names| Some(names.as_str()));
+        columns.push("breaks", words(said, 0..breaks.len()), false);
         Ok(columns.batch())
     }
 }

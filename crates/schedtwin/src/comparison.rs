@@ -80,7 +80,7 @@ impl Table {
             let seed = seeds.binary_search(&run.seed).expect("it is one of them");
             measured.add(run.column, seed, metrics);
             digests[run.column][seed] = Some(run.digest);
-            troubles[run.column].add(run.troubles.clone());
+            troubles[run.column].add(run.seed, run.troubles.clone());
             for notice in &run.notices {
                 if !notices.contains(notice) {
                     notices.push(notice.clone());

@@ -129,14 +129,15 @@ fn of_setting(
             };
             let scenario = Scenario::with_workload(machine, &kernel, workload, None)?;
             let (rows, trouble) = of_twin(&scenario, *seed, &works.classes, *from);
-            troubles.add(trouble);
+            troubles.add(*seed, trouble);
             Ok(rows)
         })
         .collect::<Result<_, schedtwin_input::Diagnostics>>()?;
     // Above the figures: what the twin expects to break.
-    for (breach, runs) in &troubles.broken {
-        let what = verdict::words(breach);
-        notes.push(format!("predicted to break {} in {runs} runs: {what}", breach.property));
+    for broken in &troubles.broken {
+        let (property, runs) = (broken.worst.property, broken.runs);
+        let what = verdict::words(&broken.worst);
+        notes.push(format!("predicted to break {property} in {runs} runs: {what}"));
     }
     Ok(Predicted { method, notes, runs })
 }

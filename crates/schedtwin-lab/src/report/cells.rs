@@ -182,9 +182,9 @@ pub fn also_changed(comparison: &Comparison, more: &[(String, &ComparedRow)]) ->
     let mut changed: Vec<(f64, usize, String)> = Vec::new();
     for (at, (title, row)) in more.iter().enumerate() {
         for kernel in kernels.clone() {
-            let Some(difference) = &row.cells[kernel].difference else { continue };
+            let Some(difference) = row.told(kernel) else { continue };
             let Some(p) = difference.p.filter(|p| p * (looked_at as f64) < 0.05) else { continue };
-            let change = Change::of(difference, row.row.unit);
+            let change = Change::of(&difference, row.row.unit);
             if change.verdict(row.row.better).is_empty() || row.doubtful || row.not_judged {
                 continue;
             }

@@ -9,6 +9,9 @@ use super::cells::number;
 use crate::compare::ComparedRow;
 use crate::stats::Difference;
 
+/// The largest part of the longer side of an interval by which the shorter one may be shorter, and `+-` still tells it.
+const MOST_LOPSIDED: f64 = 0.25;
+
 /// A change as people read it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change<'a> {
@@ -81,18 +84,33 @@ impl<'a> Change<'a> {
         self.ends.map(|[low, high]| (high - low) / 2.0)
     }
 
-    /// As two cells: the signed change, and the half-width of its interval.
-    pub fn cells(&self) -> (String, String) {
+    /// Whether one side of the interval is longer than the other by more than a quarter: half its width would mislead.
+    fn is_lopsided(&self) -> bool {
+        self.ends.is_some_and(|[low, high]| {
+            let [below, above] = [self.value - low, high - self.value];
+            (above - below).abs() > MOST_LOPSIDED * below.max(above)
+        })
+    }
+
+    /// As two cells: the signed change, and its interval: the half-width behind `sign`, or both ends where the sides differ.
+    pub fn cells(&self, sign: &str) -> (String, String) {
         let (value, half) = (self.value, self.half());
+        let ends = self.ends.filter(|_| self.is_lopsided());
         let Some(suffix) = self.unit.suffix() else {
-            let half = half.filter(|half| *half > 0.0);
-            return (super::signed(value), half.map_or(String::new(), number));
+            let interval = match (ends, half.filter(|half| *half > 0.0)) {
+                (Some(ends), _) => bracketed(ends, super::signed),
+                (None, half) => {
+                    half.map_or(String::new(), |half| format!("{sign}{}", number(half)))
+                }
+            };
+            return (super::signed(value), interval);
         };
         let decimals = match value.abs().max(half.unwrap_or(0.0)) {
             ..10.0 => 2,
             10.0..100.0 => 1,
             _ => 0,
         };
+        let signed = |value: f64| without_sign_of_zero(format!("{value:+.decimals$}"));
         let change = match value {
             0.0 if half.is_none_or(|half| half == 0.0) => {
                 return (format!("0{suffix}"), String::new());
@@ -100,12 +118,17 @@ impl<'a> Change<'a> {
             0.0 => format!("0{suffix}"),
             _ => without_sign_of_zero(format!("{value:+.decimals$}{suffix}")),
         };
-        (change, half.map_or(String::new(), |half| format!("{half:.decimals$}")))
+        let interval = match (ends, half) {
+            (Some(ends), _) => bracketed(ends, signed),
+            (None, Some(half)) => format!("{sign}{half:.decimals$}"),
+            (None, None) => String::new(),
+        };
+        (change, interval)
     }
 
     /// The signed change with its unit, to stand in a sentence.
     pub fn whole(&self) -> String {
-        let (change, _) = self.cells();
+        let (change, _) = self.cells("+-");
         match self.unit {
             Told::Own(unit) => format!("{change} {unit}").trim_end().to_string(),
             _ => change,
@@ -127,17 +150,26 @@ impl<'a> Change<'a> {
     }
 }
 
-/// The cells of a change, if there is one.
-pub fn difference_cells(difference: Option<&Difference>, unit: &str) -> (String, String) {
+/// `[-60, +300]`.
+fn bracketed([low, high]: [f64; 2], text: impl Fn(f64) -> String) -> String {
+    format!("[{}, {}]", text(low), text(high))
+}
+
+/// The cells of a change, if there is one; `sign` stands before half the width of an interval.
+pub fn difference_cells(
+    difference: Option<&Difference>,
+    unit: &str,
+    sign: &str,
+) -> (String, String) {
     difference
-        .map_or(("-".into(), String::new()), |difference| Change::of(difference, unit).cells())
+        .map_or(("-".into(), String::new()), |difference| Change::of(difference, unit).cells(sign))
 }
 
 /// Whether a kernel's change of a row is one for better or worse: a star and a word, nothing within chance, and for a
 /// doubtful row, or one that is not judged, that it is one.
 pub fn verdict(row: &ComparedRow, kernel: usize) -> &'static str {
-    let Some(difference) = &row.cells[kernel].difference else { return "" };
-    match Change::of(difference, row.row.unit).verdict(row.row.better) {
+    let Some(difference) = row.told(kernel) else { return "" };
+    match Change::of(&difference, row.row.unit).verdict(row.row.better) {
         "" => "",
         _ if row.not_judged => "? not judged",
         _ if row.doubtful => "? doubtful",
@@ -185,11 +217,26 @@ mod tests {
             (difference(2.5, 0.0, 0.5), "%", ("+2.50 pt", "0.50")),
             (difference(0.0, 0.0, 0.0), "%", ("0 pt", "")),
         ] {
-            let (change, half) = difference_cells(Some(&difference), unit);
+            let (change, half) = difference_cells(Some(&difference), unit, "");
             assert_eq!((change.as_str(), half.as_str()), expected);
         }
-        assert_eq!(difference_cells(None, "ms").0, "-");
+        assert_eq!(difference_cells(None, "ms", "").0, "-");
         assert_eq!(Change::of(&difference(3.0, 0.0, 1.5), "ms").whole(), "+3.000 ms");
+    }
+
+    #[test]
+    fn an_interval_with_unequal_sides_is_told_by_its_ends() {
+        let told = |value: f64, [low, high]: [f64; 2], unit| {
+            let of = Difference { ci95_pct: Some([low, high]), ..difference(value, 100.0, 0.0) };
+            let of = Difference { ci95: Some([low, high]), ..of };
+            difference_cells(Some(&of), unit, "+-").1
+        };
+        assert_eq!(told(40.0, [-60.0, 300.0], "ms"), "[-60, +300]");
+        assert_eq!(told(-80.0, [-100.0, 20.0], "ms"), "[-100.0, +20.0]");
+        assert_eq!(told(1.0, [0.2, 1.9], "ms"), "+-0.85", "0.8 and 0.9");
+        assert_eq!(told(1.0, [0.4, 1.9], "C"), "[+0.40, +1.90]");
+        let of = Difference { ci95: Some([-1.0, 9.0]), ..difference(3.0, 0.0, 0.0) };
+        assert_eq!(difference_cells(Some(&of), "ms", "+-").1, "[-1.000, +9.000]");
     }
 
     #[test]

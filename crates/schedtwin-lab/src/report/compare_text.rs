@@ -94,14 +94,12 @@ pub fn row_cells((title, row): &Titled, others: &[usize], layout: Layout) -> Vec
     };
     let mut cells = vec![title.clone(), row.row.unit.to_string(), mean(0)];
     for &kernel in others {
-        let difference = row.cells[kernel].difference.as_ref();
-        let (change, half) = difference_cells(difference, row.row.unit);
-        let none = half.is_empty() || layout.stddev;
-        let half = if none { String::new() } else { format!("+-{half}") };
+        let (change, interval) = difference_cells(row.told(kernel).as_ref(), row.row.unit, "+-");
+        let interval = if layout.stddev { String::new() } else { interval };
         let verdict = verdict(row, kernel);
         // Beside further columns the star has to do: the sign and the metric say the rest.
         let verdict = if others.len() > 1 { verdict.get(..1).unwrap_or("") } else { verdict };
-        cells.extend([mean(kernel), change, half, verdict.to_string()]);
+        cells.extend([mean(kernel), change, interval, verdict.to_string()]);
     }
     cells
 }
@@ -182,6 +180,11 @@ pub fn notes(
             let mut note =
                 "95%: half the width of the 95% interval of the difference, over the seeds, in % of A"
                     .to_string();
+            let brackets = |cells: Vec<String>| cells.iter().any(|cell| cell.starts_with('['));
+            let others: Vec<usize> = (1..=others).collect();
+            if shown.rows.iter().any(|row| brackets(row_cells(row, &others, layout))) {
+                note.push_str(", or its ends where one side is longer");
+            }
             if told.contains(&Told::Kelvin) {
                 note.push_str(", of temperatures in K");
             }

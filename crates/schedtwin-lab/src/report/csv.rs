@@ -61,8 +61,8 @@ fn comparison_lines(comparison: &Comparison) -> Lines {
         "over",
     ]);
     for row in &comparison.rows {
-        for (name, cell) in comparison.kernels.iter().zip(&row.cells) {
-            let (estimate, difference) = (cell.estimate.as_ref(), cell.difference.as_ref());
+        for (kernel, (name, cell)) in comparison.kernels.iter().zip(&row.cells).enumerate() {
+            let (estimate, difference) = (cell.estimate.as_ref(), row.told(kernel));
             let ci95 = estimate.and_then(|e| e.ci95);
             let diff_ci95 = difference.and_then(|d| d.ci95);
             let mut line = origin(&comparison.provenance, name);

@@ -16,6 +16,7 @@ use crate::fail_if::Verdict;
 use crate::measured::Labels;
 use crate::replay::trust::Trust;
 use crate::select::Key;
+use crate::verdict::Broken;
 
 pub fn comparison(comparison: &Comparison) -> String {
     lines(comparison_fields("schedtwin.compare/1", comparison))
@@ -71,10 +72,12 @@ fn verdict(comparison: &Comparison, kernel: usize) -> Value {
     let found = crate::verdict::verdict(comparison, kernel);
     let ended: Vec<Value> =
         found.ended.iter().map(|(what, runs)| json!({"what": what, "runs": runs})).collect();
-    let in_runs = |broken: &[&(Breach, usize)]| -> Vec<Value> {
-        let of = |(of, runs): &&(Breach, usize)| {
-            let mut value = breach(of);
-            value["runs"] = json!(runs);
+    let in_runs = |broken: &[&Broken]| -> Vec<Value> {
+        let of = |of: &&Broken| {
+            let mut value = breach(&of.worst);
+            value["runs"] = json!(of.runs);
+            value["first_seed"] = json!(of.first_seed);
+            value["worst_seed"] = json!(of.worst_seed);
             value
         };
         broken.iter().map(of).collect()
@@ -121,7 +124,8 @@ fn compared(row: &ComparedRow, kernels: &[String]) -> Value {
             value.insert("ci95".into(), json!(cell.estimate.and_then(|e| e.ci95)));
             value.insert("samples".into(), json!(row.row.samples[kernel]));
             if kernel > 0 {
-                let difference = cell.difference.as_ref();
+                let told = row.told(kernel);
+                let difference = told.as_ref();
                 value.insert("diff".into(), json!(difference.map(|d| d.diff)));
                 value.insert("diff_pct".into(), json!(difference.and_then(|d| d.diff_pct)));
                 value.insert("diff_ci95".into(), json!(difference.and_then(|d| d.ci95)));

@@ -109,8 +109,8 @@ fn sentences(lines: &[Line], kernels: usize, name: impl Fn(usize) -> String) -> 
         for rows in lines.chunk_by(|a, b| a.title == b.title) {
             let mut told: Vec<(&str, Vec<String>)> = Vec::new();
             for line in rows {
-                let Some(difference) = &line.row.cells[kernel].difference else { continue };
-                let change = Change::of(difference, line.row.row.unit);
+                let Some(difference) = line.row.told(kernel) else { continue };
+                let change = Change::of(&difference, line.row.row.unit);
                 let word = match (change.verdict(line.row.row.better), line.row.row.better) {
                     ("", _) => continue,
                     (_, Better::Neutral) => "different",
@@ -320,6 +320,7 @@ pub fn markdown(all: &[Comparison], extent: Extent) -> String {
     text.push_str("\n|---|---|---|---|");
     text.push_str(&"---:|".repeat(2 * kernels.len() - 1));
     text.push('\n');
+    let mut has_ends = false;
     for line in &lines {
         let cells = [&line.title, line.machine, line.workload, line.row.row.unit].map(escape);
         text.push_str(&format!("| {} |", cells.join(" | ")));
@@ -327,17 +328,17 @@ pub fn markdown(all: &[Comparison], extent: Extent) -> String {
         for (kernel, cell) in line.row.cells.iter().enumerate() {
             text.push_str(&format!(" {} |", value(cell.estimate.map(|e| e.mean), unit)));
             if kernel > 0 {
-                let difference = cell.difference.as_ref();
-                let (change, half) = difference_cells(difference, unit);
+                let (change, half) = difference_cells(line.row.told(kernel).as_ref(), unit, "±");
                 let bold = !verdict(line.row, kernel).is_empty();
                 let change = if bold { format!("**{change}**") } else { change };
-                let half = if half.is_empty() { half } else { format!(" ±{half}") };
+                has_ends |= half.starts_with('[');
+                let half = if half.is_empty() { half } else { format!(" {half}") };
                 text.push_str(&format!(" {change}{half} |"));
             }
         }
         text.push('\n');
     }
-    text.push_str(&format!("\n{}\n\n", super::markdown::LEGEND));
+    text.push_str(&format!("\n{}\n\n", super::markdown::legend(has_ends)));
     text + &super::markdown::footer(&joined(all))
 }
 
@@ -357,10 +358,10 @@ pub fn html(all: &[Comparison]) -> maud::Markup {
                 @for (kernel, cell) in line.row.cells.iter().enumerate() {
                     td { (value(cell.estimate.map(|e| e.mean), line.row.row.unit)) }
                     @if kernel > 0 {
-                        @let (change, half) = difference_cells(cell.difference.as_ref(), line.row.row.unit);
+                        @let (change, half) = difference_cells(line.row.told(kernel).as_ref(), line.row.row.unit, "±");
                         @let word = verdict(line.row, kernel);
                         @let class = if word.contains("better") { "good" } else if word.contains("worse") { "bad" } else { "" };
-                        td class=(class) { (change) @if !half.is_empty() { " ±" (half) } }
+                        td class=(class) { (change) @if !half.is_empty() { " " (half) } }
                     }
                 }
             } }

@@ -47,6 +47,7 @@ pub fn comparison_with(
     text.push_str(&"---:|".repeat(2 * comparison.kernels.len() - 1));
     text.push('\n');
     let shown = shown_rows(comparison, extent);
+    let mut has_ends = false;
     for (title, row) in &shown.rows {
         text.push_str(&format!("| {} | {} |", escape(title), escape(row.row.unit)));
         for (kernel, cell) in row.cells.iter().enumerate() {
@@ -54,20 +55,20 @@ pub fn comparison_with(
             if kernel == 0 {
                 continue;
             }
-            let difference = cell.difference.as_ref();
-            let (change, half) = difference_cells(difference, row.row.unit);
+            let (change, half) = difference_cells(row.told(kernel).as_ref(), row.row.unit, "±");
             let change = match verdict(row, kernel) {
                 "" => change,
                 _ if row.not_judged => format!("{change} (not judged)"),
                 _ if row.doubtful => format!("{change} (doubtful)"),
                 _ => format!("**{change}**"),
             };
-            let half = if half.is_empty() { half } else { format!(" ±{half}") };
+            has_ends |= half.starts_with('[');
+            let half = if half.is_empty() { half } else { format!(" {half}") };
             text.push_str(&format!(" {change}{half} |"));
         }
         text.push('\n');
     }
-    text.push_str(&format!("\n{LEGEND}\n"));
+    text.push_str(&format!("\n{}\n", legend(has_ends)));
     let changed = also_changed(comparison, &shown.more).filter(|_| extent == Extent::Headlines);
     for note in changed.into_iter().chain(shown.further(extent)) {
         text.push_str(&format!("\n{}.\n", escape(&note)));
@@ -77,8 +78,13 @@ pub fn comparison_with(
     text + &footer(comparison)
 }
 
-/// The meaning of bold changes and of intervals.
-pub const LEGEND: &str = "**Bold**: p < 0.05 (paired t-test); ±: half the width of the 95% interval of the difference, in % of the first kernel, of temperatures in K, of shares in points (pt).";
+/// The meaning of bold changes and of intervals; `has_ends`: some are told by their ends.
+pub fn legend(has_ends: bool) -> String {
+    let ends = "[...]: the interval itself, where one side is longer by more than a quarter.";
+    if has_ends { format!("{LEGEND} {ends}") } else { LEGEND.to_string() }
+}
+
+const LEGEND: &str = "**Bold**: p < 0.05 (paired t-test); ±: half the width of the 95% interval of the difference, in % of the first kernel, of temperatures in K, of shares in points (pt).";
 
 /// Crashes, notes, and where it comes from.
 pub fn footer(comparison: &Comparison) -> String {

@@ -46,10 +46,10 @@ fn candidate(prepared: &Prepared, of: &Scored) -> Value {
 fn outcome(of: &Scored) -> Value {
     match &of.outcome {
         Outcome::Complete => json!({"how": "complete", "text": null}),
-        Outcome::Fault { job, fault, command } => {
+        Outcome::Fault { job, fault, command, seed } => {
             let shown = job.is_some() || of.runs() == 0;
             let kind = if shown { fault.kind() } else { "held-out" };
-            json!({"how": kind, "job": job, "text": told(of), "command": command})
+            json!({"how": kind, "job": job, "text": told(of), "command": command, "seed": seed})
         }
         Outcome::CannotReach(_) => json!({"how": "bound", "text": told(of)}),
         Outcome::Beaten(_) => json!({"how": "estimate", "text": told(of)}),
@@ -60,7 +60,10 @@ fn outcome(of: &Scored) -> Value {
 pub fn told(of: &Scored) -> Option<String> {
     match &of.outcome {
         Outcome::Complete => None,
-        Outcome::Fault { job: Some(job), fault, .. } => Some(format!("{job}: {}", fault.text())),
+        Outcome::Fault { job: Some(job), fault, seed, .. } => {
+            let seed = seed.map_or(String::new(), |seed| format!(", seed {seed}"));
+            Some(format!("{job}{seed}: {}", fault.text()))
+        }
         // Without a run there is no job whose details would be told.
         Outcome::Fault { job: None, fault, .. } if of.runs() == 0 => Some(fault.text()),
         Outcome::Fault { job: None, .. } => {

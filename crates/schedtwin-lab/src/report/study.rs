@@ -101,7 +101,7 @@ pub fn cells(study: &Study, beside: &Beside) -> Vec<String> {
     let of_base = cell.role == Role::Base;
     let (change, half) = match of_base {
         true => Default::default(),
-        false => difference_cells(beside.difference.as_ref(), ""),
+        false => difference_cells(beside.difference.as_ref(), "", "+-"),
     };
     let significant = beside.difference.is_some_and(|d| d.significant);
     let robust = if of_base { String::new() } else { robust_text(beside) };
@@ -115,7 +115,7 @@ pub fn cells(study: &Study, beside: &Beside) -> Vec<String> {
         twin,
         beside.published_diff_pct.map_or(String::new(), percent),
         change + if significant { " *" } else { "" },
-        if half.is_empty() { half } else { format!("+-{half}") },
+        half,
         robust,
         verdict,
     ]
@@ -136,8 +136,8 @@ pub fn robust_text(beside: &Beside) -> String {
 
 /// A difference with half the width of its interval: `-13.4% +-5.1`.
 pub fn difference_text(difference: &Difference) -> String {
-    let (change, half) = difference_cells(Some(difference), "");
-    if half.is_empty() { change } else { format!("{change} +-{half}") }
+    let (change, half) = difference_cells(Some(difference), "", "+-");
+    if half.is_empty() { change } else { format!("{change} {half}") }
 }
 
 /// Returns the role of a base value: fitted, or a check and how far off.

@@ -70,8 +70,8 @@ fn of(
     let (mut better, mut worse, mut other, mut unchanged) = (vec![], vec![], vec![], vec![]);
     let (mut doubtful, mut unknown) = (vec![], vec![]);
     for (title, row) in rows {
-        let Some(difference) = &row.cells[kernel].difference else { continue };
-        let change = Change::of(difference, row.row.unit);
+        let Some(difference) = row.told(kernel) else { continue };
+        let change = Change::of(&difference, row.row.unit);
         let p = difference.p.unwrap_or(1.0);
         let size = difference.diff_pct.map_or(f64::INFINITY, f64::abs);
         let told = Told { title, change: change.whole(), p, size };
@@ -131,14 +131,16 @@ fn of_the_baseline(comparison: &Comparison, name: impl Fn(usize) -> String) -> O
         let others = comparison.troubles.iter().skip(1);
         others.clone().all(|of| of.runs_with(property) == 0)
     };
-    let broken: Vec<_> = base.broken.iter().filter(|(breach, _)| alone(breach.property)).collect();
-    let (breach, runs) = broken.first()?;
+    let broken: Vec<_> = base.broken.iter().filter(|of| alone(of.worst.property)).collect();
+    let first = broken.first()?;
     Some(format!(
-        "The baseline {} itself breaks {} in {runs} of {} runs, the others never: {}.",
+        "The baseline {} itself breaks {} in {} of {} runs ({}), the others never: {}.",
         name(0),
-        breach.property,
+        first.worst.property,
+        first.runs,
         base.runs,
-        verdict::words(breach)
+        first.seeds(),
+        verdict::words(&first.worst)
     ))
 }
 
@@ -152,16 +154,17 @@ fn grave(found: &verdict::Verdict<'_>, name: &str, base: &str) -> Vec<String> {
     for (what, runs) in &found.ended {
         sentences.push(format!("{name} did not run as asked, {}: {what}.", in_runs(*runs)));
     }
-    for (breach, runs) in &found.broken {
+    for broken in &found.broken {
         sentences.push(format!(
-            "{name} breaks {}, which {base} keeps, {}: {}.",
-            breach.property,
-            in_runs(*runs),
-            verdict::words(breach)
+            "{name} breaks {}, which {base} keeps, {} ({}): {}.",
+            broken.worst.property,
+            in_runs(broken.runs),
+            broken.seeds(),
+            verdict::words(&broken.worst)
         ));
     }
     if let Some(hurt) = &found.hurt {
-        let change = Change::of(hurt.difference, hurt.row.row.unit);
+        let change = Change::of(&hurt.difference, hurt.row.row.unit);
         let ends = change.whole_ends();
         let ends = ends.map_or_else(String::new, |[low, high]| format!(" (95% {low} to {high})"));
         let others = match hurt.others {
@@ -177,7 +180,8 @@ fn grave(found: &verdict::Verdict<'_>, name: &str, base: &str) -> Vec<String> {
         ));
     }
     if !found.shared.is_empty() {
-        let names = found.shared.iter().zip(&found.of_baseline).map(|((here, _), (there, _))| {
+        let names = found.shared.iter().zip(&found.of_baseline).map(|(here, there)| {
+            let (here, there) = (&here.worst, &there.worst);
             let property = here.property;
             match here.count == there.count {
                 true => property.to_string(),

@@ -49,6 +49,8 @@ pub(super) struct Shown {
     pub axes: Option<[Measured; 2]>,
     /// Whether a setting is on the front; empty without one.
     pub on_front: Vec<bool>,
+    /// Settings that are kept off the front, in order.
+    pub kept_off: Vec<KeptOff>,
     /// How many runs each setting has; fewer than others where a race left it behind.
     pub seeds: Vec<u64>,
     /// Settings of equal numbers are held against each other: those of one machine (whatever is changed of it) under one workload.
@@ -99,13 +101,19 @@ impl Shown {
         };
         let rivals = swept.rivals();
         let seeds = seeds(swept, runs);
+        let kept_off = match axes {
+            Some(_) => breakers(swept, runs, &keys, &columns, &rivals),
+            None => Vec::new(),
+        };
         Ok(Shown {
             names: names(swept),
             measured: picked.into_iter().map(of).collect(),
             on_front: axes.as_ref().map_or(Vec::new(), |axes| {
-                let broken = breakers(swept, runs, &keys, &columns, &rivals);
+                let mut broken = vec![false; swept.settings.len()];
+                kept_off.iter().for_each(|of| broken[of.setting] = true);
                 pareto(axes, &rivals, &seeds, &broken)
             }),
+            kept_off,
             seeds,
             axes,
             rivals,
@@ -143,15 +151,20 @@ pub struct Point {
     pub estimates: [Estimate; 2],
     /// No other setting of the same machine and workload is better in one and at least as good in the other.
     pub on_front: bool,
+    /// Properties for which it is kept off the front: it breaks them, and another setting of the same machine and workload
+    /// keeps them.
+    pub breaks: Vec<Property>,
 }
 
 /// Every setting by the two metrics of `front`.
 pub fn points(swept: &Sweep, runs: &[Run], front: &[Selector; 2]) -> Result<Points, Diagnostics> {
-    let Shown { axes, on_front, .. } = Shown::new(swept, runs, &[], front)?;
+    let Shown { axes, on_front, kept_off, .. } = Shown::new(swept, runs, &[], front)?;
     let [x, y] = axes.expect("two metrics were asked for");
     let point = |setting: usize| {
         let estimates = [x.means[setting]?, y.means[setting]?];
-        Some(Point { setting, estimates, on_front: on_front[setting] })
+        let own = kept_off.iter().filter(|of| of.setting == setting);
+        let breaks = own.map(|of| of.property).collect();
+        Some(Point { setting, estimates, on_front: on_front[setting], breaks })
     };
     let points = (0..swept.settings.len()).filter_map(point).collect();
     Ok(Points { titles: [x.name.clone(), y.name.clone()], units: [x.unit, y.unit], points })
@@ -202,7 +215,10 @@ pub fn sweep(
     shown: &[Selector],
     front: &[Selector],
 ) -> Result<String, Diagnostics> {
-    let Shown { mut names, measured, on_front, seeds, .. } = Shown::new(swept, runs, shown, front)?;
+    let Shown { mut names, measured, on_front, kept_off, seeds, .. } =
+        Shown::new(swept, runs, shown, front)?;
+    let kept_off_text = kept_off_lines(&kept_off, &names);
+    let marks = marks(&on_front, &kept_off);
     let raced = seeds.iter().any(|count| *count != seeds[0]);
     if raced {
         let counts = seeds.iter().map(u64::to_string);
@@ -216,7 +232,7 @@ pub fn sweep(
     while at < cells.len() || at == 0 {
         let mut count = cells.len() - at;
         // Who is on the front stands beside its metrics, which come first.
-        let front: &[bool] = if at == 0 { &on_front } else { &[] };
+        let front: &[&str] = if at == 0 { &marks } else { &[] };
         let mut block = table(&names, &cells[at..], front);
         while count > 1 && block.lines().any(|line| line.chars().count() > WIDTH) {
             count -= 1;
@@ -230,7 +246,36 @@ pub fn sweep(
         let behind = if raced { BEHIND } else { "" };
         text.push_str(&wrap(&format!("*: {FRONT}{behind}"), WIDTH, "  "));
     }
+    if let Some((all, each)) = kept_off_text.split_first() {
+        text.push_str(&wrap(all, WIDTH, "  "));
+        each.iter().for_each(|line| text.push_str(&wrap(line, WIDTH, "  ")));
+    }
     Ok(text)
+}
+
+/// The cell of each setting in the column of the front; empty without a front.
+fn marks(on_front: &[bool], kept_off: &[KeptOff]) -> Vec<&'static str> {
+    let mut marks: Vec<&str> = on_front.iter().map(|on| if *on { "*" } else { "" }).collect();
+    kept_off.iter().for_each(|of| marks[of.setting] = "broken");
+    marks
+}
+
+/// How many settings are kept off the front, and why each of them is; nothing where none is. `names` has the names of the
+/// columns first.
+pub(super) fn kept_off_lines(kept_off: &[KeptOff], names: &[Vec<String>]) -> Vec<String> {
+    let settings: Vec<&[KeptOff]> = kept_off.chunk_by(|a, b| a.setting == b.setting).collect();
+    if settings.is_empty() {
+        return Vec::new();
+    }
+    let (count, all) = (settings.len(), names.len() - 1);
+    let mut lines = vec![format!(
+        "broken: {count} of {all} settings broke a property that another one of the same machine and workload kept"
+    )];
+    lines.extend(settings.iter().map(|broken| {
+        let why: Vec<String> = broken.iter().map(KeptOff::text).collect();
+        format!("{}: {}", names[broken[0].setting + 1].join(", "), why.join("; "))
+    }));
+    lines
 }
 
 /// The widest that a table is, unless one metric alone is wider.
@@ -244,16 +289,16 @@ fn cells(metric: &Measured) -> Vec<String> {
 }
 
 /// The settings with some of the metrics.
-fn table(names: &[Vec<String>], metrics: &[Vec<String>], on_front: &[bool]) -> String {
+fn table(names: &[Vec<String>], metrics: &[Vec<String>], marks: &[&str]) -> String {
     let left = names[0].len();
     let mut rows = names.to_vec();
     rows.insert(1, vec![String::new(); left]);
     for (at, row) in rows.iter_mut().enumerate() {
         row.extend(metrics.iter().map(|cells| cells[at].clone()));
-        match at.checked_sub(2).and_then(|setting| on_front.get(setting)) {
-            Some(true) => row.push("*".into()),
-            _ if at == 0 && !on_front.is_empty() => row.push("front".into()),
-            _ => {}
+        match at.checked_sub(2).and_then(|setting| marks.get(setting)) {
+            Some(mark) => row.push(mark.to_string()),
+            None if at == 0 && !marks.is_empty() => row.push("front".into()),
+            None => {}
         }
     }
     plain_table(rows, left, &[])
@@ -359,28 +404,65 @@ fn column(sweep: &Sweep, runs: &[Run], title: &str) -> Measured {
     }
 }
 
-/// Which settings break a property that a rival keeps: no trade-off makes up for that.
+/// A setting that is kept off the front: it breaks a property that a rival keeps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct KeptOff {
+    /// The number of the setting.
+    pub setting: usize,
+    /// The property.
+    pub property: Property,
+    /// Number of its runs in which the property is broken.
+    pub broken: usize,
+    /// Number of its runs.
+    pub runs: usize,
+    /// The least seed with which it is broken.
+    pub first_seed: u64,
+}
+
+impl KeptOff {
+    /// `starvation in 3 of 4 runs, first with seed 2`.
+    fn text(&self) -> String {
+        let KeptOff { property, broken, runs, first_seed, .. } = self;
+        format!("{property} in {broken} of {runs} runs, first with seed {first_seed}")
+    }
+}
+
+/// The settings that break a property which a rival keeps, in order: no trade-off makes up for that.
 fn breakers(
     swept: &Sweep,
     runs: &[Run],
     keys: &[Key],
     columns: &[Title],
     rivals: &[usize],
-) -> Vec<bool> {
-    let mut broken = vec![false; swept.settings.len()];
-    for property in Property::ALL {
+) -> Vec<KeptOff> {
+    let mut kept_off = Vec::new();
+    for &property in Property::ALL {
         let whole = |(name, _, labels, kind): &Key| {
             *name == property.metric().name && labels.is_empty() && *kind == Kind::One
         };
         let Some(at) = keys.iter().position(whole) else { continue };
-        let counted = column(swept, runs, &columns[at].0);
-        let breaks = |at: usize| counted.means[at].as_ref().is_some_and(|mean| mean.mean > 0.0);
-        for setting in (0..broken.len()).filter(|at| breaks(*at)) {
-            let mut others = (0..broken.len()).filter(|at| rivals[*at] == rivals[setting]);
-            broken[setting] |= others.any(|at| counted.means[at].is_some() && !breaks(at));
+        let mut counted: Vec<Option<KeptOff>> = vec![None; rivals.len()];
+        for run in runs {
+            let Some(breaches) = run.value(&columns[at].0) else { continue };
+            let setting = (run.number / swept.seeds) as usize;
+            let none = KeptOff { setting, property, broken: 0, runs: 0, first_seed: u64::MAX };
+            let of = counted[setting].get_or_insert(none);
+            of.runs += 1;
+            if breaches > 0.0 {
+                of.broken += 1;
+                of.first_seed = of.first_seed.min(swept.seed(run.number));
+            }
         }
+        let counted: Vec<KeptOff> = counted.into_iter().flatten().collect();
+        let keeps = |of: &KeptOff| of.broken == 0;
+        let has_better = |of: &&KeptOff| {
+            !keeps(of)
+                && counted.iter().any(|o| keeps(o) && rivals[o.setting] == rivals[of.setting])
+        };
+        kept_off.extend(counted.iter().filter(has_better).copied());
     }
-    broken
+    kept_off.sort_by_key(|of| of.setting);
+    kept_off
 }
 
 /// Which settings no rival beats: at least as good in both, better in one. Those that a race left behind are none of them.
@@ -427,6 +509,34 @@ mod tests {
                 .iter()
                 .all(Option::is_none)
         );
+    }
+
+    #[test]
+    fn what_is_kept_off_the_front_is_told() {
+        let of = |setting, property, broken| KeptOff {
+            setting,
+            property,
+            broken,
+            runs: 4,
+            first_seed: 7,
+        };
+        let names = [["kernel", "hz"], ["a", "100"], ["b", "250"], ["b", "1000"]];
+        let names: Vec<Vec<String>> = names.map(|row| row.map(String::from).to_vec()).to_vec();
+        let kept_off = [
+            of(1, Property::Starvation, 3),
+            of(1, Property::WorkConservation, 4),
+            of(2, Property::Starvation, 1),
+        ];
+        assert_eq!(
+            kept_off_lines(&kept_off, &names),
+            [
+                "broken: 2 of 3 settings broke a property that another one of the same machine and workload kept",
+                "b, 250: starvation in 3 of 4 runs, first with seed 7; work-conservation in 4 of 4 runs, first with seed 7",
+                "b, 1000: starvation in 1 of 4 runs, first with seed 7",
+            ]
+        );
+        assert_eq!(marks(&[true, false, false], &kept_off), ["*", "broken", "broken"]);
+        assert!(kept_off_lines(&[], &names).is_empty() && marks(&[], &[]).is_empty());
     }
 
     #[test]

@@ -74,6 +74,8 @@ pub enum Outcome {
         fault: Fault,
         /// The command that repeats the run; `None`: it is held out, or there is none.
         command: Option<String>,
+        /// The seed of the run; `None` where there is no command.
+        seed: Option<u64>,
     },
     /// It cannot reach the score to beat.
     CannotReach(f64),
@@ -100,7 +102,7 @@ impl Scored {
     /// A candidate that was ended from outside, before it had a run.
     pub fn ended(kernel: &str, prepared: &Prepared, why: &str) -> Scored {
         let fault = Fault::Ended(why.to_string());
-        let outcome = Outcome::Fault { job: None, fault, command: None };
+        let outcome = Outcome::Fault { job: None, fault, command: None, seed: None };
         Scored { outcome, ..Scored::new(kernel, prepared.suite.jobs.len()) }
     }
 
@@ -225,7 +227,7 @@ pub fn score(
             Ok(kernel) => kernels.push((at, kernel)),
             Err(faults) => {
                 let fault = Fault::Refused(faults.to_string().trim_end().to_string());
-                scored[at].outcome = Outcome::Fault { job: None, fault, command: None };
+                scored[at].outcome = Outcome::Fault { job: None, fault, command: None, seed: None };
             }
         }
     }
@@ -275,10 +277,12 @@ fn take(
     if let Some(fault) = fault.filter(|_| scored.outcome == Outcome::Complete) {
         let shown = !of.held_out;
         let scenario = prepared.scenario(job, run, kernel).ok().filter(|_| shown);
+        let seed = suite.draw(of, run).seed;
         scored.outcome = Outcome::Fault {
             job: shown.then(|| of.name.clone()),
             fault,
-            command: scenario.map(|scenario| scenario.command(suite.draw(of, run).seed)),
+            seed: scenario.as_ref().map(|_| seed),
+            command: scenario.map(|scenario| scenario.command(seed)),
         };
     }
 }

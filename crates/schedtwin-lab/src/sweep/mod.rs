@@ -207,6 +207,11 @@ impl Sweep {
         (0..self.runs()).filter(|run| shard.has(*run)).count() as u64
     }
 
+    /// Returns the seed of a run.
+    pub fn seed(&self, run: u64) -> u64 {
+        self.run(run).1
+    }
+
     /// The setting and the seed of a run.
     fn run(&self, run: u64) -> (&Setting, u64) {
         (&self.settings[(run / self.seeds) as usize], self.first_seed + run % self.seeds)

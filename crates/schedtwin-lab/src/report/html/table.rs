@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::figures::{self, Interval};
 use super::{breakable, swatch};
-use crate::compare::{Cell, ComparedRow, Comparison};
+use crate::compare::{ComparedRow, Comparison};
 use crate::report::Extent;
 use crate::report::cells::{letter, shown_rows, signed, value};
 use crate::report::change::{Change, Told, difference_cells, verdict};
@@ -26,8 +26,9 @@ impl Scales {
     pub fn of(comparison: &Comparison) -> Scales {
         let rows = shown_rows(comparison, Extent::More).rows;
         let reach = |kind: Told| {
-            let changes =
-                rows.iter().flat_map(|(_, row)| row.cells.iter().filter_map(|c| change(row, c)));
+            let changes = rows
+                .iter()
+                .flat_map(|(_, row)| (0..row.cells.len()).filter_map(|at| change(row, at)));
             figures::reach(
                 changes.filter(|change| change.unit == kind).filter_map(|change| change.ends),
             )
@@ -55,8 +56,8 @@ impl Scales {
 }
 
 /// The change of a cell, where there is one.
-fn change<'a>(row: &'a ComparedRow, cell: &Cell) -> Option<Change<'a>> {
-    Some(Change::of(&cell.difference?, row.row.unit))
+fn change(row: &ComparedRow, kernel: usize) -> Option<Change<'_>> {
+    Some(Change::of(&row.told(kernel)?, row.row.unit))
 }
 
 /// The rows of the first screen: of the headlines those that changed most surely, then the first ones.
@@ -114,10 +115,9 @@ fn standing(row: &ComparedRow) -> Option<&'static str> {
 
 /// The change of a kernel: in words and as a bar.
 fn changed(row: &ComparedRow, at: usize, scales: &Scales) -> Markup {
-    let cell = &row.cells[at];
-    let (text, half) = difference_cells(cell.difference.as_ref(), row.row.unit);
+    let (text, half) = difference_cells(row.told(at).as_ref(), row.row.unit, "±");
     let word = verdict(row, at);
-    let drawn = change(row, cell).filter(Change::has_a_scale);
+    let drawn = change(row, at).filter(Change::has_a_scale);
     let class = match word {
         "* better" => "good",
         "* worse" => "bad",
@@ -125,8 +125,8 @@ fn changed(row: &ComparedRow, at: usize, scales: &Scales) -> Markup {
     };
     let runs = runs(row, at);
     html! {
-        td class=(class) data-is="" data-value=[change(row, cell).map(|change| change.value)] {
-            (text) @if !half.is_empty() { span.muted { " ±" (half) } } @if !word.is_empty() { " *" }
+        td class=(class) data-is="" data-value=[change(row, at).map(|change| change.value)] {
+            (text) @if !half.is_empty() { span.muted { " " (half) } } @if !word.is_empty() { " *" }
         }
         td.bar { (figures::interval(&Interval {
             percent: drawn.map(|change| change.value),
@@ -143,7 +143,7 @@ fn changed(row: &ComparedRow, at: usize, scales: &Scales) -> Markup {
 fn runs(row: &ComparedRow, at: usize) -> Option<String> {
     /// More than a reader looks at.
     const MOST: usize = 20;
-    let unit = change(row, &row.cells[at])?.unit;
+    let unit = change(row, at)?.unit;
     let (base, other) = (&row.row.samples[0], &row.row.samples[at]);
     let mean = row.cells[0].estimate.map_or(0.0, |estimate| estimate.mean);
     let pairs = base.iter().zip(other).filter_map(|(base, other)| Some((*other)? - (*base)?));
