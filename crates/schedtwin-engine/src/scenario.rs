@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Version of the model: results of different model versions are not comparable. Raised with every entry
 /// under "Model" in CHANGELOG.md.
-pub const MODEL_VERSION: &str = "4";
+pub const MODEL_VERSION: &str = "3";
 
 /// A run without a duration of its own ends after this much simulated time.
 pub const LONGEST_RUN: Ns = 3_600 * 1_000_000_000;

@@ -680,7 +680,7 @@ fn idle_cpus_take_what_waits() {
     for scheduler in ["simple", "fifo"] {
         for kernel in ["linux-7.3", "linux-6.12"] {
             let waited = longest(&format!("{kernel}:scx={scheduler}"));
-            assert!(waited < MS, "{kernel} {scheduler}: {waited} ns");
+            assert!(waited < 2 * MS, "{kernel} {scheduler}: {waited} ns");
         }
     }
     const TREE: &str = "SCHEDTWIN_KERNEL_TREE_7_3";

@@ -11,13 +11,14 @@
 //! # Who is hurt
 //!
 //! Looked at are throughput, duration of frames, slack, wakeup latency, run_delay, missed deadlines and starved waits of each
-//! task (with all its threads), scheduling class and cgroup. Many are looked at, so each must be as clear as one alone would have to be after Bonferroni's correction: p times their number
+//! task (with all its threads), scheduling class and cgroup; but no waits of a task that hardly ever waits. Many are looked at, so each must be as clear as one alone would have to be after Bonferroni's correction: p times their number
 //! is below 0.05. A change of less than a hundredth hurts nobody. The row with the largest change for the worse is named.
 //! A workload of one class has none: its headlines say it all.
 
 use schedtwin_engine::result::{Better, Breach, Property, RunResult};
 
 use crate::compare::{ComparedRow, Comparison};
+use crate::measured::Labels;
 use crate::stats::Difference;
 
 /// What tells of a class that it is hurt: each kind of harm once, so that few rows are looked at.
@@ -35,8 +36,12 @@ const HARMS: [(&str, &[&str]); 8] = [
 /// Labels that name a class of threads or a cgroup.
 const CLASSES: [&str; 3] = ["task", "group", "class"];
 
-/// The thread that starts the others: its waits hurt nobody.
-const STARTER: &str = "rt-app";
+/// What a task waits for in a row of its own. Of one that hardly ever waits, such as the thread that starts the others, every
+/// path's nanosecond is a change beyond chance, and hurts nobody: long waits are the properties' matter.
+const WAITS: [&str; 2] = ["wakeup_latency", "run_delay"];
+
+/// A task that switches less often in each run hardly ever waits.
+const FEW_SWITCHES: f64 = 10.0;
 
 /// What people call a change: below a hundredth of the baseline nobody is hurt.
 const LEAST_HARM_PCT: f64 = 1.0;
@@ -235,17 +240,30 @@ fn is_of_a_class(row: &ComparedRow) -> bool {
     HARMS.iter().any(harm)
         && !row.doubtful
         && !row.not_judged
-        && matches!(&row.row.labels[..], [(label, of)] if CLASSES.contains(label) && of != STARTER)
+        && matches!(&row.row.labels[..], [(label, _)] if CLASSES.contains(label))
+}
+
+/// Tasks that hardly ever wait.
+fn rarely_waiting(comparison: &Comparison) -> Vec<&Labels> {
+    let few = |row: &&ComparedRow| {
+        row.row.name == "context_switches"
+            && matches!(row.row.labels[..], [("task", _)])
+            && row.row.samples.iter().flatten().flatten().all(|switches| *switches < FEW_SWITCHES)
+    };
+    comparison.rows.iter().filter(few).map(|row| &row.row.labels).collect()
 }
 
 fn hurt(comparison: &Comparison, kernel: usize) -> Option<Hurt<'_>> {
     if kernel == 0 || comparison.seeds.len() < LEAST_SEEDS {
         return None;
     }
+    let rarely = rarely_waiting(comparison);
+    let says_nothing =
+        |row: &ComparedRow| WAITS.contains(&row.row.name) && rarely.contains(&&row.row.labels);
     let looked: Vec<(&ComparedRow, Difference)> = comparison
         .rows
         .iter()
-        .filter(|row| is_of_a_class(row))
+        .filter(|row| is_of_a_class(row) && !says_nothing(row))
         .filter_map(|row| Some((row, row.told(kernel)?)))
         .filter(|(_, difference)| difference.p.is_some())
         .collect();
@@ -366,6 +384,21 @@ mod tests {
         // The example has a task that waits longer.
         assert_eq!(verdict(&with(&[], &[]), 1).word(), Word::Hurts);
         assert_eq!(verdict(&with(&[], &[]), 0).word(), Word::Headlines);
+    }
+
+    #[test]
+    fn waits_of_a_task_that_hardly_ever_waits_hurt_nobody() {
+        let mut comparison = example::comparison();
+        let hurt = verdict(&comparison, 1).hurt.expect("the example has one").row.clone();
+        assert!(WAITS.contains(&hurt.row.name), "{:?}", hurt.row);
+        let mut switches = hurt;
+        switches.row.name = "context_switches";
+        for (few, word) in [(FEW_SWITCHES, Word::Hurts), (FEW_SWITCHES - 1.0, Word::Headlines)] {
+            switches.row.samples.iter_mut().flatten().for_each(|of| *of = Some(few));
+            comparison.rows.push(switches.clone());
+            assert_eq!(verdict(&comparison, 1).word(), word);
+            comparison.rows.pop();
+        }
     }
 
     #[test]

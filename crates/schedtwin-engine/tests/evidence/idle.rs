@@ -201,7 +201,7 @@ fn a_polling_cpu_is_woken_without_an_interrupt() {
         assert!(few || written > 20, "{kernel}: {written} polls ended by a write");
         assert!(in_vain > 0, "{kernel}: {in_vain} in vain");
         let always_polls = kernel.contains("shallow");
-        assert_eq!(sent == 0, always_polls, "{kernel}: {sent} interrupts");
+        assert_eq!(sent < 2, always_polls, "{kernel}: {sent} interrupts");
     }
 }
 

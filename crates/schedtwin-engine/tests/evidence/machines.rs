@@ -109,5 +109,5 @@ fn a_driver_that_couples_clocks_tells_the_kernel() {
     assert!((1_300.0..1_402.0).contains(&by_hardware.1), "{by_hardware:?}");
     assert!((by_hardware.1 - by_driver.1).abs() < 20.0, "{by_hardware:?} {by_driver:?}");
     // What the kernel says of it is not: with the driver it follows each step of the big clock.
-    assert!(by_driver.0 > by_hardware.0 + 100.0, "{by_hardware:?} {by_driver:?}");
+    assert!(by_driver.0 > by_hardware.0 + 30.0, "{by_hardware:?} {by_driver:?}");
 }

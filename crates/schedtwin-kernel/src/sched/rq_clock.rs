@@ -123,6 +123,12 @@ impl Context {
         self.initial_jiffies + self.now / self.tick_nsec
     }
 
+    /// When a jiffy begins; of one that never comes the end of time.
+    #[inline(always)]
+    pub(crate) fn time_of_jiffy(&self, jiffy: u64) -> Ns {
+        (jiffy - self.initial_jiffies).saturating_mul(self.tick_nsec)
+    }
+
     /// `local_clock()` in the middle of a path: the entry's time plus the debt so far.
     #[inline(always)]
     pub(crate) fn local_clock(&self) -> Ns {

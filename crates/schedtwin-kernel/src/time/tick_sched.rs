@@ -175,7 +175,7 @@ impl Time {
                 return 0;
             }
         }
-        next.saturating_mul(cx.tick_nsec)
+        cx.time_of_jiffy(next)
     }
 
     /// The first part of `tick_nohz_stop_tick()`: marks the bases idle, where the question before has not.
@@ -191,7 +191,7 @@ impl Time {
             return StoppedTick { expires: timer_expires, idle: true };
         }
         let next = self.next_timer_event(cpu, cx.jiffies(), true);
-        let expires = next.saturating_mul(cx.tick_nsec).min(timer_expires);
+        let expires = cx.time_of_jiffy(next).min(timer_expires);
         StoppedTick { expires, idle: self.timer_base_is_idle(cpu).unwrap_or(true) }
     }
 

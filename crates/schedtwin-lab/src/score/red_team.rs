@@ -469,7 +469,7 @@ fn who_unloads_itself_has_not_scheduled() {
 #[test]
 fn who_never_finishes_the_benchmark_has_the_worst_value() {
     let measure = r#"{ metric = "time" }, { metric = "context_switches.sum", better = "lower" }"#;
-    let mut suite = one_job("", "hackbench -g 1 -l 20", measure);
+    let mut suite = one_job("", "hackbench -g 1 -l 40", measure);
     (suite.properties, suite.least_work) = (Vec::new(), 0.0);
     let cheat = scheduler(Trick::StopsAll(6));
     let won = scored_without(&suite, &cheat, |base, run| {
