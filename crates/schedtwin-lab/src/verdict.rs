@@ -39,7 +39,7 @@ const CLASSES: [&str; 3] = ["task", "group", "class"];
 const STARTER: &str = "rt-app";
 
 /// What people call a change: below a hundredth of the baseline nobody is hurt.
-const LEAST_HARM_PCT: f64 = 1.0;
+pub(crate) const LEAST_HARM_PCT: f64 = 1.0;
 
 /// Two differences that happen to be equal have no spread: fewer seeds accuse nobody.
 const LEAST_SEEDS: usize = 3;
