@@ -131,7 +131,7 @@ pub enum Command {
         after_help = "Examples:\n  schedtwin show kernel linux-7.3\n  schedtwin show kernel linux-7.3:hz=1000\n  schedtwin show kernel linux-6.6 linux-7.3\n  schedtwin show machine pixel6\n  schedtwin show machine pixel6 -k linux-7.3\n  schedtwin show machine pixel6 --file > mine.toml\n  schedtwin show schema compare > compare.schema.json"
     )]
     Show(Show),
-    /// Check machine, kernel, patch and workload files without running them
+    /// Check machine, kernel, patch, workload and suite files; of a suite the baseline is run
     #[command(
         after_help = "Examples:\n  schedtwin check my-phone.toml app.json\n\nExit codes: 0 all are fine; 1 a file has faults; 2 a file cannot be read."
     )]
@@ -558,7 +558,8 @@ pub struct Compare {
     /// Exit with 1 if this holds, e.g. 'power>+5%'; may be given again
     #[arg(long = "fail-if", value_name = "CONDITION")]
     pub fail_if: Vec<String>,
-    /// Print the first decision where the executions of the first seed diverge, and the reason, instead of a table
+    /// Print the first decision where the executions of the first seed diverge, and the first of each kind (placement, pick,
+    /// frequency, idle state, balancing), with the reasons, instead of a table
     #[arg(long, conflicts_with_all = ["fail_if", "format", "html", "more", "per_cpu", "all", "metrics"])]
     pub first_difference: bool,
     /// Print one number instead of a table, for optimisers: the difference of the second kernel to the first, and half the width

@@ -7,6 +7,7 @@
 use std::process::{Command, Stdio};
 
 use schedtwin_engine::{Fault, Tree};
+use schedtwin_types::metric::{Better, declared};
 use schedtwin_types::printable;
 use serde_json::Value;
 
@@ -52,7 +53,8 @@ impl Commits {
 
 /// The answer of a commit.
 enum Said {
-    Number(f64),
+    /// A mean, with half the width of its 95 % interval; none from one run.
+    Number(f64, Option<f64>),
     /// The properties that it breaks, with their words.
     Broken(Vec<String>),
     /// It does not compile, or its run does not end as it should.
@@ -89,8 +91,9 @@ fn ask(arguments: &Bisect, kernel: &str) -> Result<Said, Failure> {
     }
     let unread = || Failure::bad("a run printed something else than its result");
     if metric.is_some() {
-        let number = text.split_whitespace().next().and_then(|word| word.parse().ok());
-        return number.map(Said::Number).ok_or_else(unread);
+        let mut numbers = text.split_whitespace().map_while(|word| word.parse().ok());
+        let mean = numbers.next().ok_or_else(unread)?;
+        return Ok(Said::Number(mean, numbers.next()));
     }
     let result: Value = serde_json::from_str(&text).map_err(|_| unread())?;
     let broken = result["broken"].as_array().ok_or_else(unread)?;
@@ -98,8 +101,19 @@ fn ask(arguments: &Bisect, kernel: &str) -> Result<Said, Failure> {
     Ok(Said::Broken(broken.iter().filter_map(property).collect()))
 }
 
+/// Whether a metric is better at `to` than at `from`; `None`: it has no better direction.
+fn better_of(metric: &str, from: f64, to: f64) -> Option<bool> {
+    let name = metric.split(['.', ',', '{', ' ']).next().unwrap_or_default();
+    match declared(name)?.better {
+        Better::Higher => Some(to > from),
+        Better::Lower => Some(to < from),
+        Better::Neutral => None,
+    }
+}
+
 /// Finds the first bad commit.
 pub fn bisect(arguments: &Bisect, commits: &Commits) -> Result<(), Failure> {
+    let metric = &arguments.metric;
     let [good, bad] = &commits.revisions;
     let fault = |fault: Fault| Failure::bad(fault.message);
     let between = Tree::commits_between(&commits.folder, good, bad).map_err(fault)?;
@@ -112,13 +126,31 @@ pub fn bisect(arguments: &Bisect, commits: &Commits) -> Result<(), Failure> {
     let (is_bad, what): (IsBad, String) = match (&of_good, &of_bad) {
         (Said::Nothing(why), _) => return failed(format!("nothing is known of {good}: {why}")),
         (_, Said::Nothing(why)) => return failed(format!("nothing is known of {bad}: {why}")),
-        (Said::Number(from), Said::Number(to)) if from == to => {
+        (Said::Number(from, _), Said::Number(to, _)) if from == to => {
             return failed(format!("it is {from} at both commits"));
         }
-        (Said::Number(from), Said::Number(to)) => {
+        (Said::Number(from, from_half), Said::Number(to, to_half)) => {
             let (from, to) = (*from, *to);
-            let nearer = move |said: &Said| matches!(said, Said::Number(of) if (of - to).abs() < (of - from).abs());
-            (Box::new(nearer), format!("it is {from} at {good}, and {to} at {bad}"))
+            let nearer = move |said: &Said| matches!(said, Said::Number(of, _) if (of - to).abs() < (of - from).abs());
+            let what = format!("it is {from} at {good}, and {to} at {bad}");
+            let halves = from_half.zip(*to_half);
+            if halves.is_some_and(|(one, other)| (from - to).abs() <= one + other) {
+                return failed(format!(
+                    "{what}: their 95 % intervals overlap, so the difference may be chance and there is nothing to \
+                     explain; ask for more runs (-n)"
+                ));
+            }
+            let better = match better_of(metric.as_deref().unwrap_or_default(), from, to) {
+                Some(true) => format!("; {bad}, given as the bad one, is better"),
+                Some(false) => format!("; {good} is better"),
+                None => String::new(),
+            };
+            let chance = if halves.is_none() {
+                ". One run of each has no interval: chance may have made the difference"
+            } else {
+                ""
+            };
+            (Box::new(nearer), format!("{what}{better}{chance}"))
         }
         (Said::Broken(kept), Said::Broken(broken)) => {
             let new = broken.iter().find(|property| {

@@ -7,14 +7,14 @@
 use std::sync::Arc;
 
 use schedtwin_input::Diagnostics;
-use schedtwin_lab::score::{self as lab, Baseline, Candidate, Conditions, Prepared, Scored};
+use schedtwin_lab::score::{self as lab, Baseline, Candidate, Conditions, Prepared, Scored, Suite};
 use schedtwin_lab::sweep::cache::Cache;
 use schedtwin_lab::{Progress, report};
 use schedtwin_types::printable;
 
 use crate::arguments::Score;
 use crate::bar::Bar;
-use crate::compare::{distinct, named_kernels, no_crashes, with_threads, write_page};
+use crate::compare::{check_seeds, distinct, named_kernels, no_crashes, with_threads, write_page};
 use crate::confine::confined;
 use crate::failure::Failure;
 use crate::list::names;
@@ -27,7 +27,14 @@ pub fn score(arguments: &Score) -> Result<(), Failure> {
     }
     let mut faults = Diagnostics::new();
     let suite = arguments.suite.as_deref().unwrap_or_default();
-    let prepared = faults.absorb(lab::load(suite).and_then(Prepared::of));
+    let loaded = faults.absorb(lab::load(suite));
+    if let (Some(seed), Some(loaded)) = (arguments.seed, &loaded) {
+        check_seeds(seed, loaded.seeds)?;
+    }
+    let prepared = loaded.and_then(|loaded| {
+        let first_seed = arguments.seed.unwrap_or(loaded.first_seed);
+        faults.absorb(Prepared::of(Suite { first_seed, ..loaded }))
+    });
     let kernels = named_kernels(&arguments.kernels, &mut faults);
     distinct(faults).into_result(())?;
     let prepared = prepared.expect("without a fault there is one");

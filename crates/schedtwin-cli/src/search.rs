@@ -147,32 +147,47 @@ fn metric_text(
     selector: &Selector,
     iterations: u64,
 ) -> Result<(String, Bisected), Failure> {
-    let by =
-        by_metric::find(case, mixture, [good, bad], selector, iterations).map_err(
-            |why| match why {
-                NoPair::Unmeasured => Failure::bad("the metric is not measured under both kernels"),
-                NoPair::Equal(mean) => {
-                    Failure::Failed(vec![format!("it is {mean} under both kernels")])
-                }
-            },
-        )?;
     let of = |mean: Value| match mean.half_width {
         Some(half) => format!("{:.6} (95% +-{half:.6})", mean.value),
         None => format!("{:.6}", mean.value),
     };
+    let [good_name, bad_name] = [good, bad].map(|kernel| printable::line(&kernel.identity));
+    let metric = selector.text();
+    let by = by_metric::find(case, mixture, [good, bad], selector, iterations);
+    let by = by.map_err(|why| match why {
+        NoPair::Unmeasured => Failure::bad("the metric is not measured under both kernels"),
+        NoPair::Equal(mean) => Failure::Failed(vec![format!("it is {mean} under both kernels")]),
+        NoPair::Chance { good, bad, ci95 } => Failure::Failed(vec![format!(
+            "{metric} is {} under {good_name}, and {} under {bad_name}: the difference{} may be chance, so there is \
+             nothing to explain; ask for more runs (-n)",
+            of(good),
+            of(bad),
+            interval(Some(ci95))
+        )]),
+    })?;
     let mut text = format!(
-        "{} is {} under {}, and {} under {}.\n",
-        selector.text(),
+        "{metric} is {} under {good_name}, and {} under {bad_name}: ",
         of(by.good),
-        printable::line(&good.identity),
-        of(by.bad),
-        printable::line(&bad.identity)
+        of(by.bad)
     );
-    if by.may_be_chance() {
-        text.push_str("The intervals overlap: chance may have made the difference, so ask for more runs (-n).\n");
+    let by_how_much = format!("by {:.6}{}", by.difference.diff.abs(), interval(by.difference.ci95));
+    text.push_str(&match by.bad_is_better() {
+        Some(false) => format!("{good_name} is better, {by_how_much}.\n"),
+        Some(true) => format!(
+            "{bad_name}, given as the bad one, is better, {by_how_much}. What follows causes an improvement.\n"
+        ),
+        None => format!("they differ {by_how_much}; neither more nor less of it is better.\n"),
+    });
+    if by.difference.p.is_none() {
+        text.push_str("One run of each has no interval: chance may have made the difference, so ask for more runs (-n).\n");
     }
     let found = by.found;
     Ok((text, found))
+}
+
+/// ` (95% 1.2 to 3.4)` of a difference, in the metric's unit; nothing of one pair.
+fn interval(ci95: Option<[f64; 2]>) -> String {
+    ci95.map_or_else(String::new, |[low, high]| format!(" (95% {low:.6} to {high:.6})"))
 }
 
 fn broken_text(breach: &Breach, good: &KernelFile, bad: &KernelFile) -> String {

@@ -48,6 +48,64 @@ fn what_a_record_turns_into_is_what_the_run_would_have_written() {
     assert!(fs::read_to_string(path("back.jsonl")).unwrap().starts_with('{'));
 }
 
+/// A value of a run on pixel6.
+fn value(workload: &str, metric: &str) -> f64 {
+    let subject = ["run", "-q", "-m", "pixel6", "-k", "linux-6.12", "-w", workload];
+    let done = schedtwin(&[&subject[..], &["--value", metric]].concat());
+    let text = String::from_utf8(done.stdout.clone()).expect("text");
+    text.trim().parse().unwrap_or_else(|_| panic!("{text} {}", stderr(&done)))
+}
+
+/// Processes that ran once in a trace do not run for ever in its rt-app file.
+#[test]
+fn what_ran_once_in_a_trace_runs_once_in_its_rt_app_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let text = r#"{"global": {"duration": 2, "calibration": "largest"},
+        "tasks": {"ui": {"loop": -1, "run": 2000, "timer": {"ref": "unique", "period": 16666}},
+                  "once": {"loop": 1, "delay": 300000, "run": 50000},
+                  "twice": {"loop": 2, "delay": 500000, "run": 20000, "sleep": 30000}}}"#;
+    fs::write(path("given.json"), text).unwrap();
+    for (workload, duration) in [(path("given.json"), "2s"), ("shell -l 20".into(), "250ms")] {
+        let (trace, made) = (path("trace.txt"), path("made.json"));
+        let run = ["run", "-q", "-m", "pixel6", "-k", "linux-6.12", "-w", &workload];
+        let done = schedtwin(&[&run[..], &["--duration", duration, "--trace", &trace]].concat());
+        assert!(done.status.success(), "{}", stderr(&done));
+        let done = schedtwin(&["convert", &trace, &made, "-m", "pixel6"]);
+        assert!(done.status.success(), "{}", stderr(&done));
+        let energy = [value(&workload, "energy"), value(&made, "energy")];
+        assert!(
+            energy[1] < 1.3 * energy[0],
+            "{workload}: {energy:?} mJ, {}",
+            fs::read_to_string(&made).unwrap()
+        );
+    }
+    let made = path("given-made.json");
+    let run = [
+        "run",
+        "-q",
+        "-m",
+        "pixel6",
+        "-k",
+        "linux-6.12",
+        "-w",
+        &path("given.json"),
+        "--trace",
+        &path("given.txt"),
+    ];
+    assert!(schedtwin(&run).status.success());
+    assert!(schedtwin(&["convert", &path("given.txt"), &made, "-m", "pixel6"]).status.success());
+    for (task, made_task) in [("once", "once-1"), ("twice", "twice-2"), ("ui", "ui-0")] {
+        let given = value(&path("given.json"), &format!("cpu_time,task={task}"));
+        let of_made = value(&made, &format!("cpu_time,task={made_task}"));
+        // A job takes longer on a smaller CPU; one that goes on for ever would take six times as long.
+        assert!((0.6..1.6).contains(&(of_made / given)), "{task}: {given} s, {of_made} s");
+    }
+    let text = fs::read_to_string(&made).unwrap();
+    assert_eq!(text.matches("\"loop\": -1,").count(), 1, "the periodic one goes on: {text}");
+    assert!(text.contains("\"delay\": "), "{text}");
+}
+
 #[test]
 fn what_cannot_be_converted_is_refused_with_what_can() {
     let directory = tempfile::tempdir().unwrap();

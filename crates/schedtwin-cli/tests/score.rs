@@ -78,6 +78,27 @@ fn a_score_is_one_number_and_the_same_with_any_threads_company_and_cache() {
 }
 
 #[test]
+fn the_first_seed_can_be_given() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let kernel = "linux-7.3:schedutil.rate_limit_us=100";
+    let ask = |seed: &[&str]| {
+        let command = ["score", "-q", "small.toml", kernel, "--json", "s.json"];
+        (
+            good(folder, &[&command[..], seed].concat()).0,
+            json(folder, "s.json")["provenance"]["first_seed"].clone(),
+        )
+    };
+    let (own, other) = (ask(&[]), ask(&["--seed", "100"]));
+    assert_eq!((own.1.clone(), other.1.clone()), (1.into(), 100.into()));
+    assert_ne!(own.0, other.0);
+    assert_eq!(ask(&["--first-seed", "1"]), own);
+    let last = u64::MAX.to_string();
+    let bad = schedtwin(folder, &["score", "small.toml", kernel, "--seed", &last]);
+    assert_eq!(bad.status.code(), Some(2));
+}
+
+#[test]
 fn nothing_is_told_of_what_is_held_out_but_its_number() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();

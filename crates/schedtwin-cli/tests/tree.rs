@@ -497,6 +497,7 @@ fn commits_are_bisected() {
     assert!(output.status.success(), "{}", said(&output));
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("The first bad one is") && text.contains("commit 5"), "{text}");
+    assert!(text.contains(" is better. One run of each has no interval"), "{text}");
     assert!(text.contains("commit 4"), "it may be the one that does not compile: {text}");
     assert!(!text.contains("commit 3") && !text.contains("commit 6"), "{text}");
     let output = bisect(&["--property", "starvation"]);

@@ -150,7 +150,8 @@ pub fn check_file(path: &Path) -> Result<Checked, Diagnostics> {
         if kind == FileKind::Machine {
             let machine = Machine::load(&spec)?;
             firmware::refuse_what_waits(&machine)?;
-            return Ok(Checked { warnings: machine.warnings, notices: Vec::new() });
+            let notices = machine.remarks();
+            return Ok(Checked { warnings: machine.warnings, notices });
         }
         if kind == FileKind::System {
             system_file::SystemFile::parse(&source.name, &source)?;

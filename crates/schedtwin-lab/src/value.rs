@@ -24,7 +24,7 @@ pub struct Value {
 }
 
 impl Value {
-    fn new(value: f64, ci95: Option<[f64; 2]>) -> Value {
+    pub(crate) fn new(value: f64, ci95: Option<[f64; 2]>) -> Value {
         Value { value, half_width: ci95.map(|[low, high]| (high - low) / 2.0) }
     }
 
@@ -44,6 +44,21 @@ pub fn of_runs<S: Subject>(
     selector: &Selector,
     progress: &Progress,
 ) -> io::Result<Result<Value, Diagnostics>> {
+    let samples = samples_of_runs(subject, seeds, selector, progress)?;
+    Ok(samples.and_then(|samples| {
+        let estimate: Option<Estimate> = stats::estimate(&samples);
+        let known = estimate.map(|estimate| Value::new(estimate.mean, estimate.ci95));
+        known.ok_or_else(|| undefined(selector))
+    }))
+}
+
+/// A metric of runs with these seeds, a value a run. Of a run that panicked there is none.
+pub(crate) fn samples_of_runs<S: Subject>(
+    subject: &S,
+    seeds: RangeInclusive<u64>,
+    selector: &Selector,
+    progress: &Progress,
+) -> io::Result<Result<Vec<Option<f64>>, Diagnostics>> {
     let measured = attempt_all(std::slice::from_ref(subject), seeds, progress, |run| run.metrics)?;
     let samples: Result<Vec<Option<f64>>, Diagnostics> = measured
         .into_iter()
@@ -54,11 +69,7 @@ pub fn of_runs<S: Subject>(
             Ok(metrics[only(&keys, selector)?].value)
         })
         .collect();
-    Ok(samples.and_then(|samples| {
-        let estimate: Option<Estimate> = stats::estimate(&samples);
-        let known = estimate.map(|estimate| Value::new(estimate.mean, estimate.ci95));
-        known.ok_or_else(|| undefined(selector))
-    }))
+    Ok(samples)
 }
 
 /// The one row of a comparison that is meant.

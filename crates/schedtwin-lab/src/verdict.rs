@@ -44,7 +44,7 @@ const WAITS: [&str; 2] = ["wakeup_latency", "run_delay"];
 const FEW_SWITCHES: f64 = 10.0;
 
 /// What people call a change: below a hundredth of the baseline nobody is hurt.
-const LEAST_HARM_PCT: f64 = 1.0;
+pub(crate) const LEAST_HARM_PCT: f64 = 1.0;
 
 /// Two differences that happen to be equal have no spread: fewer seeds accuse nobody.
 const LEAST_SEEDS: usize = 3;

@@ -8,7 +8,9 @@ use schedtwin_engine::result::{Bounds, Property};
 use schedtwin_lab::Progress;
 use schedtwin_lab::compare::{Comparison, Plan, compare};
 use schedtwin_lab::report::{self, Extent, Format};
+use schedtwin_lab::search::by_metric::{self, NoPair};
 use schedtwin_lab::search::{Answer, Case, MachineGiven, Question, WorkloadGiven, bisect};
+use schedtwin_lab::selector::Selector;
 use schedtwin_lab::stopping::Iterations;
 use schedtwin_lab::twin::{Column, joint_provenance};
 use schedtwin_lab::verdict::{Word, verdict};
@@ -112,4 +114,30 @@ fn what_weights_explain_is_no_starvation() {
     assert!(longest_ms > 1_000.0, "{longest_ms}");
     assert_eq!(found, []);
     assert!(broken(&text(-20)).1 < 100.0, "equal weights take turns");
+}
+
+/// A difference within chance has no cause, and of one beyond it the better end is said.
+#[test]
+fn a_metric_is_bisected_where_its_ends_differ() {
+    let found = |machine: &str, workload: &str, kernels: [&str; 2], metric: &str| {
+        let case = Case {
+            machine: MachineGiven::Named(machine.into()),
+            workload: WorkloadGiven::Named(workload.into()),
+            seed: 1,
+            duration: Some(300_000_000),
+        };
+        let [good, bad] = kernels.map(|name| KernelFile::load(name).unwrap());
+        let selector = Selector::parse_list(metric).unwrap().remove(0);
+        by_metric::find(&case, &Mixture::new(&good, &bad), [&good, &bad], &selector, 3)
+    };
+    let kernels = ["linux-6.12", "linux-6.12:schedutil.rate_limit_us=1500"];
+    let noise = found("uniform8", "w1", kernels, "wakeup_latency.max");
+    let Err(NoPair::Chance { ci95: [low, high], .. }) = noise else { panic!("{noise:?}") };
+    assert!(low < 0.0 && 0.0 < high, "{low} to {high}");
+    let fast = "linux-6.12:cpufreq=performance";
+    let by = found("pixel6", "ui-phone", ["linux-6.12", fast], "power.mean").unwrap();
+    assert_eq!(by.bad_is_better(), Some(false), "{by:?}");
+    let back = found("pixel6", "ui-phone", [fast, "linux-6.12"], "power.mean").unwrap();
+    assert_eq!(back.bad_is_better(), Some(true), "{back:?}");
+    assert_eq!(back.difference.diff, -by.difference.diff);
 }

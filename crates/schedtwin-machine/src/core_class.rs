@@ -162,6 +162,11 @@ keys! {
     }
 }
 
+/// Whether a class is of x86 processors.
+pub(crate) fn is_x86(word: &str) -> bool {
+    CLASSES.iter().any(|class| class.word == word && class.x86)
+}
+
 /// Checks the word of a core.
 pub(crate) fn check(table: &mut TableReader<'_>, faults: &mut Diagnostics) {
     let Some(word) = CoreKeys::read(table, faults).class else { return };

@@ -57,6 +57,9 @@ impl Machine {
         self.describe_dependences(&mut out);
         self.describe_costs(&mut out);
         self.describe_estimates(&mut out);
+        for remark in self.remarks() {
+            let _ = writeln!(out, "\nnote: {remark}");
+        }
         out
     }
 

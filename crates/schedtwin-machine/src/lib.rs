@@ -61,6 +61,7 @@ mod oddities;
 mod power;
 mod power_domain;
 mod power_limit;
+mod remarks;
 mod smt;
 mod speed;
 mod switching;

@@ -31,7 +31,7 @@ pub struct Score {
     #[arg(value_name = "KERNEL", required_unless_present = "list")]
     pub kernels: Vec<String>,
     /// List the built-in suites
-    #[arg(long, conflicts_with_all = ["suite", "kernels", "json", "cache", "beat", "race"])]
+    #[arg(long, conflicts_with_all = ["suite", "kernels", "json", "cache", "beat", "race", "seed"])]
     pub list: bool,
     /// Write everything to this file: the score of each job and measure, what was broken, how to repeat it
     #[arg(long, value_name = "FILE")]
@@ -45,6 +45,9 @@ pub struct Score {
     /// End a candidate that another one beats by the 99.9% interval of their difference: an estimate
     #[arg(long)]
     pub race: bool,
+    /// The seed of the first run [default: the suite's]
+    #[arg(long, visible_alias = "first-seed")]
+    pub seed: Option<u64>,
     /// Threads; no result depends on the number [default: one per CPU]
     #[arg(long, alias = "jobs", value_parser = clap::value_parser!(u64).range(1..=MOST_THREADS))]
     pub threads: Option<u64>,

@@ -9,6 +9,9 @@
 //!    - one thread, if it is a task, too: a semaphore, which that task posts at the end of as many of its own jobs as it woke
 //!      the thread in;
 //!    - anything else: a `sleep` of the mean length.
+//!
+//!    A task does its jobs for ever, but for one whose thread exits before the end, never sleeps, or has fewer than [`FEW_JOBS`]
+//!    jobs without a period: that one does as many jobs as were recorded, and begins when its thread was forked (`delay`).
 //! 3. What this leaves out is listed.
 //!
 //! Work is in microseconds at full speed of the strongest CPU (`"calibration": "largest"`).
@@ -25,6 +28,9 @@ pub const TASKS_MOST: usize = 40;
 
 /// Share of a thread's jobs that its waker has to begin to be taken for the cause, %.
 const WAKER_PCT: u64 = 50;
+
+/// Jobs without a period of which a mean sleep says too little to go on with it for ever.
+const FEW_JOBS: u64 = 8;
 
 /// A file, and what it lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,8 +51,19 @@ pub fn rtapp(recorded: &Recorded, title: &str) -> RtApp {
         let mut task = Map::new();
         let thread = &recorded.threads[index];
         priority(thread.prio, &mut task);
-        task.insert("loop".to_owned(), json!(-1));
         let cause = cause(recorded, index, &name_of, &mut lost);
+        match loops(thread, &cause, recorded.span_ns) {
+            None => {
+                lost.begin_at_once += u64::from(thread.jobs.begins.is_some());
+                task.insert("loop".to_owned(), json!(-1));
+            }
+            Some(loops) => {
+                task.insert("loop".to_owned(), json!(loops));
+                if let Some(us) = thread.jobs.begins.map(|ns| ns / 1000).filter(|us| *us > 0) {
+                    task.insert("delay".to_owned(), json!(us));
+                }
+            }
+        }
         match &cause {
             Cause::Timer(us) => {
                 let timer = json!({"ref": name_of[&index], "period": us, "mode": "absolute"});
@@ -126,6 +143,21 @@ enum Cause {
     None,
 }
 
+/// How many jobs a task does; `None`: it goes on for ever.
+fn loops(thread: &RecordedThread, cause: &Cause, span_ns: u64) -> Option<u64> {
+    let jobs = &thread.jobs;
+    let ends = match cause {
+        // One that exits with the recording has a period all the time.
+        Cause::Timer(us) => {
+            let there = span_ns.saturating_sub(jobs.begins.unwrap_or(0));
+            jobs.exits && jobs.count * us * 1000 < there / 10 * 9
+        }
+        Cause::None => true,
+        Cause::Waker | Cause::Sleep(_) => jobs.exits || jobs.count < FEW_JOBS,
+    };
+    ends.then_some(jobs.count.max(1))
+}
+
 /// The task that wakes a thread, if it is the cause of its jobs.
 fn waker_of(recorded: &Recorded, index: usize, tasks: &BTreeMap<usize, String>) -> Option<usize> {
     let jobs = &recorded.threads[index].jobs;
@@ -191,6 +223,8 @@ struct Lost {
     without_cause: Vec<String>,
     spreads: Vec<String>,
     ratios: Vec<String>,
+    /// Endless tasks whose threads begin within the recording.
+    begin_at_once: u64,
 }
 
 impl Lost {
@@ -214,6 +248,7 @@ impl Lost {
         };
         let all = work(&mut recorded.threads.iter());
         let kept = work(&mut chosen.iter().map(|index| &recorded.threads[*index]));
+        let begin_at_once = self.begin_at_once;
         let mut sentences = Vec::new();
         let rest = recorded.threads.len() - chosen.len();
         if rest > 0 {
@@ -235,7 +270,7 @@ impl Lost {
         list("how often one wakes another", self.ratios);
         for (count, what) in [
             (recorded.priority_changes, "changes of priority"),
-            (recorded.forked, "threads that begin within the recording: here all begin at once"),
+            (begin_at_once, "threads that begin within the recording: here they begin at once"),
             (recorded.executed, "programs executed, for which the kernel looked for a CPU anew"),
         ] {
             if count > 0 {

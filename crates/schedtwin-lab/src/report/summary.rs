@@ -6,6 +6,7 @@
 //! many changes the clearest are named (those with the smallest p), in the order of the table.
 
 use schedtwin_engine::result::Better;
+use schedtwin_types::metric::declared;
 
 use super::Extent;
 use super::cells::shown_rows;
@@ -69,12 +70,15 @@ fn of(
     }
     let (mut better, mut worse, mut other, mut unchanged) = (vec![], vec![], vec![], vec![]);
     let (mut doubtful, mut unknown) = (vec![], vec![]);
+    // Of what matters most, the rows of which nothing can be said.
+    let mut undecided = vec![];
     for (title, row) in rows {
         let Some(difference) = row.told(kernel) else { continue };
         let change = Change::of(&difference, row.row.unit);
         let p = difference.p.unwrap_or(1.0);
         let size = difference.diff_pct.map_or(f64::INFINITY, f64::abs);
         let told = Told { title, change: change.whole(), p, size };
+        undecided.extend(undecided_text(title, row, &change));
         match (change.verdict(row.row.better), row.row.better) {
             _ if row.not_judged => unknown.push(told),
             _ if row.doubtful => doubtful.push(told),
@@ -92,6 +96,7 @@ fn of(
     let of_change = |told: &Told| format!("{} {}", told.title, told.change);
     // The larger change says what the kernel is.
     let largest = |all: &[Told]| all.iter().map(|told| told.size).fold(-1.0, f64::max);
+    let only_better = !better.is_empty() && worse.is_empty();
     let mut changed: Vec<(f64, String)> = Vec::new();
     for (word, all) in [(good, better), (bad, worse)] {
         if !all.is_empty() {
@@ -103,6 +108,9 @@ fn of(
     let mut changed: Vec<String> = changed.into_iter().map(|(_, text)| text).collect();
     if !other.is_empty() {
         changed.push(format!("different: {}", list(other, named, of_change)));
+    }
+    if only_better && !undecided.is_empty() {
+        changed.push(format!("not decided: {}", joined(undecided)));
     }
     sentences.push(match changed.is_empty() {
         true => format!("{name} against {base}: no {what} changed beyond chance."),
@@ -223,6 +231,35 @@ fn list(mut all: Vec<Told>, named: usize, text: impl Fn(&Told) -> String) -> Str
         0 => {}
         more => texts.push(format!("{more} more")),
     }
+    joined(texts)
+}
+
+/// `a, b and c` of at least one text.
+fn joined(mut texts: Vec<String>) -> String {
     let last = texts.pop().expect("callers have one");
     if texts.is_empty() { last } else { format!("{} and {last}", texts.join(", ")) }
+}
+
+/// An undecided row of the whole that matters most ([`DeclaredMetric::primary`]): it is doubtful or not judged, or its
+/// interval reaches from one direction to a harm that counts. `None`: it is decided, or of another kind.
+///
+/// [`DeclaredMetric::primary`]: schedtwin_types::metric::DeclaredMetric::primary
+fn undecided_text(title: &str, row: &ComparedRow, change: &Change) -> Option<String> {
+    let primary = declared(row.row.name).is_some_and(|metric| metric.primary);
+    if !primary || !row.row.is_whole() || row.row.better == Better::Neutral {
+        return None;
+    }
+    if row.not_judged {
+        return Some(format!("{title} (the recording does not tell)"));
+    }
+    if row.doubtful {
+        return Some(format!("{title} (doubtful)"));
+    }
+    let [low, high] = change.ends.filter(|_| change.verdict(row.row.better).is_empty())?;
+    let harm = if row.row.better == Better::Higher { -low } else { high };
+    if !change.has_a_scale() || harm < verdict::LEAST_HARM_PCT {
+        return None;
+    }
+    let [low, high] = change.whole_ends()?;
+    Some(format!("{title} ({low} to {high})"))
 }

@@ -621,6 +621,40 @@ fn reports_begin_with_what_changed() {
     assert!(text.contains("B executed exactly as A: nothing changed."), "{text}");
 }
 
+/// A kernel whose frames are shorter and whose power may have risen is not called better without a word of that.
+#[test]
+fn better_says_of_which_other_metric_nothing_is_decided() {
+    let mut compared = nobody_hurt();
+    compared.rows.retain(|row| ["frame_duration", "jank", "power"].contains(&row.row.name));
+    let power = compared.rows.iter_mut().find(|row| row.row.name == "power").unwrap();
+    power.row.labels.clear();
+    let said = |power: [f64; 2], doubtful| {
+        let mut compared = compared.clone();
+        let row =
+            compared.rows.iter_mut().find(|row| row.row.is_whole() && row.row.name == "power");
+        let row = row.unwrap();
+        row.doubtful = doubtful;
+        let difference = row.cells[1].difference.as_mut().unwrap();
+        (difference.significant, difference.ci95_pct) = (false, Some(power));
+        difference.diff_pct = Some((power[0] + power[1]) / 2.0);
+        summary::sentences(&compared, Extent::Headlines, cells::letter).join(" ")
+    };
+    let better = "B against A is better: frame_duration mean -29.4% and jank -2.60 pt";
+    let open = said([-3.0, 8.0], false);
+    assert!(
+        open.starts_with(&format!("{better}; not decided: power (-3.00% to +8.00%).")),
+        "{open}"
+    );
+    let doubtful = said([-3.0, 8.0], true);
+    assert!(
+        doubtful.starts_with(&format!("{better}; not decided: power (doubtful).")),
+        "{doubtful}"
+    );
+    // What is known not to have become worse by a hundredth is decided.
+    let known = said([-3.0, 0.5], false);
+    assert!(known.starts_with(&format!("{better}.")), "{known}");
+}
+
 /// Of many changes the clearest are named, and of what did not change too.
 #[test]
 fn a_sentence_names_a_few() {

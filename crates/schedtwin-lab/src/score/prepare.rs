@@ -63,6 +63,11 @@ impl Prepared {
         faults.into_result(prepared)
     }
 
+    /// Whether C of the user's decides in the baseline.
+    pub fn has_foreign_code(&self) -> bool {
+        !self.baseline.code.is_empty()
+    }
+
     /// A run's scenario under a kernel.
     pub fn scenario(
         &self,

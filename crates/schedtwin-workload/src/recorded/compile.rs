@@ -282,7 +282,9 @@ impl<'a> Compiler<'a> {
             let born = thread.forked.map_or(0, |(_, at)| at.saturating_sub(start));
             self.instructions.push(Instruction::Until { at: born, least: 0 });
         }
-        let mut jobs = Collector::new(start_of(self.builder, thread));
+        let first = self.builder.start.unwrap_or(0);
+        let begins = thread.forked.map(|(_, at)| at.saturating_sub(first));
+        let mut jobs = Collector::new(start_of(self.builder, thread), begins);
         for raw in &thread.steps {
             let work = match *raw {
                 RawStep::Cycles { cpu, cycles } => self.silicon.work_of_cycles(cpu, cycles),

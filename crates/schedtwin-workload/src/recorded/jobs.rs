@@ -43,6 +43,10 @@ pub struct Jobs {
     pub period: Option<Period>,
     /// The mean sleep before one, ns.
     pub sleep: Ns,
+    /// When a thread that was forked within the recording begins, ns after the recording's beginning.
+    pub begins: Option<Ns>,
+    /// Whether it exits within the recording.
+    pub exits: bool,
 }
 
 /// Collects the jobs of one thread.
@@ -55,10 +59,13 @@ pub(super) struct Collector {
     woken: u64,
     slept: (Ns, u64),
     start: Ns,
+    begins: Option<Ns>,
+    exits: bool,
 }
 
 impl Collector {
-    pub fn new(start: Ns) -> Collector {
+    /// Of a thread that begins at `start`; `begins`: so long after the recording's beginning, where it was forked.
+    pub fn new(start: Ns, begins: Option<Ns>) -> Collector {
         Collector {
             work: 0,
             works: Vec::new(),
@@ -67,12 +74,15 @@ impl Collector {
             woken: 0,
             slept: (0, 0),
             start,
+            begins,
+            exits: false,
         }
     }
 
     /// Takes a step that is so much work.
     pub fn step(&mut self, raw: &RawStep, work: Work, builder: &Builder) {
         self.work += work;
+        self.exits |= matches!(raw, RawStep::Exit);
         let RawStep::Sleep(sleep) = *raw else { return };
         self.job_ends();
         let sleep = &builder.sleeps[sleep as usize];
@@ -127,6 +137,8 @@ impl Collector {
             by_time: self.times.len() as u64,
             period: period(&self.times, self.start),
             sleep: self.slept.0.checked_div(self.slept.1).unwrap_or(0),
+            begins: self.begins,
+            exits: self.exits,
         }
     }
 }
