@@ -180,7 +180,9 @@ fn decisions_are_carried_out_in_the_policys_words() {
 fn a_target_becomes_a_frequency_of_the_table() {
     for machine in ["pixel6:coupling=false", "juno-r2"] {
         let governor = |_: &FrequencyDomain| Always(Some(1));
-        let kernel = base().with_frequency_governor("slow", governor).unwrap();
+        // A machine that has idled for long is there already.
+        let kernel = KernelFile::load(&format!("{KERNEL}:start=booted")).unwrap();
+        let kernel = kernel.with_frequency_governor("slow", governor).unwrap();
         let scenario = scenario(machine, kernel);
         let mut twin: Twin = scenario.twin(3);
         let mut facts = Frequencies::default();
