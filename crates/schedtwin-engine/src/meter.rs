@@ -195,6 +195,20 @@ pub struct MeterOpp {
     pub idle_static_uw: u64,
 }
 
+impl MeterSetup {
+    /// Whether anything of the machine draws power: its file has power data.
+    fn has_power(&self) -> bool {
+        let powers =
+            |opp: &MeterOpp| opp.active_uw | opp.wfi_uw | opp.static_uw | opp.idle_static_uw != 0;
+        let of_clock = |domain: &MeterDomain| {
+            domain.off_uw > 0 || domain.rows().iter().chain(&domain.opps).any(powers)
+        };
+        let of_power_domain = |domain: &MeterPowerDomain| domain.uw.iter().any(|uw| *uw > 0);
+        self.domains.iter_ids().any(|(_, domain)| of_clock(domain))
+            || self.power_domains.iter_ids().any(|(_, domain)| of_power_domain(domain))
+    }
+}
+
 impl MeterDomain {
     /// The powers by operating point and column of the vote.
     fn rows(&self) -> &[MeterOpp] {

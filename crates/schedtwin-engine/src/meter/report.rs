@@ -182,15 +182,17 @@ fn energy(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
     for cpu in 0..meter.cpus.len() {
         parts.push((label("cpu", cpu), meter.truth.cpu_fj(&meter.setup, cpu)));
     }
+    // Without power data power is not known, and not zero.
+    let is_known = meter.setup.has_power();
     sheet.metric(&metric::POWER);
     for (labels, fj) in &parts {
         // fJ per ns is µW.
         let mw = ratio(*fj, u128::from(span_ns)).map(|uw| uw / UW_PER_MW);
-        sheet.add("mean", labels.clone(), mw);
+        sheet.add("mean", labels.clone(), mw.filter(|_| is_known));
     }
     sheet.metric(&metric::ENERGY);
     for (labels, fj) in parts {
-        sheet.add("sum", labels, Some(fj as f64 / FJ_PER_MJ));
+        sheet.add("sum", labels, is_known.then_some(fj as f64 / FJ_PER_MJ));
     }
 }
 

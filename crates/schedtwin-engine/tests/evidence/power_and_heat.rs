@@ -33,6 +33,19 @@ fn state(machine: &str, name: &str) -> String {
     line.expect("it has the state").to_string()
 }
 
+/// A machine without power data has no power; 0 mW would be a claim, and the better one in a comparison.
+#[test]
+fn power_that_is_not_known_is_undefined() {
+    let busy = r#""busy": { "loop": -1, "run": 1000, "sleep": 1000 }"#;
+    for (machine, known) in [("power10-8core", false), ("uniform8", true)] {
+        let result = run(&written(machine, "linux-6.12", busy, 100 * MS), 1);
+        let of_power = result.metrics.iter().filter(|m| ["power", "energy"].contains(&m.name));
+        let values: Vec<Option<f64>> = of_power.map(|m| m.value).collect();
+        assert!(values.len() > 2, "{machine}");
+        assert!(values.iter().all(|value| value.is_some() == known), "{machine}: {values:?}");
+    }
+}
+
 /// The idle powers that i5-10600k was fitted to come out of runs in which nobody has anything to do: 1.4 W with all
 /// states, 2.6 W with C1 alone, and 46 W if all CPUs poll (which the meter alone says: no governor takes part).
 #[test]

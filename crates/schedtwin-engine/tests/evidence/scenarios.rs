@@ -211,12 +211,17 @@ pub fn task<'a>(result: &'a RunResult, name: &str) -> &'a TaskResult {
 
 /// The value of a metric that must exist and have a value.
 pub fn metric(result: &RunResult, name: &str, stat: &str, labels: &[(&str, &str)]) -> f64 {
+    let value = defined(result, name, stat, labels);
+    value.unwrap_or_else(|| panic!("{name} {stat} {labels:?} has no value"))
+}
+
+/// The value of a metric that must exist.
+pub fn defined(result: &RunResult, name: &str, stat: &str, labels: &[(&str, &str)]) -> Option<f64> {
     let found = result.metrics.iter().find(|metric| {
         metric.name == name
             && metric.stat == stat
             && metric.labels.len() == labels.len()
             && metric.labels.iter().zip(labels).all(|(l, r)| l.0 == r.0 && l.1 == r.1)
     });
-    let found = found.unwrap_or_else(|| panic!("no metric {name} {stat} {labels:?}"));
-    found.value.unwrap_or_else(|| panic!("{name} {stat} {labels:?} has no value"))
+    found.unwrap_or_else(|| panic!("no metric {name} {stat} {labels:?}")).value
 }
