@@ -379,7 +379,7 @@ impl Rules<'_> {
     /// Sees passes of balancing that found a task, but none that they would take, and when kicks are due.
     fn passes(&mut self, twin: &Twin) {
         let kernel = twin.kernel().inside();
-        let later = kernel.nohz.next_balance as i64 - kernel.jiffies() as i64;
+        let later = kernel.nohz.next_balance as i64 - twin.kernel().jiffies() as i64;
         let next = (twin.now() / self.ruled.tick).saturating_add_signed(later) * self.ruled.tick;
         if next != self.next_balance {
             (self.next_balance, self.no_kick_before) = (next, next.max(twin.now()));
