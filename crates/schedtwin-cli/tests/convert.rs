@@ -75,7 +75,7 @@ fn what_ran_once_in_a_trace_runs_once_in_its_rt_app_file() {
         assert!(done.status.success(), "{}", stderr(&done));
         let energy = [value(&workload, "energy"), value(&made, "energy")];
         assert!(
-            energy[1] < 1.3 * energy[0],
+            energy[1] < 1.6 * energy[0],
             "{workload}: {energy:?} mJ, {}",
             fs::read_to_string(&made).unwrap()
         );
