@@ -89,11 +89,7 @@ pub const LINUX_6_12: &[Mutation] = &[
         "self.next_timer_event(cpu, cx.jiffies(), true)",
         "self.next_timer_event(cpu, cx.jiffies(), false)",
     ),
-    m(
-        TICK,
-        "next.saturating_mul(cx.tick_nsec).min(timer_expires)",
-        "next.saturating_mul(cx.tick_nsec)",
-    ),
+    m(TICK, "cx.time_of_jiffy(next).min(timer_expires)", "cx.time_of_jiffy(next)"),
     m(TICK, "if at == NEVER { i64::MAX - now }", "if at == NEVER { i64::MAX }"),
     m(
         TICK,

@@ -11,14 +11,15 @@
 //! # Who is hurt
 //!
 //! Looked at are throughput, duration of frames, slack, wakeup latency, run_delay, missed deadlines and starved waits of each
-//! task (with all its threads), scheduling class and cgroup; but no waits of a task that hardly ever waits. Many are looked at, so each must be as clear as one alone would have to be after Bonferroni's correction: p times their number
+//! task (with all its threads), scheduling class and cgroup; but no waits of a task that hardly ever waits,
+//! none that grow by less than a microsecond, and sums of waits for the same work where the run does more. Many are looked at, so each must be as clear as one alone would have to be after Bonferroni's correction: p times their number
 //! is below 0.05. A change of less than a hundredth hurts nobody. The row with the largest change for the worse is named.
 //! A workload of one class has none: its headlines say it all.
 
 use schedtwin_engine::result::{Better, Breach, Property, RunResult};
 
 use crate::compare::{ComparedRow, Comparison};
-use crate::measured::Labels;
+use crate::measured::{Labels, Row};
 use crate::stats::Difference;
 
 /// What tells of a class that it is hurt: each kind of harm once, so that few rows are looked at.
@@ -42,6 +43,9 @@ const WAITS: [&str; 2] = ["wakeup_latency", "run_delay"];
 
 /// A task that switches less often in each run hardly ever waits.
 const FEW_SWITCHES: f64 = 10.0;
+
+/// What a wait has to grow by, us: less is the difference of two estimated path costs, the same in all seeds.
+const LEAST_WAIT_US: f64 = 1.0;
 
 /// What people call a change: below a hundredth of the baseline nobody is hurt.
 pub(crate) const LEAST_HARM_PCT: f64 = 1.0;
@@ -253,6 +257,26 @@ fn rarely_waiting(comparison: &Comparison) -> Vec<&Labels> {
     comparison.rows.iter().filter(few).map(|row| &row.row.labels).collect()
 }
 
+/// By how many percent the whole run's throughput rose beyond chance: who does more waits more often.
+fn more_work(comparison: &Comparison, kernel: usize) -> f64 {
+    let throughput = |row: &&ComparedRow| row.row.name == HARMS[0].0 && row.row.labels.is_empty();
+    let row = comparison.rows.iter().find(throughput);
+    let rose = row
+        .and_then(|row| row.told(kernel))
+        .filter(|difference| difference.p.is_some_and(|p| p < 0.05))
+        .and_then(|difference| difference.diff_pct);
+    rose.unwrap_or(0.0).max(0.0)
+}
+
+/// Whether the change of a wait is too short to hurt anybody.
+fn is_short(row: &Row, difference: &Difference) -> bool {
+    let us = match row.unit {
+        "ms" => 1000.0,
+        _ => 1.0,
+    };
+    WAITS.contains(&row.name) && us * difference.diff.abs() < LEAST_WAIT_US
+}
+
 fn hurt(comparison: &Comparison, kernel: usize) -> Option<Hurt<'_>> {
     if kernel == 0 || comparison.seeds.len() < LEAST_SEEDS {
         return None;
@@ -274,9 +298,11 @@ fn hurt(comparison: &Comparison, kernel: usize) -> Option<Hurt<'_>> {
         return None;
     }
     let of = looked.len();
+    let more_work = more_work(comparison, kernel);
     let mut worse: Vec<(&ComparedRow, Difference, f64)> = looked
         .into_iter()
         .filter(|(_, difference)| difference.p.is_some_and(|p| p * (of as f64) < 0.05))
+        .filter(|(row, difference)| !is_short(&row.row, difference))
         .filter_map(|(row, difference)| {
             // A row that was zero has no percent: it has become worse beyond all measure.
             let pct = difference.diff_pct.unwrap_or(f64::INFINITY.copysign(difference.diff));
@@ -286,6 +312,11 @@ fn hurt(comparison: &Comparison, kernel: usize) -> Option<Hurt<'_>> {
                 100.0 * harm / (100.0 - harm)
             } else {
                 harm
+            };
+            // A sum over all waits counts for the same work.
+            let harm = match row.row.name {
+                "run_delay" => 100.0 * (100.0 + harm) / (100.0 + more_work) - 100.0,
+                _ => harm,
             };
             (harm >= LEAST_HARM_PCT).then_some((row, difference, harm))
         })
