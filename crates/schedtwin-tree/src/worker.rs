@@ -549,15 +549,7 @@ impl Supervisor<'_> {
                 let lines = errors.read()?;
                 self.tell(&lines);
             }
-            if ready[1] {
-                let lines = text.read()?;
-                match self.print(&lines) {
-                    Ok(()) => {}
-                    // The worker learns of it as it would from the pipe itself.
-                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => text.from = None,
-                    Err(error) => return Err(Why::Text(error)),
-                }
-            }
+            // Before its text, of which nothing is printed once it has spoken otherwise.
             if ready[0] {
                 let mut piece = [0; 64 << 10];
                 let from = frames.as_mut().expect("it is ready");
@@ -566,6 +558,15 @@ impl Supervisor<'_> {
                     Ok(read) => pending.extend(&piece[..read]),
                 }
                 self.frames(&mut pending)?;
+            }
+            if ready[1] {
+                let lines = text.read()?;
+                match self.print(&lines) {
+                    Ok(()) => {}
+                    // The worker learns of it as it would from the pipe itself.
+                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => text.from = None,
+                    Err(error) => return Err(Why::Text(error)),
+                }
             }
             if self.service.is_cancelled() {
                 return Err(Why::Cancelled);
