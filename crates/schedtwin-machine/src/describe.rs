@@ -15,6 +15,9 @@ use crate::{
     Shared,
 };
 
+/// Columns of a line.
+const TERMINAL: usize = 100;
+
 /// A level of the topology: its name, and the number of a CPU's part of it.
 type LevelOf = (&'static str, fn(&Cpu) -> Option<u16>);
 
@@ -58,7 +61,14 @@ impl Machine {
         self.describe_costs(&mut out);
         self.describe_estimates(&mut out);
         for remark in self.remarks() {
-            let _ = writeln!(out, "\nnote: {remark}");
+            let mut column = TERMINAL;
+            for word in format!("note: {remark}").split(' ') {
+                let fits = column + 1 + word.chars().count() <= TERMINAL;
+                column = word.chars().count() + if fits { column + 1 } else { 0 };
+                out.push_str(if fits { " " } else { "\n" });
+                out.push_str(word);
+            }
+            out.push('\n');
         }
         out
     }
