@@ -210,15 +210,7 @@ impl Cpufreq {
 
     /// Nobody has asked for more than the lowest frequency for long, where a governor follows the load.
     pub(crate) fn settle(&mut self, sched: &mut Scheduler, cx: &mut Context) {
-        let follows_load = match cx.config.cpufreq {
-            FrequencyGovernor::Schedutil
-            | FrequencyGovernor::Ondemand
-            | FrequencyGovernor::Conservative => !cx.config.scaling_driver.decides(),
-            FrequencyGovernor::Performance
-            | FrequencyGovernor::Powersave
-            | FrequencyGovernor::Userspace => false,
-        };
-        if follows_load {
+        if cx.config.runs_schedutil() || cx.config.runs_sampling() {
             for index in self.policies.ids() {
                 let khz = self.policies[index].table[0];
                 self.cpufreq_driver_target_index(index, khz);
