@@ -37,14 +37,14 @@ const HARMS: [(&str, &[&str]); 8] = [
 /// Labels that name a class of threads or a cgroup.
 const CLASSES: [&str; 3] = ["task", "group", "class"];
 
-/// What a task waits for in a row of its own. Of one that hardly ever waits, such as the thread that starts the others, every
+/// The waits with a row for each task. Of one that hardly ever waits, such as the thread that starts the others, every
 /// path's nanosecond is a change beyond chance, and hurts nobody: long waits are the properties' matter.
 const WAITS: [&str; 2] = ["wakeup_latency", "run_delay"];
 
 /// A task that switches less often in each run hardly ever waits.
 const FEW_SWITCHES: f64 = 10.0;
 
-/// What a wait has to grow by, us: less is the difference of two estimated path costs, the same in all seeds.
+/// The least growth of a wait, us: less is the difference of two estimated path costs, the same in all seeds.
 const LEAST_WAIT_US: f64 = 1.0;
 
 /// What people call a change: below a hundredth of the baseline nobody is hurt.

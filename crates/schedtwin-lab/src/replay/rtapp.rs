@@ -143,7 +143,7 @@ enum Cause {
     None,
 }
 
-/// How many jobs a task does; `None`: it goes on for ever.
+/// The number of jobs that a task does; `None`: it goes on for ever.
 fn loops(thread: &RecordedThread, cause: &Cause, span_ns: u64) -> Option<u64> {
     let jobs = &thread.jobs;
     let ends = match cause {

@@ -260,7 +260,7 @@ fn marks(on_front: &[bool], kept_off: &[KeptOff]) -> Vec<&'static str> {
     marks
 }
 
-/// How many settings are kept off the front, and why each of them is; nothing where none is. `names` has the names of the
+/// The number of settings that are kept off the front, and why each of them is; nothing where none is. `names` has the names of the
 /// columns first.
 pub(super) fn kept_off_lines(kept_off: &[KeptOff], names: &[Vec<String>]) -> Vec<String> {
     let settings: Vec<&[KeptOff]> = kept_off.chunk_by(|a, b| a.setting == b.setting).collect();
