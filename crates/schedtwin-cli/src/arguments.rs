@@ -870,7 +870,7 @@ pub struct Bisect {
     #[arg(long, value_name = "METRIC", conflicts_with = "property")]
     pub metric: Option<String>,
     /// Runs of each kernel, for --metric
-    #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(1..=1_000), default_value_t = 3, requires = "metric")]
+    #[arg(short = 'n', long, value_parser = clap::value_parser!(u64).range(1..=1_000), default_value_t = 6, requires = "metric")]
     pub iterations: u64,
     #[command(flatten)]
     pub searched: Searched,

@@ -123,6 +123,9 @@ pub fn first_difference(a: &Scenario, b: &Scenario, seed: u64) -> Option<Differe
             let told = |mine: &Memory, other: &Memory, more: bool| match parted(mine, other) {
                 Some(fact) => mine.teller.fact(&fact),
                 None if !more => "the run is over".to_string(),
+                None if parted(other, mine).is_none() => {
+                    "no event differs yet, only what was decided".to_string()
+                }
                 None => "nothing else differs in this event".to_string(),
             };
             let decisions = |memory: &Memory| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Whether runs are long enough for load balancing to have a say.
+//! Whether runs are long enough for load balancing to have a say, and busy enough for power to say something.
 
 use schedtwin_engine::DomainTable;
 use schedtwin_types::{Duration, Ns, metric};
@@ -13,6 +13,7 @@ pub struct WidestLevel {
     nr_cpus: u64,
     interval_ms: u64,
     busy_factor: u64,
+    settled: bool,
 }
 
 /// From this mean utilisation on, most CPUs balance as busy ones do, in %.
@@ -20,14 +21,17 @@ const BUSY: f64 = 50.0;
 
 impl WidestLevel {
     /// The widest level of a machine; `None`: its CPUs do not balance.
-    pub fn of(table: &DomainTable) -> Option<WidestLevel> {
+    ///
+    /// `settled`: the run begins after long idleness (`start`), so intervals have doubled and the first balance is due at once.
+    pub fn of(table: &DomainTable, settled: bool) -> Option<WidestLevel> {
         let level = table.levels.last()?;
         let domain = level.domains.iter().max_by_key(|domain| domain.span.weight())?;
         Some(WidestLevel {
             name: level.name,
             nr_cpus: domain.span.weight().into(),
-            interval_ms: domain.min_interval_ms,
+            interval_ms: if settled { domain.max_interval_ms } else { domain.min_interval_ms },
             busy_factor: domain.busy_factor.into(),
+            settled,
         })
     }
 
@@ -44,15 +48,30 @@ impl WidestLevel {
         let interval = self.interval(busy);
         (shortest * 1e9 < interval as f64).then(|| {
             format!(
-                "runs are shorter than {}, the time between two load balances of {} CPUs over all {} ({}): tasks may still be \
+                "runs are shorter than {}, the time between two load balances of {} CPUs over all {} ({}){}: tasks may still be \
                  where they began. With a longer --duration, or more work, they spread",
                 Duration::from_ns(interval),
                 if busy { "busy" } else { "idle" },
                 self.nr_cpus,
-                self.name
+                self.name,
+                if self.settled { ", the first of which is due at the first tick" } else { "" }
             )
         })
     }
+}
+
+/// Below this mean utilisation a machine's power is mostly that of its sleeping CPUs, in %.
+const ASLEEP: f64 = 5.0;
+
+/// Warns where power is told of a machine that is nearly always asleep, and sleeps without power.
+pub(crate) fn idle_power_warning(rows: &[Row]) -> Option<String> {
+    let asleep = whole(rows, &metric::UTILIZATION)?.all(|percent| percent < ASLEEP);
+    let has_power = whole(rows, &metric::POWER)?.any(|milliwatts| milliwatts > 0.0);
+    (asleep && has_power).then(|| {
+        "CPUs are asleep for nearly all the time, and sleep takes no power in the machine's file: differences of power and energy in \
+         % are those of the little that is left, not of a machine"
+            .to_string()
+    })
 }
 
 /// All samples of a metric of the whole machine.
@@ -121,8 +140,26 @@ mod tests {
     }
 
     #[test]
+    fn power_of_a_sleeping_machine_is_told() {
+        let warning = |utilization: f64, power: f64| {
+            idle_power_warning(&[
+                row(&metric::UTILIZATION, "mean", &[utilization]),
+                row(&metric::POWER, "mean", &[power]),
+            ])
+        };
+        assert!(warning(0.1, 3.0).is_some());
+        assert_eq!((warning(0.1, 0.0), warning(40.0, 3.0)), (None, None));
+    }
+
+    #[test]
     fn the_shortest_run_is_held_against_the_interval() {
-        let level = WidestLevel { name: "NUMA", nr_cpus: 160, interval_ms: 160, busy_factor: 16 };
+        let level = WidestLevel {
+            name: "NUMA",
+            nr_cpus: 160,
+            interval_ms: 160,
+            busy_factor: 16,
+            settled: false,
+        };
         let warning = |elapsed: &[f64], utilization: f64| {
             let rows = [
                 row(&metric::ELAPSED, "sum", elapsed),

@@ -16,7 +16,7 @@ use schedtwin_engine::result::{Metric, RunResult};
 use schedtwin_types::{Ns, metric};
 
 use crate::Progress;
-use crate::balancing::{WidestLevel, unscanned_warning};
+use crate::balancing::{WidestLevel, idle_power_warning, unscanned_warning};
 use crate::crash::Crash;
 use crate::many_parts;
 use crate::measured::{Measured, Row};
@@ -42,6 +42,10 @@ pub trait Subject: Sync {
     /// CPUs of a cache that wakeups do not search at first, `Scenario::unscanned_at_first`.
     fn unscanned_at_first(&self) -> Option<u32> {
         None
+    }
+    /// The machine's file says that it takes no power while all its CPUs sleep.
+    fn sleeps_without_power(&self) -> bool {
+        false
     }
     /// One run; stores the simulated ns so far into `simulated` now and then.
     fn run(&self, seed: u64, simulated: Arc<AtomicU64>) -> io::Result<RunResult>;
@@ -157,6 +161,9 @@ pub fn compare<S: Subject>(
     notices.extend(subjects.iter().find_map(|subject| {
         unscanned_warning(subject.name(), subject.unscanned_at_first()?, &rows)
     }));
+    if subjects[0].sleeps_without_power() {
+        notices.extend(idle_power_warning(&rows));
+    }
     let identical = |kernel: &Vec<Option<u64>>| {
         kernel.iter().zip(&digests[0]).filter(|(a, b)| a.is_some() && a == b).count()
     };

@@ -47,11 +47,15 @@ impl Subject for Column {
     }
 
     fn widest_level(&self) -> Option<WidestLevel> {
-        WidestLevel::of(&self.scenario.domains())
+        WidestLevel::of(&self.scenario.domains(), self.scenario.kernel().config.start.is_settled())
     }
 
     fn unscanned_at_first(&self) -> Option<u32> {
         self.scenario.unscanned_at_first()
+    }
+
+    fn sleeps_without_power(&self) -> bool {
+        self.scenario.machine().sleeping_uw() == 0
     }
 
     fn run(&self, seed: u64, simulated: Arc<AtomicU64>) -> io::Result<RunResult> {

@@ -61,6 +61,23 @@ impl Machine {
         let domain = &self.domains[domain];
         if all_cpus_deep { domain.off_uw } else { domain.opps[opp].static_uw }
     }
+
+    /// Returns the power of the machine while each CPU is in its deepest idle state, at the lowest operating points, µW.
+    pub fn sleeping_uw(&self) -> u64 {
+        let deepest = |cpu: CpuId| self.idle_states(cpu).len() - 1;
+        let cpus = || (0..self.nr_cpus()).map(|cpu| CpuId(cpu as u16));
+        let of_cpus: u64 = cpus().map(|cpu| self.idle_uw(cpu, 0, deepest(cpu))).sum();
+        let of_clocks: u64 = (self.domains.iter_ids())
+            .map(|(id, domain)| {
+                let deep = domain.cpus.iter().all(|&cpu| self.idle_states(cpu)[deepest(cpu)].deep);
+                self.static_uw(id, 0, deep)
+            })
+            .sum();
+        let of_parts: u64 = (self.power_domains.iter_ids())
+            .map(|(_, part)| part.states.last().map_or(part.uw, |state| state.uw))
+            .sum();
+        of_cpus + of_clocks + of_parts
+    }
 }
 
 #[cfg(test)]
@@ -78,6 +95,16 @@ mod tests {
         assert_eq!(uw, 22_890 + 760 + 2_610);
         assert_eq!(energy_fj(uw, 1_000_000_000), 26_260_000_000_000); // 26.26 mJ
         assert_eq!(machine.static_uw(ClockDomainId(0), 0, true), 0);
+    }
+
+    #[test]
+    fn a_sleeping_machine_takes_what_its_file_says() {
+        let sleeping = |machine: &str| Machine::load(machine).unwrap().sleeping_uw();
+        assert_eq!(sleeping("spr-2s224"), 0);
+        // c2 of the little, middle and big cores, at the lowest operating points.
+        let pixel6 = Machine::load("pixel6").unwrap();
+        let cpus: u64 = (0..8).map(|cpu| pixel6.idle_uw(CpuId(cpu), 0, 1)).sum();
+        assert!(sleeping("pixel6") >= cpus);
     }
 
     #[test]

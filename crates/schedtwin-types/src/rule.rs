@@ -122,6 +122,8 @@ rules! {
         SisRecentIdleOtherCluster = "select_idle_sibling: recently used CPU is idle, other cluster",
         /// Step 10.
         SisNoIdleCpu = "select_idle_sibling: no idle CPU found, target",
+        /// Step 7 has looked at no CPU: it may scan 0 of them (SIS_UTIL, SIS_PROP), or the task's mask has none there.
+        SisNotSearched = "select_idle_sibling: no CPU of the LLC was looked at, target",
         /// The slow path.
         FindDstCpu = "sched_balance_find_dst_cpu: idlest group and CPU",
         /// DEADLINE: it runs first on prev, or prev has no deadline task, and prev is large enough.

@@ -15,7 +15,7 @@ use super::{
     BALANCE_KINDS, CpuMeter, Latencies, Meter, MeterPowerDomain, SlackSum, TaskMeter, WAKE_SOURCES,
 };
 use crate::result::{CpuResult, Metric, TaskResult};
-use schedtwin_types::metric::{self, DeclaredMetric, Labels};
+use schedtwin_types::metric::{self, Better, DeclaredMetric, Labels};
 use schedtwin_types::property::Property;
 use schedtwin_types::{IpiKind, Ns, PowerDomainId};
 
@@ -294,6 +294,7 @@ fn idle(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
         (&metric::IDLE_TOO_SHALLOW, |cpu| cpu.too_shallow),
     ];
     for (miss, missed) in misses {
+        let first = sheet.metrics.len();
         sheet.metric(miss);
         let counts = |cpus: &mut dyn Iterator<Item = usize>| {
             cpus.fold((0, 0), |(part, whole), cpu| {
@@ -309,6 +310,10 @@ fn idle(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
             // Of all CPUs' wakeups, so that the clusters' add up to the whole: as LISA's users print it.
             let labels = vec![("cluster", name.clone()), ("of", "all".to_owned())];
             sheet.add("mean", labels, percent(part, all));
+        }
+        // Too shallow a state costs power and nothing else.
+        if miss.name == metric::IDLE_TOO_SHALLOW.name && !meter.setup.has_power() {
+            sheet.metrics[first..].iter_mut().for_each(|metric| metric.better = Better::Neutral);
         }
     }
 

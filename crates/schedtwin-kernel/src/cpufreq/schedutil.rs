@@ -330,9 +330,17 @@ impl Cpufreq {
     /// The governor was called, and did not look at anything.
     #[cold]
     pub(super) fn record_refusal(&self, index: PolicyId, rule: FrequencyRule, cx: &mut Context) {
-        let khz = self.policies[index].sugov.next_freq;
+        let khz = self.last_asked_khz(index);
         let choice = FrequencyChoice { raw_khz: 0, khz, cached_raw_khz: 0, rule };
         self.record_frequency(index, Vec::new(), 0, &choice, cx);
+    }
+
+    /// The last frequency that the governor asked for; before that the domain's.
+    fn last_asked_khz(&self, index: PolicyId) -> Khz {
+        match self.policies[index].sugov.next_freq {
+            0 => self.policies[index].cur,
+            khz => khz,
+        }
     }
 
     pub(crate) fn record_frequency(
@@ -344,10 +352,7 @@ impl Cpufreq {
         cx: &mut Context,
     ) {
         let util = util.into();
-        let previous_khz = match self.policies[index].sugov.next_freq {
-            0 => self.policies[index].cur,
-            khz => khz,
-        };
+        let previous_khz = self.last_asked_khz(index);
         let sugov = &self.policies[index].sugov;
         let limited_until = (choice.rule == FrequencyRule::RateLimit)
             .then(|| sugov.last_freq_update_time.saturating_add_signed(sugov.freq_update_delay_ns));

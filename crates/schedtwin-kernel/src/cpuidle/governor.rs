@@ -26,8 +26,8 @@ use super::states::{IdleStateParams, Reflection, SelectInput, SleepLength};
 use super::teo;
 use super::teo::util::{Gradual, UtilAware};
 use crate::config::{Config, IdleGovernor, MenuForm, TeoForm};
-use crate::policy::CustomIdle;
-use schedtwin_types::IdleRule;
+use crate::policy::{CustomIdle, CustomMachineIdle};
+use schedtwin_types::{CpuId, IdleRule};
 
 /// A CPU's governor with its memory.
 #[derive(Clone, Debug)]
@@ -224,6 +224,37 @@ impl Governor {
             Governor::Shallow => {}
             Governor::Custom(custom) => custom.policy.reflect(stay),
             Governor::OfMachine { .. } => unreachable!("the kernel tells the machine's governor"),
+        }
+    }
+
+    /// As [`Governor::select`], also where one governor chooses for the whole machine.
+    #[inline]
+    pub(crate) fn select_on(
+        &mut self,
+        cpu: CpuId,
+        of_machine: &mut Option<Box<CustomMachineIdle>>,
+        input: &SelectInput,
+        sleep_length: &mut impl FnMut() -> SleepLength,
+    ) -> Choice {
+        match (&*self, of_machine) {
+            (Governor::OfMachine { .. }, Some(of_machine)) => {
+                of_machine.select(cpu, input, sleep_length)
+            }
+            _ => self.select(input, sleep_length),
+        }
+    }
+
+    /// As [`Governor::reflect`], also where one governor chooses for the whole machine.
+    #[inline]
+    pub(crate) fn reflect_on(
+        &mut self,
+        cpu: CpuId,
+        of_machine: &mut Option<Box<CustomMachineIdle>>,
+        stay: &Reflection,
+    ) {
+        match (&*self, of_machine) {
+            (Governor::OfMachine { .. }, Some(of_machine)) => of_machine.policy.reflect(cpu, stay),
+            _ => self.reflect(stay),
         }
     }
 

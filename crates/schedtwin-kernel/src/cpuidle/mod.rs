@@ -272,12 +272,8 @@ impl Kernel {
         };
         let (time, cx) = (&mut self.time, &self.cx);
         let mut timers = || time.tick_nohz_get_sleep_length(cpu, tick, needs_tick, cx);
-        let choice = match (&*governor, self.own.machine_idle_mut()) {
-            (Governor::OfMachine { .. }, Some(of_machine)) => {
-                of_machine.select(cpu, &input, &mut timers)
-            }
-            _ => governor.select(&input, &mut timers),
-        };
+        let of_machine = self.own.machine_idle_mut();
+        let choice = governor.select_on(cpu, of_machine, &input, &mut timers);
         let governor::Choice { state, stop_tick, sleep_length_ns, rule } = choice;
         if self.cx.wants_decisions() {
             self.cx.record(Decision::Idle { state, stop_tick, sleep_length_ns, rule });
@@ -380,12 +376,7 @@ impl Kernel {
                 tick_nsec,
                 last_residency_ns: *last_residency_ns,
             };
-            match (&*governor, self.own.machine_idle_mut()) {
-                (Governor::OfMachine { .. }, Some(of_machine)) => {
-                    of_machine.policy.reflect(cpu, &stay);
-                }
-                _ => governor.reflect(&stay),
-            }
+            governor.reflect_on(cpu, self.own.machine_idle_mut(), &stay);
         }
         if self.sched.rq(cpu).need_resched {
             self.leave_idle(cpu);
@@ -414,7 +405,7 @@ impl Kernel {
 
 impl Cpuidle {
     /// Whether the governor is asked, and told of stays (`cpuidle_idle_call`).
-    fn has_choice(&self, cpu: CpuId, cx: &Context) -> bool {
+    pub(crate) fn has_choice(&self, cpu: CpuId, cx: &Context) -> bool {
         match cx.config.single_idle_state {
             SingleIdleState::Governor => true,
             SingleIdleState::Skipped => self.cpus[cpu].states.len() > 1,

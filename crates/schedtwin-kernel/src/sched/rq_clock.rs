@@ -129,6 +129,11 @@ impl Context {
         (jiffy - self.initial_jiffies).saturating_mul(self.tick_nsec)
     }
 
+    /// How long the machine has been up when the clock begins, ns.
+    pub(crate) fn uptime_at_start(&self) -> Ns {
+        self.initial_jiffies * self.tick_nsec
+    }
+
     /// `local_clock()` in the middle of a path: the entry's time plus the debt so far.
     #[inline(always)]
     pub(crate) fn local_clock(&self) -> Ns {

@@ -13,16 +13,22 @@
 //! | `last_balance`, `next_balance` | now | long ago: due at the first tick |
 //! | `wake_stamp` (SIS_PROP) | now | long ago |
 //! | frequency under a governor that follows the load | the highest | the lowest |
+//! | what an idle governor remembers | nothing: the first sleeps are predicted short | long sleeps, each until its timer |
+//! | the clock, where no timer is pending | 0: `KTIME_MAX` away, and menu's product wraps to 0 | the uptime |
 //!
 //! Kernel: 6.12.95 kernel/sched/fair.c `update_idle_cpu_scan`, `sched_balance_rq` (`out_balanced`), kernel/sched/core.c `sched_init`.
 //! Differences: costs and success rates of newidle passes (`max_newidle_lb_cost`, `newidle_call`) and `avg_scan_cost` are those of
 //! boot, since they depend on what ran before.
 
-use crate::{Context, Kernel, Scheduler};
+use crate::cpuidle::states::{Reflection, SelectInput, SleepLength};
+use crate::policy::CustomMachineIdle;
+use crate::{Context, Cpuidle, Kernel, Scheduler};
 use schedtwin_types::CpuId;
 
 /// Seconds since boot, so that what has not happened since then is long ago.
 const UPTIME: u64 = 300;
+/// Sleeps of each CPU before the run, so many that teo and menu, which forget an eighth at each, have forgotten the first ones.
+const SLEEPS: u64 = 32;
 
 impl Kernel {
     /// Brings a machine that has just booted into the state in which the run begins. Comes before the first entry.
@@ -35,6 +41,55 @@ impl Kernel {
         self.time.keep_timers_from(jiffies);
         self.sched.settle(&self.cx);
         self.cpufreq.settle(&mut self.sched, &mut self.cx);
+        self.cpuidle.settle(self.own.machine_idle_mut(), &self.cx);
+    }
+}
+
+impl Cpuidle {
+    /// Lets every CPU sleep until timers that are 1 to 8 s away, as its governor chooses: no two lengths that follow each other
+    /// are alike, and nothing else comes.
+    fn settle(&mut self, of_machine: &mut Option<Box<CustomMachineIdle>>, cx: &Context) {
+        let tick = cx.tick_nsec;
+        for index in 0..cx.device_tree().cpus.len() {
+            let cpu = CpuId(index as u16);
+            if !self.has_choice(cpu, cx) {
+                continue;
+            }
+            let idle = self.cpu_mut(cpu);
+            let mut now = 0;
+            for sleep in 0..SLEEPS {
+                let until_timer = (1 + sleep % 8) * 1_000_000_000;
+                let input = SelectInput {
+                    states: &idle.states,
+                    latency_req_ns: idle.latency_req_ns,
+                    tick_stopped: false,
+                    tick_nsec: tick as i64,
+                    now,
+                    last_residency_ns: idle.last_residency_ns,
+                    nr_iowaiters: 0,
+                    cpu_util: 0,
+                };
+                let mut timers = || SleepLength {
+                    sleep_length_ns: until_timer as i64,
+                    delta_tick_ns: tick as i64 / 2,
+                };
+                let choice = idle.governor.select_on(cpu, of_machine, &input, &mut timers);
+                let state = usize::from(choice.state).min(idle.states.len() - 1);
+                let polling = idle.states[state].polling;
+                let slept = if choice.stop_tick { until_timer } else { tick / 2 };
+                now += slept;
+                idle.last_residency_ns = slept;
+                let stay = Reflection {
+                    state,
+                    got_tick: !choice.stop_tick,
+                    poll_time_limit: polling,
+                    now,
+                    tick_nsec: tick as i64,
+                    last_residency_ns: slept,
+                };
+                idle.governor.reflect_on(cpu, of_machine, &stay);
+            }
+        }
     }
 }
 
@@ -58,7 +113,7 @@ impl Scheduler {
 mod tests {
     use super::*;
     use crate::config::{Config, StartState};
-    use crate::device_tree::DeviceTree;
+    use crate::device_tree::{DeviceTree, DtIdleState};
     use crate::time::timer::{TimerFlags, TimerFunction};
 
     fn booted(start: StartState) -> Kernel {
@@ -100,6 +155,54 @@ mod tests {
                 assert_eq!(jiffies >= domain.last_balance + interval, due, "{start:?}");
             }
         }
+    }
+
+    /// A CPU without a timer sleeps as deep as it can at once, whatever form its governor has; at boot most of them poll first.
+    #[test]
+    fn the_first_sleep_is_deep() {
+        use crate::config::{IdleGovernor, MenuForm, TeoForm};
+        let first = |config: Config| {
+            let mut machine = DeviceTree::of_domains(&[(1, 1024, &[(1_000_000, 1)])]);
+            let poll = DtIdleState { polling: true, ..DtIdleState::new(0, 0) };
+            machine.idle_tables = vec![vec![
+                poll,
+                DtIdleState::new(2_000, 2_000),
+                DtIdleState::new(290_000, 600_000),
+            ]];
+            let mut kernel = Kernel::boot(machine, config);
+            kernel.begin();
+            kernel.do_idle();
+            let idle = kernel.cpuidle.cpu(CpuId(0));
+            (idle.entered.unwrap(), idle.tick.tick_stopped)
+        };
+        let governors =
+            [TeoForm::V5_14, TeoForm::V6_6, TeoForm::V6_12, TeoForm::V6_18, TeoForm::V7_3]
+                .map(|teo| Config { cpuidle: IdleGovernor::Teo, teo, ..Config::linux_6_12() })
+                .into_iter()
+                .chain(
+                    [
+                        MenuForm::V4_20,
+                        MenuForm::V5_18,
+                        MenuForm::V6_12,
+                        MenuForm::V6_18,
+                        MenuForm::V7_3,
+                    ]
+                    .map(|menu| Config {
+                        cpuidle: IdleGovernor::Menu,
+                        menu,
+                        ..Config::linux_6_12()
+                    }),
+                )
+                .chain([Config { cpuidle: IdleGovernor::Ladder, ..Config::linux_6_12() }]);
+        let mut shallow = 0;
+        for config in governors {
+            let told = (config.cpuidle, config.teo, config.menu);
+            let booted = Config { start: StartState::Booted, ..config.clone() };
+            shallow += usize::from(first(booted) != (2, true));
+            let settled = Config { start: StartState::Settled, ..config };
+            assert_eq!(first(settled), (2, true), "{told:?}");
+        }
+        assert!(shallow > 3, "{shallow}");
     }
 
     /// Timers that were armed at boot are as far away as before.

@@ -205,7 +205,8 @@ impl Time {
         cx: &Context,
     ) -> SleepLength {
         let now = ts.idle_entrytime as i64;
-        let until = |at: Ns| if at == NEVER { i64::MAX - now } else { at as i64 - now };
+        let uptime = now + cx.uptime_at_start() as i64;
+        let until = |at: Ns| if at == NEVER { i64::MAX - uptime } else { at as i64 - now };
         let delta_tick_ns = until(self.timers[cpu].armed());
         let next = self.tick_nohz_next_event(cpu, ts.tick_stopped, needs_tick, cx);
         ts.timer_expires = Some(next);

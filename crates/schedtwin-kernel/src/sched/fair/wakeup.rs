@@ -288,6 +288,7 @@ impl Kernel {
             return (cpu, PlacementRule::SelectIdleSmt);
         }
         // 7.
+        let looked_at = effects.looked_at.count;
         if let Some(choice) =
             self.sched.select_idle_cpu(task, sd, target, idle_core.possible, effects, see, &self.cx)
         {
@@ -300,7 +301,10 @@ impl Kernel {
         if let Some(cpu) = recent_aff {
             return (cpu, PlacementRule::SisRecentIdleOtherCluster);
         }
-        (target, PlacementRule::SisNoIdleCpu)
+        let searched = effects.looked_at.count != looked_at;
+        let rule =
+            if searched { PlacementRule::SisNoIdleCpu } else { PlacementRule::SisNotSearched };
+        (target, rule)
     }
 }
 
