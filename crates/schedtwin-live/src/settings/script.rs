@@ -39,6 +39,17 @@ fn lines(change: &Change, forth: bool) -> Vec<String> {
             let value = if forth { now } else { was };
             vec![format!("echo {} > {}", shell_word(value), shell_word(&path.to_string_lossy()))]
         }
+        Change::Group { path, files } if forth => {
+            let group = path.to_string_lossy();
+            let write = |(name, value): &(String, String)| {
+                format!("echo {} > {}", shell_word(value), shell_word(&format!("{group}/{name}")))
+            };
+            let made = std::iter::once(format!("mkdir {}", shell_word(&group)));
+            made.chain(files.iter().map(write)).collect()
+        }
+        Change::Group { path, .. } => {
+            vec![format!("rmdir {}", shell_word(&path.to_string_lossy()))]
+        }
         Change::Thread { tid, name, attr, cpus, .. } => {
             let comment = format!(" # {}", name.replace('\n', " "));
             let mut lines = Vec::new();
@@ -109,6 +120,7 @@ mod tests {
                 },
             ],
             refused: vec!["migration_cost_ns: locked".into()],
+            ..Planned::default()
         };
         let text = script(&planned, "linux-6.18");
         let expected = "\
