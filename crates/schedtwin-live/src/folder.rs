@@ -9,6 +9,7 @@
 //! prediction.json          the figures that the twin gives for every setting
 //! prediction.seal          its hash, and when it was sealed
 //! measured/1-00.dat .json  recordings under every setting, made after that
+//! measured/1.ended         why a setting is not judged: it did not reach the work
 //! judgement.json .txt index.html
 //! ```
 //!
@@ -291,10 +292,29 @@ impl Folder {
         self.has(&format!("{name}.json"))
     }
 
+    /// Ends a setting: none of its runs is judged.
+    pub fn end(&self, setting: usize, why: &str) -> Result<(), Fault> {
+        self.write(&format!("measured/{setting}.ended"), why)
+    }
+
+    /// Why a setting has ended; `None`: it has not.
+    pub fn ended(&self, setting: usize) -> Result<Option<String>, Fault> {
+        let path = self.join(&format!("measured/{setting}.ended"));
+        match fs::read_to_string(&path) {
+            Ok(why) => Ok(Some(why)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(fault("read", &path, &error)),
+        }
+    }
+
     /// Refuses a part that is not whole: its plan says how many runs it has.
     pub fn check_whole(&self, part: &str, plan: &Plan) -> Result<(), Fault> {
         let names = Folder::names(part, plan);
-        let done = names.iter().filter(|(name, ..)| self.is_done(name)).count();
+        let mut done = 0;
+        for (name, setting, _) in &names {
+            let is_ended = part == "measured" && self.ended(*setting)?.is_some();
+            done += usize::from(self.is_done(name) || is_ended);
+        }
         match done == names.len() {
             true => Ok(()),
             false => Err(format!(

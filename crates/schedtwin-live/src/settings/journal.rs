@@ -2,7 +2,7 @@
 //! The journal of changes, so that everything can be put back whatever happens.
 //!
 //! Each change is written to the journal, and the journal to the disk, before the change is made. Undoing goes through it
-//! from the end. (A cgroup is made before its line is written: undoing then never removes another's.) Who was killed in the middle of a change has a journal with one line too many: putting that
+//! from the end; what is as it was is not touched. (A cgroup is made before its line is written: undoing then never removes another's.) Who was killed in the middle of a change has a journal with one line too many: putting that
 //! back writes what is there already.
 //!
 //! ```text
@@ -144,6 +144,8 @@ pub fn undo(path: &Path) -> io::Result<Option<(usize, Vec<String>)>> {
 /// Makes a change and reads it back, or puts it back.
 pub(super) fn make(change: &Change, forth: bool) -> io::Result<()> {
     match change {
+        // The change may have been refused, and putting it back would be, too.
+        Change::File { path, was, .. } if !forth && holds(path, was) => Ok(()),
         Change::File { path, was, now } => match write(path, if forth { now } else { was }) {
             // A setting that has gone with its CPU or governor has nothing to be put back.
             Err(error) if !forth && error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -171,11 +173,15 @@ pub(super) fn make(change: &Change, forth: bool) -> io::Result<()> {
 fn write(path: &Path, value: &str) -> io::Result<()> {
     // No new file: `fs::write` would make one.
     OpenOptions::new().write(true).truncate(true).open(path)?.write_all(value.as_bytes())?;
-    let has = current(path, value, &fs::read_to_string(path)?);
-    match has == value {
-        true => Ok(()),
-        false => Err(io::Error::other(format!("the kernel made {has:?} of {value:?}"))),
+    if holds(path, value) {
+        return Ok(());
     }
+    let has = fs::read_to_string(path)?;
+    Err(io::Error::other(format!("the kernel made {:?} of it", current(path, value, &has))))
+}
+
+fn holds(path: &Path, value: &str) -> bool {
+    fs::read_to_string(path).is_ok_and(|text| current(path, value, &text) == value)
 }
 
 /// Removes a cgroup; processes that the work left behind go to the group above.
@@ -296,6 +302,21 @@ mod tests {
         assert_eq!(undo(&path).unwrap(), Some((2, vec![])));
         assert_eq!(fs::read_to_string(&file).unwrap(), "1");
         assert_eq!(undo(&path).unwrap(), None);
+    }
+
+    #[test]
+    fn a_value_that_the_kernel_made_something_else_of_is_an_error() {
+        let null = Change::File { path: "/dev/null".into(), was: "1".into(), now: "2".into() };
+        let why = make(&null, true).unwrap_err().to_string();
+        assert_eq!(why, "the kernel made \"\" of it");
+        let folder = tempfile::tempdir().unwrap();
+        let group = folder.path().join("cgroup.subtree_control");
+        fs::write(&group, "cpu").unwrap();
+        let control = Change::File { path: group, was: "-cpu".into(), now: "+cpu".into() };
+        // This is no kernel: the file holds "+cpu" then, and not the controller.
+        let why = make(&control, true).unwrap_err().to_string();
+        assert_eq!(why, "the kernel made \"-cpu\" of it");
+        make(&control, false).unwrap();
     }
 
     #[test]

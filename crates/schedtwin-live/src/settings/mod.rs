@@ -329,6 +329,9 @@ impl Applied {
         watcher: Option<Command>,
     ) -> Result<Applied, String> {
         let mut book = Journal::create(journal).map_err(|error| match error.kind() {
+            io::ErrorKind::PermissionDenied => {
+                format!("failed to write {}: {error}: it needs root", journal.display())
+            }
             io::ErrorKind::AlreadyExists => format!(
                 "{} is there: settings are applied already; `schedtwin settings undo` puts them back",
                 journal.display()
@@ -412,12 +415,25 @@ fn failed_to_make(change: &Change, error: &io::Error) -> String {
         Change::Group { path, .. } => format!("make the group {}", path.display()),
         Change::Thread { tid, name, .. } => format!("change thread {tid} ({name})"),
     };
-    let right = match (error.raw_os_error(), change) {
-        (Some(1 | 13), Change::File { .. } | Change::Group { .. }) => ": it needs root",
-        (Some(30), _) => ": it is mounted read-only",
+    format!("failed to {what}: {error}{}", right_to_write(change, error))
+}
+
+/// The right that a change of files needs, if an error is about that.
+fn right_to_write(change: &Change, error: &io::Error) -> &'static str {
+    match (error.kind(), change) {
+        (io::ErrorKind::PermissionDenied, Change::File { path, .. })
+            if path.starts_with("/proc/sys") =>
+        {
+            ": it needs root"
+        }
+        (io::ErrorKind::PermissionDenied, Change::File { .. }) => {
+            ": it needs root or CAP_DAC_OVERRIDE"
+        }
+        (io::ErrorKind::PermissionDenied, Change::Group { .. }) => {
+            ": it needs root, CAP_DAC_OVERRIDE or a cgroup above that is yours"
+        }
         _ => "",
-    };
-    format!("failed to {what}: {error}{right}")
+    }
 }
 
 /// Waits until whoever holds the other end of standard input has gone, then puts back what the journal still names.
