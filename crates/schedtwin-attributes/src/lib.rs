@@ -4,8 +4,8 @@
 //! Neither rustix nor nix has these calls, and glibc has them from 2.41 on only. So this crate makes them itself, in one
 //! unsafe block. It is a crate of its own so that the others still forbid unsafe code.
 //!
-//! [`set`] reads back what it has set: a kernel may round a value or ignore it without an error, and what is measured then
-//! is not what was asked for.
+//! [`set_exactly`] reads back what it has set: a kernel may round a value or ignore it without an error, and what is
+//! measured then is not what was asked for.
 
 use schedtwin_types::{DlReservation, Policy, SchedAttr};
 use std::io;
@@ -76,10 +76,9 @@ pub fn get(tid: u32) -> io::Result<SchedAttr> {
     })
 }
 
-/// Gives a thread these parameters and reads them back; 0: the caller. Clamps of `None` stay.
-///
-/// An error is a refusal, with its reason, or a parameter that the kernel made something else of.
-pub fn set(tid: u32, attr: &SchedAttr) -> io::Result<()> {
+/// Gives a thread these parameters and returns those that it has then; 0: the caller. Clamps of `None` stay. An error says
+/// the reason of a refusal.
+pub fn set(tid: u32, attr: &SchedAttr) -> io::Result<SchedAttr> {
     let clamps = [attr.util_min, attr.util_max];
     let clamp_flags = clamps.iter().zip(UTIL_CLAMP).filter(|(clamp, _)| clamp.is_some());
     // -1 takes a clamp back.
@@ -107,7 +106,17 @@ pub fn set(tid: u32, attr: &SchedAttr) -> io::Result<()> {
         ..Layout::default()
     };
     call(libc::SYS_sched_setattr, tid, &mut wanted, 0).map_err(|error| explained(error, attr))?;
-    let differences = differences(attr, &get(tid)?);
+    get(tid)
+}
+
+/// Gives a thread these parameters; one that the kernel made something else of is an error like a refusal.
+pub fn set_exactly(tid: u32, attr: &SchedAttr) -> io::Result<()> {
+    check(attr, &set(tid, attr)?)
+}
+
+/// Says which parameters a thread has otherwise than wanted.
+pub fn check(wanted: &SchedAttr, has: &SchedAttr) -> io::Result<()> {
+    let differences = differences(wanted, has);
     if differences.is_empty() {
         return Ok(());
     }
@@ -226,7 +235,7 @@ mod tests {
     #[test]
     fn a_slice_is_taken_or_refused() {
         let sleeper = Sleeper::start();
-        let of = |slice| set(sleeper.0.id(), &SchedAttr { slice, ..plain() });
+        let of = |slice| set_exactly(sleeper.0.id(), &SchedAttr { slice, ..plain() });
         match of(5_000_000) {
             Ok(()) => assert_eq!(get(sleeper.0.id()).unwrap().slice, 5_000_000),
             Err(error) => assert!(error.to_string().contains("from 6.12 on"), "{error}"),
@@ -239,7 +248,7 @@ mod tests {
     #[test]
     fn a_clamp_is_taken_or_refused() {
         let sleeper = Sleeper::start();
-        match set(sleeper.0.id(), &SchedAttr { util_max: Some(256), ..plain() }) {
+        match set_exactly(sleeper.0.id(), &SchedAttr { util_max: Some(256), ..plain() }) {
             Ok(()) => assert_eq!(get(sleeper.0.id()).unwrap().util_max, Some(256)),
             Err(error) => assert!(error.to_string().contains("clamps"), "{error}"),
         }

@@ -100,7 +100,7 @@ fn planned(arguments: &SettingsApply) -> Result<(Planned, String), Failure> {
     if let (Some(slack), []) = (planned.slack, &arguments.command[..]) {
         let why =
             "each thread has its own and gives it to those it starts: name a command behind --";
-        planned.refused.push(format!("timer_slack_ns={slack}: {why}"));
+        planned.refused.push(format!("a timer slack of {slack} ns: {why}"));
     }
     let title = format!("{} {all}", spec.unwrap_or("this machine:"));
     Ok((planned, title))

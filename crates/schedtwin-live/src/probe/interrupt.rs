@@ -121,7 +121,7 @@ impl Spinner {
         let told = stop.clone();
         let thread = thread::Builder::new().spawn(move || {
             let idle = SchedAttr { policy: Policy::Idle, ..SchedAttr::default() };
-            let set = pin(cpu).and_then(|()| schedtwin_attributes::set(0, &idle));
+            let set = pin(cpu).and_then(|()| schedtwin_attributes::set_exactly(0, &idle));
             let can_spin = set.is_ok();
             let _ = ready.send(set);
             while can_spin && !told.load(Ordering::Relaxed) {

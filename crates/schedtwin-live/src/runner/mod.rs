@@ -449,7 +449,11 @@ impl Thread {
         if new == was {
             return;
         }
-        if let Err(error) = schedtwin_attributes::set(0, &new) {
+        // A file may ask for any slice, often without meaning to (`runtime` of a task): Linux takes the nearest one, as the
+        // twin does. That of a setting has been tried before.
+        let nearest = SchedAttr { slice: 0, ..new };
+        let set = schedtwin_attributes::set(0, &new);
+        if let Err(error) = set.and_then(|has| schedtwin_attributes::check(&nearest, &has)) {
             let name = &self.shared.code.tasks[self.task].name;
             self.shared
                 .fail(format!("failed to give a thread of \"{name}\" its parameters: {error}"));
@@ -518,6 +522,20 @@ mod tests {
         });
         run(code, Speed::measure().unwrap()).unwrap();
         assert_eq!(looked.join().unwrap().as_deref(), Some("11"));
+    }
+
+    /// A kernel without clamps ends the run at once, and not after its duration.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_run_whose_threads_do_not_get_their_parameters_ends() {
+        // A deadline thread has to be allowed on all CPUs, and on all machines more than all CPU time is too much.
+        let code = code_of(
+            r#"{ "global": { "duration": 600 }, "tasks": {
+            "a": { "instance": 64, "policy": "SCHED_DEADLINE", "dl-runtime": 10000, "dl-period": 10000,
+                "cpus": [0], "loop": -1, "run": 100, "sleep": 1000 } } }"#,
+        );
+        let why = run(code, Speed::measure().unwrap()).unwrap_err().to_string();
+        assert!(why.starts_with("failed to give a thread of \"a\" its parameters: "), "{why}");
     }
 
     #[test]

@@ -164,7 +164,7 @@ pub(super) fn make(change: &Change, forth: bool) -> io::Result<()> {
                 bind(*tid, if forth { *now } else { *was })?;
             }
             let Some((was, now)) = attr else { return Ok(()) };
-            schedtwin_attributes::set(*tid, if forth { now } else { was })
+            schedtwin_attributes::set_exactly(*tid, if forth { now } else { was })
         }
     }
 }

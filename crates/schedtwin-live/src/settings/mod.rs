@@ -41,7 +41,7 @@ use switches::Switch;
 pub const JOURNAL: &str = "/run/schedtwin/settings.journal";
 
 /// A setting of the kernel that each thread has its own value of, and gets from the thread that starts it.
-const TIMER_SLACK: &str = "timer_slack_ns";
+const TIMER_SLACK: &str = "/proc/PID/timerslack_ns";
 
 const SMT: &str = "/sys/devices/system/cpu/smt/control";
 
@@ -201,7 +201,7 @@ pub fn plan(
         }
     }
     for setting in others.into_iter().filter(|setting| is_named(setting)) {
-        if setting.path == TIMER_SLACK {
+        if setting.known_by.contains(TIMER_SLACK) {
             planned.slack = Some(wanted.config.timer_slack);
             continue;
         }
@@ -293,8 +293,10 @@ pub fn give_to_work(
         let has = given.and_then(|()| current_timer_slack());
         match has {
             Ok(has) if has == slack => {}
-            Ok(has) => refused.push(format!("{TIMER_SLACK}={slack}: the kernel made {has} of it")),
-            Err(error) => refused.push(format!("{TIMER_SLACK}={slack}: {error}")),
+            Ok(has) => {
+                refused.push(format!("a timer slack of {slack} ns: the kernel made {has} of it"))
+            }
+            Err(error) => refused.push(format!("a timer slack of {slack} ns: {error}")),
         }
     }
     for name in names {
