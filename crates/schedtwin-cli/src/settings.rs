@@ -20,7 +20,7 @@ pub fn settings(action: SettingsAction) -> Result<(), Failure> {
     match action {
         SettingsAction::Show => show(),
         SettingsAction::Apply(arguments) => apply(&arguments),
-        SettingsAction::Undo => undo(),
+        SettingsAction::Undo { journal } => undo(&journal),
         SettingsAction::Watch { journal } => {
             watch(&journal).map_err(|error| Failure::of_file("undo", &journal, &error))
         }
@@ -138,8 +138,7 @@ fn apply(arguments: &SettingsApply) -> Result<(), Failure> {
     if failures.is_empty() { Ok(()) } else { Err(Failure::Failed(failures)) }
 }
 
-fn undo() -> Result<(), Failure> {
-    let path = Path::new(JOURNAL);
+fn undo(path: &Path) -> Result<(), Failure> {
     let undone = journal::undo(path)
         .map_err(|error| Failure::bad(format!("{}: {error}", path.display())))?;
     match undone {

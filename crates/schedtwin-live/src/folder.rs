@@ -74,10 +74,8 @@ pub struct Run {
     pub seal: Option<String>,
     /// The hash of its recording.
     pub recording: String,
-    /// Settings that could not be made, or not be put back.
+    /// How the work ended, if not well.
     pub troubles: Vec<String>,
-    /// Whether the settings were put back.
-    pub put_back: bool,
     /// CPU time of threads that are not of the work, % of one CPU.
     pub others: f64,
     /// Its figures.
@@ -227,7 +225,6 @@ impl Folder {
             "seal": run.seal,
             "recording_blake3": run.recording,
             "troubles": run.troubles,
-            "put_back": run.put_back,
             "others_pct": run.others,
             "rows": rows_json(&run.rows),
         });
@@ -260,7 +257,6 @@ impl Folder {
                         .iter()
                         .filter_map(|text| Some(text.as_str()?.to_owned()))
                         .collect(),
-                    put_back: value["put_back"].as_bool()?,
                     others: value["others_pct"].as_f64()?,
                     rows: rows_of(&value["rows"])?,
                 })
@@ -463,7 +459,6 @@ mod tests {
             seal: seal.map(|seal| seal.hash.clone()),
             recording: hash(b"data"),
             troubles: vec!["x".into()],
-            put_back: true,
             others: 1.5,
             rows: rows(3.0),
         };

@@ -23,7 +23,7 @@ pub struct Judgement {
     pub control: [usize; 2],
     /// The prediction's hash and when it was sealed, ns since 1970.
     pub seal: (String, u64),
-    /// What could not be switched or put back.
+    /// What was not as it was asked.
     pub troubles: Vec<String>,
 }
 

@@ -184,7 +184,11 @@ pub enum SettingsAction {
     /// Apply a kernel's settings, and others
     Apply(SettingsApply),
     /// Put everything back that was applied
-    Undo,
+    Undo {
+        /// The journal, if it is not that of `settings apply`
+        #[arg(default_value = schedtwin_live::settings::JOURNAL)]
+        journal: PathBuf,
+    },
     /// Put everything back once standard input ends
     #[command(hide = true)]
     Watch {

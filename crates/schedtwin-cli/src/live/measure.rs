@@ -99,8 +99,13 @@ fn one(folder: &Folder, plan: &Plan, run: &Due, quiet: bool) -> Result<Option<St
     let rapl = Rapl::begin(Path::new("/"));
     let recorded = record(folder, plan, &settings, &planned, &recording);
     let joules = rapl.and_then(|rapl| rapl.joules());
-    let mut troubles = applied.undo();
-    let is_back = troubles.is_empty();
+    let left = applied.undo();
+    if !left.is_empty() {
+        return Err(Failure::bad(format!(
+            "the machine is not as it was, so no further run can be compared: {}",
+            left.join("; ")
+        )));
+    }
     let (root, mut refused) = recorded?;
     refused.extend(trial::taken(folder)?);
     if !refused.is_empty() {
@@ -109,10 +114,11 @@ fn one(folder: &Folder, plan: &Plan, run: &Due, quiet: bool) -> Result<Option<St
     let (mut rows, others) = rows_of(folder, plan, &recording, root)?;
     let failed = |fault| Failure::bad(format!("{}: {fault}", recording.display()));
     let ended = command_ended(&recording).map_err(failed)?;
+    let mut troubles = Vec::new();
     if let Some(how) = ended.filter(|how| how != "exit status: 0") {
         let how = format!("the work ended with {how}");
         match seal {
-            Some((_, known)) if !known.contains(&how) => {
+            Some((_, known)) if setting != 0 && !known.contains(&how) => {
                 return Ok(Some(format!("{how}, as never in the basis")));
             }
             _ => troubles.push(how),
@@ -133,7 +139,6 @@ fn one(folder: &Folder, plan: &Plan, run: &Due, quiet: bool) -> Result<Option<St
         seal: seal.map(|(seal, _)| seal.hash.clone()),
         recording: folder.hash_of(&format!("{name}.dat")).map_err(Failure::bad)?,
         troubles,
-        put_back: is_back,
         others,
         rows,
     };
@@ -217,7 +222,9 @@ fn set_while_it_runs(
         }
         std::thread::sleep(LOOK_EVERY);
     }
-    refused.extend(unmatched(settings, seen.iter().map(String::as_str)));
+    let lost = unmatched(settings, seen.iter().map(String::as_str));
+    let why = "a thread that ends within 20 ms is not seen; `*` reaches all";
+    refused.extend(lost.into_iter().map(|lost| format!("{lost} ({why})")));
     Ok(())
 }
 

@@ -16,6 +16,7 @@ use schedtwin_workload::{ThreadSetting, ThreadValue, list_of};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// A file of a cgroup and its value.
@@ -188,6 +189,9 @@ pub fn enter(group: &Path) -> Result<(), String> {
     match moved {
         Ok(members) if members.lines().any(|member| member == own) => Ok(()),
         Ok(_) => Err(failed("the kernel did not take it")),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(failed(&format!(
+            "{error}: it needs root, CAP_DAC_OVERRIDE or a group that is yours"
+        ))),
         Err(error) => Err(failed(&error.to_string())),
     }
 }

@@ -205,10 +205,11 @@ pub fn plan(
             planned.slack = Some(wanted.config.timer_slack);
             continue;
         }
-        planned.refused.push(format!(
-            "{}: only another kernel changes it ({})",
-            setting.path, setting.known_by
-        ));
+        let why = match setting.known_by.starts_with('/') {
+            true => "schedtwin does not switch it",
+            false => "only another kernel changes it",
+        };
+        planned.refused.push(format!("{}: {why} ({})", setting.path, setting.known_by));
     }
     for setting in &settings.machine {
         machine_changes(setting, root, &mut planned);
@@ -334,10 +335,16 @@ impl Applied {
             io::ErrorKind::PermissionDenied => {
                 format!("failed to write {}: {error}: it needs root", journal.display())
             }
-            io::ErrorKind::AlreadyExists => format!(
-                "{} is there: settings are applied already; `schedtwin settings undo` puts them back",
-                journal.display()
-            ),
+            io::ErrorKind::AlreadyExists => {
+                let which = match journal == Path::new(JOURNAL) {
+                    true => String::new(),
+                    false => format!(" {}", journal.display()),
+                };
+                format!(
+                    "{} is there: settings are applied already; `schedtwin settings undo{which}` puts them back",
+                    journal.display()
+                )
+            }
             _ => format!("failed to write {}: {error}", journal.display()),
         })?;
         let mut applied = Applied { journal: journal.to_path_buf(), watcher: None };

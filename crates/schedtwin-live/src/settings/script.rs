@@ -111,6 +111,10 @@ mod tests {
         let planned = Planned {
             changes: vec![
                 Change::File { path: "/proc/a b".into(), was: "1".into(), now: "0".into() },
+                Change::Group {
+                    path: "/g/w".into(),
+                    files: vec![("cpu.max".into(), "max 100000".into())],
+                },
                 Change::Thread {
                     tid: 7,
                     start: 1,
@@ -128,12 +132,15 @@ mod tests {
 set -eu
 apply() {
     echo 0 > '/proc/a b'
+    mkdir /g/w
+    echo 'max 100000' > /g/w/cpu.max
     taskset -pc 0 7 # hogs-0
     renice -n 10 -p 7 # hogs-0
 }
 undo() {
     taskset -pc 0-1 7 # hogs-0
     renice -n 0 -p 7 # hogs-0
+    rmdir /g/w
     echo 1 > '/proc/a b'
 }
 ";
