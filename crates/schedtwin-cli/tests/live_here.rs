@@ -34,11 +34,16 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
+/// Says that this test is skipped, by its name.
+fn skipped(why: &str) {
+    eprintln!("SKIPPED {}: {why}", std::thread::current().name().unwrap_or_default());
+}
+
 /// Whether settings can be switched here.
 fn can_switch() -> bool {
     let can = fs::OpenOptions::new().write(true).open(KNOB).is_ok();
     if !can {
-        eprintln!("SKIPPED: switching settings needs root and {KNOB}");
+        skipped(&format!("switching settings needs root and {KNOB}"));
     }
     can
 }
@@ -52,7 +57,7 @@ fn can_record() -> bool {
     };
     let can = places.iter().any(usable);
     if !can {
-        eprintln!("SKIPPED: recording needs root and a mounted tracefs");
+        skipped("recording needs root and a mounted tracefs");
     }
     can
 }
@@ -182,7 +187,7 @@ fn settings_go_back_when_a_command_ends_and_when_schedtwin_is_killed() {
         return;
     }
     if Path::new("/run/schedtwin/settings.journal").exists() {
-        eprintln!("SKIPPED: settings are applied to this machine already");
+        skipped("settings are applied to this machine already");
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -304,7 +309,7 @@ fn what_the_machine_refuses_is_told_at_once_before_anything_runs() {
 fn groups_and_timer_slack_reach_the_work() {
     let _alone = alone();
     let Some(place) = groups() else {
-        eprintln!("SKIPPED groups_and_timer_slack_reach_the_work: no cgroup can be made");
+        skipped("no cgroup can be made");
         return;
     };
     if !can_record() {
@@ -405,13 +410,11 @@ fn rt_app_and_the_runner_agree() {
     }
     // rt-app calibrates until two loops take the same time, which may be never while others work.
     if std::env::var_os("SCHEDTWIN_MACHINE_IS_QUIET").is_none() {
-        eprintln!(
-            "SKIPPED: rt-app calibrates on a quiet machine only: set SCHEDTWIN_MACHINE_IS_QUIET"
-        );
+        skipped("rt-app calibrates on a quiet machine only: set SCHEDTWIN_MACHINE_IS_QUIET");
         return;
     }
     if Command::new("rt-app").arg("--help").output().is_err() {
-        eprintln!("SKIPPED: there is no rt-app");
+        skipped("there is no rt-app");
         return;
     }
     let folder = tempfile::tempdir().unwrap();
