@@ -90,7 +90,7 @@ pub const LINUX_6_12: &[Mutation] = &[
         "self.next_timer_event(cpu, cx.jiffies(), false)",
     ),
     m(TICK, "cx.time_of_jiffy(next).min(timer_expires)", "cx.time_of_jiffy(next)"),
-    m(TICK, "if at == NEVER { i64::MAX - now }", "if at == NEVER { i64::MAX }"),
+    m(TICK, "if at == NEVER { i64::MAX - uptime }", "if at == NEVER { i64::MAX }"),
     m(
         TICK,
         "let delta_tick_ns = until(self.timers[cpu].armed());",

@@ -148,6 +148,8 @@ impl BoardWorkload {
     pub fn kernel_spec(&self, variant: &Variant) -> String {
         let mut settings = Vec::new();
         let mut set = |key: &str, value: String| settings.push((key.to_string(), value));
+        // The board has just booted, and idles for a second.
+        set("start", "booted".into());
         // The boards' kernels are built without task groups.
         set("fair_group_sched", "false".into());
         // The default of vm.stat_interval.
@@ -520,7 +522,7 @@ mod tests {
         assert_eq!(wl.machine_spec(&plain), "rig8:fast_switch=false,transition_latency_us=5000");
         let expected = "linux-6.12:cpuidle=menu,eevdf.base_slice_unscaled_ns=750000,\
             fair_group_sched=false,fair_server.runtime_us=0,features.run_to_parity=false,interrupt_randomness=devices,\
-            schedutil.rate_limit_us=900,stat_interval_ms=1000";
+            schedutil.rate_limit_us=900,start=booted,stat_interval_ms=1000";
         assert_eq!(wl.kernel_spec(&plain), expected);
         let mut variant = Variant::default();
         variant.add("linux-6.12+runnable-boost:cpuidle=teo,hz=1000").unwrap();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedtwin live`: predicts what settings of this machine would do, then measures it.
 //!
-//! 1. *record*, first: the machine describes itself, and the work is recorded under the first setting (`basis`).
+//! 1. *record*, first: the machine describes itself, all settings are tried, and the work is recorded under the first one
+//!    (`basis`).
 //! 2. *predict*: the costs of the machine are measured in the basis; the twin runs the rt-app file, or replays each
 //!    recording of the basis, under every setting. The figures are sealed.
 //! 3. *record*, second: rounds of A, B, ... are recorded, so that what drifts drifts for all.
@@ -11,12 +12,14 @@
 //! this process is killed (`schedtwin_live::settings`).
 
 mod measure;
-mod perform;
+pub mod perform;
 mod predict;
+mod trial;
 
 use crate::arguments::{
     LiveAction, LiveFolder, LiveJudge, LivePredict, LiveRecord, LiveRun, LiveWork, RunnerArgument,
 };
+use crate::capture;
 use crate::failure::Failure;
 use crate::output::{print, shown, tell};
 use crate::settings::parse;
@@ -51,7 +54,7 @@ fn opened(folder: &LiveFolder) -> Folder {
 fn run(arguments: &LiveRun) -> Result<(), Failure> {
     let folder = opened(&arguments.folder);
     let quiet = arguments.folder.quiet;
-    begin(&folder, &arguments.work)?;
+    begin(&folder, &arguments.work, quiet)?;
     measure::basis(&folder, quiet)?;
     predict::predict(&folder, &arguments.twin, quiet)?;
     measure::measure(&folder, quiet)?;
@@ -63,7 +66,7 @@ fn record(arguments: &LiveRecord) -> Result<(), Failure> {
     let quiet = arguments.folder.quiet;
     let gives_work = arguments.work.workload.is_some() || !arguments.work.command.is_empty();
     if !folder.has("plan.json") {
-        begin(&folder, &arguments.work)?;
+        begin(&folder, &arguments.work, quiet)?;
         return measure::basis(&folder, quiet);
     }
     if gives_work {
@@ -72,9 +75,14 @@ fn record(arguments: &LiveRecord) -> Result<(), Failure> {
             shown(&folder.join("plan.json"))
         )));
     }
+    let plan = folder.plan().map_err(Failure::bad)?;
     match folder.read_seal().map_err(Failure::bad)? {
-        Some(_) => measure::measure(&folder, quiet),
-        None if folder.check_whole("basis", &folder.plan().map_err(Failure::bad)?).is_err() => {
+        Some(_) => {
+            trial::try_all(&folder, &plan.settings, quiet)?;
+            measure::measure(&folder, quiet)
+        }
+        None if folder.check_whole("basis", &plan).is_err() => {
+            trial::try_all(&folder, &plan.settings, quiet)?;
             measure::basis(&folder, quiet)
         }
         None => Err(Failure::bad(
@@ -83,8 +91,8 @@ fn record(arguments: &LiveRecord) -> Result<(), Failure> {
     }
 }
 
-/// Makes the plan and its folder; everything that can be known to be wrong is told here.
-fn begin(folder: &Folder, work: &LiveWork) -> Result<(), Failure> {
+/// Makes the plan and its folder; everything that can be known to be wrong is told here, also what the machine refuses.
+fn begin(folder: &Folder, work: &LiveWork, quiet: bool) -> Result<(), Failure> {
     if folder.has("plan.json") {
         return Err(Failure::bad(format!(
             "{} is there: give another folder with -o",
@@ -126,6 +134,8 @@ fn begin(folder: &Folder, work: &LiveWork) -> Result<(), Failure> {
         Some(path) => shown(path),
         None => work.command.join(" "),
     };
+    capture::describe(&folder.join("."))?;
+    trial::try_all(folder, &settings, quiet)?;
     let runs = work.runs as usize;
     let plan = Plan { name, work: planned, runner, runs, settings, control };
     folder.write_plan(&plan).map_err(Failure::bad)
@@ -156,13 +166,16 @@ fn judged(folder: &Folder, json: bool) -> Result<(), Failure> {
         let pairs = a.len().min(b.len());
         let both = [&a[..pairs], &b[..pairs]];
         let figures = [&prediction.settings[0].runs[..], &predicted.runs[..]];
+        let ended = folder.ended(at).map_err(Failure::bad)?;
+        let judges = ended.is_none();
         settings.push(OfSetting {
             setting: parse(spelled)?.to_string(),
+            ended,
             method: predicted.method,
             notes: predicted.notes.clone(),
             is_control: plan.control == Some(at),
-            judged: judge_rows(both, figures, predicted.method),
-            floor: Counts::of(&floor(both)),
+            judged: if judges { judge_rows(both, figures, predicted.method) } else { Vec::new() },
+            floor: if judges { Counts::of(&floor(both)) } else { Counts::default() },
         });
     }
     let mut troubles: Vec<String> =

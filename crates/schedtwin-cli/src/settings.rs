@@ -3,6 +3,7 @@
 
 use crate::arguments::{SettingsAction, SettingsApply};
 use crate::failure::Failure;
+use crate::live::perform::performer;
 use crate::output::{print, tell};
 use schedtwin_engine::kernel_file::settings as declared;
 use schedtwin_live::settings::{
@@ -19,7 +20,7 @@ pub fn settings(action: SettingsAction) -> Result<(), Failure> {
     match action {
         SettingsAction::Show => show(),
         SettingsAction::Apply(arguments) => apply(&arguments),
-        SettingsAction::Undo => undo(),
+        SettingsAction::Undo { journal } => undo(&journal),
         SettingsAction::Watch { journal } => {
             watch(&journal).map_err(|error| Failure::of_file("undo", &journal, &error))
         }
@@ -95,7 +96,12 @@ fn planned(arguments: &SettingsApply) -> Result<(Planned, String), Failure> {
         Some(None) => (spec.unwrap_or(ANY_KERNEL), true),
         None => (ANY_KERNEL, false),
     };
-    let planned = plan(&all, kernel, whole, Path::new("/"))?;
+    let mut planned = plan(&all, kernel, whole, Path::new("/"))?;
+    if let (Some(slack), []) = (planned.slack, &arguments.command[..]) {
+        let why =
+            "each thread has its own and gives it to those it starts: name a command behind --";
+        planned.refused.push(format!("a timer slack of {slack} ns: {why}"));
+    }
     let title = format!("{} {all}", spec.unwrap_or("this machine:"));
     Ok((planned, title))
 }
@@ -109,7 +115,7 @@ fn apply(arguments: &SettingsApply) -> Result<(), Failure> {
         tell(&format!("not here: {refused}"));
     }
     let journal = Path::new(JOURNAL);
-    let Some((program, rest)) = arguments.command.split_first() else {
+    let Some(program) = arguments.command.first() else {
         let applied = Applied::make(&planned, journal, None).map_err(Failure::bad)?;
         applied.keep();
         tell(&format!(
@@ -119,7 +125,9 @@ fn apply(arguments: &SettingsApply) -> Result<(), Failure> {
         return Ok(());
     };
     let applied = Applied::make(&planned, journal, Some(watcher()?)).map_err(Failure::bad)?;
-    let ended = Command::new(program).args(rest).status();
+    let words = performer(&planned, None)?;
+    let mut command = Command::new(&words[0]);
+    let ended = command.args(&words[1..]).arg("--").args(&arguments.command).status();
     let failed = applied.undo();
     let status =
         ended.map_err(|error| Failure::bad(format!("failed to run {program}: {error}")))?;
@@ -130,8 +138,7 @@ fn apply(arguments: &SettingsApply) -> Result<(), Failure> {
     if failures.is_empty() { Ok(()) } else { Err(Failure::Failed(failures)) }
 }
 
-fn undo() -> Result<(), Failure> {
-    let path = Path::new(JOURNAL);
+fn undo(path: &Path) -> Result<(), Failure> {
     let undone = journal::undo(path)
         .map_err(|error| Failure::bad(format!("{}: {error}", path.display())))?;
     match undone {

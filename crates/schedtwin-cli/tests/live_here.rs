@@ -34,11 +34,16 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
+/// Says that this test is skipped, by its name.
+fn skipped(why: &str) {
+    eprintln!("SKIPPED {}: {why}", std::thread::current().name().unwrap_or_default());
+}
+
 /// Whether settings can be switched here.
 fn can_switch() -> bool {
     let can = fs::OpenOptions::new().write(true).open(KNOB).is_ok();
     if !can {
-        eprintln!("SKIPPED: switching settings needs root and {KNOB}");
+        skipped(&format!("switching settings needs root and {KNOB}"));
     }
     can
 }
@@ -52,7 +57,7 @@ fn can_record() -> bool {
     };
     let can = places.iter().any(usable);
     if !can {
-        eprintln!("SKIPPED: recording needs root and a mounted tracefs");
+        skipped("recording needs root and a mounted tracefs");
     }
     can
 }
@@ -97,7 +102,6 @@ fn a_prediction_is_sealed_before_it_is_measured_and_everything_is_put_back() {
             let run = json(&entry.path());
             assert!(run["began_unix_ns"].as_u64() > seal["sealed_unix_ns"].as_u64());
             assert_eq!(run["seal"], seal["blake3"]);
-            assert_eq!(run["put_back"], true);
             assert!(run["rows"].as_array().unwrap().len() > 10, "{run}");
             measured += 1;
         }
@@ -183,7 +187,7 @@ fn settings_go_back_when_a_command_ends_and_when_schedtwin_is_killed() {
         return;
     }
     if Path::new("/run/schedtwin/settings.journal").exists() {
-        eprintln!("SKIPPED: settings are applied to this machine already");
+        skipped("settings are applied to this machine already");
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -250,6 +254,148 @@ fn wrong_settings_and_works_are_told_before_anything_runs() {
     assert!(said(&shown).contains("sched_rt_runtime_us"), "{}", said(&shown));
 }
 
+/// A folder of the controller `cpu` in which groups can be made.
+fn groups() -> Option<PathBuf> {
+    let places = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup"].map(PathBuf::from);
+    let offers = |place: &PathBuf| {
+        let v2 = fs::read_to_string(place.join("cgroup.controllers")).unwrap_or_default();
+        place.join("cpu.shares").exists() || v2.split_whitespace().any(|word| word == "cpu")
+    };
+    let place = places.into_iter().find(offers)?;
+    let probe = place.join(format!("schedtwin-probe-{}", std::process::id()));
+    fs::create_dir(&probe).and_then(|()| fs::remove_dir(&probe)).ok()?;
+    Some(place)
+}
+
+/// No thread of the work is needed to see what a machine refuses: a thread and a group of our own are.
+#[test]
+fn what_the_machine_refuses_is_told_at_once_before_anything_runs() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("mix.json"), MIX).unwrap();
+    let mut arguments = vec!["live", "run", "-q", "-w", "mix.json", "-o", "l"];
+    for b in [
+        "cpus hogs=0-250",
+        "slice ui=1us; nice hogs=5",
+        "timer_slack_ns=0",
+        "hz=1000",
+        "cpu.max /none/inner=1ms/10ms",
+        "online=0-1; cpu.weight /schedtwin-a=1; cpu.weight /schedtwin-b=1",
+    ] {
+        arguments.extend(["--b", b]);
+    }
+    let refused = run(folder.path(), &arguments);
+    assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+    let said = said(&refused);
+    for part in [
+        "nothing was run",
+        "cpus hogs=0-250: CPUs 0-250: ",
+        "of them are online and in its cpuset",
+        "slice ui=1us: the kernel did not take it",
+        "a timer slack of 0 ns: the kernel made ",
+        "hz: only another kernel changes it",
+        "cpu.max /none/inner=1ms/10ms: ",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(said.matches("hogs=0-250").count(), 1, "{said}");
+    for name in ["plan.json", "basis", "journal", "refused"] {
+        assert!(!folder.path().join("l").join(name).exists(), "{name}");
+    }
+}
+
+/// The work writes down where it is and what it has.
+#[test]
+fn groups_and_timer_slack_reach_the_work() {
+    let _alone = alone();
+    let Some(place) = groups() else {
+        skipped("no cgroup can be made");
+        return;
+    };
+    if !can_record() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let name = format!("schedtwin-test-{}", std::process::id());
+    let cpuset = place.join("cgroup.controllers").exists().then(|| place.clone());
+    let cpuset = cpuset.unwrap_or_else(|| "/sys/fs/cgroup/cpuset".into()).join(&name);
+    let (max, shares) = match place.join("cgroup.controllers").exists() {
+        true => ("cpu.max", "cpu.weight"),
+        false => ("cpu.cfs_quota_us", "cpu.shares"),
+    };
+    let group = place.join(&name);
+    let files = [group.join(max), group.join(shares), cpuset.join("cpuset.cpus")];
+    let files = files.map(|path| path.display().to_string()).join(" ");
+    let script = format!(
+        "{{ tr '\\n' ' ' < /proc/self/cgroup; cat /proc/self/timerslack_ns; \
+         grep Cpus_allowed_list /proc/self/status; cat {files}; echo end; }} >> seen 2> /dev/null"
+    );
+    let b = format!(
+        "cpu.max /{name}=20ms/40ms; cpu.weight /{name}=50; cpuset.cpus /{name}=0; timer_slack_ns=777000"
+    );
+    let arguments = ["live", "run", "-q", "--runs", "3", "--control", "", "--b", &b, "--", "sh"];
+    let done = run(folder.path(), &[&arguments[..], &["-c", &script]].concat());
+    assert!(done.status.success(), "{}", said(&done));
+    let seen = fs::read_to_string(folder.path().join("seen")).unwrap();
+    let runs: Vec<&str> = seen.split("end\n").filter(|run| !run.is_empty()).collect();
+    // The basis, and A and B in turns.
+    assert_eq!(runs.len(), 9, "{seen}");
+    for (at, run) in runs.iter().enumerate() {
+        let is_b = at >= 3 && at % 2 == 0;
+        assert_eq!(run.contains(&format!(":/{name}")), is_b, "{at}: {run}");
+        assert_eq!(run.contains("\n777000\n") || run.contains(" 777000\n"), is_b, "{at}: {run}");
+        let values: Vec<&str> = run.lines().skip_while(|line| !line.starts_with("Cpus")).collect();
+        if is_b {
+            let expected = match max {
+                "cpu.max" => ["Cpus_allowed_list:\t0", "20000 40000", "50", "0"],
+                _ => ["Cpus_allowed_list:\t0", "20000", "512", "0"],
+            };
+            assert_eq!(values, expected, "{at}");
+        } else {
+            assert_eq!(values.len(), 1, "{at}: {run}");
+        }
+    }
+    assert!(!group.exists() && !cpuset.exists(), "the groups are removed");
+}
+
+/// No figure of a setting is judged under which the work ended otherwise than without it.
+#[test]
+fn a_setting_that_ends_the_work_is_not_judged() {
+    let _alone = alone();
+    if !can_record() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut arguments = vec!["live", "run", "--json", "--runs", "3", "--control", ""];
+    let own = nice();
+    let other = if own == "7" { "nice *=8" } else { "nice *=7" };
+    for b in [other, "cpus *=0"] {
+        arguments.extend(["--b", b]);
+    }
+    // It fails with another nice value than it is started with.
+    let script = format!("test $(nice) = {own}; exit $?");
+    arguments.extend(["--", "sh", "-c", &script]);
+    let done = run(folder.path(), &arguments);
+    assert!(done.status.success(), "{}", said(&done));
+    let judged: Value = serde_json::from_slice(&done.stdout).unwrap();
+    let why = |at: usize| judged["settings"][at]["not_judged"].as_str();
+    let said = why(0).unwrap_or_else(|| panic!("{judged:#}"));
+    assert!(said.contains("the work ended with exit status: 1, as never in the basis"), "{said}");
+    assert_eq!(why(1), None);
+    let rows = |at: usize| judged["settings"][at]["rows"].as_array().unwrap().len();
+    assert_eq!(rows(0), 0);
+    assert!(rows(1) > 0);
+    let counted: u64 =
+        judged["verdicts"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
+    assert_eq!(counted, rows(1) as u64);
+}
+
+/// The nice value that programs started from here have.
+fn nice() -> String {
+    let output = Command::new("nice").output().unwrap();
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
 /// A second of work. Releases of rt-app differ in what `loop` means without phases, so these go on until the end.
 const SECOND: &str = r#"{ "global": { "duration": 1 }, "tasks": {
     "ui": { "loop": -1, "run": 1000, "timer": { "ref": "unique", "period": 8000 } },
@@ -264,13 +410,11 @@ fn rt_app_and_the_runner_agree() {
     }
     // rt-app calibrates until two loops take the same time, which may be never while others work.
     if std::env::var_os("SCHEDTWIN_MACHINE_IS_QUIET").is_none() {
-        eprintln!(
-            "SKIPPED: rt-app calibrates on a quiet machine only: set SCHEDTWIN_MACHINE_IS_QUIET"
-        );
+        skipped("rt-app calibrates on a quiet machine only: set SCHEDTWIN_MACHINE_IS_QUIET");
         return;
     }
     if Command::new("rt-app").arg("--help").output().is_err() {
-        eprintln!("SKIPPED: there is no rt-app");
+        skipped("there is no rt-app");
         return;
     }
     let folder = tempfile::tempdir().unwrap();

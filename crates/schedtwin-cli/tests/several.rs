@@ -129,7 +129,7 @@ fn three_machines_fit_a_commit_message() {
     }
     assert!(text.starts_with("3 comparisons under w1, 3 runs each"), "{text}");
     let unwrapped = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let note = "note: epyc-milan-2x64: runs are shorter than 256ms";
+    let note = "note: epyc-milan-2x64: runs are shorter than 512ms";
     assert!(unwrapped.contains(note), "a note names its machine: {unwrapped}");
 }
 

@@ -61,7 +61,7 @@ impl WidestLevel {
 }
 
 /// Below this mean utilisation a machine's power is mostly that of its sleeping CPUs, in %.
-const ASLEEP: f64 = 5.0;
+const ASLEEP: f64 = 1.0;
 
 /// Warns where power is told of a machine that is nearly always asleep, and sleeps without power.
 pub(crate) fn idle_power_warning(rows: &[Row]) -> Option<String> {

@@ -176,7 +176,18 @@ impl Keep {
             return;
         }
         self.busy.add(cpu, [since, at]);
-        let Some(task) = self.names.get(&task).filter(|_| self.full.is_none()) else { return };
+        if self.full.is_none() {
+            self.keep_stay(cpu, at);
+        }
+    }
+
+    /// Keeps the stretch of the running task up to `at`.
+    fn keep_stay(&mut self, cpu: usize, at: Ns) {
+        let (task, since) = self.running[cpu];
+        if task == TaskId::IDLE || since >= at {
+            return;
+        }
+        let Some(task) = self.names.get(&task) else { return };
         self.pieces += 1;
         let after_idle = self.idle[cpu].take();
         self.lanes[cpu].push(Stay { span: [since, at], task: *task, after_idle });
@@ -206,8 +217,8 @@ impl Observer for Keep {
             _ => {}
         }
         if self.pieces >= self.most && self.full.is_none() {
-            (0..self.lanes.len()).for_each(|cpu| self.close(cpu, fact.at));
-            self.running.iter_mut().for_each(|(_, since)| *since = fact.at.max(*since));
+            // How busy CPUs are goes on: another CPU's next fact may be earlier than this one.
+            (0..self.lanes.len()).for_each(|cpu| self.keep_stay(cpu, fact.at));
             self.full = Some(fact.at);
         }
     }

@@ -9,6 +9,7 @@
 //! prediction.json          the figures that the twin gives for every setting
 //! prediction.seal          its hash, and when it was sealed
 //! measured/1-00.dat .json  recordings under every setting, made after that
+//! measured/1.ended         why a setting is not judged: it did not reach the work
 //! judgement.json .txt index.html
 //! ```
 //!
@@ -73,10 +74,8 @@ pub struct Run {
     pub seal: Option<String>,
     /// The hash of its recording.
     pub recording: String,
-    /// Settings that could not be made, or not be put back.
+    /// How the work ended, if not well.
     pub troubles: Vec<String>,
-    /// Whether the settings were put back.
-    pub put_back: bool,
     /// CPU time of threads that are not of the work, % of one CPU.
     pub others: f64,
     /// Its figures.
@@ -226,7 +225,6 @@ impl Folder {
             "seal": run.seal,
             "recording_blake3": run.recording,
             "troubles": run.troubles,
-            "put_back": run.put_back,
             "others_pct": run.others,
             "rows": rows_json(&run.rows),
         });
@@ -259,7 +257,6 @@ impl Folder {
                         .iter()
                         .filter_map(|text| Some(text.as_str()?.to_owned()))
                         .collect(),
-                    put_back: value["put_back"].as_bool()?,
                     others: value["others_pct"].as_f64()?,
                     rows: rows_of(&value["rows"])?,
                 })
@@ -291,10 +288,29 @@ impl Folder {
         self.has(&format!("{name}.json"))
     }
 
+    /// Ends a setting: none of its runs is judged.
+    pub fn end(&self, setting: usize, why: &str) -> Result<(), Fault> {
+        self.write(&format!("measured/{setting}.ended"), why)
+    }
+
+    /// Why a setting has ended; `None`: it has not.
+    pub fn ended(&self, setting: usize) -> Result<Option<String>, Fault> {
+        let path = self.join(&format!("measured/{setting}.ended"));
+        match fs::read_to_string(&path) {
+            Ok(why) => Ok(Some(why)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(fault("read", &path, &error)),
+        }
+    }
+
     /// Refuses a part that is not whole: its plan says how many runs it has.
     pub fn check_whole(&self, part: &str, plan: &Plan) -> Result<(), Fault> {
         let names = Folder::names(part, plan);
-        let done = names.iter().filter(|(name, ..)| self.is_done(name)).count();
+        let mut done = 0;
+        for (name, setting, _) in &names {
+            let is_ended = part == "measured" && self.ended(*setting)?.is_some();
+            done += usize::from(self.is_done(name) || is_ended);
+        }
         match done == names.len() {
             true => Ok(()),
             false => Err(format!(
@@ -443,7 +459,6 @@ mod tests {
             seal: seal.map(|seal| seal.hash.clone()),
             recording: hash(b"data"),
             troubles: vec!["x".into()],
-            put_back: true,
             others: 1.5,
             rows: rows(3.0),
         };

@@ -19,7 +19,8 @@
 //! | `disagree` | nothing of this |
 //!
 //! **Controls.** A against A, its runs split in two, may be called different in at most 5 % of the figures by chance. A setting with a
-//! known large effect has to be called different in some figure.
+//! known large effect has to be called different in so many figures that chance, which calls 5 % of them different, has
+//! as many less than once in a hundred comparisons.
 //!
 //! **Floor.** The same table with the machine as its own prophet: the pairs of odd rounds predict, those of even
 //! rounds are measured. No prediction can be expected to do better.
@@ -261,6 +262,23 @@ pub fn control(a: &[Rows]) -> [usize; 2] {
     counts
 }
 
+/// The share of figures that an interval of 95 % calls different by chance.
+const CHANCE: f64 = 0.05;
+
+/// The least probable count of figures that chance is believed to give.
+const CHANCE_LEAST: f64 = 0.01;
+
+/// Whether so many of the figures are called different that it is not by chance: the tail of the binomial distribution.
+pub fn is_beyond_chance(figures: usize, different: usize) -> bool {
+    let mut of_count = (1.0 - CHANCE).powi(figures as i32);
+    let mut fewer = 0.0;
+    for count in 0..different {
+        fewer += of_count;
+        of_count *= (figures - count) as f64 / (count + 1) as f64 * CHANCE / (1.0 - CHANCE);
+    }
+    1.0 - fewer < CHANCE_LEAST
+}
+
 /// The machine as its own prophet: odd rounds predict, even ones are measured.
 pub fn floor(measured: [&[Rows]; 2]) -> Vec<Judged> {
     let half = |runs: &[Rows], odd: usize| -> Vec<Rows> {
@@ -325,6 +343,16 @@ mod tests {
         let classes: Vec<&str> = judged.iter().map(|row| row.key.class.as_str()).collect();
         assert_eq!(classes, ["ui", "ui"]);
         assert_eq!(control(&a)[0], 2);
+    }
+
+    /// By a table of the binomial distribution.
+    #[test]
+    fn as_many_figures_as_chance_gives_are_no_effect() {
+        assert!(!is_beyond_chance(0, 0) && !is_beyond_chance(1, 1));
+        for (figures, least) in [(2, 2), (10, 4), (28, 6), (100, 12)] {
+            assert!(!is_beyond_chance(figures, least - 1), "{figures}");
+            assert!(is_beyond_chance(figures, least), "{figures}");
+        }
     }
 
     #[test]

@@ -5,7 +5,6 @@
 //! |---|---|
 //! | [`settings`] | reads, applies and puts back settings of this machine |
 //! | [`runner`] | runs an rt-app file on this machine, from the instructions that the twin interprets |
-//! | [`attributes`] | parameters of any thread |
 //! | [`probe`] | measures what communication between CPUs costs |
 //! | [`rows`] | the figures of a run, of the machine or of the twin |
 //! | [`rapl`] | the energy that this machine counts |
@@ -13,7 +12,6 @@
 //! | [`folder`] | the files of a comparison: plan, recordings, the sealed prediction |
 //! | [`report`] | what was found, as text, JSON and a page |
 
-pub mod attributes;
 pub mod folder;
 pub mod judge;
 pub mod probe;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! What was found, as text, as JSON and as a page with figures.
 
-use crate::judge::{Counts, Judged, Method, RULE, Verdict};
+use crate::judge::{Counts, Judged, Method, RULE, Verdict, is_beyond_chance};
 use maud::{Markup, html};
 use schedtwin_lab::report::html::page;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ pub struct Judgement {
     pub control: [usize; 2],
     /// The prediction's hash and when it was sealed, ns since 1970.
     pub seal: (String, u64),
-    /// What could not be switched or put back.
+    /// What was not as it was asked.
     pub troubles: Vec<String>,
 }
 
@@ -32,6 +32,8 @@ pub struct Judgement {
 pub struct OfSetting {
     /// As it was spelled.
     pub setting: String,
+    /// Why it is not judged.
+    pub ended: Option<String>,
     /// How it was predicted.
     pub method: Method,
     /// What a user should know of the prediction.
@@ -67,7 +69,8 @@ impl Judgement {
     /// Whether the control of a large effect was called different; `None`: there was none.
     pub fn large_effect_seen(&self) -> Option<bool> {
         let control = self.settings.iter().find(|of| of.is_control)?;
-        Some(control.judged.iter().any(|row| row.verdict != Verdict::Inconclusive))
+        let [figures, different] = seen_of(&control.judged);
+        Some(is_beyond_chance(figures, different))
     }
 
     fn summary(&self) -> Vec<String> {
@@ -85,12 +88,17 @@ impl Judgement {
             format!("the machine's halves:  {}", share(self.floor().sure())),
             format!("A against A:           {different} of {figures} figures are called different"),
         ];
-        match self.large_effect_seen() {
-            Some(true) => lines.push("a large effect:        is called different, as it must be".into()),
-            Some(false) => lines.push(
-                "a large effect:        IS NOT SEEN: nothing here can be believed; give more --runs".into(),
-            ),
-            None => {}
+        if let Some(control) = self.settings.iter().find(|of| of.is_control) {
+            let [figures, different] = seen_of(&control.judged);
+            let what = match is_beyond_chance(figures, different) {
+                true => "it is seen",
+                false => {
+                    "IT IS NOT SEEN, that may be chance: nothing here can be believed; give more --runs"
+                }
+            };
+            lines.push(format!(
+                "a large effect:        {different} of {figures} figures are called different: {what}"
+            ));
         }
         lines
     }
@@ -104,6 +112,10 @@ impl Judgement {
             let _ = writeln!(text, "\nB: {}{what}, predicted by {}", of.setting, of.method.word());
             for note in &of.notes {
                 let _ = writeln!(text, "   note: {note}");
+            }
+            if let Some(why) = &of.ended {
+                let _ = writeln!(text, "   not judged: {why}");
+                continue;
             }
             let _ = writeln!(
                 text,
@@ -147,7 +159,7 @@ impl Judgement {
             });
             json!({
                 "setting": of.setting, "method": of.method.word(), "notes": of.notes,
-                "control": of.is_control, "rows": rows.collect::<Vec<_>>(),
+                "control": of.is_control, "not_judged": of.ended, "rows": rows.collect::<Vec<_>>(),
                 "verdicts": counts(Counts::of(&of.judged)), "floor": counts(of.floor),
             })
         });
@@ -176,7 +188,10 @@ impl Judgement {
                 @for of in &self.settings {
                     h2 { "B: " (of.setting) @if of.is_control { " (control: a large effect)" } }
                     @for note in &of.notes { p.muted { (note) } }
-                    (table(of))
+                    @match &of.ended {
+                        Some(why) => p { b.bad { "not judged: " (why) } },
+                        None => (table(of)),
+                    }
                 }
                 p.legend { "Bars are measured differences in % of A with their 95% intervals, the ring is the prediction. " (RULE) }
                 h2 { "Where this comes from" }
@@ -187,6 +202,12 @@ impl Judgement {
             },
         )
     }
+}
+
+/// Figures, and those that are called different.
+fn seen_of(judged: &[Judged]) -> [usize; 2] {
+    let different = judged.iter().filter(|row| row.verdict != Verdict::Inconclusive);
+    [judged.len(), different.count()]
 }
 
 fn table(of: &OfSetting) -> Markup {
@@ -291,6 +312,7 @@ mod tests {
         let (a, b) = (runs(&[100.0, 101.0, 99.0]), runs(&[50.0, 51.0, 49.5]));
         let of = |is_control| OfSetting {
             setting: "nice hogs=10".into(),
+            ended: None,
             method: Method::File,
             notes: vec!["<b>".into()],
             is_control,
@@ -309,6 +331,17 @@ mod tests {
     }
 
     #[test]
+    fn a_setting_that_has_ended_is_not_judged() {
+        let mut judgement = judgement();
+        judgement.settings[0].judged.clear();
+        judgement.settings[0].ended = Some("no clamps".into());
+        assert_eq!(judgement.counts().all(), 0);
+        assert!(judgement.text().contains("not judged: no clamps"), "{}", judgement.text());
+        assert_eq!(judgement.json()["settings"][0]["not_judged"], "no clamps");
+        assert!(judgement.html().contains("not judged: no clamps"));
+    }
+
+    #[test]
     fn verdicts_sum_up_in_all_forms() {
         let judgement = judgement();
         assert_eq!(judgement.counts(), Counts([1, 0, 0, 0, 0]), "the control does not count");
@@ -320,7 +353,7 @@ mod tests {
         let json = judgement.json();
         assert_eq!(json["verdicts"]["agree"], 1);
         assert_eq!(json["settings"][0]["rows"][0]["verdict"], "agree");
-        assert_eq!(json["large_effect_seen"], true);
+        assert_eq!(json["large_effect_seen"], false, "one figure of one may be chance");
         let page = judgement.html();
         assert!(page.contains("&lt;b&gt;") && page.contains("<svg"), "{page}");
     }

@@ -42,7 +42,9 @@ pub use builtin::{OptionKind, WorkloadOption, builtin_names, builtin_options};
 pub use jobs::job_names;
 pub use program::{LockWait, WORK_KIND, code};
 pub use programs::Programs;
-pub use thread_settings::{ThreadChanges, ThreadSetting, ThreadValue, WORDS, class_of, list_of};
+pub use thread_settings::{
+    ThreadChanges, ThreadSetting, ThreadValue, WORDS, class_of, list_of, unmatched,
+};
 pub use workload::{Host, Workload};
 
 use schedtwin_types::{MAX_CPUS, Work};

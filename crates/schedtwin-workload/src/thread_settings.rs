@@ -322,7 +322,7 @@ impl ThreadChanges {
 }
 
 /// Settings whose pattern matches none of the names: a sentence for each.
-pub(crate) fn unmatched<'a>(
+pub fn unmatched<'a>(
     settings: &[ThreadSetting],
     names: impl Iterator<Item = &'a str> + Clone,
 ) -> Vec<String> {

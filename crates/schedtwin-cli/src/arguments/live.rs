@@ -20,7 +20,9 @@ A setting is any number of these, with ; between:
   util_min THREADS=512   util_max THREADS=256   dl THREADS=2ms/10ms
   KEY=VALUE as for -k (migration_cost_ns=0), where the running kernel lets it be switched
   cpu.max /GROUP=20ms/100ms   cpu.weight /GROUP=50   cpuset.cpus /GROUP=0   smt=off   online=0-3
+  a GROUP that is not there is made, and the work runs in it
 THREADS is a name or a class (ui for ui-0, ui-1), with * and ?. Everything is put back, even if this is killed.
+All settings are tried before anything runs; what the machine refuses is told at once.
 Recording needs root and tracefs: mount -t tracefs nodev /sys/kernel/tracing";
 
 pub const SETTINGS_EXAMPLES: &str = "\
@@ -49,7 +51,7 @@ pub enum LiveAction {
     Predict(LivePredict),
     /// Judge the sealed prediction by the measurements
     Judge(LiveJudge),
-    /// Execute an rt-app file, or a command, with settings of its threads
+    /// Execute an rt-app file, or a command, with the settings of the work
     #[command(hide = true)]
     Perform(Perform),
 }
@@ -155,7 +157,16 @@ pub struct Perform {
     /// Settings of threads
     #[arg(long, value_name = "SETTING")]
     pub set: Vec<String>,
-    /// The command
+    /// A cgroup to run in
+    #[arg(long, value_name = "FOLDER")]
+    pub group: Vec<PathBuf>,
+    /// The timer slack
+    #[arg(long, value_name = "NS")]
+    pub slack: Option<u64>,
+    /// A file for what is refused
+    #[arg(long, value_name = "FILE")]
+    pub refusals: Option<PathBuf>,
+    /// The command; neither this nor a file: a trial of the settings
     #[arg(last = true)]
     pub command: Vec<String>,
 }
@@ -173,7 +184,11 @@ pub enum SettingsAction {
     /// Apply a kernel's settings, and others
     Apply(SettingsApply),
     /// Put everything back that was applied
-    Undo,
+    Undo {
+        /// The journal, if it is not that of `settings apply`
+        #[arg(default_value = schedtwin_live::settings::JOURNAL)]
+        journal: PathBuf,
+    },
     /// Put everything back once standard input ends
     #[command(hide = true)]
     Watch {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Recordings under settings: the basis of a prediction, and what it is judged by.
 
-use crate::capture;
+use super::perform::{performer, sets};
+use super::trial;
 use crate::failure::Failure;
 use crate::output::tell;
 use crate::settings::{parse, watcher};
@@ -10,8 +11,9 @@ use schedtwin_live::rapl::Rapl;
 use schedtwin_live::rows::{Counted, Key, Rows, command_ended, of_recording};
 use schedtwin_live::settings::{Applied, Planned, Settings, plan, thread_changes};
 use schedtwin_workload::code::Code;
-use schedtwin_workload::{Workload, class_of};
+use schedtwin_workload::{Workload, class_of, unmatched};
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -19,19 +21,24 @@ use std::time::Duration;
 /// Time between two looks for threads that get a setting.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Describes the machine and records the first setting.
+/// Records the first setting.
 pub fn basis(folder: &Folder, quiet: bool) -> Result<(), Failure> {
     let plan = folder.plan().map_err(Failure::bad)?;
-    if !folder.has("basis") {
-        capture::describe(&folder.join("."))?;
-    }
     // What an interrupted one has done stays.
     for (name, setting, round) in Folder::names("basis", &plan) {
         if !folder.is_done(&name) {
-            one(folder, &plan, setting, round, &name, None, quiet)?;
+            let run = Due { setting, round, name: &name, seal: None };
+            let ended = one(folder, &plan, &run, quiet)?;
+            ended.map_or(Ok(()), |why| Err(ended_under_a(&plan, &why)))?;
         }
     }
     Ok(())
+}
+
+fn ended_under_a(plan: &Plan, why: &str) -> Failure {
+    let a =
+        parse(&plan.settings[0]).map_or_else(|_| String::new(), |settings| settings.to_string());
+    Failure::bad(format!("nothing can be compared with the first setting ({a}): {why}"))
 }
 
 /// Records every setting in rounds.
@@ -43,26 +50,36 @@ pub fn measure(folder: &Folder, quiet: bool) -> Result<(), Failure> {
     if folder.check_whole("measured", &plan).is_ok() {
         return Err(Failure::bad("it is measured already: `schedtwin live judge`"));
     }
+    let basis = folder.runs("basis").map_err(Failure::bad)?;
+    let known: BTreeSet<&String> = basis.iter().flat_map(|(_, run)| &run.troubles).collect();
     for (name, setting, round) in Folder::names("measured", &plan) {
-        if !folder.is_done(&name) {
-            one(folder, &plan, setting, round, &name, Some(&seal), quiet)?;
+        if folder.is_done(&name) || folder.ended(setting).map_err(Failure::bad)?.is_some() {
+            continue;
         }
+        let run = Due { setting, round, name: &name, seal: Some((&seal, &known)) };
+        let Some(why) = one(folder, &plan, &run, quiet)? else { continue };
+        if setting == 0 {
+            return Err(ended_under_a(&plan, &why));
+        }
+        tell(&format!("{}: not judged: {why}", plan.settings[setting]));
+        folder.end(setting, &why).map_err(Failure::bad)?;
     }
     Ok(())
 }
 
-/// Records one run under a setting.
-fn one(
-    folder: &Folder,
-    plan: &Plan,
+/// A run that is due.
+struct Due<'a> {
     setting: usize,
     round: usize,
-    name: &str,
-    seal: Option<&Seal>,
-    quiet: bool,
-) -> Result<(), Failure> {
-    let spelled = &plan.settings[setting];
-    let settings = parse(spelled)?;
+    name: &'a str,
+    /// The seal of the prediction, and the troubles that the work had without any other setting.
+    seal: Option<(&'a Seal, &'a BTreeSet<&'a String>)>,
+}
+
+/// Records one run under a setting. Returns why the setting has to end: it did not reach the work as it was asked.
+fn one(folder: &Folder, plan: &Plan, run: &Due, quiet: bool) -> Result<Option<String>, Failure> {
+    let Due { setting, round, name, seal } = *run;
+    let settings = parse(&plan.settings[setting])?;
     if !quiet {
         tell(&format!("round {} of {}: {settings}", round + 1, plan.runs));
     }
@@ -70,26 +87,42 @@ fn one(
     if let Some(above) = recording.parent() {
         std::fs::create_dir_all(above).map_err(|error| Failure::of_file("make", above, &error))?;
     }
-    let of_machine = Settings { threads: Vec::new(), ..settings.clone() };
-    let kernel = folder.join("kernel.toml");
-    let planned = self::plan_of(&of_machine, &kernel)?;
-    let mut troubles = planned.refused.clone();
-    let journal = folder.join("journal");
-    let applied = Applied::make(&planned, &journal, Some(watcher()?)).map_err(Failure::bad)?;
+    let planned = planned_of(folder, &settings)?;
+    if !planned.refused.is_empty() {
+        return Ok(Some(planned.refused.join("; ")));
+    }
+    let applied = match Applied::make(&planned, &folder.join("journal"), Some(watcher()?)) {
+        Ok(applied) => applied,
+        Err(why) => return Ok(Some(why)),
+    };
     let began = now();
     let rapl = Rapl::begin(Path::new("/"));
-    let recorded = record(folder, plan, &settings, &recording);
+    let recorded = record(folder, plan, &settings, &planned, &recording);
     let joules = rapl.and_then(|rapl| rapl.joules());
-    let put_back = applied.undo();
-    let (root, refused) = recorded?;
-    troubles.extend(refused);
-    let is_back = put_back.is_empty();
-    troubles.extend(put_back);
+    let left = applied.undo();
+    if !left.is_empty() {
+        return Err(Failure::bad(format!(
+            "the machine is not as it was, so no further run can be compared: {}",
+            left.join("; ")
+        )));
+    }
+    let (root, mut refused) = recorded?;
+    refused.extend(trial::taken(folder)?);
+    if !refused.is_empty() {
+        return Ok(Some(refused.join("; ")));
+    }
     let (mut rows, others) = rows_of(folder, plan, &recording, root)?;
     let failed = |fault| Failure::bad(format!("{}: {fault}", recording.display()));
     let ended = command_ended(&recording).map_err(failed)?;
+    let mut troubles = Vec::new();
     if let Some(how) = ended.filter(|how| how != "exit status: 0") {
-        troubles.push(format!("the work ended with {how}"));
+        let how = format!("the work ended with {how}");
+        match seal {
+            Some((_, known)) if setting != 0 && !known.contains(&how) => {
+                return Ok(Some(format!("{how}, as never in the basis")));
+            }
+            _ => troubles.push(how),
+        }
     }
     if rows.is_empty() {
         return Err(Failure::bad(format!(
@@ -103,53 +136,49 @@ fn one(
         round,
         began,
         recorder: root,
-        seal: seal.map(|seal| seal.hash.clone()),
+        seal: seal.map(|(seal, _)| seal.hash.clone()),
         recording: folder.hash_of(&format!("{name}.dat")).map_err(Failure::bad)?,
         troubles,
-        put_back: is_back,
         others,
         rows,
     };
-    folder.write_run(name, &run).map_err(Failure::bad)
+    folder.write_run(name, &run).map_err(Failure::bad)?;
+    Ok(None)
 }
 
-fn plan_of(settings: &Settings, kernel: &Path) -> Result<Planned, Failure> {
-    let nothing =
-        settings.kernel.is_empty() && settings.groups.is_empty() && settings.machine.is_empty();
-    if nothing {
+/// The changes of the machine that settings make; those of threads are made when there are some.
+pub fn planned_of(folder: &Folder, settings: &Settings) -> Result<Planned, Failure> {
+    let of_machine = Settings { threads: Vec::new(), ..settings.clone() };
+    if of_machine == Settings::default() {
         return Ok(Planned::default());
     }
-    Ok(plan(settings, &kernel.to_string_lossy(), false, Path::new("/"))?)
+    let kernel = folder.join("kernel.toml");
+    Ok(plan(&of_machine, &kernel.to_string_lossy(), false, Path::new("/"))?)
 }
 
-/// Runs `schedtwin record`; the number of its process, and what could not be set.
+/// Runs `schedtwin record`; the number of its process, and what threads could not be given.
 fn record(
     folder: &Folder,
     plan: &Plan,
     settings: &Settings,
+    planned: &Planned,
     recording: &Path,
 ) -> Result<(u32, Vec<String>), Failure> {
-    let own = std::env::current_exe()
-        .map_err(|error| Failure::bad(format!("failed to find the own program: {error}")))?;
-    let mut recorder = Command::new(&own);
+    let performer = performer(planned, Some(&folder.join("refused")))?;
+    let mut recorder = Command::new(&performer[0]);
     recorder.args(["record", "--bare", "--buffer", "16384", "-o"]).arg(recording).arg("--");
+    recorder.args(&performer);
     let here = matches!((&plan.work, plan.runner), (Work::File, Runner::BuiltIn));
     match (&plan.work, plan.runner) {
         (Work::File, Runner::BuiltIn) => {
-            recorder.arg(&own).args(["live", "perform", "-w"]).arg(folder.join("work.json"));
-            for setting in &settings.threads {
-                recorder.args(["--set", &setting.to_string()]);
-            }
+            recorder.args(sets(&settings.threads)).arg("-w").arg(folder.join("work.json"));
         }
         (Work::File, Runner::RtApp) => {
-            recorder.arg("rt-app").arg(folder.join("work.json"));
+            recorder.args([OsString::from("--"), "rt-app".into()]).arg(folder.join("work.json"));
         }
         (Work::Command(command), _) => {
-            recorder.arg(&own).args(["live", "perform"]);
-            for setting in settings.threads.iter().filter(|setting| setting.threads == "*") {
-                recorder.args(["--set", &setting.to_string()]);
-            }
-            recorder.arg("--").args(command);
+            let of_all = settings.threads.iter().filter(|setting| setting.threads == "*");
+            recorder.args(sets(of_all)).arg("--").args(command);
         }
     }
     recorder.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -174,22 +203,28 @@ fn record(
     Ok((root, refused))
 }
 
-/// Gives threads their settings as they appear. They end with the work, so nothing has to be put back.
+/// Gives threads their settings as they appear. They end with the work, so nothing has to be put back. A setting whose
+/// threads do not appear is refused.
 fn set_while_it_runs(
     child: &mut Child,
     settings: &[schedtwin_workload::ThreadSetting],
     refused: &mut Vec<String>,
 ) -> std::io::Result<()> {
     let root = child.id();
+    let mut seen = BTreeSet::new();
     while child.try_wait()?.is_none() {
         let mut planned = Planned::default();
         thread_changes(settings, Some(root), &mut planned);
         refused.append(&mut planned.refused);
+        seen.append(&mut planned.threads);
         if let Err(why) = Applied::make_unjournalled(&planned) {
             refused.push(why);
         }
         std::thread::sleep(LOOK_EVERY);
     }
+    let lost = unmatched(settings, seen.iter().map(String::as_str));
+    let why = "a thread that ends within 20 ms is not seen; `*` reaches all";
+    refused.extend(lost.into_iter().map(|lost| format!("{lost} ({why})")));
     Ok(())
 }
 

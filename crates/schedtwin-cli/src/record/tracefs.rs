@@ -16,6 +16,9 @@ use std::path::{Path, PathBuf};
 /// Where tracefs is mounted, now and on older systems.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
+/// The right that writing to tracefs needs.
+const RIGHT: &str = "recording needs root: run it with sudo (on a phone: in `adb root`, or `su`); CAP_DAC_OVERRIDE alone is enough";
+
 /// Instances are named by this and a process number.
 const NAME: &str = "schedtwin-";
 
@@ -29,16 +32,14 @@ pub fn find() -> Result<PathBuf, Failure> {
         let writable = OpenOptions::new().write(true).open(place.join("tracing_on"));
         return match writable {
             Ok(_) => Ok(place.to_path_buf()),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(Failure::bad(
-                "recording needs root: run it with sudo (on a phone: in `adb root`, or `su`)",
-            )),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                Err(Failure::bad(RIGHT))
+            }
             Err(error) => Err(Failure::of_file("open", &place.join("tracing_on"), &error)),
         };
     }
     if !rustix::process::geteuid().is_root() {
-        return Err(Failure::bad(
-            "recording needs root: run it with sudo (on a phone: in `adb root`, or `su`)",
-        ));
+        return Err(Failure::bad(RIGHT));
     }
     Err(Failure::bad(
         "tracefs is not mounted: mount -t tracefs nodev /sys/kernel/tracing\n\

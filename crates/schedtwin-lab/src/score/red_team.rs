@@ -442,9 +442,8 @@ fn who_hides_harm_above_the_percentile_leaves_a_task_behind() {
 /// The highest clock everywhere: latency pays for any power, as long as it may.
 #[test]
 fn who_buys_everything_with_one_measure_is_capped() {
-    let both = r#"{ metric = "power.mean", weight = 2 }, { metric = "wakeup_latency.mean" }"#;
-    let light = DESKTOP.replace("\"run\": 5000", "\"run\": 1000");
-    let mut suite = one_job("cap = 1.3", &workload("light", &light), both);
+    let both = r#"{ metric = "power.mean", weight = 3 }, { metric = "wakeup_latency.mean", weight = 2 }"#;
+    let mut suite = one_job("cap = 1.3", &workload("desktop", DESKTOP), both);
     suite.jobs[0].machines = vec!["pixel6".into()];
     (suite.properties, suite.least_work) = (Vec::new(), 0.0);
     let (cheat, honest) = (clock(100, None), Candidate::named("linux-7.3"));
@@ -469,7 +468,7 @@ fn who_unloads_itself_has_not_scheduled() {
 #[test]
 fn who_never_finishes_the_benchmark_has_the_worst_value() {
     let measure = r#"{ metric = "time" }, { metric = "context_switches.sum", better = "lower" }"#;
-    let mut suite = one_job("", "hackbench -g 1 -l 40", measure);
+    let mut suite = one_job("cap = 10", "hackbench -g 1 -l 40", measure);
     (suite.properties, suite.least_work) = (Vec::new(), 0.0);
     let cheat = scheduler(Trick::StopsAll(6));
     let won = scored_without(&suite, &cheat, |base, run| {

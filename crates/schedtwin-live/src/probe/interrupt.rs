@@ -15,12 +15,10 @@
 
 use super::pinned::{Line, on_two, pin};
 use super::{Effort, Quantity, Sample, Samples};
-use crate::attributes::Attributes;
 use crate::runner::clock::{CLOCK, now};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 use rustix::io::retry_on_intr;
-use rustix::thread::gettid;
 use schedtwin_types::{Ns, Policy, SchedAttr};
 use std::io;
 use std::sync::Arc;
@@ -122,18 +120,17 @@ impl Spinner {
         let (ready, is_ready) = mpsc::channel();
         let told = stop.clone();
         let thread = thread::Builder::new().spawn(move || {
-            let pinned = pin(cpu).map(|()| gettid().as_raw_nonzero().get() as u32);
-            let can_spin = pinned.is_ok();
-            let _ = ready.send(pinned);
+            let idle = SchedAttr { policy: Policy::Idle, ..SchedAttr::default() };
+            let set = pin(cpu).and_then(|()| schedtwin_attributes::set_exactly(0, &idle));
+            let can_spin = set.is_ok();
+            let _ = ready.send(set);
             while can_spin && !told.load(Ordering::Relaxed) {
                 std::hint::spin_loop();
             }
         })?;
         // From here on an error drops it, which ends the thread.
         let spinner = Spinner { stop, thread: Some(thread) };
-        let tid = is_ready.recv().map_err(io::Error::other)??;
-        let idle = SchedAttr { policy: Policy::Idle, ..SchedAttr::default() };
-        Attributes::start()?.set(tid, &idle)?;
+        is_ready.recv().map_err(io::Error::other)??;
         Ok(spinner)
     }
 }

@@ -17,8 +17,10 @@
 //! | `Sleep`, `Timer` | `clock_nanosleep()`, relative and absolute |
 //! | `Lock` .. `SemaphoreWait` | futexes, as glibc uses them (`sync`) |
 //! | `Yield`, `Fork` | `sched_yield()`, a new thread |
-//! | parameters | `setpriority()` where only nice changes, else [`Attributes`] |
+//! | parameters | `sched_setattr()` ([`schedtwin_attributes`]) |
 //! | affinity | `sched_setaffinity()` |
+//!
+//! Parameters and affinity are read back; where the kernel made something else of them, the run ends.
 //!
 //! Differences from rt-app: parameters are set before the threads wait for each other, not after;
 //! there is no log and no trace marker; pages are not locked; a `calibration` number is taken to be that of the
@@ -30,11 +32,10 @@ mod work;
 
 pub use work::{Speed, capacity};
 
-use crate::attributes::Attributes;
+use crate::settings::threads::bind;
 use clock::{CLOCK, now, sleep, sleep_until};
-use rustix::process::{Pid, setpriority_process};
-use rustix::thread::{CpuSet, gettid, sched_setaffinity, sched_yield, set_name};
-use schedtwin_types::{CpuMask, Ns, Policy, SchedAttr, TaskGroupId};
+use rustix::thread::{sched_yield, set_name};
+use schedtwin_types::{CpuMask, Ns, SchedAttr, TaskGroupId};
 use schedtwin_workload::Host;
 use schedtwin_workload::code::{
     AttributeCode, Code, EventKind, FORKS_MAX, Instruction, thread_name,
@@ -81,7 +82,7 @@ pub fn run(code: Code, speed: Speed) -> Result<(), Refused> {
             "the runner makes no task groups: use --runner rt-app, or leave \"taskgroup\" out";
         return Err(Refused(why.to_owned()));
     }
-    let shared = Arc::new(Shared::new(code, speed)?);
+    let shared = Arc::new(Shared::new(code, speed));
     let _ = set_name(c"rt-app");
     let threads: Vec<JoinHandle<()>> = shared
         .code
@@ -96,7 +97,10 @@ pub fn run(code: Code, speed: Speed) -> Result<(), Refused> {
         .collect::<Result<_, _>>()?;
     if let Some(duration) = shared.code.duration {
         shared.start.wait();
-        sleep(duration);
+        // A thread that did not get its parameters has ended the run before it began.
+        if shared.is_running() {
+            sleep(duration);
+        }
         shared.stop();
     } else {
         shared.start.wait();
@@ -160,23 +164,13 @@ struct Shared {
     forks: Vec<AtomicU32>,
     threads: AtomicUsize,
     forked: Guarded<VecDeque<JoinHandle<()>>>,
-    attributes: Guarded<Option<Attributes>>,
     /// What went wrong first.
     fault: Guarded<Option<String>>,
 }
 
 impl Shared {
-    fn new(code: Code, speed: Speed) -> Result<Shared, Refused> {
-        let plain = SchedAttr::default();
-        let beyond_nice = |change: &AttributeCode| {
-            let new = change.applied_to(plain);
-            new != SchedAttr { nice: new.nice, ..plain }
-        };
-        let phases = code.phases.iter().filter_map(|phase| phase.attributes.as_ref());
-        let needed = code.tasks.iter().map(|task| &task.attributes).chain(phases).any(beyond_nice);
-        let attributes = needed.then(Attributes::start).transpose();
-        let attributes = attributes.map_err(|error| Refused(error.to_string()))?;
-        Ok(Shared {
+    fn new(code: Code, speed: Speed) -> Shared {
+        Shared {
             speed,
             running: AtomicBool::new(true),
             start: Barrier::new(code.start.len() + 1),
@@ -194,10 +188,9 @@ impl Shared {
             forks: code.tasks.iter().map(|_| AtomicU32::new(0)).collect(),
             threads: AtomicUsize::new(code.start.len()),
             forked: Guarded::default(),
-            attributes: Guarded::new(attributes),
             fault: Guarded::default(),
             code,
-        })
+        }
     }
 
     fn is_running(&self) -> bool {
@@ -440,11 +433,12 @@ impl Thread {
             return;
         }
         self.cpus = cpus;
-        let mut set = CpuSet::new();
-        cpus.iter().for_each(|cpu| set.set(usize::from(cpu.0)));
-        if let Err(error) = sched_setaffinity(None, &set) {
-            let list = schedtwin_workload::list_of(&cpus);
-            self.shared.fail(format!("failed to use the CPUs {list}: {error}"));
+        let is_free = cpus == self.shared.code.all_cpus;
+        // CPUs that are offline count among all of them.
+        if let Err(error) = bind(0, cpus).or_else(|error| if is_free { Ok(()) } else { Err(error) })
+        {
+            let name = &self.shared.code.tasks[self.task].name;
+            self.shared.fail(format!("failed to bind a thread of \"{name}\": {error}"));
         }
     }
 
@@ -455,20 +449,14 @@ impl Thread {
         if new == was {
             return;
         }
-        let tid = gettid();
-        let set = if new == (SchedAttr { nice: new.nice, ..was }) && new.policy != Policy::Deadline
-        {
-            setpriority_process(Some(tid), i32::from(new.nice)).map_err(Into::into)
-        } else {
-            let mut attributes = self.shared.attributes.lock().expect("no thread panics with it");
-            let attributes = attributes.as_mut().expect("it was started for such changes");
-            attributes.set(Pid::as_raw(Some(tid)) as u32, &new)
-        };
-        if let Err(error) = set {
+        // A file may ask for any slice, often without meaning to (`runtime` of a task): Linux takes the nearest one, as the
+        // twin does. That of a setting has been tried before.
+        let nearest = SchedAttr { slice: 0, ..new };
+        let set = schedtwin_attributes::set(0, &new);
+        if let Err(error) = set.and_then(|has| schedtwin_attributes::check(&nearest, &has)) {
             let name = &self.shared.code.tasks[self.task].name;
-            self.shared.fail(format!(
-                "failed to give a thread of \"{name}\" its parameters ({new:?}): {error}"
-            ));
+            self.shared
+                .fail(format!("failed to give a thread of \"{name}\" its parameters: {error}"));
         }
     }
 }
@@ -534,6 +522,20 @@ mod tests {
         });
         run(code, Speed::measure().unwrap()).unwrap();
         assert_eq!(looked.join().unwrap().as_deref(), Some("11"));
+    }
+
+    /// A kernel without clamps ends the run at once, and not after its duration.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_run_whose_threads_do_not_get_their_parameters_ends() {
+        // A deadline thread has to be allowed on all CPUs, and on all machines more than all CPU time is too much.
+        let code = code_of(
+            r#"{ "global": { "duration": 600 }, "tasks": {
+            "a": { "instance": 64, "policy": "SCHED_DEADLINE", "dl-runtime": 10000, "dl-period": 10000,
+                "cpus": [0], "loop": -1, "run": 100, "sleep": 1000 } } }"#,
+        );
+        let why = run(code, Speed::measure().unwrap()).unwrap_err().to_string();
+        assert!(why.starts_with("failed to give a thread of \"a\" its parameters: "), "{why}");
     }
 
     #[test]

@@ -2,18 +2,18 @@
 //! The journal of changes, so that everything can be put back whatever happens.
 //!
 //! Each change is written to the journal, and the journal to the disk, before the change is made. Undoing goes through it
-//! from the end. Who was killed in the middle of a change has a journal with one line too many: putting that
+//! from the end; what is as it was is not touched. (A cgroup is made before its line is written: undoing then never removes another's.) Who was killed in the middle of a change has a journal with one line too many: putting that
 //! back writes what is there already.
 //!
 //! ```text
 //! {"journal":"schedtwin settings","boot":"..."}
 //! {"file":"/proc/sys/kernel/sched_autogroup_enabled","was":"1","now":"0"}
+//! {"group":"/sys/fs/cgroup/work","files":[["cpu.max","20000 100000"]]}
 //! {"thread":4711,"start":812345,"name":"hogs-0","policy":0,"nice":0,...}
 //! ```
 
-use crate::attributes::Attributes;
-use rustix::process::{Pid, setpriority_process};
-use rustix::thread::{CpuSet, sched_setaffinity};
+use super::switches::current;
+use super::threads::{bind, start_of};
 use schedtwin_types::{CpuId, CpuMask, DlReservation, Policy, SchedAttr};
 use serde_json::{Value, json};
 use std::fs::{self, File, OpenOptions};
@@ -31,6 +31,13 @@ pub enum Change {
         was: String,
         /// After.
         now: String,
+    },
+    /// A cgroup that is made, and removed when it is put back.
+    Group {
+        /// Its folder.
+        path: PathBuf,
+        /// Values of its files, in the order in which they are written.
+        files: Vec<(String, String)>,
     },
     /// A thread's parameters.
     Thread {
@@ -71,11 +78,14 @@ impl Journal {
         Ok(Journal { file })
     }
 
-    /// Notes a change and makes it.
-    pub fn make(&mut self, change: &Change, attributes: &mut Option<Attributes>) -> io::Result<()> {
+    /// Notes a change, makes it and reads it back.
+    pub fn make(&mut self, change: &Change) -> io::Result<()> {
+        if let Change::Group { path, .. } = change {
+            fs::create_dir(path)?;
+        }
         writeln!(self.file, "{}", line_of(change))?;
         self.file.sync_all()?;
-        make(change, true, attributes)
+        make(change, true)
     }
 }
 
@@ -109,12 +119,15 @@ pub fn undo(path: &Path) -> io::Result<Option<(usize, Vec<String>)>> {
             None => return Err(strange(line)),
         }
     }
-    let (mut attributes, mut failed) = (None, Vec::new());
+    let mut failed = Vec::new();
     for change in changes.iter().rev() {
-        if let Err(error) = make(change, false, &mut attributes) {
+        if let Err(error) = make(change, false) {
             failed.push(match change {
                 Change::File { path, was, .. } => {
                     format!("failed to write {was} to {}: {error}", path.display())
+                }
+                Change::Group { path, .. } => {
+                    format!("failed to remove {}: {error}", path.display())
                 }
                 Change::Thread { tid, name, .. } => {
                     format!("failed to put thread {tid} ({name}) back: {error}")
@@ -128,45 +141,61 @@ pub fn undo(path: &Path) -> io::Result<Option<(usize, Vec<String>)>> {
     Ok(Some((changes.len(), failed)))
 }
 
-/// Makes a change, or puts it back.
-pub(super) fn make(
-    change: &Change,
-    forth: bool,
-    attributes: &mut Option<Attributes>,
-) -> io::Result<()> {
+/// Makes a change and reads it back, or puts it back.
+pub(super) fn make(change: &Change, forth: bool) -> io::Result<()> {
     match change {
-        Change::File { path, was, now } => {
-            let value = if forth { now } else { was };
-            // No new file: a setting that has gone with its CPU or governor has nothing to be put back.
-            match OpenOptions::new().write(true).truncate(true).open(path) {
-                Ok(mut file) => file.write_all(value.as_bytes()),
-                Err(error) if !forth && error.kind() == io::ErrorKind::NotFound => Ok(()),
-                Err(error) => Err(error),
-            }
-        }
+        // The change may have been refused, and putting it back would be, too.
+        Change::File { path, was, .. } if !forth && holds(path, was) => Ok(()),
+        Change::File { path, was, now } => match write(path, if forth { now } else { was }) {
+            // A setting that has gone with its CPU or governor has nothing to be put back.
+            Err(error) if !forth && error.kind() == io::ErrorKind::NotFound => Ok(()),
+            written => written,
+        },
+        Change::Group { path, files } if forth => files.iter().try_for_each(|(name, value)| {
+            write(&path.join(name), value)
+                .map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))
+        }),
+        Change::Group { path, .. } => remove_group(path),
         Change::Thread { tid, start, attr, cpus, .. } => {
-            if super::threads::start_of(*tid) != Some(*start) {
+            if start_of(*tid) != Some(*start) {
                 return Ok(());
             }
             if let Some((was, now)) = cpus {
-                let mut set = CpuSet::new();
-                let cpus = if forth { now } else { was };
-                cpus.iter().for_each(|cpu| set.set(usize::from(cpu.0)));
-                sched_setaffinity(Pid::from_raw(*tid as i32), &set)?;
+                bind(*tid, if forth { *now } else { *was })?;
             }
             let Some((was, now)) = attr else { return Ok(()) };
-            let (from, to) = if forth { (was, now) } else { (now, was) };
-            if *to == (SchedAttr { nice: to.nice, ..*from }) {
-                setpriority_process(Pid::from_raw(*tid as i32), i32::from(to.nice))?;
-                return Ok(());
-            }
-            let caller = match attributes {
-                Some(caller) => caller,
-                None => attributes.insert(Attributes::start()?),
-            };
-            caller.set(*tid, to)
+            schedtwin_attributes::set_exactly(*tid, if forth { now } else { was })
         }
     }
+}
+
+/// Writes a value into a file that is there, and reads it back.
+fn write(path: &Path, value: &str) -> io::Result<()> {
+    // No new file: `fs::write` would make one.
+    OpenOptions::new().write(true).truncate(true).open(path)?.write_all(value.as_bytes())?;
+    if holds(path, value) {
+        return Ok(());
+    }
+    let has = fs::read_to_string(path)?;
+    Err(io::Error::other(format!("the kernel made {:?} of it", current(path, value, &has))))
+}
+
+fn holds(path: &Path, value: &str) -> bool {
+    fs::read_to_string(path).is_ok_and(|text| current(path, value, &text) == value)
+}
+
+/// Removes a cgroup; processes that the work left behind go to the group above.
+fn remove_group(path: &Path) -> io::Result<()> {
+    let members = match fs::read_to_string(path.join("cgroup.procs")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        members => members?,
+    };
+    let above = path.parent().unwrap_or(path).join("cgroup.procs");
+    for member in members.lines() {
+        // It may have ended.
+        let _ = fs::write(&above, member);
+    }
+    fs::remove_dir(path)
 }
 
 fn attr_json(attr: &SchedAttr) -> Value {
@@ -216,6 +245,7 @@ fn line_of(change: &Change) -> Value {
         Change::File { path, was, now } => {
             json!({"file": path.to_string_lossy(), "was": was, "now": now})
         }
+        Change::Group { path, files } => json!({"group": path.to_string_lossy(), "files": files}),
         Change::Thread { tid, start, name, attr, cpus } => {
             let mut line = json!({"thread": tid, "start": start, "name": name});
             if let Some((was, now)) = attr {
@@ -235,6 +265,12 @@ fn change_of(line: &Value) -> Option<Change> {
     let text = |key: &str| Some(line.get(key)?.as_str()?.to_owned());
     if let Some(path) = text("file") {
         return Some(Change::File { path: path.into(), was: text("was")?, now: text("now")? });
+    }
+    if let Some(path) = text("group") {
+        let pair =
+            |pair: &Value| Some((pair[0].as_str()?.to_owned(), pair[1].as_str()?.to_owned()));
+        let files = line.get("files")?.as_array()?.iter().map(pair).collect::<Option<_>>()?;
+        return Some(Change::Group { path: path.into(), files });
     }
     let pair = |was: &str, now: &str| line.get(was).zip(line.get(now));
     Some(Change::Thread {
@@ -259,13 +295,28 @@ mod tests {
         let mut journal = Journal::create(&path).unwrap();
         for (was, now) in [("1", "2"), ("2", "3")] {
             let change = Change::File { path: file.clone(), was: was.into(), now: now.into() };
-            journal.make(&change, &mut None).unwrap();
+            journal.make(&change).unwrap();
         }
         assert_eq!(fs::read_to_string(&file).unwrap(), "3");
         assert!(Journal::create(&path).is_err(), "what is changed already is not forgotten");
         assert_eq!(undo(&path).unwrap(), Some((2, vec![])));
         assert_eq!(fs::read_to_string(&file).unwrap(), "1");
         assert_eq!(undo(&path).unwrap(), None);
+    }
+
+    #[test]
+    fn a_value_that_the_kernel_made_something_else_of_is_an_error() {
+        let null = Change::File { path: "/dev/null".into(), was: "1".into(), now: "2".into() };
+        let why = make(&null, true).unwrap_err().to_string();
+        assert_eq!(why, "the kernel made \"\" of it");
+        let folder = tempfile::tempdir().unwrap();
+        let group = folder.path().join("cgroup.subtree_control");
+        fs::write(&group, "cpu").unwrap();
+        let control = Change::File { path: group, was: "-cpu".into(), now: "+cpu".into() };
+        // This is no kernel: the file holds "+cpu" then, and not the controller.
+        let why = make(&control, true).unwrap_err().to_string();
+        assert_eq!(why, "the kernel made \"-cpu\" of it");
+        make(&control, false).unwrap();
     }
 
     #[test]
@@ -282,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_are_read_back_as_they_were_written() {
+    fn changes_are_read_back_as_they_were_written() {
         let attr = SchedAttr {
             policy: schedtwin_types::Policy::Fifo,
             rt_priority: 9,
@@ -296,5 +347,8 @@ mod tests {
             cpus: Some((CpuMask::first(4), CpuMask::first(1))),
         };
         assert_eq!(change_of(&line_of(&change)), Some(change));
+        let files = vec![("cpu.max".into(), "max 100000".into())];
+        let group = Change::Group { path: "/g".into(), files };
+        assert_eq!(change_of(&line_of(&group)), Some(group));
     }
 }

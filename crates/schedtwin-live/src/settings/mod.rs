@@ -7,8 +7,11 @@
 //! |---|---|---|
 //! | of threads, by their names | `nice hogs=10` | [`ThreadSetting`] |
 //! | of the kernel, as for `-k` | `migration_cost_ns=0` | [`switches`] |
+//! | of the work | `timer_slack_ns=1000` | [`give_to_work`] |
 //! | of a cgroup | `cpu.max /work=20ms/100ms`, `cpu.weight /work=50`, `cpuset.cpus /work=0-1` | [`groups`] |
 //! | of the machine | `smt=off`, `online=0-3` | here |
+//!
+//! **Read back.** Each value is read back after it was set; a difference is an error like a refusal.
 //!
 //! **Putting back.** A [`Journal`] has each change before it is made. [`Applied`] puts everything back when it
 //! goes; a watching process does so when the process that made the changes was killed.
@@ -19,20 +22,26 @@ pub mod script;
 pub mod switches;
 pub mod threads;
 
-use crate::attributes::Attributes;
 use groups::GroupSetting;
 use journal::{Change, Journal};
 use rustix::process::setsid;
+use rustix::thread::{current_timer_slack, set_current_timer_slack};
 use schedtwin_engine::kernel_file::{self, KernelFile};
+use schedtwin_types::Ns;
 use schedtwin_workload::{ThreadSetting, list_of};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, Read};
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use switches::Switch;
 
 /// Where the journal of `schedtwin settings` is, of which a machine has one.
 pub const JOURNAL: &str = "/run/schedtwin/settings.journal";
+
+/// A setting of the kernel that each thread has its own value of, and gets from the thread that starts it.
+const TIMER_SLACK: &str = "/proc/PID/timerslack_ns";
 
 const SMT: &str = "/sys/devices/system/cpu/smt/control";
 
@@ -148,9 +157,15 @@ fn check_kernel_setting(text: &str) -> Result<(), String> {
     }
 }
 
-/// The changes that settings would make now, and what cannot be changed, a sentence each.
+/// The changes that settings would make now, what the work gives itself, and what cannot be changed, a sentence each.
 #[derive(Debug, Default)]
 pub struct Planned {
+    /// Groups of `changes` that the work enters.
+    pub groups: Vec<PathBuf>,
+    /// The timer slack of the work.
+    pub slack: Option<Ns>,
+    /// Names of the threads that were looked at.
+    pub threads: BTreeSet<String>,
     /// In the order in which they are made.
     pub changes: Vec<Change>,
     /// What cannot be switched here.
@@ -186,19 +201,28 @@ pub fn plan(
         }
     }
     for setting in others.into_iter().filter(|setting| is_named(setting)) {
-        planned.refused.push(format!(
-            "{}: only another kernel changes it ({})",
-            setting.path, setting.known_by
-        ));
+        if setting.known_by.contains(TIMER_SLACK) {
+            planned.slack = Some(wanted.config.timer_slack);
+            continue;
+        }
+        let why = match setting.known_by.starts_with('/') {
+            true => "schedtwin does not switch it",
+            false => "only another kernel changes it",
+        };
+        planned.refused.push(format!("{}: {why} ({})", setting.path, setting.known_by));
     }
     for setting in &settings.machine {
         machine_changes(setting, root, &mut planned);
     }
     for setting in &settings.groups {
         match setting.changes(root) {
-            Ok(changes) => planned.changes.extend(changes),
+            Ok(changes) => groups::add(&mut planned.changes, changes),
             Err(why) => planned.refused.push(why),
         }
+    }
+    match groups::entered(&planned.changes) {
+        Ok(groups) => planned.groups = groups,
+        Err(why) => planned.refused.push(why),
     }
     if !settings.threads.is_empty() {
         thread_changes(&settings.threads, None, &mut planned);
@@ -234,10 +258,6 @@ fn machine_changes(setting: &MachineSetting, root: &Path, planned: &mut Planned)
 
 /// The changes of threads: of those that descend from a process, or of all but the kernel's and our own.
 pub fn thread_changes(settings: &[ThreadSetting], root: Option<u32>, planned: &mut Planned) {
-    let mut attributes = match Attributes::start() {
-        Ok(attributes) => attributes,
-        Err(error) => return planned.refused.push(error.to_string()),
-    };
     let all = threads::all();
     let own = std::process::id();
     let of: Vec<&threads::Thread> = match root {
@@ -245,7 +265,8 @@ pub fn thread_changes(settings: &[ThreadSetting], root: Option<u32>, planned: &m
         None => all.iter().filter(|thread| thread.process != own && !thread.of_kernel).collect(),
     };
     for thread in of {
-        match threads::change_of(thread, settings, &mut attributes) {
+        planned.threads.insert(thread.name.clone());
+        match threads::change_of(thread, settings) {
             Ok(change) => planned.changes.extend(change),
             // It has ended.
             Err(error) if error.raw_os_error() == Some(3) => {}
@@ -254,6 +275,45 @@ pub fn thread_changes(settings: &[ThreadSetting], root: Option<u32>, planned: &m
             }
         }
     }
+}
+
+/// Gives this process what the work has from its start: groups, timer slack, and the settings of threads for each of
+/// these names. Each is read back; returns what is refused, a sentence each.
+///
+/// A thread of its own gets the settings of each name if there are several: they need not fit each other.
+pub fn give_to_work(
+    groups: &[PathBuf],
+    slack: Option<Ns>,
+    settings: &[ThreadSetting],
+    names: &[&str],
+) -> Vec<String> {
+    let mut refused: Vec<String> =
+        groups.iter().filter_map(|group| groups::enter(group).err()).collect();
+    if let Some(slack) = slack {
+        let given = set_current_timer_slack(NonZeroU64::new(slack));
+        let has = given.and_then(|()| current_timer_slack());
+        match has {
+            Ok(has) if has == slack => {}
+            Ok(has) => {
+                refused.push(format!("a timer slack of {slack} ns: the kernel made {has} of it"))
+            }
+            Err(error) => refused.push(format!("a timer slack of {slack} ns: {error}")),
+        }
+    }
+    for name in names {
+        let given = match names {
+            [_] => threads::give_own(name, settings),
+            _ => std::thread::scope(|scope| {
+                scope.spawn(|| threads::give_own(name, settings)).join().expect("it does not panic")
+            }),
+        };
+        if let Err(error) = given {
+            let of_name = settings.iter().filter(|setting| setting.matches(name));
+            let of_name: Vec<String> = of_name.map(ToString::to_string).collect();
+            refused.push(format!("{}: {error}", of_name.join("; ")));
+        }
+    }
+    refused
 }
 
 /// Changes that were made, and are put back when this goes.
@@ -272,10 +332,19 @@ impl Applied {
         watcher: Option<Command>,
     ) -> Result<Applied, String> {
         let mut book = Journal::create(journal).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => format!(
-                "{} is there: settings are applied already; `schedtwin settings undo` puts them back",
-                journal.display()
-            ),
+            io::ErrorKind::PermissionDenied => {
+                format!("failed to write {}: {error}: it needs root", journal.display())
+            }
+            io::ErrorKind::AlreadyExists => {
+                let which = match journal == Path::new(JOURNAL) {
+                    true => String::new(),
+                    false => format!(" {}", journal.display()),
+                };
+                format!(
+                    "{} is there: settings are applied already; `schedtwin settings undo{which}` puts them back",
+                    journal.display()
+                )
+            }
             _ => format!("failed to write {}: {error}", journal.display()),
         })?;
         let mut applied = Applied { journal: journal.to_path_buf(), watcher: None };
@@ -289,9 +358,8 @@ impl Applied {
     }
 
     fn add(&self, book: &mut Journal, planned: &Planned) -> Result<(), String> {
-        let mut attributes = None;
         for change in &planned.changes {
-            match book.make(change, &mut attributes) {
+            match book.make(change) {
                 Ok(()) => {}
                 // The thread has ended.
                 Err(error) if error.raw_os_error() == Some(3) => {}
@@ -303,9 +371,8 @@ impl Applied {
 
     /// Makes changes that end with the threads that they are of: nothing is noted, nothing is put back.
     pub fn make_unjournalled(planned: &Planned) -> Result<(), String> {
-        let mut attributes = None;
         for change in &planned.changes {
-            match journal::make(change, true, &mut attributes) {
+            match journal::make(change, true) {
                 Ok(()) => {}
                 // The thread has ended.
                 Err(error) if error.raw_os_error() == Some(3) => {}
@@ -354,9 +421,28 @@ impl Drop for Applied {
 fn failed_to_make(change: &Change, error: &io::Error) -> String {
     let what = match change {
         Change::File { path, now, .. } => format!("write {now} to {}", path.display()),
+        Change::Group { path, .. } => format!("make the group {}", path.display()),
         Change::Thread { tid, name, .. } => format!("change thread {tid} ({name})"),
     };
-    format!("failed to {what}: {error}")
+    format!("failed to {what}: {error}{}", right_to_write(change, error))
+}
+
+/// The right that a change of files needs, if an error is about that.
+fn right_to_write(change: &Change, error: &io::Error) -> &'static str {
+    match (error.kind(), change) {
+        (io::ErrorKind::PermissionDenied, Change::File { path, .. })
+            if path.starts_with("/proc/sys") =>
+        {
+            ": it needs root"
+        }
+        (io::ErrorKind::PermissionDenied, Change::File { .. }) => {
+            ": it needs root or CAP_DAC_OVERRIDE"
+        }
+        (io::ErrorKind::PermissionDenied, Change::Group { .. }) => {
+            ": it needs root, CAP_DAC_OVERRIDE or a cgroup above that is yours"
+        }
+        _ => "",
+    }
 }
 
 /// Waits until whoever holds the other end of standard input has gone, then puts back what the journal still names.
@@ -398,13 +484,14 @@ mod tests {
         let journal = folder.path().join("journal");
         let change =
             |path: PathBuf| Change::File { path, was: "1".to_owned(), now: "2".to_owned() };
-        let planned = Planned { changes: vec![change(knob.clone())], refused: vec![] };
+        let planned = Planned { changes: vec![change(knob.clone())], ..Planned::default() };
         let applied = Applied::make(&planned, &journal, None).unwrap();
         assert_eq!(std::fs::read_to_string(&knob).unwrap(), "2");
         drop(applied);
         assert_eq!(std::fs::read_to_string(&knob).unwrap(), "1");
         let missing = change(folder.path().join("none"));
-        let planned = Planned { changes: vec![change(knob.clone()), missing], refused: vec![] };
+        let planned =
+            Planned { changes: vec![change(knob.clone()), missing], ..Planned::default() };
         assert!(Applied::make(&planned, &journal, None).is_err());
         assert_eq!(std::fs::read_to_string(&knob).unwrap(), "1");
         assert!(!journal.exists());

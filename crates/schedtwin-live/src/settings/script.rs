@@ -39,6 +39,17 @@ fn lines(change: &Change, forth: bool) -> Vec<String> {
             let value = if forth { now } else { was };
             vec![format!("echo {} > {}", shell_word(value), shell_word(&path.to_string_lossy()))]
         }
+        Change::Group { path, files } if forth => {
+            let group = path.to_string_lossy();
+            let write = |(name, value): &(String, String)| {
+                format!("echo {} > {}", shell_word(value), shell_word(&format!("{group}/{name}")))
+            };
+            let made = std::iter::once(format!("mkdir {}", shell_word(&group)));
+            made.chain(files.iter().map(write)).collect()
+        }
+        Change::Group { path, .. } => {
+            vec![format!("rmdir {}", shell_word(&path.to_string_lossy()))]
+        }
         Change::Thread { tid, name, attr, cpus, .. } => {
             let comment = format!(" # {}", name.replace('\n', " "));
             let mut lines = Vec::new();
@@ -100,6 +111,10 @@ mod tests {
         let planned = Planned {
             changes: vec![
                 Change::File { path: "/proc/a b".into(), was: "1".into(), now: "0".into() },
+                Change::Group {
+                    path: "/g/w".into(),
+                    files: vec![("cpu.max".into(), "max 100000".into())],
+                },
                 Change::Thread {
                     tid: 7,
                     start: 1,
@@ -109,6 +124,7 @@ mod tests {
                 },
             ],
             refused: vec!["migration_cost_ns: locked".into()],
+            ..Planned::default()
         };
         let text = script(&planned, "linux-6.18");
         let expected = "\
@@ -116,12 +132,15 @@ mod tests {
 set -eu
 apply() {
     echo 0 > '/proc/a b'
+    mkdir /g/w
+    echo 'max 100000' > /g/w/cpu.max
     taskset -pc 0 7 # hogs-0
     renice -n 10 -p 7 # hogs-0
 }
 undo() {
     taskset -pc 0-1 7 # hogs-0
     renice -n 0 -p 7 # hogs-0
+    rmdir /g/w
     echo 1 > '/proc/a b'
 }
 ";

@@ -171,7 +171,12 @@ fn in_words_of(path: &Path, setting: &Setting, value: &str, root: &Path) -> Resu
 }
 
 /// What a file holds, in the words of a write.
-fn current(path: &Path, wanted: &str, text: &str) -> String {
+pub(super) fn current(path: &Path, wanted: &str, text: &str) -> String {
+    if path.ends_with("cgroup.subtree_control") {
+        let plain = wanted.trim_start_matches(['+', '-']);
+        let has = text.split_whitespace().any(|word| word == plain);
+        return format!("{}{plain}", if has { '+' } else { '-' });
+    }
     if path.ends_with("sched/features") {
         let plain = wanted.strip_prefix("NO_").unwrap_or(wanted);
         let has = text.split_whitespace().any(|word| word == plain);
@@ -181,6 +186,9 @@ fn current(path: &Path, wanted: &str, text: &str) -> String {
     let marked = |open, close| Some(text.split_once(open)?.1.split_once(close)?.0.to_owned());
     match path.ends_with("sched/preempt") {
         true => marked('(', ')').or_else(|| marked('[', ']')).unwrap_or_default(),
+        // Parameters of modules.
+        false if wanted == "1" && text.trim() == "Y" => "1".to_owned(),
+        false if wanted == "0" && text.trim() == "N" => "0".to_owned(),
         false => text.trim().to_owned(),
     }
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Threads of this machine, and the changes that settings make to them.
 
-use super::journal::Change;
-use crate::attributes::Attributes;
+use super::journal::{Change, make};
+use rustix::io::Errno;
 use rustix::process::Pid;
-use rustix::thread::{CpuSet, sched_getaffinity};
+use rustix::thread::{CpuSet, gettid, sched_getaffinity, sched_setaffinity};
 use schedtwin_types::{CpuId, CpuMask, MAX_CPUS, Policy, SchedAttr};
-use schedtwin_workload::{ThreadChanges, ThreadSetting};
+use schedtwin_workload::{ThreadChanges, ThreadSetting, list_of};
 use std::fs;
 use std::io;
 
@@ -92,19 +92,15 @@ pub fn descendants(all: &[Thread], root: u32) -> Vec<&Thread> {
 }
 
 /// The change that the settings make to a thread; `None`: none.
-pub fn change_of(
-    thread: &Thread,
-    settings: &[ThreadSetting],
-    attributes: &mut Attributes,
-) -> io::Result<Option<Change>> {
+pub fn change_of(thread: &Thread, settings: &[ThreadSetting]) -> io::Result<Option<Change>> {
     let changes = ThreadChanges::of(&thread.name, settings);
     if changes.is_none() {
         return Ok(None);
     }
     let mut attr = None;
     if changes.changes_attributes() {
-        let mut was = attributes.get(thread.tid)?;
-        let default_slice = attributes.get(1).map_or(0, |first| first.slice);
+        let mut was = schedtwin_attributes::get(thread.tid)?;
+        let default_slice = schedtwin_attributes::get(1).map_or(0, |first| first.slice);
         if was.slice == default_slice || was.policy == Policy::Idle {
             was.slice = 0;
         }
@@ -129,10 +125,38 @@ pub fn change_of(
     }))
 }
 
+/// Gives the calling thread the settings of a thread of that name, and reads them back.
+pub fn give_own(name: &str, settings: &[ThreadSetting]) -> io::Result<()> {
+    let tid = gettid().as_raw_nonzero().get() as u32;
+    let stat = fs::read_to_string(format!("/proc/{tid}/stat"))?;
+    let own =
+        of_stat(&stat, tid, std::process::id()).map(|own| Thread { name: name.into(), ..own });
+    let own = own.ok_or_else(|| io::Error::other(format!("/proc/{tid}/stat is {stat:?}")))?;
+    change_of(&own, settings)?.map_or(Ok(()), |change| make(&change, true))
+}
+
 fn affinity(tid: u32) -> io::Result<CpuMask> {
     let set = sched_getaffinity(Pid::from_raw(tid as i32))?;
     let cpus = (0..MAX_CPUS.min(CpuSet::MAX_CPU)).filter(|cpu| set.is_set(*cpu));
     Ok(cpus.map(|cpu| CpuId(cpu as u16)).collect())
+}
+
+/// Binds a thread to CPUs and reads them back; 0: the caller.
+pub fn bind(tid: u32, cpus: CpuMask) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    cpus.iter().for_each(|cpu| set.set(usize::from(cpu.0)));
+    let refused = |why: &str| io::Error::other(format!("CPUs {}: {why}", list_of(&cpus)));
+    match sched_setaffinity(Pid::from_raw(tid as i32), &set) {
+        Err(Errno::SRCH) => return Err(Errno::SRCH.into()),
+        Err(Errno::PERM) => return Err(refused("it needs CAP_SYS_NICE")),
+        Err(Errno::INVAL) => return Err(refused("none of them is online and in its cpuset")),
+        set => set?,
+    }
+    let has = affinity(tid)?;
+    match has == cpus {
+        true => Ok(()),
+        false => Err(refused(&format!("{} of them are online and in its cpuset", list_of(&has)))),
+    }
 }
 
 #[cfg(test)]
@@ -147,6 +171,28 @@ mod tests {
         assert_eq!((thread.name.as_str(), thread.parent, thread.start), ("a) b (c", 1, 302_173));
         assert!(thread.of_kernel);
         assert!(of_stat("7 (a", 7, 7).is_none());
+    }
+
+    /// On a thread of its own, since it changes it.
+    fn given(text: &str) -> io::Result<()> {
+        let settings = [ThreadSetting::parse(text).unwrap().unwrap()];
+        std::thread::spawn(move || give_own("x", &settings)).join().unwrap()
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_thread_gets_what_the_machine_can_do() {
+        given("nice x=5").unwrap();
+        given("policy x=batch").unwrap();
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn cpus_that_are_not_there_are_refused() {
+        let why = given("cpus x=0-200").unwrap_err().to_string();
+        assert!(why.contains("are online and in its cpuset"), "{why}");
+        let why = given("cpus x=200").unwrap_err().to_string();
+        assert!(why.contains("none of them is online"), "{why}");
     }
 
     #[test]

@@ -278,7 +278,7 @@ mod tests {
             [0, 1, 2, 3].map(sit)
         };
         assert_eq!(late("linux-6.12+uclamp-sum", "S4.3.4 sum"), [2, 2, 2, 2]);
-        assert_eq!(late("linux-6.12", "S4.3.4 max"), [4, 2, 1, 1]);
+        assert_eq!(late("linux-6.12", "S4.3.4 max"), [5, 1, 1, 1]);
         // Before 6.7 a CPU that capped tasks fill is no candidate: those that are not pinned stay where they were.
         assert_eq!(late("linux-6.3", "S4.3.4 max"), [1, 1, 1, 1]);
     }
