@@ -99,6 +99,20 @@ struct RqLines {
     lock: InUse,
 }
 
+/// The lines of a dispatch queue of sched_ext.
+#[derive(Clone, Debug)]
+struct DsqLines {
+    body: LastWriter,
+    lock: InUse,
+}
+
+impl DsqLines {
+    const NEW: DsqLines = DsqLines { body: LastWriter::NOBODY, lock: InUse { from: 0, until: 0 } };
+}
+
+/// Lines of a dispatch queue that change with it: its own and that of the task beside the new one.
+const DSQ_LINES: u64 = 2;
+
 /// A CPU on its path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OnPath {
@@ -118,11 +132,11 @@ impl OnPath {
 pub enum Waited {
     /// Lines of a task.
     Task,
-    /// Lines of a run queue and of its wake list.
+    /// Lines of a run queue and of its wake list, or of a dispatch queue of sched_ext.
     RunQueue,
     /// Lines that say how busy a run queue or a cache is.
     Scan,
-    /// A run queue's lock.
+    /// The lock of a run queue, or of a dispatch queue.
     Lock,
     /// The load of a group.
     Group,
@@ -181,6 +195,20 @@ impl Costs {
         (line * self.whole) >> 20
     }
 
+    /// `cpu` has a lock for `hold` ns from `from` on, or as soon as `before` hands it over; how long it waits.
+    fn lock(&self, lock: &mut InUse, before: LastWriter, (cpu, from): (CpuId, Ns), hold: Ns) -> Ns {
+        if !self.rq_locks {
+            return 0;
+        }
+        let wait = lock.take(from, hold);
+        if wait == 0 {
+            return 0;
+        }
+        let handover = self.transfer(self.line(cpu, before)) * self.handover_lines;
+        lock.until += handover;
+        wait + handover
+    }
+
     /// Reads watched lines.
     #[inline]
     fn read(&self, watched: &mut Watched, lines: u64, at: OnPath) -> Ns {
@@ -223,6 +251,8 @@ pub(crate) struct Coherence {
     groups: Vec<Watched>,
     /// As `Topology::shared`.
     shared: Vec<Watched>,
+    /// By place of the dispatch queue.
+    dsqs: Vec<DsqLines>,
     waited: [Ns; Waited::ALL.len()],
 }
 
@@ -260,6 +290,7 @@ impl Coherence {
             tasks: Vec::new(),
             groups: Vec::new(),
             shared: Vec::new(),
+            dsqs: Vec::new(),
             waited: [0; Waited::ALL.len()],
         }
     }
@@ -308,18 +339,19 @@ impl Coherence {
 
     /// The executing CPU has had the lock of the run queue of `cpu` for the last `hold` ns; `before`: who had it before.
     pub(crate) fn rq_lock(&mut self, cpu: CpuId, before: LastWriter, hold: Ns, at: OnPath) -> Ns {
-        if !self.costs.rq_locks {
-            return 0;
-        }
         let lock = &mut self.rq[cpu].lock;
-        let mut wait = lock.take(at.clock.saturating_sub(hold), hold);
-        if wait > 0 {
-            let line = self.costs.line(at.cpu, before);
-            let handover = self.costs.transfer(line) * self.costs.handover_lines;
-            lock.until += handover;
-            wait += handover;
-        }
+        let wait = self.costs.lock(lock, before, (at.cpu, at.clock.saturating_sub(hold)), hold);
         self.count(Waited::Lock, wait)
+    }
+
+    /// The executing CPU locks a dispatch queue and changes it, which takes `hold` ns beside its lines.
+    pub(crate) fn dsq_changes(&mut self, index: usize, hold: Ns, at: OnPath) -> Ns {
+        let dsq = at_index(&mut self.dsqs, index, DsqLines::NEW);
+        let holder = dsq.body;
+        let lines = self.costs.take(at.cpu, &mut dsq.body, DSQ_LINES);
+        let from = at.clock.saturating_sub(hold);
+        let wait = self.costs.lock(&mut dsq.lock, holder, (at.cpu, from), hold + lines);
+        self.count(Waited::RunQueue, lines) + self.count(Waited::Lock, wait)
     }
 
     /// A wakee is put on the wake list of `cpu`, or taken from one's own.

@@ -83,8 +83,15 @@ OFFERED struct sched_ext_ops *schedtwin_scx_boot(unsigned int nr_cpus)
 
 OFFERED void *schedtwin_scx_allocate(size_t bytes) { return schedtwin_allocate(bytes); }
 
+/* Time that helpers and maps have cost in the present call, ns. */
+static u32 spent;
+
+void schedtwin_spend(u32 ns) { spent += ns; }
+OFFERED u32 schedtwin_scx_spent(void) { return spent; }
+
 OFFERED void schedtwin_scx_enter(void *of, struct schedtwin_scx_questions *questions, unsigned int cpu)
 {
+	spent = 0;
 	call = of;
 	ask = questions;
 	schedtwin_cpu = cpu;
@@ -337,6 +344,7 @@ u32 bpf_get_prandom_u32(void)
 	static u64 state;
 	u64 z = state += 0x9e3779b97f4a7c15ULL;
 
+	schedtwin_spend(COST_CALL);
 	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
 	z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
 	return (z ^ z >> 31) >> 32;

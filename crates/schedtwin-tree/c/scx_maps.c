@@ -161,6 +161,7 @@ void *schedtwin_map_lookup(void *object, void const *key, int cpu)
 	if (is_hash(map)) {
 		struct entry *entry = *find(map, key);
 
+		schedtwin_spend(COST_HASH_LOOKUP);
 		return entry ? entry->bytes : NULL;
 	}
 	index = *(u32 *)key;
@@ -199,6 +200,7 @@ long schedtwin_map_update(void *object, void const *key, void const *value, u64 
 		put_value(map, there, value);
 		return 0;
 	}
+	schedtwin_spend(COST_HASH_UPDATE);
 	at = find(map, key);
 	if (*at && flags == BPF_NOEXIST)
 		return -EEXIST;
@@ -242,6 +244,7 @@ long schedtwin_map_delete(void *object, void const *key)
 
 	if (!is_hash(map))
 		return -EINVAL;
+	schedtwin_spend(COST_HASH_DELETE);
 	at = find(map, key);
 	entry = *at;
 	if (!entry)
@@ -257,6 +260,7 @@ OFFERED long schedtwin_map_push(void *object, void const *value, u64 flags)
 	struct schedtwin_map *map = *(struct schedtwin_map **)object;
 	u32 at;
 
+	schedtwin_spend(COST_QUEUE);
 	if (map->count >= (u32)map->entries) {
 		if (!(flags & BPF_EXIST))
 			return -E2BIG;
@@ -275,6 +279,7 @@ OFFERED long schedtwin_map_pop(void *object, void *value, bool take)
 	bool last = map->type == BPF_MAP_TYPE_STACK;
 	u32 at;
 
+	schedtwin_spend(COST_QUEUE);
 	if (!map->count) {
 		memset(value, 0, map->value);
 		return -ENOENT;
@@ -297,6 +302,7 @@ static void *storage_get(void *object, u32 number, bool create)
 	u32 capacity;
 	void **larger;
 
+	schedtwin_spend(COST_CALL);
 	if (number >= map->capacity) {
 		if (!create)
 			return NULL;
@@ -355,6 +361,7 @@ int schedtwin_list_push(struct bpf_list_head *head, struct bpf_list_node *node, 
 {
 	struct bpf_list_node *next = front ? head->first : NULL, *prev = front ? NULL : head->last;
 
+	schedtwin_spend(COST_LIST);
 	if (node->owner)
 		return -EINVAL;
 	node->owner = head;
@@ -369,6 +376,7 @@ struct bpf_list_node *schedtwin_list_pop(struct bpf_list_head *head, bool front)
 {
 	struct bpf_list_node *node = front ? head->first : head->last;
 
+	schedtwin_spend(COST_LIST);
 	if (!node)
 		return NULL;
 	*(node->prev ? &node->prev->next : &head->first) = node->next;
@@ -387,6 +395,7 @@ int schedtwin_rbtree_add(struct bpf_rb_root *root, struct bpf_rb_node *node, boo
 {
 	struct bpf_rb_node *before = root->last, *behind;
 
+	schedtwin_spend(COST_TREE);
 	if (node->owner)
 		return -EINVAL;
 	while (before && less(node, before))
@@ -404,6 +413,7 @@ struct bpf_rb_node *bpf_rbtree_first(struct bpf_rb_root *root) { return root->fi
 
 struct bpf_rb_node *bpf_rbtree_remove(struct bpf_rb_root *root, struct bpf_rb_node *node)
 {
+	schedtwin_spend(COST_TREE);
 	if (node->owner != root)
 		return NULL;
 	*(node->prev ? &node->prev->next : &root->first) = node->next;

@@ -15,12 +15,17 @@ int __popcountdi2(long bits)
 
 #define WORDS (SCHEDTWIN_NR_CPUS / 64)
 
-struct bpf_cpumask *bpf_cpumask_create(void) { return schedtwin_new(sizeof(struct bpf_cpumask)); }
+struct bpf_cpumask *bpf_cpumask_create(void)
+{
+	schedtwin_spend(COST_OBJECT);
+	return schedtwin_new(sizeof(struct bpf_cpumask));
+}
 
 void schedtwin_mask_set(struct bpf_cpumask *m, u32 cpu, bool set)
 {
 	unsigned long bit = 1UL << cpu % 64;
 
+	schedtwin_spend(COST_MASK);
 	if (cpu >= SCHEDTWIN_NR_CPUS)
 		return;
 	m->mask.bits[cpu / 64] = set ? m->mask.bits[cpu / 64] | bit : m->mask.bits[cpu / 64] & ~bit;
@@ -40,6 +45,7 @@ bool schedtwin_mask_op(struct bpf_cpumask *to, void const *a, void const *b, int
 	unsigned long all = 0;
 	int i;
 
+	schedtwin_spend(COST_MASK);
 	for (i = 0; i < WORDS; i++) {
 		unsigned long l = left->bits[i], r = right->bits[i];
 
@@ -53,6 +59,7 @@ void schedtwin_mask_fill(struct bpf_cpumask *m, bool all)
 {
 	u32 cpu;
 
+	schedtwin_spend(COST_MASK);
 	memset(m, 0, sizeof(*m));
 	for (cpu = 0; all && cpu < schedtwin_nr_cpus; cpu++)
 		schedtwin_mask_set(m, cpu, true);
@@ -64,6 +71,7 @@ u32 schedtwin_mask_weight(void const *m)
 	u32 weight = 0;
 	int i;
 
+	schedtwin_spend(COST_MASK);
 	for (i = 0; i < WORDS; i++) {
 		unsigned long bits = mask->bits[i];
 
@@ -79,6 +87,7 @@ bool schedtwin_mask_test(void const *a, void const *b, int op)
 	struct cpumask const *left = a, *right = b;
 	int i;
 
+	schedtwin_spend(COST_MASK);
 	for (i = 0; i < WORDS; i++) {
 		unsigned long l = left->bits[i], r = right->bits[i];
 
@@ -95,6 +104,7 @@ u32 schedtwin_mask_first(void const *a, void const *b)
 	struct cpumask const *left = a, *right = b;
 	int i;
 
+	schedtwin_spend(COST_MASK);
 	for (i = 0; i < WORDS; i++)
 		if (left->bits[i] & right->bits[i])
 			return i * 64 + __builtin_ctzl(left->bits[i] & right->bits[i]);

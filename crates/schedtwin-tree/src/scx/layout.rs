@@ -238,6 +238,8 @@ pub(super) const NAME_BYTES: usize = 128;
 pub(super) struct Entries {
     pub(super) boot: unsafe extern "C" fn(u32) -> *const Ops,
     pub(super) enter: unsafe extern "C" fn(*mut c_void, &'static Questions, u32),
+    /// Time that helpers and maps have cost since, ns.
+    pub(super) spent: unsafe extern "C" fn() -> u32,
     pub(super) allocate: unsafe extern "C" fn(usize) -> *mut c_void,
     pub(super) timer: unsafe extern "C" fn(u32),
     pub(super) uses_cids: unsafe extern "C" fn() -> bool,
@@ -259,6 +261,7 @@ impl Entries {
             Entries {
                 boot: arena.function(c"schedtwin_scx_boot"),
                 enter: arena.function(c"schedtwin_scx_enter"),
+                spent: arena.function(c"schedtwin_scx_spent"),
                 allocate: arena.function(c"schedtwin_scx_allocate"),
                 timer: arena.function(c"schedtwin_scx_timer"),
                 uses_cids: arena.function(c"schedtwin_scx_uses_cids"),

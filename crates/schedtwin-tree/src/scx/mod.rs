@@ -147,6 +147,10 @@ impl TreeExt {
             let result = call(unsafe { &mut *at });
             // SAFETY: as above.
             unsafe { (*at).store() };
+            // SAFETY: the image is resident.
+            let spent = unsafe { (entries.spent)() };
+            // SAFETY: as above.
+            unsafe { (*at).scx.owe(spent.into()) };
             result
         })
     }

@@ -193,6 +193,7 @@ impl Kernel {
         carried: Option<Carried>,
         mut enq_flags: u64,
     ) {
+        self.scx_lock_dsq(dsq);
         let now = self.cx.now;
         let ext = self.sched.scx_mut();
         let queue = &ext.dsqs[dsq];

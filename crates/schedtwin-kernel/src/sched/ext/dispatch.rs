@@ -398,6 +398,12 @@ impl Kernel {
             return false;
         }
         let mut at = ext.dsqs[dsq].head();
+        if at.is_none() {
+            // Seen without the lock.
+            return false;
+        }
+        self.scx_lock_dsq(dsq);
+        let ext = self.sched.scx();
         while let Some(task) = at {
             let t = &self.sched.tasks[task];
             if t.cpu == cpu || t.cpus_mask.contains(cpu) {

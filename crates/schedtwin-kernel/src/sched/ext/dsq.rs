@@ -40,6 +40,12 @@ pub const SCX_DSQ_LOCAL_CPU_MASK: u64 = 0xffff_ffff;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DsqIndex(u32);
 
+impl DsqIndex {
+    pub(super) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// `struct scx_dispatch_q`, with what it has seen.
 #[derive(Clone, Debug)]
 pub struct Dsq {

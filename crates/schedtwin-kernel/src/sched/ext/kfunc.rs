@@ -10,6 +10,7 @@
 //! Kernel: 7.3.4 kernel/sched/ext/ext.c, idle.c, the functions that begin with `scx_bpf_`.
 
 use super::class::Carried;
+use super::cost;
 use super::dsq::{
     DsqError, SCX_DSQ_FLAG_BUILTIN, SCX_DSQ_LOCAL, SCX_DSQ_LOCAL_CPU_MASK, SCX_DSQ_LOCAL_ON,
 };
@@ -24,10 +25,13 @@ use crate::policy::ExtScheduler;
 use crate::sched::TaskKind;
 use crate::time::hrtimer::TimerKind;
 use schedtwin_types::{CpuId, CpuMask, Ns, Policy, TaskGroupId, TaskId};
+use std::cell::Cell;
 
 /// Functions of the kernel for a scheduler's callback.
 pub struct Kfuncs<'a> {
     kernel: &'a mut Kernel,
+    /// Time that the call costs beside `op_cost`.
+    owed: Cell<Ns>,
 }
 
 /// What a scheduler can read of a task (`struct task_struct`).
@@ -104,7 +108,13 @@ impl DsqIter {
 
 impl<'a> Kfuncs<'a> {
     pub(super) fn new(kernel: &'a mut Kernel) -> Kfuncs<'a> {
-        Kfuncs { kernel }
+        Kfuncs { kernel, owed: Cell::new(0) }
+    }
+
+    /// The present call takes so much longer, ns on the fastest CPU.
+    #[inline]
+    pub fn owe(&self, ns: Ns) {
+        self.owed.set(self.owed.get() + ns);
     }
 
     fn ext(&self) -> &Ext {
@@ -148,6 +158,7 @@ impl<'a> Kfuncs<'a> {
     /// `scx_bpf_reenqueue_local()`: the tasks of this CPU's local queue go through `enqueue` again, as soon as the call
     /// allows it.
     pub fn reenqueue_local(&mut self) {
+        self.owe(cost::READ);
         let cpu = self.ext().locked_rq.unwrap_or(self.kernel.cx.this_cpu);
         self.kernel.sched.scx_mut().rqs[cpu].reenq_local = true;
         self.kernel.scx_schedule_deferred_locked(cpu);
@@ -155,6 +166,7 @@ impl<'a> Kfuncs<'a> {
 
     /// `scx_bpf_dsq_reenq()`: the tasks of a local or a user queue go through `enqueue` again, as soon as the call allows it.
     pub fn dsq_reenq(&mut self, dsq_id: u64) {
+        self.owe(cost::READ);
         let here = self.ext().locked_rq.unwrap_or(self.kernel.cx.this_cpu);
         let dsq = self.kernel.scx_find_dsq_for_dispatch(here, dsq_id, here);
         let ext = self.kernel.sched.scx_mut();
@@ -216,6 +228,7 @@ impl<'a> Kfuncs<'a> {
     }
 
     fn insert(&mut self, call: Call, carried: Carried, enq_flags: u64) {
+        self.owe(cost::INSERT);
         let Call::Insert { task, dsq_id, .. } = call else { unreachable!("an insertion") };
         self.noted(call, |()| 1, |scx| scx.kernel.scx_insert(task, dsq_id, carried, enq_flags));
     }
@@ -244,6 +257,7 @@ impl<'a> Kfuncs<'a> {
 
     /// `scx_bpf_dsq_move_to_local()`, in `dispatch`: the first task of a user DSQ that may run here.
     pub fn dsq_move_to_local(&mut self, dsq_id: u64, enq_flags: u64) -> bool {
+        self.owe(cost::READ);
         let call = Call::MoveToLocal { dsq_id, enq_flags };
         self.noted(call, |moved| i64::from(*moved), |scx| scx.move_to_local(dsq_id, enq_flags))
     }
@@ -272,12 +286,14 @@ impl<'a> Kfuncs<'a> {
 
     /// `scx_bpf_dispatch_nr_slots()`: free entries of the dispatch buffer.
     pub fn dispatch_nr_slots(&self) -> u32 {
+        self.owe(cost::READ);
         let ext = self.ext();
         (ext.dispatch_max_batch - ext.buf.len()) as u32
     }
 
     /// `scx_bpf_dispatch_cancel()`: drops the last entry.
     pub fn dispatch_cancel(&mut self) {
+        self.owe(cost::READ);
         if self.kernel.sched.scx_mut().buf.pop().is_none() {
             self.kernel.scx_error("dispatch buffer underflow".to_string());
         }
@@ -285,6 +301,7 @@ impl<'a> Kfuncs<'a> {
 
     /// `scx_bpf_dsq_nr_queued()`; `-ENOENT`.
     pub fn dsq_nr_queued(&self, dsq_id: u64) -> i32 {
+        self.owe(cost::READ);
         let ext = self.ext();
         let dsq = if dsq_id == SCX_DSQ_LOCAL {
             Some(ext.dsqs.local(ext.locked_rq.unwrap_or(self.kernel.cx.this_cpu)))
@@ -300,6 +317,7 @@ impl<'a> Kfuncs<'a> {
 
     /// `scx_bpf_dsq_peek()`: the head of a user DSQ.
     pub fn dsq_peek(&mut self, dsq_id: u64) -> Option<TaskId> {
+        self.owe(cost::READ);
         if dsq_id & SCX_DSQ_FLAG_BUILTIN != 0 {
             self.kernel.scx_error(format!("peek disallowed on builtin DSQ 0x{dsq_id:x}"));
             return None;
@@ -313,6 +331,7 @@ impl<'a> Kfuncs<'a> {
 
     /// `bpf_iter_scx_dsq_new()`; `None`: there is no such queue. `rev`: from the end.
     pub fn dsq_iter(&self, dsq_id: u64, rev: bool) -> Option<DsqIter> {
+        self.owe(cost::READ);
         let ext = self.ext();
         let seq = ext.dsqs[ext.dsqs.user(dsq_id)?].seq;
         Some(DsqIter { dsq_id, seq, rev, last: None })
@@ -325,6 +344,10 @@ impl<'a> Kfuncs<'a> {
             Some(_) => Call::Other,
         };
         let number = |task: &Option<TaskId>| task.map_or(-1, |task| i64::from(task.0));
+        self.owe(cost::READ);
+        if let Some(dsq) = self.ext().dsqs.user(iter.dsq_id) {
+            self.kernel.scx_lock_dsq(dsq);
+        }
         self.noted(call, number, |scx| scx.iter_next(iter))
     }
 
@@ -371,6 +394,7 @@ impl<'a> Kfuncs<'a> {
         enq_flags: u64,
         priq: bool,
     ) -> bool {
+        self.owe(cost::READ);
         let call = Call::Move { task, from: iter.dsq_id, dsq_id, slice, vtime, priq, enq_flags };
         self.noted(
             call,
@@ -405,6 +429,7 @@ impl<'a> Kfuncs<'a> {
             ext.set_task_slice(task, slice);
         }
         let cpu = ext.locked_rq.unwrap_or(self.kernel.cx.this_cpu);
+        self.kernel.scx_lock_dsq(dsq.expect("a queue that the task is in"));
         let flags = enq_flags | if priq { SCX_ENQ_DSQ_PRIQ } else { 0 };
         self.kernel.scx_move_between(task, cpu, dsq_id, flags);
         true
@@ -430,6 +455,7 @@ impl<'a> Kfuncs<'a> {
 
     /// `scx_bpf_select_cpu_dfl()`: an idle CPU, claimed, and true; else prev and false.
     pub fn select_cpu_dfl(&mut self, task: TaskId, prev: CpuId, wake_flags: u64) -> (CpuId, bool) {
+        self.owe(cost::SELECT);
         if !self.idle_is_tracked("select_cpu_dfl") {
             return (prev, false);
         }
@@ -450,6 +476,7 @@ impl<'a> Kfuncs<'a> {
         within: &CpuMask,
         flags: u64,
     ) -> Option<CpuId> {
+        self.owe(cost::SELECT);
         if !self.idle_is_tracked("select_cpu_and") {
             return None;
         }
@@ -478,6 +505,7 @@ impl<'a> Kfuncs<'a> {
 
     /// `scx_bpf_pick_idle_cpu()`: any idle CPU of a mask, claimed.
     pub fn pick_idle_cpu(&mut self, mask: &CpuMask, flags: u64) -> Option<CpuId> {
+        self.owe(cost::PICK);
         if !self.idle_is_tracked("pick_idle_cpu") {
             return None;
         }
@@ -487,6 +515,7 @@ impl<'a> Kfuncs<'a> {
 
     /// `scx_bpf_pick_idle_cpu_node()`: likewise, of this node first where idle CPUs are kept node by node.
     pub fn pick_idle_cpu_node(&mut self, mask: &CpuMask, node: u16, flags: u64) -> Option<CpuId> {
+        self.owe(cost::PICK);
         if !self.idle_is_tracked("pick_idle_cpu_node") {
             return None;
         }
@@ -496,6 +525,7 @@ impl<'a> Kfuncs<'a> {
 
     /// `scx_bpf_pick_any_cpu()`: likewise, and any CPU of the mask if none idles.
     pub fn pick_any_cpu(&mut self, mask: &CpuMask, flags: u64) -> Option<CpuId> {
+        self.owe(cost::PICK);
         let here = self.kernel.cx.this_cpu;
         let tracked = self.ext().idle.enabled;
         let idle = if tracked { self.kernel.scx_pick_idle_cpu(mask, here, flags) } else { None };
@@ -511,6 +541,7 @@ impl<'a> Kfuncs<'a> {
 
     /// `scx_bpf_test_and_clear_cpu_idle()`.
     pub fn test_and_clear_cpu_idle(&mut self, cpu: i32) -> bool {
+        self.owe(cost::READ);
         self.idle_is_tracked("test_and_clear_cpu_idle")
             && self
                 .cpu(cpu, "test_and_clear_cpu_idle")
@@ -519,11 +550,13 @@ impl<'a> Kfuncs<'a> {
 
     /// `scx_bpf_get_idle_cpumask()`.
     pub fn idle_cpumask(&self) -> CpuMask {
+        self.owe(cost::READ);
         self.ext().idle_cpumask()
     }
 
     /// `scx_bpf_get_idle_smtmask()`.
     pub fn idle_smtmask(&self) -> CpuMask {
+        self.owe(cost::READ);
         match self.kernel.sched.has_smt() {
             true => self.ext().idle_smtmask(),
             false => self.ext().idle_cpumask(),
@@ -551,6 +584,7 @@ impl<'a> Kfuncs<'a> {
 
     /// `scx_bpf_kick_cpu()`.
     pub fn kick_cpu(&mut self, cpu: i32, flags: u64) {
+        self.owe(cost::READ);
         self.noted(
             Call::Kick { cpu, flags },
             |()| 0,
@@ -617,21 +651,25 @@ impl<'a> Kfuncs<'a> {
 
     /// `scx_bpf_cpu_curr()`: the task that a CPU runs.
     pub fn cpu_curr(&self, cpu: CpuId) -> TaskId {
+        self.owe(cost::READ);
         self.kernel.sched.rq[cpu].curr
     }
 
     /// `scx_bpf_cpuperf_cap()`: the capacity of a CPU at its highest frequency.
     pub fn cpuperf_cap(&self, cpu: CpuId) -> u32 {
+        self.owe(cost::READ);
         self.kernel.sched.arch_scale_cpu_capacity(cpu) as u32
     }
 
     /// `scx_bpf_cpuperf_cur()`: its frequency, 1024 being the highest.
     pub fn cpuperf_cur(&self, cpu: CpuId) -> u32 {
+        self.owe(cost::READ);
         self.kernel.sched.rq[cpu].freq_scale as u32
     }
 
     /// `scx_bpf_cpuperf_set()`: the performance that schedutil is to ask for, in units of capacity.
     pub fn cpuperf_set(&mut self, cpu: i32, perf: u32) {
+        self.owe(cost::READ);
         if perf > SCX_CPUPERF_ONE {
             return self.kernel.scx_error(format!("Invalid cpuperf target {perf} for CPU {cpu}"));
         }
@@ -681,6 +719,7 @@ impl<'a> Kfuncs<'a> {
 
     /// `bpf_task_from_pid()`.
     pub fn task_from_pid(&self, pid: i32) -> Option<TaskId> {
+        self.owe(cost::TASK);
         let task = TaskId(u32::try_from(pid).ok().filter(|pid| *pid > 0)?);
         let known = self.ext().tasks.get(task.index())?;
         (known.state != super::TaskState::None).then_some(task)
@@ -688,6 +727,7 @@ impl<'a> Kfuncs<'a> {
 
     /// `scx_bpf_task_cgroup()`; of an autogroup the root.
     pub fn task_cgroup(&self, task: TaskId) -> TaskGroupId {
+        self.owe(cost::READ);
         self.kernel.sched.scx_cgroup_of(task)
     }
 
@@ -708,6 +748,7 @@ impl<'a> Kfuncs<'a> {
 
     /// `bpf_cgroup_from_id()`.
     pub fn cgroup_from_id(&self, id: u64) -> Option<TaskGroupId> {
+        self.owe(cost::TASK);
         let at = usize::try_from(id.checked_sub(1)?).ok()?;
         let group = TaskGroupId::from_index(at);
         self.ext().cgroups.files(group).map(|_| group)
@@ -715,17 +756,20 @@ impl<'a> Kfuncs<'a> {
 
     /// `scx_bpf_task_cpu()`.
     pub fn task_cpu(&self, task: TaskId) -> CpuId {
+        self.owe(cost::READ);
         self.kernel.sched.tasks[task].cpu
     }
 
     /// `scx_bpf_task_running()`.
     pub fn task_running(&self, task: TaskId) -> bool {
+        self.owe(cost::READ);
         self.kernel.sched.rq[self.kernel.sched.tasks[task].cpu].curr == task
     }
 
     /// `scx_bpf_task_set_slice()`: at once if the task's CPU is the one of this call or the task waits, else when it is
     /// charged next.
     pub fn task_set_slice(&mut self, task: TaskId, slice: u64) -> bool {
+        self.owe(cost::READ);
         let running = self.task_running(task);
         let cpu = self.task_cpu(task);
         self.noted(
@@ -750,6 +794,7 @@ impl<'a> Kfuncs<'a> {
 
     /// `scx_bpf_task_set_dsq_vtime()`.
     pub fn task_set_dsq_vtime(&mut self, task: TaskId, vtime: u64) -> bool {
+        self.owe(cost::READ);
         self.noted(
             Call::SetVtime { task, vtime },
             |set| i64::from(*set),
@@ -764,6 +809,7 @@ impl<'a> Kfuncs<'a> {
 
     /// `scx_bpf_now()`: the clock of the locked run queue, else the CPU's.
     pub fn now(&self) -> Ns {
+        self.owe(cost::READ);
         match self.ext().locked_rq {
             Some(cpu) => self.kernel.sched.rq[cpu].clock,
             None => self.kernel.cx.local_clock(),
@@ -772,6 +818,7 @@ impl<'a> Kfuncs<'a> {
 
     /// `rq->clock_task` and the clock of PELT of a CPU, as they were when they moved last.
     pub fn rq_clocks(&self, cpu: CpuId) -> (Ns, Ns) {
+        self.owe(cost::READ);
         let rq = &self.kernel.sched.rq[cpu];
         (rq.clock_task, rq.clock_pelt.rq_clock_pelt())
     }
@@ -783,6 +830,7 @@ impl<'a> Kfuncs<'a> {
 
     /// `bpf_ktime_get_ns()`.
     pub fn ktime_get_ns(&self) -> Ns {
+        self.owe(cost::CLOCK);
         self.kernel.cx.local_clock()
     }
 
@@ -800,6 +848,7 @@ impl<'a> Kfuncs<'a> {
 
     /// `bpf_timer_start()`: `timer` is called after `ns`, or at `ns` if `absolute`; `pinned`: on this CPU.
     pub fn timer_start(&mut self, timer: u32, ns: Ns, absolute: bool, pinned: bool) {
+        self.owe(cost::TIMER);
         self.timer_cancel(timer);
         let kernel = &mut *self.kernel;
         let at = if absolute { ns } else { kernel.cx.local_clock().saturating_add(ns) };
@@ -812,6 +861,7 @@ impl<'a> Kfuncs<'a> {
 
     /// `bpf_timer_cancel()`; whether it was queued.
     pub fn timer_cancel(&mut self, timer: u32) -> bool {
+        self.owe(cost::TIMER);
         let kernel = &mut *self.kernel;
         let on = kernel.sched.scx_mut().timers[timer as usize].on.take();
         let Some(on) = on else { return false };
@@ -863,13 +913,15 @@ impl Kernel {
         let before = std::mem::replace(&mut ext.locked_rq, locked);
         ext.absent = false;
         let mut scheduler = self.own.take_ext();
-        let result = call(&mut *scheduler.policy, &mut Kfuncs::new(self));
+        let mut kfuncs = Kfuncs::new(self);
+        let result = call(&mut *scheduler.policy, &mut kfuncs);
+        let owed = kfuncs.owed.get();
         self.own.put_ext(scheduler);
         let ext = self.sched.scx_mut();
         ext.locked_rq = before;
         if !ext.absent {
             ext.events.ops += 1;
-            let cost = ext.op_cost;
+            let cost = ext.op_cost + owed;
             self.sched.charge(cost, &mut self.cx);
         }
         self.scx_tell_notices();

@@ -47,6 +47,7 @@ mod cgroup;
 mod class;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod cost;
 mod dispatch;
 pub mod dsq;
 mod form;

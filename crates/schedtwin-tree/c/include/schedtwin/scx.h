@@ -520,10 +520,22 @@ extern unsigned int schedtwin_cpu, schedtwin_nr_cpus;
 void *schedtwin_allocate(size_t bytes);
 void *schedtwin_new(size_t bytes);
 void schedtwin_drop(void *memory);
-#define bpf_obj_new(of) ((typeof(of) *)schedtwin_new(sizeof(of)))
+#define bpf_obj_new(of) (schedtwin_spend(COST_OBJECT), (typeof(of) *)schedtwin_new(sizeof(of)))
 #define bpf_obj_drop(object) schedtwin_drop(object)
 #define bpf_arena_alloc_pages(map, address, pages, node, flags) ((void)(map), schedtwin_allocate((size_t)(pages) * PAGE_SIZE))
 #define bpf_arena_free_pages(map, pointer, pages) ((void)(map), (void)(pointer))
+
+/* ---- what calls cost, ns ------------------------------------------------------------------------------------------ */
+
+/*
+ * Measured with programs of BPF, see crates/schedtwin-kernel/src/sched/ext/cost.rs. Values of arrays cost nothing: the JIT
+ * puts their addresses together. Lists and trees are estimates: a call, and some lines near by.
+ */
+enum {
+	COST_CALL = 2, COST_MASK = 3, COST_HASH_LOOKUP = 8, COST_HASH_UPDATE = 28, COST_HASH_DELETE = 48, COST_QUEUE = 13,
+	COST_LOCK = 13, COST_OBJECT = 320, COST_LIST = 5, COST_TREE = 20,
+};
+void schedtwin_spend(u32 ns);
 
 /* ---- locks, which nobody contends for ------------------------------------------------------------------------------ */
 
@@ -536,11 +548,11 @@ struct bpf_res_spin_lock {
 typedef struct {
 	u32 val;
 } arena_spinlock_t;
-#define arena_spin_lock(lock) ((void)(lock), 0)
+#define arena_spin_lock(lock) ((void)(lock), schedtwin_spend(COST_LOCK), 0)
 #define arena_spin_unlock(lock) ((void)(lock))
-#define bpf_spin_lock(lock) ((void)(lock))
+#define bpf_spin_lock(lock) ((void)(lock), schedtwin_spend(COST_LOCK))
 #define bpf_spin_unlock(lock) ((void)(lock))
-#define bpf_res_spin_lock(lock) ((void)(lock), 0)
+#define bpf_res_spin_lock(lock) ((void)(lock), schedtwin_spend(COST_LOCK), 0)
 #define bpf_res_spin_unlock(lock) ((void)(lock))
 #define bpf_rcu_read_lock() ((void)0)
 #define bpf_rcu_read_unlock() ((void)0)
