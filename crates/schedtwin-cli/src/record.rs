@@ -15,7 +15,7 @@
 
 mod overhead;
 mod threads;
-mod tracefs;
+pub(crate) mod tracefs;
 
 use crate::arguments::Record;
 use crate::failure::Failure;

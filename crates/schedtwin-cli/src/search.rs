@@ -84,7 +84,14 @@ pub fn bisect(arguments: &Bisect) -> Result<(), Failure> {
     confined()?;
     let mixture = Mixture::new(&good, &bad);
     if mixture.differing.is_empty() {
-        return Err(Failure::bad("the kernels have the same settings: there is nothing to bisect"));
+        let [a, b] = [&good, &bad].map(|kernel| &kernel.identity);
+        let why = match a == b {
+            true => "the kernels are the same".to_string(),
+            false => format!(
+                "the kernels have the same settings, and differ in their code alone ({a}, {b})"
+            ),
+        };
+        return Err(Failure::bad(format!("{why}: there is nothing to bisect")));
     }
     let (text, found) = match metric {
         Some(metric) => {
@@ -156,7 +163,9 @@ fn metric_text(
     let by = by_metric::find(case, mixture, [good, bad], selector, iterations);
     let by = by.map_err(|why| match why {
         NoPair::Unmeasured => Failure::bad("the metric is not measured under both kernels"),
-        NoPair::Equal(mean) => Failure::Failed(vec![format!("it is {mean} under both kernels")]),
+        NoPair::Equal(mean) => {
+            Failure::Failed(vec![format!("{metric} is {mean:.6} under both kernels")])
+        }
         NoPair::Chance { good, bad, ci95 } => Failure::Failed(vec![format!(
             "{metric} is {} under {good_name}, and {} under {bad_name}: the difference{} may be chance, so there is \
              nothing to explain; ask for more runs (-n)",
@@ -170,7 +179,7 @@ fn metric_text(
         of(by.good),
         of(by.bad)
     );
-    let by_how_much = format!("by {:.6}{}", by.difference.diff.abs(), interval(by.difference.ci95));
+    let by_how_much = format!("by {:+.6}{}", by.difference.diff, interval(by.difference.ci95));
     text.push_str(&match by.bad_is_better() {
         Some(false) => format!("{good_name} is better, {by_how_much}.\n"),
         Some(true) => format!(

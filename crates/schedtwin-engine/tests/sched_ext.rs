@@ -53,6 +53,21 @@ fn workload(name: &str, tasks: &str) -> String {
 
 // ---- built-in schedulers -----------------------------------------------------------------------------------------
 
+/// Loading a scheduler asks for the highest clock, and nobody asks again but one that calls `scx_bpf_cpuperf_set()`. Where the
+/// machine was idle before, a clock that began low would stay there.
+#[test]
+fn clocks_under_schedutil_are_as_loading_leaves_them() {
+    let clocks = |kernel: &str| -> Vec<f64> {
+        let metrics = run("laptop-8c16t", "shell -j 6 -l 5000", kernel).metrics;
+        metrics.iter().filter(|m| m.name == "freq_mean").filter_map(|m| m.value).collect()
+    };
+    let highest = clocks("linux-7.3:cpufreq=performance");
+    assert!(!highest.is_empty());
+    for kernel in ["linux-7.3:scx=simple", "linux-6.12:scx=fifo"] {
+        assert_eq!(clocks(kernel), highest, "{kernel}");
+    }
+}
+
 #[test]
 fn built_in_schedulers_run_on_all_kinds_of_machines() {
     for kernel in ["linux-7.3", "linux-6.12"] {

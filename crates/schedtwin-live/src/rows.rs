@@ -102,7 +102,12 @@ struct Collector {
     from: Ns,
     first: Option<Ns>,
     last: Ns,
+    /// CPU time of threads that are not counted: so far, at `first`, at `last`.
+    others: [Ns; 3],
 }
+
+/// The recorder, and what gives threads their settings until it executes the work.
+const OURS: &str = "schedtwin";
 
 impl Collector {
     fn waking(&mut self, at: Ns, id: u32) {
@@ -127,11 +132,16 @@ impl Collector {
             if let Some(since) = thread.running.take()
                 && at >= self.from
             {
-                thread.cpu_time += at.saturating_sub(since.max(self.from));
+                let ran = at.saturating_sub(since.max(self.from));
+                thread.cpu_time += ran;
+                if !thread.counted && thread.name != OURS {
+                    self.others[0] += ran;
+                }
                 thread.preemptions += u64::from(leaves == Leaves::Runnable);
                 thread.sleeps += u64::from(leaves == Leaves::Sleeps);
                 if thread.counted {
                     self.last = self.last.max(at);
+                    self.others[2] = self.others[0];
                 }
             }
             if leaves == Leaves::Runnable {
@@ -146,8 +156,9 @@ impl Collector {
                 if let Some(woken) = thread.woken.take() {
                     thread.latencies.push(at.saturating_sub(woken).min(Ns::from(u32::MAX)) as u32);
                 }
-                if thread.counted {
-                    self.first.get_or_insert(at);
+                if thread.counted && self.first.is_none() {
+                    self.first = Some(at);
+                    self.others[1] = self.others[0];
                 }
             }
             thread.woken = None;
@@ -156,8 +167,8 @@ impl Collector {
 
     /// CPU time of threads that are not counted, % of one CPU while the work went on.
     fn others(&self) -> f64 {
-        let others = self.threads.values().filter(|thread| !thread.counted);
-        let ns: Ns = others.map(|thread| thread.cpu_time).sum();
+        let [_, before, ns] = self.others;
+        let ns = ns.saturating_sub(before);
         let elapsed = self.first.map_or(0, |first| self.last.saturating_sub(first));
         if elapsed == 0 { 0.0 } else { 100.0 * ns as f64 / elapsed as f64 }
     }
@@ -256,9 +267,7 @@ pub fn of_recording(path: &Path, counted: &Counted) -> Result<(Rows, f64), Sourc
             _ => {}
         }
     }
-    // The recorder's own child is called as the recorder until it executes the command, as is what gives threads their
-    // settings.
-    collector.threads.retain(|_, thread| thread.name != "schedtwin");
+    collector.threads.retain(|_, thread| thread.name != OURS);
     let others = collector.others();
     Ok((collector.rows(), others))
 }
@@ -422,6 +431,24 @@ mod tests {
         let others = rows(&Counted::Classes(classes));
         assert!(others.contains(&("other preemptions".to_owned(), 2.0)), "{others:?}");
         assert!(!others.iter().any(|(key, _)| key.starts_with("ui")), "{others:?}");
+    }
+
+    /// Others count while the work goes on, and not before or after.
+    #[test]
+    fn unrelated_work_counts_beside_the_work_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.txt");
+        let long = |from: u32, to: u32| {
+            format!(
+                "  <idle>-0 [001] d..2 {from}.0: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> \
+                 next_comm=other next_pid=9 next_prio=120\n   other-9 [001] d..2 {to}.0: sched_switch: prev_comm=other \
+                 prev_pid=9 prev_prio=120 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120\n"
+            )
+        };
+        // 0.85 and 1 ms of 5.85.
+        std::fs::write(&path, long(0, 1) + TEXT + &long(2, 9)).unwrap();
+        let (_, others) = of_recording(&path, &Counted::Descendants(5)).unwrap();
+        assert!((others - 100.0 * 1.85 / 5.85).abs() < 0.1, "{others}");
     }
 
     /// The twin's events are counted by the same rules as its own trace is when it is read back.

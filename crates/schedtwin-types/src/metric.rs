@@ -573,7 +573,7 @@ metrics! {
         .more(MEAN, &[]);
     /// share of CPU time in which tasks ran, by mode: user, or system with interrupts
     CPU_USAGE = metric("cpu_usage", "%", Neutral, Scheduling).labels(&[&["mode"]]);
-    /// share of CPU time in which kernel paths wait for others' cache lines or a run queue's lock
+    /// share of CPU time in which kernel paths wait for others' cache lines or a queue's lock
     LINE_WAIT = metric("line_wait", "%", Lower, Scheduling)
         .labels(&[WHOLE, &["lines"]])
         .more(MEAN, MEAN)

@@ -17,6 +17,9 @@ use std::process::{Command, Stdio};
 /// Tries all settings of a comparison, which are read already.
 pub fn try_all(folder: &Folder, spelled: &[String], quiet: bool) -> Result<(), Failure> {
     let mut refused: Vec<String> = Vec::new();
+    if let Err(Failure::Bad(why)) = crate::record::tracefs::find() {
+        refused.push(why.replace('\n', " "));
+    }
     for line in spelled {
         for why in of_setting(folder, &parse(line)?, quiet)? {
             if !refused.contains(&why) {
@@ -27,7 +30,7 @@ pub fn try_all(folder: &Folder, spelled: &[String], quiet: bool) -> Result<(), F
     match refused[..] {
         [] => Ok(()),
         _ => Err(Failure::bad(format!(
-            "this machine refuses settings, so nothing was run; leave them out, or give what it takes:\n  {}",
+            "this machine refuses this, so nothing was run; leave it out, or give what it takes:\n  {}",
             refused.join("\n  ")
         ))),
     }

@@ -755,7 +755,11 @@ impl Meter {
                 longest: found.longest,
                 open: found.open,
                 since: found.since,
-                who: found.task.map_or_else(|| "an RT task".to_string(), name),
+                who: match (property, found.task.map(name)) {
+                    // Tasks of the queue take turns at waiting.
+                    (Property::WorkConservation, Some(first)) => format!("a task ({first} first)"),
+                    (_, who) => who.unwrap_or_else(|| "an RT task".to_string()),
+                },
                 group: group.map_or_else(String::new, |group| group.name.clone()),
                 how,
                 bound: self.waits.bounds.of(property),

@@ -208,9 +208,11 @@ impl Cpufreq {
         }
     }
 
-    /// Nobody has asked for more than the lowest frequency for long, where a governor follows the load.
+    /// Nobody has asked for more than the lowest frequency for long, where a governor follows the load. While all tasks are in
+    /// sched_ext, schedutil does not: the load of its scheduler has asked for the highest, and only the scheduler asks again.
     pub(crate) fn settle(&mut self, sched: &mut Scheduler, cx: &mut Context) {
-        if cx.config.runs_schedutil() || cx.config.runs_sampling() {
+        let schedutil = cx.config.runs_schedutil() && !sched.scx_switched_all();
+        if schedutil || cx.config.runs_sampling() {
             for index in self.policies.ids() {
                 let khz = self.policies[index].table[0];
                 self.cpufreq_driver_target_index(index, khz);

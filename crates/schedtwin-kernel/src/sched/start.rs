@@ -12,7 +12,7 @@
 //! | `balance_interval` of a domain | its CPUs, ms | twice as much: passes that move nothing double it |
 //! | `last_balance`, `next_balance` | now | long ago: due at the first tick |
 //! | `wake_stamp` (SIS_PROP) | now | long ago |
-//! | frequency under a governor that follows the load | the highest | the lowest |
+//! | frequency under a governor that follows the load | the highest | the lowest; under schedutil the highest if all tasks are in sched_ext |
 //! | what an idle governor remembers | nothing: the first sleeps are predicted short | long sleeps, each until its timer |
 //! | the clock, where no timer is pending | 0: `KTIME_MAX` away, and menu's product wraps to 0 | the uptime |
 //!

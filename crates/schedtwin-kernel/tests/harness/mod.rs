@@ -20,7 +20,8 @@
 //! All of the kernel's sums are verified after each event.
 
 use schedtwin_kernel::config::{
-    CfsTunables, Config, FairClass, Features, FrequencyGovernor, IdleGovernor, TgLoadAvg,
+    CfsTunables, Config, FairClass, Features, FrequencyGovernor, IdleGovernor, SingleIdleState,
+    TgLoadAvg,
 };
 use schedtwin_kernel::device_tree::{DeviceTree, DtIdleState, PathCosts};
 use schedtwin_kernel::hardware::UserReturn;
@@ -201,6 +202,7 @@ pub fn config() -> Config {
         cpuidle: IdleGovernor::Shallow,
         fair_server_runtime: 0,
         timer_slack: 0,
+        single_idle_state: SingleIdleState::Governor,
         ..Config::linux_6_12()
     }
 }

@@ -4,7 +4,7 @@
 use super::{Listing, chain};
 use crate::record::{CandidateLine, InputLine, RecordedDecision};
 use schedtwin_types::printable;
-use schedtwin_types::{CpuId, FactKind, FactWords, Ns, PolicyId, TaskId};
+use schedtwin_types::{CpuId, FactKind, FactWords, FrequencyRule, Ns, PolicyId, TaskId};
 
 impl FactWords for Listing<'_> {
     fn task(&self, task: TaskId) -> String {
@@ -52,12 +52,15 @@ impl Listing<'_> {
                 rule,
                 limited_until,
             } => {
-                let change = if khz == previous_khz {
-                    format!("stays at {khz} kHz")
-                } else {
-                    format!("{previous_khz} -> {khz} kHz")
+                let change = match khz == previous_khz {
+                    // The governor has asked for nothing so far.
+                    true if *rule == FrequencyRule::Changed.text() => {
+                        format!("asks for {khz} kHz, as it is, for the first time")
+                    }
+                    true => format!("stays at {khz} kHz, {rule}"),
+                    false => format!("{previous_khz} -> {khz} kHz, {rule}"),
                 };
-                let text = format!("{}: {change}, {rule}", self.policy(*policy));
+                let text = format!("{}: {change}", self.policy(*policy));
                 // Refused before anything was looked at.
                 if inputs.is_empty() {
                     let until = limited_until.map(|at| format!(" until {}", chain::clock(at)));

@@ -727,7 +727,6 @@ impl<'a> Kfuncs<'a> {
 
     /// `scx_bpf_task_cgroup()`; of an autogroup the root.
     pub fn task_cgroup(&self, task: TaskId) -> TaskGroupId {
-        self.owe(cost::READ);
         self.kernel.sched.scx_cgroup_of(task)
     }
 
@@ -794,7 +793,6 @@ impl<'a> Kfuncs<'a> {
 
     /// `scx_bpf_task_set_dsq_vtime()`.
     pub fn task_set_dsq_vtime(&mut self, task: TaskId, vtime: u64) -> bool {
-        self.owe(cost::READ);
         self.noted(
             Call::SetVtime { task, vtime },
             |set| i64::from(*set),
