@@ -58,13 +58,15 @@ fn workload(name: &str, tasks: &str) -> String {
 #[test]
 fn clocks_under_schedutil_are_as_loading_leaves_them() {
     let clocks = |kernel: &str| -> Vec<f64> {
-        let metrics = run("laptop-8c16t", "shell -j 6 -l 5000", kernel).metrics;
+        let metrics = run("icelake-2s", "shell -j 6 -l 5000", kernel).metrics;
         metrics.iter().filter(|m| m.name == "freq_mean").filter_map(|m| m.value).collect()
     };
-    let highest = clocks("linux-7.3:cpufreq=performance");
-    assert!(!highest.is_empty());
+    // Of CPUs that ran.
+    let highest = clocks("linux-7.3:cpufreq=performance")[0];
     for kernel in ["linux-7.3:scx=simple", "linux-6.12:scx=fifo"] {
-        assert_eq!(clocks(kernel), highest, "{kernel}");
+        let found = clocks(kernel);
+        let low: Vec<&f64> = found.iter().filter(|mhz| **mhz < 0.99 * highest).collect();
+        assert!(!found.is_empty() && low.is_empty(), "{kernel}: {low:?} of {highest}");
     }
 }
 
