@@ -382,6 +382,42 @@ fn a_task_that_may_not_wait_comes_back() {
     assert!(result.notices.iter().any(|line| line.contains(words)), "{:?}", result.notices);
 }
 
+/// Reads the clock so many times at each dispatch from the one queue that has all tasks.
+#[derive(Clone)]
+struct Reads(u32);
+
+impl ExtScheduler for Reads {
+    fn init(&mut self, scx: &mut Kfuncs) -> i32 {
+        scx.create_dsq(9)
+    }
+    fn select_cpu(&mut self, _: &mut Kfuncs, _: TaskId, prev: CpuId, _: u64) -> i32 {
+        prev.0.into()
+    }
+    fn enqueue(&mut self, scx: &mut Kfuncs, task: TaskId, enq_flags: u64) {
+        scx.dsq_insert(task, 9, SCX_SLICE_DFL, enq_flags);
+    }
+    fn dispatch(&mut self, scx: &mut Kfuncs, _: CpuId, _: Option<TaskId>) {
+        (0..self.0).for_each(|_| {
+            scx.ktime_get_ns();
+        });
+        scx.dsq_move_to_local(9, 0);
+    }
+}
+
+/// A scheduler pays for what it calls: 22 ns for each look at the clock, on a path that every waking task waits for.
+#[test]
+fn what_a_scheduler_calls_costs_time() {
+    let latency = |reads: u32| {
+        let kernel = load("linux-7.3:cpufreq=performance");
+        let kernel = kernel.with_ext_scheduler("reads", move || Reads(reads)).unwrap();
+        let result =
+            scenario("uniform8", "periodic", kernel).run(3, RunOptions::default()).unwrap();
+        metric(&result, "wakeup_latency", "")
+    };
+    let [none, many] = [latency(0), latency(1000)];
+    assert!((20.0..30.0).contains(&(many - none)), "{none} and {many} us");
+}
+
 /// Asks for a performance, and nothing else.
 #[derive(Clone)]
 struct Perf(u32);
