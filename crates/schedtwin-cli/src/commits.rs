@@ -15,6 +15,7 @@ use crate::arguments::Bisect;
 use crate::failure::Failure;
 use crate::output;
 use crate::output::tell;
+use crate::settings::own_program;
 
 /// Two kernels that differ in the commit of a tree alone.
 pub struct Commits {
@@ -67,8 +68,7 @@ type IsBad = Box<dyn Fn(&Said) -> bool>;
 /// Runs one commit.
 fn ask(arguments: &Bisect, kernel: &str) -> Result<Said, Failure> {
     let Bisect { subject, metric, iterations, searched, seed, .. } = arguments;
-    let program = std::env::current_exe().map_err(|why| Failure::bad(why.to_string()))?;
-    let mut command = Command::new(program);
+    let mut command = Command::new(own_program()?);
     command.args(["run", "--quiet", "-m", &subject.machine, "-w", &subject.workload, "-k", kernel]);
     command.args(["--seed", &seed.to_string()]);
     if let Some(duration) = subject.duration {

@@ -10,7 +10,7 @@ use schedtwin_live::settings::{
     Applied, JOURNAL, Planned, Settings, journal, plan, script, switches, watch,
 };
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The kernel whose settings are counted from, where none is named.
@@ -32,11 +32,15 @@ pub fn parse(line: &str) -> Result<Settings, Failure> {
     Settings::parse(line).map_err(|faults| Failure::bad(faults.join("\n")))
 }
 
+/// The path of this program, which runs itself for what needs a process of its own.
+pub fn own_program() -> Result<PathBuf, Failure> {
+    std::env::current_exe()
+        .map_err(|error| Failure::bad(format!("failed to find the own program: {error}")))
+}
+
 /// The command that watches over applied settings.
 pub fn watcher() -> Result<Command, Failure> {
-    let own = std::env::current_exe()
-        .map_err(|error| Failure::bad(format!("failed to find the own program: {error}")))?;
-    let mut command = Command::new(own);
+    let mut command = Command::new(own_program()?);
     command.args(["settings", "watch"]);
     Ok(command)
 }

@@ -74,7 +74,7 @@ pub struct Run {
     pub seal: Option<String>,
     /// The hash of its recording.
     pub recording: String,
-    /// How the work ended, if not well.
+    /// The ends of the work that were not well.
     pub troubles: Vec<String>,
     /// CPU time of threads that are not of the work, % of one CPU.
     pub others: f64,

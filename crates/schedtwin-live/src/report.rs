@@ -23,7 +23,7 @@ pub struct Judgement {
     pub control: [usize; 2],
     /// The prediction's hash and when it was sealed, ns since 1970.
     pub seal: (String, u64),
-    /// What was not as it was asked.
+    /// The troubles of the runs, and unrelated work beside them.
     pub troubles: Vec<String>,
 }
 

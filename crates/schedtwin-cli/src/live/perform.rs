@@ -8,7 +8,7 @@
 
 use crate::arguments::Perform;
 use crate::failure::Failure;
-use crate::settings::parse;
+use crate::settings::{own_program, parse};
 use schedtwin_live::runner::{self, Speed};
 use schedtwin_live::settings::{Planned, give_to_work};
 use schedtwin_workload::{ThreadSetting, Workload};
@@ -20,9 +20,7 @@ use std::process::Command;
 
 /// The program and its arguments before those of the work.
 pub fn performer(planned: &Planned, refusals: Option<&Path>) -> Result<Vec<OsString>, Failure> {
-    let own = std::env::current_exe()
-        .map_err(|error| Failure::bad(format!("failed to find the own program: {error}")))?;
-    let mut words: Vec<OsString> = vec![own.into(), "live".into(), "perform".into()];
+    let mut words: Vec<OsString> = vec![own_program()?.into(), "live".into(), "perform".into()];
     for group in &planned.groups {
         words.extend(["--group".into(), group.into()]);
     }

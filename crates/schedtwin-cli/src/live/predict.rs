@@ -6,7 +6,7 @@ use super::method_of;
 use crate::arguments::LiveTwin;
 use crate::failure::Failure;
 use crate::output::tell;
-use crate::settings::parse;
+use crate::settings::{own_program, parse};
 use schedtwin_engine::Scenario;
 use schedtwin_engine::kernel_file::KernelFile;
 use schedtwin_lab::verdict::{self, Troubles};
@@ -144,9 +144,7 @@ fn of_setting(
 
 /// Measures the costs of this machine in a recording, and writes them into its description.
 fn calibrate(folder: &Folder, recording: &str) -> Result<(), Failure> {
-    let own = std::env::current_exe()
-        .map_err(|error| Failure::bad(format!("failed to find the own program: {error}")))?;
-    let output = Command::new(own)
+    let output = Command::new(own_program()?)
         .args(["calibrate", "machine"])
         .arg(folder.join(recording))
         .arg("-m")

@@ -70,7 +70,7 @@ fn of_setting(folder: &Folder, settings: &Settings, quiet: bool) -> Result<Vec<S
     Ok(refused)
 }
 
-/// What a process has refused, a line each; the file is removed.
+/// Takes in the refusals of a process, a line each, and removes their file.
 pub fn taken(folder: &Folder) -> Result<Option<String>, Failure> {
     let path = folder.join("refused");
     if !path.exists() {

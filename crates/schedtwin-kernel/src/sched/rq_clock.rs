@@ -129,7 +129,7 @@ impl Context {
         (jiffy - self.initial_jiffies).saturating_mul(self.tick_nsec)
     }
 
-    /// How long the machine has been up when the clock begins, ns.
+    /// The uptime of the machine when the clock begins, ns.
     pub(crate) fn uptime_at_start(&self) -> Ns {
         self.initial_jiffies * self.tick_nsec
     }
