@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A bar with an ETA on stderr, for work that takes more than a second and has somebody watching.
+//! A bar with an ETA on stderr, for work that takes more than a second and has somebody watching; a line now and then where
+//! nobody does.
 
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
@@ -13,11 +14,16 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use schedtwin_engine::worker;
 use schedtwin_lab::Progress;
 
+use crate::output::tell;
+
 /// Work that is done sooner shows nothing.
 const APPEARS_AFTER: Duration = Duration::from_secs(1);
 
 /// How often it is redrawn.
 const PERIOD: Duration = Duration::from_millis(100);
+
+/// How often a line tells of it where stderr is no terminal: a log, a pipe.
+const PERIOD_OF_LINES: Duration = Duration::from_secs(20);
 
 /// Steps of the bar: finer than a wide terminal shows.
 const STEPS: u64 = 10_000;
@@ -30,14 +36,21 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// Starts to watch, unless `quiet` or stderr is no terminal. A worker tells its supervisor, which knows whether it is one.
+    /// Starts to watch, unless `quiet`. A worker tells its supervisor, which knows whether stderr is a terminal.
     pub fn watch(progress: &Arc<Progress>, quiet: bool) -> Bar {
-        if quiet || !(io::stderr().is_terminal() || worker::is_worker()) {
+        if quiet {
             return Bar { stop: None, thread: None };
         }
         let (stop, stopped) = mpsc::channel::<()>();
         let (progress, started) = (progress.clone(), Instant::now());
+        let lines = !(io::stderr().is_terminal() || worker::is_worker());
         let watch = move || {
+            while lines {
+                if stopped.recv_timeout(PERIOD_OF_LINES) != Err(RecvTimeoutError::Timeout) {
+                    return;
+                }
+                tell(State::of(&progress, started.elapsed()).message().trim_start());
+            }
             if stopped.recv_timeout(APPEARS_AFTER) != Err(RecvTimeoutError::Timeout) {
                 return;
             }

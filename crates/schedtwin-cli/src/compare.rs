@@ -103,6 +103,12 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
                 }
                 None => {}
             }
+            if let Some(choices) = kernel.configured_apart_from(base) {
+                comparison.notices.push(format!(
+                    "what a configuration chooses differs, too, and no release decides it: {choices}. Give both kernels the same \
+                     to compare their code"
+                ));
+            }
             if let Some(code) = column.scenario.kernel().same_code_under_another_name(base) {
                 comparison.notices.push(format!(
                     "{code} is the same C in both trees: what was changed is in a file that {} does not take from its \

@@ -11,6 +11,9 @@ use crate::arguments::Explain;
 use crate::failure::Failure;
 use crate::output;
 
+/// Tasks that an error names, at most.
+const MOST_TASKS: usize = 12;
+
 pub fn explain(arguments: Explain) -> Result<(), Failure> {
     let Explain { record, at, task, cpu, window, limit, chains, json, legend } = arguments;
     let Some(record) = record else { return output::print(trace::LEGEND) };
@@ -60,7 +63,17 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
     match (task, summary.matched) {
         (Some(task), _) if !summary.task_found => {
             let near = did_you_mean(&task, summary.task_names.iter().map(String::as_str));
-            let help = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            let all = || summary.task_names.iter().take(MOST_TASKS).map(|name| format!("`{name}`"));
+            let help = match near {
+                Some(near) => format!("; did you mean `{near}`?"),
+                None => format!("; it has {}", all().collect::<Vec<_>>().join(", ")),
+            };
+            let rest = summary.task_names.len().saturating_sub(MOST_TASKS);
+            let help = if rest > 0 && !help.ends_with('?') {
+                format!("{help} and {rest} more")
+            } else {
+                help
+            };
             Err(Failure::bad(format!("{name} has no task {task:?}{help}")))
         }
         (_, 0) => {

@@ -79,6 +79,7 @@ pub fn score(arguments: &Score) -> Result<(), Failure> {
         None => Ok(()),
     };
     if !arguments.quiet {
+        scored.iter().for_each(|of| output::tell(&with_interval(of, &prepared)));
         scored.iter().filter_map(reason).for_each(|line| output::tell(&line));
     }
     output::print(&numbers(&scored))?;
@@ -102,6 +103,14 @@ fn broken_off(
         write_page(path, report::scores(prepared, &scored))?;
     }
     output::print(&numbers(&scored))
+}
+
+/// `linux-6.12: 100.6 +-5.6`: what a score is good for.
+fn with_interval(of: &Scored, prepared: &Prepared) -> String {
+    match of.half_width(prepared) {
+        Some(half) => format!("{}: {:.1} +-{half:.1} (95 %)", of.kernel, of.score),
+        None => format!("{}: {}", of.kernel, of.score),
+    }
 }
 
 /// A line for each candidate.

@@ -290,15 +290,39 @@ fn shrunk_and_written(
     folder: &Path,
 ) -> Result<(String, Case), Failure> {
     let same = Question { property: Some(breach.property), ..question.clone() };
-    // What shows with several seeds keeps showing with them: a case of one seed is often luck.
-    let shows =
-        |case: &Case, seed: u64| same.parts(&Case { seed, ..case.clone() }, good, bad).is_some();
+    // What shows with several seeds keeps showing with them: a case of one seed is often luck. It stays the same breach only if
+    // it is of the same task.
+    let shows = |case: &Case, seed: u64| {
+        let found = same.parts(&Case { seed, ..case.clone() }, good, bad);
+        found.is_some_and(|found| found.group == breach.group)
+    };
     let first = case.seed;
     let seeds: Vec<u64> = (first..first.saturating_add(3)).filter(|s| shows(&case, *s)).collect();
-    let Shrunk { case, tried } =
-        shrink::shrink(case, |case| seeds.iter().all(|seed| shows(case, *seed)));
+    // The case may be left unshrunk: a run that is stopped leaves it.
+    write_case(&case, folder)?;
+    let mut steps = Steps::of("shrinking");
+    let Shrunk { case, tried } = shrink::shrink(case, |case| {
+        steps.one_more();
+        seeds.iter().all(|seed| shows(case, *seed))
+    });
     let breach = same.parts(&case, good, bad).unwrap_or_else(|| breach.clone());
     let robust = (1..=20).filter(|seed| shows(&case, *seed)).count();
+    let (machine, text) = write_case(&case, folder)?;
+    let path = folder.join(WORKLOAD_FILE);
+    let duration = case.duration.map(|ns| format!(" --duration {}", Duration::from_ns(ns).word()));
+    let mut told = broken_text(&breach, good, bad);
+    told.push_str(&format!(
+        "\n{text}\nShrunk in {tried} steps; it shows with {robust} of the seeds 1 to 20.\n\n  schedtwin compare -m {machine} -w {} -k '{}' -k '{}'{} -n 2\n",
+        output::shown(&path),
+        good.identity,
+        bad.identity,
+        duration.unwrap_or_default(),
+    ));
+    Ok((told, case))
+}
+
+/// Writes the files of a case; how its machine is named, and the text of its workload.
+fn write_case(case: &Case, folder: &Path) -> Result<(String, String), Failure> {
     let machine = match &case.machine {
         MachineGiven::Named(name) => name.clone(),
         MachineGiven::Text(text) => {
@@ -311,18 +335,32 @@ fn shrunk_and_written(
         return Err(Failure::bad("shrink takes rt-app files"));
     };
     let text = rt_app_text(root);
-    let path = folder.join(WORKLOAD_FILE);
-    write_page(&path, &text)?;
-    let duration = case.duration.map(|ns| format!(" --duration {}", Duration::from_ns(ns).word()));
-    let mut told = broken_text(&breach, good, bad);
-    told.push_str(&format!(
-        "\n{text}\nShrunk in {tried} steps; it shows with {robust} of the seeds 1 to 20.\n\n  schedtwin compare -m {machine} -w {} -k '{}' -k '{}'{} -n 2\n",
-        output::shown(&path),
-        good.identity,
-        bad.identity,
-        duration.unwrap_or_default(),
-    ));
-    Ok((told, case))
+    write_page(&folder.join(WORKLOAD_FILE), &text)?;
+    Ok((machine, text))
+}
+
+/// Tells now and then how many cases were tried.
+struct Steps {
+    what: &'static str,
+    tried: u64,
+    told: Instant,
+}
+
+impl Steps {
+    /// How often it tells.
+    const PERIOD: WallTime = WallTime::from_secs(10);
+
+    fn of(what: &'static str) -> Steps {
+        Steps { what, tried: 0, told: Instant::now() }
+    }
+
+    fn one_more(&mut self) {
+        self.tried += 1;
+        if self.told.elapsed() >= Steps::PERIOD {
+            self.told = Instant::now();
+            output::tell(&format!("{}: {} cases tried", self.what, self.tried));
+        }
+    }
 }
 
 /// Makes the folder for findings.
@@ -367,6 +405,14 @@ pub fn hunt(arguments: &Hunt) -> Result<(), Failure> {
             "In {tried} cases from seed {seed} on {bad} broke nothing that {good} keeps.\n"
         ));
     };
+    if !quiet {
+        output::tell(&format!(
+            "case {seed}: {} breaks {}; its files are in {}, now it is made small",
+            printable::line(&bad.identity),
+            breach.property,
+            output::shown(output)
+        ));
+    }
     let (mut text, case) = shrunk_and_written(case, &question, &breach, &good, &bad, output)?;
     let mixture = Mixture::new(&good, &bad);
     let same = Question { property: Some(breach.property), ..question };

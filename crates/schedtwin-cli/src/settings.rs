@@ -112,6 +112,16 @@ fn planned(arguments: &SettingsApply) -> Result<(Planned, String), Failure> {
 
 fn apply(arguments: &SettingsApply) -> Result<(), Failure> {
     let (planned, title) = planned(arguments)?;
+    if planned.changes.is_empty() && (arguments.dry_run || arguments.command.is_empty()) {
+        let refused = planned.refused.iter().map(|why| format!("not here: {why}"));
+        return match refused.collect::<Vec<_>>() {
+            none if none.is_empty() => {
+                tell("this machine has these settings already: nothing to change");
+                Ok(())
+            }
+            refused => Err(Failure::Failed(refused)),
+        };
+    }
     if arguments.dry_run {
         return print(&script::script(&planned, &title));
     }

@@ -51,7 +51,10 @@ pub fn sweep(arguments: Sweep) -> Result<(), Failure> {
     let swept = swept.expect("without a fault there is one");
     warn_of(swept.scenarios());
     if arguments.front.is_some() && front.len() != 2 {
-        return Err(Failure::bad("--front has two metrics: power,wakeup_latency.p99"));
+        return Err(Failure::bad(format!(
+            "--front takes two metrics and was given {}: as power,wakeup_latency.p99",
+            front.len()
+        )));
     }
     if arguments.html.is_some() && arguments.html == arguments.output {
         return Err(Failure::bad("--html names the same file as --output"));

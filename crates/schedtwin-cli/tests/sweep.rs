@@ -193,7 +193,10 @@ fn what_cannot_be_swept() {
         ("sweep -m uniform8 -w w1 -k linux-6.12:hz={100,7}", "hz"),
         ("sweep -m uniform8 -w w1 -k linux-6.12 -o runs.xlsx", "end the name in .csv or .parquet"),
         ("sweep -m uniform8 -w w1 -k linux-6.12 --shard 4/3 -o a.csv", "a shard is written K/N"),
-        ("sweep -m uniform8 -w w1 -k linux-6.12 --front power", "--front has two metrics"),
+        (
+            "sweep -m uniform8 -w w1 -k linux-6.12 --front power",
+            "--front takes two metrics and was given 1",
+        ),
         ("sweep -m uniform8 -w w1 -k linux-6.12 --metric powr", "did you mean power"),
         ("sweep -m uniform8 -w w1 -k linux-6.12 --html no/page.html", "no/page.html"),
         (

@@ -44,7 +44,7 @@ pub use tree::TreeCode;
 pub use write::write;
 
 /// Name and text of each built-in kernel.
-const BUILTIN: [(&str, &str); 17] = [
+const BUILTIN: [(&str, &str); 18] = [
     ("linux-4.7", include_str!("../kernels/linux-4.7.toml")),
     ("linux-5.11", include_str!("../kernels/linux-5.11.toml")),
     ("linux-5.18", include_str!("../kernels/linux-5.18.toml")),
@@ -54,6 +54,7 @@ const BUILTIN: [(&str, &str); 17] = [
     ("linux-6.1-gki", include_str!("../kernels/linux-6.1-gki.toml")),
     ("linux-6.3", include_str!("../kernels/linux-6.3.toml")),
     ("linux-6.6", include_str!("../kernels/linux-6.6.toml")),
+    ("linux-6.6-gki", include_str!("../kernels/linux-6.6-gki.toml")),
     ("linux-6.12", include_str!("../kernels/linux-6.12.toml")),
     ("linux-6.12-debian", include_str!("../kernels/linux-6.12-debian.toml")),
     ("linux-6.12-gki", include_str!("../kernels/linux-6.12-gki.toml")),
@@ -407,6 +408,7 @@ mod tests {
     fn a_phone_is_shown_the_kernel_of_its_release() {
         for (identity, android) in [
             ("linux-6.1+runnable-boost:hz=100", "linux-6.1-gki"),
+            ("linux-6.6", "linux-6.6-gki"),
             ("linux-6.12-debian", "linux-6.12-gki"),
             ("linux-7.3:hz=1000", "linux-7.3-gki"),
             ("linux-5.18", "linux-7.3-gki"),

@@ -34,7 +34,7 @@ use schedtwin_workload::recorded::{
     Waker, frame_slice,
 };
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::Arc;
 use ticks::Ticks;
@@ -154,6 +154,19 @@ pub fn read_trace_with_moments<'a>(
 ) -> Result<TraceRecording, Diagnostics> {
     let mut feed = Feed { duration, ..Feed::default() };
     feed.builder.keep_moments();
+    read_file(feed, path, recorded_on.into(), replayed_on)
+}
+
+/// As [`read_trace`], from `skip` to `until` after the recording's beginning, without the threads of some classes.
+pub fn read_trace_without<'a>(
+    path: &Path,
+    recorded_on: impl Into<Device<'a>>,
+    replayed_on: &Machine,
+    classes: BTreeSet<String>,
+    Range { start: skip, end: until }: Range<Ns>,
+) -> Result<TraceRecording, Diagnostics> {
+    let mut feed = Feed { skip, duration: Some(until), ..Feed::default() };
+    feed.builder.leave_out(classes);
     read_file(feed, path, recorded_on.into(), replayed_on)
 }
 
@@ -629,7 +642,7 @@ fn refusal(name: &str, message: impl Into<String>, help: Option<String>) -> Diag
 }
 
 /// A file that is no recording, or that cannot be read.
-fn unreadable(name: &str, fault: &SourceFault) -> Diagnostics {
+pub fn unreadable(name: &str, fault: &SourceFault) -> Diagnostics {
     match fault {
         SourceFault::Io(error) => refusal(name, format!("cannot be read: {error}"), None),
         SourceFault::Unusable(why) => refusal(name, why, Some(sources::KNOWN.to_owned())),

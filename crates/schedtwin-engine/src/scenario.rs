@@ -299,6 +299,11 @@ impl Scenario {
         self
     }
 
+    /// Whether no system runs beside the workload.
+    pub fn is_alone(&self) -> bool {
+        self.system.is_none()
+    }
+
     /// The bounds of properties.
     pub fn bounds(&self) -> &Bounds {
         &self.bounds

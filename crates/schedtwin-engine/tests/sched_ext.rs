@@ -639,7 +639,7 @@ fn digests_are_the_same_on_all_threads() {
 #[test]
 fn what_is_asked_wrongly_is_told() {
     for (spec, words) in [
-        ("linux-6.6:scx=simple", &["no sched_ext", "linux-7.3"][..]),
+        ("linux-6.6:scx=simple", &["no sched_ext is modelled", "linux-7.3"][..]),
         ("linux-7.3:scx=simpel", &["no scheduler `simpel`", "`simple`"]),
         ("linux-7.3:scx.slice_us=5", &["which scheduler is not said"]),
         ("linux-7.3:scx=simple,scx.slice_ms=5", &["`scx.slice_ms`", "scx.load_ms"]),

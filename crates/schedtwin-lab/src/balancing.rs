@@ -63,15 +63,28 @@ impl WidestLevel {
 /// Below this mean utilisation a machine's power is mostly that of its sleeping CPUs, in %.
 const ASLEEP: f64 = 1.0;
 
-/// Warns where power is told of a machine that is nearly always asleep, and sleeps without power.
-pub(crate) fn idle_power_warning(rows: &[Row]) -> Option<String> {
-    let asleep = whole(rows, &metric::UTILIZATION)?.all(|percent| percent < ASLEEP);
-    let has_power = whole(rows, &metric::POWER)?.any(|milliwatts| milliwatts > 0.0);
-    (asleep && has_power).then(|| {
+/// What there is to know of a machine that is nearly always asleep: that its sleep takes no power
+/// ([`Subject::sleeps_without_power`]), and that nothing wakes it as a system would ([`Subject::is_alone`]).
+///
+/// [`Subject::sleeps_without_power`]: crate::compare::Subject::sleeps_without_power
+/// [`Subject::is_alone`]: crate::compare::Subject::is_alone
+pub(crate) fn asleep_warnings(rows: &[Row], without_power: bool, is_alone: bool) -> Vec<String> {
+    let all_below = |of: &metric::DeclaredMetric, most: f64| {
+        whole(rows, of).is_some_and(|mut values| values.all(|value| value < most))
+    };
+    if !all_below(&metric::UTILIZATION, ASLEEP) {
+        return Vec::new();
+    }
+    let has_power = whole(rows, &metric::POWER).is_some_and(|mut of| of.any(|mw| mw > 0.0));
+    let power = (without_power && has_power).then_some(
         "CPUs are asleep for nearly all the time, and sleep takes no power in the machine's file: differences of power and energy in \
-         % are those of the little that is left, not of a machine"
-            .to_string()
-    })
+         % are those of the little that is left, not of a machine",
+    );
+    let alone = is_alone.then_some(
+        "CPUs are asleep for nearly all the time, and nothing but the workload wakes them: a few sleeps decide. A real machine has \
+         watchdogs, statistics and RCU beside it: -w 'WORKLOAD --system server-linux' (schedtwin list systems)",
+    );
+    power.into_iter().chain(alone).map(String::from).collect()
 }
 
 /// All samples of a metric of the whole machine.
@@ -140,15 +153,16 @@ mod tests {
     }
 
     #[test]
-    fn power_of_a_sleeping_machine_is_told() {
-        let warning = |utilization: f64, power: f64| {
-            idle_power_warning(&[
+    fn a_sleeping_machine_is_told() {
+        let warnings = |utilization: f64, power: f64, without_power, is_alone| {
+            let rows = [
                 row(&metric::UTILIZATION, "mean", &[utilization]),
                 row(&metric::POWER, "mean", &[power]),
-            ])
+            ];
+            asleep_warnings(&rows, without_power, is_alone).len()
         };
-        assert!(warning(0.1, 3.0).is_some());
-        assert_eq!((warning(0.1, 0.0), warning(40.0, 3.0)), (None, None));
+        assert_eq!((warnings(0.1, 3.0, true, false), warnings(0.1, 3.0, true, true)), (1, 2));
+        assert_eq!((warnings(0.1, 0.0, true, false), warnings(40.0, 3.0, true, true)), (0, 0));
     }
 
     #[test]

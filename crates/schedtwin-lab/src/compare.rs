@@ -16,7 +16,7 @@ use schedtwin_engine::result::{Metric, RunResult};
 use schedtwin_types::{Ns, metric};
 
 use crate::Progress;
-use crate::balancing::{WidestLevel, idle_power_warning, unscanned_warning};
+use crate::balancing::{WidestLevel, asleep_warnings, unscanned_warning};
 use crate::crash::Crash;
 use crate::many_parts;
 use crate::measured::{Measured, Row};
@@ -45,6 +45,10 @@ pub trait Subject: Sync {
     }
     /// The machine's file says that it takes no power while all its CPUs sleep.
     fn sleeps_without_power(&self) -> bool {
+        false
+    }
+    /// Nothing runs beside the workload (`--system`).
+    fn is_alone(&self) -> bool {
         false
     }
     /// One run; stores the simulated ns so far into `simulated` now and then.
@@ -120,6 +124,8 @@ pub struct Comparison {
     pub seeds: Vec<u64>,
     /// The metrics.
     pub rows: Vec<ComparedRow>,
+    /// All of them, where `rows` are those that were asked for.
+    pub all_rows: Option<Vec<ComparedRow>>,
     /// Per kernel: with how many seeds it executed exactly what the baseline executed.
     pub identical_executions: Vec<usize>,
     /// Things worth knowing, each once: what runs reported, a precision that was not reached.
@@ -131,6 +137,11 @@ pub struct Comparison {
 }
 
 impl Comparison {
+    /// The rows that verdicts read, whichever are shown.
+    pub fn read_rows(&self) -> &[ComparedRow] {
+        self.all_rows.as_ref().unwrap_or(&self.rows)
+    }
+
     /// A kernel's name as legends have it: with the commit that it is.
     pub fn named(&self, kernel: usize) -> String {
         let name = &self.kernels[kernel];
@@ -161,9 +172,9 @@ pub fn compare<S: Subject>(
     notices.extend(subjects.iter().find_map(|subject| {
         unscanned_warning(subject.name(), subject.unscanned_at_first()?, &rows)
     }));
-    if subjects[0].sleeps_without_power() {
-        notices.extend(idle_power_warning(&rows));
-    }
+    notices.extend(told_of_tails(&rows, |kernel| subjects[kernel].name()));
+    let base = &subjects[0];
+    notices.extend(asleep_warnings(&rows, base.sleeps_without_power(), base.is_alone()));
     let identical = |kernel: &Vec<Option<u64>>| {
         kernel.iter().zip(&digests[0]).filter(|(a, b)| a.is_some() && a == b).count()
     };
@@ -173,6 +184,7 @@ pub fn compare<S: Subject>(
         commits: subjects.iter().map(Subject::commits).collect(),
         seeds,
         rows: judge(rows, span),
+        all_rows: None,
         troubles,
         identical_executions: digests.iter().map(identical).collect(),
         notices,
@@ -351,24 +363,45 @@ pub fn told_of_spans(rows: &[Row], span: Span) -> Option<String> {
     stretches(rows, span)?;
     Some(
         "runs of a seed did not last equally long (see elapsed): the changes of energy, counts and other sums are of their \
-         values per second"
+         values per second, and those of throughput are of all that was done"
             .to_string(),
     )
 }
 
+/// Says where a tail is longer than the quantile that is to show it: a few waits are so long that the mean exceeds p99.
+fn told_of_tails<'s>(rows: &[Row], name: impl Fn(usize) -> &'s str) -> Option<String> {
+    let mean_of = |row: &Row, kernel: usize| stats::estimate(&row.samples[kernel]).map(|e| e.mean);
+    let whole = |row: &&Row, stat| row.stat == stat && row.is_whole();
+    rows.iter().filter(|row| whole(row, "mean")).find_map(|mean| {
+        let p99 = rows.iter().find(|row| row.name == mean.name && whole(row, "p99"))?;
+        let kernel = (0..mean.samples.len())
+            .find(|kernel| mean_of(mean, *kernel) > mean_of(p99, *kernel))?;
+        Some(format!(
+            "the mean of {} under {} is above its p99: fewer than one in a hundred are so long that p99 does not show them. Look at \
+             --metric '{}.max' and .p99.9",
+            mean.name,
+            name(kernel),
+            mean.name,
+        ))
+    })
+}
+
 /// Turns rows of samples into estimates and paired differences to the first kernel. Of runs of different length for the same
-/// duration, sums that grow with time are compared per second.
+/// duration, sums that grow with time are compared per second, and throughput by all that was done.
 pub fn judge(rows: Vec<Row>, span: Span) -> Vec<ComparedRow> {
     let stretches = stretches(&rows, span);
     rows.into_iter()
         .map(|row| {
             let grows = metric::declared(row.name).is_some_and(|of| of.grows_with_time(row.stat));
-            let per_second = stretches.as_ref().filter(|_| grows);
-            let difference = |kernel: usize, samples: &Vec<Option<f64>>| match per_second {
+            // Who has done the same and waits for another one's end has no lower throughput.
+            let is_throughput = row.name == metric::THROUGHPUT.name;
+            let scaling = stretches.as_ref().filter(|_| grows || is_throughput);
+            let difference = |kernel: usize, samples: &Vec<Option<f64>>| match scaling {
                 None => stats::paired(&row.samples[0], samples),
                 Some(stretches) => {
+                    let scale = |by: &f64| if is_throughput { *by } else { by.recip() };
                     let scaled = samples.iter().zip(&stretches[kernel]);
-                    let scaled: Vec<_> = scaled.map(|(s, by)| s.map(|s| s / by)).collect();
+                    let scaled: Vec<_> = scaled.map(|(s, by)| s.map(|s| s * scale(by))).collect();
                     stats::paired(&row.samples[0], &scaled)
                 }
             };

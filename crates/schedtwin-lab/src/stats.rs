@@ -153,6 +153,22 @@ pub fn stddev(samples: &[Option<f64>]) -> Option<f64> {
     Moments::of(&values)?.variance.map(f64::sqrt).filter(|deviation| deviation.is_finite())
 }
 
+/// The largest p of those that are clear among all of them: Holm's correction, of which at most one in 20 comparisons of equal things
+/// calls anything different. Negative where none is clear.
+pub fn holm(ps: &[f64]) -> f64 {
+    let mut sorted = ps.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let of = sorted.iter().zip((1..=sorted.len()).rev());
+    of.take_while(|(p, left)| **p * (*left as f64) < 0.05).last().map_or(-1.0, |(p, _)| *p)
+}
+
+/// How probable it is that of `with` runs, by chance among twice `of`, all are on one side: Fisher's exact test of that many against
+/// none, two-sided.
+pub fn none_of_as_many(with: usize, of: usize) -> f64 {
+    let step = |taken: usize| (of - taken) as f64 / (2 * of - taken) as f64;
+    (2.0 * (0..with.min(of)).map(step).product::<f64>()).min(1.0)
+}
+
 /// The paired comparison: sample `i` of both sides ran the same seed. Pairs with an undefined side
 /// are left out; `None` when no pair is left.
 pub fn paired(base: &[Option<f64>], other: &[Option<f64>]) -> Option<Difference> {
@@ -324,6 +340,23 @@ mod tests {
     }
 
     /// `scipy.stats.t.ppf([.975, .9995], df)` of SciPy 1.17.1.
+    #[test]
+    fn holm_is_less_strict_with_each_clear_one() {
+        assert_eq!(holm(&[0.04, 0.01, 0.02]), 0.04);
+        assert_eq!(holm(&[0.04, 0.03, 0.02]), -1.0);
+        assert_eq!(holm(&[0.5, 0.01, 0.026]), 0.01);
+        assert_eq!(holm(&[]), -1.0);
+    }
+
+    #[test]
+    fn a_few_of_many_runs_are_chance() {
+        // By scipy.stats.fisher_exact.
+        for (with, of, p) in [(2, 10, 0.47368), (5, 10, 0.03251), (10, 10, 1.0825e-5), (1, 1, 1.0)]
+        {
+            assert!((none_of_as_many(with, of) / p - 1.0).abs() < 1e-4, "{with} of {of}");
+        }
+    }
+
     #[test]
     fn an_interval_of_95_percent_becomes_one_of_99_9() {
         for (n, at_95, at_99_9) in [

@@ -58,6 +58,10 @@ impl Subject for Column {
         self.scenario.machine().sleeping_uw() == 0
     }
 
+    fn is_alone(&self) -> bool {
+        self.scenario.is_alone()
+    }
+
     fn run(&self, seed: u64, simulated: Arc<AtomicU64>) -> io::Result<RunResult> {
         self.scenario.run(seed, RunOptions { progress: Some(simulated), ..RunOptions::default() })
     }

@@ -12,11 +12,13 @@
 //!
 //! Looked at are throughput, duration of frames, slack, wakeup latency, run_delay, missed deadlines and starved waits of each
 //! task (with all its threads), scheduling class and cgroup; but no waits of a task that hardly ever waits,
-//! none that grow by less than a microsecond, and sums of waits for the same work where the run does more. Many are looked at, so each must be as clear as one alone would have to be after Bonferroni's correction: p times their number
-//! is below 0.05. A change of less than a hundredth hurts nobody. The row with the largest change for the worse is named.
+//! none that grow by less than 5 us, or in sum by less than a thousandth of the run, and sums of waits for the same work where the run does more. Many are looked at, so each must be as clear as one alone would have to be after Bonferroni's correction: p times their number
+//! is below 0.05. A change of less than a hundredth hurts nobody, and no wait hurts a class whose own work (throughput, frames, jobs, slack) improves. The row with the largest change for the worse is named.
 //! A workload of one class has none: its headlines say it all.
 
 use schedtwin_engine::result::{Better, Breach, Property, RunResult};
+use schedtwin_types::metric;
+use std::collections::BTreeSet;
 
 use crate::compare::{ComparedRow, Comparison};
 use crate::measured::{Labels, Row};
@@ -44,8 +46,12 @@ const WAITS: [&str; 2] = ["wakeup_latency", "run_delay"];
 /// A task that switches less often in each run hardly ever waits.
 const FEW_SWITCHES: f64 = 10.0;
 
-/// The least growth of a wait, us: less is the difference of two estimated path costs, the same in all seeds.
-const LEAST_WAIT_US: f64 = 1.0;
+/// The least growth of a wait, us: less is the difference of two estimated path costs, the same in all seeds. The longest
+/// path of a wakeup that was measured on a machine takes 2.7 us.
+const LEAST_WAIT_US: f64 = 5.0;
+
+/// The least growth of a sum of waits, in % of the run.
+const LEAST_SUM_PCT: f64 = 0.1;
 
 /// What people call a change: below a hundredth of the baseline nobody is hurt.
 pub(crate) const LEAST_HARM_PCT: f64 = 1.0;
@@ -254,13 +260,13 @@ fn rarely_waiting(comparison: &Comparison) -> Vec<&Labels> {
             && matches!(row.row.labels[..], [("task", _)])
             && row.row.samples.iter().flatten().flatten().all(|switches| *switches < FEW_SWITCHES)
     };
-    comparison.rows.iter().filter(few).map(|row| &row.row.labels).collect()
+    comparison.read_rows().iter().filter(few).map(|row| &row.row.labels).collect()
 }
 
 /// By how many percent the whole run's throughput rose beyond chance: who does more waits more often.
 fn more_work(comparison: &Comparison, kernel: usize) -> f64 {
     let throughput = |row: &&ComparedRow| row.row.name == HARMS[0].0 && row.row.labels.is_empty();
-    let row = comparison.rows.iter().find(throughput);
+    let row = comparison.read_rows().iter().find(throughput);
     let rose = row
         .and_then(|row| row.told(kernel))
         .filter(|difference| difference.p.is_some_and(|p| p < 0.05))
@@ -268,13 +274,24 @@ fn more_work(comparison: &Comparison, kernel: usize) -> f64 {
     rose.unwrap_or(0.0).max(0.0)
 }
 
-/// Whether the change of a wait is too short to hurt anybody.
-fn is_short(row: &Row, difference: &Difference) -> bool {
+/// Whether the change of a wait is too short to hurt anybody, in runs of that many us.
+fn is_short(row: &Row, difference: &Difference, run_us: f64) -> bool {
     let us = match row.unit {
         "ms" => 1000.0,
         _ => 1.0,
     };
-    WAITS.contains(&row.name) && us * difference.diff.abs() < LEAST_WAIT_US
+    let least = match row.stat {
+        "sum" => LEAST_WAIT_US.max(run_us * LEAST_SUM_PCT / 100.0),
+        _ => LEAST_WAIT_US,
+    };
+    WAITS.contains(&row.name) && us * difference.diff.abs() < least
+}
+
+/// The baseline's mean length, us; 0 where nobody knows.
+fn run_us(comparison: &Comparison) -> f64 {
+    let elapsed = |row: &&ComparedRow| row.row.name == metric::ELAPSED.name && row.row.is_whole();
+    let row = comparison.read_rows().iter().find(elapsed);
+    row.and_then(|row| row.cells[0].estimate).map_or(0.0, |seconds| seconds.mean * 1e6)
 }
 
 fn hurt(comparison: &Comparison, kernel: usize) -> Option<Hurt<'_>> {
@@ -285,7 +302,7 @@ fn hurt(comparison: &Comparison, kernel: usize) -> Option<Hurt<'_>> {
     let says_nothing =
         |row: &ComparedRow| WAITS.contains(&row.row.name) && rarely.contains(&&row.row.labels);
     let looked: Vec<(&ComparedRow, Difference)> = comparison
-        .rows
+        .read_rows()
         .iter()
         .filter(|row| is_of_a_class(row) && !says_nothing(row))
         .filter_map(|row| Some((row, row.told(kernel)?)))
@@ -298,11 +315,23 @@ fn hurt(comparison: &Comparison, kernel: usize) -> Option<Hurt<'_>> {
         return None;
     }
     let of = looked.len();
-    let more_work = more_work(comparison, kernel);
+    let does_better: BTreeSet<&Labels> = looked
+        .iter()
+        .filter(|(row, _)| !WAITS.contains(&row.row.name))
+        .filter(|(row, difference)| {
+            difference.significant && (difference.diff > 0.0) == (row.row.better == Better::Higher)
+        })
+        .map(|(row, _)| &row.row.labels)
+        .collect();
+    let (more_work, run_us) = (more_work(comparison, kernel), run_us(comparison));
     let mut worse: Vec<(&ComparedRow, Difference, f64)> = looked
         .into_iter()
         .filter(|(_, difference)| difference.p.is_some_and(|p| p * (of as f64) < 0.05))
-        .filter(|(row, difference)| !is_short(&row.row, difference))
+        .filter(|(row, difference)| !is_short(&row.row, difference, run_us))
+        // Whose work is done sooner may wait longer for it.
+        .filter(|(row, _)| {
+            !(WAITS.contains(&row.row.name) && does_better.contains(&row.row.labels))
+        })
         .filter_map(|(row, difference)| {
             // A row that was zero has no percent: it has become worse beyond all measure.
             let pct = difference.diff_pct.unwrap_or(f64::INFINITY.copysign(difference.diff));

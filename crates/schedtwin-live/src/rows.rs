@@ -22,6 +22,7 @@ use schedtwin_trace::event::{Left, SourceFault, TraceEventKind};
 use schedtwin_trace::sources;
 use schedtwin_types::{DecisionRecord, Fact, FactKind, Ns, PowerSource, TaskId, TaskState};
 use schedtwin_workload::class_of;
+use schedtwin_workload::recorded::WARMUP;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
@@ -218,11 +219,21 @@ pub enum Counted {
 
 /// The figures of a recording, and the CPU time of all other threads, % of one CPU.
 pub fn of_recording(path: &Path, counted: &Counted) -> Result<(Rows, f64), SourceFault> {
+    let (mut collector, _) = collect(path, counted)?;
+    collector.threads.retain(|_, thread| thread.name != OURS);
+    let others = collector.others();
+    Ok((collector.rows(), others))
+}
+
+/// All events of a recording, and the time of the first.
+fn collect(path: &Path, counted: &Counted) -> Result<(Collector, Ns), SourceFault> {
     let mut source = sources::open(path)?;
     let mut collector = Collector::default();
     let mut family: BTreeSet<u32> = BTreeSet::new();
+    let mut begin = None;
     while let Some(event) = source.next_event()? {
         let at = event.at;
+        begin.get_or_insert(at);
         let names = source.names();
         match event.kind {
             TraceEventKind::Fork { parent, child, .. } => {
@@ -267,9 +278,7 @@ pub fn of_recording(path: &Path, counted: &Counted) -> Result<(Rows, f64), Sourc
             _ => {}
         }
     }
-    collector.threads.retain(|_, thread| thread.name != OURS);
-    let others = collector.others();
-    Ok((collector.rows(), others))
+    Ok((collector, begin.unwrap_or(0)))
 }
 
 /// How the recorded command ended, in the recorder's words; `None`: the recording does not say.
@@ -388,6 +397,23 @@ pub fn replayed(
     let read = recording::read_trace(path, machine, machine, None)?;
     let whole = read.workload.duration().unwrap_or(read.recorded.span_ns);
     Ok((read.workload, whole - read.recorded.span_ns))
+}
+
+/// What ran beside the work while it ran, as work for the twin: all threads of a recording but those of these classes, with the
+/// interrupts that woke them.
+pub fn beside(
+    path: &Path,
+    machine: &schedtwin_machine::Machine,
+    classes: &BTreeSet<String>,
+) -> Result<schedtwin_workload::Workload, Diagnostics> {
+    let (collector, begin) = collect(path, &Counted::Classes(classes.clone()))
+        .map_err(|fault| recording::unreadable(&path.display().to_string(), &fault))?;
+    let first = collector.first.unwrap_or(begin);
+    // A recording's threads start for so long before it begins; the work begins at once.
+    let skip = (first - begin).saturating_sub(WARMUP);
+    let span = skip..collector.last.saturating_sub(begin);
+    let read = recording::read_trace_without(path, machine, machine, classes.clone(), span)?;
+    Ok(read.workload)
 }
 
 #[cfg(test)]

@@ -196,7 +196,8 @@ struct Group {
     told: Option<Told>,
 }
 
-/// Fills in what is missing and gives the paths of that. Does nothing where no core has a class.
+/// Fills in what is missing and gives the paths of that. Does nothing where no core has a class. Where a class, the name of a core or
+/// a domain is wrong, stands something all the same: the one fault is told then, and not each key that a class would have filled.
 pub(crate) fn fill(document: &mut TomlDocument) -> Vec<String> {
     let mut filled = Vec::new();
     let root = document.table_mut();
@@ -207,7 +208,8 @@ pub(crate) fn fill(document: &mut TomlDocument) -> Vec<String> {
     let groups = fill_groups(root, &classes, &mut filled);
     let Some(strongest) = groups.iter().max_by_key(|group| group.capacity) else { return filled };
     let max_khz = fill_clocks(root, &groups, &strongest.cpus, &mut filled);
-    if let (Some(told), Some(max_khz)) = (&strongest.told, max_khz.filter(|khz| *khz > 0)) {
+    if let Some(told) = &strongest.told {
+        let max_khz = max_khz.filter(|khz| *khz > 0).unwrap_or(PATH_KHZ);
         fill_top(root, told, max_khz, &groups, &mut filled);
     }
     filled
@@ -219,7 +221,7 @@ fn fill_cores(root: &mut Table, filled: &mut Vec<String>) -> Vec<(String, Told)>
     for (name, core) in tables_of(root, "core") {
         let Some(node) = core.0.get("class").map(|entry| entry.node.clone()) else { continue };
         let Value::String(word) = &node.value else { continue };
-        let Some(class) = CLASSES.iter().find(|class| class.word == *word) else { continue };
+        let class = CLASSES.iter().find(|class| class.word == *word).unwrap_or(&SOC);
         let at = node.at;
         let path = format!("core.{name}.idle");
         if add(core, "idle", &at, Value::Array(idle_states(class, &at))) {
@@ -246,6 +248,8 @@ fn fill_groups(
     filled: &mut Vec<String>,
 ) -> Vec<Group> {
     let mut groups = Vec::new();
+    let cores = tables_of(root, "core").into_iter();
+    let cores: Vec<String> = cores.map(|(name, _)| name).collect();
     let mut tables = tables_of(root, "cpu");
     let alone = tables.len() == 1;
     for (name, group) in &mut tables {
@@ -254,7 +258,9 @@ fn fill_groups(
         else {
             continue;
         };
-        let told = classes.iter().find(|(known, _)| known == core).map(|(_, told)| told.clone());
+        // A core that is not there has some class.
+        let is_it = |known: &String| known == core || !cores.contains(core);
+        let told = classes.iter().find(|(known, _)| is_it(known)).map(|(_, told)| told.clone());
         let Ok(cpus) = CpuMask::parse_list(cpus) else { continue };
         if let Some(told) = told.as_ref().filter(|_| alone)
             && add(group, "capacity", &told.at, Value::Integer(1024))

@@ -153,6 +153,24 @@ fn without_a_class_all_must_be_said() {
 }
 
 #[test]
+fn one_wrong_name_is_told_and_not_what_follows_from_it() {
+    let faults = |text: String| {
+        let told = Machine::from_source(&Source::new("x.toml", text), &[]).unwrap_err();
+        (told.0.len(), told.to_string())
+    };
+    for (text, expected) in [
+        (SMALL.replace("\"big\"\nidle", "\"bog\"\nidle"), "there is no class of cores `bog`"),
+        (SMALL.replace("core = \"x1\"", "core = \"x2\""), "x2"),
+        (SMALL.replace("[domain.big]\ncpus = \"2-3\"", "[domain.big]\ncpus = \"2\""), "CPU 3"),
+        (SMALL[..SMALL.find("[domain.big]").unwrap()].to_string(), "CPU"),
+    ] {
+        assert_ne!(text, SMALL);
+        let (count, told) = faults(text);
+        assert!(count <= 2 && told.contains(expected), "{expected}: {told}");
+    }
+}
+
+#[test]
 fn a_key_that_a_file_leaves_out_can_be_set_in_place() {
     let cost = |spec: &str| Machine::load(spec).unwrap_or_else(|faults| panic!("{faults}"));
     let tcp_ns = |spec: &str| cost(spec).path_costs.tcp_ns;

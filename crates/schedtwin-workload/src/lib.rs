@@ -43,7 +43,7 @@ pub use jobs::job_names;
 pub use program::{LockWait, WORK_KIND, code};
 pub use programs::Programs;
 pub use thread_settings::{
-    ThreadChanges, ThreadSetting, ThreadValue, WORDS, class_of, list_of, unmatched,
+    CPU_LIST, ThreadChanges, ThreadSetting, ThreadValue, WORDS, class_of, list_of, unmatched,
 };
 pub use workload::{Host, Workload};
 

@@ -128,7 +128,7 @@ fn value_of(word: &str, text: &str) -> Result<ThreadValue, &'static str> {
         "policy" => policy(text).ok_or("other, batch, idle, fifo:1..99 or rr:1..99")?,
         "slice" if text == "0" => ThreadValue::Slice(0),
         "slice" => ThreadValue::Slice(time(text).ok_or(TIME)?),
-        "cpus" => ThreadValue::Cpus(cpus(text).ok_or("a list of CPUs as 0-3,6")?),
+        "cpus" => ThreadValue::Cpus(cpus(text).ok_or(CPU_LIST)?),
         "util_min" => ThreadValue::UtilMin(clamp()?),
         "util_max" => ThreadValue::UtilMax(clamp()?),
         _ => {
@@ -172,6 +172,9 @@ fn policy(text: &str) -> Option<ThreadValue> {
         _ => None,
     }
 }
+
+/// How a list of CPUs is written; CPU 255 is the last ([`MAX_CPUS`]).
+pub const CPU_LIST: &str = "a list of CPUs from 0 to 255, as 0-3,6";
 
 /// A list of CPUs, not empty.
 fn cpus(text: &str) -> Option<CpuMask> {

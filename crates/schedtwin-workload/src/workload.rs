@@ -270,6 +270,15 @@ impl Workload {
         Workload { name: name.into(), checked: Arc::new(recording), duration, system: None }
     }
 
+    /// This workload, and what was recorded beside it at the same time: two jobs ([`job_names`]) that begin together. Threads of
+    /// the recording that are this workload's own should be left out of it.
+    ///
+    /// [`job_names`]: crate::job_names
+    #[must_use]
+    pub fn beside(self, recorded: Workload) -> Workload {
+        jobs::beside(self, recorded)
+    }
+
     /// The name of the built-in, or of the file without folders and `.json`.
     pub fn name(&self) -> &str {
         &self.name

@@ -101,6 +101,7 @@ impl Table {
             kernels: group.kernels.clone(),
             commits: group.commits.clone(),
             rows: judge(rows, span),
+            all_rows: None,
             troubles,
             identical_executions: digests.iter().map(identical).collect(),
             seeds,

@@ -9,10 +9,11 @@ use crate::output::tell;
 use crate::settings::{own_program, parse};
 use schedtwin_engine::Scenario;
 use schedtwin_engine::kernel_file::KernelFile;
+use schedtwin_input::Diagnostics;
 use schedtwin_lab::verdict::{self, Troubles};
 use schedtwin_live::folder::{Folder, Plan, Predicted, Prediction, Work};
 use schedtwin_live::judge::Method;
-use schedtwin_live::rows::{Rows, descendants, of_twin, replayed};
+use schedtwin_live::rows::{Rows, beside, descendants, of_twin, replayed};
 use schedtwin_live::settings::Settings;
 use schedtwin_machine::Machine;
 use schedtwin_types::Ns;
@@ -58,9 +59,20 @@ pub fn predict(folder: &Folder, twin: &LiveTwin, quiet: bool) -> Result<(), Fail
     Ok(())
 }
 
-/// Work for the twin, the seed of each run of it, from when on it is measured, and the pids of the threads that get settings.
+/// A run of the work, for the twin.
+struct Run {
+    workload: Workload,
+    /// What was recorded beside it and is no part of the workload.
+    others: Option<Workload>,
+    seed: u64,
+    /// From when on it is measured.
+    from: Ns,
+    /// Of a recording: whose threads get settings.
+    pids: Option<BTreeSet<u32>>,
+}
+
 struct Works {
-    works: Vec<(Workload, u64, Ns, Option<BTreeSet<u32>>)>,
+    runs: Vec<Run>,
     classes: BTreeSet<String>,
 }
 
@@ -70,24 +82,36 @@ fn works(
     basis: &[(String, schedtwin_live::folder::Run)],
     machine: &str,
 ) -> Result<Works, Failure> {
+    let machine = Machine::load(machine)?;
     if plan.work == Work::File {
         let path = folder.join("work.json");
         let workload = Workload::from_path_or_name(&path.to_string_lossy())?;
-        let works = (1..=plan.runs as u64).map(|seed| (workload.clone(), seed, 0, None)).collect();
-        return Ok(Works { works, classes: classes_of(folder)? });
+        let classes = classes_of(folder)?;
+        let recorded = basis.iter().map(|(name, _)| folder.join(&format!("{name}.dat")));
+        let others: Vec<Workload> = recorded
+            .map(|path| beside(&path, &machine, &classes))
+            .collect::<Result<_, Diagnostics>>()?;
+        let with = |(seed, others): (u64, &Workload)| Run {
+            workload: workload.clone(),
+            others: Some(others.clone()),
+            seed,
+            from: 0,
+            pids: None,
+        };
+        let runs = (1..=plan.runs as u64).zip(others.iter().cycle()).map(with).collect();
+        return Ok(Works { runs, classes });
     }
-    let machine = Machine::load(machine)?;
-    let mut works = Vec::new();
+    let mut runs = Vec::new();
     for (at, (name, run)) in basis.iter().enumerate() {
         let path = folder.join(&format!("{name}.dat"));
         let (workload, from) = replayed(&path, &machine)?;
         let pids = descendants(&path, run.recorder)
             .map_err(|fault| Failure::bad(format!("{}: {fault}", path.display())))?;
-        works.push((workload, at as u64 + 1, from, Some(pids)));
+        runs.push(Run { workload, others: None, seed: at as u64 + 1, from, pids: Some(pids) });
     }
     let keys = basis.iter().flat_map(|(_, run)| run.rows.keys());
     let classes = keys.filter(|key| key.class != schedtwin_live::rows::WHOLE);
-    Ok(Works { works, classes: classes.map(|key| key.class.clone()).collect() })
+    Ok(Works { runs, classes: classes.map(|key| key.class.clone()).collect() })
 }
 
 fn of_setting(
@@ -120,19 +144,23 @@ fn of_setting(
     }
     let mut troubles = Troubles::default();
     let runs: Vec<Rows> = works
-        .works
+        .runs
         .iter()
-        .map(|(workload, seed, from, pids)| {
-            let workload = match pids {
-                Some(pids) => workload.with_settings_of_pids(&settings.threads, pids),
-                None => workload.with_thread_settings(&settings.threads),
+        .map(|run| {
+            let workload = match &run.pids {
+                Some(pids) => run.workload.with_settings_of_pids(&settings.threads, pids),
+                None => run.workload.with_thread_settings(&settings.threads),
+            };
+            let workload = match &run.others {
+                Some(others) => workload.map(|workload| workload.beside(others.clone())),
+                None => workload,
             };
             let scenario = Scenario::with_workload(machine, &kernel, workload, None)?;
-            let (rows, trouble) = of_twin(&scenario, *seed, &works.classes, *from);
-            troubles.add(*seed, trouble);
+            let (rows, trouble) = of_twin(&scenario, run.seed, &works.classes, run.from);
+            troubles.add(run.seed, trouble);
             Ok(rows)
         })
-        .collect::<Result<_, schedtwin_input::Diagnostics>>()?;
+        .collect::<Result<_, Diagnostics>>()?;
     // Above the figures: what the twin expects to break.
     for broken in &troubles.broken {
         let (property, runs) = (broken.worst.property, broken.runs);

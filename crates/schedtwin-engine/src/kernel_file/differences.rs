@@ -45,6 +45,36 @@ impl KernelFile {
         }
     }
 
+    /// Of the settings in which the kernel differs from another those that who builds or boots a kernel chooses, such as the idle governor, and
+    /// that neither kernel was asked for by name. `None`: there is none.
+    ///
+    /// ```
+    /// use schedtwin_engine::kernel_file::KernelFile;
+    /// let of = |[own, base]: [&str; 2]| {
+    ///     KernelFile::load(own).unwrap().configured_apart_from(&KernelFile::load(base).unwrap())
+    /// };
+    /// assert_eq!(of(["linux-6.12", "linux-6.6"]).as_deref(), Some("cpuidle teo (menu)"));
+    /// assert_eq!(of(["linux-6.12", "linux-6.6:cpuidle=menu"]), None);
+    /// ```
+    pub fn configured_apart_from(&self, base: &KernelFile) -> Option<String> {
+        let [own, other] = [self, base].map(|kernel| &kernel.config);
+        let [own, other] = [own, other].map(|config| {
+            let values = config.values().into_iter();
+            values.map(|(setting, value)| (setting, value.to_string())).collect::<Vec<_>>()
+        });
+        let asked = |path: &str| {
+            [self, base].iter().any(|kernel| kernel.identity.contains(&format!("{path}=")))
+        };
+        let differ =
+            own.iter().filter(|(setting, _)| setting.is_configuration() && !asked(setting.path));
+        let differ = differ.filter_map(|(setting, value)| {
+            let (_, base) = other.iter().find(|(of, _)| of.path == setting.path)?;
+            (base != value).then(|| format!("{} {value} ({base})", setting.path))
+        });
+        let differ: Vec<String> = differ.collect();
+        (!differ.is_empty()).then(|| differ.join(", "))
+    }
+
     /// What both kernels take from trees, if it is the same C under two names: then a comparison of the two shows
     /// nothing, and the change is in a file that neither takes.
     pub fn same_code_under_another_name(&self, base: &KernelFile) -> Option<String> {

@@ -12,11 +12,11 @@ use schedtwin_kernel::policy::{
 };
 
 /// Kernels that can load a scheduler.
-pub(super) const WITH_EXT: &str = "linux-6.12 and linux-7.3 have sched_ext";
+pub(super) const WITH_EXT: &str = "linux-6.12 and linux-7.3 have it";
 
 /// Why a kernel can load no scheduler of sched_ext; `None`: it can.
 pub(super) fn no_sched_ext(config: &Config) -> Option<&'static str> {
-    (!config.has_sched_ext()).then_some("this kernel has no sched_ext")
+    (!config.has_sched_ext()).then_some("no sched_ext is modelled of this kernel")
 }
 
 impl KernelFile {

@@ -161,6 +161,11 @@ impl With {
 }
 
 impl Setting {
+    /// Whether it is a choice of who builds or boots a kernel, and no change of the kernel's code: an option of Kconfig, a governor.
+    pub fn is_configuration(&self) -> bool {
+        self.known_by.starts_with("CONFIG_") || self.known_by.ends_with("_governor")
+    }
+
     /// A switch that every file names.
     pub(super) fn new(path: &'static str, help: &str) -> Setting {
         Setting {

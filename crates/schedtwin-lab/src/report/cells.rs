@@ -115,9 +115,12 @@ pub fn shown_metrics(result: &RunResult, extent: Extent) -> Shown<'_, Metric> {
     shown(&result.metrics, key_of_metric, |metric| metric.value.is_none(), is_zero, extent)
 }
 
-/// Keeps the rows that the selectors mean.
+/// Keeps the rows that the selectors mean; verdicts go on reading the others.
 pub fn choose_rows(comparison: &mut Comparison, selectors: &[Selector]) -> Result<(), Diagnostics> {
-    choose(selectors, &mut comparison.rows, key_of)
+    let all = comparison.rows.clone();
+    choose(selectors, &mut comparison.rows, key_of)?;
+    comparison.all_rows = Some(all);
+    Ok(())
 }
 
 /// Keeps the metrics that the selectors mean.

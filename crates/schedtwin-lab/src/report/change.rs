@@ -8,6 +8,7 @@ use schedtwin_engine::result::Better;
 use super::cells::number;
 use crate::compare::ComparedRow;
 use crate::stats::Difference;
+use crate::verdict::LEAST_HARM_PCT;
 
 /// The largest part of the longer side of an interval by which the shorter one may be shorter, and `+-` still tells it.
 const MOST_LOPSIDED: f64 = 0.25;
@@ -74,6 +75,13 @@ impl<'a> Change<'a> {
         !matches!(self.unit, Told::Own(_))
     }
 
+    /// Whether it is surely less than a hundredth of the baseline, a K or a point: its whole interval, or the change
+    /// itself where there is none. Nobody decides by that, however sure it is.
+    pub fn is_small(&self) -> bool {
+        let [low, high] = self.ends.unwrap_or([self.value; 2]);
+        self.has_a_scale() && low.abs().max(high.abs()) < LEAST_HARM_PCT
+    }
+
     /// The ends of the interval, each to stand in a sentence.
     pub fn whole_ends(&self) -> Option<[String; 2]> {
         Some(self.ends?.map(|value| Change { value, ends: None, ..*self }.whole()))
@@ -119,9 +127,9 @@ impl<'a> Change<'a> {
             _ => without_sign_of_zero(format!("{value:+.decimals$}{suffix}")),
         };
         let interval = match (ends, half) {
-            (Some(ends), _) => bracketed(ends, signed),
-            (None, Some(half)) => format!("{sign}{half:.decimals$}"),
-            (None, None) => String::new(),
+            (Some(ends), _) if signed(ends[0]) != signed(ends[1]) => bracketed(ends, signed),
+            (_, Some(half)) => format!("{sign}{half:.decimals$}"),
+            (_, None) => String::new(),
         };
         (change, interval)
     }
@@ -237,6 +245,15 @@ mod tests {
         assert_eq!(told(1.0, [0.4, 1.9], "C"), "[+0.40, +1.90]");
         let of = Difference { ci95: Some([-1.0, 9.0]), ..difference(3.0, 0.0, 0.0) };
         assert_eq!(difference_cells(Some(&of), "ms", "+-").1, "[-1.000, +9.000]");
+    }
+
+    #[test]
+    fn a_change_is_small_with_its_whole_interval() {
+        let small =
+            |diff, base, half, unit| Change::of(&difference(diff, base, half), unit).is_small();
+        assert!(small(-0.02, 100.0, 0.01, "ms") && small(0.3, 30.0, 0.2, "%"));
+        assert!(!small(-0.8, 100.0, 0.3, "ms"), "it may be 1.1 %");
+        assert!(!small(0.02, 0.0, 0.01, "ms"), "of nothing there is no hundredth");
     }
 
     #[test]

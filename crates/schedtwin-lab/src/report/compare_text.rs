@@ -193,7 +193,7 @@ pub fn notes(
             }
             notes.push(note + ".");
         }
-        notes.push("*: p < 0.05 in the paired t-test; where nothing changed 1 row in 20 is marked by chance.".to_string());
+        notes.push("*: p < 0.05 in the paired t-test; where nothing changed 1 row in 20 is marked by chance. The sentences above are corrected for that.".to_string());
     } else if others > 0 {
         notes.push(
             "One seed: no interval, and no difference can be called significant. Use -n 10."

@@ -83,6 +83,7 @@ pub fn of_kernels(kernels: &[&str]) -> Comparison {
         commits: Vec::new(),
         seeds: (1..=5).collect(),
         rows: judge(rows, Span::Asked),
+        all_rows: None,
         troubles: Vec::new(),
         identical_executions: kernels
             .iter()

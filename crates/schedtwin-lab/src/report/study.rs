@@ -27,13 +27,16 @@ fn one(ran: &Ran, width: usize) -> String {
     let study = &ran.study;
     let mut text = format!("{}: {}\n", study.name, study.description);
     text.push_str(&wrap(&study.published, width, "  "));
-    text.push_str(&format!(
-        "{}, {}: {} runs each, paired ({})\n\n",
-        study.machine,
-        study.workload,
-        ran.seeds.len(),
-        seeds_text(&ran.seeds)
-    ));
+    // A study of executions alone has no runs of its own.
+    text.push_str(&match ran.seeds.len() {
+        0 => format!("{}\n\n", study.machine),
+        count => format!(
+            "{}, {}: {count} runs each, paired ({})\n\n",
+            study.machine,
+            study.workload,
+            seeds_text(&ran.seeds)
+        ),
+    });
     for (number, column) in study.columns.iter().enumerate() {
         let run_as = match &column.run_as {
             Some(run_as) => format!("  (here {run_as})"),

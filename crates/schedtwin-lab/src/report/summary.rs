@@ -2,8 +2,8 @@
 //! The changes in two or three sentences: what got better, what got worse, by how much, and what
 //! did not change.
 //!
-//! The sentences speak of the headlines alone, or of the rows that were asked for, with the marks of the table: better and worse are what its stars say. Of
-//! many changes the clearest are named (those with the smallest p), in the order of the table.
+//! The sentences speak of the headlines alone, or of the rows that were asked for, with the marks of the table: better and worse are what its stars say,
+//! from a hundredth of the baseline on, and only of changes that are clear among so many headlines (Holm). Of many changes the clearest are named (those with the smallest p), in the order of the table.
 
 use schedtwin_engine::result::Better;
 use schedtwin_types::metric::declared;
@@ -11,13 +11,17 @@ use schedtwin_types::metric::declared;
 use super::Extent;
 use super::cells::shown_rows;
 use super::change::Change;
+use super::signed;
 use crate::compare::{ComparedRow, Comparison};
-use crate::verdict;
+use crate::{stats, verdict};
 
 /// Changes that a sentence names, beside one other kernel; of several kernels there is space for
 /// fewer of each.
 const NAMED: usize = 4;
 const NAMED_OF_SEVERAL: usize = 2;
+
+/// What people call a change ([`Change::is_small`]).
+const LEAST: &str = "1 %";
 
 /// More kernels than this are left to the table.
 const MOST_KERNELS: usize = 8;
@@ -69,7 +73,9 @@ fn of(
         return format!("{name} executed exactly as {base}: nothing changed.");
     }
     let (mut better, mut worse, mut other, mut unchanged) = (vec![], vec![], vec![], vec![]);
-    let (mut doubtful, mut unknown) = (vec![], vec![]);
+    let (mut doubtful, mut unknown, mut small, mut by_chance) = (vec![], vec![], vec![], vec![]);
+    let looked_at: Vec<f64> = rows.iter().filter_map(|(_, row)| p_of(row, kernel)).collect();
+    let sure = stats::holm(&looked_at);
     // Of what matters most, the rows of which nothing can be said.
     let mut undecided = vec![];
     for (title, row) in rows {
@@ -78,11 +84,13 @@ fn of(
         let p = difference.p.unwrap_or(1.0);
         let size = difference.diff_pct.map_or(f64::INFINITY, f64::abs);
         let told = Told { title, change: change.whole(), p, size };
-        undecided.extend(undecided_text(title, row, &change));
+        undecided.extend(undecided_text(title, row, &change).map(|text| (title, text)));
         match (change.verdict(row.row.better), row.row.better) {
             _ if row.not_judged => unknown.push(told),
             _ if row.doubtful => doubtful.push(told),
             ("", _) => unchanged.push(told),
+            _ if told.p > sure => by_chance.push(told),
+            _ if change.is_small() => small.push(told),
             (_, Better::Neutral) => other.push(told),
             ("* better", _) => better.push(told),
             _ => worse.push(told),
@@ -110,13 +118,30 @@ fn of(
         changed.push(format!("different: {}", list(other, named, of_change)));
     }
     if only_better && !undecided.is_empty() {
-        changed.push(format!("not decided: {}", joined(undecided)));
+        // They are told once.
+        unchanged.retain(|told| undecided.iter().all(|(title, _)| *title != told.title));
+        let texts = undecided.into_iter().map(|(_, text)| text).collect();
+        changed.push(format!("not decided: {}", joined(texts)));
     }
     sentences.push(match changed.is_empty() {
-        true => format!("{name} against {base}: no {what} changed beyond chance."),
+        true if small.is_empty() => {
+            format!("{name} against {base}: no {what} changed beyond chance.")
+        }
+        true => format!("{name} against {base}: no {what} changed by {LEAST}."),
         false if calls_better => format!("{name} against {base} {verb}{}.", changed.join("; ")),
         false => format!("Of the {what}s, {}.", changed.join("; ")),
     });
+    if !small.is_empty() {
+        let names = list(small, named, of_change);
+        sentences.push(format!("Beyond chance, but less than {LEAST}: {names}."));
+    }
+    if !by_chance.is_empty() {
+        let names = list(by_chance, named, of_change);
+        sentences.push(format!(
+            "Marked in the table, but of {} {what}s some are by chance: {names}.",
+            looked_at.len()
+        ));
+    }
     if !unchanged.is_empty() && !changed.is_empty() {
         let names = list(unchanged, named, |told| told.title.to_string());
         sentences.push(format!("Not changed beyond chance: {names}."));
@@ -130,6 +155,11 @@ fn of(
         sentences.push(format!("Not judged, as the recording does not tell: {names}."));
     }
     sentences.join(" ")
+}
+
+/// How clear the change of a row is, if it is judged.
+fn p_of(row: &ComparedRow, kernel: usize) -> Option<f64> {
+    row.told(kernel)?.p.filter(|_| !row.doubtful && !row.not_judged)
 }
 
 /// What the baseline alone breaks: a kernel that is no better than it may be good.
@@ -163,8 +193,12 @@ fn grave(found: &verdict::Verdict<'_>, name: &str, base: &str) -> Vec<String> {
         sentences.push(format!("{name} did not run as asked, {}: {what}.", in_runs(*runs)));
     }
     for broken in &found.broken {
+        let perhaps = match stats::none_of_as_many(broken.runs, found.runs) {
+            p if p < 0.05 => String::new(),
+            _ => format!("; by so few runs {base} may break it as often"),
+        };
         sentences.push(format!(
-            "{name} breaks {}, which {base} keeps, {} ({}): {}.",
+            "{name} breaks {}, which {base} keeps, {} ({}{perhaps}): {}.",
             broken.worst.property,
             in_runs(broken.runs),
             broken.seeds(),
@@ -175,12 +209,16 @@ fn grave(found: &verdict::Verdict<'_>, name: &str, base: &str) -> Vec<String> {
         let change = Change::of(&hurt.difference, hurt.row.row.unit);
         let ends = change.whole_ends();
         let ends = ends.map_or_else(String::new, |[low, high]| format!(" (95% {low} to {high})"));
+        let size = match change.has_a_scale() {
+            true => format!(", {} {}", signed(hurt.difference.diff), hurt.row.row.unit),
+            false => String::new(),
+        };
         let others = match hurt.others {
             0 => String::new(),
             more => format!(", and {more} more"),
         };
         sentences.push(format!(
-            "{name} hurts {} most: {} {}{ends}{others}; {} rows of threads and cgroups were looked at.",
+            "{name} hurts {} most: {} {}{ends}{size}{others}; {} rows of threads and cgroups were looked at.",
             class(hurt.row),
             format_args!("{} {}", hurt.row.row.name, hurt.row.row.stat),
             change.whole(),

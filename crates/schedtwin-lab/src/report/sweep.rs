@@ -49,6 +49,8 @@ pub(super) struct Shown {
     pub axes: Option<[Measured; 2]>,
     /// Whether a setting is on the front; empty without one.
     pub on_front: Vec<bool>,
+    /// Whether a setting that is not on the front may be: no rival is better in both for certain. Empty without a front.
+    pub perhaps: Vec<bool>,
     /// Settings that are kept off the front, in order.
     pub kept_off: Vec<KeptOff>,
     /// How many runs each setting has; fewer than others where a race left it behind.
@@ -105,14 +107,26 @@ impl Shown {
             Some(_) => breakers(swept, runs, &keys, &columns, &rivals),
             None => Vec::new(),
         };
+        let mut broken = vec![false; swept.settings.len()];
+        kept_off.iter().for_each(|of| broken[of.setting] = true);
+        let on_front =
+            axes.as_ref().map_or(Vec::new(), |axes| pareto(axes, &rivals, &seeds, &broken));
+        let perhaps = match axes {
+            None => Vec::new(),
+            Some(_) => {
+                // A setting without a run is no rival.
+                let kept = (0..swept.settings.len()).filter(|at| seeds[*at] > 0 && !broken[*at]);
+                let kept: BTreeSet<usize> = kept.collect();
+                let beaten = swept.surely_beaten(runs.iter(), front, &kept)?;
+                let may = |at: usize| kept.contains(&at) && !beaten.contains(&at);
+                (0..swept.settings.len()).map(|at| !on_front[at] && may(at)).collect()
+            }
+        };
         Ok(Shown {
             names: names(swept),
             measured: picked.into_iter().map(of).collect(),
-            on_front: axes.as_ref().map_or(Vec::new(), |axes| {
-                let mut broken = vec![false; swept.settings.len()];
-                kept_off.iter().for_each(|of| broken[of.setting] = true);
-                pareto(axes, &rivals, &seeds, &broken)
-            }),
+            on_front,
+            perhaps,
             kept_off,
             seeds,
             axes,
@@ -215,17 +229,19 @@ pub fn sweep(
     shown: &[Selector],
     front: &[Selector],
 ) -> Result<String, Diagnostics> {
-    let Shown { mut names, measured, on_front, kept_off, seeds, .. } =
+    let Shown { mut names, measured, on_front, perhaps, kept_off, seeds, .. } =
         Shown::new(swept, runs, shown, front)?;
     let kept_off_text = kept_off_lines(&kept_off, &names);
-    let marks = marks(&on_front, &kept_off);
+    let marks = marks(&on_front, &perhaps, &kept_off);
     let raced = seeds.iter().any(|count| *count != seeds[0]);
     if raced {
         let counts = seeds.iter().map(u64::to_string);
         let column = std::iter::once("seeds".to_string()).chain(counts);
         names.iter_mut().zip(column).for_each(|(row, count)| row.push(count));
     }
-    let cells: Vec<Vec<String>> = measured.iter().map(cells).collect();
+    let with_intervals = if on_front.is_empty() { 0 } else { 2 };
+    let of = |(at, metric): (usize, &Measured)| cells(metric, at < with_intervals);
+    let cells: Vec<Vec<String>> = measured.iter().enumerate().map(of).collect();
     let mut text = format!("{}: means\n", size(&seeds));
     // As many metrics beside each other as fit, the settings again beside the next.
     let mut at = 0;
@@ -245,6 +261,12 @@ pub fn sweep(
         text.push('\n');
         let behind = if raced { BEHIND } else { "" };
         text.push_str(&wrap(&format!("*: {FRONT}{behind}"), WIDTH, "  "));
+        if perhaps.contains(&true) {
+            text.push_str(&wrap(&format!("?: {PERHAPS}"), WIDTH, "  "));
+        }
+        if seeds.iter().any(|count| *count > 1) {
+            text.push_str("+-: half the width of the mean's 95% interval over the seeds\n");
+        }
     }
     if let Some((all, each)) = kept_off_text.split_first() {
         text.push_str(&wrap(all, WIDTH, "  "));
@@ -254,8 +276,13 @@ pub fn sweep(
 }
 
 /// The cell of each setting in the column of the front; empty without a front.
-fn marks(on_front: &[bool], kept_off: &[KeptOff]) -> Vec<&'static str> {
-    let mut marks: Vec<&str> = on_front.iter().map(|on| if *on { "*" } else { "" }).collect();
+fn marks(on_front: &[bool], perhaps: &[bool], kept_off: &[KeptOff]) -> Vec<&'static str> {
+    let mark = |(on, perhaps): (&bool, &bool)| match (on, perhaps) {
+        (true, _) => "*",
+        (false, true) => "?",
+        (false, false) => "",
+    };
+    let mut marks: Vec<&str> = on_front.iter().zip(perhaps).map(mark).collect();
     kept_off.iter().for_each(|of| marks[of.setting] = "broken");
     marks
 }
@@ -281,9 +308,17 @@ pub(super) fn kept_off_lines(kept_off: &[KeptOff], names: &[Vec<String>]) -> Vec
 /// The widest that a table is, unless one metric alone is wider.
 const WIDTH: usize = 80;
 
-/// A metric's column: its name, its unit, the settings' means.
-fn cells(metric: &Measured) -> Vec<String> {
-    let mean = |mean: &Option<Estimate>| mean.as_ref().map_or("-".into(), |mean| number(mean.mean));
+/// A metric's column: its name, its unit, the settings' means, with half the width of their intervals if asked for.
+fn cells(metric: &Measured, with_interval: bool) -> Vec<String> {
+    let mean = |mean: &Option<Estimate>| {
+        let Some(estimate) = mean else { return "-".to_string() };
+        match estimate.ci95.filter(|_| with_interval) {
+            Some([low, high]) => {
+                format!("{} +-{}", number(estimate.mean), number((high - low) / 2.0))
+            }
+            None => number(estimate.mean),
+        }
+    };
     let head = [metric.name.clone(), metric.unit.to_string()].into_iter();
     head.chain(metric.means.iter().map(mean)).collect()
 }
@@ -307,6 +342,10 @@ fn table(names: &[Vec<String>], metrics: &[Vec<String>], marks: &[&str]) -> Stri
 /// The rule by which a setting is on the front.
 pub(super) const FRONT: &str = "no other setting of the same machine and workload is better in one of the two metrics and at least as \
      good in the other; a setting that breaks a property which another keeps is never on it";
+
+/// What is said of settings that are not on the front, and may be.
+pub(super) const PERHAPS: &str =
+    "may be on it: by these seeds no rival is for certain (99.9 %) better in both; take more (-n)";
 
 /// What is said of a race beside it.
 pub(super) const BEHIND: &str = "; a setting with fewer seeds than others is for certain worse than a rival in both, and was left behind";
@@ -535,8 +574,11 @@ mod tests {
                 "b, 1000: starvation in 1 of 4 runs, first with seed 7",
             ]
         );
-        assert_eq!(marks(&[true, false, false], &kept_off), ["*", "broken", "broken"]);
-        assert!(kept_off_lines(&[], &names).is_empty() && marks(&[], &[]).is_empty());
+        assert_eq!(
+            marks(&[true, false, false], &[false, true, false], &kept_off),
+            ["*", "broken", "broken"]
+        );
+        assert!(kept_off_lines(&[], &names).is_empty() && marks(&[], &[], &[]).is_empty());
     }
 
     #[test]

@@ -578,7 +578,7 @@ fn nobody_hurt() -> Comparison {
 fn who_is_hurt_comes_before_the_headlines() {
     let text = comparison(&example::comparison(), Format::Text, Extent::Headlines);
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let said = "B hurts task bg most: wakeup_latency p99 +10.2% (95% +8.66% to +11.8%); 2 rows of threads and cgroups \
+    let said = "B hurts task bg most: wakeup_latency p99 +10.2% (95% +8.66% to +11.8%), +41.00 us; 2 rows of threads and cgroups \
                 were looked at. Of the headlines, improved: frame_duration mean -29.4% and jank -2.60 pt; worsened: power \
                 domain=cpu +3.71%.";
     assert!(words.contains(said), "{text}");

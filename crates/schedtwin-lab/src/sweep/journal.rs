@@ -114,7 +114,7 @@ impl Journal {
     }
 
     /// All that are done, in order.
-    pub fn runs(&self) -> impl Iterator<Item = &Run> {
+    pub fn runs(&self) -> impl Iterator<Item = &Run> + Clone {
         self.runs.values()
     }
 

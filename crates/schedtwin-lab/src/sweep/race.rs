@@ -41,7 +41,6 @@ impl Sweep {
         cache: Option<&Cache>,
         progress: &Progress,
     ) -> io::Result<Result<Vec<Run>, Diagnostics>> {
-        let rivals = self.rivals();
         let mut journal = Journal::in_memory();
         let mut racing: BTreeSet<usize> = (0..self.settings.len()).collect();
         let (mut done, mut goal) = (0, FIRST_ROUND.min(self.seeds));
@@ -54,22 +53,34 @@ impl Sweep {
             if goal == self.seeds || !progress.crashes().is_empty() {
                 return Ok(Ok(journal.into_runs()));
             }
-            let columns = match axes(journal.runs(), front) {
-                Ok(axes) => axes.map(|(title, better)| self.costs(journal.runs(), &title, better)),
+            let out = match self.surely_beaten(journal.runs(), front, &racing) {
+                Ok(out) => out,
                 Err(faults) => return Ok(Err(faults)),
             };
-            let beaten = |setting: &usize| {
-                let of = |rival: &usize| rival != setting && rivals[*rival] == rivals[*setting];
-                let better =
-                    |rival: &usize| columns.iter().all(|c| surely_less(&c[*rival], &c[*setting]));
-                racing.iter().filter(|rival| of(rival)).any(better)
-            };
-            let out: BTreeSet<usize> = racing.iter().copied().filter(beaten).collect();
             racing.retain(|setting| !out.contains(setting));
             let next = (goal + goal.div_ceil(2)).min(self.seeds);
             progress.expect_runs((next - goal) * racing.len() as u64);
             (done, goal) = (goal, next);
         }
+    }
+
+    /// Those of some settings that one of them beats for certain in both metrics of the front.
+    pub fn surely_beaten<'r>(
+        &self,
+        runs: impl Iterator<Item = &'r Run> + Clone,
+        front: &[Selector],
+        among: &BTreeSet<usize>,
+    ) -> Result<BTreeSet<usize>, Diagnostics> {
+        let rivals = self.rivals();
+        let columns = axes(runs.clone(), front)?
+            .map(|(title, better)| self.costs(runs.clone(), &title, better));
+        let beaten = |setting: &usize| {
+            let of = |rival: &usize| rival != setting && rivals[*rival] == rivals[*setting];
+            let better =
+                |rival: &usize| columns.iter().all(|c| surely_less(&c[*rival], &c[*setting]));
+            among.iter().filter(|rival| of(rival)).any(better)
+        };
+        Ok(among.iter().copied().filter(beaten).collect())
     }
 
     /// By setting, the samples of a metric, turned so that less is better.

@@ -12,7 +12,7 @@
 
 use super::journal::Change;
 use schedtwin_types::Duration;
-use schedtwin_workload::{ThreadSetting, ThreadValue, list_of};
+use schedtwin_workload::{CPU_LIST, ThreadSetting, ThreadValue, list_of};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
@@ -43,7 +43,7 @@ impl GroupSetting {
         let expected = match word {
             "cpu.weight" => "1 to 10000",
             "cpu.max" => "QUOTA/PERIOD as 20ms/100ms, or max/100ms",
-            "cpuset.cpus" => "a list of CPUs as 0-3,6",
+            "cpuset.cpus" => CPU_LIST,
             _ => return None,
         };
         let read = || {

@@ -28,7 +28,7 @@ use rustix::process::setsid;
 use rustix::thread::{current_timer_slack, set_current_timer_slack};
 use schedtwin_engine::kernel_file::{self, KernelFile};
 use schedtwin_types::Ns;
-use schedtwin_workload::{ThreadSetting, list_of};
+use schedtwin_workload::{CPU_LIST, ThreadSetting, list_of};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, Read};
@@ -132,7 +132,7 @@ fn machine_setting(text: &str) -> Option<Result<MachineSetting, String>> {
                     value: schedtwin_workload::ThreadValue::Cpus(cpus),
                     ..
                 })) => Ok(MachineSetting::Online(cpus)),
-                _ => Err(format!("{text}: expected a list of CPUs as 0-3,6")),
+                _ => Err(format!("{text}: expected {CPU_LIST}")),
             })
         }
         _ => None,

@@ -28,7 +28,7 @@ use crate::programs::{Shell, Start};
 use crate::rtapp::{compile, taskgroups};
 use crate::workload::Checked;
 use crate::{Host, Programs, Workload, builtin};
-use schedtwin_input::{Diagnostics, Source};
+use schedtwin_input::{Diagnostics, Located, Source};
 use schedtwin_types::draw::{Purpose, draw};
 use schedtwin_types::{CpuMask, Ns, SessionId, TaskGroupFiles};
 use std::ops::Range;
@@ -119,6 +119,19 @@ pub(crate) fn read(spec: &str) -> Result<Workload, Diagnostics> {
         faults.push_at(&other.at, "the job before names another system", None);
     }
     faults.into_result(())?;
+    Ok(line(source, jobs, system))
+}
+
+/// Two workloads as jobs of the same session.
+pub(crate) fn beside(first: Workload, second: Workload) -> Workload {
+    let source = Source::new("<jobs>", format!("{} & {}", first.name(), second.name()));
+    let system = first.system().cloned();
+    let job = |workload| Job { workload, session: None, cgroup: None, files: None, taskset: None };
+    line(source, vec![job(first), job(second)], system)
+}
+
+/// Checked jobs as a workload under their line.
+fn line(source: Arc<Source>, jobs: Vec<Job>, system: Option<Located<String>>) -> Workload {
     let mut bytes = Vec::new();
     let mut pending = Diagnostics::new();
     for job in &jobs {
@@ -131,8 +144,8 @@ pub(crate) fn read(spec: &str) -> Result<Workload, Diagnostics> {
         pending.0.extend(job.workload.pending().0.iter().cloned());
     }
     let notices = jobs.iter().flat_map(|job| job.workload.notices()).collect();
-    let name = spec.split_whitespace().collect::<Vec<_>>().join(" ");
-    Ok(Workload::of_jobs(name, Arc::new(Line { source, jobs, notices, pending, bytes }), system))
+    let name = source.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    Workload::of_jobs(name, Arc::new(Line { source, jobs, notices, pending, bytes }), system)
 }
 
 /// Where each job stands, the `&` between them left out.

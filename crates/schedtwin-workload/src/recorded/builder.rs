@@ -28,9 +28,10 @@
 
 use super::moments::Notes;
 use super::{Excluded, STEPS_MAX, THREADS_MAX};
+use crate::class_of;
 use schedtwin_types::fnv::Fnv1a;
 use schedtwin_types::{CpuMask, Ns, Policy};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Open slices of a thread that are followed.
@@ -227,7 +228,7 @@ pub(super) struct Thread {
     slices: Vec<Option<(u8, Ns)>>,
     /// Index of the thread that forked it, and when.
     pub forked: Option<(u32, Ns)>,
-    excluded: bool,
+    pub excluded: Option<Excluded>,
     last_cpu: Option<u16>,
     /// Its latest sleep.
     slept: Option<u32>,
@@ -284,8 +285,22 @@ pub struct Builder {
     pub(super) notes: Notes,
     /// Of each pid the facts of its threads, in the order of their lives.
     described: BTreeMap<u32, Vec<ThreadFacts>>,
+    /// Classes of threads that are not replayed.
+    pub(super) without: Without,
     steps: usize,
     full: Option<Full>,
+}
+
+/// Classes of threads that are played otherwise.
+#[derive(Debug, Default)]
+pub(super) struct Without(BTreeSet<String>);
+
+impl Without {
+    /// The reason why a thread of that name is left out.
+    pub(super) fn reason(&self, comm: &str) -> Option<Excluded> {
+        let asked = || self.0.contains(class_of(comm)).then_some(Excluded::Asked);
+        Excluded::by_name(comm).or_else(asked)
+    }
 }
 
 impl Builder {
@@ -302,6 +317,12 @@ impl Builder {
     /// Whether it does.
     pub fn keeps_moments(&self) -> bool {
         self.notes.wanted()
+    }
+
+    /// Leaves out the threads of these classes, by their last names: wakeups by them stay tied to their recorded time. Before the first
+    /// event.
+    pub fn leave_out(&mut self, classes: BTreeSet<String>) {
+        self.without = Without(classes);
     }
 
     /// Something was recorded at `at`: the recording reaches from the first to the last time given
@@ -746,7 +767,7 @@ impl Builder {
             let thread = &mut self.threads[*known as usize];
             if *thread.name != *seen.comm {
                 thread.name = Arc::from(seen.comm);
-                thread.excluded = Excluded::by_name(seen.comm).is_some();
+                thread.excluded = self.without.reason(seen.comm);
             }
             return Some(*known);
         }
@@ -769,7 +790,7 @@ impl Builder {
             handed_back: None,
             slices: Vec::new(),
             forked: None,
-            excluded: Excluded::by_name(seen.comm).is_some(),
+            excluded: self.without.reason(seen.comm),
             last_cpu: None,
             slept: None,
             pending: None,
@@ -805,7 +826,7 @@ impl Builder {
         }
         self.threads[thread as usize].cpu_time_ns += ns;
         self.threads[thread as usize].state = State::Running { cpu, since: at };
-        if self.threads[thread as usize].excluded {
+        if self.threads[thread as usize].excluded.is_some() {
             return;
         }
         self.cpus[cpu as usize].busy_ns += ns;

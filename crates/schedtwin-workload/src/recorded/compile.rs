@@ -6,8 +6,8 @@ use super::frames;
 use super::jobs::{Collector, Jobs};
 use super::moments::Moment;
 use super::{
-    ANSWER_MOST_NS, Excluded, FRAME_SLICES, Frames, LATENCIES_LEAST, LATENCY_NAMES, Recorded,
-    RecordedThread, Recording, WARMUP, WARMUP_PER_THREAD,
+    ANSWER_MOST_NS, FRAME_SLICES, Frames, LATENCIES_LEAST, LATENCY_NAMES, Recorded, RecordedThread,
+    Recording, WARMUP, WARMUP_PER_THREAD,
 };
 use crate::ThreadChanges;
 use crate::program::code::{Code, Instruction, Register, TaskCode};
@@ -117,7 +117,7 @@ impl Builder {
                     name: thread.name.clone(),
                     pid: thread.pid,
                     cpu_time_ns: thread.cpu_time_ns,
-                    excluded: Excluded::by_name(&thread.name),
+                    excluded: thread.excluded,
                     prio: thread.first_prio,
                     jobs: Jobs::default(),
                 })

@@ -101,6 +101,8 @@ pub enum Excluded {
     Stopper,
     /// `sugov:N`: the twin's governor changes frequencies itself.
     Governor,
+    /// Its class is played otherwise ([`Builder::leave_out`]).
+    Asked,
 }
 
 impl Excluded {

@@ -7,7 +7,7 @@ use schedtwin_input::Diagnostics;
 use super::figures::{WIDTH, at};
 use super::{breakable, page};
 use crate::report::cells::number;
-use crate::report::sweep::{BEHIND, FRONT, Measured, Shown, kept_off_lines, size};
+use crate::report::sweep::{BEHIND, FRONT, Measured, PERHAPS, Shown, kept_off_lines, size};
 use crate::selector::Selector;
 use crate::sweep::Sweep;
 use crate::sweep::run::Run;
@@ -26,7 +26,7 @@ pub fn sweep(
     front: &[Selector],
 ) -> Result<String, Diagnostics> {
     let shown = Shown::new(swept, runs, shown, front)?;
-    let Shown { names, measured, axes, on_front, kept_off, rivals, seeds } = &shown;
+    let Shown { names, measured, axes, on_front, perhaps, kept_off, rivals, seeds } = &shown;
     let is_kept_off = |setting: usize| kept_off.iter().any(|of| of.setting == setting);
     let kept_off_text = kept_off_lines(kept_off, names);
     let title = format!("Sweep of {}", names[0].join(", "));
@@ -43,13 +43,13 @@ pub fn sweep(
                     @if raced { th { "seeds" } }
                     @for metric in measured { th { (breakable(&metric.title())) } } }
                 @for (setting, name) in names[1..].iter().enumerate() { tr {
-                    td.l { (setting + 1) @if on_front.get(setting) == Some(&true) { " *" } @else if is_kept_off(setting) { " broken" } }
+                    td.l { (setting + 1) @if on_front.get(setting) == Some(&true) { " *" } @else if perhaps.get(setting) == Some(&true) { " ?" } @else if is_kept_off(setting) { " broken" } }
                     @for word in name { td.l { (word) } }
                     @if raced { td { (seeds[setting]) } }
                     @for metric in measured { td { (mean(metric, setting)) } }
                 } }
             } }
-            p.legend { "Means over the seeds, with half the width of their 95% interval." @if !on_front.is_empty() { " *: " (FRONT) @if raced { (BEHIND) } "." } }
+            p.legend { "Means over the seeds, with half the width of their 95% interval." @if !on_front.is_empty() { " *: " (FRONT) @if raced { (BEHIND) } "." @if perhaps.contains(&true) { " ?: " (PERHAPS) "." } } }
             @if let Some((first, each)) = kept_off_text.split_first() { p { (first) } ul { @for line in each { li { (line) } } } }
             h2 { "Where this comes from" }
             ul { @for line in swept.head() { li { (line) } } }
