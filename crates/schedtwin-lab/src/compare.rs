@@ -503,6 +503,43 @@ mod tests {
     }
 
     #[test]
+    fn throughput_of_runs_that_last_longer_counts_all_that_was_done() {
+        let told = |span| {
+            let mut measured = Measured::new(2);
+            // 100 jobs in 10 s, and in 12.5 s: another thread ended later.
+            for (kernel, [elapsed, rate]) in [[10.0, 10.0], [12.5, 8.0]].into_iter().enumerate() {
+                for seed in 0..2 {
+                    let elapsed = metric::ELAPSED.value("sum", Vec::new(), Some(elapsed));
+                    let rate = metric::THROUGHPUT.value("mean", Vec::new(), Some(rate));
+                    measured.add(kernel, seed, vec![elapsed, rate]);
+                }
+            }
+            judge(measured.rows(2), span)[1].cells[1].difference.unwrap().diff_pct
+        };
+        assert_eq!((told(Span::Asked), told(Span::OfTheWork)), (Some(0.0), Some(-20.0)));
+    }
+
+    #[test]
+    fn a_tail_that_p99_does_not_show_is_told() {
+        let row = |stat, samples: [f64; 2]| Row {
+            name: metric::WAKEUP_LATENCY.name,
+            stat,
+            unit: "us",
+            labels: Default::default(),
+            kind: metric::Kind::One,
+            better: metric::Better::Lower,
+            samples: samples.map(|value| vec![Some(value)]).to_vec(),
+        };
+        let told = |rows: &[Row]| told_of_tails(rows, |kernel| ["a", "b"][kernel]);
+        let notice = told(&[row("mean", [90.0, 426.0]), row("p99", [9010.0, 16.3])]).unwrap();
+        assert!(
+            notice.starts_with("the mean of wakeup_latency under b is above its p99"),
+            "{notice}"
+        );
+        assert_eq!(told(&[row("mean", [90.0, 4.0]), row("p99", [9010.0, 16.3])]), None);
+    }
+
+    #[test]
     fn of_values_that_are_never_negative_no_interval_is_below_minus_100_percent() {
         let row = |name: &'static str, samples: [[f64; 3]; 2]| {
             let metric = metric::declared(name).expect("it is declared");

@@ -462,6 +462,29 @@ mod tests {
     }
 
     #[test]
+    fn a_verdict_is_of_all_rows_whichever_are_shown() {
+        let mut comparison = with(&[], &[]);
+        let selectors = crate::selector::Selector::parse_list("power").unwrap();
+        crate::report::choose_rows(&mut comparison, &selectors).unwrap();
+        assert!(comparison.rows.iter().all(|row| row.row.name == "power"));
+        assert_eq!(verdict(&comparison, 1).word(), Word::Hurts);
+    }
+
+    #[test]
+    fn whose_work_is_done_sooner_is_hurt_by_no_wait() {
+        let mut comparison = with(&[], &[]);
+        let hurt = verdict(&comparison, 1).hurt.expect("the example has one");
+        let (mut row, labels) = (hurt.row.clone(), hurt.row.row.labels.clone());
+        let faster = comparison.rows.iter().find(|row| row.row.name == "frame_duration");
+        row.row.name = "frame_duration";
+        row.row.stat = "mean";
+        row.cells = faster.expect("frames get shorter").cells.clone();
+        row.row.labels = labels;
+        comparison.rows.push(row);
+        assert_eq!(verdict(&comparison, 1).word(), Word::Headlines);
+    }
+
+    #[test]
     fn of_each_property_the_worst_run_is_kept() {
         let mut troubles = Troubles::default();
         for (seed, longest) in [(7, 3), (8, 9), (5, 5)] {

@@ -419,6 +419,9 @@ pub fn beside(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use schedtwin_workload::Workload;
+
+    const NS_PER_S: Ns = 1_000_000_000;
 
     const TEXT: &str = "\
   <idle>-0 [000] d..2 1.000000: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=sh next_pid=5 next_prio=120
@@ -511,5 +514,18 @@ mod tests {
             let near = (value - read[key]).abs() <= 2.0 + value * 0.01;
             assert!(near, "{key}: {value} {}", read[key]);
         }
+        // Beside another work that is called as its `ui`, the recorded hogs do what they did.
+        let machine = schedtwin_machine::Machine::load("uniform8").unwrap();
+        let recorded = beside(&trace, &machine, &BTreeSet::from(["ui".to_owned()])).unwrap();
+        let work = Workload::from_path_or_name("w1").unwrap().with_duration(NS_PER_S);
+        let both = work.beside(recorded);
+        let scenario = Scenario::with_workload("uniform8", "linux-6.18", Ok(both), None).unwrap();
+        let classes = ["hogs", "ui", "job"].map(str::to_owned).into();
+        let (played, _) = of_twin(&scenario, 1, &classes, 0);
+        let cpu_time = |rows: &Rows, class| rows.get(&Key::of(class, "cpu_time", "")).copied();
+        let [was, is] = [&direct, &played].map(|rows| cpu_time(rows, "hogs").unwrap());
+        assert!((is - was).abs() < 0.05 * was, "{is} {was}");
+        assert_eq!(cpu_time(&played, "ui"), None, "left out");
+        assert!(cpu_time(&played, "job").is_some());
     }
 }

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use schedtwin_types::{CpuId, CpuMask, Mark, Ns, Op, Policy, Syscall};
 use schedtwin_workload::Workload;
 use schedtwin_workload::recorded::{
-    Builder, Frames, PathCosts, Recorded, RecordedCpu, Recording, Seen, Silicon, ThreadFacts,
-    Waker, frame_slice,
+    Builder, Excluded, Frames, PathCosts, Recorded, RecordedCpu, Recording, Seen, Silicon,
+    ThreadFacts, Waker, frame_slice,
 };
 
 const MS: Ns = 1_000_000;
@@ -401,6 +401,25 @@ fn threads_of_the_twins_own_jobs_are_left_out() {
     assert_eq!(excluded, [true, false]);
     assert_eq!((recorded.work, recorded.busy_ns[0]), (MS, MS));
     assert!(story(&recording).iter().all(|line| line.contains(" a ")));
+}
+
+#[test]
+fn a_class_that_is_played_otherwise_is_left_out() {
+    let recording = record(&silicon(1024), |builder| {
+        builder.leave_out(["a".to_owned()].into());
+        builder.switch(0, 0, None, WANTS_MORE, Some(a()));
+        builder.switch(0, 1, None, WANTS_MORE, Some(b()));
+        builder.switch(MS, 1, Some(b()), SLEEPS, None);
+        builder.waking(2 * MS, Waker::Task(a().pid), b());
+        builder.switch(2 * MS, 1, None, WANTS_MORE, Some(b()));
+        builder.switch(3 * MS, 1, Some(b()), SLEEPS, None);
+        builder.switch(4 * MS, 0, Some(a()), SLEEPS, None);
+    });
+    let excluded: Vec<_> = recording.recorded().threads.iter().map(|t| t.excluded).collect();
+    assert_eq!(excluded, [Some(Excluded::Asked), None]);
+    let lines = story(&recording);
+    assert!(lines.iter().all(|line| line.contains(" b ")), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.contains("until")), "its wakeup is a time: {lines:#?}");
 }
 
 #[test]
