@@ -279,7 +279,7 @@ fn study(ran: &Ran) -> Markup {
         p.muted { (study.machine) ", " (study.workload) ": " (ran.seeds.len()) " runs each, paired (" (seeds_text(&ran.seeds)) ")" }
         p { (study.about.trim()) }
         (kernels(&names))
-        div.wide { table.study {
+        div.wide { table.cards {
             tr.heads { th.l { "" } th { "published" } th { "twin" } th { "publ. diff" } th { "twin's diff" }
                 th { (format!("-{reach:.0}% … +{reach:.0}%")) } th.l { "robust" } th.l { "verdict" } }
             @for (at, cell) in ran.cells.iter().enumerate() {
