@@ -11,8 +11,8 @@
 //! | tar, the same | `ustar` at byte 257 | `packed/archive.rs` |
 //!
 //! Up to [`LAYERS_MAX`] wrappers and as many archives are taken off, one around the other; other packers are refused with the command that unpacks
-//! them. Everything streams: memory is what the decoders need, at most [`XZ_MEMORY_KIB`] or zstd's window of 100 MiB, and
-//! a file that unpacks to more than [`RATIO_MAX`] times its size, [`FREE_BYTES`] apart, is refused
+//! them. Everything streams: memory is what the decoders need, at most `XZ_MEMORY_KIB` or zstd's window of 100 MiB, and
+//! a file that unpacks to more than `RATIO_MAX` times its size, `FREE_BYTES` apart, is refused
 //! while it is being read: a size that a file states is never believed.
 
 mod archive;
