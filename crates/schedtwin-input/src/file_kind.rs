@@ -86,7 +86,7 @@ impl FileKind {
             FileKind::System => "-w takes it behind a workload: -w 'NAME --system FILE'",
             FileKind::Workload => "-w takes it",
             FileKind::DeviceTree => {
-                "make a machine file of it: dtc -I dts -O dtb -o FILE.dtb FILE.dts, then schedtwin import device-tree FILE.dtb"
+                "make a machine file of it: dtc -I dts -O dtb -o FILE.dtb FILE.dts, then schedtwin import device-tree FILE.dtb -o FILE.toml"
             }
         }
     }

@@ -74,6 +74,11 @@ pub fn build(documents: &Documents, api: &Api) -> Result<(), String> {
     let book = MDBook::load(&work).map_err(|error| error.to_string())?;
     book.build().map_err(|error| error.to_string())?;
     copy_folder(&api.folder, &out.join("api"))?;
+    // rustdoc's pages of help and settings lead back to a page that it does not write.
+    write(
+        &out.join("api/index.html"),
+        "<!doctype html><meta http-equiv=\"refresh\" content=\"0; url=../reference.html\">\n",
+    )?;
     let playground = target_folder().join("web");
     if playground.is_dir() {
         copy_folder(&playground, &out.join("playground"))?;
