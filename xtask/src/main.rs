@@ -3,10 +3,10 @@
 
 mod lessons;
 mod release;
-#[cfg(feature = "site")]
 mod site;
 mod skeleton;
 mod web;
+mod workspace;
 
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -37,9 +37,8 @@ enum Command {
     },
     /// Make all that a release publishes, into release/out, and try each piece where nothing else is
     Release(release::Asked),
-    /// Build the documents as a book with a search, links checked, beside the playground if that is built: target/site/index.html
-    #[cfg(feature = "site")]
-    Site,
+    /// Build the documents as a book with a search, beside the API docs, and the playground if that is built: target/site/index.html
+    Site(site::Asked),
 }
 
 fn main() -> ExitCode {
@@ -47,8 +46,7 @@ fn main() -> ExitCode {
         Command::Web { if_possible } => web::build(if_possible),
         Command::Skeleton { tree, range } => skeleton::print(&tree, &range),
         Command::Release(asked) => release::make(&asked),
-        #[cfg(feature = "site")]
-        Command::Site => site::build(),
+        Command::Site(asked) => site::build(&asked),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

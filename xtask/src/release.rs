@@ -24,7 +24,8 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::web::{self, root, target_folder};
-use said::{changelog_section, metadata, publishing_order, version_of};
+use crate::workspace::{metadata, publishing_order, version_of};
+use said::changelog_section;
 
 /// The architectures that a release has binaries and wheels for.
 const ARCHITECTURES: [&str; 2] = ["x86_64", "aarch64"];

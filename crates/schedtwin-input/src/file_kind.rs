@@ -25,6 +25,8 @@ pub enum FileKind {
     System,
     /// An rt-app file.
     Workload,
+    /// The source of a device tree, which is read compiled.
+    DeviceTree,
 }
 
 /// Tables that only files of a kind have.
@@ -46,8 +48,12 @@ impl FileKind {
     /// assert_eq!(FileKind::of("[cpu.little]\n"), FileKind::Machine);
     /// assert_eq!(FileKind::of("hz = 250\n"), FileKind::Kernel);
     /// assert_eq!(FileKind::of("/* mine */ { \"tasks\": {} }"), FileKind::Workload);
+    /// assert_eq!(FileKind::of("// a board\n/dts-v1/;\n/ { };"), FileKind::DeviceTree);
     /// ```
     pub fn of(text: &str) -> FileKind {
+        if text.lines().any(|line| line.trim_start().starts_with("/dts-v1/")) {
+            return FileKind::DeviceTree;
+        }
         if text.trim_start().starts_with(['{', '/']) {
             return FileKind::Workload;
         }
@@ -79,6 +85,9 @@ impl FileKind {
             FileKind::Calibration => "`schedtwin study calibrate` takes it",
             FileKind::System => "-w takes it behind a workload: -w 'NAME --system FILE'",
             FileKind::Workload => "-w takes it",
+            FileKind::DeviceTree => {
+                "make a machine file of it: dtc -I dts -O dtb -o FILE.dtb FILE.dts, then schedtwin import device-tree FILE.dtb -o FILE.toml"
+            }
         }
     }
 }
@@ -94,6 +103,7 @@ impl fmt::Display for FileKind {
             FileKind::Calibration => "calibration",
             FileKind::System => "system",
             FileKind::Workload => "workload",
+            FileKind::DeviceTree => "device tree's source",
         })
     }
 }

@@ -41,7 +41,7 @@ mod suggest;
 
 pub use document::{Entry, Node, Table, TomlDocument, Value};
 pub use file_kind::FileKind;
-pub use read::{MAX_SOURCE_BYTES, read_source};
+pub use read::{DEVICE_TREE, MAX_SOURCE_BYTES, read_source};
 pub use reader::{FromNode, Located, TableReader};
 pub use render::Severity;
 pub use spec::{Setting, Spec, Word};

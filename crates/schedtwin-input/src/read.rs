@@ -15,6 +15,9 @@ use crate::{Diagnostics, Source};
 /// names a disk image or `/dev/zero` gets an answer instead of a full memory.
 pub const MAX_SOURCE_BYTES: u64 = 16 << 20;
 
+/// The first bytes of a compiled device tree.
+pub const DEVICE_TREE: [u8; 4] = [0xd0, 0x0d, 0xfe, 0xed];
+
 /// Reads the text of a file.
 ///
 /// ```
@@ -44,6 +47,10 @@ pub fn read_source(path: impl AsRef<Path>) -> Result<Arc<Source>, Diagnostics> {
     if bytes.len() as u64 > MAX_SOURCE_BYTES {
         return Err(fail(format!("is larger than {} MiB", MAX_SOURCE_BYTES >> 20), None));
     }
+    if bytes.starts_with(&DEVICE_TREE) {
+        let next = "make a machine file of it: schedtwin import device-tree FILE.dtb -o FILE.toml";
+        return Err(fail("is a compiled device tree".into(), Some(next)));
+    }
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => {
@@ -72,12 +79,13 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("schedtwin-read-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
         let large = vec![b'#'; MAX_SOURCE_BYTES as usize + 1];
-        let cases: [(&str, Option<&[u8]>, &str); 7] = [
+        let cases: [(&str, Option<&[u8]>, &str); 8] = [
             ("missing", None, "there is no such file"),
             ("empty", Some(b""), "is empty"),
             ("blank", Some(b" \n\t\n"), "is empty"),
             ("bom", Some(b"\xef\xbb\xbf\n"), "is empty"),
             ("latin1", Some(b"name = \"\xe4\""), "is binary, or not UTF-8 text (byte 8)"),
+            ("tree.dtb", Some(&DEVICE_TREE), "is a compiled device tree"),
             ("zero", Some(b"a\0b"), "is binary: it contains a zero byte"),
             ("large", Some(&large), "is larger than 16 MiB"),
         ];

@@ -240,7 +240,7 @@ pub struct PathCosts {
     pub kilo_instruction: u64,
 }
 
-/// Costs of cache lines that CPUs take from each other, see [`crate::coherence`]. They are times: no clock of a CPU
+/// Costs of cache lines that CPUs take from each other, see `coherence.rs`. They are times: no clock of a CPU
 /// changes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DtCoherence {

@@ -45,7 +45,7 @@ impl Kernel {
         self.cx.end();
     }
 
-    /// The polling state's loop has ended: due at the time of [`Activity::Poll`].
+    /// The polling state's loop has ended: due at the time of [`Activity::Poll`](crate::Activity::Poll).
     pub fn poll_end(&mut self, cpu: CpuId, now: Ns) {
         self.cx.begin(cpu, now, false);
         self.idle_after_poll();

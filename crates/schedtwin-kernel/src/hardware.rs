@@ -237,7 +237,7 @@ impl Kernel {
     }
 
     /// The handler of a device will wake a waiter of `futex` in the next entry that has
-    /// [`IrqLine::Peripheral`] among its lines.
+    /// `IrqLine::Peripheral` among its lines.
     #[inline]
     pub fn peripheral(&mut self, futex: FutexId) {
         self.cx.peripheral(futex)

@@ -11,7 +11,7 @@
 //! **Time inside an entry.** An entry is atomic at its time T. Each path adds its cost to the CPU's
 //! *debt*, which the CPU pays before its activity proceeds; interrupts that arrive meanwhile wait.
 //! Run-queue clocks read T; only what Linux stamps in the middle of a path (`local_clock()`: trace
-//! events, costs of newidle balancing) reads T plus the debt so far ([`Kernel::local_clock`]).
+//! events, costs of newidle balancing) reads T plus the debt so far (`Context::local_clock`).
 //!
 //! The modules are where Linux has them: `sched/core.rs`, `sched/fair/`, `time/tick_sched.rs`, ...
 
@@ -93,7 +93,7 @@ pub enum Activity {
 /// The simulated kernel: its subsystems, and the entry that they work in. Their state is private to each; what leaves the kernel is
 /// listed in [`hardware`].
 ///
-/// A method of a subsystem touches that subsystem alone, and the [`Context`] if it takes one. A method of `Kernel` may
+/// A method of a subsystem touches that subsystem alone, and the `Context` if it takes one. A method of `Kernel` may
 /// touch several.
 #[derive(Clone)]
 pub struct Kernel {

@@ -11,8 +11,8 @@
 //! | tar, the same | `ustar` at byte 257 | `packed/archive.rs` |
 //!
 //! Up to [`LAYERS_MAX`] wrappers and as many archives are taken off, one around the other; other packers are refused with the command that unpacks
-//! them. Everything streams: memory is what the decoders need, at most [`XZ_MEMORY_KIB`] or zstd's window of 100 MiB, and
-//! a file that unpacks to more than [`RATIO_MAX`] times its size, [`FREE_BYTES`] apart, is refused
+//! them. Everything streams: memory is what the decoders need, at most `XZ_MEMORY_KIB` or zstd's window of 100 MiB, and
+//! a file that unpacks to more than `RATIO_MAX` times its size, `FREE_BYTES` apart, is refused
 //! while it is being read: a size that a file states is never believed.
 
 mod archive;
@@ -388,13 +388,13 @@ fn first_of_zip(mut source: impl BufRead + 'static) -> io::Result<Box<dyn Read>>
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     if flags & 1 != 0 {
-        return Err(io::Error::other("it is encrypted"));
+        return Err(archive::unpack_first("encrypted"));
     }
     match method {
         8 => Ok(Box::new(flate2::bufread::DeflateDecoder::new(source))),
         // Its end is known by its size alone.
         0 if flags & 8 == 0 && size != u32::MAX => Ok(Box::new(source.take(u64::from(size)))),
-        method => Err(io::Error::other(format!("its method {method} is unknown; unzip -p FILE"))),
+        method => Err(archive::not_read(method)),
     }
 }
 

@@ -2,16 +2,16 @@
 //! What a user's C may reach: nothing but what it computes with.
 //!
 //! **Two places.** The *compiler* runs without capabilities as a child that may read the system's programs and libraries, write its own folder, and use so much
-//! time and memory ([`compiler`]). The *C* is loaded in a worker alone ([`crate::worker`]), which has confined itself before
-//! ([`Confinement`]): it opens no file at all, starts no process, sends no signal, and has four pipes.
+//! time and memory (`compiler`). The *C* is loaded in a worker alone ([`crate::worker`]), which has confined itself before
+//! (`Confinement`): it opens no file at all, starts no process, sends no signal, and has four pipes.
 //!
-//! **By whom.** seccomp admits the system calls that are on a list ([`ALLOWED`]) and refuses all others, also those that are newer than
+//! **By whom.** seccomp admits the system calls that are on a list (`ALLOWED`) and refuses all others, also those that are newer than
 //! this program. No call of the worker's list names a file or another process, so it holds on kernels without Landlock (before 5.13, or
 //! switched off) too; with it, a second wall keeps from files, from TCP, and from signals. Capabilities are dropped. All of it works without
 //! rights, lasts until the process ends, and holds for its threads.
 //!
 //! **How much.** The worker has as much memory as the machine, counted by addresses, writes no file and has no core dump. Time: see
-//! [`crate::watch`] and the limits of the supervisor.
+//! `watch.rs` and the limits of the supervisor.
 //!
 //! **What is left.** The C shares the worker's memory: it can spoil the results of its own run, write anything into the outputs that the
 //! command named, and compute until it is interrupted if it forges that it gets on.
@@ -233,7 +233,7 @@ pub(crate) fn before_asking() {
     );
 }
 
-/// Divides the process, if it has compiled C ([`worker::divide`]): the worker confines itself and asks the governors that waited, and the
+/// Divides the process, if it has compiled C (`worker::divide`): the worker confines itself and asks the governors that waited, and the
 /// supervisor serves it until its end. Called when every input has been read, and before there are threads that hold anything.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Two processes: a supervisor that never loads foreign code, and a worker that has nothing to lose.
 //!
-//! **Idea.** Everything is read and compiled first. Then the process forks ([`divide`]). The child is the *worker*: it confines itself
+//! **Idea.** Everything is read and compiled first. Then the process forks (`divide`). The child is the *worker*: it confines itself
 //! ([`crate::confine`]), and only then loads objects and goes on with the command. It has four descriptors, all of them pipes to the parent, the
 //! *supervisor*, which writes files and the terminal and does nothing else until the worker has ended.
 //!
@@ -12,9 +12,9 @@
 //! ```
 //!
 //! **Success is said, not inferred.** The worker's last frame is its end, with the exit code. Without it nothing has succeeded, whatever the
-//! worker's own code was: the supervisor says what happened and exits with 2 ([`supervise`]).
+//! worker's own code was: the supervisor says what happened and exits with 2 (`supervise`).
 //!
-//! **Limits.** The worker says twice a second that it gets on, unless a call of the C does not ([`crate::watch`], which names the call).
+//! **Limits.** The worker says twice a second that it gets on, unless a call of the C does not (`watch.rs`, which names the call).
 //! A worker that says nothing for its limit of processor time, or stands still, is ended by SIGKILL: signals that the C ignores do
 //! not matter. It is also ended with its supervisor, however that ends.
 //!

@@ -9,9 +9,9 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::said::metadata;
 use super::{ARCHITECTURES, Outcome, Steps, read, write};
 use crate::web::{root, target_folder};
+use crate::workspace::metadata;
 
 impl Steps {
     /// Lists what binary and wheel link; CycloneDX's own library checks the lists where it can be had.

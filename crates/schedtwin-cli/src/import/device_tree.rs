@@ -13,11 +13,13 @@
 //! | the last of `next-level-cache`, else the clusters of `cpu-map` | CPUs that share their last cache |
 //!
 //! Differences: the power of a cluster's logic is in no tree, so it is 0 here, and a state of a cluster saves only what its
-//! CPUs' deepest state saves; a domain whose CPUs have no deepest state of one name has none of its own here. Operating points
-//! that only some chips have (`opp-supported-hw`) are all taken.
+//! CPUs' deepest state saves. It says by name in which state its CPUs have to be, so deepest states of several names have one
+//! here, of both. A domain with CPUs that have WFI alone has no states. Operating points that only some chips have
+//! (`opp-supported-hw`) are all taken.
 
 use super::fdt::{self, Node};
 use super::outline::{Cluster, Core, Domain, IdleState, Outline, Point, class_of};
+use schedtwin_input::DEVICE_TREE;
 use std::collections::BTreeMap;
 
 /// CPUs of a tree.
@@ -38,7 +40,7 @@ struct Cpu<'t> {
 
 /// The machine that a device tree describes.
 pub fn outline(bytes: &[u8]) -> Result<Outline, String> {
-    if !bytes.starts_with(&fdt::MAGIC) {
+    if !bytes.starts_with(&DEVICE_TREE) {
         let next = "give the compiled one: dtc -I dts -O dtb -o FILE.dtb FILE.dts (of a running device: /sys/firmware/fdt)";
         return Err(format!("it is no compiled device tree; {next}"));
     }
@@ -79,12 +81,13 @@ pub fn outline(bytes: &[u8]) -> Result<Outline, String> {
         missing,
     };
     let several: Vec<Cluster> = power.into_iter().filter(|domain| domain.cpus.len() > 1).collect();
+    several.iter().for_each(|domain| outline.give_one_name(&domain.cpus));
     let (known, other): (Vec<Cluster>, Vec<Cluster>) =
         several.into_iter().partition(|domain| outline.deepest_of(&domain.cpus).is_some());
     outline.clusters = known;
     if !other.is_empty() {
         outline.missing.push(format!(
-            "idle states of {} power domains are left out: their CPUs have no deepest state of one name",
+            "idle states of {} power domains are left out: they have CPUs with WFI alone",
             other.len()
         ));
     }
@@ -336,7 +339,7 @@ mod tests {
 
         fn finish(mut self) -> Vec<u8> {
             self.word(9);
-            let mut file = fdt::MAGIC.to_vec();
+            let mut file = DEVICE_TREE.to_vec();
             let strings = 40 + self.structure.len();
             for word in [strings + self.strings.len(), 40, strings, 0, 17, 16, 0, 0, 0] {
                 file.extend((word as u32).to_be_bytes());
@@ -421,7 +424,7 @@ mod tests {
     }
 
     /// Two CPUs, each in a power domain of its own, both in that of a cluster, as PSCI's firmware describes them.
-    fn tree_of_domains() -> Vec<u8> {
+    fn tree_of_domains(deepest: [u32; 2]) -> Vec<u8> {
         let mut tree = Writer::default();
         let state = |states: &mut Writer, name: &str, handle: u32, residency: u32| {
             states.node(name, |state| {
@@ -442,18 +445,21 @@ mod tests {
                         cpu.cells("power-domains", &[30 + handle]);
                     });
                 }
-                cpus.node("idle-states", |states| state(states, "cpu-off", 20, 2000));
+                cpus.node("idle-states", |states| {
+                    state(states, "cpu-off", 20, 2000);
+                    state(states, "rail-off", 23, 2500);
+                });
                 cpus.node("domain-idle-states", |states| {
                     state(states, "cluster-ret", 21, 3000);
                     state(states, "cluster-off", 22, 9000);
                 });
             });
             root.node("psci", |psci| {
-                for handle in [1, 2] {
+                for (handle, deepest) in [1, 2].into_iter().zip(deepest) {
                     psci.node(&format!("power-domain-cpu{handle}"), |domain| {
                         domain.cells("phandle", &[30 + handle]);
                         domain.cells("power-domains", &[40]);
-                        domain.cells("domain-idle-states", &[20]);
+                        domain.cells("domain-idle-states", &[deepest]);
                     });
                 }
                 psci.node("power-domain-cluster", |domain| {
@@ -467,7 +473,7 @@ mod tests {
 
     #[test]
     fn power_domains_are_idle_states_of_cpus_and_clusters() {
-        let described = outline(&tree_of_domains()).unwrap();
+        let described = outline(&tree_of_domains([20, 20])).unwrap();
         let text = described.text("board.dtb");
         let machine = Machine::from_source(&Source::new("m", text.clone()), &[]);
         let machine = machine.unwrap_or_else(|faults| panic!("{faults}\n{text}"));
@@ -487,6 +493,20 @@ mod tests {
             [("cluster-ret", 3_000_000, 300_000), ("cluster-off", 9_000_000, 300_000)]
         );
         assert!(described.missing.iter().any(|what| what.contains("no power of clusters")));
+    }
+
+    /// CPUs of two kinds in one cluster: it sleeps when each is in its deepest state, whatever that is called.
+    #[test]
+    fn a_cluster_of_cpus_with_different_states_has_its_own() {
+        let described = outline(&tree_of_domains([20, 23])).unwrap();
+        let text = described.text("board.dtb");
+        let machine = Machine::from_source(&Source::new("m", text.clone()), &[]);
+        let machine = machine.unwrap_or_else(|faults| panic!("{faults}\n{text}"));
+        assert_eq!(machine.core_types.len(), 2);
+        let domain = machine.power_domains.iter().next().unwrap();
+        assert_eq!((domain.cpus.len(), domain.states.len()), (2, 2));
+        assert_eq!(domain.states[0].cpus_in, [1, 1], "behind WFI");
+        assert!(text.contains("cpus_in = \"cpu-off/rail-off\""), "{text}");
     }
 
     #[test]

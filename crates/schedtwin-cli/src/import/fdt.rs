@@ -8,8 +8,7 @@
 //!
 //! Every place and length is compared with what there is; nodes are nested at most [`DEPTH_MAX`] deep.
 
-/// The first bytes.
-pub const MAGIC: [u8; 4] = [0xd0, 0x0d, 0xfe, 0xed];
+use schedtwin_input::DEVICE_TREE;
 
 /// The greatest depth of nodes.
 const DEPTH_MAX: usize = 64;
@@ -80,7 +79,7 @@ impl Node {
 
 /// Reads a tree: its root.
 pub fn read(bytes: &[u8]) -> Result<Node, String> {
-    if !bytes.starts_with(&MAGIC) {
+    if !bytes.starts_with(&DEVICE_TREE) {
         return Err("it is no flattened device tree".to_owned());
     }
     let damaged = |at: usize| format!("it is damaged or cut at byte {at}");

@@ -3,6 +3,7 @@
 //! fills in the rest as estimates (docs/machine-files.md).
 
 use schedtwin_engine::recording::cpu_list;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// An idle state behind the shallowest one.
@@ -161,6 +162,21 @@ impl Outline {
             text.push_str("]\n");
         }
         text
+    }
+
+    /// Gives the deepest idle states of these CPUs one name, of all that they have, if each has such a state.
+    pub fn give_one_name(&mut self, cpus: &[u16]) {
+        let of_them = |core: &&Core| core.cpus.iter().any(|cpu| cpus.contains(cpu));
+        let names = self.cores.iter().filter(of_them);
+        let names = names.map(|core| Some(core.idle.last()?.name.clone()));
+        let Some(names) = names.collect::<Option<BTreeSet<String>>>() else { return };
+        let one = names.iter().map(String::as_str).collect::<Vec<_>>().join("/");
+        // Also those of other CPUs: the domains around them have the name, too.
+        for state in self.cores.iter_mut().filter_map(|core| core.idle.last_mut()) {
+            if names.contains(&state.name) {
+                state.name.clone_from(&one);
+            }
+        }
     }
 
     /// The deepest idle state of these CPUs; `None`: theirs differ, or are not known.

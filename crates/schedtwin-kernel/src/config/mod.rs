@@ -6,7 +6,7 @@
 //! values of [`Config`]. A **tunable** is a number or a switch that a user of the release can change too: a sysctl,
 //! a file in debugfs, a build option.
 //!
-//! Each is declared once, in the file of its subsystem ([`declare`]).
+//! Each is declared once, in the file of its subsystem (`declare.rs`).
 //!
 //! | file | declares |
 //! |---|---|

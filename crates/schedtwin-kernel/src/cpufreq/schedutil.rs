@@ -19,7 +19,7 @@
 //! (`conformance/src/schedutil`).
 //! Earlier forms: who is called, and when, is [`crate::cpufreq::hook`]'s; where the caller hands utilisation over, `v4_7.rs`
 //! decides. What requests refer to where utilisation does not scale with the clock is `reference_frequency()`.
-//! Drivers that are asked for performance (`adjust_perf`): [`crate::cpufreq::driver`].
+//! Drivers that are asked for performance (`adjust_perf`): `driver.rs`.
 //! Differences: the lower limit is the table's end; on x86 utilisation
 //! scales with what is asked for, where Linux reads what the CPU ran at from counters, once a tick.
 

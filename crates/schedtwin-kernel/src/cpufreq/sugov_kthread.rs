@@ -12,7 +12,7 @@
 //!
 //! **Algorithm.**
 //! 1. The governor sets `next_freq` and `last_freq_update_time`. If no work is in progress, it is now, and the
-//!    executing CPU sends itself an irq_work ([`crate::irq_work`]). Otherwise that was all.
+//!    executing CPU sends itself an irq_work (`work/irq_work.rs`). Otherwise that was all.
 //! 2. The interrupt queues the work for the thread, and wakes it unless it is busy with the one before.
 //! 3. The thread, a special deadline task bound to the domain's CPUs ([`crate::sched::deadline`]), reads
 //!    `next_freq`: from here on the governor asks for new work. What is the current frequency already needs no

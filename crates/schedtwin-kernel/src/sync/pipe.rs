@@ -13,7 +13,7 @@
 //! EPOLLET, which nobody here asks for, make every write wake.
 //!
 //! Kernel: 6.12.95 fs/pipe.c `pipe_read`, `pipe_write`; 6.18.44 and 7.3.4 `anon_pipe_read`, `anon_pipe_write`.
-//! Differences: [those of locks](super::lock). Both ends stay open, pages are 4 KiB. Releases from 5.11 to 6.12 are the
+//! Differences: those of locks (`lock.rs`). Both ends stay open, pages are 4 KiB. Releases from 5.11 to 6.12 are the
 //! same in this.
 
 use super::lock::{Mutex, MutexId};

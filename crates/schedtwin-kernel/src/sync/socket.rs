@@ -5,7 +5,7 @@
 //! them, and
 //! one wait queue for readers, writers and pollers alike.
 //!
-//! | | [AF_UNIX](super::unix) | [TCP](super::inet) | [UDP](super::inet) |
+//! | | AF_UNIX (`unix.rs`) | TCP (`inet.rs`) | UDP (`inet.rs`) |
 //! |---|---|---|---|
 //! | reader woken by | each message, sync | each segment, sync | each datagram, sync |
 //! | readers wait | all are woken | all are woken | one is woken |
@@ -13,7 +13,7 @@
 //! | the receiver's half runs | in the sender's call | in softirq on the sender's CPU | in softirq on the sender's CPU |
 //!
 //! Kernel: 6.12 net/core/sock.c, net/core/stream.c, net/core/skbuff.c.
-//! Differences: [those of locks](super::lock); the lock of TCP and UDP sockets is never contended, since two ends talk. Both ends stay open. Memory is counted as
+//! Differences: those of locks (`lock.rs`); the lock of TCP and UDP sockets is never contended, since two ends talk. Both ends stay open. Memory is counted as
 //! kernels from 6.3 on do, which round small messages up to 704 bytes; earlier ones counted 768 for 100 bytes instead
 //! of 960, so that more of them fitted. Limits of all sockets together (`tcp_mem`) are not modelled.
 

@@ -9,7 +9,7 @@
 //! away.
 //!
 //! 1. The sensor is read when a poll is due: every `polling_delay`, every `passive_delay` while a passive trip point is
-//!    exceeded; or when a trip point is crossed, where nobody polls ([`Kernel::thermal_interrupt`]).
+//!    exceeded; or when a trip point is crossed, where nobody polls (`thermal_due`).
 //! 2. A trip point counts as exceeded from its temperature on, until it falls below that less its hysteresis.
 //! 3. The governor sets what each trip point asks for: [`step_wise`] or [`power_allocator`].
 //! 4. A new cooling state is a new `policy->max`: the governor of the domain follows, and the scheduler takes the

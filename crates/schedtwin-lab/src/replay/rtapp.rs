@@ -10,7 +10,7 @@
 //!      the thread in;
 //!    - anything else: a `sleep` of the mean length.
 //!
-//!    A task does its jobs for ever, but for one whose thread exits before the end, never sleeps, or has fewer than [`FEW_JOBS`]
+//!    A task does its jobs for ever, but for one whose thread exits before the end, never sleeps, or has fewer than `FEW_JOBS`
 //!    jobs without a period: that one does as many jobs as were recorded, and begins when its thread was forked (`delay`).
 //! 3. What this leaves out is listed.
 //!

@@ -23,7 +23,7 @@
 //! ```
 //!
 //! Metrics are columns in alphabetical order, and stand as `--metric` names them. A field is empty where a run has no such value. Readers of
-//! CSV that know comments skip the head: `pandas.read_csv(FILE, comment="#")`. The same as Parquet: [`Format::Parquet`].
+//! CSV that know comments skip the head: `pandas.read_csv(FILE, comment="#")`. The same as Parquet: `Format::Parquet`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};

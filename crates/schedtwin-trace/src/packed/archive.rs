@@ -57,7 +57,7 @@ pub fn split(path: &Path) -> (PathBuf, Option<String>) {
     (path.to_owned(), None)
 }
 
-/// The user has to say which file is meant, or named one that is not there: no damage of the archive.
+/// The user has to say which file is meant, named one that is not there, or has to unpack it: no damage of the archive.
 #[derive(Debug)]
 pub struct Choice(String);
 
@@ -105,7 +105,7 @@ impl Member {
         let skip = number(&head, 26, 2).zip(number(&head, 28, 2)).map_or(0, |(a, b)| a + b);
         io::copy(&mut reader.by_ref().take(skip), &mut io::sink())?;
         if flags & 1 != 0 {
-            return Err(io::Error::other("it is encrypted"));
+            return Err(unpack_first("encrypted"));
         }
         let content: Box<dyn Read> = match method {
             0 => Box::new(reader.take(packed)),
@@ -120,15 +120,7 @@ impl Member {
                 let limit = super::XZ_MEMORY_KIB;
                 Box::new(lzma_rust2::XzReader::new_mem_limit(reader.take(packed), true, limit))
             }
-            method => {
-                let known = METHODS.iter().find(|(number, _)| *number == method);
-                let name = known.map_or(String::new(), |(_, name)| format!(" ({name})"));
-                let why = format!(
-                    "it is packed with method {method}{name} of zip, which is not read: unpack it with 7z x ARCHIVE, and give \
-                     the file in it"
-                );
-                return Err(io::Error::other(why));
-            }
+            method => return Err(not_read(method)),
         };
         Ok(Box::new(Checked { content, crc: flate2::Crc::new(), expected: crc }))
     }
@@ -141,8 +133,20 @@ impl Member {
     }
 }
 
-/// Methods of zip that are not read, by number.
-const METHODS: [(u16, &str); 8] = [
+/// The error of a file that another program can unpack.
+pub(super) fn unpack_first(what: &str) -> io::Error {
+    choice(format!("it is {what}: unpack it with 7z x ARCHIVE, and give the file in it"))
+}
+
+/// The error of a file that is packed in a way that is not read.
+pub(super) fn not_read(method: u16) -> io::Error {
+    let known = METHODS.iter().find(|(number, _)| *number == method);
+    let name = known.map_or(String::new(), |(_, name)| format!(" ({name})"));
+    unpack_first(&format!("packed with method {method}{name} of zip, which is not read"))
+}
+
+/// Methods of zip that are not read, by number; the last four are where the archive has a directory.
+const METHODS: [(u16, &str); 12] = [
     (1, "shrink"),
     (6, "implode"),
     (9, "deflate64"),
@@ -151,6 +155,10 @@ const METHODS: [(u16, &str); 8] = [
     (94, "mp3"),
     (97, "wavpack"),
     (98, "ppmd"),
+    (0, "stored, without its size"),
+    (14, "lzma"),
+    (93, "zstd"),
+    (95, "xz"),
 ];
 
 /// Content of method 14: the version of the packer and the length of the properties, two bytes each; the properties; LZMA.

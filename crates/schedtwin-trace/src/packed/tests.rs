@@ -88,8 +88,11 @@ fn what_cannot_be_unpacked_says_why() {
         (&zstd[..zstd.len() - 5], cut),
         (b"\xfd7zXZ\0\0", cut),
         (&damaged, "its packed data (gzip) is damaged"),
-        (&encrypted, "its packed data (zip) is damaged: it is encrypted"),
-        (&method, "its packed data (zip) is damaged: its method 93 is unknown"),
+        (&encrypted, "it is encrypted: unpack it with 7z x ARCHIVE"),
+        (
+            &method,
+            "it is packed with method 93 (zstd) of zip, which is not read: unpack it with 7z",
+        ),
         (b"BZh9", "it is packed with bzip2: make it readable with bzcat FILE |"),
         (b"\x04\x22\x4d\x18", "it is packed with lz4"),
         (b"PK\x05\x06", "it is an empty zip archive: take another file"),

@@ -2,15 +2,15 @@
 //! Reads perf.data with tracepoints: `perf sched record`, `perf record -e sched:sched_switch ...`.
 //!
 //! Algorithm:
-//! 1. [`attrs`] reads the events that were recorded and the layout of their samples; the tracing data of the file give
+//! 1. `attrs.rs` reads the events that were recorded and the layout of their samples; the tracing data of the file give
 //!    the formats of the tracepoints, as in trace.dat.
-//! 2. Records are read one after the other; packed ones are unpacked on the way ([`unpack`]).
-//! 3. They are put into the order of time by rounds ([`rounds`]): perf reads the buffers of all CPUs in turn, and what was
+//! 2. Records are read one after the other; packed ones are unpacked on the way (`unpack.rs`).
+//! 3. They are put into the order of time by rounds (`rounds.rs`): perf reads the buffers of all CPUs in turn, and what was
 //!    written before one round ended is complete when the next one has.
 //! 4. The raw part of a sample is the kernel's record, which [`crate::tracepoint`] reads.
 //!
 //! **Directories** (`perf record --threads`) have further records in files of their own, one for each CPU's buffer, in order and
-//! without rounds. Each is a [`Part`]; the earliest record of all parts is next.
+//! without rounds. Each is a `Part`; the earliest record of all parts is next.
 //!
 //! Not the crate linux-perf-data: it sizes buffers by what a header says, so a damaged file of a kilobyte takes
 //! all memory; and it unpacks with a library in C.

@@ -3,7 +3,7 @@
 //!
 //! Algorithm:
 //! 1. Packets are read one by one; packed ones (deflate, Zstandard) hold packets in turn.
-//! 2. Bundles of events wait undecoded, those of each CPU in their order ([`bundle`]).
+//! 2. Bundles of events wait undecoded, those of each CPU in their order (`bundle.rs`).
 //! 3. While more than [`WINDOW_BYTES`] wait, or at the end, the CPU with the earliest event hands out that event.
 //!
 //! So events are in order as long as no CPU's bundles are more than a window behind in the file, which is minutes of a busy

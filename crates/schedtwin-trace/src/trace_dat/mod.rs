@@ -5,9 +5,9 @@
 //! beside them whatever is needed to read those: the layout of a page, the formats of the tracepoints.
 //!
 //! Algorithm:
-//! 1. [`layout`] reads the metadata: in version 6 they follow each other in a fixed order, in version 7 they are
+//! 1. `layout.rs` reads the metadata: in version 6 they follow each other in a fixed order, in version 7 they are
 //!    sections that a chain of options points to, each of which may be packed.
-//! 2. Each CPU of each buffer becomes a stream ([`stream`]) that holds one block of pages.
+//! 2. Each CPU of each buffer becomes a stream (`stream.rs`) that holds one block of pages.
 //! 3. The streams are merged by time; on equal times the lower stream goes first, and a stream keeps its order.
 //! 4. Records become events by their formats ([`crate::tracepoint::decode`]).
 //!

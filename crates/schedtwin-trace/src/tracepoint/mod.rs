@@ -10,7 +10,7 @@
 //! |---|---|
 //! | [`table`] | which tracepoints there are, and each one's form in every format |
 //! | [`row`] | how a row of it and the values of an event are used |
-//! | [`format`] | which fields a tracepoint has, and where |
+//! | [`mod@format`] | which fields a tracepoint has, and where |
 //! | [`fields`] | the value of a field of a record |
 //! | [`flags`] | the state of the CPU that a record tells |
 //! | [`ring_buffer`] | the records of a page, their times, and what was lost |

@@ -581,7 +581,7 @@ impl Builder {
     }
 
     /// `sched_process_exec` of the running thread, which has the number `pid` from now on. It chose its CPU
-    /// [`EXEC_REST_NS`] ago.
+    /// `EXEC_REST_NS` ago.
     pub fn exec(&mut self, at: Ns, old_pid: u32, pid: u32) {
         let Some(thread) = self.running(Waker::Task(old_pid)) else { return };
         self.account(at, thread);

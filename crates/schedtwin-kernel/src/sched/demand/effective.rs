@@ -18,8 +18,8 @@
 //! **Example.** A minimum of 512 on a CPU of utilisation 100 and 2 GHz: up to 6.7 512 · 1.25 = 640, so 1.25 GHz;
 //! since 6.8 what was asked for, 512, so 1 GHz.
 //!
-//! EAS needs the same demand to know the operating point ([`Kernel::energy_demand`]), and beside it how busy
-//! a CPU is, which both forms compute alike ([`Kernel::effective_cpu_util`]`.util`, `sched_cpu_util()`).
+//! EAS needs the same demand to know the operating point (`Scheduler::energy_demand`), and beside it how busy
+//! a CPU is, which both forms compute alike (`Scheduler::effective_cpu_util`, `sched_cpu_util()`).
 //!
 //! Kernel: 6.12.95 kernel/sched/syscalls.c `effective_cpu_util`, cpufreq_schedutil.c
 //! `sugov_effective_cpu_perf`, `sugov_get_util`, `sugov_next_freq_shared`; 6.1.192 kernel/sched/core.c and

@@ -5,7 +5,7 @@
 //! so that a CPU whose tasks have just woken does not look unused. *Runnable boosting*: where tasks
 //! had to wait, `util_avg` is too small, and the average of what was runnable counts.
 //!
-//! **Algorithm.** [`Kernel::cpu_util`]: util_avg, boosted if that is asked for, with or without a task; or the
+//! **Algorithm.** `Scheduler::cpu_util`: util_avg, boosted if that is asked for, with or without a task; or the
 //! estimate, if that is higher; at most the CPU's capacity.
 //!
 //! Kernel: 6.12.95 kernel/sched/fair.c `cpu_util`, `cpu_util_without`; kernel/sched/sched.h `cpu_util_cfs`.

@@ -6,7 +6,7 @@
 //! own group with the others of the domain, picks the busiest group and in it the busiest queue, and
 //! moves tasks to itself. It does so
 //!
-//! - **periodically**: the tick raises a softirq when a domain is due ([`Kernel::sched_balance_trigger`]),
+//! - **periodically**: the tick raises a softirq when a domain is due (`sched_balance_trigger`),
 //! - **newly idle**: before it goes idle (`newidle.rs`),
 //! - **for others**: a busy CPU's tick kicks an idle CPU that balances for all CPUs whose tick is
 //!   stopped (`nohz.rs`).

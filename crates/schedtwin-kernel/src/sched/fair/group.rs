@@ -18,7 +18,7 @@
 //! contributes what it had last, when that has moved by more than 1/64 (and not within a millisecond).
 //!
 //! Signals climb: what is attached to a group's run queue or leaves it changes the entity above
-//! ([`Kernel::propagate_entity_load_avg`]), and so the root's utilisation is that of all tasks below.
+//! (`propagate_entity_load_avg`), and so the root's utilisation is that of all tasks below.
 //!
 //! **Algorithm of `update_cfs_group`.** 1. load = the larger of the queued weight and `load_avg`. 2. total =
 //! the group's `load_avg`, with this CPU's contribution replaced by load. 3. weight = shares · load / total, at least

@@ -23,12 +23,12 @@ pub fn all(ran: &Ran) -> Markup {
         @for (number, executed) in ran.study.executions.iter().enumerate() {
             h3 { (executed.id) ": " (executed.recording.about) }
             @let judged: Vec<_> = ran.executions.iter().filter(|one| one.execution == number).collect();
-            div.wide { table {
-                tr { th.l { "" } th.l { "" } th { "recorded" } th { "twin" } th { "distance" } th { "limit" } th.l { "" } }
+            div.wide { table.cards {
+                tr.heads { th.l { "" } th.l { "" } th { "recorded" } th { "twin" } th { "distance" } th { "limit" } th.l { "" } }
                 @for one in &judged { @for (line, [figure, board, twin, distance, limit, word]) in cells(one).into_iter().enumerate() { tr {
                     td.l { @if line == 0 { span.swatch style=(format!("background:{}", colour(one.column))) {} (letter(one.column)) " " (ran.study.columns[one.column].kernel) } }
-                    td.l { (figure) } td { (board) } td { (twin) } td { (distance) } td { (limit) }
-                    td class=(match word.as_str() { "in" => "l good", "out" => "l bad", _ => "l" }) { (word) }
+                    td.l { (figure) } td data-is="recorded" { (board) } td data-is="twin" { (twin) } td data-is="distance" { (distance) } td data-is="limit" { (limit) }
+                    td class=(match word.as_str() { "in" => "l good", "out" => "l bad", _ => "l" }) data-is="verdict" { (word) }
                 } } }
                 @for one in &judged { @if let Some(why_not) = &one.why_not { tr {
                     td.l { (letter(one.column)) } td.l colspan="6" { (why_not) }

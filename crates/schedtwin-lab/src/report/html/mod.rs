@@ -279,35 +279,37 @@ fn study(ran: &Ran) -> Markup {
         p.muted { (study.machine) ", " (study.workload) ": " (ran.seeds.len()) " runs each, paired (" (seeds_text(&ran.seeds)) ")" }
         p { (study.about.trim()) }
         (kernels(&names))
-        div.wide { table.study {
-            tr.heads { th.l { "" } th { "published" } th { "twin" } th { "publ. diff" } th { "twin's diff" }
-                th { (format!("-{reach:.0}% … +{reach:.0}%")) } th.l { "robust" } th.l { "verdict" } }
-            @for (at, cell) in ran.cells.iter().enumerate() {
-                @let row = &study.rows[cell.row];
-                @let published = &row.cells[cell.cell];
-                @let cells = super::study::cells(study, cell);
-                @let class = match cell.verdict { Verdict::Agree | Verdict::Direction => "good", Verdict::Disagree => "bad", _ => "" };
-                // A title stands above its kernels: beside them the table would be wider than most windows.
-                @if at == 0 || ran.cells[at - 1].row != cell.row {
-                    tr.title { td.l colspan="8" { b { (row.id) } " " (breakable(&row.title())) @if !row.unit.is_empty() { ", " (row.unit) } } }
+        @if !ran.cells.is_empty() {
+            div.wide { table.cards {
+                tr.heads { th.l { "" } th { "published" } th { "twin" } th { "publ. diff" } th { "twin's diff" }
+                    th { (format!("-{reach:.0}% … +{reach:.0}%")) } th.l { "robust" } th.l { "verdict" } }
+                @for (at, cell) in ran.cells.iter().enumerate() {
+                    @let row = &study.rows[cell.row];
+                    @let published = &row.cells[cell.cell];
+                    @let cells = super::study::cells(study, cell);
+                    @let class = match cell.verdict { Verdict::Agree | Verdict::Direction => "good", Verdict::Disagree => "bad", _ => "" };
+                    // A title stands above its kernels: beside them the table would be wider than most windows.
+                    @if at == 0 || ran.cells[at - 1].row != cell.row {
+                        tr.title { td.l colspan="8" { b { (row.id) } " " (breakable(&row.title())) @if !row.unit.is_empty() { ", " (row.unit) } } }
+                    }
+                    tr {
+                        td.l { (swatch(published.column)) (cells[0]) }
+                        td data-is="published" { @match &published.published { Published::Text(text) => (text), _ => (cells[1]) } }
+                        td data-is="twin" { (cells[2]) }
+                        td data-is="published difference" { (cells[3]) }
+                        td data-is="twin's difference" { (cells[4].trim_end_matches(" *")) @if !cells[5].is_empty() { span.muted { " " (cells[5].replace("+-", "±")) } }
+                            @if cells[4].ends_with(" *") { " *" } }
+                        td.bar { @if published.role == Role::Patched { (figures::interval(&Interval {
+                            percent: cell.difference.and_then(|d| d.diff_pct),
+                            ci95: cell.difference.and_then(|d| d.ci95_pct),
+                            published: cell.published_diff_pct, class, reach, words: None,
+                        })) } }
+                        td.l data-is="robust" { (cells[6]) } td class=(format!("l {class}")) data-is="verdict" { (cells[7]) }
+                    }
                 }
-                tr {
-                    td.l { (swatch(published.column)) (cells[0]) }
-                    td data-is="published" { @match &published.published { Published::Text(text) => (text), _ => (cells[1]) } }
-                    td data-is="twin" { (cells[2]) }
-                    td data-is="published difference" { (cells[3]) }
-                    td data-is="twin's difference" { (cells[4].trim_end_matches(" *")) @if !cells[5].is_empty() { span.muted { " " (cells[5].replace("+-", "±")) } }
-                        @if cells[4].ends_with(" *") { " *" } }
-                    td.bar { @if published.role == Role::Patched { (figures::interval(&Interval {
-                        percent: cell.difference.and_then(|d| d.diff_pct),
-                        ci95: cell.difference.and_then(|d| d.ci95_pct),
-                        published: cell.published_diff_pct, class, reach, words: None,
-                    })) } }
-                    td.l data-is="robust" { (cells[6]) } td class=(format!("l {class}")) data-is="verdict" { (cells[7]) }
-                }
-            }
-        } }
-        p.legend { "Differences in % of the base. The bar is the 95% interval of the twin's on a scale that is stretched about zero by square roots (an arrow: it goes on beyond the scale), the open mark what was published." }
+            } }
+            p.legend { "Differences in % of the base. The bar is the 95% interval of the twin's on a scale that is stretched about zero by square roots (an arrow: it goes on beyond the scale), the open mark what was published." }
+        }
         @for table in super::sensitivity::tables(ran) {
             h3 { "On what the signs depend: " (letter(table.kernel)) " " (study.columns[table.kernel].kernel) }
             div.wide { table {

@@ -38,15 +38,15 @@ pub fn sweep(
             p.muted { "schedtwin sweep: " (size(seeds)) }
             @if let Some(axes) = axes { (picture(axes, &names[1..], on_front, rivals)) }
             h2 { "All settings" }
-            div.wide { table {
-                tr { th.l { "" } @for name in &names[0] { th.l { (breakable(name)) } }
+            div.wide { table.cards {
+                tr.heads { th.l { "" } @for name in &names[0] { th.l { (breakable(name)) } }
                     @if raced { th { "seeds" } }
                     @for metric in measured { th { (breakable(&metric.title())) } } }
                 @for (setting, name) in names[1..].iter().enumerate() { tr {
                     td.l { (setting + 1) @if on_front.get(setting) == Some(&true) { " *" } @else if perhaps.get(setting) == Some(&true) { " ?" } @else if is_kept_off(setting) { " broken" } }
-                    @for word in name { td.l { (word) } }
-                    @if raced { td { (seeds[setting]) } }
-                    @for metric in measured { td { (mean(metric, setting)) } }
+                    @for (word, of) in name.iter().zip(&names[0]) { td.l data-is=(of) { (word) } }
+                    @if raced { td data-is="seeds" { (seeds[setting]) } }
+                    @for metric in measured { td data-is=(metric.title()) { (mean(metric, setting)) } }
                 } }
             } }
             p.legend { "Means over the seeds, with half the width of their 95% interval." @if !on_front.is_empty() { " *: " (FRONT) @if raced { (BEHIND) } "." @if perhaps.contains(&true) { " ?: " (PERHAPS) "." } } }

@@ -7,7 +7,7 @@
 //! **Terms.** *Request*: what a task asks for, a minimum and a maximum of 0..=1024; without one the default of
 //! its class: 0 and 1024, but a real-time task wants `sched_util_clamp_min_rt_default`. *Effective value*: the
 //! request within its group's clamps ([`group`]) and the system's limits, as it was when the task was queued. *Aggregate*: what a run queue makes of
-//! its tasks' ([`max`](self::max)): the largest minimum and the largest maximum; or, with a patch, the sum of
+//! its tasks' ([`mod@max`]): the largest minimum and the largest maximum; or, with a patch, the sum of
 //! the utilisations that each task's clamps leave ([`sum`]).
 //!
 //! **The static key.** Until somebody uses a clamp (a system call, a sysctl, a group), nothing is accounted.

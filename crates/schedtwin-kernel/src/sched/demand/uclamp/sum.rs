@@ -14,10 +14,10 @@
 //!    1024 is none. The bias of a queued task moves its CPU's sum along.
 //! 2. The bias joins its CPU's sum at the end of the task's enqueue, and leaves with its dequeue. A delayed sleeper is
 //!    queued, so its bias stays. The governor is told once more at the end of an enqueue, if the bias raises the demand.
-//! 3. A capped task that leaves takes along what its cap hid ([`Kernel::propagate_negative_bias`]).
+//! 3. A capped task that leaves takes along what its cap hid (`propagate_negative_bias`).
 //! 4. A cap does not throttle below the fair share beside the task that demands most for its weight
-//!    ([`UclampRq::allowed`]).
-//! 5. The clamped utilisation of a CPU, with a task or without it: [`Kernel::cpu_util_uclamp`].
+//!    (`UclampRq::allowed`).
+//! 5. The clamped utilisation of a CPU, with a task or without it: `cpu_util_uclamp`.
 //!
 //! ```text
 //!                       util_avg   clamps      bias    clamped
