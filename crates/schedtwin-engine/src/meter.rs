@@ -940,6 +940,11 @@ impl Meter {
         self.needs.limited(at, domain, opp);
     }
 
+    /// Firmware lets `domain` run at operating point number `opp` at most.
+    pub fn firmware_allows(&mut self, domain: ClockDomainId, opp: usize) {
+        self.needs.firmware_allows(domain, opp);
+    }
+
     /// From `at` on, `domain` runs at its operating point number `opp`.
     pub fn domain_opp(&mut self, at: Ns, domain: ClockDomainId, opp: usize) {
         if self.truth.domain_opp(&self.setup, at, domain, opp) {

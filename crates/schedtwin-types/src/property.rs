@@ -81,7 +81,7 @@ properties! {
     PriorityInversion = "priority-inversion", PRIORITY_INVERTED, 100 ms;
     /// a task waits behind another one while a CPU that it may use is idle
     WorkConservation = "work-conservation", CPUS_WASTED, 100 ms;
-    /// a clock is below what its CPUs need, and the governor could raise it
+    /// a clock is below what its busy CPUs need, and firmware would let it run faster
     ClockHeld = "clock-held", CLOCK_HELD, 100 ms;
     /// a clock is far above what its busy CPUs need, and the governor could lower it
     ClockAbove = "clock-above", CLOCK_ABOVE, 100 ms;

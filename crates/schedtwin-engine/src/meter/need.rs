@@ -76,16 +76,18 @@ pub(super) struct DomainNeed {
     asked: Vec<FrequencyRequest>,
     /// Chains of more and of less, by [`Open::more`].
     chains: [Chains; 2],
-    /// Chains of more that took longer than the bound of [`Property::ClockHeld`].
-    held: Held,
-    bound: Ns,
-    /// The sight that busy CPUs had of a clock that is far above the need.
-    above: Above,
+    /// The highest that firmware lets the clock run at, whatever is asked for.
+    allowed: usize,
+    /// A chain of more goes on while a CPU works ([`Property::ClockHeld`]).
+    below: Sight,
+    /// The request is far above the need while a CPU works ([`Property::ClockAbove`]).
+    above: Sight,
 }
 
-/// A clock far above the need of its CPUs while one of them works: as their ticks see it.
+/// What should not last while a CPU of the domain works, as ticks of busy CPUs see it.
 #[derive(Clone, Copy, Debug)]
-struct Above {
+struct Sight {
+    bound: Ns,
     /// Since when ticks have seen it, and the last one that did; `NEVER`: they have not.
     since: Ns,
     seen: Ns,
@@ -153,9 +155,9 @@ impl Needs {
             open: None,
             asked: Vec::with_capacity(domain.opps.len()),
             chains: [Chains::new(), Chains::new()],
-            held: Held::default(),
-            bound: setup.bounds.of(Property::ClockHeld),
-            above: Above { since: NEVER, seen: 0, found: Held::default() },
+            allowed: domain.opps.len().saturating_sub(1),
+            below: Sight::new(setup.bounds.of(Property::ClockHeld)),
+            above: Sight::new(setup.bounds.of(Property::ClockAbove)),
         });
         Needs {
             window_start: setup.warmup_ns,
@@ -258,17 +260,28 @@ impl Needs {
         domain.asked.retain(|asked| asked.more);
     }
 
-    /// A CPU of `domain` has its tick and works: is the clock that is asked for far above the need, and no request answers that?
+    /// Firmware lets `domain` run at operating point `opp` at most.
+    pub(super) fn firmware_allows(&mut self, domain: ClockDomainId, opp: usize) {
+        self.domains[domain].allowed = opp;
+    }
+
+    /// A CPU of `domain` has its tick and works: is the clock below the need, or what is asked for far above it, and no request
+    /// answers that?
     #[inline]
     pub(super) fn busy_tick(&mut self, at: Ns, domain: ClockDomainId, opps: &[MeterOpp]) {
+        let window_start = self.window_start;
         let domain = &mut self.domains[domain];
+        match domain.is_below() {
+            true => domain.below.tick(at, window_start),
+            false => domain.below.since = NEVER,
+        }
         let khz = |opp: usize| opps.get(opp).map_or(0, |opp| u64::from(opp.khz));
         let is_less = domain.open.is_some_and(|open| !open.more);
         if !is_less || khz(domain.requested) * FAR.1 < khz(domain.need) * FAR.0 {
             domain.above.since = NEVER;
             return;
         }
-        domain.above.tick(at, self.window_start);
+        domain.above.tick(at, window_start);
     }
 
     /// The property that no clock stays far above its need while its CPUs work.
@@ -291,33 +304,35 @@ impl Needs {
 
     pub(super) fn bound_by(&mut self, bounds: &Bounds) {
         for domain in self.domains.iter_mut() {
-            domain.bound = bounds.of(Property::ClockHeld);
+            domain.below.bound = bounds.of(Property::ClockHeld);
+            domain.above.bound = bounds.of(Property::ClockAbove);
         }
     }
 
-    /// The property that no clock is held below its need for longer than the bound: chains of more that took longer, or
-    /// still go on.
+    /// The property that no clock is held below the need for longer than the bound while its CPUs work, and firmware would let it
+    /// run faster.
     pub(super) fn broken(&self, setup: &MeterSetup, end: Ns) -> Option<Breach> {
         let bound = setup.bounds.of(Property::ClockHeld);
-        let mut worst: Option<(Held, &str)> = None;
+        let mut worst: Option<(Held, bool, &str)> = None;
         let mut count = 0;
         for (id, domain) in self.domains.iter_ids() {
-            let held = domain.held_at_the_end(self.window_start, end, bound);
+            let held = domain.below.found;
             count += held.count;
-            if held.count > 0 && worst.is_none_or(|(other, _)| held.longest > other.longest) {
-                worst = Some((held, &setup.domains[id].name));
+            let is_open = domain.below.goes_on_at(end);
+            if held.count > 0 && worst.is_none_or(|(other, ..)| held.longest > other.longest) {
+                worst = Some((held, is_open, &setup.domains[id].name));
             }
         }
-        let (held, name) = worst?;
+        let (held, open, name) = worst?;
         Some(Breach {
             property: Property::ClockHeld,
             count,
             longest: held.longest,
-            open: held.open,
+            open,
             since: held.since,
             who: format!("the clock of {name}"),
             group: String::new(),
-            how: "below what its CPUs needed".to_string(),
+            how: "below what its CPUs needed while they worked".to_string(),
             bound,
         })
     }
@@ -360,49 +375,43 @@ fn highest(cpus: &[usize], members: &[usize]) -> usize {
     members.iter().map(|cpu| cpus[*cpu]).max().unwrap_or(0)
 }
 
-/// Chains of more that took longer than the bound.
+/// How often it lasted longer than the bound, and the longest time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     count: u64,
     longest: Ns,
     since: Ns,
-    open: bool,
 }
 
-impl Held {
-    fn add(&mut self, since: Ns, until: Ns, open: bool) {
-        self.count += 1;
-        if until - since > self.longest {
-            (self.longest, self.since, self.open) = (until - since, since, open);
-        }
+impl Sight {
+    fn new(bound: Ns) -> Sight {
+        Sight { bound, since: NEVER, seen: 0, found: Held::default() }
     }
-}
 
-impl Above {
     fn tick(&mut self, at: Ns, window_start: Ns) {
         if self.since == NEVER || at.saturating_sub(self.seen) > BUSY_GAP {
             self.since = at.max(window_start);
         }
+        let [before, lasted] = [self.seen, at].map(|at| at.saturating_sub(self.since));
         self.seen = at;
-        let lasted = at.saturating_sub(self.since);
+        self.found.count += u64::from(before <= self.bound && lasted > self.bound);
         if lasted > self.found.longest {
             (self.found.longest, self.found.since) = (lasted, self.since);
         }
     }
+
+    /// Whether the longest time goes on at the end of the run.
+    fn goes_on_at(&self, end: Ns) -> bool {
+        self.since == self.found.since && end.saturating_sub(self.seen) <= BUSY_GAP
+    }
 }
 
 impl DomainNeed {
-    /// The chains that took longer than the bound, those included that go on at the end.
-    fn held_at_the_end(&self, window_start: Ns, end: Ns, bound: Ns) -> Held {
-        let mut held = self.held;
-        let open = self.open.iter().filter(|open| open.more).map(|open| open.need_at);
-        let asked = self.asked.iter().filter(|asked| asked.more).map(|asked| asked.need_at);
-        for since in open.chain(asked).map(|since| since.max(window_start)) {
-            if end.saturating_sub(since) > bound {
-                held.add(since, end, true);
-            }
-        }
-        held
+    /// Whether a chain of more goes on that firmware does not hold up.
+    fn is_below(&self) -> bool {
+        let mut asked = self.asked.iter();
+        self.open.is_some_and(|open| open.more)
+            || asked.any(|asked| asked.more && asked.opp <= self.allowed)
     }
 
     /// Chains of more (or less).
@@ -465,7 +474,6 @@ impl DomainNeed {
 
     fn settle(&mut self, at: Ns, counted: bool, mut log: Option<&mut DomainLog>) {
         let (chains, clock) = (&mut self.chains, self.clock);
-        let (held, bound) = (&mut self.held, self.bound);
         let mut index = 0;
         self.asked.retain(|asked| {
             let settled = answers(asked.more, clock, asked.opp);
@@ -478,9 +486,6 @@ impl DomainNeed {
                 chains.need_to_request.record(asked.requested_at - asked.need_at);
                 chains.request_to_settled.record(at - asked.requested_at);
                 chains.need_to_settled.record(at - asked.need_at);
-                if asked.more && at - asked.need_at > bound {
-                    held.add(asked.need_at, at, false);
-                }
             }
             if let Some(log) = &mut log {
                 log.asked_ends(index, at, ChainEnd::Settled);

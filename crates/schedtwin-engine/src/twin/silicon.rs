@@ -308,6 +308,7 @@ impl<B: Board> Twin<B> {
                 let domain = self.machine.power_limits[index].clocks[at];
                 let hardware = &self.machine.domains[domain];
                 let limits = self.limits.as_ref().expect("they were there above");
+                self.meter.firmware_allows(domain, limits.highest(domain));
                 if self.machine.power_limits[index].tells_kernel {
                     let khz = hardware.opps[limits.highest(domain)].khz;
                     self.kernel.arch_update_hw_pressure(domain.policy(), khz);

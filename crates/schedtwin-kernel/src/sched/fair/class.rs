@@ -563,7 +563,7 @@ impl Kernel {
         let leaves = util_est && (!delayed || twice());
         let late = self.cx.config.bugs.util_est_leaves_late;
         // The estimate by which it was counted: the dequeue may make another.
-        let util_est_before = self.sched.se[se].avg.util_est;
+        let SchedAvg { util_est: enqueued, util_est_ewma: ewma, .. } = self.sched.se[se].avg;
         if leaves && !late {
             let own = &self.sched.se[se].avg;
             self.sched.cfs[root].avg.change(cpu, &mut self.sched.stale_demands, |avg| {
@@ -580,7 +580,7 @@ impl Kernel {
         }
         let dequeued = self.dequeue_entities(cpu, se, flags);
         if leaves && late {
-            self.util_est_leaves_late(cpu, task, util_est_before, delayed);
+            self.util_est_leaves_late(cpu, task, [enqueued, ewma], delayed);
         }
         if sleeps && learns == Learns::After {
             self.sched.util_est_update(cpu, se, &self.cx);
@@ -590,8 +590,14 @@ impl Kernel {
 
     /// `bugs.util_est_leaves_late`: the sleeping task's estimate is taken off when the governor has been asked.
     #[cold]
-    fn util_est_leaves_late(&mut self, cpu: CpuId, task: TaskId, util_est: u32, delayed: bool) {
-        let own = SchedAvg { util_est, ..SchedAvg::default() };
+    fn util_est_leaves_late(
+        &mut self,
+        cpu: CpuId,
+        task: TaskId,
+        [util_est, util_est_ewma]: [u32; 2],
+        delayed: bool,
+    ) {
+        let own = SchedAvg { util_est, util_est_ewma, ..SchedAvg::default() };
         let root = CfsRqId::root(cpu);
         self.sched.cfs[root].avg.change(cpu, &mut self.sched.stale_demands, |avg| {
             pelt::util_est_dequeue(avg, &own);
