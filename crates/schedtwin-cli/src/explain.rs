@@ -35,6 +35,12 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
             return Err(Failure::NobodyReads);
         }
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            return Err(Failure::bad(format!(
+                "failed to explain {}: {error}; a record is what `run --record` writes or, of a trace, `replay --record`",
+                output::shown(&record)
+            )));
+        }
         Err(error) => return Err(Failure::of_file("explain", &record, &error)),
     };
     if legend {

@@ -20,9 +20,6 @@ use crate::{stats, verdict};
 const NAMED: usize = 4;
 const NAMED_OF_SEVERAL: usize = 2;
 
-/// What people call a change ([`Change::is_small`]).
-const LEAST: &str = "1 %";
-
 /// More kernels than this are left to the table.
 const MOST_KERNELS: usize = 8;
 
@@ -124,16 +121,25 @@ fn of(
         changed.push(format!("not decided: {}", joined(texts)));
     }
     sentences.push(match changed.is_empty() {
-        true if small.is_empty() => {
-            format!("{name} against {base}: no {what} changed beyond chance.")
+        true => {
+            let how = if small.is_empty() { "beyond chance" } else { "by 1 % or more" };
+            // Rows that a replay cannot judge have not stayed as they were.
+            match (doubtful.len() + unknown.len(), calls_better) {
+                (0, true) => format!("{name} against {base}: no {what} changed {how}."),
+                (0, false) => format!("Of the {what}s, none changed {how}."),
+                (others, _) => format!(
+                    "{name} against {base}: {} of {} {what}s can be judged, and none of these changed {how}.",
+                    rows.len() - others,
+                    rows.len()
+                ),
+            }
         }
-        true => format!("{name} against {base}: no {what} changed by {LEAST}."),
         false if calls_better => format!("{name} against {base} {verb}{}.", changed.join("; ")),
         false => format!("Of the {what}s, {}.", changed.join("; ")),
     });
     if !small.is_empty() {
         let names = list(small, named, of_change);
-        sentences.push(format!("Beyond chance, but less than {LEAST}: {names}."));
+        sentences.push(format!("Beyond chance, but less than 1 %: {names}."));
     }
     if !by_chance.is_empty() {
         let names = list(by_chance, named, of_change);
