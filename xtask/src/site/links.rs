@@ -79,7 +79,8 @@ impl Documents {
 
     /// What is wrong with a link.
     fn fault(&self, link: &Link) -> Option<&'static str> {
-        let Some(path) = link.path.as_ref().filter(|path| root().join(path).exists()) else {
+        let exists = |path: &&String| self.of.contains_key(*path) || root().join(path).exists();
+        let Some(path) = link.path.as_ref().filter(exists) else {
             return Some("leads to nothing");
         };
         let is_there = |document: &Document| document.headings.contains(&link.heading);
