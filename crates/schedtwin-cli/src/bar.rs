@@ -45,11 +45,11 @@ impl Bar {
         let (progress, started) = (progress.clone(), Instant::now());
         let lines = !(io::stderr().is_terminal() || worker::is_worker());
         let watch = move || {
-            while lines {
-                if stopped.recv_timeout(PERIOD_OF_LINES) != Err(RecvTimeoutError::Timeout) {
-                    return;
+            if lines {
+                while stopped.recv_timeout(PERIOD_OF_LINES) == Err(RecvTimeoutError::Timeout) {
+                    tell(State::of(&progress, started.elapsed()).message().trim_start());
                 }
-                tell(State::of(&progress, started.elapsed()).message().trim_start());
+                return;
             }
             if stopped.recv_timeout(APPEARS_AFTER) != Err(RecvTimeoutError::Timeout) {
                 return;

@@ -112,7 +112,9 @@ fn planned(arguments: &SettingsApply) -> Result<(Planned, String), Failure> {
 
 fn apply(arguments: &SettingsApply) -> Result<(), Failure> {
     let (planned, title) = planned(arguments)?;
-    if planned.changes.is_empty() && (arguments.dry_run || arguments.command.is_empty()) {
+    let of_no_use =
+        arguments.dry_run || arguments.command.is_empty() && !planned.refused.is_empty();
+    if planned.changes.is_empty() && of_no_use {
         let refused = planned.refused.iter().map(|why| format!("not here: {why}"));
         return match refused.collect::<Vec<_>>() {
             none if none.is_empty() => {

@@ -208,9 +208,15 @@ impl Bug {
     }
 }
 
-/// Up to the first full stop; those within numbers are followed by digits.
+/// Up to the first full stop; those within numbers are followed by digits. Where only small changes are sure, the sentence on
+/// them comes second.
 fn first_sentence(text: &str) -> &str {
-    text.split_once(". ").map_or(text, |(first, _)| first)
+    let mut ends = text.match_indices(". ").map(|(at, _)| at);
+    let first = ends.next().unwrap_or(text.len());
+    match text[..first].contains("no headline changed by") {
+        true => &text[..ends.next().unwrap_or(text.len())],
+        false => &text[..first],
+    }
 }
 
 fn bugs() -> Vec<Bug> {

@@ -314,13 +314,21 @@ fn cells(metric: &Measured, with_interval: bool) -> Vec<String> {
         let Some(estimate) = mean else { return "-".to_string() };
         match estimate.ci95.filter(|_| with_interval) {
             Some([low, high]) => {
-                format!("{} +-{}", number(estimate.mean), number((high - low) / 2.0))
+                format!("{} +-{}", number(estimate.mean), two_digits((high - low) / 2.0))
             }
             None => number(estimate.mean),
         }
     };
     let head = [metric.name.clone(), metric.unit.to_string()].into_iter();
     head.chain(metric.means.iter().map(mean)).collect()
+}
+
+/// A width, which nobody reads to more than two digits: `160`, `0.13`.
+fn two_digits(width: f64) -> String {
+    let digits_before = if width > 0.0 { width.log10().floor() } else { 0.0 };
+    let step = 10_f64.powf(digits_before - 1.0);
+    let decimals = (1.0 - digits_before).max(0.0) as usize;
+    format!("{:.decimals$}", (width / step).round() * step)
 }
 
 /// The settings with some of the metrics.
@@ -524,6 +532,12 @@ mod tests {
     use super::*;
     use crate::sweep::part;
     use schedtwin_types::metric::Parts;
+
+    #[test]
+    fn a_width_has_two_digits() {
+        let told = [156.6, 78.93, 5425.0, 0.1304, 9.97, 0.0].map(two_digits);
+        assert_eq!(told, ["160", "79", "5400", "0.13", "10.0", "0.0"]);
+    }
 
     #[test]
     fn a_column_is_its_metric_again() {
