@@ -19,10 +19,10 @@ use crate::output::tell;
 /// Work that is done sooner shows nothing.
 const APPEARS_AFTER: Duration = Duration::from_secs(1);
 
-/// How often it is redrawn.
+/// The time between two drawings.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// How often a line tells of it where stderr is no terminal: a log, a pipe.
+/// The time between two lines that tell of it where stderr is no terminal: a log, a pipe.
 const PERIOD_OF_LINES: Duration = Duration::from_secs(20);
 
 /// Steps of the bar: finer than a wide terminal shows.

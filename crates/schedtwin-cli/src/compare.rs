@@ -86,42 +86,7 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
         return output::print(&known.iter().map(Value::line).collect::<String>());
     }
     for (comparison, columns) in comparisons.iter_mut().zip(&groups) {
-        let base = columns[0].scenario.kernel();
-        for column in &columns[1..] {
-            let kernel = column.scenario.kernel();
-            match kernel.differs_from(base) {
-                Some(differs) => comparison.notices.push(format!(
-                    "{} differs from {} in {differs}",
-                    column.kernel, columns[0].kernel
-                )),
-                // Code of the user's may differ where no setting does.
-                None if kernel.policies.is_empty() && base.policies.is_empty() => {
-                    comparison.notices.push(format!(
-                        "{} has the settings of {} already: nothing can differ",
-                        columns[0].kernel, column.kernel
-                    ));
-                }
-                None => {}
-            }
-            if let Some(choices) = kernel.configured_apart_from(base) {
-                comparison.notices.push(format!(
-                    "what a configuration chooses differs, too, and no release decides it: {choices}. Give both kernels the same \
-                     to compare their code"
-                ));
-            }
-            if let Some(code) = column.scenario.kernel().same_code_under_another_name(base) {
-                comparison.notices.push(format!(
-                    "{code} is the same C in both trees: what was changed is in a file that {} does not take from its \
-                     tree (cpuidle=teo takes teo.c, cpuidle=menu menu.c, cpufreq=schedutil cpufreq_schedutil.c)",
-                    column.kernel
-                ));
-            }
-        }
-        for notice in columns.iter().flat_map(|column| column.scenario.notices()).rev() {
-            if !comparison.notices.contains(&notice) {
-                comparison.notices.insert(0, notice);
-            }
-        }
+        notice_differences(comparison, columns);
     }
     let page = match &arguments.html {
         Some(path) => write_page(path, page(&comparisons, &groups, arguments.seed)),
@@ -160,6 +125,45 @@ pub fn compare(arguments: Compare) -> Result<(), Failure> {
     // What was measured has been printed, whatever became of the file.
     page?;
     if findings.is_empty() { printed } else { Err(Failure::Failed(findings)) }
+}
+
+/// Adds in what the kernels differ from the first, and what their scenarios tell, to the notices of a comparison.
+fn notice_differences(comparison: &mut Comparison, columns: &[Column]) {
+    let base = columns[0].scenario.kernel();
+    for column in &columns[1..] {
+        let kernel = column.scenario.kernel();
+        match kernel.differs_from(base) {
+            Some(differs) => comparison
+                .notices
+                .push(format!("{} differs from {} in {differs}", column.kernel, columns[0].kernel)),
+            // Code of the user's may differ where no setting does.
+            None if kernel.policies.is_empty() && base.policies.is_empty() => {
+                comparison.notices.push(format!(
+                    "{} has the settings of {} already: nothing can differ",
+                    columns[0].kernel, column.kernel
+                ));
+            }
+            None => {}
+        }
+        if let Some(choices) = kernel.configured_apart_from(base) {
+            comparison.notices.push(format!(
+                "what a configuration chooses differs, too, and no release decides it: {choices}. Give both kernels the same \
+                 to compare their code"
+            ));
+        }
+        if let Some(code) = column.scenario.kernel().same_code_under_another_name(base) {
+            comparison.notices.push(format!(
+                "{code} is the same C in both trees: what was changed is in a file that {} does not take from its \
+                 tree (cpuidle=teo takes teo.c, cpuidle=menu menu.c, cpufreq=schedutil cpufreq_schedutil.c)",
+                column.kernel
+            ));
+        }
+    }
+    for notice in columns.iter().flat_map(|column| column.scenario.notices()).rev() {
+        if !comparison.notices.contains(&notice) {
+            comparison.notices.insert(0, notice);
+        }
+    }
 }
 
 /// The page of one comparison or of several.

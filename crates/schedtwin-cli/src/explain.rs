@@ -3,7 +3,7 @@
 
 use std::io::{self, BufWriter, Write};
 
-use schedtwin_input::did_you_mean;
+use schedtwin_input::did_you_mean_or;
 use schedtwin_trace::explain::{self as trace, Query};
 use schedtwin_types::CpuId;
 
@@ -68,19 +68,18 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
     }
     match (task, summary.matched) {
         (Some(task), _) if !summary.task_found => {
-            let near = did_you_mean(&task, summary.task_names.iter().map(String::as_str));
-            let all = || summary.task_names.iter().take(MOST_TASKS).map(|name| format!("`{name}`"));
-            let help = match near {
-                Some(near) => format!("; did you mean `{near}`?"),
-                None => format!("; it has {}", all().collect::<Vec<_>>().join(", ")),
+            let names = &summary.task_names;
+            let some = || {
+                let some = names.iter().take(MOST_TASKS).map(|name| format!("`{name}`"));
+                let some = some.collect::<Vec<_>>().join(", ");
+                Some(match names.len().saturating_sub(MOST_TASKS) {
+                    0 => format!("it has {some}"),
+                    rest => format!("it has {some} and {rest} more"),
+                })
             };
-            let rest = summary.task_names.len().saturating_sub(MOST_TASKS);
-            let help = if rest > 0 && !help.ends_with('?') {
-                format!("{help} and {rest} more")
-            } else {
-                help
-            };
-            Err(Failure::bad(format!("{name} has no task {task:?}{help}")))
+            let help = did_you_mean_or(&task, names.iter().map(String::as_str), some);
+            let help = help.unwrap_or_default();
+            Err(Failure::bad(format!("{name} has no task {task:?}; {help}")))
         }
         (_, 0) => {
             let hint = match (at, summary.before) {

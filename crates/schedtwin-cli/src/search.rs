@@ -347,7 +347,7 @@ struct Steps {
 }
 
 impl Steps {
-    /// How often it tells.
+    /// The time between two lines.
     const PERIOD: WallTime = WallTime::from_secs(10);
 
     fn of(what: &'static str) -> Steps {

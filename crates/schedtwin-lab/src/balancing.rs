@@ -63,7 +63,7 @@ impl WidestLevel {
 /// Below this mean utilisation a machine's power is mostly that of its sleeping CPUs, in %.
 const ASLEEP: f64 = 1.0;
 
-/// What there is to know of a machine that is nearly always asleep: that its sleep takes no power
+/// Warnings of a machine that is nearly always asleep: that its sleep takes no power
 /// ([`Subject::sleeps_without_power`]), and that nothing wakes it as a system would ([`Subject::is_alone`]).
 ///
 /// [`Subject::sleeps_without_power`]: crate::compare::Subject::sleeps_without_power

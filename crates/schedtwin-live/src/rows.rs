@@ -399,7 +399,7 @@ pub fn replayed(
     Ok((read.workload, whole - read.recorded.span_ns))
 }
 
-/// What ran beside the work while it ran, as work for the twin: all threads of a recording but those of these classes, with the
+/// The rest of a recording while the work ran, as work for the twin: all threads of a recording but those of these classes, with the
 /// interrupts that woke them.
 pub fn beside(
     path: &Path,

@@ -471,12 +471,18 @@ mod tests {
         tree.finish()
     }
 
-    #[test]
-    fn power_domains_are_idle_states_of_cpus_and_clusters() {
-        let described = outline(&tree_of_domains([20, 20])).unwrap();
-        let text = described.text("board.dtb");
+    /// The outline of a tree, its text, and the machine of that.
+    fn described(tree: &[u8]) -> (Outline, String, Machine) {
+        let outline = outline(tree).unwrap();
+        let text = outline.text("board.dtb");
         let machine = Machine::from_source(&Source::new("m", text.clone()), &[]);
         let machine = machine.unwrap_or_else(|faults| panic!("{faults}\n{text}"));
+        (outline, text, machine)
+    }
+
+    #[test]
+    fn power_domains_are_idle_states_of_cpus_and_clusters() {
+        let (described, _, machine) = described(&tree_of_domains([20, 20]));
         let names = |states: &[IdleState]| -> Vec<String> {
             states.iter().map(|state| state.name.clone()).collect()
         };
@@ -498,10 +504,7 @@ mod tests {
     /// CPUs of two kinds in one cluster: it sleeps when each is in its deepest state, whatever that is called.
     #[test]
     fn a_cluster_of_cpus_with_different_states_has_its_own() {
-        let described = outline(&tree_of_domains([20, 23])).unwrap();
-        let text = described.text("board.dtb");
-        let machine = Machine::from_source(&Source::new("m", text.clone()), &[]);
-        let machine = machine.unwrap_or_else(|faults| panic!("{faults}\n{text}"));
+        let (_, text, machine) = described(&tree_of_domains([20, 23]));
         assert_eq!(machine.core_types.len(), 2);
         let domain = machine.power_domains.iter().next().unwrap();
         assert_eq!((domain.cpus.len(), domain.states.len()), (2, 2));

@@ -62,7 +62,7 @@ pub fn predict(folder: &Folder, twin: &LiveTwin, quiet: bool) -> Result<(), Fail
 /// A run of the work, for the twin.
 struct Run {
     workload: Workload,
-    /// What was recorded beside it and is no part of the workload.
+    /// The recorded work beside it, which is no part of the workload.
     others: Option<Workload>,
     seed: u64,
     /// From when on it is measured.

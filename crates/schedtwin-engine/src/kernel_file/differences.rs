@@ -3,12 +3,30 @@
 
 use std::collections::BTreeMap;
 
+use schedtwin_kernel::config::{Config, Setting};
 use schedtwin_types::printable;
 
 use super::KernelFile;
 
 /// Settings that [`KernelFile::differs_from`] names one by one, at most.
 const NAMED: usize = 4;
+
+/// The settings that a kernel has, by their paths.
+fn values(kernel: &KernelFile) -> BTreeMap<&'static str, String> {
+    let values = kernel.config.values().into_iter();
+    values.map(|(setting, value)| (setting.path, value.to_string())).collect()
+}
+
+/// The settings in which a kernel differs from another, in the order of their declarations, with the values of both; `None`: it has no such setting.
+fn differing(
+    own: &KernelFile,
+    base: &KernelFile,
+) -> impl Iterator<Item = (&'static Setting, [Option<String>; 2])> + use<> {
+    let mut all = [own, base].map(values);
+    let settings = Config::settings().iter();
+    let both = settings.map(move |of| (of, all.each_mut().map(|all| all.remove(of.path))));
+    both.filter(|(_, [own, base])| own != base)
+}
 
 impl KernelFile {
     /// In which settings the kernel differs from another, in a few words; `None`: in none.
@@ -22,18 +40,11 @@ impl KernelFile {
     /// assert!(old.differs_from(&base).unwrap().ends_with(" settings: schedtwin show kernel linux-6.12 linux-5.18"));
     /// ```
     pub fn differs_from(&self, base: &KernelFile) -> Option<String> {
-        let of = |kernel: &KernelFile| -> BTreeMap<&str, String> {
-            let values = kernel.config.values().into_iter();
-            values.map(|(setting, value)| (setting.path, value.to_string())).collect()
-        };
-        let (own, others) = (of(self), of(base));
-        let settings = schedtwin_kernel::config::Config::settings();
-        let cell = |value: Option<&String>| value.map_or("-".to_string(), String::clone);
-        let differ: Vec<String> = settings
-            .iter()
-            .map(|setting| (setting.path, own.get(setting.path), others.get(setting.path)))
-            .filter(|(_, own, other)| own != other)
-            .map(|(path, own, other)| format!("{path} {} ({})", cell(own), cell(other)))
+        let cell = |value: Option<String>| value.unwrap_or_else(|| "-".to_string());
+        let differ: Vec<String> = differing(self, base)
+            .map(|(setting, [own, other])| {
+                format!("{} {} ({})", setting.path, cell(own), cell(other))
+            })
             .collect();
         match differ.len() {
             0 => None,
@@ -57,21 +68,15 @@ impl KernelFile {
     /// assert_eq!(of(["linux-6.12", "linux-6.6:cpuidle=menu"]), None);
     /// ```
     pub fn configured_apart_from(&self, base: &KernelFile) -> Option<String> {
-        let [own, other] = [self, base].map(|kernel| &kernel.config);
-        let [own, other] = [own, other].map(|config| {
-            let values = config.values().into_iter();
-            values.map(|(setting, value)| (setting, value.to_string())).collect::<Vec<_>>()
-        });
         let asked = |path: &str| {
             [self, base].iter().any(|kernel| kernel.identity.contains(&format!("{path}=")))
         };
-        let differ =
-            own.iter().filter(|(setting, _)| setting.is_configuration() && !asked(setting.path));
-        let differ = differ.filter_map(|(setting, value)| {
-            let (_, base) = other.iter().find(|(of, _)| of.path == setting.path)?;
-            (base != value).then(|| format!("{} {value} ({base})", setting.path))
-        });
-        let differ: Vec<String> = differ.collect();
+        let differ: Vec<String> = differing(self, base)
+            .filter(|(setting, _)| setting.is_configuration() && !asked(setting.path))
+            .filter_map(|(setting, [own, other])| {
+                Some(format!("{} {} ({})", setting.path, own?, other?))
+            })
+            .collect();
         (!differ.is_empty()).then(|| differ.join(", "))
     }
 
@@ -98,15 +103,9 @@ impl KernelFile {
         let names = kernels.iter().map(|kernel| printable::line(&kernel.identity).into_owned());
         let mut rows: Vec<Vec<String>> =
             vec![std::iter::once("setting".to_string()).chain(names).collect()];
-        let values: Vec<BTreeMap<&str, String>> = kernels
-            .iter()
-            .map(|kernel| {
-                let values = kernel.config.values().into_iter();
-                values.map(|(setting, value)| (setting.path, value.to_string())).collect()
-            })
-            .collect();
+        let values: Vec<BTreeMap<&str, String>> = kernels.iter().map(values).collect();
         // In the order of the declarations, whichever kernel has them.
-        let settings = schedtwin_kernel::config::Config::settings();
+        let settings = Config::settings();
         let mut known_by = Vec::new();
         let mut all = 0;
         for setting in settings {

@@ -84,7 +84,7 @@ pub(super) struct DomainNeed {
     above: Sight,
 }
 
-/// What should not last while a CPU of the domain works, as ticks of busy CPUs see it.
+/// A state that should not last while a CPU of the domain works, as ticks of busy CPUs see it.
 #[derive(Clone, Copy, Debug)]
 struct Sight {
     bound: Ns,
@@ -375,7 +375,7 @@ fn highest(cpus: &[usize], members: &[usize]) -> usize {
     members.iter().map(|cpu| cpus[*cpu]).max().unwrap_or(0)
 }
 
-/// How often it lasted longer than the bound, and the longest time.
+/// The number of times that it lasted longer than the bound, and the longest time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     count: u64,

@@ -163,7 +163,7 @@ fn of(
     sentences.join(" ")
 }
 
-/// How clear the change of a row is, if it is judged.
+/// The p of the change of a row, if it is judged.
 fn p_of(row: &ComparedRow, kernel: usize) -> Option<f64> {
     row.told(kernel)?.p.filter(|_| !row.doubtful && !row.not_judged)
 }

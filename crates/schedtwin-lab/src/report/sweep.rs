@@ -351,7 +351,7 @@ fn table(names: &[Vec<String>], metrics: &[Vec<String>], marks: &[&str]) -> Stri
 pub(super) const FRONT: &str = "no other setting of the same machine and workload is better in one of the two metrics and at least as \
      good in the other; a setting that breaks a property which another keeps is never on it";
 
-/// What is said of settings that are not on the front, and may be.
+/// The legend of settings that are not on the front, and may be.
 pub(super) const PERHAPS: &str =
     "may be on it: by these seeds no rival is for certain (99.9 %) better in both; take more (-n)";
 
