@@ -150,11 +150,16 @@ class Run(_Measured):
         window: Duration = "500us",
         task: str | None = None,
         cpu: int | None = None,
-        limit: int = 100_000,
+        events: Sequence[str] = (),
+        waits: bool = False,
+        limit: int | None = None,
     ) -> Explanation:
-        """What happened around a time, to a task or on a CPU, and why."""
+        """What happened around a time, to a task or on a CPU, and why. `events` are names of entries (`sched_switch`, `pick`).
+        With `waits` the longest waits for a CPU: why each began, and what ran there meanwhile."""
         window_ns = nanoseconds(window) or 0
-        return Explanation(self._experiment.explain(nanoseconds(at), window_ns, task, cpu, limit))
+        most = (20 if waits else 100_000) if limit is None else limit
+        asked = (nanoseconds(at), window_ns, task, cpu, most, list(events), waits)
+        return Explanation(self._experiment.explain(*asked))
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes a trace (`.pftrace` for ui.perfetto.dev, `.txt` as ftrace text) or a record (`.rec`, `.jsonl`) of the run."""

@@ -6,7 +6,7 @@ use crate::policies::{self, OwnKernel};
 use crate::{background, errors, given, sweep};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use schedtwin::{Duration, Extent, Format, Query};
+use schedtwin::{Duration, Extent, Format, Query, What};
 use schedtwin_input::Diagnostics;
 use schedtwin_lab::selector::Selector;
 use schedtwin_lab::value;
@@ -74,7 +74,7 @@ impl Experiment {
     }
 
     /// What the first kernel did, and why.
-    #[pyo3(signature = (at_ns=None, window_ns=500_000, task=None, cpu=None, limit=100_000))]
+    #[pyo3(signature = (at_ns=None, window_ns=500_000, task=None, cpu=None, limit=100_000, events=Vec::new(), waits=false))]
     fn explain(
         &self,
         py: Python<'_>,
@@ -83,9 +83,12 @@ impl Experiment {
         task: Option<String>,
         cpu: Option<u16>,
         limit: u64,
+        events: Vec<String>,
+        waits: bool,
     ) -> PyResult<Explanation> {
         let cpu = cpu.map(CpuId);
-        let query = Query { at: at_ns, window_ns, task, cpu, limit, ..Query::default() };
+        let what = if waits { What::Waits } else { What::Entries };
+        let query = Query { at: at_ns, window_ns, task, cpu, events, limit, what, json: false };
         let experiment = self.experiment.clone();
         let explained = background::run(py, None, move |_| experiment.explain(&query));
         self.done(explained).map(Explanation)

@@ -275,7 +275,8 @@ const EXPLAIN_EXAMPLES: &str = "\
 Examples:
   schedtwin explain r.rec --at 1.5s                 everything around 1.5 s
   schedtwin explain r.rec --task ui --at 1.5s --window 5ms
-  schedtwin explain r.rec --cpu 3 --limit 100
+  schedtwin explain r.rec --waits --task ui         the longest waits for a CPU: why, and what ran there instead
+  schedtwin explain r.rec --event pick,sched_switch --cpu 3 --limit 100
   schedtwin explain out.rec --task ui --json > ui.jsonl   a smaller record, for jq and for explain
   schedtwin explain --legend                        the meaning of columns, and their units
   schedtwin explain r.rec --chains --cpu 3          from each need for a clock to that clock, and the waiting time by part
@@ -714,7 +715,7 @@ fn parse_size(text: &str) -> Result<u64, String> {
 }
 
 #[derive(Args)]
-#[command(group = ArgGroup::new("what").required(true).multiple(true).args(["at", "task", "cpu", "chains", "legend"]))]
+#[command(group = ArgGroup::new("what").required(true).multiple(true).args(["at", "task", "cpu", "event", "chains", "waits", "legend"]))]
 pub struct Explain {
     /// The file that --record or --trace wrote
     #[arg(value_name = "RECORD", required_unless_present = "legend")]
@@ -732,9 +733,15 @@ pub struct Explain {
     /// Time before and after --at
     #[arg(long, value_name = "TIME", value_parser = schedtwin_trace::explain::parse_time, default_value = "500us", requires = "at")]
     pub window: Ns,
-    /// The largest number of entries
-    #[arg(long, value_name = "N", default_value_t = 100_000)]
-    pub limit: u64,
+    /// Entries of these names alone, separated by commas: sched_switch, pick, placement, frequency
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with_all = ["chains", "waits"])]
+    pub event: Vec<String>,
+    /// The largest number of entries [default: 100000; of --waits 20]
+    #[arg(long, value_name = "N")]
+    pub limit: Option<u64>,
+    /// Only the longest waits for a CPU: why each began, and what ran there meanwhile
+    #[arg(long, conflicts_with = "chains")]
+    pub waits: bool,
     /// Only chains: each need for another clock, the requests that followed, and the parts of the waiting time
     #[arg(long)]
     pub chains: bool,

@@ -118,9 +118,22 @@ fn events(from: &Path, to: &Path, format: Format) -> Result<(), Failure> {
     let header = source.header();
     let made: io::Result<Box<dyn EventSink>> = match format {
         Format::Perfetto => EventPerfetto::create(to, header).map(|sink| Box::new(sink) as _),
-        _ => EventText::create(to, header.nr_cpus.unwrap_or(1)).map(|sink| Box::new(sink) as _),
+        _ => {
+            let nr_cpus = header.nr_cpus.map_or_else(|| nr_cpus(from), Ok)?;
+            EventText::create(to, nr_cpus).map(|sink| Box::new(sink) as _)
+        }
     };
     write(from, to, source, made.map_err(|error| Failure::of_file("write", to, &error))?)
+}
+
+/// The CPUs of a recording whose header does not tell them: those of its events.
+fn nr_cpus(from: &Path) -> Result<usize, Failure> {
+    let mut source = sources::open(from).map_err(|fault| unreadable(from, &fault))?;
+    let mut nr_cpus = 1;
+    while let Some(event) = source.next_event().map_err(|fault| unreadable(from, &fault))? {
+        nr_cpus = nr_cpus.max(event.cpu.index() + 1);
+    }
+    Ok(nr_cpus)
 }
 
 /// The events of a recording, as a trace.dat.
@@ -158,6 +171,10 @@ fn write(
     let report = source.report();
     for damage in &report.damages {
         tell(&format!("warning: {}: {damage}", shown(from)));
+    }
+    let count = source.header().rails.len();
+    if count > 0 {
+        tell(&format!("note: what {count} power rails counted stays in {}", shown(from)));
     }
     let lost: u64 = written.dropped.iter().map(|(_, count)| count).sum();
     if lost > 0 {

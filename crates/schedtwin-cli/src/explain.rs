@@ -4,7 +4,7 @@
 use std::io::{self, BufWriter, Write};
 
 use schedtwin_input::did_you_mean_or;
-use schedtwin_trace::explain::{self as trace, Query};
+use schedtwin_trace::explain::{self as trace, Query, What};
 use schedtwin_types::CpuId;
 
 use crate::arguments::Explain;
@@ -14,8 +14,13 @@ use crate::output;
 /// Tasks that an error names, at most.
 const MOST_TASKS: usize = 12;
 
+/// Entries that are listed without --limit, and waits.
+const ENTRIES: u64 = 100_000;
+const WAITS: u64 = 20;
+
 pub fn explain(arguments: Explain) -> Result<(), Failure> {
-    let Explain { record, at, task, cpu, window, limit, chains, json, legend } = arguments;
+    let Explain { record, at, task, cpu, window, event, limit, waits, chains, json, legend } =
+        arguments;
     let Some(record) = record else { return output::print(trace::LEGEND) };
     let at = match at.as_deref().map(trace::parse_time).transpose() {
         Ok(at) => at,
@@ -26,9 +31,21 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
     // Opened here to tell a file that cannot be read from an output that cannot be written.
     schedtwin_trace::open_readable(&record)
         .map_err(|error| Failure::of_file("read", &record, &error))?;
-    let cpu_id = cpu.map(CpuId);
-    let query =
-        Query { at, window_ns: window, task: task.clone(), cpu: cpu_id, limit, chains, json };
+    let (what, limit) = match (waits, chains) {
+        (true, _) => (What::Waits, limit.unwrap_or(WAITS)),
+        (_, true) => (What::Chains, limit.unwrap_or(ENTRIES)),
+        _ => (What::Entries, limit.unwrap_or(ENTRIES)),
+    };
+    let query = Query {
+        at,
+        window_ns: window,
+        task: task.clone(),
+        cpu: cpu.map(CpuId),
+        events: event,
+        limit,
+        what,
+        json,
+    };
     let mut out = BufWriter::new(io::stdout().lock());
     let summary = match trace::explain(&record, &query, &mut out) {
         Ok(summary) => summary,
@@ -81,6 +98,11 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
             let help = help.unwrap_or_default();
             Err(Failure::bad(format!("{name} has no task {task:?}; {help}")))
         }
+        (_, 0) if !summary.event_names.is_empty() => {
+            let names: Vec<&str> = summary.event_names.iter().map(String::as_str).collect();
+            output::tell(&format!("note: nothing matches; there are: {}", names.join(", ")));
+            Ok(())
+        }
         (_, 0) => {
             let hint = match (at, summary.before) {
                 (Some(_), Some(before)) => {
@@ -95,7 +117,8 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
             Ok(())
         }
         (_, matched) => {
-            if matched > summary.listed {
+            // The heading of waits says how many there are.
+            if matched > summary.listed && !waits {
                 let more = matched - summary.listed;
                 output::tell(&format!("note: {more} further entries match; --limit shows more"));
             }

@@ -334,6 +334,11 @@ impl Feed {
             self.begin_again(at, event.cpu);
             return ControlFlow::Continue(());
         }
+        if matches!(event.kind, TraceEventKind::FrameBegin { .. } | TraceEventKind::FrameEnd { .. })
+        {
+            // Spans of the frame timeline are of no CPU, and begin before the recorder does.
+            return ControlFlow::Continue(());
+        }
         self.events += 1;
         let start = *self.start.get_or_insert(at);
         if self.duration.is_some_and(|duration| at.saturating_sub(start) > duration) {

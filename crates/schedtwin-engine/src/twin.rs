@@ -945,7 +945,7 @@ impl<B: Board> Twin<B> {
         metrics.extend(self.heat.iter().flat_map(|heat| heat.metrics()));
         metrics.extend(self.limits.iter().flat_map(|limits| limits.metrics()));
         metrics.extend(stalls);
-        if let Some(done) = self.programs.replayed() {
+        if let Some(done) = self.programs.replayed(|thread| self.left_of(thread)) {
             metrics.extend(recording::metrics(&done));
         }
         crate::result::RunResult {

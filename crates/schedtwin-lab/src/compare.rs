@@ -104,6 +104,15 @@ impl ComparedRow {
         Some(difference)
     }
 
+    /// The word of a row that a replay's figures do not bear out: `doubtful`, `not judged`.
+    pub fn standing(&self) -> Option<&'static str> {
+        match (self.not_judged, self.doubtful) {
+            (true, _) => Some("not judged"),
+            (_, true) => Some("doubtful"),
+            _ => None,
+        }
+    }
+
     fn is_never_negative(&self) -> bool {
         let declared = metric::declared(self.row.name);
         declared.is_none_or(|metric| !metric.may_be_negative())

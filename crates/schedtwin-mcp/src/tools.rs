@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use schedtwin::{Extent, Format, Progress, Query, ScoreOptions, Table};
+use schedtwin::{Extent, Format, Progress, Query, ScoreOptions, Table, What};
 use schedtwin_engine::kernel_file::{KernelFile, settings};
 use schedtwin_engine::{Machine, Workload};
 use schedtwin_lab::report;
@@ -113,6 +113,16 @@ pub const TOOLS: &[Tool] = &[
             optional("window", Form::Text, "how far around it, to each side; 500us without it"),
             optional("task", Form::Text, "only of this task; * for any letters"),
             optional("cpu", Form::Whole(0, 1023), "only of this CPU"),
+            optional(
+                "events",
+                Form::Texts,
+                "only of these names: sched_switch, pick, placement, frequency, idle, balance",
+            ),
+            optional(
+                "list",
+                Form::OneOf(&["entries", "waits", "chains"]),
+                "waits: the longest waits for a CPU, why and what ran meanwhile; chains: from each need for a clock to that clock",
+            ),
             optional("limit", Form::Whole(1, 1000), "entries at most; 40 without it"),
         ],
         act: explain,
@@ -332,8 +342,14 @@ fn explain(arguments: &Arguments, _: &Progress) -> Result<String, String> {
         window_ns: time("window")?.unwrap_or(defaults.window_ns),
         task: arguments.text("task").map(String::from),
         cpu: arguments.whole("cpu").map(|cpu| CpuId(cpu as u16)),
+        events: arguments.texts("events"),
+        what: match arguments.text("list") {
+            Some("waits") => What::Waits,
+            Some("chains") => What::Chains,
+            _ => What::Entries,
+        },
         limit: arguments.whole("limit").unwrap_or(40),
-        ..defaults
+        json: defaults.json,
     };
     let told_of = experiment(arguments, 1)?.explain(&query).map_err(told)?;
     let (listed, matched) = (told_of.matched().min(query.limit), told_of.matched());

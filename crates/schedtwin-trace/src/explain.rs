@@ -19,6 +19,7 @@
 mod chain;
 mod legend;
 mod pick;
+mod waits;
 mod words;
 
 use crate::perfetto_read::{self, Event};
@@ -30,10 +31,23 @@ pub use legend::LEGEND;
 use schedtwin_types::printable;
 use schedtwin_types::wildcard::{Wildcards, matches};
 use schedtwin_types::{CpuId, CpuMask, DecisionRecord, Fact, FactKind, Ns, TaskId};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
+use waits::Waits;
+
+/// What a listing lists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum What {
+    /// Facts, decisions and chains.
+    #[default]
+    Entries,
+    /// Chains from need to clock, with where the time of all of them went.
+    Chains,
+    /// The longest waits for a CPU.
+    Waits,
+}
 
 /// The conditions of a listing: it lists everything for which all given conditions hold.
 #[derive(Clone, Debug)]
@@ -47,10 +61,12 @@ pub struct Query {
     pub task: Option<String>,
     /// On, to or about this CPU.
     pub cpu: Option<CpuId>,
-    /// At most so many facts, decisions and chains.
+    /// Of entries those of these names alone, as the listing has them (`sched_switch`, `pick`); empty: all.
+    pub events: Vec<String>,
+    /// At most so many entries, or waits.
     pub limit: u64,
-    /// Only chains from need to clock, with where the time of all of them went.
-    pub chains: bool,
+    /// What is listed.
+    pub what: What,
     /// As JSON Lines: what is listed, and before it the record's head and tasks, so that it is a record again.
     pub json: bool,
 }
@@ -63,8 +79,9 @@ impl Default for Query {
             window_ns: 500_000,
             task: None,
             cpu: None,
+            events: Vec::new(),
             limit: 100_000,
-            chains: false,
+            what: What::Entries,
             json: false,
         }
     }
@@ -73,7 +90,7 @@ impl Default for Query {
 /// How a listing went.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Facts and decisions that matched.
+    /// Entries, or waits, that matched.
     pub matched: u64,
     /// How many of them were listed: at most [`Query::limit`].
     pub listed: u64,
@@ -81,6 +98,8 @@ pub struct Summary {
     pub task_found: bool,
     /// Names that one might have meant: of tasks, if none of the asked name exists.
     pub task_names: BTreeSet<String>,
+    /// Names of entries that the record has, if some were asked for and none matched.
+    pub event_names: BTreeSet<String>,
     /// The number of CPUs.
     pub nr_cpus: usize,
     /// When the last entry about what was asked for is, before the window, if nothing in the window matched.
@@ -117,10 +136,11 @@ pub fn explain_record(
     out: &mut dyn Write,
 ) -> io::Result<Summary> {
     let mut listing = Listing::new(query);
-    // A chain is listed where it ends, which may be long after the window.
-    let until = query.at.filter(|_| !query.chains);
+    // A chain and a wait are listed where they end, which may be long after the window.
+    let until = query.at.filter(|_| query.what == What::Entries);
     let last = until.map(|at| at.saturating_add(query.window_ns).saturating_add(DISORDER_NS_MAX));
     let mut end = 0;
+    let mut waits = Waits::default();
     let mut reader = Reader::new(input);
     while let Some(entry) = reader.next() {
         let wanted = match entry {
@@ -138,6 +158,10 @@ pub fn explain_record(
                 None
             }
             Ok(Entry::Power(..)) => continue,
+            Ok(Entry::Fact(Fact { at, cpu, kind })) if query.what == What::Waits => {
+                waits.fact(at, cpu, &kind, &listing);
+                Some((at, None))
+            }
             Ok(Entry::Fact(Fact { at, cpu, kind })) => {
                 let wanted = listing.wants(at, Some(cpu), &kind);
                 Some((at, wanted.then(|| listing.fact(at, Some(cpu), &kind))))
@@ -166,7 +190,8 @@ pub fn explain_record(
             }
         };
         let Some((at, line)) = wanted else {
-            if query.json {
+            // What is listed is a record again, but for waits.
+            if query.json && query.what != What::Waits {
                 writeln!(out, "{}", reader.json())?;
             }
             continue;
@@ -181,7 +206,11 @@ pub fn explain_record(
             None => {}
         }
     }
-    if query.chains && !query.json && listing.summary.matched > 0 {
+    if query.what == What::Waits {
+        waits.finish(end, &listing);
+        waits.write(&mut listing, out)?;
+    }
+    if query.what == What::Chains && !query.json && listing.summary.matched > 0 {
         listing.time_went.write(out)?;
     }
     Ok(listing.finish(end))
@@ -208,7 +237,7 @@ pub fn explain_perfetto(
             Event::Power { .. } => return,
         };
         end = end.max(at);
-        if filter.wants(at, cpu, &kind) {
+        if query.what == What::Waits || filter.wants(at, cpu, &kind) {
             matching.push((at, cpu, kind));
         }
     })
@@ -219,6 +248,17 @@ pub fn explain_perfetto(
     let mut listing = Listing::new(query);
     listing.header(&contents.meta);
     contents.tasks.iter().for_each(|info| listing.task(info));
+    if query.what == What::Waits {
+        let mut waits = Waits::default();
+        for (at, cpu, kind) in
+            matching.iter().filter_map(|(at, cpu, kind)| Some((*at, (*cpu)?, kind)))
+        {
+            waits.fact(at, cpu, kind, &listing);
+        }
+        waits.finish(end, &listing);
+        waits.write(&mut listing, out)?;
+        return Ok(listing.finish(end));
+    }
     for (at, cpu, kind) in matching {
         if listing.wants(at, cpu, &kind) {
             let line = listing.fact(at, cpu, &kind);
@@ -274,8 +314,9 @@ static ALL: Query = Query {
     window_ns: 0,
     task: None,
     cpu: None,
+    events: Vec::new(),
     limit: u64::MAX,
-    chains: false,
+    what: What::Entries,
     json: false,
 };
 
@@ -336,6 +377,8 @@ struct Listing<'a> {
     header_seen: bool,
     /// As [`Summary::before`].
     before: Cell<Option<Ns>>,
+    /// As [`Summary::event_names`].
+    event_names: RefCell<BTreeSet<String>>,
     summary: Summary,
     time_went: WhereTimeWent,
 }
@@ -350,6 +393,7 @@ impl<'a> Listing<'a> {
             named: BTreeSet::new(),
             header_seen: false,
             before: Cell::new(None),
+            event_names: RefCell::default(),
             summary: Summary { task_found: query.task.is_none(), ..Summary::default() },
             time_went: WhereTimeWent::default(),
         }
@@ -380,6 +424,9 @@ impl<'a> Listing<'a> {
         if !self.summary.task_found {
             let names = self.tasks.iter().map(|info| without_number(&info.name).to_string());
             self.summary.task_names = names.take(NAMES_MAX).collect();
+        }
+        if self.summary.matched == 0 {
+            self.summary.event_names = self.event_names.take();
         }
         self.summary.before = self.before.get().filter(|_| self.summary.matched == 0);
         let from = self.query.at.map_or(0, |at| at.saturating_sub(self.query.window_ns));
@@ -423,6 +470,15 @@ impl<'a> Listing<'a> {
         true
     }
 
+    /// Whether entries of a name are asked for; the name is remembered.
+    fn is_asked(&self, name: &str) -> bool {
+        let asked = &self.query.events;
+        if !asked.is_empty() && !self.event_names.borrow().contains(name) {
+            self.event_names.borrow_mut().insert(name.to_owned());
+        }
+        asked.is_empty() || asked.iter().any(|wanted| wanted == name)
+    }
+
     fn wants(&self, at: Ns, cpu: Option<CpuId>, kind: &FactKind) -> bool {
         let task = || {
             let mut named = false;
@@ -439,9 +495,10 @@ impl<'a> Listing<'a> {
                     _ => false,
                 }
         };
-        !self.query.chains
+        self.query.what == What::Entries
             && (self.query.task.is_none() || task())
             && self.query.cpu.is_none_or(on)
+            && (self.query.events.is_empty() || self.is_asked(kind.words(self, at).0))
             && self.in_window(at)
     }
 
@@ -474,9 +531,10 @@ impl<'a> Listing<'a> {
                     | RecordedDecision::Pick { .. } => false,
                 }
         };
-        !self.query.chains
+        self.query.what == What::Entries
             && (self.query.task.is_none() || about_task)
             && self.query.cpu.is_none_or(about_cpu)
+            && self.is_asked(words::name(decision))
             && self.in_window(at)
     }
 }

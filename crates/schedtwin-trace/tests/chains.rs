@@ -3,7 +3,7 @@
 
 mod sample;
 
-use schedtwin_trace::explain::{Query, Summary, explain_record};
+use schedtwin_trace::explain::{Query, Summary, What, explain_record};
 use schedtwin_trace::record::{Entry, Reader, RecordedChain};
 use schedtwin_trace::{PackedRecord, Record, Sink};
 use schedtwin_types::{
@@ -90,7 +90,8 @@ const CHAINS: Query = Query {
     task: None,
     cpu: None,
     limit: u64::MAX,
-    chains: true,
+    events: Vec::new(),
+    what: What::Chains,
     json: false,
 };
 
@@ -116,7 +117,7 @@ fn chains_are_told_with_where_their_time_went() {
     assert!(text == EXPECTED, "got:\n{text}\nexpected:\n{EXPECTED}");
     assert_eq!((summary.matched, summary.listed), (3, 3));
     // Among facts and decisions there is no table.
-    let (all, _) = list(&Query { chains: false, ..CHAINS });
+    let (all, _) = list(&Query { what: What::Entries, ..CHAINS });
     assert!(EXPECTED.starts_with(&all) && all.lines().count() == 15, "{all}");
     // Nor is there one of no chains.
     let (none, _) = list(&Query { at: Some(1), ..CHAINS });

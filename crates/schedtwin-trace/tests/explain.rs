@@ -3,10 +3,13 @@
 
 mod sample;
 
-use schedtwin_trace::explain::{Query, Summary, Teller, explain, explain_perfetto, explain_record};
+use schedtwin_trace::explain::{
+    Query, Summary, Teller, What, explain, explain_perfetto, explain_record,
+};
 use schedtwin_trace::{Perfetto, Record, Sink};
 use schedtwin_types::{
-    CpuId, Decision, DecisionRecord, Fact, FactKind, IdleRule, PickRule, TaskId, TeoRule,
+    CpuId, Decision, DecisionRecord, Fact, FactKind, IdleRule, PickRule, TaskId, TaskState,
+    TeoRule, WakeSource,
 };
 
 fn record() -> Vec<u8> {
@@ -307,4 +310,74 @@ fn a_file_is_listed_as_what_it_holds() {
         explain(&path, &query, &mut text).expect("a record or a trace");
         check(&String::from_utf8(text).expect("text"), expected);
     }
+}
+
+/// A task is woken behind another one that runs on, moves to a second CPU and runs there at last; what it preempts waits until
+/// the record ends.
+#[test]
+fn the_longest_waits_tell_why_and_what_ran_meanwhile() {
+    let [first, second] = [CpuId(0), CpuId(1)];
+    let [long, late, other, moved] = [12, 15, 31, 3].map(TaskId);
+    let running = TaskState::Running;
+    let switch = |prev, next, prev_state| FactKind::Switch { prev, next, prev_state };
+    let wakes = |task| FactKind::Waking { task, source: WakeSource::Task, prev_cpu: first };
+    let facts = [
+        (0, first, switch(TaskId::IDLE, long, running)),
+        (0, second, switch(TaskId::IDLE, other, running)),
+        (500, first, switch(TaskId::IDLE, moved, running)),
+        (600, second, switch(other, moved, TaskState::Preempted)),
+        (650, second, switch(moved, other, TaskState::Interruptible)),
+        // It had left before it ran there; the path that took it off is stamped at its end.
+        (700, first, switch(moved, long, TaskState::Preempted)),
+        (1_000, second, wakes(late)),
+        (2_000, first, FactKind::Wakeup { task: late, target: first, new: false }),
+        (5_002_000, first, FactKind::Migrate { task: late, from: first, to: second }),
+        (6_002_000, second, switch(other, late, TaskState::Preempted)),
+        (7_002_000, second, switch(late, TaskId::IDLE, TaskState::Interruptible)),
+    ];
+    let mut bytes = Vec::new();
+    let mut sink = Box::new(Record::new(&mut bytes, sample::meta()));
+    sample::tasks().iter().for_each(|task| sink.task(task));
+    facts.iter().for_each(|(at, cpu, kind)| sink.fact(&Fact { at: *at, cpu: *cpu, kind: *kind }));
+    sink.finish().expect("memory takes everything");
+    let waits = Query { what: What::Waits, limit: 20, ..Query::default() };
+    let (text, summary) = list(&bytes, &waits);
+    let who = |id: TaskId| {
+        let name = sample::tasks().into_iter().find(|task| task.id == id).map(|task| task.name);
+        name.map_or(format!("task-{id}"), |name| format!("{name}-{id}"))
+    };
+    assert!(text.starts_with("3 waits for a CPU, 7.001 ms in all; the longest 3:\n"), "{text}");
+    let lines: Vec<&str> = text.lines().skip(3).collect();
+    let why = format!("woken by {}, moved", who(other));
+    let meanwhile = format!("{} 5.000 ms, {} 1.000 ms", who(long), who(other));
+    for wanted in ["6.001 ms", &who(late), &why, &meanwhile] {
+        assert!(lines[0].contains(wanted), "{wanted} in {text}");
+    }
+    let why = format!("preempted by {}, still waits", who(late));
+    assert!(lines[1].contains("1.000 ms") && lines[1].contains(&why), "{text}");
+    assert_eq!((summary.matched, summary.listed), (3, 3));
+    let (json, _) = list(&bytes, &Query { json: true, cpu: Some(second), ..waits });
+    let waits: Vec<serde_json::Value> =
+        json.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(
+        (waits.len(), &waits[0]["wait"]["ns"], &waits[0]["at"]),
+        (3, &6_001_000.into(), &1_000.into())
+    );
+}
+
+/// Names choose entries; one that no entry has gets those that there are.
+#[test]
+fn names_choose_entries() {
+    let of = |names: &[&str]| Query {
+        events: names.iter().map(|name| (*name).to_owned()).collect(),
+        ..Query::default()
+    };
+    let (text, _) = list(&record(), &of(&["pick", "sched_wakeup_new"]));
+    let named = |line: &&str| line.starts_with(' ') && line.contains('[');
+    assert!(text.lines().filter(named).count() >= 2, "{text}");
+    for line in text.lines().filter(named) {
+        assert!(line.contains(" pick ") || line.contains(" sched_wakeup_new "), "{line}");
+    }
+    let (none, summary) = list(&record(), &of(&["sched_swich"]));
+    assert!(none.is_empty() && summary.event_names.contains("sched_switch"), "{summary:?}");
 }

@@ -16,7 +16,7 @@ use crate::recorded::{Done, Position};
 use schedtwin_types::metric::Metric;
 use schedtwin_types::{
     CpuId, CpuMask, File, FutexId, Mark, Ns, Op, Outcome, PipeId, ProcessId, SessionId, SocketId,
-    Syscall, TaskGroupFiles, TaskGroupId, ThreadId,
+    Syscall, TaskGroupFiles, TaskGroupId, ThreadId, Work,
 };
 
 /// Where the shell waits.
@@ -255,9 +255,10 @@ impl Programs {
         self.codes().map(|code| code.warmup).max().unwrap_or(0)
     }
 
-    /// How much of a recording is done; `None` for other workloads.
-    pub fn replayed(&self) -> Option<Done> {
-        Done::of(self.alone()?)
+    /// How much of a recording is done; `None` for other workloads. `left` says what a thread has left of the work that it was
+    /// given last, ns at capacity 1024.
+    pub fn replayed(&self, left: impl Fn(ThreadId) -> Work) -> Option<Done> {
+        Done::of(self.alone()?, left)
     }
 
     /// Where a thread of a recording is; `None` for thread 0 and other workloads.

@@ -475,7 +475,7 @@ proptest! {
         let mut executor = Executor::with_delays(&workload, &host(2), seed, 100_000);
         let end = executor.run(Ns::MAX, 1_000_000, |_, _, _, _| ());
         prop_assert_eq!(end, End::Finished);
-        let done = executor.programs.replayed().expect("it is a recording");
+        let done = executor.programs.replayed(|_| 0).expect("it is a recording");
         prop_assert_eq!(done.work, done.work_recorded);
     }
 }
@@ -554,7 +554,7 @@ fn a_pair_that_answers_keeps_its_hand_overs() {
         let workload = Workload::recorded("test", recording);
         let mut executor = Executor::new(&workload, &host(4));
         assert_eq!(executor.run(Ns::MAX, 100_000, |_, _, _, _| ()), End::Finished);
-        let done = executor.programs.replayed().expect("it is a recording");
+        let done = executor.programs.replayed(|_| 0).expect("it is a recording");
         let early: u64 = done.early.iter().map(|(_, count)| count).sum();
         assert_eq!(early == 0, answers, "{done:?}");
     }
@@ -583,8 +583,27 @@ fn frames_are_recorded_and_replayed() {
     let mut executor = Executor::new(&workload, &host(4));
     assert_eq!(executor.run(Ns::MAX, 100_000, |_, _, _, _| ()), End::Finished);
     // Half the work where capacity is twice as large.
-    assert_eq!(executor.programs.replayed().expect("it is a recording").frames, [expected(500)]);
+    assert_eq!(
+        executor.programs.replayed(|_| 0).expect("it is a recording").frames,
+        [expected(500)]
+    );
     assert_eq!((expected(500).quantile_ms(50), expected(500).jank_pct()), (0.5, Some(0.0)));
+}
+
+/// Two applications draw in turn: each has its own time from one frame to the next.
+#[test]
+fn a_frames_period_is_that_of_its_own_thread() {
+    let draw = frame_slice("DrawFrame");
+    let recording = record(&silicon(512), |builder| {
+        for (ms, who, pid) in [(1, a(), 1), (3, b(), 2), (11, a(), 1), (13, b(), 2), (21, a(), 1)] {
+            builder.waking(ms * MS, IRQ, who);
+            builder.switch(ms * MS, 0, None, WANTS_MORE, Some(who));
+            builder.slice_begin(ms * MS + 200_000, pid, draw);
+            builder.slice_end(ms * MS + 1_200_000, pid);
+            builder.switch(ms * MS + 1_400_000, 0, Some(who), SLEEPS, None);
+        }
+    });
+    assert_eq!(recording.recorded().frames[0].period_ns, 10 * MS);
 }
 
 /// Where everything takes twice as long, an answer comes as long after its question as it did, and a longer sleep ends at its
@@ -679,7 +698,7 @@ fn a_replay_knows_its_threads_its_length_and_its_sleeps() {
     assert!(executor.programs.finished());
     assert_eq!(ends, [begin + 10 * MS], "it lasts as long as the recording");
     // a slept until the interrupt, and b until a woke it. What nothing ended was not a sleep.
-    assert_eq!(executor.programs.replayed().unwrap().sleeps, 2);
+    assert_eq!(executor.programs.replayed(|_| 0).unwrap().sleeps, 2);
 }
 
 #[test]
@@ -692,7 +711,7 @@ fn waiting_for_the_beginning_is_no_sleep() {
     let workload = Workload::recorded("test", recording);
     let mut executor = Executor::new(&workload, &host(4));
     executor.run(Ns::MAX, 100_000, |_, _, _, _| ());
-    assert_eq!(executor.programs.replayed().unwrap().sleeps, 1);
+    assert_eq!(executor.programs.replayed(|_| 0).unwrap().sleeps, 1);
 }
 
 #[test]

@@ -76,8 +76,8 @@ impl Explanation {
         self.difference.as_ref()
     }
 
-    /// Facts, decisions and chains of a record in time order, with the fields of `schedtwin.record/1`; at most as many as
-    /// the query's limit.
+    /// Facts, decisions and chains of a record in time order, with the fields of `schedtwin.record/1`, or waits, the longest
+    /// first; at most as many as the query's limit.
     pub fn entries(&self) -> &[Value] {
         &self.entries
     }

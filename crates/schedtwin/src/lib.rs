@@ -68,7 +68,7 @@ pub use schedtwin_lab::crash::Crash;
 pub use schedtwin_lab::given::{Given, GivenKernel, GivenMachine, GivenWorkload};
 pub use schedtwin_lab::report::{Extent, Format};
 pub use schedtwin_lab::{Progress, Provenance};
-pub use schedtwin_trace::explain::Query;
+pub use schedtwin_trace::explain::{Query, What};
 pub use schedtwin_types::Duration;
 pub use schedtwin_types::metric::{Better, Kind, Labels, Parts};
 pub use score::{Score, ScoreOptions, score};

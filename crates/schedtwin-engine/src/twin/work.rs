@@ -14,7 +14,9 @@ use crate::board::{Board, CpuSlot};
 use crate::twin::Observer;
 use schedtwin_kernel::hardware::{NewTask, UserReturn};
 use schedtwin_machine::{PERMILLE, RATE_SHIFT};
-use schedtwin_types::{CpuId, Mode, NEVER, NeedCause, Ns, Op, Outcome, Syscall, TaskId, ThreadId};
+use schedtwin_types::{
+    CpuId, Mode, NEVER, NeedCause, Ns, Op, Outcome, Syscall, TaskId, ThreadId, Work,
+};
 
 impl<B: Board> Twin<B> {
     /// Counts the work that a CPU's task has done until now.
@@ -35,6 +37,12 @@ impl<B: Board> Twin<B> {
             }
             c.since = self.now;
         }
+    }
+
+    /// What a thread has left of the work that it was given last, ns at capacity 1024.
+    pub(super) fn left_of(&self, thread: ThreadId) -> Work {
+        let task = self.tasks.iter().find(|task| task.thread == Some(thread));
+        task.map_or(0, |task| task.reserve + task.remaining.div_ceil(1 << RATE_SHIFT))
     }
 
     /// The CPU's frequency has changed.

@@ -67,6 +67,28 @@ fn real_traces_are_replayed_to_their_end() {
     }
 }
 
+/// Three threads that never sleep, on two CPUs: none comes to the end of its work before the recording's, and what each has done
+/// of it counts.
+#[test]
+fn work_that_the_end_cuts_counts_as_far_as_it_is_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, text) = (folder.path().join("hogs.json"), folder.path().join("hogs.txt"));
+    let hogs = r#"{"global": {"duration": 2}, "tasks": {"hog": {"instance": 3, "run": 10000000}}}"#;
+    std::fs::write(&program, hogs).unwrap();
+    let machine = "x86-2cpu-hz100";
+    let recorded =
+        crate::scenarios::scenario(machine, "linux-6.12", program.to_str().unwrap(), None);
+    let options = RunOptions { trace: Some(text.clone()), ..RunOptions::default() };
+    recorded.run(1, options).unwrap();
+    let machine_file = Machine::load(machine).unwrap();
+    let trace = read_trace(&text, &machine_file, &machine_file, None).unwrap();
+    let workload = Ok(trace.workload.clone());
+    let scenario = Scenario::with_workload(machine, "linux-6.12", workload, None).unwrap();
+    let work =
+        metric(&scenario.run(2, RunOptions::default()).unwrap(), "replayed_work", "share", &[]);
+    assert!((97.0..=100.0).contains(&work), "{work} % of the work");
+}
+
 /// The reference twin, which verifies every sum after every event, executes the same.
 #[test]
 fn the_reference_twin_replays_alike() {

@@ -92,11 +92,16 @@ pub fn row_cells((title, row): &Titled, others: &[usize], layout: Layout) -> Vec
             None => mean,
         }
     };
+    // A row that a replay does not bear out is marked whatever it shows.
+    let mark = row.standing().map(|word| format!("? {word}"));
     let mut cells = vec![title.clone(), row.row.unit.to_string(), mean(0)];
+    if others.is_empty() {
+        cells.extend(mark.clone());
+    }
     for &kernel in others {
         let (change, interval) = difference_cells(row.told(kernel).as_ref(), row.row.unit, "+-");
         let interval = if layout.stddev { String::new() } else { interval };
-        let verdict = verdict(row, kernel);
+        let verdict = mark.as_deref().unwrap_or_else(|| verdict(row, kernel));
         // Beside further columns the star has to do: the sign and the metric say the rest.
         let verdict = if others.len() > 1 { verdict.get(..1).unwrap_or("") } else { verdict };
         cells.extend([mean(kernel), change, interval, verdict.to_string()]);
@@ -148,7 +153,10 @@ fn block(comparison: &Comparison, rows: &[Titled], others: &[usize], layout: Lay
         }
         lines.push(row_cells(row, others, layout));
     }
-    let verdicts: Vec<usize> = (0..comparison.kernels.len()).map(|other| 6 + 4 * other).collect();
+    let verdicts: Vec<usize> = match others.is_empty() {
+        true => vec![3],
+        false => (0..comparison.kernels.len()).map(|other| 6 + 4 * other).collect(),
+    };
     let table = plain_table(lines, 2, &verdicts);
     let mut text = String::new();
     let mut printed = 0;

@@ -56,11 +56,10 @@ pub fn comparison_with(
                 continue;
             }
             let (change, half) = difference_cells(row.told(kernel).as_ref(), row.row.unit, "±");
-            let change = match verdict(row, kernel) {
-                "" => change,
-                _ if row.not_judged => format!("{change} (not judged)"),
-                _ if row.doubtful => format!("{change} (doubtful)"),
-                _ => format!("**{change}**"),
+            let change = match (row.standing(), verdict(row, kernel)) {
+                (Some(word), _) => format!("{change} ({word})"),
+                (None, "") => change,
+                (None, _) => format!("**{change}**"),
             };
             has_ends |= half.starts_with('[');
             let half = if half.is_empty() { half } else { format!(" {half}") };

@@ -12,8 +12,8 @@
 //!                           waited for: governor not called 500.000 us, rate limit 500.000 us, ...
 //! ```
 
-use super::Listing;
 use super::words::{INDENT, duration, head};
+use super::{Listing, What};
 use crate::record::{ChainEventLine, RecordedChain};
 use schedtwin_types::{ChainEnd, ChainWait, CpuId, Khz, Ns, TaskId, printable};
 use std::fmt::Write as _;
@@ -36,6 +36,8 @@ impl Listing<'_> {
             policy.is_some_and(|cpus| cpus.contains(cpu))
         };
         in_window
+            && self.query.what != What::Waits
+            && self.is_asked("chain")
             && (self.query.task.is_none() || chain.events.iter().any(of_task))
             && self.query.cpu.is_none_or(of_cpu)
     }

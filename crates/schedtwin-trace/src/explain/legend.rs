@@ -7,10 +7,11 @@ A line is: seconds since the run began, [CPU], event, details. Events with the n
 decisions, with the rule that decided and, below them, what the kernel looked at; => is what was chosen.
 
 util, util_avg, runnable_avg, util_est, capacity, rt, dl, irq, min, perf, boost
-                 0 to 1024, where 1024 is a whole CPU of the fastest kind at its highest frequency
+                 1024 is a whole CPU of the fastest kind at its highest frequency; sums (util_est of many tasks, runnable_avg) may be more
 placement        use: capacity that the task would leave used, %; energy delta: what the domain's energy grows by, in the energy model's units
                  (comparable among the lines of one decision only); max util: the highest utilisation of the domain's CPUs
-pick             lag, deadline: virtual time, ns, as the queue's own clock counts it (weighted; a lag above 0 is owed time);
+pick             lag, deadline: virtual ns from the average of the queue on, a ns of nice 0 each (a lag above 0 is owed time; the earliest
+                 deadline of those that are eligible is picked; CFS: lag from min_vruntime on);
                  depth: levels of task groups below the root
 frequency        kHz; raw: what the utilisation asks for, table: the operating point that serves it; rate limit: no change before that time
 idle             state: 0 is the shallowest; sleep length: until the next timer, as the governor was told

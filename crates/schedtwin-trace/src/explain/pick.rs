@@ -2,15 +2,15 @@
 //! Picks: who runs next, from whom it was chosen, and why.
 
 use super::Listing;
-use super::words::{head, table};
+use super::words::table;
 use crate::record::{PickLine, Text};
-use schedtwin_types::{CpuId, Ns, TaskId};
+use schedtwin_types::TaskId;
 
 impl Listing<'_> {
     /// `lag` and `deadline` are virtual nanoseconds; see [`schedtwin_types::PickCandidate`].
     pub(super) fn pick(
         &self,
-        (at, cpu): (Ns, Option<CpuId>),
+        head: impl Fn(&str) -> String,
         (prev, next): (u32, u32),
         rule: &Text,
         candidates: &[PickLine],
@@ -20,7 +20,7 @@ impl Listing<'_> {
             true => format!("{} goes on; {rule}", who(next)),
             false => format!("{} after {}; {rule}", who(next), who(prev)),
         };
-        let first = head(at, cpu, "pick", &text);
+        let first = head(&text);
         if candidates.len() < 2 {
             return first;
         }

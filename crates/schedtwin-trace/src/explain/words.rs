@@ -6,6 +6,18 @@ use crate::record::{CandidateLine, InputLine, RecordedDecision};
 use schedtwin_types::printable;
 use schedtwin_types::{CpuId, FactKind, FactWords, FrequencyRule, Ns, PolicyId, TaskId};
 
+/// The name of a decision in a listing.
+pub(super) const fn name(decision: &RecordedDecision) -> &'static str {
+    match decision {
+        RecordedDecision::Placement { .. } => "placement",
+        RecordedDecision::Frequency { .. } => "frequency",
+        RecordedDecision::Idle { .. } => "idle",
+        RecordedDecision::Balance { .. } => "balance",
+        RecordedDecision::Preemption { .. } => "preemption",
+        RecordedDecision::Pick { .. } => "pick",
+    }
+}
+
 impl FactWords for Listing<'_> {
     fn task(&self, task: TaskId) -> String {
         self.who(task)
@@ -38,9 +50,10 @@ impl Listing<'_> {
     pub(super) fn decision(&self, at: Ns, cpu: CpuId, decision: &RecordedDecision) -> String {
         let who = |task: u32| self.who(TaskId(task));
         let cpu = Some(cpu);
+        let head = |text: &str| head(at, cpu, name(decision), text);
         match decision {
             RecordedDecision::Placement { task, prev, chosen, rule, candidates } => {
-                self.placement((at, cpu), *task, (*prev, *chosen), rule, candidates)
+                self.placement(head, *task, (*prev, *chosen), rule, candidates)
             }
             RecordedDecision::Frequency {
                 policy,
@@ -64,16 +77,14 @@ impl Listing<'_> {
                 // Refused before anything was looked at.
                 if inputs.is_empty() {
                     let until = limited_until.map(|at| format!(" until {}", chain::clock(at)));
-                    return head(at, cpu, "frequency", &(text + &until.unwrap_or_default()));
+                    return head(&(text + &until.unwrap_or_default()));
                 }
                 let util = util.map_or_else(
                     || "util of the governor's own C: not known".to_string(),
                     |util| format!("util {util}"),
                 );
                 let steps = format!("{util} -> raw {raw_khz} kHz -> table {khz} kHz");
-                head(at, cpu, "frequency", &text)
-                    + &signals(inputs)
-                    + &format!("{:INDENT$}    {steps}\n", "")
+                head(&text) + &signals(inputs) + &format!("{:INDENT$}    {steps}\n", "")
             }
             RecordedDecision::Idle { state, stop_tick, sleep_length_ns, rule } => {
                 let tick = if *stop_tick { "tick stops" } else { "tick stays" };
@@ -84,7 +95,7 @@ impl Listing<'_> {
                     Some(NEVER_NS..) => ", no timer".to_string(),
                     Some(ns @ 0..NEVER_NS) => format!(", sleep length {}", duration(*ns as u64)),
                 };
-                head(at, cpu, "idle", &format!("state {state}, {tick}{sleep}; {rule}"))
+                head(&format!("state {state}, {tick}{sleep}; {rule}"))
             }
             RecordedDecision::Balance {
                 dst,
@@ -110,22 +121,22 @@ impl Listing<'_> {
                         )
                     }
                 };
-                head(at, cpu, "balance", &text)
+                head(&text)
             }
             RecordedDecision::Preemption { task, curr, preempt, rule } => {
                 let verb = if *preempt { "preempts" } else { "does not preempt" };
                 let text = format!("{} {verb} {}; {rule}", who(*task), who(*curr));
-                head(at, cpu, "preemption", &text)
+                head(&text)
             }
             RecordedDecision::Pick { prev, next, rule, candidates } => {
-                self.pick((at, cpu), (*prev, *next), rule, candidates)
+                self.pick(head, (*prev, *next), rule, candidates)
             }
         }
     }
 
     fn placement(
         &self,
-        (at, cpu): (Ns, Option<CpuId>),
+        head: impl Fn(&str) -> String,
         task: u32,
         (prev, chosen): (u16, u16),
         rule: &str,
@@ -159,8 +170,7 @@ impl Listing<'_> {
                 number(candidate.max_util),
             ]
         }));
-        let first =
-            head(at, cpu, "placement", &format!("{}: {stays}, {rule}", self.who(TaskId(task))));
+        let first = head(&format!("{}: {stays}, {rule}", self.who(TaskId(task))));
         if candidates.is_empty() { first } else { first + &table(&rows, 2) }
     }
 }

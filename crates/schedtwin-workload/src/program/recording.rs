@@ -14,7 +14,7 @@ use super::{END_FUTEX, Interpreter, NO_TIME, wait, wake};
 use crate::ThreadChanges;
 use crate::recorded::{FRAME_SLICES, Position};
 use schedtwin_types::{
-    CpuId, CpuMask, FutexId, Mark, Mode, NEVER, Ns, Op, Policy, SchedAttr, Syscall, ThreadId,
+    CpuId, CpuMask, FutexId, Mark, Mode, NEVER, Ns, Op, Policy, SchedAttr, Syscall, ThreadId, Work,
 };
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -162,6 +162,19 @@ impl Interpreter {
         let thread = self.threads[1..].get(thread.index().checked_sub(1)?)?;
         let sleeps = matches!(thread.state, State::Timed | State::Waits | State::Over);
         Some(Position { step: thread.pc, sleeps })
+    }
+
+    /// Threads that are at a piece of recorded work, and the whole of it, ns at capacity 1024.
+    pub(crate) fn begun(&self) -> impl Iterator<Item = (ThreadId, Work)> {
+        self.threads.iter().enumerate().skip(1).filter_map(|(at, thread)| {
+            if thread.state != State::Worked {
+                return None;
+            }
+            match self.code.instructions[thread.pc as usize - 1] {
+                Instruction::Work(work) => Some((ThreadId(at as u32), work)),
+                _ => None,
+            }
+        })
     }
 
     /// Recorded sleeps that threads passed over, by thread.

@@ -207,6 +207,17 @@ enum State {
     Dead,
 }
 
+/// A slice of atrace that is a frame.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RecordedFrame {
+    pub thread: u32,
+    /// Its number in [`super::FRAME_SLICES`].
+    pub slice: u8,
+    pub began: Ns,
+    /// How long it took.
+    pub ns: Ns,
+}
+
 #[derive(Debug)]
 pub(super) struct Thread {
     pub name: Arc<str>,
@@ -277,8 +288,7 @@ pub struct Builder {
     pub(super) priority_changes: u64,
     /// Time that ran at an unknown frequency.
     pub(super) assumed_frequency_ns: Ns,
-    /// Frames: slice, beginning, duration.
-    pub(super) frames: Vec<(u8, Ns, Ns)>,
+    pub(super) frames: Vec<RecordedFrame>,
     /// Different sets of allowed CPUs that events tell.
     pub(super) masks: Vec<CpuMask>,
     /// What became of each sleep, if that is wanted.
@@ -695,7 +705,8 @@ impl Builder {
         if let Some(Some((frame, began))) = self.threads[thread as usize].slices.pop() {
             self.account(at, thread);
             self.push(thread, RawStep::FrameEnd(frame));
-            self.frames.push((frame, began, at.saturating_sub(began)));
+            let ns = at.saturating_sub(began);
+            self.frames.push(RecordedFrame { thread, slice: frame, began, ns });
         }
     }
 

@@ -237,11 +237,11 @@ impl<'a> Compiler<'a> {
     fn frames(&mut self) {
         let frames = &self.builder.frames;
         for slice in 0..FRAME_SLICES.len() {
-            let of_slice = frames.iter().filter(|(of, ..)| usize::from(*of) == slice);
-            let mut begins: Vec<Ns> = of_slice.map(|(_, began, _)| *began).collect();
+            let of_slice = frames.iter().filter(|frame| usize::from(frame.slice) == slice);
+            let mut begins: Vec<_> = of_slice.map(|frame| (frame.thread, frame.began)).collect();
             self.code.frame_periods[slice] = frames::period(&mut begins);
         }
-        let durations = frames.iter().map(|(slice, _, ns)| (*slice, *ns));
+        let durations = frames.iter().map(|frame| (frame.slice, frame.ns));
         self.recorded.frames = Frames::of(durations, &self.code.frame_periods);
     }
 

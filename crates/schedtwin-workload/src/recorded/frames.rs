@@ -5,7 +5,7 @@
 //! that of the frame on the replaying kernel: waits for a CPU, for other threads and slower clocks included.
 //!
 //! Differences: a frame of Android goes through several threads, and its deadline is that of the frame timeline, which is no
-//! part of a thread's work; here each slice is judged alone, by the recorded time from one to the next.
+//! part of a thread's work; here each slice is judged alone, by the recorded time from one of a thread to its next.
 
 use schedtwin_types::Ns;
 
@@ -33,7 +33,7 @@ pub struct Frames {
     pub slice: &'static str,
     /// How long each took, ns, ascending.
     pub ns: Vec<Ns>,
-    /// From one to the next in the recording, the median, ns; 0: unknown.
+    /// From one to the next of the same thread in the recording, the median, ns; 0: unknown.
     pub period_ns: Ns,
 }
 
@@ -65,10 +65,12 @@ impl Frames {
     }
 }
 
-/// The median time from one moment to the next; 0 of fewer than two.
-pub(super) fn period(begins: &mut [Ns]) -> Ns {
+/// The median time from one frame to the next of the same thread, of all threads and the moments when their frames begin; 0
+/// where none has two.
+pub(super) fn period(begins: &mut [(u32, Ns)]) -> Ns {
     begins.sort_unstable();
-    let mut gaps: Vec<Ns> = begins.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let pairs = begins.windows(2).filter(|pair| pair[0].0 == pair[1].0);
+    let mut gaps: Vec<Ns> = pairs.map(|pair| pair[1].1 - pair[0].1).collect();
     gaps.sort_unstable();
     gaps.get(gaps.len() / 2).copied().unwrap_or(0)
 }

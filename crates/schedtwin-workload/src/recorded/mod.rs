@@ -67,7 +67,7 @@ use crate::thread_settings::unmatched;
 use crate::workload::{Changed, Checked};
 use crate::{Host, Programs, ThreadChanges, ThreadSetting};
 use schedtwin_input::Diagnostics;
-use schedtwin_types::{Ns, Work};
+use schedtwin_types::{Ns, ThreadId, Work};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -278,7 +278,7 @@ impl Checked for Recording {
 /// The part of a recording that is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Work that is done, ns at capacity 1024.
+    /// Work that is done, ns at capacity 1024; of a piece that has begun, what is done of it.
     pub work: u128,
     /// All of it, path costs taken off.
     pub work_recorded: u128,
@@ -291,8 +291,9 @@ pub struct Done {
 }
 
 impl Done {
-    /// The progress of a run; `None`: its threads are not those of a recording.
-    pub(crate) fn of(interpreter: &Interpreter) -> Option<Done> {
+    /// The progress of a run; `None`: its threads are not those of a recording. `left` says what a thread has left of the
+    /// work that it was given last.
+    pub(crate) fn of(interpreter: &Interpreter, left: impl Fn(ThreadId) -> Work) -> Option<Done> {
         let recording = interpreter.code().recording.as_ref()?;
         let mut by_name: BTreeMap<Arc<str>, u64> = BTreeMap::new();
         for (name, early) in interpreter.early().filter(|(_, early)| *early > 0) {
@@ -304,7 +305,9 @@ impl Done {
         let durations =
             records.flat_map(|(slice, all)| all.iter().map(move |ns| (slice as u8, *ns)));
         let frames = Frames::of(durations, &recording.frame_periods);
-        let (work, sleeps) = (interpreter.replayed().work, interpreter.replayed().sleeps);
+        let begun = interpreter.begun().map(|(thread, work)| work.saturating_sub(left(thread)));
+        let work = interpreter.replayed().work + begun.map(u128::from).sum::<u128>();
+        let sleeps = interpreter.replayed().sleeps;
         Some(Done { work, work_recorded: recording.work, sleeps, early, frames })
     }
 }

@@ -93,7 +93,7 @@ pub fn table(
             } }
             tbody { @for (title, row) in rows {
                 tr data-changed=((1..row.cells.len()).any(|at| !verdict(row, at).is_empty())) {
-                    th.l scope="row" { (breakable(title)) @if let Some(word) = standing(row) { " " span.muted { (word) } } } td.l.muted { (row.row.unit) }
+                    th.l scope="row" { (breakable(title)) @if let Some(word) = row.standing() { " " span.muted { (word) } } } td.l.muted { (row.row.unit) }
                     @for (at, cell) in row.cells.iter().enumerate() {
                         td data-is=(letter(at)) data-value=[cell.estimate.map(|e| e.mean)] { (value(cell.estimate.map(|e| e.mean), row.row.unit)) }
                         @if at > 0 { (changed(row, at, scales)) }
@@ -101,15 +101,6 @@ pub fn table(
                 }
             } }
         } }
-    }
-}
-
-/// The word of a row that a replay's figures do not bear out.
-fn standing(row: &ComparedRow) -> Option<&'static str> {
-    match (row.not_judged, row.doubtful) {
-        (true, _) => Some("not judged"),
-        (_, true) => Some("doubtful"),
-        _ => None,
     }
 }
 

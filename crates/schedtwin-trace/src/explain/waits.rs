@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! The longest waits for a CPU: who waited, why, and what ran there meanwhile.
+//!
+//! A wait begins when a task is woken (`sched_waking`) or leaves its CPU while it could go on (`R`, `R+`), and ends with the
+//! switch to it, or with the record. What ran meanwhile is what the CPUs ran on whose queues the task stood.
+//!
+//! ```text
+//!        waited            since    cpu  task      why                  on its CPU meanwhile
+//!      7.406 ms      0.992012302      4  ui-3-16   woken by kworker-24  kworker-23-36 4.100 ms, kworker-24-37 3.306 ms
+//! ```
+
+use super::words::duration;
+use super::{Listing, Query};
+use schedtwin_types::printable;
+use schedtwin_types::{CpuId, FactKind, Ns, TaskId, TaskState, WakeSource};
+use serde_json::json;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt::Write as _;
+use std::io;
+
+/// Switches that are kept of each CPU: of a wait that is longer, the end is told.
+const SWITCHES_KEPT: usize = 16_384;
+/// Tasks that are named of those which ran meanwhile.
+const MEANWHILE_SHOWN: usize = 4;
+
+/// Why a task waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    /// A task woke it.
+    WokenBy(TaskId),
+    /// Something else did.
+    Woken(WakeSource),
+    /// It had to leave for another task, or gave its CPU up.
+    Left { next: TaskId, preempted: bool },
+}
+
+/// A wait that goes on.
+#[derive(Clone, Debug)]
+struct Waiting {
+    since: Ns,
+    why: Why,
+    /// On whose queue it stands, and since when; the first is the CPU that it ran on last.
+    queues: Vec<(CpuId, Ns)>,
+}
+
+/// A wait.
+#[derive(Clone, Debug)]
+struct Wait {
+    task: TaskId,
+    since: Ns,
+    ns: Ns,
+    cpu: CpuId,
+    why: Why,
+    /// How often it changed its queue.
+    moves: usize,
+    /// It still waits when the record ends.
+    open: bool,
+    /// Who ran on its CPU, and how long: the longest first.
+    meanwhile: Vec<(TaskId, Ns)>,
+}
+
+/// A CPU's last switches: when, and to whom.
+#[derive(Clone, Debug, Default)]
+struct Switches(VecDeque<(Ns, TaskId)>);
+
+impl Switches {
+    fn running(&self) -> Option<TaskId> {
+        self.0.back().map(|(_, task)| *task)
+    }
+
+    fn add(&mut self, at: Ns, next: TaskId) {
+        if self.0.len() == SWITCHES_KEPT {
+            self.0.pop_front();
+        }
+        self.0.push_back((at, next));
+    }
+
+    /// Adds how long each task ran from one moment to another.
+    fn sum(&self, from: Ns, to: Ns, sums: &mut BTreeMap<TaskId, Ns>) {
+        let mut end = to;
+        for (at, task) in self.0.iter().rev() {
+            let begin = (*at).max(from);
+            if begin < end {
+                *sums.entry(*task).or_default() += end - begin;
+                end = begin;
+            }
+            if *at <= from {
+                return;
+            }
+        }
+    }
+}
+
+/// The longest waits so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Waits {
+    cpus: Vec<Switches>,
+    waiting: BTreeMap<TaskId, Waiting>,
+    /// The CPU that each task was switched to last.
+    last_cpu: BTreeMap<TaskId, CpuId>,
+    longest: Vec<Wait>,
+    count: u64,
+    sum: u128,
+}
+
+impl Waits {
+    /// Takes a fact; they come in time order.
+    pub fn fact(&mut self, at: Ns, cpu: CpuId, kind: &FactKind, listing: &Listing<'_>) {
+        match *kind {
+            FactKind::Waking { task, source, .. } => {
+                let by = self.of(cpu).running().filter(|by| !by.is_idle());
+                let why = match (source, by) {
+                    (WakeSource::Task, Some(by)) => Why::WokenBy(by),
+                    _ => Why::Woken(source),
+                };
+                let runs = self.cpus.iter().any(|cpu| cpu.running() == Some(task));
+                if !runs {
+                    let wait = Waiting { since: at, why, queues: Vec::new() };
+                    self.waiting.entry(task).or_insert(wait);
+                }
+            }
+            FactKind::Wakeup { task, target, new } => {
+                if new {
+                    let why = Why::Woken(WakeSource::Task);
+                    let wait = Waiting { since: at, why, queues: Vec::new() };
+                    self.waiting.entry(task).or_insert(wait);
+                }
+                self.queued(task, target, at);
+            }
+            FactKind::Migrate { task, to, .. } => self.queued(task, to, at),
+            FactKind::Switch { prev, next, prev_state } => {
+                if let Some(waiting) = self.waiting.remove(&next) {
+                    self.ends(next, waiting, (at, cpu), false, listing);
+                }
+                self.of(cpu).add(at, next);
+                self.last_cpu.insert(next, cpu);
+                let runnable = matches!(prev_state, TaskState::Running | TaskState::Preempted);
+                // Lines of two CPUs may be out of order by a kernel path: it may run elsewhere already.
+                let was_here = self.last_cpu.get(&prev).is_none_or(|last| *last == cpu);
+                if runnable && !prev.is_idle() && prev != next && was_here {
+                    let preempted = prev_state == TaskState::Preempted;
+                    let why = Why::Left { next, preempted };
+                    let queues = vec![(cpu, at)];
+                    self.waiting.insert(prev, Waiting { since: at, why, queues });
+                }
+            }
+            FactKind::Exit { task } => drop(self.waiting.remove(&task)),
+            _ => {}
+        }
+    }
+
+    fn of(&mut self, cpu: CpuId) -> &mut Switches {
+        if cpu.index() >= self.cpus.len() {
+            self.cpus.resize(cpu.index() + 1, Switches::default());
+        }
+        &mut self.cpus[cpu.index()]
+    }
+
+    fn queued(&mut self, task: TaskId, cpu: CpuId, at: Ns) {
+        if let Some(waiting) = self.waiting.get_mut(&task)
+            && waiting.queues.last().is_none_or(|(last, _)| *last != cpu)
+        {
+            waiting.queues.push((cpu, at));
+        }
+    }
+
+    fn ends(
+        &mut self,
+        task: TaskId,
+        waiting: Waiting,
+        (at, cpu): (Ns, CpuId),
+        open: bool,
+        listing: &Listing<'_>,
+    ) {
+        let Waiting { since, why, queues } = waiting;
+        let ns = at.saturating_sub(since);
+        if !wants(listing, task, cpu, (since, at)) {
+            return;
+        }
+        self.count += 1;
+        self.sum += u128::from(ns);
+        let most = usize::try_from(listing.query.limit).unwrap_or(usize::MAX);
+        let place = self.longest.partition_point(|known| known.ns >= ns);
+        if place >= most {
+            return;
+        }
+        let mut sums = BTreeMap::new();
+        for (index, (queue, from)) in queues.iter().enumerate() {
+            let to = queues.get(index + 1).map_or(at, |(_, next)| *next);
+            if let Some(switches) = self.cpus.get(queue.index()) {
+                switches.sum(*from, to, &mut sums);
+            }
+        }
+        sums.remove(&task);
+        let mut meanwhile: Vec<(TaskId, Ns)> = sums.into_iter().collect();
+        meanwhile.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+        let moves = queues.len().saturating_sub(1);
+        self.longest.truncate(most - 1);
+        self.longest.insert(place, Wait { task, since, ns, cpu, why, moves, open, meanwhile });
+    }
+
+    /// The record is over: who still waits has waited until now.
+    pub fn finish(&mut self, end: Ns, listing: &Listing<'_>) {
+        for (task, waiting) in std::mem::take(&mut self.waiting) {
+            // Its wakeup was under way.
+            let Some((cpu, _)) = waiting.queues.last().copied() else { continue };
+            self.ends(task, waiting, (end, cpu), true, listing);
+        }
+    }
+
+    /// Counts all waits in the summary, and writes the longest.
+    pub fn write(&self, listing: &mut Listing<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+        listing.summary.matched = self.count;
+        listing.summary.listed = self.longest.len() as u64;
+        if self.count == 0 {
+            return Ok(());
+        }
+        if listing.query.json {
+            return self
+                .longest
+                .iter()
+                .try_for_each(|wait| writeln!(out, "{}", wait.json(listing)));
+        }
+        let sum = duration(u64::try_from(self.sum).unwrap_or(u64::MAX));
+        let shown = self.longest.len();
+        writeln!(out, "{} waits for a CPU, {sum} in all; the longest {shown}:\n", self.count)?;
+        out.write_all(printable::lines(&self.table(listing)).as_bytes())
+    }
+
+    fn table(&self, listing: &Listing<'_>) -> String {
+        let rows: Vec<[String; 3]> = self
+            .longest
+            .iter()
+            .map(|wait| [listing.who(wait.task), wait.why(listing), wait.meanwhile(listing)])
+            .collect();
+        let width = |column: usize, title: &str| {
+            let longest = rows.iter().map(|row| row[column].chars().count()).max();
+            longest.unwrap_or(0).max(title.len())
+        };
+        let (task, why) = (width(0, "task"), width(1, "why"));
+        let mut text = format!(
+            "{:>14}  {:>15}  {:>4}  {:task$}  {:why$}  on its CPU meanwhile\n",
+            "waited", "since", "cpu", "task", "why"
+        );
+        for (wait, [name, reason, meanwhile]) in self.longest.iter().zip(rows) {
+            let (seconds, ns) = (wait.since / 1_000_000_000, wait.since % 1_000_000_000);
+            let (waited, since) = (duration(wait.ns), format!("{seconds}.{ns:09}"));
+            let line = format!(
+                "{waited:>14}  {since:>15}  {:>4}  {name:task$}  {reason:why$}  {meanwhile}",
+                wait.cpu.0
+            );
+            let _ = writeln!(text, "{}", line.trim_end());
+        }
+        text
+    }
+}
+
+/// Whether a wait is asked for: of the tasks, ended on the CPU, and under way in the window.
+fn wants(listing: &Listing<'_>, task: TaskId, cpu: CpuId, (since, until): (Ns, Ns)) -> bool {
+    let Query { at, window_ns, .. } = listing.query;
+    let in_window = at.is_none_or(|center| {
+        since <= center.saturating_add(*window_ns) && until >= center.saturating_sub(*window_ns)
+    });
+    (listing.query.task.is_none() || listing.named.contains(&task))
+        && listing.query.cpu.is_none_or(|wanted| wanted == cpu)
+        && in_window
+}
+
+impl Wait {
+    fn why(&self, listing: &Listing<'_>) -> String {
+        let mut text = match self.why {
+            Why::WokenBy(by) => format!("woken by {}", listing.who(by)),
+            Why::Woken(source) => format!("woken by {}", source.words()),
+            Why::Left { next, preempted: true } => format!("preempted by {}", listing.who(next)),
+            Why::Left { next, .. } => format!("left for {}", listing.who(next)),
+        };
+        match self.moves {
+            0 => {}
+            1 => text.push_str(", moved"),
+            times => {
+                let _ = write!(text, ", moved {times} times");
+            }
+        }
+        if self.open {
+            text.push_str(", still waits");
+        }
+        text
+    }
+
+    fn meanwhile(&self, listing: &Listing<'_>) -> String {
+        let shown = self.meanwhile.iter().take(MEANWHILE_SHOWN);
+        let mut texts: Vec<String> =
+            shown.map(|(task, ns)| format!("{} {}", listing.who(*task), duration(*ns))).collect();
+        if let Some(rest) = self.meanwhile.get(MEANWHILE_SHOWN..).filter(|rest| !rest.is_empty()) {
+            let ns = rest.iter().map(|(_, ns)| ns).sum();
+            texts.push(format!("{} more {}", rest.len(), duration(ns)));
+        }
+        texts.join(", ")
+    }
+
+    fn json(&self, listing: &Listing<'_>) -> serde_json::Value {
+        let meanwhile: Vec<_> = self
+            .meanwhile
+            .iter()
+            .map(|(task, ns)| json!({"task": task.0, "name": listing.who(*task), "ns": ns}))
+            .collect();
+        let wait = json!({
+            "task": self.task.0, "name": listing.who(self.task), "ns": self.ns, "why": self.why(listing),
+            "moves": self.moves, "open": self.open, "meanwhile": meanwhile,
+        });
+        json!({"at": self.since, "cpu": self.cpu.0, "wait": wait})
+    }
+}
