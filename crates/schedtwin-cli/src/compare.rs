@@ -15,6 +15,7 @@ use schedtwin_lab::report::html::Part;
 use schedtwin_lab::report::{self, Format};
 use schedtwin_lab::selector::Selector;
 use schedtwin_lab::stopping::{Goal, Iterations};
+use schedtwin_lab::study::builtin::studies_of_the_difference;
 use schedtwin_lab::sweep::choices::choices;
 use schedtwin_lab::timeline::timelines;
 use schedtwin_lab::twin::{Column, joint_provenance};
@@ -145,6 +146,9 @@ fn notice_differences(comparison: &mut Comparison, columns: &[Column]) {
             }
             None => {}
         }
+        let machine = &comparison.provenance.machine;
+        let measured = studies_of_the_difference(machine, &columns[0].kernel, &column.kernel);
+        comparison.notices.extend(measured);
         if let Some(choices) = kernel.configured_apart_from(base) {
             comparison.notices.push(format!(
                 "what a configuration chooses differs, too, and no release decides it: {choices}. Give both kernels the same \

@@ -97,6 +97,8 @@ pub struct Slots {
     pub hwp: bool,
     /// Then the end of a CPU's turn, on machines whose CPUs take turns.
     pub turns: bool,
+    /// Then changes of limits by user space, where a workload has them.
+    pub user_limits: bool,
     /// The first slot of a CPU.
     first_cpu: usize,
 }
@@ -110,7 +112,7 @@ impl Slots {
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.turn_slot() + usize::from(self.turns)
+        self.user_limits_slot() + usize::from(self.user_limits)
     }
 
     /// The slot of the broadcast timer.
@@ -136,6 +138,11 @@ impl Slots {
     /// The slot of the end of a turn.
     pub fn turn_slot(&self) -> usize {
         self.hwp_slot() + usize::from(self.hwp)
+    }
+
+    /// The slot of limits that user space changes.
+    pub fn user_limits_slot(&self) -> usize {
+        self.turn_slot() + usize::from(self.turns)
     }
 
     /// A CPU's slot.
@@ -173,6 +180,7 @@ impl Slots {
                 let cpu = CpuId((at / CpuSlot::COUNT) as u16);
                 Slot::Cpu(cpu, CpuSlot::ALL[at % CpuSlot::COUNT])
             }
+            Some(_) if self.user_limits && slot == self.user_limits_slot() => Slot::UserLimits,
             Some(_) if self.turns && slot == self.turn_slot() => Slot::TurnEnd,
             Some(_) if self.hwp && slot == self.hwp_slot() => Slot::Hwp,
             Some(_) if self.power_limit && slot == self.power_limit_slot() => Slot::PowerLimit,
@@ -203,6 +211,8 @@ pub enum Slot {
     Hwp,
     /// A CPU's turn is over.
     TurnEnd,
+    /// User space changes limits of clocks.
+    UserLimits,
 }
 
 /// A board: implemented fast, and plainly for the reference twin.

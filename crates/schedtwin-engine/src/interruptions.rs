@@ -30,8 +30,10 @@ pub struct Interrupted {
     pub idle_ns: Ns,
     /// The simulated time.
     pub simulated_ns: Ns,
-    /// Lengths of stays, ns.
+    /// Lengths of stays that ended, ns.
     stays: Distribution,
+    /// Stays that had not ended when the run did.
+    pub open: u64,
     /// Interruptions by cause: the interrupt, then what ran.
     pub causes: BTreeMap<(&'static str, String), u64>,
 }
@@ -72,6 +74,8 @@ struct Cpu {
     by: Option<&'static str>,
     /// It has left its state, and the interrupt is not known yet.
     woken: bool,
+    /// Since when it is in an idle state.
+    idle_since: Option<Ns>,
 }
 
 struct Watch {
@@ -113,12 +117,14 @@ impl Observer for Watch {
                 kind.idle_ns += residency_ns;
                 kind.stays.record(residency_ns);
                 // A polling CPU is woken without an interrupt.
-                self.cpus[cpu.index()] = Cpu { by: Some("flag"), woken: true };
+                self.cpus[cpu.index()] = Cpu { by: Some("flag"), woken: true, idle_since: None };
             }
             FactKind::IrqEntry { lines } if self.cpus[cpu.index()].woken => {
-                self.cpus[cpu.index()] = Cpu { by: Some(line_of(lines)), woken: false };
+                self.cpus[cpu.index()] =
+                    Cpu { by: Some(line_of(lines)), woken: false, idle_since: None };
             }
             FactKind::IdleEnter { .. } => {
+                self.cpus[cpu.index()].idle_since = Some(fact.at);
                 if let Some(by) = self.cpus[cpu.index()].by.take() {
                     self.interrupted(cpu, by, "nothing follows".to_string());
                 }
@@ -152,6 +158,7 @@ impl Scenario {
             idle_ns: 0,
             simulated_ns: 0,
             stays: Distribution::new(),
+            open: 0,
             causes: BTreeMap::new(),
         };
         let place = |capacity: &u32| kinds.iter().position(|kind| kind == capacity);
@@ -166,6 +173,12 @@ impl Scenario {
         twin.introduce(&mut watch);
         while twin.step(&mut watch) {}
         let simulated_ns = twin.now();
+        for (cpu, kind) in watch.cpus.iter().zip(&watch.kind_of_cpu) {
+            if let Some(since) = cpu.idle_since {
+                watch.found[*kind].idle_ns += simulated_ns.saturating_sub(since);
+                watch.found[*kind].open += 1;
+            }
+        }
         watch.found.iter_mut().for_each(|kind| kind.simulated_ns = simulated_ns);
         watch.found
     }
@@ -187,10 +200,14 @@ impl Interrupted {
             / (self.simulated_ns.max(1) as f64 * self.nr_cpus as f64);
         let mut text = format!(
             "{} CPUs of capacity {}: idle {:.0} %, {per_second:.1} stays a second and CPU; us: p10 {p10:.0}, p50 {p50:.0}, \
-             p90 {p90:.0}, p99 {p99:.0}\n{:>9.1}  interruptions per idle second and CPU\n",
+             p90 {p90:.0}, p99 {p99:.0}{}\n{:>9.1}  interruptions per idle second and CPU\n",
             self.nr_cpus,
             self.capacity,
             share * 100.0,
+            match self.open {
+                0 => String::new(),
+                open => format!("; {open} not ended when the run did"),
+            },
             self.per_idle_second(total),
         );
         let mut sorted: Vec<_> = self.causes.iter().collect();

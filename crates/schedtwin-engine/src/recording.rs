@@ -318,6 +318,8 @@ struct Feed {
     asleep_since: Option<Ns>,
     /// What goes on if the beginning moves: of each CPU its frequency, of each thread what it may use and its clamps.
     khz: Vec<u32>,
+    /// Of each CPU the limits of its clock.
+    limits: BTreeMap<u16, (u32, u32)>,
     allowed: AllowedByPid,
     clamps: ClampsByPid,
     /// Those at the beginning.
@@ -352,10 +354,17 @@ impl Feed {
         self.handlers.event(event, names);
         self.ticks.event(event, names);
         if at.saturating_sub(start) < self.skip {
-            // Clocks go on with the frequency that they have.
-            if let TraceEventKind::Frequency { cpu, khz } = event.kind {
-                self.builder.frequency(at, cpu.index(), khz);
-                self.note_khz(cpu, khz);
+            // Clocks go on with the frequency and the limits that they have.
+            match event.kind {
+                TraceEventKind::Frequency { cpu, khz } => {
+                    self.builder.frequency(at, cpu.index(), khz);
+                    self.note_khz(cpu, khz);
+                }
+                TraceEventKind::FrequencyLimits { cpu, min_khz, max_khz } => {
+                    self.builder.frequency_limits(at, cpu.index(), min_khz, max_khz);
+                    self.limits.insert(cpu.0, (min_khz, max_khz));
+                }
+                _ => {}
             }
             return ControlFlow::Continue(());
         }
@@ -398,6 +407,10 @@ impl Feed {
             TraceEventKind::Frequency { cpu, khz } => {
                 builder.frequency(at, cpu.index(), khz);
                 self.note_khz(cpu, khz);
+            }
+            TraceEventKind::FrequencyLimits { cpu, min_khz, max_khz } => {
+                builder.frequency_limits(at, cpu.index(), min_khz, max_khz);
+                self.limits.insert(cpu.0, (min_khz, max_khz));
             }
             TraceEventKind::Affinity { pid, cpus } => {
                 let cpus = mask_of_bits(cpus);
@@ -465,6 +478,9 @@ impl Feed {
         for (cpu, khz) in self.khz.iter().enumerate().filter(|(_, khz)| **khz > 0) {
             self.builder.frequency(at, cpu, *khz);
         }
+        for (cpu, (min_khz, max_khz)) in &self.limits {
+            self.builder.frequency_limits(at, usize::from(*cpu), *min_khz, *max_khz);
+        }
         self.told_before = (self.allowed.clone(), self.clamps.clone());
     }
 
@@ -500,6 +516,7 @@ impl Feed {
                 | Kind::Exit { .. }
                 | Kind::Idle { .. }
                 | Kind::Frequency { .. }
+                | Kind::FrequencyLimits { .. }
                 | Kind::IrqEntry { .. }
                 | Kind::IrqExit { .. }
                 | Kind::SoftirqEntry { .. }

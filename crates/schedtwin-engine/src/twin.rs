@@ -375,6 +375,7 @@ impl<B: Board> Twin<B> {
         let nr_devices = programs.nr_devices() + devices.len() + block.len();
         let mut slots = slots_of(&machine, &kernel, nr_devices);
         (slots.heat, slots.power_limit) = (heat.is_some(), limits.is_some());
+        slots.user_limits = programs.changes_limits();
         if let Some(device) = &machine.broadcast {
             kernel.register_broadcast(firmware::broadcast(device), device.program_ns);
         }
@@ -605,6 +606,7 @@ impl<B: Board> Twin<B> {
             Slot::PowerLimit => self.power_limit_step(),
             Slot::Hwp => self.hwp_step(),
             Slot::TurnEnd => self.turn_ends(),
+            Slot::UserLimits => self.user_limits_change(observer),
         }
         if self.turns.is_some() {
             self.look_at_turn(source);

@@ -92,7 +92,7 @@ impl<'a> HardwareView<'a> {
 
     /// The highest frequency that a policy may have now, kHz.
     pub fn limit(self, policy: PolicyId) -> Khz {
-        self.kernel.cpufreq.policy(policy).limit_max
+        self.kernel.cpufreq.policy(policy).limits.max
     }
 
     /// How long a CPU was idle while a task that went to sleep there waited for I/O (`iowait_sleeptime`); `None`: no task has

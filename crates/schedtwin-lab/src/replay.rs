@@ -144,6 +144,8 @@ pub struct Fidelity {
     pub early_wakeups: (f64, Vec<(String, f64)>),
     /// Changes of priority.
     pub priority_changes: u64,
+    /// Changes of `scaling_min_freq` and `scaling_max_freq`.
+    pub limit_changes: u64,
     /// Latencies begin with `sched_wakeup`, as there is no `sched_waking`.
     pub without_waking: bool,
     /// CPU time before the first `cpu_frequency` of its CPU, %.
@@ -344,6 +346,7 @@ fn fidelity(trace: &TraceRecording, board: &Board, comparison: &Comparison) -> F
         wakes_of_unknown_context: trace.unknown_context,
         early_wakeups: early_wakeups(comparison),
         priority_changes: recorded.priority_changes,
+        limit_changes: recorded.limit_changes,
         without_waking: trace.without_waking,
         assumed_frequency_pct: percent(recorded.assumed_frequency_ns, replayed_ns),
         paths_taken_off_pct: percent(recorded.paths_taken_off, recorded.work),

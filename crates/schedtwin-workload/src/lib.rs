@@ -40,6 +40,7 @@ mod workload;
 
 pub use builtin::{OptionKind, WorkloadOption, builtin_names, builtin_options};
 pub use jobs::job_names;
+pub use program::recording::FrequencyLimits;
 pub use program::{LockWait, WORK_KIND, code};
 pub use programs::Programs;
 pub use thread_settings::{

@@ -11,6 +11,7 @@
 //! ```
 
 use crate::program::code::Code;
+use crate::program::recording::FrequencyLimits;
 use crate::program::{Interpreter, LockWait, NO_TIME, STEPS_AT_ONCE};
 use crate::recorded::{Done, Position};
 use schedtwin_types::metric::Metric;
@@ -264,6 +265,22 @@ impl Programs {
     /// Where a thread of a recording is; `None` for thread 0 and other workloads.
     pub fn position(&self, thread: ThreadId) -> Option<Position> {
         self.alone()?.position(thread)
+    }
+
+    /// Whether limits of clocks change during the run, as they were recorded.
+    pub fn changes_limits(&self) -> bool {
+        let recording = self.alone().and_then(|alone| alone.code().recording.as_ref());
+        recording.is_some_and(|recording| !recording.limits.is_empty())
+    }
+
+    /// When limits of a clock change next; [`schedtwin_types::NEVER`]: not again, or not yet.
+    pub fn limits_at(&self) -> Ns {
+        self.alone().map_or(schedtwin_types::NEVER, Interpreter::limits_at)
+    }
+
+    /// The limits that change next.
+    pub fn take_limits(&mut self) -> Option<FrequencyLimits> {
+        self.first.interpreter.take_limits()
     }
 
     /// When a recording begins, behind the start of its threads; 0 for other workloads.

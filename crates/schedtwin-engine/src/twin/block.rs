@@ -6,7 +6,8 @@
 //! ```
 //!
 //! The time of a service is drawn for each thread's own requests, by their ordinals: a kernel that issues them in another order
-//! gets the same times.
+//! gets the same times. Requests take the link in the order in which they have been served; one without bytes (a flush) does not
+//! take it.
 
 use super::Twin;
 use crate::board::Board;
@@ -38,12 +39,19 @@ struct Device {
 #[derive(Clone, Copy, Debug)]
 struct InFlight {
     id: RequestId,
-    /// When it is done.
-    due: Ns,
-    /// The CPU that is interrupted then.
+    stage: Stage,
+    /// The CPU that is interrupted when it is done.
     cpu: CpuId,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// It waits for a server or has one, until `at`; then it takes the link for `transfer`.
+    Served { at: Ns, transfer: Ns },
+    /// It waits for the link or has it, and is done at that time.
+    Linked(Ns),
     /// It is done, and its interrupt waits at the CPU.
-    told: bool,
+    Told,
 }
 
 impl BlockDevices {
@@ -75,7 +83,7 @@ impl BlockDevices {
     /// Moves the requests that are done and interrupt `cpu` to `tell`.
     pub(super) fn interrupt(&mut self, at: usize, cpu: CpuId, mut tell: impl FnMut(RequestId)) {
         self.devices[at].in_flight.retain(|request| {
-            let is_told = request.told && request.cpu == cpu;
+            let is_told = request.stage == Stage::Told && request.cpu == cpu;
             if is_told {
                 tell(request.id);
             }
@@ -85,26 +93,42 @@ impl BlockDevices {
 }
 
 impl Device {
-    /// When a request that takes `service` and then `transfer` on the link is done.
-    fn serve(&mut self, issued: Ns, service: Ns, transfer: Ns) -> Ns {
+    /// Gives a request a server: when it will be served.
+    fn serve(&mut self, issued: Ns, service: Ns) -> Ns {
         let server = self.servers.iter_mut().min().expect("a device serves one at least");
-        let served = issued.max(*server) + service;
-        *server = served;
-        self.link = served.max(self.link) + transfer;
-        self.link
+        *server = issued.max(*server) + service;
+        *server
     }
 
-    /// When the next request is done that has not told so.
+    /// The request for which something happens next, and when.
+    fn next(&self) -> Option<(Ns, usize)> {
+        let of = |(index, request): (usize, &InFlight)| match request.stage {
+            Stage::Served { at, .. } | Stage::Linked(at) => Some((at, index)),
+            Stage::Told => None,
+        };
+        self.in_flight.iter().enumerate().filter_map(of).min()
+    }
+
     fn next_due(&self) -> Ns {
-        let waiting = self.in_flight.iter().filter(|request| !request.told);
-        waiting.map(|request| request.due).min().unwrap_or(NEVER)
+        self.next().map_or(NEVER, |(at, _)| at)
     }
 
     /// Takes note of a request that is done at `now`; the CPU that it interrupts.
     fn take_due(&mut self, now: Ns) -> Option<CpuId> {
-        let due = self.in_flight.iter_mut().find(|request| !request.told && request.due <= now)?;
-        due.told = true;
-        Some(due.cpu)
+        loop {
+            let (_, index) = self.next().filter(|(at, _)| *at <= now)?;
+            let request = &mut self.in_flight[index];
+            match request.stage {
+                Stage::Served { at, transfer } if transfer > 0 => {
+                    self.link = at.max(self.link) + transfer;
+                    request.stage = Stage::Linked(self.link);
+                }
+                _ => {
+                    request.stage = Stage::Told;
+                    return Some(request.cpu);
+                }
+            }
+        }
     }
 }
 
@@ -139,9 +163,10 @@ impl<B: Board> Twin<B> {
         let device = &mut self.block.devices[at];
         let word = device.draws.nth(u64::from(thread.0) << 32 | ordinal);
         let service = is.service[op as usize].draw(word);
-        let due = device.serve(issued, service, is.link_ns(op, bytes)).max(self.now + 1);
-        device.in_flight.push(InFlight { id, due, cpu, told: false });
-        let next = device.next_due();
+        let served = device.serve(issued, service);
+        let stage = Stage::Served { at: served, transfer: is.link_ns(op, bytes) };
+        device.in_flight.push(InFlight { id, stage, cpu });
+        let next = device.next_due().max(self.now + 1);
         self.board.set(self.block_slot(at), next);
     }
 

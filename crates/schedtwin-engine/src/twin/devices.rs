@@ -16,6 +16,7 @@ use super::Twin;
 use crate::board::Board;
 use crate::system_file::Device;
 use crate::twin::Observer;
+use schedtwin_kernel::cpufreq::freq_table::Limits;
 use schedtwin_types::draw::{Purpose, draw};
 use schedtwin_types::{CpuId, IrqLine, NEVER, Ns};
 
@@ -110,7 +111,8 @@ impl<B: Board> Twin<B> {
     /// Re-arms the slots of the workload's devices, if one has got something to do.
     #[inline(always)]
     pub(super) fn sync_devices(&mut self) {
-        if self.slots.nr_devices != 0 && self.programs.take_devices_changed() {
+        let any = self.slots.nr_devices != 0 || self.slots.user_limits;
+        if any && self.programs.take_devices_changed() {
             self.look_at_devices();
         }
     }
@@ -124,6 +126,37 @@ impl<B: Board> Twin<B> {
                 self.board.set(self.slots.device(device), at);
             }
         }
+        self.sync_user_limits();
+    }
+
+    /// When user space changes limits of clocks next.
+    fn sync_user_limits(&mut self) {
+        if self.slots.user_limits {
+            let at = self.programs.limits_at();
+            let at = if at == NEVER { NEVER } else { at.max(self.now) };
+            self.board.set(self.slots.user_limits_slot(), at);
+        }
+    }
+
+    /// User space writes to `scaling_min_freq` and `scaling_max_freq`, as it was recorded.
+    #[inline(never)]
+    pub(super) fn user_limits_change(&mut self, observer: &mut impl Observer) {
+        while self.programs.limits_at() <= self.now
+            && let Some(change) = self.programs.take_limits()
+        {
+            let Some(cpu) = self.machine.cpus.get(usize::from(change.cpu)) else { continue };
+            let highest = self.machine.domains[cpu.domain].max_khz();
+            let khz = |khz: u32| match change.of_khz {
+                None => khz,
+                Some(of) => (u64::from(khz) * u64::from(highest) / u64::from(of.max(1))) as u32,
+            };
+            let limits = Limits { min: khz(change.min_khz), max: khz(change.max_khz) };
+            self.kernel.freq_qos_update_request(cpu.domain.policy(), limits, self.now);
+        }
+        self.sync_user_limits();
+        self.limits_are_seen();
+        self.kernel.facts_wait(|cpu| self.cpus[cpu].masked_until);
+        self.after_entry(None, observer);
     }
 
     /// The broadcast device has been armed or disarmed.

@@ -247,13 +247,18 @@ impl<B: Board> Twin<B> {
                 self.kernel.thermal_zone_device_update(zone, self.now, temperature);
             }
         }
+        self.limits_are_seen();
+        self.kernel.facts_wait(|cpu| self.cpus[cpu].masked_until);
+        self.after_entry(None, observer);
+    }
+
+    /// The meter learns how far the kernel lets clocks go.
+    pub(super) fn limits_are_seen(&mut self) {
         for domain in self.domains.ids() {
             let limit = self.kernel.hardware().limit(domain.policy());
             let opp = self.machine.domains[domain].opp_of(limit).expect("limits are of the table");
             self.meter.frequency_limited(self.now, domain, opp);
         }
-        self.kernel.facts_wait(|cpu| self.cpus[cpu].masked_until);
-        self.after_entry(None, observer);
     }
 
     /// Turns the energy used until `at` into heat, which flows.

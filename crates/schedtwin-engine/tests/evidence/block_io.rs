@@ -106,6 +106,27 @@ fn rtapp(text: &str) -> tempfile::NamedTempFile {
     file
 }
 
+/// Requests that are served at once do not wait for each other: a reader of 200 us beside one that flushes for 900 us.
+#[test]
+fn a_short_request_overtakes_a_long_one() {
+    let reads = |flushes: bool| {
+        let flusher = r#""flusher": { "loop": -1, "io": { "type": "flush" } },"#;
+        let text = format!(
+            r#"{{ "tasks": {{ {} "reader": {{ "loop": -1, "io": {{ "bytes": 4096 }} }} }}, "global": {{ "duration": 1 }} }}"#,
+            if flushes { flusher } else { "" }
+        );
+        let workload = rtapp(&text);
+        let seen =
+            on(&disk(&[]), "linux-6.12:cpufreq=performance", workload.path().to_str().unwrap());
+        seen.times().iter().filter(|(.., ns)| *ns < 600 * US).count()
+    };
+    let (alone, beside) = (reads(false), reads(true));
+    assert!(
+        alone > 2_000 && beside * 100 >= alone * 95,
+        "{alone} alone, {beside} beside a flusher"
+    );
+}
+
 /// `blk_mq_complete_need_ipi()` on CPUs that share a cache: `rq_affinity` decides alone.
 #[test]
 fn equal_cpus_complete_where_the_interrupt_comes_or_where_rq_affinity_says() {

@@ -89,6 +89,37 @@ fn work_that_the_end_cuts_counts_as_far_as_it_is_done() {
     assert!((97.0..=100.0).contains(&work), "{work} % of the work");
 }
 
+/// Limits that user space has set while it was recorded are set again: a clock whose lower limit is its highest frequency runs at
+/// that, although the work asks for less; one with an upper limit stays below it.
+#[test]
+fn recorded_limits_of_clocks_are_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let mean_of = |limits: &str| {
+        let path = folder.path().join("limits.txt");
+        let mut text = format!("          <idle>-0     [000] d..2. 1.000000: {limits} cpu_id=0\n");
+        for i in 0..100 {
+            let at = 1.001 + f64::from(i) * 0.01;
+            text.push_str(&format!(
+                "          <idle>-0     [000] d..2. {at:.6}: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 \
+                 prev_state=R ==> next_comm=a next_pid=10 next_prio=120\n               a-10    [000] d..2. {:.6}: sched_switch: \
+                 prev_comm=a prev_pid=10 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120\n",
+                at + 0.001
+            ));
+        }
+        std::fs::write(&path, text).unwrap();
+        let machine = Machine::load("pixel6").unwrap();
+        let trace = read_trace(&path, &machine, &machine, None).unwrap();
+        let options = RunOptions { verify: true, ..RunOptions::default() };
+        let result = scenario(&trace, "linux-6.12-gki").run(1, options).unwrap();
+        metric(&result, "freq_mean", "mean", &[("domain", "little"), ("while", "active")])
+    };
+    let free = mean_of("cpu_frequency: state=300000");
+    let boosted = mean_of("cpu_frequency_limits: min=1803000 max=1803000");
+    let capped = mean_of("cpu_frequency_limits: min=300000 max=574000");
+    assert!(boosted > 1780.0 && free < 1600.0, "{boosted} MHz, without limits {free}");
+    assert!(capped <= 574.5 && capped < free, "{capped} MHz, without limits {free}");
+}
+
 /// The reference twin, which verifies every sum after every event, executes the same.
 #[test]
 fn the_reference_twin_replays_alike() {

@@ -47,6 +47,15 @@ macro_rules! balance {
             /// Only after a pass that moved nothing.
             AfterFailure = "after-failure", "6.14 and later";
         }
+        /// The largest task that a pass moves whose imbalance is utilisation.
+        detach_util: choice DetachUtil {
+            linux "detach_tasks()";
+            default_if_absent ByFailures;
+            /// One that is not larger than the imbalance.
+            Whole = "whole", "5.5 to 6.7; 5.10.y (assumed), 5.15.y (assumed)";
+            /// The same, but each pass that has failed halves what a task counts.
+            ByFailures = "by-failures", "6.8 and later; 6.1.y from .192 on (or earlier), 6.6.y from .139 on (or earlier, assumed)";
+        }
         /// The condition on which a group counts as overloaded while EAS is possible.
         group_is_overloaded: choice GroupIsOverloaded {
             linux "group_is_overloaded()";

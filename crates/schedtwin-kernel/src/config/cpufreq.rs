@@ -91,6 +91,20 @@ macro_rules! cpufreq {
             only FrequencyGovernor in [Userspace] else 0;
             default_if_absent 0;
         }
+        /// The lower limit of all clocks that user space sets, in kHz: each keeps to its frequencies that are not below it.
+        scaling_min_freq: limit u32 {
+            linux "/sys/devices/system/cpu/cpufreq/policy*/scaling_min_freq";
+            range 0..=100_000_000 kHz;
+            none "none", "the lowest frequency of each";
+            default_if_absent "none";
+        }
+        /// The upper limit of all clocks that user space sets, in kHz: each keeps to its frequencies that are not above it.
+        scaling_max_freq: limit u32 {
+            linux "/sys/devices/system/cpu/cpufreq/policy*/scaling_max_freq";
+            range 0..=100_000_000 kHz;
+            none "none", "the highest frequency of each";
+            default_if_absent "none";
+        }
         /// The cpufreq driver. It takes requests from the governor, or decides by itself.
         scaling_driver: choice CpufreqDriver {
             linux "/sys/devices/system/cpu/cpufreq/policy*/scaling_driver";

@@ -25,7 +25,7 @@ declare! { []
             releases false "6.6 to 6.11";
             releases true "6.12 and later";
         }
-        /// A task keeps the CPU until its slice is used up.
+        /// A task keeps the CPU until its slice is used up, while it is eligible.
         run_to_parity: feature {
             only FairClass in [Eevdf];
             releases true "6.6 and later";

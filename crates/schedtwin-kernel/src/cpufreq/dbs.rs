@@ -88,8 +88,8 @@ impl Kernel {
         let now_us = self.cx.now / NSEC_PER_USEC;
         let policy = &self.cpufreq.policies[index];
         let bounds = Bounds {
-            min: policy.table[0],
-            max: policy.limit_max,
+            min: policy.limits.min,
+            max: policy.limits.max,
             lowest: policy.table[0],
             highest: policy.max(),
             cur: policy.cur,
@@ -102,7 +102,7 @@ impl Kernel {
         let policy = &self.cpufreq.policies[index];
         let khz = wanted.map(|(khz, relation)| {
             let (table, inefficient) = (&policy.table, &policy.inefficient);
-            freq_table::target(table, inefficient, policy.limit_max, khz, relation)
+            freq_table::target(table, inefficient, policy.limits, khz, relation)
         });
         self.cpufreq.policies[index].dbs = Some(dbs);
         khz

@@ -116,7 +116,7 @@ impl CpufreqPolicy {
             Some(pstate) => self.khz_of_pstate(pstate.prepare_request(pstate.of_khz(khz))),
             None => {
                 let amd = self.amd.as_ref().expect("a driver without a table");
-                self.khz_of_level(amd.update_freq(khz).desired).min(self.limit_max)
+                self.khz_of_level(amd.update_freq(khz).desired).min(self.limits.max)
             }
         }
     }

@@ -17,14 +17,55 @@ pub enum Relation {
     Closest,
 }
 
-/// The lowest efficient frequency that is not below `target`, or any that is not, if that one is above the limit, which is one of
-/// the table.
+/// `policy->min` and `policy->max`, each a frequency of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// At least this frequency may be asked for.
+    pub min: Khz,
+    /// At most this one.
+    pub max: Khz,
+}
+
+impl Limits {
+    /// A table's whole.
+    pub fn whole(table: &[Khz]) -> Limits {
+        Limits { min: table[0], max: table[table.len() - 1] }
+    }
+
+    /// `cpufreq_set_policy()`: the limits that come of two requests. Where no frequency lies between them, the next below the upper one
+    /// counts; the limits are frequencies of the table, the lower one not below its request, the upper one not above its own.
+    ///
+    /// ```
+    /// use schedtwin_kernel::cpufreq::freq_table::Limits;
+    /// let of = |min, max| Limits::of(&[1000, 1300, 1500], min, max);
+    /// assert_eq!(of(1100, 1400), Limits { min: 1300, max: 1300 });
+    /// assert_eq!(of(1310, 1400), Limits { min: 1300, max: 1300 });
+    /// assert_eq!(of(1500, 1000), Limits { min: 1000, max: 1000 });
+    /// assert_eq!(of(0, u32::MAX), Limits { min: 1000, max: 1500 });
+    /// ```
+    pub fn of(table: &[Khz], min: Khz, max: Khz) -> Limits {
+        let Limits { min: lowest, max: highest } = Limits::whole(table);
+        let mut max = max.clamp(lowest, highest);
+        let mut min = min.clamp(lowest, max);
+        if !table.iter().any(|khz| (min..=max).contains(khz)) {
+            max = table.iter().copied().filter(|khz| *khz <= max).max().unwrap_or(lowest);
+            min = min.min(max);
+        }
+        let resolved = |khz, relation| {
+            find(table.iter().copied(), khz, relation).expect("a table has an entry")
+        };
+        let max = resolved(max, Relation::High);
+        Limits { min: resolved(min, Relation::Low).min(max), max }
+    }
+}
+
+/// The lowest efficient frequency that is not below `target`, or any that is not, if that one is above the limit.
 #[inline(always)]
-pub fn low(table: &[Khz], inefficient: &[bool], limit_max: Khz, target: Khz) -> Khz {
-    let target = target.clamp(table[0], limit_max);
+pub fn low(table: &[Khz], inefficient: &[bool], limits: Limits, target: Khz) -> Khz {
+    let target = target.clamp(limits.min, limits.max);
     for (khz, inefficient) in table.iter().zip(inefficient) {
         if *khz >= target && !inefficient {
-            if *khz > limit_max {
+            if *khz > limits.max {
                 break;
             }
             return *khz;
@@ -34,25 +75,25 @@ pub fn low(table: &[Khz], inefficient: &[bool], limit_max: Khz, target: Khz) -> 
     table[first]
 }
 
-/// `cpufreq_frequency_table_target()`: the frequency for `target` within the table's lowest one and `limit_max`, which is one of the
-/// table.
+/// `cpufreq_frequency_table_target()`: the frequency for `target` within the limits.
 ///
 /// ```
-/// use schedtwin_kernel::cpufreq::freq_table::{Relation::*, target};
-/// let of = |khz| [Low, High, Closest].map(|how| target(&[1000, 1300, 1500], &[false; 3], 1500, khz, how));
+/// use schedtwin_kernel::cpufreq::freq_table::{Limits, Relation::*, target};
+/// let limits = Limits { min: 1000, max: 1500 };
+/// let of = |khz| [Low, High, Closest].map(|how| target(&[1000, 1300, 1500], &[false; 3], limits, khz, how));
 /// assert_eq!(of(1400), [1500, 1300, 1300]);
 /// ```
 pub fn target(
     table: &[Khz],
     inefficient: &[bool],
-    limit_max: Khz,
+    limits: Limits,
     target: Khz,
     relation: Relation,
 ) -> Khz {
-    let target = target.clamp(table[0], limit_max);
+    let target = target.clamp(limits.min, limits.max);
     let efficient = table.iter().zip(inefficient).filter(|(_, skip)| !**skip).map(|(khz, _)| *khz);
     let found = find(efficient, target, relation);
-    match found.filter(|khz| (table[0]..=limit_max).contains(khz)) {
+    match found.filter(|khz| (limits.min..=limits.max).contains(khz)) {
         Some(khz) => khz,
         None => find(table.iter().copied(), target, relation).expect("a table has an entry"),
     }
@@ -84,8 +125,9 @@ mod tests {
     const TABLE: [Khz; 4] = [1_000, 1_300, 1_500, 2_000];
 
     fn all(inefficient: [bool; 4], limit_max: Khz, khz: Khz) -> [Khz; 3] {
-        [Relation::Low, Relation::High, Relation::Closest]
-            .map(|relation| target(&TABLE, &inefficient, limit_max, khz, relation))
+        [Relation::Low, Relation::High, Relation::Closest].map(|relation| {
+            target(&TABLE, &inefficient, Limits { min: 1_000, max: limit_max }, khz, relation)
+        })
     }
 
     #[test]
@@ -103,7 +145,8 @@ mod tests {
         let skips = [false, false, true, false];
         assert_eq!(all(skips, 2_000, 1_500), [2000, 1300, 1300]);
         assert_eq!(all(skips, 1_500, 1_500), [1500, 1300, 1300], "not above the limit");
-        assert_eq!(low(&TABLE, &skips, 1_500, 1_500), 1_500);
+        assert_eq!(low(&TABLE, &skips, Limits { min: 1_000, max: 1_500 }, 1_500), 1_500);
+        assert_eq!(low(&TABLE, &skips, Limits { min: 1_500, max: 2_000 }, 0), 2_000);
         assert_eq!(all([true, false, false, false], 2_000, 1_000), [1300, 1300, 1300]);
     }
 }

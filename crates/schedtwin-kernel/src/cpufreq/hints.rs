@@ -41,9 +41,9 @@ impl Cpufreq {
                 let khz = |ratio: i32| policy.next_higher(ratio.max(0) as u32 * SCALING);
                 (khz(pstate.min_perf_ratio), khz(pstate.max_perf_ratio))
             }
-            None => (policy.table[0], policy.limit_max),
+            None => (policy.limits.min, policy.limits.max),
         };
-        let max = max.min(policy.limit_max);
+        let max = max.min(policy.limits.max);
         Some(match cx.config.pins_pstate() {
             true => Hints { min: max, max, epp: 0 },
             false => Hints { min: min.min(max), max, epp: cx.config.epp as u8 },

@@ -89,7 +89,7 @@ impl Cpufreq {
     /// `intel_pstate_update_perf_limits()`, where the driver has P-states.
     pub(super) fn set_pstate_limits(&mut self, index: PolicyId) {
         let policy = &mut self.policies[index];
-        let (min, max) = (policy.table[0], policy.limit_max);
+        let (min, max) = (policy.limits.min, policy.limits.max);
         if let Some(pstate) = &mut policy.pstate {
             pstate.update_perf_limits(min, max);
         }

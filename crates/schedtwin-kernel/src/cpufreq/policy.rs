@@ -8,14 +8,15 @@
 //!
 //! Kernel: 6.12.95 drivers/cpufreq/cpufreq.c `cpufreq_driver_resolve_freq`, `cpufreq_driver_fast_switch`,
 //! `cpufreq_policy_transition_delay_us`; drivers/base/arch_topology.c `topology_set_freq_scale`.
-//! Differences: only [`crate::thermal`] sets a limit, and only the upper one. What performance and powersave set at boot
-//! is set before time begins, whatever the driver would take.
+//! Limits come from [`crate::thermal`] and from user space (`scaling_min_freq`, `scaling_max_freq`): `cpufreq_set_policy`.
+//! Differences: what performance and powersave set at boot is set before time begins, whatever the driver would take. Writing
+//! a limit costs nobody time.
 
 use crate::config::{Config, FrequencyGovernor, RateLimitDefault};
 use crate::cpufreq::amd_pstate::AmdPstate;
 use crate::cpufreq::dbs::{self, sampling::PolicyDbs};
 use crate::cpufreq::driver::{self, Driver};
-use crate::cpufreq::freq_table;
+use crate::cpufreq::freq_table::{self, Limits};
 use crate::cpufreq::intel_pstate::cpu::PstateCpu;
 use crate::cpufreq::schedutil::SugovPolicy;
 use crate::cpufreq::sugov_kthread::SugovKthread;
@@ -36,8 +37,10 @@ pub struct CpufreqPolicy {
     pub table: Vec<Khz>,
     /// Per frequency: skipped when resolving, because a faster one costs no more.
     pub inefficient: Vec<bool>,
-    /// `policy->max`: at most this frequency may be asked for.
-    pub limit_max: Khz,
+    /// `policy->min`, `policy->max`.
+    pub limits: Limits,
+    /// What user space has written to `scaling_min_freq` and `scaling_max_freq`.
+    pub user_limits: Limits,
     /// So many of the highest frequencies are taken away (`cpufreq_state` of its cooling device).
     pub cooling_state: u32,
     /// `policy->cur`, as the kernel believes.
@@ -111,7 +114,8 @@ impl CpufreqPolicy {
         let mut policy = CpufreqPolicy {
             cpus: dt.cpus,
             is_single: dt.cpus.weight() == 1,
-            limit_max: left,
+            limits: Limits::whole(&table),
+            user_limits: Limits::whole(&table),
             cooling_state: 0,
             cur: left,
             requested: left,
@@ -152,15 +156,22 @@ impl CpufreqPolicy {
     #[inline]
     pub fn resolve(&self, target: Khz) -> Khz {
         if self.tableless {
-            return target.clamp(self.table[0], self.limit_max);
+            return target.clamp(self.limits.min, self.limits.max);
         }
-        self.resolve_within(target, self.limit_max)
+        self.resolve_within(target, self.limits)
     }
 
-    /// The same with another upper limit, at least the lowest frequency.
+    /// The same with other limits.
     #[inline(always)]
-    pub(crate) fn resolve_within(&self, target: Khz, limit_max: Khz) -> Khz {
-        freq_table::low(&self.table, &self.inefficient, limit_max, target)
+    pub(crate) fn resolve_within(&self, target: Khz, limits: Limits) -> Khz {
+        freq_table::low(&self.table, &self.inefficient, limits, target)
+    }
+
+    /// `freq_qos_read_value()`, `cpufreq_set_policy()`: the limits that follow from the cooling state and from user space.
+    pub(crate) fn read_limits(&mut self) {
+        let cooled = self.table[self.table.len() - 1 - self.cooling_state as usize];
+        let Limits { min, max } = self.user_limits;
+        self.limits = Limits::of(&self.table, min, max.min(cooled));
     }
 }
 
@@ -198,9 +209,9 @@ impl Cpufreq {
                 | FrequencyGovernor::Performance
                 | FrequencyGovernor::Ondemand
                 | FrequencyGovernor::Conservative => policy.max(),
-                FrequencyGovernor::Powersave => policy.table[0],
+                FrequencyGovernor::Powersave => policy.limits.min,
                 FrequencyGovernor::Userspace => {
-                    policy.resolve_within(cx.config.scaling_setspeed, policy.limit_max)
+                    policy.resolve_within(cx.config.scaling_setspeed, policy.limits)
                 }
             };
             self.cpufreq_driver_target_index(index, khz);
@@ -214,7 +225,7 @@ impl Cpufreq {
         let schedutil = cx.config.runs_schedutil() && !sched.scx_switched_all();
         if schedutil || cx.config.runs_sampling() {
             for index in self.policies.ids() {
-                let khz = self.policies[index].table[0];
+                let khz = self.policies[index].limits.min;
                 self.cpufreq_driver_target_index(index, khz);
                 self.set_policy_cur(index, khz, sched, cx);
                 if let Some(dbs) = &mut self.policies[index].dbs {
@@ -344,15 +355,18 @@ impl Kernel {
         match self.cx.config.cpufreq {
             FrequencyGovernor::Schedutil => self.sugov_limits(index),
             FrequencyGovernor::Performance => {
-                let khz = self.cpufreq.policies[index].limit_max;
+                let khz = self.cpufreq.policies[index].limits.max;
                 self.cpufreq_driver_target(index, khz);
             }
-            FrequencyGovernor::Powersave => {}
+            FrequencyGovernor::Powersave => {
+                let khz = self.cpufreq.policies[index].limits.min;
+                self.cpufreq_driver_target(index, khz);
+            }
             FrequencyGovernor::Ondemand | FrequencyGovernor::Conservative => self.dbs_limits(index),
             FrequencyGovernor::Userspace => {
                 let khz = self.cpufreq.policies[index].resolve_within(
                     self.cx.config.scaling_setspeed,
-                    self.cpufreq.policies[index].limit_max,
+                    self.cpufreq.policies[index].limits,
                 );
                 self.cpufreq_driver_target(index, khz);
             }

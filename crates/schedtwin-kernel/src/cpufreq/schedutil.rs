@@ -589,7 +589,7 @@ mod tests {
             kernel.cx.config.bugs.hold_above_limit = hold_above_limit;
             kernel.inside_mut().rq[CpuId(0)].avg_rt.util_avg = 900;
             for limit in [2_000_000, 1_000_000] {
-                kernel.cpufreq.policies[PolicyId(0)].limit_max = limit;
+                kernel.cpufreq.policies[PolicyId(0)].limits.max = limit;
                 kernel.cpufreq.policies[PolicyId(0)].sugov.limits_changed = true;
                 kernel.inside_mut().rq[CpuId(0)].clock += 10_000_000;
                 kernel.sched.stale_demands_mut().mark(CpuId(0));

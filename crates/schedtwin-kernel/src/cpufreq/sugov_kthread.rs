@@ -234,9 +234,7 @@ impl Kernel {
         let Kernel { cpufreq, sched, cx, .. } = self;
         cpufreq.cpufreq_freq_transition(index, khz, requested_at, sched, cx);
         // A limit that came meanwhile has waited for the call.
-        if khz > self.cpufreq.policies[index].limit_max {
-            self.cpufreq_policy_apply_limits(index);
-        }
+        self.cpufreq_policy_apply_limits(index);
     }
 }
 

@@ -149,13 +149,14 @@ impl Kernel {
             iowait: flags & SCHED_CPUFREQ_IOWAIT != 0,
             limits_changed,
             table: &policy.table,
-            max_khz: policy.limit_max,
+            max_khz: policy.limits.max,
             current_khz,
             cpus: &cpus,
         });
         // A new limit also counts for a policy that decides nothing.
-        let limited = limits_changed && current_khz > policy.limit_max;
-        let at_limit = FrequencyDecision { khz: policy.limit_max, rule: "within the new limit" };
+        let within = current_khz.clamp(policy.limits.min, policy.limits.max);
+        let limited = limits_changed && current_khz != within;
+        let at_limit = FrequencyDecision { khz: within, rule: "within the new limit" };
         let Some(decision) = decision.or(limited.then_some(at_limit)) else { return };
         let khz = policy.resolve(decision.khz);
         let choice = FrequencyChoice {

@@ -150,7 +150,7 @@ impl GovernorView<'_> {
 
     /// `policy->max`.
     pub fn limit_khz(&self, policy: PolicyId) -> Khz {
-        self.kernel.cpufreq.policy(policy).limit_max
+        self.kernel.cpufreq.policy(policy).limits.max
     }
 
     /// `arch_scale_freq_invariant()`.

@@ -36,6 +36,8 @@ pub mod step_wise;
 mod tests;
 
 use crate::Kernel;
+use crate::config::CapacityPressure;
+use crate::cpufreq::freq_table::Limits;
 use crate::cpufreq::sugov_kthread::SugovKthread;
 use schedtwin_types::{CpuId, Khz, NEVER, Ns, PolicyId};
 
@@ -294,10 +296,26 @@ impl Kernel {
             return;
         }
         policy.cooling_state = state;
-        let level = policy.table.len() - 1 - state as usize;
-        policy.limit_max = policy.table[level];
+        self.cpufreq_set_policy(index);
+    }
+
+    /// User space writes to `scaling_min_freq` and `scaling_max_freq` of a policy.
+    pub fn freq_qos_update_request(&mut self, index: PolicyId, limits: Limits, now: Ns) {
+        self.cx.begin_on_no_cpu(now);
+        let policy = self.cpufreq.policy_mut(index);
+        if policy.user_limits != limits {
+            policy.user_limits = limits;
+            self.cpufreq_set_policy(index);
+        }
+    }
+
+    /// `cpufreq_set_policy()`: a request has changed.
+    fn cpufreq_set_policy(&mut self, index: PolicyId) {
+        let policy = self.cpufreq.policy_mut(index);
+        policy.read_limits();
+        let Limits { min, max } = policy.limits;
         if let Some(amd) = &mut policy.amd {
-            amd.update_limits(policy.table[0], policy.limit_max);
+            amd.update_limits(min, max);
         }
         self.cpufreq_update_pressure(index);
         // No CPU executes this: what follows is told of the policy's first.
@@ -305,12 +323,19 @@ impl Kernel {
         self.cpufreq_governor_limits(index);
     }
 
-    /// `cpufreq_update_pressure()`: the capacity that the limit takes away.
+    /// `cpufreq_update_pressure()`: the capacity that the limit takes away. Before 6.10 cooling devices tell it, and user space's
+    /// limits take nothing.
     fn cpufreq_update_pressure(&mut self, index: PolicyId) {
         let policy = self.cpufreq.policy(index);
+        let highest = match self.cx.config.capacity_pressure {
+            CapacityPressure::HwAndCpufreq => policy.limits.max,
+            CapacityPressure::Thermal | CapacityPressure::None => {
+                policy.table[policy.table.len() - 1 - policy.cooling_state as usize]
+            }
+        };
         for cpu in policy.cpus.iter() {
             let capacity = self.sched.arch_scale_cpu_capacity(cpu);
-            let left = policy.capacity_within(capacity, policy.limit_max);
+            let left = policy.capacity_within(capacity, highest);
             self.sched.set_cpufreq_pressure(cpu, capacity - left);
         }
     }
@@ -328,8 +353,8 @@ impl Kernel {
     pub(crate) fn cpufreq_policy_apply_limits(&mut self, index: PolicyId) {
         let policy = self.cpufreq.policy(index);
         let busy = policy.kthread.as_ref().is_some_and(SugovKthread::calls_driver);
-        if policy.limit_max < policy.cur && !busy {
-            let khz = policy.limit_max;
+        let khz = policy.cur.clamp(policy.limits.min, policy.limits.max);
+        if khz != policy.cur && !busy {
             self.cpufreq_driver_target(index, khz);
         }
     }

@@ -29,6 +29,29 @@ fn zone(governor: Governor, trips: &[(i32, TripType, &[usize])]) -> DtThermalZon
     }
 }
 
+/// `cpufreq_set_policy()`: what user space asks for and what a zone takes away, together; `cpufreq_pressure` has both since 6.10.
+#[test]
+fn user_space_and_cooling_limit_together() {
+    let mut kernel = kernel(&[(2, 1024, OPPS)]);
+    let capacity = |kernel: &Kernel| kernel.sched.get_actual_cpu_capacity(CpuId(0));
+    let asks = |kernel: &mut Kernel, min, max| {
+        kernel.freq_qos_update_request(PolicyId(0), Limits { min, max }, 1);
+        let policy = kernel.cpufreq.policy(PolicyId(0));
+        (policy.limits.min, policy.limits.max, policy.resolve(0), policy.resolve(9_999_999))
+    };
+    assert_eq!(asks(&mut kernel, 600_000, 1_700_000), (1_000_000, 1_500_000, 1_000_000, 1_500_000));
+    assert_eq!(capacity(&kernel), 768);
+    kernel.cpufreq_set_cur_state(PolicyId(0), 3);
+    let limits = kernel.cpufreq.policy(PolicyId(0)).limits;
+    assert_eq!((limits, capacity(&kernel)), (Limits { min: 500_000, max: 500_000 }, 256));
+    kernel.cpufreq_set_cur_state(PolicyId(0), 0);
+    assert_eq!(asks(&mut kernel, 0, u32::MAX), (500_000, 2_000_000, 500_000, 2_000_000));
+    kernel.cx.config.capacity_pressure = CapacityPressure::Thermal;
+    let Kernel { sched, cx, .. } = &mut kernel;
+    sched.set_capacity_pressure(&cx.config);
+    assert_eq!((asks(&mut kernel, 0, 500_000).1, capacity(&kernel)), (500_000, 1024));
+}
+
 /// The example at the top of the module, with what follows for the clock and the scheduler; a read
 /// every 100 ms.
 #[test]
@@ -58,7 +81,7 @@ fn step_wise_follows_the_trend() {
         let poll_at = if polls { now + 100_000_000 } else { NEVER };
         assert_eq!(zone.poll_at, poll_at, "{temperature}: next poll");
         let limit = OPPS[3 - state as usize].0;
-        assert_eq!((policy.limit_max, policy.resolve(9_999_999)), (limit, limit));
+        assert_eq!((policy.limits.max, policy.resolve(9_999_999)), (limit, limit));
         let left = 1024 * u64::from(limit) / 2_000_000;
         assert_eq!(kernel.sched.get_actual_cpu_capacity(CpuId(1)), left);
         now += 100_000_000;

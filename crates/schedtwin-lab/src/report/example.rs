@@ -146,6 +146,7 @@ pub fn replayed() -> Replayed {
         wakes_unmatched: 19,
         wakes_of_unknown_context: 1,
         priority_changes: 2784,
+        limit_changes: 118,
         without_waking: true,
         assumed_frequency_pct: 0.25,
         paths_taken_off_pct: 6.5,

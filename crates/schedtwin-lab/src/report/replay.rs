@@ -106,6 +106,13 @@ pub fn sentences(fidelity: &Fidelity) -> Vec<String> {
         count(f.priority_changes, "change"),
         affinities(f)
     ));
+    if f.limit_changes > 0 {
+        sentences.push(format!(
+            "limits of clocks: {} of scaling_min_freq and scaling_max_freq, made at their recorded times; the recorded kernel's thermal \
+             limits are among them",
+            count(f.limit_changes, "change")
+        ));
+    }
     sentences.push(format!(
         "work: {} of the CPU time ran before the first cpu_frequency and is taken at the highest frequency; \
          {} is taken off for kernel paths, which the twin charges itself",
@@ -115,7 +122,11 @@ pub fn sentences(fidelity: &Fidelity) -> Vec<String> {
     sentences.push(format!("recorded clusters: {}", clusters(&f.clusters).join("; ")));
     sentences.extend(f.assumptions.iter().map(|assumption| format!("assumed: {assumption}")));
     if f.without_waking {
-        sentences.push("no sched_waking is recorded: latencies begin with sched_wakeup".to_owned());
+        let text = match f.wakes_by_waker + f.wakes_by_time {
+            0 => "no wakeup is recorded: latencies are not known",
+            _ => "no sched_waking is recorded: latencies begin with sched_wakeup",
+        };
+        sentences.push(text.to_owned());
     }
     sentences
 }
@@ -363,7 +374,7 @@ pub fn json(fidelity: &Fidelity) -> Value {
         "wakes_by_device": f.wakes_by_device,
         "wakes_unmatched": f.wakes_unmatched,
         "wakes_of_unknown_context": f.wakes_of_unknown_context,
-        "priority_changes": f.priority_changes, "without_waking": f.without_waking,
+        "priority_changes": f.priority_changes, "limit_changes": f.limit_changes, "without_waking": f.without_waking,
         "assumed_frequency_pct": f.assumed_frequency_pct,
         "paths_taken_off_pct": f.paths_taken_off_pct,
         "origin": f.origin, "assumptions": f.assumptions, "clusters": clusters, "verdicts": verdicts, "pairs": pairs,

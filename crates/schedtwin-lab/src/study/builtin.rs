@@ -6,6 +6,7 @@ use std::sync::Arc;
 use schedtwin_input::Source;
 
 use crate::study::reports::ledger::Ledger;
+use crate::study::{Study, load};
 
 /// Name and text, in the order of the publications.
 const STUDIES: [(&str, &str); 15] = [
@@ -61,6 +62,46 @@ pub fn results() -> [Ledger; 2] {
     [("first-results.csv", FIRST_RESULTS), ("present-results.csv", PRESENT_RESULTS)].map(
         |(name, text)| Ledger::read(name, text).expect("the built-in results are read by a test"),
     )
+}
+
+/// The patches in a kernel's spelling: `linux-6.1+runnable-boost:hz=100` has one.
+fn patches(kernel: &str) -> impl Iterator<Item = &str> {
+    kernel.split(':').next().into_iter().flat_map(|name| name.split('+').skip(1))
+}
+
+/// Says which built-in studies hold a patch that only one of two kernels has against published numbers: those on the
+/// machine, or else those on others.
+pub fn studies_of_the_difference(machine: &str, a: &str, b: &str) -> Option<String> {
+    let only = |own: &str, other: &str| -> Vec<String> {
+        patches(own)
+            .filter(|patch| !patches(other).any(|of| of == *patch))
+            .map(String::from)
+            .collect()
+    };
+    let differ = [only(b, a), only(a, b)].concat();
+    if differ.is_empty() {
+        return None;
+    }
+    let holds = |study: &Study| {
+        let mut of_columns = study.columns.iter().flat_map(|column| patches(&column.kernel));
+        of_columns.any(|patch| differ.iter().any(|own| own == patch))
+    };
+    let all: Vec<Study> = names().filter_map(|name| load(name).ok()).filter(holds).collect();
+    let base = |machine: &str| machine.split(':').next().unwrap_or_default().to_owned();
+    let (here, elsewhere): (Vec<&Study>, Vec<&Study>) =
+        all.iter().partition(|study| base(&study.machine) == base(machine));
+    let names_of = |studies: &[&Study]| {
+        studies.iter().map(|study| study.name.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let (names, place) = match (here.is_empty(), elsewhere.is_empty()) {
+        (false, _) => (names_of(&here), "on this machine"),
+        (true, false) => (names_of(&elsewhere), "on other machines"),
+        (true, true) => return None,
+    };
+    Some(format!(
+        "{} was measured {place}: `schedtwin study run` sets the twin beside the published numbers of {names}",
+        differ.join(", ")
+    ))
 }
 
 /// The file of a built-in study or report.

@@ -241,6 +241,22 @@ fn check_noise(what: &str, note: &str, cell: &super::Cell) {
 }
 
 /// All that can be wrong with the shipped studies is that parts do not exist yet.
+/// A patch that one of two kernels has is looked for in the studies: on the machine first.
+#[test]
+fn studies_are_found_by_the_patch_that_they_measured() {
+    let of = |machine, a, b| builtin::studies_of_the_difference(machine, a, b);
+    let boosted = "linux-6.12-gki+runnable-boost:hz=250";
+    let found = of("pixel6:idle=none", "linux-6.12-gki", boosted).unwrap();
+    assert!(found.starts_with("runnable-boost was measured on this machine: "), "{found}");
+    assert!(found.ends_with(" of jankbench-pixel6"), "{found}");
+    let found = of("rpi4", boosted, "linux-6.12-gki").unwrap();
+    assert!(found.contains("on other machines") && found.contains("jankbench-pixel6"), "{found}");
+    for same in ["linux-6.12", boosted, "linux-6.12+./own.toml"] {
+        assert_eq!(of("pixel6", same, same), None);
+    }
+    assert_eq!(of("pixel6", "linux-6.12", "linux-6.12+./own.toml"), None);
+}
+
 #[test]
 fn the_shipped_studies_run_or_say_what_they_wait_for() {
     let registry = Registry::built_in();

@@ -44,10 +44,27 @@ pub(crate) struct RecordingCode {
     pub frame_periods: [Ns; FRAME_SLICES.len()],
     /// Interrupts of devices, in the order of their times.
     pub interrupts: Vec<DeviceInterrupt>,
+    /// Limits of clocks that user space sets, in the order of their times.
+    pub limits: Vec<FrequencyLimits>,
     /// From the recording's beginning to its end.
     pub span: Ns,
     /// Work of all threads.
     pub work: u128,
+}
+
+/// Limits of a clock that user space sets (`scaling_min_freq`, `scaling_max_freq`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrequencyLimits {
+    /// After the recording's beginning.
+    pub at: Ns,
+    /// A CPU of the clock.
+    pub cpu: u16,
+    /// The lower one, kHz.
+    pub min_khz: u32,
+    /// The upper one, kHz.
+    pub max_khz: u32,
+    /// The highest frequency of that clock, where the machine was another one, kHz: limits are shares of it.
+    pub of_khz: Option<u32>,
 }
 
 /// A ticket.
@@ -131,6 +148,8 @@ pub(crate) struct Replayed {
     pub(super) handing: Vec<(u32, u32)>,
     /// Interrupts of devices by line.
     pub(super) lines: Vec<Line>,
+    /// Changes of limits that have been made.
+    next_limits: usize,
     /// Work that is done.
     pub work: u128,
     /// Sleeps that were begun.
@@ -145,6 +164,7 @@ impl Replayed {
             // A thread waits for one at a time.
             handing: Vec::with_capacity(code.threads.len()),
             lines: Line::all(code),
+            next_limits: 0,
             work: 0,
             sleeps: 0,
         }
@@ -223,6 +243,22 @@ impl Interpreter {
             wakes.extend(self.post(due.ticket, now));
         }
         self.devices_changed = true;
+    }
+
+    // ---- limits of clocks ---------------------------------------------------------------------
+
+    /// When limits change next; `NEVER`: not again, or the recording has not begun.
+    pub(crate) fn limits_at(&self) -> Ns {
+        let recording = self.code.recording.as_ref().filter(|_| self.begin > 0);
+        let next = recording.and_then(|of| of.limits.get(self.replayed.next_limits));
+        next.map_or(NEVER, |next| self.begin + next.at)
+    }
+
+    /// The limits that change next.
+    pub(crate) fn take_limits(&mut self) -> Option<FrequencyLimits> {
+        let next = self.code.recording.as_ref()?.limits.get(self.replayed.next_limits)?;
+        self.replayed.next_limits += 1;
+        Some(*next)
     }
 
     // ---- threads ------------------------------------------------------------------------------

@@ -218,6 +218,18 @@ pub(super) struct RecordedFrame {
     pub ns: Ns,
 }
 
+/// The limits of a CPU's clock from a moment on (`cpu_frequency_limits`).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LimitsChange {
+    pub at: Ns,
+    pub cpu: u16,
+    pub min_khz: u32,
+    pub max_khz: u32,
+}
+
+/// Changes of limits that are kept.
+const LIMITS_KEPT: usize = 1 << 20;
+
 #[derive(Debug)]
 pub(super) struct Thread {
     pub name: Arc<str>,
@@ -266,6 +278,8 @@ struct Cpu {
     clocked: (u128, Ns),
     /// The idle state it is in, and since when.
     idle: Option<(u32, Ns)>,
+    /// The limits of its clock, if they have been told.
+    limits_khz: Option<(u32, u32)>,
     /// Time in the shallowest idle state, and in deeper ones.
     idle_ns: [Ns; 2],
 }
@@ -289,6 +303,8 @@ pub struct Builder {
     /// Time that ran at an unknown frequency.
     pub(super) assumed_frequency_ns: Ns,
     pub(super) frames: Vec<RecordedFrame>,
+    /// Limits of clocks, in time order.
+    pub(super) limits: Vec<LimitsChange>,
     /// Different sets of allowed CPUs that events tell.
     pub(super) masks: Vec<CpuMask>,
     /// What became of each sleep, if that is wanted.
@@ -729,6 +745,17 @@ impl Builder {
             } else {
                 known.khz.insert(place, khz);
             }
+        }
+    }
+
+    /// `cpu_frequency_limits`. A clock's CPUs are told one after the other, each with the same limits.
+    pub fn frequency_limits(&mut self, at: Ns, cpu: usize, min_khz: u32, max_khz: u32) {
+        self.cpu_exists(cpu);
+        let now = Some((min_khz, max_khz));
+        if std::mem::replace(&mut self.cpus[cpu].limits_khz, now) != now
+            && self.limits.len() < LIMITS_KEPT
+        {
+            self.limits.push(LimitsChange { at, cpu: cpu as u16, min_khz, max_khz });
         }
     }
 

@@ -12,7 +12,8 @@ use super::{
 use crate::ThreadChanges;
 use crate::program::code::{Code, Instruction, Register, TaskCode};
 use crate::program::recording::{
-    DeviceInterrupt, RecordedThreadCode, RecordingCode, Ticket, attributes, clamps_of,
+    DeviceInterrupt, FrequencyLimits, RecordedThreadCode, RecordingCode, Ticket, attributes,
+    clamps_of,
 };
 use schedtwin_types::fnv::Fnv1a;
 use schedtwin_types::{CpuId, CpuMask, MAX_CPUS, Ns, Policy, ThreadId, Work};
@@ -130,6 +131,7 @@ impl Builder {
             migrations: self.migrations,
             contradictions: self.contradictions,
             priority_changes: self.priority_changes,
+            limit_changes: self.limits.len() as u64,
             ..Recorded::default()
         };
         let mut compiler = Compiler::new(&self, silicon, recorded);
@@ -197,6 +199,20 @@ impl<'a> Compiler<'a> {
             tickets.push(ticket);
         }
         code.interrupts.sort_unstable();
+        code.limits = builder
+            .limits
+            .iter()
+            .map(|change| FrequencyLimits {
+                at: change.at.saturating_sub(start),
+                cpu: change.cpu,
+                min_khz: change.min_khz,
+                max_khz: change.max_khz,
+                of_khz: match silicon.same_numbers {
+                    true => None,
+                    false => Some(silicon.cpus[usize::from(change.cpu)].max_khz),
+                },
+            })
+            .collect();
         Compiler {
             builder,
             silicon,
@@ -607,5 +623,10 @@ fn write_text(text: &mut Fnv1a, code: &Code) -> std::fmt::Result {
         of.span,
         code.warmup,
         of.work,
-    )
+    )?;
+    // Recordings without limits keep the digests that they had before limits were read.
+    match of.limits.is_empty() {
+        true => Ok(()),
+        false => write!(text, " limits: {:?}", of.limits),
+    }
 }

@@ -176,6 +176,8 @@ pub struct Recorded {
     pub contradictions: u64,
     /// Changes of priority.
     pub priority_changes: u64,
+    /// Changes of the limits of a clock.
+    pub limit_changes: u64,
     /// Threads pinned to the CPU in their name.
     pub pinned: u64,
     /// Threads whose allowed CPUs are told.

@@ -7,8 +7,9 @@ use proptest::prelude::*;
 use schedtwin_input::Source;
 use schedtwin_kernel::config::{
     AmdPstateForm, AsymPacking, BlkComplete, CapacityPressure, CfsPeriodTimer, CfsThrottledTime,
-    CfsUnthrottle, DstGroupStats, HaltpollShrink, InitUtilWeight, MenuForm, MigrateSePeltLag,
-    PackageDomain, PushOverload, PutPrev, RtTask, RtoNextCpu, SmtBalance, TgLoadAvg, TimerTarget,
+    CfsUnthrottle, DetachUtil, DstGroupStats, HaltpollShrink, InitUtilWeight, MenuForm,
+    MigrateSePeltLag, PackageDomain, PushOverload, PutPrev, RtTask, RtoNextCpu, SmtBalance,
+    TgLoadAvg, TimerTarget,
 };
 
 /// A kernel file of the first day, before eleven of today's settings existed and `balance` was cut.
@@ -119,6 +120,7 @@ fn a_file_of_the_first_day_means_what_it_meant() {
         timer_migration: TimerTarget::Hierarchy,
         blk_complete: BlkComplete::SharesCacheAndCapacity,
         dst_group_stats: DstGroupStats::AllowedCpus,
+        detach_util: DetachUtil::ByFailures,
         capacity_pressure: CapacityPressure::HwAndCpufreq,
         ..today
     };

@@ -22,6 +22,7 @@
 //! **Example.** util 512 of 1024 on a table of 0.5, 1 and 2 GHz: 1.25 GHz, so the need is the third.
 
 use crate::config::Config;
+use crate::cpufreq::freq_table::Limits;
 use crate::cpufreq::policy::CpufreqPolicy;
 use crate::device_tree::DeviceTree;
 use crate::sched::SCHED_CAPACITY_SCALE;
@@ -98,7 +99,7 @@ impl Needs {
 /// Index of the frequency that gives a demand of a CPU's capacity.
 fn needed_opp(policy: &CpufreqPolicy, demand: u64, capacity: u64, config: &Config) -> usize {
     let raw_khz = frequency_for(config, demand, policy.max(), capacity);
-    let khz = policy.resolve_within(raw_khz, policy.max());
+    let khz = policy.resolve_within(raw_khz, Limits::whole(&policy.table));
     policy.table.binary_search(&khz).expect("a frequency of the table")
 }
 
@@ -264,7 +265,7 @@ mod tests {
     fn what_counts() {
         let mut kernel = boot(EffectiveCpuUtil::ClampLast);
         looks(&mut kernel);
-        kernel.cpufreq.policy_mut(PolicyId(0)).limit_max = 500_000;
+        kernel.cpufreq.policy_mut(PolicyId(0)).limits.max = 500_000;
         set_util(&mut kernel, CPU, 900);
         assert_eq!(looks(&mut kernel), [(0, 2)], "the limit is below it");
         set_util(&mut kernel, CPU, 100);

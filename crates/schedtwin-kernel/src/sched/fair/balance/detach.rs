@@ -14,7 +14,7 @@
 //! move one task at most also with `preempt=none`.
 
 use super::*;
-use crate::config::{BalanceDelayed, MigrateIneligible};
+use crate::config::{BalanceDelayed, DetachUtil, MigrateIneligible};
 use crate::sched::core::{DEQUEUE_NOCLOCK, ENQUEUE_NOCLOCK};
 use crate::sched::topology::SD_SHARE_CPUCAPACITY;
 use crate::sched::{CfsRq, CfsRqId, Class};
@@ -178,7 +178,11 @@ impl Kernel {
                 }
                 MigrationType::Util => {
                     let util = self.sched.task_util_est(task);
-                    (shr_bound(util, failed) <= env.imbalance as u64).then_some(util as i64)
+                    let counts = match self.cx.config.detach_util {
+                        DetachUtil::Whole => util,
+                        DetachUtil::ByFailures => shr_bound(util, failed),
+                    };
+                    (counts <= env.imbalance as u64).then_some(util as i64)
                 }
                 MigrationType::Task | MigrationType::LlcTask => Some(1),
                 MigrationType::Misfit => (!self.task_fits_cpu(task, src)).then_some(env.imbalance),
