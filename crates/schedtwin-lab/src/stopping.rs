@@ -58,6 +58,15 @@ pub enum Iterations {
         /// Bound of the number of seeds.
         most: usize,
     },
+    /// Until each difference that a publication is sure of is known to a part of its published size.
+    Published {
+        /// Half-width of the 95 % interval in percent of the published difference.
+        part_pct: f64,
+        /// Seeds before the first look.
+        first: usize,
+        /// Bound of the number of seeds.
+        most: usize,
+    },
     /// Until it is certain whether one of the conditions holds.
     Answer {
         /// The conditions.
@@ -97,6 +106,7 @@ impl Iterations {
             Iterations::Fixed(most)
             | Iterations::Precision { most, .. }
             | Iterations::Goals { most, .. }
+            | Iterations::Published { most, .. }
             | Iterations::Answer { most, .. } => *most,
         }
     }
@@ -108,6 +118,7 @@ impl Iterations {
             Iterations::Precision { most, .. } | Iterations::Goals { most, .. } => {
                 FIRST_LOOK.min(*most)
             }
+            Iterations::Published { first, most, .. } => *first.min(most),
             Iterations::Answer { most, .. } => ANSWER_LOOKS.min(*most),
         }
     }
@@ -115,7 +126,8 @@ impl Iterations {
     /// Looks at a comparison's rows.
     pub fn look(&self, rows: &[ComparedRow]) -> Look {
         match self {
-            Iterations::Fixed(_) => Look::Enough,
+            // A study looks by itself: only it knows what was published.
+            Iterations::Fixed(_) | Iterations::Published { .. } => Look::Enough,
             Iterations::Precision { half_width_pct, .. } => {
                 worst_primary(rows.iter().filter(|row| row.row.is_whole()), *half_width_pct)
             }
@@ -142,7 +154,7 @@ impl Iterations {
             Iterations::Precision { half_width_pct, .. } => Some(format!(
                 "the precision of {half_width_pct}% was not reached with {most} seeds: {what}"
             )),
-            Iterations::Goals { .. } => {
+            Iterations::Goals { .. } | Iterations::Published { .. } => {
                 Some(format!("the precision was not reached with {most} seeds: {what}"))
             }
         }
@@ -150,7 +162,7 @@ impl Iterations {
 }
 
 impl Look {
-    fn worse(self, other: Look) -> Look {
+    pub(crate) fn worse(self, other: Look) -> Look {
         let rank = |look: &Look| match look {
             Look::Enough => 0,
             Look::Short { needs, .. } => needs.unwrap_or(usize::MAX),
@@ -184,7 +196,7 @@ pub fn worst_primary<'a>(rows: impl Iterator<Item = &'a ComparedRow>, wanted_pct
     worst(if primary.is_empty() { rows } else { primary }.into_iter(), wanted_pct)
 }
 
-fn worst<'a>(rows: impl Iterator<Item = &'a ComparedRow>, wanted_pct: f64) -> Look {
+pub(crate) fn worst<'a>(rows: impl Iterator<Item = &'a ComparedRow>, wanted_pct: f64) -> Look {
     let mut look = Look::Enough;
     for row in rows.filter(|row| !row.row.is_undefined()) {
         for difference in row.cells.iter().filter_map(|cell| cell.difference.as_ref()) {

@@ -20,10 +20,11 @@ use crate::compare::{Cell as Judged, ComparedRow, Plan, sample};
 use crate::crash::Crash;
 use crate::measured;
 use crate::stats::{self, Difference, Estimate};
-use crate::stopping::{Iterations, Look, worst_primary};
+use crate::stopping::{Iterations, Look, worst, worst_primary};
 use crate::study::execution::judge::{self, Subject};
 use crate::study::prepare::{Registry, Setup, setups};
 use crate::study::reports::Status;
+use crate::study::reports::score::{Claim, claims};
 use crate::study::spec::Assignment;
 use crate::study::verdict::{self, TwinDiff, Verdict};
 use crate::study::{Cell, Noise, OverRuns, Published, Role, Row, Selector, Study, base_cells};
@@ -326,9 +327,33 @@ impl Ready {
             Iterations::Precision { half_width_pct, .. } => {
                 worst_primary(self.compared(setup, rows).iter(), half_width_pct)
             }
+            Iterations::Published { part_pct, .. } => self.look_at_claims(setup, rows, part_pct),
             _ => Look::Enough,
         };
         sample(&setup.scenarios, plan, progress, look).map(Some)
+    }
+
+    /// Whether the differences of a setup that the publication is sure of are known to that part of their published size.
+    fn look_at_claims(&self, setup: &Setup, rows: &[measured::Row], part_pct: f64) -> Look {
+        let sure = claims(&self.study).into_iter().filter(|claim| {
+            let place = self.study.rows.iter().position(|row| std::ptr::eq(row, claim.row));
+            claim.is_sure() && place.is_some_and(|place| setup.rows.contains(&place))
+        });
+        let mut look = Look::Enough;
+        for Claim { row, cell, published_pct, .. } in sure {
+            let base = row.base_of(&self.study, cell);
+            let (Ok(found), Some(base)) = (find(rows, row), base) else { continue };
+            let difference = difference(row, found, setup.place(base), setup.place(cell));
+            let compared = ComparedRow {
+                row: found.clone(),
+                cells: vec![Judged { estimate: None, difference }],
+                doubtful: false,
+                not_judged: false,
+            };
+            let wanted = published_pct.abs() * part_pct / 100.0;
+            look = look.worse(worst([&compared].into_iter(), wanted));
+        }
+        look
     }
 
     /// The differences that stand in published rows.
