@@ -13,6 +13,7 @@
 pub use crate::block::{BlockDevice, IssuedRequest, RequestId};
 pub use crate::coherence::Waited;
 pub use crate::cpufreq::counts::Counts;
+pub use crate::cpufreq::freq_table::Limits;
 pub use crate::cpufreq::hints::Hints;
 pub use crate::cpufreq::hook::RequestCounts;
 pub use crate::sched::TaskKind;

@@ -16,7 +16,7 @@ use super::Twin;
 use crate::board::Board;
 use crate::system_file::Device;
 use crate::twin::Observer;
-use schedtwin_kernel::cpufreq::freq_table::Limits;
+use schedtwin_kernel::hardware::Limits;
 use schedtwin_types::draw::{Purpose, draw};
 use schedtwin_types::{CpuId, IrqLine, NEVER, Ns};
 

@@ -169,9 +169,13 @@ impl CpufreqPolicy {
 
     /// `freq_qos_read_value()`, `cpufreq_set_policy()`: the limits that follow from the cooling state and from user space.
     pub(crate) fn read_limits(&mut self) {
-        let cooled = self.table[self.table.len() - 1 - self.cooling_state as usize];
         let Limits { min, max } = self.user_limits;
-        self.limits = Limits::of(&self.table, min, max.min(cooled));
+        self.limits = Limits::of(&self.table, min, max.min(self.cooled_max()));
+    }
+
+    /// The highest frequency that the cooling state leaves.
+    pub(crate) fn cooled_max(&self) -> Khz {
+        self.table[self.table.len() - 1 - self.cooling_state as usize]
     }
 }
 

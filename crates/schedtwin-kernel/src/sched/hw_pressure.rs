@@ -74,6 +74,11 @@ impl Scheduler {
         }
     }
 
+    /// Whether a limit that user space sets takes capacity away, as one of a cooling device does.
+    pub(crate) fn user_limits_take_capacity(&self) -> bool {
+        self.capacity_pressure == CapacityPressure::HwAndCpufreq
+    }
+
     /// A cooling device limits the frequency, which takes `pressure` of a CPU's capacity
     /// (`cpufreq_update_pressure()`; before 6.10 `arch_update_thermal_pressure()`).
     pub(crate) fn set_cpufreq_pressure(&mut self, cpu: CpuId, pressure: u64) {

@@ -36,7 +36,6 @@ pub mod step_wise;
 mod tests;
 
 use crate::Kernel;
-use crate::config::CapacityPressure;
 use crate::cpufreq::freq_table::Limits;
 use crate::cpufreq::sugov_kthread::SugovKthread;
 use schedtwin_types::{CpuId, Khz, NEVER, Ns, PolicyId};
@@ -327,11 +326,9 @@ impl Kernel {
     /// limits take nothing.
     fn cpufreq_update_pressure(&mut self, index: PolicyId) {
         let policy = self.cpufreq.policy(index);
-        let highest = match self.cx.config.capacity_pressure {
-            CapacityPressure::HwAndCpufreq => policy.limits.max,
-            CapacityPressure::Thermal | CapacityPressure::None => {
-                policy.table[policy.table.len() - 1 - policy.cooling_state as usize]
-            }
+        let highest = match self.sched.user_limits_take_capacity() {
+            true => policy.limits.max,
+            false => policy.cooled_max(),
         };
         for cpu in policy.cpus.iter() {
             let capacity = self.sched.arch_scale_cpu_capacity(cpu);

@@ -46,7 +46,7 @@ fn user_space_and_cooling_limit_together() {
     assert_eq!((limits, capacity(&kernel)), (Limits { min: 500_000, max: 500_000 }, 256));
     kernel.cpufreq_set_cur_state(PolicyId(0), 0);
     assert_eq!(asks(&mut kernel, 0, u32::MAX), (500_000, 2_000_000, 500_000, 2_000_000));
-    kernel.cx.config.capacity_pressure = CapacityPressure::Thermal;
+    kernel.cx.config.capacity_pressure = crate::config::CapacityPressure::Thermal;
     let Kernel { sched, cx, .. } = &mut kernel;
     sched.set_capacity_pressure(&cx.config);
     assert_eq!((asks(&mut kernel, 0, 500_000).1, capacity(&kernel)), (500_000, 1024));
