@@ -56,7 +56,8 @@ pub struct Dbs<const OLD: bool> {
 impl<const OLD: bool> Dbs<OLD> {
     /// `__cpufreq_driver_target()`.
     fn target(&mut self, khz: u32, relation: Relation) {
-        let found = freq_table::target(&self.table, &self.inefficient, self.max, khz, relation);
+        let limits = freq_table::Limits { min: self.table[0], max: self.max };
+        let found = freq_table::target(&self.table, &self.inefficient, limits, khz, relation);
         if found != self.cur {
             (self.cur, self.asked) = (found, found);
         }

@@ -4,6 +4,7 @@
 
 use crate::l0::{Out, Record};
 use schedtwin_kernel::Kernel;
+use schedtwin_kernel::cpufreq::freq_table::Limits;
 use schedtwin_kernel::cpufreq::schedutil::SugovPolicy;
 use schedtwin_kernel::cpufreq::schedutil::conformance::SugovSteps;
 use schedtwin_kernel::device_tree::DeviceTree;
@@ -74,7 +75,8 @@ impl Domain {
         let policy = &mut self.kernel.inside_mut().policies[DOMAIN];
         policy.table.push(khz);
         policy.inefficient.push(inefficient);
-        (policy.cur, policy.requested, policy.limit_max) = (khz, khz, khz);
+        (policy.cur, policy.requested) = (khz, khz);
+        policy.limits = Limits::whole(&policy.table);
     }
 
     /// `sugov_start()`.

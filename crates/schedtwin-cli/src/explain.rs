@@ -36,6 +36,7 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
         (_, true) => (What::Chains, limit.unwrap_or(ENTRIES)),
         _ => (What::Entries, limit.unwrap_or(ENTRIES)),
     };
+    let asked = event.clone();
     let query = Query {
         at,
         window_ns: window,
@@ -83,6 +84,12 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
             "--at lies beyond {name}, which ends at {seconds}.{ms:03} s"
         )));
     }
+    let names = || summary.event_names.iter().map(String::as_str);
+    for unknown in asked.iter().filter(|asked| names().all(|name| name != asked.as_str())) {
+        let there = || Some(format!("there are {}", names().collect::<Vec<_>>().join(", ")));
+        let help = did_you_mean_or(unknown, names(), there).unwrap_or_default();
+        output::tell(&format!("note: nothing here is called `{unknown}`; {help}"));
+    }
     match (task, summary.matched) {
         (Some(task), _) if !summary.task_found => {
             let names = &summary.task_names;
@@ -97,11 +104,6 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
             let help = did_you_mean_or(&task, names.iter().map(String::as_str), some);
             let help = help.unwrap_or_default();
             Err(Failure::bad(format!("{name} has no task {task:?}; {help}")))
-        }
-        (_, 0) if !summary.event_names.is_empty() => {
-            let names: Vec<&str> = summary.event_names.iter().map(String::as_str).collect();
-            output::tell(&format!("note: nothing matches; there are: {}", names.join(", ")));
-            Ok(())
         }
         (_, 0) => {
             let hint = match (at, summary.before) {

@@ -76,6 +76,7 @@ use schedtwin_types::{
     PowerSource, TaskId, TaskState,
 };
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use truth::Truth;
 use waits::Waits;
 
@@ -935,9 +936,14 @@ impl Meter {
         self.needs.requested(at, domain, opp);
     }
 
-    /// From `at` on, a limit keeps `domain` at operating point number `opp` or below.
-    pub fn frequency_limited(&mut self, at: Ns, domain: ClockDomainId, opp: usize) {
-        self.needs.limited(at, domain, opp);
+    /// From `at` on, limits keep `domain` at these of its operating points.
+    pub fn frequency_limited(
+        &mut self,
+        at: Ns,
+        domain: ClockDomainId,
+        opps: RangeInclusive<usize>,
+    ) {
+        self.needs.limited(at, domain, opps);
     }
 
     /// Firmware lets `domain` run at operating point number `opp` at most.

@@ -141,7 +141,7 @@ impl Kernel {
     fn set_user_limits(&mut self) {
         let (min, max) = (self.cx.config.scaling_min_freq, self.cx.config.scaling_max_freq);
         if min.is_some() || max.is_some() {
-            let limits = Limits { min: min.unwrap_or(0), max: max.unwrap_or(u32::MAX) };
+            let limits = Limits { min: 0, max: u32::MAX };
             for index in self.cpufreq.policy_ids() {
                 self.freq_qos_update_request(index, limits, 0);
             }

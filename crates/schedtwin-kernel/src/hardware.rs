@@ -91,9 +91,9 @@ impl<'a> HardwareView<'a> {
         self.kernel.cpufreq.policy(policy).cooling_state > 0
     }
 
-    /// The highest frequency that a policy may have now, kHz.
-    pub fn limit(self, policy: PolicyId) -> Khz {
-        self.kernel.cpufreq.policy(policy).limits.max
+    /// The lowest and the highest frequency that may be asked of a policy now.
+    pub fn limits(self, policy: PolicyId) -> Limits {
+        self.kernel.cpufreq.policy(policy).limits
     }
 
     /// How long a CPU was idle while a task that went to sleep there waited for I/O (`iowait_sleeptime`); `None`: no task has

@@ -98,7 +98,7 @@ pub struct Summary {
     pub task_found: bool,
     /// Names that one might have meant: of tasks, if none of the asked name exists.
     pub task_names: BTreeSet<String>,
-    /// Names of entries that the record has, if some were asked for and none matched.
+    /// Names of the entries that were looked at, if some were asked for by name.
     pub event_names: BTreeSet<String>,
     /// The number of CPUs.
     pub nr_cpus: usize,
@@ -425,9 +425,7 @@ impl<'a> Listing<'a> {
             let names = self.tasks.iter().map(|info| without_number(&info.name).to_string());
             self.summary.task_names = names.take(NAMES_MAX).collect();
         }
-        if self.summary.matched == 0 {
-            self.summary.event_names = self.event_names.take();
-        }
+        self.summary.event_names = self.event_names.take();
         self.summary.before = self.before.get().filter(|_| self.summary.matched == 0);
         let from = self.query.at.map_or(0, |at| at.saturating_sub(self.query.window_ns));
         self.summary.ends_before = (from > end).then_some(end);

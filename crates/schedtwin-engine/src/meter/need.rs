@@ -46,6 +46,7 @@ use super::{MeterOpp, MeterSetup};
 use schedtwin_types::arena::Arena;
 use schedtwin_types::property::{Bounds, Breach, Property};
 use schedtwin_types::{ChainEnd, ClockDomainId, CpuId, NEVER, NeedCause, Ns};
+use std::ops::RangeInclusive;
 
 /// The needs of all domains.
 #[derive(Clone, Debug)]
@@ -64,9 +65,10 @@ pub(super) struct DomainNeed {
     members: Vec<usize>,
     /// The highest need of its CPUs.
     highest: usize,
-    /// The highest that may be asked for.
+    /// The lowest and the highest that may be asked for.
+    floor: usize,
     limit: usize,
-    /// The lower of the two: what a request can answer.
+    /// The highest within these: what a request can answer.
     need: usize,
     requested: usize,
     clock: usize,
@@ -148,6 +150,7 @@ impl Needs {
         let domains = setup.domains.iter_ids().map(|(id, domain)| DomainNeed {
             members: members(id),
             highest: 0,
+            floor: 0,
             limit: domain.opps.len().saturating_sub(1),
             need: 0,
             requested: 0,
@@ -196,7 +199,7 @@ impl Needs {
         } else {
             return;
         };
-        let need = domain.highest.min(domain.limit);
+        let need = domain.highest.clamp(domain.floor, domain.limit);
         if need != domain.need {
             let rises = need > domain.need;
             let cause = self.log.as_ref().map(|log| log.cause_of(cpu, rises));
@@ -204,11 +207,11 @@ impl Needs {
         }
     }
 
-    /// From `at` on, nobody may ask for more than operating point `limit` of `domain`.
-    pub(super) fn limited(&mut self, at: Ns, id: ClockDomainId, limit: usize) {
+    /// From `at` on, only these operating points of `domain` may be asked for.
+    pub(super) fn limited(&mut self, at: Ns, id: ClockDomainId, opps: RangeInclusive<usize>) {
         let domain = &mut self.domains[id];
-        domain.limit = limit;
-        let need = domain.highest.min(limit);
+        (domain.floor, domain.limit) = (*opps.start(), *opps.end());
+        let need = domain.highest.clamp(domain.floor, domain.limit);
         if need != domain.need {
             let cpu = domain.members.iter().find(|cpu| self.cpus[**cpu] == domain.highest);
             let cpu = CpuId(*cpu.expect("somebody needs most") as u16);
@@ -342,7 +345,11 @@ impl Needs {
         for (id, domain) in self.domains.iter_ids() {
             let highest = highest(&self.cpus, &domain.members);
             assert_eq!(domain.highest, highest, "{id:?}: highest need");
-            assert_eq!(domain.need, highest.min(domain.limit), "{id:?}: need within the limit");
+            assert_eq!(
+                domain.need,
+                highest.clamp(domain.floor, domain.limit),
+                "{id:?}: need within the limit"
+            );
             if let Some(log) = &self.log {
                 log.verify(id, domain);
             }
@@ -556,7 +563,7 @@ mod tests {
                 Need(cpu, opp) => needs.cpu_needs(*at, cpu, DOMAIN, opp),
                 Request(opp) => needs.requested(*at, DOMAIN, opp),
                 Clock(opp) => needs.settled(*at, DOMAIN, opp),
-                Limit(opp) => needs.limited(*at, DOMAIN, opp),
+                Limit(opp) => needs.limited(*at, DOMAIN, 0..=opp),
                 Override => needs.overridden(*at, DOMAIN),
             }
             needs.verify();

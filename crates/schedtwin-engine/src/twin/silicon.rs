@@ -10,6 +10,7 @@ use super::{Phase, Twin};
 use crate::board::{Board, CpuSlot};
 use crate::meter::Activity as Silicon;
 use crate::twin::Observer;
+use schedtwin_kernel::hardware::Limits;
 use schedtwin_machine::{IdleState, PERMILLE};
 use schedtwin_types::{ClockDomainId, CpuId, IrqLine, MAX_CPUS, NEVER, Ns, PowerSource};
 
@@ -28,6 +29,7 @@ impl<B: Board> Twin<B> {
         if let Some(limits) = &self.limits {
             self.board.set(self.slots.power_limit_slot(), limits.next_at());
         }
+        self.limits_are_seen();
         self.after_entry(None, observer);
         self.hwp_begins();
     }
@@ -255,9 +257,11 @@ impl<B: Board> Twin<B> {
     /// The meter learns how far the kernel lets clocks go.
     pub(super) fn limits_are_seen(&mut self) {
         for domain in self.domains.ids() {
-            let limit = self.kernel.hardware().limit(domain.policy());
-            let opp = self.machine.domains[domain].opp_of(limit).expect("limits are of the table");
-            self.meter.frequency_limited(self.now, domain, opp);
+            let Limits { min, max } = self.kernel.hardware().limits(domain.policy());
+            let opp =
+                |khz| self.machine.domains[domain].opp_of(khz).expect("limits are of the table");
+            let (lowest, highest) = (opp(min), opp(max));
+            self.meter.frequency_limited(self.now, domain, lowest..=highest);
         }
     }
 

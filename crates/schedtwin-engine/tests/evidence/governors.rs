@@ -5,6 +5,7 @@
 use crate::scenarios::{KERNEL, Log, MS, SECOND, logged, metric, scenario};
 use schedtwin_engine::Scenario;
 use schedtwin_engine::twin::Twin;
+use schedtwin_types::property::Property;
 use schedtwin_types::{CpuId, FactKind, Ns};
 
 /// A busy thread that begins after the start of everything, on a desktop.
@@ -185,4 +186,32 @@ fn the_published_7_ms_are_those_of_3_ms_after_a_tick() {
     let at_once = both.iter().filter(|(_, wait)| *wait < MS / 10).count();
     println!("the series: {at_once} of {} at once", both.len());
     assert!(at_once * 10 >= both.len() * 7, "{at_once} of {}", both.len());
+}
+
+/// A clock that stands on user space's lower limit is not above what is needed, and one below the upper limit is not held back
+/// by its governor; every governor keeps to both.
+#[test]
+fn clocks_keep_to_the_limits_of_user_space() {
+    for governor in ["schedutil", "performance", "powersave", "ondemand", "conservative"] {
+        let kernel = |limits: &str| format!("linux-7.3-gki:cpufreq={governor},{limits}");
+        for (limits, khz) in [
+            ("scaling_min_freq=1500000", 1_500_000..=u32::MAX),
+            ("scaling_max_freq=1000000", 0..=1_000_000),
+            ("scaling_min_freq=1500000,scaling_max_freq=1000000", 0..=1_000_000),
+        ] {
+            let scenario = scenario("pixel6", &kernel(limits), "ui-phone", Some(SECOND));
+            let (log, result) = logged(&scenario, 1);
+            // The clocks that firmware has left fall within the first millisecond.
+            let told =
+                log.facts.iter().filter(|fact| fact.at > MS).filter_map(|fact| match fact.kind {
+                    FactKind::Frequency { khz, .. } => Some(khz),
+                    _ => None,
+                });
+            assert!(told.clone().all(|told| khz.contains(&told)), "{governor}, {limits}");
+            let broken = result.broken.iter().map(|breach| breach.property);
+            let of_clocks = broken
+                .filter(|property| matches!(property, Property::ClockAbove | Property::ClockHeld));
+            assert_eq!(of_clocks.count(), 0, "{governor}, {limits}: {:?}", result.broken);
+        }
+    }
 }

@@ -167,6 +167,12 @@ impl CpufreqPolicy {
         freq_table::low(&self.table, &self.inefficient, limits, target)
     }
 
+    /// `cpufreq_set()` of the governor userspace: the lowest frequency that is not below `khz`, inefficient or not, within the limits.
+    fn at_speed(&self, khz: Khz) -> Khz {
+        let khz = khz.clamp(self.limits.min, self.limits.max);
+        self.table[self.table.partition_point(|of| *of < khz)]
+    }
+
     /// `freq_qos_read_value()`, `cpufreq_set_policy()`: the limits that follow from the cooling state and from user space.
     pub(crate) fn read_limits(&mut self) {
         let Limits { min, max } = self.user_limits;
@@ -214,9 +220,7 @@ impl Cpufreq {
                 | FrequencyGovernor::Ondemand
                 | FrequencyGovernor::Conservative => policy.max(),
                 FrequencyGovernor::Powersave => policy.limits.min,
-                FrequencyGovernor::Userspace => {
-                    policy.resolve_within(cx.config.scaling_setspeed, policy.limits)
-                }
+                FrequencyGovernor::Userspace => policy.at_speed(cx.config.scaling_setspeed),
             };
             self.cpufreq_driver_target_index(index, khz);
             self.set_policy_cur(index, khz, sched, cx);
@@ -368,10 +372,7 @@ impl Kernel {
             }
             FrequencyGovernor::Ondemand | FrequencyGovernor::Conservative => self.dbs_limits(index),
             FrequencyGovernor::Userspace => {
-                let khz = self.cpufreq.policies[index].resolve_within(
-                    self.cx.config.scaling_setspeed,
-                    self.cpufreq.policies[index].limits,
-                );
+                let khz = self.cpufreq.policies[index].at_speed(self.cx.config.scaling_setspeed);
                 self.cpufreq_driver_target(index, khz);
             }
         }

@@ -298,9 +298,14 @@ impl Kernel {
         self.cpufreq_set_policy(index);
     }
 
-    /// User space writes to `scaling_min_freq` and `scaling_max_freq` of a policy.
+    /// User space asks for limits of a policy, besides those of the settings `scaling_min_freq` and `scaling_max_freq`.
     pub fn freq_qos_update_request(&mut self, index: PolicyId, limits: Limits, now: Ns) {
         self.cx.begin_on_no_cpu(now);
+        let set = (self.cx.config.scaling_min_freq, self.cx.config.scaling_max_freq);
+        let limits = Limits {
+            min: limits.min.max(set.0.unwrap_or(0)),
+            max: limits.max.min(set.1.unwrap_or(Khz::MAX)),
+        };
         let policy = self.cpufreq.policy_mut(index);
         if policy.user_limits != limits {
             policy.user_limits = limits;

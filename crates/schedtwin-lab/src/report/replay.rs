@@ -108,8 +108,7 @@ pub fn sentences(fidelity: &Fidelity) -> Vec<String> {
     ));
     if f.limit_changes > 0 {
         sentences.push(format!(
-            "limits of clocks: {} of scaling_min_freq and scaling_max_freq, made at their recorded times; the recorded kernel's thermal \
-             limits are among them",
+            "limits of clocks: {} of scaling_min_freq and scaling_max_freq, made at their recorded times",
             count(f.limit_changes, "change")
         ));
     }

@@ -160,7 +160,9 @@ impl Waits {
         if let Some(waiting) = self.waiting.get_mut(&task)
             && waiting.queues.last().is_none_or(|(last, _)| *last != cpu)
         {
-            waiting.queues.push((cpu, at));
+            // The way to its first queue is part of the wait there.
+            let from = if waiting.queues.is_empty() { waiting.since } else { at };
+            waiting.queues.push((cpu, from));
         }
     }
 
