@@ -69,7 +69,7 @@ pub const ALL: &[Mutation] = &[
     m(SAMPLING, "load >= self.tuners.down_threshold", "load > self.tuners.down_threshold"),
     m(SAMPLING, "Some((requested, Relation::Low))", "Some((requested, Relation::High))"),
     m(TABLE, ".filter(|(_, skip)| !**skip)", ".filter(|_| true)"),
-    m(TABLE, "(table[0]..=limit_max).contains(khz)", "(table[0]..=Khz::MAX).contains(khz)"),
+    m(TABLE, "(limits.min..=limits.max).contains(khz)", "(limits.min..=Khz::MAX).contains(khz)"),
     m(TABLE, "_ if khz == target => None", "_ if khz < target => None"),
     m(TABLE, "Relation::High => below", "Relation::High => None"),
     m(TABLE, "target - below <= khz - target", "target - below < khz - target"),

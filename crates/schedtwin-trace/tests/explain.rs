@@ -349,7 +349,7 @@ fn the_longest_waits_tell_why_and_what_ran_meanwhile() {
     assert!(text.starts_with("3 waits for a CPU, 7.001 ms in all; the longest 3:\n"), "{text}");
     let lines: Vec<&str> = text.lines().skip(3).collect();
     let why = format!("woken by {}, moved", who(other));
-    let meanwhile = format!("{} 5.000 ms, {} 1.000 ms", who(long), who(other));
+    let meanwhile = format!("{} 5.001 ms, {} 1.000 ms", who(long), who(other));
     for wanted in ["6.001 ms", &who(late), &why, &meanwhile] {
         assert!(lines[0].contains(wanted), "{wanted} in {text}");
     }

@@ -10,8 +10,8 @@ util, util_avg, runnable_avg, util_est, capacity, rt, dl, irq, min, perf, boost
                  1024 is a whole CPU of the fastest kind at its highest frequency; sums (util_est of many tasks, runnable_avg) may be more
 placement        use: capacity that the task would leave used, %; energy delta: what the domain's energy grows by, in the energy model's units
                  (comparable among the lines of one decision only); max util: the highest utilisation of the domain's CPUs
-pick             lag, deadline: virtual ns from the average of the queue on, a ns of nice 0 each (a lag above 0 is owed time; the earliest
-                 deadline of those that are eligible is picked; CFS: lag from min_vruntime on);
+pick             lag, deadline: virtual time, ns, from the queue's average on (CFS: lag from min_vruntime on); a lag above 0 is owed
+                 time; of those that are eligible the earliest deadline is picked;
                  depth: levels of task groups below the root
 frequency        kHz; raw: what the utilisation asks for, table: the operating point that serves it; rate limit: no change before that time
 idle             state: 0 is the shallowest; sleep length: until the next timer, as the governor was told
