@@ -5,7 +5,6 @@ use crate::arena::Arena;
 use crate::config::Config;
 use crate::cpufreq::Cpufreq;
 use crate::cpufreq::forms::SugovForms;
-use crate::cpufreq::freq_table::Limits;
 use crate::cpufreq::hook::FrequencyHook;
 use crate::cpufreq::policy::CpufreqPolicy;
 use crate::cpuidle::governor::Governor;
@@ -135,17 +134,6 @@ impl Kernel {
         kernel.scx_load();
         kernel.set_user_limits();
         kernel
-    }
-
-    /// What user space has written to `scaling_min_freq` and `scaling_max_freq` before time begins.
-    fn set_user_limits(&mut self) {
-        let (min, max) = (self.cx.config.scaling_min_freq, self.cx.config.scaling_max_freq);
-        if min.is_some() || max.is_some() {
-            let limits = Limits { min: 0, max: u32::MAX };
-            for index in self.cpufreq.policy_ids() {
-                self.freq_qos_update_request(index, limits, 0);
-            }
-        }
     }
 
     /// The idle task, the stoppers, schedutil's threads and the kworkers.

@@ -11,6 +11,7 @@ pub mod freq_table;
 pub mod hints;
 pub mod hook;
 pub mod intel_pstate;
+mod limits;
 pub mod policy;
 pub mod schedutil;
 pub mod sugov_kthread;

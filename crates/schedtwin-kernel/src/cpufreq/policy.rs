@@ -8,9 +8,8 @@
 //!
 //! Kernel: 6.12.95 drivers/cpufreq/cpufreq.c `cpufreq_driver_resolve_freq`, `cpufreq_driver_fast_switch`,
 //! `cpufreq_policy_transition_delay_us`; drivers/base/arch_topology.c `topology_set_freq_scale`.
-//! Limits come from [`crate::thermal`] and from user space (`scaling_min_freq`, `scaling_max_freq`): `cpufreq_set_policy`.
-//! Differences: what performance and powersave set at boot is set before time begins, whatever the driver would take. Writing
-//! a limit costs nobody time.
+//! Limits are in `limits.rs`.
+//! Differences: what performance and powersave set at boot is set before time begins, whatever the driver would take.
 
 use crate::config::{Config, FrequencyGovernor, RateLimitDefault};
 use crate::cpufreq::amd_pstate::AmdPstate;

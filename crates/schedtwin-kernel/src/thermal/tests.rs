@@ -2,6 +2,7 @@
 //! Zones on a small machine: trip points, states, limits, what follows from them.
 
 use super::*;
+use crate::cpufreq::freq_table::Limits;
 use crate::sched::root_domain::tests::kernel;
 use schedtwin_types::{CpuId, PolicyId};
 
