@@ -157,8 +157,7 @@ class Run(_Measured):
         """What happened around a time, to a task or on a CPU, and why. `events` are names of entries (`sched_switch`, `pick`).
         With `waits` the longest waits for a CPU: why each began, and what ran there meanwhile."""
         window_ns = nanoseconds(window) or 0
-        most = (20 if waits else 100_000) if limit is None else limit
-        asked = (nanoseconds(at), window_ns, task, cpu, most, list(events), waits)
+        asked = (nanoseconds(at), window_ns, task, cpu, limit, list(events), waits)
         return Explanation(self._experiment.explain(*asked))
 
     def write(self, path: str | os.PathLike[str]) -> None:

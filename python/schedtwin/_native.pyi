@@ -47,7 +47,7 @@ class Experiment:
         window_ns: int = 500000,
         task: str | None = None,
         cpu: int | None = None,
-        limit: int = 100000,
+        limit: int | None = None,
         events: list[str] = ...,
         waits: bool = False,
     ) -> Explanation: ...

@@ -74,7 +74,7 @@ impl Experiment {
     }
 
     /// What the first kernel did, and why.
-    #[pyo3(signature = (at_ns=None, window_ns=500_000, task=None, cpu=None, limit=100_000, events=Vec::new(), waits=false))]
+    #[pyo3(signature = (at_ns=None, window_ns=500_000, task=None, cpu=None, limit=None, events=Vec::new(), waits=false))]
     fn explain(
         &self,
         py: Python<'_>,
@@ -82,12 +82,13 @@ impl Experiment {
         window_ns: u64,
         task: Option<String>,
         cpu: Option<u16>,
-        limit: u64,
+        limit: Option<u64>,
         events: Vec<String>,
         waits: bool,
     ) -> PyResult<Explanation> {
         let cpu = cpu.map(CpuId);
         let what = if waits { What::Waits } else { What::Entries };
+        let limit = limit.unwrap_or(what.usual_limit());
         let query = Query { at: at_ns, window_ns, task, cpu, events, limit, what, json: false };
         let experiment = self.experiment.clone();
         let explained = background::run(py, None, move |_| experiment.explain(&query));

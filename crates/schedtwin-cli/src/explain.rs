@@ -4,7 +4,7 @@
 use std::io::{self, BufWriter, Write};
 
 use schedtwin_input::did_you_mean_or;
-use schedtwin_trace::explain::{self as trace, Query, What};
+use schedtwin_trace::explain::{self as trace, Query, Summary, What};
 use schedtwin_types::CpuId;
 
 use crate::arguments::Explain;
@@ -13,10 +13,6 @@ use crate::output;
 
 /// Tasks that an error names, at most.
 const MOST_TASKS: usize = 12;
-
-/// Entries that are listed without --limit, and waits.
-const ENTRIES: u64 = 100_000;
-const WAITS: u64 = 20;
 
 pub fn explain(arguments: Explain) -> Result<(), Failure> {
     let Explain { record, at, task, cpu, window, event, limit, waits, chains, json, legend } =
@@ -31,19 +27,18 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
     // Opened here to tell a file that cannot be read from an output that cannot be written.
     schedtwin_trace::open_readable(&record)
         .map_err(|error| Failure::of_file("read", &record, &error))?;
-    let (what, limit) = match (waits, chains) {
-        (true, _) => (What::Waits, limit.unwrap_or(WAITS)),
-        (_, true) => (What::Chains, limit.unwrap_or(ENTRIES)),
-        _ => (What::Entries, limit.unwrap_or(ENTRIES)),
+    let what = match (waits, chains) {
+        (true, _) => What::Waits,
+        (_, true) => What::Chains,
+        _ => What::Entries,
     };
-    let asked = event.clone();
     let query = Query {
         at,
         window_ns: window,
-        task: task.clone(),
+        task,
         cpu: cpu.map(CpuId),
         events: event,
-        limit,
+        limit: limit.unwrap_or(what.usual_limit()),
         what,
         json,
     };
@@ -72,8 +67,13 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
     if summary.problem_count > told {
         output::tell(&format!("warning: and {} more lines", summary.problem_count - told));
     }
-    let name = output::shown(&record);
-    if let Some(cpu) = cpu.filter(|cpu| usize::from(*cpu) >= summary.nr_cpus) {
+    conclude(&query, &summary, &output::shown(&record))
+}
+
+/// Says what of a query the record does not have, or has more of.
+fn conclude(query: &Query, summary: &Summary, name: &str) -> Result<(), Failure> {
+    let asked = query.cpu.filter(|cpu| cpu.index() >= summary.nr_cpus);
+    if let Some(cpu) = asked {
         let count = summary.nr_cpus;
         let plural = if count == 1 { "" } else { "s" };
         return Err(Failure::bad(format!("{name} has no CPU {cpu}: it has {count} CPU{plural}")));
@@ -84,13 +84,16 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
             "--at lies beyond {name}, which ends at {seconds}.{ms:03} s"
         )));
     }
+    // Without an entry of the task or on the CPU there are no names.
     let names = || summary.event_names.iter().map(String::as_str);
-    for unknown in asked.iter().filter(|asked| names().all(|name| name != asked.as_str())) {
+    let unknown =
+        |asked: &&String| names().next().is_some() && names().all(|name| name != asked.as_str());
+    for unknown in query.events.iter().filter(unknown) {
         let there = || Some(format!("there are {}", names().collect::<Vec<_>>().join(", ")));
         let help = did_you_mean_or(unknown, names(), there).unwrap_or_default();
         output::tell(&format!("note: nothing here is called `{unknown}`; {help}"));
     }
-    match (task, summary.matched) {
+    match (&query.task, summary.matched) {
         (Some(task), _) if !summary.task_found => {
             let names = &summary.task_names;
             let some = || {
@@ -101,18 +104,20 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
                     rest => format!("it has {some} and {rest} more"),
                 })
             };
-            let help = did_you_mean_or(&task, names.iter().map(String::as_str), some);
+            let help = did_you_mean_or(task, names.iter().map(String::as_str), some);
             let help = help.unwrap_or_default();
             Err(Failure::bad(format!("{name} has no task {task:?}; {help}")))
         }
         (_, 0) => {
-            let hint = match (at, summary.before) {
+            let hint = match (query.at, summary.before) {
                 (Some(_), Some(before)) => {
                     let (seconds, ns) = (before / 1_000_000_000, before % 1_000_000_000);
                     format!("; the last before it: --at {seconds}.{ns:09}s; --window looks further")
                 }
                 (Some(_), None) => "; --window looks further around --at".to_string(),
-                (None, _) if chains => "; chains are in what run --record wrote".to_string(),
+                (None, _) if query.what == What::Chains => {
+                    "; chains are in what run --record wrote".to_string()
+                }
                 (None, _) => String::new(),
             };
             output::tell(&format!("note: nothing matches{hint}"));
@@ -120,7 +125,7 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
         }
         (_, matched) => {
             // The heading of waits says how many there are.
-            if matched > summary.listed && !waits {
+            if matched > summary.listed && query.what != What::Waits {
                 let more = matched - summary.listed;
                 output::tell(&format!("note: {more} further entries match; --limit shows more"));
             }

@@ -108,7 +108,7 @@ pub fn run(arguments: &StudyRun) -> Result<(), Failure> {
     output::print(&report::scoreboard(&board, arguments.format(), terminal::report_width(None)))
 }
 
-/// How well a sure difference shall be known: half its interval, in percent of the published difference.
+/// The precision to which a sure difference shall be known: half its interval, in percent of the published difference.
 const PART_PCT: f64 = 25.0;
 
 /// Until then a report takes more seeds than its file says, at most so many times as many.

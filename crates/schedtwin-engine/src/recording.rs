@@ -354,18 +354,8 @@ impl Feed {
         self.handlers.event(event, names);
         self.ticks.event(event, names);
         if at.saturating_sub(start) < self.skip {
-            // Clocks go on with the frequency and the limits that they have.
-            match event.kind {
-                TraceEventKind::Frequency { cpu, khz } => {
-                    self.builder.frequency(at, cpu.index(), khz);
-                    self.note_khz(cpu, khz);
-                }
-                TraceEventKind::FrequencyLimits { cpu, min_khz, max_khz } => {
-                    self.builder.frequency_limits(at, cpu.index(), min_khz, max_khz);
-                    self.limits.insert(cpu.0, (min_khz, max_khz));
-                }
-                _ => {}
-            }
+            // Clocks go on as they are.
+            self.clock(at, event.kind);
             return ControlFlow::Continue(());
         }
         let builder = &mut self.builder;
@@ -404,13 +394,8 @@ impl Feed {
             }
             TraceEventKind::Exec { pid, old_pid } => builder.exec(at, old_pid, pid),
             TraceEventKind::Idle { cpu, state } => builder.idle(at, cpu.index(), state),
-            TraceEventKind::Frequency { cpu, khz } => {
-                builder.frequency(at, cpu.index(), khz);
-                self.note_khz(cpu, khz);
-            }
-            TraceEventKind::FrequencyLimits { cpu, min_khz, max_khz } => {
-                builder.frequency_limits(at, cpu.index(), min_khz, max_khz);
-                self.limits.insert(cpu.0, (min_khz, max_khz));
+            kind @ (TraceEventKind::Frequency { .. } | TraceEventKind::FrequencyLimits { .. }) => {
+                self.clock(at, kind);
             }
             TraceEventKind::Affinity { pid, cpus } => {
                 let cpus = mask_of_bits(cpus);
@@ -450,6 +435,21 @@ impl Feed {
         }
         let at = self.asleep_since.map_or(event.at, |since| event.at.min(since));
         at.saturating_sub(self.suspends.ns)
+    }
+
+    /// A clock gets another frequency, or other limits.
+    fn clock(&mut self, at: Ns, kind: TraceEventKind) {
+        match kind {
+            TraceEventKind::Frequency { cpu, khz } => {
+                self.builder.frequency(at, cpu.index(), khz);
+                self.note_khz(cpu, khz);
+            }
+            TraceEventKind::FrequencyLimits { cpu, min_khz, max_khz } => {
+                self.builder.frequency_limits(at, cpu.index(), min_khz, max_khz);
+                self.limits.insert(cpu.0, (min_khz, max_khz));
+            }
+            _ => {}
+        }
     }
 
     fn note_khz(&mut self, cpu: CpuId, khz: u32) {

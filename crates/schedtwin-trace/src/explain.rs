@@ -37,7 +37,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 use waits::Waits;
 
-/// What a listing lists.
+/// The kind of things that a listing has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum What {
     /// Facts, decisions and chains.
@@ -47,6 +47,16 @@ pub enum What {
     Chains,
     /// The longest waits for a CPU.
     Waits,
+}
+
+impl What {
+    /// [`Query::limit`] where nobody says one.
+    pub const fn usual_limit(self) -> u64 {
+        match self {
+            What::Entries | What::Chains => 100_000,
+            What::Waits => 20,
+        }
+    }
 }
 
 /// The conditions of a listing: it lists everything for which all given conditions hold.
@@ -65,7 +75,7 @@ pub struct Query {
     pub events: Vec<String>,
     /// At most so many entries, or waits.
     pub limit: u64,
-    /// What is listed.
+    /// The kind of things that are listed.
     pub what: What,
     /// As JSON Lines: what is listed, and before it the record's head and tasks, so that it is a record again.
     pub json: bool,
@@ -80,7 +90,7 @@ impl Default for Query {
             task: None,
             cpu: None,
             events: Vec::new(),
-            limit: 100_000,
+            limit: What::Entries.usual_limit(),
             what: What::Entries,
             json: false,
         }
@@ -207,8 +217,7 @@ pub fn explain_record(
         }
     }
     if query.what == What::Waits {
-        waits.finish(end, &listing);
-        waits.write(&mut listing, out)?;
+        waits.finish(end, &mut listing, out)?;
     }
     if query.what == What::Chains && !query.json && listing.summary.matched > 0 {
         listing.time_went.write(out)?;
@@ -255,8 +264,7 @@ pub fn explain_perfetto(
         {
             waits.fact(at, cpu, kind, &listing);
         }
-        waits.finish(end, &listing);
-        waits.write(&mut listing, out)?;
+        waits.finish(end, &mut listing, out)?;
         return Ok(listing.finish(end));
     }
     for (at, cpu, kind) in matching {
@@ -466,6 +474,14 @@ impl<'a> Listing<'a> {
             return false;
         }
         true
+    }
+
+    /// Whether something that lasted from one moment to another was under way in the window.
+    fn is_under_way(&self, (since, until): (Ns, Ns)) -> bool {
+        self.query.at.is_none_or(|center| {
+            since <= center.saturating_add(self.query.window_ns)
+                && until >= center.saturating_sub(self.query.window_ns)
+        })
     }
 
     /// Whether entries of a name are asked for; the name is remembered.

@@ -121,8 +121,7 @@ impl<B: Board> Twin<B> {
         for device in 0..self.programs.nr_devices() {
             let cpu = self.programs.device_cpu(device);
             if self.cpus[cpu].pending_devices >> device & 1 == 0 {
-                let at = self.programs.device_at(device);
-                let at = if at == NEVER { NEVER } else { at.max(self.now) };
+                let at = self.programs.device_at(device).max(self.now);
                 self.board.set(self.slots.device(device), at);
             }
         }
@@ -132,8 +131,7 @@ impl<B: Board> Twin<B> {
     /// When user space changes limits of clocks next.
     fn sync_user_limits(&mut self) {
         if self.slots.user_limits {
-            let at = self.programs.limits_at();
-            let at = if at == NEVER { NEVER } else { at.max(self.now) };
+            let at = self.programs.limits_at().max(self.now);
             self.board.set(self.slots.user_limits_slot(), at);
         }
     }

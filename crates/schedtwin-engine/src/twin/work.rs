@@ -39,7 +39,7 @@ impl<B: Board> Twin<B> {
         }
     }
 
-    /// What a thread has left of the work that it was given last, ns at capacity 1024.
+    /// The rest of the work that a thread was given last, ns at capacity 1024.
     pub(super) fn left_of(&self, thread: ThreadId) -> Work {
         let task = self.tasks.iter().find(|task| task.thread == Some(thread));
         task.map_or(0, |task| task.reserve + task.remaining.div_ceil(1 << RATE_SHIFT))

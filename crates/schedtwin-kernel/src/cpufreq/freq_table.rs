@@ -32,6 +32,12 @@ impl Limits {
         Limits { min: table[0], max: table[table.len() - 1] }
     }
 
+    /// The frequency within the limits that is nearest.
+    #[inline(always)]
+    pub fn clamp(self, khz: Khz) -> Khz {
+        khz.clamp(self.min, self.max)
+    }
+
     /// `cpufreq_set_policy()`: the limits that come of two requests. Where no frequency lies between them, the next below the upper one
     /// counts; the limits are frequencies of the table, the lower one not below its request, the upper one not above its own.
     ///
@@ -62,7 +68,7 @@ impl Limits {
 /// The lowest efficient frequency that is not below `target`, or any that is not, if that one is above the limit.
 #[inline(always)]
 pub fn low(table: &[Khz], inefficient: &[bool], limits: Limits, target: Khz) -> Khz {
-    let target = target.clamp(limits.min, limits.max);
+    let target = limits.clamp(target);
     for (khz, inefficient) in table.iter().zip(inefficient) {
         if *khz >= target && !inefficient {
             if *khz > limits.max {
@@ -90,7 +96,7 @@ pub fn target(
     target: Khz,
     relation: Relation,
 ) -> Khz {
-    let target = target.clamp(limits.min, limits.max);
+    let target = limits.clamp(target);
     let efficient = table.iter().zip(inefficient).filter(|(_, skip)| !**skip).map(|(khz, _)| *khz);
     let found = find(efficient, target, relation);
     match found.filter(|khz| (limits.min..=limits.max).contains(khz)) {

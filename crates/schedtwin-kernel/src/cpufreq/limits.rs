@@ -21,7 +21,7 @@ use crate::Kernel;
 use schedtwin_types::{CpuId, Khz, Ns, PolicyId};
 
 impl Kernel {
-    /// What user space has written to `scaling_min_freq` and `scaling_max_freq` before time begins.
+    /// Sets what the settings `scaling_min_freq` and `scaling_max_freq` ask for, before time begins.
     pub(crate) fn set_user_limits(&mut self) {
         let (min, max) = (self.cx.config.scaling_min_freq, self.cx.config.scaling_max_freq);
         if min.is_some() || max.is_some() {
@@ -89,7 +89,7 @@ impl Kernel {
     pub(crate) fn cpufreq_policy_apply_limits(&mut self, index: PolicyId) {
         let policy = self.cpufreq.policy(index);
         let busy = policy.kthread.as_ref().is_some_and(SugovKthread::calls_driver);
-        let khz = policy.cur.clamp(policy.limits.min, policy.limits.max);
+        let khz = policy.limits.clamp(policy.cur);
         if khz != policy.cur && !busy {
             self.cpufreq_driver_target(index, khz);
         }

@@ -38,7 +38,7 @@ pub struct CpufreqPolicy {
     pub inefficient: Vec<bool>,
     /// `policy->min`, `policy->max`.
     pub limits: Limits,
-    /// What user space has written to `scaling_min_freq` and `scaling_max_freq`.
+    /// Those that user space asks for.
     pub user_limits: Limits,
     /// So many of the highest frequencies are taken away (`cpufreq_state` of its cooling device).
     pub cooling_state: u32,
@@ -155,7 +155,7 @@ impl CpufreqPolicy {
     #[inline]
     pub fn resolve(&self, target: Khz) -> Khz {
         if self.tableless {
-            return target.clamp(self.limits.min, self.limits.max);
+            return self.limits.clamp(target);
         }
         self.resolve_within(target, self.limits)
     }
@@ -168,7 +168,7 @@ impl CpufreqPolicy {
 
     /// `cpufreq_set()` of the governor userspace: the lowest frequency that is not below `khz`, inefficient or not, within the limits.
     fn at_speed(&self, khz: Khz) -> Khz {
-        let khz = khz.clamp(self.limits.min, self.limits.max);
+        let khz = self.limits.clamp(khz);
         self.table[self.table.partition_point(|of| *of < khz)]
     }
 

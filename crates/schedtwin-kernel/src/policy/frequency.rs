@@ -154,7 +154,7 @@ impl Kernel {
             cpus: &cpus,
         });
         // A new limit also counts for a policy that decides nothing.
-        let within = current_khz.clamp(policy.limits.min, policy.limits.max);
+        let within = policy.limits.clamp(current_khz);
         let limited = limits_changed && current_khz != within;
         let at_limit = FrequencyDecision { khz: within, rule: "within the new limit" };
         let Some(decision) = decision.or(limited.then_some(at_limit)) else { return };

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use schedtwin_input::Source;
+use schedtwin_input::{Source, Spec};
 
 use crate::study::reports::ledger::Ledger;
 use crate::study::{Study, load};
@@ -65,31 +65,31 @@ pub fn results() -> [Ledger; 2] {
 }
 
 /// The patches in a kernel's spelling: `linux-6.1+runnable-boost:hz=100` has one.
-fn patches(kernel: &str) -> impl Iterator<Item = &str> {
-    kernel.split(':').next().into_iter().flat_map(|name| name.split('+').skip(1))
+fn patches(kernel: &str) -> Vec<String> {
+    let patches = Spec::parse_kernel(kernel).map(|spec| spec.patches).unwrap_or_default();
+    patches.into_iter().map(|patch| patch.text).collect()
 }
 
 /// Says which built-in studies hold a patch that only one of two kernels has against published numbers: those on the
 /// machine, or else those on others.
 pub fn studies_of_the_difference(machine: &str, a: &str, b: &str) -> Option<String> {
-    let only = |own: &str, other: &str| -> Vec<String> {
-        patches(own)
-            .filter(|patch| !patches(other).any(|of| of == *patch))
-            .map(String::from)
-            .collect()
+    let (of_a, of_b) = (patches(a), patches(b));
+    let only = |own: &[String], other: &[String]| -> Vec<String> {
+        own.iter().filter(|patch| !other.contains(patch)).cloned().collect()
     };
-    let differ = [only(b, a), only(a, b)].concat();
+    let differ = [only(&of_b, &of_a), only(&of_a, &of_b)].concat();
     if differ.is_empty() {
         return None;
     }
     let holds = |study: &Study| {
         let mut of_columns = study.columns.iter().flat_map(|column| patches(&column.kernel));
-        of_columns.any(|patch| differ.iter().any(|own| own == patch))
+        of_columns.any(|patch| differ.contains(&patch))
     };
     let all: Vec<Study> = names().filter_map(|name| load(name).ok()).filter(holds).collect();
-    let base = |machine: &str| machine.split(':').next().unwrap_or_default().to_owned();
+    let base = |machine: &str| Spec::parse_machine(machine).map(|spec| spec.name.text).ok();
+    let own = base(machine);
     let (here, elsewhere): (Vec<&Study>, Vec<&Study>) =
-        all.iter().partition(|study| base(&study.machine) == base(machine));
+        all.iter().partition(|study| base(&study.machine) == own);
     let names_of = |studies: &[&Study]| {
         studies.iter().map(|study| study.name.as_str()).collect::<Vec<_>>().join(", ")
     };

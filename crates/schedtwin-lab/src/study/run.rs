@@ -24,7 +24,7 @@ use crate::stopping::{Iterations, Look, worst, worst_primary};
 use crate::study::execution::judge::{self, Subject};
 use crate::study::prepare::{Registry, Setup, setups};
 use crate::study::reports::Status;
-use crate::study::reports::score::{Claim, claims};
+use crate::study::reports::score::{Claim, claims_of};
 use crate::study::spec::Assignment;
 use crate::study::verdict::{self, TwinDiff, Verdict};
 use crate::study::{Cell, Noise, OverRuns, Published, Role, Row, Selector, Study, base_cells};
@@ -335,47 +335,38 @@ impl Ready {
 
     /// Whether the differences of a setup that the publication is sure of are known to that part of their published size.
     fn look_at_claims(&self, setup: &Setup, rows: &[measured::Row], part_pct: f64) -> Look {
-        let sure = claims(&self.study).into_iter().filter(|claim| {
-            let place = self.study.rows.iter().position(|row| std::ptr::eq(row, claim.row));
-            claim.is_sure() && place.is_some_and(|place| setup.rows.contains(&place))
+        let of_setup = setup.rows.iter().map(|number| &self.study.rows[*number]);
+        let claims = of_setup.flat_map(|row| claims_of(&self.study, row));
+        let looks = claims.filter(Claim::is_sure).filter_map(|claim| {
+            let cell = std::slice::from_ref(claim.cell);
+            let compared = self.compared_row(setup, rows, claim.row, cell)?;
+            let wanted = claim.published_pct.abs() * part_pct / 100.0;
+            Some(worst(std::iter::once(&compared), wanted))
         });
-        let mut look = Look::Enough;
-        for Claim { row, cell, published_pct, .. } in sure {
-            let base = row.base_of(&self.study, cell);
-            let (Ok(found), Some(base)) = (find(rows, row), base) else { continue };
-            let difference = difference(row, found, setup.place(base), setup.place(cell));
-            let compared = ComparedRow {
-                row: found.clone(),
-                cells: vec![Judged { estimate: None, difference }],
-                doubtful: false,
-                not_judged: false,
-            };
-            let wanted = published_pct.abs() * part_pct / 100.0;
-            look = look.worse(worst([&compared].into_iter(), wanted));
-        }
-        look
+        looks.reduce(Look::worse).unwrap_or(Look::Enough)
     }
 
     /// The differences that stand in published rows.
     fn compared(&self, setup: &Setup, rows: &[measured::Row]) -> Vec<ComparedRow> {
-        let mut compared: Vec<ComparedRow> = Vec::new();
-        for number in &setup.rows {
-            let row = &self.study.rows[*number];
-            let Ok(found) = find(rows, row) else { continue };
-            let differences = row.cells.iter().filter_map(|cell| {
-                let base = row.base_of(&self.study, cell)?;
-                Some(difference(row, found, setup.place(base), setup.place(cell)))
-            });
-            let cells =
-                differences.map(|difference| Judged { estimate: None, difference }).collect();
-            compared.push(ComparedRow {
-                row: found.clone(),
-                cells,
-                doubtful: false,
-                not_judged: false,
-            });
-        }
-        compared
+        let of_setup = setup.rows.iter().map(|number| &self.study.rows[*number]);
+        of_setup.filter_map(|row| self.compared_row(setup, rows, row, &row.cells)).collect()
+    }
+
+    /// The differences of some cells of a published row; `None`: nothing of it was measured.
+    fn compared_row(
+        &self,
+        setup: &Setup,
+        rows: &[measured::Row],
+        row: &Row,
+        cells: &[Cell],
+    ) -> Option<ComparedRow> {
+        let found = find(rows, row).ok()?;
+        let differences = cells.iter().filter_map(|cell| {
+            let base = row.base_of(&self.study, cell)?;
+            Some(difference(row, found, setup.place(base), setup.place(cell)))
+        });
+        let cells = differences.map(|difference| Judged { estimate: None, difference }).collect();
+        Some(ComparedRow { row: found.clone(), cells, doubtful: false, not_judged: false })
     }
 
     fn beside(

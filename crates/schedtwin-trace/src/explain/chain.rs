@@ -23,10 +23,6 @@ impl Listing<'_> {
     /// Whether a chain is asked for: one that was under way in the window, of the CPU's domain, begun or changed by
     /// the task.
     pub(super) fn wants_chain(&self, end_at: Ns, chain: &RecordedChain) -> bool {
-        let in_window = self.query.at.is_none_or(|center| {
-            chain.need_at <= center.saturating_add(self.query.window_ns)
-                && end_at >= center.saturating_sub(self.query.window_ns)
-        });
         let of_task = |event: &ChainEventLine| match event {
             ChainEventLine::Need { task: Some(task), .. } => self.named.contains(&TaskId(*task)),
             _ => false,
@@ -35,7 +31,7 @@ impl Listing<'_> {
             let policy = self.policy_cpus.get(usize::from(chain.policy));
             policy.is_some_and(|cpus| cpus.contains(cpu))
         };
-        in_window
+        self.is_under_way((chain.need_at, end_at))
             && self.query.what != What::Waits
             && self.is_asked("chain")
             && (self.query.task.is_none() || chain.events.iter().any(of_task))

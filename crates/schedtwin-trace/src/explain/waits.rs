@@ -9,8 +9,9 @@
 //!      7.406 ms      0.992012302      4  ui-3-16   woken by kworker-24  kworker-23-36 4.100 ms, kworker-24-37 3.306 ms
 //! ```
 
+use super::Listing;
+use super::chain::clock;
 use super::words::duration;
-use super::{Listing, Query};
 use schedtwin_types::printable;
 use schedtwin_types::{CpuId, FactKind, Ns, TaskId, TaskState, WakeSource};
 use serde_json::json;
@@ -51,11 +52,11 @@ struct Wait {
     ns: Ns,
     cpu: CpuId,
     why: Why,
-    /// How often it changed its queue.
+    /// Changes of its queue.
     moves: usize,
     /// It still waits when the record ends.
     open: bool,
-    /// Who ran on its CPU, and how long: the longest first.
+    /// Tasks that ran on its CPU, and for how long: the longest first.
     meanwhile: Vec<(TaskId, Ns)>,
 }
 
@@ -176,7 +177,11 @@ impl Waits {
     ) {
         let Waiting { since, why, queues } = waiting;
         let ns = at.saturating_sub(since);
-        if !wants(listing, task, cpu, (since, at)) {
+        // Of the tasks, ended on the CPU, and under way in the window.
+        let wanted = (listing.query.task.is_none() || listing.named.contains(&task))
+            && listing.query.cpu.is_none_or(|wanted| wanted == cpu)
+            && listing.is_under_way((since, at));
+        if !wanted {
             return;
         }
         self.count += 1;
@@ -201,17 +206,18 @@ impl Waits {
         self.longest.insert(place, Wait { task, since, ns, cpu, why, moves, open, meanwhile });
     }
 
-    /// The record is over: who still waits has waited until now.
-    pub fn finish(&mut self, end: Ns, listing: &Listing<'_>) {
+    /// The record is over, and who still waits has waited until now: counts all waits in the summary, and writes the longest.
+    pub fn finish(
+        mut self,
+        end: Ns,
+        listing: &mut Listing<'_>,
+        out: &mut dyn io::Write,
+    ) -> io::Result<()> {
         for (task, waiting) in std::mem::take(&mut self.waiting) {
             // Its wakeup was under way.
             let Some((cpu, _)) = waiting.queues.last().copied() else { continue };
             self.ends(task, waiting, (end, cpu), true, listing);
         }
-    }
-
-    /// Counts all waits in the summary, and writes the longest.
-    pub fn write(&self, listing: &mut Listing<'_>, out: &mut dyn io::Write) -> io::Result<()> {
         listing.summary.matched = self.count;
         listing.summary.listed = self.longest.len() as u64;
         if self.count == 0 {
@@ -245,8 +251,7 @@ impl Waits {
             "waited", "since", "cpu", "task", "why"
         );
         for (wait, [name, reason, meanwhile]) in self.longest.iter().zip(rows) {
-            let (seconds, ns) = (wait.since / 1_000_000_000, wait.since % 1_000_000_000);
-            let (waited, since) = (duration(wait.ns), format!("{seconds}.{ns:09}"));
+            let (waited, since) = (duration(wait.ns), clock(wait.since));
             let line = format!(
                 "{waited:>14}  {since:>15}  {:>4}  {name:task$}  {reason:why$}  {meanwhile}",
                 wait.cpu.0
@@ -255,17 +260,6 @@ impl Waits {
         }
         text
     }
-}
-
-/// Whether a wait is asked for: of the tasks, ended on the CPU, and under way in the window.
-fn wants(listing: &Listing<'_>, task: TaskId, cpu: CpuId, (since, until): (Ns, Ns)) -> bool {
-    let Query { at, window_ns, .. } = listing.query;
-    let in_window = at.is_none_or(|center| {
-        since <= center.saturating_add(*window_ns) && until >= center.saturating_sub(*window_ns)
-    });
-    (listing.query.task.is_none() || listing.named.contains(&task))
-        && listing.query.cpu.is_none_or(|wanted| wanted == cpu)
-        && in_window
 }
 
 impl Wait {

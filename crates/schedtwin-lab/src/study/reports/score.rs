@@ -91,16 +91,16 @@ impl Claim<'_> {
 
 /// The published differences of a report: cells of words are none.
 pub fn claims(study: &Study) -> Vec<Claim<'_>> {
-    let cells = study.rows.iter().flat_map(|row| row.cells.iter().map(move |cell| (row, cell)));
-    let changed = cells.filter(|(_, cell)| cell.role == Role::Patched);
-    let claim = |(row, cell): (&'_ Row, &'_ Cell)| {
-        published_difference(row, row.base_of(study, cell), cell)
-    };
-    let claimed = changed.filter_map(|(row, cell)| {
-        let (published_pct, noise_pct) = claim((row, cell));
+    study.rows.iter().flat_map(|row| claims_of(study, row)).collect()
+}
+
+/// Those of one of its rows.
+pub fn claims_of<'a>(study: &'a Study, row: &'a Row) -> impl Iterator<Item = Claim<'a>> {
+    let changed = row.cells.iter().filter(|cell| cell.role == Role::Patched);
+    changed.filter_map(move |cell| {
+        let (published_pct, noise_pct) = published_difference(row, row.base_of(study, cell), cell);
         Some(Claim { study, row, cell, published_pct: published_pct?, noise_pct })
-    });
-    claimed.collect()
+    })
 }
 
 /// The results of a report that ran, a line for each cell that has one.
