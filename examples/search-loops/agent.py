@@ -36,5 +36,5 @@ async def improve(propose: Callable[[str], str | None], suite: str, folder: str 
 
 
 if __name__ == "__main__":
-    proposals = iter(["linux-7.3", "linux-7.3:schedutil.rate_limit_us=100"])
+    proposals = iter(["baseline", "baseline:schedutil.rate_limit_us=100"])
     print(asyncio.run(improve(lambda words: next(proposals, None), "phone")))

@@ -17,7 +17,7 @@ import subprocess
 import tempfile
 from typing import Any
 
-BASE = "linux-7.3"
+BASE = "baseline"
 
 
 def evaluate(program_path: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import shlex
 import subprocess
 from typing import Any
 
-BASE = "linux-7.3"
+BASE = "baseline"
 
 
 def suggested(trial: Any) -> dict[str, str]:

@@ -872,6 +872,7 @@ read_kernel() {
     else
         put_number rt_runtime_us /proc/sys/kernel/sched_rt_runtime_us 1 4000000
     fi
+    put_number cfs_bandwidth_slice_us /proc/sys/kernel/sched_cfs_bandwidth_slice_us 1 4294967
     put_number uclamp_min_rt_default /proc/sys/kernel/sched_util_clamp_min_rt_default 0 1024
     put_number timer_slack_ns /proc/self/timerslack_ns 0 999999999
     if number /proc/sys/kernel/sched_energy_aware; then

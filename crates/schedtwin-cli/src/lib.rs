@@ -113,9 +113,10 @@ fn perform(command: Command) -> Result<(), Failure> {
         Command::Calibrate(calibrate) => study::calibrate(calibrate),
         Command::Tune(tune) => tune::tune(tune),
         Command::Sweep(arguments) => sweep::sweep(arguments),
-        Command::Score(arguments) => score::score(&arguments),
+        // These divide for each piece of work, and go on.
+        Command::Score(arguments) => return score::score(&arguments),
         #[cfg(feature = "mcp")]
-        Command::Mcp(arguments) => mcp::mcp(&arguments),
+        Command::Mcp(arguments) => return mcp::mcp(&arguments),
         Command::Merge(arguments) => sweep::merge(&arguments),
         Command::Replay(replay) => replay::replay(replay),
         Command::Convert(convert) => convert::convert(&convert),

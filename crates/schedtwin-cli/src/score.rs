@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `schedtwin score`: one number a candidate, and the rest as JSON.
 //!
-//! A candidate with C runs in a confined worker. The baseline is measured before that, in a process that never loads the C, so that a
-//! candidate cannot change what it is compared with.
+//! Each candidate with C runs in a confined process of its own, whose text goes nowhere: what is printed is this process's. The
+//! baseline is measured here, where no C is loaded, so that a candidate cannot change what it is compared with.
 
 use std::sync::Arc;
 
+use schedtwin::{Error, Score as Scored, ScoreOptions};
+use schedtwin_engine::confine;
 use schedtwin_input::Diagnostics;
-use schedtwin_lab::score::{self as lab, Baseline, Candidate, Conditions, Prepared, Scored, Suite};
+use schedtwin_lab::Progress;
+use schedtwin_lab::score as lab;
 use schedtwin_lab::sweep::cache::Cache;
-use schedtwin_lab::{Progress, report};
 use schedtwin_types::printable;
 
 use crate::arguments::Score;
 use crate::bar::Bar;
 use crate::compare::{check_seeds, distinct, named_kernels, no_crashes, with_threads, write_page};
-use crate::confine::confined;
 use crate::failure::Failure;
 use crate::list::names;
 use crate::output;
@@ -31,101 +32,66 @@ pub fn score(arguments: &Score) -> Result<(), Failure> {
     if let (Some(seed), Some(loaded)) = (arguments.seed, &loaded) {
         check_seeds(seed, loaded.seeds)?;
     }
-    let prepared = loaded.and_then(|loaded| {
-        let first_seed = arguments.seed.unwrap_or(loaded.first_seed);
-        faults.absorb(Prepared::of(Suite { first_seed, ..loaded }))
-    });
-    let kernels = named_kernels(&arguments.kernels, &mut faults);
+    let spelled = |kernel: &String| loaded.as_ref().map_or(kernel.clone(), |of| of.spelled(kernel));
+    let spelled: Vec<String> = arguments.kernels.iter().map(spelled).collect();
+    let kernels = named_kernels(&spelled, &mut faults);
+    if let Some(loaded) = loaded.filter(|_| !faults.is_empty()) {
+        // Everything that is wrong is told at once.
+        faults.absorb(lab::Prepared::of(loaded));
+    }
     distinct(faults).into_result(())?;
-    let prepared = prepared.expect("without a fault there is one");
     if let Some(path) = &arguments.json {
         writable(path)?;
     }
-    let cache = arguments.cache.as_deref().map(|folder| {
-        Cache::open(folder).map_err(|error| Failure::of_file("keep runs in", folder, &error))
-    });
-    let cache = cache.transpose()?;
-    let candidates: Vec<Candidate> = kernels.iter().map(|name| Candidate::named(name)).collect();
-    let has_c = candidates.iter().any(|of| of.kernel.as_ref().is_ok_and(|k| !k.code.is_empty()));
-    if has_c && candidates.len() > 1 {
-        return Err(Failure::bad(
-            "a candidate with C has a process of its own, so that it cannot change what another one gets: give one at a \
-             time; with --cache the baseline is run once",
-        ));
-    }
-    let baseline = if has_c { Some(measured(&prepared, cache.as_ref())?) } else { None };
-    match confined() {
-        // Its C has ended the worker, or did not let it go on: the supervisor has said how.
-        Err(Failure::Ended(code)) if code == BROKEN_OFF => {
-            return broken_off(&prepared, &candidates, arguments);
-        }
-        outcome => outcome?,
+    if let Some(folder) = &arguments.cache {
+        Cache::open(folder).map_err(|error| Failure::of_file("keep runs in", folder, &error))?;
     }
     let progress = Arc::new(Progress::new());
     let bar = Bar::watch(&progress, arguments.quiet);
-    let conditions = Conditions {
+    let options = ScoreOptions {
+        cache: arguments.cache.as_deref(),
         beat: arguments.beat,
         race: arguments.race,
-        cache: cache.as_ref().filter(|_| !has_c),
-        baseline: baseline.as_ref(),
+        first_seed: arguments.seed,
+        limit: arguments.limit.map(|limit| std::time::Duration::from_nanos(limit.ns())),
     };
-    let scored = with_threads(arguments.threads, || {
-        lab::score(&prepared, &candidates, &conditions, &progress)
-    })?;
+    let given: Vec<_> = kernels.iter().map(|name| name.as_str().into()).collect();
+    let scored =
+        with_threads(arguments.threads, || schedtwin::score(suite, &given, &options, &progress))?;
     drop(bar);
-    let scored = scored.map_err(|error| Failure::bad(format!("failed to score: {error}")))??;
+    let scored = scored.map_err(|error| match error {
+        Error::Input(faults) => Failure::from(faults),
+        error => Failure::bad(format!("failed to score: {error}")),
+    })?;
+    if let Some(lacks) = confine::lacks() {
+        output::tell(&format!("warning: {lacks}"));
+    }
     let page = match &arguments.json {
-        Some(path) => write_page(path, report::scores(&prepared, &scored)),
+        Some(path) => write_page(path, schedtwin::score_document(&scored)),
         None => Ok(()),
     };
     if !arguments.quiet {
-        scored.iter().for_each(|of| output::tell(&with_interval(of, &prepared)));
-        scored.iter().filter_map(reason).for_each(|line| output::tell(&line));
+        let named = || kernels.iter().zip(&scored);
+        named().for_each(|(name, of)| output::tell(&with_interval(name, of)));
+        named().filter_map(|(name, of)| reason(name, of)).for_each(|line| output::tell(&line));
     }
-    output::print(&numbers(&scored))?;
+    let numbers = scored.iter().map(|of| format!("{}\n", of.score)).collect::<String>();
+    output::print(&numbers)?;
     page?;
     no_crashes(&progress)
 }
 
-/// The exit code of a worker that did not come to its end, but for signals.
-const BROKEN_OFF: u8 = 2;
-
-/// Prints the worst score for candidates whose worker did not come to its end.
-fn broken_off(
-    prepared: &Prepared,
-    candidates: &[Candidate],
-    arguments: &Score,
-) -> Result<(), Failure> {
-    let why = "its C did not let a run come to its end";
-    let ended = |of: &Candidate| Scored::ended(&of.name, prepared, why);
-    let scored: Vec<Scored> = candidates.iter().map(ended).collect();
-    if let Some(path) = &arguments.json {
-        write_page(path, report::scores(prepared, &scored))?;
-    }
-    output::print(&numbers(&scored))
-}
-
 /// `linux-6.12: 100.6 +-5.6`: what a score is good for.
-fn with_interval(of: &Scored, prepared: &Prepared) -> String {
-    match of.half_width(prepared) {
-        Some(half) => format!("{}: {:.1} +-{half:.1} (95 %)", of.kernel, of.score),
-        None => format!("{}: {}", of.kernel, of.score),
+fn with_interval(name: &str, of: &Scored) -> String {
+    let name = printable::line(name);
+    match of.half_width {
+        Some(half) => format!("{name}: {:.1} +-{half:.1} (95 %)", of.score),
+        None => format!("{name}: {}", of.score),
     }
-}
-
-/// A line for each candidate.
-fn numbers(scored: &[Scored]) -> String {
-    scored.iter().map(|of| format!("{}\n", of.score)).collect()
-}
-
-/// The baseline's runs, without a thread of their own: the process has not been divided yet.
-fn measured(prepared: &Prepared, cache: Option<&Cache>) -> Result<Baseline, Failure> {
-    let runs = prepared.baseline_here(cache, &Progress::new());
-    Ok(runs.map_err(|error| Failure::bad(format!("failed to score: {error}")))??)
 }
 
 /// Why a candidate ended early.
-fn reason(of: &Scored) -> Option<String> {
-    let told = report::score_told(of)?;
-    Some(format!("{}: {told}", printable::line(&of.kernel)))
+fn reason(name: &str, of: &Scored) -> Option<String> {
+    let told = of.reason.as_ref()?;
+    Some(format!("{}: {}", printable::line(name), printable::lines(told)))
 }

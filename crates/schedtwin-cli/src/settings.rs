@@ -9,7 +9,6 @@ use schedtwin_engine::kernel_file::settings as declared;
 use schedtwin_live::settings::{
     Applied, JOURNAL, Planned, Settings, journal, plan, script, switches, watch,
 };
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -52,14 +51,8 @@ fn show() -> Result<(), Failure> {
         let files = patterns.iter().flat_map(|pattern| switches::expand(pattern, Path::new("/")));
         let mut values: Vec<String> = Vec::new();
         for file in files {
-            let held = fs::read_to_string(&file).unwrap_or_else(|error| error.to_string());
-            let held = held.split_whitespace().collect::<Vec<_>>().join(" ");
-            let held = if setting.path.starts_with("features.") {
-                let name = setting.known_by.rsplit(' ').next().unwrap_or_default();
-                held.split(' ').any(|word| word == name).to_string()
-            } else {
-                held
-            };
+            let held = switches::held(&file, setting, Path::new("/"));
+            let held = held.unwrap_or_else(|error| error.to_string());
             if !values.contains(&held) {
                 values.push(held);
             }

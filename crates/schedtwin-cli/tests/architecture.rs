@@ -73,6 +73,7 @@ fn dependency_directions() {
         (
             "schedtwin-cli",
             &[
+                "schedtwin",
                 "schedtwin-types",
                 "schedtwin-input",
                 "schedtwin-engine",

@@ -173,14 +173,17 @@ SCX_OPS_DEFINE(t_ops, .enqueue = (void *)t_enqueue, .dispatch = (void *)t_dispat
     let cases = [
         ("honest", insert.replace("QUEUE", "0"), "complete", ""),
         ("starves", insert.replace("QUEUE", "p->nr_cpus_allowed > 1 && p->pid % 3 == 0"), "", ""),
-        ("crashes", "*(volatile int *)8 = 1;".to_string(), "ended", "its C did not let a run"),
+        ("crashes", "*(volatile int *)8 = 1;".to_string(), "ended", "crashes.bpf.c"),
+        ("loops", "for (;;) barrier();".to_string(), "ended", "did not come to its end within 2s"),
     ];
     for (name, enqueue, how, why) in cases {
         fs::write(folder.join(format!("{name}.bpf.c")), scheduler(&enqueue)).expect("written");
         let kernel = format!("linux-7.3:scx=./{name}.bpf.c");
         let path = format!("{name}.json");
-        let (text, told) =
-            good(folder, &["score", "small.toml", &kernel, "--cache", "runs", "--json", &path]);
+        let (text, told) = good(
+            folder,
+            &["score", "small.toml", &kernel, "--cache", "runs", "--json", &path, "--limit", "2s"],
+        );
         let found = &json(folder, &path)["candidates"][0];
         let outcome = &found["outcome"];
         match how {
@@ -190,8 +193,27 @@ SCX_OPS_DEFINE(t_ops, .enqueue = (void *)t_enqueue, .dispatch = (void *)t_dispat
         assert!(how.is_empty() || outcome["how"] == how, "{outcome} {told}");
         assert!(outcome["text"].as_str().unwrap_or_default().contains(why), "{outcome} {told}");
     }
-    let two = ["score", "small.toml", "linux-7.3", "linux-7.3:scx=./honest.bpf.c"];
-    let output = schedtwin(folder, &two);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("give one at a time"));
+    // Several at once, each in a process of its own; a workload of the user's is read before.
+    let own = SUITE
+        .replace("\"schbench -m 1 -t 4\"", "\"own.json\"")
+        .replace("average_rps", "wakeup_latency.p99");
+    fs::write(folder.join("own.toml"), own).expect("written");
+    let work = r#"{ "tasks": { "a": { "instance": 4, "loop": -1, "run": 3000, "sleep": 5000 } } }"#;
+    fs::write(folder.join("own.json"), work).expect("written");
+    let several =
+        ["baseline:hz=100", "baseline:scx=./honest.bpf.c", "baseline:scx=./crashes.bpf.c"];
+    let (text, told) =
+        good(folder, &[&["score", "own.toml", "--json", "all.json"], &several[..]].concat());
+    let scores: Vec<f64> = text.lines().map(|line| line.parse().expect("a number")).collect();
+    assert!(scores[0] > 0.0 && scores[1] > 0.0 && scores[2] == 0.0, "{text} {told}");
+    let found = &json(folder, "all.json")["candidates"];
+    let kernels: Vec<&str> =
+        found.as_array().expect("a list").iter().map(|of| of["kernel"].as_str().unwrap()).collect();
+    assert_eq!(kernels[1], "linux-7.3:scx=./honest.bpf.c");
+    // Machine code could print numbers of its own.
+    let prints = scheduler("long r; asm volatile(\"syscall\" : \"=a\"(r) : \"a\"(1L)); (void)r;");
+    fs::write(folder.join("prints.bpf.c"), prints).expect("written");
+    let (text, told) = good(folder, &["score", "small.toml", "baseline:scx=./prints.bpf.c"]);
+    assert_eq!(text, "0\n");
+    assert!(told.contains("prints.bpf.c:4: `asm` is machine code"), "{told}");
 }

@@ -372,7 +372,7 @@ fn first_difference(arguments: &Arguments, _: &Progress) -> Result<String, Strin
 
 fn score(arguments: &Arguments, progress: &Progress) -> Result<String, String> {
     let suite = arguments.text("suite").unwrap_or_default();
-    let options = ScoreOptions { cache: None, beat: arguments.number("beat") };
+    let options = ScoreOptions { beat: arguments.number("beat"), ..ScoreOptions::default() };
     let kernels = asked::kernels(arguments);
     let scores = schedtwin::score(suite, &kernels, &options, progress).map_err(told)?;
     let mut text = String::new();

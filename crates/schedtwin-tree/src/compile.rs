@@ -10,6 +10,7 @@
 //! included (gcc's `SUNPRO_DEPENDENCIES`), and an object that includes anything else is refused. clang has no such list of all units: there
 //! the confinement alone keeps it to the system's files.
 
+use crate::machine_code;
 use crate::offered::{self, HEADERS};
 use crate::sources::Sources;
 use crate::{Fault, Tree, confine, program};
@@ -457,16 +458,23 @@ impl Running<'_> {
         for unit in units {
             let path = self.folder.join(preprocessed(unit));
             let bytes = read_made(&path, UNIT_BYTES_MAX).map_err(Failure::Kept)?;
+            let refused = |what: String, help: &str| {
+                let (path, tree) = (self.job.path, self.job.tree.spelled());
+                let message = format!("{path} of {tree} does not compile: {what}");
+                Failure::Fault(Fault::new(message, help))
+            };
+            let text = String::from_utf8_lossy(&bytes);
+            if let Some(what) = machine_code::of(&text, STAGE) {
+                let help = "BPF has no instructions of a processor; an `asm` without any is a barrier, and is taken";
+                return Err(refused(what, help));
+            }
             let text = if bytes.len() as u64 > UNIT_BYTES_MAX {
                 Err("it is huge when it has been preprocessed".to_string())
             } else {
-                (step.rewrite)(&String::from_utf8_lossy(&bytes))
+                (step.rewrite)(&text)
             };
-            let text = text.map_err(|what| {
-                let (path, tree) = (self.job.path, self.job.tree.spelled());
-                let message = format!("{path} of {tree} does not compile: {what}");
-                Failure::Fault(Fault::new(message, "brackets close in the order that they open in"))
-            })?;
+            let text = text
+                .map_err(|what| refused(what, "brackets close in the order that they open in"))?;
             let name = format!("{}.i", unit.trim_end_matches(".c"));
             fs::write(self.folder.join(&name), text).map_err(Failure::Kept)?;
             rewritten.push(name);

@@ -73,6 +73,8 @@ mod idle;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod lines;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod machine_code;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod memory;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod object;

@@ -11,7 +11,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use schedtwin_engine::outside::{self, OutsideFiles};
 use schedtwin_engine::result::{Breach, Property};
@@ -44,6 +44,14 @@ pub(crate) trait Travels: Sized {
 struct Desk<'p> {
     files: OutsideFiles,
     progress: Option<&'p Progress>,
+    /// When nobody waits for it any longer.
+    until: Option<Instant>,
+}
+
+impl Desk<'_> {
+    fn is_late(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
+    }
 }
 
 impl Service for Desk<'_> {
@@ -65,12 +73,23 @@ impl Service for Desk<'_> {
     }
 
     fn is_cancelled(&self) -> bool {
-        self.progress.is_some_and(Progress::is_cancelled)
+        self.is_late() || self.progress.is_some_and(Progress::is_cancelled)
     }
 }
 
 /// Does the work here, or in a confined process if one of the scenarios has C of the user's. `outputs` are all files that it writes.
 pub(crate) fn isolated<'s, T: Travels + Send>(
+    scenarios: impl Iterator<Item = &'s Scenario>,
+    outputs: &[&Path],
+    progress: Option<&Progress>,
+    work: impl FnOnce() -> Result<T, Error> + Send,
+) -> Result<T, Error> {
+    isolated_within(None, scenarios, outputs, progress, work)
+}
+
+/// The same; a confined process that is not done within `limit` is ended.
+pub(crate) fn isolated_within<'s, T: Travels + Send>(
+    limit: Option<Duration>,
     scenarios: impl Iterator<Item = &'s Scenario>,
     outputs: &[&Path],
     progress: Option<&Progress>,
@@ -90,11 +109,14 @@ pub(crate) fn isolated<'s, T: Travels + Send>(
     }
     let mut files = OutsideFiles::new();
     outputs.iter().for_each(|path| files.output(path));
-    let mut desk = Desk { files, progress };
+    let until = limit.and_then(|limit| Instant::now().checked_add(limit));
+    let mut desk = Desk { files, progress, until };
+    let count = rayon::current_num_threads();
     let packed = confine::isolated(&mut desk, || {
         outside::divert(worker::request);
         // The threads of the program are not in this process.
-        let threads = rayon::ThreadPoolBuilder::new().build().map_err(|error| error.to_string())?;
+        let threads = rayon::ThreadPoolBuilder::new().num_threads(count).build();
+        let threads = threads.map_err(|error| error.to_string())?;
         let done = std::thread::scope(|scope| {
             let (stop, stopped) = mpsc::channel::<()>();
             if let Some(progress) = progress {
@@ -110,6 +132,10 @@ pub(crate) fn isolated<'s, T: Travels + Send>(
         });
         let done = done.map_err(|error| error.to_string())?;
         Ok(done.pack().to_string().into_bytes())
+    });
+    let packed = packed.map_err(|why| match (desk.is_late(), limit) {
+        (true, Some(limit)) => format!("it did not come to its end within {limit:?}"),
+        _ => why.to_string(),
     });
     let packed = packed.map_err(io::Error::other)?;
     let value: Option<Value> = serde_json::from_slice(&packed).ok();

@@ -71,5 +71,5 @@ pub use schedtwin_lab::{Progress, Provenance};
 pub use schedtwin_trace::explain::{Query, What};
 pub use schedtwin_types::Duration;
 pub use schedtwin_types::metric::{Better, Kind, Labels, Parts};
-pub use score::{Score, ScoreOptions, score};
+pub use score::{Score, ScoreOptions, score, score_document};
 pub use table::{Row, Run, Table};

@@ -5,13 +5,14 @@
 //! what it is compared with.
 
 use std::path::Path;
+use std::time::Duration;
 
 use schedtwin_lab::score::{self as lab, Baseline, Candidate, Conditions, Prepared, Scored};
 use schedtwin_lab::sweep::cache::Cache;
 use schedtwin_lab::{Progress, report};
 use serde_json::Value;
 
-use crate::isolated::{isolated, prepare};
+use crate::isolated::{isolated_within, prepare};
 use crate::{Error, GivenKernel};
 
 /// What a kernel has in a suite.
@@ -21,8 +22,16 @@ pub struct Score {
     pub score: f64,
     /// Why it ended early, if it did.
     pub reason: Option<String>,
+    /// Half the width of the 95 % interval over the seeds; `None` from one seed.
+    pub half_width: Option<f64>,
     /// Everything, as `schedtwin.score/1` has it.
     pub document: Value,
+}
+
+/// One document of all: `schedtwin.score/1` with every candidate.
+pub fn score_document(scores: &[Score]) -> String {
+    let documents: Vec<Value> = scores.iter().map(|of| of.document.clone()).collect();
+    report::joined_scores(&documents).unwrap_or_default()
 }
 
 /// The conditions of scores.
@@ -32,9 +41,15 @@ pub struct ScoreOptions<'o> {
     pub cache: Option<&'o Path>,
     /// A kernel that cannot reach this score is over.
     pub beat: Option<f64>,
+    /// A kernel without C that another one without C beats, as far as can be estimated, is over.
+    pub race: bool,
+    /// The seed of the first run, in the place of the suite's.
+    pub first_seed: Option<u64>,
+    /// A kernel with C that has not come to its end by then has 0.
+    pub limit: Option<Duration>,
 }
 
-/// Scores kernels in a suite: a name, or the path of a file. A kernel that cannot be loaded has 0.
+/// Scores kernels in a suite: a name, or the path of a file. A kernel that cannot be loaded has 0; `baseline` names the suite's.
 ///
 /// ```
 /// use schedtwin::{Progress, ScoreOptions, score};
@@ -66,29 +81,40 @@ pub fn score(
     progress: &Progress,
 ) -> Result<Vec<Score>, Error> {
     prepare();
-    let prepared = Prepared::of(lab::load(suite)?)?;
+    let mut suite = lab::load(suite)?;
+    suite.first_seed = options.first_seed.unwrap_or(suite.first_seed);
+    let prepared = Prepared::of(suite)?;
     let cache = options.cache.map(Cache::open).transpose()?;
-    let candidates: Vec<Candidate> = kernels.iter().map(Candidate::given).collect();
+    let spelled = |kernel: &GivenKernel| match kernel {
+        GivenKernel::Named(name) => GivenKernel::from(prepared.suite.spelled(name)),
+        _ => kernel.clone(),
+    };
     progress.expect_runs(prepared.suite.runs());
     let baseline = prepared.baseline(cache.as_ref(), progress)??;
+    let (mut scores, mut plain): (Vec<Option<Score>>, Vec<Candidate>) = Default::default();
+    for kernel in kernels {
+        // What is tried when C is loaded is tried in its own process alone: it is loaded when those before are done.
+        let candidate = Candidate::given(&spelled(kernel));
+        if candidate.kernel.as_ref().is_ok_and(|kernel| !kernel.code.is_empty()) {
+            // Announced here, since another process performs them.
+            progress.expect_runs(prepared.suite.runs());
+            scores.push(Some(confined(&prepared, &candidate, &baseline, options, progress)));
+        } else {
+            scores.push(None);
+            plain.push(candidate);
+        }
+    }
     let conditions = Conditions {
         beat: options.beat,
-        race: false,
+        race: options.race,
         cache: cache.as_ref(),
         baseline: Some(&baseline),
     };
-    let has_c = |of: &Candidate| of.kernel.as_ref().is_ok_and(|kernel| !kernel.code.is_empty());
-    let (with_c, plain): (Vec<_>, Vec<_>) = candidates.iter().cloned().partition(has_c);
     let mut of_plain = lab::score(&prepared, &plain, &conditions, progress)??
         .into_iter()
         .map(|scored| read(&report::scores(&prepared, &[scored])));
-    let mut of_c =
-        with_c.iter().map(|of| Ok(confined(&prepared, of, &baseline, options, progress)));
-    let next = |of: &Candidate| {
-        let found = if has_c(of) { of_c.next() } else { of_plain.next() };
-        found.expect("each candidate has one")
-    };
-    candidates.iter().map(next).collect()
+    let each = scores.into_iter();
+    each.map(|of_c| of_c.map_or_else(|| of_plain.next().expect("each has one"), Ok)).collect()
 }
 
 /// A candidate with C, in a process of its own. What comes back may be forged; it is read as any document.
@@ -108,7 +134,9 @@ fn confined(
         Ok(report::scores(prepared, &scored))
     };
     let done = prepared.scenario(0, 0, kernel).map_err(Error::from).and_then(|scenario| {
-        isolated(std::iter::once(&scenario), &[], Some(progress), run).and_then(|text| read(&text))
+        let done =
+            isolated_within(options.limit, std::iter::once(&scenario), &[], Some(progress), run);
+        done.and_then(|text| read(&text))
     });
     done.unwrap_or_else(|error| {
         let ended = Scored::ended(&candidate.name, prepared, &error.to_string());
@@ -123,7 +151,10 @@ fn read(text: &str) -> Result<Score, Error> {
     let score = of["score"].as_f64();
     let reason = of["outcome"]["text"].as_str().map(String::from);
     match score {
-        Some(score) => Ok(Score { score, reason, document }),
+        Some(score) => {
+            let half_width = of["half_width"].as_f64();
+            Ok(Score { score, reason, half_width, document })
+        }
         None => Err(std::io::Error::other("what was scored is no score").into()),
     }
 }

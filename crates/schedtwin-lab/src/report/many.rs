@@ -24,17 +24,20 @@ use schedtwin_types::metric::declared;
 use super::cells::{
     Shown, letter, plain_table, printable, seeds_text, shown_rows, simulated_text, value, wrap,
 };
-use super::change::{Change, difference_cells, verdict};
+use super::change::{self, Change, difference_cells};
 use super::compare_text::{header_cells, notes, row_cells};
 use super::markdown::escape;
+use super::summary::{NAMED, Told, grave, p_of, small_and_by_chance};
 use super::{Extent, Layout};
-use crate::Provenance;
 use crate::compare::{ComparedRow, Comparison};
+use crate::{Provenance, stats, verdict};
 
 /// A row of the table.
 struct Line<'a> {
     /// The metric; rows of one metric stand together.
     title: String,
+    /// The comparison's place among all.
+    at: usize,
     machine: &'a str,
     workload: &'a str,
     row: &'a ComparedRow,
@@ -58,11 +61,11 @@ fn is_usual(row: &ComparedRow) -> bool {
 /// All rows: metrics in the order of the first comparison that has them, and under each the comparisons in theirs.
 fn lines(all: &[Comparison], extent: Extent) -> Vec<Line<'_>> {
     let mut lines: Vec<Line> = Vec::new();
-    for comparison in all {
+    for (place, comparison) in all.iter().enumerate() {
         let shown = shown_rows(comparison, extent).rows.into_iter();
         for (title, row) in shown.filter(|(_, row)| extent != Extent::Headlines || is_usual(row)) {
             let Provenance { machine, workload, .. } = &comparison.provenance;
-            let line = Line { title, machine, workload, row };
+            let line = Line { title, at: place, machine, workload, row };
             match lines.iter().rposition(|known| known.title == line.title) {
                 Some(at) => lines.insert(at + 1, line),
                 None => lines.push(line),
@@ -101,43 +104,94 @@ fn heading(all: &[Comparison]) -> String {
     line
 }
 
-/// Returns the changes with the rows and parts where they occur, in a sentence for each kernel but
-/// the first.
-fn sentences(lines: &[Line], kernels: usize, name: impl Fn(usize) -> String) -> Vec<String> {
-    let of = |kernel: usize| {
-        let mut parts: Vec<String> = Vec::new();
-        for rows in lines.chunk_by(|a, b| a.title == b.title) {
-            let mut told: Vec<(&str, Vec<String>)> = Vec::new();
-            for line in rows {
-                let Some(difference) = line.row.told(kernel) else { continue };
-                let change = Change::of(&difference, line.row.row.unit);
-                let word = match (change.verdict(line.row.row.better), line.row.row.better) {
-                    ("", _) => continue,
-                    (_, Better::Neutral) => "different",
-                    ("* better", _) => "better",
-                    _ => "worse",
-                };
-                let place = format!("{} ({})", line.place(), change.whole());
-                match told.iter_mut().find(|(known, _)| *known == word) {
-                    Some((_, places)) => places.push(place),
-                    None => told.push((word, vec![place])),
-                }
-            }
-            let words =
-                told.iter().map(|(word, places)| format!("{word} on {}", places.join(", ")));
-            let words: Vec<String> = words.collect();
-            if !words.is_empty() {
-                parts.push(format!("{} is {}", rows[0].title, words.join(", ")));
-            }
-        }
-        let (base, name) = (name(0), name(kernel));
-        match parts.is_empty() {
-            true => format!("{name} against {base}: nothing here changed beyond chance."),
-            false => format!("{name} against {base}: {}.", parts.join("; ")),
-        }
+/// What is said of each kernel but the first: where it ends runs, breaks something or hurts somebody; then which rows changed
+/// where, as clearly as it takes among so many.
+fn sentences(all: &[Comparison], lines: &[Line], name: impl Fn(usize) -> String) -> Vec<String> {
+    let kernels = 1..all[0].kernels.len();
+    let said = kernels.flat_map(|kernel| {
+        let names = [name(0), name(kernel)];
+        let mut said = harm(all, kernel, &names);
+        said.extend(changes(all, lines, kernel, &names));
+        said
+    });
+    said.collect()
+}
+
+fn harm(all: &[Comparison], kernel: usize, [base, name]: &[String; 2]) -> Vec<String> {
+    let of = |at: usize| {
+        let found = verdict::verdict(&all[at], kernel);
+        let said = grave(&found, name, base);
+        said.into_iter().map(move |said| format!("{}: {said}", places(all, &[at])))
     };
-    let has_intervals = lines.iter().any(|line| line.row.row.samples[0].len() > 1);
-    if has_intervals { (1..kernels).map(of).collect() } else { Vec::new() }
+    (0..all.len()).flat_map(of).collect()
+}
+
+fn changes(
+    all: &[Comparison],
+    lines: &[Line],
+    kernel: usize,
+    [base, name]: &[String; 2],
+) -> Option<String> {
+    if all.iter().all(|one| one.identical_executions[kernel] == one.seeds.len()) {
+        return Some(format!("{name} executed exactly as {base}: nothing changed."));
+    }
+    if lines.iter().all(|line| line.row.row.samples[0].len() < 2) {
+        return None;
+    }
+    let looked_at: Vec<f64> = lines.iter().filter_map(|line| p_of(line.row, kernel)).collect();
+    let sure = stats::holm(&looked_at);
+    // Nobody calls a kernel better that breaks something or hurts somebody there.
+    let of_headlines = |one| verdict::verdict(one, kernel).word() == verdict::Word::Headlines;
+    let calls_better: Vec<bool> = all.iter().map(of_headlines).collect();
+    let (mut parts, mut small, mut by_chance): (Vec<String>, Vec<Told>, Vec<Told>) =
+        Default::default();
+    for rows in lines.chunk_by(|a, b| a.title == b.title) {
+        let mut told: Vec<(&str, Vec<String>)> = Vec::new();
+        for line in rows {
+            let (Some(difference), Some(p)) = (line.row.told(kernel), p_of(line.row, kernel))
+            else {
+                continue;
+            };
+            let change = Change::of(&difference, line.row.row.unit);
+            let word = match (change.verdict(line.row.row.better), line.row.row.better) {
+                ("", _) => continue,
+                (_, Better::Neutral) => "is different on",
+                ("* better", _) if calls_better[line.at] => "is better on",
+                ("* better", _) => "improved on",
+                _ if calls_better[line.at] => "is worse on",
+                _ => "worsened on",
+            };
+            let unsure = match (p > sure, change.is_small()) {
+                (true, _) => Some(&mut by_chance),
+                (false, true) => Some(&mut small),
+                (false, false) => None,
+            };
+            if let Some(list) = unsure {
+                let title = format!("{} {}", line.title, line.place());
+                let size = difference.diff_pct.map_or(f64::INFINITY, f64::abs);
+                list.push(Told { title: title.into(), change: change.whole(), p, size });
+                continue;
+            }
+            let place = format!("{} ({})", line.place(), change.whole());
+            match told.iter_mut().find(|(known, _)| *known == word) {
+                Some((_, places)) => places.push(place),
+                None => told.push((word, vec![place])),
+            }
+        }
+        let words = told.iter().map(|(word, places)| format!("{word} {}", places.join(", ")));
+        let words: Vec<String> = words.collect();
+        if !words.is_empty() {
+            parts.push(format!("{} {}", rows[0].title, words.join(", ")));
+        }
+    }
+    let mut said = match parts.is_empty() {
+        true => format!("{name} against {base}: nothing here changed beyond chance."),
+        false => format!("{name} against {base}: {}.", parts.join("; ")),
+    };
+    if let Some(more) = small_and_by_chance(small, by_chance, looked_at.len(), "row", NAMED) {
+        said.push_str(&format!(" {more}"));
+    }
+    Some(said)
 }
 
 /// Texts of the comparisons, each once: with the places that it is of, where it is not of all.
@@ -222,7 +276,7 @@ pub fn text(all: &[Comparison], extent: Extent, layout: Layout) -> String {
         let name = all[0].named(kernel);
         text.push_str(&format!("  {}  {}{base}\n", letter(kernel), printable(&name)));
     }
-    let said = sentences(&lines, kernels.len(), letter);
+    let said = sentences(all, &lines, letter);
     if !said.is_empty() {
         text.push('\n');
         said.iter().for_each(|said| text.push_str(&wrap(said, layout.width, "  ")));
@@ -309,7 +363,7 @@ fn narrow_table(all: &[Comparison], lines: &[Line], others: &[usize], layout: La
 pub fn markdown(all: &[Comparison], extent: Extent) -> String {
     let (lines, kernels) = (lines(all, extent), &all[0].kernels);
     let mut text = escape(&heading(all));
-    for said in sentences(&lines, kernels.len(), |kernel| kernels[kernel].clone()) {
+    for said in sentences(all, &lines, |kernel| kernels[kernel].clone()) {
         text.push_str(&format!("\n\n{}", escape(&said)));
     }
     text.push_str("\n\n| metric | machine | workload | unit |");
@@ -329,7 +383,7 @@ pub fn markdown(all: &[Comparison], extent: Extent) -> String {
             text.push_str(&format!(" {} |", value(cell.estimate.map(|e| e.mean), unit)));
             if kernel > 0 {
                 let (change, half) = difference_cells(line.row.told(kernel).as_ref(), unit, "±");
-                let bold = !verdict(line.row, kernel).is_empty();
+                let bold = !change::verdict(line.row, kernel).is_empty();
                 let change = if bold { format!("**{change}**") } else { change };
                 has_ends |= half.starts_with('[');
                 let half = if half.is_empty() { half } else { format!(" {half}") };
@@ -359,7 +413,7 @@ pub fn html(all: &[Comparison]) -> maud::Markup {
                     td { (value(cell.estimate.map(|e| e.mean), line.row.row.unit)) }
                     @if kernel > 0 {
                         @let (change, half) = difference_cells(line.row.told(kernel).as_ref(), line.row.row.unit, "±");
-                        @let word = verdict(line.row, kernel);
+                        @let word = change::verdict(line.row, kernel);
                         @let class = if word.contains("better") { "good" } else if word.contains("worse") { "bad" } else { "" };
                         td class=(class) { (change) @if !half.is_empty() { " " (half) } }
                     }

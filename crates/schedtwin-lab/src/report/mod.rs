@@ -32,7 +32,7 @@ mod tune;
 pub use cells::{WIDTH, choose_metrics, choose_rows, number, time, wrap};
 pub(crate) use cells::{signed, totals_of, value};
 use schedtwin_engine::result::RunResult;
-pub use score::{scores, told as score_told};
+pub use score::{joined_scores, scores};
 pub use sweep::{Point, Points, axes, columns as sweep_columns, points as sweep_points, sweep};
 pub use tune::tuned;
 

@@ -31,6 +31,19 @@ pub fn scores(prepared: &Prepared, scored: &[Scored]) -> String {
     ])
 }
 
+/// The documents of candidates that were scored one by one as that of all; `None`: one is none of [`scores`].
+pub fn joined_scores(documents: &[Value]) -> Option<String> {
+    let mut candidates = Vec::new();
+    for document in documents {
+        candidates.extend(document["candidates"].as_array()?.iter().cloned());
+    }
+    let first = documents.first()?;
+    let of = |key| Some((key, first.get(key)?.clone()));
+    let mut fields = vec![of("schema")?, of("provenance")?, of("means")?];
+    fields.push(("candidates", Value::Array(candidates)));
+    Some(json::lines(fields))
+}
+
 fn candidate(prepared: &Prepared, of: &Scored) -> Value {
     let jobs = prepared.suite.jobs.iter().enumerate().filter(|(_, job)| !job.held_out);
     let jobs = jobs.filter(|(at, _)| !of.judged[*at].is_empty());
@@ -57,7 +70,7 @@ fn outcome(of: &Scored) -> Value {
 }
 
 /// Why a candidate came to its end before the last run; `None`: it did not.
-pub fn told(of: &Scored) -> Option<String> {
+fn told(of: &Scored) -> Option<String> {
     match &of.outcome {
         Outcome::Complete => None,
         Outcome::Fault { job: Some(job), fault, seed, .. } => {

@@ -5,6 +5,8 @@
 //! The sentences speak of the headlines alone, or of the rows that were asked for, with the marks of the table: better and worse are what its stars say,
 //! from a hundredth of the baseline on, and only of changes that are clear among so many headlines (Holm). Of many changes the clearest are named (those with the smallest p), in the order of the table.
 
+use std::borrow::Cow;
+
 use schedtwin_engine::result::Better;
 use schedtwin_types::metric::declared;
 
@@ -17,7 +19,7 @@ use crate::{stats, verdict};
 
 /// Changes that a sentence names, beside one other kernel; of several kernels there is space for
 /// fewer of each.
-const NAMED: usize = 4;
+pub(super) const NAMED: usize = 4;
 const NAMED_OF_SEVERAL: usize = 2;
 
 /// More kernels than this are left to the table.
@@ -50,12 +52,12 @@ pub fn sentences(
 }
 
 /// A row as a sentence tells it.
-struct Told<'a> {
-    title: &'a str,
-    change: String,
-    p: f64,
+pub(super) struct Told<'a> {
+    pub title: Cow<'a, str>,
+    pub change: String,
+    pub p: f64,
     /// Of the change, percent; a row that was zero has no percent.
-    size: f64,
+    pub size: f64,
 }
 
 fn of(
@@ -80,7 +82,7 @@ fn of(
         let change = Change::of(&difference, row.row.unit);
         let p = difference.p.unwrap_or(1.0);
         let size = difference.diff_pct.map_or(f64::INFINITY, f64::abs);
-        let told = Told { title, change: change.whole(), p, size };
+        let told = Told { title: title.into(), change: change.whole(), p, size };
         undecided.extend(undecided_text(title, row, &change).map(|text| (title, text)));
         match (change.verdict(row.row.better), row.row.better) {
             _ if row.not_judged => unknown.push(told),
@@ -98,7 +100,6 @@ fn of(
     // Nobody calls a kernel better that breaks something or hurts somebody.
     let calls_better = found.word() == verdict::Word::Headlines;
     let [good, bad] = if calls_better { ["better", "worse"] } else { ["improved", "worsened"] };
-    let of_change = |told: &Told| format!("{} {}", told.title, told.change);
     // The larger change says what the kernel is.
     let largest = |all: &[Told]| all.iter().map(|told| told.size).fold(-1.0, f64::max);
     let only_better = !better.is_empty() && worse.is_empty();
@@ -116,7 +117,7 @@ fn of(
     }
     if only_better && !undecided.is_empty() {
         // They are told once.
-        unchanged.retain(|told| undecided.iter().all(|(title, _)| *title != told.title));
+        unchanged.retain(|told| undecided.iter().all(|(title, _)| **title != told.title));
         let texts = undecided.into_iter().map(|(_, text)| text).collect();
         changed.push(format!("not decided: {}", joined(texts)));
     }
@@ -137,17 +138,7 @@ fn of(
         false if calls_better => format!("{name} against {base} {verb}{}.", changed.join("; ")),
         false => format!("Of the {what}s, {}.", changed.join("; ")),
     });
-    if !small.is_empty() {
-        let names = list(small, named, of_change);
-        sentences.push(format!("Beyond chance, but less than 1 %: {names}."));
-    }
-    if !by_chance.is_empty() {
-        let names = list(by_chance, named, of_change);
-        sentences.push(format!(
-            "Marked in the table, but of {} {what}s some are by chance: {names}.",
-            looked_at.len()
-        ));
-    }
+    sentences.extend(small_and_by_chance(small, by_chance, looked_at.len(), what, named));
     if !unchanged.is_empty() && !changed.is_empty() {
         let names = list(unchanged, named, |told| told.title.to_string());
         sentences.push(format!("Not changed beyond chance: {names}."));
@@ -163,8 +154,34 @@ fn of(
     sentences.join(" ")
 }
 
+fn of_change(told: &Told) -> String {
+    format!("{} {}", told.title, told.change)
+}
+
+/// Of rows that have a mark in the table: those that changed little, and those that may have changed by chance.
+pub(super) fn small_and_by_chance(
+    small: Vec<Told>,
+    by_chance: Vec<Told>,
+    looked_at: usize,
+    what: &str,
+    named: usize,
+) -> Option<String> {
+    let mut sentences = Vec::new();
+    if !small.is_empty() {
+        let names = list(small, named, of_change);
+        sentences.push(format!("Beyond chance, but less than 1 %: {names}."));
+    }
+    if !by_chance.is_empty() {
+        let names = list(by_chance, named, of_change);
+        sentences.push(format!(
+            "Marked in the table, but of {looked_at} {what}s some are by chance: {names}."
+        ));
+    }
+    (!sentences.is_empty()).then(|| sentences.join(" "))
+}
+
 /// The p of the change of a row, if it is judged.
-fn p_of(row: &ComparedRow, kernel: usize) -> Option<f64> {
+pub(super) fn p_of(row: &ComparedRow, kernel: usize) -> Option<f64> {
     row.told(kernel)?.p.filter(|_| !row.doubtful && !row.not_judged)
 }
 
@@ -189,7 +206,7 @@ fn of_the_baseline(comparison: &Comparison, name: impl Fn(usize) -> String) -> O
 }
 
 /// What comes before the headlines: ends of runs, broken properties, who is hurt most.
-fn grave(found: &verdict::Verdict<'_>, name: &str, base: &str) -> Vec<String> {
+pub(super) fn grave(found: &verdict::Verdict<'_>, name: &str, base: &str) -> Vec<String> {
     let in_runs = |runs: usize| match found.runs {
         all if all == runs => format!("in all {all} runs"),
         all => format!("in {runs} of {all} runs"),

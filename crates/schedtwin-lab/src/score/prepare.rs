@@ -21,8 +21,9 @@ use crate::twin::Column;
 pub struct Prepared {
     /// The suite.
     pub suite: Suite,
-    /// The machines of each job; workloads are read anew where they run, as a run takes its own.
+    /// The machines of each job, and its workloads: read once, as the process that runs them may open no file.
     machines: Vec<Vec<Machine>>,
+    workloads: Vec<Vec<Workload>>,
     baseline: KernelFile,
 }
 
@@ -45,16 +46,17 @@ impl Prepared {
     pub fn of(suite: Suite) -> Result<Prepared, Diagnostics> {
         let mut faults = Diagnostics::new();
         let baseline = faults.absorb(KernelFile::load(&suite.baseline));
-        let mut machines = Vec::new();
+        let (mut machines, mut workloads) = (Vec::new(), Vec::new());
         for job in &suite.jobs {
             let loaded = job.machines.iter().filter_map(|name| faults.absorb(Machine::load(name)));
             machines.push(loaded.collect());
-            for workload in &job.workloads {
-                faults.absorb(Workload::from_path_or_name(workload));
-            }
+            let read = job.workloads.iter();
+            let read =
+                read.filter_map(|name| faults.absorb(Workload::from_path_or_name(name))).collect();
+            workloads.push(read);
         }
         let Some(baseline) = baseline.filter(|_| faults.is_empty()) else { return Err(faults) };
-        let prepared = Prepared { suite, machines, baseline };
+        let prepared = Prepared { suite, machines, workloads, baseline };
         for job in 0..prepared.suite.jobs.len() {
             for run in 0..prepared.suite.seeds {
                 faults.absorb(prepared.scenario(job, run, &prepared.baseline));
@@ -81,7 +83,7 @@ impl Prepared {
         let scenario = Scenario::named(
             (&of.machines[machine], self.machines[job][machine].clone()),
             (&kernel.identity, kernel.clone()),
-            (spelled, Workload::from_path_or_name(spelled)?),
+            (spelled, self.workloads[job][workload].clone()),
             Some(duration),
         )?;
         Ok(scenario.with_bounds(self.suite.bounds.clone()))

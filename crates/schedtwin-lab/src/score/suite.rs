@@ -115,6 +115,30 @@ impl Suite {
         }
     }
 
+    /// A candidate's kernel as all else spells it: `baseline` is the suite's, which settings and patches may follow.
+    ///
+    /// ```
+    /// let suite = schedtwin_lab::score::load("phone").unwrap();
+    /// assert_eq!(suite.spelled("baseline:hz=100"), format!("{}:hz=100", suite.baseline));
+    /// assert_eq!(suite.spelled("linux-7.3:hz=100"), "linux-7.3:hz=100");
+    /// ```
+    pub fn spelled(&self, kernel: &str) -> String {
+        let parts = |text: &str| -> (String, String) {
+            let (name, settings) = text.split_once(':').unwrap_or((text, ""));
+            (name.to_string(), settings.to_string())
+        };
+        let (name, settings) = parts(kernel);
+        let Some(patches) =
+            name.strip_prefix("baseline").filter(|p| p.is_empty() || p.starts_with('+'))
+        else {
+            return kernel.to_string();
+        };
+        let (base, own) = parts(&self.baseline);
+        let all = [own, settings].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
+        let colon = if all.is_empty() { "" } else { ":" };
+        format!("{base}{patches}{colon}{}", all.join(","))
+    }
+
     /// Runs that a complete score of one candidate has.
     pub fn runs(&self) -> u64 {
         self.jobs.len() as u64 * self.seeds

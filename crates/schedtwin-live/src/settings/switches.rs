@@ -170,6 +170,38 @@ fn in_words_of(path: &Path, setting: &Setting, value: &str, root: &Path) -> Resu
     })
 }
 
+/// What the file of a setting holds, in the setting's own words and unit: the converse of what is written.
+///
+/// # Errors
+/// That it cannot be read.
+pub fn held(path: &Path, setting: &Setting, root: &Path) -> std::io::Result<String> {
+    let text = fs::read_to_string(path)?;
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let file = path.to_string_lossy();
+    if file.ends_with("/sched/features") {
+        let name = setting.known_by.rsplit(' ').next().unwrap_or_default();
+        return Ok(text.split(' ').any(|word| word == name).to_string());
+    }
+    if file.ends_with("/pm_qos_resume_latency_us") {
+        return Ok(match text.as_str() {
+            "0" => "none".to_owned(),
+            "n/a" => "0".to_owned(),
+            _ => text,
+        });
+    }
+    let Ok(number) = text.parse::<u64>() else { return Ok(text) };
+    Ok(if file.ends_with("/sched/base_slice_ns") {
+        number / scale(root)
+    } else if file.contains("/fair_server/") {
+        number / 1000
+    } else if file.ends_with("/vm/stat_interval") {
+        number.saturating_mul(1000)
+    } else {
+        number
+    }
+    .to_string())
+}
+
 /// What a file holds, in the words of a write.
 pub(super) fn current(path: &Path, wanted: &str, text: &str) -> String {
     if path.ends_with("cgroup.subtree_control") {
@@ -255,6 +287,35 @@ mod tests {
             }
         }
         all
+    }
+
+    /// What is read is what a write of the same value would have put there.
+    #[test]
+    fn a_setting_is_shown_in_its_own_words() {
+        let files = [
+            (
+                "sys/kernel/debug/sched/features",
+                "GENTLE_FAIR_SLEEPERS NO_RUN_TO_PARITY PLACE_LAG\n",
+            ),
+            ("sys/kernel/debug/sched/base_slice_ns", "2800000\n"),
+            ("proc/sys/vm/stat_interval", "3\n"),
+        ];
+        let root = root(&files);
+        for cpu in 0..8 {
+            fs::create_dir_all(
+                root.path().join(format!("sys/devices/system/cpu/cpu{cpu}/topology")),
+            )
+            .unwrap();
+        }
+        let shown = |path: &str| {
+            let setting = settings().iter().find(|setting| setting.path == path).unwrap();
+            let file = patterns(setting).into_iter().flat_map(|p| expand(&p, root.path())).next();
+            held(&file.unwrap(), setting, root.path()).unwrap()
+        };
+        assert_eq!(shown("features.run_to_parity"), "false");
+        assert_eq!(shown("features.place_lag"), "true");
+        assert_eq!(shown("eevdf.base_slice_unscaled_ns"), "700000");
+        assert_eq!(shown("stat_interval_ms"), "3000");
     }
 
     #[test]

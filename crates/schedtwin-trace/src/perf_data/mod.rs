@@ -34,6 +34,7 @@ use crate::tracepoint::{ByteOrder, Decoder};
 use attrs::{Attrs, Sample};
 use rounds::{Rounds, Waiting};
 use schedtwin_types::{CpuId, Ns};
+use std::collections::VecDeque;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use unpack::Unpacker;
 
@@ -95,7 +96,14 @@ pub struct PerfData<R: Read> {
     report: SourceReport,
     body: Vec<u8>,
     latest: Ns,
+    /// Records of perf's own from before the first sample, then those with it that have not been handed out. A recording begins
+    /// with its first sample: perf's own events may begin long before.
+    early: VecDeque<TraceEvent>,
+    has_begun: bool,
 }
+
+/// So many records before the first sample are kept for it.
+const EARLY_MAX: usize = 1 << 16;
 
 /// A file with records.
 struct Part<R: Read> {
@@ -155,6 +163,8 @@ impl<R: Read + Seek> PerfData<R> {
             report: SourceReport::default(),
             body: Vec::new(),
             latest: 0,
+            early: VecDeque::new(),
+            has_begun: false,
         };
         match head_bytes {
             PIPE_HEAD_BYTES => Ok(perf),
@@ -656,16 +666,28 @@ fn until_nul(bytes: &[u8]) -> &[u8] {
 
 impl<R: Read> TraceSource for PerfData<R> {
     fn next_event(&mut self) -> Result<Option<TraceEvent>, SourceFault> {
-        while self.read_round()? {
+        while self.early.is_empty() || !self.has_begun {
+            if !self.read_round()? {
+                self.has_begun = true;
+                break;
+            }
             let mut body = std::mem::take(&mut self.body);
             let waiting = self.part.rounds.pop(&mut body);
+            let is_sample = waiting.as_ref().is_some_and(|of| of.kind == RECORD_SAMPLE);
             let event = waiting.and_then(|waiting| self.event(waiting, &body));
             self.body = body;
             let Some(event) = event else { continue };
-            self.report.follow(&mut self.latest, &event, Place::Byte(self.part.at));
-            return Ok(Some(event));
+            if !self.has_begun && (is_sample || self.early.len() >= EARLY_MAX) {
+                self.early.iter_mut().for_each(|early| early.at = event.at);
+                self.has_begun = true;
+            }
+            self.early.push_back(event);
         }
-        Ok(None)
+        let event = self.early.pop_front();
+        if let Some(event) = &event {
+            self.report.follow(&mut self.latest, event, Place::Byte(self.part.at));
+        }
+        Ok(event)
     }
 
     fn names(&self) -> &Names {

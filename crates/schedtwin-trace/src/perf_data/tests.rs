@@ -239,6 +239,16 @@ fn plain_and_packed_files_and_pipes_hold_the_same_events_in_the_order_of_time() 
     }
 }
 
+/// perf's own event begins before the tracepoints: what it tells counts, and the recording begins with them.
+#[test]
+fn a_recording_begins_with_its_first_sample() {
+    let mut records = fork(9, 7, 20);
+    records.extend(plain_records());
+    let file = file(&records);
+    let (events, source) = read(&file).unwrap();
+    assert_eq!(shown(&events, &source), format!("100 0 PERF_RECORD_FORK\n{EVENTS}"));
+}
+
 #[test]
 fn a_file_that_is_cut_anywhere_says_so_or_gives_the_events_before() {
     for file in [file(&plain_records()), file(&packed_records()), pipe()] {

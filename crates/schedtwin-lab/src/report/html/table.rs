@@ -12,7 +12,7 @@ use crate::report::cells::{letter, shown_rows, signed, value};
 use crate::report::change::{Change, Told, difference_cells, verdict};
 
 /// Rows of the first screen.
-const FIRST: usize = 3;
+const FIRST: usize = 6;
 
 /// How far the scale of each kind of change reaches to each side.
 pub struct Scales {
@@ -60,19 +60,27 @@ fn change(row: &ComparedRow, kernel: usize) -> Option<Change<'_>> {
     Some(Change::of(&row.told(kernel)?, row.row.unit))
 }
 
-/// The rows of the first screen: of the headlines those that changed most surely, then the first ones.
+/// The rows of the first screen: of the headlines those that the sentences above name, which changed most surely and not just a
+/// little, then the first ones.
 pub fn first_rows(comparison: &Comparison) -> Vec<(String, &ComparedRow)> {
     let rows = shown_rows(comparison, Extent::Headlines).rows;
-    let least_p = |row: &ComparedRow| {
+    // Small changes come behind others, however sure they are.
+    let rank = |row: &ComparedRow| {
         let known = (1..row.cells.len()).filter(|kernel| verdict(row, *kernel).starts_with('*'));
-        let p = known.filter_map(|kernel| row.cells[kernel].difference?.p);
-        p.fold(f64::INFINITY, f64::min)
+        let of = known.filter_map(|kernel| {
+            let is_small = change(row, kernel).is_some_and(|change| change.is_small());
+            Some((is_small, row.cells[kernel].difference?.p?))
+        });
+        of.min_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))).unwrap_or((true, f64::INFINITY))
     };
-    let mut by_p: Vec<usize> = (0..rows.len()).collect();
-    by_p.sort_by(|a, b| least_p(rows[*a].1).total_cmp(&least_p(rows[*b].1)));
-    by_p.truncate(FIRST);
-    by_p.sort();
-    by_p.into_iter().map(|at| rows[at].clone()).collect()
+    let mut by_rank: Vec<usize> = (0..rows.len()).collect();
+    by_rank.sort_by(|a, b| {
+        let (a, b) = (rank(rows[*a].1), rank(rows[*b].1));
+        a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+    });
+    by_rank.truncate(FIRST);
+    by_rank.sort();
+    by_rank.into_iter().map(|at| rows[at].clone()).collect()
 }
 
 /// A table of some rows.
