@@ -64,8 +64,9 @@ pub fn lacks() -> Result<Option<String>, String> {
     asked.args(["--print", "target-libdir", "--target", TARGET]);
     let answer = asked.output().map_err(|error| format!("failed to run rustc: {error}"))?;
     let is_there = Path::new(String::from_utf8_lossy(&answer.stdout).trim()).is_dir();
-    let lacks =
-        format!("this compiler has no target {TARGET}: `rustup target add {TARGET}` brings it");
+    let lacks = format!(
+        "this compiler has no target {TARGET}: `rustup target add {TARGET}` or web/std-from-source brings it"
+    );
     Ok((!is_there).then_some(lacks))
 }
 

@@ -57,8 +57,8 @@ const MOST_THREADS: u64 = 1024;
 const OVERVIEW: &str = "\
 Examples:
   schedtwin list                                        everything that is built in
-  schedtwin run -m pixel6 -w ui-phone                   one run on linux-7.3
-  schedtwin compare -m pixel6 -w ui-phone -k linux-7.3 -k linux-7.3:hz=1000
+  schedtwin run -m pixel6 -w ui-phone -k linux-7.3-gki  one run
+  schedtwin compare -m pixel6 -w ui-phone -k linux-7.3-gki -k linux-7.3-gki:hz=1000
   schedtwin run -m pixel6 -w app.json --record r.rec    keep every decision
   schedtwin explain r.rec --at 1.5s                     print them, with their reasons
 
@@ -128,7 +128,7 @@ pub enum Command {
     List(List),
     /// Show a machine, kernel, workload, patch or JSON schema with all its settings
     #[command(
-        after_help = "Examples:\n  schedtwin show kernel linux-7.3\n  schedtwin show kernel linux-7.3:hz=1000\n  schedtwin show kernel linux-6.6 linux-7.3\n  schedtwin show machine pixel6\n  schedtwin show machine pixel6 -k linux-7.3\n  schedtwin show machine pixel6 --file > mine.toml\n  schedtwin show schema compare > compare.schema.json"
+        after_help = "Examples:\n  schedtwin show kernel linux-7.3\n  schedtwin show kernel linux-7.3:hz=1000\n  schedtwin show kernel linux-6.6 linux-7.3-gki\n  schedtwin show machine pixel6\n  schedtwin show machine pixel6 -k linux-7.3-gki\n  schedtwin show machine pixel6 --file > mine.toml\n  schedtwin show schema compare > compare.schema.json"
     )]
     Show(Show),
     /// Check machine, kernel, patch, workload and suite files; of a suite the baseline is run
@@ -220,11 +220,11 @@ The same machine, kernel, workload and seed give the same bytes on every compute
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:
-  schedtwin compare -m pixel6 -w ui-phone -k linux-7.3 -k linux-7.3:hz=1000
-  schedtwin compare -m pixel6 -w ui-phone -k linux-7.3 -k linux-7.3:hz=100 --precision 1%
-  schedtwin compare -m pixel6 -w ui-phone -k linux-7.3 -k linux-7.3:hz=100 --precision power:1% --precision wakeup_latency.p99:5%
-  schedtwin compare -m pixel6 -w ui-phone -k 'linux-7.3:hz={100,250,1000}'
-  schedtwin compare -m pixel6 -w ui-phone -k 'linux-7.3:tree=~/src/linux@{HEAD~1,HEAD},cpuidle=tree'   a commit's C
+  schedtwin compare -m pixel6 -w ui-phone -k linux-7.3-gki -k linux-7.3-gki:hz=1000
+  schedtwin compare -m pixel6 -w ui-phone -k linux-7.3-gki -k linux-7.3-gki:hz=100 --precision 1%
+  schedtwin compare -m pixel6 -w ui-phone -k linux-7.3-gki -k linux-7.3-gki:hz=100 --precision power:1% --precision wakeup_latency.p99:5%
+  schedtwin compare -m pixel6 -w ui-phone -k 'linux-7.3-gki:hz={100,250,1000}'
+  schedtwin compare -m pixel6 -w ui-phone -k 'linux-7.3-gki:tree=~/src/linux@{HEAD~1,HEAD},cpuidle=tree'   a commit's C
   schedtwin compare ... --more                      with parts of the machine and explaining metrics
   schedtwin compare ... --metric 'power,domain=*' --metric wakeup_latency.p99,task=ui    only these
   schedtwin compare ... --format markdown           for a web page; json and csv have everything
@@ -245,12 +245,12 @@ alone; possible:power>+5% holds if any part of the interval is beyond it.";
 
 const REPLAY_EXAMPLES: &str = "\
 Examples:
-  schedtwin replay trace.txt -m pixel6 -k linux-7.3
-  schedtwin replay trace.dat -m pixel6 -k linux-7.3 -k linux-7.3:hz=1000 --duration 1s
-  schedtwin replay trace.txt -m pixel6 --recorded-on uniform8 -k linux-7.3
-  zcat trace.txt.gz | schedtwin replay - -m pixel6 -k linux-7.3
+  schedtwin replay trace.txt -m pixel6 -k linux-7.3-gki
+  schedtwin replay trace.dat -m pixel6 -k linux-7.3-gki -k linux-7.3-gki:hz=1000 --duration 1s
+  schedtwin replay trace.txt -m pixel6 --recorded-on uniform8 -k linux-7.3-gki
+  zcat trace.txt.gz | schedtwin replay - -m pixel6 -k linux-7.3-gki
   schedtwin replay ... --html report.html --fail-if 'power>+5%'      as for compare
-  schedtwin replay trace.dat -m pixel6 -k linux-7.3 --first-difference   where it parts from the recording
+  schedtwin replay trace.dat -m pixel6 -k linux-7.3-gki --first-difference   where it parts from the recording
 TRACE is ftrace text, trace.dat, perf.data or a Perfetto trace. To record one: schedtwin record, or
   trace-cmd record -e sched_switch -e sched_waking -e sched_wakeup -e sched_wakeup_new \\
     -e sched_process_fork -e cpu_frequency -e cpu_idle COMMAND
@@ -315,7 +315,7 @@ caused while the recording was made (a disk that they read) is in it, too.";
 
 const AA_EXAMPLES: &str = "\
 Examples:
-  schedtwin aa -m pixel6 -w ui-phone -k linux-7.3
+  schedtwin aa -m pixel6 -w ui-phone -k linux-7.3-gki
   schedtwin aa -m uniform8 -w w1 --duration 100ms --comparisons 100 --check
 A kernel does not differ from itself, so the test should call about 5% of the rows significant.";
 
@@ -934,10 +934,10 @@ pub struct Hunt {
 }
 
 const BISECT_EXAMPLES: &str = "Examples:
-  schedtwin bisect -m pixel6 -w app.json -k linux-6.12 -k linux-6.18
+  schedtwin bisect -m pixel6 -w app.json -k linux-6.12-gki -k linux-6.18-gki
   schedtwin bisect -m uniform8 -w 'schbench -m 2 -t 4' -k linux-6.12 -k linux-7.3 --metric wakeup_latency.p99
-  schedtwin bisect -m pixel6 -w ui-phone -k 'linux-7.3:tree=~/linux@v7.2,cpuidle=tree/teo.c' \\
-      -k 'linux-7.3:tree=~/linux@master,cpuidle=tree/teo.c' --metric power.mean
+  schedtwin bisect -m pixel6 -w ui-phone -k 'linux-7.3-gki:tree=~/linux@v7.2,cpuidle=tree/teo.c' \\
+      -k 'linux-7.3-gki:tree=~/linux@master,cpuidle=tree/teo.c' --metric power.mean
 
 Settings are put from the bad kernel into the good one: each alone, then, if none suffices, by delta debugging. Printed are the
 smallest set, whether setting it back heals the bad kernel, and the first decision that differs with it. Kernels that differ in
@@ -947,7 +947,7 @@ whose C differs otherwise (tree=, scx=) only the settings are bisected.
 Exit codes: 0 a cause was found; 1 the kernels do not differ in what was asked; 2 bad input.";
 
 const SHRINK_EXAMPLES: &str = "Examples:
-  schedtwin shrink -m pixel6 -w app.json -k linux-6.12 -k linux-6.18 -o small
+  schedtwin shrink -m pixel6 -w app.json -k linux-6.12-gki -k linux-6.18-gki -o small
 
 The workload is an rt-app file without comments and with each name once. Tried are fewer CPUs, tasks, phases, events, cgroups and
 instances, shorter times and rounder numbers. The files of the smallest case that still shows it are written, and the command

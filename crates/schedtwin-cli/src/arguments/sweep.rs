@@ -20,10 +20,10 @@ batch engines; schedtwin merge makes one file of all shards, the same as a sweep
 a sweep that is repeated or widened performs only new runs: a run is known by all its inputs and the version of the model.
 
 Examples:
-  schedtwin sweep -m pixel6 -k 'linux-7.3:schedutil.rate_limit_us={500,1000,2000}' -w ui-phone
+  schedtwin sweep -m pixel6 -k 'linux-7.3-gki:schedutil.rate_limit_us={500,1000,2000}' -w ui-phone
   schedtwin sweep -m pixel6 -m juno-r2 -k 'linux-{6.1,6.12}' -w w1 -n 20 -o runs.csv
   schedtwin sweep -m pixel6 -k 'linux-{6.1,6.12}' -w ui-phone --metric power,domain=* -o power.csv
-  schedtwin sweep -m pixel6 -k 'linux-7.3:hz={100,250,1000}' -w ui-phone --front power,wakeup_latency.p99
+  schedtwin sweep -m pixel6 -k 'linux-7.3-gki:hz={100,250,1000}' -w ui-phone --front power,wakeup_latency.p99
   schedtwin sweep ... --front power,wakeup_latency.p99 -n 40 --race               few runs for settings that lose
   schedtwin sweep ... --front power,wakeup_latency.p99 --html sweep.html        with a figure of both metrics
   schedtwin sweep -m spr-2s224 -k linux-6.6 -w 'messaging -g {1,2,4}' --shard 3/40 -o part-03.csv

@@ -10,7 +10,7 @@ pub const TUNE_EXAMPLES: &str = "\
 Examples:
   schedtwin tune -m pixel9 -w speedometer -k linux-6.1-gki+uclamp-sum \\
     --setting kernel.uclamp_scale_permille=300..1000 --metric power --like linux-6.1-gki
-  schedtwin tune -m pixel6 -w jankbench -k linux-7.3 \\
+  schedtwin tune -m pixel6 -w jankbench -k linux-7.3-gki \\
     --setting kernel.schedutil.rate_limit_us=0..20000 --metric jank --to 2
   schedtwin tune -m pixel6 -w periodic --setting workload.threads=1..64 --metric power --to 500
 The step of a range is its last digit: 0.50..2.00 has steps of 0.01. Each value runs with the same seeds as the goal.
