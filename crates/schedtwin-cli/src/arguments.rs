@@ -222,9 +222,9 @@ const COMPARE_EXAMPLES: &str = "\
 Examples:
   schedtwin compare -m pixel6 -w ui-phone -k linux-7.3-gki -k linux-7.3-gki:hz=1000
   schedtwin compare -m pixel6 -w ui-phone -k linux-7.3-gki -k linux-7.3-gki:hz=100 --precision 1%
-  schedtwin compare -m pixel6 -w ui-phone -k linux-7.3-gki -k linux-7.3-gki:hz=100 --precision power:1% --precision wakeup_latency.p99:5%
+  schedtwin compare -m pixel6 -w ui-phone -k 'linux-7.3-gki:hz={250,100}' --precision power:1%
   schedtwin compare -m pixel6 -w ui-phone -k 'linux-7.3-gki:hz={100,250,1000}'
-  schedtwin compare -m pixel6 -w ui-phone -k 'linux-7.3-gki:tree=~/src/linux@{HEAD~1,HEAD},cpuidle=tree'   a commit's C
+  schedtwin compare -m pixel6 -w ui-phone -k 'linux-7.3-gki:tree=~/linux@{HEAD~1,HEAD},cpuidle=tree'   a commit's C
   schedtwin compare ... --more                      with parts of the machine and explaining metrics
   schedtwin compare ... --metric 'power,domain=*' --metric wakeup_latency.p99,task=ui    only these
   schedtwin compare ... --format markdown           for a web page; json and csv have everything
