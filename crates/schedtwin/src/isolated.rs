@@ -135,7 +135,7 @@ pub(crate) fn isolated_within<'s, T: Travels + Send>(
     });
     let packed = packed.map_err(|why| match (desk.is_late(), limit) {
         (true, Some(limit)) => format!("it did not come to its end within {limit:?}"),
-        _ => why.to_string(),
+        _ => why,
     });
     let packed = packed.map_err(io::Error::other)?;
     let value: Option<Value> = serde_json::from_slice(&packed).ok();

@@ -104,7 +104,7 @@ fn heading(all: &[Comparison]) -> String {
     line
 }
 
-/// What is said of each kernel but the first: where it ends runs, breaks something or hurts somebody; then which rows changed
+/// Sentences on each kernel but the first: where it ends runs, breaks something or hurts somebody; then which rows changed
 /// where, as clearly as it takes among so many.
 fn sentences(all: &[Comparison], lines: &[Line], name: impl Fn(usize) -> String) -> Vec<String> {
     let kernels = 1..all[0].kernels.len();

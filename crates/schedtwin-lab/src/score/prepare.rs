@@ -141,17 +141,6 @@ impl Prepared {
         Ok(self.baseline_of(performed))
     }
 
-    /// As [`Prepared::baseline`], on this thread alone: before a process is divided it has no other.
-    pub fn baseline_here(
-        &self,
-        cache: Option<&Cache>,
-        progress: &Progress,
-    ) -> io::Result<Result<Baseline, Diagnostics>> {
-        let perform = |unit: (usize, u64)| self.perform(unit, &self.baseline, cache, progress);
-        let performed = self.units().into_iter().map(perform).collect::<io::Result<_>>()?;
-        Ok(self.baseline_of(performed))
-    }
-
     /// Every run, by job.
     fn units(&self) -> Vec<(usize, u64)> {
         let jobs = 0..self.suite.jobs.len();

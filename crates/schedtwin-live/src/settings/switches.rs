@@ -170,7 +170,7 @@ fn in_words_of(path: &Path, setting: &Setting, value: &str, root: &Path) -> Resu
     })
 }
 
-/// What the file of a setting holds, in the setting's own words and unit: the converse of what is written.
+/// Reads the file of a setting in the setting's own words and unit: the converse of a write.
 ///
 /// # Errors
 /// That it cannot be read.
@@ -289,7 +289,7 @@ mod tests {
         all
     }
 
-    /// What is read is what a write of the same value would have put there.
+    /// A value that is read is the one whose write would have put the same into the file.
     #[test]
     fn a_setting_is_shown_in_its_own_words() {
         let files = [
