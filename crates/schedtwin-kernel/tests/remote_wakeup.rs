@@ -35,7 +35,7 @@ fn interrupts(cond: TtwuQueueCond, share_cache: bool, target_busy: bool) -> Vec<
 
 #[test]
 fn the_wake_list_serves_other_caches_and_idle_cpus() {
-    use TtwuQueueCond::{NoSharedCacheOrIdle, NoSharedCacheOrOnCpu};
+    use TtwuQueueCond::{NoSharedCache, NoSharedCacheOrIdle, NoSharedCacheOrOnCpu};
     let table = [
         // The point, the cache is shared, the target is busy, by the wake list
         (NoSharedCacheOrIdle, true, false, true),
@@ -45,6 +45,8 @@ fn the_wake_list_serves_other_caches_and_idle_cpus() {
         (NoSharedCacheOrOnCpu, true, true, false),
         (NoSharedCacheOrOnCpu, false, false, true),
         (NoSharedCacheOrOnCpu, false, true, true),
+        (NoSharedCache, true, false, false),
+        (NoSharedCache, false, true, true),
     ];
     for (cond, share_cache, busy, listed) in table {
         let first = interrupts(cond, share_cache, busy).first().copied();

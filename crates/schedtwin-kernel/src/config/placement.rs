@@ -33,6 +33,8 @@ macro_rules! placement {
         /// interrupt.
         ttwu_queue_cond: choice TtwuQueueCond {
             linux "ttwu_queue_cond()";
+            /// Waker and target share no cache.
+            NoSharedCache = "no-shared-cache", "up to 5.7";
             /// Waker and target share no cache, or the target CPU is just switching the task out.
             NoSharedCacheOrOnCpu = "no-shared-cache-or-on-cpu", "5.8 to 5.19";
             /// Waker and target share no cache, or the target CPU has nothing to do.

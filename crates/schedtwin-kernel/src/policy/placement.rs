@@ -91,7 +91,7 @@ impl WakeupView<'_> {
         let latency = |state: u8| (state, idle.states[usize::from(state)].exit_latency_ns);
         WakeupCpu {
             cpu,
-            idle: kernel.sched.idle_cpu(cpu),
+            idle: kernel.sched.available_idle_cpu(cpu),
             sched_idle: kernel.sched.sched_idle_cpu(cpu),
             idle_state: idle.entered.map(latency),
             nr_running: kernel.sched.rq(cpu).nr_running,

@@ -53,6 +53,7 @@ impl Scheduler {
             stale_demands: StaleDemands::all(all_cpus),
             needs,
             idle_mask: all_cpus,
+            idle_changes: Default::default(),
             sched_idle_mask: CpuMask::EMPTY,
             base_slice: config.base_slice_unscaled * factor,
             cfs_tunables: CfsTunables {

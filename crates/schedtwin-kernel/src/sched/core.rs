@@ -74,6 +74,12 @@ impl Scheduler {
         rq.curr.is_idle() && rq.nr_running == 0 && !rq.ttwu_pending
     }
 
+    /// `available_idle_cpu()`: as far as a wakeup on the executing CPU sees.
+    #[inline(always)]
+    pub(crate) fn available_idle_cpu(&self, cpu: CpuId) -> bool {
+        self.idle_mask.contains(cpu)
+    }
+
     /// `is_core_idle()`: whether the other hardware threads of the CPU's core are idle.
     #[inline]
     pub(crate) fn is_core_idle(&self, cpu: CpuId) -> bool {
@@ -176,12 +182,13 @@ impl Scheduler {
     #[inline(always)]
     fn ttwu_do_wakeup(&mut self, task: TaskId, cx: &mut Context) {
         self.tasks[task].state = TaskState::Running;
+        self.under_way(task, cx);
         let target = self.tasks[task].cpu;
         cx.fact(FactKind::Wakeup { task, target, new: false });
     }
 
-    /// `ttwu_queue_cond()`: whether the target activates the task itself.
-    fn ttwu_queue_wakelist(&self, task: TaskId, cpu: CpuId, cx: &Context) -> bool {
+    /// `ttwu_queue_cond()`: whether the target activates the task itself; `on_cpu`: it is just switching it out.
+    fn ttwu_queue_wakelist(&self, task: TaskId, cpu: CpuId, on_cpu: bool, cx: &Context) -> bool {
         if !cx.config.features.ttwu_queue {
             return false;
         }
@@ -194,15 +201,17 @@ impl Scheduler {
             return true;
         }
         match cx.config.ttwu_queue_cond {
-            // A task that is being switched out has left its CPU before anybody can wake it.
-            TtwuQueueCond::NoSharedCacheOrOnCpu => false,
+            TtwuQueueCond::NoSharedCache => false,
+            TtwuQueueCond::NoSharedCacheOrOnCpu => {
+                on_cpu && cpu != cx.this_cpu && self.rq[cpu].nr_running <= 1
+            }
             TtwuQueueCond::NoSharedCacheOrIdle => {
                 cpu != cx.this_cpu && self.rq[cpu].nr_running == 0
             }
         }
     }
 
-    /// `__ttwu_queue_wakelist()`: in the order in which the wakers' clocks get there.
+    /// Onto the wake list, in the order in which the wakers' clocks get there.
     #[inline(never)]
     fn push_wake_list(&mut self, cpu: CpuId, task: TaskId, cx: &Context) {
         let at = cx.local_clock();
@@ -368,16 +377,34 @@ impl Kernel {
             return false;
         }
         let (prev_cpu, queued) = (t.cpu, t.on_rq == OnRq::Queued);
+        let on_cpu = self.sched.is_under_way(task, &self.cx);
         self.cx.fact(FactKind::Waking { task, source, prev_cpu });
+        self.sched.fetch(&mut self.cx, |lines, at| lines.task_is_woken(task, at));
+        // It looks for a CPU first; most of the path's time is the activation's.
+        let mut looks_at = self.cx.local_clock();
         let cost = self.cx.platform.device_tree.path_costs.wakeup;
         self.sched.charge(cost, &mut self.cx);
-        self.sched.fetch(&mut self.cx, |lines, at| lines.task_is_woken(task, at));
         if queued {
             self.ttwu_runnable(task, wake_flags);
             return true;
         }
+        if on_cpu {
+            if self.sched.ttwu_queue_wakelist(task, prev_cpu, true, &self.cx) {
+                self.ttwu_queue(task, prev_cpu, false);
+                return true;
+            }
+            self.sched.wait_for_other_cpu(task, &mut self.cx);
+            looks_at = self.cx.local_clock();
+        }
         let mut flags = wake_flags | WF_TTWU;
+        let unseen = self.sched.has_unseen(looks_at);
+        if unseen {
+            self.sched.toggle_unseen(looks_at);
+        }
         let cpu = self.select_task_rq(task, prev_cpu, flags);
+        if unseen {
+            self.sched.toggle_unseen(looks_at);
+        }
         if cpu != prev_cpu {
             flags |= WF_MIGRATED;
             if self.sched.tasks[task].in_iowait {
@@ -385,18 +412,30 @@ impl Kernel {
             }
             self.set_task_cpu(task, cpu);
         }
-        if self.sched.ttwu_queue_wakelist(task, cpu, &self.cx) {
-            self.sched.tasks[task].sched_remote_wakeup = flags & WF_MIGRATED != 0;
-            self.sched.fetch(&mut self.cx, |lines, at| lines.wake_list_changes(cpu, at));
-            self.sched.push_wake_list(cpu, task, &self.cx);
-            self.sched.send_ipi(cpu, IpiKind::WakeList, &mut self.cpuidle, &mut self.cx);
+        if self.sched.ttwu_queue_wakelist(task, cpu, false, &self.cx) {
+            self.ttwu_queue(task, cpu, flags & WF_MIGRATED != 0);
         } else {
+            let was_idle = self.sched.available_idle_cpu(cpu);
             let section = self.sched.lock_rq_for(cpu, task, &mut self.cx);
             self.sched.update_rq_clock(cpu, &self.cx);
             self.ttwu_do_activate(cpu, task, flags);
+            if was_idle {
+                self.sched.idle_changes(cpu, &self.cx);
+            }
             self.sched.unlock_rq_after_wakeup(cpu, section, &mut self.cx);
         }
         true
+    }
+
+    /// `__ttwu_queue_wakelist()`.
+    fn ttwu_queue(&mut self, task: TaskId, cpu: CpuId, migrated: bool) {
+        self.sched.tasks[task].sched_remote_wakeup = migrated;
+        self.sched.fetch(&mut self.cx, |lines, at| lines.wake_list_changes(cpu, at));
+        if self.sched.available_idle_cpu(cpu) {
+            self.sched.idle_changes(cpu, &self.cx);
+        }
+        self.sched.push_wake_list(cpu, task, &self.cx);
+        self.sched.send_ipi(cpu, IpiKind::WakeList, &mut self.cpuidle, &mut self.cx);
     }
 
     /// `ttwu_runnable()`: the task never left its queue.
@@ -550,6 +589,9 @@ impl Kernel {
             self.switch_ends(cpu);
             return;
         }
+        if self.sched.is_under_way(next, &self.cx) {
+            self.sched.wait_for_other_cpu(next, &mut self.cx);
+        }
         self.sched.rq[cpu].curr = next;
         self.sched.refresh_idle(cpu);
         let state = match (blocks, preempt && prev_state == TaskState::Running) {
@@ -567,6 +609,12 @@ impl Kernel {
         self.sched.charge(cost, &mut self.cx);
         self.charge_switch_fair(next);
         self.sched.unlock_rq_after_switch(cpu, section, Some(next), &mut self.cx);
+        if blocks {
+            self.sched.under_way(prev, &self.cx);
+        }
+        if next.is_idle() && self.sched.available_idle_cpu(cpu) {
+            self.sched.idle_changes(cpu, &self.cx);
+        }
         self.cx.fact(FactKind::Switch { prev, next, prev_state: state });
         if self.cx.want_signals {
             self.sched.cpu_signals_fact(cpu, &mut self.cx);
@@ -858,6 +906,7 @@ impl Kernel {
             prio,
             cpu,
             recent_used_cpu: cpu,
+            under_way_until: 0,
             nr_cpus_allowed: cpus_mask.weight(),
             cpus_mask,
             max_allowed_capacity,
@@ -908,6 +957,7 @@ impl Kernel {
         self.sched.update_rq_clock(cpu, &self.cx);
         self.sched.post_init_entity_util_avg(task, &self.cx);
         self.activate_task(cpu, task, ENQUEUE_NOCLOCK | ENQUEUE_INITIAL);
+        self.sched.under_way(task, &self.cx);
         self.cx.fact(FactKind::Wakeup { task, target: cpu, new: true });
         self.wakeup_preempt(cpu, task, WF_FORK);
         self.task_woken(cpu, task);

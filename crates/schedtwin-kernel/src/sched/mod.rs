@@ -26,6 +26,7 @@ mod static_keys;
 pub mod stop;
 pub mod syscalls;
 pub mod topology;
+mod unseen;
 mod verify;
 
 use crate::arena::Id;
@@ -327,6 +328,8 @@ pub struct Task {
     pub on_rq: OnRq,
     /// Waits for I/O.
     pub in_iowait: bool,
+    /// Until then, by the clock of the CPU that does it, its last wakeup or its switch-out to sleep (`on_cpu`) is not over.
+    pub under_way_until: Ns,
     /// Its group's `cpu.max` has taken it out of its queue, into the limbo list.
     pub throttled: bool,
     /// `sched_throttle_work` is pending: it looks at its queue before it goes on in user space.

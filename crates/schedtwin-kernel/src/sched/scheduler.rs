@@ -11,6 +11,7 @@ use super::fair::sched_cache::CacheAffinity;
 use super::nohz::Nohz;
 use super::root_domain::RootDomain;
 use super::topology::Topology;
+use super::unseen::IdleChanges;
 use super::{CfsRq, CfsRqId, EntityId, Rq, SchedEntity, Task};
 use crate::config::{CapacityPressure, CfsTunables};
 use crate::sync::wait::Resume;
@@ -43,6 +44,8 @@ pub struct Scheduler {
     pub(super) sched_uclamp_used: UclampKey,
     /// CPUs idle in the sense of `idle_cpu()`, kept incrementally.
     pub(super) idle_mask: CpuMask,
+    /// Changes of it that other CPUs may not have seen.
+    pub(super) idle_changes: IdleChanges,
     /// CPUs with `SCHED_IDLE` tasks only, in the sense of `sched_idle_cpu()`, kept incrementally.
     pub(super) sched_idle_mask: CpuMask,
     /// CPUs whose demand schedutil has to compute at its next request.

@@ -84,8 +84,8 @@ impl Scheduler {
 
     /// `wake_affine_idle()`.
     fn wake_affine_idle(&self, this: CpuId, prev: CpuId, sync: bool) -> Option<Choice> {
-        if self.idle_cpu(this) && self.topology.cpus_share_cache(this, prev) {
-            return Some(if self.idle_cpu(prev) {
+        if self.available_idle_cpu(this) && self.topology.cpus_share_cache(this, prev) {
+            return Some(if self.available_idle_cpu(prev) {
                 (prev, PlacementRule::WaIdleBothIdle)
             } else {
                 (this, PlacementRule::WaIdleWakerIdle)
@@ -94,7 +94,7 @@ impl Scheduler {
         if sync && self.nr_running_but_delayed(this) == 1 {
             return Some((this, PlacementRule::WaIdleSync));
         }
-        self.idle_cpu(prev).then_some((prev, PlacementRule::WaIdlePrevIdle))
+        self.available_idle_cpu(prev).then_some((prev, PlacementRule::WaIdlePrevIdle))
     }
 
     /// The tasks of a CPU, without those that sleep and wait for their dequeue.

@@ -223,6 +223,7 @@ mod tests {
             assert_eq!(choose(&kernel, of_util(400), 3), Some(3));
             assert_eq!(choose(&kernel, of_util(1000), 0), Some(3));
             kernel.sched.rq[CpuId(3)].nr_running = 1;
+            kernel.sched.refresh_idle(CpuId(3));
             assert_eq!(choose(&kernel, of_util(1000), 0), Some(2));
 
             // With a minimum that no idle CPU can meet: the fastest of those that fit the

@@ -63,7 +63,7 @@ impl Scheduler {
         effects: &mut PlacementEffects,
         cx: &Context,
     ) -> Option<Choice> {
-        let idle = |cpu: CpuId| self.idle_cpu(cpu) || self.sched_idle_cpu(cpu);
+        let idle = |cpu: CpuId| self.available_idle_cpu(cpu) || self.sched_idle_cpu(cpu);
         if self.topology.cpus_share_cache(this, prev) {
             return match (cx.config.features.wa_idle, idle(prev), idle(this)) {
                 (true, true, _) => Some((prev, PlacementRule::WaIdlePrevIdle)),

@@ -36,7 +36,8 @@ impl Scheduler {
     /// `choose_idle_cpu()`.
     #[inline]
     pub(crate) fn choose_idle_cpu(&self, cpu: CpuId, task: TaskId, cx: &Context) -> bool {
-        self.idle_cpu(cpu) || self.sched_idle_cpu(cpu) && self.displaces_idle_tasks(task, cx)
+        self.available_idle_cpu(cpu)
+            || self.sched_idle_cpu(cpu) && self.displaces_idle_tasks(task, cx)
     }
 
     /// Whether a wakeup looks at the target's cluster before the rest of the cache domain.

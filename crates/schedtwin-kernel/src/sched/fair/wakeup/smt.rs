@@ -74,7 +74,7 @@ impl Scheduler {
                 }
                 for cpu in threads.iter() {
                     effects.looked_at.at(cpu);
-                    let idle = self.idle_cpu(cpu);
+                    let idle = self.available_idle_cpu(cpu);
                     let takes = idle || self.choose_idle_cpu(cpu, task, cx);
                     if first_idle.is_none() && takes && cpus.contains(cpu) {
                         first_idle = Some(cpu);
