@@ -463,18 +463,19 @@ impl Running<'_> {
                 let message = format!("{path} of {tree} does not compile: {what}");
                 Failure::Fault(Fault::new(message, help))
             };
-            let text = String::from_utf8_lossy(&bytes);
-            if let Some(what) = machine_code::of(&text, STAGE) {
-                let help = "BPF has no instructions of a processor; an `asm` without any is a barrier, and is taken";
-                return Err(refused(what, help));
+            const BRACKETS: &str = "brackets close in the order that they open in";
+            const MACHINE_CODE: &str = "BPF has no instructions of a processor; an `asm` without any is a barrier, and is taken";
+            if bytes.len() as u64 > UNIT_BYTES_MAX {
+                let what = "it is huge when it has been preprocessed".to_string();
+                return Err(refused(what, "include less"));
             }
-            let text = if bytes.len() as u64 > UNIT_BYTES_MAX {
-                Err("it is huge when it has been preprocessed".to_string())
-            } else {
-                (step.rewrite)(&text)
-            };
-            let text = text
-                .map_err(|what| refused(what, "brackets close in the order that they open in"))?;
+            let text = String::from_utf8_lossy(&bytes);
+            match machine_code::of(&text, STAGE) {
+                Ok(None) => {}
+                Ok(Some(what)) => return Err(refused(what, MACHINE_CODE)),
+                Err(what) => return Err(refused(what, BRACKETS)),
+            }
+            let text = (step.rewrite)(&text).map_err(|what| refused(what, BRACKETS))?;
             let name = format!("{}.i", unit.trim_end_matches(".c"));
             fs::write(self.folder.join(&name), text).map_err(Failure::Kept)?;
             rewritten.push(name);

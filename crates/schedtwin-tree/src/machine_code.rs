@@ -4,102 +4,92 @@
 //!
 //! An `asm` without instructions, which keeps the compiler from moving memory accesses, is what BPF programs do have.
 
-/// The first instruction of this processor that a preprocessed unit contains in files of the `folder`.
-pub(crate) fn of(text: &str, folder: &str) -> Option<String> {
-    let (mut file, mut number) = ("", 0);
-    let mut rest = text;
-    while let Some((line, after)) = rest.split_once('\n') {
-        if let Some((at, of)) = line_mark(line) {
-            (file, number) = (of, at);
-        } else {
-            if let Some(inside) = file.strip_prefix(folder).and_then(|f| f.strip_prefix('/'))
-                && let Some(what) = in_line(line, rest)
-            {
-                return Some(format!("{inside}:{number}: `{what}` is machine code"));
-            }
-            number += 1;
-        }
-        rest = after;
-    }
-    None
+use crate::tokens::{self, Item};
+
+/// The first instruction of this processor that a preprocessed unit contains in files of the `folder`; in words, if its brackets do
+/// not fit.
+pub(crate) fn of(text: &str, folder: &str) -> Result<Option<String>, String> {
+    let items = tokens::items(text)?;
+    Ok(Place { folder, file: "", line: 1 }.find(&items))
 }
 
-/// `# 12 "file" 1`: the number and file of the next line.
+/// Where in the sources the walk through the items is.
+struct Place<'t> {
+    folder: &'t str,
+    file: &'t str,
+    line: u32,
+}
+
+impl<'t> Place<'t> {
+    fn find(&mut self, items: &[Item<'t>]) -> Option<String> {
+        for (at, item) in items.iter().enumerate() {
+            self.passes(item.before);
+            if is_machine_code(item, &items[at + 1..])
+                && let Some(inside) = self.file.strip_prefix(self.folder)
+                && let Some(inside) = inside.strip_prefix('/')
+            {
+                let (line, word) = (self.line, item.text);
+                return Some(format!("{inside}:{line}: `{word}` is machine code"));
+            }
+            self.passes(item.text);
+            if let Some((inner, before_end)) = &item.inner {
+                let found = self.find(inner);
+                if found.is_some() {
+                    return found;
+                }
+                self.passes(before_end);
+            }
+        }
+        None
+    }
+
+    /// Counts lines; `# 12 "file" 1` tells the number and file of the next one.
+    fn passes(&mut self, text: &'t str) {
+        let mut lines = text.split('\n');
+        let mut line = lines.next();
+        for next in lines {
+            self.line += 1;
+            if let Some((number, file)) = line.and_then(line_mark) {
+                (self.line, self.file) = (number, file);
+            }
+            line = Some(next);
+        }
+    }
+}
+
+/// The number and file that a mark gives to the next line.
 fn line_mark(line: &str) -> Option<(u32, &str)> {
     let (number, name) = line.strip_prefix("# ")?.split_once(' ')?;
     let name = name.strip_prefix('"')?;
     Some((number.parse().ok()?, &name[..name.find('"')?]))
 }
 
-/// The word in this line that makes machine code. `rest`: the text from the line on.
-fn in_line<'t>(line: &'t str, rest: &str) -> Option<&'t str> {
-    let mut at = 0;
-    while let Some(c) = line[at..].chars().next() {
-        let from = &line[at..];
-        if c == '"' || c == '\'' {
-            at += literal(from, c);
-        } else if is_word(c) {
-            let word = &from[..from.find(|c| !is_word(c)).unwrap_or(from.len())];
-            at += word.len();
-            let instructions =
-                ["asm", "__asm", "__asm__"].contains(&word) && has_instructions(&rest[at..]);
-            let intrinsic = word.strip_prefix("__builtin_").is_some_and(|of| {
-                ["ia32_", "aarch64_", "arm_"].iter().any(|prefix| of.starts_with(prefix))
-            });
-            if instructions || intrinsic {
-                return Some(word);
-            }
-        } else {
-            at += c.len_utf8();
-        }
+fn is_machine_code(item: &Item, next: &[Item]) -> bool {
+    let is = |prefix: &&str| item.text.starts_with(*prefix);
+    match item.text {
+        _ if !item.is_word() => false,
+        "asm" | "__asm" | "__asm__" => has_instructions(next),
+        _ => ["__builtin_ia32_", "__builtin_aarch64_", "__builtin_arm_"].iter().any(is),
     }
-    None
 }
 
-fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_' || c == '$'
-}
-
-/// The length of a literal with its quotes, or of the line's rest.
-fn literal(text: &str, quote: char) -> usize {
-    let mut escaped = false;
-    for (at, c) in text.char_indices().skip(1) {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            c if c == quote => return at + 1,
-            _ => {}
-        }
-    }
-    text.len()
-}
-
-/// Whether an `asm` goes on with a text that is not empty.
-fn has_instructions(mut rest: &str) -> bool {
+/// Whether an `asm` goes on with anything but empty texts: a text may be in brackets of its own, or have a prefix.
+fn has_instructions(next: &[Item]) -> bool {
     const QUALIFIERS: [&str; 6] =
         ["volatile", "__volatile__", "__volatile", "goto", "inline", "__inline__"];
-    loop {
-        rest = rest.trim_start();
-        let word = &rest[..rest.find(|c| !is_word(c)).unwrap_or(rest.len())];
-        if !QUALIFIERS.contains(&word) {
-            break;
-        }
-        rest = &rest[word.len()..];
-    }
-    let Some(inside) = rest.strip_prefix('(') else { return false };
-    // Anything but empty texts: a text may be in brackets of its own, or have a prefix.
-    let mut inside = inside.trim_start();
-    while let Some(after) = inside.strip_prefix("\"\"") {
-        inside = after.trim_start();
-    }
-    !inside.starts_with([':', ')'])
+    let bracket = next.iter().find(|item| !QUALIFIERS.contains(&item.text));
+    let Some(inside) = bracket.and_then(|item| item.within("(")) else { return false };
+    let first = inside.iter().find(|item| item.text != "\"\"" && !item.text.is_empty());
+    first.is_some_and(|item| !item.is(":"))
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn instructions_are_found_and_barriers_are_not() {
-        let of = |text: &str| super::of(&format!("# 7 \"TREE/a.bpf.c\" 2\n\n{text}\n"), "TREE");
+        let of = |text: &str| {
+            super::of(&format!("# 7 \"TREE/a.bpf.c\" 2\n\n{text}\n"), "TREE").unwrap()
+        };
         for good in [
             "asm volatile(\"\" ::: \"memory\");",
             "__asm__ __volatile__ ( \"\" : \"+r\"(x));",
@@ -121,6 +111,6 @@ mod tests {
             assert_eq!(of(bad), Some(format!("a.bpf.c:8: `{word}` is machine code")), "{bad}");
         }
         let header = "# 1 \"include/linux/kernel.h\" 1\nasm(\"nop\");\n";
-        assert_eq!(super::of(header, "TREE"), None, "what is offered is ours");
+        assert_eq!(super::of(header, "TREE"), Ok(None), "what is offered is ours");
     }
 }

@@ -14,7 +14,7 @@ const OPERATORS: [&str; 22] = [
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Item<'t> {
     /// Space and line marks before it.
-    before: &'t str,
+    pub(crate) before: &'t str,
     /// The word or operator; of a bracket the opening one.
     pub(crate) text: &'t str,
     /// Of a bracket: its content, and the space before its end.
