@@ -333,6 +333,9 @@ impl Recording {
             let left = limit.map(|limit| limit.saturating_sub(began.elapsed()));
             match end.recv_timeout(left.unwrap_or(READ_EVERY).min(READ_EVERY)) {
                 Ok(End::Command(how)) => {
+                    if how != SUCCESS {
+                        tell(&format!("the command ended with {how}"));
+                    }
                     notes.note("command_ended", how);
                     command_ended = true;
                 }
@@ -491,6 +494,9 @@ impl Recording {
         Ok(told)
     }
 }
+
+/// What the standard library says of a command that has ended well.
+const SUCCESS: &str = "exit status: 0";
 
 /// Starts the command; a thread waits for its end.
 fn start_command(command: &[String], ends: mpsc::Sender<End>) -> Result<Option<u32>, Failure> {

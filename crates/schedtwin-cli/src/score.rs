@@ -35,11 +35,12 @@ pub fn score(arguments: &Score) -> Result<(), Failure> {
     let spelled = |kernel: &String| loaded.as_ref().map_or(kernel.clone(), |of| of.spelled(kernel));
     let spelled: Vec<String> = arguments.kernels.iter().map(spelled).collect();
     let kernels = named_kernels(&spelled, &mut faults);
-    if let Some(loaded) = loaded.filter(|_| !faults.is_empty()) {
+    if let Some(loaded) = loaded.as_ref().filter(|_| !faults.is_empty()) {
         // Everything that is wrong is told at once.
-        faults.absorb(lab::Prepared::of(loaded));
+        faults.absorb(lab::Prepared::of(loaded.clone()));
     }
     distinct(faults).into_result(())?;
+    let loaded = loaded.expect("a suite that is none is a fault");
     if let Some(path) = &arguments.json {
         writable(path)?;
     }
@@ -57,7 +58,7 @@ pub fn score(arguments: &Score) -> Result<(), Failure> {
     };
     let given: Vec<_> = kernels.iter().map(|name| name.as_str().into()).collect();
     let scored =
-        with_threads(arguments.threads, || schedtwin::score(suite, &given, &options, &progress))?;
+        with_threads(arguments.threads, || schedtwin::score(loaded, &given, &options, &progress))?;
     drop(bar);
     let scored = scored.map_err(|error| match error {
         Error::Input(faults) => Failure::from(faults),

@@ -4,9 +4,10 @@
 use std::io;
 use std::sync::Arc;
 
-use schedtwin_engine::Scenario;
+use schedtwin_engine::{Scenario, Workload};
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_lab::Progress;
+use schedtwin_lab::given::{GivenKernel, GivenMachine};
 use schedtwin_lab::report;
 use schedtwin_lab::selector::Selector;
 use schedtwin_lab::study::spec::{Assignment, Part, with_settings};
@@ -24,10 +25,10 @@ use crate::output;
 
 pub fn tune(arguments: Tune) -> Result<(), Failure> {
     check_seeds(arguments.seed, arguments.iterations)?;
-    let Understood { setting, range, metric, goal } = understand(&arguments)?;
-    let (subject, kernel) = (&arguments.subject, &arguments.kernel);
+    let Understood { setting, range, metric, goal, given } = understand(&arguments)?;
     let at = |value: &str| {
-        column(subject, kernel, Some(&setting.to(value)))
+        given
+            .column(Some(&setting.to(value)))
             .map_err(|faults| io::Error::other(faults.to_string()))
     };
     let least = at(&range.value(0)).map(|column| column.scenario);
@@ -45,7 +46,7 @@ pub fn tune(arguments: Tune) -> Result<(), Failure> {
     let mut text = report::tuned(&tuned, &setting.parameter(), like, arguments.iterations);
     if let Some(best) = tuned.best {
         let with = setting.to(&tuned.points[best].value);
-        let best = column(subject, kernel, Some(&with))?;
+        let best = given.column(Some(&with))?;
         let again = best.scenario.command(arguments.seed);
         text.push_str(&format!("\nto run it: {}\n", printable::line(&again)));
     }
@@ -81,6 +82,54 @@ struct Understood {
     range: Range,
     metric: Selector,
     goal: Goal<Column>,
+    given: Given,
+}
+
+/// What a run is made of; files are read once, as the process that runs C may open none.
+struct Given {
+    machine: GivenMachine,
+    kernel: GivenKernel,
+    workload: (String, Workload),
+    duration: Option<Duration>,
+}
+
+impl Given {
+    fn read(subject: &Subject, kernel: &str) -> Result<Given, Diagnostics> {
+        let mut faults = Diagnostics::new();
+        let machine = faults.absorb(GivenMachine::from(subject.machine.as_str()).embedded());
+        let kernel = faults.absorb(GivenKernel::from(kernel).embedded());
+        let workload = faults.absorb(Workload::from_path_or_name(&subject.workload));
+        match (machine, kernel, workload) {
+            (Some(machine), Some(kernel), Some(workload)) => {
+                let workload = (subject.workload.clone(), workload);
+                Ok(Given { machine, kernel, workload, duration: subject.duration })
+            }
+            _ => Err(faults),
+        }
+    }
+
+    /// A scenario with the setting put in.
+    fn column(&self, setting: Option<&Assignment>) -> Result<Column, Diagnostics> {
+        let settings: Vec<Assignment> = setting.into_iter().cloned().collect();
+        let [machine, kernel, workload] = [
+            (self.machine.name(), Part::Machine),
+            (self.kernel.name(), Part::Kernel),
+            (self.workload.0.as_str(), Part::Workload),
+        ]
+        .map(|(name, part)| with_settings(name, part, &settings));
+        // Files have no settings.
+        let set = match workload == self.workload.0 {
+            true => self.workload.1.clone(),
+            false => Workload::from_path_or_name(&workload)?,
+        };
+        let scenario = Scenario::named(
+            (&machine, self.machine.renamed(machine.clone()).load()?),
+            (&kernel, self.kernel.renamed(kernel.clone()).load()?),
+            (&workload, set),
+            self.duration.map(Duration::ns),
+        )?;
+        Ok(Column { kernel, scenario })
+    }
 }
 
 /// The arguments checked, with the least and the greatest value put in; or all that is wrong with them.
@@ -89,40 +138,27 @@ fn understand(arguments: &Tune) -> Result<Understood, Failure> {
     let setting = faults.absorb(setting(&arguments.setting));
     let metric = faults.absorb(metric(&arguments.metric));
     let subject = &arguments.subject;
-    if let Some((setting, range)) = &setting {
+    let given = faults.absorb(Given::read(subject, &arguments.kernel));
+    if let (Some((setting, range)), Some(given)) = (&setting, &given) {
         for end in [0, range.steps()] {
             let with = setting.to(&range.value(end));
-            faults.absorb(column(subject, &arguments.kernel, Some(&with)));
+            faults.absorb(given.column(Some(&with)));
         }
     }
     let goal = match (&arguments.like, arguments.to) {
-        (Some(like), _) => faults.absorb(column(subject, like, None)).map(Goal::Like),
+        (Some(like), _) => {
+            let like = Given::read(subject, like).and_then(|given| given.column(None));
+            faults.absorb(like).map(Goal::Like)
+        }
         (None, to) => Some(Goal::Value(to.expect("clap wants one of the two"))),
     };
     let faults = distinct(faults);
-    match (setting, metric, goal) {
-        (Some((setting, range)), Some(metric), Some(goal)) if faults.0.is_empty() => {
-            Ok(Understood { setting, range, metric, goal })
+    match (setting, metric, goal, given) {
+        (Some((setting, range)), Some(metric), Some(goal), Some(given)) if faults.0.is_empty() => {
+            Ok(Understood { setting, range, metric, goal, given })
         }
         _ => Err(faults.into()),
     }
-}
-
-/// A scenario with the setting put in.
-fn column(
-    subject: &Subject,
-    kernel: &str,
-    setting: Option<&Assignment>,
-) -> Result<Column, Diagnostics> {
-    let settings: Vec<Assignment> = setting.into_iter().cloned().collect();
-    let [machine, kernel, workload] = [
-        (subject.machine.as_str(), Part::Machine),
-        (kernel, Part::Kernel),
-        (subject.workload.as_str(), Part::Workload),
-    ]
-    .map(|(name, part)| with_settings(name, part, &settings));
-    let scenario = Scenario::new(&machine, &kernel, &workload, subject.duration.map(Duration::ns))?;
-    Ok(Column { kernel, scenario })
 }
 
 fn setting(text: &str) -> Result<(Searched, Range), Diagnostics> {

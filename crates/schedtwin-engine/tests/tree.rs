@@ -182,12 +182,13 @@ fn sh(folder: &Path, command: &str) {
     assert!(output.status.success(), "{command}: {output:?}");
 }
 
-/// A repository with `average.c`, and a second commit that changes its header.
+/// A repository with `average.c`, and a second commit that changes its header and a file that nobody takes.
 fn repository() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     sh(folder.path(), &format!("cp -r {}/. . && git init -q .", ours().display()));
     let commit = "git add -A && git -c user.name=t -c user.email=t@t commit -q -m";
     sh(folder.path(), &format!("{commit} one"));
+    sh(folder.path(), "mkdir -p kernel/sched; echo '/* new */' > kernel/sched/fair.c");
     sh(folder.path(), &format!("sed -i 's/SKIP 7/SKIP 2/' {GOVERNORS}/average.h && {commit} two"));
     folder
 }
@@ -207,6 +208,8 @@ fn a_revision_is_a_tree() {
     let (before, after) = (at("HEAD~1"), at("HEAD"));
     assert_eq!(before.code[0].hash, kernel(&ours(), "tree/average.c").code[0].hash);
     assert_ne!(before.code[0].hash, after.code[0].hash, "the header is part of it");
+    assert_eq!(after.changed_and_not_taken(&before), ["kernel/sched/fair.c"]);
+    assert_eq!(after.changed_and_not_taken(&after), [""; 0]);
     let (before, after) = (digest("pixel6", before), digest("pixel6", after));
     assert_eq!(before, digest("pixel6", kernel(&ours(), "tree/average.c")));
     assert_ne!(before, after);

@@ -33,6 +33,10 @@ pub trait Subject: Sync {
     fn commits(&self) -> Vec<String> {
         Vec::new()
     }
+    /// Files of the kernel that its tree and another's do not share, and that neither runs.
+    fn changed_and_not_taken(&self, _base: &Self) -> Vec<String> {
+        Vec::new()
+    }
     /// How long a run simulates, where that is known before.
     fn duration(&self) -> Option<Ns>;
     /// How its CPUs balance at the widest level; `None`: they do not, or nobody knows.
@@ -183,6 +187,9 @@ pub fn compare<S: Subject>(
     }));
     notices.extend(told_of_tails(&rows, |kernel| subjects[kernel].name()));
     let base = &subjects[0];
+    notices.extend(subjects[1..].iter().filter_map(|subject| {
+        told_of_files(subject.name(), base.name(), &subject.changed_and_not_taken(base))
+    }));
     notices.extend(asleep_warnings(&rows, base.sleeps_without_power(), base.is_alone()));
     let identical = |kernel: &Vec<Option<u64>>| {
         kernel.iter().zip(&digests[0]).filter(|(a, b)| a.is_some() && a == b).count()
@@ -198,6 +205,19 @@ pub fn compare<S: Subject>(
         identical_executions: digests.iter().map(identical).collect(),
         notices,
         crashes,
+    })
+}
+
+/// The notice of files that no kernel here takes, though their commits do not share them.
+fn told_of_files(name: &str, base: &str, files: &[String]) -> Option<String> {
+    const NAMED: usize = 3;
+    let (first, more) = files.split_at(files.len().min(NAMED));
+    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+    (!first.is_empty()).then(|| {
+        format!(
+            "{name} and {base} also differ in {}{more}, which no run takes: of a tree only idle governors and schedutil run",
+            first.join(", ")
+        )
     })
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A machine, a kernel or a workload as it was given: a name, a text, or what is at hand.
+//! A machine, a kernel, a workload or a suite as it was given: a name, a text, or what is at hand.
 //!
 //! A name is what the command line takes: a built-in or a path, with settings in place. A text is a file's content under such
 //! a name, so that a notebook needs no file, and an input goes to another computer as it is.
@@ -17,6 +17,8 @@ use schedtwin_engine::{Machine, Workload};
 use schedtwin_input::{Diagnostics, Source, Spec, read_source};
 use std::path::Path;
 
+use crate::score::{self, Suite};
+
 /// An input as it was given.
 #[derive(Clone, Debug)]
 pub enum Given<T> {
@@ -26,7 +28,7 @@ pub enum Given<T> {
     Text {
         /// The name.
         name: String,
-        /// The content: TOML of machines and kernels, rt-app's JSON of workloads.
+        /// The content: TOML of machines, kernels and suites, rt-app's JSON of workloads.
         text: String,
     },
     /// One that is at hand, such as a kernel with policies of your own, or a recording.
@@ -44,6 +46,8 @@ pub type GivenMachine = Given<Machine>;
 pub type GivenKernel = Given<KernelFile>;
 /// A workload as it was given.
 pub type GivenWorkload = Given<Workload>;
+/// A suite as it was given.
+pub type GivenSuite = Given<Suite>;
 
 /// Something that a name or a text stands for.
 pub trait Input: Clone {
@@ -106,6 +110,20 @@ impl Input for Workload {
     }
 }
 
+impl Input for Suite {
+    fn named(name: &str) -> Result<Suite, Diagnostics> {
+        score::load(name)
+    }
+
+    fn of_text(name: &str, text: &str) -> Result<Suite, Diagnostics> {
+        score::read(&Source::new(name, text))
+    }
+
+    fn path_of(name: &str) -> Option<String> {
+        score::is_path(name).then(|| name.to_string())
+    }
+}
+
 impl<T: Input> Given<T> {
     /// A text under a name.
     pub fn text(name: impl Into<String>, text: impl Into<String>) -> Given<T> {
@@ -120,7 +138,7 @@ impl<T: Input> Given<T> {
     }
 
     /// The same under another name, of which it takes the settings.
-    pub(crate) fn renamed(&self, name: String) -> Given<T> {
+    pub fn renamed(&self, name: String) -> Given<T> {
         match self.clone() {
             Given::Named(_) => Given::Named(name),
             Given::Text { text, .. } => Given::Text { name, text },
@@ -171,6 +189,12 @@ impl From<KernelFile> for Given<KernelFile> {
 impl From<Workload> for Given<Workload> {
     fn from(workload: Workload) -> Given<Workload> {
         Given::Ready { name: workload.name().to_string(), value: Box::new(workload) }
+    }
+}
+
+impl From<Suite> for Given<Suite> {
+    fn from(suite: Suite) -> Given<Suite> {
+        Given::Ready { name: suite.name.clone(), value: Box::new(suite) }
     }
 }
 

@@ -38,6 +38,10 @@ impl Subject for Column {
         self.scenario.kernel().commits().into_iter().map(String::from).collect()
     }
 
+    fn changed_and_not_taken(&self, base: &Column) -> Vec<String> {
+        self.scenario.kernel().changed_and_not_taken(base.scenario.kernel())
+    }
+
     fn duration(&self) -> Option<Ns> {
         self.scenario.duration()
     }

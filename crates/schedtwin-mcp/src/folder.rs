@@ -88,11 +88,12 @@ pub fn check(spelled: &str, has_folder: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses the text of a machine or a kernel that names such a file.
+/// Refuses the text of a machine, a kernel or a suite that names such a file.
 ///
 /// ```
 /// use schedtwin_mcp::folder::check_text;
 /// assert!(check_text("extends = \"linux-7.3\"\ndescription = \"and/or\"\n", false).is_ok());
+/// assert!(check_text("machines = [\"pixel6\", \"../a.toml\"]\n", true).is_err());
 /// assert!(check_text("extends = \"/tmp/other.toml\"\n", true).unwrap_err().contains("below the folder"));
 /// ```
 pub fn check_text(text: &str, has_folder: bool) -> Result<(), String> {
@@ -104,8 +105,18 @@ pub fn check_text(text: &str, has_folder: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Keys of kernel files whose values may be paths.
-const NAME_FILES: [&str; 6] = ["extends", "patches", "scx", "tree", "cpuidle", "cpufreq"];
+/// Keys of kernel files and suites whose values may be paths.
+const NAME_FILES: [&str; 9] = [
+    "extends",
+    "patches",
+    "scx",
+    "tree",
+    "cpuidle",
+    "cpufreq",
+    "baseline",
+    "machines",
+    "workloads",
+];
 
 /// Whether a word names a file.
 fn is_path(word: &str) -> bool {

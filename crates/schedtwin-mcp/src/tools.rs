@@ -7,6 +7,7 @@ use schedtwin::{Extent, Format, Progress, Query, ScoreOptions, Table, What};
 use schedtwin_engine::kernel_file::{KernelFile, settings};
 use schedtwin_engine::{Machine, Workload};
 use schedtwin_lab::report;
+use schedtwin_lab::score::{Prepared, Suite};
 use schedtwin_lab::selector::Selector;
 use schedtwin_lab::verdict::words;
 use schedtwin_trace::explain::parse_time;
@@ -46,7 +47,7 @@ const KINDS: &[&str] = &[
     "settings",
 ];
 const SHOWN: &[&str] = &["machine", "kernel", "workload", "patch", "system", "suite"];
-const CHECKED: &[&str] = &["machine", "kernel", "workload"];
+const CHECKED: &[&str] = &["machine", "kernel", "workload", "suite"];
 
 const GOOD: Field = required("good", Form::Given, "the kernel that keeps the property");
 const BAD: Field = required("bad", Form::Given, "the kernel that breaks it");
@@ -81,7 +82,7 @@ pub const TOOLS: &[Tool] = &[
     },
     Tool {
         name: "check",
-        about: "Whether a machine, kernel or workload is right, without running it: every fault with line and help.",
+        about: "Whether a machine, kernel, workload or suite is right, without running it: every fault with line and help.",
         fields: &[
             required("kind", Form::OneOf(CHECKED), "what it is"),
             required("input", Form::Given, "its spelling, or the content of a file under a name"),
@@ -155,8 +156,21 @@ pub const TOOLS: &[Tool] = &[
         name: "score",
         about: "One number for each kernel in a suite of machines and workloads: 100 is the baseline, more is better, 0 breaks a limit. For searches.",
         fields: &[
-            required("suite", Form::Text, "default, laptop, phone (list suites) or a path"),
-            required("kernels", Form::GivenList, "the candidates"),
+            required(
+                "suite",
+                Form::Given,
+                "default, laptop, phone (list suites), a path, or the content of a file under a name",
+            ),
+            required(
+                "kernels",
+                Form::GivenList,
+                "the candidates; baseline:KEY=VALUE is the suite's baseline",
+            ),
+            optional(
+                "seed",
+                Form::Whole(0, u64::MAX / 2),
+                "of the first run; without it the suite's",
+            ),
             optional("beat", Form::Number, "a candidate that cannot reach this score ends early"),
         ],
         act: score,
@@ -245,6 +259,7 @@ fn check(arguments: &Arguments, _: &Progress) -> Result<String, String> {
     match arguments.text("kind").unwrap_or_default() {
         "machine" => given::<Machine>(input).load().map(drop),
         "kernel" => given::<KernelFile>(input).load().map(drop),
+        "suite" => given::<Suite>(input).load().and_then(Prepared::of).map(drop),
         _ => given::<Workload>(input).load().map(drop),
     }
     .map_err(told)?;
@@ -371,8 +386,12 @@ fn first_difference(arguments: &Arguments, _: &Progress) -> Result<String, Strin
 }
 
 fn score(arguments: &Arguments, progress: &Progress) -> Result<String, String> {
-    let suite = arguments.text("suite").unwrap_or_default();
-    let options = ScoreOptions { beat: arguments.number("beat"), ..ScoreOptions::default() };
+    let suite = given::<Suite>(arguments.input("suite").expect("it is required"));
+    let options = ScoreOptions {
+        beat: arguments.number("beat"),
+        first_seed: arguments.whole("seed"),
+        ..ScoreOptions::default()
+    };
     let kernels = asked::kernels(arguments);
     let scores = schedtwin::score(suite, &kernels, &options, progress).map_err(told)?;
     let mut text = String::new();

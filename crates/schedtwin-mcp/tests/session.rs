@@ -210,6 +210,15 @@ async fn scores_tell_their_reason() {
         scored.starts_with("linux-7.3:hzz=1: 0 ") && scored.contains("did you mean `hz`"),
         "{scored}"
     );
+    let suite = "name = \"tiny\"\ndescription = \"one run\"\nbaseline = \"linux-7.3\"\nseeds = 1\n[[job]]\nname = \"scrolling\"\n\
+                 machines = [\"uniform8\"]\nworkloads = [\"ui-phone\"]\nduration = \"100ms\"\n\
+                 measure = [{ metric = \"wakeup_latency.mean\" }]\n";
+    let suite = json!({"name": "tiny", "text": suite});
+    let asked = json!({"suite": suite, "kernels": ["baseline:hz=1000"], "seed": 3});
+    let scored = good(&session, "score", asked).await;
+    assert!(scored.starts_with("baseline:hz=1000: ") && scored.contains("scrolling"), "{scored}");
+    let checked = good(&session, "check", json!({"kind": "suite", "input": suite})).await;
+    assert_eq!(checked, "fine");
 }
 
 /// Work that takes long says how far it is, and ends when it is cancelled: the server answers others meanwhile.

@@ -116,6 +116,11 @@ impl Tree {
     pub fn commit_line(&self) -> Option<String> {
         match self.0 {}
     }
+
+    /// There are none.
+    pub fn files_that_differ(&self, _: &Tree) -> Vec<&str> {
+        match self.0 {}
+    }
 }
 
 /// There is no C to confine.

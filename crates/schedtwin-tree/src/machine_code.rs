@@ -87,9 +87,8 @@ fn has_instructions(next: &[Item]) -> bool {
 mod tests {
     #[test]
     fn instructions_are_found_and_barriers_are_not() {
-        let of = |text: &str| {
-            super::of(&format!("# 7 \"TREE/a.bpf.c\" 2\n\n{text}\n"), "TREE").unwrap()
-        };
+        let of =
+            |text: &str| super::of(&format!("# 7 \"TREE/a.bpf.c\" 2\n\n{text}\n"), "TREE").unwrap();
         for good in [
             "asm volatile(\"\" ::: \"memory\");",
             "__asm__ __volatile__ ( \"\" : \"+r\"(x));",

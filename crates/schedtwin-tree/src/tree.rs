@@ -6,12 +6,12 @@
 
 use crate::Fault;
 use crate::{confine, program};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// A tree of the kernel's sources.
@@ -24,7 +24,12 @@ pub struct Tree {
     commit: Option<String>,
     /// Its line, asked for at once: a confined process cannot ask git.
     commit_line: Option<String>,
+    /// Path and hash of its C of the scheduler, frequency and idle code.
+    files: Arc<BTreeMap<String, String>>,
 }
+
+/// Where the scheduler, frequency and idle code is.
+const FOLDERS: [&str; 3] = ["kernel/sched", "drivers/cpuidle", "drivers/cpufreq"];
 
 impl Tree {
     /// `PATH` or `PATH@REVISION`, `~` being the home folder. A folder whose name contains `@` is found before a revision is.
@@ -49,8 +54,13 @@ impl Tree {
 
     fn find_now(spelled: &str) -> Result<Tree, Fault> {
         let whole = expand_home(spelled);
-        let folder_alone =
-            |folder| Tree { spelled: spelled.to_string(), folder, commit: None, commit_line: None };
+        let folder_alone = |folder| Tree {
+            spelled: spelled.to_string(),
+            folder,
+            commit: None,
+            commit_line: None,
+            files: Arc::default(),
+        };
         if whole.is_dir() {
             return Ok(folder_alone(whole));
         }
@@ -80,7 +90,9 @@ impl Tree {
         let answer = git(&folder, &arguments).ok().filter(|answer| answer.status.success());
         let line = answer.map(|answer| String::from_utf8_lossy(&answer.stdout).trim().to_string());
         let commit_line = line.filter(|line| !line.is_empty());
-        Ok(Tree { commit: Some(commit), commit_line, ..folder_alone(folder) })
+        let list = [&["ls-tree", "-r", &commit, "--"][..], &FOLDERS[..]].concat();
+        let files = Arc::new(c_files(&git(&folder, &list)?));
+        Ok(Tree { commit: Some(commit), commit_line, files, ..folder_alone(folder) })
     }
 
     /// As the user wrote it.
@@ -102,8 +114,8 @@ impl Tree {
         };
         let range = format!("{from}..{to}");
         let list = ["rev-list", "--reverse", "--topo-order", "--end-of-options", &range, "--"];
-        let paths = ["kernel/sched", "drivers/cpuidle", "drivers/cpufreq", "include/linux"];
-        let answer = git(&good.folder, &[&list[..], &paths[..]].concat())?;
+        let answer =
+            git(&good.folder, &[&list[..], &FOLDERS[..], &["include/linux"][..]].concat())?;
         let text = String::from_utf8_lossy(&answer.stdout).into_owned();
         let mut commits: Vec<String> = text.lines().map(str::to_string).collect();
         if !answer.status.success() || commits.is_empty() {
@@ -123,6 +135,19 @@ impl Tree {
     /// git does not tell.
     pub fn commit_line(&self) -> Option<String> {
         self.commit_line.clone()
+    }
+
+    /// C files of the scheduler, frequency and idle code that two commits do not share; none where one of them is a folder.
+    pub fn files_that_differ<'t>(&'t self, other: &'t Tree) -> Vec<&'t str> {
+        if self.files.is_empty() || other.files.is_empty() {
+            return Vec::new();
+        }
+        let (own, others) = (&self.files, &other.files);
+        let changed = own.iter().filter(|(path, hash)| others.get(*path) != Some(hash));
+        let gone = others.keys().filter(|path| !own.contains_key(*path));
+        let paths = changed.map(|(path, _)| path).chain(gone);
+        // A set has them in order.
+        paths.map(String::as_str).collect::<BTreeSet<&str>>().into_iter().collect()
     }
 
     /// The text of a file, by its path inside of the tree; `None`: it is not there. Read once a process: what is compiled, hashed and asked
@@ -209,6 +234,17 @@ impl Tree {
         let answer = git(&self.folder, &["cat-file", "blob", &blob])?;
         Ok(answer.status.success().then_some(answer.stdout))
     }
+}
+
+/// Path and hash of C files that `git ls-tree` lists.
+fn c_files(listed: &Output) -> BTreeMap<String, String> {
+    let text = String::from_utf8_lossy(&listed.stdout);
+    let file = |line: &str| -> Option<(String, String)> {
+        let (about, path) = line.split_once('\t')?;
+        let hash = about.rsplit(' ').next()?;
+        path.ends_with(".c").then(|| (path.to_string(), hash.to_string()))
+    };
+    text.lines().filter_map(file).collect()
 }
 
 /// The largest file of a tree that is compiled: the largest C file of Linux has half of it, and no governor a hundredth.

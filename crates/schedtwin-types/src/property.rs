@@ -65,7 +65,7 @@ macro_rules! properties {
 }
 
 properties! {
-    /// a runnable task waits for a CPU, time in which its cgroup is throttled not counted
+    /// a runnable task waits for a CPU for longer than weights and priorities explain; time in which its cgroup is throttled does not count
     Starvation = "starvation", STARVED, 1000 ms;
     /// a thread waits for a lock that its holder does not give back before the run ends
     LockHeld = "lock-held", LOCK_HELD, 1000 ms;

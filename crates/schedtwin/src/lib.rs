@@ -65,7 +65,7 @@ pub use schedtwin_engine::kernel_file::KernelFile;
 pub use schedtwin_engine::{Machine, Workload};
 pub use schedtwin_input::Diagnostics;
 pub use schedtwin_lab::crash::Crash;
-pub use schedtwin_lab::given::{Given, GivenKernel, GivenMachine, GivenWorkload};
+pub use schedtwin_lab::given::{Given, GivenKernel, GivenMachine, GivenSuite, GivenWorkload};
 pub use schedtwin_lab::report::{Extent, Format};
 pub use schedtwin_lab::{Progress, Provenance};
 pub use schedtwin_trace::explain::{Query, What};

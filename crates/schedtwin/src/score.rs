@@ -13,7 +13,7 @@ use schedtwin_lab::{Progress, report};
 use serde_json::Value;
 
 use crate::isolated::{isolated_within, prepare};
-use crate::{Error, GivenKernel};
+use crate::{Error, GivenKernel, GivenSuite};
 
 /// What a kernel has in a suite.
 #[derive(Clone, Debug)]
@@ -49,10 +49,10 @@ pub struct ScoreOptions<'o> {
     pub limit: Option<Duration>,
 }
 
-/// Scores kernels in a suite: a name, or the path of a file. A kernel that cannot be loaded has 0; `baseline` names the suite's.
+/// Scores kernels in a suite: a name, the path of a file, or a text. A kernel that cannot be loaded has 0; `baseline` names the suite's.
 ///
 /// ```
-/// use schedtwin::{Progress, ScoreOptions, score};
+/// use schedtwin::{GivenSuite, Progress, ScoreOptions, score};
 /// let suite = r#"
 /// name = "tiny"
 /// description = "one run"
@@ -65,23 +65,21 @@ pub struct ScoreOptions<'o> {
 /// duration = "100ms"
 /// measure = [{ metric = "wakeup_latency.mean" }]
 /// "#;
-/// let folder = tempfile::tempdir()?;
-/// let path = folder.path().join("tiny.toml");
-/// std::fs::write(&path, suite)?;
 /// let kernels = ["linux-7.3".into(), "linux-7.3:hzz=1".into()];
-/// let scores = score(path.to_str().unwrap(), &kernels, &ScoreOptions::default(), &Progress::new())?;
+/// let suite = GivenSuite::text("tiny", suite);
+/// let scores = score(suite, &kernels, &ScoreOptions::default(), &Progress::new())?;
 /// assert_eq!((scores[0].score, scores[1].score), (100.0, 0.0));
 /// assert!(scores[1].reason.as_ref().unwrap().contains("there is no setting `hzz`"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn score(
-    suite: &str,
+    suite: impl Into<GivenSuite>,
     kernels: &[GivenKernel],
     options: &ScoreOptions,
     progress: &Progress,
 ) -> Result<Vec<Score>, Error> {
     prepare();
-    let mut suite = lab::load(suite)?;
+    let mut suite = suite.into().load()?;
     suite.first_seed = options.first_seed.unwrap_or(suite.first_seed);
     let prepared = Prepared::of(suite)?;
     let cache = options.cache.map(Cache::open).transpose()?;

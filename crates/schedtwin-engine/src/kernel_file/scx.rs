@@ -151,7 +151,8 @@ impl ScxRequest {
         let form = kernel.config.scx_loader_form().expect("the class is there");
         let (code, commit) = self.compile(&word, kernel.config.hz.into(), form)?;
         let (name, hash) = (code.name().to_string(), code.hash());
-        kernel.code.push(TreeCode { name, hash, commit, options: code.options() });
+        let options = code.options();
+        kernel.code.push(TreeCode { name, hash, commit, options, of_kernel: None });
         let name = code.name().to_string();
         kernel.policies = kernel.policies.with_ext_scheduler(&name, move || code.scheduler());
         Ok(kernel)

@@ -56,6 +56,8 @@ pub struct TreeCode {
     pub commit: Option<String>,
     /// What can be set of it, a line each.
     pub options: Vec<String>,
+    /// The kernel tree that it is a file of, with its path there.
+    pub of_kernel: Option<(Tree, String)>,
 }
 
 /// `tree` or `tree/FILE`; the file, if one is named.
@@ -117,6 +119,7 @@ impl TreeRequest {
                 hash: code.hash(),
                 commit: tree.commit_line(),
                 options: Vec::new(),
+                of_kernel: Some((tree.clone(), file)),
             });
             let name = code.name().to_string();
             let govern = move |cpus: &[_]| code.govern(cpus);
@@ -139,6 +142,7 @@ impl TreeRequest {
                 hash: code.hash(),
                 commit: tree.commit_line(),
                 options: Vec::new(),
+                of_kernel: Some((tree.clone(), file)),
             });
             let name = code.name().to_string();
             let govern = move |domains: &[_]| code.govern(domains);
@@ -158,6 +162,22 @@ impl KernelFile {
             }
         }
         commits
+    }
+
+    /// C files of the scheduler, frequency and idle code that differ between the trees that this kernel's governors and another's
+    /// are of, and that neither takes.
+    pub fn changed_and_not_taken(&self, other: &KernelFile) -> Vec<String> {
+        let of_kernel = |kernel: &KernelFile| -> Vec<(Tree, String)> {
+            kernel.code.iter().filter_map(|code| code.of_kernel.clone()).collect()
+        };
+        let (own, others) = (of_kernel(self), of_kernel(other));
+        let (Some((tree, _)), Some((base, _))) = (own.first(), others.first()) else {
+            return Vec::new();
+        };
+        // A file may be named by its end alone.
+        let taken = |path: &str| own.iter().chain(&others).any(|(_, file)| path.ends_with(file));
+        let differ = tree.files_that_differ(base).into_iter();
+        differ.filter(|path| !taken(path)).map(String::from).collect()
     }
 }
 

@@ -44,7 +44,7 @@ pub mod suite;
 
 pub use prepare::{Baseline, Prepared};
 pub use race::{Candidate, Conditions, Outcome, Scored, score};
-pub use read::load;
+pub use read::{is_path, load, read};
 pub use suite::{Suite, list, names, source};
 
 /// The score of a candidate that breaks a limit.

@@ -36,7 +36,7 @@ const MOST_VARY_PERCENT: u64 = 100;
 
 /// The suite of that name, or of that file.
 pub fn load(name: &str) -> Result<Suite, Diagnostics> {
-    if name.contains('/') || name.ends_with(".toml") {
+    if is_path(name) {
         return read(&read_source(name)?);
     }
     if let Some(source) = source(name) {
@@ -50,6 +50,11 @@ pub fn load(name: &str) -> Result<Suite, Diagnostics> {
     let source = Source::new("<command line>", name);
     faults.push(&source, 0..name.len(), format!("there is no suite `{name}`"), Some(help));
     Err(faults)
+}
+
+/// Whether it names a file.
+pub fn is_path(name: &str) -> bool {
+    name.contains('/') || name.ends_with(".toml")
 }
 
 /// Reads the text of a suite.

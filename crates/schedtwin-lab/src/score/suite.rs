@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use schedtwin_engine::result::{Better, Bounds, Property};
-use schedtwin_input::Source;
+use schedtwin_input::{Source, Spec};
 use schedtwin_types::Ns;
 use schedtwin_types::draw::{Draws, in_range};
 
@@ -123,20 +123,17 @@ impl Suite {
     /// assert_eq!(suite.spelled("linux-7.3:hz=100"), "linux-7.3:hz=100");
     /// ```
     pub fn spelled(&self, kernel: &str) -> String {
-        let parts = |text: &str| -> (String, String) {
-            let (name, settings) = text.split_once(':').unwrap_or((text, ""));
-            (name.to_string(), settings.to_string())
-        };
-        let (name, settings) = parts(kernel);
-        let Some(patches) =
-            name.strip_prefix("baseline").filter(|p| p.is_empty() || p.starts_with('+'))
-        else {
+        let [spec, base] = [kernel, &self.baseline].map(Spec::parse_kernel);
+        let (Ok(mut spec), Ok(mut base)) = (spec, base) else { return kernel.to_string() };
+        if spec.name.text != "baseline" {
             return kernel.to_string();
-        };
-        let (base, own) = parts(&self.baseline);
-        let all = [own, settings].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
-        let colon = if all.is_empty() { "" } else { ":" };
-        format!("{base}{patches}{colon}{}", all.join(","))
+        }
+        let is_own = |key: &str| spec.settings.iter().any(|own| own.key.text == key);
+        base.settings.retain(|setting| !is_own(&setting.key.text));
+        spec.name = base.name;
+        spec.patches.splice(0..0, base.patches);
+        spec.settings.splice(0..0, base.settings);
+        spec.identity()
     }
 
     /// Runs that a complete score of one candidate has.
