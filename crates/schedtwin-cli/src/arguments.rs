@@ -895,6 +895,9 @@ pub struct Shrink {
     pub kernels: Vec<String>,
     #[command(flatten)]
     pub searched: Searched,
+    /// How long to shrink: 1m; what is smallest by then is written [default: until nothing more goes]
+    #[arg(long = "for", value_name = "TIME")]
+    pub time: Option<Duration>,
     /// The seed
     #[arg(long, default_value_t = 1)]
     pub seed: u64,

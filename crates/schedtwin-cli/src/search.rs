@@ -102,7 +102,9 @@ pub fn bisect(arguments: &Bisect) -> Result<(), Failure> {
             let question = question(searched)?;
             let breach = parted(&case, &question, &good, &bad)?;
             let same = Question { property: Some(breach.property), ..question };
+            let mut steps = Steps::of("bisecting");
             let found = bisect::find(&mixture, |kernel| {
+                steps.one_more();
                 matches!(same.ask(&case, kernel), Answer::Broken(_))
             });
             (broken_text(&breach, &good, &bad), found)
@@ -256,7 +258,7 @@ fn difference_text(
 }
 
 pub fn shrink(arguments: &Shrink) -> Result<(), Failure> {
-    let Shrink { subject, kernels, searched, seed, output } = arguments;
+    let Shrink { subject, kernels, searched, time, seed, output } = arguments;
     let [good, bad] = pair(kernels)?;
     let question = question(searched)?;
     let text = fs::read_to_string(&subject.workload)
@@ -276,7 +278,8 @@ pub fn shrink(arguments: &Shrink) -> Result<(), Failure> {
     folder(output)?;
     confined()?;
     let breach = parted(&case, &question, &good, &bad)?;
-    let (text, _) = shrunk_and_written(case, &question, &breach, &good, &bad, output)?;
+    let limit = time.map(|time| WallTime::from_nanos(time.ns()));
+    let (text, _) = shrunk_and_written(case, &question, &breach, [&good, &bad], output, limit)?;
     output::print_fit(&text)
 }
 
@@ -285,9 +288,9 @@ fn shrunk_and_written(
     case: Case,
     question: &Question,
     breach: &Breach,
-    good: &KernelFile,
-    bad: &KernelFile,
+    [good, bad]: [&KernelFile; 2],
     folder: &Path,
+    limit: Option<WallTime>,
 ) -> Result<(String, Case), Failure> {
     let same = Question { property: Some(breach.property), ..question.clone() };
     // What shows with several seeds keeps showing with them: a case of one seed is often luck. It stays the same breach only if
@@ -301,7 +304,13 @@ fn shrunk_and_written(
     // The case may be left unshrunk: a run that is stopped leaves it.
     write_case(&case, folder)?;
     let mut steps = Steps::of("shrinking");
-    let Shrunk { case, tried } = shrink::shrink(case, |case| {
+    let (begin, mut over) = (Instant::now(), false);
+    let Shrunk { case, .. } = shrink::shrink(case, |case| {
+        // Nothing shows any more, so the search comes to its end with the smallest case so far.
+        over |= limit.is_some_and(|limit| begin.elapsed() >= limit);
+        if over {
+            return false;
+        }
         steps.one_more();
         seeds.iter().all(|seed| shows(case, *seed))
     });
@@ -312,7 +321,9 @@ fn shrunk_and_written(
     let duration = case.duration.map(|ns| format!(" --duration {}", Duration::from_ns(ns).word()));
     let mut told = broken_text(&breach, good, bad);
     told.push_str(&format!(
-        "\n{text}\nShrunk in {tried} steps; it shows with {robust} of the seeds 1 to 20.\n\n  schedtwin compare -m {machine} -w {} -k '{}' -k '{}'{} -n 2\n",
+        "\n{text}\nShrunk in {} steps{}; it shows with {robust} of the seeds 1 to 20.\n\n  schedtwin compare -m {machine} -w {} -k '{}' -k '{}'{} -n 2\n",
+        steps.tried,
+        if over { ", until the time was over" } else { "" },
         output::shown(&path),
         good.identity,
         bad.identity,
@@ -413,7 +424,8 @@ pub fn hunt(arguments: &Hunt) -> Result<(), Failure> {
             output::shown(output)
         ));
     }
-    let (mut text, case) = shrunk_and_written(case, &question, &breach, &good, &bad, output)?;
+    let (mut text, case) =
+        shrunk_and_written(case, &question, &breach, [&good, &bad], output, None)?;
     let mixture = Mixture::new(&good, &bad);
     let same = Question { property: Some(breach.property), ..question };
     if !mixture.differing.is_empty() {
