@@ -8,6 +8,7 @@ use schedtwin_engine::Scenario;
 use schedtwin_input::{Diagnostic, Diagnostics, Severity};
 
 use crate::output::{shown, tell};
+use crate::terminal;
 
 /// The cause of a failure.
 #[derive(Debug)]
@@ -66,12 +67,16 @@ impl From<Diagnostics> for Failure {
 
 /// Writes faults to stderr, in colour where it takes colour.
 pub fn tell_faults(faults: &Diagnostics) {
-    let _ = write!(io::stderr(), "{}", faults.render(stderr_takes_colour()));
+    tell_as(faults, Severity::Error);
 }
 
 /// Writes warnings to stderr, each with its place.
 pub fn tell_warnings(warnings: &Diagnostics) {
-    let text = warnings.render_as(Severity::Warning, stderr_takes_colour());
+    tell_as(warnings, Severity::Warning);
+}
+
+fn tell_as(faults: &Diagnostics, severity: Severity) {
+    let text = faults.render_as(severity, stderr_takes_colour(), terminal::stderr_width());
     let _ = write!(io::stderr(), "{text}");
 }
 

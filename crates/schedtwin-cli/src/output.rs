@@ -40,7 +40,11 @@ pub fn shown(path: &Path) -> String {
 /// Writes a line to stderr, as safe as [`print`].
 pub fn tell(text: &str) {
     // Nobody may be reading: that is no reason to end in another way than without a message.
-    let _ = writeln!(io::stderr(), "{}", printable::lines(text));
+    let text = match terminal::stderr_width() {
+        Some(width) => terminal::fit_to(text, width),
+        None => text.to_owned(),
+    };
+    let _ = writeln!(io::stderr(), "{}", printable::lines(&text));
 }
 
 /// Returns the failure that a failed write to stdout means.

@@ -6,6 +6,7 @@
 
 use schedtwin_lab::report;
 use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
 
 /// The narrowest that anything is laid out for.
 const NARROWEST: usize = 40;
@@ -15,12 +16,20 @@ pub const HELP_WIDEST: usize = 100;
 
 /// The width of the terminal behind stdout; `None`: it is no terminal.
 pub fn width() -> Option<usize> {
-    let stdout = io::stdout();
-    if !stdout.is_terminal() {
+    width_of(&io::stdout())
+}
+
+/// That of the terminal behind stderr.
+pub fn stderr_width() -> Option<usize> {
+    width_of(&io::stderr())
+}
+
+fn width_of(stream: &(impl IsTerminal + AsFd)) -> Option<usize> {
+    if !stream.is_terminal() {
         return None;
     }
     let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    let size = || terminal_size::terminal_size_of(&stdout).map(|(width, _)| width.0.into());
+    let size = || terminal_size::terminal_size_of(stream).map(|(width, _)| width.0.into());
     said.or_else(size).filter(|width| *width > 0).map(|width: usize| width.max(NARROWEST))
 }
 

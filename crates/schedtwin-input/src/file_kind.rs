@@ -39,6 +39,9 @@ const TABLES: [(FileKind, &[&str]); 6] = [
     (FileKind::System, &["[[source"]),
 ];
 
+/// Keys that only kernels have, of those that most kernel files begin with.
+const KERNEL_KEYS: [&str; 3] = ["hz ", "hz=", "extends"];
+
 impl FileKind {
     /// Returns the kind of the text. A TOML file without any other kind's tables is taken for a
     /// kernel.
@@ -65,7 +68,10 @@ impl FileKind {
     /// Refuses a file of another kind, which `at` names. What has none of any kind's tables may be anything that is not yet right.
     pub fn expect(self, source: &Arc<Source>, at: &Location) -> Result<(), Diagnostics> {
         let found = FileKind::of(&source.text);
-        if found == self || (found == FileKind::Kernel && self != FileKind::Workload) {
+        let begins = |line: &str| KERNEL_KEYS.iter().any(|key| line.trim_start().starts_with(key));
+        let is_kernel = found == FileKind::Kernel && source.text.lines().any(begins);
+        let may_be = found == FileKind::Kernel && self != FileKind::Workload;
+        if found == self || may_be && !(is_kernel && self == FileKind::Machine) {
             return Ok(());
         }
         let mut faults = Diagnostics::new();

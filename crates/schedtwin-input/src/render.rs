@@ -42,16 +42,16 @@ pub enum Severity {
 impl Diagnostics {
     /// All faults as errors, with excerpts; `colour` asks for terminal escapes.
     pub fn render(&self, colour: bool) -> String {
-        self.render_as(Severity::Error, colour)
+        self.render_as(Severity::Error, colour, None)
     }
 
-    /// All faults with excerpts, as errors or as warnings.
-    pub fn render_as(&self, severity: Severity, colour: bool) -> String {
+    /// All faults with excerpts, as errors or as warnings; sentences are broken for so many columns.
+    pub fn render_as(&self, severity: Severity, colour: bool, width: Option<usize>) -> String {
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
         let renderer = renderer.term_width(100);
         let mut out = String::new();
         for fault in self.0.iter().take(MAX_SHOWN) {
-            out.push_str(&render_one(fault, severity, &renderer));
+            out.push_str(&render_one(fault, severity, &renderer, width));
             out.push_str("\n\n");
         }
         if self.0.len() > MAX_SHOWN {
@@ -61,7 +61,17 @@ impl Diagnostics {
     }
 }
 
-fn render_one(fault: &Diagnostic, severity: Severity, renderer: &Renderer) -> String {
+fn render_one(
+    fault: &Diagnostic,
+    severity: Severity,
+    renderer: &Renderer,
+    width: Option<usize>,
+) -> String {
+    // What stands before a sentence: `warning: `, or `99999 = help: `.
+    let broken = |text: String| match width {
+        Some(width) => broken(&text, width.saturating_sub(14)),
+        None => text,
+    };
     let level = match severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
@@ -71,8 +81,8 @@ fn render_one(fault: &Diagnostic, severity: Severity, renderer: &Renderer) -> St
     let whole = fault.span == Location::WHOLE || text.is_empty();
     let message = printable(&fault.message);
     let title = if whole { format!("{name}: {message}") } else { message };
-    let title = level.primary_title(title);
-    let help = fault.help.as_deref().map(printable);
+    let title = level.primary_title(broken(title));
+    let help = fault.help.as_deref().map(printable).map(broken);
     if whole {
         let mut group = Group::with_title(title);
         if let Some(help) = help {
@@ -91,6 +101,26 @@ fn render_one(fault: &Diagnostic, severity: Severity, renderer: &Renderer) -> St
         group = group.element(Level::HELP.message(help));
     }
     renderer.render(&[group])
+}
+
+/// The text with its lines broken at spaces.
+fn broken(text: &str, width: usize) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.split('\n') {
+        lines.push(String::new());
+        for word in line.split(' ') {
+            let here = lines.last_mut().expect("it was just pushed");
+            if here.is_empty() {
+                here.push_str(word);
+            } else if here.chars().count() + 1 + word.chars().count() <= width {
+                here.push(' ');
+                here.push_str(word);
+            } else {
+                lines.push(word.to_string());
+            }
+        }
+    }
+    lines.join("\n")
 }
 
 /// The lines that a span touches (the first of them, if they are many), safe to print.
@@ -164,7 +194,9 @@ error: there is no key `hx`
 ";
         assert_eq!(faults.render(false), expected);
         assert!(faults.render(true).contains("\u{1b}["));
-        assert!(faults.render_as(Severity::Warning, false).starts_with("warning: "));
+        assert!(faults.render_as(Severity::Warning, false, None).starts_with("warning: "));
+        let narrow = faults.render_as(Severity::Error, false, Some(40));
+        assert!(narrow.lines().all(|line| line.chars().count() <= 40), "{narrow}");
     }
 
     #[test]

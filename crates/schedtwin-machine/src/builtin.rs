@@ -127,7 +127,7 @@ fn unknown(spec: &Spec) -> Diagnostics {
     let patched = name.text.split('+').next().filter(|base| known().any(|k| k == *base));
     let help = if patched.is_some_and(|base| base != name.text) {
         "a machine takes settings (`NAME:KEY=VALUE`); patches belong to kernels".to_string()
-    } else if std::path::Path::new(&name.text).exists() {
+    } else if std::path::Path::new(&name.text).is_file() {
         format!("write `./{}` for the file", name.text)
     } else if let Some(near) = did_you_mean(&name.text, known()) {
         format!("did you mean `{near}`?")

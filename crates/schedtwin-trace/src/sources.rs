@@ -49,7 +49,7 @@ pub struct SourceFormat {
 }
 
 /// All formats.
-pub const FORMATS: [SourceFormat; 5] = [
+pub const FORMATS: [SourceFormat; 6] = [
     SourceFormat {
         name: "trace.dat",
         matches: is_trace_dat,
@@ -74,11 +74,22 @@ pub const FORMATS: [SourceFormat; 5] = [
         },
     },
     SourceFormat {
+        name: "record",
+        matches: |head| OWN.iter().any(|begins| head.starts_with(begins.as_bytes())),
+        open: |_| {
+            let what = "it is a record of a run: schedtwin explain reads it, schedtwin convert makes a trace of it";
+            Err(SourceFault::Unusable(what.to_string()))
+        },
+    },
+    SourceFormat {
         name: "ftrace text",
         matches: |_| true,
         open: |input| Ok(Box::new(FtraceSource::new(input.content.reader))),
     },
 ];
+
+/// What the twin's own records begin with.
+const OWN: [&str; 2] = [crate::record::PACKED, "{\"schema\":\"schedtwin.record/1\""];
 
 /// Everything that is read, and the next step, for who has another file.
 pub const KNOWN: &str = "recordings are trace.dat (trace-cmd, schedtwin record), perf.data, Perfetto, Chrome's JSON with \

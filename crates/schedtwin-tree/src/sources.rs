@@ -126,6 +126,7 @@ fn not_there(tree: &Tree, path: &str) -> Fault {
     let stem = name.trim_end_matches(".c");
     let help = match did_you_mean(stem, GOVERNORS).filter(|near| *near != stem) {
         Some(near) => format!("did you mean `{folder}/{near}.c`?"),
+        None if path.contains(".bpf.") => "scx=PATH names a scheduler's .bpf.c".to_string(),
         None => "cpuidle=tree/PATH takes another file of the tree".to_string(),
     };
     Fault::new(format!("the tree `{}` has no file `{path}`", tree.spelled()), help)

@@ -184,6 +184,12 @@ impl Workload {
                 let named = Source::new("<command line>", spec);
                 FileKind::Workload.expect(&file, &Location::new(&named, 0..spec.len()))?;
             }
+            if !is_json && !file.text.trim_start().starts_with(['{', '/', '#']) {
+                let mut faults = Diagnostics::new();
+                let message = "not an rt-app file, which is JSON".to_owned();
+                faults.push_whole(&file, message, Some(WHAT_IS_TAKEN.to_owned()));
+                return Err(faults);
+            }
             return Workload::parse_rtapp(file);
         }
         let mut faults = Diagnostics::new();
@@ -430,11 +436,14 @@ fn too_large() -> String {
     format!("larger than {} MiB; an rt-app file is not", FILE_BYTES_MAX >> 20)
 }
 
+/// What `-w` takes.
+const WHAT_IS_TAKEN: &str = "-w takes an rt-app file (.json) or a name of `schedtwin list workloads`; `schedtwin replay` plays traces";
+
 /// The text of a file, or why it cannot be had.
 fn read_file(path: &str) -> Result<Arc<Source>, Diagnostics> {
     let fault = |message: String, text: String, at: usize| {
         let mut faults = Diagnostics::new();
-        faults.push(&Source::new(path, text), at..at, message, None);
+        faults.push(&Source::new(path, text), at..at, message, Some(WHAT_IS_TAKEN.to_owned()));
         Err(faults)
     };
     if Path::new(path).is_dir() {
