@@ -4,7 +4,7 @@
 //!
 //! An `asm` without instructions, which keeps the compiler from moving memory accesses, is what BPF programs do have.
 
-use crate::tokens::{self, Item};
+use crate::tokens::{self, Item, in_word};
 
 /// The first instruction of this processor that a preprocessed unit contains in files of the `folder`; in words, if its brackets do
 /// not fit.
@@ -73,14 +73,38 @@ fn is_machine_code(item: &Item, next: &[Item]) -> bool {
     }
 }
 
-/// Whether an `asm` goes on with anything but empty texts: a text may be in brackets of its own, or have a prefix.
+/// Whether an `asm` has instructions of this processor. What is not plain text, such as one in brackets of its own or with a
+/// prefix, counts as some.
 fn has_instructions(next: &[Item]) -> bool {
     const QUALIFIERS: [&str; 6] =
         ["volatile", "__volatile__", "__volatile", "goto", "inline", "__inline__"];
     let bracket = next.iter().find(|item| !QUALIFIERS.contains(&item.text));
     let Some(inside) = bracket.and_then(|item| item.within("(")) else { return false };
-    let first = inside.iter().find(|item| item.text != "\"\"" && !item.text.is_empty());
-    first.is_some_and(|item| !item.is(":"))
+    let mut template = String::new();
+    for item in inside.iter().filter(|item| !item.text.is_empty()) {
+        match item.text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
+            Some(text) => template.push_str(text),
+            None if item.is(":") => break,
+            None => return true,
+        }
+    }
+    let statements = template.split("\\n").flat_map(|line| line.split([';', '\n']));
+    statements.map(|text| text.replace("\\t", " ")).any(|text| !is_nothing_here(text.trim()))
+}
+
+/// Whether a statement is none, or BPF's: a register of BPF or an operand is assigned. Assemblers of processors refuse that, so
+/// it stands where nothing is compiled, such as in a function that nobody calls.
+fn is_nothing_here(statement: &str) -> bool {
+    let Some((to, _)) = statement.split_once('=') else { return statement.is_empty() };
+    let to = to.trim_end_matches(['+', '-', '*', '/', '|', '&', '^', '%', '<', '>']).trim_end();
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match to.strip_prefix('%') {
+        Some(operand) => {
+            let name = operand.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
+            digits(operand) || name.is_some_and(|name| name.chars().all(in_word))
+        }
+        None => to.strip_prefix(['r', 'w']).is_some_and(digits),
+    }
 }
 
 #[cfg(test)]
@@ -95,6 +119,8 @@ mod tests {
             "asm(\"\");",
             "int asmlinkage = 1; char *s = \"asm(\\\"nop\\\")\"; char c = '\"';",
             "__builtin_memcpy(a, b, 4);",
+            "asm volatile(\"%0 = *(u32 *)(%1 + 0)\" : \"=r\"(val) : \"r\"(ptr));",
+            "asm volatile(\"%[sum] += %1;\\n\\tr0 = 5\" : [sum] \"+r\"(sum) : \"r\"(x));",
         ] {
             assert_eq!(of(good), None, "{good}");
         }
@@ -106,6 +132,10 @@ mod tests {
             ("register long a asm(\"rax\");", "asm"),
             ("t = __builtin_ia32_rdtsc();", "__builtin_ia32_rdtsc"),
             ("asm((\"nop\"));", "asm"),
+            ("asm(\"r0 = 1\\nsyscall\");", "asm"),
+            ("asm(\"r0 = 1; rdtsc\");", "asm"),
+            ("asm(\"mov $1, %%eax\" ::: \"eax\");", "asm"),
+            ("asm(L\"nop\");", "asm"),
         ] {
             assert_eq!(of(bad), Some(format!("a.bpf.c:8: `{word}` is machine code")), "{bad}");
         }

@@ -78,7 +78,7 @@ impl<'t> Item<'t> {
     }
 }
 
-fn in_word(c: char) -> bool {
+pub(crate) fn in_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '$'
 }
 
