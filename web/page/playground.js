@@ -32,6 +32,9 @@
       const answers = {
         catalogue: () => wasm_bindgen.catalogue(),
         digest: a => wasm_bindgen.digest(...a),
+        settings: machine => wasm_bindgen.settings(machine),
+        fields: workload => wasm_bindgen.fields(workload),
+        withField: a => wasm_bindgen.with_field(...a),
         run: ({ request, trace }) => {
           ran?.free();
           ran = null;
@@ -147,29 +150,99 @@
     kernels.append(row);
     letters();
   };
-  // A setting that is changed in a further kernel, so that both are seen.
-  const setting = element("input", { placeholder: "schedutil.rate_limit_us", spellcheck: false, autocomplete: "off" });
-  setting.setAttribute("list", "setting-names");
-  const value = element("input", { spellcheck: false, autocomplete: "off" });
-  value.setAttribute("list", "setting-values");
-  const values = element("datalist", { id: "setting-values" }), means = element("p", { className: "legend" });
-  const change = element("button", { type: "button", textContent: "Add as a kernel" });
-  let settings = new Map();
-  const told = () => {
-    const of = settings.get(setting.value.trim());
-    values.replaceChildren(...(of?.arms ?? []).map(([word, meaning]) => new Option(meaning, word)));
-    means.textContent = !of ? "" : `${of.known_by}: ${of.help}${of.range ? ` ${of.range[0]} to ${of.range[1]} ${of.unit}` : ""}`;
-    value.placeholder = of?.arms ? of.arms.map(([word]) => word).join(", ") : of?.range ? `${of.range[0]} to ${of.range[1]}` : "value";
+  // A setting, chosen from a list, and its value: `NAME:KEY=VALUE` is what the button does something with.
+  const settingRow = (id, label, example, does, act) => {
+    const setting = element("input", { placeholder: example, spellcheck: false, autocomplete: "off" });
+    const value = element("input", { spellcheck: false, autocomplete: "off" });
+    const names = element("datalist", { id: `${id}-names` }), values = element("datalist", { id: `${id}-values` });
+    const means = element("p", { className: "legend" }), change = element("button", { type: "button", textContent: does });
+    setting.setAttribute("list", names.id);
+    value.setAttribute("list", values.id);
+    let settings = new Map();
+    const tell = () => {
+      const of = settings.get(setting.value.trim());
+      values.replaceChildren(...(of?.arms ?? []).map(([word, meaning]) => new Option(meaning, word)));
+      means.textContent = !of ? "" : [of.known_by && `${of.known_by}:`, of.help, of.range && `${of.range[0]} to ${of.range[1]} ${of.unit}`, of.value && `(now ${of.value})`].filter(Boolean).join(" ");
+      value.placeholder = of?.arms ? of.arms.map(([word]) => word).join(", ") : of?.range ? `${of.range[0]} to ${of.range[1]}` : of?.value ?? "value";
+    };
+    setting.addEventListener("input", tell);
+    change.addEventListener("click", () => {
+      const [key, to] = [setting, value].map(field => field.value.trim());
+      fault.textContent = key && to ? "" : "name a setting and its value first";
+      if (key && to) act(base => {
+        // The same setting once more takes the place of the first one.
+        const [name, ...rest] = base.split(":"), others = rest.join(":").split(/,(?![^[]*\])/).filter(one => one && !one.startsWith(`${key}=`));
+        return `${name}:${[...others, `${key}=${to}`].join(",")}`;
+      });
+    });
+    const offer = list => {
+      settings = new Map(list.map(one => [one.path, one]));
+      names.replaceChildren(...list.map(one => new Option(one.help, one.path)));
+      tell();
+    };
+    const row = element("div", { className: "row" }, labelled(label, setting), labelled("to", value), change, names, values);
+    row.setAttribute("role", "group");
+    row.setAttribute("aria-label", label);
+    return { parts: [row, means], offer };
   };
-  setting.addEventListener("input", told);
-  change.addEventListener("click", () => {
-    if (!setting.value.trim() || !value.value.trim()) { fault.textContent = "name a setting and its value first"; return; }
-    const base = kernelRows()[0].querySelector("input").value.trim(), rows = kernelRows().length;
-    if (rows >= LETTERS.length) { fault.textContent = `a page compares at most ${LETTERS.length} kernels`; return; }
-    const set = `${setting.value.trim()}=${value.value.trim()}`;
-    fault.textContent = "";
-    addKernel(base + (base.includes(":") ? "," : ":") + set);
+  const ofKernel = settingRow("kernel-setting", "Change one setting of A", "schedutil.rate_limit_us", "Add as a kernel", set => {
+    if (kernelRows().length >= LETTERS.length) { fault.textContent = `a page compares at most ${LETTERS.length} kernels`; return; }
+    addKernel(set(kernelRows()[0].querySelector("input").value.trim()));
   });
+  const ofMachine = settingRow("machine-setting", "Change a setting of the machine", "coupling", "Change the machine", set => { choose(set(machine.value)); changed(); });
+  const choose = on => {
+    if (![...machine.options].some(option => option.value === on)) machine.append(new Option(on, on));
+    machine.value = on;
+  };
+
+  // The fields of the workload: those of one task or job at a time.
+  const owner = element("select"), grid = element("div", { className: "fields" }), noFields = element("p", { className: "legend" });
+  const ownerLabel = labelled("Task of the workload", owner);
+  const changes = element("details", {}, element("summary", { textContent: "Change the machine or the workload" }),
+    element("div", { className: "changes" }, ...ofMachine.parts, ownerLabel, grid, noFields));
+  // Each change begins with what the one before it made of the workload.
+  let fields = [], turns = Promise.resolve();
+  const showFields = () => {
+    const shown = fields.filter(field => field.of === owner.value);
+    grid.replaceChildren(...shown.map(field => {
+      const input = field.arms ? element("select", {}, ...field.arms.map(([word]) => new Option(word)))
+        : element("input", { type: field.number ? "number" : "text", step: "any", placeholder: field.default ?? "not set" });
+      input.value = field.value ?? "";
+      input.setAttribute("aria-label", field.name);
+      input.addEventListener("change", () => turns = turns.then(async () => {
+        try {
+          fault.textContent = "";
+          put(JSON.parse(await worker.ask("withField", [JSON.stringify(workloadNow()), field.at, input.value])));
+          field.value = input.value;
+        } catch (error) {
+          fault.textContent = error.message;
+          input.value = field.value ?? "";
+        }
+      }));
+      const help = element("small", { id: `field-${field.at}`, textContent: field.help });
+      input.setAttribute("aria-describedby", help.id);
+      return element("label", {}, field.name, input, help);
+    }));
+  };
+  owner.addEventListener("change", showFields);
+  // What can be changed, of what stands in the form now.
+  const changed = async () => {
+    grid.replaceChildren();
+    try { ofMachine.offer(JSON.parse(await worker.ask("settings", machine.value))); } catch { ofMachine.offer([]); }
+    try {
+      fields = JSON.parse(await worker.ask("fields", JSON.stringify(workloadNow()))).map((field, at) => ({ ...field, at }));
+      noFields.textContent = fields.length ? "" : "This workload has no numbers to change.";
+    } catch (error) {
+      fields = [];
+      noFields.textContent = error.message;
+    }
+    const chosen = owner.value, owners = [...new Set(fields.map(field => field.of))];
+    owner.replaceChildren(...owners.map(name => new Option(name)));
+    if (owners.includes(chosen)) owner.value = chosen;
+    ownerLabel.hidden = owners.length < 2;
+    showFields();
+  };
+  for (const field of [machine, workload, file]) field.addEventListener("change", changed);
 
   const another = element("button", { type: "button", textContent: "Add a kernel" });
   another.addEventListener("click", () => { if (kernelRows().length < LETTERS.length) addKernel(kernelRows().at(-1).querySelector("input").value); });
@@ -195,28 +268,36 @@
   examples.addEventListener("change", () => { if (examples.value) { fill(EXAMPLES[examples.value][1]); examples.value = ""; form.requestSubmit(); } });
   workload.setAttribute("list", "workload-names");
   const form = element("form", { className: "experiment" },
-    element("div", { className: "row" }, labelled("Machine", machine), labelled("Workload, with its options", workload),
+    element("div", { className: "row" }, labelled("Machine", machine), labelled("Workload, with its options", workload, "wide"),
       labelled("Seconds", seconds, "short"), labelled("Seeds", seeds, "short")),
-    kernels, another,
-    element("div", { className: "row" }, labelled("Change one setting of A", setting), labelled("to", value), change), means, values, own,
+    kernels, another, ...ofKernel.parts, changes, own,
     element("div", { className: "status" }, run, stop, place.dataset.request ? "" : examples, bar, said), fault);
 
   const fill = ({ machine: on, kernels: names, workload: work, seconds: length, seeds: count }) => {
-    if (![...machine.options].some(option => option.value === on)) machine.append(new Option(on, on));
-    machine.value = on;
+    choose(on);
     kernelRows().forEach(row => row.remove());
     names.forEach(addKernel);
-    const isText = typeof work === "object";
-    file.value = isText ? work.text : "";
-    own.open = isText;
-    if (isText) fileName.value = work.name; else workload.value = work;
+    own.open = typeof work === "object";
+    put(work);
     seconds.value = length ?? "";
     seeds.value = count;
+    changed();
   };
+  // One workload is in use: the words, or without any the file.
+  const put = work => {
+    const isText = typeof work === "object";
+    file.value = isText ? work.text : "";
+    workload.value = isText ? "" : work;
+    if (isText) fileName.value = work.name;
+    nameFile();
+  };
+  const nameFile = () => { workload.placeholder = file.value.trim() ? `${fileName.value.trim()}, the file below` : "a name"; };
+  for (const field of [file, fileName]) field.addEventListener("input", () => { if (file.value.trim()) workload.value = ""; nameFile(); });
+  const workloadNow = () => workload.value.trim() || !file.value.trim() ? workload.value.trim() : { name: fileName.value.trim() || "mine.json", text: file.value };
   const read = () => ({
     machine: machine.value,
     kernels: kernelRows().map(row => row.querySelector("input").value.trim()),
-    workload: file.value.trim() ? { name: fileName.value.trim() || "mine.json", text: file.value } : workload.value.trim(),
+    workload: workloadNow(),
     ...(seconds.value ? { seconds: Number(seconds.value) } : {}),
     seeds: Number(seeds.value),
   });
@@ -262,7 +343,8 @@
     busy(false);
   };
   form.addEventListener("submit", event => { event.preventDefault(); start(); });
-  stop.addEventListener("click", () => worker.stop("stopped"));
+  // Ending the worker ends all that it was asked.
+  stop.addEventListener("click", () => { worker.stop("stopped"); changed(); });
   parting.addEventListener("click", async () => {
     parts.textContent = "running both…";
     try { parts.textContent = await worker.ask("parting"); } catch (error) { parts.textContent = error.message; }
@@ -287,8 +369,8 @@
       const catalogue = JSON.parse(await worker.ask("catalogue"));
       version = catalogue.version;
       machine.append(...catalogue.machines.map(([name, about]) => new Option(`${name}: ${about}`, name)));
-      settings = new Map(catalogue.settings.map(one => [one.path, one]));
-      place.append(list("kernel-names", catalogue.kernels), list("workload-names", catalogue.workloads), list("setting-names", catalogue.settings.map(one => [one.path, one.help])));
+      ofKernel.offer(catalogue.settings);
+      place.append(list("kernel-names", catalogue.kernels), list("workload-names", catalogue.workloads));
       opened = await ofLink();
     } catch (error) { fault.textContent = error.message; }
     fill(opened?.experiment ?? (place.dataset.request ? JSON.parse(place.dataset.request) : START));

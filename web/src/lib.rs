@@ -10,11 +10,13 @@
 //! | `playground.rs` | an experiment, run: verdict, page, decisions |
 //! | `replay.rs` | a recorded trace, replayed |
 //! | `catalogue.rs` | what there is to choose |
+//! | `form.rs` | what of a machine and of a workload can be changed |
 //! | `lesson.rs` | lessons: their files, what they claim, their numbers |
 //!
 //! A browser has one thread for this and no files. What needs either is refused by the crates below.
 
 mod catalogue;
+mod form;
 pub mod lesson;
 mod playground;
 mod replay;
@@ -29,6 +31,34 @@ use wasm_bindgen::prelude::wasm_bindgen;
 #[wasm_bindgen]
 pub fn catalogue() -> String {
     catalogue::catalogue().to_string()
+}
+
+/// Returns the settings of a machine, as JSON.
+///
+/// # Errors
+/// What is wrong with the machine.
+#[wasm_bindgen]
+pub fn settings(machine: &str) -> Result<String, String> {
+    form::settings(machine).map(|settings| settings.to_string())
+}
+
+/// Returns the fields of a workload, which is given as JSON, as JSON.
+///
+/// # Errors
+/// What is wrong with the workload.
+#[wasm_bindgen]
+pub fn fields(workload: &str) -> Result<String, String> {
+    form::Form::of(workload).map(|form| form.fields().to_string())
+}
+
+/// Returns the workload with another value of the field with this number, both as JSON.
+///
+/// # Errors
+/// If the workload cannot have the value.
+#[wasm_bindgen]
+pub fn with_field(workload: &str, field: usize, value: &str) -> Result<String, String> {
+    let changed = form::Form::of(workload)?.with(field, value)?;
+    serde_json::to_string(&changed).map_err(|error| error.to_string())
 }
 
 /// Runs one scenario and returns the digest of its decisions, in hexadecimal: the same as everywhere.

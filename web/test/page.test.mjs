@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The playground as a person meets it, in headless Chromium, from a folder: no server, three widths, keyboard alone.
+// The playground, its lessons and the site's book as a person meets them, in headless Chromium, from a folder: no server, three
+// widths, keyboard alone.
 //
-//   cargo xtask web && npm --prefix web/test ci && npm --prefix web/test test
+//   cargo xtask web && cargo xtask site && npm --prefix web/test ci && npm --prefix web/test test
 //
-// CHROMIUM is the browser, else /usr/bin/chromium. DIGESTS is what the engine's example `digests` printed: then forty of its
-// runs are performed in the page and have to be the same.
+// The book is left out if nobody has built it. CHROMIUM is the browser, else /usr/bin/chromium. DIGESTS is what the engine's
+// example `digests` printed: then forty of its runs are performed in the page and have to be the same.
 import assert from "node:assert/strict";
-import { readFileSync, readdirSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const built = `${process.env.CARGO_TARGET_DIR ?? `${root}target`}/web`;
+const target = process.env.CARGO_TARGET_DIR ?? `${root}target`;
+const [built, site] = [`${target}/web`, `${target}/site`];
+const WIDTHS = [390, 768, 1280];
 const address = name => { const [file, hash = ""] = name.split("#"); return `${pathToFileURL(`${built}/${file}`).href}#${hash}`; };
 const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 const SMALL = { machine: "pixel6", kernels: ["linux-6.12-gki", "linux-6.12-gki:hz=1000"], workload: "ui-phone", seconds: 0.3, seeds: 2 };
@@ -41,7 +44,7 @@ const open = async (name, options = {}) => {
 
 // Fills the form and runs it; the frame of the result.
 const experiment = async (page, wanted) => {
-  await page.getByLabel("Machine").selectOption(wanted.machine);
+  await page.getByRole("combobox", { name: "Machine", exact: true }).selectOption(wanted.machine);
   await page.getByLabel("Workload, with its options").fill(wanted.workload);
   await page.getByLabel("Seconds").fill(String(wanted.seconds));
   await page.getByLabel("Seeds").fill(String(wanted.seeds));
@@ -55,11 +58,33 @@ const drawn = async page => {
   await frame.getByRole("heading", { name: "What changed" }).waitFor();
   return frame;
 };
-const accessible = async page => {
-  await page.addScriptTag({ path: axe });
+const scrollsNot = page => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth);
+// At each width nothing is beyond the edge, and axe has nothing to say.
+const fits = async (page, name) => {
+  for (const width of WIDTHS) {
+    await page.setViewportSize({ width, height: 900 });
+    assert.ok(await scrollsNot(page), `${name} scrolls sideways at ${width} pixels`);
+    await accessible(page, `${name} at ${width} pixels`);
+  }
+};
+// Every link of the page to a file leads to one, and to a place in it.
+const texts = new Map();
+const linked = async (page, name) => {
+  const links = await page.evaluate(() => [...document.querySelectorAll("a[href]")].map(link => link.href));
+  const files = new Set(links.filter(link => link.startsWith("file:")));
+  for (const link of files) {
+    const { pathname, hash } = new URL(link), path = decodeURIComponent(pathname);
+    if (!texts.has(path)) texts.set(path, existsSync(path) ? readFileSync(path, "utf8") : null);
+    const text = texts.get(path), place = decodeURIComponent(hash.slice(1));
+    assert.ok(text !== null, `${name} links to ${path}, which does not exist`);
+    assert.ok(!place || text.includes(`id="${place}"`) || text.includes(`name="${place}"`), `${name} links to ${path}, which has no ${hash}`);
+  }
+};
+const accessible = async (page, name = "") => {
+  if (!await page.evaluate(() => Boolean(window.axe))) await page.addScriptTag({ path: axe });
   for (const frame of page.frames()) if (frame !== page.mainFrame()) await frame.addScriptTag({ path: axe });
   const { violations } = await page.evaluate(() => window.axe.run());
-  assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes.map(node => node.target).join("; ")}`), []);
+  assert.deepEqual(violations.map(({ id, nodes }) => `${name}: ${id}: ${nodes.map(node => node.target).join("; ")}`), []);
 };
 
 test("runs have the same digests as everywhere", { skip: process.env.DIGESTS ? false : "DIGESTS names no file" }, async () => {
@@ -87,13 +112,16 @@ test("how long ten seconds of a phone take is told", async t => {
   await close();
 });
 
-for (const [width, scheme] of [[1280, "light"], [800, "dark"], [390, "dark"]]) {
+for (const [width, scheme] of [[1280, "light"], [768, "dark"], [390, "dark"]]) {
   test(`at ${width} pixels: verdict, table, timeline, nothing beyond the edge`, async () => {
     const { page, close } = await open("index.html", { viewport: { width, height: 900 }, colorScheme: scheme });
     const frame = await experiment(page, SMALL);
     await frame.locator(".verdict").first().waitFor();
     await frame.locator("canvas").first().waitFor();
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "the page scrolls sideways");
+    await page.getByText("Change the machine or the workload").click();
+    await page.getByText("A workload of your own").click();
+    await page.getByLabel("Task of the workload").selectOption("touch");
+    assert.ok(await scrollsNot(page), "the page scrolls sideways");
     assert.ok(await frame.locator("html").evaluate(html => html.scrollWidth <= html.clientWidth), "the result scrolls sideways");
     await accessible(page);
     if (process.env.PICTURES) await page.screenshot({ path: `${process.env.PICTURES}/playground-${width}-${scheme}.png`, fullPage: true });
@@ -129,6 +157,45 @@ test("the link holds the whole experiment", async () => {
   const again = await drawn(other.page);
   assert.equal(await again.locator(".verdict").first().textContent(), said);
   assert.equal(await other.page.getByLabel("Seeds").inputValue(), "3");
+  await other.close();
+});
+
+test("numbers of the workload and settings of the machine are changed in the form", async () => {
+  const { page, close } = await open("index.html", { viewport: { width: 390, height: 900 } });
+  await page.getByText("Change the machine or the workload").click();
+  // A built-in file becomes a file of the user's, with one number changed.
+  await page.getByLabel("Task of the workload").selectOption("ui");
+  const run = page.getByLabel("new-row/run", { exact: true });
+  assert.equal(await run.inputValue(), "900");
+  await run.fill("1800");
+  await page.getByLabel("util_min", { exact: true }).fill("300");
+  await page.getByLabel("util_max", { exact: true }).fill("100");
+  await page.keyboard.press("Tab");
+  await page.getByRole("alert").filter({ hasText: "is above" }).waitFor();
+  assert.equal(await page.getByLabel("util_max", { exact: true }).inputValue(), "");
+  await page.waitForFunction(() => /"util_min": 300,[^]*"run": 1800,/.test(document.querySelector("textarea").value));
+  const row = page.getByRole("group", { name: "Change a setting of the machine" });
+  await row.getByRole("combobox").first().fill("coupling");
+  await row.getByLabel("to", { exact: true }).fill("false");
+  await row.getByRole("button").click();
+  assert.equal(await page.getByRole("combobox", { name: "Machine", exact: true }).inputValue(), "pixel6:coupling=false");
+  await page.getByLabel("Seconds").fill("0.3");
+  await page.getByRole("button", { name: "Run" }).click();
+  await drawn(page);
+  const link = page.url();
+  await close();
+  const other = await open(`index.html${link.slice(link.indexOf("#"))}`);
+  await drawn(other.page);
+  await other.page.getByText(/-m pixel6:coupling=false .* -w my-ui-phone.json/).waitFor();
+  // Options of a benchmark are words of the form's line.
+  await other.page.getByLabel("Workload, with its options").fill("messaging -g 4 -l 200");
+  await other.page.keyboard.press("Tab");
+  await other.page.getByText("Change the machine or the workload").click();
+  const groups = other.page.getByLabel("group", { exact: true });
+  assert.equal(await groups.inputValue(), "4");
+  await groups.fill("2");
+  await other.page.keyboard.press("Tab");
+  await other.page.waitForFunction(() => document.querySelector("input").value === "messaging -g 2 -l 200");
   await other.close();
 });
 
@@ -173,9 +240,10 @@ test("the keyboard alone changes a setting, runs and reads the timeline", async 
     }
     assert.fail("the keyboard does not reach it");
   };
-  await reach(page.getByLabel("Change one setting of A"));
+  const row = page.getByRole("group", { name: "Change one setting of A" });
+  await reach(row.getByRole("combobox").first());
   await page.keyboard.type("hz");
-  await reach(page.getByLabel("to", { exact: true }));
+  await reach(row.getByLabel("to", { exact: true }));
   await page.keyboard.type("100");
   await reach(page.getByRole("button", { name: "Add as a kernel" }));
   await page.keyboard.press("Enter");
@@ -190,16 +258,27 @@ test("the keyboard alone changes a setting, runs and reads the timeline", async 
   await close();
 });
 
+test("the list of lessons fits and leads to them", async () => {
+  const page = await browser.newPage();
+  await page.goto(address("lessons.html"));
+  await linked(page, "lessons.html");
+  await fits(page, "lessons.html");
+  await page.getByRole("listitem").getByRole("link").first().click();
+  await page.getByRole("heading", { name: "Find out" }).waitFor();
+  await page.close();
+});
+
 test("lessons show their numbers and run their experiment", async () => {
   const names = readdirSync(built).filter(name => name.startsWith("lesson-"));
   assert.ok(names.length >= 10, `${names}`);
   const listed = await (await browser.newPage()).goto(address("lessons.html")).then(answer => answer.text());
-  for (const name of names) {
+  for (const [at, name] of names.entries()) {
     assert.ok(listed.includes(name));
-    const { page, close } = await open(name, { viewport: { width: 390, height: 900 } });
+    const { page, close } = await open(name, { colorScheme: at % 2 ? "dark" : "light" });
     assert.doesNotMatch(await page.locator("article").textContent(), /\{\{/);
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${name} scrolls sideways`);
-    await accessible(page);
+    await linked(page, name);
+    await fits(page, name);
+    await page.setViewportSize({ width: 390, height: 900 });
     if (name === names[0]) {
       await page.getByRole("button", { name: "Run" }).click();
       await drawn(page);
@@ -207,4 +286,22 @@ test("lessons show their numbers and run their experiment", async () => {
     }
     await close();
   }
+});
+
+const chapters = folder => readdirSync(folder, { withFileTypes: true, recursive: true })
+  .filter(entry => entry.isFile() && entry.name.endsWith(".html"))
+  .map(entry => `${entry.parentPath}/${entry.name}`)
+  .filter(path => !/\/site\/(api|playground)\/|\/(toc|print|404)\.html$/.test(path));
+
+test("chapters of the book fit, and their links lead somewhere", { skip: existsSync(site) ? false : "cargo xtask site has not been run" }, async t => {
+  const paths = chapters(site);
+  assert.ok(paths.length > 30, `${paths}`);
+  for (const [at, path] of paths.entries()) {
+    const page = await browser.newPage({ colorScheme: at % 2 ? "dark" : "light" });
+    await page.goto(pathToFileURL(path).href);
+    await linked(page, path);
+    await fits(page, path);
+    await page.close();
+  }
+  t.diagnostic(`${paths.length} chapters`);
 });

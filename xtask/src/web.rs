@@ -22,6 +22,9 @@ use crate::lessons;
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
+/// The most bytes that the playground sends to a browser, packed as servers pack: more is a long wait on a phone.
+const PACKED_BYTES_MAX: usize = 3_000_000;
+
 /// The project's folder.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the project")
@@ -43,11 +46,18 @@ pub fn build(if_possible: bool) -> Result<(), String> {
         fs::remove_dir_all(&out).map_err(|error| format!("{}: {error}", out.display()))?;
     }
     fs::create_dir_all(&out).map_err(|error| format!("{}: {error}", out.display()))?;
-    let packed = engine(&module, &out)?;
+    engine(&module, &out)?;
+    let mut packed = packed_bytes(&out.join("engine.js"))?;
     for entry in fs::read_dir(root().join("web/page")).map_err(|error| error.to_string())? {
         let from = entry.map_err(|error| error.to_string())?.path();
         let name = from.file_name().expect("an entry has a name");
         fs::copy(&from, out.join(name)).map_err(|error| format!("{}: {error}", from.display()))?;
+        packed += packed_bytes(&from)?;
+    }
+    if packed > PACKED_BYTES_MAX {
+        return Err(format!(
+            "the playground is {packed} bytes packed, more than {PACKED_BYTES_MAX}"
+        ));
     }
     let count = lessons::write(&root().join("web/lessons"), &out)?;
     println!(
@@ -90,8 +100,8 @@ fn compile(target: &Path) -> Result<PathBuf, String> {
     Ok(target.join(TARGET).join("web/schedtwin_web.wasm"))
 }
 
-/// Writes `engine.js`; the bytes that travel, packed.
-fn engine(module: &Path, out: &Path) -> Result<usize, String> {
+/// Writes `engine.js`.
+fn engine(module: &Path, out: &Path) -> Result<(), String> {
     let mut bindgen = wasm_bindgen_cli_support::Bindgen::new();
     let glue = bindgen
         .input_path(module)
@@ -104,9 +114,7 @@ fn engine(module: &Path, out: &Path) -> Result<usize, String> {
     let mut glue = glue.map_err(|error| format!("wasm-bindgen: {error}"))?;
     let code = glue.js().to_string();
     let wasm = glue.wasm_mut().emit_wasm();
-    let mut packer = DeflateEncoder::new(Vec::new(), Compression::best());
-    packer.write_all(&wasm).map_err(|error| error.to_string())?;
-    let packed = packer.finish().map_err(|error| error.to_string())?;
+    let packed = deflated(&wasm)?;
     let code = serde_json::to_string(&code).map_err(|error| error.to_string())?;
     let text = format!(
         "// SPDX-License-Identifier: GPL-2.0-or-later\n// Made by `cargo xtask web`: the twin as WebAssembly, packed, and the code that calls it.\n\
@@ -114,6 +122,17 @@ fn engine(module: &Path, out: &Path) -> Result<usize, String> {
         BASE64.encode(&packed)
     );
     let path = out.join("engine.js");
-    fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(packed.len())
+    fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// How many bytes of a file travel to a browser.
+fn packed_bytes(path: &Path) -> Result<usize, String> {
+    let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    deflated(&bytes).map(|packed| packed.len())
+}
+
+fn deflated(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let mut packer = DeflateEncoder::new(Vec::new(), Compression::best());
+    packer.write_all(bytes).map_err(|error| error.to_string())?;
+    packer.finish().map_err(|error| error.to_string())
 }

@@ -40,9 +40,11 @@ pub use schedtwin_kernel::device_tree::{DomainRow, DomainTable, flag_names};
 
 use kernel_file::KernelFile;
 use schedtwin_input::{Diagnostics, FileKind, read_source};
-pub use schedtwin_machine::Machine;
+pub use schedtwin_machine::{Machine, MachineSetting, settings as machine_settings};
 use schedtwin_types::printable;
-pub use schedtwin_workload::{OptionKind, Workload, WorkloadOption, job_names};
+pub use schedtwin_workload::{
+    Field, FieldKind, OptionKind, Spelled, Workload, WorkloadForm, WorkloadOption, job_names,
+};
 use std::path::Path;
 
 /// The built-in machines: name and description.

@@ -76,22 +76,8 @@ impl Machine {
 
     /// A machine from a text, with settings put into it.
     pub fn from_source(source: &Arc<Source>, settings: &[Setting]) -> Result<Machine, Diagnostics> {
-        let mut document = TomlDocument::parse(source)?;
         let mut faults = Diagnostics::new();
-        // What is filled in follows from other values, and can be set itself: faults are noted below.
-        for setting in settings {
-            let _noted_below = document.set_known(setting, &keys::value_like);
-        }
-        let mut left_out = core_class::fill(&mut document);
-        left_out.retain(|path| settings.iter().all(|setting| setting.key.text != *path));
-        for setting in settings {
-            faults.absorb(document.set_known(setting, &keys::value_like));
-        }
-        faults.absorb(choices::apply(&mut document));
-        // What was set by its own name wins over what a choice brought.
-        for setting in settings {
-            let _noted_above = document.set_known(setting, &keys::value_like);
-        }
+        let (document, left_out) = completed(source, settings, &mut faults)?;
         // Faults of the file come with those of the settings: the user sees all of them at once.
         let machine = faults.absorb(file::read(source, &document));
         faults.sort();
@@ -108,6 +94,30 @@ impl Machine {
             _ => Err(faults),
         }
     }
+}
+
+/// The file of a machine with its settings and all that follows from them, and the paths of the values that it leaves out.
+pub(crate) fn completed(
+    source: &Arc<Source>,
+    settings: &[Setting],
+    faults: &mut Diagnostics,
+) -> Result<(TomlDocument, Vec<String>), Diagnostics> {
+    let mut document = TomlDocument::parse(source)?;
+    // What is filled in follows from other values, and can be set itself: faults are noted below.
+    for setting in settings {
+        let _noted_below = document.set_known(setting, &keys::value_like);
+    }
+    let mut left_out = core_class::fill(&mut document);
+    left_out.retain(|path| settings.iter().all(|setting| setting.key.text != *path));
+    for setting in settings {
+        faults.absorb(document.set_known(setting, &keys::value_like));
+    }
+    faults.absorb(choices::apply(&mut document));
+    // What was set by its own name wins over what a choice brought.
+    for setting in settings {
+        let _noted_above = document.set_known(setting, &keys::value_like);
+    }
+    Ok((document, left_out))
 }
 
 /// The keys that reading this machine asks for, each with its table: what [`crate::keys`] has to declare.

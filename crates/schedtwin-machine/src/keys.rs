@@ -92,6 +92,17 @@ pub fn tables() -> Vec<Table> {
 /// nothing of that path is declared. Indexes in the path are `[]`.
 pub(crate) fn value_like(path: &str) -> Option<Value> {
     let tables = tables();
+    match declared(&tables, path) {
+        Some(key) => key.kind.value(),
+        None => tables
+            .iter()
+            .any(|table| table.path == path && !path.is_empty())
+            .then(|| Value::Table(schedtwin_input::Table::default())),
+    }
+}
+
+/// Returns the key of that path; `None`: nothing of that path is declared.
+pub(crate) fn declared<'t>(tables: &'t [Table], path: &str) -> Option<&'t Key> {
     let (within, name) = path.rsplit_once('.').unwrap_or(("", path));
     let is_within = |table: &&Table| {
         let steps = |path: &'static str| path.split('.');
@@ -100,13 +111,7 @@ pub(crate) fn value_like(path: &str) -> Option<Value> {
             && steps(table.path).zip(given).all(|(step, given)| step == "*" || step == given)
     };
     let mut keys = tables.iter().filter(is_within).flat_map(|table| &table.keys);
-    match keys.find(|key| key.name == name) {
-        Some(key) => key.kind.value(),
-        None => tables
-            .iter()
-            .any(|table| table.path == path && !path.is_empty())
-            .then(|| Value::Table(schedtwin_input::Table::default())),
-    }
+    keys.find(|key| key.name == name)
 }
 
 /// One of these words.
@@ -284,7 +289,7 @@ impl Kind {
         }
     }
 
-    fn in_words(&self, unit: Option<&str>) -> String {
+    pub(crate) fn in_words(&self, unit: Option<&str>) -> String {
         let unit = unit.map_or(String::new(), |unit| format!(" {unit}"));
         match self {
             Text => "text".into(),

@@ -19,6 +19,7 @@
 //! | `heat` | nodes and resistances, thermal zones |
 //! | `dependence` | power of one domain that depends on the clocks of others |
 //! | `choices` | settings that change several values together |
+//! | `settings` | the settings of a machine, to choose from |
 //! | `smt` | what hardware threads of a core share |
 //! | `l3` | accesses to the cache that all CPUs share |
 //! | `turns` | CPUs that execute one at a time, as those of an emulator do |
@@ -62,6 +63,7 @@ mod power;
 mod power_domain;
 mod power_limit;
 mod remarks;
+mod settings;
 mod smt;
 mod speed;
 mod switching;
@@ -90,6 +92,7 @@ pub use model::{
 pub use power::{FEMTOJOULES_PER_NANOJOULE, energy_fj};
 pub use power_domain::{PowerDomain, PowerState};
 pub use power_limit::{PowerBudget, PowerLimit};
+pub use settings::{MachineSetting, settings};
 pub use smt::Smt;
 pub use speed::{
     PERMILLE, RATE_FULL, RATE_SHIFT, WorkKind, rate, rate_of_kind, time_for, work_done,

@@ -24,12 +24,14 @@
 //! Recordings of real threads are in [`recorded`]. Models of benchmarks take options
 //! (`periodic -f 73 -t 12`): see `builtin`. What a thread is allowed and how much it counts can be changed by its name
 //! (`nice hogs=10`): see [`ThreadSetting`]. A machine can execute the same programs as the twin: see [`code`]. Several workloads beside each other, in sessions and cgroups, are
-//! spelled as jobs of a shell (`setsid w1 & setsid periodic`): see `jobs`.
+//! spelled as jobs of a shell (`setsid w1 & setsid periodic`): see `jobs`. A form for users who do not know these languages: see
+//! [`WorkloadForm`].
 //!
 //! The language is documented in `rtapp`, the life of a thread in `program`, glibc's mutexes,
 //! conditions and semaphores in `program::memory`.
 
 mod builtin;
+mod form;
 mod jobs;
 mod program;
 mod programs;
@@ -39,6 +41,7 @@ mod thread_settings;
 mod workload;
 
 pub use builtin::{OptionKind, WorkloadOption, builtin_names, builtin_options};
+pub use form::{Field, FieldKind, Spelled, WorkloadForm};
 pub use jobs::job_names;
 pub use program::recording::FrequencyLimits;
 pub use program::{LockWait, WORK_KIND, code};

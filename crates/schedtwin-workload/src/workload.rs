@@ -470,7 +470,7 @@ fn read_file(path: &str) -> Result<Arc<Source>, Diagnostics> {
 }
 
 /// The system that `--system NAME` names, and the other words with nothing in its place, so that positions stay.
-fn system_of(spec: &str) -> Result<Option<(Located<String>, String)>, Diagnostics> {
+pub(crate) fn system_of(spec: &str) -> Result<Option<(Located<String>, String)>, Diagnostics> {
     const WORD: &str = "--system";
     let begins = |at: &usize| {
         let before = spec[..*at].chars().next_back().is_none_or(char::is_whitespace);

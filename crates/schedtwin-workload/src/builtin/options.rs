@@ -12,6 +12,7 @@
 //!
 //! Numbers are kept in thousandths, so that 0.5 % is exact.
 
+use crate::form::{Field, FieldKind, Place};
 use schedtwin_input::{Diagnostics, Source, did_you_mean_or};
 use std::ops::Range;
 use std::sync::Arc;
@@ -188,6 +189,19 @@ fn spelled(option: &WorkloadOption, value: u64) -> String {
     }
 }
 
+/// The values that an option takes, behind its help; nothing of a flag.
+fn takes(option: &WorkloadOption) -> String {
+    match option.kind {
+        OptionKind::Number { unit, default, min, max, .. } => {
+            let spell = |value| spelled(option, value);
+            let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+            format!(": {} to {}{unit}; {} without it", spell(min), spell(max), spell(default))
+        }
+        OptionKind::Flag => String::new(),
+        OptionKind::Words { known } => format!(": some of {}", known.join(",")),
+    }
+}
+
 /// The table as `show workload` prints it.
 pub(crate) fn describe(table: &[WorkloadOption]) -> String {
     if table.is_empty() {
@@ -200,21 +214,9 @@ pub(crate) fn describe(table: &[WorkloadOption]) -> String {
     let width = table.iter().map(|option| head(option).len()).max().unwrap_or(0);
     let mut text = "options:\n".to_owned();
     for option in table {
-        let (takes, free) = match option.kind {
-            OptionKind::Number { unit, default, min, max, .. } => {
-                let spell = |value| spelled(option, value);
-                let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
-                let bounds = format!("{} to {}{unit}", spell(min), spell(max));
-                (format!("{bounds}; {} without it", spell(default)), option.free)
-            }
-            OptionKind::Flag => {
-                text.push_str(&format!("  {:width$}  {}\n", head(option), option.help));
-                continue;
-            }
-            OptionKind::Words { known } => (format!("some of {}", known.join(",")), option.free),
-        };
-        let free = if free { "; a free parameter" } else { "" };
-        text.push_str(&format!("  {:width$}  {}: {takes}{free}\n", head(option), option.help));
+        let free = if option.free { "; a free parameter" } else { "" };
+        let takes = takes(option);
+        text.push_str(&format!("  {:width$}  {}{takes}{free}\n", head(option), option.help));
     }
     text
 }
@@ -226,8 +228,21 @@ pub(crate) fn read(
     name: &str,
     table: &'static [WorkloadOption],
 ) -> Result<Values, Diagnostics> {
+    read_with_places(source, from, name, table).map(|(values, _)| values)
+}
+
+/// Where the value of each option of a table stands, of a flag the flag; `None`: it is not given.
+type Places = Vec<Option<Range<usize>>>;
+
+fn read_with_places(
+    source: &Arc<Source>,
+    from: usize,
+    name: &str,
+    table: &'static [WorkloadOption],
+) -> Result<(Values, Places), Diagnostics> {
     let mut faults = Diagnostics::new();
     let mut values: Vec<Option<u64>> = vec![None; table.len()];
+    let mut places: Places = vec![None; table.len()];
     let mut words = words_of(&source.text, from).into_iter().peekable();
     while let Some(span) = words.next() {
         let word = &source.text[span.clone()];
@@ -252,6 +267,8 @@ pub(crate) fn read(
                 faults.push(source, span, format!("\"--{}\" takes no value", option.long), help);
             } else if values[at].replace(ONE).is_some() {
                 faults.push(source, span, format!("\"--{}\" is given twice", option.long), None);
+            } else {
+                places[at] = Some(span);
             }
             continue;
         }
@@ -270,6 +287,7 @@ pub(crate) fn read(
         }
         // A value with a fault is not missing.
         values[at] = Some(option.default());
+        places[at] = Some(value.clone());
         match option.kind {
             OptionKind::Number { .. } => match number(option, &source.text[value.clone()]) {
                 Ok(read) => values[at] = Some(read),
@@ -283,7 +301,41 @@ pub(crate) fn read(
     }
     let filled = values.iter().zip(table).map(|(value, option)| value.unwrap_or(option.default()));
     let values = Values { table, values: filled.collect() };
-    faults.into_result(values)
+    faults.into_result((values, places))
+}
+
+/// The options of a workload as fields of a form; `from`: where its options begin in the source, which they end.
+pub(crate) fn fields(
+    source: &Arc<Source>,
+    from: usize,
+    of: &str,
+    table: &'static [WorkloadOption],
+) -> Result<Vec<Field>, Diagnostics> {
+    let (_, places) = read_with_places(source, from, of, table)?;
+    let end = source.text.trim_end().len();
+    let field = |(option, place): (&WorkloadOption, Option<Range<usize>>)| {
+        let value = place.clone().map(|span| source.text[span].to_owned());
+        let kind = match option.kind {
+            OptionKind::Flag => FieldKind::Switch,
+            OptionKind::Number { .. } => FieldKind::Number,
+            OptionKind::Words { .. } => FieldKind::Text,
+        };
+        let (value, default, before) = match kind {
+            FieldKind::Switch => (Some(yes_or_no(place.is_some())), None, String::new()),
+            _ => (value, Some(spelled(option, option.default())), format!(" --{} ", option.long)),
+        };
+        let place = match place {
+            Some(span) => Place { span, before: String::new(), after: "" },
+            None => Place { span: end..end, before, after: "" },
+        };
+        let help = format!("{}{}", option.help, takes(option));
+        Field { of: of.to_owned(), name: option.long.to_owned(), help, value, default, kind, place }
+    };
+    Ok(table.iter().zip(places).map(field).collect())
+}
+
+fn yes_or_no(is: bool) -> String {
+    if is { "yes" } else { "no" }.to_owned()
 }
 
 fn all_of(table: &[WorkloadOption]) -> String {

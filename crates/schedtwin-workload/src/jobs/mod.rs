@@ -24,6 +24,8 @@
 //! Differences: threads of a benchmark that is over while other jobs go on end with their next step; a real process takes them along at
 //! once. What several jobs reserve for `SCHED_DEADLINE` is checked for each by itself.
 
+use crate::builtin::options;
+use crate::form::{Field, FieldKind, Place};
 use crate::programs::{Shell, Start};
 use crate::rtapp::{compile, taskgroups};
 use crate::workload::Checked;
@@ -169,6 +171,40 @@ fn words(spec: &str, span: Range<usize>) -> impl Iterator<Item = Range<usize>> {
         let start = word.as_ptr() as usize - base;
         start..start + word.len()
     })
+}
+
+/// The words of each job as fields of a form: its settings and its options. Of an rt-app file among the jobs there are none.
+pub(crate) fn fields(spec: &str) -> Result<Vec<Field>, Diagnostics> {
+    let jobs = spans_of_jobs(spec);
+    let mut fields = Vec::new();
+    for (at, span) in jobs.iter().enumerate() {
+        let Some(word) = words(spec, span.clone()).find(|word| !is_setting(&spec[word.clone()]))
+        else {
+            continue;
+        };
+        let name = &spec[word.clone()];
+        let of = if jobs.len() > 1 { format!("{}: {name}", at + 1) } else { name.to_owned() };
+        for setting in words(spec, span.start..word.start) {
+            let Some((key, value)) = spec[setting.clone()].split_once('=') else { continue };
+            fields.push(Field {
+                of: of.clone(),
+                name: key.to_owned(),
+                help: format!("`{key}` of this job"),
+                value: Some(value.to_owned()),
+                default: None,
+                kind: FieldKind::Text,
+                place: Place {
+                    span: setting.end - value.len()..setting.end,
+                    before: String::new(),
+                    after: "",
+                },
+            });
+        }
+        let options = builtin::builtin_options(name).unwrap_or_default();
+        let source = Source::new("<command line>", &spec[..span.end]);
+        fields.extend(options::fields(&source, word.end, &of, options)?);
+    }
+    Ok(fields)
 }
 
 fn job(source: &Arc<Source>, span: Range<usize>) -> Result<Job, Diagnostics> {

@@ -12,7 +12,7 @@
 //! list of *events* that is repeated; an event is one thing that a thread does. Events are matched
 //! by the beginning of their key, so `run0`, `run_b` and a second `run` are all `run`.
 //!
-//! `overlay` changes tasks by their names. `json` reads the text, `reader` and `task` and `event` check it into a [`model::Model`],
+//! `overlay` changes tasks by their names, `numbers` tells a form which numbers a file has. `json` reads the text, `reader` and `task` and `event` check it into a [`model::Model`],
 //! [`compile`] turns that into the instructions that `crate::program` interprets.
 //!
 //! The facts are rt-app's own (its tutorial and, where that is silent or wrong, the behaviour of
@@ -30,6 +30,7 @@ pub(crate) mod compile;
 mod event;
 mod json;
 pub(crate) mod model;
+pub(crate) mod numbers;
 mod overlay;
 pub(crate) mod reader;
 mod task;

@@ -12,6 +12,7 @@
 
 use super::json::{self, Kind, Member, PLACEHOLDER, Value, is_placeholder, shorten};
 use super::model::{Calibration, Global, Model, PolicyName};
+use super::numbers::TaskNumbers;
 use schedtwin_input::{Diagnostics, Source, did_you_mean_or};
 use schedtwin_types::{MAX_CPUS, TaskGroupFiles};
 use std::collections::BTreeMap;
@@ -96,6 +97,12 @@ pub(super) struct Reader {
     pub condition_uses: Vec<super::event::ConditionUse>,
     /// All keys have been listed once already, in the help of a fault.
     pub keys_listed: bool,
+    /// The numbers of each task, in the order of the file.
+    pub numbers: Vec<TaskNumbers>,
+    /// The task that is being read.
+    pub task_at: Option<usize>,
+    /// The phase and the event that are being read, as names of numbers begin: `scroll/timer.`
+    pub within: String,
 }
 
 /// Names in the order of their first use.
@@ -131,6 +138,13 @@ impl Names {
 
 /// Reads and checks a whole file.
 pub(crate) fn read(source: Arc<Source>) -> Result<Model, Diagnostics> {
+    read_with_numbers(source).map(|(model, _)| model)
+}
+
+/// As [`read`], with the numbers of each task.
+pub(super) fn read_with_numbers(
+    source: Arc<Source>,
+) -> Result<(Model, Vec<TaskNumbers>), Diagnostics> {
     let mut reader = Reader::new(source.clone());
     let model = reader.document();
     // In the order of the file, whatever the order of reading.
@@ -140,7 +154,7 @@ pub(crate) fn read(source: Arc<Source>) -> Result<Model, Diagnostics> {
         reader.faults.push(&source, 0..0, message, None);
     }
     match model {
-        Some(model) if reader.faults.is_empty() => Ok(model),
+        Some(model) if reader.faults.is_empty() => Ok((model, reader.numbers)),
         _ => Err(reader.faults),
     }
 }
@@ -167,6 +181,9 @@ impl Reader {
             group_files: Vec::new(),
             condition_uses: Vec::new(),
             keys_listed: false,
+            numbers: Vec::new(),
+            task_at: None,
+            within: String::new(),
         }
     }
 
@@ -553,13 +570,18 @@ impl Reader {
             self.wrong_kind(member, "a whole number", Some(format!("give {unit}")));
             return None;
         }
-        self.integer_value(
+        let number = self.integer_value(
             &member.value,
             &self.place(member),
             &format!("\"{}\"", shorten(&member.key)),
             range,
             unit,
-        )
+        );
+        if let (Some(at), Some(_)) = (self.task_at, number) {
+            let name = format!("{}{}", self.within, member.key);
+            self.numbers[at].note(name, unit, member.value.span.clone());
+        }
+        number
     }
 
     /// As [`Reader::integer`], for a value that has no key of its own.

@@ -17,6 +17,7 @@
 use super::event::{self, TaskContext};
 use super::json::{Kind, Member, shorten};
 use super::model::{Attributes, CpuList, Loops, Phase, PolicyName, Task, TimerDefinition};
+use super::numbers::{OFFERED, TaskNumbers};
 use super::reader::{INT_MAX, Names, Reader, one_of};
 use crate::MAX_THREADS;
 use schedtwin_input::did_you_mean_or;
@@ -120,14 +121,16 @@ impl Reader {
         let names = self.task_names(members);
         let mut instances = Vec::with_capacity(members.len());
         let mut threads: u64 = 0;
-        for member in members {
+        for (at, member) in members.iter().enumerate() {
+            self.numbers.push(TaskNumbers::new(&names.list[at], member.value.span.start + 1));
+            self.task_at = Some(at);
             let Kind::Object(inner) = &member.value.kind else {
                 instances.push(1);
                 continue;
             };
             let given = inner.iter().find(|m| m.key == "instance");
             let count = match given {
-                Some(given) => self.integer(given, 0..=INT_MAX, "a number of threads").unwrap_or(1),
+                Some(given) => self.offered(given).unwrap_or(1),
                 None => 1,
             };
             let before = threads;
@@ -147,6 +150,7 @@ impl Reader {
             .enumerate()
             .filter_map(|(at, member)| self.task(member, &names, at, instances[at]))
             .collect();
+        self.task_at = None;
         if threads == 0 {
             self.fault(
                 section.clone(),
@@ -196,6 +200,7 @@ impl Reader {
         instances: u32,
     ) -> Option<Task> {
         let name = names.list[index].clone();
+        self.task_at = Some(index);
         let inner = self.object(member)?;
         if let Some(old) = old_key(inner) {
             let message = format!(
@@ -246,7 +251,9 @@ impl Reader {
                 let Some(inner) = self.object(phase) else {
                     continue;
                 };
+                self.within = format!("{}/", phase.key);
                 phases.extend(self.phase(phase, inner, &mut current, names, &mut context));
+                self.within.clear();
                 if current == PolicyName::Deadline && deadline_at.is_none() {
                     deadline_at = Some(phase.key_span.clone());
                 }
@@ -346,8 +353,23 @@ impl Reader {
         members
             .iter()
             .filter_map(|m| event::kind(&m.key).map(|kind| (m, kind)))
-            .map(|(m, kind)| self.event(m, kind, names, context))
+            .map(|(m, kind)| {
+                let outer = self.within.len();
+                if let Kind::Object(_) = m.value.kind {
+                    self.within.push_str(&format!("{}.", m.key));
+                }
+                let event = self.event(m, kind, names, context);
+                self.within.truncate(outer);
+                event
+            })
             .collect()
+    }
+
+    /// A number of [`OFFERED`].
+    fn offered(&mut self, member: &Member) -> Option<i64> {
+        let offered = OFFERED.iter().find(|offered| offered.key == member.key);
+        let offered = offered.expect("it is read by this name");
+        self.integer(member, offered.range.clone(), offered.unit)
     }
 
     /// The reservation under SCHED_DEADLINE: "dl-runtime", "dl-period" (or as long as the runtime) and "dl-deadline" (or as
@@ -457,11 +479,7 @@ impl Reader {
                         self.policy(member).map(|policy| (policy, member.value.span.clone()))
                 }
                 "priority" => {
-                    let priority = self.integer(
-                        member,
-                        -INT_MAX..=INT_MAX,
-                        "a nice value or a real-time priority",
-                    );
+                    let priority = self.offered(member);
                     found.priority = priority.map(|priority| (priority, member.value.span.clone()));
                 }
                 "dl-runtime" => {
@@ -479,12 +497,8 @@ impl Reader {
                 "cpus" => found.cpus = self.cpus(member),
                 "nodes_membind" => self.nodes(member, owner),
                 "taskgroup" => found.task_group = self.task_group(member),
-                "util_min" => {
-                    util_min = self.integer(member, -1..=1024, "a utilization, or -1 for no change")
-                }
-                "util_max" => {
-                    util_max = self.integer(member, -1..=1024, "a utilization, or -1 for no change")
-                }
+                "util_min" => util_min = self.offered(member),
+                "util_max" => util_max = self.offered(member),
                 // Read by their owners: "instance", "delay", "phases".
                 _ => {}
             }
