@@ -7,8 +7,8 @@ use crate::l0::mutate::{Mutation, join, m};
 const SHARED: &[Mutation] = &[
     m(
         "sched/fair/wakeup/affine.rs",
-        "if self.idle_cpu(this) && self.topology.cpus_share_cache(this, prev) {",
-        "if self.idle_cpu(this) {",
+        "if self.available_idle_cpu(this) && self.topology.cpus_share_cache(this, prev) {",
+        "if self.available_idle_cpu(this) {",
     ),
     m(
         "sched/fair/wakeup/affine.rs",

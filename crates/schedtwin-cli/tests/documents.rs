@@ -197,6 +197,87 @@ fn the_readme_shows_what_its_first_command_prints() {
     assert_eq!(&readme[start..end], printed, "run with BLESS=1 to renew the README");
 }
 
+/// What a command of the twin prints; it has to succeed.
+fn printed(arguments: &[&str]) -> String {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_schedtwin")).args(arguments).output().expect("it runs");
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// Each change of the README's table that needs no file of the reader's can be compared.
+#[test]
+fn the_changes_of_the_readme_run() {
+    let readme = fs::read_to_string(root().join("README.md")).expect("README.md");
+    let rows = readme.lines().filter_map(|line| line.strip_suffix("` |")?.rsplit_once("`-k "));
+    let mut ran = 0;
+    for (_, kernels) in rows.filter(|(_, kernels)| !kernels.contains('~')) {
+        let place = ["compare", "-m", "pixel6", "-w", "ui-phone", "--duration", "100ms", "-n", "2"];
+        let kernels: Vec<&str> = kernels.split(" -k ").flat_map(|kernel| ["-k", kernel]).collect();
+        assert!(printed(&[&place[..], &kernels].concat()).contains("\n  B  "), "{kernels:?}");
+        ran += 1;
+    }
+    assert!(ran >= 5, "{ran}");
+}
+
+/// What the README says of the twin beside its commands.
+#[test]
+fn the_claims_of_the_readme_hold() {
+    let readme = fs::read_to_string(root().join("README.md")).expect("README.md");
+    let says = |words: &str| assert!(readme.contains(words), "the README says no more: {words}");
+    let in_words = readme.split_whitespace().collect::<Vec<_>>().join(" ");
+    // In words what its table says in numbers.
+    let change = |row: &str| -> f64 {
+        let line = readme.lines().find(|line| line.starts_with(row)).expect("a row");
+        let cell = line.split_whitespace().find_map(|cell| cell.strip_suffix('%'));
+        cell.expect("a difference").parse().expect("a number")
+    };
+    assert!(in_words.contains("almost a third less time, and the CPUs draw almost a quarter more"));
+    assert!((-34.0..-28.0).contains(&change("frame_duration mean")));
+    assert!((21.0..25.0).contains(&change("power   ")));
+    says("with ten lessons");
+    assert_eq!(fs::read_dir(root().join("web/lessons")).expect("lessons").count(), 10);
+    // Each row of the table is explained.
+    let metrics = printed(&["list", "metrics"]);
+    for row in ["throughput", "frame_duration", "slack", "wakeup_latency", "power", "energy"] {
+        assert!(metrics.lines().any(|line| line.trim_start().starts_with(row)), "{row}");
+    }
+    // Governors and releases are there.
+    let points = printed(&["list", "points"]);
+    for governor in "schedutil, ondemand, conservative, teo, menu, ladder, haltpoll".split(", ") {
+        says(governor);
+        assert!(points.contains(governor), "{governor}");
+    }
+    let kernels = printed(&["list", "kernels"]);
+    says("6.6, 6.3, 6.1, 6.0, 5.18, 5.11, 4.7 and, composed of known forms,\nothers since 4.19");
+    for release in
+        ["7.3", "6.18", "6.12", "6.6", "6.3", "6.1", "6.0", "5.18", "5.11", "4.7", "4.19"]
+    {
+        assert!(
+            kernels.lines().any(|line| line.starts_with(&format!("linux-{release} "))),
+            "{release}"
+        );
+    }
+    assert!(printed(&["capture"]).starts_with("#!/bin/sh"));
+    // Limits are those of the page.
+    let limits = fs::read_to_string(root().join("docs/limits.md")).expect("the limits");
+    for limit in ["256 CPUs", "16,384 threads"] {
+        says(limit);
+        assert!(limits.contains(limit.split(' ').next().expect("a number")), "{limit}");
+    }
+    says("The `--help` of each command has examples.");
+    let help = printed(&["--help"]);
+    let commands = help.split("Commands:\n").nth(1).expect("a list of commands");
+    for line in commands.lines().take_while(|line| !line.is_empty()) {
+        let Some(name) = line.strip_prefix("  ").and_then(|line| line.split(' ').next()) else {
+            continue;
+        };
+        if !name.is_empty() && name != "help" {
+            assert!(printed(&[name, "--help"]).contains("xample"), "{name}");
+        }
+    }
+}
+
 /// The machine that docs/machine-files.md shows as a whole is one: it is checked, and runs.
 #[test]
 fn the_machine_of_the_guide_runs() {

@@ -329,7 +329,8 @@ fn builtin(name: &str, at: &Location) -> Result<Arc<Source>, Diagnostics> {
     let known = || BUILTIN.iter().map(|(known, _)| *known);
     let near = || {
         // `6.12` alone is a release.
-        let is = |full: &String| known().any(|known| known == full) || release::source(full).is_some();
+        let is =
+            |full: &String| known().any(|known| known == full) || release::source(full).is_some();
         let full = Some(format!("linux-{name}")).filter(is);
         let near = full.or_else(|| did_you_mean(name, known()).map(str::to_string));
         near.map(|near| format!("did you mean `{near}`?"))

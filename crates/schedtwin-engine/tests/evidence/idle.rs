@@ -200,8 +200,9 @@ fn a_polling_cpu_is_woken_without_an_interrupt() {
         let few = kernel.contains("haltpoll");
         assert!(few || written > 20, "{kernel}: {written} polls ended by a write");
         assert!(in_vain > 0, "{kernel}: {in_vain} in vain");
+        // A CPU that is just switching a task out gets the task's wakeup by an interrupt, too.
         let always_polls = kernel.contains("shallow");
-        assert_eq!(sent < 2, always_polls, "{kernel}: {sent} interrupts");
+        assert_eq!(sent < 20, always_polls, "{kernel}: {sent} interrupts");
     }
 }
 
