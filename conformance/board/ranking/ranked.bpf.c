@@ -61,7 +61,7 @@ void BPF_STRUCT_OPS(ranked_dispatch, s32 cpu, struct task_struct *prev)
 	if (scx_bpf_dsq_move_to_local(cpu, 0) || !steals)
 		return;
 	bpf_for(i, 1, cpus)
-		if (scx_bpf_dsq_move_to_local((cpu + i) % cpus, 0))
+		if (scx_bpf_dsq_move_to_local((u32)(cpu + i) % (u32)cpus, 0))
 			return;
 }
 
