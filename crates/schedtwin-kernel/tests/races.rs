@@ -113,7 +113,7 @@ fn no_task_runs_before_it_was_woken() {
         )
     });
     let board = run(4, config(), &pairs.collect::<String>());
-    let mut woken = std::collections::HashMap::new();
+    let mut woken = std::collections::BTreeMap::new();
     let mut runs = 0;
     for fact in &board.facts {
         match fact.kind {

@@ -260,9 +260,10 @@ fn compare_energy(name: &str, scenario: &Scenario, found: &Found, result: &RunRe
             let clock = &machine.domains[domain];
             // Without power data nothing is told.
             let told = defined(result, "energy", "sum", &[("domain", &clock.name)]).unwrap_or(0.0);
-            let may_be = visits_fj(found, machine, domain, end).into_iter().map(|more| fj + more);
+            let mut may_be =
+                visits_fj(found, machine, domain, end).into_iter().map(|more| fj + more);
             let fj = may_be.clone().find(|fj| mj(*fj) == told);
-            let fj = fj.unwrap_or_else(|| may_be.last().expect("there is a sum"));
+            let fj = fj.unwrap_or_else(|| may_be.next_back().expect("there is a sum"));
             assert_eq!(mj(fj), told, "{name}: energy of {}", clock.name);
             sum += fj;
             continue;
