@@ -6,3 +6,4 @@ struct vdvfs_page {
 	u32 nev[VDVFS_CPUS];	/* switches and interrupts so far: whatever takes the CPU from its task */
 };
 extern struct vdvfs_page *vdvfs_page;
+extern int vdvfs_probes;

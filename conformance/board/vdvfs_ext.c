@@ -4,6 +4,7 @@
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
+#include <linux/vdvfs.h>
 #include "sched.h"
 
 #ifdef CONFIG_SCHED_CLASS_EXT
@@ -139,6 +140,8 @@ static int __init ext_start(void)
 {
 	int i, failed;
 
+	if (!vdvfs_probes)
+		return 0;
 	idle_masks = (void *)kallsyms_lookup_name("scx_idle_global_masks");
 	cursor = (void __percpu *)kallsyms_lookup_name("distribute_cpu_mask_prev");
 	for (i = 0; i < ARRAY_SIZE(functions); i++) {

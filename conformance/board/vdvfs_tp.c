@@ -17,8 +17,8 @@
 #include <trace/events/sched.h>
 #include "vdvfs_has.h"
 
-static int probes = 1;	/* vdvfs_tp.probes=0: count only, for recordings as undisturbed as can be */
-module_param(probes, int, 0444);
+int vdvfs_probes = 1;	/* vdvfs_tp.probes=0: count only, for recordings as undisturbed as can be */
+module_param_named(probes, vdvfs_probes, int, 0444);
 
 /* Stays a function of its own, under its own name. */
 #define PRINTER static noinline __noclone
@@ -129,7 +129,7 @@ static void count(void) { vdvfs_page->nev[smp_processor_id()]++; }
 PRINTER void p_switch(void *d, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int state)
 {
 	count();
-	if (probes)
+	if (vdvfs_probes)
 		rq_line(this_rq());
 }
 PRINTER void p_wake(void *d, struct task_struct *p) { rq_line(task_rq(p)); }
@@ -382,7 +382,7 @@ static int __init tp_start(void)
 	register_trace_sched_switch(p_switch, NULL);
 	register_trace_irq_handler_exit(p_irq_exit, NULL);
 	register_trace_softirq_exit(p_softirq_exit, NULL);
-	if (!probes)
+	if (!vdvfs_probes)
 		return 0;
 	REGISTER_PELT_CFS(p_cfs);
 	REGISTER_PELT_SE(p_se);
