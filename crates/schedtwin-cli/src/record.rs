@@ -495,7 +495,7 @@ impl Recording {
     }
 }
 
-/// What the standard library says of a command that has ended well.
+/// The standard library's words for a command that has ended well.
 const SUCCESS: &str = "exit status: 0";
 
 /// Starts the command; a thread waits for its end.

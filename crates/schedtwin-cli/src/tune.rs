@@ -85,7 +85,7 @@ struct Understood {
     given: Given,
 }
 
-/// What a run is made of; files are read once, as the process that runs C may open none.
+/// The parts of a run; files are read once, as the process that runs C may open none.
 struct Given {
     machine: GivenMachine,
     kernel: GivenKernel,

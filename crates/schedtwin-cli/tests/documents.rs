@@ -180,12 +180,7 @@ fn the_readme_shows_what_its_first_command_prints() {
         .lines()
         .find_map(|l| l.strip_prefix("cargo run --release -p schedtwin-cli -- "))
         .expect("the README has a first command");
-    let output = Command::new(env!("CARGO_BIN_EXE_schedtwin"))
-        .args(command.split_whitespace())
-        .output()
-        .expect("it runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let printed = String::from_utf8(output.stdout).expect("text");
+    let printed = printed(&command.split_whitespace().collect::<Vec<_>>());
     let marker = "<!-- output of the first command -->\n```text\n";
     let start = readme.find(marker).expect("the README shows the output") + marker.len();
     let end = start + readme[start..].find("```\n").expect("the block ends");
@@ -197,7 +192,7 @@ fn the_readme_shows_what_its_first_command_prints() {
     assert_eq!(&readme[start..end], printed, "run with BLESS=1 to renew the README");
 }
 
-/// What a command of the twin prints; it has to succeed.
+/// Runs a command of the twin, which has to succeed; returns what it prints.
 fn printed(arguments: &[&str]) -> String {
     let output =
         Command::new(env!("CARGO_BIN_EXE_schedtwin")).args(arguments).output().expect("it runs");
@@ -220,7 +215,7 @@ fn the_changes_of_the_readme_run() {
     assert!(ran >= 5, "{ran}");
 }
 
-/// What the README says of the twin beside its commands.
+/// The README's sentences about the twin, beside its commands, are true.
 #[test]
 fn the_claims_of_the_readme_hold() {
     let readme = fs::read_to_string(root().join("README.md")).expect("README.md");
@@ -292,11 +287,7 @@ fn the_machine_of_the_guide_runs() {
         &["check", path][..],
         &["run", "-m", path, "-w", "periodic -f 100 -t 4", "--duration", "200ms"],
     ] {
-        let output = Command::new(env!("CARGO_BIN_EXE_schedtwin"))
-            .args(arguments)
-            .output()
-            .expect("it runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        printed(arguments);
     }
 }
 

@@ -88,7 +88,7 @@ pub const FORMATS: [SourceFormat; 6] = [
     },
 ];
 
-/// What the twin's own records begin with.
+/// The first bytes of the twin's own records.
 const OWN: [&str; 2] = [crate::record::PACKED, "{\"schema\":\"schedtwin.record/1\""];
 
 /// Everything that is read, and the next step, for who has another file.

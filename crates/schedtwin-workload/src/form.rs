@@ -34,7 +34,7 @@ pub struct WorkloadForm {
     pub fields: Vec<Field>,
 }
 
-/// How a workload is spelled.
+/// The spelling of a workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Spelled {
     /// As on the command line: a name with options, or jobs.
