@@ -20,19 +20,24 @@ from typing import Any
 BASE = "baseline"
 
 
-def evaluate(program_path: str) -> dict[str, Any]:
-    """The score of a candidate, 0 if it breaks a limit, and in words what ended it."""
-    path = pathlib.Path(program_path).resolve()
-    kernel = f"{BASE}:scx={path}" if path.name.endswith(".c") else str(path)
+def scored(kernel: str, *more: str) -> dict[str, Any]:
+    """What `schedtwin score` says of a kernel."""
     command = shlex.split(os.environ.get("SCHEDTWIN", "schedtwin"))
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "score.json"
-        arguments = ["score", "-q", os.environ.get("SUITE", "default"), kernel, "--json", str(out)]
+        arguments = ["score", "-q", os.environ.get("SUITE", "default"), kernel, *more, "--json", str(out)]
         if cache := os.environ.get("SCHEDTWIN_CACHE_DIR"):
             arguments += ["--cache", cache]
         done = subprocess.run(command + arguments, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            return {"combined_score": 0.0, "error": done.stderr[-2000:]}
-        found = json.loads(out.read_text())["candidates"][0]
+            return {"score": 0.0, "runs": 0, "jobs": [], "outcome": {"text": done.stderr[-2000:]}}
+        found: dict[str, Any] = json.loads(out.read_text())["candidates"][0]
+        return found
+
+
+def evaluate(program_path: str) -> dict[str, Any]:
+    """The score of a candidate, 0 if it breaks a limit, and in words what ended it."""
+    path = pathlib.Path(program_path).resolve()
+    found = scored(f"{BASE}:scx={path}" if path.name.endswith(".c") else str(path))
     jobs = {job["name"]: job["score"] for job in found["jobs"] if job["score"] is not None}
     return {"combined_score": found["score"], **jobs, "error": found["outcome"]["text"] or ""}

@@ -93,6 +93,46 @@ def test_a_command_prints_one_number(suite: pathlib.Path) -> None:
     assert float(done.stdout) > 0 and done.stdout.count("\n") == 1
 
 
+def test_a_crate_has_a_verdict(suite: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RUNS", "2")
+    module = load("scx_agent_verdict")
+    crate = suite / "scx_mine"
+    assert module.verdict(str(crate))["stage"] == "spec"
+    (crate / "src/bpf").mkdir(parents=True)
+    (crate / "src/bpf/main.bpf.c").write_text("this is no C\n")
+    main = crate / "src/main.rs"
+    main.write_text("#[clap(short = 's', long, default_value = \"1_000\")]\n    slice_us: u64,\n")
+    found = module.verdict(str(crate))
+    assert (found["ok"], found["stage"], found["metric"]["value"]) == (False, "build", None) and found["errors"]
+
+    git = ["git", "-C", str(crate), "-c", "user.name=a", "-c", "user.email=a@b"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *command], check=True)
+    assert module.changed(crate) == {}
+    main.write_text(main.read_text().replace("1_000", "500"))
+    assert module.changed(crate) == {"slice_us": "500"}
+
+    def scored(kernel: str, *more: str) -> dict[str, Any]:
+        """In place of a scheduler that compiles: its number is the seed's."""
+        assert kernel.endswith("main.bpf.c,scx.slice_us=500")
+        return {"score": 100.0 + float(more[-1]) / 1000, "runs": 40, "outcome": {"text": None}}
+
+    monkeypatch.setattr(module, "scored", scored)
+    found = module.verdict(str(crate))
+    assert found["ok"] and found["stage"] == "complete" and found["runs"] == [100.001, 101.001]
+    assert found["median"] == found["metric"]["value"] == 100.501 and found["stddev"] == 0.5
+
+
+def test_a_winner_is_ranked_again(suite: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BLOCKS", "2")
+    winner = load("winner")
+    found = winner.letter("linux-7.3:hz=1000", str(suite / "small.toml"), others=())
+    for part in ("# linux-7.3:hz=1000 against linux-7.3\n", "| scrolling |", "--seed 10001", "The first decision that differs", "not known"):
+        assert part in found, found
+    scores = next(line for line in found.splitlines() if "small.toml |" in line).split(" | ")[2].split(", ")
+    assert len(scores) == 2 and all(float(score) > 0 for score in scores)
+
+
 def test_an_agent_reads_why_and_proposes_again(suite: pathlib.Path) -> None:
     pytest.importorskip("mcp")
     asked: list[str] = []

@@ -146,6 +146,22 @@ test("a click on the timeline tells decisions, and why the kernels part", async 
   await close();
 });
 
+test("figures are saved as pictures, with their words", async () => {
+  const { page, close } = await open("index.html");
+  const frame = await experiment(page, SMALL);
+  const saved = async form => {
+    const [download] = await Promise.all([page.waitForEvent("download"), frame.getByRole("button", { name: `save Power as ${form}` }).click()]);
+    assert.equal(download.suggestedFilename(), `Power.${form.toLowerCase()}`);
+    if (process.env.PICTURES) await download.saveAs(`${process.env.PICTURES}/Power.${form.toLowerCase()}`);
+    return readFileSync(await download.path());
+  };
+  const svg = String(await saved("SVG"));
+  for (const part of [/^<svg [^>]*width="\d+"/, /<text[^>]*>Power</, /<text[^>]*>[\d.]+ mW</, /<rect[^>]* fill="rgb/]) assert.match(svg, part);
+  assert.doesNotMatch(svg, /var\(--|NaN/);
+  assert.deepEqual([...(await saved("PNG")).subarray(1, 4)], [...Buffer.from("PNG")]);
+  await close();
+});
+
 test("the link holds the whole experiment", async () => {
   const { page, close } = await open("index.html");
   const frame = await experiment(page, { ...SMALL, seeds: 3 });
@@ -181,7 +197,9 @@ test("numbers of the workload and settings of the machine are changed in the for
   assert.equal(await page.getByRole("combobox", { name: "Machine", exact: true }).inputValue(), "pixel6:coupling=false");
   await page.getByLabel("Seconds").fill("0.3");
   await page.getByRole("button", { name: "Run" }).click();
-  await drawn(page);
+  const frame = await drawn(page);
+  await frame.getByText(/A line in a lane is a clamp of the CPU's tasks/).waitFor();
+  if (process.env.PICTURES) await frame.locator(".timeline").screenshot({ path: `${process.env.PICTURES}/clamps-390.png` });
   const link = page.url();
   await close();
   const other = await open(`index.html${link.slice(link.indexOf("#"))}`);

@@ -34,7 +34,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use tracefs::Instance;
@@ -101,7 +101,7 @@ const FORKED_MAX: usize = 1 << 18;
 
 /// Why a recording ended.
 enum End {
-    Command(String),
+    Command(io::Result<ExitStatus>),
     Signal,
 }
 
@@ -332,8 +332,11 @@ impl Recording {
         loop {
             let left = limit.map(|limit| limit.saturating_sub(began.elapsed()));
             match end.recv_timeout(left.unwrap_or(READ_EVERY).min(READ_EVERY)) {
-                Ok(End::Command(how)) => {
-                    if how != SUCCESS {
+                Ok(End::Command(status)) => {
+                    let succeeded = status.as_ref().is_ok_and(ExitStatus::success);
+                    let how =
+                        status.map_or_else(|error| error.to_string(), |status| status.to_string());
+                    if !succeeded {
                         tell(&format!("the command ended with {how}"));
                     }
                     notes.note("command_ended", how);
@@ -495,9 +498,6 @@ impl Recording {
     }
 }
 
-/// The standard library's words for a command that has ended well.
-const SUCCESS: &str = "exit status: 0";
-
 /// Starts the command; a thread waits for its end.
 fn start_command(command: &[String], ends: mpsc::Sender<End>) -> Result<Option<u32>, Failure> {
     let Some((program, arguments)) = command.split_first() else { return Ok(None) };
@@ -506,8 +506,7 @@ fn start_command(command: &[String], ends: mpsc::Sender<End>) -> Result<Option<u
         spawned.map_err(|error| Failure::bad(format!("failed to run {program}: {error}")))?;
     let pid = child.id();
     std::thread::spawn(move || {
-        let how = child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
-        let _ = ends.send(End::Command(how));
+        let _ = ends.send(End::Command(child.wait()));
     });
     Ok(Some(pid))
 }

@@ -43,7 +43,7 @@ pub use document::{Entry, Node, Table, TomlDocument, Value};
 pub use file_kind::FileKind;
 pub use read::{DEVICE_TREE, MAX_SOURCE_BYTES, read_source};
 pub use reader::{FromNode, Located, TableReader};
-pub use render::Severity;
+pub use render::{Severity, wrapped};
 pub use spec::{Setting, Spec, Word};
 pub use suggest::{did_you_mean, did_you_mean_or};
 

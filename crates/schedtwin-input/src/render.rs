@@ -105,22 +105,29 @@ fn render_one(
 
 /// The text with its lines broken at spaces.
 fn broken(text: &str, width: usize) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for line in text.split('\n') {
-        lines.push(String::new());
-        for word in line.split(' ') {
-            let here = lines.last_mut().expect("it was just pushed");
-            if here.is_empty() {
-                here.push_str(word);
-            } else if here.chars().count() + 1 + word.chars().count() <= width {
-                here.push(' ');
-                here.push_str(word);
-            } else {
-                lines.push(word.to_string());
-            }
-        }
-    }
+    let lines: Vec<String> = text.split('\n').map(|line| wrapped(line, width, "")).collect();
     lines.join("\n")
+}
+
+/// A line broken at spaces where the next word would end beyond a width in columns; what follows the first line begins with an
+/// indent.
+pub fn wrapped(line: &str, width: usize, indent: &str) -> String {
+    let mut text = String::new();
+    let mut column = 0;
+    for word in line.split(' ') {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > width {
+            text.push('\n');
+            text.push_str(indent);
+            column = indent.len();
+        } else if column > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += length;
+    }
+    text
 }
 
 /// The lines that a span touches (the first of them, if they are many), safe to print.

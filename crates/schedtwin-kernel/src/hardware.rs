@@ -195,6 +195,12 @@ impl Kernel {
         self.sched.unthrottled_since(task, cpu)
     }
 
+    /// How fast the tasks of a CPU ask it to be at least and at most (`rq->uclamp`), 0..=1024; `None`: nobody uses clamps, or the
+    /// kernel adds up what they change of each task's utilisation.
+    pub fn uclamp(&self, cpu: CpuId) -> Option<[u32; 2]> {
+        self.sched.uclamp_of(cpu, &self.cx).map(|clamps| [clamps.min, clamps.max])
+    }
+
     /// The cgroup of a task (its session's group does not count).
     pub fn cgroup_of(&self, task: TaskId) -> TaskGroupId {
         self.sched.task(task).cgroup

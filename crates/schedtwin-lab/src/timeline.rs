@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A run as a page shows it: who ran when on each CPU, the idle state between, the clocks, and, where a reader looks first, the
+//! A run as a page shows it: who ran when on each CPU, the idle state between, the clamps, the clocks, and, where a reader looks first, the
 //! decisions in `explain`'s words.
 //!
 //! Decisions are many: only those around the longest wait and around the first difference are kept. Of a run that has more
@@ -12,7 +12,7 @@ use schedtwin_engine::board::FlatBoard;
 use schedtwin_engine::difference::{TaskInfo, Teller};
 use schedtwin_engine::first_difference;
 use schedtwin_engine::twin::{Observer, Twin};
-use schedtwin_types::{DecisionRecord, Fact, FactKind, Ns, PowerSource, TaskId};
+use schedtwin_types::{CpuId, DecisionRecord, Fact, FactKind, Ns, PowerSource, TaskId};
 
 use crate::crash;
 use crate::moment::Moment;
@@ -43,6 +43,8 @@ pub struct Timeline {
     pub tasks: Vec<String>,
     /// Of every CPU who ran, in order.
     pub lanes: Vec<Vec<Stay>>,
+    /// Of every CPU the clamps of its run queue while it runs tasks: from when.
+    pub clamps: Vec<Vec<(Ns, [u32; 2])>>,
     /// The frequency domains.
     pub domains: Vec<Domain>,
     /// Decisions: when, where, and their words.
@@ -165,6 +167,7 @@ struct Keep {
     running: Vec<(TaskId, Ns)>,
     idle: Vec<Option<u8>>,
     lanes: Vec<Vec<Stay>>,
+    clamps: Vec<Vec<(Ns, [u32; 2])>>,
     pieces: usize,
     frequencies: Vec<Vec<(Ns, u32)>>,
 }
@@ -191,6 +194,24 @@ impl Keep {
         self.pieces += 1;
         let after_idle = self.idle[cpu].take();
         self.lanes[cpu].push(Stay { span: [since, at], task: *task, after_idle });
+    }
+}
+
+impl Keep {
+    /// Keeps what has changed of the clamps.
+    fn keep_clamps(&mut self, of: impl Fn(CpuId) -> Option<[u32; 2]>, now: Ns) {
+        const NONE: [u32; 2] = [0, 1024];
+        if self.full.is_some() || of(CpuId(0)).is_none() {
+            return;
+        }
+        for ((cpu, (task, _)), changes) in (0..).zip(&self.running).zip(&mut self.clamps) {
+            let of_queue = of(CpuId(cpu)).filter(|_| *task != TaskId::IDLE);
+            let clamps = of_queue.unwrap_or(NONE);
+            if changes.last().map_or(NONE, |(_, last)| *last) != clamps {
+                changes.push((now, clamps));
+                self.pieces += 1;
+            }
+        }
     }
 }
 
@@ -290,13 +311,16 @@ fn timeline(column: &Column, seed: u64, windows: Vec<[Ns; 2]>, most: usize) -> T
         running: vec![(TaskId::IDLE, 0); cpus],
         idle: vec![None; cpus],
         lanes: vec![Vec::new(); cpus],
+        clamps: vec![Vec::new(); cpus],
         pieces: 0,
         frequencies: vec![Vec::new(); machine.domains.len()],
     };
     let mut twin: Twin<FlatBoard> = column.scenario.twin(seed);
     twin.record_decisions();
     twin.introduce(&mut keep);
-    while twin.step(&mut keep) {}
+    while twin.step(&mut keep) {
+        keep.keep_clamps(|cpu| twin.kernel().uclamp(cpu), twin.now());
+    }
     keep.busy.end = twin.now();
     for cpu in 0..cpus {
         keep.close(cpu, keep.busy.end);
@@ -313,6 +337,7 @@ fn timeline(column: &Column, seed: u64, windows: Vec<[Ns; 2]>, most: usize) -> T
         busy: keep.busy,
         tasks: keep.tasks,
         lanes: keep.lanes,
+        clamps: keep.clamps,
         domains: domains.collect(),
         told: keep.told.decisions,
         wait: None,
@@ -323,6 +348,8 @@ fn timeline(column: &Column, seed: u64, windows: Vec<[Ns; 2]>, most: usize) -> T
 mod tests {
     use super::*;
     use schedtwin_engine::Scenario;
+    use schedtwin_input::Source;
+    use schedtwin_workload::Workload;
 
     #[test]
     fn a_timeline_is_the_run() {
@@ -354,6 +381,23 @@ mod tests {
         let lane = &timeline.lanes[usize::from(moment.cpu)];
         let stay = lane.iter().find(|stay| stay.span[0] == moment.runs_at).unwrap();
         assert_eq!(timeline.tasks[usize::from(stay.task)], moment.task);
+    }
+
+    #[test]
+    fn clamps_are_those_of_the_tasks_that_run() {
+        let workload = r#"{ "tasks": {
+            "boosted": { "run": 1000, "sleep": 9000, "util_min": 300, "cpus": [0] },
+            "capped": { "run": 20000, "sleep": 80000, "util_max": 400, "cpus": [1] }
+        } }"#;
+        let workload = Workload::parse_rtapp(Source::new("clamps.json", workload));
+        let scenario =
+            Scenario::with_workload("pixel6", "linux-6.12-gki", workload, Some(300_000_000));
+        let column = Column { kernel: "linux-6.12-gki".into(), scenario: scenario.unwrap() };
+        let found = timeline(&column, 1, Vec::new(), PIECES);
+        let seen = |cpu: usize| found.clamps[cpu].iter().map(|(_, clamps)| *clamps);
+        assert!(seen(0).any(|clamps| clamps[0] == 300), "{:?}", found.clamps[0]);
+        assert!(seen(1).any(|clamps| clamps[1] == 400), "{:?}", found.clamps[1]);
+        assert!(found.clamps[7].iter().all(|(at, _)| *at <= found.to));
     }
 
     #[test]

@@ -92,10 +92,17 @@ fn has_instructions(next: &[Item]) -> bool {
     statements.map(|text| text.replace("\\t", " ")).any(|text| !is_nothing_here(text.trim()))
 }
 
-/// Whether a statement is none, or BPF's: a register of BPF or an operand is assigned. Assemblers of processors refuse that, so
-/// it stands where nothing is compiled, such as in a function that nobody calls.
+/// Whether a statement is none, or BPF's: a register of BPF, an operand or memory is assigned. Assemblers of processors refuse
+/// that, so it stands where nothing is compiled, such as in a function that nobody calls. A comment, which could hide the end of
+/// one statement and the begin of another, is not nothing.
 fn is_nothing_here(statement: &str) -> bool {
     let Some((to, _)) = statement.split_once('=') else { return statement.is_empty() };
+    if statement.contains("/*") || statement.contains("*/") {
+        return false;
+    }
+    if to.starts_with("*(") {
+        return true;
+    }
     let to = to.trim_end_matches(['+', '-', '*', '/', '|', '&', '^', '%', '<', '>']).trim_end();
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match to.strip_prefix('%') {
@@ -120,6 +127,7 @@ mod tests {
             "int asmlinkage = 1; char *s = \"asm(\\\"nop\\\")\"; char c = '\"';",
             "__builtin_memcpy(a, b, 4);",
             "asm volatile(\"%0 = *(u32 *)(%1 + 0)\" : \"=r\"(val) : \"r\"(ptr));",
+            "asm volatile(\"*(u32 *)(%1 + 0) = %2\" : \"=m\"(*ptr) : \"r\"(ptr), \"r\"(val));",
             "asm volatile(\"%[sum] += %1;\\n\\tr0 = 5\" : [sum] \"+r\"(sum) : \"r\"(x));",
         ] {
             assert_eq!(of(good), None, "{good}");
@@ -136,6 +144,9 @@ mod tests {
             ("asm(\"r0 = 1; rdtsc\");", "asm"),
             ("asm(\"mov $1, %%eax\" ::: \"eax\");", "asm"),
             ("asm(L\"nop\");", "asm"),
+            ("asm(\"r0 = 5 /*\\nr1 = */ rdtsc\");", "asm"),
+            ("asm(\"*(u32 *)(%1) = /*\\n*(u32 *)(%1) = */ rdtsc\");", "asm"),
+            ("asm(\"*(u32 *)(%1) = %2; rdtsc\");", "asm"),
         ] {
             assert_eq!(of(bad), Some(format!("a.bpf.c:8: `{word}` is machine code")), "{bad}");
         }

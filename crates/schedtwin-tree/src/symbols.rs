@@ -10,6 +10,7 @@ use gimli::{
     AttributeValue, DebuggingInformationEntry, Dwarf, EndianSlice, EntriesTreeNode, LittleEndian,
     Operation, Unit, UnitOffset, constants as dw,
 };
+use schedtwin_types::MAX_CPUS;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -102,13 +103,18 @@ impl Shape {
         }
     }
 
-    /// The places of the numbers of 64 bits that begin at an offset: one, or an array of them.
+    /// The places of the words of 64 bits that begin at an offset: a number, or an array of numbers that fills whole words.
     pub(crate) fn words(&self, offset: u64) -> Vec<Place> {
         let word = |offset| Place { offset, bytes: 8 };
         match self {
             Shape::Number(8) => vec![word(offset)],
-            Shape::Array(of, count) if **of == Shape::Number(8) => {
-                (0..*count).map(|at| word(offset.saturating_add(8 * at))).collect()
+            Shape::Array(of, count) => {
+                let Shape::Number(bytes) = **of else { return Vec::new() };
+                let all = count.saturating_mul(bytes.into());
+                let words = if all % 8 == 0 { all / 8 } else { 0 };
+                // No mask is longer.
+                let words = words.min(MAX_CPUS as u64 / 64);
+                (0..words).map(|at| word(offset.saturating_add(8 * at))).collect()
             }
             _ => Vec::new(),
         }

@@ -114,14 +114,8 @@ impl TreeRequest {
             let file = file.unwrap_or_else(|| format!("{}.c", kernel.config.cpuidle.word()));
             let code = IdleCode::build(&tree, &file, kernel.config.hz.into());
             let code = code.map_err(|fault| fault.at(&at.at))?;
-            kernel.code.push(TreeCode {
-                name: code.name().to_string(),
-                hash: code.hash(),
-                commit: tree.commit_line(),
-                options: Vec::new(),
-                of_kernel: Some((tree.clone(), file)),
-            });
             let name = code.name().to_string();
+            kernel.code.push(TreeCode::of_kernel(&name, code.hash(), &tree, file));
             let govern = move |cpus: &[_]| code.govern(cpus);
             kernel.policies = kernel.policies.with_machine_idle_governor(&name, govern);
         }
@@ -137,14 +131,8 @@ impl TreeRequest {
             let file = file.unwrap_or_else(|| SCHEDUTIL.to_string());
             let code = FrequencyCode::build(&tree, &file, kernel.config.hz.into());
             let code = code.map_err(|fault| fault.at(&at.at))?;
-            kernel.code.push(TreeCode {
-                name: code.name().to_string(),
-                hash: code.hash(),
-                commit: tree.commit_line(),
-                options: Vec::new(),
-                of_kernel: Some((tree.clone(), file)),
-            });
             let name = code.name().to_string();
+            kernel.code.push(TreeCode::of_kernel(&name, code.hash(), &tree, file));
             let govern = move |domains: &[_]| code.govern(domains);
             kernel.policies = kernel.policies.with_machine_frequency_governor(&name, govern);
         }
@@ -167,21 +155,28 @@ impl KernelFile {
     /// C files of the scheduler, frequency and idle code that differ between the trees that this kernel's governors and another's
     /// are of, and that neither takes.
     pub fn changed_and_not_taken(&self, other: &KernelFile) -> Vec<String> {
-        let of_kernel = |kernel: &KernelFile| -> Vec<(Tree, String)> {
-            kernel.code.iter().filter_map(|code| code.of_kernel.clone()).collect()
-        };
-        let (own, others) = (of_kernel(self), of_kernel(other));
-        let (Some((tree, _)), Some((base, _))) = (own.first(), others.first()) else {
+        fn of_kernel(kernel: &KernelFile) -> impl Iterator<Item = &(Tree, String)> {
+            kernel.code.iter().filter_map(|code| code.of_kernel.as_ref())
+        }
+        let (Some((tree, _)), Some((base, _))) = (of_kernel(self).next(), of_kernel(other).next())
+        else {
             return Vec::new();
         };
         // A file may be named by its end alone.
-        let taken = |path: &str| own.iter().chain(&others).any(|(_, file)| path.ends_with(file));
+        let taken = |path: &str| {
+            of_kernel(self).chain(of_kernel(other)).any(|(_, file)| path.ends_with(file))
+        };
         let differ = tree.files_that_differ(base).into_iter();
         differ.filter(|path| !taken(path)).map(String::from).collect()
     }
 }
 
 impl TreeCode {
+    fn of_kernel(name: &str, hash: u64, tree: &Tree, file: String) -> TreeCode {
+        let (name, commit) = (name.to_string(), tree.commit_line());
+        TreeCode { name, hash, commit, options: Vec::new(), of_kernel: Some((tree.clone(), file)) }
+    }
+
     /// As provenances show it.
     pub fn text(&self) -> String {
         format!("{} ({:016x})", self.name, self.hash)

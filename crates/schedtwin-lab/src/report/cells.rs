@@ -3,7 +3,7 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 use schedtwin_engine::result::{Metric, RunResult};
-use schedtwin_input::Diagnostics;
+use schedtwin_input::{Diagnostics, wrapped};
 use schedtwin_types::metric::{Section, declared};
 
 use super::Extent;
@@ -313,21 +313,7 @@ pub const WIDTH: usize = 100;
 
 /// Breaks a line at spaces so that it has at most `width` columns where words allow.
 pub fn wrap(line: &str, width: usize, indent: &str) -> String {
-    let mut text = String::new();
-    let mut column = 0;
-    for word in printable(line).split(' ') {
-        let length = word.chars().count();
-        if column > 0 && column + 1 + length > width {
-            text.push('\n');
-            text.push_str(indent);
-            column = indent.len();
-        } else if column > 0 {
-            text.push(' ');
-            column += 1;
-        }
-        text.push_str(word);
-        column += length;
-    }
+    let mut text = wrapped(&printable(line), width, indent);
     text.push('\n');
     text
 }

@@ -60,6 +60,7 @@ pub(super) struct CssSet {
 pub(super) struct Css {
     pub(super) cgroup: *const CgroupStruct,
     pub(super) parent: *const Css,
+    pub(super) refcnt: u64,
 }
 
 /// `struct cgroup`, and behind it what its pointers lead to.

@@ -186,7 +186,7 @@ fn of_every_loader(nr_cpus: usize) -> Vec<Value> {
 }
 
 /// The programs of known schedulers, as files of options. Read from their sources; `sets` and defaults are theirs without options.
-const KNOWN: [&str; 17] = [
+const KNOWN: [&str; 18] = [
     include_str!("../../loaders/beerland.options.json"),
     include_str!("../../loaders/bpfland.options.json"),
     include_str!("../../loaders/cake.options.json"),
@@ -197,6 +197,7 @@ const KNOWN: [&str; 17] = [
     include_str!("../../loaders/flatcg.options.json"),
     include_str!("../../loaders/forge.options.json"),
     include_str!("../../loaders/lavd.options.json"),
+    include_str!("../../loaders/mitosis.options.json"),
     include_str!("../../loaders/p2dq.options.json"),
     include_str!("../../loaders/pair.options.json"),
     include_str!("../../loaders/pandemonium.options.json"),

@@ -97,8 +97,8 @@ impl Call<'_, '_> {
                     false => (&raw const (*above).group.css, &raw const (*above).css),
                 };
                 (*to).dom_cgrp = to;
-                (*to).group.css = Css { cgroup: to, parent: css };
-                (*to).css = Css { cgroup: to, parent: above_css };
+                (*to).group.css = Css { cgroup: to, parent: css, refcnt: 0 };
+                (*to).css = Css { cgroup: to, parent: above_css, refcnt: 0 };
             }
             // SAFETY: as above.
             let to = unsafe { &mut *to };

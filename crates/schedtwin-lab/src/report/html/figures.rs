@@ -145,34 +145,36 @@ fn durations(kernels: &[String], rows: &[Row]) -> Markup {
     let x = |ms: f64| (libm::log2(ms) - from) / (to - from) * (WIDTH - 20.0) + 10.0;
     let unit = rows.iter().find(|r| r.name == "frame_duration").map_or("", |r| r.unit);
     html! {
-        h2 { "Frame durations" }
-        div.rows {
-            @for (kernel, quantiles) in known.iter().enumerate() {
-                div { (letter(kernel)) }
-                div { svg viewBox="0 0 1000 20" height="20" preserveAspectRatio="none" role="img" aria-label="quantiles" {
-                    rect.track x="0" y="0" width="1000" height="20" {}
-                    @if let (Some(p50), Some(p90)) = (quantiles[0], quantiles[1]) {
-                        rect x=(at(x(p50))) y="6" width=(at((x(p90) - x(p50)).max(2.0))) height="8" fill=(colour(kernel)) {}
-                    }
-                    @if let (Some(p90), Some(p99)) = (quantiles[1], quantiles[2]) {
-                        rect x=(at(x(p90))) y="6" width=(at((x(p99) - x(p90)).max(2.0))) height="8" fill=(colour(kernel)) fill-opacity="0.5" {}
-                    }
-                    @if let (Some(p99), Some(max)) = (quantiles[2], quantiles[3]) {
-                        rect x=(at(x(p99))) y="6" width=(at((x(max) - x(p99)).max(2.0))) height="8" fill=(colour(kernel)) fill-opacity="0.22" {}
-                    }
-                } }
-                div { (quantiles[3].map_or("-".into(), number)) " " (unit) }
+        figure {
+            h2 { "Frame durations" }
+            div.rows {
+                @for (kernel, quantiles) in known.iter().enumerate() {
+                    div { (letter(kernel)) }
+                    div { svg viewBox="0 0 1000 20" height="20" preserveAspectRatio="none" role="img" aria-label="quantiles" {
+                        rect.track x="0" y="0" width="1000" height="20" {}
+                        @if let (Some(p50), Some(p90)) = (quantiles[0], quantiles[1]) {
+                            rect x=(at(x(p50))) y="6" width=(at((x(p90) - x(p50)).max(2.0))) height="8" fill=(colour(kernel)) {}
+                        }
+                        @if let (Some(p90), Some(p99)) = (quantiles[1], quantiles[2]) {
+                            rect x=(at(x(p90))) y="6" width=(at((x(p99) - x(p90)).max(2.0))) height="8" fill=(colour(kernel)) fill-opacity="0.5" {}
+                        }
+                        @if let (Some(p99), Some(max)) = (quantiles[2], quantiles[3]) {
+                            rect x=(at(x(p99))) y="6" width=(at((x(max) - x(p99)).max(2.0))) height="8" fill=(colour(kernel)) fill-opacity="0.22" {}
+                        }
+                    } }
+                    div { (quantiles[3].map_or("-".into(), number)) " " (unit) }
+                }
+                div {}
+                div.axis { @for doubling in 0..=((to - from) as i32) { span { (short(libm::exp2(from + f64::from(doubling)))) } } }
+                div {}
             }
-            div {}
-            div.axis { @for doubling in 0..=((to - from) as i32) { span { (short(libm::exp2(from + f64::from(doubling)))) } } }
-            div {}
+            p.legend { @for (kernel, quantiles) in known.iter().enumerate() {
+                span { (letter(kernel)) @for (stat, value) in STATS.iter().zip(quantiles) {
+                    " " (stat) " " (value.map_or("-".into(), number)) } }
+            } }
+            p.legend { "Half of the frames are below the bar; its shades are 50–90%, 90–99% and 99%–maximum, on an axis of doublings from "
+                (number(libm::exp2(from))) " to " (number(libm::exp2(to))) " " (unit) ". Means over the seeds." }
         }
-        p.legend { @for (kernel, quantiles) in known.iter().enumerate() {
-            span { (letter(kernel)) @for (stat, value) in STATS.iter().zip(quantiles) {
-                " " (stat) " " (value.map_or("-".into(), number)) } }
-        } }
-        p.legend { "Half of the frames are below the bar; its shades are 50–90%, 90–99% and 99%–maximum, on an axis of doublings from "
-            (number(libm::exp2(from))) " to " (number(libm::exp2(to))) " " (unit) ". Means over the seeds." }
     }
 }
 
@@ -220,18 +222,20 @@ fn power(kernels: &[String], rows: &[Row]) -> Markup {
     let names: Vec<&str> =
         parts.iter().map(|row| label(row, "domain").unwrap_or("all domains")).collect();
     html! {
-        h2 { "Power" }
-        div.rows { @for kernel in 0..kernels.len() {
-            div { (letter(kernel)) }
-            div { (stacked(&values(kernel).enumerate().map(|(at, mw)| {
-                (mw / most, colour(at + 2), 0.85, format!("{}: {} mW", names[at], number(mw)))
-            }).collect())) }
-            div { (number(values(kernel).sum())) " mW" }
-        } }
-        p.legend { @for (at, name) in names.iter().enumerate() {
-            span { span.swatch style=(format!("background:{};opacity:.85", colour(at + 2))) {} (name)
-                @for kernel in 0..kernels.len() { " " (letter(kernel)) " " (number(mean(parts[at], kernel).unwrap_or(0.0))) } }
-        } }
+        figure {
+            h2 { "Power" }
+            div.rows { @for kernel in 0..kernels.len() {
+                div { (letter(kernel)) }
+                div { (stacked(&values(kernel).enumerate().map(|(at, mw)| {
+                    (mw / most, colour(at + 2), 0.85, format!("{}: {} mW", names[at], number(mw)))
+                }).collect())) }
+                div { (number(values(kernel).sum())) " mW" }
+            } }
+            p.legend { @for (at, name) in names.iter().enumerate() {
+                span { span.swatch style=(format!("background:{};opacity:.85", colour(at + 2))) {} (name)
+                    @for kernel in 0..kernels.len() { " " (letter(kernel)) " " (number(mean(parts[at], kernel).unwrap_or(0.0))) } }
+            } }
+        }
     }
 }
 
@@ -267,27 +271,29 @@ fn frequencies(kernels: &[String], rows: &[Row]) -> Markup {
         return html! {};
     }
     html! {
-        h2 { "Frequencies" }
-        @for domain in drawn(&parts, "domain") {
-            @let of: Vec<&&Row> = parts.iter().filter(|row| part(row, "domain").as_ref() == Some(&domain)).collect();
-            @let top = of.iter().filter_map(|row| khz(row)).fold(1.0, f64::max);
-            h3 { (domain) }
-            div.rows { @for kernel in 0..kernels.len() {
-                div { (letter(kernel)) }
-                div { (stacked(&of.iter().filter_map(|row| {
-                    let (khz, share) = (khz(row)?, mean(row, kernel)?);
-                    let words = format!("{} MHz: {}%", number(khz / 1000.0), number(share));
-                    Some((share / 100.0, "var(--seq)".to_string(), shade(khz, top), words))
-                }).collect())) }
-                div { @let mhz = rows.iter().find(|r| r.name == "freq_mean" && r.labels.iter().all(|(key, _)| *key == "domain") && part(r, "domain").as_ref() == Some(&domain));
-                    (mhz.and_then(|row| mean(row, kernel)).map_or("-".into(), number)) " MHz" }
-            } }
-            p.legend { @for khz in few(of.iter().filter_map(|row| khz(row)).collect()) {
-                span { span.swatch style=(format!("background:var(--seq);opacity:{:.2}", shade(khz, top))) {}
-                    (format!("{:.0} MHz", khz / 1000.0)) }
-            } }
+        figure {
+            h2 { "Frequencies" }
+            @for domain in drawn(&parts, "domain") {
+                @let of: Vec<&&Row> = parts.iter().filter(|row| part(row, "domain").as_ref() == Some(&domain)).collect();
+                @let top = of.iter().filter_map(|row| khz(row)).fold(1.0, f64::max);
+                h3 { (domain) }
+                div.rows { @for kernel in 0..kernels.len() {
+                    div { (letter(kernel)) }
+                    div { (stacked(&of.iter().filter_map(|row| {
+                        let (khz, share) = (khz(row)?, mean(row, kernel)?);
+                        let words = format!("{} MHz: {}%", number(khz / 1000.0), number(share));
+                        Some((share / 100.0, "var(--seq)".to_string(), shade(khz, top), words))
+                    }).collect())) }
+                    div { @let mhz = rows.iter().find(|r| r.name == "freq_mean" && r.labels.iter().all(|(key, _)| *key == "domain") && part(r, "domain").as_ref() == Some(&domain));
+                        (mhz.and_then(|row| mean(row, kernel)).map_or("-".into(), number)) " MHz" }
+                } }
+                p.legend { @for khz in few(of.iter().filter_map(|row| khz(row)).collect()) {
+                    span { span.swatch style=(format!("background:var(--seq);opacity:{:.2}", shade(khz, top))) {}
+                        (format!("{:.0} MHz", khz / 1000.0)) }
+                } }
+            }
+            p.legend { "Share of the time at each frequency, from the lowest (pale) to the highest (full): the shades of some are named; on the right the mean." }
         }
-        p.legend { "Share of the time at each frequency, from the lowest (pale) to the highest (full): the shades of some are named; on the right the mean." }
     }
 }
 
@@ -323,26 +329,28 @@ fn idle(kernels: &[String], rows: &[Row]) -> Markup {
         return html! {};
     }
     html! {
-        h2 { "Idle states" }
-        @for cluster in drawn(&parts, "cluster") {
-            @let of: Vec<&&Row> = parts.iter().filter(|row| part(row, "cluster").as_ref() == Some(&cluster)).collect();
-            @let depth = of.len().max(1) as f64;
-            h3 { (cluster) }
-            div.rows { @for kernel in 0..kernels.len() {
-                @let shares: Vec<f64> = of.iter().map(|row| mean(row, kernel).unwrap_or(0.0)).collect();
-                div { (letter(kernel)) }
-                div { (stacked(&of.iter().zip(&shares).enumerate().map(|(at, (row, share))| {
-                    let name = label(row, "state").unwrap_or("");
-                    let opacity = 0.25 + 0.65 * (at + 1) as f64 / depth;
-                    (share / 100.0, "var(--good)".to_string(), opacity, format!("{name}: {}%", number(*share)))
-                }).collect())) }
-                div { (number(100.0 - shares.iter().sum::<f64>())) "% busy" }
-            } }
-            p.legend { @for (row, at) in of.iter().zip(1..) {
-                span { span.swatch style=(format!("background:var(--good);opacity:{:.2}", 0.25 + 0.65 * f64::from(at) / depth)) {}
-                    (label(row, "state").unwrap_or(""))
-                    @for kernel in 0..kernels.len() { " " (letter(kernel)) " " (mean(row, kernel).map_or("-".into(), number)) "%" } }
-            } }
+        figure {
+            h2 { "Idle states" }
+            @for cluster in drawn(&parts, "cluster") {
+                @let of: Vec<&&Row> = parts.iter().filter(|row| part(row, "cluster").as_ref() == Some(&cluster)).collect();
+                @let depth = of.len().max(1) as f64;
+                h3 { (cluster) }
+                div.rows { @for kernel in 0..kernels.len() {
+                    @let shares: Vec<f64> = of.iter().map(|row| mean(row, kernel).unwrap_or(0.0)).collect();
+                    div { (letter(kernel)) }
+                    div { (stacked(&of.iter().zip(&shares).enumerate().map(|(at, (row, share))| {
+                        let name = label(row, "state").unwrap_or("");
+                        let opacity = 0.25 + 0.65 * (at + 1) as f64 / depth;
+                        (share / 100.0, "var(--good)".to_string(), opacity, format!("{name}: {}%", number(*share)))
+                    }).collect())) }
+                    div { (number(100.0 - shares.iter().sum::<f64>())) "% busy" }
+                } }
+                p.legend { @for (row, at) in of.iter().zip(1..) {
+                    span { span.swatch style=(format!("background:var(--good);opacity:{:.2}", 0.25 + 0.65 * f64::from(at) / depth)) {}
+                        (label(row, "state").unwrap_or(""))
+                        @for kernel in 0..kernels.len() { " " (letter(kernel)) " " (mean(row, kernel).map_or("-".into(), number)) "%" } }
+                } }
+            }
         }
     }
 }
@@ -353,13 +361,15 @@ pub fn moments(moments: &[Moment]) -> Markup {
         return html! {};
     }
     html! {
-        h2 { "The longest wait of " (moments[0].task) }
-        p.legend { "Of all tasks it is the one that waited most under " (moments[0].kernel) ", all its waits taken together." }
-        @for moment in moments { (one_moment(moment)) }
-        p.legend {
-            span { span.swatch style="background:var(--bad)" {} "the task that waited; its wait is dashed" }
-            span { span.swatch style="background:var(--plain);opacity:.55" {} "others (hover for names)" }
-            span { span.swatch style="background:var(--seq)" {} "frequency of a domain, from 0 to the highest in the window" }
+        figure {
+            h2 { "The longest wait of " (moments[0].task) }
+            p.legend { "Of all tasks it is the one that waited most under " (moments[0].kernel) ", all its waits taken together." }
+            @for moment in moments { (one_moment(moment)) }
+            p.legend {
+                span { span.swatch style="background:var(--bad)" {} "the task that waited; its wait is dashed" }
+                span { span.swatch style="background:var(--plain);opacity:.55" {} "others (hover for names)" }
+                span { span.swatch style="background:var(--seq)" {} "frequency of a domain, from 0 to the highest in the window" }
+            }
         }
     }
 }

@@ -49,58 +49,75 @@ function saveAs(content, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-// A plot as a picture for a paper: its shapes with their colours in place, its words as text of the SVG.
-for (const plot of document.querySelectorAll(".plot")) {
-  const shapes = plot.querySelector("svg"), LEFT = 70, BELOW = 60, ABOVE = 24;
-  const [, , wide, high] = shapes.getAttribute("viewBox").split(" ").map(Number);
-  const picture = () => {
-    const space = shapes.namespaceURI, whole = document.createElementNS(space, "svg");
-    const [width, height] = [wide + LEFT + 20, high + ABOVE + BELOW];
-    for (const [key, value] of Object.entries({ xmlns: space, viewBox: `0 0 ${width} ${height}`, width, height })) whole.setAttribute(key, value);
-    const copy = document.createElementNS(space, "g");
-    copy.setAttribute("transform", `translate(${LEFT} ${ABOVE})`);
-    copy.append(...shapes.cloneNode(true).children);
-    // The page's style is not in the file.
-    const from = [...shapes.querySelectorAll("*")], to = [...copy.querySelectorAll("*")];
-    from.forEach((one, at) => {
-      const look = getComputedStyle(one);
-      for (const key of ["fill", "fill-opacity", "stroke", "stroke-width"]) to[at].setAttribute(key, look.getPropertyValue(key));
-    });
-    const write = (text, x, y, anchor, turn = "") => {
-      const words = document.createElementNS(space, "text");
-      for (const [key, value] of Object.entries({ x, y, "text-anchor": anchor, "font-family": "sans-serif", "font-size": 15, fill: getComputedStyle(plot).color, transform: turn })) words.setAttribute(key, value);
-      words.textContent = text;
-      whole.append(words);
-    };
-    whole.append(copy);
-    const part = one => [parseFloat(one.style.left) / 100, parseFloat(one.style.top) / 100];
-    for (const one of plot.querySelectorAll("span")) {
-      const [x, y] = part(one), up = one.classList.contains("up");
-      write(one.textContent, LEFT + x * wide + (up ? -6 : 10), ABOVE + y * high + (up ? 5 : -10), up ? "end" : "start");
-    }
-    for (const one of plot.nextElementSibling?.matches(".ticks") ? plot.nextElementSibling.children : []) write(one.textContent, LEFT + part(one)[0] * wide, ABOVE + high + 20, "middle");
-    write(plot.dataset.x, LEFT + wide / 2, ABOVE + high + 46, "middle");
-    write(plot.dataset.y, -(ABOVE + high / 2), 16, "middle", "rotate(-90)");
-    return new XMLSerializer().serializeToString(whole);
+// A figure as a picture for a paper: what the page shows of it, with its colours in place and its words as text of the SVG.
+function picture(figure) {
+  const space = "http://www.w3.org/2000/svg", page = figure.getBoundingClientRect(), MARGIN = 8;
+  const made = (name, values) => {
+    const one = document.createElementNS(space, name);
+    for (const [key, value] of Object.entries(values)) one.setAttribute(key, value);
+    return one;
   };
+  const [width, height] = [page.width + 2 * MARGIN, page.height + 2 * MARGIN].map(Math.ceil);
+  const whole = made("svg", { viewBox: `0 0 ${width} ${height}`, width, height });
+  const box = ({ left, top, width, height }) => ({ x: left - page.left + MARGIN, y: top - page.top + MARGIN, width, height });
+  for (const one of figure.querySelectorAll("svg, .swatch")) {
+    const place = box(one.getBoundingClientRect());
+    if (one.matches(".swatch")) {
+      const { backgroundColor, opacity } = getComputedStyle(one);
+      whole.append(made("rect", { ...place, fill: backgroundColor, "fill-opacity": opacity }));
+      continue;
+    }
+    const copy = one.cloneNode(true), from = one.querySelectorAll("*");
+    for (const [key, value] of Object.entries(place)) copy.setAttribute(key, value);
+    // The page's style is not in the file.
+    copy.querySelectorAll("*").forEach((shape, at) => {
+      const look = getComputedStyle(from[at]);
+      for (const key of ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "vector-effect"]) shape.setAttribute(key, look.getPropertyValue(key));
+    });
+    whole.append(copy);
+  }
+  const words = document.createTreeWalker(figure, NodeFilter.SHOW_TEXT), part = document.createRange();
+  while (words.nextNode()) {
+    const text = words.currentNode, around = text.parentElement;
+    if (around.closest("svg, .save")) continue;
+    const { color, fontSize, fontWeight } = getComputedStyle(around);
+    // A line of the page is one text.
+    let line, top;
+    for (const { index, 0: word } of text.data.matchAll(/\S+/g)) {
+      part.setStart(text, index);
+      part.setEnd(text, index + word.length);
+      const at = part.getBoundingClientRect();
+      if (line && at.top === top) line.textContent += ` ${word}`;
+      else {
+        const { x, y, height } = box(at);
+        line = made("text", { x, y: y + 0.77 * height, fill: color, "font-family": "sans-serif", "font-size": fontSize, "font-weight": fontWeight });
+        [line.textContent, top] = [word, at.top];
+        whole.append(line);
+      }
+    }
+  }
+  return { text: new XMLSerializer().serializeToString(whole), width, height };
+}
+
+for (const figure of document.querySelectorAll("figure")) {
+  const name = figure.querySelector("h2").textContent;
   const drawn = async () => {
-    const image = new Image(), canvas = document.createElement("canvas");
-    image.src = `data:image/svg+xml,${encodeURIComponent(picture())}`;
+    const { text, width, height } = picture(figure), image = new Image(), canvas = document.createElement("canvas");
+    image.src = `data:image/svg+xml,${encodeURIComponent(text)}`;
     await image.decode();
-    canvas.width = 2 * image.width;
-    canvas.height = 2 * image.height;
+    [canvas.width, canvas.height] = [2 * width, 2 * height];
     const pen = canvas.getContext("2d");
     pen.fillStyle = getComputedStyle(document.body).backgroundColor;
     pen.fillRect(0, 0, canvas.width, canvas.height);
     pen.drawImage(image, 0, 0, canvas.width, canvas.height);
-    canvas.toBlob(content => saveAs(content, "figure.png"));
+    canvas.toBlob(content => saveAs(content, `${name}.png`));
   };
-  const button = (text, act) => {
-    const made = Object.assign(document.createElement("button"), { type: "button", className: "save", textContent: text });
+  const button = (form, act) => {
+    const made = Object.assign(document.createElement("button"), { type: "button", className: "save", textContent: form, ariaLabel: `save ${name} as ${form}` });
     made.addEventListener("click", act);
     return made;
   };
   const tools = document.createElement("p");
-  tools.append(button("save as SVG", () => saveAs(new Blob([picture()], { type: "image/svg+xml" }), "figure.svg")), button("save as PNG", drawn));
-  plot.before(tools);
+  tools.append(button("SVG", () => saveAs(new Blob([picture(figure).text], { type: "image/svg+xml" }), `${name}.svg`)), button("PNG", drawn));
+  figure.append(tools);
 }

@@ -108,33 +108,35 @@ fn picture(
         path.push_str(&format!("{how}{down:.1}"));
     }
     html! {
-        h2 { (y.title()) " over " (x.title()) }
-        p.axis { span { (y.title()) } }
-        div.plot data-x=(x.title()) data-y=(y.title()) {
-            svg viewBox="0 0 1000 480" role="img" aria-label=(format!("{} over {}", y.title(), x.title())) {
-                rect.track x="0" y="0" width="1000" height="480" {}
-                @for tick in along.ticks() { @let across = at(along.place(tick)); line.grid x1=(across) x2=(across) y1="0" y2="480" {} }
-                @for tick in upwards.ticks() { @let down = at(HEIGHT - upwards.place(tick)); line.grid x1="0" x2="1000" y1=(down) y2=(down) {} }
-                path.freq d=(path) {}
-                @for (setting, of_x, of_y) in &points {
-                    @let (across, down) = place(*of_x, *of_y);
-                    @if let Some([low, high]) = ends(x, *setting) { line.error x1=(at(along.place(low))) x2=(at(along.place(high))) y1=(at(down)) y2=(at(down)) {} }
-                    @if let Some([low, high]) = ends(y, *setting) { line.error x1=(at(across)) x2=(at(across)) y1=(at(HEIGHT - upwards.place(low))) y2=(at(HEIGHT - upwards.place(high))) {} }
-                    @let fill = if on_front[*setting] { "var(--seq)" } else { "var(--plain)" };
-                    circle cx=(at(across)) cy=(at(down)) r="7" fill=(fill) fill-opacity="0.75" {
-                        title { (setting + 1) ": " (names[*setting].join(", ")) ": " (number(*of_x)) ", " (number(*of_y)) }
+        figure {
+            h2 { (y.title()) " over " (x.title()) }
+            p.axis { span { (y.title()) } }
+            div.plot {
+                svg viewBox="0 0 1000 480" role="img" aria-label=(format!("{} over {}", y.title(), x.title())) {
+                    rect.track x="0" y="0" width="1000" height="480" {}
+                    @for tick in along.ticks() { @let across = at(along.place(tick)); line.grid x1=(across) x2=(across) y1="0" y2="480" {} }
+                    @for tick in upwards.ticks() { @let down = at(HEIGHT - upwards.place(tick)); line.grid x1="0" x2="1000" y1=(down) y2=(down) {} }
+                    path.freq d=(path) {}
+                    @for (setting, of_x, of_y) in &points {
+                        @let (across, down) = place(*of_x, *of_y);
+                        @if let Some([low, high]) = ends(x, *setting) { line.error x1=(at(along.place(low))) x2=(at(along.place(high))) y1=(at(down)) y2=(at(down)) {} }
+                        @if let Some([low, high]) = ends(y, *setting) { line.error x1=(at(across)) x2=(at(across)) y1=(at(HEIGHT - upwards.place(low))) y2=(at(HEIGHT - upwards.place(high))) {} }
+                        @let fill = if on_front[*setting] { "var(--seq)" } else { "var(--plain)" };
+                        circle cx=(at(across)) cy=(at(down)) r="7" fill=(fill) fill-opacity="0.75" {
+                            title { (setting + 1) ": " (names[*setting].join(", ")) ": " (number(*of_x)) ", " (number(*of_y)) }
+                        }
                     }
                 }
+                @for (setting, of_x, of_y) in &best {
+                    @let (across, down) = place(*of_x, *of_y);
+                    span style=(format!("left:{:.2}%;top:{:.2}%", across / WIDTH * 100.0, down / HEIGHT * 100.0)) { (setting + 1) }
+                }
+                @for tick in upwards.ticks() { span.up style=(format!("left:0;top:{:.2}%", 100.0 - upwards.place(tick) / HEIGHT * 100.0)) { (number(tick)) } }
             }
-            @for (setting, of_x, of_y) in &best {
-                @let (across, down) = place(*of_x, *of_y);
-                span style=(format!("left:{:.2}%;top:{:.2}%", across / WIDTH * 100.0, down / HEIGHT * 100.0)) { (setting + 1) }
-            }
-            @for tick in upwards.ticks() { span.up style=(format!("left:0;top:{:.2}%", 100.0 - upwards.place(tick) / HEIGHT * 100.0)) { (number(tick)) } }
+            div.ticks { @for tick in along.ticks() { span.tick style=(format!("left:{:.2}%", along.place(tick) / WIDTH * 100.0)) { (number(tick)) } } }
+            p.axis { span {} span { (x.title()) } span {} }
+            p.legend { "A point is a setting (hover for its name) with the 95% intervals of its means. A line is a front: " (FRONT) ". Its settings have their number in the table." }
         }
-        div.ticks { @for tick in along.ticks() { span.tick style=(format!("left:{:.2}%", along.place(tick) / WIDTH * 100.0)) { (number(tick)) } } }
-        p.axis { span {} span { (x.title()) } span {} }
-        p.legend { "A point is a setting (hover for its name) with the 95% intervals of its means. A line is a front: " (FRONT) ". Its settings have their number in the table." }
     }
 }
 

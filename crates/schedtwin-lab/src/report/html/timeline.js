@@ -23,6 +23,11 @@ for (const box of document.querySelectorAll(".timeline")) (async () => {
       for (let at = 0, time = 0; at < flat.length; at += 2) steps.push([time += flat[at], flat[at + 1]]);
       return { name, cpu, steps, top: Math.max(1, ...steps.map(step => step[1])) };
     });
+    const clamps = kernel.clamps.map(flat => {
+      const steps = [];
+      for (let at = 0, time = 0; at < flat.length; at += 3) steps.push([time += flat[at], flat[at + 1], flat[at + 2]]);
+      return steps;
+    });
     // From the top: of each CPU its lane, above the first of a domain the domain's clock.
     let y = HEAD;
     const rows = lanes.map((_, cpu) => {
@@ -37,7 +42,7 @@ for (const box of document.querySelectorAll(".timeline")) (async () => {
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", `CPUs over time under ${kernel.name}; arrows pan, + and - zoom`);
     box.querySelector(".canvases").append(canvas);
-    return { kernel, number, lanes, clocks, rows, canvas, height: y + 2 };
+    return { kernel, number, lanes, clamps, clocks, rows, canvas, height: y + 2 };
   });
   for (const name of [...new Set(data.kernels.flatMap(kernel => kernel.tasks))].sort()) choice.append(new Option(name, name));
   // The first stay that ends after a time.
@@ -57,7 +62,7 @@ for (const box of document.querySelectorAll(".timeline")) (async () => {
     const ratio = window.devicePixelRatio || 1, chosen = choice.value;
     const [fg, muted, card, seq, good] = ["--fg", "--muted", "--card", "--seq", "--good"].map(style);
     for (const run of runs) {
-      const { canvas, lanes, clocks, rows, kernel, height } = run;
+      const { canvas, lanes, clamps, clocks, rows, kernel, height } = run;
       const width = canvas.parentElement.clientWidth;
       canvas.style.width = `${width}px`;
       canvas.style.height = `${height}px`;
@@ -109,6 +114,23 @@ for (const box of document.querySelectorAll(".timeline")) (async () => {
             pen.restore();
           }
         }
+      });
+      clamps.forEach((steps, cpu) => {
+        const level = part => rows[cpu] + (CPU - 2) * (1 - part / 1024);
+        pen.strokeStyle = fg;
+        // The least where it is above 0, the most where it is below 1024.
+        for (const [which, none, dash] of [[1, 0, []], [2, 1024, [3, 2]]]) {
+          pen.setLineDash(dash);
+          pen.beginPath();
+          steps.forEach((step, at) => {
+            const [begin, stop] = [Math.max(from, step[0]), Math.min(to, steps[at + 1]?.[0] ?? kernel.to)];
+            if (step[which] === none || stop <= begin) return;
+            pen.moveTo(x(begin), level(step[which]));
+            pen.lineTo(x(stop), level(step[which]));
+          });
+          pen.stroke();
+        }
+        pen.setLineDash([]);
       });
       for (const { name, y, steps, top } of clocks) {
         pen.fillStyle = muted;
@@ -169,13 +191,15 @@ for (const box of document.querySelectorAll(".timeline")) (async () => {
   };
   for (const button of box.querySelectorAll("[data-do]")) button.addEventListener("click", acts[button.dataset.do]);
   const tell = (run, time, cpu) => {
-    const { kernel, lanes, number } = run, lines = [`${String.fromCharCode(65 + number)} at ${seconds(time)} s`];
+    const { kernel, lanes, clamps, number } = run, lines = [`${String.fromCharCode(65 + number)} at ${seconds(time)} s`];
     let [begin, stop] = [time, time];
     if (cpu >= 0) {
       const stay = lanes[cpu][after(lanes[cpu], time)];
       if (stay && stay.begin <= time) {
         [begin, stop] = [stay.begin, stay.stop];
         lines.push(`CPU ${cpu}: ${kernel.tasks[stay.task]} from ${seconds(begin)} for ${stop - begin} us`);
+        const asked = clamps[cpu].findLast(step => step[0] <= time);
+        if (asked) lines.push(`clamps of its tasks: at least ${asked[1]}, at most ${asked[2]} of 1024`);
       } else lines.push(`CPU ${cpu}: idle${stay && stay.idle[2] >= 0 ? `, state ${stay.idle[2]}` : ""}`);
     }
     // What was decided on this CPU in this time and a millisecond before, or anywhere at this time.

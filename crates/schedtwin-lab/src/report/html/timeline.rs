@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! { "kernels": [{ "name", "to": us, "tasks": [name, ...],
-//!     "lanes": [[gap, idle state + 1, length, task, ...] by CPU], "clocks": [[name, first CPU, [gap, MHz, ...]], ...],
+//!     "lanes": [[gap, idle state + 1, length, task, ...] by CPU], "clamps": [[gap, least, most, ...] by CPU], "clocks": [[name, first CPU, [gap, MHz, ...]], ...],
 //!     "told": [[us, CPU, words], ...],
 //!     "end": us, "bin": us, "busy": [[percent by bin, ...] by CPU],
 //!     "wait": [woken us, runs us, CPU] }], "parted": us }
@@ -33,6 +33,8 @@ pub fn all(timelines: &Timelines) -> Markup {
     if timelines.of.iter().all(|one| one.lanes.iter().all(Vec::is_empty)) {
         return html! {};
     }
+    let clamped =
+        timelines.of.iter().flat_map(|one| &one.clamps).any(|changes| !changes.is_empty());
     html! {
         h2 { "The run with seed " (timelines.seed) }
         @if let Some((at, sides)) = &timelines.parted {
@@ -54,7 +56,9 @@ pub fn all(timelines: &Timelines) -> Markup {
             }
             div.canvases {}
             p.legend { "Drag to pan, turn the wheel to zoom, click to see who ran and why. Each lane is a CPU; the line above the lanes of a domain is its clock, "
-                "the pale ground an idle state: the deeper, the paler. Of a run with more than a page can bear the beginning is shown so, and of the rest how busy each CPU was. "
+                "the pale ground an idle state: the deeper, the paler. "
+                @if clamped { "A line in a lane is a clamp of the CPU's tasks, 1024 at the top: at least so fast (full), at most so fast (dashed). " }
+                "Of a run with more than a page can bear the beginning is shown so, and of the rest how busy each CPU was. "
                 "Decisions are kept around the longest wait and the first difference; elsewhere a click gives the command that prints them." }
             pre.why tabindex="0" aria-live="polite" {}
         }
@@ -103,11 +107,22 @@ fn one(timeline: &Timeline) -> Value {
     };
     let told = timeline.told.iter().map(|(at, cpu, words)| json!([us(*at), cpu, words]));
     let domain = |of: &Domain| json!([of.name, of.first_cpu, clocks(&of.clocks)]);
+    let clamps = |changes: &Vec<(Ns, [u32; 2])>| {
+        let mut last = 0;
+        let mut numbers = Vec::new();
+        for (at, [least, most]) in changes {
+            let at = us(*at).max(last);
+            numbers.extend([at - last, u64::from(*least), u64::from(*most)]);
+            last = at;
+        }
+        numbers
+    };
     json!({
         "name": timeline.kernel,
         "to": us(timeline.to),
         "tasks": timeline.tasks,
         "lanes": timeline.lanes.iter().map(lane).collect::<Vec<_>>(),
+        "clamps": timeline.clamps.iter().map(clamps).collect::<Vec<_>>(),
         "clocks": timeline.domains.iter().map(domain).collect::<Vec<_>>(),
         "told": told.collect::<Vec<_>>(),
         "end": us(timeline.busy.end),

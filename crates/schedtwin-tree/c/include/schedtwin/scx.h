@@ -14,6 +14,10 @@
 
 #define __BPF__ 1
 #define __VMLINUX_H__ 1
+/* BPF is compiled by clang, and some files look for it. */
+#ifndef __clang__
+#define __clang__ 1
+#endif
 #define HAVE_SCX_ENQ_CPU_SELECTED 1
 
 /* Some weak functions ask for it; native compilers do not inline what a linker may replace. */
@@ -30,6 +34,8 @@ typedef unsigned int u32, __u32;
 typedef long long s64, __s64;
 typedef unsigned long long u64, __u64;
 typedef unsigned long size_t;
+typedef long ssize_t;
+typedef long long loff_t;
 typedef u8 uint8_t;
 typedef u16 uint16_t;
 typedef u32 uint32_t;
@@ -110,6 +116,13 @@ enum {
 #define BPF_STRUCT_OPS(name, ...) name(__VA_ARGS__)
 #define BPF_STRUCT_OPS_SLEEPABLE(name, ...) name(__VA_ARGS__)
 #define BPF_PROG(name, ...) name(__VA_ARGS__)
+
+#define ___bpf_concat(a, b) a##b
+#define ___bpf_apply(name, number) ___bpf_concat(name, number)
+/* What guard(rcu)() of a scheduler holds. */
+typedef struct {
+	void *lock;
+} class_rcu_t;
 
 #define bpf_for(i, from, to) \
 	for (typeof(i) next_##i = (from), end_##i = (to); next_##i < end_##i && ((i) = next_##i, true); next_##i++)
@@ -222,6 +235,10 @@ struct cgroup;
 struct cgroup_subsys_state {
 	struct cgroup *cgroup;
 	struct cgroup_subsys_state *parent;
+	/* No cgroup goes away: its bit PERCPU_REF_DEAD is never set. */
+	struct {
+		unsigned long percpu_count_ptr;
+	} refcnt;
 };
 enum cgroup_subsys_id {
 	cpu_cgrp_id,

@@ -182,6 +182,11 @@ impl Context {
 }
 
 impl Scheduler {
+    /// The clamps of a run queue; `None`: it counts none.
+    pub(crate) fn uclamp_of(&self, cpu: CpuId, cx: &Context) -> Option<Clamps> {
+        self.uclamp_is_counted(cx).then(|| self.rq[cpu].uclamp.clamps())
+    }
+
     /// Whether run queues count their tasks' clamps: only under max aggregation, and if somebody uses clamps.
     #[inline(always)]
     fn uclamp_is_counted(&self, cx: &Context) -> bool {
