@@ -29,6 +29,9 @@ def scored(kernel: str, *more: str) -> dict[str, Any]:
         if cache := os.environ.get("SCHEDTWIN_CACHE_DIR"):
             arguments += ["--cache", cache]
         done = subprocess.run(command + arguments, capture_output=True, text=True, check=False)
+        if done.returncode == 2:
+            # The suite or this set-up is wrong: that is no candidate's fault, and a search must not go on.
+            raise SystemExit(done.stderr)
         if done.returncode != 0:
             return {"score": 0.0, "runs": 0, "jobs": [], "outcome": {"text": done.stderr[-2000:]}}
         found: dict[str, Any] = json.loads(out.read_text())["candidates"][0]

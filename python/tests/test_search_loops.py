@@ -100,17 +100,26 @@ def test_a_crate_has_a_verdict(suite: pathlib.Path, monkeypatch: pytest.MonkeyPa
     assert module.verdict(str(crate))["stage"] == "spec"
     (crate / "src/bpf").mkdir(parents=True)
     (crate / "src/bpf/main.bpf.c").write_text("this is no C\n")
-    main = crate / "src/main.rs"
-    main.write_text("#[clap(short = 's', long, default_value = \"1_000\")]\n    slice_us: u64,\n")
     found = module.verdict(str(crate))
     assert (found["ok"], found["stage"], found["metric"]["value"]) == (False, "build", None) and found["errors"]
 
+    main = crate / "src/main.rs"
+    main.write_text("#[clap(short = 's', long, default_value = \"1_000\")]\n    slice_us: u64,\n")
     git = ["git", "-C", str(crate), "-c", "user.name=a", "-c", "user.email=a@b"]
     for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
         subprocess.run([*git, *command], check=True)
     assert module.changed(crate) == {}
     main.write_text(main.read_text().replace("1_000", "500"))
     assert module.changed(crate) == {"slice_us": "500"}
+    for other in ("fn main() { other() }\n", '#[clap(long, default_value_t = 20 * 1000)]\n    slice_us: u64,\n'):
+        kept = main.read_text()
+        main.write_text(other)
+        assert module.verdict(str(crate))["stage"] == "spec", other
+        main.write_text(kept)
+    monkeypatch.setenv("REVISION", "nosuch")
+    with pytest.raises(SystemExit, match="nosuch"):
+        module.verdict(str(crate))
+    monkeypatch.delenv("REVISION")
 
     def scored(kernel: str, *more: str) -> dict[str, Any]:
         """In place of a scheduler that compiles: its number is the seed's."""
@@ -124,6 +133,7 @@ def test_a_crate_has_a_verdict(suite: pathlib.Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_winner_is_ranked_again(suite: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("tomllib")
     monkeypatch.setenv("BLOCKS", "2")
     winner = load("winner")
     found = winner.letter("linux-7.3:hz=1000", str(suite / "small.toml"), others=())

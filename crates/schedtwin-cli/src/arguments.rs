@@ -556,7 +556,7 @@ pub struct Compare {
     /// The first seed
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Exit with 1 if this holds, e.g. 'power>+5%'; may be given again
+    /// Exit with 1 if this holds, e.g. 'power>+5%', or if the kernel breaks a property that the first one keeps; may be given again
     #[arg(long = "fail-if", value_name = "CONDITION")]
     pub fail_if: Vec<String>,
     /// Print the first decision where the executions of the first seed diverge, and the first of each kind (placement, pick,
@@ -663,7 +663,7 @@ pub struct Replay {
     pub record: Option<PathBuf>,
     #[command(flatten)]
     pub size: FileSize,
-    /// Exit with 1 if this holds, e.g. 'power>+5%'; may be given again. Doubtful rows do not count unless
+    /// Exit with 1 if this holds, e.g. 'power>+5%', or if a property is broken; may be given again. Doubtful rows do not count unless
     /// --fail-on-doubtful is given
     #[arg(long = "fail-if", value_name = "CONDITION")]
     pub fail_if: Vec<String>,

@@ -172,6 +172,27 @@ fn write(
     for damage in &report.damages {
         tell(&format!("warning: {}: {damage}", shown(from)));
     }
+    let kept = |what: String| tell(&format!("note: {what} stays in {}", shown(from)));
+    if report.cut > 0 {
+        kept("the last event, which is cut short,".into());
+    }
+    if report.elsewhere > 0 {
+        kept(format!("what is of another machine ({} packets)", report.elsewhere));
+    }
+    if let [first, ..] = written.late[..] {
+        let cpus = written.late.len();
+        let text = "to .txt, which can say it, or replay the recording itself";
+        tell(&format!(
+            "warning: the buffer of CPU {first}{} begins later than others, and {} does not say so: before that it \
+             looks idle; convert {text}",
+            if cpus > 1 { format!(" and of {} more", cpus - 1) } else { String::new() },
+            shown(to)
+        ));
+    }
+    let tells_release = to.extension().is_some_and(|ending| ending == "pftrace" || ending == "dat");
+    if let (Some(release), false) = (&source.header().release, tells_release) {
+        kept(format!("that it was recorded on Linux {release}"));
+    }
     let count = source.header().rails.len();
     if count > 0 {
         tell(&format!("note: what {count} power rails counted stays in {}", shown(from)));

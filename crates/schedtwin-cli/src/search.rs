@@ -59,6 +59,9 @@ fn pair(kernels: &[String]) -> Result<[KernelFile; 2], Failure> {
     let [good, bad] = kernels else {
         return Err(Failure::bad("two kernels are needed: -k GOOD -k BAD"));
     };
+    if good == bad {
+        return Err(Failure::bad(format!("the good and the bad kernel are the same, {good}")));
+    }
     let mut faults = Diagnostics::new();
     let (good, bad) = (KernelFile::load(good), KernelFile::load(bad));
     let both = (faults.absorb(good), faults.absorb(bad));

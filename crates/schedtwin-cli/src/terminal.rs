@@ -50,12 +50,37 @@ pub fn fit(text: &str) -> String {
 /// two spaces or more, if that is not too far to the right.
 pub fn fit_to(text: &str, width: usize) -> String {
     let mut fitted = String::with_capacity(text.len());
-    for line in text.split_inclusive('\n') {
-        let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
-        fit_line(line, width, &mut fitted);
-        fitted.push_str(end);
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let far = |line: &&str| lead(line) >= FAR;
+    for block in lines.chunk_by(|a, b| far(a) == far(b)) {
+        // A table far to the right goes to the left, whole, as far as it has to.
+        let table = block.len() > 1 && far(&block[0]);
+        let wide = block.iter().map(|line| line.trim_end().chars().count()).max().unwrap_or(0);
+        let least = block.iter().map(|line| lead(line)).min().unwrap_or(0);
+        let excess = if table { wide.saturating_sub(width) } else { 0 };
+        let shift = excess.min(least.saturating_sub(LEAST_LEAD));
+        for line in block {
+            fit_whole_line(&line[shift..], width, &mut fitted);
+        }
     }
     fitted
+}
+
+/// As [`fit_line`], with the end of the line.
+fn fit_whole_line(line: &str, width: usize, fitted: &mut String) {
+    let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
+    fit_line(line, width, fitted);
+    fitted.push_str(end);
+}
+
+/// An indent from which on a line belongs to a table or to words in a column of their own.
+const FAR: usize = 12;
+/// What is left of it at least.
+const LEAST_LEAD: usize = 4;
+
+/// The spaces that a line begins with.
+fn lead(line: &str) -> usize {
+    line.len() - line.trim_start_matches(' ').len()
 }
 
 fn fit_line(line: &str, width: usize, fitted: &mut String) {
@@ -119,6 +144,16 @@ fn columns(letters: &[char], lead: usize) -> Vec<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_far_to_the_right_goes_to_the_left_whole() {
+        let text = "0.1 [000] decision  why\n                  cpu  util  perf\n               =>   4   109   136\n";
+        let fitted =
+            "0.1 [000] decision  why\n         cpu  util  perf\n      =>   4   109   136\n";
+        assert_eq!(fit_to(text, 33), text);
+        assert_eq!(fit_to(text, 24), fitted);
+        assert!(fit_to("a  b\n                  one line alone is broken\n", 30).contains("\n"));
+    }
 
     #[test]
     fn lines_are_broken_below_their_last_column() {

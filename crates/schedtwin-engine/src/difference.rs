@@ -34,25 +34,32 @@ pub struct Difference {
     pub context: Vec<String>,
 }
 
-/// Keeps an event's facts and decisions, and the last facts before it.
+/// What an observer is told.
+enum Item {
+    Fact(Fact),
+    Decision(DecisionRecord),
+}
+
+/// Keeps what a run has told and the other one has not been compared with.
 #[derive(Default)]
 struct Memory {
-    facts: Vec<Fact>,
-    decisions: Vec<DecisionRecord>,
-    past: VecDeque<Fact>,
+    items: VecDeque<Item>,
     teller: Teller,
 }
 
 impl Memory {
-    /// A new event begins.
-    fn turn_page(&mut self) {
-        for fact in self.facts.drain(..) {
-            if self.past.len() == KEPT {
-                self.past.pop_front();
-            }
-            self.past.push_back(fact);
-        }
-        self.decisions.clear();
+    fn facts(&self) -> impl Iterator<Item = &Fact> {
+        self.items.iter().filter_map(|item| match item {
+            Item::Fact(fact) => Some(fact),
+            Item::Decision(_) => None,
+        })
+    }
+
+    fn decisions(&self) -> impl Iterator<Item = &DecisionRecord> {
+        self.items.iter().filter_map(|item| match item {
+            Item::Fact(_) => None,
+            Item::Decision(decision) => Some(decision),
+        })
     }
 }
 
@@ -62,10 +69,10 @@ impl Observer for Memory {
         self.teller.task(&TaskInfo { id, name: name.to_string(), prio });
     }
     fn fact(&mut self, fact: &Fact) {
-        self.facts.push(*fact);
+        self.items.push_back(Item::Fact(*fact));
     }
     fn decision(&mut self, decision: DecisionRecord) {
-        self.decisions.push(decision);
+        self.items.push_back(Item::Decision(decision));
     }
     fn power(&mut self, _: Ns, _: PowerSource, _: u64) {}
     fn settled(&mut self, _: Ns) {}
@@ -84,7 +91,8 @@ fn outcome(decision: &Decision) -> (u8, u64, u64) {
     }
 }
 
-/// Runs both side by side with one seed, until they part or end.
+/// Runs both side by side with one seed, until they part or end. What they tell is compared, not their steps: an event of which
+/// nothing is told, such as a timer of a watchdog, is no difference.
 pub fn first_difference(a: &Scenario, b: &Scenario, seed: u64) -> Option<Difference> {
     let mut left: Twin = a.twin(seed);
     let mut right: Twin = b.twin(seed);
@@ -95,59 +103,67 @@ pub fn first_difference(a: &Scenario, b: &Scenario, seed: u64) -> Option<Differe
     seen_right.teller.header(&b.meta(seed));
     left.introduce(&mut seen_left);
     right.introduce(&mut seen_right);
+    let mut past = VecDeque::new();
     loop {
-        seen_left.turn_page();
-        seen_right.turn_page();
-        let more_left = left.step(&mut seen_left);
-        let more_right = right.step(&mut seen_right);
+        while seen_left.items.is_empty() && left.step(&mut seen_left) {}
+        while seen_right.items.is_empty() && right.step(&mut seen_right) {}
         // A wish for a frequency may wait in the governor, so decisions can part before anything happens.
-        let decided = |memory: &Memory| -> Vec<_> {
-            memory.decisions.iter().map(|record| outcome(&record.decision)).collect()
+        let same = match (seen_left.items.front(), seen_right.items.front()) {
+            (None, None) => return None,
+            (Some(Item::Fact(l)), Some(Item::Fact(r))) => l == r,
+            (Some(Item::Decision(l)), Some(Item::Decision(r))) => {
+                outcome(&l.decision) == outcome(&r.decision)
+            }
+            _ => false,
         };
-        let (decided_left, decided_right) = (decided(&seen_left), decided(&seen_right));
-        let same = left.digest() == right.digest()
-            && left.now() == right.now()
-            && more_left == more_right
-            && decided_left == decided_right;
-        if same && !more_left {
-            return None;
-        }
         if !same {
-            let parted = |mine: &Memory, other: &Memory| {
-                let at = mine.facts.iter().zip(&other.facts).position(|(l, r)| l != r);
-                at.or((mine.facts.len() > other.facts.len()).then_some(other.facts.len()))
-                    .map(|at| mine.facts[at])
-            };
-            // The first one that comes to something else.
-            let first = decided_left.iter().zip(&decided_right).take_while(|(l, r)| l == r).count();
-            let told = |mine: &Memory, other: &Memory, more: bool| match parted(mine, other) {
-                Some(fact) => mine.teller.fact(&fact),
-                None if !more => "the run is over".to_string(),
-                None if parted(other, mine).is_none() => {
-                    "no event differs yet, only what was decided".to_string()
-                }
-                None => "nothing else differs in this event".to_string(),
-            };
-            let decisions = |memory: &Memory| {
-                let parted = memory.decisions.get(first);
-                parted.into_iter().map(|d| memory.teller.decision(d)).collect()
-            };
-            let both = [(&seen_left, &seen_right), (&seen_right, &seen_left)];
-            let facts = both.iter().filter_map(|(mine, other)| Some(parted(mine, other)?.at));
-            let decided = both.iter().filter_map(|(mine, _)| Some(mine.decisions.get(first)?.at));
-            let at = facts.chain(decided).min();
-            let at = at.unwrap_or_else(|| left.now().min(right.now()));
-            let mut context: Vec<&Fact> = seen_left.past.iter().filter(|f| f.at <= at).collect();
-            context.sort_by_key(|fact| fact.at);
-            let skipped = context.len().saturating_sub(CONTEXT);
-            return Some(Difference {
-                at,
-                left: told(&seen_left, &seen_right, more_left),
-                right: told(&seen_right, &seen_left, more_right),
-                decisions_left: decisions(&seen_left),
-                decisions_right: decisions(&seen_right),
-                context: context[skipped..].iter().map(|f| seen_left.teller.fact(f)).collect(),
-            });
+            return Some(difference(&seen_left, &seen_right, &past));
         }
+        if let Some(Item::Fact(fact)) = seen_left.items.pop_front() {
+            if past.len() == KEPT {
+                past.pop_front();
+            }
+            past.push_back(fact);
+        }
+        seen_right.items.pop_front();
+    }
+}
+
+/// The difference of two runs that tell other things from here on.
+fn difference(left: &Memory, right: &Memory, past: &VecDeque<Fact>) -> Difference {
+    let parted = |mine: &Memory, other: &Memory| {
+        let mut others = other.facts();
+        mine.facts().find(|fact| others.next() != Some(fact)).copied()
+    };
+    // The first one that comes to something else.
+    let same =
+        |(l, r): &(&DecisionRecord, &DecisionRecord)| outcome(&l.decision) == outcome(&r.decision);
+    let first = left.decisions().zip(right.decisions()).take_while(same).count();
+    let decision = |memory: &Memory| memory.decisions().nth(first).cloned();
+    let told = |mine: &Memory, other: &Memory| match parted(mine, other) {
+        Some(fact) => mine.teller.fact(&fact),
+        None if mine.items.is_empty() => "the run is over".to_string(),
+        None if parted(other, mine).is_none() => {
+            "no event differs yet, only what was decided".to_string()
+        }
+        None => "nothing else differs in this event".to_string(),
+    };
+    let both = [(left, right), (right, left)];
+    let facts = both.iter().filter_map(|(mine, other)| Some(parted(mine, other)?.at));
+    let decided = both.iter().filter_map(|(mine, _)| Some(decision(mine)?.at));
+    let at = facts.chain(decided).min().expect("something of one side differs");
+    let mut context: Vec<&Fact> = past.iter().filter(|fact| fact.at <= at).collect();
+    context.sort_by_key(|fact| fact.at);
+    let skipped = context.len().saturating_sub(CONTEXT);
+    let words = |memory: &Memory| {
+        decision(memory).iter().map(|decision| memory.teller.decision(decision)).collect()
+    };
+    Difference {
+        at,
+        left: told(left, right),
+        right: told(right, left),
+        decisions_left: words(left),
+        decisions_right: words(right),
+        context: context[skipped..].iter().map(|fact| left.teller.fact(fact)).collect(),
     }
 }

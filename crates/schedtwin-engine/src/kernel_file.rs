@@ -368,6 +368,10 @@ fn where_listed(mut faults: Diagnostics, path: &str, kernel: &str) -> Diagnostic
     for fault in unknown {
         let mut all = format!("`schedtwin show kernel {kernel}` lists all");
         let at = &fault.source.text[fault.span.clone()];
+        if at == "numa_balancing" {
+            fault.help = Some("NUMA balancing is not modelled (MODEL.md)".into());
+            continue;
+        }
         let by_name = |declared: &&Setting| declared.names_in_linux().any(|name| name == at);
         // `governor` for `scaling_governor`.
         let tail = format!("_{at}");

@@ -573,11 +573,15 @@ impl Scenario {
             .filter_map(|(name, hash)| Some((name.to_string(), hash?)))
             .collect(),
             trust: format!(
-                "{}; path costs and idle energies are estimates{}{}{}; \
-                 absent: caches, memory (MODEL.md){}",
+                "{}; path costs{} idle energies are estimates{}{}{}; \
+                 absent: caches, memory{} (MODEL.md){}",
                 match self.machine.fitted.join(", ") {
                     none if none.is_empty() => "nothing is fitted".to_string(),
                     keys => format!("fitted to published values: {keys} of the machine"),
+                },
+                match self.machine.estimated_parts().join(", ") {
+                    none if none.is_empty() => " and".to_string(),
+                    parts => format!(", {parts} and"),
                 },
                 match self.machine.measured.len() {
                     0 => String::new(),
@@ -591,6 +595,10 @@ impl Scenario {
                 match self.machine.left_out.join(", ") {
                     none if none.is_empty() => none,
                     keys => format!("; machine: left out, by the class of its cores: {keys}"),
+                },
+                match self.machine.has_several_nodes() {
+                    true => ", NUMA balancing",
+                    false => "",
                 },
                 self.own_policies()
             ),

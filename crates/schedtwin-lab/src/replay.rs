@@ -413,7 +413,7 @@ fn bounds(trace: &TraceRecording) -> Vec<String> {
     let suspends = summary.suspends;
     if suspends.count > 0 {
         bounds.push(format!(
-            "the machine was suspended {} times, {:.3} s together: that time is nobody's and is left out",
+            "the machine was suspended ({} times, {:.3} s together): that time is nobody's and is left out",
             suspends.count,
             seconds(suspends.ns)
         ));
@@ -726,11 +726,19 @@ fn verdicts(trace: &TraceRecording, capacities: &[u32], comparison: &Comparison)
     comparison.kernels.iter().enumerate().map(of_kernel).collect()
 }
 
+/// Less CPU time says nothing of where the work runs.
+const LEAST_PLACED_S: f64 = 0.1;
+
 fn placement(kinds: &[Kind], replayed_s: &[f64]) -> (Option<f64>, String) {
     let recorded_all: f64 = kinds.iter().map(|kind| kind.recorded_s).sum();
     let replayed_all: f64 = replayed_s.iter().sum();
     if kinds.len() < 2 || recorded_all <= 0.0 || replayed_all <= 0.0 {
         return (None, "one kind of CPU: placement is not compared".to_owned());
+    }
+    if recorded_all < LEAST_PLACED_S {
+        let text =
+            format!("{:.3} s of CPU time are recorded: placement is not compared", recorded_all);
+        return (None, text);
     }
     let shares = |kind: usize| {
         let recorded = 100.0 * kinds[kind].recorded_s / recorded_all;

@@ -347,9 +347,8 @@ fn timeline(column: &Column, seed: u64, windows: Vec<[Ns; 2]>, most: usize) -> T
 #[cfg(test)]
 mod tests {
     use super::*;
-    use schedtwin_engine::Scenario;
+    use schedtwin_engine::{Scenario, Workload};
     use schedtwin_input::Source;
-    use schedtwin_workload::Workload;
 
     #[test]
     fn a_timeline_is_the_run() {

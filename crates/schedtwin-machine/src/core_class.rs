@@ -345,6 +345,14 @@ fn fill_top(
     let head = [("scale", Value::String("work".into())), ("percent", Value::Integer(100))];
     let costs = PATHS.iter().map(|(key, ns)| (*key, cost(*ns)));
     fill_table(root, "path_costs", at, head.into_iter().chain(costs), filled);
+    // The only one is the one that is meant.
+    if let (None, Some(Value::Table(topologies))) =
+        (root.0.get("topology"), root.0.get("topologies").map(|entry| &entry.node.value))
+        && topologies.0.len() == 1
+        && let Some(name) = topologies.0.keys().next().cloned()
+    {
+        add(root, "topology", at, Value::String(name));
+    }
     if !root.0.contains_key("topology") && !root.0.contains_key("topologies") {
         let all = groups.iter().fold(CpuMask::EMPTY, |all, group| all.or(&group.cpus));
         let all = || {

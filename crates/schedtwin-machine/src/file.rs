@@ -195,6 +195,10 @@ pub(crate) fn read_from(
         let help = "write a table `[smt]`".to_string();
         faults.push_at(&core.at, "CPUs share a core, and nobody says what", Some(help));
     }
+    if let (Some(topology), Some(chosen)) = (&topology, &chosen) {
+        let says_smt = document.get(&format!("topologies.{}.kernel_smt", chosen.value)).is_some();
+        oddities::of_topology(topology, distances.is_some(), says_smt, &chosen.at, &mut warnings);
+    }
     let couplings = read_couplings(&mut root, &domains, &domain_names, &mut faults);
     let tables = root.tables("dependent", &mut faults);
     let mut dependences = dependence::read(

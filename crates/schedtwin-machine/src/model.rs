@@ -265,6 +265,27 @@ impl Machine {
         self.cpus.len()
     }
 
+    /// Whether it has several NUMA nodes.
+    pub fn has_several_nodes(&self) -> bool {
+        self.cpus.iter().any(|cpu| cpu.node != 0)
+    }
+
+    /// What of its file is estimated and decides about results, in words, each once.
+    pub fn estimated_parts(&self) -> Vec<&'static str> {
+        let words = |path: &String| match path.split('.').next()? {
+            "domain" => Some("operating points with their power"),
+            "power" | "power_limit" => Some("power beside the CPUs"),
+            "distance" => Some("distances"),
+            "smt" => Some("SMT"),
+            "heat_node" | "thermal_zone" => Some("heat"),
+            _ => None,
+        };
+        let mut parts: Vec<_> = self.estimates.iter().filter_map(words).collect();
+        parts.sort_unstable();
+        parts.dedup();
+        parts
+    }
+
     /// The text whose hash identifies this machine: settings (in no particular order) and file,
     /// wherever that lies.
     pub fn fingerprint_text(&self) -> String {

@@ -14,10 +14,12 @@
 //! | all powers are 0 | energies would be 0; who knows no power says so with `power_unknown = true` |
 //! | a deep state that draws busy power, or more than a shallower one | `power` was mixed up |
 //! | a deep state that takes less than a microsecond | µs for ns |
+//! | several nodes or packages without `[distance]`; cores of several CPUs without `kernel_smt` | a forgotten table, a forgotten key |
 
 use schedtwin_input::{Diagnostics, Location};
 use schedtwin_types::{Capacity, Khz};
 
+use crate::topology::Topology;
 use crate::{IdlePower, IdleState, OperatingPoint};
 
 /// Below it the highest frequency of a CPU that runs Linux is in MHz.
@@ -122,6 +124,27 @@ pub(crate) fn of_capacities(
             let help = "to the kernel the faster one only costs more".to_string();
             warnings.push_at(place, message, Some(help));
         }
+    }
+}
+
+/// Finds oddities of the chosen topology; `at`: its name.
+pub(crate) fn of_topology(
+    topology: &Topology,
+    has_distance: bool,
+    says_smt: bool,
+    at: &Location,
+    warnings: &mut Diagnostics,
+) {
+    if topology.first_smt_core().is_some() && !topology.kernel().smt && !says_smt {
+        let help = "write `kernel_smt = true`, as in Linux with CONFIG_SCHED_SMT; `false` says that this is meant";
+        let message =
+            "CPUs share cores, and the kernel is not told of it: it takes each for a core";
+        warnings.push_at(at, message, Some(help.into()));
+    }
+    if topology.has_distant_cpus() && !has_distance {
+        let help = "`schedtwin show machine epyc-milan-2x64` has one to start from";
+        let message = "without a table `[distance]` lines of another node or socket cost nothing";
+        warnings.push_at(at, message, Some(help.into()));
     }
 }
 

@@ -157,6 +157,11 @@ impl Topology {
         &self.kernel
     }
 
+    /// Whether it has several nodes or packages.
+    pub(crate) fn has_distant_cpus(&self) -> bool {
+        self.package.parts.len() > 1 || self.node.parts.len() > 1
+    }
+
     /// The first core of several hardware threads.
     pub(crate) fn first_smt_core(&self) -> Option<&CpuList> {
         self.core.parts.iter().find(|part| part.mask.weight() > 1)

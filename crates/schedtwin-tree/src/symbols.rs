@@ -110,7 +110,7 @@ impl Shape {
             Shape::Number(8) => vec![word(offset)],
             Shape::Array(of, count) => {
                 let Shape::Number(bytes) = **of else { return Vec::new() };
-                let all = count.saturating_mul(bytes.into());
+                let all = count.saturating_mul(bytes);
                 let words = if all % 8 == 0 { all / 8 } else { 0 };
                 // No mask is longer.
                 let words = words.min(MAX_CPUS as u64 / 64);

@@ -6,9 +6,15 @@ use std::ffi::OsString;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use super::Kind;
+use crate::{list, terminal};
+
 /// Adds a tip to what clap says of these words, the first of which is the command's name.
-pub fn with_tip(mut said: clap::Error, words: &[OsString]) -> clap::Error {
+pub fn with_tip(said: clap::Error, words: &[OsString]) -> clap::Error {
     let command = words.get(1).and_then(|word| word.to_str()).unwrap_or_default();
+    if let Some(tip) = of_missing(&said).or_else(|| of_subcommand(&said, command)) {
+        return with(said, tip);
+    }
     let argument = match said.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(argument)) => argument.as_str(),
         _ => return said,
@@ -30,11 +36,71 @@ pub fn with_tip(mut said: clap::Error, words: &[OsString]) -> clap::Error {
         }
         _ => return said,
     };
-    said.insert(
-        ContextKind::Suggested,
-        ContextValue::StyledStrs(vec![StyledStr::from(tip.to_string())]),
-    );
+    with(said, tip.to_string())
+}
+
+fn with(mut said: clap::Error, tip: String) -> clap::Error {
+    said.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
     said
+}
+
+/// Where to find names for arguments that are missing.
+fn of_missing(said: &clap::Error) -> Option<String> {
+    let missing = match said.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(missing))
+            if said.kind() == ErrorKind::MissingRequiredArgument =>
+        {
+            missing
+        }
+        _ => return None,
+    };
+    let listed = [
+        ("<MACHINE>", "machines"),
+        ("<WORKLOAD>", "workloads"),
+        ("<KERNEL>", "kernels"),
+        ("<SUITE>", "suites"),
+        ("<NAME>", ""),
+    ];
+    let asked = |argument: &str| missing.iter().any(|of| of.contains(argument));
+    let lists: Vec<String> = listed
+        .iter()
+        .filter(|(argument, _)| asked(argument))
+        .map(|(_, list)| format!("`{}`", format!("schedtwin list {list}").trim_end()))
+        .collect();
+    (!lists.is_empty()).then(|| format!("names to choose from: {}", lists.join(", ")))
+}
+
+/// The command for what was named without saying what it is.
+fn of_subcommand(said: &clap::Error, command: &str) -> Option<String> {
+    let named = match said.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(named)) => named,
+        _ => return None,
+    };
+    if said.get(ContextKind::SuggestedSubcommand).is_some() {
+        return None;
+    }
+    let kinds = [
+        ("machine", Kind::Machines),
+        ("kernel", Kind::Kernels),
+        ("workload", Kind::Workloads),
+        ("patch", Kind::Patches),
+        ("system", Kind::Systems),
+        ("suite", Kind::Suites),
+    ];
+    let is_of = |kind| list::entries(kind).iter().any(|(name, _)| name == named);
+    match kinds.into_iter().find(|(_, kind)| is_of(*kind)) {
+        Some((word, _)) if command == "show" => Some(format!("`schedtwin show {word} {named}`")),
+        _ => {
+            let whole = super::command(terminal::HELP_WIDEST);
+            let known = whole.find_subcommand(command)?;
+            let words: Vec<&str> = known
+                .get_subcommands()
+                .filter(|one| !one.is_hide_set())
+                .map(|one| one.get_name())
+                .collect();
+            (!words.is_empty()).then(|| format!("one of: {}", words.join(", ")))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -51,6 +117,11 @@ mod tests {
             ("run -m a -w b -o c", "--trace"),
             ("compare -m a -k linux-6.1 linux-6.12 -w d", "quoted"),
             ("sweep -m a -w messaging -k b 5", "quoted"),
+            ("compare -m pixel6", "`schedtwin list workloads`, `schedtwin list kernels`"),
+            ("show machine", "`schedtwin list`"),
+            ("show pixel6", "`schedtwin show machine pixel6`"),
+            ("show linux-7.3", "`schedtwin show kernel linux-7.3`"),
+            ("import foo", "one of: wattson, lisa, device-tree"),
         ] {
             let words: Vec<OsString> =
                 ["schedtwin"].into_iter().chain(line.split(' ')).map(OsString::from).collect();

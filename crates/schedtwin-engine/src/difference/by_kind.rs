@@ -10,7 +10,7 @@
 //! has no pair that differs. Of a subject at most [`MOST_PENDING`] decisions wait for their match; beyond them it is no longer
 //! looked at.
 
-use super::{Memory, outcome};
+use super::{Item, Memory, outcome};
 use crate::scenario::Scenario;
 use crate::twin::Twin;
 use schedtwin_types::{Decision, DecisionRecord, Ns};
@@ -115,8 +115,11 @@ impl Side {
     /// Performs one event, and returns its decisions.
     fn step(&mut self) -> Vec<DecisionRecord> {
         self.is_over = !self.twin.step(&mut self.memory);
-        self.memory.facts.clear();
-        std::mem::take(&mut self.memory.decisions)
+        let decisions = self.memory.items.drain(..).filter_map(|item| match item {
+            Item::Decision(decision) => Some(decision),
+            Item::Fact(_) => None,
+        });
+        decisions.collect()
     }
 
     fn text(&self, record: &DecisionRecord) -> String {

@@ -74,7 +74,6 @@ pub(super) fn end(
     let at = Duration::from_ns(at - at % 1000);
     let lead = match kind {
         ExitKind::Unreg => "sched_ext: a scheduler was stopped",
-        ExitKind::UnregBpf => "sched_ext: a scheduler ended itself",
         _ => SCX_ENDED,
     };
     let reason = if message.is_empty() { "" } else { ": " };

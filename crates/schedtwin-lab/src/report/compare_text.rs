@@ -13,6 +13,7 @@ use super::change::{Change, Told, difference_cells, verdict};
 use super::{Extent, Layout};
 use crate::compare::{ComparedRow, Comparison};
 use crate::{crash, stats};
+use schedtwin_input::wrapped;
 
 /// A row and its title.
 type Titled<'a> = (String, &'a ComparedRow);
@@ -119,18 +120,21 @@ pub fn header_cells(others: &[usize], layout: Layout) -> Vec<String> {
     cells
 }
 
+/// How wide a table of these kernels is.
+fn width_of(rows: &[Titled], others: &[usize], layout: Layout) -> usize {
+    let mut widths: Vec<usize> =
+        header_cells(others, layout).iter().map(|cell| cell.chars().count()).collect();
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row_cells(row, others, layout)) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    widths.iter().sum::<usize>() + 2 * (widths.len() - 1)
+}
+
 /// Distributes the other kernels over blocks that fit the width; at least one in each.
 fn blocks(comparison: &Comparison, rows: &[Titled], layout: Layout) -> Vec<Vec<usize>> {
-    let width_of = |others: &[usize]| {
-        let mut widths: Vec<usize> =
-            header_cells(others, layout).iter().map(|cell| cell.chars().count()).collect();
-        for row in rows {
-            for (width, cell) in widths.iter_mut().zip(row_cells(row, others, layout)) {
-                *width = (*width).max(cell.chars().count());
-            }
-        }
-        widths.iter().sum::<usize>() + 2 * (widths.len() - 1)
-    };
+    let width_of = |others: &[usize]| width_of(rows, others, layout);
     let mut blocks: Vec<Vec<usize>> = vec![Vec::new()];
     for kernel in 1..comparison.kernels.len() {
         let last = blocks.last_mut().expect("there is always a block");
@@ -143,15 +147,27 @@ fn blocks(comparison: &Comparison, rows: &[Titled], layout: Layout) -> Vec<Vec<u
     blocks
 }
 
+/// The narrowest that a column of titles gets.
+const LEAST_TITLE: usize = 20;
+
 fn block(comparison: &Comparison, rows: &[Titled], others: &[usize], layout: Layout) -> String {
     let mut lines = vec![header_cells(others, layout)];
     let mut starts = Vec::new();
+    // What does not fit is taken from the titles.
+    let longest = rows.iter().map(|(title, _)| title.chars().count()).max().unwrap_or(0);
+    let excess = width_of(rows, others, layout).saturating_sub(layout.width);
+    let room = longest.saturating_sub(excess).max(LEAST_TITLE);
     for (at, row) in rows.iter().enumerate() {
         let section_of = |(_, row): &Titled| section(row.row.name);
         if at > 0 && section_of(row) != section_of(&rows[at - 1]) {
             starts.push(lines.len() + starts.len());
         }
-        lines.push(row_cells(row, others, layout));
+        let mut cells = row_cells(row, others, layout);
+        let broken = wrapped(&cells[0], room, "  ");
+        let mut title = broken.lines().map(String::from);
+        cells[0] = title.next().unwrap_or_default();
+        lines.push(cells);
+        lines.extend(title.map(|rest| vec![rest]));
     }
     let verdicts: Vec<usize> = match others.is_empty() {
         true => vec![3],

@@ -22,6 +22,11 @@ use crate::{stats, verdict};
 pub(super) const NAMED: usize = 4;
 const NAMED_OF_SEVERAL: usize = 2;
 
+/// With fewer runs most changes of some percent have no interval that says anything.
+const FEW_RUNS: usize = 5;
+/// The number of runs that `compare` makes where none is asked for.
+const ENOUGH_RUNS: usize = 10;
+
 /// More kernels than this are left to the table.
 const MOST_KERNELS: usize = 8;
 
@@ -73,6 +78,7 @@ fn of(
     }
     let (mut better, mut worse, mut other, mut unchanged) = (vec![], vec![], vec![], vec![]);
     let (mut doubtful, mut unknown, mut small, mut by_chance) = (vec![], vec![], vec![], vec![]);
+    let mut perhaps_worse = vec![];
     let looked_at: Vec<f64> = rows.iter().filter_map(|(_, row)| p_of(row, kernel)).collect();
     let sure = stats::holm(&looked_at);
     // Of what matters most, the rows of which nothing can be said.
@@ -88,6 +94,7 @@ fn of(
             _ if row.not_judged => unknown.push(told),
             _ if row.doubtful => doubtful.push(told),
             ("", _) => unchanged.push(told),
+            ("* worse", _) if told.p > sure => perhaps_worse.push(told),
             _ if told.p > sure => by_chance.push(told),
             _ if change.is_small() => small.push(told),
             (_, Better::Neutral) => other.push(told),
@@ -97,12 +104,13 @@ fn of(
     }
     let found = verdict::verdict(comparison, kernel);
     let mut sentences = grave(&found, &name, &base);
-    // Nobody calls a kernel better that breaks something or hurts somebody.
-    let calls_better = found.word() == verdict::Word::Headlines;
+    let only_better = !better.is_empty() && worse.is_empty();
+    // Nobody calls a kernel better that breaks something or hurts somebody, or whose headlines have a mark for worse.
+    let is_unsure = only_better && !perhaps_worse.is_empty();
+    let calls_better = found.word() == verdict::Word::Headlines && !is_unsure;
     let [good, bad] = if calls_better { ["better", "worse"] } else { ["improved", "worsened"] };
     // The larger change says what the kernel is.
     let largest = |all: &[Told]| all.iter().map(|told| told.size).fold(-1.0, f64::max);
-    let only_better = !better.is_empty() && worse.is_empty();
     let mut changed: Vec<(f64, String)> = Vec::new();
     for (word, all) in [(good, better), (bad, worse)] {
         if !all.is_empty() {
@@ -115,6 +123,14 @@ fn of(
     if !other.is_empty() {
         changed.push(format!("different: {}", list(other, named, of_change)));
     }
+    let is_marked = !perhaps_worse.is_empty() || !by_chance.is_empty();
+    if is_unsure {
+        let texts = list(perhaps_worse, named, of_change);
+        changed.push(format!("perhaps worsened, marked in the table: {texts}"));
+        undecided.clear();
+    } else {
+        by_chance.extend(perhaps_worse);
+    }
     if only_better && !undecided.is_empty() {
         // They are told once.
         unchanged.retain(|told| undecided.iter().all(|(title, _)| **title != told.title));
@@ -123,7 +139,7 @@ fn of(
     }
     sentences.push(match changed.is_empty() {
         true => {
-            let how = if small.is_empty() { "beyond chance" } else { "by 1 % or more" };
+            let how = if small.is_empty() { "beyond chance" } else { "by 1 %, 1 K or 1 pt or more" };
             // Rows that a replay cannot judge have not stayed as they were.
             match (doubtful.len() + unknown.len(), calls_better) {
                 (0, true) => format!("{name} against {base}: no {what} changed {how}."),
@@ -139,6 +155,10 @@ fn of(
         false => format!("Of the {what}s, {}.", changed.join("; ")),
     });
     sentences.extend(small_and_by_chance(small, by_chance, looked_at.len(), what, named));
+    let runs = comparison.seeds.len();
+    if is_marked && runs < FEW_RUNS {
+        sentences.push(format!("{runs} runs decide little; -n {ENOUGH_RUNS} decides more."));
+    }
     if !unchanged.is_empty() && !changed.is_empty() {
         let names = list(unchanged, named, |told| told.title.to_string());
         sentences.push(format!("Not changed beyond chance: {names}."));
@@ -169,7 +189,7 @@ pub(super) fn small_and_by_chance(
     let mut sentences = Vec::new();
     if !small.is_empty() {
         let names = list(small, named, of_change);
-        sentences.push(format!("Beyond chance, but less than 1 %: {names}."));
+        sentences.push(format!("Beyond chance, but less than 1 %, 1 K or 1 pt: {names}."));
     }
     if !by_chance.is_empty() {
         let names = list(by_chance, named, of_change);
@@ -208,6 +228,7 @@ fn of_the_baseline(comparison: &Comparison, name: impl Fn(usize) -> String) -> O
 /// What comes before the headlines: ends of runs, broken properties, who is hurt most.
 pub(super) fn grave(found: &verdict::Verdict<'_>, name: &str, base: &str) -> Vec<String> {
     let in_runs = |runs: usize| match found.runs {
+        1 if runs == 1 => "in its one run".to_string(),
         all if all == runs => format!("in all {all} runs"),
         all => format!("in {runs} of {all} runs"),
     };

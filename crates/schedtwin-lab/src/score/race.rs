@@ -13,7 +13,7 @@ use std::io;
 
 use rayon::prelude::*;
 use schedtwin_engine::kernel_file::KernelFile;
-use schedtwin_input::Diagnostics;
+use schedtwin_input::{Diagnostics, Source};
 
 use super::judge::{Fault, Judged, judge, most_gain};
 use super::prepare::{Baseline, Performed, Prepared};
@@ -44,7 +44,27 @@ impl Candidate {
 
     /// A kernel as it was given.
     pub fn given(given: &GivenKernel) -> Candidate {
-        Candidate { name: given.name().to_string(), kernel: given.load() }
+        let name = given.name().to_string();
+        // They are the twin's: a candidate that is not loaded, or whose callbacks cost nothing, is none.
+        const NOT_ITS_OWN: [&str; 3] = ["scx.load_ms", "scx.unload_ms", "scx.op_ns"];
+        let kernel = match NOT_ITS_OWN.iter().find(|key| name.contains(**key)) {
+            Some(key) => {
+                let mut faults = Diagnostics::new();
+                let source = Source::new("candidate", name.clone());
+                let at = name.find(key).map_or(0..0, |at| at..at + key.len());
+                let help =
+                    "leave it out: a score takes the scheduler as it is, from the begin to the end";
+                faults.push(
+                    &source,
+                    at,
+                    format!("`{key}` is not a candidate's to choose"),
+                    Some(help.into()),
+                );
+                Err(faults)
+            }
+            None => given.load(),
+        };
+        Candidate { name, kernel }
     }
 }
 

@@ -25,17 +25,20 @@ pub use tables::{EventTables, TableFormat};
 pub use text::EventText;
 pub use trace_dat::EventTraceDat;
 
-use crate::event::{NameId, Names, SourceFault, TraceEvent, TraceEventKind, TraceSource};
+use crate::event::{
+    NameId, Names, SourceFault, TraceEvent, TraceEventKind, TraceHeader, TraceSource,
+};
 use crate::tracepoint::row::{Tracepoint, Values};
 use crate::tracepoint::table::TRACEPOINTS;
+use schedtwin_types::CpuId;
 use std::io;
 
 /// Takes the events of a source, in their order.
 pub trait EventSink {
     /// Writes an event; `false`: the format has no place for it.
     fn event(&mut self, event: &TraceEvent, names: &Names) -> io::Result<bool>;
-    /// Writes what is left and puts the files in their place.
-    fn finish(self: Box<Self>) -> io::Result<()>;
+    /// Writes what is left and puts the files in their place. By then the header is whole.
+    fn finish(self: Box<Self>, header: &TraceHeader) -> io::Result<()>;
 }
 
 /// The outcome of a conversion.
@@ -45,6 +48,8 @@ pub struct Written {
     pub events: u64,
     /// Events that are not, by tracepoint: the most first.
     pub dropped: Vec<(String, u64)>,
+    /// CPUs whose buffer begins behind the first event, which the format cannot say.
+    pub late: Vec<CpuId>,
 }
 
 /// Why a recording was not converted.
@@ -68,13 +73,19 @@ pub fn write_events(
             written.events += 1;
             continue;
         }
+        if event.kind == TraceEventKind::Begins {
+            if written.events > 0 {
+                written.late.push(event.cpu);
+            }
+            continue;
+        }
         let name = event.name.index();
         if name >= dropped.len() {
             dropped.resize(name + 1, 0);
         }
         dropped[name] += 1;
     }
-    sink.finish().map_err(Failed::Write)?;
+    sink.finish(source.header()).map_err(Failed::Write)?;
     for (name, count) in dropped.into_iter().enumerate().filter(|(_, count)| *count > 0) {
         written.dropped.push((source.names().text(NameId(name as u32)).to_owned(), count));
     }

@@ -38,6 +38,7 @@ pub struct EventPerfetto<W: Destination> {
     /// Of each thread its process and its name.
     threads: BTreeMap<u32, (u32, String)>,
     rows: Rows,
+    has_system: bool,
 }
 
 /// What waits to be written of a CPU.
@@ -88,26 +89,34 @@ impl<W: Destination> EventPerfetto<W> {
             packet: Vec::new(),
             threads: BTreeMap::new(),
             rows: Rows::default(),
+            has_system: false,
         };
         for thread in &header.threads {
             if let Some(tgid) = thread.tgid {
                 writer.thread(thread.pid, tgid, &thread.comm);
             }
         }
-        if let Some(release) = &header.release {
-            writer.packet(|packet| {
-                message(packet, 45, |info| {
-                    message(info, 1, |name| {
-                        message(name, 1, |text| text.extend(b"Linux"));
-                        message(name, 3, |text| text.extend(release.as_bytes()));
-                    });
-                    if let Some(cpus) = header.nr_cpus {
-                        uint(info, 8, cpus as u64);
-                    }
-                });
-            })?;
-        }
+        writer.system(header)?;
         Ok(writer)
+    }
+
+    /// Says once which system was recorded, as soon as it is known.
+    fn system(&mut self, header: &TraceHeader) -> io::Result<()> {
+        let Some(release) = header.release.as_ref().filter(|_| !self.has_system) else {
+            return Ok(());
+        };
+        self.has_system = true;
+        self.packet(|packet| {
+            message(packet, 45, |info| {
+                message(info, 1, |name| {
+                    message(name, 1, |text| text.extend(b"Linux"));
+                    message(name, 3, |text| text.extend(release.as_bytes()));
+                });
+                if let Some(cpus) = header.nr_cpus {
+                    uint(info, 8, cpus as u64);
+                }
+            });
+        })
     }
 
     fn thread(&mut self, pid: u32, tgid: u32, name: &str) {
@@ -270,8 +279,7 @@ impl<W: Destination> EventSink for EventPerfetto<W> {
                 self.bundle(cpu).lost = true;
                 return Ok(true);
             }
-            // No tracepoint either: the first bundle of a CPU says it.
-            TraceEventKind::Begins => return Ok(true),
+            TraceEventKind::Begins => return Ok(false),
             TraceEventKind::Waking { task, target } if context.interrupt != Interrupt::Unknown => {
                 let target = u64::from(target.map_or(0, |cpu| cpu.0));
                 self.bundle(cpu).waking(event, task, target, names);
@@ -310,8 +318,9 @@ impl<W: Destination> EventSink for EventPerfetto<W> {
         Ok(true)
     }
 
-    fn finish(mut self: Box<Self>) -> io::Result<()> {
+    fn finish(mut self: Box<Self>, header: &TraceHeader) -> io::Result<()> {
         self.flush()?;
+        self.system(header)?;
         let threads = std::mem::take(&mut self.threads);
         if !threads.is_empty() {
             self.packet(|packet| {

@@ -10,7 +10,7 @@
 //! does, so that a reader does not take "unknown" for "no".
 
 use super::{EventSink, Rows, Taken, UNKNOWN};
-use crate::event::{Interrupt, Left, NameId, Names, TraceEvent, TraceEventKind};
+use crate::event::{Interrupt, Left, NameId, Names, TraceEvent, TraceEventKind, TraceHeader};
 use crate::tracepoint::row::{ABSENT, Field, MACHINE_SUSPEND, Tracepoint, Type, Values};
 use crate::{AtomicFile, Destination};
 use schedtwin_types::printable;
@@ -168,7 +168,7 @@ impl<W: Destination> EventSink for EventText<W> {
         Ok(true)
     }
 
-    fn finish(self: Box<Self>) -> io::Result<()> {
+    fn finish(self: Box<Self>, _: &TraceHeader) -> io::Result<()> {
         self.out.into_inner().map_err(|error| error.into_error())?.commit()
     }
 }

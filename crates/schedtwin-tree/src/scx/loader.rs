@@ -29,6 +29,8 @@ pub(super) type Value = (String, u64);
 enum Write {
     /// Into a variable.
     Variable(Place, u64),
+    /// Into a variable that is 0.
+    Unset(Place, u64),
     /// Into the entry of a map with this key: a place within its value.
     Entry { map: u64, key: Vec<u8>, place: Place, value: u64 },
 }
@@ -55,6 +57,11 @@ impl TreeExt {
                 for write in writes {
                     match write {
                         Write::Variable(place, value) => place.write(base, value),
+                        Write::Unset(place, value) => {
+                            if place.is_zero(base) {
+                                place.write(base, value);
+                            }
+                        }
                         Write::Entry { map, key, place, value } => {
                             let object = base.add(map as usize).cast();
                             let (at, bytes) = (place.offset as u32, place.bytes as u32);
@@ -98,7 +105,9 @@ impl TreeExt {
     /// All that is written before the programs run; what the user has set comes last.
     fn writes(&self, machine: &Machine) -> Vec<Write> {
         let code = &self.code;
-        let mut values = of_every_loader(machine.topology().cpus.len());
+        let nr_cpus = machine.topology().cpus.len() as u64;
+        let mut values: Vec<Value> =
+            CPU_COUNTS.map(|name| (name.to_string(), nr_cpus)).into_iter().collect();
         values.extend(code.options.unasked().map(|(path, value)| (path, value as u64)));
         if code.has_program {
             values.push((userland::PID.to_string(), self.program_pid.into()));
@@ -108,7 +117,17 @@ impl TreeExt {
         }
         let place =
             |(path, value): &Value| Some(Write::Variable(code.symbols.place(path)?, *value));
-        let mut writes: Vec<Write> = values.iter().filter_map(place).collect();
+        // Without a table nobody knows better than the C what the slice is.
+        let is_known = *code.options != ExtOptions::default();
+        let slice = |name| {
+            let place = code.symbols.place(name)?;
+            Some(match is_known {
+                true => Write::Variable(place, SCX_SLICE_DFL),
+                false => Write::Unset(place, SCX_SLICE_DFL),
+            })
+        };
+        let mut writes: Vec<Write> = SLICES.into_iter().filter_map(slice).collect();
+        writes.extend(values.iter().filter_map(place));
         for step in steps(&code.options) {
             let Action::Set(sets) = &step.action else { continue };
             for of in machine.parts(step.part).iter().filter(|of| applies(step, of)) {
@@ -178,13 +197,6 @@ fn written(
     words.into_iter().map(write).collect()
 }
 
-/// The values that go by the names of variables alone.
-fn of_every_loader(nr_cpus: usize) -> Vec<Value> {
-    let counts = CPU_COUNTS.map(|name| (name.to_string(), nr_cpus as u64));
-    let slices = SLICES.map(|name| (name.to_string(), SCX_SLICE_DFL));
-    counts.into_iter().chain(slices).collect()
-}
-
 /// The programs of known schedulers, as files of options. Read from their sources; `sets` and defaults are theirs without options.
 const KNOWN: [&str; 18] = [
     include_str!("../../loaders/beerland.options.json"),
@@ -222,6 +234,18 @@ pub(super) fn known(name: &str) -> ExtOptions {
 }
 
 impl Place {
+    /// Whether the number is 0.
+    ///
+    /// # Safety
+    /// The object is loaded at `base`, and nobody else uses the place.
+    unsafe fn is_zero(self, base: *const u8) -> bool {
+        // SAFETY: the caller's.
+        unsafe {
+            let at = base.add(self.offset as usize);
+            (0..self.bytes as usize).all(|byte| at.add(byte).read() == 0)
+        }
+    }
+
     /// Writes a number.
     ///
     /// # Safety

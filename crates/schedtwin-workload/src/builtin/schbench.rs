@@ -294,8 +294,8 @@ fn on_request(script: &mut Script, workers: u64, rps: u64, request: &[Step], rat
     let mut given = Vec::new();
     for _ in 0..workers {
         let woken = script.flag(0);
-        let [requests, moment, begin] = std::array::from_fn(|_| script.register(0));
-        given.push([Step::Add(requests, 1), Step::Clock(moment), Step::Raise(woken)]);
+        let [requests, waits, moment, begin] = std::array::from_fn(|_| script.register(0));
+        given.push((requests, waits, moment, woken));
         let end = ends(begin, rate);
         script
             .thread("schbench-worker", nice(0))
@@ -303,7 +303,7 @@ fn on_request(script: &mut Script, workers: u64, rps: u64, request: &[Step], rat
             .of("schbench")
             .then(&[user])
             .unless_set(requests, |idle| {
-                idle.then(&[Step::Wait(woken), Step::Record(WAKEUP, moment)])
+                idle.then(&[Step::Set(waits, 1), Step::Wait(woken), Step::Record(WAKEUP, moment)])
             })
             .while_set(requests, |one| {
                 one.then(&[Step::Take(requests), Step::Clock(begin)]).then(request).then(&end)
@@ -312,8 +312,11 @@ fn on_request(script: &mut Script, workers: u64, rps: u64, request: &[Step], rat
     }
     let mut steps = script.thread("schbench", nice(0)).group("message threads").of("schbench");
     for at in 0..rps {
-        let [add, clock, raise] = given[(at % workers) as usize];
-        steps = steps.then(&[user, clock, add, raise]);
+        let (requests, waits, moment, woken) = given[(at % workers) as usize];
+        steps = steps
+            .then(&[user, Step::Clock(moment), Step::Add(requests, 1)])
+            // Who is at work already finds the request without being woken.
+            .if_set(waits, |one| one.then(&[Step::Take(waits), Step::Raise(woken)]));
     }
     steps.then(&[Step::Until(Grid { period: NS_PER_S, phase: 0 })]).for_ever();
 }

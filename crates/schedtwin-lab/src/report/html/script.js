@@ -51,7 +51,7 @@ function saveAs(content, name) {
 
 // A figure as a picture for a paper: what the page shows of it, with its colours in place and its words as text of the SVG.
 function picture(figure) {
-  const space = "http://www.w3.org/2000/svg", page = figure.getBoundingClientRect(), MARGIN = 8;
+  const space = figure.querySelector("svg").namespaceURI, page = figure.getBoundingClientRect(), MARGIN = 8;
   const made = (name, values) => {
     const one = document.createElementNS(space, name);
     for (const [key, value] of Object.entries(values)) one.setAttribute(key, value);
@@ -79,7 +79,7 @@ function picture(figure) {
   const words = document.createTreeWalker(figure, NodeFilter.SHOW_TEXT), part = document.createRange();
   while (words.nextNode()) {
     const text = words.currentNode, around = text.parentElement;
-    if (around.closest("svg, .save")) continue;
+    if (around.closest("svg")) continue;
     const { color, fontSize, fontWeight } = getComputedStyle(around);
     // A line of the page is one text.
     let line, top;
@@ -119,5 +119,5 @@ for (const figure of document.querySelectorAll("figure")) {
   };
   const tools = document.createElement("p");
   tools.append(button("SVG", () => saveAs(new Blob([picture(figure).text], { type: "image/svg+xml" }), `${name}.svg`)), button("PNG", drawn));
-  figure.append(tools);
+  figure.after(tools);
 }

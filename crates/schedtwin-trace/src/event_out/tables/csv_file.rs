@@ -2,6 +2,7 @@
 //! A table as CSV.
 
 use super::{Cell, Holds, Rows};
+use schedtwin_types::printable;
 use std::borrow::Cow;
 use std::fs::File;
 use std::io;
@@ -16,11 +17,13 @@ impl CsvFile {
     }
 }
 
-/// A spreadsheet computes what begins like a formula, also in a file that somebody sent; an apostrophe says that it is text.
+/// Text that nobody who shows it obeys. A spreadsheet computes what begins like a formula, also in a file that somebody sent: an
+/// apostrophe says that it is text. What would act on a terminal is shown as `?`.
 fn inert(text: &str) -> Cow<'_, str> {
+    let text = printable::line(text);
     match text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) {
         true => format!("'{text}").into(),
-        false => text.into(),
+        false => text,
     }
 }
 
@@ -58,6 +61,7 @@ mod tests {
             ("-bash", "'-bash"),
             ("@x", "'@x"),
             ("kworker/0:1", "kworker/0:1"),
+            ("a\u{1b}[2Jb\u{7}", "a?[2Jb?"),
             ("", ""),
         ] {
             assert_eq!(inert(text), expected);

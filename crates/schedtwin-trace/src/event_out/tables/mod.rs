@@ -21,7 +21,7 @@ mod parquet;
 
 use super::{EventSink, Rows as EventRows, Taken};
 use crate::AtomicFolder;
-use crate::event::{Left, NameId, Names, TraceEvent};
+use crate::event::{Left, NameId, Names, TraceEvent, TraceHeader};
 use crate::tracepoint::row::{ABSENT, Field, Tracepoint, Type};
 use schedtwin_types::Ns;
 use std::collections::{BTreeMap, BTreeSet};
@@ -228,7 +228,7 @@ impl EventSink for EventTables {
         Ok(true)
     }
 
-    fn finish(self: Box<Self>) -> io::Result<()> {
+    fn finish(self: Box<Self>, _: &TraceHeader) -> io::Result<()> {
         for table in self.tables.into_values() {
             table.rows.finish()?;
         }

@@ -29,7 +29,7 @@ use crate::tracepoint::row::{ABSENT, Field, MACHINE_SUSPEND, Tracepoint, Type};
 use crate::{AtomicFile, Destination};
 use pages::{PAGE_BYTES, Pages, RECORD_BYTES_MAX};
 use records::{COMMON_BYTES, Form};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufWriter};
 
 /// `events/header_page` of pages as we write them.
@@ -156,7 +156,11 @@ impl<W: Destination> EventTraceDat<W> {
         let next = u16::try_from(usize::from(FIRST_ID) + self.tracepoints.len());
         let Ok(next) = next else { return false };
         let known = self.tracepoints.entry(event).or_insert_with(|| {
-            let name = names.text(event).to_owned();
+            let mut name = names.text(event).to_owned();
+            // Text of programs, as some reports call it.
+            if row.is_none() && name == "0" {
+                name = "print".into();
+            }
             let id = if row.is_none() && name == "print" { PRINT_ID } else { next };
             let fields = records::fields(row);
             let (offsets, bytes) = records::offsets(fields.iter().map(|(_, form)| *form));
@@ -237,7 +241,11 @@ impl<W: Destination> EventTraceDat<W> {
         let with_flags = self.with_flags != Some(false);
         let mut systems: BTreeMap<&str, Vec<Vec<u8>>> = BTreeMap::new();
         let mut suspends = false;
+        let mut described = BTreeSet::new();
         for Occurred { id, name, row, fields, .. } in self.tracepoints.values() {
+            if !described.insert(id) {
+                continue;
+            }
             let format = records::format_text(name, *id, fields, with_flags).into_bytes();
             systems.entry(row.map_or("ftrace", |row| row.system)).or_default().push(format);
             let is_step = |field: &Field| field.ty == Type::Suspend;
@@ -305,8 +313,7 @@ impl<W: Destination> EventSink for EventTraceDat<W> {
                 self.pages.lose(event.cpu.index(), events)?;
                 return Ok(true);
             }
-            // Where the first page of a CPU begins.
-            TraceEventKind::Begins => return Ok(true),
+            TraceEventKind::Begins => return Ok(false),
             _ => {}
         }
         let taken = self.rows.take(event, names, |_| true);
@@ -331,7 +338,8 @@ impl<W: Destination> EventSink for EventTraceDat<W> {
         Ok(true)
     }
 
-    fn finish(mut self: Box<Self>) -> io::Result<()> {
+    fn finish(mut self: Box<Self>, header: &TraceHeader) -> io::Result<()> {
+        self.header = header.clone();
         let texts = self.texts();
         let pages = std::mem::replace(&mut self.pages, Pages::new()?);
         let cpus = pages.finish()?.into_iter();

@@ -786,6 +786,7 @@ static inline void schedtwin_printed(const char *format, ...) { (void)format; }
 #define bpf_stream_printk(stream, ...) schedtwin_printed(__VA_ARGS__)
 #define scx_err_loc(...) schedtwin_printed(__VA_ARGS__)
 #define scx_bpf_dump(...) schedtwin_printed(__VA_ARGS__)
+#define scx_bpf_dump_header() ((void)0)
 
 /* Policies of frequency, of which a scheduler finds none, so that it goes by capacities alone. */
 struct cpufreq_policy {
