@@ -20,12 +20,12 @@ from typing import Any
 BASE = "baseline"
 
 
-def scored(kernel: str, *more: str) -> dict[str, Any]:
-    """What `schedtwin score` says of a kernel."""
+def scored(kernel: str, *more: str, suite: str | None = None) -> dict[str, Any]:
+    """What `schedtwin score` says of a kernel; without a suite by SUITE."""
     command = shlex.split(os.environ.get("SCHEDTWIN", "schedtwin"))
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "score.json"
-        arguments = ["score", "-q", os.environ.get("SUITE", "default"), kernel, *more, "--json", str(out)]
+        arguments = ["score", "-q", suite or os.environ.get("SUITE", "default"), kernel, *more, "--json", str(out)]
         if cache := os.environ.get("SCHEDTWIN_CACHE_DIR"):
             arguments += ["--cache", cache]
         done = subprocess.run(command + arguments, capture_output=True, text=True, check=False)

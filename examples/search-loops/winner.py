@@ -12,16 +12,17 @@ the baseline, and the first decision that differs is explained. The letter says 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import pathlib
 import shlex
 import subprocess
 import sys
-import tempfile
 import tomllib
 from typing import Any
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from openevolve_evaluator import scored
 
 TWIN = shlex.split(os.environ.get("SCHEDTWIN", "schedtwin"))
 # The first seed of a block; searches begin with 1.
@@ -34,17 +35,6 @@ def twin(*arguments: str) -> str:
     if done.returncode > 1:
         sys.exit(f"schedtwin {shlex.join(arguments)}:\n{done.stderr}")
     return done.stdout
-
-
-def scored(suite: str, kernel: str) -> list[dict[str, Any]]:
-    """The kernel's result for each block of seeds."""
-    results = []
-    with tempfile.TemporaryDirectory() as folder:
-        for seed in SEEDS:
-            out = pathlib.Path(folder) / f"{seed}.json"
-            twin("score", "-q", suite, kernel, "--seed", str(seed), "--json", str(out))
-            results.append(json.loads(out.read_text())["candidates"][0])
-    return results
 
 
 def mean(scores: list[float]) -> float:
@@ -84,7 +74,7 @@ def letter(kernel: str, searched: str, others: tuple[str, ...] = ("default", "ph
     baseline = suite["baseline"]
     shown = kernel.replace("baseline", baseline, 1) if kernel.startswith("baseline:") else kernel
     suites = [searched, *(name for name in others if name != searched)]
-    of = {name: scored(name, kernel) for name in suites}
+    of = {name: [scored(kernel, "--seed", str(seed), suite=name) for seed in SEEDS] for name in suites}
     lines = [
         f"# {shown} against {baseline}", "",
         f"Scores with {len(SEEDS)} blocks of other seeds than the search had. 100 is the baseline of the suite, more is better.", "",

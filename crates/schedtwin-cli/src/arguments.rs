@@ -663,7 +663,7 @@ pub struct Replay {
     pub record: Option<PathBuf>,
     #[command(flatten)]
     pub size: FileSize,
-    /// Exit with 1 if this holds, e.g. 'power>+5%', or if a property is broken; may be given again. Doubtful rows do not count unless
+    /// Exit with 1 if this holds, e.g. 'power>+5%'; may be given again. Doubtful rows do not count unless
     /// --fail-on-doubtful is given
     #[arg(long = "fail-if", value_name = "CONDITION")]
     pub fail_if: Vec<String>,

@@ -189,13 +189,14 @@ fn write(
             shown(to)
         ));
     }
-    let tells_release = to.extension().is_some_and(|ending| ending == "pftrace" || ending == "dat");
+    let is_dat = to.extension().is_some_and(|ending| ending == "dat");
+    let tells_release = is_dat || Format::from_path(to) == Some(Format::Perfetto);
     if let (Some(release), false) = (&source.header().release, tells_release) {
         kept(format!("that it was recorded on Linux {release}"));
     }
     let count = source.header().rails.len();
     if count > 0 {
-        tell(&format!("note: what {count} power rails counted stays in {}", shown(from)));
+        kept(format!("what {count} power rails counted"));
     }
     let lost: u64 = written.dropped.iter().map(|(_, count)| count).sum();
     if lost > 0 {

@@ -54,28 +54,28 @@ pub fn fit_to(text: &str, width: usize) -> String {
     let far = |line: &&str| lead(line) >= FAR;
     for block in lines.chunk_by(|a, b| far(a) == far(b)) {
         // A table far to the right goes to the left, whole, as far as it has to.
-        let table = block.len() > 1 && far(&block[0]);
-        let wide = block.iter().map(|line| line.trim_end().chars().count()).max().unwrap_or(0);
-        let least = block.iter().map(|line| lead(line)).min().unwrap_or(0);
-        let excess = if table { wide.saturating_sub(width) } else { 0 };
-        let shift = excess.min(least.saturating_sub(LEAST_LEAD));
+        let is_table = block.len() > 1 && far(&block[0]);
+        let shift = if is_table { excess(block, width) } else { 0 };
         for line in block {
-            fit_whole_line(&line[shift..], width, &mut fitted);
+            let line = &line[shift..];
+            let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
+            fit_line(line, width, &mut fitted);
+            fitted.push_str(end);
         }
     }
     fitted
 }
 
-/// As [`fit_line`], with the end of the line.
-fn fit_whole_line(line: &str, width: usize, fitted: &mut String) {
-    let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
-    fit_line(line, width, fitted);
-    fitted.push_str(end);
+/// By how much the lines of a table go to the left, so that the widest fits if it can.
+fn excess(table: &[&str], width: usize) -> usize {
+    let widest = table.iter().map(|line| line.trim_end().chars().count()).max().unwrap_or(0);
+    let least = table.iter().map(|line| lead(line)).min().unwrap_or(0);
+    widest.saturating_sub(width).min(least.saturating_sub(LEAST_LEAD))
 }
 
 /// An indent from which on a line belongs to a table or to words in a column of their own.
 const FAR: usize = 12;
-/// What is left of it at least.
+/// The least of it that is left.
 const LEAST_LEAD: usize = 4;
 
 /// The spaces that a line begins with.

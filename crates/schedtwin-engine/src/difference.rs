@@ -34,7 +34,7 @@ pub struct Difference {
     pub context: Vec<String>,
 }
 
-/// What an observer is told.
+/// A thing that an observer is told.
 enum Item {
     Fact(Fact),
     Decision(DecisionRecord),

@@ -195,8 +195,8 @@ impl Kernel {
         self.sched.unthrottled_since(task, cpu)
     }
 
-    /// How fast the tasks of a CPU ask it to be at least and at most (`rq->uclamp`), 0..=1024; `None`: nobody uses clamps, or the
-    /// kernel adds up what they change of each task's utilisation.
+    /// Returns the least and the greatest speed that the tasks of a CPU ask for (`rq->uclamp`), 0..=1024; `None`: nobody uses
+    /// clamps, or the kernel adds up what they change of each task's utilisation.
     pub fn uclamp(&self, cpu: CpuId) -> Option<[u32; 2]> {
         self.sched.uclamp_of(cpu, &self.cx).map(|clamps| [clamps.min, clamps.max])
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A run as a page shows it: who ran when on each CPU, the idle state between, the clamps, the clocks, and, where a reader looks first, the
-//! decisions in `explain`'s words.
+//! A run as a page shows it: who ran when on each CPU, the idle state between, the clamps, the clocks, and, where a reader looks
+//! first, the decisions in `explain`'s words.
 //!
 //! Decisions are many: only those around the longest wait and around the first difference are kept. Of a run that has more
 //! pieces than a page can bear the beginning is kept piece by piece, and of the rest how busy each CPU was over time.
@@ -195,9 +195,7 @@ impl Keep {
         let after_idle = self.idle[cpu].take();
         self.lanes[cpu].push(Stay { span: [since, at], task: *task, after_idle });
     }
-}
 
-impl Keep {
     /// Keeps what has changed of the clamps.
     fn keep_clamps(&mut self, of: impl Fn(CpuId) -> Option<[u32; 2]>, now: Ns) {
         const NONE: [u32; 2] = [0, 1024];

@@ -270,7 +270,7 @@ impl Machine {
         self.cpus.iter().any(|cpu| cpu.node != 0)
     }
 
-    /// What of its file is estimated and decides about results, in words, each once.
+    /// The parts of its file that are estimated and decide about results, in words, each once.
     pub fn estimated_parts(&self) -> Vec<&'static str> {
         let words = |path: &String| match path.split('.').next()? {
             "domain" => Some("operating points with their power"),

@@ -36,7 +36,7 @@ enum At {
     Text,
     /// Behind a backslash.
     Escape,
-    /// In `\uXXXX`: digits, and the number so far.
+    /// In `\uXXXX`: how many digits were read, and their number.
     Unicode(u32, u32),
     End,
 }

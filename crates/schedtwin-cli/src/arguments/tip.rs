@@ -55,18 +55,15 @@ fn of_missing(said: &clap::Error) -> Option<String> {
         _ => return None,
     };
     let listed = [
-        ("<MACHINE>", "machines"),
-        ("<WORKLOAD>", "workloads"),
-        ("<KERNEL>", "kernels"),
-        ("<SUITE>", "suites"),
-        ("<NAME>", ""),
+        ("<MACHINE>", "`schedtwin list machines`"),
+        ("<WORKLOAD>", "`schedtwin list workloads`"),
+        ("<KERNEL>", "`schedtwin list kernels`"),
+        ("<SUITE>", "`schedtwin list suites`"),
+        ("<NAME>", "`schedtwin list`"),
     ];
     let asked = |argument: &str| missing.iter().any(|of| of.contains(argument));
-    let lists: Vec<String> = listed
-        .iter()
-        .filter(|(argument, _)| asked(argument))
-        .map(|(_, list)| format!("`{}`", format!("schedtwin list {list}").trim_end()))
-        .collect();
+    let lists = listed.iter().filter(|(argument, _)| asked(argument));
+    let lists: Vec<&str> = lists.map(|(_, list)| *list).collect();
     (!lists.is_empty()).then(|| format!("names to choose from: {}", lists.join(", ")))
 }
 

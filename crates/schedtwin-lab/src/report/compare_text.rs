@@ -120,7 +120,7 @@ pub fn header_cells(others: &[usize], layout: Layout) -> Vec<String> {
     cells
 }
 
-/// How wide a table of these kernels is.
+/// The width of a table of these kernels.
 fn width_of(rows: &[Titled], others: &[usize], layout: Layout) -> usize {
     let mut widths: Vec<usize> =
         header_cells(others, layout).iter().map(|cell| cell.chars().count()).collect();

@@ -159,17 +159,19 @@ fn of(
     if is_marked && runs < FEW_RUNS {
         sentences.push(format!("{runs} runs decide little; -n {ENOUGH_RUNS} decides more."));
     }
-    if !unchanged.is_empty() && !changed.is_empty() {
-        let names = list(unchanged, named, |told| told.title.to_string());
-        sentences.push(format!("Not changed beyond chance: {names}."));
+    if changed.is_empty() {
+        // That is said already.
+        unchanged.clear();
     }
-    if !doubtful.is_empty() {
-        let names = list(doubtful, named, |told| told.title.to_string());
-        sentences.push(format!("Doubtful, so no verdict: {names}."));
-    }
-    if !unknown.is_empty() {
-        let names = list(unknown, named, |told| told.title.to_string());
-        sentences.push(format!("Not judged, as the recording does not tell: {names}."));
+    for (words, rows) in [
+        ("Not changed beyond chance", unchanged),
+        ("Doubtful, so no verdict", doubtful),
+        ("Not judged, as the recording does not tell", unknown),
+    ] {
+        if !rows.is_empty() {
+            let names = list(rows, named, |told| told.title.to_string());
+            sentences.push(format!("{words}: {names}."));
+        }
     }
     sentences.join(" ")
 }

@@ -654,6 +654,28 @@ fn better_says_of_which_other_metric_nothing_is_decided() {
     assert!(known.starts_with(&format!("{better}.")), "{known}");
 }
 
+/// A kernel is not called better where a headline is marked worse, though it is not clear among all of them.
+#[test]
+fn nothing_is_better_beside_a_mark_for_worse() {
+    let mut compared = nobody_hurt();
+    compared.rows.retain(|row| ["frame_duration", "jank", "power"].contains(&row.row.name));
+    compared.rows.iter_mut().for_each(|row| {
+        if row.row.name == "power" {
+            row.row.labels.clear();
+        }
+        let difference = row.cells[1].difference.as_mut().unwrap();
+        if row.row.name != "frame_duration" {
+            (difference.significant, difference.p) = (true, Some(0.04));
+        }
+        if row.row.name == "power" {
+            (difference.ci95_pct, difference.diff_pct) = (Some([1.0, 15.0]), Some(8.0));
+        }
+    });
+    let said = summary::sentences(&compared, Extent::Headlines, cells::letter).join(" ");
+    assert!(said.contains("improved: frame_duration") && !said.contains("is better"), "{said}");
+    assert!(said.contains("perhaps worsened, marked in the table: power +8.00%"), "{said}");
+}
+
 /// Of many changes the clearest are named, and of what did not change too.
 #[test]
 fn a_sentence_names_a_few() {

@@ -47,19 +47,15 @@ impl Candidate {
         let name = given.name().to_string();
         // They are the twin's: a candidate that is not loaded, or whose callbacks cost nothing, is none.
         const NOT_ITS_OWN: [&str; 3] = ["scx.load_ms", "scx.unload_ms", "scx.op_ns"];
-        let kernel = match NOT_ITS_OWN.iter().find(|key| name.contains(**key)) {
-            Some(key) => {
+        let named = |key: &&'static str| Some((*key, name.find(*key)?));
+        let kernel = match NOT_ITS_OWN.iter().find_map(named) {
+            Some((key, at)) => {
                 let mut faults = Diagnostics::new();
                 let source = Source::new("candidate", name.clone());
-                let at = name.find(key).map_or(0..0, |at| at..at + key.len());
+                let message = format!("`{key}` is not a candidate's to choose");
                 let help =
                     "leave it out: a score takes the scheduler as it is, from the begin to the end";
-                faults.push(
-                    &source,
-                    at,
-                    format!("`{key}` is not a candidate's to choose"),
-                    Some(help.into()),
-                );
+                faults.push(&source, at..at + key.len(), message, Some(help.into()));
                 Err(faults)
             }
             None => given.load(),
