@@ -171,6 +171,87 @@ fn documents_name_commands_that_exist() {
     assert!(checked > 5, "documents show commands: {checked}");
 }
 
+/// The summary of the studies is that of their results. `BLESS=1` writes it.
+#[test]
+fn the_summary_of_studies_is_that_of_their_results() {
+    let path = root().join("docs/studies-results.md");
+    let page = fs::read_to_string(&path).unwrap();
+    let (start, end) = ("documents -->\n", "<!-- end -->");
+    let start = page.find(start).expect("it has the mark") + start.len();
+    let end = start + page[start..].find(end).expect("it has an end");
+    let summary = summary_of_studies();
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&path, format!("{}{summary}{}", &page[..start], &page[end..])).unwrap();
+        return;
+    }
+    assert_eq!(&page[start..end], summary, "run with BLESS=1 to renew the summary");
+}
+
+/// A row for each study with verdicts, of the line `verdicts: ...` of its result and of the lines of the base's values.
+fn summary_of_studies() -> String {
+    let results = root().join("docs/results");
+    let base = fs::read_to_string(results.join("base-values.txt")).unwrap().replace("\n  ", " ");
+    let base_of = |study: &str| {
+        let line = base
+            .lines()
+            .find_map(|line| line.strip_prefix(&format!("base values of {study}: of ")));
+        let mut numbers =
+            line.into_iter().flat_map(|line| line.split(|c: char| !c.is_ascii_digit()));
+        let all = numbers.next().unwrap_or("-").to_string();
+        let words: Vec<&str> = line.map_or(Vec::new(), |line| line.split(' ').collect());
+        let before = |word: &str, at: usize| {
+            let place = words.windows(2).position(|pair| pair == ["within", word]);
+            place.map_or("-".to_string(), |place| words[place - at].to_string())
+        };
+        [all, before("10", 2), before("25", 1)]
+    };
+    let mut rows = vec![
+        [
+            "study",
+            "agree",
+            "direction",
+            "disagree",
+            "inconclusive",
+            "base values",
+            "in 10 %",
+            "in 25 %",
+        ]
+        .map(String::from),
+    ];
+    let mut files: Vec<_> =
+        fs::read_dir(results.join("studies")).unwrap().map(|e| e.unwrap().path()).collect();
+    files.sort();
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let study = file.file_stem().unwrap().to_str().unwrap();
+        let Some(line) = text.lines().find_map(|line| line.strip_prefix("verdicts: ")) else {
+            continue;
+        };
+        let count = |word: &str| {
+            let part = line.split(", ").find_map(|part| part.strip_suffix(&format!(" {word}")));
+            part.expect("each verdict is counted").to_string()
+        };
+        let verdicts = ["agree", "direction", "disagree", "inconclusive"].map(count);
+        if verdicts.iter().all(|count| count == "0") {
+            continue;
+        }
+        let link = format!("[{study}](results/studies/{study}.txt)");
+        let [agree, direction, disagree, inconclusive] = verdicts;
+        let [all, ten, more] = base_of(study);
+        rows.push([link, agree, direction, disagree, inconclusive, all, ten, more]);
+    }
+    let [all, ten, more] = base_of("all");
+    let sum = |column: usize| {
+        let values = rows[1..].iter().map(|row| row[column].parse::<u32>().unwrap());
+        values.sum::<u32>().to_string()
+    };
+    rows.push(["all".to_string(), sum(1), sum(2), sum(3), sum(4), all, ten, more]);
+    let line = |row: &[String; 8]| format!("| {} |\n", row.join(" | "));
+    let head = line(&rows[0]);
+    let body: String = rows[1..].iter().map(line).collect();
+    format!("{head}|---|{}\n{body}", "---:|".repeat(7))
+}
+
 /// The README's first command prints what the README says. `BLESS=1` writes it there.
 #[test]
 fn the_readme_shows_what_its_first_command_prints() {

@@ -342,6 +342,7 @@ mod tests {
                 stop_tick: false,
                 sleep_length_ns: None,
                 rule: IdleRule::Ladder,
+                tick_rule: None,
             };
             output.decision(DecisionRecord { at, cpu: CpuId(0), decision });
             output.settled(at);

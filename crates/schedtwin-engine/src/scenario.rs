@@ -11,7 +11,7 @@ use crate::system_file::SystemFile;
 use crate::twin::{DEVICES_MAX, Observer, Twin};
 use schedtwin_input::{Diagnostics, Source};
 use schedtwin_kernel::device_tree::DomainTable;
-use schedtwin_machine::{Architecture, Machine};
+use schedtwin_machine::{Architecture, FrequencyDomain, Machine};
 use schedtwin_trace::{Detail, Format, GrowingFile, Meta, Sink};
 use schedtwin_types::fnv::Fnv1a;
 use schedtwin_types::property::Bounds;
@@ -205,6 +205,7 @@ impl Scenario {
         if let (Some(machine), Some(kernel)) = (&machine, &kernel) {
             faults.absorb(check_disabled_states(machine, kernel));
             faults.absorb(check_cpufreq_driver(machine, kernel));
+            faults.absorb(check_clock_limits(machine, kernel));
             faults.absorb(check_fair_servers(machine, kernel));
         }
         let (Some(machine), Some(mut kernel), Some(mut workload)) = (machine, kernel, workload)
@@ -297,6 +298,15 @@ impl Scenario {
     pub fn with_bounds(mut self, bounds: Bounds) -> Scenario {
         self.bounds = bounds;
         self
+    }
+
+    /// Whether schedutil asks for the clocks of a processor that Linux leaves to a driver of its own, unless told: x86.
+    pub fn leaves_clocks_to_schedutil(&self) -> bool {
+        let config = &self.kernel.config;
+        self.machine.kernel_topology.architecture == Architecture::X86
+            && config.runs_schedutil()
+            && !config.scaling_driver.needs_own_clocks()
+            && self.kernel.policies.names().iter().all(|(_, name)| is_built_in(name))
     }
 
     /// Whether no system runs beside the workload.
@@ -574,7 +584,7 @@ impl Scenario {
             .collect(),
             trust: format!(
                 "{}; path costs{} idle energies are estimates{}{}{}; \
-                 absent: caches, memory{} (MODEL.md){}",
+                 absent: caches, memory{}{} (MODEL.md){}",
                 match self.machine.fitted.join(", ") {
                     none if none.is_empty() => "nothing is fitted".to_string(),
                     keys => format!("fitted to published values: {keys} of the machine"),
@@ -598,6 +608,10 @@ impl Scenario {
                 },
                 match self.machine.has_several_nodes() {
                     true => ", NUMA balancing",
+                    false => "",
+                },
+                match self.machine.has_power_of_cpus_alone() {
+                    true => ", power beside the CPUs",
                     false => "",
                 },
                 self.own_policies()
@@ -639,6 +653,26 @@ fn check_disabled_states(machine: &Machine, kernel: &KernelFile) -> Result<(), D
         let message = format!("`cpuidle_disable`: {} has no idle state `{word}`", machine.identity);
         let help = format!("known: {}, or their numbers", names.join(", "));
         faults.push_whole(&kernel.source, message, Some(help));
+    }
+    faults.into_result(())
+}
+
+/// Refuses a limit of clocks that none of them can keep: kHz are meant, and MHz are written easily.
+fn check_clock_limits(machine: &Machine, kernel: &KernelFile) -> Result<(), Diagnostics> {
+    let lowest = machine.domains.iter().map(FrequencyDomain::min_khz).min().unwrap_or(0);
+    let highest = machine.domains.iter().map(FrequencyDomain::max_khz).max().unwrap_or(u32::MAX);
+    let (config, name) = (&kernel.config, &machine.identity);
+    let too_low = config.scaling_max_freq.filter(|limit| *limit < lowest).map(|limit| {
+        format!(
+            "`scaling_max_freq`: {limit} kHz is below the lowest frequency of {name}, {lowest} kHz"
+        )
+    });
+    let too_high = config.scaling_min_freq.filter(|limit| *limit > highest).map(|limit| {
+        format!("`scaling_min_freq`: {limit} kHz is above the highest frequency of {name}, {highest} kHz")
+    });
+    let mut faults = Diagnostics::new();
+    for message in too_low.into_iter().chain(too_high) {
+        faults.push_whole(&kernel.source, message, Some("1.5 GHz is 1500000".into()));
     }
     faults.into_result(())
 }

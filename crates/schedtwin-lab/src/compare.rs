@@ -51,6 +51,10 @@ pub trait Subject: Sync {
     fn sleeps_without_power(&self) -> bool {
         false
     }
+    /// schedutil asks for clocks that Linux leaves to the processor's own driver, unless told.
+    fn leaves_clocks_to_schedutil(&self) -> bool {
+        false
+    }
     /// Nothing runs beside the workload (`--system`).
     fn is_alone(&self) -> bool {
         false
@@ -190,6 +194,9 @@ pub fn compare<S: Subject>(
     notices.extend(subjects[1..].iter().filter_map(|subject| {
         told_of_files(subject.name(), base.name(), &subject.changed_and_not_taken(base))
     }));
+    if subjects.iter().all(Subject::leaves_clocks_to_schedutil) {
+        notices.push(CLOCKS_OF_SCHEDUTIL.to_string());
+    }
     notices.extend(asleep_warnings(&rows, base.sleeps_without_power(), base.is_alone()));
     let identical = |kernel: &Vec<Option<u64>>| {
         kernel.iter().zip(&digests[0]).filter(|(a, b)| a.is_some() && a == b).count()
@@ -207,6 +214,10 @@ pub fn compare<S: Subject>(
         crashes,
     })
 }
+
+/// The notice on x86 where nobody has named a driver.
+const CLOCKS_OF_SCHEDUTIL: &str = "all kernels here have schedutil over the machine's own driver. Linux has intel_pstate or \
+    amd-pstate-epp on such a processor, which decide themselves: scaling_driver=..., docs/governors.md";
 
 /// The notice of files that no kernel here takes, though their commits do not share them.
 fn told_of_files(name: &str, base: &str, files: &[String]) -> Option<String> {
@@ -391,8 +402,8 @@ fn stretches(rows: &[Row], span: Span) -> Option<Vec<Vec<f64>>> {
 pub fn told_of_spans(rows: &[Row], span: Span) -> Option<String> {
     stretches(rows, span)?;
     Some(
-        "runs of a seed did not last equally long (see elapsed): the changes of energy, counts and other sums are of their \
-         values per second, and those of throughput are of all that was done"
+        "runs of a seed did not last equally long (see elapsed). A change with ~ is not that of the two values beside it: \
+         energy, counts and other sums are compared per second, throughput by all that was done"
             .to_string(),
     )
 }
@@ -431,7 +442,9 @@ pub fn judge(rows: Vec<Row>, span: Span) -> Vec<ComparedRow> {
                     let scale = |by: &f64| if is_throughput { *by } else { by.recip() };
                     let scaled = samples.iter().zip(&stretches[kernel]);
                     let scaled: Vec<_> = scaled.map(|(s, by)| s.map(|s| s * scale(by))).collect();
-                    stats::paired(&row.samples[0], &scaled)
+                    let difference = stats::paired(&row.samples[0], &scaled);
+                    let for_equal_lengths = stretches[kernel].iter().any(|by| *by != 1.0);
+                    difference.map(|found| Difference { for_equal_lengths, ..found })
                 }
             };
             let cell = |(kernel, samples): (usize, &Vec<Option<f64>>)| Cell {

@@ -58,6 +58,8 @@ pub struct Difference {
     pub p: Option<f64>,
     /// `p < 0.05`.
     pub significant: bool,
+    /// It is not that of the values: they were brought to the length of the baseline's runs first.
+    pub for_equal_lengths: bool,
 }
 
 impl Difference {
@@ -213,6 +215,7 @@ pub fn paired_gmean(base: &[Option<f64>], other: &[Option<f64>]) -> Option<Diffe
         ci95_pct: logs.ci95.map(|ends| ends.map(percent)),
         p: logs.p,
         significant: logs.significant,
+        for_equal_lengths: false,
     })
 }
 
@@ -270,6 +273,7 @@ fn judge(n: usize, diff: f64, base_mean: f64, spread: Option<Spread>) -> Option<
         ci95_pct: ci95.and_then(|[low, high]| Some([percent(low)?, percent(high)?])),
         p,
         significant: p.is_some_and(|p| p < SIGNIFICANCE),
+        for_equal_lengths: false,
     })
 }
 

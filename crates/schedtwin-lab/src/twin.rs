@@ -62,6 +62,10 @@ impl Subject for Column {
         self.scenario.machine().sleeping_uw() == 0
     }
 
+    fn leaves_clocks_to_schedutil(&self) -> bool {
+        self.scenario.leaves_clocks_to_schedutil()
+    }
+
     fn is_alone(&self) -> bool {
         self.scenario.is_alone()
     }

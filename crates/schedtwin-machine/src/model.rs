@@ -270,6 +270,12 @@ impl Machine {
         self.cpus.iter().any(|cpu| cpu.node != 0)
     }
 
+    /// Whether its file has the power of CPUs, and of nothing beside them: no package, no interconnect.
+    pub fn has_power_of_cpus_alone(&self) -> bool {
+        let opps = self.domains.iter().flat_map(|domain| &domain.opps);
+        opps.into_iter().any(|opp| opp.active_uw > 0) && self.power_domains.is_empty()
+    }
+
     /// The parts of its file that are estimated and decide about results, in words, each once.
     pub fn estimated_parts(&self) -> Vec<&'static str> {
         let words = |path: &String| match path.split('.').next()? {

@@ -11,7 +11,7 @@ use crate::record::varint;
 use borsh::{BorshDeserialize, BorshSerialize};
 use schedtwin_types::{
     Candidate, ChainEvent, ChainWait, CpuId, Decision, FactKind, FrequencyInput, IpiKind, IrqLines,
-    Khz, NeedChain, Ns, PickCandidate, PolicyId, TaskId, TaskState, WakeSource,
+    Khz, NeedChain, Ns, PickCandidate, PolicyId, TaskGroupId, TaskId, TaskState, WakeSource,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -149,6 +149,7 @@ recorded! {
     TaskId: u32, |task: TaskId| task.0, TaskId;
     CpuId: u16, |cpu: CpuId| cpu.0, CpuId;
     PolicyId: u16, |policy: PolicyId| policy.0, PolicyId;
+    TaskGroupId: u32, |group: TaskGroupId| group.0, TaskGroupId;
     IrqLines: u16, u16::from, IrqLines::from;
     TaskState: StateLine, StateLine::from, TaskState::from;
     WakeSource: SourceLine, SourceLine::from, WakeSource::from;
@@ -216,6 +217,8 @@ pub enum DecisionLine {
         stop_tick: bool,
         sleep_length_ns: Option<i64>,
         rule: Text,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tick_rule: Option<Text>,
     },
     Balance {
         dst: u16,
@@ -388,6 +391,8 @@ pub struct InputLine {
     pub irq: u64,
     #[borsh(serialize_with = "varint::write", deserialize_with = "varint::read")]
     pub min: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<u64>,
     #[borsh(serialize_with = "varint::write", deserialize_with = "varint::read")]
     pub perf: u64,
 }
@@ -421,6 +426,7 @@ impl From<&FrequencyInput> for InputLine {
             dl,
             irq,
             min,
+            max,
             perf,
         } = *input;
         InputLine {
@@ -434,6 +440,7 @@ impl From<&FrequencyInput> for InputLine {
             dl,
             irq,
             min,
+            max,
             perf,
         }
     }
@@ -470,12 +477,15 @@ impl From<&Decision> for DecisionLine {
                 rule: rule.text().into(),
                 limited_until: *limited_until,
             },
-            Decision::Idle { state, stop_tick, sleep_length_ns, rule } => DecisionLine::Idle {
-                state: *state,
-                stop_tick: *stop_tick,
-                sleep_length_ns: *sleep_length_ns,
-                rule: rule.text().into(),
-            },
+            Decision::Idle { state, stop_tick, sleep_length_ns, rule, tick_rule } => {
+                DecisionLine::Idle {
+                    state: *state,
+                    stop_tick: *stop_tick,
+                    sleep_length_ns: *sleep_length_ns,
+                    rule: rule.text().into(),
+                    tick_rule: tick_rule.map(|rule| rule.text().into()),
+                }
+            }
             Decision::Balance { dst, src, level, idle, migration, imbalance, moved, rule } => {
                 DecisionLine::Balance {
                     dst: dst.0,

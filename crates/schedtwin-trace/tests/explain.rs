@@ -48,13 +48,13 @@ const EXPECTED_WINDOW: &str = " 1999.999999900 [001] ipi                 wake li
                       =>    6  max_spare    40      1024   3%         99999       300
                             7  idle scan     0         0    -             -         -
  2000.000000000 [001] frequency           policy0 (cpu-little): 1197000 -> 1803000 kHz, changed
-                          cpu  util_avg  runnable_avg  util_est  boost  rt  dl  irq  min  perf
-                            0       100           250         0    150   7   0    3   54   317
-                            1         5             5         0      0   7   0    3   54    62
+                          cpu  util_avg  runnable_avg  util_est  boost  rt  dl  irq  min  max  perf
+                            0       100           250         0    150   7   0    3   54    -   317
+                            1         5             5         0      0   7   0    3   54  512    62
                           cpu 1: 40 with each task's clamps
                           cpu 0: runnable_avg 250 > util_avg 100: boosted by 150
                           util 396 -> raw 1650123 kHz -> table 1803000 kHz
- 2000.000000001 [001] idle                state 2, tick stops, sleep length 3.999 ms; teo: deepest enabled state
+ 2000.000000001 [001] idle                state 2, tick stops (a sleep of a tick or more is expected), sleep length 3.999 ms; teo: deepest enabled state
  2000.000000002 [001] balance             CPU 1 pulls ui-12 from CPU 2 (level 1, newidle, migrate_task, imbalance 1); find_src_group: overloaded
  2000.000000003 [001] balance             CPU 1 finds nothing to pull (level 0, idle); find_src_group: nobody has a task to pull
  2000.000000004 [001] preemption          sugov:0-3 preempts ui-12; PREEMPT_SHORT: shorter slice, earliest eligible deadline
@@ -148,7 +148,7 @@ fn what_was_not_looked_at_is_not_listed() {
 fn a_limit_still_counts() {
     let (text, summary) = list(&record(), &Query { limit: 3, ..Query::default() });
     assert_eq!(text.lines().count(), 3);
-    assert_eq!((summary.matched, summary.listed), (39, 3));
+    assert_eq!((summary.matched, summary.listed), (41, 3));
 }
 
 #[test]
@@ -156,9 +156,9 @@ fn damaged_lines_are_told_and_skipped() {
     let mut record = record();
     record.extend_from_slice(b"{\"at\":\n");
     let (_, summary) = list(&record, &Query::default());
-    assert_eq!(summary.matched, 39);
+    assert_eq!(summary.matched, 41);
     assert_eq!(summary.problem_count, 1);
-    assert_eq!(summary.problems, ["line 48: EOF while parsing a value (column 6)"]);
+    assert_eq!(summary.problems, ["line 50: EOF while parsing a value (column 6)"]);
 
     let error = explain_record(&b"junk\n"[..], &Query::default(), &mut Vec::new());
     let error = error.expect_err("no header");
@@ -224,7 +224,9 @@ fn numbers_are_worded_by_their_size() {
         (Some(i64::MAX), ", no timer"),
     ] {
         let rule = IdleRule::Teo(TeoRule::Deepest);
-        let decision = Decision::Idle { state: 1, stop_tick: false, sleep_length_ns, rule };
+        let tick_rule = None;
+        let decision =
+            Decision::Idle { state: 1, stop_tick: false, sleep_length_ns, rule, tick_rule };
         let text = teller.decision(&DecisionRecord { at: 0, cpu, decision });
         assert!(text.contains(&format!("state 1, tick stays{end};")), "{text}");
     }

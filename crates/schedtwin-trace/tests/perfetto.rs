@@ -12,6 +12,8 @@ fn carried(fact: &Fact) -> Option<Event> {
     let kind = match fact.kind {
         FactKind::Preempted { .. }
         | FactKind::DlThrottled { .. }
+        | FactKind::CgroupAttach { .. }
+        | FactKind::CfsThrottled { .. }
         | FactKind::Balance { moved: 0, .. } => return None,
         FactKind::Overutilized { .. } | FactKind::TaskSignals { .. } => {
             return Some(Event::Unplaced { at: fact.at, kind: fact.kind });

@@ -24,7 +24,7 @@ macro_rules! refused {
             /// Refuses.
             pub fn build(_: &Tree, _: &str, _: u64) -> Result<$code, Fault> {
                 Err(Fault::new(
-                    "governors from a tree are loaded on Linux with 64 bits only",
+                    "governors from a tree are loaded on Linux with 64 bits, by a build with the feature `trees`",
                     "the built-in forms run everywhere",
                 ))
             }
@@ -58,7 +58,7 @@ impl ExtCode {
     /// Refuses.
     pub fn build(_: &Tree, _: &str, _: u64, _: LoaderForm) -> Result<ExtCode, Refusal> {
         Err(Refusal::Code(Fault::new(
-            "schedulers in C are loaded on Linux with 64 bits only",
+            "schedulers in C are loaded on Linux with 64 bits, by a build with the feature `trees`",
             "scx=simple and schedulers in Rust run everywhere",
         )))
     }
@@ -243,7 +243,7 @@ mod tests {
         let idle = IdleCode::build(&tree, "teo.c", 250).expect_err("refused");
         let frequency = FrequencyCode::build(&tree, "x.c", 250).expect_err("refused");
         for fault in [idle, frequency] {
-            assert!(fault.message.contains("on Linux with 64 bits only"), "{fault:?}");
+            assert!(fault.message.contains("on Linux with 64 bits"), "{fault:?}");
             assert!(fault.help.is_some_and(|help| help.contains("built-in forms")));
         }
     }

@@ -41,7 +41,7 @@
 //! | `tokens.rs` | the text of a preprocessed unit, to be rewritten |
 //! | `symbols.rs`, `lines.rs`, `elf.rs` | variables of an object: where they are, and their types; its lines |
 //!
-//! Only on Linux, with 64 bits; elsewhere it is refused.
+//! Only on Linux, with 64 bits, and with the feature `c`; else it is refused.
 
 mod expression;
 mod ext_setting;
@@ -49,63 +49,67 @@ mod fault;
 mod options;
 mod steps;
 
-#[cfg(unix)]
+#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
 mod offered;
 #[cfg(unix)]
 mod program;
-#[cfg(unix)]
+#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
 mod sources;
 #[cfg(unix)]
+#[cfg_attr(
+    not(all(feature = "c", target_os = "linux", target_pointer_width = "64")),
+    allow(dead_code, reason = "its files are for what compiles C")
+)]
 mod tree;
 
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
 mod built;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
 mod compile;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
 pub mod confine;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
 mod elf;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
 mod frequency;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
 mod idle;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
 mod lines;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
 mod machine_code;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
 mod memory;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
 mod object;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
 mod scx;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
 mod symbols;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
 mod tokens;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
 mod watch;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
 pub mod worker;
 
-#[cfg(any(test, not(all(target_os = "linux", target_pointer_width = "64"))))]
+#[cfg(any(test, not(all(feature = "c", target_os = "linux", target_pointer_width = "64"))))]
 #[cfg_attr(test, allow(dead_code))]
 mod elsewhere;
 
 #[cfg(not(unix))]
 pub use elsewhere::Tree;
-#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+#[cfg(not(all(feature = "c", target_os = "linux", target_pointer_width = "64")))]
 pub use elsewhere::{ExtCode, FrequencyCode, IdleCode, confine, worker};
 pub use expression::{Expression, Operator};
 pub use ext_setting::{ExtSetting, OF_ALL};
 pub use fault::{Fault, Refusal};
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
 pub use frequency::FrequencyCode;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
 pub use idle::IdleCode;
 pub use options::{ExtOption, ExtOptions, OPTIONS_FILE};
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
 pub use scx::ExtCode;
 pub use steps::{Action, Part, Path, Run, Step, Value};
 #[cfg(unix)]

@@ -6,7 +6,7 @@
 
 use crate::{
     BalanceRule, CpuId, FrequencyRule, IdleRule, Khz, Ns, PickRule, PlacementRule, PolicyId,
-    PreemptionRule, TaskGroupId, TaskId,
+    PreemptionRule, TaskGroupId, TaskId, TickRule,
 };
 
 /// A decision taken at `at` by code that ran on `cpu`.
@@ -66,6 +66,8 @@ pub enum Decision {
         sleep_length_ns: Option<i64>,
         /// Which rule decided.
         rule: IdleRule,
+        /// teo: which rule decided about the tick.
+        tick_rule: Option<TickRule>,
     },
     /// Load balancing moved (or failed to move) tasks.
     Balance {
@@ -183,6 +185,8 @@ pub struct FrequencyInput {
     /// The lower bound: irq plus deadline bandwidth (the fair server's 51 included), or the clamps'
     /// minimum. Before 6.8: the deadline bandwidth, which is part of the demand.
     pub min: u64,
+    /// The clamps' maximum where the run queue has one below 1024.
+    pub max: Option<u64>,
     /// Resulting performance demand of this CPU, headroom included.
     pub perf: u64,
 }

@@ -48,7 +48,7 @@ pub use op::{
 };
 pub use rule::{
     BalanceRule, FrequencyRule, IdleRule, MenuRule, PickRule, PlacementRule, PreemptionRule,
-    TeoRule,
+    TeoRule, TickRule,
 };
 
 /// A point in simulated time or a span of it, nanoseconds. Time starts at 0.

@@ -152,8 +152,9 @@ rules! {
         Unchanged = "unchanged",
         /// schedutil: too soon after the last change.
         RateLimit = "rate limit",
-        /// schedutil: a domain's only CPU has not been idle since the last request, so it does not slow down.
-        Held = "held: the CPU has not been idle",
+        /// schedutil: a domain's only CPU has not counted an idle call (`idle_calls`) since the last request, so it does not slow
+        /// down.
+        Held = "held: no idle call of the CPU since the last request",
         /// schedutil: code on a CPU of another domain, where only a domain's own CPUs may change it.
         NotFromHere = "not from a CPU of another domain",
     }
@@ -216,6 +217,24 @@ rules! {
         Tick = "teo: the tick goes on and comes before a deeper state's residency",
         /// The tick is stopped and the timer far away: the deepest state that pays, in place of a shallow one.
         NotStuck = "teo: deeper, not to be stuck without tick",
+    }
+}
+
+rules! {
+    /// Why teo lets the tick stop, or not.
+    TickRule {
+        /// A sleep of a tick or more is expected: may stop.
+        LongSleep = "a sleep of a tick or more is expected",
+        /// It is stopped already and may remain so.
+        AlreadyStopped = "it is stopped already",
+        /// The next timer, or the residency of the only state, is less than a tick away: keep.
+        ShortSleep = "less than a tick until the next timer or expected wakeup",
+        /// The chosen state spins: keep.
+        Polling = "the state spins",
+        /// Most wakeups come before a tick has passed: keep.
+        Intercepts = "most wakeups come before a tick has passed",
+        /// A short stay is expected and the timers were not looked at, or not for this: keep.
+        Shallow = "a short stay is expected, whatever the timers say",
     }
 }
 

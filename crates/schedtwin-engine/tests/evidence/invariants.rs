@@ -536,6 +536,8 @@ impl Observer for Invariants {
             }
             FactKind::Balance { .. }
             | FactKind::CpuSignals { .. }
+            | FactKind::CgroupAttach { .. }
+            | FactKind::CfsThrottled { .. }
             | FactKind::TaskSignals { .. } => {}
         }
     }

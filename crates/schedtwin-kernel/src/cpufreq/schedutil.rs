@@ -418,6 +418,7 @@ impl Cpufreq {
             dl: rq.avg_dl.util_avg,
             irq: rq.avg_irq.util_avg,
             min,
+            max: sched.uclamp_of(cpu, cx).map(|of| u64::from(of.max)).filter(|max| *max < 1024),
             perf: cx.sugov_perf(util),
         }
     }

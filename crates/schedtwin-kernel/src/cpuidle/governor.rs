@@ -27,7 +27,7 @@ use super::teo;
 use super::teo::util::{Gradual, UtilAware};
 use crate::config::{Config, IdleGovernor, MenuForm, TeoForm};
 use crate::policy::{CustomIdle, CustomMachineIdle};
-use schedtwin_types::{CpuId, IdleRule};
+use schedtwin_types::{CpuId, IdleRule, TickRule};
 
 /// A CPU's governor with its memory.
 #[derive(Clone, Debug)]
@@ -80,6 +80,8 @@ pub struct Choice {
     pub sleep_length_ns: Option<i64>,
     /// Why this state.
     pub rule: IdleRule,
+    /// teo: why the tick stops, or not.
+    pub tick_rule: Option<TickRule>,
 }
 
 impl Governor {
@@ -150,12 +152,14 @@ impl Governor {
             stop_tick: s.stop_tick,
             sleep_length_ns: s.sleep_length_ns,
             rule: IdleRule::Teo(s.rule),
+            tick_rule: Some(s.tick_rule),
         };
         let of_menu = |s: menu::Selection| Choice {
             state: s.idx as u8,
             stop_tick: s.stop_tick,
             sleep_length_ns: s.sleep_length_ns,
             rule: IdleRule::Menu(s.rule),
+            tick_rule: None,
         };
         match self {
             Governor::Teo(teo) => of_teo(teo.select(input, sleep_length)),
@@ -183,17 +187,25 @@ impl Governor {
                 stop_tick: true,
                 sleep_length_ns: None,
                 rule: IdleRule::Ladder,
+                tick_rule: None,
             },
             Governor::Haltpoll(haltpoll) => {
                 let (state, stop_tick) = haltpoll.select(input);
                 let rule = if state == 0 { IdleRule::HaltpollPoll } else { IdleRule::HaltpollHalt };
-                Choice { state: state as u8, stop_tick, sleep_length_ns: None, rule }
+                Choice {
+                    state: state as u8,
+                    stop_tick,
+                    sleep_length_ns: None,
+                    rule,
+                    tick_rule: None,
+                }
             }
             Governor::Shallow => Choice {
                 state: input.states.iter().position(|state| !state.disabled).unwrap_or(0) as u8,
                 stop_tick: true,
                 sleep_length_ns: None,
                 rule: IdleRule::Shallowest,
+                tick_rule: None,
             },
             Governor::Custom(custom) => custom.select(input, sleep_length),
             Governor::OfMachine { .. } => unreachable!("the kernel asks the machine's governor"),

@@ -248,7 +248,15 @@ impl Kernel {
             let stop_tick = self.cpuidle.cpus[cpu].got_tick;
             if self.cx.wants_decisions() {
                 let rule = IdleRule::OnlyState;
-                self.cx.record(Decision::Idle { state: 0, stop_tick, sleep_length_ns: None, rule });
+                let (sleep_length_ns, tick_rule) = (None, None);
+                let state = 0;
+                self.cx.record(Decision::Idle {
+                    state,
+                    stop_tick,
+                    sleep_length_ns,
+                    rule,
+                    tick_rule,
+                });
             }
             return (0, stop_tick);
         }
@@ -274,9 +282,9 @@ impl Kernel {
         let mut timers = || time.tick_nohz_get_sleep_length(cpu, tick, needs_tick, cx);
         let of_machine = self.own.machine_idle_mut();
         let choice = governor.select_on(cpu, of_machine, &input, &mut timers);
-        let governor::Choice { state, stop_tick, sleep_length_ns, rule } = choice;
+        let governor::Choice { state, stop_tick, sleep_length_ns, rule, tick_rule } = choice;
         if self.cx.wants_decisions() {
-            self.cx.record(Decision::Idle { state, stop_tick, sleep_length_ns, rule });
+            self.cx.record(Decision::Idle { state, stop_tick, sleep_length_ns, rule, tick_rule });
         }
         // No such state: see above.
         let state =

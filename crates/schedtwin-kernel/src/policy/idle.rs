@@ -128,7 +128,8 @@ fn choice(
         "idle governor `{name}` chose state {state}, the CPU has {}",
         input.states.len()
     );
-    Choice { state: state as u8, stop_tick, sleep_length_ns, rule: IdleRule::Custom(rule) }
+    let rule = IdleRule::Custom(rule);
+    Choice { state: state as u8, stop_tick, sleep_length_ns, rule, tick_rule: None }
 }
 
 impl CustomIdle {

@@ -20,8 +20,8 @@ use crate::sched::stop::StopWork;
 use crate::sched::{CfsRqId, Class, EntityId, OnRq, SchedEntity, Task, TaskKind, WakeListEntry};
 use crate::{Activity, Context, Cpuidle, Kernel, Scheduler};
 use schedtwin_types::{
-    CpuId, CpuMask, FactKind, IpiKind, NEVER, Ns, Outcome, PickRule, Policy, ProcessId, TaskId,
-    TaskState, WakeSource,
+    CpuId, CpuMask, FactKind, IpiKind, NEVER, Ns, Outcome, PickRule, Policy, ProcessId,
+    TaskGroupId, TaskId, TaskState, WakeSource,
 };
 
 /// `ENQUEUE_WAKEUP`.
@@ -958,6 +958,10 @@ impl Kernel {
         self.sched.post_init_entity_util_avg(task, &self.cx);
         self.activate_task(cpu, task, ENQUEUE_NOCLOCK | ENQUEUE_INITIAL);
         self.sched.under_way(task, &self.cx);
+        let group = self.sched.tasks[task].cgroup;
+        if group != TaskGroupId::default() {
+            self.cx.fact(FactKind::CgroupAttach { task, group });
+        }
         self.cx.fact(FactKind::Wakeup { task, target: cpu, new: true });
         self.wakeup_preempt(cpu, task, WF_FORK);
         self.task_woken(cpu, task);

@@ -23,7 +23,11 @@ pub struct Change<'a> {
     /// The unit of the change.
     pub unit: Told<'a>,
     significant: bool,
+    for_equal_lengths: bool,
 }
+
+/// The mark of a change that is not that of the two values beside it ([`Difference::for_equal_lengths`]).
+const MARK: &str = "~";
 
 /// The unit in which a change is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,14 +62,12 @@ impl<'a> Change<'a> {
             "%" => Some(Told::Points),
             _ => None,
         };
-        let significant = difference.significant;
-        let own =
-            |unit| Change { value: difference.diff, ends: difference.ci95, unit, significant };
+        let Difference { significant, for_equal_lengths, .. } = *difference;
+        let told = |value, ends, unit| Change { value, ends, unit, significant, for_equal_lengths };
+        let own = |unit| told(difference.diff, difference.ci95, unit);
         match (in_its_own, difference.diff_pct) {
             (Some(unit), _) => own(unit),
-            (None, Some(value)) => {
-                Change { value, ends: difference.ci95_pct, unit: Told::Percent, significant }
-            }
+            (None, Some(value)) => told(value, difference.ci95_pct, Told::Percent),
             (None, None) => own(Told::Own(unit)),
         }
     }
@@ -169,8 +171,13 @@ pub fn difference_cells(
     unit: &str,
     sign: &str,
 ) -> (String, String) {
-    difference
-        .map_or(("-".into(), String::new()), |difference| Change::of(difference, unit).cells(sign))
+    let Some(difference) = difference else { return ("-".into(), String::new()) };
+    let change = Change::of(difference, unit);
+    let (mut text, interval) = change.cells(sign);
+    if change.for_equal_lengths {
+        text.push_str(MARK);
+    }
+    (text, interval)
 }
 
 /// Whether a kernel's change of a row is one for better or worse: a star and a word, nothing within chance, and for a
@@ -207,6 +214,7 @@ mod tests {
                 .then(|| [100.0 * (diff - half) / base, 100.0 * (diff + half) / base]),
             p: Some(0.01),
             significant: true,
+            for_equal_lengths: false,
         }
     }
 
@@ -229,6 +237,8 @@ mod tests {
             assert_eq!((change.as_str(), half.as_str()), expected);
         }
         assert_eq!(difference_cells(None, "ms", "").0, "-");
+        let of = Difference { for_equal_lengths: true, ..difference(1.0, 100.0, 0.5) };
+        assert_eq!(difference_cells(Some(&of), "J", "+-").0, "+1.00%~");
         assert_eq!(Change::of(&difference(3.0, 0.0, 1.5), "ms").whole(), "+3.000 ms");
     }
 

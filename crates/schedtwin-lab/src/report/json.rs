@@ -132,6 +132,9 @@ fn compared(row: &ComparedRow, kernels: &[String]) -> Value {
                 value.insert("p".into(), json!(difference.and_then(|d| d.p)));
                 value
                     .insert("significant".into(), json!(difference.is_some_and(|d| d.significant)));
+                if difference.is_some_and(|d| d.for_equal_lengths) {
+                    value.insert("for_equal_lengths".into(), json!(true));
+                }
             }
             Value::Object(value)
         })

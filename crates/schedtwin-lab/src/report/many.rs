@@ -284,10 +284,14 @@ pub fn text(all: &[Comparison], extent: Extent, layout: Layout) -> String {
     let fits = |text: &str| text.lines().all(|line| line.chars().count() <= layout.width);
     let wide = |others: &[usize]| wide_table(&lines, others, layout);
     let is_wide = fits(&wide(if kernels.len() > 1 { &[1] } else { &[] }));
-    let table = |others: &[usize]| match is_wide {
-        true => wide(others),
-        false => narrow_table(all, &lines, others, layout),
+    let narrow = |others: &[usize]| {
+        let forms = [Narrow::Words, Narrow::Stars, Narrow::OwnLines];
+        let mut forms =
+            forms.map(|form| narrow_table(all, &lines, others, layout, form)).into_iter();
+        let last = forms.next_back().expect("there are three");
+        forms.find(|text| fits(text)).unwrap_or(last)
     };
+    let table = |others: &[usize]| if is_wide { wide(others) } else { narrow(others) };
     let mut blocks: Vec<Vec<usize>> = vec![Vec::new()];
     for kernel in 1..kernels.len() {
         let last = blocks.last_mut().expect("there is always a block");
@@ -323,8 +327,25 @@ fn wide_table(lines: &[Line], others: &[usize], layout: Layout) -> String {
     plain_table(rows, 4, &verdicts)
 }
 
+/// How much width a line for each place takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Narrow {
+    /// The place, the values, and after a star whether it is better or worse.
+    Words,
+    /// A star alone.
+    Stars,
+    /// The place has a line of its own.
+    OwnLines,
+}
+
 /// The table with a line for each metric and under it one for each place.
-fn narrow_table(all: &[Comparison], lines: &[Line], others: &[usize], layout: Layout) -> String {
+fn narrow_table(
+    all: &[Comparison],
+    lines: &[Line],
+    others: &[usize],
+    layout: Layout,
+    form: Narrow,
+) -> String {
     let place = |line: &Line| {
         let of = |one: &Comparison| {
             one.provenance.machine == line.machine && one.provenance.workload == line.workload
@@ -336,23 +357,30 @@ fn narrow_table(all: &[Comparison], lines: &[Line], others: &[usize], layout: La
         cells
     };
     let mut rows = vec![without_unit(header_cells(others, layout))];
-    for line in lines {
-        rows.push(without_unit(row_cells(
-            &(format!("  {}", place(line)), line.row),
-            others,
-            layout,
-        )));
-    }
     let verdicts: Vec<usize> = (0..others.len()).map(|other| 5 + 4 * other).collect();
+    for line in lines {
+        let title = match form {
+            Narrow::OwnLines => String::new(),
+            _ => format!("  {}", place(line)),
+        };
+        let mut cells = without_unit(row_cells(&(title, line.row), others, layout));
+        if form != Narrow::Words {
+            verdicts.iter().for_each(|at| cells[*at].truncate(1));
+        }
+        rows.push(cells);
+    }
     let table = plain_table(rows, 1, &verdicts);
     let mut text = String::new();
     for (at, row) in table.lines().enumerate() {
         // The first line has the letters of the kernels.
-        if let Some(now) = at.checked_sub(1)
-            && (now == 0 || lines[now - 1].title != lines[now].title)
-        {
-            let (title, unit) = (printable(&lines[now].title), lines[now].row.row.unit);
-            text.push_str(&format!("{title}, {unit}\n"));
+        if let Some(now) = at.checked_sub(1) {
+            if now == 0 || lines[now - 1].title != lines[now].title {
+                let (title, unit) = (printable(&lines[now].title), lines[now].row.row.unit);
+                text.push_str(&format!("{title}, {unit}\n"));
+            }
+            if form == Narrow::OwnLines {
+                text.push_str(&format!("  {}\n", printable(&place(&lines[now]))));
+            }
         }
         text.push_str(&format!("{row}\n"));
     }

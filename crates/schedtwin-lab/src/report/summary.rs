@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use schedtwin_engine::result::Better;
-use schedtwin_types::metric::declared;
+use schedtwin_types::metric::{self, declared};
 
 use super::Extent;
 use super::cells::shown_rows;
@@ -57,6 +57,7 @@ pub fn sentences(
 }
 
 /// A row as a sentence tells it.
+#[derive(Clone)]
 pub(super) struct Told<'a> {
     pub title: Cow<'a, str>,
     pub change: String,
@@ -78,7 +79,7 @@ fn of(
     }
     let (mut better, mut worse, mut other, mut unchanged) = (vec![], vec![], vec![], vec![]);
     let (mut doubtful, mut unknown, mut small, mut by_chance) = (vec![], vec![], vec![], vec![]);
-    let mut perhaps_worse = vec![];
+    let (mut perhaps_worse, mut moved) = (vec![], vec![]);
     let looked_at: Vec<f64> = rows.iter().filter_map(|(_, row)| p_of(row, kernel)).collect();
     let sure = stats::holm(&looked_at);
     // Of what matters most, the rows of which nothing can be said.
@@ -98,6 +99,9 @@ fn of(
             _ if told.p > sure => by_chance.push(told),
             _ if change.is_small() => small.push(told),
             (_, Better::Neutral) => other.push(told),
+            ("* better", _) if let Some(delay) = moved_wait(comparison, row, kernel) => {
+                moved.push((told, delay));
+            }
             ("* better", _) => better.push(told),
             _ => worse.push(told),
         }
@@ -122,6 +126,13 @@ fn of(
     let mut changed: Vec<String> = changed.into_iter().map(|(_, text)| text).collect();
     if !other.is_empty() {
         changed.push(format!("different: {}", list(other, named, of_change)));
+    }
+    if let Some((_, delay)) = moved.first().cloned() {
+        let all = list(moved.into_iter().map(|(told, _)| told).collect(), named, of_change);
+        changed.push(format!(
+            "not said to be better: {all}; with cpu.max such a wait may end at a first pick, and run_delay, which counts what \
+             comes after it, too, is {delay}"
+        ));
     }
     let is_marked = !perhaps_worse.is_empty() || !by_chance.is_empty();
     if is_unsure {
@@ -205,6 +216,29 @@ pub(super) fn small_and_by_chance(
 /// The p of the change of a row, if it is judged.
 pub(super) fn p_of(row: &ComparedRow, kernel: usize) -> Option<f64> {
     row.told(kernel)?.p.filter(|_| !row.doubtful && !row.not_judged)
+}
+
+/// Where `cpu.max` throttles, a shorter wakeup latency that may be a wait moved behind the first pick: by how much `run_delay`
+/// of the same tasks changed. `None`: it fell by a hundredth or more, too, or the row is another one.
+fn moved_wait(comparison: &Comparison, row: &ComparedRow, kernel: usize) -> Option<String> {
+    let rows = comparison.read_rows();
+    let throttles = |row: &&ComparedRow| {
+        let throttled = |periods: &Option<f64>| periods.is_some_and(|periods| periods > 0.0);
+        row.row.name == metric::NR_THROTTLED.name && row.row.samples.iter().flatten().any(throttled)
+    };
+    if row.row.name != metric::WAKEUP_LATENCY.name || !rows.iter().any(|row| throttles(&row)) {
+        return None;
+    }
+    let same_tasks = |of: &&ComparedRow| {
+        of.row.name == metric::RUN_DELAY.name
+            && of.row.stat == "sum"
+            && of.row.labels == row.row.labels
+    };
+    let delay = rows.iter().find(same_tasks)?;
+    let difference = delay.told(kernel)?;
+    let fell = difference.significant
+        && difference.diff_pct.is_some_and(|percent| percent <= -verdict::LEAST_HARM_PCT);
+    (!fell).then(|| Change::of(&difference, delay.row.unit).whole())
 }
 
 /// What the baseline alone breaks: a kernel that is no better than it may be good.

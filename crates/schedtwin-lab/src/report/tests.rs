@@ -6,6 +6,7 @@ use schedtwin_engine::result::{CpuResult, TaskResult};
 use serde_json::{Map, Value, json};
 
 use super::*;
+use crate::compare::ComparedRow;
 use crate::timeline::Timelines;
 
 fn run_report(format: Format, extent: Extent) -> String {
@@ -674,6 +675,39 @@ fn nothing_is_better_beside_a_mark_for_worse() {
     let said = summary::sentences(&compared, Extent::Headlines, cells::letter).join(" ");
     assert!(said.contains("improved: frame_duration") && !said.contains("is better"), "{said}");
     assert!(said.contains("perhaps worsened, marked in the table: power +8.00%"), "{said}");
+}
+
+/// Where cpu.max throttles, a wakeup that is picked sooner is no better for it if the task then waits as long for its group.
+#[test]
+fn a_wait_that_moved_behind_the_first_pick_is_not_better() {
+    let mut compared = nobody_hurt();
+    let row = compared.rows.iter().find(|row| row.row.name == "frame_duration").unwrap().clone();
+    let of = |name: &str, stat: &'static str| {
+        let metric = schedtwin_types::metric::declared(name).unwrap();
+        let mut copy = row.clone();
+        (copy.row.name, copy.row.stat, copy.row.better) = (metric.name, stat, metric.better);
+        copy.row.labels.clear();
+        copy
+    };
+    let unchanged = |mut row: ComparedRow| {
+        let difference = row.cells[1].difference.as_mut().unwrap();
+        (difference.significant, difference.p, difference.diff_pct) = (false, Some(0.6), Some(0.3));
+        row
+    };
+    compared.rows = vec![of("wakeup_latency", "mean"), unchanged(of("run_delay", "sum"))];
+    let said = |compared: &Comparison| {
+        summary::sentences(compared, Extent::Chosen, cells::letter).join(" ")
+    };
+    assert!(said(&compared).contains("is better: wakeup_latency mean"), "{}", said(&compared));
+    compared.rows.push(unchanged(of("nr_throttled", "sum")));
+    let moved = said(&compared);
+    assert!(moved.contains("not said to be better: wakeup_latency mean -29.4%"), "{moved}");
+    assert!(
+        moved.contains("run_delay, which counts what comes after it, too, is +0.30%"),
+        "{moved}"
+    );
+    compared.rows[1] = of("run_delay", "sum");
+    assert!(said(&compared).contains("is better: wakeup_latency mean"), "{}", said(&compared));
 }
 
 /// Of many changes the clearest are named, and of what did not change too.

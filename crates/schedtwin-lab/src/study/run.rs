@@ -679,6 +679,7 @@ mod tests {
             ci95_pct: Some([diff - half, diff + half]),
             p: None,
             significant: diff.abs() > half,
+            for_equal_lengths: false,
         };
         let known = of(-5.0, 1.0);
         for (main, variants, expected) in [

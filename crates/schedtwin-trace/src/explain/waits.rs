@@ -2,7 +2,8 @@
 //! The longest waits for a CPU: who waited, why, and what ran there meanwhile.
 //!
 //! A wait begins when a task is woken (`sched_waking`) or leaves its CPU while it could go on (`R`, `R+`), and ends with the
-//! switch to it, or with the record. What ran meanwhile is what the CPUs ran on whose queues the task stood.
+//! switch to it, or with the record. What ran meanwhile is what the CPUs ran on whose queues the task stood. *Throttled* is
+//! the part of a wait in which the `cpu.max` of its cgroup, or of one above, kept the task from its CPU.
 //!
 //! ```text
 //!        waited            since    cpu  task      why                  on its CPU meanwhile
@@ -13,7 +14,7 @@ use super::Listing;
 use super::chain::clock;
 use super::words::duration;
 use schedtwin_types::printable;
-use schedtwin_types::{CpuId, FactKind, Ns, TaskId, TaskState, WakeSource};
+use schedtwin_types::{CpuId, FactKind, Ns, TaskGroupId, TaskId, TaskState, WakeSource};
 use serde_json::json;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
@@ -21,6 +22,8 @@ use std::io;
 
 /// Switches that are kept of each CPU: of a wait that is longer, the end is told.
 const SWITCHES_KEPT: usize = 16_384;
+/// Spans that are kept of each throttled queue.
+const THROTTLES_KEPT: usize = 16_384;
 /// Tasks that are named of those which ran meanwhile.
 const MEANWHILE_SHOWN: usize = 4;
 
@@ -54,6 +57,8 @@ struct Wait {
     why: Why,
     /// Changes of its queue.
     moves: usize,
+    /// For how long its cgroup was throttled on the CPU of its queue.
+    throttled: Ns,
     /// It still waits when the record ends.
     open: bool,
     /// Tasks that ran on its CPU, and for how long: the longest first.
@@ -92,6 +97,33 @@ impl Switches {
     }
 }
 
+/// When a queue was throttled: from, to; the last may be open.
+#[derive(Clone, Debug, Default)]
+struct Throttles(VecDeque<(Ns, Option<Ns>)>);
+
+impl Throttles {
+    fn changes(&mut self, at: Ns, throttled: bool) {
+        match (self.0.back_mut(), throttled) {
+            (Some((_, end @ None)), false) => *end = Some(at),
+            (Some((_, None)), true) | (_, false) => {}
+            (_, true) => {
+                if self.0.len() == THROTTLES_KEPT {
+                    self.0.pop_front();
+                }
+                self.0.push_back((at, None));
+            }
+        }
+    }
+
+    /// For how long it was throttled from one moment to another.
+    fn within(&self, from: Ns, to: Ns) -> Ns {
+        let spans = self.0.iter().rev();
+        let spans = spans.map(|(begin, end)| ((*begin).max(from), end.unwrap_or(to).min(to)));
+        let of_span = |(begin, end): (Ns, Ns)| end.saturating_sub(begin);
+        spans.take_while(|(_, end)| *end > from).map(of_span).sum()
+    }
+}
+
 /// The longest waits so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waits {
@@ -99,6 +131,9 @@ pub(super) struct Waits {
     waiting: BTreeMap<TaskId, Waiting>,
     /// The CPU that each task was switched to last.
     last_cpu: BTreeMap<TaskId, CpuId>,
+    /// The cgroups of tasks that are not in the root.
+    cgroups: BTreeMap<TaskId, TaskGroupId>,
+    throttles: BTreeMap<(TaskGroupId, CpuId), Throttles>,
     longest: Vec<Wait>,
     count: u64,
     sum: u128,
@@ -146,6 +181,10 @@ impl Waits {
                 }
             }
             FactKind::Exit { task } => drop(self.waiting.remove(&task)),
+            FactKind::CgroupAttach { task, group } => drop(self.cgroups.insert(task, group)),
+            FactKind::CfsThrottled { group, on, throttled } => {
+                self.throttles.entry((group, on)).or_default().changes(at, throttled);
+            }
             _ => {}
         }
     }
@@ -192,8 +231,11 @@ impl Waits {
             return;
         }
         let mut sums = BTreeMap::new();
+        let (group, mut throttled) = (self.cgroups.get(&task), 0);
         for (index, (queue, from)) in queues.iter().enumerate() {
             let to = queues.get(index + 1).map_or(at, |(_, next)| *next);
+            let of_queue = group.and_then(|group| self.throttles.get(&(*group, *queue)));
+            throttled += of_queue.map_or(0, |of| of.within(*from, to));
             if let Some(switches) = self.cpus.get(queue.index()) {
                 switches.sum(*from, to, &mut sums);
             }
@@ -203,7 +245,8 @@ impl Waits {
         meanwhile.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
         let moves = queues.len().saturating_sub(1);
         self.longest.truncate(most - 1);
-        self.longest.insert(place, Wait { task, since, ns, cpu, why, moves, open, meanwhile });
+        let wait = Wait { task, since, ns, cpu, why, moves, throttled, open, meanwhile };
+        self.longest.insert(place, wait);
     }
 
     /// The record is over, and who still waits has waited until now: counts all waits in the summary, and writes the longest.
@@ -267,6 +310,9 @@ impl Wait {
         let mut text = match self.why {
             Why::WokenBy(by) => format!("woken by {}", listing.who(by)),
             Why::Woken(source) => format!("woken by {}", source.words()),
+            Why::Left { next, .. } if next.is_idle() && self.throttled > 0 => {
+                format!("throttled {}", duration(self.throttled))
+            }
             Why::Left { next, preempted: true } => format!("preempted by {}", listing.who(next)),
             Why::Left { next, .. } => format!("left for {}", listing.who(next)),
         };
@@ -276,6 +322,9 @@ impl Wait {
             times => {
                 let _ = write!(text, ", moved {times} times");
             }
+        }
+        if self.throttled > 0 && !text.starts_with("throttled") {
+            let _ = write!(text, ", throttled {}", duration(self.throttled));
         }
         if self.open {
             text.push_str(", still waits");
@@ -302,7 +351,7 @@ impl Wait {
             .collect();
         let wait = json!({
             "task": self.task.0, "name": listing.who(self.task), "ns": self.ns, "why": self.why(listing),
-            "moves": self.moves, "open": self.open, "meanwhile": meanwhile,
+            "moves": self.moves, "throttled_ns": self.throttled, "open": self.open, "meanwhile": meanwhile,
         });
         json!({"at": self.since, "cpu": self.cpu.0, "wait": wait})
     }

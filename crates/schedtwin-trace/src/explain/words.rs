@@ -5,6 +5,7 @@ use super::{Listing, chain};
 use crate::record::{CandidateLine, InputLine, RecordedDecision};
 use schedtwin_types::printable;
 use schedtwin_types::{CpuId, FactKind, FactWords, FrequencyRule, Ns, PolicyId, TaskId};
+use std::fmt::Write as _;
 
 /// The name of a decision in a listing.
 pub(super) const fn name(decision: &RecordedDecision) -> &'static str {
@@ -83,11 +84,17 @@ impl Listing<'_> {
                     || "util of the governor's own C: not known".to_string(),
                     |util| format!("util {util}"),
                 );
-                let steps = format!("{util} -> raw {raw_khz} kHz -> table {khz} kHz");
+                let steps = match *rule == FrequencyRule::Held.text() {
+                    true => format!("{util} -> raw {raw_khz} kHz; the clock is held at {khz} kHz"),
+                    false => format!("{util} -> raw {raw_khz} kHz -> table {khz} kHz"),
+                };
                 head(&text) + &signals(inputs) + &format!("{:INDENT$}    {steps}\n", "")
             }
-            RecordedDecision::Idle { state, stop_tick, sleep_length_ns, rule } => {
-                let tick = if *stop_tick { "tick stops" } else { "tick stays" };
+            RecordedDecision::Idle { state, stop_tick, sleep_length_ns, rule, tick_rule } => {
+                let mut tick = if *stop_tick { "tick stops" } else { "tick stays" }.to_string();
+                if let Some(rule) = tick_rule {
+                    let _ = write!(tick, " ({rule})");
+                }
                 let sleep = match sleep_length_ns {
                     None => String::new(),
                     // A timer that never comes, less the time of day.
@@ -189,20 +196,34 @@ fn signals(inputs: &[InputLine]) -> String {
             "dl",
             "irq",
             "min",
+            "max",
             "perf",
         ]
         .map(str::to_string),
     ];
     rows.extend(inputs.iter().map(|input| {
         let InputLine {
-            cpu, util_avg, runnable_avg, util_est, boost, rt, dl, irq, min, perf, ..
+            cpu,
+            util_avg,
+            runnable_avg,
+            util_est,
+            boost,
+            rt,
+            dl,
+            irq,
+            min,
+            max,
+            perf,
+            ..
         } = *input;
-        let numbers = [util_avg, runnable_avg, util_est, boost, rt, dl, irq, min, perf];
-        let mut row = [const { String::new() }; 11];
+        let numbers = [util_avg, runnable_avg, util_est, boost, rt, dl, irq, min];
+        let mut row = [const { String::new() }; 12];
         row[1] = cpu.to_string();
         for (cell, number) in row[2..].iter_mut().zip(numbers) {
             *cell = number.to_string();
         }
+        row[10] = max.map_or("-".to_string(), |max| max.to_string());
+        row[11] = perf.to_string();
         row
     }));
     let boosted = inputs.iter().filter(|input| input.boost != 0).map(|input| {

@@ -39,7 +39,7 @@ names! {
     Preempt "preempt", Prev "prev", PrevName "prev_name", PreviousKhz "previous_khz", RawKhz "raw_khz", Role "role",
     Rt "rt", RunnableAvg "runnable_avg", SleepLengthNs "sleep_length_ns", Src "src", State "state",
     StopTick "stop_tick", Task "task", TaskName "task_name", Util "util", UtilAvg "util_avg", UtilEst "util_est",
-    UtilUclamp "util_uclamp",
+    UtilUclamp "util_uclamp", Max "max", TickRule "tick_rule",
 }
 
 /// The kinds of decisions: categories of instants, known by their places from 1 on.
@@ -259,9 +259,12 @@ fn fill(decision: &RecordedDecision, to: &mut Details<'_>) {
                 to.number(Argument::LimitedUntil, *until);
             }
         }
-        RecordedDecision::Idle { state, stop_tick, sleep_length_ns, .. } => {
+        RecordedDecision::Idle { state, stop_tick, sleep_length_ns, tick_rule, .. } => {
             to.number(Argument::State, *state);
             to.flag(Argument::StopTick, *stop_tick);
+            if let Some(rule) = tick_rule {
+                to.text(Argument::TickRule, rule);
+            }
             if let Some(ns) = sleep_length_ns {
                 to.signed(Argument::SleepLengthNs, *ns);
             }
@@ -318,6 +321,7 @@ fn input(input: &InputLine, to: &mut Details<'_>) {
         dl,
         irq,
         min,
+        max,
         perf,
     } = *input;
     to.number(Argument::Cpu, cpu);
@@ -334,8 +338,10 @@ fn input(input: &InputLine, to: &mut Details<'_>) {
     ] {
         to.number(name, value);
     }
-    if let Some(util) = util_uclamp {
-        to.number(Argument::UtilUclamp, util);
+    for (name, value) in [(Argument::UtilUclamp, util_uclamp), (Argument::Max, max)] {
+        if let Some(value) = value {
+            to.number(name, value);
+        }
     }
 }
 

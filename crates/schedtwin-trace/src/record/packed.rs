@@ -2,7 +2,7 @@
 //! Records without names of members: the same items as the lines of [`super`], in less time and space.
 //!
 //! ```text
-//! schedtwin.packed-record/1 {"schema":"schedtwin.record/1","title":...}\n    the header, as in JSON Lines
+//! schedtwin.packed-record/2 {"schema":"schedtwin.record/1","title":...}\n    the header, as in JSON Lines
 //! LENGTH ITEM LENGTH ITEM ...                                                LENGTH: of the item, 32 bits, little end first
 //! ```
 //!
@@ -19,7 +19,7 @@ use schedtwin_types::{DecisionRecord, Fact, NeedChain, Ns, TaskId};
 use std::io::{self, BufRead, Read};
 
 /// The first bytes of a packed record.
-pub const PACKED: &str = "schedtwin.packed-record/1";
+pub const PACKED: &str = "schedtwin.packed-record/2";
 
 /// One line of a record, apart from the first.
 #[derive(Clone, Debug, PartialEq, BorshSerialize, BorshDeserialize)]

@@ -7,7 +7,7 @@ use schedtwin_trace::{Meta, Sink, TaskInfo};
 use schedtwin_types::{
     BalanceRule, Candidate, CpuId, CpuMask, Decision, DecisionRecord, Fact, FactKind,
     FrequencyInput, FrequencyRule, IdleRule, IpiKind, PickCandidate, PickRule, PlacementRule,
-    PolicyId, PreemptionRule, TaskGroupId, TaskId, TaskState, TeoRule, WakeSource,
+    PolicyId, PreemptionRule, TaskGroupId, TaskId, TaskState, TeoRule, TickRule, WakeSource,
 };
 
 pub const UI: TaskId = TaskId(12);
@@ -73,6 +73,8 @@ pub fn facts() -> Vec<Fact> {
         (1, FactKind::CpuSignals { util_avg: 100, runnable_avg: 90, util_est: 80 }),
         (1, FactKind::IdleEnter { state: 2, tick_stopped: true }),
         (39, FactKind::DlThrottled { task: far }),
+        (1, FactKind::CgroupAttach { task: UI, group: TaskGroupId(3) }),
+        (1, FactKind::CfsThrottled { group: TaskGroupId(3), on: CpuId(39), throttled: true }),
     ];
     let start = 1_999_999_998_400;
     let fact = |(index, (cpu, kind)): (usize, (u16, FactKind))| Fact {
@@ -104,6 +106,7 @@ pub fn decisions() -> Vec<DecisionRecord> {
         dl: 0,
         irq: 3,
         min: 54,
+        max: (cpu == 1).then_some(512),
         perf,
     };
     let pick = |task, curr, lag, deadline, eligible| PickCandidate {
@@ -143,6 +146,7 @@ pub fn decisions() -> Vec<DecisionRecord> {
             stop_tick: true,
             sleep_length_ns: Some(3_999_000),
             rule: IdleRule::Teo(TeoRule::Deepest),
+            tick_rule: Some(TickRule::LongSleep),
         },
         Decision::Balance {
             dst: CpuId(1),

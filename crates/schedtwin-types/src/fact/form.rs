@@ -3,7 +3,9 @@
 //!
 //! Each trait is implemented once, by the listing or the kind of trace in its name.
 
-use crate::{CpuId, IpiKind, IrqLines, Khz, Ns, PolicyId, TaskId, TaskState, WakeSource};
+use crate::{
+    CpuId, IpiKind, IrqLines, Khz, Ns, PolicyId, TaskGroupId, TaskId, TaskState, WakeSource,
+};
 use std::fmt::Arguments;
 
 /// A field of a fact, which may name a task.
@@ -26,7 +28,20 @@ macro_rules! other_fields {
     };
 }
 
-other_fields!(u8, u16, u32, u64, bool, CpuId, PolicyId, TaskState, WakeSource, IpiKind, IrqLines);
+other_fields!(
+    u8,
+    u16,
+    u32,
+    u64,
+    bool,
+    CpuId,
+    PolicyId,
+    TaskGroupId,
+    TaskState,
+    WakeSource,
+    IpiKind,
+    IrqLines
+);
 
 /// Names and spans as a listing prints them.
 pub trait FactWords {

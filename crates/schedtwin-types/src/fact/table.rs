@@ -9,7 +9,7 @@ use super::declare::facts;
 use super::form::FactField;
 use super::form::PerfettoValue::{At, Pid, Prio, Process};
 use super::{FactWords, FtraceForm, IpiKind, PerfettoForm, TaskState, WakeSource};
-use crate::{CpuId, IrqLines, Khz, Ns, PolicyId, TaskId};
+use crate::{CpuId, IrqLines, Khz, Ns, PolicyId, TaskGroupId, TaskId};
 
 /// Hands the table of facts to a macro: kinds, their names in records, their fields, and in braces
 /// the rest, which only `fact/declare.rs` needs.
@@ -403,6 +403,38 @@ macro_rules! with_facts {
                     let (op, sectors) = (block_letters(op), bytes / 512);
                     out.event("block_rq_complete", format_args!("259,{device} {op} () 0 + {sectors} [0]"))
                 };
+                perfetto: |_, _| {};
+            }
+
+            /// A task belongs to a cgroup from now on: it was attached, or is new.
+            CgroupAttach "cgroup_attach_task" {
+                /// The task.
+                task: TaskId,
+                /// Its cgroup.
+                group: TaskGroupId,
+            } => {
+                digest: [];
+                words: "cgroup_attach_task", |words, _| {
+                    format!("{} to cgroup {}", words.task(task), group.0)
+                };
+                ftrace: |_, _| {};
+                perfetto: |_, _| {};
+            }
+
+            /// From now on the `cpu.max` of a cgroup, or of one above it, keeps its tasks from a CPU, or no longer.
+            CfsThrottled "cfs_throttled" {
+                /// The cgroup.
+                group: TaskGroupId,
+                /// The CPU of the queue.
+                on: CpuId,
+                /// Whether it is throttled.
+                throttled: bool,
+            } => {
+                digest: [];
+                words: if throttled { "cfs_throttled" } else { "cfs_unthrottled" }, |_, _| {
+                    format!("cgroup {} on CPU {on}", group.0)
+                };
+                ftrace: |_, _| {};
                 perfetto: |_, _| {};
             }
         }

@@ -21,7 +21,7 @@ pub mod v6_6;
 pub mod v7_3;
 
 use super::states::{Reflection, SelectInput, find_shallower_state};
-pub use schedtwin_types::TeoRule as SelectRule;
+pub use schedtwin_types::{TeoRule as SelectRule, TickRule};
 
 /// The amount that a wakeup adds to its counter.
 pub const PULSE: u32 = 1024;
@@ -41,23 +41,6 @@ pub struct Selection {
     pub tick_rule: TickRule,
     /// The answer of the timers, if they were asked.
     pub sleep_length_ns: Option<i64>,
-}
-
-/// Why the tick may stop, or not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TickRule {
-    /// A sleep of a tick or more is expected: may stop.
-    LongSleep,
-    /// It is stopped already and may remain so.
-    AlreadyStopped,
-    /// The next timer, or the residency of the only state, is less than a tick away: keep.
-    ShortSleep,
-    /// The chosen state spins: keep.
-    Polling,
-    /// Most wakeups come before a tick has passed: keep.
-    Intercepts,
-    /// A short stay is expected and the timers were not looked at, or not for this: keep.
-    Shallow,
 }
 
 /// How long the CPU slept, as teo counts it, ns; `u64::MAX` if the timer or a safety net woke it.

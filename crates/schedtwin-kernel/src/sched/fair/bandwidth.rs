@@ -213,7 +213,7 @@ impl Kernel {
         let waiting = &mut self.sched.groups[group].bandwidth.throttled;
         let at = if self.cx.config.bugs.throttled_first { 0 } else { waiting.len() };
         waiting.insert(at, cfs_rq);
-        self.sched.tg_throttle_down(group, cpu, !by_task);
+        self.sched.tg_throttle_down(group, cpu, !by_task, &mut self.cx);
         if !by_task {
             self.dequeue_throttled_queue(cfs_rq);
         }

@@ -60,7 +60,9 @@ use crate::sched::fair::bandwidth::CfsBandwidth;
 use crate::sched::fair::eevdf::Reweighted;
 use crate::sched::fair::load_avg::UPDATE_TG;
 use crate::sched::{CfsRqId, Class, EntityId, LoadWeight, SchedEntity, pelt};
-use schedtwin_types::{CpuId, CpuMax, GroupWeight, Policy, TaskGroupFiles, TaskGroupId, TaskId};
+use schedtwin_types::{
+    CpuId, CpuMax, FactKind, GroupWeight, Policy, TaskGroupFiles, TaskGroupId, TaskId,
+};
 
 /// `MAX_SHARES`.
 const MAX_SHARES: u64 = 1 << 18;
@@ -431,6 +433,7 @@ impl Kernel {
             return;
         }
         self.sched.tasks[task].cgroup = cgroup;
+        self.cx.fact(FactKind::CgroupAttach { task, group: cgroup });
         self.sched_move_task(task);
     }
 

@@ -19,8 +19,8 @@
 
 use super::CfsRqBandwidth;
 use crate::sched::CfsRqId;
-use crate::{Kernel, Scheduler};
-use schedtwin_types::{CpuId, NEVER, Ns, TaskGroupId, TaskId};
+use crate::{Context, Kernel, Scheduler};
+use schedtwin_types::{CpuId, FactKind, NEVER, Ns, TaskGroupId, TaskId};
 
 impl Kernel {
     /// `tg_unthrottle_up()`, groups below before those above: where nothing else is throttled, clocks go on, and tasks that had
@@ -40,6 +40,7 @@ impl Kernel {
         if own.throttle_count != 0 {
             return;
         }
+        self.cx.fact(FactKind::CfsThrottled { group, on: cpu, throttled: false });
         self.sched.pelt_clock_goes_on(cfs_rq);
         self.unthrottle_tasks(cpu, cfs_rq);
         if !self.sched.cfs_rq_is_decayed(cfs_rq, self.sched.rq[cpu].leaf_cfs_rqs.len()) {
@@ -50,16 +51,25 @@ impl Kernel {
 
 impl Scheduler {
     /// `tg_throttle_down()`, from a group to those below it. `stops`: clocks stop also where there are tasks.
-    pub(super) fn tg_throttle_down(&mut self, group: TaskGroupId, cpu: CpuId, stops: bool) {
+    pub(super) fn tg_throttle_down(
+        &mut self,
+        group: TaskGroupId,
+        cpu: CpuId,
+        stops: bool,
+        cx: &mut Context,
+    ) {
         let cfs_rq = self.groups[group].cfs_rq[cpu.index()];
         let cfs = &mut self.cfs[cfs_rq];
         cfs.bandwidth.throttle_count += 1;
-        if cfs.bandwidth.throttle_count == 1 && (stops || cfs.nr_queued == 0) {
-            self.pelt_clock_stops(cfs_rq);
+        if cfs.bandwidth.throttle_count == 1 {
+            cx.fact(FactKind::CfsThrottled { group, on: cpu, throttled: true });
+            if stops || cfs.nr_queued == 0 {
+                self.pelt_clock_stops(cfs_rq);
+            }
         }
         let mut below = self.groups[group].first_child;
         while let Some(child) = below {
-            self.tg_throttle_down(child, cpu, stops);
+            self.tg_throttle_down(child, cpu, stops, cx);
             below = self.groups[child].next_sibling;
         }
     }
