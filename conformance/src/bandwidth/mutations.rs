@@ -13,7 +13,7 @@ const FLAT: &str = "sched/fair/flat.rs";
 /// What each form notices.
 const SHARED: &[Mutation] = &[
     m(HIERARCHY, "own.throttled_clock_pelt_time += now - own.throttled_clock_pelt;", ""),
-    m(HIERARCHY, "cfs.bandwidth.throttle_count == 1 {", "true {"),
+    m(HIERARCHY, "is_first && (", "("),
     m(BANDWIDTH_RS, "pool.stat.throttled_time += since.map_or(0, |since| clock - since);", ""),
     m(BANDWIDTH_RS, "            at += 1;\n", "            at += 2;\n"),
     m(

@@ -780,6 +780,7 @@ pub enum Kind {
     /// Suites of schedtwin score
     Suites,
     /// Settings of kernels: variation points with their arms and releases, and tunables
+    #[value(alias = "settings")]
     Points,
     /// JSON schemas of outputs, and of machine and kernel files
     Schemas,

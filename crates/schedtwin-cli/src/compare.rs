@@ -455,7 +455,8 @@ fn first_differences(columns: &[Column], seed: u64) -> (String, Vec<String>) {
 /// The first difference of each kind of decision, the earliest first.
 fn push_kinds(text: &mut String, found: &[KindDifference], kernels: [&str; 2]) {
     text.push_str(
-        "  the first decision of each kind that comes to something else (later ones may follow from earlier ones)\n",
+        "  of each kind of decision the first that comes to something else, and what the other run decides next of that task, CPU \
+         or clock: at another time it is another call (later ones may follow from earlier ones)\n",
     );
     for KindDifference { kind, at, left, right } in found {
         text.push_str(&format!("\n  {}, at {}\n", kind.text(), seconds(*at)));

@@ -70,6 +70,9 @@ pub fn explain(arguments: Explain) -> Result<(), Failure> {
     conclude(&query, &summary, &output::shown(&record))
 }
 
+/// The decisions' names in a listing.
+const DECISIONS: [&str; 6] = ["placement", "frequency", "idle", "balance", "preemption", "pick"];
+
 /// Says what of a query the record does not have, or has more of.
 fn conclude(query: &Query, summary: &Summary, name: &str) -> Result<(), Failure> {
     let asked = query.cpu.filter(|cpu| cpu.index() >= summary.nr_cpus);
@@ -89,6 +92,13 @@ fn conclude(query: &Query, summary: &Summary, name: &str) -> Result<(), Failure>
     let unknown =
         |asked: &&String| names().next().is_some() && names().all(|name| name != asked.as_str());
     for unknown in query.events.iter().filter(unknown) {
+        let is_decision = DECISIONS.contains(&unknown.as_str());
+        if is_decision && !names().any(|name| DECISIONS.contains(&name)) {
+            output::tell(&format!(
+                "note: {name} has facts and no decisions: those are in the file that run --record wrote"
+            ));
+            continue;
+        }
         let there = || Some(format!("there are {}", names().collect::<Vec<_>>().join(", ")));
         let help = did_you_mean_or(unknown, names(), there).unwrap_or_default();
         output::tell(&format!("note: nothing here is called `{unknown}`; {help}"));

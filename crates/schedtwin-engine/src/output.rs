@@ -343,6 +343,7 @@ mod tests {
                 sleep_length_ns: None,
                 rule: IdleRule::Ladder,
                 tick_rule: None,
+                input: Default::default(),
             };
             output.decision(DecisionRecord { at, cpu: CpuId(0), decision });
             output.settled(at);

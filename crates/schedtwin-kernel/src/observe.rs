@@ -7,6 +7,7 @@
 use crate::Context;
 use schedtwin_types::{
     Candidate, Decision, DecisionRecord, Fact, FactKind, FrequencyInput, PickCandidate, PickRule,
+    PreemptionRule,
 };
 use std::hint::cold_path;
 
@@ -59,6 +60,36 @@ fn note<T>(list: &mut Vec<T>, item: T) {
         list.reserve(8);
     }
     list.push(item);
+}
+
+/// Sees only by which rule was picked last.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LastPick(pub Option<PickRule>);
+
+impl DecisionObserver for LastPick {
+    const ON: bool = false;
+    #[inline(always)]
+    fn candidate(&mut self, _: impl FnOnce() -> Candidate) {}
+    #[inline(always)]
+    fn frequency_input(&mut self, _: impl FnOnce() -> FrequencyInput) {}
+    #[inline(always)]
+    fn pick_begins(&mut self) {}
+    #[inline(always)]
+    fn pick(&mut self, rule: PickRule) {
+        self.0 = Some(rule);
+    }
+    #[inline(always)]
+    fn pick_candidate(&mut self, _: impl FnOnce() -> PickCandidate) {}
+}
+
+impl LastPick {
+    /// Why a waking task that was not picked does not preempt.
+    pub fn refuses(self) -> PreemptionRule {
+        match self.0 {
+            Some(PickRule::RunToParity) => PreemptionRule::SliceProtected,
+            _ => PreemptionRule::NotEarliestDeadline,
+        }
+    }
 }
 
 impl DecisionObserver for DecisionLog {

@@ -55,6 +55,10 @@ pub trait Subject: Sync {
     fn leaves_clocks_to_schedutil(&self) -> bool {
         false
     }
+    /// It throttles cgroups with `cpu.max` as another kernel does.
+    fn throttles_like(&self, _base: &Self) -> bool {
+        true
+    }
     /// Nothing runs beside the workload (`--system`).
     fn is_alone(&self) -> bool {
         false
@@ -145,6 +149,8 @@ pub struct Comparison {
     pub all_rows: Option<Vec<ComparedRow>>,
     /// Per kernel: with how many seeds it executed exactly what the baseline executed.
     pub identical_executions: Vec<usize>,
+    /// Per kernel: whether it throttles cgroups with `cpu.max` as the baseline does, at the same place of a task's way.
+    pub throttles_alike: Vec<bool>,
     /// Things worth knowing, each once: what runs reported, a precision that was not reached.
     pub notices: Vec<String>,
     /// Per kernel: what ended runs, and which properties they broke.
@@ -210,6 +216,7 @@ pub fn compare<S: Subject>(
         all_rows: None,
         troubles,
         identical_executions: digests.iter().map(identical).collect(),
+        throttles_alike: subjects.iter().map(|subject| subject.throttles_like(base)).collect(),
         notices,
         crashes,
     })

@@ -66,6 +66,11 @@ impl Subject for Column {
         self.scenario.leaves_clocks_to_schedutil()
     }
 
+    fn throttles_like(&self, base: &Column) -> bool {
+        let form = |column: &Column| column.scenario.kernel().config.cfs_throttle;
+        form(self) == form(base)
+    }
+
     fn is_alone(&self) -> bool {
         self.scenario.is_alone()
     }

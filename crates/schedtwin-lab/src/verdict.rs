@@ -373,7 +373,7 @@ pub fn words(breach: &Breach) -> String {
         | Property::LockHeld
         | Property::PriorityInversion
         | Property::WorkConservation => "waited",
-        Property::ClockHeld | Property::ClockAbove | Property::IdleStuck => "was",
+        Property::ClockHeld | Property::ClockAbove | Property::IdleStuck => "was for",
         Property::ThrottledEarly => "was throttled",
         Property::Bandwidth => "used",
         Property::Fairness => "was owed",

@@ -42,7 +42,7 @@ pub use packed::{PACKED, PackedRecord};
 
 pub use crate::record_lines::{
     CandidateLine, ChainEventLine, ChainLine as RecordedChain, DecisionLine as RecordedDecision,
-    InputLine, PickLine, Text, WaitLine,
+    IdleInputLine, InputLine, PickLine, Text, WaitLine,
 };
 
 /// The first line's `schema`.

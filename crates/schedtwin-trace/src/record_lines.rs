@@ -10,8 +10,9 @@
 use crate::record::varint;
 use borsh::{BorshDeserialize, BorshSerialize};
 use schedtwin_types::{
-    Candidate, ChainEvent, ChainWait, CpuId, Decision, FactKind, FrequencyInput, IpiKind, IrqLines,
-    Khz, NeedChain, Ns, PickCandidate, PolicyId, TaskGroupId, TaskId, TaskState, WakeSource,
+    Candidate, ChainEvent, ChainWait, CpuId, Decision, FactKind, FrequencyInput, IdleInput,
+    IpiKind, IrqLines, Khz, NeedChain, Ns, PickCandidate, PolicyId, TaskGroupId, TaskId, TaskState,
+    WakeSource,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -219,6 +220,8 @@ pub enum DecisionLine {
         rule: Text,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tick_rule: Option<Text>,
+        #[serde(default, skip_serializing_if = "IdleInputLine::is_empty")]
+        input: IdleInputLine,
     },
     Balance {
         dst: u16,
@@ -364,6 +367,38 @@ pub struct CandidateLine {
     pub max_util: Option<u64>,
 }
 
+/// [`IdleInput`] as a record holds it.
+#[derive(
+    Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, BorshSerialize, BorshDeserialize,
+)]
+#[allow(missing_docs, reason = "documented at schedtwin_types::IdleInput, which this mirrors")]
+pub struct IdleInputLine {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bins: Vec<[u32; 2]>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub util: Option<[u64; 2]>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub intervals_us: Vec<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correction_permille: Option<u32>,
+}
+
+impl IdleInputLine {
+    /// Whether the governor looked at nothing beside the timers.
+    pub fn is_empty(&self) -> bool {
+        *self == IdleInputLine::default()
+    }
+}
+
+impl From<&IdleInput> for IdleInputLine {
+    fn from(input: &IdleInput) -> IdleInputLine {
+        let IdleInput { bins, total, util, intervals_us, correction_permille } = input.clone();
+        IdleInputLine { bins, total, util, intervals_us, correction_permille }
+    }
+}
+
 /// [`FrequencyInput`] as a record holds it.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, BorshSerialize, BorshDeserialize,
@@ -477,13 +512,14 @@ impl From<&Decision> for DecisionLine {
                 rule: rule.text().into(),
                 limited_until: *limited_until,
             },
-            Decision::Idle { state, stop_tick, sleep_length_ns, rule, tick_rule } => {
+            Decision::Idle { state, stop_tick, sleep_length_ns, rule, tick_rule, input } => {
                 DecisionLine::Idle {
                     state: *state,
                     stop_tick: *stop_tick,
                     sleep_length_ns: *sleep_length_ns,
                     rule: rule.text().into(),
                     tick_rule: tick_rule.map(|rule| rule.text().into()),
+                    input: input.into(),
                 }
             }
             Decision::Balance { dst, src, level, idle, migration, imbalance, moved, rule } => {

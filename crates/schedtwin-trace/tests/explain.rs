@@ -8,8 +8,8 @@ use schedtwin_trace::explain::{
 };
 use schedtwin_trace::{Perfetto, Record, Sink};
 use schedtwin_types::{
-    CpuId, Decision, DecisionRecord, Fact, FactKind, IdleRule, PickRule, TaskId, TaskState,
-    TeoRule, WakeSource,
+    CpuId, Decision, DecisionRecord, Fact, FactKind, IdleInput, IdleRule, PickRule, TaskId,
+    TaskState, TeoRule, WakeSource,
 };
 
 fn record() -> Vec<u8> {
@@ -55,6 +55,8 @@ const EXPECTED_WINDOW: &str = " 1999.999999900 [001] ipi                 wake li
                           cpu 0: runnable_avg 250 > util_avg 100: boosted by 150
                           util 396 -> raw 1650123 kHz -> table 1803000 kHz
  2000.000000001 [001] idle                state 2, tick stops (a sleep of a tick or more is expected), sleep length 3.999 ms; teo: deepest enabled state
+                          from state 0 on: hits 8 7; intercepts 900 20; total 935
+                          util 37, utilised above 16
  2000.000000002 [001] balance             CPU 1 pulls ui-12 from CPU 2 (level 1, newidle, migrate_task, imbalance 1); find_src_group: overloaded
  2000.000000003 [001] balance             CPU 1 finds nothing to pull (level 0, idle); find_src_group: nobody has a task to pull
  2000.000000004 [001] preemption          sugov:0-3 preempts ui-12; PREEMPT_SHORT: shorter slice, earliest eligible deadline
@@ -224,9 +226,8 @@ fn numbers_are_worded_by_their_size() {
         (Some(i64::MAX), ", no timer"),
     ] {
         let rule = IdleRule::Teo(TeoRule::Deepest);
-        let tick_rule = None;
-        let decision =
-            Decision::Idle { state: 1, stop_tick: false, sleep_length_ns, rule, tick_rule };
+        let (state, stop_tick, tick_rule, input) = (1, false, None, IdleInput::default());
+        let decision = Decision::Idle { state, stop_tick, sleep_length_ns, rule, tick_rule, input };
         let text = teller.decision(&DecisionRecord { at: 0, cpu, decision });
         assert!(text.contains(&format!("state 1, tick stays{end};")), "{text}");
     }

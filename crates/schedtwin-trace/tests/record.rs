@@ -47,7 +47,7 @@ fn the_bytes_of_a_packed_record_change_with_its_version_alone() {
     let bytes = packed();
     assert!(bytes.starts_with(b"schedtwin.packed-record/2 {\"schema\":\"schedtwin.record/1\","));
     let digest = schedtwin_types::fnv::Fnv1a::of(bytes.iter().copied()).digest();
-    assert_eq!((bytes.len(), digest), (2078, 6_180_947_779_222_513_465));
+    assert_eq!((bytes.len(), digest), (2133, 993_676_766_985_277_660));
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn lines_are_readable() {
         r#"{"task":12,"name":"ui","prio":120}"#,
         r#"{"at":1999999999200,"cpu":1,"fact":{"sched_switch":{"prev":0,"next":12,"prev_state":"R"}}}"#,
         r#"{"at":1999999998500,"cpu":1,"fact":"sched_tick"}"#,
-        r#"{"at":2000000000001,"cpu":1,"decision":{"idle":{"state":2,"stop_tick":true,"sleep_length_ns":3999000,"rule":"teo: deepest enabled state","tick_rule":"a sleep of a tick or more is expected"}}}"#,
+        r#"{"at":2000000000001,"cpu":1,"decision":{"idle":{"state":2,"stop_tick":true,"sleep_length_ns":3999000,"rule":"teo: deepest enabled state","tick_rule":"a sleep of a tick or more is expected","input":{"bins":[[8,900],[7,20],[0,0]],"total":935,"util":[37,16]}}}}"#,
         r#"{"at":2000000000100,"power":{"domain":1,"mw":0,"uw":412}}"#,
     ] {
         assert!(text.contains(line), "{line}\n is not in\n{text}");

@@ -68,6 +68,8 @@ pub enum Decision {
         rule: IdleRule,
         /// teo: which rule decided about the tick.
         tick_rule: Option<TickRule>,
+        /// What the governor looked at, beside the timers.
+        input: IdleInput,
     },
     /// Load balancing moved (or failed to move) tasks.
     Balance {
@@ -156,8 +158,25 @@ pub struct Candidate {
     /// EAS: energy of the performance domain with the task here minus without it, in the unit of
     /// the energy model (cost × utilisation).
     pub energy_delta: Option<u64>,
-    /// EAS: highest utilisation in the domain with the task here: it decides the operating point.
+    /// EAS: what the domain's CPUs would ask for at most with the task here, headroom, boosts and clamps included: it decides
+    /// the operating point.
     pub max_util: Option<u64>,
+}
+
+/// What an idle governor looked at, beside the timers; empty of governors without a memory.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct IdleInput {
+    /// teo, by state: wakeups that the timer had promised, and those that came before it (`hits`, `intercepts`). Each adds
+    /// 1024, which decays.
+    pub bins: Vec<[u32; 2]>,
+    /// teo: all of them (`total`).
+    pub total: Option<u32>,
+    /// teo with utilisation: `sched_cpu_util()`, and the threshold above which the CPU is utilised.
+    pub util: Option<[u64; 2]>,
+    /// menu: the last sleeps, us.
+    pub intervals_us: Vec<u32>,
+    /// menu: what the time to the next timer is multiplied with, by its size, in thousandths.
+    pub correction_permille: Option<u32>,
 }
 
 /// The values that schedutil read of one CPU.

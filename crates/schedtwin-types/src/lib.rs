@@ -29,7 +29,7 @@ mod rule;
 pub mod wildcard;
 
 pub use chain::{ChainEnd, ChainEvent, ChainWait, NeedCause, NeedChain};
-pub use decision::{Candidate, Decision, DecisionRecord, FrequencyInput, PickCandidate};
+pub use decision::{Candidate, Decision, DecisionRecord, FrequencyInput, IdleInput, PickCandidate};
 pub use duration::Duration;
 pub use fact::{
     Fact, FactKind, FactWords, FtraceForm, IpiKind, PerfettoForm, PerfettoValue, TaskState,

@@ -353,7 +353,9 @@ rules! {
         /// EEVDF: the waking task would be picked.
         EarliestDeadline = "earliest eligible deadline",
         /// EEVDF: it would not.
-        NotEarliestDeadline = "not the earliest eligible deadline, or curr's slice is protected",
+        NotEarliestDeadline = "not the earliest eligible deadline",
+        /// EEVDF: the running task would be picked, as its slice is protected (`RUN_TO_PARITY`).
+        SliceProtected = "RUN_TO_PARITY: curr's slice is protected",
         /// CFS: far enough behind.
         Behind = "behind by more than wakeup_granularity",
         /// CFS: not far enough behind.

@@ -104,6 +104,7 @@ impl Table {
             all_rows: None,
             troubles,
             identical_executions: digests.iter().map(identical).collect(),
+            throttles_alike: group.throttles_alike.clone(),
             seeds,
             notices,
             crashes,

@@ -50,6 +50,7 @@ pub(crate) struct Group {
     pub workload: String,
     pub kernels: Vec<String>,
     pub commits: Vec<Vec<String>>,
+    pub throttles_alike: Vec<bool>,
     pub provenance: Provenance,
 }
 
@@ -297,6 +298,7 @@ impl Builder {
             workload: scenario.workload_name().to_string(),
             kernels: columns.iter().map(|column| column.kernel.clone()).collect(),
             commits: columns.iter().map(Subject::commits).collect(),
+            throttles_alike: columns.iter().map(|of| of.throttles_like(&columns[0])).collect(),
             provenance: from,
         });
         self.groups.len() - 1

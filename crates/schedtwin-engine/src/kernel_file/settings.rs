@@ -369,6 +369,9 @@ pub(super) fn check(setting: &Setting, node: &Node, faults: &mut Diagnostics) ->
             }
             let all: Vec<&str> = arms.iter().map(|arm| arm.word).collect();
             let help = match did_you_mean(&word, all.iter().copied()) {
+                _ if word.contains('+') => {
+                    format!("patches stand before settings: KERNEL+PATCH:{path}=...")
+                }
                 Some(near) => format!("did you mean `{near}`? known: {}", all.join(", ")),
                 None => format!("known: {}", all.join(", ")),
             };

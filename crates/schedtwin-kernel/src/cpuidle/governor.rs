@@ -27,7 +27,7 @@ use super::teo;
 use super::teo::util::{Gradual, UtilAware};
 use crate::config::{Config, IdleGovernor, MenuForm, TeoForm};
 use crate::policy::{CustomIdle, CustomMachineIdle};
-use schedtwin_types::{CpuId, IdleRule, TickRule};
+use schedtwin_types::{CpuId, IdleInput, IdleRule, TickRule};
 
 /// A CPU's governor with its memory.
 #[derive(Clone, Debug)]
@@ -209,6 +209,49 @@ impl Governor {
             },
             Governor::Custom(custom) => custom.select(input, sleep_length),
             Governor::OfMachine { .. } => unreachable!("the kernel asks the machine's governor"),
+        }
+    }
+
+    /// Returns what it looked at when it chose, beside the timers. `cpu_util`: as it was told.
+    #[cold]
+    pub fn looked_at(&self, cpu_util: u64) -> IdleInput {
+        let teo = |bins: &[[u32; 2]], total, util: Option<&UtilAware>| IdleInput {
+            bins: bins.to_vec(),
+            total: Some(total),
+            util: util.map(|aware| [cpu_util, aware.threshold]),
+            ..IdleInput::default()
+        };
+        match self {
+            Governor::Teo(of) => {
+                teo(&of.state_bins.map(|b| [b.hits, b.intercepts]), of.total, None)
+            }
+            Governor::TeoTickIntercepts(of) => {
+                teo(&of.state_bins.map(|b| [b.hits, b.intercepts]), of.total, None)
+            }
+            Governor::TeoTimers(of) => {
+                teo(&of.state_bins.map(|b| [b.hits, b.intercepts]), of.total, None)
+            }
+            Governor::TeoRecent(of) => {
+                teo(&of.state_bins.map(|b| [b.hits, b.intercepts]), of.total, of.util.as_ref())
+            }
+            Governor::TeoRecentLate(of) => {
+                teo(&of.state_bins.map(|b| [b.hits, b.intercepts]), of.total, of.util.as_ref())
+            }
+            Governor::Gradual(_, teo) => teo.looked_at(cpu_util),
+            Governor::MenuWaitersEarly(of)
+            | Governor::MenuWaiters(of)
+            | Governor::Menu(of)
+            | Governor::MenuShortOutliers(of)
+            | Governor::MenuOutliers(of) => IdleInput {
+                intervals_us: of.intervals.to_vec(),
+                correction_permille: Some(of.correction_permille()),
+                ..IdleInput::default()
+            },
+            Governor::Ladder(_)
+            | Governor::Haltpoll(_)
+            | Governor::Shallow
+            | Governor::Custom(_)
+            | Governor::OfMachine { .. } => IdleInput::default(),
         }
     }
 

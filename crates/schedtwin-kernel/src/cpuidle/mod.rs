@@ -38,7 +38,7 @@ use crate::time::tick_sched::TickSched;
 use crate::{Activity, Context, Kernel};
 use governor::Governor;
 use schedtwin_types::arena::Arena;
-use schedtwin_types::{CpuId, Decision, FactKind, IdleRule, IrqLines, Ns, TaskId};
+use schedtwin_types::{CpuId, Decision, FactKind, IdleInput, IdleRule, IrqLines, Ns, TaskId};
 use states::{IdleStateParams, Reflection, SelectInput};
 
 /// Idle loops and governors.
@@ -248,14 +248,13 @@ impl Kernel {
             let stop_tick = self.cpuidle.cpus[cpu].got_tick;
             if self.cx.wants_decisions() {
                 let rule = IdleRule::OnlyState;
-                let (sleep_length_ns, tick_rule) = (None, None);
-                let state = 0;
                 self.cx.record(Decision::Idle {
-                    state,
+                    state: 0,
                     stop_tick,
-                    sleep_length_ns,
+                    sleep_length_ns: None,
                     rule,
-                    tick_rule,
+                    tick_rule: None,
+                    input: IdleInput::default(),
                 });
             }
             return (0, stop_tick);
@@ -284,7 +283,15 @@ impl Kernel {
         let choice = governor.select_on(cpu, of_machine, &input, &mut timers);
         let governor::Choice { state, stop_tick, sleep_length_ns, rule, tick_rule } = choice;
         if self.cx.wants_decisions() {
-            self.cx.record(Decision::Idle { state, stop_tick, sleep_length_ns, rule, tick_rule });
+            let input = self.cpuidle.cpus[cpu].governor.looked_at(cpu_util);
+            self.cx.record(Decision::Idle {
+                state,
+                stop_tick,
+                sleep_length_ns,
+                rule,
+                tick_rule,
+                input,
+            });
         }
         // No such state: see above.
         let state =

@@ -84,6 +84,12 @@ impl<'a> Change<'a> {
         self.has_a_scale() && low.abs().max(high.abs()) < LEAST_HARM_PCT
     }
 
+    /// Whether its interval reaches a quarter of the baseline or more on one side.
+    pub fn may_be_a_quarter(&self) -> bool {
+        let ends = self.ends.filter(|_| self.has_a_scale());
+        ends.is_some_and(|[low, high]| low.abs().max(high.abs()) >= 25.0)
+    }
+
     /// The ends of the interval, each to stand in a sentence.
     pub fn whole_ends(&self) -> Option<[String; 2]> {
         Some(self.ends?.map(|value| Change { value, ends: None, ..*self }.whole()))

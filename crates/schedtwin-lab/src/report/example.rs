@@ -90,6 +90,7 @@ pub fn of_kernels(kernels: &[&str]) -> Comparison {
             .enumerate()
             .map(|(k, _)| if k == 0 { 5 } else { 0 })
             .collect(),
+        throttles_alike: vec![true; kernels.len()],
         notices: vec!["the event \"mem\" was ignored".into()],
         crashes: vec![],
     }

@@ -8,7 +8,7 @@
 use schedtwin_engine::result::{Better, Breach, RunResult};
 use serde_json::{Map, Value, json};
 
-use super::RunReport;
+use super::{Extent, RunReport};
 use crate::Provenance;
 use crate::compare::{ComparedRow, Comparison};
 use crate::crash::Crash;
@@ -91,10 +91,18 @@ fn verdict(comparison: &Comparison, kernel: usize) -> Value {
         })
     });
     json!({
-        "kernel": comparison.kernels[kernel], "word": found.word().text(), "runs": found.runs,
+        "kernel": comparison.kernels[kernel], "word": found.word().text(),
+        "conclusion": (kernel > 0).then(|| conclusion(comparison, kernel)), "runs": found.runs,
         "ended": ended, "broken": in_runs(&found.broken), "also_of_baseline": in_runs(&found.shared),
         "hurt": hurt,
     })
+}
+
+/// What the sentences conclude, in one word.
+fn conclusion(comparison: &Comparison, kernel: usize) -> Option<&'static str> {
+    let extent = if comparison.all_rows.is_some() { Extent::Chosen } else { Extent::Headlines };
+    let said = || super::summary::conclusion(comparison, extent, kernel).text();
+    (comparison.seeds.len() > 1).then(said)
 }
 
 /// A broken property.

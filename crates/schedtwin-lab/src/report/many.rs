@@ -27,7 +27,7 @@ use super::cells::{
 use super::change::{self, Change, difference_cells};
 use super::compare_text::{header_cells, notes, row_cells};
 use super::markdown::escape;
-use super::summary::{NAMED, Told, grave, p_of, small_and_by_chance};
+use super::summary::{FEW_RUNS, NAMED, Told, grave, p_of, small_and_by_chance};
 use super::{Extent, Layout};
 use crate::compare::{ComparedRow, Comparison};
 use crate::{Provenance, stats, verdict};
@@ -141,7 +141,10 @@ fn changes(
     let looked_at: Vec<f64> = lines.iter().filter_map(|line| p_of(line.row, kernel)).collect();
     let sure = stats::holm(&looked_at);
     // Nobody calls a kernel better that breaks something or hurts somebody there.
-    let of_headlines = |one| verdict::verdict(one, kernel).word() == verdict::Word::Headlines;
+    let of_headlines = |one: &Comparison| {
+        one.seeds.len() >= FEW_RUNS
+            && verdict::verdict(one, kernel).word() == verdict::Word::Headlines
+    };
     let calls_better: Vec<bool> = all.iter().map(of_headlines).collect();
     let (mut parts, mut small, mut by_chance): (Vec<String>, Vec<Told>, Vec<Told>) =
         Default::default();

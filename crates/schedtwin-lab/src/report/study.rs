@@ -110,6 +110,7 @@ pub fn cells(study: &Study, beside: &Beside) -> Vec<String> {
     let robust = if of_base { String::new() } else { robust_text(beside) };
     let verdict = match of_base {
         true => base_text(study, beside),
+        false if beside.words => "words only".to_string(),
         false => beside.verdict.word().to_string(),
     };
     vec![
@@ -253,7 +254,12 @@ fn end(studies: &Studies) -> Vec<String> {
         .into_iter()
         .map(|(verdict, count)| format!("{count} {}", verdict.word()))
         .collect();
-    lines.push(format!("verdicts: {}", counts.join(", ")));
+    let words = studies.ran.iter().flat_map(|ran| &ran.cells).filter(|cell| cell.words).count();
+    let words = match words {
+        0 => String::new(),
+        words => format!("; {words} more have words only, which no verdict can be set beside"),
+    };
+    lines.push(format!("verdicts: {}{words}", counts.join(", ")));
     lines.push(
         "*: p < 0.05 in the paired t-test. 95%: half the width of the interval of the twin's difference, in % of the base."
             .to_string(),

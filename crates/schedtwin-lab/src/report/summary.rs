@@ -23,7 +23,9 @@ pub(super) const NAMED: usize = 4;
 const NAMED_OF_SEVERAL: usize = 2;
 
 /// With fewer runs most changes of some percent have no interval that says anything.
-const FEW_RUNS: usize = 5;
+pub(super) const FEW_RUNS: usize = 5;
+/// A kernel is not called better while a main metric may have lost so much, %.
+const MAY_LOSE_PCT: f64 = 5.0;
 /// The number of runs that `compare` makes where none is asked for.
 const ENOUGH_RUNS: usize = 10;
 
@@ -66,6 +68,156 @@ pub(super) struct Told<'a> {
     pub size: f64,
 }
 
+/// The headlines of a kernel, or the rows that were asked for, by what is said of them.
+struct Headlines<'a> {
+    better: Vec<Told<'a>>,
+    worse: Vec<Told<'a>>,
+    /// Changed, and neither direction is better.
+    other: Vec<Told<'a>>,
+    unchanged: Vec<Told<'a>>,
+    /// Nothing is known: the change may be a quarter of the baseline either way.
+    scattered: Vec<Told<'a>>,
+    doubtful: Vec<Told<'a>>,
+    unknown: Vec<Told<'a>>,
+    small: Vec<Told<'a>>,
+    /// Marked in the table, and not clear among all of them: those for worse apart.
+    by_chance: Vec<Told<'a>>,
+    perhaps_worse: Vec<Told<'a>>,
+    /// Shorter wakeups that may be waits moved behind the first pick, with the change of `run_delay`.
+    moved: Vec<(Told<'a>, String)>,
+    /// Main metrics of which nothing is known, with the largest harm that is possible, %.
+    undecided: Vec<(&'a str, Undecided)>,
+    /// How many were looked at together.
+    looked_at: usize,
+}
+
+/// A conclusion in one word, for programs. In the order in which they are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Conclusion {
+    Broken,
+    Hurts,
+    Identical,
+    Unchanged,
+    Better,
+    Worse,
+    TradeOff,
+    /// Some rows improved, and it is not called better.
+    Improved,
+    /// Some rows worsened, and it is not called worse.
+    Worsened,
+    /// Both, and neither is said.
+    Mixed,
+}
+
+impl Conclusion {
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Conclusion::Broken => "broken",
+            Conclusion::Hurts => "hurts",
+            Conclusion::Identical => "identical",
+            Conclusion::Unchanged => "unchanged",
+            Conclusion::Better => "better",
+            Conclusion::Worse => "worse",
+            Conclusion::TradeOff => "trade-off",
+            Conclusion::Improved => "improved",
+            Conclusion::Worsened => "worsened",
+            Conclusion::Mixed => "mixed",
+        }
+    }
+}
+
+impl<'a> Headlines<'a> {
+    fn of(
+        comparison: &Comparison,
+        rows: &'a [(String, &'a ComparedRow)],
+        kernel: usize,
+    ) -> Headlines<'a> {
+        let looked_at: Vec<f64> = rows.iter().filter_map(|(_, row)| p_of(row, kernel)).collect();
+        let sure = stats::holm(&looked_at);
+        let mut all = Headlines {
+            better: vec![],
+            worse: vec![],
+            other: vec![],
+            unchanged: vec![],
+            scattered: vec![],
+            doubtful: vec![],
+            unknown: vec![],
+            small: vec![],
+            by_chance: vec![],
+            perhaps_worse: vec![],
+            moved: vec![],
+            undecided: vec![],
+            looked_at: looked_at.len(),
+        };
+        for (title, row) in rows {
+            let Some(difference) = row.told(kernel) else { continue };
+            let change = Change::of(&difference, row.row.unit);
+            let p = difference.p.unwrap_or(1.0);
+            let size = difference.diff_pct.map_or(f64::INFINITY, f64::abs);
+            let told = Told { title: title.into(), change: change.whole(), p, size };
+            all.undecided.extend(undecided(title, row, &change).map(|of| (title.as_str(), of)));
+            match (change.verdict(row.row.better), row.row.better) {
+                _ if row.not_judged => all.unknown.push(told),
+                _ if row.doubtful => all.doubtful.push(told),
+                ("", _) if change.may_be_a_quarter() => all.scattered.push(told),
+                ("", _) => all.unchanged.push(told),
+                ("* worse", _) if told.p > sure => all.perhaps_worse.push(told),
+                _ if told.p > sure => all.by_chance.push(told),
+                _ if change.is_small() => all.small.push(told),
+                (_, Better::Neutral) => all.other.push(told),
+                ("* better", _) if let Some(delay) = moved_wait(comparison, row, kernel) => {
+                    all.moved.push((told, delay));
+                }
+                ("* better", _) => all.better.push(told),
+                _ => all.worse.push(told),
+            }
+        }
+        all
+    }
+
+    fn only_better(&self) -> bool {
+        !self.better.is_empty() && self.worse.is_empty()
+    }
+
+    /// Whether better and worse may be said of the kernel: nothing grave was found, there are runs enough, and beside what is
+    /// better no headline has a mark for worse and no main metric may have lost as much as counts.
+    fn can_be_called(&self, found: &verdict::Verdict<'_>, runs: usize) -> bool {
+        let loses = |(_, of): &(&str, Undecided)| of.harm.is_some_and(|harm| harm >= MAY_LOSE_PCT);
+        let unsure = !self.perhaps_worse.is_empty() || self.undecided.iter().any(loses);
+        found.word() == verdict::Word::Headlines
+            && runs >= FEW_RUNS
+            && !(self.only_better() && unsure)
+    }
+
+    fn conclusion(&self, found: &verdict::Verdict<'_>, runs: usize) -> Conclusion {
+        match found.word() {
+            verdict::Word::Broken => return Conclusion::Broken,
+            verdict::Word::Hurts => return Conclusion::Hurts,
+            verdict::Word::Headlines => {}
+        }
+        let called = self.can_be_called(found, runs);
+        match (self.better.is_empty(), self.worse.is_empty()) {
+            (true, true) => Conclusion::Unchanged,
+            (false, true) if called => Conclusion::Better,
+            (true, false) if called => Conclusion::Worse,
+            (false, false) if called => Conclusion::TradeOff,
+            (false, true) => Conclusion::Improved,
+            (true, false) => Conclusion::Worsened,
+            (false, false) => Conclusion::Mixed,
+        }
+    }
+}
+
+/// What is concluded of a kernel by its headlines, or by the rows that were asked for.
+pub(super) fn conclusion(comparison: &Comparison, extent: Extent, kernel: usize) -> Conclusion {
+    if comparison.identical_executions[kernel] == comparison.seeds.len() {
+        return Conclusion::Identical;
+    }
+    let shown = shown_rows(comparison, extent);
+    let found = verdict::verdict(comparison, kernel);
+    Headlines::of(comparison, &shown.rows, kernel).conclusion(&found, comparison.seeds.len())
+}
+
 fn of(
     comparison: &Comparison,
     (rows, what): (&[(String, &ComparedRow)], &str),
@@ -74,45 +226,30 @@ fn of(
     named: usize,
 ) -> String {
     let (base, name) = (name(0), name(kernel));
-    if comparison.identical_executions[kernel] == comparison.seeds.len() {
+    let runs = comparison.seeds.len();
+    if comparison.identical_executions[kernel] == runs {
         return format!("{name} executed exactly as {base}: nothing changed.");
     }
-    let (mut better, mut worse, mut other, mut unchanged) = (vec![], vec![], vec![], vec![]);
-    let (mut doubtful, mut unknown, mut small, mut by_chance) = (vec![], vec![], vec![], vec![]);
-    let (mut perhaps_worse, mut moved) = (vec![], vec![]);
-    let looked_at: Vec<f64> = rows.iter().filter_map(|(_, row)| p_of(row, kernel)).collect();
-    let sure = stats::holm(&looked_at);
-    // Of what matters most, the rows of which nothing can be said.
-    let mut undecided = vec![];
-    for (title, row) in rows {
-        let Some(difference) = row.told(kernel) else { continue };
-        let change = Change::of(&difference, row.row.unit);
-        let p = difference.p.unwrap_or(1.0);
-        let size = difference.diff_pct.map_or(f64::INFINITY, f64::abs);
-        let told = Told { title: title.into(), change: change.whole(), p, size };
-        undecided.extend(undecided_text(title, row, &change).map(|text| (title, text)));
-        match (change.verdict(row.row.better), row.row.better) {
-            _ if row.not_judged => unknown.push(told),
-            _ if row.doubtful => doubtful.push(told),
-            ("", _) => unchanged.push(told),
-            ("* worse", _) if told.p > sure => perhaps_worse.push(told),
-            _ if told.p > sure => by_chance.push(told),
-            _ if change.is_small() => small.push(told),
-            (_, Better::Neutral) => other.push(told),
-            ("* better", _) if let Some(delay) = moved_wait(comparison, row, kernel) => {
-                moved.push((told, delay));
-            }
-            ("* better", _) => better.push(told),
-            _ => worse.push(told),
-        }
-    }
     let found = verdict::verdict(comparison, kernel);
+    let headlines = Headlines::of(comparison, rows, kernel);
+    let (only_better, called) = (headlines.only_better(), headlines.can_be_called(&found, runs));
+    let Headlines {
+        better,
+        worse,
+        other,
+        mut unchanged,
+        mut scattered,
+        doubtful,
+        unknown,
+        small,
+        mut by_chance,
+        perhaps_worse,
+        moved,
+        undecided,
+        looked_at,
+    } = headlines;
     let mut sentences = grave(&found, &name, &base);
-    let only_better = !better.is_empty() && worse.is_empty();
-    // Nobody calls a kernel better that breaks something or hurts somebody, or whose headlines have a mark for worse.
-    let is_unsure = only_better && !perhaps_worse.is_empty();
-    let calls_better = found.word() == verdict::Word::Headlines && !is_unsure;
-    let [good, bad] = if calls_better { ["better", "worse"] } else { ["improved", "worsened"] };
+    let [good, bad] = if called { ["better", "worse"] } else { ["improved", "worsened"] };
     // The larger change says what the kernel is.
     let largest = |all: &[Told]| all.iter().map(|told| told.size).fold(-1.0, f64::max);
     let mut changed: Vec<(f64, String)> = Vec::new();
@@ -122,60 +259,71 @@ fn of(
         }
     }
     changed.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let verb = if changed.len() > 1 { "is a trade-off, " } else { "is " };
+    let verb = match changed.len() {
+        _ if !called => ": ",
+        0 | 1 => " is ",
+        _ => " is a trade-off, ",
+    };
     let mut changed: Vec<String> = changed.into_iter().map(|(_, text)| text).collect();
+    let verb = if changed.is_empty() { ": " } else { verb };
     if !other.is_empty() {
         changed.push(format!("different: {}", list(other, named, of_change)));
     }
     if let Some((_, delay)) = moved.first().cloned() {
         let all = list(moved.into_iter().map(|(told, _)| told).collect(), named, of_change);
         changed.push(format!(
-            "not said to be better: {all}; with cpu.max such a wait may end at a first pick, and run_delay, which counts what \
-             comes after it, too, is {delay}"
+            "not said to be better: {all}, as of the two one alone switches a throttled task in before it waits: run_delay, \
+             which counts that wait, too, changed by {delay}"
         ));
     }
     let is_marked = !perhaps_worse.is_empty() || !by_chance.is_empty();
-    if is_unsure {
+    if only_better && !perhaps_worse.is_empty() {
         let texts = list(perhaps_worse, named, of_change);
         changed.push(format!("perhaps worsened, marked in the table: {texts}"));
-        undecided.clear();
     } else {
         by_chance.extend(perhaps_worse);
+        if only_better && !undecided.is_empty() {
+            // They are told once.
+            for told_elsewhere in [&mut unchanged, &mut scattered] {
+                told_elsewhere
+                    .retain(|told| undecided.iter().all(|(title, _)| *title != told.title));
+            }
+            let texts = undecided.into_iter().map(|(_, of)| of.text).collect();
+            changed.push(format!("not decided: {}", joined(texts)));
+        }
     }
-    if only_better && !undecided.is_empty() {
-        // They are told once.
-        unchanged.retain(|told| undecided.iter().all(|(title, _)| **title != told.title));
-        let texts = undecided.into_iter().map(|(_, text)| text).collect();
-        changed.push(format!("not decided: {}", joined(texts)));
-    }
+    let against = format!("{name} against {base}");
+    let is_alone = found.word() == verdict::Word::Headlines;
     sentences.push(match changed.is_empty() {
         true => {
-            let how = if small.is_empty() { "beyond chance" } else { "by 1 %, 1 K or 1 pt or more" };
+            let how =
+                if small.is_empty() { "beyond chance" } else { "by 1 %, 1 K or 1 pt or more" };
             // Rows that a replay cannot judge have not stayed as they were.
-            match (doubtful.len() + unknown.len(), calls_better) {
-                (0, true) => format!("{name} against {base}: no {what} changed {how}."),
+            match (doubtful.len() + unknown.len(), is_alone) {
+                (0, true) => format!("{against}: no {what} changed {how}."),
                 (0, false) => format!("Of the {what}s, none changed {how}."),
                 (others, _) => format!(
-                    "{name} against {base}: {} of {} {what}s can be judged, and none of these changed {how}.",
+                    "{against}: {} of {} {what}s can be judged, and none of these changed {how}.",
                     rows.len() - others,
                     rows.len()
                 ),
             }
         }
-        false if calls_better => format!("{name} against {base} {verb}{}.", changed.join("; ")),
+        false if is_alone => format!("{against}{verb}{}.", changed.join("; ")),
         false => format!("Of the {what}s, {}.", changed.join("; ")),
     });
-    sentences.extend(small_and_by_chance(small, by_chance, looked_at.len(), what, named));
-    let runs = comparison.seeds.len();
-    if is_marked && runs < FEW_RUNS {
+    let has_changed = !changed.is_empty();
+    sentences.extend(small_and_by_chance(small, by_chance, looked_at, what, named));
+    if (is_marked || has_changed) && runs < FEW_RUNS {
         sentences.push(format!("{runs} runs decide little; -n {ENOUGH_RUNS} decides more."));
     }
-    if changed.is_empty() {
+    if !has_changed {
         // That is said already.
         unchanged.clear();
     }
     for (words, rows) in [
         ("Not changed beyond chance", unchanged),
+        ("Too scattered to tell, as a quarter more or less is possible", scattered),
         ("Doubtful, so no verdict", doubtful),
         ("Not judged, as the recording does not tell", unknown),
     ] {
@@ -207,7 +355,7 @@ pub(super) fn small_and_by_chance(
     if !by_chance.is_empty() {
         let names = list(by_chance, named, of_change);
         sentences.push(format!(
-            "Marked in the table, but of {looked_at} {what}s some are by chance: {names}."
+            "Marked in the table, but not clear among {looked_at} {what}s, so perhaps by chance: {names}."
         ));
     }
     (!sentences.is_empty()).then(|| sentences.join(" "))
@@ -215,10 +363,12 @@ pub(super) fn small_and_by_chance(
 
 /// The p of the change of a row, if it is judged.
 pub(super) fn p_of(row: &ComparedRow, kernel: usize) -> Option<f64> {
-    row.told(kernel)?.p.filter(|_| !row.doubtful && !row.not_judged)
+    // A row that no run changes, or that another kernel brings in, takes nothing from the others.
+    let difference = row.told(kernel).filter(|difference| !difference.is_none())?;
+    difference.p.filter(|_| !row.doubtful && !row.not_judged)
 }
 
-/// Where `cpu.max` throttles, a shorter wakeup latency that may be a wait moved behind the first pick: by how much `run_delay`
+/// Where `cpu.max` throttles, and kernels do it differently, a shorter wakeup latency that may be a wait moved behind the first pick: by how much `run_delay`
 /// of the same tasks changed. `None`: it fell by a hundredth or more, too, or the row is another one.
 fn moved_wait(comparison: &Comparison, row: &ComparedRow, kernel: usize) -> Option<String> {
     let rows = comparison.read_rows();
@@ -226,7 +376,9 @@ fn moved_wait(comparison: &Comparison, row: &ComparedRow, kernel: usize) -> Opti
         let throttled = |periods: &Option<f64>| periods.is_some_and(|periods| periods > 0.0);
         row.row.name == metric::NR_THROTTLED.name && row.row.samples.iter().flatten().any(throttled)
     };
-    if row.row.name != metric::WAKEUP_LATENCY.name || !rows.iter().any(|row| throttles(&row)) {
+    let alike = comparison.throttles_alike.get(kernel).copied().unwrap_or(true);
+    let is_wakeup = row.row.name == metric::WAKEUP_LATENCY.name;
+    if alike || !is_wakeup || !rows.iter().any(|row| throttles(&row)) {
         return None;
     }
     let same_tasks = |of: &&ComparedRow| {
@@ -358,20 +510,28 @@ fn joined(mut texts: Vec<String>) -> String {
     if texts.is_empty() { last } else { format!("{} and {last}", texts.join(", ")) }
 }
 
+/// A main metric of which nothing is decided.
+struct Undecided {
+    text: String,
+    /// How much worse it may be, %; `None`: nobody knows.
+    harm: Option<f64>,
+}
+
 /// An undecided row of the whole that matters most ([`DeclaredMetric::primary`]): it is doubtful or not judged, or its
 /// interval reaches from one direction to a harm that counts. `None`: it is decided, or of another kind.
 ///
 /// [`DeclaredMetric::primary`]: schedtwin_types::metric::DeclaredMetric::primary
-fn undecided_text(title: &str, row: &ComparedRow, change: &Change) -> Option<String> {
+fn undecided(title: &str, row: &ComparedRow, change: &Change) -> Option<Undecided> {
     let primary = declared(row.row.name).is_some_and(|metric| metric.primary);
     if !primary || !row.row.is_whole() || row.row.better == Better::Neutral {
         return None;
     }
     if row.not_judged {
-        return Some(format!("{title} (the recording does not tell)"));
+        let text = format!("{title} (the recording does not tell)");
+        return Some(Undecided { text, harm: None });
     }
     if row.doubtful {
-        return Some(format!("{title} (doubtful)"));
+        return Some(Undecided { text: format!("{title} (doubtful)"), harm: None });
     }
     let [low, high] = change.ends.filter(|_| change.verdict(row.row.better).is_empty())?;
     let harm = if row.row.better == Better::Higher { -low } else { high };
@@ -379,5 +539,5 @@ fn undecided_text(title: &str, row: &ComparedRow, change: &Change) -> Option<Str
         return None;
     }
     let [low, high] = change.whole_ends()?;
-    Some(format!("{title} ({low} to {high})"))
+    Some(Undecided { text: format!("{title} ({low} to {high})"), harm: Some(harm) })
 }

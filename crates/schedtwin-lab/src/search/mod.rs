@@ -159,7 +159,7 @@ impl Question {
                 let clear = |breach: &&Breach| breach.longest / MARGIN_TENTHS >= breach.bound / 10;
                 match broken.iter().find(clear) {
                     Some(breach) => Answer::Broken(breach.clone()),
-                    None => Answer::Unknown("a breach that is hardly one".to_string()),
+                    None => Answer::Unknown(hardly(&broken[0])),
                 }
             }
         }
@@ -171,6 +171,16 @@ impl Question {
         let same = Question { property: Some(breach.property), bounds: self.bounds.clone() };
         (same.ask(case, good) == Answer::Kept).then_some(breach)
     }
+}
+
+/// Says of a breach that it is too near to its bound to be looked for.
+fn hardly(breach: &Breach) -> String {
+    let ms = |ns: u64| format!("{}.{:03} ms", ns / 1_000_000, ns / 1_000 % 1_000);
+    let (property, longest, bound) = (breach.property, ms(breach.longest), ms(breach.bound));
+    format!(
+        "{property} is broken by {longest}, less than a tenth above the bound of {bound}: lower it with --bound, or take another \
+         --seed"
+    )
 }
 
 /// The breaches of a run; `None`: it has too many events.

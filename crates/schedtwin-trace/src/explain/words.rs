@@ -2,7 +2,7 @@
 //! Facts and decisions in words: a line each, and below it what the kernel looked at.
 
 use super::{Listing, chain};
-use crate::record::{CandidateLine, InputLine, RecordedDecision};
+use crate::record::{CandidateLine, IdleInputLine, InputLine, RecordedDecision};
 use schedtwin_types::printable;
 use schedtwin_types::{CpuId, FactKind, FactWords, FrequencyRule, Ns, PolicyId, TaskId};
 use std::fmt::Write as _;
@@ -90,7 +90,14 @@ impl Listing<'_> {
                 };
                 head(&text) + &signals(inputs) + &format!("{:INDENT$}    {steps}\n", "")
             }
-            RecordedDecision::Idle { state, stop_tick, sleep_length_ns, rule, tick_rule } => {
+            RecordedDecision::Idle {
+                state,
+                stop_tick,
+                sleep_length_ns,
+                rule,
+                tick_rule,
+                input,
+            } => {
                 let mut tick = if *stop_tick { "tick stops" } else { "tick stays" }.to_string();
                 if let Some(rule) = tick_rule {
                     let _ = write!(tick, " ({rule})");
@@ -102,7 +109,7 @@ impl Listing<'_> {
                     Some(NEVER_NS..) => ", no timer".to_string(),
                     Some(ns @ 0..NEVER_NS) => format!(", sleep length {}", duration(*ns as u64)),
                 };
-                head(&format!("state {state}, {tick}{sleep}; {rule}"))
+                head(&format!("state {state}, {tick}{sleep}; {rule}")) + &memory(input)
             }
             RecordedDecision::Balance {
                 dst,
@@ -182,6 +189,44 @@ impl Listing<'_> {
     }
 }
 
+/// Returns what an idle governor looked at beside the timers, in lines.
+fn memory(input: &IdleInputLine) -> String {
+    let list = |numbers: &mut dyn Iterator<Item = u32>| {
+        numbers.map(|number| number.to_string()).collect::<Vec<_>>().join(" ")
+    };
+    let mut text = String::new();
+    if let Some(total) = input.total {
+        // The array has room for more states than there are.
+        let used = input.bins.iter().rposition(|bin| *bin != [0, 0]).map_or(1, |last| last + 1);
+        let bins = &input.bins[..used.min(input.bins.len())];
+        let hits = list(&mut bins.iter().map(|bin| bin[0]));
+        let intercepts = list(&mut bins.iter().map(|bin| bin[1]));
+        let _ = writeln!(
+            text,
+            "{:INDENT$}    from state 0 on: hits {hits}; intercepts {intercepts}; total {total}",
+            ""
+        );
+    }
+    if let Some([util, threshold]) = input.util {
+        let _ = writeln!(text, "{:INDENT$}    util {util}, utilised above {threshold}", "");
+    }
+    if let Some(permille) = input.correction_permille {
+        let last = input.intervals_us.iter().map(|us| match *us {
+            u32::MAX => "-".to_string(),
+            us => us.to_string(),
+        });
+        let last = last.collect::<Vec<_>>().join(" ");
+        let _ = writeln!(
+            text,
+            "{:INDENT$}    last sleeps {last} us; correction factor {}.{:03}",
+            "",
+            permille / 1000,
+            permille % 1000
+        );
+    }
+    text
+}
+
 /// Returns what the governor read of each CPU: a table, and a line for what is boosted or clamped.
 fn signals(inputs: &[InputLine]) -> String {
     let mut rows = vec![
@@ -227,10 +272,13 @@ fn signals(inputs: &[InputLine]) -> String {
         row
     }));
     let boosted = inputs.iter().filter(|input| input.boost != 0).map(|input| {
-        let InputLine { cpu, util_avg, runnable_avg, boost, .. } = *input;
+        let InputLine { cpu, util_avg, util_est, runnable_avg, boost, .. } = *input;
+        let below = match util_est > util_avg {
+            true => format!("util_est {util_est}"),
+            false => format!("util_avg {util_avg}"),
+        };
         format!(
-            "{:INDENT$}    cpu {cpu}: runnable_avg {runnable_avg} > util_avg {util_avg}: \
-             boosted by {boost}\n",
+            "{:INDENT$}    cpu {cpu}: runnable_avg {runnable_avg} > {below}: boosted by {boost}\n",
             ""
         )
     });

@@ -6,8 +6,9 @@
 use schedtwin_trace::{Meta, Sink, TaskInfo};
 use schedtwin_types::{
     BalanceRule, Candidate, CpuId, CpuMask, Decision, DecisionRecord, Fact, FactKind,
-    FrequencyInput, FrequencyRule, IdleRule, IpiKind, PickCandidate, PickRule, PlacementRule,
-    PolicyId, PreemptionRule, TaskGroupId, TaskId, TaskState, TeoRule, TickRule, WakeSource,
+    FrequencyInput, FrequencyRule, IdleInput, IdleRule, IpiKind, PickCandidate, PickRule,
+    PlacementRule, PolicyId, PreemptionRule, TaskGroupId, TaskId, TaskState, TeoRule, TickRule,
+    WakeSource,
 };
 
 pub const UI: TaskId = TaskId(12);
@@ -147,6 +148,12 @@ pub fn decisions() -> Vec<DecisionRecord> {
             sleep_length_ns: Some(3_999_000),
             rule: IdleRule::Teo(TeoRule::Deepest),
             tick_rule: Some(TickRule::LongSleep),
+            input: IdleInput {
+                bins: vec![[8, 900], [7, 20], [0, 0]],
+                total: Some(935),
+                util: Some([37, 16]),
+                ..IdleInput::default()
+            },
         },
         Decision::Balance {
             dst: CpuId(1),

@@ -197,6 +197,12 @@ impl MenuCpu {
         (next_timer_ns.wrapping_mul(factor).wrapping_add(UNIT / 2) / UNIT) as u32
     }
 
+    /// The correction factor of the bucket that was used last, in thousandths.
+    pub fn correction_permille(&self) -> u32 {
+        let factor = u64::from(self.correction_factor[self.bucket as usize]);
+        (factor * 1000 / (RESOLUTION * DECAY)) as u32
+    }
+
     /// The mean of the last intervals if they are much alike (`get_typical_interval`), µs; `u32::MAX` if
     /// not. Alike: the standard deviation is at most 20 µs, or, of six or more, less than a sixth of the
     /// mean. If they are not, the longest are left out and the others tried, until six or fewer have been.

@@ -42,7 +42,7 @@ mod v7_3;
 use super::own_code::{self, Instructions};
 use super::scale_load_down;
 use crate::config::{Config, EevdfForm, LagLimit, ReweightEntity};
-use crate::observe::DecisionObserver;
+use crate::observe::{DecisionObserver, LastPick};
 use crate::sched::core::{DEQUEUE_DELAYED, DEQUEUE_SLEEP, ENQUEUE_INITIAL};
 use crate::sched::{CfsRq, CfsRqId, EntityId, LoadWeight, SchedEntity, TimelineNode};
 use crate::sorted;
@@ -670,10 +670,11 @@ impl Kernel {
         if short {
             self.sched.cancel_protect_slice(se, &self.cx);
         }
-        match (self.sched.pick_eevdf(cfs_rq, true, &mut (), &self.cx) == Some(pse), short) {
+        let mut seen = LastPick::default();
+        match (self.sched.pick_eevdf(cfs_rq, true, &mut seen, &self.cx) == Some(pse), short) {
             (true, true) => (true, PreemptionRule::PreemptShort),
             (true, false) => (true, PreemptionRule::EarliestDeadline),
-            (false, _) => (false, PreemptionRule::NotEarliestDeadline),
+            (false, _) => (false, seen.refuses()),
         }
     }
 

@@ -61,11 +61,12 @@ impl Scheduler {
         let cfs_rq = self.groups[group].cfs_rq[cpu.index()];
         let cfs = &mut self.cfs[cfs_rq];
         cfs.bandwidth.throttle_count += 1;
-        if cfs.bandwidth.throttle_count == 1 {
+        let is_first = cfs.bandwidth.throttle_count == 1;
+        if is_first {
             cx.fact(FactKind::CfsThrottled { group, on: cpu, throttled: true });
-            if stops || cfs.nr_queued == 0 {
-                self.pelt_clock_stops(cfs_rq);
-            }
+        }
+        if is_first && (stops || cfs.nr_queued == 0) {
+            self.pelt_clock_stops(cfs_rq);
         }
         let mut below = self.groups[group].first_child;
         while let Some(child) = below {

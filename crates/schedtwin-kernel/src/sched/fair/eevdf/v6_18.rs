@@ -31,6 +31,7 @@
 //! an earlier time, so that a lag's limit can be smaller there.
 
 use super::{Reweighted, before};
+use crate::observe::LastPick;
 use crate::sched::core::WF_FORK;
 use crate::sched::{CfsRqId, EntityId, SchedEntity};
 use crate::{Context, Kernel, Scheduler};
@@ -154,11 +155,12 @@ impl Kernel {
         if !short && self.sched.se[pse].sched_delayed {
             return (false, PreemptionRule::DelayedDoesNotPreempt);
         }
-        if self.picks(cpu, cfs_rq, !short, true) != Some(pse) {
+        let mut seen = LastPick::default();
+        if self.picks(cpu, cfs_rq, !short, true, &mut seen) != Some(pse) {
             if features.run_to_parity {
                 self.sched.update_protect_slice_6_18(cfs_rq, se, &self.cx);
             }
-            return (false, PreemptionRule::NotEarliestDeadline);
+            return (false, seen.refuses());
         }
         if short {
             self.sched.cancel_protect_slice(se, &self.cx);

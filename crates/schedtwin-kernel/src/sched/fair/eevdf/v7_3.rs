@@ -26,6 +26,7 @@
 //! `reweight_eevdf`, `place_entity`.
 //! Differences: none known. The timeline of all groups is in [`super::super::flat`].
 
+use crate::observe::{DecisionObserver, LastPick};
 use crate::sched::core::{DEQUEUE_DELAYED, DEQUEUE_SLEEP, WF_FORK};
 use crate::sched::{CfsRq, CfsRqId, EntityId, SchedEntity};
 use crate::{Context, Kernel, Scheduler};
@@ -202,9 +203,10 @@ impl Kernel {
         } else {
             None
         };
+        let mut seen = LastPick::default();
         let rule = match refused {
             Some(rule) => rule,
-            None if self.picks(cpu, cfs_rq, !short, !short) == Some(pse) => {
+            None if self.picks(cpu, cfs_rq, !short, !short, &mut seen) == Some(pse) => {
                 let rule = match short {
                     true => PreemptionRule::PreemptShort,
                     false => PreemptionRule::EarliestDeadline,
@@ -215,7 +217,7 @@ impl Kernel {
                 let rule = PreemptionRule::PreemptShortEligible;
                 return self.sched.preempts_7_3(cfs_rq, se, pse, short, rule, &self.cx);
             }
-            None => PreemptionRule::NotEarliestDeadline,
+            None => seen.refuses(),
         };
         if features.run_to_parity {
             self.sched.update_protect_slice(cfs_rq, se, &self.cx);
@@ -231,11 +233,12 @@ impl Kernel {
         cfs_rq: CfsRqId,
         protect: bool,
         buddies: bool,
+        see: &mut impl DecisionObserver,
     ) -> Option<EntityId> {
         while self.sched.cfs[cfs_rq].nr_queued != 0 {
             let picked = match buddies {
-                true => self.sched.pick_next_entity(cfs_rq, protect, &mut (), &self.cx),
-                false => self.sched.pick_eevdf(cfs_rq, protect, &mut (), &self.cx),
+                true => self.sched.pick_next_entity(cfs_rq, protect, see, &self.cx),
+                false => self.sched.pick_eevdf(cfs_rq, protect, see, &self.cx),
             };
             let picked = picked.expect("a queue that is not empty has a best");
             if !self.sched.se[picked].sched_delayed {
