@@ -265,7 +265,6 @@ fn of(
         _ => " is a trade-off, ",
     };
     let mut changed: Vec<String> = changed.into_iter().map(|(_, text)| text).collect();
-    let verb = if changed.is_empty() { ": " } else { verb };
     if !other.is_empty() {
         changed.push(format!("different: {}", list(other, named, of_change)));
     }
