@@ -271,7 +271,7 @@ fn of(
     if let Some((_, delay)) = moved.first().cloned() {
         let all = list(moved.into_iter().map(|(told, _)| told).collect(), named, of_change);
         changed.push(format!(
-            "not said to be better: {all}, as of the two one alone switches a throttled task in before it waits: run_delay, \
+            "not said to be better: {all}, since only one of the two switches a throttled task in before it waits: run_delay, \
              which counts that wait, too, changed by {delay}"
         ));
     }
