@@ -86,7 +86,7 @@ fn value(tape: &mut Tape, setting: &Setting) -> String {
         Kind::Names => tape.pick(&["none", "WFI", "s1", "s0"]).to_string(),
         Kind::Integer { min, max, none, .. } => {
             let (least, span) = (*min, max.abs_diff(*min));
-            match tape.below(10) {
+            let drawn = match tape.below(10) {
                 0 => least.to_string(),
                 1 => max.to_string(),
                 2 if none.is_some() => none.as_ref().expect("it is some").0.to_string(),
@@ -95,6 +95,12 @@ fn value(tape: &mut Tape, setting: &Setting) -> String {
                     .saturating_add_unsigned(tape.magnitude(0, span.min(1_000_000)))
                     .to_string(),
                 _ => least.saturating_add_unsigned(tape.magnitude(0, span)).to_string(),
+            };
+            // Limits of some kHz are refused: MHz were meant.
+            let is_limit = ["scaling_min_freq", "scaling_max_freq"].contains(&setting.path);
+            match drawn.parse() {
+                Ok(mhz @ 1..10_000_u32) if is_limit => (mhz * 10_000).to_string(),
+                _ => drawn,
             }
         }
     }

@@ -15,7 +15,7 @@ use schedtwin_machine::{Architecture, FrequencyDomain, Machine};
 use schedtwin_trace::{Detail, Format, GrowingFile, Meta, Sink};
 use schedtwin_types::fnv::Fnv1a;
 use schedtwin_types::property::Bounds;
-use schedtwin_types::{CpuMask, Duration, Ns};
+use schedtwin_types::{CpuMask, Duration, Khz, Ns};
 use schedtwin_workload::{Host, Programs, Workload};
 use std::io;
 use std::path::PathBuf;
@@ -657,21 +657,22 @@ fn check_disabled_states(machine: &Machine, kernel: &KernelFile) -> Result<(), D
     faults.into_result(())
 }
 
-/// Refuses a limit of clocks that none of them can keep: kHz are meant, and MHz are written easily.
+/// Limits of clocks below this, kHz, were meant as MHz: no processor is so slow.
+const LEAST_LIMIT_KHZ: Khz = 10_000;
+
+/// Refuses limits of clocks that are written in MHz.
 fn check_clock_limits(machine: &Machine, kernel: &KernelFile) -> Result<(), Diagnostics> {
     let lowest = machine.domains.iter().map(FrequencyDomain::min_khz).min().unwrap_or(0);
-    let highest = machine.domains.iter().map(FrequencyDomain::max_khz).max().unwrap_or(u32::MAX);
     let (config, name) = (&kernel.config, &machine.identity);
-    let too_low = config.scaling_max_freq.filter(|limit| *limit < lowest).map(|limit| {
-        format!(
-            "`scaling_max_freq`: {limit} kHz is below the lowest frequency of {name}, {lowest} kHz"
-        )
-    });
-    let too_high = config.scaling_min_freq.filter(|limit| *limit > highest).map(|limit| {
-        format!("`scaling_min_freq`: {limit} kHz is above the highest frequency of {name}, {highest} kHz")
-    });
+    let is_mhz = |limit: &Khz| *limit > 0 && *limit < LEAST_LIMIT_KHZ.min(lowest);
+    let max =
+        config.scaling_max_freq.filter(is_mhz).map(|khz| format!("`scaling_max_freq`: {khz}"));
+    let min =
+        config.scaling_min_freq.filter(is_mhz).map(|khz| format!("`scaling_min_freq`: {khz}"));
     let mut faults = Diagnostics::new();
-    for message in too_low.into_iter().chain(too_high) {
+    for limit in max.into_iter().chain(min) {
+        let message =
+            format!("{limit} kHz is far below the lowest frequency of {name}, {lowest} kHz");
         faults.push_whole(&kernel.source, message, Some("1.5 GHz is 1500000".into()));
     }
     faults.into_result(())
