@@ -195,10 +195,8 @@ fn summary_of_studies() -> String {
         let line = base
             .lines()
             .find_map(|line| line.strip_prefix(&format!("base values of {study}: of ")));
-        let mut numbers =
-            line.into_iter().flat_map(|line| line.split(|c: char| !c.is_ascii_digit()));
-        let all = numbers.next().unwrap_or("-").to_string();
         let words: Vec<&str> = line.map_or(Vec::new(), |line| line.split(' ').collect());
+        let all = words.first().map_or("-", |word| word.trim_end_matches(',')).to_string();
         let before = |word: &str, at: usize| {
             let place = words.windows(2).position(|pair| pair == ["within", word]);
             place.map_or("-".to_string(), |place| words[place - at].to_string())

@@ -611,7 +611,7 @@ impl Scenario {
                     false => "",
                 },
                 match self.machine.has_power_of_cpus_alone() {
-                    true => ", power beside the CPUs",
+                    true => ", uncore power",
                     false => "",
                 },
                 self.own_policies()

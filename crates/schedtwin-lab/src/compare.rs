@@ -409,8 +409,8 @@ fn stretches(rows: &[Row], span: Span) -> Option<Vec<Vec<f64>>> {
 pub fn told_of_spans(rows: &[Row], span: Span) -> Option<String> {
     stretches(rows, span)?;
     Some(
-        "runs of a seed did not last equally long (see elapsed). A change with ~ is not that of the two values beside it: \
-         energy, counts and other sums are compared per second, throughput by all that was done"
+        "runs of a seed did not last equally long (see elapsed). A change with ~ is of sums per second, or of \
+         throughput by all that was done, and not that of the two values beside it"
             .to_string(),
     )
 }

@@ -68,7 +68,7 @@ pub enum Decision {
         rule: IdleRule,
         /// teo: which rule decided about the tick.
         tick_rule: Option<TickRule>,
-        /// What the governor looked at, beside the timers.
+        /// Inputs of the governor, beside the timers.
         input: IdleInput,
     },
     /// Load balancing moved (or failed to move) tasks.
@@ -163,7 +163,7 @@ pub struct Candidate {
     pub max_util: Option<u64>,
 }
 
-/// What an idle governor looked at, beside the timers; empty of governors without a memory.
+/// Inputs of an idle governor, beside the timers; empty of governors without a memory.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct IdleInput {
     /// teo, by state: wakeups that the timer had promised, and those that came before it (`hits`, `intercepts`). Each adds

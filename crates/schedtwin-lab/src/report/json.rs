@@ -98,7 +98,7 @@ fn verdict(comparison: &Comparison, kernel: usize) -> Value {
     })
 }
 
-/// What the sentences conclude, in one word.
+/// The conclusion of the sentences, in one word.
 fn conclusion(comparison: &Comparison, kernel: usize) -> Option<&'static str> {
     let extent = if comparison.all_rows.is_some() { Extent::Chosen } else { Extent::Headlines };
     let said = || super::summary::conclusion(comparison, extent, kernel).text();

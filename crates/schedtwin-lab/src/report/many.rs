@@ -330,7 +330,7 @@ fn wide_table(lines: &[Line], others: &[usize], layout: Layout) -> String {
     plain_table(rows, 4, &verdicts)
 }
 
-/// How much width a line for each place takes.
+/// The width that a line for each place takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Narrow {
     /// The place, the values, and after a star whether it is better or worse.

@@ -87,7 +87,7 @@ struct Headlines<'a> {
     moved: Vec<(Told<'a>, String)>,
     /// Main metrics of which nothing is known, with the largest harm that is possible, %.
     undecided: Vec<(&'a str, Undecided)>,
-    /// How many were looked at together.
+    /// The number of rows looked at together.
     looked_at: usize,
 }
 
@@ -208,7 +208,7 @@ impl<'a> Headlines<'a> {
     }
 }
 
-/// What is concluded of a kernel by its headlines, or by the rows that were asked for.
+/// Concludes of a kernel by its headlines, or by the rows that were asked for.
 pub(super) fn conclusion(comparison: &Comparison, extent: Extent, kernel: usize) -> Conclusion {
     if comparison.identical_executions[kernel] == comparison.seeds.len() {
         return Conclusion::Identical;
@@ -512,7 +512,7 @@ fn joined(mut texts: Vec<String>) -> String {
 /// A main metric of which nothing is decided.
 struct Undecided {
     text: String,
-    /// How much worse it may be, %; `None`: nobody knows.
+    /// The most by which it may be worse, %; `None`: nobody knows.
     harm: Option<f64>,
 }
 
