@@ -723,8 +723,8 @@ pub struct Explain {
     /// Entries around this time: 1.5s, 20ms
     #[arg(long, value_name = "TIME")]
     pub at: Option<String>,
-    /// Entries about these tasks: a name (ui-3), the name of all its threads (ui), a pattern with * and ?, or a
-    /// number
+    /// Entries about these tasks: a name (ui-3), the name of all its threads (ui), a pattern with * and ?, a
+    /// number, or the path of a cgroup (/web) for its tasks and those of the cgroups within
     #[arg(long, value_name = "NAME")]
     pub task: Option<String>,
     /// Entries on or about this CPU
@@ -848,7 +848,7 @@ pub struct Check {
     pub files: Vec<PathBuf>,
 }
 
-/// Which property a search is about, and its bound.
+/// Which property a search is about, its bound, and whether progress is told.
 #[derive(Args)]
 pub struct Searched {
     /// The property (`schedtwin list properties`) [default: the gravest that is broken]
@@ -856,6 +856,9 @@ pub struct Searched {
     pub property: Option<String>,
     #[command(flatten)]
     pub bounds: BoundArguments,
+    /// No progress on stderr
+    #[arg(short, long)]
+    pub quiet: bool,
 }
 
 /// Bounds of properties.
@@ -917,7 +920,7 @@ pub struct Hunt {
     pub against: String,
     #[command(flatten)]
     pub searched: Searched,
-    /// How long to hunt: 10m, 8h
+    /// How long to hunt, and then at most as long to make the case small: 10m, 8h
     #[arg(long = "for", value_name = "TIME", default_value = "10m")]
     pub time: Duration,
     /// The first seed; each case is a function of its seed
@@ -932,9 +935,6 @@ pub struct Hunt {
     /// Write machine.toml and workload.json of what is found into this folder
     #[arg(short, long, value_name = "FOLDER", default_value = "found")]
     pub output: PathBuf,
-    /// No progress on stderr
-    #[arg(short, long)]
-    pub quiet: bool,
 }
 
 const BISECT_EXAMPLES: &str = "Examples:

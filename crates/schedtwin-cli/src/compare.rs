@@ -456,13 +456,21 @@ fn first_differences(columns: &[Column], seed: u64) -> (String, Vec<String>) {
 fn push_kinds(text: &mut String, found: &[KindDifference], kernels: [&str; 2]) {
     text.push_str(
         "  of each kind of decision the first that comes to something else, and what the other run decides next of that task, CPU \
-         or clock: at another time it is another call (later ones may follow from earlier ones)\n",
+         or clock (later ones may follow from earlier ones)\n",
     );
-    for KindDifference { kind, at, left, right } in found {
-        text.push_str(&format!("\n  {}, at {}\n", kind.text(), seconds(*at)));
-        for (kernel, decision) in kernels.into_iter().zip([left, right]) {
-            text.push_str(&format!("    {kernel}\n"));
-            let decision = decision.as_deref().unwrap_or("it takes no such decision");
+    for of in found {
+        let KindDifference { kind, left, right } = of;
+        let at = of.at();
+        text.push_str(&format!("\n  {}, at {}\n", kind.text(), seconds(at)));
+        for (kernel, taken) in kernels.into_iter().zip([left, right]) {
+            let later = taken.as_ref().map_or(0, |taken| taken.at - at);
+            let which = match later {
+                0 => String::new(),
+                later => format!(", {} later, perhaps at another call", report::time(later)),
+            };
+            text.push_str(&format!("    {kernel}{which}\n"));
+            let decision =
+                taken.as_ref().map_or("it takes no such decision", |taken| &taken.text[..]);
             decision.lines().for_each(|line| text.push_str(&format!("      {line}\n")));
         }
     }

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 
 use schedtwin_input::did_you_mean_or;
 use schedtwin_trace::explain::{self as trace, Query, Summary, What};
-use schedtwin_types::CpuId;
+use schedtwin_types::{CpuId, FactKind};
 
 use crate::arguments::Explain;
 use crate::failure::Failure;
@@ -101,7 +101,11 @@ fn conclude(query: &Query, summary: &Summary, name: &str) -> Result<(), Failure>
         }
         let there = || Some(format!("there are {}", names().collect::<Vec<_>>().join(", ")));
         let help = did_you_mean_or(unknown, names(), there).unwrap_or_default();
-        output::tell(&format!("note: nothing here is called `{unknown}`; {help}"));
+        let text = format!("nothing here is called `{unknown}`; {help}");
+        if summary.matched == 0 && !is_decision && !FactKind::NAMES.contains(&unknown.as_str()) {
+            return Err(Failure::bad(text));
+        }
+        output::tell(&format!("note: {text}"));
     }
     match (&query.task, summary.matched) {
         (Some(task), _) if !summary.task_found => {

@@ -11,6 +11,7 @@ use schedtwin_engine::kernel_file::mixture::Mixture;
 use schedtwin_engine::result::{Bounds, Breach, Property};
 use schedtwin_engine::worker;
 use schedtwin_input::Diagnostics;
+use schedtwin_lab::report::{number, signed};
 use schedtwin_lab::search::bisect::{self, Bisected};
 use schedtwin_lab::search::by_metric::{self, NoPair};
 use schedtwin_lab::search::hunt::{self, Found};
@@ -105,7 +106,7 @@ pub fn bisect(arguments: &Bisect) -> Result<(), Failure> {
             let question = question(searched)?;
             let breach = parted(&case, &question, &good, &bad)?;
             let same = Question { property: Some(breach.property), ..question };
-            let mut steps = Steps::of("bisecting");
+            let mut steps = Steps::of("bisecting", searched.quiet);
             let found = bisect::find(&mixture, |kernel| {
                 steps.one_more();
                 matches!(same.ask(&case, kernel), Answer::Broken(_))
@@ -159,9 +160,13 @@ fn metric_text(
     selector: &Selector,
     iterations: u64,
 ) -> Result<(String, Bisected), Failure> {
+    let unit = match selector.units()[..] {
+        [unit] if unit != "count" => format!(" {unit}"),
+        _ => String::new(),
+    };
     let of = |mean: Value| match mean.half_width {
-        Some(half) => format!("{:.6} (95% +-{half:.6})", mean.value),
-        None => format!("{:.6}", mean.value),
+        Some(half) => format!("{}{unit} (95% +-{})", number(mean.value), number(half)),
+        None => format!("{}{unit}", number(mean.value)),
     };
     let [good_name, bad_name] = [good, bad].map(|kernel| printable::line(&kernel.identity));
     let metric = selector.text();
@@ -169,7 +174,7 @@ fn metric_text(
     let by = by.map_err(|why| match why {
         NoPair::Unmeasured => Failure::bad("the metric is not measured under both kernels"),
         NoPair::Equal(mean) => {
-            Failure::Failed(vec![format!("{metric} is {mean:.6} under both kernels")])
+            Failure::Failed(vec![format!("{metric} is {}{unit} under both kernels", number(mean))])
         }
         NoPair::Chance { good, bad, ci95 } => Failure::Failed(vec![format!(
             "{metric} is {} under {good_name}, and {} under {bad_name}: the difference{} may be chance, so there is \
@@ -184,7 +189,8 @@ fn metric_text(
         of(by.good),
         of(by.bad)
     );
-    let by_how_much = format!("by {:+.6}{}", by.difference.diff, interval(by.difference.ci95));
+    let by_how_much =
+        format!("by {}{unit}{}", signed(by.difference.diff), interval(by.difference.ci95));
     text.push_str(&match by.bad_is_better() {
         Some(false) => format!("{good_name} is better, {by_how_much}.\n"),
         Some(true) => format!(
@@ -201,7 +207,9 @@ fn metric_text(
 
 /// ` (95% 1.2 to 3.4)` of a difference, in the metric's unit; nothing of one pair.
 fn interval(ci95: Option<[f64; 2]>) -> String {
-    ci95.map_or_else(String::new, |[low, high]| format!(" (95% {low:.6} to {high:.6})"))
+    ci95.map_or_else(String::new, |[low, high]| {
+        format!(" (95% {} to {})", signed(low), signed(high))
+    })
 }
 
 fn broken_text(breach: &Breach, good: &KernelFile, bad: &KernelFile) -> String {
@@ -282,7 +290,8 @@ pub fn shrink(arguments: &Shrink) -> Result<(), Failure> {
     confined()?;
     let breach = parted(&case, &question, &good, &bad)?;
     let limit = time.map(|time| WallTime::from_nanos(time.ns()));
-    let (text, _) = shrunk_and_written(case, &question, &breach, [&good, &bad], output, limit)?;
+    let how = (limit, searched.quiet);
+    let (text, _) = shrunk_and_written(case, &question, &breach, [&good, &bad], output, how)?;
     output::print_fit(&text)
 }
 
@@ -293,7 +302,7 @@ fn shrunk_and_written(
     breach: &Breach,
     [good, bad]: [&KernelFile; 2],
     folder: &Path,
-    limit: Option<WallTime>,
+    (limit, quiet): (Option<WallTime>, bool),
 ) -> Result<(String, Case), Failure> {
     let same = Question { property: Some(breach.property), ..question.clone() };
     // What shows with several seeds keeps showing with them: a case of one seed is often luck. It stays the same breach only if
@@ -306,7 +315,7 @@ fn shrunk_and_written(
     let seeds: Vec<u64> = (first..first.saturating_add(3)).filter(|s| shows(&case, *s)).collect();
     // The case may be left unshrunk: a run that is stopped leaves it.
     write_case(&case, folder)?;
-    let mut steps = Steps::of("shrinking");
+    let mut steps = Steps::of("shrinking", quiet);
     let (begin, mut over) = (Instant::now(), false);
     let Shrunk { case, .. } = shrink::shrink(case, |case| {
         // Nothing shows any more, so the search comes to its end with the smallest case so far.
@@ -356,6 +365,7 @@ fn write_case(case: &Case, folder: &Path) -> Result<(String, String), Failure> {
 /// Tells now and then how many cases were tried.
 struct Steps {
     what: &'static str,
+    quiet: bool,
     tried: u64,
     told: Instant,
 }
@@ -364,13 +374,13 @@ impl Steps {
     /// The time between two lines.
     const PERIOD: WallTime = WallTime::from_secs(10);
 
-    fn of(what: &'static str) -> Steps {
-        Steps { what, tried: 0, told: Instant::now() }
+    fn of(what: &'static str, quiet: bool) -> Steps {
+        Steps { what, quiet, tried: 0, told: Instant::now() }
     }
 
     fn one_more(&mut self) {
         self.tried += 1;
-        if self.told.elapsed() >= Steps::PERIOD {
+        if !self.quiet && self.told.elapsed() >= Steps::PERIOD {
             self.told = Instant::now();
             output::tell(&format!("{}: {} cases tried", self.what, self.tried));
         }
@@ -385,7 +395,8 @@ fn folder(path: &Path) -> Result<(), Failure> {
 }
 
 pub fn hunt(arguments: &Hunt) -> Result<(), Failure> {
-    let Hunt { kernel, against, searched, time, seed, count, threads, output, quiet } = arguments;
+    let Hunt { kernel, against, searched, time, seed, count, threads, output } = arguments;
+    let quiet = searched.quiet;
     let [good, bad] = pair(&[against.clone(), kernel.clone()])?;
     let question = question(searched)?;
     folder(output)?;
@@ -428,7 +439,7 @@ pub fn hunt(arguments: &Hunt) -> Result<(), Failure> {
         ));
     }
     let (mut text, case) =
-        shrunk_and_written(case, &question, &breach, [&good, &bad], output, None)?;
+        shrunk_and_written(case, &question, &breach, [&good, &bad], output, (Some(limit), quiet))?;
     let mixture = Mixture::new(&good, &bad);
     let same = Question { property: Some(breach.property), ..question };
     if !mixture.differing.is_empty() {

@@ -226,7 +226,8 @@ fn summary_of_studies() -> String {
             continue;
         };
         let count = |word: &str| {
-            let part = line.split(", ").find_map(|part| part.strip_suffix(&format!(" {word}")));
+            let parts = line.split([',', ';']).map(str::trim);
+            let part = parts.filter_map(|part| part.strip_suffix(&format!(" {word}"))).next();
             part.expect("each verdict is counted").to_string()
         };
         let verdicts = ["agree", "direction", "disagree", "inconclusive"].map(count);
@@ -312,7 +313,9 @@ fn the_claims_of_the_readme_hold() {
     assert_eq!(fs::read_dir(root().join("web/lessons")).expect("lessons").count(), 10);
     // Each row of the table is explained.
     let metrics = printed(&["list", "metrics"]);
-    for row in ["throughput", "frame_duration", "slack", "wakeup_latency", "power", "energy"] {
+    for row in
+        ["throughput", "frame_duration", "missed_periods", "wakeup_latency", "power", "energy"]
+    {
         assert!(metrics.lines().any(|line| line.trim_start().starts_with(row)), "{row}");
     }
     // Governors and releases are there.

@@ -5,7 +5,7 @@ mod by_kind;
 
 use crate::scenario::Scenario;
 use crate::twin::{Observer, Twin};
-pub use by_kind::{DecisionKind, KindDifference, first_differences_by_kind};
+pub use by_kind::{DecisionKind, KindDifference, Taken, first_differences_by_kind};
 pub use schedtwin_trace::TaskInfo;
 pub use schedtwin_trace::explain::Teller;
 use schedtwin_types::{Decision, DecisionRecord, Fact, Ns, PowerSource, TaskId};
@@ -141,7 +141,16 @@ fn difference(left: &Memory, right: &Memory, past: &VecDeque<Fact>) -> Differenc
     let first = left.decisions().zip(right.decisions()).take_while(same).count();
     let decision = |memory: &Memory| memory.decisions().nth(first).cloned();
     let told = |mine: &Memory, other: &Memory| match parted(mine, other) {
-        Some(fact) => mine.teller.fact(&fact),
+        Some(fact) => {
+            let same = |of: &Fact| (of.cpu, of.kind) == (fact.cpu, fact.kind) && of.at < fact.at;
+            let later = parted(other, mine).filter(same).map_or_else(String::new, |of| {
+                let ns = fact.at - of.at;
+                format!(
+                    "\n(the same event, {ns} ns later: a path of the kernel takes another time)"
+                )
+            });
+            mine.teller.fact(&fact) + &later
+        }
         None if mine.items.is_empty() => "the run is over".to_string(),
         None if parted(other, mine).is_none() => {
             "no event differs yet, only what was decided".to_string()

@@ -32,7 +32,7 @@ pub use schedtwin_trace::outside;
 pub use schedtwin_tree::{Fault, Tree, confine, worker};
 
 pub use difference::{
-    DecisionKind, Difference, KindDifference, first_difference, first_differences_by_kind,
+    DecisionKind, Difference, KindDifference, Taken, first_difference, first_differences_by_kind,
 };
 pub use domains::describe_domains;
 pub use scenario::{MODEL_VERSION, Provenance, RunOptions, Scenario};

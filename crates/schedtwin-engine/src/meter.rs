@@ -385,10 +385,12 @@ struct GroupMeter {
     slack: SlackSum,
 }
 
-/// Slack has a sign, so only its count, sum and least are kept, all exact.
+/// Slack has a sign, so only its counts, sum and least are kept, all exact.
 #[derive(Clone, Copy, Debug, Default)]
 struct SlackSum {
     count: u64,
+    /// Of those below zero.
+    missed: u64,
     sum_ns: i128,
     min_ns: i64,
 }
@@ -397,6 +399,7 @@ impl SlackSum {
     fn record(&mut self, slack_ns: i64) {
         self.min_ns = if self.count == 0 { slack_ns } else { self.min_ns.min(slack_ns) };
         self.count += 1;
+        self.missed += u64::from(slack_ns < 0);
         self.sum_ns += i128::from(slack_ns);
     }
 
@@ -405,6 +408,7 @@ impl SlackSum {
             self.min_ns =
                 if self.count == 0 { other.min_ns } else { self.min_ns.min(other.min_ns) };
             self.count += other.count;
+            self.missed += other.missed;
             self.sum_ns += other.sum_ns;
         }
     }

@@ -62,6 +62,8 @@ pub struct Scenario {
     warmup: Ns,
     /// Task groups were turned on for a workload that has some.
     groups_on: bool,
+    /// Paths of its task groups, in the order of their numbers.
+    cgroups: Arc<[String]>,
     /// Machine, kernel and workload as they were spelled, and the duration that was asked for.
     spelled: Spelled,
     /// The intervals that break a property are longer.
@@ -250,7 +252,9 @@ impl Scenario {
             // It ends with its recording, whatever comes before.
             _ => 0,
         });
-        let groups = programs.is_some_and(|programs| !programs.task_groups().is_empty());
+        let cgroups: Arc<[String]> =
+            programs.map_or_else(Arc::default, |programs| programs.task_group_paths().into());
+        let groups = !cgroups.is_empty();
         // Who wants a kernel without them says so in place.
         let groups_on = groups
             && !kernel.config.fair_group_sched
@@ -290,6 +294,7 @@ impl Scenario {
             duration,
             warmup,
             groups_on,
+            cgroups,
             bounds: Bounds::default(),
         })
     }
@@ -511,6 +516,7 @@ impl Scenario {
                 .iter()
                 .map(|d| CpuMask::from_cpus(d.cpus.iter().copied()))
                 .collect(),
+            cgroups: self.cgroups.to_vec(),
             provenance,
         }
     }

@@ -11,34 +11,29 @@ use schedtwin_types::{
 };
 use std::hint::cold_path;
 
-/// Watches a decision being made.
+/// Watches a decision being made; what it does not see is nothing to it.
 pub trait DecisionObserver {
     /// Whether anybody watches: guards work that only serves the record.
     const ON: bool;
     /// A CPU was looked at.
-    fn candidate(&mut self, candidate: impl FnOnce() -> Candidate);
+    #[inline(always)]
+    fn candidate(&mut self, _: impl FnOnce() -> Candidate) {}
     /// schedutil read a CPU.
-    fn frequency_input(&mut self, input: impl FnOnce() -> FrequencyInput);
+    #[inline(always)]
+    fn frequency_input(&mut self, _: impl FnOnce() -> FrequencyInput) {}
     /// A pick starts, or starts over because it met a task whose dequeue was delayed.
-    fn pick_begins(&mut self);
+    #[inline(always)]
+    fn pick_begins(&mut self) {}
     /// A level of the hierarchy has picked by that rule.
-    fn pick(&mut self, rule: PickRule);
+    #[inline(always)]
+    fn pick(&mut self, _: PickRule) {}
     /// A pick had this entity to choose from.
-    fn pick_candidate(&mut self, candidate: impl FnOnce() -> PickCandidate);
+    #[inline(always)]
+    fn pick_candidate(&mut self, _: impl FnOnce() -> PickCandidate) {}
 }
 
 impl DecisionObserver for () {
     const ON: bool = false;
-    #[inline(always)]
-    fn candidate(&mut self, _: impl FnOnce() -> Candidate) {}
-    #[inline(always)]
-    fn frequency_input(&mut self, _: impl FnOnce() -> FrequencyInput) {}
-    #[inline(always)]
-    fn pick_begins(&mut self) {}
-    #[inline(always)]
-    fn pick(&mut self, _: PickRule) {}
-    #[inline(always)]
-    fn pick_candidate(&mut self, _: impl FnOnce() -> PickCandidate) {}
 }
 
 /// Keeps what it sees.
@@ -69,17 +64,9 @@ pub struct LastPick(pub Option<PickRule>);
 impl DecisionObserver for LastPick {
     const ON: bool = false;
     #[inline(always)]
-    fn candidate(&mut self, _: impl FnOnce() -> Candidate) {}
-    #[inline(always)]
-    fn frequency_input(&mut self, _: impl FnOnce() -> FrequencyInput) {}
-    #[inline(always)]
-    fn pick_begins(&mut self) {}
-    #[inline(always)]
     fn pick(&mut self, rule: PickRule) {
         self.0 = Some(rule);
     }
-    #[inline(always)]
-    fn pick_candidate(&mut self, _: impl FnOnce() -> PickCandidate) {}
 }
 
 impl LastPick {

@@ -419,7 +419,11 @@ pub fn told_of_spans(rows: &[Row], span: Span) -> Option<String> {
 fn told_of_tails<'s>(rows: &[Row], name: impl Fn(usize) -> &'s str) -> Option<String> {
     let mean_of = |row: &Row, kernel: usize| stats::estimate(&row.samples[kernel]).map(|e| e.mean);
     let whole = |row: &&Row, stat| row.stat == stat && row.is_whole();
-    rows.iter().filter(|row| whole(row, "mean")).find_map(|mean| {
+    // Of rows that a table shows.
+    let listed = |row: &&Row| {
+        metric::declared(row.name).is_some_and(|of| of.headline.whole.contains(&row.stat))
+    };
+    rows.iter().filter(|row| whole(row, "mean") && listed(row)).find_map(|mean| {
         let p99 = rows.iter().find(|row| row.name == mean.name && whole(row, "p99"))?;
         let kernel = (0..mean.samples.len())
             .find(|kernel| mean_of(mean, *kernel) > mean_of(p99, *kernel))?;

@@ -8,6 +8,7 @@
 //! limit     = ( "+" | "-" ) number "%"      change against the baseline in percent of it
 //!           | ( "+" | "-" ) number [ unit ] change against the baseline in the metric's unit
 //!           | number [ unit ]               the value itself, in the metric's unit
+//!           | "(" "-" number ")" [ unit ]   the same below zero: slack.min<(-1)ms
 //! ```
 //!
 //! Stat and labels may also stand as in tables and in `--metric`: `wakeup_latency p99 task=ui>+10%`, `power,domain=big>+5%`.
@@ -406,7 +407,8 @@ impl Reader<'_> {
             .ok_or_else(|| (self.at, "expected one of > >= < <=".to_string(), example()))?;
         self.skip_spaces();
         let from = self.at;
-        let signed = self.rest().starts_with(['+', '-']);
+        let in_brackets = self.eat("(");
+        let signed = !in_brackets && self.rest().starts_with(['+', '-']);
         let length = self
             .rest()
             .find(|c: char| !matches!(c, '0'..='9' | '.' | '+' | '-'))
@@ -418,6 +420,10 @@ impl Reader<'_> {
             .filter(|x: &f64| x.is_finite())
             .ok_or_else(|| (from, format!("{digits:?} is not a number"), example()))?;
         self.at += length;
+        if in_brackets && !self.eat(")") {
+            let help = Some("a value below zero is written (-1)".to_string());
+            return Err((from, "the bracket is not closed".to_string(), help));
+        }
         let unit = self.rest().trim().to_string();
         let limit = match (signed, unit.as_str()) {
             (true, "%") => Limit::ChangePercent(limit),

@@ -10,8 +10,9 @@
 //!
 //! # Who is hurt
 //!
-//! Looked at are throughput, duration of frames, slack, wakeup latency, run_delay, missed deadlines and starved waits of each
-//! task (with all its threads), scheduling class and cgroup; but no waits of a task that hardly ever waits,
+//! Looked at are throughput, duration of frames, missed periods, wakeup latency, run_delay, missed deadlines and starved waits of each
+//! task (with all its threads), scheduling class and cgroup; but no duration that grows by less than a hundredth of the time that
+//! the task has left before its period ends; no waits of a task that hardly ever waits,
 //! none that grow by less than 5 us, or in sum by less than a thousandth of the run, and sums of waits for the same work where the run does more. Many are looked at, so each must be as clear as one alone would have to be after Bonferroni's correction: p times their number
 //! is below 0.05. A change of less than a hundredth hurts nobody, and no wait hurts a class whose own work (throughput, frames, jobs, slack) improves. The row with the largest change for the worse is named.
 //! A workload of one class has none: its headlines say it all.
@@ -29,7 +30,7 @@ const HARMS: [(&str, &[&str]); 8] = [
     ("throughput", &["mean"]),
     ("frame_duration", &["mean", "p99"]),
     ("job_duration", &["mean", "p99"]),
-    ("slack", &["mean"]),
+    ("missed_periods", &["mean"]),
     ("wakeup_latency", &["mean", "p99"]),
     ("run_delay", &["sum"]),
     ("deadline_misses", &["sum"]),
@@ -42,6 +43,9 @@ const CLASSES: [&str; 3] = ["task", "group", "class"];
 /// The waits with a row for each task. Of one that hardly ever waits, such as the thread that starts the others, every
 /// path's nanosecond is a change beyond chance, and hurts nobody: long waits are the properties' matter.
 const WAITS: [&str; 2] = ["wakeup_latency", "run_delay"];
+
+/// How long work takes, in the unit of slack.
+const DURATIONS: [&str; 2] = ["frame_duration", "job_duration"];
 
 /// A task that switches less often in each run hardly ever waits.
 const FEW_SWITCHES: f64 = 10.0;
@@ -212,10 +216,12 @@ impl Verdict<'_> {
 
     /// One line for each end and each newly broken property, for the end of a command that was asked to judge.
     pub fn failures(&self, kernel: &str) -> Vec<String> {
-        let ended = self.ended.iter().map(|(what, runs)| format!("{kernel}: {what} ({runs} runs)"));
+        let in_runs = |runs: usize| format!("{runs} run{}", if runs == 1 { "" } else { "s" });
+        let ended = self.ended.iter();
+        let ended = ended.map(|(what, runs)| format!("{kernel}: {what} ({})", in_runs(*runs)));
         let broken = self.broken.iter().map(|of| {
-            let (property, runs, seeds) = (of.worst.property, of.runs, of.seeds());
-            format!("{kernel} breaks {property} ({runs} runs, {seeds}): {}", words(&of.worst))
+            let (property, runs, seeds) = (of.worst.property, in_runs(of.runs), of.seeds());
+            format!("{kernel} breaks {property} ({runs}, {seeds}): {}", words(&of.worst))
         });
         ended.chain(broken).collect()
     }
@@ -323,18 +329,38 @@ fn hurt(comparison: &Comparison, kernel: usize) -> Option<Hurt<'_>> {
         })
         .map(|(row, _)| &row.row.labels)
         .collect();
+    // What a task with a period has left of it; a frame that takes a little more of that is as good.
+    let slack = |labels: &Labels| {
+        let is_slack = |row: &&ComparedRow| {
+            row.row.name == metric::SLACK.name
+                && row.row.stat == "mean"
+                && row.row.labels == *labels
+        };
+        let row = comparison.read_rows().iter().find(is_slack)?;
+        Some(row.cells[0].estimate?.mean)
+    };
+    let in_time = |row: &ComparedRow, difference: &Difference| {
+        DURATIONS.contains(&row.row.name)
+            && slack(&row.row.labels)
+                .is_some_and(|slack| 100.0 * difference.diff < LEAST_HARM_PCT * slack)
+    };
     let (more_work, run_us) = (more_work(comparison, kernel), run_us(comparison));
     let mut worse: Vec<(&ComparedRow, Difference, f64)> = looked
         .into_iter()
         .filter(|(_, difference)| difference.p.is_some_and(|p| p * (of as f64) < 0.05))
         .filter(|(row, difference)| !is_short(&row.row, difference, run_us))
+        .filter(|(row, difference)| !in_time(row, difference))
         // Whose work is done sooner may wait longer for it.
         .filter(|(row, _)| {
             !(WAITS.contains(&row.row.name) && does_better.contains(&row.row.labels))
         })
         .filter_map(|(row, difference)| {
-            // A row that was zero has no percent: it has become worse beyond all measure.
-            let pct = difference.diff_pct.unwrap_or(f64::INFINITY.copysign(difference.diff));
+            // A share counts by its points. A row that was zero has no percent: it has become worse beyond all measure.
+            let base = row.cells[0].estimate.map_or(0.0, |base| base.mean.abs());
+            let pct = match row.row.unit {
+                "%" => difference.diff,
+                _ => difference.diff_pct.unwrap_or(100.0 * difference.diff / base),
+            };
             let harm = if row.row.better == Better::Higher { -pct } else { pct };
             // A loss of work cannot exceed 100 %: it is as many times as long for the same work.
             let harm = if row.row.better == Better::Higher && harm < 100.0 {
@@ -437,7 +463,7 @@ mod tests {
         assert_eq!(
             found.failures("B"),
             [
-                "B breaks starvation (1 runs, first with seed 1): worker-3 waited at least 4.87 s (until the end) from 100 ms on, on CPU 1, \
+                "B breaks starvation (1 run, first with seed 1): worker-3 waited at least 4.87 s (until the end) from 100 ms on, on CPU 1, \
               where hog ran (bound 1.00 s; 2 times in that run)"
             ]
         );

@@ -169,10 +169,12 @@ pub fn explain_record(
             }
             Ok(Entry::Power(..)) => continue,
             Ok(Entry::Fact(Fact { at, cpu, kind })) if query.what == What::Waits => {
+                listing.attached(&kind);
                 waits.fact(at, cpu, &kind, &listing);
                 Some((at, None))
             }
             Ok(Entry::Fact(Fact { at, cpu, kind })) => {
+                listing.attached(&kind);
                 let wanted = listing.wants(at, Some(cpu), &kind);
                 Some((at, wanted.then(|| listing.fact(at, Some(cpu), &kind))))
             }
@@ -379,6 +381,7 @@ struct Listing<'a> {
     /// Policies by index, as Linux and the machine name them.
     policies: Vec<String>,
     policy_cpus: Vec<CpuMask>,
+    cgroups: Vec<String>,
     tasks: Tasks,
     /// Tasks whose names match.
     named: BTreeSet<TaskId>,
@@ -397,6 +400,7 @@ impl<'a> Listing<'a> {
             query,
             policies: Vec::new(),
             policy_cpus: Vec::new(),
+            cgroups: Vec::new(),
             tasks: Tasks::default(),
             named: BTreeSet::new(),
             header_seen: false,
@@ -418,6 +422,7 @@ impl<'a> Listing<'a> {
             domain.map_or(format!("policy{number}"), named)
         };
         self.policy_cpus = meta.policy_cpus.clone();
+        self.cgroups = meta.cgroups.iter().map(|path| printable::line(path).into_owned()).collect();
         self.policies = meta.policy_cpus.iter().enumerate().map(name).collect();
     }
 
@@ -461,6 +466,23 @@ impl<'a> Listing<'a> {
                 self.named.insert(info.id);
                 self.summary.task_found = true;
             }
+        }
+    }
+
+    /// A task that gets into the cgroup that is asked for, or into one within, is asked for.
+    fn attached(&mut self, kind: &FactKind) {
+        let (FactKind::CgroupAttach { task, group }, Some(wanted)) = (kind, &self.query.task)
+        else {
+            return;
+        };
+        if !wanted.starts_with('/') {
+            return;
+        }
+        if Path::new(&self.cgroup(*group)).starts_with(wanted) {
+            self.named.insert(*task);
+            self.summary.task_found = true;
+        } else {
+            self.named.remove(task);
         }
     }
 

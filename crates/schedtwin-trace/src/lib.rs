@@ -104,6 +104,8 @@ pub struct Meta {
     /// `cpu_frequency` for each CPU of the policy. A policy that is not listed is taken to be the
     /// CPU that executed the change alone.
     pub policy_cpus: Vec<CpuMask>,
+    /// Paths of the workload's cgroups, the root left out: the first is that of group 1.
+    pub cgroups: Vec<String>,
     /// The inputs of the run: version, machine, kernel, workload, seed, ... in this order.
     pub provenance: Vec<(String, String)>,
 }

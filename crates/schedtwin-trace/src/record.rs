@@ -67,6 +67,7 @@ fn header_line(meta: Meta) -> Line {
         nr_cpus: Some(meta.nr_cpus),
         domains: Some(meta.domain_names),
         policies: Some(policies.collect()),
+        cgroups: (!meta.cgroups.is_empty()).then_some(meta.cgroups),
         provenance: Some(provenance.collect()),
         ..Line::default()
     }
@@ -402,6 +403,7 @@ impl<R: BufRead> Reader<R> {
             nr_cpus,
             domain_names: line.domains.unwrap_or_default(),
             policy_cpus,
+            cgroups: line.cgroups.unwrap_or_default(),
             provenance: provenance.map(|(key, value)| (key, text(value))).collect(),
         })
     }

@@ -34,6 +34,8 @@ pub(crate) struct Line {
     /// CPUs by policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) policies: Option<Vec<Vec<u16>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cgroups: Option<Vec<String>>,
     /// A map whose order is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) provenance: Option<serde_json::Map<String, serde_json::Value>>,

@@ -47,70 +47,54 @@ mod expression;
 mod ext_setting;
 mod fault;
 mod options;
-mod steps;
-
-#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
-mod offered;
 #[cfg(unix)]
 mod program;
-#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
-mod sources;
-#[cfg(unix)]
-#[cfg_attr(
-    not(all(feature = "c", target_os = "linux", target_pointer_width = "64")),
-    allow(dead_code, reason = "its files are for what compiles C")
-)]
-mod tree;
+mod steps;
 
-#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
-mod built;
-#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
-mod compile;
-#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
-pub mod confine;
-#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
-mod elf;
-#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
-mod frequency;
-#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
-mod idle;
-#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
-mod lines;
-#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
-mod machine_code;
-#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
-mod memory;
-#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
-mod object;
-#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
-mod scx;
-#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
-mod symbols;
-#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
-mod tokens;
-#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
-mod watch;
-#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
-pub mod worker;
+cfg_if::cfg_if! {
+    if #[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))] {
+        mod built;
+        mod compile;
+        pub mod confine;
+        mod elf;
+        #[cfg(test)]
+        #[allow(dead_code)]
+        mod elsewhere;
+        mod frequency;
+        mod idle;
+        mod lines;
+        mod machine_code;
+        mod memory;
+        mod object;
+        mod offered;
+        mod scx;
+        mod sources;
+        mod symbols;
+        mod tokens;
+        mod tree;
+        mod watch;
+        pub mod worker;
 
-#[cfg(any(test, not(all(feature = "c", target_os = "linux", target_pointer_width = "64"))))]
-#[cfg_attr(test, allow(dead_code))]
-mod elsewhere;
+        pub use frequency::FrequencyCode;
+        pub use idle::IdleCode;
+        pub use scx::ExtCode;
+        pub use tree::Tree;
+    } else {
+        mod elsewhere;
+        #[cfg(unix)]
+        #[allow(dead_code, reason = "its files are for what compiles C")]
+        mod tree;
 
-#[cfg(not(unix))]
-pub use elsewhere::Tree;
-#[cfg(not(all(feature = "c", target_os = "linux", target_pointer_width = "64")))]
-pub use elsewhere::{ExtCode, FrequencyCode, IdleCode, confine, worker};
+        #[cfg(not(unix))]
+        pub use elsewhere::Tree;
+        pub use elsewhere::{ExtCode, FrequencyCode, IdleCode, confine, worker};
+        #[cfg(unix)]
+        pub use tree::Tree;
+    }
+}
+
 pub use expression::{Expression, Operator};
 pub use ext_setting::{ExtSetting, OF_ALL};
 pub use fault::{Fault, Refusal};
-#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
-pub use frequency::FrequencyCode;
-#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
-pub use idle::IdleCode;
 pub use options::{ExtOption, ExtOptions, OPTIONS_FILE};
-#[cfg(all(feature = "c", target_os = "linux", target_pointer_width = "64"))]
-pub use scx::ExtCode;
 pub use steps::{Action, Part, Path, Run, Step, Value};
-#[cfg(unix)]
-pub use tree::Tree;

@@ -213,6 +213,8 @@ pub struct DeclaredMetric {
     pub more: Rows,
     /// Whether the search for a precision waits for its total.
     pub primary: bool,
+    /// It tells why, and not how well: no verdict is on it.
+    pub side: bool,
     /// Which runs measure it; `None`: all.
     pub only: Option<&'static str>,
     /// What it is, in one line.
@@ -244,6 +246,7 @@ const fn metric(
         headline: NONE,
         more: NONE,
         primary: false,
+        side: false,
         only: None,
         means: "",
     }
@@ -272,6 +275,11 @@ impl DeclaredMetric {
 
     const fn primary(mut self) -> Self {
         self.primary = true;
+        self
+    }
+
+    const fn side(mut self) -> Self {
+        self.side = true;
         self
     }
 
@@ -381,11 +389,15 @@ metrics! {
         .headline(&["mean", "p99"], &[])
         .more(&["p90", "max"], &[])
         .only("replays of a trace");
+    /// share of jobs that end after their period (slack below zero)
+    MISSED_PERIODS = metric("missed_periods", "%", Lower, Performance)
+        .labels(&[WHOLE, &["task"]])
+        .headline(MEAN, &[]);
     /// time from a job's end to its deadline, the end of its period
     SLACK = metric("slack", "ms", Higher, Performance)
         .stats(&["mean", "min"])
         .labels(&[WHOLE, &["task"]])
-        .headline(MEAN, &[]);
+        .more(&["mean", "min"], &[]);
     /// rt-app's wakeup latency: how late a thread runs after its timer
     WU_LAT = metric("wu_lat", "us", Lower, Latency)
         .stats(DISTRIBUTION)
@@ -454,11 +466,13 @@ metrics! {
     /// share of idle periods that ended before their state paid off; of=all: of those of all CPUs
     IDLE_TOO_DEEP = metric("idle_too_deep", "%", Lower, Idle)
         .labels(&[WHOLE, &["cluster"], &["cluster", "of"]])
-        .headline(MEAN, &[]);
+        .headline(MEAN, &[])
+        .side();
     /// share of idle periods in which a deeper state would have paid off; of=all as above
     IDLE_TOO_SHALLOW = metric("idle_too_shallow", "%", Lower, Idle)
         .labels(&[WHOLE, &["cluster"], &["cluster", "of"]])
-        .headline(MEAN, &[]);
+        .headline(MEAN, &[])
+        .side();
     /// share of time in each idle state
     IDLE_RESIDENCY = metric("idle_residency", "%", Neutral, Idle)
         .labels(&[&["cluster", "state"]])
@@ -586,10 +600,10 @@ metrics! {
     UTILIZATION = metric("utilization", "%", Neutral, Scheduling)
         .labels(&[WHOLE, &["cluster"]])
         .more(MEAN, &[]);
-    /// time in which CPUs, or a task's threads, executed; cpu=N: in replays only
+    /// time in which CPUs, a task's threads or a cgroup (usage_usec) executed; cpu=N: of replays
     CPU_TIME = metric("cpu_time", "s", Neutral, Scheduling)
         .stats(SUM)
-        .labels(&[WHOLE, &["task"], &["cluster"], &["cpu"]]);
+        .labels(&[WHOLE, &["task"], &["group"], &["cluster"], &["cpu"]]);
     /// sched_ext: tasks in a dispatch queue; `local` and `global`: those of all CPUs and nodes
     SCX_DSQ_DEPTH = metric("scx_dsq_depth", "count", Neutral, Scheduling)
         .stats(MEAN_MAX)

@@ -71,12 +71,27 @@ impl DecisionKind {
 pub struct KindDifference {
     /// The kind.
     pub kind: DecisionKind,
-    /// The earlier of both times.
-    pub at: Ns,
-    /// The decision on the left, worded as `explain` does; `None`: it is not taken there.
-    pub left: Option<String>,
+    /// The decision on the left; `None`: it is not taken there.
+    pub left: Option<Taken>,
     /// The decision on the right.
-    pub right: Option<String>,
+    pub right: Option<Taken>,
+}
+
+/// A decision of one run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// When.
+    pub at: Ns,
+    /// In the words of `explain`.
+    pub text: String,
+}
+
+impl KindDifference {
+    /// The earlier of both times.
+    pub fn at(&self) -> Ns {
+        let times = [&self.left, &self.right].into_iter().flatten().map(|taken| taken.at);
+        times.min().expect("one of them takes it")
+    }
 }
 
 /// The thing that a decision is about: its kind, preemptions told from picks, and a task, CPU or frequency domain.
@@ -122,8 +137,8 @@ impl Side {
         decisions.collect()
     }
 
-    fn text(&self, record: &DecisionRecord) -> String {
-        self.memory.teller.decision(record)
+    fn taken(&self, record: &DecisionRecord) -> Taken {
+        Taken { at: record.at, text: self.memory.teller.decision(record) }
     }
 }
 
@@ -147,14 +162,13 @@ pub fn first_differences_by_kind(a: &Scenario, b: &Scenario, seed: u64) -> Vec<K
             match matching {
                 Some(matching) if outcome(&matching.decision) == outcome(&record.decision) => {}
                 Some(matching) => {
-                    let at = record.at.min(matching.at);
-                    let texts = [sides[mine].text(&record), sides[other].text(&matching)];
-                    let [text, matching] = texts.map(Some);
+                    let own = Some(sides[mine].taken(&record));
+                    let matching = Some(sides[other].taken(&matching));
                     let (left, right) = match is_left_next {
-                        true => (text, matching),
-                        false => (matching, text),
+                        true => (own, matching),
+                        false => (matching, own),
                     };
-                    found.insert(subject.0, KindDifference { kind: subject.0, at, left, right });
+                    found.insert(subject.0, KindDifference { kind: subject.0, left, right });
                 }
                 None => {
                     let pending = sides[mine].pending.entry(subject).or_default();
@@ -183,12 +197,12 @@ pub fn first_differences_by_kind(a: &Scenario, b: &Scenario, seed: u64) -> Vec<K
             (left, _) => left.is_some(),
         };
         let Some(record) = (if is_left { &left } else { &right }) else { continue };
-        let text = Some(sides[usize::from(!is_left)].text(record));
-        let (left, right) = if is_left { (text, None) } else { (None, text) };
-        found.insert(kind, KindDifference { kind, at: record.at, left, right });
+        let taken = Some(sides[usize::from(!is_left)].taken(record));
+        let (left, right) = if is_left { (taken, None) } else { (None, taken) };
+        found.insert(kind, KindDifference { kind, left, right });
     }
     let mut found: Vec<KindDifference> = found.into_values().collect();
-    found.sort_by_key(|of| of.at);
+    found.sort_by_key(KindDifference::at);
     found
 }
 
@@ -215,7 +229,7 @@ mod tests {
             kinds.contains(&DecisionKind::Idle) && kinds.contains(&DecisionKind::Pick),
             "{kinds:?}"
         );
-        assert!(found.is_sorted_by_key(|of| of.at));
+        assert!(found.is_sorted_by_key(KindDifference::at));
         let mut once = kinds.clone();
         once.sort();
         once.dedup();

@@ -18,6 +18,8 @@ use crate::result::{CpuResult, Metric, TaskResult};
 use schedtwin_types::metric::{self, Better, DeclaredMetric, Labels};
 use schedtwin_types::property::Property;
 use schedtwin_types::{IpiKind, Ns, PowerDomainId};
+use std::collections::BTreeSet;
+use std::path::Path;
 
 /// Reads one count of a CPU or a task.
 type CountOf<T> = fn(&T) -> u64;
@@ -137,6 +139,17 @@ fn progress(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
         sheet.distribution(&label("task", &group.name), &group.frames, NS_PER_MS);
     }
 
+    let mut all = SlackSum::default();
+    for group in &meter.groups {
+        all.merge(&group.slack);
+    }
+    let missed = |of: &SlackSum| percent(of.missed.into(), of.count.into());
+    sheet.metric(&metric::MISSED_PERIODS);
+    sheet.add("mean", vec![], missed(&all));
+    for group in &meter.groups {
+        sheet.add("mean", label("task", &group.name), missed(&group.slack));
+    }
+
     sheet.metric(&metric::SLACK);
     let mut add_slack = |labels: Labels, slack: &SlackSum| {
         let some = slack.count > 0;
@@ -144,10 +157,6 @@ fn progress(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
         sheet.add("mean", labels.clone(), mean);
         sheet.add("min", labels, some.then(|| slack.min_ns as f64 / NS_PER_MS));
     };
-    let mut all = SlackSum::default();
-    for group in &meter.groups {
-        all.merge(&group.slack);
-    }
     add_slack(vec![], &all);
     for group in &meter.groups {
         add_slack(label("task", &group.name), &group.slack);
@@ -245,8 +254,8 @@ fn run_delay(sheet: &mut Sheet, meter: &Meter) {
     for (class, of) in classes {
         add(label("class", class), &|task| of(task.prio));
     }
-    for (at, path) in meter.cgroups.iter().enumerate() {
-        add(label("group", path), &|task| task.cgroup as usize == at + 1);
+    for path in with_those_above(&meter.cgroups) {
+        add(label("group", path), &|task| is_within(meter, task, path));
     }
     for cpu in 0..meter.cpus.len() {
         let ns = meter.waits.run_delay_ns(cpu) as f64;
@@ -625,10 +634,28 @@ fn shares(sheet: &mut Sheet, meter: &Meter, span_ns: Ns) {
     for (group, ns) in meter.groups.iter().zip(by_group) {
         sheet.add("sum", label("task", &group.name), seconds(ns));
     }
+    for path in with_those_above(&meter.cgroups) {
+        let within = |index: &usize| is_within(meter, &meter.tasks[*index], path);
+        let tasks = (0..meter.tasks.len()).filter(within);
+        let ns: Ns = tasks.flat_map(|index| run_ns(meter, index)).sum();
+        sheet.add("sum", label("group", path), seconds(ns));
+    }
     for (cluster, name) in meter.clusters.iter().enumerate() {
         let ns = members(meter, cluster).map(|cpu| busy[cpu]).sum();
         sheet.add("sum", label("cluster", name), seconds(ns));
     }
+}
+
+/// Paths of cgroups, and of all that they are in but the root, in alphabetical order.
+fn with_those_above(cgroups: &[String]) -> BTreeSet<&str> {
+    let above = cgroups.iter().flat_map(|path| Path::new(path).ancestors());
+    above.filter_map(Path::to_str).filter(|path| *path != "/").collect()
+}
+
+/// Whether a task is in the cgroup with this path, or in one within.
+fn is_within(meter: &Meter, task: &TaskMeter, path: &str) -> bool {
+    let own = (task.cgroup as usize).checked_sub(1).map(|at| Path::new(&meter.cgroups[at]));
+    own.is_some_and(|own| own.starts_with(path))
 }
 
 /// Time that `cpu` ran tasks other than its idle task.

@@ -293,6 +293,8 @@ fn jobs_slack_and_late_timers() {
         ("frame_duration mean task=ui", "5 ms"),
         ("frame_duration max", "6 ms"),
         ("frame_duration p99 task=render", "1 ms"),
+        ("missed_periods mean", "50 %"),
+        ("missed_periods mean task=render", "none"),
         ("slack mean task=ui", "1 ms"),
         ("slack min", "-1 ms"),
         ("slack min task=render", "none"),

@@ -25,7 +25,8 @@
 //! # Bounds
 //!
 //! [`Property`] says which intervals break a property. Time in which the task's cgroup is throttled is nobody's fault: the
-//! engine, which can ask the kernel, says since when a long wait is without one ([`Meter::judge_waits`]).
+//! engine, which can ask the kernel, says since when a long wait, or one beside an idle CPU, is without one
+//! ([`Meter::judge_waits`]). What such a wait had before it was throttled does not count either.
 //!
 //! # Differences
 //!
@@ -117,6 +118,19 @@ struct Stranded {
     task: TaskId,
     free: CpuId,
     since: Ns,
+    /// Since when no limit keeps it from its CPU.
+    free_since: Ns,
+}
+
+/// A CPU was idle beside a queue, for all that is known before anybody has asked whether the task was throttled.
+#[derive(Clone, Copy, Debug)]
+struct Waste {
+    task: TaskId,
+    cpu: CpuId,
+    idle: CpuId,
+    since: Ns,
+    until: Ns,
+    open: bool,
 }
 
 /// Breaches of a property: how many, and the longest.
@@ -168,6 +182,7 @@ pub(super) struct Waits {
     idle_until: Ns,
     idle_period: u64,
     long: Vec<LongWait>,
+    wastes: Vec<Waste>,
     /// The engine is to ask the kernel about one of these three.
     asks: bool,
     /// A tick has found a queue beside an idle CPU.
@@ -253,6 +268,7 @@ impl Waits {
             idle_until: NEVER,
             idle_period: 0,
             long: Vec::with_capacity(LONG_WAITS),
+            wastes: Vec::with_capacity(LONG_WAITS),
             asks: false,
             look: None,
             look_at_shares: None,
@@ -362,14 +378,25 @@ impl Waits {
         let same = queue.wasted_period == self.idle_period;
         let idle_until = if same { self.idle_until } else { queue.wasted_seen };
         let until = at.min(idle_until.max(since));
-        let length = until.saturating_sub(since);
-        self.wasted_ns += length;
-        self.wasted_longest = self.wasted_longest.max(length);
         let (task, idle) = queue.wasted_by;
-        if length > self.bounds.of(Property::WorkConservation)
-            && self.wasted.add(since, until, open)
-        {
-            (self.wasted.task, self.wasted.cpu, self.wasted.idle) = (Some(task), cpu, Some(idle));
+        self.wastes.push(Waste { task, cpu, idle, since, until, open });
+        self.asks = true;
+    }
+
+    /// Counts what was wasted, without the time in which a limit kept the task from its CPU.
+    #[cold]
+    fn count_wastes(&mut self, free_since: impl Fn(TaskId, CpuId) -> Ns) {
+        while let Some(Waste { task, cpu, idle, since, until, open }) = self.wastes.pop() {
+            let since = since.max(free_since(task, cpu));
+            let length = until.saturating_sub(since);
+            self.wasted_ns += length;
+            self.wasted_longest = self.wasted_longest.max(length);
+            if length > self.bounds.of(Property::WorkConservation)
+                && self.wasted.add(since, until, open)
+            {
+                (self.wasted.task, self.wasted.cpu) = (Some(task), cpu);
+                self.wasted.idle = Some(idle);
+            }
         }
     }
 
@@ -582,9 +609,10 @@ impl Meter {
             self.look_at_shares(at, cpu, share_of);
         }
         if let Some(cpu) = self.waits.look.take() {
-            let found = self.stranded_longest(cpu, allowed);
+            let found = self.stranded_longest(cpu, allowed, &free_since);
             self.waits.tick_finds(at.min(self.end), cpu, found);
         }
+        self.waits.count_wastes(&free_since);
         while let Some(wait) = self.waits.long.pop() {
             let since = wait.since.max(free_since(wait.task, wait.cpu));
             let until = wait.until.min(self.end);
@@ -615,13 +643,17 @@ impl Meter {
         &self,
         cpu: CpuId,
         allowed: impl Fn(TaskId) -> CpuMask,
+        free_since: impl Fn(TaskId, CpuId) -> Ns,
     ) -> Option<Stranded> {
         let stranded = |task: TaskId| {
             let of = &self.tasks[task.index()];
             let waits = of.queued_on == Some(cpu) && of.waits_since != NEVER && of.counts();
             waits.then(|| Some((allowed(task).and(&self.waits.idle).lowest()?, of.waits_since)))
         };
-        let found = |task, (free, since)| Stranded { task, free, since };
+        let found = |task, (free, since)| {
+            let free_since = free_since(task, cpu);
+            Stranded { task, free, since, free_since }
+        };
         let queue = &self.waits.cpus[cpu.index()];
         if queue.waiting as u32 == 1
             && let Some(it) = stranded(queue.waiter)
@@ -789,9 +821,10 @@ impl Waits {
         let Some(found) = found else { return };
         let (since, period) = (self.idle_since, self.idle_period);
         let queue = &mut self.cpus[cpu.index()];
-        if queue.wasted_since == NEVER {
-            // Others may have crowded the queue that may not leave it.
-            queue.wasted_since = queue.crowded_since.max(since).max(found.since);
+        // Others may have crowded the queue that may not leave it. A throttle lets it begin anew.
+        if queue.wasted_since == NEVER || found.free_since > queue.wasted_since {
+            let since = queue.crowded_since.max(since).max(found.since);
+            queue.wasted_since = since.max(found.free_since);
             queue.wasted_period = period;
             queue.wasted_by = (found.task, found.free);
         }
@@ -832,24 +865,29 @@ mod tests {
         let busy = CpuId(0);
         let queued = |queued| QueueChange { queued, ..QueueChange::default() };
         let ms = |ms: u64| ms * 1_000_000;
-        let found = |since| Some(Stranded { task: TaskId(7), free: CpuId(1), since });
+        let (task, free, free_since) = (TaskId(7), CpuId(1), 0);
+        let found = |since| Some(Stranded { task, free, since, free_since });
+        let count = |waits: &mut Waits| waits.count_wastes(|_, _| 0);
         waits.cpus[0].idle = false;
         waits.change(ms(1), busy, queued(1));
         waits.change(ms(3), busy, queued(1));
         waits.tick_finds(ms(4), busy, found(0));
         waits.tick_finds(ms(60), busy, found(0));
         waits.change(ms(80), busy, queued(-1));
+        count(&mut waits);
         assert_eq!(waits.wasted(), (ms(77), ms(77)));
         assert_eq!(waits.breaches(Property::WorkConservation), 0);
         // Nobody may move any more: a tick ends it. Then CPU 1 has work, which ends it, too.
         waits.change(ms(100), busy, queued(1));
         waits.tick_finds(ms(104), busy, found(0));
         waits.tick_finds(ms(210), busy, None);
+        count(&mut waits);
         assert_eq!(waits.breaches(Property::WorkConservation), 1);
         assert_eq!(waits.wasted(), (ms(187), ms(110)));
         waits.tick_finds(ms(300), busy, found(0));
         waits.change(ms(302), CpuId(1), queued(1));
         waits.tick_finds(ms(308), busy, None);
+        count(&mut waits);
         assert_eq!(waits.wasted().1, ms(302 - 100), "until the other CPU had work");
         // The queue has long been crowded by others: it counts from when this one waits.
         waits.change(ms(400), CpuId(1), queued(-1));
@@ -858,6 +896,19 @@ mod tests {
         waits.tick_finds(ms(904), busy, found(ms(900)));
         let before = waits.wasted().0;
         waits.change(ms(910), busy, queued(-1));
+        count(&mut waits);
         assert_eq!(waits.wasted().0 - before, ms(10));
+        // A limit that kept the task from its CPU until 1,080 ms: that is nobody's fault, whether a tick or the end finds it.
+        waits.change(ms(1000), busy, queued(1));
+        waits.tick_finds(ms(1004), busy, found(ms(1000)));
+        let free = Stranded { task, free, since: ms(1000), free_since: ms(1080) };
+        waits.tick_finds(ms(1084), busy, Some(free));
+        waits.change(ms(1090), busy, queued(-1));
+        waits.change(ms(1100), busy, queued(1));
+        waits.tick_finds(ms(1104), busy, found(ms(1100)));
+        waits.change(ms(1290), busy, queued(-1));
+        let before = waits.wasted().0;
+        waits.count_wastes(|_, _| ms(1285));
+        assert_eq!(waits.wasted().0 - before, ms(5), "the first ended before it was free");
     }
 }

@@ -159,6 +159,17 @@ fn groups_have_limits() {
         assert!((1.5..1.8).contains(&throttled), "{kernel}: {throttled}");
         let groups = result.metrics.iter().filter(|m| m.name == "nr_periods").count();
         assert_eq!(groups, 1, "the others have no limit");
+        // As usage_usec: with the groups within.
+        let used = result.metrics.iter().filter(|m| m.name == "cpu_time");
+        let used = used.filter_map(|m| match &m.labels[..] {
+            [("group", path)] => Some((path.as_str(), m.value.unwrap() / seconds)),
+            _ => None,
+        });
+        let used: Vec<(&str, f64)> = used.collect();
+        assert_eq!(used.iter().map(|of| of.0).collect::<Vec<_>>(), ["/a", "/a/one", "/two"]);
+        let [above, one, two] = [0, 1, 2].map(|at| used[at].1);
+        assert!(above == one && (one - of("one")).abs() < 1e-9, "{kernel}: {used:?}");
+        assert!((two - of("two")).abs() < 1e-9, "{kernel}: {used:?}");
     }
 }
 

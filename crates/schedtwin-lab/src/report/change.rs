@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! In what a change is told: in percent of the baseline; temperatures in K and shares in points (28 °C is not twice as
 //! warm as 14 °C, and a share that goes from 1 to 2 % of the time gains one point); in the metric's unit where the
-//! baseline is zero.
+//! baseline is zero, or one of the two is below it.
 
 use schedtwin_engine::result::Better;
 

@@ -226,7 +226,8 @@ pub fn notes(
     }
     if told_in(&shown.rows).iter().any(|told| matches!(told, Told::Own(_))) {
         notes.push(
-            "Differences without % are in the metric's unit: their baseline is zero.".to_string(),
+            "Differences without % are in the metric's unit: one of the values is zero or below."
+                .to_string(),
         );
     }
     if extent == Extent::Headlines {

@@ -28,6 +28,7 @@ pub fn replay(comparison: &Comparison, fidelity: &Fidelity) -> String {
         line.extend(["1".to_owned(), text(pair.recorded)]);
         line.extend(std::iter::repeat_n(String::new(), 9));
         line.extend(kind(Kind::One));
+        line.push(String::new());
         lines.push(line);
     }
     lines.finish()
@@ -59,6 +60,7 @@ fn comparison_lines(comparison: &Comparison) -> Lines {
         "kind",
         "of",
         "over",
+        "for_equal_lengths",
     ]);
     for row in &comparison.rows {
         for (kernel, (name, cell)) in comparison.kernels.iter().zip(&row.cells).enumerate() {
@@ -87,6 +89,7 @@ fn comparison_lines(comparison: &Comparison) -> Lines {
                 lines.once(&comparison.provenance),
             ]);
             line.extend(kind(row.row.kind));
+            line.push(text(difference.map(|d| d.for_equal_lengths)));
             lines.push(line);
         }
     }

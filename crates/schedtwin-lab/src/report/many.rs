@@ -27,7 +27,9 @@ use super::cells::{
 use super::change::{self, Change, difference_cells};
 use super::compare_text::{header_cells, notes, row_cells};
 use super::markdown::escape;
-use super::summary::{FEW_RUNS, NAMED, Told, grave, p_of, small_and_by_chance};
+use super::summary::{
+    Conclusion, NAMED, Told, conclusion, grave, of_the_baseline, p_of, small_and_by_chance,
+};
 use super::{Extent, Layout};
 use crate::compare::{ComparedRow, Comparison};
 use crate::{Provenance, stats, verdict};
@@ -114,7 +116,11 @@ fn sentences(all: &[Comparison], lines: &[Line], name: impl Fn(usize) -> String)
         said.extend(changes(all, lines, kernel, &names));
         said
     });
-    said.collect()
+    let of_base = |at: usize| {
+        let said = of_the_baseline(&all[at], &name);
+        said.map(|said| format!("{}: {said}", places(all, &[at])))
+    };
+    said.chain((0..all.len()).filter_map(of_base)).collect()
 }
 
 fn harm(all: &[Comparison], kernel: usize, [base, name]: &[String; 2]) -> Vec<String> {
@@ -140,12 +146,9 @@ fn changes(
     }
     let looked_at: Vec<f64> = lines.iter().filter_map(|line| p_of(line.row, kernel)).collect();
     let sure = stats::holm(&looked_at);
-    // Nobody calls a kernel better that breaks something or hurts somebody there.
-    let of_headlines = |one: &Comparison| {
-        one.seeds.len() >= FEW_RUNS
-            && verdict::verdict(one, kernel).word() == verdict::Word::Headlines
-    };
-    let calls_better: Vec<bool> = all.iter().map(of_headlines).collect();
+    // Better and worse are said where the comparison of that place alone says it.
+    let concluded: Vec<Conclusion> =
+        all.iter().map(|one| conclusion(one, Extent::Headlines, kernel)).collect();
     let (mut parts, mut small, mut by_chance): (Vec<String>, Vec<Told>, Vec<Told>) =
         Default::default();
     for rows in lines.chunk_by(|a, b| a.title == b.title) {
@@ -159,10 +162,15 @@ fn changes(
             let word = match (change.verdict(line.row.row.better), line.row.row.better) {
                 ("", _) => continue,
                 (_, Better::Neutral) => "is different on",
-                ("* better", _) if calls_better[line.at] => "is better on",
-                ("* better", _) => "improved on",
-                _ if calls_better[line.at] => "is worse on",
-                _ => "worsened on",
+                _ if declared(line.row.row.name).is_some_and(|of| of.side) => "is different on",
+                ("* better", _) => match concluded[line.at] {
+                    Conclusion::Better | Conclusion::TradeOff => "is better on",
+                    _ => "improved on",
+                },
+                _ => match concluded[line.at] {
+                    Conclusion::Worse | Conclusion::TradeOff => "is worse on",
+                    _ => "worsened on",
+                },
             };
             let unsure = match (p > sure, change.is_small()) {
                 (true, _) => Some(&mut by_chance),
@@ -170,9 +178,8 @@ fn changes(
                 (false, false) => None,
             };
             if let Some(list) = unsure {
-                let title = format!("{} {}", line.title, line.place());
-                let size = difference.diff_pct.map_or(f64::INFINITY, f64::abs);
-                list.push(Told { title: title.into(), change: change.whole(), p, size });
+                let title = format!("{} {}", line.title, line.place()).into();
+                list.push(Told { title, ..Told::of("", line.row, &change, p) });
                 continue;
             }
             let place = format!("{} ({})", line.place(), change.whole());

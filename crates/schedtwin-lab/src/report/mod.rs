@@ -29,8 +29,8 @@ mod sweep;
 mod tests;
 mod tune;
 
-pub use cells::{WIDTH, choose_metrics, choose_rows, number, time, wrap};
-pub(crate) use cells::{signed, totals_of, value};
+pub use cells::{WIDTH, choose_metrics, choose_rows, number, signed, time, wrap};
+pub(crate) use cells::{totals_of, value};
 use schedtwin_engine::result::RunResult;
 pub use score::{joined_scores, scores};
 pub use sweep::{Point, Points, axes, columns as sweep_columns, points as sweep_points, sweep};

@@ -23,7 +23,7 @@ pub(super) const NAMED: usize = 4;
 const NAMED_OF_SEVERAL: usize = 2;
 
 /// With fewer runs most changes of some percent have no interval that says anything.
-pub(super) const FEW_RUNS: usize = 5;
+const FEW_RUNS: usize = 5;
 /// A kernel is not called better while a main metric may have lost so much, %.
 const MAY_LOSE_PCT: f64 = 5.0;
 /// The number of runs that `compare` makes where none is asked for.
@@ -48,13 +48,11 @@ pub fn sentences(
         return (1..=others).flat_map(grave_of).chain(base_alone).collect();
     }
     // Of rows that were asked for by name there are no headlines.
-    let (extent, what) = match extent {
-        Extent::Chosen => (Extent::Chosen, "row"),
-        _ => (Extent::Headlines, "headline"),
-    };
+    let extent = if extent == Extent::Chosen { extent } else { Extent::Headlines };
     let shown = shown_rows(comparison, extent);
     let named = if others > 1 { NAMED_OF_SEVERAL } else { NAMED };
-    let said = (1..=others).map(|kernel| of(comparison, (&shown.rows, what), kernel, &name, named));
+    let said =
+        (1..=others).map(|kernel| of(comparison, (&shown.rows, extent), kernel, &name, named));
     said.chain(base_alone).collect()
 }
 
@@ -64,15 +62,28 @@ pub(super) struct Told<'a> {
     pub title: Cow<'a, str>,
     pub change: String,
     pub p: f64,
-    /// Of the change, percent; a row that was zero has no percent.
+    /// Of the change, as it is shown; a row that was zero has no scale.
     pub size: f64,
+    /// It is of the whole, and matters most ([`DeclaredMetric::primary`]).
+    ///
+    /// [`DeclaredMetric::primary`]: schedtwin_types::metric::DeclaredMetric::primary
+    pub main: bool,
+}
+
+impl<'a> Told<'a> {
+    /// The change of a row with that title.
+    pub(super) fn of(title: &'a str, row: &ComparedRow, change: &Change, p: f64) -> Told<'a> {
+        let size = if change.has_a_scale() { change.value.abs() } else { f64::INFINITY };
+        Told { title: title.into(), change: change.whole(), p, size, main: is_main(row) }
+    }
 }
 
 /// The headlines of a kernel, or the rows that were asked for, by what is said of them.
 struct Headlines<'a> {
     better: Vec<Told<'a>>,
     worse: Vec<Told<'a>>,
-    /// Changed, and neither direction is better.
+    /// Changed, and decide nothing: neither direction is better, or they tell why (a side metric) or where (a part beside its
+    /// whole).
     other: Vec<Told<'a>>,
     unchanged: Vec<Told<'a>>,
     /// Nothing is known: the change may be a quarter of the baseline either way.
@@ -98,6 +109,8 @@ pub(super) enum Conclusion {
     Hurts,
     Identical,
     Unchanged,
+    /// Rows changed that decide nothing.
+    Different,
     Better,
     Worse,
     TradeOff,
@@ -105,7 +118,7 @@ pub(super) enum Conclusion {
     Improved,
     /// Some rows worsened, and it is not called worse.
     Worsened,
-    /// Both, and neither is said.
+    /// Both, or some that improved and others that perhaps worsened, and neither is said.
     Mixed,
 }
 
@@ -116,6 +129,7 @@ impl Conclusion {
             Conclusion::Hurts => "hurts",
             Conclusion::Identical => "identical",
             Conclusion::Unchanged => "unchanged",
+            Conclusion::Different => "different",
             Conclusion::Better => "better",
             Conclusion::Worse => "worse",
             Conclusion::TradeOff => "trade-off",
@@ -129,11 +143,18 @@ impl Conclusion {
 impl<'a> Headlines<'a> {
     fn of(
         comparison: &Comparison,
-        rows: &'a [(String, &'a ComparedRow)],
+        (rows, extent): (&'a [(String, &'a ComparedRow)], Extent),
         kernel: usize,
     ) -> Headlines<'a> {
         let looked_at: Vec<f64> = rows.iter().filter_map(|(_, row)| p_of(row, kernel)).collect();
         let sure = stats::holm(&looked_at);
+        let whole_of =
+            |name| rows.iter().any(|(_, row)| row.row.name == name && row.row.is_whole());
+        // Of rows that were asked for, each decides.
+        let decides = |row: &ComparedRow| {
+            let side = declared(row.row.name).is_some_and(|metric| metric.side);
+            extent == Extent::Chosen || !side && (row.row.is_whole() || !whole_of(row.row.name))
+        };
         let mut all = Headlines {
             better: vec![],
             worse: vec![],
@@ -153,18 +174,20 @@ impl<'a> Headlines<'a> {
             let Some(difference) = row.told(kernel) else { continue };
             let change = Change::of(&difference, row.row.unit);
             let p = difference.p.unwrap_or(1.0);
-            let size = difference.diff_pct.map_or(f64::INFINITY, f64::abs);
-            let told = Told { title: title.into(), change: change.whole(), p, size };
+            let told = Told::of(title, row, &change, p);
             all.undecided.extend(undecided(title, row, &change).map(|of| (title.as_str(), of)));
             match (change.verdict(row.row.better), row.row.better) {
                 _ if row.not_judged => all.unknown.push(told),
                 _ if row.doubtful => all.doubtful.push(told),
                 ("", _) if change.may_be_a_quarter() => all.scattered.push(told),
                 ("", _) => all.unchanged.push(told),
-                ("* worse", _) if told.p > sure => all.perhaps_worse.push(told),
+                ("* worse", _) if told.p > sure && decides(row) => {
+                    all.perhaps_worse.push(told);
+                }
                 _ if told.p > sure => all.by_chance.push(told),
                 _ if change.is_small() => all.small.push(told),
                 (_, Better::Neutral) => all.other.push(told),
+                _ if !decides(row) => all.other.push(told),
                 ("* better", _) if let Some(delay) = moved_wait(comparison, row, kernel) => {
                     all.moved.push((told, delay));
                 }
@@ -175,18 +198,25 @@ impl<'a> Headlines<'a> {
         all
     }
 
+    fn only_worse(&self) -> bool {
+        self.better.is_empty() && !self.worse.is_empty()
+    }
+
     fn only_better(&self) -> bool {
         !self.better.is_empty() && self.worse.is_empty()
     }
 
-    /// Whether better and worse may be said of the kernel: nothing grave was found, there are runs enough, and beside what is
-    /// better no headline has a mark for worse and no main metric may have lost as much as counts.
+    /// Whether better and worse may be said of the kernel: nothing grave was found, there are runs enough, beside what is
+    /// better no headline has a mark for worse and no main metric may have lost as much as counts, and beside what is worse all
+    /// main metrics are judged.
     fn can_be_called(&self, found: &verdict::Verdict<'_>, runs: usize) -> bool {
         let loses = |(_, of): &(&str, Undecided)| of.harm.is_some_and(|harm| harm >= MAY_LOSE_PCT);
         let unsure = !self.perhaps_worse.is_empty() || self.undecided.iter().any(loses);
+        let unjudged = |(_, of): &(&str, Undecided)| of.harm.is_none();
         found.word() == verdict::Word::Headlines
             && runs >= FEW_RUNS
             && !(self.only_better() && unsure)
+            && !(self.only_worse() && self.undecided.iter().any(unjudged))
     }
 
     fn conclusion(&self, found: &verdict::Verdict<'_>, runs: usize) -> Conclusion {
@@ -197,11 +227,13 @@ impl<'a> Headlines<'a> {
         }
         let called = self.can_be_called(found, runs);
         match (self.better.is_empty(), self.worse.is_empty()) {
-            (true, true) => Conclusion::Unchanged,
+            (true, true) if self.other.is_empty() => Conclusion::Unchanged,
+            (true, true) => Conclusion::Different,
             (false, true) if called => Conclusion::Better,
             (true, false) if called => Conclusion::Worse,
             (false, false) if called => Conclusion::TradeOff,
-            (false, true) => Conclusion::Improved,
+            (false, true) if self.perhaps_worse.is_empty() => Conclusion::Improved,
+            (false, true) => Conclusion::Mixed,
             (true, false) => Conclusion::Worsened,
             (false, false) => Conclusion::Mixed,
         }
@@ -215,12 +247,13 @@ pub(super) fn conclusion(comparison: &Comparison, extent: Extent, kernel: usize)
     }
     let shown = shown_rows(comparison, extent);
     let found = verdict::verdict(comparison, kernel);
-    Headlines::of(comparison, &shown.rows, kernel).conclusion(&found, comparison.seeds.len())
+    Headlines::of(comparison, (&shown.rows, extent), kernel)
+        .conclusion(&found, comparison.seeds.len())
 }
 
 fn of(
     comparison: &Comparison,
-    (rows, what): (&[(String, &ComparedRow)], &str),
+    (rows, extent): (&[(String, &ComparedRow)], Extent),
     kernel: usize,
     name: impl Fn(usize) -> String,
     named: usize,
@@ -231,23 +264,29 @@ fn of(
         return format!("{name} executed exactly as {base}: nothing changed.");
     }
     let found = verdict::verdict(comparison, kernel);
-    let headlines = Headlines::of(comparison, rows, kernel);
+    let headlines = Headlines::of(comparison, (rows, extent), kernel);
+    let what = if extent == Extent::Chosen { "row" } else { "headline" };
     let (only_better, called) = (headlines.only_better(), headlines.can_be_called(&found, runs));
+    let only_worse = headlines.only_worse();
     let Headlines {
         better,
         worse,
         other,
         mut unchanged,
         mut scattered,
-        doubtful,
-        unknown,
+        mut doubtful,
+        mut unknown,
         small,
         mut by_chance,
         perhaps_worse,
         moved,
-        undecided,
+        mut undecided,
         looked_at,
     } = headlines;
+    if only_worse {
+        // Of a kernel that is worse the others may have become worse, too.
+        undecided.retain(|(_, of)| of.harm.is_none());
+    }
     let mut sentences = grave(&found, &name, &base);
     let [good, bad] = if called { ["better", "worse"] } else { ["improved", "worsened"] };
     // The larger change says what the kernel is.
@@ -281,9 +320,9 @@ fn of(
         changed.push(format!("perhaps worsened, marked in the table: {texts}"));
     } else {
         by_chance.extend(perhaps_worse);
-        if only_better && !undecided.is_empty() {
+        if (only_better || only_worse) && !undecided.is_empty() {
             // They are told once.
-            for told_elsewhere in [&mut unchanged, &mut scattered] {
+            for told_elsewhere in [&mut unchanged, &mut scattered, &mut doubtful, &mut unknown] {
                 told_elsewhere
                     .retain(|told| undecided.iter().all(|(title, _)| *title != told.title));
             }
@@ -393,7 +432,10 @@ fn moved_wait(comparison: &Comparison, row: &ComparedRow, kernel: usize) -> Opti
 }
 
 /// What the baseline alone breaks: a kernel that is no better than it may be good.
-fn of_the_baseline(comparison: &Comparison, name: impl Fn(usize) -> String) -> Option<String> {
+pub(super) fn of_the_baseline(
+    comparison: &Comparison,
+    name: impl Fn(usize) -> String,
+) -> Option<String> {
     let base = verdict::verdict(comparison, 0);
     let alone = |property| {
         let others = comparison.troubles.iter().skip(1);
@@ -484,11 +526,11 @@ fn class(row: &ComparedRow) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// The clearest few, in their order, and how many more there are.
+/// Main ones and then the clearest, a few, in their order, and how many more there are.
 fn list(mut all: Vec<Told>, named: usize, text: impl Fn(&Told) -> String) -> String {
     let count = all.len();
     let mut by_p: Vec<usize> = (0..count).collect();
-    by_p.sort_by(|a, b| all[*a].p.total_cmp(&all[*b].p));
+    by_p.sort_by(|a, b| all[*b].main.cmp(&all[*a].main).then(all[*a].p.total_cmp(&all[*b].p)));
     by_p.truncate(named);
     let mut at = 0;
     all.retain(|_| {
@@ -509,6 +551,12 @@ fn joined(mut texts: Vec<String>) -> String {
     if texts.is_empty() { last } else { format!("{} and {last}", texts.join(", ")) }
 }
 
+/// Whether a row is of the whole, has a direction, and matters most.
+pub(in crate::report) fn is_main(row: &ComparedRow) -> bool {
+    let primary = declared(row.row.name).is_some_and(|metric| metric.primary);
+    primary && row.row.is_whole() && row.row.better != Better::Neutral
+}
+
 /// A main metric of which nothing is decided.
 struct Undecided {
     text: String,
@@ -521,8 +569,7 @@ struct Undecided {
 ///
 /// [`DeclaredMetric::primary`]: schedtwin_types::metric::DeclaredMetric::primary
 fn undecided(title: &str, row: &ComparedRow, change: &Change) -> Option<Undecided> {
-    let primary = declared(row.row.name).is_some_and(|metric| metric.primary);
-    if !primary || !row.row.is_whole() || row.row.better == Better::Neutral {
+    if !is_main(row) {
         return None;
     }
     if row.not_judged {

@@ -178,8 +178,8 @@ fn hardly(breach: &Breach) -> String {
     let ms = |ns: u64| format!("{}.{:03} ms", ns / 1_000_000, ns / 1_000 % 1_000);
     let (property, longest, bound) = (breach.property, ms(breach.longest), ms(breach.bound));
     format!(
-        "{property} is broken by {longest}, less than a tenth above the bound of {bound}: lower it with --bound, or take another \
-         --seed"
+        "{property} is broken by {longest}, not {} % above the bound of {bound}: lower it with --bound, or take another --seed",
+        10 * (MARGIN_TENTHS - 10)
     )
 }
 

@@ -284,20 +284,23 @@ impl Ready {
     }
 
     /// Says that the twin has other values than when the parameters were fitted, where the seeds are the same.
-    fn stale(&self, ran: &Ran) -> Option<String> {
+    fn stale<'s>(&'s self, ran: &Ran) -> Option<String> {
         let then = &self.calibrated.first()?.then;
         if !ran.seeds.iter().copied().eq(1..=then.seeds as u64) {
             return None;
         }
-        let now = |name: &str| {
+        let now = |name: &str, nth: usize| {
             let at = base_cells(name, &self.study.columns, &self.study.rows);
-            let found = ran.cells.iter().find(|one| at.first() == Some(&(one.row, one.cell)))?;
+            let found = ran.cells.iter().find(|one| at.get(nth) == Some(&(one.row, one.cell)))?;
             Some(found.twin.as_ref()?.mean)
         };
-        let with_now = then.values.iter().filter_map(|(name, value)| {
-            // Occasions of one value are named together, and have one value in the twin.
-            let first = name.split(", ").next().unwrap_or(name);
-            Some((first, *value, now(first)?))
+        // Occasions of one value are named together, and have one value in the twin.
+        let first = |name: &'s str| name.split(", ").next().unwrap_or(name);
+        let with_now = then.values.iter().enumerate().filter_map(|(at, (name, value))| {
+            let name = first(name);
+            // Several rows of a table may have one name: they were fitted in their order.
+            let nth = then.values[..at].iter().filter(|(other, _)| first(other) == name).count();
+            Some((name, *value, now(name, nth)?))
         });
         let moved: Vec<(&str, f64, f64)> =
             with_now.filter(|(_, then, now)| (now - then).abs() > 1e-9 * then.abs()).collect();

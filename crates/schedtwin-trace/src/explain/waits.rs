@@ -59,6 +59,8 @@ struct Wait {
     moves: usize,
     /// For how long its cgroup was throttled on the CPU of its queue.
     throttled: Ns,
+    /// Its cgroup.
+    group: TaskGroupId,
     /// It still waits when the record ends.
     open: bool,
     /// Tasks that ran on its CPU, and for how long: the longest first.
@@ -231,10 +233,10 @@ impl Waits {
             return;
         }
         let mut sums = BTreeMap::new();
-        let (group, mut throttled) = (self.cgroups.get(&task), 0);
+        let (group, mut throttled) = (self.cgroups.get(&task).copied(), 0);
         for (index, (queue, from)) in queues.iter().enumerate() {
             let to = queues.get(index + 1).map_or(at, |(_, next)| *next);
-            let of_queue = group.and_then(|group| self.throttles.get(&(*group, *queue)));
+            let of_queue = group.and_then(|group| self.throttles.get(&(group, *queue)));
             throttled += of_queue.map_or(0, |of| of.within(*from, to));
             if let Some(switches) = self.cpus.get(queue.index()) {
                 switches.sum(*from, to, &mut sums);
@@ -245,7 +247,8 @@ impl Waits {
         meanwhile.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
         let moves = queues.len().saturating_sub(1);
         self.longest.truncate(most - 1);
-        let wait = Wait { task, since, ns, cpu, why, moves, throttled, open, meanwhile };
+        let group = group.unwrap_or(TaskGroupId::ROOT);
+        let wait = Wait { task, group, since, ns, cpu, why, moves, throttled, open, meanwhile };
         self.longest.insert(place, wait);
     }
 
@@ -311,7 +314,7 @@ impl Wait {
             Why::WokenBy(by) => format!("woken by {}", listing.who(by)),
             Why::Woken(source) => format!("woken by {}", source.words()),
             Why::Left { next, .. } if next.is_idle() && self.throttled > 0 => {
-                format!("throttled {}", duration(self.throttled))
+                self.throttled_text(listing)
             }
             Why::Left { next, preempted: true } => format!("preempted by {}", listing.who(next)),
             Why::Left { next, .. } => format!("left for {}", listing.who(next)),
@@ -324,12 +327,16 @@ impl Wait {
             }
         }
         if self.throttled > 0 && !text.starts_with("throttled") {
-            let _ = write!(text, ", throttled {}", duration(self.throttled));
+            let _ = write!(text, ", {}", self.throttled_text(listing));
         }
         if self.open {
             text.push_str(", still waits");
         }
         text
+    }
+
+    fn throttled_text(&self, listing: &Listing<'_>) -> String {
+        format!("throttled {} in cgroup {}", duration(self.throttled), listing.cgroup(self.group))
     }
 
     fn meanwhile(&self, listing: &Listing<'_>) -> String {
@@ -351,7 +358,7 @@ impl Wait {
             .collect();
         let wait = json!({
             "task": self.task.0, "name": listing.who(self.task), "ns": self.ns, "why": self.why(listing),
-            "moves": self.moves, "throttled_ns": self.throttled, "open": self.open, "meanwhile": meanwhile,
+            "moves": self.moves, "throttled_ns": self.throttled, "cgroup": listing.cgroup(self.group), "open": self.open, "meanwhile": meanwhile,
         });
         json!({"at": self.since, "cpu": self.cpu.0, "wait": wait})
     }

@@ -4,7 +4,9 @@
 use super::{Listing, chain};
 use crate::record::{CandidateLine, IdleInputLine, InputLine, RecordedDecision};
 use schedtwin_types::printable;
-use schedtwin_types::{CpuId, FactKind, FactWords, FrequencyRule, Ns, PolicyId, TaskId};
+use schedtwin_types::{
+    CpuId, FactKind, FactWords, FrequencyRule, Ns, PolicyId, TaskGroupId, TaskId,
+};
 use std::fmt::Write as _;
 
 /// The name of a decision in a listing.
@@ -28,12 +30,25 @@ impl FactWords for Listing<'_> {
         Listing::policy(self, policy.0)
     }
 
+    fn cgroup(&self, group: TaskGroupId) -> String {
+        Listing::cgroup(self, group)
+    }
+
     fn span(&self, ns: Ns) -> String {
         duration(ns)
     }
 }
 
 impl Listing<'_> {
+    /// The path of a cgroup, `/` of the root; its number where the header does not say.
+    pub(super) fn cgroup(&self, group: TaskGroupId) -> String {
+        let path = |at: u32| self.cgroups.get(at as usize).cloned();
+        group
+            .0
+            .checked_sub(1)
+            .map_or_else(|| "/".to_string(), |at| path(at).unwrap_or_else(|| group.0.to_string()))
+    }
+
     /// A task as the listing calls it: `ui-12`.
     pub(super) fn who(&self, task: TaskId) -> String {
         match self.tasks.get(task) {

@@ -20,6 +20,7 @@ pub fn meta() -> Meta {
         nr_cpus: 40,
         domain_names: vec!["cpu-little".into(), "cpu-big".into()],
         policy_cpus: vec![CpuMask::first(4), CpuMask::from_cpus((4..40).map(CpuId))],
+        cgroups: vec!["/background".into()],
         provenance: vec![
             ("version".into(), "0.1.0".into()),
             ("kernel".into(), "linux-5.18+runnable-boost".into()),

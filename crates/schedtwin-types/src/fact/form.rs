@@ -49,6 +49,8 @@ pub trait FactWords {
     fn task(&self, task: TaskId) -> String;
     /// Returns a frequency domain's name.
     fn policy(&self, policy: PolicyId) -> String;
+    /// Returns a cgroup's path, `/` of the root, or its number where nobody knows the path.
+    fn cgroup(&self, group: TaskGroupId) -> String;
     /// Returns a span of time.
     fn span(&self, ns: Ns) -> String;
 }

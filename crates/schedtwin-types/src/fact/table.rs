@@ -415,7 +415,7 @@ macro_rules! with_facts {
             } => {
                 digest: [];
                 words: "cgroup_attach_task", |words, _| {
-                    format!("{} to cgroup {}", words.task(task), group.0)
+                    format!("{} to cgroup {}", words.task(task), words.cgroup(group))
                 };
                 ftrace: |_, _| {};
                 perfetto: |_, _| {};
@@ -431,8 +431,8 @@ macro_rules! with_facts {
                 throttled: bool,
             } => {
                 digest: [];
-                words: if throttled { "cfs_throttled" } else { "cfs_unthrottled" }, |_, _| {
-                    format!("cgroup {} on CPU {on}", group.0)
+                words: if throttled { "cfs_throttled" } else { "cfs_unthrottled" }, |words, _| {
+                    format!("cgroup {} on CPU {on}", words.cgroup(group))
                 };
                 ftrace: |_, _| {};
                 perfetto: |_, _| {};

@@ -83,7 +83,9 @@ pub fn job_names(spec: &str) -> impl Iterator<Item = &str> {
 
 fn is_setting(word: &str) -> bool {
     word == "setsid"
-        || ["autogroup=", "cgroup=", "taskset=", "cpu."].iter().any(|begin| word.starts_with(begin))
+        || ["autogroup=", "cgroup=", "taskset=", "cpu.", "cpuset.", "memory.", "io."]
+            .iter()
+            .any(|begin| word.starts_with(begin))
 }
 
 /// Reads a line of jobs; all faults of all jobs at once.
@@ -235,6 +237,10 @@ fn job(source: &Arc<Source>, span: Range<usize>) -> Result<Job, Diagnostics> {
                     faults.push(source, value, "not the nice value of an autogroup", help);
                 }
             },
+            "cgroup" if cgroup.is_some() => {
+                let help = Some("a job is in one cgroup".to_owned());
+                faults.push(source, word, "a second cgroup of this job", help);
+            }
             "cgroup" => cgroup = Some(value),
             "taskset" => match CpuMask::parse_list(&spec[value.clone()]) {
                 Ok(cpus) => taskset = Some(Taskset { cpus, span: value }),

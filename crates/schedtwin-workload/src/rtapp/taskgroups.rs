@@ -57,9 +57,11 @@ pub(crate) fn read_words(
 ) -> Result<Option<TaskGroupFiles>, Diagnostics> {
     let mut reader = Reader::new(source.clone());
     let text = &source.text[path.clone()];
-    match text.split('/').all(|name| name.is_empty()) || !text.starts_with('/') {
+    let mut names = text.split('/');
+    let is_path = text.starts_with('/') && names.clone().any(|name| !name.is_empty());
+    match !is_path || names.any(|name| matches!(name, "." | "..")) {
         true => {
-            let help = "begin with \"/\" and name a cgroup".to_owned();
+            let help = "begin with \"/\" and name a cgroup, without \".\" and \"..\"".to_owned();
             reader.fault(path, "not the path of a cgroup", Some(help));
         }
         false => {
@@ -129,7 +131,11 @@ impl Reader {
                 }
                 name => {
                     let message = format!("unknown file \"{}\" of a task group", shorten(name));
-                    self.fault(member.key_span.clone(), message, Some(one_of(&FILES)));
+                    let help = match name.starts_with("cpuset.") {
+                        true => "CPUs are given to a job, taskset=0-3, or to a thread of a file, \"cpus\"".to_owned(),
+                        false => one_of(&FILES),
+                    };
+                    self.fault(member.key_span.clone(), message, Some(help));
                 }
             }
         }

@@ -10,6 +10,7 @@ use crate::compare::{ComparedRow, Comparison};
 use crate::report::Extent;
 use crate::report::cells::{letter, shown_rows, signed, value};
 use crate::report::change::{Change, Told, difference_cells, verdict};
+use crate::report::summary::is_main;
 
 /// Rows of the first screen.
 const FIRST: usize = 6;
@@ -60,22 +61,23 @@ fn change(row: &ComparedRow, kernel: usize) -> Option<Change<'_>> {
     Some(Change::of(&row.told(kernel)?, row.row.unit))
 }
 
-/// The rows of the first screen: of the headlines those that changed most surely and not just a little, as the sentences above
-/// choose theirs, then the first ones.
+/// The rows of the first screen: of the headlines the main ones that changed and not just a little, then others that changed most
+/// surely, as the sentences above choose theirs, then the first ones.
 pub fn first_rows(comparison: &Comparison) -> Vec<(String, &ComparedRow)> {
     let rows = shown_rows(comparison, Extent::Headlines).rows;
     // Small changes come behind others, however sure they are.
-    let by_size_and_p = |a: &(bool, f64), b: &(bool, f64)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1));
+    type Rank = (bool, bool, f64);
+    let by_rank_and_p = |a: &Rank, b: &Rank| (a.0, a.1).cmp(&(b.0, b.1)).then(a.2.total_cmp(&b.2));
     let rank = |row: &ComparedRow| {
         let known = (1..row.cells.len()).filter(|kernel| verdict(row, *kernel).starts_with('*'));
         let of = known.filter_map(|kernel| {
             let is_small = change(row, kernel).is_some_and(|change| change.is_small());
-            Some((is_small, row.cells[kernel].difference?.p?))
+            Some((is_small, !is_main(row), row.cells[kernel].difference?.p?))
         });
-        of.min_by(by_size_and_p).unwrap_or((true, f64::INFINITY))
+        of.min_by(by_rank_and_p).unwrap_or((true, true, f64::INFINITY))
     };
     let mut by_rank: Vec<usize> = (0..rows.len()).collect();
-    by_rank.sort_by(|a, b| by_size_and_p(&rank(rows[*a].1), &rank(rows[*b].1)));
+    by_rank.sort_by(|a, b| by_rank_and_p(&rank(rows[*a].1), &rank(rows[*b].1)));
     by_rank.truncate(FIRST);
     by_rank.sort();
     by_rank.into_iter().map(|at| rows[at].clone()).collect()
