@@ -171,20 +171,157 @@ fn documents_name_commands_that_exist() {
     assert!(checked > 5, "documents show commands: {checked}");
 }
 
-/// The summary of the studies is that of their results. `BLESS=1` writes it.
+/// What documents say in tables of the results in `docs/results`: `BLESS=1` writes it.
 #[test]
-fn the_summary_of_studies_is_that_of_their_results() {
-    let path = root().join("docs/studies-results.md");
-    let page = fs::read_to_string(&path).unwrap();
-    let (start, end) = ("documents -->\n", "<!-- end -->");
-    let start = page.find(start).expect("it has the mark") + start.len();
-    let end = start + page[start..].find(end).expect("it has an end");
-    let summary = summary_of_studies();
-    if std::env::var_os("BLESS").is_some() {
-        fs::write(&path, format!("{}{summary}{}", &page[..start], &page[end..])).unwrap();
-        return;
+fn tables_of_documents_are_those_of_their_results() {
+    type Made = fn() -> String;
+    let tables: [(&str, &str, Made); 4] = [
+        ("studies-results.md", "summary", summary_of_studies),
+        ("trust.md", "board", table_of_the_board),
+        ("trust.md", "what-if", table_of_what_if),
+        ("trust.md", "live", table_of_live),
+    ];
+    for (name, table, made) in tables {
+        let path = root().join("docs").join(name);
+        let page = fs::read_to_string(&path).unwrap();
+        let start =
+            format!("<!-- begin: {table}, made by BLESS=1 cargo test --test documents -->\n");
+        let start = page.find(&start).expect("it has the mark") + start.len();
+        let end = start + page[start..].find("<!-- end -->").expect("it has an end");
+        let made = made();
+        if std::env::var_os("BLESS").is_some() {
+            fs::write(&path, format!("{}{made}{}", &page[..start], &page[end..])).unwrap();
+            continue;
+        }
+        assert_eq!(&page[start..end], made, "{name}: run with BLESS=1 to renew {table}");
     }
-    assert_eq!(&page[start..end], summary, "run with BLESS=1 to renew the summary");
+}
+
+/// A table in Markdown, its first column flush left.
+fn markdown(head: &[&str], rows: &[Vec<String>]) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let head: Vec<String> = head.iter().map(ToString::to_string).collect();
+    let body: String = rows.iter().map(|row| line(row)).collect();
+    format!("{}|---|{}\n{body}", line(&head), "---:|".repeat(head.len() - 1))
+}
+
+fn result(name: &str) -> String {
+    fs::read_to_string(root().join("docs/results").join(name)).unwrap()
+}
+
+/// The whole numbers of a line.
+fn numbers(line: &str) -> Vec<u32> {
+    line.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+}
+
+fn percent(part: u32, of: u32) -> String {
+    format!("{:.0} %", 100.0 * f64::from(part) / f64::from(of))
+}
+
+/// Figures of executions on the board, of the last line of each side by side.
+fn table_of_the_board() -> String {
+    let rows =
+        [("6.12", "side-by-side.txt"), ("7.3", "side-by-side-7.3.txt")].map(|(kernel, file)| {
+            let text = result(file);
+            let line = text.lines().find(|line| line.starts_with("together: ")).expect("a sum");
+            let [_, judged, _, within, _] = words_in_numbers(line);
+            vec![kernel.to_string(), judged, format!("[{within}](results/{file})")]
+        });
+    markdown(&["kernel", "figures judged", "in"], &rows)
+}
+
+/// The five numbers of `together: 298 figures, 215 judged (72 %), 196 in (91 %)`.
+fn words_in_numbers(line: &str) -> [String; 5] {
+    let digits = line.split(|c: char| !c.is_ascii_digit()).filter(|word| !word.is_empty());
+    let digits: Vec<String> = digits.map(String::from).collect();
+    digits.try_into().expect("five numbers")
+}
+
+/// What-if on the board, where the board is surest: the pairs by kind of change.
+fn table_of_what_if() -> String {
+    let text = result("what-if.txt");
+    let surest = text.split("sure: p < 0.001").nth(1).expect("the first table");
+    let surest = surest.split("sure: p < ").next().expect("its lines");
+    // The sums of lines that begin so: how many pairs, sure, signs, within a factor of 2.
+    let sum = |begins: &[&str]| {
+        let lines =
+            surest.lines().filter(|line| begins.iter().any(|begin| line.starts_with(begin)));
+        lines.fold([0; 4], |[pairs, sure, sign, twice], line| {
+            // Behind the name come all differences, then those of the twin, the board's halves, and A beside A: nine numbers.
+            let numbers = numbers(line);
+            let [_, s, g, t, ..] = numbers[numbers.len() - 9..] else { panic!("{line}") };
+            [pairs + 1, sure + s, sign + g, twice + t]
+        })
+    };
+    let kinds: [(&str, &[&str]); 6] = [
+        ("EAS off", &["EAS off"]),
+        ("clamps, two works", &["clamp "]),
+        ("fair servers off", &["fair servers off"]),
+        ("base slice, RUN_TO_PARITY", &["base slice", "RUN_TO_PARITY"]),
+        ("a patch (no runnable boosting)", &["patch: no runnable boost"]),
+        (
+            "idle governor, HZ, rate limit, slow switch",
+            &["idle governor", "HZ ", "rate limit", "slow switch"],
+        ),
+    ];
+    let mut pairs = 0;
+    let mut rows = Vec::new();
+    for (kind, begins) in kinds {
+        let [of_kind, sure, sign, twice] = sum(begins);
+        pairs += of_kind;
+        rows.push(
+            [kind.to_string(), sure.to_string(), sign.to_string(), twice.to_string()].to_vec(),
+        );
+    }
+    let releases = sum(&["6.12 to 7.3"])[0];
+    for (kind, begin) in [
+        (format!("all settings and the patch, {pairs} pairs"), "settings and patches"),
+        (format!("6.12 to 7.3, {releases} works"), "releases"),
+        ("[all](results/what-if.txt)".to_string(), "together"),
+    ] {
+        let [_, sure, sign, twice] = sum(&[begin]);
+        let with_share = |part: u32| format!("{part} ({})", percent(part, sure));
+        rows.push(vec![kind, sure.to_string(), with_share(sign), with_share(twice)]);
+    }
+    markdown(&["change", "sure", "right sign", "within a factor of 2"], &rows)
+}
+
+/// What-if on a real machine, by work.
+fn table_of_live() -> String {
+    let text = result("live.txt");
+    let (table, by_work) = text.split_once("by work, free and pinned").expect("two tables");
+    let row = |of: &str, line: &str| {
+        let numbers = numbers(line);
+        let [sure, sign, twice, halves, own_sign, own_twice, ..] = numbers[..] else {
+            panic!("{line}")
+        };
+        let (work, from) = match of {
+            "mix" => ("rt-app mix", "its file"),
+            "chromium" => ("headless Chromium", "a recording"),
+            "messages" => ("messages (two programs)", "a recording"),
+            "all" => ("[all](results/live.txt)", ""),
+            other => (other, "a recording"),
+        };
+        let with_share = |part: u32| format!("{part} ({})", percent(part, sure));
+        let own = format!("{own_sign} of {halves} and {own_twice}");
+        let cells = [work, from].map(String::from).into_iter();
+        cells.chain([sure.to_string(), with_share(sign), with_share(twice), own]).collect()
+    };
+    let lines = by_work.lines().filter(|line| !line.is_empty());
+    let all = table.lines().find(|line| line.starts_with("all ")).expect("a sum");
+    let rows: Vec<Vec<String>> = lines
+        .chain([all])
+        .map(|line| row(line.split_whitespace().next().expect("a name"), line))
+        .collect();
+    let head = [
+        "work",
+        "predicted from",
+        "sure",
+        "right sign",
+        "within a factor of 2",
+        "the machine's own halves",
+    ];
+    markdown(&head, &rows)
 }
 
 /// A row for each study with verdicts, of the line `verdicts: ...` of its result and of the lines of the base's values.
@@ -244,10 +381,9 @@ fn summary_of_studies() -> String {
         values.sum::<u32>().to_string()
     };
     rows.push(["all".to_string(), sum(1), sum(2), sum(3), sum(4), all, ten, more]);
-    let line = |row: &[String; 8]| format!("| {} |\n", row.join(" | "));
-    let head = line(&rows[0]);
-    let body: String = rows[1..].iter().map(line).collect();
-    format!("{head}|---|{}\n{body}", "---:|".repeat(7))
+    let [head, rows @ ..] = &rows[..] else { panic!("a head") };
+    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.to_vec()).collect();
+    markdown(&head.each_ref().map(String::as_str), &rows)
 }
 
 /// The README's first command prints what the README says. `BLESS=1` writes it there.
