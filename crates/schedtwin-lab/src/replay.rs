@@ -760,7 +760,7 @@ fn placement(kinds: &[Kind], replayed_s: &[f64]) -> (Option<f64>, String) {
     };
     let text = format!(
         "{} run for {:.2} s ({replayed:.0}% of the CPU time) instead of the {:.2} s ({recorded:.0}%){whose}: \
-         placement differs, compare latencies with care",
+         placement differs",
         cpus_text(&kind.cpus),
         replayed_s[most],
         kind.recorded_s,
