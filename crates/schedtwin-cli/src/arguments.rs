@@ -920,7 +920,7 @@ pub struct Hunt {
     pub against: String,
     #[command(flatten)]
     pub searched: Searched,
-    /// How long to hunt, and then at most as long to make the case small: 10m, 8h
+    /// Time to hunt, and then at most as much to make the case small: 10m, 8h
     #[arg(long = "for", value_name = "TIME", default_value = "10m")]
     pub time: Duration,
     /// The first seed; each case is a function of its seed

@@ -171,7 +171,7 @@ fn documents_name_commands_that_exist() {
     assert!(checked > 5, "documents show commands: {checked}");
 }
 
-/// What documents say in tables of the results in `docs/results`: `BLESS=1` writes it.
+/// Tables of documents that are made of `docs/results`: `BLESS=1` writes them.
 #[test]
 fn tables_of_documents_are_those_of_their_results() {
     type Made = fn() -> String;
@@ -209,13 +209,14 @@ fn result(name: &str) -> String {
     fs::read_to_string(root().join("docs/results").join(name)).unwrap()
 }
 
-/// The whole numbers of a line.
+/// Words of a line that are whole numbers.
 fn numbers(line: &str) -> Vec<u32> {
     line.split_whitespace().filter_map(|word| word.parse().ok()).collect()
 }
 
-fn percent(part: u32, of: u32) -> String {
-    format!("{:.0} %", 100.0 * f64::from(part) / f64::from(of))
+/// `77 (96 %)`.
+fn with_share(part: u32, of: u32) -> String {
+    format!("{part} ({:.0} %)", 100.0 * f64::from(part) / f64::from(of))
 }
 
 /// Figures of executions on the board, of the last line of each side by side.
@@ -224,17 +225,11 @@ fn table_of_the_board() -> String {
         [("6.12", "side-by-side.txt"), ("7.3", "side-by-side-7.3.txt")].map(|(kernel, file)| {
             let text = result(file);
             let line = text.lines().find(|line| line.starts_with("together: ")).expect("a sum");
-            let [_, judged, _, within, _] = words_in_numbers(line);
-            vec![kernel.to_string(), judged, format!("[{within}](results/{file})")]
+            // `together: 298 figures, 215 judged (72 %), 196 in (91 %)`
+            let [_, judged, within] = numbers(line)[..] else { panic!("{line}") };
+            vec![kernel.to_string(), judged.to_string(), format!("[{within}](results/{file})")]
         });
     markdown(&["kernel", "figures judged", "in"], &rows)
-}
-
-/// The five numbers of `together: 298 figures, 215 judged (72 %), 196 in (91 %)`.
-fn words_in_numbers(line: &str) -> [String; 5] {
-    let digits = line.split(|c: char| !c.is_ascii_digit()).filter(|word| !word.is_empty());
-    let digits: Vec<String> = digits.map(String::from).collect();
-    digits.try_into().expect("five numbers")
 }
 
 /// What-if on the board, where the board is surest: the pairs by kind of change.
@@ -270,7 +265,10 @@ fn table_of_what_if() -> String {
         let [of_kind, sure, sign, twice] = sum(begins);
         pairs += of_kind;
         rows.push(
-            [kind.to_string(), sure.to_string(), sign.to_string(), twice.to_string()].to_vec(),
+            [kind.to_string()]
+                .into_iter()
+                .chain([sure, sign, twice].map(|n| n.to_string()))
+                .collect(),
         );
     }
     let releases = sum(&["6.12 to 7.3"])[0];
@@ -280,8 +278,7 @@ fn table_of_what_if() -> String {
         ("[all](results/what-if.txt)".to_string(), "together"),
     ] {
         let [_, sure, sign, twice] = sum(&[begin]);
-        let with_share = |part: u32| format!("{part} ({})", percent(part, sure));
-        rows.push(vec![kind, sure.to_string(), with_share(sign), with_share(twice)]);
+        rows.push(vec![kind, sure.to_string(), with_share(sign, sure), with_share(twice, sure)]);
     }
     markdown(&["change", "sure", "right sign", "within a factor of 2"], &rows)
 }
@@ -302,10 +299,14 @@ fn table_of_live() -> String {
             "all" => ("[all](results/live.txt)", ""),
             other => (other, "a recording"),
         };
-        let with_share = |part: u32| format!("{part} ({})", percent(part, sure));
-        let own = format!("{own_sign} of {halves} and {own_twice}");
-        let cells = [work, from].map(String::from).into_iter();
-        cells.chain([sure.to_string(), with_share(sign), with_share(twice), own]).collect()
+        vec![
+            work.to_string(),
+            from.to_string(),
+            sure.to_string(),
+            with_share(sign, sure),
+            with_share(twice, sure),
+            format!("{own_sign} of {halves} and {own_twice}"),
+        ]
     };
     let lines = by_work.lines().filter(|line| !line.is_empty());
     let all = table.lines().find(|line| line.starts_with("all ")).expect("a sum");
@@ -363,8 +364,8 @@ fn summary_of_studies() -> String {
             continue;
         };
         let count = |word: &str| {
-            let parts = line.split([',', ';']).map(str::trim);
-            let part = parts.filter_map(|part| part.strip_suffix(&format!(" {word}"))).next();
+            let mut parts = line.split([',', ';']).map(str::trim);
+            let part = parts.find_map(|part| part.strip_suffix(&format!(" {word}")));
             part.expect("each verdict is counted").to_string()
         };
         let verdicts = ["agree", "direction", "disagree", "inconclusive"].map(count);

@@ -254,24 +254,12 @@ impl Scenario {
         });
         let cgroups: Arc<[String]> =
             programs.map_or_else(Arc::default, |programs| programs.task_group_paths().into());
-        let groups = !cgroups.is_empty();
         // Who wants a kernel without them says so in place.
-        let groups_on = groups
+        let groups_on = !cgroups.is_empty()
             && !kernel.config.fair_group_sched
             && !kernel.identity.contains("fair_group_sched=");
         kernel.config.fair_group_sched |= groups_on;
-        if groups && !kernel.config.fair_group_sched {
-            let source = Source::new("kernel", kernel_spec);
-            let message = format!("{kernel_spec} has no task groups, which the workload asks for");
-            let help = "leave fair_group_sched=false out".to_string();
-            faults.push(&source, 0..kernel_spec.len(), message, Some(help));
-        }
-        if kernel.config.sched_autogroup && !kernel.config.fair_group_sched {
-            let source = Source::new("kernel", kernel_spec);
-            let message = format!("{kernel_spec} has autogroups without task groups");
-            let help = "add fair_group_sched=true".to_string();
-            faults.push(&source, 0..kernel_spec.len(), message, Some(help));
-        }
+        faults.absorb(check_task_groups(kernel_spec, &kernel, !cgroups.is_empty()));
         if let Some(duration) = duration {
             faults.absorb(check_duration(duration));
         }
@@ -707,6 +695,30 @@ fn check_cpufreq_driver(machine: &Machine, kernel: &KernelFile) -> Result<(), Di
 fn dl_bandwidth_left(machine: &Machine, kernel: &KernelFile) -> Option<u64> {
     let capacities: Vec<u64> = machine.cpus.iter().map(|cpu| cpu.capacity.into()).collect();
     kernel.config.dl_bandwidth_left(&capacities)
+}
+
+/// Refuses a kernel that was told to have no task groups where the workload or autogroups ask for them.
+fn check_task_groups(
+    kernel_spec: &str,
+    kernel: &KernelFile,
+    asked_for: bool,
+) -> Result<(), Diagnostics> {
+    let mut faults = Diagnostics::new();
+    let source = Source::new("kernel", kernel_spec);
+    let mut fault = |what: &str, help: &str| {
+        let message = format!("{kernel_spec} has {what}");
+        faults.push(&source, 0..kernel_spec.len(), message, Some(help.to_string()));
+    };
+    if !kernel.config.fair_group_sched {
+        if asked_for {
+            let what = "no task groups, which the workload asks for";
+            fault(what, "leave fair_group_sched=false out");
+        }
+        if kernel.config.sched_autogroup {
+            fault("autogroups without task groups", "add fair_group_sched=true");
+        }
+    }
+    faults.into_result(())
 }
 
 /// Refuses fair servers that take more than Linux would let them have on the machine.

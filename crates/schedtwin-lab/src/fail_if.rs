@@ -557,6 +557,10 @@ mod tests {
             ("power>5V", Err("measured in \"mW\", not in \"V\"")),
             ("", Err("begins with the name")),
             ("power", Err("expected one of > >= < <=")),
+            // The value, 134.3 mW, and not a change; and below zero.
+            ("mean:power,domain=cpu>(134)", Ok(1)),
+            ("mean:power,domain=cpu<(-1)mW", Ok(0)),
+            ("mean:power<(-1", Err("the bracket is not closed")),
             ("power>", Err("\"\" is not a number")),
             ("power>+-5%", Err("\"+-5\" is not a number")),
             ("power>1e5", Err("not in \"e5\"")),

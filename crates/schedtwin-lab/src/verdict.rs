@@ -44,7 +44,7 @@ const CLASSES: [&str; 3] = ["task", "group", "class"];
 /// path's nanosecond is a change beyond chance, and hurts nobody: long waits are the properties' matter.
 const WAITS: [&str; 2] = ["wakeup_latency", "run_delay"];
 
-/// How long work takes, in the unit of slack.
+/// Durations of work, in the unit of slack.
 const DURATIONS: [&str; 2] = ["frame_duration", "job_duration"];
 
 /// A task that switches less often in each run hardly ever waits.

@@ -6,15 +6,19 @@ mod sample;
 use schedtwin_trace::explain::{
     Query, Summary, Teller, What, explain, explain_perfetto, explain_record,
 };
-use schedtwin_trace::{Perfetto, Record, Sink};
+use schedtwin_trace::{Meta, Perfetto, Record, Sink};
 use schedtwin_types::{
     CpuId, Decision, DecisionRecord, Fact, FactKind, IdleInput, IdleRule, PickRule, TaskId,
     TaskState, TeoRule, WakeSource,
 };
 
 fn record() -> Vec<u8> {
+    record_of(sample::meta())
+}
+
+fn record_of(meta: Meta) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut sink = Box::new(Record::new(&mut bytes, sample::meta()));
+    let mut sink = Box::new(Record::new(&mut bytes, meta));
     sample::feed(&mut *sink);
     sink.finish().expect("memory takes everything");
     bytes
@@ -77,6 +81,25 @@ fn a_task_is_found_by_name_number_and_pattern() {
         assert_eq!(summary.matched, matched, "{pattern}:\n{text}");
         assert_eq!(summary.task_found, matched > 0, "{pattern}");
     }
+}
+
+#[test]
+fn cgroups_are_called_by_their_paths() {
+    let cgroups = ["/web", "/background", "/web/api"].map(String::from).into();
+    let record = record_of(Meta { cgroups, ..sample::meta() });
+    let events = ["cgroup_attach_task", "cfs_throttled"].map(String::from).into();
+    let (text, _) = list(&record, &Query { events, ..Query::default() });
+    assert!(text.contains("ui-12 to cgroup /web/api\n"), "{text}");
+    assert!(text.contains("cgroup /web/api on CPU 39\n"), "{text}");
+    // The tasks of a cgroup, and of those within, from then on: of ui-12 all that follows.
+    let of = |task: &str| {
+        let query = Query { task: Some(task.to_string()), ..Query::default() };
+        let (_, summary) = list(&record, &query);
+        (summary.task_found, summary.matched)
+    };
+    assert_eq!(of("/web"), of("/web/api"));
+    assert!(of("/web").0 && of("/web").1 > 0, "{:?}", of("/web"));
+    assert_eq!((of("/background"), of("/we")), ((false, 0), (false, 0)));
 }
 
 #[test]

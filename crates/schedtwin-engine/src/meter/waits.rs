@@ -182,8 +182,9 @@ pub(super) struct Waits {
     idle_until: Ns,
     idle_period: u64,
     long: Vec<LongWait>,
+    /// What was wasted since the kernel was last asked.
     wastes: Vec<Waste>,
-    /// The engine is to ask the kernel about one of these three.
+    /// The engine is to ask the kernel about one of these, or of those that follow.
     asks: bool,
     /// A tick has found a queue beside an idle CPU.
     look: Option<CpuId>,

@@ -28,7 +28,7 @@ use super::change::{self, Change, difference_cells};
 use super::compare_text::{header_cells, notes, row_cells};
 use super::markdown::escape;
 use super::summary::{
-    Conclusion, NAMED, Told, conclusion, grave, of_the_baseline, p_of, small_and_by_chance,
+    Conclusion, NAMED, Told, conclusion, grave, is_side, of_the_baseline, p_of, small_and_by_chance,
 };
 use super::{Extent, Layout};
 use crate::compare::{ComparedRow, Comparison};
@@ -162,7 +162,7 @@ fn changes(
             let word = match (change.verdict(line.row.row.better), line.row.row.better) {
                 ("", _) => continue,
                 (_, Better::Neutral) => "is different on",
-                _ if declared(line.row.row.name).is_some_and(|of| of.side) => "is different on",
+                _ if is_side(line.row) => "is different on",
                 ("* better", _) => match concluded[line.at] {
                     Conclusion::Better | Conclusion::TradeOff => "is better on",
                     _ => "improved on",
@@ -178,8 +178,8 @@ fn changes(
                 (false, false) => None,
             };
             if let Some(list) = unsure {
-                let title = format!("{} {}", line.title, line.place()).into();
-                list.push(Told { title, ..Told::of("", line.row, &change, p) });
+                let title = format!("{} {}", line.title, line.place());
+                list.push(Told::of(title, line.row, &change, p));
                 continue;
             }
             let place = format!("{} ({})", line.place(), change.whole());

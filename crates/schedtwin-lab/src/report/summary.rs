@@ -72,7 +72,12 @@ pub(super) struct Told<'a> {
 
 impl<'a> Told<'a> {
     /// The change of a row with that title.
-    pub(super) fn of(title: &'a str, row: &ComparedRow, change: &Change, p: f64) -> Told<'a> {
+    pub(super) fn of(
+        title: impl Into<Cow<'a, str>>,
+        row: &ComparedRow,
+        change: &Change,
+        p: f64,
+    ) -> Told<'a> {
         let size = if change.has_a_scale() { change.value.abs() } else { f64::INFINITY };
         Told { title: title.into(), change: change.whole(), p, size, main: is_main(row) }
     }
@@ -152,8 +157,8 @@ impl<'a> Headlines<'a> {
             |name| rows.iter().any(|(_, row)| row.row.name == name && row.row.is_whole());
         // Of rows that were asked for, each decides.
         let decides = |row: &ComparedRow| {
-            let side = declared(row.row.name).is_some_and(|metric| metric.side);
-            extent == Extent::Chosen || !side && (row.row.is_whole() || !whole_of(row.row.name))
+            let is_whole = || row.row.is_whole() || !whole_of(row.row.name);
+            extent == Extent::Chosen || !is_side(row) && is_whole()
         };
         let mut all = Headlines {
             better: vec![],
@@ -174,7 +179,7 @@ impl<'a> Headlines<'a> {
             let Some(difference) = row.told(kernel) else { continue };
             let change = Change::of(&difference, row.row.unit);
             let p = difference.p.unwrap_or(1.0);
-            let told = Told::of(title, row, &change, p);
+            let told = Told::of(title.as_str(), row, &change, p);
             all.undecided.extend(undecided(title, row, &change).map(|of| (title.as_str(), of)));
             match (change.verdict(row.row.better), row.row.better) {
                 _ if row.not_judged => all.unknown.push(told),
@@ -204,6 +209,23 @@ impl<'a> Headlines<'a> {
 
     fn only_better(&self) -> bool {
         !self.better.is_empty() && self.worse.is_empty()
+    }
+
+    /// Takes the main metrics that a kernel which is only better, or only worse, leaves undecided, from the other lists, too, since
+    /// they are told once.
+    fn take_undecided(&mut self) -> Vec<String> {
+        let only_worse = self.only_worse();
+        if !only_worse && !self.only_better() {
+            return Vec::new();
+        }
+        let mut undecided = std::mem::take(&mut self.undecided);
+        // Of a kernel that is worse the others may have become worse, too.
+        undecided.retain(|(_, of)| !only_worse || of.harm.is_none());
+        let Headlines { unchanged, scattered, doubtful, unknown, .. } = self;
+        for elsewhere in [unchanged, scattered, doubtful, unknown] {
+            elsewhere.retain(|told| undecided.iter().all(|(title, _)| *title != told.title));
+        }
+        undecided.into_iter().map(|(_, of)| of.text).collect()
     }
 
     /// Whether better and worse may be said of the kernel: nothing grave was found, there are runs enough, beside what is
@@ -264,29 +286,26 @@ fn of(
         return format!("{name} executed exactly as {base}: nothing changed.");
     }
     let found = verdict::verdict(comparison, kernel);
-    let headlines = Headlines::of(comparison, (rows, extent), kernel);
+    let mut headlines = Headlines::of(comparison, (rows, extent), kernel);
     let what = if extent == Extent::Chosen { "row" } else { "headline" };
-    let (only_better, called) = (headlines.only_better(), headlines.can_be_called(&found, runs));
-    let only_worse = headlines.only_worse();
+    let called = headlines.can_be_called(&found, runs);
+    let perhaps = headlines.only_better() && !headlines.perhaps_worse.is_empty();
+    let undecided = if perhaps { Vec::new() } else { headlines.take_undecided() };
     let Headlines {
         better,
         worse,
         other,
         mut unchanged,
-        mut scattered,
-        mut doubtful,
-        mut unknown,
+        scattered,
+        doubtful,
+        unknown,
         small,
         mut by_chance,
         perhaps_worse,
         moved,
-        mut undecided,
         looked_at,
+        ..
     } = headlines;
-    if only_worse {
-        // Of a kernel that is worse the others may have become worse, too.
-        undecided.retain(|(_, of)| of.harm.is_none());
-    }
     let mut sentences = grave(&found, &name, &base);
     let [good, bad] = if called { ["better", "worse"] } else { ["improved", "worsened"] };
     // The larger change says what the kernel is.
@@ -315,20 +334,14 @@ fn of(
         ));
     }
     let is_marked = !perhaps_worse.is_empty() || !by_chance.is_empty();
-    if only_better && !perhaps_worse.is_empty() {
+    if perhaps {
         let texts = list(perhaps_worse, named, of_change);
         changed.push(format!("perhaps worsened, marked in the table: {texts}"));
     } else {
         by_chance.extend(perhaps_worse);
-        if (only_better || only_worse) && !undecided.is_empty() {
-            // They are told once.
-            for told_elsewhere in [&mut unchanged, &mut scattered, &mut doubtful, &mut unknown] {
-                told_elsewhere
-                    .retain(|told| undecided.iter().all(|(title, _)| *title != told.title));
-            }
-            let texts = undecided.into_iter().map(|(_, of)| of.text).collect();
-            changed.push(format!("not decided: {}", joined(texts)));
-        }
+    }
+    if !undecided.is_empty() {
+        changed.push(format!("not decided: {}", joined(undecided)));
     }
     let against = format!("{name} against {base}");
     let is_alone = found.word() == verdict::Word::Headlines;
@@ -549,6 +562,13 @@ fn list(mut all: Vec<Told>, named: usize, text: impl Fn(&Told) -> String) -> Str
 fn joined(mut texts: Vec<String>) -> String {
     let last = texts.pop().expect("callers have one");
     if texts.is_empty() { last } else { format!("{} and {last}", texts.join(", ")) }
+}
+
+/// Whether a row tells why, and not how well: no headline of this kind decides ([`DeclaredMetric::side`]).
+///
+/// [`DeclaredMetric::side`]: schedtwin_types::metric::DeclaredMetric::side
+pub(super) fn is_side(row: &ComparedRow) -> bool {
+    declared(row.row.name).is_some_and(|metric| metric.side)
 }
 
 /// Whether a row is of the whole, has a direction, and matters most.

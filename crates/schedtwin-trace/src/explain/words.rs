@@ -42,11 +42,8 @@ impl FactWords for Listing<'_> {
 impl Listing<'_> {
     /// The path of a cgroup, `/` of the root; its number where the header does not say.
     pub(super) fn cgroup(&self, group: TaskGroupId) -> String {
-        let path = |at: u32| self.cgroups.get(at as usize).cloned();
-        group
-            .0
-            .checked_sub(1)
-            .map_or_else(|| "/".to_string(), |at| path(at).unwrap_or_else(|| group.0.to_string()))
+        let Some(at) = group.0.checked_sub(1) else { return "/".to_string() };
+        self.cgroups.get(at as usize).cloned().unwrap_or_else(|| group.0.to_string())
     }
 
     /// A task as the listing calls it: `ui-12`.
